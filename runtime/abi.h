@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The contract between compiled code and the runtime. Emitted code reaches the runtime only through
+// `sinter_context`, a versioned table: fields are appended, never moved. Everything here is plain C
+// with fixed layout, because the CPU back end writes these structs as LLVM types.
+//
+// A compiled function is one entry point plus one constant `sinter_function` that describes it. The
+// entry point runs on the caller's thread and starts kernels over chunks through `parallel`. What a
+// chunk is depends on shapes only, never on the number of threads, so results do not either.
+
+#ifndef SINTER_RUNTIME_ABI_H
+#define SINTER_RUNTIME_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SINTER_ABI_VERSION 1u
+#define SINTER_MAX_RANK 16
+
+/// Element types, as stored. Booleans are bytes 0 or 1. Values are part of the file formats.
+typedef enum sinter_dtype {
+  SINTER_F64 = 1,
+  SINTER_F32 = 2,
+  SINTER_F16 = 3,
+  SINTER_BF16 = 4,
+  SINTER_I1 = 5,
+  SINTER_I8 = 6,
+  SINTER_I16 = 7,
+  SINTER_I32 = 8,
+  SINTER_I64 = 9,
+  SINTER_U8 = 10,
+  SINTER_U16 = 11,
+  SINTER_U32 = 12,
+  SINTER_U64 = 13
+} sinter_dtype;
+
+/// Status codes, returned by compiled code and by every call of sinter.h. Zero is success.
+typedef enum sinter_status_code {
+  SINTER_OK = 0,
+  SINTER_INVALID_ARGUMENT = 1, // wrong shape, dtype, name, handle
+  SINTER_OUT_OF_MEMORY = 2,
+  SINTER_IO = 3,           // a file cannot be read or written
+  SINTER_CORRUPT = 4,      // a file is not what its header says
+  SINTER_UNSUPPORTED = 5,  // version or CPU feature that this runtime or machine does not have
+  SINTER_CANCELLED = 6,    // sinter_session_cancel was called
+  SINTER_RUNTIME_ERROR = 7 // an op reported an error (index out of bounds under policy `error`, trip limit ...)
+} sinter_status_code;
+
+struct sinter_context;
+
+/// A kernel over chunks `[begin, end)`. `args` is an array of 8-byte words: pointers to buffers, then
+/// sizes, in the order of the kernel's own signature.
+typedef int32_t (*sinter_kernel_fn)(struct sinter_context *ctx, const int64_t *args, int64_t begin, int64_t end);
+
+/// One buffer of a function whose size is known once the dims are: it lives over the schedule
+/// positions `[first, last]` (both inclusive). Buffers whose lives overlap get disjoint bytes.
+typedef struct sinter_buffer_life {
+  int32_t first;
+  int32_t last;
+} sinter_buffer_life;
+
+/// Where compiled code finds an input, and where it reports an output.
+typedef struct sinter_tensor_slot {
+  void *data;                    // inputs: row-major elements. outputs: filled by `output`
+  int64_t dims[SINTER_MAX_RANK]; // sizes in elements; compiled code writes those of outputs
+} sinter_tensor_slot;
+
+/// What compiled code may ask of the runtime. One per session; never shared between threads except
+/// by the kernels that `parallel` starts, which use only `cancelled` and `fail`.
+typedef struct sinter_context {
+  uint32_t abi_version;
+  uint32_t struct_size;
+  void *session; // the runtime's own
+
+  /// Non-zero asks for an early stop; compiled loops poll it and return SINTER_CANCELLED.
+  volatile int32_t cancelled;
+  int32_t reserved;
+
+  /// Runs `fn` over `[0, chunks)` in any order on the session's threads and waits; the first non-zero
+  /// status wins. With one thread, a busy pool or one chunk it runs inline.
+  int32_t (*parallel)(struct sinter_context *ctx, sinter_kernel_fn fn, const int64_t *args, int64_t chunks);
+
+  /// Places `count` buffers of `bytes[i]` with lives `lives[i]` in the session's arena and writes
+  /// `offsets[i]` (64-byte aligned). Returns the arena's base, or null when memory runs out (the
+  /// message is set). Plans are cached per `lives` table and equal sizes; the arena grows only here.
+  /// Negative sizes and overflow are refused.
+  uint8_t *(*plan)(struct sinter_context *ctx, const sinter_buffer_life *lives, int64_t count, const int64_t *bytes,
+                   int64_t *offsets);
+
+  /// A buffer whose size depends on data, 64-byte aligned. Freed by `release` or at the end of the
+  /// call. Null when memory runs out or `bytes` is negative (the message is set).
+  void *(*acquire)(struct sinter_context *ctx, int64_t bytes);
+  void (*release)(struct sinter_context *ctx, void *buffer);
+
+  /// The storage of output `index` for a tensor of the given dims: the caller's buffer when one was
+  /// given and is large enough, else memory of the session that stays valid until its next call.
+  /// Writes the dims to the output's slot. Null with the message set when it does not fit.
+  void *(*output)(struct sinter_context *ctx, int32_t index, const int64_t *dims, int32_t rank);
+
+  /// Records an error and returns `code`. `message` is a static string; `a` and `b` replace its first
+  /// and second "{}".
+  int32_t (*fail)(struct sinter_context *ctx, int32_t code, const char *message, int64_t a, int64_t b);
+} sinter_context;
+
+/// The compiled function. `symbols[i]` is the size bound to the i-th named dim (see
+/// sinter_dim). Returns a status code.
+typedef int32_t (*sinter_entry_fn)(sinter_context *ctx, const sinter_tensor_slot *inputs, sinter_tensor_slot *outputs,
+                                   const int64_t *symbols, const void *weights);
+
+/// A dim of a signature: a size when >= 0; otherwise the symbol `-1 - dim`. An output dim that only the
+/// call itself determines is SINTER_DIM_UNKNOWN.
+typedef int64_t sinter_dim;
+#define SINTER_DIM_UNKNOWN INT64_MIN
+
+typedef struct sinter_tensor_type {
+  const char *name;
+  int32_t dtype; // sinter_dtype
+  int32_t rank;
+  const sinter_dim *dims;
+} sinter_tensor_type;
+
+/// Describes one compiled function; a constant in the object file.
+typedef struct sinter_function {
+  uint32_t abi_version;
+  uint32_t struct_size;
+  const char *name; // what the source called it
+  int32_t num_inputs;
+  int32_t num_outputs;
+  const sinter_tensor_type *inputs;
+  const sinter_tensor_type *outputs;
+  int32_t num_symbols;
+  int32_t reserved;
+  const char *const *symbol_names;
+  sinter_entry_fn entry;
+  /// Weights linked into the object; null when they come from a file beside the code (.smod).
+  const void *weights;
+  int64_t weights_bytes;
+  /// CPU features that the code needs, space-separated LLVM names ("avx2 fma"); checked at open.
+  const char *cpu_features;
+} sinter_function;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
