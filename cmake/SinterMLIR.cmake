@@ -5,7 +5,10 @@
 # in archives and a second copy of LLVM. Rooms are therefore plain object libraries, and
 # libsinter_compiler links the targets MLIR and LLVM.
 
-find_package(MLIR 22 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "sinter needs LLVM and MLIR 22, found ${LLVM_VERSION} in ${LLVM_DIR}")
+endif()
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
