@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# One configuration for all suites; the folders below test/ mirror the tree.
+#
+# Tools come from the build's bin/ and from LLVM's; %sinter, %python and %models are the other words a RUN
+# line may use. `REQUIRES: models` (or python, x86, asan, ...) names what a test cannot do without.
+import os
+import platform
+
+import lit.formats
+
+config.name = "sinter"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".td"]
+config.excludes = ["Inputs", "CMakeLists.txt"]
+config.test_source_root = os.path.join(config.sinter_source, "test")
+config.test_exec_root = os.path.join(config.sinter_build, "test")
+
+tools = os.path.join(config.sinter_build, "bin")
+config.environment["PATH"] = os.pathsep.join([tools, config.llvm_tools, os.environ.get("PATH", "/usr/bin:/bin")])
+for name in ("HOME", "XDG_CACHE_HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sinter")
+python = os.environ.get("SINTER_PYTHON") or os.path.join(cache, "venv", "bin", "python")
+models = os.environ.get("SINTER_MODELS") or os.path.join(cache, "models")
+
+config.substitutions += [
+    ("%sinter", os.path.join(tools, "sinter")),
+    ("%source", config.sinter_source),
+    ("%build", config.sinter_build),
+    ("%python", python),
+    ("%models", models),
+    ("%clang", config.clang),
+    ("%onnxdata", "/usr/share/libonnx-testdata/data"),
+]
+
+config.available_features.add(platform.machine())
+if os.path.exists(python):  # with numpy, onnx and onnxruntime
+    config.available_features.add("python")
+for path in os.listdir(models) if os.path.isdir(models) else []:
+    if path.endswith(".onnx"):
+        config.available_features.add("model-" + path[: -len(".onnx")])
+for name in os.listdir(tools) if os.path.isdir(tools) else []:
+    config.available_features.add("tool-" + name)
+if os.path.isdir("/usr/share/libonnx-testdata/data"):
+    config.available_features.add("onnx-testdata")
+if config.sanitize:
+    config.available_features.update(config.sanitize.split(","))
