@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an ONNX file may ask of us. ONNX files are not trusted: whatever exceeds a limit is refused, and the message
+// that refuses it names the limit.
+
+#ifndef SINTER_COMPILER_ONNX_LIMITS_H
+#define SINTER_COMPILER_ONNX_LIMITS_H
+
+#include <cstdint>
+
+namespace sinter::onnx {
+
+/// Bytes of one serialized model; protobuf itself cannot address more. Larger weights are external data.
+inline constexpr uint64_t kMaxModelBytes = (uint64_t(1) << 31) - 1;
+/// Nodes of a model after local functions are expanded.
+inline constexpr int64_t kMaxNodes = 1 << 20;
+/// Graphs within graphs (If, Loop and Scan bodies), and calls of functions within functions.
+inline constexpr int kMaxDepth = 48;
+/// Rank of a tensor.
+inline constexpr int kMaxRank = 32;
+/// Bytes of one tensor's data; dims whose product exceeds it are refused before anything is allocated.
+inline constexpr uint64_t kMaxTensorBytes = uint64_t(1) << 40;
+/// Inputs, outputs or attributes of one node.
+inline constexpr int kMaxNodeEdges = 1 << 16;
+/// Characters of a name that an error message repeats.
+inline constexpr int kMaxNameInMessage = 120;
+/// Elements up to which an integer constant may steer the import (shapes, axes, pads ...).
+inline constexpr int64_t kMaxSteeringElements = 4096;
+
+} // namespace sinter::onnx
+
+#endif // SINTER_COMPILER_ONNX_LIMITS_H

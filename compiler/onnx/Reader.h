@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From a path to a parsed and checked ONNX model. Nothing here knows MLIR.
+
+#ifndef SINTER_COMPILER_ONNX_READER_H
+#define SINTER_COMPILER_ONNX_READER_H
+
+#include "compiler/onnx/TensorData.h"
+
+namespace sinter::onnx {
+
+/// A parsed model and the files that its external data lives in. Tensors decoded from it point into it.
+struct OnnxFile {
+  std::string path;
+  onnxfile::Model model;
+  std::unique_ptr<ExternalFiles> external;
+};
+
+/// Reads and checks the model at `path`. The error is one line that names the file and, where there is one, the node.
+llvm::Expected<std::unique_ptr<OnnxFile>> readOnnxFile(llvm::StringRef path);
+
+/// Reads a regular file of at most `maxBytes` bytes; the error names the path and says what was found instead.
+llvm::Expected<std::string> readRegularFile(llvm::StringRef path, uint64_t maxBytes);
+
+/// Checks what protobuf does not: limits, names defined once and before they are used, in graphs, the graphs within
+/// them and functions; operator sets; attributes named once. The error names the node, not the file.
+llvm::Error checkModel(const onnxfile::Model &model);
+
+/// `domain` with ONNX's two spellings of the default domain made one: "".
+llvm::StringRef normalizeDomain(llvm::StringRef domain);
+
+/// What a message calls a node: `node 'conv1' (Conv)`, or its first output or position if it has no name.
+std::string describeNode(const onnxfile::Node &node, int64_t index);
+
+} // namespace sinter::onnx
+
+#endif // SINTER_COMPILER_ONNX_READER_H

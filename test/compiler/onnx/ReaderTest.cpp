@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "compiler/onnx/Reader.h"
+
+#include "TempFolder.h"
+#include "compiler/onnx/Limits.h"
+#include "gtest/gtest.h"
+#include <sys/stat.h>
+
+using namespace sinter::onnx;
+namespace onnxfile = sinter::onnxfile;
+using sinter::onnx::test::TempFolder;
+
+namespace {
+
+/// relu(x) -> y with one initializer that nothing uses.
+onnxfile::Model reluModel() {
+  onnxfile::Model model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  onnxfile::Graph *graph = model.mutable_graph();
+  graph->set_name("g");
+  graph->add_input()->set_name("x");
+  graph->add_output()->set_name("y");
+  onnxfile::Tensor *weight = graph->add_initializer();
+  weight->set_name("w");
+  weight->set_data_type(onnxfile::FLOAT);
+  weight->add_dims(2);
+  weight->add_float_data(1);
+  weight->add_float_data(2);
+  onnxfile::Node *node = graph->add_node();
+  node->set_name("relu1");
+  node->set_op_type("Relu");
+  node->add_input("x");
+  node->add_output("y");
+  return model;
+}
+
+std::string check(const onnxfile::Model &model) { return llvm::toString(checkModel(model)); }
+
+std::string readError(const std::string &path) {
+  auto file = readOnnxFile(path);
+  return file ? "" : llvm::toString(file.takeError());
+}
+
+TEST(Reader, reads_a_model) {
+  TempFolder folder;
+  auto file = readOnnxFile(folder.write("m.onnx", reluModel().SerializeAsString()));
+  ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+  EXPECT_EQ((*file)->model.graph().node(0).op_type(), "Relu");
+}
+
+TEST(Reader, missing_path) {
+  EXPECT_EQ(readError("/nowhere/m.onnx"), "/nowhere/m.onnx: cannot be opened: No such file or directory");
+}
+
+TEST(Reader, directory) {
+  TempFolder folder;
+  EXPECT_EQ(readError(folder.path("")), folder.path("") + ": requires a regular file, found a directory");
+}
+
+TEST(Reader, device_and_pipe) {
+  TempFolder folder;
+  EXPECT_EQ(readError("/dev/zero"), "/dev/zero: requires a regular file, found a device, pipe or socket");
+  std::string pipe = folder.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(readError(pipe), pipe + ": requires a regular file, found a device, pipe or socket");
+}
+
+TEST(Reader, empty_file) {
+  TempFolder folder;
+  std::string path = folder.write("m.onnx", "");
+  EXPECT_EQ(readError(path), path + ": requires an ONNX model, found an empty file");
+}
+
+TEST(Reader, text_is_no_model) {
+  TempFolder folder;
+  std::string path = folder.write("m.onnx", "#!/bin/sh\necho not a model\n");
+  EXPECT_EQ(readError(path), path + ": requires an ONNX model, found something else or a truncated one");
+}
+
+TEST(Reader, truncated_at_every_offset) {
+  TempFolder folder;
+  std::string whole = reluModel().SerializeAsString();
+  for (size_t size = 1; size < whole.size(); ++size) {
+    std::string error = readError(folder.write("m.onnx", whole.substr(0, size)));
+    if (error.empty())
+      continue; // cut between two fields of the model: what is left is a model
+    EXPECT_TRUE(error.find(folder.path("m.onnx") + ": ") == 0) << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+}
+
+TEST(Reader, flipped_bits_are_errors_or_models) {
+  TempFolder folder;
+  std::string whole = reluModel().SerializeAsString();
+  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string mutated = whole;
+    mutated[bit / 8] = char(mutated[bit / 8] ^ (1 << (bit % 8)));
+    std::string error = readError(folder.write("m.onnx", mutated));
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  }
+}
+
+TEST(Reader, random_bytes) {
+  TempFolder folder;
+  uint64_t state = 88172645463325252ull;
+  for (int round = 0; round < 500; ++round) {
+    std::string bytes;
+    for (int i = 0; i < 1 + round; ++i) {
+      state ^= state << 13;
+      state ^= state >> 7;
+      state ^= state << 17;
+      bytes.push_back(char(state));
+    }
+    EXPECT_NE(readError(folder.write("m.onnx", bytes)), "");
+  }
+}
+
+TEST(Check, input_that_nobody_defines) {
+  onnxfile::Model model = reluModel();
+  model.mutable_graph()->mutable_node(0)->set_input(0, "q");
+  EXPECT_EQ(check(model), "node 'relu1' (Relu) requires its inputs to be defined, 'q' is not");
+}
+
+TEST(Check, nodes_out_of_order) {
+  onnxfile::Model model = reluModel();
+  model.mutable_graph()->mutable_node(0)->set_input(0, "z");
+  onnxfile::Node *late = model.mutable_graph()->add_node();
+  late->set_op_type("Abs");
+  late->add_input("x");
+  late->add_output("z");
+  EXPECT_EQ(
+      check(model),
+      "node 'relu1' (Relu) requires its inputs to be defined before it, 'z' is defined by a later node of 'z' (Abs)");
+}
+
+TEST(Check, name_defined_twice) {
+  onnxfile::Model model = reluModel();
+  *model.mutable_graph()->add_node() = model.graph().node(0);
+  EXPECT_EQ(check(model), "node 'relu1' (Relu) defines the name 'y' a second time");
+}
+
+TEST(Check, output_undefined) {
+  onnxfile::Model model = reluModel();
+  model.mutable_graph()->mutable_output(0)->set_name("nope");
+  EXPECT_EQ(check(model), "graph 'g' requires its outputs to be defined, 'nope' is not");
+}
+
+TEST(Check, attribute_twice) {
+  onnxfile::Model model = reluModel();
+  model.mutable_graph()->mutable_node(0)->add_attribute()->set_name("a");
+  model.mutable_graph()->mutable_node(0)->add_attribute()->set_name("a");
+  EXPECT_EQ(check(model), "node 'relu1' (Relu) defines the attribute 'a' a second time");
+}
+
+TEST(Check, two_operator_sets_of_one_domain) {
+  onnxfile::Model model = reluModel();
+  onnxfile::OperatorSet *set = model.add_opset_import();
+  set->set_domain("ai.onnx");
+  set->set_version(9);
+  EXPECT_EQ(check(model), "requires one operator set a domain, found two of 'ai.onnx' in the model");
+}
+
+TEST(Check, bodies_see_outer_names_and_functions_do_not) {
+  onnxfile::Model model = reluModel();
+  onnxfile::Attribute *attribute = model.mutable_graph()->mutable_node(0)->add_attribute();
+  attribute->set_name("body");
+  onnxfile::Node *inner = attribute->mutable_g()->add_node();
+  inner->set_op_type("Abs");
+  inner->add_input("x");
+  inner->add_output("inner");
+  EXPECT_EQ(check(model), "");
+
+  onnxfile::Function *function = model.add_functions();
+  function->set_name("F");
+  *function->add_node() = *inner;
+  EXPECT_EQ(check(model), "node of 'inner' (Abs) requires its inputs to be defined, 'x' is not");
+}
+
+TEST(Check, graphs_nested_too_deep) {
+  onnxfile::Model model = reluModel();
+  onnxfile::Graph *graph = model.mutable_graph();
+  for (int depth = 0; depth <= kMaxDepth; ++depth) {
+    onnxfile::Node *node = graph->add_node();
+    node->set_op_type("If");
+    onnxfile::Attribute *attribute = node->add_attribute();
+    attribute->set_name("then_branch");
+    graph = attribute->mutable_g();
+  }
+  EXPECT_NE(check(model).find("requires at most 48 graphs within one another, found more"), std::string::npos);
+  TempFolder folder;
+  EXPECT_NE(readError(folder.write("m.onnx", model.SerializeAsString())), "");
+}
+
+TEST(Check, recursive_function) {
+  onnxfile::Model model = reluModel();
+  onnxfile::Function *function = model.add_functions();
+  function->set_name("F");
+  onnxfile::Node *call = function->add_node();
+  call->set_op_type("F");
+  call->add_output("r");
+  *model.mutable_graph()->add_node() = *call;
+  EXPECT_EQ(check(model), "requires at most 48 function calls within one another, found more at function 'F'");
+}
+
+TEST(Check, functions_that_double_each_time) {
+  onnxfile::Model model = reluModel();
+  for (int i = 0; i < 40; ++i) {
+    onnxfile::Function *function = model.add_functions();
+    function->set_name("F" + std::to_string(i));
+    for (int j = 0; j < 2; ++j) {
+      onnxfile::Node *call = function->add_node();
+      call->set_op_type("F" + std::to_string(i + 1));
+      call->add_output("r" + std::to_string(j));
+    }
+  }
+  onnxfile::Node *call = model.mutable_graph()->add_node();
+  call->set_op_type("F0");
+  call->add_output("r");
+  EXPECT_EQ(check(model), "requires at most 1048576 nodes after function calls are expanded, found more");
+}
+
+TEST(Check, messages_stay_one_line) {
+  onnxfile::Model model = reluModel();
+  model.mutable_graph()->mutable_node(0)->set_name("a\nb" + std::string(500, 'c'));
+  model.mutable_graph()->mutable_node(0)->set_input(0, "q\n");
+  std::string error = check(model);
+  EXPECT_EQ(error.find('\n'), std::string::npos);
+  EXPECT_LT(error.size(), 300u);
+}
+
+} // namespace
