@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The part of sinter.h that tests and benchmarks call from Python, over ctypes. Structs as in runtime/abi.h."""
+import ctypes as c
+import os
+
+import numpy as np
+
+MAX_RANK = 16
+DTYPES = {1: np.float64, 2: np.float32, 3: np.float16, 5: np.bool_, 6: np.int8, 7: np.int16, 8: np.int32, 9: np.int64,
+          10: np.uint8, 11: np.uint16, 12: np.uint32, 13: np.uint64}
+CODES = {np.dtype(v): k for k, v in DTYPES.items()}
+
+
+class TensorType(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("dtype", c.c_int32), ("rank", c.c_int32), ("dims", c.POINTER(c.c_int64))]
+
+
+class Function(c.Structure):
+    _fields_ = [("abi_version", c.c_uint32), ("struct_size", c.c_uint32), ("name", c.c_char_p), ("num_inputs", c.c_int32),
+                ("num_outputs", c.c_int32), ("inputs", c.POINTER(TensorType)), ("outputs", c.POINTER(TensorType))]
+
+
+class Tensor(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("dtype", c.c_int32), ("rank", c.c_int32), ("dims", c.c_int64 * MAX_RANK),
+                ("strides", c.c_void_p)]
+
+
+class SessionOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_uint32), ("threads", c.c_int32), ("spin_us", c.c_int32), ("no_huge_pages", c.c_int32),
+                ("hooks", c.c_void_p * 3)]
+
+
+class Error(Exception):
+    pass
+
+
+class Runtime:
+    def __init__(self, library):
+        self.lib = c.CDLL(os.path.abspath(library))
+        self.lib.sinter_last_error.restype = c.c_char_p
+        self.lib.sinter_session_function.restype = c.POINTER(Function)
+        for name in ("close", "open"):
+            getattr(self.lib, "sinter_module_" + name).restype = c.c_int if name == "open" else None
+
+    def check(self, status):
+        if status:
+            raise Error(self.lib.sinter_last_error().decode())
+
+    def session(self, path, threads=1):
+        return Session(self, path, threads)
+
+
+def aligned(array):
+    """A row-major copy of `array` at a multiple of 64 bytes, as the runtime wants its inputs."""
+    room = np.empty(array.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+class Session:
+    def __init__(self, runtime, path, threads):
+        self.runtime, lib = runtime, runtime.lib
+        module, self.handle = c.c_void_p(), c.c_void_p()
+        runtime.check(lib.sinter_module_open(os.fsencode(path), None, c.byref(module)))
+        options = SessionOptions(struct_size=c.sizeof(SessionOptions), threads=threads)
+        try:
+            runtime.check(lib.sinter_session_create(module, 0, c.byref(options), c.byref(self.handle)))
+        finally:
+            lib.sinter_module_close(module)
+        function = lib.sinter_session_function(self.handle).contents
+        self.inputs = [function.inputs[i].name.decode() for i in range(function.num_inputs)]
+        self.outputs = [function.outputs[i].name.decode() for i in range(function.num_outputs)]
+        self.bound = {}
+
+    def set(self, name, array):
+        """Binds an input; the array is kept alive, and is copied first where its alignment asks for it."""
+        array = np.asarray(array)
+        if not array.flags["C_CONTIGUOUS"] or array.ctypes.data % 64:
+            array = aligned(array)
+        tensor = Tensor(data=array.ctypes.data, dtype=CODES[array.dtype], rank=array.ndim)
+        tensor.dims[: array.ndim] = array.shape
+        self.runtime.check(self.runtime.lib.sinter_session_set_input(self.handle, self.inputs.index(name), c.byref(tensor)))
+        self.bound[name] = array
+
+    def call(self):
+        status = self.runtime.lib.sinter_session_run(self.handle)
+        if status:
+            self.runtime.check(status)
+
+    def result(self, name):
+        view = Tensor()
+        self.runtime.check(self.runtime.lib.sinter_session_output(self.handle, self.outputs.index(name), c.byref(view)))
+        shape, dtype = tuple(view.dims[: view.rank]), np.dtype(DTYPES[view.dtype])
+        count = int(np.prod(shape, dtype=np.int64))
+        if not count:
+            return np.empty(shape, dtype)
+        raw = (c.c_uint8 * (count * dtype.itemsize)).from_address(view.data)
+        return np.frombuffer(raw, dtype).reshape(shape).copy()
+
+    def run(self, feeds):
+        for name, array in feeds.items():
+            self.set(name, array)
+        self.call()
+        return {name: self.result(name) for name in self.outputs}
+
+    def close(self):
+        self.runtime.lib.sinter_session_destroy(self.handle)
+        self.handle = None
