@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir/reference/Evaluator.h"
+#include "ir/Dialect.h"
+
+using namespace mlir;
+using namespace sinter;
+
+Evaluator::Evaluator(EvaluatorLimits limits) : limits(limits), start(std::chrono::steady_clock::now()) {}
+
+bool Evaluator::expired() const { return limits.time && std::chrono::steady_clock::now() - start > *limits.time; }
+
+FailureOr<SmallVector<HostTensor>> Evaluator::run(Operation *op, ArrayRef<HostTensor> operands) {
+  if (expired())
+    return op->emitOpError("was not evaluated: the time budget is spent"), failure();
+  auto evaluable = dyn_cast<Evaluable>(op);
+  if (!evaluable)
+    return op->emitOpError("has no reference evaluation"), failure();
+  FailureOr<SmallVector<HostTensor>> results = evaluable.evaluate(operands, *this);
+  if (failed(results))
+    return failure();
+  assert(results->size() == op->getNumResults() && "an evaluation returns one tensor per result");
+  for (auto [tensor, type] : llvm::zip(*results, op->getResultTypes()))
+    if (!agree(tensor.tensorType(), type))
+      return op->emitOpError() << "evaluates to " << tensor.tensorType() << ", but its type is " << type, failure();
+  return results;
+}
+
+FailureOr<SmallVector<HostTensor>> Evaluator::run(Region &region, ArrayRef<HostTensor> arguments) {
+  Block &block = region.front();
+  DenseMap<Value, HostTensor> values;
+  for (auto [argument, tensor] : llvm::zip(block.getArguments(), arguments))
+    values[argument] = tensor;
+
+  // A tensor is dropped after its last use, so that memory follows liveness.
+  DenseMap<Value, unsigned> uses;
+  for (Operation &op : block)
+    for (Value operand : op.getOperands())
+      ++uses[operand];
+
+  for (Operation &op : block) {
+    SmallVector<HostTensor> operands;
+    for (Value operand : op.getOperands()) {
+      operands.push_back(values.lookup(operand));
+      if (--uses[operand] == 0)
+        values.erase(operand);
+    }
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      return operands;
+    FailureOr<SmallVector<HostTensor>> results = run(&op, operands);
+    if (failed(results))
+      return failure();
+    for (auto [result, tensor] : llvm::zip(op.getResults(), *results))
+      values[result] = std::move(tensor);
+  }
+  llvm_unreachable("a block ends in a terminator");
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir/reference/HostTensor.h"
+#include "ir/Shapes.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/bit.h"
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+
+namespace sinter {
+
+/// How elements are stored, decided once per loop instead of once per element.
+namespace {
+enum class Form { F64, F32, F16, BF16, I1, I8, I16, I32, I64, U8, U16, U32, U64 };
+} // namespace
+
+static Form formOf(Type type) {
+  if (type.isF64())
+    return Form::F64;
+  if (type.isF32())
+    return Form::F32;
+  if (type.isF16())
+    return Form::F16;
+  if (type.isBF16())
+    return Form::BF16;
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (width == 1)
+    return Form::I1;
+  bool wide = type.isUnsignedInteger();
+  switch (width) {
+  case 8:
+    return wide ? Form::U8 : Form::I8;
+  case 16:
+    return wide ? Form::U16 : Form::I16;
+  case 32:
+    return wide ? Form::U32 : Form::I32;
+  default:
+    return wide ? Form::U64 : Form::I64;
+  }
+}
+
+static double decodeHalf(uint16_t bits, const llvm::fltSemantics &semantics) {
+  llvm::APFloat value(semantics, llvm::APInt(16, bits));
+  bool lost;
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
+  return value.convertToDouble();
+}
+
+static uint16_t encodeHalf(double value, const llvm::fltSemantics &semantics) {
+  llvm::APFloat converted(value);
+  bool lost;
+  converted.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &lost);
+  return static_cast<uint16_t>(converted.bitcastToAPInt().getZExtValue());
+}
+
+template <typename T> static T loadAs(const char *data, int64_t i) {
+  T value;
+  std::memcpy(&value, data + i * sizeof(T), sizeof(T));
+  return value;
+}
+template <typename T> static void storeAs(char *data, int64_t i, T value) {
+  std::memcpy(data + i * sizeof(T), &value, sizeof(T));
+}
+
+static double readFloat(Form form, const char *data, int64_t i) {
+  switch (form) {
+  case Form::F64:
+    return loadAs<double>(data, i);
+  case Form::F32:
+    return loadAs<float>(data, i);
+  case Form::F16:
+    return decodeHalf(loadAs<uint16_t>(data, i), llvm::APFloat::IEEEhalf());
+  case Form::BF16:
+    return llvm::bit_cast<float>(static_cast<uint32_t>(loadAs<uint16_t>(data, i)) << 16);
+  case Form::I1:
+  case Form::U8:
+    return loadAs<uint8_t>(data, i);
+  case Form::I8:
+    return loadAs<int8_t>(data, i);
+  case Form::I16:
+    return loadAs<int16_t>(data, i);
+  case Form::I32:
+    return loadAs<int32_t>(data, i);
+  case Form::I64:
+    return static_cast<double>(loadAs<int64_t>(data, i));
+  case Form::U16:
+    return loadAs<uint16_t>(data, i);
+  case Form::U32:
+    return loadAs<uint32_t>(data, i);
+  case Form::U64:
+    return static_cast<double>(loadAs<uint64_t>(data, i));
+  }
+  llvm_unreachable("all forms handled");
+}
+
+/// Truncates, saturates, NaN to 0.
+template <typename T> static T saturate(double value) {
+  if (std::isnan(value))
+    return 0;
+  // The limits as doubles: the upper one of 64-bit types rounds up to 2^63 or 2^64, hence >=.
+  if (value >= static_cast<double>(std::numeric_limits<T>::max()))
+    return std::numeric_limits<T>::max();
+  if (value <= static_cast<double>(std::numeric_limits<T>::min()))
+    return std::numeric_limits<T>::min();
+  return static_cast<T>(value);
+}
+
+static int64_t readInt(Form form, const char *data, int64_t i) {
+  switch (form) {
+  case Form::I1:
+  case Form::U8:
+    return loadAs<uint8_t>(data, i);
+  case Form::I8:
+    return loadAs<int8_t>(data, i);
+  case Form::I16:
+    return loadAs<int16_t>(data, i);
+  case Form::I32:
+    return loadAs<int32_t>(data, i);
+  case Form::I64:
+  case Form::U64:
+    return loadAs<int64_t>(data, i);
+  case Form::U16:
+    return loadAs<uint16_t>(data, i);
+  case Form::U32:
+    return loadAs<uint32_t>(data, i);
+  default:
+    return saturate<int64_t>(readFloat(form, data, i));
+  }
+}
+
+static void writeFloat(Form form, char *data, int64_t i, double value) {
+  switch (form) {
+  case Form::F64:
+    return storeAs(data, i, value);
+  case Form::F32:
+    return storeAs(data, i, static_cast<float>(value));
+  case Form::F16:
+    return storeAs(data, i, encodeHalf(value, llvm::APFloat::IEEEhalf()));
+  case Form::BF16:
+    return storeAs(data, i, encodeHalf(value, llvm::APFloat::BFloat()));
+  case Form::I1:
+    return storeAs<uint8_t>(data, i, value != 0);
+  case Form::I8:
+    return storeAs(data, i, saturate<int8_t>(value));
+  case Form::I16:
+    return storeAs(data, i, saturate<int16_t>(value));
+  case Form::I32:
+    return storeAs(data, i, saturate<int32_t>(value));
+  case Form::I64:
+    return storeAs(data, i, saturate<int64_t>(value));
+  case Form::U8:
+    return storeAs(data, i, saturate<uint8_t>(value));
+  case Form::U16:
+    return storeAs(data, i, saturate<uint16_t>(value));
+  case Form::U32:
+    return storeAs(data, i, saturate<uint32_t>(value));
+  case Form::U64:
+    return storeAs(data, i, saturate<uint64_t>(value));
+  }
+}
+
+static void writeInt(Form form, char *data, int64_t i, int64_t value) {
+  switch (form) {
+  case Form::I1:
+    return storeAs<uint8_t>(data, i, value != 0);
+  case Form::I8:
+  case Form::U8:
+    return storeAs(data, i, static_cast<uint8_t>(value));
+  case Form::I16:
+  case Form::U16:
+    return storeAs(data, i, static_cast<uint16_t>(value));
+  case Form::I32:
+  case Form::U32:
+    return storeAs(data, i, static_cast<uint32_t>(value));
+  case Form::I64:
+  case Form::U64:
+    return storeAs(data, i, value);
+  default:
+    return writeFloat(form, data, i, static_cast<double>(value));
+  }
+}
+
+HostTensor::HostTensor(Type elementType, ArrayRef<int64_t> shape) : type(RankedTensorType::get(shape, elementType)) {
+  std::optional<int64_t> elements = countElements(shape);
+  assert(elements && "a host tensor has a concrete shape whose size fits in 63 bits");
+  count = *elements;
+  bytes = std::make_shared<std::vector<char>>(count * byteWidth(elementType));
+}
+
+HostTensor::HostTensor(Type elementType, ArrayRef<int64_t> shape, ArrayRef<char> content)
+    : HostTensor(elementType, shape) {
+  assert(static_cast<int64_t>(content.size()) == numBytes() && "bytes and shape agree");
+  if (!content.empty())
+    std::memcpy(bytes->data(), content.data(), content.size());
+}
+
+FailureOr<HostTensor> HostTensor::fromAttr(ElementsAttr attr) {
+  auto type = dyn_cast<RankedTensorType>(attr.getType());
+  if (!type || !type.hasStaticShape())
+    return failure();
+  HostTensor tensor(type.getElementType(), type.getShape());
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(attr)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    if (!blob || static_cast<int64_t>(blob->getData().size()) != tensor.numBytes())
+      return failure();
+    if (!blob->getData().empty())
+      std::memcpy(tensor.bytes->data(), blob->getData().data(), blob->getData().size());
+    return tensor;
+  }
+  auto dense = dyn_cast<DenseElementsAttr>(attr);
+  if (!dense)
+    return failure();
+  char *data = tensor.bytes->data();
+  if (type.getElementType().isInteger(1)) {
+    for (auto [i, value] : llvm::enumerate(dense.getValues<bool>()))
+      data[i] = value;
+    return tensor;
+  }
+  ArrayRef<char> raw = dense.getRawData();
+  if (!dense.isSplat()) {
+    if (!raw.empty())
+      std::memcpy(data, raw.data(), raw.size());
+    return tensor;
+  }
+  int64_t width = byteWidth(type.getElementType());
+  for (int64_t i = 0; i < tensor.count; ++i)
+    std::memcpy(data + i * width, raw.data(), width);
+  return tensor;
+}
+
+ElementsAttr HostTensor::toAttr(StringRef nameHint) const {
+  constexpr int64_t inlineBytes = 1024;
+  if (numBytes() > inlineBytes) {
+    // The blob shares this tensor's memory; `data()` of a sharing tensor copies before it writes.
+    std::shared_ptr<std::vector<char>> owner = bytes;
+    AsmResourceBlob blob(
+        ArrayRef<char>(owner->data(), owner->size()), byteWidth(elementType()),
+        [owner](void *, size_t, size_t) mutable { owner.reset(); }, /*dataIsMutable=*/false);
+    return DenseResourceElementsAttr::get(type, nameHint, std::move(blob));
+  }
+  if (elementType().isInteger(1)) {
+    SmallVector<bool> values;
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back((*bytes)[i] != 0);
+    return DenseElementsAttr::get(type, ArrayRef<bool>(values));
+  }
+  return DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes->data(), bytes->size()));
+}
+
+HostTensor HostTensor::scalar(Type elementType, double value) {
+  HostTensor tensor(elementType, {});
+  tensor.setFloat(0, value);
+  return tensor;
+}
+
+HostTensor HostTensor::ofInts(Type elementType, ArrayRef<int64_t> values) {
+  HostTensor tensor(elementType, {static_cast<int64_t>(values.size())});
+  tensor.assignInts(values);
+  return tensor;
+}
+
+char *HostTensor::data() {
+  if (bytes && bytes.use_count() > 1)
+    bytes = std::make_shared<std::vector<char>>(*bytes);
+  return bytes ? bytes->data() : nullptr;
+}
+
+double HostTensor::getFloat(int64_t i) const { return readFloat(formOf(elementType()), bytes->data(), i); }
+int64_t HostTensor::getInt(int64_t i) const { return readInt(formOf(elementType()), bytes->data(), i); }
+void HostTensor::setFloat(int64_t i, double value) { writeFloat(formOf(elementType()), data(), i, value); }
+void HostTensor::setInt(int64_t i, int64_t value) { writeInt(formOf(elementType()), data(), i, value); }
+
+std::vector<double> HostTensor::toFloats() const {
+  std::vector<double> values(count);
+  Form form = formOf(elementType());
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = readFloat(form, bytes->data(), i);
+  return values;
+}
+
+std::vector<int64_t> HostTensor::toInts() const {
+  std::vector<int64_t> values(count);
+  Form form = formOf(elementType());
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = readInt(form, bytes->data(), i);
+  return values;
+}
+
+void HostTensor::assignFloats(ArrayRef<double> values) {
+  assert(static_cast<int64_t>(values.size()) == count && "one value per element");
+  Form form = formOf(elementType());
+  char *target = data();
+  for (int64_t i = 0; i < count; ++i)
+    writeFloat(form, target, i, values[i]);
+}
+
+void HostTensor::assignInts(ArrayRef<int64_t> values) {
+  assert(static_cast<int64_t>(values.size()) == count && "one value per element");
+  Form form = formOf(elementType());
+  char *target = data();
+  for (int64_t i = 0; i < count; ++i)
+    writeInt(form, target, i, values[i]);
+}
+
+HostTensor HostTensor::reshaped(ArrayRef<int64_t> shape) const {
+  assert(countElements(shape) == count && "a reshape keeps the number of elements");
+  HostTensor tensor = *this;
+  tensor.type = RankedTensorType::get(shape, elementType());
+  return tensor;
+}
+
+SmallVector<int64_t> HostTensor::strides() const {
+  SmallVector<int64_t> strides(rank(), 1);
+  for (int64_t k = rank() - 2; k >= 0; --k)
+    strides[k] = strides[k + 1] * size(k + 1);
+  return strides;
+}
+
+void forEachIndex(ArrayRef<int64_t> shape, llvm::function_ref<void(ArrayRef<int64_t>)> visit) {
+  if (llvm::is_contained(shape, 0))
+    return;
+  SmallVector<int64_t> index(shape.size(), 0);
+  while (true) {
+    visit(index);
+    int64_t axis = static_cast<int64_t>(shape.size()) - 1;
+    for (; axis >= 0 && ++index[axis] == shape[axis]; --axis)
+      index[axis] = 0;
+    if (axis < 0)
+      return;
+  }
+}
+
+int64_t linearIndex(ArrayRef<int64_t> index, ArrayRef<int64_t> strides) {
+  int64_t offset = 0;
+  for (auto [i, stride] : llvm::zip(index, strides))
+    offset += i * stride;
+  return offset;
+}
+
+} // namespace sinter
