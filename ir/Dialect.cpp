@@ -18,3 +18,13 @@ void SinterDialect::initialize() {
 #include "ir/Attributes.cpp.inc"
       >();
 }
+
+Operation *SinterDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getType() != type)
+    return nullptr;
+  OperationState state(loc, "sinter.constant");
+  state.addAttribute("value", elements);
+  state.addTypes(type);
+  return builder.create(state);
+}

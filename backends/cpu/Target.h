@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a CPU offers, as data. Emitters and the schedule see machines only through this.
+
+#ifndef SINTER_BACKENDS_CPU_TARGET_H
+#define SINTER_BACKENDS_CPU_TARGET_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <string>
+
+namespace sinter::cpu {
+
+struct Target {
+  std::string name;     // "x86-64-v4", "znver4", "aarch64", ...
+  std::string triple;   // LLVM triple
+  std::string cpu;      // LLVM CPU name
+  std::string features; // LLVM feature string, "+avx2,+fma"
+  /// Features to check at load, space-separated LLVM names.
+  std::string requiredFeatures;
+
+  int64_t vectorBytes = 16;     // widest vector worth using
+  int64_t vectorRegisters = 16; // architectural
+  bool hasFma = false;
+  bool hasMaskedMemory = false; // masked loads and stores are cheap (AVX-512)
+  int64_t l1Bytes = 32 << 10, l1Ways = 8, l2Bytes = 1 << 20, l3Bytes = 16 << 20;
+  int64_t cacheLineBytes = 64;
+
+  /// Lanes of an element of `bytes` bytes.
+  int64_t lanes(int64_t bytes) const { return vectorBytes / bytes; }
+
+  /// The machine that runs the compiler.
+  static Target host();
+  /// `native`, `x86-64-v3`, `x86-64-v4`, `znver4`, `znver5`, `aarch64`, with or without `cpu:` in front. Returns false and lists the
+  /// supported names in `error` otherwise.
+  static bool parse(llvm::StringRef text, Target &target, std::string &error);
+};
+
+} // namespace sinter::cpu
+
+#endif
