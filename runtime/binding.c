@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The caller's tensors: checks against the signature, overlap, and copies for those that compiled code
+// cannot read or write in place.
+
+#include "session.h"
+#include <inttypes.h>
+#include <string.h>
+
+/// Where an empty input points.
+static _Alignas(SRT_ALIGNMENT) const char emptyData[SRT_ALIGNMENT];
+
+//===- One tensor ---------------------------------------------------------------------------------===//
+
+/// Returns whether strides say what null strides would.
+static int isDense(const sinter_tensor *tensor) {
+  int64_t expected = 1;
+  for (int32_t i = tensor->rank - 1; i >= 0; --i) {
+    if (tensor->dims[i] != 1 && tensor->strides[i] != expected)
+      return 0;
+    expected *= tensor->dims[i]; // cannot overflow: the product was checked, and an empty tensor is dense before
+  }
+  return 1;
+}
+
+/// Finds the addresses that the elements span. Returns 0 when they leave the address space.
+static int findExtent(Binding *binding, int64_t elementBytes) {
+  const sinter_tensor *tensor = &binding->tensor;
+  int64_t low = 0, high = elementBytes;
+  if (!tensor->strides) {
+    high = binding->bytes;
+  } else {
+    for (int32_t i = 0; i < tensor->rank; ++i) {
+      int64_t reach;
+      if (__builtin_mul_overflow(tensor->dims[i] - 1, tensor->strides[i], &reach) ||
+          __builtin_mul_overflow(reach, elementBytes, &reach) ||
+          __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+        return 0;
+    }
+  }
+  uintptr_t base = (uintptr_t)tensor->data, depth = 0 - (uintptr_t)low;
+  return !__builtin_sub_overflow(base, depth, &binding->begin) &&
+         !__builtin_add_overflow(base, (uintptr_t)high, &binding->end);
+}
+
+sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const sinter_tensor_type *type,
+                           const char *kind) {
+  char text[SRT_DIMS_TEXT_BYTES];
+  if (tensor->dtype != type->dtype)
+    return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' requires dtype %s, got %s", kind, type->name,
+                    sinter_dtype_name(type->dtype), sinter_dtype_name(tensor->dtype));
+  if (tensor->rank < 0 || tensor->rank > SINTER_MAX_RANK || tensor->rank != type->rank)
+    return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' requires rank %d, got %d", kind, type->name, type->rank,
+                    tensor->rank);
+  int64_t count, bytes;
+  if (!srtTensorBytes(tensor->dtype, tensor->rank, tensor->dims, &count, &bytes))
+    return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' requires dims of 0 or more and a size below 2^63 bytes, got %s",
+                    kind, type->name, srtDimsText(tensor->dims, tensor->rank, text));
+  if (!tensor->data && count)
+    return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' requires data, got null", kind, type->name);
+
+  binding->tensor = *tensor;
+  binding->tensor.strides = NULL;
+  binding->count = count;
+  binding->bytes = bytes;
+  binding->begin = binding->end = 0;
+  binding->bound = 0;
+  if (count && tensor->strides && !isDense(tensor)) {
+    memcpy(binding->strides, tensor->strides, (size_t)tensor->rank * sizeof *tensor->strides);
+    binding->tensor.strides = binding->strides;
+  }
+  if (count && !findExtent(binding, sinter_dtype_bytes(tensor->dtype)))
+    return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' requires strides inside the address space", kind, type->name);
+  binding->bound = 1;
+  return SINTER_OK;
+}
+
+//===- Symbols ------------------------------------------------------------------------------------===//
+
+/// Checks the dims of input `index` and binds the symbols that it is the first to use.
+static sinter_status_code bindSymbols(sinter_session *session, int32_t index) {
+  const sinter_function *function = session->function;
+  const sinter_tensor_type *type = &function->inputs[index];
+  const sinter_tensor *tensor = &session->inputs[index].tensor;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    int64_t declared = type->dims[d], size = tensor->dims[d];
+    if (declared == SINTER_DIM_UNKNOWN)
+      continue;
+    if (declared >= 0) {
+      if (size != declared)
+        return srtError(SINTER_INVALID_ARGUMENT, "input '%s' requires %" PRId64 " in dim %d, got %" PRId64, type->name,
+                        declared, d, size);
+      continue;
+    }
+    int64_t symbol = -1 - declared;
+    if (session->symbols[symbol] < 0) {
+      session->symbols[symbol] = size;
+      session->symbolInput[symbol] = index;
+      session->symbolDim[symbol] = d;
+    } else if (session->symbols[symbol] != size) {
+      return srtError(SINTER_INVALID_ARGUMENT,
+                      "input '%s' requires %s = %" PRId64 " in dim %d, as in dim %d of input '%s', got %" PRId64,
+                      type->name, function->symbol_names[symbol], session->symbols[symbol], d,
+                      session->symbolDim[symbol], function->inputs[session->symbolInput[symbol]].name, size);
+    }
+  }
+  return SINTER_OK;
+}
+
+//===- All of them --------------------------------------------------------------------------------===//
+
+static int overlap(const Binding *a, const Binding *b) { return a->begin < b->end && b->begin < a->end; }
+
+/// 1 + the output in whose session memory an input lies, or 0.
+static int32_t findOwnOutput(const sinter_session *session, const Binding *input) {
+  for (int32_t o = 0; o < session->function->num_outputs; ++o) {
+    const Block *own = &session->outputs[o].own;
+    if (own->data && input->begin < (uintptr_t)own->data + (uintptr_t)own->bytes && (uintptr_t)own->data < input->end)
+      return o + 1;
+  }
+  return 0;
+}
+
+static int inPlace(const Binding *binding) {
+  return !binding->tensor.strides && (uintptr_t)binding->tensor.data % SRT_ALIGNMENT == 0;
+}
+
+sinter_status_code srtBindAll(sinter_session *session) {
+  const sinter_function *function = session->function;
+  for (int32_t s = 0; s < function->num_symbols; ++s)
+    session->symbols[s] = -1;
+  for (int32_t i = 0; i < function->num_inputs; ++i) {
+    Binding *input = &session->inputs[i];
+    if (!input->bound)
+      return srtError(SINTER_INVALID_ARGUMENT, "input '%s' of function '%s' is not set", function->inputs[i].name,
+                      function->name);
+    sinter_status_code status = bindSymbols(session, i);
+    if (status)
+      return status;
+    input->fromOutput = input->count ? findOwnOutput(session, input) : 0;
+    input->copied = input->count && (!inPlace(input) || input->fromOutput);
+  }
+  for (int32_t o = 0; o < function->num_outputs; ++o) {
+    Binding *output = &session->outputs[o];
+    if (!output->bound)
+      continue;
+    output->copied = output->count && !inPlace(output);
+    for (int32_t i = 0; i < function->num_inputs; ++i)
+      if (overlap(output, &session->inputs[i]))
+        return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps input '%s'", function->outputs[o].name,
+                        function->inputs[i].name);
+    for (int32_t p = 0; p < o; ++p)
+      if (session->outputs[p].bound && overlap(output, &session->outputs[p]))
+        return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps output '%s'", function->outputs[o].name,
+                        function->outputs[p].name);
+  }
+  return SINTER_OK;
+}
+
+//===- Copies -------------------------------------------------------------------------------------===//
+
+/// Copies between a strided tensor and dense memory; `toDense` gives the direction.
+static void copyStrided(const sinter_tensor *tensor, char *dense, int toDense) {
+  int64_t element = sinter_dtype_bytes(tensor->dtype);
+  int64_t at[SINTER_MAX_RANK] = {0};
+  int32_t inner = tensor->rank - 1;
+  char *strided = tensor->data;
+  for (;;) {
+    for (int64_t i = 0; i < tensor->dims[inner]; ++i, dense += element) {
+      char *other = strided + i * tensor->strides[inner] * element;
+      if (toDense)
+        memcpy(dense, other, (size_t)element);
+      else
+        memcpy(other, dense, (size_t)element);
+    }
+    int32_t d = inner - 1;
+    for (; d >= 0; --d) {
+      strided += tensor->strides[d] * element;
+      if (++at[d] < tensor->dims[d])
+        break;
+      strided -= tensor->dims[d] * tensor->strides[d] * element;
+      at[d] = 0;
+    }
+    if (d < 0)
+      return;
+  }
+}
+
+sinter_status_code srtLoadInputs(sinter_session *session) {
+  for (int32_t i = 0; i < session->function->num_inputs; ++i) {
+    Binding *input = &session->inputs[i];
+    sinter_tensor_slot *slot = &session->inputSlots[i];
+    memcpy(slot->dims, input->tensor.dims, sizeof slot->dims);
+    slot->data = input->count ? input->tensor.data : (void *)emptyData;
+    if (!input->copied)
+      continue;
+    if (!srtReserve(&session->memory, InputMemory, &input->own, input->bytes))
+      return srtError(SINTER_OUT_OF_MEMORY, "no memory for %" PRId64 " bytes to copy input '%s'", input->bytes,
+                      session->function->inputs[i].name);
+    if (input->tensor.strides)
+      copyStrided(&input->tensor, input->own.data, 1);
+    else
+      memcpy(input->own.data, input->tensor.data, (size_t)input->bytes);
+    slot->data = input->own.data;
+  }
+  return SINTER_OK;
+}
+
+sinter_status_code srtStoreOutputs(sinter_session *session) {
+  const sinter_function *function = session->function;
+  for (int32_t o = 0; o < function->num_outputs; ++o) {
+    const sinter_tensor_type *type = &function->outputs[o];
+    const sinter_tensor_slot *slot = &session->outputSlots[o];
+    Binding *output = &session->outputs[o];
+    if (!slot->data)
+      return srtError(SINTER_RUNTIME_ERROR, "function '%s' did not produce output '%s'", function->name, type->name);
+    int64_t count = 0, bytes = 0;
+    srtTensorBytes(type->dtype, type->rank, slot->dims, &count, &bytes);
+    for (int32_t d = 0; d < type->rank; ++d) {
+      int64_t declared = type->dims[d], size = slot->dims[d];
+      if (declared < 0 && declared != SINTER_DIM_UNKNOWN)
+        declared = session->symbols[-1 - declared];
+      if (declared >= 0 && size != declared)
+        return srtError(SINTER_RUNTIME_ERROR, "output '%s' requires %" PRId64 " in dim %d, its code produced %" PRId64,
+                        type->name, declared, d, size);
+    }
+    if (!output->bound || !output->copied || !count)
+      continue;
+    if (output->tensor.strides)
+      copyStrided(&output->tensor, slot->data, 0);
+    else
+      memcpy(output->tensor.data, slot->data, (size_t)bytes);
+  }
+  return SINTER_OK;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#define _GNU_SOURCE
+#include "file.h"
+#include "status.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+sinter_status_code srtOpenFile(const char *path, int *file, int64_t *bytes) {
+  if (!path)
+    return srtError(SINTER_INVALID_ARGUMENT, "file requires a path, got null");
+  *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe without a writer must not block
+  if (*file < 0)
+    return srtError(SINTER_IO, "cannot open '%s': %s", path, strerror(errno));
+  struct stat info;
+  if (fstat(*file, &info) == 0 && S_ISREG(info.st_mode)) {
+    *bytes = info.st_size;
+    return SINTER_OK;
+  }
+  close(*file);
+  return srtError(SINTER_IO, "'%s' requires a regular file, got %s", path,
+                  S_ISDIR(info.st_mode)                              ? "a directory"
+                  : S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)   ? "a device"
+                  : S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode) ? "a pipe"
+                                                                     : "something else");
+}
+
+sinter_status_code srtReadAt(int file, int64_t offset, void *data, int64_t bytes, const char *path) {
+  char *at = data;
+  while (bytes > 0) {
+    ssize_t numRead = pread(file, at, bytes < (1 << 30) ? (size_t)bytes : 1u << 30, offset);
+    if (numRead < 0 && errno == EINTR)
+      continue;
+    if (numRead < 0)
+      return srtError(SINTER_IO, "cannot read '%s': %s", path, strerror(errno));
+    if (numRead == 0)
+      return srtError(SINTER_CORRUPT, "'%s' is truncated: it lacks %" PRId64 " bytes at offset %" PRId64, path, bytes,
+                      offset);
+    at += numRead;
+    offset += numRead;
+    bytes -= numRead;
+  }
+  return SINTER_OK;
+}
+
+sinter_status_code srtReadMagic(const char *path, char magic[4]) {
+  int file;
+  int64_t bytes;
+  sinter_status_code status = srtOpenFile(path, &file, &bytes);
+  if (status)
+    return status;
+  memset(magic, 0, 4);
+  status = srtReadAt(file, 0, magic, bytes < 4 ? bytes : 4, path);
+  close(file);
+  return status;
+}
+
+sinter_status_code srtWriteAll(int file, const void *data, int64_t bytes, const char *path) {
+  const char *at = data;
+  while (bytes > 0) {
+    ssize_t written = write(file, at, bytes < (1 << 30) ? (size_t)bytes : 1u << 30);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return srtError(SINTER_IO, "cannot write '%s': %s", path, strerror(errno));
+    at += written;
+    bytes -= written;
+  }
+  return SINTER_OK;
+}
+
+sinter_status_code srtCreateFile(const char *path, NewFile *file) {
+  static _Atomic unsigned counter; // two threads may write the same path
+  *file = (NewFile){.file = -1, .path = path};
+  if (!path)
+    return srtError(SINTER_INVALID_ARGUMENT, "file requires a path, got null");
+  size_t room = strlen(path) + 64;
+  file->temporary = malloc(room);
+  if (!file->temporary)
+    return srtError(SINTER_OUT_OF_MEMORY, "no memory to write '%s'", path);
+  struct stat info;
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+    free(file->temporary);
+    return srtError(SINTER_IO, "cannot write '%s': %s", path,
+                    S_ISDIR(info.st_mode) ? "it is a directory" : "it is not a regular file");
+  }
+  snprintf(file->temporary, room, "%s.%ld-%u.tmp", path, (long)getpid(), counter++);
+  file->file = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file->file >= 0)
+    return SINTER_OK;
+  int error = errno;
+  free(file->temporary);
+  return srtError(SINTER_IO, "cannot write '%s': %s", path, strerror(error));
+}
+
+sinter_status_code srtFinishFile(NewFile *file, sinter_status_code status) {
+  if (close(file->file) != 0 && !status)
+    status = srtError(SINTER_IO, "cannot write '%s': %s", file->path, strerror(errno));
+  if (!status && rename(file->temporary, file->path) != 0)
+    status = srtError(SINTER_IO, "cannot write '%s': %s", file->path, strerror(errno));
+  if (status)
+    unlink(file->temporary);
+  free(file->temporary);
+  return status;
+}

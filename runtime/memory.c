@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#define _GNU_SOURCE
+#include "memory.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/// From here on memory is mapped, on a huge page boundary where the kernel grants them.
+static const int64_t mapThreshold = 2 << 20;
+static const int64_t hugePageBytes = 2 << 20;
+
+static int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+/// Maps `bytes` at a multiple of the huge page size: maps more, then cuts both ends off.
+static void *mapAligned(int64_t bytes, int hugePages) {
+  int64_t size = roundUp(bytes, hugePageBytes);
+  char *start = mmap(NULL, (size_t)(size + hugePageBytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED)
+    return NULL;
+  int64_t lead = (int64_t)(-(uintptr_t)start & (uintptr_t)(hugePageBytes - 1));
+  if (lead)
+    munmap(start, (size_t)lead);
+  if (lead != hugePageBytes)
+    munmap(start + lead + size, (size_t)(hugePageBytes - lead));
+  if (hugePages)
+    madvise(start + lead, (size_t)size, MADV_HUGEPAGE); // advice: without huge pages it is only slower
+  return start + lead;
+}
+
+void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes) {
+  if (bytes <= 0 || bytes > INT64_MAX / 4)
+    return NULL;
+  void *pointer = NULL;
+  if (memory->hooks.allocate)
+    pointer = memory->hooks.allocate(memory->hooks.user, (size_t)bytes, SRT_ALIGNMENT);
+  else if (bytes >= mapThreshold)
+    pointer = mapAligned(bytes, !memory->noHugePages);
+  else
+    pointer = aligned_alloc(SRT_ALIGNMENT, (size_t)roundUp(bytes, SRT_ALIGNMENT));
+  if (!pointer)
+    return NULL;
+  memory->held[use] += bytes;
+  memory->total += bytes;
+  if (memory->total > memory->peak)
+    memory->peak = memory->total;
+  return pointer;
+}
+
+void srtFree(Memory *memory, MemoryUse use, void *pointer, int64_t bytes) {
+  if (!pointer)
+    return;
+  memory->held[use] -= bytes;
+  memory->total -= bytes;
+  if (memory->hooks.allocate)
+    memory->hooks.free(memory->hooks.user, pointer, (size_t)bytes);
+  else if (bytes >= mapThreshold)
+    munmap(pointer, (size_t)roundUp(bytes, hugePageBytes));
+  else
+    free(pointer);
+}
+
+int srtReserve(Memory *memory, MemoryUse use, Block *block, int64_t bytes) {
+  if (block->data && block->bytes >= bytes)
+    return 1;
+  // Freed first: old and new need not fit at once.
+  srtFree(memory, use, block->data, block->bytes);
+  block->bytes = 0;
+  block->data = srtAllocate(memory, use, bytes > 0 ? bytes : SRT_ALIGNMENT);
+  if (!block->data)
+    return 0;
+  block->bytes = bytes > 0 ? bytes : SRT_ALIGNMENT;
+  return 1;
+}
+
+//===- Scratch ------------------------------------------------------------------------------------===//
+
+/// Lies in the 64 bytes before the buffer that compiled code sees.
+struct ScratchBuffer {
+  ScratchBuffer *next;
+  ScratchBuffer **link; // what points here while busy
+  int64_t bytes;        // allocated, the header included
+  int32_t sizeClass;
+  uint32_t lastCall;
+};
+_Static_assert(sizeof(ScratchBuffer) <= SRT_ALIGNMENT, "the header must leave the buffer aligned");
+
+/// Buffers that no call used for this many calls are freed.
+static const uint32_t idleCalls = 64;
+
+/// The first size class that holds `bytes` (>= 256), and its size: 256, 320, 384, 448, 512, 640 ...
+static int32_t sizeClassOf(int64_t bytes, int64_t *classBytes) {
+  int power = 63 - __builtin_clzll((unsigned long long)bytes);
+  int64_t step = INT64_C(1) << (power - 2);
+  int64_t quarter = (bytes - (INT64_C(1) << power) + step - 1) / step; // 0 to 4
+  *classBytes = (INT64_C(1) << power) + quarter * step;
+  return (int32_t)((power - 8) * 4 + quarter);
+}
+
+void *srtScratchAcquire(Memory *memory, Scratch *scratch, int64_t bytes) {
+  if (bytes < 0 || bytes > INT64_MAX / 8)
+    return NULL;
+  int64_t needed = bytes + SRT_ALIGNMENT;
+  if (needed < 256)
+    needed = 256;
+  int64_t classBytes;
+  int32_t sizeClass = sizeClassOf(needed, &classBytes);
+  if (sizeClass >= SRT_NUM_SIZE_CLASSES)
+    return NULL;
+
+  // A buffer of up to twice the size is better than a new one.
+  ScratchBuffer *buffer = NULL;
+  for (int32_t i = sizeClass; !buffer && i <= sizeClass + 4 && i < SRT_NUM_SIZE_CLASSES; ++i) {
+    buffer = scratch->idle[i];
+    if (buffer)
+      scratch->idle[i] = buffer->next;
+  }
+  if (!buffer) {
+    buffer = srtAllocate(memory, ScratchMemory, classBytes);
+    if (!buffer)
+      return NULL;
+    buffer->bytes = classBytes;
+    buffer->sizeClass = sizeClass;
+  }
+  buffer->lastCall = scratch->call;
+  buffer->next = scratch->busy;
+  buffer->link = &scratch->busy;
+  if (buffer->next)
+    buffer->next->link = &buffer->next;
+  scratch->busy = buffer;
+  return (char *)buffer + SRT_ALIGNMENT;
+}
+
+void srtScratchRelease(Scratch *scratch, void *pointer) {
+  if (!pointer)
+    return;
+  ScratchBuffer *buffer = (ScratchBuffer *)((char *)pointer - SRT_ALIGNMENT);
+  *buffer->link = buffer->next;
+  if (buffer->next)
+    buffer->next->link = buffer->link;
+  buffer->next = scratch->idle[buffer->sizeClass];
+  scratch->idle[buffer->sizeClass] = buffer;
+}
+
+static void freeIdle(Memory *memory, Scratch *scratch, uint32_t minIdleCalls) {
+  for (int32_t i = 0; i < SRT_NUM_SIZE_CLASSES; ++i) {
+    ScratchBuffer **link = &scratch->idle[i];
+    while (*link) {
+      ScratchBuffer *buffer = *link;
+      if (scratch->call - buffer->lastCall < minIdleCalls) {
+        link = &buffer->next;
+        continue;
+      }
+      *link = buffer->next;
+      srtFree(memory, ScratchMemory, buffer, buffer->bytes);
+    }
+  }
+}
+
+void srtScratchEndCall(Memory *memory, Scratch *scratch) {
+  while (scratch->busy)
+    srtScratchRelease(scratch, (char *)scratch->busy + SRT_ALIGNMENT);
+  if (++scratch->call % idleCalls == 0)
+    freeIdle(memory, scratch, idleCalls);
+}
+
+void srtScratchDestroy(Memory *memory, Scratch *scratch) {
+  while (scratch->busy)
+    srtScratchRelease(scratch, (char *)scratch->busy + SRT_ALIGNMENT);
+  freeIdle(memory, scratch, 0);
+}

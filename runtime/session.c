@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "session.h"
+#include <string.h>
+
+/// More is a mistake in the caller's arithmetic.
+enum { maxThreads = 1024, defaultSpinMicroseconds = 50 };
+
+//===- Life ---------------------------------------------------------------------------------------===//
+
+/// Hands out parts of one allocation; with a null base it only measures.
+typedef struct Carver {
+  char *base;
+  int64_t used;
+} Carver;
+
+static void *carve(Carver *carver, int64_t count, size_t elementBytes) {
+  void *part = carver->base ? carver->base + carver->used : NULL;
+  carver->used += (count * (int64_t)elementBytes + SRT_ALIGNMENT - 1) / SRT_ALIGNMENT * SRT_ALIGNMENT;
+  return part;
+}
+
+/// Places the session's arrays behind it. Returns the workers' array.
+static pthread_t *carveSession(Carver *carver, const sinter_function *function, int32_t threads) {
+  sinter_session *session = carve(carver, 1, sizeof *session), measured;
+  if (!session)
+    session = &measured;
+  session->inputs = carve(carver, function->num_inputs, sizeof *session->inputs);
+  session->outputs = carve(carver, function->num_outputs, sizeof *session->outputs);
+  session->inputSlots = carve(carver, function->num_inputs, sizeof *session->inputSlots);
+  session->outputSlots = carve(carver, function->num_outputs, sizeof *session->outputSlots);
+  session->symbols = carve(carver, function->num_symbols, sizeof *session->symbols);
+  session->symbolInput = carve(carver, function->num_symbols, sizeof *session->symbolInput);
+  session->symbolDim = carve(carver, function->num_symbols, sizeof *session->symbolDim);
+  return carve(carver, threads, sizeof(pthread_t));
+}
+
+sinter_status_code sinter_session_create(sinter_module *module, int32_t index, const sinter_session_options *options,
+                                         sinter_session **result) {
+  if (!result)
+    return srtError(SINTER_INVALID_ARGUMENT, "session creation requires a place for the session, got null");
+  *result = NULL;
+  if (!module)
+    return srtError(SINTER_INVALID_ARGUMENT, "session creation requires a module, got null");
+  const sinter_function *function = sinter_module_function(module, index);
+  if (!function)
+    return srtError(SINTER_INVALID_ARGUMENT, "session requires a function index below %d, got %d", module->numFunctions,
+                    index);
+  sinter_session_options given = {0};
+  if (options) {
+    if (options->struct_size < sizeof given.struct_size)
+      return srtError(SINTER_INVALID_ARGUMENT, "session options require their struct_size, got %u",
+                      options->struct_size);
+    memcpy(&given, options, options->struct_size < sizeof given ? options->struct_size : sizeof given);
+  }
+  if (!given.allocator.allocate != !given.allocator.free)
+    return srtError(SINTER_INVALID_ARGUMENT, "allocator requires both functions or none");
+  if (given.threads < 0 || given.threads > maxThreads)
+    return srtError(SINTER_INVALID_ARGUMENT, "session requires 0 to %d threads, got %d", maxThreads, given.threads);
+  int32_t threads = given.threads ? given.threads : srtAvailableCores();
+  if (threads > maxThreads)
+    threads = maxThreads;
+
+  Carver carver = {NULL, 0};
+  carveSession(&carver, function, threads);
+  Memory memory = {.hooks = given.allocator, .noHugePages = given.no_huge_pages};
+  sinter_session *session = srtAllocate(&memory, FixedMemory, carver.used);
+  if (!session)
+    return srtError(SINTER_OUT_OF_MEMORY, "no memory for a session of %lld bytes", (long long)carver.used);
+  memset(session, 0, (size_t)carver.used);
+  session->memory = memory;
+  session->fixedBytes = carver.used;
+  carver = (Carver){(char *)session, 0};
+  pthread_t *workers = carveSession(&carver, function, threads);
+  session->module = module;
+  session->function = function;
+  session->weights = srtModuleWeights(module, function);
+  session->bindingsChanged = 1;
+  srtContextInit(session);
+
+  int32_t spin = given.spin_us == 0 ? defaultSpinMicroseconds : given.spin_us;
+  sinter_status_code status = srtPoolStart(&session->pool, threads, spin, workers);
+  if (status) {
+    srtFree(&memory, FixedMemory, session, session->fixedBytes);
+    return status;
+  }
+  srtModuleHold(module);
+  *result = session;
+  return SINTER_OK;
+}
+
+void sinter_session_destroy(sinter_session *session) {
+  if (!session)
+    return;
+  srtPoolStop(&session->pool);
+  Memory memory = session->memory;
+  for (int32_t i = 0; i < session->function->num_inputs; ++i)
+    srtFree(&memory, InputMemory, session->inputs[i].own.data, session->inputs[i].own.bytes);
+  for (int32_t o = 0; o < session->function->num_outputs; ++o)
+    srtFree(&memory, OutputMemory, session->outputs[o].own.data, session->outputs[o].own.bytes);
+  srtArenasDestroy(&memory, &session->arenas);
+  srtScratchDestroy(&memory, &session->scratch);
+  sinter_module *module = session->module;
+  srtFree(&memory, FixedMemory, session, session->fixedBytes);
+  sinter_module_close(module);
+}
+
+const sinter_function *sinter_session_function(const sinter_session *session) {
+  return session ? session->function : NULL;
+}
+
+int32_t sinter_session_threads(const sinter_session *session) { return session ? session->pool.threads : 0; }
+
+//===- Bindings -----------------------------------------------------------------------------------===//
+
+static sinter_status_code requireSession(const sinter_session *session) {
+  if (!session)
+    return srtError(SINTER_INVALID_ARGUMENT, "call requires a session, got null");
+  return SINTER_OK;
+}
+
+static sinter_status_code setTensor(sinter_session *session, Binding *bindings, const sinter_tensor_type *types,
+                                    int32_t count, int32_t index, const sinter_tensor *tensor, const char *kind) {
+  if (index < 0 || index >= count)
+    return srtError(SINTER_INVALID_ARGUMENT, "function '%s' has %d %ss, got index %d", session->function->name, count,
+                    kind, index);
+  session->bindingsChanged = 1;
+  if (tensor)
+    return srtBind(&bindings[index], tensor, &types[index], kind);
+  bindings[index].bound = 0;
+  return SINTER_OK;
+}
+
+sinter_status_code sinter_session_set_input(sinter_session *session, int32_t index, const sinter_tensor *tensor) {
+  sinter_status_code status = requireSession(session);
+  if (status)
+    return status;
+  const sinter_function *function = session->function;
+  status = setTensor(session, session->inputs, function->inputs, function->num_inputs, index, tensor, "input");
+  if (status || !tensor)
+    return status;
+  // Fixed dims are known to be wrong at once.
+  const sinter_tensor_type *type = &function->inputs[index];
+  char got[SRT_DIMS_TEXT_BYTES];
+  for (int32_t d = 0; d < type->rank; ++d)
+    if (type->dims[d] >= 0 && tensor->dims[d] != type->dims[d]) {
+      session->inputs[index].bound = 0;
+      return srtError(SINTER_INVALID_ARGUMENT, "input '%s' requires %lld in dim %d, got %lld (%s)", type->name,
+                      (long long)type->dims[d], d, (long long)tensor->dims[d],
+                      srtDimsText(tensor->dims, type->rank, got));
+    }
+  return SINTER_OK;
+}
+
+sinter_status_code sinter_session_set_output(sinter_session *session, int32_t index, const sinter_tensor *tensor) {
+  sinter_status_code status = requireSession(session);
+  if (status)
+    return status;
+  session->ran = 0; // a view would describe other memory than the run wrote
+  return setTensor(session, session->outputs, session->function->outputs, session->function->num_outputs, index, tensor,
+                   "output");
+}
+
+sinter_status_code sinter_session_output(const sinter_session *session, int32_t index, sinter_tensor *view) {
+  sinter_status_code status = requireSession(session);
+  if (status)
+    return status;
+  const sinter_function *function = session->function;
+  if (!view || index < 0 || index >= function->num_outputs)
+    return srtError(SINTER_INVALID_ARGUMENT, "function '%s' has %d outputs, got index %d%s", function->name,
+                    function->num_outputs, index, view ? "" : " and no view");
+  if (!session->ran)
+    return srtError(SINTER_INVALID_ARGUMENT, "output '%s' requires a run that succeeded before",
+                    function->outputs[index].name);
+  const Binding *binding = &session->outputs[index];
+  *view = (sinter_tensor){.data = session->outputSlots[index].data,
+                          .dtype = function->outputs[index].dtype,
+                          .rank = function->outputs[index].rank};
+  memcpy(view->dims, session->outputSlots[index].dims, sizeof view->dims);
+  if (binding->bound && binding->copied) {
+    view->data = binding->tensor.data;
+    view->strides = binding->tensor.strides;
+  }
+  return SINTER_OK;
+}
+
+//===- Runs ---------------------------------------------------------------------------------------===//
+
+/// The status of a call whose entry point returned `status`; sets the message.
+static sinter_status_code mapStatus(sinter_session *session, int32_t status) {
+  const Failure *failure = &session->failure;
+  const char *name = session->function->name;
+  if (failure->code)
+    return srtError((sinter_status_code)failure->code, "%s", failure->message);
+  if (status == SINTER_OK)
+    return SINTER_OK;
+  if (status == SINTER_CANCELLED)
+    return srtError(SINTER_CANCELLED, "run of function '%s' was cancelled", name);
+  if (status > 0 && status <= SINTER_RUNTIME_ERROR)
+    return srtError((sinter_status_code)status, "function '%s' failed: %s", name, sinter_status_name(status));
+  return srtError(SINTER_RUNTIME_ERROR, "function '%s' returned the unknown status %d", name, status);
+}
+
+static sinter_status_code runOnce(sinter_session *session) {
+  session->ran = 0;
+  __atomic_store_n(&session->context.cancelled, 0, __ATOMIC_RELAXED);
+  if (session->bindingsChanged) {
+    sinter_status_code status = srtBindAll(session);
+    if (status)
+      return status;
+    session->bindingsChanged = 0;
+  }
+  sinter_status_code status = srtLoadInputs(session);
+  if (status)
+    return status;
+  for (int32_t o = 0; o < session->function->num_outputs; ++o)
+    session->outputSlots[o].data = NULL;
+  atomic_store_explicit(&session->failure.claimed, 0, memory_order_relaxed);
+  session->failure.code = SINTER_OK;
+
+  uint64_t floatState = srtFloatStateSetDefault();
+  int32_t result = session->function->entry(&session->context, session->inputSlots, session->outputSlots,
+                                            session->symbols, session->weights);
+  srtFloatStateRestore(floatState);
+
+  srtScratchEndCall(&session->memory, &session->scratch);
+  status = mapStatus(session, result);
+  if (!status)
+    status = srtStoreOutputs(session);
+  session->ran = status == SINTER_OK;
+  return status;
+}
+
+sinter_status_code sinter_session_run(sinter_session *session) {
+  sinter_status_code status = requireSession(session);
+  if (status)
+    return status;
+  if (atomic_exchange_explicit(&session->running, 1, memory_order_acquire))
+    return srtError(SINTER_INVALID_ARGUMENT, "session of function '%s' is running on another thread",
+                    session->function->name);
+  status = runOnce(session);
+  atomic_store_explicit(&session->running, 0, memory_order_release);
+  return status;
+}
+
+void sinter_session_cancel(sinter_session *session) {
+  if (session)
+    __atomic_store_n(&session->context.cancelled, 1, __ATOMIC_RELAXED);
+}
+
+sinter_status_code sinter_session_memory(const sinter_session *session, sinter_memory_report *report) {
+  sinter_status_code status = requireSession(session);
+  if (status)
+    return status;
+  if (!report || report->struct_size < sizeof report->struct_size)
+    return srtError(SINTER_INVALID_ARGUMENT, "memory report requires its struct_size");
+  const Memory *memory = &session->memory;
+  sinter_memory_report full = {.struct_size = report->struct_size,
+                               .fixed_bytes = memory->held[FixedMemory],
+                               .arena_bytes = memory->held[ArenaMemory],
+                               .input_bytes = memory->held[InputMemory],
+                               .output_bytes = memory->held[OutputMemory],
+                               .scratch_bytes = memory->held[ScratchMemory],
+                               .peak_bytes = memory->peak};
+  memcpy(report, &full, report->struct_size < sizeof full ? report->struct_size : sizeof full);
+  return SINTER_OK;
+}

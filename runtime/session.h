@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A session's memory: the struct and the arrays behind it are one allocation; everything else (arena,
+// plans, copies, outputs, scratch) is reached from it and counted by `memory`.
+
+#ifndef SINTER_RUNTIME_SESSION_H
+#define SINTER_RUNTIME_SESSION_H
+
+#include "memory.h"
+#include "module.h"
+#include "plan.h"
+#include "status.h"
+#include "threads.h"
+
+/// A tensor of the caller, and the session's own memory for it.
+typedef struct Binding {
+  int bound;
+  sinter_tensor tensor; // strides point to `strides` or are null
+  int64_t strides[SINTER_MAX_RANK];
+  int64_t count, bytes; // elements, and their size when dense
+  uintptr_t begin, end; // range of addresses that the elements span
+  int copied;           // in or out through `own`
+  int32_t fromOutput;   // 1 + the output in whose session memory an input lies, else 0
+  Block own;
+} Binding;
+
+/// The first error that compiled code reported, from any thread of the session.
+typedef struct Failure {
+  _Atomic int32_t claimed;
+  int32_t code; // SINTER_OK: none. Read when no kernel runs
+  char message[SRT_MESSAGE_BYTES];
+} Failure;
+
+struct sinter_session {
+  sinter_context context; // first: compiled code's pointer to it is a pointer to the session
+  Pool pool;
+  sinter_module *module;
+  const sinter_function *function;
+  const void *weights;
+  Memory memory;
+  Scratch scratch;
+  Arena *arenas;
+  Failure failure;
+  _Atomic int32_t running;
+  int32_t bindingsChanged; // checks and addresses must be redone
+  int32_t ran;             // the last run succeeded: outputs are valid
+  int64_t fixedBytes;
+  Binding *inputs;
+  Binding *outputs;
+  sinter_tensor_slot *inputSlots;
+  sinter_tensor_slot *outputSlots;
+  int64_t *symbols;
+  int32_t *symbolInput; // which input bound the symbol, and which of its dims
+  int32_t *symbolDim;
+};
+
+/// Fills the callbacks of `session->context`.
+void srtContextInit(sinter_session *session);
+
+/// Records an error once a call. May be called from kernels.
+void srtContextFail(sinter_session *session, int32_t code, const char *message);
+
+/// Checks a caller's tensor against a signature and fills `binding` with it.
+sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const sinter_tensor_type *type,
+                           const char *kind);
+
+/// Binds symbols, refuses overlaps and decides which bindings go through copies.
+sinter_status_code srtBindAll(sinter_session *session);
+
+/// Copies what must be copied before the entry runs, and fills the input slots.
+sinter_status_code srtLoadInputs(sinter_session *session);
+
+/// Checks the dims of the outputs and copies those that go through copies to the caller.
+sinter_status_code srtStoreOutputs(sinter_session *session);
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The C ABI of the Sinter runtime: modules (compiled functions and their weights), sessions (a
+// function plus the memory and threads that run it) and tensor files. The ABI is append-only:
+// functions are added, option structs carry their size and grow at the end, handles are opaque.
+//
+// Threads. A module may be shared by any number of threads. A session belongs to one thread at a
+// time; only `sinter_session_cancel` may be called from others. `sinter_last_error` is per thread.
+// Nothing here prints, exits or aborts.
+//
+//   sinter_module *module;
+//   sinter_session *session;
+//   if (sinter_module_open("model.smod", NULL, &module) || sinter_session_create(module, 0, NULL, &session))
+//     return puts(sinter_last_error());
+//   sinter_tensor x = {.data = samples, .dtype = SINTER_F32, .rank = 2, .dims = {1, 512}}, y;
+//   if (sinter_session_set_input(session, 0, &x) || sinter_session_run(session) ||
+//       sinter_session_output(session, 0, &y))
+//     return puts(sinter_last_error());
+
+#ifndef SINTER_RUNTIME_SINTER_H
+#define SINTER_RUNTIME_SINTER_H
+
+#include "abi.h"
+#include <stddef.h>
+
+#if defined(__GNUC__)
+#define SINTER_API __attribute__((visibility("default")))
+#else
+#define SINTER_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+//===- Status and types ---------------------------------------------------------------------------===//
+
+/// The ABI version of this library, SINTER_ABI_VERSION when it was built.
+SINTER_API uint32_t sinter_abi_version(void);
+
+/// The message of the last call that failed on this thread, one line without a final period; the
+/// empty string when none did. Valid until the next failing call on this thread.
+SINTER_API const char *sinter_last_error(void);
+
+/// A short name for a status code, for example "invalid argument". Never null.
+SINTER_API const char *sinter_status_name(int32_t code);
+
+/// Bytes of one element, 0 for a value that is not a sinter_dtype.
+SINTER_API int64_t sinter_dtype_bytes(int32_t dtype);
+
+/// The name of an element type as the compiler prints it ("f32", "ui8", "i1"), or "unknown".
+SINTER_API const char *sinter_dtype_name(int32_t dtype);
+
+/// A view of a dense tensor. It owns nothing unless the call that filled it says so.
+typedef struct sinter_tensor {
+  void *data; // may be null when a dim is 0
+  int32_t dtype;
+  int32_t rank;
+  int64_t dims[SINTER_MAX_RANK]; // elements
+  const int64_t *strides;        // elements, may be negative; null means row-major without gaps
+} sinter_tensor;
+
+//===- Modules ------------------------------------------------------------------------------------===//
+
+typedef struct sinter_module sinter_module;
+
+typedef struct sinter_open_options {
+  uint32_t struct_size;     // sizeof(sinter_open_options)
+  int32_t skip_weight_hash; // non-zero: do not read the weights of a .smod to verify their hash
+} sinter_open_options;
+
+/// Opens a `.smod` file, or a shared library that exports `sinter_functions` (or, for `libSTEM.so`,
+/// `STEM_functions`). Both hold native code: open only files that you trust. `options` may be null.
+/// Fails with SINTER_IO, SINTER_CORRUPT (bad offset, size or hash), SINTER_UNSUPPORTED (version, CPU
+/// features). On success the caller owns `*module`.
+SINTER_API sinter_status_code sinter_module_open(const char *path, const sinter_open_options *options,
+                                                 sinter_module **module);
+
+/// A module over code that is linked into the program: a table of pointers that ends with null. The
+/// table and what it points to must outlive the module.
+SINTER_API sinter_status_code sinter_module_open_functions(const sinter_function *const *functions,
+                                                           const sinter_open_options *options, sinter_module **module);
+
+/// The same for one function.
+SINTER_API sinter_status_code sinter_module_open_function(const sinter_function *function,
+                                                          const sinter_open_options *options, sinter_module **module);
+
+/// Gives the caller's hold on `module` back. Its code and weights stay until its last session is
+/// destroyed. Null is ignored.
+SINTER_API void sinter_module_close(sinter_module *module);
+
+SINTER_API int32_t sinter_module_num_functions(const sinter_module *module);
+
+/// The description of function `index`: names, dtypes, dims, symbols (see abi.h). Null when out of
+/// range. Valid as long as the module.
+SINTER_API const sinter_function *sinter_module_function(const sinter_module *module, int32_t index);
+
+/// The index of the function called `name`, or -1.
+SINTER_API int32_t sinter_module_find_function(const sinter_module *module, const char *name);
+
+/// Bytes of weights that the module's functions read, wherever they are stored.
+SINTER_API int64_t sinter_module_weights_bytes(const sinter_module *module);
+
+/// The manifest section of a `.smod`, or null. Not terminated; valid as long as the module.
+SINTER_API const void *sinter_module_manifest(const sinter_module *module, int64_t *bytes);
+
+/// The index of the input or output called `name`, or -1.
+SINTER_API int32_t sinter_function_find_input(const sinter_function *function, const char *name);
+SINTER_API int32_t sinter_function_find_output(const sinter_function *function, const char *name);
+
+//===- Sessions -----------------------------------------------------------------------------------===//
+
+typedef struct sinter_session sinter_session;
+
+/// Hooks for the memory of a session. `allocate` returns `bytes` aligned to `alignment` (64 or more, a
+/// power of two) or null; it is called on the session's thread only.
+typedef struct sinter_allocator {
+  void *(*allocate)(void *user, size_t bytes, size_t alignment);
+  void (*free)(void *user, void *pointer, size_t bytes);
+  void *user;
+} sinter_allocator;
+
+typedef struct sinter_session_options {
+  uint32_t struct_size; // sizeof(sinter_session_options)
+  int32_t threads;      // the calling one included; 0: all cores that the process may use
+  int32_t spin_us;      // how long idle workers spin before they sleep; 0: 50, negative: not at all
+  int32_t no_huge_pages;
+  sinter_allocator allocator; // both functions or none; none: malloc, and mmap from 2 MiB on
+} sinter_session_options;
+
+/// Makes a session for function `index` of `module`: one allocation, and threads - 1 workers. The
+/// arena comes with the first run and grows only when sizes do. `options` may be null. The session
+/// keeps the module's code alive. On success the caller owns `*session`.
+SINTER_API sinter_status_code sinter_session_create(sinter_module *module, int32_t index,
+                                                    const sinter_session_options *options, sinter_session **session);
+
+/// Joins the workers and frees all memory of the session. Not during a run. Null is ignored.
+SINTER_API void sinter_session_destroy(sinter_session *session);
+
+SINTER_API const sinter_function *sinter_session_function(const sinter_session *session);
+
+/// The number of threads that runs use.
+SINTER_API int32_t sinter_session_threads(const sinter_session *session);
+
+/// Binds input `index`. Dtype, rank and fixed dims are checked here, named dims by `run`. The data is
+/// not copied here: it must stay alive and unchanged during every run that uses the binding. Data
+/// that is strided, not aligned to 64 bytes, or an earlier output view of this session (a state that
+/// is fed back) is copied into the session at the start of each run. A null `tensor` unbinds.
+SINTER_API sinter_status_code sinter_session_set_input(sinter_session *session, int32_t index,
+                                                       const sinter_tensor *tensor);
+
+/// Binds the caller's memory for output `index`: `tensor` states dtype, rank and room. A run whose
+/// output needs fewer bytes writes it row-major at the start; one that needs more fails. With strides
+/// the dims must match exactly. Strided or unaligned memory is filled by a copy at the end of the run.
+/// It must not overlap an input or another output. A null `tensor` goes back to the session's memory.
+SINTER_API sinter_status_code sinter_session_set_output(sinter_session *session, int32_t index,
+                                                        const sinter_tensor *tensor);
+
+/// Runs the function on the calling thread and the workers. Every input must be bound. The caller's
+/// floating-point control state is set to the default (round to nearest, denormals kept) and
+/// restored. After a failure the outputs are undefined and the session may be used again.
+SINTER_API sinter_status_code sinter_session_run(sinter_session *session);
+
+/// Fills `*view` with output `index` of the last run, which must have succeeded: the caller's memory
+/// if bound, else memory of the session that is valid until its next run.
+SINTER_API sinter_status_code sinter_session_output(const sinter_session *session, int32_t index, sinter_tensor *view);
+
+/// Asks the run in progress to stop with SINTER_CANCELLED; without one it has no effect. May be called
+/// from any thread while the session exists.
+SINTER_API void sinter_session_cancel(sinter_session *session);
+
+/// Bytes that a session holds, by use.
+typedef struct sinter_memory_report {
+  uint32_t struct_size; // sizeof(sinter_memory_report), set by the caller
+  uint32_t reserved;
+  int64_t fixed_bytes;   // the session itself and cached plans
+  int64_t arena_bytes;   // buffers of planned size
+  int64_t input_bytes;   // copies of strided or unaligned inputs
+  int64_t output_bytes;  // outputs without the caller's memory
+  int64_t scratch_bytes; // buffers whose size depends on data, pooled
+  int64_t peak_bytes;    // most that was held at once
+} sinter_memory_report;
+
+SINTER_API sinter_status_code sinter_session_memory(const sinter_session *session, sinter_memory_report *report);
+
+//===- Tensor files -------------------------------------------------------------------------------===//
+
+/// Reads a NumPy `.npy` file (format 1 to 3, little-endian; Fortran order is converted; `V2` is read as
+/// bf16). On success `*tensor` owns its 64-byte aligned data: give it to `sinter_tensor_free`.
+SINTER_API sinter_status_code sinter_npy_read(const char *path, sinter_tensor *tensor);
+
+/// Writes `tensor` as `.npy`: to a temporary file beside `path`, then renamed.
+SINTER_API sinter_status_code sinter_npy_write(const char *path, const sinter_tensor *tensor);
+
+/// Frees the data of a tensor that a read function filled, and clears it.
+SINTER_API void sinter_tensor_free(sinter_tensor *tensor);
+
+typedef struct sinter_npz sinter_npz;
+
+/// Opens a NumPy `.npz` archive (zip: stored or deflate, zip64). On success the caller owns `*npz`.
+SINTER_API sinter_status_code sinter_npz_open(const char *path, sinter_npz **npz);
+SINTER_API void sinter_npz_close(sinter_npz *npz);
+SINTER_API int32_t sinter_npz_count(const sinter_npz *npz);
+
+/// The name of array `index` without ".npy", or null when out of range. Valid until close.
+SINTER_API const char *sinter_npz_name(const sinter_npz *npz, int32_t index);
+
+/// Reads the array called `name`; the rest as sinter_npy_read.
+SINTER_API sinter_status_code sinter_npz_read(const sinter_npz *npz, const char *name, sinter_tensor *tensor);
+
+/// Writes `count` arrays, stored, with their CRC-32: to a temporary file beside `path`, then renamed.
+SINTER_API sinter_status_code sinter_npz_write(const char *path, const char *const *names, const sinter_tensor *tensors,
+                                               int32_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "status.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char lastMessage[SRT_MESSAGE_BYTES];
+
+sinter_status_code srtError(sinter_status_code code, const char *format, ...) {
+  // Built aside: an argument may be the previous message.
+  char text[SRT_MESSAGE_BYTES];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  memcpy(lastMessage, text, sizeof text);
+  return code;
+}
+
+const char *sinter_last_error(void) { return lastMessage; }
+
+uint32_t sinter_abi_version(void) { return SINTER_ABI_VERSION; }
+
+const char *sinter_status_name(int32_t code) {
+  static const char *const names[] = {"ok",      "invalid argument", "out of memory", "input/output error",
+                                      "corrupt", "unsupported",      "cancelled",     "runtime error"};
+  return code >= 0 && code <= SINTER_RUNTIME_ERROR ? names[code] : "unknown status";
+}
+
+static const struct {
+  const char *name;
+  int64_t bytes;
+} dtypes[] = {{"unknown", 0}, {"f64", 8}, {"f32", 4}, {"f16", 2}, {"bf16", 2}, {"i1", 1},   {"i8", 1},
+              {"i16", 2},     {"i32", 4}, {"i64", 8}, {"ui8", 1}, {"ui16", 2}, {"ui32", 4}, {"ui64", 8}};
+
+static int knownDtype(int32_t dtype) { return dtype >= SINTER_F64 && dtype <= SINTER_U64; }
+
+int64_t sinter_dtype_bytes(int32_t dtype) { return dtypes[knownDtype(dtype) ? dtype : 0].bytes; }
+
+const char *sinter_dtype_name(int32_t dtype) { return dtypes[knownDtype(dtype) ? dtype : 0].name; }
+
+const char *srtDimsText(const int64_t *dims, int32_t rank, char *text) {
+  if (rank <= 0 || rank > SINTER_MAX_RANK)
+    return strcpy(text, rank == 0 ? "scalar" : "bad rank");
+  int used = 0;
+  for (int32_t i = 0; i < rank; ++i)
+    used += snprintf(text + used, (size_t)(SRT_DIMS_TEXT_BYTES - used), i ? "x%" PRId64 : "%" PRId64, dims[i]);
+  return text;
+}
+
+int srtTensorBytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *count, int64_t *bytes) {
+  // A zero dim makes the tensor empty however large the others are, so they are multiplied without it.
+  int64_t product = 1;
+  int empty = 0;
+  for (int32_t i = 0; i < rank; ++i) {
+    if (dims[i] < 0)
+      return 0;
+    if (dims[i] == 0)
+      empty = 1;
+    else if (__builtin_mul_overflow(product, dims[i], &product))
+      return 0;
+  }
+  int64_t size;
+  if (__builtin_mul_overflow(product, sinter_dtype_bytes(dtype), &size))
+    return 0;
+  *count = empty ? 0 : product;
+  *bytes = empty ? 0 : size;
+  return 1;
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#define _GNU_SOURCE
+#include "threads.h"
+#include "status.h"
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+//===- The machine --------------------------------------------------------------------------------===//
+
+static void pauseCore(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb" ::: "memory"); // `yield` does nothing on most cores
+#endif
+}
+
+static int64_t nowNanoseconds(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/// Sleeps while `*word == value`. May wake for no reason.
+static void futexWait(_Atomic uint32_t *word, uint32_t value) {
+  syscall(SYS_futex, (void *)word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futexWake(_Atomic uint32_t *word, int count) {
+  syscall(SYS_futex, (void *)word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+uint64_t srtFloatStateSetDefault(void) {
+#if defined(__x86_64__)
+  uint64_t old = _mm_getcsr();
+  _mm_setcsr(0x1F80); // all exceptions masked, round to nearest, denormals kept
+  return old;
+#elif defined(__aarch64__)
+  uint64_t old, clear = 0;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(old));
+  __asm__ volatile("msr fpcr, %0" ::"r"(clear));
+  return old;
+#else
+#error "floating-point control state: x86-64 and aarch64 only"
+#endif
+}
+
+void srtFloatStateRestore(uint64_t state) {
+#if defined(__x86_64__)
+  _mm_setcsr((unsigned)state);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" ::"r"(state));
+#endif
+}
+
+/// The CPU quota of a container in cores, rounded up; `INT32_MAX` without one.
+static int32_t quotaCores(void) {
+  FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
+  if (!file)
+    return INT32_MAX;
+  int64_t quota = 0, period = 0;
+  int numRead = fscanf(file, "%" SCNd64 " %" SCNd64, &quota, &period); // "max 100000" reads nothing
+  fclose(file);
+  if (numRead != 2 || quota <= 0 || period <= 0 || (quota - 1) / period >= INT32_MAX - 1)
+    return INT32_MAX;
+  return (int32_t)((quota - 1) / period + 1);
+}
+
+int32_t srtAvailableCores(void) {
+  cpu_set_t set;
+  int32_t cores = 0;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    cores = CPU_COUNT(&set);
+  else
+    cores = (int32_t)sysconf(_SC_NPROCESSORS_ONLN); // more than 1024 cores
+  int32_t quota = quotaCores();
+  if (cores > quota)
+    cores = quota;
+  return cores > 0 ? cores : 1;
+}
+
+//===- Jobs ---------------------------------------------------------------------------------------===//
+
+static void setStatus(Pool *pool, int32_t status) {
+  int32_t none = SINTER_OK;
+  atomic_compare_exchange_strong_explicit(&pool->status, &none, status, memory_order_relaxed, memory_order_relaxed);
+}
+
+static int32_t isCancelled(sinter_context *context) { return __atomic_load_n(&context->cancelled, __ATOMIC_RELAXED); }
+
+/// Claims and runs blocks of job `epoch` until there are none, then reports how many it ran.
+static void work(Pool *pool, uint32_t epoch) {
+  sinter_kernel_fn fn = atomic_load_explicit(&pool->fn, memory_order_relaxed);
+  sinter_context *context = atomic_load_explicit(&pool->context, memory_order_relaxed);
+  const int64_t *args = atomic_load_explicit(&pool->args, memory_order_relaxed);
+  int64_t chunks = atomic_load_explicit(&pool->chunks, memory_order_relaxed);
+  int64_t chunksPerBlock = atomic_load_explicit(&pool->chunksPerBlock, memory_order_relaxed);
+  uint32_t blocks = (uint32_t)atomic_load_explicit(&pool->blocks, memory_order_relaxed);
+
+  uint32_t numRun = 0;
+  uint64_t claim = atomic_load_explicit(&pool->claim, memory_order_acquire);
+  while ((uint32_t)(claim >> 32) == epoch && (uint32_t)claim < blocks) {
+    if (!atomic_compare_exchange_weak_explicit(&pool->claim, &claim, claim + 1, memory_order_acq_rel,
+                                               memory_order_acquire))
+      continue;
+    if (isCancelled(context))
+      setStatus(pool, SINTER_CANCELLED);
+    if (atomic_load_explicit(&pool->status, memory_order_relaxed) == SINTER_OK) {
+      int64_t begin = (int64_t)(uint32_t)claim * chunksPerBlock;
+      int64_t end = chunks - begin < chunksPerBlock ? chunks : begin + chunksPerBlock;
+      int32_t status = fn(context, args, begin, end);
+      if (status != SINTER_OK)
+        setStatus(pool, status);
+    }
+    ++numRun;
+    claim = atomic_load_explicit(&pool->claim, memory_order_acquire);
+  }
+  if (numRun == 0)
+    return;
+  uint32_t done = atomic_fetch_add(&pool->done, numRun) + numRun;
+  if (done == blocks && atomic_load(&pool->callerSleeps))
+    futexWake(&pool->done, 1);
+}
+
+/// Waits until `*word != value`: spins for the pool's time, then sleeps. `sleepers` counts the sleepers, so
+/// that whoever changes the word knows that it must wake them.
+static void waitWhileEqual(Pool *pool, _Atomic uint32_t *word, uint32_t value, _Atomic int32_t *sleepers) {
+  if (pool->spinMicroseconds > 0) {
+    int64_t deadline = 0;
+    for (uint32_t i = 1;; ++i) {
+      if (atomic_load_explicit(word, memory_order_acquire) != value)
+        return;
+      pauseCore();
+      if (i % 64)
+        continue;
+      int64_t now = nowNanoseconds();
+      if (!deadline)
+        deadline = now + (int64_t)pool->spinMicroseconds * 1000;
+      else if (now >= deadline)
+        break;
+    }
+  }
+  // Sequentially consistent, as is the other side: either it sees the sleeper or this sees the new value.
+  atomic_fetch_add(sleepers, 1);
+  while (atomic_load(word) == value)
+    futexWait(word, value);
+  atomic_fetch_sub(sleepers, 1);
+}
+
+static void *workerMain(void *argument) {
+  Pool *pool = argument;
+  srtFloatStateSetDefault(); // a new thread inherits its creator's
+  for (uint32_t seen = 0;;) {
+    waitWhileEqual(pool, &pool->epoch, seen, &pool->sleeping);
+    if (atomic_load_explicit(&pool->stop, memory_order_acquire))
+      return NULL;
+    seen = atomic_load_explicit(&pool->epoch, memory_order_acquire);
+    work(pool, seen);
+  }
+}
+
+/// One thread, one block or a busy pool. In a few pieces, so that a cancelled call ends soon.
+static int32_t runInline(sinter_context *context, sinter_kernel_fn fn, const int64_t *args, int64_t chunks) {
+  int64_t piece = chunks / 16 + 1;
+  for (int64_t begin = 0; begin < chunks;) {
+    if (isCancelled(context))
+      return SINTER_CANCELLED;
+    int64_t end = chunks - begin < piece ? chunks : begin + piece;
+    int32_t status = fn(context, args, begin, end);
+    if (status != SINTER_OK)
+      return status;
+    begin = end;
+  }
+  return SINTER_OK;
+}
+
+int32_t srtPoolRun(Pool *pool, sinter_context *context, sinter_kernel_fn fn, const int64_t *args, int64_t chunks) {
+  if (chunks <= 1 || pool->threads <= 1 || atomic_load_explicit(&pool->busy, memory_order_relaxed))
+    return runInline(context, fn, args, chunks);
+
+  // Eight blocks a thread even out what is uneven; what a chunk computes does not depend on its block.
+  int64_t chunksPerBlock = chunks / ((int64_t)pool->threads * 8);
+  if (chunksPerBlock < 1)
+    chunksPerBlock = 1;
+  int64_t blocks = (chunks - 1) / chunksPerBlock + 1;
+  atomic_store_explicit(&pool->fn, fn, memory_order_relaxed);
+  atomic_store_explicit(&pool->context, context, memory_order_relaxed);
+  atomic_store_explicit(&pool->args, args, memory_order_relaxed);
+  atomic_store_explicit(&pool->chunks, chunks, memory_order_relaxed);
+  atomic_store_explicit(&pool->chunksPerBlock, chunksPerBlock, memory_order_relaxed);
+  atomic_store_explicit(&pool->blocks, blocks, memory_order_relaxed);
+  atomic_store_explicit(&pool->busy, 1, memory_order_relaxed);
+  atomic_store_explicit(&pool->status, SINTER_OK, memory_order_relaxed);
+  atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+  uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_relaxed) + 1;
+  atomic_store_explicit(&pool->claim, (uint64_t)epoch << 32, memory_order_release);
+  atomic_store(&pool->epoch, epoch);
+  int32_t sleeping = atomic_load(&pool->sleeping);
+  if (sleeping > 0)
+    futexWake(&pool->epoch, blocks - 1 < sleeping ? (int)(blocks - 1) : sleeping);
+
+  work(pool, epoch);
+  uint32_t done;
+  while ((done = atomic_load_explicit(&pool->done, memory_order_acquire)) != (uint32_t)blocks)
+    waitWhileEqual(pool, &pool->done, done, &pool->callerSleeps);
+  atomic_store_explicit(&pool->busy, 0, memory_order_relaxed);
+  return atomic_load_explicit(&pool->status, memory_order_relaxed);
+}
+
+//===- Life ---------------------------------------------------------------------------------------===//
+
+void srtPoolStop(Pool *pool) {
+  atomic_store_explicit(&pool->stop, 1, memory_order_release);
+  atomic_fetch_add(&pool->epoch, 1);
+  futexWake(&pool->epoch, INT32_MAX);
+  for (int32_t i = 0; i + 1 < pool->threads; ++i)
+    pthread_join(pool->workers[i], NULL);
+  pool->threads = 1;
+}
+
+sinter_status_code srtPoolStart(Pool *pool, int32_t threads, int32_t spinMicroseconds, pthread_t *workers) {
+  memset(pool, 0, sizeof *pool);
+  pool->threads = 1;
+  pool->spinMicroseconds = spinMicroseconds;
+  pool->workers = workers;
+  // Signals are for the host's threads.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int error = 0;
+  for (int32_t i = 0; i + 1 < threads && !error; ++i) {
+    error = pthread_create(&workers[i], NULL, workerMain, pool);
+    if (!error)
+      pool->threads = i + 2;
+  }
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (!error)
+    return SINTER_OK;
+  int32_t started = pool->threads;
+  srtPoolStop(pool);
+  return srtError(SINTER_OUT_OF_MEMORY, "session requires %d threads, got %d: %s", threads, started, strerror(error));
+}
