@@ -3,7 +3,7 @@
 #ifndef SINTER_IR_KERNEL_H
 #define SINTER_IR_KERNEL_H
 
-#include "ir/Dialect.h"
+#include "ir/Control.h"
 
 #define GET_OP_CLASSES
 #include "ir/Kernel.h.inc"

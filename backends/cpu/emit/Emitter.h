@@ -27,12 +27,12 @@ public:
   mlir::ImplicitLocOpBuilder b;
   mlir::func::FuncOp function;
 
-  mlir::Value input(unsigned i) const;   // memref<kHuge x signless T>, i1 as i8
-  mlir::Value result(unsigned i) const;  // likewise
-  mlir::Value sizesBuffer() const;       // memref<kHuge x i64>
-  mlir::Value workspace() const;         // memref<kHuge x i8>
-  mlir::Value begin() const;
-  mlir::Value end() const;
+  mlir::Value input(unsigned i);   // memref<kHuge x signless T>, i1 as i8
+  mlir::Value result(unsigned i);  // likewise
+  mlir::Value sizesBuffer();       // memref<kHuge x i64>
+  mlir::Value workspace();         // memref<kHuge x i8>
+  mlir::Value begin();
+  mlir::Value end();
 
   /// A size expression over the kernel's symbols, as an index value (constants are shared per block).
   mlir::Value materialize(DimExpr expr);
@@ -54,7 +54,13 @@ public:
   mlir::Value load(mlir::Value buffer, mlir::Value offset, mlir::Type elementType);
   void store(mlir::Value value, mlir::Value buffer, mlir::Value offset);
 
+  /// Returns success; call once, after everything else.
   void finish();
+
+private:
+  Extras sized;
+  llvm::DenseMap<const void *, mlir::Value> materialized;
+  mlir::Operation *sizesEnd = nullptr;
 };
 
 /// Storage form of an element type: signless, i1 as i8.
@@ -71,6 +77,8 @@ std::optional<EmittedKernel> emitConvolution(KernelSpec &spec, mlir::ModuleOp mo
 std::optional<EmittedKernel> emitWindow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitRecurrent(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitAttention(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+/// Ops that come alone (sort, scatter, cumulative, nonzero ...).
+std::optional<EmittedKernel> emitSingle(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 /// Plain scalar loops for any kernel: one root op at most, elemental producers and consumers around it.
 std::optional<EmittedKernel> emitGeneral(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 

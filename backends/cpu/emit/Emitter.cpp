@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/Emitter.h"
+#include "ir/Shapes.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+Type sinter::cpu::storageType(Type elementType) {
+  Type type = signless(elementType);
+  return type.isInteger(1) ? IntegerType::get(type.getContext(), 8) : type;
+}
+
+static MemRefType bufferType(Type elementType) { return MemRefType::get({kHuge}, storageType(elementType)); }
+
+static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+KernelFunction::KernelFunction(KernelSpec &spec, ModuleOp module, StringRef name, Extras extras)
+    : spec(spec), b(spec.kernel.getLoc(), module.getContext()), sized(extras) {
+  b.setInsertionPointToEnd(module.getBody());
+  SmallVector<Type> types;
+  for (Value input : spec.kernel.getInputs())
+    types.push_back(bufferType(elementOf(input)));
+  for (Value result : spec.kernel.getResults())
+    types.push_back(bufferType(elementOf(result)));
+  if (extras.sizes)
+    types.push_back(MemRefType::get({kHuge}, b.getI64Type()));
+  if (extras.workspace)
+    types.push_back(MemRefType::get({kHuge}, b.getI8Type()));
+  types.append(spec.numSymbols() + 2, b.getIndexType());
+  function = func::FuncOp::create(b, name, b.getFunctionType(types, {b.getI32Type()}));
+  // Buffers come from the arena, from weights and from callers: all 64-byte aligned.
+  for (auto [i, type] : llvm::enumerate(types))
+    if (isa<MemRefType>(type))
+      function.setArgAttr(i, "llvm.align", b.getI64IntegerAttr(64));
+  b.setInsertionPointToStart(function.addEntryBlock());
+}
+
+Value KernelFunction::input(unsigned i) { return function.getArgument(i); }
+Value KernelFunction::result(unsigned i) { return function.getArgument(spec.kernel.getInputs().size() + i); }
+
+Value KernelFunction::sizesBuffer() {
+  assert(sized.sizes && "the kernel was made with a sizes buffer");
+  return function.getArgument(spec.kernel.getInputs().size() + spec.kernel.getNumResults());
+}
+
+Value KernelFunction::workspace() {
+  assert(sized.workspace && "the kernel was made with a workspace");
+  return function.getArgument(spec.kernel.getInputs().size() + spec.kernel.getNumResults() + sized.sizes);
+}
+
+Value KernelFunction::begin() { return function.getArgument(function.getNumArguments() - 2); }
+Value KernelFunction::end() { return function.getArgument(function.getNumArguments() - 1); }
+
+Value KernelFunction::index(int64_t value) { return materialize(spec.dims.constant(value)); }
+
+Value KernelFunction::materialize(DimExpr expr) {
+  expr = spec.dims.resolve(expr);
+  auto [it, isNew] = materialized.try_emplace(expr.getOpaqueValue());
+  if (!isNew)
+    return it->second;
+  // Sizes do not change while a kernel runs: they are computed once, in the entry block.
+  OpBuilder::InsertionGuard guard(b);
+  Block &entry = function.getBody().front();
+  if (sizesEnd)
+    b.setInsertionPointAfter(sizesEnd);
+  else
+    b.setInsertionPointToStart(&entry);
+
+  auto fold = [&](auto combine) {
+    Value value = materialize(expr.operands().front());
+    for (DimExpr operand : expr.operands().drop_front()) {
+      Value next = materialize(operand);
+      if (sizesEnd)
+        b.setInsertionPointAfter(sizesEnd);
+      value = combine(value, next);
+      sizesEnd = value.getDefiningOp();
+    }
+    return value;
+  };
+  Value value;
+  switch (expr.kind()) {
+  case DimExpr::Kind::Constant:
+    value = arith::ConstantIndexOp::create(b, expr.constant());
+    sizesEnd = value.getDefiningOp();
+    break;
+  case DimExpr::Kind::Symbol: {
+    unsigned position = 0;
+    while (position < spec.numSymbols() && spec.dims.resolve(spec.argument(position)) != expr)
+      ++position;
+    assert(position < spec.numSymbols() && "every symbol in a kernel is one of its arguments");
+    value = function.getArgument(function.getNumArguments() - 2 - spec.numSymbols() + position);
+    break;
+  }
+  case DimExpr::Kind::Add:
+    value = fold([&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); });
+    break;
+  case DimExpr::Kind::Mul:
+    value = fold([&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); });
+    break;
+  case DimExpr::Kind::FloorDiv:
+    // Sizes are not negative where a kernel runs.
+    value = fold([&](Value x, Value y) { return arith::DivSIOp::create(b, x, y).getResult(); });
+    break;
+  case DimExpr::Kind::CeilDiv:
+    value = fold([&](Value x, Value y) {
+      Value sum = arith::AddIOp::create(b, x, y);
+      Value one = arith::ConstantIndexOp::create(b, 1);
+      return arith::DivSIOp::create(b, arith::SubIOp::create(b, sum, one), y).getResult();
+    });
+    break;
+  case DimExpr::Kind::Mod:
+    value = fold([&](Value x, Value y) { return arith::RemSIOp::create(b, x, y).getResult(); });
+    break;
+  case DimExpr::Kind::Min:
+    value = fold([&](Value x, Value y) { return arith::MinSIOp::create(b, x, y).getResult(); });
+    break;
+  case DimExpr::Kind::Max:
+    value = fold([&](Value x, Value y) { return arith::MaxSIOp::create(b, x, y).getResult(); });
+    break;
+  }
+  materialized[expr.getOpaqueValue()] = value;
+  return value;
+}
+
+SmallVector<DimExpr> KernelFunction::strides(ArrayRef<DimExpr> sizes) {
+  SmallVector<DimExpr> strides(sizes.size(), spec.dims.constant(1));
+  for (int64_t k = static_cast<int64_t>(sizes.size()) - 2; k >= 0; --k)
+    strides[k] = spec.dims.mul(strides[k + 1], sizes[k + 1]);
+  return strides;
+}
+
+Value KernelFunction::offset(ArrayRef<Value> position, ArrayRef<DimExpr> sizes) {
+  Value sum = index(0);
+  for (auto [i, stride] : llvm::zip(position, strides(sizes)))
+    sum = arith::AddIOp::create(b, sum, arith::MulIOp::create(b, i, materialize(stride)));
+  return sum;
+}
+
+void KernelFunction::loop(Value low, Value high, int64_t step, function_ref<void(Value)> body) {
+  auto loop = scf::ForOp::create(b, low, high, index(step));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
+SmallVector<Value> KernelFunction::loop(Value low, Value high, int64_t step, ValueRange init,
+                                        function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(b, low, high, index(step), init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> next = body(loop.getInductionVar(), loop.getRegionIterArgs());
+  if (!init.empty())
+    scf::YieldOp::create(b, next);
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+SmallVector<Value> KernelFunction::delinearize(Value flat, ArrayRef<DimExpr> sizes) {
+  SmallVector<Value> position(sizes.size());
+  for (int64_t k = static_cast<int64_t>(sizes.size()) - 1; k > 0; --k) {
+    if (sizes[k].isConstant() && sizes[k].constant() == 1) {
+      position[k] = index(0);
+      continue;
+    }
+    Value size = materialize(sizes[k]);
+    Value quotient = arith::DivUIOp::create(b, flat, size);
+    position[k] = arith::SubIOp::create(b, flat, arith::MulIOp::create(b, quotient, size));
+    flat = quotient;
+  }
+  if (!sizes.empty())
+    position[0] = flat;
+  return position;
+}
+
+Value KernelFunction::load(Value buffer, Value offset, Type elementType) {
+  Value value = memref::LoadOp::create(b, buffer, ValueRange{offset});
+  if (elementType.isInteger(1))
+    value = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, arith::ConstantIntOp::create(b, b.getI8Type(), 0));
+  return value;
+}
+
+void KernelFunction::store(Value value, Value buffer, Value offset) {
+  if (value.getType().isInteger(1))
+    value = arith::ExtUIOp::create(b, b.getI8Type(), value);
+  memref::StoreOp::create(b, value, buffer, ValueRange{offset});
+}
+
+void KernelFunction::finish() {
+  func::ReturnOp::create(b, ValueRange{arith::ConstantIntOp::create(b, b.getI32Type(), 0)});
+}
+
+FailureOr<EmittedKernel> sinter::cpu::emitKernel(KernelSpec &spec, ModuleOp module, StringRef name) {
+  std::optional<EmittedKernel> emitted;
+  if (spec.options.optLevel > 0) {
+    switch (spec.kernel.getKernelTemplate()) {
+    case KernelTemplate::map:
+      emitted = emitMap(spec, module, name);
+      break;
+    case KernelTemplate::reduce:
+      emitted = emitReduce(spec, module, name);
+      break;
+    case KernelTemplate::row:
+      emitted = emitRow(spec, module, name);
+      break;
+    case KernelTemplate::contraction:
+      emitted = emitContraction(spec, module, name);
+      break;
+    case KernelTemplate::convolution:
+      emitted = emitConvolution(spec, module, name);
+      break;
+    case KernelTemplate::window:
+      emitted = emitWindow(spec, module, name);
+      break;
+    case KernelTemplate::recurrent:
+      emitted = emitRecurrent(spec, module, name);
+      break;
+    case KernelTemplate::attention:
+      emitted = emitAttention(spec, module, name);
+      break;
+    case KernelTemplate::single:
+      break;
+    }
+  }
+  if (!emitted)
+    emitted = emitSingle(spec, module, name);
+  if (!emitted)
+    emitted = emitGeneral(spec, module, name);
+  if (!emitted)
+    return spec.kernel.emitOpError("has no CPU emitter"), failure();
+  return *emitted;
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/General.h"
+#include "ir/Shape.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Result elements per chunk when each is a loop of its own.
+constexpr int64_t kRootChunk = 256;
+constexpr int64_t kMapChunk = 16384;
+
+Operation *sinter::cpu::findRoot(KernelSpec &spec, bool &several) {
+  Operation *root = nullptr;
+  several = false;
+  for (Operation &op : spec.body().without_terminator()) {
+    if (isa<Pointwise, Elemental, ConstantOp>(op))
+      continue;
+    several |= root != nullptr;
+    root = &op;
+  }
+  return root;
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp module, StringRef name) {
+  bool several = false;
+  Operation *root = findRoot(spec, several);
+  if (several || (root && !hasRootElement(root)))
+    return std::nullopt;
+  Value first = spec.yielded(0);
+  for (unsigned i = 1; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(first, spec.yielded(i)))
+      return std::nullopt;
+
+  KernelFunction fn(spec, module, name, {});
+  Dims sizes = spec.sizes->dims(first);
+  DimExpr count = spec.dims.product(sizes);
+  int64_t perChunk = root ? kRootChunk : kMapChunk;
+  ImplicitLocOpBuilder &b = fn.b;
+  Value total = fn.materialize(count);
+  bool complete = true;
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value low = arith::MulIOp::create(b, chunk, fn.index(perChunk));
+    Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, fn.index(perChunk)), total);
+    fn.loop(low, high, 1, [&](Value flat) {
+      KernelElements elements(fn, 1);
+      if (root)
+        for (OpResult result : root->getResults())
+          elements.install(result, [&, result](ArrayRef<LaneIndex> index) {
+            return rootElement(fn, elements, root, result.getResultNumber(), index);
+          });
+      SmallVector<LaneIndex> index;
+      for (Value position : fn.delinearize(flat, sizes))
+        index.push_back(elements.uniform(position));
+      for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
+        if (!(complete &= elements.canBuild(spec.yielded(i))))
+          return;
+        elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+      }
+    });
+  });
+  if (!complete) {
+    fn.function.erase();
+    return std::nullopt;
+  }
+  fn.finish();
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = spec.dims.ceilDiv(count, spec.dims.constant(perChunk));
+  if (count.isConstant() && !root)
+    emitted.estimatedNs = static_cast<double>(count.constant());
+  return emitted;
+}

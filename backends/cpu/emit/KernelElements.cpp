@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/KernelElements.h"
+#include "ir/Shape.h"
+#include "ir/Shapes.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+KernelElements::KernelElements(KernelFunction &function, int64_t lanes)
+    : ElementBuilder(function.b, function.b.getLoc(), lanes), fn(function) {}
+
+Value KernelElements::size(Value tensor, int64_t axis) { return fn.materialize(fn.spec.sizes->dims(tensor)[axis]); }
+
+LaneIndex KernelElements::flatten(ArrayRef<LaneIndex> index, ArrayRef<DimExpr> sizes) {
+  LaneIndex sum = constant(0);
+  for (auto [position, stride] : llvm::zip(index, fn.strides(sizes))) {
+    stride = fn.spec.dims.resolve(stride);
+    sum = add(sum, stride.isConstant() ? mul(position, stride.constant()) : mul(position, fn.materialize(stride)));
+  }
+  return sum;
+}
+
+Value KernelElements::loadBuffer(Value buffer, Type elementType, ArrayRef<LaneIndex> index, ArrayRef<DimExpr> sizes) {
+  LaneIndex offset = flatten(index, sizes);
+  bool isBool = elementType.isInteger(1);
+  if (offset.isUniform())
+    return fn.load(buffer, offset.base, elementType);
+
+  Type storage = storageType(elementType);
+  auto vectorType = VectorType::get({lanes}, storage);
+  Value value;
+  if (!offset.varying && offset.stride == 1) {
+    if (mask) {
+      Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+      value = vector::MaskedLoadOp::create(b, loc, vectorType, buffer, ValueRange{offset.base}, mask, zero);
+    } else {
+      value = vector::LoadOp::create(b, loc, vectorType, buffer, ValueRange{offset.base});
+    }
+  } else {
+    Value positions = offset.varying;
+    Value base = fn.index(0);
+    if (!positions) {
+      // Relative to the base, so that a constant stride is a constant vector.
+      base = offset.base;
+      SmallVector<int64_t> steps;
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        steps.push_back(lane * offset.stride);
+      auto indexVector = VectorType::get({lanes}, b.getIndexType());
+      positions = arith::ConstantOp::create(b, loc, indexVector, DenseElementsAttr::get(indexVector, ArrayRef(steps)));
+    }
+    Value exists = mask;
+    if (!exists) {
+      auto maskType = VectorType::get({lanes}, b.getI1Type());
+      exists = arith::ConstantOp::create(b, loc, maskType, DenseElementsAttr::get(maskType, true));
+    }
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
+    value = vector::GatherOp::create(b, loc, vectorType, buffer, ValueRange{base}, positions, exists, zero);
+  }
+  if (isBool)
+    value = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value,
+                                  arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType)));
+  return value;
+}
+
+Value KernelElements::load(Value tensor, ArrayRef<LaneIndex> index) {
+  Key key{tensor.getAsOpaquePointer()};
+  for (const LaneIndex &i : index) {
+    key.push_back(i.base.getAsOpaquePointer());
+    key.push_back(reinterpret_cast<const void *>(i.stride));
+    key.push_back(i.varying.getAsOpaquePointer());
+  }
+  Value &known = memo[key];
+  // Code is only ever appended, so a value dominates what follows in its own or an inner region.
+  if (known && known.getParentRegion()->isAncestor(b.getInsertionBlock()->getParent()))
+    return known;
+  Value value = compute(tensor, index);
+  return memo[key] = value;
+}
+
+Value KernelElements::compute(Value tensor, ArrayRef<LaneIndex> index) {
+  if (auto it = sources.find(tensor); it != sources.end())
+    return it->second(index);
+  Type elementType = cast<RankedTensorType>(tensor.getType()).getElementType();
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
+    return loadBuffer(fn.input(argument.getArgNumber()), elementType, index, fn.spec.sizes->dims(tensor));
+
+  Operation *op = tensor.getDefiningOp();
+  if (auto constantOp = dyn_cast<ConstantOp>(op)) {
+    auto dense = cast<DenseElementsAttr>(constantOp.getValue());
+    TypedAttr splat;
+    if (isa<FloatType>(elementType))
+      splat = b.getFloatAttr(elementType, dense.getSplatValue<APFloat>());
+    else
+      splat = b.getIntegerAttr(signless(elementType), dense.getSplatValue<APInt>());
+    return arith::ConstantOp::create(b, loc, splat);
+  }
+  if (auto pointwise = dyn_cast<Pointwise>(op)) {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(load(operand, index));
+    unify(operands);
+    return pointwise.buildBody(b, loc, operands);
+  }
+  return cast<Elemental>(op).buildElement(*this, cast<OpResult>(tensor).getResultNumber(), index);
+}
+
+bool KernelElements::canBuild(Value value) {
+  if (sources.contains(value) || isa<BlockArgument>(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (auto constantOp = dyn_cast<ConstantOp>(op)) {
+    auto dense = dyn_cast<DenseElementsAttr>(constantOp.getValue());
+    return dense && dense.isSplat();
+  }
+  return isa<Pointwise, Elemental>(op) && llvm::all_of(op->getOperands(), [&](Value v) { return canBuild(v); });
+}
+
+void KernelElements::storeResult(unsigned i, Value value, ArrayRef<LaneIndex> index) {
+  LaneIndex offset = flatten(index, fn.spec.sizes->dims(fn.spec.yielded(i)));
+  Value buffer = fn.result(i);
+  if (offset.isUniform())
+    return fn.store(value, buffer, offset.base);
+  assert(!offset.varying && offset.stride == 1 && "lanes run along the innermost axis of a result");
+  if (!isa<VectorType>(value.getType()))
+    value = splat(value);
+  auto type = cast<VectorType>(value.getType());
+  if (type.getElementType().isInteger(1))
+    value = arith::ExtUIOp::create(b, loc, VectorType::get(type.getShape(), b.getI8Type()), value);
+  if (mask)
+    vector::MaskedStoreOp::create(b, loc, buffer, ValueRange{offset.base}, mask, value);
+  else
+    vector::StoreOp::create(b, loc, value, buffer, ValueRange{offset.base});
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Elements of any value of a kernel's region: inputs are loaded, pointwise and elemental ops are expanded where they are used,
+// and what an emitter holds in registers (an accumulator, say) comes from the source that it installs.
+
+#ifndef SINTER_BACKENDS_CPU_EMIT_KERNELELEMENTS_H
+#define SINTER_BACKENDS_CPU_EMIT_KERNELELEMENTS_H
+
+#include "backends/cpu/emit/Emitter.h"
+#include "ir/Elements.h"
+
+namespace sinter::cpu {
+
+class KernelElements : public ElementBuilder {
+public:
+  /// `lanes` elements at a time; 1 is scalar code.
+  KernelElements(KernelFunction &function, int64_t lanes);
+
+  using Source = std::function<mlir::Value(llvm::ArrayRef<LaneIndex>)>;
+  /// From now on, elements of `value` come from `source`.
+  void install(mlir::Value value, Source source) { sources[value] = std::move(source); }
+
+  /// Lanes that exist (vector<lanes x i1>), or null for all; masks the memory accesses.
+  mlir::Value mask;
+
+  mlir::Value load(mlir::Value tensor, llvm::ArrayRef<LaneIndex> index) override;
+  mlir::Value size(mlir::Value tensor, int64_t axis) override;
+
+  /// Writes result `i` of the kernel at `index`; a lane vector must run along the innermost axis (stride 1 in memory) or
+  /// `index` be uniform.
+  void storeResult(unsigned i, mlir::Value value, llvm::ArrayRef<LaneIndex> index);
+
+  /// Every op that `value` is computed from, up to inputs and installed sources, can be built (on lanes if lanes > 1).
+  bool canBuild(mlir::Value value);
+
+private:
+  mlir::Value loadBuffer(mlir::Value buffer, mlir::Type elementType, llvm::ArrayRef<LaneIndex> index, llvm::ArrayRef<DimExpr> sizes);
+  mlir::Value compute(mlir::Value tensor, llvm::ArrayRef<LaneIndex> index);
+  /// Flat element offset; a constant lane stride is kept apart.
+  LaneIndex flatten(llvm::ArrayRef<LaneIndex> index, llvm::ArrayRef<DimExpr> sizes);
+
+  KernelFunction &fn;
+  llvm::DenseMap<mlir::Value, Source> sources;
+  /// An element that was computed before is used again where it dominates.
+  using Key = llvm::SmallVector<const void *>;
+  std::map<Key, mlir::Value> memo;
+};
+
+} // namespace sinter::cpu
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels without a root: every result element is computed by itself. Adjacent axes that all accesses walk contiguously
+// are merged, the innermost merged axis goes in lanes, everything else is the outer loop.
+
+#include "backends/cpu/emit/KernelElements.h"
+#include "ir/Shape.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// About how many elements a chunk computes: some microseconds of work, so that starting it costs little.
+constexpr int64_t kChunkElements = 16384;
+
+static bool isOne(DimExpr size) { return size.isConstant() && size.constant() == 1; }
+
+/// Axes of `sizes` that can be walked as one: `result[k]` is true when axis k continues into k + 1. A merged run is indexed by its
+/// last axis alone (the others are 0), which addresses the same memory as long as nothing looks at the axes one by one;
+/// only pointwise ops, constants and broadcasts that keep or drop both axes qualify.
+static SmallVector<bool> mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr> sizes) {
+  int64_t rank = sizes.size();
+  SmallVector<bool> merges(std::max<int64_t>(rank - 1, 0), true);
+  for (Operation &op : spec.body().without_terminator()) {
+    if (isa<Pointwise, ConstantOp>(op))
+      continue;
+    auto broadcast = dyn_cast<BroadcastOp>(op);
+    if (!broadcast || static_cast<int64_t>(broadcast.getType().getRank()) != rank)
+      return SmallVector<bool>(merges.size(), false);
+    Dims operand = spec.sizes->dims(broadcast.getOperand());
+    enum { Dropped, Kept, Unclear };
+    SmallVector<int> fate(rank, Dropped);
+    for (auto [k, axis] : llvm::enumerate(broadcast.getAxes())) {
+      DimExpr from = spec.dims.resolve(operand[k]), to = spec.dims.resolve(sizes[axis]);
+      fate[axis] = from == to ? Kept : isOne(from) ? Dropped : Unclear;
+    }
+    for (int64_t k = 0; k + 1 < rank; ++k)
+      if (fate[k] == Unclear || fate[k + 1] == Unclear || (fate[k] != fate[k + 1] && !isOne(sizes[k])))
+        merges[k] = false;
+  }
+  return merges;
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef name) {
+  Value first = spec.yielded(0);
+  Dims sizes = spec.sizes->dims(first);
+  for (unsigned i = 1; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(first, spec.yielded(i)))
+      return std::nullopt;
+  for (Operation &op : spec.body().without_terminator())
+    if (!isa<Pointwise, Elemental, ConstantOp>(op))
+      return std::nullopt;
+
+  // Merged axes: each group ends at an original axis, which carries the group's index.
+  SmallVector<bool> merges = mergeableAxes(spec, sizes);
+  SmallVector<int64_t> ends;
+  Dims groups;
+  DimExpr size = spec.dims.constant(1);
+  for (int64_t k = 0, rank = sizes.size(); k < rank; ++k) {
+    size = spec.dims.mul(size, sizes[k]);
+    if (k + 1 < rank && merges[k])
+      continue;
+    ends.push_back(k);
+    groups.push_back(size);
+    size = spec.dims.constant(1);
+  }
+  // The walk needs an inner axis; a rank-0 result has one of size 1.
+  DimExpr inner = groups.empty() ? spec.dims.constant(1) : groups.pop_back_val();
+  DimExpr rows = spec.dims.product(groups);
+
+  // Lanes fit the widest element of the kernel into one vector register.
+  int64_t width = 1;
+  for (Operation &op : spec.body().without_terminator())
+    for (Type type : op.getResultTypes())
+      width = std::max(width, byteWidth(cast<RankedTensorType>(type).getElementType()));
+  for (BlockArgument argument : spec.body().getArguments())
+    width = std::max(width, byteWidth(cast<RankedTensorType>(argument.getType()).getElementType()));
+  int64_t lanes = spec.target().lanes(width);
+  if (inner.isConstant())
+    while (lanes > inner.constant() && lanes > 1)
+      lanes /= 2;
+
+  KernelFunction fn(spec, module, name, {});
+  if (!KernelElements(fn, 1).canBuild(first)) {
+    fn.function.erase();
+    return std::nullopt;
+  }
+  ImplicitLocOpBuilder &b = fn.b;
+
+  // Chunks are rows, or parts of a row when rows are long; both follow from the sizes alone.
+  DimExpr rowsPerChunk = spec.dims.max(
+      spec.dims.constant(1), spec.dims.floorDiv(spec.dims.constant(kChunkElements), spec.dims.max(inner, spec.dims.constant(1))));
+  DimExpr parts = spec.dims.ceilDiv(inner, spec.dims.constant(kChunkElements));
+  DimExpr rowChunks = spec.dims.ceilDiv(rows, rowsPerChunk);
+
+  auto element = [&](KernelElements &elements, Value row, Value column, int64_t lanesHere) {
+    SmallVector<Value> outer = fn.delinearize(row, groups);
+    SmallVector<LaneIndex> index(sizes.size(), elements.constant(0));
+    for (auto [position, end] : llvm::zip(outer, ends))
+      index[end] = elements.uniform(position);
+    if (!ends.empty())
+      index[ends.back()] = {column, lanesHere > 1 ? 1 : 0, nullptr};
+    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
+      Value value = elements.load(spec.yielded(i), index);
+      elements.storeResult(i, value, index);
+    }
+  };
+
+  Value innerSize = fn.materialize(inner);
+  Value partCount = fn.materialize(parts), rowStep = fn.materialize(rowsPerChunk), rowCount = fn.materialize(rows);
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value block = arith::DivUIOp::create(b, chunk, partCount);
+    Value part = arith::SubIOp::create(b, chunk, arith::MulIOp::create(b, block, partCount));
+    Value rowBegin = arith::MulIOp::create(b, block, rowStep);
+    Value rowEnd = arith::MinSIOp::create(b, arith::AddIOp::create(b, rowBegin, rowStep), rowCount);
+    Value columnBegin = arith::MulIOp::create(b, part, fn.index(kChunkElements));
+    Value columnEnd =
+        arith::MinSIOp::create(b, arith::AddIOp::create(b, columnBegin, fn.index(kChunkElements)), innerSize);
+    Value extent = arith::SubIOp::create(b, columnEnd, columnBegin);
+    Value tail = arith::RemUIOp::create(b, extent, fn.index(lanes));
+    Value vectorEnd = arith::SubIOp::create(b, columnEnd, tail);
+    fn.loop(rowBegin, rowEnd, 1, [&](Value row) {
+      fn.loop(columnBegin, vectorEnd, lanes, [&](Value column) {
+        KernelElements elements(fn, lanes);
+        element(elements, row, column, lanes);
+      });
+      if (lanes == 1 || (inner.isConstant() && inner.constant() % lanes == 0))
+        return;
+      if (spec.target().hasMaskedMemory) {
+        // At most one masked step; a loop of zero or one trips instead of a branch.
+        fn.loop(vectorEnd, columnEnd, lanes, [&](Value column) {
+          KernelElements elements(fn, lanes);
+          Value left = arith::SubIOp::create(b, columnEnd, column);
+          elements.mask = vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{left});
+          element(elements, row, column, lanes);
+        });
+      } else {
+        fn.loop(vectorEnd, columnEnd, 1, [&](Value column) {
+          KernelElements elements(fn, 1);
+          element(elements, row, column, 1);
+        });
+      }
+    });
+  });
+  fn.finish();
+
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = spec.dims.mul(rowChunks, parts);
+  if (rows.isConstant() && inner.isConstant())
+    emitted.estimatedNs = 0.1 * static_cast<double>(rows.constant() * inner.constant());
+  return emitted;
+}
