@@ -17,6 +17,8 @@ void SinterDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "ir/Attributes.cpp.inc"
       >();
+  registerShape();
+  registerIndexing();
 }
 
 Operation *SinterDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rules of ops that follow; each refuses with a diagnostic where it can.
+
+#include "ir/Indexing.h"
+#include "ir/Shape.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace sinter;
+
+FailureOr<SmallVector<HostTensor>> ConstantOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> IotaOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> DimOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> ShapeOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> BroadcastOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> ReshapeOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> TransposeOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> SliceOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> RangeSliceOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> DynamicSliceOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> DynamicUpdateSliceOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> PadOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> DynamicPadOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> ConcatenateOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> ReverseOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> TileOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> GatherOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> GatherElementsOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> GatherNdOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> ScatterElementsOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> ScatterNdOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> NonzeroOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> CompressOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> UniqueOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+FailureOr<SmallVector<HostTensor>> NonMaxSuppressionOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
+  return emitOpError("has no reference evaluation"), failure();
+}
+Value IotaOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) { llvm_unreachable("has no element rule"); }
+Value BroadcastOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value ReshapeOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value TransposeOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value SliceOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value RangeSliceOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value DynamicSliceOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value DynamicUpdateSliceOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value PadOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) { llvm_unreachable("has no element rule"); }
+Value DynamicPadOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value ConcatenateOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value ReverseOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value TileOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) { llvm_unreachable("has no element rule"); }
+Value GatherOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value GatherElementsOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+Value GatherNdOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
+  llvm_unreachable("has no element rule");
+}
+SmallVector<Dims> IotaOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> DimOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> ShapeOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> BroadcastOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> ReshapeOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> TransposeOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> SliceOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> RangeSliceOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> DynamicSliceOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> DynamicUpdateSliceOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> PadOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> DynamicPadOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> ConcatenateOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> ReverseOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> TileOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> GatherOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> GatherElementsOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> GatherNdOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> ScatterElementsOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+SmallVector<Dims> ScatterNdOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
+std::optional<Dims> IotaOp::resultContents(ShapeQuery &) { return std::nullopt; }
+std::optional<Dims> DimOp::resultContents(ShapeQuery &) { return std::nullopt; }
+std::optional<Dims> ShapeOp::resultContents(ShapeQuery &) { return std::nullopt; }
+std::optional<Dims> SliceOp::resultContents(ShapeQuery &) { return std::nullopt; }
+std::optional<Dims> ConcatenateOp::resultContents(ShapeQuery &) { return std::nullopt; }
+std::optional<Dims> GatherOp::resultContents(ShapeQuery &) { return std::nullopt; }
+OpFoldResult DimOp::fold(FoldAdaptor) { return {}; }
+OpFoldResult ShapeOp::fold(FoldAdaptor) { return {}; }
+OpFoldResult BroadcastOp::fold(FoldAdaptor) { return {}; }
+OpFoldResult ReshapeOp::fold(FoldAdaptor) { return {}; }
+OpFoldResult TransposeOp::fold(FoldAdaptor) { return {}; }
+OpFoldResult SliceOp::fold(FoldAdaptor) { return {}; }
+OpFoldResult PadOp::fold(FoldAdaptor) { return {}; }
+OpFoldResult ConcatenateOp::fold(FoldAdaptor) { return {}; }
+OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
+void ReshapeOp::getCanonicalizationPatterns(RewritePatternSet &, MLIRContext *) {}
+void TransposeOp::getCanonicalizationPatterns(RewritePatternSet &, MLIRContext *) {}
+void RangeSliceOp::getCanonicalizationPatterns(RewritePatternSet &, MLIRContext *) {}
+void DynamicPadOp::getCanonicalizationPatterns(RewritePatternSet &, MLIRContext *) {}
