@@ -16,6 +16,7 @@
 
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <memory>
 #include <optional>
@@ -84,6 +85,9 @@ public:
   DimExpr min(DimExpr a, DimExpr b);
   DimExpr max(DimExpr a, DimExpr b);
   DimExpr product(llvm::ArrayRef<DimExpr> factors);
+  /// A number that the expression is surely not below (above); sizes are >= 0, contents may be anything.
+  std::optional<int64_t> lowerBound(DimExpr expr);
+  std::optional<int64_t> upperBound(DimExpr expr);
 
   unsigned numSymbols() const;
   const SymbolSource &source(unsigned symbol) const;
@@ -93,6 +97,8 @@ public:
   void unify(DimExpr a, DimExpr b);
   /// The representative after unification, with constants folded again.
   DimExpr resolve(DimExpr expr);
+  /// Calls `visit` with each symbol in the expression (more than once where it occurs so).
+  static void forEachSymbol(DimExpr expr, llvm::function_ref<void(unsigned)> visit);
   /// `2*batch + 1`
   std::string print(DimExpr expr) const;
 
@@ -128,7 +134,11 @@ public:
   bool sameShape(mlir::Value a, mlir::Value b);
 
 private:
+  Dims compute(mlir::Value value);
+  Dims argumentDims(mlir::BlockArgument argument);
   Dims freshDims(mlir::Value value);
+  std::optional<Dims> computeContents(mlir::Value value);
+  std::optional<Dims> pointwiseContents(mlir::Operation *op);
   DimContext &ctx;
   llvm::DenseMap<mlir::Value, Dims> known;
   llvm::DenseMap<mlir::Value, std::optional<Dims>> knownContents;

@@ -1,0 +1,609 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The normal form is a sum of monomials; a monomial is an integer times a product of atoms (symbols, and quotients,
+// remainders, minima and maxima that do not simplify). Two expressions that expand to the same sum
+// are thus the same node. Coefficients wrap: a size beyond 2^63 is an error elsewhere.
+
+#include "ir/Dims.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <deque>
+#include <map>
+
+using namespace mlir;
+using namespace sinter;
+
+struct DimExpr::Node {
+  Kind kind;
+  int64_t value; // of a constant; number of a symbol
+  SmallVector<DimExpr> operands;
+  unsigned id; // order of creation, by which operands are sorted
+};
+
+DimExpr::Kind DimExpr::kind() const { return node->kind; }
+bool DimExpr::isConstant() const { return node && node->kind == Kind::Constant; }
+int64_t DimExpr::constant() const {
+  assert(isConstant() && "only constants have a value");
+  return node->value;
+}
+unsigned DimExpr::symbol() const {
+  assert(node->kind == Kind::Symbol && "only symbols have a number");
+  return static_cast<unsigned>(node->value);
+}
+ArrayRef<DimExpr> DimExpr::operands() const { return node->operands; }
+int64_t DimExpr::staticSize() const { return isConstant() ? constant() : ShapedType::kDynamic; }
+
+static int64_t wrappingAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+static int64_t wrappingMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+namespace {
+using Node = DimExpr::Node;
+
+/// Sorted by id.
+using Monomial = std::vector<const Node *>;
+struct MonomialOrder {
+  bool operator()(const Monomial &a, const Monomial &b) const {
+    // Longer products first, so that the constant comes last.
+    if (a.size() != b.size())
+      return a.size() > b.size();
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(),
+                                        [](const Node *x, const Node *y) { return x->id < y->id; });
+  }
+};
+using Sum = std::map<Monomial, int64_t, MonomialOrder>;
+
+/// Products of sums are expanded up to this many monomials; beyond it a sum stays an atom.
+constexpr size_t kMaxMonomials = 64;
+} // namespace
+
+struct DimContext::Impl {
+  struct Symbol {
+    SymbolSource source;
+    std::string name;
+    DimExpr expr;
+    DimExpr replacement; // after unification
+  };
+  using Key = std::tuple<DimExpr::Kind, int64_t, std::vector<const void *>>;
+
+  std::deque<Node> nodes;
+  std::map<Key, const Node *> unique;
+  std::vector<Symbol> symbols;
+  std::map<std::tuple<const void *, int, int64_t>, unsigned> symbolOf;
+  bool unified = false;
+  DenseMap<const Node *, DimExpr> resolved;
+
+  DimExpr get(DimExpr::Kind kind, int64_t value, ArrayRef<DimExpr> operands) {
+    std::vector<const void *> ids;
+    for (DimExpr operand : operands)
+      ids.push_back(operand.getOpaqueValue());
+    const Node *&node = unique[Key(kind, value, std::move(ids))];
+    if (!node) {
+      nodes.push_back({kind, value, SmallVector<DimExpr>(operands), static_cast<unsigned>(nodes.size())});
+      node = &nodes.back();
+    }
+    return DimExpr(node);
+  }
+  DimExpr constant(int64_t value) { return get(DimExpr::Kind::Constant, value, {}); }
+  static const Node *nodeOf(DimExpr expr) { return static_cast<const Node *>(expr.getOpaqueValue()); }
+
+  static Sum toSum(DimExpr expr) {
+    Sum sum;
+    auto addMonomial = [&](DimExpr term) {
+      int64_t coefficient = 1;
+      Monomial atoms;
+      auto addFactor = [&](DimExpr factor) {
+        if (factor.isConstant())
+          coefficient = wrappingMul(coefficient, factor.constant());
+        else
+          atoms.push_back(nodeOf(factor));
+      };
+      if (term.kind() == DimExpr::Kind::Mul)
+        llvm::for_each(term.operands(), addFactor);
+      else
+        addFactor(term);
+      accumulate(sum, std::move(atoms), coefficient);
+    };
+    if (expr.kind() == DimExpr::Kind::Add)
+      llvm::for_each(expr.operands(), addMonomial);
+    else
+      addMonomial(expr);
+    return sum;
+  }
+
+  static void accumulate(Sum &sum, Monomial atoms, int64_t coefficient) {
+    llvm::sort(atoms, [](const Node *a, const Node *b) { return a->id < b->id; });
+    int64_t &total = sum[atoms];
+    total = wrappingAdd(total, coefficient);
+    if (total == 0)
+      sum.erase(atoms);
+  }
+
+  static Sum multiply(const Sum &a, const Sum &b) {
+    Sum product;
+    for (const auto &[x, p] : a)
+      for (const auto &[y, q] : b) {
+        Monomial atoms(x);
+        atoms.insert(atoms.end(), y.begin(), y.end());
+        accumulate(product, std::move(atoms), wrappingMul(p, q));
+      }
+    return product;
+  }
+
+  DimExpr fromSum(const Sum &sum) {
+    SmallVector<DimExpr> terms;
+    for (const auto &[atoms, coefficient] : sum) {
+      SmallVector<DimExpr> factors;
+      if (coefficient != 1 || atoms.empty())
+        factors.push_back(constant(coefficient));
+      for (const Node *atom : atoms)
+        factors.push_back(DimExpr(atom));
+      terms.push_back(factors.size() == 1 ? factors[0] : get(DimExpr::Kind::Mul, 0, factors));
+    }
+    if (terms.empty())
+      return constant(0);
+    return terms.size() == 1 ? terms[0] : get(DimExpr::Kind::Add, 0, terms);
+  }
+
+  /// The one term m with a = m * b, if there is one.
+  static std::optional<Sum> exactQuotient(const Sum &a, const Sum &b) {
+    if (a.empty())
+      return Sum();
+    if (b.empty())
+      return std::nullopt;
+    const auto &[numerator, p] = *a.begin();
+    const auto &[denominator, q] = *b.begin();
+    if (q == 0 || p % q != 0)
+      return std::nullopt;
+    Monomial rest(numerator);
+    for (const Node *atom : denominator) {
+      auto *found = std::find(rest.data(), rest.data() + rest.size(), atom);
+      if (found == rest.data() + rest.size())
+        return std::nullopt;
+      rest.erase(rest.begin() + (found - rest.data()));
+    }
+    Sum quotient;
+    accumulate(quotient, std::move(rest), p / q);
+    return multiply(quotient, b) == a ? std::optional<Sum>(quotient) : std::nullopt;
+  }
+
+  /// Divides term by term: what is divisible by every monomial of a one-monomial `b`.
+  static std::optional<Sum> termwiseQuotient(const Sum &a, const Sum &b) {
+    if (b.size() != 1)
+      return exactQuotient(a, b);
+    Sum quotient;
+    for (const auto &term : a) {
+      std::optional<Sum> part = exactQuotient(Sum{term}, b);
+      if (!part)
+        return std::nullopt;
+      for (const auto &[atoms, coefficient] : *part)
+        accumulate(quotient, atoms, coefficient);
+    }
+    return quotient;
+  }
+
+  /// a = divisor * quotient + remainder with the remainder's coefficients in [0, divisor).
+  static void splitByConstant(const Sum &a, int64_t divisor, Sum &quotient, Sum &remainder) {
+    for (const auto &[atoms, coefficient] : a) {
+      // Only whole multiples move out, and of the constant all that can: (2*n + 3) / 2 = n + 1 + 1/2.
+      int64_t low = atoms.empty() ? llvm::divideFloorSigned(coefficient, divisor) : coefficient / divisor;
+      if (!atoms.empty() && coefficient % divisor != 0)
+        low = 0;
+      if (low != 0)
+        accumulate(quotient, atoms, low);
+      if (int64_t rest = coefficient - low * divisor)
+        accumulate(remainder, atoms, rest);
+    }
+  }
+
+  DimExpr rebuild(DimContext &context, DimExpr expr);
+};
+
+DimContext::DimContext() : impl(std::make_unique<Impl>()) {}
+DimContext::~DimContext() = default;
+
+DimExpr DimContext::constant(int64_t value) { return impl->constant(value); }
+
+DimExpr DimContext::symbol(SymbolSource source, StringRef name) {
+  auto [it, inserted] = impl->symbolOf.try_emplace(
+      {source.value.getAsOpaquePointer(), static_cast<int>(source.kind), source.axis}, impl->symbols.size());
+  if (inserted) {
+    unsigned number = impl->symbols.size();
+    DimExpr expr = impl->get(DimExpr::Kind::Symbol, number, {});
+    impl->symbols.push_back({source, name.empty() ? "s" + std::to_string(number) : name.str(), expr, DimExpr()});
+  }
+  return resolve(impl->symbols[it->second].expr);
+}
+
+DimExpr DimContext::add(DimExpr a, DimExpr b) {
+  Sum sum = Impl::toSum(a);
+  for (const auto &[atoms, coefficient] : Impl::toSum(b))
+    Impl::accumulate(sum, atoms, coefficient);
+  return impl->fromSum(sum);
+}
+
+DimExpr DimContext::sub(DimExpr a, DimExpr b) {
+  Sum sum = Impl::toSum(a);
+  for (const auto &[atoms, coefficient] : Impl::toSum(b))
+    Impl::accumulate(sum, atoms, wrappingMul(coefficient, -1));
+  return impl->fromSum(sum);
+}
+
+DimExpr DimContext::mul(DimExpr a, DimExpr b) {
+  Sum x = Impl::toSum(a), y = Impl::toSum(b);
+  if (x.size() * y.size() > kMaxMonomials) {
+    // Too long to expand: the longer sum is one atom.
+    Sum &longer = x.size() > y.size() ? x : y;
+    DimExpr atom = x.size() > y.size() ? a : b;
+    longer = Sum{{Monomial{Impl::nodeOf(atom)}, 1}};
+    if (x.size() * y.size() > kMaxMonomials)
+      y = Sum{{Monomial{Impl::nodeOf(b)}, 1}};
+  }
+  return impl->fromSum(Impl::multiply(x, y));
+}
+
+DimExpr DimContext::floorDiv(DimExpr a, DimExpr b) {
+  if (b.isConstant() && b.constant() == 0)
+    return impl->get(DimExpr::Kind::FloorDiv, 0, {a, b});
+  if (a.isConstant() && b.isConstant())
+    return constant(llvm::divideFloorSigned(a.constant(), b.constant()));
+  Sum numerator = Impl::toSum(a);
+  if (std::optional<Sum> quotient = Impl::termwiseQuotient(numerator, Impl::toSum(b)))
+    return impl->fromSum(*quotient);
+  if (!b.isConstant() || b.constant() < 0)
+    return impl->get(DimExpr::Kind::FloorDiv, 0, {a, b});
+  Sum whole, rest;
+  Impl::splitByConstant(numerator, b.constant(), whole, rest);
+  DimExpr inner = impl->fromSum(rest);
+  if (inner.isConstant())
+    return add(impl->fromSum(whole), constant(llvm::divideFloorSigned(inner.constant(), b.constant())));
+  std::optional<int64_t> low = lowerBound(inner), high = upperBound(inner);
+  DimExpr fraction;
+  if (low && high && *low >= 0 && *high < b.constant())
+    fraction = constant(0);
+  else if (inner.kind() == DimExpr::Kind::FloorDiv && inner.operands()[1].isConstant() &&
+           inner.operands()[1].constant() > 0)
+    fraction = floorDiv(inner.operands()[0], mul(inner.operands()[1], b)); // floor(floor(x / p) / q) = floor(x / pq)
+  else
+    fraction = impl->get(DimExpr::Kind::FloorDiv, 0, {inner, b});
+  return add(impl->fromSum(whole), fraction);
+}
+
+DimExpr DimContext::ceilDiv(DimExpr a, DimExpr b) {
+  if (std::optional<Sum> quotient = Impl::termwiseQuotient(Impl::toSum(a), Impl::toSum(b)))
+    return impl->fromSum(*quotient);
+  if (b.isConstant() && b.constant() > 0) // one form for both roundings
+    return floorDiv(add(a, constant(b.constant() - 1)), b);
+  return impl->get(DimExpr::Kind::CeilDiv, 0, {a, b});
+}
+
+DimExpr DimContext::mod(DimExpr a, DimExpr b) {
+  if (!b.isConstant() || b.constant() <= 0) {
+    if (a == b || Impl::termwiseQuotient(Impl::toSum(a), Impl::toSum(b)))
+      return constant(0);
+    return impl->get(DimExpr::Kind::Mod, 0, {a, b});
+  }
+  Sum whole, rest;
+  Impl::splitByConstant(Impl::toSum(a), b.constant(), whole, rest);
+  DimExpr inner = impl->fromSum(rest);
+  std::optional<int64_t> low = lowerBound(inner), high = upperBound(inner);
+  if (low && high && *low >= 0 && *high < b.constant())
+    return inner;
+  return impl->get(DimExpr::Kind::Mod, 0, {inner, b});
+}
+
+DimExpr DimContext::min(DimExpr a, DimExpr b) {
+  DimExpr difference = sub(a, b);
+  if (std::optional<int64_t> low = lowerBound(difference); low && *low >= 0)
+    return b;
+  if (std::optional<int64_t> high = upperBound(difference); high && *high <= 0)
+    return a;
+  // Flat, so that nesting does not matter.
+  SmallVector<DimExpr> operands;
+  for (DimExpr side : {a, b}) {
+    if (side.kind() == DimExpr::Kind::Min)
+      llvm::append_range(operands, side.operands());
+    else
+      operands.push_back(side);
+  }
+  llvm::sort(operands, [](DimExpr x, DimExpr y) { return Impl::nodeOf(x)->id < Impl::nodeOf(y)->id; });
+  operands.erase(llvm::unique(operands), operands.end());
+  return operands.size() == 1 ? operands[0] : impl->get(DimExpr::Kind::Min, 0, operands);
+}
+
+DimExpr DimContext::max(DimExpr a, DimExpr b) {
+  DimExpr difference = sub(a, b);
+  if (std::optional<int64_t> low = lowerBound(difference); low && *low >= 0)
+    return a;
+  if (std::optional<int64_t> high = upperBound(difference); high && *high <= 0)
+    return b;
+  SmallVector<DimExpr> operands;
+  for (DimExpr side : {a, b}) {
+    if (side.kind() == DimExpr::Kind::Max)
+      llvm::append_range(operands, side.operands());
+    else
+      operands.push_back(side);
+  }
+  llvm::sort(operands, [](DimExpr x, DimExpr y) { return Impl::nodeOf(x)->id < Impl::nodeOf(y)->id; });
+  operands.erase(llvm::unique(operands), operands.end());
+  return operands.size() == 1 ? operands[0] : impl->get(DimExpr::Kind::Max, 0, operands);
+}
+
+DimExpr DimContext::product(ArrayRef<DimExpr> factors) {
+  DimExpr result = constant(1);
+  for (DimExpr factor : factors)
+    result = mul(result, factor);
+  return result;
+}
+
+std::optional<int64_t> DimContext::lowerBound(DimExpr expr) {
+  switch (expr.kind()) {
+  case DimExpr::Kind::Constant:
+    return expr.constant();
+  case DimExpr::Kind::Symbol:
+    return source(expr.symbol()).kind == SymbolSource::Kind::Size ? std::optional<int64_t>(0) : std::nullopt;
+  case DimExpr::Kind::Add: {
+    int64_t total = 0;
+    for (DimExpr term : expr.operands()) {
+      std::optional<int64_t> low = lowerBound(term);
+      if (!low || __builtin_add_overflow(total, *low, &total))
+        return std::nullopt;
+    }
+    return total;
+  }
+  case DimExpr::Kind::Mul: {
+    // Factors that are surely not negative, and perhaps a constant in front.
+    int64_t low = 1, high = 1, coefficient = 1;
+    bool bounded = true;
+    for (DimExpr factor : expr.operands()) {
+      if (factor.isConstant()) {
+        coefficient = factor.constant();
+        continue;
+      }
+      std::optional<int64_t> least = lowerBound(factor), greatest = upperBound(factor);
+      if (!least || *least < 0 || __builtin_mul_overflow(low, *least, &low))
+        return std::nullopt;
+      bounded = bounded && greatest && !__builtin_mul_overflow(high, *greatest, &high);
+    }
+    int64_t result;
+    if (coefficient < 0 && !bounded)
+      return std::nullopt;
+    if (__builtin_mul_overflow(coefficient, coefficient < 0 ? high : low, &result))
+      return std::nullopt;
+    return result;
+  }
+  case DimExpr::Kind::FloorDiv:
+  case DimExpr::Kind::CeilDiv: {
+    std::optional<int64_t> low = lowerBound(expr.operands()[0]);
+    DimExpr divisor = expr.operands()[1];
+    if (low && divisor.isConstant() && divisor.constant() > 0)
+      return llvm::divideFloorSigned(*low, divisor.constant());
+    std::optional<int64_t> least = lowerBound(divisor);
+    return low && *low >= 0 && least && *least >= 0 ? std::optional<int64_t>(0) : std::nullopt;
+  }
+  case DimExpr::Kind::Mod: {
+    std::optional<int64_t> least = lowerBound(expr.operands()[1]);
+    return least && *least >= 0 ? std::optional<int64_t>(0) : std::nullopt;
+  }
+  case DimExpr::Kind::Min: {
+    int64_t result = std::numeric_limits<int64_t>::max();
+    for (DimExpr operand : expr.operands()) {
+      std::optional<int64_t> low = lowerBound(operand);
+      if (!low)
+        return std::nullopt;
+      result = std::min(result, *low);
+    }
+    return result;
+  }
+  case DimExpr::Kind::Max: {
+    std::optional<int64_t> result;
+    for (DimExpr operand : expr.operands())
+      if (std::optional<int64_t> low = lowerBound(operand))
+        result = std::max(result.value_or(*low), *low);
+    return result;
+  }
+  }
+  llvm_unreachable("all kinds handled");
+}
+
+std::optional<int64_t> DimContext::upperBound(DimExpr expr) {
+  switch (expr.kind()) {
+  case DimExpr::Kind::Constant:
+    return expr.constant();
+  case DimExpr::Kind::Symbol:
+    return std::nullopt;
+  case DimExpr::Kind::Add: {
+    int64_t total = 0;
+    for (DimExpr term : expr.operands()) {
+      std::optional<int64_t> high = upperBound(term);
+      if (!high || __builtin_add_overflow(total, *high, &total))
+        return std::nullopt;
+    }
+    return total;
+  }
+  case DimExpr::Kind::Mul: {
+    int64_t low = 1, high = 1, coefficient = 1;
+    bool bounded = true;
+    for (DimExpr factor : expr.operands()) {
+      if (factor.isConstant()) {
+        coefficient = factor.constant();
+        continue;
+      }
+      std::optional<int64_t> least = lowerBound(factor), greatest = upperBound(factor);
+      if (!least || *least < 0 || __builtin_mul_overflow(low, *least, &low))
+        return std::nullopt;
+      bounded = bounded && greatest && !__builtin_mul_overflow(high, *greatest, &high);
+    }
+    int64_t result;
+    if (coefficient > 0 && !bounded)
+      return std::nullopt;
+    if (__builtin_mul_overflow(coefficient, coefficient < 0 ? low : high, &result))
+      return std::nullopt;
+    return result;
+  }
+  case DimExpr::Kind::FloorDiv: {
+    std::optional<int64_t> high = upperBound(expr.operands()[0]);
+    DimExpr divisor = expr.operands()[1];
+    if (high && divisor.isConstant() && divisor.constant() > 0)
+      return llvm::divideFloorSigned(*high, divisor.constant());
+    return std::nullopt;
+  }
+  case DimExpr::Kind::CeilDiv:
+    return std::nullopt;
+  case DimExpr::Kind::Mod: {
+    DimExpr divisor = expr.operands()[1];
+    return divisor.isConstant() && divisor.constant() > 0 ? std::optional<int64_t>(divisor.constant() - 1)
+                                                          : std::nullopt;
+  }
+  case DimExpr::Kind::Min: {
+    std::optional<int64_t> result;
+    for (DimExpr operand : expr.operands())
+      if (std::optional<int64_t> high = upperBound(operand))
+        result = std::min(result.value_or(*high), *high);
+    return result;
+  }
+  case DimExpr::Kind::Max: {
+    int64_t result = std::numeric_limits<int64_t>::min();
+    for (DimExpr operand : expr.operands()) {
+      std::optional<int64_t> high = upperBound(operand);
+      if (!high)
+        return std::nullopt;
+      result = std::max(result, *high);
+    }
+    return result;
+  }
+  }
+  llvm_unreachable("all kinds handled");
+}
+
+unsigned DimContext::numSymbols() const { return impl->symbols.size(); }
+const SymbolSource &DimContext::source(unsigned symbol) const { return impl->symbols[symbol].source; }
+StringRef DimContext::name(unsigned symbol) const { return impl->symbols[symbol].name; }
+
+void DimContext::forEachSymbol(DimExpr expr, llvm::function_ref<void(unsigned)> visit) {
+  if (expr.kind() == DimExpr::Kind::Symbol)
+    return visit(expr.symbol());
+  for (DimExpr operand : expr.operands())
+    forEachSymbol(operand, visit);
+}
+
+void DimContext::unify(DimExpr a, DimExpr b) {
+  a = resolve(a);
+  b = resolve(b);
+  if (a == b)
+    return;
+  if (a.kind() != DimExpr::Kind::Symbol)
+    std::swap(a, b);
+  if (a.kind() != DimExpr::Kind::Symbol)
+    return;
+  bool cyclic = false;
+  forEachSymbol(b, [&](unsigned symbol) { cyclic |= symbol == a.symbol(); });
+  if (cyclic)
+    return;
+  impl->symbols[a.symbol()].replacement = b;
+  impl->unified = true;
+  impl->resolved.clear();
+}
+
+DimExpr DimContext::Impl::rebuild(DimContext &context, DimExpr expr) {
+  if (expr.kind() == DimExpr::Kind::Constant)
+    return expr;
+  auto it = resolved.find(nodeOf(expr));
+  if (it != resolved.end())
+    return it->second;
+  DimExpr result = expr;
+  if (expr.kind() == DimExpr::Kind::Symbol) {
+    if (DimExpr replacement = symbols[expr.symbol()].replacement)
+      result = rebuild(context, replacement);
+  } else {
+    SmallVector<DimExpr> operands;
+    for (DimExpr operand : expr.operands())
+      operands.push_back(rebuild(context, operand));
+    result = operands[0];
+    for (DimExpr operand : ArrayRef(operands).drop_front()) {
+      switch (expr.kind()) {
+      case DimExpr::Kind::Add:
+        result = context.add(result, operand);
+        break;
+      case DimExpr::Kind::Mul:
+        result = context.mul(result, operand);
+        break;
+      case DimExpr::Kind::FloorDiv:
+        result = context.floorDiv(result, operand);
+        break;
+      case DimExpr::Kind::CeilDiv:
+        result = context.ceilDiv(result, operand);
+        break;
+      case DimExpr::Kind::Mod:
+        result = context.mod(result, operand);
+        break;
+      case DimExpr::Kind::Min:
+        result = context.min(result, operand);
+        break;
+      case DimExpr::Kind::Max:
+        result = context.max(result, operand);
+        break;
+      case DimExpr::Kind::Constant:
+      case DimExpr::Kind::Symbol:
+        llvm_unreachable("leaves have no operands");
+      }
+    }
+  }
+  resolved[nodeOf(expr)] = result;
+  return result;
+}
+
+DimExpr DimContext::resolve(DimExpr expr) { return impl->unified ? impl->rebuild(*this, expr) : expr; }
+
+std::string DimContext::print(DimExpr expr) const {
+  auto printWithin = [&](DimExpr operand) {
+    bool isSum = operand.kind() == DimExpr::Kind::Add || operand.kind() == DimExpr::Kind::Mul;
+    return isSum ? "(" + print(operand) + ")" : print(operand);
+  };
+  auto call = [&](StringRef name) {
+    return (name + "(" + llvm::join(llvm::map_range(expr.operands(), [&](DimExpr e) { return print(e); }), ", ") + ")")
+        .str();
+  };
+  switch (expr.kind()) {
+  case DimExpr::Kind::Constant:
+    return std::to_string(expr.constant());
+  case DimExpr::Kind::Symbol:
+    return name(expr.symbol()).str();
+  case DimExpr::Kind::Add: {
+    std::string text;
+    for (DimExpr term : expr.operands()) {
+      std::string part = print(term);
+      if (text.empty())
+        text = part;
+      else
+        text += part[0] == '-' ? " - " + part.substr(1) : " + " + part;
+    }
+    return text;
+  }
+  case DimExpr::Kind::Mul: {
+    std::string text;
+    for (DimExpr factor : expr.operands()) {
+      bool minus = text.empty() && factor.isConstant() && factor.constant() == -1;
+      text += minus ? "-" : (text.empty() || text == "-" ? "" : "*") + printWithin(factor);
+    }
+    return text;
+  }
+  case DimExpr::Kind::FloorDiv:
+    return printWithin(expr.operands()[0]) + " floordiv " + printWithin(expr.operands()[1]);
+  case DimExpr::Kind::CeilDiv:
+    return printWithin(expr.operands()[0]) + " ceildiv " + printWithin(expr.operands()[1]);
+  case DimExpr::Kind::Mod:
+    return printWithin(expr.operands()[0]) + " mod " + printWithin(expr.operands()[1]);
+  case DimExpr::Kind::Min:
+    return call("min");
+  case DimExpr::Kind::Max:
+    return call("max");
+  }
+  llvm_unreachable("all kinds handled");
+}

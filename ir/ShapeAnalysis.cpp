@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Asks each op's SymbolicShape and SymbolicContents, and knows by itself what needs no op: static types, function
+// arguments and captures, pointwise ops, and integer arithmetic on contents.
+
+#include "ir/Control.h"
+#include "ir/Dialect.h"
+#include "ir/Elementwise.h"
+#include "ir/Kernel.h"
+#include "ir/Reduction.h"
+#include "ir/Shape.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace sinter;
+
+/// Largest integer tensor whose elements are followed.
+static constexpr int64_t kMaxContents = 64;
+
+ShapeAnalysis::ShapeAnalysis(DimContext &context) : ctx(context) {}
+
+/// Sizes of a static shape; empty entries for `?`.
+static Dims staticDims(DimContext &ctx, RankedTensorType type) {
+  Dims dims;
+  for (int64_t size : type.getShape())
+    dims.push_back(ShapedType::isDynamic(size) ? DimExpr() : ctx.constant(size));
+  return dims;
+}
+
+/// The value outside of a control flow op or kernel that a region argument always equals, if any.
+static Value capturedValue(BlockArgument argument) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (!parent || !argument.getOwner()->isEntryBlock())
+    return nullptr;
+  int64_t number = argument.getArgNumber();
+  auto captured = [&](int64_t before, OperandRange captures) -> Value {
+    int64_t k = number - before;
+    return k >= 0 && k < static_cast<int64_t>(captures.size()) ? captures[k] : Value();
+  };
+  return llvm::TypeSwitch<Operation *, Value>(parent)
+      .Case([&](CondOp op) { return captured(0, op.getCaptures()); })
+      .Case([&](SwitchOp op) { return captured(0, op.getCaptures()); })
+      .Case([&](WhileOp op) { return captured(op.getInit().size(), op.getCaptures()); })
+      .Case([&](ForOp op) { return captured(1 + op.getInit().size(), op.getCaptures()); })
+      .Case([&](ScanOp op) { return captured(op.getInit().size() + op.getSequences().size(), op.getCaptures()); })
+      .Case([&](KernelOp op) { return captured(0, op.getInputs()); })
+      .Default([](Operation *) { return Value(); });
+}
+
+Dims ShapeAnalysis::freshDims(Value value) {
+  Dims dims = staticDims(ctx, cast<RankedTensorType>(value.getType()));
+  for (auto [axis, size] : llvm::enumerate(dims))
+    if (!size)
+      size = ctx.symbol({SymbolSource::Kind::Size, value, static_cast<int64_t>(axis)});
+  return dims;
+}
+
+/// Sizes that a function argument's `sinter.dims` gives: the first argument and axis of a name is its symbol's source.
+static Dims namedDims(DimContext &ctx, FunctionOpInterface function, BlockArgument argument) {
+  Dims dims = staticDims(ctx, cast<RankedTensorType>(argument.getType()));
+  auto namesOf = [&](unsigned k) { return function.getArgAttrOfType<ArrayAttr>(k, "sinter.dims"); };
+  ArrayAttr names = namesOf(argument.getArgNumber());
+  if (!names || names.size() != dims.size())
+    return dims;
+  for (auto [size, entry] : llvm::zip(dims, names)) {
+    if (size)
+      continue;
+    if (auto number = dyn_cast<IntegerAttr>(entry)) {
+      size = ctx.constant(number.getInt());
+      continue;
+    }
+    auto name = dyn_cast<StringAttr>(entry);
+    for (unsigned k = 0; name && !size && k < function.getNumArguments(); ++k) {
+      auto type = dyn_cast<RankedTensorType>(function.getArgument(k).getType());
+      ArrayAttr others = namesOf(k);
+      if (!type || !others || static_cast<int64_t>(others.size()) != type.getRank())
+        continue;
+      for (auto [axis, other] : llvm::enumerate(others)) {
+        if (other != name)
+          continue;
+        size = type.isDynamicDim(axis)
+                   ? ctx.symbol({SymbolSource::Kind::Size, function.getArgument(k), static_cast<int64_t>(axis)}, name)
+                   : ctx.constant(type.getDimSize(axis));
+        break;
+      }
+    }
+  }
+  return dims;
+}
+
+Dims ShapeAnalysis::argumentDims(BlockArgument argument) {
+  if (Value captured = capturedValue(argument))
+    return dims(captured);
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto function = dyn_cast_or_null<FunctionOpInterface>(parent))
+    return namedDims(ctx, function, argument);
+  if (auto scan = dyn_cast_or_null<ScanOp>(parent)) {
+    int64_t k = static_cast<int64_t>(argument.getArgNumber()) - scan.getInit().size();
+    if (k >= 0 && k < static_cast<int64_t>(scan.getSequences().size())) {
+      Dims slice = dims(scan.getSequences()[k]);
+      slice.erase(slice.begin() + scan.getAxes()[k]);
+      return slice;
+    }
+  }
+  return {};
+}
+
+/// Sizes of ops that have the shape of their operands.
+static Dims pointwiseDims(ShapeQuery &shapes, Operation *op) {
+  Dims result;
+  for (Value operand : op->getOperands()) {
+    Dims sizes = shapes.dims(operand);
+    if (result.empty())
+      result = sizes;
+    for (auto [size, other] : llvm::zip(result, sizes))
+      if (other.isConstant())
+        size = other;
+  }
+  return result;
+}
+
+Dims ShapeAnalysis::compute(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (argument)
+    return argumentDims(argument);
+  Operation *op = value.getDefiningOp();
+  if (isa<Pointwise>(op))
+    return pointwiseDims(*this, op);
+  auto symbolic = dyn_cast<SymbolicShape>(op);
+  if (!symbolic)
+    return {};
+  SmallVector<Dims> results = symbolic.resultDims(*this);
+  assert(results.size() == op->getNumResults() && "resultDims returns one list per result");
+  // Inside of a region a symbol means something only there.
+  if (op->getNumRegions() != 0)
+    for (Dims &sizes : results)
+      for (DimExpr &size : sizes) {
+        bool escapes = false;
+        if (size)
+          DimContext::forEachSymbol(size, [&](unsigned symbol) {
+            Value source = ctx.source(symbol).value;
+            escapes |= op->isProperAncestor(source.getParentBlock()->getParentOp()) ||
+                       source.getParentBlock()->getParentOp() == op;
+          });
+        if (escapes)
+          size = DimExpr();
+      }
+  return results[cast<OpResult>(value).getResultNumber()];
+}
+
+Dims ShapeAnalysis::dims(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.hasStaticShape())
+    return staticDims(ctx, type);
+  if (auto it = known.find(value); it != known.end()) {
+    Dims result = it->second;
+    for (DimExpr &size : result)
+      size = ctx.resolve(size);
+    return result;
+  }
+
+  // Operands first, without recursion: graphs are deep.
+  SmallVector<Value> stack{value};
+  while (stack.size() > 1 || !known.count(value)) {
+    Value next = stack.back();
+    bool ready = true;
+    if (Operation *op = next.getDefiningOp())
+      for (Value operand : op->getOperands()) {
+        auto operandType = dyn_cast<RankedTensorType>(operand.getType());
+        if (operandType && !operandType.hasStaticShape() && !known.count(operand)) {
+          stack.push_back(operand);
+          ready = false;
+        }
+      }
+    if (!ready)
+      continue;
+    stack.pop_back();
+    if (known.count(next))
+      continue;
+    Dims computed = compute(next), result = staticDims(ctx, cast<RankedTensorType>(next.getType()));
+    for (auto [axis, size] : llvm::enumerate(result)) {
+      if (!size && axis < computed.size())
+        size = computed[axis];
+      if (!size)
+        size = ctx.symbol({SymbolSource::Kind::Size, next, static_cast<int64_t>(axis)});
+    }
+    known[next] = std::move(result);
+  }
+  return known[value];
+}
+
+void ShapeAnalysis::bind(Value value, Dims sizes) { known[value] = std::move(sizes); }
+void ShapeAnalysis::bindContents(Value value, Dims elements) { knownContents[value] = std::move(elements); }
+
+bool ShapeAnalysis::sameShape(Value a, Value b) {
+  if (cast<RankedTensorType>(a.getType()).getRank() != cast<RankedTensorType>(b.getType()).getRank())
+    return false;
+  return a == b || dims(a) == dims(b);
+}
+
+//===- contents ------------------------------------------------------------------------------===//
+
+static std::optional<Dims> constantContents(DimContext &ctx, Value value) {
+  ElementsAttr attr;
+  if (!matchPattern(value, m_Constant(&attr)))
+    return std::nullopt;
+  FailureOr<HostTensor> tensor = HostTensor::fromAttr(attr);
+  if (failed(tensor))
+    return std::nullopt;
+  Dims elements;
+  for (int64_t element : tensor->toInts())
+    elements.push_back(ctx.constant(element));
+  return elements;
+}
+
+/// lhs KIND rhs, where bounds decide it; null otherwise.
+static DimExpr compareContents(DimContext &ctx, CompareKind kind, DimExpr lhs, DimExpr rhs) {
+  DimExpr difference = ctx.sub(lhs, rhs);
+  std::optional<int64_t> low = ctx.lowerBound(difference), high = ctx.upperBound(difference);
+  auto decide = [&](bool surely, bool never) { return surely ? ctx.constant(1) : never ? ctx.constant(0) : DimExpr(); };
+  bool equal = difference.isConstant() && difference.constant() == 0;
+  bool less = high && *high < 0, greater = low && *low > 0;
+  bool atMost = high && *high <= 0, atLeast = low && *low >= 0;
+  switch (kind) {
+  case CompareKind::eq:
+    return decide(equal, less || greater);
+  case CompareKind::ne:
+    return decide(less || greater, equal);
+  case CompareKind::lt:
+    return decide(less, atLeast);
+  case CompareKind::le:
+    return decide(atMost, greater);
+  case CompareKind::gt:
+    return decide(greater, atMost);
+  case CompareKind::ge:
+    return decide(atLeast, less);
+  }
+  llvm_unreachable("all kinds handled");
+}
+
+/// Integer arithmetic element by element; an element that no expression has is null.
+std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
+  if (!isa<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ConvertOp, CompareOp, SelectOp>(op))
+    return std::nullopt;
+  SmallVector<Dims> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<Dims> elements = contents(operand);
+    if (!elements)
+      return std::nullopt;
+    operands.push_back(std::move(*elements));
+  }
+  Dims results;
+  for (size_t i = 0; i < operands[0].size(); ++i) {
+    DimExpr a = operands[0][i], b = operands.size() > 1 ? operands[1][i] : DimExpr();
+    results.push_back(llvm::TypeSwitch<Operation *, DimExpr>(op)
+                          .Case([&](AddOp) { return ctx.add(a, b); })
+                          .Case([&](SubOp) { return ctx.sub(a, b); })
+                          .Case([&](MulOp) { return ctx.mul(a, b); })
+                          .Case([&](DivOp) -> DimExpr {
+                            // Truncates toward zero, which is the floor only for what is not negative.
+                            std::optional<int64_t> low = ctx.lowerBound(a), least = ctx.lowerBound(b);
+                            return low && *low >= 0 && least && *least > 0 ? ctx.floorDiv(a, b) : DimExpr();
+                          })
+                          .Case([&](MaxOp) { return ctx.max(a, b); })
+                          .Case([&](MinOp) { return ctx.min(a, b); })
+                          .Case([&](NegOp) { return ctx.sub(ctx.constant(0), a); })
+                          .Case([&](ConvertOp convert) -> DimExpr {
+                            unsigned from = getElementTypeOrSelf(convert.getOperand()).getIntOrFloatBitWidth();
+                            unsigned to = getElementTypeOrSelf(convert.getType()).getIntOrFloatBitWidth();
+                            return to >= from || (to >= 32 && a.kind() != DimExpr::Kind::Constant) ||
+                                           (a.isConstant() && llvm::isIntN(to, a.constant()))
+                                       ? a
+                                       : DimExpr();
+                          })
+                          .Case([&](CompareOp compare) { return compareContents(ctx, compare.getKind(), a, b); })
+                          .Case([&](SelectOp) -> DimExpr {
+                            if (!a.isConstant())
+                              return b == operands[2][i] ? b : DimExpr();
+                            return a.constant() ? b : operands[2][i];
+                          })
+                          .Default([](Operation *) { return DimExpr(); }));
+  }
+  return results;
+}
+
+std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Value captured = capturedValue(argument);
+    return captured ? contents(captured) : std::nullopt;
+  }
+  if (std::optional<Dims> elements = constantContents(ctx, value))
+    return elements;
+  Operation *op = value.getDefiningOp();
+  if (std::optional<Dims> elements = pointwiseContents(op))
+    return elements;
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return contents(reshape.getOperand());
+  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    std::optional<Dims> elements = contents(broadcast.getOperand());
+    auto operandType = cast<RankedTensorType>(broadcast.getOperand().getType());
+    if (!elements)
+      return std::nullopt;
+    Dims results;
+    forEachIndex(cast<RankedTensorType>(value.getType()).getShape(), [&](ArrayRef<int64_t> index) {
+      int64_t position = 0;
+      for (auto [axis, size] : llvm::zip(broadcast.getAxes(), operandType.getShape()))
+        position = position * size + (size == 1 ? 0 : index[axis]);
+      results.push_back((*elements)[position]);
+    });
+    return results;
+  }
+  if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getType().getRank() == 0) {
+    std::optional<Dims> elements = contents(reduce.getOperand());
+    if (!elements || elements->empty())
+      return std::nullopt;
+    DimExpr total = elements->front();
+    for (DimExpr element : ArrayRef(*elements).drop_front()) {
+      switch (reduce.getCombiner()) {
+      case Combiner::add:
+        total = ctx.add(total, element);
+        break;
+      case Combiner::mul:
+        total = ctx.mul(total, element);
+        break;
+      case Combiner::max:
+        total = ctx.max(total, element);
+        break;
+      case Combiner::min:
+        total = ctx.min(total, element);
+        break;
+      default:
+        return std::nullopt;
+      }
+    }
+    return Dims{total};
+  }
+  if (auto symbolic = dyn_cast<SymbolicContents>(op))
+    return symbolic.resultContents(*this);
+  return std::nullopt;
+}
+
+std::optional<Dims> ShapeAnalysis::contents(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  std::optional<int64_t> count = type ? countElements(type.getShape()) : std::nullopt;
+  if (!count || *count > kMaxContents || !isa<IntegerType>(type.getElementType()))
+    return std::nullopt;
+  auto it = knownContents.find(value);
+  if (it == knownContents.end()) {
+    std::optional<Dims> elements = computeContents(value);
+    assert((!elements || static_cast<int64_t>(elements->size()) == *count) && "one expression per element");
+    // Booleans are followed only to decide selects: their elements are known or the whole is not.
+    if (type.getElementType().isInteger(1)) {
+      if (elements && llvm::any_of(*elements, [](DimExpr e) { return !e; }))
+        elements.reset();
+    } else {
+      if (!elements)
+        elements.emplace(*count);
+      for (auto [i, element] : llvm::enumerate(*elements))
+        if (!element)
+          element = ctx.symbol({SymbolSource::Kind::Content, value, static_cast<int64_t>(i)});
+    }
+    it = knownContents.try_emplace(value, std::move(elements)).first;
+  }
+  std::optional<Dims> result = it->second;
+  if (result)
+    for (DimExpr &element : *result)
+      element = ctx.resolve(element);
+  return result;
+}
