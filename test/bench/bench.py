@@ -75,7 +75,7 @@ def program_memory(options, scratch, name="resnet50"):
 
 
 def row(options, name, threads, times, peak, compiled):
-    ours, ort = (statistics.median(times[e]) if times[e] else None for e in ("sinter", "ort"))
+    ours, ort = (statistics.median(r["us"] for r in times[e]) if times[e] else None for e in ("sinter", "ort"))
     work = make_models.WORK.get(name)
     share = work / ours * 1e-3 / peak if work and ours and threads == 1 else None
     return {
@@ -139,7 +139,7 @@ def main():
                         continue
                     command = [sys.executable, os.path.join(here, "worker.py"), engine, path, name, str(count), str(options.seconds), *extra]
                     try:
-                        found[engine].append(json.loads(run(command))["us"])
+                        found[engine].append(json.loads(run(command)))
                     except RuntimeError as e:
                         compiled[name]["error"] = str(e).replace("\n", " ")
             peaks.append(peak_gflops(scratch))
