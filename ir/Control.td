@@ -17,7 +17,7 @@ def YieldOp : Op<Sinter_Dialect, "yield", [Pure, Terminator, ReturnLike]> {
   let summary = "ends a region of control flow or of a kernel";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "(`(` $operands^ `)` `:` type($operands))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins)>]; // no results; ends regions that yield nothing
 }
 
 def CondOp : Sinter_ControlOp<"cond"> {

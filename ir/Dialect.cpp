@@ -19,6 +19,12 @@ void SinterDialect::initialize() {
       >();
   registerShape();
   registerIndexing();
+  registerReduction();
+  registerContraction();
+  registerNormalization();
+  registerRecurrent();
+  registerControl();
+  registerKernel();
 }
 
 Operation *SinterDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {

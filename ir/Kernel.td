@@ -10,14 +10,19 @@ def KernelOp : Op<Sinter_Dialect, "kernel", [
   let summary = "ops that become one loop nest";
   let description = [{
     The region's arguments are the inputs; it yields the results. What lies between inputs and results is
-    never stored. `template` names the emitter, and `root` (an index into the block's ops) the op
-    that shapes the loop nest: everything before it is a producer, everything after it an epilogue.
-    `packed` lists inputs that are constants already in the form the emitter reads.
+    never stored. `kernel_template` names the emitter; at most one op is neither pointwise, elemental nor a constant,
+    and shapes the loop nest: everything before it is a producer, everything after it an epilogue.
+    * (C1) one region argument per input, (C2) one yield per result. * (C3) at most one such op. * (C4) a map has none.
   }];
   let arguments = (ins Variadic<Sinter_Tensor>:$inputs, Sinter_KernelTemplateAttr:$kernel_template,
                        OptionalAttr<DictionaryAttr>:$schedule);
   let results = (outs Variadic<Sinter_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ $kernel_template `(` $inputs `)` attr-dict `:` functional-type(operands, results) $body }];
+  let extraClassDeclaration = [{
+    /// The op that shapes the loop nest: the only one that is neither pointwise, elemental nor a constant. Null
+    /// for a map.
+    ::mlir::Operation *getRoot();
+  }];
   let hasVerifier = 1;
 }
