@@ -56,8 +56,8 @@ static void *output(sinter_context *context, int32_t index, const int64_t *dims,
   sinter_session *session = (sinter_session *)context;
   char text[SRT_MESSAGE_BYTES], dimsText[SRT_DIMS_TEXT_BYTES], roomText[SRT_DIMS_TEXT_BYTES];
   if (index < 0 || index >= session->function->num_outputs) {
-    snprintf(text, sizeof text, "function '%s' has %d outputs, its code produced output %d", session->function->name,
-             session->function->num_outputs, index);
+    snprintf(text, sizeof text, "function '%s' requires an output index below %d, its code produced output %d",
+             session->function->name, session->function->num_outputs, index);
     srtContextFail(session, SINTER_RUNTIME_ERROR, text);
     return NULL;
   }

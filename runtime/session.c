@@ -122,8 +122,8 @@ static sinter_status_code requireSession(const sinter_session *session) {
 static sinter_status_code setTensor(sinter_session *session, Binding *bindings, const sinter_tensor_type *types,
                                     int32_t count, int32_t index, const sinter_tensor *tensor, const char *kind) {
   if (index < 0 || index >= count)
-    return srtError(SINTER_INVALID_ARGUMENT, "function '%s' has %d %ss, got index %d", session->function->name, count,
-                    kind, index);
+    return srtError(SINTER_INVALID_ARGUMENT, "function '%s' requires an %s index below %d, got %d",
+                    session->function->name, kind, count, index);
   session->bindingsChanged = 1;
   if (tensor)
     return srtBind(&bindings[index], tensor, &types[index], kind);
@@ -167,8 +167,8 @@ sinter_status_code sinter_session_output(const sinter_session *session, int32_t 
     return status;
   const sinter_function *function = session->function;
   if (!view || index < 0 || index >= function->num_outputs)
-    return srtError(SINTER_INVALID_ARGUMENT, "function '%s' has %d outputs, got index %d%s", function->name,
-                    function->num_outputs, index, view ? "" : " and no view");
+    return srtError(SINTER_INVALID_ARGUMENT, "function '%s' requires an output index below %d, got %d%s",
+                    function->name, function->num_outputs, index, view ? "" : " and a null view");
   if (!session->ran)
     return srtError(SINTER_INVALID_ARGUMENT, "output '%s' requires a run that succeeded before",
                     function->outputs[index].name);
