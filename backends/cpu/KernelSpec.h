@@ -24,8 +24,8 @@ struct KernelOptions {
 
 class KernelSpec {
 public:
-  /// Computes sizes of everything in the kernel's region. Local symbol k of `sizes.context()` is the k-th distinct dynamic
-  /// size among inputs and results, in order of first appearance.
+  /// Computes sizes of everything in the kernel's region. Local symbol k of `sizes.context()` is the k-th distinct
+  /// dynamic size among inputs and results, in order of first appearance.
   KernelSpec(KernelOp kernel, const KernelOptions &options);
   ~KernelSpec();
 
@@ -41,7 +41,8 @@ public:
   /// Symbols that are passed as arguments; `argument(k)` is the k-th symbol.
   unsigned numSymbols() const { return symbols.size(); }
   DimExpr argument(unsigned k) const { return symbols[k]; }
-  /// Where the schedule finds symbol k: (operand or result, axis). Results only when their size is not known from inputs.
+  /// Where the schedule finds symbol k: (operand or result, axis). Results only when their size is not known from
+  /// inputs.
   struct SymbolPlace {
     bool isResult;
     unsigned index;
@@ -60,12 +61,12 @@ struct EmittedKernel {
   DimExpr chunks;
   /// Bytes of scratch memory for one launch, or null for none.
   DimExpr workspaceBytes;
-  /// Results whose size only running tells: the kernel has a `sizes` buffer and writes every dynamic size of every result to it, in
-  /// order; `capacity[i]` elements are reserved for result i.
+  /// Results whose size only running tells: the kernel has a `sizes` buffer and writes every dynamic size of every
+  /// result to it, in order; `capacity[i]` elements are reserved for result i.
   bool writesSizes = false;
   llvm::SmallVector<DimExpr> capacity;
-  /// About how many nanoseconds the whole launch takes; below ~2000 the schedule calls it inline on one thread. Over static
-  /// sizes only; 0 means unknown.
+  /// About how many nanoseconds the whole launch takes; below ~2000 the schedule calls it inline on one thread. Over
+  /// static sizes only; 0 means unknown.
   double estimatedNs = 0;
 };
 

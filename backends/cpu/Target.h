@@ -32,8 +32,8 @@ struct Target {
 
   /// The machine that runs the compiler.
   static Target host();
-  /// `native`, `x86-64-v3`, `x86-64-v4`, `znver4`, `znver5`, `aarch64`, with or without `cpu:` in front. Returns false and lists the
-  /// supported names in `error` otherwise.
+  /// `native`, `x86-64-v3`, `x86-64-v4`, `znver4`, `znver5`, `aarch64`, with or without `cpu:` in front. Returns false
+  /// and lists the supported names in `error` otherwise.
   static bool parse(llvm::StringRef text, Target &target, std::string &error);
 };
 

@@ -176,7 +176,8 @@ SmallVector<Value> KernelFunction::delinearize(Value flat, ArrayRef<DimExpr> siz
 Value KernelFunction::load(Value buffer, Value offset, Type elementType) {
   Value value = memref::LoadOp::create(b, buffer, ValueRange{offset});
   if (elementType.isInteger(1))
-    value = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, arith::ConstantIntOp::create(b, b.getI8Type(), 0));
+    value =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, value, arith::ConstantIntOp::create(b, b.getI8Type(), 0));
   return value;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The contract of a kernel emitter, and what emitters share: the function they fill, sizes as values, flat loads and stores.
+// The contract of a kernel emitter, and what emitters share: the function they fill, sizes as values, flat loads and
+// stores.
 //
-// An emitter writes the whole loop nest in scf, arith, math, memref and vector ops. It may decline (return nothing) when the kernel is
-// not of its form; `emitKernel` then falls back to the general emitter, which accepts every kernel.
+// An emitter writes the whole loop nest in scf, arith, math, memref and vector ops. It may decline (return nothing)
+// when the kernel is not of its form; `emitKernel` then falls back to the general emitter, which accepts every kernel.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_EMITTER_H
 #define SINTER_BACKENDS_CPU_EMIT_EMITTER_H
@@ -27,10 +28,10 @@ public:
   mlir::ImplicitLocOpBuilder b;
   mlir::func::FuncOp function;
 
-  mlir::Value input(unsigned i);   // memref<kHuge x signless T>, i1 as i8
-  mlir::Value result(unsigned i);  // likewise
-  mlir::Value sizesBuffer();       // memref<kHuge x i64>
-  mlir::Value workspace();         // memref<kHuge x i8>
+  mlir::Value input(unsigned i);  // memref<kHuge x signless T>, i1 as i8
+  mlir::Value result(unsigned i); // likewise
+  mlir::Value sizesBuffer();      // memref<kHuge x i64>
+  mlir::Value workspace();        // memref<kHuge x i8>
   mlir::Value begin();
   mlir::Value end();
 
@@ -45,8 +46,9 @@ public:
   /// `for (i = low; i < high; i += step)`; the body may use `b`, which is inside.
   void loop(mlir::Value low, mlir::Value high, int64_t step, llvm::function_ref<void(mlir::Value)> body);
   /// The same with values carried; returns the final ones.
-  llvm::SmallVector<mlir::Value> loop(mlir::Value low, mlir::Value high, int64_t step, mlir::ValueRange init,
-                                      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
+  llvm::SmallVector<mlir::Value>
+  loop(mlir::Value low, mlir::Value high, int64_t step, mlir::ValueRange init,
+       llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
   /// Splits a flat position into one index per size (row-major).
   llvm::SmallVector<mlir::Value> delinearize(mlir::Value flat, llvm::ArrayRef<DimExpr> sizes);
 

@@ -10,8 +10,8 @@
 
 namespace sinter::cpu {
 
-/// The op of the region that is neither pointwise nor elemental nor a constant; null when there is none. Sets `several` when
-/// there are two or more.
+/// The op of the region that is neither pointwise nor elemental nor a constant; null when there is none. Sets `several`
+/// when there are two or more.
 mlir::Operation *findRoot(KernelSpec &spec, bool &several);
 
 /// True when `rootElement` knows the op.
@@ -21,13 +21,15 @@ bool hasRootElement(mlir::Operation *root);
 mlir::Value rootElement(KernelFunction &fn, KernelElements &elements, mlir::Operation *root, unsigned result,
                         llvm::ArrayRef<LaneIndex> index);
 
-/// The value that leaves any operand unchanged under `combiner`, as a scalar of the (signless) element type; `elementType` carries
-/// the signedness.
+/// The value that leaves any operand unchanged under `combiner`, as a scalar of the (signless) element type;
+/// `elementType` carries the signedness.
 mlir::Value identityOf(KernelFunction &fn, Combiner combiner, mlir::Type elementType);
 /// One combination step on signless scalars or vectors; `elementType` carries the signedness.
-mlir::Value combine(mlir::OpBuilder &b, mlir::Location loc, Combiner combiner, mlir::Type elementType, mlir::Value x, mlir::Value y);
+mlir::Value combine(mlir::OpBuilder &b, mlir::Location loc, Combiner combiner, mlir::Type elementType, mlir::Value x,
+                    mlir::Value y);
 
-/// The type that sums and products of `elementType` accumulate in: f32 for f16 and bf16, else the type itself, signless.
+/// The type that sums and products of `elementType` accumulate in: f32 for f16 and bf16, else the type itself,
+/// signless.
 mlir::Type accumulatorType(mlir::Type elementType);
 /// Converts between a signless element type and its accumulator.
 mlir::Value widen(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, mlir::Type accumulator, bool isUnsigned);

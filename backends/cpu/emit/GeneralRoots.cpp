@@ -104,13 +104,14 @@ static Value accumulate(KernelFunction &fn, ArrayRef<DimExpr> sizes, Value init,
     if (position.size() == sizes.size())
       return step(position, sum);
     DimExpr size = sizes[position.size()];
-    return fn.loop(fn.index(0), fn.materialize(size), 1, ValueRange{sum},
-                   [&](Value i, ValueRange carried) -> SmallVector<Value> {
-                     position.push_back(i);
-                     Value next = nest(carried.front());
-                     position.pop_back();
-                     return {next};
-                   })
+    return fn
+        .loop(fn.index(0), fn.materialize(size), 1, ValueRange{sum},
+              [&](Value i, ValueRange carried) -> SmallVector<Value> {
+                position.push_back(i);
+                Value next = nest(carried.front());
+                position.pop_back();
+                return {next};
+              })
         .front();
   };
   return nest(init);
@@ -122,17 +123,19 @@ static Value reduceElement(KernelFunction &fn, KernelElements &elements, ReduceO
   Dims reduced;
   for (int64_t axis : op.getAxes())
     reduced.push_back(sizes[axis]);
-  Value sum = accumulate(fn, reduced, identityOf(fn, op.getCombiner(), elementType), [&](ArrayRef<Value> at, Value sum) {
-    SmallVector<LaneIndex> full(sizes.size());
-    for (auto [k, axis] : llvm::enumerate(op.getAxes()))
-      full[axis] = elements.uniform(at[k]);
-    unsigned next = 0;
-    for (LaneIndex &i : full)
-      if (!i.base)
-        i = index[next++];
-    Value value = widen(fn.b, fn.b.getLoc(), elements.load(op.getOperand(), full), accumulator, isUnsigned(elementType));
-    return combine(fn.b, fn.b.getLoc(), op.getCombiner(), elementType, sum, value);
-  });
+  Value sum =
+      accumulate(fn, reduced, identityOf(fn, op.getCombiner(), elementType), [&](ArrayRef<Value> at, Value sum) {
+        SmallVector<LaneIndex> full(sizes.size());
+        for (auto [k, axis] : llvm::enumerate(op.getAxes()))
+          full[axis] = elements.uniform(at[k]);
+        unsigned next = 0;
+        for (LaneIndex &i : full)
+          if (!i.base)
+            i = index[next++];
+        Value value =
+            widen(fn.b, fn.b.getLoc(), elements.load(op.getOperand(), full), accumulator, isUnsigned(elementType));
+        return combine(fn.b, fn.b.getLoc(), op.getCombiner(), elementType, sum, value);
+      });
   return narrow(fn.b, fn.b.getLoc(), sum, elementType);
 }
 

@@ -133,3 +133,33 @@ void KernelElements::storeResult(unsigned i, Value value, ArrayRef<LaneIndex> in
   else
     vector::StoreOp::create(b, loc, value, buffer, ValueRange{offset.base});
 }
+
+static bool isOne(DimExpr size) { return size.isConstant() && size.constant() == 1; }
+
+/// True when every use of `op` ends in `root`.
+static bool feedsOnly(Operation *op, Operation *root) {
+  return root && llvm::all_of(op->getUsers(), [&](Operation *user) { return user == root || feedsOnly(user, root); });
+}
+
+SmallVector<bool> sinter::cpu::mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr> sizes, Operation *root) {
+  int64_t rank = sizes.size();
+  SmallVector<bool> merges(std::max<int64_t>(rank - 1, 0), true);
+  for (Operation &op : spec.body().without_terminator()) {
+    if (isa<Pointwise, ConstantOp>(op) || &op == root || feedsOnly(&op, root))
+      continue;
+    auto broadcast = dyn_cast<BroadcastOp>(op);
+    if (!broadcast || cast<RankedTensorType>(broadcast.getType()).getRank() != rank)
+      return SmallVector<bool>(merges.size(), false);
+    Dims operand = spec.sizes->dims(broadcast.getOperand());
+    enum { Dropped, Kept, Unclear };
+    SmallVector<int> fate(rank, Dropped);
+    for (auto [k, axis] : llvm::enumerate(broadcast.getAxes())) {
+      DimExpr from = spec.dims.resolve(operand[k]), to = spec.dims.resolve(sizes[axis]);
+      fate[axis] = from == to ? Kept : isOne(from) ? Dropped : Unclear;
+    }
+    for (int64_t k = 0; k + 1 < rank; ++k)
+      if (fate[k] == Unclear || fate[k + 1] == Unclear || (fate[k] != fate[k + 1] && !isOne(sizes[k])))
+        merges[k] = false;
+  }
+  return merges;
+}

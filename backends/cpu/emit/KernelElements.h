@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Elements of any value of a kernel's region: inputs are loaded, pointwise and elemental ops are expanded where they are used,
-// and what an emitter holds in registers (an accumulator, say) comes from the source that it installs.
+// Elements of any value of a kernel's region: inputs are loaded, pointwise and elemental ops are expanded where they
+// are used, and what an emitter holds in registers (an accumulator, say) comes from the source that it installs.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_KERNELELEMENTS_H
 #define SINTER_BACKENDS_CPU_EMIT_KERNELELEMENTS_H
@@ -26,15 +26,16 @@ public:
   mlir::Value load(mlir::Value tensor, llvm::ArrayRef<LaneIndex> index) override;
   mlir::Value size(mlir::Value tensor, int64_t axis) override;
 
-  /// Writes result `i` of the kernel at `index`; a lane vector must run along the innermost axis (stride 1 in memory) or
-  /// `index` be uniform.
+  /// Writes result `i` of the kernel at `index`; a lane vector must run along the innermost axis (stride 1 in memory)
+  /// or `index` be uniform.
   void storeResult(unsigned i, mlir::Value value, llvm::ArrayRef<LaneIndex> index);
 
   /// Every op that `value` is computed from, up to inputs and installed sources, can be built (on lanes if lanes > 1).
   bool canBuild(mlir::Value value);
 
 private:
-  mlir::Value loadBuffer(mlir::Value buffer, mlir::Type elementType, llvm::ArrayRef<LaneIndex> index, llvm::ArrayRef<DimExpr> sizes);
+  mlir::Value loadBuffer(mlir::Value buffer, mlir::Type elementType, llvm::ArrayRef<LaneIndex> index,
+                         llvm::ArrayRef<DimExpr> sizes);
   mlir::Value compute(mlir::Value tensor, llvm::ArrayRef<LaneIndex> index);
   /// Flat element offset; a constant lane stride is kept apart.
   LaneIndex flatten(llvm::ArrayRef<LaneIndex> index, llvm::ArrayRef<DimExpr> sizes);
@@ -45,6 +46,12 @@ private:
   using Key = llvm::SmallVector<const void *>;
   std::map<Key, mlir::Value> memo;
 };
+
+/// Axes of `sizes` (the shape of the kernel's results) that can be walked as one: entry k is true when axis k continues
+/// into k + 1. A merged run is indexed by its last axis alone, the others being 0, which addresses the same memory as
+/// long as nothing looks at the axes one by one: only pointwise ops, constants and broadcasts that keep or drop both
+/// axes qualify. `root` and what only it reads are not considered.
+llvm::SmallVector<bool> mergeableAxes(KernelSpec &spec, llvm::ArrayRef<DimExpr> sizes, mlir::Operation *root = nullptr);
 
 } // namespace sinter::cpu
 

@@ -13,34 +13,6 @@ using namespace sinter::cpu;
 /// About how many elements a chunk computes: some microseconds of work, so that starting it costs little.
 constexpr int64_t kChunkElements = 16384;
 
-static bool isOne(DimExpr size) { return size.isConstant() && size.constant() == 1; }
-
-/// Axes of `sizes` that can be walked as one: `result[k]` is true when axis k continues into k + 1. A merged run is indexed by its
-/// last axis alone (the others are 0), which addresses the same memory as long as nothing looks at the axes one by one;
-/// only pointwise ops, constants and broadcasts that keep or drop both axes qualify.
-static SmallVector<bool> mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr> sizes) {
-  int64_t rank = sizes.size();
-  SmallVector<bool> merges(std::max<int64_t>(rank - 1, 0), true);
-  for (Operation &op : spec.body().without_terminator()) {
-    if (isa<Pointwise, ConstantOp>(op))
-      continue;
-    auto broadcast = dyn_cast<BroadcastOp>(op);
-    if (!broadcast || static_cast<int64_t>(broadcast.getType().getRank()) != rank)
-      return SmallVector<bool>(merges.size(), false);
-    Dims operand = spec.sizes->dims(broadcast.getOperand());
-    enum { Dropped, Kept, Unclear };
-    SmallVector<int> fate(rank, Dropped);
-    for (auto [k, axis] : llvm::enumerate(broadcast.getAxes())) {
-      DimExpr from = spec.dims.resolve(operand[k]), to = spec.dims.resolve(sizes[axis]);
-      fate[axis] = from == to ? Kept : isOne(from) ? Dropped : Unclear;
-    }
-    for (int64_t k = 0; k + 1 < rank; ++k)
-      if (fate[k] == Unclear || fate[k + 1] == Unclear || (fate[k] != fate[k + 1] && !isOne(sizes[k])))
-        merges[k] = false;
-  }
-  return merges;
-}
-
 std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef name) {
   Value first = spec.yielded(0);
   Dims sizes = spec.sizes->dims(first);
@@ -88,8 +60,9 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
   ImplicitLocOpBuilder &b = fn.b;
 
   // Chunks are rows, or parts of a row when rows are long; both follow from the sizes alone.
-  DimExpr rowsPerChunk = spec.dims.max(
-      spec.dims.constant(1), spec.dims.floorDiv(spec.dims.constant(kChunkElements), spec.dims.max(inner, spec.dims.constant(1))));
+  DimExpr rowsPerChunk =
+      spec.dims.max(spec.dims.constant(1), spec.dims.floorDiv(spec.dims.constant(kChunkElements),
+                                                              spec.dims.max(inner, spec.dims.constant(1))));
   DimExpr parts = spec.dims.ceilDiv(inner, spec.dims.constant(kChunkElements));
   DimExpr rowChunks = spec.dims.ceilDiv(rows, rowsPerChunk);
 

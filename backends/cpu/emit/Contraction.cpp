@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Matrix products: result[batch, m, n] = sum over k of lhs[batch, m, k] * rhs[batch, k, n], then pointwise ops.
+//
+//   chunk     one batch, a block of rows, a group of panels          (claimed by any thread)
+//   tile      MR rows by NV vectors of accumulators in registers     (MicroKernel.h)
+//
+// A constant rhs is packed at compile time as [panel][k][32 columns]. Otherwise rhs is read where it lies when its
+// columns are contiguous, or transposed by strips into the workspace when its k is (q k^T). The left operand is never
+// packed: one scalar a row and k is read whatever its strides are. When the rows do not divide into tiles the last tile
+// overlaps the one before it and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each
+// other.
+
+#include "ir/Contraction.h"
+#include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/MicroKernel.h"
+#include "backends/cpu/emit/Packing.h"
+#include "backends/cpu/emit/StridedView.h"
+#include "ir/Shape.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Bytes of one row of a packed panel: 32 columns of f32.
+constexpr int64_t kPanelBytes = 128;
+/// Multiply-adds in a chunk: tens of microseconds.
+constexpr int64_t kChunkWork = 1 << 21;
+
+static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+static SmallVector<int64_t> freeAxes(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+  SmallVector<int64_t> axes;
+  for (int64_t k = 0; k < rank; ++k)
+    if (!llvm::is_contained(batch, k) && !llvm::is_contained(contract, k))
+      axes.push_back(k);
+  return axes;
+}
+
+static DotGeneralOp dotOf(KernelOp kernel) {
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (auto dot = dyn_cast<DotGeneralOp>(op))
+      return dot;
+  return nullptr;
+}
+
+/// f32 and f64 have vector FMAs; everything else goes through the general emitter.
+static bool hasMicroKernel(DotGeneralOp dot) {
+  Type type = elementOf(dot.getResult());
+  return (type.isF32() || type.isF64()) && elementOf(dot.getLhs()) == type && elementOf(dot.getRhs()) == type;
+}
+
+/// [batch..., k..., n...] of a row-major constant becomes [batch][panel][k][columns], zero beyond n.
+static HostTensor packPanels(const HostTensor &source, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract,
+                             ArrayRef<int64_t> free) {
+  SmallVector<int64_t> strides = source.strides();
+  auto offsets = [&](ArrayRef<int64_t> axes) {
+    SmallVector<int64_t> sizes, axisStrides, result;
+    for (int64_t axis : axes) {
+      sizes.push_back(source.size(axis));
+      axisStrides.push_back(strides[axis]);
+    }
+    forEachIndex(sizes, [&](ArrayRef<int64_t> index) { result.push_back(linearIndex(index, axisStrides)); });
+    return result;
+  };
+  SmallVector<int64_t> batches = offsets(batch), ks = offsets(contract), columns = offsets(free);
+  int64_t width = byteWidth(source.elementType()), panel = kPanelBytes / width;
+  int64_t panels = llvm::divideCeil(columns.size(), panel);
+  HostTensor packed(source.elementType(),
+                    {static_cast<int64_t>(batches.size()), panels, static_cast<int64_t>(ks.size()), panel});
+  const char *from = source.data();
+  char *to = packed.data();
+  for (int64_t batchOffset : batches)
+    for (int64_t p = 0; p < panels; ++p)
+      for (int64_t k : ks)
+        for (int64_t lane = 0; lane < panel; ++lane, to += width)
+          if (int64_t n = p * panel + lane; n < static_cast<int64_t>(columns.size()))
+            std::memcpy(to, from + (batchOffset + k + columns[n]) * width, width);
+  return packed;
+}
+
+void sinter::cpu::planContractionPacking(KernelOp kernel, ArrayRef<bool> isConstant, SmallVectorImpl<Packing> &plans) {
+  DotGeneralOp dot = dotOf(kernel);
+  if (!dot || !hasMicroKernel(dot))
+    return;
+  auto argument = dyn_cast<BlockArgument>(dot.getRhs());
+  if (!argument || !isConstant[argument.getArgNumber()] || !argument.hasOneUse())
+    return;
+  SmallVector<int64_t> batch(dot.getRhsBatch()), contract(dot.getRhsContract());
+  SmallVector<int64_t> free = freeAxes(cast<RankedTensorType>(argument.getType()).getRank(), batch, contract);
+  std::string tag = "panels";
+  for (ArrayRef<int64_t> axes : {ArrayRef(batch), ArrayRef(contract), ArrayRef(free)}) {
+    tag += ';';
+    for (int64_t axis : axes)
+      tag += std::to_string(axis) + ',';
+  }
+  plans.push_back({argument.getArgNumber(), tag, [batch, contract, free](const HostTensor &source) {
+                     return packPanels(source, batch, contract, free);
+                   }});
+}
+
+namespace {
+/// Everything that is known about the product before code is written.
+struct Plan {
+  StridedView lhs, rhs;
+  SmallVector<int64_t> lhsBatch, rhsBatch;
+  MergedAxes lhsRows, lhsK, rhsK, rhsColumns;
+  DimExpr rows, columns, k;
+  Dims batches;
+  bool packed = false;     // rhs is a packed constant
+  bool transposed = false; // rhs has contiguous k: strips go through the workspace
+};
+
+class ContractionEmitter {
+public:
+  ContractionEmitter(KernelFunction &fn, DotGeneralOp dot, const Plan &plan)
+      : fn(fn), b(fn.b), spec(fn.spec), dims(fn.spec.dims), dot(dot), plan(plan) {
+    Type type = elementOf(dot.getResult());
+    width = byteWidth(type);
+    lanes = spec.target().lanes(width);
+    vectorType = VectorType::get({lanes}, type);
+    panel = kPanelBytes / width;
+  }
+
+  EmittedKernel emit();
+  bool prepare();
+
+private:
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+  int64_t constantOr(DimExpr expr, int64_t otherwise) {
+    expr = dims.resolve(expr);
+    return expr.isConstant() ? expr.constant() : otherwise;
+  }
+  void emitStrip(Value base, Value columnBegin);
+  void emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
+                ArrayRef<Value> batchIndex);
+  void emitEpilogue(ArrayRef<Value> accumulators, int64_t vectors, ArrayRef<Value> rows, Value column,
+                    ArrayRef<Value> batchIndex);
+  SmallVector<LaneIndex> resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row, Value column,
+                                     bool inLanes);
+  Value columnMask(Value column);
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  KernelSpec &spec;
+  DimContext &dims;
+  DotGeneralOp dot;
+  const Plan &plan;
+  int64_t width = 4, lanes = 16, panel = 32;
+  VectorType vectorType;
+  RegisterTile tile;
+  bool masked = false;
+  bool walksAxes = false; // rows or columns cannot be walked as one in the epilogue
+  Value strip, stripBase; // the transposed right operand of this chunk
+  Dims resultSizes;
+  int64_t rowAxes = 0, columnAxes = 0;
+};
+} // namespace
+
+bool ContractionEmitter::prepare() {
+  resultSizes = spec.sizes->dims(dot.getResult());
+  columnAxes = freeAxes(plan.rhs.sizes.size(), plan.rhsBatch, dot.getRhsContract()).size();
+  rowAxes = static_cast<int64_t>(resultSizes.size()) - plan.batches.size() - columnAxes;
+  // Lanes run along the last result axis; several column axes would need lanes across axes unless all merge.
+  SmallVector<bool> merges = mergeableAxes(spec, resultSizes, dot);
+  auto mergesAll = [&](int64_t begin, int64_t count) {
+    for (int64_t k = begin; k + 1 < begin + count; ++k)
+      if (!merges[k])
+        return false;
+    return true;
+  };
+  int64_t rowBegin = plan.batches.size();
+  if (!mergesAll(rowBegin + rowAxes, columnAxes))
+    return false;
+  walksAxes = !mergesAll(rowBegin, rowAxes);
+
+  // Without columns to vectorize (matrix times vector on the right) scalar loops are as good.
+  int64_t columns = constantOr(plan.columns, ShapedType::kDynamic);
+  if (columns != ShapedType::kDynamic && columns < lanes / 2)
+    return false;
+  masked = columns == ShapedType::kDynamic || columns % panel != 0;
+
+  int64_t vectorsPerPanel = panel / lanes;
+  int64_t panels = columns == ShapedType::kDynamic ? 1 : llvm::divideCeil(columns, panel);
+  // A strip or a packed panel is one panel wide; wider tiles need more panels side by side, which only packed constants
+  // have.
+  int64_t vectors = plan.transposed ? vectorsPerPanel : panels * vectorsPerPanel;
+  int64_t rowStride = constantOr(plan.lhsRows.stride, 1);
+  bool conflicting = rowStride * width % 4096 == 0 && rowStride != 0;
+  tile = chooseTile(spec.target(), constantOr(plan.rows, ShapedType::kDynamic), vectors, conflicting);
+  return true;
+}
+
+Value ContractionEmitter::columnMask(Value column) {
+  if (!masked)
+    return nullptr;
+  Value left = arith::SubIOp::create(b, fn.materialize(plan.columns), column);
+  return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{left});
+}
+
+SmallVector<LaneIndex> ContractionEmitter::resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row,
+                                                       Value column, bool inLanes) {
+  SmallVector<LaneIndex> index(resultSizes.size(), elements.constant(0));
+  for (auto [k, i] : llvm::enumerate(batchIndex))
+    index[k] = elements.uniform(i);
+  int64_t rowBegin = batchIndex.size();
+  if (rowAxes > 0) {
+    if (walksAxes) {
+      Dims sizes(resultSizes.begin() + rowBegin, resultSizes.begin() + rowBegin + rowAxes);
+      for (auto [k, i] : llvm::enumerate(fn.delinearize(row, sizes)))
+        index[rowBegin + k] = elements.uniform(i);
+    } else {
+      index[rowBegin + rowAxes - 1] = elements.uniform(row);
+    }
+  }
+  if (columnAxes > 0)
+    index.back() = {column, inLanes ? 1 : 0, nullptr};
+  return index;
+}
+
+void ContractionEmitter::emitEpilogue(ArrayRef<Value> accumulators, int64_t vectors, ArrayRef<Value> rows, Value column,
+                                      ArrayRef<Value> batchIndex) {
+  auto finishVector = [&](Value row, int64_t j, Value accumulator) {
+    KernelElements elements(fn, lanes);
+    Value at = add(column, fn.index(j * lanes));
+    elements.mask = columnMask(at);
+    elements.install(dot.getResult(), [&](ArrayRef<LaneIndex>) { return accumulator; });
+    SmallVector<LaneIndex> index = resultIndex(elements, batchIndex, row, at, /*inLanes=*/true);
+    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+      elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+  };
+
+  // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator.
+  constexpr int64_t fewOps = 4;
+  int64_t ops = std::distance(spec.body().begin(), spec.body().end()) - 2;
+  if (ops <= fewOps) {
+    for (auto [i, row] : llvm::enumerate(rows))
+      for (int64_t j = 0; j < vectors; ++j)
+        finishVector(row, j, accumulators[i * vectors + j]);
+    return;
+  }
+  Value hot;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&fn.function.getBody().front());
+    auto type = MemRefType::get({static_cast<int64_t>(accumulators.size()) * lanes}, vectorType.getElementType());
+    hot = memref::AllocaOp::create(b, type, b.getI64IntegerAttr(64));
+  }
+  for (auto [i, accumulator] : llvm::enumerate(accumulators))
+    vector::StoreOp::create(b, accumulator, hot, ValueRange{fn.index(i * lanes)});
+  fn.loop(fn.index(0), fn.index(rows.size()), 1, [&](Value i) {
+    Value row = add(rows.front(), i);
+    for (int64_t j = 0; j < vectors; ++j) {
+      Value from = add(mul(i, fn.index(vectors * lanes)), fn.index(j * lanes));
+      finishVector(row, j, vector::LoadOp::create(b, vectorType, hot, ValueRange{from}));
+    }
+  });
+}
+
+void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase,
+                                  Value rhsStep, ArrayRef<Value> batchIndex) {
+  MicroOperands operands;
+  operands.a = fn.input(plan.lhs.input);
+  operands.b = fn.input(plan.rhs.input);
+  Value rowStride = fn.materialize(plan.lhsRows.stride);
+  SmallVector<Value> rows;
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    rows.push_back(i ? add(row, fn.index(i)) : row);
+    operands.aRows.push_back(add(lhsBase, mul(rows.back(), rowStride)));
+  }
+  if (constantOr(plan.lhsK.stride, 0) != 1)
+    operands.aStride = fn.materialize(plan.lhsK.stride);
+
+  Value kSize = fn.materialize(plan.k);
+  if (plan.packed || plan.transposed) {
+    operands.bStride = fn.index(panel);
+    if (plan.transposed)
+      operands.b = strip;
+    int64_t perPanel = panel / lanes;
+    for (int64_t j = 0; j < tile.vectors; ++j) {
+      Value panelBase = j / perPanel ? add(rhsBase, mul(fn.index(j / perPanel * panel), kSize)) : rhsBase;
+      operands.bVectors.push_back(add(panelBase, fn.index(j % perPanel * lanes)));
+    }
+    // Prefetching pays when the panels stream from beyond L2.
+    int64_t bytes = constantOr(dims.mul(plan.k, plan.columns), 0) * width;
+    if (plan.packed && bytes > spec.target().l2Bytes)
+      operands.prefetchRows = 128;
+  } else {
+    operands.bStride = rhsStep;
+    for (int64_t j = 0; j < tile.vectors; ++j) {
+      Value at = add(column, fn.index(j * lanes));
+      operands.bVectors.push_back(add(rhsBase, fn.index(j * lanes)));
+      operands.bMasks.push_back(columnMask(at));
+    }
+  }
+  SmallVector<Value> sums = emitMicroKernel(fn, operands, vectorType, fn.index(0), kSize,
+                                            zeroAccumulators(fn, vectorType, tile.rows * tile.vectors));
+  emitEpilogue(sums, tile.vectors, rows, column, batchIndex);
+}
+
+/// Writes columns [columnBegin, columnBegin + panel) of rhs to `strip` as [k][panel], zero beyond the last column. k is
+/// contiguous in rhs.
+void ContractionEmitter::emitStrip(Value base, Value columnBegin) {
+  Value kSize = fn.materialize(plan.k), columnCount = fn.materialize(plan.columns);
+  Value columnStride = fn.materialize(plan.rhsColumns.stride);
+  Value source = fn.input(plan.rhs.input);
+  Value tail = arith::RemUIOp::create(b, kSize, fn.index(lanes));
+  Value kEnd = arith::SubIOp::create(b, kSize, tail);
+  Value last = arith::SubIOp::create(b, columnCount, fn.index(1));
+  auto columnBase = [&](Value column) {
+    // A column past the end repeats the last one; its products are not stored.
+    Value inside = arith::MinSIOp::create(b, column, last);
+    return add(base, mul(inside, columnStride));
+  };
+  for (int64_t block = 0; block < panel; block += lanes) {
+    SmallVector<Value> columns;
+    for (int64_t i = 0; i < lanes; ++i)
+      columns.push_back(columnBase(add(columnBegin, fn.index(block + i))));
+    fn.loop(fn.index(0), kEnd, lanes, [&](Value k) {
+      SmallVector<Value> rows;
+      for (Value column : columns)
+        rows.push_back(vector::LoadOp::create(b, vectorType, source, ValueRange{add(column, k)}));
+      for (auto [i, row] : llvm::enumerate(transposeVectors(b, rows))) {
+        Value to = add(mul(add(k, fn.index(i)), fn.index(panel)), fn.index(block));
+        vector::StoreOp::create(b, row, strip, ValueRange{add(stripBase, to)});
+      }
+    });
+    fn.loop(kEnd, kSize, 1, [&](Value k) {
+      for (auto [i, column] : llvm::enumerate(columns)) {
+        Value value = memref::LoadOp::create(b, source, ValueRange{add(column, k)});
+        Value to = add(mul(k, fn.index(panel)), fn.index(block + i));
+        memref::StoreOp::create(b, value, strip, ValueRange{add(stripBase, to)});
+      }
+    });
+  }
+}
+
+EmittedKernel ContractionEmitter::emit() {
+  int64_t tileColumns = tile.vectors * lanes;
+  DimExpr groups = dims.ceilDiv(plan.columns, dims.constant(tileColumns));
+  DimExpr panels = dims.ceilDiv(plan.columns, dims.constant(panel));
+  DimExpr tilesPerBlock =
+      dims.max(dims.constant(1), dims.floorDiv(dims.constant(kChunkWork / (tileColumns * tile.rows)),
+                                               dims.max(plan.k, dims.constant(1))));
+  DimExpr blockRows = dims.mul(tilesPerBlock, dims.constant(tile.rows));
+  DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
+  DimExpr stripElements = dims.mul(plan.k, dims.constant(panel));
+
+  Value rowCount = fn.materialize(plan.rows), groupCount = fn.materialize(groups), blockCount = fn.materialize(blocks);
+  if (plan.transposed)
+    strip = memref::ViewOp::create(b, MemRefType::get({kHuge}, vectorType.getElementType()), fn.workspace(),
+                                   fn.index(0), ValueRange{});
+  int64_t staticRows = constantOr(plan.rows, ShapedType::kDynamic);
+
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value outer = arith::DivUIOp::create(b, chunk, groupCount);
+    Value group = arith::SubIOp::create(b, chunk, mul(outer, groupCount));
+    Value batch = arith::DivUIOp::create(b, outer, blockCount);
+    Value block = arith::SubIOp::create(b, outer, mul(batch, blockCount));
+    SmallVector<Value> batchIndex = fn.delinearize(batch, plan.batches);
+    Value lhsBase = fn.index(0), rhsBase = fn.index(0);
+    for (auto [k, i] : llvm::enumerate(batchIndex)) {
+      lhsBase = add(lhsBase, mul(i, fn.materialize(plan.lhs.strides[plan.lhsBatch[k]])));
+      if (!plan.packed)
+        rhsBase = add(rhsBase, mul(i, fn.materialize(plan.rhs.strides[plan.rhsBatch[k]])));
+    }
+    Value column = mul(group, fn.index(tileColumns));
+    Value rhsStep;
+    if (plan.packed) {
+      Value panelIndex = arith::DivUIOp::create(b, column, fn.index(panel));
+      Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
+      Value flatPanel = add(mul(batch, fn.materialize(panels)), panelIndex);
+      rhsBase = add(mul(flatPanel, fn.materialize(stripElements)), inPanel);
+    } else if (plan.transposed) {
+      stripBase = mul(chunk, fn.materialize(stripElements));
+      emitStrip(rhsBase, column);
+      rhsBase = stripBase;
+    } else {
+      rhsBase = add(rhsBase, column);
+      rhsStep = fn.materialize(plan.rhsK.stride);
+    }
+
+    Value rowBegin = mul(block, fn.materialize(blockRows));
+    Value rowEnd = arith::MinSIOp::create(b, add(rowBegin, fn.materialize(blockRows)), rowCount);
+    auto wholeTiles = [&] {
+      Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
+      fn.loop(rowBegin, rowEnd, tile.rows, [&](Value row) {
+        emitTile(tile, arith::MinSIOp::create(b, row, lastStart), column, lhsBase, rhsBase, rhsStep, batchIndex);
+      });
+    };
+    if (staticRows != ShapedType::kDynamic) {
+      wholeTiles();
+      return;
+    }
+    Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, rowCount, fn.index(tile.rows));
+    auto branch = scf::IfOp::create(b, enough, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    wholeTiles();
+    b.setInsertionPointToStart(branch.elseBlock());
+    Value row = rowBegin;
+    for (int64_t height : {8, 4, 2, 1}) {
+      if (height >= tile.rows)
+        continue;
+      Value left = arith::SubIOp::create(b, rowEnd, row);
+      Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(height)), fn.index(height)));
+      fn.loop(row, end, height,
+              [&](Value at) { emitTile({height, tile.vectors}, at, column, lhsBase, rhsBase, rhsStep, batchIndex); });
+      row = end;
+    }
+  });
+  fn.finish();
+
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = dims.mul(dims.product(plan.batches), dims.mul(blocks, groups));
+  if (plan.transposed)
+    emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, stripElements), dims.constant(width));
+  DimExpr work = dims.mul(dims.product(plan.batches), dims.mul(plan.rows, dims.mul(plan.columns, plan.k)));
+  if (int64_t macs = constantOr(work, 0))
+    emitted.estimatedNs = static_cast<double>(macs) / 50;
+  return emitted;
+}
+
+/// Strides and sizes of the product, or nothing when they are not of a form that the emitter walks.
+static std::optional<Plan> planOf(KernelFunction &fn, DotGeneralOp dot) {
+  KernelSpec &spec = fn.spec;
+  DimContext &dims = spec.dims;
+  std::optional<StridedView> lhs = viewOf(fn, dot.getLhs()), rhs = viewOf(fn, dot.getRhs());
+  if (!lhs || !rhs)
+    return std::nullopt;
+  Plan plan;
+  plan.lhs = *lhs;
+  plan.rhs = *rhs;
+  plan.lhsBatch.assign(dot.getLhsBatch().begin(), dot.getLhsBatch().end());
+  plan.rhsBatch.assign(dot.getRhsBatch().begin(), dot.getRhsBatch().end());
+  for (int64_t axis : plan.lhsBatch)
+    plan.batches.push_back(dims.resolve(lhs->sizes[axis]));
+  plan.packed = isPacked(spec.kernel, rhs->input);
+
+  SmallVector<int64_t> lhsFree = freeAxes(lhs->sizes.size(), plan.lhsBatch, dot.getLhsContract());
+  SmallVector<int64_t> rhsFree = freeAxes(rhs->sizes.size(), plan.rhsBatch, dot.getRhsContract());
+  std::optional<MergedAxes> rows = mergeAxes(fn, *lhs, lhsFree), lhsK = mergeAxes(fn, *lhs, dot.getLhsContract());
+  std::optional<MergedAxes> columns = mergeAxes(fn, *rhs, rhsFree), rhsK = mergeAxes(fn, *rhs, dot.getRhsContract());
+  if (!rows || !lhsK)
+    return std::nullopt;
+  plan.lhsRows = *rows;
+  plan.lhsK = *lhsK;
+  plan.rows = rows->size;
+  plan.k = lhsK->size;
+  if (plan.packed) {
+    Dims sizes;
+    for (int64_t axis : rhsFree)
+      sizes.push_back(rhs->sizes[axis]);
+    plan.columns = dims.product(sizes);
+    return plan;
+  }
+  if (!columns || !rhsK)
+    return std::nullopt;
+  plan.rhsColumns = *columns;
+  plan.rhsK = *rhsK;
+  plan.columns = columns->size;
+  auto isUnit = [&](DimExpr stride) { return stride.isConstant() && stride.constant() == 1; };
+  if (isUnit(columns->stride))
+    return plan;
+  if (!isUnit(rhsK->stride))
+    return std::nullopt;
+  plan.transposed = true;
+  return plan;
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitContraction(KernelSpec &spec, ModuleOp module, StringRef name) {
+  bool several = false;
+  auto dot = dyn_cast_or_null<DotGeneralOp>(findRoot(spec, several));
+  if (!dot || several || !hasMicroKernel(dot) || spec.target().vectorBytes < 16)
+    return std::nullopt;
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(dot.getResult(), spec.yielded(i)))
+      return std::nullopt;
+
+  // The plan needs a function for its size arithmetic; whether it has a workspace is known only then.
+  std::optional<Plan> plan;
+  {
+    KernelFunction probe(spec, module, name, {});
+    plan = planOf(probe, dot);
+    bool accepted = false;
+    if (plan) {
+      KernelElements elements(probe, 1);
+      elements.install(dot.getResult(), nullptr);
+      accepted = llvm::all_of(llvm::seq(spec.kernel.getNumResults()),
+                              [&](unsigned i) { return elements.canBuild(spec.yielded(i)); });
+      accepted &= ContractionEmitter(probe, dot, *plan).prepare();
+    }
+    probe.function.erase();
+    if (!accepted)
+      return std::nullopt;
+  }
+  KernelFunction fn(spec, module, name, {.workspace = plan->transposed});
+  ContractionEmitter emitter(fn, dot, *plan);
+  emitter.prepare();
+  return emitter.emit();
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/MicroKernel.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting) {
+  // Accumulators, one row of b and one broadcast live at once; one register stays free for addresses that spill into
+  // it.
+  int64_t registers = target.vectorRegisters - 1;
+  auto mostRows = [&](int64_t width) { return (registers - width - 1 + (target.vectorRegisters <= 16)) / width; };
+
+  // Few rows: wide tiles, so that there are enough independent FMAs to hide their latency.
+  int64_t width = 2;
+  if (rows != ShapedType::kDynamic && rows <= 6)
+    width = rows <= 2 ? 8 : 4;
+  if (conflicting && mostRows(2) > target.l1Ways)
+    width = 4;
+  while (width > 1 && (vectors % width != 0 || mostRows(width) < 1))
+    width /= 2;
+
+  int64_t most = mostRows(width);
+  if (conflicting)
+    most = std::min(most, target.l1Ways);
+  if (rows == ShapedType::kDynamic)
+    return {std::min<int64_t>(most, 12), width};
+  if (rows <= most)
+    return {std::max<int64_t>(rows, 1), width};
+  // The last tile overlaps the one before it: take the height that computes the fewest rows twice.
+  int64_t best = most;
+  auto computed = [&](int64_t height) { return (rows + height - 1) / height * height; };
+  for (int64_t height = most - 1; height >= std::max<int64_t>(1, most * 2 / 3); --height)
+    if (computed(height) < computed(best))
+      best = height;
+  return {best, width};
+}
+
+SmallVector<Value> sinter::cpu::zeroAccumulators(KernelFunction &fn, VectorType vectorType, int64_t count) {
+  Value zero = arith::ConstantOp::create(fn.b, fn.b.getZeroAttr(vectorType));
+  return SmallVector<Value>(count, zero);
+}
+
+SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
+                                                VectorType vectorType, Value low, Value high, ValueRange accumulators) {
+  ImplicitLocOpBuilder &b = fn.b;
+  int64_t vectors = operands.bVectors.size();
+  auto add = [&](Value x, Value y) {
+    return arith::AddIOp::create(b, x, y, arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw)
+        .getResult();
+  };
+  auto mul = [&](Value x, Value y) {
+    return arith::MulIOp::create(b, x, y, arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw)
+        .getResult();
+  };
+  return fn.loop(low, high, 1, accumulators, [&](Value k, ValueRange carried) {
+    SmallVector<Value> sums(carried);
+    Value bOffset = mul(k, operands.bStride);
+    Value aOffset = operands.aStride ? mul(k, operands.aStride) : k;
+    SmallVector<Value> bRow;
+    for (auto [j, vector] : llvm::enumerate(operands.bVectors)) {
+      Value at = add(vector, bOffset);
+      Value mask = j < operands.bMasks.size() ? operands.bMasks[j] : Value();
+      if (mask) {
+        Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+        bRow.push_back(vector::MaskedLoadOp::create(b, vectorType, operands.b, ValueRange{at}, mask, zero));
+      } else {
+        bRow.push_back(vector::LoadOp::create(b, vectorType, operands.b, ValueRange{at}));
+      }
+      if (operands.prefetchRows) {
+        Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
+        memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/3,
+                                   /*isDataCache=*/true);
+      }
+    }
+    for (auto [i, row] : llvm::enumerate(operands.aRows)) {
+      Value scalar = memref::LoadOp::create(b, operands.a, ValueRange{add(row, aOffset)});
+      Value spread = vector::BroadcastOp::create(b, vectorType, scalar);
+      for (int64_t j = 0; j < vectors; ++j)
+        sums[i * vectors + j] = vector::FMAOp::create(b, spread, bRow[j], sums[i * vectors + j]);
+    }
+    return sums;
+  });
+}
+
+SmallVector<Value> sinter::cpu::transposeVectors(ImplicitLocOpBuilder &b, ArrayRef<Value> rows) {
+  int64_t lanes = rows.size();
+  assert(llvm::isPowerOf2_64(lanes) && "lanes are a power of two");
+  SmallVector<int64_t> low, high;
+  for (int64_t i = 0; i < lanes / 2; ++i) {
+    low.append({i, lanes + i});
+    high.append({lanes / 2 + i, lanes + lanes / 2 + i});
+  }
+  // Interleaving rows i and i + lanes/2 rotates the combined index (row, column) by one bit; log2(lanes) rounds swap
+  // the two halves.
+  SmallVector<Value> current(rows);
+  for (int64_t round = 1; round < lanes; round *= 2) {
+    SmallVector<Value> next;
+    for (int64_t i = 0; i < lanes / 2; ++i) {
+      next.push_back(vector::ShuffleOp::create(b, current[i], current[i + lanes / 2], low));
+      next.push_back(vector::ShuffleOp::create(b, current[i], current[i + lanes / 2], high));
+    }
+    current = std::move(next);
+  }
+  return current;
+}

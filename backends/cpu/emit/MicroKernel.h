@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The register tile that matrix products and convolutions share: `rows` rows by `vectors` vectors of accumulators, one
+// step of k a broadcast of each row's scalar and one FMA per accumulator.
+//
+// What matters, measured: per row one scalar load and broadcast, then its FMAs (the other order spills); k is not
+// unrolled; no more than registers - vectors - 1 accumulators.
+
+#ifndef SINTER_BACKENDS_CPU_EMIT_MICROKERNEL_H
+#define SINTER_BACKENDS_CPU_EMIT_MICROKERNEL_H
+
+#include "backends/cpu/emit/Emitter.h"
+
+namespace sinter::cpu {
+
+struct RegisterTile {
+  int64_t rows = 0;
+  int64_t vectors = 0;
+};
+
+/// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` available vectors. `conflicting` says
+/// that rows of the left operand lie a multiple of 4 KiB apart, so that they share cache sets: then at most as many
+/// rows as the cache has ways.
+RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting);
+
+/// What one k loop reads.
+struct MicroOperands {
+  mlir::Value a;                           // flat buffer of the left operand
+  llvm::SmallVector<mlir::Value> aRows;    // element offset of each row at k = 0
+  mlir::Value aStride;                     // elements from k to k + 1 (null: 1)
+  mlir::Value b;                           // flat buffer of the right operand
+  llvm::SmallVector<mlir::Value> bVectors; // element offset of each vector at k = 0
+  mlir::Value bStride;                     // elements from k to k + 1
+  llvm::SmallVector<mlir::Value> bMasks;   // per vector; empty or null entries: whole vectors
+  int64_t prefetchRows = 0;                // prefetch b that many k ahead; 0: do not
+};
+
+/// acc[row * vectors + vector] += sum over k in [low, high); returns the new accumulators. Elements are f32 or f64 in
+/// vectors of `lanes`.
+llvm::SmallVector<mlir::Value> emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
+                                               mlir::VectorType vectorType, mlir::Value low, mlir::Value high,
+                                               mlir::ValueRange accumulators);
+
+/// `count` zero vectors.
+llvm::SmallVector<mlir::Value> zeroAccumulators(KernelFunction &fn, mlir::VectorType vectorType, int64_t count);
+
+/// Transposes `lanes` vectors of `lanes` elements in registers by interleaving (lanes a power of two).
+llvm::SmallVector<mlir::Value> transposeVectors(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Value> rows);
+
+} // namespace sinter::cpu
+
+#endif
