@@ -17,12 +17,14 @@ void SinterDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "ir/Attributes.cpp.inc"
       >();
+  registerElementwise();
   registerShape();
   registerIndexing();
   registerReduction();
   registerContraction();
   registerNormalization();
   registerRecurrent();
+  registerRandom();
   registerControl();
   registerKernel();
 }

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Shape rules and folds. Values are in ElementwiseEvaluate.cpp, bodies in ElementwiseBodies.cpp.
+
+#include "ir/Elementwise.h"
+#include "ir/Constants.h"
+#include "ir/Shape.h"
+
+using namespace mlir;
+using namespace sinter;
+
+#define GET_OP_CLASSES
+#include "ir/Elementwise.cpp.inc"
+
+void SinterDialect::registerElementwise() {
+  addOperations<
+#define GET_OP_LIST
+#include "ir/Elementwise.cpp.inc"
+      >();
+}
+
+//===- shape -------------------------------------------------------------------------------------------------===//
+
+/// The shape that all operands agree on.
+static FailureOr<SmallVector<int64_t>> meetOperands(StringRef name, std::optional<Location> location, TypeRange types) {
+  if (std::optional<SmallVector<int64_t>> shape = meetShapes(types))
+    return *shape;
+  std::string shapes = llvm::join(
+      llvm::map_range(types, [](Type type) { return printShape(cast<RankedTensorType>(type).getShape()); }), " and ");
+  return emitOptionalError(location, name, " requires operands of one shape, got ", shapes);
+}
+
+/// Operands of one shape and of one element type.
+static FailureOr<RankedTensorType> inferUniform(StringRef name, std::optional<Location> location, TypeRange types) {
+  Type elementType = getElementTypeOrSelf(types.front());
+  for (Type type : types.drop_front())
+    if (getElementTypeOrSelf(type) != elementType)
+      return emitOptionalError(location, name, " requires operands of one element type, got ", elementType, " and ",
+                               getElementTypeOrSelf(type));
+  FailureOr<SmallVector<int64_t>> shape = meetOperands(name, location, types);
+  if (failed(shape))
+    return failure();
+  return RankedTensorType::get(*shape, elementType);
+}
+
+template <typename OpT> static StringRef nameOf() { return OpT::getOperationName().split('.').second; }
+
+/// The common rule; `elementType` replaces that of the operands.
+template <typename OpT>
+static LogicalResult inferPointwise(std::optional<Location> location, ValueRange operands, SmallVectorImpl<Type> &types,
+                                    Type elementType = {}) {
+  FailureOr<RankedTensorType> type = inferUniform(nameOf<OpT>(), location, operands.getTypes());
+  if (failed(type))
+    return failure();
+  types.push_back(elementType ? RankedTensorType::get(type->getShape(), elementType) : *type);
+  return success();
+}
+
+#define SAME_TYPE(OP)                                                                                                  \
+  LogicalResult OP::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,                 \
+                                     SmallVectorImpl<Type> &types) {                                                   \
+    return inferPointwise<OP>(location, adaptor.getOperands(), types);                                                 \
+  }
+SAME_TYPE(AbsOp)
+SAME_TYPE(NegOp)
+SAME_TYPE(SignOp)
+SAME_TYPE(CeilOp)
+SAME_TYPE(FloorOp)
+SAME_TYPE(RoundOp)
+SAME_TYPE(SqrtOp)
+SAME_TYPE(RsqrtOp)
+SAME_TYPE(ExpOp)
+SAME_TYPE(Expm1Op)
+SAME_TYPE(LogOp)
+SAME_TYPE(Log1pOp)
+SAME_TYPE(SinOp)
+SAME_TYPE(CosOp)
+SAME_TYPE(TanOp)
+SAME_TYPE(AsinOp)
+SAME_TYPE(AcosOp)
+SAME_TYPE(AtanOp)
+SAME_TYPE(SinhOp)
+SAME_TYPE(CoshOp)
+SAME_TYPE(TanhOp)
+SAME_TYPE(AsinhOp)
+SAME_TYPE(AcoshOp)
+SAME_TYPE(AtanhOp)
+SAME_TYPE(ErfOp)
+SAME_TYPE(LogisticOp)
+SAME_TYPE(NotOp)
+SAME_TYPE(AddOp)
+SAME_TYPE(SubOp)
+SAME_TYPE(MulOp)
+SAME_TYPE(DivOp)
+SAME_TYPE(RemOp)
+SAME_TYPE(PowOp)
+SAME_TYPE(MaxOp)
+SAME_TYPE(MinOp)
+SAME_TYPE(Atan2Op)
+SAME_TYPE(AndOp)
+SAME_TYPE(OrOp)
+SAME_TYPE(XorOp)
+SAME_TYPE(ShiftLeftOp)
+SAME_TYPE(ShiftRightOp)
+SAME_TYPE(ClampOp)
+#undef SAME_TYPE
+
+#define BOOLEAN_TYPE(OP)                                                                                               \
+  LogicalResult OP::inferReturnTypes(MLIRContext *context, std::optional<Location> location, Adaptor adaptor,          \
+                                     SmallVectorImpl<Type> &types) {                                                   \
+    return inferPointwise<OP>(location, adaptor.getOperands(), types, IntegerType::get(context, 1));                   \
+  }
+BOOLEAN_TYPE(IsNanOp)
+BOOLEAN_TYPE(IsInfOp)
+BOOLEAN_TYPE(CompareOp)
+#undef BOOLEAN_TYPE
+
+LogicalResult SelectOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  FailureOr<RankedTensorType> sides = inferUniform("select", location, adaptor.getOperands().drop_front().getTypes());
+  if (failed(sides))
+    return failure();
+  FailureOr<SmallVector<int64_t>> shape = meetOperands("select", location, adaptor.getOperands().getTypes());
+  if (failed(shape))
+    return failure();
+  types.push_back(RankedTensorType::get(*shape, sides->getElementType()));
+  return success();
+}
+
+LogicalResult ConvertOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  return inferPointwise<ConvertOp>(location, adaptor.getOperands(), types, adaptor.getElementType());
+}
+
+LogicalResult BitcastOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  Type from = getElementTypeOrSelf(adaptor.getOperand().getType()), to = adaptor.getElementType();
+  if (!to.isIntOrFloat() || from.getIntOrFloatBitWidth() != to.getIntOrFloatBitWidth())
+    return emitOptionalError(location, "bitcast requires an element type of the operand's width, got ", from, " and ",
+                             to);
+  return inferPointwise<BitcastOp>(location, adaptor.getOperands(), types, to);
+}
+
+//===- fold --------------------------------------------------------------------------------------------------===//
+//
+// Identities only. An op on constants is folded by a pass that asks the evaluator.
+
+/// `value` where it can stand for the result: a value of a less precise type would lose sizes.
+static OpFoldResult replaceWith(Operation *op, Value value) {
+  return value.getType() == op->getResult(0).getType() ? OpFoldResult(value) : OpFoldResult();
+}
+
+static bool isUniform(Value value, double wanted) {
+  std::optional<double> found = uniformValue(value);
+  return found && *found == wanted && std::signbit(*found) == std::signbit(wanted);
+}
+
+static bool isFloat(Value value) { return isa<FloatType>(getElementTypeOrSelf(value.getType())); }
+
+OpFoldResult AddOp::fold(FoldAdaptor) {
+  // x + -0.0 is x for every float; x + 0.0 turns -0.0 into 0.0.
+  return isUniform(getRhs(), isFloat(getRhs()) ? -0.0 : 0.0) ? replaceWith(*this, getLhs()) : OpFoldResult();
+}
+
+OpFoldResult SubOp::fold(FoldAdaptor) {
+  return isUniform(getRhs(), 0.0) ? replaceWith(*this, getLhs()) : OpFoldResult();
+}
+
+OpFoldResult MulOp::fold(FoldAdaptor) {
+  if (isUniform(getRhs(), 1.0))
+    return replaceWith(*this, getLhs());
+  if (!isFloat(getRhs()) && isUniform(getRhs(), 0.0))
+    return replaceWith(*this, getRhs());
+  return {};
+}
+
+OpFoldResult DivOp::fold(FoldAdaptor) {
+  return isUniform(getRhs(), 1.0) ? replaceWith(*this, getLhs()) : OpFoldResult();
+}
+
+OpFoldResult MaxOp::fold(FoldAdaptor) { return getLhs() == getRhs() ? replaceWith(*this, getLhs()) : OpFoldResult(); }
+OpFoldResult MinOp::fold(FoldAdaptor) { return getLhs() == getRhs() ? replaceWith(*this, getLhs()) : OpFoldResult(); }
+
+/// All bits set: true, -1, or the greatest unsigned number.
+static bool isAllOnes(Value value) {
+  auto type = cast<IntegerType>(getElementTypeOrSelf(value.getType()));
+  double ones = isUnsigned(type) ? std::ldexp(1.0, type.getWidth()) - 1 : -1.0;
+  return type.getWidth() < 64 || !isUnsigned(type) ? isUniform(value, ones) : false;
+}
+
+OpFoldResult AndOp::fold(FoldAdaptor) {
+  if (getLhs() == getRhs() || isAllOnes(getRhs()))
+    return replaceWith(*this, getLhs());
+  return isUniform(getRhs(), 0.0) ? replaceWith(*this, getRhs()) : OpFoldResult();
+}
+
+OpFoldResult OrOp::fold(FoldAdaptor) {
+  if (getLhs() == getRhs() || isUniform(getRhs(), 0.0))
+    return replaceWith(*this, getLhs());
+  return isAllOnes(getRhs()) ? replaceWith(*this, getRhs()) : OpFoldResult();
+}
+
+OpFoldResult SelectOp::fold(FoldAdaptor) {
+  if (getOnTrue() == getOnFalse())
+    return replaceWith(*this, getOnTrue());
+  if (std::optional<double> pred = uniformValue(getPred()))
+    return replaceWith(*this, *pred != 0 ? getOnTrue() : getOnFalse());
+  return {};
+}
+
+OpFoldResult ConvertOp::fold(FoldAdaptor) { return replaceWith(*this, getOperand()); }
+
+/// `value` in every element; nothing when a size is not static.
+static Value buildUniform(OpBuilder &builder, Location loc, RankedTensorType type, double value) {
+  if (!type.hasStaticShape())
+    return {};
+  HostTensor scalar = HostTensor::scalar(type.getElementType(), value);
+  auto elements = cast<DenseElementsAttr>(scalar.toAttr());
+  return ConstantOp::create(builder, loc, DenseElementsAttr::get(type, elements.getSplatValue<Attribute>()));
+}
+
+/// Powers that are cheaper as something else and give the same values, bit for bit or closer:
+/// x^1 = x, x^2 = x * x, x^-1 = 1 / x, and x^0.5 = sqrt(x + 0.0), except that (-inf)^0.5 is inf.
+static LogicalResult simplifyPow(PowOp op, PatternRewriter &rewriter) {
+  std::optional<double> exponent = uniformValue(op.getRhs());
+  if (!exponent)
+    return rewriter.notifyMatchFailure(op, "the exponent is not one constant");
+  Value x = op.getLhs();
+  auto type = cast<RankedTensorType>(x.getType());
+  if (type != op.getType())
+    return rewriter.notifyMatchFailure(op, "the result's type is more precise than that of lhs");
+  if (*exponent == 1) {
+    rewriter.replaceOp(op, x);
+    return success();
+  }
+  if (*exponent == 2) {
+    rewriter.replaceOpWithNewOp<MulOp>(op, x, x);
+    return success();
+  }
+  if (!isFloat(x) || (*exponent != -1 && *exponent != 0.5) || !type.hasStaticShape())
+    return rewriter.notifyMatchFailure(op, "no cheaper form");
+  if (*exponent == -1) {
+    rewriter.replaceOpWithNewOp<DivOp>(op, buildUniform(rewriter, op.getLoc(), type, 1.0), x);
+    return success();
+  }
+  double inf = std::numeric_limits<double>::infinity();
+  // x + 0.0 turns -0.0 into 0.0, as the power does.
+  Value positive = AddOp::create(rewriter, op.getLoc(), x, buildUniform(rewriter, op.getLoc(), type, 0.0));
+  Value root = SqrtOp::create(rewriter, op.getLoc(), positive);
+  Value isLeast =
+      CompareOp::create(rewriter, op.getLoc(), x, buildUniform(rewriter, op.getLoc(), type, -inf), CompareKind::eq);
+  rewriter.replaceOpWithNewOp<SelectOp>(op, isLeast, buildUniform(rewriter, op.getLoc(), type, inf), root);
+  return success();
+}
+
+void PowOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add(simplifyPow);
+}

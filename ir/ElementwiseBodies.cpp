@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an emitter computes for one element, or for a vector of lanes: the same ops serve both. f16 and bf16 are
+// computed in f32 and rounded back. No body traps: divisors that would are replaced before the division.
+
+#include "ir/Constants.h"
+#include "ir/Elementwise.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+using namespace sinter;
+
+namespace {
+
+/// Builds on values of one form (scalar or vector); `type` is the element type that the op computes in.
+class Body {
+public:
+  /// `element`: the op's own element type, with its sign.
+  Body(OpBuilder &builder, Location loc, Type element, ValueRange args)
+      : b(loc, builder), element(element), isFloat(isa<FloatType>(element)), asUnsigned(isUnsigned(element)) {
+    for (Value arg : args)
+      values.push_back(isFloat && element.getIntOrFloatBitWidth() < 32 ? resize(arg, b.getF32Type()) : arg);
+  }
+
+  Value operator[](unsigned i) const { return values[i]; }
+  Value constant(double value) { return buildConstant(b, b.getLoc(), values[0].getType(), value); }
+  Value constant(int64_t value) { return buildConstant(b, b.getLoc(), values[0].getType(), value); }
+  unsigned width() const { return element.getIntOrFloatBitWidth(); }
+
+  /// `value` with another element type, in the same form.
+  static Type withElement(Type form, Type elementType) {
+    auto vector = dyn_cast<VectorType>(form);
+    return vector ? Type(VectorType::get(vector.getShape(), elementType, vector.getScalableDims())) : elementType;
+  }
+  /// Widens or rounds a float.
+  Value resize(Value value, FloatType to) {
+    auto from = cast<FloatType>(getElementTypeOrSelf(value.getType()));
+    if (from == to)
+      return value;
+    if (from.getWidth() == to.getWidth()) // f16 and bf16
+      value = resize(value, b.getF32Type());
+    Type type = withElement(value.getType(), to);
+    from = cast<FloatType>(getElementTypeOrSelf(value.getType()));
+    if (from.getWidth() < to.getWidth())
+      return arith::ExtFOp::create(b, type, value);
+    if (from.getWidth() == 64 && to.getWidth() == 16)
+      return resize(resize(value, b.getF32Type()), to);
+    return arith::TruncFOp::create(b, type, value);
+  }
+  /// A result that was computed in f32 for f16 and bf16.
+  Value finish(Value result) {
+    return isFloat && isa<FloatType>(getElementTypeOrSelf(result.getType())) ? resize(result, cast<FloatType>(element))
+                                                                             : result;
+  }
+
+  template <typename OpT> Value make(ValueRange operands) { return OpT::create(b, operands); }
+  Value less(Value lhs, Value rhs) { return compare(CompareKind::lt, lhs, rhs); }
+  Value select(Value condition, Value ifTrue, Value ifFalse) {
+    return arith::SelectOp::create(b, condition, ifTrue, ifFalse);
+  }
+  Value compare(CompareKind kind, Value lhs, Value rhs);
+  Value divide(Value lhs, Value rhs, bool remainder);
+  Value power(Value lhs, Value rhs);
+  Value greater(Value lhs, Value rhs);
+  Value lesser(Value lhs, Value rhs);
+
+  ImplicitLocOpBuilder b;
+  Type element;
+  bool isFloat, asUnsigned;
+  SmallVector<Value> values;
+};
+
+} // namespace
+
+Value Body::compare(CompareKind kind, Value lhs, Value rhs) {
+  using F = arith::CmpFPredicate;
+  using I = arith::CmpIPredicate;
+  auto make = [&](F onFloats, I onSigned, I onUnsigned) -> Value {
+    if (isFloat)
+      return arith::CmpFOp::create(b, onFloats, lhs, rhs);
+    return arith::CmpIOp::create(b, asUnsigned ? onUnsigned : onSigned, lhs, rhs);
+  };
+  switch (kind) {
+  case CompareKind::eq:
+    return make(F::OEQ, I::eq, I::eq);
+  case CompareKind::ne:
+    return make(F::UNE, I::ne, I::ne);
+  case CompareKind::lt:
+    return make(F::OLT, I::slt, I::ult);
+  case CompareKind::le:
+    return make(F::OLE, I::sle, I::ule);
+  case CompareKind::gt:
+    return make(F::OGT, I::sgt, I::ugt);
+  case CompareKind::ge:
+    return make(F::OGE, I::sge, I::uge);
+  }
+  llvm_unreachable("all kinds handled");
+}
+
+Value Body::greater(Value lhs, Value rhs) {
+  if (isFloat)
+    return arith::MaximumFOp::create(b, lhs, rhs);
+  return asUnsigned ? make<arith::MaxUIOp>({lhs, rhs}) : make<arith::MaxSIOp>({lhs, rhs});
+}
+
+Value Body::lesser(Value lhs, Value rhs) {
+  if (isFloat)
+    return arith::MinimumFOp::create(b, lhs, rhs);
+  return asUnsigned ? make<arith::MinUIOp>({lhs, rhs}) : make<arith::MinSIOp>({lhs, rhs});
+}
+
+Value Body::divide(Value lhs, Value rhs, bool remainder) {
+  if (isFloat)
+    return remainder ? make<arith::RemFOp>({lhs, rhs}) : make<arith::DivFOp>({lhs, rhs});
+  Value zero = constant(int64_t(0)), unit = constant(int64_t(1)), ones = constant(int64_t(-1));
+  Value byZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rhs, zero);
+  Value ifZero = remainder ? lhs : ones;
+  if (asUnsigned) {
+    Value safe = select(byZero, unit, rhs);
+    Value quotient = remainder ? make<arith::RemUIOp>({lhs, safe}) : make<arith::DivUIOp>({lhs, safe});
+    return select(byZero, ifZero, quotient);
+  }
+  // The least number / -1 traps on some machines; -x is the wrapped quotient.
+  Value byMinusOne = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rhs, ones);
+  Value safe = select(make<arith::OrIOp>({byZero, byMinusOne}), unit, rhs);
+  Value quotient = remainder ? make<arith::RemSIOp>({lhs, safe}) : make<arith::DivSIOp>({lhs, safe});
+  Value ifMinusOne = remainder ? zero : make<arith::SubIOp>({zero, lhs});
+  return select(byZero, ifZero, select(byMinusOne, ifMinusOne, quotient));
+}
+
+Value Body::power(Value lhs, Value rhs) {
+  if (isFloat)
+    return math::PowFOp::create(b, lhs, rhs);
+  Value zero = constant(int64_t(0)), unit = constant(int64_t(1)), ones = constant(int64_t(-1));
+  auto is = [&](Value value, Value other) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value, other);
+  };
+  // By repeated squaring, all bits of the exponent, without branches.
+  Value result = unit, square = lhs;
+  for (unsigned bit = 0; bit < width(); ++bit) {
+    Value mask = constant(int64_t(1) << bit);
+    Value isClear = is(arith::AndIOp::create(b, rhs, mask), zero);
+    result = select(isClear, result, arith::MulIOp::create(b, result, square));
+    if (bit + 1 < width())
+      square = arith::MulIOp::create(b, square, square);
+  }
+  if (asUnsigned)
+    return result;
+  // 1 / lhs^-rhs truncates to 0 except for the units; 1 / 0 is -1.
+  Value isOdd = is(arith::AndIOp::create(b, rhs, unit), unit);
+  Value inverse = select(is(lhs, unit), unit, zero);
+  inverse = select(is(lhs, ones), select(isOdd, ones, unit), inverse);
+  inverse = select(is(lhs, zero), ones, inverse);
+  return select(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, rhs, zero), inverse, result);
+}
+
+static Type operandElement(Operation *op, unsigned i = 0) { return getElementTypeOrSelf(op->getOperand(i).getType()); }
+
+#define BODY(OP, RESULT)                                                                                               \
+  Value OP::buildBody(OpBuilder &builder, Location loc, ValueRange args) {                                             \
+    Body x(builder, loc, operandElement(*this), args);                                                                 \
+    return x.finish(RESULT);                                                                                           \
+  }
+#define MATH_BODY(OP, MATH_OP) BODY(OP, x.make<math::MATH_OP>(x[0]))
+
+//===- one operand -------------------------------------------------------------------------------------------===//
+
+MATH_BODY(CeilOp, CeilOp)
+MATH_BODY(FloorOp, FloorOp)
+MATH_BODY(RoundOp, RoundEvenOp)
+MATH_BODY(SqrtOp, SqrtOp)
+MATH_BODY(ExpOp, ExpOp)
+MATH_BODY(Expm1Op, ExpM1Op)
+MATH_BODY(LogOp, LogOp)
+MATH_BODY(Log1pOp, Log1pOp)
+MATH_BODY(SinOp, SinOp)
+MATH_BODY(CosOp, CosOp)
+MATH_BODY(TanOp, TanOp)
+MATH_BODY(AsinOp, AsinOp)
+MATH_BODY(AcosOp, AcosOp)
+MATH_BODY(AtanOp, AtanOp)
+MATH_BODY(SinhOp, SinhOp)
+MATH_BODY(CoshOp, CoshOp)
+MATH_BODY(TanhOp, TanhOp)
+MATH_BODY(AsinhOp, AsinhOp)
+MATH_BODY(AcoshOp, AcoshOp)
+MATH_BODY(AtanhOp, AtanhOp)
+MATH_BODY(ErfOp, ErfOp)
+BODY(RsqrtOp, x.make<arith::DivFOp>({x.constant(1.0), x.make<math::SqrtOp>(x[0])}))
+BODY(NotOp, x.make<arith::XOrIOp>({x[0], x.constant(int64_t(-1))}))
+BODY(IsNanOp, arith::CmpFOp::create(x.b, arith::CmpFPredicate::UNO, x[0], x[0]))
+BODY(IsInfOp, arith::CmpFOp::create(x.b, arith::CmpFPredicate::OEQ, x.make<math::AbsFOp>(x[0]),
+                                    x.constant(std::numeric_limits<double>::infinity())))
+
+static Value buildAbs(Body &x) {
+  if (x.isFloat)
+    return x.make<math::AbsFOp>(x[0]);
+  if (x.asUnsigned)
+    return x[0];
+  Value zero = x.constant(int64_t(0));
+  return x.greater(x[0], x.make<arith::SubIOp>({zero, x[0]})); // the least number: both sides are it
+}
+BODY(AbsOp, buildAbs(x))
+
+static Value buildNeg(Body &x) {
+  return x.isFloat ? x.make<arith::NegFOp>(x[0]) : x.make<arith::SubIOp>({x.constant(int64_t(0)), x[0]});
+}
+BODY(NegOp, buildNeg(x))
+
+static Value buildSign(Body &x) {
+  Value zero = x.constant(int64_t(0)), unit = x.constant(int64_t(1));
+  // Zeros of both signs and NaN fall through.
+  Value otherwise = x.asUnsigned ? x[0] : x.select(x.less(x[0], zero), x.constant(int64_t(-1)), x[0]);
+  return x.select(x.compare(CompareKind::gt, x[0], zero), unit, otherwise);
+}
+BODY(SignOp, buildSign(x))
+
+/// With z = e^-|x|, which cannot overflow: 1 / (1 + z) above 0, z / (1 + z) below.
+static Value buildLogistic(Body &x) {
+  Value z = x.make<math::ExpOp>(x.make<arith::NegFOp>(x.make<math::AbsFOp>(x[0])));
+  Value unit = x.constant(1.0);
+  Value numerator = x.select(x.less(x[0], x.constant(0.0)), z, unit);
+  return x.make<arith::DivFOp>({numerator, x.make<arith::AddFOp>({unit, z})});
+}
+BODY(LogisticOp, buildLogistic(x))
+
+//===- two operands ------------------------------------------------------------------------------------------===//
+
+BODY(AddOp, x.isFloat ? x.make<arith::AddFOp>({x[0], x[1]}) : x.make<arith::AddIOp>({x[0], x[1]}))
+BODY(SubOp, x.isFloat ? x.make<arith::SubFOp>({x[0], x[1]}) : x.make<arith::SubIOp>({x[0], x[1]}))
+BODY(MulOp, x.isFloat ? x.make<arith::MulFOp>({x[0], x[1]}) : x.make<arith::MulIOp>({x[0], x[1]}))
+BODY(DivOp, x.divide(x[0], x[1], /*remainder=*/false))
+BODY(RemOp, x.divide(x[0], x[1], /*remainder=*/true))
+BODY(PowOp, x.power(x[0], x[1]))
+BODY(MaxOp, x.greater(x[0], x[1]))
+BODY(MinOp, x.lesser(x[0], x[1]))
+BODY(Atan2Op, x.make<math::Atan2Op>({x[0], x[1]}))
+BODY(AndOp, x.make<arith::AndIOp>({x[0], x[1]}))
+BODY(OrOp, x.make<arith::OrIOp>({x[0], x[1]}))
+BODY(XorOp, x.make<arith::XOrIOp>({x[0], x[1]}))
+BODY(CompareOp, x.compare(getKind(), x[0], x[1]))
+
+/// A negative amount is, as an unsigned number, past the width.
+static Value isInWidth(Body &x) {
+  return arith::CmpIOp::create(x.b, arith::CmpIPredicate::ult, x[1], x.constant(int64_t(x.width())));
+}
+
+static Value buildShiftLeft(Body &x) {
+  Value inWidth = isInWidth(x), zero = x.constant(int64_t(0));
+  return x.select(inWidth, x.make<arith::ShLIOp>({x[0], x.select(inWidth, x[1], zero)}), zero);
+}
+BODY(ShiftLeftOp, buildShiftLeft(x))
+
+static Value buildShiftRight(Body &x) {
+  Value inWidth = isInWidth(x), zero = x.constant(int64_t(0));
+  if (x.asUnsigned)
+    return x.select(inWidth, x.make<arith::ShRUIOp>({x[0], x.select(inWidth, x[1], zero)}), zero);
+  return x.make<arith::ShRSIOp>({x[0], x.select(inWidth, x[1], x.constant(int64_t(x.width() - 1)))});
+}
+BODY(ShiftRightOp, buildShiftRight(x))
+
+//===- three operands and changes of type --------------------------------------------------------------------===//
+
+BODY(ClampOp, x.lesser(x.greater(x[1], x[0]), x[2]))
+#undef MATH_BODY
+#undef BODY
+
+Value SelectOp::buildBody(OpBuilder &builder, Location loc, ValueRange args) {
+  return arith::SelectOp::create(builder, loc, args[0], args[1], args[2]);
+}
+
+/// Truncated, saturated, NaN as 0. `x` has been widened to f32 at least.
+static Value floatToInt(Body &x, IntegerType to) {
+  bool asUnsigned = isUnsigned(to);
+  Type type = Body::withElement(x[0].getType(), signless(to));
+  // Both limits are powers of two (or 0), exact in every float type that reaches them; f32 holds 2^64.
+  double least = asUnsigned ? 0.0 : -std::ldexp(1.0, to.getWidth() - 1);
+  double past = std::ldexp(1.0, asUnsigned ? to.getWidth() : to.getWidth() - 1);
+  Value tooLow = x.compare(CompareKind::le, x[0], x.constant(least));
+  Value tooHigh = x.compare(CompareKind::ge, x[0], x.constant(past));
+  Value zero = x.constant(0.0);
+  // NaN is the unordered one; a conversion out of range would be undefined.
+  Value isNan = arith::CmpFOp::create(x.b, arith::CmpFPredicate::UNO, x[0], zero);
+  Value isOut = x.make<arith::OrIOp>({x.make<arith::OrIOp>({tooLow, tooHigh}), isNan});
+  Value safe = x.select(isOut, zero, x[0]);
+  Value result =
+      asUnsigned ? Value(arith::FPToUIOp::create(x.b, type, safe)) : Value(arith::FPToSIOp::create(x.b, type, safe));
+  APInt lowest = asUnsigned ? APInt::getZero(to.getWidth()) : APInt::getSignedMinValue(to.getWidth());
+  APInt highest = asUnsigned ? APInt::getMaxValue(to.getWidth()) : APInt::getSignedMaxValue(to.getWidth());
+  Location loc = x.b.getLoc();
+  result = x.select(tooLow, buildConstant(x.b, loc, type, lowest.getSExtValue()), result);
+  return x.select(tooHigh, buildConstant(x.b, loc, type, highest.getSExtValue()), result);
+}
+
+static Value intToFloat(Body &x, FloatType to) {
+  // 16-bit floats by way of f32.
+  FloatType wide = to.getWidth() < 32 ? x.b.getF32Type() : to;
+  Type type = Body::withElement(x[0].getType(), wide);
+  Value result =
+      x.asUnsigned ? Value(arith::UIToFPOp::create(x.b, type, x[0])) : Value(arith::SIToFPOp::create(x.b, type, x[0]));
+  return x.resize(result, to);
+}
+
+static Value intToInt(Body &x, IntegerType to) {
+  Type type = Body::withElement(x[0].getType(), signless(to));
+  if (to.getWidth() == x.width())
+    return x[0];
+  if (to.getWidth() < x.width())
+    return arith::TruncIOp::create(x.b, type, x[0]);
+  return x.asUnsigned ? Value(arith::ExtUIOp::create(x.b, type, x[0])) : Value(arith::ExtSIOp::create(x.b, type, x[0]));
+}
+
+Value ConvertOp::buildBody(OpBuilder &builder, Location loc, ValueRange args) {
+  Type from = operandElement(*this), to = getElementTypeOrSelf(getType());
+  if (signless(from) == signless(to))
+    return args[0];
+  Body x(builder, loc, from, args);
+  if (to.isInteger(1))
+    return x.compare(CompareKind::ne, x[0], x.constant(int64_t(0)));
+  if (auto floatType = dyn_cast<FloatType>(to))
+    return x.isFloat ? x.resize(x[0], floatType) : intToFloat(x, floatType);
+  return x.isFloat ? floatToInt(x, cast<IntegerType>(to)) : intToInt(x, cast<IntegerType>(to));
+}
+
+Value BitcastOp::buildBody(OpBuilder &builder, Location loc, ValueRange args) {
+  Type from = signless(operandElement(*this)), to = signless(getElementTypeOrSelf(getType()));
+  if (from == to)
+    return args[0];
+  return arith::BitcastOp::create(builder, loc, Body::withElement(args[0].getType(), to), args[0]);
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Values of elementwise ops: one driver per number of operands, given a function on f64 and one on i64.
+// Integers arrive sign- or zero-extended to 64 bits (ui64 bit for bit) and wrap when they are stored.
+
+#include "ir/Elementwise.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace sinter;
+
+using Tensors = FailureOr<SmallVector<HostTensor>>;
+
+static Tensors one(HostTensor tensor) { return SmallVector<HostTensor>{std::move(tensor)}; }
+
+static Type resultElement(Operation *op) { return getElementTypeOrSelf(op->getResult(0).getType()); }
+
+/// Applies `onFloats` where operand 0 is a float tensor, else `onInts`; each takes the operand values at one index.
+template <typename Floats, typename Ints>
+static Tensors evaluateUnary(Operation *op, ArrayRef<HostTensor> operands, Floats onFloats, Ints onInts) {
+  const HostTensor &x = operands[0];
+  HostTensor result(resultElement(op), x.shape());
+  if (x.isFloat()) {
+    std::vector<double> values = x.toFloats();
+    for (double &value : values)
+      value = onFloats(value);
+    result.assignFloats(values);
+  } else {
+    std::vector<int64_t> values = x.toInts();
+    for (int64_t &value : values)
+      value = onInts(value);
+    result.assignInts(values);
+  }
+  return one(result);
+}
+
+/// The shapes of operands are known to agree when the types do, unless they are `?`.
+static LogicalResult checkShapes(Operation *op, ArrayRef<HostTensor> operands) {
+  for (const HostTensor &operand : operands.drop_front())
+    if (operand.shape() != operands.front().shape())
+      return op->emitOpError("requires operands of one shape, got ")
+             << printShape(operands.front().shape()) << " and " << printShape(operand.shape());
+  return success();
+}
+
+template <typename Floats, typename Ints>
+static Tensors evaluateBinary(Operation *op, ArrayRef<HostTensor> operands, Floats onFloats, Ints onInts) {
+  if (failed(checkShapes(op, operands)))
+    return failure();
+  const HostTensor &lhs = operands[0], &rhs = operands[1];
+  HostTensor result(resultElement(op), lhs.shape());
+  if (lhs.isFloat()) {
+    std::vector<double> a = lhs.toFloats(), b = rhs.toFloats();
+    for (size_t i = 0; i < a.size(); ++i)
+      a[i] = onFloats(a[i], b[i]);
+    result.assignFloats(a);
+  } else {
+    std::vector<int64_t> a = lhs.toInts(), b = rhs.toInts();
+    for (size_t i = 0; i < a.size(); ++i)
+      a[i] = onInts(a[i], b[i]);
+    result.assignInts(a);
+  }
+  return one(result);
+}
+
+static double noFloat(double) { llvm_unreachable("the op takes no floats"); }
+static double noFloats(double, double) { llvm_unreachable("the op takes no floats"); }
+static int64_t noInt(int64_t) { llvm_unreachable("the op takes no integers"); }
+static int64_t noInts(int64_t, int64_t) { llvm_unreachable("the op takes no integers"); }
+
+//===- one operand -------------------------------------------------------------------------------------------===//
+
+#define UNARY(OP, ON_FLOATS, ON_INTS)                                                                                  \
+  Tensors OP::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {                                                   \
+    [[maybe_unused]] Type type = operands[0].elementType();                                                            \
+    return evaluateUnary(*this, operands, ON_FLOATS, ON_INTS);                                                         \
+  }
+#define UNARY_MATH(OP, FUNCTION) UNARY(OP, [](double x) { return FUNCTION; }, noInt)
+
+/// Wraps instead of being undefined on the least number.
+static int64_t negate(int64_t x) { return static_cast<int64_t>(-static_cast<uint64_t>(x)); }
+
+static double signOf(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+
+UNARY(
+    AbsOp, [](double x) { return std::fabs(x); }, [&](int64_t x) { return isUnsigned(type) || x >= 0 ? x : negate(x); })
+UNARY(NegOp, [](double x) { return -x; }, negate)
+UNARY(SignOp, signOf, [&](int64_t x) -> int64_t { return x == 0 ? 0 : isUnsigned(type) || x > 0 ? 1 : -1; })
+UNARY(NotOp, noFloat, [&](int64_t x) -> int64_t { return type.isInteger(1) ? x == 0 : ~x; })
+UNARY_MATH(CeilOp, std::ceil(x))
+UNARY_MATH(FloorOp, std::floor(x))
+UNARY_MATH(RoundOp, std::nearbyint(x))
+UNARY_MATH(SqrtOp, std::sqrt(x))
+UNARY_MATH(RsqrtOp, 1 / std::sqrt(x))
+UNARY_MATH(ExpOp, std::exp(x))
+UNARY_MATH(Expm1Op, std::expm1(x))
+UNARY_MATH(LogOp, std::log(x))
+UNARY_MATH(Log1pOp, std::log1p(x))
+UNARY_MATH(SinOp, std::sin(x))
+UNARY_MATH(CosOp, std::cos(x))
+UNARY_MATH(TanOp, std::tan(x))
+UNARY_MATH(AsinOp, std::asin(x))
+UNARY_MATH(AcosOp, std::acos(x))
+UNARY_MATH(AtanOp, std::atan(x))
+UNARY_MATH(SinhOp, std::sinh(x))
+UNARY_MATH(CoshOp, std::cosh(x))
+UNARY_MATH(TanhOp, std::tanh(x))
+UNARY_MATH(AsinhOp, std::asinh(x))
+UNARY_MATH(AcoshOp, std::acosh(x))
+UNARY_MATH(AtanhOp, std::atanh(x))
+UNARY_MATH(ErfOp, std::erf(x))
+UNARY_MATH(LogisticOp, 1 / (1 + std::exp(-x)))
+UNARY_MATH(IsNanOp, std::isnan(x))
+UNARY_MATH(IsInfOp, std::isinf(x))
+#undef UNARY_MATH
+#undef UNARY
+
+//===- two operands ------------------------------------------------------------------------------------------===//
+
+static uint64_t bits(int64_t x) { return static_cast<uint64_t>(x); }
+
+/// On values of `type`; no case is undefined.
+static int64_t divide(Type type, int64_t a, int64_t b) {
+  if (b == 0)
+    return -1;
+  if (isUnsigned(type))
+    return static_cast<int64_t>(bits(a) / bits(b));
+  return b == -1 ? negate(a) : a / b;
+}
+
+static int64_t remainder(Type type, int64_t a, int64_t b) {
+  if (b == 0)
+    return a;
+  if (isUnsigned(type))
+    return static_cast<int64_t>(bits(a) % bits(b));
+  return b == -1 ? 0 : a % b;
+}
+
+static int64_t power(Type type, int64_t base, int64_t exponent) {
+  if (!isUnsigned(type) && exponent < 0) {
+    if (base == 0)
+      return -1; // 1 / 0
+    if (base == 1)
+      return 1;
+    return base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  }
+  uint64_t result = 1, square = bits(base);
+  for (uint64_t left = bits(exponent); left; left >>= 1, square *= square)
+    if (left & 1)
+      result *= square;
+  return static_cast<int64_t>(result);
+}
+
+static bool less(Type type, int64_t a, int64_t b) { return isUnsigned(type) ? bits(a) < bits(b) : a < b; }
+
+static double greater(double a, double b) {
+  if (std::isnan(a) || std::isnan(b))
+    return std::numeric_limits<double>::quiet_NaN();
+  return std::fmax(a, b);
+}
+
+static double lesser(double a, double b) {
+  if (std::isnan(a) || std::isnan(b))
+    return std::numeric_limits<double>::quiet_NaN();
+  return std::fmin(a, b);
+}
+
+static int64_t shiftLeft(Type type, int64_t a, int64_t by) {
+  return bits(by) < type.getIntOrFloatBitWidth() ? static_cast<int64_t>(bits(a) << by) : 0;
+}
+
+static int64_t shiftRight(Type type, int64_t a, int64_t by) {
+  bool past = bits(by) >= type.getIntOrFloatBitWidth();
+  if (isUnsigned(type))
+    return past ? 0 : static_cast<int64_t>(bits(a) >> by);
+  return a >> (past ? 63 : by);
+}
+
+#define BINARY(OP, ON_FLOATS, ON_INTS)                                                                                 \
+  Tensors OP::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {                                                   \
+    [[maybe_unused]] Type type = operands[0].elementType();                                                            \
+    return evaluateBinary(*this, operands, ON_FLOATS, ON_INTS);                                                        \
+  }
+#define INTS(EXPRESSION) [&](int64_t a, int64_t b) -> int64_t { return EXPRESSION; }
+#define FLOATS(EXPRESSION) [](double a, double b) -> double { return EXPRESSION; }
+
+BINARY(AddOp, FLOATS(a + b), INTS(bits(a) + bits(b)))
+BINARY(SubOp, FLOATS(a - b), INTS(bits(a) - bits(b)))
+BINARY(MulOp, FLOATS(a *b), INTS(bits(a) * bits(b)))
+BINARY(DivOp, FLOATS(a / b), INTS(divide(type, a, b)))
+BINARY(RemOp, FLOATS(std::fmod(a, b)), INTS(remainder(type, a, b)))
+BINARY(PowOp, FLOATS(std::pow(a, b)), INTS(power(type, a, b)))
+BINARY(MaxOp, greater, INTS(less(type, a, b) ? b : a))
+BINARY(MinOp, lesser, INTS(less(type, b, a) ? b : a))
+BINARY(Atan2Op, FLOATS(std::atan2(a, b)), noInts)
+BINARY(AndOp, noFloats, INTS(a &b))
+BINARY(OrOp, noFloats, INTS(a | b))
+BINARY(XorOp, noFloats, INTS(a ^ b))
+BINARY(ShiftLeftOp, noFloats, INTS(shiftLeft(type, a, b)))
+BINARY(ShiftRightOp, noFloats, INTS(shiftRight(type, a, b)))
+#undef FLOATS
+#undef INTS
+#undef BINARY
+
+template <typename T> static bool holds(CompareKind kind, T a, T b) {
+  switch (kind) {
+  case CompareKind::eq:
+    return a == b;
+  case CompareKind::ne:
+    return a != b;
+  case CompareKind::lt:
+    return a < b;
+  case CompareKind::le:
+    return a <= b;
+  case CompareKind::gt:
+    return a > b;
+  case CompareKind::ge:
+    return a >= b;
+  }
+  llvm_unreachable("all kinds handled");
+}
+
+Tensors CompareOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  if (failed(checkShapes(*this, operands)))
+    return failure();
+  const HostTensor &lhs = operands[0], &rhs = operands[1];
+  HostTensor result(resultElement(*this), lhs.shape());
+  char *target = result.data();
+  if (lhs.isFloat()) {
+    std::vector<double> a = lhs.toFloats(), b = rhs.toFloats();
+    for (size_t i = 0; i < a.size(); ++i)
+      target[i] = holds(getKind(), a[i], b[i]);
+    return one(result);
+  }
+  std::vector<int64_t> a = lhs.toInts(), b = rhs.toInts();
+  bool asUnsigned = isUnsigned(lhs.elementType());
+  for (size_t i = 0; i < a.size(); ++i)
+    target[i] = asUnsigned ? holds(getKind(), bits(a[i]), bits(b[i])) : holds(getKind(), a[i], b[i]);
+  return one(result);
+}
+
+//===- three operands and changes of type --------------------------------------------------------------------===//
+
+Tensors SelectOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  if (failed(checkShapes(*this, operands)))
+    return failure();
+  const HostTensor &pred = operands[0], &onTrue = operands[1], &onFalse = operands[2];
+  HostTensor result(onTrue.elementType(), onTrue.shape());
+  int64_t width = byteWidth(onTrue.elementType());
+  char *target = result.data();
+  for (int64_t i = 0; i < pred.numElements(); ++i)
+    std::memcpy(target + i * width, (pred.data()[i] ? onTrue : onFalse).data() + i * width, width);
+  return one(result);
+}
+
+Tensors ClampOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  if (failed(checkShapes(*this, operands)))
+    return failure();
+  const HostTensor &low = operands[0], &x = operands[1], &high = operands[2];
+  Type type = x.elementType();
+  HostTensor result(type, x.shape());
+  if (x.isFloat()) {
+    std::vector<double> lows = low.toFloats(), values = x.toFloats(), highs = high.toFloats();
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = lesser(greater(values[i], lows[i]), highs[i]);
+    result.assignFloats(values);
+    return one(result);
+  }
+  std::vector<int64_t> lows = low.toInts(), values = x.toInts(), highs = high.toInts();
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t value = less(type, values[i], lows[i]) ? lows[i] : values[i];
+    values[i] = less(type, highs[i], value) ? highs[i] : value;
+  }
+  result.assignInts(values);
+  return one(result);
+}
+
+/// A 64-bit integer as a float, rounded once (by way of f64 it would be rounded twice).
+static double roundOnce(int64_t value, bool asUnsigned, const llvm::fltSemantics &semantics) {
+  llvm::APFloat rounded(semantics);
+  rounded.convertFromAPInt(APInt(64, bits(value)), !asUnsigned, llvm::APFloat::rmNearestTiesToEven);
+  bool lost;
+  rounded.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
+  return rounded.convertToDouble();
+}
+
+Tensors ConvertOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  const HostTensor &x = operands[0];
+  Type from = x.elementType(), to = resultElement(*this);
+  HostTensor result(to, x.shape());
+  auto floatType = dyn_cast<FloatType>(to);
+  if (x.isFloat()) {
+    result.assignFloats(x.toFloats());
+  } else if (!floatType) {
+    result.assignInts(x.toInts());
+  } else if (from.getIntOrFloatBitWidth() < 64) {
+    result.assignFloats(x.toFloats());
+  } else {
+    std::vector<double> values;
+    for (int64_t value : x.toInts())
+      values.push_back(roundOnce(value, isUnsigned(from), floatType.getFloatSemantics()));
+    result.assignFloats(values);
+  }
+  return one(result);
+}
+
+Tensors BitcastOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  const HostTensor &x = operands[0];
+  return one(HostTensor(resultElement(*this), x.shape(), ArrayRef<char>(x.data(), x.numBytes())));
+}
