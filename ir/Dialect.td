@@ -139,9 +139,10 @@ class Sinter_Op<string mnemonic, list<Trait> traits = []>
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-/// result[i] = f(operands[i]): all shapes agree, no broadcasting.
+/// result[i] = f(operands[i]): all shapes agree, no broadcasting. (Upstream's Elementwise trait would verify the same first,
+/// with a message that names no shape.)
 class Sinter_PointwiseOp<string mnemonic, list<Trait> traits = []>
-    : Sinter_Op<mnemonic, !listconcat([Elementwise, DeclareOpInterfaceMethods<Pointwise>], traits)>;
+    : Sinter_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Pointwise>], traits)>;
 
 /// Written in primitives by its decomposition; back ends may know better.
 class Sinter_Composite<string mnemonic, list<Trait> traits = []> : Sinter_Op<mnemonic, !listconcat([
