@@ -135,10 +135,7 @@ private:
   void emitStrip(Value base, Value columnBegin);
   void emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
                 ArrayRef<Value> batchIndex);
-  void emitEpilogue(ArrayRef<Value> accumulators, int64_t vectors, ArrayRef<Value> rows, Value column,
-                    ArrayRef<Value> batchIndex);
-  SmallVector<LaneIndex> resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row, Value column,
-                                     bool inLanes);
+  SmallVector<LaneIndex> resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row);
   Value columnMask(Value column);
 
   KernelFunction &fn;
@@ -175,6 +172,8 @@ bool ContractionEmitter::prepare() {
     return false;
   walksAxes = !mergesAll(rowBegin, rowAxes);
 
+  if (columnAxes == 0)
+    return false;
   // Without columns to vectorize (matrix times vector on the right) scalar loops are as good.
   int64_t columns = constantOr(plan.columns, ShapedType::kDynamic);
   if (columns != ShapedType::kDynamic && columns < lanes / 2)
@@ -199,63 +198,19 @@ Value ContractionEmitter::columnMask(Value column) {
   return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{left});
 }
 
-SmallVector<LaneIndex> ContractionEmitter::resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row,
-                                                       Value column, bool inLanes) {
+SmallVector<LaneIndex> ContractionEmitter::resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row) {
   SmallVector<LaneIndex> index(resultSizes.size(), elements.constant(0));
   for (auto [k, i] : llvm::enumerate(batchIndex))
     index[k] = elements.uniform(i);
   int64_t rowBegin = batchIndex.size();
-  if (rowAxes > 0) {
-    if (walksAxes) {
-      Dims sizes(resultSizes.begin() + rowBegin, resultSizes.begin() + rowBegin + rowAxes);
-      for (auto [k, i] : llvm::enumerate(fn.delinearize(row, sizes)))
-        index[rowBegin + k] = elements.uniform(i);
-    } else {
-      index[rowBegin + rowAxes - 1] = elements.uniform(row);
-    }
+  if (rowAxes > 0 && walksAxes) {
+    Dims sizes(resultSizes.begin() + rowBegin, resultSizes.begin() + rowBegin + rowAxes);
+    for (auto [k, i] : llvm::enumerate(fn.delinearize(row, sizes)))
+      index[rowBegin + k] = elements.uniform(i);
+  } else if (rowAxes > 0) {
+    index[rowBegin + rowAxes - 1] = elements.uniform(row);
   }
-  if (columnAxes > 0)
-    index.back() = {column, inLanes ? 1 : 0, nullptr};
   return index;
-}
-
-void ContractionEmitter::emitEpilogue(ArrayRef<Value> accumulators, int64_t vectors, ArrayRef<Value> rows, Value column,
-                                      ArrayRef<Value> batchIndex) {
-  auto finishVector = [&](Value row, int64_t j, Value accumulator) {
-    KernelElements elements(fn, lanes);
-    Value at = add(column, fn.index(j * lanes));
-    elements.mask = columnMask(at);
-    elements.install(dot.getResult(), [&](ArrayRef<LaneIndex>) { return accumulator; });
-    SmallVector<LaneIndex> index = resultIndex(elements, batchIndex, row, at, /*inLanes=*/true);
-    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-      elements.storeResult(i, elements.load(spec.yielded(i), index), index);
-  };
-
-  // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator.
-  constexpr int64_t fewOps = 4;
-  int64_t ops = std::distance(spec.body().begin(), spec.body().end()) - 2;
-  if (ops <= fewOps) {
-    for (auto [i, row] : llvm::enumerate(rows))
-      for (int64_t j = 0; j < vectors; ++j)
-        finishVector(row, j, accumulators[i * vectors + j]);
-    return;
-  }
-  Value hot;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(&fn.function.getBody().front());
-    auto type = MemRefType::get({static_cast<int64_t>(accumulators.size()) * lanes}, vectorType.getElementType());
-    hot = memref::AllocaOp::create(b, type, b.getI64IntegerAttr(64));
-  }
-  for (auto [i, accumulator] : llvm::enumerate(accumulators))
-    vector::StoreOp::create(b, accumulator, hot, ValueRange{fn.index(i * lanes)});
-  fn.loop(fn.index(0), fn.index(rows.size()), 1, [&](Value i) {
-    Value row = add(rows.front(), i);
-    for (int64_t j = 0; j < vectors; ++j) {
-      Value from = add(mul(i, fn.index(vectors * lanes)), fn.index(j * lanes));
-      finishVector(row, j, vector::LoadOp::create(b, vectorType, hot, ValueRange{from}));
-    }
-  });
 }
 
 void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase,
@@ -264,11 +219,8 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
   operands.a = fn.input(plan.lhs.input);
   operands.b = fn.input(plan.rhs.input);
   Value rowStride = fn.materialize(plan.lhsRows.stride);
-  SmallVector<Value> rows;
-  for (int64_t i = 0; i < tile.rows; ++i) {
-    rows.push_back(i ? add(row, fn.index(i)) : row);
-    operands.aRows.push_back(add(lhsBase, mul(rows.back(), rowStride)));
-  }
+  for (int64_t i = 0; i < tile.rows; ++i)
+    operands.aRows.push_back(add(lhsBase, mul(add(row, fn.index(i)), rowStride)));
   if (constantOr(plan.lhsK.stride, 0) != 1)
     operands.aStride = fn.materialize(plan.lhsK.stride);
 
@@ -296,7 +248,10 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
   }
   SmallVector<Value> sums = emitMicroKernel(fn, operands, vectorType, fn.index(0), kSize,
                                             zeroAccumulators(fn, vectorType, tile.rows * tile.vectors));
-  emitEpilogue(sums, tile.vectors, rows, column, batchIndex);
+  emitTileEpilogue(
+      fn, dot.getResult(), sums, tile.rows, tile.vectors, vectorType,
+      [&](KernelElements &elements, Value i) { return resultIndex(elements, batchIndex, add(row, i)); }, column,
+      [&](Value at) { return columnMask(at); });
 }
 
 /// Writes columns [columnBegin, columnBegin + panel) of rhs to `strip` as [k][panel], zero beyond the last column. k is

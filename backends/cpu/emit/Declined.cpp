@@ -3,17 +3,14 @@
 // Templates whose emitter is not there: their kernels go to the general emitter.
 
 #include "backends/cpu/emit/Emitter.h"
-#include "backends/cpu/emit/Packing.h"
 
 using namespace mlir;
 
 namespace sinter::cpu {
 std::optional<EmittedKernel> emitReduce(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
 std::optional<EmittedKernel> emitRow(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
-std::optional<EmittedKernel> emitConvolution(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
 std::optional<EmittedKernel> emitWindow(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
 std::optional<EmittedKernel> emitRecurrent(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
 std::optional<EmittedKernel> emitAttention(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
 std::optional<EmittedKernel> emitSingle(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
-void planConvolutionPacking(KernelOp, llvm::ArrayRef<bool>, llvm::SmallVectorImpl<Packing> &) {}
 } // namespace sinter::cpu

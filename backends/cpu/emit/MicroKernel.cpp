@@ -105,3 +105,49 @@ SmallVector<Value> sinter::cpu::transposeVectors(ImplicitLocOpBuilder &b, ArrayR
   }
   return current;
 }
+
+void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Value> accumulators, int64_t rows, int64_t vectors,
+                                   VectorType vectorType,
+                                   function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,
+                                   function_ref<Value(Value)> mask) {
+  ImplicitLocOpBuilder &b = fn.b;
+  KernelSpec &spec = fn.spec;
+  int64_t lanes = vectorType.getNumElements();
+  auto finishVector = [&](Value row, int64_t j, Value accumulator) {
+    KernelElements elements(fn, lanes);
+    Value at = arith::AddIOp::create(b, column, fn.index(j * lanes));
+    elements.mask = mask(at);
+    elements.install(root, [&](ArrayRef<LaneIndex>) { return accumulator; });
+    SmallVector<LaneIndex> index = rowIndex(elements, row);
+    index.back() = {at, 1, nullptr};
+    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+      elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+  };
+
+  // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator.
+  constexpr int64_t fewOps = 4;
+  int64_t ops = 0;
+  for (Operation &op : spec.body().without_terminator())
+    ops += isa<Pointwise>(op);
+  if (ops <= fewOps) {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < vectors; ++j)
+        finishVector(fn.index(i), j, accumulators[i * vectors + j]);
+    return;
+  }
+  Value hot;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&fn.function.getBody().front());
+    auto type = MemRefType::get({static_cast<int64_t>(accumulators.size()) * lanes}, vectorType.getElementType());
+    hot = memref::AllocaOp::create(b, type, b.getI64IntegerAttr(64));
+  }
+  for (auto [i, accumulator] : llvm::enumerate(accumulators))
+    vector::StoreOp::create(b, accumulator, hot, ValueRange{fn.index(i * lanes)});
+  fn.loop(fn.index(0), fn.index(rows), 1, [&](Value row) {
+    for (int64_t j = 0; j < vectors; ++j) {
+      Value from = arith::AddIOp::create(b, arith::MulIOp::create(b, row, fn.index(vectors * lanes)), fn.index(j * lanes));
+      finishVector(row, j, vector::LoadOp::create(b, vectorType, hot, ValueRange{from}));
+    }
+  });
+}

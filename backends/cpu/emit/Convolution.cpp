@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Direct convolution, channels last, one or two spatial axes. The register tile of matrix products (MicroKernel.h) with output pixels
+// as rows, output channels as columns and (kh, kw, input channel) as k. Filters are packed as [group][panel][kh][kw * channels][32].
+//
+// Along a row of pixels (kw, channel) is one contiguous run of the input, so that only kh is an outer loop. Padding and input dilation
+// are a copy of the rows that a chunk reads into its part of the workspace: one store for each kh * kw * 32 multiply-adds. A pointwise
+// convolution without stride is a matrix product over all pixels.
+//
+//   chunk     one image, one group, a block of output rows, one tile of output channels
+
+#include "backends/cpu/emit/Convolution.h"
+#include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/MicroKernel.h"
+#include "backends/cpu/emit/Packing.h"
+#include "ir/Contraction.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+constexpr int64_t kPanelBytes = 128;
+constexpr int64_t kChunkWork = 1 << 21;
+
+static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+ConvolutionOp sinter::cpu::convolutionOf(KernelOp kernel) {
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (auto convolution = dyn_cast<ConvolutionOp>(op))
+      return convolution;
+  return nullptr;
+}
+
+bool sinter::cpu::isDepthwise(ConvolutionOp op) {
+  auto filter = cast<RankedTensorType>(op.getFilter().getType());
+  return op.getGroups() > 1 && filter.getShape().back() == 1 && filter.getDimSize(0) == static_cast<int64_t>(op.getGroups());
+}
+
+bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
+  Type type = elementOf(op.getResult());
+  auto filter = cast<RankedTensorType>(op.getFilter().getType());
+  return (type.isF32() || type.isF64()) && elementOf(op.getInput()) == type && elementOf(op.getFilter()) == type &&
+         op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 && filter.getRank() <= 4 &&
+         isa<BlockArgument>(op.getInput()) && isa<BlockArgument>(op.getFilter());
+}
+
+/// [O, kh, kw, c] of a constant becomes [group][panel][kh][kw][c][columns], zero beyond the group's output channels.
+static HostTensor packFilter(const HostTensor &source, int64_t groups) {
+  int64_t taps = 1, rank = source.rank();
+  for (int64_t k = 1; k + 1 < rank; ++k)
+    taps *= source.size(k);
+  int64_t channels = source.size(rank - 1), perGroup = source.size(0) / groups, run = taps * channels;
+  int64_t width = byteWidth(source.elementType()), panel = kPanelBytes / width, panels = llvm::divideCeil(perGroup, panel);
+  HostTensor packed(source.elementType(), {groups, panels, run, panel});
+  const char *from = source.data();
+  char *to = packed.data();
+  for (int64_t g = 0; g < groups; ++g)
+    for (int64_t p = 0; p < panels; ++p)
+      for (int64_t k = 0; k < run; ++k)
+        for (int64_t lane = 0; lane < panel; ++lane, to += width)
+          if (int64_t o = p * panel + lane; o < perGroup)
+            std::memcpy(to, from + ((g * perGroup + o) * run + k) * width, width);
+  return packed;
+}
+
+/// [C, kh, kw, 1] becomes [kh][kw][C].
+static HostTensor packDepthwise(const HostTensor &source) {
+  int64_t channels = source.size(0), taps = source.numElements() / std::max<int64_t>(channels, 1);
+  int64_t width = byteWidth(source.elementType());
+  HostTensor packed(source.elementType(), {taps, channels});
+  char *to = packed.data();
+  for (int64_t tap = 0; tap < taps; ++tap)
+    for (int64_t c = 0; c < channels; ++c, to += width)
+      std::memcpy(to, source.data() + (c * taps + tap) * width, width);
+  return packed;
+}
+
+void sinter::cpu::planConvolutionPacking(KernelOp kernel, ArrayRef<bool> isConstant, SmallVectorImpl<Packing> &plans) {
+  ConvolutionOp op = convolutionOf(kernel);
+  if (!op || !hasConvolutionKernel(op))
+    return;
+  auto filter = cast<BlockArgument>(op.getFilter());
+  if (!isConstant[filter.getArgNumber()] || !filter.hasOneUse())
+    return;
+  int64_t groups = op.getGroups();
+  if (isDepthwise(op))
+    plans.push_back({filter.getArgNumber(), "depthwise", packDepthwise});
+  else
+    plans.push_back({filter.getArgNumber(), "filter;" + std::to_string(groups),
+                     [groups](const HostTensor &source) { return packFilter(source, groups); }});
+}
+
+ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) {
+  DimContext &dims = spec.dims;
+  Dims input = spec.sizes->dims(op.getInput()), result = spec.sizes->dims(op.getResult());
+  ArrayRef<int64_t> filter = cast<RankedTensorType>(op.getFilter().getType()).getShape();
+  bool flat = input.size() == 3;
+  DimExpr one = dims.constant(1);
+  images = dims.resolve(input[0]);
+  height = flat ? one : dims.resolve(input[1]);
+  width = dims.resolve(input[flat ? 1 : 2]);
+  channels = input.back().constant();
+  outHeight = flat ? one : dims.resolve(result[1]);
+  outWidth = dims.resolve(result[flat ? 1 : 2]);
+  outChannels = filter[0];
+  auto pick = [&](ArrayRef<int64_t> values, int64_t neutral, int64_t &vertical, int64_t &horizontal) {
+    vertical = flat ? neutral : values[0];
+    horizontal = values[flat ? 0 : 1];
+  };
+  pick(op.getStrides(), 1, strideH, strideW);
+  pick(op.getLow(), 0, lowH, lowW);
+  pick(op.getHigh(), 0, highH, highW);
+  pick(op.getInputDilation(), 1, inputDilationH, inputDilationW);
+  pick(op.getDilation(), 1, dilationH, dilationW);
+  kernelH = flat ? 1 : filter[1];
+  kernelW = filter[flat ? 1 : 2];
+  needsCopy = lowH || lowW || highH || highW || inputDilationH != 1 || inputDilationW != 1;
+  auto extent = [&](DimExpr size, int64_t dilation, int64_t low, int64_t high) {
+    DimExpr spread = dims.add(dims.mul(dims.sub(size, one), dims.constant(dilation)), one);
+    return dims.add(spread, dims.constant(low + high));
+  };
+  paddedHeight = extent(height, inputDilationH, lowH, highH);
+  paddedWidth = extent(width, inputDilationW, lowW, highW);
+}
+
+void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, Value source, Value imageBase, Value target,
+                                 Value targetBase, Value rowBegin, Value rowCount, Value channelBegin, int64_t channels, VectorType vectorType) {
+  ImplicitLocOpBuilder &b = fn.b;
+  auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
+  auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
+  int64_t lanes = vectorType.getNumElements();
+  Value width = fn.materialize(shape.paddedWidth), zeroIndex = fn.index(0);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+  Value zeroScalar = arith::ConstantOp::create(b, b.getZeroAttr(vectorType.getElementType()));
+  // Where padded position p comes from: (p - low) / dilation, when that is whole and inside.
+  auto inside = [&](Value position, int64_t low, int64_t dilation, DimExpr size, Value &from) {
+    Value shifted = arith::SubIOp::create(b, position, fn.index(low));
+    Value valid = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, shifted, zeroIndex);
+    from = shifted;
+    if (dilation != 1) {
+      from = arith::DivSIOp::create(b, shifted, fn.index(dilation));
+      Value whole = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, mul(from, fn.index(dilation)), shifted);
+      valid = arith::AndIOp::create(b, valid, whole);
+    }
+    Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, from, fn.materialize(size));
+    return arith::AndIOp::create(b, valid, below).getResult();
+  };
+  fn.loop(zeroIndex, rowCount, 1, [&](Value r) {
+    Value fromRow;
+    Value rowInside = inside(add(rowBegin, r), shape.lowH, shape.inputDilationH, shape.height, fromRow);
+    Value rowTarget = add(targetBase, mul(r, mul(width, fn.index(channels))));
+    Value rowSource = add(imageBase, mul(mul(fromRow, fn.materialize(shape.width)), fn.index(shape.channels)));
+    fn.loop(zeroIndex, width, 1, [&](Value c) {
+      Value fromColumn;
+      Value columnInside = inside(c, shape.lowW, shape.inputDilationW, shape.width, fromColumn);
+      Value to = add(rowTarget, mul(c, fn.index(channels)));
+      auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, rowInside, columnInside), /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      int64_t whole = channels / lanes * lanes;
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.channels))), channelBegin);
+      fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
+        Value value = vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)});
+        vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});
+      });
+      fn.loop(fn.index(whole), fn.index(channels), 1, [&](Value i) {
+        Value value = memref::LoadOp::create(b, source, ValueRange{add(from, i)});
+        memref::StoreOp::create(b, value, target, ValueRange{add(to, i)});
+      });
+      b.setInsertionPointToStart(branch.elseBlock());
+      fn.loop(zeroIndex, fn.index(whole), lanes,
+              [&](Value i) { vector::StoreOp::create(b, zero, target, ValueRange{add(to, i)}); });
+      fn.loop(fn.index(whole), fn.index(channels), 1,
+              [&](Value i) { memref::StoreOp::create(b, zeroScalar, target, ValueRange{add(to, i)}); });
+    });
+  });
+}
+
+namespace {
+class ConvolutionEmitter {
+public:
+  ConvolutionEmitter(KernelFunction &fn, ConvolutionOp op)
+      : fn(fn), b(fn.b), dims(fn.spec.dims), op(op), shape(fn.spec, op) {
+    Type type = elementOf(op.getResult());
+    width = byteWidth(type);
+    lanes = fn.spec.target().lanes(width);
+    vectorType = VectorType::get({lanes}, type);
+    panel = kPanelBytes / width;
+    groups = op.getGroups();
+    groupIn = shape.channels / groups;
+    groupOut = shape.outChannels / groups;
+    masked = groupOut % panel != 0;
+    // A pointwise convolution walks all pixels as one row.
+    if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy) {
+      DimExpr one = dims.constant(1);
+      pixels = dims.mul(shape.images, dims.mul(shape.height, shape.width));
+      flattened = true;
+      shape.images = shape.height = shape.outHeight = shape.paddedHeight = one;
+      shape.width = shape.outWidth = shape.paddedWidth = pixels;
+    }
+  }
+  EmittedKernel emit();
+
+private:
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+  int64_t constantOr(DimExpr expr, int64_t otherwise) {
+    expr = dims.resolve(expr);
+    return expr.isConstant() ? expr.constant() : otherwise;
+  }
+  /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
+  void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  DimContext &dims;
+  ConvolutionOp op;
+  ConvolutionShape shape;
+  int64_t width = 4, lanes = 16, panel = 32, groups = 1, groupIn = 0, groupOut = 0;
+  bool masked = false, flattened = false;
+  DimExpr pixels;
+  VectorType vectorType;
+  RegisterTile tile;
+  // Of the chunk being emitted.
+  Value image, group, column, filterBase;
+  Value input, inputBase, inputRow0; // inputBase addresses (row inputRow0, pixel 0, first channel of the group)
+  int64_t pixelStride = 0;
+};
+} // namespace
+
+void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value pixel) {
+  Value rowElements = mul(fn.materialize(shape.paddedWidth), fn.index(pixelStride));
+  SmallVector<Value> rowBases;
+  for (int64_t r = 0; r < high; ++r) {
+    Value inputRow = arith::SubIOp::create(b, mul(add(row, fn.index(r)), fn.index(shape.strideH)), inputRow0);
+    Value base = add(inputBase, mul(inputRow, rowElements));
+    rowBases.push_back(add(base, mul(pixel, fn.index(shape.strideW * pixelStride))));
+  }
+  // (kw, channel) is one run when nothing lies between the channels of neighbouring taps.
+  bool oneRun = shape.kernelW == 1 || (shape.dilationW == 1 && pixelStride == groupIn);
+  int64_t runLength = oneRun ? shape.kernelW * groupIn : groupIn;
+  int64_t runs = oneRun ? 1 : shape.kernelW;
+  int64_t perPanel = panel / lanes;
+  int64_t rowFilter = shape.kernelW * groupIn * panel;
+
+  auto run = [&](Value kh, Value kw, ValueRange sums) {
+    MicroOperands operands;
+    operands.a = input;
+    operands.b = fn.input(cast<BlockArgument>(op.getFilter()).getArgNumber());
+    operands.bStride = fn.index(panel);
+    Value inputOffset = mul(mul(kh, fn.index(shape.dilationH)), rowElements);
+    Value filterOffset = mul(kh, fn.index(rowFilter));
+    if (kw) {
+      inputOffset = add(inputOffset, mul(kw, fn.index(shape.dilationW * pixelStride)));
+      filterOffset = add(filterOffset, mul(kw, fn.index(groupIn * panel)));
+    }
+    for (int64_t r = 0; r < high; ++r)
+      for (int64_t i = 0; i < wide; ++i)
+        operands.aRows.push_back(add(add(rowBases[r], fn.index(i * shape.strideW * pixelStride)), inputOffset));
+    for (int64_t j = 0; j < tile.vectors; ++j) {
+      int64_t ahead = j / perPanel * shape.kernelH * rowFilter + j % perPanel * lanes;
+      operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(ahead)));
+    }
+    return emitMicroKernel(fn, operands, vectorType, fn.index(0), fn.index(runLength), sums);
+  };
+
+  SmallVector<Value> sums = zeroAccumulators(fn, vectorType, high * wide * tile.vectors);
+  auto overWidth = [&](Value kh, ValueRange carried) -> SmallVector<Value> {
+    if (runs == 1)
+      return run(kh, nullptr, carried);
+    return fn.loop(fn.index(0), fn.index(runs), 1, carried,
+                   [&](Value kw, ValueRange inner) -> SmallVector<Value> { return run(kh, kw, inner); });
+  };
+  if (shape.kernelH == 1)
+    sums = overWidth(fn.index(0), sums);
+  else
+    sums = fn.loop(fn.index(0), fn.index(shape.kernelH), 1, sums, overWidth);
+
+  Value groupColumn = add(mul(group, fn.index(groupOut)), column);
+  emitTileEpilogue(
+      fn, op.getResult(), sums, high * wide, tile.vectors, vectorType,
+      [&](KernelElements &elements, Value i) {
+        Dims sizes = fn.spec.sizes->dims(op.getResult());
+        SmallVector<LaneIndex> index(sizes.size(), elements.constant(0));
+        Value up = high == 1 ? fn.index(0) : arith::DivUIOp::create(b, i, fn.index(wide)).getResult();
+        Value along = high == 1 ? i : arith::RemUIOp::create(b, i, fn.index(wide)).getResult();
+        Value x = add(pixel, along);
+        if (flattened) {
+          sizes.pop_back();
+          for (auto [k, position] : llvm::enumerate(fn.delinearize(x, sizes)))
+            index[k] = elements.uniform(position);
+          return index;
+        }
+        index[0] = elements.uniform(image);
+        index[sizes.size() - 2] = elements.uniform(x);
+        if (sizes.size() == 4)
+          index[1] = elements.uniform(add(row, up));
+        return index;
+      },
+      groupColumn,
+      [&](Value at) -> Value {
+        if (!masked)
+          return nullptr;
+        Value end = mul(add(group, fn.index(1)), fn.index(groupOut));
+        return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()),
+                                            ValueRange{arith::SubIOp::create(b, end, at)});
+      });
+}
+
+EmittedKernel ConvolutionEmitter::emit() {
+  int64_t outWidth = constantOr(shape.outWidth, ShapedType::kDynamic), outHeight = constantOr(shape.outHeight, ShapedType::kDynamic);
+  int64_t panels = llvm::divideCeil(groupOut, panel);
+  pixelStride = shape.needsCopy ? groupIn : shape.channels;
+  bool conflicting = pixelStride * shape.strideW * width % 4096 == 0;
+  tile = chooseTile(fn.spec.target(), outWidth, panels * (panel / lanes), conflicting);
+  // Narrow images: a tile takes several rows.
+  int64_t high = 1, wide = tile.rows;
+  if (outWidth != ShapedType::kDynamic && outWidth <= tile.rows && outHeight != ShapedType::kDynamic) {
+    RegisterTile most = chooseTile(fn.spec.target(), outWidth * outHeight, panels * (panel / lanes), conflicting);
+    high = std::clamp<int64_t>(most.rows / std::max<int64_t>(outWidth, 1), 1, std::max<int64_t>(outHeight, 1));
+    wide = std::max<int64_t>(outWidth, 1);
+    tile = {high * wide, most.vectors};
+  }
+
+  int64_t tileColumns = tile.vectors * lanes;
+  int64_t columnTiles = llvm::divideCeil(groupOut, tileColumns);
+  int64_t taps = shape.kernelH * shape.kernelW * groupIn;
+  DimExpr one = dims.constant(1);
+  // A block is output rows, or a run of pixels when there is one row only.
+  bool alongRow = outHeight == 1;
+  DimExpr unit = alongRow ? dims.constant(wide) : dims.mul(dims.constant(high), shape.outWidth);
+  DimExpr units = dims.max(one, dims.floorDiv(dims.constant(std::max<int64_t>(1, kChunkWork / (tileColumns * taps))), dims.max(unit, one)));
+  DimExpr blockLength = dims.mul(units, dims.constant(alongRow ? wide : high));
+  DimExpr walked = alongRow ? shape.outWidth : shape.outHeight;
+  // The copy of one row serves the whole row: splitting it would repeat the copy.
+  if (alongRow && shape.needsCopy)
+    blockLength = dims.max(walked, one);
+  DimExpr blocks = dims.ceilDiv(walked, blockLength);
+  // Rows of padded input that a block reads.
+  DimExpr inputRows = alongRow ? dims.constant((shape.kernelH - 1) * shape.dilationH + 1)
+                               : dims.add(dims.mul(dims.sub(dims.min(blockLength, walked), one), dims.constant(shape.strideH)),
+                                          dims.constant((shape.kernelH - 1) * shape.dilationH + 1));
+  // A block's last tile that reaches back reads up to `high - 1` output rows more.
+  if (!alongRow)
+    inputRows = dims.add(inputRows, dims.constant((high - 1) * shape.strideH));
+  DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(groupIn)));
+
+  unsigned inputNumber = cast<BlockArgument>(op.getInput()).getArgNumber();
+  Value source = fn.input(inputNumber), copy;
+  if (shape.needsCopy)
+    copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, vectorType.getElementType()), fn.workspace(), fn.index(0), ValueRange{});
+  Value blockCount = fn.materialize(blocks), walkedSize = fn.materialize(walked);
+  Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.channels));
+
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value rest = chunk;
+    auto take = [&](Value count) {
+      Value quotient = arith::DivUIOp::create(b, rest, count);
+      Value digit = arith::SubIOp::create(b, rest, mul(quotient, count));
+      rest = quotient;
+      return digit;
+    };
+    Value columnTile = take(fn.index(columnTiles));
+    Value block = take(blockCount);
+    group = take(fn.index(groups));
+    image = rest;
+    column = mul(columnTile, fn.index(tileColumns));
+    Value panelIndex = add(mul(group, fn.index(panels)), arith::DivUIOp::create(b, column, fn.index(panel)));
+    filterBase = add(mul(panelIndex, fn.index(taps * panel)), arith::RemUIOp::create(b, column, fn.index(panel)));
+
+    Value low = mul(block, fn.materialize(blockLength));
+    Value high_ = arith::MinSIOp::create(b, add(low, fn.materialize(blockLength)), walkedSize);
+    Value imageBase = mul(image, imageElements);
+    Value channelBegin = mul(group, fn.index(groupIn));
+    // The last tile of a block may reach back over the block's begin; the copy starts at the first row that any tile reads.
+    Value firstRow = alongRow ? fn.index(0) : low;
+    if (!alongRow && high > 1) {
+      Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
+      firstRow = arith::MinSIOp::create(b, low, lastStart);
+    }
+    if (shape.needsCopy) {
+      input = copy;
+      inputBase = mul(chunk, fn.materialize(copyElements));
+      inputRow0 = mul(firstRow, fn.index(shape.strideH));
+      Value rows = alongRow ? fn.materialize(inputRows)
+                            : add(mul(arith::SubIOp::create(b, arith::SubIOp::create(b, high_, firstRow), fn.index(1)), fn.index(shape.strideH)),
+                                  fn.index((shape.kernelH - 1) * shape.dilationH + 1));
+      emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, groupIn, vectorType);
+    } else {
+      input = source;
+      inputBase = add(imageBase, channelBegin);
+      inputRow0 = fn.index(0);
+    }
+
+    auto alongPixels = [&](int64_t rowsHere, Value row, Value begin, Value end) {
+      if (outWidth != ShapedType::kDynamic) {
+        Value lastStart = fn.index(outWidth - wide);
+        fn.loop(begin, end, wide, [&](Value x) { emitTile(rowsHere, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
+        return;
+      }
+      Value size = fn.materialize(shape.outWidth);
+      Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, size, fn.index(wide));
+      auto branch = scf::IfOp::create(b, enough, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value lastStart = arith::SubIOp::create(b, size, fn.index(wide));
+      fn.loop(begin, end, wide, [&](Value x) { emitTile(rowsHere, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
+      b.setInsertionPointToStart(branch.elseBlock());
+      Value x = begin;
+      for (int64_t step : {8, 4, 2, 1}) {
+        if (step >= wide)
+          continue;
+        Value left = arith::SubIOp::create(b, end, x);
+        Value stop = add(x, mul(arith::DivUIOp::create(b, left, fn.index(step)), fn.index(step)));
+        fn.loop(x, stop, step, [&](Value at) { emitTile(rowsHere, step, row, at); });
+        x = stop;
+      }
+    };
+    if (alongRow) {
+      alongPixels(1, fn.index(0), low, high_);
+      return;
+    }
+    Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
+    fn.loop(low, high_, high, [&](Value row) {
+      Value start = high == 1 ? row : arith::MinSIOp::create(b, row, lastStart).getResult();
+      alongPixels(high, start, fn.index(0), fn.materialize(shape.outWidth));
+    });
+  });
+  fn.finish();
+
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = dims.mul(dims.mul(shape.images, dims.constant(groups * columnTiles)), blocks);
+  if (shape.needsCopy)
+    emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(width));
+  if (int64_t outputs = constantOr(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0))
+    emitted.estimatedNs = static_cast<double>(outputs) * shape.outChannels * taps / 50;
+  return emitted;
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitConvolution(KernelSpec &spec, ModuleOp module, StringRef name) {
+  bool several = false;
+  auto op = dyn_cast_or_null<ConvolutionOp>(findRoot(spec, several));
+  if (!op || several || !hasConvolutionKernel(op) || spec.target().vectorBytes < 16)
+    return std::nullopt;
+  if (!isPacked(spec.kernel, cast<BlockArgument>(op.getFilter()).getArgNumber()))
+    return std::nullopt;
+  if (!spec.sizes->dims(op.getInput()).back().isConstant())
+    return std::nullopt;
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(op.getResult(), spec.yielded(i)))
+      return std::nullopt;
+  bool needsCopy = ConvolutionShape(spec, op).needsCopy;
+  KernelFunction fn(spec, module, name, {.workspace = needsCopy});
+  KernelElements elements(fn, 1);
+  elements.install(op.getResult(), nullptr);
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (!elements.canBuild(spec.yielded(i))) {
+      fn.function.erase();
+      return std::nullopt;
+    }
+  if (isDepthwise(op))
+    return emitDepthwise(fn, op);
+  return ConvolutionEmitter(fn, op).emit();
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What direct and depthwise convolution share: the sizes of a convolution and its padded copy.
+
+#ifndef SINTER_BACKENDS_CPU_EMIT_CONVOLUTION_H
+#define SINTER_BACKENDS_CPU_EMIT_CONVOLUTION_H
+
+#include "backends/cpu/emit/Emitter.h"
+#include "ir/Contraction.h"
+
+namespace sinter::cpu {
+
+/// The convolution of a kernel, or null.
+ConvolutionOp convolutionOf(KernelOp kernel);
+/// One input and one output channel per group.
+bool isDepthwise(ConvolutionOp op);
+/// f32 or f64, channels last, one or two spatial axes, a static filter, operands that are kernel inputs.
+bool hasConvolutionKernel(ConvolutionOp op);
+
+/// Sizes with two spatial axes; one spatial axis has height 1.
+struct ConvolutionShape {
+  ConvolutionShape(KernelSpec &spec, ConvolutionOp op);
+
+  ConvolutionOp op;
+  DimExpr images, height, width, outHeight, outWidth;
+  /// Of the input once padded and spread by its dilation.
+  DimExpr paddedHeight, paddedWidth;
+  int64_t channels, outChannels, kernelH, kernelW;
+  int64_t strideH, strideW, lowH, lowW, highH, highW, inputDilationH, inputDilationW, dilationH, dilationW;
+  /// Padding or input dilation: kernels read a padded copy.
+  bool needsCopy;
+};
+
+/// Copies padded rows [rowBegin, rowBegin + rowCount) of one image to `target` at `targetBase` as [row][paddedWidth][channels],
+/// channels [channelBegin, channelBegin + channels) of the source. `imageBase` addresses the image in `source`.
+void emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, mlir::Value source, mlir::Value imageBase, mlir::Value target,
+                    mlir::Value targetBase, mlir::Value rowBegin, mlir::Value rowCount, mlir::Value channelBegin, int64_t channels,
+                    mlir::VectorType vectorType);
+
+/// Fills `fn` with a depthwise convolution.
+EmittedKernel emitDepthwise(KernelFunction &fn, ConvolutionOp op);
+
+} // namespace sinter::cpu
+
+#endif

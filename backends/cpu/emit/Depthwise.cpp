@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Depthwise convolution, channels last: lanes are channels. A tile is a few output pixels of one channel vector; the inputs of one
+// filter row are loaded once and used by every pixel that they touch.
+//
+//   chunk     one image, a few output rows (so that their padded input stays in the second-level cache), all channels
+
+#include "backends/cpu/emit/Convolution.h"
+#include "backends/cpu/emit/MicroKernel.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Bytes of padded input that a chunk should keep in cache.
+constexpr int64_t kChunkBytes = 128 << 10;
+
+EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
+  ImplicitLocOpBuilder &b = fn.b;
+  DimContext &dims = fn.spec.dims;
+  ConvolutionShape shape(fn.spec, op);
+  Type type = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  int64_t width = byteWidth(type), lanes = fn.spec.target().lanes(width), channels = shape.channels;
+  auto vectorType = VectorType::get({lanes}, type);
+  auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
+  auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
+
+  DimExpr one = dims.constant(1);
+  int64_t reach = (shape.kernelH - 1) * shape.dilationH + 1;
+  DimExpr rowBytes = dims.mul(shape.paddedWidth, dims.constant(channels * width * shape.strideH));
+  DimExpr blockRows = dims.max(one, dims.floorDiv(dims.constant(kChunkBytes), dims.max(rowBytes, one)));
+  DimExpr blocks = dims.ceilDiv(shape.outHeight, blockRows);
+  DimExpr inputRows =
+      dims.add(dims.mul(dims.sub(dims.min(blockRows, shape.outHeight), one), dims.constant(shape.strideH)), dims.constant(reach));
+  DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(channels)));
+
+  Value source = fn.input(cast<BlockArgument>(op.getInput()).getArgNumber());
+  Value filter = fn.input(cast<BlockArgument>(op.getFilter()).getArgNumber());
+  Value copy = source;
+  if (shape.needsCopy)
+    copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, type), fn.workspace(), fn.index(0), ValueRange{});
+  Value blockCount = fn.materialize(blocks), outHeight = fn.materialize(shape.outHeight), outWidth = fn.materialize(shape.outWidth);
+  Value paddedRow = fn.materialize(dims.mul(shape.paddedWidth, dims.constant(channels)));
+  Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(channels));
+
+  // Pixels of a tile: accumulators and the inputs of one filter row fit the registers.
+  int64_t pixels = fn.spec.target().vectorRegisters > 16 ? 7 : 4;
+  if (int64_t size = shape.outWidth.staticSize(); size != ShapedType::kDynamic)
+    pixels = std::clamp<int64_t>(size, 1, pixels);
+
+  auto emitTile = [&](int64_t wide, Value image, Value row, Value x, Value channel, Value mask, Value rowBase) {
+    auto load = [&](Value buffer, Value at) -> Value {
+      if (!mask)
+        return vector::LoadOp::create(b, vectorType, buffer, ValueRange{at});
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+      return vector::MaskedLoadOp::create(b, vectorType, buffer, ValueRange{at}, mask, zero);
+    };
+    Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * channels))), channel);
+    SmallVector<Value> sums = fn.loop(
+        fn.index(0), fn.index(shape.kernelH), 1, zeroAccumulators(fn, vectorType, wide),
+        [&](Value kh, ValueRange carried) -> SmallVector<Value> {
+          SmallVector<Value> next(carried);
+          Value inputRow = add(pixelBase, mul(mul(kh, fn.index(shape.dilationH)), paddedRow));
+          Value filterRow = add(mul(kh, fn.index(shape.kernelW * channels)), channel);
+          std::map<int64_t, Value> inputs; // by pixel offset
+          for (int64_t kw = 0; kw < shape.kernelW; ++kw) {
+            Value tap = load(filter, add(filterRow, fn.index(kw * channels)));
+            for (int64_t i = 0; i < wide; ++i) {
+              int64_t at = i * shape.strideW + kw * shape.dilationW;
+              Value &input = inputs[at];
+              if (!input)
+                input = load(copy, add(inputRow, fn.index(at * channels)));
+              next[i] = vector::FMAOp::create(b, input, tap, next[i]);
+            }
+          }
+          return next;
+        });
+    emitTileEpilogue(
+        fn, op.getResult(), sums, wide, 1, vectorType,
+        [&](KernelElements &elements, Value i) {
+          int64_t rank = fn.spec.sizes->dims(op.getResult()).size();
+          SmallVector<LaneIndex> index(rank, elements.constant(0));
+          index[0] = elements.uniform(image);
+          index[rank - 2] = elements.uniform(add(x, i));
+          if (rank == 4)
+            index[1] = elements.uniform(row);
+          return index;
+        },
+        channel, [&](Value) { return mask; });
+  };
+
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value image = arith::DivUIOp::create(b, chunk, blockCount);
+    Value block = arith::SubIOp::create(b, chunk, mul(image, blockCount));
+    Value low = mul(block, fn.materialize(blockRows));
+    Value high = arith::MinSIOp::create(b, add(low, fn.materialize(blockRows)), outHeight);
+    Value imageBase = mul(image, imageElements), base = imageBase, firstRow = fn.index(0);
+    if (shape.needsCopy) {
+      base = mul(chunk, fn.materialize(copyElements));
+      firstRow = mul(low, fn.index(shape.strideH));
+      Value last = arith::SubIOp::create(b, arith::SubIOp::create(b, high, low), fn.index(1));
+      emitPaddedRows(fn, shape, source, imageBase, copy, base, firstRow, add(mul(last, fn.index(shape.strideH)), fn.index(reach)),
+                     fn.index(0), channels, vectorType);
+    }
+    fn.loop(low, high, 1, [&](Value row) {
+      Value inputRow = arith::SubIOp::create(b, mul(row, fn.index(shape.strideH)), firstRow);
+      Value rowBase = add(base, mul(inputRow, paddedRow));
+      auto overPixels = [&](Value channel, Value mask) {
+        Value tail = arith::RemUIOp::create(b, outWidth, fn.index(pixels));
+        Value whole = arith::SubIOp::create(b, outWidth, tail);
+        fn.loop(fn.index(0), whole, pixels, [&](Value x) { emitTile(pixels, image, row, x, channel, mask, rowBase); });
+        if (pixels > 1)
+          fn.loop(whole, outWidth, 1, [&](Value x) { emitTile(1, image, row, x, channel, mask, rowBase); });
+      };
+      int64_t wholeChannels = channels / lanes * lanes;
+      if (wholeChannels)
+        fn.loop(fn.index(0), fn.index(wholeChannels), lanes, [&](Value channel) { overPixels(channel, nullptr); });
+      if (channels != wholeChannels) {
+        auto maskType = VectorType::get({lanes}, b.getI1Type());
+        Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(channels - wholeChannels)});
+        overPixels(fn.index(wholeChannels), mask);
+      }
+    });
+  });
+  fn.finish();
+
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = dims.mul(shape.images, blocks);
+  if (shape.needsCopy)
+    emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(width));
+  DimExpr outputs = dims.resolve(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)));
+  if (outputs.isConstant())
+    emitted.estimatedNs = static_cast<double>(outputs.constant()) * channels * shape.kernelH * shape.kernelW / 20;
+  return emitted;
+}
