@@ -2,6 +2,7 @@
 
 #include "ir/Control.h"
 #include "ir/Axes.h"
+#include "ir/reference/Loops.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -254,4 +255,167 @@ SmallVector<Dims> ScanOp::resultDims(ShapeQuery &shapes) {
       trips = size;
   appendStackDims(*this, getOutAxes(), trips, shapes, results);
   return results;
+}
+
+//===- evaluate ------------------------------------------------------------------------------===//
+
+FailureOr<SmallVector<HostTensor>> CondOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  return evaluator.run(operands[0].getInt(0) ? getThenRegion() : getElseRegion(), operands.drop_front());
+}
+
+FailureOr<SmallVector<HostTensor>> SwitchOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  auto last = static_cast<int64_t>(getBranches().size()) - 1;
+  int64_t index = operands[0].getInt(0);
+  return evaluator.run(getBranches()[index < 0 || index > last ? last : index], operands.drop_front());
+}
+
+/// What a loop carries from trip to trip, and the slices that it stacks.
+namespace {
+struct LoopState {
+  Operation *op;
+  Region &body;
+  SmallVector<HostTensor> carries;
+  SmallVector<std::vector<HostTensor>> slices;
+
+  template <typename Loop>
+  LoopState(Loop op, ArrayRef<HostTensor> init)
+      : op(op), body(op.getBodyRegion()), carries(init), slices(op.getStacks().size()) {}
+
+  /// One trip of the body on `before`, the carries, `after`.
+  LogicalResult run(ArrayRef<HostTensor> before, ArrayRef<HostTensor> after, Evaluator &evaluator) {
+    if (evaluator.expired())
+      return outOfTime(op);
+    SmallVector<HostTensor> arguments(before);
+    llvm::append_range(arguments, carries);
+    llvm::append_range(arguments, after);
+    for (auto [k, tensor] : llvm::enumerate(arguments))
+      if (Type wanted = body.getArgument(k).getType(); !agree(tensor.tensorType(), wanted))
+        return op->emitOpError() << "requires body argument " << k << " of type " << wanted << ", got "
+                                 << tensor.tensorType();
+    FailureOr<SmallVector<HostTensor>> yields = evaluator.run(body, arguments);
+    if (failed(yields))
+      return failure();
+    for (auto [k, tensor] : llvm::enumerate(*yields)) {
+      if (k < carries.size())
+        carries[k] = std::move(tensor);
+      else
+        slices[k - carries.size()].push_back(std::move(tensor));
+    }
+    return success();
+  }
+
+  /// The slices of stack `k` along a new axis. Without a trip the sizes are those of the type, and 0 for `?`.
+  FailureOr<HostTensor> stack(size_t k, int64_t axis, bool reverse) const {
+    ArrayRef<HostTensor> parts = slices[k];
+    auto type = cast<RankedTensorType>(body.front().getTerminator()->getOperand(carries.size() + k).getType());
+    SmallVector<int64_t> shape(parts.empty() ? type.getShape() : parts.front().shape());
+    for (const HostTensor &part : parts)
+      if (part.shape() != ArrayRef(shape))
+        return op->emitOpError() << "requires slices of one shape in stack " << k << ", got " << printShape(shape)
+                                 << " and " << printShape(part.shape());
+    for (int64_t &size : shape)
+      size = ShapedType::isDynamic(size) ? 0 : size;
+    shape.insert(shape.begin() + axis, parts.size());
+    HostTensor result(type.getElementType(), shape);
+    AxisView view(shape, axis);
+    int64_t bytes = view.inner * byteWidth(type.getElementType());
+    char *target = result.data();
+    for (auto [i, part] : llvm::enumerate(parts))
+      for (int64_t o = 0; o < view.outer; ++o) {
+        int64_t place = reverse ? view.size - 1 - static_cast<int64_t>(i) : i;
+        std::copy_n(part.data() + o * bytes, bytes, target + (o * view.size + place) * bytes);
+      }
+    return result;
+  }
+
+  FailureOr<SmallVector<HostTensor>> finish(ArrayRef<int64_t> outAxes = {}, ArrayRef<bool> outReverse = {}) const {
+    SmallVector<HostTensor> results(carries);
+    for (size_t k = 0; k < slices.size(); ++k) {
+      FailureOr<HostTensor> stacked =
+          stack(k, outAxes.empty() ? 0 : outAxes[k], outReverse.empty() ? false : outReverse[k]);
+      if (failed(stacked))
+        return failure();
+      results.push_back(*stacked);
+    }
+    return results;
+  }
+};
+} // namespace
+
+FailureOr<SmallVector<HostTensor>> WhileOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  LoopState state(*this, operands.take_front(getInit().size()));
+  ArrayRef<HostTensor> captures = operands.drop_front(getInit().size());
+  int64_t trips = 0;
+  while (true) {
+    SmallVector<HostTensor> arguments(state.carries);
+    llvm::append_range(arguments, captures);
+    FailureOr<SmallVector<HostTensor>> condition = evaluator.run(getCondRegion(), arguments);
+    if (failed(condition))
+      return failure();
+    if (!condition->front().getInt(0))
+      break;
+    if (getMaxTrip() && trips >= static_cast<int64_t>(*getMaxTrip())) {
+      if (getOnLimit() == LimitPolicy::trap)
+        return emitOpError() << "requires at most " << trips << " trips, but the condition still holds";
+      break;
+    }
+    if (failed(state.run({}, captures, evaluator)))
+      return failure();
+    ++trips;
+  }
+  FailureOr<SmallVector<HostTensor>> results = state.finish();
+  if (failed(results))
+    return failure();
+  HostTensor count(getTrips().getType().getElementType(), {});
+  count.setInt(0, trips);
+  results->insert(results->begin(), count);
+  return results;
+}
+
+FailureOr<SmallVector<HostTensor>> ForOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  int64_t lower = operands[0].getInt(0), upper = operands[1].getInt(0), step = operands[2].getInt(0);
+  LoopState state(*this, operands.slice(3, getInit().size()));
+  ArrayRef<HostTensor> captures = operands.drop_front(3 + getInit().size());
+  HostTensor index(operands[0].elementType(), {});
+  // The distance fits in 64 unsigned bits whatever the bounds are.
+  bool runs = step > 0 ? lower < upper : step < 0 && lower > upper;
+  uint64_t stride = step > 0 ? step : -static_cast<uint64_t>(step);
+  uint64_t distance = step > 0 ? static_cast<uint64_t>(upper) - lower : static_cast<uint64_t>(lower) - upper;
+  uint64_t trips = runs ? (distance - 1) / stride + 1 : 0;
+  for (uint64_t k = 0; k < trips; ++k) {
+    index.setInt(0, wrappingAdd(lower, wrappingMul(static_cast<int64_t>(k), step)));
+    if (failed(state.run(index, captures, evaluator)))
+      return failure();
+  }
+  return state.finish();
+}
+
+/// Slice i of an axis, without that axis.
+static HostTensor sliceAt(const HostTensor &tensor, int64_t axis, int64_t i) {
+  AxisView view(tensor.shape(), axis);
+  HostTensor result(tensor.elementType(), dropAxes(SmallVector<int64_t>(tensor.shape()), axis));
+  int64_t bytes = view.inner * byteWidth(tensor.elementType());
+  char *target = result.data();
+  for (int64_t o = 0; o < view.outer; ++o)
+    std::copy_n(tensor.data() + (o * view.size + i) * bytes, bytes, target + o * bytes);
+  return result;
+}
+
+FailureOr<SmallVector<HostTensor>> ScanOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  LoopState state(*this, operands.take_front(getInit().size()));
+  ArrayRef<HostTensor> sequences = operands.slice(getInit().size(), getSequences().size());
+  ArrayRef<HostTensor> captures = operands.drop_front(getInit().size() + sequences.size());
+  int64_t trips = sequences[0].size(getAxes()[0]);
+  for (auto [sequence, axis] : llvm::zip(sequences, getAxes()))
+    if (sequence.size(axis) != trips) // C8
+      return emitOpError() << "requires walked axes of one size, got " << trips << " and " << sequence.size(axis);
+  for (int64_t t = 0; t < trips; ++t) {
+    SmallVector<HostTensor> after;
+    for (auto [k, sequence] : llvm::enumerate(sequences))
+      after.push_back(sliceAt(sequence, getAxes()[k], getReverse()[k] ? trips - 1 - t : t));
+    llvm::append_range(after, captures);
+    if (failed(state.run({}, after, evaluator)))
+      return failure();
+  }
+  return state.finish(getOutAxes(), getOutReverse());
 }

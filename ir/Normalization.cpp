@@ -2,6 +2,7 @@
 
 #include "ir/Normalization.h"
 #include "ir/Axes.h"
+#include "ir/reference/Loops.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -154,4 +155,142 @@ SmallVector<Dims> AttentionOp::resultDims(ShapeQuery &shapes) {
   Dims dims = shapes.dims(getQuery());
   dims.back() = shapes.dims(getValue()).back();
   return {dims};
+}
+
+//===- evaluate ------------------------------------------------------------------------------===//
+
+FailureOr<SmallVector<HostTensor>> SoftmaxOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  const HostTensor &operand = operands[0];
+  AxisView view(operand.shape(), getAxis());
+  std::vector<double> values = operand.toFloats();
+  for (int64_t o = 0; o < view.outer; ++o)
+    for (int64_t n = 0; n < view.inner; ++n) {
+      double greatest = -std::numeric_limits<double>::infinity(), total = 0;
+      for (int64_t i = 0; i < view.size; ++i)
+        greatest = std::max(greatest, values[view.offset(o, i, n)]);
+      for (int64_t i = 0; i < view.size; ++i)
+        total += std::exp(values[view.offset(o, i, n)] - greatest);
+      for (int64_t i = 0; i < view.size; ++i) {
+        double &value = values[view.offset(o, i, n)];
+        value = getLogarithm() ? value - greatest - std::log(total) : std::exp(value - greatest) / total;
+      }
+    }
+  return SmallVector<HostTensor>{tensorOf(operand.elementType(), operand.shape(), values)};
+}
+
+/// Normalizes `count` elements in place; returns mean (0 unless `center`) and 1 / sqrt(variance + epsilon).
+static std::pair<double, double> normalize(double *row, int64_t count, double epsilon, bool center) {
+  double mean = 0, square = 0;
+  for (int64_t i = 0; center && i < count; ++i)
+    mean += row[i];
+  mean /= count;
+  for (int64_t i = 0; i < count; ++i)
+    square += (row[i] - mean) * (row[i] - mean);
+  double inverse = 1 / std::sqrt(square / count + epsilon);
+  for (int64_t i = 0; i < count; ++i)
+    row[i] = (row[i] - mean) * inverse;
+  return {mean, inverse};
+}
+
+FailureOr<SmallVector<HostTensor>> LayerNormOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  const HostTensor &operand = operands[0];
+  auto axis = static_cast<int64_t>(getAxis());
+  int64_t rows = *countElements(operand.shape().take_front(axis));
+  int64_t count = *countElements(operand.shape().drop_front(axis));
+  auto parameter = [&](Value value, size_t position) {
+    return value ? operands[position].toFloats() : std::vector<double>();
+  };
+  std::vector<double> scale = parameter(getScale(), 1), bias = parameter(getBias(), getScale() ? 2 : 1);
+  std::vector<double> values = operand.toFloats(), means, inverses;
+  for (int64_t r = 0; r < rows; ++r) {
+    double *row = values.data() + r * count;
+    auto [mean, inverse] = normalize(row, count, getEpsilon().convertToDouble(), getCenter());
+    means.push_back(mean);
+    inverses.push_back(inverse);
+    for (int64_t i = 0; i < count; ++i)
+      row[i] = row[i] * (scale.empty() ? 1.0 : scale[i]) + (bias.empty() ? 0.0 : bias[i]);
+  }
+  SmallVector<int64_t> statistics(operand.shape());
+  std::fill(statistics.begin() + axis, statistics.end(), 1);
+  return SmallVector<HostTensor>{tensorOf(operand.elementType(), operand.shape(), values),
+                                 tensorOf(operand.elementType(), statistics, means),
+                                 tensorOf(operand.elementType(), statistics, inverses)};
+}
+
+FailureOr<SmallVector<HostTensor>> BatchNormOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  const HostTensor &operand = operands[0];
+  AxisView view(operand.shape(), getAxis());
+  std::vector<double> values = operand.toFloats(), scale = operands[1].toFloats(), bias = operands[2].toFloats();
+  std::vector<double> mean = operands[3].toFloats(), variance = operands[4].toFloats();
+  for (int64_t o = 0; o < view.outer; ++o)
+    for (int64_t c = 0; c < view.size; ++c) {
+      double factor = scale[c] / std::sqrt(variance[c] + getEpsilon().convertToDouble());
+      for (int64_t n = 0; n < view.inner; ++n) {
+        double &value = values[view.offset(o, c, n)];
+        value = (value - mean[c]) * factor + bias[c];
+      }
+    }
+  return SmallVector<HostTensor>{tensorOf(operand.elementType(), operand.shape(), values)};
+}
+
+FailureOr<SmallVector<HostTensor>> GroupNormOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  const HostTensor &operand = operands[0];
+  auto groups = static_cast<int64_t>(getGroups());
+  if (operand.size(1) % groups != 0) // C2
+    return emitOpError() << "requires a multiple of groups as channels, got " << operand.size(1) << " for " << groups
+                         << " groups";
+  AxisView view(operand.shape(), 1);
+  std::vector<double> values = operand.toFloats(), scale = operands[1].toFloats(), bias = operands[2].toFloats();
+  int64_t count = view.size / groups * view.inner;
+  for (int64_t g = 0; g < view.outer * groups; ++g)
+    normalize(values.data() + g * count, count, getEpsilon().convertToDouble(), true);
+  for (int64_t o = 0; o < view.outer; ++o)
+    for (int64_t c = 0; c < view.size; ++c)
+      for (int64_t n = 0; n < view.inner; ++n) {
+        double &value = values[view.offset(o, c, n)];
+        value = value * scale[c] + bias[c];
+      }
+  return SmallVector<HostTensor>{tensorOf(operand.elementType(), operand.shape(), values)};
+}
+
+FailureOr<SmallVector<HostTensor>> AttentionOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  const HostTensor &query = operands[0], &key = operands[1], &value = operands[2];
+  int64_t rank = query.rank(), m = query.size(rank - 2), d = query.size(rank - 1), n = key.size(rank - 2),
+          e = value.size(rank - 1);
+  std::vector<double> q = query.toFloats(), k = key.toFloats(), v = value.toFloats(), b;
+  SmallVector<int64_t> shape(query.shape()), scoresShape(query.shape()), biasStrides(rank, 0);
+  shape.back() = e;
+  scoresShape.back() = n;
+  if (getBias()) {
+    b = operands[3].toFloats();
+    SmallVector<int64_t> strides = operands[3].strides();
+    for (int64_t axis = 0; axis < rank; ++axis)
+      biasStrides[axis] = operands[3].size(axis) == 1 ? 0 : strides[axis];
+  }
+  std::vector<double> result(*countElements(shape), 0), scores(n);
+  int64_t row = 0;
+  bool inTime = true;
+  forEachOffset(ArrayRef(scoresShape).drop_back(), ArrayRef(biasStrides).drop_back(), [&](int64_t biasRow) {
+    inTime = inTime && !evaluator.expired();
+    if (!inTime)
+      return;
+    int64_t head = row / m;
+    double greatest = -std::numeric_limits<double>::infinity(), total = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      double dot = 0;
+      for (int64_t i = 0; i < d; ++i)
+        dot += q[row * d + i] * k[(head * n + j) * d + i];
+      scores[j] = dot * getScale().convertToDouble() + (b.empty() ? 0.0 : b[biasRow + j * biasStrides[rank - 1]]);
+      greatest = std::max(greatest, scores[j]);
+    }
+    for (double &score : scores)
+      total += score = std::exp(score - greatest);
+    for (int64_t j = 0; j < n; ++j)
+      for (int64_t i = 0; i < e; ++i)
+        result[row * e + i] += scores[j] / total * v[(head * n + j) * e + i];
+    ++row;
+  });
+  if (!inTime)
+    return outOfTime(*this);
+  return SmallVector<HostTensor>{tensorOf(query.elementType(), shape, result)};
 }

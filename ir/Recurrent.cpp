@@ -2,6 +2,7 @@
 
 #include "ir/Recurrent.h"
 #include "ir/Axes.h"
+#include "ir/reference/Loops.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -139,3 +140,165 @@ template <typename Cell> static SmallVector<Dims> cellDims(Cell op, ShapeQuery &
 SmallVector<Dims> LstmOp::resultDims(ShapeQuery &shapes) { return cellDims(*this, shapes); }
 SmallVector<Dims> GruOp::resultDims(ShapeQuery &shapes) { return cellDims(*this, shapes); }
 SmallVector<Dims> RnnOp::resultDims(ShapeQuery &shapes) { return cellDims(*this, shapes); }
+
+//===- evaluate ------------------------------------------------------------------------------===//
+
+static double activate(Activation activation, double x) {
+  switch (activation) {
+  case Activation::sigmoid:
+    return 1 / (1 + std::exp(-x));
+  case Activation::tanh:
+    return std::tanh(x);
+  case Activation::relu:
+    return x < 0 ? 0 : x;
+  }
+  llvm_unreachable("all activations handled");
+}
+
+/// The operands of a cell by name, and the walk over steps and rows that all cells share.
+namespace {
+struct CellData {
+  int64_t steps, batch, inputs, units;
+  std::vector<double> x, w, r, h;
+  std::vector<int64_t> lengths;
+  Type element;
+
+  template <typename Cell> CellData(Cell op, ArrayRef<HostTensor> operands) {
+    const HostTensor &sequence = operands[0];
+    steps = sequence.size(0), batch = sequence.size(1), inputs = sequence.size(2);
+    x = sequence.toFloats(), w = operands[1].toFloats(), r = operands[2].toFloats();
+    units = operands[2].size(1);
+    element = sequence.elementType();
+    h = optional(op, op.getH0(), operands);
+    if (op.getLengths())
+      lengths = operands[position(op, op.getLengths())].toInts();
+  }
+  static size_t position(Operation *op, Value operand) {
+    for (OpOperand &use : op->getOpOperands())
+      if (use.get() == operand)
+        return use.getOperandNumber();
+    llvm_unreachable("an operand of the op");
+  }
+  static std::vector<double> optional(Operation *op, Value operand, ArrayRef<HostTensor> operands) {
+    return operand ? operands[position(op, operand)].toFloats() : std::vector<double>();
+  }
+  /// x[t, row, :] . w[gate, :]
+  double input(int64_t t, int64_t row, int64_t gate) const {
+    double sum = 0;
+    for (int64_t i = 0; i < inputs; ++i)
+      sum += x[(t * batch + row) * inputs + i] * w[gate * inputs + i];
+    return sum;
+  }
+  /// state . r[gate, :]
+  double recurrent(ArrayRef<double> state, int64_t gate) const {
+    double sum = 0;
+    for (int64_t i = 0; i < units; ++i)
+      sum += state[i] * r[gate * units + i];
+    return sum;
+  }
+  /// All h, from `step(t, row)`, which updates the row's state; rows past their length stay and give zero. Nothing when
+  /// time ran out.
+  std::optional<std::vector<double>> walk(Direction direction, Evaluator &evaluator,
+                                          llvm::function_ref<void(int64_t, int64_t)> step) {
+    std::vector<double> y(steps * batch * units, 0);
+    for (int64_t k = 0; k < steps; ++k) {
+      int64_t t = direction == Direction::reverse ? steps - 1 - k : k;
+      for (int64_t row = 0; row < batch; ++row) {
+        if (evaluator.expired())
+          return std::nullopt;
+        if (!lengths.empty() && t >= lengths[row])
+          continue;
+        step(t, row);
+        std::copy_n(h.begin() + row * units, units, y.begin() + (t * batch + row) * units);
+      }
+    }
+    return y;
+  }
+  HostTensor sequence(const std::vector<double> &values) const {
+    return tensorOf(element, {steps, batch, units}, values);
+  }
+  HostTensor state(const std::vector<double> &values) const { return tensorOf(element, {batch, units}, values); }
+};
+} // namespace
+
+static double at(const std::vector<double> &values, int64_t i) { return values.empty() ? 0 : values[i]; }
+static double clip(double value, double limit) { return limit > 0 ? std::clamp(value, -limit, limit) : value; }
+
+FailureOr<SmallVector<HostTensor>> LstmOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  CellData cell(*this, operands);
+  int64_t units = cell.units;
+  std::vector<double> c = CellData::optional(*this, getC0(), operands);
+  std::vector<double> bias = CellData::optional(*this, getBias(), operands);
+  std::vector<double> peephole = CellData::optional(*this, getPeephole(), operands);
+  double limit = getClip().convertToDouble();
+  std::vector<double> next(units);
+  auto y = cell.walk(getDirection(), evaluator, [&](int64_t t, int64_t row) {
+    double *state = c.data() + row * units;
+    ArrayRef<double> before(cell.h.data() + row * units, units);
+    // The gates' inputs without peepholes.
+    auto gate = [&](int64_t which, int64_t u) {
+      int64_t g = which * units + u;
+      return cell.input(t, row, g) + cell.recurrent(before, g) + at(bias, g);
+    };
+    for (int64_t u = 0; u < units; ++u) {
+      double in = activate(getGate(), clip(gate(0, u) + at(peephole, u) * state[u], limit));
+      double forget = getCoupleForget()
+                          ? 1 - in
+                          : activate(getGate(), clip(gate(2, u) + at(peephole, 2 * units + u) * state[u], limit));
+      double fresh = activate(getCell(), clip(gate(3, u), limit));
+      state[u] = forget * state[u] + in * fresh;
+      double out = activate(getGate(), clip(gate(1, u) + at(peephole, units + u) * state[u], limit));
+      next[u] = out * activate(getHidden(), state[u]);
+    }
+    std::copy(next.begin(), next.end(), cell.h.begin() + row * units);
+  });
+  if (!y)
+    return outOfTime(*this);
+  return SmallVector<HostTensor>{cell.sequence(*y), cell.state(cell.h), cell.state(c)};
+}
+
+FailureOr<SmallVector<HostTensor>> GruOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  CellData cell(*this, operands);
+  int64_t units = cell.units;
+  std::vector<double> inputBias = CellData::optional(*this, getInputBias(), operands);
+  std::vector<double> hiddenBias = CellData::optional(*this, getHiddenBias(), operands);
+  double limit = getClip().convertToDouble();
+  std::vector<double> update(units), reset(units), gated(units);
+  auto y = cell.walk(getDirection(), evaluator, [&](int64_t t, int64_t row) {
+    double *state = cell.h.data() + row * units;
+    ArrayRef<double> before(state, units);
+    for (int64_t u = 0; u < 2 * units; ++u) {
+      double sum = cell.input(t, row, u) + cell.recurrent(before, u) + at(inputBias, u) + at(hiddenBias, u);
+      (u < units ? update[u] : reset[u - units]) = activate(getGate(), clip(sum, limit));
+    }
+    for (int64_t u = 0; u < units; ++u)
+      gated[u] = reset[u] * state[u];
+    std::vector<double> fresh(units);
+    for (int64_t u = 0; u < units; ++u) {
+      int64_t g = 2 * units + u;
+      double hidden = getLinearBeforeReset() ? reset[u] * (cell.recurrent(before, g) + at(hiddenBias, g))
+                                             : cell.recurrent(gated, g) + at(hiddenBias, g);
+      fresh[u] = activate(getHidden(), clip(cell.input(t, row, g) + at(inputBias, g) + hidden, limit));
+    }
+    for (int64_t u = 0; u < units; ++u)
+      state[u] = (1 - update[u]) * fresh[u] + update[u] * state[u];
+  });
+  if (!y)
+    return outOfTime(*this);
+  return SmallVector<HostTensor>{cell.sequence(*y), cell.state(cell.h)};
+}
+
+FailureOr<SmallVector<HostTensor>> RnnOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  CellData cell(*this, operands);
+  std::vector<double> bias = CellData::optional(*this, getBias(), operands), next(cell.units);
+  double limit = getClip().convertToDouble();
+  auto y = cell.walk(getDirection(), evaluator, [&](int64_t t, int64_t row) {
+    ArrayRef<double> before(cell.h.data() + row * cell.units, cell.units);
+    for (int64_t u = 0; u < cell.units; ++u)
+      next[u] = activate(getActivation(), clip(cell.input(t, row, u) + cell.recurrent(before, u) + at(bias, u), limit));
+    std::copy(next.begin(), next.end(), cell.h.begin() + row * cell.units);
+  });
+  if (!y)
+    return outOfTime(*this);
+  return SmallVector<HostTensor>{cell.sequence(*y), cell.state(cell.h)};
+}
