@@ -84,48 +84,6 @@ FailureOr<SmallVector<HostTensor>> UniqueOp::evaluate(ArrayRef<HostTensor>, Eval
 FailureOr<SmallVector<HostTensor>> NonMaxSuppressionOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
   return emitOpError("has no reference evaluation"), failure();
 }
-Value IotaOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) { llvm_unreachable("has no element rule"); }
-Value BroadcastOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value ReshapeOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value TransposeOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value SliceOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value RangeSliceOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value DynamicSliceOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value DynamicUpdateSliceOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value PadOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) { llvm_unreachable("has no element rule"); }
-Value DynamicPadOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value ConcatenateOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value ReverseOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value TileOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) { llvm_unreachable("has no element rule"); }
-Value GatherOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value GatherElementsOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
-Value GatherNdOp::buildElement(ElementBuilder &, unsigned, ArrayRef<LaneIndex>) {
-  llvm_unreachable("has no element rule");
-}
 SmallVector<Dims> IotaOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
 SmallVector<Dims> DimOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
 SmallVector<Dims> ShapeOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }

@@ -72,7 +72,7 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
     for (auto [position, end] : llvm::zip(outer, ends))
       index[end] = elements.uniform(position);
     if (!ends.empty())
-      index[ends.back()] = {column, lanesHere > 1 ? 1 : 0, nullptr};
+      index[ends.back()] = {column, lanesHere > 1 ? 1 : 0, nullptr, lanesHere};
     for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
       Value value = elements.load(spec.yielded(i), index);
       elements.storeResult(i, value, index);
