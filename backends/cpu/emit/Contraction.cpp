@@ -198,7 +198,8 @@ Value ContractionEmitter::columnMask(Value column) {
   return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{left});
 }
 
-SmallVector<LaneIndex> ContractionEmitter::resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row) {
+SmallVector<LaneIndex> ContractionEmitter::resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex,
+                                                       Value row) {
   SmallVector<LaneIndex> index(resultSizes.size(), elements.constant(0));
   for (auto [k, i] : llvm::enumerate(batchIndex))
     index[k] = elements.uniform(i);

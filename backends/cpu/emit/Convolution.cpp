@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Direct convolution, channels last, one or two spatial axes. The register tile of matrix products (MicroKernel.h) with output pixels
-// as rows, output channels as columns and (kh, kw, input channel) as k. Filters are packed as [group][panel][kh][kw * channels][32].
+// Direct convolution, channels last, one or two spatial axes. The register tile of matrix products (MicroKernel.h) with
+// output pixels as rows, output channels as columns and (kh, kw, input channel) as k. Filters are packed as
+// [group][panel][kh][kw * channels][32].
 //
-// Along a row of pixels (kw, channel) is one contiguous run of the input, so that only kh is an outer loop. Padding and input dilation
-// are a copy of the rows that a chunk reads into its part of the workspace: one store for each kh * kw * 32 multiply-adds. A pointwise
-// convolution without stride is a matrix product over all pixels.
+// Along a row of pixels (kw, channel) is one contiguous run of the input, so that only kh is an outer loop. Padding and
+// input dilation are a copy of the rows that a chunk reads into its part of the workspace: one store for each kh * kw *
+// 32 multiply-adds. A pointwise convolution without stride is a matrix product over all pixels.
 //
 //   chunk     one image, one group, a block of output rows, one tile of output channels
 
@@ -33,15 +34,16 @@ ConvolutionOp sinter::cpu::convolutionOf(KernelOp kernel) {
 
 bool sinter::cpu::isDepthwise(ConvolutionOp op) {
   auto filter = cast<RankedTensorType>(op.getFilter().getType());
-  return op.getGroups() > 1 && filter.getShape().back() == 1 && filter.getDimSize(0) == static_cast<int64_t>(op.getGroups());
+  return op.getGroups() > 1 && filter.getShape().back() == 1 &&
+         filter.getDimSize(0) == static_cast<int64_t>(op.getGroups());
 }
 
 bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
   Type type = elementOf(op.getResult());
   auto filter = cast<RankedTensorType>(op.getFilter().getType());
   return (type.isF32() || type.isF64()) && elementOf(op.getInput()) == type && elementOf(op.getFilter()) == type &&
-         op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 && filter.getRank() <= 4 &&
-         isa<BlockArgument>(op.getInput()) && isa<BlockArgument>(op.getFilter());
+         op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 &&
+         filter.getRank() <= 4 && isa<BlockArgument>(op.getInput()) && isa<BlockArgument>(op.getFilter());
 }
 
 /// [O, kh, kw, c] of a constant becomes [group][panel][kh][kw][c][columns], zero beyond the group's output channels.
@@ -50,7 +52,8 @@ static HostTensor packFilter(const HostTensor &source, int64_t groups) {
   for (int64_t k = 1; k + 1 < rank; ++k)
     taps *= source.size(k);
   int64_t channels = source.size(rank - 1), perGroup = source.size(0) / groups, run = taps * channels;
-  int64_t width = byteWidth(source.elementType()), panel = kPanelBytes / width, panels = llvm::divideCeil(perGroup, panel);
+  int64_t width = byteWidth(source.elementType()), panel = kPanelBytes / width,
+          panels = llvm::divideCeil(perGroup, panel);
   HostTensor packed(source.elementType(), {groups, panels, run, panel});
   const char *from = source.data();
   char *to = packed.data();
@@ -123,8 +126,9 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
   paddedWidth = extent(width, inputDilationW, lowW, highW);
 }
 
-void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, Value source, Value imageBase, Value target,
-                                 Value targetBase, Value rowBegin, Value rowCount, Value channelBegin, int64_t channels, VectorType vectorType) {
+void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, Value source, Value imageBase,
+                                 Value target, Value targetBase, Value rowBegin, Value rowCount, Value channelBegin,
+                                 int64_t channels, VectorType vectorType) {
   ImplicitLocOpBuilder &b = fn.b;
   auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
   auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
@@ -308,7 +312,8 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
 }
 
 EmittedKernel ConvolutionEmitter::emit() {
-  int64_t outWidth = constantOr(shape.outWidth, ShapedType::kDynamic), outHeight = constantOr(shape.outHeight, ShapedType::kDynamic);
+  int64_t outWidth = constantOr(shape.outWidth, ShapedType::kDynamic),
+          outHeight = constantOr(shape.outHeight, ShapedType::kDynamic);
   int64_t panels = llvm::divideCeil(groupOut, panel);
   pixelStride = shape.needsCopy ? groupIn : shape.channels;
   bool conflicting = pixelStride * shape.strideW * width % 4096 == 0;
@@ -329,7 +334,8 @@ EmittedKernel ConvolutionEmitter::emit() {
   // A block is output rows, or a run of pixels when there is one row only.
   bool alongRow = outHeight == 1;
   DimExpr unit = alongRow ? dims.constant(wide) : dims.mul(dims.constant(high), shape.outWidth);
-  DimExpr units = dims.max(one, dims.floorDiv(dims.constant(std::max<int64_t>(1, kChunkWork / (tileColumns * taps))), dims.max(unit, one)));
+  DimExpr units = dims.max(
+      one, dims.floorDiv(dims.constant(std::max<int64_t>(1, kChunkWork / (tileColumns * taps))), dims.max(unit, one)));
   DimExpr blockLength = dims.mul(units, dims.constant(alongRow ? wide : high));
   DimExpr walked = alongRow ? shape.outWidth : shape.outHeight;
   // The copy of one row serves the whole row: splitting it would repeat the copy.
@@ -337,9 +343,10 @@ EmittedKernel ConvolutionEmitter::emit() {
     blockLength = dims.max(walked, one);
   DimExpr blocks = dims.ceilDiv(walked, blockLength);
   // Rows of padded input that a block reads.
-  DimExpr inputRows = alongRow ? dims.constant((shape.kernelH - 1) * shape.dilationH + 1)
-                               : dims.add(dims.mul(dims.sub(dims.min(blockLength, walked), one), dims.constant(shape.strideH)),
-                                          dims.constant((shape.kernelH - 1) * shape.dilationH + 1));
+  DimExpr inputRows =
+      alongRow ? dims.constant((shape.kernelH - 1) * shape.dilationH + 1)
+               : dims.add(dims.mul(dims.sub(dims.min(blockLength, walked), one), dims.constant(shape.strideH)),
+                          dims.constant((shape.kernelH - 1) * shape.dilationH + 1));
   // A block's last tile that reaches back reads up to `high - 1` output rows more.
   if (!alongRow)
     inputRows = dims.add(inputRows, dims.constant((high - 1) * shape.strideH));
@@ -348,7 +355,8 @@ EmittedKernel ConvolutionEmitter::emit() {
   unsigned inputNumber = cast<BlockArgument>(op.getInput()).getArgNumber();
   Value source = fn.input(inputNumber), copy;
   if (shape.needsCopy)
-    copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, vectorType.getElementType()), fn.workspace(), fn.index(0), ValueRange{});
+    copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, vectorType.getElementType()), fn.workspace(), fn.index(0),
+                                  ValueRange{});
   Value blockCount = fn.materialize(blocks), walkedSize = fn.materialize(walked);
   Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.channels));
 
@@ -372,7 +380,8 @@ EmittedKernel ConvolutionEmitter::emit() {
     Value high_ = arith::MinSIOp::create(b, add(low, fn.materialize(blockLength)), walkedSize);
     Value imageBase = mul(image, imageElements);
     Value channelBegin = mul(group, fn.index(groupIn));
-    // The last tile of a block may reach back over the block's begin; the copy starts at the first row that any tile reads.
+    // The last tile of a block may reach back over the block's begin; the copy starts at the first row that any tile
+    // reads.
     Value firstRow = alongRow ? fn.index(0) : low;
     if (!alongRow && high > 1) {
       Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
@@ -383,7 +392,8 @@ EmittedKernel ConvolutionEmitter::emit() {
       inputBase = mul(chunk, fn.materialize(copyElements));
       inputRow0 = mul(firstRow, fn.index(shape.strideH));
       Value rows = alongRow ? fn.materialize(inputRows)
-                            : add(mul(arith::SubIOp::create(b, arith::SubIOp::create(b, high_, firstRow), fn.index(1)), fn.index(shape.strideH)),
+                            : add(mul(arith::SubIOp::create(b, arith::SubIOp::create(b, high_, firstRow), fn.index(1)),
+                                      fn.index(shape.strideH)),
                                   fn.index((shape.kernelH - 1) * shape.dilationH + 1));
       emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, groupIn, vectorType);
     } else {
@@ -395,7 +405,8 @@ EmittedKernel ConvolutionEmitter::emit() {
     auto alongPixels = [&](int64_t rowsHere, Value row, Value begin, Value end) {
       if (outWidth != ShapedType::kDynamic) {
         Value lastStart = fn.index(outWidth - wide);
-        fn.loop(begin, end, wide, [&](Value x) { emitTile(rowsHere, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
+        fn.loop(begin, end, wide,
+                [&](Value x) { emitTile(rowsHere, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
         return;
       }
       Value size = fn.materialize(shape.outWidth);
@@ -404,7 +415,8 @@ EmittedKernel ConvolutionEmitter::emit() {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
       Value lastStart = arith::SubIOp::create(b, size, fn.index(wide));
-      fn.loop(begin, end, wide, [&](Value x) { emitTile(rowsHere, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
+      fn.loop(begin, end, wide,
+              [&](Value x) { emitTile(rowsHere, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
       b.setInsertionPointToStart(branch.elseBlock());
       Value x = begin;
       for (int64_t step : {8, 4, 2, 1}) {

@@ -31,11 +31,12 @@ struct ConvolutionShape {
   bool needsCopy;
 };
 
-/// Copies padded rows [rowBegin, rowBegin + rowCount) of one image to `target` at `targetBase` as [row][paddedWidth][channels],
-/// channels [channelBegin, channelBegin + channels) of the source. `imageBase` addresses the image in `source`.
-void emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, mlir::Value source, mlir::Value imageBase, mlir::Value target,
-                    mlir::Value targetBase, mlir::Value rowBegin, mlir::Value rowCount, mlir::Value channelBegin, int64_t channels,
-                    mlir::VectorType vectorType);
+/// Copies padded rows [rowBegin, rowBegin + rowCount) of one image to `target` at `targetBase` as
+/// [row][paddedWidth][channels], channels [channelBegin, channelBegin + channels) of the source. `imageBase` addresses
+/// the image in `source`.
+void emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, mlir::Value source, mlir::Value imageBase,
+                    mlir::Value target, mlir::Value targetBase, mlir::Value rowBegin, mlir::Value rowCount,
+                    mlir::Value channelBegin, int64_t channels, mlir::VectorType vectorType);
 
 /// Fills `fn` with a depthwise convolution.
 EmittedKernel emitDepthwise(KernelFunction &fn, ConvolutionOp op);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Depthwise convolution, channels last: lanes are channels. A tile is a few output pixels of one channel vector; the inputs of one
-// filter row are loaded once and used by every pixel that they touch.
+// Depthwise convolution, channels last: lanes are channels. A tile is a few output pixels of one channel vector; the
+// inputs of one filter row are loaded once and used by every pixel that they touch.
 //
 //   chunk     one image, a few output rows (so that their padded input stays in the second-level cache), all channels
 
@@ -31,7 +31,8 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
   DimExpr blockRows = dims.max(one, dims.floorDiv(dims.constant(kChunkBytes), dims.max(rowBytes, one)));
   DimExpr blocks = dims.ceilDiv(shape.outHeight, blockRows);
   DimExpr inputRows =
-      dims.add(dims.mul(dims.sub(dims.min(blockRows, shape.outHeight), one), dims.constant(shape.strideH)), dims.constant(reach));
+      dims.add(dims.mul(dims.sub(dims.min(blockRows, shape.outHeight), one), dims.constant(shape.strideH)),
+               dims.constant(reach));
   DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(channels)));
 
   Value source = fn.input(cast<BlockArgument>(op.getInput()).getArgNumber());
@@ -39,7 +40,8 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
   Value copy = source;
   if (shape.needsCopy)
     copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, type), fn.workspace(), fn.index(0), ValueRange{});
-  Value blockCount = fn.materialize(blocks), outHeight = fn.materialize(shape.outHeight), outWidth = fn.materialize(shape.outWidth);
+  Value blockCount = fn.materialize(blocks), outHeight = fn.materialize(shape.outHeight),
+        outWidth = fn.materialize(shape.outWidth);
   Value paddedRow = fn.materialize(dims.mul(shape.paddedWidth, dims.constant(channels)));
   Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(channels));
 
@@ -56,25 +58,25 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
       return vector::MaskedLoadOp::create(b, vectorType, buffer, ValueRange{at}, mask, zero);
     };
     Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * channels))), channel);
-    SmallVector<Value> sums = fn.loop(
-        fn.index(0), fn.index(shape.kernelH), 1, zeroAccumulators(fn, vectorType, wide),
-        [&](Value kh, ValueRange carried) -> SmallVector<Value> {
-          SmallVector<Value> next(carried);
-          Value inputRow = add(pixelBase, mul(mul(kh, fn.index(shape.dilationH)), paddedRow));
-          Value filterRow = add(mul(kh, fn.index(shape.kernelW * channels)), channel);
-          std::map<int64_t, Value> inputs; // by pixel offset
-          for (int64_t kw = 0; kw < shape.kernelW; ++kw) {
-            Value tap = load(filter, add(filterRow, fn.index(kw * channels)));
-            for (int64_t i = 0; i < wide; ++i) {
-              int64_t at = i * shape.strideW + kw * shape.dilationW;
-              Value &input = inputs[at];
-              if (!input)
-                input = load(copy, add(inputRow, fn.index(at * channels)));
-              next[i] = vector::FMAOp::create(b, input, tap, next[i]);
-            }
-          }
-          return next;
-        });
+    SmallVector<Value> sums = fn.loop(fn.index(0), fn.index(shape.kernelH), 1, zeroAccumulators(fn, vectorType, wide),
+                                      [&](Value kh, ValueRange carried) -> SmallVector<Value> {
+                                        SmallVector<Value> next(carried);
+                                        Value inputRow =
+                                            add(pixelBase, mul(mul(kh, fn.index(shape.dilationH)), paddedRow));
+                                        Value filterRow = add(mul(kh, fn.index(shape.kernelW * channels)), channel);
+                                        std::map<int64_t, Value> inputs; // by pixel offset
+                                        for (int64_t kw = 0; kw < shape.kernelW; ++kw) {
+                                          Value tap = load(filter, add(filterRow, fn.index(kw * channels)));
+                                          for (int64_t i = 0; i < wide; ++i) {
+                                            int64_t at = i * shape.strideW + kw * shape.dilationW;
+                                            Value &input = inputs[at];
+                                            if (!input)
+                                              input = load(copy, add(inputRow, fn.index(at * channels)));
+                                            next[i] = vector::FMAOp::create(b, input, tap, next[i]);
+                                          }
+                                        }
+                                        return next;
+                                      });
     emitTileEpilogue(
         fn, op.getResult(), sums, wide, 1, vectorType,
         [&](KernelElements &elements, Value i) {
@@ -99,8 +101,8 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
       base = mul(chunk, fn.materialize(copyElements));
       firstRow = mul(low, fn.index(shape.strideH));
       Value last = arith::SubIOp::create(b, arith::SubIOp::create(b, high, low), fn.index(1));
-      emitPaddedRows(fn, shape, source, imageBase, copy, base, firstRow, add(mul(last, fn.index(shape.strideH)), fn.index(reach)),
-                     fn.index(0), channels, vectorType);
+      emitPaddedRows(fn, shape, source, imageBase, copy, base, firstRow,
+                     add(mul(last, fn.index(shape.strideH)), fn.index(reach)), fn.index(0), channels, vectorType);
     }
     fn.loop(low, high, 1, [&](Value row) {
       Value inputRow = arith::SubIOp::create(b, mul(row, fn.index(shape.strideH)), firstRow);

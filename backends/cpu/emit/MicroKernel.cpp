@@ -106,8 +106,8 @@ SmallVector<Value> sinter::cpu::transposeVectors(ImplicitLocOpBuilder &b, ArrayR
   return current;
 }
 
-void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Value> accumulators, int64_t rows, int64_t vectors,
-                                   VectorType vectorType,
+void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Value> accumulators, int64_t rows,
+                                   int64_t vectors, VectorType vectorType,
                                    function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,
                                    function_ref<Value(Value)> mask) {
   ImplicitLocOpBuilder &b = fn.b;
@@ -146,7 +146,8 @@ void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Valu
     vector::StoreOp::create(b, accumulator, hot, ValueRange{fn.index(i * lanes)});
   fn.loop(fn.index(0), fn.index(rows), 1, [&](Value row) {
     for (int64_t j = 0; j < vectors; ++j) {
-      Value from = arith::AddIOp::create(b, arith::MulIOp::create(b, row, fn.index(vectors * lanes)), fn.index(j * lanes));
+      Value from =
+          arith::AddIOp::create(b, arith::MulIOp::create(b, row, fn.index(vectors * lanes)), fn.index(j * lanes));
       finishVector(row, j, vector::LoadOp::create(b, vectorType, hot, ValueRange{from}));
     }
   });

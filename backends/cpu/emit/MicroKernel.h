@@ -41,13 +41,13 @@ llvm::SmallVector<mlir::Value> emitMicroKernel(KernelFunction &fn, const MicroOp
                                                mlir::VectorType vectorType, mlir::Value low, mlir::Value high,
                                                mlir::ValueRange accumulators);
 
-/// Applies what follows `root` in the kernel to a tile of its result and stores the kernel's results. `rowIndex` gives the result index of
-/// tile row `row` (0 is the first; an index value) with any entry for the last axis, which is `column` + lanes. `mask`
-/// gives the lanes that exist from a column on, or null for all.
-void emitTileEpilogue(KernelFunction &fn, mlir::Value root, llvm::ArrayRef<mlir::Value> accumulators, int64_t rows, int64_t vectors,
-                      mlir::VectorType vectorType,
-                      llvm::function_ref<llvm::SmallVector<LaneIndex>(KernelElements &, mlir::Value row)> rowIndex, mlir::Value column,
-                      llvm::function_ref<mlir::Value(mlir::Value)> mask);
+/// Applies what follows `root` in the kernel to a tile of its result and stores the kernel's results. `rowIndex` gives
+/// the result index of tile row `row` (0 is the first; an index value) with any entry for the last axis, which is
+/// `column` + lanes. `mask` gives the lanes that exist from a column on, or null for all.
+void emitTileEpilogue(KernelFunction &fn, mlir::Value root, llvm::ArrayRef<mlir::Value> accumulators, int64_t rows,
+                      int64_t vectors, mlir::VectorType vectorType,
+                      llvm::function_ref<llvm::SmallVector<LaneIndex>(KernelElements &, mlir::Value row)> rowIndex,
+                      mlir::Value column, llvm::function_ref<mlir::Value(mlir::Value)> mask);
 
 /// `count` zero vectors.
 llvm::SmallVector<mlir::Value> zeroAccumulators(KernelFunction &fn, mlir::VectorType vectorType, int64_t count);
