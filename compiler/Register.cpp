@@ -2,6 +2,7 @@
 
 #include "compiler/Register.h"
 #include "ir/Dialect.h"
+#include "passes/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/DLTI/DLTI.h"
@@ -14,4 +15,7 @@ void sinter::registerDialects(DialectRegistry &registry) {
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
 }
 
-void sinter::registerPasses() { registerTransformsPasses(); }
+void sinter::registerPasses() {
+  registerTransformsPasses();
+  registerSinterPasses();
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir/Control.h"
+#include "ir/Kernel.h"
+#include "ir/Shape.h"
+#include "passes/FusionPlan.h"
+#include "passes/Passes.h"
+
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace sinter;
+
+namespace sinter {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "passes/Passes.h.inc"
+} // namespace sinter
+
+/// A constant that stands for one number, which a kernel holds itself.
+static bool isSplat(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
+  return dense && dense.isSplat();
+}
+
+/// Builds the kernel of a group before its last op. The group's own ops stay until every kernel is built.
+static KernelOp buildKernel(const FusionGroup &group) {
+  OpBuilder b(group.ops.back());
+  SmallVector<Location> locations;
+  for (Operation *op : group.ops)
+    locations.push_back(op->getLoc());
+  Location loc = b.getFusedLoc(locations);
+
+  llvm::SmallPtrSet<Operation *, 8> members(group.ops.begin(), group.ops.end());
+  llvm::SmallSetVector<Value, 8> inputs, numbers;
+  for (Operation *op : group.ops)
+    for (Value operand : op->getOperands()) {
+      if (members.contains(operand.getDefiningOp()))
+        continue;
+      // What a root reads is a buffer, even if all its elements are alike.
+      if (op != group.root && isSplat(operand))
+        numbers.insert(operand);
+      else
+        inputs.insert(operand);
+    }
+
+  SmallVector<Type> types;
+  for (Value result : group.results)
+    types.push_back(result.getType());
+  auto kernel = KernelOp::create(b, loc, types, inputs.getArrayRef(), group.kernelTemplate, DictionaryAttr());
+  Block &body = kernel.getBody().emplaceBlock();
+  IRMapping map;
+  b.setInsertionPointToStart(&body);
+  for (Value number : numbers)
+    map.map(number, b.clone(*number.getDefiningOp())->getResult(0));
+  for (Value input : inputs) {
+    Value argument = body.addArgument(input.getType(), input.getLoc());
+    if (!numbers.contains(input))
+      map.map(input, argument);
+  }
+  for (Operation *op : group.ops) {
+    Operation *copy = b.clone(*op, map);
+    if (op != group.root)
+      continue;
+    for (OpOperand &operand : op->getOpOperands())
+      if (numbers.contains(operand.get()))
+        copy->setOperand(operand.getOperandNumber(),
+                         body.getArgument(std::distance(inputs.begin(), llvm::find(inputs, operand.get()))));
+  }
+  SmallVector<Value> yielded;
+  for (Value result : group.results)
+    yielded.push_back(map.lookup(result));
+  YieldOp::create(b, loc, yielded);
+  return kernel;
+}
+
+static void formKernels(Block &block, ShapeAnalysis &sizes, const FusionOptions &options) {
+  FusionPlan plan = planFusion(block, sizes, options);
+  SmallVector<std::pair<Value, Value>> replacements;
+  llvm::SetVector<Operation *> old;
+  for (const FusionGroup &group : plan.groups) {
+    KernelOp kernel = buildKernel(group);
+    for (auto [result, given] : llvm::zip(group.results, kernel.getResults()))
+      replacements.emplace_back(result, given);
+    old.insert(group.ops.begin(), group.ops.end());
+  }
+  for (auto [result, given] : replacements)
+    result.replaceAllUsesWith(given);
+  // The ops use one another still, in any order.
+  for (Operation *op : old)
+    op->dropAllReferences();
+  for (Operation *op : old)
+    op->erase();
+  sortTopologically(&block);
+}
+
+namespace {
+
+class FormKernels : public sinter::impl::FormKernelsBase<FormKernels> {
+  using FormKernelsBase::FormKernelsBase;
+
+  void runOnOperation() override {
+    SmallVector<Block *> blocks;
+    WalkResult checked = getOperation()->walk([&](Operation *op) {
+      if (op != getOperation() && op->getName().getDialectNamespace() != "sinter" &&
+          !op->hasTrait<OpTrait::IsTerminator>()) {
+        op->emitOpError("is not an op of the graph: forming kernels requires sinter ops");
+        return WalkResult::interrupt();
+      }
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          blocks.push_back(&block);
+      return isa<KernelOp>(op) ? WalkResult::skip() : WalkResult::advance();
+    });
+    if (checked.wasInterrupted())
+      return signalPassFailure();
+
+    // A dead op would have no kernel.
+    for (Block *block : blocks)
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+        if (isOpTriviallyDead(&op))
+          op.erase();
+    for (Block *block : blocks) {
+      if (isa<KernelOp>(block->getParentOp()))
+        continue;
+      DimContext context;
+      ShapeAnalysis sizes(context);
+      formKernels(*block, sizes, {.maxOps = maxOps});
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/FusionPlan.h"
+#include "ir/Contraction.h"
+#include "ir/Control.h"
+#include "ir/Elementwise.h"
+#include "ir/Indexing.h"
+#include "ir/Kernel.h"
+#include "ir/Normalization.h"
+#include "ir/Random.h"
+#include "ir/Recurrent.h"
+#include "ir/Reduction.h"
+#include "ir/Resampling.h"
+#include "ir/Shape.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace sinter;
+
+/// An element that costs more than this (in additions) is stored rather than computed again.
+static constexpr int64_t kCheapCost = 3;
+
+bool sinter::isScheduleOp(Operation *op) {
+  return isa<ConstantOp, ReshapeOp, DimOp, ShapeOp, KernelOp>(op) || op->getNumRegions() != 0 ||
+         op->hasTrait<OpTrait::IsTerminator>();
+}
+
+KernelTemplate sinter::templateOf(Operation *op) {
+  if (isa<Pointwise, Elemental>(op))
+    return KernelTemplate::map;
+  if (isa<ReduceOp, ArgReduceOp>(op))
+    return KernelTemplate::reduce;
+  if (isa<SoftmaxOp, LayerNormOp, GroupNormOp>(op))
+    return KernelTemplate::row;
+  if (isa<DotGeneralOp>(op))
+    return KernelTemplate::contraction;
+  if (isa<ConvolutionOp>(op))
+    return KernelTemplate::convolution;
+  if (isa<ReduceWindowOp>(op))
+    return KernelTemplate::window;
+  if (isa<LstmOp, GruOp, RnnOp>(op))
+    return KernelTemplate::recurrent;
+  if (isa<AttentionOp>(op))
+    return KernelTemplate::attention;
+  return KernelTemplate::single;
+}
+
+void FusionPlan::print(llvm::raw_ostream &os) const {
+  for (const FusionGroup &group : groups) {
+    os << "  " << stringifyKernelTemplate(group.kernelTemplate) << ":";
+    for (Operation *op : group.ops) {
+      StringRef name = op->getName().stripDialect();
+      if (op == group.root)
+        os << " [" << name << "]";
+      else
+        os << " " << name;
+    }
+    os << " -> " << group.results.size() << "\n";
+  }
+}
+
+namespace {
+
+class Planner {
+public:
+  Planner(Block &block, ShapeAnalysis &sizes, const FusionOptions &options)
+      : block(block), sizes(sizes), options(options) {}
+  FusionPlan run();
+
+private:
+  struct Group {
+    Operation *root = nullptr;
+    llvm::SmallSetVector<Operation *, 8> ops;
+    /// Ops after the root, whose values are made in its registers.
+    llvm::SmallPtrSet<Operation *, 8> epilogue;
+    /// Ops whose value at index i is computed where the kernel computes its result at i.
+    llvm::SmallPtrSet<Operation *, 8> aligned;
+    /// Ops of which one element may be computed more than once.
+    llvm::SmallPtrSet<Operation *, 8> repeated;
+    unsigned outputs = 1;
+  };
+
+  static bool isMapOp(Operation *op) { return isa<Pointwise, Elemental>(op) && !isScheduleOp(op); }
+  static bool isSizeOperand(OpOperand &use);
+  int64_t elementCost(Operation *op);
+  bool readsOften(Operation *user, Value operand);
+  bool canJoin(Operation *op, Group &group);
+  void join(Operation *op, Group &group);
+  bool reaches(Operation *op, Group &target);
+  void growEpilogue(unsigned number);
+  void place(Operation *op);
+  unsigned startGroup(Operation *op);
+
+  Block &block;
+  ShapeAnalysis &sizes;
+  const FusionOptions &options;
+  std::vector<Group> groups;
+  DenseMap<Operation *, SmallVector<unsigned, 2>> groupsOf;
+  /// The group that gives an op's results to other kernels.
+  DenseMap<Operation *, unsigned> home;
+  DenseMap<Operation *, int64_t> position;
+  llvm::DenseMap<OperationName, int64_t> costs;
+};
+
+} // namespace
+
+/// Of `like` only the sizes are read, which no kernel computes.
+bool Planner::isSizeOperand(OpOperand &use) {
+  auto broadcast = dyn_cast<BroadcastOp>(use.getOwner());
+  return broadcast && use.getOperandNumber() != 0;
+}
+
+/// About how many additions one element takes. A pointwise op is asked for its body.
+int64_t Planner::elementCost(Operation *op) {
+  if (isa<RandomBitsOp, GridSampleOp>(op))
+    return 64;
+  if (auto resize = dyn_cast<ResizeOp>(op))
+    return resize.getMode() == ResizeMode::nearest ? 8 : 32;
+  auto pointwise = dyn_cast<Pointwise>(op);
+  if (!pointwise)
+    return 1;
+  // The element types matter little; one measurement per kind of op is enough.
+  auto [known, isNew] = costs.try_emplace(op->getName(), 0);
+  if (!isNew)
+    return known->second;
+  Block scratch;
+  SmallVector<Value> arguments;
+  for (Value operand : op->getOperands())
+    arguments.push_back(scratch.addArgument(signless(getElementTypeOrSelf(operand)), op->getLoc()));
+  OpBuilder b(op->getContext());
+  b.setInsertionPointToEnd(&scratch);
+  pointwise.buildBody(b, op->getLoc(), arguments);
+  int64_t cost = 0;
+  scratch.walk([&](Operation *step) {
+    if (isa<math::MathDialect>(step->getDialect()))
+      cost += isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::RoundEvenOp,
+                  math::CopySignOp>(step)
+                  ? 1
+                  : 12;
+    else if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::RemFOp>(step))
+      cost += 6;
+    else if (!step->hasTrait<OpTrait::ConstantLike>())
+      cost += 1;
+  });
+  return costs[op->getName()] = cost;
+}
+
+/// True when `user` may read an element of `operand` more than once, or computes it in vain.
+bool Planner::readsOften(Operation *user, Value operand) {
+  if (isa<Pointwise>(user))
+    return false;
+  if (isa<ResizeOp, GridSampleOp>(user))
+    return true;
+  auto resultType = cast<RankedTensorType>(user->getResult(0).getType());
+  // Along the lanes every operand is computed for every element.
+  if (auto concatenate = dyn_cast<ConcatenateOp>(user);
+      concatenate && static_cast<int64_t>(concatenate.getAxis()) == resultType.getRank() - 1)
+    return true;
+  auto operandType = cast<RankedTensorType>(operand.getType());
+  if (resultType.hasStaticShape() && operandType.hasStaticShape())
+    return 2 * resultType.getNumElements() > 3 * operandType.getNumElements();
+  DimContext &context = sizes.context();
+  DimExpr written = context.product(sizes.dims(user->getResult(0))), read = context.product(sizes.dims(operand));
+  std::optional<int64_t> spare = context.lowerBound(context.sub(read, written));
+  return !(spare && *spare >= 0) && !isa<ConcatenateOp>(user);
+}
+
+unsigned Planner::startGroup(Operation *op) {
+  unsigned number = groups.size();
+  groups.emplace_back();
+  Group &group = groups.back();
+  group.ops.insert(op);
+  group.aligned.insert(op);
+  if (!isMapOp(op))
+    group.root = op;
+  groupsOf[op].push_back(number);
+  home[op] = number;
+  return number;
+}
+
+/// Pointwise ops after a root stay in its registers as long as exactly one value leaves.
+void Planner::growEpilogue(unsigned number) {
+  Group &group = groups[number];
+  Operation *root = group.root;
+  switch (templateOf(root)) {
+  case KernelTemplate::contraction:
+  case KernelTemplate::convolution:
+  case KernelTemplate::window:
+  case KernelTemplate::reduce:
+  case KernelTemplate::row:
+    break;
+  default:
+    return;
+  }
+  Value first;
+  for (Value result : root->getResults()) {
+    if (result.use_empty())
+      continue;
+    if (first)
+      return;
+    first = result;
+  }
+  if (!first)
+    return;
+
+  llvm::SmallSetVector<Operation *, 8> members;
+  members.insert(root);
+  size_t committed = 1;
+  while (static_cast<int64_t>(members.size()) < options.maxOps) {
+    // The next op in program order that uses a value of the group.
+    Operation *next = nullptr;
+    for (Operation *member : members)
+      for (Operation *user : member->getUsers())
+        if (!members.contains(user) && (!next || position[user] < position[next]))
+          next = user;
+    if (!next || isScheduleOp(next) || groupsOf.contains(next))
+      break;
+    if (!isa<Pointwise>(next)) {
+      // A broadcast to the size of what the group computes, for another operand of the epilogue.
+      if (!isa<BroadcastOp>(next) || members.contains(next->getOperand(0).getDefiningOp()))
+        break;
+    }
+    if (!sizes.sameShape(next->getResult(0), first))
+      break;
+    members.insert(next);
+    bool single = llvm::all_of(members, [&](Operation *member) {
+      return member == next ||
+             llvm::all_of(member->getUsers(), [&](Operation *user) { return members.contains(user); });
+    });
+    if (single && isa<Pointwise>(next))
+      committed = members.size();
+  }
+  for (Operation *member : llvm::drop_begin(members.getArrayRef().take_front(committed))) {
+    group.ops.insert(member);
+    group.epilogue.insert(member);
+    group.aligned.insert(member);
+    groupsOf[member].push_back(number);
+    home[member] = number;
+  }
+}
+
+/// A producer may join where its values are read in the way and as often as its cost allows.
+bool Planner::canJoin(Operation *op, Group &group) {
+  if (static_cast<int64_t>(group.ops.size()) >= options.maxOps)
+    return false;
+  bool isMove = !isa<Pointwise>(op);
+  bool isSpread = isa<BroadcastOp, IotaOp>(op);
+  int64_t cost = elementCost(op);
+  for (OpOperand &use : op->getUses()) {
+    Operation *user = use.getOwner();
+    if (!group.ops.contains(user) || isSizeOperand(use))
+      continue;
+    if (user == group.root) {
+      // Each element of what a reduction reads is read in order; a row several times.
+      KernelTemplate kernelTemplate = templateOf(user);
+      bool streams = kernelTemplate == KernelTemplate::reduce || kernelTemplate == KernelTemplate::row;
+      if (!streams || use.getOperandNumber() != 0 || (isMove && !isSpread))
+        return false;
+      if (kernelTemplate == KernelTemplate::row && cost > kCheapCost)
+        return false;
+      continue;
+    }
+    if (group.root && (isMove ? !isSpread : cost > kCheapCost))
+      return false;
+    if (cost > kCheapCost && (group.repeated.contains(user) || readsOften(user, use.get())))
+      return false;
+  }
+  return true;
+}
+
+void Planner::join(Operation *op, Group &group) {
+  for (OpOperand &use : op->getUses()) {
+    Operation *user = use.getOwner();
+    if (!group.ops.contains(user) || isSizeOperand(use))
+      continue;
+    bool isRow = user == group.root && templateOf(user) == KernelTemplate::row;
+    if (group.repeated.contains(user) || isRow || readsOften(user, use.get()))
+      group.repeated.insert(op);
+    if (isRow || (isa<Pointwise>(user) && group.aligned.contains(user)))
+      group.aligned.insert(op);
+  }
+  group.ops.insert(op);
+  groupsOf[op].push_back(&group - groups.data());
+}
+
+/// True when a path from a value of `op` enters `target` through an op that is not in it.
+bool Planner::reaches(Operation *op, Group &target) {
+  llvm::SmallSetVector<Operation *, 16> reached;
+  auto addUsers = [&](Operation *from) {
+    for (Operation *user : from->getUsers())
+      reached.insert(user);
+  };
+  for (Operation *user : op->getUsers())
+    if (!target.ops.contains(user))
+      reached.insert(user);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    Operation *next = reached[i];
+    if (target.ops.contains(next))
+      return true;
+    addUsers(next);
+    // A kernel runs as one: whatever it computes comes after all that it reads.
+    if (auto it = groupsOf.find(next); it != groupsOf.end())
+      for (unsigned number : it->second) {
+        if (&groups[number] == &target)
+          return true;
+        for (Operation *member : groups[number].ops)
+          addUsers(member);
+      }
+  }
+  return false;
+}
+
+void Planner::place(Operation *op) {
+  llvm::SmallSetVector<unsigned, 4> users;
+  bool leaves = op->use_empty();
+  for (Operation *user : op->getUsers()) {
+    auto it = groupsOf.find(user);
+    if (it == groupsOf.end())
+      leaves = true;
+    else
+      users.insert(it->second.begin(), it->second.end());
+  }
+  SmallVector<unsigned> joinable;
+  for (unsigned number : users)
+    if (canJoin(op, groups[number]))
+      joinable.push_back(number);
+
+  bool isSpread = isa<BroadcastOp, IotaOp>(op);
+  bool isMove = isa<Elemental>(op) && elementCost(op) <= kCheapCost;
+  bool everyUser = !leaves && joinable.size() == users.size();
+  if (everyUser && (users.size() == 1 || isMove || isa<ConvertOp>(op))) {
+    for (unsigned number : joinable)
+      join(op, groups[number]);
+    return;
+  }
+  // Repeated values cost nothing to repeat again, wherever that is possible.
+  if (isSpread && !joinable.empty()) {
+    for (unsigned number : joinable)
+      join(op, groups[number]);
+    startGroup(op);
+    return;
+  }
+  // One kernel computes it and stores it as well.
+  for (unsigned number : joinable) {
+    Group &group = groups[number];
+    KernelTemplate kernelTemplate = group.root ? templateOf(group.root) : KernelTemplate::map;
+    if (kernelTemplate != KernelTemplate::map && kernelTemplate != KernelTemplate::row)
+      continue;
+    constexpr unsigned maxOutputs = 8;
+    bool aligned = llvm::all_of(op->getUses(), [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      return !group.ops.contains(user) || isSizeOperand(use) || user == group.root ||
+             (isa<Pointwise>(user) && group.aligned.contains(user));
+    });
+    if (!aligned || group.outputs >= maxOutputs || reaches(op, group))
+      continue;
+    join(op, group);
+    home[op] = number;
+    ++group.outputs;
+    return;
+  }
+  startGroup(op);
+}
+
+FusionPlan Planner::run() {
+  SmallVector<Operation *> ops;
+  for (auto [i, op] : llvm::enumerate(block)) {
+    position[&op] = i;
+    if (!isScheduleOp(&op))
+      ops.push_back(&op);
+  }
+  if (options.maxOps <= 1) {
+    llvm::for_each(ops, [&](Operation *op) { startGroup(op); });
+  } else {
+    for (Operation *op : llvm::reverse(ops))
+      if (!isMapOp(op))
+        growEpilogue(startGroup(op));
+    for (Operation *op : llvm::reverse(ops))
+      if (!groupsOf.contains(op))
+        place(op);
+  }
+
+  // A value is given by its home; copies elsewhere serve only their own kernels.
+  std::vector<FusionGroup> planned(groups.size());
+  for (auto [number, group] : llvm::enumerate(groups)) {
+    FusionGroup &out = planned[number];
+    out.root = group.root;
+    out.kernelTemplate = group.root ? templateOf(group.root) : KernelTemplate::map;
+    out.ops.assign(group.ops.begin(), group.ops.end());
+    llvm::sort(out.ops, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
+    for (Operation *op : out.ops) {
+      auto found = home.find(op);
+      if (found == home.end() || found->second != number)
+        continue;
+      auto needsIt = [&](Operation *user) {
+        auto it = groupsOf.find(user);
+        return it == groupsOf.end() ||
+               llvm::any_of(it->second, [&](unsigned other) { return !groups[other].ops.contains(op); });
+      };
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), needsIt))
+          out.results.push_back(result);
+    }
+  }
+  FusionPlan plan;
+  for (FusionGroup &group : planned)
+    if (!group.results.empty())
+      plan.groups.push_back(std::move(group));
+  // In the order of their last ops, which is where kernels will stand.
+  llvm::sort(plan.groups, [&](const FusionGroup &a, const FusionGroup &b) {
+    return std::pair(position[a.ops.back()], position[a.ops.front()]) <
+           std::pair(position[b.ops.back()], position[b.ops.front()]);
+  });
+  return plan;
+}
+
+FusionPlan sinter::planFusion(Block &block, ShapeAnalysis &sizes, const FusionOptions &options) {
+  return Planner(block, sizes, options).run();
+}

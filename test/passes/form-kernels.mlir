@@ -1,0 +1,36 @@
+// RUN: sinter-opt %s --sinter-form-kernels --split-input-file | FileCheck %s
+// RUN: sinter-opt %s --sinter-form-kernels=max-ops=1 --split-input-file | FileCheck %s --check-prefix=ALONE
+
+// CHECK-LABEL: @fuses_a_pointwise_chain
+// CHECK: %[[K:.*]] = sinter.kernel map(%arg0, %arg1)
+// CHECK: sinter.add
+// CHECK-NEXT: sinter.tanh
+// CHECK-NEXT: sinter.yield
+// CHECK: return %[[K]]
+// ALONE-LABEL: @fuses_a_pointwise_chain
+// ALONE-COUNT-2: sinter.kernel map
+func.func @fuses_a_pointwise_chain(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = sinter.add %a, %b : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = sinter.tanh %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @product_takes_bias_and_activation
+// CHECK: %[[K:.*]] = sinter.kernel contraction(%arg0, %{{.*}}, %arg1)
+// CHECK: sinter.constant dense<0.0
+// CHECK: sinter.dot_general
+// CHECK: sinter.broadcast
+// CHECK: sinter.add
+// CHECK: sinter.max
+// CHECK: return %[[K]]
+func.func @product_takes_bias_and_activation(%x: tensor<4x8xf32>, %bias: tensor<16xf32>) -> tensor<4x16xf32> {
+  %w = sinter.constant dense<1.0> : tensor<8x16xf32>
+  %zero = sinter.constant dense<0.0> : tensor<4x16xf32>
+  %0 = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = sinter.broadcast %bias axes = [1] {type = tensor<4x16xf32>} : (tensor<16xf32>) -> tensor<4x16xf32>
+  %2 = sinter.add %0, %1 : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  %3 = sinter.max %2, %zero : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %3 : tensor<4x16xf32>
+}
