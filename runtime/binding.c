@@ -4,6 +4,7 @@
 // cannot read or write in place.
 
 #include "session.h"
+#include "strided.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,17 +12,6 @@
 static _Alignas(SRT_ALIGNMENT) const char emptyData[SRT_ALIGNMENT];
 
 //===- One tensor ---------------------------------------------------------------------------------===//
-
-/// Returns whether strides say what null strides would.
-static int isDense(const sinter_tensor *tensor) {
-  int64_t expected = 1;
-  for (int32_t i = tensor->rank - 1; i >= 0; --i) {
-    if (tensor->dims[i] != 1 && tensor->strides[i] != expected)
-      return 0;
-    expected *= tensor->dims[i]; // cannot overflow: the product was checked, and an empty tensor is dense before
-  }
-  return 1;
-}
 
 /// Finds the addresses that the elements span. Returns 0 when they leave the address space.
 static int findExtent(Binding *binding, int64_t elementBytes) {
@@ -65,7 +55,7 @@ sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const 
   binding->bytes = bytes;
   binding->begin = binding->end = 0;
   binding->bound = 0;
-  if (count && tensor->strides && !isDense(tensor)) {
+  if (count && !srtIsDense(tensor)) {
     memcpy(binding->strides, tensor->strides, (size_t)tensor->rank * sizeof *tensor->strides);
     binding->tensor.strides = binding->strides;
   }
@@ -159,33 +149,6 @@ sinter_status_code srtBindAll(sinter_session *session) {
 
 //===- Copies -------------------------------------------------------------------------------------===//
 
-/// Copies between a strided tensor and dense memory; `toDense` gives the direction.
-static void copyStrided(const sinter_tensor *tensor, char *dense, int toDense) {
-  int64_t element = sinter_dtype_bytes(tensor->dtype);
-  int64_t at[SINTER_MAX_RANK] = {0};
-  int32_t inner = tensor->rank - 1;
-  char *strided = tensor->data;
-  for (;;) {
-    for (int64_t i = 0; i < tensor->dims[inner]; ++i, dense += element) {
-      char *other = strided + i * tensor->strides[inner] * element;
-      if (toDense)
-        memcpy(dense, other, (size_t)element);
-      else
-        memcpy(other, dense, (size_t)element);
-    }
-    int32_t d = inner - 1;
-    for (; d >= 0; --d) {
-      strided += tensor->strides[d] * element;
-      if (++at[d] < tensor->dims[d])
-        break;
-      strided -= tensor->dims[d] * tensor->strides[d] * element;
-      at[d] = 0;
-    }
-    if (d < 0)
-      return;
-  }
-}
-
 sinter_status_code srtLoadInputs(sinter_session *session) {
   for (int32_t i = 0; i < session->function->num_inputs; ++i) {
     Binding *input = &session->inputs[i];
@@ -198,7 +161,7 @@ sinter_status_code srtLoadInputs(sinter_session *session) {
       return srtError(SINTER_OUT_OF_MEMORY, "no memory for %" PRId64 " bytes to copy input '%s'", input->bytes,
                       session->function->inputs[i].name);
     if (input->tensor.strides)
-      copyStrided(&input->tensor, input->own.data, 1);
+      srtCopyToDense(&input->tensor, input->own.data);
     else
       memcpy(input->own.data, input->tensor.data, (size_t)input->bytes);
     slot->data = input->own.data;
@@ -227,7 +190,7 @@ sinter_status_code srtStoreOutputs(sinter_session *session) {
     if (!output->bound || !output->copied || !count)
       continue;
     if (output->tensor.strides)
-      copyStrided(&output->tensor, slot->data, 0);
+      srtCopyFromDense(&output->tensor, slot->data);
     else
       memcpy(output->tensor.data, slot->data, (size_t)bytes);
   }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef SINTER_RUNTIME_STRIDED_H
+#define SINTER_RUNTIME_STRIDED_H
+
+#include "sinter.h"
+
+/// Whether the strides of a non-empty tensor say what null strides would.
+int srtIsDense(const sinter_tensor *tensor);
+
+/// Copies the elements of a non-empty tensor in row-major order to `dense`.
+void srtCopyToDense(const sinter_tensor *tensor, void *dense);
+
+/// Copies row-major elements to where a non-empty tensor's strides put them.
+void srtCopyFromDense(const sinter_tensor *tensor, const void *dense);
+
+#endif
