@@ -3,6 +3,7 @@
 // Shape rules and symbolic sizes. Evaluation comes in IndexingEvaluate.cpp, elements in IndexingElements.cpp.
 
 #include "ir/Indexing.h"
+#include "ir/Axes.h"
 
 #include "mlir/IR/OpImplementation.h"
 
@@ -22,12 +23,6 @@ void SinterDialect::registerIndexing() {
 static RankedTensorType tensor(Value value) { return cast<RankedTensorType>(value.getType()); }
 static RankedTensorType withShape(RankedTensorType type, ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape, type.getElementType());
-}
-
-static LogicalResult checkAxis(std::optional<Location> location, StringRef op, int64_t axis, int64_t rank) {
-  if (axis >= 0 && axis < rank)
-    return success();
-  return emitOptionalError(location, op, " requires an axis in [0, ", rank, "), got ", axis);
 }
 
 /// Sizes of `positions` are at most those of `operand` outside of `axis`.
@@ -185,4 +180,45 @@ LogicalResult NonMaxSuppressionOp::inferReturnTypes(MLIRContext *context, std::o
                              scores, " for boxes ", boxes);
   types.push_back(RankedTensorType::get({ShapedType::kDynamic, 3}, IntegerType::get(context, 64)));
   return success();
+}
+
+//===- sizes ---------------------------------------------------------------------------------===//
+
+SmallVector<Dims> GatherOp::resultDims(ShapeQuery &shapes) {
+  Dims operand = shapes.dims(getOperand()), positions = shapes.dims(getPositions());
+  Dims result(ArrayRef(operand).take_front(getAxis()));
+  llvm::append_range(result, positions);
+  llvm::append_range(result, ArrayRef(operand).drop_front(getAxis() + 1));
+  return {result};
+}
+
+SmallVector<Dims> GatherElementsOp::resultDims(ShapeQuery &shapes) { return {shapes.dims(getPositions())}; }
+
+SmallVector<Dims> GatherNdOp::resultDims(ShapeQuery &shapes) {
+  Dims operand = shapes.dims(getOperand()), positions = shapes.dims(getPositions());
+  Dims result(ArrayRef(positions).drop_back());
+  int64_t length = tensor(getPositions()).getShape().back();
+  llvm::append_range(result, ArrayRef(operand).drop_front(getBatchAxes() + length));
+  return {result};
+}
+
+SmallVector<Dims> ScatterElementsOp::resultDims(ShapeQuery &shapes) { return {shapes.dims(getOperand())}; }
+
+SmallVector<Dims> ScatterNdOp::resultDims(ShapeQuery &shapes) { return {shapes.dims(getOperand())}; }
+
+std::optional<Dims> GatherOp::resultContents(ShapeQuery &shapes) {
+  if (tensor(getOperand()).getRank() != 1)
+    return std::nullopt;
+  std::optional<Dims> contents = shapes.contents(getOperand()), positions = shapes.contents(getPositions());
+  if (!contents || !positions || contents->empty())
+    return std::nullopt;
+  Dims elements;
+  int64_t size = contents->size();
+  for (DimExpr position : *positions) {
+    if (!position || !position.isConstant())
+      return std::nullopt;
+    int64_t at = position.constant() < 0 ? position.constant() + size : position.constant();
+    elements.push_back((*contents)[std::clamp<int64_t>(at, 0, size - 1)]);
+  }
+  return elements;
 }

@@ -4,6 +4,7 @@
 // ShapeElements.cpp.
 
 #include "ir/Shape.h"
+#include "ir/Axes.h"
 #include "ir/Constants.h"
 #include "ir/Ranges.h"
 
@@ -29,12 +30,6 @@ static RankedTensorType withShape(RankedTensorType type, ArrayRef<int64_t> shape
   return RankedTensorType::get(shape, type.getElementType());
 }
 static bool isDynamic(int64_t size) { return ShapedType::isDynamic(size); }
-
-static LogicalResult checkAxis(std::optional<Location> location, StringRef op, int64_t axis, int64_t rank) {
-  if (axis >= 0 && axis < rank)
-    return success();
-  return emitOptionalError(location, op, " requires an axis in [0, ", rank, "), got ", axis);
-}
 
 /// An attribute with one entry per axis.
 static LogicalResult checkEntries(std::optional<Location> location, StringRef op, StringRef name,

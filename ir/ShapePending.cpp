@@ -84,32 +84,6 @@ FailureOr<SmallVector<HostTensor>> UniqueOp::evaluate(ArrayRef<HostTensor>, Eval
 FailureOr<SmallVector<HostTensor>> NonMaxSuppressionOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
   return emitOpError("has no reference evaluation"), failure();
 }
-SmallVector<Dims> IotaOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> DimOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> ShapeOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> BroadcastOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> ReshapeOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> TransposeOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> SliceOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> RangeSliceOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> DynamicSliceOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> DynamicUpdateSliceOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> PadOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> DynamicPadOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> ConcatenateOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> ReverseOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> TileOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> GatherOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> GatherElementsOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> GatherNdOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> ScatterElementsOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-SmallVector<Dims> ScatterNdOp::resultDims(ShapeQuery &shapes) { llvm_unreachable("has no sizes rule"); }
-std::optional<Dims> IotaOp::resultContents(ShapeQuery &) { return std::nullopt; }
-std::optional<Dims> DimOp::resultContents(ShapeQuery &) { return std::nullopt; }
-std::optional<Dims> ShapeOp::resultContents(ShapeQuery &) { return std::nullopt; }
-std::optional<Dims> SliceOp::resultContents(ShapeQuery &) { return std::nullopt; }
-std::optional<Dims> ConcatenateOp::resultContents(ShapeQuery &) { return std::nullopt; }
-std::optional<Dims> GatherOp::resultContents(ShapeQuery &) { return std::nullopt; }
 OpFoldResult DimOp::fold(FoldAdaptor) { return {}; }
 OpFoldResult ShapeOp::fold(FoldAdaptor) { return {}; }
 OpFoldResult BroadcastOp::fold(FoldAdaptor) { return {}; }
