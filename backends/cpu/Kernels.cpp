@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/Kernels.h"
+#include "backends/cpu/emit/Emitter.h"
+#include "ir/Shape.h"
+#include "mlir/IR/OperationSupport.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// The size outside of the kernel that argument `k` stands for; null when only running tells.
+static DimExpr outerSize(KernelSpec &spec, unsigned k, ShapeAnalysis &outer) {
+  const SymbolSource &source = spec.source(k);
+  auto argument = dyn_cast<BlockArgument>(source.value);
+  if (!argument || argument.getOwner() != &spec.body()) {
+    OperandRange yielded = spec.body().getTerminator()->getOperands();
+    auto found = llvm::find(yielded, source.value);
+    if (found == yielded.end() || source.kind != SymbolSource::Kind::Size)
+      return DimExpr();
+    return outer.dims(spec.kernel.getResult(found.getIndex()))[source.axis];
+  }
+  Value operand = spec.kernel.getInputs()[argument.getArgNumber()];
+  if (source.kind == SymbolSource::Kind::Size)
+    return outer.dims(operand)[source.axis];
+  std::optional<Dims> contents = outer.contents(operand);
+  return contents ? (*contents)[source.axis] : DimExpr();
+}
+
+/// The same expression with each symbol replaced, in another context. Null when a symbol has no replacement.
+static DimExpr substitute(DimExpr expr, DimContext &to, function_ref<DimExpr(unsigned)> replacement) {
+  if (!expr)
+    return expr;
+  switch (expr.kind()) {
+  case DimExpr::Kind::Constant:
+    return to.constant(expr.constant());
+  case DimExpr::Kind::Symbol:
+    return replacement(expr.symbol());
+  default:
+    break;
+  }
+  DimExpr result;
+  for (auto [i, operand] : llvm::enumerate(expr.operands())) {
+    DimExpr next = substitute(operand, to, replacement);
+    if (!next)
+      return next;
+    if (i == 0) {
+      result = next;
+      continue;
+    }
+    switch (expr.kind()) {
+    case DimExpr::Kind::Add:
+      result = to.add(result, next);
+      break;
+    case DimExpr::Kind::Mul:
+      result = to.mul(result, next);
+      break;
+    case DimExpr::Kind::FloorDiv:
+      result = to.floorDiv(result, next);
+      break;
+    case DimExpr::Kind::CeilDiv:
+      result = to.ceilDiv(result, next);
+      break;
+    case DimExpr::Kind::Mod:
+      result = to.mod(result, next);
+      break;
+    case DimExpr::Kind::Min:
+      result = to.min(result, next);
+      break;
+    default:
+      result = to.max(result, next);
+      break;
+    }
+  }
+  return result;
+}
+
+static bool sameCode(KernelOp a, KernelOp b) {
+  return a->getAttrDictionary() == b->getAttrDictionary() &&
+         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
+}
+
+static void planPackedInputs(KernelSpec &spec, KernelLaunch &launch) {
+  SmallVector<bool> isConstant;
+  for (Value input : spec.kernel.getInputs())
+    isConstant.push_back(input.getDefiningOp<ConstantOp>() != nullptr);
+  if (!llvm::is_contained(isConstant, true))
+    return;
+  launch.packed = planPacking(spec.kernel, isConstant, spec.options);
+  SmallVector<int64_t> inputs;
+  for (const Packing &packing : launch.packed)
+    inputs.push_back(packing.input);
+  if (!inputs.empty())
+    spec.kernel->setAttr("packed", DenseI64ArrayAttr::get(spec.kernel.getContext(), inputs));
+}
+
+FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) {
+  auto spec = std::make_unique<KernelSpec>(kernel, options, &sizes);
+  KernelLaunch launch;
+  planPackedInputs(*spec, launch);
+
+  auto &candidates = bySignature[spec->signature()];
+  const unsigned *known = llvm::find_if(candidates, [&](unsigned i) { return sameCode(all[i].spec->kernel, kernel); });
+  for (unsigned k = 0; k < spec->numSymbols(); ++k)
+    launch.symbols.push_back(outerSize(*spec, k, sizes));
+  if (known != candidates.end()) {
+    launch.code = *known;
+  } else {
+    KernelCode code;
+    code.name = prefix + "_k" + std::to_string(all.size()) + "_" + stringifyKernelTemplate(kernel.getKernelTemplate()).str();
+    code.module = ModuleOp::create(kernel.getLoc());
+    FailureOr<EmittedKernel> emitted = emitKernel(*spec, *code.module, code.name);
+    if (failed(emitted))
+      return failure();
+    code.emitted = *emitted;
+    code.spec = std::move(spec);
+    launch.code = all.size();
+    candidates.push_back(launch.code);
+    all.push_back(std::move(code));
+  }
+
+  KernelCode &code = all[launch.code];
+  auto toOuter = [&](DimExpr expr) {
+    return substitute(expr ? code.spec->dims.resolve(expr) : expr, sizes.context(), [&](unsigned symbol) {
+      for (unsigned k = 0; k < code.spec->numSymbols(); ++k)
+        if (code.spec->argument(k).symbol() == symbol)
+          return launch.symbols[k];
+      return DimExpr();
+    });
+  };
+  launch.chunks = toOuter(code.emitted.chunks);
+  launch.workspaceBytes = toOuter(code.emitted.workspaceBytes);
+  bool missing = !launch.chunks || (code.emitted.workspaceBytes && !launch.workspaceBytes);
+  if (code.emitted.writesSizes)
+    for (auto [i, capacity] : llvm::enumerate(code.emitted.capacity)) {
+      launch.capacity.push_back(toOuter(capacity));
+      missing |= !launch.capacity.back();
+      for (auto [axis, size] : llvm::enumerate(code.spec->sizes->dims(code.spec->yielded(i))))
+        if (!size.isConstant())
+          launch.writtenSizes.emplace_back(i, axis);
+    }
+  if (missing) {
+    kernel.emitOpError("requires chunks, workspace and capacity that follow from sizes known before the launch");
+    return failure();
+  }
+  return launch;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A function of kernels and control flow -> the entry point that the runtime calls. SchedulePlan says where tensors live;
+// this writes sizes, the arena plan, launches and control flow as one function of the LLVM dialect.
+
+#ifndef SINTER_BACKENDS_CPU_SCHEDULE_H
+#define SINTER_BACKENDS_CPU_SCHEDULE_H
+
+#include "backends/cpu/ScheduleBuilder.h"
+#include "backends/cpu/SchedulePlan.h"
+#include "backends/cpu/Weights.h"
+
+namespace sinter::cpu {
+
+/// What a caller must know about a compiled function.
+struct Signature {
+  struct Tensor {
+    std::string name;
+    mlir::Type elementType;
+    /// A size, -1 - k for symbol k, or ShapedType::kDynamic for what only the call determines.
+    llvm::SmallVector<int64_t> dims;
+  };
+  std::string name;
+  std::string entry; // symbol of the entry point
+  std::vector<Tensor> inputs, outputs;
+  std::vector<std::string> symbols;
+};
+
+/// Adds `i32 ENTRY(ctx, inputs, outputs, symbols, weights)` for `function` to `module`, constants to `weights` and kernels to
+/// `kernels`. Fails with a diagnostic at the op that cannot be scheduled.
+llvm::FailureOr<Signature> emitSchedule(mlir::func::FuncOp function, mlir::ModuleOp module, llvm::StringRef entry,
+                                        KernelTable &kernels, Weights &weights);
+
+class ScheduleEmitter {
+public:
+  ScheduleEmitter(mlir::func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes, const SchedulePlan &plan,
+                  const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches, llvm::ArrayRef<KernelCode> codes,
+                  Weights &weights);
+  llvm::LogicalResult run();
+
+private:
+  // Schedule.cpp
+  void bindInputs();
+  void placeArena();
+  llvm::LogicalResult emitBlock(mlir::Block &block);
+  llvm::LogicalResult emitOp(mlir::Operation *op);
+  llvm::LogicalResult emitKernel(KernelOp kernel);
+  void emitSizes(mlir::Value result, mlir::Value of, llvm::ArrayRef<int64_t> axes);
+  llvm::LogicalResult emitReturn(mlir::Operation *op);
+  /// Memory for what `value` is about to be; a size that is not known yet is an error.
+  llvm::FailureOr<mlir::Value> place(mlir::Value value);
+  mlir::Value slotPointer(int slot);
+  llvm::FailureOr<mlir::Value> pointer(mlir::Value value);
+  /// After the value's elements are there: loads those that sizes depend on.
+  void define(mlir::Value value);
+  void releaseAll(llvm::ArrayRef<mlir::Value> values);
+  mlir::Value bytes(mlir::Value value);
+  llvm::SmallVector<mlir::Value> materializeDims(mlir::Value value);
+  llvm::LogicalResult requireKnownSizes(mlir::Value value);
+  /// Gives each symbol that still is unknown among the sizes of `value` its number.
+  void bindFresh(mlir::Value value, llvm::function_ref<mlir::Value(int64_t axis)> size);
+  /// Axes of `value` whose size is such a symbol.
+  llvm::SmallVector<int64_t> freshAxes(mlir::Value value);
+
+  // ScheduleControl.cpp
+  llvm::LogicalResult emitChoice(mlir::Operation *op);
+  llvm::LogicalResult emitLoop(mlir::Operation *op);
+  struct LoopState;
+  llvm::LogicalResult startLoop(LoopState &state);
+  llvm::LogicalResult emitCondition(LoopState &state);
+  llvm::LogicalResult emitBody(LoopState &state);
+  llvm::LogicalResult emitSlice(LoopState &state, unsigned k);
+  llvm::LogicalResult emitStack(LoopState &state, unsigned j);
+  llvm::LogicalResult finishLoop(LoopState &state);
+  mlir::Value tripCount(LoopView &loop);
+
+  mlir::func::FuncOp function;
+  ScheduleBuilder &s;
+  ShapeAnalysis &sizes;
+  const SchedulePlan &plan;
+  const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches;
+  llvm::ArrayRef<KernelCode> codes;
+  Weights &weights;
+
+  mlir::Value arena, offsets, arguments;
+  llvm::DenseMap<int, int> arenaIndex; // Planned slot -> entry of the plan
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers; // by root
+  llvm::DenseMap<int, mlir::Value> stepPointers, outputPointers;
+  llvm::DenseSet<unsigned> lateOutputs;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> contentSymbols; // by the value they are elements of
+};
+
+} // namespace sinter::cpu
+
+#endif

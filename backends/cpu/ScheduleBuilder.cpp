@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/ScheduleBuilder.h"
+#include "runtime/abi.h"
+#include "mlir/IR/Matchers.h"
+#include <cstddef>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+static std::optional<int64_t> constantOf(Value value) {
+  llvm::APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  return std::nullopt;
+}
+
+ScheduleBuilder::ScheduleBuilder(ModuleOp module, Location loc, StringRef name, DimContext &dims)
+    : b(loc, module.getContext()), module(module), dims(dims), outermost(known) {
+  i32Type = b.getI32Type();
+  i64Type = b.getI64Type();
+  ptrType = LLVM::LLVMPointerType::get(b.getContext());
+  b.setInsertionPointToEnd(module.getBody());
+  function = LLVM::LLVMFuncOp::create(
+      b, name, LLVM::LLVMFunctionType::get(i32Type, SmallVector<Type>(5, ptrType)), LLVM::Linkage::External);
+  entry = function.addEntryBlock(b);
+  ctx = entry->getArgument(0);
+  inputs = entry->getArgument(1);
+  outputs = entry->getArgument(2);
+  symbols = entry->getArgument(3);
+  weights = entry->getArgument(4);
+  exit = new Block();
+  function.getBody().push_back(exit);
+  exit->addArgument(i32Type, loc);
+  b.setInsertionPointToEnd(exit);
+  LLVM::ReturnOp::create(b, exit->getArgument(0));
+  enter(entry);
+}
+
+//===- arithmetic ----------------------------------------------------------------------------------===//
+
+Value ScheduleBuilder::i64(int64_t value) { return LLVM::ConstantOp::create(b, i64Type, b.getI64IntegerAttr(value)); }
+
+Value ScheduleBuilder::add(Value x, Value y) {
+  auto cx = constantOf(x), cy = constantOf(y);
+  if (cx && cy)
+    return i64(*cx + *cy);
+  if (cx == 0)
+    return y;
+  if (cy == 0)
+    return x;
+  return LLVM::AddOp::create(b, x, y);
+}
+
+Value ScheduleBuilder::sub(Value x, Value y) {
+  auto cx = constantOf(x), cy = constantOf(y);
+  if (cx && cy)
+    return i64(*cx - *cy);
+  if (cy == 0)
+    return x;
+  return LLVM::SubOp::create(b, x, y);
+}
+
+Value ScheduleBuilder::mul(Value x, Value y) {
+  auto cx = constantOf(x), cy = constantOf(y);
+  if (cx && cy)
+    return i64(*cx * *cy);
+  if (cx == 1)
+    return y;
+  if (cy == 1)
+    return x;
+  return LLVM::MulOp::create(b, x, y);
+}
+
+Value ScheduleBuilder::compare(LLVM::ICmpPredicate predicate, Value x, Value y) {
+  return LLVM::ICmpOp::create(b, predicate, x, y);
+}
+
+Value ScheduleBuilder::select(Value condition, Value x, Value y) { return LLVM::SelectOp::create(b, condition, x, y); }
+
+Value ScheduleBuilder::checkedProduct(ArrayRef<Value> factors) {
+  int64_t constant = 1;
+  bool overflow = false;
+  SmallVector<Value> rest;
+  for (Value factor : factors) {
+    if (auto value = constantOf(factor))
+      overflow |= *value < 0 || __builtin_mul_overflow(constant, *value, &constant);
+    else
+      rest.push_back(factor);
+  }
+  if (overflow)
+    return i64(-1);
+  Value product = i64(constant);
+  Type pair = LLVM::LLVMStructType::getLiteral(b.getContext(), {i64Type, b.getI1Type()});
+  for (Value factor : rest) {
+    Value both = LLVM::SMulWithOverflowOp::create(b, pair, product, factor);
+    Value value = LLVM::ExtractValueOp::create(b, both, 0);
+    Value over = LLVM::ExtractValueOp::create(b, both, 1);
+    // A negative factor, or a product that was given up before, stays negative through the or of signs.
+    Value negative = compare(LLVM::ICmpPredicate::slt, LLVM::OrOp::create(b, product, factor), i64(0));
+    product = select(LLVM::OrOp::create(b, over, negative), i64(-1), value);
+  }
+  return product;
+}
+
+//===- sizes ---------------------------------------------------------------------------------------===//
+
+void ScheduleBuilder::bind(unsigned symbol, Value value) {
+  // The symbol itself may have been replaced by one that it equals.
+  DimExpr expr = dims.symbol(dims.source(symbol));
+  if (expr.kind() == DimExpr::Kind::Symbol && !known.count(expr.getOpaqueValue()))
+    known.insert(expr.getOpaqueValue(), value);
+}
+
+bool ScheduleBuilder::isBound(DimExpr expr) {
+  bool bound = true;
+  DimContext::forEachSymbol(dims.resolve(expr), [&](unsigned symbol) {
+    bound &= known.count(dims.symbol(dims.source(symbol)).getOpaqueValue()) != 0;
+  });
+  return bound;
+}
+
+Value ScheduleBuilder::combine(DimExpr::Kind kind, Value x, Value y) {
+  switch (kind) {
+  case DimExpr::Kind::Add:
+    return add(x, y);
+  case DimExpr::Kind::Mul:
+    return mul(x, y);
+  case DimExpr::Kind::Min:
+    return LLVM::SMinOp::create(b, x, y);
+  case DimExpr::Kind::Max:
+    return LLVM::SMaxOp::create(b, x, y);
+  default:
+    break;
+  }
+  // Division rounds down (up); by zero, which no size that is used comes from, it must not trap.
+  Value divisor = constantOf(y) && *constantOf(y) != 0
+                      ? y
+                      : select(compare(LLVM::ICmpPredicate::eq, y, i64(0)), i64(1), y);
+  Value quotient = LLVM::SDivOp::create(b, x, divisor);
+  Value remainder = LLVM::SRemOp::create(b, x, divisor);
+  Value inexact = compare(LLVM::ICmpPredicate::ne, remainder, i64(0));
+  Value opposite = compare(LLVM::ICmpPredicate::slt, LLVM::XOrOp::create(b, remainder, divisor), i64(0));
+  if (kind == DimExpr::Kind::CeilDiv) {
+    Value same = compare(LLVM::ICmpPredicate::sge, LLVM::XOrOp::create(b, remainder, divisor), i64(0));
+    return select(LLVM::AndOp::create(b, inexact, same), add(quotient, i64(1)), quotient);
+  }
+  Value below = LLVM::AndOp::create(b, inexact, opposite);
+  if (kind == DimExpr::Kind::FloorDiv)
+    return select(below, sub(quotient, i64(1)), quotient);
+  return select(below, add(remainder, divisor), remainder);
+}
+
+Value ScheduleBuilder::materialize(DimExpr expr) {
+  expr = dims.resolve(expr);
+  if (expr.isConstant())
+    return i64(expr.constant());
+  if (Value value = known.lookup(expr.getOpaqueValue()))
+    return value;
+  assert(expr.kind() != DimExpr::Kind::Symbol && "sizes are bound where their value is defined, before they are used");
+  Value value = materialize(expr.operands().front());
+  for (DimExpr operand : expr.operands().drop_front())
+    value = combine(expr.kind(), value, materialize(operand));
+  known.insert(expr.getOpaqueValue(), value);
+  return value;
+}
+
+//===- memory --------------------------------------------------------------------------------------===//
+
+Value ScheduleBuilder::load(Type type, Value base, int64_t byteOffset) {
+  return LLVM::LoadOp::create(b, type, offset(base, byteOffset));
+}
+
+void ScheduleBuilder::store(Value value, Value base, int64_t byteOffset) {
+  LLVM::StoreOp::create(b, value, offset(base, byteOffset));
+}
+
+Value ScheduleBuilder::offset(Value base, Value bytes) {
+  if (constantOf(bytes) == 0)
+    return base;
+  return LLVM::GEPOp::create(b, ptrType, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytes});
+}
+
+Value ScheduleBuilder::stackWords(int64_t count) {
+  OpBuilder::InsertionGuard guard(b);
+  if (lastAlloca)
+    b.setInsertionPointAfter(lastAlloca);
+  else
+    b.setInsertionPointToStart(entry);
+  Value words = LLVM::AllocaOp::create(b, ptrType, i64Type, i64(std::max<int64_t>(count, 1)), 64);
+  lastAlloca = words.getDefiningOp();
+  return words;
+}
+
+void ScheduleBuilder::copy(Value to, Value from, Value bytes) {
+  if (constantOf(bytes) != 0)
+    LLVM::MemcpyOp::create(b, to, from, bytes, /*isVolatile=*/false);
+}
+
+void ScheduleBuilder::copyStrided(Value to, Value toStride, Value from, Value fromStride, Value bytes, Value count) {
+  if (constantOf(count) == 1)
+    return copy(to, from, bytes);
+  loop(count, [&](Value i) { copy(offset(to, mul(i, toStride)), offset(from, mul(i, fromStride)), bytes); });
+}
+
+Value ScheduleBuilder::global(StringRef name, Type type, Attribute value, unsigned alignment) {
+  std::string unique = (function.getName() + "_" + name + std::to_string(numGlobals++)).str();
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(b, type, /*isConstant=*/true, LLVM::Linkage::Internal, unique, value, alignment);
+  }
+  return LLVM::AddressOfOp::create(b, ptrType, unique);
+}
+
+Value ScheduleBuilder::constantArray(ArrayRef<int32_t> values) {
+  auto attr = DenseElementsAttr::get(RankedTensorType::get(values.size(), i32Type), values);
+  return global("lives", LLVM::LLVMArrayType::get(i32Type, values.size()), attr, 64);
+}
+
+Value ScheduleBuilder::constantArray(ArrayRef<int64_t> values) {
+  auto attr = DenseElementsAttr::get(RankedTensorType::get(values.size(), i64Type), values);
+  return global("sizes", LLVM::LLVMArrayType::get(i64Type, values.size()), attr, 64);
+}
+
+//===- runtime -------------------------------------------------------------------------------------===//
+
+Value ScheduleBuilder::call(int64_t field, Type result, ArrayRef<Value> arguments) {
+  SmallVector<Type> types = {ptrType};
+  SmallVector<Value> operands = {load(ptrType, ctx, field), ctx};
+  for (Value argument : arguments) {
+    types.push_back(argument.getType());
+    operands.push_back(argument);
+  }
+  Type returned = result ? result : LLVM::LLVMVoidType::get(b.getContext());
+  auto call = LLVM::CallOp::create(b, LLVM::LLVMFunctionType::get(returned, types), operands);
+  return result ? call.getResult() : Value();
+}
+
+static Value isNotNull(ScheduleBuilder &builder, Value pointer) {
+  Value null = LLVM::ZeroOp::create(builder.b, builder.ptrType);
+  return builder.compare(LLVM::ICmpPredicate::ne, pointer, null);
+}
+
+static Value status(ScheduleBuilder &builder, int32_t code) {
+  return LLVM::ConstantOp::create(builder.b, builder.i32Type, builder.b.getI32IntegerAttr(code));
+}
+
+Value ScheduleBuilder::acquire(Value bytes) {
+  Value buffer = call(offsetof(sinter_context, acquire), ptrType, {bytes});
+  require(isNotNull(*this, buffer), [&] { return status(*this, SINTER_OUT_OF_MEMORY); });
+  return buffer;
+}
+
+void ScheduleBuilder::release(Value buffer) { call(offsetof(sinter_context, release), Type(), {buffer}); }
+
+Value ScheduleBuilder::output(unsigned index, ArrayRef<Value> sizes) {
+  Value words = stackWords(SINTER_MAX_RANK);
+  for (auto [axis, size] : llvm::enumerate(sizes))
+    store(size, words, static_cast<int64_t>(axis) * 8);
+  Value storage = call(offsetof(sinter_context, output), ptrType,
+                       {status(*this, static_cast<int32_t>(index)), words, status(*this, static_cast<int32_t>(sizes.size()))});
+  require(isNotNull(*this, storage), [&] { return status(*this, SINTER_OUT_OF_MEMORY); });
+  return storage;
+}
+
+Value ScheduleBuilder::plan(Value lives, int64_t count, Value bytes, Value offsets) {
+  Value base = call(offsetof(sinter_context, plan), ptrType, {lives, i64(count), bytes, offsets});
+  require(isNotNull(*this, base), [&] { return status(*this, SINTER_OUT_OF_MEMORY); });
+  return base;
+}
+
+void ScheduleBuilder::pollCancelled() {
+  Value flag = LLVM::LoadOp::create(b, i32Type, offset(ctx, static_cast<int64_t>(offsetof(sinter_context, cancelled))),
+                                    /*alignment=*/4, /*isVolatile=*/true);
+  require(compare(LLVM::ICmpPredicate::eq, flag, status(*this, 0)), [&] { return status(*this, SINTER_CANCELLED); });
+}
+
+void ScheduleBuilder::fail(int32_t code, StringRef message, Value a, Value second) {
+  std::string terminated = message.str() + '\0';
+  Value text = global("message", LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size()), b.getStringAttr(terminated), 1);
+  Value result = call(offsetof(sinter_context, fail), i32Type, {status(*this, code), text, a, second});
+  branch(exit, result);
+}
+
+void ScheduleBuilder::launch(StringRef kernel, Value args, Value chunks, bool inParallel) {
+  Value address;
+  Value result;
+  if (inParallel) {
+    address = LLVM::AddressOfOp::create(b, ptrType, kernel);
+    result = call(offsetof(sinter_context, parallel), i32Type, {address, args, chunks});
+  } else {
+    result = LLVM::CallOp::create(b, i32Type, kernel, ValueRange{ctx, args, i64(0), chunks}).getResult();
+  }
+  require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
+}
+
+//===- control flow --------------------------------------------------------------------------------===//
+
+Block *ScheduleBuilder::newBlock(ArrayRef<Type> arguments) {
+  auto *block = new Block();
+  function.getBody().getBlocks().insert(exit->getIterator(), block);
+  for (Type type : arguments)
+    block->addArgument(type, b.getLoc());
+  return block;
+}
+
+void ScheduleBuilder::branch(Block *to, ValueRange values) { LLVM::BrOp::create(b, values, to); }
+
+void ScheduleBuilder::branch(Value condition, Block *ifTrue, ValueRange trueValues, Block *ifFalse, ValueRange falseValues) {
+  LLVM::CondBrOp::create(b, condition, ifTrue, trueValues, ifFalse, falseValues);
+}
+
+void ScheduleBuilder::require(Value condition, function_ref<Value()> status) {
+  Value code = status();
+  Block *next = newBlock();
+  branch(condition, next, {}, exit, code);
+  enter(next);
+}
+
+void ScheduleBuilder::loop(Value count, function_ref<void(Value)> body) {
+  Block *header = newBlock(i64Type), *inside = newBlock(), *after = newBlock();
+  branch(header, i64(0));
+  enter(header);
+  Value i = header->getArgument(0);
+  branch(compare(LLVM::ICmpPredicate::slt, i, count), inside, {}, after, {});
+  enter(inside);
+  {
+    Scope scope(*this);
+    body(i);
+  }
+  branch(header, add(i, i64(1)));
+  enter(after);
+}
+
+void ScheduleBuilder::finish() { branch(exit, status(*this, SINTER_OK)); }

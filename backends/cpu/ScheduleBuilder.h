@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Writes an entry function: i64 arithmetic, memory, calls into the runtime's table, early exit. All control flow is in blocks;
+// the builder stands at the end of the current one.
+//
+// Values may be asked for again wherever the block in which they were made dominates: `scope` opens a stretch (a branch,
+// a loop) at whose end what it made is forgotten.
+
+#ifndef SINTER_BACKENDS_CPU_SCHEDULEBUILDER_H
+#define SINTER_BACKENDS_CPU_SCHEDULEBUILDER_H
+
+#include "ir/Dims.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/ScopedHashTable.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace sinter::cpu {
+
+class ScheduleBuilder {
+public:
+  /// Starts `i32 name(ctx, inputs, outputs, symbols, weights)` in `module`.
+  ScheduleBuilder(mlir::ModuleOp module, mlir::Location loc, llvm::StringRef name, DimContext &dims);
+
+  mlir::ImplicitLocOpBuilder b;
+  mlir::LLVM::LLVMFuncOp function;
+  mlir::Value ctx, inputs, outputs, symbols, weights;
+
+  // Arithmetic, folded where both sides are constants.
+  mlir::Value i64(int64_t value);
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value sub(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, mlir::Value y);
+  mlir::Value compare(mlir::LLVM::ICmpPredicate predicate, mlir::Value x, mlir::Value y);
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
+  /// -1 when a factor is negative or the product does not fit.
+  mlir::Value checkedProduct(llvm::ArrayRef<mlir::Value> factors);
+
+  // Sizes.
+  /// Makes `value` what the symbol stands for until the scope ends.
+  void bind(unsigned symbol, mlir::Value value);
+  bool isBound(DimExpr expr);
+  mlir::Value materialize(DimExpr expr);
+
+  // Memory.
+  mlir::Value load(mlir::Type type, mlir::Value base, int64_t byteOffset = 0);
+  void store(mlir::Value value, mlir::Value base, int64_t byteOffset = 0);
+  mlir::Value offset(mlir::Value base, mlir::Value bytes);
+  mlir::Value offset(mlir::Value base, int64_t bytes) { return bytes ? offset(base, i64(bytes)) : base; }
+  /// Words on the stack, allocated once per call.
+  mlir::Value stackWords(int64_t count);
+  void copy(mlir::Value to, mlir::Value from, mlir::Value bytes);
+  /// `count` pieces of `bytes` each, at the given distances.
+  void copyStrided(mlir::Value to, mlir::Value toStride, mlir::Value from, mlir::Value fromStride, mlir::Value bytes,
+                   mlir::Value count);
+  mlir::Value constantArray(llvm::ArrayRef<int32_t> values);
+  mlir::Value constantArray(llvm::ArrayRef<int64_t> values);
+
+  // The runtime.
+  mlir::Value acquire(mlir::Value bytes);
+  void release(mlir::Value buffer);
+  /// Storage of output `index`.
+  mlir::Value output(unsigned index, llvm::ArrayRef<mlir::Value> sizes);
+  mlir::Value plan(mlir::Value lives, int64_t count, mlir::Value bytes, mlir::Value offsets);
+  /// Returns SINTER_CANCELLED when asked to.
+  void pollCancelled();
+  /// Records the error and returns.
+  void fail(int32_t code, llvm::StringRef message, mlir::Value a, mlir::Value b);
+  /// A call of a kernel's wrapper, on this thread or through `parallel`; returns early on failure.
+  void launch(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks, bool inParallel);
+
+  // Control flow.
+  mlir::Block *newBlock(llvm::ArrayRef<mlir::Type> arguments = {});
+  void enter(mlir::Block *block) { b.setInsertionPointToEnd(block); }
+  void branch(mlir::Block *to, mlir::ValueRange values = {});
+  void branch(mlir::Value condition, mlir::Block *ifTrue, mlir::ValueRange trueValues, mlir::Block *ifFalse,
+              mlir::ValueRange falseValues);
+  /// Goes on when `condition` holds; else returns what `status` gives.
+  void require(mlir::Value condition, llvm::function_ref<mlir::Value()> status);
+  /// for (i = 0; i < count; ++i)
+  void loop(mlir::Value count, llvm::function_ref<void(mlir::Value)> body);
+  void finish();
+
+  mlir::Type i32Type, i64Type, ptrType;
+
+  using Table = llvm::ScopedHashTable<const void *, mlir::Value>;
+  struct Scope {
+    explicit Scope(ScheduleBuilder &builder) : sizes(builder.known) {}
+    Table::ScopeTy sizes;
+  };
+
+private:
+  mlir::Value call(int64_t field, mlir::Type result, llvm::ArrayRef<mlir::Value> arguments);
+  mlir::Value combine(DimExpr::Kind kind, mlir::Value x, mlir::Value y);
+  mlir::Value global(llvm::StringRef name, mlir::Type type, mlir::Attribute value, unsigned alignment);
+
+  mlir::ModuleOp module;
+  DimContext &dims;
+  mlir::Block *entry = nullptr;
+  mlir::Block *exit = nullptr; // takes the status
+  mlir::Operation *lastAlloca = nullptr;
+  Table known; // by node of a size expression
+  Table::ScopeTy outermost;
+  unsigned numGlobals = 0;
+};
+
+} // namespace sinter::cpu
+
+#endif

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Branches and loops of a schedule. What a region yields is already in place, or is copied; memory whose size is found only at run
+// time changes hands with its pointer.
+
+#include "backends/cpu/Schedule.h"
+#include "runtime/abi.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+using Predicate = LLVM::ICmpPredicate;
+
+//===- cond, switch --------------------------------------------------------------------------------===//
+
+LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
+  auto isDynamic = [&](Value result) { return plan.slot(plan.slotOf(result)).kind == Slot::Kind::Dynamic; };
+  // The block after the branches takes pointers of dynamic results, then sizes that depend on the branch.
+  SmallVector<Type> types;
+  SmallVector<std::pair<unsigned, int64_t>> fresh;
+  for (Value result : op->getResults()) {
+    if (isDynamic(result))
+      types.push_back(s.ptrType);
+    else if (failed(place(result)))
+      return failure();
+  }
+  DenseSet<unsigned> seen;
+  for (OpResult result : op->getResults())
+    for (int64_t axis : freshAxes(result))
+      if (seen.insert(plan.dims(result)[axis].symbol()).second) {
+        fresh.emplace_back(result.getResultNumber(), axis);
+        types.push_back(s.i64Type);
+      }
+  Block *join = s.newBlock(types);
+
+  SmallVector<Block *> blocks;
+  for (size_t i = 0; i < op->getNumRegions(); ++i)
+    blocks.push_back(s.newBlock());
+  FailureOr<Value> selector = pointer(op->getOperand(0));
+  if (failed(selector))
+    return failure();
+  if (isa<CondOp>(op)) {
+    Value pred = s.load(s.b.getI8Type(), *selector);
+    Value zero = LLVM::ConstantOp::create(s.b, s.b.getI8Type(), s.b.getI8IntegerAttr(0));
+    s.branch(s.compare(Predicate::ne, pred, zero), blocks[0], {}, blocks[1], {});
+  } else {
+    Value index = s.load(s.i64Type, *selector);
+    for (size_t i = 0; i + 1 < blocks.size(); ++i) {
+      Block *next = s.newBlock();
+      s.branch(s.compare(Predicate::eq, index, s.i64(static_cast<int64_t>(i))), blocks[i], {}, next, {});
+      s.enter(next);
+    }
+    s.branch(blocks.back());
+  }
+
+  for (auto [region, start] : llvm::zip(op->getRegions(), blocks)) {
+    ScheduleBuilder::Scope scope(s);
+    Block &block = region.front();
+    s.enter(start);
+    for (Value argument : block.getArguments())
+      define(argument);
+    if (failed(emitBlock(block)))
+      return failure();
+    SmallVector<Value> passed;
+    for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
+      Value result = op->getResult(operand.getOperandNumber());
+      FailureOr<Value> from = pointer(operand.get());
+      if (failed(from))
+        return failure();
+      Value root = plan.root(operand.get());
+      if (isDynamic(result)) {
+        if (plan.isPassedOn(operand)) {
+          passed.push_back(*from);
+          continue;
+        }
+        Value size = bytes(operand.get());
+        passed.push_back(s.acquire(size));
+        s.copy(passed.back(), *from, size);
+      } else if (plan.slotOf(root) != plan.slotOf(result) || root.getParentBlock() != &block) {
+        s.copy(pointers.lookup(result), *from, bytes(operand.get()));
+      }
+    }
+    for (auto [i, axis] : fresh)
+      passed.push_back(s.materialize(plan.dims(block.getTerminator()->getOperand(i))[axis]));
+    releaseAll(plan.releasedAtEnd(&block));
+    s.branch(join, passed);
+  }
+
+  s.enter(join);
+  unsigned next = 0;
+  for (Value result : op->getResults())
+    if (isDynamic(result))
+      pointers[result] = join->getArgument(next++);
+  for (auto [i, axis] : fresh)
+    s.bind(plan.dims(op->getResult(i))[axis].symbol(), join->getArgument(next++));
+  return success();
+}
+
+//===- loops ---------------------------------------------------------------------------------------===//
+
+/// The loop under construction. `header` takes the trip and what is carried; `next` collects what the body passes on, in the
+/// same order.
+struct ScheduleEmitter::LoopState {
+  explicit LoopState(Operation *op, const LoopPlan &plan) : loop(op), plan(plan) {}
+
+  struct Size {
+    unsigned symbol; // of the body's argument or of the stack
+    Value value;     // in the header
+    unsigned index;  // carry or stack
+    int64_t axis;    // of the carry, or of the stack's slice
+  };
+
+  LoopView loop;
+  const LoopPlan &plan;
+  Value trips; // of counted loops
+  Value trip;
+  Block *header = nullptr, *exit = nullptr;
+  SmallVector<Value> init, next;
+  SmallVector<Value> current, other;        // per carry: pointers in the header
+  SmallVector<Size> carrySizes, sliceSizes; // values in the header
+  SmallVector<Value> stackPointer, stackCapacity;
+};
+
+/// ceil((upper - lower) / step), 0 when the step is 0 or leads away.
+static Value countTrips(ScheduleBuilder &s, Value lower, Value upper, Value step) {
+  Value zero = s.i64(0);
+  Value up = s.compare(Predicate::sgt, step, zero);
+  Value span = s.select(up, s.sub(upper, lower), s.sub(lower, upper));
+  Value stride = s.select(up, step, s.sub(zero, step));
+  Value still = s.compare(Predicate::eq, step, zero);
+  stride = s.select(still, s.i64(1), stride);
+  Value quotient = LLVM::UDivOp::create(s.b, span, stride);
+  Value rest = LLVM::URemOp::create(s.b, span, stride);
+  Value more = LLVM::ZExtOp::create(s.b, s.i64Type, s.compare(Predicate::ne, rest, zero));
+  Value away = LLVM::OrOp::create(s.b, still, s.compare(Predicate::sle, span, zero));
+  return s.select(away, zero, s.add(quotient, more));
+}
+
+Value ScheduleEmitter::tripCount(LoopView &loop) {
+  if (auto counted = dyn_cast<ForOp>(loop.op)) {
+    SmallVector<Value> bounds;
+    for (Value bound : {counted.getLower(), counted.getUpper(), counted.getStep()}) {
+      FailureOr<Value> base = pointer(bound);
+      if (failed(base))
+        return Value();
+      bounds.push_back(s.load(s.i64Type, *base));
+    }
+    return countTrips(s, bounds[0], bounds[1], bounds[2]);
+  }
+  return s.materialize(plan.dims(loop.sequences.front())[loop.sequenceAxis(0)]);
+}
+
+LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
+  LoopView &loop = state.loop;
+  if (!loop.cond && !(state.trips = tripCount(loop)))
+    return failure();
+  for (auto [j, stack] : llvm::enumerate(loop.stacks))
+    if (state.plan.stacks[j].kind == StackPlan::Kind::Whole && failed(place(stack)))
+      return failure();
+
+  SmallVector<Type> types = {s.i64Type};
+  state.init = {s.i64(0)};
+  auto carry = [&](Value value) {
+    types.push_back(value.getType());
+    state.init.push_back(value);
+  };
+  SmallVector<LoopState::Size> sizes;
+  for (auto [j, init] : llvm::enumerate(loop.init)) {
+    const CarryPlan &how = state.plan.carries[j];
+    FailureOr<Value> from = pointer(init);
+    if (failed(from))
+      return failure();
+    BlockArgument inside = loop.bodyCarry(j);
+    SmallVector<Value> before = materializeDims(init);
+    if (how.kind == CarryPlan::Kind::Unchanged) {
+      bindFresh(inside, [&](int64_t axis) { return before[axis]; });
+      if (loop.cond)
+        bindFresh(loop.condCarry(j), [&](int64_t axis) { return before[axis]; });
+      bindFresh(loop.carries[j], [&](int64_t axis) { return before[axis]; });
+      continue;
+    }
+    if (how.kind == CarryPlan::Kind::Double) {
+      Value current = slotPointer(how.current);
+      if (plan.slotOf(plan.root(init)) != how.current)
+        s.copy(current, *from, bytes(init));
+      carry(current);
+      carry(slotPointer(how.next));
+    } else {
+      Value size = bytes(init);
+      Value own = s.acquire(size);
+      s.copy(own, *from, size);
+      carry(own);
+    }
+    for (int64_t axis : freshAxes(inside)) {
+      sizes.push_back({plan.dims(inside)[axis].symbol(), Value(), static_cast<unsigned>(j), axis});
+      carry(before[axis]);
+    }
+  }
+  for (auto [j, stack] : llvm::enumerate(loop.stacks)) {
+    if (state.plan.stacks[j].kind == StackPlan::Kind::Whole)
+      continue;
+    carry(s.acquire(s.i64(0)));
+    carry(s.i64(0));
+    Dims all = plan.dims(stack);
+    for (int64_t axis = 0, e = static_cast<int64_t>(all.size()); axis < e; ++axis)
+      if (axis != loop.stackAxis(j) && all[axis].kind() == DimExpr::Kind::Symbol && !s.isBound(all[axis])) {
+        int64_t inSlice = axis - (axis > loop.stackAxis(j) ? 1 : 0);
+        state.sliceSizes.push_back({all[axis].symbol(), Value(), static_cast<unsigned>(j), inSlice});
+        carry(s.i64(0));
+      }
+  }
+
+  state.header = s.newBlock(types);
+  state.exit = s.newBlock();
+  s.branch(state.header, state.init);
+  s.enter(state.header);
+  unsigned k = 0;
+  auto take = [&] { return state.header->getArgument(k++); };
+  state.trip = take();
+  auto *size = sizes.begin();
+  state.current.resize(loop.init.size());
+  state.other.resize(loop.init.size());
+  for (unsigned j = 0; j < loop.init.size(); ++j) {
+    const CarryPlan &how = state.plan.carries[j];
+    if (how.kind == CarryPlan::Kind::Unchanged)
+      continue;
+    state.current[j] = take();
+    if (how.kind == CarryPlan::Kind::Double)
+      state.other[j] = take();
+    pointers[loop.bodyCarry(j)] = state.current[j];
+    for (; size != sizes.end() && size->index == j; ++size) {
+      size->value = take();
+      s.bind(size->symbol, size->value);
+      state.carrySizes.push_back(*size);
+    }
+    SmallVector<Value> now = materializeDims(loop.bodyCarry(j));
+    if (loop.cond)
+      bindFresh(loop.condCarry(j), [&](int64_t axis) { return now[axis]; });
+  }
+  state.stackPointer.resize(loop.stacks.size());
+  state.stackCapacity.resize(loop.stacks.size());
+  auto *slice = state.sliceSizes.begin();
+  for (unsigned j = 0; j < loop.stacks.size(); ++j) {
+    if (state.plan.stacks[j].kind == StackPlan::Kind::Whole)
+      continue;
+    state.stackPointer[j] = take();
+    state.stackCapacity[j] = take();
+    for (; slice != state.sliceSizes.end() && slice->index == j; ++slice)
+      slice->value = take();
+  }
+  return success();
+}
+
+LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {
+  LoopView &loop = state.loop;
+  s.pollCancelled();
+  Block *body = s.newBlock();
+  if (!loop.cond) {
+    s.branch(s.compare(Predicate::slt, state.trip, state.trips), body, {}, state.exit, {});
+    s.enter(body);
+    return success();
+  }
+  ScheduleBuilder::Scope scope(s);
+  for (Value argument : loop.cond->getArguments())
+    define(argument);
+  if (failed(emitBlock(*loop.cond)))
+    return failure();
+  FailureOr<Value> base = pointer(loop.cond->getTerminator()->getOperand(0));
+  if (failed(base))
+    return failure();
+  Value flag = s.load(s.b.getI8Type(), *base);
+  releaseAll(plan.releasedAtEnd(loop.cond));
+  Value go = s.compare(Predicate::ne, flag, LLVM::ConstantOp::create(s.b, s.b.getI8Type(), s.b.getI8IntegerAttr(0)));
+  auto loopOp = cast<WhileOp>(loop.op);
+  if (auto limit = loopOp.getMaxTrip()) {
+    Block *more = s.newBlock(), *reached = s.newBlock();
+    s.branch(go, more, {}, state.exit, {});
+    s.enter(more);
+    s.branch(s.compare(Predicate::slt, state.trip, s.i64(*limit)), body, {}, reached, {});
+    s.enter(reached);
+    if (loopOp.getOnLimit() == LimitPolicy::trap)
+      s.fail(SINTER_RUNTIME_ERROR, "a loop requires at most {} trips, its condition still holds after {}", s.i64(*limit), state.trip);
+    else
+      s.branch(state.exit);
+  } else {
+    s.branch(go, body, {}, state.exit, {});
+  }
+  s.enter(body);
+  return success();
+}
+
+LogicalResult ScheduleEmitter::emitSlice(LoopState &state, unsigned k) {
+  LoopView &loop = state.loop;
+  BlockArgument slice = loop.slice(k);
+  Value sequence = loop.sequences[k];
+  int64_t axis = loop.sequenceAxis(k);
+  SmallVector<Value> all = materializeDims(sequence);
+  bindFresh(slice, [&](int64_t i) { return all[i < axis ? i : i + 1]; });
+  FailureOr<Value> from = pointer(sequence);
+  if (failed(from))
+    return failure();
+  Value piece = s.i64(byteWidth(getElementTypeOrSelf(slice.getType())));
+  Value outer = s.i64(1);
+  for (auto [i, size] : llvm::enumerate(all)) {
+    if (static_cast<int64_t>(i) < axis)
+      outer = s.mul(outer, size);
+    else if (static_cast<int64_t>(i) > axis)
+      piece = s.mul(piece, size);
+  }
+  Value position = loop.sequenceReversed(k) ? s.sub(s.sub(state.trips, s.i64(1)), state.trip) : state.trip;
+  Value start = s.offset(*from, s.mul(position, piece));
+  if (plan.slotOf(slice) < 0) {
+    pointers[slice] = start;
+    return success();
+  }
+  FailureOr<Value> to = place(slice);
+  if (failed(to))
+    return failure();
+  s.copyStrided(*to, piece, start, s.mul(all[axis], piece), piece, outer);
+  return success();
+}
+
+LogicalResult ScheduleEmitter::emitStack(LoopState &state, unsigned j) {
+  LoopView &loop = state.loop;
+  const StackPlan &how = state.plan.stacks[j];
+  Value slice = loop.stacked(j);
+  bool whole = how.kind == StackPlan::Kind::Whole;
+  bool inPlace = how.step >= 0 && plan.slotOf(plan.root(slice)) == how.step;
+  if (inPlace)
+    return success();
+  FailureOr<Value> from = pointer(slice);
+  if (failed(from) || failed(requireKnownSizes(slice)))
+    return failure();
+  SmallVector<Value> dims = materializeDims(slice);
+  int64_t axis = loop.stackAxis(j);
+  SmallVector<Value> outerSizes(dims.begin(), dims.begin() + axis), innerSizes(dims.begin() + axis, dims.end());
+  innerSizes.push_back(s.i64(byteWidth(getElementTypeOrSelf(slice.getType()))));
+  Value piece = s.checkedProduct(innerSizes), outer = s.checkedProduct(outerSizes);
+  Value base = whole ? pointers.lookup(loop.stacks[j]) : state.stackPointer[j];
+
+  if (!whole) {
+    for (const LoopState::Size &size : state.sliceSizes) {
+      if (size.index != j)
+        continue;
+      // The first trip decides.
+      Value same = LLVM::OrOp::create(s.b, s.compare(Predicate::eq, state.trip, s.i64(0)),
+                                      s.compare(Predicate::eq, dims[size.axis], size.value));
+      Block *differs = s.newBlock(), *next = s.newBlock();
+      s.branch(same, next, {}, differs, {});
+      s.enter(differs);
+      s.fail(SINTER_RUNTIME_ERROR, "a stack of per-trip outputs requires slices of one size, got {} after {}", dims[size.axis],
+             size.value);
+      s.enter(next);
+    }
+    Value needed = s.checkedProduct({outer, piece, state.trips ? state.trips : s.add(state.trip, s.i64(1))});
+    Block *grow = s.newBlock(), *ready = s.newBlock({s.ptrType, s.i64Type});
+    Value fits = LLVM::AndOp::create(s.b, s.compare(Predicate::sle, needed, state.stackCapacity[j]),
+                                     s.compare(Predicate::sge, needed, s.i64(0)));
+    s.branch(fits, ready, ValueRange{base, state.stackCapacity[j]}, grow, {});
+    s.enter(grow);
+    Value doubled = s.mul(needed, s.i64(state.trips ? 1 : 2));
+    Value larger = s.acquire(doubled);
+    s.copy(larger, base, state.stackCapacity[j]);
+    s.release(base);
+    s.branch(ready, {larger, doubled});
+    s.enter(ready);
+    base = ready->getArgument(0);
+    state.next.push_back(base);
+    state.next.push_back(ready->getArgument(1));
+    for (const LoopState::Size &size : state.sliceSizes)
+      if (size.index == j)
+        state.next.push_back(dims[size.axis]);
+  }
+  Value position = loop.stackReversed(j) ? s.sub(s.sub(state.trips, s.i64(1)), state.trip) : state.trip;
+  Value row = state.trips ? s.mul(state.trips, piece) : piece;
+  s.copyStrided(s.offset(base, s.mul(position, piece)), row, *from, piece, piece, outer);
+  return success();
+}
+
+LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
+  LoopView &loop = state.loop;
+  ScheduleBuilder::Scope scope(s);
+  if (auto counted = dyn_cast<ForOp>(loop.op)) {
+    FailureOr<Value> lower = pointer(counted.getLower()), step = pointer(counted.getStep()), index = place(loop.index());
+    if (failed(lower) || failed(step) || failed(index))
+      return failure();
+    s.store(s.add(s.load(s.i64Type, *lower), s.mul(state.trip, s.load(s.i64Type, *step))), *index);
+  }
+  for (unsigned k = 0; k < loop.sequences.size(); ++k)
+    if (failed(emitSlice(state, k)))
+      return failure();
+  for (unsigned j = 0; j < loop.init.size(); ++j)
+    if (int step = state.plan.carries[j].step; step >= 0)
+      stepPointers[step] = state.other[j];
+  for (unsigned j = 0; j < loop.stacks.size(); ++j)
+    if (int step = state.plan.stacks[j].step; step >= 0) {
+      // Whole, axis 0, a constant number of bytes: the stack's first size is the number of trips.
+      Value slice = s.materialize(plan.bytes(plan.root(loop.stacked(j))));
+      Value position = loop.stackReversed(j) ? s.sub(s.sub(state.trips, s.i64(1)), state.trip) : state.trip;
+      stepPointers[step] = s.offset(pointers.lookup(loop.stacks[j]), s.mul(position, slice));
+    }
+  for (Value argument : loop.body->getArguments())
+    define(argument);
+  if (failed(emitBlock(*loop.body)))
+    return failure();
+
+  state.next = {s.add(state.trip, s.i64(1))};
+  SmallVector<Value> outlived;
+  for (unsigned j = 0; j < loop.init.size(); ++j) {
+    const CarryPlan &how = state.plan.carries[j];
+    if (how.kind == CarryPlan::Kind::Unchanged)
+      continue;
+    OpOperand &operand = loop.body->getTerminator()->getOpOperand(j);
+    FailureOr<Value> from = pointer(operand.get());
+    if (failed(from) || failed(requireKnownSizes(operand.get())))
+      return failure();
+    if (how.kind == CarryPlan::Kind::Double) {
+      if (how.step < 0 || plan.slotOf(plan.root(operand.get())) != how.step)
+        s.copy(state.other[j], *from, bytes(operand.get()));
+      state.next.append({state.other[j], state.current[j]});
+    } else if (plan.isPassedOn(operand)) {
+      state.next.push_back(*from);
+      outlived.push_back(state.current[j]);
+    } else {
+      Value size = bytes(operand.get());
+      Value own = s.acquire(size);
+      s.copy(own, *from, size);
+      state.next.push_back(own);
+      outlived.push_back(state.current[j]);
+    }
+    SmallVector<Value> now = materializeDims(operand.get());
+    for (const LoopState::Size &size : state.carrySizes)
+      if (size.index == j)
+        state.next.push_back(now[size.axis]);
+  }
+  for (unsigned j = 0; j < loop.stacks.size(); ++j)
+    if (failed(emitStack(state, j)))
+      return failure();
+  for (Value buffer : outlived)
+    s.release(buffer);
+  releaseAll(plan.releasedAtEnd(loop.body));
+  s.branch(state.header, state.next);
+  return success();
+}
+
+LogicalResult ScheduleEmitter::emitLoop(Operation *op) {
+  LoopState state(op, plan.loop(op));
+  LoopView &loop = state.loop;
+  SmallVector<std::pair<unsigned, Value>> results; // symbols of the results
+  auto learn = [&](Value result, int64_t axis, Value value) {
+    DimExpr size = plan.dims(result)[axis];
+    if (size.kind() == DimExpr::Kind::Symbol && !s.isBound(size))
+      results.emplace_back(size.symbol(), value);
+  };
+  {
+    // What the header binds is known to the body and, until here, after the loop.
+    ScheduleBuilder::Scope outer(s);
+    if (failed(startLoop(state)) || failed(emitCondition(state)) || failed(emitBody(state)))
+      return failure();
+    s.enter(state.exit);
+    for (auto [j, carry] : llvm::enumerate(loop.carries)) {
+      if (state.plan.carries[j].kind != CarryPlan::Kind::Unchanged)
+        pointers[carry] = state.current[j];
+      SmallVector<Value> last = materializeDims(loop.bodyCarry(j));
+      for (auto [axis, size] : llvm::enumerate(last))
+        learn(carry, static_cast<int64_t>(axis), size);
+    }
+    for (auto [j, stack] : llvm::enumerate(loop.stacks)) {
+      if (state.plan.stacks[j].kind == StackPlan::Kind::Whole)
+        continue;
+      pointers[stack] = state.stackPointer[j];
+      learn(stack, loop.stackAxis(j), state.trip);
+      for (const LoopState::Size &size : state.sliceSizes)
+        if (size.index == j)
+          results.emplace_back(size.symbol, size.value);
+    }
+    if (loop.trips) {
+      FailureOr<Value> trips = place(loop.trips);
+      s.store(state.trip, *trips);
+    }
+  }
+  for (auto [symbol, value] : results)
+    s.bind(symbol, value);
+  return success();
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/SchedulePlan.h"
+#include "ir/Shape.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes, const DenseMap<Operation *, KernelLaunch> &launches,
+                           ArrayRef<KernelCode> codes)
+    : function(function), sizes(sizes), launches(launches), codes(codes) {
+  findEntrySymbols();
+  Block &entry = function.getBody().front();
+  aliasBlock(entry);
+  for (OpOperand &operand : entry.getTerminator()->getOpOperands()) {
+    Slot slot;
+    slot.kind = Slot::Kind::Output;
+    slot.output = operand.getOperandNumber();
+    if (!computeInto(operand.get(), &entry, static_cast<int>(slots.size())))
+      continue;
+    newSlot(slot);
+  }
+  assignBlock(entry);
+  measureBlock(entry);
+  reuseInPlace(entry);
+  findReleases(entry);
+}
+
+//===- sizes ---------------------------------------------------------------------------------------===//
+
+void SchedulePlan::findEntrySymbols() {
+  auto add = [&](unsigned symbol) { entrySymbols.insert(symbol); };
+  for (BlockArgument argument : function.getArguments()) {
+    for (DimExpr size : sizes.dims(argument))
+      DimContext::forEachSymbol(sizes.context().resolve(size), add);
+    if (std::optional<Dims> contents = sizes.contents(argument))
+      for (DimExpr element : *contents)
+        DimContext::forEachSymbol(sizes.context().resolve(element), add);
+  }
+}
+
+bool SchedulePlan::knownAtEntry(DimExpr expr) const {
+  bool known = true;
+  DimContext::forEachSymbol(expr, [&](unsigned symbol) { known &= entrySymbols.contains(symbol); });
+  return known;
+}
+
+Dims SchedulePlan::dims(Value value) const {
+  Dims result = sizes.dims(value);
+  for (DimExpr &size : result)
+    size = sizes.context().resolve(size);
+  return result;
+}
+
+DimExpr SchedulePlan::bytes(Value value) const {
+  DimContext &context = sizes.context();
+  Type element = cast<RankedTensorType>(value.getType()).getElementType();
+  return context.mul(context.product(dims(value)), context.constant(byteWidth(element)));
+}
+
+//===- views ---------------------------------------------------------------------------------------===//
+
+Value SchedulePlan::root(Value value) const {
+  for (auto it = views.find(value); it != views.end(); it = views.find(value))
+    value = it->second;
+  return value;
+}
+
+void SchedulePlan::aliasBlock(Block &block) {
+  for (Operation &op : block) {
+    if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+      alias(reshape.getResult(), reshape.getOperand());
+    } else if (auto cond = dyn_cast<CondOp>(op)) {
+      for (Region *region : {&cond.getThenRegion(), &cond.getElseRegion()})
+        for (auto [argument, capture] : llvm::zip(region->getArguments(), cond.getCaptures()))
+          alias(argument, capture);
+    } else if (auto choice = dyn_cast<SwitchOp>(op)) {
+      for (Region &region : choice.getBranches())
+        for (auto [argument, capture] : llvm::zip(region.getArguments(), choice.getCaptures()))
+          alias(argument, capture);
+    } else if (LoopView::isLoop(&op)) {
+      LoopView loop(&op);
+      for (auto [i, capture] : llvm::enumerate(loop.captures)) {
+        alias(loop.bodyCapture(i), capture);
+        if (loop.cond)
+          alias(loop.condCapture(i), capture);
+      }
+      for (auto [j, init] : llvm::enumerate(loop.init)) {
+        if (loop.cond)
+          alias(loop.condCarry(j), loop.bodyCarry(j));
+        if (!loop.isUnchanged(j))
+          continue;
+        alias(loop.bodyCarry(j), init);
+        alias(loop.carries[j], init);
+      }
+    }
+    if (!isa<KernelOp>(op))
+      for (Region &region : op.getRegions())
+        aliasBlock(region.front());
+  }
+}
+
+//===- slots ---------------------------------------------------------------------------------------===//
+
+int SchedulePlan::slotOf(Value root) const {
+  auto it = slotOfRoot.find(root);
+  return it == slotOfRoot.end() ? -1 : it->second;
+}
+
+int SchedulePlan::representative(int index) const {
+  while (slots[index].mergedInto >= 0)
+    index = slots[index].mergedInto;
+  return index;
+}
+
+int SchedulePlan::newSlot(Slot slot) {
+  slots.push_back(slot);
+  return static_cast<int>(slots.size()) - 1;
+}
+
+/// True when the schedule chooses where the op writes this result, before the op runs.
+static bool choosesPlace(OpResult result, bool sizeKnownAtEntry, const DenseMap<Operation *, KernelLaunch> &launches,
+                         ArrayRef<KernelCode> codes) {
+  Operation *op = result.getOwner();
+  if (isa<KernelOp>(op))
+    return !codes[launches.find(op)->second.code].emitted.writesSizes;
+  if (isa<DimOp, ShapeOp>(op))
+    return true;
+  if (isa<CondOp, SwitchOp>(op))
+    return sizeKnownAtEntry;
+  if (LoopView::isLoop(op)) {
+    LoopView loop(op);
+    return sizeKnownAtEntry && !llvm::is_contained(loop.carries, result);
+  }
+  return false;
+}
+
+bool SchedulePlan::computeInto(Value value, Block *block, int slot) {
+  auto result = dyn_cast<OpResult>(root(value));
+  if (!result || result.getOwner()->getBlock() != block || slotOfRoot.contains(result) ||
+      !choosesPlace(result, knownAtEntry(bytes(result)), launches, codes))
+    return false;
+  slotOfRoot[result] = slot;
+  return true;
+}
+
+void SchedulePlan::assign(Value value) {
+  if (slotOfRoot.contains(value) || views.contains(value))
+    return;
+  auto result = dyn_cast<OpResult>(value);
+  Slot slot;
+  slot.bytes = bytes(value);
+  bool planned = knownAtEntry(slot.bytes) && (!result || choosesPlace(result, true, launches, codes));
+  slot.kind = planned ? Slot::Kind::Planned : Slot::Kind::Dynamic;
+  slotOfRoot[value] = newSlot(slot);
+}
+
+/// A slice may be used where it lies when kernels may rely on its alignment.
+static bool isAligned(DimExpr bytes) { return bytes.isConstant() && bytes.constant() % 64 == 0; }
+
+void SchedulePlan::assignLoop(Operation *op) {
+  LoopView loop(op);
+  LoopPlan &plan = loops[op];
+  for (auto [j, init] : llvm::enumerate(loop.init)) {
+    CarryPlan carry;
+    BlockArgument inside = loop.bodyCarry(j);
+    Slot slot;
+    slot.bytes = bytes(inside);
+    if (loop.isUnchanged(j)) {
+      carry.kind = CarryPlan::Kind::Unchanged;
+    } else if (knownAtEntry(slot.bytes)) {
+      carry.kind = CarryPlan::Kind::Double;
+      carry.current = newSlot(slot);
+      carry.next = newSlot(slot);
+      alsoIn[inside] = {carry.current, carry.next};
+      alsoIn[loop.carries[j]] = {carry.current, carry.next};
+      Value start = root(init);
+      if (start.hasOneUse() && init == start && bytes(start) == slot.bytes)
+        computeInto(init, op->getBlock(), carry.current);
+      Slot step;
+      step.kind = Slot::Kind::Step;
+      if (bytes(root(loop.next(j))) == slot.bytes && computeInto(loop.next(j), loop.body, static_cast<int>(slots.size())))
+        carry.step = newSlot(step);
+    } else {
+      carry.kind = CarryPlan::Kind::Dynamic;
+    }
+    plan.carries.push_back(carry);
+  }
+  for (auto [j, stack] : llvm::enumerate(loop.stacks)) {
+    StackPlan entry;
+    if (knownAtEntry(bytes(stack))) {
+      entry.kind = StackPlan::Kind::Whole;
+      Slot step;
+      step.kind = Slot::Kind::Step;
+      if (loop.stackAxis(j) == 0 && isAligned(bytes(root(loop.stacked(j)))) &&
+          computeInto(loop.stacked(j), loop.body, static_cast<int>(slots.size())))
+        entry.step = newSlot(step);
+    }
+    plan.stacks.push_back(entry);
+  }
+  if (loop.index())
+    assign(loop.index());
+  for (unsigned k = 0; k < loop.sequences.size(); ++k)
+    if (loop.sequenceAxis(k) != 0 || !isAligned(bytes(loop.slice(k))))
+      assign(loop.slice(k));
+}
+
+void SchedulePlan::assignBlock(Block &block) {
+  // Loops first: what they start from may be computed where they want it.
+  for (Operation &op : block)
+    if (LoopView::isLoop(&op))
+      assignLoop(&op);
+  for (Operation &op : block.without_terminator()) {
+    if (isa<ConstantOp>(op))
+      continue;
+    if (LoopView::isLoop(&op)) {
+      LoopView loop(&op);
+      if (loop.trips)
+        assign(loop.trips);
+      for (auto [j, carry] : llvm::enumerate(loop.carries))
+        if (loops[&op].carries[j].kind == CarryPlan::Kind::Dynamic)
+          assign(carry);
+      for (Value stack : loop.stacks)
+        assign(stack);
+    } else {
+      for (Value result : op.getResults())
+        assign(result);
+    }
+    if (isa<KernelOp>(op)) {
+      if (DimExpr bytes = launches.find(&op)->second.workspaceBytes) {
+        Slot slot;
+        slot.bytes = bytes;
+        slot.kind = knownAtEntry(bytes) ? Slot::Kind::Planned : Slot::Kind::Dynamic;
+        workspaces[&op] = newSlot(slot);
+      }
+      continue;
+    }
+    if (isa<CondOp, SwitchOp>(op))
+      for (Region &region : op.getRegions())
+        for (OpOperand &operand : region.front().getTerminator()->getOpOperands()) {
+          int slot = slotOfRoot[op.getResult(operand.getOperandNumber())];
+          Value result = op.getResult(operand.getOperandNumber());
+          if (slots[slot].kind != Slot::Kind::Dynamic && bytes(root(operand.get())) == bytes(result))
+            computeInto(operand.get(), &region.front(), slot);
+        }
+    for (Region &region : op.getRegions())
+      assignBlock(region.front());
+  }
+}
+
+//===- lives ---------------------------------------------------------------------------------------===//
+
+void SchedulePlan::touchSlot(int slot, int at) {
+  slots[slot].first = std::min(slots[slot].first, at);
+  slots[slot].last = std::max(slots[slot].last, at);
+}
+
+void SchedulePlan::touch(Value value, int at) {
+  value = root(value);
+  if (int slot = slotOf(value); slot >= 0)
+    touchSlot(slot, at);
+  if (auto it = alsoIn.find(value); it != alsoIn.end())
+    for (int slot : it->second)
+      touchSlot(slot, at);
+}
+
+void SchedulePlan::measureBlock(Block &block) {
+  ++position;
+  for (Value argument : block.getArguments())
+    touch(argument, position);
+  for (Operation &op : block) {
+    int at = positions[&op] = ++position;
+    auto touchAll = [&](int when) {
+      for (Value operand : op.getOperands())
+        touch(operand, when);
+      for (Value result : op.getResults())
+        touch(result, when);
+    };
+    touchAll(at);
+    if (int slot = workspaceOf(&op); slot >= 0)
+      touchSlot(slot, at);
+    if (isa<KernelOp>(op) || op.getNumRegions() == 0)
+      continue;
+    for (Region &region : op.getRegions())
+      measureBlock(region.front());
+    touchAll(++position);
+    if (LoopView::isLoop(&op))
+      for (const CarryPlan &carry : loops[&op].carries)
+        if (carry.kind == CarryPlan::Kind::Double)
+          for (int slot : {carry.current, carry.next}) {
+            touchSlot(slot, at);
+            touchSlot(slot, position);
+          }
+  }
+}
+
+/// True when every path from the argument to the kernel's result is pointwise: element i of the result reads element i alone.
+static bool isReadPointwise(Value value, unsigned depth = 0) {
+  return depth < 64 && llvm::all_of(value.getUsers(), [&](Operation *user) {
+           if (isa<YieldOp>(user))
+             return true;
+           return isa<Pointwise>(user) && isReadPointwise(user->getResult(0), depth + 1);
+         });
+}
+
+void SchedulePlan::reuseInPlace(Block &block) {
+  for (Operation &op : block) {
+    auto kernel = dyn_cast<KernelOp>(op);
+    if (!kernel) {
+      for (Region &region : op.getRegions())
+        reuseInPlace(region.front());
+      continue;
+    }
+    if (!codes[launches.find(kernel)->second.code].emitted.inPlace || kernel.getNumResults() != 1)
+      continue;
+    int at = positions[kernel];
+    int target = slotOf(kernel.getResult(0));
+    if (slots[target].kind != Slot::Kind::Planned || slots[target].first != at)
+      continue;
+    for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
+      Value source = root(input);
+      int from = slotOf(source);
+      if (from < 0 || slots[from].kind != Slot::Kind::Planned)
+        continue;
+      from = representative(from);
+      if (slots[from].last != at || slots[from].bytes != slots[target].bytes || !isReadPointwise(kernel.getBody().getArgument(i)))
+        continue;
+      bool readTwice = llvm::count_if(kernel.getInputs(), [&](Value other) {
+                         int slot = slotOf(root(other));
+                         return slot >= 0 && representative(slot) == from;
+                       }) > 1;
+      if (readTwice)
+        continue;
+      slots[target].mergedInto = from;
+      slots[from].last = std::max(slots[from].last, slots[target].last);
+      break;
+    }
+  }
+}
+
+//===- releases ------------------------------------------------------------------------------------===//
+
+ArrayRef<Value> SchedulePlan::releasedAfter(Operation *op) const {
+  auto it = releases.find(op);
+  return it == releases.end() ? ArrayRef<Value>() : ArrayRef<Value>(it->second);
+}
+
+ArrayRef<Value> SchedulePlan::releasedAtEnd(Block *block) const {
+  auto it = endReleases.find(block);
+  return it == endReleases.end() ? ArrayRef<Value>() : ArrayRef<Value>(it->second);
+}
+
+bool SchedulePlan::isPassedOn(OpOperand &operand) const { return passedOn.contains(&operand); }
+
+void SchedulePlan::findReleases(Block &block) {
+  Operation *terminator = block.getTerminator();
+  Operation *parent = block.getParentOp();
+  bool isFunction = isa<func::FuncOp>(parent);
+
+  // What the terminator passes on.
+  DenseSet<Value> passed;
+  if (!isFunction && !(LoopView::isLoop(parent) && LoopView(parent).cond == &block))
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      unsigned i = operand.getOperandNumber();
+      bool dynamic;
+      if (LoopView::isLoop(parent)) {
+        ArrayRef<CarryPlan> carries = loops[parent].carries;
+        dynamic = i < carries.size() && carries[i].kind == CarryPlan::Kind::Dynamic;
+      } else {
+        dynamic = slots[slotOfRoot[parent->getResult(i)]].kind == Slot::Kind::Dynamic;
+      }
+      Value value = root(operand.get());
+      int slot = slotOf(value);
+      bool here = isa<OpResult>(value) && value.getParentBlock() == &block;
+      if (dynamic && here && slot >= 0 && slots[slot].kind == Slot::Kind::Dynamic && passed.insert(value).second)
+        passedOn.insert(&operand);
+    }
+
+  DenseMap<Value, SmallVector<Value>> viewsOf;
+  for (auto [view, of] : views)
+    viewsOf[of].push_back(view);
+  auto release = [&](Value value) {
+    int slot = slotOf(value);
+    if (slot < 0 || slots[slot].kind != Slot::Kind::Dynamic || passed.contains(value))
+      return;
+    Operation *last = value.getDefiningOp();
+    SmallVector<Value> pending = {value};
+    while (!pending.empty()) {
+      Value view = pending.pop_back_val();
+      llvm::append_range(pending, viewsOf.lookup(view));
+      for (Operation *user : view.getUsers()) {
+        Operation *here = block.findAncestorOpInBlock(*user);
+        if (here && (!last || last->isBeforeInBlock(here)))
+          last = here;
+      }
+    }
+    if (!last || last == terminator)
+      endReleases[&block].push_back(value);
+    else
+      releases[last].push_back(value);
+  };
+  for (Value argument : block.getArguments())
+    release(argument);
+  for (Operation &op : block) {
+    for (Value result : op.getResults())
+      if (!views.contains(result))
+        release(result);
+    if (!isa<KernelOp>(op))
+      for (Region &region : op.getRegions())
+        findReleases(region.front());
+  }
+}

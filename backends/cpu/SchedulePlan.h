@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where every tensor of a function lives, decided before any code is written.
+//
+// A value is stored by its root: the same value behind reshapes and captures, which are views. Roots that an op computes get a
+// slot; inputs and constants have none.
+//
+//   Planned   bytes follow from the symbols at entry: one place in the arena over its life [first, last]
+//   Output    written where the caller wants output k
+//   Dynamic   acquired when defined, released after the last use
+//   Step      a place that moves each trip: the next value of a carry, the slice of a stack
+//
+// Positions number the ops of the function in order, control flow twice (start and end, the body between). A value that a branch or
+// body yields is computed in place of the result (destination passing) unless it is a view of something from outside.
+
+#ifndef SINTER_BACKENDS_CPU_SCHEDULEPLAN_H
+#define SINTER_BACKENDS_CPU_SCHEDULEPLAN_H
+
+#include "backends/cpu/Kernels.h"
+#include "backends/cpu/LoopView.h"
+
+namespace sinter::cpu {
+
+struct Slot {
+  enum class Kind { Planned, Output, Dynamic, Step };
+  Kind kind = Kind::Planned;
+  DimExpr bytes;       // Planned
+  unsigned output = 0; // Output
+  int first = INT32_MAX, last = -1;
+  int mergedInto = -1; // in-place reuse
+};
+
+struct CarryPlan {
+  enum class Kind { Unchanged, Double, Dynamic };
+  Kind kind = Kind::Unchanged;
+  int current = -1, next = -1; // Planned slots of a Double; the body writes `step`
+  int step = -1;
+};
+
+struct StackPlan {
+  enum class Kind { Whole, Grown };
+  Kind kind = Kind::Grown;
+  int step = -1; // Step slot when the body writes its slice in place
+};
+
+struct LoopPlan {
+  llvm::SmallVector<CarryPlan> carries;
+  llvm::SmallVector<StackPlan> stacks;
+};
+
+class SchedulePlan {
+public:
+  SchedulePlan(mlir::func::FuncOp function, ShapeAnalysis &sizes, const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches,
+               llvm::ArrayRef<KernelCode> codes);
+
+  /// The value whose memory `value` is a view of.
+  mlir::Value root(mlir::Value value) const;
+  /// The slot of a root, or -1.
+  int slotOf(mlir::Value root) const;
+  const Slot &slot(int index) const { return slots[index]; }
+  int numSlots() const { return slots.size(); }
+  /// Follows in-place reuse.
+  int representative(int index) const;
+  const LoopPlan &loop(mlir::Operation *op) const { return loops.find(op)->second; }
+  /// Planned scratch memory of a kernel or -1.
+  int workspaceOf(mlir::Operation *op) const { return workspaces.contains(op) ? workspaces.lookup(op) : -1; }
+  /// Dynamic roots whose last use is `op`.
+  llvm::ArrayRef<mlir::Value> releasedAfter(mlir::Operation *op) const;
+  /// Dynamic roots of a block that nothing in it passes on and that are released before its terminator.
+  llvm::ArrayRef<mlir::Value> releasedAtEnd(mlir::Block *block) const;
+  /// True when the memory of a Dynamic root moves on with operand `operand` of its block's terminator.
+  bool isPassedOn(mlir::OpOperand &operand) const;
+
+  bool knownAtEntry(DimExpr expr) const;
+  bool isEntrySymbol(unsigned symbol) const { return entrySymbols.contains(symbol); }
+  Dims dims(mlir::Value value) const;
+  /// Bytes of a tensor.
+  DimExpr bytes(mlir::Value value) const;
+
+private:
+  void findEntrySymbols();
+  void alias(mlir::Value view, mlir::Value of) { views[view] = of; }
+  void aliasBlock(mlir::Block &block);
+  void assignBlock(mlir::Block &block);
+  void assignLoop(mlir::Operation *op);
+  void assign(mlir::Value result);
+  /// Lets the op that computes `value` write to `slot`; false when it is a view, lies elsewhere or has a place already.
+  bool computeInto(mlir::Value value, mlir::Block *block, int slot);
+  int newSlot(Slot slot);
+  void touch(mlir::Value value, int position);
+  void touchSlot(int slot, int position);
+  void measureBlock(mlir::Block &block);
+  void reuseInPlace(mlir::Block &block);
+  void findReleases(mlir::Block &block);
+
+  mlir::func::FuncOp function;
+  ShapeAnalysis &sizes;
+  const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches;
+  llvm::ArrayRef<KernelCode> codes;
+  std::vector<Slot> slots;
+  llvm::DenseSet<unsigned> entrySymbols;
+  llvm::DenseMap<mlir::Value, mlir::Value> views;
+  llvm::DenseMap<mlir::Value, int> slotOfRoot;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<int, 2>> alsoIn; // carries: both buffers
+  llvm::DenseMap<mlir::Operation *, LoopPlan> loops;
+  llvm::DenseMap<mlir::Operation *, int> workspaces;
+  llvm::DenseMap<mlir::Operation *, int> positions;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> releases;
+  llvm::DenseMap<mlir::Block *, llvm::SmallVector<mlir::Value>> endReleases;
+  llvm::DenseSet<mlir::OpOperand *> passedOn;
+  int position = 0;
+};
+
+} // namespace sinter::cpu
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/Weights.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/xxhash.h"
+#include <cstring>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+int64_t Weights::place(ArrayRef<char> content) {
+  uint64_t hash = llvm::xxh3_64bits(ArrayRef(reinterpret_cast<const uint8_t *>(content.data()), content.size()));
+  // The two largest keys are reserved by DenseMap.
+  auto &same = byContent[hash >> 2];
+  for (auto [offset, bytes] : same)
+    if (bytes == static_cast<int64_t>(content.size()) && !std::memcmp(blob.data() + offset, content.data(), bytes))
+      return offset;
+  int64_t offset = llvm::alignTo(blob.size(), 64);
+  blob.resize(offset);
+  blob.insert(blob.end(), content.begin(), content.end());
+  same.emplace_back(offset, content.size());
+  return offset;
+}
+
+FailureOr<int64_t> Weights::add(ElementsAttr value) {
+  auto [it, isNew] = known.try_emplace({value, StringAttr()}, 0);
+  if (!isNew)
+    return it->second;
+  FailureOr<HostTensor> tensor = HostTensor::fromAttr(value);
+  if (failed(tensor))
+    return failure();
+  return it->second = place(ArrayRef(std::as_const(*tensor).data(), tensor->numBytes()));
+}
+
+FailureOr<int64_t> Weights::add(ElementsAttr value, const Packing &packing) {
+  auto [it, isNew] = known.try_emplace({value, StringAttr::get(value.getContext(), packing.tag)}, 0);
+  if (!isNew)
+    return it->second;
+  FailureOr<HostTensor> tensor = HostTensor::fromAttr(value);
+  if (failed(tensor))
+    return failure();
+  const HostTensor packed = packing.pack(*tensor);
+  return it->second = place(ArrayRef(packed.data(), packed.numBytes()));
+}
