@@ -59,6 +59,12 @@ struct CellShape {
       return mismatch(name, wanted, type);
     return success();
   }
+  /// A sequence of gate inputs.
+  LogicalResult checkProjected(Value x) {
+    if (!meet(units, inputs, gates))
+      return mismatch("x without w", "[steps, batch, gates * units]", x.getType());
+    return success();
+  }
   LogicalResult checkVector(StringRef name, Value value, int64_t factor) {
     if (!value)
       return success();
@@ -86,8 +92,9 @@ struct CellShape {
 
 template <typename Adaptor> static LogicalResult checkCell(CellShape &cell, Adaptor adaptor) {
   if (failed(cell.checkSequence(adaptor.getX())) || // C1
-      failed(cell.checkWeights("w", adaptor.getW(), cell.inputs, "[gates * units, inputs]")) ||
+      (adaptor.getW() && failed(cell.checkWeights("w", adaptor.getW(), cell.inputs, "[gates * units, inputs]"))) ||
       failed(cell.checkWeights("r", adaptor.getR(), cell.units, "[gates * units, units]")) ||
+      (!adaptor.getW() && failed(cell.checkProjected(adaptor.getX()))) ||
       failed(cell.checkState("h0", adaptor.getH0())) || failed(cell.checkLengths(adaptor.getLengths())))
     return failure();
   return success();
@@ -166,8 +173,9 @@ struct CellData {
   template <typename Cell> CellData(Cell op, ArrayRef<HostTensor> operands) {
     const HostTensor &sequence = operands[0];
     steps = sequence.size(0), batch = sequence.size(1), inputs = sequence.size(2);
-    x = sequence.toFloats(), w = operands[1].toFloats(), r = operands[2].toFloats();
-    units = operands[2].size(1);
+    const HostTensor &recurrence = operands[position(op, op.getR())];
+    x = sequence.toFloats(), w = optional(op, op.getW(), operands), r = recurrence.toFloats();
+    units = recurrence.size(1);
     element = sequence.elementType();
     h = optional(op, op.getH0(), operands);
     if (op.getLengths())
@@ -182,8 +190,10 @@ struct CellData {
   static std::vector<double> optional(Operation *op, Value operand, ArrayRef<HostTensor> operands) {
     return operand ? operands[position(op, operand)].toFloats() : std::vector<double>();
   }
-  /// x[t, row, :] . w[gate, :]
+  /// x[t, row, :] . w[gate, :], or what the sequence already holds.
   double input(int64_t t, int64_t row, int64_t gate) const {
+    if (w.empty())
+      return x[(t * batch + row) * inputs + gate];
     double sum = 0;
     for (int64_t i = 0; i < inputs; ++i)
       sum += x[(t * batch + row) * inputs + i] * w[gate * inputs + i];
