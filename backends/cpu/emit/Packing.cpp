@@ -15,6 +15,8 @@ SmallVector<Packing> sinter::cpu::planPacking(KernelOp kernel, ArrayRef<bool> is
     planContractionPacking(kernel, isConstant, plans);
   if (kernel.getKernelTemplate() == KernelTemplate::convolution)
     planConvolutionPacking(kernel, isConstant, plans);
+  if (kernel.getKernelTemplate() == KernelTemplate::recurrent)
+    planRecurrentPacking(kernel, isConstant, options, plans);
   return plans;
 }
 

@@ -26,6 +26,9 @@ llvm::SmallVector<Packing> planPacking(KernelOp kernel, llvm::ArrayRef<bool> isC
 void planContractionPacking(KernelOp kernel, llvm::ArrayRef<bool> isConstant, llvm::SmallVectorImpl<Packing> &plans);
 void planConvolutionPacking(KernelOp kernel, llvm::ArrayRef<bool> isConstant, llvm::SmallVectorImpl<Packing> &plans);
 
+void planRecurrentPacking(KernelOp kernel, llvm::ArrayRef<bool> isConstant, const KernelOptions &options,
+                          llvm::SmallVectorImpl<Packing> &plans);
+
 /// True when the kernel's attribute says that input `i` is packed.
 bool isPacked(KernelOp kernel, unsigned i);
 

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// LSTM and GRU over sequences that hold the gates' inputs (the product with w is a matrix product of its own, over all
+// steps). The recurrent weights are packed so that the gates of the same units lie side by side: [units /
+// lanes][k][gate][lanes]. A tile is a few rows of the batch by all gates of one vector of units; the nonlinearities
+// happen on the accumulators.
+//
+// Steps depend on each other, so one chunk is a block of batch rows and walks all steps. The state h of a step is read
+// from where the step before wrote it: the result y.
+
+#include "ir/Recurrent.h"
+#include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/MicroKernel.h"
+#include "backends/cpu/emit/Packing.h"
+#include "backends/cpu/emit/RecurrentForm.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Batch rows of a chunk.
+constexpr int64_t kChunkRows = 4;
+
+static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+template <typename Cell> static bool hasCommonForm(Cell op) {
+  Type type = elementOf(op.getX());
+  auto r = cast<RankedTensorType>(op.getR().getType());
+  return (type.isF32() || type.isF64()) && !op.getW() && !op.getLengths() && r.hasStaticShape();
+}
+
+bool sinter::cpu::hasRecurrentTemplate(Operation *op) {
+  if (auto lstm = dyn_cast<LstmOp>(op))
+    return hasCommonForm(lstm) && !lstm.getPeephole() && !lstm.getBias() && !lstm.getCoupleForget();
+  // The reset gate after the product (the form that torch exports) needs one pass over h; before it, two.
+  if (auto gru = dyn_cast<GruOp>(op))
+    return hasCommonForm(gru) && !gru.getInputBias() && gru.getLinearBeforeReset();
+  return false;
+}
+
+static Operation *cellOf(KernelOp kernel) {
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (isa<LstmOp, GruOp>(op))
+      return &op;
+  return nullptr;
+}
+static Value recurrenceOf(Operation *cell) {
+  return isa<LstmOp>(cell) ? cast<LstmOp>(cell).getR() : cast<GruOp>(cell).getR();
+}
+static int64_t gatesOf(Operation *cell) { return isa<LstmOp>(cell) ? 4 : 3; }
+
+/// [gates * H, H] becomes [H / lanes][H (k)][gate][lanes], zero beyond H.
+static HostTensor packRecurrence(const HostTensor &source, int64_t gates, int64_t lanes) {
+  int64_t units = source.size(1), blocks = llvm::divideCeil(units, lanes), width = byteWidth(source.elementType());
+  HostTensor packed(source.elementType(), {blocks, units, gates, lanes});
+  char *to = packed.data();
+  for (int64_t block = 0; block < blocks; ++block)
+    for (int64_t k = 0; k < units; ++k)
+      for (int64_t gate = 0; gate < gates; ++gate)
+        for (int64_t lane = 0; lane < lanes; ++lane, to += width)
+          if (int64_t unit = block * lanes + lane; unit < units)
+            std::memcpy(to, source.data() + ((gate * units + unit) * units + k) * width, width);
+  return packed;
+}
+
+void sinter::cpu::planRecurrentPacking(KernelOp kernel, ArrayRef<bool> isConstant, const KernelOptions &options,
+                                       SmallVectorImpl<Packing> &plans) {
+  Operation *cell = cellOf(kernel);
+  if (!cell || !hasRecurrentTemplate(cell))
+    return;
+  auto r = dyn_cast<BlockArgument>(recurrenceOf(cell));
+  if (!r || !isConstant[r.getArgNumber()] || !r.hasOneUse())
+    return;
+  int64_t gates = gatesOf(cell), lanes = options.target->lanes(byteWidth(elementOf(r)));
+  plans.push_back({r.getArgNumber(), "recurrence;" + std::to_string(gates) + ";" + std::to_string(lanes),
+                   [gates, lanes](const HostTensor &source) { return packRecurrence(source, gates, lanes); }});
+}
+
+namespace {
+class RecurrentEmitter {
+public:
+  RecurrentEmitter(KernelFunction &fn, Operation *cell) : fn(fn), b(fn.b), dims(fn.spec.dims) {
+    lstm = dyn_cast<LstmOp>(cell);
+    gru = dyn_cast<GruOp>(cell);
+    gates = gatesOf(cell);
+    x = cast<BlockArgument>(cell->getOperand(0));
+    r = cast<BlockArgument>(recurrenceOf(cell));
+    h0 = cast<BlockArgument>(lstm ? lstm.getH0() : gru.getH0());
+    Type type = elementOf(x);
+    width = byteWidth(type);
+    lanes = fn.spec.target().lanes(width);
+    vectorType = VectorType::get({lanes}, type);
+    units = cast<RankedTensorType>(r.getType()).getDimSize(1);
+    reverse = (lstm ? lstm.getDirection() : gru.getDirection()) == Direction::reverse;
+    clip = (lstm ? lstm.getClip() : gru.getClip()).convertToDouble();
+  }
+  EmittedKernel emit();
+
+private:
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+  Value load(Value buffer, Value at, Value mask) {
+    if (!mask)
+      return vector::LoadOp::create(b, vectorType, buffer, ValueRange{at});
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+    return vector::MaskedLoadOp::create(b, vectorType, buffer, ValueRange{at}, mask, zero);
+  }
+  void store(Value value, Value buffer, Value at, Value mask) {
+    if (mask)
+      vector::MaskedStoreOp::create(b, buffer, ValueRange{at}, mask, value);
+    else
+      vector::StoreOp::create(b, value, buffer, ValueRange{at});
+  }
+  Value splat(double value) {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(vectorType, b.getFloatAttr(vectorType.getElementType(), value).getValue()));
+  }
+  Value activate(Activation kind, Value value) {
+    switch (kind) {
+    case Activation::tanh:
+      return math::TanhOp::create(b, value);
+    case Activation::relu:
+      return arith::MaximumFOp::create(b, value, splat(0));
+    case Activation::sigmoid: {
+      Value exponential = math::ExpOp::create(b, arith::NegFOp::create(b, value));
+      return arith::DivFOp::create(b, splat(1), arith::AddFOp::create(b, splat(1), exponential));
+    }
+    }
+    llvm_unreachable("all activations handled");
+  }
+  Value clamp(Value value) {
+    if (clip <= 0)
+      return value;
+    return arith::MaximumFOp::create(b, arith::MinimumFOp::create(b, value, splat(clip)), splat(-clip));
+  }
+  Value fused(Value x, Value y, Value z) { return vector::FMAOp::create(b, x, y, z); }
+
+  /// One step for rows [row, row + rows) and the units of `block`.
+  void emitTile(int64_t rows, Value step, Value row, Value block, Value unit, Value mask, Value previous,
+                Value previousBase);
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  DimContext &dims;
+  LstmOp lstm;
+  GruOp gru;
+  BlockArgument x, r, h0;
+  int64_t gates, width, lanes, units;
+  VectorType vectorType;
+  bool reverse;
+  double clip;
+  Value batch;
+};
+} // namespace
+
+void RecurrentEmitter::emitTile(int64_t rows, Value step, Value row, Value block, Value unit, Value mask,
+                                Value previous, Value previousBase) {
+  // Gate inputs of the rows, x[step, row, gate * units + unit].
+  SmallVector<Value> inputs;
+  for (int64_t i = 0; i < rows; ++i) {
+    Value flat = add(mul(step, batch), add(row, fn.index(i)));
+    Value base = add(mul(flat, fn.index(gates * units)), unit);
+    for (int64_t gate = 0; gate < gates; ++gate)
+      inputs.push_back(load(fn.input(x.getArgNumber()), add(base, fn.index(gate * units)), mask));
+  }
+  MicroOperands operands;
+  operands.a = previous;
+  operands.b = fn.input(r.getArgNumber());
+  operands.bStride = fn.index(gates * lanes);
+  for (int64_t i = 0; i < rows; ++i)
+    operands.aRows.push_back(add(previousBase, mul(add(row, fn.index(i)), fn.index(units))));
+  Value weights = mul(block, fn.index(units * gates * lanes));
+  for (int64_t gate = 0; gate < gates; ++gate)
+    operands.bVectors.push_back(add(weights, fn.index(gate * lanes)));
+  SmallVector<Value> sums = emitMicroKernel(fn, operands, vectorType, fn.index(0), fn.index(units),
+                                            zeroAccumulators(fn, vectorType, rows * gates));
+
+  for (int64_t i = 0; i < rows; ++i) {
+    Value state = add(mul(add(row, fn.index(i)), fn.index(units)), unit);
+    Value y = add(mul(mul(step, batch), fn.index(units)), state);
+    auto input = [&](int64_t gate) { return inputs[i * gates + gate]; };
+    auto product = [&](int64_t gate) { return sums[i * gates + gate]; };
+    auto sum = [&](int64_t gate) { return clamp(arith::AddFOp::create(b, input(gate), product(gate))); };
+    if (lstm) {
+      Value c = fn.result(2);
+      Value in = activate(lstm.getGate(), sum(0)), out = activate(lstm.getGate(), sum(1));
+      Value forget = activate(lstm.getGate(), sum(2)), fresh = activate(lstm.getCell(), sum(3));
+      Value next = fused(forget, load(c, state, mask), arith::MulFOp::create(b, in, fresh));
+      store(next, c, state, mask);
+      store(arith::MulFOp::create(b, out, activate(lstm.getHidden(), next)), fn.result(0), y, mask);
+      continue;
+    }
+    // GRU: z, r, h; the hidden bias is inside the product.
+    auto bias = [&](int64_t gate) -> Value {
+      if (!gru.getHiddenBias())
+        return splat(0);
+      return load(fn.input(cast<BlockArgument>(gru.getHiddenBias()).getArgNumber()), add(unit, fn.index(gate * units)),
+                  mask);
+    };
+    auto biased = [&](int64_t gate) { return arith::AddFOp::create(b, product(gate), bias(gate)); };
+    Value update = activate(gru.getGate(), clamp(arith::AddFOp::create(b, input(0), biased(0))));
+    Value reset = activate(gru.getGate(), clamp(arith::AddFOp::create(b, input(1), biased(1))));
+    Value fresh = activate(gru.getHidden(), clamp(fused(reset, biased(2), input(2))));
+    Value before = load(previous, add(previousBase, state), mask);
+    // (1 - z) n + z h = n + z (h - n)
+    store(fused(update, arith::SubFOp::create(b, before, fresh), fresh), fn.result(0), y, mask);
+  }
+}
+
+EmittedKernel RecurrentEmitter::emit() {
+  Dims sizes = fn.spec.sizes->dims(x);
+  batch = fn.materialize(sizes[1]);
+  Value steps = fn.materialize(sizes[0]), zero = fn.index(0);
+  Value y = fn.result(0), initial = fn.input(h0.getArgNumber());
+  int64_t wholeBlocks = units / lanes;
+
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value low = mul(chunk, fn.index(kChunkRows));
+    Value high = arith::MinSIOp::create(b, add(low, fn.index(kChunkRows)), batch);
+    Value stateBegin = mul(low, fn.index(units)), stateEnd = mul(high, fn.index(units));
+    auto copy = [&](Value from, Value fromBase, Value to) {
+      fn.loop(stateBegin, stateEnd, 1, [&](Value i) {
+        Value value = memref::LoadOp::create(b, from, ValueRange{add(fromBase, i)});
+        memref::StoreOp::create(b, value, to, ValueRange{i});
+      });
+    };
+    if (lstm)
+      copy(fn.input(cast<BlockArgument>(lstm.getC0()).getArgNumber()), zero, fn.result(2));
+
+    auto stepAt = [&](Value step, Value previous, Value previousBase) {
+      auto overRows = [&](Value block, Value unit, Value mask) {
+        Value row = low;
+        for (int64_t rows : {4, 2, 1}) {
+          Value left = arith::SubIOp::create(b, high, row);
+          Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(rows)), fn.index(rows)));
+          fn.loop(row, end, rows,
+                  [&](Value at) { emitTile(rows, step, at, block, unit, mask, previous, previousBase); });
+          row = end;
+        }
+      };
+      if (wholeBlocks)
+        fn.loop(zero, fn.index(wholeBlocks), 1,
+                [&](Value block) { overRows(block, mul(block, fn.index(lanes)), nullptr); });
+      if (units % lanes) {
+        auto maskType = VectorType::get({lanes}, b.getI1Type());
+        Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(units % lanes)});
+        overRows(fn.index(wholeBlocks), fn.index(wholeBlocks * lanes), mask);
+      }
+    };
+    // The first step reads h0, the others read y of the step before.
+    Value stepSize = mul(batch, fn.index(units));
+    Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, steps, zero);
+    auto branch = scf::IfOp::create(b, some, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value lastStep = arith::SubIOp::create(b, steps, fn.index(1));
+    auto actual = [&](Value k) -> Value { return reverse ? arith::SubIOp::create(b, lastStep, k).getResult() : k; };
+    stepAt(actual(zero), initial, zero);
+    fn.loop(fn.index(1), steps, 1, [&](Value k) {
+      Value before = actual(arith::SubIOp::create(b, k, fn.index(1)));
+      stepAt(actual(k), y, mul(before, stepSize));
+    });
+    copy(y, mul(actual(lastStep), stepSize), fn.result(1));
+    b.setInsertionPointToStart(branch.elseBlock());
+    copy(initial, zero, fn.result(1));
+  });
+  fn.finish();
+
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = dims.ceilDiv(sizes[1], dims.constant(kChunkRows));
+  DimExpr rows = dims.resolve(dims.mul(sizes[0], sizes[1]));
+  if (rows.isConstant())
+    emitted.estimatedNs = static_cast<double>(rows.constant()) * gates * units * units / 20;
+  return emitted;
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitRecurrent(KernelSpec &spec, ModuleOp module, StringRef name) {
+  Operation *cell = cellOf(spec.kernel);
+  if (!cell || !hasRecurrentTemplate(cell) || !llvm::all_of(cell->getOperands(), llvm::IsaPred<BlockArgument>))
+    return std::nullopt;
+  if (!isPacked(spec.kernel, cast<BlockArgument>(recurrenceOf(cell)).getArgNumber()))
+    return std::nullopt;
+  // The kernel yields exactly the cell's results, in order.
+  if (spec.kernel.getNumResults() != cell->getNumResults())
+    return std::nullopt;
+  for (unsigned i = 0; i < cell->getNumResults(); ++i)
+    if (spec.yielded(i) != cell->getResult(i))
+      return std::nullopt;
+  KernelFunction fn(spec, module, name, {});
+  return RecurrentEmitter(fn, cell).emit();
+}
