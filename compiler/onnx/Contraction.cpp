@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Matrix products and sums over shared axes.
+
+#include "compiler/onnx/OpImport.h"
+
+using namespace mlir;
+
+namespace sinter::onnx {
+
+static LogicalResult importMatMul(OpImport &n) { return n.out(n.matmul(n.in(0), n.in(1), n.elem(n.in(0)))); }
+
+static LogicalResult importGemm(OpImport &n) {
+  Value a = n.in(0), b = n.in(1), c = n.in(2);
+  if (n.rank(a) != 2 || n.rank(b) != 2)
+    return n.error("requires matrices, found " + printShape(n.dims(a)) + " and " + printShape(n.dims(b)));
+  int64_t contractA = n.intAttr("transA", 0) ? 0 : 1, contractB = n.intAttr("transB", 0) ? 1 : 0;
+  Value result = n.make<DotGeneralOp>(a, b, ArrayRef<int64_t>(), ArrayRef<int64_t>(), ArrayRef<int64_t>{contractA},
+                                      ArrayRef<int64_t>{contractB}, n.elem(a));
+  double alpha = n.floatAttr("alpha", 1), beta = n.floatAttr("beta", 1);
+  if (alpha != 1)
+    result = n.mul(result, alpha);
+  if (c && beta != 0)
+    result = n.add(result, beta == 1 ? c : n.mul(c, beta));
+  return n.out(result);
+}
+
+static LogicalResult importDet(OpImport &n) { return n.out(n.make<DetOp>(n.in(0))); }
+
+//===--- einsum -------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// A value and the label of each of its axes. Labels are letters; the axes of `...` are 256 and up, counted from the
+/// right.
+struct Labelled {
+  Value value;
+  SmallVector<int> labels;
+};
+
+class Einsum {
+public:
+  explicit Einsum(OpImport &n) : n(n) {}
+
+  LogicalResult run(StringRef equation) {
+    std::string compact;
+    for (char c : equation)
+      if (c != ' ')
+        compact += c;
+    auto [left, right] = StringRef(compact).split("->");
+    bool isExplicit = StringRef(compact).contains("->");
+    SmallVector<StringRef> terms;
+    left.split(terms, ',');
+    if (terms.size() != n.numInputs())
+      return n.error("requires one term an input, found equation '" + equation + "'");
+    for (auto [term, value] : llvm::zip(terms, n.ins())) {
+      FailureOr<SmallVector<int>> labels = parse(term, n.rank(value));
+      if (failed(labels))
+        return failure();
+      if (int64_t(labels->size()) != n.rank(value))
+        return n.error("requires a term of " + Twine(n.rank(value)) + " labels, found '" + term + "'");
+      operands.push_back({value, *labels});
+    }
+    SmallVector<int> output;
+    if (isExplicit) {
+      FailureOr<SmallVector<int>> labels = parse(right, -1);
+      if (failed(labels))
+        return failure();
+      output = *labels;
+    } else {
+      // the labels of `...`, then those that occur once, in order
+      for (int label = 255 + ellipsis; label >= 256; --label)
+        output.push_back(label);
+      for (int label = 0; label < 256; ++label)
+        if (occurrences(label) == 1)
+          output.push_back(label);
+    }
+    for (int label : output)
+      if (occurrences(label) == 0 || llvm::count(output, label) > 1)
+        return n.error("requires output labels that occur in an input, each once, found equation '" + equation + "'");
+    return contract(output);
+  }
+
+private:
+  FailureOr<SmallVector<int>> parse(StringRef term, int64_t rank) {
+    SmallVector<int> labels;
+    int64_t letters = int64_t(llvm::count_if(term, [](char c) { return c != '.'; }));
+    for (size_t k = 0; k < term.size(); ++k) {
+      if (term.substr(k).starts_with("...")) {
+        int64_t width = rank < 0 ? ellipsis : rank - letters;
+        ellipsis = std::max(ellipsis, int(std::max<int64_t>(width, 0)));
+        for (int64_t place = width; place-- > 0;)
+          labels.push_back(256 + int(place));
+        k += 2;
+      } else if (llvm::isAlpha(term[k])) {
+        labels.push_back(term[k]);
+      } else {
+        return n.error("requires labels that are letters, found '" + term + "'");
+      }
+    }
+    return labels;
+  }
+
+  int64_t occurrences(int label) const {
+    int64_t total = 0;
+    for (const Labelled &operand : operands)
+      total += llvm::count(operand.labels, label);
+    return total;
+  }
+
+  static void drop(Labelled &operand, size_t axis) { operand.labels.erase(operand.labels.begin() + axis); }
+
+  /// Makes labels that occur twice in one operand occur once.
+  void takeDiagonals(Labelled &operand) {
+    for (size_t axis = 0; axis < operand.labels.size() && !n.failed(); ++axis) {
+      for (size_t other = axis + 1; other < operand.labels.size(); ++other) {
+        if (operand.labels[axis] != operand.labels[other])
+          continue;
+        Value onDiagonal = n.compare(CompareKind::eq, n.positions(operand.value, int64_t(axis)),
+                                     n.positions(operand.value, int64_t(other)));
+        operand.value = n.reduce(Combiner::add, n.select(onDiagonal, operand.value, 0), {int64_t(other)}, false);
+        drop(operand, other);
+        --other;
+      }
+    }
+  }
+
+  /// Sums over labels that nothing else needs.
+  void sumOut(Labelled &operand, llvm::function_ref<bool(int)> isNeeded) {
+    SmallVector<int64_t> axes;
+    SmallVector<int> kept;
+    for (auto [axis, label] : llvm::enumerate(operand.labels)) {
+      if (isNeeded(label))
+        kept.push_back(label);
+      else
+        axes.push_back(int64_t(axis));
+    }
+    operand.value = n.reduce(Combiner::add, operand.value, axes, false);
+    operand.labels = kept;
+  }
+
+  /// Drops shared axes of size 1 whose partner is larger: they broadcast.
+  void dropOnes(Labelled &operand, const Labelled &other) {
+    for (size_t axis = 0; axis < operand.labels.size(); ++axis) {
+      const int *place = llvm::find(other.labels, operand.labels[axis]);
+      if (place == other.labels.end() || n.size(operand.value, int64_t(axis)) != 1 ||
+          n.size(other.value, place - other.labels.begin()) == 1)
+        continue;
+      operand.value = n.squeeze(operand.value, {int64_t(axis)});
+      drop(operand, axis--);
+    }
+  }
+
+  LogicalResult contract(ArrayRef<int> output) {
+    for (Labelled &operand : operands)
+      takeDiagonals(operand);
+    while (operands.size() > 1 && !n.failed()) {
+      Labelled lhs = operands[0], rhs = operands[1];
+      operands.erase(operands.begin(), operands.begin() + 2);
+      auto isNeeded = [&](int label) { return llvm::is_contained(output, label) || occurrences(label) > 0; };
+      sumOut(lhs, [&](int label) { return isNeeded(label) || llvm::is_contained(rhs.labels, label); });
+      sumOut(rhs, [&](int label) { return isNeeded(label) || llvm::is_contained(lhs.labels, label); });
+      dropOnes(lhs, rhs);
+      dropOnes(rhs, lhs);
+      SmallVector<int64_t> lhsBatch, rhsBatch, lhsContract, rhsContract;
+      SmallVector<int> labels, lhsFree, rhsFree;
+      for (auto [axis, label] : llvm::enumerate(lhs.labels)) {
+        const int *place = llvm::find(rhs.labels, label);
+        if (place == rhs.labels.end()) {
+          lhsFree.push_back(label);
+        } else if (isNeeded(label)) {
+          labels.push_back(label);
+          lhsBatch.push_back(int64_t(axis));
+          rhsBatch.push_back(place - rhs.labels.begin());
+        } else {
+          lhsContract.push_back(int64_t(axis));
+          rhsContract.push_back(place - rhs.labels.begin());
+        }
+      }
+      for (int label : rhs.labels)
+        if (!llvm::is_contained(lhs.labels, label))
+          rhsFree.push_back(label);
+      labels.append(lhsFree);
+      labels.append(rhsFree);
+      Value product =
+          n.make<DotGeneralOp>(lhs.value, rhs.value, lhsBatch, rhsBatch, lhsContract, rhsContract, n.elem(lhs.value));
+      operands.insert(operands.begin(), {product, labels});
+    }
+    Labelled &last = operands.front();
+    sumOut(last, [&](int label) { return llvm::is_contained(output, label); });
+    SmallVector<int64_t> permutation;
+    for (int label : output) {
+      const int *place = llvm::find(last.labels, label);
+      if (place == last.labels.end())
+        return n.error("requires output labels that occur in an input");
+      permutation.push_back(place - last.labels.begin());
+    }
+    return n.out(n.transpose(last.value, permutation));
+  }
+
+  OpImport &n;
+  SmallVector<Labelled> operands;
+  int ellipsis = 0;
+};
+
+} // namespace
+
+static LogicalResult importEinsum(OpImport &n) { return Einsum(n).run(n.stringAttr("equation", "")); }
+
+void registerContraction(Registry &r) {
+  r.add("MatMul", 1, 2, importMatMul);
+  r.add("Gemm", 1, 2, importGemm);
+  r.add("Einsum", 12, 1, importEinsum);
+  r.add("Det", 11, 1, importDet);
+}
+
+} // namespace sinter::onnx

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "compiler/onnx/Windows.h"
+
+using namespace mlir;
+
+namespace sinter::onnx {
+
+/// A list attribute of one positive entry per spatial axis.
+static FailureOr<SmallVector<int64_t>> spatialAttr(OpImport &n, StringRef name, int64_t spatial) {
+  SmallVector<int64_t> values = n.intsAttr(name).value_or(SmallVector<int64_t>(size_t(spatial), 1));
+  if (int64_t(values.size()) != spatial)
+    return n.error("requires " + Twine(spatial) + " " + name + ", found " + Twine(values.size()));
+  for (int64_t value : values)
+    if (value < 1 || value > (int64_t(1) << 31))
+      return n.error("requires positive " + name + ", found " + Twine(value));
+  return values;
+}
+
+FailureOr<Window> readWindow(OpImport &n, Value x, std::optional<ArrayRef<int64_t>> kernel) {
+  int64_t spatial = n.rank(x) - 2;
+  if (spatial < 1)
+    return n.error("requires an operand of rank 3 at least, found " + printShape(n.dims(x)));
+  Window window;
+  if (n.attribute("kernel_shape")) {
+    FailureOr<SmallVector<int64_t>> given = spatialAttr(n, "kernel_shape", spatial);
+    if (failed(given))
+      return failure();
+    window.kernel = *given;
+    if (kernel && !llvm::equal(*kernel, window.kernel))
+      return n.error("requires kernel_shape " + printShape(*kernel) + ", found " + printShape(window.kernel));
+  } else if (kernel) {
+    window.kernel.assign(kernel->begin(), kernel->end());
+  } else {
+    return n.error("requires the attribute 'kernel_shape'");
+  }
+  FailureOr<SmallVector<int64_t>> strides = spatialAttr(n, "strides", spatial);
+  FailureOr<SmallVector<int64_t>> dilations = spatialAttr(n, "dilations", spatial);
+  if (failed(strides) || failed(dilations))
+    return failure();
+  window.strides = *strides;
+  window.dilations = *dilations;
+  window.low.assign(size_t(spatial), 0);
+  window.high = window.extra = window.low;
+
+  StringRef autoPad = n.stringAttr("auto_pad", "NOTSET");
+  if (autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
+    for (int64_t k = 0; k < spatial; ++k) {
+      int64_t size = n.size(x, k + 2), reach = (window.kernel[k] - 1) * window.dilations[k] + 1;
+      int64_t stride = window.strides[k], total;
+      if (stride == 1) {
+        total = reach - 1;
+      } else if (ShapedType::isDynamic(size)) {
+        return n.unsupported("auto_pad " + autoPad + " with a stride over a size known only at run time");
+      } else {
+        total = std::max<int64_t>(((size + stride - 1) / stride - 1) * stride + reach - size, 0);
+      }
+      window.low[k] = autoPad == "SAME_UPPER" ? total / 2 : total - total / 2;
+      window.high[k] = total - window.low[k];
+    }
+  } else if (autoPad == "NOTSET" || autoPad.empty()) {
+    if (std::optional<SmallVector<int64_t>> pads = n.intsAttr("pads"); pads && !pads->empty()) {
+      if (int64_t(pads->size()) != 2 * spatial)
+        return n.error("requires " + Twine(2 * spatial) + " pads, found " + Twine(pads->size()));
+      for (int64_t pad : *pads)
+        if (pad < 0 || pad > (int64_t(1) << 31))
+          return n.error("requires pads of at least 0, found " + Twine(pad));
+      window.low.assign(pads->begin(), pads->begin() + spatial);
+      window.high.assign(pads->begin() + spatial, pads->end());
+    }
+  } else if (autoPad != "VALID") {
+    return n.error("requires auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER, found '" + autoPad + "'");
+  }
+
+  if (n.intAttr("ceil_mode", 0)) {
+    for (int64_t k = 0; k < spatial; ++k) {
+      // floor((size + stride - 1) / stride) is the ceiling; a window that would start in the end's padding is dropped
+      window.extra[k] = window.strides[k] - 1;
+      int64_t size = n.size(x, k + 2), reach = (window.kernel[k] - 1) * window.dilations[k] + 1;
+      if (ShapedType::isDynamic(size))
+        continue;
+      int64_t padded = size + window.low[k] + window.high[k] - reach, stride = window.strides[k];
+      if (padded < 0)
+        continue;
+      int64_t count = (padded + stride - 1) / stride + 1;
+      if ((count - 1) * stride >= size + window.low[k])
+        --count;
+      window.extra[k] = std::max<int64_t>((count - 1) * stride - padded, 0);
+    }
+  }
+  return window;
+}
+
+Value alongChannels(OpImport &n, Value bias, Value like) {
+  if (n.failed())
+    return {};
+  return n.broadcastLike(bias, like, {1});
+}
+
+Value convolve(OpImport &n, Value x, Value filter, Type elementType) {
+  if (n.failed())
+    return {};
+  if (n.rank(filter) != n.rank(x)) {
+    (void)n.error("requires a filter of rank " + Twine(n.rank(x)) + ", found " + printShape(n.dims(filter)));
+    return {};
+  }
+  if (!n.isStatic(filter)) {
+    (void)n.unsupported("a filter whose shape is known only at run time");
+    return {};
+  }
+  FailureOr<Window> window = readWindow(n, x, n.dims(filter).drop_front(2));
+  if (failed(window))
+    return {};
+  SmallVector<int64_t> ones(window->kernel.size(), 1);
+  return n.make<ConvolutionOp>(x, filter, window->strides, window->low, window->high, ones, window->dilations,
+                               n.intAttr("group", 1), ConvLayout::channels_first, elementType);
+}
+
+static LogicalResult importConv(OpImport &n) {
+  Value x = n.in(0), bias = n.in(2);
+  Value result = convolve(n, x, n.in(1), n.elem(x));
+  if (bias && result)
+    result = n.add(result, alongChannels(n, bias, result));
+  return n.out(result);
+}
+
+static LogicalResult importConvTranspose(OpImport &n) {
+  Value x = n.in(0), filter = n.in(1), bias = n.in(2);
+  int64_t spatial = n.rank(x) - 2, groups = n.intAttr("group", 1);
+  if (spatial < 1 || n.rank(filter) != n.rank(x))
+    return n.error("requires operands of one rank of at least 3, found " + printShape(n.dims(x)) + " and " +
+                   printShape(n.dims(filter)));
+  if (!n.isStatic(filter))
+    return n.unsupported("a filter whose shape is known only at run time");
+  int64_t in = n.size(filter, 0), outPerGroup = n.size(filter, 1);
+  if (groups < 1 || in % groups != 0)
+    return n.error("requires channels in " + Twine(groups) + " groups, found " + Twine(in));
+  FailureOr<SmallVector<int64_t>> strides = spatialAttr(n, "strides", spatial);
+  FailureOr<SmallVector<int64_t>> dilations = spatialAttr(n, "dilations", spatial);
+  if (failed(strides) || failed(dilations))
+    return failure();
+  SmallVector<int64_t> kernel(n.dims(filter).drop_front(2));
+  SmallVector<int64_t> outputPadding = n.intsAttr("output_padding").value_or(SmallVector<int64_t>(size_t(spatial), 0));
+  SmallVector<int64_t> pads = n.intsAttr("pads").value_or(SmallVector<int64_t>(size_t(2 * spatial), 0));
+  std::optional<SmallVector<int64_t>> shape = n.intsAttr("output_shape");
+  if (shape && int64_t(shape->size()) == spatial + 2)
+    shape->erase(shape->begin(), shape->begin() + 2);
+  if (int64_t(outputPadding.size()) != spatial || int64_t(pads.size()) != 2 * spatial ||
+      (shape && int64_t(shape->size()) != spatial))
+    return n.error("requires output_padding, pads and output_shape for " + Twine(spatial) + " spatial axes");
+
+  // a convolution of the input with zeros between its elements, by the mirrored filter with inputs and outputs
+  // exchanged
+  StringRef autoPad = n.stringAttr("auto_pad", "NOTSET");
+  bool same = autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
+  SmallVector<int64_t> low, high, ones(size_t(spatial), 1);
+  for (int64_t k = 0; k < spatial; ++k) {
+    int64_t reach = (kernel[k] - 1) * (*dilations)[k], size = n.size(x, k + 2), begin = pads[k],
+            end = pads[k + spatial];
+    if (shape || same) {
+      if (shape && ShapedType::isDynamic(size))
+        return n.unsupported("output_shape with a size known only at run time");
+      // stride * (size - 1) + output padding + reach + 1 - wanted
+      int64_t total = shape ? (*strides)[k] * (size - 1) + outputPadding[k] + reach + 1 - (*shape)[k]
+                            : reach + 1 + outputPadding[k] - (*strides)[k];
+      if (!shape)
+        total = std::max<int64_t>(total, 0);
+      // a deficit lengthens the end, as output padding does
+      int64_t half = total / 2;
+      begin = autoPad == "SAME_UPPER" ? half : total - half;
+      end = total - begin;
+    }
+    low.push_back(reach - begin);
+    high.push_back(reach - end + outputPadding[k]);
+  }
+  SmallVector<int64_t> split = {groups, in / groups, outPerGroup}, exchanged = {0, 2, 1};
+  SmallVector<int64_t> joined = {groups * outPerGroup, in / groups}, mirrored;
+  for (int64_t k = 0; k < spatial; ++k) {
+    split.push_back(kernel[k]);
+    joined.push_back(kernel[k]);
+    exchanged.push_back(k + 3);
+    mirrored.push_back(k + 2);
+  }
+  filter = n.reshape(n.transpose(n.reshape(filter, split), exchanged), joined);
+  filter = n.make<ReverseOp>(filter, mirrored);
+  Value result = n.make<ConvolutionOp>(x, filter, ones, low, high, *strides, *dilations, groups,
+                                       ConvLayout::channels_first, n.elem(x));
+  if (bias && result)
+    result = n.add(result, alongChannels(n, bias, result));
+  return n.out(result);
+}
+
+void registerConvolution(Registry &r) {
+  r.add("Conv", 1, 2, importConv);
+  r.add("ConvTranspose", 1, 2, importConvTranspose);
+}
+
+} // namespace sinter::onnx

@@ -1,0 +1,673 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "compiler/onnx/GraphBuilder.h"
+
+#include "compiler/onnx/Limits.h"
+
+using namespace mlir;
+
+namespace sinter::onnx {
+
+//===--- questions --------------------------------------------------------------------------------------------===//
+
+RankedTensorType GraphBuilder::type(Value value) const {
+  if (!value)
+    return RankedTensorType::get({}, b.getF32Type()); // after a failure
+  return cast<RankedTensorType>(value.getType());
+}
+
+int64_t GraphBuilder::size(Value value, int64_t axis) const {
+  ArrayRef<int64_t> sizes = dims(value);
+  return axis >= 0 && axis < int64_t(sizes.size()) ? sizes[axis] : ShapedType::kDynamic;
+}
+
+std::optional<HostTensor> GraphBuilder::known(Value value) const {
+  auto constant = value ? value.getDefiningOp<ConstantOp>() : ConstantOp();
+  if (!constant)
+    return std::nullopt;
+  FailureOr<HostTensor> tensor = HostTensor::fromAttr(constant.getValue());
+  return succeeded(tensor) ? std::optional<HostTensor>(*tensor) : std::nullopt;
+}
+
+std::optional<SmallVector<int64_t>> GraphBuilder::knownInts(Value value) const {
+  if (!value || !isStatic(value) || type(value).getNumElements() > kMaxSteeringElements)
+    return std::nullopt;
+  std::optional<HostTensor> tensor = known(value);
+  if (!tensor)
+    return std::nullopt;
+  std::vector<int64_t> elements = tensor->toInts();
+  return SmallVector<int64_t>(elements.begin(), elements.end());
+}
+
+std::optional<double> GraphBuilder::knownScalar(Value value) const {
+  if (!value || !isStatic(value) || type(value).getNumElements() != 1)
+    return std::nullopt;
+  std::optional<HostTensor> tensor = known(value);
+  return tensor ? std::optional<double>(tensor->getFloat(0)) : std::nullopt;
+}
+
+std::optional<SmallVector<int64_t>> GraphBuilder::partlyKnownInts(Value value) {
+  if (std::optional<SmallVector<int64_t>> all = knownInts(value))
+    return all;
+  if (!value || !isStatic(value) || rank(value) > 1)
+    return std::nullopt;
+  int64_t length = type(value).getNumElements();
+  if (length > kMaxSteeringElements)
+    return std::nullopt;
+  SmallVector<int64_t> out(size_t(length), ShapedType::kDynamic);
+  if (std::optional<Dims> elements = shapes.contents(value))
+    for (auto [k, element] : llvm::enumerate(*elements))
+      out[k] = element.staticSize();
+  return out;
+}
+
+SmallVector<int64_t> GraphBuilder::allAxes(Value value) const {
+  return llvm::to_vector(llvm::seq<int64_t>(0, rank(value)));
+}
+
+//===--- errors -----------------------------------------------------------------------------------------------===//
+
+LogicalResult GraphBuilder::error(const Twine &message) {
+  if (!failure)
+    emitError(loc) << message;
+  failure = true;
+  return mlir::failure();
+}
+
+LogicalResult GraphBuilder::unsupported(const Twine &message) {
+  if (!failure)
+    noteUnsupported(message);
+  return error(message + " is not supported");
+}
+
+//===--- building ---------------------------------------------------------------------------------------------===//
+
+SmallVector<Value> GraphBuilder::finish(OperationState &state, unsigned count, InferFn infer) {
+  SmallVector<Type> types;
+  MLIRContext *context = b.getContext();
+  if (mlir::failed(infer(context, loc, state.operands, state.attributes.getDictionary(context),
+                         state.getRawProperties(), state.regions, types)) ||
+      types.size() != count) {
+    if (types.size() != count && !failure)
+      emitError(loc) << state.name.getStringRef() << " cannot be built";
+    failure = true;
+    return SmallVector<Value>(count);
+  }
+  state.types.assign(types.begin(), types.end());
+  Operation *op = b.create(state);
+  if (count == 1)
+    return {fold(op)};
+  return llvm::to_vector(llvm::map_range(op->getResults(), [](OpResult result) { return Value(result); }));
+}
+
+Value GraphBuilder::fold(Operation *op) {
+  Value result = op->getResult(0);
+  auto resultType = cast<RankedTensorType>(result.getType());
+  if (isa<ConstantOp>(op) || !isa<IntegerType>(resultType.getElementType()) || !resultType.hasStaticShape() ||
+      resultType.getRank() > 1 || resultType.getNumElements() > 64)
+    return result;
+
+  // a computation on few known elements, as it steers shapes
+  SmallVector<HostTensor> operands;
+  for (Value operand : op->getOperands()) {
+    if (!isStatic(operand) || type(operand).getNumElements() > 64)
+      break;
+    std::optional<HostTensor> tensor = known(operand);
+    if (!tensor)
+      break;
+    operands.push_back(*tensor);
+  }
+  Value folded;
+  if (operands.size() == op->getNumOperands()) {
+    Evaluator evaluator;
+    ScopedDiagnosticHandler quiet(b.getContext(), [](Diagnostic &) { return success(); });
+    FailureOr<SmallVector<HostTensor>> values = evaluator.run(op, operands);
+    if (succeeded(values) && values->size() == 1)
+      folded = constant(values->front());
+  } else if (resultType.getElementType().isInteger(64)) {
+    if (std::optional<Dims> elements = shapes.contents(result);
+        elements && llvm::all_of(*elements, [](DimExpr element) { return element.isConstant(); })) {
+      SmallVector<int64_t> values;
+      for (DimExpr element : *elements)
+        values.push_back(element.constant());
+      folded = constant(HostTensor::ofInts(resultType.getElementType(), values).reshaped(resultType.getShape()));
+    }
+  }
+  // the op stays when it could not be folded; when it could, dead code elimination removes it: the shape analysis may
+  // remember it
+  return folded ? folded : result;
+}
+
+SmallVector<Value, 2> GraphBuilder::resolve(Operand lhs, Operand rhs) {
+  if (!lhs.value && rhs.value)
+    lhs.value = scalar(elem(rhs.value), lhs.number);
+  else if (!rhs.value && lhs.value)
+    rhs.value = scalar(elem(lhs.value), rhs.number);
+  return {lhs.value, rhs.value};
+}
+
+Value GraphBuilder::constant(const HostTensor &tensor) {
+  if (failure)
+    return {};
+  return ConstantOp::create(b, loc, TypeRange(tensor.tensorType()), tensor.toAttr())->getResult(0);
+}
+
+Value GraphBuilder::scalar(Type type, double value) { return constant(HostTensor::scalar(type, value)); }
+
+Value GraphBuilder::scalarInt(int64_t value) {
+  return constant(HostTensor::ofInts(b.getI64Type(), {value}).reshaped({}));
+}
+
+Value GraphBuilder::ints(ArrayRef<int64_t> values) { return constant(HostTensor::ofInts(b.getI64Type(), values)); }
+
+Value GraphBuilder::floats(Type type, ArrayRef<double> values) {
+  HostTensor tensor(type, {int64_t(values.size())});
+  tensor.assignFloats(values);
+  return constant(tensor);
+}
+
+Value GraphBuilder::full(Value like, double number) { return broadcastLike(scalar(elem(like), number), like); }
+
+Value GraphBuilder::compare(CompareKind kind, Operand lhs, Operand rhs) {
+  SmallVector<Value, 2> values = resolve(lhs, rhs);
+  if (!broadcastTogether(values))
+    return {};
+  return make<CompareOp>(values[0], values[1], kind);
+}
+
+Value GraphBuilder::select(Value pred, Operand onTrue, Operand onFalse) {
+  SmallVector<Value, 2> sides = resolve(onTrue, onFalse);
+  SmallVector<Value, 3> values = {pred, sides[0], sides[1]};
+  if (!broadcastTogether(values))
+    return {};
+  return make<SelectOp>(values[0], values[1], values[2]);
+}
+
+Value GraphBuilder::convert(Value value, Type type) {
+  if (!value || elem(value) == type)
+    return value;
+  return make<ConvertOp>(value, type);
+}
+
+//===--- broadcasting -----------------------------------------------------------------------------------------===//
+
+/// Sizes as a rank-1 tensor of length `rank`, with ones in front.
+static Value paddedShape(GraphBuilder &g, Value value, int64_t rank) {
+  Value shape = g.shapeOf(value);
+  int64_t missing = rank - g.rank(value);
+  return missing > 0 ? g.concat({g.ints(SmallVector<int64_t>(size_t(missing), 1)), shape}, 0) : shape;
+}
+
+bool GraphBuilder::broadcastTogether(MutableArrayRef<Value> values) {
+  if (failure)
+    return false;
+  int64_t resultRank = 0;
+  for (Value value : values)
+    resultRank = std::max(resultRank, rank(value));
+
+  // for each result axis its size, and of the dynamic sizes that decide it whether they are surely one
+  SmallVector<int64_t> sizes(size_t(resultRank), 1);
+  SmallVector<DimExpr> symbols;
+  symbols.resize(size_t(resultRank));
+  bool ambiguous = false;
+  SmallVector<Dims> expressions;
+  for (Value value : values)
+    expressions.push_back(isStatic(value) ? Dims() : shapes.dims(value));
+  for (int64_t axis = 0; axis < resultRank; ++axis) {
+    for (Value value : values) {
+      int64_t own = axis - (resultRank - rank(value));
+      if (own < 0 || ShapedType::isDynamic(dims(value)[own]) || dims(value)[own] == 1)
+        continue;
+      if (sizes[axis] != 1 && sizes[axis] != dims(value)[own]) {
+        (void)error("requires shapes that broadcast, found " + printShape(dims(values.front())) + " and " +
+                    printShape(dims(value)));
+        return false;
+      }
+      sizes[axis] = dims(value)[own];
+    }
+    if (sizes[axis] != 1)
+      continue;
+    for (auto [value, expression] : llvm::zip(values, expressions)) {
+      int64_t own = axis - (resultRank - rank(value));
+      if (own < 0 || !ShapedType::isDynamic(dims(value)[own]))
+        continue;
+      if (symbols[axis] && symbols[axis] != expression[own])
+        ambiguous = true;
+      symbols[axis] = expression[own];
+      sizes[axis] = ShapedType::kDynamic;
+    }
+  }
+
+  // one value that has all dynamic sizes of the result lends them to the others
+  Value like;
+  for (Value value : values)
+    if (rank(value) == resultRank && llvm::all_of(llvm::zip(sizes, dims(value)), [](auto pair) {
+          return !ShapedType::isDynamic(std::get<0>(pair)) || ShapedType::isDynamic(std::get<1>(pair));
+        })) {
+      like = value;
+      break;
+    }
+  bool hasDynamic = llvm::any_of(sizes, ShapedType::isDynamic);
+  Value shape;
+  if (hasDynamic && (ambiguous || !like)) {
+    for (Value value : values) {
+      Value own = paddedShape(*this, value, resultRank);
+      shape = shape ? select(compare(CompareKind::eq, shape, 1), own, shape) : own;
+    }
+    if (failure)
+      return false;
+  }
+  for (Value &value : values) {
+    auto resultType = RankedTensorType::get(sizes, elem(value));
+    if (value.getType() == resultType && !ambiguous)
+      continue;
+    SmallVector<int64_t> axes;
+    for (int64_t k = 0; k < rank(value); ++k)
+      axes.push_back(resultRank - rank(value) + k);
+    SmallVector<Value> likes;
+    if (hasDynamic && !shape)
+      likes.push_back(like);
+    value = make<BroadcastOp>(value, shape, ValueRange(likes), axes, resultType);
+  }
+  return !failure;
+}
+
+Value GraphBuilder::broadcastLike(Value value, Value like, ArrayRef<int64_t> axes) {
+  if (failure)
+    return {};
+  SmallVector<int64_t> where(axes);
+  if (axes.empty())
+    for (int64_t k = 0; k < rank(value); ++k)
+      where.push_back(rank(like) - rank(value) + k);
+  auto resultType = RankedTensorType::get(dims(like), elem(value));
+  if (value.getType() == resultType && resultType.hasStaticShape())
+    return value;
+  SmallVector<Value> likes;
+  if (!resultType.hasStaticShape())
+    likes.push_back(like);
+  return make<BroadcastOp>(value, Value(), ValueRange(likes), where, resultType);
+}
+
+Value GraphBuilder::expand(Value value, Value shape) {
+  if (failure)
+    return {};
+  std::optional<SmallVector<int64_t>> target = partlyKnownInts(shape);
+  if (!target) {
+    (void)unsupported("a shape operand of unknown length");
+    return {};
+  }
+  int64_t resultRank = std::max<int64_t>(rank(value), int64_t(target->size()));
+  int64_t missing = resultRank - int64_t(target->size());
+  target->insert(target->begin(), size_t(missing), 1);
+  int64_t lead = resultRank - rank(value);
+  SmallVector<int64_t> sizes, axes;
+  bool needsShape = false;
+  for (int64_t axis = 0; axis < resultRank; ++axis) {
+    int64_t want = (*target)[axis];
+    int64_t own = axis < lead ? 1 : dims(value)[axis - lead];
+    if (axis >= lead)
+      axes.push_back(axis);
+    int64_t size = want == 1 ? own : own == 1 ? want : ShapedType::isDynamic(want) ? own : want;
+    if (own != 1 && want != 1 && !ShapedType::isDynamic(own) && !ShapedType::isDynamic(want) && own != want) {
+      (void)error("requires shapes that broadcast, found " + printShape(dims(value)) + " and " + printShape(*target));
+      return {};
+    }
+    sizes.push_back(size);
+    if (ShapedType::isDynamic(size) && want != 1)
+      needsShape = true;
+  }
+  auto resultType = RankedTensorType::get(sizes, elem(value));
+  Value full;
+  if (needsShape) {
+    full = convert(shape, b.getI64Type());
+    if (missing > 0)
+      full = concat({ints(SmallVector<int64_t>(size_t(missing), 1)), full}, 0);
+    full = select(compare(CompareKind::eq, full, 1), paddedShape(*this, value, resultRank), full);
+  }
+  return make<BroadcastOp>(value, full, ValueRange(), axes, resultType);
+}
+
+//===--- sizes ------------------------------------------------------------------------------------------------===//
+
+Value GraphBuilder::shapeOf(Value value) { return make<ShapeOp>(value); }
+
+Value GraphBuilder::dim(Value value, int64_t axis) {
+  if (!ShapedType::isDynamic(size(value, axis)))
+    return scalarInt(size(value, axis));
+  return make<DimOp>(value, axis);
+}
+
+Value GraphBuilder::count(Value value) {
+  if (isStatic(value))
+    return scalarInt(type(value).getNumElements());
+  return reduce(Combiner::mul, shapeOf(value), {0}, false);
+}
+
+Size GraphBuilder::sizeOf(Value value, int64_t axis) {
+  if (failure || !ShapedType::isDynamic(size(value, axis)))
+    return {failure ? 1 : size(value, axis), {}};
+  return {ShapedType::kDynamic, slice(shapeOf(value), 0, axis, axis + 1)};
+}
+
+static Value sizeValue(GraphBuilder &g, Size size) { return size.isKnown() ? g.ints({size.known}) : size.tensor; }
+
+Size GraphBuilder::times(Size a, Size b) {
+  if (a.isKnown() && b.isKnown())
+    return {a.known * b.known, {}};
+  if (a.isKnown() && a.known == 1)
+    return b;
+  if (b.isKnown() && b.known == 1)
+    return a;
+  return {ShapedType::kDynamic, mul(sizeValue(*this, a), sizeValue(*this, b))};
+}
+
+Size GraphBuilder::over(Size a, int64_t divisor) {
+  if (a.isKnown())
+    return {a.known / divisor, {}};
+  return divisor == 1 ? a : Size{ShapedType::kDynamic, div(a.tensor, ints({divisor}))};
+}
+
+Size GraphBuilder::plus(Size a, int64_t addend) {
+  if (a.isKnown())
+    return {a.known + addend, {}};
+  return addend == 0 ? a : Size{ShapedType::kDynamic, add(a.tensor, ints({addend}))};
+}
+
+Value GraphBuilder::shapeTensor(ArrayRef<Size> sizes) {
+  if (sizes.empty())
+    return ints({});
+  SmallVector<Value> parts;
+  SmallVector<int64_t> run;
+  for (Size size : sizes) {
+    if (size.isKnown()) {
+      run.push_back(size.known);
+      continue;
+    }
+    if (!run.empty())
+      parts.push_back(ints(run));
+    run.clear();
+    parts.push_back(size.tensor);
+  }
+  if (!run.empty())
+    parts.push_back(ints(run));
+  return concat(parts, 0);
+}
+
+bool GraphBuilder::isSize(DimExpr expression) {
+  if (expression.isConstant())
+    return true;
+  if (expression.kind() == DimExpr::Kind::Symbol)
+    return shapes.context().source(expression.symbol()).kind == SymbolSource::Kind::Size;
+  return llvm::all_of(expression.operands(), [&](DimExpr operand) { return isSize(operand); });
+}
+
+Value GraphBuilder::reshapeSizes(Value value, ArrayRef<Size> sizes) {
+  if (failure)
+    return {};
+  SmallVector<int64_t> result;
+  bool hasZero = false;
+  for (Size size : sizes) {
+    result.push_back(size.known);
+    hasZero |= size.known == 0;
+  }
+  auto resultType = RankedTensorType::get(result, elem(value));
+  int64_t unknown = llvm::count(result, ShapedType::kDynamic);
+  if (unknown == 0 && value.getType() == resultType)
+    return value;
+  bool needsShape = unknown > 1 || (unknown == 1 && hasZero);
+  return make<ReshapeOp>(value, needsShape ? shapeTensor(sizes) : Value(), resultType);
+}
+
+Value GraphBuilder::spread(Value scalar, ArrayRef<Size> sizes) {
+  if (failure)
+    return {};
+  SmallVector<int64_t> result;
+  for (Size size : sizes)
+    result.push_back(size.known);
+  auto resultType = RankedTensorType::get(result, elem(scalar));
+  return make<BroadcastOp>(scalar, resultType.hasStaticShape() ? Value() : shapeTensor(sizes), ValueRange(),
+                           ArrayRef<int64_t>(), resultType);
+}
+
+//===--- moving -----------------------------------------------------------------------------------------------===//
+
+Value GraphBuilder::reshape(Value value, ArrayRef<int64_t> sizes) {
+  if (failure)
+    return {};
+  SmallVector<int64_t> result(sizes);
+  int64_t product = 1, unknown = -1;
+  for (auto [k, size] : llvm::enumerate(sizes)) {
+    if (size == -1)
+      unknown = int64_t(k);
+    else if (__builtin_mul_overflow(product, size, &product))
+      product = 0;
+  }
+  if (unknown >= 0) {
+    std::optional<int64_t> total = countElements(dims(value));
+    result[unknown] = total && product > 0 && *total % product == 0 ? *total / product : ShapedType::kDynamic;
+    if (total && ShapedType::isDynamic(result[unknown])) {
+      (void)error("requires a shape that " + std::to_string(*total) + " elements fit in, found " + printShape(result));
+      return {};
+    }
+  }
+  auto resultType = RankedTensorType::get(result, elem(value));
+  return value.getType() == resultType && resultType.hasStaticShape() ? value
+                                                                      : make<ReshapeOp>(value, Value(), resultType);
+}
+
+Value GraphBuilder::reshapeTo(Value value, Value shape) {
+  if (failure)
+    return {};
+  std::optional<SmallVector<int64_t>> sizes = partlyKnownInts(shape);
+  if (!sizes) {
+    (void)unsupported("a shape operand of unknown length");
+    return {};
+  }
+  if (llvm::count(*sizes, ShapedType::kDynamic) <= 1) {
+    // one size at most is left, it follows from the number of elements (unless that is 0)
+    for (int64_t &size : *sizes)
+      size = ShapedType::isDynamic(size) ? -1 : size;
+    if (!llvm::is_contained(*sizes, 0))
+      return reshape(value, *sizes);
+    for (int64_t &size : *sizes)
+      size = size == -1 ? ShapedType::kDynamic : size;
+  }
+  auto resultType = RankedTensorType::get(*sizes, elem(value));
+  return make<ReshapeOp>(value, resultType.hasStaticShape() ? Value() : shape, resultType);
+}
+
+Value GraphBuilder::unsqueeze(Value value, ArrayRef<int64_t> axes) {
+  if (failure || axes.empty())
+    return value;
+  int64_t resultRank = rank(value) + int64_t(axes.size());
+  SmallVector<int64_t> sizes, kept;
+  int64_t next = 0;
+  for (int64_t axis = 0; axis < resultRank; ++axis) {
+    if (llvm::is_contained(axes, axis)) {
+      sizes.push_back(1);
+    } else {
+      kept.push_back(axis);
+      sizes.push_back(size(value, next++));
+    }
+  }
+  if (llvm::count(sizes, ShapedType::kDynamic) <= 1)
+    return make<ReshapeOp>(value, Value(), RankedTensorType::get(sizes, elem(value)));
+  return make<BroadcastOp>(value, Value(), ValueRange(), kept, RankedTensorType::get(sizes, elem(value)));
+}
+
+Value GraphBuilder::squeeze(Value value, ArrayRef<int64_t> axes) {
+  if (failure || axes.empty())
+    return value;
+  SmallVector<int64_t> sizes, kept;
+  for (int64_t axis = 0; axis < rank(value); ++axis) {
+    if (llvm::is_contained(axes, axis)) {
+      if (!ShapedType::isDynamic(size(value, axis)) && size(value, axis) != 1) {
+        (void)error("requires axes of size 1, found " + Twine(size(value, axis)) + " at axis " + Twine(axis));
+        return {};
+      }
+      continue;
+    }
+    kept.push_back(axis);
+    sizes.push_back(size(value, axis));
+  }
+  Value shape;
+  if (llvm::count(sizes, ShapedType::kDynamic) > 1)
+    shape = gather(shapeOf(value), ints(kept), 0);
+  return make<ReshapeOp>(value, shape, RankedTensorType::get(sizes, elem(value)));
+}
+
+Value GraphBuilder::flatten(Value value, int64_t axis) {
+  if (failure)
+    return {};
+  std::optional<int64_t> outer = countElements(dims(value).take_front(axis));
+  std::optional<int64_t> inner = countElements(dims(value).drop_front(axis));
+  if (outer && inner)
+    return make<ReshapeOp>(value, Value(), RankedTensorType::get({*outer, *inner}, elem(value)));
+  // a size of 0 would leave the other one open
+  if (outer && *outer > 0)
+    return make<ReshapeOp>(value, Value(), RankedTensorType::get({*outer, ShapedType::kDynamic}, elem(value)));
+  if (inner && *inner > 0)
+    return make<ReshapeOp>(value, Value(), RankedTensorType::get({ShapedType::kDynamic, *inner}, elem(value)));
+  Value shape = shapeOf(value);
+  Value sizes = concat({reduce(Combiner::mul, slice(shape, 0, 0, axis), {0}, true),
+                        reduce(Combiner::mul, slice(shape, 0, axis, rank(value)), {0}, true)},
+                       0);
+  return make<ReshapeOp>(value, sizes,
+                         RankedTensorType::get({ShapedType::kDynamic, ShapedType::kDynamic}, elem(value)));
+}
+
+Value GraphBuilder::transpose(Value value, ArrayRef<int64_t> permutation) {
+  if (llvm::equal(permutation, llvm::seq<int64_t>(0, int64_t(permutation.size()))))
+    return value;
+  return make<TransposeOp>(value, permutation);
+}
+
+Value GraphBuilder::slice(Value value, int64_t axis, int64_t start, int64_t limit, int64_t step) {
+  if (failure)
+    return {};
+  SmallVector<int64_t> starts(size_t(rank(value)), 0), limits(size_t(rank(value)), -1), steps(size_t(rank(value)), 1);
+  for (int64_t k = 0; k < rank(value); ++k)
+    limits[k] = ShapedType::isDynamic(size(value, k)) ? -1 : size(value, k);
+  starts[axis] = start;
+  limits[axis] = limit == -1 ? limits[axis] : limit;
+  steps[axis] = step;
+  return make<SliceOp>(value, starts, limits, steps);
+}
+
+Value GraphBuilder::concat(ArrayRef<Value> values, int64_t axis) {
+  if (values.size() == 1)
+    return values.front();
+  return make<ConcatenateOp>(ValueRange(values), axis);
+}
+
+Value GraphBuilder::gather(Value value, Value positions, int64_t axis) {
+  return make<GatherOp>(value, positions, axis);
+}
+
+Value GraphBuilder::element(Value value, int64_t index) {
+  if (failure || rank(value) == 0)
+    return value;
+  return reshape(slice(value, 0, index, index + 1), {});
+}
+
+Value GraphBuilder::pad(Value value, Value fill, ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
+  SmallVector<int64_t> interior(low.size(), 0);
+  return make<PadOp>(value, fill, low, high, interior, PadMode::constant);
+}
+
+Value GraphBuilder::positions(Value like, int64_t axis) {
+  if (failure)
+    return {};
+  auto resultType = RankedTensorType::get(dims(like), b.getI64Type());
+  return make<IotaOp>(resultType.hasStaticShape() ? Value() : shapeOf(like), axis, resultType);
+}
+
+//===--- computing --------------------------------------------------------------------------------------------===//
+
+Value GraphBuilder::reduce(Combiner combiner, Value value, ArrayRef<int64_t> axes, bool keepDims) {
+  if (axes.empty())
+    return value;
+  SmallVector<int64_t> sorted(axes);
+  llvm::sort(sorted);
+  Value result = make<ReduceOp>(value, sorted, combiner);
+  return keepDims ? unsqueeze(result, sorted) : result;
+}
+
+Value GraphBuilder::mean(Value value, ArrayRef<int64_t> axes, bool keepDims) {
+  if (failure)
+    return {};
+  Value sum = reduce(Combiner::add, value, axes, keepDims);
+  int64_t number = 1;
+  for (int64_t axis : axes)
+    number = ShapedType::isDynamic(number) || ShapedType::isDynamic(size(value, axis)) ? ShapedType::kDynamic
+                                                                                       : number * size(value, axis);
+  if (!ShapedType::isDynamic(number))
+    return div(sum, double(number));
+  Value product;
+  for (int64_t axis : axes)
+    product = product ? mul(product, dim(value, axis)) : dim(value, axis);
+  return div(sum, convert(product, elem(value)));
+}
+
+Value GraphBuilder::matmul(Value lhs, Value rhs, Type elementType) {
+  if (failure)
+    return {};
+  if (rank(lhs) == 0 || rank(rhs) == 0) {
+    (void)error("requires operands of rank 1 at least, found rank 0");
+    return {};
+  }
+  bool rowVector = rank(lhs) == 1, columnVector = rank(rhs) == 1;
+  if (columnVector && rank(lhs) > 0)
+    return make<DotGeneralOp>(lhs, rhs, ArrayRef<int64_t>(), ArrayRef<int64_t>(), ArrayRef<int64_t>{rank(lhs) - 1},
+                              ArrayRef<int64_t>{0}, elementType);
+  if (rank(rhs) == 2) // one product: the rows of all matrices
+    return make<DotGeneralOp>(lhs, rhs, ArrayRef<int64_t>(), ArrayRef<int64_t>(), ArrayRef<int64_t>{rank(lhs) - 1},
+                              ArrayRef<int64_t>{0}, elementType);
+  if (rowVector)
+    lhs = unsqueeze(lhs, {0});
+
+  // leading axes broadcast; sizes are compared without the last two axes
+  int64_t batch = std::max(rank(lhs), rank(rhs)) - 2;
+  auto lead = [&](Value value) {
+    SmallVector<int64_t> front;
+    for (int64_t k = 0; k < batch + 2 - rank(value); ++k)
+      front.push_back(k);
+    return unsqueeze(value, front);
+  };
+  lhs = lead(lhs);
+  rhs = lead(rhs);
+  if (failure)
+    return {};
+  auto stretch = [&](Value value, Value other) -> Value {
+    SmallVector<int64_t> sizes(dims(value));
+    bool changes = false, needsShape = false;
+    Dims own = isStatic(value) ? Dims() : shapes.dims(value), theirs = isStatic(other) ? Dims() : shapes.dims(other);
+    for (int64_t k = 0; k < batch; ++k) {
+      int64_t a = size(value, k), c = size(other, k);
+      if (a == c && (!ShapedType::isDynamic(a) || own[k] == theirs[k]))
+        continue;
+      if (c == 1)
+        continue;
+      changes = true;
+      sizes[k] = ShapedType::isDynamic(c) && a != 1 ? a : c;
+      needsShape |= ShapedType::isDynamic(sizes[k]);
+    }
+    if (!changes)
+      return value;
+    Value shape;
+    if (needsShape) {
+      Value ownFront = slice(shapeOf(value), 0, 0, batch), otherFront = slice(shapeOf(other), 0, 0, batch);
+      shape = concat({select(compare(CompareKind::eq, ownFront, 1), otherFront, ownFront),
+                      slice(shapeOf(value), 0, batch, batch + 2)},
+                     0);
+    }
+    return make<BroadcastOp>(value, shape, ValueRange(), allAxes(value), RankedTensorType::get(sizes, elem(value)));
+  };
+  Value stretchedLhs = stretch(lhs, rhs);
+  rhs = stretch(rhs, lhs);
+  SmallVector<int64_t> batchAxes = llvm::to_vector(llvm::seq<int64_t>(0, batch));
+  Value product = make<DotGeneralOp>(stretchedLhs, rhs, batchAxes, batchAxes, ArrayRef<int64_t>{batch + 1},
+                                     ArrayRef<int64_t>{batch}, elementType);
+  return rowVector ? squeeze(product, {batch}) : product;
+}
+
+} // namespace sinter::onnx

@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "compiler/onnx/Import.h"
+
+#include "compiler/onnx/Importer.h"
+#include "compiler/onnx/Limits.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace sinter::onnx {
+
+Importer::Importer(MLIRContext *context, std::shared_ptr<OnnxFile> file, const OnnxImportOptions &options)
+    : context(context), file(std::move(file)), options(options), shapes(dimContext),
+      report(options.report ? *options.report : ownReport) {
+  for (const onnxfile::Function &function : this->file->model.functions())
+    functions[(normalizeDomain(function.domain()) + "." + function.name() + ":" + function.overload()).str()] =
+        &function;
+}
+
+LogicalResult Importer::fail(const Twine &message) {
+  emitError(UnknownLoc::get(context)) << message;
+  return failure();
+}
+
+Location Importer::locate(StringRef name, int64_t index) const {
+  return NameLoc::get(StringAttr::get(context, name), FileLineColLoc::get(context, file->path, unsigned(index + 1), 0));
+}
+
+const onnxfile::Function *Importer::findFunction(const onnxfile::Node &node) const {
+  auto it = functions.find((normalizeDomain(node.domain()) + "." + node.op_type() + ":" + node.overload()).str());
+  return it == functions.end() ? nullptr : it->second;
+}
+
+void Importer::noteUnsupported(const onnxfile::Node &node, const Twine &message) {
+  report.unsupported.push_back((describeNode(node, 0) + ": " + message + " is not supported").str());
+}
+
+//===--- types and constants ----------------------------------------------------------------------------------===//
+
+Type Importer::elementType(int64_t onnxType) {
+  Builder b(context);
+  switch (onnxType) {
+  case onnxfile::FLOAT:
+    return b.getF32Type();
+  case onnxfile::DOUBLE:
+    return b.getF64Type();
+  case onnxfile::FLOAT16:
+    return b.getF16Type();
+  case onnxfile::BFLOAT16:
+    return b.getBF16Type();
+  case onnxfile::BOOL:
+    return b.getI1Type();
+  case onnxfile::INT8:
+    return b.getIntegerType(8);
+  case onnxfile::INT16:
+    return b.getIntegerType(16);
+  case onnxfile::INT32:
+    return b.getIntegerType(32);
+  case onnxfile::INT64:
+    return b.getIntegerType(64);
+  case onnxfile::UINT8:
+    return b.getIntegerType(8, false);
+  case onnxfile::UINT16:
+    return b.getIntegerType(16, false);
+  case onnxfile::UINT32:
+    return b.getIntegerType(32, false);
+  case onnxfile::UINT64:
+    return b.getIntegerType(64, false);
+  default:
+    return {};
+  }
+}
+
+llvm::Expected<ElementsAttr> Importer::constantAttr(const onnxfile::Tensor &tensor) {
+  llvm::Expected<TensorData> data = decodeTensor(tensor, file->external.get());
+  if (!data)
+    return data.takeError();
+  Type element = elementType(data->type);
+  unsigned width = elementBytes(data->type);
+  bool aligned = reinterpret_cast<uintptr_t>(data->bytes.data()) % width == 0;
+  if (data->bytes.size() <= 1024 || !aligned)
+    return HostTensor(element, data->dims, data->bytes).toAttr(tensor.name());
+
+  // not copied: the elements stay where protobuf or the mapped file has them
+  AsmResourceBlob blob(
+      data->bytes, width, [file = file, owner = data->owner](void *, size_t, size_t) mutable { owner.reset(); },
+      /*dataIsMutable=*/false);
+  return DenseResourceElementsAttr::get(RankedTensorType::get(data->dims, element),
+                                        tensor.name().empty() ? "constant" : tensor.name(), std::move(blob));
+}
+
+FailureOr<RankedTensorType> Importer::inputType(const onnxfile::ValueInfo &input) {
+  if (!input.type().has_tensor()) {
+    report.unsupported.push_back("input '" + input.name() + "': only tensors are supported");
+    return fail("input '" + input.name() + "' is no tensor, only tensors are supported");
+  }
+  const auto &tensor = input.type().tensor();
+  Type element = elementType(tensor.elem_type());
+  if (!element) {
+    report.unsupported.push_back("input '" + input.name() + "': element type " + dataTypeName(tensor.elem_type()) +
+                                 " is not supported");
+    return fail("input '" + input.name() + "' has element type " + dataTypeName(tensor.elem_type()) +
+                ", which is not supported");
+  }
+  auto given = options.shapes.find(input.name());
+  bool isGiven = given != options.shapes.end();
+  if (!tensor.has_shape() && !isGiven)
+    return fail("input '" + input.name() + "' requires a rank, the model states none; give its shape");
+  if (tensor.has_shape() && tensor.shape().dim_size() > kMaxRank)
+    return fail("input '" + input.name() + "' requires a rank of at most " + Twine(kMaxRank) + ", found " +
+                Twine(tensor.shape().dim_size()));
+  SmallVector<int64_t> dims;
+  for (const auto &dim : tensor.shape().dim()) {
+    if (dim.has_size() && dim.size() < -1)
+      return fail("input '" + input.name() + "' requires dims of at least 0, found " + Twine(dim.size()));
+    dims.push_back(dim.has_size() && dim.size() >= 0 ? dim.size() : ShapedType::kDynamic);
+  }
+  if (isGiven) {
+    ArrayRef<int64_t> want = given->second;
+    if (tensor.has_shape() && want.size() != dims.size())
+      return fail("input '" + input.name() + "' requires " + Twine(dims.size()) + " dims, the given shape has " +
+                  Twine(want.size()));
+    dims.resize(want.size(), ShapedType::kDynamic);
+    for (auto [dim, wanted] : llvm::zip(dims, want)) {
+      if (wanted < 0)
+        continue;
+      if (!ShapedType::isDynamic(dim) && dim != wanted)
+        return fail("input '" + input.name() + "' requires shape " + printShape(dims) + ", the given shape has " +
+                    Twine(wanted) + " for " + Twine(dim));
+      dim = wanted;
+    }
+  }
+  uint64_t bytes = elementBytes(tensor.elem_type());
+  for (int64_t dim : dims)
+    if (!ShapedType::isDynamic(dim) && __builtin_mul_overflow(bytes, uint64_t(std::max<int64_t>(dim, 1)), &bytes))
+      bytes = kMaxTensorBytes + 1;
+  if (bytes > kMaxTensorBytes)
+    return fail("input '" + input.name() + "' requires at most " + Twine(kMaxTensorBytes) + " bytes, found shape " +
+                printShape(dims));
+  return RankedTensorType::get(dims, element);
+}
+
+ArrayAttr Importer::dimNames(const onnxfile::ValueInfo &input, RankedTensorType type) {
+  Builder b(context);
+  SmallVector<Attribute> names;
+  for (auto [axis, size] : llvm::enumerate(type.getShape())) {
+    const auto &shape = input.type().tensor().shape();
+    if (!ShapedType::isDynamic(size))
+      names.push_back(b.getI64IntegerAttr(size));
+    else if (int(axis) < shape.dim_size() && !shape.dim(int(axis)).symbol().empty())
+      names.push_back(b.getStringAttr(shape.dim(int(axis)).symbol()));
+    else
+      names.push_back(b.getStringAttr(""));
+  }
+  return b.getArrayAttr(names);
+}
+
+//===--- what is not supported, before anything is imported ----------------------------------------------------===//
+
+static llvm::StringMap<int64_t> operatorSets(const google::protobuf::RepeatedPtrField<onnxfile::OperatorSet> &sets) {
+  llvm::StringMap<int64_t> out;
+  for (const onnxfile::OperatorSet &set : sets)
+    out[normalizeDomain(set.domain())] = set.version();
+  out.try_emplace("", 1); // files from before operator sets
+  return out;
+}
+
+static int64_t versionOf(const llvm::StringMap<int64_t> &opsets, StringRef domain) {
+  auto it = opsets.find(normalizeDomain(domain));
+  return it == opsets.end() ? 1 : it->second;
+}
+
+template <typename Nodes>
+void Importer::collectUnsupported(const Nodes &nodes, const llvm::StringMap<int64_t> &opsets,
+                                  std::vector<std::string> &lines, llvm::DenseSet<const onnxfile::Function *> &seen) {
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    for (const onnxfile::Attribute &attribute : node.attribute()) {
+      if (attribute.has_g())
+        collectUnsupported(attribute.g().node(), opsets, lines, seen);
+      for (const onnxfile::Graph &graph : attribute.graphs())
+        collectUnsupported(graph.node(), opsets, lines, seen);
+    }
+    if (const onnxfile::Function *function = findFunction(node)) {
+      if (seen.insert(function).second)
+        collectUnsupported(function->node(), operatorSets(function->opset_import()), lines, seen);
+      continue;
+    }
+    std::string reason;
+    int64_t version = versionOf(opsets, node.domain());
+    if (Registry::get().find(node.domain(), node.op_type(), version, reason))
+      continue;
+    std::string domain = normalizeDomain(node.domain()).empty() ? "" : normalizeDomain(node.domain()).str() + " ";
+    lines.push_back(
+        llvm::formatv("{0}: {1}opset {2}: {3}", describeNode(node, int64_t(index)), domain, version, reason));
+  }
+}
+
+LogicalResult Importer::refuseUnsupported() {
+  std::vector<std::string> lines;
+  llvm::StringMap<int64_t> opsets = operatorSets(file->model.opset_import());
+  if (opsets[""] > kNewestOpset)
+    lines.push_back(llvm::formatv("opset {0} is newer than {1}, the newest one known", opsets[""], kNewestOpset));
+  llvm::DenseSet<const onnxfile::Function *> seen;
+  collectUnsupported(file->model.graph().node(), opsets, lines, seen);
+  if (lines.empty())
+    return success();
+  report.unsupported = lines;
+  InFlightDiagnostic diagnostic = emitError(UnknownLoc::get(context));
+  if (lines.size() == 1) {
+    diagnostic << file->path << ": " << lines.front();
+  } else {
+    diagnostic << file->path << ": " << lines.size() << " nodes are not supported, the first: " << lines.front();
+    for (const std::string &line : lines)
+      diagnostic.attachNote() << line;
+  }
+  return diagnostic;
+}
+
+//===--- the walk ---------------------------------------------------------------------------------------------===//
+
+LogicalResult Importer::importCall(const onnxfile::Node &node, const onnxfile::Function &function, Frame &frame,
+                                   OpBuilder &b, Location loc) {
+  if (node.input_size() > function.input_size() || node.output_size() > function.output_size())
+    return fail("requires at most " + Twine(function.input_size()) + " inputs and " + Twine(function.output_size()) +
+                " outputs, found " + Twine(node.input_size()) + " and " + Twine(node.output_size()));
+  llvm::StringMap<const onnxfile::Attribute *> attributes;
+  for (const onnxfile::Attribute &attribute : function.attribute_proto())
+    attributes[attribute.name()] = &attribute;
+  for (const onnxfile::Attribute &attribute : node.attribute()) {
+    if (attribute.ref_attr_name().empty()) {
+      attributes[attribute.name()] = &attribute;
+      continue;
+    }
+    // the caller is a function itself and passes an attribute on
+    auto it = frame.callAttributes ? frame.callAttributes->find(attribute.ref_attr_name())
+                                   : llvm::StringMap<const onnxfile::Attribute *>::const_iterator();
+    if (frame.callAttributes && it != frame.callAttributes->end())
+      attributes[attribute.name()] = it->second;
+  }
+  Frame callee;
+  callee.opsets = operatorSets(function.opset_import());
+  callee.callAttributes = &attributes;
+  for (int i = 0; i < function.input_size(); ++i)
+    callee.values[function.input(i)] =
+        i < node.input_size() && !node.input(i).empty() ? frame.values[node.input(i)] : Value();
+  if (failed(importNodes(function.node(), callee, b, loc)))
+    return failure();
+  for (int i = 0; i < node.output_size(); ++i)
+    if (!node.output(i).empty()) {
+      Value value = callee.values[function.output(i)];
+      if (!value)
+        return fail("output '" + node.output(i) + "' is given no value");
+      frame.values[node.output(i)] = value;
+    }
+  return success();
+}
+
+LogicalResult Importer::importNode(const onnxfile::Node &node, int64_t index, Frame &frame, OpBuilder &b,
+                                   Location outer) {
+  std::string name = !node.name().empty()                                 ? node.name()
+                     : node.output_size() != 0 && !node.output(0).empty() ? node.output(0)
+                                                                          : node.op_type();
+  Location loc = locate(name, index);
+  if (!isa<UnknownLoc>(outer))
+    loc = CallSiteLoc::get(loc, outer);
+
+  std::string message;
+  LogicalResult result = success();
+  {
+    ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
+      if (message.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        message = diagnostic.str();
+      return success();
+    });
+    if (const onnxfile::Function *function = findFunction(node)) {
+      result = importCall(node, *function, frame, b, loc);
+    } else {
+      int64_t version = versionOf(frame.opsets, node.domain());
+      std::string reason;
+      const OpEntry *entry = Registry::get().find(node.domain(), node.op_type(), version, reason);
+      OpImport import(*this, frame, node, version, b, loc, shapes);
+      for (const std::string &input : node.input())
+        import.inputs.push_back(input.empty() ? Value() : frame.values.lookup(input));
+      while (!import.inputs.empty() && !import.inputs.back())
+        import.inputs.pop_back();
+      bool missing = false;
+      for (unsigned i = 0; entry && i < entry->minInputs; ++i)
+        missing |= !import.in(i);
+      if (!entry)
+        result = fail(reason);
+      else if (missing)
+        result = fail("requires at least " + Twine(entry->minInputs) + " inputs, found fewer");
+      else
+        result = entry->import(import);
+      for (unsigned i = 0; succeeded(result) && i < import.numOutputs(); ++i) {
+        if (!import.wants(i))
+          continue;
+        if (i >= import.outputs.size() || !import.outputs[i])
+          result = import.unsupported("output " + Twine(i) + " ('" + node.output(int(i)) + "')");
+        else
+          frame.values[node.output(int(i))] = import.outputs[i];
+      }
+      if (failed(result) && message.empty())
+        message = "cannot be imported";
+    }
+  }
+  if (succeeded(result))
+    return success();
+  return fail(describeNode(node, index) + ": " + message);
+}
+
+template <typename Nodes>
+LogicalResult Importer::importNodes(const Nodes &nodes, Frame &frame, OpBuilder &b, Location outer) {
+  for (auto [index, node] : llvm::enumerate(nodes))
+    if (failed(importNode(node, int64_t(index), frame, b, outer)))
+      return failure();
+  return success();
+}
+
+LogicalResult Importer::importGraph(const onnxfile::Graph &graph, Frame &frame, OpBuilder &b, Location outer,
+                                    SmallVectorImpl<Value> &results) {
+  for (const onnxfile::Tensor &tensor : graph.initializer()) {
+    llvm::Expected<ElementsAttr> attr =
+        elementType(tensor.data_type())
+            ? constantAttr(tensor)
+            : llvm::createStringError("element type " + dataTypeName(tensor.data_type()) + " is not supported");
+    if (!attr)
+      return fail("initializer '" + tensor.name() + "': " + llvm::toString(attr.takeError()));
+    Location loc =
+        NameLoc::get(StringAttr::get(context, tensor.name()), FileLineColLoc::get(context, file->path, 0, 0));
+    frame.values[tensor.name()] = ConstantOp::create(b, loc, TypeRange(attr->getType()), *attr)->getResult(0);
+  }
+  if (failed(importNodes(graph.node(), frame, b, outer)))
+    return failure();
+  for (const onnxfile::ValueInfo &output : graph.output()) {
+    Value value = frame.values.lookup(output.name());
+    if (!value)
+      return fail("output '" + output.name() + "' is given no value");
+    results.push_back(value);
+  }
+  return success();
+}
+
+FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
+  if (failed(refuseUnsupported()))
+    return failure();
+
+  std::string message;
+  bool ok = false;
+  OwningOpRef<ModuleOp> module;
+  {
+    ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
+      if (message.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        message = diagnostic.str();
+      return success();
+    });
+    const onnxfile::Graph &graph = file->model.graph();
+    OpBuilder b(context);
+    Location loc = locate(graph.name().empty() ? "graph" : graph.name(), 0);
+    module = ModuleOp::create(loc);
+
+    llvm::StringMap<bool> initialized;
+    for (const onnxfile::Tensor &tensor : graph.initializer())
+      initialized[tensor.name()] = true;
+    SmallVector<const onnxfile::ValueInfo *> inputs;
+    SmallVector<Type> types;
+    ok = true;
+    for (const onnxfile::ValueInfo &input : graph.input()) {
+      if (initialized.contains(input.name()))
+        continue; // an initializer that is listed as an input too, as old files do
+      FailureOr<RankedTensorType> type = inputType(input);
+      ok = ok && succeeded(type);
+      if (!ok)
+        break;
+      inputs.push_back(&input);
+      types.push_back(*type);
+    }
+    for (const auto &given : options.shapes)
+      if (ok && llvm::none_of(inputs, [&](const auto *input) { return input->name() == given.getKey(); })) {
+        std::string names = llvm::join(llvm::map_range(inputs, [](const auto *input) { return input->name(); }), ", ");
+        ok = succeeded(fail("shape is given for '" + given.getKey() + "', the model's inputs are: " + names));
+      }
+    if (ok) {
+      b.setInsertionPointToEnd(module->getBody());
+      auto function = func::FuncOp::create(b, loc, "main", b.getFunctionType(types, {}));
+      Block *entry = function.addEntryBlock();
+      Frame frame;
+      frame.opsets = operatorSets(file->model.opset_import());
+      for (auto [i, input] : llvm::enumerate(inputs)) {
+        frame.values[input->name()] = entry->getArgument(unsigned(i));
+        entry->getArgument(unsigned(i)).setLoc(NameLoc::get(b.getStringAttr(input->name())));
+        function.setArgAttr(unsigned(i), "sinter.name", b.getStringAttr(input->name()));
+        auto type = cast<RankedTensorType>(types[i]);
+        if (!type.hasStaticShape())
+          function.setArgAttr(unsigned(i), "sinter.dims", dimNames(*input, type));
+      }
+      b.setInsertionPointToEnd(entry);
+      SmallVector<Value> results;
+      ok = succeeded(importGraph(graph, frame, b, UnknownLoc::get(context), results));
+      if (ok) {
+        func::ReturnOp::create(b, loc, results);
+        function.setFunctionType(b.getFunctionType(types, TypeRange(results)));
+        for (auto [i, output] : llvm::enumerate(graph.output()))
+          function.setResultAttr(unsigned(i), "sinter.name", b.getStringAttr(output.name()));
+        ok = succeeded(verify(*module));
+      }
+    }
+  }
+  if (!ok) {
+    (void)fail(file->path + ": " + (message.empty() ? "cannot be imported" : message));
+    return failure();
+  }
+  return module;
+}
+
+FailureOr<OwningOpRef<ModuleOp>> importOnnx(MLIRContext *context, StringRef path, const OnnxImportOptions &options) {
+  context->loadDialect<SinterDialect, func::FuncDialect>();
+  llvm::Expected<std::unique_ptr<OnnxFile>> file = readOnnxFile(path);
+  if (!file) {
+    emitError(UnknownLoc::get(context)) << llvm::toString(file.takeError());
+    return failure();
+  }
+  return Importer(context, std::shared_ptr<OnnxFile>(std::move(*file)), options).run();
+}
+
+} // namespace sinter::onnx

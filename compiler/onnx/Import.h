@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From an ONNX file to a module in the sinter dialect.
+
+#ifndef SINTER_COMPILER_ONNX_IMPORT_H
+#define SINTER_COMPILER_ONNX_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringMap.h"
+#include <string>
+#include <vector>
+
+namespace sinter::onnx {
+
+/// Why a model was refused although it may be right: operators, types or forms that Sinter has no import for.
+struct OnnxImportReport {
+  /// One line each: node name, operator, opset and reason. Empty if the model is at fault or the import succeeded.
+  std::vector<std::string> unsupported;
+};
+
+struct OnnxImportOptions {
+  /// Dims of graph inputs by name; -1 keeps a dim dynamic. Dims that the model states must agree with them.
+  llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
+  /// Filled when set; not owned.
+  OnnxImportReport *report = nullptr;
+};
+
+/// Imports the model at `path` into one function `main`. What is wrong is emitted through the context's diagnostic
+/// engine, one error of one line that names the file and, where there is one, the node; unsupported operators are
+/// collected first and follow as notes of one error.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> importOnnx(mlir::MLIRContext *context, llvm::StringRef path,
+                                                              const OnnxImportOptions &options = {});
+
+/// Newest operator set of the default domain that the import knows.
+inline constexpr int64_t kNewestOpset = 28;
+
+} // namespace sinter::onnx
+
+#endif // SINTER_COMPILER_ONNX_IMPORT_H

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The walk over a model's graphs. Operators see it through OpImport only.
+
+#ifndef SINTER_COMPILER_ONNX_IMPORTER_H
+#define SINTER_COMPILER_ONNX_IMPORTER_H
+
+#include "compiler/onnx/OpImport.h"
+#include "compiler/onnx/Reader.h"
+
+namespace sinter::onnx {
+
+/// The names of one graph or function body, and what they are read with.
+struct Frame {
+  llvm::StringMap<mlir::Value> values;
+  /// Operator set versions by domain.
+  llvm::StringMap<int64_t> opsets;
+  /// In a function body: the attributes of the call, else null.
+  const llvm::StringMap<const onnxfile::Attribute *> *callAttributes = nullptr;
+};
+
+class Importer {
+public:
+  Importer(mlir::MLIRContext *context, std::shared_ptr<OnnxFile> file, const OnnxImportOptions &options);
+
+  mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> run();
+
+  /// Imports the nodes of a graph or function at the builder's place.
+  template <typename Nodes>
+  mlir::LogicalResult importNodes(const Nodes &nodes, Frame &frame, mlir::OpBuilder &b, mlir::Location outer);
+  /// Initializers, nodes and outputs of `graph`; its inputs are in `frame`.
+  mlir::LogicalResult importGraph(const onnxfile::Graph &graph, Frame &frame, mlir::OpBuilder &b, mlir::Location outer,
+                                  llvm::SmallVectorImpl<mlir::Value> &results);
+
+  /// A constant of a tensor of the file, which keeps the file alive if it is large. The error names nothing.
+  llvm::Expected<mlir::ElementsAttr> constantAttr(const onnxfile::Tensor &tensor);
+  /// Null if the dialect has no such type.
+  mlir::Type elementType(int64_t onnxType);
+  /// Appends one line to the report.
+  void noteUnsupported(const onnxfile::Node &node, const llvm::Twine &message);
+
+  void keep(llvm::SmallVectorImpl<std::unique_ptr<mlir::Region>> &regions) {
+    for (std::unique_ptr<mlir::Region> &region : regions)
+      unused.push_back(std::move(region));
+  }
+
+private:
+  mlir::LogicalResult refuseUnsupported();
+  template <typename Nodes>
+  void collectUnsupported(const Nodes &nodes, const llvm::StringMap<int64_t> &opsets, std::vector<std::string> &lines,
+                          llvm::DenseSet<const onnxfile::Function *> &seen);
+  mlir::LogicalResult importNode(const onnxfile::Node &node, int64_t index, Frame &frame, mlir::OpBuilder &b,
+                                 mlir::Location outer);
+  mlir::LogicalResult importCall(const onnxfile::Node &node, const onnxfile::Function &function, Frame &frame,
+                                 mlir::OpBuilder &b, mlir::Location loc);
+  const onnxfile::Function *findFunction(const onnxfile::Node &node) const;
+  mlir::FailureOr<mlir::RankedTensorType> inputType(const onnxfile::ValueInfo &input);
+  mlir::ArrayAttr dimNames(const onnxfile::ValueInfo &input, mlir::RankedTensorType type);
+  /// Emits `message` as the one error of the import.
+  mlir::LogicalResult fail(const llvm::Twine &message);
+  mlir::Location locate(llvm::StringRef name, int64_t index) const;
+
+  mlir::MLIRContext *context;
+  std::shared_ptr<OnnxFile> file;
+  const OnnxImportOptions &options;
+  llvm::StringMap<const onnxfile::Function *> functions;
+  std::vector<std::unique_ptr<mlir::Region>> unused;
+  DimContext dimContext;
+  ShapeAnalysis shapes;
+  OnnxImportReport ownReport;
+  OnnxImportReport &report;
+};
+
+} // namespace sinter::onnx
+
+#endif // SINTER_COMPILER_ONNX_IMPORTER_H

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Integers with a scale and a zero point. Products of integers accumulate in i32.
+
+#include "compiler/onnx/Windows.h"
+
+using namespace mlir;
+
+namespace sinter::onnx {
+
+/// A scale or zero point: rank 0, one element, or one for each place along `axis`, in the shape of `x`.
+static Value alongAxis(OpImport &n, Value parameter, Value x, int64_t axis) {
+  if (n.failed())
+    return {};
+  if (n.rank(parameter) == 0 || (n.rank(parameter) == 1 && n.size(parameter, 0) == 1))
+    return n.broadcastLike(n.reshape(parameter, {}), x);
+  if (n.rank(parameter) != 1) {
+    (void)n.unsupported("a scale of rank " + Twine(n.rank(parameter)));
+    return {};
+  }
+  return n.broadcastLike(parameter, x, {axis});
+}
+
+/// round(x / scale) + zero, saturated to `type`; `x` and `scale` are floats of the same type and shape.
+static Value quantize(OpImport &n, Value x, Value scale, Value zero, Type type) {
+  if (n.failed())
+    return {};
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer || integer.getWidth() > 16) {
+    (void)n.unsupported("quantization to this element type");
+    return {};
+  }
+  Value shifted = n.make<RoundOp>(n.div(x, scale));
+  if (zero)
+    shifted = n.add(shifted, n.convert(zero, n.elem(x)));
+  double width = double(int64_t(1) << integer.getWidth());
+  double low = integer.isUnsigned() ? 0 : -width / 2, high = integer.isUnsigned() ? width - 1 : width / 2 - 1;
+  return n.convert(n.min(n.max(shifted, low), high), type);
+}
+
+static LogicalResult importQuantizeLinear(OpImport &n) {
+  Value x = n.in(0), scale = n.in(1), zero = n.in(2);
+  if (n.intAttr("block_size", 0) != 0)
+    return n.unsupported("blocked quantization");
+  Type type = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
+  if (zero)
+    type = n.elem(zero);
+  else if (int64_t wanted = n.intAttr("output_dtype", 0))
+    type = n.elementType(wanted);
+  int64_t axis = n.rank(x) ? n.rank(scale) == 1 && n.size(scale, 0) != 1 ? n.axisAttr("axis", 1, n.rank(x)) : 0 : 0;
+  if (!type || axis < 0)
+    return failure();
+  Type wide = n.elem(scale);
+  if (wide.isF16() || wide.isBF16())
+    wide = n.b.getF32Type();
+  Value steps = alongAxis(n, n.convert(scale, wide), x, axis);
+  Value offset = zero ? alongAxis(n, n.convert(zero, wide), x, axis) : Value();
+  return n.out(quantize(n, n.convert(x, wide), steps, offset, type));
+}
+
+static LogicalResult importDequantizeLinear(OpImport &n) {
+  Value x = n.in(0), scale = n.in(1), zero = n.in(2);
+  if (n.intAttr("block_size", 0) != 0)
+    return n.unsupported("blocked quantization");
+  int64_t axis = n.rank(scale) == 1 && n.size(scale, 0) != 1 ? n.axisAttr("axis", 1, n.rank(x)) : 0;
+  if (axis < 0)
+    return failure();
+  Type type = n.elem(scale);
+  if (int64_t wanted = n.intAttr("output_dtype", 0))
+    type = n.elementType(wanted);
+  if (!type)
+    return failure();
+  Type i32 = n.b.getI32Type();
+  Value centred = n.convert(x, i32);
+  if (zero)
+    centred = n.sub(centred, alongAxis(n, n.convert(zero, i32), x, axis));
+  Value steps = alongAxis(n, n.convert(scale, type), x, axis);
+  return n.out(n.mul(n.convert(centred, type), steps));
+}
+
+static LogicalResult importDynamicQuantizeLinear(OpImport &n) {
+  Value x = n.in(0);
+  Type u8 = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
+  Value low = n.min(n.reduce(Combiner::min, x, n.allAxes(x), false), 0);
+  Value high = n.max(n.reduce(Combiner::max, x, n.allAxes(x), false), 0);
+  if (n.failed())
+    return failure();
+  Value scale = n.div(n.sub(high, low), 255);
+  Value zero = n.make<RoundOp>(n.min(n.max(n.div(n.sub(0, low), scale), 0), 255));
+  zero = n.convert(zero, u8);
+  (void)n.out(quantize(n, x, n.broadcastLike(scale, x), n.broadcastLike(zero, x), u8));
+  (void)n.out(scale);
+  return n.out(zero);
+}
+
+//===--- products -----------------------------------------------------------------------------------------------===//
+
+/// `value` minus its zero point as i32; `lines` is the number of trailing axes that a rank-1 zero point does not run
+/// along.
+static Value centre(OpImport &n, Value value, Value zero, int64_t axis) {
+  Type i32 = n.b.getI32Type();
+  Value wide = n.convert(value, i32);
+  if (!zero || n.failed())
+    return wide;
+  Value offset = n.convert(zero, i32);
+  if (n.rank(offset) <= 1)
+    return n.sub(wide, alongAxis(n, offset, value, axis));
+  return n.sub(wide, offset);
+}
+
+static LogicalResult importMatMulInteger(OpImport &n) {
+  Value a = centre(n, n.in(0), n.in(2), std::max<int64_t>(n.rank(n.in(0)) - 2, 0));
+  Value b = centre(n, n.in(1), n.in(3), std::max<int64_t>(n.rank(n.in(1)) - 1, 0));
+  return n.out(n.matmul(a, b, n.b.getI32Type()));
+}
+
+static LogicalResult importConvInteger(OpImport &n) {
+  Value x = centre(n, n.in(0), n.in(2), 1), filter = centre(n, n.in(1), n.in(3), 0);
+  return n.out(convolve(n, x, filter, n.b.getI32Type()));
+}
+
+/// i32 sums of scale `scale` as `type` with the node's output scale and zero point.
+static Value requantize(OpImport &n, Value sums, Value scale, Value outScale, Value outZero, int64_t axis) {
+  if (n.failed())
+    return {};
+  Value factor = n.div(scale, outScale); // at most one of the scales runs along an axis
+  Value x = n.mul(n.convert(sums, n.elem(factor)), alongAxis(n, factor, sums, axis));
+  return quantize(n, x, n.full(x, 1), alongAxis(n, outZero, sums, axis), n.elem(outZero));
+}
+
+static LogicalResult importQLinearMatMul(OpImport &n) {
+  Value a = n.in(0), b = n.in(3), f32Scale = n.in(1);
+  Value left = centre(n, a, n.in(2), std::max<int64_t>(n.rank(a) - 2, 0));
+  Value right = centre(n, b, n.in(5), std::max<int64_t>(n.rank(b) - 1, 0));
+  Value sums = n.matmul(left, right, n.b.getI32Type());
+  if (n.failed())
+    return failure();
+  Type wide = n.b.getF32Type();
+  if (n.rank(f32Scale) == 1 && n.size(f32Scale, 0) != 1)
+    return n.unsupported("a scale for each row of the first operand");
+  Value scale = n.mul(n.convert(n.reshape(f32Scale, {}), wide), n.convert(n.in(4), wide));
+  return n.out(requantize(n, sums, scale, n.convert(n.reshape(n.in(6), {}), wide), n.in(7), n.rank(sums) - 1));
+}
+
+static LogicalResult importQLinearConv(OpImport &n) {
+  Value x = centre(n, n.in(0), n.in(2), 1), filter = centre(n, n.in(3), n.in(5), 0);
+  Value sums = convolve(n, x, filter, n.b.getI32Type());
+  if (n.in(8) && sums)
+    sums = n.add(sums, alongChannels(n, n.in(8), sums));
+  if (n.failed())
+    return failure();
+  Value scale = n.mul(n.reshape(n.in(1), {}), n.in(4));
+  return n.out(requantize(n, sums, scale, n.reshape(n.in(6), {}), n.in(7), 1));
+}
+
+void registerQuantize(Registry &r) {
+  r.add("QuantizeLinear", 10, 2, importQuantizeLinear);
+  r.add("DequantizeLinear", 10, 2, importDequantizeLinear);
+  r.add("DynamicQuantizeLinear", 11, 1, importDynamicQuantizeLinear);
+  r.add("MatMulInteger", 10, 2, importMatMulInteger);
+  r.add("ConvInteger", 10, 2, importConvInteger);
+  r.add("QLinearMatMul", 10, 8, importQLinearMatMul);
+  r.add("QLinearConv", 10, 8, importQLinearConv);
+}
+
+} // namespace sinter::onnx

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reading between elements: Resize, Upsample, GridSample, RoiAlign.
+
+#include "compiler/onnx/OpImport.h"
+
+using namespace mlir;
+
+namespace sinter::onnx {
+
+static std::optional<ResizeMode> resizeMode(OpImport &n, StringRef name) {
+  auto mode = llvm::StringSwitch<std::optional<ResizeMode>>(name)
+                  .Case("nearest", ResizeMode::nearest)
+                  .Cases({"linear", "bilinear"}, ResizeMode::linear)
+                  .Cases({"cubic", "bicubic"}, ResizeMode::cubic)
+                  .Default(std::nullopt);
+  if (!mode)
+    (void)n.unsupported("mode '" + name + "'");
+  return mode;
+}
+
+/// Per-axis values in the order of `axes` over all axes of a tensor of rank `rank`.
+static Value overAllAxes(OpImport &n, Value values, ArrayRef<int64_t> axes, Value otherwise) {
+  if (!values || n.failed() || int64_t(axes.size()) == n.size(otherwise, 0))
+    return values;
+  return n.make<ScatterElementsOp>(otherwise, n.ints(axes), values, int64_t(0), Combiner::set);
+}
+
+static LogicalResult importResize(OpImport &n) {
+  Value x = n.in(0), roi, scales, sizes;
+  int64_t rank = n.rank(x);
+  bool upsample = n.node.op_type() == "Upsample";
+  Type f32 = n.b.getF32Type();
+  if (upsample && n.version < 9) {
+    std::optional<SmallVector<double>> given = n.floatsAttr("scales");
+    if (!given)
+      return n.error("requires the attribute 'scales'");
+    scales = n.floats(f32, *given);
+  } else if (n.version < 11) {
+    scales = n.in(1);
+  } else {
+    roi = n.in(1);
+    scales = n.in(2);
+    sizes = n.in(3);
+  }
+  // an empty tensor is an absent one
+  auto isEmpty = [&](Value value) { return value && n.rank(value) == 1 && n.size(value, 0) == 0; };
+  if (isEmpty(scales))
+    scales = {};
+  if (isEmpty(sizes))
+    sizes = {};
+  if (isEmpty(roi))
+    roi = {};
+  if ((!scales && !sizes) || (scales && sizes))
+    return n.error("requires one of scales and sizes, found " + Twine(scales ? "both" : "none"));
+  if (sizes)
+    sizes = n.convert(sizes, n.b.getI64Type());
+
+  std::optional<ResizeMode> mode = resizeMode(n, n.stringAttr("mode", "nearest"));
+  if (!mode)
+    return failure();
+  StringRef coordinateName =
+      n.stringAttr("coordinate_transformation_mode", n.version < 11 ? "asymmetric" : "half_pixel");
+  std::optional<CoordinateMode> coordinates = symbolizeCoordinateMode(coordinateName);
+  if (!coordinates)
+    return n.unsupported("coordinate_transformation_mode '" + coordinateName + "'");
+  StringRef nearestName = n.stringAttr("nearest_mode", n.version < 11 ? "floor" : "round_prefer_floor");
+  std::optional<NearestMode> nearest = symbolizeNearestMode(nearestName);
+  if (!nearest)
+    return n.unsupported("nearest_mode '" + nearestName + "'");
+  if (n.intAttr("antialias", 0))
+    return n.unsupported("antialias");
+  StringRef policy = n.stringAttr("keep_aspect_ratio_policy", "stretch");
+
+  SmallVector<int64_t> axes = n.intsAttr("axes").value_or(n.allAxes(x));
+  if (failed(n.normalizeAxes(axes, rank)))
+    return failure();
+  Value given = scales ? scales : sizes;
+  if (n.rank(given) != 1 || n.size(given, 0) != int64_t(axes.size()))
+    return n.error("requires one scale or size an axis, found " + printShape(n.dims(given)));
+  if (sizes && policy != "stretch") {
+    std::optional<SmallVector<int64_t>> wanted = n.knownInts(sizes);
+    if (!wanted || !n.isStatic(x))
+      return n.unsupported("keep_aspect_ratio_policy '" + policy + "' with sizes known only at run time");
+    bool larger = policy == "not_smaller";
+    double scale = larger ? 0 : std::numeric_limits<double>::infinity();
+    for (auto [axis, size] : llvm::zip(axes, *wanted)) {
+      double own = double(size) / double(n.size(x, axis));
+      scale = larger ? std::max(scale, own) : std::min(scale, own);
+    }
+    for (auto [axis, size] : llvm::zip(axes, *wanted))
+      size = int64_t(std::floor(scale * double(n.size(x, axis)) + 0.5));
+    sizes = n.ints(*wanted);
+  }
+  scales = overAllAxes(n, scales, axes, n.floats(f32, SmallVector<double>(size_t(rank), 1)));
+  sizes = overAllAxes(n, sizes, axes, n.shapeOf(x));
+  if (roi && *coordinates == CoordinateMode::tf_crop_and_resize) {
+    int64_t count = int64_t(axes.size());
+    if (count != rank) {
+      Value starts =
+          overAllAxes(n, n.slice(roi, 0, 0, count), axes, n.floats(n.elem(roi), SmallVector<double>(size_t(rank), 0)));
+      Value ends = overAllAxes(n, n.slice(roi, 0, count, 2 * count), axes,
+                               n.floats(n.elem(roi), SmallVector<double>(size_t(rank), 1)));
+      roi = n.concat({starts, ends}, 0);
+    }
+  } else {
+    roi = {};
+  }
+  Value result =
+      n.make<ResizeOp>(x, scales, sizes, roi, *mode, *coordinates, *nearest, n.floatAttr("cubic_coeff_a", -0.75),
+                       n.intAttr("exclude_outside", 0) != 0, n.floatAttr("extrapolation_value", 0));
+  return n.out(result);
+}
+
+static LogicalResult importGridSample(OpImport &n) {
+  std::optional<ResizeMode> mode = resizeMode(n, n.stringAttr("mode", "bilinear"));
+  if (!mode)
+    return failure();
+  StringRef paddingName = n.stringAttr("padding_mode", "zeros");
+  auto padding = llvm::StringSwitch<std::optional<PadMode>>(paddingName)
+                     .Case("zeros", PadMode::constant)
+                     .Case("border", PadMode::edge)
+                     .Case("reflection", PadMode::reflect)
+                     .Default(std::nullopt);
+  if (!padding)
+    return n.unsupported("padding_mode '" + paddingName + "'");
+  if (n.rank(n.in(0)) != 4)
+    return n.unsupported("grid sampling of rank " + Twine(n.rank(n.in(0))));
+  return n.out(n.make<GridSampleOp>(n.in(0), n.convert(n.in(1), n.elem(n.in(0))), *mode, *padding,
+                                    n.intAttr("align_corners", 0) != 0));
+}
+
+//===--- RoiAlign -----------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// Sample places along one axis of each region: [regions, bins, samples], and how to read there.
+struct Samples {
+  Value low, high;             // i64 positions
+  Value weightLow, weightHigh; // f32, both 0 outside
+};
+
+} // namespace
+
+/// Where samples lie along one axis. `start` and `bin` are [regions]; `size` is the axis's size, rank 0.
+static Samples placeSamples(OpImport &n, Value start, Value bin, Value size, int64_t bins, int64_t samples, Type type) {
+  if (n.failed())
+    return {};
+  Type i64 = n.b.getI64Type();
+  SmallVector<double> offsets; // of each sample in units of a bin
+  for (int64_t k = 0; k < bins; ++k)
+    for (int64_t s = 0; s < samples; ++s)
+      offsets.push_back(double(k) + (double(s) + 0.5) / double(samples));
+  Value grid = n.reshape(n.floats(type, offsets), {1, bins, samples});
+  Value at = n.add(n.unsqueeze(start, {1, 2}), n.mul(n.unsqueeze(bin, {1, 2}), grid));
+  Value limit = n.convert(size, type);
+  Value outside = n.binary<OrOp>(n.compare(CompareKind::lt, at, -1), n.compare(CompareKind::gt, at, limit));
+  Value clamped = n.max(at, 0);
+  Value last = n.sub(limit, 1);
+  Value low = n.make<FloorOp>(clamped);
+  Value beyond = n.compare(CompareKind::ge, low, last);
+  low = n.select(beyond, last, low);
+  Value high = n.select(beyond, last, n.add(low, 1));
+  clamped = n.select(beyond, low, clamped);
+  Value fraction = n.sub(clamped, low);
+  Samples out;
+  out.low = n.convert(low, i64);
+  out.high = n.convert(high, i64);
+  out.weightLow = n.select(outside, 0, n.sub(1, fraction));
+  out.weightHigh = n.select(outside, 0, fraction);
+  return out;
+}
+
+static LogicalResult importRoiAlign(OpImport &n) {
+  Value x = n.in(0), rois = n.in(1), batch = n.convert(n.in(2), n.b.getI64Type());
+  if (n.rank(x) != 4 || n.rank(rois) != 2)
+    return n.error("requires rank 4 and regions of rank 2, found " + printShape(n.dims(x)) + " and " +
+                   printShape(n.dims(rois)));
+  int64_t rows = n.intAttr("output_height", 1), columns = n.intAttr("output_width", 1);
+  int64_t samples = n.intAttr("sampling_ratio", 0);
+  if (samples <= 0)
+    return n.unsupported("a sampling_ratio that follows from each region's size");
+  if (rows < 1 || columns < 1 || rows * columns * samples * samples > (1 << 20))
+    return n.error("requires positive output sizes, found " + Twine(rows) + " and " + Twine(columns));
+  Type type = n.elem(x);
+  double scale = n.floatAttr("spatial_scale", 1);
+  bool halfPixel = n.version >= 16 && n.stringAttr("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  double shift = halfPixel ? 0.5 : 0;
+  auto side = [&](int64_t k) { return n.sub(n.mul(n.squeeze(n.slice(rois, 1, k, k + 1), {1}), scale), shift); };
+  Value left = side(0), top = side(1), width = n.sub(side(2), left), height = n.sub(side(3), top);
+  if (!halfPixel) {
+    width = n.max(width, 1);
+    height = n.max(height, 1);
+  }
+  Samples ys = placeSamples(n, top, n.div(height, double(rows)), n.dim(x, 2), rows, samples, type);
+  Samples xs = placeSamples(n, left, n.div(width, double(columns)), n.dim(x, 3), columns, samples, type);
+  if (n.failed())
+    return failure();
+  bool average = n.stringAttr("mode", "avg") == "avg";
+
+  // channels last, so that one tuple (batch, y, x) reads all channels: result axes [regions, rows, sy, columns, sx, C]
+  Value image = n.transpose(x, {0, 2, 3, 1});
+  Value batches = n.unsqueeze(batch, {1, 2, 3, 4});
+  auto corner = [&](Value y, Value wy, Value xAt, Value wx) -> Value {
+    SmallVector<Value> tuple = {batches, n.unsqueeze(y, {3, 4}), n.unsqueeze(xAt, {1, 2})};
+    if (!n.broadcastTogether(tuple))
+      return {};
+    for (Value &entry : tuple)
+      entry = n.unsqueeze(entry, {5});
+    Value pixels = n.make<GatherNdOp>(image, n.concat(tuple, 5), int64_t(0));
+    return n.mul(pixels, n.unsqueeze(n.mul(n.unsqueeze(wy, {3, 4}), n.unsqueeze(wx, {1, 2})), {5}));
+  };
+  Value a = corner(ys.low, ys.weightLow, xs.low, xs.weightLow),
+        b = corner(ys.low, ys.weightLow, xs.high, xs.weightHigh);
+  Value c = corner(ys.high, ys.weightHigh, xs.low, xs.weightLow),
+        d = corner(ys.high, ys.weightHigh, xs.high, xs.weightHigh);
+  Value result = average ? n.mean(n.add(n.add(a, b), n.add(c, d)), {2, 4}, false)
+                         : n.reduce(Combiner::max, n.max(n.max(a, b), n.max(c, d)), {2, 4}, false);
+  return n.out(n.transpose(result, {0, 3, 1, 2}));
+}
+
+void registerResize(Registry &r) {
+  r.add("Resize", 10, 2, importResize);
+  r.add("Resize", 11, 1, importResize);
+  r.add("Upsample", 7, 1, importResize, 8);
+  r.add("Upsample", 9, 2, importResize);
+  r.add("GridSample", 16, 2, importGridSample);
+  r.add("RoiAlign", 10, 3, importRoiAlign);
+}
+
+} // namespace sinter::onnx

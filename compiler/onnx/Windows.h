@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What convolutions and poolings share: kernel, strides, dilations and padding of the spatial axes.
+
+#ifndef SINTER_COMPILER_ONNX_WINDOWS_H
+#define SINTER_COMPILER_ONNX_WINDOWS_H
+
+#include "compiler/onnx/OpImport.h"
+
+namespace sinter::onnx {
+
+/// One entry per spatial axis in each list.
+struct Window {
+  llvm::SmallVector<int64_t> kernel, strides, dilations, low, high;
+  /// Ceil mode only: padding at the end that completes the last window. Not a part of `high`.
+  llvm::SmallVector<int64_t> extra;
+
+  bool isPadded() const {
+    return llvm::any_of(low, [](int64_t pad) { return pad != 0; }) ||
+           llvm::any_of(high, [](int64_t pad) { return pad != 0; }) ||
+           llvm::any_of(extra, [](int64_t pad) { return pad != 0; });
+  }
+};
+
+/// Reads the attributes of a node whose input `x` is [N, C, spatial...]; `kernel` is the filter's spatial shape if
+/// there is a filter. Resolves auto_pad and ceil_mode. Emits errors.
+mlir::FailureOr<Window> readWindow(OpImport &n, mlir::Value x, std::optional<llvm::ArrayRef<int64_t>> kernel);
+
+/// Convolution of `x` by `filter` as the node's attributes say, without bias; the result has `elementType`.
+mlir::Value convolve(OpImport &n, mlir::Value x, mlir::Value filter, mlir::Type elementType);
+
+/// `bias` [C] along axis 1 of `like`.
+mlir::Value alongChannels(OpImport &n, mlir::Value bias, mlir::Value like);
+
+} // namespace sinter::onnx
+
+#endif // SINTER_COMPILER_ONNX_WINDOWS_H
