@@ -24,6 +24,7 @@ void SinterDialect::initialize() {
   registerContraction();
   registerNormalization();
   registerRecurrent();
+  registerResampling();
   registerRandom();
   registerControl();
   registerKernel();

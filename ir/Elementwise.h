@@ -8,4 +8,13 @@
 #define GET_OP_CLASSES
 #include "ir/Elementwise.h.inc"
 
+namespace sinter {
+
+/// The body of a convert: `value`, a scalar or vector, as another element type. Both types are the dialect's, with
+/// their sign.
+mlir::Value buildConvert(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type from,
+                         mlir::Type to);
+
+} // namespace sinter
+
 #endif

@@ -313,16 +313,19 @@ static Value intToInt(Body &x, IntegerType to) {
   return x.asUnsigned ? Value(arith::ExtUIOp::create(x.b, type, x[0])) : Value(arith::ExtSIOp::create(x.b, type, x[0]));
 }
 
-Value ConvertOp::buildBody(OpBuilder &builder, Location loc, ValueRange args) {
-  Type from = operandElement(*this), to = getElementTypeOrSelf(getType());
+Value sinter::buildConvert(OpBuilder &builder, Location loc, Value value, Type from, Type to) {
   if (signless(from) == signless(to))
-    return args[0];
-  Body x(builder, loc, from, args);
+    return value;
+  Body x(builder, loc, from, value);
   if (to.isInteger(1))
     return x.compare(CompareKind::ne, x[0], x.constant(int64_t(0)));
   if (auto floatType = dyn_cast<FloatType>(to))
     return x.isFloat ? x.resize(x[0], floatType) : intToFloat(x, floatType);
   return x.isFloat ? floatToInt(x, cast<IntegerType>(to)) : intToInt(x, cast<IntegerType>(to));
+}
+
+Value ConvertOp::buildBody(OpBuilder &builder, Location loc, ValueRange args) {
+  return buildConvert(builder, loc, args[0], operandElement(*this), getElementTypeOrSelf(getType()));
 }
 
 Value BitcastOp::buildBody(OpBuilder &builder, Location loc, ValueRange args) {

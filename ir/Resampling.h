@@ -8,4 +8,15 @@
 #define GET_OP_CLASSES
 #include "ir/Resampling.h.inc"
 
+namespace sinter {
+
+/// A scale as the simplest fraction p / q that rounds to it in f32; the size that a scale gives is size * p / q,
+/// rounded down.
+std::pair<int64_t, int64_t> scaleAsFraction(double scale);
+
+/// True for scales in [2^-24, 2^24]; others cannot mean anything.
+bool isScale(double scale);
+
+} // namespace sinter
+
 #endif

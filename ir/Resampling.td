@@ -7,10 +7,15 @@ include "ir/Dialect.td"
 def ResizeOp : Sinter_Op<"resize", [DeclareOpInterfaceMethods<Elemental>, DeclareOpInterfaceMethods<SymbolicShape>, AttrSizedOperandSegments]> {
   let summary = "resampled to other sizes (ONNX Resize)";
   let description = [{
-    Exactly one of `scales` (f32, one per axis; size = floor(size * scale)) and `sizes` (i64, one per axis); `roi` [2 * rank] only for
-    tf_crop_and_resize. With `sizes` the scale of an axis is size / input size. The linear and cubic modes are
-    separable over the axes whose scale is not 1. `exclude_outside` renormalizes cubic weights; `extrapolation` is the
-    value outside under tf_crop_and_resize.
+    `sizes` (one per axis) are the result's sizes, and the scale of an axis is its size / the operand's. With `scales` (one per axis) those are
+    the scales instead; without `sizes`, the result's sizes then are floor(size * scale), where a scale stands for the simplest fraction that
+    rounds to it in f32, so that f32(2 / 3) of 9 is 6. At least one of the two is given. `roi` [2 * rank] only for
+    tf_crop_and_resize: starts, then ends, in [0, 1] of each axis. The linear and cubic modes are separable over
+    the axes. `exclude_outside` leaves positions outside out of the weights; `extrapolation` is the value outside under tf_crop_and_resize.
+    Integers are interpolated as floats, then truncate.
+
+    * (C1) `scales` or `sizes` is given.   * (C2) `scales` and `sizes` have rank(operand) elements.
+    * (C3) `roi` is given for tf_crop_and_resize and has 2 * rank(operand) elements.   * (C4) scales are above 0, sizes at least 0.
   }];
   let arguments = (ins Sinter_NumberTensor:$operand, Optional<1DTensorOf<[F32]>>:$scales, Optional<Sinter_SizesTensor>:$sizes,
                        Optional<Sinter_FloatTensor>:$roi, Sinter_ResizeModeAttr:$mode, Sinter_CoordinateModeAttr:$coordinates,
@@ -24,8 +29,15 @@ def ResizeOp : Sinter_Op<"resize", [DeclareOpInterfaceMethods<Elemental>, Declar
 }
 
 def GridSampleOp : Sinter_Op<"grid_sample", [DeclareOpInterfaceMethods<Elemental>, DeclareOpInterfaceMethods<SymbolicShape>]> {
-  let summary = "input [N, C, H, W] read at grid [N, h, w, 2] (x, y in [-1, 1])";
-  let description = [{ `padding`: constant (zeros), edge (border) or reflect. }];
+  let summary = "operand [N, C, H, W] read at grid [N, h, w, 2] (x, y in [-1, 1])";
+  let description = [{
+    Any number r of spatial axes: operand [N, C, D1 ... Dr], grid [N, d1 ... dr, r], result [N, C, d1 ... dr]; the last grid axis counts
+    spatial axes from the innermost. -1 and 1 are the centers of the first and last element with `align_corners`, else their
+    outer borders. `padding`: constant (zeros), edge (border) or reflect. A position that is not a number reads position 0.
+
+    * (C1) operand has rank 3 at least, grid the same rank.   * (C2) grid's last size is rank - 2.   * (C3) both have one N.
+    * (C4) both have one element type.   * (C5) padding is not wrap.
+  }];
   let arguments = (ins Sinter_FloatTensor:$operand, Sinter_FloatTensor:$grid, Sinter_ResizeModeAttr:$mode,
                        Sinter_PadModeAttr:$padding, DefaultValuedAttr<BoolAttr, "false">:$align_corners);
   let results = (outs Sinter_FloatTensor:$result);
