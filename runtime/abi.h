@@ -64,7 +64,7 @@ typedef struct sinter_buffer_life {
 
 /// Where compiled code finds an input, and where it reports an output.
 typedef struct sinter_tensor_slot {
-  void *data;                    // inputs: row-major elements. outputs: filled by `output`
+  void *data;                    // inputs: row-major elements, 64-byte aligned, never null. outputs: filled by `output`
   int64_t dims[SINTER_MAX_RANK]; // sizes in elements; compiled code writes those of outputs
 } sinter_tensor_slot;
 
@@ -86,18 +86,22 @@ typedef struct sinter_context {
   /// Places `count` buffers of `bytes[i]` with lives `lives[i]` in the session's arena and writes
   /// `offsets[i]` (64-byte aligned). Returns the arena's base, or null when memory runs out (the
   /// message is set). Plans are cached per `lives` table and equal sizes; the arena grows only here.
-  /// Negative sizes and overflow are refused.
+  /// Each `lives` table has memory of its own, so several may be planned during one call; planning the
+  /// same table again gives its earlier buffers up. Negative sizes, lives that end before they start and
+  /// overflow are refused. Called on the session's thread only.
   uint8_t *(*plan)(struct sinter_context *ctx, const sinter_buffer_life *lives, int64_t count, const int64_t *bytes,
                    int64_t *offsets);
 
-  /// A buffer whose size depends on data, 64-byte aligned. Freed by `release` or at the end of the
-  /// call. Null when memory runs out or `bytes` is negative (the message is set).
+  /// A buffer whose size depends on data, 64-byte aligned, not initialized. Freed by `release` or at the
+  /// end of the call. Null when memory runs out or `bytes` is negative (the message is set). Called on the
+  /// session's thread only.
   void *(*acquire)(struct sinter_context *ctx, int64_t bytes);
   void (*release)(struct sinter_context *ctx, void *buffer);
 
   /// The storage of output `index` for a tensor of the given dims: the caller's buffer when one was
-  /// given and is large enough, else memory of the session that stays valid until its next call.
-  /// Writes the dims to the output's slot. Null with the message set when it does not fit.
+  /// given, else memory of the session that stays valid until its next call. Writes the dims to the
+  /// output's slot. Null with the message set when the caller's buffer is too small or memory runs out.
+  /// Every output must be asked for, also an empty one. Called on the session's thread only.
   void *(*output)(struct sinter_context *ctx, int32_t index, const int64_t *dims, int32_t rank);
 
   /// Records an error and returns `code`. `message` is a static string; `a` and `b` replace its first
@@ -138,7 +142,8 @@ typedef struct sinter_function {
   /// Weights linked into the object; null when they come from a file beside the code (.smod).
   const void *weights;
   int64_t weights_bytes;
-  /// CPU features that the code needs, space-separated LLVM names ("avx2 fma"); checked at open.
+  /// CPU features that the code needs: LLVM names or levels ("avx2 fma", "x86-64-v3 avx512bf16"), separated by
+  /// spaces or commas; checked at open, where an unknown name counts as missing. May be empty or null.
   const char *cpu_features;
 } sinter_function;
 

@@ -21,7 +21,8 @@
 #define SRT_CACHE_LINE 64
 
 typedef struct Pool {
-  // Written by the session's thread, read by workers after `epoch` moved.
+  // Written by the session's thread, read by workers after `epoch` moved: one cache line in all, since each
+  // line costs a transfer between cores.
   _Alignas(SRT_CACHE_LINE) _Atomic(sinter_kernel_fn) fn;
   _Atomic(sinter_context *) context;
   _Atomic(const int64_t *) args;
@@ -30,7 +31,7 @@ typedef struct Pool {
   _Atomic int64_t blocks;
   _Atomic int32_t busy; // a job runs; kernels that call `parallel` see it and run inline
 
-  _Alignas(SRT_CACHE_LINE) _Atomic uint32_t epoch; // number of the latest job; workers sleep on it
+  _Atomic uint32_t epoch; // number of the latest job; workers sleep on it
   _Atomic int32_t stop;
   _Atomic int32_t sleeping; // workers asleep
 

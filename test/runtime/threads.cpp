@@ -6,7 +6,9 @@
 #include <chrono>
 #include <ctime>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -251,6 +253,24 @@ TEST(Threads, SessionsOfOneModuleRunSideBySide) {
   sinter_module_close(module);
   for (auto &count : counts)
     EXPECT_EQ(count, 400);
+}
+
+TEST(Threads, AChildProcessWorksOnItsOwn) {
+  Function function(runKernel, {}, {});
+  Session session(function, 3);
+  std::vector<std::atomic<int>> counts(50);
+  job = {countKernel, {word(counts.data())}, 50};
+  ASSERT_EQ(sinter_session_run(session), SINTER_OK);
+  pid_t child = fork();
+  if (child == 0) { // without the workers
+    int status = sinter_session_run(session);
+    for (auto &count : counts)
+      status |= count != 2;
+    _exit(status);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 #if defined(__x86_64__)
