@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Register.h"
+#include "compiler/Pipeline.h"
 #include "ir/Dialect.h"
 #include "passes/Passes.h"
 
@@ -18,4 +19,5 @@ void sinter::registerDialects(DialectRegistry &registry) {
 void sinter::registerPasses() {
   registerTransformsPasses();
   registerSinterPasses();
+  registerPipelines();
 }

@@ -8,6 +8,32 @@ class Sinter_FunctionPass<string flag> : Pass<flag, "::mlir::func::FuncOp"> {
   let dependentDialects = ["::sinter::SinterDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+//===- graph ---------------------------------------------------------------------------------===//
+
+def RefineShapes : Sinter_FunctionPass<"sinter-refine-shapes"> {
+  let summary = "write every size that is known into the types";
+  let description = [{
+    Ensures: a size that ShapeAnalysis knows is in the type, also across regions and in the function's results; a small integer tensor
+    whose elements are known is a constant; a reshape or broadcast has no operand for sizes that follow without it, and a
+    broadcast takes sizes from a value that has them rather than from computed ones.
+    (* example test/passes/refine-shapes.mlir *)
+  }];
+}
+
+def FoldConstants : Sinter_FunctionPass<"sinter-fold-constants"> {
+  let summary = "evaluate ops whose operands are constants";
+  let description = [{
+    Ensures: no pure op outside of control flow bodies' own ops has only constant operands, within the budgets: a result of at most
+    `max-bytes`; at most `growth-bytes` more than the operands for ops that only repeat or move elements; `time-ms` for the
+    whole function. What is over a budget stays as it is.
+    (* example test/passes/fold-constants.mlir *)
+  }];
+  let options = [
+    Option<"maxBytes", "max-bytes", "int64_t", "int64_t(1) << 30", "largest result, in bytes">,
+    Option<"growthBytes", "growth-bytes", "int64_t", "65536", "most bytes by which a moved or repeated result exceeds its operands">,
+    Option<"timeMs", "time-ms", "int64_t", "10000", "time for one function, in milliseconds">];
+}
+
 //===- fused ---------------------------------------------------------------------------------===//
 
 def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {

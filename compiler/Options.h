@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a user may choose about a compilation; parsed in tools/, read everywhere.
+
+#ifndef SINTER_COMPILER_OPTIONS_H
+#define SINTER_COMPILER_OPTIONS_H
+
+#include <cstdint>
+#include <string>
+
+namespace sinter {
+
+struct Options {
+  /// 0: each op by itself, plain loops, libm. 1: fusion and templates. 2, 3: also layouts and recognized composites.
+  int optLevel = 2;
+  /// `native`, `x86-64-v3`, `x86-64-v4`, `znver4`, `znver5`, `aarch64`, with or without `cpu:` in front.
+  std::string target = "native";
+  /// Threads that the compiler itself uses; 0 for one per core.
+  unsigned threads = 0;
+  /// Most ops in one kernel.
+  int64_t maxFusedOps = 64;
+  /// Largest tensor that folding may make, in bytes, and its time, in milliseconds.
+  int64_t maxFoldedBytes = int64_t(1) << 30;
+  int64_t foldTimeMs = 10000;
+};
+
+} // namespace sinter
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "compiler/Pipeline.h"
+#include "passes/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace sinter;
+
+/// The only place that cleans; the passes themselves check what is legal after them.
+static void endPhase(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+// sinter + func, as imported  ->  the same with sizes in types, constants folded, composites found
+static void buildGraphPhase(OpPassManager &pm, const Options &o) {
+  pm.addNestedPass<func::FuncOp>(createRefineShapes()); // first: folders look at types
+  pm.addPass(createCanonicalizerPass());                // ops with constant sizes become their static forms
+  if (o.optLevel > 0)
+    pm.addNestedPass<func::FuncOp>(createFoldConstants({.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs}));
+  pm.addNestedPass<func::FuncOp>(createRefineShapes()); // what folded may be a size
+  endPhase(pm);
+}
+
+// sinter + func  ->  functions and control flow bodies are schedules of sinter.kernel regions
+static void buildFusedPhase(OpPassManager &pm, const Options &o) {
+  pm.addNestedPass<func::FuncOp>(createFormKernels({.maxOps = o.optLevel > 0 ? o.maxFusedOps : 1}));
+  endPhase(pm);
+}
+
+void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phase) {
+  buildGraphPhase(pm, options);
+  if (phase == Phase::Graph)
+    return;
+  buildFusedPhase(pm, options);
+}
+
+void sinter::registerPipelines() {
+  PassPipelineRegistration<>("sinter-to-graph", "imported graph to optimized graph",
+                             [](OpPassManager &pm) { buildPipeline(pm, Options(), Phase::Graph); });
+  PassPipelineRegistration<>("sinter-to-fused", "imported graph to kernels",
+                             [](OpPassManager &pm) { buildPipeline(pm, Options(), Phase::Fused); });
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef SINTER_COMPILER_PIPELINE_H
+#define SINTER_COMPILER_PIPELINE_H
+
+#include "compiler/Options.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace sinter {
+
+/// The levels of DESIGN.md that are passes over one module. From `Fused` on each kernel is a module of its own, which
+/// backends/cpu/ lowers.
+enum class Phase { Graph, Fused };
+
+/// Adds every pass that leads from imported graph to the end of `phase`.
+void buildPipeline(mlir::OpPassManager &pm, const Options &options, Phase phase = Phase::Fused);
+
+/// `--sinter-to-graph` and `--sinter-to-fused` for tools that build pipelines from text, at the default options.
+void registerPipelines();
+
+} // namespace sinter
+
+#endif

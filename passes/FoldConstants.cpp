@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The reference evaluation of ops on constants. A broadcast that would only make a constant longer stays an op, but its
+// elements are at hand when the op that reads them folds: `(weights - zero) * scale` folds though `scale` is repeated.
+
+#include "ir/Kernel.h"
+#include "ir/Shape.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace sinter;
+
+namespace sinter {
+#define GEN_PASS_DEF_FOLDCONSTANTS
+#include "passes/Passes.h.inc"
+} // namespace sinter
+
+/// The attribute of `tensor`; a single number for one whose elements are all alike.
+static ElementsAttr attributeOf(const HostTensor &tensor) {
+  int64_t width = byteWidth(tensor.elementType());
+  const char *data = tensor.data();
+  bool uniform = tensor.numElements() > 0;
+  for (int64_t i = 1; uniform && i < tensor.numElements(); ++i)
+    uniform = std::memcmp(data, data + i * width, width) == 0;
+  if (!uniform || tensor.numElements() == 1)
+    return tensor.toAttr();
+  if (tensor.elementType().isInteger(1))
+    return DenseElementsAttr::get(tensor.tensorType(), data[0] != 0);
+  return DenseElementsAttr::getFromRawBuffer(tensor.tensorType(), ArrayRef<char>(data, width));
+}
+
+namespace {
+
+class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
+  using FoldConstantsBase::FoldConstantsBase;
+
+  void runOnOperation() override {
+    EvaluatorLimits limits;
+    limits.maxTensorBytes = maxBytes;
+    limits.time = std::chrono::milliseconds(timeMs);
+    Evaluator evaluator(limits);
+    // An op that refuses these values stays, and says so when it runs.
+    ScopedDiagnosticHandler quiet(&getContext(), [](Diagnostic &) { return success(); });
+
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<KernelOp>(op))
+        return WalkResult::skip();
+      if (isa<Evaluable>(op) && op->getNumRegions() == 0 && isPure(op) && !op->hasTrait<OpTrait::ConstantLike>())
+        ops.push_back(op);
+      return WalkResult::advance();
+    });
+    for (Operation *op : ops) {
+      if (evaluator.expired())
+        break;
+      fold(op, evaluator);
+    }
+    virtuals.clear();
+  }
+
+  /// The elements of a constant, or of an op that stayed one for its size.
+  std::optional<HostTensor> valueOf(Value value, Evaluator &evaluator) {
+    ElementsAttr attr;
+    if (matchPattern(value, m_Constant(&attr))) {
+      FailureOr<HostTensor> tensor = HostTensor::fromAttr(attr);
+      return succeeded(tensor) ? std::optional<HostTensor>(*tensor) : std::nullopt;
+    }
+    Operation *op = value.getDefiningOp();
+    if (!op || !virtuals.contains(op))
+      return std::nullopt;
+    std::optional<SmallVector<HostTensor>> results = evaluate(op, evaluator);
+    if (!results)
+      return std::nullopt;
+    return (*results)[cast<OpResult>(value).getResultNumber()];
+  }
+
+  std::optional<SmallVector<HostTensor>> evaluate(Operation *op, Evaluator &evaluator) {
+    SmallVector<HostTensor> operands;
+    for (Value operand : op->getOperands()) {
+      std::optional<HostTensor> tensor = valueOf(operand, evaluator);
+      if (!tensor)
+        return std::nullopt;
+      operands.push_back(std::move(*tensor));
+    }
+    FailureOr<SmallVector<HostTensor>> results = evaluator.run(op, operands);
+    return succeeded(results) ? std::optional(std::move(*results)) : std::nullopt;
+  }
+
+  bool isKnown(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && (op->hasTrait<OpTrait::ConstantLike>() || virtuals.contains(op));
+  }
+
+  static std::optional<int64_t> bytesOf(TypeRange types) {
+    int64_t total = 0;
+    for (Type type : types) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      std::optional<int64_t> count = tensor ? countElements(tensor.getShape()) : std::nullopt;
+      if (!count || __builtin_mul_overflow(*count, byteWidth(tensor.getElementType()), &*count) ||
+          __builtin_add_overflow(total, *count, &total))
+        return std::nullopt;
+    }
+    return total;
+  }
+
+  void fold(Operation *op, Evaluator &evaluator) {
+    if (!llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); }))
+      return;
+    std::optional<int64_t> before = bytesOf(op->getOperandTypes()), after = bytesOf(op->getResultTypes());
+    if (after && *after > maxBytes)
+      return;
+
+    // One number repeated stays one number.
+    if (isa<Elemental>(op) && op->getNumOperands() > 0 &&
+        isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp, TileOp>(op)) {
+      DenseElementsAttr splat;
+      auto type = cast<RankedTensorType>(op->getResult(0).getType());
+      if (type.hasStaticShape() && matchPattern(op->getOperand(0), m_Constant(&splat)) && splat.isSplat()) {
+        replace(op, {splat.resizeSplat(type)});
+        return;
+      }
+    }
+    // More elements for nothing: only known, not stored.
+    if (isa<Elemental>(op) && after && *after > before.value_or(0) + growthBytes) {
+      virtuals.insert(op);
+      return;
+    }
+    std::optional<SmallVector<HostTensor>> results = evaluate(op, evaluator);
+    if (!results)
+      return;
+    SmallVector<ElementsAttr> values;
+    for (const HostTensor &tensor : *results) {
+      if (tensor.numBytes() > maxBytes)
+        return;
+      values.push_back(attributeOf(tensor));
+    }
+    replace(op, values);
+  }
+
+  void replace(Operation *op, ArrayRef<ElementsAttr> values) {
+    OpBuilder b(op);
+    for (auto [result, value] : llvm::zip(op->getResults(), values)) {
+      if (result.use_empty())
+        continue;
+      auto type = cast<RankedTensorType>(value.getType());
+      result.replaceAllUsesWith(ConstantOp::create(b, op->getLoc(), type, value));
+    }
+    op->erase();
+  }
+
+  llvm::DenseSet<Operation *> virtuals;
+};
+
+} // namespace

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir/Control.h"
+#include "ir/Elementwise.h"
+#include "ir/Kernel.h"
+#include "ir/Shape.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Iterators.h"
+
+using namespace mlir;
+using namespace sinter;
+
+namespace sinter {
+#define GEN_PASS_DEF_REFINESHAPES
+#include "passes/Passes.h.inc"
+} // namespace sinter
+
+namespace {
+
+class Refiner {
+public:
+  explicit Refiner(func::FuncOp function) : function(function), sizes(context) {}
+  /// One round; true when something became more precise. The analysis is stale afterwards.
+  bool run();
+
+private:
+  void refineValue(Value value);
+  void refineLoop(Operation *op, Region &body, unsigned firstCarry, OperandRange init);
+  void foldContents(Operation *op);
+  void dropSizes(ReshapeOp op);
+  void dropSizes(BroadcastOp op);
+
+  func::FuncOp function;
+  DimContext context;
+  ShapeAnalysis sizes;
+  /// Collected first, since the analysis must not see half of the changes.
+  SmallVector<std::pair<Value, RankedTensorType>> refined;
+  SmallVector<std::pair<Operation *, ElementsAttr>> known;
+  SmallVector<std::pair<BroadcastOp, Value>> likes; // null: no sizes needed
+  SmallVector<ReshapeOp> reshapes;
+};
+
+} // namespace
+
+void Refiner::refineValue(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || type.hasStaticShape())
+    return;
+  SmallVector<int64_t> shape;
+  for (DimExpr size : sizes.dims(value))
+    shape.push_back(size.isConstant() && size.constant() >= 0 ? size.constant() : ShapedType::kDynamic);
+  if (ArrayRef(shape) != type.getShape())
+    refined.emplace_back(value, RankedTensorType::get(shape, type.getElementType()));
+}
+
+/// A carry whose size each trip keeps has init's size.
+void Refiner::refineLoop(Operation *op, Region &body, unsigned firstCarry, OperandRange init) {
+  for (auto [k, value] : llvm::enumerate(init)) {
+    BlockArgument argument = body.getArgument(firstCarry + k);
+    auto type = cast<RankedTensorType>(argument.getType());
+    Dims before = sizes.dims(value), given = sizes.dims(argument);
+    Dims next = sizes.dims(body.front().getTerminator()->getOperand(k));
+    SmallVector<int64_t> shape(type.getShape());
+    for (auto [axis, size] : llvm::enumerate(shape))
+      if (ShapedType::isDynamic(size) && before[axis].isConstant() &&
+          (next[axis] == given[axis] || next[axis] == before[axis]))
+        size = before[axis].constant();
+    if (ArrayRef(shape) == type.getShape())
+      continue;
+    auto better = RankedTensorType::get(shape, type.getElementType());
+    refined.emplace_back(argument, better);
+    if (auto loop = dyn_cast<WhileOp>(op))
+      refined.emplace_back(loop.getCondRegion().getArgument(k), better);
+  }
+}
+
+void Refiner::foldContents(Operation *op) {
+  if (op->getNumResults() != 1 || op->hasTrait<OpTrait::ConstantLike>() || !isPure(op) || op->use_empty())
+    return;
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!type || !isa<IntegerType>(type.getElementType()))
+    return;
+  std::optional<Dims> elements = sizes.contents(op->getResult(0));
+  if (!elements || !llvm::all_of(*elements, [](DimExpr e) { return e.isConstant(); }))
+    return;
+  HostTensor tensor(type.getElementType(), type.getShape());
+  for (auto [i, element] : llvm::enumerate(*elements))
+    tensor.setInt(i, element.constant());
+  known.emplace_back(op, tensor.toAttr());
+}
+
+void Refiner::dropSizes(ReshapeOp op) {
+  if (!op.getShape())
+    return;
+  int64_t unknown = llvm::count_if(sizes.dims(op.getResult()), [](DimExpr size) { return !size.isConstant(); });
+  if (unknown <= 1)
+    reshapes.push_back(op);
+}
+
+void Refiner::dropSizes(BroadcastOp op) {
+  if (!op.getShape() && op.getLike().empty())
+    return;
+  Dims wanted = sizes.dims(op.getResult()), own = sizes.dims(op.getOperand());
+  SmallVector<DimExpr> given(wanted.size());
+  for (auto [axis, size] : llvm::zip(op.getAxes(), own))
+    given[axis] = size;
+  if (llvm::all_of(llvm::zip(wanted, given), [](auto pair) {
+        return std::get<0>(pair).isConstant() || std::get<0>(pair) == std::get<1>(pair);
+      })) {
+    likes.emplace_back(op, Value());
+    return;
+  }
+  // The first value of the block that has these sizes: region arguments live anyway.
+  auto matches = [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getRank() == static_cast<int64_t>(wanted.size()) && sizes.dims(value) == wanted;
+  };
+  auto propose = [&](Value value) {
+    if (!llvm::is_contained(op.getLike(), value) || op.getShape())
+      likes.emplace_back(op, value);
+  };
+  for (BlockArgument argument : op->getBlock()->getArguments())
+    if (matches(argument))
+      return propose(argument);
+  if (!op.getShape())
+    return;
+  for (Operation &other : *op->getBlock()) {
+    if (&other == op.getOperation())
+      return;
+    for (Value result : other.getResults())
+      if (matches(result))
+        return propose(result);
+  }
+}
+
+bool Refiner::run() {
+  function->walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (BlockArgument argument : region.getArguments())
+        refineValue(argument);
+    for (Value result : op->getResults())
+      refineValue(result);
+    if (auto loop = dyn_cast<WhileOp>(op))
+      refineLoop(op, loop.getBodyRegion(), 0, loop.getInit());
+    else if (auto loop = dyn_cast<ForOp>(op))
+      refineLoop(op, loop.getBodyRegion(), 1, loop.getInit());
+    else if (auto loop = dyn_cast<ScanOp>(op))
+      refineLoop(op, loop.getBodyRegion(), 0, loop.getInit());
+    foldContents(op);
+    if (auto reshape = dyn_cast<ReshapeOp>(op))
+      dropSizes(reshape);
+    else if (auto broadcast = dyn_cast<BroadcastOp>(op))
+      dropSizes(broadcast);
+  });
+
+  for (auto [value, type] : refined) {
+    // Ops that carry their result's type say it twice.
+    if (Operation *op = value.getDefiningOp())
+      if (op->getAttrOfType<TypeAttr>("type"))
+        op->setAttr("type", TypeAttr::get(type));
+    value.setType(type);
+  }
+  for (ReshapeOp op : reshapes)
+    op.getShapeMutable().clear();
+  for (auto [op, like] : likes) {
+    op.getShapeMutable().clear();
+    if (like)
+      op.getLikeMutable().assign(like);
+    else
+      op.getLikeMutable().clear();
+  }
+  for (auto [op, value] : known) {
+    OpBuilder b(op);
+    auto constant = ConstantOp::create(b, op->getLoc(), op->getResult(0).getType(), value);
+    op->replaceAllUsesWith(constant);
+    op->erase();
+  }
+  return !refined.empty() || !known.empty() || !likes.empty() || !reshapes.empty();
+}
+
+namespace {
+
+class RefineShapes : public sinter::impl::RefineShapesBase<RefineShapes> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    // A size that became known in a loop's argument may make others known; few rounds settle it.
+    constexpr int maxRounds = 8;
+    for (int round = 0; round < maxRounds && Refiner(function).run(); ++round)
+      eraseDead(function);
+    SmallVector<Type> results(function.front().getTerminator()->getOperandTypes());
+    function.setType(FunctionType::get(&getContext(), function.front().getArgumentTypes(), results));
+  }
+
+  static void eraseDead(func::FuncOp function) {
+    function->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+      if (isOpTriviallyDead(op))
+        op->erase();
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,41 @@
+// RUN: sinter-opt %s --sinter-fold-constants --canonicalize | FileCheck %s
+// RUN: sinter-opt %s --sinter-fold-constants=growth-bytes=16 --canonicalize | FileCheck %s --check-prefix=SMALL
+
+// CHECK-LABEL: @evaluates_on_constants
+// CHECK: %[[C:.*]] = sinter.constant dense<[4.000000e+00, 6.000000e+00]>
+// CHECK: return %[[C]]
+func.func @evaluates_on_constants() -> tensor<2xf32> {
+  %a = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %b = sinter.constant dense<[3.0, 4.0]> : tensor<2xf32>
+  %0 = sinter.add %a, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// CHECK-LABEL: @one_number_stays_one_number
+// CHECK: sinter.constant dense<2.500000e+00> : tensor<1000x1000xf32>
+func.func @one_number_stays_one_number() -> tensor<1000x1000xf32> {
+  %a = sinter.constant dense<2.5> : tensor<f32>
+  %0 = sinter.broadcast %a axes = [] {type = tensor<1000x1000xf32>} : (tensor<f32>) -> tensor<1000x1000xf32>
+  return %0 : tensor<1000x1000xf32>
+}
+
+// SMALL-LABEL: @keeps_what_only_grows
+// SMALL: sinter.broadcast
+// CHECK-LABEL: @keeps_what_only_grows
+// CHECK-NOT: sinter.broadcast
+func.func @keeps_what_only_grows() -> tensor<8x2xf32> {
+  %a = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %0 = sinter.broadcast %a axes = [1] {type = tensor<8x2xf32>} : (tensor<2xf32>) -> tensor<8x2xf32>
+  return %0 : tensor<8x2xf32>
+}
+
+// SMALL-LABEL: @looks_through_what_it_kept
+// SMALL: %[[C:.*]] = sinter.constant dense<{{.*}}2.000000e+00, 6.000000e+00{{.*}}> : tensor<8x2xf32>
+// SMALL: return %[[C]]
+func.func @looks_through_what_it_kept() -> tensor<8x2xf32> {
+  %w = sinter.constant dense<[[2.0, 3.0], [2.0, 3.0], [2.0, 3.0], [2.0, 3.0], [2.0, 3.0], [2.0, 3.0], [2.0, 3.0], [0.0, 0.0]]> : tensor<8x2xf32>
+  %a = sinter.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %0 = sinter.broadcast %a axes = [1] {type = tensor<8x2xf32>} : (tensor<2xf32>) -> tensor<8x2xf32>
+  %1 = sinter.mul %w, %0 : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  return %1 : tensor<8x2xf32>
+}

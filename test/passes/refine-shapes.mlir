@@ -1,0 +1,52 @@
+// RUN: sinter-opt %s --sinter-refine-shapes | FileCheck %s
+
+// CHECK-LABEL: @sizes_reach_the_results
+// CHECK-SAME: -> tensor<2x6xf32>
+// CHECK: sinter.concatenate{{.*}} -> tensor<2x6xf32>
+// CHECK: return %{{.*}} : tensor<2x6xf32>
+func.func @sizes_reach_the_results(%a: tensor<2x3xf32>) -> tensor<?x?xf32> {
+  %0 = sinter.concatenate %a, %a {axis = 1} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}
+
+// CHECK-LABEL: @reshape_keeps_no_operand_for_one_unknown
+// CHECK: sinter.reshape %arg0 {type = tensor<?x4x3xf32>} : (tensor<?x12xf32>) -> tensor<?x4x3xf32>
+// CHECK-NOT: sinter.shape
+func.func @reshape_keeps_no_operand_for_one_unknown(%a: tensor<?x12xf32> {sinter.dims = ["n", 12]}) -> tensor<?x?x?xf32> {
+  %rest = sinter.constant dense<[4, 3]> : tensor<2xi64>
+  %0 = sinter.shape %a : (tensor<?x12xf32>) -> tensor<2xi64>
+  %1 = sinter.slice %0 {starts = array<i64: 0>, limits = array<i64: 1>, steps = array<i64: 1>} : (tensor<2xi64>) -> tensor<1xi64>
+  %2 = sinter.concatenate %1, %rest {axis = 0} : (tensor<1xi64>, tensor<2xi64>) -> tensor<3xi64>
+  %3 = sinter.reshape %a, %2 {type = tensor<?x?x?xf32>} : (tensor<?x12xf32>, tensor<3xi64>) -> tensor<?x?x?xf32>
+  return %3 : tensor<?x?x?xf32>
+}
+
+// CHECK-LABEL: @broadcast_reads_sizes_from_an_argument
+// CHECK: sinter.broadcast %arg1 like(%arg0)
+func.func @broadcast_reads_sizes_from_an_argument(%a: tensor<?x?xf32> {sinter.dims = ["n", "m"]}, %b: tensor<f32>) -> tensor<?x?xf32> {
+  %0 = sinter.shape %a : (tensor<?x?xf32>) -> tensor<2xi64>
+  %1 = sinter.broadcast %b shape(%0) axes = [] {type = tensor<?x?xf32>} : (tensor<f32>, tensor<2xi64>) -> tensor<?x?xf32>
+  return %1 : tensor<?x?xf32>
+}
+
+// CHECK-LABEL: @known_elements_become_a_constant
+// CHECK: %[[C:.*]] = sinter.constant dense<[4, 8]>
+// CHECK: return %[[C]]
+func.func @known_elements_become_a_constant(%a: tensor<4x8xf32>) -> tensor<2xi64> {
+  %0 = sinter.shape %a : (tensor<4x8xf32>) -> tensor<2xi64>
+  return %0 : tensor<2xi64>
+}
+
+// CHECK-LABEL: @carries_keep_their_size
+// CHECK: sinter.for {{.*}} -> tensor<4xf32> body
+// CHECK: ^bb0(%{{.*}}: tensor<i64>, %{{.*}}: tensor<4xf32>)
+func.func @carries_keep_their_size(%n: tensor<i64>, %a: tensor<4xf32>) -> tensor<?xf32> {
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %one = sinter.constant dense<1> : tensor<i64>
+  %0 = sinter.for %zero to %n step %one(%a) captures() : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<4xf32>) -> tensor<?xf32> body {
+  ^bb0(%i: tensor<i64>, %x: tensor<?xf32>):
+    %1 = sinter.tanh %x : (tensor<?xf32>) -> tensor<?xf32>
+    sinter.yield(%1) : tensor<?xf32>
+  }
+  return %0 : tensor<?xf32>
+}
