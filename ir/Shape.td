@@ -25,6 +25,7 @@ def IotaOp : Sinter_Op<"iota", [DeclareOpInterfaceMethods<Elemental>, DeclareOpI
   let description = [{ Without `shape` the type is static; with it, `shape[k]` is the size of axis k. }];
   let arguments = (ins Optional<Sinter_SizesTensor>:$shape, I64Attr:$axis, TypeAttrOf<Sinter_Tensor>:$type);
   let results = (outs Sinter_NumberTensor:$result);
+  let hasCanonicalizer = 1;
 }
 
 def DimOp : Sinter_Op<"dim", [DeclareOpInterfaceMethods<SymbolicShape>, DeclareOpInterfaceMethods<SymbolicContents>]> {
@@ -57,6 +58,7 @@ def BroadcastOp : Sinter_MoveOp<"broadcast", [AttrSizedOperandSegments]> {
     $operand (`shape` `(` $shape^ `)`)? (`like` `(` $like^ `)`)? `axes` `=` $axes attr-dict `:` functional-type(operands, results)
   }];
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def ReshapeOp : Sinter_MoveOp<"reshape"> {
@@ -88,6 +90,7 @@ def SliceOp : Sinter_MoveOp<"slice", [DeclareOpInterfaceMethods<SymbolicContents
   let arguments = (ins Sinter_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$limits, DenseI64ArrayAttr:$steps);
   let results = (outs Sinter_Tensor:$result);
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def RangeSliceOp : Sinter_MoveOp<"range_slice"> {
@@ -106,6 +109,7 @@ def DynamicSliceOp : Sinter_MoveOp<"dynamic_slice"> {
   let description = [{ `starts` has one entry per axis; each is clamped to [0, size - sizes[k]]. }];
   let arguments = (ins Sinter_Tensor:$operand, Sinter_SizesTensor:$starts, DenseI64ArrayAttr:$sizes);
   let results = (outs Sinter_Tensor:$result);
+  let hasCanonicalizer = 1;
 }
 
 def DynamicUpdateSliceOp : Sinter_MoveOp<"dynamic_update_slice"> {
@@ -113,6 +117,7 @@ def DynamicUpdateSliceOp : Sinter_MoveOp<"dynamic_update_slice"> {
   let description = [{ `starts` has one entry per axis; each is clamped so that `update` fits. }];
   let arguments = (ins Sinter_Tensor:$operand, Sinter_Tensor:$update, Sinter_SizesTensor:$starts);
   let results = (outs Sinter_Tensor:$result);
+  let hasCanonicalizer = 1;
 }
 
 def PadOp : Sinter_MoveOp<"pad"> {
@@ -141,6 +146,7 @@ def ConcatenateOp : Sinter_MoveOp<"concatenate", [DeclareOpInterfaceMethods<Symb
   let arguments = (ins Variadic<Sinter_Tensor>:$operands, I64Attr:$axis);
   let results = (outs Sinter_Tensor:$result);
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def ReverseOp : Sinter_MoveOp<"reverse"> {
@@ -154,4 +160,5 @@ def TileOp : Sinter_MoveOp<"tile"> {
   let description = [{ `repeats` has one entry per axis, >= 0. }];
   let arguments = (ins Sinter_Tensor:$operand, Sinter_SizesTensor:$repeats);
   let results = (outs Sinter_Tensor:$result);
+  let hasCanonicalizer = 1;
 }
