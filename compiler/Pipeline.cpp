@@ -17,11 +17,31 @@ static void endPhase(OpPassManager &pm) {
 
 // sinter + func, as imported  ->  the same with sizes in types, constants folded, composites found
 static void buildGraphPhase(OpPassManager &pm, const Options &o) {
-  pm.addNestedPass<func::FuncOp>(createRefineShapes()); // first: folders look at types
+  FoldConstantsOptions folding{.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs};
+  pm.addNestedPass<func::FuncOp>(createSinkConstants());
+  pm.addNestedPass<func::FuncOp>(createRefineShapes()); // folders look at types
   pm.addPass(createCanonicalizerPass());                // ops with constant sizes become their static forms
-  if (o.optLevel > 0)
-    pm.addNestedPass<func::FuncOp>(createFoldConstants({.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs}));
+  if (o.optLevel == 0)
+    return;
+  pm.addNestedPass<func::FuncOp>(createFoldConstants(folding));
   pm.addNestedPass<func::FuncOp>(createRefineShapes()); // what folded may be a size
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra());
+  pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
+  pm.addNestedPass<func::FuncOp>(createFoldBatchNorm());
+  pm.addNestedPass<func::FuncOp>(createHoistInvariants());
+  endPhase(pm);
+}
+
+// sinter + func  ->  convolutions and pools with channels last
+static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
+  if (o.optLevel < 2)
+    return;
+  pm.addNestedPass<func::FuncOp>(createAssignLayout());
+  pm.addNestedPass<func::FuncOp>(
+      createFoldConstants({.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs})); // filters
+  pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra()); // products read what is left of the transposes
   endPhase(pm);
 }
 
@@ -33,6 +53,7 @@ static void buildFusedPhase(OpPassManager &pm, const Options &o) {
 
 void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phase) {
   buildGraphPhase(pm, options);
+  buildLayoutPhase(pm, options);
   if (phase == Phase::Graph)
     return;
   buildFusedPhase(pm, options);

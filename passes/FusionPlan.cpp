@@ -87,6 +87,7 @@ private:
   static bool isSizeOperand(OpOperand &use);
   int64_t elementCost(Operation *op);
   bool readsOften(Operation *user, Value operand);
+  bool repeatsBatches(BroadcastOp op, OpOperand &use);
   bool canJoin(Operation *op, Group &group);
   void join(Operation *op, Group &group);
   bool reaches(Operation *op, Group &target);
@@ -242,6 +243,22 @@ void Planner::growEpilogue(unsigned number) {
   }
 }
 
+/// True when the operand `use` of a product only repeats batches (or adds axes of size 1).
+bool Planner::repeatsBatches(BroadcastOp op, OpOperand &use) {
+  auto dot = cast<DotGeneralOp>(use.getOwner());
+  ArrayRef<int64_t> batch = use.getOperandNumber() == 0 ? dot.getLhsBatch() : dot.getRhsBatch();
+  Dims repeated = sizes.dims(op.getResult()), own = sizes.dims(op.getOperand());
+  for (auto [axis, size] : llvm::enumerate(repeated)) {
+    if (llvm::is_contained(batch, static_cast<int64_t>(axis)))
+      continue;
+    const auto *found = llvm::find(op.getAxes(), static_cast<int64_t>(axis));
+    bool kept = found != op.getAxes().end() && own[found - op.getAxes().begin()] == size;
+    if (!kept && !(size.isConstant() && size.constant() == 1))
+      return false;
+  }
+  return true;
+}
+
 /// A producer may join where its values are read in the way and as often as its cost allows.
 bool Planner::canJoin(Operation *op, Group &group) {
   if (static_cast<int64_t>(group.ops.size()) >= options.maxOps)
@@ -254,8 +271,14 @@ bool Planner::canJoin(Operation *op, Group &group) {
     if (!group.ops.contains(user) || isSizeOperand(use))
       continue;
     if (user == group.root) {
-      // Each element of what a reduction reads is read in order; a row several times.
       KernelTemplate kernelTemplate = templateOf(user);
+      // A product reads repeated batches with a stride of 0.
+      if (kernelTemplate == KernelTemplate::contraction && isa<BroadcastOp>(op)) {
+        if (!repeatsBatches(cast<BroadcastOp>(op), use))
+          return false;
+        continue;
+      }
+      // Each element of what a reduction reads is read in order; a row several times.
       bool streams = kernelTemplate == KernelTemplate::reduce || kernelTemplate == KernelTemplate::row;
       if (!streams || use.getOperandNumber() != 0 || (isMove && !isSpread))
         return false;

@@ -34,6 +34,61 @@ def FoldConstants : Sinter_FunctionPass<"sinter-fold-constants"> {
     Option<"timeMs", "time-ms", "int64_t", "10000", "time for one function, in milliseconds">];
 }
 
+def SimplifyAlgebra : Sinter_FunctionPass<"sinter-simplify-algebra"> {
+  let summary = "rewrites across several ops that folders cannot see";
+  let description = [{
+    Ensures: a product reads no transposed operand whose axes it could name itself; chains of products, sums or conversions by
+    constants are one op; a float is divided by no power of two; broadcasts of broadcasts and of added unit axes are one broadcast.
+    (* example test/passes/simplify-algebra.mlir *)
+  }];
+}
+
+def SinkConstants : Sinter_FunctionPass<"sinter-sink-constants"> {
+  let summary = "constants into the regions that capture them";
+  let description = [{
+    Ensures: no region uses a captured constant: it has its own copy, which folds and packs. Captures that become unused are dropped by
+    canonicalization.
+    (* example test/passes/sink-constants.mlir *)
+  }];
+}
+
+def RecognizeComposites : Sinter_FunctionPass<"sinter-recognize-composites"> {
+  let summary = "softmax and norms that were written in primitives";
+  let description = [{
+    Requires: broadcasts are merged (simplify-algebra).  Ensures: exp(x - max) / sum over one axis is a softmax;
+    (x - mean) / sqrt(variance + epsilon) over trailing axes, with its scale and bias, is a layer_norm.
+    (* example test/passes/recognize-composites.mlir *)
+  }];
+}
+
+def HoistInvariants : Sinter_FunctionPass<"sinter-hoist-invariants"> {
+  let summary = "what every trip of a loop computes alike, before the loop";
+  let description = [{
+    Ensures: no op of a loop's region depends on captures and constants alone, but for ops that are cheaper to do again than to
+    store (constants, broadcasts, sizes), control flow, and ops that may fail.
+    (* example test/passes/hoist-invariants.mlir *)
+  }];
+}
+
+def FoldBatchNorm : Sinter_FunctionPass<"sinter-fold-batch-norm"> {
+  let summary = "batch norm with constant statistics into the filter and bias before it";
+  let description = [{
+    Ensures: no batch_norm has constant statistics: it is part of the convolution or product before it when that has constant weights
+    and no other user, else a product and a sum per channel.
+    (* example test/passes/fold-batch-norm.mlir *)
+  }];
+}
+
+def AssignLayout : Sinter_FunctionPass<"sinter-assign-layout"> {
+  let summary = "channels last for convolutions and pools";
+  let description = [{
+    Ensures: every convolution and pool has channels last; transposes between them have met and vanished where only pointwise ops,
+    broadcasts, reductions, concatenations, pads, slices, resizes or squeezes lie between. Filters are transposed constants once
+    constants are folded.
+    (* example test/passes/assign-layout.mlir *)
+  }];
+}
+
 //===- fused ---------------------------------------------------------------------------------===//
 
 def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Convolutions and pools work on channels last: (kernel column, channel) is then one contiguous run and lanes run along
+// channels. Each such op first gets a transpose before and after it; then the transposes after, which put channels back
+// to axis 1, sink through what follows until they meet a transpose before and both vanish. What is left stands at the
+// edges.
+//
+//   conv -> to_first -> max -> to_last -> conv        conv -> max -> conv
+
+#include "ir/Constants.h"
+#include "ir/Contraction.h"
+#include "ir/Elementwise.h"
+#include "ir/Normalization.h"
+#include "ir/Reduction.h"
+#include "ir/Resampling.h"
+#include "ir/Shape.h"
+#include "passes/Passes.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace sinter;
+
+namespace sinter {
+#define GEN_PASS_DEF_ASSIGNLAYOUT
+#include "passes/Passes.h.inc"
+} // namespace sinter
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// [N, spatial..., C] -> [N, C, spatial...]
+static SmallVector<int64_t> toChannelsFirst(int64_t rank) {
+  SmallVector<int64_t> permutation{0, rank - 1};
+  for (int64_t k = 1; k + 1 < rank; ++k)
+    permutation.push_back(k);
+  return permutation;
+}
+
+static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> result(permutation.size());
+  for (auto [k, axis] : llvm::enumerate(permutation))
+    result[axis] = static_cast<int64_t>(k);
+  return result;
+}
+
+template <typename T> static SmallVector<T> permute(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
+  SmallVector<T> result;
+  for (int64_t axis : permutation)
+    result.push_back(values[axis]);
+  return result;
+}
+
+static RankedTensorType permuteType(RankedTensorType type, ArrayRef<int64_t> permutation) {
+  return RankedTensorType::get(permute(type.getShape(), permutation), type.getElementType());
+}
+
+static Value transpose(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> permutation) {
+  return TransposeOp::create(b, loc, permuteType(typeOf(value), permutation), value, permutation);
+}
+
+/// `op` again with other operands and a result of `type`.
+static Operation *cloneWith(OpBuilder &b, Operation *op, ValueRange operands, RankedTensorType type) {
+  Operation *copy = b.clone(*op);
+  copy->setOperands(operands);
+  copy->getResult(0).setType(type);
+  return copy;
+}
+
+/// The transpose that `value` is, when it brings channels from the end to axis 1.
+static TransposeOp layoutTranspose(Value value) {
+  auto op = value.getDefiningOp<TransposeOp>();
+  if (!op || op.getPermutation().size() < 3 ||
+      op.getPermutation() != ArrayRef(toChannelsFirst(op.getPermutation().size())))
+    return nullptr;
+  return op;
+}
+
+namespace {
+
+//===- the ops that choose -------------------------------------------------------------------===//
+
+struct ConvolutionLast : OpRewritePattern<ConvolutionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvolutionOp op, PatternRewriter &b) const override {
+    if (op.getLayout() == ConvLayout::channels_last)
+      return b.notifyMatchFailure(op, "has channels last");
+    SmallVector<int64_t> first = toChannelsFirst(typeOf(op.getInput()).getRank()), last = inverse(first);
+    Value input = transpose(b, op.getLoc(), op.getInput(), last);
+    Value filter = transpose(b, op.getFilter().getLoc(), op.getFilter(), last);
+    auto moved = cast<ConvolutionOp>(cloneWith(b, op, {input, filter}, permuteType(op.getType(), last)));
+    moved.setLayout(ConvLayout::channels_last);
+    b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
+    return success();
+  }
+};
+
+/// Pools: windows over all axes but the first two.
+template <typename Op> struct WindowLast : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &b) const override {
+    int64_t rank = typeOf(op.getOperand()).getRank();
+    auto slides = [&](int64_t axis) {
+      return op.getWindow()[axis] != 1 || op.getStrides()[axis] != 1 || op.getLow()[axis] != 0 ||
+             op.getHigh()[axis] != 0;
+    };
+    if (rank < 3 || slides(0) || slides(1) || llvm::none_of(llvm::seq<int64_t>(2, rank), slides))
+      return b.notifyMatchFailure(op, "slides along the first two axes, or not at all");
+    SmallVector<int64_t> first = toChannelsFirst(rank), last = inverse(first);
+    auto moved =
+        cast<Op>(cloneWith(b, op, transpose(b, op.getLoc(), op.getOperand(), last), permuteType(op.getType(), last)));
+    moved.setWindow(permute(op.getWindow(), last));
+    moved.setStrides(permute(op.getStrides(), last));
+    moved.setLow(permute(op.getLow(), last));
+    moved.setHigh(permute(op.getHigh(), last));
+    moved.setDilations(permute(op.getDilations(), last));
+    b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
+    return success();
+  }
+};
+
+//===- transposes sink -----------------------------------------------------------------------===//
+
+/// A broadcast whose result axes are permuted, if its operand stays as it is or is small.
+static Value permuteBroadcast(PatternRewriter &b, BroadcastOp op, ArrayRef<int64_t> permutation, Value like) {
+  SmallVector<int64_t> where = inverse(permutation);
+  SmallVector<std::pair<int64_t, int64_t>> axes; // (new result axis, operand axis)
+  for (auto [k, axis] : llvm::enumerate(op.getAxes()))
+    axes.emplace_back(where[axis], k);
+  llvm::sort(axes);
+  SmallVector<int64_t> resultAxes, order;
+  for (auto [axis, k] : axes) {
+    resultAxes.push_back(axis);
+    order.push_back(k);
+  }
+  Value operand = op.getOperand();
+  if (!llvm::is_sorted(order))
+    operand = transpose(b, op.getLoc(), operand, order);
+  RankedTensorType type = permuteType(op.getType(), permutation);
+  SmallVector<Value> sizes;
+  if (!type.hasStaticShape())
+    sizes.push_back(like);
+  return BroadcastOp::create(b, op.getLoc(), type, operand, Value(), sizes, resultAxes, type);
+}
+
+/// `value` with its axes permuted by `last`, where that costs no pass over a large tensor; null otherwise.
+static Value absorb(PatternRewriter &b, Value value, ArrayRef<int64_t> first, ArrayRef<int64_t> last, Value like) {
+  if (auto op = value.getDefiningOp<TransposeOp>(); op && op.getPermutation() == first)
+    return op.getOperand();
+  if (auto op = value.getDefiningOp<BroadcastOp>())
+    return permuteBroadcast(b, op, last, like);
+  if (auto op = value.getDefiningOp<ConstantOp>())
+    return transpose(b, op.getLoc(), value, last); // folded
+  return nullptr;
+}
+
+struct SinkThroughPointwise : OpInterfaceRewritePattern<Pointwise> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  LogicalResult matchAndRewrite(Pointwise op, PatternRewriter &b) const override {
+    TransposeOp found;
+    for (Value operand : op->getOperands())
+      if (TransposeOp candidate = layoutTranspose(operand)) {
+        found = candidate;
+        break;
+      }
+    if (!found)
+      return b.notifyMatchFailure(op, "no operand is transposed");
+    SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+    auto canAbsorb = [&](Value value) {
+      Operation *producer = value.getDefiningOp();
+      auto other = dyn_cast_or_null<TransposeOp>(producer);
+      return (other && other.getPermutation() == ArrayRef(first)) || isa_and_nonnull<BroadcastOp, ConstantOp>(producer);
+    };
+    if (!llvm::all_of(op->getOperands(), canAbsorb))
+      return b.notifyMatchFailure(op, "another operand has channels first");
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(absorb(b, operand, first, last, found.getOperand()));
+    Operation *moved = cloneWith(b, op, operands, permuteType(typeOf(op->getResult(0)), last));
+    b.replaceOp(op, transpose(b, op->getLoc(), moved->getResult(0), first));
+    return success();
+  }
+};
+
+struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &b) const override {
+    TransposeOp found = layoutTranspose(op.getOperand());
+    if (!found)
+      return b.notifyMatchFailure(op, "the operand is not transposed");
+    SmallVector<int64_t> axes, kept, before;
+    for (auto [k, axis] : llvm::enumerate(found.getPermutation())) {
+      if (llvm::is_contained(op.getAxes(), static_cast<int64_t>(k)))
+        axes.push_back(axis);
+      else
+        kept.push_back(axis);
+    }
+    llvm::sort(axes);
+    SmallVector<int64_t> order(kept), permutation;
+    llvm::sort(order);
+    for (int64_t axis : kept)
+      permutation.push_back(std::distance(order.begin(), llvm::find(order, axis)));
+    auto moved = cast<ReduceOp>(cloneWith(b, op, found.getOperand(), permuteType(op.getType(), inverse(permutation))));
+    moved.setAxes(axes);
+    Value result = moved.getResult();
+    b.replaceOp(op, llvm::is_sorted(permutation) ? result : transpose(b, op.getLoc(), result, permutation));
+    return success();
+  }
+};
+
+struct SinkThroughConcatenate : OpRewritePattern<ConcatenateOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConcatenateOp op, PatternRewriter &b) const override {
+    SmallVector<Value> operands;
+    SmallVector<int64_t> first;
+    for (Value operand : op.getOperands()) {
+      TransposeOp found = layoutTranspose(operand);
+      if (!found)
+        return b.notifyMatchFailure(op, "an operand has channels first");
+      first.assign(found.getPermutation().begin(), found.getPermutation().end());
+      operands.push_back(found.getOperand());
+    }
+    if (first.empty())
+      return failure();
+    auto moved = cast<ConcatenateOp>(cloneWith(b, op, operands, permuteType(op.getType(), inverse(first))));
+    moved.setAxis(first[op.getAxis()]);
+    b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
+    return success();
+  }
+};
+
+struct SinkThroughPad : OpRewritePattern<PadOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PadOp op, PatternRewriter &b) const override {
+    TransposeOp found = layoutTranspose(op.getOperand());
+    if (!found)
+      return b.notifyMatchFailure(op, "the operand is not transposed");
+    SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+    auto moved = cast<PadOp>(cloneWith(b, op, {found.getOperand(), op.getValue()}, permuteType(op.getType(), last)));
+    moved.setLow(permute(op.getLow(), last));
+    moved.setHigh(permute(op.getHigh(), last));
+    moved.setInterior(permute(op.getInterior(), last));
+    b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
+    return success();
+  }
+};
+
+struct SinkThroughSlice : OpRewritePattern<SliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &b) const override {
+    TransposeOp found = layoutTranspose(op.getOperand());
+    if (!found)
+      return b.notifyMatchFailure(op, "the operand is not transposed");
+    SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+    auto moved = cast<SliceOp>(cloneWith(b, op, found.getOperand(), permuteType(op.getType(), last)));
+    moved.setStarts(permute(op.getStarts(), last));
+    moved.setLimits(permute(op.getLimits(), last));
+    moved.setSteps(permute(op.getSteps(), last));
+    b.replaceOp(op, transpose(b, op.getLoc(), moved.getResult(), first));
+    return success();
+  }
+};
+
+/// Resize with constant scales or sizes.
+struct SinkThroughResize : OpRewritePattern<ResizeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ResizeOp op, PatternRewriter &b) const override {
+    TransposeOp found = layoutTranspose(op.getOperand());
+    if (!found || op.getRoi())
+      return b.notifyMatchFailure(op, "the operand is not transposed, or a region is read");
+    SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
+    Value table = op.getScales() ? op.getScales() : op.getSizes();
+    ElementsAttr attr;
+    if (!matchPattern(table, m_Constant(&attr)))
+      return b.notifyMatchFailure(op, "sizes are known only at run time");
+    FailureOr<HostTensor> given = HostTensor::fromAttr(attr);
+    if (failed(given))
+      return failure();
+    HostTensor moved(given->elementType(), given->shape());
+    for (auto [k, axis] : llvm::enumerate(last)) {
+      if (given->isFloat())
+        moved.setFloat(k, given->getFloat(axis));
+      else
+        moved.setInt(k, given->getInt(axis));
+    }
+    Value movedTable = ConstantOp::create(b, table.getLoc(), table.getType(), moved.toAttr());
+    Operation *copy = cloneWith(b, op, {found.getOperand(), movedTable}, permuteType(op.getType(), last));
+    b.replaceOp(op, transpose(b, op.getLoc(), copy->getResult(0), first));
+    return success();
+  }
+};
+
+/// A reshape that only drops or adds axes of size 1: the transpose goes on with one axis less or more.
+struct SinkThroughUnitReshape : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &b) const override {
+    TransposeOp found = layoutTranspose(op.getOperand());
+    if (!found || op.getShape())
+      return b.notifyMatchFailure(op, "the operand is not transposed");
+    RankedTensorType from = typeOf(op.getOperand()), to = op.getType();
+    if (to.getRank() >= from.getRank())
+      return b.notifyMatchFailure(op, "drops no axis");
+    // Which operand axes stay: walked together, skipping operand axes of size 1.
+    SmallVector<int64_t> kept;
+    int64_t k = 0;
+    for (int64_t size : to.getShape()) {
+      while (k < from.getRank() && from.getDimSize(k) == 1 && size != 1)
+        ++k;
+      if (k == from.getRank() || from.getDimSize(k) != size)
+        return b.notifyMatchFailure(op, "does more than drop unit axes");
+      kept.push_back(k++);
+    }
+    for (; k < from.getRank(); ++k)
+      if (from.getDimSize(k) != 1)
+        return b.notifyMatchFailure(op, "does more than drop unit axes");
+    if (llvm::count_if(to.getShape(), ShapedType::isDynamic) > 1)
+      return b.notifyMatchFailure(op, "several sizes are unknown");
+    SmallVector<int64_t> source; // axes of the transposed value's operand, in the result's order
+    for (int64_t axis : kept)
+      source.push_back(found.getPermutation()[axis]);
+    SmallVector<int64_t> order(source), permutation;
+    llvm::sort(order);
+    for (int64_t axis : source)
+      permutation.push_back(std::distance(order.begin(), llvm::find(order, axis)));
+    RankedTensorType type = permuteType(to, inverse(permutation));
+    Value moved = ReshapeOp::create(b, op.getLoc(), type, found.getOperand(), Value(), type);
+    b.replaceOp(op, llvm::is_sorted(permutation) ? moved : transpose(b, op.getLoc(), moved, permutation));
+    return success();
+  }
+};
+
+class AssignLayout : public sinter::impl::AssignLayoutBase<AssignLayout> {
+  void runOnOperation() override {
+    RewritePatternSet choose(&getContext());
+    choose.add<ConvolutionLast, WindowLast<ReduceWindowOp>>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(choose))))
+      return signalPassFailure();
+    RewritePatternSet sink(&getContext());
+    sink.add<SinkThroughPointwise, SinkThroughReduce, SinkThroughConcatenate, SinkThroughPad, SinkThroughSlice,
+             SinkThroughResize, SinkThroughUnitReshape>(&getContext());
+    TransposeOp::getCanonicalizationPatterns(sink, &getContext());
+    ReshapeOp::getCanonicalizationPatterns(sink, &getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(sink))))
+      return signalPassFailure();
+  }
+};
+
+} // namespace

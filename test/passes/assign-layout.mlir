@@ -1,0 +1,32 @@
+// RUN: sinter-opt %s --sinter-assign-layout | FileCheck %s
+
+// One transpose at each edge; those of the filters are of constants.
+// CHECK-LABEL: @transposes_meet_between_convolutions
+// CHECK: %[[X:.*]] = sinter.transpose %arg0 {permutation = array<i64: 0, 2, 3, 1>}
+// CHECK: %[[C:.*]] = sinter.convolution %[[X]], %{{.*}}layout = #sinter<conv_layout channels_last>
+// CHECK: %[[B:.*]] = sinter.broadcast %arg1 axes = [3]
+// CHECK: %[[S:.*]] = sinter.add %[[C]], %[[B]]
+// CHECK: %[[P:.*]] = sinter.reduce_window max %[[S]] {{.*}}window = array<i64: 1, 2, 2, 1>
+// CHECK: %[[D:.*]] = sinter.convolution %[[P]]
+// CHECK: sinter.transpose %[[D]] {permutation = array<i64: 0, 3, 1, 2>}
+func.func @transposes_meet_between_convolutions(%x: tensor<1x3x8x8xf32>, %bias: tensor<4xf32>) -> tensor<1x4x4x4xf32> {
+  %f = sinter.constant dense<1.0> : tensor<4x3x1x1xf32>
+  %g = sinter.constant dense<1.0> : tensor<4x4x1x1xf32>
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x3x8x8xf32>, tensor<4x3x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %1 = sinter.broadcast %bias axes = [1] {type = tensor<1x4x8x8xf32>} : (tensor<4xf32>) -> tensor<1x4x8x8xf32>
+  %2 = sinter.add %0, %1 : (tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+  %3 = sinter.reduce_window max %2 {window = array<i64: 1, 1, 2, 2>, strides = array<i64: 1, 1, 2, 2>, low = array<i64: 0, 0, 0, 0>, high = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1, 1, 1>} : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
+  %4 = sinter.convolution %3, %g {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x4x4x4xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x4x4xf32>
+  return %4 : tensor<1x4x4x4xf32>
+}
+
+// CHECK-LABEL: @global_pool_reads_channels_last
+// CHECK: %[[C:.*]] = sinter.convolution
+// CHECK: %[[R:.*]] = sinter.reduce add %[[C]] axes = [1, 2]
+// CHECK: return %[[R]]
+func.func @global_pool_reads_channels_last(%x: tensor<1x3x8x8xf32>) -> tensor<1x4xf32> {
+  %f = sinter.constant dense<1.0> : tensor<4x3x1x1xf32>
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x3x8x8xf32>, tensor<4x3x1x1xf32>) -> tensor<1x4x8x8xf32>
+  %1 = sinter.reduce add %0 axes = [2, 3] : (tensor<1x4x8x8xf32>) -> tensor<1x4xf32>
+  return %1 : tensor<1x4xf32>
+}

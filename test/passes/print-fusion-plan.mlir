@@ -1,0 +1,54 @@
+// RUN: sinter-opt %s --sinter-print-fusion-plan -o /dev/null | FileCheck %s
+
+// The sum leaves, too: the norm's kernel stores it as well.
+// CHECK-LABEL: @norm_keeps_the_sum_it_reads
+// CHECK-NEXT: row: add [layer_norm] -> 2
+func.func @norm_keeps_the_sum_it_reads(%a: tensor<2x8xf32>, %b: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {
+  %0 = sinter.add %a, %b : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  %1:3 = sinter.layer_norm %0 {axis = 1 : i64, epsilon = 1.0e-05 : f64} : (tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+  return %0, %1#0 : tensor<2x8xf32>, tensor<2x8xf32>
+}
+
+// An exponential is not computed once per copy.
+// CHECK-LABEL: @stores_what_is_dear_before_it_is_repeated
+// CHECK-NEXT: map: exp -> 1
+// CHECK-NEXT: map: broadcast add -> 1
+func.func @stores_what_is_dear_before_it_is_repeated(%a: tensor<8xf32>, %b: tensor<64x8xf32>) -> tensor<64x8xf32> {
+  %0 = sinter.exp %a : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = sinter.broadcast %0 axes = [1] {type = tensor<64x8xf32>} : (tensor<8xf32>) -> tensor<64x8xf32>
+  %2 = sinter.add %1, %b : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
+  return %2 : tensor<64x8xf32>
+}
+
+// The path through the reduction comes back to the division: exp and div may not share a kernel.
+// CHECK-LABEL: @groups_stay_convex
+// CHECK-NEXT: map: exp -> 1
+// CHECK-NEXT: reduce: [reduce] -> 1
+// CHECK-NEXT: map: broadcast div -> 1
+func.func @groups_stay_convex(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = sinter.exp %a : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = sinter.reduce add %0 axes = [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %2 = sinter.broadcast %1 axes = [0] {type = tensor<4x8xf32>} : (tensor<4xf32>) -> tensor<4x8xf32>
+  %3 = sinter.div %0, %2 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %3 : tensor<4x8xf32>
+}
+
+// Both sides of x * logistic(x) read the product: all of it is its epilogue.
+// CHECK-LABEL: @epilogue_may_branch_and_join
+// CHECK-NEXT: contraction: [dot_general] logistic mul -> 1
+func.func @epilogue_may_branch_and_join(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> tensor<4x4xf32> {
+  %0 = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %1 = sinter.logistic %0 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = sinter.mul %0, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %2 : tensor<4x4xf32>
+}
+
+// CHECK-LABEL: @residual_goes_to_the_later_root
+// CHECK-NEXT: contraction: [dot_general] -> 1
+// CHECK-NEXT: contraction: [dot_general] add -> 1
+func.func @residual_goes_to_the_later_root(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<8x4xf32>) -> tensor<4x4xf32> {
+  %0 = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %1 = sinter.dot_general %a, %c {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %2 = sinter.add %0, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %2 : tensor<4x4xf32>
+}

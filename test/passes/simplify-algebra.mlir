@@ -1,0 +1,65 @@
+// RUN: sinter-opt %s --sinter-simplify-algebra | FileCheck %s
+
+// CHECK-LABEL: @product_names_the_axes_of_a_transpose
+// CHECK-NOT: sinter.transpose
+// CHECK: sinter.dot_general %arg0, %arg1 {{.*}}lhs_batch = array<i64: 0, 2>, lhs_contract = array<i64: 3>, rhs_batch = array<i64: 0, 2>, rhs_contract = array<i64: 3>
+func.func @product_names_the_axes_of_a_transpose(%q: tensor<1x8x4x16xf32>, %k: tensor<1x8x4x16xf32>) -> tensor<1x4x8x8xf32> {
+  %0 = sinter.transpose %q {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x8x4x16xf32>) -> tensor<1x4x8x16xf32>
+  %1 = sinter.transpose %k {permutation = array<i64: 0, 2, 3, 1>} : (tensor<1x8x4x16xf32>) -> tensor<1x4x16x8xf32>
+  %2 = sinter.dot_general %0, %1 {lhs_batch = array<i64: 0, 1>, rhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_contract = array<i64: 2>, element_type = f32} : (tensor<1x4x8x16xf32>, tensor<1x4x16x8xf32>) -> tensor<1x4x8x8xf32>
+  return %2 : tensor<1x4x8x8xf32>
+}
+
+// CHECK-LABEL: @keeps_a_transpose_that_splits_rows
+// CHECK: sinter.transpose
+func.func @keeps_a_transpose_that_splits_rows(%a: tensor<2x3x4xf32>, %w: tensor<3x5xf32>) -> tensor<2x4x5xf32> {
+  %0 = sinter.transpose %a {permutation = array<i64: 0, 2, 1>} : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+  %1 = sinter.dot_general %0, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 2>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x4x3xf32>, tensor<3x5xf32>) -> tensor<2x4x5xf32>
+  return %1 : tensor<2x4x5xf32>
+}
+
+// CHECK-LABEL: @merges_factors
+// CHECK: %[[C:.*]] = sinter.constant dense<6.0
+// CHECK: %[[R:.*]] = sinter.mul %arg0, %[[C]]
+// CHECK: return %[[R]]
+func.func @merges_factors(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %two = sinter.constant dense<2.0> : tensor<4xf32>
+  %three = sinter.constant dense<3.0> : tensor<4xf32>
+  %0 = sinter.mul %a, %two : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = sinter.mul %three, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// CHECK-LABEL: @divides_exactly_by_multiplying
+// CHECK: %[[C:.*]] = sinter.constant dense<1.250000e-01>
+// CHECK: sinter.mul %arg0, %[[C]]
+// CHECK: sinter.div
+func.func @divides_exactly_by_multiplying(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %eight = sinter.constant dense<8.0> : tensor<4xf32>
+  %three = sinter.constant dense<3.0> : tensor<4xf32>
+  %0 = sinter.div %a, %eight : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = sinter.div %0, %three : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// CHECK-LABEL: @merges_only_conversions_that_lose_nothing
+// CHECK: sinter.convert %arg0 {{.*}} : (tensor<4xi32>) -> tensor<4xf32>
+// CHECK: %[[N:.*]] = sinter.convert %arg1
+// CHECK: sinter.convert %[[N]]
+func.func @merges_only_conversions_that_lose_nothing(%a: tensor<4xi32>, %b: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = sinter.convert %a {element_type = i64} : (tensor<4xi32>) -> tensor<4xi64>
+  %1 = sinter.convert %0 {element_type = f32} : (tensor<4xi64>) -> tensor<4xf32>
+  %2 = sinter.convert %b {element_type = i64} : (tensor<4xf32>) -> tensor<4xi64>
+  %3 = sinter.convert %2 {element_type = f32} : (tensor<4xi64>) -> tensor<4xf32>
+  return %1, %3 : tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: @one_broadcast_adds_and_repeats
+// CHECK-NOT: sinter.reshape
+// CHECK: sinter.broadcast %arg0 axes = [1] {{.*}} : (tensor<4xf32>) -> tensor<2x4x3xf32>
+func.func @one_broadcast_adds_and_repeats(%a: tensor<4xf32>) -> tensor<2x4x3xf32> {
+  %0 = sinter.reshape %a {type = tensor<4x1xf32>} : (tensor<4xf32>) -> tensor<4x1xf32>
+  %1 = sinter.broadcast %0 axes = [0, 1] {type = tensor<4x3xf32>} : (tensor<4x1xf32>) -> tensor<4x3xf32>
+  %2 = sinter.broadcast %1 axes = [1, 2] {type = tensor<2x4x3xf32>} : (tensor<4x3xf32>) -> tensor<2x4x3xf32>
+  return %2 : tensor<2x4x3xf32>
+}
