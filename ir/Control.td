@@ -85,6 +85,7 @@ def ForOp : Sinter_ControlOp<"for", [AttrSizedOperandSegments]> {
     ::mlir::ResultRange getCarries() { return getResults().take_front(getInit().size()); }
     ::mlir::ResultRange getStacks() { return getResults().drop_front(getInit().size()); }
   }];
+  let hasCanonicalizer = 1;
 }
 
 def ScanOp : Sinter_ControlOp<"scan", [AttrSizedOperandSegments]> {
@@ -106,4 +107,5 @@ def ScanOp : Sinter_ControlOp<"scan", [AttrSizedOperandSegments]> {
     ::mlir::ResultRange getCarries() { return getResults().take_front(getInit().size()); }
     ::mlir::ResultRange getStacks() { return getResults().drop_front(getInit().size()); }
   }];
+  let hasCanonicalizer = 1;
 }

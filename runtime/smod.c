@@ -40,6 +40,9 @@ _Static_assert(sizeof(Header) == 64 && sizeof(Entry) == 256, "the layout of the 
 struct Smod {
   const char *data; // mapped
   int64_t bytes;
+  // Copies of what is checked: another process may change the file under the mapping.
+  Header header;
+  Entry entries[SINTER_SMOD_MAX_SECTIONS];
   int32_t count;
   sinter_smod_section sections[SINTER_SMOD_MAX_SECTIONS];
 };
@@ -66,10 +69,12 @@ static int isZero(const char *data, int64_t bytes) {
   return 1;
 }
 
-/// Checks the header and the table; sections' own hashes come later.
-static sinter_status_code checkTable(const char *path, const char *data, int64_t bytes) {
-  const Header *header = (const Header *)data;
-  if (bytes < 4 || memcmp(header->magic, "SMOD", 4) != 0)
+/// Takes the header and the table over and checks them; sections' own hashes come later.
+static sinter_status_code readTable(const char *path, sinter_smod *smod) {
+  int64_t bytes = smod->bytes;
+  Header *header = &smod->header;
+  memcpy(header, smod->data, bytes < (int64_t)sizeof *header ? (size_t)bytes : sizeof *header);
+  if (memcmp(header->magic, "SMOD", 4) != 0)
     return srtError(SINTER_CORRUPT, "module '%s' requires the magic SMOD", path);
   if (bytes < (int64_t)sizeof *header)
     return srtError(SINTER_CORRUPT, "module '%s' requires a header of %zu bytes, got %" PRId64, path, sizeof *header,
@@ -87,7 +92,8 @@ static sinter_status_code checkTable(const char *path, const char *data, int64_t
   if (tableEnd > bytes)
     return srtError(SINTER_CORRUPT, "module '%s' requires %" PRId64 " bytes for its section table, got %" PRId64, path,
                     tableEnd, bytes);
-  if (header->hash != tableHash(header, (const Entry *)(header + 1)))
+  memcpy(smod->entries, smod->data + sizeof *header, header->numSections * sizeof *smod->entries);
+  if (header->hash != tableHash(header, smod->entries))
     return srtError(SINTER_CORRUPT, "module '%s' is damaged: hash of the header and section table", path);
   if (header->zero || !isZero(header->reserved, sizeof header->reserved))
     return srtError(SINTER_CORRUPT, "module '%s' has non-zero reserved bytes", path);
@@ -95,9 +101,10 @@ static sinter_status_code checkTable(const char *path, const char *data, int64_t
 }
 
 /// Checks section `index`, which must start at `expected` (the padded end of the one before).
-static sinter_status_code checkSection(const char *path, const char *data, int64_t bytes, int32_t index,
-                                       int64_t expected, int skipHash) {
-  const Entry *entry = (const Entry *)(data + sizeof(Header)) + index;
+static sinter_status_code checkSection(const char *path, const sinter_smod *smod, int32_t index, int64_t expected,
+                                       int skipHash) {
+  const Entry *entry = &smod->entries[index];
+  int64_t bytes = smod->bytes;
   const char *kind = kindName(entry->kind);
   if (entry->kind < SINTER_SMOD_MANIFEST || entry->kind > SINTER_SMOD_WEIGHTS)
     return srtError(SINTER_UNSUPPORTED, "section %d of module '%s' has the unknown kind %u", index, path, entry->kind);
@@ -109,24 +116,21 @@ static sinter_status_code checkSection(const char *path, const char *data, int64
                     "section %d (%s) of module '%s' requires offset %" PRId64 " and an end within %" PRId64
                     " bytes, got offset %" PRIu64 " and %" PRIu64 " bytes",
                     index, kind, path, expected, bytes, entry->offset, entry->bytes);
-  if (!skipHash && srtXxh64(data + entry->offset, (int64_t)entry->bytes, 0) != entry->hash)
+  if (!skipHash && srtXxh64(smod->data + entry->offset, (int64_t)entry->bytes, 0) != entry->hash)
     return srtError(SINTER_CORRUPT, "section %d (%s) of module '%s' is damaged: hash", index, kind, path);
   return SINTER_OK;
 }
 
 static sinter_status_code readSections(const char *path, sinter_smod *smod, int skipWeightHash) {
-  sinter_status_code status = checkTable(path, smod->data, smod->bytes);
+  sinter_status_code status = readTable(path, smod);
   if (status)
     return status;
-  const Header *header = (const Header *)smod->data;
-  const Entry *entries = (const Entry *)(header + 1);
-  int64_t end = (int64_t)sizeof *header + (int64_t)header->numSections * (int64_t)sizeof *entries;
+  int64_t end = (int64_t)sizeof(Header) + (int64_t)smod->header.numSections * (int64_t)sizeof(Entry);
   int seen[SINTER_SMOD_WEIGHTS + 1] = {0};
-  for (int32_t i = 0; i < (int32_t)header->numSections; ++i) {
-    const Entry *entry = &entries[i];
+  for (int32_t i = 0; i < (int32_t)smod->header.numSections; ++i) {
+    const Entry *entry = &smod->entries[i];
     int64_t start = aligned(end);
-    status =
-        checkSection(path, smod->data, smod->bytes, i, start, skipWeightHash && entry->kind == SINTER_SMOD_WEIGHTS);
+    status = checkSection(path, smod, i, start, skipWeightHash && entry->kind == SINTER_SMOD_WEIGHTS);
     if (status)
       return status;
     if (!isZero(smod->data + end, start - end))

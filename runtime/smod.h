@@ -19,8 +19,8 @@
 //
 // Code sections are ELF shared objects that import nothing and export `sinter_functions`, an array of
 // `const sinter_function *` that ends with null. The loader takes the one with the highest priority
-// whose requirements the machine meets. Weights are mapped, never read. The manifest is for people
-// and tools (`sinter inspect`): the loader does not look into it.
+// whose requirements the machine meets. Weights are mapped, never read. The manifest is UTF-8 text (JSON)
+// for people and tools (`sinter inspect`): the loader does not look into it.
 
 #ifndef SINTER_RUNTIME_SMOD_H
 #define SINTER_RUNTIME_SMOD_H

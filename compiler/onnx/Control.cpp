@@ -36,7 +36,8 @@ static Block *addBlock(OpImport &n, Region &region, TypeRange types) {
 }
 
 static void addYield(OpImport &n, Block &block, ValueRange values) {
-  OpBuilder inner = OpBuilder::atBlockEnd(&block);
+  OpBuilder inner(n.b.getContext());
+  inner.setInsertionPointToEnd(&block);
   OperationState state(n.loc, YieldOp::getOperationName());
   state.addOperands(values);
   inner.create(state);
@@ -61,7 +62,7 @@ Value OpImport::switchOver(Value index, int64_t count, ArrayRef<Value> captures,
   SmallVector<std::unique_ptr<Region>> regions;
   RankedTensorType result;
   for (int64_t k = 0; k < count; ++k) {
-    regions.push_back(std::make_unique<Region>());
+    regions.push_back(newRegion());
     Block *block = addBlock(*this, *regions.back(), ValueRange(captures).getTypes());
     Value value;
     {
@@ -107,7 +108,7 @@ static LogicalResult importIf(OpImport &n) {
   SmallVector<std::unique_ptr<Region>> regions;
   SmallVector<Value> yielded[2];
   for (int k = 0; k < 2; ++k) {
-    regions.push_back(std::make_unique<Region>());
+    regions.push_back(n.newRegion());
     Block *block = addBlock(n, *regions.back(), ValueRange(captures).getTypes());
     if (failed(n.importBody(k == 0 ? *thenGraph : *elseGraph, *block, {}, captures, yielded[k]))) {
       n.keep(regions);
@@ -183,7 +184,7 @@ static LogicalResult importLoop(OpImport &n) {
   Block *block = nullptr;
   for (int attempt = 0;; ++attempt) {
     yielded.clear();
-    regions.push_back(std::make_unique<Region>());
+    regions.push_back(n.newRegion());
     // for: i, carries, captures; while: i, condition, carries, captures
     SmallVector<Type> arguments = {i64};
     if (!counted)
@@ -191,7 +192,8 @@ static LogicalResult importLoop(OpImport &n) {
     arguments.append(types);
     llvm::append_range(arguments, ValueRange(captures).getTypes());
     block = addBlock(n, *regions.back(), arguments);
-    OpBuilder inner = OpBuilder::atBlockEnd(block);
+    OpBuilder inner(n.b.getContext());
+    inner.setInsertionPointToEnd(block);
     SmallVector<Value> inputs = {block->getArgument(0)};
     if (counted)
       inputs.push_back(
@@ -263,7 +265,7 @@ static LogicalResult importLoop(OpImport &n) {
     capturesAll.push_back(trips);
   if (trips) // the body takes the same captures as the condition
     block->addArgument(i64, n.loc);
-  auto condition = std::make_unique<Region>();
+  auto condition = n.newRegion();
   Block *test = addBlock(n, *condition, block->getArgumentTypes());
   {
     OpBuilder::InsertionGuard guard(n.b);
@@ -351,7 +353,7 @@ static LogicalResult importScan(OpImport &n) {
   SmallVector<Value> yielded;
   for (int attempt = 0;; ++attempt) {
     yielded.clear();
-    regions.push_back(std::make_unique<Region>());
+    regions.push_back(n.newRegion());
     SmallVector<Type> arguments(types);
     arguments.append(slices);
     llvm::append_range(arguments, ValueRange(captures).getTypes());
@@ -400,7 +402,7 @@ static LogicalResult importScan(OpImport &n) {
 void registerControl(Registry &r) {
   r.add("If", 1, 1, importIf);
   r.add("Loop", 1, 0, importLoop);
-  r.add("Scan", 8, 1, importScan);
+  r.add("Scan", 8, 0, importScan);
 }
 
 } // namespace sinter::onnx

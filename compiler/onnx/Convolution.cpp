@@ -165,8 +165,8 @@ static LogicalResult importConvTranspose(OpImport &n) {
       if (!shape)
         total = std::max<int64_t>(total, 0);
       // a deficit lengthens the end, as output padding does
-      int64_t half = total / 2;
-      begin = autoPad == "SAME_UPPER" ? half : total - half;
+      int64_t half = std::max<int64_t>(total, 0) / 2;
+      begin = autoPad == "SAME_UPPER" ? half : std::max<int64_t>(total, 0) - half;
       end = total - begin;
     }
     low.push_back(reach - begin);

@@ -152,7 +152,7 @@ ArrayAttr Importer::dimNames(const onnxfile::ValueInfo &input, RankedTensorType 
     else if (int(axis) < shape.dim_size() && !shape.dim(int(axis)).symbol().empty())
       names.push_back(b.getStringAttr(shape.dim(int(axis)).symbol()));
     else
-      names.push_back(b.getStringAttr(""));
+      names.push_back(b.getStringAttr(input.name() + "." + Twine(axis))); // equal names would be equal sizes
   }
   return b.getArrayAttr(names);
 }

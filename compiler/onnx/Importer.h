@@ -39,6 +39,18 @@ public:
   /// Appends one line to the report.
   void noteUnsupported(const onnxfile::Node &node, const llvm::Twine &message);
 
+  /// What owns a region until its op exists. The analysis asks for owners, and none would do for a function or loop.
+  mlir::Operation *regionOwner() {
+    if (!owner)
+      owner = mlir::ModuleOp::create(mlir::UnknownLoc::get(context));
+    return (*owner).getOperation();
+  }
+  /// Lets a body know the sizes and contents of what it captures.
+  void alias(mlir::Value inside, mlir::Value outside) {
+    shapes.bind(inside, shapes.dims(outside));
+    if (std::optional<Dims> elements = shapes.contents(outside))
+      shapes.bindContents(inside, *elements);
+  }
   void keep(llvm::SmallVectorImpl<std::unique_ptr<mlir::Region>> &regions) {
     for (std::unique_ptr<mlir::Region> &region : regions)
       unused.push_back(std::move(region));
@@ -64,6 +76,7 @@ private:
   std::shared_ptr<OnnxFile> file;
   const OnnxImportOptions &options;
   llvm::StringMap<const onnxfile::Function *> functions;
+  mlir::OwningOpRef<mlir::ModuleOp> owner;
   std::vector<std::unique_ptr<mlir::Region>> unused;
   DimContext dimContext;
   ShapeAnalysis shapes;

@@ -146,13 +146,16 @@ void OpImport::capturesOf(const onnxfile::Graph &graph, SmallVectorImpl<Value> &
 
 LogicalResult OpImport::importBody(const onnxfile::Graph &graph, Block &block, ArrayRef<Value> arguments,
                                    ArrayRef<Value> captures, SmallVectorImpl<Value> &results) {
-  OpBuilder inner = OpBuilder::atBlockEnd(&block);
+  OpBuilder inner(b.getContext());
+  inner.setInsertionPointToEnd(&block);
   Frame scope;
   scope.opsets = frame.opsets;
   scope.callAttributes = frame.callAttributes;
   llvm::SetVector<StringRef> names;
   freeNames(graph, {}, names);
   auto captured = block.getArguments().take_back(captures.size());
+  for (auto [argument, outer] : llvm::zip(captured, captures))
+    importer.alias(argument, outer);
   for (StringRef name : names) {
     auto it = frame.values.find(name);
     if (it == frame.values.end())
@@ -170,6 +173,8 @@ LogicalResult OpImport::importBody(const onnxfile::Graph &graph, Block &block, A
     scope.values[input.name()] = argument;
   return importer.importGraph(graph, scope, inner, loc, results);
 }
+
+std::unique_ptr<Region> OpImport::newRegion() { return std::make_unique<Region>(importer.regionOwner()); }
 
 void OpImport::keep(SmallVectorImpl<std::unique_ptr<Region>> &regions) {
   importer.keep(regions);

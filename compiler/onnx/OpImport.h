@@ -80,6 +80,8 @@ public:
   mlir::LogicalResult importInline(const onnxfile::Graph &graph, llvm::ArrayRef<mlir::Value> arguments,
                                    llvm::SmallVectorImpl<mlir::Value> &results);
 
+  /// A region to build a body in.
+  std::unique_ptr<mlir::Region> newRegion();
   /// Takes regions that will not be used: the shape analysis may remember their values, so they live as long as the
   /// import.
   void keep(llvm::SmallVectorImpl<std::unique_ptr<mlir::Region>> &regions);

@@ -250,12 +250,48 @@ static FailureOr<std::optional<SmallVector<int64_t>>> axesOf(OpImport &n, int64_
   return axes;
 }
 
+/// True for each of `rank` axes that is among `axes`, which are known at run time only.
+static Value isAmong(OpImport &n, Value axes, int64_t rank) {
+  axes = n.convert(axes, n.b.getI64Type());
+  axes = n.select(n.compare(CompareKind::lt, axes, 0), n.add(axes, double(rank)), axes);
+  Value all = n.ints(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+  Value equal = n.compare(CompareKind::eq, n.unsqueeze(all, {1}), n.unsqueeze(axes, {0}));
+  return n.reduce(Combiner::logical_or, equal, {1}, false);
+}
+
+/// Squeeze by axes that come at run time: the kept axes first, in their order, is what a stable sort of the marks
+/// gives.
+static LogicalResult squeezeAtRunTime(OpImport &n, Value x, Value axes) {
+  int64_t rank = n.rank(x), kept = rank - n.size(axes, 0);
+  if (kept < 0)
+    return n.error("requires at most " + Twine(rank) + " axes, found " + Twine(n.size(axes, 0)));
+  Value marks = n.convert(isAmong(n, axes, rank), n.b.getI32Type());
+  Value order = n.makeAll<SortOp>(2, marks, int64_t(0), false)[1];
+  Value shape = n.gather(n.shapeOf(x), n.slice(order, 0, 0, kept), 0);
+  return n.out(n.reshapeTo(x, shape));
+}
+
+/// Unsqueeze by axes that come at run time: a size of 1 where marked, else the next of the operand.
+static LogicalResult unsqueezeAtRunTime(OpImport &n, Value x, Value axes) {
+  int64_t rank = n.rank(x) + n.size(axes, 0);
+  Value marked = isAmong(n, axes, rank);
+  Value taken = n.make<CumulativeOp>(n.convert(n.make<NotOp>(marked), n.b.getI64Type()), int64_t(0), Combiner::add,
+                                     /*exclusive=*/true, /*reverse=*/false);
+  Value sizes = n.concat({n.shapeOf(x), n.ints({1})}, 0); // so that there is one to read in rank 0
+  return n.out(n.reshapeTo(x, n.select(marked, 1, n.gather(sizes, taken, 0))));
+}
+
+static bool comeAtRunTime(OpImport &n, Value axes) {
+  return axes && n.version >= 13 && !n.knownInts(axes) && n.rank(axes) == 1 && !ShapedType::isDynamic(n.size(axes, 0));
+}
+
 static LogicalResult importSqueeze(OpImport &n) {
   Value x = n.in(0);
+  if (comeAtRunTime(n, n.in(1)))
+    return squeezeAtRunTime(n, x, n.in(1));
   FailureOr<std::optional<SmallVector<int64_t>>> given = axesOf(n, 13, 1);
-  if (failed(given)) {
+  if (failed(given))
     return failure();
-  }
   SmallVector<int64_t> axes;
   if (*given) {
     axes = **given;
@@ -273,6 +309,8 @@ static LogicalResult importSqueeze(OpImport &n) {
 }
 
 static LogicalResult importUnsqueeze(OpImport &n) {
+  if (comeAtRunTime(n, n.in(1)))
+    return unsqueezeAtRunTime(n, n.in(0), n.in(1));
   FailureOr<std::optional<SmallVector<int64_t>>> given = axesOf(n, 13, 1);
   if (failed(given))
     return failure();

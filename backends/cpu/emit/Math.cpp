@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/Math.h"
+#include "backends/cpu/emit/MathLanes.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+static bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
+static bool isF64(Type type) { return getElementTypeOrSelf(type).isF64(); }
+
+namespace {
+
+/// An op of one or two operands that is built from lanes.
+template <typename OpT, Value (*Build)(MathLanes &, Value)> struct ReplaceUnary : OpRewritePattern<OpT> {
+  ReplaceUnary(MLIRContext *context, bool onDoubles) : OpRewritePattern<OpT>(context), onDoubles(onDoubles) {}
+  LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
+    if (!isF32(op.getType()) && !(onDoubles && isF64(op.getType())))
+      return rewriter.notifyMatchFailure(op, "libm computes this type");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    MathLanes lanes(b, op.getType());
+    rewriter.replaceOp(op, Build(lanes, op.getOperand()));
+    return success();
+  }
+  bool onDoubles;
+};
+
+template <typename OpT, Value (*Build)(MathLanes &, Value, Value)> struct ReplaceBinary : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
+    if (!isF32(op.getType()))
+      return rewriter.notifyMatchFailure(op, "libm computes this type");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    MathLanes lanes(b, op.getType());
+    rewriter.replaceOp(op, Build(lanes, op->getOperand(0), op->getOperand(1)));
+    return success();
+  }
+};
+
+/// maximumf and minimumf. `y > x ? y : x` is one instruction on x86 and gives x where a side is NaN; that leaves a NaN
+/// in y.
+template <typename OpT, arith::CmpFPredicate predicate> struct ReplaceExtremum : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
+    if (!isF32(op.getType()) && !isF64(op.getType()))
+      return rewriter.notifyMatchFailure(op, "of neither f32 nor f64");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    MathLanes m(b, op.getType());
+    Value x = op.getLhs(), y = op.getRhs();
+    if (matchPattern(x, m_Constant()))
+      std::swap(x, y);
+    Value result = m.select(m.compare(predicate, y, x), y, x);
+    if (!isNumber(y))
+      result = m.select(m.isNan(y), y, result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+  /// A constant without NaN.
+  static bool isNumber(Value value) {
+    Attribute constant;
+    if (!matchPattern(value, m_Constant(&constant)))
+      return false;
+    if (auto elements = dyn_cast<DenseFPElementsAttr>(constant))
+      return llvm::none_of(elements.getValues<APFloat>(), [](const APFloat &element) { return element.isNaN(); });
+    auto number = dyn_cast<FloatAttr>(constant);
+    return number && !number.getValue().isNaN();
+  }
+};
+
+} // namespace
+
+static Value buildRsqrt(MathLanes &m, Value x) { return m.div(m.number(1), m.sqrt(x)); }
+
+void cpu::populateMathPolynomials(RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<ReplaceUnary<math::ExpOp, buildExp>, ReplaceUnary<math::LogOp, buildLog>,
+               ReplaceUnary<math::RsqrtOp, buildRsqrt>>(context, /*onDoubles=*/true);
+  patterns.add<ReplaceUnary<math::ExpM1Op, buildExpM1>, ReplaceUnary<math::Log1pOp, buildLog1p>,
+               ReplaceUnary<math::SinhOp, buildSinh>, ReplaceUnary<math::CoshOp, buildCosh>,
+               ReplaceUnary<math::TanhOp, buildTanh>, ReplaceUnary<math::AsinhOp, buildAsinh>,
+               ReplaceUnary<math::AcoshOp, buildAcosh>, ReplaceUnary<math::AtanhOp, buildAtanh>,
+               ReplaceUnary<math::ErfOp, buildErf>, ReplaceUnary<math::SinOp, buildSin>,
+               ReplaceUnary<math::CosOp, buildCos>, ReplaceUnary<math::TanOp, buildTan>,
+               ReplaceUnary<math::AsinOp, buildAsin>, ReplaceUnary<math::AcosOp, buildAcos>,
+               ReplaceUnary<math::AtanOp, buildAtan>>(context, /*onDoubles=*/false);
+  patterns.add<ReplaceBinary<math::PowFOp, buildPow>, ReplaceBinary<math::Atan2Op, buildAtan2>,
+               ReplaceExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
+               ReplaceExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(context);
+}

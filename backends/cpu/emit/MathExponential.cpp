@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Coefficients are minimax fits (Remez exchange in 34 digits) of the functions that the comments name. The less
+// frequent f32 functions are computed in f64, where simple formulas leave enough digits.
+
+#include "backends/cpu/emit/MathLanes.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+/// e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2. Adding 1.5 * 2^23 (2^52) rounds and leaves n in the low
+/// bits.
+Value cpu::buildExp(MathLanes &m, Value x) {
+  bool f64 = m.isDouble();
+  double log2e = 0x1.71547652b82fep+0, high = f64 ? 0x1.62e42fefa39efp-1 : 0x1.62e430p-1;
+  double low = f64 ? 0x1.abc9e3b39803fp-56 : -0x1.05c610p-29;
+  Value magic = m.number(f64 ? 0x1.8p52 : 0x1.8p23);
+  Value shifted = m.fma(x, m.number(log2e), magic), n = m.sub(shifted, magic);
+  Value r = m.fma(n, m.number(-low), m.fma(n, m.number(-high), x));
+  Value e =
+      f64 ? m.polynomial(r, {1, 1, 0x1.000000000000ap-1, 0x1.55555555554f9p-3, 0x1.55555555507f1p-5,
+                             0x1.1111111127e85p-7, 0x1.6c16c1844adf2p-10, 0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16,
+                             0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22, 0x1.ad7efcdea06afp-26})
+          : m.polynomial(r, {1, 1, 0x1p-1, 0x1.5554b2p-3, 0x1.5555c0p-5, 0x1.1225b6p-7, 0x1.6c831ep-10});
+  Value scaled = m.fromBits(m.addBits(m.toBits(e), m.shiftLeft(m.toBits(shifted), f64 ? 52 : 23)));
+  // Below, the exponent would wrap around; above, the product is inf for large x and NaN for NaN.
+  double least = f64 ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6, largest = f64 ? 0x1.62e42fefa39efp+9 : 0x1.62e42ep+6;
+  scaled = m.select(m.less(x, m.number(least)), m.number(0), scaled);
+  return m.select(m.compare(arith::CmpFPredicate::OLE, x, m.number(largest)), scaled, m.mul(x, m.number(kInf)));
+}
+
+/// -inf, inf or NaN where x is not positive and finite.
+static Value withLogLimits(MathLanes &m, Value x, Value log) {
+  Value zero = m.number(0), inf = m.number(kInf);
+  Value isInside = m.both(m.less(zero, x), m.less(x, inf));
+  Value isNumber = m.compare(arith::CmpFPredicate::OGT, x, zero);
+  Value limit = m.select(m.equal(x, zero), m.number(-kInf),
+                         m.select(isNumber, inf, m.number(std::numeric_limits<double>::quiet_NaN())));
+  return m.select(isInside, log, limit);
+}
+
+/// x = 2^n c with c in [sqrt(1/2), sqrt(2)) and f = c - 1: log x = n ln 2 + log(1 + f).
+Value cpu::buildLog(MathLanes &m, Value x) {
+  bool f64 = m.isDouble();
+  Value isTiny = m.less(x, m.number(f64 ? 0x1p-1022 : 0x1p-126));
+  double up = f64 ? 54 : 24;
+  Value normal = m.select(isTiny, m.mul(x, m.number(std::ldexp(1.0, static_cast<int>(up)))), x);
+  int64_t digits = f64 ? 52 : 23, root = f64 ? 0x3fe6a09e667f3bcd : 0x3f3504f3;
+  Value bits = m.toBits(normal), exponent = m.shiftRight(m.subBits(bits, m.integer(root)), digits);
+  Value f = m.sub(m.fromBits(m.subBits(bits, m.shiftLeft(exponent, digits))), m.number(1));
+  // Integer to float by way of the low bits of a large float.
+  Value magic = m.number(f64 ? 0x1.8p52 : 0x1.8p23);
+  Value n = m.sub(m.fromBits(m.addBits(exponent, m.toBits(magic))), magic);
+  n = m.sub(n, m.select(isTiny, m.number(up), m.number(0)));
+  double high = f64 ? 0x1.62e42fee00000p-1 : 0x1.63p-1, low = f64 ? 0x1.a39ef35793c76p-33 : -0x1.bd0106p-13;
+  Value square = m.mul(f, f), log;
+  if (f64) {
+    // With s = f / (2 + f), log(1 + f) = 2s + s R(s^2) = f - (f^2 / 2 - s (f^2 / 2 + R)).
+    Value s = m.div(f, m.add(f, m.number(2))), z = m.mul(s, s);
+    Value tail = m.mul(
+        z, m.polynomial(z, {0x1.5555555555593p-1, 0x1.999999997fb32p-2, 0x1.2492494217af3p-2, 0x1.c71c51e7e1c64p-3,
+                            0x1.7466463223d48p-3, 0x1.39a0f460b700ap-3, 0x1.2f0d9560ed94ap-3}));
+    Value half = m.mul(m.number(0.5), square);
+    Value correction = m.fma(s, m.add(half, tail), m.mul(n, m.number(low)));
+    log = m.fma(n, m.number(high), m.sub(f, m.sub(half, correction)));
+  } else {
+    // log(1 + f) = f - f^2 / 2 + f^3 P(f)
+    Value p = m.polynomial(f, {-0.5, 0x1.555548p-2, -0x1.000006p-2, 0x1.99a4b6p-3, -0x1.555c4ep-3, 0x1.233768p-3,
+                               -0x1.fc220ap-4, 0x1.e6f06cp-4, -0x1.de3c12p-4, 0x1.1457a0p-4});
+    Value tail = m.fma(square, p, m.mul(n, m.number(low)));
+    log = m.fma(n, m.number(high), m.add(f, tail));
+  }
+  return withLogLimits(m, x, log);
+}
+
+//===- f32 by way of f64 -------------------------------------------------------------------------------------===//
+
+namespace {
+/// f64 lanes for f32 ones.
+struct Wide : MathLanes {
+  Wide(MathLanes &narrow) : MathLanes(narrow.b, narrow.withElement(narrow.b.getF64Type())), narrowType(narrow.type) {}
+  Value widen(Value x) { return arith::ExtFOp::create(b, type, x); }
+  Value narrow(Value x) { return arith::TruncFOp::create(b, narrowType, x); }
+  /// x (1 + c0 t + c1 t^2 + ...)
+  Value series(Value x, Value t, ArrayRef<double> c) {
+    SmallVector<double> all{1};
+    all.append(c.begin(), c.end());
+    return mul(x, polynomial(t, all));
+  }
+  Type narrowType;
+};
+} // namespace
+
+Value cpu::buildExpM1(MathLanes &m, Value x) {
+  Wide w(m);
+  Value wide = w.widen(x);
+  Value near = w.series(wide, wide, {1.0 / 2, 1.0 / 6, 1.0 / 24});
+  Value far = w.sub(buildExp(w, wide), w.number(1));
+  return w.narrow(w.select(w.less(w.abs(wide), w.number(0x1p-9)), near, far));
+}
+
+Value cpu::buildLog1p(MathLanes &m, Value x) {
+  Wide w(m);
+  Value wide = w.widen(x);
+  Value near = w.series(wide, wide, {-1.0 / 2, 1.0 / 3, -1.0 / 4});
+  Value far = buildLog(w, w.add(wide, w.number(1)));
+  return w.narrow(w.select(w.less(w.abs(wide), w.number(0x1p-9)), near, far));
+}
+
+Value cpu::buildSinh(MathLanes &m, Value x) {
+  Wide w(m);
+  Value wide = w.widen(x), e = buildExp(w, wide);
+  Value near = w.series(wide, w.mul(wide, wide), {1.0 / 6, 1.0 / 120});
+  Value far = w.mul(w.number(0.5), w.sub(e, buildExp(w, w.neg(wide))));
+  return w.narrow(w.select(w.less(w.abs(wide), w.number(0x1p-4)), near, far));
+}
+
+Value cpu::buildCosh(MathLanes &m, Value x) {
+  Wide w(m);
+  Value e = buildExp(w, w.abs(w.widen(x)));
+  return w.narrow(w.mul(w.number(0.5), w.add(e, w.div(w.number(1), e))));
+}
+
+Value cpu::buildAsinh(MathLanes &m, Value x) {
+  Wide w(m);
+  Value wide = w.widen(x), a = w.abs(wide), square = w.mul(a, a);
+  Value near = w.series(a, square, {-1.0 / 6, 3.0 / 40});
+  Value far = buildLog(w, w.add(a, w.sqrt(w.add(square, w.number(1)))));
+  return w.narrow(w.copySign(w.select(w.less(a, w.number(0x1p-6)), near, far), wide));
+}
+
+Value cpu::buildAcosh(MathLanes &m, Value x) {
+  Wide w(m);
+  Value wide = w.widen(x);
+  Value root = w.sqrt(w.sub(w.mul(wide, wide), w.number(1)));
+  Value log = buildLog(w, w.add(wide, root));
+  // x <= -1 has a root, but no result.
+  return w.narrow(w.select(w.less(wide, w.number(1)), w.number(std::numeric_limits<double>::quiet_NaN()), log));
+}
+
+Value cpu::buildAtanh(MathLanes &m, Value x) {
+  Wide w(m);
+  Value wide = w.widen(x), a = w.abs(wide), one = w.number(1);
+  Value near = w.series(a, w.mul(a, a), {1.0 / 3, 1.0 / 5, 1.0 / 7});
+  Value far = w.mul(w.number(0.5), buildLog(w, w.div(w.add(one, a), w.sub(one, a))));
+  return w.narrow(w.copySign(w.select(w.less(a, w.number(0x1p-6)), near, far), wide));
+}
+
+/// The power of a constant where products or roots give it; null elsewhere.
+static Value buildConstantPow(MathLanes &m, Value x, double y) {
+  if (y == 1)
+    return x;
+  if (y == 2)
+    return m.mul(x, x);
+  if (y == 3)
+    return m.mul(m.mul(x, x), x);
+  if (y == -1)
+    return m.div(m.number(1), x);
+  if (y == -2)
+    return m.div(m.number(1), m.mul(x, x));
+  if (y == 0.5) // (-0)^0.5 is 0 and (-inf)^0.5 is inf, unlike roots
+    return m.select(m.equal(x, m.number(-kInf)), m.number(kInf), m.sqrt(m.add(x, m.number(0))));
+  return {};
+}
+
+/// e^(y log|x|), then the sign and the cases that C lists for pow.
+Value cpu::buildPow(MathLanes &m, Value x, Value y) {
+  Attribute constant;
+  if (matchPattern(y, m_Constant(&constant))) {
+    if (auto elements = dyn_cast<DenseElementsAttr>(constant); elements && elements.isSplat())
+      constant = elements.getSplatValue<Attribute>();
+    if (auto exponent = dyn_cast<FloatAttr>(constant))
+      if (Value simple = buildConstantPow(m, x, exponent.getValueAsDouble()))
+        return simple;
+  }
+  Wide w(m);
+  Value base = w.widen(x), exponent = w.widen(y), zero = w.number(0), one = w.number(1), half = w.number(0.5);
+  Value magnitude = w.abs(base);
+  Value power = buildExp(w, w.mul(exponent, buildLog(w, magnitude)));
+  Value isWhole = w.equal(w.floor(exponent), exponent);
+  Value halved = w.mul(exponent, half);
+  Value isOdd = w.both(isWhole, w.compare(arith::CmpFPredicate::UNE, w.floor(halved), halved));
+  // The sign of -0 counts, too: of the bits, not of the value.
+  power = w.select(isOdd, w.copySign(power, base), power);
+  Value isUndefined = w.both(w.both(w.less(base, zero), w.less(magnitude, w.number(kInf))),
+                             w.compare(arith::CmpFPredicate::UNE, w.floor(exponent), exponent));
+  power = w.select(isUndefined, w.number(std::numeric_limits<double>::quiet_NaN()), power);
+  // 1^y and x^0 are 1 even for NaN, and so is (-1)^inf.
+  Value isUnit = w.both(w.equal(magnitude, one), w.equal(w.abs(exponent), w.number(kInf)));
+  isUnit = w.either(isUnit, w.either(w.equal(base, one), w.equal(exponent, zero)));
+  return w.narrow(w.select(isUnit, one, power));
+}
+
+//===- f32 ---------------------------------------------------------------------------------------------------===//
+
+/// 1 - 2 / (e^2|x| + 1), and x + x^3 P(x^2) near 0.
+Value cpu::buildTanh(MathLanes &m, Value x) {
+  Value a = m.abs(x), square = m.mul(x, x), one = m.number(1);
+  Value near =
+      m.mul(a, m.polynomial(square, {1, -0x1.55553ep-2, 0x1.1109aep-3, -0x1.b898dap-5, 0x1.54b888p-6, -0x1.8257e8p-8}));
+  Value e = buildExp(m, m.add(a, a));
+  Value far = m.sub(one, m.div(m.number(2), m.add(e, one)));
+  return m.copySign(m.select(m.less(a, m.number(0.6)), near, far), x);
+}
+
+/// 1 - e^Q(|x|), and x P(x^2) near 0.
+Value cpu::buildErf(MathLanes &m, Value x) {
+  Value a = m.abs(x), square = m.mul(x, x);
+  Value p = m.polynomial(square, {0x1.06eba8p-3, -0x1.812744p-2, 0x1.ce2e54p-4, -0x1.b81524p-6, 0x1.550a44p-8,
+                                  -0x1.aca390p-11, 0x1.6510bcp-14});
+  Value near = m.fma(a, p, a);
+  // Past 4 the result is 1 in f32.
+  Value q = m.polynomial(m.atMost(a, 4), {-0x1.7444d8p-13, -0x1.20b430p+0, -0x1.462cb8p-1, -0x1.aa22eap-4,
+                                          0x1.6cfc84p-6, -0x1.90805ep-9, 0x1.9d83a8p-13});
+  Value far = m.sub(m.number(1), buildExp(m, q));
+  return m.copySign(m.select(m.less(a, m.number(0.9)), near, far), x);
+}

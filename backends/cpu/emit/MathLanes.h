@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Arithmetic on one float or on a vector of floats, short enough to write formulas in.
+
+#ifndef SINTER_BACKENDS_CPU_EMIT_MATHLANES_H
+#define SINTER_BACKENDS_CPU_EMIT_MATHLANES_H
+
+#include "ir/Constants.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace sinter::cpu {
+
+class MathLanes {
+public:
+  /// `type`: f32, f64 or a vector of one of them.
+  MathLanes(mlir::ImplicitLocOpBuilder &builder, mlir::Type type)
+      : b(builder), type(type), bits(withElement(b.getIntegerType(isDouble() ? 64 : 32))) {}
+
+  using Value = mlir::Value;
+
+  bool isDouble() const { return mlir::getElementTypeOrSelf(type).isF64(); }
+  mlir::Type withElement(mlir::Type element) const {
+    auto vector = mlir::dyn_cast<mlir::VectorType>(type);
+    return vector ? mlir::Type(vector.clone(element)) : element;
+  }
+
+  Value number(double value) { return buildConstant(b, b.getLoc(), type, value); }
+  Value add(Value x, Value y) { return mlir::arith::AddFOp::create(b, x, y); }
+  Value sub(Value x, Value y) { return mlir::arith::SubFOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return mlir::arith::MulFOp::create(b, x, y); }
+  Value div(Value x, Value y) { return mlir::arith::DivFOp::create(b, x, y); }
+  Value fma(Value x, Value y, Value z) { return mlir::math::FmaOp::create(b, x, y, z); }
+  Value sqrt(Value x) { return mlir::math::SqrtOp::create(b, x); }
+  Value floor(Value x) { return mlir::math::FloorOp::create(b, x); }
+  Value abs(Value x) { return mlir::math::AbsFOp::create(b, x); }
+  Value neg(Value x) { return mlir::arith::NegFOp::create(b, x); }
+  Value copySign(Value magnitude, Value sign) { return mlir::math::CopySignOp::create(b, magnitude, sign); }
+  Value select(Value condition, Value x, Value y) { return mlir::arith::SelectOp::create(b, condition, x, y); }
+  Value compare(mlir::arith::CmpFPredicate predicate, Value x, Value y) {
+    return mlir::arith::CmpFOp::create(b, predicate, x, y);
+  }
+  /// False where a side is NaN.
+  Value less(Value x, Value y) { return compare(mlir::arith::CmpFPredicate::OLT, x, y); }
+  Value equal(Value x, Value y) { return compare(mlir::arith::CmpFPredicate::OEQ, x, y); }
+  Value isNan(Value x) { return compare(mlir::arith::CmpFPredicate::UNO, x, x); }
+  /// NaN stays NaN.
+  Value atLeast(Value x, double low) { return select(less(x, number(low)), number(low), x); }
+  Value atMost(Value x, double high) { return select(less(number(high), x), number(high), x); }
+  /// c[0] + c[1] x + c[2] x^2 + ...
+  Value polynomial(Value x, llvm::ArrayRef<double> c) {
+    Value sum = number(c.back());
+    for (double next : llvm::reverse(c.drop_back()))
+      sum = fma(sum, x, number(next));
+    return sum;
+  }
+
+  Value toBits(Value x) { return mlir::arith::BitcastOp::create(b, bits, x); }
+  Value fromBits(Value x) { return mlir::arith::BitcastOp::create(b, type, x); }
+  Value integer(int64_t value) { return buildConstant(b, b.getLoc(), bits, value); }
+  Value addBits(Value x, Value y) { return mlir::arith::AddIOp::create(b, x, y); }
+  Value subBits(Value x, Value y) { return mlir::arith::SubIOp::create(b, x, y); }
+  Value andBits(Value x, int64_t mask) { return mlir::arith::AndIOp::create(b, x, integer(mask)); }
+  Value shiftLeft(Value x, int64_t by) { return mlir::arith::ShLIOp::create(b, x, integer(by)); }
+  Value shiftRight(Value x, int64_t by) { return mlir::arith::ShRSIOp::create(b, x, integer(by)); }
+
+  Value both(Value x, Value y) { return mlir::arith::AndIOp::create(b, x, y); }
+  Value either(Value x, Value y) { return mlir::arith::OrIOp::create(b, x, y); }
+
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Type type, bits;
+};
+
+// Functions of f32 and f64, in MathExponential.cpp.
+mlir::Value buildExp(MathLanes &m, mlir::Value x);
+mlir::Value buildLog(MathLanes &m, mlir::Value x);
+
+// Functions of f32, in MathExponential.cpp: those near e^x and its inverse.
+mlir::Value buildExpM1(MathLanes &m, mlir::Value x);
+mlir::Value buildLog1p(MathLanes &m, mlir::Value x);
+mlir::Value buildSinh(MathLanes &m, mlir::Value x);
+mlir::Value buildCosh(MathLanes &m, mlir::Value x);
+mlir::Value buildTanh(MathLanes &m, mlir::Value x);
+mlir::Value buildAsinh(MathLanes &m, mlir::Value x);
+mlir::Value buildAcosh(MathLanes &m, mlir::Value x);
+mlir::Value buildAtanh(MathLanes &m, mlir::Value x);
+mlir::Value buildErf(MathLanes &m, mlir::Value x);
+mlir::Value buildPow(MathLanes &m, mlir::Value x, mlir::Value y);
+
+// Functions of f32, in MathTrigonometric.cpp.
+mlir::Value buildSin(MathLanes &m, mlir::Value x);
+mlir::Value buildCos(MathLanes &m, mlir::Value x);
+mlir::Value buildTan(MathLanes &m, mlir::Value x);
+mlir::Value buildAsin(MathLanes &m, mlir::Value x);
+mlir::Value buildAcos(MathLanes &m, mlir::Value x);
+mlir::Value buildAtan(MathLanes &m, mlir::Value x);
+mlir::Value buildAtan2(MathLanes &m, mlir::Value y, mlir::Value x);
+
+} // namespace sinter::cpu
+
+#endif

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Compiles each function for lanes and for a scalar, and measures both against libm's long double.
+
+#include "backends/cpu/emit/Math.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/ModuleTranslation.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Support/TargetSelect.h"
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+
+namespace {
+
+using Function = void (*)(const void *, const void *, void *);
+
+/// The function on lanes and on a scalar, in native code.
+class Compiled {
+public:
+  Compiled(const std::string &op, bool binary, bool f64, int lanes) {
+    std::string scalar = f64 ? "f64" : "f32", count = std::to_string(lanes);
+    std::string vector = "vector<" + count + "x" + scalar + ">", buffer = "memref<" + count + "x" + scalar + ">";
+    auto body = [&](const std::string &name, const std::string &type, const std::string &load,
+                    const std::string &store) {
+      std::string tail = type == vector ? ", " + vector : "";
+      return "func.func @" + name + "(%a: " + buffer + ", %b: " + buffer + ", %r: " + buffer + ") {\n" +
+             "  %c = arith.constant 0 : index\n  %x = " + load + " %a[%c] : " + buffer + tail + "\n  %y = " + load +
+             " %b[%c] : " + buffer + tail + "\n  %z = " + op + " %x" + (binary ? ", %y" : "") + " : " + type + "\n  " +
+             store + " %z, %r[%c] : " + buffer + tail + "\n  return\n}\n";
+    };
+    std::string text =
+        body("lanes", vector, "vector.load", "vector.store") + body("scalar", scalar, "memref.load", "memref.store");
+    DialectRegistry registry;
+    registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
+                    math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+    registerBuiltinDialectTranslation(registry);
+    registerLLVMDialectTranslation(registry);
+    MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+    context.loadAllAvailableDialects();
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+    if (!module || failed(lower(*module)))
+      return;
+    auto llvmContext = std::make_unique<llvm::LLVMContext>();
+    std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(*module, *llvmContext);
+    if (!llvmModule)
+      return;
+    jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
+    llvm::cantFail(jit->addIRModule({std::move(llvmModule), std::move(llvmContext)}));
+    onLanes = llvm::cantFail(jit->lookup("lanes")).toPtr<Function>();
+    onScalar = llvm::cantFail(jit->lookup("scalar")).toPtr<Function>();
+  }
+
+  Function onLanes = nullptr, onScalar = nullptr;
+
+private:
+  static LogicalResult lower(ModuleOp module) {
+    MLIRContext *context = module.getContext();
+    RewritePatternSet first(context);
+    sinter::cpu::populateMathPolynomials(first);
+    if (failed(applyPatternsGreedily(module, std::move(first))))
+      return failure();
+    LowerToLLVMOptions options(context);
+    options.useBarePtrCallConv = true;
+    LLVMTypeConverter types(context, options);
+    LLVMConversionTarget target(*context);
+    target.addLegalOp<ModuleOp>();
+    RewritePatternSet second(context);
+    populateSCFToControlFlowConversionPatterns(second);
+    cf::populateControlFlowToLLVMConversionPatterns(types, second);
+    populateFuncToLLVMConversionPatterns(types, second);
+    populateFinalizeMemRefToLLVMConversionPatterns(types, second);
+    arith::populateArithToLLVMConversionPatterns(types, second);
+    populateMathToLLVMConversionPatterns(types, second);
+    populateMathToLibmConversionPatterns(second);
+    populateVectorToLLVMConversionPatterns(types, second);
+    return applyFullConversion(module, target, std::move(second));
+  }
+
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+/// |got - wanted| in units of the last place of T at `wanted`; 0 where both are NaN or round to the same infinity.
+template <typename T> double ulps(T got, long double wanted) {
+  if (std::isnan(wanted) || std::isnan(got))
+    return std::isnan(wanted) && std::isnan(got) ? 0 : HUGE_VAL;
+  if (static_cast<T>(wanted) == got)
+    return 0;
+  if (std::isinf(got))
+    return HUGE_VAL;
+  int exponent = wanted == 0 ? std::numeric_limits<T>::min_exponent - 1 : std::ilogb(wanted);
+  exponent = std::max(exponent, std::numeric_limits<T>::min_exponent - 1);
+  return static_cast<double>(std::fabs(got - wanted) /
+                             std::ldexp(1.0L, exponent - (std::numeric_limits<T>::digits - 1)));
+}
+
+template <typename T> std::vector<T> specialValues() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> values{0,
+                        Limits::denorm_min(),
+                        Limits::min() / 2,
+                        Limits::min(),
+                        Limits::epsilon(),
+                        T(0.5),
+                        T(0.6),
+                        T(0.9),
+                        std::nextafter(T(1), T(0)),
+                        1,
+                        std::nextafter(T(1), T(2)),
+                        2,
+                        3,
+                        4,
+                        T(3.14159265358979),
+                        T(87.3365),
+                        T(88.72283),
+                        T(88.72284),
+                        T(103),
+                        T(104),
+                        T(709.78),
+                        T(745),
+                        T(0x1p28),
+                        T(0x1.8p29),
+                        T(1e30),
+                        Limits::max(),
+                        Limits::infinity(),
+                        Limits::quiet_NaN()};
+  for (size_t i = 0, count = values.size(); i < count; ++i)
+    values.push_back(-values[i]);
+  return values;
+}
+
+template <typename T> struct Case {
+  const char *op;
+  long double (*wanted)(long double, long double);
+  double low, high; // where most points lie
+  double ulps;
+  bool binary = false;
+  bool flushes = false; // denormal results are 0
+  bool anyZero = false; // of either sign
+};
+
+template <typename T> void measure(const Case<T> &c) {
+  constexpr int lanes = 16;
+  Compiled compiled(c.op, c.binary, sizeof(T) == 8, lanes);
+  ASSERT_TRUE(compiled.onLanes) << c.op;
+
+  std::vector<T> xs, ys;
+  std::vector<T> specials = specialValues<T>();
+  for (T x : specials)
+    for (T y : c.binary ? specials : std::vector<T>{0}) {
+      xs.push_back(x);
+      ys.push_back(y);
+    }
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> inside(c.low, c.high), near(-20, 20);
+  for (int i = 0; i < 60000; ++i) {
+    xs.push_back(static_cast<T>(inside(random)));
+    ys.push_back(static_cast<T>(near(random)));
+  }
+  for (int i = 0; i < 40000; ++i) { // any bits at all
+    T values[2];
+    uint64_t bits[2] = {random(), random()};
+    std::memcpy(&values[0], &bits[0], sizeof(T));
+    std::memcpy(&values[1], &bits[1], sizeof(T));
+    xs.push_back(values[0]);
+    ys.push_back(values[1]);
+  }
+  while (xs.size() % lanes) {
+    xs.push_back(1);
+    ys.push_back(1);
+  }
+
+  double worst = 0;
+  size_t at = 0;
+  int reported = 0;
+  alignas(64) T result[lanes], alone;
+  for (size_t i = 0; i < xs.size(); i += lanes) {
+    compiled.onLanes(&xs[i], &ys[i], result);
+    for (int lane = 0; lane < lanes; ++lane) {
+      T x = xs[i + lane], y = ys[i + lane];
+      compiled.onScalar(&x, &y, &alone);
+      bool same = std::memcmp(&alone, &result[lane], sizeof(T)) == 0 || (std::isnan(alone) && std::isnan(result[lane]));
+      if (!same && ++reported < 4)
+        ADD_FAILURE() << c.op << "(" << x << ", " << y << "): lanes " << result[lane] << ", scalar " << alone;
+      long double wanted = c.wanted(x, y);
+      if (c.flushes && std::fabs(wanted) < std::numeric_limits<T>::min() * 1.0001L && result[lane] == 0)
+        continue;
+      double error = ulps<T>(result[lane], wanted);
+      if (error > c.ulps && ++reported < 4)
+        ADD_FAILURE() << c.op << "(" << x << ", " << y << ") = " << result[lane] << ", wanted "
+                      << static_cast<double>(wanted) << ": off by " << error << " ulp, allowed " << c.ulps;
+      if (!c.anyZero && wanted == 0 && result[lane] == 0 && std::signbit(wanted) != std::signbit(result[lane]) && ++reported < 4)
+        ADD_FAILURE() << c.op << "(" << x << ", " << y << "): zero of the wrong sign";
+      if (error > worst) {
+        worst = error;
+        at = i + lane;
+      }
+    }
+  }
+  ::testing::Test::RecordProperty(c.op, std::to_string(worst));
+  std::printf("  %-12s f%zu  %.2f ulp at (%g, %g)\n", c.op, sizeof(T) * 8, worst, double(xs[at]), double(ys[at]));
+}
+
+#define UNARY(EXPRESSION) [](long double x, long double) -> long double { return EXPRESSION; }
+#define BINARY(EXPRESSION) [](long double x, long double y) -> long double { return EXPRESSION; }
+
+class MathTest : public ::testing::Test {
+protected:
+  static void SetUpTestSuite() {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  }
+};
+
+TEST_F(MathTest, FunctionsOfF32KeepTheirBounds) {
+  const Case<float> cases[] = {
+      {"math.exp", UNARY(std::exp(x)), -104, 89, 2, false, true},
+      {"math.log", UNARY(std::log(x)), 0, 4, 2},
+      {"math.tanh", UNARY(std::tanh(x)), -10, 10, 2},
+      {"math.erf", UNARY(std::erf(x)), -5, 5, 2},
+      {"math.expm1", UNARY(std::expm1(x)), -20, 5, 4},
+      {"math.log1p", UNARY(std::log1p(x)), -1, 4, 4},
+      {"math.sin", UNARY(std::sin(x)), -100, 100, 4},
+      {"math.cos", UNARY(std::cos(x)), -100, 100, 4},
+      {"math.tan", UNARY(std::tan(x)), -100, 100, 4},
+      {"math.asin", UNARY(std::asin(x)), -1, 1, 4},
+      {"math.acos", UNARY(std::acos(x)), -1, 1, 4},
+      {"math.atan", UNARY(std::atan(x)), -10, 10, 4},
+      {"math.sinh", UNARY(std::sinh(x)), -5, 5, 4},
+      {"math.cosh", UNARY(std::cosh(x)), -5, 5, 4},
+      {"math.asinh", UNARY(std::asinh(x)), -5, 5, 4},
+      {"math.acosh", UNARY(std::acosh(x)), 1, 10, 4},
+      {"math.atanh", UNARY(std::atanh(x)), -1, 1, 4},
+      {"math.rsqrt", UNARY(1 / std::sqrt(x)), 0, 10, 2},
+      {"math.powf", BINARY(std::pow(x, y)), -20, 20, 4, true},
+      {"math.atan2", BINARY(std::atan2(x, y)), -20, 20, 4, true},
+      {"arith.maximumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmax(x, y)), -20, 20, 0, true, false, true},
+      {"arith.minimumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmin(x, y)), -20, 20, 0, true, false, true},
+  };
+  for (const Case<float> &c : cases)
+    measure(c);
+}
+
+TEST_F(MathTest, FunctionsOfF64KeepTheirBounds) {
+  const Case<double> cases[] = {
+      {"math.exp", UNARY(std::exp(x)), -745, 710, 2, false, true},
+      {"math.log", UNARY(std::log(x)), 0, 4, 2},
+      {"math.rsqrt", UNARY(1 / std::sqrt(x)), 0, 10, 2},
+      {"math.tanh", UNARY(std::tanh(x)), -10, 10, 4},
+  };
+  for (const Case<double> &c : cases)
+    measure(c);
+}
+
+} // namespace

@@ -1,0 +1,47 @@
+// RUN: sinter-opt --split-input-file --verify-diagnostics %s
+
+func.func @kernel_c1_argument_differs(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op requires argument 0 of the type of input 0, got 'tensor<5xf32>' and 'tensor<4xf32>'}}
+  %0 = sinter.kernel map (%x) : (tensor<4xf32>) -> tensor<5xf32> {
+  ^bb0(%a: tensor<5xf32>):
+    sinter.yield (%a) : tensor<5xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c2_yield_differs(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op requires as many yields as results, got 0 and 1}}
+  %0 = sinter.kernel map (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    sinter.yield
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c3_two_roots(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op requires at most one op that shapes the loop nest, got sinter.reduce and sinter.reduce}}
+  %0 = sinter.kernel reduce (%x) : (tensor<4x5xf32>) -> tensor<f32> {
+  ^bb0(%a: tensor<4x5xf32>):
+    %r = sinter.reduce add %a axes = [0] : (tensor<4x5xf32>) -> tensor<5xf32>
+    // expected-note @+1 {{the second one is here}}
+    %s = sinter.reduce add %r axes = [0] : (tensor<5xf32>) -> tensor<f32>
+    sinter.yield (%s) : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c4_map_with_root(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op of template map requires pointwise and elemental ops only, got sinter.reduce}}
+  %0 = sinter.kernel map (%x) : (tensor<4xf32>) -> tensor<f32> {
+  ^bb0(%a: tensor<4xf32>):
+    %r = sinter.reduce add %a axes = [0] : (tensor<4xf32>) -> tensor<f32>
+    sinter.yield (%r) : tensor<f32>
+  }
+  return
+}
