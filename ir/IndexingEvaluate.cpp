@@ -106,8 +106,12 @@ template <typename T> static T combine(Combiner combiner, T a, T b) {
   case Combiner::min:
     return a != a ? a : b != b ? b : std::min(a, b);
   case Combiner::logical_and:
+    if constexpr (std::is_integral_v<T>)
+      return a & b;
     return a != 0 && b != 0;
   case Combiner::logical_or:
+    if constexpr (std::is_integral_v<T>)
+      return a | b;
     return a != 0 || b != 0;
   case Combiner::set:
     return b;

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// sort and top_k, one row at a time: a merge sort of positions, or, for a few of them, one pass for each.
+
+#include "backends/cpu/emit/Single.h"
+#include "ir/Reduction.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// At most that many chunks have a workspace each.
+constexpr int64_t kMaxChunks = 8;
+/// Up to here, k passes over a row beat sorting it.
+constexpr int64_t kMaxPasses = 16;
+
+namespace {
+/// The rows along one axis of the root's operand.
+struct Rows {
+  SingleKernel &k;
+  Value operand;
+  int64_t axis;
+  bool descending;
+  Dims sizes, others, resultSizes;
+
+  Rows(SingleKernel &k, int64_t axis, bool descending)
+      : k(k), operand(k.root->getOperand(0)), axis(axis), descending(descending), sizes(k.sizesOf(operand)),
+        others(sizes), resultSizes(k.sizesOf(k.root->getResult(0))) {
+    others.erase(others.begin() + axis);
+  }
+
+  Type elementType() const { return cast<RankedTensorType>(operand.getType()).getElementType(); }
+  SmallVector<Value> at(ArrayRef<Value> outer, Value position) const {
+    SmallVector<Value> index(outer);
+    index.insert(index.begin() + axis, position);
+    return index;
+  }
+  Value load(ArrayRef<Value> outer, Value position) const { return k.element(operand, at(outer, position)); }
+  void store(ArrayRef<Value> outer, Value rank, Value value, Value position) const {
+    Value offset = k.fn.offset(at(outer, rank), resultSizes);
+    k.store(0, value, offset);
+    k.store(1, k.asInt64(position), offset);
+  }
+};
+} // namespace
+
+/// Sorts each row and keeps the first elements.
+static void emitBySorting(Rows &rows) {
+  SingleKernel &k = rows.k;
+  DimContext &dims = k.dims();
+  DimExpr count = dims.product(rows.others), length = rows.sizes[rows.axis], kept = rows.resultSizes[rows.axis];
+  Value words = k.workspaceWords(), span = k.mul(k.size(length), k.fn.index(2));
+  k.chunkRows(count, dims.ceilDiv(count, dims.constant(kMaxChunks)), [&](Value row, Value chunk) {
+    SmallVector<Value> outer = k.fn.delinearize(row, rows.others);
+    Value sorted = k.mergeSort(words, k.mul(chunk, span), k.size(length), [&](Value x, Value y) {
+      return k.before(rows.elementType(), rows.load(outer, x), rows.load(outer, y), rows.descending);
+    });
+    k.fn.loop(k.fn.index(0), k.min(k.size(kept), k.size(length)), 1, [&](Value rank) {
+      Value position = k.loadWord(words, k.add(sorted, rank));
+      rows.store(outer, rank, rows.load(outer, position), position);
+    });
+  });
+  k.workspaceBytes = dims.mul(k.chunks, dims.mul(length, dims.constant(16)));
+}
+
+/// Finds the first element, then the first one after it, and so on.
+static void emitByPasses(Rows &rows) {
+  SingleKernel &k = rows.k;
+  DimContext &dims = k.dims();
+  DimExpr length = rows.sizes[rows.axis];
+  ImplicitLocOpBuilder &b = k.b;
+  Value none = k.fn.index(-1), zero = k.fn.index(0);
+  Value nothing = arith::ConstantOp::create(b, b.getZeroAttr(signless(rows.elementType())));
+  auto before = [&](Value x, Value y) { return k.before(rows.elementType(), x, y, rows.descending); };
+  k.chunkRows(dims.product(rows.others), dims.constant(16), [&](Value row, Value) {
+    SmallVector<Value> outer = k.fn.delinearize(row, rows.others);
+    Value kept = k.min(k.size(rows.resultSizes[rows.axis]), k.size(length));
+    k.fn.loop(zero, kept, 1, ValueRange{none, nothing}, [&](Value rank, ValueRange last) -> SmallVector<Value> {
+      SmallVector<Value> best = k.fn.loop(
+          zero, k.size(length), 1, ValueRange{none, nothing}, [&](Value i, ValueRange best) -> SmallVector<Value> {
+            Value value = rows.load(outer, i);
+            // Elements that are alike are taken by position.
+            Value alike = k.both(k.negate(before(value, last[1])), k.less(last[0], i));
+            Value isLeft = k.either(k.less(last[0], zero), k.either(before(last[1], value), alike));
+            Value better = k.either(k.less(best[0], zero), before(value, best[1]));
+            Value take = k.both(isLeft, better);
+            return {k.select(take, i, best[0]), k.select(take, value, best[1])};
+          });
+      rows.store(outer, rank, best[1], best[0]);
+      return best;
+    });
+  });
+}
+
+bool sinter::cpu::emitOrder(KernelSpec &spec, ModuleOp module, StringRef name, Operation *root,
+                            EmittedKernel &emitted) {
+  auto sort = dyn_cast<SortOp>(root);
+  auto top = dyn_cast<TopKOp>(root);
+  if (!sort && !top)
+    return false;
+  int64_t axis = sort ? sort.getAxis() : top.getAxis();
+  DimExpr kept = spec.dims.resolve(spec.sizes->dims(root->getResult(0))[axis]);
+  bool byPasses = top && kept.isConstant() && kept.constant() <= kMaxPasses;
+  SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/!byPasses});
+  Rows rows(k, axis, sort ? sort.getDescending() : top.getLargest());
+  if (byPasses)
+    emitByPasses(rows);
+  else
+    emitBySorting(rows);
+  emitted = k.finish();
+  return true;
+}
