@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The CPU back end from end to end: functions of kernels and control flow in, object code, signatures and weights out.
+
+#ifndef SINTER_BACKENDS_CPU_CODEMODULE_H
+#define SINTER_BACKENDS_CPU_CODEMODULE_H
+
+#include "backends/cpu/Object.h"
+#include "backends/cpu/Schedule.h"
+
+namespace sinter::cpu {
+
+struct CodeOptions {
+  Target target;
+  int optLevel = 2;
+  unsigned threads = 1;
+  /// Symbols of the object code begin with it.
+  std::string prefix = "sinter";
+  bool keepLoops = false; // text of the loops level
+  bool keepLLVM = false;
+  bool keepAssembly = false;
+  /// Stop before machine code (with keepLoops).
+  bool loopsOnly = false;
+};
+
+struct KernelReport {
+  std::string name;
+  mlir::Location location;
+  int64_t objectBytes = 0;
+  unsigned launches = 0;
+  double emitMs = 0, lowerMs = 0, optimizeMs = 0, generateMs = 0;
+};
+
+struct CodeModule {
+  std::vector<Signature> functions;
+  std::vector<std::string> objects; // ELF, the schedule first
+  std::vector<char> weights;
+  std::vector<KernelReport> kernels;
+  double scheduleMs = 0;
+  std::string loops, llvm, assembly;
+};
+
+/// Compiles every public function of `module`, which is at the fused level. The module is changed (attributes of kernels).
+llvm::FailureOr<CodeModule> compileCode(mlir::ModuleOp module, const CodeOptions &options);
+
+} // namespace sinter::cpu
+
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/FunctionTable.h"
+#include "ir/Shapes.h"
+#include "runtime/abi.h"
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+#include <cstring>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+int32_t cpu::dtypeOf(Type type) {
+  if (auto real = dyn_cast<FloatType>(type))
+    return real.isF64() ? SINTER_F64 : real.isF32() ? SINTER_F32 : real.isBF16() ? SINTER_BF16 : SINTER_F16;
+  unsigned width = type.getIntOrFloatBitWidth();
+  bool negative = !isUnsigned(type);
+  switch (width) {
+  case 1:
+    return SINTER_I1;
+  case 8:
+    return negative ? SINTER_I8 : SINTER_U8;
+  case 16:
+    return negative ? SINTER_I16 : SINTER_U16;
+  case 32:
+    return negative ? SINTER_I32 : SINTER_U32;
+  default:
+    return negative ? SINTER_I64 : SINTER_U64;
+  }
+}
+
+namespace {
+/// Builds constants field by field; LLVM's struct layout is C's for these types.
+class TableBuilder {
+public:
+  TableBuilder(llvm::Module &module) : module(module), context(module.getContext()), ptr(llvm::PointerType::getUnqual(context)) {}
+
+  llvm::Constant *i32(int64_t value) { return llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value, true); }
+  llvm::Constant *i64(int64_t value) { return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), value, true); }
+  llvm::Constant *null() { return llvm::ConstantPointerNull::get(ptr); }
+  llvm::Constant *text(StringRef value) { return data(llvm::ConstantDataArray::getString(context, value)); }
+  llvm::Constant *record(ArrayRef<llvm::Constant *> fields) { return llvm::ConstantStruct::getAnon(context, fields); }
+  llvm::Constant *array(ArrayRef<llvm::Constant *> elements) {
+    if (elements.empty())
+      return null();
+    return data(llvm::ConstantArray::get(llvm::ArrayType::get(elements.front()->getType(), elements.size()), elements));
+  }
+  llvm::Constant *data(llvm::Constant *value) {
+    return new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value);
+  }
+  llvm::Constant *external(StringRef name) {
+    auto *global = new llvm::GlobalVariable(module, llvm::Type::getInt8Ty(context), true, llvm::GlobalValue::ExternalLinkage,
+                                            nullptr, name);
+    global->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    return global;
+  }
+
+  llvm::Constant *tensors(ArrayRef<Signature::Tensor> list) {
+    SmallVector<llvm::Constant *> result;
+    for (const Signature::Tensor &tensor : list) {
+      SmallVector<llvm::Constant *> dims;
+      for (int64_t size : tensor.dims)
+        dims.push_back(i64(size == ShapedType::kDynamic ? SINTER_DIM_UNKNOWN : size));
+      result.push_back(record({text(tensor.name), i32(dtypeOf(tensor.elementType)), i32(static_cast<int64_t>(tensor.dims.size())),
+                               array(dims)}));
+    }
+    return array(result);
+  }
+
+private:
+  llvm::Module &module;
+  llvm::LLVMContext &context;
+  llvm::PointerType *ptr;
+};
+} // namespace
+
+FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const TableOptions &table,
+                                            const ObjectOptions &options, std::string &error) {
+  llvm::LLVMContext context;
+  llvm::Module module("table", context);
+  TableBuilder b(module);
+  llvm::Constant *weights = table.weights.empty() ? b.null() : b.external(table.weights);
+  SmallVector<llvm::Constant *> all;
+  for (const Signature &function : functions) {
+    SmallVector<llvm::Constant *> symbols;
+    for (const std::string &symbol : function.symbols)
+      symbols.push_back(b.text(symbol));
+    all.push_back(b.data(b.record({b.i32(SINTER_ABI_VERSION), b.i32(sizeof(sinter_function)), b.text(function.name),
+                                   b.i32(static_cast<int64_t>(function.inputs.size())),
+                                   b.i32(static_cast<int64_t>(function.outputs.size())), b.tensors(function.inputs),
+                                   b.tensors(function.outputs), b.i32(static_cast<int64_t>(symbols.size())), b.i32(0),
+                                   b.array(symbols), b.external(function.entry), weights, b.i64(table.weightsBytes),
+                                   b.text(options.target->requiredFeatures)})));
+  }
+  all.push_back(b.null());
+  auto *type = llvm::ArrayType::get(all.front()->getType(), all.size());
+  auto *exported = new llvm::GlobalVariable(module, type, true, llvm::GlobalValue::ExternalLinkage,
+                                            llvm::ConstantArray::get(type, all), table.symbol);
+  if (table.hidden)
+    exported->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return compileModule(module, options, error);
+}
+
+bool cpu::writeDataObject(StringRef path, StringRef symbol, ArrayRef<char> bytes, const Target &target, std::string &error) {
+  using namespace llvm::ELF;
+  const char names[] = "\0.rodata.weights\0.symtab\0.strtab\0.note.GNU-stack";
+  enum { Null, Data, Symbols, Strings, NoStack, NumSections };
+  const uint32_t nameOf[] = {0, 1, 17, 25, 33};
+  std::string strings = std::string(names, sizeof names);
+  auto symbolName = static_cast<uint32_t>(strings.size());
+  strings += symbol.str() + '\0';
+
+  Elf64_Sym entries[2] = {};
+  entries[1].st_name = symbolName;
+  entries[1].setBindingAndType(STB_GLOBAL, STT_OBJECT);
+  entries[1].st_other = STV_HIDDEN;
+  entries[1].st_shndx = Data;
+  entries[1].st_size = bytes.size();
+
+  uint64_t dataOffset = 64;
+  uint64_t symbolsOffset = llvm::alignTo(dataOffset + bytes.size(), 8);
+  uint64_t stringsOffset = symbolsOffset + sizeof entries;
+  uint64_t tableOffset = llvm::alignTo(stringsOffset + strings.size(), 8);
+  Elf64_Shdr sections[NumSections] = {};
+  for (int i = 0; i < NumSections; ++i)
+    sections[i].sh_name = nameOf[i];
+  auto describe = [&](int i, uint32_t type, uint64_t flags, uint64_t offset, uint64_t size, uint64_t alignment) {
+    sections[i].sh_type = type;
+    sections[i].sh_flags = flags;
+    sections[i].sh_offset = offset;
+    sections[i].sh_size = size;
+    sections[i].sh_addralign = alignment;
+  };
+  describe(Data, SHT_PROGBITS, SHF_ALLOC, dataOffset, bytes.size(), 64);
+  describe(Symbols, SHT_SYMTAB, 0, symbolsOffset, sizeof entries, 8);
+  sections[Symbols].sh_link = Strings;
+  sections[Symbols].sh_info = 1;
+  sections[Symbols].sh_entsize = sizeof(Elf64_Sym);
+  describe(Strings, SHT_STRTAB, 0, stringsOffset, strings.size(), 1);
+  describe(NoStack, SHT_PROGBITS, 0, stringsOffset, 0, 1);
+
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ElfMagic, 4);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_REL;
+  header.e_machine = llvm::Triple(target.triple).isAArch64() ? EM_AARCH64 : EM_X86_64;
+  header.e_version = EV_CURRENT;
+  header.e_shoff = tableOffset;
+  header.e_ehsize = sizeof header;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = NumSections;
+  header.e_shstrndx = Strings;
+
+  std::error_code code;
+  llvm::raw_fd_ostream os(path, code);
+  if (code) {
+    error = (path + ": " + code.message()).str();
+    return false;
+  }
+  auto write = [&](const void *data, size_t size) { os.write(static_cast<const char *>(data), size); };
+  write(&header, sizeof header);
+  write(bytes.data(), bytes.size());
+  os.write_zeros(symbolsOffset - (dataOffset + bytes.size()));
+  write(entries, sizeof entries);
+  write(strings.data(), strings.size());
+  os.write_zeros(tableOffset - (stringsOffset + strings.size()));
+  write(sections, sizeof sections);
+  os.close();
+  if (os.has_error()) {
+    error = (path + ": " + os.error().message()).str();
+    os.clear_error();
+    return false;
+  }
+  return true;
+}

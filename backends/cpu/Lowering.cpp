@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/Lowering.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace sinter;
+
+struct cpu::Lowering::Impl {
+  Impl(MLIRContext *context, int optLevel) : options(makeOptions(context)), types(context, options), target(*context) {
+    RewritePatternSet first(context);
+    if (optLevel > 0)
+      populateMathPolynomialApproximationPatterns(first);
+    arith::populateCeilFloorDivExpandOpsPatterns(first);
+    arith::populateExpandBFloat16Patterns(first);
+    vector::populateVectorStepLoweringPatterns(first);
+    vector::populateVectorMaskMaterializationPatterns(first, /*force32BitVectorIndices=*/true);
+    expand = FrozenRewritePatternSet(std::move(first));
+
+    RewritePatternSet second(context);
+    populateSCFToControlFlowConversionPatterns(second);
+    cf::populateControlFlowToLLVMConversionPatterns(types, second);
+    populateFuncToLLVMConversionPatterns(types, second);
+    populateFinalizeMemRefToLLVMConversionPatterns(types, second);
+    arith::populateArithToLLVMConversionPatterns(types, second);
+    populateMathToLLVMConversionPatterns(types, second);
+    populateMathToLibmConversionPatterns(second, /*benefit=*/PatternBenefit(1));
+    populateVectorToLLVMConversionPatterns(types, second, /*reassociateFPReductions=*/true, /*force32BitVectorIndices=*/true);
+    convert = FrozenRewritePatternSet(std::move(second));
+    target.addLegalOp<ModuleOp>();
+  }
+
+  static LowerToLLVMOptions makeOptions(MLIRContext *context) {
+    LowerToLLVMOptions options(context);
+    options.useBarePtrCallConv = true;
+    return options;
+  }
+
+  LowerToLLVMOptions options;
+  LLVMTypeConverter types;
+  LLVMConversionTarget target;
+  FrozenRewritePatternSet expand, convert;
+};
+
+cpu::Lowering::Lowering(MLIRContext *context, int optLevel) : impl(std::make_unique<Impl>(context, optLevel)) {}
+cpu::Lowering::~Lowering() = default;
+
+/// True when an op in the module needs the rewrites that come before the conversion.
+static bool needsExpansion(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        if (op->getName().getDialectNamespace() == "math" ||
+            isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, vector::StepOp, vector::CreateMaskOp, arith::ExtFOp,
+                arith::TruncFOp>(op))
+          return WalkResult::interrupt();
+        return WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+LogicalResult cpu::Lowering::run(ModuleOp module) {
+  if (needsExpansion(module)) {
+    GreedyRewriteConfig config;
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(applyPatternsGreedily(module, impl->expand, config)))
+      return module.emitError("the rewrites before the conversion to the LLVM dialect do not come to an end");
+  }
+  return applyFullConversion(module, impl->target, impl->convert);
+}
+
+void cpu::registerTranslations(DialectRegistry &registry) {
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/Object.h"
+#include "backends/cpu/Lowering.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+static void initializeTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+  });
+}
+
+static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const ObjectOptions &options, std::string &error) {
+  initializeTargets();
+  llvm::Triple triple(options.target->triple);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions details;
+  details.UniqueSectionNames = false;
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, options.target->cpu, options.target->features, details, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, options.optLevel ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Less));
+}
+
+/// `i32 NAME(ctx, const i64 *args, begin, end)`: unpacks the words into the kernel's own arguments.
+static void addWrapper(llvm::Module &module, StringRef name) {
+  llvm::Function *inner = module.getFunction(name);
+  assert(inner && "a kernel's module has the function that it is called after");
+  inner->setName(name + "_body");
+  inner->setLinkage(llvm::GlobalValue::InternalLinkage);
+  inner->addFnAttr(llvm::Attribute::AlwaysInline);
+  llvm::LLVMContext &context = module.getContext();
+  llvm::Type *i64 = llvm::Type::getInt64Ty(context), *ptr = llvm::PointerType::getUnqual(context);
+  auto *type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {ptr, ptr, i64, i64}, false);
+  auto *wrapper = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
+  wrapper->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", wrapper));
+  llvm::SmallVector<llvm::Value *> arguments;
+  unsigned fromWords = inner->arg_size() - 2;
+  for (unsigned i = 0; i < fromWords; ++i) {
+    llvm::Value *word = b.CreateConstInBoundsGEP1_64(i64, wrapper->getArg(1), i);
+    arguments.push_back(b.CreateLoad(inner->getArg(i)->getType(), word));
+  }
+  arguments.push_back(wrapper->getArg(2));
+  arguments.push_back(wrapper->getArg(3));
+  b.CreateRet(b.CreateCall(inner, arguments));
+}
+
+static void setAttributes(llvm::Module &module, const Target &target) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    function.addFnAttr("target-features", target.features);
+    function.addFnAttr("no-trapping-math", "true");
+    if (target.vectorBytes == 64)
+      function.addFnAttr("prefer-vector-width", "512");
+    function.setDoesNotThrow();
+    function.removeFnAttr(llvm::Attribute::UWTable);
+  }
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine, const ObjectOptions &options, bool light) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  // Emitters have chosen lanes and unrolling.
+  tuning.SLPVectorization = false;
+  tuning.LoopVectorization = false;
+  tuning.LoopUnrolling = false;
+  tuning.LoopInterleaving = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes;
+  if (light || options.optLevel == 0) {
+    passes.addPass(llvm::AlwaysInlinerPass());
+    llvm::FunctionPassManager local;
+    local.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    local.addPass(llvm::SimplifyCFGPass());
+    local.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    local.addPass(llvm::InstCombinePass());
+    local.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+    local.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(local)));
+  } else {
+    passes = builder.buildPerModuleDefaultPipeline(options.optLevel == 1   ? llvm::OptimizationLevel::O1
+                                                   : options.optLevel == 2 ? llvm::OptimizationLevel::O2
+                                                                           : llvm::OptimizationLevel::O3);
+  }
+  passes.run(module, modules);
+}
+
+/// Code as an object or as text. Consumes what the passes need of `module`.
+static bool generate(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind, std::string &result) {
+  llvm::SmallVector<char, 0> buffer;
+  llvm::raw_svector_ostream stream(buffer);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, kind))
+    return false;
+  passes.run(module);
+  result.assign(buffer.begin(), buffer.end());
+  return true;
+}
+
+static double since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options, Lowering &lowering, llvm::TargetMachine &machine,
+                                 std::mutex *mlirLock, ObjectFile &file) {
+  auto start = std::chrono::steady_clock::now();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module;
+  {
+    std::unique_lock<std::mutex> lock;
+    if (mlirLock)
+      lock = std::unique_lock(*mlirLock);
+    if (failed(lowering.run(unit.module)))
+      return failure();
+    if (options.keepLLVM) {
+      llvm::raw_string_ostream os(file.llvm);
+      unit.module.print(os);
+    }
+    module = translateModuleToLLVMIR(unit.module, context, unit.kernel);
+  }
+  if (!module)
+    return unit.module.emitError("cannot be translated to LLVM IR");
+  module->setDataLayout(machine.createDataLayout());
+  module->setTargetTriple(machine.getTargetTriple());
+  if (!unit.kernel.empty())
+    addWrapper(*module, unit.kernel);
+  setAttributes(*module, *options.target);
+  file.lowerMs = since(start);
+
+  start = std::chrono::steady_clock::now();
+  optimize(*module, machine, options, unit.light);
+  file.optimizeMs = since(start);
+  start = std::chrono::steady_clock::now();
+  if (options.keepAssembly) {
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*module);
+    if (!generate(*copy, machine, llvm::CodeGenFileType::AssemblyFile, file.assembly))
+      return unit.module.emitError("the target cannot print assembly");
+  }
+  if (!generate(*module, machine, llvm::CodeGenFileType::ObjectFile, file.bytes))
+    return unit.module.emitError("the target cannot write object files");
+  file.generateMs = since(start);
+  return success();
+}
+
+FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUnit> units, const ObjectOptions &options) {
+  std::vector<ObjectFile> files(units.size());
+  if (units.empty())
+    return files;
+  MLIRContext *context = units.front().module.getContext();
+  std::mutex mlirMutex;
+  std::mutex *mlirLock = context->isMultithreadingEnabled() ? nullptr : &mlirMutex;
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> ok = true;
+  auto work = [&] {
+    std::string error;
+    std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(options, error);
+    if (!machine) {
+      emitError(UnknownLoc::get(context)) << "no code generator for " << options.target->triple << ": " << error;
+      ok = false;
+      return;
+    }
+    Lowering lowering(context, options.optLevel);
+    for (size_t i = next++; i < units.size() && ok; i = next++)
+      if (failed(compileUnit(units[i], options, lowering, *machine, mlirLock, files[i])))
+        ok = false;
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < std::min<size_t>(options.threads, units.size()); ++i)
+    threads.emplace_back(work);
+  work();
+  for (std::thread &thread : threads)
+    thread.join();
+  if (!ok)
+    return failure();
+  return files;
+}
+
+FailureOr<std::string> cpu::compileModule(llvm::Module &module, const ObjectOptions &options, std::string &error) {
+  std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(options, error);
+  if (!machine)
+    return failure();
+  module.setDataLayout(machine->createDataLayout());
+  module.setTargetTriple(machine->getTargetTriple());
+  setAttributes(module, *options.target);
+  std::string bytes;
+  if (!generate(module, *machine, llvm::CodeGenFileType::ObjectFile, bytes)) {
+    error = "the target cannot write object files";
+    return failure();
+  }
+  return bytes;
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Modules of loops -> object code in memory, several at a time. Each unit has its own LLVMContext; nothing is shared but the
+// MLIRContext, which must have been made with threading enabled to be used by more than one thread.
+
+#ifndef SINTER_BACKENDS_CPU_OBJECT_H
+#define SINTER_BACKENDS_CPU_OBJECT_H
+
+#include "backends/cpu/Target.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+#include <string>
+#include <vector>
+
+namespace llvm {
+class Module;
+}
+
+namespace sinter::cpu {
+
+struct ObjectOptions {
+  const Target *target = nullptr;
+  int optLevel = 2;
+  unsigned threads = 1;
+  bool keepLLVM = false;     // text of the LLVM dialect
+  bool keepAssembly = false; // text of the machine code
+};
+
+struct ObjectUnit {
+  mlir::ModuleOp module; // converted in place
+  /// The function that gets a wrapper `i32 NAME(ctx, args, begin, end)`; empty for a module that stays as it is.
+  std::string kernel;
+  /// A micro-kernel that came out of its emitter as it should be: five passes instead of a pipeline.
+  bool light = false;
+};
+
+struct ObjectFile {
+  std::string bytes; // ELF
+  std::string llvm, assembly;
+  double lowerMs = 0, optimizeMs = 0, generateMs = 0;
+};
+
+/// One object per unit, in order. Fails with a diagnostic.
+llvm::FailureOr<std::vector<ObjectFile>> compileObjects(llvm::MutableArrayRef<ObjectUnit> units, const ObjectOptions &options);
+
+/// Optimizes and compiles an LLVM module of data and short functions on the calling thread.
+llvm::FailureOr<std::string> compileModule(llvm::Module &module, const ObjectOptions &options, std::string &error);
+
+} // namespace sinter::cpu
+
+#endif
