@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Register.h"
+#include "backends/cpu/Lowering.h"
 #include "compiler/Pipeline.h"
 #include "ir/Dialect.h"
 #include "passes/Passes.h"
@@ -14,6 +15,7 @@ using namespace mlir;
 void sinter::registerDialects(DialectRegistry &registry) {
   registry.insert<SinterDialect, arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect, func::FuncDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+  cpu::registerTranslations(registry);
 }
 
 void sinter::registerPasses() {

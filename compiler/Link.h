@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Object files -> libraries and programs, with lld inside this process. Files go through a private temporary folder; what is
+// written for the user appears at once, by a rename.
+
+#ifndef SINTER_COMPILER_LINK_H
+#define SINTER_COMPILER_LINK_H
+
+#include "backends/cpu/Target.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sinter {
+
+/// A folder that goes away with the object.
+class TemporaryFolder {
+public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder &) = delete;
+  /// Empty when the folder could not be made.
+  const std::string &path() const { return folder; }
+  std::string file(llvm::StringRef name) const { return folder + "/" + name.str(); }
+
+private:
+  std::string folder;
+};
+
+bool writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes, std::string &error);
+std::optional<std::string> readFile(llvm::StringRef path, std::string &error);
+
+/// Runs `ld.lld ARGUMENTS`. One link at a time in a process; others wait.
+bool runLinker(llvm::ArrayRef<std::string> arguments, std::string &error);
+
+/// Arguments of a shared library from these files. Nothing but libc and libm may stay undefined.
+std::vector<std::string> sharedLibraryArguments(llvm::ArrayRef<std::string> files, llvm::StringRef output, const cpu::Target &target);
+
+/// Arguments of a program: the C library's start files are searched where Debian, Fedora and Arch put them. Fails naming the
+/// package that is missing.
+std::optional<std::vector<std::string>> programArguments(llvm::ArrayRef<std::string> files, llvm::StringRef output,
+                                                         const cpu::Target &target, std::string &error);
+
+/// Path of an archive of the runtime ("libsinter_rt.a"): beside the compiler's library, or where it was built.
+std::optional<std::string> findRuntimeArchive(llvm::StringRef name, std::string &error);
+
+} // namespace sinter
+
+#endif

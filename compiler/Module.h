@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What compilation gives: code, weights and signatures in memory, and how they become files or run at once.
+
+#ifndef SINTER_COMPILER_MODULE_H
+#define SINTER_COMPILER_MODULE_H
+
+#include "backends/cpu/CodeModule.h"
+#include "runtime/sinter.h"
+
+namespace sinter {
+
+/// Forms of a compiled module on disk.
+enum class OutputFormat {
+  Module,  // .smod
+  Object,  // .o, and a C header beside
+  Archive, // .a, and a C header beside
+  Shared,  // .so with the runtime inside, and a C header beside
+  Program, // reads and writes npy
+  Assembly // .s
+};
+
+struct CompiledModule {
+  cpu::Target target;
+  unsigned optLevel = 2;
+  cpu::CodeModule code;
+  /// Text of the phases that were asked for.
+  std::string graph, fused;
+  double graphMs = 0, codeMs = 0; // passes; back end
+};
+
+/// Writes `module` to `path` (and a header to the same path with suffix .h, where the format has one). Symbols that C sees begin with
+/// the file's stem. Nothing is written when it fails; `error` says why.
+bool writeModule(const CompiledModule &module, llvm::StringRef path, OutputFormat format, std::string &error);
+
+/// The manifest of a .smod: JSON text for people and tools.
+std::string printManifest(const CompiledModule &module);
+
+/// Compiled code inside this process.
+class LoadedModule {
+public:
+  /// Links and loads. `module` must outlive the result: its weights are used where they are. Null when it fails.
+  static std::unique_ptr<LoadedModule> load(const CompiledModule &module, std::string &error);
+  ~LoadedModule();
+  LoadedModule(const LoadedModule &) = delete;
+
+  /// For sinter_session_create; functions are in the order of `module.code.functions`.
+  sinter_module *get() const { return handle; }
+
+private:
+  LoadedModule() = default;
+  void *library = nullptr;
+  int file = -1;
+  std::vector<sinter_function> functions;
+  std::vector<const sinter_function *> table;
+  sinter_module *handle = nullptr;
+};
+
+} // namespace sinter
+
+#endif
