@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/CodeModule.h"
+#include "backends/cpu/FunctionTable.h"
 #include <chrono>
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
-
-/// A name that may be part of a symbol.
-static std::string symbolName(StringRef text) {
-  std::string name = text.str();
-  for (char &c : name)
-    if (!llvm::isAlnum(c) && c != '_')
-      c = '_';
-  return name;
-}
 
 static void printModule(std::string &text, ModuleOp module) {
   llvm::raw_string_ostream os(text);

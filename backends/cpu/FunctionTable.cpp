@@ -5,6 +5,7 @@
 #include "runtime/abi.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
@@ -78,6 +79,67 @@ private:
 };
 } // namespace
 
+std::string cpu::symbolName(StringRef text) {
+  std::string name = text.str();
+  for (char &c : name)
+    if (!llvm::isAlnum(c) && c != '_')
+      c = '_';
+  return name;
+}
+
+std::string cpu::plainName(ArrayRef<Signature> functions, size_t index, StringRef stem) {
+  return functions.size() == 1 ? stem.str() : (stem + "_" + symbolName(functions[index].name)).str();
+}
+
+/// NAME_init(threads), NAME_run(session, symbols..., inputs..., outputs...), NAME_free(session), NAME_error(). The order and form of
+/// arguments is that of the emitted header.
+static void addPlainFunctions(llvm::Module &module, const Signature &signature, StringRef name, llvm::Constant *table,
+                              size_t index) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::IRBuilder<> b(context);
+  llvm::Type *ptr = b.getPtrTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
+  auto define = [&](const llvm::Twine &suffix, llvm::Type *result, ArrayRef<llvm::Type *> arguments) {
+    auto *function = llvm::Function::Create(llvm::FunctionType::get(result, arguments, false), llvm::GlobalValue::ExternalLinkage,
+                                            name + suffix, module);
+    b.SetInsertPoint(llvm::BasicBlock::Create(context, "", function));
+    return function;
+  };
+  auto declare = [&](StringRef runtimeName, llvm::Type *result, ArrayRef<llvm::Type *> arguments) {
+    return module.getOrInsertFunction(runtimeName, llvm::FunctionType::get(result, arguments, false));
+  };
+  llvm::Function *init = define("_init", ptr, {i32});
+  b.CreateRet(b.CreateCall(declare("sinter_embed_init", ptr, {ptr, i32, i32}),
+                           {table, b.getInt32(static_cast<uint32_t>(index)), init->getArg(0)}));
+  llvm::Function *release = define("_free", b.getVoidTy(), {ptr});
+  b.CreateCall(declare("sinter_embed_free", b.getVoidTy(), {ptr}), {release->getArg(0)});
+  b.CreateRetVoid();
+  define("_error", ptr, {});
+  b.CreateRet(b.CreateCall(declare("sinter_last_error", ptr, {}), {}));
+
+  SmallVector<llvm::Type *> types = {ptr};
+  types.append(signature.symbols.size(), i64);
+  types.append(signature.inputs.size(), ptr);
+  auto isUnknown = [](const Signature::Tensor &tensor) { return llvm::is_contained(tensor.dims, ShapedType::kDynamic); };
+  for (const Signature::Tensor &output : signature.outputs)
+    types.append(isUnknown(output) ? 2 : 1, ptr);
+  llvm::Function *run = define("_run", i32, types);
+  auto array = [&](size_t count) { return b.CreateAlloca(ptr, b.getInt64(std::max<uint64_t>(count, 1))); };
+  llvm::Value *symbols = array(signature.symbols.size());
+  llvm::Value *pointers = array(signature.inputs.size() + signature.outputs.size());
+  llvm::Value *dims = array(signature.outputs.size());
+  unsigned next = 1;
+  auto put = [&](llvm::Value *value, llvm::Value *to, size_t i) { b.CreateStore(value, b.CreateConstInBoundsGEP1_64(i64, to, i)); };
+  for (size_t i = 0; i < signature.symbols.size(); ++i)
+    put(run->getArg(next++), symbols, i);
+  for (size_t i = 0; i < signature.inputs.size(); ++i)
+    put(run->getArg(next++), pointers, i);
+  for (size_t i = 0; i < signature.outputs.size(); ++i) {
+    put(run->getArg(next++), pointers, signature.inputs.size() + i);
+    put(isUnknown(signature.outputs[i]) ? run->getArg(next++) : llvm::Constant::getNullValue(ptr), dims, i);
+  }
+  b.CreateRet(b.CreateCall(declare("sinter_embed_run", i32, {ptr, ptr, ptr, ptr}), {run->getArg(0), symbols, pointers, dims}));
+}
+
 FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const TableOptions &table,
                                             const ObjectOptions &options, std::string &error) {
   llvm::LLVMContext context;
@@ -100,8 +162,13 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
   auto *type = llvm::ArrayType::get(all.front()->getType(), all.size());
   auto *exported = new llvm::GlobalVariable(module, type, true, llvm::GlobalValue::ExternalLinkage,
                                             llvm::ConstantArray::get(type, all), table.symbol);
-  if (table.hidden)
+  if (!table.alias.empty()) {
     exported->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    llvm::GlobalAlias::create(type, 0, llvm::GlobalValue::ExternalLinkage, table.alias, exported, &module);
+  }
+  if (!table.plain.empty())
+    for (auto [i, function] : llvm::enumerate(functions))
+      addPlainFunctions(module, function, plainName(functions, i, table.plain), exported, i);
   return compileModule(module, options, error);
 }
 

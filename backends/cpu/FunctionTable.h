@@ -12,13 +12,23 @@
 namespace sinter::cpu {
 
 struct TableOptions {
-  /// Name of the exported table: an array of `const sinter_function *` that ends with null.
+  /// Name of the table: an array of `const sinter_function *` that ends with null.
   std::string symbol = "sinter_functions";
   /// Symbol of the weights when they are linked in; empty when they come from a file beside the code.
   std::string weights;
   int64_t weightsBytes = 0;
-  bool hidden = false;
+  /// Also export the table under this name, for programs that look it up in a shared library; empty for no.
+  std::string alias;
+  /// Stem of plain C functions STEM_init, STEM_run, STEM_free and STEM_error over runtime/embed.h; empty for none. With several
+  /// functions in the module the names are STEM_FUNCTION_init and so on.
+  std::string plain;
 };
+
+/// STEM, or STEM_FUNCTION when there are several.
+std::string plainName(llvm::ArrayRef<Signature> functions, size_t index, llvm::StringRef stem);
+
+/// A name that may be part of a symbol.
+std::string symbolName(llvm::StringRef text);
 
 llvm::FailureOr<std::string> makeTableObject(llvm::ArrayRef<Signature> functions, const TableOptions &table,
                                              const ObjectOptions &options, std::string &error);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "compiler/Header.h"
+#include "backends/cpu/FunctionTable.h"
+#include "runtime/abi.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace sinter;
+
+static StringRef typeInC(Type elementType) {
+  switch (cpu::dtypeOf(elementType)) {
+  case SINTER_F64:
+    return "double";
+  case SINTER_F32:
+    return "float";
+  case SINTER_F16:
+  case SINTER_BF16:
+  case SINTER_U16:
+    return "uint16_t";
+  case SINTER_I8:
+    return "int8_t";
+  case SINTER_I16:
+    return "int16_t";
+  case SINTER_I32:
+    return "int32_t";
+  case SINTER_I64:
+    return "int64_t";
+  case SINTER_U32:
+    return "uint32_t";
+  case SINTER_U64:
+    return "uint64_t";
+  default:
+    return "uint8_t"; // ui8, and i1: bytes 0 or 1
+  }
+}
+
+namespace {
+/// Names of arguments: valid in C and distinct.
+class ArgumentNames {
+public:
+  std::string make(StringRef text) {
+    static const char *const reserved[] = {"auto",  "break", "case",   "char",   "const",  "continue", "default",  "do",
+                                           "double", "else",  "enum",   "extern", "float",  "for",      "goto",     "if",
+                                           "inline", "int",   "long",   "register", "restrict", "return", "short", "signed",
+                                           "sizeof", "static", "struct", "switch", "typedef", "union",  "unsigned", "void",
+                                           "volatile", "while", "self"};
+    std::string name = cpu::symbolName(text);
+    if (name.empty() || llvm::isDigit(name.front()) || llvm::is_contained(reserved, StringRef(name)))
+      name = "_" + name;
+    while (!used.insert(name).second)
+      name += "_";
+    return name;
+  }
+
+private:
+  llvm::StringSet<> used;
+};
+} // namespace
+
+static std::string printShape(const cpu::Signature &signature, const cpu::Signature::Tensor &tensor, ArrayRef<std::string> symbols) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << '[';
+  llvm::interleaveComma(tensor.dims, os, [&](int64_t size) {
+    if (size == ShapedType::kDynamic)
+      os << '?';
+    else if (size < 0)
+      os << symbols[-1 - size];
+    else
+      os << size;
+  });
+  os << ']';
+  return text;
+}
+
+std::string sinter::printHeader(ArrayRef<cpu::Signature> functions, StringRef stem) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  std::string guard = StringRef(cpu::symbolName(stem)).upper() + "_H";
+  os << "// Made by sinter. All tensors are row-major; f16, bf16 are passed as bits, booleans as bytes 0 or 1.\n"
+     << "// Functions return 0, or a status code with a message in NAME_error(). A session belongs to one thread at a time.\n\n"
+     << "#ifndef " << guard << "\n#define " << guard << "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+  for (auto [i, function] : llvm::enumerate(functions)) {
+    std::string name = cpu::plainName(functions, i, stem);
+    ArgumentNames names;
+    os << "\ntypedef struct " << name << " " << name << ";\n\n"
+       << "/// A session, or null. `threads` counts the calling one; 0: all cores.\n"
+       << name << " *" << name << "_init(int32_t threads);\n"
+       << "void " << name << "_free(" << name << " *self);\n"
+       << "/// The message of the last failure on this thread.\n"
+       << "const char *" << name << "_error(void);\n\n";
+    std::vector<std::string> symbols, arguments = {name + " *self"};
+    for (const std::string &symbol : function.symbols) {
+      symbols.push_back(names.make(symbol));
+      arguments.push_back("int64_t " + symbols.back());
+    }
+    os << "/// Runs '" << function.name << "'.\n";
+    for (const cpu::Signature::Tensor &input : function.inputs) {
+      std::string argument = names.make(input.name);
+      arguments.push_back(("const " + typeInC(input.elementType) + " *" + argument).str());
+      os << "///   " << argument << ": " << printShape(function, input, symbols) << "\n";
+    }
+    for (const cpu::Signature::Tensor &output : function.outputs) {
+      std::string argument = names.make(output.name);
+      bool unknown = llvm::is_contained(output.dims, ShapedType::kDynamic);
+      os << "///   " << argument << ": " << printShape(function, output, symbols);
+      if (unknown) {
+        std::string dims = names.make(argument + "_dims");
+        arguments.push_back(("const " + typeInC(output.elementType) + " **" + argument).str());
+        arguments.push_back("int64_t *" + dims);
+        os << ", a view that is valid until the next call; its sizes are written to " << dims << "\n";
+      } else {
+        arguments.push_back((typeInC(output.elementType) + " *" + argument).str());
+        os << ", written\n";
+      }
+    }
+    os << "int32_t " << name << "_run(" << llvm::join(arguments, ", ") << ");\n";
+  }
+  os << "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+  return text;
+}

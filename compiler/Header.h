@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The C header beside an emitted object or library: plain pointers and sizes.
+
+#ifndef SINTER_COMPILER_HEADER_H
+#define SINTER_COMPILER_HEADER_H
+
+#include "backends/cpu/Schedule.h"
+
+namespace sinter {
+
+/// Declares NAME_init, NAME_run, NAME_free and NAME_error for each function (names: cpu::plainName).
+std::string printHeader(llvm::ArrayRef<cpu::Signature> functions, llvm::StringRef stem);
+
+} // namespace sinter
+
+#endif

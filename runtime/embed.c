@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "embed.h"
+#include <string.h>
+
+sinter_session *sinter_embed_init(const sinter_function *const *functions, int32_t index, int32_t threads) {
+  sinter_module *module;
+  sinter_session *session = NULL;
+  if (sinter_module_open_functions(functions, NULL, &module))
+    return NULL;
+  sinter_session_options options = {.struct_size = sizeof options, .threads = threads};
+  if (sinter_session_create(module, index, &options, &session))
+    session = NULL;
+  sinter_module_close(module); // the session keeps what it needs
+  return session;
+}
+
+/// Fills dims; returns 0 when one is known only after the call.
+static int resolve(const sinter_tensor_type *type, const int64_t *symbols, void *data, sinter_tensor *tensor) {
+  memset(tensor, 0, sizeof *tensor);
+  tensor->data = data;
+  tensor->dtype = type->dtype;
+  tensor->rank = type->rank;
+  for (int32_t d = 0; d < type->rank; ++d) {
+    if (type->dims[d] == SINTER_DIM_UNKNOWN)
+      return 0;
+    tensor->dims[d] = type->dims[d] >= 0 ? type->dims[d] : symbols[-1 - type->dims[d]];
+  }
+  return 1;
+}
+
+int32_t sinter_embed_run(sinter_session *session, const int64_t *symbols, void *const *pointers, int64_t *const *dims) {
+  const sinter_function *function = sinter_session_function(session);
+  sinter_tensor tensor;
+  sinter_status_code status;
+  for (int32_t i = 0; i < function->num_inputs; ++i) {
+    resolve(&function->inputs[i], symbols, pointers[i], &tensor);
+    if ((status = sinter_session_set_input(session, i, &tensor)))
+      return status;
+  }
+  void *const *outputs = pointers + function->num_inputs;
+  for (int32_t o = 0; o < function->num_outputs; ++o)
+    if (resolve(&function->outputs[o], symbols, outputs[o], &tensor))
+      if ((status = sinter_session_set_output(session, o, &tensor)))
+        return status;
+  if ((status = sinter_session_run(session)))
+    return status;
+  for (int32_t o = 0; o < function->num_outputs; ++o) {
+    if (resolve(&function->outputs[o], symbols, outputs[o], &tensor))
+      continue;
+    if ((status = sinter_session_output(session, o, &tensor)))
+      return status;
+    *(const void **)outputs[o] = tensor.data;
+    memcpy(dims[o], tensor.dims, (size_t)tensor.rank * sizeof(int64_t));
+  }
+  return SINTER_OK;
+}
+
+void sinter_embed_free(sinter_session *session) { sinter_session_destroy(session); }
