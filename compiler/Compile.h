@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A graph -> a compiled module: the pipeline, then the back end.
+
+#ifndef SINTER_COMPILER_COMPILE_H
+#define SINTER_COMPILER_COMPILE_H
+
+#include "compiler/Module.h"
+#include "compiler/Options.h"
+
+namespace sinter {
+
+/// What else to keep beside the code.
+struct CompileRequest {
+  /// Symbols of the object code begin with it; two objects that are linked into one program need different ones.
+  std::string name = "sinter";
+  bool keepGraph = false, keepFused = false, keepLoops = false, keepLLVM = false, keepAssembly = false;
+  /// The last phase that is run; the code is there only after Code.
+  enum class Last { Graph, Fused, Loops, Code } last = Last::Code;
+};
+
+/// Compiles every public function of `graph`, which may be at the graph or the fused level and is changed. Diagnostics go to the
+/// context's handlers.
+llvm::FailureOr<CompiledModule> compileGraph(mlir::ModuleOp graph, const Options &options, const CompileRequest &request = {});
+
+} // namespace sinter
+
+#endif
