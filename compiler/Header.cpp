@@ -58,7 +58,7 @@ private:
 };
 } // namespace
 
-static std::string printShape(const cpu::Signature &signature, const cpu::Signature::Tensor &tensor, ArrayRef<std::string> symbols) {
+static std::string printDims(const cpu::Signature::Tensor &tensor, const std::vector<std::string> &symbols) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << '[';
@@ -99,12 +99,12 @@ std::string sinter::printHeader(ArrayRef<cpu::Signature> functions, StringRef st
     for (const cpu::Signature::Tensor &input : function.inputs) {
       std::string argument = names.make(input.name);
       arguments.push_back(("const " + typeInC(input.elementType) + " *" + argument).str());
-      os << "///   " << argument << ": " << printShape(function, input, symbols) << "\n";
+      os << "///   " << argument << ": " << printDims(input, symbols) << "\n";
     }
     for (const cpu::Signature::Tensor &output : function.outputs) {
       std::string argument = names.make(output.name);
       bool unknown = llvm::is_contained(output.dims, ShapedType::kDynamic);
-      os << "///   " << argument << ": " << printShape(function, output, symbols);
+      os << "///   " << argument << ": " << printDims(output, symbols);
       if (unknown) {
         std::string dims = names.make(argument + "_dims");
         arguments.push_back(("const " + typeInC(output.elementType) + " **" + argument).str());

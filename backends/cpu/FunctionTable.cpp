@@ -135,7 +135,10 @@ static void addPlainFunctions(llvm::Module &module, const Signature &signature, 
     put(run->getArg(next++), pointers, i);
   for (size_t i = 0; i < signature.outputs.size(); ++i) {
     put(run->getArg(next++), pointers, signature.inputs.size() + i);
-    put(isUnknown(signature.outputs[i]) ? run->getArg(next++) : llvm::Constant::getNullValue(ptr), dims, i);
+    llvm::Value *sizes = llvm::Constant::getNullValue(ptr);
+    if (isUnknown(signature.outputs[i]))
+      sizes = run->getArg(next++);
+    put(sizes, dims, i);
   }
   b.CreateRet(b.CreateCall(declare("sinter_embed_run", i32, {ptr, ptr, ptr, ptr}), {run->getArg(0), symbols, pointers, dims}));
 }
