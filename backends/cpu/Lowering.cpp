@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/Lowering.h"
+#include "backends/cpu/emit/Math.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -26,8 +27,10 @@ using namespace sinter;
 struct cpu::Lowering::Impl {
   Impl(MLIRContext *context, int optLevel) : options(makeOptions(context)), types(context, options), target(*context) {
     RewritePatternSet first(context);
-    if (optLevel > 0)
-      populateMathPolynomialApproximationPatterns(first);
+    if (optLevel > 0) {
+      populateMathF32ExpansionPatterns(first, [](StringRef) { return true; }); // f16 and bf16 through f32
+      populateMathPolynomials(first);
+    }
     arith::populateCeilFloorDivExpandOpsPatterns(first);
     arith::populateExpandBFloat16Patterns(first);
     vector::populateVectorStepLoweringPatterns(first);
@@ -67,8 +70,8 @@ static bool needsExpansion(ModuleOp module) {
   return module
       .walk([](Operation *op) {
         if (op->getName().getDialectNamespace() == "math" ||
-            isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, vector::StepOp, vector::CreateMaskOp, arith::ExtFOp,
-                arith::TruncFOp>(op))
+            isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, arith::ExtFOp, arith::TruncFOp,
+                arith::MaximumFOp, arith::MinimumFOp, vector::StepOp, vector::CreateMaskOp>(op))
           return WalkResult::interrupt();
         return WalkResult::advance();
       })
