@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-OP = re.compile(r'^(?:def|defm)\s+\w+\s*:\s*[\w:]+<\s*"(\w+)"', re.M)
+OP = re.compile(r'^(?:def|defm)\s+\w+\s*:\s*[\w:]+<\s*(?:Sinter_Dialect,\s*)?"(\w+)"', re.M)
 TAG = re.compile(r"\(C(\d+)\)")
 FUNCTION = re.compile(r"@(\w+?)_c(\d+)_\w+")
 
