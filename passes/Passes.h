@@ -17,6 +17,10 @@ namespace sinter {
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
 
+/// True for a composite that stays as it is.
+using CompositeFilter = std::function<bool(mlir::Operation *)>;
+std::unique_ptr<mlir::Pass> createDecompose(CompositeFilter keep);
+
 } // namespace sinter
 
 #endif

@@ -89,6 +89,16 @@ def AssignLayout : Sinter_FunctionPass<"sinter-assign-layout"> {
   }];
 }
 
+def Decompose : Sinter_FunctionPass<"sinter-decompose"> {
+  let summary = "write composites in primitives";
+  let description = [{
+    Ensures: no op that is Decomposable, but for those that `keep` names (without `sinter.`) or that the filter of
+    createDecompose(CompositeFilter) keeps: what a back end has a better form for.
+    (* example test/passes/decompose.mlir *)
+  }];
+  let options = [ListOption<"keep", "keep", "std::string", "names of composites that stay">];
+}
+
 //===- fused ---------------------------------------------------------------------------------===//
 
 def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {

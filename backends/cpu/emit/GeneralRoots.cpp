@@ -170,11 +170,170 @@ static Value dotElement(KernelFunction &fn, KernelElements &elements, DotGeneral
   return narrow(fn.b, loc, sum, resultType);
 }
 
-bool sinter::cpu::hasRootElement(Operation *root) { return isa<ReduceOp, DotGeneralOp>(root); }
+/// An index along an axis of an operand that may lie outside of it: `inside` is i1.
+namespace {
+struct Place {
+  LaneIndex index;
+  Value inside;
+};
+} // namespace
+
+/// start + offset where it is in [0, size); with `spacing`, only multiples of it are there, and count as one.
+static Place placeOf(KernelFunction &fn, KernelElements &elements, Value position, int64_t spacing, Value size) {
+  ImplicitLocOpBuilder &b = fn.b;
+  Value inside = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, position, fn.index(0));
+  if (spacing > 1) {
+    Value rest = arith::RemSIOp::create(b, position, fn.index(spacing));
+    inside = arith::AndIOp::create(b, inside, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rest, fn.index(0)));
+    position = arith::DivSIOp::create(b, position, fn.index(spacing));
+  }
+  inside = arith::AndIOp::create(b, inside, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position, size));
+  return {elements.uniform(position), inside};
+}
+
+/// The first tap of a window: index * stride - low.
+static Value windowStart(KernelFunction &fn, KernelElements &elements, const LaneIndex &index, int64_t stride,
+                         int64_t low) {
+  Value scaled = arith::MulIOp::create(fn.b, elements.toValue(index), fn.index(stride));
+  return arith::SubIOp::create(fn.b, scaled, fn.index(low));
+}
+
+static Value tapAt(KernelFunction &fn, Value start, Value tap, int64_t dilation) {
+  return arith::AddIOp::create(fn.b, start, arith::MulIOp::create(fn.b, tap, fn.index(dilation)));
+}
+
+static Value convolutionElement(KernelFunction &fn, KernelElements &elements, ConvolutionOp op,
+                                ArrayRef<LaneIndex> index) {
+  ImplicitLocOpBuilder &b = fn.b;
+  Location loc = b.getLoc();
+  Dims inputSizes = fn.spec.sizes->dims(op.getInput()), filterSizes = fn.spec.sizes->dims(op.getFilter());
+  bool channelsFirst = op.getLayout() == ConvLayout::channels_first;
+  int64_t rank = static_cast<int64_t>(inputSizes.size()), channelAxis = channelsFirst ? 1 : rank - 1;
+  int64_t firstSpatial = channelsFirst ? 2 : 1;
+  Type resultType = elementOf(op.getResult()), accumulator = accumulatorType(resultType);
+  bool isFloat = isa<FloatType>(accumulator);
+  // Output channel o reads the input channels of its group.
+  LaneIndex feature = index[channelAxis];
+  Value firstChannel = fn.index(0);
+  if (op.getGroups() > 1) {
+    DimExpr perGroup = fn.spec.dims.floorDiv(filterSizes[0], fn.spec.dims.constant(op.getGroups()));
+    Value group = arith::DivUIOp::create(b, elements.toValue(feature), fn.materialize(perGroup));
+    firstChannel = arith::MulIOp::create(b, group, fn.materialize(filterSizes[channelAxis]));
+  }
+  SmallVector<Value> starts;
+  Dims taps{filterSizes[channelAxis]};
+  for (int64_t k = 0; k < rank - 2; ++k) {
+    starts.push_back(windowStart(fn, elements, index[firstSpatial + k], op.getStrides()[k], op.getLow()[k]));
+    taps.push_back(filterSizes[firstSpatial + k]);
+  }
+  Value zero = identityOf(fn, Combiner::add, resultType);
+  Value sum = accumulate(fn, taps, zero, [&](ArrayRef<Value> at, Value sum) {
+    SmallVector<LaneIndex> input(rank), filter(rank);
+    input[0] = index[0];
+    filter[0] = feature;
+    input[channelAxis] = elements.uniform(arith::AddIOp::create(b, firstChannel, at[0]));
+    filter[channelAxis] = elements.uniform(at[0]);
+    Value inside = arith::ConstantIntOp::create(b, b.getI1Type(), 1);
+    for (int64_t k = 0; k < rank - 2; ++k) {
+      int64_t axis = firstSpatial + k;
+      Place place = placeOf(fn, elements, tapAt(fn, starts[k], at[1 + k], op.getDilation()[k]),
+                            op.getInputDilation()[k], fn.materialize(inputSizes[axis]));
+      input[axis] = place.index;
+      filter[axis] = elements.uniform(at[1 + k]);
+      inside = arith::AndIOp::create(b, inside, place.inside);
+    }
+    Value x = elements.choose(
+        inside,
+        [&] {
+          return widen(b, loc, elements.load(op.getInput(), input), accumulator, isUnsigned(elementOf(op.getInput())));
+        },
+        [&] { return zero; });
+    Value y = widen(b, loc, elements.load(op.getFilter(), filter), accumulator, isUnsigned(elementOf(op.getFilter())));
+    if (isFloat)
+      return math::FmaOp::create(b, loc, x, y, sum).getResult();
+    return arith::AddIOp::create(b, loc, sum, arith::MulIOp::create(b, loc, x, y)).getResult();
+  });
+  return narrow(b, loc, sum, resultType);
+}
+
+static Value reduceWindowElement(KernelFunction &fn, KernelElements &elements, ReduceWindowOp op,
+                                 ArrayRef<LaneIndex> index) {
+  ImplicitLocOpBuilder &b = fn.b;
+  Dims sizes = fn.spec.sizes->dims(op.getOperand()), taps;
+  Type elementType = elementOf(op.getOperand()), accumulator = accumulatorType(elementType);
+  SmallVector<Value> starts;
+  for (auto [k, window] : llvm::enumerate(op.getWindow())) {
+    taps.push_back(fn.spec.dims.constant(window));
+    starts.push_back(windowStart(fn, elements, index[k], op.getStrides()[k], op.getLow()[k]));
+  }
+  Value identity = identityOf(fn, op.getCombiner(), elementType);
+  Value total = accumulate(fn, taps, identity, [&](ArrayRef<Value> at, Value total) {
+    SmallVector<LaneIndex> full;
+    Value inside = arith::ConstantIntOp::create(b, b.getI1Type(), 1);
+    for (auto [k, tap] : llvm::enumerate(at)) {
+      Place place = placeOf(fn, elements, tapAt(fn, starts[k], tap, op.getDilations()[k]), 1, fn.materialize(sizes[k]));
+      full.push_back(place.index);
+      inside = arith::AndIOp::create(b, inside, place.inside);
+    }
+    Value value = elements.choose(
+        inside,
+        [&] {
+          return widen(b, b.getLoc(), elements.load(op.getOperand(), full), accumulator, isUnsigned(elementType));
+        },
+        [&] { return identity; });
+    return combine(b, b.getLoc(), op.getCombiner(), elementType, total, value);
+  });
+  return narrow(b, b.getLoc(), total, elementType);
+}
+
+/// True when `value` takes the place of `best`: NaN first, then the greater (lesser), among equals the first or the
+/// last.
+static Value winsOver(ImplicitLocOpBuilder &b, ArgReduceOp op, Type elementType, Value value, Value best) {
+  bool max = op.getCombiner() == Combiner::max, last = op.getLast();
+  if (isa<FloatType>(elementType)) {
+    using P = arith::CmpFPredicate;
+    P predicate = max ? (last ? P::OGE : P::OGT) : (last ? P::OLE : P::OLT);
+    Value wins = arith::CmpFOp::create(b, predicate, value, best);
+    Value isNan = arith::CmpFOp::create(b, P::UNO, value, value);
+    if (!last)
+      isNan = arith::AndIOp::create(b, isNan, arith::CmpFOp::create(b, P::ORD, best, best));
+    return arith::OrIOp::create(b, wins, isNan);
+  }
+  using P = arith::CmpIPredicate;
+  P predicate = isUnsigned(elementType) ? (max ? (last ? P::uge : P::ugt) : (last ? P::ule : P::ult))
+                                        : (max ? (last ? P::sge : P::sgt) : (last ? P::sle : P::slt));
+  return arith::CmpIOp::create(b, predicate, value, best);
+}
+
+static Value argReduceElement(KernelFunction &fn, KernelElements &elements, ArgReduceOp op, ArrayRef<LaneIndex> index) {
+  ImplicitLocOpBuilder &b = fn.b;
+  auto axis = static_cast<int64_t>(op.getAxis());
+  Type elementType = elementOf(op.getOperand()), stored = signless(elementType);
+  Value size = fn.materialize(fn.spec.sizes->dims(op.getOperand())[axis]);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(stored));
+  Value best = fn.loop(
+      fn.index(0), size, 1, ValueRange{zero, fn.index(0)}, [&](Value i, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<LaneIndex> full(index);
+        full.insert(full.begin() + axis, elements.uniform(i));
+        Value value = elements.load(op.getOperand(), full);
+        Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, i, fn.index(0));
+        Value wins = winsOver(b, op, elementType, value, carried[0]);
+        wins = arith::OrIOp::create(b, isFirst, wins);
+        return {arith::SelectOp::create(b, wins, value, carried[0]), arith::SelectOp::create(b, wins, i, carried[1])};
+      })[1];
+  return arith::IndexCastOp::create(b, b.getI64Type(), best);
+}
+
+bool sinter::cpu::hasRootElement(Operation *root) {
+  return isa<ReduceOp, ArgReduceOp, ReduceWindowOp, DotGeneralOp, ConvolutionOp>(root);
+}
 
 Value sinter::cpu::rootElement(KernelFunction &fn, KernelElements &elements, Operation *root, unsigned result,
                                ArrayRef<LaneIndex> index) {
   return llvm::TypeSwitch<Operation *, Value>(root)
       .Case([&](ReduceOp op) { return reduceElement(fn, elements, op, index); })
-      .Case([&](DotGeneralOp op) { return dotElement(fn, elements, op, index); });
+      .Case([&](ArgReduceOp op) { return argReduceElement(fn, elements, op, index); })
+      .Case([&](ReduceWindowOp op) { return reduceWindowElement(fn, elements, op, index); })
+      .Case([&](DotGeneralOp op) { return dotElement(fn, elements, op, index); })
+      .Case([&](ConvolutionOp op) { return convolutionElement(fn, elements, op, index); });
 }
