@@ -4,33 +4,8 @@
 
 #include "backends/cpu/emit/Math.h"
 
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
-#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
-#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/MathToLibm/MathToLibm.h"
-#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/ModuleTranslation.h"
-#include "mlir/Transforms/DialectConversion.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/Support/TargetSelect.h"
+#include "test/Jit.h"
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -59,52 +34,21 @@ public:
     std::string text =
         body("lanes", vector, "vector.load", "vector.store") + body("scalar", scalar, "memref.load", "memref.store");
     DialectRegistry registry;
-    registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
-                    math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
-    registerBuiltinDialectTranslation(registry);
-    registerLLVMDialectTranslation(registry);
+    sinter::test::Jit::registerDialects(registry);
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);
     context.loadAllAvailableDialects();
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-    if (!module || failed(lower(*module)))
+    if (!module)
       return;
-    auto llvmContext = std::make_unique<llvm::LLVMContext>();
-    std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(*module, *llvmContext);
-    if (!llvmModule)
-      return;
-    jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
-    llvm::cantFail(jit->addIRModule({std::move(llvmModule), std::move(llvmContext)}));
-    onLanes = llvm::cantFail(jit->lookup("lanes")).toPtr<Function>();
-    onScalar = llvm::cantFail(jit->lookup("scalar")).toPtr<Function>();
+    jit.emplace(*module, sinter::cpu::populateMathPolynomials);
+    onLanes = jit->lookup<Function>("lanes");
+    onScalar = jit->lookup<Function>("scalar");
   }
 
   Function onLanes = nullptr, onScalar = nullptr;
 
 private:
-  static LogicalResult lower(ModuleOp module) {
-    MLIRContext *context = module.getContext();
-    RewritePatternSet first(context);
-    sinter::cpu::populateMathPolynomials(first);
-    if (failed(applyPatternsGreedily(module, std::move(first))))
-      return failure();
-    LowerToLLVMOptions options(context);
-    options.useBarePtrCallConv = true;
-    LLVMTypeConverter types(context, options);
-    LLVMConversionTarget target(*context);
-    target.addLegalOp<ModuleOp>();
-    RewritePatternSet second(context);
-    populateSCFToControlFlowConversionPatterns(second);
-    cf::populateControlFlowToLLVMConversionPatterns(types, second);
-    populateFuncToLLVMConversionPatterns(types, second);
-    populateFinalizeMemRefToLLVMConversionPatterns(types, second);
-    arith::populateArithToLLVMConversionPatterns(types, second);
-    populateMathToLLVMConversionPatterns(types, second);
-    populateMathToLibmConversionPatterns(second);
-    populateVectorToLLVMConversionPatterns(types, second);
-    return applyFullConversion(module, target, std::move(second));
-  }
-
-  std::unique_ptr<llvm::orc::LLJIT> jit;
+  std::optional<sinter::test::Jit> jit;
 };
 
 /// |got - wanted| in units of the last place of T at `wanted`; 0 where both are NaN or round to the same infinity.
@@ -216,7 +160,8 @@ template <typename T> void measure(const Case<T> &c) {
       if (error > c.ulps && ++reported < 4)
         ADD_FAILURE() << c.op << "(" << x << ", " << y << ") = " << result[lane] << ", wanted "
                       << static_cast<double>(wanted) << ": off by " << error << " ulp, allowed " << c.ulps;
-      if (!c.anyZero && wanted == 0 && result[lane] == 0 && std::signbit(wanted) != std::signbit(result[lane]) && ++reported < 4)
+      if (!c.anyZero && wanted == 0 && result[lane] == 0 && std::signbit(wanted) != std::signbit(result[lane]) &&
+          ++reported < 4)
         ADD_FAILURE() << c.op << "(" << x << ", " << y << "): zero of the wrong sign";
       if (error > worst) {
         worst = error;
@@ -231,15 +176,7 @@ template <typename T> void measure(const Case<T> &c) {
 #define UNARY(EXPRESSION) [](long double x, long double) -> long double { return EXPRESSION; }
 #define BINARY(EXPRESSION) [](long double x, long double y) -> long double { return EXPRESSION; }
 
-class MathTest : public ::testing::Test {
-protected:
-  static void SetUpTestSuite() {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-  }
-};
-
-TEST_F(MathTest, FunctionsOfF32KeepTheirBounds) {
+TEST(MathTest, FunctionsOfF32KeepTheirBounds) {
   const Case<float> cases[] = {
       {"math.exp", UNARY(std::exp(x)), -104, 89, 2, false, true},
       {"math.log", UNARY(std::log(x)), 0, 4, 2},
@@ -268,7 +205,7 @@ TEST_F(MathTest, FunctionsOfF32KeepTheirBounds) {
     measure(c);
 }
 
-TEST_F(MathTest, FunctionsOfF64KeepTheirBounds) {
+TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
   const Case<double> cases[] = {
       {"math.exp", UNARY(std::exp(x)), -745, 710, 2, false, true},
       {"math.log", UNARY(std::log(x)), 0, 4, 2},
