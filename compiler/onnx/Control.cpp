@@ -84,55 +84,138 @@ Value OpImport::switchOver(Value index, int64_t count, ArrayRef<Value> captures,
 
 //===--- If -----------------------------------------------------------------------------------------------------===//
 
+/// The axes that a branch squeezes if that is all it does, with what it squeezes.
+static std::optional<SmallVector<int64_t>> squeezedAxes(const onnxfile::Graph &branch, StringRef &operand) {
+  if (branch.output_size() != 1 || branch.node_size() == 0)
+    return std::nullopt;
+  const onnxfile::Node &last = branch.node(branch.node_size() - 1);
+  if (last.op_type() != "Squeeze" || last.output_size() != 1 || last.output(0) != branch.output(0).name() ||
+      last.input_size() == 0)
+    return std::nullopt;
+  operand = last.input(0);
+  for (const onnxfile::Attribute &attribute : last.attribute())
+    if (attribute.name() == "axes")
+      return SmallVector<int64_t>(attribute.ints().begin(), attribute.ints().end());
+  auto decode = [](const onnxfile::Tensor &tensor) -> std::optional<SmallVector<int64_t>> {
+    llvm::Expected<TensorData> data = decodeTensor(tensor, nullptr);
+    if (data)
+      return data->asInts();
+    llvm::consumeError(data.takeError());
+    return std::nullopt;
+  };
+  for (const onnxfile::Tensor &tensor : branch.initializer())
+    if (last.input_size() == 2 && tensor.name() == last.input(1))
+      return decode(tensor);
+  for (const onnxfile::Node &node : branch.node())
+    if (last.input_size() == 2 && node.op_type() == "Constant" && llvm::is_contained(node.output(), last.input(1)))
+      for (const onnxfile::Attribute &attribute : node.attribute())
+        if (attribute.name() == "value")
+          return decode(attribute.t());
+  return std::nullopt;
+}
+
+/// True if a branch passes `operand` on as it is.
+static bool passesOn(const onnxfile::Graph &branch, StringRef operand) {
+  if (branch.output_size() != 1)
+    return false;
+  if (branch.node_size() == 0)
+    return branch.output(0).name() == operand;
+  return branch.node_size() == 1 && branch.node(0).op_type() == "Identity" && branch.node(0).input_size() == 1 &&
+         branch.node(0).input(0) == operand;
+}
+
+/// A value like `value` without `axes`, in the branch that ends `block`, that is never there: computing it is an error at run time.
+static Value refuseAtRunTime(OpImport &n, Block &block, Value value, ArrayRef<int64_t> axes) {
+  OpBuilder::InsertionGuard guard(n.b);
+  n.b.setInsertionPointToEnd(&block);
+  SmallVector<Size> sizes;
+  for (int64_t axis = 0; axis < n.rank(value); ++axis)
+    if (!llvm::is_contained(axes, axis))
+      sizes.push_back(n.sizeOf(value, axis));
+  Value init = n.spread(n.scalar(n.elem(value), 0), sizes);
+  if (n.failed())
+    return {};
+  SmallVector<std::unique_ptr<Region>> regions;
+  for (int k = 0; k < 2; ++k) {
+    regions.push_back(n.newRegion());
+    Block *inner = addBlock(n, *regions.back(), init.getType());
+    OpBuilder b(n.b.getContext());
+    b.setInsertionPointToEnd(inner);
+    auto i1 = RankedTensorType::get({}, b.getI1Type());
+    Value yes = ConstantOp::create(b, n.loc, TypeRange(i1), HostTensor::scalar(i1.getElementType(), 1).toAttr())
+                    ->getResult(0);
+    addYield(n, *inner, k == 0 ? yes : Value(inner->getArgument(0)));
+  }
+  OperationState state(n.loc, WhileOp::getOperationName());
+  SmallVector<Type> types = {RankedTensorType::get({}, n.b.getI64Type()), init.getType()};
+  WhileOp::build(n.b, state, types, init, ValueRange(), /*max_trip=*/n.b.getI64IntegerAttr(0),
+                 LimitPolicyAttr::get(n.b.getContext(), LimitPolicy::trap));
+  return createWith(n, state, regions)->getResult(1);
+}
+
 static LogicalResult importIf(OpImport &n) {
-  const onnxfile::Graph *thenGraph = n.graphAttr("then_branch"), *elseGraph = n.graphAttr("else_branch");
-  if (!thenGraph || !elseGraph)
+  const onnxfile::Graph *branches[2] = {n.graphAttr("then_branch"), n.graphAttr("else_branch")};
+  if (!branches[0] || !branches[1])
     return n.error("requires the attributes 'then_branch' and 'else_branch'");
-  if (thenGraph->input_size() || elseGraph->input_size())
+  if (branches[0]->input_size() || branches[1]->input_size())
     return n.error("requires branches without inputs");
+  if (branches[0]->output_size() != branches[1]->output_size())
+    return n.error("requires branches with equally many outputs, found " + Twine(branches[0]->output_size()) +
+                   " and " + Twine(branches[1]->output_size()));
   Value predicate = asPredicate(n, n.in(0));
   if (!predicate)
     return failure();
   if (std::optional<double> known = n.knownScalar(predicate)) {
     SmallVector<Value> results;
-    if (failed(n.importInline(*known != 0 ? *thenGraph : *elseGraph, {}, results)))
+    if (failed(n.importInline(*branches[*known != 0 ? 0 : 1], {}, results)))
       return failure();
-    for (Value result : results)
-      n.outputs.push_back(result);
+    llvm::append_range(n.outputs, results);
     return success();
   }
   SmallVector<Value> captures;
-  n.capturesOf(*thenGraph, captures);
-  n.capturesOf(*elseGraph, captures);
+  n.capturesOf(*branches[0], captures);
+  n.capturesOf(*branches[1], captures);
 
   SmallVector<std::unique_ptr<Region>> regions;
   SmallVector<Value> yielded[2];
   for (int k = 0; k < 2; ++k) {
     regions.push_back(n.newRegion());
     Block *block = addBlock(n, *regions.back(), ValueRange(captures).getTypes());
-    if (failed(n.importBody(k == 0 ? *thenGraph : *elseGraph, *block, {}, captures, yielded[k]))) {
+    if (failed(n.importBody(*branches[k], *block, {}, captures, yielded[k]))) {
       n.keep(regions);
       return failure();
     }
-    addYield(n, *block, yielded[k]);
   }
+
+  // `squeeze if the size is 1`, as exporters write it: all that follows is made for one of the two ranks, and that is the
+  // squeezed one
+  for (int k = 0; k < 2; ++k) {
+    StringRef operand;
+    std::optional<SmallVector<int64_t>> axes = squeezedAxes(*branches[k], operand);
+    if (!axes || !passesOn(*branches[1 - k], operand))
+      continue;
+    Value &other = yielded[1 - k].front();
+    if (failed(n.normalizeAxes(*axes, n.rank(other))) ||
+        !(other = refuseAtRunTime(n, regions[1 - k]->front(), other, *axes))) {
+      n.keep(regions);
+      return failure();
+    }
+    break;
+  }
+
   SmallVector<Type> types;
-  std::string problem;
-  if (yielded[0].size() != yielded[1].size())
-    problem = "requires branches with equally many outputs";
   for (auto [a, b] : llvm::zip(yielded[0], yielded[1])) {
     types.push_back(joinTypes(a.getType(), b.getType()));
-    if (!types.back())
-      problem = "branches whose outputs differ in rank or element type";
+    if (!types.back()) {
+      n.keep(regions);
+      return n.unsupported("a pair of branches whose outputs differ in rank or element type");
+    }
   }
-  if (!problem.empty()) {
-    n.keep(regions);
-    return yielded[0].size() == yielded[1].size() ? n.unsupported(problem) : n.error(problem);
-  }
+  for (int k = 0; k < 2; ++k)
+    addYield(n, regions[k]->front(), yielded[k]);
   OperationState state(n.loc, CondOp::getOperationName());
   CondOp::build(n.b, state, types, predicate, captures);
-  for (Value result : createWith(n, state, regions)->getResults())
-    n.outputs.push_back(result);
+  llvm::append_range(n.outputs, createWith(n, state, regions)->getResults());
   return success();
 }
 
