@@ -30,6 +30,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra());
   pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
   pm.addNestedPass<func::FuncOp>(createFoldBatchNorm());
+  pm.addNestedPass<func::FuncOp>(createProjectRecurrent());
   pm.addNestedPass<func::FuncOp>(createHoistInvariants());
   endPhase(pm);
 }

@@ -99,6 +99,15 @@ def Decompose : Sinter_FunctionPass<"sinter-decompose"> {
   let options = [ListOption<"keep", "keep", "std::string", "names of composites that stay">];
 }
 
+def ProjectRecurrent : Sinter_FunctionPass<"sinter-project-recurrent"> {
+  let summary = "take the product with the input weights out of recurrent cells";
+  let description = [{
+    Ensures: no lstm, gru or rnn has input weights or an input bias: its sequence holds x w^T + bias, one matrix product over
+    all steps, which runs on all threads while the steps themselves depend on each other.
+    (* example test/passes/project-recurrent.mlir *)
+  }];
+}
+
 //===- fused ---------------------------------------------------------------------------------===//
 
 def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {
