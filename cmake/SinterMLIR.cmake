@@ -19,7 +19,9 @@ add_library(sinter_mlir INTERFACE)
 target_include_directories(sinter_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 target_include_directories(sinter_mlir INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_definitions(sinter_mlir INTERFACE _GNU_SOURCE __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS __STDC_LIMIT_MACROS)
-target_compile_options(sinter_mlir INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
+# Libraries are built without exceptions; a tool sets SINTER_EXCEPTIONS.
+target_compile_options(sinter_mlir INTERFACE
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:SINTER_EXCEPTIONS>>>>:-fno-exceptions>)
 
 # Heavy MLIR headers once. Our own dialect headers stay out: they change with every op.
 add_library(sinter_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp)
