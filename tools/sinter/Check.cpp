@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// sinter check: compiled code against the reference evaluator, or either against ONNX's test folders.
+
+#include "tools/sinter/Model.h"
+#include "tools/sinter/OnnxTests.h"
+#include <iostream>
+
+using namespace sinter;
+using namespace sinter::tool;
+
+/// What a chain of roundings may cost, by element type.
+static double tolerance(mlir::Type type) {
+  if (type.isF64())
+    return 1e-10;
+  if (type.isF32())
+    return 1e-4;
+  return type.isF16() ? 1e-2 : 1e-1;
+}
+
+namespace {
+struct CheckFlags {
+  SharedOptions shared;
+  OnnxTestOptions tests;
+  std::string model;
+  std::vector<std::string> inputs;
+  uint64_t seed = 0;
+};
+} // namespace
+
+static Exit checkModel(const CheckFlags &flags) {
+  Model model(flags.model, flags.shared);
+  std::vector<HostTensor> inputs =
+      readInputs(model.context(), model.inputs(), flags.inputs, "random:" + std::to_string(flags.seed));
+  std::vector<HostTensor> expected = model.runReference(inputs);
+  if (flags.tests.reference) {
+    for (size_t i = 0; i < expected.size(); ++i)
+      std::cout << summarize(model.outputs()[i].name, expected[i]) << "\n";
+    return Exit::Success;
+  }
+  std::vector<HostTensor> actual = model.run(inputs);
+  Exit result = Exit::Success;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const std::string &name = model.outputs()[i].name;
+    if (actual[i].tensorType() != expected[i].tensorType()) {
+      std::cout << name << ": compiled " << describe(actual[i]) << ", reference " << describe(expected[i]) << ": MISMATCH\n";
+      result = Exit::Mismatch;
+      continue;
+    }
+    double allowed = expected[i].isFloat() ? tolerance(expected[i].elementType()) : 0;
+    Difference difference = compare(actual[i], expected[i], allowed, allowed);
+    bool matches = expected[i].isFloat() ? difference.relative <= allowed : difference.mismatches == 0;
+    std::cout << name << ": " << describe(expected[i]) << " largest difference " << difference.absolute << ", "
+              << difference.relative << " of the largest element" << (matches ? "" : ": MISMATCH") << "\n";
+    if (!matches)
+      result = Exit::Mismatch;
+  }
+  return result;
+}
+
+void sinter::tool::addCheck(CLI::App &program, Exit &result) {
+  auto flags = std::make_shared<CheckFlags>();
+  CLI::App *command = program.add_subcommand("check", "compare compiled code with the reference evaluator, or run ONNX test folders");
+  flags->shared.addTo(*command);
+  CLI::Option *model = command->add_option("model", flags->model, "model (.onnx or .mlir)");
+  command->add_flag("--reference", flags->tests.reference, "run the reference evaluator alone");
+  command->add_option("--input", flags->inputs, "NAME=VALUE, as for run; others are random")->take_all();
+  command->add_option("--seed", flags->seed, "of random inputs");
+  CLI::Option *tests = command->add_option("--onnx-tests", flags->tests.folders, "ONNX backend-test folders, or parents of such");
+  command->add_option("--expected-failures", flags->tests.expectedFailures, "file with a test name and a reason on each line");
+  command->add_option("-j,--jobs", flags->tests.jobs, "test cases at a time")->check(CLI::Range(1, 256));
+  command->add_option("--time-limit", flags->tests.timeLimit, "seconds for one test case")->check(CLI::Range(1, 3600));
+  tests->excludes(model);
+  command->callback([flags, &result] {
+    if (!flags->tests.folders.empty()) {
+      result = runOnnxTests(flags->tests, flags->shared);
+      return;
+    }
+    if (flags->model.empty())
+      throw Stop(Exit::Usage, "check requires a model or --onnx-tests");
+    result = checkModel(*flags);
+  });
+}

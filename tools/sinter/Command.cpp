@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tools/sinter/Command.h"
+#include <charconv>
+
+using namespace sinter::tool;
+
+void SharedOptions::addTo(CLI::App &command) {
+  // -O2 is one word for users, an option with a value for CLI11.
+  command.add_option("-O", optLevel, "optimization level, 0 to 3 (default 2)")->check(CLI::Range(0, 3));
+  command.add_option("--threads", threads, "threads to run on (default: all cores)")->check(CLI::Range(1, 1024));
+  command.add_option("--target", target, "CPU to compile for: native, x86-64-v3, x86-64-v4, znver4, znver5, aarch64");
+  command.add_option("--shape", shapes, "NAME=1x3x224x224: fixes the dims of an input ('?' keeps one dynamic)")->type_name("NAME=DIMS");
+}
+
+std::map<std::string, std::vector<int64_t>> SharedOptions::parsedShapes() const {
+  std::map<std::string, std::vector<int64_t>> parsed;
+  for (const std::string &text : shapes) {
+    size_t equals = text.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Stop(Exit::Usage, "--shape requires NAME=DIMS such as x=1x3x224x224, got '" + text + "'");
+    std::vector<int64_t> dims;
+    const std::string sizes = text.substr(equals + 1);
+    for (size_t begin = 0; begin < sizes.size();) {
+      size_t end = std::min(sizes.find('x', begin), sizes.size());
+      std::string word = sizes.substr(begin, end - begin);
+      int64_t size = -1;
+      auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), size);
+      bool whole = error == std::errc() && rest == word.data() + word.size() && size >= 0;
+      if (!whole && word != "?")
+        throw Stop(Exit::Usage, "--shape requires sizes separated by 'x', got '" + word + "' in '" + text + "'");
+      dims.push_back(whole ? size : -1);
+      begin = end + 1;
+    }
+    if (!sizes.empty() && sizes.back() == 'x')
+      throw Stop(Exit::Usage, "--shape requires sizes separated by 'x', got '" + text + "'");
+    parsed[text.substr(0, equals)] = dims;
+  }
+  return parsed;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the subcommands share: exit codes, the failure that carries one, and the flags that several of them take.
+
+#ifndef SINTER_TOOLS_SINTER_COMMAND_H
+#define SINTER_TOOLS_SINTER_COMMAND_H
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace sinter::tool {
+
+enum class Exit { Success = 0, Failure = 1, Usage = 2, Unsupported = 3, Mismatch = 4, Internal = 70 };
+
+/// Ends a subcommand: `message` goes to stderr as "sinter: error: MESSAGE" (one line, or several for a list of unsupported
+/// operators), `code` is the process's exit code.
+struct Stop : std::runtime_error {
+  Stop(Exit code, const std::string &message) : std::runtime_error(message), code(code) {}
+  Exit code;
+};
+
+/// Flags of compile, run, check and bench.
+struct SharedOptions {
+  int optLevel = 2;
+  int threads = 0; // 0: all cores
+  std::string target = "native";
+  std::vector<std::string> shapes; // NAME=1x80
+  std::string dumpFolder;
+
+  void addTo(CLI::App &command);
+  /// Splits each at its last '='. Throws Stop on malformed ones. -1 (written `?`) keeps a dim dynamic.
+  std::map<std::string, std::vector<int64_t>> parsedShapes() const;
+};
+
+// One per subcommand: adds it to the program. Its callback does the work and throws Stop, or sets `result`.
+void addCompile(CLI::App &program, Exit &result);
+void addRun(CLI::App &program, Exit &result);
+void addCheck(CLI::App &program, Exit &result);
+void addBench(CLI::App &program, Exit &result);
+void addInspect(CLI::App &program, Exit &result);
+void addDoctor(CLI::App &program, Exit &result);
+
+} // namespace sinter::tool
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// sinter compile: a graph into a module, object, library, program, or the text of a phase.
+
+#include "tools/sinter/Model.h"
+#include <filesystem>
+#include <iostream>
+
+using namespace sinter;
+using namespace sinter::tool;
+namespace fs = std::filesystem;
+
+namespace {
+struct CompileFlags {
+  SharedOptions shared;
+  std::string model, output, emit, dumpFolder;
+};
+} // namespace
+
+/// What --emit and the suffix of -o name, and the suffix that a file of that form gets by default.
+static const std::vector<std::pair<std::string, std::string>> kForms = {
+    {"graph", ".mlir"}, {"fused", ".mlir"}, {"loops", ".mlir"}, {"llvm", ".ll"}, {"asm", ".s"},
+    {"obj", ".o"},      {"archive", ".a"},  {"so", ".so"},      {"exe", ""},     {"module", ".smod"}};
+
+static std::string formOf(const CompileFlags &flags) {
+  if (!flags.emit.empty())
+    return flags.emit;
+  std::string suffix = fs::path(flags.output).extension().string();
+  if (suffix == ".mlir")
+    return "graph";
+  if (flags.output.empty())
+    return "module";
+  for (const auto &[form, known] : kForms)
+    if (suffix == known)
+      return form;
+  throw Stop(Exit::Usage, "the suffix of " + flags.output +
+                              " names no format; use .smod, .o, .a, .so, .s, .ll, .mlir, none for a program, or --emit");
+}
+
+static std::string size(uintmax_t bytes) {
+  char text[32];
+  if (bytes < 10 * 1024)
+    std::snprintf(text, sizeof text, "%ju bytes", bytes);
+  else if (bytes < 10 * 1024 * 1024)
+    std::snprintf(text, sizeof text, "%.0f KB", bytes / 1024.0);
+  else
+    std::snprintf(text, sizeof text, "%.1f MB", bytes / 1024.0 / 1024.0);
+  return text;
+}
+
+/// The file's stem as a C identifier: what the symbols of the code begin with.
+static std::string symbolOf(const std::string &path) {
+  std::string name = fs::path(path).stem().string();
+  for (char &c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)))
+      c = '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])))
+    name = "m_" + name;
+  return name;
+}
+
+static void write(const std::string &path, const std::string &text) {
+  std::string error;
+  if (path == "-") {
+    std::cout << text;
+    return;
+  }
+  if (!writeFile(path, llvm::ArrayRef<char>(text.data(), text.size()), error))
+    throw Stop(Exit::Failure, error);
+}
+
+static Exit compile(const CompileFlags &flags) {
+  std::string form = formOf(flags);
+  if (form == "ptx")
+    throw Stop(Exit::Unsupported, "--emit=ptx requires the CUDA back end; this build compiles for CPUs");
+  std::string output = flags.output;
+  if (output.empty()) {
+    auto known = std::find_if(kForms.begin(), kForms.end(), [&](const auto &entry) { return entry.first == form; });
+    output = fs::path(flags.model).stem().string() + known->second;
+  }
+  if (output != "-" && fs::is_directory(output))
+    throw Stop(Exit::Failure, output + ": is a folder; -o requires a file name");
+  Model model(flags.model, flags.shared);
+  if (!model.graph())
+    throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx or .mlir)");
+
+  CompileRequest request;
+  bool all = !flags.dumpFolder.empty();
+  request.keepGraph = all || form == "graph";
+  request.keepFused = all || form == "fused";
+  request.keepLoops = all || form == "loops";
+  request.keepLLVM = all || form == "llvm";
+  request.keepAssembly = form == "asm";
+  // Nothing is done past the phase that is asked for.
+  if (!all && form == "graph")
+    request.last = CompileRequest::Last::Graph;
+  else if (!all && form == "fused")
+    request.last = CompileRequest::Last::Fused;
+  else if (!all && form == "loops")
+    request.last = CompileRequest::Last::Loops;
+  request.name = symbolOf(output == "-" ? flags.model : output);
+  const CompiledModule &module = model.compile(request);
+  if (all) {
+    fs::create_directories(flags.dumpFolder);
+    for (auto [name, text] : {std::pair("1-graph.mlir", &module.graph), std::pair("2-fused.mlir", &module.fused),
+                              std::pair("3-loops.mlir", &module.code.loops), std::pair("4-llvm.ll", &module.code.llvm)})
+      write(flags.dumpFolder + "/" + name, *text);
+  }
+
+  std::string error;
+  auto writeBinary = [&](OutputFormat format) {
+    if (!writeModule(module, output, format, error))
+      throw Stop(Exit::Failure, error);
+  };
+  if (form == "graph")
+    write(output, module.graph);
+  else if (form == "fused")
+    write(output, module.fused);
+  else if (form == "loops")
+    write(output, module.code.loops);
+  else if (form == "llvm")
+    write(output, module.code.llvm);
+  else if (form == "asm")
+    write(output, module.code.assembly);
+  else if (form == "obj")
+    writeBinary(OutputFormat::Object);
+  else if (form == "archive")
+    writeBinary(OutputFormat::Archive);
+  else if (form == "so")
+    writeBinary(OutputFormat::Shared);
+  else if (form == "exe")
+    writeBinary(OutputFormat::Program);
+  else
+    writeBinary(OutputFormat::Module);
+  if (output == "-")
+    return Exit::Success;
+  std::cerr << "wrote " << output << " (" << size(fs::file_size(output)) << ")";
+  std::string header = fs::path(output).replace_extension(".h").string();
+  if (form == "obj" || form == "so" || form == "archive")
+    std::cerr << ", " << header;
+  char seconds[64];
+  std::snprintf(seconds, sizeof seconds, ": read in %.2f s, compiled in %.2f s", model.importSeconds(), model.compileSeconds());
+  std::cerr << seconds << "\n";
+  return Exit::Success;
+}
+
+void sinter::tool::addCompile(CLI::App &program, Exit &result) {
+  auto flags = std::make_shared<CompileFlags>();
+  CLI::App *command = program.add_subcommand("compile", "compile a model to native code");
+  flags->shared.addTo(*command);
+  command->add_option("model", flags->model, "model (.onnx or .mlir)")->required();
+  command->add_option("-o,--output", flags->output, "file to write; its suffix chooses the format; - is standard output for text");
+  command->add_option("--emit", flags->emit, "graph, fused, loops, llvm, asm, obj, archive, so, exe or module")
+      ->check(CLI::IsMember({"graph", "fused", "loops", "llvm", "asm", "obj", "archive", "so", "exe", "module", "ptx"}));
+  command->add_option("--dump-ir", flags->dumpFolder, "folder to write the text of every phase to");
+  command->callback([flags, &result] { result = compile(*flags); });
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// sinter inspect: what is in a model or module.
+
+#include "tools/sinter/Model.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::tool;
+using nlohmann::json;
+
+namespace {
+struct InspectFlags {
+  SharedOptions shared;
+  std::string model, dot;
+  bool ops = false, kernels = false, memory = false, asJson = false;
+};
+} // namespace
+
+static json portsOf(const std::vector<Port> &ports) {
+  json list = json::array();
+  for (const Port &port : ports)
+    list.push_back({{"name", port.name}, {"dtype", dtypeName(port.type.getElementType())}, {"shape", printShape(port.type.getShape())}});
+  return list;
+}
+
+static json opsOf(ModuleOp module) {
+  std::map<std::string, int64_t> counts;
+  module.walk([&](Operation *op) {
+    if (!isa<ModuleOp, func::FuncOp>(op))
+      ++counts[op->getName().getStringRef().str()];
+  });
+  return counts;
+}
+
+/// Graphviz text: a node per op, an edge per use.
+static std::string dotOf(ModuleOp module) {
+  std::ostringstream text;
+  text << "digraph sinter {\n  node [shape=box, fontname=monospace];\n";
+  DenseMap<Operation *, int> numbers;
+  auto number = [&](Operation *op) { return numbers.try_emplace(op, numbers.size()).first->second; };
+  module.walk([&](Operation *op) {
+    if (isa<ModuleOp, func::FuncOp>(op))
+      return;
+    text << "  n" << number(op) << " [label=\"" << op->getName().getStringRef().str();
+    if (op->getNumResults())
+      if (auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType()))
+        text << "\\n" << describe(type);
+    text << "\"];\n";
+    for (Value operand : op->getOperands())
+      if (Operation *from = operand.getDefiningOp())
+        text << "  n" << number(from) << " -> n" << number(op) << ";\n";
+  });
+  text << "}\n";
+  return text.str();
+}
+
+static json kernelsOf(const CompiledModule &module) {
+  json list = json::array();
+  for (const cpu::KernelReport &kernel : module.code.kernels)
+    list.push_back({{"name", kernel.name}, {"object_bytes", kernel.objectBytes}, {"launches", kernel.launches},
+                    {"emit_ms", kernel.emitMs}, {"lower_ms", kernel.lowerMs}, {"optimize_ms", kernel.optimizeMs},
+                    {"generate_ms", kernel.generateMs}});
+  return list;
+}
+
+static Exit inspect(const InspectFlags &flags) {
+  Model model(flags.model, flags.shared);
+  json report = {{"file", flags.model}, {"inputs", portsOf(model.inputs())}, {"outputs", portsOf(model.outputs())}};
+  auto requireGraph = [&](const char *flag) {
+    if (!model.graph())
+      throw Stop(Exit::Usage, flags.model + ": " + flag + " requires a graph (.onnx or .mlir), got compiled code");
+  };
+  if (flags.ops) {
+    requireGraph("--ops");
+    report["ops"] = opsOf(model.graph());
+  }
+  if (flags.kernels) {
+    requireGraph("--kernels");
+    report["kernels"] = kernelsOf(model.compile());
+  }
+  if (flags.memory) {
+    std::vector<HostTensor> inputs = readInputs(model.context(), model.inputs(), {}, "zeros");
+    model.run(inputs);
+    sinter_memory_report memory = {};
+    memory.struct_size = sizeof memory;
+    sinter_session_memory(model.session(), &memory);
+    report["memory"] = {{"session_bytes", memory.fixed_bytes}, {"arena_bytes", memory.arena_bytes}, {"input_bytes", memory.input_bytes},
+                        {"output_bytes", memory.output_bytes}, {"scratch_bytes", memory.scratch_bytes}, {"peak_bytes", memory.peak_bytes}};
+    if (model.graph())
+      report["memory"]["weight_bytes"] = model.compile().code.weights.size();
+  }
+  if (!flags.dot.empty()) {
+    requireGraph("--dot");
+    std::string text = dotOf(model.graph()), error;
+    if (!writeFile(flags.dot, llvm::ArrayRef<char>(text.data(), text.size()), error))
+      throw Stop(Exit::Failure, error);
+  }
+  if (flags.asJson) {
+    std::cout << report.dump(2) << "\n";
+    return Exit::Success;
+  }
+  std::cout << flags.model << "\n";
+  for (const char *which : {"inputs", "outputs"})
+    for (const json &port : report[which])
+      std::cout << "  " << (which[0] == 'i' ? "input  " : "output ") << port["name"].get<std::string>() << ": "
+                << port["dtype"].get<std::string>() << " " << port["shape"].get<std::string>() << "\n";
+  if (report.contains("ops"))
+    for (const auto &[name, count] : report["ops"].items())
+      std::cout << "  " << name << " " << count << "\n";
+  if (report.contains("kernels"))
+    for (const json &kernel : report["kernels"])
+      std::cout << "  kernel " << kernel["name"].get<std::string>() << ": " << kernel["object_bytes"] << " bytes, "
+                << kernel["launches"] << " launches\n";
+  if (report.contains("memory"))
+    for (const auto &[name, bytes] : report["memory"].items())
+      std::cout << "  " << name << " " << bytes << "\n";
+  return Exit::Success;
+}
+
+void sinter::tool::addInspect(CLI::App &program, Exit &result) {
+  auto flags = std::make_shared<InspectFlags>();
+  CLI::App *command = program.add_subcommand("inspect", "show what a model or module contains");
+  flags->shared.addTo(*command);
+  command->add_option("file", flags->model, "model or module (.onnx, .mlir, .smod or .so)")->required();
+  command->add_flag("--ops", flags->ops, "how often each op occurs");
+  command->add_flag("--kernels", flags->kernels, "compiled kernels, their code sizes and compile times");
+  command->add_flag("--memory", flags->memory, "bytes that a session needs (dims fixed by --shape)");
+  command->add_option("--dot", flags->dot, "file to write the graph to, for Graphviz");
+  command->add_flag("--json", flags->asJson, "print JSON");
+  command->callback([flags, &result] { result = inspect(*flags); });
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tools/sinter/Model.h"
+#include "compiler/Register.h"
+#include "compiler/onnx/Import.h"
+#include "ir/reference/Evaluator.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/SourceMgr.h"
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::tool;
+
+static double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// The innermost name and the file of a location, as `file: node 'name'`.
+static std::string place(Location loc) {
+  std::string file, node;
+  loc->walk([&](Location inner) {
+    if (auto name = dyn_cast<NameLoc>(inner); name && node.empty())
+      node = name.getName().str();
+    if (auto position = dyn_cast<FileLineColLoc>(inner); position && file.empty()) {
+      file = position.getFilename().str();
+      if (position.getLine())
+        file += ":" + std::to_string(position.getLine()) + ":" + std::to_string(position.getColumn());
+    }
+    return WalkResult::advance();
+  });
+  std::string text = file;
+  if (!node.empty())
+    text += (text.empty() ? "" : ": ") + ("'" + node + "'");
+  return text;
+}
+
+Diagnostics::Diagnostics(MLIRContext &context) : handler(&context, [this](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return success();
+    std::string where = place(diagnostic.getLocation());
+    text += (text.empty() ? "" : "\n") + (where.empty() ? "" : where + ": ") + diagnostic.str();
+    for (Diagnostic &note : diagnostic.getNotes())
+      text += "\n  " + note.str();
+    return success();
+  }) {}
+
+Options tool::compilerOptions(const SharedOptions &options) {
+  Options result;
+  result.optLevel = options.optLevel;
+  result.target = options.target;
+  return result;
+}
+
+Model::Model(const std::string &path, const SharedOptions &options) : path(path), options(options) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  ctx = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  ctx->loadAllAvailableDialects();
+  if (path.ends_with(".smod") || path.ends_with(".so"))
+    readModule();
+  else
+    readGraph();
+}
+
+Model::~Model() {
+  sinter_session_destroy(active);
+  sinter_module_close(opened);
+}
+
+static void requireFile(const std::string &path) {
+  std::error_code error;
+  auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found)
+    throw Stop(Exit::Failure, path + ": no such file");
+  if (status.type() != std::filesystem::file_type::regular)
+    throw Stop(Exit::Failure, path + ": requires a regular file");
+}
+
+void Model::readGraph() {
+  double start = now();
+  Diagnostics diagnostics(*ctx);
+  if (path.ends_with(".mlir")) {
+    requireFile(path);
+    ParserConfig config(ctx.get());
+    module = parseSourceFile<ModuleOp>(path, config);
+    if (!module)
+      throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be parsed" : diagnostics.errors());
+    if (!options.shapes.empty())
+      throw Stop(Exit::Usage, "--shape applies to ONNX models; " + path + " states its own types");
+  } else {
+    onnx::OnnxImportReport report;
+    onnx::OnnxImportOptions import;
+    import.report = &report;
+    for (const auto &[name, dims] : options.parsedShapes())
+      import.shapes[name].assign(dims.begin(), dims.end());
+    auto imported = onnx::importOnnx(ctx.get(), path, import);
+    if (!report.unsupported.empty()) {
+      std::string text = path + ": " + std::to_string(report.unsupported.size()) + " nodes are not supported";
+      for (const std::string &line : report.unsupported)
+        text += "\n  " + line;
+      throw Stop(Exit::Unsupported, text);
+    }
+    if (failed(imported))
+      throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be imported" : diagnostics.errors());
+    module = std::move(*imported);
+  }
+  auto functions = module->getOps<func::FuncOp>();
+  if (functions.empty())
+    throw Stop(Exit::Failure, path + ": requires a function, got an empty module");
+  func::FuncOp main = module->lookupSymbol<func::FuncOp>("main");
+  if (!main)
+    main = *functions.begin();
+  auto portOf = [&](Type type, Attribute name, const std::string &otherwise) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      throw Stop(Exit::Failure, path + ": requires tensors as inputs and outputs of the function");
+    auto text = dyn_cast_or_null<StringAttr>(name);
+    return Port{text ? text.str() : otherwise, tensor};
+  };
+  for (unsigned i = 0; i < main.getNumArguments(); ++i)
+    inputPorts.push_back(portOf(main.getArgumentTypes()[i], main.getArgAttr(i, "sinter.name"), "arg" + std::to_string(i)));
+  for (unsigned i = 0; i < main.getNumResults(); ++i)
+    outputPorts.push_back(
+        portOf(main.getResultTypes()[i], main.getResultAttr(i, "sinter.name"), "result" + std::to_string(i)));
+  importTime = now() - start;
+}
+
+void Model::describeFunction(const sinter_function &function) {
+  auto port = [&](const sinter_tensor_type &type) {
+    SmallVector<int64_t> shape;
+    for (int32_t k = 0; k < type.rank; ++k)
+      shape.push_back(type.dims[k] >= 0 ? type.dims[k] : ShapedType::kDynamic);
+    return Port{type.name, RankedTensorType::get(shape, elementTypeOf(ctx.get(), type.dtype))};
+  };
+  for (int32_t i = 0; i < function.num_inputs; ++i)
+    inputPorts.push_back(port(function.inputs[i]));
+  for (int32_t i = 0; i < function.num_outputs; ++i)
+    outputPorts.push_back(port(function.outputs[i]));
+  // --shape states the sizes that random or zero inputs get.
+  for (const auto &[name, dims] : options.parsedShapes()) {
+    auto it = llvm::find_if(inputPorts, [&](const Port &candidate) { return candidate.name == name; });
+    if (it == inputPorts.end())
+      throw Stop(Exit::Failure, path + ": has no input '" + name + "' that --shape names");
+    SmallVector<int64_t> shape;
+    for (int64_t size : dims)
+      shape.push_back(size < 0 ? ShapedType::kDynamic : size);
+    auto type = RankedTensorType::get(shape, it->type.getElementType());
+    if (!agree(type, it->type))
+      throw Stop(Exit::Failure, path + ": input '" + name + "' requires " + describe(it->type) + ", --shape gives " + printShape(shape));
+    it->type = type;
+  }
+}
+
+void Model::readModule() {
+  requireFile(path);
+  if (sinter_module_open(path.c_str(), nullptr, &opened) != SINTER_OK)
+    throw Stop(Exit::Failure, sinter_last_error());
+  describeFunction(*sinter_module_function(opened, 0));
+}
+
+void Model::stopWithReproducer(const std::string &message) {
+  std::string folder = (std::filesystem::temp_directory_path() / "sinter-reproducer-XXXXXX").string();
+  if (!mkdtemp(folder.data()))
+    throw Stop(Exit::Internal, message);
+  std::error_code error;
+  llvm::raw_fd_ostream graph(folder + "/graph.mlir", error);
+  if (!error)
+    module->print(graph);
+  std::ofstream(folder + "/README") << "sinter " SINTER_VERSION "\n"
+                                    << message << "\nsinter compile graph.mlir -O" << options.optLevel << " --target "
+                                    << options.target << "\n";
+  throw Stop(Exit::Internal, message + " (this is a defect of sinter; a reproducer is in " + folder + ")");
+}
+
+const CompiledModule &Model::compile(const CompileRequest &request) {
+  if (compiled)
+    return *compiled;
+  double start = now();
+  Diagnostics diagnostics(*ctx);
+  OwningOpRef<ModuleOp> copy = module->clone();
+  FailureOr<CompiledModule> result = compileGraph(*copy, compilerOptions(options), request);
+  if (failed(result))
+    stopWithReproducer(diagnostics.errors().empty() ? path + ": cannot be compiled" : diagnostics.errors());
+  compiled = std::move(*result);
+  compileTime = now() - start;
+  return *compiled;
+}
+
+sinter_session *Model::session() {
+  if (active)
+    return active;
+  if (!opened) {
+    std::string error;
+    compile();
+    loaded = LoadedModule::load(*compiled, error);
+    if (!loaded)
+      stopWithReproducer(error);
+  }
+  sinter_session_options sessionOptions = {};
+  sessionOptions.struct_size = sizeof(sessionOptions);
+  sessionOptions.threads = options.threads;
+  if (sinter_session_create(opened ? opened : loaded->get(), 0, &sessionOptions, &active) != SINTER_OK)
+    throw Stop(Exit::Failure, sinter_last_error());
+  return active;
+}
+
+std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
+  sinter_session *s = session();
+  std::vector<int64_t> dims;
+  for (auto [i, tensor] : llvm::enumerate(inputs)) {
+    sinter_tensor view = viewOf(tensor, dims);
+    if (sinter_session_set_input(s, static_cast<int32_t>(i), &view) != SINTER_OK)
+      throw Stop(Exit::Failure, sinter_last_error());
+  }
+  if (sinter_session_run(s) != SINTER_OK)
+    throw Stop(Exit::Failure, sinter_last_error());
+  std::vector<HostTensor> results;
+  for (size_t i = 0; i < outputPorts.size(); ++i) {
+    sinter_tensor view = {};
+    if (sinter_session_output(s, static_cast<int32_t>(i), &view) != SINTER_OK)
+      throw Stop(Exit::Failure, sinter_last_error());
+    results.push_back(copyOf(ctx.get(), view));
+  }
+  return results;
+}
+
+std::vector<HostTensor> Model::runReference(const std::vector<HostTensor> &inputs) {
+  if (!module)
+    throw Stop(Exit::Usage, path + ": the reference evaluator requires a graph (.onnx or .mlir), got compiled code");
+  Diagnostics diagnostics(*ctx);
+  func::FuncOp main = module->lookupSymbol<func::FuncOp>("main");
+  if (!main)
+    main = *module->getOps<func::FuncOp>().begin();
+  Evaluator evaluator;
+  auto results = evaluator.run(main.getBody(), inputs);
+  if (failed(results))
+    throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be evaluated" : diagnostics.errors());
+  return std::vector<HostTensor>(results->begin(), results->end());
+}
+
+Difference tool::compare(const HostTensor &actual, const HostTensor &expected, double rtol, double atol) {
+  Difference difference;
+  if (!actual.isFloat()) {
+    std::vector<int64_t> a = actual.toInts(), b = expected.toInts();
+    for (size_t i = 0; i < a.size(); ++i) {
+      difference.mismatches += a[i] != b[i];
+      difference.absolute = std::max(difference.absolute, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    }
+    return difference;
+  }
+  std::vector<double> a = actual.toFloats(), b = expected.toFloats();
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if ((std::isnan(a[i]) && std::isnan(b[i])) || a[i] == b[i]) {
+      if (std::isfinite(b[i]))
+        largest = std::max(largest, std::abs(b[i]));
+      continue;
+    }
+    double distance = std::abs(a[i] - b[i]);
+    if (!(distance <= atol + rtol * std::abs(b[i])))
+      ++difference.mismatches;
+    difference.absolute = std::isnan(distance) ? INFINITY : std::max(difference.absolute, distance);
+    if (std::isfinite(b[i]))
+      largest = std::max(largest, std::abs(b[i]));
+  }
+  difference.relative = largest > 0 ? difference.absolute / largest : difference.absolute;
+  return difference;
+}

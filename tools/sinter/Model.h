@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A file that a user names, made runnable: a graph (ONNX, MLIR text) by the reference evaluator or compiled in this process, a .smod
+// as it is.
+
+#ifndef SINTER_TOOLS_SINTER_MODEL_H
+#define SINTER_TOOLS_SINTER_MODEL_H
+
+#include "compiler/Compile.h"
+#include "compiler/Link.h"
+#include "compiler/Module.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "tools/sinter/Command.h"
+#include "tools/sinter/Tensors.h"
+#include <memory>
+
+namespace sinter::tool {
+
+/// Collects what the compiler reports, so that a user sees one line per problem.
+class Diagnostics {
+public:
+  explicit Diagnostics(mlir::MLIRContext &context);
+  /// The errors so far, one per line, each with its notes; empty if none.
+  const std::string &errors() const { return text; }
+
+private:
+  std::string text;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+class Model {
+public:
+  /// Opens `path`. Throws Stop: unreadable or malformed (Failure), operators that cannot be imported (Unsupported).
+  Model(const std::string &path, const SharedOptions &options);
+  ~Model();
+
+  mlir::MLIRContext *context() { return ctx.get(); }
+  /// Null for a .smod.
+  mlir::ModuleOp graph() { return module.get(); }
+  const std::vector<Port> &inputs() const { return inputPorts; }
+  const std::vector<Port> &outputs() const { return outputPorts; }
+  double importSeconds() const { return importTime; }
+
+  /// Compiles the graph (once). Throws Stop with Internal and the path of a reproducer when the compiler fails.
+  const CompiledModule &compile(const CompileRequest &request = {});
+  double compileSeconds() const { return compileTime; }
+
+  /// A session on compiled code; made on first use, `threads` from the options.
+  sinter_session *session();
+  /// Runs the session; throws Stop when the run fails.
+  std::vector<HostTensor> run(const std::vector<HostTensor> &inputs);
+  std::vector<HostTensor> runReference(const std::vector<HostTensor> &inputs);
+
+private:
+  void readGraph();
+  void readModule();
+  void describeFunction(const sinter_function &function);
+  [[noreturn]] void stopWithReproducer(const std::string &message);
+
+  std::string path;
+  const SharedOptions &options;
+  std::unique_ptr<mlir::MLIRContext> ctx;
+  mlir::OwningOpRef<mlir::ModuleOp> module; // as read; compilation works on a copy
+  std::vector<Port> inputPorts, outputPorts;
+  std::optional<CompiledModule> compiled;
+  std::unique_ptr<LoadedModule> loaded;
+  sinter_module *opened = nullptr;
+  sinter_session *active = nullptr;
+  double importTime = 0, compileTime = 0;
+};
+
+/// Compiler options from the shared flags.
+Options compilerOptions(const SharedOptions &options);
+
+/// Greatest |a - b| and its ratio to the greatest |b|; NaN pairs and equal infinities count as equal.
+struct Difference {
+  double absolute = 0, relative = 0;
+  int64_t mismatches = 0; // elements outside |a - b| <= atol + rtol * |b|
+};
+Difference compare(const HostTensor &actual, const HostTensor &expected, double rtol, double atol);
+
+} // namespace sinter::tool
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// sinter run: compile (unless compiled already), run once, write or print what comes out.
+
+#include "tools/sinter/Model.h"
+#include <iostream>
+
+using namespace sinter;
+using namespace sinter::tool;
+
+namespace {
+struct RunFlags {
+  SharedOptions shared;
+  std::string model;
+  std::vector<std::string> inputs, outputs;
+  bool print = false, reference = false;
+};
+} // namespace
+
+static Exit run(const RunFlags &flags) {
+  Model model(flags.model, flags.shared);
+  // Where outputs go is checked before anything runs.
+  std::map<std::string, std::string> files;
+  for (const std::string &flag : flags.outputs) {
+    size_t equals = flag.find('=');
+    if (equals == std::string::npos || flag.compare(equals + 1, 1, "@") != 0 || !flag.ends_with(".npy"))
+      throw Stop(Exit::Usage, "--output requires NAME=@FILE.npy, got '" + flag + "'");
+    files[flag.substr(0, equals)] = flag.substr(equals + 2);
+  }
+  for (const auto &[name, path] : files)
+    if (std::none_of(model.outputs().begin(), model.outputs().end(), [&](const Port &port) { return port.name == name; })) {
+      std::string list;
+      for (const Port &port : model.outputs())
+        list += (list.empty() ? "" : ", ") + port.name;
+      throw Stop(Exit::Failure, "the model has no output '" + name + "'; it gives " + list);
+    }
+  std::vector<HostTensor> inputs = readInputs(model.context(), model.inputs(), flags.inputs, "");
+  std::vector<HostTensor> results = flags.reference ? model.runReference(inputs) : model.run(inputs);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string &name = model.outputs()[i].name;
+    if (auto it = files.find(name); it != files.end())
+      writeNpy(results[i], it->second);
+    if (flags.print || files.empty())
+      std::cout << summarize(name, results[i]) << "\n";
+  }
+  return Exit::Success;
+}
+
+void sinter::tool::addRun(CLI::App &program, Exit &result) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App *command = program.add_subcommand("run", "run a model once");
+  flags->shared.addTo(*command);
+  command->add_option("model", flags->model, "model (.onnx, .mlir, .smod or .so)")->required();
+  command->add_option("--input", flags->inputs, "NAME=@x.npy, @x.npz, @x.raw, random:SEED, zeros, ones or a number")->take_all();
+  command->add_option("--output", flags->outputs, "NAME=@y.npy")->take_all();
+  command->add_flag("--print", flags->print, "print a summary of each output (the default when none is written)");
+  command->add_flag("--reference", flags->reference, "run the reference evaluator instead of compiled code");
+  command->callback([flags, &result] { result = run(*flags); });
+}

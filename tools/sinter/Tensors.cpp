@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tools/sinter/Tensors.h"
+#include "ir/Shapes.h"
+#include "tools/sinter/Command.h"
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::tool;
+
+int32_t tool::dtypeOf(Type type) {
+  if (type.isF64())
+    return SINTER_F64;
+  if (type.isF32())
+    return SINTER_F32;
+  if (type.isF16())
+    return SINTER_F16;
+  if (type.isBF16())
+    return SINTER_BF16;
+  bool wide = type.isUnsignedInteger();
+  switch (type.getIntOrFloatBitWidth()) {
+  case 1:
+    return SINTER_I1;
+  case 8:
+    return wide ? SINTER_U8 : SINTER_I8;
+  case 16:
+    return wide ? SINTER_U16 : SINTER_I16;
+  case 32:
+    return wide ? SINTER_U32 : SINTER_I32;
+  default:
+    return wide ? SINTER_U64 : SINTER_I64;
+  }
+}
+
+Type tool::elementTypeOf(MLIRContext *context, int32_t dtype) {
+  auto integer = [&](unsigned width, bool wide) -> Type {
+    return IntegerType::get(context, width, wide ? IntegerType::Unsigned : IntegerType::Signless);
+  };
+  switch (dtype) {
+  case SINTER_F64:
+    return Float64Type::get(context);
+  case SINTER_F32:
+    return Float32Type::get(context);
+  case SINTER_F16:
+    return Float16Type::get(context);
+  case SINTER_BF16:
+    return BFloat16Type::get(context);
+  case SINTER_I1:
+    return integer(1, false);
+  case SINTER_I8:
+    return integer(8, false);
+  case SINTER_I16:
+    return integer(16, false);
+  case SINTER_I32:
+    return integer(32, false);
+  case SINTER_I64:
+    return integer(64, false);
+  case SINTER_U8:
+    return integer(8, true);
+  case SINTER_U16:
+    return integer(16, true);
+  case SINTER_U32:
+    return integer(32, true);
+  case SINTER_U64:
+    return integer(64, true);
+  }
+  return nullptr;
+}
+
+std::string tool::dtypeName(Type type) { return sinter_dtype_name(dtypeOf(type)); }
+std::string tool::describe(RankedTensorType type) {
+  return dtypeName(type.getElementType()) + " " + printShape(type.getShape());
+}
+std::string tool::describe(const HostTensor &tensor) { return describe(tensor.tensorType()); }
+
+sinter_tensor tool::viewOf(const HostTensor &tensor, std::vector<int64_t> &dims) {
+  dims.assign(tensor.shape().begin(), tensor.shape().end());
+  sinter_tensor view = {};
+  view.data = const_cast<char *>(tensor.data());
+  view.dtype = dtypeOf(tensor.elementType());
+  view.rank = static_cast<int32_t>(dims.size());
+  for (size_t k = 0; k < dims.size(); ++k)
+    view.dims[k] = dims[k];
+  return view;
+}
+
+HostTensor tool::copyOf(MLIRContext *context, const sinter_tensor &tensor) {
+  HostTensor copy(elementTypeOf(context, tensor.dtype), ArrayRef<int64_t>(tensor.dims, tensor.rank));
+  if (copy.numBytes())
+    std::memcpy(copy.data(), tensor.data, copy.numBytes());
+  return copy;
+}
+
+HostTensor tool::randomTensor(RankedTensorType type, uint64_t seed) {
+  HostTensor tensor(type.getElementType(), type.getShape());
+  std::mt19937_64 generator(seed);
+  if (tensor.isFloat()) {
+    std::vector<double> values(tensor.numElements());
+    for (double &value : values)
+      value = static_cast<double>(generator() >> 11) * 0x1p-52 - 1;
+    tensor.assignFloats(values);
+    return tensor;
+  }
+  uint64_t limit = type.getElementType().isInteger(1) ? 2 : 10;
+  std::vector<int64_t> values(tensor.numElements());
+  for (int64_t &value : values)
+    value = static_cast<int64_t>((generator() >> 33) % limit);
+  tensor.assignInts(values);
+  return tensor;
+}
+
+/// The value of a flag as a tensor of the port's type.
+static HostTensor readValue(MLIRContext *context, const Port &port, const std::string &text) {
+  auto fail = [&](const std::string &what) { return Stop(Exit::Failure, "input '" + port.name + "': " + what); };
+  RankedTensorType type = port.type;
+  auto needsShape = [&] {
+    if (!type.hasStaticShape())
+      throw fail("its shape " + printShape(type.getShape()) + " is not fixed; give --shape " + port.name + "=DIMS, or a file");
+  };
+  if (text.starts_with("@")) {
+    std::string path = text.substr(1);
+    sinter_tensor read = {};
+    if (path.ends_with(".npy") || path.ends_with(".npz")) {
+      sinter_status_code status;
+      if (path.ends_with(".npy")) {
+        status = sinter_npy_read(path.c_str(), &read);
+      } else {
+        sinter_npz *archive = nullptr;
+        status = sinter_npz_open(path.c_str(), &archive);
+        if (status == SINTER_OK)
+          status = sinter_npz_read(archive, port.name.c_str(), &read);
+        sinter_npz_close(archive);
+      }
+      if (status != SINTER_OK)
+        throw fail(sinter_last_error());
+      HostTensor tensor = copyOf(context, read);
+      sinter_tensor_free(&read);
+      if (!agree(tensor.tensorType(), type))
+        throw fail("requires " + describe(type) + ", got " + describe(tensor) + " in " + path);
+      return tensor;
+    }
+    needsShape();
+    HostTensor tensor(type.getElementType(), type.getShape());
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error))
+      throw fail("cannot read " + path + ": not a regular file");
+    std::ifstream file(path, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    if (static_cast<int64_t>(bytes.size()) != tensor.numBytes())
+      throw fail("requires " + std::to_string(tensor.numBytes()) + " bytes for " + describe(type) + ", got " +
+                 std::to_string(bytes.size()) + " in " + path);
+    if (!bytes.empty())
+      std::memcpy(tensor.data(), bytes.data(), bytes.size());
+    return tensor;
+  }
+  needsShape();
+  if (text == "random" || text.starts_with("random:")) {
+    uint64_t seed = 0;
+    if (text.size() > 7) {
+      char *end = nullptr;
+      seed = std::strtoull(text.c_str() + 7, &end, 10);
+      if (*end)
+        throw fail("random requires a whole number as seed, got '" + text.substr(7) + "'");
+    }
+    return randomTensor(type, seed);
+  }
+  HostTensor tensor(type.getElementType(), type.getShape());
+  if (text == "zeros")
+    return tensor;
+  double value = 1;
+  if (text != "ones") {
+    char *end = nullptr;
+    value = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end)
+      throw fail("requires @FILE.npy, @FILE.npz, @FILE.raw, random:SEED, zeros, ones or a number, got '" + text + "'");
+  }
+  if (tensor.isFloat())
+    tensor.assignFloats(std::vector<double>(tensor.numElements(), value));
+  else
+    tensor.assignInts(std::vector<int64_t>(tensor.numElements(), static_cast<int64_t>(value)));
+  return tensor;
+}
+
+std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector<Port> &ports,
+                                         const std::vector<std::string> &flags, const std::string &fill) {
+  std::map<std::string, std::string> values;
+  for (const std::string &flag : flags) {
+    size_t equals = flag.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Stop(Exit::Usage, "--input requires NAME=VALUE, got '" + flag + "'");
+    values[flag.substr(0, equals)] = flag.substr(equals + 1);
+  }
+  auto list = [&] {
+    std::string text;
+    for (const Port &port : ports)
+      text += (text.empty() ? "" : ", ") + port.name + " (" + describe(port.type) + ")";
+    return text;
+  };
+  std::vector<HostTensor> tensors;
+  for (const Port &port : ports) {
+    auto it = values.find(port.name);
+    if (it == values.end() && fill.empty())
+      throw Stop(Exit::Failure, "input '" + port.name + "' requires a value (--input " + port.name + "=...); the model takes " + list());
+    tensors.push_back(readValue(context, port, it == values.end() ? fill : it->second));
+    if (it != values.end())
+      values.erase(it);
+  }
+  if (!values.empty())
+    throw Stop(Exit::Failure, "the model has no input '" + values.begin()->first + "'; it takes " + list());
+  return tensors;
+}
+
+void tool::writeNpy(const HostTensor &tensor, const std::string &path) {
+  std::vector<int64_t> dims;
+  sinter_tensor view = viewOf(tensor, dims);
+  if (sinter_npy_write(path.c_str(), &view) != SINTER_OK)
+    throw Stop(Exit::Failure, sinter_last_error());
+}
+
+std::string tool::summarize(const std::string &name, const HostTensor &tensor) {
+  std::ostringstream text;
+  text << name << ": " << describe(tensor);
+  std::vector<double> values = tensor.toFloats();
+  text << " [";
+  for (size_t i = 0; i < values.size() && i < 8; ++i)
+    text << (i ? ", " : "") << values[i];
+  text << (values.size() > 8 ? ", ...]" : "]");
+  if (values.size() > 1) {
+    double least = values[0], greatest = values[0], sum = 0;
+    for (double value : values) {
+      least = std::min(least, value);
+      greatest = std::max(greatest, value);
+      sum += value;
+    }
+    text << " min " << least << " max " << greatest << " mean " << sum / values.size();
+  }
+  return text.str();
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tensors between files, flags, the evaluator and sessions.
+
+#ifndef SINTER_TOOLS_SINTER_TENSORS_H
+#define SINTER_TOOLS_SINTER_TENSORS_H
+
+#include "ir/reference/HostTensor.h"
+#include "runtime/sinter.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sinter::tool {
+
+/// An input or output of a model.
+struct Port {
+  std::string name;
+  mlir::RankedTensorType type; // `?` where the size is not fixed
+};
+
+int32_t dtypeOf(mlir::Type elementType);
+mlir::Type elementTypeOf(mlir::MLIRContext *context, int32_t dtype);
+std::string dtypeName(mlir::Type elementType);
+/// `float32 1x3x224x224`
+std::string describe(mlir::RankedTensorType type);
+std::string describe(const HostTensor &tensor);
+
+/// A view for the runtime; valid while `tensor` lives and is not written. `dims` receives the sizes.
+sinter_tensor viewOf(const HostTensor &tensor, std::vector<int64_t> &dims);
+HostTensor copyOf(mlir::MLIRContext *context, const sinter_tensor &tensor);
+
+/// Uniform in [-1, 1) for floats, small integers in [0, 10) for integers, coin flips for booleans. The bits depend on `seed` and
+/// shape only.
+HostTensor randomTensor(mlir::RankedTensorType type, uint64_t seed);
+
+/// One tensor per port, from `--input NAME=VALUE` flags: @file.npy, @file.npz (array NAME), @file.raw, random:SEED, random,
+/// zeros, ones, or a number. Throws Stop naming the input that is missing, unknown or of another type. `fill`
+/// (may be empty) is used for inputs that no flag names.
+std::vector<HostTensor> readInputs(mlir::MLIRContext *context, const std::vector<Port> &ports, const std::vector<std::string> &flags,
+                                   const std::string &fill);
+
+void writeNpy(const HostTensor &tensor, const std::string &path);
+
+/// Name, dtype, shape, first elements, least, greatest, mean.
+std::string summarize(const std::string &name, const HostTensor &tensor);
+
+} // namespace sinter::tool
+
+#endif
