@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Pipeline.h"
+#include "backends/cpu/Composites.h"
 #include "passes/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -21,8 +22,11 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createSinkConstants());
   pm.addNestedPass<func::FuncOp>(createRefineShapes()); // folders look at types
   pm.addPass(createCanonicalizerPass());                // ops with constant sizes become their static forms
-  if (o.optLevel == 0)
+  if (o.optLevel == 0) {
+    pm.addNestedPass<func::FuncOp>(createDecompose([](Operation *) { return false; }));
+    endPhase(pm);
     return;
+  }
   pm.addNestedPass<func::FuncOp>(createFoldConstants(folding));
   pm.addNestedPass<func::FuncOp>(createRefineShapes()); // what folded may be a size
   pm.addPass(createCanonicalizerPass());
@@ -31,6 +35,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
   pm.addNestedPass<func::FuncOp>(createFoldBatchNorm());
   pm.addNestedPass<func::FuncOp>(createProjectRecurrent());
+  pm.addNestedPass<func::FuncOp>(createDecompose(cpu::keepsComposite));
   pm.addNestedPass<func::FuncOp>(createHoistInvariants());
   endPhase(pm);
 }
