@@ -141,6 +141,9 @@ static bool feedsOnly(Operation *op, Operation *root) {
   return root && llvm::all_of(op->getUsers(), [&](Operation *user) { return user == root || feedsOnly(user, root); });
 }
 
+/// True when all axes up to and including `axis` have size 1.
+static bool leading(ArrayRef<DimExpr> sizes, int64_t axis) { return llvm::all_of(sizes.take_front(axis + 1), isOne); }
+
 SmallVector<bool> sinter::cpu::mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr> sizes, Operation *root) {
   int64_t rank = sizes.size();
   SmallVector<bool> merges(std::max<int64_t>(rank - 1, 0), true);
@@ -157,8 +160,15 @@ SmallVector<bool> sinter::cpu::mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr>
       DimExpr from = spec.dims.resolve(operand[k]), to = spec.dims.resolve(sizes[axis]);
       fate[axis] = from == to ? Kept : isOne(from) ? Dropped : Unclear;
     }
+    // A unit axis goes with its neighbour: whatever is kept or dropped there is nothing.
+    for (int64_t k = 1; k < rank; ++k)
+      if (isOne(spec.dims.resolve(sizes[k])))
+        fate[k] = fate[k - 1];
+    for (int64_t k = rank - 2; k >= 0; --k)
+      if (leading(sizes, k))
+        fate[k] = fate[k + 1];
     for (int64_t k = 0; k + 1 < rank; ++k)
-      if (fate[k] == Unclear || fate[k + 1] == Unclear || (fate[k] != fate[k + 1] && !isOne(sizes[k])))
+      if (fate[k] == Unclear || fate[k + 1] == Unclear || fate[k] != fate[k + 1])
         merges[k] = false;
   }
   return merges;

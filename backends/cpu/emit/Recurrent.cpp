@@ -139,9 +139,14 @@ private:
   void emitTile(int64_t rows, Value step, Value row, Value block, Value unit, Value mask, Value previous,
                 Value previousBase);
 
+  /// The buffer of the cell's result `i`: the kernel's, or scratch memory when nobody reads that result.
+  void placeResults();
+
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
   DimContext &dims;
+  Value all, lastH, lastC; // y; h may be null; c is null for a GRU
+  DimExpr scratchElements;
   LstmOp lstm;
   GruOp gru;
   BlockArgument x, r, h0;
@@ -182,12 +187,12 @@ void RecurrentEmitter::emitTile(int64_t rows, Value step, Value row, Value block
     auto product = [&](int64_t gate) { return sums[i * gates + gate]; };
     auto sum = [&](int64_t gate) { return clamp(arith::AddFOp::create(b, input(gate), product(gate))); };
     if (lstm) {
-      Value c = fn.result(2);
+      Value c = lastC;
       Value in = activate(lstm.getGate(), sum(0)), out = activate(lstm.getGate(), sum(1));
       Value forget = activate(lstm.getGate(), sum(2)), fresh = activate(lstm.getCell(), sum(3));
       Value next = fused(forget, load(c, state, mask), arith::MulFOp::create(b, in, fresh));
       store(next, c, state, mask);
-      store(arith::MulFOp::create(b, out, activate(lstm.getHidden(), next)), fn.result(0), y, mask);
+      store(arith::MulFOp::create(b, out, activate(lstm.getHidden(), next)), all, y, mask);
       continue;
     }
     // GRU: z, r, h; the hidden bias is inside the product.
@@ -203,15 +208,35 @@ void RecurrentEmitter::emitTile(int64_t rows, Value step, Value row, Value block
     Value fresh = activate(gru.getHidden(), clamp(fused(reset, biased(2), input(2))));
     Value before = load(previous, add(previousBase, state), mask);
     // (1 - z) n + z h = n + z (h - n)
-    store(fused(update, arith::SubFOp::create(b, before, fresh), fresh), fn.result(0), y, mask);
+    store(fused(update, arith::SubFOp::create(b, before, fresh), fresh), all, y, mask);
   }
 }
 
+void RecurrentEmitter::placeResults() {
+  SmallVector<Value> buffers(lstm ? 3 : 2);
+  for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
+    buffers[cast<OpResult>(fn.spec.yielded(i)).getResultNumber()] = fn.result(i);
+  Dims sizes = fn.spec.sizes->dims(x);
+  DimExpr state = dims.mul(sizes[1], dims.constant(units)), sequence = dims.mul(sizes[0], state);
+  scratchElements = dims.constant(0);
+  auto scratch = [&](DimExpr elements) -> Value {
+    Value begin = fn.materialize(dims.mul(scratchElements, dims.constant(width)));
+    scratchElements = dims.add(scratchElements, elements);
+    auto type = MemRefType::get({kHuge}, vectorType.getElementType());
+    return memref::ViewOp::create(b, type, fn.workspace(), begin, ValueRange{});
+  };
+  all = buffers[0] ? buffers[0] : scratch(sequence);
+  lastH = buffers[1];
+  if (lstm)
+    lastC = buffers[2] ? buffers[2] : scratch(state);
+}
+
 EmittedKernel RecurrentEmitter::emit() {
+  placeResults();
   Dims sizes = fn.spec.sizes->dims(x);
   batch = fn.materialize(sizes[1]);
   Value steps = fn.materialize(sizes[0]), zero = fn.index(0);
-  Value y = fn.result(0), initial = fn.input(h0.getArgNumber());
+  Value y = all, initial = fn.input(h0.getArgNumber());
   int64_t wholeBlocks = units / lanes;
 
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
@@ -225,7 +250,7 @@ EmittedKernel RecurrentEmitter::emit() {
       });
     };
     if (lstm)
-      copy(fn.input(cast<BlockArgument>(lstm.getC0()).getArgNumber()), zero, fn.result(2));
+      copy(fn.input(cast<BlockArgument>(lstm.getC0()).getArgNumber()), zero, lastC);
 
     auto stepAt = [&](Value step, Value previous, Value previousBase) {
       auto overRows = [&](Value block, Value unit, Value mask) {
@@ -260,15 +285,18 @@ EmittedKernel RecurrentEmitter::emit() {
       Value before = actual(arith::SubIOp::create(b, k, fn.index(1)));
       stepAt(actual(k), y, mul(before, stepSize));
     });
-    copy(y, mul(actual(lastStep), stepSize), fn.result(1));
+    if (lastH)
+      copy(y, mul(actual(lastStep), stepSize), lastH);
     b.setInsertionPointToStart(branch.elseBlock());
-    copy(initial, zero, fn.result(1));
+    if (lastH)
+      copy(initial, zero, lastH);
   });
   fn.finish();
 
   EmittedKernel emitted;
   emitted.function = fn.function;
   emitted.chunks = dims.ceilDiv(sizes[1], dims.constant(kChunkRows));
+  emitted.workspaceBytes = dims.mul(scratchElements, dims.constant(width));
   DimExpr rows = dims.resolve(dims.mul(sizes[0], sizes[1]));
   if (rows.isConstant())
     emitted.estimatedNs = static_cast<double>(rows.constant()) * gates * units * units / 20;
@@ -281,12 +309,10 @@ std::optional<EmittedKernel> sinter::cpu::emitRecurrent(KernelSpec &spec, Module
     return std::nullopt;
   if (!isPacked(spec.kernel, cast<BlockArgument>(recurrenceOf(cell)).getArgNumber()))
     return std::nullopt;
-  // The kernel yields exactly the cell's results, in order.
-  if (spec.kernel.getNumResults() != cell->getNumResults())
-    return std::nullopt;
-  for (unsigned i = 0; i < cell->getNumResults(); ++i)
-    if (spec.yielded(i) != cell->getResult(i))
+  // The kernel yields results of the cell and nothing else.
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (spec.yielded(i).getDefiningOp() != cell)
       return std::nullopt;
-  KernelFunction fn(spec, module, name, {});
+  KernelFunction fn(spec, module, name, {.workspace = true});
   return RecurrentEmitter(fn, cell).emit();
 }
