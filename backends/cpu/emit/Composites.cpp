@@ -2,5 +2,19 @@
 
 #include "backends/cpu/Composites.h"
 #include "backends/cpu/emit/RecurrentForm.h"
+#include "ir/Recurrent.h"
+#include "ir/Shape.h"
 
-bool sinter::cpu::keepsComposite(mlir::Operation *op) { return hasRecurrentTemplate(op); }
+using namespace mlir;
+using namespace sinter;
+
+/// Recurrent weights are packed at compile time.
+static bool hasConstantRecurrence(Operation *op) {
+  if (auto lstm = dyn_cast<LstmOp>(op))
+    return lstm.getR().getDefiningOp<ConstantOp>() != nullptr;
+  if (auto gru = dyn_cast<GruOp>(op))
+    return gru.getR().getDefiningOp<ConstantOp>() != nullptr;
+  return false;
+}
+
+bool sinter::cpu::keepsComposite(Operation *op) { return hasRecurrentTemplate(op) && hasConstantRecurrence(op); }

@@ -172,7 +172,7 @@ bool ContractionEmitter::prepare() {
     return false;
   walksAxes = !mergesAll(rowBegin, rowAxes);
 
-  if (columnAxes == 0)
+  if (columnAxes == 0 || (columnAxes > 1 && resultSizes.back() == dims.constant(1)))
     return false;
   // Without columns to vectorize (matrix times vector on the right) scalar loops are as good.
   int64_t columns = constantOr(plan.columns, ShapedType::kDynamic);
@@ -209,7 +209,7 @@ SmallVector<LaneIndex> ContractionEmitter::resultIndex(KernelElements &elements,
     for (auto [k, i] : llvm::enumerate(fn.delinearize(row, sizes)))
       index[rowBegin + k] = elements.uniform(i);
   } else if (rowAxes > 0) {
-    index[rowBegin + rowAxes - 1] = elements.uniform(row);
+    index[carrierAxis(spec, resultSizes, rowBegin, rowBegin + rowAxes)] = elements.uniform(row);
   }
   return index;
 }

@@ -141,6 +141,13 @@ static bool feedsOnly(Operation *op, Operation *root) {
   return root && llvm::all_of(op->getUsers(), [&](Operation *user) { return user == root || feedsOnly(user, root); });
 }
 
+int64_t sinter::cpu::carrierAxis(KernelSpec &spec, ArrayRef<DimExpr> sizes, int64_t begin, int64_t end) {
+  for (int64_t axis = end - 1; axis > begin; --axis)
+    if (!isOne(spec.dims.resolve(sizes[axis])))
+      return axis;
+  return begin;
+}
+
 /// True when all axes up to and including `axis` have size 1.
 static bool leading(ArrayRef<DimExpr> sizes, int64_t axis) { return llvm::all_of(sizes.take_front(axis + 1), isOne); }
 
@@ -158,7 +165,8 @@ SmallVector<bool> sinter::cpu::mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr>
     SmallVector<int> fate(rank, Dropped);
     for (auto [k, axis] : llvm::enumerate(broadcast.getAxes())) {
       DimExpr from = spec.dims.resolve(operand[k]), to = spec.dims.resolve(sizes[axis]);
-      fate[axis] = from == to ? Kept : isOne(from) ? Dropped : Unclear;
+      // A `?` may turn out 1 and is then looked at by itself.
+      fate[axis] = from == to && from.isConstant() ? Kept : isOne(from) ? Dropped : Unclear;
     }
     // A unit axis goes with its neighbour: whatever is kept or dropped there is nothing.
     for (int64_t k = 1; k < rank; ++k)

@@ -23,16 +23,18 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
     if (!isa<Pointwise, Elemental, ConstantOp>(op))
       return std::nullopt;
 
-  // Merged axes: each group ends at an original axis, which carries the group's index.
+  // Merged axes: each group has an original axis that carries its index.
   SmallVector<bool> merges = mergeableAxes(spec, sizes);
-  SmallVector<int64_t> ends;
+  SmallVector<int64_t> carriers;
   Dims groups;
   DimExpr size = spec.dims.constant(1);
+  int64_t begin = 0;
   for (int64_t k = 0, rank = sizes.size(); k < rank; ++k) {
     size = spec.dims.mul(size, sizes[k]);
     if (k + 1 < rank && merges[k])
       continue;
-    ends.push_back(k);
+    carriers.push_back(carrierAxis(spec, sizes, begin, k + 1));
+    begin = k + 1;
     groups.push_back(size);
     size = spec.dims.constant(1);
   }
@@ -69,10 +71,10 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
   auto element = [&](KernelElements &elements, Value row, Value column, int64_t lanesHere) {
     SmallVector<Value> outer = fn.delinearize(row, groups);
     SmallVector<LaneIndex> index(sizes.size(), elements.constant(0));
-    for (auto [position, end] : llvm::zip(outer, ends))
-      index[end] = elements.uniform(position);
-    if (!ends.empty())
-      index[ends.back()] = {column, lanesHere > 1 ? 1 : 0, nullptr, lanesHere};
+    for (auto [position, axis] : llvm::zip(outer, carriers))
+      index[axis] = elements.uniform(position);
+    if (!carriers.empty())
+      index[carriers.back()] = {column, lanesHere > 1 ? 1 : 0, nullptr, lanesHere};
     for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
       Value value = elements.load(spec.yielded(i), index);
       elements.storeResult(i, value, index);
