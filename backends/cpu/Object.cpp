@@ -203,9 +203,15 @@ FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUni
       ok = false;
       return;
     }
-    Lowering lowering(context, options.optLevel);
+    std::optional<Lowering> lowering;
+    {
+      std::unique_lock<std::mutex> lock;
+      if (mlirLock)
+        lock = std::unique_lock(*mlirLock);
+      lowering.emplace(context, options.optLevel);
+    }
     for (size_t i = next++; i < units.size() && ok; i = next++)
-      if (failed(compileUnit(units[i], options, lowering, *machine, mlirLock, files[i])))
+      if (failed(compileUnit(units[i], options, *lowering, *machine, mlirLock, files[i])))
         ok = false;
   };
   std::vector<std::thread> threads;

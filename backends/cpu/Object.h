@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Modules of loops -> object code in memory, several at a time. Each unit has its own LLVMContext; nothing is shared but the
-// MLIRContext, which must have been made with threading enabled to be used by more than one thread.
+// MLIRContext. Of a context without threading one thread at a time makes use, and only LLVM's part runs in parallel.
 
 #ifndef SINTER_BACKENDS_CPU_OBJECT_H
 #define SINTER_BACKENDS_CPU_OBJECT_H

@@ -124,5 +124,6 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
   emitted.chunks = spec.dims.mul(rowChunks, parts);
   if (rows.isConstant() && inner.isConstant())
     emitted.estimatedNs = 0.1 * static_cast<double>(rows.constant() * inner.constant());
+  emitted.inPlace = spec.kernel.getNumResults() == 1; // each element once, its loads before its store
   return emitted;
 }
