@@ -112,6 +112,8 @@ FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) 
     FailureOr<EmittedKernel> emitted = emitKernel(*spec, *code.module, code.name);
     if (failed(emitted))
       return failure();
+    if (!kernel->hasAttr("packed"))
+      launch.packed.clear(); // the emitter that packs declined
     code.emitted = *emitted;
     code.spec = std::move(spec);
     launch.code = all.size();
