@@ -85,6 +85,7 @@ private:
 
   static bool isMapOp(Operation *op) { return isa<Pointwise, Elemental>(op) && !isScheduleOp(op); }
   static bool isSizeOperand(OpOperand &use);
+  bool givesSizes(Operation *op, Operation *user);
   int64_t elementCost(Operation *op);
   bool readsOften(Operation *user, Value operand);
   bool repeatsBatches(BroadcastOp op, OpOperand &use);
@@ -112,6 +113,19 @@ private:
 bool Planner::isSizeOperand(OpOperand &use) {
   auto broadcast = dyn_cast<BroadcastOp>(use.getOwner());
   return broadcast && use.getOperandNumber() != 0;
+}
+
+/// True when a size of what `user` computes is an element of what `op` computes: the schedule reads it before it launches
+/// the kernel of `user`.
+bool Planner::givesSizes(Operation *op, Operation *user) {
+  bool found = false;
+  for (Value result : user->getResults())
+    for (DimExpr size : sizes.dims(result))
+      DimContext::forEachSymbol(size, [&](unsigned symbol) {
+        const SymbolSource &source = sizes.context().source(symbol);
+        found |= source.kind == SymbolSource::Kind::Content && source.value.getDefiningOp() == op;
+      });
+  return found;
 }
 
 /// About how many additions one element takes. A pointwise op is asked for its body.
@@ -268,7 +282,11 @@ bool Planner::canJoin(Operation *op, Group &group) {
   int64_t cost = elementCost(op);
   for (OpOperand &use : op->getUses()) {
     Operation *user = use.getOwner();
-    if (!group.ops.contains(user) || isSizeOperand(use))
+    if (!group.ops.contains(user))
+      continue;
+    if (givesSizes(op, user))
+      return false;
+    if (isSizeOperand(use))
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);

@@ -321,7 +321,6 @@ Value GraphBuilder::expand(Value value, Value shape) {
     full = convert(shape, b.getI64Type());
     if (missing > 0)
       full = concat({ints(SmallVector<int64_t>(size_t(missing), 1)), full}, 0);
-    full = select(compare(CompareKind::eq, full, 1), paddedShape(*this, value, resultRank), full);
   }
   return make<BroadcastOp>(value, full, ValueRange(), axes, resultType);
 }
