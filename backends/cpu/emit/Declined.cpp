@@ -7,7 +7,5 @@
 using namespace mlir;
 
 namespace sinter::cpu {
-std::optional<EmittedKernel> emitReduce(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
-std::optional<EmittedKernel> emitRow(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
 std::optional<EmittedKernel> emitAttention(KernelSpec &, ModuleOp, llvm::StringRef) { return std::nullopt; }
 } // namespace sinter::cpu

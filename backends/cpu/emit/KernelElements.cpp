@@ -134,6 +134,12 @@ void KernelElements::storeResult(unsigned i, Value value, ArrayRef<LaneIndex> in
     vector::StoreOp::create(b, loc, value, buffer, ValueRange{offset.base});
 }
 
+Value KernelElements::loadResult(unsigned i, ArrayRef<LaneIndex> index) {
+  Value yielded = fn.spec.yielded(i);
+  return loadBuffer(fn.result(i), cast<RankedTensorType>(yielded.getType()).getElementType(), index,
+                    fn.spec.sizes->dims(yielded));
+}
+
 static bool isOne(DimExpr size) { return size.isConstant() && size.constant() == 1; }
 
 /// True when every use of `op` ends in `root`.

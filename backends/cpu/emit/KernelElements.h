@@ -30,6 +30,9 @@ public:
   /// or `index` be uniform.
   void storeResult(unsigned i, mlir::Value value, llvm::ArrayRef<LaneIndex> index);
 
+  /// What was stored there before, of a result whose elements are not booleans.
+  mlir::Value loadResult(unsigned i, llvm::ArrayRef<LaneIndex> index);
+
   /// Every op that `value` is computed from, up to inputs and installed sources, can be built (on lanes if lanes > 1).
   bool canBuild(mlir::Value value);
 

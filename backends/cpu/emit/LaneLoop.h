@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Walks one axis in lanes, with or without accumulators. The order of combination is a function of the axis's size
+// alone: a few independent vectors of partial results (so that additions overlap), combined pairwise at the end, then
+// halves of the vector, then what the vectors left over.
+
+#ifndef SINTER_BACKENDS_CPU_EMIT_LANELOOP_H
+#define SINTER_BACKENDS_CPU_EMIT_LANELOOP_H
+
+#include "backends/cpu/emit/KernelElements.h"
+
+namespace sinter::cpu {
+
+/// Lanes of the widest element in the kernel's region (and at least `width` bytes), no more than the axis has.
+int64_t lanesOfKernel(KernelSpec &spec, DimExpr axis, int64_t width);
+
+class LaneLoop {
+public:
+  LaneLoop(KernelFunction &fn, DimExpr size, int64_t lanes);
+
+  /// The index of `column` along the axis, for the elements of one step.
+  static LaneIndex at(const KernelElements &elements, mlir::Value column);
+
+  /// Calls `body` for each group of lanes; the last ones are masked or scalar.
+  void forEach(llvm::function_ref<void(KernelElements &, mlir::Value column)> body);
+
+  /// Accumulators that hold `identity` (a scalar).
+  llvm::SmallVector<mlir::Value> accumulators(mlir::Value identity);
+  /// Passes each group of lanes through `step(elements, column, accumulator)`, which returns the accumulator's next
+  /// value in the form it got it (a vector of lanes, or a scalar).
+  llvm::SmallVector<mlir::Value>
+  accumulate(mlir::ValueRange accumulators,
+             llvm::function_ref<mlir::Value(KernelElements &, mlir::Value column, mlir::Value)> step);
+  /// One scalar from all accumulators.
+  mlir::Value finish(mlir::ValueRange accumulators, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+
+private:
+  bool hasScalarTail() const { return hasTail && !masked; }
+  mlir::Value maskFrom(mlir::Value column);
+
+  KernelFunction &fn;
+  int64_t lanes, unroll;
+  bool hasTail, masked;
+  mlir::Value end, vectorEnd, unrolledEnd;
+};
+
+} // namespace sinter::cpu
+
+#endif

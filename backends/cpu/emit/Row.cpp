@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Softmax and layer norm over the innermost axis: two reductions over a row, then a pass that writes it, with the row
+// in cache. Cheap producers are computed again in each pass; consumers are computed in registers in the last one. The
+// exponentials of a softmax wait in a result's own memory for their sum.
+//
+//   chunk     a few rows
+
+#include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/LaneLoop.h"
+#include "backends/cpu/emit/RowForm.h"
+#include "ir/Composer.h"
+#include "ir/Normalization.h"
+#include "ir/Shapes.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Elements of the rows of one chunk.
+constexpr int64_t kChunkElements = 1 << 13;
+
+bool sinter::cpu::hasRowTemplate(Operation *op) {
+  if (!isa<SoftmaxOp, LayerNormOp>(op))
+    return false;
+  RankedTensorType type = tensorTypeOf(op->getOperand(0));
+  auto axis =
+      static_cast<int64_t>(isa<SoftmaxOp>(op) ? cast<SoftmaxOp>(op).getAxis() : cast<LayerNormOp>(op).getAxis());
+  return (type.getElementType().isF32() || type.getElementType().isF64()) && axis == type.getRank() - 1;
+}
+
+namespace {
+class RowEmitter {
+public:
+  RowEmitter(KernelFunction &fn, Operation *root)
+      : fn(fn), b(fn.b), root(root), sizes(fn.spec.sizes->dims(root->getOperand(0))),
+        type(elementTypeOf(root->getOperand(0))) {}
+  EmittedKernel emit();
+
+private:
+  SmallVector<LaneIndex> indexOf(KernelElements &elements, Value column) {
+    SmallVector<LaneIndex> index;
+    for (Value i : outer)
+      index.push_back(elements.uniform(i));
+    index.push_back(LaneLoop::at(elements, column));
+    return index;
+  }
+  Value like(KernelElements &elements, Value scalar) { return elements.lanes > 1 ? elements.splat(scalar) : scalar; }
+  Value read(KernelElements &elements, Value column, Value tensor) {
+    Value value = elements.load(tensor, indexOf(elements, column));
+    return elements.lanes > 1 && !isa<VectorType>(value.getType()) ? elements.splat(value) : value;
+  }
+  /// A parameter that has the row's axis alone.
+  Value readParameter(KernelElements &elements, Value column, Value tensor) {
+    Value value = elements.load(tensor, LaneLoop::at(elements, column));
+    return elements.lanes > 1 && !isa<VectorType>(value.getType()) ? elements.splat(value) : value;
+  }
+  /// Combines `value(elements, column)` over the row.
+  Value reduceRow(LaneLoop &row, Combiner combiner, llvm::function_ref<Value(KernelElements &, Value)> value) {
+    SmallVector<Value> totals = row.accumulate(row.accumulators(identityOf(fn, combiner, type)),
+                                               [&](KernelElements &elements, Value column, Value total) {
+                                                 Value next = value(elements, column);
+                                                 return combine(b, b.getLoc(), combiner, type, total, next);
+                                               });
+    return row.finish(totals, [&](Value x, Value y) { return combine(b, b.getLoc(), combiner, type, x, y); });
+  }
+  /// Stores every result of the row's shape, where result 0 of the root is `value`.
+  void storeRow(KernelElements &elements, Value column, Value value) {
+    elements.install(root->getResult(0), [value](ArrayRef<LaneIndex>) { return value; });
+    SmallVector<LaneIndex> index = indexOf(elements, column);
+    for (unsigned i : rowResults)
+      elements.storeResult(i, elements.load(fn.spec.yielded(i), index), index);
+  }
+  void softmaxRow(SoftmaxOp op, LaneLoop &row);
+  void layerNormRow(LayerNormOp op, LaneLoop &row);
+  void storeStatistic(Value scalar, Value statistic);
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  Operation *root;
+  Dims sizes;
+  Type type;
+  SmallVector<Value> outer;
+  SmallVector<unsigned> rowResults;
+};
+} // namespace
+
+void RowEmitter::softmaxRow(SoftmaxOp op, LaneLoop &row) {
+  Value x = op.getOperand();
+  Value greatest = reduceRow(row, Combiner::max, [&](KernelElements &e, Value column) { return read(e, column, x); });
+  auto shifted = [&](KernelElements &e, Value column) -> Value {
+    return arith::SubFOp::create(b, read(e, column, x), like(e, greatest));
+  };
+  // A result of the same type holds the exponentials in between: each element is overwritten after it was read.
+  std::optional<unsigned> scratch;
+  for (unsigned i : rowResults)
+    if (elementTypeOf(fn.spec.yielded(i)) == type && !scratch)
+      scratch = i;
+  if (op.getLogarithm())
+    scratch.reset();
+  Value total = reduceRow(row, Combiner::add, [&](KernelElements &e, Value column) -> Value {
+    Value exponential = math::ExpOp::create(b, shifted(e, column));
+    if (scratch)
+      e.storeResult(*scratch, exponential, indexOf(e, column));
+    return exponential;
+  });
+  Value one = arith::ConstantOp::create(b, b.getFloatAttr(type, 1.0));
+  Value factor =
+      op.getLogarithm() ? math::LogOp::create(b, total).getResult() : arith::DivFOp::create(b, one, total).getResult();
+  row.forEach([&](KernelElements &e, Value column) {
+    Value value;
+    if (op.getLogarithm()) {
+      value = arith::SubFOp::create(b, shifted(e, column), like(e, factor));
+    } else {
+      Value exponential =
+          scratch ? e.loadResult(*scratch, indexOf(e, column)) : math::ExpOp::create(b, shifted(e, column)).getResult();
+      value = arith::MulFOp::create(b, exponential, like(e, factor));
+    }
+    storeRow(e, column, value);
+  });
+}
+
+/// `statistic`, a result of the root with the row's axis of size 1, where the kernel yields it.
+void RowEmitter::storeStatistic(Value scalar, Value statistic) {
+  KernelElements elements(fn, 1);
+  SmallVector<LaneIndex> index;
+  for (Value i : outer)
+    index.push_back(elements.uniform(i));
+  index.push_back(elements.constant(0));
+  for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
+    if (fn.spec.yielded(i) == statistic)
+      elements.storeResult(i, scalar, index);
+}
+
+void RowEmitter::layerNormRow(LayerNormOp op, LaneLoop &row) {
+  Value x = op.getOperand();
+  Value length = arith::IndexCastOp::create(b, b.getI64Type(), fn.materialize(sizes.back()));
+  Value count = arith::SIToFPOp::create(b, type, length);
+  Value mean = arith::ConstantOp::create(b, b.getFloatAttr(type, 0.0));
+  if (op.getCenter()) {
+    Value sum = reduceRow(row, Combiner::add, [&](KernelElements &e, Value column) { return read(e, column, x); });
+    mean = arith::DivFOp::create(b, sum, count);
+  }
+  auto centered = [&](KernelElements &e, Value column) -> Value {
+    Value value = read(e, column, x);
+    return op.getCenter() ? arith::SubFOp::create(b, value, like(e, mean)).getResult() : value;
+  };
+  Value squares = reduceRow(row, Combiner::add, [&](KernelElements &e, Value column) -> Value {
+    Value value = centered(e, column);
+    return arith::MulFOp::create(b, value, value);
+  });
+  Value variance = arith::DivFOp::create(b, squares, count);
+  Value epsilon = arith::ConstantOp::create(b, b.getFloatAttr(type, op.getEpsilon().convertToDouble()));
+  Value one = arith::ConstantOp::create(b, b.getFloatAttr(type, 1.0));
+  Value deviation = math::SqrtOp::create(b, arith::AddFOp::create(b, variance, epsilon));
+  Value inverse = arith::DivFOp::create(b, one, deviation);
+  row.forEach([&](KernelElements &e, Value column) {
+    Value value = arith::MulFOp::create(b, centered(e, column), like(e, inverse));
+    Value scale = op.getScale() ? readParameter(e, column, op.getScale()) : Value();
+    Value bias = op.getBias() ? readParameter(e, column, op.getBias()) : Value();
+    if (scale && bias)
+      value = math::FmaOp::create(b, value, scale, bias);
+    else if (scale)
+      value = arith::MulFOp::create(b, value, scale);
+    else if (bias)
+      value = arith::AddFOp::create(b, value, bias);
+    storeRow(e, column, value);
+  });
+  storeStatistic(mean, op.getMean());
+  storeStatistic(inverse, op.getInverseDeviation());
+}
+
+EmittedKernel RowEmitter::emit() {
+  DimContext &dims = fn.spec.dims;
+  for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i) {
+    Value yielded = fn.spec.yielded(i);
+    if (yielded.getDefiningOp() != root || yielded == root->getResult(0))
+      rowResults.push_back(i);
+  }
+  Dims outerSizes(sizes.begin(), sizes.end() - 1);
+  DimExpr one = dims.constant(1), rows = dims.product(outerSizes), length = sizes.back();
+  int64_t lanes = lanesOfKernel(fn.spec, length, byteWidth(type));
+  DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(kChunkElements), dims.max(length, one)));
+  Value step = fn.materialize(perChunk), count = fn.materialize(rows);
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value low = arith::MulIOp::create(b, chunk, step);
+    Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, step), count);
+    fn.loop(low, high, 1, [&](Value flat) {
+      outer = fn.delinearize(flat, outerSizes);
+      LaneLoop row(fn, length, lanes);
+      if (auto softmax = dyn_cast<SoftmaxOp>(root))
+        softmaxRow(softmax, row);
+      else
+        layerNormRow(cast<LayerNormOp>(root), row);
+    });
+  });
+  fn.finish();
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = dims.ceilDiv(rows, perChunk);
+  DimExpr work = dims.resolve(dims.mul(rows, length));
+  if (work.isConstant())
+    emitted.estimatedNs = 0.3 * static_cast<double>(work.constant());
+  return emitted;
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitRow(KernelSpec &spec, ModuleOp module, StringRef name) {
+  bool several = false;
+  Operation *root = findRoot(spec, several);
+  if (!root || several || !hasRowTemplate(root))
+    return std::nullopt;
+  KernelFunction fn(spec, module, name, {});
+  KernelElements probe(fn, 1);
+  probe.install(root->getResult(0), nullptr);
+  bool complete = llvm::all_of(root->getOperands(), [&](Value operand) { return probe.canBuild(operand); });
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
+    Value yielded = spec.yielded(i);
+    bool isStatistic = yielded.getDefiningOp() == root && yielded != root->getResult(0);
+    complete &= isStatistic || (probe.canBuild(yielded) && spec.sizes->sameShape(root->getResult(0), yielded));
+  }
+  if (!complete) {
+    fn.function.erase();
+    return std::nullopt;
+  }
+  return RowEmitter(fn, root).emit();
+}

@@ -1,0 +1,44 @@
+// RUN: sinter-opt --sinter-decompose --split-input-file %s | FileCheck %s
+// RUN: sinter-opt --sinter-decompose=keep=softmax --split-input-file %s | FileCheck %s --check-prefix=KEEP
+
+// CHECK-LABEL: @writes_softmax_in_primitives
+// CHECK-SAME: (%[[X:.*]]: tensor<2x?xf32>)
+// KEEP-LABEL: @writes_softmax_in_primitives
+func.func @writes_softmax_in_primitives(%x: tensor<2x?xf32>) -> tensor<2x?xf32> {
+  // CHECK: %[[M:.*]] = sinter.reduce max %[[X]] axes = [1]
+  // CHECK: %[[B:.*]] = sinter.broadcast %[[M]] like(%[[X]]) axes = [0]
+  // CHECK: %[[D:.*]] = sinter.sub %[[X]], %[[B]]
+  // CHECK: %[[E:.*]] = sinter.exp %[[D]]
+  // CHECK: %[[S:.*]] = sinter.reduce add %[[E]] axes = [1]
+  // CHECK: %[[T:.*]] = sinter.broadcast %[[S]]
+  // CHECK: sinter.div %[[E]], %[[T]]
+  // CHECK-NOT: sinter.softmax
+  // KEEP: sinter.softmax
+  %0 = sinter.softmax %x {axis = 1 : i64} : (tensor<2x?xf32>) -> tensor<2x?xf32>
+  return %0 : tensor<2x?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @writes_cells_as_scans
+func.func @writes_cells_as_scans(%x: tensor<?x2x3xf32>, %w: tensor<4x3xf32>, %r: tensor<4x4xf32>, %h: tensor<2x4xf32>) -> tensor<?x2x4xf32> {
+  // CHECK: %[[G:.*]] = sinter.dot_general
+  // CHECK: sinter.scan(%{{.*}}) over(%[[G]]) captures(%{{.*}}) {axes = array<i64: 0>, out_axes = array<i64: 0>, out_reverse = array<i1: true>, reverse = array<i1: true>}
+  // CHECK: sinter.dot_general
+  // CHECK: sinter.tanh
+  %0:2 = sinter.rnn %x input_weights(%w), %r, %h {direction = #sinter<direction reverse>}
+       : (tensor<?x2x3xf32>, tensor<4x3xf32>, tensor<4x4xf32>, tensor<2x4xf32>) -> (tensor<?x2x4xf32>, tensor<2x4xf32>)
+  return %0#0 : tensor<?x2x4xf32>
+}
+
+// -----
+
+// f16 is computed in f32 and rounded once.
+// CHECK-LABEL: @keeps_the_result_type
+func.func @keeps_the_result_type(%x: tensor<2x4xf16>, %s: tensor<4xf16>) -> tensor<2x?xf16> {
+  // CHECK: sinter.convert %{{.*}} : (tensor<2x4xf16>) -> tensor<2x4xf32>
+  // CHECK: sinter.convert %{{.*}} : (tensor<2x4xf32>) -> tensor<2x4xf16>
+  // CHECK: sinter.reshape {{.*}} -> tensor<2x?xf16>
+  %0:3 = sinter.layer_norm %x scale(%s) {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x4xf16>, tensor<4xf16>) -> (tensor<2x?xf16>, tensor<2x1xf16>, tensor<2x1xf16>)
+  return %0#0 : tensor<2x?xf16>
+}
