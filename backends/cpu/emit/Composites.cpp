@@ -2,6 +2,7 @@
 
 #include "backends/cpu/Composites.h"
 #include "backends/cpu/emit/RecurrentForm.h"
+#include "backends/cpu/emit/RowForm.h"
 #include "ir/Recurrent.h"
 #include "ir/Shape.h"
 
@@ -17,4 +18,6 @@ static bool hasConstantRecurrence(Operation *op) {
   return false;
 }
 
-bool sinter::cpu::keepsComposite(Operation *op) { return hasRecurrentTemplate(op) && hasConstantRecurrence(op); }
+bool sinter::cpu::keepsComposite(Operation *op) {
+  return hasRowTemplate(op) || (hasRecurrentTemplate(op) && hasConstantRecurrence(op));
+}

@@ -10,6 +10,7 @@
 #include "backends/cpu/emit/LaneLoop.h"
 #include "ir/Composer.h"
 #include "ir/Reduction.h"
+#include "ir/Shape.h"
 #include "ir/Shapes.h"
 
 using namespace mlir;

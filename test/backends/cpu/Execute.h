@@ -6,10 +6,12 @@
 #define SINTER_TEST_BACKENDS_CPU_EXECUTE_H
 
 #include "compiler/Module.h"
+#include "compiler/Pipeline.h"
 #include "compiler/Register.h"
 #include "ir/Ops.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include <gtest/gtest.h>
 
 namespace sinter::test {
@@ -17,7 +19,8 @@ namespace sinter::test {
 /// A program, compiled at one level.
 class Program {
 public:
-  Program(llvm::StringRef text, int optLevel, unsigned threads = 1) {
+  /// `isGraph`: `text` is at the graph level and goes through the pipeline first.
+  Program(llvm::StringRef text, int optLevel, unsigned threads = 1, bool isGraph = false) {
     mlir::DialectRegistry registry;
     registerDialects(registry);
     context.appendDialectRegistry(registry);
@@ -28,6 +31,16 @@ public:
       return;
     }
     mlir::OwningOpRef<mlir::ModuleOp> fused = source->clone();
+    if (isGraph) {
+      mlir::PassManager pipeline(&context);
+      Options graphOptions;
+      graphOptions.optLevel = optLevel;
+      buildPipeline(pipeline, graphOptions);
+      if (mlir::failed(pipeline.run(*fused))) {
+        error = "does not pass the pipeline";
+        return;
+      }
+    }
     cpu::CodeOptions options;
     options.target = cpu::Target::host();
     options.optLevel = optLevel;
@@ -111,15 +124,17 @@ inline HostTensor makeInput(mlir::Type elementType, const Feed &feed) {
   HostTensor tensor(elementType, feed.shape);
   std::vector<double> values(static_cast<size_t>(tensor.numElements()));
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = feed.values.empty() ? 0.25 * static_cast<double>((i * 7) % 23) - 2 : feed.values[i % feed.values.size()];
+    values[i] =
+        feed.values.empty() ? 0.25 * static_cast<double>((i * 7) % 23) - 2 : feed.values[i % feed.values.size()];
   tensor.assignFloats(values);
   return tensor;
 }
 
 /// Runs `text` on each feed at levels 0 and 2 (each feed twice: the second call reuses the plan) against the evaluator.
-inline void expectMatches(llvm::StringRef text, llvm::ArrayRef<std::vector<Feed>> feeds, double tolerance = 1e-5) {
+inline void expectMatches(llvm::StringRef text, llvm::ArrayRef<std::vector<Feed>> feeds, double tolerance = 1e-5,
+                          bool isGraph = false) {
   for (int level : {0, 2}) {
-    Program program(text, level, 2);
+    Program program(text, level, 2, isGraph);
     ASSERT_EQ(program.error, "") << "at level " << level;
     for (const std::vector<Feed> &feed : feeds) {
       std::vector<HostTensor> inputs;
