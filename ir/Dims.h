@@ -139,6 +139,7 @@ private:
   Dims freshDims(mlir::Value value);
   std::optional<Dims> computeContents(mlir::Value value);
   std::optional<Dims> pointwiseContents(mlir::Operation *op);
+  std::optional<Dims> predicates(mlir::Value value);
   DimContext &ctx;
   llvm::DenseMap<mlir::Value, Dims> known;
   llvm::DenseMap<mlir::Value, std::optional<Dims>> knownContents;

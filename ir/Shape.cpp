@@ -181,8 +181,19 @@ LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, std::optional<Location>
       failed(refineByConstant(location, "reshape", adaptor.getShape(), shape)))
     return failure();
   int64_t unknown = llvm::count(shape, ShapedType::kDynamic);
-  if (unknown > 1 && !adaptor.getShape())
-    return emitOptionalError(location, "reshape without shape requires at most one ? in its type, got ", type);
+  if (unknown > 1 && !adaptor.getShape()) {
+    // All but the last are copied.
+    for (int64_t axis = 0; unknown > 1; ++axis) {
+      if (!isDynamic(shape[axis]))
+        continue;
+      if (axis >= operand.getRank())
+        return emitOptionalError(location, "reshape without shape requires an operand axis ", axis,
+                                 " for that ? of its type, got ", operand, " for ", type);
+      shape[axis] = operand.getDimSize(axis);
+      --unknown;
+    }
+    unknown = llvm::count(shape, ShapedType::kDynamic);
+  }
   std::optional<int64_t> count = countElements(operand.getShape());
   if (count && unknown == 1) {
     int64_t known = 1;

@@ -64,8 +64,8 @@ def BroadcastOp : Sinter_MoveOp<"broadcast", [AttrSizedOperandSegments]> {
 def ReshapeOp : Sinter_MoveOp<"reshape"> {
   let summary = "same elements in row-major order under another shape";
   let description = [{
-    With at most one `?` in `type`, that size follows from the number of elements. With more,
-    `shape` gives all sizes (no -1, no 0-means-copy: importers resolve these).
+    With at most one `?` in `type`, that size follows from the number of elements. With more, `shape` gives all sizes (no -1, no
+    0-means-copy: importers resolve these); without `shape`, every `?` but the last is the operand's size of the same axis.
   }];
   let arguments = (ins Sinter_Tensor:$operand, Optional<Sinter_SizesTensor>:$shape, TypeAttrOf<Sinter_Tensor>:$type);
   let results = (outs Sinter_Tensor:$result);

@@ -3,9 +3,11 @@
 // Asks each op's SymbolicShape and SymbolicContents, and knows by itself what needs no op: static types, function
 // arguments and captures, pointwise ops, and integer arithmetic on contents.
 
+#include "ir/Constants.h"
 #include "ir/Control.h"
 #include "ir/Dialect.h"
 #include "ir/Elementwise.h"
+#include "ir/Indexing.h"
 #include "ir/Kernel.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
@@ -241,13 +243,51 @@ static DimExpr compareContents(DimContext &ctx, CompareKind kind, DimExpr lhs, D
   llvm_unreachable("all kinds handled");
 }
 
+/// `expr` where `symbol` has that value.
+static DimExpr substitute(DimContext &ctx, DimExpr expr, DimExpr symbol, DimExpr value) {
+  if (expr == symbol)
+    return value;
+  if (expr.operands().empty())
+    return expr;
+  SmallVector<DimExpr> operands;
+  for (DimExpr operand : expr.operands())
+    operands.push_back(substitute(ctx, operand, symbol, value));
+  auto fold = [&](DimExpr (DimContext::*combine)(DimExpr, DimExpr)) {
+    DimExpr result = operands[0];
+    for (DimExpr operand : ArrayRef(operands).drop_front())
+      result = (ctx.*combine)(result, operand);
+    return result;
+  };
+  switch (expr.kind()) {
+  case DimExpr::Kind::Add:
+    return fold(&DimContext::add);
+  case DimExpr::Kind::Mul:
+    return fold(&DimContext::mul);
+  case DimExpr::Kind::FloorDiv:
+    return fold(&DimContext::floorDiv);
+  case DimExpr::Kind::CeilDiv:
+    return fold(&DimContext::ceilDiv);
+  case DimExpr::Kind::Mod:
+    return fold(&DimContext::mod);
+  case DimExpr::Kind::Min:
+    return fold(&DimContext::min);
+  case DimExpr::Kind::Max:
+    return fold(&DimContext::max);
+  case DimExpr::Kind::Constant:
+  case DimExpr::Kind::Symbol:
+    break;
+  }
+  llvm_unreachable("leaves have no operands");
+}
+
 /// Integer arithmetic element by element; an element that no expression has is null.
 std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
   if (!isa<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ConvertOp, CompareOp, SelectOp>(op))
     return std::nullopt;
   SmallVector<Dims> operands;
   for (Value operand : op->getOperands()) {
-    std::optional<Dims> elements = contents(operand);
+    bool isPredicate = getElementTypeOrSelf(operand).isInteger(1);
+    std::optional<Dims> elements = isPredicate ? predicates(operand) : contents(operand);
     if (!elements)
       return std::nullopt;
     operands.push_back(std::move(*elements));
@@ -276,14 +316,43 @@ std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
                                        : DimExpr();
                           })
                           .Case([&](CompareOp compare) { return compareContents(ctx, compare.getKind(), a, b); })
-                          .Case([&](SelectOp) -> DimExpr {
-                            if (!a.isConstant())
-                              return b == operands[2][i] ? b : DimExpr();
-                            return a.constant() ? b : operands[2][i];
+                          .Case([&](SelectOp select) -> DimExpr {
+                            DimExpr otherwise = operands[2][i];
+                            if (a)
+                              return a.constant() ? b : otherwise;
+                            if (b == otherwise)
+                              return b;
+                            // p == q ? x : y is y where x and y are the same once p is q, as broadcasting writes it.
+                            auto compare = select.getPred().getDefiningOp<CompareOp>();
+                            if (!compare || compare.getKind() != CompareKind::eq)
+                              return DimExpr();
+                            std::optional<Dims> left = contents(compare.getLhs()), right = contents(compare.getRhs());
+                            if (!left || !right)
+                              return DimExpr();
+                            DimExpr p = (*left)[i], q = (*right)[i];
+                            if ((p == b && q == otherwise) || (q == b && p == otherwise))
+                              return otherwise;
+                            if (p.kind() != DimExpr::Kind::Symbol)
+                              std::swap(p, q);
+                            if (p.kind() != DimExpr::Kind::Symbol)
+                              return DimExpr();
+                            return substitute(ctx, b, p, q) == substitute(ctx, otherwise, p, q) ? otherwise : DimExpr();
                           })
                           .Default([](Operation *) { return DimExpr(); }));
   }
   return results;
+}
+
+/// Elements of a small boolean tensor: 0, 1, or null where bounds do not decide.
+std::optional<Dims> ShapeAnalysis::predicates(Value value) {
+  if (std::optional<Dims> known = contents(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  std::optional<Dims> elements = op ? pointwiseContents(op) : std::nullopt;
+  auto count = countElements(cast<RankedTensorType>(value.getType()).getShape());
+  if (!elements && count && *count <= kMaxContents)
+    elements.emplace(*count);
+  return elements;
 }
 
 std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
@@ -336,6 +405,20 @@ std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
       }
     }
     return Dims{total};
+  }
+  // A few sizes of a list replaced, as slices of some axes are written.
+  if (auto scatter = dyn_cast<ScatterElementsOp>(op);
+      scatter && scatter.getCombiner() == Combiner::set && scatter.getType().getRank() == 1) {
+    std::optional<Dims> elements = contents(scatter.getOperand()), updates = contents(scatter.getUpdates());
+    std::optional<SmallVector<int64_t>> positions = constantInts(scatter.getPositions());
+    if (!elements || !updates || !positions)
+      return std::nullopt;
+    for (auto [position, update] : llvm::zip(*positions, *updates)) {
+      int64_t size = static_cast<int64_t>(elements->size()), place = position + (position < 0 ? size : 0);
+      if (place >= 0 && place < size)
+        (*elements)[place] = update;
+    }
+    return elements;
   }
   if (auto symbolic = dyn_cast<SymbolicContents>(op))
     return symbolic.resultContents(*this);

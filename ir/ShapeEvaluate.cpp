@@ -103,6 +103,11 @@ FailureOr<Tensors> ReshapeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator 
       return failure();
     shape = *sizes;
   }
+  for (int64_t axis = 0, copied = llvm::count(shape, ShapedType::kDynamic) - 1; copied > 0; ++axis)
+    if (ShapedType::isDynamic(shape[axis])) {
+      shape[axis] = operands[0].size(axis);
+      --copied;
+    }
   int64_t known = 1;
   for (int64_t size : shape)
     known *= ShapedType::isDynamic(size) ? 1 : size;

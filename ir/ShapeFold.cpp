@@ -175,6 +175,8 @@ struct MergeReshapes : OpRewritePattern<ReshapeOp> {
     auto inner = op.getOperand().getDefiningOp<ReshapeOp>();
     if (!inner)
       return rewriter.notifyMatchFailure(op, "operand is not a reshape");
+    if (!op.getShape() && op.getType().getNumDynamicDims() > 1)
+      return rewriter.notifyMatchFailure(op, "sizes are copied from the operand");
     RankedTensorType type = tensor(op.getResult());
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, inner.getOperand(), op.getShape(),
                                            op.getShape() ? op.getType() : type);

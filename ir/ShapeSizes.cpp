@@ -63,16 +63,22 @@ SmallVector<Dims> ReshapeOp::resultDims(ShapeQuery &shapes) {
   if (getShape())
     return one(entries(shapes, getShape(), rankOf(getResult())));
   DimContext &context = shapes.context();
-  Dims result;
-  int64_t known = 1;
-  for (int64_t size : cast<RankedTensorType>(getResult().getType()).getShape()) {
-    result.push_back(ShapedType::isDynamic(size) ? DimExpr() : context.constant(size));
-    known *= ShapedType::isDynamic(size) ? 1 : size;
+  Dims result, operand = shapes.dims(getOperand());
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(getResult().getType()).getShape();
+  int64_t copied = llvm::count(shape, ShapedType::kDynamic) - 1;
+  DimExpr known = context.constant(1);
+  for (auto [axis, size] : llvm::enumerate(shape)) {
+    if (!ShapedType::isDynamic(size))
+      result.push_back(context.constant(size));
+    else
+      result.push_back(copied-- > 0 ? operand[axis] : DimExpr());
+    if (result.back())
+      known = context.mul(known, result.back());
   }
-  if (known != 0)
+  if (!(known.isConstant() && known.constant() == 0))
     for (DimExpr &size : result)
       if (!size)
-        size = context.floorDiv(context.product(shapes.dims(getOperand())), context.constant(known));
+        size = context.floorDiv(context.product(operand), known);
   return one(result);
 }
 

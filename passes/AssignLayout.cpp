@@ -328,6 +328,27 @@ struct SinkThroughUnitReshape : OpRewritePattern<ReshapeOp> {
   }
 };
 
+/// A reshape that merges all spatial axes into one.
+struct SinkThroughFlatten : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &b) const override {
+    TransposeOp found = layoutTranspose(op.getOperand());
+    RankedTensorType from = typeOf(op.getOperand()), to = op.getType();
+    if (!found || op.getShape() || from.getRank() < 4 || to.getRank() != 3)
+      return b.notifyMatchFailure(op, "the operand is not transposed, or several sizes are given");
+    // Images and channels stay: the rest is then one axis.
+    bool keepsChannels = !from.isDynamicDim(1) && from.getDimSize(1) == to.getDimSize(1);
+    bool keepsImages =
+        from.isDynamicDim(0) ? to.isDynamicDim(0) && to.isDynamicDim(2) : from.getDimSize(0) == to.getDimSize(0);
+    if (!keepsChannels || !keepsImages)
+      return b.notifyMatchFailure(op, "does more than merge the spatial axes");
+    auto type = RankedTensorType::get({to.getDimSize(0), to.getDimSize(2), to.getDimSize(1)}, to.getElementType());
+    Value moved = ReshapeOp::create(b, op.getLoc(), type, found.getOperand(), Value(), type);
+    b.replaceOp(op, transpose(b, op.getLoc(), moved, {0, 2, 1}));
+    return success();
+  }
+};
+
 class AssignLayout : public sinter::impl::AssignLayoutBase<AssignLayout> {
   void runOnOperation() override {
     RewritePatternSet choose(&getContext());
@@ -336,7 +357,7 @@ class AssignLayout : public sinter::impl::AssignLayoutBase<AssignLayout> {
       return signalPassFailure();
     RewritePatternSet sink(&getContext());
     sink.add<SinkThroughPointwise, SinkThroughReduce, SinkThroughConcatenate, SinkThroughPad, SinkThroughSlice,
-             SinkThroughResize, SinkThroughUnitReshape>(&getContext());
+             SinkThroughResize, SinkThroughUnitReshape, SinkThroughFlatten>(&getContext());
     TransposeOp::getCanonicalizationPatterns(sink, &getContext());
     ReshapeOp::getCanonicalizationPatterns(sink, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(sink))))

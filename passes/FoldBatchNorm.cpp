@@ -9,6 +9,7 @@
 #include "ir/Normalization.h"
 #include "ir/Shape.h"
 #include "passes/Passes.h"
+#include "passes/SizeUses.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -119,7 +120,7 @@ struct FoldStatistics : OpRewritePattern<BatchNormOp> {
     Value x = op.getOperand();
     Operation *before = x.getDefiningOp();
     std::vector<double> added(s.size(), 0.0);
-    if (auto add = dyn_cast_or_null<AddOp>(before); add && add->hasOneUse()) {
+    if (auto add = dyn_cast_or_null<AddOp>(before); add && hasOneReader(add)) {
       for (auto [value, other] : {std::pair(add.getLhs(), add.getRhs()), std::pair(add.getRhs(), add.getLhs())})
         if (auto vector = channelVector(other, axis);
             vector && value.getDefiningOp() && weightsOf(value.getDefiningOp(), axis)) {
@@ -128,7 +129,8 @@ struct FoldStatistics : OpRewritePattern<BatchNormOp> {
           break;
         }
     }
-    auto place = before && before->hasOneUse() ? weightsOf(before, axis) : std::nullopt;
+    auto place = before && before->getNumResults() == 1 && hasOneReader(before->getResult(0)) ? weightsOf(before, axis)
+                                                                                              : std::nullopt;
     std::optional<HostTensor> weights = place ? constantOf(before->getOperand(place->first)) : std::nullopt;
     if (!weights || added.size() != s.size() || weights->size(place->second) != static_cast<int64_t>(s.size())) {
       Value product = MulOp::create(b, op.getLoc(), op.getType(), x, perChannel(b, op.getLoc(), element, s, axis, x));
@@ -137,13 +139,15 @@ struct FoldStatistics : OpRewritePattern<BatchNormOp> {
     }
     for (size_t c = 0; c < s.size(); ++c)
       t[c] += added[c] * s[c];
-    b.setInsertionPoint(op);
+    b.setInsertionPoint(before);
     Operation *scaled = b.clone(*before);
     b.setInsertionPoint(scaled);
     scaled->setOperand(place->first,
                        buildConstant(b, before->getLoc(), scaleAxis(*weights, place->second, s), "folded_filter"));
     b.setInsertionPoint(op);
     Value result = scaled->getResult(0);
+    b.replaceUsesWithIf(before->getResult(0), result, readsOnlySizes);
+    b.replaceUsesWithIf(x, result, readsOnlySizes);
     b.replaceOpWithNewOp<AddOp>(op, op.getType(), result, perChannel(b, op.getLoc(), element, t, axis, result));
     return success();
   }

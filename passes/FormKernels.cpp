@@ -78,16 +78,30 @@ static KernelOp buildKernel(const FusionGroup &group) {
 
 static void formKernels(Block &block, ShapeAnalysis &sizes, const FusionOptions &options) {
   FusionPlan plan = planFusion(block, sizes, options);
-  SmallVector<std::pair<Value, Value>> replacements;
+  SmallVector<std::pair<Value, Value>> replacements, measured;
   llvm::SetVector<Operation *> old;
   for (const FusionGroup &group : plan.groups) {
     KernelOp kernel = buildKernel(group);
     for (auto [result, given] : llvm::zip(group.results, kernel.getResults()))
       replacements.emplace_back(result, given);
+    // Sizes of what is not stored are those of a result (the plan lets only such values be measured).
+    for (Operation *op : group.ops)
+      for (Value value : op->getResults()) {
+        if (llvm::is_contained(group.results, value) ||
+            llvm::none_of(value.getUsers(), [](Operation *user) { return isa<DimOp, ShapeOp>(user); }))
+          continue;
+        for (auto [result, given] : llvm::zip(group.results, kernel.getResults()))
+          if (cast<RankedTensorType>(result.getType()).getRank() == cast<RankedTensorType>(value.getType()).getRank()) {
+            measured.emplace_back(value, given);
+            break;
+          }
+      }
     old.insert(group.ops.begin(), group.ops.end());
   }
   for (auto [result, given] : replacements)
     result.replaceAllUsesWith(given);
+  for (auto [value, given] : measured)
+    value.replaceUsesWithIf(given, [](OpOperand &use) { return isa<DimOp, ShapeOp>(use.getOwner()); });
   // The ops use one another still, in any order.
   for (Operation *op : old)
     op->dropAllReferences();

@@ -12,6 +12,7 @@
 #include "ir/Reduction.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
+#include "passes/SizeUses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -84,7 +85,6 @@ private:
   };
 
   static bool isMapOp(Operation *op) { return isa<Pointwise, Elemental>(op) && !isScheduleOp(op); }
-  static bool isSizeOperand(OpOperand &use);
   bool givesSizes(Operation *op, Operation *user);
   int64_t elementCost(Operation *op);
   bool readsOften(Operation *user, Value operand);
@@ -92,6 +92,8 @@ private:
   bool canJoin(Operation *op, Group &group);
   void join(Operation *op, Group &group);
   bool reaches(Operation *op, Group &target);
+  bool measuresReach(ArrayRef<Operation *> measured, Operation *target);
+  bool isAligned(Operation *op, Group &group);
   void growEpilogue(unsigned number);
   void place(Operation *op);
   unsigned startGroup(Operation *op);
@@ -109,15 +111,11 @@ private:
 
 } // namespace
 
-/// Of `like` only the sizes are read, which no kernel computes.
-bool Planner::isSizeOperand(OpOperand &use) {
-  auto broadcast = dyn_cast<BroadcastOp>(use.getOwner());
-  return broadcast && use.getOperandNumber() != 0;
-}
-
-/// True when a size of what `user` computes is an element of what `op` computes: the schedule reads it before it launches
-/// the kernel of `user`.
+/// True when a size of what `user` computes is an element of what `op` computes: the schedule reads it before it
+/// launches the kernel of `user`.
 bool Planner::givesSizes(Operation *op, Operation *user) {
+  if (!getElementTypeOrSelf(op->getResult(0)).isInteger())
+    return false;
   bool found = false;
   for (Value result : user->getResults())
     for (DimExpr size : sizes.dims(result))
@@ -196,6 +194,37 @@ unsigned Planner::startGroup(Operation *op) {
   return number;
 }
 
+static bool measures(Operation *op) { return isa<DimOp, ShapeOp>(op); }
+
+/// True when `target` depends on a size of what `measured` computes: it cannot be in the same kernel.
+bool Planner::measuresReach(ArrayRef<Operation *> measured, Operation *target) {
+  llvm::SmallSetVector<Operation *, 8> reached;
+  for (Operation *op : measured)
+    for (Operation *user : op->getUsers())
+      if (measures(user))
+        reached.insert(user);
+  for (size_t i = 0; i < reached.size(); ++i) {
+    if (reached[i] == target)
+      return true;
+    for (Operation *user : reached[i]->getUsers())
+      if (position[user] <= position[target])
+        reached.insert(user);
+  }
+  return false;
+}
+
+/// True when the kernel reads each element of `op` where it computes the result's element of the same place.
+bool Planner::isAligned(Operation *op, Group &group) {
+  KernelTemplate kernelTemplate = group.root ? templateOf(group.root) : KernelTemplate::map;
+  if (kernelTemplate != KernelTemplate::map && kernelTemplate != KernelTemplate::row)
+    return false;
+  return llvm::all_of(op->getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    return !group.ops.contains(user) || readsOnlySizes(use) || user == group.root ||
+           (isa<Pointwise>(user) && group.aligned.contains(user));
+  });
+}
+
 /// Pointwise ops after a root stay in its registers as long as exactly one value leaves.
 void Planner::growEpilogue(unsigned number) {
   Group &group = groups[number];
@@ -225,11 +254,12 @@ void Planner::growEpilogue(unsigned number) {
   members.insert(root);
   size_t committed = 1;
   while (static_cast<int64_t>(members.size()) < options.maxOps) {
-    // The next op in program order that uses a value of the group.
+    // The next op in program order that uses a value of the group. All its values have one shape: who asks for sizes
+    // may ask the kernel's result.
     Operation *next = nullptr;
     for (Operation *member : members)
       for (Operation *user : member->getUsers())
-        if (!members.contains(user) && (!next || position[user] < position[next]))
+        if (!members.contains(user) && !measures(user) && (!next || position[user] < position[next]))
           next = user;
     if (!next || isScheduleOp(next) || groupsOf.contains(next))
       break;
@@ -238,12 +268,12 @@ void Planner::growEpilogue(unsigned number) {
       if (!isa<BroadcastOp>(next) || members.contains(next->getOperand(0).getDefiningOp()))
         break;
     }
-    if (!sizes.sameShape(next->getResult(0), first))
+    if (!sizes.sameShape(next->getResult(0), first) || measuresReach(members.getArrayRef(), next))
       break;
     members.insert(next);
     bool single = llvm::all_of(members, [&](Operation *member) {
-      return member == next ||
-             llvm::all_of(member->getUsers(), [&](Operation *user) { return members.contains(user); });
+      return member == next || llvm::all_of(member->getUsers(),
+                                            [&](Operation *user) { return members.contains(user) || measures(user); });
     });
     if (single && isa<Pointwise>(next))
       committed = members.size();
@@ -277,16 +307,14 @@ bool Planner::repeatsBatches(BroadcastOp op, OpOperand &use) {
 bool Planner::canJoin(Operation *op, Group &group) {
   if (static_cast<int64_t>(group.ops.size()) >= options.maxOps)
     return false;
+  if (llvm::any_of(group.ops, [&](Operation *member) { return givesSizes(op, member); }))
+    return false;
   bool isMove = !isa<Pointwise>(op);
   bool isSpread = isa<BroadcastOp, IotaOp>(op);
   int64_t cost = elementCost(op);
   for (OpOperand &use : op->getUses()) {
     Operation *user = use.getOwner();
-    if (!group.ops.contains(user))
-      continue;
-    if (givesSizes(op, user))
-      return false;
-    if (isSizeOperand(use))
+    if (!group.ops.contains(user) || readsOnlySizes(use))
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
@@ -315,7 +343,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
 void Planner::join(Operation *op, Group &group) {
   for (OpOperand &use : op->getUses()) {
     Operation *user = use.getOwner();
-    if (!group.ops.contains(user) || isSizeOperand(use))
+    if (!group.ops.contains(user) || readsOnlySizes(use))
       continue;
     bool isRow = user == group.root && templateOf(user) == KernelTemplate::row;
     if (group.repeated.contains(user) || isRow || readsOften(user, use.get()))
@@ -356,18 +384,27 @@ bool Planner::reaches(Operation *op, Group &target) {
 
 void Planner::place(Operation *op) {
   llvm::SmallSetVector<unsigned, 4> users;
-  bool leaves = op->use_empty();
+  bool leaves = true, measured = false;
+  for (Operation *user : op->getUsers())
+    if (groupsOf.contains(user))
+      leaves = false;
   for (Operation *user : op->getUsers()) {
     auto it = groupsOf.find(user);
-    if (it == groupsOf.end())
-      leaves = true;
-    else
+    if (it != groupsOf.end())
       users.insert(it->second.begin(), it->second.end());
+    else if (measures(user))
+      measured = true;
+    else
+      leaves = true;
   }
   SmallVector<unsigned> joinable;
   for (unsigned number : users)
     if (canJoin(op, groups[number]))
       joinable.push_back(number);
+  // A kernel's result answers for the sizes of what has its shape.
+  if (measured && !leaves)
+    leaves = users.size() != 1 || joinable.empty() || !isAligned(op, groups[joinable[0]]) ||
+             llvm::any_of(groups[joinable[0]].ops, [&](Operation *member) { return measuresReach(op, member); });
 
   bool isSpread = isa<BroadcastOp, IotaOp>(op);
   bool isMove = isa<Elemental>(op) && elementCost(op) <= kCheapCost;
@@ -387,16 +424,8 @@ void Planner::place(Operation *op) {
   // One kernel computes it and stores it as well.
   for (unsigned number : joinable) {
     Group &group = groups[number];
-    KernelTemplate kernelTemplate = group.root ? templateOf(group.root) : KernelTemplate::map;
-    if (kernelTemplate != KernelTemplate::map && kernelTemplate != KernelTemplate::row)
-      continue;
     constexpr unsigned maxOutputs = 8;
-    bool aligned = llvm::all_of(op->getUses(), [&](OpOperand &use) {
-      Operation *user = use.getOwner();
-      return !group.ops.contains(user) || isSizeOperand(use) || user == group.root ||
-             (isa<Pointwise>(user) && group.aligned.contains(user));
-    });
-    if (!aligned || group.outputs >= maxOutputs || reaches(op, group))
+    if (!isAligned(op, group) || group.outputs >= maxOutputs || reaches(op, group))
       continue;
     join(op, group);
     home[op] = number;
@@ -437,6 +466,9 @@ FusionPlan Planner::run() {
       if (found == home.end() || found->second != number)
         continue;
       auto needsIt = [&](Operation *user) {
+        // Who measures asks another result, unless results differ in shape or there is none.
+        if (measures(user))
+          return op->getNumResults() > 1;
         auto it = groupsOf.find(user);
         return it == groupsOf.end() ||
                llvm::any_of(it->second, [&](unsigned other) { return !groups[other].ops.contains(op); });
@@ -445,6 +477,9 @@ FusionPlan Planner::run() {
         if (llvm::any_of(result.getUsers(), needsIt))
           out.results.push_back(result);
     }
+    for (Operation *op : out.ops)
+      if (out.results.empty() && home.lookup_or(op, groups.size()) == number && llvm::any_of(op->getUsers(), measures))
+        out.results.push_back(op->getResult(0));
   }
   FusionPlan plan;
   for (FusionGroup &group : planned)

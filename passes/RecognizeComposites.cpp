@@ -10,6 +10,7 @@
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
 #include "passes/Passes.h"
+#include "passes/SizeUses.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include <cmath>
@@ -221,7 +222,7 @@ template <typename Op> struct ExtendNorm : OpRewritePattern<Op> {
     constexpr bool isScale = std::is_same_v<Op, MulOp>;
     for (auto [value, other] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
       auto norm = value.template getDefiningOp<LayerNormOp>();
-      if (!norm || value != norm.getResult() || !value.hasOneUse() || norm.getBias() || (isScale && norm.getScale()))
+      if (!norm || value != norm.getResult() || !hasOneReader(value) || norm.getBias() || (isScale && norm.getScale()))
         continue;
       auto broadcast = other.template getDefiningOp<BroadcastOp>();
       int64_t rank = typeOf(value).getRank(), axis = norm.getAxis();
@@ -234,6 +235,7 @@ template <typename Op> struct ExtendNorm : OpRewritePattern<Op> {
                                           isScale ? row : norm.getScale(), isScale ? norm.getBias() : row,
                                           norm.getAxisAttr(), norm.getEpsilonAttr(), norm.getCenterAttr());
       b.replaceAllUsesWith(norm.getMean(), extended.getMean());
+      b.replaceUsesWithIf(norm.getResult(), extended.getResult(), readsOnlySizes);
       b.replaceAllUsesWith(norm.getInverseDeviation(), extended.getInverseDeviation());
       b.replaceOp(op, extended.getResult());
       return success();

@@ -93,9 +93,19 @@ void Refiner::foldContents(Operation *op) {
 void Refiner::dropSizes(ReshapeOp op) {
   if (!op.getShape())
     return;
-  int64_t unknown = llvm::count_if(sizes.dims(op.getResult()), [](DimExpr size) { return !size.isConstant(); });
-  if (unknown <= 1)
-    reshapes.push_back(op);
+  // The last unknown size follows; those before it are the operand's, axis by axis.
+  Dims wanted = sizes.dims(op.getResult()), own = sizes.dims(op.getOperand());
+  int64_t unknown = llvm::count_if(wanted, [](DimExpr size) { return !size.isConstant(); });
+  for (auto [axis, size] : llvm::enumerate(wanted)) {
+    if (unknown <= 1)
+      break;
+    if (size.isConstant())
+      continue;
+    if (axis >= own.size() || own[axis] != size)
+      return;
+    --unknown;
+  }
+  reshapes.push_back(op);
 }
 
 void Refiner::dropSizes(BroadcastOp op) {

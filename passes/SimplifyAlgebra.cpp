@@ -3,8 +3,10 @@
 #include "ir/Constants.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
+#include "ir/Indexing.h"
 #include "ir/Shape.h"
 #include "passes/Passes.h"
+#include "passes/SizeUses.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -108,7 +110,7 @@ template <typename Op> struct MergeNumbers : OpRewritePattern<Op> {
     auto outer = split(op);
     auto before = outer ? outer->first.template getDefiningOp<Op>() : Op();
     auto inner = before ? split(before) : std::nullopt;
-    if (!inner || !before->hasOneUse())
+    if (!inner || !hasOneReader(before))
       return b.notifyMatchFailure(op, "has no chain of numbers");
     double merged = isProduct ? inner->second * outer->second : inner->second + outer->second;
     if (!std::isfinite(merged) || (isProduct && std::abs(merged) < 1e-30))
@@ -213,6 +215,123 @@ struct BroadcastOfAddedAxes : OpRewritePattern<BroadcastOp> {
       op.getOperandMutable().assign(reshape.getOperand());
       op.setAxes(axes);
     });
+    return success();
+  }
+};
+
+/// Sizes of what only moves or computes are sizes of what it reads: nothing is kept alive to be measured.
+struct MeasureSource : OpRewritePattern<DimOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DimOp op, PatternRewriter &b) const override {
+    Operation *source = op.getOperand().getDefiningOp();
+    if (!source)
+      return b.notifyMatchFailure(op, "measures an argument");
+    Value operand;
+    int64_t axis = op.getAxis();
+    if (auto transpose = dyn_cast<TransposeOp>(source)) {
+      operand = transpose.getOperand();
+      axis = transpose.getPermutation()[axis];
+    } else if (isa<Pointwise>(source)) {
+      // Constants and repeated numbers are made to the others' size.
+      for (Value candidate : source->getOperands())
+        if (!matchPattern(candidate, m_Constant()) && !candidate.getDefiningOp<BroadcastOp>()) {
+          operand = candidate;
+          break;
+        }
+    } else if (auto broadcast = dyn_cast<BroadcastOp>(source); broadcast && broadcast.getLike().size() == 1) {
+      operand = broadcast.getLike().front();
+    }
+    if (!operand)
+      return b.notifyMatchFailure(op, "the size is made there");
+    b.modifyOpInPlace(op, [&] {
+      op.setOperand(operand);
+      op.setAxis(axis);
+    });
+    return success();
+  }
+};
+
+struct ShapeOfPointwise : OpRewritePattern<ShapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ShapeOp op, PatternRewriter &b) const override {
+    Operation *source = op.getOperand().getDefiningOp();
+    if (!isa_and_nonnull<Pointwise>(source))
+      return b.notifyMatchFailure(op, "does not measure a pointwise op");
+    for (Value candidate : source->getOperands())
+      if (!matchPattern(candidate, m_Constant()) && !candidate.getDefiningOp<BroadcastOp>()) {
+        b.modifyOpInPlace(op, [&] { op.setOperand(candidate); });
+        return success();
+      }
+    return b.notifyMatchFailure(op, "the sizes are made there");
+  }
+};
+
+/// shape(x)[i] = dim(x, i)
+struct GatherOfShape : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op, PatternRewriter &b) const override {
+    auto shape = op.getOperand().getDefiningOp<ShapeOp>();
+    std::optional<SmallVector<int64_t>> position = constantInts(op.getPositions());
+    if (!shape || !position || position->size() != 1 || op.getType().getNumElements() != 1)
+      return b.notifyMatchFailure(op, "picks no one size of a shape");
+    int64_t rank = typeOf(shape.getOperand()).getRank(), axis = position->front() + (position->front() < 0 ? rank : 0);
+    Value size = DimOp::create(b, op.getLoc(), shape.getOperand(), std::clamp<int64_t>(axis, 0, rank - 1));
+    if (op.getType().getRank() != 0)
+      size = ReshapeOp::create(b, op.getLoc(), op.getType(), size, Value(), op.getType());
+    b.replaceOp(op, size);
+    return success();
+  }
+};
+
+/// f(reshape(x), numbers) = reshape(f(x, numbers)): x and f may share a kernel, and the reshape stays a view.
+struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  LogicalResult matchAndRewrite(Pointwise op, PatternRewriter &b) const override {
+    ReshapeOp reshape;
+    for (Value operand : op->getOperands()) {
+      auto candidate = operand.getDefiningOp<ReshapeOp>();
+      if (candidate && hasOneReader(candidate) && candidate.getOperand().getDefiningOp() && !reshape) {
+        reshape = candidate;
+        continue;
+      }
+      auto broadcast = operand.getDefiningOp<BroadcastOp>();
+      bool isNumber = broadcast && typeOf(broadcast.getOperand()).getRank() == 0;
+      if (!isNumber && !(uniformValue(operand) && typeOf(operand).hasStaticShape()))
+        return b.notifyMatchFailure(op, "another operand is not one number");
+    }
+    // Shape arithmetic is no work to be fused.
+    if (!reshape || isa<IntegerType>(typeOf(reshape).getElementType()))
+      return b.notifyMatchFailure(op, "no operand is reshaped");
+    Value x = reshape.getOperand();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      RankedTensorType type = RankedTensorType::get(typeOf(x).getShape(), typeOf(operand).getElementType());
+      SmallVector<Value> like;
+      if (!type.hasStaticShape())
+        like.push_back(x);
+      auto broadcast = operand.getDefiningOp<BroadcastOp>();
+      if (operand == reshape.getResult()) {
+        operands.push_back(x);
+      } else if (broadcast && typeOf(broadcast.getOperand()).getRank() == 0) {
+        operands.push_back(BroadcastOp::create(b, op->getLoc(), type, broadcast.getOperand(), Value(), like,
+                                               ArrayRef<int64_t>(), type));
+      } else {
+        ElementsAttr attr;
+        if (!matchPattern(operand, m_Constant(&attr)) || !isa<DenseElementsAttr>(attr) || !attr.isSplat())
+          return b.notifyMatchFailure(op, "a number is not a plain constant");
+        auto scalarType = RankedTensorType::get({}, type.getElementType());
+        Value number =
+            ConstantOp::create(b, operand.getLoc(), scalarType, cast<DenseElementsAttr>(attr).resizeSplat(scalarType));
+        operands.push_back(
+            BroadcastOp::create(b, op->getLoc(), type, number, Value(), like, ArrayRef<int64_t>(), type));
+      }
+    }
+    Operation *moved = b.clone(*op);
+    moved->setOperands(operands);
+    auto resultType = typeOf(op->getResult(0));
+    moved->getResult(0).setType(RankedTensorType::get(typeOf(x).getShape(), resultType.getElementType()));
+    auto newType = RankedTensorType::get(reshape.getType().getShape(), resultType.getElementType());
+    b.replaceOpWithNewOp<ReshapeOp>(op, resultType, moved->getResult(0), reshape.getShape(), newType);
     return success();
   }
 };

@@ -50,3 +50,29 @@ func.func @carries_keep_their_size(%n: tensor<i64>, %a: tensor<4xf32>) -> tensor
   }
   return %0 : tensor<?xf32>
 }
+
+// Sizes before the last are copied from the operand.
+// CHECK-LABEL: @reshape_keeps_no_operand_for_copied_sizes
+// CHECK: sinter.reshape %arg0 {type = tensor<?x?x4x3xf32>} : (tensor<?x?x12xf32>) -> tensor<?x?x4x3xf32>
+func.func @reshape_keeps_no_operand_for_copied_sizes(%a: tensor<?x?x12xf32> {sinter.dims = ["n", "m", 12]}) -> tensor<?x?x?x?xf32> {
+  %rest = sinter.constant dense<[4, 3]> : tensor<2xi64>
+  %0 = sinter.shape %a : (tensor<?x?x12xf32>) -> tensor<3xi64>
+  %1 = sinter.slice %0 {starts = array<i64: 0>, limits = array<i64: 2>, steps = array<i64: 1>} : (tensor<3xi64>) -> tensor<2xi64>
+  %2 = sinter.concatenate %1, %rest {axis = 0 : i64} : (tensor<2xi64>, tensor<2xi64>) -> tensor<4xi64>
+  %3 = sinter.reshape %a, %2 {type = tensor<?x?x?x?xf32>} : (tensor<?x?x12xf32>, tensor<4xi64>) -> tensor<?x?x?x?xf32>
+  return %3 : tensor<?x?x?x?xf32>
+}
+
+// As importers broadcast: where a size is 1, the other's; equal ones are that size anyway.
+// CHECK-LABEL: @broadcast_to_itself_needs_no_sizes
+// CHECK-NOT: sinter.shape
+// CHECK: sinter.broadcast %arg0 axes = [0, 1]
+func.func @broadcast_to_itself_needs_no_sizes(%a: tensor<?x4xf32> {sinter.dims = ["n", 4]}, %b: tensor<1x4xf32>) -> tensor<?x4xf32> {
+  %one = sinter.constant dense<1> : tensor<2xi64>
+  %0 = sinter.shape %a : (tensor<?x4xf32>) -> tensor<2xi64>
+  %1 = sinter.shape %b : (tensor<1x4xf32>) -> tensor<2xi64>
+  %2 = sinter.compare eq %0, %one : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi1>
+  %3 = sinter.select %2, %1, %0 : (tensor<2xi1>, tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %4 = sinter.broadcast %a shape(%3) axes = [0, 1] {type = tensor<?x4xf32>} : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<?x4xf32>
+  return %4 : tensor<?x4xf32>
+}

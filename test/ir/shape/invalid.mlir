@@ -91,10 +91,10 @@ func.func @reshape_does_not_divide(%a: tensor<4x3xf32>) {
 
 // -----
 
-func.func @reshape_with_two_unknown_sizes(%a: tensor<4x3xf32>) {
-  // expected-error @+2 {{reshape without shape requires at most one ? in its type, got 'tensor<?x?xf32>'}}
+func.func @reshape_with_two_unknown_sizes(%a: tensor<f32>) {
+  // expected-error @+2 {{reshape without shape requires an operand axis 0 for that ? of its type, got 'tensor<f32>' for 'tensor<?x?xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = sinter.reshape %a {type = tensor<?x?xf32>} : (tensor<4x3xf32>) -> tensor<?x?xf32>
+  %0 = sinter.reshape %a {type = tensor<?x?xf32>} : (tensor<f32>) -> tensor<?x?xf32>
   return
 }
 
