@@ -149,7 +149,8 @@ ArrayAttr Importer::dimNames(const onnxfile::ValueInfo &input, RankedTensorType 
     const auto &shape = input.type().tensor().shape();
     if (!ShapedType::isDynamic(size))
       names.push_back(b.getI64IntegerAttr(size));
-    else if (int(axis) < shape.dim_size() && !shape.dim(int(axis)).symbol().empty())
+    else if (int(axis) < shape.dim_size() && !shape.dim(int(axis)).symbol().empty() &&
+             shape.dim(int(axis)).symbol() != "?") // some exporters call every unknown size so
       names.push_back(b.getStringAttr(shape.dim(int(axis)).symbol()));
     else
       names.push_back(b.getStringAttr(input.name() + "." + Twine(axis))); // equal names would be equal sizes
