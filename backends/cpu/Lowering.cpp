@@ -44,7 +44,8 @@ struct cpu::Lowering::Impl {
     populateFinalizeMemRefToLLVMConversionPatterns(types, second);
     arith::populateArithToLLVMConversionPatterns(types, second);
     populateMathToLLVMConversionPatterns(types, second);
-    populateMathToLibmConversionPatterns(second, /*benefit=*/PatternBenefit(1));
+    // Only for what has no LLVM intrinsic: fma, floor, sqrt and their like are instructions.
+    populateMathToLibmConversionPatterns(second, /*benefit=*/PatternBenefit(0));
     populateVectorToLLVMConversionPatterns(types, second, /*reassociateFPReductions=*/true, /*force32BitVectorIndices=*/true);
     convert = FrozenRewritePatternSet(std::move(second));
     target.addLegalOp<ModuleOp>();
