@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the small programs of this folder share: opening a module, and a clock.
+// What the small programs of this folder share: opening a module, and measuring calls.
 
 #ifndef SINTER_EXAMPLES_EXAMPLE_H
 #define SINTER_EXAMPLES_EXAMPLE_H
@@ -33,6 +33,17 @@ static inline double microseconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static inline int compareDoubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/// The middle one of `count` times, which it sorts.
+static inline double median(double *times, size_t count) {
+  qsort(times, count, sizeof(double), compareDoubles);
+  return times[count / 2];
 }
 
 #endif

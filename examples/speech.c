@@ -129,13 +129,15 @@ int main(int argc, char **argv) {
 
     size_t spoken = 0;
     float highest = 0;
-    double time = 0;
+    double *times = malloc(calls * sizeof(double));
+    if (!times)
+      refuse(argv[a], "out of memory");
     for (size_t i = 0; i < calls; ++i) {
       memmove(window, window + Step, Context * sizeof(float));
       memcpy(window + Context, sound.samples + i * Step, Step * sizeof(float));
       double start = microseconds();
       check(sinter_session_run(session));
-      time += microseconds() - start;
+      times[i] = microseconds() - start;
       sinter_tensor probability, newState;
       check(sinter_session_output(session, speech, &probability));
       check(sinter_session_output(session, next, &newState));
@@ -146,7 +148,8 @@ int main(int argc, char **argv) {
     }
     const char *slash = strrchr(argv[a], '/');
     printf("%-20s %8.2f %6.0f %% %8.3f %9.1f\n", slash ? slash + 1 : argv[a], (double)sound.count / Rate,
-           100.0 * (double)spoken / (double)calls, (double)highest, time / (double)calls);
+           100.0 * (double)spoken / (double)calls, (double)highest, median(times, calls));
+    free(times);
     free(sound.samples);
   }
   sinter_session_destroy(session);
