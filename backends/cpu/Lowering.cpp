@@ -43,7 +43,7 @@ struct cpu::Lowering::Impl {
     populateFuncToLLVMConversionPatterns(types, second);
     populateFinalizeMemRefToLLVMConversionPatterns(types, second);
     arith::populateArithToLLVMConversionPatterns(types, second);
-    populateMathToLLVMConversionPatterns(types, second);
+    populateMathToLLVMConversionPatterns(types, second, /*approximateLog1p=*/false);
     // Only for what has no LLVM intrinsic: fma, floor, sqrt and their like are instructions.
     populateMathToLibmConversionPatterns(second, /*benefit=*/PatternBenefit(0));
     populateVectorToLLVMConversionPatterns(types, second, /*reassociateFPReductions=*/true, /*force32BitVectorIndices=*/true);
