@@ -340,7 +340,8 @@ class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ReadTransposed, MergeNumbers<MulOp>, MergeNumbers<AddOp>, DivideByPowerOfTwo, MergeConverts,
-                 MergeBroadcasts, BroadcastOfAddedAxes>(&getContext());
+                 MergeBroadcasts, BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape,
+                 ReshapeAfterPointwise>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

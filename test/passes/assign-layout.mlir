@@ -30,3 +30,16 @@ func.func @global_pool_reads_channels_last(%x: tensor<1x3x8x8xf32>) -> tensor<1x
   %1 = sinter.reduce add %0 axes = [2, 3] : (tensor<1x4x8x8xf32>) -> tensor<1x4xf32>
   return %1 : tensor<1x4xf32>
 }
+
+// A text line: the model's own transpose to [image, place, channel] meets ours.
+// CHECK-LABEL: @flattened_places_stay_before_channels
+// CHECK: %[[C:.*]] = sinter.convolution
+// CHECK-NEXT: %[[R:.*]] = sinter.reshape %[[C]] {type = tensor<?x?x4xf32>}
+// CHECK-NEXT: return %[[R]]
+func.func @flattened_places_stay_before_channels(%x: tensor<?x3x?x?xf32>) -> tensor<?x?x4xf32> {
+  %f = sinter.constant dense<1.0> : tensor<4x3x1x1xf32>
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<?x3x?x?xf32>, tensor<4x3x1x1xf32>) -> tensor<?x4x?x?xf32>
+  %1 = sinter.reshape %0 {type = tensor<?x4x?xf32>} : (tensor<?x4x?x?xf32>) -> tensor<?x4x?xf32>
+  %2 = sinter.transpose %1 {permutation = array<i64: 0, 2, 1>} : (tensor<?x4x?xf32>) -> tensor<?x?x4xf32>
+  return %2 : tensor<?x?x4xf32>
+}

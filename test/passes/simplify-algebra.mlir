@@ -63,3 +63,38 @@ func.func @one_broadcast_adds_and_repeats(%a: tensor<4xf32>) -> tensor<2x4x3xf32
   %2 = sinter.broadcast %1 axes = [1, 2] {type = tensor<2x4x3xf32>} : (tensor<4x3xf32>) -> tensor<2x4x3xf32>
   return %2 : tensor<2x4x3xf32>
 }
+
+// CHECK-LABEL: @measures_what_was_transposed
+// CHECK: %[[S:.*]] = sinter.dim %arg0 {axis = 1 : i64}
+// CHECK: return %[[S]]
+func.func @measures_what_was_transposed(%a: tensor<?x?x?x8xf32>) -> tensor<i64> {
+  %0 = sinter.transpose %a {permutation = array<i64: 0, 3, 1, 2>} : (tensor<?x?x?x8xf32>) -> tensor<?x8x?x?xf32>
+  %1 = sinter.tanh %0 : (tensor<?x8x?x?xf32>) -> tensor<?x8x?x?xf32>
+  %2 = sinter.dim %1 {axis = 2 : i64} : (tensor<?x8x?x?xf32>) -> tensor<i64>
+  return %2 : tensor<i64>
+}
+
+// CHECK-LABEL: @one_size_of_a_shape
+// CHECK: %[[S:.*]] = sinter.dim %arg0 {axis = 1 : i64}
+// CHECK: return %[[S]]
+func.func @one_size_of_a_shape(%a: tensor<?x?xf32>) -> tensor<i64> {
+  %last = sinter.constant dense<-1> : tensor<i64>
+  %0 = sinter.shape %a : (tensor<?x?xf32>) -> tensor<2xi64>
+  %1 = sinter.gather %0, %last {axis = 0 : i64} : (tensor<2xi64>, tensor<i64>) -> tensor<i64>
+  return %1 : tensor<i64>
+}
+
+// The division may join the reduction's kernel.
+// CHECK-LABEL: @reshapes_after_arithmetic_with_numbers
+// CHECK: %[[R:.*]] = sinter.reduce
+// CHECK: %[[N:.*]] = sinter.broadcast %arg1
+// CHECK: %[[D:.*]] = sinter.div %[[R]], %[[N]]
+// CHECK: %[[V:.*]] = sinter.reshape %[[D]]
+// CHECK: return %[[V]]
+func.func @reshapes_after_arithmetic_with_numbers(%a: tensor<2x8x9xf32>, %n: tensor<f32>) -> tensor<2x8x1xf32> {
+  %0 = sinter.reduce add %a axes = [2] : (tensor<2x8x9xf32>) -> tensor<2x8xf32>
+  %1 = sinter.reshape %0 {type = tensor<2x8x1xf32>} : (tensor<2x8xf32>) -> tensor<2x8x1xf32>
+  %2 = sinter.broadcast %n axes = [] {type = tensor<2x8x1xf32>} : (tensor<f32>) -> tensor<2x8x1xf32>
+  %3 = sinter.div %1, %2 : (tensor<2x8x1xf32>, tensor<2x8x1xf32>) -> tensor<2x8x1xf32>
+  return %3 : tensor<2x8x1xf32>
+}
