@@ -94,6 +94,14 @@ static LogicalResult importResize(OpImport &n) {
   }
   scales = overAllAxes(n, scales, axes, n.floats(f32, SmallVector<double>(size_t(rank), 1)));
   sizes = overAllAxes(n, sizes, axes, n.shapeOf(x));
+  if (scales) {
+    if (std::optional<HostTensor> known = n.known(scales)) {
+      scales = n.constant(*known);
+    } else { // the result's sizes have to be known before it is computed
+      Value scaled = n.make<FloorOp>(n.mul(n.convert(n.shapeOf(x), f32), n.convert(scales, f32)));
+      sizes = n.max(n.convert(scaled, n.b.getI64Type()), 0);
+    }
+  }
   if (roi && *coordinates == CoordinateMode::tf_crop_and_resize) {
     int64_t count = int64_t(axes.size());
     if (count != rank) {
