@@ -34,3 +34,18 @@ func.func @product_takes_bias_and_activation(%x: tensor<4x8xf32>, %bias: tensor<
   %3 = sinter.max %2, %zero : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
   return %3 : tensor<4x16xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @keeps_what_sizes_are_read_from_outside
+// CHECK: %[[S:.*]] = sinter.kernel map(%arg1
+// CHECK: sinter.select
+// CHECK: sinter.kernel map(
+// CHECK-SAME: %[[S]]
+// CHECK: sinter.broadcast
+func.func @keeps_what_sizes_are_read_from_outside(%x: tensor<3x1xf32>, %s: tensor<2xi64>, %t: tensor<2xi64>) -> tensor<3x?xf32> {
+  %0 = sinter.compare eq %s, %t : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi1>
+  %1 = sinter.select %0, %s, %t : (tensor<2xi1>, tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %2 = sinter.broadcast %x shape(%1) axes = [0, 1] {type = tensor<3x?xf32>} : (tensor<3x1xf32>, tensor<2xi64>) -> tensor<3x?xf32>
+  return %2 : tensor<3x?xf32>
+}
