@@ -59,11 +59,11 @@ static Exit bench(const BenchFlags &flags) {
                            {"import_s", model.importSeconds()},
                            {"compile_s", model.compileSeconds()},
                            {"peak_bytes", memory.peak_bytes}};
-  char line[200];
-  std::snprintf(line, sizeof line, "%s: median %.2f us, p10 %.2f, p90 %.2f (%zu calls, %d threads); compiled in %.2f s",
-                flags.model.c_str(), quantile(0.5), quantile(0.1), quantile(0.9), times.size(), sinter_session_threads(session),
-                model.compileSeconds());
-  std::cout << line << "\n";
+  char figures[200];
+  std::snprintf(figures, sizeof figures,
+                "median %.2f us, p10 %.2f, p90 %.2f (%zu calls, %d threads); compiled in %.2f s", quantile(0.5),
+                quantile(0.1), quantile(0.9), times.size(), sinter_session_threads(session), model.compileSeconds());
+  std::cout << flags.model << ": " << figures << "\n";
   if (!flags.json.empty()) {
     std::string text = report.dump(2) + "\n", error;
     if (!writeFile(flags.json, llvm::ArrayRef<char>(text.data(), text.size()), error))
@@ -77,7 +77,9 @@ void sinter::tool::addBench(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("bench", "measure the time per call");
   flags->shared.addTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .mlir, .smod or .so)")->required();
-  command->add_option("--input", flags->inputs, "NAME=VALUE, as for run; others are random")->take_all();
+  command->add_option("--input", flags->inputs, "NAME=VALUE, as for run; others are random")
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--seconds", flags->seconds, "how long to measure (default 2)")->check(CLI::Range(0.01, 3600.0));
   command->add_option("--json", flags->json, "file to write the figures to");
   command->callback([flags, &result] { result = bench(*flags); });

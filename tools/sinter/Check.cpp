@@ -43,7 +43,8 @@ static Exit checkModel(const CheckFlags &flags) {
   for (size_t i = 0; i < expected.size(); ++i) {
     const std::string &name = model.outputs()[i].name;
     if (actual[i].tensorType() != expected[i].tensorType()) {
-      std::cout << name << ": compiled " << describe(actual[i]) << ", reference " << describe(expected[i]) << ": MISMATCH\n";
+      std::cout << name << ": compiled " << describe(actual[i]) << ", reference " << describe(expected[i])
+                << ": MISMATCH\n";
       result = Exit::Mismatch;
       continue;
     }
@@ -60,14 +61,19 @@ static Exit checkModel(const CheckFlags &flags) {
 
 void sinter::tool::addCheck(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<CheckFlags>();
-  CLI::App *command = program.add_subcommand("check", "compare compiled code with the reference evaluator, or run ONNX test folders");
+  CLI::App *command =
+      program.add_subcommand("check", "compare compiled code with the reference evaluator, or run ONNX test folders");
   flags->shared.addTo(*command);
   CLI::Option *model = command->add_option("model", flags->model, "model (.onnx or .mlir)");
   command->add_flag("--reference", flags->tests.reference, "run the reference evaluator alone");
-  command->add_option("--input", flags->inputs, "NAME=VALUE, as for run; others are random")->take_all();
+  command->add_option("--input", flags->inputs, "NAME=VALUE, as for run; others are random")
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--seed", flags->seed, "of random inputs");
-  CLI::Option *tests = command->add_option("--onnx-tests", flags->tests.folders, "ONNX backend-test folders, or parents of such");
-  command->add_option("--expected-failures", flags->tests.expectedFailures, "file with a test name and a reason on each line");
+  CLI::Option *tests =
+      command->add_option("--onnx-tests", flags->tests.folders, "ONNX backend-test folders, or parents of such");
+  command->add_option("--expected-failures", flags->tests.expectedFailures,
+                      "file with a test name and a reason on each line");
   command->add_option("-j,--jobs", flags->tests.jobs, "test cases at a time")->check(CLI::Range(1, 256));
   command->add_option("--time-limit", flags->tests.timeLimit, "seconds for one test case")->check(CLI::Range(1, 3600));
   tests->excludes(model);

@@ -10,7 +10,9 @@ void SharedOptions::addTo(CLI::App &command) {
   command.add_option("-O", optLevel, "optimization level, 0 to 3 (default 2)")->check(CLI::Range(0, 3));
   command.add_option("--threads", threads, "threads to run on (default: all cores)")->check(CLI::Range(1, 1024));
   command.add_option("--target", target, "CPU to compile for: native, x86-64-v3, x86-64-v4, znver4, znver5, aarch64");
-  command.add_option("--shape", shapes, "NAME=1x3x224x224: fixes the dims of an input ('?' keeps one dynamic)")->type_name("NAME=DIMS");
+  command.add_option("--shape", shapes, "NAME=1x3x224x224: fixes the dims of an input ('?' keeps one dynamic)")
+      ->type_name("NAME=DIMS")
+      ->allow_extra_args(false);
 }
 
 std::map<std::string, std::vector<int64_t>> SharedOptions::parsedShapes() const {

@@ -33,8 +33,9 @@ static std::string formOf(const CompileFlags &flags) {
   for (const auto &[form, known] : kForms)
     if (suffix == known)
       return form;
-  throw Stop(Exit::Usage, "the suffix of " + flags.output +
-                              " names no format; use .smod, .o, .a, .so, .s, .ll, .mlir, none for a program, or --emit");
+  throw Stop(Exit::Usage,
+             "the suffix of " + flags.output +
+                 " names no format; use .smod, .o, .a, .so, .s, .ll, .mlir, none for a program, or --emit");
 }
 
 static std::string size(uintmax_t bytes) {
@@ -69,17 +70,35 @@ static void write(const std::string &path, const std::string &text) {
     throw Stop(Exit::Failure, error);
 }
 
+/// Refuses what a rename would destroy: folders, devices, and the model itself.
+static void requireWritable(const std::string &output, const std::string &model) {
+  fs::file_status status = fs::status(output);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw Stop(Exit::Failure, output + ": -o requires the name of a regular file, found " +
+                                  (fs::is_directory(status) ? "a folder" : "a device, pipe or socket"));
+  if (fs::exists(status) && fs::exists(model) && fs::equivalent(output, model))
+    throw Stop(Exit::Failure, output + ": -o requires another file than the model");
+  fs::path folder = fs::path(output).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder))
+    throw Stop(Exit::Failure, output + ": -o requires a folder that exists, " + folder.string() + " does not");
+}
+
 static Exit compile(const CompileFlags &flags) {
   std::string form = formOf(flags);
   if (form == "ptx")
     throw Stop(Exit::Unsupported, "--emit=ptx requires the CUDA back end; this build compiles for CPUs");
   std::string output = flags.output;
-  if (output.empty()) {
+  bool isText = form == "graph" || form == "fused" || form == "loops" || form == "llvm" || form == "asm";
+  if (output.empty() && isText) {
+    output = "-";
+  } else if (output.empty()) {
     auto known = std::find_if(kForms.begin(), kForms.end(), [&](const auto &entry) { return entry.first == form; });
     output = fs::path(flags.model).stem().string() + known->second;
   }
-  if (output != "-" && fs::is_directory(output))
-    throw Stop(Exit::Failure, output + ": is a folder; -o requires a file name");
+  if (output == "-" && !isText)
+    throw Stop(Exit::Usage, "-o - requires a text format (graph, fused, loops, llvm or asm), got " + form);
+  if (output != "-")
+    requireWritable(output, flags.model);
   Model model(flags.model, flags.shared);
   if (!model.graph())
     throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx or .mlir)");
@@ -139,7 +158,8 @@ static Exit compile(const CompileFlags &flags) {
   if (form == "obj" || form == "so" || form == "archive")
     std::cerr << ", " << header;
   char seconds[64];
-  std::snprintf(seconds, sizeof seconds, ": read in %.2f s, compiled in %.2f s", model.importSeconds(), model.compileSeconds());
+  std::snprintf(seconds, sizeof seconds, ": read in %.2f s, compiled in %.2f s", model.importSeconds(),
+                model.compileSeconds());
   std::cerr << seconds << "\n";
   return Exit::Success;
 }
@@ -149,9 +169,11 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("compile", "compile a model to native code");
   flags->shared.addTo(*command);
   command->add_option("model", flags->model, "model (.onnx or .mlir)")->required();
-  command->add_option("-o,--output", flags->output, "file to write; its suffix chooses the format; - is standard output for text");
+  command->add_option("-o,--output", flags->output,
+                      "file to write; its suffix chooses the format; - is standard output, the default for text");
   command->add_option("--emit", flags->emit, "graph, fused, loops, llvm, asm, obj, archive, so, exe or module")
-      ->check(CLI::IsMember({"graph", "fused", "loops", "llvm", "asm", "obj", "archive", "so", "exe", "module", "ptx"}));
+      ->check(
+          CLI::IsMember({"graph", "fused", "loops", "llvm", "asm", "obj", "archive", "so", "exe", "module", "ptx"}));
   command->add_option("--dump-ir", flags->dumpFolder, "folder to write the text of every phase to");
   command->callback([flags, &result] { result = compile(*flags); });
 }

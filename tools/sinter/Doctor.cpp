@@ -19,8 +19,8 @@ static Exit doctor() {
             << "target: " << host.name << " (" << host.triple << ", " << host.cpu << ")\n"
             << "vectors: " << host.vectorBytes * 8 << " bits, " << host.vectorRegisters << " registers, FMA "
             << (host.hasFma ? "yes" : "no") << "\n"
-            << "caches: L1 " << host.l1Bytes / 1024 << " KB " << host.l1Ways << "-way, L2 " << host.l2Bytes / 1024 << " KB, L3 "
-            << host.l3Bytes / 1024 << " KB\n"
+            << "caches: L1 " << host.l1Bytes / 1024 << " KB " << host.l1Ways << "-way, L2 " << host.l2Bytes / 1024
+            << " KB, L3 " << host.l3Bytes / 1024 << " KB\n"
             << "cores: " << std::thread::hardware_concurrency() << "\n";
   Exit result = Exit::Success;
   auto check = [&](const char *what, bool found, const std::string &error) {

@@ -2,8 +2,8 @@
 //
 // sinter inspect: what is in a model or module.
 
-#include "tools/sinter/Model.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tools/sinter/Model.h"
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -24,7 +24,9 @@ struct InspectFlags {
 static json portsOf(const std::vector<Port> &ports) {
   json list = json::array();
   for (const Port &port : ports)
-    list.push_back({{"name", port.name}, {"dtype", dtypeName(port.type.getElementType())}, {"shape", printShape(port.type.getShape())}});
+    list.push_back({{"name", port.name},
+                    {"dtype", dtypeName(port.type.getElementType())},
+                    {"shape", printShape(port.type.getShape())}});
   return list;
 }
 
@@ -62,8 +64,12 @@ static std::string dotOf(ModuleOp module) {
 static json kernelsOf(const CompiledModule &module) {
   json list = json::array();
   for (const cpu::KernelReport &kernel : module.code.kernels)
-    list.push_back({{"name", kernel.name}, {"object_bytes", kernel.objectBytes}, {"launches", kernel.launches},
-                    {"emit_ms", kernel.emitMs}, {"lower_ms", kernel.lowerMs}, {"optimize_ms", kernel.optimizeMs},
+    list.push_back({{"name", kernel.name},
+                    {"object_bytes", kernel.objectBytes},
+                    {"launches", kernel.launches},
+                    {"emit_ms", kernel.emitMs},
+                    {"lower_ms", kernel.lowerMs},
+                    {"optimize_ms", kernel.optimizeMs},
                     {"generate_ms", kernel.generateMs}});
   return list;
 }
@@ -89,8 +95,9 @@ static Exit inspect(const InspectFlags &flags) {
     sinter_memory_report memory = {};
     memory.struct_size = sizeof memory;
     sinter_session_memory(model.session(), &memory);
-    report["memory"] = {{"session_bytes", memory.fixed_bytes}, {"arena_bytes", memory.arena_bytes}, {"input_bytes", memory.input_bytes},
-                        {"output_bytes", memory.output_bytes}, {"scratch_bytes", memory.scratch_bytes}, {"peak_bytes", memory.peak_bytes}};
+    report["memory"] = {{"session_bytes", memory.fixed_bytes},   {"arena_bytes", memory.arena_bytes},
+                        {"input_bytes", memory.input_bytes},     {"output_bytes", memory.output_bytes},
+                        {"scratch_bytes", memory.scratch_bytes}, {"peak_bytes", memory.peak_bytes}};
     if (model.graph())
       report["memory"]["weight_bytes"] = model.compile().code.weights.size();
   }

@@ -30,7 +30,7 @@ static std::string place(Location loc) {
       node = name.getName().str();
     if (auto position = dyn_cast<FileLineColLoc>(inner); position && file.empty()) {
       file = position.getFilename().str();
-      if (position.getLine())
+      if (position.getColumn()) // a binary file has none
         file += ":" + std::to_string(position.getLine()) + ":" + std::to_string(position.getColumn());
     }
     return WalkResult::advance();
@@ -41,15 +41,16 @@ static std::string place(Location loc) {
   return text;
 }
 
-Diagnostics::Diagnostics(MLIRContext &context) : handler(&context, [this](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
-      return success();
-    std::string where = place(diagnostic.getLocation());
-    text += (text.empty() ? "" : "\n") + (where.empty() ? "" : where + ": ") + diagnostic.str();
-    for (Diagnostic &note : diagnostic.getNotes())
-      text += "\n  " + note.str();
-    return success();
-  }) {}
+Diagnostics::Diagnostics(MLIRContext &context)
+    : handler(&context, [this](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return success();
+        std::string where = place(diagnostic.getLocation());
+        text += (text.empty() ? "" : "\n") + (where.empty() ? "" : where + ": ") + diagnostic.str();
+        for (Diagnostic &note : diagnostic.getNotes())
+          text += "\n  " + note.str();
+        return success();
+      }) {}
 
 Options tool::compilerOptions(const SharedOptions &options) {
   Options result;
@@ -63,6 +64,11 @@ Model::Model(const std::string &path, const SharedOptions &options) : path(path)
   registerDialects(registry);
   ctx = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   ctx->loadAllAvailableDialects();
+  ctx->printOpOnDiagnostic(false);
+  cpu::Target target;
+  std::string error;
+  if (!cpu::Target::parse(options.target, target, error))
+    throw Stop(Exit::Usage, "--target: " + error);
   if (path.ends_with(".smod") || path.ends_with(".so"))
     readModule();
   else
@@ -102,7 +108,7 @@ void Model::readGraph() {
       import.shapes[name].assign(dims.begin(), dims.end());
     auto imported = onnx::importOnnx(ctx.get(), path, import);
     if (!report.unsupported.empty()) {
-      std::string text = path + ": " + std::to_string(report.unsupported.size()) + " nodes are not supported";
+      std::string text = path + ": not supported:";
       for (const std::string &line : report.unsupported)
         text += "\n  " + line;
       throw Stop(Exit::Unsupported, text);
@@ -125,7 +131,8 @@ void Model::readGraph() {
     return Port{text ? text.str() : otherwise, tensor};
   };
   for (unsigned i = 0; i < main.getNumArguments(); ++i)
-    inputPorts.push_back(portOf(main.getArgumentTypes()[i], main.getArgAttr(i, "sinter.name"), "arg" + std::to_string(i)));
+    inputPorts.push_back(
+        portOf(main.getArgumentTypes()[i], main.getArgAttr(i, "sinter.name"), "arg" + std::to_string(i)));
   for (unsigned i = 0; i < main.getNumResults(); ++i)
     outputPorts.push_back(
         portOf(main.getResultTypes()[i], main.getResultAttr(i, "sinter.name"), "result" + std::to_string(i)));
@@ -153,7 +160,8 @@ void Model::describeFunction(const sinter_function &function) {
       shape.push_back(size < 0 ? ShapedType::kDynamic : size);
     auto type = RankedTensorType::get(shape, it->type.getElementType());
     if (!agree(type, it->type))
-      throw Stop(Exit::Failure, path + ": input '" + name + "' requires " + describe(it->type) + ", --shape gives " + printShape(shape));
+      throw Stop(Exit::Failure, path + ": input '" + name + "' requires " + describe(it->type) + ", --shape gives " +
+                                    printShape(shape));
     it->type = type;
   }
 }
@@ -199,6 +207,10 @@ sinter_session *Model::session() {
   if (!opened) {
     std::string error;
     compile();
+    cpu::Target host = cpu::Target::host();
+    if (llvm::StringRef(host.triple).split('-').first != llvm::StringRef(compiled->target.triple).split('-').first)
+      throw Stop(Exit::Failure, path + ": running requires code for this machine (" + host.triple +
+                                    "), --target gives " + compiled->target.triple);
     loaded = LoadedModule::load(*compiled, error);
     if (!loaded)
       stopWithReproducer(error);
@@ -251,7 +263,8 @@ Difference tool::compare(const HostTensor &actual, const HostTensor &expected, d
     std::vector<int64_t> a = actual.toInts(), b = expected.toInts();
     for (size_t i = 0; i < a.size(); ++i) {
       difference.mismatches += a[i] != b[i];
-      difference.absolute = std::max(difference.absolute, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+      difference.absolute =
+          std::max(difference.absolute, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
     }
     return difference;
   }

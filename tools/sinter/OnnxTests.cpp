@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// ONNX's backend tests: a model, and for each data set its inputs and outputs as serialized tensors. A case that crashes or hangs is a
-// failed case: it runs in a child process with a time limit.
+// ONNX's backend tests: a model, and for each data set its inputs and outputs as serialized tensors. A case that
+// crashes or hangs is a failed case: it runs in a child process with a time limit.
 
 #include "tools/sinter/OnnxTests.h"
 #include "compiler/onnx/TensorData.h"
@@ -76,6 +76,14 @@ static HostTensor readTensor(MLIRContext *context, const fs::path &path) {
   return HostTensor(type, data->dims, data->bytes);
 }
 
+/// The data sets have the bits of bf16 tensors as ui16.
+static HostTensor asDeclared(HostTensor tensor, RankedTensorType type) {
+  if (type.getElementType().isBF16() && tensor.elementType().isUnsignedInteger(16))
+    return HostTensor(type.getElementType(), tensor.shape(),
+                      llvm::ArrayRef<char>(tensor.data(), static_cast<size_t>(tensor.numBytes())));
+  return tensor;
+}
+
 static std::vector<fs::path> numbered(const fs::path &folder, const std::string &stem) {
   std::vector<fs::path> files;
   for (int i = 0; fs::exists(folder / (stem + std::to_string(i) + ".pb")); ++i)
@@ -100,17 +108,21 @@ static void runCase(const fs::path &folder, bool reference, const SharedOptions 
     for (const fs::path &file : numbered(set, "output_"))
       expected.push_back(readTensor(model.context(), file));
     if (inputs.size() != model.inputs().size())
-      throw Stop(Exit::Failure, "the model takes " + std::to_string(model.inputs().size()) + " inputs, the data set has " +
-                                    std::to_string(inputs.size()));
-    for (size_t i = 0; i < inputs.size(); ++i)
+      throw Stop(Exit::Failure, "the model takes " + std::to_string(model.inputs().size()) +
+                                    " inputs, the data set has " + std::to_string(inputs.size()));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i] = asDeclared(inputs[i], model.inputs()[i].type);
       if (!agree(inputs[i].tensorType(), model.inputs()[i].type))
-        throw Stop(Exit::Failure, "input '" + model.inputs()[i].name + "' requires " + describe(model.inputs()[i].type) +
-                                      ", the data set has " + describe(inputs[i]));
+        throw Stop(Exit::Failure, "input '" + model.inputs()[i].name + "' requires " +
+                                      describe(model.inputs()[i].type) + ", the data set has " + describe(inputs[i]));
+    }
     std::vector<HostTensor> actual = reference ? model.runReference(inputs) : model.run(inputs);
     if (actual.size() < expected.size())
-      throw Stop(Exit::Failure, "gives " + std::to_string(actual.size()) + " outputs, expected " + std::to_string(expected.size()));
+      throw Stop(Exit::Failure,
+                 "gives " + std::to_string(actual.size()) + " outputs, expected " + std::to_string(expected.size()));
     for (size_t i = 0; i < expected.size(); ++i) {
       std::string name = "output '" + model.outputs()[i].name + "'";
+      expected[i] = asDeclared(expected[i], model.outputs()[i].type);
       if (actual[i].tensorType() != expected[i].tensorType())
         throw Stop(Exit::Mismatch, name + " is " + describe(actual[i]) + ", expected " + describe(expected[i]));
       // The tolerances of ONNX's own runner.

@@ -28,7 +28,8 @@ static Exit run(const RunFlags &flags) {
     files[flag.substr(0, equals)] = flag.substr(equals + 2);
   }
   for (const auto &[name, path] : files)
-    if (std::none_of(model.outputs().begin(), model.outputs().end(), [&](const Port &port) { return port.name == name; })) {
+    if (std::none_of(model.outputs().begin(), model.outputs().end(),
+                     [&](const Port &port) { return port.name == name; })) {
       std::string list;
       for (const Port &port : model.outputs())
         list += (list.empty() ? "" : ", ") + port.name;
@@ -51,8 +52,10 @@ void sinter::tool::addRun(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("run", "run a model once");
   flags->shared.addTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .mlir, .smod or .so)")->required();
-  command->add_option("--input", flags->inputs, "NAME=@x.npy, @x.npz, @x.raw, random:SEED, zeros, ones or a number")->take_all();
-  command->add_option("--output", flags->outputs, "NAME=@y.npy")->take_all();
+  command->add_option("--input", flags->inputs, "NAME=@x.npy, @x.npz, @x.raw, random:SEED, zeros, ones or a number")
+      ->allow_extra_args(false)
+      ->take_all();
+  command->add_option("--output", flags->outputs, "NAME=@y.npy")->allow_extra_args(false)->take_all();
   command->add_flag("--print", flags->print, "print a summary of each output (the default when none is written)");
   command->add_flag("--reference", flags->reference, "run the reference evaluator instead of compiled code");
   command->callback([flags, &result] { result = run(*flags); });

@@ -121,7 +121,8 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
   RankedTensorType type = port.type;
   auto needsShape = [&] {
     if (!type.hasStaticShape())
-      throw fail("its shape " + printShape(type.getShape()) + " is not fixed; give --shape " + port.name + "=DIMS, or a file");
+      throw fail("its shape " + printShape(type.getShape()) + " is not fixed; give --shape " + port.name +
+                 "=DIMS, or a file");
   };
   if (text.starts_with("@")) {
     std::string path = text.substr(1);
@@ -206,7 +207,8 @@ std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector
   for (const Port &port : ports) {
     auto it = values.find(port.name);
     if (it == values.end() && fill.empty())
-      throw Stop(Exit::Failure, "input '" + port.name + "' requires a value (--input " + port.name + "=...); the model takes " + list());
+      throw Stop(Exit::Failure, "input '" + port.name + "' requires a value (--input " + port.name +
+                                    "=...); the model takes " + list());
     tensors.push_back(readValue(context, port, it == values.end() ? fill : it->second));
     if (it != values.end())
       values.erase(it);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Command.h"
+#include <filesystem>
 #include <iostream>
+#include <new>
 
 using namespace sinter::tool;
 
@@ -40,6 +42,12 @@ int main(int argc, char **argv) {
   } catch (const Stop &stop) {
     std::cerr << "sinter: error: " << stop.what() << "\n";
     return static_cast<int>(stop.code);
+  } catch (const std::filesystem::filesystem_error &error) {
+    std::cerr << "sinter: error: " << error.path1().string() << ": " << error.code().message() << "\n";
+    return static_cast<int>(Exit::Failure);
+  } catch (const std::bad_alloc &) {
+    std::cerr << "sinter: error: requires more memory than there is\n";
+    return static_cast<int>(Exit::Failure);
   } catch (const std::exception &error) {
     std::cerr << "sinter: internal error: " << error.what() << "\n";
     return static_cast<int>(Exit::Internal);
