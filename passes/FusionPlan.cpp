@@ -126,6 +126,16 @@ bool Planner::givesSizes(Operation *op, Operation *user) {
   return found;
 }
 
+/// True when `use` may say how large a result is. Such values stay outside: the schedule knows them before it launches
+/// a kernel.
+static bool maySizeResult(OpOperand &use) {
+  auto type = cast<RankedTensorType>(use.get().getType());
+  auto result = dyn_cast<RankedTensorType>(use.getOwner()->getResult(0).getType());
+  return use.getOperandNumber() > 0 && type.getRank() <= 1 && type.hasStaticShape() &&
+         type.getElementType().isInteger() && !type.getElementType().isInteger(1) && result &&
+         !result.hasStaticShape() && !isa<Pointwise>(use.getOwner());
+}
+
 /// About how many additions one element takes. A pointwise op is asked for its body.
 int64_t Planner::elementCost(Operation *op) {
   if (isa<RandomBitsOp, GridSampleOp>(op))
@@ -314,7 +324,11 @@ bool Planner::canJoin(Operation *op, Group &group) {
   int64_t cost = elementCost(op);
   for (OpOperand &use : op->getUses()) {
     Operation *user = use.getOwner();
-    if (!group.ops.contains(user) || readsOnlySizes(use))
+    if (!group.ops.contains(user))
+      continue;
+    if (maySizeResult(use))
+      return false;
+    if (readsOnlySizes(use))
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);

@@ -52,3 +52,14 @@ func.func @residual_goes_to_the_later_root(%a: tensor<4x8xf32>, %b: tensor<8x4xf
   %2 = sinter.add %0, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %2 : tensor<4x4xf32>
 }
+
+// The schedule reads sizes before it launches what they size.
+// CHECK-LABEL: @computed_sizes_stay_outside
+// CHECK-NEXT: map: add -> 1
+// CHECK-NEXT: map: broadcast add -> 1
+func.func @computed_sizes_stay_outside(%a: tensor<f32>, %s: tensor<1xi64>, %b: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = sinter.add %s, %s : (tensor<1xi64>, tensor<1xi64>) -> tensor<1xi64>
+  %1 = sinter.broadcast %a shape(%0) axes = [] {type = tensor<?xf32>} : (tensor<f32>, tensor<1xi64>) -> tensor<?xf32>
+  %2 = sinter.add %1, %b : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  return %2 : tensor<?xf32>
+}
