@@ -55,24 +55,30 @@ static LogicalResult importAttention(OpImport &n) {
     return n.unsupported("a head size known only at run time");
   double scale = n.floatAttr("scale", 1 / std::sqrt(double(width)));
   Type type = n.elem(q);
-  Value bias;
-  double lowest = type.isF16() ? -65504 : -3.0e38;
+  // booleans say where to look; a row that may look nowhere is zero
+  Value bias, allowed;
   if (mask) {
-    bias =
-        n.elem(mask).isInteger(1) ? n.select(mask, n.scalar(type, 0), n.scalar(type, lowest)) : n.convert(mask, type);
-    SmallVector<int64_t> lead = llvm::to_vector(llvm::seq<int64_t>(0, std::max<int64_t>(4 - n.rank(bias), 0)));
-    bias = n.unsqueeze(bias, lead);
-  }
-  if (n.intAttr("is_causal", 0)) {
+    SmallVector<int64_t> lead = llvm::to_vector(llvm::seq<int64_t>(0, std::max<int64_t>(4 - n.rank(mask), 0)));
+    mask = n.unsqueeze(mask, lead);
     if (n.failed())
       return failure();
-    Size rows = n.sizeOf(q, 2), columns = n.sizeOf(k, 2);
-    Value plane = n.spread(n.scalar(type, 0), {n.fixed(1), n.fixed(1), rows, columns});
-    Value allowed = n.compare(CompareKind::le, n.positions(plane, 3), n.positions(plane, 2));
-    Value causal = n.select(allowed, n.scalar(type, 0), n.scalar(type, lowest));
-    bias = bias ? n.add(bias, causal) : causal;
+    if (n.elem(mask).isInteger(1))
+      allowed = mask;
+    else
+      bias = n.convert(mask, type);
+  }
+  if (n.intAttr("is_causal", 0)) {
+    Value plane = n.spread(n.scalar(type, 0), {n.fixed(1), n.fixed(1), n.sizeOf(q, 2), n.sizeOf(k, 2)});
+    Value causal = n.compare(CompareKind::le, n.positions(plane, 3), n.positions(plane, 2));
+    allowed = allowed ? n.binary<AndOp>(allowed, causal) : causal;
+  }
+  if (allowed) {
+    Value penalty = n.select(allowed, n.scalar(type, 0), n.scalar(type, type.isF16() ? -65504 : -3.0e38));
+    bias = bias ? n.add(bias, penalty) : penalty;
   }
   Value result = n.make<AttentionOp>(q, k, v, bias, scale);
+  if (allowed && mask && n.elem(mask).isInteger(1))
+    result = n.select(n.reduce(Combiner::logical_or, allowed, {3}, true), result, 0);
   if (rank == 4)
     return n.out(result);
   Value rows = n.transpose(result, {0, 2, 1, 3});
@@ -84,6 +90,8 @@ static LogicalResult importRotaryEmbedding(OpImport &n) {
   Value x = n.in(0), cosine = n.in(1), sine = n.in(2), positions = n.in(3);
   int64_t heads = n.intAttr("num_heads", 0), rotated = n.intAttr("rotary_embedding_dim", 0);
   bool interleaved = n.intAttr("interleaved", 0) != 0, flat = n.rank(x) == 3;
+  if (!flat && n.rank(x) != 4)
+    return n.error("requires an operand of rank 3 or 4, found " + printShape(n.dims(x)));
   if (flat && heads < 1)
     return n.error("requires num_heads, found none");
   SmallVector<Size> original;

@@ -256,7 +256,11 @@ static LogicalResult importCastLike(OpImport &n) { return n.out(n.convert(n.in(0
 
 static LogicalResult importBitCast(OpImport &n) {
   Type type = n.elementType(n.intAttr("to", 0));
-  return type ? n.out(n.make<BitcastOp>(n.in(0), type)) : failure();
+  if (!type)
+    return failure();
+  if (n.elem(n.in(0)).isInteger(1)) // stored as bytes of 0 and 1
+    return n.out(n.convert(n.in(0), type));
+  return n.out(n.make<BitcastOp>(n.in(0), type));
 }
 
 static LogicalResult importIdentity(OpImport &n) { return n.out(n.in(0)); }

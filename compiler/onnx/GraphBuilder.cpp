@@ -2,6 +2,7 @@
 #include "compiler/onnx/GraphBuilder.h"
 
 #include "compiler/onnx/Limits.h"
+#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 
@@ -46,9 +47,11 @@ std::optional<double> GraphBuilder::knownScalar(Value value) const {
 }
 
 std::optional<SmallVector<int64_t>> GraphBuilder::partlyKnownInts(Value value) {
+  if (!value || rank(value) != 1)
+    return std::nullopt;
   if (std::optional<SmallVector<int64_t>> all = knownInts(value))
     return all;
-  if (!value || !isStatic(value) || rank(value) > 1)
+  if (!value || !isStatic(value))
     return std::nullopt;
   int64_t length = type(value).getNumElements();
   if (length > kMaxSteeringElements)
@@ -94,6 +97,10 @@ SmallVector<Value> GraphBuilder::finish(OperationState &state, unsigned count, I
   }
   state.types.assign(types.begin(), types.end());
   Operation *op = b.create(state);
+  if (mlir::failed(verify(op, /*verifyRecursively=*/false))) { // element types, which shape rules do not look at
+    failure = true;
+    return SmallVector<Value>(count);
+  }
   if (count == 1)
     return {fold(op)};
   return llvm::to_vector(llvm::map_range(op->getResults(), [](OpResult result) { return Value(result); }));
@@ -543,6 +550,10 @@ Value GraphBuilder::transpose(Value value, ArrayRef<int64_t> permutation) {
 Value GraphBuilder::slice(Value value, int64_t axis, int64_t start, int64_t limit, int64_t step) {
   if (failure)
     return {};
+  if (axis < 0 || axis >= rank(value)) {
+    (void)error("requires an operand with an axis " + Twine(axis) + ", found " + printShape(dims(value)));
+    return {};
+  }
   SmallVector<int64_t> starts(size_t(rank(value)), 0), limits(size_t(rank(value)), -1), steps(size_t(rank(value)), 1);
   for (int64_t k = 0; k < rank(value); ++k)
     limits[k] = ShapedType::isDynamic(size(value, k)) ? -1 : size(value, k);
