@@ -216,9 +216,7 @@ FailureOr<EmittedKernel> sinter::cpu::emitKernel(KernelSpec &spec, ModuleOp modu
     case KernelTemplate::recurrent:
       emitted = emitRecurrent(spec, module, name);
       break;
-    case KernelTemplate::attention:
-      emitted = emitAttention(spec, module, name);
-      break;
+    case KernelTemplate::attention: // decomposed before kernels are formed (Composites.h)
     case KernelTemplate::single:
       break;
     }

@@ -78,7 +78,6 @@ std::optional<EmittedKernel> emitContraction(KernelSpec &spec, mlir::ModuleOp mo
 std::optional<EmittedKernel> emitConvolution(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitWindow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitRecurrent(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitAttention(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 /// Ops that come alone (sort, scatter, cumulative, nonzero ...).
 std::optional<EmittedKernel> emitSingle(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 /// Plain scalar loops for any kernel: one root op at most, elemental producers and consumers around it.
