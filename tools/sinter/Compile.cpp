@@ -19,7 +19,7 @@ struct CompileFlags {
 
 /// What --emit and the suffix of -o name, and the suffix that a file of that form gets by default.
 static const std::vector<std::pair<std::string, std::string>> kForms = {
-    {"graph", ".mlir"}, {"fused", ".mlir"}, {"loops", ".mlir"}, {"llvm", ".ll"}, {"asm", ".s"},
+    {"graph", ".mlir"}, {"fused", ".mlir"}, {"loops", ".mlir"}, {"llvm", ".mlir"}, {"asm", ".s"},
     {"obj", ".o"},      {"archive", ".a"},  {"so", ".so"},      {"exe", ""},     {"module", ".smod"}};
 
 static std::string formOf(const CompileFlags &flags) {
@@ -35,7 +35,7 @@ static std::string formOf(const CompileFlags &flags) {
       return form;
   throw Stop(Exit::Usage,
              "the suffix of " + flags.output +
-                 " names no format; use .smod, .o, .a, .so, .s, .ll, .mlir, none for a program, or --emit");
+                 " names no format; use .smod, .o, .a, .so, .s, .mlir, none for a program, or --emit");
 }
 
 static std::string size(uintmax_t bytes) {
@@ -122,7 +122,7 @@ static Exit compile(const CompileFlags &flags) {
   if (all) {
     fs::create_directories(flags.dumpFolder);
     for (auto [name, text] : {std::pair("1-graph.mlir", &module.graph), std::pair("2-fused.mlir", &module.fused),
-                              std::pair("3-loops.mlir", &module.code.loops), std::pair("4-llvm.ll", &module.code.llvm)})
+                              std::pair("3-loops.mlir", &module.code.loops), std::pair("4-llvm.mlir", &module.code.llvm)})
       write(flags.dumpFolder + "/" + name, *text);
   }
 
