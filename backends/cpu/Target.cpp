@@ -36,7 +36,8 @@ static void deriveFromFeatures(Target &target, const llvm::StringMap<bool> &feat
     target.hasFma = true;
     return;
   }
-  bool wide = has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl");
+  // avx512f is implied by the others, and the lists of named CPUs leave out what is implied.
+  bool wide = has("avx512bw") && has("avx512dq") && has("avx512vl");
   target.vectorBytes = wide ? 64 : has("avx2") ? 32 : 16;
   target.vectorRegisters = wide ? 32 : 16;
   target.hasFma = has("fma");
