@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Makes MLIR text that shows a defect smaller: `sinter-reduce --reduction-tree="traversal-mode=0 test=is-bad.sh" file.mlir`.
+// Makes MLIR text that shows a defect smaller: `sinter-reduce --reduction-tree="traversal-mode=0 test=is-bad.sh"
+// file.mlir`.
 
 #include "compiler/Register.h"
 #include "mlir/IR/MLIRContext.h"
