@@ -109,7 +109,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1.0, help="for each process")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--json", help="file for all figures")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     threads = [int(t) for t in options.threads.split(",")]
     library = os.path.join(options.build, "lib", "libsinter_rt.so")
 
