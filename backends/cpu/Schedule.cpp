@@ -11,9 +11,9 @@ using namespace sinter::cpu;
 /// Launches shorter than this run on the calling thread: waking another costs as much.
 constexpr double kInlineNs = 2000;
 
-ScheduleEmitter::ScheduleEmitter(func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes, const SchedulePlan &plan,
-                                 const DenseMap<Operation *, KernelLaunch> &launches, ArrayRef<KernelCode> codes,
-                                 Weights &weights)
+ScheduleEmitter::ScheduleEmitter(func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes,
+                                 const SchedulePlan &plan, const DenseMap<Operation *, KernelLaunch> &launches,
+                                 ArrayRef<KernelCode> codes, Weights &weights)
     : function(function), s(builder), sizes(sizes), plan(plan), launches(launches), codes(codes), weights(weights) {
   DimContext &context = sizes.context();
   for (unsigned i = 0; i < context.numSymbols(); ++i)
@@ -50,8 +50,9 @@ void ScheduleEmitter::bindFresh(Value value, function_ref<Value(int64_t)> size) 
 LogicalResult ScheduleEmitter::requireKnownSizes(Value value) {
   for (auto [axis, size] : llvm::enumerate(plan.dims(value)))
     if (!s.isBound(size))
-      return emitError(value.getLoc()) << "a schedule requires sizes that are known before a tensor is computed, got "
-                                       << sizes.context().print(size) << " for axis " << axis << " of " << value.getType();
+      return emitError(value.getLoc())
+             << "not supported: a size that only the computation of its tensor tells here, got "
+             << sizes.context().print(size) << " for axis " << axis << " of " << value.getType();
   return success();
 }
 
@@ -65,7 +66,8 @@ void ScheduleEmitter::define(Value value) {
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
   int64_t width = byteWidth(element);
   for (unsigned symbol : found->second) {
-    Value word = s.load(s.b.getIntegerType(static_cast<unsigned>(width * 8)), *base, sizes.context().source(symbol).axis * width);
+    Value word = s.load(s.b.getIntegerType(static_cast<unsigned>(width * 8)), *base,
+                        sizes.context().source(symbol).axis * width);
     if (width < 8)
       word = isUnsigned(element) || element.isInteger(1) ? LLVM::ZExtOp::create(s.b, s.i64Type, word).getResult()
                                                          : LLVM::SExtOp::create(s.b, s.i64Type, word).getResult();
@@ -319,7 +321,8 @@ LogicalResult ScheduleEmitter::emitReturn(Operation *op) {
     Value root = plan.root(operand.get());
     unsigned index = operand.getOperandNumber();
     int slot = plan.slotOf(root);
-    if (slot >= 0 && plan.slot(slot).kind == Slot::Kind::Output && plan.slot(slot).output == index && !lateOutputs.contains(index))
+    if (slot >= 0 && plan.slot(slot).kind == Slot::Kind::Output && plan.slot(slot).output == index &&
+        !lateOutputs.contains(index))
       continue;
     FailureOr<Value> from = pointer(root);
     if (failed(from) || failed(requireKnownSizes(operand.get())))
@@ -346,7 +349,8 @@ static Signature makeSignature(func::FuncOp function, StringRef entry, ScheduleP
   llvm::DenseMap<const void *, int64_t> numbers;
   for (BlockArgument argument : function.getArguments()) {
     unsigned i = argument.getArgNumber();
-    Signature::Tensor input{nameOf(function.getArgAttrDict(i), "input" + Twine(i)), getElementTypeOrSelf(argument.getType()), {}};
+    Signature::Tensor input{
+        nameOf(function.getArgAttrDict(i), "input" + Twine(i)), getElementTypeOrSelf(argument.getType()), {}};
     for (auto [axis, size] : llvm::enumerate(plan.dims(argument))) {
       if (size.isConstant()) {
         input.dims.push_back(size.constant());
@@ -363,11 +367,11 @@ static Signature makeSignature(func::FuncOp function, StringRef entry, ScheduleP
   }
   for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
-    Signature::Tensor output{nameOf(function.getResultAttrDict(i), "output" + Twine(i)),
-                             getElementTypeOrSelf(operand.get().getType()), {}};
+    Signature::Tensor output{
+        nameOf(function.getResultAttrDict(i), "output" + Twine(i)), getElementTypeOrSelf(operand.get().getType()), {}};
     for (DimExpr size : plan.dims(operand.get())) {
       auto it = numbers.find(size.getOpaqueValue());
-      output.dims.push_back(size.isConstant() ? size.constant()
+      output.dims.push_back(size.isConstant()     ? size.constant()
                             : it != numbers.end() ? -1 - it->second
                                                   : ShapedType::kDynamic);
     }
@@ -415,7 +419,8 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
       continue;
     OpBuilder::InsertionGuard guard(builder.b);
     builder.b.setInsertionPointToStart(module.getBody());
-    auto type = LLVM::LLVMFunctionType::get(builder.i32Type, {builder.ptrType, builder.ptrType, builder.i64Type, builder.i64Type});
+    auto type = LLVM::LLVMFunctionType::get(builder.i32Type,
+                                            {builder.ptrType, builder.ptrType, builder.i64Type, builder.i64Type});
     auto declared = LLVM::LLVMFuncOp::create(builder.b, code.name, type);
     declared.setVisibility_(LLVM::Visibility::Hidden);
   }

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "tools/sinter/Crash.h"
 #include "llvm/Support/SourceMgr.h"
 #include <chrono>
 #include <cmath>
@@ -60,6 +61,7 @@ Options tool::compilerOptions(const SharedOptions &options) {
 }
 
 Model::Model(const std::string &path, const SharedOptions &options) : path(path), options(options) {
+  setCrashModel(path);
   DialectRegistry registry;
   registerDialects(registry);
   ctx = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
@@ -194,6 +196,9 @@ const CompiledModule &Model::compile(const CompileRequest &request) {
   Diagnostics diagnostics(*ctx);
   OwningOpRef<ModuleOp> copy = module->clone();
   FailureOr<CompiledModule> result = compileGraph(*copy, compilerOptions(options), request);
+  // What a back end knows that it lacks is no defect.
+  if (failed(result) && diagnostics.errors().find("not supported: ") != std::string::npos)
+    throw Stop(Exit::Unsupported, diagnostics.errors());
   if (failed(result))
     stopWithReproducer(diagnostics.errors().empty() ? path + ": cannot be compiled" : diagnostics.errors());
   compiled = std::move(*result);

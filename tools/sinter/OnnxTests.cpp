@@ -245,7 +245,7 @@ Exit sinter::tool::runOnnxTests(const OnnxTestOptions &tests, const SharedOption
 
   int passed = 0, failed = 0, skipped = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
-    std::string name = cases[i].parent_path().filename().string() + "/" + cases[i].filename().string();
+    std::string name = (cases[i].parent_path().filename() / cases[i].filename()).string();
     auto known = expected.find(name);
     const char *word = "PASS";
     std::string reason = outcomes[i].reason;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Command.h"
+#include "tools/sinter/Crash.h"
 #include <filesystem>
 #include <iostream>
 #include <new>
@@ -22,6 +23,7 @@ static std::vector<std::string> splitLevels(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  installCrashHandler(argc, argv);
   CLI::App program{"Sinter compiles models and numerical programs to native code.", "sinter"};
   program.set_version_flag("--version", "sinter " SINTER_VERSION);
   program.require_subcommand(1);
