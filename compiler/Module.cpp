@@ -153,7 +153,7 @@ std::string sinter::printManifest(const CompiledModule &module) {
         json.object([&] {
           json.attribute("name", kernel.name);
           json.attribute("object_bytes", kernel.objectBytes);
-          json.attribute("launches", static_cast<int64_t>(kernel.launches));
+          json.attribute("uses", static_cast<int64_t>(kernel.uses));
         });
     });
   });

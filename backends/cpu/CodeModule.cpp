@@ -48,7 +48,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   for (KernelCode &code : kernels.codes()) {
     KernelTemplate form = code.spec->kernel.getKernelTemplate();
     units.push_back({*code.module, code.name, form == KernelTemplate::contraction || form == KernelTemplate::convolution});
-    result.kernels.push_back({code.name, code.spec->kernel.getLoc()});
+    result.kernels.push_back({code.name, code.spec->kernel.getLoc(), 0, code.uses, code.emitMs});
   }
   ObjectOptions objectOptions;
   objectOptions.target = &options.target;

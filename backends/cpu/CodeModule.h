@@ -27,7 +27,7 @@ struct KernelReport {
   std::string name;
   mlir::Location location;
   int64_t objectBytes = 0;
-  unsigned launches = 0;
+  unsigned uses = 0; // kernel ops that this code computes
   double emitMs = 0, lowerMs = 0, optimizeMs = 0, generateMs = 0;
 };
 
@@ -40,7 +40,8 @@ struct CodeModule {
   std::string loops, llvm, assembly;
 };
 
-/// Compiles every public function of `module`, which is at the fused level. The module is changed (attributes of kernels).
+/// Compiles every public function of `module`, which is at the fused level. The module is changed (attributes of
+/// kernels).
 llvm::FailureOr<CodeModule> compileCode(mlir::ModuleOp module, const CodeOptions &options);
 
 } // namespace sinter::cpu

@@ -4,6 +4,7 @@
 #include "backends/cpu/emit/Emitter.h"
 #include "ir/Shape.h"
 #include "mlir/IR/OperationSupport.h"
+#include <chrono>
 
 using namespace mlir;
 using namespace sinter;
@@ -107,11 +108,14 @@ FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) 
     launch.code = *known;
   } else {
     KernelCode code;
-    code.name = prefix + "_k" + std::to_string(all.size()) + "_" + stringifyKernelTemplate(kernel.getKernelTemplate()).str();
+    code.name =
+        prefix + "_k" + std::to_string(all.size()) + "_" + stringifyKernelTemplate(kernel.getKernelTemplate()).str();
     code.module = ModuleOp::create(kernel.getLoc());
+    auto start = std::chrono::steady_clock::now();
     FailureOr<EmittedKernel> emitted = emitKernel(*spec, *code.module, code.name);
     if (failed(emitted))
       return failure();
+    code.emitMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     if (!kernel->hasAttr("packed"))
       launch.packed.clear(); // the emitter that packs declined
     code.emitted = *emitted;
@@ -122,6 +126,7 @@ FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) 
   }
 
   KernelCode &code = all[launch.code];
+  ++code.uses;
   auto toOuter = [&](DimExpr expr) {
     return substitute(expr ? code.spec->dims.resolve(expr) : expr, sizes.context(), [&](unsigned symbol) {
       for (unsigned k = 0; k < code.spec->numSymbols(); ++k)
@@ -142,7 +147,7 @@ FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) 
           launch.writtenSizes.emplace_back(i, axis);
     }
   if (missing) {
-    kernel.emitOpError("requires chunks, workspace and capacity that follow from sizes known before the launch");
+    kernel.emitOpError("not supported: an amount of work that only the values of its operands tell");
     return failure();
   }
   return launch;

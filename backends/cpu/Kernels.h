@@ -18,6 +18,8 @@ struct KernelCode {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::unique_ptr<KernelSpec> spec; // of the first kernel op with this code
   EmittedKernel emitted;
+  unsigned uses = 0; // kernel ops with this code
+  double emitMs = 0;
 };
 
 /// One kernel op, with sizes as expressions over the symbols of the function around.

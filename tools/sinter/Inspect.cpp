@@ -66,7 +66,7 @@ static json kernelsOf(const CompiledModule &module) {
   for (const cpu::KernelReport &kernel : module.code.kernels)
     list.push_back({{"name", kernel.name},
                     {"object_bytes", kernel.objectBytes},
-                    {"launches", kernel.launches},
+                    {"uses", kernel.uses},
                     {"emit_ms", kernel.emitMs},
                     {"lower_ms", kernel.lowerMs},
                     {"optimize_ms", kernel.optimizeMs},
@@ -122,7 +122,7 @@ static Exit inspect(const InspectFlags &flags) {
   if (report.contains("kernels"))
     for (const json &kernel : report["kernels"])
       std::cout << "  kernel " << kernel["name"].get<std::string>() << ": " << kernel["object_bytes"] << " bytes, "
-                << kernel["launches"] << " launches\n";
+                << "used " << kernel["uses"] << " times\n";
   if (report.contains("memory"))
     for (const auto &[name, bytes] : report["memory"].items())
       std::cout << "  " << name << " " << bytes << "\n";
