@@ -126,6 +126,21 @@ typedef struct sinter_tensor_type {
   const sinter_dim *dims;
 } sinter_tensor_type;
 
+/// The compiled code writes the state's result only after the last read of the old value and after the last
+/// operation that can fail: `output` gives it the state's own memory.
+#define SINTER_STATE_IN_PLACE 1
+
+/// A tensor that the session keeps from call to call. Functions of one module that name the same state share it. Its
+/// input and output have fixed dims and one dtype; callers bind neither.
+typedef struct sinter_state {
+  const char *name;
+  int32_t input;   // where the function reads it
+  int32_t output;  // what replaces it when the call succeeds; -1: the function only reads it
+  int32_t flags;   // SINTER_STATE_IN_PLACE or 0: `output` gives other memory, which takes the place of the old
+  int32_t reserved;
+  int64_t initial; // byte offset of the first value in the function's weights; -1: zeros
+} sinter_state;
+
 /// Describes one compiled function; a constant in the object file.
 typedef struct sinter_function {
   uint32_t abi_version;
@@ -145,6 +160,9 @@ typedef struct sinter_function {
   /// CPU features that the code needs: LLVM names or levels ("avx2 fma", "x86-64-v3 avx512bf16"), separated by
   /// spaces or commas; checked at open, where an unknown name counts as missing. May be empty or null.
   const char *cpu_features;
+  int32_t num_states;
+  int32_t reserved2;
+  const sinter_state *states;
 } sinter_function;
 
 #ifdef __cplusplus

@@ -127,14 +127,18 @@ sinter_status_code srtBindAll(sinter_session *session) {
     sinter_status_code status = bindSymbols(session, i);
     if (status)
       return status;
+    if (input->state)
+      continue;
     input->fromOutput = input->count ? findOwnOutput(session, input) : 0;
-    input->copied = input->count && (!inPlace(input) || input->fromOutput);
+    input->copied = input->count && (!inPlace(input) || input->fromOutput || srtStatesOverlap(session, input->begin, input->end));
   }
   for (int32_t o = 0; o < function->num_outputs; ++o) {
     Binding *output = &session->outputs[o];
     if (!output->bound)
       continue;
     output->copied = output->count && !inPlace(output);
+    if (output->count && srtStatesOverlap(session, output->begin, output->end))
+      return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps a state of the session", function->outputs[o].name);
     for (int32_t i = 0; i < function->num_inputs; ++i)
       if (overlap(output, &session->inputs[i]))
         return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps input '%s'", function->outputs[o].name,
@@ -154,6 +158,10 @@ sinter_status_code srtLoadInputs(sinter_session *session) {
     Binding *input = &session->inputs[i];
     sinter_tensor_slot *slot = &session->inputSlots[i];
     memcpy(slot->dims, input->tensor.dims, sizeof slot->dims);
+    if (input->state) {
+      slot->data = input->count ? input->state->current.data : (void *)emptyData;
+      continue;
+    }
     slot->data = input->count ? input->tensor.data : (void *)emptyData;
     if (!input->copied)
       continue;

@@ -74,6 +74,14 @@ static void *output(sinter_context *context, int32_t index, const int64_t *dims,
   if (rank > 0)
     memcpy(slot->dims, dims, (size_t)rank * sizeof *dims);
 
+  if (binding->state) { // its dims are fixed: what does not agree with them is found when the call ends
+    if (bytes == binding->state->bytes)
+      return slot->data = (binding->inPlace ? &binding->state->current : &binding->state->spare)->data;
+    snprintf(text, sizeof text, "state '%s' requires %" PRId64 " bytes, its code produced %" PRId64, binding->state->name,
+             binding->state->bytes, bytes);
+    srtContextFail(session, SINTER_RUNTIME_ERROR, text);
+    return NULL;
+  }
   if (binding->bound) {
     int fits = binding->tensor.strides
                    ? rank == 0 || memcmp(binding->tensor.dims, dims, (size_t)rank * sizeof *dims) == 0

@@ -99,13 +99,33 @@ sinter_status_code srtCreateFile(const char *path, NewFile *file) {
   return srtError(SINTER_IO, "cannot write '%s': %s", path, strerror(error));
 }
 
+/// Asks the disk for the folder of `path`: the rename is in it. File systems that cannot do that are not to blame.
+static void synchronizeFolder(const char *path) {
+  char folder[4096] = ".";
+  const char *slash = strrchr(path, '/');
+  size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+  if (length >= sizeof folder)
+    return;
+  if (length)
+    snprintf(folder, sizeof folder, "%.*s", (int)length, path);
+  int opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0)
+    return;
+  (void)fsync(opened);
+  close(opened);
+}
+
 sinter_status_code srtFinishFile(NewFile *file, sinter_status_code status) {
+  if (!status && file->durable && fsync(file->file) != 0)
+    status = srtError(SINTER_IO, "cannot write '%s': %s", file->path, strerror(errno));
   if (close(file->file) != 0 && !status)
     status = srtError(SINTER_IO, "cannot write '%s': %s", file->path, strerror(errno));
   if (!status && rename(file->temporary, file->path) != 0)
     status = srtError(SINTER_IO, "cannot write '%s': %s", file->path, strerror(errno));
   if (status)
     unlink(file->temporary);
+  else if (file->durable)
+    synchronizeFolder(file->path);
   free(file->temporary);
   return status;
 }

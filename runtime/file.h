@@ -24,6 +24,7 @@ typedef struct NewFile {
   int file;
   const char *path; // the target, the caller's
   char *temporary;  // owned
+  int durable;      // the new content is on the disk before the name is
 } NewFile;
 
 /// Makes the temporary file; `path` must stay alive until srtFinishFile.

@@ -10,7 +10,7 @@
 
 #define SRT_ALIGNMENT 64
 
-typedef enum MemoryUse { FixedMemory, ArenaMemory, InputMemory, OutputMemory, ScratchMemory, NumMemoryUses } MemoryUse;
+typedef enum MemoryUse { FixedMemory, ArenaMemory, InputMemory, OutputMemory, ScratchMemory, StateMemory, NumMemoryUses } MemoryUse;
 
 typedef struct Memory {
   sinter_allocator hooks; // functions are null: the system's

@@ -5,11 +5,13 @@
 #include "cpu.h"
 #include "file.h"
 #include "smod.h"
+#include "state.h"
 #include "status.h"
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +45,9 @@ static sinter_status_code checkFunction(const sinter_function *function) {
   if (function->abi_version != SINTER_ABI_VERSION)
     return srtError(SINTER_UNSUPPORTED, "compiled code requires runtime ABI %u, this runtime has %u",
                     function->abi_version, SINTER_ABI_VERSION);
-  if (function->struct_size < sizeof *function)
-    return srtError(SINTER_CORRUPT, "function description requires %zu bytes, got %u", sizeof *function,
-                    function->struct_size);
+  size_t firstSize = offsetof(sinter_function, num_states); // before states were added
+  if (function->struct_size < firstSize)
+    return srtError(SINTER_CORRUPT, "function description requires %zu bytes, got %u", firstSize, function->struct_size);
   if (!function->name || !function->entry)
     return srtError(SINTER_CORRUPT, "function description without a name or an entry point");
   char missing[65];
@@ -62,7 +64,9 @@ static sinter_status_code checkFunction(const sinter_function *function) {
     return srtError(SINTER_CORRUPT, "function '%s' states %" PRId64 " bytes of weights", function->name,
                     function->weights_bytes);
   sinter_status_code status = checkTensors(function, function->inputs, function->num_inputs, "input");
-  return status ? status : checkTensors(function, function->outputs, function->num_outputs, "output");
+  if (!status)
+    status = checkTensors(function, function->outputs, function->num_outputs, "output");
+  return status ? status : srtCheckStates(function);
 }
 
 /// Checks the table that `module->functions` points to and counts it.

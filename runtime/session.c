@@ -84,6 +84,12 @@ sinter_status_code sinter_session_create(sinter_module *module, int32_t index, c
     srtFree(&memory, FixedMemory, session, session->fixedBytes);
     return status;
   }
+  status = srtStatesJoin(session, given.state_of);
+  if (status) {
+    srtPoolStop(&session->pool);
+    srtFree(&memory, FixedMemory, session, session->fixedBytes);
+    return status;
+  }
   srtModuleHold(module);
   *result = session;
   return SINTER_OK;
@@ -98,6 +104,7 @@ void sinter_session_destroy(sinter_session *session) {
     srtFree(&memory, InputMemory, session->inputs[i].own.data, session->inputs[i].own.bytes);
   for (int32_t o = 0; o < session->function->num_outputs; ++o)
     srtFree(&memory, OutputMemory, session->outputs[o].own.data, session->outputs[o].own.bytes);
+  srtStatesLeave(session);
   srtArenasDestroy(&memory, &session->arenas);
   srtScratchDestroy(&memory, &session->scratch);
   sinter_module *module = session->module;
@@ -124,6 +131,9 @@ static sinter_status_code setTensor(sinter_session *session, Binding *bindings, 
   if (index < 0 || index >= count)
     return srtError(SINTER_INVALID_ARGUMENT, "function '%s' requires an %s index below %d, got %d",
                     session->function->name, kind, count, index);
+  if (bindings[index].state)
+    return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' of function '%s' is a state of the session and cannot be bound", kind,
+                    types[index].name, session->function->name);
   session->bindingsChanged = 1;
   if (tensor)
     return srtBind(&bindings[index], tensor, &types[index], kind);
@@ -227,6 +237,8 @@ static sinter_status_code runOnce(sinter_session *session) {
   status = mapStatus(session, result);
   if (!status)
     status = srtStoreOutputs(session);
+  if (!status && session->store)
+    srtStatesCommit(session);
   session->ran = status == SINTER_OK;
   return status;
 }
@@ -238,7 +250,11 @@ sinter_status_code sinter_session_run(sinter_session *session) {
   if (atomic_exchange_explicit(&session->running, 1, memory_order_acquire))
     return srtError(SINTER_INVALID_ARGUMENT, "session of function '%s' is running on another thread",
                     session->function->name);
-  status = runOnce(session);
+  status = srtStatesClaim(session);
+  if (!status) {
+    status = runOnce(session);
+    srtStatesRelease(session);
+  }
   atomic_store_explicit(&session->running, 0, memory_order_release);
   return status;
 }
@@ -261,7 +277,8 @@ sinter_status_code sinter_session_memory(const sinter_session *session, sinter_m
                                .input_bytes = memory->held[InputMemory],
                                .output_bytes = memory->held[OutputMemory],
                                .scratch_bytes = memory->held[ScratchMemory],
-                               .peak_bytes = memory->peak};
+                               .peak_bytes = memory->peak,
+                               .state_bytes = session->store ? session->store->memory.total : 0};
   memcpy(report, &full, report->struct_size < sizeof full ? report->struct_size : sizeof full);
   return SINTER_OK;
 }

@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "module.h"
 #include "plan.h"
+#include "state.h"
 #include "status.h"
 #include "threads.h"
 
@@ -22,6 +23,8 @@ typedef struct Binding {
   int copied;           // in or out through `own`
   int32_t fromOutput;   // 1 + the output in whose session memory an input lies, else 0
   Block own;
+  State *state; // the session's tensor that the function reads or replaces here; null: the caller's
+  int inPlace;  // an output whose state is written where it lies
 } Binding;
 
 /// The first error that compiled code reported, from any thread of the session.
@@ -39,6 +42,7 @@ struct sinter_session {
   const void *weights;
   Memory memory;
   Scratch scratch;
+  StateStore *store; // null when the function has no states
   Arena *arenas;
   Failure failure;
   _Atomic int32_t running;

@@ -126,6 +126,7 @@ typedef struct sinter_session_options {
   int32_t spin_us;      // how long idle workers spin before they sleep; 0: 50, negative: not at all
   int32_t no_huge_pages;
   sinter_allocator allocator; // both functions or none; none: malloc, and mmap from 2 MiB on
+  struct sinter_session *state_of; // a session of the same module whose states are used; null: states of its own
 } sinter_session_options;
 
 /// Makes a session for function `index` of `module`: one allocation, and threads - 1 workers. The
@@ -178,10 +179,43 @@ typedef struct sinter_memory_report {
   int64_t input_bytes;   // copies of strided or unaligned inputs
   int64_t output_bytes;  // outputs without the caller's memory
   int64_t scratch_bytes; // buffers whose size depends on data, pooled
-  int64_t peak_bytes;    // most that was held at once
+  int64_t peak_bytes;    // most that was held at once, states apart
+  int64_t state_bytes;   // states, shared with other sessions or not
 } sinter_memory_report;
 
 SINTER_API sinter_status_code sinter_session_memory(const sinter_session *session, sinter_memory_report *report);
+
+//===- State --------------------------------------------------------------------------------------===//
+
+// Tensors that a session keeps from call to call: weights in training, an optimizer's moments, random keys. A new
+// session has the module's initial values. Sessions that share states (sinter_session_options.state_of) take turns:
+// one of them runs, saves or loads at a time. A call that fails leaves every state as it was.
+
+/// The number of states that the session's function uses.
+SINTER_API int32_t sinter_session_num_states(const sinter_session *session);
+
+/// The name of state `index`, or null when out of range. Valid as long as the module.
+SINTER_API const char *sinter_session_state_name(const sinter_session *session, int32_t index);
+
+/// Fills `*view` with the state called `name`: memory of the session, not to be written, valid until the next run,
+/// set, reset or load of a session that shares it.
+SINTER_API sinter_status_code sinter_session_state_get(const sinter_session *session, const char *name,
+                                                       sinter_tensor *view);
+
+/// Copies `value`, which may be strided, into the state called `name`. Dtype and dims must be the state's.
+SINTER_API sinter_status_code sinter_session_state_set(sinter_session *session, const char *name,
+                                                       const sinter_tensor *value);
+
+/// Gives every shared state its initial value again.
+SINTER_API sinter_status_code sinter_session_state_reset(sinter_session *session);
+
+/// Writes every state of the session, and of those that share with it, as a safetensors file: to a temporary file
+/// beside `path`, synchronized with the disk, then renamed, so that a crash leaves the old file or the new one.
+SINTER_API sinter_status_code sinter_session_save(const sinter_session *session, const char *path);
+
+/// Reads them back, all or none: every state must be in the file with its dtype and dims. What else the file holds is
+/// ignored.
+SINTER_API sinter_status_code sinter_session_load(sinter_session *session, const char *path);
 
 //===- Tensor files -------------------------------------------------------------------------------===//
 
@@ -211,6 +245,25 @@ SINTER_API sinter_status_code sinter_npz_read(const sinter_npz *npz, const char 
 /// Writes `count` arrays, stored, with their CRC-32: to a temporary file beside `path`, then renamed.
 SINTER_API sinter_status_code sinter_npz_write(const char *path, const char *const *names, const sinter_tensor *tensors,
                                                int32_t count);
+
+typedef struct sinter_safetensors sinter_safetensors;
+
+/// Opens a safetensors file; its header is read and checked whole: known dtypes, sizes that agree, data without gaps
+/// or overlaps. Any file may be given. On success the caller owns `*file`.
+SINTER_API sinter_status_code sinter_safetensors_open(const char *path, sinter_safetensors **file);
+SINTER_API void sinter_safetensors_close(sinter_safetensors *file);
+SINTER_API int32_t sinter_safetensors_count(const sinter_safetensors *file);
+
+/// The name of tensor `index`, or null when out of range. Valid until close.
+SINTER_API const char *sinter_safetensors_name(const sinter_safetensors *file, int32_t index);
+
+/// Reads the tensor called `name`; the rest as sinter_npy_read.
+SINTER_API sinter_status_code sinter_safetensors_read(const sinter_safetensors *file, const char *name,
+                                                      sinter_tensor *tensor);
+
+/// Writes `count` tensors under distinct names, synchronized and renamed as sinter_session_save does.
+SINTER_API sinter_status_code sinter_safetensors_write(const char *path, const char *const *names,
+                                                       const sinter_tensor *tensors, int32_t count);
 
 #ifdef __cplusplus
 }

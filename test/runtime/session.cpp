@@ -511,7 +511,7 @@ TEST(Module, RefusesDescriptionsThatAreNotOne) {
   refuse([](Function &f) { f.function.abi_version = 2; }, SINTER_UNSUPPORTED,
          "compiled code requires runtime ABI 2, this runtime has 1");
   refuse([](Function &f) { f.function.struct_size = 8; }, SINTER_CORRUPT,
-         "function description requires " + std::to_string(sizeof(sinter_function)) + " bytes, got 8");
+         "function description requires " + std::to_string(offsetof(sinter_function, num_states)) + " bytes, got 8");
   refuse([](Function &f) { f.function.cpu_features = "no-such-feature"; }, SINTER_UNSUPPORTED,
          "function 'main' requires the CPU feature no-such-feature, which this machine does not have");
   refuse([](Function &f) { f.function.entry = nullptr; }, SINTER_CORRUPT,

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tensors that sessions keep from call to call. A store has a place for every state that the functions of a module
+// name; memory comes when the first session that uses a state joins. Compiled code that cannot write a state in place
+// writes a second buffer, and the two are exchanged after the call has succeeded.
+
+#ifndef SINTER_RUNTIME_STATE_H
+#define SINTER_RUNTIME_STATE_H
+
+#include "memory.h"
+#include "module.h"
+
+typedef struct State {
+  const char *name;
+  int32_t dtype, rank;
+  const int64_t *dims;
+  int64_t bytes;
+  const void *initial; // null: zeros
+  Block current;       // no data: no session uses it
+  Block spare;         // no data: written in place, or only read
+} State;
+
+typedef struct StateStore {
+  _Atomic int32_t holds; // one a session
+  _Atomic int32_t busy;  // a session runs, saves or loads
+  Memory memory;
+  const sinter_module *module;
+  int32_t count;
+  State *states; // sorted by name
+} StateStore;
+
+/// The states that a function lists; none in descriptions from before states.
+int32_t srtNumStates(const sinter_function *function);
+
+/// Checks what `function` says about its states.
+sinter_status_code srtCheckStates(const sinter_function *function);
+
+/// Gives `session` the states of its function, from the store of `shared` (may be null) or from a new one.
+sinter_status_code srtStatesJoin(sinter_session *session, sinter_session *shared);
+
+/// Gives the hold on the store back.
+void srtStatesLeave(sinter_session *session);
+
+/// Claims the store for the session, or says who has it.
+sinter_status_code srtStatesClaim(const sinter_session *session);
+void srtStatesRelease(const sinter_session *session);
+
+/// Exchanges the buffers of states that were written beside the old value.
+void srtStatesCommit(sinter_session *session);
+
+/// True when [begin, end) overlaps the memory of a state.
+int srtStatesOverlap(const sinter_session *session, uintptr_t begin, uintptr_t end);
+
+#endif
