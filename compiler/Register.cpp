@@ -4,6 +4,7 @@
 #include "backends/cpu/Lowering.h"
 #include "compiler/Pipeline.h"
 #include "ir/Dialect.h"
+#include "ir/gradient/Differentiable.h"
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -15,6 +16,7 @@ using namespace mlir;
 void sinter::registerDialects(DialectRegistry &registry) {
   registry.insert<SinterDialect, arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect, func::FuncDialect,
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+  registerGradients(registry);
   cpu::registerTranslations(registry);
 }
 

@@ -27,6 +27,7 @@ void SinterDialect::initialize() {
   registerResampling();
   registerRandom();
   registerControl();
+  registerGradient();
   registerKernel();
 }
 

@@ -33,6 +33,7 @@ def Sinter_Dialect : Dialect {
     void registerResampling();
     void registerRandom();
     void registerControl();
+    void registerGradient();
     void registerKernel();
   }];
 }

@@ -8,6 +8,7 @@
 #include "ir/Contraction.h"
 #include "ir/Control.h"
 #include "ir/Elementwise.h"
+#include "ir/Gradient.h"
 #include "ir/Indexing.h"
 #include "ir/Kernel.h"
 #include "ir/Normalization.h"
