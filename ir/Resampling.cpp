@@ -4,6 +4,7 @@
 
 #include "ir/Resampling.h"
 #include "ir/Constants.h"
+#include "ir/Kernel.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -112,13 +113,20 @@ LogicalResult GridSampleOp::inferReturnTypes(MLIRContext *, std::optional<Locati
 
 //===- sizes -------------------------------------------------------------------------------------------------===//
 
+/// `value`, or what a kernel around passes in for it.
+static Value outsideOfKernel(Value value) {
+  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  auto kernel = argument ? dyn_cast_or_null<KernelOp>(argument.getOwner()->getParentOp()) : KernelOp();
+  return kernel ? kernel.getInputs()[argument.getArgNumber()] : value;
+}
+
 SmallVector<Dims> ResizeOp::resultDims(ShapeQuery &shapes) {
   DimContext &context = shapes.context();
   auto type = cast<RankedTensorType>(getResult().getType());
   std::optional<Dims> sizes;
   if (getSizes() && !type.hasStaticShape())
     sizes = shapes.contents(getSizes());
-  std::optional<SmallVector<double>> scales = constantFloats(getScales());
+  std::optional<SmallVector<double>> scales = constantFloats(outsideOfKernel(getScales()));
   Dims dims, operand = shapes.dims(getOperand());
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     if (!type.isDynamicDim(axis)) {
