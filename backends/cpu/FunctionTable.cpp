@@ -160,7 +160,7 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
                                    b.i32(static_cast<int64_t>(function.outputs.size())), b.tensors(function.inputs),
                                    b.tensors(function.outputs), b.i32(static_cast<int64_t>(symbols.size())), b.i32(0),
                                    b.array(symbols), b.external(function.entry), weights, b.i64(table.weightsBytes),
-                                   b.text(options.target->requiredFeatures)})));
+                                   b.text(options.target->requiredFeatures), b.i32(0), b.i32(0), b.null()})));
   }
   all.push_back(b.null());
   auto *type = llvm::ArrayType::get(all.front()->getType(), all.size());
