@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A pointwise op is one partial derivative per operand, from which both modes follow: vjp gives dx_i = dy * partial_i,
+// jvp sums tx_i * partial_i. What happens at ties, zeros and infinities is in ir/gradient/README.md.
+
+#include "ir/Constants.h"
+#include "ir/Elementwise.h"
+#include "ir/gradient/Rules.h"
+#include "ir/gradient/Term.h"
+
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::gradient;
+
+namespace {
+
+/// d result / d operand as a factor, or simpler: none, 1, -1, or 1 where a mask holds (a product with 0 and 1 would
+/// make NaN of infinities).
+struct Partial {
+  enum Kind { Zero, One, Minus, Factor, Where } kind;
+  Value value;
+
+  Partial(Kind kind) : kind(kind) {}
+  Partial(Kind kind, Value value) : kind(kind), value(value) {}
+  Partial(Term factor) : kind(Factor), value(factor.v()) {}
+
+  Term times(Term x) const {
+    switch (kind) {
+    case Zero:
+      return {x.c(), Value()};
+    case One:
+      return x;
+    case Minus:
+      return -x;
+    case Factor:
+      return x * Term(x.c(), value);
+    case Where:
+      return select(Term(x.c(), value), x, Term(x.c(), Value()));
+    }
+    llvm_unreachable("all kinds handled");
+  }
+};
+
+/// The place at which a derivative is taken: operands and result of the op.
+struct Point {
+  GradientBuilder &c;
+
+  Term x(unsigned i = 0) const { return {c, c.operand(i)}; }
+  Term y() const { return {c, c.result()}; }
+  /// The one value of all elements of operand `i`, if it is known.
+  std::optional<double> constant(unsigned i) const { return uniformValue(c.operand(i)); }
+};
+
+using PartialOf = Partial (*)(const Point &, unsigned operand);
+
+template <typename OpT, PartialOf partial> struct PartialRule : Rule<PartialRule<OpT, partial>, OpT> {
+  LogicalResult vjp(OpT op, VjpBuilder &g) const {
+    Term dy(g, g.cotangent());
+    if (!dy)
+      return success();
+    Point at{g};
+    for (unsigned i = 0; i < op->getNumOperands(); ++i)
+      if (g.wants(i))
+        if (Term dx = partial(at, i).times(dy))
+          g.give(i, dx);
+    return success();
+  }
+  LogicalResult jvp(OpT op, JvpBuilder &t) const {
+    Point at{t};
+    Term ty(t, Value());
+    for (unsigned i = 0; i < op->getNumOperands(); ++i)
+      if (Value tx = t.tangent(i))
+        ty = ty + partial(at, i).times({t, tx});
+    if (ty)
+      t.set(0, ty);
+    return success();
+  }
+};
+
+} // namespace
+
+//===- one operand ---------------------------------------------------------------------------===//
+
+// A step: the derivative is 0 wherever there is one.
+static Partial step(const Point &, unsigned) { return Partial::Zero; }
+static Partial neg(const Point &, unsigned) { return Partial::Minus; }
+// |x|' = sign(x), 0 at 0
+static Partial abs(const Point &p, unsigned) { return p.x().then<SignOp>(); }
+// sqrt(x)' = 1 / (2 sqrt(x))
+static Partial sqrt(const Point &p, unsigned) { return 0.5 / p.y(); }
+// (x^-1/2)' = -y / (2 x)
+static Partial rsqrt(const Point &p, unsigned) { return -0.5 * (p.y() / p.x()); }
+static Partial exp(const Point &p, unsigned) { return p.y(); }
+// (e^x - 1)' = y + 1
+static Partial expm1(const Point &p, unsigned) { return p.y() + 1; }
+static Partial log(const Point &p, unsigned) { return 1 / p.x(); }
+static Partial log1p(const Point &p, unsigned) { return 1 / (p.x() + 1); }
+static Partial sin(const Point &p, unsigned) { return p.x().then<CosOp>(); }
+static Partial cos(const Point &p, unsigned) { return -p.x().then<SinOp>(); }
+// tan' = 1 + tan^2
+static Partial tan(const Point &p, unsigned) { return p.y() * p.y() + 1; }
+// asin' = 1 / sqrt((1 - x)(1 + x)), acos' = -asin'
+static Partial asin(const Point &p, unsigned) { return gradient::rsqrt((1 - p.x()) * (p.x() + 1)); }
+static Partial acos(const Point &p, unsigned) { return -gradient::rsqrt((1 - p.x()) * (p.x() + 1)); }
+static Partial atan(const Point &p, unsigned) { return 1 / (p.x() * p.x() + 1); }
+static Partial sinh(const Point &p, unsigned) { return p.x().then<CoshOp>(); }
+static Partial cosh(const Point &p, unsigned) { return p.x().then<SinhOp>(); }
+// tanh' = 1 - tanh^2
+static Partial tanh(const Point &p, unsigned) { return 1 - p.y() * p.y(); }
+// asinh' = 1 / sqrt(x^2 + 1)
+static Partial asinh(const Point &p, unsigned) { return gradient::rsqrt(p.x() * p.x() + 1); }
+// acosh' = 1 / sqrt((x - 1)(x + 1))
+static Partial acosh(const Point &p, unsigned) { return gradient::rsqrt((p.x() - 1) * (p.x() + 1)); }
+// atanh' = 1 / ((1 - x)(1 + x))
+static Partial atanh(const Point &p, unsigned) { return 1 / ((1 - p.x()) * (p.x() + 1)); }
+// erf' = 2 / sqrt(pi) e^(-x^2)
+static Partial erf(const Point &p, unsigned) {
+  return 2 / std::sqrt(std::numbers::pi) * gradient::exp(-(p.x() * p.x()));
+}
+// logistic' = y (1 - y)
+static Partial logistic(const Point &p, unsigned) { return p.y() * (1 - p.y()); }
+
+//===- two operands --------------------------------------------------------------------------===//
+
+static Partial add(const Point &, unsigned) { return Partial::One; }
+static Partial sub(const Point &, unsigned i) { return i == 0 ? Partial::One : Partial::Minus; }
+static Partial mul(const Point &p, unsigned i) { return p.x(1 - i); }
+// (a / b)' = 1 / b and -y / b
+static Partial div(const Point &p, unsigned i) { return i == 0 ? 1 / p.x(1) : -(p.y() / p.x(1)); }
+// a rem b = a - trunc(a / b) b, where trunc(a / b) = (a - y) / b, an integer
+static Partial rem(const Point &p, unsigned i) {
+  if (i == 0)
+    return Partial::One;
+  return -((p.x(0) - p.y()) / p.x(1)).then<RoundOp>();
+}
+
+// (a^b)' = b a^(b-1) and y log(a). Where a and b are 0 the first is 0 * 0^0, and log(0) counts as 0 for b >= 0.
+static Partial pow(const Point &p, unsigned i) {
+  Term a = p.x(0), b = p.x(1);
+  if (i == 1) {
+    Term vanishing = both(compare(a, CompareKind::eq, 0), compare(b, CompareKind::ge, 0));
+    return p.y() * gradient::log(select(vanishing, a.fill(1), a));
+  }
+  if (std::optional<double> exponent = p.constant(1)) {
+    if (*exponent == 0)
+      return Partial::Zero;
+    if (*exponent == 1)
+      return Partial::One;
+    if (*exponent == 2)
+      return 2 * a;
+    return *exponent * a.then<PowOp>(a.fill(*exponent - 1).v());
+  }
+  Term zeros = both(compare(a, CompareKind::eq, 0), compare(b, CompareKind::eq, 0));
+  return b * a.then<PowOp>(select(zeros, Term(p.c, Value()), b - 1).v());
+}
+
+// The operand that wins has 1, at a tie each has 1/2; a constant takes the tie, so that max(x, 0)' = 0 at 0. Both have
+// 1 where either is NaN.
+static Partial extremum(const Point &p, unsigned i, CompareKind loses, CompareKind wins) {
+  Term mine = p.x(i), other = p.x(1 - i);
+  bool iAmConstant = p.constant(i).has_value(), otherIsConstant = p.constant(1 - i).has_value();
+  if (otherIsConstant && !iAmConstant)
+    return {Partial::Where, compare(mine, wins, other)};
+  Term lost = compare(mine, loses, other);
+  if (iAmConstant && !otherIsConstant)
+    return {Partial::Where, lost.then<NotOp>()};
+  Term atTie = select(compare(mine, CompareKind::eq, other), mine.fill(0.5), mine.fill(1));
+  return select(lost, Term(p.c, Value()), atTie);
+}
+static Partial max(const Point &p, unsigned i) { return extremum(p, i, CompareKind::lt, CompareKind::gt); }
+static Partial min(const Point &p, unsigned i) { return extremum(p, i, CompareKind::gt, CompareKind::lt); }
+
+// atan2(y, x)' = x / (x^2 + y^2) and -y / (x^2 + y^2)
+static Partial atan2(const Point &p, unsigned i) {
+  Term y = p.x(0), x = p.x(1), norm = x * x + y * y;
+  return i == 0 ? x / norm : -(y / norm);
+}
+
+//===- three operands, types -----------------------------------------------------------------===//
+
+static Partial selection(const Point &p, unsigned i) {
+  if (i == 0)
+    return Partial::Zero;
+  Term mask = p.x(0);
+  return {Partial::Where, i == 1 ? mask : mask.then<NotOp>()};
+}
+
+// min(max(x, low), high): a bound takes a tie with x, high takes a tie with low.
+static Partial clamp(const Point &p, unsigned i) {
+  Term low = p.x(0), x = p.x(1), high = p.x(2);
+  if (i == 1)
+    return {Partial::Where, both(compare(x, CompareKind::gt, low), compare(x, CompareKind::lt, high))};
+  if (i == 2)
+    return {Partial::Where, compare(x.then<MaxOp>(low.v()), CompareKind::ge, high)};
+  return {Partial::Where, both(compare(x, CompareKind::le, low), compare(low, CompareKind::lt, high))};
+}
+
+namespace {
+/// dx = dy in x's element type, where both are floats; a step otherwise.
+struct ConvertRule : Rule<ConvertRule, ConvertOp> {
+  static bool isSmooth(ConvertOp op) {
+    return isa<FloatType>(elementTypeOf(op.getOperand())) && isa<FloatType>(op.getElementType());
+  }
+  LogicalResult vjp(ConvertOp op, VjpBuilder &g) const {
+    if (Value dy = g.cotangent(); dy && g.wants(0) && isSmooth(op))
+      g.give(0, g.convert(dy, elementTypeOf(op.getOperand())));
+    return success();
+  }
+  LogicalResult jvp(ConvertOp op, JvpBuilder &t) const {
+    if (Value tx = t.tangent(); tx && isSmooth(op))
+      t.set(0, t.convert(tx, op.getElementType()));
+    return success();
+  }
+};
+} // namespace
+
+template <typename OpT, PartialOf partial> static void attachPartial(MLIRContext &context) {
+  attach<PartialRule<OpT, partial>>(context);
+}
+
+void sinter::attachElementwiseGradients(MLIRContext &context) {
+  attachPartial<SignOp, step>(context);
+  attachPartial<CeilOp, step>(context);
+  attachPartial<FloorOp, step>(context);
+  attachPartial<RoundOp, step>(context);
+  attachPartial<NegOp, neg>(context);
+  attachPartial<AbsOp, abs>(context);
+  attachPartial<SqrtOp, sqrt>(context);
+  attachPartial<RsqrtOp, rsqrt>(context);
+  attachPartial<ExpOp, exp>(context);
+  attachPartial<Expm1Op, expm1>(context);
+  attachPartial<LogOp, log>(context);
+  attachPartial<Log1pOp, log1p>(context);
+  attachPartial<SinOp, sin>(context);
+  attachPartial<CosOp, cos>(context);
+  attachPartial<TanOp, tan>(context);
+  attachPartial<AsinOp, asin>(context);
+  attachPartial<AcosOp, acos>(context);
+  attachPartial<AtanOp, atan>(context);
+  attachPartial<SinhOp, sinh>(context);
+  attachPartial<CoshOp, cosh>(context);
+  attachPartial<TanhOp, tanh>(context);
+  attachPartial<AsinhOp, asinh>(context);
+  attachPartial<AcoshOp, acosh>(context);
+  attachPartial<AtanhOp, atanh>(context);
+  attachPartial<ErfOp, erf>(context);
+  attachPartial<LogisticOp, logistic>(context);
+  attachPartial<AddOp, add>(context);
+  attachPartial<SubOp, sub>(context);
+  attachPartial<MulOp, mul>(context);
+  attachPartial<DivOp, div>(context);
+  attachPartial<RemOp, rem>(context);
+  attachPartial<PowOp, pow>(context);
+  attachPartial<MaxOp, max>(context);
+  attachPartial<MinOp, min>(context);
+  attachPartial<Atan2Op, atan2>(context);
+  attachPartial<SelectOp, selection>(context);
+  attachPartial<ClampOp, clamp>(context);
+  attach<ConvertRule>(context);
+  attachNoGradient<Discrete::Values, NotOp, IsNanOp, IsInfOp, AndOp, OrOp, XorOp, ShiftLeftOp, ShiftRightOp, CompareOp>(
+      context);
+  attachNoGradient<Discrete::Bits, BitcastOp>(context);
+}
