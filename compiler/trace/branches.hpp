@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Branches of the host on tensors of a trace, and the frames that they run again. See trace.hpp for the idea.
+
+#ifndef SINTER_TRACE_BRANCHES_HPP
+#define SINTER_TRACE_BRANCHES_HPP
+
+#include "apply.hpp"
+
+namespace sinter::detail {
+
+inline bool hostBranch(const Tensor &condition) {
+  Trace *trace = Trace::current();
+  if (condition.error() && !trace) {
+    hostError(*condition.error());
+    return false;
+  }
+  if (!trace) {
+    hostError(Error(leakMessage(condition), condition.where()));
+    return false;
+  }
+  return trace->decide(condition);
+}
+
+inline bool Trace::decide(const Tensor &given) {
+  // After an error the code runs on to its end without exceptions; an outcome that alternates ends its loops.
+  if (failure || given.error())
+    return afterError = !afterError;
+  Where where = given.where();
+  Tensor condition = given;
+  if (condition.rank() != 0 && condition.size() == 1)
+    condition = apply("reshape", {condition}, {Attr("type", TensorType{condition.dtype(), Shape{}})}, where);
+  if (condition.rank() != 0) {
+    fail(where, "a branch of the host requires a tensor of one element, got " + given.type().str() +
+                    "; use all, any or where");
+    return afterError = !afterError;
+  }
+  condition = convert(condition, DType::boolean, where);
+  Tensor problem;
+  uint32_t id = use(condition, where, problem);
+  if (!id)
+    return afterError = !afterError;
+  Frame &frame = *top;
+  if (frame.branches < frame.decisions.size()) {
+    Decision &known = frame.decisions[frame.branches];
+    if (known.position != frame.cursor || known.condition != id) {
+      nonDeterministic(where, known.where);
+      return afterError = !afterError;
+    }
+    ++frame.branches;
+    return known.outcome;
+  }
+  if (frame.cursor < frame.log.size()) {
+    nonDeterministic(where, frame.log[frame.cursor].where);
+    return afterError = !afterError;
+  }
+  int repeats = 0;
+  for (const Decision &decision : frame.decisions)
+    repeats += decision.where.line() == where.line() && decision.where.column() == where.column();
+  if (repeats >= kMaxRepeats) {
+    fail(where, "a loop of the host on a tensor requires its values, which a trace does not have: this condition has "
+                "branched " +
+                    std::to_string(repeats) + " times on one path; use while_loop, for_loop or scan");
+    return afterError = !afterError;
+  }
+  if (++frame.paths > kMaxPaths) {
+    fail(where, "branches of the host require at most 64 paths through a function, got more; use where or cond, or put "
+                "the branches into the bodies of cond, each of which has paths of its own");
+    return afterError = !afterError;
+  }
+  if (sinter_graph_region_begin(graph, 0, nullptr, nullptr)) {
+    failGraph(where);
+    return afterError = !afterError;
+  }
+  enterRegion();
+  frame.decisions.push_back({frame.cursor, id, where, true, 0, {}});
+  ++frame.branches;
+  return true;
+}
+
+/// Two lists of leaves that must agree in number, element type and rank. `problem` gets the message otherwise.
+inline bool leavesAgree(std::span<const TensorType> a, std::span<const TensorType> b,
+                        const std::vector<std::string> &paths, std::string &problem) {
+  if (a.size() != b.size()) {
+    problem = std::to_string(a.size()) + " and " + std::to_string(b.size()) + " tensors";
+    return false;
+  }
+  for (size_t k = 0; k < a.size(); ++k)
+    if (a[k].dtype != b[k].dtype || a[k].shape.size() != b[k].shape.size()) {
+      problem = a[k].str() + " and " + b[k].str();
+      if (k < paths.size() && !paths[k].empty())
+        problem += " for " + paths[k];
+      return false;
+    }
+  return true;
+}
+
+/// Gives every leaf of `tree` the error that `problem` carries.
+template <class Tree> void poison(Tree &tree, const Tensor &problem) {
+  eachLeaf(tree, [&](Tensor &leaf) { leaf = problem; });
+}
+
+/// Runs `run`, which returns a tree of tensors of the innermost open region, once per path, and returns the joined
+/// tree. After an error in a program without exceptions the tree holds error tensors, or `trace.error()` is set.
+template <class Run> auto runFrame(Trace &trace, Run &&run) {
+  using Result = decltype(run());
+  Trace::Frame frame;
+  Trace::FrameScope scope(trace, frame);
+  for (;;) {
+    frame.rerun();
+    Result result = run();
+    bool again = false;
+    for (;;) {
+      if (trace.error())
+        return result;
+      std::vector<uint32_t> ids;
+      std::vector<TensorType> types;
+      Where where = frame.decisions.empty() ? Where() : frame.decisions.back().where;
+      if (!trace.materialize(result, where, ids, types))
+        return result;
+      if (frame.decisions.empty())
+        break;
+      Trace::Decision &decision = frame.decisions.back();
+      uint32_t region = 0;
+      trace.locate(decision.where);
+      if (sinter_graph_region_end(trace.handle(), int32_t(ids.size()), ids.data(), &region)) {
+        poison(result, trace.failGraph(decision.where));
+        return result;
+      }
+      trace.leaveRegion();
+      frame.log.resize(decision.position);
+      if (decision.outcome) {
+        decision.outcome = false;
+        decision.thenRegion = region;
+        decision.thenTypes = std::move(types);
+        if (sinter_graph_region_begin(trace.handle(), 0, nullptr, nullptr)) {
+          poison(result, trace.failGraph(decision.where));
+          return result;
+        }
+        trace.enterRegion();
+        again = true;
+        break;
+      }
+      std::string problem;
+      if (!leavesAgree(decision.thenTypes, types, leaf_paths(result), problem)) {
+        poison(result, fail(decision.where,
+                            "both outcomes of a branch of the host require results of one type, got " + problem));
+        return result;
+      }
+      std::vector<uint32_t> joined(ids.size() + 1);
+      int32_t count = 0;
+      if (sinter_graph_cond(trace.handle(), decision.condition, decision.thenRegion, region, int32_t(ids.size()),
+                            joined.data(), &count)) {
+        poison(result, trace.failGraph(decision.where));
+        return result;
+      }
+      size_t next = 0;
+      eachLeaf(result, [&](Tensor &leaf) { leaf = trace.wrap(joined[next++], decision.where); });
+      frame.decisions.pop_back();
+    }
+    if (again)
+      continue;
+    scope.finish();
+    return result;
+  }
+}
+
+} // namespace sinter::detail
+
+#endif

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sinter for C++20: tensors that compute at once, and functions over them that become compiled graphs with real control
+// flow. Header-only over the C ABI of sinter.h: link libsinter_compiler and libsinter_rt. The host may be built without
+// exceptions and run-time types.
+//
+//   #include <sinter/sinter.hpp>
+//   namespace sn = sinter;
+//   auto f = sn::jit([](sn::Tensor x) { return sn::sin(x) * 2; });
+//   std::vector<float> y = f(sn::Tensor({1.f, 2.f})).to_vector<float>();
+
+#ifndef SINTER_TRACE_SINTER_HPP
+#define SINTER_TRACE_SINTER_HPP
+
+#include "jit.hpp"
+#include "scan.hpp"
+
+#endif

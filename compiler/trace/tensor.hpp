@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tensor handle: copying one copies a pointer. Outside of a trace it has elements; inside, it stands for a value of
+// the graph, which has a type but no elements yet.
+
+#ifndef SINTER_TRACE_TENSOR_HPP
+#define SINTER_TRACE_TENSOR_HPP
+
+#include "value.hpp"
+
+namespace sinter {
+
+class Tensor;
+
+namespace detail {
+/// Records `message` and throws; without exceptions returns an error tensor.
+Tensor fail(Where where, std::string message);
+/// The outcome of a branch of the host on `condition`; see branches.hpp.
+bool hostBranch(const Tensor &condition);
+/// Says why the host cannot read `tensor`, which has no elements.
+void cannotRead(const Tensor &tensor, const char *what, Where where);
+} // namespace detail
+
+/// A tensor of up to 16 axes. Elements are row-major and shared between copies.
+class Tensor {
+public:
+  /// No tensor at all; only good for assigning to.
+  Tensor() = default;
+  /// A C++ number: a weak literal, which takes the element type of the tensor that it meets in an operation.
+  template <Number T> Tensor(T value) : Tensor(std::span<const T>(&value, 1), Shape{}) { head->weak = true; }
+  /// One axis, or `shape`, whose number of elements must be that of `values`.
+  template <Element T> Tensor(std::initializer_list<T> values) : Tensor(values, Shape{int64_t(values.size())}) {}
+  template <Element T>
+  Tensor(std::initializer_list<T> values, const Shape &shape, Where where = Where::current())
+      : Tensor(std::span<const T>(values.begin(), values.size()), shape, where) {}
+  /// Two axes.
+  template <Element T> Tensor(std::initializer_list<std::initializer_list<T>> rows, Where where = Where::current()) {
+    std::vector<std::conditional_t<std::is_same_v<T, bool>, char, T>> values;
+    Shape shape{int64_t(rows.size()), rows.size() ? int64_t(rows.begin()->size()) : 0};
+    for (auto row : rows)
+      values.insert(values.end(), row.begin(), row.end());
+    fill(dtype_of<T>, values.data(), values.size(), shape, where);
+  }
+  template <Element T> Tensor(const std::vector<T> &values, const Shape &shape, Where where = Where::current()) {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<char> bytes(values.begin(), values.end());
+      fill(DType::boolean, bytes.data(), bytes.size(), shape, where);
+    } else {
+      fill(dtype_of<T>, values.data(), values.size(), shape, where);
+    }
+  }
+  template <Element T> explicit Tensor(const std::vector<T> &values) : Tensor(values, Shape{int64_t(values.size())}) {}
+  template <class T>
+    requires Element<T>
+  Tensor(std::span<T> values, const Shape &shape, Where where = Where::current()) {
+    fill(dtype_of<T>, values.data(), values.size(), shape, where);
+  }
+
+  /// Takes over one reference.
+  static Tensor adopt(detail::Value *value) {
+    Tensor tensor;
+    tensor.head = value;
+    return tensor;
+  }
+  /// A tensor with room for its elements, which are not initialized; `shape` must be static.
+  static Tensor empty(DType dtype, const Shape &shape, Where where = Where::current()) {
+    Tensor tensor;
+    tensor.allocate(dtype, shape, where);
+    return tensor;
+  }
+
+  Tensor(const Tensor &other) : head(other.head) {
+    if (head)
+      head->retain();
+  }
+  Tensor(Tensor &&other) noexcept : head(std::exchange(other.head, nullptr)) {}
+  Tensor &operator=(Tensor other) noexcept {
+    std::swap(head, other.head);
+    return *this;
+  }
+  ~Tensor() {
+    if (head)
+      head->release();
+  }
+
+  /// False for `Tensor()`.
+  bool defined() const { return head; }
+  bool traced() const { return head && head->kind == detail::Value::Kind::traced; }
+  /// A C++ literal that has met no tensor yet.
+  bool weak() const { return head && head->weak; }
+  /// The error that this tensor carries in a program without exceptions, else null.
+  const Error *error() const { return head ? head->error : nullptr; }
+
+  DType dtype() const { return head ? DType(head->tensor.dtype) : DType::f32; }
+  int rank() const { return head ? head->tensor.rank : 0; }
+  /// Sizes; inside a trace, negative ones are named or unknown (equal ones other than kUnknownDim are equal sizes).
+  Shape shape() const { return head ? Shape(std::span<const int64_t>(head->tensor.dims, size_t(rank()))) : Shape(); }
+  /// The size of an axis; negative axes count from the end.
+  int64_t dim(int axis) const { return head->tensor.dims[axis < 0 ? axis + rank() : axis]; }
+  TensorType type() const { return {dtype(), shape()}; }
+  /// Number of elements, -1 when only running the graph tells.
+  int64_t size() const {
+    int64_t product = 1;
+    for (int axis = 0; axis < rank(); ++axis)
+      if (head->tensor.dims[axis] < 0)
+        return -1;
+      else
+        product *= head->tensor.dims[axis];
+    return product;
+  }
+  /// Where a traced tensor was made.
+  Where where() const { return head ? head->where : Where(); }
+
+  /// The only element, converted to T. Reading a tensor of a trace is an error.
+  template <Element T> T item(Where where = Where::current()) const {
+    if (!readable("item", where))
+      return T();
+    if (size() != 1) {
+      detail::hostError(Error("item requires a tensor of one element, got " + type().str(), where));
+      return T();
+    }
+    return detail::visitDType(dtype(), [&]<class From>(From) {
+      return detail::convertNumber<T>(*static_cast<const From *>(head->tensor.data));
+    });
+  }
+  /// The elements, row-major, which live as long as some copy of this tensor. T must be the element type.
+  template <Element T> std::span<const T> span(Where where = Where::current()) const & {
+    if (!readable("span", where) || !holds<T>("span", where))
+      return {};
+    return {static_cast<const T *>(head->tensor.data), size_t(size())};
+  }
+  template <Element T>
+  std::span<const T> span(Where where = Where::current()) const && = delete; // the elements may die with this tensor
+  /// The elements converted to T, row-major.
+  template <Element T> std::vector<T> to_vector(Where where = Where::current()) const {
+    if (!readable("to_vector", where))
+      return {};
+    return detail::visitDType(dtype(), [&]<class From>(From) {
+      std::vector<T> values;
+      auto *from = static_cast<const From *>(head->tensor.data);
+      int64_t count = size();
+      values.reserve(size_t(count));
+      for (int64_t k = 0; k < count; ++k)
+        values.push_back(detail::convertNumber<T>(from[k]));
+      return values;
+    });
+  }
+
+  /// Outside of a trace, the value of a tensor of one element. Inside, a branch of the host: the traced function runs
+  /// once per outcome, and the outcomes become a `cond`.
+  explicit operator bool() const {
+    if (traced() || error())
+      return detail::hostBranch(*this);
+    return item<bool>();
+  }
+
+  detail::Value *value() const { return head; }
+  /// The elements and their type; data is null for a tensor of a trace.
+  const sinter_tensor &view() const { return head->tensor; }
+
+private:
+  bool readable(const char *what, Where where) const {
+    if (head && head->kind == detail::Value::Kind::eager)
+      return true;
+    detail::cannotRead(*this, what, where);
+    return false;
+  }
+  template <class T> bool holds(const char *what, Where where) const {
+    if (dtype_of<T> == dtype())
+      return true;
+    detail::hostError(Error(std::string(what) + " requires the tensor's element type " + dtype_name(dtype()) +
+                                ", got " + dtype_name(dtype_of<T>),
+                            where));
+    return false;
+  }
+  bool allocate(DType dtype, const Shape &shape, Where where) {
+    int64_t bytes = dtype_bytes(dtype);
+    bool fits = true;
+    for (int64_t dim : shape)
+      fits &= dim >= 0 && !__builtin_mul_overflow(bytes, dim, &bytes);
+    head = fits ? detail::Value::create(size_t(bytes)) : nullptr;
+    if (!head) {
+      *this = detail::fail(where, "a tensor requires memory for " + TensorType{dtype, shape}.str() + ", got none");
+      return false;
+    }
+    head->tensor.dtype = int32_t(dtype);
+    head->tensor.rank = shape.size();
+    std::memcpy(head->tensor.dims, shape.data(), sizeof(int64_t) * size_t(shape.size()));
+    head->where = where;
+    return true;
+  }
+  void fill(DType dtype, const void *values, size_t count, const Shape &shape, Where where) {
+    if (shape.elements() != int64_t(count)) {
+      *this = detail::fail(where, "a tensor of shape " + shape.str() + " requires " + std::to_string(shape.elements()) +
+                                      " elements, got " + std::to_string(count));
+      return;
+    }
+    if (allocate(dtype, shape, where) && count)
+      std::memcpy(head->tensor.data, values, count * size_t(dtype_bytes(dtype)));
+  }
+
+  detail::Value *head = nullptr;
+};
+
+/// A tensor or number that remembers the line where it was given: the first parameter of operators and of functions
+/// whose last parameter cannot be a defaulted source location.
+struct Operand {
+  Tensor tensor;
+  Where where;
+  Operand(const Tensor &tensor, Where where = Where::current()) : tensor(tensor), where(where) {}
+  template <Number T> Operand(T value, Where where = Where::current()) : tensor(value), where(where) {}
+};
+
+/// A rank-0 tensor of the element type of `value`, which is not weak.
+template <Element T> Tensor scalar(T value, Where where = Where::current()) {
+  return Tensor(std::span<const T>(&value, 1), Shape{}, where);
+}
+
+/// `tensor`, allowed to become a constant of a graph however large it is.
+inline Tensor constant(const Tensor &tensor) {
+  if (tensor.value())
+    tensor.value()->large = true;
+  return tensor;
+}
+
+} // namespace sinter
+
+#endif
