@@ -40,11 +40,11 @@ namespace {
 class ArgumentNames {
 public:
   std::string make(StringRef text) {
-    static const char *const reserved[] = {"auto",  "break", "case",   "char",   "const",  "continue", "default",  "do",
-                                           "double", "else",  "enum",   "extern", "float",  "for",      "goto",     "if",
-                                           "inline", "int",   "long",   "register", "restrict", "return", "short", "signed",
-                                           "sizeof", "static", "struct", "switch", "typedef", "union",  "unsigned", "void",
-                                           "volatile", "while", "self"};
+    static const char *const reserved[] = {
+        "auto",   "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
+        "else",   "enum",     "extern",   "float",    "for",   "goto",     "if",      "inline", "int",
+        "long",   "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
+        "switch", "typedef",  "union",    "unsigned", "void",  "volatile", "while",   "self"};
     std::string name = cpu::symbolName(text);
     if (name.empty() || llvm::isDigit(name.front()) || llvm::is_contained(reserved, StringRef(name)))
       name = "_" + name;
@@ -74,48 +74,82 @@ static std::string printDims(const cpu::Signature::Tensor &tensor, const std::ve
   return text;
 }
 
+/// Declares `int32_t NAME(OBJECT *self, symbols..., inputs..., outputs...)` with a line for each tensor. States are not
+/// passed.
+static void printRun(llvm::raw_ostream &os, const cpu::Signature &function, StringRef name, StringRef object) {
+  ArgumentNames names;
+  std::vector<std::string> symbols, arguments = {(object + " *self").str()};
+  for (const std::string &symbol : function.symbols) {
+    symbols.push_back(names.make(symbol));
+    arguments.push_back("int64_t " + symbols.back());
+  }
+  SmallVector<bool> stateInputs = cpu::statePlaces(function, false), stateOutputs = cpu::statePlaces(function, true);
+  os << "/// Runs '" << function.name << "'.\n";
+  for (auto [input, isState] : llvm::zip(function.inputs, stateInputs)) {
+    if (isState)
+      continue;
+    std::string argument = names.make(input.name);
+    arguments.push_back(("const " + typeInC(input.elementType) + " *" + argument).str());
+    os << "///   " << argument << ": " << printDims(input, symbols) << "\n";
+  }
+  for (auto [output, isState] : llvm::zip(function.outputs, stateOutputs)) {
+    if (isState)
+      continue;
+    std::string argument = names.make(output.name);
+    bool unknown = llvm::is_contained(output.dims, ShapedType::kDynamic);
+    os << "///   " << argument << ": " << printDims(output, symbols);
+    if (unknown) {
+      std::string dims = names.make(argument + "_dims");
+      arguments.push_back(("const " + typeInC(output.elementType) + " **" + argument).str());
+      arguments.push_back("int64_t *" + dims);
+      os << ", a view that is valid until the next call; its sizes are written to " << dims << "\n";
+    } else {
+      arguments.push_back((typeInC(output.elementType) + " *" + argument).str());
+      os << ", written\n";
+    }
+  }
+  os << "int32_t " << name << "(" << llvm::join(arguments, ", ") << ");\n";
+}
+
+/// One object whose functions share its states.
+static void printObject(llvm::raw_ostream &os, ArrayRef<cpu::Signature> functions, StringRef stem) {
+  os << "\ntypedef struct " << stem << " " << stem << ";\n\n"
+     << "/// An object with the first values of all states, or null. `threads` counts the calling one; 0: all cores.\n"
+     << stem << " *" << stem << "_init(int32_t threads);\n"
+     << "void " << stem << "_free(" << stem << " *self);\n"
+     << "/// The message of the last failure on this thread.\n"
+     << "const char *" << stem << "_error(void);\n"
+     << "/// All states to a safetensors file, and back: all or none.\n"
+     << "int32_t " << stem << "_save(const " << stem << " *self, const char *path);\n"
+     << "int32_t " << stem << "_load(" << stem << " *self, const char *path);\n";
+  for (const cpu::Signature &function : functions) {
+    os << "\n";
+    printRun(os, function, (stem + "_" + cpu::symbolName(function.name)).str(), stem);
+  }
+}
+
 std::string sinter::printHeader(ArrayRef<cpu::Signature> functions, StringRef stem) {
   std::string text;
   llvm::raw_string_ostream os(text);
   std::string guard = StringRef(cpu::symbolName(stem)).upper() + "_H";
   os << "// Made by sinter. All tensors are row-major; f16, bf16 are passed as bits, booleans as bytes 0 or 1.\n"
-     << "// Functions return 0, or a status code with a message in NAME_error(). A session belongs to one thread at a time.\n\n"
-     << "#ifndef " << guard << "\n#define " << guard << "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+     << "// Functions return 0, or a status code with a message in NAME_error(). A session belongs to one thread at a "
+        "time.\n\n"
+     << "#ifndef " << guard << "\n#define " << guard
+     << "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+  if (cpu::hasStates(functions)) {
+    printObject(os, functions, stem);
+    functions = {};
+  }
   for (auto [i, function] : llvm::enumerate(functions)) {
     std::string name = cpu::plainName(functions, i, stem);
-    ArgumentNames names;
     os << "\ntypedef struct " << name << " " << name << ";\n\n"
        << "/// A session, or null. `threads` counts the calling one; 0: all cores.\n"
        << name << " *" << name << "_init(int32_t threads);\n"
        << "void " << name << "_free(" << name << " *self);\n"
        << "/// The message of the last failure on this thread.\n"
        << "const char *" << name << "_error(void);\n\n";
-    std::vector<std::string> symbols, arguments = {name + " *self"};
-    for (const std::string &symbol : function.symbols) {
-      symbols.push_back(names.make(symbol));
-      arguments.push_back("int64_t " + symbols.back());
-    }
-    os << "/// Runs '" << function.name << "'.\n";
-    for (const cpu::Signature::Tensor &input : function.inputs) {
-      std::string argument = names.make(input.name);
-      arguments.push_back(("const " + typeInC(input.elementType) + " *" + argument).str());
-      os << "///   " << argument << ": " << printDims(input, symbols) << "\n";
-    }
-    for (const cpu::Signature::Tensor &output : function.outputs) {
-      std::string argument = names.make(output.name);
-      bool unknown = llvm::is_contained(output.dims, ShapedType::kDynamic);
-      os << "///   " << argument << ": " << printDims(output, symbols);
-      if (unknown) {
-        std::string dims = names.make(argument + "_dims");
-        arguments.push_back(("const " + typeInC(output.elementType) + " **" + argument).str());
-        arguments.push_back("int64_t *" + dims);
-        os << ", a view that is valid until the next call; its sizes are written to " << dims << "\n";
-      } else {
-        arguments.push_back((typeInC(output.elementType) + " *" + argument).str());
-        os << ", written\n";
-      }
-    }
-    os << "int32_t " << name << "_run(" << llvm::join(arguments, ", ") << ");\n";
+    printRun(os, function, name + "_run", name);
   }
   os << "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
   return text;

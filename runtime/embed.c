@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "embed.h"
+#include "session.h"
+#include <stdlib.h>
 #include <string.h>
 
 sinter_session *sinter_embed_init(const sinter_function *const *functions, int32_t index, int32_t threads) {
@@ -34,13 +36,15 @@ int32_t sinter_embed_run(sinter_session *session, const int64_t *symbols, void *
   sinter_tensor tensor;
   sinter_status_code status;
   for (int32_t i = 0; i < function->num_inputs; ++i) {
+    if (session->inputs[i].state)
+      continue;
     resolve(&function->inputs[i], symbols, pointers[i], &tensor);
     if ((status = sinter_session_set_input(session, i, &tensor)))
       return status;
   }
   void *const *outputs = pointers + function->num_inputs;
   for (int32_t o = 0; o < function->num_outputs; ++o)
-    if (resolve(&function->outputs[o], symbols, outputs[o], &tensor))
+    if (!session->outputs[o].state && resolve(&function->outputs[o], symbols, outputs[o], &tensor))
       if ((status = sinter_session_set_output(session, o, &tensor)))
         return status;
   if ((status = sinter_session_run(session)))
@@ -57,3 +61,61 @@ int32_t sinter_embed_run(sinter_session *session, const int64_t *symbols, void *
 }
 
 void sinter_embed_free(sinter_session *session) { sinter_session_destroy(session); }
+
+//===- Objects with states --------------------------------------------------------------------------===//
+
+struct sinter_embed {
+  sinter_module *module;
+  int32_t threads;
+  sinter_session *sessions[]; // one a function, made at its first call; the first at once
+};
+
+sinter_embed *sinter_embed_open(const sinter_function *const *functions, int32_t threads) {
+  sinter_module *module;
+  if (sinter_module_open_functions(functions, NULL, &module))
+    return NULL;
+  int32_t count = sinter_module_num_functions(module);
+  sinter_embed *object = calloc(1, sizeof *object + (size_t)count * sizeof *object->sessions);
+  sinter_session_options options = {.struct_size = sizeof options, .threads = threads};
+  if (!object)
+    srtError(SINTER_OUT_OF_MEMORY, "no memory for an object of %d functions", count);
+  if (!object || sinter_session_create(module, 0, &options, &object->sessions[0])) {
+    free(object);
+    sinter_module_close(module);
+    return NULL;
+  }
+  object->module = module;
+  object->threads = threads;
+  return object;
+}
+
+int32_t sinter_embed_call(sinter_embed *object, int32_t index, const int64_t *symbols, void *const *pointers,
+                          int64_t *const *dims) {
+  if (!object)
+    return srtError(SINTER_INVALID_ARGUMENT, "call requires an object, got null");
+  if (!object->sessions[index]) {
+    sinter_session_options options = {
+        .struct_size = sizeof options, .threads = object->threads, .state_of = object->sessions[0]};
+    sinter_status_code status = sinter_session_create(object->module, index, &options, &object->sessions[index]);
+    if (status)
+      return status;
+  }
+  return sinter_embed_run(object->sessions[index], symbols, pointers, dims);
+}
+
+int32_t sinter_embed_save(const sinter_embed *object, const char *path) {
+  return sinter_session_save(object ? object->sessions[0] : NULL, path);
+}
+
+int32_t sinter_embed_load(sinter_embed *object, const char *path) {
+  return sinter_session_load(object ? object->sessions[0] : NULL, path);
+}
+
+void sinter_embed_close(sinter_embed *object) {
+  if (!object)
+    return;
+  for (int32_t f = 0; f < sinter_module_num_functions(object->module); ++f)
+    sinter_session_destroy(object->sessions[f]);
+  sinter_module_close(object->module);
+  free(object);
+}

@@ -39,7 +39,8 @@ namespace {
 /// Builds constants field by field; LLVM's struct layout is C's for these types.
 class TableBuilder {
 public:
-  TableBuilder(llvm::Module &module) : module(module), context(module.getContext()), ptr(llvm::PointerType::getUnqual(context)) {}
+  TableBuilder(llvm::Module &module)
+      : module(module), context(module.getContext()), ptr(llvm::PointerType::getUnqual(context)) {}
 
   llvm::Constant *i32(int64_t value) { return llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value, true); }
   llvm::Constant *i64(int64_t value) { return llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), value, true); }
@@ -55,10 +56,18 @@ public:
     return new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value);
   }
   llvm::Constant *external(StringRef name) {
-    auto *global = new llvm::GlobalVariable(module, llvm::Type::getInt8Ty(context), true, llvm::GlobalValue::ExternalLinkage,
-                                            nullptr, name);
+    auto *global = new llvm::GlobalVariable(module, llvm::Type::getInt8Ty(context), true,
+                                            llvm::GlobalValue::ExternalLinkage, nullptr, name);
     global->setVisibility(llvm::GlobalValue::HiddenVisibility);
     return global;
+  }
+
+  llvm::Constant *states(ArrayRef<Signature::State> list) {
+    SmallVector<llvm::Constant *> result;
+    for (const Signature::State &state : list)
+      result.push_back(record({text(state.name), i32(state.input), i32(state.output),
+                               i32(state.inPlace ? SINTER_STATE_IN_PLACE : 0), i32(0), i64(state.initial)}));
+    return array(result);
   }
 
   llvm::Constant *tensors(ArrayRef<Signature::Tensor> list) {
@@ -67,8 +76,8 @@ public:
       SmallVector<llvm::Constant *> dims;
       for (int64_t size : tensor.dims)
         dims.push_back(i64(size == ShapedType::kDynamic ? SINTER_DIM_UNKNOWN : size));
-      result.push_back(record({text(tensor.name), i32(dtypeOf(tensor.elementType)), i32(static_cast<int64_t>(tensor.dims.size())),
-                               array(dims)}));
+      result.push_back(record({text(tensor.name), i32(dtypeOf(tensor.elementType)),
+                               i32(static_cast<int64_t>(tensor.dims.size())), array(dims)}));
     }
     return array(result);
   }
@@ -92,56 +101,117 @@ std::string cpu::plainName(ArrayRef<Signature> functions, size_t index, StringRe
   return functions.size() == 1 ? stem.str() : (stem + "_" + symbolName(functions[index].name)).str();
 }
 
-/// NAME_init(threads), NAME_run(session, symbols..., inputs..., outputs...), NAME_free(session), NAME_error(). The order and form of
-/// arguments is that of the emitted header.
-static void addPlainFunctions(llvm::Module &module, const Signature &signature, StringRef name, llvm::Constant *table,
-                              size_t index) {
-  llvm::LLVMContext &context = module.getContext();
-  llvm::IRBuilder<> b(context);
-  llvm::Type *ptr = b.getPtrTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
-  auto define = [&](const llvm::Twine &suffix, llvm::Type *result, ArrayRef<llvm::Type *> arguments) {
-    auto *function = llvm::Function::Create(llvm::FunctionType::get(result, arguments, false), llvm::GlobalValue::ExternalLinkage,
-                                            name + suffix, module);
-    b.SetInsertPoint(llvm::BasicBlock::Create(context, "", function));
-    return function;
-  };
-  auto declare = [&](StringRef runtimeName, llvm::Type *result, ArrayRef<llvm::Type *> arguments) {
-    return module.getOrInsertFunction(runtimeName, llvm::FunctionType::get(result, arguments, false));
-  };
-  llvm::Function *init = define("_init", ptr, {i32});
-  b.CreateRet(b.CreateCall(declare("sinter_embed_init", ptr, {ptr, i32, i32}),
-                           {table, b.getInt32(static_cast<uint32_t>(index)), init->getArg(0)}));
-  llvm::Function *release = define("_free", b.getVoidTy(), {ptr});
-  b.CreateCall(declare("sinter_embed_free", b.getVoidTy(), {ptr}), {release->getArg(0)});
-  b.CreateRetVoid();
-  define("_error", ptr, {});
-  b.CreateRet(b.CreateCall(declare("sinter_last_error", ptr, {}), {}));
+bool cpu::hasStates(ArrayRef<Signature> functions) {
+  return llvm::any_of(functions, [](const Signature &function) { return !function.states.empty(); });
+}
 
+SmallVector<bool> cpu::statePlaces(const Signature &function, bool outputs) {
+  SmallVector<bool> places((outputs ? function.outputs : function.inputs).size());
+  for (const Signature::State &state : function.states)
+    if (int place = outputs ? state.output : state.input; place >= 0)
+      places[place] = true;
+  return places;
+}
+
+namespace {
+/// What plain functions are made of. The order and form of their arguments is that of the emitted header.
+class PlainFunctions {
+public:
+  explicit PlainFunctions(llvm::Module &module) : module(module), b(module.getContext()) {}
+
+  llvm::Function *define(const llvm::Twine &name, llvm::Type *result, ArrayRef<llvm::Type *> arguments) {
+    auto *function = llvm::Function::Create(llvm::FunctionType::get(result, arguments, false),
+                                            llvm::GlobalValue::ExternalLinkage, name, module);
+    b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", function));
+    return function;
+  }
+  llvm::FunctionCallee declare(StringRef runtimeName, llvm::Type *result, ArrayRef<llvm::Type *> arguments) {
+    return module.getOrInsertFunction(runtimeName, llvm::FunctionType::get(result, arguments, false));
+  }
+  /// RESULT NAME(arguments...) that passes its arguments on to the runtime, `first` before them.
+  void forward(const llvm::Twine &name, StringRef runtimeName, llvm::Type *result, ArrayRef<llvm::Type *> arguments,
+               ArrayRef<llvm::Value *> first = {}) {
+    llvm::Function *function = define(name, result, arguments);
+    SmallVector<llvm::Value *> values(first);
+    for (llvm::Argument &argument : function->args())
+      values.push_back(&argument);
+    llvm::Value *call = b.CreateCall(
+        declare(runtimeName, result, llvm::map_to_vector(values, [](auto *v) { return v->getType(); })), values);
+    result->isVoidTy() ? b.CreateRetVoid() : b.CreateRet(call);
+  }
+  /// NAME(self, symbols..., inputs..., outputs...) that calls `runtimeName`(self, middle..., symbols, pointers, dims).
+  void run(const llvm::Twine &name, StringRef runtimeName, const Signature &signature,
+           ArrayRef<llvm::Value *> middle = {});
+
+  llvm::Module &module;
+  llvm::IRBuilder<> b;
+};
+} // namespace
+
+void PlainFunctions::run(const llvm::Twine &name, StringRef runtimeName, const Signature &signature,
+                         ArrayRef<llvm::Value *> middle) {
+  llvm::Type *ptr = b.getPtrTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
+  SmallVector<bool> stateInputs = statePlaces(signature, false), stateOutputs = statePlaces(signature, true);
   SmallVector<llvm::Type *> types = {ptr};
   types.append(signature.symbols.size(), i64);
-  types.append(signature.inputs.size(), ptr);
-  auto isUnknown = [](const Signature::Tensor &tensor) { return llvm::is_contained(tensor.dims, ShapedType::kDynamic); };
-  for (const Signature::Tensor &output : signature.outputs)
-    types.append(isUnknown(output) ? 2 : 1, ptr);
-  llvm::Function *run = define("_run", i32, types);
+  types.append(llvm::count(stateInputs, false), ptr);
+  auto isUnknown = [](const Signature::Tensor &tensor) {
+    return llvm::is_contained(tensor.dims, ShapedType::kDynamic);
+  };
+  for (auto [output, isState] : llvm::zip(signature.outputs, stateOutputs))
+    if (!isState)
+      types.append(isUnknown(output) ? 2 : 1, ptr);
+  llvm::Function *run = define(name, i32, types);
   auto array = [&](size_t count) { return b.CreateAlloca(ptr, b.getInt64(std::max<uint64_t>(count, 1))); };
   llvm::Value *symbols = array(signature.symbols.size());
   llvm::Value *pointers = array(signature.inputs.size() + signature.outputs.size());
   llvm::Value *dims = array(signature.outputs.size());
+  llvm::Value *null = llvm::Constant::getNullValue(ptr);
   unsigned next = 1;
-  auto put = [&](llvm::Value *value, llvm::Value *to, size_t i) { b.CreateStore(value, b.CreateConstInBoundsGEP1_64(i64, to, i)); };
+  auto put = [&](llvm::Value *value, llvm::Value *to, size_t i) {
+    b.CreateStore(value, b.CreateConstInBoundsGEP1_64(i64, to, i));
+  };
   for (size_t i = 0; i < signature.symbols.size(); ++i)
     put(run->getArg(next++), symbols, i);
   for (size_t i = 0; i < signature.inputs.size(); ++i)
-    put(run->getArg(next++), pointers, i);
+    put(stateInputs[i] ? null : run->getArg(next++), pointers, i);
   for (size_t i = 0; i < signature.outputs.size(); ++i) {
-    put(run->getArg(next++), pointers, signature.inputs.size() + i);
-    llvm::Value *sizes = llvm::Constant::getNullValue(ptr);
-    if (isUnknown(signature.outputs[i]))
-      sizes = run->getArg(next++);
-    put(sizes, dims, i);
+    put(stateOutputs[i] ? null : run->getArg(next++), pointers, signature.inputs.size() + i);
+    put(!stateOutputs[i] && isUnknown(signature.outputs[i]) ? run->getArg(next++) : null, dims, i);
   }
-  b.CreateRet(b.CreateCall(declare("sinter_embed_run", i32, {ptr, ptr, ptr, ptr}), {run->getArg(0), symbols, pointers, dims}));
+  SmallVector<llvm::Value *> values = {run->getArg(0)};
+  values.append(middle.begin(), middle.end());
+  values.append({symbols, pointers, dims});
+  b.CreateRet(b.CreateCall(declare(runtimeName, i32, llvm::map_to_vector(values, [](auto *v) { return v->getType(); })),
+                           values));
+}
+
+/// STEM_init(threads), STEM_FUNCTION(self, ...) for each function, STEM_save(self, path), STEM_load(self, path),
+/// STEM_free(self), STEM_error(): one object whose functions share its states.
+static void addStatefulFunctions(llvm::Module &module, ArrayRef<Signature> functions, StringRef stem,
+                                 llvm::Constant *table) {
+  PlainFunctions plain(module);
+  llvm::Type *ptr = plain.b.getPtrTy(), *i32 = plain.b.getInt32Ty();
+  plain.forward(stem + "_init", "sinter_embed_open", ptr, {i32}, {table});
+  plain.forward(stem + "_save", "sinter_embed_save", i32, {ptr, ptr});
+  plain.forward(stem + "_load", "sinter_embed_load", i32, {ptr, ptr});
+  plain.forward(stem + "_free", "sinter_embed_close", plain.b.getVoidTy(), {ptr});
+  plain.forward(stem + "_error", "sinter_last_error", ptr, {});
+  for (auto [i, function] : llvm::enumerate(functions))
+    plain.run(stem + "_" + symbolName(function.name), "sinter_embed_call", function,
+              {plain.b.getInt32(static_cast<uint32_t>(i))});
+}
+
+/// NAME_init(threads), NAME_run(session, symbols..., inputs..., outputs...), NAME_free(session), NAME_error().
+static void addPlainFunctions(llvm::Module &module, const Signature &signature, StringRef name, llvm::Constant *table,
+                              size_t index) {
+  PlainFunctions plain(module);
+  llvm::Type *ptr = plain.b.getPtrTy();
+  plain.forward(name + "_init", "sinter_embed_init", ptr, {plain.b.getInt32Ty()},
+                {table, plain.b.getInt32(static_cast<uint32_t>(index))});
+  plain.forward(name + "_free", "sinter_embed_free", plain.b.getVoidTy(), {ptr});
+  plain.forward(name + "_error", "sinter_last_error", ptr, {});
+  plain.run(name + "_run", "sinter_embed_run", signature);
 }
 
 FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const TableOptions &table,
@@ -155,12 +225,13 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
     SmallVector<llvm::Constant *> symbols;
     for (const std::string &symbol : function.symbols)
       symbols.push_back(b.text(symbol));
-    all.push_back(b.data(b.record({b.i32(SINTER_ABI_VERSION), b.i32(sizeof(sinter_function)), b.text(function.name),
-                                   b.i32(static_cast<int64_t>(function.inputs.size())),
-                                   b.i32(static_cast<int64_t>(function.outputs.size())), b.tensors(function.inputs),
-                                   b.tensors(function.outputs), b.i32(static_cast<int64_t>(symbols.size())), b.i32(0),
-                                   b.array(symbols), b.external(function.entry), weights, b.i64(table.weightsBytes),
-                                   b.text(options.target->requiredFeatures), b.i32(0), b.i32(0), b.null()})));
+    all.push_back(b.data(b.record(
+        {b.i32(SINTER_ABI_VERSION), b.i32(sizeof(sinter_function)), b.text(function.name),
+         b.i32(static_cast<int64_t>(function.inputs.size())), b.i32(static_cast<int64_t>(function.outputs.size())),
+         b.tensors(function.inputs), b.tensors(function.outputs), b.i32(static_cast<int64_t>(symbols.size())), b.i32(0),
+         b.array(symbols), b.external(function.entry), weights, b.i64(table.weightsBytes),
+         b.text(options.target->requiredFeatures), b.i32(static_cast<int64_t>(function.states.size())), b.i32(0),
+         b.states(function.states)})));
   }
   all.push_back(b.null());
   auto *type = llvm::ArrayType::get(all.front()->getType(), all.size());
@@ -170,14 +241,17 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
     exported->setVisibility(llvm::GlobalValue::HiddenVisibility);
     llvm::GlobalAlias::create(type, 0, llvm::GlobalValue::ExternalLinkage, table.alias, exported, &module);
   }
-  if (!table.plain.empty())
+  if (!table.plain.empty() && hasStates(functions))
+    addStatefulFunctions(module, functions, table.plain, exported);
+  else if (!table.plain.empty())
     for (auto [i, function] : llvm::enumerate(functions))
       addPlainFunctions(module, function, plainName(functions, i, table.plain), exported, i);
   addFloatSupport(module);
   return compileModule(module, options, error);
 }
 
-bool cpu::writeDataObject(StringRef path, StringRef symbol, ArrayRef<char> bytes, const Target &target, std::string &error) {
+bool cpu::writeDataObject(StringRef path, StringRef symbol, ArrayRef<char> bytes, const Target &target,
+                          std::string &error) {
   using namespace llvm::ELF;
   const char names[] = "\0.rodata.weights\0.symtab\0.strtab\0.note.GNU-stack";
   enum { Null, Data, Symbols, Strings, NoStack, NumSections };

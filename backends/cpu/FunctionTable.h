@@ -20,12 +20,19 @@ struct TableOptions {
   /// Also export the table under this name, for programs that look it up in a shared library; empty for no.
   std::string alias;
   /// Stem of plain C functions STEM_init, STEM_run, STEM_free and STEM_error over runtime/embed.h; empty for none. With several
-  /// functions in the module the names are STEM_FUNCTION_init and so on.
+  /// functions in the module the names are STEM_FUNCTION_init and so on. Functions with states become one object: STEM_init,
+  /// STEM_FUNCTION for each, STEM_save, STEM_load, STEM_free and STEM_error.
   std::string plain;
 };
 
 /// STEM, or STEM_FUNCTION when there are several.
 std::string plainName(llvm::ArrayRef<Signature> functions, size_t index, llvm::StringRef stem);
+
+/// True when a function keeps states: the plain functions are then those of one object.
+bool hasStates(llvm::ArrayRef<Signature> functions);
+
+/// Which inputs (or outputs) are states, which callers do not pass.
+llvm::SmallVector<bool> statePlaces(const Signature &function, bool outputs);
 
 /// A name that may be part of a symbol.
 std::string symbolName(llvm::StringRef text);

@@ -380,6 +380,52 @@ static Signature makeSignature(func::FuncOp function, StringRef entry, ScheduleP
   return signature;
 }
 
+/// Fills `signature.states` from the attributes of arguments and results; first values become weights.
+static LogicalResult findStates(func::FuncOp function, Signature &signature, Weights &weights) {
+  llvm::StringMap<size_t> byName;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto name = function.getArgAttrOfType<StringAttr>(i, "sinter.state");
+    if (!name)
+      continue;
+    auto type = cast<RankedTensorType>(function.getArgumentTypes()[i]);
+    if (!type.hasStaticShape())
+      return function.emitOpError("requires fixed dims for state '") << name.getValue() << "', got " << type;
+    if (!byName.try_emplace(name.getValue(), signature.states.size()).second)
+      return function.emitOpError("requires one argument for state '") << name.getValue() << "', got two";
+    Signature::State state;
+    state.name = name.str();
+    state.input = static_cast<int>(i);
+    if (auto initial = function.getArgAttrOfType<ElementsAttr>(i, "sinter.initial")) {
+      auto dense = dyn_cast<DenseElementsAttr>(initial);
+      auto given = cast<RankedTensorType>(initial.getType());
+      if (given.getShape() != type.getShape() || given.getElementType() != type.getElementType())
+        return function.emitOpError("requires a first value of type ") << type << " for state '" << name.getValue() << "', got " << given;
+      // Zeros of floats may have a sign.
+      bool zeros = dense && dense.isSplat() && llvm::all_of(dense.getRawData(), [](char byte) { return byte == 0; });
+      FailureOr<int64_t> offset = zeros ? FailureOr<int64_t>(-1) : weights.add(initial);
+      if (failed(offset))
+        return function.emitOpError("requires a dense or dense_resource first value for state '") << name.getValue() << "'";
+      state.initial = *offset;
+    }
+    signature.states.push_back(std::move(state));
+  }
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    auto name = function.getResultAttrOfType<StringAttr>(i, "sinter.state");
+    if (!name)
+      continue;
+    auto found = byName.find(name.getValue());
+    if (found == byName.end())
+      return function.emitOpError("requires an argument for state '") << name.getValue() << "' of result " << i << ", found none";
+    Signature::State &state = signature.states[found->second];
+    Type from = function.getArgumentTypes()[state.input], to = function.getResultTypes()[i];
+    if (state.output >= 0 || from != to)
+      return function.emitOpError("requires one result of type ") << from << " for state '" << name.getValue() << "', got "
+             << (state.output >= 0 ? "two" : "another type");
+    state.output = static_cast<int>(i);
+  }
+  return success();
+}
+
 FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, StringRef entry, KernelTable &kernels,
                                        Weights &weights) {
   DimContext context;
@@ -427,5 +473,8 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
   ScheduleEmitter emitter(function, builder, sizes, plan, launches, kernels.codes(), weights);
   if (failed(emitter.run()))
     return failure();
-  return makeSignature(function, entry, plan, context);
+  Signature signature = makeSignature(function, entry, plan, context);
+  if (failed(findStates(function, signature, weights)))
+    return failure();
+  return signature;
 }

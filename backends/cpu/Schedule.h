@@ -20,9 +20,17 @@ struct Signature {
     /// A size, -1 - k for symbol k, or ShapedType::kDynamic for what only the call determines.
     llvm::SmallVector<int64_t> dims;
   };
+  /// A tensor that the session keeps: an argument with `sinter.state = "name"`, and the result with the same attribute.
+  struct State {
+    std::string name;
+    int input = 0, output = -1; // -1: only read
+    int64_t initial = -1;       // byte offset in the weights of `sinter.initial`; -1: zeros
+    bool inPlace = false;       // the result is written to the argument's memory, after all that can fail
+  };
   std::string name;
   std::string entry; // symbol of the entry point
   std::vector<Tensor> inputs, outputs;
+  std::vector<State> states;
   std::vector<std::string> symbols;
 };
 
