@@ -11,6 +11,8 @@
 namespace sinter {
 
 class Tensor;
+struct Subscript; // and Update: ops_index.hpp
+class Update;
 
 namespace detail {
 /// Records `message` and throws; without exceptions returns an error tensor.
@@ -153,6 +155,13 @@ public:
       return detail::hostBranch(*this);
     return item<bool>();
   }
+
+  /// x[i]: by a position, a tensor of positions, a slice.
+  Tensor operator[](const Subscript &subscript) const;
+  /// x(1, slice(0, 3), ellipsis): by one subscript per axis.
+  template <class... Rest> Tensor operator()(const Subscript &first, const Rest &...rest) const;
+  /// x.at(subscripts...).set(values): a copy with some elements replaced or combined.
+  template <class... Rest> Update at(const Subscript &first, const Rest &...rest) const;
 
   detail::Value *value() const { return head; }
   /// The elements and their type; data is null for a tensor of a trace.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tensors out of nothing, and conversions between sizes and tensors.
+
+#ifndef SINTER_TRACE_OPS_CREATE_HPP
+#define SINTER_TRACE_OPS_CREATE_HPP
+
+#include "ops_elementwise.hpp"
+
+namespace sinter {
+
+/// The size of an axis, for use in shapes: a number, or in a trace with named sizes a value of the graph.
+inline Size size(const Operand &x, int axis) {
+  detail::Build b("size", x.where);
+  b.in(x.tensor);
+  return b.size(x.tensor, b.axis(axis, x.tensor.rank()));
+}
+/// Sizes of all axes.
+inline Sizes sizes(const Operand &x) {
+  detail::Build b("sizes", x.where);
+  return b.sizes(b.in(x.tensor));
+}
+/// A size as a rank-0 i64 tensor.
+inline Tensor as_tensor(const Size &size, Where where = Where::current()) {
+  return detail::Build("as_tensor", where).sizeTensor(size);
+}
+
+/// All elements are `value`, of rank 0. Without `dtype`, of its element type.
+inline Tensor full(const Sizes &sizes, const Operand &value, std::optional<DType> dtype = {}) {
+  detail::Build b("full", value.where);
+  Tensor number = dtype && value.tensor.weak() ? b.strong(b.literal(value.tensor, *dtype)) : b.strong(value.tensor);
+  return b.spreadTo(dtype ? b.astype(number, *dtype) : number, sizes);
+}
+inline Tensor zeros(const Sizes &sizes, DType dtype = DType::f32, Where where = Where::current()) {
+  detail::Build b("zeros", where);
+  return b.spreadTo(b.number(dtype, 0), sizes);
+}
+inline Tensor ones(const Sizes &sizes, DType dtype = DType::f32, Where where = Where::current()) {
+  detail::Build b("ones", where);
+  return b.spreadTo(b.number(dtype, 1), sizes);
+}
+/// `value` in the shape and element type of `x`.
+inline Tensor full_like(const Operand &x, const Tensor &value) {
+  detail::Build b("full_like", x.where);
+  Tensor like = b.strong(x.tensor), number = value;
+  b.agree({&like, &number});
+  return b.spreadLike(b.strong(number), like);
+}
+inline Tensor zeros_like(const Operand &x) {
+  detail::Build b("zeros_like", x.where);
+  return b.full(b.strong(x.tensor), 0);
+}
+inline Tensor ones_like(const Operand &x) {
+  detail::Build b("ones_like", x.where);
+  return b.full(b.strong(x.tensor), 1);
+}
+
+/// i[axis] at each place i.
+inline Tensor iota(const Sizes &sizes, int axis = 0, DType dtype = DType::i64, Where where = Where::current()) {
+  detail::Build b("iota", where);
+  Shape known = b.shapeOf(sizes);
+  int along = b.axis(axis, known.size());
+  if (dtype == DType::boolean)
+    return b.fail("a dtype of numbers, got bool");
+  TensorType type{dtype, known};
+  if (b.failed() || known.isStatic())
+    return b.op("iota", {}, {{"axis", int64_t(along)}, {"type", type}});
+  return b.op("iota", {b.sizesTensor(sizes)}, {{"axis", int64_t(along)}, {"type", type}});
+}
+/// start, start + step, ... before stop, counted on the host.
+inline Tensor arange(double start, double stop, double step = 1, DType dtype = DType::i64,
+                     Where where = Where::current()) {
+  detail::Build b("arange", where);
+  double count = (stop - start) / step;
+  if (!(step != 0) || !(count < 1e15))
+    return b.fail("a step other than 0 that reaches the end, got " + std::to_string(step));
+  auto whole = int64_t(count);
+  int64_t number = count <= 0 ? 0 : whole + (double(whole) < count);
+  Tensor steps = iota({number}, 0, dtype, where);
+  if (step != 1)
+    steps = b.mul(steps, b.number(dtype, step));
+  return start == 0 ? steps : b.add(steps, b.number(dtype, start));
+}
+/// 0, 1, ... before `count`.
+inline Tensor arange(const Size &count, DType dtype = DType::i64, Where where = Where::current()) {
+  return iota({count}, 0, dtype, where);
+}
+/// `count` numbers at equal distances, the first `start`, the last `stop` (not with `endpoint` false).
+inline Tensor linspace(double start, double stop, int64_t count, bool endpoint = true, DType dtype = DType::f32,
+                       Where where = Where::current()) {
+  detail::Build b("linspace", where);
+  if (count < 0 || !is_float(dtype))
+    return b.fail("a count of at least 0 and a float dtype, got " + std::to_string(count) + " and " +
+                  dtype_name(dtype));
+  Tensor place = iota({count}, 0, DType::f64, where);
+  double gaps = double(endpoint ? count - 1 : count);
+  Tensor values =
+      b.add(b.mul(place, b.number(DType::f64, gaps > 0 ? (stop - start) / gaps : 0)), b.number(DType::f64, start));
+  if (endpoint && count > 1) // not start + (stop - start)
+    values = b.select(b.compare("eq", place, b.number(DType::f64, gaps)), b.number(DType::f64, stop), values);
+  return b.astype(values, dtype);
+}
+/// Ones where column - row is `diagonal`, else zeros.
+inline Tensor eye(int64_t rows, std::optional<int64_t> columns = {}, int64_t diagonal = 0, DType dtype = DType::f32,
+                  Where where = Where::current()) {
+  detail::Build b("eye", where);
+  Sizes shape{rows, columns.value_or(rows)};
+  Tensor row = iota(shape, 0, DType::i64, where), column = iota(shape, 1, DType::i64, where);
+  return b.astype(b.compare("eq", column, b.add(row, b.index(diagonal))), dtype);
+}
+
+} // namespace sinter
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Linear systems and factorizations, of matrices in the last two axes. They are loops over columns with whole-matrix
+// updates: right for small matrices and inside of larger programs, no rival of LAPACK for large ones.
+
+#ifndef SINTER_TRACE_OPS_LINALG_HPP
+#define SINTER_TRACE_OPS_LINALG_HPP
+
+#include "loops.hpp"
+#include "ops_nn.hpp"
+
+namespace sinter {
+
+namespace detail {
+
+/// A float matrix; `square` asks for equal sizes.
+inline Tensor matrix(Build &b, const Tensor &x, bool square) {
+  Tensor value = b.floats(x);
+  if (!b.failed() && (value.rank() < 2 || (square && !sameDim(value.dim(-1), value.dim(-2)))))
+    return b.fail((square ? "square matrices, got " : "matrices, got ") + value.type().str());
+  return value;
+}
+/// Column (or row) `i` of the last two axes, which keeps its axis with size 1.
+inline Tensor line(Build &b, const Tensor &x, const Tensor &i, int axis) {
+  return b.op("gather", {x, b.reshape(i, {1})}, {{"axis", x.rank() + axis}});
+}
+/// The right-hand side of a system: its type agrees with that of the matrix, leading axes are equal. A vector becomes a
+/// column.
+inline bool rightSide(Build &b, Tensor &a, Tensor &y) {
+  b.agree({&a, &y});
+  bool isVector = !b.failed() && y.rank() == a.rank() - 1;
+  if (isVector)
+    y = b.unsqueeze(y, Shape{y.rank()});
+  bool fits = !b.failed() && y.rank() == a.rank();
+  for (int k = 0; fits && k < a.rank() - 1; ++k)
+    fits = sameDim(a.dim(k), y.dim(k));
+  if (!b.failed() && !fits)
+    b.fail("right-hand sides [..., n] or [..., n, k] for " + a.type().str() + ", got " + y.type().str());
+  return isVector;
+}
+
+} // namespace detail
+
+/// Lower triangular L with L L^T = x, for symmetric positive definite x (of which the lower half is read).
+inline Tensor cholesky(const Operand &x) {
+  detail::Build b("cholesky", x.where);
+  Tensor a = detail::matrix(b, x.tensor, true);
+  if (b.failed() || a.size() == 0)
+    return b.failed() ? b.error() : a;
+  int rank = a.rank();
+  Tensor size = b.sizeTensor(b.size(a, rank - 1)), zero = b.number(a.dtype(), 0);
+  auto [rest, factor] = for_loop(
+      Range(Operand(b.index(0), b.where), Operand(size, b.where), Operand(b.index(1), b.where)),
+      [&](const Tensor &j, const Tensor &rest, const Tensor &factor) {
+        detail::Build inner("cholesky", x.where);
+        Tensor column = detail::line(inner, rest, j, -1), pivot = detail::line(inner, column, j, -2);
+        Tensor isBelow = inner.compare("ge", inner.iota(DType::i64, column, rank - 2), j);
+        column = inner.select(isBelow, inner.div(column, inner.unary("sqrt", pivot)), zero);
+        Tensor isColumn = inner.compare("eq", inner.iota(DType::i64, rest, rank - 1), j);
+        Tensor row = matrix_transpose(Operand(column, x.where));
+        return std::tuple{inner.sub(rest, inner.mul(column, row)), inner.select(isColumn, column, factor)};
+      },
+      a, b.full(a, 0));
+  return factor;
+}
+
+/// x with a x = y, where `a` is lower (or upper) triangular; its other half is not read.
+inline Tensor triangular_solve(const Operand &a, const Tensor &y, bool lower = true, bool unit_diagonal = false) {
+  detail::Build b("triangular_solve", a.where);
+  Tensor matrix = detail::matrix(b, a.tensor, true), side = y;
+  bool isVector = detail::rightSide(b, matrix, side);
+  if (b.failed())
+    return b.error();
+  int rank = matrix.rank();
+  Tensor size = b.sizeTensor(b.size(matrix, rank - 1)), zero = b.number(matrix.dtype(), 0);
+  Tensor solution = for_loop(
+      Range(Operand(b.index(0), b.where), Operand(size, b.where), Operand(b.index(1), b.where)),
+      [&](const Tensor &trip, const Tensor &rest) {
+        detail::Build inner("triangular_solve", a.where);
+        Tensor j = lower ? trip : inner.sub(inner.sub(size, trip), inner.index(1));
+        Tensor column = detail::line(inner, matrix, j, -1), known = detail::line(inner, rest, j, -2);
+        if (!unit_diagonal)
+          known = inner.div(known, detail::line(inner, column, j, -2));
+        Tensor place = inner.iota(DType::i64, column, rank - 2);
+        Tensor remains = inner.compare(lower ? "gt" : "lt", place, j);
+        Tensor next = inner.sub(rest, inner.mul(inner.select(remains, column, zero), known));
+        return inner.select(inner.compare("eq", inner.iota(DType::i64, rest, rank - 2), j), known, next);
+      },
+      side);
+  return isVector ? b.squeeze(solution, {rank - 1}) : solution;
+}
+
+/// x with a x = y, by elimination with partial pivoting. A singular matrix gives infinities or NaN.
+inline Tensor solve(const Operand &a, const Tensor &y) {
+  detail::Build b("solve", a.where);
+  Tensor matrix = detail::matrix(b, a.tensor, true), side = y;
+  bool isVector = detail::rightSide(b, matrix, side);
+  if (b.failed())
+    return b.error();
+  int rank = matrix.rank();
+  Tensor size = b.sizeTensor(b.size(matrix, rank - 1)), zero = b.number(matrix.dtype(), 0);
+  auto [rest, solution] = for_loop(
+      Range(Operand(b.index(0), b.where), Operand(size, b.where), Operand(b.index(1), b.where)),
+      [&](const Tensor &j, const Tensor &rest, const Tensor &solution) {
+        detail::Build inner("solve", a.where);
+        Tensor column = detail::line(inner, rest, j, -1), row = inner.iota(DType::i64, column, rank - 2);
+        // the greatest element at or below row j comes to row j
+        Tensor height =
+            inner.select(inner.compare("ge", row, j), inner.unary("abs", column), inner.number(column.dtype(), -1));
+        Tensor pivot =
+            inner.unsqueeze(inner.op("arg_reduce", {height}, {{"axis", rank - 2}, {"combiner", "max"}}), {rank - 2});
+        Tensor order =
+            inner.select(inner.compare("eq", row, j), pivot, inner.select(inner.compare("eq", row, pivot), j, row));
+        auto swapped = [&](const Tensor &x) {
+          return inner.op("gather_elements", {x, inner.spreadLike(order, x)}, {{"axis", rank - 2}});
+        };
+        Tensor left = swapped(rest), right = swapped(solution);
+        column = detail::line(inner, left, j, -1);
+        Tensor top = detail::line(inner, column, j, -2), isRow = inner.compare("eq", row, j);
+        Tensor leftRow = inner.div(detail::line(inner, left, j, -2), top),
+               rightRow = inner.div(detail::line(inner, right, j, -2), top);
+        Tensor factor = inner.select(isRow, zero, column);
+        return std::tuple{inner.select(isRow, leftRow, inner.sub(left, inner.mul(factor, leftRow))),
+                          inner.select(isRow, rightRow, inner.sub(right, inner.mul(factor, rightRow)))};
+      },
+      matrix, side);
+  return isVector ? b.squeeze(solution, {rank - 1}) : solution;
+}
+/// The inverse of square matrices.
+inline Tensor inv(const Operand &x) {
+  detail::Build b("inv", x.where);
+  Tensor a = detail::matrix(b, x.tensor, true);
+  if (b.failed())
+    return b.error();
+  Tensor isDiagonal = b.compare("eq", b.iota(DType::i64, a, a.rank() - 2), b.iota(DType::i64, a, a.rank() - 1));
+  return solve(Operand(a, x.where), b.astype(isDiagonal, a.dtype()));
+}
+/// The determinant of square matrices.
+inline Tensor det(const Operand &x) {
+  detail::Build b("det", x.where);
+  return b.op("det", {detail::matrix(b, x.tensor, true)});
+}
+
+} // namespace sinter
+
+#endif
