@@ -95,6 +95,12 @@ static sinter_status_code checkTable(sinter_module *module) {
 
 void srtModuleHold(sinter_module *module) { atomic_fetch_add_explicit(&module->holds, 1, memory_order_relaxed); }
 
+sinter_module *sinter_module_retain(sinter_module *module) {
+  if (module)
+    srtModuleHold(module);
+  return module;
+}
+
 void sinter_module_close(sinter_module *module) {
   if (!module || atomic_fetch_sub_explicit(&module->holds, 1, memory_order_acq_rel) != 1)
     return;

@@ -42,6 +42,10 @@ SINTER_API uint32_t sinter_abi_version(void);
 /// empty string when none did. Valid until the next failing call on this thread.
 SINTER_API const char *sinter_last_error(void);
 
+/// Records `message` for sinter_last_error on this thread and returns `code`: for libraries on top of this one, as
+/// libsinter_compiler is. A null message is the code's name.
+SINTER_API sinter_status_code sinter_set_error(sinter_status_code code, const char *message);
+
 /// A short name for a status code, for example "invalid argument". Never null.
 SINTER_API const char *sinter_status_name(int32_t code);
 
@@ -88,6 +92,9 @@ SINTER_API sinter_status_code sinter_module_open_function(const sinter_function 
 /// Gives the caller's hold on `module` back. Its code and weights stay until its last session is
 /// destroyed. Null is ignored.
 SINTER_API void sinter_module_close(sinter_module *module);
+
+/// One more hold on `module`, to be given back by sinter_module_close. Returns `module`.
+SINTER_API sinter_module *sinter_module_retain(sinter_module *module);
 
 SINTER_API int32_t sinter_module_num_functions(const sinter_module *module);
 
@@ -264,6 +271,273 @@ SINTER_API sinter_status_code sinter_safetensors_read(const sinter_safetensors *
 /// Writes `count` tensors under distinct names, synchronized and renamed as sinter_session_save does.
 SINTER_API sinter_status_code sinter_safetensors_write(const char *path, const char *const *names,
                                                        const sinter_tensor *tensors, int32_t count);
+
+//===- Compiler (libsinter_compiler) --------------------------------------------------------------===//
+//
+// Graphs are recorded op by op, then compiled, evaluated or saved. What follows is in libsinter_compiler, which depends
+// on libsinter_rt; everything above is there. A graph belongs to one thread at a time; graphs are independent of each
+// other. A call that fails records nothing.
+//
+//   sinter_graph *graph;
+//   sinter_value_type scalar = {.dtype = SINTER_F32};
+//   sinter_value x, y;
+//   int32_t count;
+//   sinter_module *module;
+//   if (sinter_graph_create(&graph) || sinter_graph_begin(graph, "f", 1, &scalar, NULL, &x) ||
+//       sinter_graph_op(graph, "exp", 1, &x, 0, NULL, 1, &y, &count) || sinter_graph_end(graph, 1, &y, NULL, NULL) ||
+//       sinter_graph_compile(graph, NULL, &module))
+//     return puts(sinter_last_error());
+//
+// Calls with results take `room`, the number of entries that `results` has, and write to `*count` how many there are;
+// less room than needed is an error.
+
+typedef struct sinter_graph sinter_graph;
+
+/// A tensor of a graph; 0 is none. Numbers are given out in order and never twice.
+typedef uint32_t sinter_value;
+
+/// A finished region, to be used by one control flow op; 0 is none.
+typedef uint32_t sinter_region;
+
+/// Element type and sizes. A dim is a size when >= 0, else the symbol `-1 - dim` of the graph, or SINTER_DIM_UNKNOWN.
+/// Equal symbols are equal sizes.
+typedef struct sinter_value_type {
+  int32_t dtype; // sinter_dtype
+  int32_t rank;
+  sinter_dim dims[SINTER_MAX_RANK];
+} sinter_value_type;
+
+/// On success the caller owns `*graph`.
+SINTER_API sinter_status_code sinter_graph_create(sinter_graph **graph);
+
+/// Null is ignored. What was compiled from the graph lives on.
+SINTER_API void sinter_graph_destroy(sinter_graph *graph);
+
+/// The size called `name` ("batch"), as types hold it; made when there is none.
+SINTER_API sinter_status_code sinter_graph_symbol(sinter_graph *graph, const char *name, sinter_dim *dim);
+
+/// What a negative dim of this graph stands for: "batch", an expression ("2*batch + 1") or a name of its own for a size
+/// that only running tells. Null for what is no symbol. Valid as long as the graph.
+SINTER_API const char *sinter_graph_dim_text(const sinter_graph *graph, sinter_dim dim);
+
+/// Says where the ops recorded from now on come from, for later messages. A null `file`: unknown; `function` may be
+/// null.
+SINTER_API void sinter_graph_location(sinter_graph *graph, const char *file, int32_t line, int32_t column,
+                                      const char *function);
+
+/// The type of a value. Sizes that the graph computes are symbols too, so that equal sizes show.
+SINTER_API sinter_status_code sinter_graph_value_type(sinter_graph *graph, sinter_value value, sinter_value_type *type);
+
+/// For the last call on this graph that failed because of one of several operands, carries or results: its index, else
+/// -1.
+SINTER_API int32_t sinter_graph_error_index(const sinter_graph *graph);
+
+//===- Functions
+
+/// Starts a function; `arguments` receives `count` values. `names` or its entries may be null. Within another function
+/// it is a private one, for sinter_graph_call; what it uses of the enclosing one becomes captures.
+SINTER_API sinter_status_code sinter_graph_begin(sinter_graph *graph, const char *name, int32_t count,
+                                                 const sinter_value_type *types, const char *const *names,
+                                                 sinter_value *arguments);
+
+/// Ends the innermost function. `function`, which may be null, receives its number.
+SINTER_API sinter_status_code sinter_graph_end(sinter_graph *graph, int32_t count, const sinter_value *results,
+                                               const char *const *names, int32_t *function);
+
+/// The number of finished functions; they are numbered from 0 in the order of their ends.
+SINTER_API int32_t sinter_graph_num_functions(const sinter_graph *graph);
+
+typedef struct sinter_function_info {
+  uint32_t struct_size; // sizeof(sinter_function_info), set by the caller
+  int32_t num_inputs;   // without captures
+  int32_t num_outputs;
+  int32_t num_captures; // of a private function
+  const char *name;     // valid as long as the graph
+} sinter_function_info;
+
+SINTER_API sinter_status_code sinter_graph_function(const sinter_graph *graph, int32_t function,
+                                                    sinter_function_info *info);
+
+/// The type and name of an input or output; `name` may be null and receives what is valid as long as the graph.
+SINTER_API sinter_status_code sinter_graph_input(sinter_graph *graph, int32_t function, int32_t index,
+                                                 sinter_value_type *type, const char **name);
+SINTER_API sinter_status_code sinter_graph_output(sinter_graph *graph, int32_t function, int32_t index,
+                                                  sinter_value_type *type, const char **name);
+
+/// Repeats the ops of a finished function here. Captures are passed by themselves.
+SINTER_API sinter_status_code sinter_graph_call(sinter_graph *graph, int32_t function, int32_t num_operands,
+                                                const sinter_value *operands, int32_t room, sinter_value *results,
+                                                int32_t *count);
+
+//===- Ops
+
+/// A constant; the elements are copied.
+SINTER_API sinter_status_code sinter_graph_constant(sinter_graph *graph, const sinter_tensor *tensor,
+                                                    sinter_value *value);
+
+/// Fills `*view` with the row-major elements of a constant; a dtype of 0 says that `value` is none. Valid as long as
+/// the graph.
+SINTER_API sinter_status_code sinter_graph_constant_data(sinter_graph *graph, sinter_value value, sinter_tensor *view);
+
+typedef enum sinter_attr_kind {
+  SINTER_ATTR_BOOL = 1,
+  SINTER_ATTR_I64 = 2,
+  SINTER_ATTR_F64 = 3,
+  SINTER_ATTR_STRING = 4, // also the spelling of an enumeration ("lt", "reflect")
+  SINTER_ATTR_I64S = 5,
+  SINTER_ATTR_F64S = 6,
+  SINTER_ATTR_BOOLS = 7,
+  SINTER_ATTR_STRINGS = 8, // also of enumerations
+  SINTER_ATTR_DTYPE = 9,   // i64 holds a sinter_dtype
+  SINTER_ATTR_TYPE = 10,   // negative dims are sizes that the type leaves open
+  SINTER_ATTR_TENSOR = 11
+} sinter_attr_kind;
+
+typedef struct sinter_attr {
+  const char *name;
+  int32_t kind;  // sinter_attr_kind
+  int32_t count; // of arrays
+  union {
+    int64_t i64; // BOOL, I64, DTYPE
+    double f64;
+    const char *string;
+    const int64_t *i64s;
+    const double *f64s;
+    const uint8_t *bools;
+    const char *const *strings;
+    const sinter_value_type *type;
+    const sinter_tensor *tensor;
+  };
+} sinter_attr;
+
+/// Records an op without regions; `op` is its name in the dialect without "sinter." ("add", "reduce"). Operands come in
+/// the order of its definition; 0 stands for an optional one that is left out, the elements of a variadic one follow
+/// each other. Where an op has several operands of such kinds, the attribute "operandSegmentSizes" (I64S) may say how
+/// many values each has; without it each has one value or 0. Attributes with a default may be left out. The op's shape
+/// rule finds the results' types.
+SINTER_API sinter_status_code sinter_graph_op(sinter_graph *graph, const char *op, int32_t num_operands,
+                                              const sinter_value *operands, int32_t num_attrs, const sinter_attr *attrs,
+                                              int32_t room, sinter_value *results, int32_t *count);
+
+/// The number of ops recorded and not dropped since, in the whole graph.
+SINTER_API int64_t sinter_graph_num_ops(const sinter_graph *graph);
+
+//===- Control flow
+//
+// Bodies are recorded first, as regions, then given to the op. Values from outside that a region uses become captures
+// of the op by themselves, at any depth. When the op is refused its regions can be used again.
+
+/// Starts a region with arguments of `types`. A loop must keep the sizes that are given for its carries;
+/// SINTER_DIM_UNKNOWN lets one change from trip to trip.
+SINTER_API sinter_status_code sinter_graph_region_begin(sinter_graph *graph, int32_t count,
+                                                        const sinter_value_type *types, sinter_value *arguments);
+
+/// Ends the innermost region. Its values may no longer be used.
+SINTER_API sinter_status_code sinter_graph_region_end(sinter_graph *graph, int32_t count, const sinter_value *yields,
+                                                      sinter_region *region);
+
+/// `pred` is a rank-0 i1; the regions have no arguments and yields of the same dtypes and ranks.
+SINTER_API sinter_status_code sinter_graph_cond(sinter_graph *graph, sinter_value pred, sinter_region then_region,
+                                                sinter_region else_region, int32_t room, sinter_value *results,
+                                                int32_t *count);
+
+/// `index` is a rank-0 i64; out of range takes the last region.
+SINTER_API sinter_status_code sinter_graph_switch(sinter_graph *graph, sinter_value index, int32_t num_regions,
+                                                  const sinter_region *regions, int32_t room, sinter_value *results,
+                                                  int32_t *count);
+
+typedef struct sinter_loop_options {
+  uint32_t struct_size;  // sizeof(sinter_loop_options)
+  int32_t trap_at_limit; // while: non-zero makes reaching max_trip an error; else the loop stops there
+  int64_t max_trip;      // while: 0 for no limit
+  const int64_t *axes;   // scan: one entry per sequence, per stack; null for axis 0, not reversed
+  const uint8_t *reverse;
+  const int64_t *out_axes;
+  const uint8_t *out_reverse;
+} sinter_loop_options;
+
+/// `cond` takes the carries and yields a rank-0 i1, `body` takes the carries and yields the next ones, then per-trip
+/// outputs. Results: trips (i64), carries, stacks of the per-trip outputs. `options` may be null.
+SINTER_API sinter_status_code sinter_graph_while(sinter_graph *graph, int32_t num_init, const sinter_value *init,
+                                                 sinter_region cond, sinter_region body,
+                                                 const sinter_loop_options *options, int32_t room,
+                                                 sinter_value *results, int32_t *count);
+
+/// `body` takes i (rank-0 i64) and the carries. Results: carries, stacks.
+SINTER_API sinter_status_code sinter_graph_for(sinter_graph *graph, sinter_value lower, sinter_value upper,
+                                               sinter_value step, int32_t num_init, const sinter_value *init,
+                                               sinter_region body, int32_t room, sinter_value *results, int32_t *count);
+
+/// `body` takes the carries and one slice of each sequence. Results: carries, stacks. `options` may be null.
+SINTER_API sinter_status_code sinter_graph_scan(sinter_graph *graph, int32_t num_init, const sinter_value *init,
+                                                int32_t num_sequences, const sinter_value *sequences,
+                                                sinter_region body, const sinter_loop_options *options, int32_t room,
+                                                sinter_value *results, int32_t *count);
+
+/// How many functions and regions are open.
+SINTER_API int32_t sinter_graph_depth(const sinter_graph *graph);
+
+/// A place in the recording. Truncating to it drops what was recorded since: ops, finished regions and functions, and
+/// open ones. The function or region that was innermost must still be open.
+typedef struct sinter_mark {
+  uint64_t serial;
+  uint32_t values;
+  uint32_t regions;
+  int64_t ops;
+  int32_t functions;
+  int32_t reserved;
+} sinter_mark;
+
+SINTER_API sinter_mark sinter_graph_mark(const sinter_graph *graph);
+SINTER_API sinter_status_code sinter_graph_truncate(sinter_graph *graph, sinter_mark mark);
+
+//===- Out of a graph
+//
+// These require that no function is open. Private functions are left out.
+
+/// MLIR text, valid until the next call on this graph.
+SINTER_API sinter_status_code sinter_graph_print(sinter_graph *graph, const char **text);
+
+/// Writes the graph; the suffix says how: .mlir.
+SINTER_API sinter_status_code sinter_graph_save(sinter_graph *graph, const char *path);
+
+/// Reads .onnx or .mlir. Fails with SINTER_IO, SINTER_CORRUPT or SINTER_UNSUPPORTED (operators). On success the caller
+/// owns `*graph`.
+SINTER_API sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph);
+
+/// Runs a finished function in the reference evaluator: slow, and the meaning of every op. Outputs own their data: give
+/// each to sinter_tensor_free.
+SINTER_API sinter_status_code sinter_graph_evaluate(sinter_graph *graph, int32_t function, int32_t num_inputs,
+                                                    const sinter_tensor *inputs, int32_t room, sinter_tensor *outputs,
+                                                    int32_t *count);
+
+typedef enum sinter_emit {
+  SINTER_EMIT_BY_SUFFIX = 0, // .smod, .o, .a, .so, .s, .mlir; none is a program
+  SINTER_EMIT_MODULE = 1,
+  SINTER_EMIT_OBJECT = 2,
+  SINTER_EMIT_ARCHIVE = 3,
+  SINTER_EMIT_SHARED = 4,
+  SINTER_EMIT_PROGRAM = 5,
+  SINTER_EMIT_ASSEMBLY = 6
+} sinter_emit;
+
+typedef struct sinter_compile_options {
+  uint32_t struct_size; // sizeof(sinter_compile_options)
+  int32_t opt_level;    // 1 to 3; 0: the default, 2; -1: each op by itself, plain loops
+  int32_t threads;      // of the compiler; 0: all cores
+  int32_t emit;         // sinter_emit; files only
+  const char *target;   // null: this machine
+  const char *header;   // files only: where the C header goes; null: beside the file
+} sinter_compile_options;
+
+/// Compiles the functions that are not private, in their order, for use by everything above. The caller owns `*module`;
+/// it does not need the graph. `options` may be null.
+SINTER_API sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compile_options *options,
+                                                   sinter_module **module);
+
+/// Writes what `sinter compile` writes. `options` may be null.
+SINTER_API sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *path,
+                                                        const sinter_compile_options *options);
 
 #ifdef __cplusplus
 }

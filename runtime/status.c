@@ -21,6 +21,10 @@ sinter_status_code srtError(sinter_status_code code, const char *format, ...) {
 
 const char *sinter_last_error(void) { return lastMessage; }
 
+sinter_status_code sinter_set_error(sinter_status_code code, const char *message) {
+  return srtError(code, "%s", message ? message : sinter_status_name(code));
+}
+
 uint32_t sinter_abi_version(void) { return SINTER_ABI_VERSION; }
 
 const char *sinter_status_name(int32_t code) {

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Graphs to code: in this process, or to files. Code that runs here goes through a `.smod`, which the runtime opens as
+// it does any other.
+
+#include "compiler/Compile.h"
+#include "backends/cpu/FunctionTable.h"
+#include "compiler/Link.h"
+#include "compiler/capi/Public.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::capi;
+
+/// The caller's options as the compiler's.
+static sinter_status_code readCompileOptions(const sinter_compile_options *given, sinter_compile_options &read,
+                                             Options &options) {
+  if (!readOptions(given, read))
+    return invalid("compile options require their struct_size");
+  if (read.opt_level < -1 || read.opt_level > 3)
+    return invalid("compile options require an opt_level from -1 to 3, got " + Twine(read.opt_level));
+  if (read.threads < 0)
+    return invalid("compile options require at least 0 threads, got " + Twine(read.threads));
+  options.optLevel = read.opt_level == 0 ? 2 : std::max(read.opt_level, 0);
+  options.threads = static_cast<unsigned>(read.threads);
+  if (read.target)
+    options.target = read.target;
+  cpu::Target target;
+  std::string error;
+  return cpu::Target::parse(options.target, target, error) ? SINTER_OK : fail(SINTER_UNSUPPORTED, "target: " + error);
+}
+
+/// Runs the compiler; `module` is used up.
+static sinter_status_code compileModule(sinter_graph &graph, ModuleOp module, const Options &options,
+                                        const CompileRequest &request, CompiledModule &compiled) {
+  graph.message.clear();
+  graph.namePlaces = true;
+  FailureOr<CompiledModule> result = compileGraph(module, options, request);
+  graph.namePlaces = false;
+  if (failed(result))
+    return fail(SINTER_UNSUPPORTED,
+                graph.message.empty() ? Twine("the graph cannot be compiled") : Twine(graph.message));
+  compiled = std::move(*result);
+  return SINTER_OK;
+}
+
+sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compile_options *given,
+                                        sinter_module **result) {
+  if (!graph || !result)
+    return invalid("compile requires a graph and a place for the module, got null");
+  *result = nullptr;
+  sinter_compile_options read = {};
+  Options options;
+  if (sinter_status_code status = readCompileOptions(given, read, options))
+    return status;
+  OwningOpRef<ModuleOp> module;
+  if (sinter_status_code status = publicModule(*graph, "compile", module))
+    return status;
+  CompiledModule compiled;
+  if (sinter_status_code status = compileModule(*graph, *module, options, {}, compiled))
+    return status;
+  TemporaryFolder folder;
+  std::string path = folder.file("jit.smod"), error;
+  if (folder.path().empty() || !writeModule(compiled, path, OutputFormat::Module, error))
+    return fail(SINTER_IO, folder.path().empty() ? "cannot make a temporary folder" : error);
+  sinter_open_options open = {sizeof open, /*skip_weight_hash=*/1};
+  return sinter_module_open(path.c_str(), &open, result);
+}
+
+//===- files -----------------------------------------------------------------------------------------===//
+
+static std::optional<OutputFormat> formatOf(int32_t emit, StringRef path) {
+  switch (emit) {
+  case SINTER_EMIT_MODULE:
+    return OutputFormat::Module;
+  case SINTER_EMIT_OBJECT:
+    return OutputFormat::Object;
+  case SINTER_EMIT_ARCHIVE:
+    return OutputFormat::Archive;
+  case SINTER_EMIT_SHARED:
+    return OutputFormat::Shared;
+  case SINTER_EMIT_PROGRAM:
+    return OutputFormat::Program;
+  case SINTER_EMIT_ASSEMBLY:
+    return OutputFormat::Assembly;
+  case SINTER_EMIT_BY_SUFFIX:
+    return llvm::StringSwitch<std::optional<OutputFormat>>(llvm::sys::path::extension(path))
+        .Case(".smod", OutputFormat::Module)
+        .Case(".o", OutputFormat::Object)
+        .Case(".a", OutputFormat::Archive)
+        .Case(".so", OutputFormat::Shared)
+        .Case(".s", OutputFormat::Assembly)
+        .Case("", OutputFormat::Program)
+        .Default(std::nullopt);
+  default:
+    return std::nullopt;
+  }
+}
+
+sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *path,
+                                             const sinter_compile_options *given) {
+  if (!graph || !path || !*path)
+    return invalid("compile requires a graph and a path, got null");
+  sinter_compile_options read = {};
+  Options options;
+  if (sinter_status_code status = readCompileOptions(given, read, options))
+    return status;
+  StringRef suffix = llvm::sys::path::extension(path);
+  if (read.emit == SINTER_EMIT_BY_SUFFIX && (suffix == ".mlir" || suffix == ".sinter"))
+    return sinter_graph_save(graph, path);
+  std::optional<OutputFormat> format = formatOf(read.emit, path);
+  if (!format)
+    return fail(SINTER_UNSUPPORTED,
+                read.emit == SINTER_EMIT_BY_SUFFIX
+                    ? "compile requires the suffix .smod, .o, .a, .so, .s, .sinter, .mlir or none, got '" +
+                          Twine(suffix) + "'"
+                    : "compile options require a form of sinter_emit, got " + Twine(read.emit));
+  bool hasHeader =
+      *format == OutputFormat::Object || *format == OutputFormat::Archive || *format == OutputFormat::Shared;
+  if (read.header && !hasHeader)
+    return invalid("a C header requires an object, an archive or a shared library, got '" + Twine(path) + "'");
+  OwningOpRef<ModuleOp> module;
+  if (sinter_status_code status = publicModule(*graph, "compile", module))
+    return status;
+  CompileRequest request;
+  request.keepAssembly = *format == OutputFormat::Assembly;
+  request.name = cpu::symbolName(llvm::sys::path::stem(path));
+  if (StringRef(request.name).starts_with("lib"))
+    request.name.erase(0, 3);
+  CompiledModule compiled;
+  if (sinter_status_code status = compileModule(*graph, *module, options, request, compiled))
+    return status;
+  std::string error;
+  if (!writeModule(compiled, path, *format, error))
+    return fail(SINTER_IO, error);
+  if (!read.header)
+    return SINTER_OK;
+  llvm::SmallString<128> beside(path);
+  llvm::sys::path::replace_extension(beside, ".h");
+  if (beside == read.header)
+    return SINTER_OK;
+  if (std::error_code code = llvm::sys::fs::rename(beside, read.header))
+    return fail(SINTER_IO, "cannot write '" + Twine(read.header) + "': " + code.message());
+  return SINTER_OK;
+}

@@ -1,0 +1,636 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "compiler/capi/Graph.h"
+#include "backends/cpu/FunctionTable.h"
+#include "compiler/Register.h"
+#include "ir/Ops.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::capi;
+
+std::unique_ptr<MLIRContext> makeSinterContext() {
+  DialectRegistry registry;
+  registerDialects(registry);
+  auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
+  context->printOpOnDiagnostic(false);
+  return context;
+}
+
+//===- life ------------------------------------------------------------------------------------------===//
+
+sinter_graph::sinter_graph() : sinter_graph(makeSinterContext(), nullptr) {}
+
+sinter_graph::sinter_graph(std::unique_ptr<MLIRContext> made, OwningOpRef<ModuleOp> read)
+    : context(std::move(made)), module(std::move(read)), graveyard(ModuleOp::create(UnknownLoc::get(context.get()))),
+      location(UnknownLoc::get(context.get())), values(1), shapes(dims) {
+  if (module)
+    listFunctions();
+  else
+    module = ModuleOp::create(UnknownLoc::get(context.get()));
+  context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error || !message.empty())
+      return success();
+    // A caller that records an op knows where that is.
+    if (auto place = namePlaces ? diagnostic.getLocation()->findInstanceOf<FileLineColLoc>() : FileLineColLoc())
+      message =
+          (place.getFilename().getValue() + ":" + Twine(place.getLine()) + ":" + Twine(place.getColumn()) + ": ").str();
+    message += diagnostic.str();
+    return success();
+  });
+}
+
+sinter_graph::~sinter_graph() {
+  for (Frame &frame : frames)
+    if (frame.region)
+      bury(std::move(frame.region));
+  for (Region &region : regions)
+    if (region.region)
+      bury(std::move(region.region));
+}
+
+/// Ops that were recorded, in and below `op`.
+static int64_t countOps(Operation *op) {
+  int64_t count = 0;
+  op->walk([&](Operation *inner) {
+    count += !isa<YieldOp, func::ReturnOp, func::FuncOp, UnrealizedConversionCastOp>(inner);
+  });
+  return count;
+}
+
+void sinter_graph::bury(Operation *op) {
+  numOps -= countOps(op);
+  op->dropAllReferences();
+  op->remove();
+  graveyard->getBody()->push_back(op);
+}
+
+void sinter_graph::bury(std::unique_ptr<mlir::Region> region) {
+  for (Operation &op : region->getOps())
+    numOps -= countOps(&op);
+  region->dropAllReferences();
+  buriedRegions.push_back(std::move(region));
+}
+
+//===- errors ----------------------------------------------------------------------------------------===//
+
+sinter_status_code sinter_graph::failWithDiagnostic(const Twine &otherwise) {
+  std::string text = message.empty() ? otherwise.str() : message;
+  message.clear();
+  return invalid(text);
+}
+
+sinter_status_code sinter_graph::requireFrame(const Twine &call) {
+  errorIndex = -1;
+  message.clear();
+  return frames.empty() ? invalid(call + " requires a function that was begun, got none") : SINTER_OK;
+}
+
+sinter_status_code sinter_graph::requireRoom(const Twine &call, size_t needed, int32_t room, sinter_value *results,
+                                             int32_t *count) {
+  if (!count)
+    return invalid(call + " requires a place for the number of results, got null");
+  *count = static_cast<int32_t>(needed);
+  if (room >= static_cast<int32_t>(needed) && (results || needed == 0))
+    return SINTER_OK;
+  return invalid(call + " requires room for " + Twine(needed) + " results, got " + Twine(results ? room : 0));
+}
+
+//===- sizes -----------------------------------------------------------------------------------------===//
+
+DimExpr sinter_graph::exprOf(sinter_dim dim) {
+  if (dim >= 0)
+    return dims.constant(dim);
+  return dim == SINTER_DIM_UNKNOWN ? DimExpr() : symbols[static_cast<size_t>(-1 - dim)].size;
+}
+
+sinter_dim sinter_graph::dimOf(DimExpr size) {
+  size = dims.resolve(size);
+  if (size.isConstant())
+    return size.constant();
+  auto [it, isNew] = symbolByExpr.try_emplace(size.getOpaqueValue(), symbols.size());
+  if (isNew)
+    symbols.push_back({size, dims.print(size)});
+  return -1 - static_cast<sinter_dim>(it->second);
+}
+
+sinter_value_type sinter_graph::typeOf(Value value) {
+  auto tensor = cast<RankedTensorType>(value.getType());
+  sinter_value_type type = {};
+  type.dtype = cpu::dtypeOf(tensor.getElementType());
+  type.rank = static_cast<int32_t>(tensor.getRank());
+  if (tensor.hasStaticShape()) {
+    llvm::copy(tensor.getShape(), type.dims);
+    return type;
+  }
+  for (auto [axis, size] : llvm::enumerate(shapes.dims(value)))
+    type.dims[axis] = size ? dimOf(size) : SINTER_DIM_UNKNOWN;
+  return type;
+}
+
+//===- values ----------------------------------------------------------------------------------------===//
+
+sinter_value sinter_graph::number(Value value) {
+  values.push_back({value, frames.back().serial});
+  return static_cast<sinter_value>(values.size() - 1);
+}
+
+void sinter_graph::numberAll(ValueRange made, sinter_value *results, int32_t *count) {
+  for (auto [k, value] : llvm::enumerate(made))
+    results[k] = number(value);
+  *count = static_cast<int32_t>(made.size());
+}
+
+sinter_status_code sinter_graph::resolve(sinter_value number, const Twine &what, Value &value, bool optional) {
+  value = {};
+  if (number == 0 && optional)
+    return SINTER_OK;
+  if (number == 0 || number >= values.size())
+    return invalid(what + " requires a value of the graph, got " + Twine(number));
+  const ValueEntry &entry = values[number];
+  if (!entry.value)
+    return invalid(what + " requires a value of the graph, got " + Twine(number) + ", which was dropped");
+  Frame &inner = frames.back();
+  if (entry.frame == inner.serial) {
+    value = entry.value;
+    return SINTER_OK;
+  }
+  if (llvm::none_of(frames, [&](const Frame &frame) { return frame.serial == entry.frame; }))
+    return invalid(what + " requires a value of an open function or region, got " + Twine(number) +
+                   ", whose function or region has ended");
+  OpBuilder b(inner.block, inner.block->begin());
+  if (auto constant = entry.value.getDefiningOp<ConstantOp>()) { // repeated: shape rules look at it
+    Value &copy = inner.constants[number];
+    if (!copy) {
+      copy = b.clone(*constant)->getResult(0);
+      ++numOps;
+    }
+    value = copy;
+    return SINTER_OK;
+  }
+  Value &placeholder = inner.captures[number];
+  if (!placeholder) {
+    placeholder =
+        UnrealizedConversionCastOp::create(b, entry.value.getLoc(), TypeRange(entry.value.getType()), ValueRange())
+            .getResult(0);
+    shapes.bind(placeholder, shapes.dims(entry.value));
+    if (std::optional<Dims> elements = shapes.contents(entry.value))
+      shapes.bindContents(placeholder, *elements);
+  }
+  value = placeholder;
+  return SINTER_OK;
+}
+
+sinter_status_code sinter_graph::resolveAll(ArrayRef<sinter_value> numbers, const Twine &what,
+                                            SmallVectorImpl<Value> &resolved, bool optional) {
+  for (auto [k, number] : llvm::enumerate(numbers)) {
+    Value value;
+    if (sinter_status_code status = resolve(number, what + " " + Twine(k), value, optional)) {
+      errorIndex = static_cast<int32_t>(k);
+      return status;
+    }
+    resolved.push_back(value);
+  }
+  return SINTER_OK;
+}
+
+//===- functions -------------------------------------------------------------------------------------===//
+
+void sinter_graph::pushFrame(Block *block, std::unique_ptr<mlir::Region> region, func::FuncOp function) {
+  Frame frame;
+  frame.serial = ++lastSerial;
+  frame.block = block;
+  frame.region = std::move(region);
+  frame.function = function;
+  frames.push_back(std::move(frame));
+}
+
+Value sinter_graph::addArgument(Block *block, const sinter_value_type &type, Location loc) {
+  Value argument = block->addArgument(tensorTypeOf(context.get(), type), loc);
+  Dims sizes;
+  for (auto [axis, dim] : llvm::enumerate(ArrayRef(type.dims, type.rank))) {
+    DimExpr size = exprOf(dim);
+    sizes.push_back(size ? size : dims.symbol({SymbolSource::Kind::Size, argument, static_cast<int64_t>(axis)}));
+  }
+  shapes.bind(argument, sizes);
+  return argument;
+}
+
+static std::string nameOr(const char *const *names, int32_t index, const Twine &otherwise) {
+  return names && names[index] && *names[index] ? std::string(names[index]) : otherwise.str();
+}
+
+sinter_status_code sinter_graph::begin(const char *name, int32_t count, const sinter_value_type *types,
+                                       const char *const *names, sinter_value *arguments) {
+  errorIndex = -1;
+  if (!name || !*name)
+    return invalid("begin requires a name, got none");
+  if (count < 0 || (count > 0 && (!types || !arguments)))
+    return invalid("begin of '" + Twine(name) + "' requires types and room for the arguments, got null");
+  bool nested = !frames.empty();
+  if (!nested && module->lookupSymbol(name))
+    return invalid("begin requires a name that no other function has, got '" + Twine(name) + "'");
+  for (int32_t i = 0; i < count; ++i)
+    if (sinter_status_code status =
+            checkType(&types[i], "begin of '" + Twine(name) + "': input " + Twine(i), symbols.size())) {
+      errorIndex = i;
+      return status;
+    }
+
+  OpBuilder b = OpBuilder::atBlockEnd(module->getBody());
+  std::string unique = name;
+  for (unsigned k = 0; nested && module->lookupSymbol(unique); ++k)
+    unique = (Twine(name) + "." + Twine(k)).str();
+  auto function = func::FuncOp::create(b, location, unique, b.getFunctionType({}, {}));
+  if (nested)
+    function.setPrivate();
+  Block *block = new Block;
+  function.getBody().push_back(block);
+  pushFrame(block, nullptr, function);
+  SmallVector<Type> inputs;
+  for (int32_t i = 0; i < count; ++i) {
+    std::string input = nameOr(names, i, "arg" + Twine(i));
+    Value argument = addArgument(block, types[i], NameLoc::get(b.getStringAttr(input), location));
+    inputs.push_back(argument.getType());
+    arguments[i] = number(argument);
+  }
+  function.setFunctionType(b.getFunctionType(inputs, {}));
+  for (int32_t i = 0; i < count; ++i) {
+    std::string input = nameOr(names, i, "arg" + Twine(i));
+    function.setArgAttr(i, "sinter.name", b.getStringAttr(input));
+    if (cast<RankedTensorType>(inputs[i]).hasStaticShape())
+      continue;
+    SmallVector<Attribute> sizes;
+    for (auto [axis, dim] : llvm::enumerate(ArrayRef(types[i].dims, types[i].rank))) {
+      if (dim >= 0)
+        sizes.push_back(b.getI64IntegerAttr(dim));
+      else if (dim == SINTER_DIM_UNKNOWN)
+        sizes.push_back(b.getStringAttr(input + "." + Twine(axis)));
+      else
+        sizes.push_back(b.getStringAttr(symbols[static_cast<size_t>(-1 - dim)].text));
+    }
+    function.setArgAttr(i, "sinter.dims", b.getArrayAttr(sizes));
+  }
+  return SINTER_OK;
+}
+
+void sinter_graph::pruneCaptures(sinter_graph &graph, Captures &captures) {
+  captures.remove_if([&](auto &capture) {
+    if (!capture.second.use_empty())
+      return false;
+    graph.bury(capture.second.getDefiningOp());
+    return true;
+  });
+}
+
+void sinter_graph::bindCaptures(Block *block, const Captures &captures, ArrayRef<uint32_t> order, ValueRange outer) {
+  for (auto [capture, value] : llvm::zip(order, outer)) {
+    Value argument = block->addArgument(value.getType(), value.getLoc());
+    shapes.bind(argument, shapes.dims(value));
+    auto it = captures.find(capture);
+    if (it == captures.end())
+      continue;
+    Value placeholder = it->second;
+    placeholder.replaceAllUsesWith(argument);
+    bury(placeholder.getDefiningOp());
+  }
+}
+
+sinter_status_code sinter_graph::end(int32_t count, const sinter_value *results, const char *const *names,
+                                     int32_t *result) {
+  if (sinter_status_code status = requireFrame("end"))
+    return status;
+  Frame &frame = frames.back();
+  if (!frame.function)
+    return invalid("end requires the innermost of what is open to be a function, got a region");
+  if (count < 0 || (count > 0 && !results))
+    return invalid("end requires results, got null");
+  func::FuncOp op = frame.function;
+  SmallVector<Value> returned;
+  if (sinter_status_code status =
+          resolveAll(ArrayRef(results, count), "end of '" + op.getName() + "': result", returned))
+    return status;
+
+  Function made;
+  made.op = op;
+  made.name = op.getName().str();
+  made.parent = frames.size() > 1 ? frames[frames.size() - 2].serial : 0;
+  OpBuilder b = builder();
+  for (auto [i, argument] : llvm::enumerate(frame.block->getArguments())) {
+    made.inputs.push_back(typeOf(argument));
+    made.inputNames.push_back(op.getArgAttrOfType<StringAttr>(i, "sinter.name").str());
+  }
+  for (auto [i, value] : llvm::enumerate(returned)) {
+    made.outputs.push_back(typeOf(value));
+    made.outputNames.push_back(nameOr(names, static_cast<int32_t>(i), "result" + Twine(i)));
+  }
+  func::ReturnOp::create(b, location, returned);
+  pruneCaptures(*this, frame.captures);
+  SmallVector<Value> outer;
+  for (auto &[number, placeholder] : frame.captures) {
+    made.captures.push_back(number);
+    outer.push_back(placeholder);
+  }
+  bindCaptures(frame.block, frame.captures, made.captures, outer);
+  SmallVector<DictionaryAttr> argAttrs;
+  op.getAllArgAttrs(argAttrs);
+  op.setFunctionType(b.getFunctionType(frame.block->getArgumentTypes(), ValueRange(returned).getTypes()));
+  for (auto [i, attrs] : llvm::enumerate(argAttrs))
+    op.setArgAttrs(i, attrs);
+  for (auto [i, name] : llvm::enumerate(made.outputNames))
+    op.setResultAttr(i, "sinter.name", b.getStringAttr(name));
+  frames.pop_back();
+  functions.push_back(std::move(made));
+  if (result)
+    *result = static_cast<int32_t>(functions.size() - 1);
+  return SINTER_OK;
+}
+
+/// Describes the functions of a module that was read.
+void sinter_graph::listFunctions() {
+  for (func::FuncOp op : module->getOps<func::FuncOp>()) {
+    Function made;
+    made.op = op;
+    made.name = op.getName().str();
+    auto nameOf = [](StringAttr name, const Twine &otherwise) { return name ? name.str() : otherwise.str(); };
+    for (auto [i, argument] : llvm::enumerate(op.getArguments())) {
+      for (auto [axis, size] : llvm::enumerate(shapes.dims(argument))) // names first, so that they are found by them
+        if (size.kind() == DimExpr::Kind::Symbol && !dims.name(size.symbol()).empty())
+          symbolByName.try_emplace(dims.name(size.symbol()), static_cast<unsigned>(-1 - dimOf(size)));
+      made.inputs.push_back(typeOf(argument));
+      made.inputNames.push_back(nameOf(op.getArgAttrOfType<StringAttr>(i, "sinter.name"), "arg" + Twine(i)));
+    }
+    for (auto [i, value] : llvm::enumerate(op.getBody().front().getTerminator()->getOperands())) {
+      made.outputs.push_back(typeOf(value));
+      made.outputNames.push_back(nameOf(op.getResultAttrOfType<StringAttr>(i, "sinter.name"), "result" + Twine(i)));
+    }
+    functions.push_back(std::move(made));
+  }
+}
+
+sinter_status_code sinter_graph::call(int32_t index, ArrayRef<sinter_value> operands, int32_t room,
+                                      sinter_value *results, int32_t *count) {
+  if (sinter_status_code status = requireFrame("call"))
+    return status;
+  if (index < 0 || index >= static_cast<int32_t>(functions.size()) || !functions[index].op)
+    return invalid("call requires a finished function, got " + Twine(index));
+  Function &function = functions[index];
+  std::string what = "call of '" + function.name + "'";
+  if (operands.size() != function.inputs.size())
+    return invalid(what + " requires " + Twine(function.inputs.size()) + " operands, got " + Twine(operands.size()));
+  if (sinter_status_code status = requireRoom(what, function.outputs.size(), room, results, count))
+    return status;
+  SmallVector<Value> resolved;
+  if (sinter_status_code status = resolveAll(operands, what + ": operand", resolved))
+    return status;
+  Block &body = function.op.getBody().front();
+  for (auto [k, pair] : llvm::enumerate(llvm::zip(resolved, body.getArguments())))
+    if (auto [operand, argument] = pair; !agree(operand.getType(), argument.getType())) {
+      errorIndex = static_cast<int32_t>(k);
+      return invalid(what + " requires operand " + Twine(k) + " of type " + describe(argument.getType()) + ", got " +
+                     describe(operand.getType()));
+    }
+  if (sinter_status_code status = resolveAll(function.captures, what + ": capture", resolved))
+    return status;
+  IRMapping map;
+  map.map(body.getArguments(), resolved);
+  OpBuilder b = builder();
+  for (Operation &op : body.without_terminator()) {
+    numOps += countOps(b.clone(op, map));
+    ++frames.back().ops;
+  }
+  SmallVector<Value> returned;
+  for (Value value : body.getTerminator()->getOperands())
+    returned.push_back(map.lookup(value));
+  numberAll(returned, results, count);
+  return SINTER_OK;
+}
+
+//===- ops -------------------------------------------------------------------------------------------===//
+
+OperationName sinter_graph::operationName(const OpEntry &entry) {
+  auto it = names.find(&entry);
+  if (it == names.end())
+    it = names.try_emplace(&entry, OperationName(entry.fullName, context.get())).first;
+  return it->second;
+}
+
+Operation *sinter_graph::insert(OperationState &state) {
+  OpBuilder b = builder();
+  Operation *op = b.create(state);
+  ++numOps;
+  if (failed(verify(op, /*verifyRecursively=*/true))) {
+    bury(op);
+    return nullptr;
+  }
+  ++frames.back().ops;
+  return op;
+}
+
+sinter_status_code sinter_graph::constant(const sinter_tensor *tensor, sinter_value *value) {
+  if (sinter_status_code status = requireFrame("constant"))
+    return status;
+  if (!value)
+    return invalid("constant requires a place for the value, got null");
+  if (sinter_status_code status = checkTensor(tensor, "constant"))
+    return status;
+  HostTensor host = hostTensorOf(context.get(), *tensor);
+  OpBuilder b = builder();
+  Operation *op = ConstantOp::create(b, location, TypeRange(host.tensorType()), host.toAttr("constant"));
+  ++frames.back().ops;
+  ++numOps;
+  *value = number(op->getResult(0));
+  return SINTER_OK;
+}
+
+/// Checks that the attribute's pointers and numbers are what its kind says.
+static sinter_status_code checkAttr(const sinter_attr &attr, const Twine &what, size_t numSymbols) {
+  bool array = attr.kind == SINTER_ATTR_I64S || attr.kind == SINTER_ATTR_F64S || attr.kind == SINTER_ATTR_BOOLS ||
+               attr.kind == SINTER_ATTR_STRINGS;
+  if (array && (attr.count < 0 || (attr.count > 0 && !attr.i64s)))
+    return invalid(what + " requires an array, got null or a negative count");
+  switch (attr.kind) {
+  case SINTER_ATTR_BOOL:
+  case SINTER_ATTR_I64:
+  case SINTER_ATTR_F64:
+  case SINTER_ATTR_I64S:
+  case SINTER_ATTR_F64S:
+  case SINTER_ATTR_BOOLS:
+    return SINTER_OK;
+  case SINTER_ATTR_STRING:
+    return attr.string ? SINTER_OK : invalid(what + " requires a string, got null");
+  case SINTER_ATTR_STRINGS:
+    for (int32_t i = 0; i < attr.count; ++i)
+      if (!attr.strings[i])
+        return invalid(what + " requires strings, got null for string " + Twine(i));
+    return SINTER_OK;
+  case SINTER_ATTR_DTYPE:
+    if (attr.i64 < 0 || attr.i64 > SINTER_U64 || sinter_dtype_bytes(static_cast<int32_t>(attr.i64)) == 0)
+      return invalid(what + " requires a dtype, got " + Twine(attr.i64));
+    return SINTER_OK;
+  case SINTER_ATTR_TYPE:
+    return checkType(attr.type, what, numSymbols);
+  case SINTER_ATTR_TENSOR:
+    return checkTensor(attr.tensor, what);
+  default:
+    return invalid(what + " requires a kind of sinter_attr_kind, got " + Twine(attr.kind));
+  }
+}
+
+sinter_status_code sinter_graph::convert(const OpEntry &entry, const sinter_attr &attr, Attribute &result) {
+  if (!attr.name)
+    return invalid(entry.name + " requires attributes with names, got null");
+  StringRef given = attr.name;
+  const StringRef *name = llvm::find(entry.attributes, given);
+  if (name == entry.attributes.end())
+    return invalid(entry.name + " has no attribute '" + given + "', it has: " + llvm::join(entry.attributes, ", "));
+  std::string what = (entry.name + ": attribute '" + given + "'").str();
+  if (sinter_status_code status = checkAttr(attr, what, symbols.size()))
+    return status;
+  // Which form the op takes is found once, by trying.
+  std::pair<const void *, int32_t> key(name, attr.kind);
+  if (auto it = conversions.find(key); it != conversions.end()) {
+    result = convertAttribute(context.get(), attr, it->second);
+    if (result)
+      return SINTER_OK;
+  }
+  for (unsigned form = 0; form < numConversions(attr.kind); ++form) {
+    result = convertAttribute(context.get(), attr, form);
+    if (result && entry.accepts(operationName(entry), given, result)) {
+      conversions[key] = form;
+      return SINTER_OK;
+    }
+  }
+  if (attr.kind == SINTER_ATTR_STRING)
+    return invalid(what + " has no case '" + attr.string + "'");
+  return invalid(what + " requires another kind of attribute, got kind " + Twine(attr.kind));
+}
+
+/// How many operands each group has; `present` are the operands that are not left out.
+static sinter_status_code groupOperands(const OpEntry &entry, ArrayRef<sinter_value> operands, const sinter_attr *sizes,
+                                        SmallVectorImpl<int32_t> &groupSizes) {
+  size_t numGroups = entry.groups.size();
+  if (!sizes) {
+    if (operands.size() > numGroups)
+      return invalid(entry.name + " requires at most " + Twine(numGroups) + " operands, or operandSegmentSizes, got " +
+                     Twine(operands.size()));
+    for (sinter_value operand : operands)
+      groupSizes.push_back(operand != 0);
+    groupSizes.resize(numGroups, 0);
+  } else {
+    if (sizes->kind != SINTER_ATTR_I64S || sizes->count != static_cast<int32_t>(numGroups) || !sizes->i64s)
+      return invalid(entry.name + " requires " + Twine(numGroups) + " integers as operandSegmentSizes, got " +
+                     Twine(sizes->count));
+    int64_t total = 0;
+    for (int64_t size : ArrayRef(sizes->i64s, numGroups)) {
+      if (size < 0 || size > static_cast<int64_t>(operands.size()))
+        return invalid(entry.name + " requires sizes of at least 0 as operandSegmentSizes, got " + Twine(size));
+      groupSizes.push_back(static_cast<int32_t>(size));
+      total += size;
+    }
+    int64_t present = llvm::count_if(operands, [](sinter_value operand) { return operand != 0; });
+    if (total != present)
+      return invalid(entry.name + " requires as many operands as operandSegmentSizes say, got " + Twine(present) +
+                     " and " + Twine(total));
+  }
+  for (auto [k, kind] : llvm::enumerate(entry.groups))
+    if (int32_t size = groupSizes[k]; (kind == '1' && size != 1) || (kind == '?' && size > 1))
+      return invalid(entry.name + " requires " + (kind == '1' ? "one value" : "at most one value") + " as operand " +
+                     Twine(k) + ", got " + Twine(size));
+  return SINTER_OK;
+}
+
+sinter_status_code sinter_graph::record(StringRef name, ArrayRef<sinter_value> operands, ArrayRef<sinter_attr> attrs,
+                                        int32_t room, sinter_value *results, int32_t *count) {
+  if (sinter_status_code status = requireFrame(name))
+    return status;
+  const OpEntry *entry = findOp(name);
+  if (!entry)
+    return invalid("an op requires a name of the dialect that has no regions, got '" + name + "'");
+
+  SmallVector<capi::NamedAttribute, 8> attributes;
+  const sinter_attr *sizes = nullptr;
+  for (const sinter_attr &attr : attrs) {
+    if (attr.name && !entry->groups.empty() && StringRef(attr.name) == "operandSegmentSizes") {
+      sizes = &attr;
+      continue;
+    }
+    Attribute converted;
+    if (sinter_status_code status = convert(*entry, attr, converted))
+      return status;
+    attributes.emplace_back(attr.name, converted);
+  }
+  SmallVector<int32_t, 8> groupSizes;
+  if (!entry->groups.empty())
+    if (sinter_status_code status = groupOperands(*entry, operands, sizes, groupSizes))
+      return status;
+  SmallVector<Value, 8> resolved;
+  if (sinter_status_code status = resolveAll(operands, name + ": operand", resolved, /*optional=*/true))
+    return status;
+  llvm::erase(resolved, Value());
+  if (resolved.size() < entry->minOperands || resolved.size() > entry->maxOperands)
+    return invalid(name + " requires " + (entry->minOperands == entry->maxOperands ? "" : "at least ") +
+                   Twine(entry->minOperands) + " operands, got " + Twine(resolved.size()));
+
+  OperationState state(location, operationName(*entry));
+  state.addOperands(resolved);
+  if (failed(entry->prepare(state, attributes, groupSizes)))
+    return failWithDiagnostic(name + " is not possible with these operands and attributes");
+  if (sinter_status_code status = requireRoom(name, state.types.size(), room, results, count))
+    return status;
+  Operation *op = insert(state);
+  if (!op)
+    return failWithDiagnostic(name + " is not possible with these operands and attributes");
+  numberAll(op->getResults(), results, count);
+  return SINTER_OK;
+}
+
+//===- marks -----------------------------------------------------------------------------------------===//
+
+sinter_mark sinter_graph::mark() const {
+  sinter_mark mark = {};
+  mark.serial = frames.empty() ? 0 : frames.back().serial;
+  mark.ops = frames.empty() ? 0 : frames.back().ops;
+  mark.values = static_cast<uint32_t>(values.size());
+  mark.regions = static_cast<uint32_t>(regions.size());
+  mark.functions = static_cast<int32_t>(functions.size());
+  return mark;
+}
+
+sinter_status_code sinter_graph::truncate(sinter_mark mark) {
+  errorIndex = -1;
+  size_t keep = 0;
+  while (keep < frames.size() && (keep == 0 ? mark.serial != 0 : frames[keep - 1].serial != mark.serial))
+    ++keep;
+  if (mark.serial && (keep == 0 || frames[keep - 1].serial != mark.serial))
+    return invalid("truncate requires the function or region of the mark to be open");
+  if (mark.values > values.size() || mark.regions > regions.size() ||
+      mark.functions > static_cast<int32_t>(functions.size()) || mark.ops < 0 ||
+      (keep && mark.ops > frames[keep - 1].ops))
+    return invalid("truncate requires a mark of what is recorded");
+  while (frames.size() > keep) {
+    Frame &frame = frames.back();
+    if (frame.function)
+      bury(frame.function);
+    else
+      bury(std::move(frame.region));
+    frames.pop_back();
+  }
+  for (size_t k = mark.regions; k < regions.size(); ++k)
+    if (regions[k].region)
+      bury(std::move(regions[k].region));
+  for (size_t k = static_cast<size_t>(mark.functions); k < functions.size(); ++k)
+    if (functions[k].op) {
+      bury(functions[k].op);
+      functions[k].op = {};
+    }
+  if (keep)
+    for (Frame &frame = frames.back(); frame.ops > mark.ops; --frame.ops)
+      bury(&frame.block->back());
+  for (size_t k = mark.values; k < values.size(); ++k)
+    values[k].value = {};
+  return SINTER_OK;
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "compiler/capi/OpTable.h"
+#include "compiler/capi/Types.h"
+#include "ir/Ops.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::capi;
+
+//===- ops -------------------------------------------------------------------------------------------===//
+
+/// TableGen does not say which groups may be empty, and a shape rule reads the others without asking.
+static StringRef operandGroups(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("broadcast", "1?*")
+      .Case("resize", "1???")
+      .Case("layer_norm", "1??")
+      .Case("lstm", "1?1?11??")
+      .Case("gru", "1?1??1?")
+      .Case("rnn", "1?1?1?")
+      .Default("");
+}
+
+/// The number of results, from the trait that says it.
+template <typename Op> static unsigned numResults() {
+  if (Op::template hasTrait<OpTrait::OneResult>())
+    return 1;
+  for (auto [n, has] : {std::pair(2u, Op::template hasTrait<OpTrait::NResults<2>::template Impl>()),
+                        std::pair(3u, Op::template hasTrait<OpTrait::NResults<3>::template Impl>()),
+                        std::pair(4u, Op::template hasTrait<OpTrait::NResults<4>::template Impl>()),
+                        std::pair(5u, Op::template hasTrait<OpTrait::NResults<5>::template Impl>())})
+    if (has)
+      return n;
+  return 0;
+}
+
+/// What TableGen's definition requires of the operands. Shape rules rely on it, and elsewhere it is only checked after
+/// them, on an op that exists: so one is made, of result types that mean nothing, and what is said about those is not
+/// listened to.
+template <typename Op> static LogicalResult checkOperands(OperationState &state) {
+  std::string message;
+  LogicalResult result = success();
+  {
+    ScopedDiagnosticHandler collect(state.getContext(), [&](Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      return success();
+    });
+    Type any = state.operands.empty() ? RankedTensorType::get({}, IntegerType::get(state.getContext(), 32))
+                                      : state.operands.front().getType();
+    SmallVector<Type> results(numResults<Op>(), any);
+    Operation *op = Operation::create(state.location, state.name, results, state.operands, NamedAttrList(),
+                                      state.getRawProperties(), BlockRange(), /*numRegions=*/0);
+    result = cast<Op>(op).verifyInvariantsImpl();
+    op->destroy();
+  }
+  if (succeeded(result) || StringRef(message).contains("' op result #"))
+    return success();
+  return emitError(state.location) << message;
+}
+
+template <typename Op>
+static LogicalResult prepare(OperationState &state, ArrayRef<capi::NamedAttribute> attributes,
+                             ArrayRef<int32_t> groupSizes) {
+  using Properties = typename Op::Properties;
+  DictionaryAttr none = DictionaryAttr::get(state.getContext());
+  if constexpr (!std::is_empty_v<Properties>) {
+    Properties &properties = state.getOrAddProperties<Properties>();
+    for (auto [name, attribute] : attributes)
+      Op::setInherentAttr(properties, name, attribute);
+    if constexpr (Op::template hasTrait<OpTrait::AttrSizedOperandSegments>())
+      llvm::copy(groupSizes, properties.operandSegmentSizes.begin());
+    if constexpr (requires { Op::populateDefaultProperties(state.name, properties); })
+      Op::populateDefaultProperties(state.name, properties);
+    typename Op::Adaptor adaptor(ValueRange(state.operands), none, properties);
+    if (failed(adaptor.verify(state.location)))
+      return failure();
+  }
+  if (failed(checkOperands<Op>(state)))
+    return failure();
+  return Op::inferReturnTypes(state.getContext(), state.location, state.operands, none, state.getRawProperties(), {},
+                              state.types);
+}
+
+template <typename Op> static bool accepts(OperationName name, StringRef attributeName, Attribute attribute) {
+  NamedAttrList list;
+  list.append(attributeName, attribute);
+  bool refused = false; // an empty diagnostic converts to success
+  auto refuse = [&] {
+    refused = true;
+    return InFlightDiagnostic();
+  };
+  return succeeded(Op::verifyInherentAttrs(name, list, refuse)) && !refused;
+}
+
+/// The N of a trait that counts operands, or nothing.
+template <typename Op, template <unsigned> class Trait, unsigned... N>
+static std::optional<unsigned> countOf(std::integer_sequence<unsigned, N...>) {
+  std::optional<unsigned> count;
+  ((Op::template hasTrait<Trait<N + 2>::template Impl>() ? void(count = N + 2) : void()), ...);
+  return count;
+}
+
+template <typename Op> static void add(std::vector<OpEntry> &entries) {
+  if constexpr (Op::template hasTrait<InferTypeOpInterface::Trait>()) {
+    OpEntry entry;
+    entry.fullName = Op::getOperationName();
+    entry.name = entry.fullName.split('.').second;
+    entry.attributes = Op::getAttributeNames();
+    using Counts = std::make_integer_sequence<unsigned, 12>;
+    if (Op::template hasTrait<OpTrait::ZeroOperands>())
+      entry.maxOperands = 0;
+    else if (Op::template hasTrait<OpTrait::OneOperand>())
+      entry.minOperands = entry.maxOperands = 1;
+    else if (std::optional<unsigned> exact = countOf<Op, OpTrait::NOperands>(Counts()))
+      entry.minOperands = entry.maxOperands = *exact;
+    else if (Op::template hasTrait<OpTrait::AtLeastNOperands<1>::template Impl>())
+      entry.minOperands = 1;
+    else
+      entry.minOperands = countOf<Op, OpTrait::AtLeastNOperands>(Counts()).value_or(0);
+    if constexpr (Op::template hasTrait<OpTrait::AttrSizedOperandSegments>())
+      entry.groups = operandGroups(entry.name);
+    entry.prepare = prepare<Op>;
+    entry.accepts = accepts<Op>;
+    entries.push_back(entry);
+  }
+}
+
+template <typename... Ops> static void addAll(std::vector<OpEntry> &entries) { (add<Ops>(entries), ...); }
+
+ArrayRef<OpEntry> capi::allOps() {
+  static const std::vector<OpEntry> table = [] {
+    std::vector<OpEntry> entries;
+    addAll<
+#define GET_OP_LIST
+#include "ir/Elementwise.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Shape.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Indexing.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Reduction.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Contraction.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Normalization.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Recurrent.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Resampling.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Random.cpp.inc"
+        >(entries);
+    return entries;
+  }();
+  return table;
+}
+
+const OpEntry *capi::findOp(StringRef name) {
+  static const llvm::StringMap<const OpEntry *> byName = [] {
+    llvm::StringMap<const OpEntry *> map;
+    for (const OpEntry &entry : allOps())
+      map[entry.name] = &entry;
+    return map;
+  }();
+  return byName.lookup(name);
+}
+
+//===- attributes ------------------------------------------------------------------------------------===//
+
+template <typename EnumAttr, typename Enum> static Attribute makeCase(MLIRContext *context, StringRef text) {
+  std::optional<Enum> value = symbolizeEnum<Enum>(text);
+  return value ? Attribute(EnumAttr::get(context, *value)) : Attribute();
+}
+
+static Attribute makeString(MLIRContext *context, StringRef text) { return StringAttr::get(context, text); }
+
+/// What a string may be: a case of one of the dialect's enumerations, or text.
+static constexpr Attribute (*stringForms[])(MLIRContext *, StringRef) = {
+    makeCase<CompareKindAttr, CompareKind>,
+    makeCase<CombinerAttr, Combiner>,
+    makeCase<PadModeAttr, PadMode>,
+    makeCase<ResizeModeAttr, ResizeMode>,
+    makeCase<CoordinateModeAttr, CoordinateMode>,
+    makeCase<NearestModeAttr, NearestMode>,
+    makeCase<DirectionAttr, Direction>,
+    makeCase<ActivationAttr, Activation>,
+    makeCase<ConvLayoutAttr, ConvLayout>,
+    makeString,
+};
+
+unsigned capi::numConversions(int32_t kind) {
+  switch (kind) {
+  case SINTER_ATTR_STRING:
+  case SINTER_ATTR_STRINGS:
+    return std::size(stringForms);
+  case SINTER_ATTR_I64:
+  case SINTER_ATTR_F64:
+  case SINTER_ATTR_I64S:
+  case SINTER_ATTR_F64S:
+    return 2;
+  default:
+    return 1;
+  }
+}
+
+Attribute capi::convertAttribute(MLIRContext *context, const sinter_attr &attr, unsigned conversion) {
+  Builder b(context);
+  switch (attr.kind) {
+  case SINTER_ATTR_BOOL:
+    return b.getBoolAttr(attr.i64 != 0);
+  case SINTER_ATTR_I64:
+    return conversion == 0 ? Attribute(b.getI64IntegerAttr(attr.i64))
+                           : b.getI32IntegerAttr(static_cast<int32_t>(attr.i64));
+  case SINTER_ATTR_F64:
+    return conversion == 0 ? b.getF64FloatAttr(attr.f64) : b.getF32FloatAttr(static_cast<float>(attr.f64));
+  case SINTER_ATTR_STRING:
+    return stringForms[conversion](context, attr.string);
+  case SINTER_ATTR_I64S: {
+    ArrayRef<int64_t> values(attr.i64s, attr.count);
+    if (conversion == 0)
+      return b.getDenseI64ArrayAttr(values);
+    return b.getDenseI32ArrayAttr(SmallVector<int32_t>(values));
+  }
+  case SINTER_ATTR_F64S: {
+    ArrayRef<double> values(attr.f64s, attr.count);
+    return conversion == 0 ? Attribute(b.getDenseF64ArrayAttr(values))
+                           : b.getDenseF32ArrayAttr(SmallVector<float>(values));
+  }
+  case SINTER_ATTR_BOOLS: {
+    SmallVector<bool> values;
+    for (int32_t i = 0; i < attr.count; ++i)
+      values.push_back(attr.bools[i] != 0);
+    return b.getDenseBoolArrayAttr(values);
+  }
+  case SINTER_ATTR_STRINGS: {
+    SmallVector<Attribute> values;
+    for (int32_t i = 0; i < attr.count; ++i) {
+      values.push_back(stringForms[conversion](context, attr.strings[i]));
+      if (!values.back())
+        return {};
+    }
+    return b.getArrayAttr(values);
+  }
+  case SINTER_ATTR_DTYPE:
+    return TypeAttr::get(elementTypeOf(context, static_cast<int32_t>(attr.i64)));
+  case SINTER_ATTR_TYPE:
+    return TypeAttr::get(tensorTypeOf(context, *attr.type));
+  case SINTER_ATTR_TENSOR:
+    return hostTensorOf(context, *attr.tensor).toAttr("constant");
+  default:
+    return {};
+  }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the calls that consume a graph share.
+
+#ifndef SINTER_COMPILER_CAPI_PUBLIC_H
+#define SINTER_COMPILER_CAPI_PUBLIC_H
+
+#include "compiler/capi/Graph.h"
+
+namespace sinter::capi {
+
+/// A copy of the graph without its private functions. Fails while functions are open and when there is none; `call`
+/// begins the message.
+sinter_status_code publicModule(sinter_graph &graph, const llvm::Twine &call,
+                                mlir::OwningOpRef<mlir::ModuleOp> &module);
+
+/// Copies that own their data.
+sinter_status_code copyOutputs(llvm::ArrayRef<HostTensor> results, sinter_tensor *outputs);
+
+} // namespace sinter::capi
+
+#endif
