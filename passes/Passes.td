@@ -108,6 +108,25 @@ def ProjectRecurrent : Sinter_FunctionPass<"sinter-project-recurrent"> {
   }];
 }
 
+//===- gradient ------------------------------------------------------------------------------===//
+
+def BuildGradient : Pass<"sinter-build-gradient", "::mlir::ModuleOp"> {
+  let summary = "add the gradient of a function to its module";
+  let description = [{
+    Ensures: a function FUNCTION_MODE (or `name`) computes the gradient of `function` with respect to its arguments `wrt`, as
+    passes/gradient/BuildGradient.h says; it has plain ops of the dialect only.
+    (* example test/passes/build-gradient.mlir *)
+  }];
+  let dependentDialects = ["::sinter::SinterDialect"];
+  let options = [
+    Option<"function", "function", "std::string", "\"main\"", "name of the function">,
+    ListOption<"wrt", "wrt", "unsigned", "numbers of the arguments">,
+    Option<"mode", "mode", "std::string", "\"vjp\"", "grad, value_and_grad, vjp, jvp or hvp">,
+    Option<"result", "result", "unsigned", "0", "number of the result that is the loss">,
+    Option<"name", "name", "std::string", "", "name of the new function">,
+    Option<"memory", "memory", "std::string", "", "memory policy of whiles that state none">];
+}
+
 //===- fused ---------------------------------------------------------------------------------===//
 
 def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {

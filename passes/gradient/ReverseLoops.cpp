@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir/Composer.h"
+#include "ir/Elementwise.h"
+#include "ir/Shape.h"
+#include "passes/gradient/Reverse.h"
+#include "passes/gradient/SavedValues.h"
+#include "passes/gradient/TripSizes.h"
+
+using namespace mlir;
+using namespace sinter;
+
+llvm::BitVector Reverse::liveCarries(const LoopView &loop) const {
+  llvm::BitVector live(loop.carries);
+  SmallVector<Value> stacks;
+  for (size_t k = 0; k < loop.carries; ++k)
+    live[k] = cotangents.contains(loop.carry(k));
+  for (size_t k = 0; k < loop.stacks; ++k)
+    if (cotangents.contains(loop.stack(k)))
+      stacks.push_back(loop.yieldedStack(k));
+  while (true) {
+    SmallVector<Value> seeds(stacks);
+    for (unsigned k : live.set_bits())
+      seeds.push_back(loop.yieldedCarry(k));
+    DenseSet<Value> values = reached(loop.body->front(), seeds);
+    unsigned before = live.count();
+    for (size_t k = 0; k < loop.carries; ++k)
+      if (values.contains(loop.carryArgument(k)))
+        live.set(k);
+    if (live.count() == before)
+      return live;
+  }
+}
+
+namespace {
+/// The scan that is a loop's backward part, while it is built.
+class BackwardLoop {
+public:
+  BackwardLoop() : region(std::make_unique<Region>()), block(new Block) { region->push_back(block); }
+  Block &body() { return *block; }
+  OpBuilder builder() { return OpBuilder::atBlockEnd(block); }
+
+  BlockArgument carry(Type type, Location loc, Value init) {
+    inits.push_back(init);
+    return carries.emplace_back(block->addArgument(type, loc));
+  }
+  BlockArgument walk(Value sequence, int64_t axis, bool isReverse) {
+    sequences.push_back(sequence);
+    axes.push_back(axis);
+    reverse.push_back(isReverse);
+    return slices.emplace_back(block->addArgument(sliceType(sequence.getType(), axis), sequence.getLoc()));
+  }
+  BlockArgument capture(Value value, Type type) {
+    captures.push_back(value);
+    return captured.emplace_back(block->addArgument(type, value.getLoc()));
+  }
+  void stack(int64_t axis, bool isReverse) {
+    outAxes.push_back(axis);
+    outReverse.push_back(isReverse);
+  }
+  bool walksNothing() const { return sequences.empty(); }
+
+  /// Results: final carries, stacks. Without a sequence `trips` (rank-0 i64) says how often to run.
+  Operation *finish(OpBuilder &b, Location loc, Value trips) {
+    SmallVector<BlockArgument> order(carries);
+    llvm::append_range(order, slices);
+    llvm::append_range(order, captured);
+    orderArguments(*block, order);
+    int64_t count = ShapedType::kDynamic;
+    for (auto [sequence, axis] : llvm::zip(sequences, axes))
+      count = meetSize(count, tensorTypeOf(sequence).getDimSize(axis)).value_or(count);
+    SmallVector<Type> types;
+    for (size_t k = 0; k < carries.size(); ++k)
+      types.push_back(block->getArgument(k).getType());
+    ValueRange yields = block->getTerminator()->getOperands();
+    for (auto [k, slice] : llvm::enumerate(yields.drop_front(carries.size())))
+      types.push_back(stackType(slice.getType(), outAxes[k], count));
+    if (!sequences.empty()) {
+      ScanOp scan = ScanOp::create(b, loc, types, inits, sequences, captures, axes, reverse, outAxes, outReverse);
+      scan.getBodyRegion().takeBody(*region);
+      return scan;
+    }
+    block->insertArgument(0u, trips.getType(), loc);
+    Composer composer(loc, b);
+    HostTensor number(composer.getI64Type(), {});
+    Value zero = composer.make<ConstantOp>(number.toAttr());
+    number.setInt(0, 1);
+    Value one = composer.make<ConstantOp>(number.toAttr());
+    ForOp loop = ForOp::create(b, loc, types, zero, trips, one, inits, captures);
+    loop.getBodyRegion().takeBody(*region);
+    return loop;
+  }
+
+private:
+  std::unique_ptr<Region> region;
+  Block *block;
+  SmallVector<BlockArgument> carries, slices, captured;
+  SmallVector<Value> inits, sequences, captures;
+  SmallVector<int64_t> axes, outAxes;
+  SmallVector<bool> reverse, outReverse;
+};
+} // namespace
+
+static bool recomputesAll(Operation *op) {
+  auto policy = op->getAttrOfType<StringAttr>("sinter.memory");
+  return policy && policy.getValue() == "recompute";
+}
+
+LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
+  Location loc = loop.op->getLoc();
+  Composer outside(loc, b);
+  llvm::BitVector live = liveCarries(loop);
+  Block &forward = loop.body->front();
+  BackwardLoop backward;
+  OpBuilder inner = backward.builder();
+  Composer inside(loc, inner);
+  TripSizes sizes(loop);
+
+  // The cotangents that each trip starts with: of the carries that it yields, and of what it stacks.
+  for (unsigned k : live.set_bits()) {
+    Type type = loop.carryArgument(k).getType();
+    Value last = cotangents.lookup(loop.carry(k));
+    Value init = outside.retype(last ? last : outside.fill(0, loop.carry(k)), type);
+    add(inner, loop.yieldedCarry(k), backward.carry(type, loc, init));
+  }
+  for (size_t k = 0; k < loop.stacks; ++k)
+    if (Value stacked = cotangents.lookup(loop.stack(k)))
+      add(inner, loop.yieldedStack(k), backward.walk(stacked, loop.stackAxis(k), !loop.stackReverse(k)));
+  if (failed(run(forward, inner)))
+    return failure();
+
+  // What it passes on: cotangents of the carries that it got, sums for captures, slices for sequences.
+  SmallVector<Value> yields, sliced;
+  SmallVector<size_t> summed, walked;
+  unsigned next = 0;
+  for (unsigned k : live.set_bits()) {
+    BlockArgument given = loop.carryArgument(k), after = backward.body().getArgument(next++);
+    Value value = cotangents.lookup(given);
+    if (!value)
+      value = inside.fill(0, sizes.areSame(given, loop.yieldedCarry(k)) ? Value(after) : Value(given));
+    yields.push_back(inside.retype(value, given.getType()));
+  }
+  for (size_t k = 0; k < loop.captures; ++k) {
+    Value value = cotangents.lookup(loop.captureArgument(k));
+    if (!value)
+      continue;
+    Type type = loop.captureArgument(k).getType();
+    Value init = outside.retype(outside.fill(0, loop.capture(k)), type);
+    BlockArgument sum = backward.carry(type, loc, init);
+    yields.push_back(inside.retype(inside.make<AddOp>(sum, value), type));
+    summed.push_back(k);
+  }
+  for (size_t k = 0; k < loop.sequences; ++k)
+    if (Value value = cotangents.lookup(loop.sequenceArgument(k))) {
+      sliced.push_back(value);
+      backward.stack(loop.sequenceAxis(k), !loop.sequenceReverse(k));
+      walked.push_back(k);
+    }
+  llvm::append_range(yields, sliced);
+  YieldOp::create(inner, loc, yields);
+
+  // What the forward part saves for that.
+  SmallVector<Value> needed = readsOf(backward.body(), forward);
+  auto isFree = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && argument.getArgNumber() >= forward.getNumArguments() - loop.captures - loop.sequences;
+  };
+  auto isRagged = [&](Value value) { return !sizes.areFixed(value); };
+  SavedValues plan = planSavedValues({forward, needed, isFree, isRagged, recomputesAll(loop.op)});
+  for (Value value : plan.saved)
+    if (isRagged(value))
+      return loop.op->emitOpError() << "has no gradient: it requires values of one size in all trips, got "
+                                    << value.getType() << " of a size that changes";
+  bool readsSequence = loop.sequences > 0;
+  if (plan.saved.empty() && backward.walksNothing() && isa<ForOp>(loop.op))
+    plan.saved.push_back(forward.getArgument(0)); // a scan needs a sequence
+  loop = loop.withStacks(plan.saved);
+
+  IRMapping map;
+  SmallVector<Value> free(needed);
+  for (Operation *op : plan.recomputed)
+    llvm::append_range(free, op->getOperands());
+  size_t firstSaved = loop.stacks - plan.saved.size();
+  for (auto [k, value] : llvm::enumerate(plan.saved))
+    map.map(value, backward.walk(loop.stack(firstSaved + k), 0, true));
+  for (Value value : free) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument || map.contains(value) || argument.getOwner() != &forward || !isFree(value))
+      continue;
+    size_t k = argument.getArgNumber() - (forward.getNumArguments() - loop.captures - loop.sequences);
+    if (k < loop.sequences)
+      map.map(value, backward.walk(loop.sequence(k), loop.sequenceAxis(k), !loop.sequenceReverse(k)));
+    else
+      map.map(value, backward.capture(loop.capture(k - loop.sequences), argument.getType()));
+  }
+  if (backward.walksNothing() && readsSequence)
+    backward.walk(loop.sequence(0), loop.sequenceAxis(0), !loop.sequenceReverse(0));
+  replaceReads(backward.body(), forward, plan.recomputed, map);
+
+  auto whileLoop = dyn_cast<WhileOp>(loop.op);
+  Operation *scan = backward.finish(b, loc, whileLoop ? whileLoop.getTrips() : Value());
+  next = 0;
+  for (unsigned k : live.set_bits())
+    add(b, loop.init(k), scan->getResult(next++));
+  for (size_t k : summed)
+    add(b, loop.capture(k), scan->getResult(next++));
+  for (size_t k : walked)
+    add(b, loop.sequence(k), scan->getResult(next++));
+  return success();
+}

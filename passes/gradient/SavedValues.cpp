@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/gradient/SavedValues.h"
+#include "ir/Dialect.h"
+
+#include "llvm/ADT/SetVector.h"
+#include <queue>
+
+using namespace mlir;
+using namespace sinter;
+
+/// Bytes assumed for an axis of unknown size, and what no cut takes if there is another.
+constexpr int64_t kUnknownSize = 64, kUnlimited = int64_t(1) << 60, kRagged = int64_t(1) << 50;
+
+namespace {
+/// Dinic's maximum flow.
+class FlowNetwork {
+public:
+  int addNode() {
+    edgesOf.emplace_back();
+    return static_cast<int>(edgesOf.size()) - 1;
+  }
+  void addEdge(int from, int to, int64_t capacity) {
+    edgesOf[from].push_back(edges.size());
+    edges.push_back({to, capacity});
+    edgesOf[to].push_back(edges.size());
+    edges.push_back({from, 0});
+  }
+  void saturate(int source, int sink) {
+    while (layer(source, sink)) {
+      next.assign(edgesOf.size(), 0);
+      while (push(source, sink, kUnlimited) > 0)
+        ;
+    }
+  }
+  /// The nodes from which the sink can still be reached.
+  std::vector<bool> reaching(int sink) const {
+    std::vector<bool> reached(edgesOf.size());
+    std::vector<int> work{sink};
+    reached[sink] = true;
+    while (!work.empty()) {
+      int node = work.back();
+      work.pop_back();
+      for (size_t edge : edgesOf[node]) {
+        int from = edges[edge].to;
+        if (!reached[from] && edges[edge ^ 1].capacity > 0) {
+          reached[from] = true;
+          work.push_back(from);
+        }
+      }
+    }
+    return reached;
+  }
+
+private:
+  struct Edge {
+    int to;
+    int64_t capacity;
+  };
+  bool layer(int source, int sink) {
+    level.assign(edgesOf.size(), -1);
+    std::queue<int> work;
+    level[source] = 0;
+    work.push(source);
+    while (!work.empty()) {
+      int node = work.front();
+      work.pop();
+      for (size_t edge : edgesOf[node])
+        if (edges[edge].capacity > 0 && level[edges[edge].to] < 0) {
+          level[edges[edge].to] = level[node] + 1;
+          work.push(edges[edge].to);
+        }
+    }
+    return level[sink] >= 0;
+  }
+  int64_t push(int node, int sink, int64_t limit) {
+    if (node == sink)
+      return limit;
+    for (size_t &k = next[node]; k < edgesOf[node].size(); ++k) {
+      size_t edge = edgesOf[node][k];
+      if (edges[edge].capacity <= 0 || level[edges[edge].to] != level[node] + 1)
+        continue;
+      if (int64_t pushed = push(edges[edge].to, sink, std::min(limit, edges[edge].capacity))) {
+        edges[edge].capacity -= pushed;
+        edges[edge ^ 1].capacity += pushed;
+        return pushed;
+      }
+    }
+    return 0;
+  }
+
+  std::vector<Edge> edges;
+  std::vector<std::vector<size_t>> edgesOf;
+  std::vector<size_t> next;
+  std::vector<int> level;
+};
+} // namespace
+
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t bytes = byteWidth(type.getElementType());
+  for (int64_t size : type.getShape())
+    bytes = std::min(bytes * (ShapedType::isDynamic(size) ? kUnknownSize : std::max<int64_t>(size, 1)), kRagged / 2);
+  return bytes;
+}
+
+/// One pass over the elements at most, and no state.
+static bool isCheap(Operation *op) {
+  return isa<Pointwise, Elemental, SymbolicContents>(op) || op->hasTrait<OpTrait::ConstantLike>();
+}
+
+static bool isPredicate(Value value) { return cast<RankedTensorType>(value.getType()).getElementType().isInteger(1); }
+
+namespace {
+class Cut {
+public:
+  explicit Cut(const SaveQuestion &question) : q(question) {}
+
+  SavedValues plan() {
+    int source = network.addNode(), sink = network.addNode();
+    SmallVector<Value> work;
+    auto nodeOf = [&](Value value) {
+      auto [it, isNew] = nodes.try_emplace(value);
+      if (isNew) {
+        it->second = {network.addNode(), network.addNode()};
+        network.addEdge(it->second.first, it->second.second, q.isRagged(value) ? kRagged : bytesOf(value));
+        work.push_back(value);
+      }
+      return it->second;
+    };
+    for (Value value : q.needed)
+      if (!isFree(value))
+        network.addEdge(nodeOf(value).second, sink, kUnlimited);
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      auto into = nodes.lookup(value).first;
+      // A predicate that the backward part branches on is kept: a replay cannot branch differently.
+      bool isKept = isPredicate(value) && cast<RankedTensorType>(value.getType()).getRank() == 0;
+      if (isa<BlockArgument>(value) || isKept || !isRecomputable(value.getDefiningOp())) {
+        network.addEdge(source, into, kUnlimited);
+        continue;
+      }
+      for (Value operand : value.getDefiningOp()->getOperands())
+        if (!isFree(operand))
+          network.addEdge(nodeOf(operand).second, into, kUnlimited);
+    }
+    network.saturate(source, sink);
+    reaching = network.reaching(sink);
+
+    SavedValues result;
+    llvm::SetVector<Value> saved;
+    DenseSet<Operation *> again;
+    SmallVector<Value> open(q.needed);
+    DenseSet<Value> seen;
+    while (!open.empty()) {
+      Value value = open.pop_back_val();
+      if (!seen.insert(value).second)
+        continue;
+      if (isSaved(value)) {
+        saved.insert(value);
+        continue;
+      }
+      Operation *op = value.getDefiningOp();
+      if (!op)
+        continue;
+      again.insert(op);
+      llvm::append_range(open, op->getOperands());
+    }
+    result.saved = saved.takeVector();
+    for (Operation &op : q.block)
+      if (again.contains(&op))
+        result.recomputed.push_back(&op);
+    return result;
+  }
+
+private:
+  bool isSaved(Value value) const {
+    auto it = nodes.find(value);
+    return it != nodes.end() && reaching[it->second.second] && !reaching[it->second.first];
+  }
+
+  bool isRecomputable(Operation *op) const {
+    return q.recomputeAll || isCheap(op) || llvm::any_of(op->getResults(), [&](Value value) { return q.isRagged(value); });
+  }
+
+  /// Given, or computed from what is given by ops that may run again.
+  bool isFree(Value value) {
+    auto [it, isNew] = free.try_emplace(value, false);
+    if (!isNew)
+      return it->second;
+    bool result;
+    if (isa<BlockArgument>(value)) {
+      result = q.isFree(value);
+    } else {
+      Operation *op = value.getDefiningOp();
+      result = isRecomputable(op) && llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand); });
+    }
+    free[value] = result;
+    return result;
+  }
+
+  const SaveQuestion &q;
+  FlowNetwork network;
+  DenseMap<Value, std::pair<int, int>> nodes;
+  DenseMap<Value, bool> free;
+  std::vector<bool> reaching;
+};
+} // namespace
+
+SavedValues sinter::planSavedValues(const SaveQuestion &question) { return Cut(question).plan(); }
