@@ -28,9 +28,9 @@ struct GradientOptions {
   /// The loss: which result is differentiated by Grad, ValueAndGrad and HessianVectorProduct.
   unsigned result = 0;
   /// The new function's name; FUNCTION_MODE by default.
-  std::string name;
+  std::string name = {};
   /// Memory policy of the whiles that state none: all, recompute, period(K), binomial(SLOTS), online(SLOTS), implicit.
-  std::string memory;
+  std::string memory = {};
 };
 
 /// Adds the function to the module of `function`, which stays as it is. `wrt` are float arguments. Fails with a diagnostic: at an op without a

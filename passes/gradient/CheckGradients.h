@@ -20,7 +20,7 @@ struct GradientCheckOptions {
   /// Allowed error, relative to max(1, largest magnitude of what is compared).
   double tolerance = 1e-6;
   /// Memory policy of whiles (GradientOptions).
-  std::string memory;
+  std::string memory = {};
   bool forwardMode = true;
 };
 
