@@ -47,7 +47,8 @@ void Activity::visit(Operation *op) {
     return;
   }
   if (isa<CondOp, SwitchOp, CheckpointOp>(op)) {
-    ValueRange given = isa<CheckpointOp>(op) ? ValueRange(op->getOperands()) : ValueRange(op->getOperands().drop_front());
+    ValueRange given =
+        isa<CheckpointOp>(op) ? ValueRange(op->getOperands()) : ValueRange(op->getOperands().drop_front());
     for (Region &region : op->getRegions()) {
       enter(region, given);
       for (auto [yielded, result] : llvm::zip(region.front().getTerminator()->getOperands(), op->getResults()))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which values depend on the inputs of a gradient in a way that has a derivative: floats, reached from the inputs by ops other than
-// stop_gradient.
+// Which values depend on the inputs of a gradient in a way that has a derivative: floats, reached from the inputs by
+// ops other than stop_gradient.
 
 #ifndef SINTER_PASSES_GRADIENT_ACTIVITY_H
 #define SINTER_PASSES_GRADIENT_ACTIVITY_H

@@ -97,7 +97,8 @@ public:
   void setResults(ArrayRef<Value> values, ArrayRef<DictionaryAttr> attributes) {
     terminator->setOperands(values);
     SmallVector<Attribute> all(attributes);
-    function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(), ValueRange(values).getTypes()));
+    function.setType(
+        FunctionType::get(function.getContext(), function.getArgumentTypes(), ValueRange(values).getTypes()));
     function.setResAttrsAttr(ArrayAttr::get(function.getContext(), all));
   }
 
@@ -165,8 +166,7 @@ static LogicalResult fillForward(Extension &made, func::FuncOp source, ArrayRef<
   for (unsigned k : wrt) {
     Value argument = made.block->getArgument(k);
     std::string name = nameOfPort(source.getArgAttrDict(k), "arg" + Twine(k));
-    forward.set(argument,
-                made.addArgument(argument.getType(), kind, name, source.getArgAttr(k, "sinter.dims")));
+    forward.set(argument, made.addArgument(argument.getType(), kind, name, source.getArgAttr(k, "sinter.dims")));
   }
   if (failed(forward.run(*made.block)))
     return failure();
@@ -217,8 +217,7 @@ FailureOr<func::FuncOp> sinter::buildGradient(func::FuncOp function, ArrayRef<un
                                               const GradientOptions &options) {
   if (failed(check(function, wrt, options)))
     return failure();
-  std::string name =
-      options.name.empty() ? (function.getName() + "_" + nameOf(options.mode)).str() : options.name;
+  std::string name = options.name.empty() ? (function.getName() + "_" + nameOf(options.mode)).str() : options.name;
   if (SymbolTable::lookupNearestSymbolFrom(function, StringAttr::get(function.getContext(), name)))
     return function.emitError() << "a gradient requires a new name, got '" << name << "'", failure();
 
@@ -238,7 +237,8 @@ FailureOr<func::FuncOp> sinter::buildGradient(func::FuncOp function, ArrayRef<un
     SmallVector<Value> results(made.terminator->getOperands().drop_front(wrt.size()));
     SmallVector<DictionaryAttr> attributes;
     for (unsigned k : wrt)
-      attributes.push_back(named(function.getContext(), "product", nameOfPort(function.getArgAttrDict(k), "arg" + Twine(k))));
+      attributes.push_back(
+          named(function.getContext(), "product", nameOfPort(function.getArgAttrDict(k), "arg" + Twine(k))));
     made.setResults(results, attributes);
     return made.function;
   }
@@ -266,8 +266,8 @@ private:
     }
     std::optional<GradientMode> parsed = parseGradientMode(mode);
     if (!parsed) {
-      getOperation().emitError() << "a gradient requires a mode of grad, value_and_grad, vjp, jvp and hvp, got '" << mode
-                                 << "'";
+      getOperation().emitError() << "a gradient requires a mode of grad, value_and_grad, vjp, jvp and hvp, got '"
+                                 << mode << "'";
       return signalPassFailure();
     }
     GradientOptions options{.mode = *parsed, .result = result, .name = name, .memory = memory};

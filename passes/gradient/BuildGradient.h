@@ -33,8 +33,8 @@ struct GradientOptions {
   std::string memory = {};
 };
 
-/// Adds the function to the module of `function`, which stays as it is. `wrt` are float arguments. Fails with a diagnostic: at an op without a
-/// gradient (name, reason), or at the function for what is asked.
+/// Adds the function to the module of `function`, which stays as it is. `wrt` are float arguments. Fails with a
+/// diagnostic: at an op without a gradient (name, reason), or at the function for what is asked.
 llvm::FailureOr<mlir::func::FuncOp> buildGradient(mlir::func::FuncOp function, llvm::ArrayRef<unsigned> wrt,
                                                   const GradientOptions &options = {});
 

@@ -63,7 +63,8 @@ using Tensors = SmallVector<HostTensor>;
 
 class Checker {
 public:
-  Checker(func::FuncOp function, ArrayRef<unsigned> wrt, ArrayRef<HostTensor> inputs, const GradientCheckOptions &options)
+  Checker(func::FuncOp function, ArrayRef<unsigned> wrt, ArrayRef<HostTensor> inputs,
+          const GradientCheckOptions &options)
       : function(function), wrt(wrt), options(options), random(options.seed) {
     for (const HostTensor &input : inputs)
       this->inputs.push_back(widened(input));
@@ -194,8 +195,7 @@ private:
       double x = inputs[argument].getFloat(i), h = options.step * std::max(1.0, std::abs(x));
       below[argument].setFloat(i, x - h);
       above[argument].setFloat(i, x + h);
-      FailureOr<double> slope =
-          difference(below, above, above[argument].getFloat(i) - below[argument].getFloat(i));
+      FailureOr<double> slope = difference(below, above, above[argument].getFloat(i) - below[argument].getFloat(i));
       if (failed(slope))
         return failure();
       worst = std::max(worst, relative(*slope, gradient[i]));

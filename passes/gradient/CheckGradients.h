@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A function's gradients against what its values say, on the reference evaluator in f64: single elements and a random direction against central
-// differences, and <v, J t> of forward mode against <J^T v, t> of reverse mode.
+// A function's gradients against what its values say, on the reference evaluator in f64: single elements and a random
+// direction against central differences, and <v, J t> of forward mode against <J^T v, t> of reverse mode.
 
 #ifndef SINTER_PASSES_GRADIENT_CHECKGRADIENTS_H
 #define SINTER_PASSES_GRADIENT_CHECKGRADIENTS_H
@@ -25,7 +25,8 @@ struct GradientCheckOptions {
 };
 
 struct GradientCheck {
-  /// Errors relative to max(1, magnitude): of elements per argument in `wrt`, of the direction, of forward against reverse mode.
+  /// Errors relative to max(1, magnitude): of elements per argument in `wrt`, of the direction, of forward against
+  /// reverse mode.
   llvm::SmallVector<double> elements;
   double direction = 0, transpose = 0;
   /// The gradients of sum(v * results) for a random v: one per argument in `wrt`.
@@ -33,14 +34,14 @@ struct GradientCheck {
   bool passed = false;
 };
 
-/// `inputs` are converted where `function` has floats of another width than f64. Fails with a diagnostic when there is no gradient or a value
-/// cannot be evaluated.
+/// `inputs` are converted where `function` has floats of another width than f64. Fails with a diagnostic when there is
+/// no gradient or a value cannot be evaluated.
 llvm::FailureOr<GradientCheck> checkGradients(mlir::func::FuncOp function, llvm::ArrayRef<unsigned> wrt,
                                               llvm::ArrayRef<HostTensor> inputs,
                                               const GradientCheckOptions &options = {});
 
-/// A copy of `function` in a module of its own that computes in f64 what it computes in narrower floats. Fails with a diagnostic when an
-/// op has no f64 form.
+/// A copy of `function` in a module of its own that computes in f64 what it computes in narrower floats. Fails with a
+/// diagnostic when an op has no f64 form.
 llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> inFloat64(mlir::func::FuncOp function);
 
 } // namespace sinter

@@ -127,12 +127,15 @@ LogicalResult Forward::visitLoop(LoopView loop) {
     for (size_t k : moving)
       values.push_back(tangentOrZero(builder, value(k)));
   };
-  list(loop.carries, [&](size_t k) { return loop.init(k); }, [&](size_t k) { return activity(loop.carryArgument(k)); },
-       inits, carries);
-  list(loop.sequences, [&](size_t k) { return loop.sequence(k); },
-       [&](size_t k) { return tangents.contains(loop.sequence(k)); }, sequences, walked);
-  list(loop.captures, [&](size_t k) { return loop.capture(k); },
-       [&](size_t k) { return tangents.contains(loop.capture(k)); }, captures, captured);
+  list(
+      loop.carries, [&](size_t k) { return loop.init(k); }, [&](size_t k) { return activity(loop.carryArgument(k)); },
+      inits, carries);
+  list(
+      loop.sequences, [&](size_t k) { return loop.sequence(k); },
+      [&](size_t k) { return tangents.contains(loop.sequence(k)); }, sequences, walked);
+  list(
+      loop.captures, [&](size_t k) { return loop.capture(k); },
+      [&](size_t k) { return tangents.contains(loop.capture(k)); }, captures, captured);
   for (auto [k, carry] : llvm::enumerate(carries)) {
     Value &init = inits[loop.carries + k];
     init = composer.retype(init, loop.carryArgument(carry).getType());
@@ -189,8 +192,9 @@ LogicalResult Forward::visitLoop(LoopView loop) {
   OpBuilder inner(yield);
   SmallVector<Value> carriesAfter, stacksAfter;
   for (size_t k : carries)
-    carriesAfter.push_back(Composer(loc, inner).retype(tangentOrZero(inner, yield->getOperand(k)),
-                                                       loop.body->getArgument(isa<ForOp>(op) + k).getType()));
+    carriesAfter.push_back(
+        Composer(loc, inner)
+            .retype(tangentOrZero(inner, yield->getOperand(k)), loop.body->getArgument(isa<ForOp>(op) + k).getType()));
   for (size_t k : stacked)
     stacksAfter.push_back(tangentOrZero(inner, yield->getOperand(loop.carries + k)));
   yield->insertOperands(yield->getNumOperands(), stacksAfter);
@@ -203,7 +207,8 @@ LogicalResult Forward::visitLoop(LoopView loop) {
     cast<WhileOp>(wider).getCondRegion().takeBody(whileLoop.getCondRegion());
     cast<WhileOp>(wider).getBodyRegion().takeBody(*loop.body);
   } else if (auto forLoop = dyn_cast<ForOp>(op)) {
-    wider = ForOp::create(builder, loc, types, forLoop.getLower(), forLoop.getUpper(), forLoop.getStep(), inits, captures);
+    wider =
+        ForOp::create(builder, loc, types, forLoop.getLower(), forLoop.getUpper(), forLoop.getStep(), inits, captures);
     cast<ForOp>(wider).getBodyRegion().takeBody(*loop.body);
   } else {
     wider = ScanOp::create(builder, loc, types, inits, sequences, captures, axes, reverse, outAxes, outReverse);
@@ -228,8 +233,7 @@ LogicalResult Forward::visitLoop(LoopView loop) {
     replace(loop.carry(k), after.carry(k),
             movedTo(carries, k, [&](size_t i) { return after.carry(loop.carries + i); }));
   for (size_t k = 0; k < loop.stacks; ++k)
-    replace(loop.stack(k), after.stack(k),
-            movedTo(stacked, k, [&](size_t i) { return after.stack(loop.stacks + i); }));
+    replace(loop.stack(k), after.stack(k), movedTo(stacked, k, [&](size_t i) { return after.stack(loop.stacks + i); }));
   op->erase();
   return success();
 }

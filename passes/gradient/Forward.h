@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Forward mode: tangents beside values, op by op. Control flow is built again with tangents as further captures, carries, sequences
-// and results.
+// Forward mode: tangents beside values, op by op. Control flow is built again with tangents as further captures,
+// carries, sequences and results.
 
 #ifndef SINTER_PASSES_GRADIENT_FORWARD_H
 #define SINTER_PASSES_GRADIENT_FORWARD_H

@@ -69,7 +69,8 @@ LoopView LoopView::withStacks(ArrayRef<Value> values) const {
   int64_t trips = ShapedType::kDynamic;
   if (isa<ScanOp>(op))
     for (size_t k = 0; k < sequences; ++k)
-      trips = meetSize(trips, cast<RankedTensorType>(sequence(k).getType()).getDimSize(sequenceAxis(k))).value_or(trips);
+      trips =
+          meetSize(trips, cast<RankedTensorType>(sequence(k).getType()).getDimSize(sequenceAxis(k))).value_or(trips);
   for (Value value : values)
     types.push_back(stackType(value.getType(), 0, trips));
 

@@ -40,8 +40,8 @@ struct LoopView {
   int64_t stackAxis(size_t k) const;
   bool stackReverse(size_t k) const;
 
-  /// The loop again with `values` of its body stacked, too, along a new first axis in order of trips. Replaces the op; the
-  /// new stacks are its last results.
+  /// The loop again with `values` of its body stacked, too, along a new first axis in order of trips. Replaces the op;
+  /// the new stacks are its last results.
   LoopView withStacks(llvm::ArrayRef<mlir::Value> values) const;
 
 private:

@@ -129,7 +129,8 @@ SmallVector<Value> sinter::readsOf(Block &backward, Block &forward) {
 }
 
 void sinter::replaceReads(Block &backward, Block &forward, ArrayRef<Operation *> recomputed, IRMapping &map) {
-  OpBuilder builder = OpBuilder::atBlockBegin(&backward);
+  OpBuilder builder(backward.getTerminator()->getContext());
+  builder.setInsertionPointToStart(&backward);
   SmallVector<Operation *> readers;
   for (Operation &op : backward)
     readers.push_back(&op);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reverse mode over blocks. The backward part of a body is built apart, reading values of the forward body directly; then it is decided which
-// of them the forward part saves (SavedValues.h), and the reads are replaced by slices of what was saved or by ops that run again.
+// Reverse mode over blocks. The backward part of a body is built apart, reading values of the forward body directly;
+// then it is decided which of them the forward part saves (SavedValues.h), and the reads are replaced by slices of what
+// was saved or by ops that run again.
 //
 //   forward                                  backward
 //   %c, %s = scan (%x0) over(%a)             %dx, %da = scan (%dc) over(%a reversed, %s reversed)
 //     y = sin(c * a); yield y, saved: c        y', dy -> dc = cos(c * a) * a * dy, da = cos(c * a) * c * dy
 //
-// The backward part of a loop is a scan in reverse order of trips, that of a branch a branch on the same predicate: plain ops,
-// which are differentiated again like any others.
+// The backward part of a loop is a scan in reverse order of trips, that of a branch a branch on the same predicate:
+// plain ops, which are differentiated again like any others.
 
 #ifndef SINTER_PASSES_GRADIENT_REVERSE_H
 #define SINTER_PASSES_GRADIENT_REVERSE_H

@@ -46,6 +46,13 @@ static Operation *withResults(Operation *op, ArrayRef<SmallVector<Value>> saved)
   return wider;
 }
 
+/// At the end of a block of a region that has no op yet.
+static OpBuilder builderAt(Block *block, MLIRContext *context) {
+  OpBuilder b(context);
+  b.setInsertionPointToEnd(block);
+  return b;
+}
+
 LogicalResult Reverse::reverseBranches(Operation *op, OpBuilder &b) {
   Location loc = op->getLoc();
   unsigned captures = op->getNumOperands() - 1, results = op->getNumResults();
@@ -67,7 +74,7 @@ LogicalResult Reverse::reverseBranches(Operation *op, OpBuilder &b) {
     backward.back()->push_back(block);
     for (unsigned k = 0; k < captures; ++k)
       block->addArgument(region.getArgument(k).getType(), loc);
-    OpBuilder inner = OpBuilder::atBlockEnd(block);
+    OpBuilder inner = builderAt(block, b.getContext());
     for (auto [k, cotangent] : llvm::zip(of, given))
       add(inner, region.front().getTerminator()->getOperand(k), block->addArgument(cotangent.getType(), loc));
     if (failed(run(region.front(), inner)))
@@ -83,7 +90,7 @@ LogicalResult Reverse::reverseBranches(Operation *op, OpBuilder &b) {
   SmallVector<SavedValues> plans;
   for (auto [region, other] : llvm::zip(op->getRegions(), backward)) {
     Block &block = other->front();
-    OpBuilder inner = OpBuilder::atBlockEnd(&block);
+    OpBuilder inner = builderAt(&block, b.getContext());
     Composer inside(loc, inner);
     SmallVector<Value> yields;
     for (unsigned k : wanted.set_bits()) {
@@ -132,7 +139,8 @@ LogicalResult Reverse::reverseBranches(Operation *op, OpBuilder &b) {
   return success();
 }
 
-/// A loop of one trip that runs the region again: in a region of its own its ops are not merged with those of the forward part.
+/// A loop of one trip that runs the region again: in a region of its own its ops are not merged with those of the
+/// forward part.
 LogicalResult Reverse::reverseCheckpoint(Operation *op, OpBuilder &b) {
   Location loc = op->getLoc();
   Composer outside(loc, b);
@@ -150,7 +158,7 @@ LogicalResult Reverse::reverseCheckpoint(Operation *op, OpBuilder &b) {
       block->addArgument(inits.back().getType(), loc);
     }
 
-  OpBuilder inner = OpBuilder::atBlockEnd(block);
+  OpBuilder inner = builderAt(block, b.getContext());
   IRMapping map;
   SmallVector<Value> arguments;
   for (auto [argument, operand] : llvm::zip(source.getArguments(), op->getOperands())) {

@@ -38,7 +38,11 @@ class BackwardLoop {
 public:
   BackwardLoop() : region(std::make_unique<Region>()), block(new Block) { region->push_back(block); }
   Block &body() { return *block; }
-  OpBuilder builder() { return OpBuilder::atBlockEnd(block); }
+  OpBuilder builder(MLIRContext *context) {
+    OpBuilder b(context); // the region has no op yet
+    b.setInsertionPointToEnd(block);
+    return b;
+  }
 
   BlockArgument carry(Type type, Location loc, Value init) {
     inits.push_back(init);
@@ -112,7 +116,7 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   llvm::BitVector live = liveCarries(loop);
   Block &forward = loop.body->front();
   BackwardLoop backward;
-  OpBuilder inner = backward.builder();
+  OpBuilder inner = backward.builder(b.getContext());
   Composer inside(loc, inner);
   TripSizes sizes(loop);
 

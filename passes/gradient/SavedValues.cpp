@@ -180,7 +180,8 @@ private:
   }
 
   bool isRecomputable(Operation *op) const {
-    return q.recomputeAll || isCheap(op) || llvm::any_of(op->getResults(), [&](Value value) { return q.isRagged(value); });
+    return q.recomputeAll || isCheap(op) ||
+           llvm::any_of(op->getResults(), [&](Value value) { return q.isRagged(value); });
   }
 
   /// Given, or computed from what is given by ops that may run again.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the forward part of a body keeps for its backward part. Values are nodes with their size in bytes as capacity; cheap ops let a
-// value be computed again from its operands. A minimum cut between what is given (carries, results of ops that are too dear to run
-// twice) and what the backward part reads is the least to keep.
+// What the forward part of a body keeps for its backward part. Values are nodes with their size in bytes as capacity;
+// cheap ops let a value be computed again from its operands. A minimum cut between what is given (carries, results of
+// ops that are too dear to run twice) and what the backward part reads is the least to keep.
 
 #ifndef SINTER_PASSES_GRADIENT_SAVEDVALUES_H
 #define SINTER_PASSES_GRADIENT_SAVEDVALUES_H

@@ -16,9 +16,11 @@ public:
   /// True when a value of the body has one shape in all trips.
   bool areFixed(mlir::Value value);
   /// True when a value has the shape of another in every trip.
-  bool areSame(mlir::Value a, mlir::Value b) { return shapes.sameShape(a, b); }
+  bool areSame(mlir::Value a, mlir::Value b);
 
 private:
+  void relate(mlir::Block &block);
+  bool areEqual(DimExpr a, DimExpr b);
   bool isFixed(DimExpr size);
   LoopView loop;
   DimContext context;

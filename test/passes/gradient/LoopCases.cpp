@@ -16,7 +16,8 @@ static std::string counted(const std::string &body) {
   ^bb0(%i: tensor<i64>, %c: tensor<3xf64>, %m: tensor<i64>, %w1: tensor<3xf64>):
     %one = sinter.constant dense<1> : tensor<i64>
     %j = sinter.add %i, %one : (tensor<i64>, tensor<i64>) -> tensor<i64>
-)" + body + R"(
+)" + body +
+         R"(
     sinter.yield (%j, %next) : tensor<i64>, tensor<3xf64>
   }
   return %0#2 : tensor<3xf64>
@@ -51,7 +52,8 @@ static const std::string kStopped = counted(R"(
     %next = sinter.sin %q : (tensor<3xf64>) -> tensor<3xf64>)");
 
 // A row stops when its own counter reaches its number.
-static const std::string kRows = R"(func.func @f(%x: tensor<3xf64>, %n: tensor<3xi64>, %w: tensor<3xf64>) -> tensor<3xf64> {
+static const std::string kRows =
+    R"(func.func @f(%x: tensor<3xf64>, %n: tensor<3xi64>, %w: tensor<3xf64>) -> tensor<3xf64> {
   %zero = sinter.constant dense<0> : tensor<3xi64>
   %0:3 = sinter.while (%zero, %x) captures(%n, %w) : (tensor<3xi64>, tensor<3xf64>, tensor<3xi64>, tensor<3xf64>) -> (tensor<i64>, tensor<3xi64>, tensor<3xf64>) cond {
   ^bb0(%i: tensor<3xi64>, %c: tensor<3xf64>, %m: tensor<3xi64>, %w1: tensor<3xf64>):
@@ -71,8 +73,8 @@ static const std::string kRows = R"(func.func @f(%x: tensor<3xf64>, %n: tensor<3
   return %0#2 : tensor<3xf64>
 })";
 
-// Newton's iteration for the root of x = cos(w x); the condition reads a value that has a derivative. Integer, boolean and unused
-// carries go along.
+// Newton's iteration for the root of x = cos(w x); the condition reads a value that has a derivative. Integer, boolean
+// and unused carries go along.
 static const std::string kNewton = R"(func.func @f(%w: tensor<f64>) -> tensor<f64> {
   %x0 = sinter.constant dense<0.5> : tensor<f64>
   %t = sinter.constant dense<true> : tensor<i1>
@@ -154,7 +156,8 @@ static const std::string kDeadNan = counted(R"(
     })");
 
 // while in cond in scan; the scan walks axis 1 from the end and stacks along axis 1.
-static const std::string kNested = R"(func.func @f(%x: tensor<2xf64>, %xs: tensor<2x?xf64>, %n: tensor<i64>) -> (tensor<2xf64>, tensor<2x?xf64>) {
+static const std::string kNested =
+    R"(func.func @f(%x: tensor<2xf64>, %xs: tensor<2x?xf64>, %n: tensor<i64>) -> (tensor<2xf64>, tensor<2x?xf64>) {
   %0:2 = sinter.scan (%x) over(%xs) captures(%n) {axes = array<i64: 1>, reverse = array<i1: true>, out_axes = array<i64: 1>, out_reverse = array<i1: true>}
        : (tensor<2xf64>, tensor<2x?xf64>, tensor<i64>) -> (tensor<2xf64>, tensor<2x?xf64>) body {
   ^bb0(%c: tensor<2xf64>, %s: tensor<2xf64>, %m: tensor<i64>):
@@ -189,7 +192,8 @@ static const std::string kNested = R"(func.func @f(%x: tensor<2xf64>, %xs: tenso
   return %0#0, %0#1 : tensor<2xf64>, tensor<2x?xf64>
 })";
 
-static const std::string kSwitch = R"(func.func @f(%x: tensor<3xf64>, %n: tensor<i64>, %w: tensor<3xf64>) -> tensor<3xf64> {
+static const std::string kSwitch =
+    R"(func.func @f(%x: tensor<3xf64>, %n: tensor<i64>, %w: tensor<3xf64>) -> tensor<3xf64> {
   %0 = sinter.switch %n (%x, %w) : (tensor<i64>, tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64> {
   ^bb0(%a: tensor<3xf64>, %b: tensor<3xf64>):
     sinter.yield (%a) : tensor<3xf64>
@@ -207,7 +211,8 @@ static const std::string kSwitch = R"(func.func @f(%x: tensor<3xf64>, %n: tensor
 })";
 
 // A known number of trips with the index, a stack per trip, and sizes that only the run tells.
-static const std::string kFor = R"(func.func @f(%x: tensor<?xf64>, %n: tensor<i64>, %w: tensor<?xf64>) -> (tensor<?xf64>, tensor<?x?xf64>) {
+static const std::string kFor =
+    R"(func.func @f(%x: tensor<?xf64>, %n: tensor<i64>, %w: tensor<?xf64>) -> (tensor<?xf64>, tensor<?x?xf64>) {
   %two = sinter.constant dense<2> : tensor<i64>
   %zero = sinter.constant dense<0> : tensor<i64>
   %0:2 = sinter.for %zero to %n step %two (%x) captures(%w) : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<?xf64>, tensor<?xf64>) -> (tensor<?xf64>, tensor<?x?xf64>) body {
@@ -223,7 +228,8 @@ static const std::string kFor = R"(func.func @f(%x: tensor<?xf64>, %n: tensor<i6
 })";
 
 // Two loops, of which the second's gradient is taken first.
-static const std::string kTwo = R"(func.func @f(%x: tensor<3xf64>, %n: tensor<i64>, %w: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
+static const std::string kTwo =
+    R"(func.func @f(%x: tensor<3xf64>, %n: tensor<i64>, %w: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
   %one = sinter.constant dense<1> : tensor<i64>
   %zero = sinter.constant dense<0> : tensor<i64>
   %0 = sinter.for %zero to %n step %one (%x) captures(%w) : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64> body {
@@ -244,7 +250,8 @@ static const std::string kTwo = R"(func.func @f(%x: tensor<3xf64>, %n: tensor<i6
 })";
 
 // max_trip stops it; the carry is stored into by windows, and its old value is read.
-static const std::string kBounded = R"(func.func @f(%x: tensor<4xf64>, %w: tensor<4xf64>) -> (tensor<4xf64>, tensor<?xf64>) {
+static const std::string kBounded =
+    R"(func.func @f(%x: tensor<4xf64>, %w: tensor<4xf64>) -> (tensor<4xf64>, tensor<?xf64>) {
   %zero = sinter.constant dense<0> : tensor<1xi64>
   %0:4 = sinter.while (%zero, %x) captures(%w) {max_trip = 3 : i64} : (tensor<1xi64>, tensor<4xf64>, tensor<4xf64>) -> (tensor<i64>, tensor<1xi64>, tensor<4xf64>, tensor<?xf64>) cond {
   ^bb0(%i: tensor<1xi64>, %c: tensor<4xf64>, %v: tensor<4xf64>):
@@ -267,7 +274,8 @@ static const std::string kBounded = R"(func.func @f(%x: tensor<4xf64>, %w: tenso
 })";
 
 // The key of the random numbers is a carry.
-static const std::string kRandom = R"(func.func @f(%x: tensor<3xf64>, %key: tensor<4xui32>, %w: tensor<3xf64>) -> tensor<3xf64> {
+static const std::string kRandom =
+    R"(func.func @f(%x: tensor<3xf64>, %key: tensor<4xui32>, %w: tensor<3xf64>) -> tensor<3xf64> {
   %zero = sinter.constant dense<0> : tensor<i64>
   %0:4 = sinter.while (%zero, %key, %x) captures(%w) : (tensor<i64>, tensor<4xui32>, tensor<3xf64>, tensor<3xf64>) -> (tensor<i64>, tensor<i64>, tensor<4xui32>, tensor<3xf64>) cond {
   ^bb0(%i: tensor<i64>, %k: tensor<4xui32>, %c: tensor<3xf64>, %v: tensor<3xf64>):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gradients through control flow: against central differences in first and second order, forward against reverse mode, and each memory policy
-// against keeping everything, to the bit.
+// Gradients through control flow: against central differences in first and second order, forward against reverse mode,
+// and each memory policy against keeping everything, to the bit.
 
 #include "compiler/Register.h"
 #include "ir/Ops.h"
