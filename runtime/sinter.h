@@ -132,7 +132,7 @@ typedef struct sinter_session_options {
   int32_t threads;      // the calling one included; 0: all cores that the process may use
   int32_t spin_us;      // how long idle workers spin before they sleep; 0: 50, negative: not at all
   int32_t no_huge_pages;
-  sinter_allocator allocator; // both functions or none; none: malloc, and mmap from 2 MiB on
+  sinter_allocator allocator;      // both functions or none; none: malloc, and mmap from 2 MiB on
   struct sinter_session *state_of; // a session of the same module whose states are used; null: states of its own
 } sinter_session_options;
 
@@ -168,6 +168,13 @@ SINTER_API sinter_status_code sinter_session_set_output(sinter_session *session,
 /// floating-point control state is set to the default (round to nearest, denormals kept) and
 /// restored. After a failure the outputs are undefined and the session may be used again.
 SINTER_API sinter_status_code sinter_session_run(sinter_session *session);
+
+/// Binds all inputs and outputs and runs: the quick way for callers that come again with tensors of the same shapes at
+/// other addresses. An output without data goes to the session's memory; on success each output describes what was
+/// written. What is given for states is not looked at. The bindings stay.
+SINTER_API sinter_status_code sinter_session_call(sinter_session *session, int32_t num_inputs,
+                                                  const sinter_tensor *inputs, int32_t num_outputs,
+                                                  sinter_tensor *outputs);
 
 /// Fills `*view` with output `index` of the last run, which must have succeeded: the caller's memory
 /// if bound, else memory of the session that is valid until its next run.
