@@ -529,13 +529,33 @@ typedef enum sinter_emit {
 } sinter_emit;
 
 typedef struct sinter_compile_options {
-  uint32_t struct_size; // sizeof(sinter_compile_options)
-  int32_t opt_level;    // 1 to 3; 0: the default, 2; -1: each op by itself, plain loops
-  int32_t threads;      // of the compiler; 0: all cores
-  int32_t emit;         // sinter_emit; files only
-  const char *target;   // null: this machine
-  const char *header;   // files only: where the C header goes; null: beside the file
+  uint32_t struct_size;     // sizeof(sinter_compile_options)
+  int32_t opt_level;        // 1 to 3; 0: the default, 2; -1: each op by itself, plain loops
+  int32_t threads;          // of the compiler; 0: all cores
+  int32_t emit;             // sinter_emit; files only
+  const char *target;       // null: this machine
+  const char *header;       // files only: where the C header goes; null: beside the file
+  int32_t disk_cache;       // not files: look for the code in the disk cache, and put it there
+  int32_t no_memory_cache;  // not files: compile even if this process has compiled the same
+  const char *cache_folder; // null: $XDG_CACHE_HOME/sinter/jit, or ~/.cache/sinter/jit
+  int64_t cache_bytes;      // most that the folder may hold; 0: 1 GiB
 } sinter_compile_options;
+
+/// What became of compilations in this process.
+typedef struct sinter_jit_report {
+  uint32_t struct_size; // sizeof(sinter_jit_report), set by the caller
+  uint32_t reserved;
+  int64_t memory_hits;
+  int64_t disk_hits;
+  int64_t compiles;
+  int64_t compile_ns;
+  int64_t disk_rejected; // entries that were damaged or of another key, and were replaced
+  int64_t disk_evicted;
+  int64_t eager_hits;
+  int64_t eager_compiles;
+} sinter_jit_report;
+
+SINTER_API sinter_status_code sinter_jit_stats(sinter_jit_report *report);
 
 /// Compiles the functions that are not private, in their order, for use by everything above. The caller owns `*module`;
 /// it does not need the graph. `options` may be null.
@@ -545,6 +565,14 @@ SINTER_API sinter_status_code sinter_graph_compile(sinter_graph *graph, const si
 /// Writes what `sinter compile` writes. `options` may be null.
 SINTER_API sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *path,
                                                         const sinter_compile_options *options);
+
+/// Runs one op at once; names, attributes and operands as in sinter_graph_op, with a dtype of 0 for an operand that is
+/// left out. Kernels are compiled when first needed and serve all shapes of a class. Outputs own their data, 64-byte
+/// aligned: give each to sinter_tensor_free. Any thread may call. The environment's SINTER_EAGER=reference uses the
+/// evaluator.
+SINTER_API sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sinter_tensor *operands,
+                                           int32_t num_attrs, const sinter_attr *attrs, int32_t room,
+                                           sinter_tensor *outputs, int32_t *count);
 
 #ifdef __cplusplus
 }
