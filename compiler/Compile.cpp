@@ -38,13 +38,10 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     buildPipeline(passes, options, phase);
     return passes.run(graph);
   };
-  if (request.keepGraph || request.onGraph || request.last == Last::Graph) {
+  if (request.keepGraph || request.last == Last::Graph) {
     if (failed(run(Phase::Graph)))
       return failure();
-    if (request.keepGraph)
-      result.graph = printModule(graph);
-    if (request.onGraph)
-      request.onGraph(graph);
+    result.graph = printModule(graph);
     if (request.last == Last::Graph)
       return result;
   }

@@ -5,6 +5,7 @@
 #include "compiler/onnx/Limits.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -132,6 +133,8 @@ FailureOr<RankedTensorType> Importer::inputType(const onnxfile::ValueInfo &input
       dim = wanted;
     }
   }
+  if (!isGiven && options.batch >= 0 && !dims.empty() && ShapedType::isDynamic(dims[0]))
+    dims[0] = options.batch;
   uint64_t bytes = elementBytes(tensor.elem_type());
   for (int64_t dim : dims)
     if (!ShapedType::isDynamic(dim) && __builtin_mul_overflow(bytes, uint64_t(std::max<int64_t>(dim, 1)), &bytes))
@@ -156,6 +159,60 @@ ArrayAttr Importer::dimNames(const onnxfile::ValueInfo &input, RankedTensorType 
       names.push_back(b.getStringAttr(input.name() + "." + Twine(axis))); // equal names would be equal sizes
   }
   return b.getArrayAttr(names);
+}
+
+//===--- initializers that become states -----------------------------------------------------------------------===//
+
+/// True for inputs that say how an operator works, rather than what it works on.
+static bool isSetting(const onnxfile::Node &node, int input) {
+  static const struct {
+    StringRef op;
+    int first, last;
+  } table[] = {{"Clip", 1, 2},           {"Resize", 1, 2},
+               {"Upsample", 1, 1},       {"Pad", 2, 2},
+               {"Dropout", 1, 1},        {"OneHot", 2, 2},
+               {"QuantizeLinear", 1, 1}, {"DequantizeLinear", 1, 1},
+               {"Range", 0, 2},          {"NonMaxSuppression", 3, 4},
+               {"CropAndResize", 1, 2}};
+  return llvm::any_of(table, [&](const auto &entry) {
+    return entry.op == node.op_type() && input >= entry.first && input <= entry.last;
+  });
+}
+
+FailureOr<SmallVector<const onnxfile::Tensor *>> Importer::findStates(const onnxfile::Graph &graph) {
+  SmallVector<const onnxfile::Tensor *> states;
+  if (!options.isState)
+    return states;
+  llvm::StringMap<std::pair<bool, bool>> uses;
+  for (const onnxfile::Node &node : graph.node())
+    for (int i = 0; i < node.input_size(); ++i) {
+      auto &[statistic, setting] = uses[node.input(i)];
+      statistic |= node.op_type() == "BatchNormalization" && i >= 3;
+      setting |= isSetting(node, i);
+    }
+  for (const onnxfile::Tensor &tensor : graph.initializer()) {
+    Type element = elementType(tensor.data_type());
+    if (!element || !isa<FloatType>(element) || !uses.contains(tensor.name()))
+      continue;
+    auto [statistic, setting] = uses[tensor.name()];
+    SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+    OnnxInitializer initializer{tensor.name(), RankedTensorType::get(dims, element), statistic, setting};
+    if (options.isState(initializer))
+      states.push_back(&tensor);
+  }
+  return states;
+}
+
+SmallVector<std::pair<StringRef, Value>> Importer::findNewStatistics(const onnxfile::Graph &graph, Frame &frame,
+                                                                     const llvm::StringMap<bool> &states) {
+  llvm::MapVector<StringRef, Value> found;
+  for (const onnxfile::Node &node : graph.node())
+    if (node.op_type() == "BatchNormalization" && !options.forInference)
+      for (int k = 1; k <= 2; ++k)
+        if (node.output_size() > k && node.input_size() > k + 2 && states.contains(node.input(k + 2)))
+          if (Value value = frame.values.lookup(node.output(k)))
+            found[node.input(k + 2)] = value;
+  return found.takeVector();
 }
 
 //===--- what is not supported, before anything is imported ----------------------------------------------------===//
@@ -323,6 +380,8 @@ LogicalResult Importer::importNodes(const Nodes &nodes, Frame &frame, OpBuilder 
 LogicalResult Importer::importGraph(const onnxfile::Graph &graph, Frame &frame, OpBuilder &b, Location outer,
                                     SmallVectorImpl<Value> &results) {
   for (const onnxfile::Tensor &tensor : graph.initializer()) {
+    if (frame.values.contains(tensor.name()))
+      continue; // a state
     llvm::Expected<ElementsAttr> attr =
         elementType(tensor.data_type())
             ? constantAttr(tensor)
@@ -383,6 +442,22 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
         std::string names = llvm::join(llvm::map_range(inputs, [](const auto *input) { return input->name(); }), ", ");
         ok = succeeded(fail("shape is given for '" + given.getKey() + "', the model's inputs are: " + names));
       }
+    SmallVector<const onnxfile::Tensor *> states;
+    SmallVector<ElementsAttr> initial;
+    llvm::StringMap<bool> stateNames;
+    if (auto found = findStates(graph); ok && succeeded(found)) {
+      states = *found;
+      for (const onnxfile::Tensor *tensor : states) {
+        llvm::Expected<ElementsAttr> attr = constantAttr(*tensor);
+        if (!attr) {
+          ok = succeeded(fail("initializer '" + tensor->name() + "': " + llvm::toString(attr.takeError())));
+          break;
+        }
+        initial.push_back(*attr);
+        types.push_back(attr->getType());
+        stateNames[tensor->name()] = true;
+      }
+    }
     if (ok) {
       b.setInsertionPointToEnd(module->getBody());
       auto function = func::FuncOp::create(b, loc, "main", b.getFunctionType(types, {}));
@@ -397,14 +472,31 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
         if (!type.hasStaticShape())
           function.setArgAttr(unsigned(i), "sinter.dims", dimNames(*input, type));
       }
+      for (auto [k, tensor] : llvm::enumerate(states)) {
+        unsigned i = unsigned(inputs.size() + k);
+        StringAttr name = b.getStringAttr(tensor->name());
+        frame.values[tensor->name()] = entry->getArgument(i);
+        entry->getArgument(i).setLoc(NameLoc::get(name));
+        function.setArgAttr(i, "sinter.name", name);
+        function.setArgAttr(i, "sinter.state", name);
+        function.setArgAttr(i, "sinter.initial", initial[k]);
+      }
       b.setInsertionPointToEnd(entry);
       SmallVector<Value> results;
       ok = succeeded(importGraph(graph, frame, b, UnknownLoc::get(context), results));
+      auto statistics = findNewStatistics(graph, frame, stateNames);
+      for (auto &[name, value] : statistics)
+        results.push_back(value);
       if (ok) {
         func::ReturnOp::create(b, loc, results);
         function.setFunctionType(b.getFunctionType(types, TypeRange(results)));
         for (auto [i, output] : llvm::enumerate(graph.output()))
           function.setResultAttr(unsigned(i), "sinter.name", b.getStringAttr(output.name()));
+        for (auto [k, statistic] : llvm::enumerate(statistics)) {
+          unsigned i = unsigned(graph.output_size() + k);
+          function.setResultAttr(i, "sinter.name", b.getStringAttr(statistic.first + ".new"));
+          function.setResultAttr(i, "sinter.state", b.getStringAttr(statistic.first));
+        }
         ok = succeeded(verify(*module));
       }
     }

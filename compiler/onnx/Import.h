@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,25 @@ struct OnnxImportReport {
   std::vector<std::string> unsupported;
 };
 
+/// A float initializer of the main graph, for who decides whether it becomes a state.
+struct OnnxInitializer {
+  llvm::StringRef name;
+  mlir::RankedTensorType type;
+  /// A running mean or variance of a normalization: training moves it, no gradient does.
+  bool isStatistic = false;
+  /// A scale, bound or fill value that an operator takes as a setting.
+  bool isSetting = false;
+};
+
 struct OnnxImportOptions {
+  /// Initializers for which it holds become arguments behind the inputs, with their name as `sinter.state` and their content
+  /// as `sinter.initial`. Of statistics that become so, what a normalization in training makes of them is a result
+  /// with the same `sinter.state`.
+  std::function<bool(const OnnxInitializer &)> isState;
+  /// Normalizations and dropout as in inference, whatever the nodes say.
+  bool forInference = false;
+  /// The size of dynamic first dims of inputs; -1 keeps them dynamic.
+  int64_t batch = -1;
   /// Dims of graph inputs by name; -1 keeps a dim dynamic. Dims that the model states must agree with them.
   llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
   /// Filled when set; not owned.

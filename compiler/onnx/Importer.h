@@ -36,6 +36,7 @@ public:
   llvm::Expected<mlir::ElementsAttr> constantAttr(const onnxfile::Tensor &tensor);
   /// Null if the dialect has no such type.
   mlir::Type elementType(int64_t onnxType);
+  bool forInference() const { return options.forInference; }
   /// Appends one line to the report.
   void noteUnsupported(const onnxfile::Node &node, const llvm::Twine &message);
 
@@ -67,6 +68,11 @@ private:
                                  mlir::OpBuilder &b, mlir::Location loc);
   const onnxfile::Function *findFunction(const onnxfile::Node &node) const;
   mlir::FailureOr<mlir::RankedTensorType> inputType(const onnxfile::ValueInfo &input);
+  /// The initializers that become arguments.
+  mlir::FailureOr<llvm::SmallVector<const onnxfile::Tensor *>> findStates(const onnxfile::Graph &graph);
+  /// Results that replace states: what normalizations in training make of their statistics, by the state's name.
+  llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>> findNewStatistics(const onnxfile::Graph &graph, Frame &frame,
+                                                                               const llvm::StringMap<bool> &states);
   mlir::ArrayAttr dimNames(const onnxfile::ValueInfo &input, mlir::RankedTensorType type);
   /// Emits `message` as the one error of the import.
   mlir::LogicalResult fail(const llvm::Twine &message);

@@ -50,6 +50,7 @@ static LogicalResult importBatchNorm(OpImport &n) {
   Type type = n.elem(x);
   double epsilon = n.floatAttr("epsilon", 1e-5f);
   bool training = n.version >= 14 ? n.intAttr("training_mode", 0) != 0 : n.version < 7 && !n.intAttr("is_test", 0);
+  training &= !n.forInference();
   if (n.version < 9 && !n.intAttr("spatial", 1))
     return n.unsupported("batch normalization with statistics for each place");
   if (n.version < 14 && training)
@@ -72,8 +73,13 @@ static LogicalResult importBatchNorm(OpImport &n) {
     (void)n.out(runningMean);
     return n.out(runningVariance);
   }
-  return n.out(n.make<BatchNormOp>(x, n.convert(scale, type), n.convert(bias, type), n.convert(mean, type),
-                                   n.convert(variance, type), int64_t(1), epsilon));
+  (void)n.out(n.make<BatchNormOp>(x, n.convert(scale, type), n.convert(bias, type), n.convert(mean, type),
+                                  n.convert(variance, type), int64_t(1), epsilon));
+  if (n.forInference() && n.wants(1)) { // written for training: the statistics stay
+    (void)n.out(mean);
+    (void)n.out(variance);
+  }
+  return success(!n.failed());
 }
 
 static LogicalResult importInstanceNorm(OpImport &n) {

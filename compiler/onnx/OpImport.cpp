@@ -9,6 +9,8 @@ using namespace mlir;
 
 namespace sinter::onnx {
 
+bool OpImport::forInference() const { return importer.forInference(); }
+
 //===--- attributes -------------------------------------------------------------------------------------------===//
 
 const onnxfile::Attribute *OpImport::attribute(StringRef name) const {

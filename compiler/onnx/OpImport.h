@@ -33,6 +33,8 @@ public:
   mlir::Value in(unsigned i) const { return i < inputs.size() ? inputs[i] : mlir::Value(); }
   llvm::ArrayRef<mlir::Value> ins() const { return inputs; }
   unsigned numOutputs() const { return unsigned(node.output_size()); }
+  /// True when nodes that differ in training are imported as for inference, whatever they say.
+  bool forInference() const;
   /// True if output `i` has a name, that is: may be used.
   bool wants(unsigned i) const { return int(i) < node.output_size() && !node.output(int(i)).empty(); }
 

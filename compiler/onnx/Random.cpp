@@ -108,7 +108,7 @@ static LogicalResult importDropout(OpImport &n) {
     Value mask = n.broadcastLike(n.scalar(i1, 1), x);
     return n.version < 10 ? n.convert(mask, n.elem(x)) : mask;
   };
-  std::optional<double> isTraining = training ? n.knownScalar(training) : std::optional<double>(0);
+  std::optional<double> isTraining = training && !n.forInference() ? n.knownScalar(training) : std::optional<double>(0);
   if (isTraining && *isTraining == 0) {
     (void)n.out(x);
     return n.wants(1) ? n.out(all()) : success();

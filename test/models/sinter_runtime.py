@@ -27,7 +27,7 @@ class Tensor(c.Structure):
 
 class SessionOptions(c.Structure):
     _fields_ = [("struct_size", c.c_uint32), ("threads", c.c_int32), ("spin_us", c.c_int32), ("no_huge_pages", c.c_int32),
-                ("hooks", c.c_void_p * 3)]
+                ("hooks", c.c_void_p * 3), ("state_of", c.c_void_p)]
 
 
 class Error(Exception):
@@ -49,6 +49,13 @@ class Runtime:
     def session(self, path, threads=1):
         return Session(self, path, threads)
 
+    def sessions(self, path, names, threads=1):
+        """One session for each function of a module, by name; they share their states."""
+        made = {}
+        for name in names:
+            made[name] = Session(self, path, threads, name, next(iter(made.values()), None))
+        return made
+
 
 def aligned(array):
     """A row-major copy of `array` at a multiple of 64 bytes, as the runtime wants its inputs."""
@@ -59,20 +66,45 @@ def aligned(array):
     return copy
 
 
+def copy_of(view):
+    shape, dtype = tuple(view.dims[: view.rank]), np.dtype(DTYPES[view.dtype])
+    count = int(np.prod(shape, dtype=np.int64))
+    if not count:
+        return np.empty(shape, dtype)
+    raw = (c.c_uint8 * (count * dtype.itemsize)).from_address(view.data)
+    return np.frombuffer(raw, dtype).reshape(shape).copy()
+
+
 class Session:
-    def __init__(self, runtime, path, threads):
+    def __init__(self, runtime, path, threads, name=None, shared=None):
         self.runtime, lib = runtime, runtime.lib
-        module, self.handle = c.c_void_p(), c.c_void_p()
-        runtime.check(lib.sinter_module_open(os.fsencode(path), None, c.byref(module)))
+        self.handle = c.c_void_p()
+        self.module = shared.module if shared else c.c_void_p()
+        if not shared:
+            runtime.check(lib.sinter_module_open(os.fsencode(path), None, c.byref(self.module)))
         options = SessionOptions(struct_size=c.sizeof(SessionOptions), threads=threads)
-        try:
-            runtime.check(lib.sinter_session_create(module, 0, c.byref(options), c.byref(self.handle)))
-        finally:
-            lib.sinter_module_close(module)
+        if shared:
+            options.state_of = shared.handle
+        index = lib.sinter_module_find_function(self.module, name.encode()) if name else 0
+        runtime.check(lib.sinter_session_create(self.module, index, c.byref(options), c.byref(self.handle)))
         function = lib.sinter_session_function(self.handle).contents
         self.inputs = [function.inputs[i].name.decode() for i in range(function.num_inputs)]
         self.outputs = [function.outputs[i].name.decode() for i in range(function.num_outputs)]
+        count = lib.sinter_session_num_states(self.handle)
+        lib.sinter_session_state_name.restype = c.c_char_p
+        self.states = [lib.sinter_session_state_name(self.handle, i).decode() for i in range(count)]
         self.bound = {}
+
+    def state(self, name):
+        view = Tensor()
+        self.runtime.check(self.runtime.lib.sinter_session_state_get(self.handle, name.encode(), c.byref(view)))
+        return copy_of(view)
+
+    def save(self, path):
+        self.runtime.check(self.runtime.lib.sinter_session_save(self.handle, os.fsencode(path)))
+
+    def load(self, path):
+        self.runtime.check(self.runtime.lib.sinter_session_load(self.handle, os.fsencode(path)))
 
     def set(self, name, array):
         """Binds an input; the array is kept alive, and is copied first where its alignment asks for it."""
@@ -92,12 +124,7 @@ class Session:
     def result(self, name):
         view = Tensor()
         self.runtime.check(self.runtime.lib.sinter_session_output(self.handle, self.outputs.index(name), c.byref(view)))
-        shape, dtype = tuple(view.dims[: view.rank]), np.dtype(DTYPES[view.dtype])
-        count = int(np.prod(shape, dtype=np.int64))
-        if not count:
-            return np.empty(shape, dtype)
-        raw = (c.c_uint8 * (count * dtype.itemsize)).from_address(view.data)
-        return np.frombuffer(raw, dtype).reshape(shape).copy()
+        return copy_of(view)
 
     def run(self, feeds):
         for name, array in feeds.items():

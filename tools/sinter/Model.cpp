@@ -3,7 +3,6 @@
 #include "tools/sinter/Model.h"
 #include "compiler/Register.h"
 #include "compiler/onnx/Import.h"
-#include "ir/file/GraphFile.h"
 #include "ir/reference/Evaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -61,7 +60,7 @@ Options tool::compilerOptions(const SharedOptions &options) {
   return result;
 }
 
-Model::Model(const std::string &path, const SharedOptions &options) : path(path), options(options) {
+Model::Model(const std::string &path, const SharedOptions &options, const AdjustImport &adjust) : path(path), options(options) {
   setCrashModel(path);
   DialectRegistry registry;
   registerDialects(registry);
@@ -75,7 +74,7 @@ Model::Model(const std::string &path, const SharedOptions &options) : path(path)
   if (path.ends_with(".smod") || path.ends_with(".so"))
     readModule();
   else
-    readGraphFile();
+    readGraph(adjust);
 }
 
 Model::~Model() {
@@ -92,7 +91,34 @@ static void requireFile(const std::string &path) {
     throw Stop(Exit::Failure, path + ": requires a regular file");
 }
 
-void Model::readGraphFile() {
+OwningOpRef<ModuleOp> Model::import(const AdjustImport &adjust) {
+  Diagnostics diagnostics(*ctx);
+  onnx::OnnxImportReport report;
+  onnx::OnnxImportOptions import;
+  import.report = &report;
+  for (const auto &[name, dims] : options.parsedShapes())
+    import.shapes[name].assign(dims.begin(), dims.end());
+  if (adjust)
+    adjust(import);
+  auto imported = onnx::importOnnx(ctx.get(), path, import);
+  if (!report.unsupported.empty()) {
+    std::string text = path + ": not supported:";
+    for (const std::string &line : report.unsupported)
+      text += "\n  " + line;
+    throw Stop(Exit::Unsupported, text);
+  }
+  if (failed(imported))
+    throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be imported" : diagnostics.errors());
+  return std::move(*imported);
+}
+
+OwningOpRef<ModuleOp> Model::readAgain(const AdjustImport &adjust) {
+  if (path.ends_with(".onnx"))
+    return import(adjust);
+  return module->clone();
+}
+
+void Model::readGraph(const AdjustImport &adjust) {
   double start = now();
   Diagnostics diagnostics(*ctx);
   if (path.ends_with(".mlir")) {
@@ -103,28 +129,8 @@ void Model::readGraphFile() {
       throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be parsed" : diagnostics.errors());
     if (!options.shapes.empty())
       throw Stop(Exit::Usage, "--shape applies to ONNX models; " + path + " states its own types");
-  } else if (path.ends_with(".sinter")) {
-    module = readGraph(ctx.get(), path);
-    if (!module)
-      throw Stop(Exit::Failure, diagnostics.errors());
-    if (!options.shapes.empty())
-      throw Stop(Exit::Usage, "--shape applies to ONNX models; " + path + " states its own types");
   } else {
-    onnx::OnnxImportReport report;
-    onnx::OnnxImportOptions import;
-    import.report = &report;
-    for (const auto &[name, dims] : options.parsedShapes())
-      import.shapes[name].assign(dims.begin(), dims.end());
-    auto imported = onnx::importOnnx(ctx.get(), path, import);
-    if (!report.unsupported.empty()) {
-      std::string text = path + ": not supported:";
-      for (const std::string &line : report.unsupported)
-        text += "\n  " + line;
-      throw Stop(Exit::Unsupported, text);
-    }
-    if (failed(imported))
-      throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be imported" : diagnostics.errors());
-    module = std::move(*imported);
+    module = import(adjust);
   }
   auto functions = module->getOps<func::FuncOp>();
   if (functions.empty())
@@ -257,7 +263,7 @@ std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
 
 std::vector<HostTensor> Model::runReference(const std::vector<HostTensor> &inputs) {
   if (!module)
-    throw Stop(Exit::Usage, path + ": the reference evaluator requires a graph (.onnx, .sinter or .mlir), got compiled code");
+    throw Stop(Exit::Usage, path + ": the reference evaluator requires a graph (.onnx or .mlir), got compiled code");
   Diagnostics diagnostics(*ctx);
   func::FuncOp main = module->lookupSymbol<func::FuncOp>("main");
   if (!main)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A file that a user names, made runnable: a graph (ONNX, .sinter, MLIR text) by the reference evaluator or compiled in this process, a .smod
+// A file that a user names, made runnable: a graph (ONNX, MLIR text) by the reference evaluator or compiled in this process, a .smod
 // as it is.
 
 #ifndef SINTER_TOOLS_SINTER_MODEL_H
@@ -9,6 +9,7 @@
 #include "compiler/Compile.h"
 #include "compiler/Link.h"
 #include "compiler/Module.h"
+#include "compiler/onnx/Import.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -31,11 +32,17 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
+/// Sets what an ONNX import is to do beyond --shape.
+using AdjustImport = std::function<void(onnx::OnnxImportOptions &)>;
+
 class Model {
 public:
   /// Opens `path`. Throws Stop: unreadable or malformed (Failure), operators that cannot be imported (Unsupported).
-  Model(const std::string &path, const SharedOptions &options);
+  Model(const std::string &path, const SharedOptions &options, const AdjustImport &adjust = {});
   ~Model();
+
+  /// The same file read anew with other options, in the same context; without options of an import a copy of the graph.
+  mlir::OwningOpRef<mlir::ModuleOp> readAgain(const AdjustImport &adjust);
 
   mlir::MLIRContext *context() { return ctx.get(); }
   /// Null for a .smod.
@@ -55,7 +62,8 @@ public:
   std::vector<HostTensor> runReference(const std::vector<HostTensor> &inputs);
 
 private:
-  void readGraphFile();
+  void readGraph(const AdjustImport &adjust);
+  mlir::OwningOpRef<mlir::ModuleOp> import(const AdjustImport &adjust);
   void readModule();
   void describeFunction(const sinter_function &function);
   [[noreturn]] void stopWithReproducer(const std::string &message);

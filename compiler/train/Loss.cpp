@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "compiler/train/Loss.h"
+#include "ir/Elementwise.h"
+#include "ir/Normalization.h"
+#include "ir/Shape.h"
+#include "ir/gradient/Term.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::gradient;
+
+namespace {
+/// `KIND:key=value,...`
+struct LossSpec {
+  StringRef kind, output;
+  std::optional<int64_t> axis;
+};
+} // namespace
+
+static std::string resultName(func::FuncOp function, unsigned k) {
+  auto name = function.getResultAttrOfType<StringAttr>(k, "sinter.name");
+  return name ? name.str() : ("result" + Twine(k)).str();
+}
+
+static FailureOr<LossSpec> parse(func::FuncOp function, StringRef text) {
+  LossSpec spec;
+  StringRef options;
+  std::tie(spec.kind, options) = text.split(':');
+  if (spec.kind != "cross_entropy" && spec.kind != "mse") {
+    spec.kind = text; // an output may have any name
+    return spec;
+  }
+  SmallVector<StringRef> parts;
+  if (!options.empty())
+    options.split(parts, ',');
+  for (StringRef part : parts) {
+    auto [key, value] = part.split('=');
+    int64_t axis;
+    if (key == "output")
+      spec.output = value;
+    else if (key == "axis" && spec.kind == "cross_entropy" && !value.getAsInteger(10, axis))
+      spec.axis = axis;
+    else
+      return function.emitError() << "loss " << spec.kind << " requires options output=NAME"
+                                  << (spec.kind == "mse" ? "" : " and axis=NUMBER") << ", got '" << part << "'",
+             failure();
+  }
+  return spec;
+}
+
+/// The result called `name`; without one the first of floats that replaces no state.
+static FailureOr<Value> findOutput(func::FuncOp function, StringRef name) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  std::string names;
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned k = operand.getOperandNumber();
+    if (function.getResultAttr(k, "sinter.state"))
+      continue;
+    bool isFloat = isa<FloatType>(elementTypeOf(operand.get()));
+    if (isFloat && (name.empty() || name == resultName(function, k)))
+      return operand.get();
+    names += (names.empty() ? "" : ", ") + resultName(function, k);
+  }
+  if (name.empty())
+    return function.emitError() << "a loss requires an output of floats, the model gives " << names, failure();
+  return function.emitError() << "the loss requires an output of floats called '" << name << "', the model gives "
+                              << names,
+         failure();
+}
+
+/// Names for the sizes of a value without axis `skip` (-1: none), so that an argument is known to have the same.
+static FailureOr<ArrayAttr> sizesOf(func::FuncOp function, Value value, int64_t skip) {
+  DimContext context;
+  ShapeAnalysis sizes(context);
+  Builder b(function.getContext());
+  SmallVector<Attribute> names;
+  for (auto [axis, size] : llvm::enumerate(sizes.dims(value))) {
+    if (static_cast<int64_t>(axis) == skip)
+      continue;
+    if (size.isConstant())
+      names.push_back(b.getI64IntegerAttr(size.constant()));
+    else if (size.kind() == DimExpr::Kind::Symbol && !context.name(size.symbol()).empty())
+      names.push_back(b.getStringAttr(context.name(size.symbol())));
+    else
+      return function.emitError() << "the loss requires an output whose sizes are fixed or those of inputs, got "
+                                  << context.print(size) << " for axis " << axis,
+             failure();
+  }
+  return b.getArrayAttr(names);
+}
+
+static Value mean(Composer &c, Term x) {
+  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, x.rank()));
+  return axes.empty() ? x : x.sum(axes) / Term{c, c.count(x, axes)};
+}
+
+static FailureOr<Value> meanSquare(Composer &c, func::FuncOp function, Value output) {
+  FailureOr<ArrayAttr> dims = sizesOf(function, output, -1);
+  if (failed(dims))
+    return failure();
+  Term target{c, States(function).addInput("target", tensorTypeOf(output), *dims)};
+  Term difference = Term{c, output} - target;
+  return mean(c, difference * difference);
+}
+
+static FailureOr<Value> crossEntropy(Composer &c, func::FuncOp function, Value output, std::optional<int64_t> wanted,
+                                     Type labelType) {
+  RankedTensorType type = tensorTypeOf(output);
+  int64_t rank = type.getRank(), axis = wanted.value_or(-1);
+  axis += axis < 0 ? rank : 0;
+  if (rank < 1 || axis < 0 || axis >= rank)
+    return function.emitError() << "cross_entropy requires an output with an axis of classes, got " << type, failure();
+  if (type.isDynamicDim(axis))
+    return function.emitError() << "cross_entropy requires a fixed number of classes, got " << type, failure();
+  FailureOr<ArrayAttr> dims = sizesOf(function, output, axis);
+  if (failed(dims))
+    return failure();
+  int64_t classes = type.getDimSize(axis);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.erase(shape.begin() + axis);
+  SmallVector<int64_t> rest = otherAxes(rank, {axis});
+  Term labels =
+      Term{c, States(function).addInput("labels", RankedTensorType::get(shape, labelType), *dims)}.as(c.getI64Type());
+  Term positions{c, c.make<IotaOp>(Value(), int64_t(0), RankedTensorType::get({classes}, c.getI64Type()))};
+  Term picked = compare(labels.spread(output, rest), CompareKind::eq, positions.spread(output, {axis}));
+  Type element = type.getElementType();
+  Type wide = element.isF64() ? element : Type(c.getF32Type()); // as sums are
+  Term logarithms = Term{c, output}.as(wide).then<SoftmaxOp>(axis, true);
+  Term valid =
+      both(compare(labels, CompareKind::ge, 0.0), compare(labels, CompareKind::lt, static_cast<double>(classes)))
+          .as(wide);
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, rank)),
+                       labelAxes = llvm::to_vector(llvm::seq<int64_t>(0, rank - 1));
+  Term count = labelAxes.empty() ? valid : valid.sum(labelAxes);
+  return Value(-(select(picked, logarithms, logarithms.fill(0)).sum(all) / count));
+}
+
+LogicalResult sinter::addLoss(func::FuncOp function, StringRef text, Type labelType) {
+  FailureOr<LossSpec> spec = parse(function, text);
+  if (failed(spec))
+    return failure();
+  bool isOutput = spec->kind != "cross_entropy" && spec->kind != "mse";
+  FailureOr<Value> output = findOutput(function, isOutput ? spec->kind : spec->output);
+  if (failed(output))
+    return failure();
+  Operation *terminator = function.getBody().front().getTerminator();
+  OpBuilder b(terminator);
+  Composer c(function.getLoc(), b);
+  FailureOr<Value> loss;
+  if (isOutput) {
+    RankedTensorType type = tensorTypeOf(*output);
+    if (!type.hasStaticShape() || type.getNumElements() != 1)
+      return function.emitError() << "the loss requires an output with one element, '" << spec->kind << "' is " << type;
+    loss = c.reshape(*output, RankedTensorType::get({}, type.getElementType()));
+  } else {
+    loss = spec->kind == "mse" ? meanSquare(c, function, *output)
+                               : crossEntropy(c, function, *output, spec->axis, labelType);
+  }
+  if (failed(loss))
+    return failure();
+
+  SmallVector<Value> results = {*loss};
+  SmallVector<Attribute> attributes = {b.getDictionaryAttr(b.getNamedAttr("sinter.name", b.getStringAttr("loss")))};
+  for (OpOperand &operand : terminator->getOpOperands())
+    if (function.getResultAttr(operand.getOperandNumber(), "sinter.state")) {
+      results.push_back(operand.get());
+      attributes.push_back(function.getResultAttrDict(operand.getOperandNumber()));
+    }
+  terminator->setOperands(results);
+  function.setType(b.getFunctionType(function.getArgumentTypes(), TypeRange(ValueRange(results))));
+  function.setResAttrsAttr(b.getArrayAttr(attributes));
+  return success();
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "compiler/train/TrainStep.h"
+#include "compiler/train/Loss.h"
+#include "compiler/train/Optimizer.h"
+#include "passes/gradient/BuildGradient.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace sinter;
+
+static func::FuncOp mainOf(ModuleOp module) {
+  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
+    return main;
+  auto functions = module.getOps<func::FuncOp>();
+  return functions.empty() ? func::FuncOp() : *functions.begin();
+}
+
+static StringRef stateOf(func::FuncOp function, unsigned argument) {
+  auto name = function.getArgAttrOfType<StringAttr>(argument, "sinter.state");
+  return name ? name.getValue() : StringRef();
+}
+
+/// Arguments that are states of floats and that no result replaces.
+static SmallVector<unsigned> findWeights(func::FuncOp function) {
+  llvm::StringSet<> replaced;
+  for (unsigned k = 0; k < function.getNumResults(); ++k)
+    if (auto name = function.getResultAttrOfType<StringAttr>(k, "sinter.state"))
+      replaced.insert(name.getValue());
+  SmallVector<unsigned> weights;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto type = cast<RankedTensorType>(function.getArgumentTypes()[i]);
+    StringRef name = stateOf(function, i);
+    if (!name.empty() && !replaced.contains(name) && isa<FloatType>(type.getElementType()))
+      weights.push_back(i);
+  }
+  return weights;
+}
+
+/// The function that is left of a model when it is used: states are only read.
+static void makeInfer(func::FuncOp function) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (unsigned k = function.getNumResults(); k-- > 0;)
+    if (function.getResultAttr(k, "sinter.state")) {
+      (void)function.eraseResult(k);
+      terminator->eraseOperand(k);
+    }
+  for (unsigned i = function.getNumArguments(); i-- > 0;) // statistics that only training reads
+    if (function.getArgument(i).use_empty() && !stateOf(function, i).empty())
+      (void)function.eraseArgument(i);
+}
+
+FailureOr<OwningOpRef<ModuleOp>> sinter::makeTrainStep(ModuleOp training, ModuleOp inference,
+                                                       const TrainOptions &options) {
+  func::FuncOp forward = mainOf(training), used = mainOf(inference);
+  if (!forward || !used)
+    return training.emitError("a training step requires a model with a function"), failure();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(training.getLoc());
+  OpBuilder b(module->getBodyRegion());
+  auto take = [&](func::FuncOp function, StringRef name) {
+    auto copy = cast<func::FuncOp>(b.clone(*function));
+    copy.setName(name);
+    copy->setAttr("sinter.name", b.getStringAttr(name));
+    return copy;
+  };
+  func::FuncOp loss = take(forward, "loss");
+  Type labels = llvm::StringSwitch<Type>(options.labels)
+                    .Case("i64", b.getI64Type())
+                    .Case("i32", b.getI32Type())
+                    .Case("i16", b.getIntegerType(16))
+                    .Case("i8", b.getI8Type())
+                    .Case("ui8", b.getIntegerType(8, false))
+                    .Default({});
+  if (!labels)
+    return loss.emitError() << "labels require i64, i32, i16, i8 or ui8, got '" << options.labels << "'", failure();
+  SmallVector<unsigned> weights = findWeights(loss);
+  if (weights.empty())
+    return loss.emitError("a training step requires weights, no initializer of the model is one"), failure();
+  if (failed(addLoss(loss, options.loss, labels)))
+    return failure();
+
+  GradientOptions gradient;
+  gradient.mode = GradientMode::ValueAndGrad;
+  gradient.name = "step";
+  FailureOr<func::FuncOp> step = buildGradient(loss, weights, gradient);
+  if (failed(step))
+    return failure();
+  loss.erase();
+  (*step)->setAttr("sinter.name", b.getStringAttr("step"));
+
+  // The gradients are the last results.
+  Operation *terminator = step->getBody().front().getTerminator();
+  unsigned first = step->getNumResults() - weights.size();
+  SmallVector<Weight> moved;
+  for (auto [k, argument] : llvm::enumerate(weights))
+    moved.push_back({stateOf(*step, argument).str(), step->getArgument(argument), terminator->getOperand(first + k)});
+  for (unsigned k = step->getNumResults(); k-- > first;) {
+    (void)step->eraseResult(k);
+    terminator->eraseOperand(k);
+  }
+  b.setInsertionPoint(terminator);
+  Composer composer(step->getLoc(), b);
+  States states(*step);
+  addOptimizer(composer, options.optimizer, states, moved);
+
+  b.setInsertionPointToEnd(module->getBody());
+  makeInfer(take(used, "infer"));
+  return module;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A model becomes a training step: forward, loss, gradient and optimizer in one function over states, and what it has
+// learned is used by a second function over the same states.
+//
+//   step(inputs, labels, [lr]; weights, statistics, moments) -> (loss; all of them again)
+//   infer(inputs; weights, statistics) -> outputs
+
+#ifndef SINTER_COMPILER_TRAIN_TRAINSTEP_H
+#define SINTER_COMPILER_TRAIN_TRAINSTEP_H
+
+#include "compiler/train/OptimizerSpec.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace sinter {
+
+struct TrainOptions {
+  /// As in Loss.h.
+  std::string loss = "cross_entropy";
+  /// Of labels: i64, i32, i16, i8, ui8.
+  std::string labels = "i64";
+  OptimizerSpec optimizer;
+};
+
+/// `training` and `inference` hold the model's function (`main`, else the first) as it is in training and when it is
+/// used. Arguments with `sinter.state` are states; those of floats that no result replaces are weights. Fails with a
+/// diagnostic.
+llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> makeTrainStep(mlir::ModuleOp training, mlir::ModuleOp inference,
+                                                                 const TrainOptions &options);
+
+} // namespace sinter
+
+#endif
