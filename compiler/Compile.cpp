@@ -38,10 +38,13 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     buildPipeline(passes, options, phase);
     return passes.run(graph);
   };
-  if (request.keepGraph || request.last == Last::Graph) {
+  if (request.keepGraph || request.onGraph || request.last == Last::Graph) {
     if (failed(run(Phase::Graph)))
       return failure();
-    result.graph = printModule(graph);
+    if (request.keepGraph)
+      result.graph = printModule(graph);
+    if (request.onGraph)
+      request.onGraph(graph);
     if (request.last == Last::Graph)
       return result;
   }

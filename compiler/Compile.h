@@ -7,6 +7,7 @@
 
 #include "compiler/Module.h"
 #include "compiler/Options.h"
+#include <functional>
 
 namespace sinter {
 
@@ -15,6 +16,8 @@ struct CompileRequest {
   /// Symbols of the object code begin with it; two objects that are linked into one program need different ones.
   std::string name = "sinter";
   bool keepGraph = false, keepFused = false, keepLoops = false, keepLLVM = false, keepAssembly = false;
+  /// Called with the graph at the end of its phase, if set.
+  std::function<void(mlir::ModuleOp)> onGraph;
   /// The last phase that is run; the code is there only after Code.
   enum class Last { Graph, Fused, Loops, Code } last = Last::Code;
 };

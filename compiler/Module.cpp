@@ -136,6 +136,8 @@ std::string sinter::printManifest(const CompiledModule &module) {
   };
   json.object([&] {
     json.attribute("compiler", "sinter 0.1.0");
+    if (!module.cacheKey.empty())
+      json.attribute("cache_key", module.cacheKey);
     json.attribute("target", module.target.name);
     json.attribute("cpu", module.target.cpu);
     json.attribute("opt_level", static_cast<int64_t>(module.optLevel));

@@ -27,6 +27,8 @@ struct CompiledModule {
   /// Text of the phases that were asked for.
   std::string graph, fused;
   double graphMs = 0, codeMs = 0; // passes; back end
+  /// What a .smod of the JIT's disk cache was compiled from; part of its manifest.
+  std::string cacheKey;
 };
 
 /// Writes `module` to `path` (and a header to the same path with suffix .h, where the format has one). Symbols that C sees begin with

@@ -115,22 +115,16 @@ static int inPlace(const Binding *binding) {
   return !binding->tensor.strides && (uintptr_t)binding->tensor.data % SRT_ALIGNMENT == 0;
 }
 
-sinter_status_code srtBindAll(sinter_session *session) {
+/// Overlaps, and which bindings go through copies: what addresses decide.
+static sinter_status_code bindAddresses(sinter_session *session) {
   const sinter_function *function = session->function;
-  for (int32_t s = 0; s < function->num_symbols; ++s)
-    session->symbols[s] = -1;
   for (int32_t i = 0; i < function->num_inputs; ++i) {
     Binding *input = &session->inputs[i];
-    if (!input->bound)
-      return srtError(SINTER_INVALID_ARGUMENT, "input '%s' of function '%s' is not set", function->inputs[i].name,
-                      function->name);
-    sinter_status_code status = bindSymbols(session, i);
-    if (status)
-      return status;
     if (input->state)
       continue;
     input->fromOutput = input->count ? findOwnOutput(session, input) : 0;
-    input->copied = input->count && (!inPlace(input) || input->fromOutput || srtStatesOverlap(session, input->begin, input->end));
+    input->copied =
+        input->count && (!inPlace(input) || input->fromOutput || srtStatesOverlap(session, input->begin, input->end));
   }
   for (int32_t o = 0; o < function->num_outputs; ++o) {
     Binding *output = &session->outputs[o];
@@ -138,7 +132,8 @@ sinter_status_code srtBindAll(sinter_session *session) {
       continue;
     output->copied = output->count && !inPlace(output);
     if (output->count && srtStatesOverlap(session, output->begin, output->end))
-      return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps a state of the session", function->outputs[o].name);
+      return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps a state of the session",
+                      function->outputs[o].name);
     for (int32_t i = 0; i < function->num_inputs; ++i)
       if (overlap(output, &session->inputs[i]))
         return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps input '%s'", function->outputs[o].name,
@@ -151,13 +146,33 @@ sinter_status_code srtBindAll(sinter_session *session) {
   return SINTER_OK;
 }
 
+sinter_status_code srtBindAll(sinter_session *session) {
+  const sinter_function *function = session->function;
+  if (session->bindingsChanged) {
+    for (int32_t s = 0; s < function->num_symbols; ++s)
+      session->symbols[s] = -1;
+    for (int32_t i = 0; i < function->num_inputs; ++i) {
+      Binding *input = &session->inputs[i];
+      if (!input->bound)
+        return srtError(SINTER_INVALID_ARGUMENT, "input '%s' of function '%s' is not set", function->inputs[i].name,
+                        function->name);
+      sinter_status_code status = bindSymbols(session, i);
+      if (status)
+        return status;
+      if (input->tensor.rank > 0)
+        memcpy(session->inputSlots[i].dims, input->tensor.dims,
+               (size_t)input->tensor.rank * sizeof *input->tensor.dims);
+    }
+  }
+  return bindAddresses(session);
+}
+
 //===- Copies -------------------------------------------------------------------------------------===//
 
 sinter_status_code srtLoadInputs(sinter_session *session) {
   for (int32_t i = 0; i < session->function->num_inputs; ++i) {
     Binding *input = &session->inputs[i];
     sinter_tensor_slot *slot = &session->inputSlots[i];
-    memcpy(slot->dims, input->tensor.dims, sizeof slot->dims);
     if (input->state) {
       slot->data = input->count ? input->state->current.data : (void *)emptyData;
       continue;

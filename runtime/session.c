@@ -214,11 +214,11 @@ static sinter_status_code mapStatus(sinter_session *session, int32_t status) {
 static sinter_status_code runOnce(sinter_session *session) {
   session->ran = 0;
   __atomic_store_n(&session->context.cancelled, 0, __ATOMIC_RELAXED);
-  if (session->bindingsChanged) {
+  if (session->bindingsChanged || session->addressesChanged) {
     sinter_status_code status = srtBindAll(session);
     if (status)
       return status;
-    session->bindingsChanged = 0;
+    session->bindingsChanged = session->addressesChanged = 0;
   }
   sinter_status_code status = srtLoadInputs(session);
   if (status)

@@ -132,7 +132,7 @@ typedef struct sinter_session_options {
   int32_t threads;      // the calling one included; 0: all cores that the process may use
   int32_t spin_us;      // how long idle workers spin before they sleep; 0: 50, negative: not at all
   int32_t no_huge_pages;
-  sinter_allocator allocator; // both functions or none; none: malloc, and mmap from 2 MiB on
+  sinter_allocator allocator;      // both functions or none; none: malloc, and mmap from 2 MiB on
   struct sinter_session *state_of; // a session of the same module whose states are used; null: states of its own
 } sinter_session_options;
 
@@ -168,6 +168,13 @@ SINTER_API sinter_status_code sinter_session_set_output(sinter_session *session,
 /// floating-point control state is set to the default (round to nearest, denormals kept) and
 /// restored. After a failure the outputs are undefined and the session may be used again.
 SINTER_API sinter_status_code sinter_session_run(sinter_session *session);
+
+/// Binds all inputs and outputs and runs: the quick way for callers that come again with tensors of the same shapes at
+/// other addresses. An output without data goes to the session's memory; on success each output describes what was
+/// written. What is given for states is not looked at. The bindings stay.
+SINTER_API sinter_status_code sinter_session_call(sinter_session *session, int32_t num_inputs,
+                                                  const sinter_tensor *inputs, int32_t num_outputs,
+                                                  sinter_tensor *outputs);
 
 /// Fills `*view` with output `index` of the last run, which must have succeeded: the caller's memory
 /// if bound, else memory of the session that is valid until its next run.
@@ -522,13 +529,33 @@ typedef enum sinter_emit {
 } sinter_emit;
 
 typedef struct sinter_compile_options {
-  uint32_t struct_size; // sizeof(sinter_compile_options)
-  int32_t opt_level;    // 1 to 3; 0: the default, 2; -1: each op by itself, plain loops
-  int32_t threads;      // of the compiler; 0: all cores
-  int32_t emit;         // sinter_emit; files only
-  const char *target;   // null: this machine
-  const char *header;   // files only: where the C header goes; null: beside the file
+  uint32_t struct_size;     // sizeof(sinter_compile_options)
+  int32_t opt_level;        // 1 to 3; 0: the default, 2; -1: each op by itself, plain loops
+  int32_t threads;          // of the compiler; 0: all cores
+  int32_t emit;             // sinter_emit; files only
+  const char *target;       // null: this machine
+  const char *header;       // files only: where the C header goes; null: beside the file
+  int32_t disk_cache;       // not files: look for the code in the disk cache, and put it there
+  int32_t no_memory_cache;  // not files: compile even if this process has compiled the same
+  const char *cache_folder; // null: $XDG_CACHE_HOME/sinter/jit, or ~/.cache/sinter/jit
+  int64_t cache_bytes;      // most that the folder may hold; 0: 1 GiB
 } sinter_compile_options;
+
+/// What became of compilations in this process.
+typedef struct sinter_jit_report {
+  uint32_t struct_size; // sizeof(sinter_jit_report), set by the caller
+  uint32_t reserved;
+  int64_t memory_hits;
+  int64_t disk_hits;
+  int64_t compiles;
+  int64_t compile_ns;
+  int64_t disk_rejected; // entries that were damaged or of another key, and were replaced
+  int64_t disk_evicted;
+  int64_t eager_hits;
+  int64_t eager_compiles;
+} sinter_jit_report;
+
+SINTER_API sinter_status_code sinter_jit_stats(sinter_jit_report *report);
 
 /// Compiles the functions that are not private, in their order, for use by everything above. The caller owns `*module`;
 /// it does not need the graph. `options` may be null.
@@ -538,6 +565,14 @@ SINTER_API sinter_status_code sinter_graph_compile(sinter_graph *graph, const si
 /// Writes what `sinter compile` writes. `options` may be null.
 SINTER_API sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *path,
                                                         const sinter_compile_options *options);
+
+/// Runs one op at once; names, attributes and operands as in sinter_graph_op, with a dtype of 0 for an operand that is
+/// left out. Kernels are compiled when first needed and serve all shapes of a class. Outputs own their data, 64-byte
+/// aligned: give each to sinter_tensor_free. Any thread may call. The environment's SINTER_EAGER=reference uses the
+/// evaluator.
+SINTER_API sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sinter_tensor *operands,
+                                           int32_t num_attrs, const sinter_attr *attrs, int32_t room,
+                                           sinter_tensor *outputs, int32_t *count);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include "compiler/Compile.h"
 #include "backends/cpu/FunctionTable.h"
 #include "compiler/Link.h"
+#include "compiler/capi/JitCache.h"
 #include "compiler/capi/Public.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
@@ -22,6 +23,8 @@ static sinter_status_code readCompileOptions(const sinter_compile_options *given
     return invalid("compile options require their struct_size");
   if (read.opt_level < -1 || read.opt_level > 3)
     return invalid("compile options require an opt_level from -1 to 3, got " + Twine(read.opt_level));
+  if (read.cache_bytes < 0)
+    return invalid("compile options require cache_bytes of at least 0, got " + Twine(read.cache_bytes));
   if (read.threads < 0)
     return invalid("compile options require at least 0 threads, got " + Twine(read.threads));
   options.optLevel = read.opt_level == 0 ? 2 : std::max(read.opt_level, 0);
@@ -59,15 +62,24 @@ sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compil
   OwningOpRef<ModuleOp> module;
   if (sinter_status_code status = publicModule(*graph, "compile", module))
     return status;
-  CompiledModule compiled;
-  if (sinter_status_code status = compileModule(*graph, *module, options, {}, compiled))
-    return status;
-  TemporaryFolder folder;
-  std::string path = folder.file("jit.smod"), error;
-  if (folder.path().empty() || !writeModule(compiled, path, OutputFormat::Module, error))
-    return fail(SINTER_IO, folder.path().empty() ? "cannot make a temporary folder" : error);
-  sinter_open_options open = {sizeof open, /*skip_weight_hash=*/1};
-  return sinter_module_open(path.c_str(), &open, result);
+  cpu::Target target;
+  std::string error;
+  (void)cpu::Target::parse(options.target, target, error); // was checked
+  JitCacheOptions cache;
+  cache.memory = !read.no_memory_cache;
+  cache.disk = read.disk_cache;
+  cache.folder = read.cache_folder ? read.cache_folder : "";
+  cache.maxBytes = read.cache_bytes ? read.cache_bytes : cache.maxBytes;
+  std::string key = cache.memory || cache.disk ? jitKey(*module, options, target) : "";
+  auto compile = [&](const std::string &path) -> sinter_status_code {
+    CompiledModule compiled;
+    if (sinter_status_code status = compileModule(*graph, *module, options, {}, compiled))
+      return status;
+    if (cache.disk)
+      compiled.cacheKey = key;
+    return writeModule(compiled, path, OutputFormat::Module, error) ? SINTER_OK : fail(SINTER_IO, error);
+  };
+  return findOrCompile(key, cache, compile, result);
 }
 
 //===- files -----------------------------------------------------------------------------------------===//

@@ -17,6 +17,9 @@ sinter_status_code publicModule(sinter_graph &graph, const llvm::Twine &call,
 /// Copies that own their data.
 sinter_status_code copyOutputs(llvm::ArrayRef<HostTensor> results, sinter_tensor *outputs);
 
+/// Calls of sinter_eager that found what they needed, and kernels that it compiled.
+void eagerCounts(int64_t &hits, int64_t &compiles);
+
 } // namespace sinter::capi
 
 #endif

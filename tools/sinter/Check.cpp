@@ -64,7 +64,7 @@ void sinter::tool::addCheck(CLI::App &program, Exit &result) {
   CLI::App *command =
       program.add_subcommand("check", "compare compiled code with the reference evaluator, or run ONNX test folders");
   flags->shared.addTo(*command);
-  CLI::Option *model = command->add_option("model", flags->model, "model (.onnx or .mlir)");
+  CLI::Option *model = command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)");
   command->add_flag("--reference", flags->tests.reference, "run the reference evaluator alone");
   command->add_option("--input", flags->inputs, "NAME=VALUE, as for run; others are random")
       ->allow_extra_args(false)

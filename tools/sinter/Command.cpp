@@ -2,14 +2,20 @@
 
 #include "tools/sinter/Command.h"
 #include <charconv>
+#include <filesystem>
 
 using namespace sinter::tool;
+namespace fs = std::filesystem;
 
 void SharedOptions::addTo(CLI::App &command) {
   // -O2 is one word for users, an option with a value for CLI11.
   command.add_option("-O", optLevel, "optimization level, 0 to 3 (default 2)")->check(CLI::Range(0, 3));
   command.add_option("--threads", threads, "threads to run on (default: all cores)")->check(CLI::Range(1, 1024));
   command.add_option("--target", target, "CPU to compile for: native, x86-64-v3, x86-64-v4, znver4, znver5, aarch64");
+  addShapesTo(command);
+}
+
+void SharedOptions::addShapesTo(CLI::App &command) {
   command.add_option("--shape", shapes, "NAME=1x3x224x224: fixes the dims of an input ('?' keeps one dynamic)")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
@@ -39,4 +45,16 @@ std::map<std::string, std::vector<int64_t>> SharedOptions::parsedShapes() const 
     parsed[text.substr(0, equals)] = dims;
   }
   return parsed;
+}
+
+void sinter::tool::requireWritable(const std::string &output, const std::string &model) {
+  fs::file_status status = fs::status(output);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw Stop(Exit::Failure, output + ": -o requires the name of a regular file, found " +
+                                  (fs::is_directory(status) ? "a folder" : "a device, pipe or socket"));
+  if (fs::exists(status) && fs::exists(model) && fs::equivalent(output, model))
+    throw Stop(Exit::Failure, output + ": -o requires another file than the model");
+  fs::path folder = fs::path(output).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder))
+    throw Stop(Exit::Failure, output + ": -o requires a folder that exists, " + folder.string() + " does not");
 }

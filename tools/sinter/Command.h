@@ -31,12 +31,18 @@ struct SharedOptions {
   std::string dumpFolder;
 
   void addTo(CLI::App &command);
+  /// --shape alone.
+  void addShapesTo(CLI::App &command);
   /// Splits each at its last '='. Throws Stop on malformed ones. -1 (written `?`) keeps a dim dynamic.
   std::map<std::string, std::vector<int64_t>> parsedShapes() const;
 };
 
+/// Refuses outputs that a rename would destroy: folders, devices, and the model itself. Throws Stop.
+void requireWritable(const std::string &output, const std::string &model);
+
 // One per subcommand: adds it to the program. Its callback does the work and throws Stop, or sets `result`.
 void addCompile(CLI::App &program, Exit &result);
+void addConvert(CLI::App &program, Exit &result);
 void addRun(CLI::App &program, Exit &result);
 void addCheck(CLI::App &program, Exit &result);
 void addBench(CLI::App &program, Exit &result);

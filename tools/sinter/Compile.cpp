@@ -2,6 +2,7 @@
 //
 // sinter compile: a graph into a module, object, library, program, or the text of a phase.
 
+#include "ir/file/GraphFile.h"
 #include "tools/sinter/Model.h"
 #include <filesystem>
 #include <iostream>
@@ -26,7 +27,7 @@ static std::string formOf(const CompileFlags &flags) {
   if (!flags.emit.empty())
     return flags.emit;
   std::string suffix = fs::path(flags.output).extension().string();
-  if (suffix == ".mlir")
+  if (suffix == ".mlir" || suffix == ".sinter")
     return "graph";
   if (flags.output.empty())
     return "module";
@@ -35,7 +36,7 @@ static std::string formOf(const CompileFlags &flags) {
       return form;
   throw Stop(Exit::Usage,
              "the suffix of " + flags.output +
-                 " names no format; use .smod, .o, .a, .so, .s, .mlir, none for a program, or --emit");
+                 " names no format; use .smod, .o, .a, .so, .s, .sinter, .mlir, none for a program, or --emit");
 }
 
 static std::string size(uintmax_t bytes) {
@@ -70,19 +71,6 @@ static void write(const std::string &path, const std::string &text) {
     throw Stop(Exit::Failure, error);
 }
 
-/// Refuses what a rename would destroy: folders, devices, and the model itself.
-static void requireWritable(const std::string &output, const std::string &model) {
-  fs::file_status status = fs::status(output);
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    throw Stop(Exit::Failure, output + ": -o requires the name of a regular file, found " +
-                                  (fs::is_directory(status) ? "a folder" : "a device, pipe or socket"));
-  if (fs::exists(status) && fs::exists(model) && fs::equivalent(output, model))
-    throw Stop(Exit::Failure, output + ": -o requires another file than the model");
-  fs::path folder = fs::path(output).parent_path();
-  if (!folder.empty() && !fs::is_directory(folder))
-    throw Stop(Exit::Failure, output + ": -o requires a folder that exists, " + folder.string() + " does not");
-}
-
 static Exit compile(const CompileFlags &flags) {
   std::string form = formOf(flags);
   if (form == "ptx")
@@ -101,11 +89,21 @@ static Exit compile(const CompileFlags &flags) {
     requireWritable(output, flags.model);
   Model model(flags.model, flags.shared);
   if (!model.graph())
-    throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx or .mlir)");
+    throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx, .sinter or .mlir)");
 
   CompileRequest request;
   bool all = !flags.dumpFolder.empty();
-  request.keepGraph = all || form == "graph";
+  // A graph is text, but for a .sinter file.
+  bool isGraphFile = form == "graph" && output.ends_with(".sinter");
+  bool isGraphWritten = true;
+  std::string graphError;
+  request.keepGraph = all || (form == "graph" && !isGraphFile);
+  if (isGraphFile)
+    request.onGraph = [&](mlir::ModuleOp graph) {
+      Diagnostics diagnostics(*graph.getContext());
+      isGraphWritten = mlir::succeeded(writeGraph(graph, output));
+      graphError = diagnostics.errors();
+    };
   request.keepFused = all || form == "fused";
   request.keepLoops = all || form == "loops";
   request.keepLLVM = all || form == "llvm";
@@ -119,6 +117,8 @@ static Exit compile(const CompileFlags &flags) {
     request.last = CompileRequest::Last::Loops;
   request.name = symbolOf(output == "-" ? flags.model : output);
   const CompiledModule &module = model.compile(request);
+  if (!isGraphWritten)
+    throw Stop(Exit::Failure, graphError);
   if (all) {
     fs::create_directories(flags.dumpFolder);
     for (auto [name, text] : {std::pair("1-graph.mlir", &module.graph), std::pair("2-fused.mlir", &module.fused),
@@ -131,7 +131,9 @@ static Exit compile(const CompileFlags &flags) {
     if (!writeModule(module, output, format, error))
       throw Stop(Exit::Failure, error);
   };
-  if (form == "graph")
+  if (isGraphFile)
+    ; // written when it was there
+  else if (form == "graph")
     write(output, module.graph);
   else if (form == "fused")
     write(output, module.fused);
@@ -168,7 +170,7 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<CompileFlags>();
   CLI::App *command = program.add_subcommand("compile", "compile a model to native code");
   flags->shared.addTo(*command);
-  command->add_option("model", flags->model, "model (.onnx or .mlir)")->required();
+  command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command->add_option("-o,--output", flags->output,
                       "file to write; its suffix chooses the format; - is standard output, the default for text");
   command->add_option("--emit", flags->emit, "graph, fused, loops, llvm, asm, obj, archive, so, exe or module")

@@ -3,10 +3,10 @@
 // sinter inspect: what is in a model or module.
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tools/sinter/Dot.h"
 #include "tools/sinter/Model.h"
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 using namespace mlir;
 using namespace sinter;
@@ -39,28 +39,6 @@ static json opsOf(ModuleOp module) {
   return counts;
 }
 
-/// Graphviz text: a node per op, an edge per use.
-static std::string dotOf(ModuleOp module) {
-  std::ostringstream text;
-  text << "digraph sinter {\n  node [shape=box, fontname=monospace];\n";
-  DenseMap<Operation *, int> numbers;
-  auto number = [&](Operation *op) { return numbers.try_emplace(op, numbers.size()).first->second; };
-  module.walk([&](Operation *op) {
-    if (isa<ModuleOp, func::FuncOp>(op))
-      return;
-    text << "  n" << number(op) << " [label=\"" << op->getName().getStringRef().str();
-    if (op->getNumResults())
-      if (auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType()))
-        text << "\\n" << describe(type);
-    text << "\"];\n";
-    for (Value operand : op->getOperands())
-      if (Operation *from = operand.getDefiningOp())
-        text << "  n" << number(from) << " -> n" << number(op) << ";\n";
-  });
-  text << "}\n";
-  return text.str();
-}
-
 static json kernelsOf(const CompiledModule &module) {
   json list = json::array();
   for (const cpu::KernelReport &kernel : module.code.kernels)
@@ -79,7 +57,7 @@ static Exit inspect(const InspectFlags &flags) {
   json report = {{"file", flags.model}, {"inputs", portsOf(model.inputs())}, {"outputs", portsOf(model.outputs())}};
   auto requireGraph = [&](const char *flag) {
     if (!model.graph())
-      throw Stop(Exit::Usage, flags.model + ": " + flag + " requires a graph (.onnx or .mlir), got compiled code");
+      throw Stop(Exit::Usage, flags.model + ": " + flag + " requires a graph (.onnx, .sinter or .mlir), got compiled code");
   };
   if (flags.ops) {
     requireGraph("--ops");
@@ -103,7 +81,7 @@ static Exit inspect(const InspectFlags &flags) {
   }
   if (!flags.dot.empty()) {
     requireGraph("--dot");
-    std::string text = dotOf(model.graph()), error;
+    std::string text = printDot(model.graph()), error;
     if (!writeFile(flags.dot, llvm::ArrayRef<char>(text.data(), text.size()), error))
       throw Stop(Exit::Failure, error);
   }
@@ -133,7 +111,7 @@ void sinter::tool::addInspect(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App *command = program.add_subcommand("inspect", "show what a model or module contains");
   flags->shared.addTo(*command);
-  command->add_option("file", flags->model, "model or module (.onnx, .mlir, .smod or .so)")->required();
+  command->add_option("file", flags->model, "model or module (.onnx, .sinter, .mlir, .smod or .so)")->required();
   command->add_flag("--ops", flags->ops, "how often each op occurs");
   command->add_flag("--kernels", flags->kernels, "compiled kernels, their code sizes and compile times");
   command->add_flag("--memory", flags->memory, "bytes that a session needs (dims fixed by --shape)");

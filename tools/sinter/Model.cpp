@@ -3,6 +3,7 @@
 #include "tools/sinter/Model.h"
 #include "compiler/Register.h"
 #include "compiler/onnx/Import.h"
+#include "ir/file/GraphFile.h"
 #include "ir/reference/Evaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -74,7 +75,7 @@ Model::Model(const std::string &path, const SharedOptions &options, const Adjust
   if (path.ends_with(".smod") || path.ends_with(".so"))
     readModule();
   else
-    readGraph(adjust);
+    readGraphFile(adjust);
 }
 
 Model::~Model() {
@@ -118,7 +119,7 @@ OwningOpRef<ModuleOp> Model::readAgain(const AdjustImport &adjust) {
   return module->clone();
 }
 
-void Model::readGraph(const AdjustImport &adjust) {
+void Model::readGraphFile(const AdjustImport &adjust) {
   double start = now();
   Diagnostics diagnostics(*ctx);
   if (path.ends_with(".mlir")) {
@@ -127,6 +128,12 @@ void Model::readGraph(const AdjustImport &adjust) {
     module = parseSourceFile<ModuleOp>(path, config);
     if (!module)
       throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be parsed" : diagnostics.errors());
+    if (!options.shapes.empty())
+      throw Stop(Exit::Usage, "--shape applies to ONNX models; " + path + " states its own types");
+  } else if (path.ends_with(".sinter")) {
+    module = readGraph(ctx.get(), path);
+    if (!module)
+      throw Stop(Exit::Failure, diagnostics.errors());
     if (!options.shapes.empty())
       throw Stop(Exit::Usage, "--shape applies to ONNX models; " + path + " states its own types");
   } else {
@@ -263,7 +270,7 @@ std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
 
 std::vector<HostTensor> Model::runReference(const std::vector<HostTensor> &inputs) {
   if (!module)
-    throw Stop(Exit::Usage, path + ": the reference evaluator requires a graph (.onnx or .mlir), got compiled code");
+    throw Stop(Exit::Usage, path + ": the reference evaluator requires a graph (.onnx, .sinter or .mlir), got compiled code");
   Diagnostics diagnostics(*ctx);
   func::FuncOp main = module->lookupSymbol<func::FuncOp>("main");
   if (!main)

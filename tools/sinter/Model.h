@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A file that a user names, made runnable: a graph (ONNX, MLIR text) by the reference evaluator or compiled in this process, a .smod
+// A file that a user names, made runnable: a graph (ONNX, .sinter, MLIR text) by the reference evaluator or compiled in this process, a .smod
 // as it is.
 
 #ifndef SINTER_TOOLS_SINTER_MODEL_H
@@ -62,7 +62,7 @@ public:
   std::vector<HostTensor> runReference(const std::vector<HostTensor> &inputs);
 
 private:
-  void readGraph(const AdjustImport &adjust);
+  void readGraphFile(const AdjustImport &adjust);
   mlir::OwningOpRef<mlir::ModuleOp> import(const AdjustImport &adjust);
   void readModule();
   void describeFunction(const sinter_function &function);

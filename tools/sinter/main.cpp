@@ -29,6 +29,7 @@ int main(int argc, char **argv) {
   program.require_subcommand(1);
   Exit result = Exit::Success;
   addCompile(program, result);
+  addConvert(program, result);
   addTrainStep(program, result);
   addRun(program, result);
   addCheck(program, result);

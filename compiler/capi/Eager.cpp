@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One op at once. A kernel is compiled for an op, its attributes, and a class of shapes: dtypes, ranks, which sizes are
+// 1, and which are equal. It then serves all shapes of its class. What is remembered of one exact list of shapes is
+// that the op's shape rule allows it (a kernel does not check that) and the shapes that come out.
+//
+// Ops that only move elements are not worth a kernel while they move few: the evaluator gives the same bits.
+
+#include "compiler/capi/Public.h"
+#include "ir/Dialect.h"
+#include "ir/Shapes.h"
+#include "ir/reference/Evaluator.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringMap.h"
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <shared_mutex>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::capi;
+
+/// Elements up to which ops that move elements are evaluated, and from which kernels get threads.
+static constexpr int64_t kEvaluatedElements = 4096, kThreadedElements = 65536;
+/// Shapes that are remembered, and threaded sessions that are kept.
+static constexpr size_t kMaxPlans = 16384, kMaxThreadedSessions = 8;
+
+namespace {
+struct Call {
+  StringRef op;
+  ArrayRef<sinter_tensor> operands; // dtype 0: left out
+  ArrayRef<sinter_attr> attrs;
+};
+
+/// A compiled op; made by the first who needs it.
+struct Kernel {
+  std::mutex making;
+  bool made = false;
+  sinter_status_code status = SINTER_OK;
+  std::string error;
+  sinter_module *module = nullptr;
+  std::mutex lock;
+  std::vector<sinter_session *> idle, idleThreaded;
+};
+
+/// What is known about one list of shapes.
+struct Plan {
+  std::shared_ptr<Kernel> kernel; // null: evaluated
+  SmallVector<sinter_value_type> outputs;
+};
+
+/// Never destroyed: kernels may be in use by threads that outlive main.
+struct Cache {
+  std::shared_mutex lock;
+  llvm::StringMap<std::shared_ptr<Plan>> plans;
+  llvm::StringMap<std::shared_ptr<Kernel>> kernels;
+  std::atomic<int64_t> hits{0}, compiles{0};
+};
+
+/// A graph that this thread uses over and over.
+struct Scratch {
+  std::unique_ptr<sinter_graph> graph;
+  int uses = 0;
+
+  sinter_graph &fresh() {
+    if (!graph || ++uses > 4096) { // types and attributes stay until the context goes
+      graph = std::make_unique<sinter_graph>();
+      uses = 0;
+    }
+    return *graph;
+  }
+};
+} // namespace
+
+static Cache &cache() {
+  static Cache &instance = *new Cache();
+  return instance;
+}
+
+void capi::eagerCounts(int64_t &hits, int64_t &compiles) {
+  hits = cache().hits;
+  compiles = cache().compiles;
+}
+
+//===- keys ------------------------------------------------------------------------------------------===//
+
+using Key = llvm::SmallString<256>;
+
+static void addBytes(Key &key, const void *bytes, size_t count) {
+  key.append(StringRef(static_cast<const char *>(bytes), count));
+}
+template <typename T> static void addNumber(Key &key, T value) { addBytes(key, &value, sizeof value); }
+static void addText(Key &key, StringRef text) {
+  addNumber(key, static_cast<uint32_t>(text.size()));
+  key += text;
+}
+
+/// Everything about a call but its operands. Attributes that have no valid form give a key that no call is stored
+/// under.
+static void addOp(Key &key, const Call &call) {
+  addText(key, call.op);
+  addNumber(key, static_cast<uint32_t>(call.attrs.size()));
+  for (const sinter_attr &attr : call.attrs) {
+    addText(key, attr.name ? attr.name : "");
+    addNumber(key, attr.kind);
+    auto count = static_cast<size_t>(std::max(attr.count, 0));
+    switch (attr.kind) {
+    case SINTER_ATTR_STRING:
+      addText(key, attr.string ? attr.string : "");
+      break;
+    case SINTER_ATTR_I64S:
+    case SINTER_ATTR_F64S:
+      addNumber(key, attr.count);
+      if (attr.i64s)
+        addBytes(key, attr.i64s, count * 8);
+      break;
+    case SINTER_ATTR_BOOLS:
+      addNumber(key, attr.count);
+      if (attr.bools)
+        addBytes(key, attr.bools, count);
+      break;
+    case SINTER_ATTR_STRINGS:
+      addNumber(key, attr.count);
+      for (size_t k = 0; attr.strings && k < count; ++k)
+        addText(key, attr.strings[k] ? attr.strings[k] : "");
+      break;
+    case SINTER_ATTR_TYPE:
+      if (attr.type) {
+        addNumber(key, attr.type->dtype);
+        addNumber(key, attr.type->rank);
+        if (attr.type->rank >= 0 && attr.type->rank <= SINTER_MAX_RANK)
+          addBytes(key, attr.type->dims, static_cast<size_t>(attr.type->rank) * sizeof(int64_t));
+      }
+      break;
+    default:
+      addNumber(key, attr.i64);
+    }
+  }
+}
+
+/// Each operand's dtype and, by `size(operand, axis)`, its sizes.
+template <typename Size> static void addOperands(Key &key, const Call &call, Size size) {
+  for (const sinter_tensor &tensor : call.operands) {
+    addNumber(key, tensor.dtype);
+    if (!tensor.dtype)
+      continue;
+    addNumber(key, tensor.rank);
+    for (int32_t axis = 0; axis < tensor.rank; ++axis)
+      addNumber(key, size(tensor.dims[axis]));
+  }
+}
+
+namespace {
+/// The sizes of a class: 1 is itself, equal others are one symbol.
+struct SizeClass {
+  SmallVector<int64_t> seen;
+  int64_t operator()(int64_t size) {
+    if (size == 1)
+      return 1;
+    auto it = llvm::find(seen, size);
+    if (it == seen.end()) {
+      seen.push_back(size);
+      return -static_cast<int64_t>(seen.size());
+    }
+    return -1 - static_cast<int64_t>(it - seen.begin());
+  }
+};
+} // namespace
+
+//===- making ----------------------------------------------------------------------------------------===//
+
+/// Records the op in `graph` on arguments of the sizes that `size` gives; on success the function is still open.
+template <typename Size>
+static sinter_status_code recordOp(sinter_graph &graph, const Call &call, Size size,
+                                   SmallVectorImpl<sinter_value> &results) {
+  SmallVector<sinter_value_type> types;
+  for (const sinter_tensor &tensor : call.operands) {
+    if (!tensor.dtype)
+      continue;
+    sinter_value_type type = {tensor.dtype, tensor.rank, {}};
+    for (int32_t axis = 0; axis < tensor.rank; ++axis)
+      type.dims[axis] = size(tensor.dims[axis]);
+    types.push_back(type);
+  }
+  SmallVector<sinter_value> arguments(types.size()), operands;
+  if (sinter_status_code status = graph.begin(call.op.str().c_str(), static_cast<int32_t>(types.size()), types.data(),
+                                              nullptr, arguments.data()))
+    return status;
+  size_t next = 0;
+  for (const sinter_tensor &tensor : call.operands)
+    operands.push_back(tensor.dtype ? arguments[next++] : 0);
+  results.assign(16, 0);
+  int32_t count = 0;
+  sinter_status_code status = graph.record(call.op, operands, call.attrs, 16, results.data(), &count);
+  results.resize(status ? 0 : static_cast<size_t>(count));
+  return status;
+}
+
+template <typename Size>
+static sinter_status_code compileKernel(const Call &call, Size size, unsigned numSymbols, sinter_module **module) {
+  sinter_graph graph;
+  for (unsigned k = 0; k < numSymbols; ++k) {
+    sinter_dim dim;
+    sinter_graph_symbol(&graph, ("n" + std::to_string(k)).c_str(), &dim);
+  }
+  SmallVector<sinter_value> results;
+  if (sinter_status_code status = recordOp(graph, call, size, results))
+    return status;
+  if (sinter_status_code status = graph.end(static_cast<int32_t>(results.size()), results.data(), nullptr, nullptr))
+    return status;
+  sinter_compile_options options = {};
+  options.struct_size = sizeof options;
+  options.threads = 1;
+  return sinter_graph_compile(&graph, &options, module);
+}
+
+/// Compiles the kernel if nobody has yet.
+static sinter_status_code makeKernel(Kernel &kernel, const Call &call) {
+  std::lock_guard<std::mutex> guard(kernel.making);
+  if (kernel.made)
+    return kernel.status ? fail(kernel.status, kernel.error) : SINTER_OK;
+  SizeClass classOf, all;
+  for (const sinter_tensor &tensor : call.operands)
+    for (int32_t axis = 0; tensor.dtype && axis < tensor.rank; ++axis)
+      all(tensor.dims[axis]);
+  ++cache().compiles;
+  kernel.status = compileKernel(call, std::ref(classOf), static_cast<unsigned>(all.seen.size()), &kernel.module);
+  kernel.error = kernel.status ? sinter_last_error() : "";
+  kernel.made = true;
+  return kernel.status;
+}
+
+/// Applies the shape rule to these exact shapes and finds or adds the kernel of their class.
+static sinter_status_code makePlan(const Call &call, bool reference, std::shared_ptr<Plan> &plan) {
+  static thread_local Scratch scratch;
+  sinter_graph &graph = scratch.fresh();
+  SmallVector<sinter_value> results;
+  sinter_mark outside = {};
+  outside.values = 1;
+  sinter_status_code status = recordOp(graph, call, [](int64_t size) { return size; }, results);
+  int64_t elements = 0;
+  bool moves = false;
+  plan = std::make_shared<Plan>();
+  if (!status) {
+    for (sinter_value result : results) {
+      sinter_value_type type = graph.typeOf(graph.values[result].value);
+      int64_t count = 1;
+      for (int64_t &dim : llvm::MutableArrayRef(type.dims, type.rank)) {
+        dim = std::max<int64_t>(dim, -1); // a symbol of this graph says nothing later
+        count = dim < 0 ? kThreadedElements : count * std::min(dim, kThreadedElements);
+        count = std::min(count, kThreadedElements);
+      }
+      elements = std::max(elements, count);
+      plan->outputs.push_back(type);
+    }
+    Operation *op = results.empty() ? nullptr : graph.values[results.front()].value.getDefiningOp();
+    moves = op && isa<Elemental>(op);
+  }
+  (void)graph.truncate(outside);
+  if (status)
+    return status;
+  for (const sinter_tensor &tensor : call.operands)
+    if (tensor.dtype)
+      elements = std::max(elements, countElements(ArrayRef(tensor.dims, tensor.rank)).value_or(0));
+  if (reference || (moves && elements <= kEvaluatedElements))
+    return SINTER_OK;
+  Key key;
+  addOp(key, call);
+  addOperands(key, call, SizeClass());
+  std::lock_guard<std::shared_mutex> guard(cache().lock);
+  std::shared_ptr<Kernel> &kernel = cache().kernels[key];
+  if (!kernel)
+    kernel = std::make_shared<Kernel>();
+  plan->kernel = kernel;
+  return SINTER_OK;
+}
+
+//===- running ---------------------------------------------------------------------------------------===//
+
+static sinter_status_code evaluate(const Call &call, sinter_tensor *outputs) {
+  static thread_local Scratch scratch;
+  sinter_graph &graph = scratch.fresh();
+  SmallVector<sinter_value> results;
+  sinter_mark outside = {};
+  outside.values = 1;
+  sinter_status_code status = recordOp(graph, call, [](int64_t size) { return size; }, results);
+  if (!status) {
+    SmallVector<HostTensor> operands;
+    for (const sinter_tensor &tensor : call.operands)
+      if (tensor.dtype)
+        operands.push_back(hostTensorOf(graph.context.get(), tensor));
+    Evaluator evaluator;
+    FailureOr<SmallVector<HostTensor>> values =
+        evaluator.run(graph.values[results.front()].value.getDefiningOp(), operands);
+    status = failed(values) ? fail(SINTER_RUNTIME_ERROR,
+                                   graph.message.empty() ? call.op + " cannot be evaluated" : Twine(graph.message))
+                            : copyOutputs(*values, outputs);
+  }
+  (void)graph.truncate(outside);
+  return status;
+}
+
+static sinter_status_code takeSession(Kernel &kernel, bool threaded, sinter_session **session) {
+  {
+    std::lock_guard<std::mutex> guard(kernel.lock);
+    auto &idle = threaded ? kernel.idleThreaded : kernel.idle;
+    if (!idle.empty()) {
+      *session = idle.back();
+      idle.pop_back();
+      return SINTER_OK;
+    }
+  }
+  sinter_session_options options = {};
+  options.struct_size = sizeof options;
+  options.threads = threaded ? 0 : 1;
+  return sinter_session_create(kernel.module, 0, &options, session);
+}
+
+static void giveSession(Kernel &kernel, bool threaded, sinter_session *session) {
+  static std::atomic<size_t> threadedSessions{
+      0}; // that were ever kept; a kernel that comes late makes its own each time
+  {
+    std::lock_guard<std::mutex> guard(kernel.lock);
+    if (!threaded || !kernel.idleThreaded.empty() || threadedSessions < kMaxThreadedSessions) {
+      if (threaded && kernel.idleThreaded.empty())
+        ++threadedSessions;
+      (threaded ? kernel.idleThreaded : kernel.idle).push_back(session);
+      return;
+    }
+  }
+  sinter_session_destroy(session);
+}
+
+static sinter_status_code runKernel(Kernel &kernel, const Plan &plan, const Call &call, sinter_tensor *outputs) {
+  SmallVector<sinter_tensor, 8> inputs;
+  int64_t elements = 0;
+  for (const sinter_tensor &tensor : call.operands)
+    if (tensor.dtype) {
+      inputs.push_back(tensor);
+      elements = std::max(elements, countElements(ArrayRef(tensor.dims, tensor.rank)).value_or(0));
+    }
+  size_t count = plan.outputs.size();
+  SmallVector<bool> owned(count, false);
+  sinter_status_code status = SINTER_OK;
+  for (size_t k = 0; k < count; ++k) {
+    const sinter_value_type &type = plan.outputs[k];
+    ArrayRef<int64_t> dims(type.dims, type.rank);
+    outputs[k] = {};
+    if (llvm::any_of(dims, [](int64_t size) { return size < 0; }))
+      continue;
+    int64_t size = countElements(dims).value_or(0);
+    elements = std::max(elements, size);
+    outputs[k].data = std::aligned_alloc(
+        64, std::max<size_t>((static_cast<size_t>(size * sinter_dtype_bytes(type.dtype)) + 63) / 64 * 64, 64));
+    if (!outputs[k].data)
+      status = fail(SINTER_OUT_OF_MEMORY, call.op + " has no memory for its result");
+    owned[k] = true;
+    outputs[k].dtype = type.dtype;
+    outputs[k].rank = type.rank;
+    llvm::copy(dims, outputs[k].dims);
+  }
+  bool threaded = elements >= kThreadedElements;
+  sinter_session *session = nullptr;
+  if (!status)
+    status = takeSession(kernel, threaded, &session);
+  if (!status)
+    status = sinter_session_call(session, static_cast<int32_t>(inputs.size()), inputs.data(),
+                                 static_cast<int32_t>(count), outputs);
+  for (size_t k = 0; !status && k < count; ++k) {
+    if (owned[k])
+      continue; // else in the session's memory
+    size_t bytes = static_cast<size_t>(countElements(ArrayRef(outputs[k].dims, outputs[k].rank)).value_or(0) *
+                                       sinter_dtype_bytes(outputs[k].dtype));
+    void *copy = std::aligned_alloc(64, std::max<size_t>((bytes + 63) / 64 * 64, 64));
+    if (!copy)
+      status = fail(SINTER_OUT_OF_MEMORY, call.op + " has no memory for its result");
+    else if (bytes)
+      std::memcpy(copy, outputs[k].data, bytes);
+    outputs[k].data = copy;
+    owned[k] = true;
+  }
+  if (session)
+    giveSession(kernel, threaded, session);
+  if (!status)
+    return SINTER_OK;
+  for (size_t k = 0; k < count; ++k) {
+    if (owned[k])
+      std::free(outputs[k].data);
+    outputs[k] = {};
+  }
+  return status;
+}
+
+sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sinter_tensor *operands, int32_t num_attrs,
+                                const sinter_attr *attrs, int32_t room, sinter_tensor *outputs, int32_t *count) {
+  if (!op || !count || num_operands < 0 || num_attrs < 0 || (num_operands && !operands) || (num_attrs && !attrs))
+    return invalid("eager requires an op, operands, attributes and a place for the number of results, got null");
+  Call call{op, ArrayRef(operands, static_cast<size_t>(num_operands)), ArrayRef(attrs, static_cast<size_t>(num_attrs))};
+  for (auto [k, tensor] : llvm::enumerate(call.operands))
+    if (tensor.dtype)
+      if (sinter_status_code status = checkTensor(&tensor, call.op + ": operand " + Twine(k)))
+        return status;
+  static const bool reference = [] {
+    const char *choice = std::getenv("SINTER_EAGER");
+    return choice && StringRef(choice) == "reference";
+  }();
+
+  Key key;
+  addOp(key, call);
+  addOperands(key, call, [](int64_t size) { return size; });
+  std::shared_ptr<Plan> plan;
+  {
+    std::shared_lock<std::shared_mutex> guard(cache().lock);
+    auto it = cache().plans.find(key);
+    if (it != cache().plans.end())
+      plan = it->second;
+  }
+  if (plan) {
+    ++cache().hits;
+  } else {
+    if (sinter_status_code status = makePlan(call, reference, plan))
+      return status;
+    std::lock_guard<std::shared_mutex> guard(cache().lock);
+    if (cache().plans.size() >= kMaxPlans)
+      cache().plans.clear();
+    cache().plans[key] = plan;
+  }
+  *count = static_cast<int32_t>(plan->outputs.size());
+  if (room < *count || (*count && !outputs))
+    return invalid(call.op + " requires room for " + Twine(*count) + " results, got " + Twine(outputs ? room : 0));
+  if (!plan->kernel)
+    return evaluate(call, outputs);
+  if (sinter_status_code status = makeKernel(*plan->kernel, call))
+    return status;
+  return runKernel(*plan->kernel, *plan, call, outputs);
+}
