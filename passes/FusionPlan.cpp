@@ -441,6 +441,9 @@ void Planner::place(Operation *op) {
     constexpr unsigned maxOutputs = 8;
     if (!isAligned(op, group) || group.outputs >= maxOutputs || reaches(op, group))
       continue;
+    // Sizes may be equal at run time only, as where arguments of unnamed sizes meet: a kernel has one.
+    if (!sizes.sameShape(op->getResult(0), group.ops.front()->getResult(0)))
+      continue;
     join(op, group);
     home[op] = number;
     ++group.outputs;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/gradient/Moves.h"
+#include "ir/Constants.h"
 #include "ir/Elementwise.h"
 #include "ir/Indexing.h"
 #include "ir/Reduction.h"
@@ -23,8 +24,12 @@ Value constantSize(Composer &c, int64_t value) {
 }
 
 Value joinSizes(Composer &c, ArrayRef<Value> sizes) {
-  if (sizes.empty())
-    return constantSizes(c, {});
+  SmallVector<int64_t> known;
+  for (Value size : sizes)
+    if (std::optional<SmallVector<int64_t>> value = constantInts(size))
+      known.push_back((*value)[0]);
+  if (known.size() == sizes.size())
+    return constantSizes(c, known);
   RankedTensorType one = RankedTensorType::get({1}, c.getI64Type());
   SmallVector<Value> entries;
   for (Value size : sizes)

@@ -38,21 +38,29 @@ struct ResizeRule : Rule<ResizeRule, ResizeOp> {
   static Value oneOf(Composer &c, Value list, int64_t k) { return c.slice(list, 0, k, k + 1); }
 
   /// The weights [resized, size] of axis k, in `element`.
-  static Value weights(ResizeOp op, GradientBuilder &b, int64_t k, Type element) {
+  static Value weights(ResizeOp op, GradientBuilder &b, Value dy, int64_t k) {
+    Type element = elementTypeOf(dy);
     Value x = b.operand(0), size = b.size(x, k);
     RankedTensorType type = tensorTypeOf(x);
     int64_t n = type.getDimSize(k), rank = type.getRank();
     bool nearest = op.getMode() == ResizeMode::nearest;
     // Nearest reads one position, so the resize of the positions says which; this needs no second axis.
-    auto withOther = [&](Value list, Value other) {
-      Value own = oneOf(b, list, k);
-      return nearest ? own : b.make<ConcatenateOp>(ValueRange{own, other}, 0);
-    };
-    Value scales, sizes, roi;
-    if (op.getScales())
-      scales = withOther(op.getScales(), b.make<ConstantOp>(HostTensor(b.getF32Type(), {1}, oneF32()).toAttr()));
-    if (op.getSizes())
-      sizes = withOther(op.getSizes(), joinSizes(b, size));
+    // The sizes that came out are given, even where scales led to them.
+    Value scales, roi, resizedSize = b.size(dy, k);
+    Value sizes = nearest ? joinSizes(b, resizedSize) : joinSizes(b, {resizedSize, size});
+    if (op.getScales()) {
+      SmallVector<float, 2> pair{1, 1};
+      if (std::optional<SmallVector<double>> known = constantFloats(op.getScales()))
+        pair[0] = static_cast<float>((*known)[k]);
+      ArrayRef<float> list = ArrayRef(pair).take_front(nearest ? 1 : 2);
+      HostTensor numbers(b.getF32Type(), {static_cast<int64_t>(list.size())});
+      for (auto [i, value] : llvm::enumerate(list))
+        numbers.setFloat(static_cast<int64_t>(i), value);
+      Value one = b.make<ConstantOp>(numbers.toAttr());
+      scales = constantFloats(op.getScales()) ? one
+               : nearest ? oneOf(b, op.getScales(), k)
+                         : b.make<ConcatenateOp>(ValueRange{oneOf(b, op.getScales(), k), oneOf(b, one, 1)}, 0);
+    }
     if (op.getRoi()) {
       Type roiType = elementTypeOf(op.getRoi());
       RankedTensorType single = RankedTensorType::get({1}, roiType);
@@ -86,11 +94,6 @@ struct ResizeRule : Rule<ResizeRule, ResizeOp> {
     Value identity = b.convert(compare({b, rows}, CompareKind::eq, {b, columns}), element);
     return resized(identity, 0);
   }
-  static ArrayRef<char> oneF32() {
-    static const float one = 1;
-    return {reinterpret_cast<const char *>(&one), sizeof one};
-  }
-
   static LogicalResult check(ResizeOp op, function_ref<bool(unsigned)> isActive) {
     for (unsigned i = 1; i < op->getNumOperands(); ++i)
       if (isActive(i))
@@ -111,8 +114,8 @@ struct ResizeRule : Rule<ResizeRule, ResizeOp> {
     for (int64_t k = 0; k < rank; ++k) {
       if (isKept(op, k))
         continue;
-      Value product = g.make<DotGeneralOp>(dx, weights(op, g, k, elementTypeOf(dx)), ArrayRef<int64_t>(),
-                                           ArrayRef<int64_t>(), k, int64_t(0), elementTypeOf(dx));
+      Value product = g.make<DotGeneralOp>(dx, weights(op, g, dx, k), ArrayRef<int64_t>(), ArrayRef<int64_t>(), k,
+                                           int64_t(0), elementTypeOf(dx));
       // The axis came out last.
       SmallVector<int64_t> order = axisRange(0, rank - 1);
       order.insert(order.begin() + k, rank - 1);

@@ -53,6 +53,16 @@ func.func @residual_goes_to_the_later_root(%a: tensor<4x8xf32>, %b: tensor<8x4xf
   return %2 : tensor<4x4xf32>
 }
 
+// Sizes of arguments that have no names may be equal, but one kernel has results of one size.
+// CHECK-LABEL: @results_of_unrelated_sizes_are_apart
+// CHECK-NEXT: map: exp -> 1
+// CHECK-NEXT: map: mul -> 1
+func.func @results_of_unrelated_sizes_are_apart(%x: tensor<?x2xf32>, %y: tensor<?x2xf32>) -> (tensor<?x2xf32>, tensor<?x2xf32>) {
+  %0 = sinter.exp %x : (tensor<?x2xf32>) -> tensor<?x2xf32>
+  %1 = sinter.mul %y, %0 : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  return %0, %1 : tensor<?x2xf32>, tensor<?x2xf32>
+}
+
 // The schedule reads sizes before it launches what they size.
 // CHECK-LABEL: @computed_sizes_stay_outside
 // CHECK-NEXT: map: add -> 1

@@ -24,16 +24,14 @@ func.func @is_its_region(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT: sinter.exp %arg0
 // CHECK-NEXT: return
 func.func @is_its_forward(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
-  % 0 = sinter.custom_vjp(% x, % n)
-      : (tensor<4xf32>, tensor<i64>)->tensor<4xf32> forward{
-          ^bb0(% a : tensor<4xf32>, % i : tensor<i64>) : % e =
-              sinter.exp % a : (tensor<4xf32>)->tensor<4xf32> sinter.yield(% e, % e) : tensor<4xf32>,
-          tensor<4xf32>
-        } backward {
-    ^bb0(% e : tensor<4xf32>, % d : tensor<4xf32>)
-        : %
-        g = sinter.mul % e,
-        % d : (tensor<4xf32>, tensor<4xf32>)->tensor<4xf32> sinter.yield(% g) : tensor<4xf32>
+  %0 = sinter.custom_vjp (%x, %n) : (tensor<4xf32>, tensor<i64>) -> tensor<4xf32> forward {
+  ^bb0(%a: tensor<4xf32>, %i: tensor<i64>):
+    %e = sinter.exp %a : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield (%e, %e) : tensor<4xf32>, tensor<4xf32>
+  } backward {
+  ^bb0(%e: tensor<4xf32>, %d: tensor<4xf32>):
+    %g = sinter.mul %e, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield (%g) : tensor<4xf32>
   }
-  return % 0 : tensor<4xf32>
+  return %0 : tensor<4xf32>
 }
