@@ -19,6 +19,7 @@ static void endPhase(OpPassManager &pm) {
 // sinter + func, as imported  ->  the same with sizes in types, constants folded, composites found
 static void buildGraphPhase(OpPassManager &pm, const Options &o) {
   FoldConstantsOptions folding{.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs};
+  pm.addNestedPass<func::FuncOp>(createExpandCheckpoints()); // nothing is differentiated from here on
   pm.addNestedPass<func::FuncOp>(createSinkConstants());
   pm.addNestedPass<func::FuncOp>(createRefineShapes()); // folders look at types
   pm.addPass(createCanonicalizerPass());                // ops with constant sizes become their static forms

@@ -345,6 +345,7 @@ private:
     }
     OperationState state(op.getLoc(), op->getName());
     state.addTypes(types);
+    state.addAttributes(llvm::to_vector(op->getDiscardableAttrs()));
     for (OpOperand &operand : op->getOpOperands()) {
       unsigned k = operand.getOperandNumber();
       bool isCarry = k >= layout.firstOperand && k < layout.firstOperand + layout.carries;

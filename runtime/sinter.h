@@ -461,6 +461,7 @@ typedef struct sinter_loop_options {
   const uint8_t *reverse;
   const int64_t *out_axes;
   const uint8_t *out_reverse;
+  const char *memory; // while: what it keeps for its gradient (sinter_gradient_options); null for what that says
 } sinter_loop_options;
 
 /// `cond` takes the carries and yields a rank-0 i1, `body` takes the carries and yields the next ones, then per-trip
@@ -497,6 +498,34 @@ typedef struct sinter_mark {
 
 SINTER_API sinter_mark sinter_graph_mark(const sinter_graph *graph);
 SINTER_API sinter_status_code sinter_graph_truncate(sinter_graph *graph, sinter_mark mark);
+
+//===- Gradients
+
+typedef enum sinter_gradient_mode {
+  SINTER_GRAD = 0,           // inputs -> gradients of one rank-0 output
+  SINTER_VALUE_AND_GRAD = 1, // inputs -> outputs, gradients
+  SINTER_VJP = 2,            // inputs, a cotangent per float output -> outputs, gradients
+  SINTER_JVP = 3,            // inputs, a tangent per input of `wrt` -> outputs, a tangent per float output
+  SINTER_HVP = 4             // inputs, a vector per input of `wrt` -> second derivative times these
+} sinter_gradient_mode;
+
+typedef struct sinter_gradient_options {
+  uint32_t struct_size; // sizeof(sinter_gradient_options)
+  int32_t mode;         // sinter_gradient_mode
+  int32_t output;       // which one SINTER_GRAD, _VALUE_AND_GRAD and _HVP differentiate
+  int32_t reserved;
+  const char *memory; // of whiles that state none: all, recompute, period(K), binomial(SLOTS), online(SLOTS), implicit
+} sinter_gradient_options;
+
+/// Adds the gradient of a finished function with respect to its float inputs `wrt` as a function of its own, private and with the same captures
+/// where that one is. Gradients have gradients. Fails with SINTER_INVALID_ARGUMENT where an op has none. `options` may be null.
+SINTER_API sinter_status_code sinter_graph_gradient(sinter_graph *graph, int32_t function, int32_t count,
+                                                    const int32_t *wrt, const sinter_gradient_options *options,
+                                                    int32_t *gradient);
+
+/// Records a region without arguments in place; its gradient keeps what the region captures and computes the rest again.
+SINTER_API sinter_status_code sinter_graph_checkpoint(sinter_graph *graph, sinter_region region, int32_t room,
+                                                      sinter_value *results, int32_t *count);
 
 //===- Out of a graph
 //

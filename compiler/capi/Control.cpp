@@ -7,6 +7,7 @@
 #include "ir/Axes.h"
 #include "ir/Constants.h"
 #include "ir/Ops.h"
+#include "passes/gradient/CheckpointPolicy.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -335,6 +336,8 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
                      (test.size() == 1 ? describe(test.front().getType()) : std::to_string(test.size()) + " values"));
     if (loop.options.max_trip < 0)
       return invalid("while requires a max_trip of at least 0, got " + Twine(loop.options.max_trip));
+    if (loop.options.memory && !CheckpointPolicy::parse(loop.options.memory))
+      return invalid("while requires a memory policy, got '" + Twine(loop.options.memory) + "'");
     taken.insert(taken.begin(), cond);
   }
 
@@ -363,6 +366,8 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
     WhileOp::build(ops, state, types, init, outer,
                    loop.options.max_trip ? b.getI64IntegerAttr(loop.options.max_trip) : IntegerAttr(),
                    loop.options.trap_at_limit ? LimitPolicy::trap : LimitPolicy::stop);
+    if (loop.options.memory)
+      state.addAttribute("sinter.memory", b.getStringAttr(loop.options.memory));
     return insertControl(state, taken, order, outer, results, count);
   }
   case LoopKind::For: {

@@ -19,8 +19,10 @@ public:
   void run(mlir::Block &block);
   bool operator()(mlir::Value value) const { return active.contains(value); }
 
-private:
+  /// The same for one op.
   void visit(mlir::Operation *op);
+
+private:
   void enter(mlir::Region &region, mlir::ValueRange given);
   llvm::DenseSet<mlir::Value> active;
 };

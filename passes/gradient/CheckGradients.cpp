@@ -3,9 +3,11 @@
 #include "passes/gradient/CheckGradients.h"
 #include "ir/Dialect.h"
 #include "ir/gradient/Differentiable.h"
+#include "passes/Passes.h"
 #include "passes/gradient/BuildGradient.h"
 
 #include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
 #include <random>
 
 using namespace mlir;
@@ -75,6 +77,8 @@ public:
         buildGradient(function, wrt, {.mode = GradientMode::Vjp, .name = {}, .memory = options.memory});
     if (failed(vjp))
       return failure();
+    if (options.expand && failed(expandCheckpoints(*vjp)))
+      return failure();
     FailureOr<Tensors> values = evaluate(function, inputs);
     if (failed(values))
       return failure();
@@ -131,6 +135,12 @@ public:
   }
 
 private:
+  static LogicalResult expandCheckpoints(func::FuncOp which) {
+    PassManager pm(which.getContext(), func::FuncOp::getOperationName());
+    pm.addPass(createExpandCheckpoints());
+    return pm.run(which);
+  }
+
   FailureOr<Tensors> evaluate(func::FuncOp which, const Tensors &arguments) {
     return Evaluator().run(which.getBody(), arguments);
   }

@@ -22,6 +22,8 @@ struct GradientCheckOptions {
   /// Memory policy of whiles (GradientOptions).
   std::string memory = {};
   bool forwardMode = true;
+  /// Expand the policies, as compiling does.
+  bool expand = false;
 };
 
 struct GradientCheck {

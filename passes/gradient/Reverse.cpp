@@ -4,6 +4,7 @@
 #include "ir/Elementwise.h"
 #include "ir/Gradient.h"
 #include "ir/gradient/Differentiable.h"
+#include "passes/gradient/CheckpointPolicy.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -21,6 +22,10 @@ LogicalResult Reverse::run(Block &block, OpBuilder &builder) {
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator())
     ops.push_back(&op);
+  return run(ops, builder);
+}
+
+LogicalResult Reverse::run(ArrayRef<Operation *> ops, OpBuilder &builder) {
   for (Operation *op : llvm::reverse(ops))
     if (llvm::any_of(op->getResults(), [&](Value result) { return cotangents.contains(result); }))
       if (failed(reverse(op, builder)))
@@ -29,8 +34,13 @@ LogicalResult Reverse::run(Block &block, OpBuilder &builder) {
 }
 
 LogicalResult Reverse::reverse(Operation *op, OpBuilder &builder) {
-  if (std::optional<LoopView> loop = LoopView::of(op))
-    return reverseLoop(*loop, builder);
+  if (std::optional<LoopView> loop = LoopView::of(op)) {
+    FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(op);
+    if (failed(policy))
+      return failure();
+    bool isImplicit = policy->kind == CheckpointPolicy::Kind::Implicit && isa<WhileOp>(op);
+    return isImplicit ? reverseFixedPoint(*loop, builder) : reverseLoop(*loop, builder);
+  }
   if (isa<CondOp, SwitchOp>(op))
     return reverseBranches(op, builder);
   if (isa<CheckpointOp>(op))
@@ -148,4 +158,12 @@ void sinter::orderArguments(Block &block, ArrayRef<BlockArgument> order) {
   for (BlockArgument argument : order)
     argument.replaceAllUsesWith(block.addArgument(argument.getType(), argument.getLoc()));
   block.eraseArguments(0, count);
+}
+
+bool sinter::isStackOfSnapshots(Value value) {
+  auto loop = value.getDefiningOp<WhileOp>();
+  if (!loop || cast<OpResult>(value).getResultNumber() <= loop.getInit().size())
+    return false;
+  FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(loop);
+  return succeeded(policy) && policy->hasSnapshots();
 }

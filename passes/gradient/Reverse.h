@@ -32,11 +32,13 @@ public:
   mlir::Value cotangent(mlir::Value value) const { return cotangents.lookup(value); }
   /// Emits the reverse of the ops of `block`, last to first, at `builder`. Fails with a diagnostic.
   mlir::LogicalResult run(mlir::Block &block, mlir::OpBuilder &builder);
+  mlir::LogicalResult run(llvm::ArrayRef<mlir::Operation *> ops, mlir::OpBuilder &builder);
 
 private:
   mlir::LogicalResult reverse(mlir::Operation *op, mlir::OpBuilder &builder);
   mlir::LogicalResult reverseByRule(mlir::Operation *op, mlir::OpBuilder &builder);
   mlir::LogicalResult reverseLoop(LoopView loop, mlir::OpBuilder &builder);
+  mlir::LogicalResult reverseFixedPoint(LoopView loop, mlir::OpBuilder &builder);
   mlir::LogicalResult reverseBranches(mlir::Operation *op, mlir::OpBuilder &builder);
   mlir::LogicalResult reverseCheckpoint(mlir::Operation *op, mlir::OpBuilder &builder);
   mlir::LogicalResult reverseCustom(mlir::Operation *op, mlir::OpBuilder &builder);
@@ -56,6 +58,9 @@ llvm::SmallVector<mlir::Value> readsOf(mlir::Block &backward, mlir::Block &forwa
 /// Lets `backward` read `map` instead of the values of `forward`, after a copy of `recomputed` at its start.
 void replaceReads(mlir::Block &backward, mlir::Block &forward, llvm::ArrayRef<mlir::Operation *> recomputed,
                   mlir::IRMapping &map);
+
+/// A stack that a while of a policy with snapshots does not keep: its backward part is to be in the same block.
+bool isStackOfSnapshots(mlir::Value value);
 
 /// Puts the arguments of `block` into this order.
 void orderArguments(mlir::Block &block, llvm::ArrayRef<mlir::BlockArgument> order);

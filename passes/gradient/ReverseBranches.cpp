@@ -100,8 +100,7 @@ LogicalResult Reverse::reverseBranches(Operation *op, OpBuilder &b) {
     YieldOp::create(inner, loc, yields);
     SmallVector<Value> needed = readsOf(block, region.front());
     auto isFree = [](Value value) { return isa<BlockArgument>(value); };
-    auto isRagged = [](Value) { return false; };
-    plans.push_back(planSavedValues({region.front(), needed, isFree, isRagged}));
+    plans.push_back(planSavedValues({region.front(), needed, isFree, isStackOfSnapshots}));
     saved.push_back(plans.back().saved);
   }
   op = withResults(op, saved);

@@ -3,6 +3,7 @@
 #include "ir/Composer.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
+#include "passes/gradient/CheckpointPolicy.h"
 #include "passes/gradient/Reverse.h"
 #include "passes/gradient/SavedValues.h"
 #include "passes/gradient/TripSizes.h"
@@ -105,11 +106,6 @@ private:
 };
 } // namespace
 
-static bool recomputesAll(Operation *op) {
-  auto policy = op->getAttrOfType<StringAttr>("sinter.memory");
-  return policy && policy.getValue() == "recompute";
-}
-
 LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   Location loc = loop.op->getLoc();
   Composer outside(loc, b);
@@ -119,6 +115,7 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   OpBuilder inner = backward.builder(b.getContext());
   Composer inside(loc, inner);
   TripSizes sizes(loop);
+  bool recomputes = CheckpointPolicy::of(loop.op)->kind == CheckpointPolicy::Kind::Recompute;
 
   // The cotangents that each trip starts with: of the carries that it yields, and of what it stacks.
   for (unsigned k : live.set_bits()) {
@@ -169,8 +166,8 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
     auto argument = dyn_cast<BlockArgument>(value);
     return argument && argument.getArgNumber() >= forward.getNumArguments() - loop.captures - loop.sequences;
   };
-  auto isRagged = [&](Value value) { return !sizes.areFixed(value); };
-  SavedValues plan = planSavedValues({forward, needed, isFree, isRagged, recomputesAll(loop.op)});
+  auto isRagged = [&](Value value) { return isStackOfSnapshots(value) || !sizes.areFixed(value); };
+  SavedValues plan = planSavedValues({forward, needed, isFree, isRagged, recomputes});
   for (Value value : plan.saved)
     if (isRagged(value))
       return loop.op->emitOpError() << "has no gradient: it requires values of one size in all trips, got "

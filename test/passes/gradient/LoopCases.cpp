@@ -326,6 +326,35 @@ static const std::string kCustom = R"(func.func @f(%x: tensor<3xf64>, %w: tensor
   return %1 : tensor<3xf64>
 })";
 
+// x = cos(w x) / 2, until the step is small.
+static const std::string kContraction = R"(func.func @f(%w: tensor<f64>) -> tensor<f64> {
+  %x0 = sinter.constant dense<0.5> : tensor<f64>
+  %d0 = sinter.constant dense<1.0> : tensor<f64>
+  %0:3 = sinter.while (%x0, %d0) captures(%w) : (tensor<f64>, tensor<f64>, tensor<f64>) -> (tensor<i64>, tensor<f64>, tensor<f64>) cond {
+  ^bb0(%x: tensor<f64>, %d: tensor<f64>, %a: tensor<f64>):
+    %eps = sinter.constant dense<1.0e-13> : tensor<f64>
+    %s = sinter.abs %d : (tensor<f64>) -> tensor<f64>
+    %go = sinter.compare gt %s, %eps : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    sinter.yield (%go) : tensor<i1>
+  } body {
+  ^bb0(%x: tensor<f64>, %d: tensor<f64>, %a: tensor<f64>):
+    %half = sinter.constant dense<0.5> : tensor<f64>
+    %p = sinter.mul %a, %x : (tensor<f64>, tensor<f64>) -> tensor<f64>
+    %c = sinter.cos %p : (tensor<f64>) -> tensor<f64>
+    %x1 = sinter.mul %c, %half : (tensor<f64>, tensor<f64>) -> tensor<f64>
+    %d1 = sinter.sub %x1, %x : (tensor<f64>, tensor<f64>) -> tensor<f64>
+    sinter.yield (%x1, %d1) : tensor<f64>, tensor<f64>
+  }
+  %1 = sinter.mul %0#1, %w : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  return %1 : tensor<f64>
+})";
+
+const std::vector<LoopCase> &sinter::test::fixedPointCases() {
+  static const std::vector<LoopCase> cases = {{"newton", kNewton.c_str(), {0}, {}},
+                                              {"contraction", kContraction.c_str(), {0}, {}}};
+  return cases;
+}
+
 const std::vector<LoopCase> &sinter::test::loopCases() {
   static const std::vector<LoopCase> cases = {
       {"zero_trips", kSine.c_str(), {0, 2}, {{0}}},
@@ -351,8 +380,7 @@ const std::vector<LoopCase> &sinter::test::loopCases() {
       {"stop_gradient_in_the_body", kStopped.c_str(), {0, 2}, {{4}}},
       {"random_key_as_carry", kRandom.c_str(), {0, 2}, {{1, 2, 3, 4}}},
       {"checkpoint", kCheckpoint.c_str(), {0, 1}, {}, false},
+      {"custom_vjp", kCustom.c_str(), {0, 1}, {}, false, 3, false},
   };
   return cases;
 }
-
-const char *customCase() { return kCustom.c_str(); }

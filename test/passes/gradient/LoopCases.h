@@ -20,9 +20,12 @@ struct LoopCase {
   bool hasPolicies = true;
   /// Sizes of `?` in arguments.
   int64_t size = 3;
+  bool hasForwardMode = true;
 };
 
 const std::vector<LoopCase> &loopCases();
+/// Loops that end near a fixed point of their body, of one scalar argument.
+const std::vector<LoopCase> &fixedPointCases();
 
 } // namespace sinter::test
 

@@ -4,10 +4,12 @@
 // and each memory policy against keeping everything, to the bit.
 
 #include "compiler/Register.h"
+#include "ir/Composer.h"
 #include "ir/Ops.h"
 #include "ir/gradient/Differentiable.h"
 #include "passes/gradient/BuildGradient.h"
 #include "passes/gradient/CheckGradients.h"
+#include "test/backends/cpu/Execute.h"
 #include "test/passes/gradient/LoopCases.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -34,10 +36,13 @@ protected:
     function = *module->getOps<func::FuncOp>().begin();
   }
 
-  SmallVector<HostTensor> inputs() {
+  SmallVector<HostTensor> inputs() { return inputsOf(function); }
+
+  /// Further floats, as cotangents are, look like the others.
+  SmallVector<HostTensor> inputsOf(func::FuncOp which) {
     SmallVector<HostTensor> tensors;
     size_t nextInts = 0;
-    for (Type type : function.getArgumentTypes()) {
+    for (Type type : which.getArgumentTypes()) {
       auto tensorType = cast<RankedTensorType>(type);
       SmallVector<int64_t> shape(tensorType.getShape());
       for (int64_t &axis : shape)
@@ -57,7 +62,8 @@ protected:
   }
 
   void expectMatches(func::FuncOp which, ArrayRef<unsigned> wrt, ArrayRef<HostTensor> values, double tolerance = 1e-6) {
-    FailureOr<GradientCheck> check = checkGradients(which, wrt, values, {.tolerance = tolerance});
+    FailureOr<GradientCheck> check =
+        checkGradients(which, wrt, values, {.tolerance = tolerance, .forwardMode = GetParam().hasForwardMode});
     ASSERT_TRUE(succeeded(check));
     for (auto [k, error] : llvm::zip(wrt, check->elements))
       EXPECT_LE(error, tolerance) << "argument " << k;
@@ -69,6 +75,9 @@ protected:
   OwningOpRef<ModuleOp> module;
   func::FuncOp function;
 };
+
+class FixedPoints : public Loops {};
+class CompiledLoops : public Loops {};
 
 TEST_P(Loops, MatchesDifferences) { expectMatches(function, GetParam().wrt, inputs()); }
 
@@ -91,6 +100,102 @@ TEST_P(Loops, MatchesDifferencesInSecondOrder) {
     }
   expectMatches(*vjp, GetParam().wrt, values, 1e-5);
 }
+
+const char *const kPolicies[] = {"recompute",   "period(1)",   "period(3)",   "period(100)",
+                                 "binomial(1)", "binomial(2)", "binomial(3)", "binomial(50)",
+                                 "online(1)",   "online(2)",   "online(3)",   "online(50)"};
+
+TEST_P(Loops, GivesTheSameBitsUnderEachPolicy) {
+  if (!GetParam().hasPolicies)
+    GTEST_SKIP() << "no while with a policy";
+  SmallVector<HostTensor> values = inputs();
+  FailureOr<GradientCheck> all = checkGradients(function, GetParam().wrt, values);
+  ASSERT_TRUE(succeeded(all));
+  for (const char *policy : kPolicies) {
+    FailureOr<GradientCheck> check = checkGradients(
+        function, GetParam().wrt, values, {.elements = 0, .memory = policy, .forwardMode = false, .expand = true});
+    ASSERT_TRUE(succeeded(check)) << policy;
+    for (auto [gradient, expected] : llvm::zip(check->gradients, all->gradients)) {
+      ASSERT_EQ(gradient.shape(), expected.shape()) << policy;
+      EXPECT_EQ(0, std::memcmp(gradient.data(), expected.data(), expected.numBytes())) << policy;
+    }
+  }
+}
+
+TEST_P(FixedPoints, MatchDifferences) {
+  SmallVector<HostTensor> values = inputs();
+  FailureOr<GradientCheck> check =
+      checkGradients(function, GetParam().wrt, values, {.memory = "implicit", .forwardMode = false, .expand = true});
+  ASSERT_TRUE(succeeded(check));
+  EXPECT_LE(check->elements[0], 1e-6);
+  EXPECT_LE(check->direction, 1e-6);
+}
+
+// The product of a Hessian goes through the iteration for the cotangent.
+TEST_P(FixedPoints, HaveSecondDerivatives) {
+  FailureOr<func::FuncOp> product =
+      buildGradient(function, GetParam().wrt, {.mode = GradientMode::HessianVectorProduct, .memory = "implicit"});
+  ASSERT_TRUE(succeeded(product));
+  FailureOr<func::FuncOp> gradient =
+      buildGradient(function, GetParam().wrt, {.mode = GradientMode::Grad, .memory = "implicit"});
+  ASSERT_TRUE(succeeded(gradient));
+  SmallVector<HostTensor> values = inputs(), below(values), above(values);
+  below[0].setFloat(0, values[0].getFloat(0) - 1e-5);
+  above[0].setFloat(0, values[0].getFloat(0) + 1e-5);
+  values.push_back(HostTensor::scalar(values[0].elementType(), 1));
+  auto first = [](func::FuncOp which, ArrayRef<HostTensor> arguments) {
+    FailureOr<SmallVector<HostTensor>> results = Evaluator().run(which.getBody(), arguments);
+    return succeeded(results) ? results->front().getFloat(0) : NAN;
+  };
+  EXPECT_NEAR(first(*product, values), (first(*gradient, above) - first(*gradient, below)) / 2e-5, 1e-5);
+}
+
+/// The gradient of the sum of all results.
+TEST_P(CompiledLoops, MatchTheEvaluator) {
+  SmallVector<std::pair<const char *, int>> variants{{"all", 0}, {"all", 2}};
+  if (GetParam().hasPolicies)
+    variants.append({{"recompute", 2}, {"period(2)", 2}, {"binomial(2)", 2}, {"online(2)", 2}});
+  OpBuilder b(function.getBody().front().getTerminator());
+  Composer composer(function.getLoc(), b);
+  Value loss;
+  for (Value result : function.getBody().front().getTerminator()->getOperands()) {
+    Value sum =
+        composer.reduce(result, llvm::to_vector(llvm::seq<int64_t>(0, tensorTypeOf(result).getRank())), Combiner::add);
+    loss = loss ? composer.make<AddOp>(loss, sum) : sum;
+  }
+  function.getBody().front().getTerminator()->setOperands(loss);
+  function.setType(b.getFunctionType(function.getArgumentTypes(), loss.getType()));
+  for (auto [memory, level] : variants) {
+    FailureOr<func::FuncOp> gradient =
+        buildGradient(function, GetParam().wrt, {.mode = GradientMode::ValueAndGrad, .memory = memory});
+    ASSERT_TRUE(succeeded(gradient));
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    (*gradient)->print(os);
+    gradient->erase();
+    Program program(text, level, 2, true);
+    ASSERT_EQ(program.error, "") << memory << " at level " << level;
+    SmallVector<HostTensor> values = inputsOf(program.function());
+    FailureOr<SmallVector<HostTensor>> expected = program.evaluate(values);
+    ASSERT_TRUE(succeeded(expected));
+    for (int call = 0; call < 2; ++call) {
+      std::optional<std::vector<HostTensor>> actual = program.run(values);
+      ASSERT_TRUE(actual) << program.error;
+      for (auto [i, pair] : llvm::enumerate(llvm::zip(*actual, *expected))) {
+        auto &[got, want] = pair;
+        ASSERT_EQ(got.shape(), want.shape());
+        for (int64_t k = 0; k < got.numElements(); ++k)
+          EXPECT_NEAR(got.getFloat(k), want.getFloat(k), 1e-11 * std::max(1.0, std::abs(want.getFloat(k))))
+              << memory << " at level " << level << ": element " << k << " of output " << i;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CompiledLoops, testing::ValuesIn(loopCases()),
+                         [](const testing::TestParamInfo<LoopCase> &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, FixedPoints, testing::ValuesIn(fixedPointCases()),
+                         [](const testing::TestParamInfo<LoopCase> &info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(All, Loops, testing::ValuesIn(loopCases()),
                          [](const testing::TestParamInfo<LoopCase> &info) { return std::string(info.param.name); });

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a while keeps for its gradient: the attribute `sinter.memory` of the op, a string.
+//
+//   all              every value that the backward part reads (the default)
+//   recompute        the fewest bytes a trip; all else is computed again
+//   period(K)        the carries of each K-th trip; K trips are run again at a time
+//   binomial(SLOTS)  SLOTS snapshots of the carries, placed once the number of trips is known (Griewank & Walther 2000)
+//   online(SLOTS)    SLOTS snapshots of the carries, placed while the loop runs (every 2^k-th trip, thinned out as it
+//   goes on) implicit         the gradient of the fixed point that the loop has come to, whatever its trips were
+//
+// All but implicit give the same bits.
+
+#ifndef SINTER_PASSES_GRADIENT_CHECKPOINTPOLICY_H
+#define SINTER_PASSES_GRADIENT_CHECKPOINTPOLICY_H
+
+#include "mlir/IR/Operation.h"
+#include <optional>
+
+namespace sinter {
+
+struct CheckpointPolicy {
+  enum class Kind { All, Recompute, Period, Binomial, Online, Implicit };
+  Kind kind = Kind::All;
+  /// K or SLOTS, at least 1.
+  int64_t count = 0;
+
+  /// Nothing when the text is none of the above.
+  static std::optional<CheckpointPolicy> parse(llvm::StringRef text);
+  /// The policy of an op; `all` without an attribute. Fails with a diagnostic at the op.
+  static llvm::FailureOr<CheckpointPolicy> of(mlir::Operation *op);
+  /// Snapshots of the carries: what ExpandCheckpoints rewrites.
+  bool hasSnapshots() const { return kind == Kind::Period || kind == Kind::Binomial || kind == Kind::Online; }
+};
+
+} // namespace sinter
+
+#endif
