@@ -12,8 +12,10 @@
 #ifndef SINTER_TRACE_SINTER_HPP
 #define SINTER_TRACE_SINTER_HPP
 
+#include "dlpack.hpp"
 #include "jit.hpp"
 #include "ops.hpp"
 #include "scan.hpp"
+#include "text.hpp"
 
 #endif
