@@ -423,38 +423,46 @@ Trip<Carry, Output> forTrips(const char *name, const Range &range, Carry init, B
 ///
 /// (One overload per number of carries, because the source location comes last.)
 template <class Cond, class Body, class I0>
+  requires(!std::is_same_v<std::decay_t<Cond>, WhileOptions>)
 auto while_loop(Cond &&cond, Body &&body, const I0 &i0, Where where = Where::current()) {
   return detail::whileLoop({.where = where}, cond, body, i0);
 }
 template <class Cond, class Body, class I0, class I1>
+  requires(!std::is_same_v<std::decay_t<Cond>, WhileOptions>)
 auto while_loop(Cond &&cond, Body &&body, const I0 &i0, const I1 &i1, Where where = Where::current()) {
   return detail::whileLoop({.where = where}, cond, body, i0, i1);
 }
 template <class Cond, class Body, class I0, class I1, class I2>
+  requires(!std::is_same_v<std::decay_t<Cond>, WhileOptions>)
 auto while_loop(Cond &&cond, Body &&body, const I0 &i0, const I1 &i1, const I2 &i2, Where where = Where::current()) {
   return detail::whileLoop({.where = where}, cond, body, i0, i1, i2);
 }
 template <class Cond, class Body, class I0, class I1, class I2, class I3>
+  requires(!std::is_same_v<std::decay_t<Cond>, WhileOptions>)
 auto while_loop(Cond &&cond, Body &&body, const I0 &i0, const I1 &i1, const I2 &i2, const I3 &i3,
                 Where where = Where::current()) {
   return detail::whileLoop({.where = where}, cond, body, i0, i1, i2, i3);
 }
 template <class Cond, class Body, class I0, class I1, class I2, class I3, class I4>
+  requires(!std::is_same_v<std::decay_t<Cond>, WhileOptions>)
 auto while_loop(Cond &&cond, Body &&body, const I0 &i0, const I1 &i1, const I2 &i2, const I3 &i3, const I4 &i4,
                 Where where = Where::current()) {
   return detail::whileLoop({.where = where}, cond, body, i0, i1, i2, i3, i4);
 }
 template <class Cond, class Body, class I0, class I1, class I2, class I3, class I4, class I5>
+  requires(!std::is_same_v<std::decay_t<Cond>, WhileOptions>)
 auto while_loop(Cond &&cond, Body &&body, const I0 &i0, const I1 &i1, const I2 &i2, const I3 &i3, const I4 &i4,
                 const I5 &i5, Where where = Where::current()) {
   return detail::whileLoop({.where = where}, cond, body, i0, i1, i2, i3, i4, i5);
 }
 template <class Cond, class Body, class I0, class I1, class I2, class I3, class I4, class I5, class I6>
+  requires(!std::is_same_v<std::decay_t<Cond>, WhileOptions>)
 auto while_loop(Cond &&cond, Body &&body, const I0 &i0, const I1 &i1, const I2 &i2, const I3 &i3, const I4 &i4,
                 const I5 &i5, const I6 &i6, Where where = Where::current()) {
   return detail::whileLoop({.where = where}, cond, body, i0, i1, i2, i3, i4, i5, i6);
 }
 template <class Cond, class Body, class I0, class I1, class I2, class I3, class I4, class I5, class I6, class I7>
+  requires(!std::is_same_v<std::decay_t<Cond>, WhileOptions>)
 auto while_loop(Cond &&cond, Body &&body, const I0 &i0, const I1 &i1, const I2 &i2, const I3 &i3, const I4 &i4,
                 const I5 &i5, const I6 &i6, const I7 &i7, Where where = Where::current()) {
   return detail::whileLoop({.where = where}, cond, body, i0, i1, i2, i3, i4, i5, i6, i7);
