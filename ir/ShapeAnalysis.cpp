@@ -144,8 +144,8 @@ Dims ShapeAnalysis::compute(Value value) {
         if (size)
           DimContext::forEachSymbol(size, [&](unsigned symbol) {
             Value source = ctx.source(symbol).value;
-            escapes |= op->isProperAncestor(source.getParentBlock()->getParentOp()) ||
-                       source.getParentBlock()->getParentOp() == op;
+            Operation *around = source ? source.getParentBlock()->getParentOp() : nullptr; // none: a named size
+            escapes |= around && op->isAncestor(around);
           });
         if (escapes)
           size = DimExpr();

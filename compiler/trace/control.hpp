@@ -96,8 +96,11 @@ template <class Tree> struct TracedRegion {
   Tensor problem;
 };
 
-/// Traces `body(arguments)`, where `arguments` are values of `types`, into a region.
-template <class Body> auto traceRegion(Trace &trace, std::span<const TensorType> types, Where where, Body &&body) {
+/// Traces `body(arguments)`, where `arguments` are values of `types`, into a region. Those with an entry in `weak` are
+/// literals still.
+template <class Body>
+auto traceRegion(Trace &trace, std::span<const TensorType> types, Where where, Body &&body,
+                 const std::vector<bool> &weak = {}) {
   using Tree = decltype(body(std::declval<std::span<const Tensor>>()));
   std::vector<sinter_value_type> lowered;
   for (const TensorType &type : types)
@@ -109,8 +112,10 @@ template <class Body> auto traceRegion(Trace &trace, std::span<const TensorType>
   if (sinter_graph_region_begin(trace.handle(), int32_t(types.size()), lowered.data(), ids.data()))
     problem = trace.failGraph(where);
   trace.enterRegion();
-  for (size_t k = 0; k < types.size(); ++k)
+  for (size_t k = 0; k < types.size(); ++k) {
     arguments.push_back(problem.error() ? problem : trace.wrap(ids[k], where));
+    arguments.back().value()->weak = k < weak.size() && weak[k];
+  }
   TracedRegion<Tree> result{
       runFrame(trace, [&] { return body(std::span<const Tensor>(arguments)); }), {}, {}, 0, problem};
   if (problem.error())

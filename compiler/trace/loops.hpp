@@ -145,18 +145,23 @@ Trip<Carry, Output> traceLoop(Trace &trace, const char *name, Where where, Carry
       std::vector<TensorType> arguments(parts.leading.begin(), parts.leading.end());
       arguments.insert(arguments.end(), types.begin(), types.end());
       arguments.insert(arguments.end(), parts.trailing.begin(), parts.trailing.end());
-      auto traced = traceRegion(trace, arguments, where, [&](std::span<const Tensor> values) {
-        size_t before = parts.leading.size();
-        Result trip = body(unflatten(start, values.subspan(before, types.size())), values.first(before),
-                           values.subspan(before + types.size()));
-        size_t k = 0;
-        eachLeaf(trip.carry, [&](Tensor &leaf) {
-          if (k < types.size() && leaf.weak() && leaf.dtype() != types[k].dtype)
-            leaf = convert(leaf, types[k].dtype, where);
-          ++k;
-        });
-        return trip;
-      });
+      std::vector<bool> literals(parts.leading.size(), false);
+      literals.insert(literals.end(), weak.begin(), weak.end());
+      auto traced = traceRegion(
+          trace, arguments, where,
+          [&](std::span<const Tensor> values) {
+            size_t before = parts.leading.size();
+            Result trip = body(unflatten(start, values.subspan(before, types.size())), values.first(before),
+                               values.subspan(before + types.size()));
+            size_t k = 0;
+            eachLeaf(trip.carry, [&](Tensor &leaf) {
+              if (k < types.size() && leaf.weak() && leaf.dtype() != types[k].dtype)
+                leaf = convert(leaf, types[k].dtype, where);
+              ++k;
+            });
+            return trip;
+          },
+          literals);
       out = std::move(traced.tree);
       if (!traced.region) {
         poison(out, traced.problem);

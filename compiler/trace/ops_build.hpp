@@ -139,7 +139,7 @@ public:
       return problem;
     DType own = number.dtype();
     bool fits = is_float(dtype) ? own != DType::boolean : dtype == DType::boolean ? own == dtype : is_integer(own);
-    if (fits && is_integer(dtype)) {
+    if (fits && is_integer(dtype) && !number.traced()) { // a traced one is a loop's carry that began as a literal
       bool isNegative = is_signed_integer(own) && number.item<int64_t>() < 0;
       fits = visitDType(dtype, [&]<class T>(T) {
         if constexpr (std::is_integral_v<T>)
@@ -155,6 +155,8 @@ public:
     return convert(number, dtype, where);
   }
   static std::string text(const Tensor &number) {
+    if (number.traced())
+      return dtype_name(number.dtype());
     char digits[32];
     if (is_float(number.dtype()))
       std::snprintf(digits, sizeof digits, "%g", number.item<double>());
@@ -165,7 +167,7 @@ public:
   /// A tensor that is used on its own: a literal gets its C++ type for good.
   Tensor strong(const Tensor &tensor) {
     in(tensor);
-    if (failed() || !tensor.weak())
+    if (failed() || !tensor.weak() || tensor.traced())
       return tensor;
     return visitDType(tensor.dtype(), [&]<class T>(T) { return scalar(tensor.item<T>(), where); });
   }

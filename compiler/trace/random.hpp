@@ -264,7 +264,7 @@ inline Tensor gumbel(const Key &key, const Sizes &sizes, DType dtype = DType::f3
 /// True with probability `p`, which broadcasts to the sizes.
 inline Tensor bernoulli(const Key &key, const Tensor &p, const Sizes &sizes, Where where = Where::current()) {
   detail::Build b("random::bernoulli", where);
-  Tensor chance = b.floats(p.weak() ? Tensor(p.item<float>()) : p);
+  Tensor chance = b.floats(p.weak() && !p.traced() ? Tensor(p.item<float>()) : p);
   DType drawn = b.failed() ? DType::f32 : detail::drawnType(b, chance.dtype());
   Tensor draw = detail::unit(b, detail::keyWords(b, key), sizes, drawn);
   return b.op("compare", {draw, b.spreadLike(b.astype(chance, drawn), draw)}, {{"kind", "lt"}});

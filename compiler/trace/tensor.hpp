@@ -88,7 +88,7 @@ public:
   /// False for `Tensor()`.
   bool defined() const { return head; }
   bool traced() const { return head && head->kind == detail::Value::Kind::traced; }
-  /// A C++ literal that has met no tensor yet.
+  /// A C++ literal that has met no tensor yet; in the body of a loop also a carry that began as one.
   bool weak() const { return head && head->weak; }
   /// The error that this tensor carries in a program without exceptions, else null.
   const Error *error() const { return head ? head->error : nullptr; }
