@@ -376,22 +376,26 @@ bool Planner::reaches(Operation *op, Group &target) {
     for (Operation *user : from->getUsers())
       reached.insert(user);
   };
-  for (Operation *user : op->getUsers())
+  // A kernel runs as one: whatever leaves it comes after all that it reads. A copy in another kernel does not leave.
+  auto addLeaving = [&](Operation *member) {
+    if (auto it = groupsOf.find(member); it != groupsOf.end())
+      for (unsigned number : it->second)
+        if (&groups[number] != &target)
+          for (Operation *other : groups[number].ops)
+            if (auto at = home.find(other); at != home.end() && at->second == number)
+              addUsers(other);
+  };
+  for (Operation *user : op->getUsers()) {
     if (!target.ops.contains(user))
       reached.insert(user);
+    addLeaving(user);
+  }
   for (size_t i = 0; i < reached.size(); ++i) {
     Operation *next = reached[i];
     if (target.ops.contains(next))
       return true;
     addUsers(next);
-    // A kernel runs as one: whatever it computes comes after all that it reads.
-    if (auto it = groupsOf.find(next); it != groupsOf.end())
-      for (unsigned number : it->second) {
-        if (&groups[number] == &target)
-          return true;
-        for (Operation *member : groups[number].ops)
-          addUsers(member);
-      }
+    addLeaving(next);
   }
   return false;
 }
