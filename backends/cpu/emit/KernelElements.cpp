@@ -142,9 +142,10 @@ Value KernelElements::loadResult(unsigned i, ArrayRef<LaneIndex> index) {
 
 static bool isOne(DimExpr size) { return size.isConstant() && size.constant() == 1; }
 
-/// True when every use of `op` ends in `root`.
+/// True when every use of `op` ends in `root`, and none in the kernel's results.
 static bool feedsOnly(Operation *op, Operation *root) {
-  return root && llvm::all_of(op->getUsers(), [&](Operation *user) { return user == root || feedsOnly(user, root); });
+  return root && !op->hasTrait<OpTrait::IsTerminator>() &&
+         llvm::all_of(op->getUsers(), [&](Operation *user) { return user == root || feedsOnly(user, root); });
 }
 
 int64_t sinter::cpu::carrierAxis(KernelSpec &spec, ArrayRef<DimExpr> sizes, int64_t begin, int64_t end) {
