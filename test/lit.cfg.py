@@ -11,7 +11,7 @@ import lit.formats
 config.name = "sinter"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test", ".td"]
-config.excludes = ["Inputs", "CMakeLists.txt"]
+config.excludes = ["Inputs", "cases", "CMakeLists.txt"]
 config.test_source_root = os.path.join(config.sinter_source, "test")
 config.test_exec_root = os.path.join(config.sinter_build, "test")
 

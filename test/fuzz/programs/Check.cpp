@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "test/fuzz/programs/Check.h"
+#include "compiler/Compile.h"
+#include "ir/reference/Evaluator.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::test;
+
+namespace {
+using Tensors = SmallVector<HostTensor>;
+
+/// Results, or why there are none.
+struct Outcome {
+  Tensors results;
+  std::string error;
+};
+
+/// Collects diagnostics while it lives.
+class Messages {
+public:
+  explicit Messages(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          text += diagnostic.str() + "; ";
+          return success();
+        }) {}
+  std::string text;
+
+private:
+  ScopedDiagnosticHandler handler;
+};
+} // namespace
+
+static Outcome evaluate(ModuleOp module, ArrayRef<HostTensor> inputs) {
+  Messages messages(module.getContext());
+  Evaluator evaluator;
+  auto results = evaluator.run(module.lookupSymbol<func::FuncOp>("main").getBody(), inputs);
+  if (failed(results))
+    return {{}, "the reference fails: " + messages.text};
+  return {*results, ""};
+}
+
+static sinter_tensor viewOf(const HostTensor &tensor, int32_t dtype) {
+  sinter_tensor view = {};
+  view.data = const_cast<char *>(tensor.data());
+  view.dtype = dtype;
+  view.rank = static_cast<int32_t>(tensor.rank());
+  llvm::copy(tensor.shape(), view.dims);
+  return view;
+}
+
+static Outcome runNative(ModuleOp module, ArrayRef<HostTensor> inputs, int optLevel, int threads) {
+  Messages messages(module.getContext());
+  OwningOpRef<ModuleOp> copy = module.clone();
+  Options options;
+  options.optLevel = optLevel;
+  options.threads = 1;
+  FailureOr<CompiledModule> compiled = compileGraph(*copy, options);
+  if (failed(compiled))
+    return {{}, "cannot be compiled: " + messages.text};
+  std::string error;
+  std::unique_ptr<LoadedModule> loaded = LoadedModule::load(*compiled, error);
+  if (!loaded)
+    return {{}, error};
+  sinter_session_options sessionOptions = {};
+  sessionOptions.struct_size = sizeof sessionOptions;
+  sessionOptions.threads = threads;
+  sinter_session *session = nullptr;
+  Outcome outcome;
+  if (sinter_session_create(loaded->get(), 0, &sessionOptions, &session) != SINTER_OK)
+    return {{}, sinter_last_error()};
+  const sinter_function *function = sinter_session_function(session);
+  for (int32_t i = 0; i < function->num_inputs && outcome.error.empty(); ++i) {
+    sinter_tensor view = viewOf(inputs[i], function->inputs[i].dtype);
+    if (sinter_session_set_input(session, i, &view) != SINTER_OK)
+      outcome.error = sinter_last_error();
+  }
+  // Twice: the second run finds an arena that is no longer clean.
+  for (int run = 0; run < 2 && outcome.error.empty(); ++run)
+    if (sinter_session_run(session) != SINTER_OK)
+      outcome.error = sinter_last_error();
+  auto types = module.lookupSymbol<func::FuncOp>("main").getResultTypes();
+  for (int32_t i = 0; i < function->num_outputs && outcome.error.empty(); ++i) {
+    sinter_tensor view = {};
+    if (sinter_session_output(session, i, &view) != SINTER_OK) {
+      outcome.error = sinter_last_error();
+      break;
+    }
+    ArrayRef<int64_t> shape(view.dims, view.rank);
+    HostTensor tensor(cast<RankedTensorType>(types[i]).getElementType(), shape);
+    if (tensor.numBytes())
+      std::memcpy(tensor.data(), view.data, static_cast<size_t>(tensor.numBytes()));
+    outcome.results.push_back(std::move(tensor));
+  }
+  sinter_session_destroy(session);
+  return outcome;
+}
+
+/// Empty if equal: integers and booleans to the bit, floats up to `tolerance` of the largest element or of 1.
+static std::string difference(ArrayRef<HostTensor> actual, ArrayRef<HostTensor> expected, double tolerance) {
+  for (auto [i, pair] : llvm::enumerate(llvm::zip(actual, expected))) {
+    auto &[a, e] = pair;
+    std::string where = "result " + std::to_string(i);
+    if (a.shape() != e.shape())
+      return where + " has another shape";
+    std::vector<double> x = a.toFloats(), y = e.toFloats();
+    double largest = 1;
+    for (double v : y)
+      if (std::isfinite(v))
+        largest = std::max(largest, std::abs(v));
+    for (size_t k = 0; k < x.size(); ++k) {
+      bool same = x[k] == y[k] || (std::isnan(x[k]) && std::isnan(y[k]));
+      if (!same && a.isFloat())
+        same = std::abs(x[k] - y[k]) <= tolerance * largest;
+      if (!same)
+        return where + " element " + std::to_string(k) + " is " + std::to_string(x[k]) + ", expected " +
+               std::to_string(y[k]);
+    }
+  }
+  return "";
+}
+
+std::optional<std::string> sinter::test::checkValues(ModuleOp module, ArrayRef<HostTensor> inputs) {
+  {
+    Messages messages(module.getContext());
+    if (failed(verify(module)))
+      return "does not verify: " + messages.text;
+  }
+  Outcome expected = evaluate(module, inputs);
+  if (!expected.error.empty())
+    return expected.error;
+  Tensors last;
+  for (auto [level, threads] : {std::pair(0, 1), std::pair(2, 1), std::pair(2, 2)}) {
+    std::string how = "-O" + std::to_string(level) + " on " + std::to_string(threads) + " threads: ";
+    Outcome actual = runNative(module, inputs, level, threads);
+    if (!actual.error.empty())
+      return how + actual.error;
+    bool wide = llvm::any_of(inputs, [](const HostTensor &input) { return input.elementType().isF32(); });
+    std::string text = difference(actual.results, expected.results, wide ? 1e-4 : 1e-9);
+    if (!text.empty())
+      return how + text;
+    if (threads == 2)
+      for (auto [a, b] : llvm::zip(actual.results, last))
+        if (a.numBytes() && std::memcmp(std::as_const(a).data(), std::as_const(b).data(), a.numBytes()) != 0)
+          return how + "other bits than on one thread";
+    last = std::move(actual.results);
+  }
+  return std::nullopt;
+}

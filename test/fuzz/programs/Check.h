@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs a program in every way that there is, and says where two disagree.
+
+#ifndef SINTER_TEST_FUZZ_PROGRAMS_CHECK_H
+#define SINTER_TEST_FUZZ_PROGRAMS_CHECK_H
+
+#include "ir/reference/HostTensor.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <optional>
+#include <string>
+
+namespace sinter::test {
+
+/// What is wrong with `main` of `module` on `inputs`: the reference against native code at -O0 and -O2 with one and two
+/// threads. Nothing if all agree. Diagnostics are part of the text.
+std::optional<std::string> checkValues(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs);
+
+/// The same for its gradient: reverse mode against central differences and against forward mode on the evaluator, then
+/// reverse mode as native code as above. A kink that a difference steps over is found at every step and direction:
+/// three of them must fail.
+std::optional<std::string> checkProgramGradients(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs);
+
+} // namespace sinter::test
+
+#endif
