@@ -14,6 +14,18 @@ static void printModule(std::string &text, ModuleOp module) {
   os << '\n';
 }
 
+/// A small kernel with more calls than this stays a function, unless LLVM thinks otherwise.
+constexpr unsigned kMaxInlinedCalls = 4;
+
+/// True when the schedule itself computes: it has small kernels or loops.
+static bool isWorthOptimizing(ModuleOp module, KernelTable &kernels) {
+  if (llvm::any_of(kernels.codes(), [](const KernelCode &code) { return code.isSmall; }))
+    return true;
+  return module
+      .walk([](Operation *op) { return LoopView::isLoop(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
 FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &options) {
   auto start = std::chrono::steady_clock::now();
   CodeModule result;
@@ -44,11 +56,24 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
     return result;
 
   SmallVector<ObjectUnit> units;
-  units.push_back({*schedule, "", /*light=*/true});
+  ObjectUnit &first = units.emplace_back();
+  first.module = *schedule;
+  first.light = !isWorthOptimizing(module, kernels);
+  SmallVector<unsigned> reports = {0}; // by unit
   for (KernelCode &code : kernels.codes()) {
-    KernelTemplate form = code.spec->kernel.getKernelTemplate();
-    units.push_back({*code.module, code.name, form == KernelTemplate::contraction || form == KernelTemplate::convolution});
     result.kernels.push_back({code.name, code.spec->kernel.getLoc(), 0, code.uses, code.emitMs});
+    if (code.isSmall) {
+      units.front().parts.push_back({*code.module, code.name, code.directCalls <= kMaxInlinedCalls});
+      continue;
+    }
+    reports.push_back(result.kernels.size() - 1);
+    KernelTemplate form = code.spec->kernel.getKernelTemplate();
+    ObjectUnit &unit = units.emplace_back();
+    unit.module = *code.module;
+    unit.kernel = code.name;
+    unit.callable = code.directCalls > 0;
+    unit.wrapped = code.calledInParallel;
+    unit.light = form == KernelTemplate::contraction || form == KernelTemplate::convolution;
   }
   ObjectOptions objectOptions;
   objectOptions.target = &options.target;
@@ -61,7 +86,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
     return failure();
   for (auto [i, file] : llvm::enumerate(*files)) {
     if (i > 0) {
-      KernelReport &report = result.kernels[i - 1];
+      KernelReport &report = result.kernels[reports[i]];
       report.objectBytes = static_cast<int64_t>(file.bytes.size());
       report.lowerMs = file.lowerMs;
       report.optimizeMs = file.optimizeMs;

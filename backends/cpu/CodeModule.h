@@ -34,7 +34,7 @@ struct KernelReport {
 struct CodeModule {
   std::vector<Signature> functions;
   std::vector<std::string> objects; // ELF, the schedule first
-  std::vector<char> weights;
+  WeightBytes weights;              // 64-byte aligned, as the code requires
   std::vector<KernelReport> kernels;
   double scheduleMs = 0;
   std::string loops, llvm, assembly;

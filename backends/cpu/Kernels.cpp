@@ -95,6 +95,32 @@ static void planPackedInputs(KernelSpec &spec, KernelLaunch &launch) {
     spec.kernel->setAttr("packed", DenseI64ArrayAttr::get(spec.kernel.getContext(), inputs));
 }
 
+/// Elements that a small kernel reads and writes, multiply-adds of a small product, and how many small kernels a module
+/// has at most: they are compiled one after the other.
+constexpr int64_t kSmallElements = 1 << 13;
+constexpr double kSmallNs = 400;
+constexpr size_t kMaxSmallKernels = 128;
+
+static bool isSmallKernel(KernelSpec &spec, const EmittedKernel &emitted) {
+  if (emitted.writesSizes || emitted.workspaceBytes || emitted.estimatedNs > kSmallNs ||
+      !spec.dims.resolve(emitted.chunks).isConstant() || spec.dims.resolve(emitted.chunks).constant() > 1)
+    return false;
+  int64_t elements = 0;
+  auto add = [&](Value value) {
+    DimExpr count = spec.dims.resolve(spec.dims.product(spec.sizes->dims(value)));
+    // A large operand of which a small kernel reads a part is no matter, but costs are counted from what is there.
+    elements =
+        count.isConstant() ? elements + std::min<int64_t>(count.constant(), 2 * kSmallElements) : 2 * kSmallElements;
+    return elements <= kSmallElements;
+  };
+  bool isMap = spec.kernel.getKernelTemplate() == KernelTemplate::map;
+  for (Operation &op : spec.body().without_terminator())
+    for (Value result : op.getResults())
+      if (!add(result))
+        return false;
+  return isMap || llvm::all_of(spec.body().getArguments(), [&](Value argument) { return add(argument); });
+}
+
 FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) {
   auto spec = std::make_unique<KernelSpec>(kernel, options, &sizes);
   KernelLaunch launch;
@@ -119,6 +145,8 @@ FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) 
     if (!kernel->hasAttr("packed"))
       launch.packed.clear(); // the emitter that packs declined
     code.emitted = *emitted;
+    size_t numSmall = llvm::count_if(all, [](const KernelCode &other) { return other.isSmall; });
+    code.isSmall = options.optLevel > 0 && numSmall < kMaxSmallKernels && isSmallKernel(*spec, *emitted);
     code.spec = std::move(spec);
     launch.code = all.size();
     candidates.push_back(launch.code);

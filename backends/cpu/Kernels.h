@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernels of a module: each distinct one is emitted once, into a module of its own. Two kernel ops are the same code when
-// their regions, attributes and sizes (up to names of symbols) are equal.
+// The kernels of a module: each distinct one is emitted once, into a module of its own. Two kernel ops are the same
+// code when their regions, attributes and sizes (up to names of symbols) are equal.
 
 #ifndef SINTER_BACKENDS_CPU_KERNELS_H
 #define SINTER_BACKENDS_CPU_KERNELS_H
@@ -20,6 +20,14 @@ struct KernelCode {
   EmittedKernel emitted;
   unsigned uses = 0; // kernel ops with this code
   double emitMs = 0;
+  /// Small, of static sizes and one chunk: compiled as a part of the schedule, which LLVM inlines it into.
+  bool isSmall = false;
+  /// How schedules reach it: by its own arguments, or as a wrapper over words that `parallel` calls.
+  unsigned directCalls = 0;
+  bool calledInParallel = false;
+
+  /// The symbol of direct calls.
+  std::string bodyName() const { return name + "_body"; }
 };
 
 /// One kernel op, with sizes as expressions over the symbols of the function around.
@@ -39,9 +47,11 @@ public:
   /// Names of kernels are PREFIX_k0_map, ...
   KernelTable(const KernelOptions &options, std::string prefix) : options(options), prefix(std::move(prefix)) {}
 
-  /// Plans packing (sets the op's `packed` attribute), emits unless known. Fails with a diagnostic at the op that no emitter accepts.
+  /// Plans packing (sets the op's `packed` attribute), emits unless known. Fails with a diagnostic at the op that no
+  /// emitter accepts.
   llvm::FailureOr<KernelLaunch> add(KernelOp kernel, ShapeAnalysis &sizes);
 
+  const KernelOptions &kernelOptions() const { return options; }
   llvm::ArrayRef<KernelCode> codes() const { return all; }
   llvm::MutableArrayRef<KernelCode> codes() { return all; }
 

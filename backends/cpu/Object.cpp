@@ -2,6 +2,7 @@
 
 #include "backends/cpu/Object.h"
 #include "backends/cpu/Lowering.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -50,18 +51,23 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const ObjectOption
     return nullptr;
   llvm::TargetOptions details;
   details.UniqueSectionNames = false;
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(triple, options.target->cpu, options.target->features, details, llvm::Reloc::PIC_,
-                                  llvm::CodeModel::Small, options.optLevel ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Less));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, options.target->cpu, options.target->features, details, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      options.optLevel ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Less));
 }
 
 /// `i32 NAME(ctx, const i64 *args, begin, end)`: unpacks the words into the kernel's own arguments.
-static void addWrapper(llvm::Module &module, StringRef name) {
+static void addWrapper(llvm::Module &module, StringRef name, bool callable, bool wrapped) {
   llvm::Function *inner = module.getFunction(name);
   assert(inner && "a kernel's module has the function that it is called after");
   inner->setName(name + "_body");
-  inner->setLinkage(llvm::GlobalValue::InternalLinkage);
-  inner->addFnAttr(llvm::Attribute::AlwaysInline);
+  if (callable)
+    inner->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  else
+    inner->setLinkage(llvm::GlobalValue::InternalLinkage);
+  if (!wrapped)
+    return;
+  inner->addFnAttr(callable ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
   llvm::LLVMContext &context = module.getContext();
   llvm::Type *i64 = llvm::Type::getInt64Ty(context), *ptr = llvm::PointerType::getUnqual(context);
   auto *type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {ptr, ptr, i64, i64}, false);
@@ -130,7 +136,8 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, const O
 }
 
 /// Code as an object or as text. Consumes what the passes need of `module`.
-static bool generate(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind, std::string &result) {
+static bool generate(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType kind,
+                     std::string &result) {
   llvm::SmallVector<char, 0> buffer;
   llvm::raw_svector_ostream stream(buffer);
   llvm::legacy::PassManager passes;
@@ -145,8 +152,29 @@ static double since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options, Lowering &lowering, llvm::TargetMachine &machine,
-                                 std::mutex *mlirLock, ObjectFile &file) {
+/// Replaces the declaration of a kernel in `module` by its definition.
+static LogicalResult takePart(ModuleOp module, ObjectUnit::Part &part) {
+  std::string name = part.kernel + "_body";
+  if (auto declaration = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    declaration.erase();
+  for (Operation &op : llvm::make_early_inc_range(*part.module.getBody())) {
+    auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
+    if (function && function.getName() == part.kernel) {
+      function.setName(name);
+      function.setLinkage(LLVM::Linkage::Internal);
+      function.setAlwaysInline(part.alwaysInline);
+    } else if (!function || !function.isExternal()) {
+      return op.emitError("a kernel that is part of a schedule requires one function and declarations only");
+    } else if (module.lookupSymbol(function.getName())) {
+      continue; // the same function of libm
+    }
+    op.moveBefore(module.getBody(), module.getBody()->end());
+  }
+  return success();
+}
+
+static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options, Lowering &lowering,
+                                 llvm::TargetMachine &machine, std::mutex *mlirLock, ObjectFile &file) {
   auto start = std::chrono::steady_clock::now();
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module;
@@ -156,6 +184,9 @@ static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options,
       lock = std::unique_lock(*mlirLock);
     if (failed(lowering.run(unit.module)))
       return failure();
+    for (ObjectUnit::Part &part : unit.parts)
+      if (failed(lowering.run(part.module)) || failed(takePart(unit.module, part)))
+        return failure();
     if (options.keepLLVM) {
       llvm::raw_string_ostream os(file.llvm);
       unit.module.print(os);
@@ -167,7 +198,7 @@ static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options,
   module->setDataLayout(machine.createDataLayout());
   module->setTargetTriple(machine.getTargetTriple());
   if (!unit.kernel.empty())
-    addWrapper(*module, unit.kernel);
+    addWrapper(*module, unit.kernel, unit.callable, unit.wrapped);
   setAttributes(*module, *options.target);
   file.lowerMs = since(start);
 
@@ -186,7 +217,8 @@ static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options,
   return success();
 }
 
-FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUnit> units, const ObjectOptions &options) {
+FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUnit> units,
+                                                       const ObjectOptions &options) {
   std::vector<ObjectFile> files(units.size());
   if (units.empty())
     return files;

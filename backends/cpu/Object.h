@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Modules of loops -> object code in memory, several at a time. Each unit has its own LLVMContext; nothing is shared but the
-// MLIRContext. Of a context without threading one thread at a time makes use, and only LLVM's part runs in parallel.
+// Modules of loops -> object code in memory, several at a time. Each unit has its own LLVMContext; nothing is shared
+// but the MLIRContext. Of a context without threading one thread at a time makes use, and only LLVM's part runs in
+// parallel.
 
 #ifndef SINTER_BACKENDS_CPU_OBJECT_H
 #define SINTER_BACKENDS_CPU_OBJECT_H
@@ -28,10 +29,21 @@ struct ObjectOptions {
 
 struct ObjectUnit {
   mlir::ModuleOp module; // converted in place
-  /// The function that gets a wrapper `i32 NAME(ctx, args, begin, end)`; empty for a module that stays as it is.
+  /// The kernel of the module, which becomes NAME_body; empty for a module that stays as it is.
   std::string kernel;
+  /// Other modules need NAME_body; without, it is internal.
+  bool callable = false;
+  /// It gets a wrapper `i32 NAME(ctx, args, begin, end)`.
+  bool wrapped = true;
   /// A micro-kernel that came out of its emitter as it should be: five passes instead of a pipeline.
   bool light = false;
+  /// Kernels that become internal functions of this module, each a module with one function.
+  struct Part {
+    mlir::ModuleOp module; // consumed
+    std::string kernel;
+    bool alwaysInline = false;
+  };
+  std::vector<Part> parts = {};
 };
 
 struct ObjectFile {
@@ -41,7 +53,8 @@ struct ObjectFile {
 };
 
 /// One object per unit, in order. Fails with a diagnostic.
-llvm::FailureOr<std::vector<ObjectFile>> compileObjects(llvm::MutableArrayRef<ObjectUnit> units, const ObjectOptions &options);
+llvm::FailureOr<std::vector<ObjectFile>> compileObjects(llvm::MutableArrayRef<ObjectUnit> units,
+                                                        const ObjectOptions &options);
 
 /// Optimizes and compiles an LLVM module of data and short functions on the calling thread.
 llvm::FailureOr<std::string> compileModule(llvm::Module &module, const ObjectOptions &options, std::string &error);

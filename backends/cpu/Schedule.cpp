@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/Schedule.h"
+#include "ir/Constants.h"
 #include "ir/Shape.h"
+#include "ir/Shapes.h"
 #include "runtime/abi.h"
 
 using namespace mlir;
@@ -11,9 +13,14 @@ using namespace sinter::cpu;
 /// Launches shorter than this run on the calling thread: waking another costs as much.
 constexpr double kInlineNs = 2000;
 
+/// Buffers of at most this many bytes lie on the stack as long as all of them need no more than the second number: no
+/// plan has to be looked up and LLVM sees who writes them.
+constexpr int64_t kStackSlotBytes = 2048;
+constexpr int64_t kStackBytes = 16384;
+
 ScheduleEmitter::ScheduleEmitter(func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes,
                                  const SchedulePlan &plan, const DenseMap<Operation *, KernelLaunch> &launches,
-                                 ArrayRef<KernelCode> codes, Weights &weights)
+                                 MutableArrayRef<KernelCode> codes, Weights &weights)
     : function(function), s(builder), sizes(sizes), plan(plan), launches(launches), codes(codes), weights(weights) {
   DimContext &context = sizes.context();
   for (unsigned i = 0; i < context.numSymbols(); ++i)
@@ -60,17 +67,20 @@ void ScheduleEmitter::define(Value value) {
   auto found = contentSymbols.find(value);
   if (found == contentSymbols.end())
     return;
-  FailureOr<Value> base = pointer(value);
-  if (failed(base))
-    return;
-  Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  int64_t width = byteWidth(element);
+  Type type = getElementTypeOrSelf(value.getType());
+  int64_t width = byteWidth(type);
+  Value known = registers.lookup(plan.root(value)), base;
+  if (!known) {
+    FailureOr<Value> where = pointer(value);
+    if (failed(where))
+      return;
+    base = *where;
+  }
   for (unsigned symbol : found->second) {
-    Value word = s.load(s.b.getIntegerType(static_cast<unsigned>(width * 8)), *base,
-                        sizes.context().source(symbol).axis * width);
-    if (width < 8)
-      word = isUnsigned(element) || element.isInteger(1) ? LLVM::ZExtOp::create(s.b, s.i64Type, word).getResult()
-                                                         : LLVM::SExtOp::create(s.b, s.i64Type, word).getResult();
+    Value word = known ? known : s.loadElement(type, base, sizes.context().source(symbol).axis * width);
+    if (word.getType() != s.i64Type)
+      word = isUnsigned(type) || type.isInteger(1) ? LLVM::ZExtOp::create(s.b, s.i64Type, word).getResult()
+                                                   : LLVM::SExtOp::create(s.b, s.i64Type, word).getResult();
     s.bind(symbol, word);
   }
 }
@@ -81,15 +91,18 @@ Value ScheduleEmitter::slotPointer(int slot) {
   slot = plan.representative(slot);
   switch (plan.slot(slot).kind) {
   case Slot::Kind::Planned:
+    if (Value fixed = fixedPointers.lookup(slot))
+      return fixed;
     return s.offset(arena, s.load(s.i64Type, offsets, arenaIndex.lookup(slot) * 8));
   case Slot::Kind::Output:
     return outputPointers.lookup(slot);
   case Slot::Kind::Step:
     return stepPointers.lookup(slot);
   case Slot::Kind::Dynamic:
+  case Slot::Kind::Register:
     break;
   }
-  llvm_unreachable("dynamic memory is acquired where its value is defined");
+  llvm_unreachable("dynamic memory is acquired where its value is defined, registers have none");
 }
 
 FailureOr<Value> ScheduleEmitter::place(Value value) {
@@ -97,6 +110,11 @@ FailureOr<Value> ScheduleEmitter::place(Value value) {
   assert(slot >= 0 && "only values that the plan gave a slot are placed");
   Value result;
   const Slot &where = plan.slot(slot);
+  if (where.kind == Slot::Kind::Register) {
+    // For a kernel that stores it; the element is loaded from there at once.
+    Value &spill = spills[value];
+    return spill ? spill : spill = s.stackWords(8);
+  }
   if (where.kind == Slot::Kind::Output && !outputPointers.contains(slot)) {
     // The output may be a view of this value under another shape.
     Value returned = function.getBody().front().getTerminator()->getOperand(where.output);
@@ -127,9 +145,60 @@ FailureOr<Value> ScheduleEmitter::pointer(Value value) {
       return constant.emitOpError("requires a dense or dense_resource value");
     return s.offset(s.weights, *offset);
   }
-  Value found = pointers.lookup(value);
-  assert(found && "values are placed before they are used");
-  return found;
+  if (Value found = pointers.lookup(value))
+    return found;
+  Value known = registers.lookup(value);
+  assert(known && "values are placed before they are used");
+  Value &spill = spills[value];
+  if (!spill)
+    spill = s.stackWords(8);
+  s.storeElement(known, spill);
+  return spill;
+}
+
+FailureOr<Value> ScheduleEmitter::element(Value value) {
+  Type type = getElementTypeOrSelf(value.getType());
+  Value root = plan.root(value);
+  if (Value known = registers.lookup(root))
+    return known;
+  if (auto constant = root.getDefiningOp<ConstantOp>())
+    if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && dense.isSplat()) {
+      TypedAttr number;
+      if (isa<FloatType>(type))
+        number = FloatAttr::get(type, dense.getSplatValue<APFloat>());
+      else
+        number = IntegerAttr::get(signless(type), dense.getSplatValue<APInt>());
+      return LLVM::ConstantOp::create(s.b, number.getType(), number).getResult();
+    }
+  FailureOr<Value> base = pointer(root);
+  if (failed(base))
+    return failure();
+  return s.loadElement(type, *base);
+}
+
+LogicalResult ScheduleEmitter::setElement(Value result, Value element) {
+  if (plan.isRegister(result)) {
+    registers[result] = element;
+    return success();
+  }
+  FailureOr<Value> to = place(result);
+  if (succeeded(to))
+    s.storeElement(element, *to);
+  return to;
+}
+
+LogicalResult ScheduleEmitter::copyTo(Value to, Value value) {
+  if (isOneElement(value.getType()) && plan.isRegister(plan.root(value))) {
+    FailureOr<Value> only = element(value);
+    if (succeeded(only))
+      s.storeElement(*only, to);
+    return only;
+  }
+  FailureOr<Value> from = pointer(value);
+  if (failed(from) || failed(requireKnownSizes(value)))
+    return failure();
+  s.copy(to, *from, bytes(value));
+  return success();
 }
 
 void ScheduleEmitter::releaseAll(ArrayRef<Value> values) {
@@ -140,10 +209,22 @@ void ScheduleEmitter::releaseAll(ArrayRef<Value> values) {
 void ScheduleEmitter::placeArena() {
   SmallVector<int32_t> lives;
   SmallVector<DimExpr> slotBytes;
+  SmallVector<int> inLoops;
+  int64_t onStack = 0;
   for (int i = 0; i < plan.numSlots(); ++i) {
     const Slot &slot = plan.slot(i);
     if (slot.kind != Slot::Kind::Planned || slot.mergedInto >= 0 || slot.last < 0)
       continue;
+    if (plan.usesRegisters() && slot.bytes.isConstant() && slot.bytes.constant() <= kStackSlotBytes) {
+      int64_t words = std::max<int64_t>(8, llvm::alignTo(slot.bytes.constant(), 64) / 8);
+      if (onStack + words * 8 <= kStackBytes) {
+        onStack += words * 8;
+        fixedPointers[i] = s.stackWords(words);
+        continue;
+      }
+    }
+    if (slot.inLoop && plan.usesRegisters())
+      inLoops.push_back(i);
     arenaIndex[i] = static_cast<int>(slotBytes.size());
     lives.push_back(slot.first);
     lives.push_back(slot.last);
@@ -169,6 +250,11 @@ void ScheduleEmitter::placeArena() {
     }
   }
   arena = s.plan(s.constantArray(lives), count, table, offsets);
+  // No trip looks its buffers up again.
+  for (int slot : inLoops) {
+    Value known = slotPointer(slot);
+    fixedPointers[slot] = known;
+  }
 }
 
 void ScheduleEmitter::bindInputs() {
@@ -179,8 +265,11 @@ void ScheduleEmitter::bindInputs() {
       return s.load(s.i64Type, s.inputs, slot + static_cast<int64_t>(offsetof(sinter_tensor_slot, dims)) + axis * 8);
     });
   }
-  for (BlockArgument argument : function.getArguments())
+  for (BlockArgument argument : function.getArguments()) {
+    if (plan.isRegister(argument))
+      registers[argument] = s.loadElement(getElementTypeOrSelf(argument.getType()), pointers.lookup(argument));
     define(argument);
+  }
 }
 
 //===- ops -----------------------------------------------------------------------------------------===//
@@ -245,15 +334,51 @@ LogicalResult ScheduleEmitter::emitOp(Operation *op) {
 }
 
 void ScheduleEmitter::emitSizes(Value result, Value of, ArrayRef<int64_t> axes) {
-  FailureOr<Value> to = place(result);
   Dims dims = plan.dims(of);
+  if (plan.isRegister(result)) {
+    registers[result] = s.materialize(dims[axes.front()]);
+    return;
+  }
+  FailureOr<Value> to = place(result);
   for (auto [i, axis] : llvm::enumerate(axes))
     s.store(s.materialize(dims[axis]), *to, static_cast<int64_t>(i) * 8);
 }
 
+LogicalResult ScheduleEmitter::emitScalarKernel(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  DenseMap<Value, Value> elements;
+  for (auto [argument, input] : llvm::zip(body.getArguments(), kernel.getInputs())) {
+    FailureOr<Value> only = element(input);
+    if (failed(only))
+      return failure();
+    elements[argument] = *only;
+  }
+  for (Operation &op : body.without_terminator()) {
+    Value &result = elements[op.getResult(0)];
+    if (isa<ConstantOp>(op)) {
+      FailureOr<Value> only = element(op.getResult(0));
+      if (failed(only))
+        return failure();
+      result = *only;
+    } else if (auto pointwise = dyn_cast<Pointwise>(op)) {
+      SmallVector<Value> operands = llvm::map_to_vector(op.getOperands(), [&](Value v) { return elements.lookup(v); });
+      Value built = pointwise.buildBody(s.b, op.getLoc(), operands);
+      elements[op.getResult(0)] = built;
+    } else {
+      result = elements.lookup(op.getOperand(0));
+    }
+  }
+  for (auto [result, yielded] : llvm::zip(kernel.getResults(), body.getTerminator()->getOperands()))
+    registers[result] = elements.lookup(yielded);
+  return success();
+}
+
 LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
-  const KernelLaunch &launch = launches.find(kernel)->second;
-  const KernelCode &code = codes[launch.code];
+  auto found = launches.find(kernel);
+  if (found == launches.end())
+    return emitScalarKernel(kernel);
+  const KernelLaunch &launch = found->second;
+  KernelCode &code = codes[launch.code];
   int64_t word = 0;
   auto pass = [&](Value value) { s.store(value, arguments, 8 * word++); };
 
@@ -300,14 +425,24 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   for (DimExpr size : launch.symbols)
     values.push_back(size && s.isBound(size) ? s.materialize(size) : s.i64(-1));
   Value chunks = s.materialize(launch.chunks);
-  for (Value value : values)
-    pass(value);
-
   bool inParallel = !(launch.chunks.isConstant() && launch.chunks.constant() <= 1) &&
                     !(code.emitted.estimatedNs > 0 && code.emitted.estimatedNs < kInlineNs);
-  s.launch(code.name, arguments, chunks, inParallel);
+  if (inParallel) {
+    code.calledInParallel = true;
+    for (Value value : values)
+      pass(value);
+    s.launch(code.name, arguments, chunks);
+  } else {
+    ++code.directCalls;
+    values.append({s.i64(0), chunks});
+    s.call(code.bodyName(), values);
+  }
   if (acquired)
     s.release(scratch);
+  for (Value result : kernel.getResults())
+    if (plan.isRegister(result))
+      registers[result] = s.loadElement(getElementTypeOrSelf(result.getType()),
+                                        code.emitted.writesSizes ? pointers.lookup(result) : spills.lookup(result));
   for (auto [i, place] : llvm::enumerate(launch.writtenSizes)) {
     DimExpr size = plan.dims(kernel.getResult(place.first))[place.second];
     if (size.kind() == DimExpr::Kind::Symbol && !s.isBound(size))
@@ -324,11 +459,9 @@ LogicalResult ScheduleEmitter::emitReturn(Operation *op) {
     if (slot >= 0 && plan.slot(slot).kind == Slot::Kind::Output && plan.slot(slot).output == index &&
         !lateOutputs.contains(index))
       continue;
-    FailureOr<Value> from = pointer(root);
-    if (failed(from) || failed(requireKnownSizes(operand.get())))
+    if (failed(requireKnownSizes(operand.get())) ||
+        failed(copyTo(s.output(index, materializeDims(operand.get())), operand.get())))
       return failure();
-    Value to = s.output(index, materializeDims(operand.get()));
-    s.copy(to, *from, bytes(operand.get()));
   }
   return success();
 }
@@ -399,12 +532,14 @@ static LogicalResult findStates(func::FuncOp function, Signature &signature, Wei
       auto dense = dyn_cast<DenseElementsAttr>(initial);
       auto given = cast<RankedTensorType>(initial.getType());
       if (given.getShape() != type.getShape() || given.getElementType() != type.getElementType())
-        return function.emitOpError("requires a first value of type ") << type << " for state '" << name.getValue() << "', got " << given;
+        return function.emitOpError("requires a first value of type ")
+               << type << " for state '" << name.getValue() << "', got " << given;
       // Zeros of floats may have a sign.
       bool zeros = dense && dense.isSplat() && llvm::all_of(dense.getRawData(), [](char byte) { return byte == 0; });
       FailureOr<int64_t> offset = zeros ? FailureOr<int64_t>(-1) : weights.add(initial);
       if (failed(offset))
-        return function.emitOpError("requires a dense or dense_resource first value for state '") << name.getValue() << "'";
+        return function.emitOpError("requires a dense or dense_resource first value for state '")
+               << name.getValue() << "'";
       state.initial = *offset;
     }
     signature.states.push_back(std::move(state));
@@ -415,12 +550,13 @@ static LogicalResult findStates(func::FuncOp function, Signature &signature, Wei
       continue;
     auto found = byName.find(name.getValue());
     if (found == byName.end())
-      return function.emitOpError("requires an argument for state '") << name.getValue() << "' of result " << i << ", found none";
+      return function.emitOpError("requires an argument for state '")
+             << name.getValue() << "' of result " << i << ", found none";
     Signature::State &state = signature.states[found->second];
     Type from = function.getArgumentTypes()[state.input], to = function.getResultTypes()[i];
     if (state.output >= 0 || from != to)
-      return function.emitOpError("requires one result of type ") << from << " for state '" << name.getValue() << "', got "
-             << (state.output >= 0 ? "two" : "another type");
+      return function.emitOpError("requires one result of type ")
+             << from << " for state '" << name.getValue() << "', got " << (state.output >= 0 ? "two" : "another type");
     state.output = static_cast<int>(i);
   }
   return success();
@@ -445,9 +581,12 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
     return WalkResult::advance();
   });
 
+  bool registers = kernels.kernelOptions().optLevel > 0;
   DenseMap<Operation *, KernelLaunch> launches;
   bool ok = !function
                  .walk([&](KernelOp kernel) {
+                   if (registers && isScalarKernel(kernel))
+                     return WalkResult::advance();
                    FailureOr<KernelLaunch> launch = kernels.add(kernel, sizes);
                    if (failed(launch))
                      return WalkResult::interrupt();
@@ -457,19 +596,8 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
                  .wasInterrupted();
   if (!ok)
     return failure();
-  SchedulePlan plan(function, sizes, launches, kernels.codes());
+  SchedulePlan plan(function, sizes, launches, kernels.codes(), registers);
   ScheduleBuilder builder(module, function.getLoc(), entry, context);
-  for (const KernelCode &code : kernels.codes()) {
-    // Each entry module declares what it calls.
-    if (module.lookupSymbol(code.name))
-      continue;
-    OpBuilder::InsertionGuard guard(builder.b);
-    builder.b.setInsertionPointToStart(module.getBody());
-    auto type = LLVM::LLVMFunctionType::get(builder.i32Type,
-                                            {builder.ptrType, builder.ptrType, builder.i64Type, builder.i64Type});
-    auto declared = LLVM::LLVMFuncOp::create(builder.b, code.name, type);
-    declared.setVisibility_(LLVM::Visibility::Hidden);
-  }
   ScheduleEmitter emitter(function, builder, sizes, plan, launches, kernels.codes(), weights);
   if (failed(emitter.run()))
     return failure();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A function of kernels and control flow -> the entry point that the runtime calls. SchedulePlan says where tensors live;
-// this writes sizes, the arena plan, launches and control flow as one function of the LLVM dialect.
+// A function of kernels and control flow -> the entry point that the runtime calls. SchedulePlan says where tensors
+// live; this writes sizes, the arena plan, launches and control flow as one function of the LLVM dialect.
 
 #ifndef SINTER_BACKENDS_CPU_SCHEDULE_H
 #define SINTER_BACKENDS_CPU_SCHEDULE_H
@@ -34,16 +34,16 @@ struct Signature {
   std::vector<std::string> symbols;
 };
 
-/// Adds `i32 ENTRY(ctx, inputs, outputs, symbols, weights)` for `function` to `module`, constants to `weights` and kernels to
-/// `kernels`. Fails with a diagnostic at the op that cannot be scheduled.
+/// Adds `i32 ENTRY(ctx, inputs, outputs, symbols, weights)` for `function` to `module`, constants to `weights` and
+/// kernels to `kernels`. Fails with a diagnostic at the op that cannot be scheduled.
 llvm::FailureOr<Signature> emitSchedule(mlir::func::FuncOp function, mlir::ModuleOp module, llvm::StringRef entry,
                                         KernelTable &kernels, Weights &weights);
 
 class ScheduleEmitter {
 public:
   ScheduleEmitter(mlir::func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes, const SchedulePlan &plan,
-                  const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches, llvm::ArrayRef<KernelCode> codes,
-                  Weights &weights);
+                  const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches,
+                  llvm::MutableArrayRef<KernelCode> codes, Weights &weights);
   llvm::LogicalResult run();
 
 private:
@@ -53,12 +53,20 @@ private:
   llvm::LogicalResult emitBlock(mlir::Block &block);
   llvm::LogicalResult emitOp(mlir::Operation *op);
   llvm::LogicalResult emitKernel(KernelOp kernel);
+  llvm::LogicalResult emitScalarKernel(KernelOp kernel);
   void emitSizes(mlir::Value result, mlir::Value of, llvm::ArrayRef<int64_t> axes);
   llvm::LogicalResult emitReturn(mlir::Operation *op);
   /// Memory for what `value` is about to be; a size that is not known yet is an error.
   llvm::FailureOr<mlir::Value> place(mlir::Value value);
   mlir::Value slotPointer(int slot);
+  /// Where `value` lies; one that is held in a register is stored first.
   llvm::FailureOr<mlir::Value> pointer(mlir::Value value);
+  /// The only element of `value`.
+  llvm::FailureOr<mlir::Value> element(mlir::Value value);
+  /// Makes `element` what a result of one element is, in its register or in its place.
+  llvm::LogicalResult setElement(mlir::Value result, mlir::Value element);
+  /// Copies `value` to memory.
+  llvm::LogicalResult copyTo(mlir::Value to, mlir::Value value);
   /// After the value's elements are there: loads those that sizes depend on.
   void define(mlir::Value value);
   void releaseAll(llvm::ArrayRef<mlir::Value> values);
@@ -81,18 +89,22 @@ private:
   llvm::LogicalResult emitStack(LoopState &state, unsigned j);
   llvm::LogicalResult finishLoop(LoopState &state);
   mlir::Value tripCount(LoopView &loop);
+  bool isBrief(LoopView &loop);
 
   mlir::func::FuncOp function;
   ScheduleBuilder &s;
   ShapeAnalysis &sizes;
   const SchedulePlan &plan;
   const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches;
-  llvm::ArrayRef<KernelCode> codes;
+  llvm::MutableArrayRef<KernelCode> codes;
   Weights &weights;
 
   mlir::Value arena, offsets, arguments;
-  llvm::DenseMap<int, int> arenaIndex; // Planned slot -> entry of the plan
+  llvm::DenseMap<int, int> arenaIndex;               // Planned slot -> entry of the plan
+  llvm::DenseMap<int, mlir::Value> fixedPointers;    // Planned slots on the stack, and those of loops: known everywhere
   llvm::DenseMap<mlir::Value, mlir::Value> pointers; // by root
+  llvm::DenseMap<mlir::Value, mlir::Value> registers; // by root: the element
+  llvm::DenseMap<mlir::Value, mlir::Value> spills;    // by root: where its element is stored when an address is needed
   llvm::DenseMap<int, mlir::Value> stepPointers, outputPointers;
   llvm::DenseSet<unsigned> lateOutputs;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> contentSymbols; // by the value they are elements of

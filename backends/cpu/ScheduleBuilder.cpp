@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/ScheduleBuilder.h"
-#include "runtime/abi.h"
+#include "ir/Shapes.h"
 #include "mlir/IR/Matchers.h"
+#include "runtime/abi.h"
 #include <cstddef>
 
 using namespace mlir;
@@ -22,8 +23,8 @@ ScheduleBuilder::ScheduleBuilder(ModuleOp module, Location loc, StringRef name, 
   i64Type = b.getI64Type();
   ptrType = LLVM::LLVMPointerType::get(b.getContext());
   b.setInsertionPointToEnd(module.getBody());
-  function = LLVM::LLVMFuncOp::create(
-      b, name, LLVM::LLVMFunctionType::get(i32Type, SmallVector<Type>(5, ptrType)), LLVM::Linkage::External);
+  function = LLVM::LLVMFuncOp::create(b, name, LLVM::LLVMFunctionType::get(i32Type, SmallVector<Type>(5, ptrType)),
+                                      LLVM::Linkage::External);
   entry = function.addEntryBlock(b);
   ctx = entry->getArgument(0);
   inputs = entry->getArgument(1);
@@ -135,9 +136,8 @@ Value ScheduleBuilder::combine(DimExpr::Kind kind, Value x, Value y) {
     break;
   }
   // Division rounds down (up); by zero, which no size that is used comes from, it must not trap.
-  Value divisor = constantOf(y) && *constantOf(y) != 0
-                      ? y
-                      : select(compare(LLVM::ICmpPredicate::eq, y, i64(0)), i64(1), y);
+  Value divisor =
+      constantOf(y) && *constantOf(y) != 0 ? y : select(compare(LLVM::ICmpPredicate::eq, y, i64(0)), i64(1), y);
   Value quotient = LLVM::SDivOp::create(b, x, divisor);
   Value remainder = LLVM::SRemOp::create(b, x, divisor);
   Value inexact = compare(LLVM::ICmpPredicate::ne, remainder, i64(0));
@@ -174,6 +174,20 @@ Value ScheduleBuilder::load(Type type, Value base, int64_t byteOffset) {
 
 void ScheduleBuilder::store(Value value, Value base, int64_t byteOffset) {
   LLVM::StoreOp::create(b, value, offset(base, byteOffset));
+}
+
+Value ScheduleBuilder::loadElement(Type elementType, Value base, int64_t byteOffset) {
+  Type type = signless(elementType);
+  if (!type.isInteger(1))
+    return load(type, base, byteOffset);
+  Value byte = load(b.getI8Type(), base, byteOffset);
+  return compare(LLVM::ICmpPredicate::ne, byte, LLVM::ConstantOp::create(b, b.getI8Type(), b.getI8IntegerAttr(0)));
+}
+
+void ScheduleBuilder::storeElement(Value element, Value base) {
+  if (element.getType().isInteger(1))
+    element = LLVM::ZExtOp::create(b, b.getI8Type(), element);
+  store(element, base);
 }
 
 Value ScheduleBuilder::offset(Value base, Value bytes) {
@@ -259,8 +273,9 @@ Value ScheduleBuilder::output(unsigned index, ArrayRef<Value> sizes) {
   Value words = stackWords(SINTER_MAX_RANK);
   for (auto [axis, size] : llvm::enumerate(sizes))
     store(size, words, static_cast<int64_t>(axis) * 8);
-  Value storage = call(offsetof(sinter_context, output), ptrType,
-                       {status(*this, static_cast<int32_t>(index)), words, status(*this, static_cast<int32_t>(sizes.size()))});
+  Value storage =
+      call(offsetof(sinter_context, output), ptrType,
+           {status(*this, static_cast<int32_t>(index)), words, status(*this, static_cast<int32_t>(sizes.size()))});
   require(isNotNull(*this, storage), [&] { return status(*this, SINTER_OUT_OF_MEMORY); });
   return storage;
 }
@@ -271,7 +286,17 @@ Value ScheduleBuilder::plan(Value lives, int64_t count, Value bytes, Value offse
   return base;
 }
 
-void ScheduleBuilder::pollCancelled() {
+void ScheduleBuilder::pollCancelled(Value trip, int64_t every) {
+  if (every > 1) {
+    Block *poll = newBlock(), *next = newBlock();
+    Value phase = LLVM::AndOp::create(b, trip, i64(every - 1));
+    branch(compare(LLVM::ICmpPredicate::eq, phase, i64(every - 1)), poll, {}, next, {});
+    enter(poll);
+    pollCancelled(trip, 1);
+    branch(next);
+    enter(next);
+    return;
+  }
   Value flag = LLVM::LoadOp::create(b, i32Type, offset(ctx, static_cast<int64_t>(offsetof(sinter_context, cancelled))),
                                     /*alignment=*/4, /*isVolatile=*/true);
   require(compare(LLVM::ICmpPredicate::eq, flag, status(*this, 0)), [&] { return status(*this, SINTER_CANCELLED); });
@@ -279,20 +304,32 @@ void ScheduleBuilder::pollCancelled() {
 
 void ScheduleBuilder::fail(int32_t code, StringRef message, Value a, Value second) {
   std::string terminated = message.str() + '\0';
-  Value text = global("message", LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size()), b.getStringAttr(terminated), 1);
+  Value text =
+      global("message", LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size()), b.getStringAttr(terminated), 1);
   Value result = call(offsetof(sinter_context, fail), i32Type, {status(*this, code), text, a, second});
   branch(exit, result);
 }
 
-void ScheduleBuilder::launch(StringRef kernel, Value args, Value chunks, bool inParallel) {
-  Value address;
-  Value result;
-  if (inParallel) {
-    address = LLVM::AddressOfOp::create(b, ptrType, kernel);
-    result = call(offsetof(sinter_context, parallel), i32Type, {address, args, chunks});
-  } else {
-    result = LLVM::CallOp::create(b, i32Type, kernel, ValueRange{ctx, args, i64(0), chunks}).getResult();
-  }
+/// Hidden, because every entry module declares what other objects define.
+static void declareOnce(ScheduleBuilder &builder, ModuleOp module, StringRef name, ArrayRef<Type> arguments) {
+  if (module.lookupSymbol(name))
+    return;
+  OpBuilder::InsertionGuard guard(builder.b);
+  builder.b.setInsertionPointToStart(module.getBody());
+  auto function = LLVM::LLVMFuncOp::create(builder.b, name, LLVM::LLVMFunctionType::get(builder.i32Type, arguments));
+  function.setVisibility_(LLVM::Visibility::Hidden);
+}
+
+void ScheduleBuilder::launch(StringRef kernel, Value args, Value chunks) {
+  declareOnce(*this, module, kernel, {ptrType, ptrType, i64Type, i64Type});
+  Value address = LLVM::AddressOfOp::create(b, ptrType, kernel);
+  Value result = call(offsetof(sinter_context, parallel), i32Type, {address, args, chunks});
+  require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
+}
+
+void ScheduleBuilder::call(StringRef kernel, ArrayRef<Value> arguments) {
+  declareOnce(*this, module, kernel, llvm::map_to_vector(arguments, [](Value value) { return value.getType(); }));
+  Value result = LLVM::CallOp::create(b, i32Type, kernel, arguments).getResult();
   require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
 }
 
@@ -308,7 +345,8 @@ Block *ScheduleBuilder::newBlock(ArrayRef<Type> arguments) {
 
 void ScheduleBuilder::branch(Block *to, ValueRange values) { LLVM::BrOp::create(b, values, to); }
 
-void ScheduleBuilder::branch(Value condition, Block *ifTrue, ValueRange trueValues, Block *ifFalse, ValueRange falseValues) {
+void ScheduleBuilder::branch(Value condition, Block *ifTrue, ValueRange trueValues, Block *ifFalse,
+                             ValueRange falseValues) {
   LLVM::CondBrOp::create(b, condition, ifTrue, trueValues, ifFalse, falseValues);
 }
 

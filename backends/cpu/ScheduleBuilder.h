@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes an entry function: i64 arithmetic, memory, calls into the runtime's table, early exit. All control flow is in blocks;
-// the builder stands at the end of the current one.
+// Writes an entry function: i64 arithmetic, memory, calls into the runtime's table, early exit. All control flow is in
+// blocks; the builder stands at the end of the current one.
 //
-// Values may be asked for again wherever the block in which they were made dominates: `scope` opens a stretch (a branch,
-// a loop) at whose end what it made is forgotten.
+// Values may be asked for again wherever the block in which they were made dominates: `scope` opens a stretch (a
+// branch, a loop) at whose end what it made is forgotten.
 
 #ifndef SINTER_BACKENDS_CPU_SCHEDULEBUILDER_H
 #define SINTER_BACKENDS_CPU_SCHEDULEBUILDER_H
@@ -13,8 +13,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/ADT/ScopedHashTable.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/ScopedHashTable.h"
 
 namespace sinter::cpu {
 
@@ -48,8 +48,11 @@ public:
   void store(mlir::Value value, mlir::Value base, int64_t byteOffset = 0);
   mlir::Value offset(mlir::Value base, mlir::Value bytes);
   mlir::Value offset(mlir::Value base, int64_t bytes) { return bytes ? offset(base, i64(bytes)) : base; }
-  /// Words on the stack, allocated once per call.
+  /// Words on the stack, 64-byte aligned, allocated once per call.
   mlir::Value stackWords(int64_t count);
+  /// One element of a tensor, booleans as i1.
+  mlir::Value loadElement(mlir::Type elementType, mlir::Value base, int64_t byteOffset = 0);
+  void storeElement(mlir::Value element, mlir::Value base);
   void copy(mlir::Value to, mlir::Value from, mlir::Value bytes);
   /// `count` pieces of `bytes` each, at the given distances.
   void copyStrided(mlir::Value to, mlir::Value toStride, mlir::Value from, mlir::Value fromStride, mlir::Value bytes,
@@ -63,12 +66,14 @@ public:
   /// Storage of output `index`.
   mlir::Value output(unsigned index, llvm::ArrayRef<mlir::Value> sizes);
   mlir::Value plan(mlir::Value lives, int64_t count, mlir::Value bytes, mlir::Value offsets);
-  /// Returns SINTER_CANCELLED when asked to.
-  void pollCancelled();
+  /// Returns SINTER_CANCELLED when asked to. Looks in one of `every` trips, a power of two.
+  void pollCancelled(mlir::Value trip, int64_t every);
   /// Records the error and returns.
   void fail(int32_t code, llvm::StringRef message, mlir::Value a, mlir::Value b);
-  /// A call of a kernel's wrapper, on this thread or through `parallel`; returns early on failure.
-  void launch(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks, bool inParallel);
+  /// A call of a kernel's wrapper over `chunks` chunks through `parallel`; returns early on failure.
+  void launch(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks);
+  /// A call of a kernel by its own arguments on this thread; returns early on failure.
+  void call(llvm::StringRef kernel, llvm::ArrayRef<mlir::Value> arguments);
 
   // Control flow.
   mlir::Block *newBlock(llvm::ArrayRef<mlir::Type> arguments = {});

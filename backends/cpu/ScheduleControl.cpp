@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Branches and loops of a schedule. What a region yields is already in place, or is copied; memory whose size is found only at run
-// time changes hands with its pointer.
+// Branches and loops of a schedule. What a region yields is already in place, or is copied; memory whose size is found
+// only at run time changes hands with its pointer.
 
 #include "backends/cpu/Schedule.h"
+#include "ir/Shapes.h"
 #include "runtime/abi.h"
 
 using namespace mlir;
@@ -12,15 +13,21 @@ using namespace sinter::cpu;
 
 using Predicate = LLVM::ICmpPredicate;
 
+/// Trips of some nanoseconds each between two looks at whether the call was cancelled; a power of two.
+constexpr int64_t kBriefTrips = 256;
+
 //===- cond, switch --------------------------------------------------------------------------------===//
 
 LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
   auto isDynamic = [&](Value result) { return plan.slot(plan.slotOf(result)).kind == Slot::Kind::Dynamic; };
-  // The block after the branches takes pointers of dynamic results, then sizes that depend on the branch.
+  // The block after the branches takes single elements and pointers of dynamic results, then sizes that depend on the
+  // branch.
   SmallVector<Type> types;
   SmallVector<std::pair<unsigned, int64_t>> fresh;
   for (Value result : op->getResults()) {
-    if (isDynamic(result))
+    if (plan.isRegister(result))
+      types.push_back(signless(getElementTypeOrSelf(result.getType())));
+    else if (isDynamic(result))
       types.push_back(s.ptrType);
     else if (failed(place(result)))
       return failure();
@@ -37,15 +44,13 @@ LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
   SmallVector<Block *> blocks;
   for (size_t i = 0; i < op->getNumRegions(); ++i)
     blocks.push_back(s.newBlock());
-  FailureOr<Value> selector = pointer(op->getOperand(0));
+  FailureOr<Value> selector = element(op->getOperand(0));
   if (failed(selector))
     return failure();
   if (isa<CondOp>(op)) {
-    Value pred = s.load(s.b.getI8Type(), *selector);
-    Value zero = LLVM::ConstantOp::create(s.b, s.b.getI8Type(), s.b.getI8IntegerAttr(0));
-    s.branch(s.compare(Predicate::ne, pred, zero), blocks[0], {}, blocks[1], {});
+    s.branch(*selector, blocks[0], {}, blocks[1], {});
   } else {
-    Value index = s.load(s.i64Type, *selector);
+    Value index = *selector;
     for (size_t i = 0; i + 1 < blocks.size(); ++i) {
       Block *next = s.newBlock();
       s.branch(s.compare(Predicate::eq, index, s.i64(static_cast<int64_t>(i))), blocks[i], {}, next, {});
@@ -65,6 +70,13 @@ LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
     SmallVector<Value> passed;
     for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
       Value result = op->getResult(operand.getOperandNumber());
+      if (plan.isRegister(result)) {
+        FailureOr<Value> only = element(operand.get());
+        if (failed(only))
+          return failure();
+        passed.push_back(*only);
+        continue;
+      }
       FailureOr<Value> from = pointer(operand.get());
       if (failed(from))
         return failure();
@@ -90,7 +102,9 @@ LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
   s.enter(join);
   unsigned next = 0;
   for (Value result : op->getResults())
-    if (isDynamic(result))
+    if (plan.isRegister(result))
+      registers[result] = join->getArgument(next++);
+    else if (isDynamic(result))
       pointers[result] = join->getArgument(next++);
   for (auto [i, axis] : fresh)
     s.bind(plan.dims(op->getResult(i))[axis].symbol(), join->getArgument(next++));
@@ -99,8 +113,8 @@ LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
 
 //===- loops ---------------------------------------------------------------------------------------===//
 
-/// The loop under construction. `header` takes the trip and what is carried; `next` collects what the body passes on, in the
-/// same order.
+/// The loop under construction. `header` takes the trip and what is carried; `next` collects what the body passes on,
+/// in the same order.
 struct ScheduleEmitter::LoopState {
   explicit LoopState(Operation *op, const LoopPlan &plan) : loop(op), plan(plan) {}
 
@@ -141,14 +155,32 @@ Value ScheduleEmitter::tripCount(LoopView &loop) {
   if (auto counted = dyn_cast<ForOp>(loop.op)) {
     SmallVector<Value> bounds;
     for (Value bound : {counted.getLower(), counted.getUpper(), counted.getStep()}) {
-      FailureOr<Value> base = pointer(bound);
-      if (failed(base))
+      FailureOr<Value> only = element(bound);
+      if (failed(only))
         return Value();
-      bounds.push_back(s.load(s.i64Type, *base));
+      bounds.push_back(*only);
     }
     return countTrips(s, bounds[0], bounds[1], bounds[2]);
   }
   return s.materialize(plan.dims(loop.sequences.front())[loop.sequenceAxis(0)]);
+}
+
+/// True when a trip takes so little time that cancellation need not be looked for in each.
+bool ScheduleEmitter::isBrief(LoopView &loop) {
+  for (Region &region : loop.op->getRegions())
+    if (region
+            .walk([&](Operation *op) {
+              if (LoopView::isLoop(op))
+                return WalkResult::interrupt();
+              if (!isa<KernelOp>(op))
+                return WalkResult::advance();
+              auto launch = launches.find(op);
+              bool brief = launch == launches.end() || codes[launch->second.code].isSmall;
+              return brief ? WalkResult::skip() : WalkResult::interrupt();
+            })
+            .wasInterrupted())
+      return false;
+  return true;
 }
 
 LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
@@ -168,10 +200,17 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
   SmallVector<LoopState::Size> sizes;
   for (auto [j, init] : llvm::enumerate(loop.init)) {
     const CarryPlan &how = state.plan.carries[j];
+    BlockArgument inside = loop.bodyCarry(j);
+    if (how.kind == CarryPlan::Kind::Register) {
+      FailureOr<Value> only = element(init);
+      if (failed(only))
+        return failure();
+      carry(*only);
+      continue;
+    }
     FailureOr<Value> from = pointer(init);
     if (failed(from))
       return failure();
-    BlockArgument inside = loop.bodyCarry(j);
     SmallVector<Value> before = materializeDims(init);
     if (how.kind == CarryPlan::Kind::Unchanged) {
       bindFresh(inside, [&](int64_t axis) { return before[axis]; });
@@ -226,6 +265,10 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
     if (how.kind == CarryPlan::Kind::Unchanged)
       continue;
     state.current[j] = take();
+    if (how.kind == CarryPlan::Kind::Register) {
+      registers[loop.bodyCarry(j)] = state.current[j];
+      continue;
+    }
     if (how.kind == CarryPlan::Kind::Double)
       state.other[j] = take();
     pointers[loop.bodyCarry(j)] = state.current[j];
@@ -254,7 +297,7 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
 
 LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {
   LoopView &loop = state.loop;
-  s.pollCancelled();
+  s.pollCancelled(state.trip, isBrief(loop) ? kBriefTrips : 1);
   Block *body = s.newBlock();
   if (!loop.cond) {
     s.branch(s.compare(Predicate::slt, state.trip, state.trips), body, {}, state.exit, {});
@@ -266,12 +309,11 @@ LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {
     define(argument);
   if (failed(emitBlock(*loop.cond)))
     return failure();
-  FailureOr<Value> base = pointer(loop.cond->getTerminator()->getOperand(0));
-  if (failed(base))
+  FailureOr<Value> flag = element(loop.cond->getTerminator()->getOperand(0));
+  if (failed(flag))
     return failure();
-  Value flag = s.load(s.b.getI8Type(), *base);
   releaseAll(plan.releasedAtEnd(loop.cond));
-  Value go = s.compare(Predicate::ne, flag, LLVM::ConstantOp::create(s.b, s.b.getI8Type(), s.b.getI8IntegerAttr(0)));
+  Value go = *flag;
   auto loopOp = cast<WhileOp>(loop.op);
   if (auto limit = loopOp.getMaxTrip()) {
     Block *more = s.newBlock(), *reached = s.newBlock();
@@ -280,7 +322,8 @@ LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {
     s.branch(s.compare(Predicate::slt, state.trip, s.i64(*limit)), body, {}, reached, {});
     s.enter(reached);
     if (loopOp.getOnLimit() == LimitPolicy::trap)
-      s.fail(SINTER_RUNTIME_ERROR, "a loop requires at most {} trips, its condition still holds after {}", s.i64(*limit), state.trip);
+      s.fail(SINTER_RUNTIME_ERROR, "a loop requires at most {} trips, its condition still holds after {}",
+             s.i64(*limit), state.trip);
     else
       s.branch(state.exit);
   } else {
@@ -310,6 +353,10 @@ LogicalResult ScheduleEmitter::emitSlice(LoopState &state, unsigned k) {
   }
   Value position = loop.sequenceReversed(k) ? s.sub(s.sub(state.trips, s.i64(1)), state.trip) : state.trip;
   Value start = s.offset(*from, s.mul(position, piece));
+  if (plan.isRegister(slice)) {
+    registers[slice] = s.loadElement(getElementTypeOrSelf(slice.getType()), start);
+    return success();
+  }
   if (plan.slotOf(slice) < 0) {
     pointers[slice] = start;
     return success();
@@ -329,8 +376,7 @@ LogicalResult ScheduleEmitter::emitStack(LoopState &state, unsigned j) {
   bool inPlace = how.step >= 0 && plan.slotOf(plan.root(slice)) == how.step;
   if (inPlace)
     return success();
-  FailureOr<Value> from = pointer(slice);
-  if (failed(from) || failed(requireKnownSizes(slice)))
+  if (failed(requireKnownSizes(slice)))
     return failure();
   SmallVector<Value> dims = materializeDims(slice);
   int64_t axis = loop.stackAxis(j);
@@ -349,8 +395,8 @@ LogicalResult ScheduleEmitter::emitStack(LoopState &state, unsigned j) {
       Block *differs = s.newBlock(), *next = s.newBlock();
       s.branch(same, next, {}, differs, {});
       s.enter(differs);
-      s.fail(SINTER_RUNTIME_ERROR, "a stack of per-trip outputs requires slices of one size, got {} after {}", dims[size.axis],
-             size.value);
+      s.fail(SINTER_RUNTIME_ERROR, "a stack of per-trip outputs requires slices of one size, got {} after {}",
+             dims[size.axis], size.value);
       s.enter(next);
     }
     Value needed = s.checkedProduct({outer, piece, state.trips ? state.trips : s.add(state.trip, s.i64(1))});
@@ -373,8 +419,14 @@ LogicalResult ScheduleEmitter::emitStack(LoopState &state, unsigned j) {
         state.next.push_back(dims[size.axis]);
   }
   Value position = loop.stackReversed(j) ? s.sub(s.sub(state.trips, s.i64(1)), state.trip) : state.trip;
+  Value to = s.offset(base, s.mul(position, piece));
+  if (isOneElement(slice.getType()))
+    return copyTo(to, slice);
+  FailureOr<Value> from = pointer(slice);
+  if (failed(from))
+    return failure();
   Value row = state.trips ? s.mul(state.trips, piece) : piece;
-  s.copyStrided(s.offset(base, s.mul(position, piece)), row, *from, piece, piece, outer);
+  s.copyStrided(to, row, *from, piece, piece, outer);
   return success();
 }
 
@@ -382,10 +434,9 @@ LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
   LoopView &loop = state.loop;
   ScheduleBuilder::Scope scope(s);
   if (auto counted = dyn_cast<ForOp>(loop.op)) {
-    FailureOr<Value> lower = pointer(counted.getLower()), step = pointer(counted.getStep()), index = place(loop.index());
-    if (failed(lower) || failed(step) || failed(index))
+    FailureOr<Value> lower = element(counted.getLower()), step = element(counted.getStep());
+    if (failed(lower) || failed(step) || failed(setElement(loop.index(), s.add(*lower, s.mul(state.trip, *step)))))
       return failure();
-    s.store(s.add(s.load(s.i64Type, *lower), s.mul(state.trip, s.load(s.i64Type, *step))), *index);
   }
   for (unsigned k = 0; k < loop.sequences.size(); ++k)
     if (failed(emitSlice(state, k)))
@@ -412,6 +463,13 @@ LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
     if (how.kind == CarryPlan::Kind::Unchanged)
       continue;
     OpOperand &operand = loop.body->getTerminator()->getOpOperand(j);
+    if (how.kind == CarryPlan::Kind::Register) {
+      FailureOr<Value> only = element(operand.get());
+      if (failed(only))
+        return failure();
+      state.next.push_back(*only);
+      continue;
+    }
     FailureOr<Value> from = pointer(operand.get());
     if (failed(from) || failed(requireKnownSizes(operand.get())))
       return failure();
@@ -460,7 +518,9 @@ LogicalResult ScheduleEmitter::emitLoop(Operation *op) {
       return failure();
     s.enter(state.exit);
     for (auto [j, carry] : llvm::enumerate(loop.carries)) {
-      if (state.plan.carries[j].kind != CarryPlan::Kind::Unchanged)
+      if (state.plan.carries[j].kind == CarryPlan::Kind::Register)
+        registers[carry] = state.current[j];
+      else if (state.plan.carries[j].kind != CarryPlan::Kind::Unchanged)
         pointers[carry] = state.current[j];
       SmallVector<Value> last = materializeDims(loop.bodyCarry(j));
       for (auto [axis, size] : llvm::enumerate(last))
@@ -475,10 +535,8 @@ LogicalResult ScheduleEmitter::emitLoop(Operation *op) {
         if (size.index == j)
           results.emplace_back(size.symbol, size.value);
     }
-    if (loop.trips) {
-      FailureOr<Value> trips = place(loop.trips);
-      s.store(state.trip, *trips);
-    }
+    if (loop.trips && failed(setElement(loop.trips, state.trip)))
+      return failure();
   }
   for (auto [symbol, value] : results)
     s.bind(symbol, value);

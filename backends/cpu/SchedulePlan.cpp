@@ -7,9 +7,28 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes, const DenseMap<Operation *, KernelLaunch> &launches,
-                           ArrayRef<KernelCode> codes)
-    : function(function), sizes(sizes), launches(launches), codes(codes) {
+bool cpu::isOneElement(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.hasStaticShape() && tensor.getNumElements() == 1;
+}
+
+bool cpu::isScalarKernel(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  if (!llvm::all_of(body.getArgumentTypes(), isOneElement))
+    return false;
+  return llvm::all_of(body.without_terminator(), [](Operation &op) {
+    if (!llvm::all_of(op.getResultTypes(), isOneElement))
+      return false;
+    if (auto constant = dyn_cast<ConstantOp>(op))
+      return isa<DenseElementsAttr>(constant.getValue());
+    return isa<Pointwise, ReshapeOp, BroadcastOp>(op);
+  });
+}
+
+SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes,
+                           const DenseMap<Operation *, KernelLaunch> &launches, ArrayRef<KernelCode> codes,
+                           bool registers)
+    : function(function), sizes(sizes), launches(launches), codes(codes), registers(registers) {
   findEntrySymbols();
   Block &entry = function.getBody().front();
   aliasBlock(entry);
@@ -22,7 +41,7 @@ SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes, const De
     newSlot(slot);
   }
   assignBlock(entry);
-  measureBlock(entry);
+  measureBlock(entry, /*inLoop=*/false);
   reuseInPlace(entry);
   findReleases(entry);
 }
@@ -103,6 +122,14 @@ void SchedulePlan::aliasBlock(Block &block) {
 
 //===- slots ---------------------------------------------------------------------------------------===//
 
+bool SchedulePlan::isRegister(Value root) const {
+  if (!registers || !isOneElement(root.getType()))
+    return false;
+  // A stack is written slice by slice, also one of a single trip.
+  Operation *op = root.getDefiningOp();
+  return !op || !LoopView::isLoop(op) || !llvm::is_contained(LoopView(op).stacks, root);
+}
+
 int SchedulePlan::slotOf(Value root) const {
   auto it = slotOfRoot.find(root);
   return it == slotOfRoot.end() ? -1 : it->second;
@@ -138,7 +165,7 @@ static bool choosesPlace(OpResult result, bool sizeKnownAtEntry, const DenseMap<
 
 bool SchedulePlan::computeInto(Value value, Block *block, int slot) {
   auto result = dyn_cast<OpResult>(root(value));
-  if (!result || result.getOwner()->getBlock() != block || slotOfRoot.contains(result) ||
+  if (!result || isRegister(result) || result.getOwner()->getBlock() != block || slotOfRoot.contains(result) ||
       !choosesPlace(result, knownAtEntry(bytes(result)), launches, codes))
     return false;
   slotOfRoot[result] = slot;
@@ -150,6 +177,11 @@ void SchedulePlan::assign(Value value) {
     return;
   auto result = dyn_cast<OpResult>(value);
   Slot slot;
+  if (isRegister(value)) {
+    slot.kind = Slot::Kind::Register;
+    slotOfRoot[value] = newSlot(slot);
+    return;
+  }
   slot.bytes = bytes(value);
   bool planned = knownAtEntry(slot.bytes) && (!result || choosesPlace(result, true, launches, codes));
   slot.kind = planned ? Slot::Kind::Planned : Slot::Kind::Dynamic;
@@ -169,6 +201,8 @@ void SchedulePlan::assignLoop(Operation *op) {
     slot.bytes = bytes(inside);
     if (loop.isUnchanged(j)) {
       carry.kind = CarryPlan::Kind::Unchanged;
+    } else if (isRegister(inside)) {
+      carry.kind = CarryPlan::Kind::Register;
     } else if (knownAtEntry(slot.bytes)) {
       carry.kind = CarryPlan::Kind::Double;
       carry.current = newSlot(slot);
@@ -180,7 +214,8 @@ void SchedulePlan::assignLoop(Operation *op) {
         computeInto(init, op->getBlock(), carry.current);
       Slot step;
       step.kind = Slot::Kind::Step;
-      if (bytes(root(loop.next(j))) == slot.bytes && computeInto(loop.next(j), loop.body, static_cast<int>(slots.size())))
+      if (bytes(root(loop.next(j))) == slot.bytes &&
+          computeInto(loop.next(j), loop.body, static_cast<int>(slots.size())))
         carry.step = newSlot(step);
     } else {
       carry.kind = CarryPlan::Kind::Dynamic;
@@ -228,7 +263,8 @@ void SchedulePlan::assignBlock(Block &block) {
         assign(result);
     }
     if (isa<KernelOp>(op)) {
-      if (DimExpr bytes = launches.find(&op)->second.workspaceBytes) {
+      auto launch = launches.find(&op);
+      if (DimExpr bytes = launch == launches.end() ? DimExpr() : launch->second.workspaceBytes) {
         Slot slot;
         slot.bytes = bytes;
         slot.kind = knownAtEntry(bytes) ? Slot::Kind::Planned : Slot::Kind::Dynamic;
@@ -241,7 +277,8 @@ void SchedulePlan::assignBlock(Block &block) {
         for (OpOperand &operand : region.front().getTerminator()->getOpOperands()) {
           int slot = slotOfRoot[op.getResult(operand.getOperandNumber())];
           Value result = op.getResult(operand.getOperandNumber());
-          if (slots[slot].kind != Slot::Kind::Dynamic && bytes(root(operand.get())) == bytes(result))
+          bool placed = slots[slot].kind != Slot::Kind::Dynamic && slots[slot].kind != Slot::Kind::Register;
+          if (placed && bytes(root(operand.get())) == bytes(result))
             computeInto(operand.get(), &region.front(), slot);
         }
     for (Region &region : op.getRegions())
@@ -251,57 +288,61 @@ void SchedulePlan::assignBlock(Block &block) {
 
 //===- lives ---------------------------------------------------------------------------------------===//
 
-void SchedulePlan::touchSlot(int slot, int at) {
+void SchedulePlan::touchSlot(int slot, int at, bool inLoop) {
+  slots[slot].inLoop |= inLoop;
   slots[slot].first = std::min(slots[slot].first, at);
   slots[slot].last = std::max(slots[slot].last, at);
 }
 
-void SchedulePlan::touch(Value value, int at) {
+void SchedulePlan::touch(Value value, int at, bool inLoop) {
   value = root(value);
   if (int slot = slotOf(value); slot >= 0)
-    touchSlot(slot, at);
+    touchSlot(slot, at, inLoop);
   if (auto it = alsoIn.find(value); it != alsoIn.end())
     for (int slot : it->second)
-      touchSlot(slot, at);
+      touchSlot(slot, at, inLoop);
 }
 
-void SchedulePlan::measureBlock(Block &block) {
+void SchedulePlan::measureBlock(Block &block, bool inLoop) {
   ++position;
   for (Value argument : block.getArguments())
-    touch(argument, position);
+    touch(argument, position, inLoop);
   for (Operation &op : block) {
     int at = positions[&op] = ++position;
     auto touchAll = [&](int when) {
       for (Value operand : op.getOperands())
-        touch(operand, when);
+        touch(operand, when, inLoop);
       for (Value result : op.getResults())
-        touch(result, when);
+        touch(result, when, inLoop);
     };
     touchAll(at);
     if (int slot = workspaceOf(&op); slot >= 0)
-      touchSlot(slot, at);
+      touchSlot(slot, at, inLoop);
     if (isa<KernelOp>(op) || op.getNumRegions() == 0)
       continue;
     for (Region &region : op.getRegions())
-      measureBlock(region.front());
+      measureBlock(region.front(), inLoop || LoopView::isLoop(&op));
     touchAll(++position);
     if (LoopView::isLoop(&op))
       for (const CarryPlan &carry : loops[&op].carries)
         if (carry.kind == CarryPlan::Kind::Double)
           for (int slot : {carry.current, carry.next}) {
-            touchSlot(slot, at);
-            touchSlot(slot, position);
+            touchSlot(slot, at, /*inLoop=*/true);
+            touchSlot(slot, position, /*inLoop=*/true);
           }
   }
 }
 
-/// True when every path from the argument to the kernel's result is pointwise: element i of the result reads element i alone.
+/// True when every path from the argument to the kernel's result is pointwise: element i of the result reads element i
+/// alone.
 static bool isReadPointwise(Value value, unsigned depth = 0) {
-  return depth < 64 && llvm::all_of(value.getUsers(), [&](Operation *user) {
-           if (isa<YieldOp>(user))
-             return true;
-           return isa<Pointwise>(user) && isReadPointwise(user->getResult(0), depth + 1);
-         });
+  return depth < 64 && llvm::all_of(
+                           value.getUsers(),
+                           [&](Operation *user) {
+                             if (isa<YieldOp>(user))
+                               return true;
+                             return isa<Pointwise>(user) && isReadPointwise(user->getResult(0), depth + 1);
+                           });
 }
 
 void SchedulePlan::reuseInPlace(Block &block) {
@@ -312,7 +353,8 @@ void SchedulePlan::reuseInPlace(Block &block) {
         reuseInPlace(region.front());
       continue;
     }
-    if (!codes[launches.find(kernel)->second.code].emitted.inPlace || kernel.getNumResults() != 1)
+    auto launch = launches.find(kernel);
+    if (launch == launches.end() || !codes[launch->second.code].emitted.inPlace || kernel.getNumResults() != 1)
       continue;
     int at = positions[kernel];
     int target = slotOf(kernel.getResult(0));
@@ -324,7 +366,8 @@ void SchedulePlan::reuseInPlace(Block &block) {
       if (from < 0 || slots[from].kind != Slot::Kind::Planned)
         continue;
       from = representative(from);
-      if (slots[from].last != at || slots[from].bytes != slots[target].bytes || !isReadPointwise(kernel.getBody().getArgument(i)))
+      if (slots[from].last != at || slots[from].bytes != slots[target].bytes ||
+          !isReadPointwise(kernel.getBody().getArgument(i)))
         continue;
       bool readTwice = llvm::count_if(kernel.getInputs(), [&](Value other) {
                          int slot = slotOf(root(other));

@@ -2,16 +2,17 @@
 //
 // Where every tensor of a function lives, decided before any code is written.
 //
-// A value is stored by its root: the same value behind reshapes and captures, which are views. Roots that an op computes get a
-// slot; inputs and constants have none.
+// A value is stored by its root: the same value behind reshapes and captures, which are views. Roots that an op
+// computes get a slot; inputs and constants have none.
 //
-//   Planned   bytes follow from the symbols at entry: one place in the arena over its life [first, last]
-//   Output    written where the caller wants output k
-//   Dynamic   acquired when defined, released after the last use
-//   Step      a place that moves each trip: the next value of a carry, the slice of a stack
+//   Register  one element: an SSA value of the entry function, in memory only while a kernel or an output needs an
+//   address Planned   bytes follow from the symbols at entry: one place in the arena over its life [first, last] Output
+//   written where the caller wants output k Dynamic   acquired when defined, released after the last use Step      a
+//   place that moves each trip: the next value of a carry, the slice of a stack
 //
-// Positions number the ops of the function in order, control flow twice (start and end, the body between). A value that a branch or
-// body yields is computed in place of the result (destination passing) unless it is a view of something from outside.
+// Positions number the ops of the function in order, control flow twice (start and end, the body between). A value that
+// a branch or body yields is computed in place of the result (destination passing) unless it is a view of something
+// from outside.
 
 #ifndef SINTER_BACKENDS_CPU_SCHEDULEPLAN_H
 #define SINTER_BACKENDS_CPU_SCHEDULEPLAN_H
@@ -22,16 +23,17 @@
 namespace sinter::cpu {
 
 struct Slot {
-  enum class Kind { Planned, Output, Dynamic, Step };
+  enum class Kind { Register, Planned, Output, Dynamic, Step };
   Kind kind = Kind::Planned;
   DimExpr bytes;       // Planned
   unsigned output = 0; // Output
   int first = INT32_MAX, last = -1;
   int mergedInto = -1; // in-place reuse
+  bool inLoop = false; // used by an op within a loop
 };
 
 struct CarryPlan {
-  enum class Kind { Unchanged, Double, Dynamic };
+  enum class Kind { Unchanged, Register, Double, Dynamic };
   Kind kind = Kind::Unchanged;
   int current = -1, next = -1; // Planned slots of a Double; the body writes `step`
   int step = -1;
@@ -48,13 +50,25 @@ struct LoopPlan {
   llvm::SmallVector<StackPlan> stacks;
 };
 
+/// True for a tensor of one element, whatever its rank.
+bool isOneElement(mlir::Type type);
+
+/// True when a kernel computes single elements from single elements by pointwise ops: the schedule then builds it in
+/// registers and nothing is launched.
+bool isScalarKernel(KernelOp kernel);
+
 class SchedulePlan {
 public:
-  SchedulePlan(mlir::func::FuncOp function, ShapeAnalysis &sizes, const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches,
-               llvm::ArrayRef<KernelCode> codes);
+  /// `registers`: single elements are SSA values. Without, everything lies in memory.
+  SchedulePlan(mlir::func::FuncOp function, ShapeAnalysis &sizes,
+               const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches, llvm::ArrayRef<KernelCode> codes,
+               bool registers);
 
   /// The value whose memory `value` is a view of.
   mlir::Value root(mlir::Value value) const;
+  bool usesRegisters() const { return registers; }
+  /// True when the root is held in a register.
+  bool isRegister(mlir::Value root) const;
   /// The slot of a root, or -1.
   int slotOf(mlir::Value root) const;
   const Slot &slot(int index) const { return slots[index]; }
@@ -87,9 +101,9 @@ private:
   /// Lets the op that computes `value` write to `slot`; false when it is a view, lies elsewhere or has a place already.
   bool computeInto(mlir::Value value, mlir::Block *block, int slot);
   int newSlot(Slot slot);
-  void touch(mlir::Value value, int position);
-  void touchSlot(int slot, int position);
-  void measureBlock(mlir::Block &block);
+  void touch(mlir::Value value, int position, bool inLoop);
+  void touchSlot(int slot, int position, bool inLoop);
+  void measureBlock(mlir::Block &block, bool inLoop);
   void reuseInPlace(mlir::Block &block);
   void findReleases(mlir::Block &block);
 
@@ -97,6 +111,7 @@ private:
   ShapeAnalysis &sizes;
   const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches;
   llvm::ArrayRef<KernelCode> codes;
+  bool registers;
   std::vector<Slot> slots;
   llvm::DenseSet<unsigned> entrySymbols;
   llvm::DenseMap<mlir::Value, mlir::Value> views;

@@ -9,9 +9,23 @@
 #include "ir/reference/HostTensor.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
+#include <new>
 #include <vector>
 
 namespace sinter::cpu {
+
+/// Allocates at the alignment that compiled code relies on.
+template <typename T> struct BufferAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t alignment{64};
+  BufferAllocator() = default;
+  template <typename U> BufferAllocator(const BufferAllocator<U> &) {}
+  T *allocate(size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), alignment)); }
+  void deallocate(T *pointer, size_t) { ::operator delete(pointer, alignment); }
+  bool operator==(const BufferAllocator &) const = default;
+};
+
+using WeightBytes = std::vector<char, BufferAllocator<char>>;
 
 class Weights {
 public:
@@ -20,13 +34,13 @@ public:
   /// Byte offset of its packed form.
   llvm::FailureOr<int64_t> add(mlir::ElementsAttr value, const Packing &packing);
 
-  const std::vector<char> &bytes() const { return blob; }
-  std::vector<char> take() { return std::move(blob); }
+  const WeightBytes &bytes() const { return blob; }
+  WeightBytes take() { return std::move(blob); }
 
 private:
   int64_t place(llvm::ArrayRef<char> content);
 
-  std::vector<char> blob;
+  WeightBytes blob;
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::StringAttr>, int64_t> known;
   /// Content hash -> (offset, bytes).
   llvm::DenseMap<uint64_t, llvm::SmallVector<std::pair<int64_t, int64_t>, 1>> byContent;

@@ -224,6 +224,8 @@ FailureOr<EmittedKernel> sinter::cpu::emitKernel(KernelSpec &spec, ModuleOp modu
   // Only the template's emitter reads packed constants; the caller sees that the attribute is gone.
   if (!emitted)
     spec.kernel->removeAttr("packed");
+  if (!emitted && spec.options.optLevel > 0 && spec.kernel.getKernelTemplate() == KernelTemplate::contraction)
+    emitted = emitMatrixVector(spec, module, name);
   if (!emitted)
     emitted = emitSingle(spec, module, name);
   if (!emitted)

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Matrix times vector where the summed axis is contiguous in both: lanes run along it, as many rows at a time as there
+// are lanes. One accumulator a row keeps as many independent chains of FMAs; at the end a tree of shuffles turns the
+// accumulators into one vector of results, to which the pointwise ops that follow are applied in lanes.
+//
+//   chunk     a run of tiles
+//   tile      as many rows as lanes; of a last one only the rows that exist
+
+#include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/KernelElements.h"
+#include "backends/cpu/emit/StridedView.h"
+#include "ir/Contraction.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Multiply-adds in a chunk: it streams the matrix, some microseconds.
+constexpr int64_t kChunkWork = 1 << 16;
+
+namespace {
+class MatrixVectorEmitter {
+public:
+  MatrixVectorEmitter(KernelFunction &fn, DotGeneralOp dot) : fn(fn), b(fn.b), dims(fn.spec.dims), dot(dot) {}
+  /// False when the product is not of this form.
+  bool prepare();
+  EmittedKernel emit();
+
+private:
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+  Value zero(Type type) { return arith::ConstantOp::create(b, b.getZeroAttr(type)); }
+  Value maskOf(Value count) {
+    return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{count});
+  }
+  SmallVector<Value> sumRows(Value row, int64_t count, Value lastRow);
+  Value combineRows(SmallVector<Value> sums);
+  void finishRows(Value row, Value totals, int64_t elementLanes, Value mask);
+  void emitTile(Value row, int64_t count, Value left);
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  DimContext &dims;
+  DotGeneralOp dot;
+  StridedView matrix, vector;
+  MergedAxes rows, matrixK, vectorK;
+  Type type;
+  VectorType vectorType;
+  int64_t lanes = 0;
+};
+} // namespace
+
+static SmallVector<int64_t> axesBut(int64_t rank, ArrayRef<int64_t> without) {
+  SmallVector<int64_t> axes;
+  for (int64_t k = 0; k < rank; ++k)
+    if (!llvm::is_contained(without, k))
+      axes.push_back(k);
+  return axes;
+}
+
+bool MatrixVectorEmitter::prepare() {
+  type = cast<RankedTensorType>(dot.getType()).getElementType();
+  auto elementOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
+  if (!(type.isF32() || type.isF64()) || elementOf(dot.getLhs()) != type || elementOf(dot.getRhs()) != type ||
+      !dot.getLhsBatch().empty())
+    return false;
+  std::optional<StridedView> lhs = viewOf(fn, dot.getLhs()), rhs = viewOf(fn, dot.getRhs());
+  if (!lhs || !rhs)
+    return false;
+  matrix = *lhs;
+  vector = *rhs;
+  auto isOne = [&](DimExpr expr) { return dims.resolve(expr) == dims.constant(1); };
+  SmallVector<int64_t> rowAxes = axesBut(matrix.sizes.size(), dot.getLhsContract());
+  if (rowAxes.size() != 1 || !llvm::all_of(axesBut(vector.sizes.size(), dot.getRhsContract()),
+                                           [&](int64_t axis) { return isOne(vector.sizes[axis]); }))
+    return false;
+  std::optional<MergedAxes> m = mergeAxes(fn, matrix, rowAxes), k = mergeAxes(fn, matrix, dot.getLhsContract()),
+                            v = mergeAxes(fn, vector, dot.getRhsContract());
+  if (!m || !k || !v || !isOne(k->stride) || !isOne(v->stride))
+    return false;
+  rows = *m;
+  matrixK = *k;
+  vectorK = *v;
+  lanes = fn.spec.target().lanes(byteWidth(type));
+  DimExpr size = dims.resolve(matrixK.size);
+  while (size.isConstant() && lanes > size.constant())
+    lanes /= 2;
+  vectorType = VectorType::get({lanes}, type);
+  constexpr int64_t fewestLanes = 4;
+  return lanes >= fewestLanes;
+}
+
+/// Per row a vector of partial sums; what is left of k without masks goes to its first lane. Rows past `lastRow` (null:
+/// there are none) repeat it.
+SmallVector<Value> MatrixVectorEmitter::sumRows(Value row, int64_t count, Value lastRow) {
+  Value a = fn.input(matrix.input), x = fn.input(vector.input), stride = fn.materialize(rows.stride);
+  SmallVector<Value> bases;
+  for (int64_t i = 0; i < count; ++i) {
+    Value at = add(row, fn.index(i));
+    if (lastRow)
+      at = arith::MinSIOp::create(b, at, lastRow);
+    bases.push_back(mul(at, stride));
+  }
+  Value size = fn.materialize(matrixK.size);
+  Value whole = fn.materialize(dims.mul(dims.floorDiv(matrixK.size, dims.constant(lanes)), dims.constant(lanes)));
+  SmallVector<Value> sums(count, zero(vectorType));
+  sums = fn.loop(fn.index(0), whole, lanes, sums, [&](Value k, ValueRange carried) {
+    Value right = vector::LoadOp::create(b, vectorType, x, ValueRange{k});
+    SmallVector<Value> next;
+    for (auto [base, sum] : llvm::zip(bases, carried)) {
+      Value left = vector::LoadOp::create(b, vectorType, a, ValueRange{add(base, k)});
+      next.push_back(vector::FMAOp::create(b, left, right, sum));
+    }
+    return next;
+  });
+  DimExpr known = dims.resolve(matrixK.size);
+  if (known.isConstant() && known.constant() % lanes == 0)
+    return sums;
+  bool masked = fn.spec.target().hasMaskedMemory;
+  return fn.loop(whole, size, masked ? lanes : 1, sums, [&](Value k, ValueRange carried) {
+    Value mask, none, right;
+    if (masked) {
+      mask = maskOf(arith::SubIOp::create(b, size, k));
+      none = zero(vectorType);
+      right = vector::MaskedLoadOp::create(b, vectorType, x, ValueRange{k}, mask, none);
+    } else {
+      right = memref::LoadOp::create(b, x, ValueRange{k});
+    }
+    SmallVector<Value> next;
+    for (auto [base, sum] : llvm::zip(bases, carried)) {
+      Value at = add(base, k);
+      if (masked) {
+        Value left = vector::MaskedLoadOp::create(b, vectorType, a, ValueRange{at}, mask, none);
+        next.push_back(vector::FMAOp::create(b, left, right, sum));
+        continue;
+      }
+      Value left = memref::LoadOp::create(b, a, ValueRange{at});
+      Value first = vector::ExtractOp::create(b, sum, ArrayRef<int64_t>{0});
+      next.push_back(
+          vector::InsertOp::create(b, math::FmaOp::create(b, left, right, first), sum, ArrayRef<int64_t>{0}));
+    }
+    return next;
+  });
+}
+
+/// The sum over the lanes of vector i in lane i. Each step adds halves of groups of lanes, two vectors into one: after
+/// it a vector holds the groups, half as long, of twice as many rows.
+Value MatrixVectorEmitter::combineRows(SmallVector<Value> sums) {
+  sums.resize(lanes, zero(vectorType));
+  for (int64_t group = lanes; group > 1; group /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t from = 0; from < 2 * lanes; from += group)
+      for (int64_t i = 0; i < group / 2; ++i) {
+        low.push_back(from + i);
+        high.push_back(from + group / 2 + i);
+      }
+    SmallVector<Value> next;
+    for (size_t i = 0; i < sums.size(); i += 2) {
+      Value lower = vector::ShuffleOp::create(b, sums[i], sums[i + 1], low);
+      Value upper = vector::ShuffleOp::create(b, sums[i], sums[i + 1], high);
+      next.push_back(arith::AddFOp::create(b, lower, upper));
+    }
+    sums = std::move(next);
+  }
+  return sums.front();
+}
+
+void MatrixVectorEmitter::finishRows(Value row, Value totals, int64_t elementLanes, Value mask) {
+  KernelElements elements(fn, elementLanes);
+  elements.mask = mask;
+  elements.install(dot.getResult(), [totals](ArrayRef<LaneIndex>) { return totals; });
+  auto rank = cast<RankedTensorType>(dot.getType()).getRank();
+  SmallVector<LaneIndex> index(rank, elements.constant(0));
+  index.front() = {row, elementLanes > 1 ? 1 : 0, nullptr};
+  for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
+    elements.storeResult(i, elements.load(fn.spec.yielded(i), index), index);
+}
+
+/// `count` rows are computed; `left` of them exist, or all when null.
+void MatrixVectorEmitter::emitTile(Value row, int64_t count, Value left) {
+  Value lastRow;
+  if (left)
+    lastRow = arith::SubIOp::create(b, add(row, left), fn.index(1));
+  SmallVector<Value> sums = sumRows(row, count, lastRow);
+  Value totals = combineRows(sums);
+  bool whole = count == lanes && !left;
+  if (whole || fn.spec.target().hasMaskedMemory)
+    return finishRows(row, totals, lanes, whole ? Value() : maskOf(left ? left : fn.index(count)));
+  for (int64_t i = 0; i < count; ++i)
+    finishRows(add(row, fn.index(i)), vector::ExtractOp::create(b, totals, ArrayRef<int64_t>{i}), 1, nullptr);
+}
+
+EmittedKernel MatrixVectorEmitter::emit() {
+  DimExpr one = dims.constant(1), perTile = dims.constant(lanes);
+  DimExpr tiles = dims.max(one, dims.floorDiv(dims.constant(kChunkWork / lanes), dims.max(matrixK.size, one)));
+  DimExpr chunkRows = dims.mul(tiles, perTile);
+  DimExpr rowCount = dims.resolve(rows.size);
+  Value total = fn.materialize(rowCount), step = fn.materialize(chunkRows);
+  bool masked = fn.spec.target().hasMaskedMemory;
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value low = mul(chunk, step), high = arith::MinSIOp::create(b, add(low, step), total);
+    Value rest = arith::RemUIOp::create(b, arith::SubIOp::create(b, high, low), fn.index(lanes));
+    Value wholeEnd = arith::SubIOp::create(b, high, rest);
+    fn.loop(low, wholeEnd, lanes, [&](Value row) { emitTile(row, lanes, nullptr); });
+    if (rowCount.isConstant()) {
+      // Only the last chunk has a part of a tile, which is the same one each time.
+      if (int64_t count = rowCount.constant() % lanes)
+        fn.loop(wholeEnd, high, lanes, [&](Value row) { emitTile(row, count, nullptr); });
+    } else if (masked) {
+      fn.loop(wholeEnd, high, lanes, [&](Value row) { emitTile(row, lanes, arith::SubIOp::create(b, high, row)); });
+    } else {
+      fn.loop(wholeEnd, high, 1, [&](Value row) { emitTile(row, 1, nullptr); });
+    }
+  });
+  fn.finish();
+
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = dims.ceilDiv(rowCount, chunkRows);
+  if (DimExpr work = dims.resolve(dims.mul(rows.size, matrixK.size)); work.isConstant())
+    emitted.estimatedNs = static_cast<double>(work.constant()) / 20;
+  return emitted;
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitMatrixVector(KernelSpec &spec, ModuleOp module, StringRef name) {
+  bool several = false;
+  auto dot = dyn_cast_or_null<DotGeneralOp>(findRoot(spec, several));
+  if (!dot || several)
+    return std::nullopt;
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(dot.getResult(), spec.yielded(i)))
+      return std::nullopt;
+  KernelFunction fn(spec, module, name, {});
+  MatrixVectorEmitter emitter(fn, dot);
+  KernelElements probe(fn, 1);
+  probe.install(dot.getResult(), nullptr);
+  if (!llvm::all_of(llvm::seq(spec.kernel.getNumResults()),
+                    [&](unsigned i) { return probe.canBuild(spec.yielded(i)); }) ||
+      !emitter.prepare()) {
+    fn.function.erase();
+    return std::nullopt;
+  }
+  return emitter.emit();
+}
