@@ -71,6 +71,9 @@ struct EmittedKernel {
   /// The only result may share memory with an input that is read through pointwise ops alone: the loop nest stores element i after
   /// its last read of element i of every input, and computes no element twice.
   bool inPlace = false;
+  /// The input that the only result must hold when the kernel is called: only what differs is written. -1: none. Reads of that
+  /// input come before writes that they could see, so that both may be one buffer.
+  int64_t updates = -1;
 };
 
 } // namespace sinter::cpu

@@ -105,6 +105,8 @@ static bool isSmallKernel(KernelSpec &spec, const EmittedKernel &emitted) {
   if (emitted.writesSizes || emitted.workspaceBytes || emitted.estimatedNs > kSmallNs ||
       !spec.dims.resolve(emitted.chunks).isConstant() || spec.dims.resolve(emitted.chunks).constant() > 1)
     return false;
+  if (emitted.updates >= 0)
+    return emitted.estimatedNs > 0;
   int64_t elements = 0;
   auto add = [&](Value value) {
     DimExpr count = spec.dims.resolve(spec.dims.product(spec.sizes->dims(value)));

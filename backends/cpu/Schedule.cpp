@@ -424,6 +424,11 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   Value scratch = acquired ? values.back() : Value();
   for (DimExpr size : launch.symbols)
     values.push_back(size && s.isBound(size) ? s.materialize(size) : s.i64(-1));
+  if (int64_t updates = code.emitted.updates; updates >= 0) {
+    Value input = kernel.getInputs()[updates], result = kernel.getResult(0);
+    if (!plan.sharePlace(plan.root(input), plan.root(result)))
+      s.copy(values[kernel.getInputs().size()], values[updates], bytes(result));
+  }
   Value chunks = s.materialize(launch.chunks);
   bool inParallel = !(launch.chunks.isConstant() && launch.chunks.constant() <= 1) &&
                     !(code.emitted.estimatedNs > 0 && code.emitted.estimatedNs < kInlineNs);

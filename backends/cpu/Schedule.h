@@ -85,6 +85,8 @@ private:
   llvm::LogicalResult startLoop(LoopState &state);
   llvm::LogicalResult emitCondition(LoopState &state);
   llvm::LogicalResult emitBody(LoopState &state);
+  llvm::LogicalResult exchangeBuffers(LoopState &state, llvm::ArrayRef<unsigned> carries,
+                                      llvm::ArrayRef<unsigned> places);
   llvm::LogicalResult emitSlice(LoopState &state, unsigned k);
   llvm::LogicalResult emitStack(LoopState &state, unsigned j);
   llvm::LogicalResult finishLoop(LoopState &state);

@@ -198,6 +198,8 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
     state.init.push_back(value);
   };
   SmallVector<LoopState::Size> sizes;
+  state.current.resize(loop.init.size());
+  state.other.resize(loop.init.size());
   for (auto [j, init] : llvm::enumerate(loop.init)) {
     const CarryPlan &how = state.plan.carries[j];
     BlockArgument inside = loop.bodyCarry(j);
@@ -212,6 +214,12 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
     if (failed(from))
       return failure();
     SmallVector<Value> before = materializeDims(init);
+    if (how.kind == CarryPlan::Kind::InPlace) {
+      state.current[j] = slotPointer(how.current);
+      if (!plan.sharePlace(plan.root(init), inside))
+        s.copy(state.current[j], *from, bytes(init));
+      continue;
+    }
     if (how.kind == CarryPlan::Kind::Unchanged) {
       bindFresh(inside, [&](int64_t axis) { return before[axis]; });
       if (loop.cond)
@@ -258,13 +266,12 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
   auto take = [&] { return state.header->getArgument(k++); };
   state.trip = take();
   auto *size = sizes.begin();
-  state.current.resize(loop.init.size());
-  state.other.resize(loop.init.size());
   for (unsigned j = 0; j < loop.init.size(); ++j) {
     const CarryPlan &how = state.plan.carries[j];
     if (how.kind == CarryPlan::Kind::Unchanged)
       continue;
-    state.current[j] = take();
+    if (how.kind != CarryPlan::Kind::InPlace)
+      state.current[j] = take();
     if (how.kind == CarryPlan::Kind::Register) {
       registers[loop.bodyCarry(j)] = state.current[j];
       continue;
@@ -430,6 +437,42 @@ LogicalResult ScheduleEmitter::emitStack(LoopState &state, unsigned j) {
   return success();
 }
 
+/// The buffers of `carries` change roles. A carry's next value is in its other buffer, is the old value of another
+/// carry, whose buffer it takes, or is copied. Buffers that hold no next value are the others of the next trip.
+LogicalResult ScheduleEmitter::exchangeBuffers(LoopState &state, ArrayRef<unsigned> carries,
+                                               ArrayRef<unsigned> places) {
+  LoopView &loop = state.loop;
+  auto bytesOf = [&](unsigned j) { return plan.slot(state.plan.carries[j].current).bytes; };
+  DenseSet<Value> taken;
+  for (auto [j, place] : llvm::zip(carries, places)) {
+    const CarryPlan &how = state.plan.carries[j];
+    Value next = loop.next(j), root = plan.root(next);
+    Value holder = state.other[j];
+    const unsigned *from = llvm::find_if(carries, [&](unsigned i) { return loop.bodyCarry(i) == root; });
+    if (from != carries.end() && bytesOf(*from) == bytesOf(j) && !taken.contains(state.current[*from])) {
+      holder = state.current[*from];
+    } else if (how.step < 0 || plan.slotOf(root) != how.step) {
+      FailureOr<Value> source = pointer(next);
+      if (failed(source))
+        return failure();
+      s.copy(holder, *source, bytes(next));
+    }
+    taken.insert(holder);
+    state.next[place] = holder;
+  }
+  for (auto [j, place] : llvm::zip(carries, places)) {
+    Value free;
+    for (unsigned i : carries)
+      for (Value buffer : {state.current[i], state.other[i]})
+        if (!free && bytesOf(i) == bytesOf(j) && !taken.contains(buffer))
+          free = buffer;
+    assert(free && "as many buffers of a size stay free as are taken");
+    taken.insert(free);
+    state.next[place + 1] = free;
+  }
+  return success();
+}
+
 LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
   LoopView &loop = state.loop;
   ScheduleBuilder::Scope scope(s);
@@ -458,6 +501,7 @@ LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
 
   state.next = {s.add(state.trip, s.i64(1))};
   SmallVector<Value> outlived;
+  SmallVector<unsigned> exchanged, swaps; // carries with two buffers, and where these are in `next`
   for (unsigned j = 0; j < loop.init.size(); ++j) {
     const CarryPlan &how = state.plan.carries[j];
     if (how.kind == CarryPlan::Kind::Unchanged)
@@ -473,9 +517,14 @@ LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
     FailureOr<Value> from = pointer(operand.get());
     if (failed(from) || failed(requireKnownSizes(operand.get())))
       return failure();
+    if (how.kind == CarryPlan::Kind::InPlace) {
+      if (!plan.sharePlace(plan.root(operand.get()), loop.bodyCarry(j)))
+        s.copy(state.current[j], *from, bytes(operand.get()));
+      continue;
+    }
     if (how.kind == CarryPlan::Kind::Double) {
-      if (how.step < 0 || plan.slotOf(plan.root(operand.get())) != how.step)
-        s.copy(state.other[j], *from, bytes(operand.get()));
+      exchanged.push_back(j);
+      swaps.push_back(state.next.size());
       state.next.append({state.other[j], state.current[j]});
     } else if (plan.isPassedOn(operand)) {
       state.next.push_back(*from);
@@ -495,6 +544,8 @@ LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
   for (unsigned j = 0; j < loop.stacks.size(); ++j)
     if (failed(emitStack(state, j)))
       return failure();
+  if (failed(exchangeBuffers(state, exchanged, swaps)))
+    return failure();
   for (Value buffer : outlived)
     s.release(buffer);
   releaseAll(plan.releasedAtEnd(loop.body));

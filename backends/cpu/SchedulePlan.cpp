@@ -42,6 +42,7 @@ SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes,
   }
   assignBlock(entry);
   measureBlock(entry, /*inLoop=*/false);
+  takeOverInits(entry);
   reuseInPlace(entry);
   findReleases(entry);
 }
@@ -135,6 +136,15 @@ int SchedulePlan::slotOf(Value root) const {
   return it == slotOfRoot.end() ? -1 : it->second;
 }
 
+bool SchedulePlan::sharePlace(Value a, Value b) const {
+  auto place = [&](Value value) {
+    int slot = slotOf(value) >= 0 ? slotOf(value) : carrySlotOf(value);
+    bool fixed = slot >= 0 && (slots[slot].kind == Slot::Kind::Planned || slots[slot].kind == Slot::Kind::Output);
+    return fixed ? representative(slot) : -1;
+  };
+  return place(a) >= 0 && place(a) == place(b);
+}
+
 int SchedulePlan::representative(int index) const {
   while (slots[index].mergedInto >= 0)
     index = slots[index].mergedInto;
@@ -194,7 +204,8 @@ static bool isAligned(DimExpr bytes) { return bytes.isConstant() && bytes.consta
 void SchedulePlan::assignLoop(Operation *op) {
   LoopView loop(op);
   LoopPlan &plan = loops[op];
-  for (auto [j, init] : llvm::enumerate(loop.init)) {
+  MutableOperandRange inits(op, loop.init.getBeginOperandIndex(), loop.init.size());
+  for (auto [j, init] : llvm::enumerate(inits)) {
     CarryPlan carry;
     BlockArgument inside = loop.bodyCarry(j);
     Slot slot;
@@ -204,14 +215,22 @@ void SchedulePlan::assignLoop(Operation *op) {
     } else if (isRegister(inside)) {
       carry.kind = CarryPlan::Kind::Register;
     } else if (knownAtEntry(slot.bytes)) {
-      carry.kind = CarryPlan::Kind::Double;
       carry.current = newSlot(slot);
+      Value start = root(init.get());
+      if (bytes(start) == slot.bytes && diesAt(start, op, &init))
+        computeInto(init.get(), op->getBlock(), carry.current);
+      if (planInPlace(loop, j, carry.current)) {
+        carry.kind = CarryPlan::Kind::InPlace;
+        alsoIn[inside] = {carry.current};
+        alsoIn[loop.carries[j]] = {carry.current};
+        carrySlots[inside] = carrySlots[loop.carries[j]] = carry.current;
+        plan.carries.push_back(carry);
+        continue;
+      }
+      carry.kind = CarryPlan::Kind::Double;
       carry.next = newSlot(slot);
       alsoIn[inside] = {carry.current, carry.next};
       alsoIn[loop.carries[j]] = {carry.current, carry.next};
-      Value start = root(init);
-      if (start.hasOneUse() && init == start && bytes(start) == slot.bytes)
-        computeInto(init, op->getBlock(), carry.current);
       Slot step;
       step.kind = Slot::Kind::Step;
       if (bytes(root(loop.next(j))) == slot.bytes &&
@@ -222,6 +241,22 @@ void SchedulePlan::assignLoop(Operation *op) {
     }
     plan.carries.push_back(carry);
   }
+  // A carry that takes the old value of another takes its buffer: from then on any of them may hold any.
+  auto isRotated = [&](unsigned j) {
+    auto from = dyn_cast<BlockArgument>(root(loop.next(j)));
+    return plan.carries[j].kind == CarryPlan::Kind::Double && from && from.getOwner() == loop.body &&
+           alsoIn.contains(from);
+  };
+  if (llvm::any_of(llvm::seq<unsigned>(0, plan.carries.size()), isRotated))
+    for (auto [j, carry] : llvm::enumerate(plan.carries)) {
+      if (carry.kind != CarryPlan::Kind::Double)
+        continue;
+      SmallVector<int, 2> all;
+      for (const CarryPlan &other : plan.carries)
+        if (other.kind == CarryPlan::Kind::Double && slots[other.current].bytes == slots[carry.current].bytes)
+          all.append({other.current, other.next});
+      alsoIn[loop.bodyCarry(j)] = alsoIn[loop.carries[j]] = all;
+    }
   for (auto [j, stack] : llvm::enumerate(loop.stacks)) {
     StackPlan entry;
     if (knownAtEntry(bytes(stack))) {
@@ -325,8 +360,8 @@ void SchedulePlan::measureBlock(Block &block, bool inLoop) {
     touchAll(++position);
     if (LoopView::isLoop(&op))
       for (const CarryPlan &carry : loops[&op].carries)
-        if (carry.kind == CarryPlan::Kind::Double)
-          for (int slot : {carry.current, carry.next}) {
+        if (carry.kind == CarryPlan::Kind::Double || carry.kind == CarryPlan::Kind::InPlace)
+          for (int slot : {carry.current, carry.next < 0 ? carry.current : carry.next}) {
             touchSlot(slot, at, /*inLoop=*/true);
             touchSlot(slot, position, /*inLoop=*/true);
           }
@@ -345,6 +380,99 @@ static bool isReadPointwise(Value value, unsigned depth = 0) {
                            });
 }
 
+bool SchedulePlan::canOverwrite(KernelOp kernel, unsigned input) {
+  auto launch = launches.find(kernel);
+  if (launch == launches.end() || kernel.getNumResults() != 1)
+    return false;
+  const EmittedKernel &emitted = codes[launch->second.code].emitted;
+  bool pointwise = emitted.inPlace && isReadPointwise(kernel.getBody().getArgument(input));
+  if (!pointwise && emitted.updates != static_cast<int64_t>(input))
+    return false;
+  // No other input may be a view of the same memory.
+  Value source = root(kernel.getInputs()[input]);
+  return llvm::count_if(kernel.getInputs(), [&](Value other) { return root(other) == source; }) == 1;
+}
+
+bool SchedulePlan::diesAt(Value value, Operation *op, OpOperand *use) {
+  Block *block = op->getBlock();
+  SmallVector<Value> pending = {value};
+  while (!pending.empty()) {
+    Value view = pending.pop_back_val();
+    auto found = viewsOf.find(view);
+    if (found != viewsOf.end())
+      llvm::append_range(pending, found->second);
+    for (OpOperand &other : view.getUses()) {
+      Operation *here = block->findAncestorOpInBlock(*other.getOwner());
+      // The condition of a while reads its carries before the body.
+      if (!here && view != value && block->getParentOp()->isProperAncestor(other.getOwner()))
+        continue;
+      if (!here || op->isBeforeInBlock(here) || (here == op && &other != use))
+        return false;
+    }
+  }
+  return true;
+}
+
+bool SchedulePlan::planInPlace(LoopView &loop, unsigned j, int slot) {
+  BlockArgument old = loop.bodyCarry(j);
+  auto next = dyn_cast<OpResult>(root(loop.next(j)));
+  if (!next || next.getOwner()->getBlock() != loop.body || bytes(next) != bytes(old) || slotOfRoot.contains(next))
+    return false;
+  Operation *op = next.getOwner();
+  if (LoopView::isLoop(op)) {
+    // An inner loop that starts from the carry and gives the next one.
+    LoopView inner(op);
+    unsigned m = std::distance(inner.carries.begin(), llvm::find(inner.carries, next));
+    if (m == inner.init.size())
+      return false;
+    OpOperand &init = op->getOpOperand(inner.init.getBeginOperandIndex() + m);
+    return root(init.get()) == old && diesAt(old, op, &init);
+  }
+  auto kernel = dyn_cast<KernelOp>(op);
+  if (!kernel)
+    return false;
+  for (OpOperand &operand : kernel->getOpOperands())
+    if (root(operand.get()) == old)
+      return canOverwrite(kernel, operand.getOperandNumber()) && diesAt(old, op, &operand) &&
+             computeInto(next, loop.body, slot);
+  return diesAt(old, op, nullptr) && computeInto(next, loop.body, slot);
+}
+
+/// A loop that updates a carry in place does so in the buffer that the carry starts from, when nobody else needs that.
+void SchedulePlan::takeOverInits(Block &block) {
+  for (Operation &op : block) {
+    if (LoopView::isLoop(&op)) {
+      LoopView loop(&op);
+      for (auto [j, carry] : llvm::enumerate(loops[&op].carries)) {
+        OpOperand &init = op.getOpOperand(loop.init.getBeginOperandIndex() + j);
+        Value start = root(init.get());
+        int from = start.getParentBlock() == &block ? carrySlotOf(start) : -1;
+        if (carry.kind != CarryPlan::Kind::InPlace || from < 0 || !diesAt(start, &op, &init))
+          continue;
+        // Of a carry of the loop around, only when this loop gives its next value.
+        if (auto argument = dyn_cast<BlockArgument>(start)) {
+          LoopView outer(block.getParentOp());
+          bool gives = true;
+          for (unsigned m = 0; gives && m < outer.init.size(); ++m)
+            gives = outer.bodyCarry(m) != argument || root(outer.next(m)) == loop.carries[j];
+          if (!gives)
+            continue;
+        }
+        from = representative(from);
+        if (slots[from].bytes != slots[carry.current].bytes || from == representative(carry.current))
+          continue;
+        slots[carry.current].mergedInto = from;
+        slots[from].first = std::min(slots[from].first, slots[carry.current].first);
+        slots[from].last = std::max(slots[from].last, slots[carry.current].last);
+        slots[from].inLoop = true;
+      }
+    }
+    if (!isa<KernelOp>(op))
+      for (Region &region : op.getRegions())
+        takeOverInits(region.front());
+  }
+}
+
 void SchedulePlan::reuseInPlace(Block &block) {
   for (Operation &op : block) {
     auto kernel = dyn_cast<KernelOp>(op);
@@ -353,8 +481,7 @@ void SchedulePlan::reuseInPlace(Block &block) {
         reuseInPlace(region.front());
       continue;
     }
-    auto launch = launches.find(kernel);
-    if (launch == launches.end() || !codes[launch->second.code].emitted.inPlace || kernel.getNumResults() != 1)
+    if (!launches.contains(kernel) || kernel.getNumResults() != 1)
       continue;
     int at = positions[kernel];
     int target = slotOf(kernel.getResult(0));
@@ -366,8 +493,7 @@ void SchedulePlan::reuseInPlace(Block &block) {
       if (from < 0 || slots[from].kind != Slot::Kind::Planned)
         continue;
       from = representative(from);
-      if (slots[from].last != at || slots[from].bytes != slots[target].bytes ||
-          !isReadPointwise(kernel.getBody().getArgument(i)))
+      if (slots[from].last != at || slots[from].bytes != slots[target].bytes || !canOverwrite(kernel, i))
         continue;
       bool readTwice = llvm::count_if(kernel.getInputs(), [&](Value other) {
                          int slot = slotOf(root(other));
@@ -420,9 +546,6 @@ void SchedulePlan::findReleases(Block &block) {
         passedOn.insert(&operand);
     }
 
-  DenseMap<Value, SmallVector<Value>> viewsOf;
-  for (auto [view, of] : views)
-    viewsOf[of].push_back(view);
   auto release = [&](Value value) {
     int slot = slotOf(value);
     if (slot < 0 || slots[slot].kind != Slot::Kind::Dynamic || passed.contains(value))

@@ -33,9 +33,10 @@ struct Slot {
 };
 
 struct CarryPlan {
-  enum class Kind { Unchanged, Register, Double, Dynamic };
+  /// InPlace: the body writes the next value over the old one. Double: into a second buffer, then the two change roles.
+  enum class Kind { Unchanged, Register, InPlace, Double, Dynamic };
   Kind kind = Kind::Unchanged;
-  int current = -1, next = -1; // Planned slots of a Double; the body writes `step`
+  int current = -1, next = -1; // Planned slots: of an InPlace the first, of a Double both; the body writes `step`
   int step = -1;
 };
 
@@ -73,6 +74,10 @@ public:
   int slotOf(mlir::Value root) const;
   const Slot &slot(int index) const { return slots[index]; }
   int numSlots() const { return slots.size(); }
+  /// The slot in which a carry that is updated in place lies, or -1.
+  int carrySlotOf(mlir::Value root) const { return carrySlots.contains(root) ? carrySlots.lookup(root) : -1; }
+  /// True when both roots surely lie in one place.
+  bool sharePlace(mlir::Value a, mlir::Value b) const;
   /// Follows in-place reuse.
   int representative(int index) const;
   const LoopPlan &loop(mlir::Operation *op) const { return loops.find(op)->second; }
@@ -93,10 +98,19 @@ public:
 
 private:
   void findEntrySymbols();
-  void alias(mlir::Value view, mlir::Value of) { views[view] = of; }
+  void alias(mlir::Value view, mlir::Value of) {
+    views[view] = of;
+    viewsOf[of].push_back(view);
+  }
   void aliasBlock(mlir::Block &block);
   void assignBlock(mlir::Block &block);
   void assignLoop(mlir::Operation *op);
+  /// Lets the body write the next value of carry `j` over the old one; false when that is read later.
+  bool planInPlace(LoopView &loop, unsigned j, int slot);
+  /// True when nothing after `op` in its block, nor `op` but by operand `use`, reads what `root` holds.
+  bool diesAt(mlir::Value root, mlir::Operation *op, mlir::OpOperand *use);
+  bool canOverwrite(KernelOp kernel, unsigned input);
+  void takeOverInits(mlir::Block &block);
   void assign(mlir::Value result);
   /// Lets the op that computes `value` write to `slot`; false when it is a view, lies elsewhere or has a place already.
   bool computeInto(mlir::Value value, mlir::Block *block, int slot);
@@ -115,8 +129,10 @@ private:
   std::vector<Slot> slots;
   llvm::DenseSet<unsigned> entrySymbols;
   llvm::DenseMap<mlir::Value, mlir::Value> views;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> viewsOf;
   llvm::DenseMap<mlir::Value, int> slotOfRoot;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int, 2>> alsoIn; // carries: both buffers
+  llvm::DenseMap<mlir::Value, int> carrySlots; // carries inside and after a loop that updates them in place
   llvm::DenseMap<mlir::Operation *, LoopPlan> loops;
   llvm::DenseMap<mlir::Operation *, int> workspaces;
   llvm::DenseMap<mlir::Operation *, int> positions;

@@ -196,7 +196,9 @@ FailureOr<EmittedKernel> sinter::cpu::emitKernel(KernelSpec &spec, ModuleOp modu
   if (spec.options.optLevel > 0) {
     switch (spec.kernel.getKernelTemplate()) {
     case KernelTemplate::map:
-      emitted = emitMap(spec, module, name);
+      emitted = emitUpdate(spec, module, name);
+      if (!emitted)
+        emitted = emitMap(spec, module, name);
       break;
     case KernelTemplate::reduce:
       emitted = emitReduce(spec, module, name);

@@ -75,6 +75,7 @@ std::optional<EmittedKernel> emitMap(KernelSpec &spec, mlir::ModuleOp module, ll
 std::optional<EmittedKernel> emitReduce(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitRow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitContraction(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+std::optional<EmittedKernel> emitUpdate(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitMatrixVector(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitConvolution(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitWindow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);

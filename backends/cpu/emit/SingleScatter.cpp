@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// scatter_elements and scatter_nd: the operand is copied, then updates are combined one after the other, so that equal
-// positions combine in index order. Positions outside are skipped.
+// scatter_elements and scatter_nd: the operand is copied (by the schedule, unless result and operand are one buffer),
+// then updates are combined one after the other, so that equal positions combine in index order. Positions outside are
+// skipped.
 
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/Single.h"
@@ -43,10 +44,11 @@ static Value writePosition(SingleKernel &k, Value position, Value size, Value &i
   return position;
 }
 
-static void emitElements(SingleKernel &k, ScatterElementsOp op) {
+static void emitElements(SingleKernel &k, ScatterElementsOp op, bool copies) {
   Value operand = op.getOperand();
   Dims sizes = k.sizesOf(operand), positions = k.sizesOf(op.getPositions());
-  copyOperand(k, operand);
+  if (copies)
+    copyOperand(k, operand);
   k.nest(positions, [&](ArrayRef<Value> index) {
     SmallVector<Value> at(index);
     Value inside = arith::ConstantIntOp::create(k.b, k.b.getI1Type(), 1);
@@ -62,12 +64,13 @@ static void emitElements(SingleKernel &k, ScatterElementsOp op) {
   });
 }
 
-static void emitSlices(SingleKernel &k, ScatterNdOp op) {
+static void emitSlices(SingleKernel &k, ScatterNdOp op, bool copies) {
   Value operand = op.getOperand();
   Dims sizes = k.sizesOf(operand), tuples = k.sizesOf(op.getPositions());
   int64_t length = cast<RankedTensorType>(op.getPositions().getType()).getShape().back();
   tuples.pop_back();
-  copyOperand(k, operand);
+  if (copies)
+    copyOperand(k, operand);
   k.nest(tuples, [&](ArrayRef<Value> index) {
     SmallVector<Value> tuple(index), at;
     tuple.push_back({});
@@ -92,10 +95,19 @@ bool sinter::cpu::emitScatter(KernelSpec &spec, ModuleOp module, StringRef name,
   if (!isa<ScatterElementsOp, ScatterNdOp>(root))
     return false;
   SingleKernel k(spec, module, name, root);
+  // An input that nothing else reads is left to the schedule, which may give it and the result one buffer.
+  auto operand = dyn_cast<BlockArgument>(root->getOperand(0));
+  bool copies = spec.options.optLevel == 0 || !operand || !operand.hasOneUse() || spec.kernel.getNumResults() != 1;
   if (auto op = dyn_cast<ScatterElementsOp>(root))
-    emitElements(k, op);
+    emitElements(k, op, copies);
   else
-    emitSlices(k, cast<ScatterNdOp>(root));
+    emitSlices(k, cast<ScatterNdOp>(root), copies);
   emitted = k.finish();
+  if (copies)
+    return true;
+  emitted.updates = static_cast<int64_t>(operand.getArgNumber());
+  DimExpr count = spec.dims.resolve(spec.dims.product(spec.sizes->dims(root->getOperand(2))));
+  if (count.isConstant())
+    emitted.estimatedNs = 1 + 2 * static_cast<double>(count.constant());
   return true;
 }
