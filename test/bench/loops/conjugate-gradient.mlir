@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: sinter compile %s -o %t.o
 //
 // Conjugate gradient for A x = b, A symmetric and positive definite, until the residual is small or 128 steps are done.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: sinter check %s
 //
 // A 4-16-16-3 network.
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: sinter check %s
 //
 // 614 explicit Euler steps of x' = tanh(A x + b) - x.
 
