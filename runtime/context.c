@@ -33,7 +33,10 @@ static void *acquire(sinter_context *context, int64_t bytes) {
   void *buffer = srtScratchAcquire(&session->memory, &session->scratch, bytes);
   if (!buffer) {
     char text[SRT_MESSAGE_BYTES];
-    snprintf(text, sizeof text, "no memory for a buffer of %" PRId64 " bytes", bytes);
+    int length = snprintf(text, sizeof text, "no memory for a buffer of %" PRId64 " bytes", bytes);
+    if (session->memory.limit)
+      snprintf(text + length, sizeof text - (size_t)length, " beside %" PRId64 " under a limit of %" PRId64,
+               session->memory.total, session->memory.limit);
     srtContextFail(session, SINTER_OUT_OF_MEMORY, text);
   }
   return buffer;

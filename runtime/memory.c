@@ -30,6 +30,8 @@ static void *mapAligned(int64_t bytes, int hugePages) {
 void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes) {
   if (bytes <= 0 || bytes > INT64_MAX / 4)
     return NULL;
+  if (memory->limit && use != StateMemory && bytes > memory->limit - memory->total)
+    return NULL;
   void *pointer = NULL;
   if (memory->hooks.allocate)
     pointer = memory->hooks.allocate(memory->hooks.user, (size_t)bytes, SRT_ALIGNMENT);

@@ -18,9 +18,10 @@ typedef struct Memory {
   int64_t held[NumMemoryUses];
   int64_t total;
   int64_t peak;
+  int64_t limit; // of total; 0: none
 } Memory;
 
-/// `bytes` (> 0) aligned to 64, not initialized; null when memory runs out. No message.
+/// `bytes` (> 0) aligned to 64, not initialized; null when memory runs out or the limit is passed. No message.
 void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes);
 
 /// `bytes` is what was asked for. Null is ignored.

@@ -63,7 +63,7 @@ sinter_status_code sinter_session_create(sinter_module *module, int32_t index, c
 
   Carver carver = {NULL, 0};
   carveSession(&carver, function, threads);
-  Memory memory = {.hooks = given.allocator, .noHugePages = given.no_huge_pages};
+  Memory memory = {.hooks = given.allocator, .noHugePages = given.no_huge_pages, .limit = given.max_bytes};
   sinter_session *session = srtAllocate(&memory, FixedMemory, carver.used);
   if (!session)
     return srtError(SINTER_OUT_OF_MEMORY, "no memory for a session of %lld bytes", (long long)carver.used);

@@ -46,6 +46,19 @@ struct Trip {
       yields.push_back(map.lookupOrDefault(loop.yieldedCarry(k)));
   }
 
+  Value original(Value value) const {
+    bool isCopy = llvm::is_contained(carries, value) || llvm::is_contained(captures, value);
+    return isCopy ? value.getDefiningOp()->getOperand(0) : value;
+  }
+  /// The inputs are what they stand for, now that this trip has been reversed: further derivatives go through them.
+  void join() {
+    for (Value copy : llvm::concat<Value>(carries, captures)) {
+      Operation *op = copy.getDefiningOp();
+      copy.replaceAllUsesWith(op->getOperand(0));
+      op->erase();
+    }
+  }
+
   /// What depends on those of `inputs` that are active in the loop.
   Activity from(ArrayRef<Value> inputs, llvm::function_ref<bool(size_t)> isActive) const {
     Activity activity;
@@ -138,6 +151,7 @@ LogicalResult Reverse::reverseFixedPoint(LoopView loop, OpBuilder &b) {
     WhileOp iteration =
         WhileOp::create(b, loc, RankedTensorType::get({}, b.getI64Type()), ValueRange(init).getTypes(), init,
                         captures.getArrayRef(), b.getI64IntegerAttr(kMaxTrips), LimitPolicy::stop);
+    iteration->setAttr("sinter.memory", b.getStringAttr("implicit")); // a fixed point itself
     iteration.getCondRegion().takeBody(condition);
     iteration.getBodyRegion().takeBody(body);
     lambdas.assign(iteration.getCarries().begin(), std::prev(iteration.getCarries().end()));
@@ -150,7 +164,13 @@ LogicalResult Reverse::reverseFixedPoint(LoopView loop, OpBuilder &b) {
     end.add(b, last.yields[k], lambdas[i]);
   if (failed(end.run(last.ops, b)))
     return failure();
+  SmallVector<std::pair<Value, Value>> gradients;
   for (size_t k = 0; k < loop.captures; ++k)
-    add(b, loop.capture(k), end.cotangent(last.captures[k]));
+    if (Value cotangent = end.cotangent(last.captures[k]))
+      gradients.emplace_back(loop.capture(k), last.original(cotangent));
+  trip.join();
+  last.join();
+  for (auto [capture, cotangent] : gradients)
+    add(b, capture, cotangent);
   return success();
 }

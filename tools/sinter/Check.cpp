@@ -2,6 +2,7 @@
 //
 // sinter check: compiled code against the reference evaluator, or either against ONNX's test folders.
 
+#include "tools/sinter/Grad.h"
 #include "tools/sinter/Model.h"
 #include "tools/sinter/OnnxTests.h"
 #include <iostream>
@@ -25,6 +26,8 @@ struct CheckFlags {
   std::string model;
   std::vector<std::string> inputs;
   uint64_t seed = 0;
+  bool gradient = false;
+  std::string wrt;
 };
 } // namespace
 
@@ -70,6 +73,10 @@ void sinter::tool::addCheck(CLI::App &program, Exit &result) {
       ->allow_extra_args(false)
       ->take_all();
   command->add_option("--seed", flags->seed, "of random inputs");
+  CLI::Option *gradient =
+      command->add_flag("--gradient", flags->gradient, "compare gradients with differences instead, in f64");
+  command->add_option("--wrt", flags->wrt, "regular expression of the inputs and initializers to differentiate by")
+      ->needs(gradient);
   CLI::Option *tests =
       command->add_option("--onnx-tests", flags->tests.folders, "ONNX backend-test folders, or parents of such");
   command->add_option("--expected-failures", flags->tests.expectedFailures,
@@ -84,6 +91,7 @@ void sinter::tool::addCheck(CLI::App &program, Exit &result) {
     }
     if (flags->model.empty())
       throw Stop(Exit::Usage, "check requires a model or --onnx-tests");
-    result = checkModel(*flags);
+    result = flags->gradient ? checkGradient({flags->model, flags->wrt, flags->inputs, flags->seed}, flags->shared)
+                             : checkModel(*flags);
   });
 }

@@ -46,6 +46,7 @@ void addConvert(CLI::App &program, Exit &result);
 void addRun(CLI::App &program, Exit &result);
 void addCheck(CLI::App &program, Exit &result);
 void addBench(CLI::App &program, Exit &result);
+void addGrad(CLI::App &program, Exit &result);
 void addInspect(CLI::App &program, Exit &result);
 void addTrainStep(CLI::App &program, Exit &result);
 void addDoctor(CLI::App &program, Exit &result);

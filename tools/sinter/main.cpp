@@ -34,6 +34,7 @@ int main(int argc, char **argv) {
   addRun(program, result);
   addCheck(program, result);
   addBench(program, result);
+  addGrad(program, result);
   addInspect(program, result);
   addDoctor(program, result);
   try {

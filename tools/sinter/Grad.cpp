@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// sinter grad: the gradient of a model as a graph. Initializers that are asked for become inputs with the state
+// attribute, so that what is made from the graph starts with their values.
+
+#include "tools/sinter/Grad.h"
+#include "compiler/onnx/Import.h"
+#include "ir/file/GraphFile.h"
+#include "ir/gradient/Differentiable.h"
+#include "passes/gradient/BuildGradient.h"
+#include "passes/gradient/CheckGradients.h"
+#include "passes/gradient/CheckpointPolicy.h"
+#include "tools/sinter/Model.h"
+#include <filesystem>
+#include <iostream>
+#include <regex>
+
+using namespace sinter;
+using namespace sinter::tool;
+
+namespace {
+struct GradFlags {
+  SharedOptions shared;
+  std::string model, output, loss, wrt, mode = "value_and_grad", memory;
+};
+} // namespace
+
+static std::shared_ptr<std::regex> parsePattern(const std::string &text) {
+  if (text.empty())
+    return nullptr;
+  try {
+    return std::make_shared<std::regex>(text, std::regex::ECMAScript);
+  } catch (const std::regex_error &error) {
+    throw Stop(Exit::Usage, "--wrt requires a regular expression, got '" + text + "': " + error.what());
+  }
+}
+
+/// Initializers of floats that the pattern names become arguments.
+static AdjustImport adjustment(const std::shared_ptr<std::regex> &pattern) {
+  return [pattern](onnx::OnnxImportOptions &import) {
+    import.isState = [pattern](const onnx::OnnxInitializer &initializer) {
+      return pattern && isDifferentiable(initializer.type) &&
+             std::regex_search(initializer.name.begin(), initializer.name.end(), *pattern);
+    };
+  };
+}
+
+static mlir::func::FuncOp mainOf(Model &model) {
+  auto main = model.graph().lookupSymbol<mlir::func::FuncOp>("main");
+  return main ? main : *model.graph().getOps<mlir::func::FuncOp>().begin();
+}
+
+/// The float arguments that the pattern names; without one all float inputs.
+static llvm::SmallVector<unsigned> findArguments(Model &model, const std::string &wrt,
+                                                 const std::shared_ptr<std::regex> &pattern) {
+  llvm::SmallVector<unsigned> found;
+  for (auto [k, port] : llvm::enumerate(model.inputs()))
+    if (isDifferentiable(port.type) && (!pattern || std::regex_search(port.name, *pattern)))
+      found.push_back(static_cast<unsigned>(k));
+  if (!found.empty())
+    return found;
+  std::string list;
+  for (const Port &port : model.inputs())
+    list += (list.empty() ? "" : ", ") + port.name;
+  throw Stop(Exit::Failure, pattern ? "--wrt requires the name of a float input or initializer, none matches '" + wrt +
+                                          "'; inputs are " + list
+                                    : "a gradient requires a float input, the model has " + list);
+}
+
+static unsigned findLoss(Model &model, const std::string &name) {
+  if (name.empty())
+    return 0;
+  std::string list;
+  for (auto [k, port] : llvm::enumerate(model.outputs())) {
+    if (port.name == name)
+      return static_cast<unsigned>(k);
+    list += (list.empty() ? "" : ", ") + port.name;
+  }
+  throw Stop(Exit::Failure, "the model has no output '" + name + "'; it gives " + list);
+}
+
+static Exit grad(const GradFlags &flags) {
+  std::string suffix = flags.output == "-" ? ".mlir" : std::filesystem::path(flags.output).extension().string();
+  if (suffix != ".sinter" && suffix != ".mlir")
+    throw Stop(Exit::Usage, "the suffix of " + flags.output + " names no format of graphs; use .sinter or .mlir");
+  if (flags.output != "-")
+    requireWritable(flags.output, flags.model);
+  std::optional<GradientMode> mode = parseGradientMode(flags.mode);
+  if (!flags.memory.empty() && !CheckpointPolicy::parse(flags.memory))
+    throw Stop(Exit::Usage,
+               "--memory requires all, recompute, period(K), binomial(SLOTS), online(SLOTS) or implicit, got '" +
+                   flags.memory + "'");
+  std::shared_ptr<std::regex> pattern = parsePattern(flags.wrt);
+  Model model(flags.model, flags.shared, adjustment(pattern));
+  if (!model.graph())
+    throw Stop(Exit::Usage, flags.model + ": is compiled already; grad requires a graph (.onnx, .sinter or .mlir)");
+  mlir::func::FuncOp source = mainOf(model);
+  GradientOptions options;
+  options.mode = *mode;
+  options.result = findLoss(model, flags.loss);
+  options.memory = flags.memory;
+  Diagnostics diagnostics(*model.context());
+  auto gradient = buildGradient(source, findArguments(model, flags.wrt, pattern), options);
+  if (failed(gradient))
+    throw Stop(Exit::Failure, diagnostics.errors());
+  gradient->setName(source.getName());
+  source.erase();
+
+  if (suffix == ".sinter") {
+    if (failed(writeGraph(model.graph(), flags.output)))
+      throw Stop(Exit::Failure, diagnostics.errors());
+    return Exit::Success;
+  }
+  std::string text, error;
+  llvm::raw_string_ostream os(text);
+  model.graph().print(os);
+  os << '\n';
+  if (flags.output == "-")
+    std::cout << text;
+  else if (!writeFile(flags.output, llvm::ArrayRef<char>(text.data(), text.size()), error))
+    throw Stop(Exit::Failure, error);
+  return Exit::Success;
+}
+
+Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOptions &shared) {
+  std::shared_ptr<std::regex> pattern = parsePattern(flags.wrt);
+  Model model(flags.model, shared, adjustment(pattern));
+  if (!model.graph())
+    throw Stop(Exit::Usage,
+               flags.model + ": is compiled already; --gradient requires a graph (.onnx, .sinter or .mlir)");
+  mlir::func::FuncOp main = mainOf(model);
+  llvm::SmallVector<unsigned> wrt = findArguments(model, flags.wrt, pattern);
+  std::vector<Port> ports;
+  for (auto [k, port] : llvm::enumerate(model.inputs()))
+    if (!main.getArgAttr(static_cast<unsigned>(k), "sinter.initial"))
+      ports.push_back(port);
+  std::vector<HostTensor> given =
+      readInputs(model.context(), ports, flags.inputs, "random:" + std::to_string(flags.seed));
+  llvm::SmallVector<HostTensor> inputs;
+  size_t next = 0;
+  for (unsigned k = 0; k < main.getNumArguments(); ++k) {
+    auto initial = main.getArgAttrOfType<mlir::ElementsAttr>(k, "sinter.initial");
+    inputs.push_back(initial ? *HostTensor::fromAttr(initial) : given[next++]);
+  }
+  Diagnostics diagnostics(*model.context());
+  GradientCheckOptions options;
+  options.seed = flags.seed;
+  auto check = checkGradients(main, wrt, inputs, options);
+  if (failed(check))
+    throw Stop(Exit::Failure, diagnostics.errors());
+  auto line = [&](const std::string &what, double error) {
+    std::cout << what << ": largest error " << error << (error <= options.tolerance ? "" : ": MISMATCH") << "\n";
+  };
+  for (auto [k, error] : llvm::zip(wrt, check->elements))
+    line(model.inputs()[k].name, error);
+  line("along a random direction", check->direction);
+  line("forward against reverse mode", check->transpose);
+  return check->passed ? Exit::Success : Exit::Mismatch;
+}
+
+void sinter::tool::addGrad(CLI::App &program, Exit &result) {
+  auto flags = std::make_shared<GradFlags>();
+  CLI::App *command = program.add_subcommand("grad", "write the gradient of a model as a graph");
+  flags->shared.addShapesTo(*command);
+  command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
+  command->add_option("-o,--output", flags->output, "graph to write: .sinter or .mlir; - is text on standard output")
+      ->required();
+  command->add_option("--loss", flags->loss, "output to differentiate (default: the first)");
+  command->add_option(
+      "--wrt", flags->wrt,
+      "regular expression of the inputs and initializers to differentiate by (default: all float inputs)");
+  command->add_option("--mode", flags->mode, "grad, value_and_grad, vjp, jvp or hvp (default value_and_grad)")
+      ->check(CLI::IsMember({"grad", "value_and_grad", "vjp", "jvp", "hvp"}));
+  command->add_option("--memory", flags->memory,
+                      "what loops keep: all, recompute, period(K), binomial(SLOTS), online(SLOTS) or implicit");
+  command->callback([flags, &result] { result = grad(*flags); });
+}
