@@ -535,11 +535,11 @@ SINTER_API sinter_status_code sinter_graph_checkpoint(sinter_graph *graph, sinte
 /// MLIR text, valid until the next call on this graph.
 SINTER_API sinter_status_code sinter_graph_print(sinter_graph *graph, const char **text);
 
-/// Writes the graph; the suffix says how: .mlir.
+/// Writes the graph; the suffix says how: .sinter or .mlir.
 SINTER_API sinter_status_code sinter_graph_save(sinter_graph *graph, const char *path);
 
-/// Reads .onnx or .mlir. Fails with SINTER_IO, SINTER_CORRUPT or SINTER_UNSUPPORTED (operators). On success the caller
-/// owns `*graph`.
+/// Reads .sinter, .onnx or .mlir. Fails with SINTER_IO, SINTER_CORRUPT or SINTER_UNSUPPORTED (operators). On success
+/// the caller owns `*graph`.
 SINTER_API sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph);
 
 /// Runs a finished function in the reference evaluator: slow, and the meaning of every op. Outputs own their data: give
@@ -549,7 +549,7 @@ SINTER_API sinter_status_code sinter_graph_evaluate(sinter_graph *graph, int32_t
                                                     int32_t *count);
 
 typedef enum sinter_emit {
-  SINTER_EMIT_BY_SUFFIX = 0, // .smod, .o, .a, .so, .s, .mlir; none is a program
+  SINTER_EMIT_BY_SUFFIX = 0, // .smod, .o, .a, .so, .s, .sinter, .mlir; none is a program
   SINTER_EMIT_MODULE = 1,
   SINTER_EMIT_OBJECT = 2,
   SINTER_EMIT_ARCHIVE = 3,

@@ -7,9 +7,11 @@
 #include "compiler/capi/Public.h"
 #include "compiler/onnx/Import.h"
 #include "ir/Shapes.h"
+#include "ir/file/GraphFile.h"
 #include "ir/reference/Evaluator.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -51,8 +53,10 @@ sinter_status_code sinter_graph_save(sinter_graph *graph, const char *path) {
   OwningOpRef<ModuleOp> module;
   if (sinter_status_code status = publicModule(*graph, "save", module))
     return status;
+  if (StringRef(path).ends_with(".sinter"))
+    return succeeded(writeGraph(*module, path)) ? SINTER_OK : fail(SINTER_IO, graph->message);
   if (!StringRef(path).ends_with(".mlir"))
-    return fail(SINTER_UNSUPPORTED, "save requires the suffix .mlir, got '" + Twine(path) + "'");
+    return fail(SINTER_UNSUPPORTED, "save requires the suffix .sinter or .mlir, got '" + Twine(path) + "'");
   std::string content, error;
   llvm::raw_string_ostream os(content);
   module->print(os);
@@ -75,18 +79,20 @@ sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph) {
       return success();
     });
     StringRef name = path;
-    if (name.ends_with(".mlir")) {
-      std::string error;
-      if (!readFile(path, error))
-        return fail(SINTER_IO, error);
+    bool known = name.ends_with(".sinter") || name.ends_with(".mlir") || name.ends_with(".onnx");
+    if (!known)
+      return fail(SINTER_UNSUPPORTED, "load requires the suffix .sinter, .onnx or .mlir, got '" + Twine(path) + "'");
+    if (!llvm::sys::fs::exists(path))
+      return fail(SINTER_IO, "cannot read '" + Twine(path) + "': no such file");
+    if (name.ends_with(".sinter")) {
+      module = readGraph(context.get(), path);
+    } else if (name.ends_with(".mlir")) {
       module = parseSourceFile<ModuleOp>(path, ParserConfig(context.get()));
-    } else if (name.ends_with(".onnx")) {
+    } else {
       onnx::OnnxImportOptions options;
       options.report = &report;
       if (auto imported = onnx::importOnnx(context.get(), path, options); succeeded(imported))
         module = std::move(*imported);
-    } else {
-      return fail(SINTER_UNSUPPORTED, "load requires the suffix .onnx or .mlir, got '" + Twine(path) + "'");
     }
   }
   if (!module)

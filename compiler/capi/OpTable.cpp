@@ -104,7 +104,7 @@ static std::optional<unsigned> countOf(std::integer_sequence<unsigned, N...>) {
 }
 
 template <typename Op> static void add(std::vector<OpEntry> &entries) {
-  if constexpr (Op::template hasTrait<InferTypeOpInterface::Trait>()) {
+  if constexpr (Op::template hasTrait<InferTypeOpInterface::Trait>() && Op::template hasTrait<OpTrait::ZeroRegions>()) {
     OpEntry entry;
     entry.fullName = Op::getOperationName();
     entry.name = entry.fullName.split('.').second;
@@ -169,6 +169,10 @@ ArrayRef<OpEntry> capi::allOps() {
 #define GET_OP_LIST
 #include "ir/Random.cpp.inc"
         >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Gradient.cpp.inc"
+        >(entries);
     return entries;
   }();
   return table;
@@ -186,26 +190,26 @@ const OpEntry *capi::findOp(StringRef name) {
 
 //===- attributes ------------------------------------------------------------------------------------===//
 
-template <typename EnumAttr, typename Enum> static Attribute makeCase(MLIRContext *context, StringRef text) {
-  std::optional<Enum> value = symbolizeEnum<Enum>(text);
-  return value ? Attribute(EnumAttr::get(context, *value)) : Attribute();
+using StringForm = Attribute (*)(MLIRContext *, StringRef);
+
+/// A case of one enumeration; null for other text, and for attributes that are no enumeration.
+template <typename AttrT> static Attribute makeCase(MLIRContext *context, StringRef text) {
+  if constexpr (requires(AttrT attr) { stringifyEnum(attr.getValue()); })
+    if (auto value = symbolizeEnum<decltype(std::declval<AttrT>().getValue())>(text))
+      return AttrT::get(context, *value);
+  return {};
 }
 
 static Attribute makeString(MLIRContext *context, StringRef text) { return StringAttr::get(context, text); }
 
-/// What a string may be: a case of one of the dialect's enumerations, or text.
-static constexpr Attribute (*stringForms[])(MLIRContext *, StringRef) = {
-    makeCase<CompareKindAttr, CompareKind>,
-    makeCase<CombinerAttr, Combiner>,
-    makeCase<PadModeAttr, PadMode>,
-    makeCase<ResizeModeAttr, ResizeMode>,
-    makeCase<CoordinateModeAttr, CoordinateMode>,
-    makeCase<NearestModeAttr, NearestMode>,
-    makeCase<DirectionAttr, Direction>,
-    makeCase<ActivationAttr, Activation>,
-    makeCase<ConvLayoutAttr, ConvLayout>,
-    makeString,
-};
+/// What a string may be: a case of one of the dialect's enumerations, whose list TableGen makes, or text.
+template <typename... AttrT> static constexpr std::array<StringForm, sizeof...(AttrT) + 1> listForms() {
+  return {makeCase<AttrT>..., makeString};
+}
+static constexpr auto stringForms = listForms<
+#define GET_ATTRDEF_LIST
+#include "ir/Attributes.cpp.inc"
+    >();
 
 unsigned capi::numConversions(int32_t kind) {
   switch (kind) {

@@ -215,21 +215,27 @@ TEST(Graph, SavesAndLoads) {
   sinter_dim n = r.symbol("n");
   auto x = r.begin({r.type(SINTER_F32, {n})});
   r.end({r.op("exp", {x[0]})});
-  std::string path = testing::TempDir() + "/capi_saved.mlir";
-  ASSERT_EQ(sinter_graph_save(r.graph, path.c_str()), SINTER_OK) << sinter_last_error();
-  sinter_graph *graph = nullptr;
-  ASSERT_EQ(sinter_graph_load(path.c_str(), &graph), SINTER_OK) << sinter_last_error();
-  ASSERT_EQ(sinter_graph_num_functions(graph), 1);
-  sinter_value_type type;
-  const char *name;
-  ASSERT_EQ(sinter_graph_input(graph, 0, 0, &type, &name), SINTER_OK);
-  EXPECT_STREQ(name, "arg0");
-  EXPECT_STREQ(sinter_graph_dim_text(graph, type.dims[0]), "n");
-  ASSERT_EQ(sinter_graph_output(graph, 0, 0, &type, &name), SINTER_OK);
-  EXPECT_STREQ(name, "result0");
-  EXPECT_EQ(sinter_graph_output(graph, 0, 1, &type, &name), SINTER_INVALID_ARGUMENT);
-  sinter_graph_destroy(graph);
+  for (const char *name : {"/capi_saved.sinter", "/capi_saved.mlir"}) {
+    std::string path = testing::TempDir() + name;
+    ASSERT_EQ(sinter_graph_save(r.graph, path.c_str()), SINTER_OK) << sinter_last_error();
+    sinter_graph *graph = nullptr;
+    ASSERT_EQ(sinter_graph_load(path.c_str(), &graph), SINTER_OK) << sinter_last_error();
+    ASSERT_EQ(sinter_graph_num_functions(graph), 1);
+    sinter_value_type type;
+    const char *name;
+    ASSERT_EQ(sinter_graph_input(graph, 0, 0, &type, &name), SINTER_OK);
+    EXPECT_STREQ(name, "arg0");
+    EXPECT_STREQ(sinter_graph_dim_text(graph, type.dims[0]), "n");
+    ASSERT_EQ(sinter_graph_output(graph, 0, 0, &type, &name), SINTER_OK);
+    EXPECT_STREQ(name, "result0");
+    EXPECT_EQ(sinter_graph_output(graph, 0, 1, &type, &name), SINTER_INVALID_ARGUMENT);
+    sinter_graph_destroy(graph);
+    std::remove(path.c_str());
+  }
 
+  sinter_graph *graph = nullptr;
+  std::string path = testing::TempDir() + "/capi_damaged.mlir";
+  EXPECT_EQ(sinter_graph_save(r.graph, "/nowhere/x.sinter"), SINTER_IO);
   EXPECT_EQ(sinter_graph_save(r.graph, "/nowhere/x.mlir"), SINTER_IO);
   EXPECT_EQ(sinter_graph_save(r.graph, "x.txt"), SINTER_UNSUPPORTED);
   EXPECT_EQ(sinter_graph_load("/nowhere/x.mlir", &graph), SINTER_IO);
