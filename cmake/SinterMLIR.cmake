@@ -3,7 +3,7 @@
 #
 # Debian's MLIR package leaves MLIR_LINK_MLIR_DYLIB unset, so upstream's add_mlir_library would pull
 # in archives and a second copy of LLVM. Rooms are therefore plain object libraries, and
-# libsinter_compiler links the targets MLIR and LLVM.
+# libsinter_core links the targets MLIR and LLVM.
 
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 if(NOT LLVM_VERSION_MAJOR EQUAL 22)
@@ -30,7 +30,7 @@ target_compile_options(sinter_pch PRIVATE -fpch-instantiate-templates -Xclang -f
 target_precompile_headers(sinter_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/Precompiled.h)
 
 # sinter_room(NAME SOURCES... [DEPENDS targets...] [LINK libraries...])
-# One room (or backend, or front end) as an object library that libsinter_compiler collects.
+# One room (or backend, or front end) as an object library that libsinter_core and libsinter_compiler collect.
 function(sinter_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   add_library(${name} OBJECT ${ROOM_SOURCES})

@@ -132,8 +132,6 @@ std::optional<std::string> sinter::findRuntimeArchive(StringRef name, std::strin
   std::vector<std::string> folders;
   if (dladdr(reinterpret_cast<void *>(&sinter::findRuntimeArchive), &info) && info.dli_fname)
     folders.push_back(llvm::sys::path::parent_path(info.dli_fname).str());
-  if (folders.empty() || folders.front() != SINTER_RUNTIME_FOLDER)
-    folders.emplace_back(SINTER_RUNTIME_FOLDER);
   for (const std::string &folder : folders) {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, name);

@@ -3,6 +3,7 @@
 #
 # Tools come from the build's bin/ and from LLVM's; %sinter, %python and %models are the other words a RUN
 # line may use. `REQUIRES: models` (or python, x86, asan, ...) names what a test cannot do without.
+import glob
 import os
 import platform
 
@@ -43,6 +44,10 @@ for path in os.listdir(models) if os.path.isdir(models) else []:
         config.available_features.add("model-" + path[: -len(".onnx")])
 for name in os.listdir(tools) if os.path.isdir(tools) else []:
     config.available_features.add("tool-" + name)
+if glob.glob("/usr/lib/*/libLLVM-1[4-9].so.1"):
+    config.available_features.add("other-llvm")
+if not config.sanitize and os.path.exists(os.path.join(config.sinter_build, "lib", "libsinter_compiler.so")):
+    config.available_features.add("installable")
 if os.path.isdir("/usr/share/libonnx-testdata/data"):
     config.available_features.add("onnx-testdata")
 if config.sanitize:
