@@ -215,8 +215,8 @@ TEST(Graph, SavesAndLoads) {
   sinter_dim n = r.symbol("n");
   auto x = r.begin({r.type(SINTER_F32, {n})});
   r.end({r.op("exp", {x[0]})});
-  for (const char *name : {"/capi_saved.sinter", "/capi_saved.mlir"}) {
-    std::string path = testing::TempDir() + name;
+  for (const char *file : {"/capi_saved.sinter", "/capi_saved.mlir"}) {
+    std::string path = testing::TempDir() + file;
     ASSERT_EQ(sinter_graph_save(r.graph, path.c_str()), SINTER_OK) << sinter_last_error();
     sinter_graph *graph = nullptr;
     ASSERT_EQ(sinter_graph_load(path.c_str(), &graph), SINTER_OK) << sinter_last_error();
