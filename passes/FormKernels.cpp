@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/Contraction.h"
 #include "ir/Control.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
@@ -76,6 +77,41 @@ static KernelOp buildKernel(const FusionGroup &group) {
   return kernel;
 }
 
+/// A filter that is not a constant cannot be packed at compile time. Its taps come first instead, so that output
+/// channels are contiguous: one kernel moves it, and the convolution's own reads it in this order. A filter that is
+/// transposed already is moved once.
+static void putTapsFirst(Block &block) {
+  for (auto convolution : llvm::make_early_inc_range(block.getOps<ConvolutionOp>())) {
+    Value filter = convolution.getFilter();
+    auto type = cast<RankedTensorType>(filter.getType());
+    int64_t rank = type.getRank();
+    if (convolution.getLayout() != ConvLayout::channels_last || !type.hasStaticShape() || rank > 4 ||
+        !(type.getElementType().isF32() || type.getElementType().isF64()) || filter.getDefiningOp<ConstantOp>())
+      continue;
+    SmallVector<int64_t> tapsFirst, back{rank - 1};
+    for (int64_t k = 0; k + 1 < rank; ++k) {
+      tapsFirst.push_back(k + 1);
+      back.push_back(k);
+    }
+    tapsFirst.push_back(0);
+    OpBuilder b(convolution);
+    Location loc = filter.getLoc();
+    SmallVector<int64_t> order = tapsFirst;
+    Value source = filter;
+    if (auto transpose = filter.getDefiningOp<TransposeOp>()) {
+      source = transpose.getOperand();
+      for (int64_t &axis : order)
+        axis = transpose.getPermutation()[axis];
+    }
+    Value moved = source;
+    if (!llvm::equal(order, llvm::seq<int64_t>(0, rank)))
+      moved = TransposeOp::create(b, loc, source, order);
+    convolution.getFilterMutable().assign(TransposeOp::create(b, loc, moved, back));
+    if (Operation *before = filter.getDefiningOp(); before && isOpTriviallyDead(before))
+      before->erase();
+  }
+}
+
 static void formKernels(Block &block, ShapeAnalysis &sizes, const FusionOptions &options) {
   FusionPlan plan = planFusion(block, sizes, options);
   SmallVector<std::pair<Value, Value>> replacements, measured;
@@ -139,6 +175,8 @@ class FormKernels : public sinter::impl::FormKernelsBase<FormKernels> {
     for (Block *block : blocks) {
       if (isa<KernelOp>(block->getParentOp()))
         continue;
+      if (maxOps > 1)
+        putTapsFirst(*block);
       DimContext context;
       ShapeAnalysis sizes(context);
       formKernels(*block, sizes, {.maxOps = maxOps});

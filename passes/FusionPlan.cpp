@@ -49,6 +49,16 @@ KernelTemplate sinter::templateOf(Operation *op) {
   return KernelTemplate::single;
 }
 
+bool sinter::isFilterOrder(Operation *op) {
+  auto transpose = dyn_cast<TransposeOp>(op);
+  if (!transpose || !op->hasOneUse() || op->use_begin()->getOperandNumber() != 1 ||
+      !isa<ConvolutionOp>(*op->user_begin()))
+    return false;
+  ArrayRef<int64_t> permutation = transpose.getPermutation();
+  auto rank = static_cast<int64_t>(permutation.size());
+  return permutation[0] == rank - 1 && llvm::equal(permutation.drop_front(), llvm::seq<int64_t>(0, rank - 1));
+}
+
 void FusionPlan::print(llvm::raw_ostream &os) const {
   for (const FusionGroup &group : groups) {
     os << "  " << stringifyKernelTemplate(group.kernelTemplate) << ":";
@@ -332,6 +342,8 @@ bool Planner::canJoin(Operation *op, Group &group) {
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
+      if (isFilterOrder(op))
+        continue;
       // A product reads repeated batches with a stride of 0.
       if (kernelTemplate == KernelTemplate::contraction && isa<BroadcastOp>(op)) {
         if (!repeatsBatches(cast<BroadcastOp>(op), use))

@@ -17,6 +17,24 @@ func.func @fuses_a_pointwise_chain(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> 
 
 // -----
 
+// A filter that is not a constant is moved once, with what was to be moved already; the convolution reads it in that order.
+// CHECK-LABEL: @filters_by_argument_have_taps_first
+// CHECK: %[[W:.*]] = sinter.kernel map(%arg1)
+// CHECK: sinter.transpose %{{.*}} {permutation = array<i64: 2, 3, 1, 0>}
+// CHECK-NEXT: sinter.yield
+// CHECK: sinter.kernel convolution(%[[W]], %arg0)
+// CHECK: sinter.transpose %{{.*}} {permutation = array<i64: 3, 0, 1, 2>}
+// CHECK-NEXT: sinter.convolution
+// ALONE-LABEL: @filters_by_argument_have_taps_first
+// ALONE: sinter.transpose %{{.*}} {permutation = array<i64: 0, 2, 3, 1>}
+func.func @filters_by_argument_have_taps_first(%x: tensor<1x8x8x4xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<1x6x6x6xf32> {
+  %0 = sinter.transpose %w {permutation = array<i64: 0, 2, 3, 1>} : (tensor<6x4x3x3xf32>) -> tensor<6x3x3x4xf32>
+  %1 = sinter.convolution %x, %0 {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x8x8x4xf32>, tensor<6x3x3x4xf32>) -> tensor<1x6x6x6xf32>
+  return %1 : tensor<1x6x6x6xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @product_takes_bias_and_activation
 // CHECK: %[[K:.*]] = sinter.kernel contraction(%arg0, %{{.*}}, %arg1)
 // CHECK: sinter.constant dense<0.0

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Direct convolution, channels last, one or two spatial axes. The register tile of matrix products (MicroKernel.h) with
-// output pixels as rows, output channels as columns and (kh, kw, input channel) as k. Filters are packed as
-// [group][panel][kh][kw * channels][32].
+// output pixels as rows, output channels as columns and (kh, kw, input channel) as k. Constant filters are packed as
+// [group][panel][kh][kw * channels][32]. Others come with their taps first, [kh][kw][channels][O], and are read where
+// they lie: their columns are contiguous, too.
 //
 // Along a row of pixels (kw, channel) is one contiguous run of the input, so that only kh is an outer loop. Padding and
 // input dilation are a copy of the rows that a chunk reads into its part of the workspace: one store for each kh * kw *
@@ -15,6 +16,7 @@
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
 #include "ir/Contraction.h"
+#include "ir/Shape.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -25,6 +27,13 @@ constexpr int64_t kPanelBytes = 128;
 constexpr int64_t kChunkWork = 1 << 23;
 
 static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+/// [taps..., C, O] -> [O, taps..., C]
+static bool hasTapsFirst(TransposeOp op) {
+  ArrayRef<int64_t> permutation = op.getPermutation();
+  auto rank = static_cast<int64_t>(permutation.size());
+  return permutation[0] == rank - 1 && llvm::equal(permutation.drop_front(), llvm::seq<int64_t>(0, rank - 1));
+}
 
 ConvolutionOp sinter::cpu::convolutionOf(KernelOp kernel) {
   for (Operation &op : kernel.getBody().front().without_terminator())
@@ -39,12 +48,19 @@ bool sinter::cpu::isDepthwise(ConvolutionOp op) {
          filter.getDimSize(0) == static_cast<int64_t>(op.getGroups());
 }
 
+BlockArgument sinter::cpu::filterInput(ConvolutionOp op) {
+  if (auto argument = dyn_cast<BlockArgument>(op.getFilter()))
+    return argument;
+  auto transpose = op.getFilter().getDefiningOp<TransposeOp>();
+  return transpose && hasTapsFirst(transpose) ? dyn_cast<BlockArgument>(transpose.getOperand()) : BlockArgument();
+}
+
 bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
   Type type = elementOf(op.getResult());
   auto filter = cast<RankedTensorType>(op.getFilter().getType());
   return (type.isF32() || type.isF64()) && elementOf(op.getInput()) == type && elementOf(op.getFilter()) == type &&
          op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 &&
-         filter.getRank() <= 4 && isa<BlockArgument>(op.getInput()) && isa<BlockArgument>(op.getFilter());
+         filter.getRank() <= 4 && isa<BlockArgument>(op.getInput()) && filterInput(op);
 }
 
 /// [O, kh, kw, c] of a constant becomes [group][panel][kh][kw][c][columns], zero beyond the group's output channels.
@@ -83,8 +99,8 @@ void sinter::cpu::planConvolutionPacking(KernelOp kernel, ArrayRef<bool> isConst
   ConvolutionOp op = convolutionOf(kernel);
   if (!op || !hasConvolutionKernel(op))
     return;
-  auto filter = cast<BlockArgument>(op.getFilter());
-  if (!isConstant[filter.getArgNumber()] || !filter.hasOneUse())
+  auto filter = dyn_cast<BlockArgument>(op.getFilter());
+  if (!filter || !isConstant[filter.getArgNumber()] || !filter.hasOneUse())
     return;
   int64_t groups = op.getGroups();
   if (isDepthwise(op))
@@ -195,6 +211,7 @@ public:
     groupIn = shape.channels / groups;
     groupOut = shape.outChannels / groups;
     masked = groupOut % panel != 0;
+    inPlace = !isa<BlockArgument>(op.getFilter());
     // A pointwise convolution walks all pixels as one row.
     if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy) {
       DimExpr one = dims.constant(1);
@@ -223,6 +240,7 @@ private:
   ConvolutionShape shape;
   int64_t width = 4, lanes = 16, panel = 32, groups = 1, groupIn = 0, groupOut = 0;
   bool masked = false, flattened = false;
+  bool inPlace = false; // the filter is read as [kh][kw][channels][O]
   DimExpr pixels;
   VectorType vectorType;
   RegisterTile tile;
@@ -246,25 +264,36 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   int64_t runLength = oneRun ? shape.kernelW * groupIn : groupIn;
   int64_t runs = oneRun ? 1 : shape.kernelW;
   int64_t perPanel = panel / lanes;
-  int64_t rowFilter = shape.kernelW * groupIn * panel;
+  int64_t step = inPlace ? shape.outChannels : panel; // from k to k + 1
+  int64_t rowFilter = shape.kernelW * groupIn * step;
+  auto columnMask = [&](Value at) -> Value {
+    if (!masked)
+      return nullptr;
+    Value end = mul(add(group, fn.index(1)), fn.index(groupOut));
+    return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()),
+                                        ValueRange{arith::SubIOp::create(b, end, at)});
+  };
+  Value groupColumn = add(mul(group, fn.index(groupOut)), column);
 
   auto run = [&](Value kh, Value kw, ValueRange sums) {
     MicroOperands operands;
     operands.a = input;
-    operands.b = fn.input(cast<BlockArgument>(op.getFilter()).getArgNumber());
-    operands.bStride = fn.index(panel);
+    operands.b = fn.input(filterInput(op).getArgNumber());
+    operands.bStride = fn.index(step);
     Value inputOffset = mul(mul(kh, fn.index(shape.dilationH)), rowElements);
     Value filterOffset = mul(kh, fn.index(rowFilter));
     if (kw) {
       inputOffset = add(inputOffset, mul(kw, fn.index(shape.dilationW * pixelStride)));
-      filterOffset = add(filterOffset, mul(kw, fn.index(groupIn * panel)));
+      filterOffset = add(filterOffset, mul(kw, fn.index(groupIn * step)));
     }
     for (int64_t r = 0; r < high; ++r)
       for (int64_t i = 0; i < wide; ++i)
         operands.aRows.push_back(add(add(rowBases[r], fn.index(i * shape.strideW * pixelStride)), inputOffset));
     for (int64_t j = 0; j < tile.vectors; ++j) {
-      int64_t ahead = j / perPanel * shape.kernelH * rowFilter + j % perPanel * lanes;
+      int64_t ahead = inPlace ? j * lanes : j / perPanel * shape.kernelH * rowFilter + j % perPanel * lanes;
       operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(ahead)));
+      if (inPlace)
+        operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes))));
     }
     return emitMicroKernel(fn, operands, vectorType, fn.index(0), fn.index(runLength), sums);
   };
@@ -281,7 +310,6 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   else
     sums = fn.loop(fn.index(0), fn.index(shape.kernelH), 1, sums, overWidth);
 
-  Value groupColumn = add(mul(group, fn.index(groupOut)), column);
   emitTileEpilogue(
       fn, op.getResult(), sums, high * wide, tile.vectors, vectorType,
       [&](KernelElements &elements, Value i) {
@@ -302,14 +330,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
           index[1] = elements.uniform(add(row, up));
         return index;
       },
-      groupColumn,
-      [&](Value at) -> Value {
-        if (!masked)
-          return nullptr;
-        Value end = mul(add(group, fn.index(1)), fn.index(groupOut));
-        return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()),
-                                            ValueRange{arith::SubIOp::create(b, end, at)});
-      });
+      groupColumn, columnMask);
 }
 
 EmittedKernel ConvolutionEmitter::emit() {
@@ -380,8 +401,12 @@ EmittedKernel ConvolutionEmitter::emit() {
     group = take(fn.index(groups));
     image = rest;
     column = mul(columnTile, fn.index(tileColumns));
-    Value panelIndex = add(mul(group, fn.index(panels)), arith::DivUIOp::create(b, column, fn.index(panel)));
-    filterBase = add(mul(panelIndex, fn.index(taps * panel)), arith::RemUIOp::create(b, column, fn.index(panel)));
+    if (inPlace) {
+      filterBase = add(mul(group, fn.index(groupOut)), column);
+    } else {
+      Value panelIndex = add(mul(group, fn.index(panels)), arith::DivUIOp::create(b, column, fn.index(panel)));
+      filterBase = add(mul(panelIndex, fn.index(taps * panel)), arith::RemUIOp::create(b, column, fn.index(panel)));
+    }
 
     Value low = mul(block, fn.materialize(blockLength));
     Value high_ = arith::MinSIOp::create(b, add(low, fn.materialize(blockLength)), walkedSize);
@@ -462,7 +487,7 @@ std::optional<EmittedKernel> sinter::cpu::emitConvolution(KernelSpec &spec, Modu
   auto op = dyn_cast_or_null<ConvolutionOp>(findRoot(spec, several));
   if (!op || several || !hasConvolutionKernel(op) || spec.target().vectorBytes < 16)
     return std::nullopt;
-  if (!isPacked(spec.kernel, cast<BlockArgument>(op.getFilter()).getArgNumber()))
+  if (isa<BlockArgument>(op.getFilter()) && !isPacked(spec.kernel, filterInput(op).getArgNumber()))
     return std::nullopt;
   if (!spec.sizes->dims(op.getInput()).back().isConstant())
     return std::nullopt;

@@ -36,7 +36,7 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
   DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(channels)));
 
   Value source = fn.input(cast<BlockArgument>(op.getInput()).getArgNumber());
-  Value filter = fn.input(cast<BlockArgument>(op.getFilter()).getArgNumber());
+  Value filter = fn.input(filterInput(op).getArgNumber());
   Value copy = source;
   if (shape.needsCopy)
     copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, type), fn.workspace(), fn.index(0), ValueRange{});

@@ -77,6 +77,28 @@ TEST(Roots, Convolution) {
                      {{{{2, 4, 9, 8}, {}}, {{6, 2, 3, 2}, {}}}, {{{2, 4, 9, 1}, {}}, {{6, 2, 3, 2}, {}}}});
 }
 
+// Filters that are not constants are read with their taps first: whole and partial panels, groups, one channel a group.
+TEST(Roots, ConvolutionByAnArgument) {
+  struct Form {
+    const char *input, *filter, *result, *groups;
+    llvm::SmallVector<int64_t> inputShape, filterShape;
+  };
+  for (const Form &form : {Form{"2x7x6x5", "64x3x3x5", "2x7x6x64", "1", {2, 7, 6, 5}, {64, 3, 3, 5}},
+                           Form{"1x9x9x16", "40x3x3x8", "1x9x9x40", "2", {1, 9, 9, 16}, {40, 3, 3, 8}},
+                           Form{"2x5x7x24", "24x3x3x1", "2x5x7x24", "24", {2, 5, 7, 24}, {24, 3, 3, 1}},
+                           Form{"1x4x4x3", "3x3x3x3", "1x4x4x3", "1", {1, 4, 4, 3}, {3, 3, 3, 3}}}) {
+    auto type = [](const char *shape) { return "tensor<" + std::string(shape) + "xf32>"; };
+    std::string x = type(form.input), w = type(form.filter), y = type(form.result);
+    expectGraphMatches("%x: " + x + ", %w: " + w, y,
+                       "%0 = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = "
+                       "array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = " +
+                           std::string(form.groups) +
+                           " : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (" + x + ", " +
+                           w + ") -> " + y + "\n return %0 : " + y,
+                       {{{form.inputShape, {}}, {form.filterShape, {}}}});
+  }
+}
+
 TEST(Roots, TransposedConvolution) {
   expectGraphMatches("%x: tensor<1x7x3xf32>, %w: tensor<5x4x3xf32>", "tensor<1x16x5xf32>", R"(
     %0 = sinter.convolution %x, %w {strides = array<i64: 1>, low = array<i64: 3>, high = array<i64: 3>, input_dilation = array<i64: 2>,
