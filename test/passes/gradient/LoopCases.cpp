@@ -273,6 +273,24 @@ static const std::string kBounded =
   return %0#2, %0#3 : tensor<4xf64>, tensor<?xf64>
 })";
 
+// A bound that is not to be reached, and is not.
+static const std::string kTrap = R"(func.func @f(%x: tensor<3xf64>, %w: tensor<3xf64>) -> tensor<3xf64> {
+  %0:2 = sinter.while (%x) captures(%w) {max_trip = 7 : i64, on_limit = #sinter<limit_policy trap>} : (tensor<3xf64>, tensor<3xf64>) -> (tensor<i64>, tensor<3xf64>) cond {
+  ^bb0(%c: tensor<3xf64>, %v: tensor<3xf64>):
+    %low = sinter.constant dense<0.05> : tensor<f64>
+    %m = sinter.reduce max %c axes = [0] : (tensor<3xf64>) -> tensor<f64>
+    %go = sinter.compare gt %m, %low : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    sinter.yield (%go) : tensor<i1>
+  } body {
+  ^bb0(%c: tensor<3xf64>, %v: tensor<3xf64>):
+    %p = sinter.mul %c, %v : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    %s = sinter.sin %p : (tensor<3xf64>) -> tensor<3xf64>
+    %next = sinter.mul %s, %c : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    sinter.yield (%next) : tensor<3xf64>
+  }
+  return %0#1 : tensor<3xf64>
+})";
+
 // The key of the random numbers is a carry.
 static const std::string kRandom =
     R"(func.func @f(%x: tensor<3xf64>, %key: tensor<4xui32>, %w: tensor<3xf64>) -> tensor<3xf64> {
@@ -377,6 +395,7 @@ const std::vector<LoopCase> &sinter::test::loopCases() {
       {"two_forwards", kTwo.c_str(), {0, 2}, {{4}}, false},
       {"rows_stop_on_their_own", kRows.c_str(), {0, 2}, {{2, 5, 0}}},
       {"bound_is_hit", kBounded.c_str(), {0, 1}, {}},
+      {"bound_that_traps", kTrap.c_str(), {0, 1}, {}},
       {"stop_gradient_in_the_body", kStopped.c_str(), {0, 2}, {{4}}},
       {"random_key_as_carry", kRandom.c_str(), {0, 2}, {{1, 2, 3, 4}}},
       {"checkpoint", kCheckpoint.c_str(), {0, 1}, {}, false},

@@ -101,6 +101,27 @@ TEST_P(Loops, MatchesDifferencesInSecondOrder) {
   expectMatches(*vjp, GetParam().wrt, values, 1e-5);
 }
 
+TEST(StopGradient, TakesItsOperandForAConstant) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(R"(
+func.func @f(%x: tensor<f64>) -> tensor<f64> {
+  %0 = sinter.stop_gradient %x : (tensor<f64>) -> tensor<f64>
+  %1 = sinter.mul %0, %x : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  return %1 : tensor<f64>
+})",
+                                                             &context);
+  func::FuncOp function = *module->getOps<func::FuncOp>().begin();
+  HostTensor x = HostTensor::scalar(Float64Type::get(&context), 3), one = HostTensor::scalar(x.elementType(), 1);
+  FailureOr<func::FuncOp> reverse = buildGradient(function, 0, {.mode = GradientMode::Grad});
+  FailureOr<func::FuncOp> forward = buildGradient(function, 0, {.mode = GradientMode::Jvp});
+  ASSERT_TRUE(succeeded(reverse) && succeeded(forward));
+  EXPECT_EQ((*Evaluator().run(reverse->getBody(), x))[0].getFloat(0), 3);
+  EXPECT_EQ((*Evaluator().run(forward->getBody(), {x, one}))[1].getFloat(0), 3);
+}
+
 const char *const kPolicies[] = {"recompute",   "period(1)",   "period(3)",   "period(100)",
                                  "binomial(1)", "binomial(2)", "binomial(3)", "binomial(50)",
                                  "online(1)",   "online(2)",   "online(3)",   "online(50)"};
