@@ -46,6 +46,7 @@ struct Kernel {
 
 /// What is known about one list of shapes.
 struct Plan {
+  bool exact = false;             // the kernel is for these sizes only
   std::shared_ptr<Kernel> kernel; // null: evaluated
   SmallVector<sinter_value_type> outputs;
 };
@@ -215,8 +216,8 @@ static sinter_status_code compileKernel(const Call &call, Size size, unsigned nu
   return sinter_graph_compile(&graph, &options, module);
 }
 
-/// Compiles the kernel if nobody has yet.
-static sinter_status_code makeKernel(Kernel &kernel, const Call &call) {
+/// Compiles the kernel if nobody has yet, for all sizes of the call's class, or with `exact` for the call's own only.
+static sinter_status_code makeKernel(Kernel &kernel, const Call &call, bool exact) {
   std::lock_guard<std::mutex> guard(kernel.making);
   if (kernel.made)
     return kernel.status ? fail(kernel.status, kernel.error) : SINTER_OK;
@@ -225,7 +226,10 @@ static sinter_status_code makeKernel(Kernel &kernel, const Call &call) {
     for (int32_t axis = 0; tensor.dtype && axis < tensor.rank; ++axis)
       all(tensor.dims[axis]);
   ++cache().compiles;
-  kernel.status = compileKernel(call, std::ref(classOf), static_cast<unsigned>(all.seen.size()), &kernel.module);
+  kernel.status = exact
+                      ? compileKernel(
+                            call, [](int64_t size) { return size; }, 0, &kernel.module)
+                      : compileKernel(call, std::ref(classOf), static_cast<unsigned>(all.seen.size()), &kernel.module);
   kernel.error = kernel.status ? sinter_last_error() : "";
   kernel.made = true;
   return kernel.status;
@@ -431,7 +435,18 @@ sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sint
     return invalid(call.op + " requires room for " + Twine(*count) + " results, got " + Twine(outputs ? room : 0));
   if (!plan->kernel)
     return evaluate(call, outputs);
-  if (sinter_status_code status = makeKernel(*plan->kernel, call))
-    return status;
+  if (sinter_status_code status = makeKernel(*plan->kernel, call, plan->exact)) {
+    if (plan->exact)
+      return status;
+    // some ops want sizes that a class leaves open (a filter's, a tuple's length)
+    auto own = std::make_shared<Plan>(*plan);
+    own->kernel = std::make_shared<Kernel>();
+    own->exact = true;
+    if ((status = makeKernel(*own->kernel, call, true)))
+      return status;
+    plan = own;
+    std::lock_guard<std::shared_mutex> guard(cache().lock);
+    cache().plans[key] = plan;
+  }
   return runKernel(*plan->kernel, *plan, call, outputs);
 }
