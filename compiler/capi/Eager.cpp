@@ -23,8 +23,8 @@ using namespace sinter::capi;
 
 /// Elements up to which ops that move elements are evaluated, and from which kernels get threads.
 static constexpr int64_t kEvaluatedElements = 4096, kThreadedElements = 65536;
-/// Shapes that are remembered, and threaded sessions that are kept.
-static constexpr size_t kMaxPlans = 16384, kMaxThreadedSessions = 8;
+/// Shapes and kernels that are remembered, all forgotten when there are more, and threaded sessions that are kept.
+static constexpr size_t kMaxPlans = 16384, kMaxKernels = 2048, kMaxThreadedSessions = 8;
 
 namespace {
 struct Call {
@@ -42,6 +42,10 @@ struct Kernel {
   sinter_module *module = nullptr;
   std::mutex lock;
   std::vector<sinter_session *> idle, idleThreaded;
+
+  Kernel() = default;
+  Kernel(const Kernel &) = delete;
+  ~Kernel();
 };
 
 /// What is known about one list of shapes.
@@ -273,6 +277,10 @@ static sinter_status_code makePlan(const Call &call, bool reference, std::shared
   addOp(key, call);
   addOperands(key, call, SizeClass());
   std::lock_guard<std::shared_mutex> guard(cache().lock);
+  if (cache().kernels.size() >= kMaxKernels) {
+    cache().plans.clear(); // who runs one of them holds it
+    cache().kernels.clear();
+  }
   std::shared_ptr<Kernel> &kernel = cache().kernels[key];
   if (!kernel)
     kernel = std::make_shared<Kernel>();
@@ -305,6 +313,19 @@ static sinter_status_code evaluate(const Call &call, sinter_tensor *outputs) {
   return status;
 }
 
+/// Sessions with threads that lie idle, of all kernels.
+static std::atomic<size_t> idleThreadedSessions{0};
+
+Kernel::~Kernel() {
+  for (sinter_session *session : idle)
+    sinter_session_destroy(session);
+  for (sinter_session *session : idleThreaded) {
+    sinter_session_destroy(session);
+    --idleThreadedSessions;
+  }
+  sinter_module_close(module);
+}
+
 static sinter_status_code takeSession(Kernel &kernel, bool threaded, sinter_session **session) {
   {
     std::lock_guard<std::mutex> guard(kernel.lock);
@@ -312,6 +333,7 @@ static sinter_status_code takeSession(Kernel &kernel, bool threaded, sinter_sess
     if (!idle.empty()) {
       *session = idle.back();
       idle.pop_back();
+      idleThreadedSessions -= threaded;
       return SINTER_OK;
     }
   }
@@ -322,18 +344,11 @@ static sinter_status_code takeSession(Kernel &kernel, bool threaded, sinter_sess
 }
 
 static void giveSession(Kernel &kernel, bool threaded, sinter_session *session) {
-  static std::atomic<size_t> threadedSessions{
-      0}; // that were ever kept; a kernel that comes late makes its own each time
-  {
-    std::lock_guard<std::mutex> guard(kernel.lock);
-    if (!threaded || !kernel.idleThreaded.empty() || threadedSessions < kMaxThreadedSessions) {
-      if (threaded && kernel.idleThreaded.empty())
-        ++threadedSessions;
-      (threaded ? kernel.idleThreaded : kernel.idle).push_back(session);
-      return;
-    }
-  }
-  sinter_session_destroy(session);
+  if (threaded && idleThreadedSessions >= kMaxThreadedSessions)
+    return sinter_session_destroy(session);
+  std::lock_guard<std::mutex> guard(kernel.lock);
+  (threaded ? kernel.idleThreaded : kernel.idle).push_back(session);
+  idleThreadedSessions += threaded;
 }
 
 static sinter_status_code runKernel(Kernel &kernel, const Plan &plan, const Call &call, sinter_tensor *outputs) {
