@@ -115,7 +115,8 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   OpBuilder inner = backward.builder(b.getContext());
   Composer inside(loc, inner);
   TripSizes sizes(loop);
-  bool recomputes = CheckpointPolicy::of(loop.op)->kind == CheckpointPolicy::Kind::Recompute;
+  CheckpointPolicy policy = *CheckpointPolicy::of(loop.op); // checked by `reverse`
+  bool recomputes = policy.kind == CheckpointPolicy::Kind::Recompute, keepsSnapshots = policy.hasSnapshots();
 
   // The cotangents that each trip starts with: of the carries that it yields, and of what it stacks.
   for (unsigned k : live.set_bits()) {
@@ -175,15 +176,23 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   bool readsSequence = loop.sequences > 0;
   if (plan.saved.empty() && backward.walksNothing() && isa<ForOp>(loop.op))
     plan.saved.push_back(forward.getArgument(0)); // a scan needs a sequence
-  loop = loop.withStacks(plan.saved);
+  // What the loop stacks already in this way is not saved twice.
+  SmallVector<Value> further;
+  DenseMap<Value, size_t> stackOf;
+  for (size_t k = 0; k < loop.stacks && !keepsSnapshots; ++k)
+    if (loop.stackAxis(k) == 0 && !loop.stackReverse(k))
+      stackOf.try_emplace(loop.yieldedStack(k), k);
+  for (Value value : plan.saved)
+    if (stackOf.try_emplace(value, loop.stacks + further.size()).second)
+      further.push_back(value);
+  loop = loop.withStacks(further);
 
   IRMapping map;
   SmallVector<Value> free(needed);
   for (Operation *op : plan.recomputed)
     llvm::append_range(free, op->getOperands());
-  size_t firstSaved = loop.stacks - plan.saved.size();
-  for (auto [k, value] : llvm::enumerate(plan.saved))
-    map.map(value, backward.walk(loop.stack(firstSaved + k), 0, true));
+  for (Value value : plan.saved)
+    map.map(value, backward.walk(loop.stack(stackOf.lookup(value)), 0, true));
   for (Value value : free) {
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument || map.contains(value) || argument.getOwner() != &forward || !isFree(value))

@@ -1,5 +1,6 @@
 // RUN: sinter-opt %s --sinter-build-gradient="function=f wrt=0,2 mode=grad" --canonicalize | FileCheck %s --check-prefix=GRAD
 // RUN: sinter-opt %s --sinter-build-gradient="function=f wrt=2 mode=jvp" --canonicalize | FileCheck %s --check-prefix=JVP
+// RUN: sinter-opt %s --sinter-build-gradient="function=f wrt=0 mode=grad" --sinter-build-gradient="function=f_grad wrt=0 mode=vjp" --canonicalize | FileCheck %s --check-prefix=TWICE
 // RUN: sinter-opt %s --sinter-build-gradient="function=f wrt=0 mode=hvp name=product" --canonicalize | FileCheck %s --check-prefix=HVP
 
 // The product is computed again from the saved carry; the capture's cotangent is a sum.
@@ -11,6 +12,10 @@
 // GRAD: %[[B:.*]]:2 = sinter.scan({{.*}}) over(%[[F]]#1) captures(%arg2) {{.*}}reverse = array<i1: true>
 // GRAD: sinter.cos
 // GRAD: return %[[B]]#0, %[[B]]#1
+
+// A second reverse pass reads what the first one has saved.
+// TWICE-LABEL: @f_grad_vjp
+// TWICE: sinter.for {{.*}} -> (tensor<4xf64>, tensor<?x4xf64>) body
 
 // JVP-LABEL: @f_jvp
 // JVP-SAME: %arg3: tensor<4xf64> {sinter.name = "tangent.w"}) -> (tensor<f64>, tensor<f64> {sinter.name = "tangent.result0"})
