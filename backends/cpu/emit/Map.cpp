@@ -4,6 +4,7 @@
 // are merged, the innermost merged axis goes in lanes, everything else is the outer loop.
 
 #include "backends/cpu/emit/KernelElements.h"
+#include "backends/cpu/emit/Transpose.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -14,6 +15,8 @@ using namespace sinter::cpu;
 constexpr int64_t kChunkElements = 16384;
 
 std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef name) {
+  if (std::optional<EmittedKernel> transpose = emitTranspose(spec, module, name))
+    return transpose;
   Value first = spec.yielded(0);
   Dims sizes = spec.sizes->dims(first);
   for (unsigned i = 1; i < spec.kernel.getNumResults(); ++i)

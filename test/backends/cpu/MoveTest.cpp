@@ -26,6 +26,26 @@ TEST(Move, TransposeOfThreeAxes) {
                {{{{7, 5, 19}, {}}}});
 }
 
+// Blocks turned in registers: whole and overlapping ones, axes that stay together, a first axis of any size, both
+// widths.
+TEST(Move, TransposeInBlocks) {
+  expectKernel("map", {"tensor<40x33xf32>"}, {"tensor<33x40xf32>"}, R"(
+    %r0 = sinter.transpose %a {permutation = array<i64: 1, 0>} : (tensor<40x33xf32>) -> tensor<33x40xf32>)",
+               {{{{40, 33}, {}}}});
+  expectKernel("map", {"tensor<19x6x3x3xf32>"}, {"tensor<3x3x6x19xf32>"}, R"(
+    %r0 = sinter.transpose %a {permutation = array<i64: 2, 3, 1, 0>} : (tensor<19x6x3x3xf32>) -> tensor<3x3x6x19xf32>)",
+               {{{{19, 6, 3, 3}, {}}}});
+  expectKernel("map", {"tensor<?x17x5x7xf32>"}, {"tensor<?x5x7x17xf32>"}, R"(
+    %r0 = sinter.transpose %a {permutation = array<i64: 0, 2, 3, 1>} : (tensor<?x17x5x7xf32>) -> tensor<?x5x7x17xf32>)",
+               {{{{3, 17, 5, 7}, {}}}, {{{0, 17, 5, 7}, {}}}, {{{1, 17, 5, 7}, {}}}});
+  expectKernel("map", {"tensor<2x5x9x12xf64>"}, {"tensor<12x2x9x5xf64>"}, R"(
+    %r0 = sinter.transpose %a {permutation = array<i64: 3, 0, 2, 1>} : (tensor<2x5x9x12xf64>) -> tensor<12x2x9x5xf64>)",
+               {{{{2, 5, 9, 12}, {}}}});
+  expectKernel("map", {"tensor<2x9x3x16xf64>"}, {"tensor<16x3x2x9xf64>"}, R"(
+    %r0 = sinter.transpose %a {permutation = array<i64: 3, 2, 0, 1>} : (tensor<2x9x3x16xf64>) -> tensor<16x3x2x9xf64>)",
+               {{{{2, 9, 3, 16}, {}}}});
+}
+
 TEST(Move, ReshapeThatSplitsAndMerges) {
   // 4 x 48 -> 4 x 3 x 16 keeps lanes together; 4 x 48 -> 24 x 8 does not need to split; 6 x 10 -> 4 x 15 cuts through.
   expectKernel("map", {"tensor<4x48xf32>"}, {"tensor<4x3x16xf32>"}, R"(
