@@ -280,6 +280,9 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
     operands.a = input;
     operands.b = fn.input(filterInput(op).getArgNumber());
     operands.bStride = fn.index(step);
+    // Rows of many channels lie pages apart, where no hardware prefetches.
+    if (inPlace && step * width >= 1024)
+      operands.prefetchRows = 16;
     Value inputOffset = mul(mul(kh, fn.index(shape.dilationH)), rowElements);
     Value filterOffset = mul(kh, fn.index(rowFilter));
     if (kw) {
