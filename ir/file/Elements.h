@@ -7,6 +7,7 @@
 
 #include "ir/file/graph_generated.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include <optional>
 
 namespace sinter::file {

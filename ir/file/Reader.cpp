@@ -11,6 +11,7 @@
 #include "ir/file/Limits.h"
 #include "ir/file/Validate.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cerrno>

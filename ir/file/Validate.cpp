@@ -414,7 +414,8 @@ bool Validator::region(uint32_t number, uint32_t depth, bool isFunction) {
       return false;
   for (uint32_t i = 0; i < sizeOf(region.ops()); ++i) {
     const Op &inner = *region.ops()->Get(i);
-    if (!charge(1) || !limit("ops", ++numOps, "kMaxOps", kMaxOps) || !index("op", inner.name(), sizeOf(graph.ops())))
+    if (!charge(1) || !limit("ops", ++numOps, "kMaxOps", kMaxOps) ||
+        !index("known op", inner.name(), sizeOf(graph.ops())))
       return false;
     size_t before = place.size();
     place += formatv("op {0} ({1}): ", i, nameAt(graph.ops()->Get(inner.name())->name())).str();

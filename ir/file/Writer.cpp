@@ -13,6 +13,7 @@
 #include "ir/file/Validate.h"
 #include "ir/file/Weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -151,7 +152,8 @@ uint32_t GraphWriter::location(Location loc) {
   } else if (auto opaque = dyn_cast<OpaqueLoc>(loc)) {
     return location(opaque.getFallbackLocation()); // a pointer into this process
   }
-  auto textOffset = text.empty() ? 0 : builder.CreateString(text);
+  bool hasText = kind == file::LocationKind::Position || kind == file::LocationKind::Name;
+  auto textOffset = hasText ? builder.CreateString(text) : 0;
   auto positionOffset = scalars<uint32_t>(position);
   auto childrenOffset = scalars<uint32_t>(children);
   locations.push_back(file::CreateLocation(builder, kind, textOffset, positionOffset, childrenOffset, metadata));

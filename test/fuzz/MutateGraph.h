@@ -11,6 +11,7 @@
 #include "ir/file/Header.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -91,8 +92,16 @@ inline void mutateGraph(std::string &bytes, unsigned seed) {
     fixHeader(bytes, graphBytes);
 }
 
+/// Ends the process, as fuzzers do, unless `holds`.
+inline void require(bool holds, const char *what, const std::string &message) {
+  if (holds)
+    return;
+  std::fprintf(stderr, "requires %s, found: %s\n", what, message.c_str());
+  std::abort();
+}
+
 /// Reads; refused files must be refused with one line, others must be written and read again as the same bytes. True
-/// when the file was read. Ends the process when that does not hold, as fuzzers do.
+/// when the file was read.
 inline bool readAny(mlir::MLIRContext &context, llvm::ArrayRef<char> bytes) {
   std::string message;
   int count = 0;
@@ -102,17 +111,14 @@ inline bool readAny(mlir::MLIRContext &context, llvm::ArrayRef<char> bytes) {
     return mlir::success();
   });
   mlir::OwningOpRef<mlir::ModuleOp> module = readGraph(&context, bytes, "fuzz");
-  if (!module) {
-    if (count != 1 || message.rfind("fuzz: ", 0) != 0)
-      std::abort();
+  require(count == (module ? 0 : 1) && (module || message.rfind("fuzz: ", 0) == 0), "one line for a file", message);
+  if (!module)
     return false;
-  }
   std::string once, twice;
-  if (count != 0 || mlir::failed(serializeGraph(*module, once)))
-    std::abort();
+  require(mlir::succeeded(serializeGraph(*module, once)), "to write what was read", message);
   mlir::OwningOpRef<mlir::ModuleOp> again = readGraph(&context, llvm::ArrayRef<char>(once.data(), once.size()), "fuzz");
-  if (!again || mlir::failed(serializeGraph(*again, twice)))
-    std::abort();
+  require(bool(again), "to read what was written", message);
+  require(mlir::succeeded(serializeGraph(*again, twice)), "to write it again", message);
   return true;
 }
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Arithmetic, math, comparisons and conversions, out to ONNX.
+
+#include "compiler/onnx/OpExport.h"
+
+using namespace mlir;
+
+namespace sinter::onnx {
+
+static bool isBool(Value value) { return OpExport::elem(value).isInteger(1); }
+
+/// One node for booleans, another for the rest.
+template <typename OpT, const char *const *names> static LogicalResult byKind(OpT op, OpExport &n) {
+  const char *name = names[isBool(op->getOperand(0)) ? 1 : 0];
+  SmallVector<std::string> inputs;
+  for (Value operand : op->getOperands())
+    inputs.push_back(n.of(operand));
+  return n.out(name, inputs);
+}
+static constexpr const char *kNot[] = {"BitwiseNot", "Not"}, *kAnd[] = {"BitwiseAnd", "And"},
+                            *kOr[] = {"BitwiseOr", "Or"}, *kXor[] = {"BitwiseXor", "Xor"}, *kMax[] = {"Max", "Or"},
+                            *kMin[] = {"Min", "And"};
+
+static LogicalResult writeNeg(NegOp op, OpExport &n) {
+  if (isUnsigned(n.elem(op.getOperand())))
+    return n.out("Sub", {n.scalar(n.elem(op.getOperand()), 0), n.in(0)});
+  return n.out("Neg", {n.in(0)});
+}
+
+static LogicalResult writeRsqrt(RsqrtOp op, OpExport &n) { return n.out("Reciprocal", {n.emit("Sqrt", {n.in(0)})}); }
+
+static LogicalResult writeExpm1(Expm1Op op, OpExport &n) {
+  return n.out("Sub", {n.emit("Exp", {n.in(0)}), n.scalar(n.elem(op.getOperand()), 1)});
+}
+
+static LogicalResult writeLog1p(Log1pOp op, OpExport &n) {
+  return n.out("Log", {n.emit("Add", {n.in(0), n.scalar(n.elem(op.getOperand()), 1)})});
+}
+
+static LogicalResult writeRem(RemOp op, OpExport &n) { return n.out("Mod", {n.in(0), n.in(1)}, {{"fmod", 1}}); }
+
+template <typename OpT> static LogicalResult writeShift(OpT op, OpExport &n) {
+  if (!isUnsigned(n.elem(op.getLhs())))
+    return n.reject("BitShift requires unsigned integers");
+  return n.out("BitShift", {n.in(0), n.in(1)}, {{"direction", std::is_same_v<OpT, ShiftLeftOp> ? "LEFT" : "RIGHT"}});
+}
+
+static LogicalResult writeCompare(CompareOp op, OpExport &n) {
+  CompareKind kind = op.getKind();
+  if (kind == CompareKind::eq)
+    return n.out("Equal", {n.in(0), n.in(1)});
+  if (kind == CompareKind::ne)
+    return n.out("Not", {n.emit("Equal", {n.in(0), n.in(1)})});
+  std::string lhs = n.in(0), rhs = n.in(1);
+  if (isBool(op.getLhs())) { // ONNX orders numbers only
+    Type byte = IntegerType::get(op.getContext(), 32);
+    lhs = n.cast(lhs, byte);
+    rhs = n.cast(rhs, byte);
+  }
+  const char *name = kind == CompareKind::lt   ? "Less"
+                     : kind == CompareKind::le ? "LessOrEqual"
+                     : kind == CompareKind::gt ? "Greater"
+                                               : "GreaterOrEqual";
+  return n.out(name, {lhs, rhs});
+}
+
+static LogicalResult writeClamp(ClampOp op, OpExport &n) {
+  return n.out("Min", {n.emit("Max", {n.of(op.getOperand()), n.of(op.getLow())}), n.of(op.getHigh())});
+}
+
+static LogicalResult writeConvert(ConvertOp op, OpExport &n) {
+  return n.out("Cast", {n.in(0)}, {{"to", int64_t(onnxType(n.elem(op.getResult())))}});
+}
+
+void exportElementwise(ExportTable &t) {
+  t.addNode<AbsOp>("Abs");
+  t.add<NegOp>(writeNeg);
+  t.addNode<SignOp>("Sign");
+  t.addNode<CeilOp>("Ceil");
+  t.addNode<FloorOp>("Floor");
+  t.addNode<RoundOp>("Round");
+  t.addNode<SqrtOp>("Sqrt");
+  t.add<RsqrtOp>(writeRsqrt);
+  t.addNode<ExpOp>("Exp");
+  t.add<Expm1Op>(writeExpm1);
+  t.addNode<LogOp>("Log");
+  t.add<Log1pOp>(writeLog1p);
+  t.addNode<SinOp>("Sin");
+  t.addNode<CosOp>("Cos");
+  t.addNode<TanOp>("Tan");
+  t.addNode<AsinOp>("Asin");
+  t.addNode<AcosOp>("Acos");
+  t.addNode<AtanOp>("Atan");
+  t.addNode<SinhOp>("Sinh");
+  t.addNode<CoshOp>("Cosh");
+  t.addNode<TanhOp>("Tanh");
+  t.addNode<AsinhOp>("Asinh");
+  t.addNode<AcoshOp>("Acosh");
+  t.addNode<AtanhOp>("Atanh");
+  t.addNode<ErfOp>("Erf");
+  t.addNode<LogisticOp>("Sigmoid");
+  t.addNode<IsNanOp>("IsNaN");
+  t.addNode<IsInfOp>("IsInf");
+  t.addNode<AddOp>("Add");
+  t.addNode<SubOp>("Sub");
+  t.addNode<MulOp>("Mul");
+  t.addNode<DivOp>("Div");
+  t.add<RemOp>(writeRem);
+  t.addNode<PowOp>("Pow");
+  t.add<NotOp>(byKind<NotOp, kNot>);
+  t.add<AndOp>(byKind<AndOp, kAnd>);
+  t.add<OrOp>(byKind<OrOp, kOr>);
+  t.add<XorOp>(byKind<XorOp, kXor>);
+  t.add<MaxOp>(byKind<MaxOp, kMax>);
+  t.add<MinOp>(byKind<MinOp, kMin>);
+  t.add<ShiftLeftOp>(writeShift<ShiftLeftOp>);
+  t.add<ShiftRightOp>(writeShift<ShiftRightOp>);
+  t.add<CompareOp>(writeCompare);
+  t.addNode<SelectOp>("Where");
+  t.add<ClampOp>(writeClamp);
+  t.add<ConvertOp>(writeConvert);
+  t.addNode<StopGradientOp>("Identity");
+}
+
+} // namespace sinter::onnx
