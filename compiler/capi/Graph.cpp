@@ -338,8 +338,8 @@ sinter_status_code sinter_graph::end(int32_t count, const sinter_value *results,
   SmallVector<DictionaryAttr> argAttrs;
   op.getAllArgAttrs(argAttrs);
   op.setFunctionType(b.getFunctionType(frame.block->getArgumentTypes(), ValueRange(returned).getTypes()));
-  for (auto [i, attrs] : llvm::enumerate(argAttrs))
-    op.setArgAttrs(i, attrs);
+  argAttrs.resize(frame.block->getNumArguments(), b.getDictionaryAttr({})); // captures have attributes too, if none
+  op.setAllArgAttrs(argAttrs);
   for (auto [i, name] : llvm::enumerate(made.outputNames))
     op.setResultAttr(i, "sinter.name", b.getStringAttr(name));
   frames.pop_back();

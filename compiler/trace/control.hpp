@@ -19,6 +19,9 @@ enum class OnLimit { stop, trap };
 struct WhileOptions {
   int64_t max_trip = 0; // 0: no limit
   OnLimit on_limit = OnLimit::stop;
+  /// What the loop keeps for its gradient: all, recompute, period(K), binomial(SLOTS), online(SLOTS), implicit; null:
+  /// what the gradient says.
+  const char *memory = nullptr;
   Where where = Where::current();
 };
 

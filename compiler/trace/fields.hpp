@@ -99,7 +99,15 @@ template <class T> constexpr auto fieldsOf(T &aggregate) {
 template <class T> struct FieldProbe {
   T object;
 };
+/// Never defined: only addresses of its members are spelled.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
 template <class T> extern const FieldProbe<T> fieldProbe;
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
 
 template <class T> struct FieldAddress {
   const T *pointer;

@@ -389,10 +389,7 @@ private:
     sinter_compile_options options{};
     options.struct_size = sizeof(options);
     options.opt_level = state->options.opt_level;
-    [&](auto &lowered) {
-      if constexpr (requires { lowered.disk_cache; })
-        lowered.disk_cache = state->options.disk_cache;
-    }(options);
+    options.disk_cache = state->options.disk_cache;
     sinter_module *module = nullptr;
     if (sinter_graph_compile(raw, &options, &module))
       return stop(detail::fail(where, sinter_last_error()));

@@ -343,6 +343,7 @@ Trip<Carry, Output> whileTrips(const char *name, const WhileOptions &options, Co
                              lowered.struct_size = sizeof(lowered);
                              lowered.max_trip = options.max_trip;
                              lowered.trap_at_limit = options.on_limit == OnLimit::trap;
+                             lowered.memory = options.memory;
                              trace->locate(where);
                              if (sinter_graph_while(trace->handle(), int32_t(ids.size()), ids.data(), traced.region,
                                                     body, &lowered, room, results, count))

@@ -13,6 +13,7 @@
 #define SINTER_TRACE_SINTER_HPP
 
 #include "dlpack.hpp"
+#include "gradient.hpp"
 #include "jit.hpp"
 #include "ops.hpp"
 #include "scan.hpp"

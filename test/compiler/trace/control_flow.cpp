@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The control-flow suite: each case runs eager, jitted and by the reference evaluator, and is compared with a value that was found by
-// hand or by a plain C++ loop.
+// The control-flow suite: each case runs eager, jitted and by the reference evaluator, and is compared with a value
+// that was found by hand or by a plain C++ loop.
 
 #include "Agree.h"
 #include <limits>
@@ -47,7 +47,8 @@ Tensor i64(int64_t value) { return scalar(value); }
 
 /// Doubles x until it exceeds the limit; also counts.
 Tensors doubling(Tensors in) {
-  auto [x, n] = while_loop([&](auto x, auto) { return x < in[1]; }, [](auto x, auto n) { return std::tuple{x * 2, n + 1}; }, in[0], 0);
+  auto [x, n] = while_loop([&](auto x, auto) { return x < in[1]; },
+                           [](auto x, auto n) { return std::tuple{x * 2, n + 1}; }, in[0], 0);
   return {x, n};
 }
 Tensors summing(Tensors in) {
@@ -57,7 +58,9 @@ Tensors prefixSums(Tensors in) {
   auto [total, sums] = scan([](auto sum, auto x) { return std::pair{sum + x, sum + x}; }, 0.f, in[0]);
   return {total, sums};
 }
-Tensors squares(Tensors in) { return {map([](auto x) { return x * x; }, in[0])}; }
+Tensors squares(Tensors in) {
+  return {map([](auto x) { return x * x; }, in[0])};
+}
 Tensors collecting(Tensors in) {
   auto result = while_scan([&](auto x) { return x < in[1]; }, [](auto x) { return std::pair{x * 3, x}; }, in[0]);
   return {result.carry, result.outputs, result.trips};
@@ -85,19 +88,23 @@ const Case tripCases[] = {
      {i64(7), i64(0)},
      {{7531}}},
     {"for_step_of_zero_runs_no_trip",
-     [](Tensors in) -> Tensors { return {for_loop(Range(0, 10, in[0]), [](auto i, auto x) { return x + i; }, int64_t(5))}; },
+     [](Tensors in) -> Tensors {
+       return {for_loop(Range(0, 10, in[0]), [](auto i, auto x) { return x + i; }, int64_t(5))};
+     },
      {i64(0)},
      {{5}}},
     {"scan_reversed",
      [](Tensors in) -> Tensors {
-       auto [total, sums] = scan([](auto sum, auto x) { return std::pair{sum + x, sum + x}; }, 0.f, in[0], {.reverse = true});
+       auto [total, sums] =
+           scan([](auto sum, auto x) { return std::pair{sum + x, sum + x}; }, 0.f, in[0], {.reverse = true});
        return {total, sums};
      },
      {f32({1, 2, 3})},
      {{6}, {6, 5, 3}}},
     {"scan_over_the_second_axis",
      [](Tensors in) -> Tensors {
-       auto [total, sums] = scan([](auto sum, auto x) { return std::pair{sum + x, sum * x}; }, Tensor({0.f, 1.f}), in[0], {.axis = -1});
+       auto [total, sums] =
+           scan([](auto sum, auto x) { return std::pair{sum + x, sum * x}; }, Tensor({0.f, 1.f}), in[0], {.axis = -1});
        return {total, sums};
      },
      {Tensor({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}})},
@@ -116,37 +123,52 @@ const Case tripCases[] = {
      {{32}, {4, 10, 18}, {1, 2, 3}}},
     {"scan_without_sequences",
      [](Tensors in) -> Tensors {
-       auto [x, powers] = scan([](auto x, std::tuple<>) { return std::pair{x * 2, x}; }, in[0], std::tuple<>(), {.length = 5});
+       auto [x, powers] =
+           scan([](auto x, std::tuple<>) { return std::pair{x * 2, x}; }, in[0], std::tuple<>(), {.length = 5});
        return {x, powers};
      },
      {f32(1)},
      {{32}, {1, 2, 4, 8, 16}}},
-    {"associative_scan_of_sums", [](Tensors in) -> Tensors { return {associative_scan([](auto a, auto b) { return a + b; }, in[0])}; },
-     {f32({1, 2, 3, 4, 5})}, {{1, 3, 6, 10, 15}}},
+    {"associative_scan_of_sums",
+     [](Tensors in) -> Tensors { return {associative_scan([](auto a, auto b) { return a + b; }, in[0])}; },
+     {f32({1, 2, 3, 4, 5})},
+     {{1, 3, 6, 10, 15}}},
     {"associative_scan_reversed",
-     [](Tensors in) -> Tensors { return {associative_scan([](auto a, auto b) { return a + b; }, in[0], {.reverse = true})}; },
+     [](Tensors in) -> Tensors {
+       return {associative_scan([](auto a, auto b) { return a + b; }, in[0], {.reverse = true})};
+     },
      {f32({1, 2, 3})},
      {{6, 5, 3}}},
     {"associative_scan_of_linear_recurrences",
      [](Tensors in) -> Tensors {
        using Map = std::pair<Tensor, Tensor>; // x -> a x + b
-       return {associative_scan([](Map f, Map g) { return Map{f.first * g.first, g.first * f.second + g.second}; }, Map{in[0], in[1]}).second};
+       return {associative_scan([](Map f, Map g) { return Map{f.first * g.first, g.first * f.second + g.second}; },
+                                Map{in[0], in[1]})
+                   .second};
      },
      {f32({2, 3, 4}), f32({1, 1, 1})},
      {{1, 4, 17}}},
-    {"associative_scan_of_nothing", [](Tensors in) -> Tensors { return {associative_scan([](auto a, auto b) { return a + b; }, in[0])}; },
-     {f32(std::vector<float>{})}, {{}}},
+    {"associative_scan_of_nothing",
+     [](Tensors in) -> Tensors { return {associative_scan([](auto a, auto b) { return a + b; }, in[0])}; },
+     {f32(std::vector<float>{})},
+     {{}}},
     {"captures_through_two_levels",
      [](Tensors in) -> Tensors {
        Tensor seven = scalar(7.f);
        return {for_loop(
-           0, 3, [&](auto, auto x) { return for_loop(0, 2, [&](auto, auto y) { return y * in[1] + seven; }, x); }, in[0])};
+           0, 3, [&](auto, auto x) { return for_loop(0, 2, [&](auto, auto y) { return y * in[1] + seven; }, x); },
+           in[0])};
      },
      {f32(1), f32(2)},
      {{505}}},
     {"capture_of_an_outer_carry",
      [](Tensors in) -> Tensors {
-       return {for_loop(0, 3, [&](auto i, auto x) { return for_loop(0, 2, [&](auto j, auto y) { return y + x * astype(i + j, DType::f32); }, x); }, in[0])};
+       return {for_loop(
+           0, 3,
+           [&](auto i, auto x) {
+             return for_loop(0, 2, [&](auto j, auto y) { return y + x * astype(i + j, DType::f32); }, x);
+           },
+           in[0])};
      },
      {f32(1)},
      {{48}}},
@@ -170,26 +192,30 @@ const Case tripCases[] = {
      {{1.5}}},
     {"literal_returned_for_a_carry",
      [](Tensors in) -> Tensors {
-       auto [x, done] = while_loop([](auto, auto done) { return !done; }, [](auto x, auto) { return std::tuple{x + 1, true}; }, in[0], false);
+       auto [x, done] = while_loop([](auto, auto done) { return !done; },
+                                   [](auto x, auto) { return std::tuple{x + 1, true}; }, in[0], false);
        return {x, done};
      },
      {f32(1)},
      {{2}, {1}}},
     {"max_trip_stops",
      [](Tensors in) -> Tensors {
-       return {while_loop(WhileOptions{.max_trip = 5}, [](auto x) { return x > 0; }, [](auto x) { return x + 1; }, in[0])};
+       return {
+           while_loop(WhileOptions{.max_trip = 5}, [](auto x) { return x > 0; }, [](auto x) { return x + 1; }, in[0])};
      },
      {f32(1)},
      {{6}}},
     {"early_exit_by_a_flag",
      [](Tensors in) -> Tensors {
-       auto [i, found] = while_loop([&](auto i, auto found) { return (!found) & (i < 8); },
-                                    [&](auto i, auto) { return std::tuple{i + 1, take(in[0], i) > 10}; }, int64_t(0), false);
+       auto [i, found] =
+           while_loop([&](auto i, auto found) { return (!found) & (i < 8); },
+                      [&](auto i, auto) { return std::tuple{i + 1, take(in[0], i) > 10}; }, int64_t(0), false);
        return {i, found};
      },
      {f32({1, 4, 11, 3, 99, 0, 0, 0})},
      {{3}, {1}}},
-    {"a_million_trips", [](Tensors in) -> Tensors {
+    {"a_million_trips",
+     [](Tensors in) -> Tensors {
        if (!detail::Trace::current())
          return {in[0] + 1000000}; // a million ops of the host take too long for a test
        return {for_loop(0, 1000000, [](auto, auto x) { return x + 1; }, in[0])};
@@ -197,7 +223,8 @@ const Case tripCases[] = {
      {i64(5)},
      {{1000005}}},
 };
-INSTANTIATE_TEST_SUITE_P(Trips, ControlFlow, ::testing::ValuesIn(tripCases), [](auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Trips, ControlFlow, ::testing::ValuesIn(tripCases),
+                         [](auto &info) { return std::string(info.param.name); });
 
 //===- branches ---------------------------------------------------------------------------------------===//
 
@@ -205,7 +232,9 @@ Tensors absByCond(Tensors in) {
   return {cond(in[0] < 0, [&] { return -in[0]; }, [&] { return in[0]; })};
 }
 Tensors chosen(Tensors in) {
-  return {switch_(in[0], std::tuple{[](Tensor x) { return x + 1; }, [](Tensor x) { return x * 10; }, [](Tensor x) { return -x; }}, in[1])};
+  return {switch_(
+      in[0], std::tuple{[](Tensor x) { return x + 1; }, [](Tensor x) { return x * 10; }, [](Tensor x) { return -x; }},
+      in[1])};
 }
 Tensor factorial(Tensor n, int depth = 0) {
   if (depth == 8)
@@ -220,16 +249,15 @@ const Case branchCases[] = {
     {"cond_false", absByCond, {f32(4)}, {{4}}},
     {"cond_with_operands",
      [](Tensors in) -> Tensors {
-       auto [a, b] = cond(in[0] > in[1], [](auto x, auto y) { return std::tuple{x, y}; }, [](auto x, auto y) { return std::tuple{y, x}; },
-                          in[0], in[1]);
+       auto [a, b] = cond(
+           in[0] > in[1], [](auto x, auto y) { return std::tuple{x, y}; },
+           [](auto x, auto y) { return std::tuple{y, x}; }, in[0], in[1]);
        return {a, b};
      },
      {f32(1), f32(2)},
      {{2}, {1}}},
     {"nan_of_the_branch_not_taken_does_not_leak",
-     [](Tensors in) -> Tensors {
-       return {cond(in[0] > 0, [&] { return log(in[0]); }, [&] { return in[0]; })};
-     },
+     [](Tensors in) -> Tensors { return {cond(in[0] > 0, [&] { return log(in[0]); }, [&] { return in[0]; })}; },
      {f32(-2)},
      {{-2}}},
     {"nan_of_the_branch_taken_shows",
@@ -339,7 +367,8 @@ const Case branchCases[] = {
      {f32(2), f32(-3)},
      {{-3}}},
 };
-INSTANTIATE_TEST_SUITE_P(Branches, ControlFlow, ::testing::ValuesIn(branchCases), [](auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Branches, ControlFlow, ::testing::ValuesIn(branchCases),
+                         [](auto &info) { return std::string(info.param.name); });
 
 //===- every pair, nested to depth 3 --------------------------------------------------------------------===//
 
@@ -351,11 +380,13 @@ Tensor within(int kind, const Step &body, Tensor x) {
   case 0:
     return cond(sum(x) > 3, [&] { return body(x); }, [&] { return x + 1; });
   case 1:
-    return switch_(astype(sum(x), DType::i64) % 3, std::tuple{[&](Tensor y) { return body(y); }, [&](Tensor y) { return y - 2; },
-                                                               [&](Tensor y) { return body(y) * 2; }},
+    return switch_(astype(sum(x), DType::i64) % 3,
+                   std::tuple{[&](Tensor y) { return body(y); }, [&](Tensor y) { return y - 2; },
+                              [&](Tensor y) { return body(y) * 2; }},
                    x);
   case 2:
-    return std::get<0>(while_loop([](auto, auto n) { return n < 2; }, [&](auto y, auto n) { return std::tuple{body(y), n + 1}; }, x, 0));
+    return std::get<0>(while_loop([](auto, auto n) { return n < 2; },
+                                  [&](auto y, auto n) { return std::tuple{body(y), n + 1}; }, x, 0));
   case 3:
     return for_loop(0, 2, [&](auto, auto y) { return body(y); }, x);
   default:
@@ -374,9 +405,12 @@ class Nesting : public ::testing::TestWithParam<std::tuple<int, int>> {};
 TEST_P(Nesting, AgreesInEveryWay) {
   auto [outer, inner] = GetParam();
   Function f = [=](Tensors in) -> Tensors {
-    return {within(outer, [&](Tensor x) {
-      return within(inner, [&](Tensor y) { return within(outer, [&](Tensor z) { return z * in[1] + y; }, y); }, x);
-    }, in[0])};
+    return {within(
+        outer,
+        [&](Tensor x) {
+          return within(inner, [&](Tensor y) { return within(outer, [&](Tensor z) { return z * in[1] + y; }, y); }, x);
+        },
+        in[0])};
   };
   agree(f, {f32({1, 2.5f}), f32(0.5f)});
   agree(f, {f32({0, 0.25f}), f32(0.5f)});
@@ -396,7 +430,8 @@ TEST_P(CarryTypes, GoThroughEveryLoop) {
   auto step = [=](Tensor x) { return dtype == DType::boolean ? !x : x + 1; };
   Function f = [=](Tensors in) -> Tensors {
     Tensor a = for_loop(0, 3, [&](auto, auto x) { return step(x); }, in[0]);
-    auto [b, n] = while_loop([](auto, auto n) { return n < 3; }, [&](auto x, auto n) { return std::tuple{step(x), n + 1}; }, in[0], 0);
+    auto [b, n] = while_loop([](auto, auto n) { return n < 3; },
+                             [&](auto x, auto n) { return std::tuple{step(x), n + 1}; }, in[0], 0);
     auto [c, all] = scan([&](auto x, auto) { return std::pair{step(x), x}; }, in[0], in[1]);
     return {a, b, c, all};
   };
@@ -407,8 +442,10 @@ TEST_P(CarryTypes, GoThroughEveryLoop) {
     EXPECT_EQ(results[size_t(k)].to_vector<double>(), three);
   }
 }
-INSTANTIATE_TEST_SUITE_P(Types, CarryTypes, ::testing::Values(DType::f64, DType::f32, DType::f16, DType::bf16, DType::boolean, DType::i8, DType::i16, DType::i32,
-                                           DType::i64, DType::u8, DType::u16, DType::u32, DType::u64),
+INSTANTIATE_TEST_SUITE_P(Types, CarryTypes,
+                         ::testing::Values(DType::f64, DType::f32, DType::f16, DType::bf16, DType::boolean, DType::i8,
+                                           DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32,
+                                           DType::u64),
                          [](auto &info) { return std::string(dtype_name(info.param)); });
 
 //===- sizes known when called --------------------------------------------------------------------------===//
@@ -416,7 +453,8 @@ INSTANTIATE_TEST_SUITE_P(Types, CarryTypes, ::testing::Values(DType::f64, DType:
 TEST(DynamicSizes, ScanAndForOverANamedAxis) {
   auto f = jit(
       [](Tensor x) {
-        auto [total, sums] = scan([](auto sum, auto row) { return std::pair{sum + row, sum + row}; }, Tensor({0.f, 0.f}), x);
+        auto [total, sums] =
+            scan([](auto sum, auto row) { return std::pair{sum + row, sum + row}; }, Tensor({0.f, 0.f}), x);
         Tensor count = for_loop(0, as_tensor(sinter::size(x, 0)), [](auto, auto n) { return n + 1; }, int64_t(0));
         return std::tuple{total, sums, count};
       },
@@ -432,9 +470,9 @@ TEST(DynamicSizes, ScanAndForOverANamedAxis) {
 }
 
 TEST(DynamicSizes, CarryOfANamedSize) {
-  auto f = jit(
-      [](Tensor x) { return while_loop([](auto y) { return sum(y) < 100; }, [&](auto y) { return y + x; }, x); },
-      {.specs = {spec<float>({"n"})}});
+  auto f =
+      jit([](Tensor x) { return while_loop([](auto y) { return sum(y) < 100; }, [&](auto y) { return y + x; }, x); },
+          {.specs = {spec<float>({"n"})}});
   EXPECT_EQ(f(Tensor({10.f, 10.f})).to_vector<float>(), (std::vector<float>{50, 50}));
   EXPECT_EQ(f(Tensor({10.f, 10.f, 5.f})).to_vector<float>(), (std::vector<float>{40, 40, 20}));
   EXPECT_EQ(f.cache_size(), 1);

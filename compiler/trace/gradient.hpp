@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Gradients of functions over trees. The function is traced apart, its gradient is built in the same graph, and the
+// call of that is recorded in its place; so gradients compose with jit, compile, control flow and themselves. Outside
+// of a trace they compile themselves, as jitted functions do.
+
+#ifndef SINTER_TRACE_GRADIENT_HPP
+#define SINTER_TRACE_GRADIENT_HPP
+
+#include "jit.hpp"
+
+namespace sinter {
+
+struct GradientOptions {
+  /// What whiles keep for the backward pass: all, recompute, period(K), binomial(SLOTS), online(SLOTS), implicit;
+  /// empty: what each loop says, else all.
+  std::string memory = {};
+};
+
+namespace detail {
+
+template <class Args> std::vector<std::string> argumentNames(const Args &args) {
+  std::vector<std::string> names = leaf_paths(args); // "[0].w"
+  for (std::string &name : names) {
+    size_t end = name.find(']');
+    name = "argument " + name.substr(1, end - 1) + name.substr(end + 1);
+  }
+  return names;
+}
+
+/// Numbers of the leaves of arguments I... among the leaves of all.
+template <size_t... I, class Args> std::vector<int32_t> leavesOf(const Args &args) {
+  std::vector<int32_t> result, starts;
+  int32_t next = 0;
+  std::apply([&](const auto &...arg) { ((starts.push_back(next), next += int32_t(flatten(arg).size())), ...); }, args);
+  starts.push_back(next);
+  [[maybe_unused]] auto add = [&](size_t at) {
+    for (int32_t k = starts[at]; k < starts[at + 1]; ++k)
+      result.push_back(k);
+  };
+  (add(I), ...);
+  return result;
+}
+
+/// The function's result and what its gradient function gives, as tensors of the trace.
+template <class Result> struct Gradients {
+  Result value{};
+  std::vector<Tensor> results;
+  Tensor problem;
+};
+
+/// Traces `f(args)` apart, builds its gradient by `wrt`, and records the call. `more` are cotangents or tangents.
+template <class F, class Args>
+auto recordGradient(Trace &trace, const char *name, int mode, F &f, const Args &args, std::span<const int32_t> wrt,
+                    std::span<const Tensor> more, const GradientOptions &options, Where where) {
+  using Result = decltype(applyFunction(f, args));
+  Gradients<Result> made;
+  auto stop = [&](Tensor problem) {
+    made.problem = std::move(problem);
+    return made;
+  };
+  Args used = args;
+  std::vector<uint32_t> operands;
+  std::vector<TensorType> types;
+  if (!trace.materialize(used, where, operands, types))
+    return stop(*firstError(used));
+  std::vector<Tensor> further(more.begin(), more.end());
+  std::vector<TensorType> furtherTypes;
+  std::vector<uint32_t> all = operands;
+  if (!trace.materialize(further, where, all, furtherTypes))
+    return stop(*firstError(further));
+  for (int32_t k : wrt)
+    if (!is_float(types[size_t(k)].dtype))
+      return stop(fail(where, std::string(name) + " requires float tensors to differentiate by, got " +
+                                  types[size_t(k)].str() + " for " + argumentNames(args)[size_t(k)]));
+  uint64_t hash = hashBytes(hashText(79, name), wrt.data(), wrt.size() * sizeof(int32_t));
+  Trace::Step *step;
+  if (Tensor problem; trace.replay(hash, all, where, step, problem)) {
+    if (step && step->tag == &kTypeTag<Gradients<Result>>)
+      return *static_cast<const Gradients<Result> *>(step->outcome.get());
+    return stop(step ? trace.nonDeterministic(where, step->where) : problem);
+  }
+
+  BuildScope scope(trace);
+  std::vector<sinter_value_type> lowered;
+  for (const TensorType &type : types)
+    lowered.push_back(valueType(type));
+  lowered.emplace_back();
+  std::vector<uint32_t> ids(types.size() + 1);
+  trace.locate(where);
+  if (sinter_graph_begin(trace.handle(), name, int32_t(types.size()), lowered.data(), nullptr, ids.data()))
+    return stop(trace.failGraph(where));
+  trace.enterRegion();
+  std::vector<Tensor> arguments;
+  for (size_t k = 0; k < types.size(); ++k)
+    arguments.push_back(trace.wrap(ids[k], where));
+  made.value = runFrame(trace, [&] { return applyFunction(f, unflatten(used, arguments)); });
+  std::vector<uint32_t> outputs;
+  std::vector<TensorType> outputTypes;
+  if (trace.error())
+    return stop(errorTensor(*trace.error()));
+  if (!trace.materialize(made.value, where, outputs, outputTypes))
+    return stop(*firstError(made.value));
+  bool scalarOnly = mode == SINTER_GRAD || mode == SINTER_VALUE_AND_GRAD || mode == SINTER_HVP;
+  if (scalarOnly && (outputTypes.empty() || outputTypes[0].shape.size() != 0 || !is_float(outputTypes[0].dtype)))
+    return stop(fail(where, std::string(name) + " requires a function whose result is a float of rank 0, got " +
+                                (outputTypes.empty() ? std::string("no tensor") : outputTypes[0].str())));
+  if (!scalarOnly)
+    for (const TensorType &type : outputTypes)
+      if (!is_float(type.dtype))
+        return stop(
+            fail(where, std::string(name) + " requires a function whose results are floats, got " + type.str()));
+  int32_t function = -1, gradient = -1;
+  if (sinter_graph_end(trace.handle(), int32_t(outputs.size()), outputs.data(), nullptr, &function))
+    return stop(trace.failGraph(where));
+  trace.leaveRegion();
+
+  if (mode == SINTER_VJP && furtherTypes.size() != outputTypes.size())
+    return stop(fail(where, std::string(name) + " requires one cotangent per result, got " +
+                                std::to_string(furtherTypes.size()) + " for " + std::to_string(outputTypes.size())));
+  sinter_gradient_options lower{};
+  lower.struct_size = sizeof(lower);
+  lower.mode = mode;
+  lower.memory = options.memory.empty() ? nullptr : options.memory.c_str();
+  trace.locate(where);
+  if (sinter_graph_gradient(trace.handle(), function, int32_t(wrt.size()), wrt.data(), &lower, &gradient))
+    return stop(trace.failGraph(where));
+  std::vector<uint32_t> results(outputs.size() * 2 + wrt.size() + 1);
+  int32_t count = 0;
+  if (sinter_graph_call(trace.handle(), gradient, int32_t(all.size()), all.data(), int32_t(results.size()),
+                        results.data(), &count))
+    return stop(trace.failGraph(where));
+  scope.finish();
+  for (int32_t k = 0; k < count; ++k)
+    made.results.push_back(trace.wrap(results[size_t(k)], where));
+  if (mode != SINTER_GRAD && mode != SINTER_HVP)
+    made.value = unflatten(made.value, made.results);
+  Trace::Step &remembered = trace.append(hash, all, where);
+  remembered.outcome = std::make_shared<Gradients<Result>>(made);
+  remembered.tag = &kTypeTag<Gradients<Result>>;
+  return made;
+}
+
+/// Gradients by arguments I...: one tree, or a tuple of several.
+template <size_t... I, class Args>
+auto pickArguments(const Args &args, std::span<const Tensor> gradients, const Tensor &problem) {
+  if constexpr (sizeof...(I) == 1) {
+    auto picked = std::get<I...>(args);
+    if (problem.defined())
+      poison(picked, problem);
+    return problem.defined() ? picked : unflatten(picked, gradients);
+  } else {
+    auto picked = std::make_tuple(std::get<I>(args)...);
+    if (problem.defined())
+      poison(picked, problem);
+    return problem.defined() ? picked : unflatten(picked, gradients);
+  }
+}
+
+/// The function that `grad` and `value_and_grad` make; runs inside of a trace.
+template <class F, bool WithValue, size_t... I> struct GradientFunction {
+  using Wrapped = F;
+  mutable F f;
+  GradientOptions options;
+  Where where;
+
+  template <class... Args>
+    requires std::is_invocable_v<F &, const tree_t<Args> &...>
+  auto operator()(const Args &...given) const {
+    std::tuple<tree_t<Args>...> args(given...);
+    std::vector<int32_t> wrt = leavesOf<I...>(args);
+    auto made = recordGradient(*Trace::current(), WithValue ? "value_and_grad" : "grad",
+                               WithValue ? SINTER_VALUE_AND_GRAD : SINTER_GRAD, f, args, wrt, {}, options, where);
+    if (made.problem.defined())
+      poison(made.value, made.problem);
+    std::span<const Tensor> results(made.results);
+    if constexpr (WithValue) {
+      size_t values = made.problem.defined() ? 0 : flatten(made.value).size();
+      auto gradients = pickArguments<I...>(args, results.subspan(values), made.problem);
+      return std::pair(std::move(made.value), std::move(gradients));
+    } else {
+      return pickArguments<I...>(args, results, made.problem);
+    }
+  }
+};
+
+/// The function that `checkpoint` makes.
+template <class F> struct CheckpointFunction {
+  using Wrapped = F;
+  mutable F f;
+  Where where;
+
+  template <class... Args>
+    requires std::is_invocable_v<F &, const tree_t<Args> &...>
+  auto operator()(const Args &...given) const {
+    std::tuple<tree_t<Args>...> args(given...);
+    using Result = decltype(applyFunction(f, args));
+    Trace *trace = Trace::current();
+    if (!trace)
+      return applyFunction(f, args);
+    std::vector<uint32_t> ids;
+    std::vector<TensorType> types;
+    Result result{};
+    if (!trace->materialize(args, where, ids, types)) {
+      poison(result, Tensor(*firstError(args)));
+      return result;
+    }
+    return controlStep(*trace, "checkpoint", ids, where, std::move(result), [&](Result &out) {
+      auto traced = traceRegion(*trace, {}, where, [&](std::span<const Tensor>) { return applyFunction(f, args); });
+      out = std::move(traced.tree);
+      std::vector<uint32_t> results(traced.ids.size() + 1);
+      int32_t count = 0;
+      trace->locate(where);
+      if (!traced.region ||
+          sinter_graph_checkpoint(trace->handle(), traced.region, int32_t(traced.ids.size()), results.data(), &count)) {
+        poison(out, traced.region ? trace->failGraph(where) : traced.problem);
+        return false;
+      }
+      wrapLeaves(*trace, out, results, where);
+      return true;
+    });
+  }
+};
+
+/// Runs `f(trees)` in a trace: the one that is open, or one of its own that is compiled.
+template <class F, class... Trees> auto inTrace(F f, Where where, const Trees &...trees) {
+  return Jitted<F>(std::move(f), JitOptions{}, where)(trees...);
+}
+
+} // namespace detail
+
+/// The gradient of `f`, whose result is a float of rank 0 (or a tree that begins with one), by arguments I..., by
+/// default the first: a tree like that argument, a tuple of trees for several.
+template <size_t... I, class F> auto grad(F &&f, GradientOptions options = {}, Where where = Where::current()) {
+  using Plain = std::decay_t<F>;
+  if constexpr (sizeof...(I) == 0)
+    return grad<0>(std::forward<F>(f), std::move(options), where);
+  else
+    return jit(detail::GradientFunction<Plain, false, I...>{std::forward<F>(f), std::move(options), where}, {}, where);
+}
+
+/// A pair of the result of `f` and its gradient.
+template <size_t... I, class F>
+auto value_and_grad(F &&f, GradientOptions options = {}, Where where = Where::current()) {
+  using Plain = std::decay_t<F>;
+  if constexpr (sizeof...(I) == 0)
+    return value_and_grad<0>(std::forward<F>(f), std::move(options), where);
+  else
+    return jit(detail::GradientFunction<Plain, true, I...>{std::forward<F>(f), std::move(options), where}, {}, where);
+}
+
+/// Reverse mode: a pair of `f(primals...)` and the cotangents of the primals (a tuple), given those of the results.
+template <class F, class... Primals, class Cotangents>
+auto vjp(F &&f, const std::tuple<Primals...> &primals, const Cotangents &cotangents, GradientOptions options = {},
+         Where where = Where::current()) {
+  auto run = [&](const std::tuple<Primals...> &args, const Cotangents &given) {
+    std::vector<int32_t> wrt = detail::leavesOf<>(args);
+    for (size_t k = 0, count = flatten(args).size(); k < count; ++k)
+      wrt.push_back(int32_t(k));
+    std::vector<Tensor> more = flatten(given);
+    auto made =
+        detail::recordGradient(*detail::Trace::current(), "vjp", SINTER_VJP, f, args, wrt, more, options, where);
+    std::tuple<Primals...> gradients = args;
+    if (made.problem.defined()) {
+      detail::poison(made.value, made.problem);
+      detail::poison(gradients, made.problem);
+    } else {
+      gradients = unflatten(args, std::span<const Tensor>(made.results).subspan(flatten(made.value).size()));
+    }
+    return std::pair(std::move(made.value), std::move(gradients));
+  };
+  return detail::inTrace(run, where, primals, cotangents);
+}
+
+/// Forward mode: a pair of `f(primals...)` and its tangent, given the tangents of the primals.
+template <class F, class... Primals>
+auto jvp(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Primals...> &tangents,
+         Where where = Where::current()) {
+  auto run = [&](const std::tuple<Primals...> &args, const std::tuple<Primals...> &directions) {
+    std::vector<int32_t> wrt;
+    for (size_t k = 0, count = flatten(args).size(); k < count; ++k)
+      wrt.push_back(int32_t(k));
+    std::vector<Tensor> more = flatten(directions);
+    auto made = detail::recordGradient(*detail::Trace::current(), "jvp", SINTER_JVP, f, args, wrt, more, {}, where);
+    auto tangent = made.value;
+    if (made.problem.defined()) {
+      detail::poison(made.value, made.problem);
+      detail::poison(tangent, made.problem);
+    } else {
+      tangent = unflatten(tangent, std::span<const Tensor>(made.results).subspan(flatten(made.value).size()));
+    }
+    return std::pair(std::move(made.value), std::move(tangent));
+  };
+  return detail::inTrace(run, where, primals, tangents);
+}
+
+/// `tree`, through which no gradient goes.
+template <class Tree> auto stop_gradient(const Tree &given, Where where = Where::current()) {
+  detail::tree_t<Tree> tree = detail::asTree(given);
+  return tree_map(
+      [&](const Tensor &leaf) {
+        return detail::Trace::current() && is_float(leaf.dtype()) ? detail::apply("stop_gradient", {leaf}, {}, where)
+                                                                  : leaf;
+      },
+      std::move(tree));
+}
+
+/// `f`, of which a backward pass keeps the arguments only, and computes the rest again.
+template <class F> auto checkpoint(F &&f, Where where = Where::current()) {
+  return detail::CheckpointFunction<std::decay_t<F>>{std::forward<F>(f), where};
+}
+
+} // namespace sinter
+
+#endif
