@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/Composer.h"
+#include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
 #include "passes/gradient/CheckpointPolicy.h"
@@ -106,6 +107,44 @@ private:
 };
 } // namespace
 
+namespace {
+/// A capture's cotangent in a trip that is a product, transposed perhaps: the sum over the trips is one product of what
+/// the trips stack, with the trips as one more axis to sum over. Weights in a recurrence get their gradients so.
+struct ProductOfTrips {
+  Value capture;
+  DotGeneralOp dot;
+  TransposeOp transpose; // null where there is none
+
+  static std::optional<ProductOfTrips> find(Value capture, Value cotangent) {
+    ProductOfTrips product{capture, {}, cotangent.getDefiningOp<TransposeOp>()};
+    product.dot = (product.transpose ? product.transpose.getOperand() : cotangent).getDefiningOp<DotGeneralOp>();
+    auto size = [](Value value) { return tensorTypeOf(value).getNumElements(); };
+    auto isStatic = [](Value value) { return tensorTypeOf(value).hasStaticShape(); };
+    // Of no trips nothing says how large a `?` was.
+    if (!product.dot || !isStatic(product.dot.getLhs()) || !isStatic(product.dot.getRhs()))
+      return std::nullopt;
+    bool isWorthIt = size(product.dot.getLhs()) + size(product.dot.getRhs()) <= 2 * size(product.dot);
+    return isWorthIt ? std::optional(product) : std::nullopt;
+  }
+
+  /// The sum, from the stacks of both factors along axis 0.
+  Value sum(Composer &b, Value lhs, Value rhs) {
+    auto moved = [](ArrayRef<int64_t> axes, bool first) {
+      SmallVector<int64_t> result;
+      if (first)
+        result.push_back(0);
+      for (int64_t axis : axes)
+        result.push_back(axis + 1);
+      return result;
+    };
+    Value value = b.make<DotGeneralOp>(lhs, rhs, moved(dot.getLhsBatch(), false), moved(dot.getRhsBatch(), false),
+                                       moved(dot.getLhsContract(), true), moved(dot.getRhsContract(), true),
+                                       dot.getElementType());
+    return transpose ? b.make<TransposeOp>(value, transpose.getPermutation()) : value;
+  }
+};
+} // namespace
+
 LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   Location loc = loop.op->getLoc();
   Composer outside(loc, b);
@@ -134,6 +173,9 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   // What it passes on: cotangents of the carries that it got, sums for captures, slices for sequences.
   SmallVector<Value> yields, sliced;
   SmallVector<size_t> summed, walked;
+  SmallVector<ProductOfTrips> products;
+  // Stated policies agree to the bit, so that sums go trip by trip.
+  bool joinsProducts = !loop.op->hasAttr("sinter.memory");
   unsigned next = 0;
   for (unsigned k : live.set_bits()) {
     BlockArgument given = loop.carryArgument(k), after = backward.body().getArgument(next++);
@@ -146,6 +188,11 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
     Value value = cotangents.lookup(loop.captureArgument(k));
     if (!value)
       continue;
+    if (std::optional<ProductOfTrips> product = ProductOfTrips::find(loop.capture(k), value);
+        product && joinsProducts) {
+      products.push_back(*product);
+      continue;
+    }
     Type type = loop.captureArgument(k).getType();
     Value init = outside.retype(outside.fill(0, loop.capture(k)), type);
     BlockArgument sum = backward.carry(type, loc, init);
@@ -157,6 +204,11 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
       sliced.push_back(value);
       backward.stack(loop.sequenceAxis(k), !loop.sequenceReverse(k));
       walked.push_back(k);
+    }
+  for (const ProductOfTrips &product : products)
+    for (Value factor : product.dot->getOperands()) {
+      sliced.push_back(factor);
+      backward.stack(0, false);
     }
   llvm::append_range(yields, sliced);
   YieldOp::create(inner, loc, yields);
@@ -216,5 +268,9 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
     add(b, loop.capture(k), scan->getResult(next++));
   for (size_t k : walked)
     add(b, loop.sequence(k), scan->getResult(next++));
+  for (ProductOfTrips &product : products) {
+    Value lhs = scan->getResult(next++), rhs = scan->getResult(next++);
+    add(b, product.capture, product.sum(outside, lhs, rhs));
+  }
   return success();
 }

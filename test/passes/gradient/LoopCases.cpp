@@ -291,6 +291,34 @@ static const std::string kTrap = R"(func.func @f(%x: tensor<3xf64>, %w: tensor<3
   return %0#1 : tensor<3xf64>
 })";
 
+// A recurrence: the gradient of the weights is one product over all trips.
+static const std::string kRecurrence =
+    R"(func.func @f(%x: tensor<3xf64>, %a: tensor<3x3xf64>, %s: tensor<4x2x3xf64>, %u: tensor<3x3xf64>) -> (tensor<3xf64>, tensor<2x3xf64>) {
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %0:3 = sinter.while (%zero, %x) captures(%a) : (tensor<i64>, tensor<3xf64>, tensor<3x3xf64>) -> (tensor<i64>, tensor<i64>, tensor<3xf64>) cond {
+  ^bb0(%i: tensor<i64>, %c: tensor<3xf64>, %w: tensor<3x3xf64>):
+    %n = sinter.constant dense<5> : tensor<i64>
+    %go = sinter.compare lt %i, %n : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    sinter.yield (%go) : tensor<i1>
+  } body {
+  ^bb0(%i: tensor<i64>, %c: tensor<3xf64>, %w: tensor<3x3xf64>):
+    %one = sinter.constant dense<1> : tensor<i64>
+    %j = sinter.add %i, %one : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %p = sinter.dot_general %w, %c {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f64} : (tensor<3x3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    %next = sinter.tanh %p : (tensor<3xf64>) -> tensor<3xf64>
+    sinter.yield (%j, %next) : tensor<i64>, tensor<3xf64>
+  }
+  %h = sinter.constant dense<0.25> : tensor<2x3xf64>
+  %1 = sinter.scan (%h) over(%s) captures(%u) {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64>, out_reverse = array<i1>} : (tensor<2x3xf64>, tensor<4x2x3xf64>, tensor<3x3xf64>) -> tensor<2x3xf64> body {
+  ^bb0(%c: tensor<2x3xf64>, %e: tensor<2x3xf64>, %w: tensor<3x3xf64>):
+    %p = sinter.dot_general %c, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 1>, element_type = f64} : (tensor<2x3xf64>, tensor<3x3xf64>) -> tensor<2x3xf64>
+    %q = sinter.add %p, %e : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>
+    %next = sinter.tanh %q : (tensor<2x3xf64>) -> tensor<2x3xf64>
+    sinter.yield (%next) : tensor<2x3xf64>
+  }
+  return %0#2, %1 : tensor<3xf64>, tensor<2x3xf64>
+})";
+
 // The key of the random numbers is a carry.
 static const std::string kRandom =
     R"(func.func @f(%x: tensor<3xf64>, %key: tensor<4xui32>, %w: tensor<3xf64>) -> tensor<3xf64> {
@@ -396,6 +424,7 @@ const std::vector<LoopCase> &sinter::test::loopCases() {
       {"rows_stop_on_their_own", kRows.c_str(), {0, 2}, {{2, 5, 0}}},
       {"bound_is_hit", kBounded.c_str(), {0, 1}, {}},
       {"bound_that_traps", kTrap.c_str(), {0, 1}, {}},
+      {"recurrence", kRecurrence.c_str(), {0, 1, 2, 3}, {}},
       {"stop_gradient_in_the_body", kStopped.c_str(), {0, 2}, {{4}}},
       {"random_key_as_carry", kRandom.c_str(), {0, 2}, {{1, 2, 3, 4}}},
       {"checkpoint", kCheckpoint.c_str(), {0, 1}, {}, false},
