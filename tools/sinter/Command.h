@@ -48,6 +48,7 @@ void addCheck(CLI::App &program, Exit &result);
 void addBench(CLI::App &program, Exit &result);
 void addGrad(CLI::App &program, Exit &result);
 void addInspect(CLI::App &program, Exit &result);
+void addTrain(CLI::App &program, Exit &result);
 void addTrainStep(CLI::App &program, Exit &result);
 void addDoctor(CLI::App &program, Exit &result);
 

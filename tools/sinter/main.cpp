@@ -31,6 +31,7 @@ int main(int argc, char **argv) {
   addCompile(program, result);
   addConvert(program, result);
   addTrainStep(program, result);
+  addTrain(program, result);
   addRun(program, result);
   addCheck(program, result);
   addBench(program, result);

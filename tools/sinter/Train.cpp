@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// sinter train: runs a compiled training step over data. Which samples a step sees depends on its number and the seed
+// only, so that a run that is stopped and resumed gives the bits of one that is not.
+
+#include "runtime/sinter.h"
+#include "tools/sinter/Command.h"
+#include "tools/sinter/LossCurve.h"
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <unistd.h>
+
+using namespace sinter::tool;
+
+namespace {
+struct TrainFlags {
+  std::string step, save, resume;
+  std::vector<std::string> data, curves;
+  int64_t epochs = 0, steps = 0, batch = 32;
+  std::optional<uint64_t> shuffle;
+  int threads = 0;
+};
+
+/// Memory as the runtime reads it in place.
+struct AlignedFree {
+  void operator()(void *pointer) const { std::free(pointer); }
+};
+using AlignedBytes = std::unique_ptr<char, AlignedFree>;
+
+/// What an input of the step is fed with: rows of a file, or one number.
+struct Feed {
+  int32_t input = 0;
+  bool isWhole = false; // the same in each step
+  sinter_tensor tensor = {};
+  int64_t rowBytes = 0;
+  AlignedBytes batch;
+
+  Feed() = default;
+  Feed(Feed &&) = default;
+};
+} // namespace
+
+static void check(sinter_status_code status) {
+  if (status != SINTER_OK)
+    throw Stop(Exit::Failure, sinter_last_error());
+}
+
+static AlignedBytes allocate(int64_t bytes) {
+  AlignedBytes made(static_cast<char *>(std::aligned_alloc(64, (static_cast<size_t>(bytes) + 64) / 64 * 64)));
+  if (!made)
+    throw Stop(Exit::Failure, "no memory for a batch of " + std::to_string(bytes) + " bytes");
+  return made;
+}
+
+/// A permutation of [0, count) that the seed and the number of the epoch determine (SplitMix64, Fisher and Yates).
+static std::vector<int64_t> orderOf(int64_t count, std::optional<uint64_t> seed, int64_t epoch) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), int64_t(0));
+  if (!seed)
+    return order;
+  auto mix = [](uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  };
+  uint64_t state = mix(*seed + 0x9E3779B97F4A7C15u) ^ mix(static_cast<uint64_t>(epoch) + 1);
+  for (size_t i = order.size(); i > 1; --i) {
+    state += 0x9E3779B97F4A7C15u;
+    auto k = static_cast<size_t>(static_cast<unsigned __int128>(mix(state)) * i >> 64);
+    std::swap(order[i - 1], order[k]);
+  }
+  return order;
+}
+
+namespace {
+/// A step, its data, and where it is.
+class Training {
+public:
+  explicit Training(const TrainFlags &flags) : flags(flags) { open(); }
+  ~Training() {
+    for (Feed &feed : feeds)
+      if (!feed.isWhole)
+        sinter_tensor_free(&feed.tensor);
+    sinter_session_destroy(session);
+    sinter_module_close(module);
+  }
+
+  void run();
+
+private:
+  void open();
+  void readFeeds();
+  Feed readFeed(int32_t input, const std::string &value);
+  void chooseBatch();
+  float step(const std::vector<int64_t> &order, int64_t first, int64_t count);
+  int64_t stepsDone();
+  std::string inputNames() const;
+  bool isState(int32_t input) const;
+
+  const TrainFlags &flags;
+  sinter_module *module = nullptr;
+  sinter_session *session = nullptr;
+  const sinter_function *function = nullptr;
+  int32_t loss = -1;
+  std::vector<Feed> feeds;
+  int64_t samples = -1, batch = 0, stepsPerEpoch = 0;
+  bool isBatchFixed = false;
+};
+} // namespace
+
+bool Training::isState(int32_t input) const {
+  for (int32_t s = 0; s < function->num_states; ++s)
+    if (function->states[s].input == input)
+      return true;
+  return false;
+}
+
+std::string Training::inputNames() const {
+  std::string names;
+  for (int32_t i = 0; i < function->num_inputs; ++i)
+    if (!isState(i))
+      names += (names.empty() ? "" : ", ") + std::string(function->inputs[i].name);
+  return names;
+}
+
+void Training::open() {
+  check(sinter_module_open(flags.step.c_str(), nullptr, &module));
+  int32_t index = sinter_module_find_function(module, "step");
+  sinter_session_options options = {};
+  options.struct_size = sizeof options;
+  options.threads = flags.threads;
+  check(sinter_session_create(module, index < 0 ? 0 : index, &options, &session));
+  function = sinter_session_function(session);
+  loss = sinter_function_find_output(function, "loss");
+  if (loss < 0 || sinter_session_num_states(session) == 0 || function->outputs[loss].dtype != SINTER_F32)
+    throw Stop(Exit::Usage, flags.step + ": train requires a step that sinter train-step made, with a loss of f32");
+  readFeeds();
+  chooseBatch();
+  if (!flags.resume.empty())
+    check(sinter_session_load(session, flags.resume.c_str()));
+}
+
+Feed Training::readFeed(int32_t input, const std::string &value) {
+  const sinter_tensor_type &type = function->inputs[input];
+  Feed feed;
+  feed.input = input;
+  if (value.starts_with("@")) {
+    check(sinter_npy_read(value.c_str() + 1, &feed.tensor));
+    if (feed.tensor.rank < 1 || feed.tensor.rank != type.rank || feed.tensor.dtype != type.dtype) {
+      std::string got =
+          std::string(sinter_dtype_name(feed.tensor.dtype)) + " of rank " + std::to_string(feed.tensor.rank);
+      sinter_tensor_free(&feed.tensor);
+      throw Stop(Exit::Failure, "--data " + std::string(type.name) + " requires " + sinter_dtype_name(type.dtype) +
+                                    " of rank " + std::to_string(type.rank) + " with a first dim of samples, " +
+                                    value.substr(1) + " has " + got);
+    }
+    feed.rowBytes = sinter_dtype_bytes(type.dtype);
+    for (int32_t d = 1; d < type.rank; ++d)
+      feed.rowBytes *= feed.tensor.dims[d];
+    return feed;
+  }
+  double number = 0;
+  auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || rest != value.data() + value.size() || type.rank != 0 || type.dtype != SINTER_F32)
+    throw Stop(Exit::Usage, "--data requires NAME=@FILE.npy, or a number for an input of rank 0 and f32, got '" +
+                                value + "' for '" + type.name + "'");
+  feed.isWhole = true;
+  feed.batch = allocate(4);
+  auto narrow = static_cast<float>(number);
+  std::memcpy(feed.batch.get(), &narrow, 4);
+  return feed;
+}
+
+void Training::readFeeds() {
+  std::map<std::string, std::string> values;
+  for (const std::string &flag : flags.data) {
+    size_t equals = flag.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Stop(Exit::Usage, "--data requires NAME=@FILE.npy, got '" + flag + "'");
+    std::string name = flag.substr(0, equals);
+    int32_t input = sinter_function_find_input(function, name.c_str());
+    if (input < 0 || isState(input))
+      throw Stop(Exit::Failure, "the step has no input '" + name + "'; it takes " + inputNames());
+    if (!values.emplace(name, flag.substr(equals + 1)).second)
+      throw Stop(Exit::Usage, "--data requires each name once, got '" + name + "' twice");
+  }
+  std::string firstName;
+  for (int32_t i = 0; i < function->num_inputs; ++i) {
+    if (isState(i))
+      continue;
+    auto value = values.find(function->inputs[i].name);
+    if (value == values.end())
+      throw Stop(Exit::Usage, "train requires --data " + std::string(function->inputs[i].name) +
+                                  "=@FILE.npy; the step takes " + inputNames());
+    feeds.push_back(readFeed(i, value->second));
+    if (feeds.back().isWhole)
+      continue;
+    int64_t count = feeds.back().tensor.dims[0];
+    if (samples >= 0 && count != samples)
+      throw Stop(Exit::Failure, "--data requires as many samples in each file, got " + std::to_string(samples) +
+                                    " of '" + firstName + "' and " + std::to_string(count) + " of '" + value->first +
+                                    "'");
+    samples = count;
+    firstName = value->first;
+  }
+}
+
+void Training::chooseBatch() {
+  batch = flags.batch;
+  for (const Feed &feed : feeds)
+    if (int64_t fixed = feed.isWhole ? -1 : function->inputs[feed.input].dims[0]; fixed >= 0) {
+      batch = fixed;
+      isBatchFixed = true;
+    }
+  stepsPerEpoch = isBatchFixed ? samples / std::max<int64_t>(batch, 1) : (samples + batch - 1) / batch;
+  if (samples < 1 || batch < 1 || stepsPerEpoch < 1)
+    throw Stop(Exit::Failure, "training requires a batch of samples at least, got " +
+                                  std::to_string(std::max<int64_t>(samples, 0)) + " samples and batches of " +
+                                  std::to_string(batch));
+  for (Feed &feed : feeds)
+    if (!feed.isWhole)
+      feed.batch = allocate(batch * feed.rowBytes);
+}
+
+int64_t Training::stepsDone() {
+  sinter_tensor count;
+  if (sinter_session_state_get(session, "optimizer.step", &count) != SINTER_OK || count.dtype != SINTER_I64 ||
+      count.rank != 0)
+    throw Stop(Exit::Usage, flags.step + ": train requires the state optimizer.step that sinter train-step makes");
+  int64_t steps;
+  std::memcpy(&steps, count.data, sizeof steps);
+  return steps;
+}
+
+/// One step on samples [first, first + count) of `order`.
+float Training::step(const std::vector<int64_t> &order, int64_t first, int64_t count) {
+  for (Feed &feed : feeds) {
+    sinter_tensor tensor = {};
+    const sinter_tensor_type &type = function->inputs[feed.input];
+    tensor.data = feed.batch.get();
+    tensor.dtype = type.dtype;
+    tensor.rank = type.rank;
+    if (!feed.isWhole) {
+      std::copy_n(feed.tensor.dims, type.rank, tensor.dims);
+      tensor.dims[0] = count;
+      for (int64_t i = 0; i < count; ++i)
+        std::memcpy(feed.batch.get() + i * feed.rowBytes,
+                    static_cast<char *>(feed.tensor.data) + order[static_cast<size_t>(first + i)] * feed.rowBytes,
+                    static_cast<size_t>(feed.rowBytes));
+    }
+    check(sinter_session_set_input(session, feed.input, &tensor));
+  }
+  check(sinter_session_run(session));
+  sinter_tensor view;
+  check(sinter_session_output(session, loss, &view));
+  float value;
+  std::memcpy(&value, view.data, sizeof value);
+  return value;
+}
+
+void Training::run() {
+  using Clock = std::chrono::steady_clock;
+  int64_t done = stepsDone(), total = flags.steps ? flags.steps : flags.epochs * stepsPerEpoch;
+  bool isTerminal = isatty(STDERR_FILENO) != 0;
+  auto start = Clock::now(), shown = start;
+  LossCurve curve;
+  while (done < total) {
+    int64_t epoch = done / stepsPerEpoch;
+    std::vector<int64_t> order = orderOf(samples, flags.shuffle, epoch);
+    double sum = 0;
+    int64_t counted = 0;
+    char line[160];
+    auto describe = [&] {
+      double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      std::snprintf(line, sizeof line, "epoch %lld  step %lld/%lld  loss %.4f  %.1f s",
+                    static_cast<long long>(epoch + 1), static_cast<long long>(done), static_cast<long long>(total),
+                    sum / static_cast<double>(counted), seconds);
+    };
+    for (int64_t k = done % stepsPerEpoch; k < stepsPerEpoch && done < total; ++k) {
+      float value = step(order, k * batch, std::min(batch, samples - k * batch));
+      curve.add(++done, value);
+      sum += value;
+      ++counted;
+      if (isTerminal && Clock::now() - shown > std::chrono::milliseconds(100)) {
+        shown = Clock::now();
+        describe();
+        std::cerr << "\r" << line << "\x1b[K" << std::flush;
+      }
+    }
+    describe();
+    std::cerr << (isTerminal ? "\r" : "") << line << (isTerminal ? "\x1b[K\n" : "\n");
+    if (!flags.save.empty())
+      check(sinter_session_save(session, flags.save.c_str()));
+    for (const std::string &path : flags.curves)
+      curve.write(path);
+  }
+}
+
+static Exit train(const TrainFlags &flags) {
+  if ((flags.epochs > 0) == (flags.steps > 0))
+    throw Stop(Exit::Usage, "train requires --epochs N or --steps N, one of them");
+  for (const std::string &path : flags.curves)
+    LossCurve::requireFormat(path);
+  Training(flags).run();
+  return Exit::Success;
+}
+
+void sinter::tool::addTrain(CLI::App &program, Exit &result) {
+  auto flags = std::make_shared<TrainFlags>();
+  CLI::App *command = program.add_subcommand("train", "run a compiled training step over data");
+  command->add_option("step", flags->step, "step that sinter train-step made (.smod or .so)")->required();
+  command->add_option("--data", flags->data, "NAME=@x.npy: samples along the first dim; NAME=0.01: a number")
+      ->allow_extra_args(false)
+      ->take_all();
+  command->add_option("--epochs", flags->epochs, "train until each sample has been seen so many times")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--steps", flags->steps, "train until so many steps have been done")->check(CLI::PositiveNumber);
+  command->add_option("--batch", flags->batch, "samples in a step that leaves it open (default 32)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--shuffle", flags->shuffle, "seed of an order of the samples, another one in each epoch");
+  command->add_option("--save", flags->save, "safetensors file to write all states to, after each epoch");
+  command->add_option("--resume", flags->resume, "safetensors file to go on from");
+  command->add_option("--curve", flags->curves, "file for the loss of each step: .csv or .svg")
+      ->allow_extra_args(false)
+      ->take_all();
+  command->add_option("--threads", flags->threads, "threads to run on (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  command->callback([flags, &result] { result = train(*flags); });
+}
