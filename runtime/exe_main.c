@@ -20,12 +20,22 @@ typedef struct Run {
   sinter_module *module;
   sinter_session *session;
   const sinter_function *function;
+  const char *load, *save; // safetensors files of the states, or null
   const char **inputFiles; // by index, null when not given
   const char **outputFiles;
   sinter_tensor *inputs;
+  int32_t index; // of the function
   int32_t threads;
   int anyOutput, print;
 } Run;
+
+/// True when an input (or output) is a tensor that the session keeps.
+static int isState(const sinter_function *function, int32_t input, int32_t output) {
+  for (int32_t s = 0; s < function->num_states; ++s)
+    if (function->states[s].input == input || (output >= 0 && function->states[s].output == output))
+      return 1;
+  return 0;
+}
 
 //===- Messages -----------------------------------------------------------------------------------===//
 
@@ -58,12 +68,19 @@ static void printHelp(const Run *run) {
          "Runs '%s', compiled by sinter. Files without a name are inputs in order. Outputs are written where\n"
          "--output says; without --output and --print to NAME.npy. --print writes them to the terminal.\n",
          run->program, function->name);
+  if (function->num_states)
+    printf("--load FILE reads the %d states of the program from a safetensors file first, --save FILE writes them in "
+           "the end;\n"
+           "--function NAME runs another function over them.\n",
+           function->num_states);
   printf("\ninputs\n");
   for (int32_t i = 0; i < function->num_inputs; ++i)
-    printType(function, &function->inputs[i]);
+    if (!isState(function, i, -1))
+      printType(function, &function->inputs[i]);
   printf("outputs\n");
   for (int32_t o = 0; o < function->num_outputs; ++o)
-    printType(function, &function->outputs[o]);
+    if (!isState(function, -1, o))
+      printType(function, &function->outputs[o]);
 }
 
 //===- Values -------------------------------------------------------------------------------------===//
@@ -160,7 +177,7 @@ static int readBinding(Run *run, char *text, const char *kind) {
     return usageError(run, "required is NAME=@FILE.npy, got", text);
   *file = 0;
   int32_t index = isInput ? sinter_function_find_input(function, text) : sinter_function_find_output(function, text);
-  if (index < 0) {
+  if (index < 0 || isState(function, isInput ? index : -1, isInput ? -1 : index)) {
     fprintf(stderr, "%s: function '%s' has no %s '%s' (see --help)\n", run->program, function->name, kind, text);
     return ExitUsage;
   }
@@ -173,8 +190,9 @@ static int readArguments(Run *run, int argc, char **argv) {
   int32_t numPositional = 0;
   for (int i = 1; i < argc; ++i) {
     char *argument = argv[i];
-    int takesValue =
-        strcmp(argument, "--input") == 0 || strcmp(argument, "--output") == 0 || strcmp(argument, "--threads") == 0;
+    int takesFile = run->function->num_states && (strcmp(argument, "--load") == 0 || strcmp(argument, "--save") == 0);
+    int takesValue = takesFile || strcmp(argument, "--function") == 0 || strcmp(argument, "--input") == 0 ||
+                     strcmp(argument, "--output") == 0 || strcmp(argument, "--threads") == 0;
     if (takesValue && i + 1 == argc)
       return usageError(run, "a value is required after", argument);
     int status = ExitOk;
@@ -184,6 +202,10 @@ static int readArguments(Run *run, int argc, char **argv) {
       if (*end || end == argv[i] || threads < 0 || threads > 1024)
         return usageError(run, "required is --threads 0 to 1024, got", argv[i]);
       run->threads = (int32_t)threads;
+    } else if (takesFile) {
+      *(strcmp(argument, "--load") == 0 ? &run->load : &run->save) = argv[++i];
+    } else if (strcmp(argument, "--function") == 0) {
+      ++i; // chosen before
     } else if (takesValue) {
       status = readBinding(run, argv[++i], argument + 2);
     } else if (strcmp(argument, "--print") == 0) {
@@ -191,7 +213,8 @@ static int readArguments(Run *run, int argc, char **argv) {
     } else if (argument[0] == '-') {
       return usageError(run, "unknown option", argument);
     } else {
-      while (numPositional < run->function->num_inputs && run->inputFiles[numPositional])
+      while (numPositional < run->function->num_inputs &&
+             (run->inputFiles[numPositional] || isState(run->function, numPositional, -1)))
         ++numPositional;
       if (numPositional == run->function->num_inputs)
         return usageError(run, "more files than inputs", argument);
@@ -201,7 +224,7 @@ static int readArguments(Run *run, int argc, char **argv) {
       return status;
   }
   for (int32_t i = 0; i < run->function->num_inputs; ++i)
-    if (!run->inputFiles[i])
+    if (!run->inputFiles[i] && !isState(run->function, i, -1))
       return usageError(run, "no file for input", run->function->inputs[i].name);
   return ExitOk;
 }
@@ -239,16 +262,19 @@ static int writeOutput(const Run *run, int32_t index) {
 
 static int runFunction(Run *run) {
   sinter_session_options options = {.struct_size = sizeof options, .threads = run->threads};
-  if (sinter_session_create(run->module, 0, &options, &run->session))
+  if (sinter_session_create(run->module, run->index, &options, &run->session) ||
+      (run->load && sinter_session_load(run->session, run->load)))
     return fail(run, sinter_last_error());
   for (int32_t i = 0; i < run->function->num_inputs; ++i)
-    if (sinter_npy_read(run->inputFiles[i], &run->inputs[i]) ||
-        sinter_session_set_input(run->session, i, &run->inputs[i]))
+    if (!isState(run->function, i, -1) && (sinter_npy_read(run->inputFiles[i], &run->inputs[i]) ||
+                                           sinter_session_set_input(run->session, i, &run->inputs[i])))
       return fail(run, sinter_last_error());
   if (sinter_session_run(run->session))
     return fail(run, sinter_last_error());
+  if (run->save && sinter_session_save(run->session, run->save))
+    return fail(run, sinter_last_error());
   for (int32_t o = 0; o < run->function->num_outputs; ++o) {
-    int status = writeOutput(run, o);
+    int status = isState(run->function, -1, o) ? ExitOk : writeOutput(run, o);
     if (status)
       return status;
   }
@@ -261,7 +287,13 @@ int main(int argc, char **argv) {
   Run run = {.program = argc > 0 ? argv[0] : "program"};
   if (sinter_module_open_functions(sinter_functions, NULL, &run.module))
     return fail(&run, sinter_last_error());
-  run.function = sinter_module_function(run.module, 0);
+  for (int i = 1; i + 1 < argc; ++i)
+    if (strcmp(argv[i], "--function") == 0 && (run.index = sinter_module_find_function(run.module, argv[i + 1])) < 0) {
+      fprintf(stderr, "%s: has no function '%s'\n", run.program, argv[i + 1]);
+      sinter_module_close(run.module);
+      return ExitUsage;
+    }
+  run.function = sinter_module_function(run.module, run.index);
   for (int i = 1; i < argc; ++i)
     if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
       printHelp(&run);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compiler/onnx/Import.h"
 
+#include "compiler/onnx/Gradient.h"
 #include "compiler/onnx/Importer.h"
 #include "compiler/onnx/Limits.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -351,7 +352,7 @@ LogicalResult Importer::importNode(const onnxfile::Node &node, int64_t index, Fr
       else if (missing)
         result = fail("requires at least " + Twine(entry->minInputs) + " inputs, found fewer");
       else
-        result = entry->import(import);
+        result = entry->import ? entry->import(import) : importGradient(import, frame.values);
       for (unsigned i = 0; succeeded(result) && i < import.numOutputs(); ++i) {
         if (!import.wants(i))
           continue;

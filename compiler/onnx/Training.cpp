@@ -104,6 +104,7 @@ static LogicalResult importAdam(OpImport &n) {
 }
 
 void registerTraining(Registry &r) {
+  r.addIn(kTraining, "Gradient", 1, 1, nullptr); // Gradient.h, by the walk
   r.addIn(kTraining, "Adagrad", 1, 5, importAdagrad);
   r.addIn(kTraining, "Momentum", 1, 5, importMomentum);
   r.addIn(kTraining, "Adam", 1, 6, importAdam);

@@ -3,8 +3,12 @@
 #include "compiler/train/TrainStep.h"
 #include "compiler/train/Loss.h"
 #include "compiler/train/Optimizer.h"
+#include "ir/reference/HostTensor.h"
 #include "passes/gradient/BuildGradient.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/xxhash.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace sinter;
@@ -35,6 +39,30 @@ static SmallVector<unsigned> findWeights(func::FuncOp function) {
       weights.push_back(i);
   }
   return weights;
+}
+
+/// A uniform number in [-1, 1) for element `i` of a tensor, by SplitMix64.
+static double draw(uint64_t seed, uint64_t i) {
+  uint64_t z = seed + (i + 1) * 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  z ^= z >> 31;
+  return static_cast<double>(z >> 11) * 0x1p-52 - 1;
+}
+
+/// Gives the weight a first value unless it has one. The numbers depend on the seed, the name and the shape.
+static void initialize(func::FuncOp function, unsigned argument, uint64_t seed) {
+  auto type = cast<RankedTensorType>(function.getArgumentTypes()[argument]);
+  if (function.getArgAttr(argument, "sinter.initial") || type.getRank() < 2 || !type.hasStaticShape() ||
+      type.getNumElements() == 0)
+    return;
+  int64_t fan = type.getRank() == 2 ? type.getDimSize(0) : type.getNumElements() / type.getDimSize(0);
+  double bound = 1 / std::sqrt(static_cast<double>(fan));
+  uint64_t ofName = seed ^ llvm::xxh3_64bits(stateOf(function, argument));
+  HostTensor values(type.getElementType(), type.getShape());
+  for (int64_t i = 0; i < type.getNumElements(); ++i)
+    values.setFloat(i, bound * draw(ofName, static_cast<uint64_t>(i)));
+  function.setArgAttr(argument, "sinter.initial", values.toAttr(stateOf(function, argument)));
 }
 
 /// The function that is left of a model when it is used: states are only read.
@@ -76,6 +104,9 @@ FailureOr<OwningOpRef<ModuleOp>> sinter::makeTrainStep(ModuleOp training, Module
   SmallVector<unsigned> weights = findWeights(loss);
   if (weights.empty())
     return loss.emitError("a training step requires weights, no initializer of the model is one"), failure();
+  for (unsigned argument : weights)
+    if (options.seed)
+      initialize(loss, argument, *options.seed);
   if (failed(addLoss(loss, options.loss, labels)))
     return failure();
 

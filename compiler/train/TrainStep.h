@@ -12,6 +12,7 @@
 #include "compiler/train/OptimizerSpec.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include <optional>
 
 namespace sinter {
 
@@ -21,6 +22,10 @@ struct TrainOptions {
   /// Of labels: i64, i32, i16, i8, ui8.
   std::string labels = "i64";
   OptimizerSpec optimizer;
+  /// A seed for the first values of weights that have none: uniform within 1 / sqrt(fan in), vectors and numbers 0. The fan in is
+  /// the first dim of a matrix, and the product of all dims but the first of a larger tensor (a convolution's filter). Without a seed they
+  /// are zeros.
+  std::optional<uint64_t> seed;
 };
 
 /// `training` and `inference` hold the model's function (`main`, else the first) as it is in training and when it is

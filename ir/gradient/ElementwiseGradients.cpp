@@ -162,8 +162,9 @@ static Partial pow(const Point &p, unsigned i) {
 static Partial extremum(const Point &p, unsigned i, CompareKind loses, CompareKind wins) {
   Term mine = p.x(i), other = p.x(1 - i);
   bool iAmConstant = p.constant(i).has_value(), otherIsConstant = p.constant(1 - i).has_value();
+  // Where I win, the result does, and I need not be kept for it: relu stays part of the product before it.
   if (otherIsConstant && !iAmConstant)
-    return {Partial::Where, compare(mine, wins, other)};
+    return {Partial::Where, compare(p.y(), wins, other)};
   Term lost = compare(mine, loses, other);
   if (iAmConstant && !otherIsConstant)
     return {Partial::Where, lost.then<NotOp>()};

@@ -156,6 +156,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   command
       ->add_option("--batch", flags->batch, "size of the first dim of inputs in a step, where the model leaves it open")
       ->check(CLI::PositiveNumber);
+  command->add_option("--init", flags->train.seed, "seed for the first values of weights that the model gives none");
   command->add_option("-o,--output", flags->output, "file to write: .smod, .o, .a, .so, .exe (or no suffix) or .mlir")
       ->required();
   command->callback([flags, &result] { result = trainStep(*flags); });
