@@ -21,7 +21,7 @@ int main(void) {
   static float x[Points][2], scores[Points][2];
   static int64_t labels[Points];
   for (int i = 0; i < Points; ++i) { // Lang and Witbrock 1988: three turns each, the second one half a turn behind
-    float angle = (float)(i / 2) * 3.14159265f / 16, radius = (float)(104 - i / 2) / 104;
+    float angle = (float)(i / 2) * 3.14159265f / 16, radius = 6.5f * (float)(104 - i / 2) / 104;
     float sign = i % 2 ? -1 : 1;
     x[i][0] = sign * radius * sinf(angle);
     x[i][1] = sign * radius * cosf(angle);
@@ -43,8 +43,8 @@ int main(void) {
       printf("step %4d: loss %.4f, %d of %d right\n", step, (double)loss, right, Points);
   }
 
-  for (float v = 1; v >= -1; v -= 0.1f, putchar('\n')) // what it thinks of the plane
-    for (float u = -1; u <= 1; u += 0.05f) {
+  for (float v = 7; v >= -7; v -= 0.7f, putchar('\n')) // what it thinks of the plane
+    for (float u = -7; u <= 7; u += 0.35f) {
       float point[2] = {u, v}, score[2];
       if (net_infer(object, 1, point, score))
         return fail();
