@@ -171,7 +171,7 @@ def main():
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--time", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     os.makedirs(options.folder, exist_ok=True)
     runtime = Runtime(options.library)
     good = [check(name, options, runtime) for name in options.names or ["mlp", "gpt", "minilm", "resnet18", "mobilenetv2"]]
