@@ -13,6 +13,8 @@
 #include "test/fuzz/programs/Shrink.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -91,6 +93,7 @@ static void report(MLIRContext &context, uint64_t seed, const std::string &what)
 }
 
 int main(int argc, char **argv) {
+  llvm::sys::PrintStackTraceOnErrorSignal(argv[0]);
   parseFlags(argc, argv);
   DialectRegistry registry;
   registerDialects(registry);
@@ -110,6 +113,8 @@ int main(int argc, char **argv) {
   for (uint64_t seed = flags.seed; flags.files.empty() && seed < flags.seed + flags.count; ++seed, ++done) {
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);
     context.loadAllAvailableDialects();
+    std::string now = "seed " + std::to_string(seed);
+    llvm::PrettyStackTraceString crash(now.c_str());
     Program program = generate(context, seed, flags.steps);
     if (flags.print) {
       program.module->print(llvm::outs());
