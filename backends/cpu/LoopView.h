@@ -20,7 +20,8 @@ struct LoopView {
   static bool isLoop(mlir::Operation *op) { return llvm::isa<WhileOp, ForOp, ScanOp>(op); }
 
   explicit LoopView(mlir::Operation *op)
-      : op(op), init(none(op)), sequences(none(op)), captures(none(op)), carries(op->getResults()), stacks(op->getResults()) {
+      : op(op), init(none(op)), sequences(none(op)), captures(none(op)), carries(op->getResults()),
+        stacks(op->getResults()) {
     auto take = [&](auto loop) {
       body = &loop.getBodyRegion().front();
       init = loop.getInit();
@@ -43,6 +44,8 @@ struct LoopView {
     }
   }
 
+  /// The number of the operand that the first carry starts from (an empty range would not know where it begins).
+  unsigned firstInit() const { return llvm::isa<ForOp>(op) ? 3 : 0; }
   /// The index of a for, else null.
   mlir::Value index() const { return llvm::isa<ForOp>(op) ? mlir::Value(body->getArgument(0)) : mlir::Value(); }
   mlir::BlockArgument bodyCarry(unsigned j) const { return body->getArgument(firstCarry() + j); }

@@ -204,7 +204,7 @@ static bool isAligned(DimExpr bytes) { return bytes.isConstant() && bytes.consta
 void SchedulePlan::assignLoop(Operation *op) {
   LoopView loop(op);
   LoopPlan &plan = loops[op];
-  MutableOperandRange inits(op, loop.init.getBeginOperandIndex(), loop.init.size());
+  MutableOperandRange inits(op, loop.firstInit(), loop.init.size());
   for (auto [j, init] : llvm::enumerate(inits)) {
     CarryPlan carry;
     BlockArgument inside = loop.bodyCarry(j);
@@ -425,7 +425,7 @@ bool SchedulePlan::planInPlace(LoopView &loop, unsigned j, int slot) {
     unsigned m = std::distance(inner.carries.begin(), llvm::find(inner.carries, next));
     if (m == inner.init.size())
       return false;
-    OpOperand &init = op->getOpOperand(inner.init.getBeginOperandIndex() + m);
+    OpOperand &init = op->getOpOperand(inner.firstInit() + m);
     return root(init.get()) == old && diesAt(old, op, &init);
   }
   auto kernel = dyn_cast<KernelOp>(op);
@@ -444,7 +444,7 @@ void SchedulePlan::takeOverInits(Block &block) {
     if (LoopView::isLoop(&op)) {
       LoopView loop(&op);
       for (auto [j, carry] : llvm::enumerate(loops[&op].carries)) {
-        OpOperand &init = op.getOpOperand(loop.init.getBeginOperandIndex() + j);
+        OpOperand &init = op.getOpOperand(loop.firstInit() + j);
         Value start = root(init.get());
         int from = start.getParentBlock() == &block ? carrySlotOf(start) : -1;
         if (carry.kind != CarryPlan::Kind::InPlace || from < 0 || !diesAt(start, &op, &init))
