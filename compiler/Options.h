@@ -18,6 +18,7 @@ struct Options {
   /// Threads that the compiler itself uses; 0 for one per core.
   unsigned threads = 0;
   /// Most ops in one kernel.
+  int64_t maxUnrolledTrips = 8, maxUnrolledOps = 64;
   int64_t maxFusedOps = 64;
   /// Largest tensor that folding may make, in bytes, and its time, in milliseconds.
   int64_t maxFoldedBytes = int64_t(1) << 30;

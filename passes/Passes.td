@@ -70,6 +70,17 @@ def HoistInvariants : Sinter_FunctionPass<"sinter-hoist-invariants"> {
   }];
 }
 
+def UnrollLoops : Sinter_FunctionPass<"sinter-unroll-loops"> {
+  let summary = "copies of the body instead of a short counted loop";
+  let description = [{
+    Ensures: no `for` or `scan` of 1 to `max-trips` trips whose carries keep their types has a body of which all copies together
+    are at most `max-ops` ops. A limit of 0 leaves all loops as they are.
+    (* example test/passes/unroll-loops.mlir *)
+  }];
+  let options = [Option<"maxTrips", "max-trips", "int64_t", "8", "trips that a loop has at most">,
+                 Option<"maxOps", "max-ops", "int64_t", "64", "ops that all copies have at most">];
+}
+
 def FoldBatchNorm : Sinter_FunctionPass<"sinter-fold-batch-norm"> {
   let summary = "batch norm with constant statistics into the filter and bias before it";
   let description = [{

@@ -107,6 +107,12 @@ typedef struct sinter_context {
   /// Records an error and returns `code`. `message` is a static string; `a` and `b` replace its first
   /// and second "{}".
   int32_t (*fail)(struct sinter_context *ctx, int32_t code, const char *message, int64_t a, int64_t b);
+
+  /// A buffer for per-trip outputs of a loop whose number of trips is not known: at least `needed` bytes (`*capacity` says how
+  /// many) that begin with the first `used` bytes of `buffer`, which came from `acquire` or `grow` and is given up. Capacities grow
+  /// geometrically. Null when memory runs out, `needed` is negative, or all such buffers would exceed the session's
+  /// max_tape_bytes (the message is set). Called on the session's thread only.
+  void *(*grow)(struct sinter_context *ctx, void *buffer, int64_t used, int64_t needed, int64_t *capacity);
 } sinter_context;
 
 /// The compiled function. `symbols[i]` is the size bound to the i-th named dim (see

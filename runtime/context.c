@@ -46,6 +46,34 @@ static void release(sinter_context *context, void *buffer) {
   srtScratchRelease(&((sinter_session *)context)->scratch, buffer);
 }
 
+/// Per-trip outputs double their room as far as the limit allows.
+static void *grow(sinter_context *context, void *buffer, int64_t used, int64_t needed, int64_t *capacity) {
+  sinter_session *session = (sinter_session *)context;
+  int64_t limit = session->maxTapeBytes ? session->maxTapeBytes : INT64_MAX / 8, smallest = 4096;
+  int64_t others = session->scratch.tapeBytes - srtScratchTapeBytes(buffer), room = limit - others;
+  char text[SRT_MESSAGE_BYTES];
+  if (needed < 0 || needed > room) {
+    snprintf(text, sizeof text,
+             "function '%s' requires more than its max_tape_bytes of %" PRId64
+             " for what loops store of their trips, asked for %" PRId64,
+             session->function->name, limit, needed < 0 ? INT64_MAX : others + needed);
+    srtContextFail(session, SINTER_OUT_OF_MEMORY, text);
+    return NULL;
+  }
+  int64_t bytes = needed < smallest ? smallest : 2 * needed;
+  if (bytes > room)
+    bytes = room;
+  void *larger = srtScratchGrow(&session->memory, &session->scratch, buffer, used, bytes);
+  if (!larger) {
+    snprintf(text, sizeof text, "no memory for %" PRId64 " bytes of what a loop of function '%s' stores of its trips",
+             bytes, session->function->name);
+    srtContextFail(session, SINTER_OUT_OF_MEMORY, text);
+    return NULL;
+  }
+  *capacity = bytes;
+  return larger;
+}
+
 /// The session's memory of output `index` is about to be replaced. Inputs that are views of it, which
 /// were copied before the entry ran, are no longer set; others may lie in the new memory by chance.
 static void loseViews(sinter_session *session, int32_t index) {
@@ -80,8 +108,8 @@ static void *output(sinter_context *context, int32_t index, const int64_t *dims,
   if (binding->state) { // its dims are fixed: what does not agree with them is found when the call ends
     if (bytes == binding->state->bytes)
       return slot->data = (binding->inPlace ? &binding->state->current : &binding->state->spare)->data;
-    snprintf(text, sizeof text, "state '%s' requires %" PRId64 " bytes, its code produced %" PRId64, binding->state->name,
-             binding->state->bytes, bytes);
+    snprintf(text, sizeof text, "state '%s' requires %" PRId64 " bytes, its code produced %" PRId64,
+             binding->state->name, binding->state->bytes, bytes);
     srtContextFail(session, SINTER_RUNTIME_ERROR, text);
     return NULL;
   }
@@ -143,5 +171,6 @@ void srtContextInit(sinter_session *session) {
       .release = release,
       .output = output,
       .fail = fail,
+      .grow = grow,
   };
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "memory.h"
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 /// From here on memory is mapped, on a huge page boundary where the kernel grants them.
@@ -83,6 +84,7 @@ struct ScratchBuffer {
   int64_t bytes;        // allocated, the header included
   int32_t sizeClass;
   uint32_t lastCall;
+  int64_t tapeBytes;
 };
 _Static_assert(sizeof(ScratchBuffer) <= SRT_ALIGNMENT, "the header must leave the buffer aligned");
 
@@ -124,6 +126,7 @@ void *srtScratchAcquire(Memory *memory, Scratch *scratch, int64_t bytes) {
     buffer->sizeClass = sizeClass;
   }
   buffer->lastCall = scratch->call;
+  buffer->tapeBytes = 0;
   buffer->next = scratch->busy;
   buffer->link = &scratch->busy;
   if (buffer->next)
@@ -136,11 +139,28 @@ void srtScratchRelease(Scratch *scratch, void *pointer) {
   if (!pointer)
     return;
   ScratchBuffer *buffer = (ScratchBuffer *)((char *)pointer - SRT_ALIGNMENT);
+  scratch->tapeBytes -= buffer->tapeBytes;
   *buffer->link = buffer->next;
   if (buffer->next)
     buffer->next->link = buffer->link;
   buffer->next = scratch->idle[buffer->sizeClass];
   scratch->idle[buffer->sizeClass] = buffer;
+}
+
+int64_t srtScratchTapeBytes(const void *pointer) {
+  return ((const ScratchBuffer *)((const char *)pointer - SRT_ALIGNMENT))->tapeBytes;
+}
+
+void *srtScratchGrow(Memory *memory, Scratch *scratch, void *pointer, int64_t used, int64_t bytes) {
+  void *larger = srtScratchAcquire(memory, scratch, bytes);
+  if (!larger)
+    return NULL;
+  ((ScratchBuffer *)((char *)larger - SRT_ALIGNMENT))->tapeBytes = bytes;
+  scratch->tapeBytes += bytes;
+  if (used > 0)
+    memcpy(larger, pointer, (size_t)used);
+  srtScratchRelease(scratch, pointer);
+  return larger;
 }
 
 static void freeIdle(Memory *memory, Scratch *scratch, uint32_t minIdleCalls) {

@@ -43,12 +43,20 @@ typedef struct ScratchBuffer ScratchBuffer;
 typedef struct Scratch {
   ScratchBuffer *busy;
   ScratchBuffer *idle[SRT_NUM_SIZE_CLASSES];
-  uint32_t call; // number of the current call, to free what has long been idle
+  uint32_t call;     // number of the current call, to free what has long been idle
+  int64_t tapeBytes; // of busy buffers that srtScratchGrow gave
 } Scratch;
 
 /// `bytes` (>= 0) aligned to 64, or null when memory runs out. No message.
 void *srtScratchAcquire(Memory *memory, Scratch *scratch, int64_t bytes);
 void srtScratchRelease(Scratch *scratch, void *buffer);
+
+/// A buffer of `bytes` that begins with the first `used` bytes of `buffer`, which is released; null when memory runs out, and
+/// `buffer` stays. Counted by `tapeBytes` until its release.
+void *srtScratchGrow(Memory *memory, Scratch *scratch, void *buffer, int64_t used, int64_t bytes);
+
+/// Bytes of `buffer` that `tapeBytes` counts.
+int64_t srtScratchTapeBytes(const void *buffer);
 
 /// Recycles everything at the end of a call.
 void srtScratchEndCall(Memory *memory, Scratch *scratch);

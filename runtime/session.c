@@ -57,6 +57,9 @@ sinter_status_code sinter_session_create(sinter_module *module, int32_t index, c
     return srtError(SINTER_INVALID_ARGUMENT, "allocator requires both functions or none");
   if (given.threads < 0 || given.threads > maxThreads)
     return srtError(SINTER_INVALID_ARGUMENT, "session requires 0 to %d threads, got %d", maxThreads, given.threads);
+  if (given.max_tape_bytes < 0)
+    return srtError(SINTER_INVALID_ARGUMENT, "session requires a max_tape_bytes of 0 or more, got %lld",
+                    (long long)given.max_tape_bytes);
   int32_t threads = given.threads ? given.threads : srtAvailableCores();
   if (threads > maxThreads)
     threads = maxThreads;
@@ -76,6 +79,7 @@ sinter_status_code sinter_session_create(sinter_module *module, int32_t index, c
   session->function = function;
   session->weights = srtModuleWeights(module, function);
   session->bindingsChanged = 1;
+  session->maxTapeBytes = given.max_tape_bytes;
   srtContextInit(session);
 
   int32_t spin = given.spin_us == 0 ? defaultSpinMicroseconds : given.spin_us;

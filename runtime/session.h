@@ -44,6 +44,7 @@ struct sinter_session {
   Scratch scratch;
   StateStore *store; // null when the function has no states
   Arena *arenas;
+  int64_t maxTapeBytes; // 0: no limit
   Failure failure;
   _Atomic int32_t running;
   int32_t bindingsChanged;  // everything about the bindings must be checked

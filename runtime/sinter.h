@@ -135,6 +135,7 @@ typedef struct sinter_session_options {
   sinter_allocator allocator;      // both functions or none; none: malloc, and mmap from 2 MiB on
   struct sinter_session *state_of; // a session of the same module whose states are used; null: states of its own
   int64_t max_bytes;               // most that it may hold at once, states apart; 0: no limit
+  int64_t max_tape_bytes;          // most that loops of unknown length may store of their trips, at once; 0: no limit
 } sinter_session_options;
 
 /// Makes a session for function `index` of `module`: one allocation, and threads - 1 workers. The

@@ -267,6 +267,13 @@ Value ScheduleBuilder::acquire(Value bytes) {
   return buffer;
 }
 
+std::pair<Value, Value> ScheduleBuilder::grow(Value buffer, Value used, Value needed) {
+  Value capacity = stackWords(1);
+  Value larger = call(offsetof(sinter_context, grow), ptrType, {buffer, used, needed, capacity});
+  require(isNotNull(*this, larger), [&] { return status(*this, SINTER_OUT_OF_MEMORY); });
+  return {larger, load(i64Type, capacity)};
+}
+
 void ScheduleBuilder::release(Value buffer) { call(offsetof(sinter_context, release), Type(), {buffer}); }
 
 Value ScheduleBuilder::output(unsigned index, ArrayRef<Value> sizes) {

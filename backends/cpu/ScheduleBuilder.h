@@ -63,6 +63,8 @@ public:
   // The runtime.
   mlir::Value acquire(mlir::Value bytes);
   void release(mlir::Value buffer);
+  /// A larger `buffer` for per-trip outputs, and its capacity in bytes.
+  std::pair<mlir::Value, mlir::Value> grow(mlir::Value buffer, mlir::Value used, mlir::Value needed);
   /// Storage of output `index`.
   mlir::Value output(unsigned index, llvm::ArrayRef<mlir::Value> sizes);
   mlir::Value plan(mlir::Value lives, int64_t count, mlir::Value bytes, mlir::Value offsets);

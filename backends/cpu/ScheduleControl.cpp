@@ -412,11 +412,8 @@ LogicalResult ScheduleEmitter::emitStack(LoopState &state, unsigned j) {
                                      s.compare(Predicate::sge, needed, s.i64(0)));
     s.branch(fits, ready, ValueRange{base, state.stackCapacity[j]}, grow, {});
     s.enter(grow);
-    Value doubled = s.mul(needed, s.i64(state.trips ? 1 : 2));
-    Value larger = s.acquire(doubled);
-    s.copy(larger, base, state.stackCapacity[j]);
-    s.release(base);
-    s.branch(ready, {larger, doubled});
+    auto [larger, capacity] = s.grow(base, state.stackCapacity[j], needed);
+    s.branch(ready, {larger, capacity});
     s.enter(ready);
     base = ready->getArgument(0);
     state.next.push_back(base);

@@ -382,7 +382,7 @@ static bool isReadPointwise(Value value, unsigned depth = 0) {
 
 bool SchedulePlan::canOverwrite(KernelOp kernel, unsigned input) {
   auto launch = launches.find(kernel);
-  if (launch == launches.end() || kernel.getNumResults() != 1)
+  if (launch == launches.end())
     return false;
   const EmittedKernel &emitted = codes[launch->second.code].emitted;
   bool pointwise = emitted.inPlace && isReadPointwise(kernel.getBody().getArgument(input));

@@ -78,10 +78,12 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
       index[axis] = elements.uniform(position);
     if (!carriers.empty())
       index[carriers.back()] = {column, lanesHere > 1 ? 1 : 0, nullptr, lanesHere};
-    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
-      Value value = elements.load(spec.yielded(i), index);
-      elements.storeResult(i, value, index);
-    }
+    // All reads before the first write: a result may lie where an input does.
+    SmallVector<Value> values;
+    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+      values.push_back(elements.load(spec.yielded(i), index));
+    for (auto [i, value] : llvm::enumerate(values))
+      elements.storeResult(static_cast<unsigned>(i), value, index);
   };
 
   Value innerSize = fn.materialize(inner);
@@ -127,6 +129,6 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
   emitted.chunks = spec.dims.mul(rowChunks, parts);
   if (rows.isConstant() && inner.isConstant())
     emitted.estimatedNs = 0.1 * static_cast<double>(rows.constant() * inner.constant());
-  emitted.inPlace = spec.kernel.getNumResults() == 1; // each element once, its loads before its store
+  emitted.inPlace = true; // each element once, its loads before its stores
   return emitted;
 }

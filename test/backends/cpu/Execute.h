@@ -20,7 +20,7 @@ namespace sinter::test {
 class Program {
 public:
   /// `isGraph`: `text` is at the graph level and goes through the pipeline first.
-  Program(llvm::StringRef text, int optLevel, unsigned threads = 1, bool isGraph = false) {
+  Program(llvm::StringRef text, int optLevel, unsigned threads = 1, bool isGraph = false, int64_t maxTapeBytes = 0) {
     mlir::DialectRegistry registry;
     registerDialects(registry);
     context.appendDialectRegistry(registry);
@@ -59,6 +59,7 @@ public:
     sinter_session_options sessionOptions = {};
     sessionOptions.struct_size = sizeof sessionOptions;
     sessionOptions.threads = static_cast<int32_t>(threads);
+    sessionOptions.max_tape_bytes = maxTapeBytes;
     if (sinter_session_create(loaded->get(), 0, &sessionOptions, &session))
       error = sinter_last_error();
   }

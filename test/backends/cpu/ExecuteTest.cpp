@@ -169,6 +169,38 @@ TEST(Execute, WhileWithSwappedCarriesAndStack) {
 TEST(Execute, WhileOfZeroTrips) { expectMatches(whileText, {{{{3}, {11, 2, 3}}, {{3}, {1, 1, 1}}, {{}, {10}}}}); }
 TEST(Execute, WhileStopsAtMaxTrip) { expectMatches(whileText, {{{{3}, {0, 0, 0}}, {{3}, {0, 0, 0}}, {{}, {10}}}}); }
 
+TEST(Execute, PerTripOutputsHaveALimitInBytes) {
+  const char text[] = R"(
+    func.func @f(%n: tensor<i64>) -> tensor<?xi64> {
+      %zero = sinter.constant dense<0> : tensor<i64>
+      %c:3 = sinter.while(%zero) captures(%n) : (tensor<i64>, tensor<i64>) -> (tensor<i64>, tensor<i64>, tensor<?xi64>) cond {
+      ^bb0(%a: tensor<i64>, %m: tensor<i64>):
+        %g = sinter.compare lt %a, %m : (tensor<i64>, tensor<i64>) -> tensor<i1>
+        sinter.yield(%g) : tensor<i1>
+      } body {
+      ^bb0(%a: tensor<i64>, %m: tensor<i64>):
+        %one = sinter.constant dense<1> : tensor<i64>
+        %h = sinter.add %a, %one : (tensor<i64>, tensor<i64>) -> tensor<i64>
+        sinter.yield(%h, %a) : tensor<i64>, tensor<i64>
+      }
+      return %c#2 : tensor<?xi64>
+    })";
+  for (int level : {0, 2}) {
+    sinter::test::Program program(text, level, 1, /*isGraph=*/true, /*maxTapeBytes=*/80000);
+    ASSERT_EQ(program.error, "");
+    mlir::Type type = mlir::getElementTypeOrSelf(program.function().getArgumentTypes()[0]);
+    auto trips = [&](double n) { return sinter::test::makeInput(type, {{}, {n}}); };
+    auto result = program.run({trips(10000)}); // exactly as much as is allowed
+    ASSERT_TRUE(result) << program.error;
+    EXPECT_EQ((*result)[0].getFloat(9999), 9999);
+    EXPECT_FALSE(program.run({trips(10001)}));
+    EXPECT_EQ(program.error,
+              "function 'f' requires more than its max_tape_bytes of 80000 for what loops store of their trips, "
+              "asked for 80008");
+    EXPECT_TRUE(program.run({trips(100)})); // the session may be used again
+  }
+}
+
 TEST(Execute, ForCountsDownAndStacks) {
   expectMatches(R"(
     func.func @f(%lower: tensor<i64>, %upper: tensor<i64>, %step: tensor<i64>, %x: tensor<i64>) -> (tensor<i64>, tensor<?xi64>) {
