@@ -519,13 +519,15 @@ typedef struct sinter_gradient_options {
   const char *memory; // of whiles that state none: all, recompute, period(K), binomial(SLOTS), online(SLOTS), implicit
 } sinter_gradient_options;
 
-/// Adds the gradient of a finished function with respect to its float inputs `wrt` as a function of its own, private and with the same captures
-/// where that one is. Gradients have gradients. Fails with SINTER_INVALID_ARGUMENT where an op has none. `options` may be null.
+/// Adds the gradient of a finished function with respect to its float inputs `wrt` as a function of its own, private
+/// and with the same captures where that one is. Gradients have gradients. Fails with SINTER_INVALID_ARGUMENT where an
+/// op has none. `options` may be null.
 SINTER_API sinter_status_code sinter_graph_gradient(sinter_graph *graph, int32_t function, int32_t count,
                                                     const int32_t *wrt, const sinter_gradient_options *options,
                                                     int32_t *gradient);
 
-/// Records a region without arguments in place; its gradient keeps what the region captures and computes the rest again.
+/// Records a region without arguments in place; its gradient keeps what the region captures and computes the rest
+/// again.
 SINTER_API sinter_status_code sinter_graph_checkpoint(sinter_graph *graph, sinter_region region, int32_t room,
                                                       sinter_value *results, int32_t *count);
 

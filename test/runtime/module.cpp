@@ -36,6 +36,23 @@ TEST(SharedLibrary, ItsCodeStaysWhileASessionLives) {
   sinter_session_destroy(session);
 }
 
+TEST(SharedLibrary, StaysUntilEveryHoldIsGivenBack) {
+  sinter_module *module;
+  ASSERT_EQ(sinter_module_open(TEST_LIBRARY, nullptr, &module), SINTER_OK);
+  EXPECT_EQ(sinter_module_retain(module), module);
+  sinter_module_close(module);
+  EXPECT_EQ(sinter_module_find_function(module, "scale"), 0);
+  sinter_module_close(module);
+  EXPECT_EQ(sinter_module_retain(nullptr), nullptr);
+}
+
+TEST(Status, LibrariesOnTopRecordTheirOwnMessages) {
+  EXPECT_EQ(sinter_set_error(SINTER_IO, "no such graph"), SINTER_IO);
+  EXPECT_EQ(lastError(), "no such graph");
+  EXPECT_EQ(sinter_set_error(SINTER_CORRUPT, nullptr), SINTER_CORRUPT);
+  EXPECT_EQ(lastError(), "corrupt");
+}
+
 TEST(SharedLibrary, RefusesWhatIsNoModule) {
   Folder folder;
   sinter_module *module;
