@@ -4,6 +4,7 @@
 #include "compiler/Compile.h"
 #include "ir/reference/Evaluator.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
@@ -125,6 +126,16 @@ static std::string difference(ArrayRef<HostTensor> actual, ArrayRef<HostTensor> 
   return "";
 }
 
+static bool computesInF32(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return llvm::any_of(op->getResultTypes(), [](Type type) { return getElementTypeOrSelf(type).isF32(); })
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 std::optional<std::string> sinter::test::checkValues(ModuleOp module, ArrayRef<HostTensor> inputs) {
   {
     Messages messages(module.getContext());
@@ -140,8 +151,7 @@ std::optional<std::string> sinter::test::checkValues(ModuleOp module, ArrayRef<H
     Outcome actual = runNative(module, inputs, level, threads);
     if (!actual.error.empty())
       return how + actual.error;
-    bool wide = llvm::any_of(inputs, [](const HostTensor &input) { return input.elementType().isF32(); });
-    std::string text = difference(actual.results, expected.results, wide ? 1e-4 : 1e-9);
+    std::string text = difference(actual.results, expected.results, computesInF32(module) ? 1e-4 : 1e-9);
     if (!text.empty())
       return how + text;
     if (threads == 2)
