@@ -38,6 +38,20 @@ static Value buildUniform(PatternRewriter &b, Location loc, double number, Value
 
 namespace {
 
+/// A matrix whose columns are multiplied with a vector comes second: its rows are then read as they lie. Gradients of
+/// products with vectors are such.
+struct ReadRows : OpRewritePattern<DotGeneralOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &b) const override {
+    bool isMatrix = typeOf(op.getLhs()).getRank() == 2, isVector = typeOf(op.getRhs()).getRank() == 1;
+    if (!isMatrix || !isVector || op.getLhsContract() != ArrayRef<int64_t>{0})
+      return b.notifyMatchFailure(op, "the product is no sum over the rows of a matrix");
+    b.replaceOpWithNewOp<DotGeneralOp>(op, op.getType(), op.getRhs(), op.getLhs(), op.getRhsBatch(), op.getLhsBatch(),
+                                       op.getRhsContract(), op.getLhsContract(), op.getElementType());
+    return success();
+  }
+};
+
 /// A product names the axes of what is transposed before it.
 struct ReadTransposed : OpRewritePattern<DotGeneralOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -339,7 +353,7 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
 class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReadTransposed, MergeNumbers<MulOp>, MergeNumbers<AddOp>, DivideByPowerOfTwo, MergeConverts,
+    patterns.add<ReadRows, ReadTransposed, MergeNumbers<MulOp>, MergeNumbers<AddOp>, DivideByPowerOfTwo, MergeConverts,
                  MergeBroadcasts, BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape,
                  ReshapeAfterPointwise>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

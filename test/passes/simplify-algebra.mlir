@@ -98,3 +98,14 @@ func.func @reshapes_after_arithmetic_with_numbers(%a: tensor<2x8x9xf32>, %n: ten
   %3 = sinter.div %1, %2 : (tensor<2x8x1xf32>, tensor<2x8x1xf32>) -> tensor<2x8x1xf32>
   return %3 : tensor<2x8x1xf32>
 }
+
+// CHECK-LABEL: @rows_are_read_as_they_lie
+// CHECK: sinter.dot_general %arg1, %arg0 {{.*}}lhs_contract = array<i64: 0>{{.*}}rhs_contract = array<i64: 0>
+// CHECK: sinter.dot_general %arg0, %arg1
+func.func @rows_are_read_as_they_lie(%a: tensor<4x4xf32>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = sinter.dot_general %a, %x {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 0>, rhs_contract = array<i64: 0>, element_type = f32}
+     : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = sinter.dot_general %a, %x {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32}
+     : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
