@@ -36,6 +36,15 @@ template <typename Derived, typename OpT> struct LinearRule : Rule<LinearRule<De
   }
 };
 
+/// Forward mode of a product of the first two operands: f(tx, w) + f(x, tw).
+inline void pushProduct(JvpBuilder &t) {
+  for (unsigned i = 0; i < 2; ++i)
+    if (mlir::Value tangent = t.tangent(i)) {
+      mlir::Value pair[] = {i == 0 ? tangent : t.operand(0), i == 0 ? t.operand(1) : tangent};
+      t.set(0, rebuild(t, t.operation(), pair)->getResult(0));
+    }
+}
+
 } // namespace sinter::gradient
 
 #endif

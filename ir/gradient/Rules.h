@@ -39,6 +39,7 @@ void attachShapeGradients(mlir::MLIRContext &context);
 void attachIndexingGradients(mlir::MLIRContext &context);
 void attachReductionGradients(mlir::MLIRContext &context);
 void attachContractionGradients(mlir::MLIRContext &context);
+void attachConvolutionGradient(mlir::MLIRContext &context);
 void attachNormalizationGradients(mlir::MLIRContext &context);
 void attachResamplingGradients(mlir::MLIRContext &context);
 void attachRandomGradients(mlir::MLIRContext &context);

@@ -246,6 +246,16 @@ std::vector<RuleRow> sinter::test::otherRules() {
        "1x1x2x2x2 1x1x2x1x2 -> 1x1x1x2x1"},
       {"convolution", "strides = [3], low = [0], high = [0], input_dilation = [2], dilation = [1], element_type = f64",
        "1x1x4 1x1x2 -> 1x1x2"},
+      {"convolution",
+       "strides = [2, 3], low = [1, -1], high = [0, 2], input_dilation = [1, 1], dilation = [1, 1], layout = "
+       "#conv_layout channels_last, element_type = f64",
+       "1x5x7x2 2x3x2x2 -> 1x2x3x2"},
+      {"convolution",
+       "strides = [2, 2], low = [0, 0], high = [0, 0], input_dilation = [1, 1], dilation = [1, 1], groups = 2, "
+       "element_type = f64",
+       "2x2x4x3 4x1x1x1 -> 2x4x2x2"},
+      {"convolution", "strides = [3], low = [2], high = [4], input_dilation = [1], dilation = [1], element_type = f64",
+       "1x2x4 2x2x5 -> 1x2x2"},
       {"det", "", "2x2 -> s"},
       {"det", "", "3x3 -> s"},
       {"det", "", "2x3x3 -> 2"},
