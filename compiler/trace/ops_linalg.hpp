@@ -98,6 +98,8 @@ inline Tensor solve(const Operand &a, const Tensor &y) {
   if (b.failed())
     return b.error();
   int rank = matrix.rank();
+  if (matrix.size() == 0)
+    return isVector ? b.squeeze(b.strong(side), {rank - 1}) : b.strong(side);
   Tensor size = b.sizeTensor(b.size(matrix, rank - 1)), zero = b.number(matrix.dtype(), 0);
   auto [rest, solution] = for_loop(
       Range(Operand(b.index(0), b.where), Operand(size, b.where), Operand(b.index(1), b.where)),

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs the table: all rows of a family and an element type are one graph. The four ways to run it must agree: in bits
+// where the row says so and between jitted and compiled ahead of time, else within the row's tolerance.
+
+#include "Functions.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+
+using namespace sinter;
+using namespace sinter::numerics;
+
+static double epsilonOf(DType dtype) {
+  return dtype == DType::f64    ? 0x1p-52
+         : dtype == DType::f32  ? 0x1p-23
+         : dtype == DType::f16  ? 0x1p-10
+         : dtype == DType::bf16 ? 0x1p-7
+                                : 0;
+}
+
+namespace {
+
+struct Call {
+  const Row *row;
+  std::vector<size_t> operands;
+  size_t firstResult, numResults;
+};
+
+/// All calls of a family's rows on one element type.
+class Program {
+public:
+  Program(const std::vector<Row> &rows, DType dtype) : dtype(dtype) {
+    for (const Row &row : rows) {
+      auto place = size_t(std::find(row.dtypes.begin(), row.dtypes.end(), dtype) - row.dtypes.begin());
+      for (size_t number = 0; number < row.cases.size() && place < row.dtypes.size(); ++number) {
+        if (place > 0 && row.cases.size() > 1 && (number + place) % 3 != 0)
+          continue; // all cases on the first element type, some on each of the others
+        Call call{&row, {}, 0, 0};
+        for (const Shape &shape : row.cases[number])
+          call.operands.push_back(operand(row, shape, int(call.operands.size())));
+        calls.push_back(call);
+      }
+    }
+  }
+  /// Eager when `inputs` have elements, else into the trace.
+  Tensors run(const Tensors &inputs) {
+    Tensors results;
+    for (Call &call : calls) {
+      Tensors operands;
+      for (size_t k : call.operands)
+        operands.push_back(inputs[k]);
+      SCOPED_TRACE(describe(call));
+      call.firstResult = results.size();
+      try {
+        for (const Tensor &result : call.row->apply(operands).list)
+          results.push_back(result);
+      } catch (const Error &error) {
+        ADD_FAILURE() << error.what();
+      }
+      call.numResults = results.size() - call.firstResult;
+    }
+    return results;
+  }
+  std::string describe(const Call &call) const {
+    std::string text = std::string(call.row->name) + " of";
+    for (size_t k : call.operands)
+      text += " " + inputs[k].type().str();
+    return text;
+  }
+
+  DType dtype;
+  Tensors inputs;
+  std::vector<Call> calls;
+
+private:
+  /// The input of that shape and range, shared by all rows that want one.
+  size_t operand(const Row &row, const Shape &shape, int position) {
+    bool isSmooth = row.tolerance > 0;
+    std::string key = shape.str() + " " + std::to_string(row.low) + " " + std::to_string(row.high) + " " +
+                      std::to_string(position) + (isSmooth ? "s" : "");
+    auto [at, isNew] = known.try_emplace(key, inputs.size());
+    if (!isNew)
+      return at->second;
+    std::mt19937 random(uint32_t(inputs.size() + 1));
+    std::vector<double> values;
+    for (int64_t k = 0; k < shape.elements(); ++k) {
+      double value = row.low + (row.high - row.low) * double(random() % 65537) / 65536;
+      if (!isSmooth && is_float(dtype))
+        value = std::round(value * 4) / 4; // so that equal elements occur
+      if (!is_float(dtype))
+        value = std::round(value);
+      if (is_unsigned_integer(dtype))
+        value = std::abs(value);
+      values.push_back(dtype == DType::boolean ? value > (row.low + row.high) / 2 : value);
+    }
+    inputs.push_back(astype(Tensor(values, shape), dtype));
+    return at->second;
+  }
+
+  std::map<std::string, size_t> known;
+};
+
+} // namespace
+
+static bool sameBits(const Tensor &a, const Tensor &b) {
+  return detail::visitDType(a.dtype(), [&]<class T>(T) {
+    auto *x = static_cast<const T *>(a.view().data), *y = static_cast<const T *>(b.view().data);
+    for (int64_t k = 0; k < a.size(); ++k)
+      if (std::memcmp(&x[k], &y[k], sizeof(T)) != 0 &&
+          !(is_float(a.dtype()) && std::isnan(detail::convertNumber<double>(x[k])) &&
+            std::isnan(detail::convertNumber<double>(y[k]))))
+        return false;
+    return true;
+  });
+}
+
+/// The first element that is too far away; an empty text when there is none.
+static std::string distance(const Tensor &got, const Tensor &wanted, double tolerance) {
+  std::vector<double> x = got.to_vector<double>(), y = wanted.to_vector<double>();
+  double epsilon = epsilonOf(got.dtype());
+  for (size_t k = 0; k < x.size(); ++k) {
+    if (x[k] == y[k] || (std::isnan(x[k]) && std::isnan(y[k])))
+      continue;
+    if (!(std::abs(x[k] - y[k]) <= tolerance * epsilon * std::max(1.0, std::abs(y[k])))) {
+      char text[96];
+      std::snprintf(text, sizeof text, "element %zu: %.17g and %.17g, %.1f epsilons apart", k, x[k], y[k],
+                    epsilon ? std::abs(x[k] - y[k]) / epsilon / std::max(1.0, std::abs(y[k])) : 0.0);
+      return text;
+    }
+  }
+  return "";
+}
+
+static void compare(const Program &program, const Tensors &got, const Tensors &wanted, const char *what, bool bits) {
+  ASSERT_EQ(got.size(), wanted.size()) << what;
+  for (const Call &call : program.calls)
+    for (size_t k = call.firstResult; k < call.firstResult + call.numResults; ++k) {
+      std::string place = program.describe(call) + ", result " + std::to_string(k - call.firstResult) + ", " + what;
+      ASSERT_EQ(got[k].type().str(), wanted[k].type().str()) << place;
+      if (bits || call.row->tolerance == 0 || !is_float(got[k].dtype()))
+        EXPECT_TRUE(sameBits(got[k], wanted[k])) << place << ": " << distance(got[k], wanted[k], 0);
+      else if (std::string far = distance(got[k], wanted[k], call.row->tolerance); !far.empty())
+        ADD_FAILURE() << place << ": " << far;
+    }
+}
+
+/// Elementwise rows against C++'s own functions.
+static void compareWithHost(const Program &program, const Tensors &eager) {
+  for (const Call &call : program.calls) {
+    if (!call.row->host || call.numResults != 1)
+      continue;
+    Tensors operands;
+    for (size_t k : call.operands)
+      operands.push_back(program.inputs[k]);
+    if (operands.size() == 2)
+      operands = broadcast_arrays(operands);
+    const Tensor &result = eager[call.firstResult];
+    std::vector<double> x = operands[0].to_vector<double>(), y = operands.back().to_vector<double>(),
+                        got = result.to_vector<double>();
+    double epsilon =
+        std::max(epsilonOf(result.dtype()), result.dtype() == DType::boolean ? 0 : epsilonOf(program.dtype));
+    for (size_t k = 0; k < got.size(); ++k) {
+      double wanted = call.row->host(x[k], y[k]);
+      bool isClose =
+          is_integer(result.dtype())
+              ? sameBits(astype(Tensor(std::vector<int64_t>{int64_t(wanted)}), result.dtype()),
+                         astype(Tensor(std::vector<int64_t>{int64_t(got[k])}), result.dtype()))
+              : std::abs(got[k] - wanted) <= call.row->hostTolerance * epsilon * std::abs(wanted) + epsilon * 1e-3;
+      if (!isClose) {
+        ADD_FAILURE() << program.describe(call) << ": of " << x[k] << " and " << y[k] << " wanted " << wanted
+                      << ", got " << got[k];
+        break;
+      }
+    }
+  }
+}
+
+namespace {
+
+struct Family {
+  const char *name;
+  std::vector<Row> (*rows)();
+};
+const Family kFamilies[] = {{"elementwise", elementwiseRows}, {"shape", shapeRows},       {"index", indexRows},
+                            {"reduce", reduceRows},           {"contract", contractRows}, {"network", networkRows},
+                            {"linalg", linalgRows},           {"random", randomRows}};
+
+class Functions : public testing::TestWithParam<std::pair<int, DType>> {};
+
+/// The families, each on all element types that its rows name.
+std::vector<std::pair<int, DType>> programs() {
+  std::vector<std::pair<int, DType>> list;
+  for (int family = 0; family < int(std::size(kFamilies)); ++family) {
+    std::vector<DType> dtypes;
+    for (const Row &row : kFamilies[family].rows())
+      for (DType dtype : row.dtypes)
+        if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end())
+          dtypes.push_back(dtype);
+    for (DType dtype : dtypes)
+      list.push_back({family, dtype});
+  }
+  return list;
+}
+
+} // namespace
+
+TEST_P(Functions, AgreeInAllFourWays) {
+  auto [family, dtype] = GetParam();
+  std::vector<Row> rows = kFamilies[family].rows();
+  Program program(rows, dtype);
+  Tensors eager = program.run(program.inputs);
+  ASSERT_FALSE(testing::Test::HasFatalFailure());
+  compareWithHost(program, eager);
+  auto function = [&](const Tensors &inputs) { return program.run(inputs); };
+  std::vector<Spec> specs;
+  for (const Tensor &input : program.inputs)
+    specs.push_back(spec_of(input));
+  Graph graph = traceWith(function, std::tuple<Tensors>(program.inputs), std::span<const Spec>(specs), "main", {}, {},
+                          Where::current());
+  Tensors reference = graph.evaluate(program.inputs);
+  compare(program, eager, reference, "eager against reference", false);
+
+  Tensors jitted = jit(function)(program.inputs);
+  compare(program, jitted, reference, "jitted against reference", false);
+
+  std::string path = testing::TempDir() + "functions-" + kFamilies[family].name + "-" + dtype_name(dtype) + "-" +
+                     std::to_string(getpid()) + ".smod";
+  ASSERT_TRUE(compile(function, std::tuple<Tensors>(program.inputs), {.output = path}).ok());
+  Session session(Module::open(path));
+  std::remove(path.c_str());
+  compare(program, session(program.inputs), jitted, "ahead of time against jitted", true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tracer, Functions, testing::ValuesIn(programs()), [](const auto &info) {
+  return std::string(kFamilies[info.param.first].name) + "_" + dtype_name(info.param.second);
+});

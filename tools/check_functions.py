@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Says which public function of the tracer has no row in test/numerics/, and which row names no function.
+
+    check_functions.py [ROOT]
+
+A function is what compiler/trace/ops_*.hpp and random.hpp define in namespace sinter or sinter::random: free functions,
+operators, and the members of Tensor and Key that they define. A row begins with the function's name: `{"reshape", ...`, or
+`ROW(sin, ...`.
+"""
+import glob
+import os
+import re
+import sys
+
+SCOPE = re.compile(r"^namespace (\w+) \{|^\} // namespace (\w+)", re.M)
+FUNCTION = re.compile(
+    r"^inline (?:[\w:]+(?:<[\w:, ]+>)?) &?(?:Tensor::|Key::)?(operator ?(?:\(\)|\[\]|[^\s\w(]+)|\w+)\(", re.M)
+MEMBER = re.compile(r"^template <class\.\.\. Rest> (?:Tensor|Update) Tensor::(operator\(\)|\w+)\(", re.M)
+ROW = re.compile(r'^\s*(?:(?:ROW2?|REDUCTION)\((\w+)|\{\s*"([^"]+)",|OPERATOR\("([^"]+)")', re.M)
+
+
+def functions(root):
+    found = {}
+    for path in sorted(glob.glob(os.path.join(root, "compiler", "trace", "ops_*.hpp"))
+                       + [os.path.join(root, "compiler", "trace", "random.hpp")]):
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        events = [(m.start(), "scope", m) for m in SCOPE.finditer(text)]
+        events += [(m.start(), "function", m) for pattern in (FUNCTION, MEMBER) for m in pattern.finditer(text)]
+        scopes = []
+        for _, kind, match in sorted(events, key=lambda event: event[0]):
+            if kind == "scope":
+                if match.group(1):
+                    scopes.append(match.group(1))
+                else:
+                    scopes.pop()
+            elif "detail" not in scopes:
+                name = match.group(1).replace(" ", "")
+                found["random::" + name if scopes[-1:] == ["random"] else name] = os.path.basename(path)
+    return found
+
+
+def rows(root):
+    found = {}
+    for path in sorted(glob.glob(os.path.join(root, "test", "numerics", "*Rows.cpp"))):
+        with open(path, encoding="utf-8") as f:
+            for row in ROW.findall(f.read()):
+                name = row[0] or row[1] or "operator" + row[2]
+                found[name] = os.path.basename(path)
+    return found
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    defined, tested = functions(root), rows(root)
+    complaints = [f"compiler/trace/{defined[name]}: {name} requires a row in test/numerics/, found none"
+                  for name in sorted(defined.keys() - tested.keys())]
+    complaints += [f"test/numerics/{tested[name]}: the row {name} names no function of compiler/trace/"
+                   for name in sorted(tested.keys() - defined.keys())]
+    print("\n".join(complaints), end="\n" if complaints else "")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
