@@ -72,6 +72,14 @@ static void copySlice(SingleKernel &k, Value operand, int64_t axis, Value count,
   });
 }
 
+/// The sizes of result 0, which has `count` slices of `axis` and otherwise the operand's sizes.
+static SmallVector<SingleKernel::WrittenSize> sizesOfSlices(SingleKernel &k, Value operand, int64_t axis, Value count) {
+  SmallVector<SingleKernel::WrittenSize> written;
+  for (auto [i, size] : llvm::enumerate(k.sizesOf(operand)))
+    written.push_back({0, static_cast<int64_t>(i), static_cast<int64_t>(i) == axis ? count : k.size(size)});
+  return written;
+}
+
 static EmittedKernel emitCompress(SingleKernel &k, CompressOp op) {
   int64_t axis = op.getAxis();
   Dims sizes = k.sizesOf(op.getOperand());
@@ -81,7 +89,7 @@ static EmittedKernel emitCompress(SingleKernel &k, CompressOp op) {
   Value total = countKept(k, looked, keep, nullptr);
   countKept(k, looked, keep,
             [&](ArrayRef<Value> at, Value number) { copySlice(k, op.getOperand(), axis, total, at[0], number); });
-  k.writeSizes({{0, axis, total}});
+  k.writeSizes(sizesOfSlices(k, op.getOperand(), axis, total));
   return k.finish({k.dims().product(sizes)});
 }
 
@@ -174,7 +182,9 @@ static EmittedKernel emitUnique(SingleKernel &k, UniqueOp op) {
     Value group = k.loadWord(words, k.add(groupOf, slice));
     k.store(2, k.asInt64(k.loadWord(words, k.add(numberOf, group))), slice);
   });
-  k.writeSizes({{0, axis, groups}, {1, 0, groups}, {3, 0, groups}});
+  SmallVector<SingleKernel::WrittenSize> written = sizesOfSlices(k, operand, axis, groups);
+  written.append({{1, 0, groups}, {3, 0, groups}});
+  k.writeSizes(written);
   k.workspaceBytes = k.dims().mul(length, k.dims().constant(6 * 8));
   return k.finish({k.dims().product(sizes), length, length, length});
 }
