@@ -217,21 +217,26 @@ void Exporter::write(Operation &op, onnxfile::Graph &graph) {
   for (Value result : op.getResults())
     if (!names.contains(result))
       names[result] = unique(base.empty() ? "value" : base);
+  OpExport n(*this, graph, &op);
+  if (++numOps > kMaxNodes) {
+    if (numOps == kMaxNodes + 1)
+      (void)n.reject("with calls expanded, at most " + Twine(kMaxNodes) + " ops (kMaxNodes) can be written");
+    return;
+  }
   if (auto stored = dyn_cast<ConstantOp>(op))
     return constant(stored, graph);
-  OpExport n(*this, graph, &op);
   if (auto call = dyn_cast<func::CallOp>(op)) {
     auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
-    if (!callee || callee.isExternal() || depth == kMaxDepth) {
+    if (!callee || callee.isExternal() || llvm::is_contained(active, callee)) {
       (void)n.reject("a call must lead to a function of the module, and not to itself");
       return;
     }
     SmallVector<std::string> arguments;
     for (Value operand : call.getOperands())
       arguments.push_back(names[operand]);
-    ++depth;
+    active.push_back(callee);
     SmallVector<std::string> results = inlineBlock(callee.getBody().front(), arguments, graph);
-    --depth;
+    active.pop_back();
     for (auto [i, name] : llvm::enumerate(results))
       (void)n.outAs(i, "Identity", {name});
     return;
@@ -285,6 +290,7 @@ LogicalResult Exporter::run(func::FuncOp main, onnxfile::Model &model) {
     if (value.getDefiningOp() && !isa<ConstantOp>(value.getDefiningOp()) && !names.contains(value))
       names[value] = outputs.back();
   }
+  active.push_back(main);
   SmallVector<std::string> results = inlineBlock(body, inputs, graph, /*isFirst=*/true);
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
     declare(*graph.add_output(), outputs[i], cast<RankedTensorType>(value.getType()));

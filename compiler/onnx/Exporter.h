@@ -42,7 +42,8 @@ private:
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, std::string> names;
   llvm::StringMap<unsigned> taken;
-  unsigned depth = 0; // of calls
+  llvm::SmallVector<mlir::func::FuncOp> active; // the functions whose bodies are being written
+  int64_t numOps = 0;
 };
 
 } // namespace sinter::onnx
