@@ -99,8 +99,9 @@ static Exit inspect(const InspectFlags &flags) {
       std::cout << "  " << name << " " << count << "\n";
   if (report.contains("kernels"))
     for (const json &kernel : report["kernels"])
-      std::cout << "  kernel " << kernel["name"].get<std::string>() << ": " << kernel["object_bytes"] << " bytes, "
-                << "used " << kernel["uses"] << " times\n";
+      std::cout << "  kernel " << kernel["name"].get<std::string>() << ": "
+                << (kernel["object_bytes"] == 0 ? "inlined" : kernel["object_bytes"].dump() + " bytes") << ", used "
+                << kernel["uses"] << " times\n";
   if (report.contains("memory"))
     for (const auto &[name, bytes] : report["memory"].items())
       std::cout << "  " << name << " " << bytes << "\n";

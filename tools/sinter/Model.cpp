@@ -61,7 +61,8 @@ Options tool::compilerOptions(const SharedOptions &options) {
   return result;
 }
 
-Model::Model(const std::string &path, const SharedOptions &options, const AdjustImport &adjust) : path(path), options(options) {
+Model::Model(const std::string &path, const SharedOptions &options, const AdjustImport &adjust)
+    : path(path), options(options) {
   setCrashModel(path);
   DialectRegistry registry;
   registerDialects(registry);
@@ -145,33 +146,42 @@ void Model::readGraphFile(const AdjustImport &adjust) {
   func::FuncOp main = module->lookupSymbol<func::FuncOp>("main");
   if (!main)
     main = *functions.begin();
-  auto portOf = [&](Type type, Attribute name, const std::string &otherwise) {
+  auto portOf = [&](Type type, Attribute name, const std::string &otherwise, unsigned number) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
       throw Stop(Exit::Failure, path + ": requires tensors as inputs and outputs of the function");
     auto text = dyn_cast_or_null<StringAttr>(name);
-    return Port{text ? text.str() : otherwise, tensor};
+    return Port{text ? text.str() : otherwise + std::to_string(number), tensor, static_cast<int32_t>(number)};
   };
+  // States belong to the session.
   for (unsigned i = 0; i < main.getNumArguments(); ++i)
-    inputPorts.push_back(
-        portOf(main.getArgumentTypes()[i], main.getArgAttr(i, "sinter.name"), "arg" + std::to_string(i)));
+    if (main.getArgAttr(i, "sinter.state"))
+      hasStates = true;
+    else
+      inputPorts.push_back(portOf(main.getArgumentTypes()[i], main.getArgAttr(i, "sinter.name"), "arg", i));
   for (unsigned i = 0; i < main.getNumResults(); ++i)
-    outputPorts.push_back(
-        portOf(main.getResultTypes()[i], main.getResultAttr(i, "sinter.name"), "result" + std::to_string(i)));
+    if (!main.getResultAttr(i, "sinter.state"))
+      outputPorts.push_back(portOf(main.getResultTypes()[i], main.getResultAttr(i, "sinter.name"), "result", i));
   importTime = now() - start;
 }
 
 void Model::describeFunction(const sinter_function &function) {
-  auto port = [&](const sinter_tensor_type &type) {
+  auto port = [&](const sinter_tensor_type &type, int32_t number) {
     SmallVector<int64_t> shape;
     for (int32_t k = 0; k < type.rank; ++k)
       shape.push_back(type.dims[k] >= 0 ? type.dims[k] : ShapedType::kDynamic);
-    return Port{type.name, RankedTensorType::get(shape, elementTypeOf(ctx.get(), type.dtype))};
+    return Port{type.name, RankedTensorType::get(shape, elementTypeOf(ctx.get(), type.dtype)), number};
   };
+  // States belong to the session. Tables of older modules end before them.
+  bool listsStates =
+      function.struct_size >= offsetof(sinter_function, states) + sizeof(function.states) && function.num_states > 0;
+  llvm::ArrayRef<sinter_state> states(listsStates ? function.states : nullptr, listsStates ? function.num_states : 0);
   for (int32_t i = 0; i < function.num_inputs; ++i)
-    inputPorts.push_back(port(function.inputs[i]));
+    if (llvm::none_of(states, [&](const sinter_state &state) { return state.input == i; }))
+      inputPorts.push_back(port(function.inputs[i], i));
   for (int32_t i = 0; i < function.num_outputs; ++i)
-    outputPorts.push_back(port(function.outputs[i]));
+    if (llvm::none_of(states, [&](const sinter_state &state) { return state.output == i; }))
+      outputPorts.push_back(port(function.outputs[i], i));
   // --shape states the sizes that random or zero inputs get.
   for (const auto &[name, dims] : options.parsedShapes()) {
     auto it = llvm::find_if(inputPorts, [&](const Port &candidate) { return candidate.name == name; });
@@ -253,7 +263,7 @@ std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
   std::vector<int64_t> dims;
   for (auto [i, tensor] : llvm::enumerate(inputs)) {
     sinter_tensor view = viewOf(tensor, dims);
-    if (sinter_session_set_input(s, static_cast<int32_t>(i), &view) != SINTER_OK)
+    if (sinter_session_set_input(s, inputPorts[i].number, &view) != SINTER_OK)
       throw Stop(Exit::Failure, sinter_last_error());
   }
   if (sinter_session_run(s) != SINTER_OK)
@@ -261,7 +271,7 @@ std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
   std::vector<HostTensor> results;
   for (size_t i = 0; i < outputPorts.size(); ++i) {
     sinter_tensor view = {};
-    if (sinter_session_output(s, static_cast<int32_t>(i), &view) != SINTER_OK)
+    if (sinter_session_output(s, outputPorts[i].number, &view) != SINTER_OK)
       throw Stop(Exit::Failure, sinter_last_error());
     results.push_back(copyOf(ctx.get(), view));
   }
@@ -270,7 +280,11 @@ std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
 
 std::vector<HostTensor> Model::runReference(const std::vector<HostTensor> &inputs) {
   if (!module)
-    throw Stop(Exit::Usage, path + ": the reference evaluator requires a graph (.onnx, .sinter or .mlir), got compiled code");
+    throw Stop(Exit::Usage,
+               path + ": the reference evaluator requires a graph (.onnx, .sinter or .mlir), got compiled code");
+  if (hasStates)
+    throw Stop(Exit::Usage,
+               path + ": the reference evaluator requires a function without states; compiled code keeps them");
   Diagnostics diagnostics(*ctx);
   func::FuncOp main = module->lookupSymbol<func::FuncOp>("main");
   if (!main)

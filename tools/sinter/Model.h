@@ -72,7 +72,8 @@ private:
   const SharedOptions &options;
   std::unique_ptr<mlir::MLIRContext> ctx;
   mlir::OwningOpRef<mlir::ModuleOp> module; // as read; compilation works on a copy
-  std::vector<Port> inputPorts, outputPorts;
+  std::vector<Port> inputPorts, outputPorts; // without states
+  bool hasStates = false;
   std::optional<CompiledModule> compiled;
   std::unique_ptr<LoadedModule> loaded;
   sinter_module *opened = nullptr;

@@ -17,6 +17,7 @@ namespace sinter::tool {
 struct Port {
   std::string name;
   mlir::RankedTensorType type; // `?` where the size is not fixed
+  int32_t number = 0;          // among all inputs or outputs of the function, states included
 };
 
 int32_t dtypeOf(mlir::Type elementType);
@@ -30,15 +31,15 @@ std::string describe(const HostTensor &tensor);
 sinter_tensor viewOf(const HostTensor &tensor, std::vector<int64_t> &dims);
 HostTensor copyOf(mlir::MLIRContext *context, const sinter_tensor &tensor);
 
-/// Uniform in [-1, 1) for floats, small integers in [0, 10) for integers, coin flips for booleans. The bits depend on `seed` and
-/// shape only.
+/// Uniform in [-1, 1) for floats, small integers in [0, 10) for integers, coin flips for booleans. The bits depend on
+/// `seed` and shape only.
 HostTensor randomTensor(mlir::RankedTensorType type, uint64_t seed);
 
-/// One tensor per port, from `--input NAME=VALUE` flags: @file.npy, @file.npz (array NAME), @file.raw, random:SEED, random,
-/// zeros, ones, or a number. Throws Stop naming the input that is missing, unknown or of another type. `fill`
+/// One tensor per port, from `--input NAME=VALUE` flags: @file.npy, @file.npz (array NAME), @file.raw, random:SEED,
+/// random, zeros, ones, or a number. Throws Stop naming the input that is missing, unknown or of another type. `fill`
 /// (may be empty) is used for inputs that no flag names.
-std::vector<HostTensor> readInputs(mlir::MLIRContext *context, const std::vector<Port> &ports, const std::vector<std::string> &flags,
-                                   const std::string &fill);
+std::vector<HostTensor> readInputs(mlir::MLIRContext *context, const std::vector<Port> &ports,
+                                   const std::vector<std::string> &flags, const std::string &fill);
 
 void writeNpy(const HostTensor &tensor, const std::string &path);
 
