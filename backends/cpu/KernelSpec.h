@@ -68,8 +68,8 @@ struct EmittedKernel {
   /// About how many nanoseconds the whole launch takes; below ~2000 the schedule calls it inline on one thread. Over static
   /// sizes only; 0 means unknown.
   double estimatedNs = 0;
-  /// The only result may share memory with an input that is read through pointwise ops alone: the loop nest stores element i after
-  /// its last read of element i of every input, and computes no element twice.
+  /// A result may share memory with an input, each with another, that is read through pointwise ops alone: the loop nest stores
+  /// element i of any result after its last read of element i of every input, and computes no element twice.
   bool inPlace = false;
   /// The input that the only result must hold when the kernel is called: only what differs is written. -1: none. Reads of that
   /// input come before writes that they could see, so that both may be one buffer.
