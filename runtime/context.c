@@ -28,16 +28,22 @@ static uint8_t *plan(sinter_context *context, const sinter_buffer_life *lives, i
   return base;
 }
 
+/// Records `what`, and the session's own limit if it has one.
+static void failForMemory(sinter_session *session, const char *what) {
+  char text[SRT_MESSAGE_BYTES];
+  if (session->memory.limit)
+    snprintf(text, sizeof text, "%s beside %" PRId64 " under a limit of %" PRId64, what, session->memory.total,
+             session->memory.limit);
+  srtContextFail(session, SINTER_OUT_OF_MEMORY, session->memory.limit ? text : what);
+}
+
 static void *acquire(sinter_context *context, int64_t bytes) {
   sinter_session *session = (sinter_session *)context;
   void *buffer = srtScratchAcquire(&session->memory, &session->scratch, bytes);
   if (!buffer) {
     char text[SRT_MESSAGE_BYTES];
-    int length = snprintf(text, sizeof text, "no memory for a buffer of %" PRId64 " bytes", bytes);
-    if (session->memory.limit)
-      snprintf(text + length, sizeof text - (size_t)length, " beside %" PRId64 " under a limit of %" PRId64,
-               session->memory.total, session->memory.limit);
-    srtContextFail(session, SINTER_OUT_OF_MEMORY, text);
+    snprintf(text, sizeof text, "no memory for a buffer of %" PRId64 " bytes", bytes);
+    failForMemory(session, text);
   }
   return buffer;
 }
@@ -67,7 +73,7 @@ static void *grow(sinter_context *context, void *buffer, int64_t used, int64_t n
   if (!larger) {
     snprintf(text, sizeof text, "no memory for %" PRId64 " bytes of what a loop of function '%s' stores of its trips",
              bytes, session->function->name);
-    srtContextFail(session, SINTER_OUT_OF_MEMORY, text);
+    failForMemory(session, text);
     return NULL;
   }
   *capacity = bytes;
