@@ -295,6 +295,11 @@ std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
   Dims results;
   for (size_t i = 0; i < operands[0].size(); ++i) {
     DimExpr a = operands[0][i], b = operands.size() > 1 ? operands[1][i] : DimExpr();
+    // An unknown predicate still selects between equals.
+    if (!isa<SelectOp>(op) && (!a || (operands.size() > 1 && !b))) {
+      results.push_back(DimExpr());
+      continue;
+    }
     results.push_back(llvm::TypeSwitch<Operation *, DimExpr>(op)
                           .Case([&](AddOp) { return ctx.add(a, b); })
                           .Case([&](SubOp) { return ctx.sub(a, b); })

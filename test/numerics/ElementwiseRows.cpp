@@ -17,8 +17,6 @@ namespace sinter::numerics {
     return BODY;                                                                                                       \
   }
 
-static const std::vector<DType> kMixed = {DType::f32, DType::bf16, DType::i64, DType::u8};
-
 static double sigmoidOf(double x) { return 1 / (1 + std::exp(-x)); }
 static Tensor truth(const Tensor &x) { return x > 1; }
 
@@ -32,8 +30,8 @@ std::vector<Row> elementwiseRows() {
       ROW2(remainder, kSigned, -9, 9, 1),
       ROW2(floor_divide, kSigned, -9, 9, 1),
       ROW2(power, kWideFloats, 0.1, 3, 16, HOST(std::pow(x, y)), 16),
-      ROW2(maximum, kMixed, -4, 4, 0, HOST(std::max(x, y))),
-      ROW2(minimum, kMixed, -4, 4, 0, HOST(std::min(x, y))),
+      ROW2(maximum, kAll, -4, 4, 0, HOST(std::max(x, y))),
+      ROW2(minimum, kAll, -4, 4, 0, HOST(std::min(x, y))),
       {"clip", kNumbers, kTernary, -4, 4, 0, [](const Tensors &x) { return clip(x[0], x[1], x[2]); }},
       ROW(negative, kSigned, -4, 4, 0, HOST(-x)),
       ROW(abs, kNumbers, -4, 4, 0, HOST(std::abs(x))),
@@ -87,22 +85,22 @@ std::vector<Row> elementwiseRows() {
       ROW(erf, kFloats, -3, 3, 8, HOST(std::erf(x)), 8),
       ROW(erfc, kFloats, -3, 4, 16, HOST(std::erfc(x)), 64),
       ROW2(logaddexp, kFloats, -4, 4, 8, HOST(std::log(std::exp(x) + std::exp(y))), 64),
-      ROW2(equal, kMixed, -2, 2, 0, HOST(x == y)),
-      ROW2(not_equal, kMixed, -2, 2, 0, HOST(x != y)),
+      ROW2(equal, kAll, -2, 2, 0, HOST(x == y)),
+      ROW2(not_equal, kAll, -2, 2, 0, HOST(x != y)),
       ROW2(less, kNumbers, -2, 2, 0, HOST(x < y)),
       ROW2(less_equal, kNumbers, -2, 2, 0, HOST(x <= y)),
       ROW2(greater, kNumbers, -2, 2, 0, HOST(x > y)),
       ROW2(greater_equal, kNumbers, -2, 2, 0, HOST(x >= y)),
-      OPERATOR("==", kMixed, -2, 2, ==),
-      OPERATOR("!=", kMixed, -2, 2, !=),
+      OPERATOR("==", kAll, -2, 2, ==),
+      OPERATOR("!=", kAll, -2, 2, !=),
       OPERATOR("<", kNumbers, -2, 2, <),
       OPERATOR("<=", kNumbers, -2, 2, <=),
       OPERATOR(">", kNumbers, -2, 2, >),
       OPERATOR(">=", kNumbers, -2, 2, >=),
-      ROW2(logical_and, kMixed, -1, 1, 0, HOST(x && y)),
-      ROW2(logical_or, kMixed, -1, 1, 0, HOST(x || y)),
-      ROW2(logical_xor, kMixed, -1, 1, 0, HOST(!x != !y)),
-      ROW(logical_not, kMixed, -1, 1, 0, HOST(!x)),
+      ROW2(logical_and, kAll, -1, 1, 0, HOST(x && y)),
+      ROW2(logical_or, kAll, -1, 1, 0, HOST(x || y)),
+      ROW2(logical_xor, kAll, -1, 1, 0, HOST(!x != !y)),
+      ROW(logical_not, kAll, -1, 1, 0, HOST(!x)),
       {"operator!", kOne, kUnary, -4, 4, 0, [](const Tensors &x) { return !truth(x[0]); }},
       ROW2(bitwise_and, kIntegers, 0, 99, 0),
       ROW2(bitwise_or, kIntegers, 0, 99, 0),
@@ -116,11 +114,11 @@ std::vector<Row> elementwiseRows() {
       OPERATOR("<<", kIntegers, 0, 5, <<),
       OPERATOR(">>", kIntegers, 0, 9, >>),
       {"operator~", kIntegers, kUnary, 0, 99, 0, [](const Tensors &x) { return ~x[0]; }},
-      {"where", kMixed, kTernary, -4, 4, 0, [](const Tensors &x) { return where(x[0] == x[1], x[1], x[2]); }},
+      {"where", kAll, kTernary, -4, 4, 0, [](const Tensors &x) { return where(x[0] == x[1], x[1], x[2]); }},
       {"isnan", kFloats, kUnary, -1, 1, 0, [](const Tensors &x) { return isnan(log(x[0])); }},
       {"isinf", kFloats, kUnary, -1, 1, 0, [](const Tensors &x) { return isinf(1 / round(x[0])); }},
       {"isfinite", kFloats, kUnary, -1, 1, 0, [](const Tensors &x) { return isfinite(log(round(x[0]))); }},
-      {"astype", kMixed, kUnary, -4, 4, 0,
+      {"astype", kAll, kUnary, -4, 4, 0,
        [](const Tensors &x) {
          return Tensors{astype(x[0], DType::f64), astype(x[0], DType::i8), astype(x[0], DType::u32),
                         astype(x[0], DType::f16), astype(x[0], DType::boolean)};

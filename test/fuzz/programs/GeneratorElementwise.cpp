@@ -172,7 +172,7 @@ void RegionGenerator::logic() {
   if (!a.value)
     return;
   Known b = pickLike(a);
-  switch (below(5)) {
+  switch (below(8)) {
   case 0:
     return give(c.make<AndOp>(a.value, b.value));
   case 1:
@@ -181,6 +181,10 @@ void RegionGenerator::logic() {
     return give(c.make<XorOp>(a.value, b.value));
   case 3:
     return give(c.make<NotOp>(a.value));
+  case 4:
+    return give(c.make<CompareOp>(a.value, b.value, coin() ? CompareKind::eq : CompareKind::ne));
+  case 5:
+    return give(coin() ? c.make<MaxOp>(a.value, b.value) : c.make<MinOp>(a.value, b.value));
   default: {
     Known taken = pick([&](const Known &k) { return k.shape() == a.shape() && !k.isBool(); });
     if (!taken.value)
