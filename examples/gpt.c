@@ -2,8 +2,9 @@
 //
 // Teaches a transformer to write like the files that it is given, one character after another, then lets it write:
 //
-//   sinter train-step gpt.mlir --loss cross_entropy --labels int32 --optimizer adamw:lr=3e-3,warmup=50 --clip 1 --init
-//   1 -o net.o cc -O2 gpt.c net.o libsinter_rt.a -lm -ldl -lpthread -o gpt
+//   sinter train-step gpt.mlir --loss cross_entropy --labels int32 --optimizer adamw:lr=3e-3,warmup=50
+//     --clip 1 --init 1 -o net.o
+//   cc -O2 gpt.c net.o libsinter_rt.a -lm -ldl -lpthread -o gpt
 //   ./gpt 600 *.md
 
 #include "net.h"
