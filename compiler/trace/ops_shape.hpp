@@ -273,6 +273,24 @@ inline Tensor roll(const Operand &x, int64_t shift, int axis = 0) {
   return b.concatenate({b.slice(value, along, size - tail, size), b.slice(value, along, 0, size - tail)}, along);
 }
 
+/// x[k + 1] - x[k] along an axis, taken `order` times.
+inline Tensor diff(const Operand &x, int order = 1, int axis = -1) {
+  detail::Build b("diff", x.where);
+  Tensor value = b.strong(x.tensor);
+  int along = b.axis(axis, value.rank());
+  if (order < 0)
+    b.fail("an order of at least 0, got " + std::to_string(order));
+  for (; order > 0 && !b.failed(); --order) {
+    int64_t size = value.dim(along);
+    if (size < 0)
+      return b.fail("an axis of a known size");
+    int64_t last = std::max<int64_t>(size - 1, 0);
+    Tensor before = b.slice(value, along, 0, last), after = b.slice(value, along, size - last, size);
+    value = value.dtype() == DType::boolean ? b.compare("ne", after, before) : b.sub(after, before);
+  }
+  return b.failed() ? b.error() : value;
+}
+
 /// What `pad` puts outside.
 enum class PadMode { constant, reflect, edge, wrap };
 

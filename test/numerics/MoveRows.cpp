@@ -109,6 +109,7 @@ std::vector<Row> shapeRows() {
       {"repeat", kAll, kAxis, -4, 4, 0, [](const Tensors &x) { return repeat(x[0], 3, -1); }},
       {"flip", kAll, kUnary, -4, 4, 0, [](const Tensors &x) { return flip(x[0]); }},
       {"roll", kAll, kAxis, -4, 4, 0, [](const Tensors &x) { return Tensors{roll(x[0], 1), roll(x[0], -5, -1)}; }},
+      {"diff", kAll, kAxis, -4, 4, 0, [](const Tensors &x) { return Tensors{diff(x[0]), diff(x[0], 2, 0)}; }},
       {"pad", kNumbers, kAxis, -4, 4, 0, [](const Tensors &x) { return pad(x[0], {{1, 2}}, 3); }},
       {"tril", kAll, kMatrix, -4, 4, 0, [](const Tensors &x) { return Tensors{tril(x[0]), tril(x[0], 1)}; }},
       {"triu", kAll, kMatrix, -4, 4, 0, [](const Tensors &x) { return Tensors{triu(x[0]), triu(x[0], -1)}; }},
