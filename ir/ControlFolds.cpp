@@ -264,6 +264,46 @@ template <typename Loop> struct CaptureInvariantCarries : OpRewritePattern<Loop>
   }
 };
 
+/// The axis along which stack k lies, and whether its first trip is at the end.
+template <typename Loop> static std::pair<int64_t, bool> stackOrder(Loop op, size_t k) {
+  if constexpr (std::is_same_v<Loop, ScanOp>)
+    return {op.getOutAxes()[k], op.getOutReverse()[k]};
+  return {0, false};
+}
+
+/// Of stacks that hold the same there is one, and a stack of a sequence's own slices is that sequence.
+template <typename Loop> struct MergeStacks : OpRewritePattern<Loop> {
+  using OpRewritePattern<Loop>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Loop op, PatternRewriter &rewriter) const override {
+    LoopLayout layout(op);
+    bool changed = false;
+    for (size_t k = 0; k < layout.stacks; ++k) {
+      OpResult stack = layout.stack(k);
+      if (stack.use_empty())
+        continue;
+      if (Value same = findSame(op, layout, k); same && same.getType() == stack.getType()) {
+        rewriter.replaceAllUsesWith(stack, same);
+        changed = true;
+      }
+    }
+    return success(changed);
+  }
+
+private:
+  static Value findSame(Loop op, const LoopLayout &layout, size_t k) {
+    Value value = yielded(*layout.body)[layout.carries + k];
+    for (size_t other = 0; other < k; ++other)
+      if (yielded(*layout.body)[layout.carries + other] == value && stackOrder(op, other) == stackOrder(op, k))
+        return layout.stack(other);
+    if constexpr (std::is_same_v<Loop, ScanOp>)
+      for (size_t j = 0; j < op.getSequences().size(); ++j)
+        if (layout.body->getArgument(layout.carries + j) == value &&
+            std::pair(op.getAxes()[j], op.getReverse()[j]) == stackOrder(op, k))
+          return op.getSequences()[j];
+    return {};
+  }
+};
+
 /// Carries and stacks that nothing outside and no other carry needs.
 template <typename Loop> struct RemoveDeadCarries : OpRewritePattern<Loop> {
   using OpRewritePattern<Loop>::OpRewritePattern;
@@ -398,13 +438,15 @@ void SwitchOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCont
       context);
 }
 void WhileOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns
-      .add<WhileThatNeverRuns, SimplifyCaptures<WhileOp>, CaptureInvariantCarries<WhileOp>, RemoveDeadCarries<WhileOp>>(
-          context);
+  patterns.add<WhileThatNeverRuns, SimplifyCaptures<WhileOp>, CaptureInvariantCarries<WhileOp>, MergeStacks<WhileOp>,
+               RemoveDeadCarries<WhileOp>>(context);
 }
 void ForOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<SimplifyCaptures<ForOp>, CaptureInvariantCarries<ForOp>, RemoveDeadCarries<ForOp>>(context);
+  patterns.add<SimplifyCaptures<ForOp>, CaptureInvariantCarries<ForOp>, MergeStacks<ForOp>, RemoveDeadCarries<ForOp>>(
+      context);
 }
 void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<SimplifyCaptures<ScanOp>, CaptureInvariantCarries<ScanOp>, RemoveDeadCarries<ScanOp>>(context);
+  patterns
+      .add<SimplifyCaptures<ScanOp>, CaptureInvariantCarries<ScanOp>, MergeStacks<ScanOp>, RemoveDeadCarries<ScanOp>>(
+          context);
 }

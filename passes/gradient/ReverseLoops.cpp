@@ -208,7 +208,7 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   for (const ProductOfTrips &product : products)
     for (Value factor : product.dot->getOperands()) {
       sliced.push_back(factor);
-      backward.stack(0, false);
+      backward.stack(0, true); // the order of what the forward part saved, which may be a factor
     }
   llvm::append_range(yields, sliced);
   YieldOp::create(inner, loc, yields);

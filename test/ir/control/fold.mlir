@@ -150,3 +150,27 @@ func.func @unused_stack_goes(%x: tensor<f32>, %xs: tensor<3xf32>) -> tensor<3xf3
   }
   return %0#1 : tensor<3xf32>
 }
+
+// CHECK-LABEL: @stacks_of_the_same_are_one
+// CHECK: %[[R:.*]]:2 = sinter.scan
+// CHECK: return %[[R]]#0, %[[R]]#0, %[[R]]#1
+func.func @stacks_of_the_same_are_one(%xs: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>) {
+  %0:3 = sinter.scan () over(%xs) captures() {axes = array<i64: 0>, reverse = array<i1: true>, out_axes = array<i64: 0, 0, 0>, out_reverse = array<i1: true, true, false>} : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>) body {
+  ^bb0(%x: tensor<3xf32>):
+    %1 = sinter.tanh %x : (tensor<3xf32>) -> tensor<3xf32>
+    sinter.yield(%1, %1, %1) : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+  }
+  return %0#0, %0#1, %0#2 : tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>
+}
+
+// CHECK-LABEL: @stack_of_slices_is_the_sequence
+// CHECK: %[[R:.*]]:2 = sinter.scan
+// CHECK: return %arg0, %[[R]]#0, %[[R]]#1
+func.func @stack_of_slices_is_the_sequence(%xs: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>) {
+  %0:3 = sinter.scan () over(%xs) captures() {axes = array<i64: 0>, reverse = array<i1: true>, out_axes = array<i64: 0, 0, 0>, out_reverse = array<i1: true, false, true>} : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>) body {
+  ^bb0(%x: tensor<3xf32>):
+    %1 = sinter.tanh %x : (tensor<3xf32>) -> tensor<3xf32>
+    sinter.yield(%x, %x, %1) : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+  }
+  return %0#0, %0#1, %0#2 : tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>
+}
