@@ -37,7 +37,8 @@ def FoldConstants : Sinter_FunctionPass<"sinter-fold-constants"> {
 def SimplifyAlgebra : Sinter_FunctionPass<"sinter-simplify-algebra"> {
   let summary = "rewrites across several ops that folders cannot see";
   let description = [{
-    Ensures: a product reads no transposed operand whose axes it could name itself, and no vector after a matrix of which it sums rows; chains of products, sums or conversions by
+    Ensures: a product reads no transposed operand whose axes it could name itself, and no vector after a matrix of which it sums rows; no product is transposed only to exchange rows and
+    columns, unless it reads better so; a sum of parts at different places of an axis is a concatenation; chains of products, sums or conversions by
     constants are one op; a float is divided by no power of two; broadcasts of broadcasts and of added unit axes are one broadcast.
     (* example test/passes/simplify-algebra.mlir *)
   }];

@@ -107,6 +107,110 @@ struct ReadTransposed : OpRewritePattern<DotGeneralOp> {
   }
 };
 
+/// A product whose result is transposed is the product of the factors in the other order. Gradients of weights are
+/// such.
+struct SwapFactors : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &b) const override {
+    auto dot = op.getOperand().getDefiningOp<DotGeneralOp>();
+    if (!dot || !hasOneReader(dot))
+      return b.notifyMatchFailure(op, "transposes no product that it alone reads");
+    int64_t rank = typeOf(dot).getRank(), batch = dot.getLhsBatch().size();
+    int64_t rows = typeOf(dot.getLhs()).getRank() - batch - static_cast<int64_t>(dot.getLhsContract().size());
+    if (rows == 0 || batch + rows == rank)
+      return b.notifyMatchFailure(op, "a factor has no free axis");
+    for (auto [axis, source] : llvm::enumerate(op.getPermutation())) {
+      int64_t k = static_cast<int64_t>(axis), columns = rank - batch - rows;
+      int64_t wanted = k < batch ? k : k < batch + columns ? k + rows : k - columns;
+      if (source != wanted)
+        return b.notifyMatchFailure(op, "does more than to exchange rows and columns");
+    }
+    // What is read by columns should have them side by side, unless neither factor has.
+    auto endsWithSum = [](Value factor, ArrayRef<int64_t> contract) {
+      return llvm::is_contained(contract, typeOf(factor).getRank() - 1);
+    };
+    if (endsWithSum(dot.getLhs(), dot.getLhsContract()) && !endsWithSum(dot.getRhs(), dot.getRhsContract()))
+      return b.notifyMatchFailure(op, "the first factor's columns are apart");
+    b.replaceOpWithNewOp<DotGeneralOp>(op, op.getType(), dot.getRhs(), dot.getLhs(), dot.getRhsBatch(),
+                                       dot.getLhsBatch(), dot.getRhsContract(), dot.getLhsContract(),
+                                       dot.getElementType());
+    return success();
+  }
+};
+
+/// A sum of parts that zeros surround, each at another place of one axis, is their concatenation. Gradients of what was
+/// sliced or split are such. (A negative zero stays one.)
+struct JoinParts : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &b) const override {
+    RankedTensorType type = typeOf(op);
+    if (!type.hasStaticShape())
+      return b.notifyMatchFailure(op, "sizes are known at run time only");
+    SmallVector<Part> parts;
+    if (!collect(op.getLhs(), parts) || !collect(op.getRhs(), parts))
+      return b.notifyMatchFailure(op, "adds more than parts that zeros surround");
+    llvm::sort(parts, [](const Part &x, const Part &y) { return x.begin < y.begin; });
+    int64_t axis = parts[0].axis, at = parts[0].begin;
+    SmallVector<Value> joined;
+    for (Part &part : parts) {
+      if (part.axis != axis || part.begin < at)
+        return b.notifyMatchFailure(op, "the parts overlap");
+      if (part.begin > at) {
+        RankedTensorType gap = resized(type, axis, part.begin - at);
+        joined.push_back(
+            ConstantOp::create(b, op.getLoc(), gap, DenseElementsAttr::get(gap, b.getZeroAttr(gap.getElementType()))));
+      }
+      joined.push_back(part.pad.getOperand());
+      at = part.end;
+    }
+    Value result = ConcatenateOp::create(b, op.getLoc(), resized(type, axis, at - parts[0].begin), joined, axis);
+    if (result.getType() != type) {
+      SmallVector<int64_t> low(type.getRank(), 0), high(low), interior(low);
+      low[axis] = parts[0].begin;
+      high[axis] = type.getDimSize(axis) - at;
+      result = PadOp::create(b, op.getLoc(), type, result, parts[0].pad.getValue(), low, high, interior);
+    }
+    b.replaceOp(op, result);
+    return success();
+  }
+
+private:
+  struct Part {
+    PadOp pad;
+    int64_t axis, begin, end; // of the axis that is padded
+  };
+  static RankedTensorType resized(RankedTensorType type, int64_t axis, int64_t size) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[axis] = size;
+    return type.clone(shape);
+  }
+  /// The addends of `value`; false when one of them is no such part.
+  static bool collect(Value value, SmallVectorImpl<Part> &parts) {
+    if (!hasOneReader(value))
+      return false;
+    if (auto sum = value.getDefiningOp<AddOp>())
+      return collect(sum.getLhs(), parts) && collect(sum.getRhs(), parts);
+    auto pad = value.getDefiningOp<PadOp>();
+    if (!pad || pad.getMode() != PadMode::constant || uniformValue(pad.getValue()) != 0.0)
+      return false;
+    Part part{pad, -1, 0, 0};
+    for (int64_t axis = 0; axis < typeOf(pad).getRank(); ++axis) {
+      int64_t low = pad.getLow()[axis], high = pad.getHigh()[axis];
+      if (low < 0 || high < 0 || pad.getInterior()[axis] != 0)
+        return false;
+      if (low == 0 && high == 0)
+        continue;
+      if (part.axis >= 0)
+        return false;
+      part.axis = axis;
+      part.begin = low;
+      part.end = typeOf(pad).getDimSize(axis) - high;
+    }
+    parts.push_back(part);
+    return part.axis >= 0;
+  }
+};
+
 /// (x * p) * q = x * (p * q) and (x + p) + q = x + (p + q) on floats, for constants that are one number each.
 template <typename Op> struct MergeNumbers : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -353,9 +457,9 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
 class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReadRows, ReadTransposed, MergeNumbers<MulOp>, MergeNumbers<AddOp>, DivideByPowerOfTwo, MergeConverts,
-                 MergeBroadcasts, BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape,
-                 ReshapeAfterPointwise>(&getContext());
+    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, MergeNumbers<MulOp>, MergeNumbers<AddOp>,
+                 DivideByPowerOfTwo, MergeConverts, MergeBroadcasts, BroadcastOfAddedAxes, MeasureSource,
+                 ShapeOfPointwise, GatherOfShape, ReshapeAfterPointwise>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -109,3 +109,83 @@ func.func @rows_are_read_as_they_lie(%a: tensor<4x4xf32>, %x: tensor<4xf32>) -> 
      : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// CHECK-LABEL: @transposed_product_swaps_its_factors
+// CHECK-NEXT: sinter.dot_general %arg1, %arg0 {{.*}}lhs_contract = array<i64: 0>{{.*}}rhs_contract = array<i64: 0>{{.*}} -> tensor<8x4xf32>
+// CHECK-NOT: sinter.transpose
+func.func @transposed_product_swaps_its_factors(%x: tensor<16x4xf32>, %dy: tensor<16x8xf32>) -> tensor<8x4xf32> {
+  %0 = sinter.dot_general %x, %dy {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 0>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<16x4xf32>, tensor<16x8xf32>) -> tensor<4x8xf32>
+  %1 = sinter.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+
+// CHECK-LABEL: @transposed_batched_product_swaps_its_factors
+// CHECK-NEXT: sinter.dot_general %arg1, %arg0 {{.*}}lhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>{{.*}}rhs_contract = array<i64: 3>
+// CHECK-NOT: sinter.transpose
+func.func @transposed_batched_product_swaps_its_factors(%a: tensor<2x3x4x5xf32>, %b: tensor<2x6x5xf32>) -> tensor<2x6x3x4xf32> {
+  %0 = sinter.dot_general %a, %b {lhs_batch = array<i64: 0>, rhs_batch = array<i64: 0>, lhs_contract = array<i64: 3>, rhs_contract = array<i64: 2>, element_type = f32} : (tensor<2x3x4x5xf32>, tensor<2x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = sinter.transpose %0 {permutation = array<i64: 0, 3, 1, 2>} : (tensor<2x3x4x6xf32>) -> tensor<2x6x3x4xf32>
+  return %1 : tensor<2x6x3x4xf32>
+}
+
+// CHECK-LABEL: @keeps_a_transposed_product_whose_columns_would_be_apart
+// CHECK: sinter.dot_general %arg0, %arg1
+// CHECK: sinter.transpose
+func.func @keeps_a_transposed_product_whose_columns_would_be_apart(%x: tensor<4x16xf32>, %dy: tensor<16x8xf32>) -> tensor<8x4xf32> {
+  %0 = sinter.dot_general %x, %dy {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32>
+  %1 = sinter.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+
+// CHECK-LABEL: @keeps_a_transpose_of_a_product_that_others_read
+// CHECK: sinter.transpose
+func.func @keeps_a_transpose_of_a_product_that_others_read(%x: tensor<16x4xf32>, %dy: tensor<16x8xf32>) -> (tensor<4x8xf32>, tensor<8x4xf32>) {
+  %0 = sinter.dot_general %x, %dy {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 0>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<16x4xf32>, tensor<16x8xf32>) -> tensor<4x8xf32>
+  %1 = sinter.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  return %0, %1 : tensor<4x8xf32>, tensor<8x4xf32>
+}
+
+// CHECK-LABEL: @sum_of_parts_is_a_concatenation
+// CHECK-NEXT: %[[R:.*]] = sinter.concatenate %arg1, %arg2, %arg0 {axis = 1 : i64} : (tensor<2x2xf32>, tensor<2x4xf32>, tensor<2x3xf32>) -> tensor<2x9xf32>
+// CHECK-NEXT: return %[[R]]
+func.func @sum_of_parts_is_a_concatenation(%a: tensor<2x3xf32>, %b: tensor<2x2xf32>, %c: tensor<2x4xf32>) -> tensor<2x9xf32> {
+  %zero = sinter.constant dense<0.0> : tensor<f32>
+  %0 = sinter.pad %a, %zero {low = array<i64: 0, 6>, high = array<i64: 0, 0>, interior = array<i64: 0, 0>} : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x9xf32>
+  %1 = sinter.pad %b, %zero {low = array<i64: 0, 0>, high = array<i64: 0, 7>, interior = array<i64: 0, 0>} : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x9xf32>
+  %2 = sinter.pad %c, %zero {low = array<i64: 0, 2>, high = array<i64: 0, 3>, interior = array<i64: 0, 0>} : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x9xf32>
+  %3 = sinter.add %0, %1 : (tensor<2x9xf32>, tensor<2x9xf32>) -> tensor<2x9xf32>
+  %4 = sinter.add %3, %2 : (tensor<2x9xf32>, tensor<2x9xf32>) -> tensor<2x9xf32>
+  return %4 : tensor<2x9xf32>
+}
+
+// CHECK-LABEL: @zeros_stay_between_and_around_parts
+// CHECK: %[[ZEROS:.*]] = sinter.constant dense<0.0{{.*}}> : tensor<2xf32>
+// CHECK: %[[C:.*]] = sinter.concatenate %arg0, %[[ZEROS]], %arg1 {{.*}} -> tensor<7xf32>
+// CHECK: sinter.pad %[[C]], {{.*}}high = array<i64: 1>{{.*}}low = array<i64: 2>
+func.func @zeros_stay_between_and_around_parts(%a: tensor<3xf32>, %b: tensor<2xf32>) -> tensor<10xf32> {
+  %zero = sinter.constant dense<0.0> : tensor<f32>
+  %0 = sinter.pad %a, %zero {low = array<i64: 2>, high = array<i64: 5>, interior = array<i64: 0>} : (tensor<3xf32>, tensor<f32>) -> tensor<10xf32>
+  %1 = sinter.pad %b, %zero {low = array<i64: 7>, high = array<i64: 1>, interior = array<i64: 0>} : (tensor<2xf32>, tensor<f32>) -> tensor<10xf32>
+  %2 = sinter.add %0, %1 : (tensor<10xf32>, tensor<10xf32>) -> tensor<10xf32>
+  return %2 : tensor<10xf32>
+}
+
+// CHECK-LABEL: @keeps_a_sum_of_parts_that_overlap
+// CHECK: sinter.add
+func.func @keeps_a_sum_of_parts_that_overlap(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<5xf32> {
+  %zero = sinter.constant dense<0.0> : tensor<f32>
+  %0 = sinter.pad %a, %zero {low = array<i64: 0>, high = array<i64: 2>, interior = array<i64: 0>} : (tensor<3xf32>, tensor<f32>) -> tensor<5xf32>
+  %1 = sinter.pad %b, %zero {low = array<i64: 2>, high = array<i64: 0>, interior = array<i64: 0>} : (tensor<3xf32>, tensor<f32>) -> tensor<5xf32>
+  %2 = sinter.add %0, %1 : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+  return %2 : tensor<5xf32>
+}
+
+// CHECK-LABEL: @keeps_a_sum_of_parts_in_ones
+// CHECK: sinter.add
+func.func @keeps_a_sum_of_parts_in_ones(%a: tensor<3xf32>, %b: tensor<2xf32>) -> tensor<5xf32> {
+  %one = sinter.constant dense<1.0> : tensor<f32>
+  %0 = sinter.pad %a, %one {low = array<i64: 0>, high = array<i64: 2>, interior = array<i64: 0>} : (tensor<3xf32>, tensor<f32>) -> tensor<5xf32>
+  %1 = sinter.pad %b, %one {low = array<i64: 3>, high = array<i64: 0>, interior = array<i64: 0>} : (tensor<2xf32>, tensor<f32>) -> tensor<5xf32>
+  %2 = sinter.add %0, %1 : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+  return %2 : tensor<5xf32>
+}
