@@ -67,6 +67,16 @@ void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phas
   buildFusedPhase(pm, options);
 }
 
+LogicalResult sinter::refineForGradient(func::FuncOp function, const Options &options) {
+  PassManager pm(function.getContext(), func::FuncOp::getOperationName());
+  pm.addPass(createRefineShapes());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createFoldConstants({.maxBytes = options.maxFoldedBytes, .timeMs = options.foldTimeMs}));
+  pm.addPass(createRefineShapes()); // what folded may be a size
+  pm.addPass(createCanonicalizerPass());
+  return pm.run(function);
+}
+
 void sinter::registerPipelines() {
   PassPipelineRegistration<>("sinter-to-graph", "imported graph to optimized graph",
                              [](OpPassManager &pm) { buildPipeline(pm, Options(), Phase::Graph); });

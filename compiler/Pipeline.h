@@ -4,6 +4,7 @@
 #define SINTER_COMPILER_PIPELINE_H
 
 #include "compiler/Options.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace sinter {
@@ -14,6 +15,10 @@ enum class Phase { Graph, Fused };
 
 /// Adds every pass that leads from imported graph to the end of `phase`.
 void buildPipeline(mlir::OpPassManager &pm, const Options &options, Phase phase = Phase::Fused);
+
+/// Finds out what sizes `function` has: constants are folded and types refined, no op is taken apart. What is to be
+/// differentiated comes through here first, since gradients are made for the sizes that types tell.
+mlir::LogicalResult refineForGradient(mlir::func::FuncOp function, const Options &options = {});
 
 /// `--sinter-to-graph` and `--sinter-to-fused` for tools that build pipelines from text, at the default options.
 void registerPipelines();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/train/TrainStep.h"
+#include "compiler/Pipeline.h"
 #include "compiler/train/Loss.h"
 #include "compiler/train/Optimizer.h"
 #include "ir/reference/HostTensor.h"
@@ -107,7 +108,7 @@ FailureOr<OwningOpRef<ModuleOp>> sinter::makeTrainStep(ModuleOp training, Module
   for (unsigned argument : weights)
     if (options.seed)
       initialize(loss, argument, *options.seed);
-  if (failed(addLoss(loss, options.loss, labels)))
+  if (failed(refineForGradient(loss)) || failed(addLoss(loss, options.loss, labels)))
     return failure();
 
   GradientOptions gradient;

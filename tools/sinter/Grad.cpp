@@ -4,6 +4,7 @@
 // attribute, so that what is made from the graph starts with their values.
 
 #include "tools/sinter/Grad.h"
+#include "compiler/Pipeline.h"
 #include "compiler/onnx/Import.h"
 #include "ir/file/GraphFile.h"
 #include "ir/gradient/Differentiable.h"
@@ -100,6 +101,8 @@ static Exit grad(const GradFlags &flags) {
   options.result = findLoss(model, flags.loss);
   options.memory = flags.memory;
   Diagnostics diagnostics(*model.context());
+  if (failed(refineForGradient(source)))
+    throw Stop(Exit::Failure, diagnostics.errors());
   auto gradient = buildGradient(source, findArguments(model, flags.wrt, pattern), options);
   if (failed(gradient))
     throw Stop(Exit::Failure, diagnostics.errors());
@@ -145,6 +148,8 @@ Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOp
   Diagnostics diagnostics(*model.context());
   GradientCheckOptions options;
   options.seed = flags.seed;
+  if (failed(refineForGradient(main)))
+    throw Stop(Exit::Failure, diagnostics.errors());
   auto check = checkGradients(main, wrt, inputs, options);
   if (failed(check))
     throw Stop(Exit::Failure, diagnostics.errors());
