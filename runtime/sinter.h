@@ -531,6 +531,43 @@ SINTER_API sinter_status_code sinter_graph_gradient(sinter_graph *graph, int32_t
 SINTER_API sinter_status_code sinter_graph_checkpoint(sinter_graph *graph, sinter_region region, int32_t room,
                                                       sinter_value *results, int32_t *count);
 
+typedef struct sinter_gradient_check_options {
+  uint32_t struct_size; // sizeof(sinter_gradient_check_options)
+  int32_t reverse_only; // non-zero: not forward mode, which a function with a gradient of its own does not have
+  uint64_t seed;
+  int64_t elements;   // of each input that are moved one by one; 0: 32
+  double step;        // of the differences, relative to max(1, |x|); 0: 1e-5
+  double tolerance;   // relative to max(1, largest magnitude of what is compared); 0: 1e-6
+  const char *memory; // as in sinter_gradient_options
+} sinter_gradient_check_options;
+
+typedef struct sinter_gradient_check {
+  uint32_t struct_size; // sizeof(sinter_gradient_check), set by the caller
+  int32_t passed;
+  int32_t worst_input; // the one with element_error; -1 without inputs to differentiate by
+  int32_t reserved;
+  double element_error;   // gradients against central differences by single elements
+  double direction_error; // and along a random direction
+  double transpose_error; // <v, J t> of forward against <J^T v, t> of reverse mode
+} sinter_gradient_check;
+
+/// Compares the gradient of a random combination of a function's float results by its inputs `wrt` with what the values
+/// say, in f64 on the reference evaluator, whatever the function's float types. `options` may be null.
+SINTER_API sinter_status_code sinter_graph_check_gradient(sinter_graph *graph, int32_t function, int32_t count,
+                                                          const int32_t *wrt, int32_t num_inputs,
+                                                          const sinter_tensor *inputs,
+                                                          const sinter_gradient_check_options *options,
+                                                          sinter_gradient_check *check);
+
+/// Records a function with a gradient of its own. `forward` takes the operands and yields `num_results` results, then
+/// residuals, what `backward` needs besides; `backward` takes the residuals and a cotangent per float result, and
+/// yields a cotangent per float operand. What the two capture has no gradient: to ask for one is an error when the
+/// gradient is built. Second derivatives are those of `forward` and `backward`.
+SINTER_API sinter_status_code sinter_graph_custom_vjp(sinter_graph *graph, int32_t num_operands,
+                                                      const sinter_value *operands, int32_t num_results,
+                                                      sinter_region forward, sinter_region backward, int32_t room,
+                                                      sinter_value *results, int32_t *count);
+
 //===- Out of a graph
 //
 // These require that no function is open. Private functions are left out.

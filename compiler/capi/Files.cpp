@@ -119,34 +119,42 @@ sinter_status_code capi::copyOutputs(ArrayRef<HostTensor> results, sinter_tensor
   return SINTER_OK;
 }
 
+sinter_status_code sinter_graph::takeInputs(StringRef what, int32_t index, int32_t count, const sinter_tensor *inputs,
+                                            SmallVectorImpl<HostTensor> &arguments) {
+  if (index < 0 || index >= static_cast<int32_t>(functions.size()) || !functions[static_cast<size_t>(index)].op)
+    return invalid(what + " requires a finished function, got " + Twine(index));
+  const Function &function = functions[static_cast<size_t>(index)];
+  if (!function.captures.empty())
+    return invalid(what + " requires a function without captures, got " + Twine(function.captures.size()) + " of '" +
+                   function.name + "'");
+  if (count != static_cast<int32_t>(function.inputs.size()))
+    return invalid("'" + function.name + "' requires " + Twine(function.inputs.size()) + " inputs, got " +
+                   Twine(count));
+  func::FuncOp op = function.op;
+  for (int32_t i = 0; i < count; ++i) {
+    std::string name = "'" + function.name + "': input '" + function.inputNames[static_cast<size_t>(i)] + "'";
+    if (sinter_status_code status = checkTensor(&inputs[i], name))
+      return status;
+    arguments.push_back(hostTensorOf(context.get(), inputs[i]));
+    if (Type wanted = op.getArgumentTypes()[static_cast<unsigned>(i)]; !agree(arguments.back().tensorType(), wanted))
+      return invalid(name + " requires " + describe(wanted) + ", got " + describe(arguments.back().tensorType()));
+  }
+  return SINTER_OK;
+}
+
 sinter_status_code sinter_graph_evaluate(sinter_graph *graph, int32_t index, int32_t num_inputs,
                                          const sinter_tensor *inputs, int32_t room, sinter_tensor *outputs,
                                          int32_t *count) {
   if (!graph || !count || num_inputs < 0 || (num_inputs > 0 && !inputs))
     return invalid("evaluate requires a graph, inputs and a place for the number of outputs, got null");
-  if (index < 0 || index >= static_cast<int32_t>(graph->functions.size()) ||
-      !graph->functions[static_cast<size_t>(index)].op)
-    return invalid("evaluate requires a finished function, got " + Twine(index));
+  SmallVector<HostTensor> arguments;
+  if (sinter_status_code status = graph->takeInputs("evaluate", index, num_inputs, inputs, arguments))
+    return status;
   const sinter_graph::Function &function = graph->functions[static_cast<size_t>(index)];
   func::FuncOp op = function.op;
-  if (!function.captures.empty())
-    return invalid("evaluate requires a function without captures, got " + Twine(function.captures.size()) + " of '" +
-                   function.name + "'");
-  if (num_inputs != static_cast<int32_t>(function.inputs.size()))
-    return invalid("'" + function.name + "' requires " + Twine(function.inputs.size()) + " inputs, got " +
-                   Twine(num_inputs));
   *count = static_cast<int32_t>(function.outputs.size());
   if (room < *count || (*count > 0 && !outputs))
     return invalid("'" + function.name + "' requires room for " + Twine(*count) + " outputs, got " + Twine(room));
-  SmallVector<HostTensor> arguments;
-  for (int32_t i = 0; i < num_inputs; ++i) {
-    std::string what = "'" + function.name + "': input '" + function.inputNames[static_cast<size_t>(i)] + "'";
-    if (sinter_status_code status = checkTensor(&inputs[i], what))
-      return status;
-    arguments.push_back(hostTensorOf(graph->context.get(), inputs[i]));
-    if (Type wanted = op.getArgumentTypes()[static_cast<unsigned>(i)]; !agree(arguments.back().tensorType(), wanted))
-      return invalid(what + " requires " + describe(wanted) + ", got " + describe(arguments.back().tensorType()));
-  }
   graph->message.clear();
   graph->namePlaces = true;
   Evaluator evaluator;

@@ -98,6 +98,11 @@ struct sinter_graph {
                                    int32_t *count);
   std::string describeType(const sinter_value_type &type) const;
 
+  //===- Files.cpp
+  /// Copies the inputs of a call of function `index`, checked against what it takes.
+  sinter_status_code takeInputs(llvm::StringRef what, int32_t index, int32_t count, const sinter_tensor *inputs,
+                                llvm::SmallVectorImpl<sinter::HostTensor> &arguments);
+
   //===- what both use
   /// The message that the last failing rule gave to the context.
   sinter_status_code failWithDiagnostic(const llvm::Twine &otherwise);

@@ -222,6 +222,116 @@ template <class F> struct CheckpointFunction {
   }
 };
 
+template <class Args, class Given>
+concept CotangentsOf =
+    (IsTuple<Given>::value && requires { requires std::tuple_size_v<Given> == std::tuple_size_v<Args>; }) ||
+    (std::tuple_size_v<Args> == 1 && std::is_same_v<tree_t<Given>, std::tuple_element_t<0, Args>>);
+
+/// The function that `custom_vjp` makes.
+template <class F, class Forward, class Backward> struct CustomVjpFunction {
+  using Wrapped = F;
+  mutable F f;
+  mutable Forward forward;
+  mutable Backward backward;
+  Where where;
+
+  template <class... Args>
+    requires std::is_invocable_v<F &, const tree_t<Args> &...>
+  auto operator()(const Args &...given) const {
+    using Arguments = std::tuple<tree_t<Args>...>;
+    Arguments args(given...);
+    using Result = decltype(applyFunction(f, args));
+    using Pair = decltype(applyFunction(forward, args));
+    static_assert(IsTuple<Pair>::value && std::tuple_size_v<Pair> == 2,
+                  "the forward function of custom_vjp returns a pair: the result, and what the backward one needs");
+    static_assert(std::is_same_v<Result, std::tuple_element_t<0, Pair>>,
+                  "the function of custom_vjp and the forward one return results of one type");
+    using Residuals = std::tuple_element_t<1, Pair>;
+    using Cotangents = std::invoke_result_t<Backward &, const Residuals &, const Result &>;
+    static_assert(CotangentsOf<Arguments, Cotangents>,
+                  "the backward function of custom_vjp returns a tuple with a tree like each argument");
+    Trace *trace = Trace::current();
+    if (!trace)
+      return applyFunction(f, args);
+    std::vector<uint32_t> ids;
+    std::vector<TensorType> types;
+    Result result{};
+    if (!trace->materialize(args, where, ids, types)) {
+      poison(result, Tensor(*firstError(args)));
+      return result;
+    }
+    return controlStep(*trace, "custom_vjp", ids, where, std::move(result), [&](Result &out) {
+      auto stop = [&](const Tensor &problem) {
+        poison(out, problem);
+        return false;
+      };
+      auto there = traceRegion(*trace, types, where, [&](std::span<const Tensor> leaves) {
+        return applyFunction(forward, unflatten(args, leaves));
+      });
+      out = std::get<0>(there.tree);
+      if (!there.region)
+        return stop(there.problem);
+      size_t results = flatten(out).size();
+      std::vector<TensorType> taken(there.types.begin() + std::ptrdiff_t(results), there.types.end());
+      size_t residuals = taken.size();
+      for (size_t k = 0; k < results; ++k)
+        if (is_float(there.types[k].dtype))
+          taken.push_back(there.types[k]);
+      auto back = traceRegion(*trace, taken, where, [&](std::span<const Tensor> leaves) {
+        size_t next = residuals;
+        Result cotangent = tree_map(
+            [&](const Tensor &leaf) { return is_float(leaf.dtype()) ? leaves[next++] : Tensor(); }, Result(out));
+        return cotangents(args, backward(unflatten(std::get<1>(there.tree), leaves), cotangent));
+      });
+      if (!back.region)
+        return stop(back.problem);
+      std::vector<uint32_t> made(results + 1);
+      int32_t count = 0;
+      trace->locate(where);
+      if (sinter_graph_custom_vjp(trace->handle(), int32_t(ids.size()), ids.data(), int32_t(results), there.region,
+                                  back.region, int32_t(results), made.data(), &count))
+        return stop(trace->failGraph(where));
+      wrapLeaves(*trace, out, made, where);
+      return true;
+    });
+  }
+
+private:
+  /// Those of float arguments, which must be of their types.
+  template <class Arguments, class Given>
+  std::vector<Tensor> cotangents(const Arguments &args, const Given &given) const {
+    auto leaves = [&] {
+      if constexpr (std::is_same_v<tree_t<Given>, std::tuple_element_t<0, Arguments>>)
+        return flatten(std::tuple<tree_t<Given>>(asTree(given)));
+      else
+        return flatten(treeCast<Arguments>(given));
+    }();
+    std::vector<Tensor> wanted = flatten(args), kept;
+    std::vector<std::string> names = argumentNames(args);
+    Tensor problem;
+    if (leaves.size() != wanted.size())
+      problem = fail(where, "custom_vjp requires a cotangent per tensor of its arguments, got " +
+                                std::to_string(leaves.size()) + " for " + std::to_string(wanted.size()));
+    for (size_t k = 0; k < wanted.size() && !problem.defined(); ++k) {
+      if (!is_float(wanted[k].dtype()))
+        continue;
+      Tensor leaf = leaves[k];
+      if (leaf.weak())
+        leaf = convert(leaf, wanted[k].dtype(), where);
+      if (leaf.error())
+        problem = leaf;
+      else if (!leaf.defined() || !mayFollow(wanted[k].type(), leaf.type()))
+        problem = fail(where, "custom_vjp requires a cotangent of the type of each argument, got " +
+                                  (leaf.defined() ? leaf.type().str() : std::string("none")) + " for " + names[k] +
+                                  ", which is " + wanted[k].type().str());
+      kept.push_back(leaf);
+    }
+    if (problem.defined())
+      kept.assign(1, problem);
+    return kept;
+  }
+};
+
 /// Runs `f(trees)` in a trace: the one that is open, or one of its own that is compiled.
 template <class F, class... Trees> auto inTrace(F f, Where where, const Trees &...trees) {
   return Jitted<F>(std::move(f), JitOptions{}, where)(trees...);
@@ -294,6 +404,27 @@ auto jvp(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Primals.
   return detail::inTrace(run, where, primals, tangents);
 }
 
+/// The second derivative of `f`, whose result is a float of rank 0, times `direction`: a tuple like `primals`.
+template <class F, class... Primals>
+auto hessian_vector_product(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Primals...> &direction,
+                            GradientOptions options = {}, Where where = Where::current()) {
+  auto run = [&](const std::tuple<Primals...> &args, const std::tuple<Primals...> &vectors) {
+    std::vector<int32_t> wrt;
+    for (size_t k = 0, count = flatten(args).size(); k < count; ++k)
+      wrt.push_back(int32_t(k));
+    std::vector<Tensor> more = flatten(vectors);
+    auto made = detail::recordGradient(*detail::Trace::current(), "hessian_vector_product", SINTER_HVP, f, args, wrt,
+                                       more, options, where);
+    std::tuple<Primals...> product = args;
+    if (made.problem.defined())
+      detail::poison(product, made.problem);
+    else
+      product = unflatten(args, std::span<const Tensor>(made.results));
+    return product;
+  };
+  return detail::inTrace(run, where, primals, direction);
+}
+
 /// `tree`, through which no gradient goes.
 template <class Tree> auto stop_gradient(const Tree &given, Where where = Where::current()) {
   detail::tree_t<Tree> tree = detail::asTree(given);
@@ -308,6 +439,106 @@ template <class Tree> auto stop_gradient(const Tree &given, Where where = Where:
 /// `f`, of which a backward pass keeps the arguments only, and computes the rest again.
 template <class F> auto checkpoint(F &&f, Where where = Where::current()) {
   return detail::CheckpointFunction<std::decay_t<F>>{std::forward<F>(f), where};
+}
+
+/// `f` with a gradient of its own. `forward` takes the same and returns a pair: the result, and residuals, a tree of
+/// what `backward(residuals, cotangent)` needs, which returns a tuple with a tree like each argument (for one argument,
+/// that tree). What is no float has no cotangent: a Tensor() in both directions. Tensors that the functions capture
+/// have no gradient, and to ask for one is an error. Second derivatives are those of `forward` and `backward`; forward
+/// mode has none. Traced, `forward` is recorded; `f` runs outside of traces.
+///
+///   auto clipped = custom_vjp([](Tensor x) { return x * x; },
+///                             [](Tensor x) { return std::pair{x * x, x}; },
+///                             [](Tensor x, Tensor dy) { return clip(2 * x * dy, -1, 1); });
+template <class F, class Forward, class Backward>
+auto custom_vjp(F &&f, Forward &&forward, Backward &&backward, Where where = Where::current()) {
+  return detail::CustomVjpFunction<std::decay_t<F>, std::decay_t<Forward>, std::decay_t<Backward>>{
+      std::forward<F>(f), std::forward<Forward>(forward), std::forward<Backward>(backward), where};
+}
+
+struct GradientCheckOptions {
+  double tolerance = 1e-6; // relative to max(1, largest magnitude of what is compared)
+  double step = 1e-5;      // of the differences, relative to max(1, |x|)
+  uint64_t seed = 0;
+  int64_t elements = 32; // of each argument that are moved one by one
+  /// Compare forward with reverse mode as well; functions of custom_vjp do not have it.
+  bool forward_mode = true;
+  std::string memory = {}; // as in GradientOptions
+};
+
+/// What `check_gradients` found. Errors are relative to max(1, magnitude).
+struct GradientCheck {
+  bool passed = false;
+  double elements = 0;  // gradients against central differences, element by element
+  double direction = 0; // along a random direction
+  double transpose = 0; // forward against reverse mode
+  std::string worst;    // the tensor with the largest of `elements`: "argument 0.w"
+  explicit operator bool() const { return passed; }
+  /// The error of tracing, in a program without exceptions.
+  const Error *error() const { return failure.get(); }
+  /// "largest error 3e-10 by single elements (argument 0.w), 2e-11 along a direction, ...".
+  std::string str() const {
+    char text[160];
+    std::snprintf(text, sizeof text, "%.1e along a direction, %.1e of forward against reverse mode", direction,
+                  transpose);
+    char first[48];
+    std::snprintf(first, sizeof first, "largest error %.1e by single elements", elements);
+    return first + (worst.empty() ? "" : " (" + worst + ")") + ", " + text;
+  }
+  std::shared_ptr<Error> failure;
+};
+
+/// Compares gradients of `f` at `args`, by all of their floats, with central differences, in f64 on the reference
+/// evaluator whatever the element types: `check_gradients(f, std::tuple{x, weights})`.
+template <class F, class... Args>
+GradientCheck check_gradients(F &&f, const std::tuple<Args...> &given, const GradientCheckOptions &options = {},
+                              Where where = Where::current()) {
+  GradientCheck check;
+  auto stop = [&](const Tensor &problem) {
+    check.failure = std::make_shared<Error>(*problem.error());
+    return check;
+  };
+  auto args = detail::treeCast<std::tuple<detail::tree_t<Args>...>>(given);
+  std::vector<Spec> specs;
+  std::vector<sinter_tensor> inputs;
+  std::vector<int32_t> wrt;
+  for (const Tensor &leaf : flatten(args)) {
+    if (leaf.error())
+      return stop(leaf);
+    if (!leaf.defined() || leaf.traced())
+      return stop(
+          detail::fail(where, "check_gradients requires tensors with elements, got " +
+                                  std::string(leaf.traced() ? "one of a trace" : "a Tensor() without a value")));
+    if (is_float(leaf.dtype()))
+      wrt.push_back(int32_t(specs.size()));
+    specs.push_back(spec_of(leaf));
+    inputs.push_back(leaf.view());
+  }
+  Graph graph = traceWith(f, args, std::span<const Spec>(specs), "main", {}, {}, where);
+  if (graph.error()) {
+    check.failure = std::make_shared<Error>(*graph.error());
+    return check;
+  }
+  sinter_gradient_check_options lowered{};
+  lowered.struct_size = sizeof(lowered);
+  lowered.reverse_only = !options.forward_mode;
+  lowered.seed = options.seed;
+  lowered.elements = options.elements;
+  lowered.step = options.step;
+  lowered.tolerance = options.tolerance;
+  lowered.memory = options.memory.empty() ? nullptr : options.memory.c_str();
+  sinter_gradient_check outcome{};
+  outcome.struct_size = sizeof(outcome);
+  if (sinter_graph_check_gradient(graph.handle(), sinter_graph_num_functions(graph.handle()) - 1, int32_t(wrt.size()),
+                                  wrt.data(), int32_t(inputs.size()), inputs.data(), &lowered, &outcome))
+    return stop(detail::fail(where, sinter_last_error()));
+  check.passed = outcome.passed;
+  check.elements = outcome.element_error;
+  check.direction = outcome.direction_error;
+  check.transpose = outcome.transpose_error;
+  if (outcome.worst_input >= 0)
+    check.worst = detail::argumentNames(args)[size_t(outcome.worst_input)];
+  return check;
 }
 
 } // namespace sinter

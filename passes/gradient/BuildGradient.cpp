@@ -230,7 +230,7 @@ FailureOr<func::FuncOp> sinter::buildGradient(func::FuncOp function, ArrayRef<un
     if (failed(gradient))
       return failure();
     Extension made(*gradient, name);
-    LogicalResult filled = fillForward(made, function, wrt, "vector");
+    LogicalResult filled = fillForward(made, *gradient, wrt, "vector");
     gradient->erase();
     if (failed(filled))
       return made.function.erase(), failure();

@@ -79,6 +79,11 @@ LogicalResult Reverse::reverseByRule(Operation *op, OpBuilder &builder) {
 /// The backward function in place, and the forward one instead of the op.
 LogicalResult Reverse::reverseCustom(Operation *op, OpBuilder &builder) {
   auto custom = cast<CustomVjpOp>(op);
+  if (auto captures = op->getAttrOfType<IntegerAttr>("sinter.captures"))
+    for (Value capture : op->getOperands().take_back(static_cast<size_t>(captures.getInt())))
+      if (activity(capture))
+        return op->emitOpError("has a gradient by its arguments only, got one by a tensor that it captures; make that "
+                               "an argument, or stop its gradient");
   OpBuilder before(op);
   Composer forward(op->getLoc(), before), backward(op->getLoc(), builder);
   IRMapping map;

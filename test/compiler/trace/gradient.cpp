@@ -140,6 +140,183 @@ TEST(Gradient, OfACheckpointIsTheSame) {
   EXPECT_EQ(plain(0.5f).item<float>(), kept(0.5f).item<float>());
 }
 
+TEST(Gradient, HessianVectorProduct) {
+  auto f = [](Tensor x, Tensor y) { return sum(x * x * x) + sum(x * y); };
+  auto [dx, dy] = hessian_vector_product(f, std::tuple{Tensor({1.f, 2.f}), Tensor({5.f, 7.f})},
+                                         std::tuple{Tensor({1.f, -1.f}), Tensor({0.5f, 0.f})});
+  EXPECT_EQ(dx.to_vector<float>(), (std::vector<float>{6.5f, -12}));
+  EXPECT_EQ(dy.to_vector<float>(), (std::vector<float>{1, -1}));
+}
+
+//===- custom_vjp ----------------------------------------------------------------------------------===//
+
+/// x^2 with a gradient that is easily told from the true one.
+auto marked(float factor) {
+  return custom_vjp([](Tensor x) { return x * x; }, [](Tensor x) { return std::pair{x * x, x}; },
+                    [=](Tensor x, Tensor dy) { return factor * x * dy; });
+}
+
+TEST(CustomVjp, HasItsOwnGradient) {
+  auto f = marked(10);
+  EXPECT_EQ(f(3.f).item<float>(), 9); // of the host
+  EXPECT_EQ(jit(f)(3.f).item<float>(), 9);
+  EXPECT_EQ(grad(f)(3.f).item<float>(), 30);
+  EXPECT_EQ(jit(grad(f))(3.f).item<float>(), 30);
+  auto [value, slope] = value_and_grad([&](Tensor x) { return 2 * f(x + 1); })(3.f);
+  EXPECT_EQ(value.item<float>(), 32);
+  EXPECT_EQ(slope.item<float>(), 80);
+}
+
+TEST(CustomVjp, RunsItsFunctionOutsideOfTraces) {
+  int runs = 0;
+  auto f = custom_vjp([&](Tensor x) { return ++runs, x; }, [](Tensor x) { return std::pair{x, std::tuple<>()}; },
+                      [](std::tuple<>, Tensor dy) { return dy; });
+  f(1.f);
+  EXPECT_EQ(runs, 1);
+  jit(f)(1.f);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST(CustomVjp, TwiceDifferentiatesItsParts) {
+  EXPECT_EQ(grad(grad(marked(10)))(3.f).item<float>(), 10);
+  EXPECT_EQ(grad(grad(grad(marked(10))))(3.f).item<float>(), 0);
+  auto cubic = custom_vjp([](Tensor x) { return x * x * x; }, [](Tensor x) { return std::pair{x * x * x, x * x}; },
+                          [](Tensor square, Tensor dy) { return 3 * square * dy; });
+  EXPECT_EQ(grad(grad(cubic))(2.f).item<float>(), 12);
+}
+
+TEST(CustomVjp, InsideOfControlFlow) {
+  auto f = marked(10);
+  auto counted = [&](Tensor x) { return for_loop(0, 3, [&](auto, Tensor y) { return f(y) + 1; }, x); };
+  auto slopeOf = [](float x) { // by hand
+    float slope = 1;
+    for (int k = 0; k < 3; ++k, x = x * x + 1)
+      slope *= 10 * x;
+    return slope;
+  };
+  EXPECT_FLOAT_EQ(grad(counted)(0.5f).item<float>(), slopeOf(0.5f));
+  for (const char *memory : {"all", "recompute", "period(2)", "binomial(2)", "online(2)"}) {
+    auto open = [&](Tensor x) {
+      auto [y, n] = while_loop(
+          WhileOptions{.memory = memory}, [](auto, auto n) { return n < 3; },
+          [&](Tensor y, Tensor n) { return std::tuple{f(y) + 1, n + 1}; }, x, 0);
+      return y;
+    };
+    EXPECT_FLOAT_EQ(grad(open)(0.5f).item<float>(), slopeOf(0.5f)) << memory;
+  }
+  auto scanned = [&](Tensor x) {
+    return scan([&](Tensor c, Tensor s) { return std::pair{c + f(s), c}; }, 0.f, x).first;
+  };
+  EXPECT_EQ(grad(scanned)(Tensor({1.f, 2.f})).to_vector<float>(), (std::vector<float>{10, 20}));
+  auto branch = [&](Tensor x) { return cond(x > 0, [&] { return f(x); }, [&] { return x; }); };
+  EXPECT_EQ(grad(branch)(2.f).item<float>(), 20);
+  EXPECT_EQ(grad(branch)(-2.f).item<float>(), 1);
+  auto kept = [&](Tensor x) { return checkpoint([&](Tensor x) { return f(x) * 2; })(x); };
+  EXPECT_EQ(grad(kept)(2.f).item<float>(), 40);
+}
+
+TEST(CustomVjp, MayBranchOnTheHost) {
+  auto f = custom_vjp([](Tensor x) { return x > 0 ? x : -x; },
+                      [](Tensor x) {
+                        if (x > 0)
+                          return std::pair{x, scalar(7.f)};
+                        return std::pair{-x, scalar(-5.f)};
+                      },
+                      [](Tensor slope, Tensor dy) { return slope * dy; });
+  EXPECT_EQ(grad(f)(2.f).item<float>(), 7);
+  EXPECT_EQ(grad(f)(-2.f).item<float>(), -5);
+}
+
+TEST(CustomVjp, TakesTreesAndIntegers) {
+  // Rows of a table, whose gradient is kept small.
+  auto pick = [](Layer table, Tensor row) { return std::pair{table.w[row] + table.b, row}; };
+  auto f = custom_vjp(
+      pick, [&](Layer table, Tensor row) { return std::pair{pick(table, row), std::pair{table, row}}; },
+      [](std::pair<Layer, Tensor> kept, std::pair<Tensor, Tensor> dy) {
+        EXPECT_FALSE(dy.second.defined()); // of an integer
+        Tensor small = clip(dy.first, -1, 1);
+        return std::tuple{Layer{zeros_like(kept.first.w).at(kept.second).add(small), zeros_like(kept.first.b)},
+                          Tensor()};
+      });
+  Layer table{Tensor({{1.f, 2.f}, {3.f, 4.f}}), Tensor({0.f, 0.f})};
+  auto g = grad([&](Layer table) { return sum(f(table, scalar(int64_t(1))).first * Tensor({5.f, 0.5f})); })(table);
+  EXPECT_EQ(g.w.to_vector<float>(), (std::vector<float>{0, 0, 1, 0.5f}));
+  EXPECT_EQ(g.b.to_vector<float>(), (std::vector<float>{0, 0}));
+}
+
+TEST(CustomVjp, KeepsNamedSizes) {
+  auto f = custom_vjp([](Tensor x) { return x * x; }, [](Tensor x) { return std::pair{x * x, x}; },
+                      [](Tensor x, Tensor dy) { return 10 * x * dy; });
+  auto slope = jit(grad([&](Tensor x) { return sum(f(x)); }), {.specs = {spec<float>({"n"})}});
+  EXPECT_EQ(slope(Tensor({1.f, 2.f})).to_vector<float>(), (std::vector<float>{10, 20}));
+  EXPECT_EQ(slope(Tensor({1.f, 2.f, 3.f})).to_vector<float>(), (std::vector<float>{10, 20, 30}));
+  EXPECT_EQ(slope.cache_size(), 1);
+}
+
+TEST(CustomVjp, HasNoGradientByWhatItCaptures) {
+  Tensor weight = Tensor({2.f, 3.f});
+  auto scaled = [&](Tensor x, Tensor by) {
+    return custom_vjp([&](Tensor x) { return sum(x * by); }, [&](Tensor x) { return std::pair{sum(x * by), 1.f}; },
+                      [&](Tensor, Tensor dy) { return dy * by * weight; })(x);
+  };
+  auto byFirst = grad(scaled)(Tensor({1.f, 1.f}), Tensor({5.f, 7.f}));
+  EXPECT_EQ(byFirst.to_vector<float>(), (std::vector<float>{10, 21}));
+  std::string message = messageOf([&] { grad<1>(scaled)(Tensor({1.f, 1.f}), Tensor({5.f, 7.f})); });
+  EXPECT_EQ(message,
+            "'sinter.custom_vjp' op has a gradient by its arguments only, got one by a tensor that it captures; "
+            "make that an argument, or stop its gradient");
+  auto stopped = grad<1>([&](Tensor x, Tensor by) { return scaled(x, stop_gradient(by)) + sum(by); });
+  EXPECT_EQ(stopped(Tensor({1.f, 1.f}), Tensor({5.f, 7.f})).to_vector<float>(), (std::vector<float>{1, 1}));
+}
+
+TEST(CustomVjp, SaysWhatItRequires) {
+  auto with = [](auto cotangent) {
+    return grad([=](Tensor x) {
+      return sum(custom_vjp([](Tensor x) { return x; }, [](Tensor x) { return std::pair{x, x}; },
+                            [=](Tensor, Tensor) { return cotangent; })(x));
+    });
+  };
+  EXPECT_EQ(messageOf([&] { with(scalar(1.f))(Tensor({1.f, 2.f})); }),
+            "custom_vjp requires a cotangent of the type of each argument, got f32[] for argument 0, which is f32[2]");
+  EXPECT_EQ(messageOf([&] { with(Tensor())(Tensor({1.f, 2.f})); }),
+            "custom_vjp requires a cotangent of the type of each argument, got none for argument 0, which is f32[2]");
+  std::string message = messageOf([] { jvp(marked(10), std::tuple{scalar(1.f)}, std::tuple{scalar(1.f)}); });
+  EXPECT_EQ(message, "'sinter.custom_vjp' op has no forward-mode gradient");
+}
+
+//===- check_gradients -----------------------------------------------------------------------------===//
+
+TEST(CheckGradients, AgreesWithTrueOnes) {
+  std::vector<Layer> layers{{Tensor({{0.5f, -0.25f}, {0.125f, 1.f}}), Tensor({0.1f, 0.2f})}};
+  GradientCheck check = check_gradients(loss, std::tuple{layers, Tensor({{1.f, 2.f}})});
+  EXPECT_TRUE(check) << check.str();
+  EXPECT_LT(check.elements, 1e-8);
+  EXPECT_LT(check.transpose, 1e-12);
+  EXPECT_TRUE(check_gradients(fixedPoint, std::tuple{0.7}, {.memory = "binomial(2)"}));
+}
+
+TEST(CheckGradients, FindsWrongOnes) {
+  auto f = [](Tensor x, Tensor y) { return sum(x) * marked(10)(y); };
+  EXPECT_NE(messageOf([&] { check_gradients(f, std::tuple{Tensor({1.f}), 2.f}); }), "");
+  GradientCheck check = check_gradients(f, std::tuple{Tensor({1.f}), 2.f}, {.forward_mode = false});
+  EXPECT_FALSE(check);
+  EXPECT_GT(check.elements, 0.1);
+  EXPECT_EQ(check.worst, "argument 1");
+  EXPECT_TRUE(check.str().starts_with("largest error 8.0e-01 by single elements (argument 1), ")) << check.str();
+  EXPECT_TRUE(
+      check_gradients([](Tensor x) { return marked(2)(x); }, std::tuple{2.f}, {.forward_mode = false})); // the true one
+}
+
+TEST(CheckGradients, SaysWhatItRequires) {
+  auto f = [](Tensor x) { return x; };
+  EXPECT_EQ(messageOf([&] { check_gradients(f, std::tuple{Tensor()}); }),
+            "check_gradients requires tensors with elements, got a Tensor() without a value");
+  EXPECT_EQ(messageOf([&] { check_gradients(f, std::tuple{1.f}, {.memory = "some"}); }),
+            "gradient check requires a memory policy, got 'some'");
+  EXPECT_EQ(messageOf([&] { check_gradients(f, std::tuple{1.f}, {.step = -1}); }),
+            "gradient check requires a step, a tolerance and a number of elements of at least 0");
+}
+
 TEST(Gradient, RequiresAFloatOfRank0) {
   EXPECT_EQ(messageOf([] { grad([](Tensor x) { return x * x; })(Tensor({1.f, 2.f})); }),
             "grad requires a function whose result is a float of rank 0, got f32[2]");
