@@ -29,6 +29,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
     return;
   }
   pm.addNestedPass<func::FuncOp>(createFoldConstants(folding));
+  pm.addNestedPass<func::FuncOp>(createTrimFilters());
   pm.addNestedPass<func::FuncOp>(createUnrollLoops({.maxTrips = o.maxUnrolledTrips, .maxOps = o.maxUnrolledOps}));
   pm.addNestedPass<func::FuncOp>(createRefineShapes()); // what folded may be a size
   pm.addPass(createCanonicalizerPass());

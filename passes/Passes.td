@@ -44,6 +44,15 @@ def SimplifyAlgebra : Sinter_FunctionPass<"sinter-simplify-algebra"> {
   }];
 }
 
+def TrimFilters : Sinter_FunctionPass<"sinter-trim-filters"> {
+  let summary = "convolutions without the taps that only meet padding";
+  let description = [{
+    Requires: static spatial sizes, where it is to find anything.  Ensures: the first and the last taps of a filter along each axis meet an element of the input. What
+    such a tap would have been multiplied with is a zero that no one wrote, so nothing else changes.
+    (* example test/passes/trim-filters.mlir *)
+  }];
+}
+
 def SinkConstants : Sinter_FunctionPass<"sinter-sink-constants"> {
   let summary = "constants into the regions that capture them";
   let description = [{

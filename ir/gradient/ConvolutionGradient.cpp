@@ -2,6 +2,7 @@
 
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
+#include "ir/LiveTaps.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
 #include "ir/gradient/LinearRule.h"
@@ -166,14 +167,19 @@ struct ConvolutionRule : Rule<ConvolutionRule, ConvolutionOp> {
     return trim(g, dx, x);
   }
 
-  /// x' with its borders, so that place p of tap k is element p s + k d.
-  static Value bordered(const Form &form, Composer &c, Value x) {
+  /// x' with the borders that taps `live` need, so that place p of the k-th of them is element p s + k d.
+  static Value bordered(const Form &form, Composer &c, Value x, ArrayRef<TapRange> live) {
     ConvolutionOp op = form.op;
     SmallVector<int64_t> interior = llvm::map_to_vector(op.getInputDilation(), [](int64_t d) { return d - 1; });
+    SmallVector<int64_t> low(op.getLow()), high(op.getHigh());
+    for (auto [k, range] : llvm::enumerate(live)) {
+      low[k] -= range.begin * op.getDilation()[k];
+      high[k] -= (tensorTypeOf(form.w).getDimSize(form.space + k) - range.end) * op.getDilation()[k];
+    }
     auto isZero = [](int64_t k) { return k == 0; };
-    if (llvm::all_of(interior, isZero) && llvm::all_of(op.getLow(), isZero) && llvm::all_of(op.getHigh(), isZero))
+    if (llvm::all_of(interior, isZero) && llvm::all_of(low, isZero) && llvm::all_of(high, isZero))
       return x;
-    return c.make<PadOp>(x, c.scalar(elementTypeOf(x), 0), form.onSpace(op.getLow(), 0), form.onSpace(op.getHigh(), 0),
+    return c.make<PadOp>(x, c.scalar(elementTypeOf(x), 0), form.onSpace(low, 0), form.onSpace(high, 0),
                          form.onSpace(interior, 0));
   }
   /// The elements of `x` that tap `at` meets, in the spatial sizes of `dy`.
@@ -213,20 +219,29 @@ struct ConvolutionRule : Rule<ConvolutionRule, ConvolutionOp> {
 
   static Value pullFilter(const Form &form, VjpBuilder &g) {
     ConvolutionOp op = form.op;
-    Value dy = form.dy, w = form.w, x = bordered(form, g, form.x);
+    // Taps that only meet padding have no gradient.
+    SmallVector<TapRange> live = liveTaps(op);
+    Value dy = form.dy, w = form.w, x = bordered(form, g, form.x, live);
     RankedTensorType filter = tensorTypeOf(w);
     auto groups = static_cast<int64_t>(op.getGroups());
     int64_t features = filter.getDimSize(0), channels = filter.getDimSize(form.channel);
-    SmallVector<int64_t> window(filter.getShape().slice(form.space, form.spatial()));
-    SmallVector<int64_t> summed = otherAxes(form.rank, form.channel), one(filter.getShape());
+    SmallVector<int64_t> window, summed = otherAxes(form.rank, form.channel), one(filter.getShape());
+    for (TapRange range : live)
+      window.push_back(range.end - range.begin);
     for (int64_t k = 0; k < form.spatial(); ++k)
       one[form.space + k] = 1;
+    // Columns are what a product has vectors of: the longer of the two axes. [O, C], or [C, O] exchanged at the end.
+    bool exchanged =
+        groups == 1 && !ShapedType::isDynamic(features) && !ShapedType::isDynamic(channels) && channels < features;
+    if (exchanged)
+      std::swap(one[0], one[form.channel]);
     SmallVector<Value> taps;
     forEachIndex(window, [&](ArrayRef<int64_t> at) {
       Value taken = tap(form, g, x, dy, at), product;
       if (groups == 1) {
-        product = g.make<DotGeneralOp>(dy, taken, ArrayRef<int64_t>(), ArrayRef<int64_t>(), summed, summed,
-                                       elementTypeOf(w)); // [O, C]
+        Value rows = exchanged ? taken : dy, columns = exchanged ? dy : taken;
+        product = g.make<DotGeneralOp>(rows, columns, ArrayRef<int64_t>(), ArrayRef<int64_t>(), summed, summed,
+                                       elementTypeOf(w));
       } else if (channels == 1 && features == groups) {
         product = g.convert(g.reduce(g.make<MulOp>(dy, g.convert(taken, elementTypeOf(dy))), summed, Combiner::add),
                             elementTypeOf(w)); // [O]
@@ -250,7 +265,21 @@ struct ConvolutionRule : Rule<ConvolutionRule, ConvolutionOp> {
       }
       taps.push_back(g.make<ReshapeOp>(product, shape, type));
     });
-    return stacked(form, g, taps, window);
+    Value dw = stacked(form, g, taps, window);
+    if (exchanged) {
+      SmallVector<int64_t> order = axisRange(0, form.rank);
+      std::swap(order[0], order[form.channel]);
+      dw = gradient::transpose(g, dw, order);
+    }
+    SmallVector<int64_t> before, after, none(form.rank, 0);
+    for (auto [k, range] : llvm::enumerate(live)) {
+      before.push_back(range.begin);
+      after.push_back(filter.getDimSize(form.space + k) - range.end);
+    }
+    auto isZero = [](int64_t k) { return k == 0; };
+    if (llvm::all_of(before, isZero) && llvm::all_of(after, isZero))
+      return dw;
+    return g.make<PadOp>(dw, g.scalar(elementTypeOf(dw), 0), form.onSpace(before, 0), form.onSpace(after, 0), none);
   }
   /// Taps [O, 1, 1, C] in row-major order as one filter.
   static Value stacked(const Form &form, Composer &c, SmallVector<Value> taps, ArrayRef<int64_t> window) {

@@ -48,8 +48,8 @@ Value LaneLoop::maskFrom(Value column) {
   return vector::CreateMaskOp::create(fn.b, VectorType::get({lanes}, fn.b.getI1Type()), ValueRange{left});
 }
 
-void LaneLoop::forEach(function_ref<void(KernelElements &, Value)> body) {
-  fn.loop(fn.index(0), vectorEnd, lanes, [&](Value column) {
+void LaneLoop::forEach(function_ref<void(KernelElements &, Value)> body, Value begin) {
+  fn.loop(begin ? begin : fn.index(0), vectorEnd, lanes, [&](Value column) {
     KernelElements elements(fn, lanes);
     body(elements, column);
   });

@@ -21,8 +21,9 @@ public:
   /// The index of `column` along the axis, for the elements of one step.
   static LaneIndex at(const KernelElements &elements, mlir::Value column);
 
-  /// Calls `body` for each group of lanes; the last ones are masked or scalar.
-  void forEach(llvm::function_ref<void(KernelElements &, mlir::Value column)> body);
+  /// Calls `body` for each group of lanes, from `begin` on (a multiple of the lanes; null: 0); the last ones are masked
+  /// or scalar.
+  void forEach(llvm::function_ref<void(KernelElements &, mlir::Value column)> body, mlir::Value begin = nullptr);
 
   /// Accumulators that hold `identity` (a scalar).
   llvm::SmallVector<mlir::Value> accumulators(mlir::Value identity);

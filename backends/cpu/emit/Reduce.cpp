@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reductions in lanes. When the innermost axis is reduced the lanes run along it and each result element is one
-// accumulation; otherwise the lanes run along the innermost axis that stays, and each lane is a result element.
-// Pointwise producers are computed as they are read, pointwise consumers on the result in registers.
+// accumulation; otherwise the lanes run along the innermost axis that stays, and each lane is a result element: a few
+// vectors side by side and a few rows at a time, so that additions overlap. The sum of a block of rows starts from
+// zero, which keeps the chains of additions, and with them the rounding error, short. Pointwise producers are computed
+// as they are read, pointwise consumers on the result in registers.
 //
-//   chunk     a run of result elements (or vectors of them)
+//   chunk     a run of result elements, or of (row of results, a few vectors of it)
 
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
@@ -19,6 +21,9 @@ using namespace sinter::cpu;
 
 /// Operand elements that a chunk combines.
 constexpr int64_t kChunkElements = 1 << 15;
+/// Independent vectors of partial results across rows, and rows that are combined before they join the others.
+constexpr int64_t kPartials = 8;
+constexpr int64_t kBlockRows = 128;
 
 namespace {
 class ReduceEmitter {
@@ -46,7 +51,9 @@ private:
   SmallVector<Value> nest(ArrayRef<int64_t> axes, ValueRange carried,
                           llvm::function_ref<SmallVector<Value>(ArrayRef<Value>, ValueRange)> inner);
   void alongRow(Value flat);
-  void acrossRows(Value row);
+  void acrossRows(Value row, Value firstColumn);
+  /// Combines all rows for `count` vectors of columns from `column` on.
+  SmallVector<Value> combineRows(ArrayRef<Value> outer, Value column, int64_t count, int64_t columnLanes, Value mask);
   void store(KernelElements &elements, Value total, ArrayRef<LaneIndex> index);
 
   KernelFunction &fn;
@@ -56,15 +63,19 @@ private:
   int64_t rank;
   Type elementType, accumulator;
   SmallVector<int64_t> reduced, kept;
-  int64_t lanes = 1;
+  int64_t lanes = 1, vectors = 1;
 };
 } // namespace
 
 /// Adjacent reduced axes are walked as one when the operand is read in place: then the last one's index spans them all.
 void ReduceEmitter::mergeReducedAxes() {
-  for (Operation &other : fn.spec.body().without_terminator())
-    if (&other != op && !isa<Pointwise, ConstantOp>(other))
+  for (Operation &other : fn.spec.body().without_terminator()) {
+    auto repeats = dyn_cast<BroadcastOp>(other);
+    bool keepsRows =
+        repeats && llvm::none_of(repeats.getAxes(), [&](int64_t axis) { return llvm::is_contained(reduced, axis); });
+    if (&other != op && !keepsRows && !isa<Pointwise, ConstantOp>(other))
       return;
+  }
   for (size_t k = reduced.size(); k-- > 1;)
     if (reduced[k - 1] + 1 == reduced[k]) {
       sizes[reduced[k]] = fn.spec.dims.mul(sizes[reduced[k - 1]], sizes[reduced[k]]);
@@ -124,35 +135,104 @@ void ReduceEmitter::alongRow(Value flat) {
   store(elements, total, index);
 }
 
-/// The vectors of one row of results: lanes along the innermost axis, which stays.
-void ReduceEmitter::acrossRows(Value row) {
+SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, Value column, int64_t count, int64_t columnLanes,
+                                              Value mask) {
+  DimContext &dims = fn.spec.dims;
+  int64_t together = std::max<int64_t>(1, kPartials / count);
+  DimExpr rows = sizes[reduced.back()], step = dims.constant(together);
+  Value whole = fn.materialize(dims.mul(dims.floorDiv(rows, step), step)), end = fn.materialize(rows);
+  Value start = identity();
+  if (columnLanes > 1)
+    start = KernelElements(fn, columnLanes).splat(start);
+  SmallVector<Value> fresh(count * together, start);
+  /// Adds row `row + r` to the partial results from r * count on.
+  auto addRow = [&](ArrayRef<Value> at, Value row, int64_t r, MutableArrayRef<Value> sums) {
+    for (int64_t j = 0; j < count; ++j) {
+      KernelElements elements(fn, columnLanes);
+      elements.mask = mask;
+      SmallVector<LaneIndex> index(rank, elements.constant(0));
+      for (auto [axis, i] : llvm::zip(kept, outer))
+        index[axis] = elements.uniform(i);
+      for (auto [k, i] : llvm::enumerate(at))
+        index[reduced[k]] = elements.uniform(i);
+      index[reduced.back()] = elements.uniform(arith::AddIOp::create(b, row, fn.index(r)));
+      index[kept.back()] =
+          LaneLoop::at(elements, arith::AddIOp::create(b, column, fn.index(j * columnLanes)).getResult());
+      Value &sum = sums[r * count + j];
+      sum = combined(sum, read(elements, index));
+    }
+  };
+  SmallVector<Value> totals =
+      nest(ArrayRef(reduced).drop_back(), fresh, [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Value> blocks =
+            fn.loop(fn.index(0), whole, kBlockRows, carried, [&](Value block, ValueRange before) -> SmallVector<Value> {
+              Value last = arith::MinSIOp::create(b, arith::AddIOp::create(b, block, fn.index(kBlockRows)), whole);
+              SmallVector<Value> sums =
+                  fn.loop(block, last, together, fresh, [&](Value row, ValueRange partial) -> SmallVector<Value> {
+                    SmallVector<Value> next(partial);
+                    for (int64_t r = 0; r < together; ++r)
+                      addRow(at, row, r, next);
+                    return next;
+                  });
+              for (auto [sum, other] : llvm::zip(sums, before))
+                sum = combined(other, sum);
+              return sums;
+            });
+        SmallVector<Value> first(blocks.begin(), blocks.begin() + count);
+        first = fn.loop(whole, end, 1, first, [&](Value row, ValueRange partial) -> SmallVector<Value> {
+          SmallVector<Value> next(partial);
+          addRow(at, row, 0, next);
+          return next;
+        });
+        llvm::copy(first, blocks.begin());
+        return blocks;
+      });
+  for (int64_t half = together / 2; half > 0; half /= 2)
+    for (int64_t k = 0; k < half * count; ++k)
+      totals[k] = combined(totals[k], totals[k + half * count]);
+  totals.truncate(count);
+  return totals;
+}
+
+/// The vectors of one row of results from `firstColumn` on: lanes along the innermost axis, which stays.
+void ReduceEmitter::acrossRows(Value row, Value firstColumn) {
   Dims outerSizes;
   for (int64_t axis : ArrayRef(kept).drop_back())
     outerSizes.push_back(sizes[axis]);
   SmallVector<Value> outer = fn.delinearize(row, outerSizes);
-  LaneLoop columns(fn, sizes[kept.back()], lanes);
-  columns.forEach([&](KernelElements &elements, Value column) {
-    Value start = identity();
-    if (elements.lanes > 1)
-      start = elements.splat(start);
-    Value mask = elements.mask;
-    Value total = nest(reduced, ValueRange{start}, [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
-      KernelElements inner(fn, elements.lanes);
-      inner.mask = mask;
-      SmallVector<LaneIndex> index(rank, inner.constant(0));
-      for (auto [axis, i] : llvm::zip(kept, outer))
-        index[axis] = inner.uniform(i);
-      index[kept.back()] = LaneLoop::at(inner, column);
-      for (auto [k, i] : llvm::enumerate(at))
-        index[reduced[k]] = inner.uniform(i);
-      return {combined(carried[0], read(inner, index))};
-    })[0];
+  DimExpr columnCount = sizes[kept.back()];
+  auto storeAt = [&](KernelElements &elements, Value column, Value total) {
     SmallVector<LaneIndex> index;
     for (Value i : outer)
       index.push_back(elements.uniform(i));
     index.push_back(LaneLoop::at(elements, column));
     store(elements, total, index);
-  });
+  };
+  auto oneByOne = [&] {
+    LaneLoop columns(fn, columnCount, lanes);
+    columns.forEach(
+        [&](KernelElements &elements, Value column) {
+          storeAt(elements, column, combineRows(outer, column, 1, elements.lanes, elements.mask)[0]);
+        },
+        firstColumn);
+  };
+  if (vectors == 1)
+    return oneByOne();
+  Value last = arith::AddIOp::create(b, firstColumn, fn.index(vectors * lanes));
+  Value fits = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, last, fn.materialize(columnCount));
+  bool always = columnCount.isConstant() && columnCount.constant() % (vectors * lanes) == 0;
+  OpBuilder::InsertionGuard guard(b);
+  if (!always) {
+    auto branch = scf::IfOp::create(b, fits, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.elseBlock());
+    oneByOne();
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
+  SmallVector<Value> totals = combineRows(outer, firstColumn, vectors, lanes, nullptr);
+  for (int64_t j = 0; j < vectors; ++j) {
+    KernelElements elements(fn, lanes);
+    storeAt(elements, arith::AddIOp::create(b, firstColumn, fn.index(j * lanes)), totals[j]);
+  }
 }
 
 EmittedKernel ReduceEmitter::emit() {
@@ -164,21 +244,35 @@ EmittedKernel ReduceEmitter::emit() {
   for (int64_t axis : reduced)
     perUnit = dims.mul(perUnit, sizes[axis]);
   DimExpr work = dims.mul(units, perUnit);
-  if (inner)
-    mergeReducedAxes();
-  DimExpr laneAxis = sizes[inner ? reduced.back() : kept.back()];
+  mergeReducedAxes();
+  DimExpr laneAxis = sizes[inner ? reduced.back() : kept.back()], groups = one;
+  lanes = lanesOfKernel(fn.spec, laneAxis, byteWidth(accumulator));
   if (!inner) {
+    // As many vectors side by side as leave some groups to other threads.
+    DimExpr columns = dims.resolve(laneAxis);
+    int64_t count = columns.isConstant() ? columns.constant() / lanes : kPartials;
+    while (lanes > 1 && 2 * vectors <= std::min(count / 2, kPartials))
+      vectors *= 2;
+    // A vector at a time: the rest of a row is one group.
+    groups = vectors > 1 ? dims.ceilDiv(laneAxis, dims.constant(vectors * lanes)) : one;
     units =
         dims.product(ArrayRef(llvm::map_to_vector(ArrayRef(kept).drop_back(), [&](int64_t k) { return sizes[k]; })));
-    perUnit = dims.mul(perUnit, laneAxis);
+    units = dims.mul(units, groups);
+    perUnit = dims.mul(perUnit, vectors > 1 ? dims.constant(vectors * lanes) : laneAxis);
   }
-  lanes = lanesOfKernel(fn.spec, laneAxis, byteWidth(accumulator));
   DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(kChunkElements), dims.max(perUnit, one)));
   Value step = fn.materialize(perChunk), count = fn.materialize(units);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = arith::MulIOp::create(b, chunk, step);
     Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, step), count);
-    fn.loop(low, high, 1, [&](Value unit) { inner ? alongRow(unit) : acrossRows(unit); });
+    Value groupCount = inner ? Value() : fn.materialize(groups);
+    fn.loop(low, high, 1, [&](Value unit) {
+      if (inner)
+        return alongRow(unit);
+      Value row = arith::DivUIOp::create(b, unit, groupCount);
+      Value group = arith::SubIOp::create(b, unit, arith::MulIOp::create(b, row, groupCount));
+      acrossRows(row, arith::MulIOp::create(b, group, fn.index(vectors * lanes)));
+    });
   });
   fn.finish();
   EmittedKernel emitted;
