@@ -28,11 +28,12 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
     return {std::min<int64_t>(most, 12), width};
   if (rows <= most)
     return {std::max<int64_t>(rows, 1), width};
-  // The last tile overlaps the one before it: take the height that computes the fewest rows twice.
+  // The last tile overlaps the one before it: take the height that computes the fewest rows twice, where a low tile
+  // costs the row of b once more per row.
   int64_t best = most;
-  auto computed = [&](int64_t height) { return (rows + height - 1) / height * height; };
-  for (int64_t height = most - 1; height >= std::max<int64_t>(1, most * 2 / 3); --height)
-    if (computed(height) < computed(best))
+  auto cost = [&](int64_t height) { return llvm::divideCeil(rows, height) * (height + 1); };
+  for (int64_t height = most - 1; height >= std::max<int64_t>(1, most / 2); --height)
+    if (cost(height) < cost(best))
       best = height;
   return {best, width};
 }
