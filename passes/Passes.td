@@ -172,6 +172,17 @@ def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {
   let options = [Option<"maxOps", "max-ops", "int64_t", "64", "most ops in one kernel">];
 }
 
+def PackInvariants : Sinter_FunctionPass<"sinter-pack-invariants"> {
+  let summary = "matrices that all trips of a loop multiply with, in panels";
+  let description = [{
+    Requires: kernels.  Ensures: a product in a loop whose second factor is a captured matrix of static shape reads it in panels of
+    `panel-bytes` a row, made once before the outermost loop that leaves the matrix as it is; but for products of few rows, small matrices, and columns that
+    fill no whole panels.
+    (* example test/passes/pack-invariants.mlir *)
+  }];
+  let options = [Option<"panelBytes", "panel-bytes", "int64_t", "128", "bytes of one row of a panel">];
+}
+
 //===- printing, for tests -------------------------------------------------------------------===//
 
 def PrintDims : Sinter_FunctionPass<"sinter-print-dims"> {

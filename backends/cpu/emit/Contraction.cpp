@@ -5,7 +5,8 @@
 //   chunk     one batch, a block of rows, a group of panels          (claimed by any thread)
 //   tile      MR rows by NV vectors of accumulators in registers     (MicroKernel.h)
 //
-// A constant rhs is packed at compile time as [panel][k][32 columns]. Otherwise rhs is read where it lies when its
+// A constant rhs is packed at compile time as [panel][k][32 columns], and one that a loop leaves as it is before the
+// loop (PackInvariants). Otherwise rhs is read where it lies when its
 // columns are contiguous, or transposed by strips into the workspace when its k is (q k^T). The left operand is never
 // packed: one scalar a row and k is read whatever its strides are. When the rows do not divide into tiles the last tile
 // overlaps the one before it and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each
@@ -379,11 +380,28 @@ EmittedKernel ContractionEmitter::emit() {
   return emitted;
 }
 
+/// The input that holds the right operand in panels, [panel][k][columns] as a packed constant does: the operand is
+/// [columns, k], made from it by a transpose and a reshape.
+static BlockArgument findPanels(DotGeneralOp dot) {
+  auto reshape = dot.getRhs().getDefiningOp<ReshapeOp>();
+  auto transpose = reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : TransposeOp();
+  auto panels = transpose ? dyn_cast<BlockArgument>(transpose.getOperand()) : BlockArgument();
+  if (!panels || transpose.getPermutation() != ArrayRef<int64_t>{0, 2, 1} || !dot.getRhsBatch().empty() ||
+      dot.getRhsContract() != ArrayRef<int64_t>{1})
+    return {};
+  auto type = cast<RankedTensorType>(panels.getType()), whole = reshape.getType();
+  bool isWhole = type.hasStaticShape() && whole.getRank() == 2 && whole.getDimSize(1) == type.getDimSize(1);
+  return isWhole && type.getDimSize(2) * byteWidth(type.getElementType()) == kPanelBytes ? panels : BlockArgument();
+}
+
 /// Strides and sizes of the product, or nothing when they are not of a form that the emitter walks.
 static std::optional<Plan> planOf(KernelFunction &fn, DotGeneralOp dot) {
   KernelSpec &spec = fn.spec;
   DimContext &dims = spec.dims;
   std::optional<StridedView> lhs = viewOf(fn, dot.getLhs()), rhs = viewOf(fn, dot.getRhs());
+  BlockArgument panels = findPanels(dot);
+  if (panels)
+    rhs = StridedView{panels.getArgNumber(), spec.sizes->dims(dot.getRhs()), {}};
   if (!lhs || !rhs)
     return std::nullopt;
   Plan plan;
@@ -393,12 +411,11 @@ static std::optional<Plan> planOf(KernelFunction &fn, DotGeneralOp dot) {
   plan.rhsBatch.assign(dot.getRhsBatch().begin(), dot.getRhsBatch().end());
   for (int64_t axis : plan.lhsBatch)
     plan.batches.push_back(dims.resolve(lhs->sizes[axis]));
-  plan.packed = isPacked(spec.kernel, rhs->input);
+  plan.packed = panels || isPacked(spec.kernel, rhs->input);
 
   SmallVector<int64_t> lhsFree = freeAxes(lhs->sizes.size(), plan.lhsBatch, dot.getLhsContract());
   SmallVector<int64_t> rhsFree = freeAxes(rhs->sizes.size(), plan.rhsBatch, dot.getRhsContract());
   std::optional<MergedAxes> rows = mergeAxes(fn, *lhs, lhsFree), lhsK = mergeAxes(fn, *lhs, dot.getLhsContract());
-  std::optional<MergedAxes> columns = mergeAxes(fn, *rhs, rhsFree), rhsK = mergeAxes(fn, *rhs, dot.getRhsContract());
   if (!rows || !lhsK)
     return std::nullopt;
   plan.lhsRows = *rows;
@@ -412,6 +429,7 @@ static std::optional<Plan> planOf(KernelFunction &fn, DotGeneralOp dot) {
     plan.columns = dims.product(sizes);
     return plan;
   }
+  std::optional<MergedAxes> columns = mergeAxes(fn, *rhs, rhsFree), rhsK = mergeAxes(fn, *rhs, dot.getRhsContract());
   if (!columns || !rhsK)
     return std::nullopt;
   plan.rhsColumns = *columns;
