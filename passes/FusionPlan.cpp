@@ -42,6 +42,12 @@ KernelTemplate sinter::templateOf(Operation *op) {
     return KernelTemplate::convolution;
   if (isa<ReduceWindowOp>(op))
     return KernelTemplate::window;
+  // Lanes run along channels; other forms are scalar loops, which take nothing along.
+  if (auto argReduce = dyn_cast<ArgReduceWindowOp>(op))
+    if (!argReduce.getWindow().empty() && argReduce.getWindow().back() == 1 && argReduce.getStrides().back() == 1 &&
+        argReduce.getLow().back() == 0 && argReduce.getHigh().back() == 0 &&
+        isa<FloatType>(getElementTypeOrSelf(argReduce.getOperand())))
+      return KernelTemplate::window;
   if (isa<LstmOp, GruOp, RnnOp>(op))
     return KernelTemplate::recurrent;
   if (isa<AttentionOp>(op))

@@ -224,12 +224,29 @@ struct ReduceWindowRule : Rule<ReduceWindowRule, ReduceWindowOp> {
     Value dx = g.make<ReduceWindowOp>(apart, Combiner::add, op.getWindow(), ones, low, high, op.getDilations());
     g.give(0, trim(g, dx, x));
   }
-  /// Row-major positions in x of the elements that the windows took, and which windows have one at all.
-  static Value reachedAt(ReduceWindowOp op, GradientBuilder &b) {
-    Value x = b.operand(0);
+  /// The axes with those that windows do not move over at the end: for pools over images channels last, as pools
+  /// themselves are computed.
+  static SmallVector<int64_t> order(ReduceWindowOp op) {
+    SmallVector<int64_t> still, moved;
+    for (int64_t k = 0, rank = tensorTypeOf(op.getOperand()).getRank(); k < rank; ++k) {
+      bool slides =
+          op.getWindow()[k] != 1 || op.getStrides()[k] != 1 || op.getLow()[k] != 0 || op.getHigh()[k] != 0 || k == 0;
+      (slides ? moved : still).push_back(k);
+    }
+    moved.append(still);
+    return moved;
+  }
+  static SmallVector<int64_t> permuted(ArrayRef<int64_t> values, ArrayRef<int64_t> order) {
+    return llvm::map_to_vector(order, [&](int64_t axis) { return values[axis]; });
+  }
+  /// Row-major positions, in x with its axes in `order`, of the elements that the windows took.
+  static Value reachedAt(ReduceWindowOp op, GradientBuilder &b, ArrayRef<int64_t> order) {
+    Value x = gradient::transpose(b, b.operand(0), order);
     if (op.getCombiner() == Combiner::min)
       x = -Term(b, x);
-    return b.make<ArgReduceWindowOp>(x, op.getWindow(), op.getStrides(), op.getLow(), op.getHigh(), op.getDilations());
+    return b.make<ArgReduceWindowOp>(x, permuted(op.getWindow(), order), permuted(op.getStrides(), order),
+                                     permuted(op.getLow(), order), permuted(op.getHigh(), order),
+                                     permuted(op.getDilations(), order));
   }
   /// Windows that lie in the padding alone took nothing.
   static Term tookSome(ReduceWindowOp op, GradientBuilder &b) {
@@ -286,7 +303,10 @@ struct ReduceWindowRule : Rule<ReduceWindowRule, ReduceWindowOp> {
     }
     if (Term mask = tookSome(op, g))
       dy = select(mask, dy, {g, Value()});
-    g.give(0, scatterFlat(g, reachedAt(op, g), dy, g.operand(0)));
+    SmallVector<int64_t> axes = order(op);
+    Value like = gradient::transpose(g, g.operand(0), axes);
+    Value dx = scatterFlat(g, reachedAt(op, g, axes), gradient::transpose(g, dy, axes), like);
+    g.give(0, gradient::transpose(g, dx, inversePermutation(axes)));
     return success();
   }
   LogicalResult jvp(ReduceWindowOp op, JvpBuilder &t) const {
@@ -302,7 +322,9 @@ struct ReduceWindowRule : Rule<ReduceWindowRule, ReduceWindowOp> {
         return failure();
       return jvpThrough(t, [&](Composer &c, ValueRange x) { return restateProduct(op, c, x[0]); });
     }
-    Term taken(t, gatherFlat(t, tx, reachedAt(op, t)));
+    SmallVector<int64_t> axes = order(op);
+    Value gathered = gatherFlat(t, gradient::transpose(t, tx, axes), reachedAt(op, t, axes));
+    Term taken(t, gradient::transpose(t, gathered, inversePermutation(axes)));
     if (Term mask = tookSome(op, t))
       taken = select(mask, taken, {t, Value()});
     t.set(0, taken);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Axes that stay together are one. Then the operand is [outer][a][r]: a becomes the last axis of the result, r is all
-// that lies behind it, one contiguous run. A block is `lanes` rows of a by `lanes` of r: as many loads, turned in
-// registers, as many stores. Lanes one by one, as any other kernel would move them, take about six times as long.
+// Transposes, and axes read from their ends (filters for input gradients). Axes that stay together are one. Then the
+// operand is [outer][a][r]: a becomes the last axis of the result, r is all that lies behind it, one contiguous run. A
+// block is `lanes` rows of a by `lanes` of r, or all of a short r: as many loads, turned in registers, as many stores.
+// Lanes one by one, as any other kernel would move them, take about six times as long.
 //
 //   chunk     a few (outer, block of a), all of r
 
@@ -18,42 +19,64 @@ using namespace sinter::cpu;
 constexpr int64_t kChunkElements = 16384;
 
 std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, ModuleOp module, StringRef name) {
-  auto op = spec.yielded(0).getDefiningOp<TransposeOp>();
-  auto operand = op ? dyn_cast<BlockArgument>(op.getOperand()) : BlockArgument();
-  if (!operand || spec.kernel.getNumResults() != 1 || spec.target().vectorBytes < 16 ||
-      std::distance(spec.body().begin(), spec.body().end()) != 2)
+  if (spec.kernel.getNumResults() != 1 || spec.target().vectorBytes < 16)
     return std::nullopt;
-  Type element = op.getType().getElementType();
+  auto type = cast<RankedTensorType>(spec.yielded(0).getType());
+  Type element = type.getElementType();
   if (!element.isF32() && !element.isF64())
     return std::nullopt;
+  // The result's axis that each axis of `moved` became, and whether it is read from its end.
+  Value moved = spec.yielded(0);
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+  SmallVector<bool> reversed(axes.size(), false);
+  while (Operation *op = moved.getDefiningOp()) {
+    if (auto transpose = dyn_cast<TransposeOp>(op)) {
+      SmallVector<int64_t> from(axes);
+      SmallVector<bool> was(reversed);
+      for (auto [k, axis] : llvm::enumerate(transpose.getPermutation())) {
+        axes[axis] = from[k];
+        reversed[axis] = was[k];
+      }
+    } else if (auto reverse = dyn_cast<ReverseOp>(op)) {
+      for (int64_t axis : reverse.getAxes())
+        reversed[axis] = !reversed[axis];
+    } else {
+      return std::nullopt;
+    }
+    moved = op->getOperand(0);
+  }
+  auto operand = cast<BlockArgument>(moved);
 
   // Sizes and result places of merged axes.
   DimContext &dims = spec.dims;
   Dims all = spec.sizes->dims(operand), sizes;
-  SmallVector<int64_t> place(all.size()), where;
-  for (auto [k, axis] : llvm::enumerate(op.getPermutation()))
-    place[axis] = static_cast<int64_t>(k);
+  SmallVector<int64_t> where;
+  SmallVector<bool> fromEnd;
   for (auto [axis, size] : llvm::enumerate(all)) {
-    if (axis > 0 && place[axis] == place[axis - 1] + 1) {
+    if (axis > 0 && axes[axis] == axes[axis - 1] + 1 && reversed[axis] == reversed[axis - 1]) {
       sizes.back() = dims.mul(sizes.back(), dims.resolve(size));
-      where.back() = place[axis];
+      where.back() = axes[axis];
       continue;
     }
     sizes.push_back(dims.resolve(size));
-    where.push_back(place[axis]);
+    where.push_back(axes[axis]);
+    fromEnd.push_back(reversed[axis]);
   }
   auto rank = static_cast<int64_t>(sizes.size());
   int64_t turned = 0; // the axis that becomes the last
   for (int64_t k = 0; k < rank; ++k)
     if (where[k] > where[turned])
       turned = k;
-  if (rank < 2 || turned == rank - 1)
+  if (rank < 2 || turned == rank - 1 || fromEnd[turned])
     return std::nullopt;
   DimExpr rows = sizes[turned], run = dims.product(Dims(sizes.begin() + turned + 1, sizes.end()));
   int64_t lanes = spec.target().lanes(byteWidth(element));
-  if (!rows.isConstant() || !run.isConstant() || rows.constant() < lanes || run.constant() < lanes)
+  if (!rows.isConstant() || !run.isConstant() || rows.constant() < lanes || run.constant() < 2)
     return std::nullopt;
   int64_t rowCount = rows.constant(), runLength = run.constant();
+  bool isShort = runLength < lanes;
+  if (isShort && !spec.target().hasMaskedMemory)
+    return std::nullopt;
   // Elements from one index to the next, in the result.
   Dims strides(rank);
   for (int64_t k = 0; k < rank; ++k) {
@@ -73,8 +96,13 @@ std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, Module
   auto offset = [&](Value flat, int64_t from, int64_t count) {
     Value sum = fn.index(0);
     Dims part(sizes.begin() + from, sizes.begin() + from + count);
-    for (auto [k, position] : llvm::enumerate(fn.delinearize(flat, part)))
-      sum = add(sum, mul(position, fn.materialize(strides[from + static_cast<int64_t>(k)])));
+    for (auto [k, position] : llvm::enumerate(fn.delinearize(flat, part))) {
+      int64_t axis = from + static_cast<int64_t>(k);
+      Value place = position;
+      if (fromEnd[axis])
+        place = arith::SubIOp::create(b, fn.materialize(dims.sub(sizes[axis], dims.constant(1))), position);
+      sum = add(sum, mul(place, fn.materialize(strides[axis])));
+    }
     return sum;
   };
 
@@ -93,12 +121,24 @@ std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, Module
       Value from = mul(add(mul(outer, fn.index(rowCount)), row), fn.index(runLength));
       Value to = add(row, turned == 0 ? fn.index(0) : offset(outer, 0, turned));
       fn.loop(fn.index(0), fn.index(runLength), lanes, [&](Value step) {
-        Value first = arith::MinSIOp::create(b, step, fn.index(runLength - lanes));
+        Value first = step, mask, zero;
+        if (isShort) {
+          mask =
+              vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{fn.index(runLength)});
+          zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+        } else {
+          first = arith::MinSIOp::create(b, step, fn.index(runLength - lanes));
+        }
         SmallVector<Value> vectors;
-        for (int64_t i = 0; i < lanes; ++i)
-          vectors.push_back(vector::LoadOp::create(b, vectorType, source,
-                                                   ValueRange{add(from, add(first, fn.index(i * runLength)))}));
-        for (auto [i, value] : llvm::enumerate(transposeVectors(b, vectors))) {
+        for (int64_t i = 0; i < lanes; ++i) {
+          Value at = add(from, add(first, fn.index(i * runLength)));
+          if (isShort)
+            vectors.push_back(vector::MaskedLoadOp::create(b, vectorType, source, ValueRange{at}, mask, zero));
+          else
+            vectors.push_back(vector::LoadOp::create(b, vectorType, source, ValueRange{at}));
+        }
+        SmallVector<Value> turnedVectors = transposeVectors(b, vectors);
+        for (auto [i, value] : llvm::enumerate(ArrayRef(turnedVectors).take_front(runLength))) {
           Value at = add(first, fn.index(static_cast<int64_t>(i)));
           vector::StoreOp::create(b, value, target, ValueRange{add(to, offset(at, turned + 1, rank - turned - 1))});
         }

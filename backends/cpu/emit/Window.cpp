@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Pooling with lanes along an innermost axis that the window does not move over (channels last). The taps that fall
-// into padding are left out by the loop bounds: nothing is padded, and no lane reads outside.
+// Pooling, and where a pool found its greatest elements, with lanes along an innermost axis that the window does not
+// move over (channels last). The taps that fall into padding are left out by the loop bounds: nothing is padded, and no
+// lane reads outside.
 //
 //   chunk     a run of result rows (all axes but the innermost)
 
 #include "backends/cpu/emit/General.h"
+#include "ir/Composer.h"
 #include "ir/Reduction.h"
 #include "ir/Shapes.h"
 
@@ -16,10 +18,74 @@ using namespace sinter::cpu;
 /// Operand elements that a chunk combines.
 constexpr int64_t kChunkTaps = 1 << 16;
 
-std::optional<EmittedKernel> sinter::cpu::emitWindow(KernelSpec &spec, ModuleOp module, StringRef name) {
-  bool several = false;
-  auto op = dyn_cast_or_null<ReduceWindowOp>(findRoot(spec, several));
-  if (!op || several || op.getWindow().empty())
+namespace {
+/// Combines the elements that one window reads.
+struct Combination {
+  Combination(KernelFunction &fn, ReduceWindowOp op)
+      : fn(fn), op(op), type(elementTypeOf(op.getOperand())), accumulator(accumulatorType(type)) {}
+
+  static bool accepts(ReduceWindowOp) { return true; }
+  SmallVector<Value> start(int64_t lanes) {
+    Value identity = identityOf(fn, op.getCombiner(), type);
+    if (lanes > 1)
+      identity = vector::BroadcastOp::create(fn.b, VectorType::get({lanes}, accumulator), identity);
+    return {identity};
+  }
+  SmallVector<Value> step(ValueRange carried, Value value, Value) {
+    value = widen(fn.b, fn.b.getLoc(), value, accumulator, isUnsigned(type));
+    return {combine(fn.b, fn.b.getLoc(), op.getCombiner(), type, carried[0], value)};
+  }
+  Value finish(ValueRange carried) { return narrow(fn.b, fn.b.getLoc(), carried[0], type); }
+
+  KernelFunction &fn;
+  ReduceWindowOp op;
+  Type type, accumulator;
+};
+
+/// The position of the greatest element that one window reads: the first one, NaN above all; 0 where there is none.
+struct Position {
+  Position(KernelFunction &fn, ArgReduceWindowOp op) : fn(fn), b(fn.b), type(elementTypeOf(op.getOperand())) {}
+
+  static bool accepts(ArgReduceWindowOp op) { return isa<FloatType>(elementTypeOf(op.getOperand())); }
+  Value constant(TypedAttr value, int64_t lanes) {
+    Value scalar = arith::ConstantOp::create(b, value);
+    return lanes > 1 ? vector::BroadcastOp::create(b, VectorType::get({lanes}, value.getType()), scalar).getResult()
+                     : scalar;
+  }
+  SmallVector<Value> start(int64_t lanes) {
+    return {constant(b.getI64IntegerAttr(-1), lanes), constant(b.getZeroAttr(type), lanes)};
+  }
+  SmallVector<Value> step(ValueRange carried, Value value, Value flat) {
+    Value at = arith::IndexCastOp::create(b, b.getI64Type(), flat), best = carried[1];
+    auto vectorType = dyn_cast<VectorType>(value.getType());
+    int64_t lanes = vectorType ? vectorType.getNumElements() : 1;
+    if (vectorType) {
+      auto lane = llvm::to_vector(llvm::seq<int64_t>(0, lanes));
+      Value iota = arith::ConstantOp::create(b, b.getI64VectorAttr(lane));
+      at = arith::AddIOp::create(b, vector::BroadcastOp::create(b, iota.getType(), at), iota);
+    }
+    Value zero = constant(b.getI64IntegerAttr(0), lanes);
+    Value first = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, carried[0], zero);
+    Value above = arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, value, best);
+    Value number = arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, best, best);
+    Value take = arith::OrIOp::create(b, first, arith::AndIOp::create(b, above, number));
+    return {arith::SelectOp::create(b, take, at, carried[0]), arith::SelectOp::create(b, take, value, best)};
+  }
+  Value finish(ValueRange carried) {
+    auto vectorType = dyn_cast<VectorType>(carried[0].getType());
+    Value zero = constant(b.getI64IntegerAttr(0), vectorType ? vectorType.getNumElements() : 1);
+    return arith::MaxSIOp::create(b, carried[0], zero);
+  }
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  Type type;
+};
+} // namespace
+
+template <typename Kind, typename Op>
+static std::optional<EmittedKernel> emitWindows(KernelSpec &spec, ModuleOp module, StringRef name, Op op) {
+  if (op.getWindow().empty() || !Kind::accepts(op))
     return std::nullopt;
   int64_t rank = op.getWindow().size(), inner = rank - 1;
   if (op.getWindow()[inner] != 1 || op.getStrides()[inner] != 1 || op.getLow()[inner] != 0 || op.getHigh()[inner] != 0)
@@ -28,7 +94,7 @@ std::optional<EmittedKernel> sinter::cpu::emitWindow(KernelSpec &spec, ModuleOp 
     if (!spec.sizes->sameShape(op.getResult(), spec.yielded(i)))
       return std::nullopt;
 
-  Type elementType = cast<RankedTensorType>(op.getType()).getElementType(), accumulator = accumulatorType(elementType);
+  Type elementType = elementTypeOf(op.getOperand()), accumulator = accumulatorType(elementType);
   int64_t width = std::max(byteWidth(elementType), byteWidth(accumulator));
   for (Operation &inside : spec.body().without_terminator())
     for (Type type : inside.getResultTypes())
@@ -83,11 +149,9 @@ std::optional<EmittedKernel> sinter::cpu::emitWindow(KernelSpec &spec, ModuleOp 
       }
       auto vector = [&](Value channel, int64_t lanesHere, Value mask) {
         LaneIndex channelIndex{channel, lanesHere > 1 ? 1 : 0, nullptr};
-        Value identity = identityOf(fn, op.getCombiner(), elementType);
-        if (lanesHere > 1)
-          identity = vector::BroadcastOp::create(b, VectorType::get({lanesHere}, accumulator), identity);
+        Kind kind(fn, op);
         SmallVector<Value> position;
-        std::function<Value(Value)> nest = [&](Value sum) -> Value {
+        std::function<SmallVector<Value>(ValueRange)> nest = [&](ValueRange carried) -> SmallVector<Value> {
           int64_t k = position.size();
           if (k == inner) {
             KernelElements elements(fn, lanesHere);
@@ -99,27 +163,27 @@ std::optional<EmittedKernel> sinter::cpu::emitWindow(KernelSpec &spec, ModuleOp 
             Value value = elements.load(op.getOperand(), index);
             if (lanesHere > 1 && !isa<VectorType>(value.getType()))
               value = elements.splat(value);
-            value = widen(b, b.getLoc(), value, accumulator, isUnsigned(elementType));
-            return combine(b, b.getLoc(), op.getCombiner(), elementType, sum, value);
+            Value flat = fn.index(0);
+            for (auto [axis, at] : llvm::enumerate(position))
+              flat = arith::AddIOp::create(b, arith::MulIOp::create(b, flat, fn.materialize(operandSizes[axis])), at);
+            flat = arith::AddIOp::create(b, arith::MulIOp::create(b, flat, channels), channel);
+            return kind.step(carried, value, flat);
           }
           if (op.getWindow()[k] == 1 && op.getLow()[k] == 0) {
             position.push_back(starts[k]);
-            Value result = nest(sum);
+            SmallVector<Value> results = nest(carried);
             position.pop_back();
-            return result;
+            return results;
           }
-          return fn
-              .loop(firsts[k], ends[k], 1, ValueRange{sum},
-                    [&](Value i, ValueRange carried) -> SmallVector<Value> {
-                      Value offset = arith::MulIOp::create(b, i, fn.index(op.getDilations()[k]));
-                      position.push_back(arith::AddIOp::create(b, starts[k], offset));
-                      Value result = nest(carried.front());
-                      position.pop_back();
-                      return {result};
-                    })
-              .front();
+          return fn.loop(firsts[k], ends[k], 1, carried, [&](Value i, ValueRange inner) {
+            Value offset = arith::MulIOp::create(b, i, fn.index(op.getDilations()[k]));
+            position.push_back(arith::AddIOp::create(b, starts[k], offset));
+            SmallVector<Value> results = nest(inner);
+            position.pop_back();
+            return results;
+          });
         };
-        Value sum = narrow(b, b.getLoc(), nest(identity), elementType);
+        Value sum = kind.finish(nest(kind.start(lanesHere)));
         KernelElements elements(fn, lanesHere);
         elements.mask = mask;
         elements.install(op.getResult(), [&](ArrayRef<LaneIndex>) { return sum; });
@@ -146,4 +210,16 @@ std::optional<EmittedKernel> sinter::cpu::emitWindow(KernelSpec &spec, ModuleOp 
   if (work.isConstant())
     emitted.estimatedNs = static_cast<double>(work.constant()) / 8;
   return emitted;
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitWindow(KernelSpec &spec, ModuleOp module, StringRef name) {
+  bool several = false;
+  Operation *root = findRoot(spec, several);
+  if (!root || several)
+    return std::nullopt;
+  if (auto op = dyn_cast<ReduceWindowOp>(root))
+    return emitWindows<Combination>(spec, module, name, op);
+  if (auto op = dyn_cast<ArgReduceWindowOp>(root))
+    return emitWindows<Position>(spec, module, name, op);
+  return std::nullopt;
 }

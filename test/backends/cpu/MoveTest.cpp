@@ -44,6 +44,20 @@ TEST(Move, TransposeInBlocks) {
   expectKernel("map", {"tensor<2x9x3x16xf64>"}, {"tensor<16x3x2x9xf64>"}, R"(
     %r0 = sinter.transpose %a {permutation = array<i64: 3, 2, 0, 1>} : (tensor<2x9x3x16xf64>) -> tensor<16x3x2x9xf64>)",
                {{{{2, 9, 3, 16}, {}}}});
+  // A run that is shorter than a vector, and axes from their ends: what input gradients read of filters.
+  expectKernel("map", {"tensor<5x33x3x3xf32>"}, {"tensor<3x3x5x33xf32>"}, R"(
+    %t = sinter.transpose %a {permutation = array<i64: 1, 2, 3, 0>} : (tensor<5x33x3x3xf32>) -> tensor<33x3x3x5xf32>
+    %v = sinter.reverse %t {axes = array<i64: 1, 2>} : (tensor<33x3x3x5xf32>) -> tensor<33x3x3x5xf32>
+    %r0 = sinter.transpose %v {permutation = array<i64: 1, 2, 3, 0>} : (tensor<33x3x3x5xf32>) -> tensor<3x3x5x33xf32>)",
+               {{{{5, 33, 3, 3}, {}}}});
+  expectKernel("map", {"tensor<18x20xf32>"}, {"tensor<20x18xf32>"}, R"(
+    %v = sinter.reverse %a {axes = array<i64: 1>} : (tensor<18x20xf32>) -> tensor<18x20xf32>
+    %r0 = sinter.transpose %v {permutation = array<i64: 1, 0>} : (tensor<18x20xf32>) -> tensor<20x18xf32>)",
+               {{{{18, 20}, {}}}});
+  expectKernel("map", {"tensor<18x20xf32>"}, {"tensor<20x18xf32>"}, R"(
+    %v = sinter.reverse %a {axes = array<i64: 0>} : (tensor<18x20xf32>) -> tensor<18x20xf32>
+    %r0 = sinter.transpose %v {permutation = array<i64: 1, 0>} : (tensor<18x20xf32>) -> tensor<20x18xf32>)",
+               {{{{18, 20}, {}}}});
 }
 
 TEST(Move, ReshapeThatSplitsAndMerges) {

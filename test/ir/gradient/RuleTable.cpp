@@ -186,6 +186,11 @@ std::vector<RuleRow> sinter::test::otherRules() {
        "combiner = #combiner max, window = [1, 2, 2], strides = [1, 2, 1], low = [0, 1, 0], high = [0, 0, 1], "
        "dilations = [1, 1, 1]",
        "1x4x3 -> 1x2x3"},
+      {"reduce_window",
+       "combiner = #combiner max, window = [1, 1, 2, 2], strides = [1, 1, 2, 1], low = [0, 0, 1, 0], high = [0, 0, 1, "
+       "0], "
+       "dilations = [1, 1, 1, 1]",
+       "1x2x2x3 -> 1x2x2x2"},
       {"reduce_window", "combiner = #combiner min, window = [3], strides = [2], low = [2], high = [0], dilations = [1]",
        "5 -> 3"},
       {"reduce_window",
@@ -254,6 +259,9 @@ std::vector<RuleRow> sinter::test::otherRules() {
        "strides = [2, 2], low = [0, 0], high = [0, 0], input_dilation = [1, 1], dilation = [1, 1], groups = 2, "
        "element_type = f64",
        "2x2x4x3 4x1x1x1 -> 2x4x2x2"},
+      {"convolution",
+       "strides = [1, 2], low = [1, 2], high = [1, 1], input_dilation = [1, 1], dilation = [1, 1], element_type = f64",
+       "2x1x1x1 3x1x3x3 -> 2x3x1x1"},
       {"convolution", "strides = [3], low = [2], high = [4], input_dilation = [1], dilation = [1], element_type = f64",
        "1x2x4 2x2x5 -> 1x2x2"},
       {"det", "", "2x2 -> s"},

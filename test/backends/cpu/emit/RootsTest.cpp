@@ -32,6 +32,24 @@ TEST(Roots, ReduceOuterAxis) {
                      {{{{4, 3, 19}, {}}}, {{{0, 3, 19}, {}}}, {{{1, 3, 19}, {}}}});
 }
 
+// Several vectors side by side, rows in blocks, what is left of both, and factors that repeat along rows.
+TEST(Roots, ReduceRowsInBlocks) {
+  expectGraphMatches("%x: tensor<?x70xf32>, %y: tensor<2x150x3x64xf32>, %c: tensor<64xf32>",
+                     "tensor<70xf32>, tensor<70xf32>, tensor<64xf32>, tensor<2x64xf32>", R"(
+    %0 = sinter.reduce add %x axes = [0] : (tensor<?x70xf32>) -> tensor<70xf32>
+    %1 = sinter.reduce max %x axes = [0] : (tensor<?x70xf32>) -> tensor<70xf32>
+    %b = sinter.broadcast %c axes = [3] {type = tensor<2x150x3x64xf32>} : (tensor<64xf32>) -> tensor<2x150x3x64xf32>
+    %d = sinter.sub %y, %b : (tensor<2x150x3x64xf32>, tensor<2x150x3x64xf32>) -> tensor<2x150x3x64xf32>
+    %s = sinter.mul %d, %y : (tensor<2x150x3x64xf32>, tensor<2x150x3x64xf32>) -> tensor<2x150x3x64xf32>
+    %2 = sinter.reduce add %s axes = [0, 1, 2] : (tensor<2x150x3x64xf32>) -> tensor<64xf32>
+    %3 = sinter.reduce add %y axes = [1, 2] : (tensor<2x150x3x64xf32>) -> tensor<2x64xf32>
+    return %0, %1, %2, %3 : tensor<70xf32>, tensor<70xf32>, tensor<64xf32>, tensor<2x64xf32>)",
+                     {{{{261, 70}, {}}, {{2, 150, 3, 64}, {}}, {{64}, {}}},
+                      {{{5, 70}, {}}, {{2, 150, 3, 64}, {}}, {{64}, {}}},
+                      {{{1, 70}, {}}, {{2, 150, 3, 64}, {}}, {{64}, {}}}},
+                     2e-4);
+}
+
 TEST(Roots, ReduceSeveralAxes) {
   expectGraphMatches("%x: tensor<2x3x7x7xf32>", "tensor<2x3xf32>, tensor<3x7xf32>, tensor<f32>", R"(
     %0 = sinter.reduce add %x axes = [2, 3] : (tensor<2x3x7x7xf32>) -> tensor<2x3xf32>
@@ -123,6 +141,17 @@ TEST(Roots, Pooling) {
          high = array<i64: 0, 0, 2, 0>, dilations = array<i64: 1, 1, 2, 2>} : (tensor<1x2x8x9xf32>) -> tensor<1x2x8x9xf32>
     return %0, %1 : tensor<1x2x4x4xf32>, tensor<1x2x8x9xf32>)",
                      {{{{1, 2, 8, 9}, {}}}});
+}
+
+TEST(Roots, PlacesOfGreatest) {
+  expectGraphMatches("%x: tensor<2x8x9x19xf32>, %y: tensor<?x7x3xf64>", "tensor<2x4x4x19xi64>, tensor<?x4x3xi64>", R"(
+    %0 = sinter.arg_reduce_window %x {window = array<i64: 1, 3, 3, 1>, strides = array<i64: 1, 2, 2, 1>, low = array<i64: 0, 1, 0, 0>,
+         high = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1, 1, 1>} : (tensor<2x8x9x19xf32>) -> tensor<2x4x4x19xi64>
+    %1 = sinter.arg_reduce_window %y {window = array<i64: 1, 2, 1>, strides = array<i64: 1, 3, 1>, low = array<i64: 0, 3, 0>,
+         high = array<i64: 0, 1, 0>, dilations = array<i64: 1, 1, 1>} : (tensor<?x7x3xf64>) -> tensor<?x4x3xi64>
+    return %0, %1 : tensor<2x4x4x19xi64>, tensor<?x4x3xi64>)",
+                     {{{{2, 8, 9, 19}, {3, 1, NAN, 8, 2, 8, 5, -1, 0, 4, 4}}, {{2, 7, 3}, {1, 5, 5, -2, 3}}},
+                      {{{2, 8, 9, 19}, {}}, {{0, 7, 3}, {}}}});
 }
 
 TEST(Roots, Softmax) {
