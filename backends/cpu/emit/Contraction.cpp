@@ -6,11 +6,12 @@
 //   tile      MR rows by NV vectors of accumulators in registers     (MicroKernel.h)
 //
 // A constant rhs is packed at compile time as [panel][k][32 columns], and one that a loop leaves as it is before the
-// loop (PackInvariants). Otherwise rhs is read where it lies when its
-// columns are contiguous, or transposed by strips into the workspace when its k is (q k^T). The left operand is never
-// packed: one scalar a row and k is read whatever its strides are. When the rows do not divide into tiles the last tile
-// overlaps the one before it and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each
-// other.
+// loop (PackInvariants). Otherwise one panel after the other goes to the workspace as a strip [k][32 columns]:
+// transposed when its k is contiguous (q k^T), copied when its rows lie far apart and many rows of lhs read them (then
+// they share few cache sets and each is a page of its own); else rhs is read where it lies. Row blocks of one panel
+// follow each other, so that a strip is made once in most calls. The left operand is never packed: one scalar a row and
+// k is read whatever its strides are. When the rows do not divide into tiles the last tile overlaps the one before it
+// and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each other.
 
 #include "ir/Contraction.h"
 #include "backends/cpu/emit/General.h"
@@ -27,6 +28,12 @@ using namespace sinter::cpu;
 constexpr int64_t kPanelBytes = 128;
 /// Multiply-adds in a chunk: tens of microseconds.
 constexpr int64_t kChunkWork = 1 << 21;
+/// Strips pay for many rows: row blocks are made only until there are so many chunks.
+constexpr int64_t kStripChunks = 24;
+/// Rows of rhs that lie so far apart are copied when they are read by so many rows of lhs.
+constexpr int64_t kFarBytes = 512, kCopiedForRows = 64;
+/// Sums so long that what the epilogue needs is asked for before them.
+constexpr int64_t kPrefetchedFromK = 64;
 
 static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
@@ -110,6 +117,8 @@ struct Plan {
   Dims batches;
   bool packed = false;     // rhs is a packed constant
   bool transposed = false; // rhs has contiguous k: strips go through the workspace
+  bool copied = false;     // so do they where rows of rhs lie far apart
+  bool hasStrips() const { return transposed || copied; }
 };
 
 class ContractionEmitter {
@@ -134,8 +143,11 @@ private:
     return expr.isConstant() ? expr.constant() : otherwise;
   }
   void emitStrip(Value base, Value columnBegin);
+  void emitCopiedStrip(Value base, Value columnBegin);
+  void emitTransposedStrip(Value base, Value columnBegin);
   void emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
                 ArrayRef<Value> batchIndex);
+  void prefetchEpilogue(const RegisterTile &tile, Value row, Value column, ArrayRef<Value> batchIndex);
   SmallVector<LaneIndex> resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row);
   Value columnMask(Value column);
 
@@ -185,7 +197,7 @@ bool ContractionEmitter::prepare() {
   int64_t panels = columns == ShapedType::kDynamic ? 1 : llvm::divideCeil(columns, panel);
   // A strip or a packed panel is one panel wide; wider tiles need more panels side by side, which only packed constants
   // have.
-  int64_t vectors = plan.transposed ? vectorsPerPanel : panels * vectorsPerPanel;
+  int64_t vectors = plan.hasStrips() ? vectorsPerPanel : panels * vectorsPerPanel;
   int64_t rowStride = constantOr(plan.lhsRows.stride, 1);
   bool conflicting = rowStride * width % 4096 == 0 && rowStride != 0;
   tile = chooseTile(spec.target(), constantOr(plan.rows, ShapedType::kDynamic), vectors, conflicting);
@@ -215,6 +227,31 @@ SmallVector<LaneIndex> ContractionEmitter::resultIndex(KernelElements &elements,
   return index;
 }
 
+/// Asks for the lines of the tile that the epilogue reads and writes, which the sum over k leaves time to bring.
+void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, Value column,
+                                          ArrayRef<Value> batchIndex) {
+  if (walksAxes || constantOr(plan.k, 0) < kPrefetchedFromK)
+    return;
+  SmallVector<std::pair<Value, bool>> buffers;
+  for (BlockArgument argument : spec.body().getArguments())
+    if (argument != dot.getLhs() && argument != dot.getRhs() && spec.sizes->sameShape(argument, dot.getResult()))
+      buffers.emplace_back(fn.input(argument.getArgNumber()), false);
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    buffers.emplace_back(fn.result(i), true);
+  Value flat = fn.index(0);
+  for (auto [k, i] : llvm::enumerate(batchIndex))
+    flat = add(mul(flat, fn.materialize(plan.batches[k])), i);
+  flat = add(mul(flat, fn.materialize(plan.rows)), row);
+  Value columnCount = fn.materialize(plan.columns);
+  flat = add(mul(flat, columnCount), column);
+  for (int64_t i = 0; i < tile.rows; ++i)
+    for (int64_t j = 0; j < tile.vectors; ++j) {
+      Value at = add(flat, add(mul(fn.index(i), columnCount), fn.index(j * lanes)));
+      for (auto [buffer, isWrite] : buffers)
+        memref::PrefetchOp::create(b, buffer, ValueRange{at}, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
+    }
+}
+
 void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase,
                                   Value rhsStep, ArrayRef<Value> batchIndex) {
   MicroOperands operands;
@@ -223,13 +260,17 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
   Value rowStride = fn.materialize(plan.lhsRows.stride);
   for (int64_t i = 0; i < tile.rows; ++i)
     operands.aRows.push_back(add(lhsBase, mul(add(row, fn.index(i)), rowStride)));
-  if (constantOr(plan.lhsK.stride, 0) != 1)
+  if (int64_t step = constantOr(plan.lhsK.stride, 0); step != 1) {
     operands.aStride = fn.materialize(plan.lhsK.stride);
+    // The rows of a tile lie beside each other then, and each k on lines of its own that nothing foresees.
+    if (step * width >= kFarBytes && constantOr(plan.lhsRows.stride, 0) == 1)
+      operands.prefetchSteps = 16;
+  }
 
   Value kSize = fn.materialize(plan.k);
-  if (plan.packed || plan.transposed) {
+  if (plan.packed || plan.hasStrips()) {
     operands.bStride = fn.index(panel);
-    if (plan.transposed)
+    if (plan.hasStrips())
       operands.b = strip;
     int64_t perPanel = panel / lanes;
     for (int64_t j = 0; j < tile.vectors; ++j) {
@@ -248,6 +289,7 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
       operands.bMasks.push_back(columnMask(at));
     }
   }
+  prefetchEpilogue(tile, row, column, batchIndex);
   SmallVector<Value> sums = emitMicroKernel(fn, operands, vectorType, fn.index(0), kSize,
                                             zeroAccumulators(fn, vectorType, tile.rows * tile.vectors));
   emitTileEpilogue(
@@ -256,9 +298,34 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
       [&](Value at) { return columnMask(at); });
 }
 
-/// Writes columns [columnBegin, columnBegin + panel) of rhs to `strip` as [k][panel], zero beyond the last column. k is
-/// contiguous in rhs.
+/// Writes columns [columnBegin, columnBegin + panel) of rhs to `strip` as [k][panel]. What is beyond the last column
+/// does not matter.
 void ContractionEmitter::emitStrip(Value base, Value columnBegin) {
+  if (plan.transposed)
+    emitTransposedStrip(base, columnBegin);
+  else
+    emitCopiedStrip(base, columnBegin);
+}
+
+void ContractionEmitter::emitCopiedStrip(Value base, Value columnBegin) {
+  Value source = fn.input(plan.rhs.input), step = fn.materialize(plan.rhsK.stride);
+  fn.loop(fn.index(0), fn.materialize(plan.k), 1, [&](Value k) {
+    Value from = add(add(base, columnBegin), mul(k, step)), to = add(stripBase, mul(k, fn.index(panel)));
+    for (int64_t at = 0; at < panel; at += lanes) {
+      Value row;
+      if (Value mask = columnMask(add(columnBegin, fn.index(at)))) {
+        Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+        row = vector::MaskedLoadOp::create(b, vectorType, source, ValueRange{add(from, fn.index(at))}, mask, zero);
+      } else {
+        row = vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, fn.index(at))});
+      }
+      vector::StoreOp::create(b, row, strip, ValueRange{add(to, fn.index(at))});
+    }
+  });
+}
+
+/// k is contiguous in rhs.
+void ContractionEmitter::emitTransposedStrip(Value base, Value columnBegin) {
   Value kSize = fn.materialize(plan.k), columnCount = fn.materialize(plan.columns);
   Value columnStride = fn.materialize(plan.rhsColumns.stride);
   Value source = fn.input(plan.rhs.input);
@@ -300,21 +367,31 @@ EmittedKernel ContractionEmitter::emit() {
   DimExpr tilesPerBlock =
       dims.max(dims.constant(1), dims.floorDiv(dims.constant(kChunkWork / (tileColumns * tile.rows)),
                                                dims.max(plan.k, dims.constant(1))));
+  if (plan.hasStrips()) {
+    DimExpr tiles = dims.ceilDiv(plan.rows, dims.constant(tile.rows));
+    DimExpr strips = dims.max(dims.constant(1), dims.mul(dims.product(plan.batches), groups));
+    DimExpr wanted = dims.ceilDiv(dims.constant(kStripChunks), strips);
+    tilesPerBlock = dims.max(tilesPerBlock, dims.ceilDiv(tiles, wanted));
+  }
   DimExpr blockRows = dims.mul(tilesPerBlock, dims.constant(tile.rows));
   DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
   DimExpr stripElements = dims.mul(plan.k, dims.constant(panel));
 
   Value rowCount = fn.materialize(plan.rows), groupCount = fn.materialize(groups), blockCount = fn.materialize(blocks);
-  if (plan.transposed)
+  if (plan.hasStrips())
     strip = memref::ViewOp::create(b, MemRefType::get({kHuge}, vectorType.getElementType()), fn.workspace(),
                                    fn.index(0), ValueRange{});
   int64_t staticRows = constantOr(plan.rows, ShapedType::kDynamic);
 
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
-    Value outer = arith::DivUIOp::create(b, chunk, groupCount);
-    Value group = arith::SubIOp::create(b, chunk, mul(outer, groupCount));
-    Value batch = arith::DivUIOp::create(b, outer, blockCount);
-    Value block = arith::SubIOp::create(b, outer, mul(batch, blockCount));
+    // Of chunks that follow each other, those with strips share them, the others share rows of lhs.
+    auto split = [&](Value index, Value count) {
+      Value outer = arith::DivUIOp::create(b, index, count);
+      return std::pair(outer, arith::SubIOp::create(b, index, mul(outer, count)).getResult());
+    };
+    auto [outer, inner] = split(chunk, plan.hasStrips() ? blockCount : groupCount);
+    auto [batch, middle] = split(outer, plan.hasStrips() ? groupCount : blockCount);
+    Value group = plan.hasStrips() ? middle : inner, block = plan.hasStrips() ? inner : middle;
     SmallVector<Value> batchIndex = fn.delinearize(batch, plan.batches);
     Value lhsBase = fn.index(0), rhsBase = fn.index(0);
     for (auto [k, i] : llvm::enumerate(batchIndex)) {
@@ -329,8 +406,14 @@ EmittedKernel ContractionEmitter::emit() {
       Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
       Value flatPanel = add(mul(batch, fn.materialize(panels)), panelIndex);
       rhsBase = add(mul(flatPanel, fn.materialize(stripElements)), inPanel);
-    } else if (plan.transposed) {
-      stripBase = mul(chunk, fn.materialize(stripElements));
+    } else if (plan.hasStrips()) {
+      // One strip for all chunks of a call, where it stays in cache.
+      stripBase = mul(fn.begin(), fn.materialize(stripElements));
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, chunk, fn.begin());
+      Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block, fn.index(0));
+      auto make = scf::IfOp::create(b, arith::OrIOp::create(b, isFirst, isOther), /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(make.thenBlock());
       emitStrip(rhsBase, column);
       rhsBase = stripBase;
     } else {
@@ -372,7 +455,7 @@ EmittedKernel ContractionEmitter::emit() {
   EmittedKernel emitted;
   emitted.function = fn.function;
   emitted.chunks = dims.mul(dims.product(plan.batches), dims.mul(blocks, groups));
-  if (plan.transposed)
+  if (plan.hasStrips())
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, stripElements), dims.constant(width));
   DimExpr work = dims.mul(dims.product(plan.batches), dims.mul(plan.rows, dims.mul(plan.columns, plan.k)));
   if (int64_t macs = constantOr(work, 0))
@@ -436,8 +519,12 @@ static std::optional<Plan> planOf(KernelFunction &fn, DotGeneralOp dot) {
   plan.rhsK = *rhsK;
   plan.columns = columns->size;
   auto isUnit = [&](DimExpr stride) { return stride.isConstant() && stride.constant() == 1; };
-  if (isUnit(columns->stride))
+  if (isUnit(columns->stride)) {
+    DimExpr rows = dims.resolve(plan.rows), step = dims.resolve(rhsK->stride);
+    plan.copied = rows.isConstant() && rows.constant() >= kCopiedForRows && step.isConstant() &&
+                  step.constant() * byteWidth(elementOf(dot.getRhs())) >= kFarBytes;
     return plan;
+  }
   if (!isUnit(rhsK->stride))
     return std::nullopt;
   plan.transposed = true;
@@ -470,7 +557,7 @@ std::optional<EmittedKernel> sinter::cpu::emitContraction(KernelSpec &spec, Modu
     if (!accepted)
       return std::nullopt;
   }
-  KernelFunction fn(spec, module, name, {.workspace = plan->transposed});
+  KernelFunction fn(spec, module, name, {.workspace = plan->hasStrips()});
   ContractionEmitter emitter(fn, dot, *plan);
   emitter.prepare();
   return emitter.emit();

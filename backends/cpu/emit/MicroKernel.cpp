@@ -75,6 +75,12 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
                                    /*isDataCache=*/true);
       }
     }
+    if (operands.prefetchSteps)
+      for (Value row : {operands.aRows.front(), operands.aRows.back()}) {
+        Value ahead = add(add(row, aOffset), mul(fn.index(operands.prefetchSteps), operands.aStride));
+        memref::PrefetchOp::create(b, operands.a, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/2,
+                                   /*isDataCache=*/true);
+      }
     for (auto [i, row] : llvm::enumerate(operands.aRows)) {
       Value scalar = memref::LoadOp::create(b, operands.a, ValueRange{add(row, aOffset)});
       Value spread = vector::BroadcastOp::create(b, vectorType, scalar);

@@ -33,6 +33,7 @@ struct MicroOperands {
   mlir::Value bStride;                     // elements from k to k + 1
   llvm::SmallVector<mlir::Value> bMasks;   // per vector; empty or null entries: whole vectors
   int64_t prefetchRows = 0;                // prefetch b that many k ahead; 0: do not
+  int64_t prefetchSteps = 0;               // prefetch a into L2 that many k ahead, of all rows; 0: do not
 };
 
 /// acc[row * vectors + vector] += sum over k in [low, high); returns the new accumulators. Elements are f32 or f64 in

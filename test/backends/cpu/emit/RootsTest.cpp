@@ -133,6 +133,34 @@ TEST(Roots, IntegerProducts) {
                      {{{{3, 4}, {-100, 50, 3}}, {{4, 5}, {250, 1, 7}}}});
 }
 
+// Right operands of run time go through strips: copied where their rows lie far apart, transposed where their sums are
+// contiguous; for several blocks of rows, partial panels, batches, lhs read across and what follows the product.
+TEST(Roots, ProductsByStrips) {
+  struct Form {
+    const char *lhs, *rhs, *result, *lhsContract, *rhsContract, *batch;
+    llvm::SmallVector<int64_t> lhsShape, rhsShape, resultShape;
+  };
+  for (const Form &form :
+       {Form{"320x70", "70x160", "320x160", "1", "0", "", {320, 70}, {70, 160}, {320, 160}},
+        Form{"320x70", "70x149", "320x149", "1", "0", "", {320, 70}, {70, 149}, {320, 149}},
+        Form{"300x?", "?x160", "300x160", "1", "0", "", {300, 65}, {65, 160}, {300, 160}},
+        Form{"90x200", "90x160", "200x160", "0", "0", "", {90, 200}, {90, 160}, {200, 160}},
+        Form{"130x37", "45x37", "130x45", "1", "1", "", {130, 37}, {45, 37}, {130, 45}},
+        Form{"?x37", "45x37", "?x45", "1", "1", "", {131, 37}, {45, 37}, {131, 45}},
+        Form{"3x70x66", "3x66x144", "3x70x144", "2", "1", ": 0", {3, 70, 66}, {3, 66, 144}, {3, 70, 144}},
+        Form{"3x70x66", "3x20x66", "3x70x20", "2", "2", ": 0", {3, 70, 66}, {3, 20, 66}, {3, 70, 20}}}) {
+    auto type = [](const char *shape) { return "tensor<" + std::string(shape) + "xf32>"; };
+    std::string x = type(form.lhs), w = type(form.rhs), y = type(form.result), batch = form.batch;
+    expectGraphMatches("%x: " + x + ", %w: " + w + ", %z: " + y, y,
+                       "%0 = sinter.dot_general %x, %w {lhs_batch = array<i64" + batch + ">, rhs_batch = array<i64" +
+                           batch + ">, lhs_contract = array<i64: " + form.lhsContract +
+                           ">, rhs_contract = array<i64: " + form.rhsContract + ">, element_type = f32} : (" + x +
+                           ", " + w + ") -> " + y + "\n %1 = sinter.add %0, %z : (" + y + ", " + y + ") -> " + y +
+                           "\n return %1 : " + y,
+                       {{{form.lhsShape, {}}, {form.rhsShape, {}}, {form.resultShape, {}}}});
+  }
+}
+
 TEST(Roots, Pooling) {
   expectGraphMatches("%x: tensor<1x2x8x9xf32>", "tensor<1x2x4x4xf32>, tensor<1x2x8x9xf32>", R"(
     %0 = sinter.reduce_window max %x {window = array<i64: 1, 1, 3, 3>, strides = array<i64: 1, 1, 2, 2>, low = array<i64: 0, 0, 1, 0>,
