@@ -7,7 +7,6 @@
 #include "passes/FusionPlan.h"
 #include "passes/Passes.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -112,6 +111,32 @@ static void putTapsFirst(Block &block) {
   }
 }
 
+/// Puts what is read after its first reader in front of it and leaves all else in order: a value of the backward part
+/// that could be computed early would be kept for long.
+static void sortByReaders(Block &block) {
+  SmallVector<Operation *> order;
+  for (Operation &op : block)
+    order.push_back(&op);
+  DenseSet<Operation *> placed;
+  Operation *end = block.getTerminator();
+  for (Operation *op : order) {
+    // Ops that wait for what they read, each with its next operand.
+    SmallVector<std::pair<Operation *, unsigned>> waiting{{op, 0}};
+    while (!waiting.empty()) {
+      auto &[next, operand] = waiting.back();
+      if (operand < next->getNumOperands()) {
+        Operation *source = next->getOperand(operand++).getDefiningOp();
+        if (source && source->getBlock() == &block && !placed.contains(source))
+          waiting.emplace_back(source, 0);
+        continue;
+      }
+      if (placed.insert(next).second && next != end)
+        next->moveBefore(end);
+      waiting.pop_back();
+    }
+  }
+}
+
 static void formKernels(Block &block, ShapeAnalysis &sizes, const FusionOptions &options) {
   FusionPlan plan = planFusion(block, sizes, options);
   SmallVector<std::pair<Value, Value>> replacements, measured;
@@ -143,7 +168,7 @@ static void formKernels(Block &block, ShapeAnalysis &sizes, const FusionOptions 
     op->dropAllReferences();
   for (Operation *op : old)
     op->erase();
-  sortTopologically(&block);
+  sortByReaders(block);
 }
 
 namespace {

@@ -67,3 +67,21 @@ func.func @keeps_what_sizes_are_read_from_outside(%x: tensor<3x1xf32>, %s: tenso
   %2 = sinter.broadcast %x shape(%1) axes = [0, 1] {type = tensor<3x?xf32>} : (tensor<3x1xf32>, tensor<2xi64>) -> tensor<3x?xf32>
   return %2 : tensor<3x?xf32>
 }
+
+// -----
+
+// The kernel of sine and cosine comes before the product, which does not wait until after the last one.
+
+// CHECK-LABEL: @what_can_come_late_stays_late
+// CHECK: sinter.kernel map(
+// CHECK: sinter.kernel contraction(
+// CHECK: sinter.kernel map(
+// CHECK: sinter.tanh
+func.func @what_can_come_late_stays_late(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) {
+  %s = sinter.sin %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %p = sinter.dot_general %s, %y {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %t = sinter.tanh %y : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %q = sinter.dot_general %p, %t {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %c = sinter.cos %s : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %p, %q, %c : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
+}
