@@ -56,6 +56,8 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
 
 // sinter + func  ->  functions and control flow bodies are schedules of sinter.kernel regions
 static void buildFusedPhase(OpPassManager &pm, const Options &o) {
+  if (o.optLevel > 0)
+    pm.addNestedPass<func::FuncOp>(createRecomputeValues()); // late, as CSE would undo it
   pm.addNestedPass<func::FuncOp>(createFormKernels({.maxOps = o.optLevel > 0 ? o.maxFusedOps : 1}));
   if (o.optLevel >= 2)
     pm.addNestedPass<func::FuncOp>(createPackInvariants());

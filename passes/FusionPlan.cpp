@@ -12,10 +12,9 @@
 #include "ir/Reduction.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
+#include "passes/ElementCost.h"
 #include "passes/SizeUses.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -102,7 +101,7 @@ private:
 
   static bool isMapOp(Operation *op) { return isa<Pointwise, Elemental>(op) && !isScheduleOp(op); }
   bool givesSizes(Operation *op, Operation *user);
-  int64_t elementCost(Operation *op);
+  int64_t costOf(Operation *op);
   bool readsOften(Operation *user, Value operand);
   bool repeatsBatches(BroadcastOp op, OpOperand &use);
   bool canJoin(Operation *op, Group &group);
@@ -152,39 +151,14 @@ static bool maySizeResult(OpOperand &use) {
          !result.hasStaticShape() && !isa<Pointwise>(use.getOwner());
 }
 
-/// About how many additions one element takes. A pointwise op is asked for its body.
-int64_t Planner::elementCost(Operation *op) {
-  if (isa<RandomBitsOp, GridSampleOp>(op))
-    return 64;
-  if (auto resize = dyn_cast<ResizeOp>(op))
-    return resize.getMode() == ResizeMode::nearest ? 8 : 32;
-  auto pointwise = dyn_cast<Pointwise>(op);
-  if (!pointwise)
-    return 1;
+int64_t Planner::costOf(Operation *op) {
   // The element types matter little; one measurement per kind of op is enough.
+  if (!isa<Pointwise>(op))
+    return elementCost(op);
   auto [known, isNew] = costs.try_emplace(op->getName(), 0);
-  if (!isNew)
-    return known->second;
-  Block scratch;
-  SmallVector<Value> arguments;
-  for (Value operand : op->getOperands())
-    arguments.push_back(scratch.addArgument(signless(getElementTypeOrSelf(operand)), op->getLoc()));
-  OpBuilder b(op->getContext());
-  b.setInsertionPointToEnd(&scratch);
-  pointwise.buildBody(b, op->getLoc(), arguments);
-  int64_t cost = 0;
-  scratch.walk([&](Operation *step) {
-    if (isa<math::MathDialect>(step->getDialect()))
-      cost += isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp, math::RoundEvenOp,
-                  math::CopySignOp>(step)
-                  ? 1
-                  : 12;
-    else if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::RemFOp>(step))
-      cost += 6;
-    else if (!step->hasTrait<OpTrait::ConstantLike>())
-      cost += 1;
-  });
-  return costs[op->getName()] = cost;
+  if (isNew)
+    known->second = elementCost(op);
+  return known->second;
 }
 
 /// True when `user` may read an element of `operand` more than once, or computes it in vain.
@@ -337,7 +311,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
     return false;
   bool isMove = !isa<Pointwise>(op);
   bool isSpread = isa<BroadcastOp, IotaOp>(op);
-  int64_t cost = elementCost(op);
+  int64_t cost = costOf(op);
   for (OpOperand &use : op->getUses()) {
     Operation *user = use.getOwner();
     if (!group.ops.contains(user))
@@ -443,7 +417,7 @@ void Planner::place(Operation *op) {
              llvm::any_of(groups[joinable[0]].ops, [&](Operation *member) { return measuresReach(op, member); });
 
   bool isSpread = isa<BroadcastOp, IotaOp>(op);
-  bool isMove = isa<Elemental>(op) && elementCost(op) <= kCheapCost;
+  bool isMove = isa<Elemental>(op) && costOf(op) <= kCheapCost;
   bool everyUser = !leaves && joinable.size() == users.size();
   if (everyUser && (users.size() == 1 || isMove || isa<ConvertOp>(op))) {
     for (unsigned number : joinable)

@@ -160,6 +160,19 @@ def ExpandCheckpoints : Sinter_FunctionPass<"sinter-expand-checkpoints"> {
 
 //===- fused ---------------------------------------------------------------------------------===//
 
+def RecomputeValues : Sinter_FunctionPass<"sinter-recompute-values"> {
+  let summary = "compute cheap values again where they are read late";
+  let description = [{
+    A value that is read long after it was made stays in memory until then, as what a backward part reads of the forward part.
+    Ensures: such values that pointwise ops and moves compute from others that stay are computed again before their late readers: the
+    least bytes stay, by a minimum cut (gradient/SavedValues.h). Results have the same bits. Functions of which less than
+    `min-bytes` and a sixteenth of what stays would go are left as they are.
+    Requires: no pass after it merges equal ops, before kernels are formed.
+    (* example test/passes/recompute-values.mlir *)
+  }];
+  let options = [Option<"minBytes", "min-bytes", "int64_t", "65536", "least bytes to save">];
+}
+
 def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {
   let summary = "group ops into sinter.kernel regions";
   let description = [{

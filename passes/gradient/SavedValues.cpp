@@ -2,6 +2,7 @@
 
 #include "passes/gradient/SavedValues.h"
 #include "ir/Dialect.h"
+#include "passes/SizeUses.h"
 
 #include "llvm/ADT/SetVector.h"
 #include <queue>
@@ -96,7 +97,7 @@ private:
 };
 } // namespace
 
-static int64_t bytesOf(Value value) {
+int64_t sinter::estimatedBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   int64_t bytes = byteWidth(type.getElementType());
   for (int64_t size : type.getShape())
@@ -104,8 +105,7 @@ static int64_t bytesOf(Value value) {
   return bytes;
 }
 
-/// One pass over the elements at most, and no state.
-static bool isCheap(Operation *op) {
+bool sinter::isRecomputable(Operation *op) {
   return isa<Pointwise, Elemental, SymbolicContents>(op) || op->hasTrait<OpTrait::ConstantLike>();
 }
 
@@ -123,7 +123,7 @@ public:
       auto [it, isNew] = nodes.try_emplace(value);
       if (isNew) {
         it->second = {network.addNode(), network.addNode()};
-        network.addEdge(it->second.first, it->second.second, q.isRagged(value) ? kRagged : bytesOf(value));
+        network.addEdge(it->second.first, it->second.second, weightOf(value));
         work.push_back(value);
       }
       return it->second;
@@ -136,13 +136,13 @@ public:
       auto into = nodes.lookup(value).first;
       // A predicate that the backward part branches on is kept: a replay cannot branch differently.
       bool isKept = isPredicate(value) && cast<RankedTensorType>(value.getType()).getRank() == 0;
-      if (isa<BlockArgument>(value) || isKept || !isRecomputable(value.getDefiningOp())) {
+      if (isa<BlockArgument>(value) || isKept || !mayRepeat(value.getDefiningOp())) {
         network.addEdge(source, into, kUnlimited);
         continue;
       }
-      for (Value operand : value.getDefiningOp()->getOperands())
-        if (!isFree(operand))
-          network.addEdge(nodeOf(operand).second, into, kUnlimited);
+      for (OpOperand &operand : value.getDefiningOp()->getOpOperands())
+        if (isRead(operand) && !isFree(operand.get()))
+          network.addEdge(nodeOf(operand.get()).second, into, kUnlimited);
     }
     network.saturate(source, sink);
     reaching = network.reaching(sink);
@@ -164,7 +164,9 @@ public:
       if (!op)
         continue;
       again.insert(op);
-      llvm::append_range(open, op->getOperands());
+      for (OpOperand &operand : op->getOpOperands())
+        if (isRead(operand))
+          open.push_back(operand.get());
     }
     result.saved = saved.takeVector();
     for (Operation &op : q.block)
@@ -179,8 +181,16 @@ private:
     return it != nodes.end() && reaching[it->second.second] && !reaching[it->second.first];
   }
 
-  bool isRecomputable(Operation *op) const {
-    return q.recomputeAll || isCheap(op) ||
+  bool isRead(OpOperand &operand) const { return !q.knowsSizes || !readsOnlySizes(operand); }
+
+  int64_t weightOf(Value value) const {
+    if (q.isRagged(value))
+      return kRagged;
+    return q.weight ? q.weight(value) : estimatedBytes(value);
+  }
+
+  bool mayRepeat(Operation *op) const {
+    return q.recomputeAll || (q.isRepeatable ? q.isRepeatable(op) : isRecomputable(op)) ||
            llvm::any_of(op->getResults(), [&](Value value) { return q.isRagged(value); });
   }
 
@@ -194,7 +204,9 @@ private:
       result = q.isFree(value);
     } else {
       Operation *op = value.getDefiningOp();
-      result = isRecomputable(op) && llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand); });
+      result = mayRepeat(op) && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+                 return !isRead(operand) || isFree(operand.get());
+               });
     }
     free[value] = result;
     return result;

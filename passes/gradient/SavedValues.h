@@ -28,7 +28,19 @@ struct SaveQuestion {
   llvm::function_ref<bool(mlir::Value)> isRagged;
   /// Recompute whatever costs fewer bytes, not only what is cheap to compute.
   bool recomputeAll = false;
+  /// What may run again; without it, what goes over the elements once at most.
+  llvm::function_ref<bool(mlir::Operation *)> isRepeatable = nullptr;
+  /// What one value weighs in the cut; without it, its bytes.
+  llvm::function_ref<int64_t(mlir::Value)> weight = nullptr;
+  /// The sizes of all values are known to the backward part, so that an operand of which only these are read is not
+  /// needed.
+  bool knowsSizes = false;
 };
+
+/// Bytes of a tensor; a `?` counts as 64.
+int64_t estimatedBytes(mlir::Value value);
+/// One pass over the elements at most, and no state.
+bool isRecomputable(mlir::Operation *op);
 
 SavedValues planSavedValues(const SaveQuestion &question);
 
