@@ -149,11 +149,11 @@ def BuildGradient : Pass<"sinter-build-gradient", "::mlir::ModuleOp"> {
 }
 
 def ExpandCheckpoints : Sinter_FunctionPass<"sinter-expand-checkpoints"> {
-  let summary = "give whiles with snapshots their backward loops";
+  let summary = "give loops with snapshots their backward loops";
   let description = [{
     Requires: no function is differentiated any more.
-    Ensures: no `sinter.memory`: a while of policy period, binomial or online keeps snapshots of its carries in place of stacks for its
-    backward pass, which runs trips again. A while whose stacks are read otherwise keeps them, with a warning.
+    Ensures: no `sinter.memory`: a loop of policy period, binomial or online keeps snapshots of its carries in place of stacks for its
+    backward pass, which runs trips again. A loop whose stacks are read by more than that keeps them, with a warning.
     (* example test/passes/expand-checkpoints.mlir *)
   }];
 }

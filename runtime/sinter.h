@@ -516,7 +516,7 @@ typedef struct sinter_gradient_options {
   int32_t mode;         // sinter_gradient_mode
   int32_t output;       // which one SINTER_GRAD, _VALUE_AND_GRAD and _HVP differentiate
   int32_t reserved;
-  const char *memory; // of whiles that state none: all, recompute, period(K), binomial(SLOTS), online(SLOTS), implicit
+  const char *memory; // of loops that state none: all, recompute, period(K), binomial(SLOTS), online(SLOTS), implicit
 } sinter_gradient_options;
 
 /// Adds the gradient of a finished function with respect to its float inputs `wrt` as a function of its own, private

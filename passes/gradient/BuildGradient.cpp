@@ -62,9 +62,10 @@ static FailureOr<Activity> prepare(func::FuncOp function, ArrayRef<unsigned> wrt
 static void setMemory(func::FuncOp function, StringRef policy) {
   if (policy.empty())
     return;
-  function.walk([&](WhileOp loop) {
-    if (!loop->hasAttr("sinter.memory"))
-      loop->setAttr("sinter.memory", StringAttr::get(function.getContext(), policy));
+  bool isForWhiles = policy == "implicit";
+  function.walk([&](Operation *op) {
+    if (LoopView::of(op) && (isa<WhileOp>(op) || !isForWhiles) && !op->hasAttr("sinter.memory"))
+      op->setAttr("sinter.memory", StringAttr::get(function.getContext(), policy));
   });
 }
 

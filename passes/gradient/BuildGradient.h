@@ -29,7 +29,8 @@ struct GradientOptions {
   unsigned result = 0;
   /// The new function's name; FUNCTION_MODE by default.
   std::string name = {};
-  /// Memory policy of the whiles that state none: all, recompute, period(K), binomial(SLOTS), online(SLOTS), implicit.
+  /// Memory policy of the loops that state none (implicit: of the whiles): all, recompute, period(K), binomial(SLOTS),
+  /// online(SLOTS), implicit.
   std::string memory = {};
 };
 

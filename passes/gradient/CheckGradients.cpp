@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/gradient/CheckGradients.h"
+#include "ir/Composer.h"
 #include "ir/Dialect.h"
 #include "ir/gradient/Differentiable.h"
 #include "passes/Passes.h"
@@ -29,6 +30,39 @@ static HostTensor widened(const HostTensor &tensor) {
   return wide;
 }
 
+/// Operands that have no f64 form, as the scales of a resize, stay what they were in `before`.
+static void narrowOperands(func::FuncOp wide, func::FuncOp before) {
+  SmallVector<Operation *> ops, originals;
+  wide.walk([&](Operation *op) { ops.push_back(op); });
+  before.walk([&](Operation *op) { originals.push_back(op); });
+  ScopedDiagnosticHandler quiet(wide.getContext(), [](Diagnostic &) { return success(); });
+  for (auto [op, original] : llvm::zip(ops, originals)) {
+    auto verifies = [op = op] { return succeeded(op->getName().verifyInvariants(op)); };
+    if (op == wide || verifies())
+      continue;
+    OpBuilder b(op);
+    SmallVector<Value> given(op->getOperands()), narrow(given);
+    for (auto [value, old] : llvm::zip(narrow, original->getOperands())) {
+      if (value.getType() == old.getType())
+        continue;
+      Operation *constant = old.getDefiningOp();
+      value = constant && constant->hasTrait<OpTrait::ConstantLike>()
+                  ? b.clone(*constant)->getResult(0)
+                  : Composer(op->getLoc(), b).convert(value, elementTypeOf(old));
+    }
+    // One operand if that suffices, else all.
+    bool isDone = false;
+    for (size_t k = 0; k < narrow.size() && !isDone; ++k) {
+      op->setOperand(k, narrow[k]);
+      isDone = verifies();
+      if (!isDone)
+        op->setOperand(k, given[k]);
+    }
+    if (!isDone)
+      op->setOperands(narrow);
+  }
+}
+
 FailureOr<OwningOpRef<ModuleOp>> sinter::inFloat64(func::FuncOp function) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(function.getLoc());
   func::FuncOp copy = function.clone();
@@ -53,6 +87,7 @@ FailureOr<OwningOpRef<ModuleOp>> sinter::inFloat64(func::FuncOp function) {
   });
   SmallVector<Type> results(copy.getBody().front().getTerminator()->getOperandTypes());
   copy.setType(FunctionType::get(copy.getContext(), copy.getBody().getArgumentTypes(), results));
+  narrowOperands(copy, function);
   if (failed(verify(*module)))
     return copy.emitError("a check of gradients requires ops that have an f64 form"), failure();
   return module;

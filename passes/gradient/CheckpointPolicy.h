@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a while keeps for its gradient: the attribute `sinter.memory` of the op, a string.
+// What a loop keeps for its gradient: the attribute `sinter.memory` of the op, a string.
 //
 //   all              every value that the backward part reads (the default)
 //   recompute        the fewest bytes a trip; all else is computed again
 //   period(K)        the carries of each K-th trip; K trips are run again at a time
 //   binomial(SLOTS)  SLOTS snapshots of the carries, placed once the number of trips is known (Griewank & Walther 2000)
 //   online(SLOTS)    SLOTS snapshots of the carries, placed while the loop runs (every 2^k-th trip, thinned out as it
-//   goes on) implicit         the gradient of the fixed point that the loop has come to, whatever its trips were
+//   goes on); binomial where the number of trips is known before, as in for and scan
+//   implicit         the gradient of the fixed point that a while has come to, whatever its trips were
 //
 // All but implicit give the same bits.
 
@@ -18,6 +19,9 @@
 #include <optional>
 
 namespace sinter {
+
+/// Which stacks of a loop its gradient added, as numbers.
+inline constexpr llvm::StringLiteral kStacksForGradient = "sinter.stacks_for_gradient";
 
 struct CheckpointPolicy {
   enum class Kind { All, Recompute, Period, Binomial, Online, Implicit };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A while whose gradient has been built stacks what its backward scan reads. Under a policy with snapshots
+// A loop whose gradient has been built stacks what its backward scan reads. Under a policy with snapshots
 // (CheckpointPolicy.h) the two are written anew: the forward loop keeps carries of a few trips, and the backward loop
-// runs forward from these again.
+// runs forward from these again. Of a while:
 //
 //   period(K)   forward   while { keep c; while (at most K trips) c = body(c) }
 //               backward  for each kept c, last first { run K trips with stacks; scan them in reverse }
@@ -10,16 +10,16 @@
 //   = body(c) } binomial(S) forward   as it was both        backward  for t = N - 1 to 0 { go from the last kept carry
 //   to trip t, keeping carries on the way; reverse trip t }
 //
-// The kept carries are rows of buffers that loops carry, updated in place.
+// A for or scan knows its number of trips: it stays the loop that it was, and keeps carries on the way; online is
+// binomial there. The kept carries are rows of buffers that loops carry, updated in place.
 
 #include "ir/Composer.h"
 #include "ir/Ops.h"
 #include "ir/Regions.h"
 #include "passes/Passes.h"
 #include "passes/gradient/CheckpointPolicy.h"
+#include "passes/gradient/SteppedLoop.h"
 #include "passes/gradient/TripSizes.h"
-
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -39,70 +39,24 @@ static Values concat(std::initializer_list<ValueRange> parts) {
 }
 
 namespace {
-/// Rank-0 i64 arithmetic and rows of buffers.
-class Builder : public Composer {
-public:
-  using Composer::Composer;
-  Value number(int64_t value) {
-    HostTensor tensor(getI64Type(), {});
-    tensor.setInt(0, value);
-    return make<ConstantOp>(tensor.toAttr());
-  }
-  Value add(Value a, Value b) { return make<AddOp>(a, b); }
-  Value sub(Value a, Value b) { return make<SubOp>(a, b); }
-  Value add(Value a, int64_t b) { return add(a, number(b)); }
-  Value sub(Value a, int64_t b) { return sub(a, number(b)); }
-  Value compare(CompareKind kind, Value a, Value b) { return make<CompareOp>(a, b, kind); }
-  Value both(Value a, Value b) { return make<AndOp>(a, b); }
-  Value pick(Value pred, Value a, Value b) { return make<SelectOp>(pred, a, b); }
-
-  /// `count` rows like `value`.
-  Value rows(Value value, int64_t count) {
-    RankedTensorType type = stackType(value.getType(), 0, count);
-    return make<BroadcastOp>(value, Value(), ValueRange(), llvm::to_vector(llvm::seq<int64_t>(1, type.getRank())),
-                             type);
-  }
-  Value load(Value buffer, Value row) { return make<GatherOp>(buffer, row, 0); }
-  Value store(Value buffer, Value value, Value row) {
-    SmallVector<Value> starts{make<ReshapeOp>(row, Value(), RankedTensorType::get({1}, getI64Type()))};
-    if (int64_t rank = tensorTypeOf(value).getRank())
-      starts.push_back(make<ConstantOp>(HostTensor::ofInts(getI64Type(), SmallVector<int64_t>(rank, 0)).toAttr()));
-    Value start = starts.size() == 1 ? starts[0] : make<ConcatenateOp>(starts, 0);
-    return make<DynamicUpdateSliceOp>(buffer, rows(value, 1), start);
-  }
-};
-
-/// A while with its backward scan.
+/// A loop with its backward scan.
 struct Pair {
-  WhileOp loop;
+  LoopView loop;
   ScanOp scan;
   CheckpointPolicy policy;
-  /// Stacks that the scan walks: numbers of the loop's stacks and of the scan's sequences.
-  SmallVector<std::pair<unsigned, unsigned>> saved;
-
-  size_t carries() { return loop.getInit().size(); }
+  /// Stacks that only the scan walks: numbers of the loop's stacks and of the scan's sequences.
+  SmallVector<std::pair<unsigned, unsigned>> saved = {};
+  /// Stacks that others read.
+  SmallVector<unsigned> kept = {};
 };
-
-/// Ops of a region on given values, up to and including its yields.
-Values inlineBody(OpBuilder &b, Location loc, Region &region, ValueRange arguments) {
-  Composer composer(loc, b);
-  IRMapping map;
-  for (auto [argument, value] : llvm::zip(region.getArguments(), arguments))
-    map.map(argument, composer.retype(value, argument.getType()));
-  for (Operation &op : region.front().without_terminator())
-    b.clone(op, map);
-  Values yields;
-  for (Value value : region.front().getTerminator()->getOperands())
-    yields.push_back(map.lookupOrDefault(value));
-  return yields;
-}
 
 class Expansion {
 public:
-  Expansion(Pair pair, OpBuilder &start) : pair(pair), loc(pair.loop.getLoc()), n(pair.carries()), b(loc, start) {}
+  Expansion(Pair pair, OpBuilder &start)
+      : pair(pair), loc(pair.loop.op->getLoc()), n(pair.loop.carries), b(loc, start), stepped(pair.loop, b) {}
 
   void run() {
-    captures.assign(pair.loop.getCaptures().begin(), pair.loop.getCaptures().end());
+    captures = stepped.outside;
     if (pair.policy.kind == CheckpointPolicy::Kind::Period)
       expandPeriod();
     else
@@ -112,38 +66,52 @@ public:
 private:
   //===- the forward loop's parts
 
+  WhileOp whileLoop() { return cast<WhileOp>(pair.loop.op); }
+  bool isCounted() const { return stepped.count != nullptr; }
+  Values inits() {
+    Values values;
+    for (size_t k = 0; k < n; ++k)
+      values.push_back(pair.loop.init(k));
+    return values;
+  }
+
   Value holds(OpBuilder &at, ValueRange carries, ValueRange captured) {
-    return inlineBody(at, loc, pair.loop.getCondRegion(), concat({carries, captured}))[0];
+    return inlineBody(at, loc, whileLoop().getCondRegion(), concat({carries, captured}))[0];
   }
   /// Whether another trip runs after `trips`.
-  Value goesOn(Builder &at, ValueRange carries, ValueRange captured, Value trips) {
+  Value goesOn(StepBuilder &at, ValueRange carries, ValueRange captured, Value trips) {
     Value more = holds(at, carries, captured);
-    if (std::optional<uint64_t> limit = pair.loop.getMaxTrip(); limit && pair.loop.getOnLimit() == LimitPolicy::stop)
+    if (std::optional<uint64_t> limit = whileLoop().getMaxTrip();
+        limit && whileLoop().getOnLimit() == LimitPolicy::stop)
       more = at.both(more, at.compare(CompareKind::lt, trips, at.number(static_cast<int64_t>(*limit))));
     return more;
   }
-  Values step(OpBuilder &at, ValueRange carries, ValueRange captured) {
-    return inlineBody(at, loc, pair.loop.getBodyRegion(), concat({carries, captured}));
-  }
-  Values nextCarries(OpBuilder &at, ValueRange carries, ValueRange captured) {
-    Values yields = step(at, carries, captured);
+  Values nextCarries(OpBuilder &at, Value t, ValueRange carries, ValueRange captured) {
+    Values yields = stepped.step(at, t, carries, captured);
     yields.truncate(n);
     return yields;
   }
+  /// Of a trip's yields those that others than the scan read.
+  Values keptOf(ValueRange yields) {
+    Values kept;
+    for (unsigned k : pair.kept)
+      kept.push_back(yields[n + k]);
+    return kept;
+  }
 
   /// while (trips < limit of this run, and goes on) body; carries and the number of trips in all.
-  std::pair<Values, Value> runUpTo(Builder &at, ValueRange carries, ValueRange captured, Value trips, Value most) {
+  std::pair<Values, Value> runUpTo(StepBuilder &at, ValueRange carries, ValueRange captured, Value trips, Value most) {
     Values init = concat({carries, trips}), outside = concat({captured, most});
     WhileOp run = buildWhile(
         at, loc, init, outside,
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          Builder c(loc, inner);
+          StepBuilder c(loc, inner);
           Value inTime = c.compare(CompareKind::lt, a[n], a.back());
           return {c.both(inTime, goesOn(c, a.take_front(n), a.slice(n + 1, captured.size()), a[n]))};
         },
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          Builder c(loc, inner);
-          Values next = nextCarries(inner, a.take_front(n), a.slice(n + 1, captured.size()));
+          StepBuilder c(loc, inner);
+          Values next = nextCarries(inner, a[n], a.take_front(n), a.slice(n + 1, captured.size()));
           next.push_back(c.add(a[n], 1));
           return next;
         });
@@ -152,27 +120,27 @@ private:
 
   /// The carries after `limit`, where a loop that must not reach it still would go on: an error as before.
   Values trap(Values carries, Value trips) {
-    std::optional<uint64_t> limit = pair.loop.getMaxTrip();
-    if (!limit || pair.loop.getOnLimit() == LimitPolicy::stop)
+    std::optional<uint64_t> limit = whileLoop().getMaxTrip();
+    if (!limit || whileLoop().getOnLimit() == LimitPolicy::stop)
       return carries;
     WhileOp check = buildWhile(
         b, loc, carries, concat({captures, trips}),
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          Builder c(loc, inner);
+          StepBuilder c(loc, inner);
           Value more = holds(inner, a.take_front(n), a.slice(n, captures.size()));
           Value reached = c.compare(CompareKind::ge, a.back(), c.number(static_cast<int64_t>(*limit)));
           return {c.both(more, reached)};
         },
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          return nextCarries(inner, a.take_front(n), a.slice(n, captures.size()));
+          return nextCarries(inner, a.back(), a.take_front(n), a.slice(n, captures.size()));
         },
         0, LimitPolicy::trap);
     return Values(check.getCarries());
   }
-  Value mostTrips(Builder &at, Value trips, Value more) {
+  Value mostTrips(StepBuilder &at, Value trips, Value more) {
     Value end = at.add(trips, more);
-    std::optional<uint64_t> limit = pair.loop.getMaxTrip();
-    if (!limit || pair.loop.getOnLimit() == LimitPolicy::stop)
+    std::optional<uint64_t> limit = whileLoop().getMaxTrip();
+    if (!limit || whileLoop().getOnLimit() == LimitPolicy::stop)
       return end;
     // A loop that must not reach its limit stops there, for trap() to see.
     Value last = at.number(static_cast<int64_t>(*limit));
@@ -184,7 +152,7 @@ private:
   /// One reversed trip: the scan's body on cotangents, what the trip saved, and slices of the other sequences at trip
   /// `t`.
   Values reverseTrip(OpBuilder &at, ValueRange cotangents, ValueRange yields, ValueRange outside, Value t) {
-    Builder c(loc, at);
+    StepBuilder c(loc, at);
     ScanOp scan = pair.scan;
     size_t sequences = scan.getSequences().size();
     Values slices(sequences);
@@ -216,47 +184,65 @@ private:
     return outside;
   }
 
-  void replaceForward(ValueRange carries, Value trips) {
-    pair.loop.getTrips().replaceAllUsesWith(trips);
-    for (auto [from, to] : llvm::zip(pair.loop.getCarries(), carries))
-      from.replaceAllUsesWith(b.retype(to, from.getType()));
+  /// `stacks` are those of pair.kept.
+  void replaceForward(ValueRange carries, Value trips, ValueRange stacks) {
+    if (!isCounted())
+      whileLoop().getTrips().replaceAllUsesWith(trips);
+    for (size_t k = 0; k < n; ++k)
+      pair.loop.carry(k).replaceAllUsesWith(b.retype(carries[k], pair.loop.carry(k).getType()));
+    for (auto [k, stack] : llvm::zip(pair.kept, stacks))
+      pair.loop.stack(k).replaceAllUsesWith(b.retype(stack, pair.loop.stack(k).getType()));
   }
   void finish(ValueRange results) {
     for (auto [from, to] : llvm::zip(pair.scan.getResults(), results))
       from.replaceAllUsesWith(b.retype(to, from.getType()));
     pair.scan.erase();
-    pair.loop.erase();
+    pair.loop.op->erase();
   }
 
   //===- period
 
-  void expandPeriod() {
+  struct Segments {
+    Values snapshots;
+    Value count, trips;
+  };
+  /// Each segment of a while is a loop of its own, which stacks what it starts with.
+  Segments forwardSegments() {
     WhileOp forward = buildWhile(
-        b, loc, concat({pair.loop.getInit(), b.number(0)}), captures,
+        b, loc, concat({inits(), b.number(0)}), captures,
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          Builder c(loc, inner);
+          StepBuilder c(loc, inner);
           Value more = goesOn(c, a.take_front(n), a.drop_front(n + 1), a[n]);
           return {c.both(more, c.compare(CompareKind::lt, a[n], mostTrips(c, a[n], c.number(1))))};
         },
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          Builder c(loc, inner);
+          StepBuilder c(loc, inner);
           Value most = mostTrips(c, a[n], c.number(pair.policy.count));
           auto [carries, trips] = runUpTo(c, a.take_front(n), a.drop_front(n + 1), a[n], most);
           return concat({carries, trips, a.take_front(n)});
         });
     Value trips = forward.getCarries()[n];
-    Values carries = trap(Values(forward.getCarries().take_front(n)), trips);
-    Values snapshots(forward.getStacks());
-    replaceForward(carries, trips);
+    replaceForward(trap(Values(forward.getCarries().take_front(n)), trips), trips, {});
+    return {Values(forward.getStacks()), forward.getTrips(), trips};
+  }
 
+  void expandPeriod() {
+    Segments segments;
+    if (isCounted()) {
+      auto [kept, trips] = forwardCounted();
+      segments = {kept.buffers, numSegments(), trips};
+    } else {
+      segments = forwardSegments();
+    }
+    Values &snapshots = segments.snapshots;
+    Value trips = segments.trips;
     b.setInsertionPoint(pair.scan);
     Values outside = scanOutside();
-    Value segments = forward.getTrips();
     size_t cotangents = pair.scan.getInit().size();
     ForOp backward = buildFor(
-        b, loc, b.sub(segments, 1), b.number(-1), b.number(-1), pair.scan.getInit(),
+        b, loc, b.sub(segments.count, 1), b.number(-1), b.number(-1), pair.scan.getInit(),
         concat({snapshots, trips, captures, outside}), [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          Builder c(loc, inner);
+          StepBuilder c(loc, inner);
           ValueRange rows = a.slice(1 + cotangents, n), captured = a.slice(2 + cotangents + n, captures.size());
           Value all = a[1 + cotangents + n], first = c.make<MulOp>(a[0], c.number(pair.policy.count));
           Value left = c.sub(all, first), size = c.number(pair.policy.count);
@@ -265,9 +251,11 @@ private:
           for (Value row : rows)
             start.push_back(c.load(row, a[0]));
           // The trips again, stacking what they saved.
-          ForOp again = buildFor(inner, loc, c.number(0), size, c.number(1), start, captured,
+          ForOp again = buildFor(inner, loc, c.number(0), size, c.number(1), start, concat({captured, first}),
                                  [&](OpBuilder &deep, Location, ValueRange a) -> Values {
-                                   Values yields = step(deep, a.slice(1, n), a.drop_front(1 + n));
+                                   Value t = StepBuilder(loc, deep).add(a.back(), a[0]);
+                                   Values yields =
+                                       stepped.step(deep, t, a.slice(1, n), a.slice(1 + n, captures.size()));
                                    Values kept(yields.begin(), yields.begin() + n);
                                    for (auto [stack, sequence] : pair.saved)
                                      kept.push_back(yields[n + stack]);
@@ -280,8 +268,8 @@ private:
               buildFor(inner, loc, c.sub(size, 1), c.number(-1), c.number(-1), a.slice(1, cotangents),
                        concat({stacks, first, a.take_back(outside.size())}),
                        [&](OpBuilder &deep, Location, ValueRange a) -> Values {
-                         Builder d(loc, deep);
-                         Values yields(n + pair.loop.getStacks().size());
+                         StepBuilder d(loc, deep);
+                         Values yields(n + pair.loop.stacks);
                          for (auto [k, entry] : llvm::enumerate(pair.saved))
                            yields[n + entry.first] = d.load(a[1 + cotangents + k], a[0]);
                          Value t = d.add(a[1 + cotangents + places], a[0]);
@@ -301,15 +289,16 @@ private:
     Values all() const { return concat({buffers, places, count}); }
   };
   Snapshots snapshotsIn(ValueRange values) const { return {Values(values.take_front(n)), values[n], values[n + 1]}; }
-  Snapshots startSnapshots() {
+  /// `rows` is a number or a value.
+  template <typename Count> Snapshots startSnapshots(Count rows) {
     Snapshots kept;
-    for (Value init : pair.loop.getInit())
-      kept.buffers.push_back(b.rows(init, pair.policy.count));
-    kept.places = b.rows(b.number(0), pair.policy.count);
+    for (Value init : inits())
+      kept.buffers.push_back(b.rows(init, rows));
+    kept.places = b.rows(b.number(0), rows);
     kept.count = b.number(1);
     return kept;
   }
-  Snapshots keep(Builder &at, Snapshots kept, ValueRange carries, Value trip) {
+  Snapshots keep(StepBuilder &at, Snapshots kept, ValueRange carries, Value trip) {
     for (auto [buffer, carry] : llvm::zip(kept.buffers, carries))
       buffer = at.store(buffer, carry, kept.count);
     kept.places = at.store(kept.places, trip, kept.count);
@@ -317,7 +306,7 @@ private:
     return kept;
   }
   /// Every second one.
-  Snapshots thin(Builder &at, Snapshots kept) {
+  Snapshots thin(StepBuilder &at, Snapshots kept) {
     SmallVector<int64_t> even;
     for (int64_t k = 0; k < pair.policy.count; ++k)
       even.push_back(std::min(2 * k, pair.policy.count - 1));
@@ -331,18 +320,18 @@ private:
 
   /// online(SLOTS): the kept ones lie `stride` trips apart, from the start on.
   std::pair<Snapshots, Value> forwardOnline() {
-    Snapshots start = startSnapshots();
+    Snapshots start = startSnapshots(pair.policy.count);
     size_t kept = n + 2;
     // Carries of the loop: c, trips, snapshots, stride.
     WhileOp forward = buildWhile(
-        b, loc, concat({pair.loop.getInit(), b.number(0), start.all(), b.number(1)}), captures,
+        b, loc, concat({inits(), b.number(0), start.all(), b.number(1)}), captures,
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          Builder c(loc, inner);
+          StepBuilder c(loc, inner);
           Value more = goesOn(c, a.take_front(n), a.take_back(captures.size()), a[n]);
           return {c.both(more, c.compare(CompareKind::lt, a[n], mostTrips(c, a[n], c.number(1))))};
         },
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          Builder c(loc, inner);
+          StepBuilder c(loc, inner);
           ValueRange carries = a.take_front(n), captured = a.take_back(captures.size());
           Value trips = a[n], stride = a[n + 1 + kept];
           Value isFirst = c.compare(CompareKind::eq, trips, c.number(0));
@@ -352,7 +341,7 @@ private:
           CondOp thinned = buildCond(
               inner, loc, mustThin, a.slice(n + 1, kept + 1),
               [&](OpBuilder &deep, Location, ValueRange a) -> Values {
-                Builder d(loc, deep);
+                StepBuilder d(loc, deep);
                 return concat({thin(d, snapshotsIn(a)).all(), d.add(a[kept], a[kept])});
               },
               same);
@@ -362,51 +351,130 @@ private:
           CondOp stored = buildCond(
               inner, loc, isPlace, concat({thinned.getResults().take_front(kept), carries, trips}),
               [&](OpBuilder &deep, Location, ValueRange a) -> Values {
-                Builder d(loc, deep);
+                StepBuilder d(loc, deep);
                 return keep(d, snapshotsIn(a), a.slice(kept, n), a.back()).all();
               },
               [&](OpBuilder &, Location, ValueRange a) -> Values { return Values(a.take_front(kept)); });
+          if (!pair.kept.empty()) { // one trip at a time, as what others read is stacked trip by trip
+            Values yields = stepped.step(inner, trips, carries, captured);
+            return concat(
+                {ValueRange(yields).take_front(n), c.add(trips, 1), stored.getResults(), stride, keptOf(yields)});
+          }
           Value most = mostTrips(c, trips, c.sub(stride, past));
           auto [next, after] = runUpTo(c, carries, captured, trips, most);
           return concat({next, after, stored.getResults(), stride});
         });
     Value trips = forward.getCarries()[n];
-    Values carries = trap(Values(forward.getCarries().take_front(n)), trips);
-    replaceForward(carries, trips);
+    replaceForward(trap(Values(forward.getCarries().take_front(n)), trips), trips, forward.getStacks());
     return {snapshotsIn(forward.getCarries().slice(n + 1, kept)), trips};
   }
 
-  /// The loop as it was, without what it stacked for the scan.
+  /// The while as it was, without what it stacked for the scan.
   std::pair<Snapshots, Value> forwardPlain() {
-    Snapshots start = startSnapshots();
+    Snapshots start = startSnapshots(pair.policy.count);
     WhileOp forward = buildWhile(
-        b, loc, pair.loop.getInit(), captures,
+        b, loc, inits(), captures,
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
           return {holds(inner, a.take_front(n), a.drop_front(n))};
         },
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          return nextCarries(inner, a.take_front(n), a.drop_front(n));
+          Values yields = stepped.step(inner, Value(), a.take_front(n), a.drop_front(n));
+          return concat({ValueRange(yields).take_front(n), keptOf(yields)});
         },
-        pair.loop.getMaxTrip(), pair.loop.getOnLimit());
+        whileLoop().getMaxTrip(), whileLoop().getOnLimit());
     Value trips = forward.getTrips();
-    replaceForward(forward.getCarries(), trips);
+    replaceForward(forward.getCarries(), trips, forward.getStacks());
     return {start, trips};
+  }
+
+  //===- for and scan
+
+  /// Segments of `period` in a loop of known trips.
+  Value numSegments() {
+    return b.make<DivOp>(b.add(stepped.count, pair.policy.count - 1), b.number(pair.policy.count));
+  }
+
+  /// The for or scan as it was, without what it stacked for the scan; it keeps the carries of the trips that the
+  /// backward part begins with.
+  std::pair<Snapshots, Value> forwardCounted() {
+    bool isPeriod = pair.policy.kind == CheckpointPolicy::Kind::Period;
+    size_t kept = n + 2;
+    Value trips = stepped.count, last = b.sub(trips, 1), place = b.number(0);
+    Snapshots start;
+    if (isPeriod) {
+      start = startSnapshots(b.make<MaxOp>(numSegments(), b.number(1)));
+      start.count = b.number(0);
+    } else {
+      start = startSnapshots(pair.policy.count);
+      place = nextPlace(b, place, last, b.number(pair.policy.count - 1));
+    }
+    // Carries: c, the trip's number, snapshots, where to keep the next.
+    auto trip = [&](OpBuilder &inner, ValueRange index, ValueRange carried, ValueRange slices, ValueRange captured) {
+      StepBuilder c(loc, inner);
+      Value t = carried[n], place = carried[n + 1 + kept], last = captured.back();
+      Value isPlace = c.compare(CompareKind::eq, t, place);
+      if (!isPeriod) // nothing is gained by keeping what the last trip begins with
+        isPlace = c.both(isPlace, c.compare(CompareKind::lt, t, last));
+      CondOp stored = buildCond(
+          inner, loc, isPlace, concat({carried.drop_front(n + 1), carried.take_front(n), t, last}),
+          [&](OpBuilder &deep, Location, ValueRange a) -> Values {
+            StepBuilder d(loc, deep);
+            Value t = a[kept + 1 + n];
+            Snapshots more = keep(d, snapshotsIn(a), a.slice(kept + 1, n), t);
+            Value next = isPeriod ? d.add(t, pair.policy.count)
+                                  : nextPlace(d, t, a.back(), d.sub(d.number(pair.policy.count), more.count));
+            return concat({more.all(), next});
+          },
+          [&](OpBuilder &, Location, ValueRange a) -> Values { return Values(a.take_front(kept + 1)); });
+      Values yields =
+          inlineBody(inner, loc, *pair.loop.body, concat({index, carried.take_front(n), slices, captured.drop_back()}));
+      return concat({ValueRange(yields).take_front(n), c.add(t, 1), stored.getResults(), keptOf(yields)});
+    };
+    Values init = concat({inits(), b.number(0), start.all(), place}), sequences, outside;
+    for (size_t k = 0; k < pair.loop.captures; ++k)
+      outside.push_back(pair.loop.capture(k));
+    outside.push_back(last);
+    size_t carried = init.size();
+    Values results;
+    if (auto loop = dyn_cast<ForOp>(pair.loop.op)) {
+      ForOp forward = buildFor(b, loc, loop.getLower(), loop.getUpper(), loop.getStep(), init, outside,
+                               [&](OpBuilder &inner, Location, ValueRange a) -> Values {
+                                 return trip(inner, a[0], a.slice(1, carried), {}, a.drop_front(1 + carried));
+                               });
+      results = forward.getResults();
+    } else {
+      SmallVector<int64_t> outAxes;
+      SmallVector<bool> outReverse;
+      for (unsigned k : pair.kept) {
+        outAxes.push_back(pair.loop.stackAxis(k));
+        outReverse.push_back(pair.loop.stackReverse(k));
+      }
+      auto scan = cast<ScanOp>(pair.loop.op);
+      ScanOp forward = buildScan(b, loc, init, scan.getSequences(), outside, scan.getAxes(), scan.getReverse(), outAxes,
+                                 outReverse, [&](OpBuilder &inner, Location, ValueRange a) -> Values {
+                                   return trip(inner, {}, a.take_front(carried), a.slice(carried, pair.loop.sequences),
+                                               a.drop_front(carried + pair.loop.sequences));
+                                 });
+      results = forward.getResults();
+    }
+    replaceForward(ValueRange(results).take_front(n), trips, ValueRange(results).drop_front(carried));
+    return {snapshotsIn(ValueRange(results).slice(n + 1, kept)), trips};
   }
 
   /// Where to keep the next carries on the way from trip `from` to `to`, with `free` places: `to` when none is of use.
   /// With s = free + 1 places C(s + r, r) trips are reversed by going over each at most r times; the first part is what
   /// r - 1 times do.
-  Value nextPlace(Builder &at, Value from, Value to, Value free) {
+  Value nextPlace(StepBuilder &at, Value from, Value to, Value free) {
     Value way = at.sub(to, from), one = at.number(1);
     Value hasRoom = at.compare(CompareKind::gt, free, at.number(0));
     Value trips = at.pick(hasRoom, at.add(way, 1), one);
     WhileOp search = buildWhile(
         at, loc, Values{at.number(0), one, one}, Values{at.add(free, 1), trips},
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          return {Builder(loc, inner).compare(CompareKind::lt, a[2], a[4])};
+          return {StepBuilder(loc, inner).compare(CompareKind::lt, a[2], a[4])};
         },
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-          Builder c(loc, inner);
+          StepBuilder c(loc, inner);
           Value r = c.add(a[0], 1);
           return {r, a[2], c.make<DivOp>(c.make<MulOp>(a[2], c.add(a[3], r)), r)};
         });
@@ -415,23 +483,24 @@ private:
     return at.pick(hasRoom, at.add(from, part), to);
   }
 
-  Values advance(Builder &at, Value from, Value to, ValueRange carries, ValueRange captured) {
+  Values advance(StepBuilder &at, Value from, Value to, ValueRange carries, ValueRange captured) {
     ForOp run = buildFor(at, loc, from, to, at.number(1), carries, captured,
                          [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-                           return nextCarries(inner, a.slice(1, n), a.drop_front(1 + n));
+                           return nextCarries(inner, a[0], a.slice(1, n), a.drop_front(1 + n));
                          });
     return Values(run.getCarries());
   }
 
   void expandSnapshots() {
-    auto [start, trips] = pair.policy.kind == CheckpointPolicy::Kind::Online ? forwardOnline() : forwardPlain();
+    bool isOnline = pair.policy.kind == CheckpointPolicy::Kind::Online;
+    auto [start, trips] = isCounted() ? forwardCounted() : isOnline ? forwardOnline() : forwardPlain();
     b.setInsertionPoint(pair.scan);
     Values outside = scanOutside();
     size_t kept = n + 2, cotangents = pair.scan.getInit().size();
     ForOp backward =
         buildFor(b, loc, b.sub(trips, 1), b.number(-1), b.number(-1), concat({start.all(), pair.scan.getInit()}),
                  concat({captures, outside}), [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-                   Builder c(loc, inner);
+                   StepBuilder c(loc, inner);
                    Value t = a[0];
                    Snapshots snapshots = snapshotsIn(a.slice(1, kept));
                    ValueRange given = a.slice(1 + kept, cotangents),
@@ -451,17 +520,17 @@ private:
                    WhileOp walk = buildWhile(
                        inner, loc, concat({carries, next, snapshots.all()}), concat({t, captured}),
                        [&](OpBuilder &deep, Location, ValueRange a) -> Values {
-                         return {Builder(loc, deep).compare(CompareKind::lt, a[n], a[n + 1 + kept])};
+                         return {StepBuilder(loc, deep).compare(CompareKind::lt, a[n], a[n + 1 + kept])};
                        },
                        [&](OpBuilder &deep, Location, ValueRange a) -> Values {
-                         Builder d(loc, deep);
+                         StepBuilder d(loc, deep);
                          Snapshots more = keep(d, snapshotsIn(a.slice(n + 1, kept)), a.take_front(n), a[n]);
                          Value target = a[n + 1 + kept];
                          Value place = nextPlace(d, a[n], target, d.sub(d.number(pair.policy.count), more.count));
                          Values moved = advance(d, a[n], place, a.take_front(n), a.drop_front(n + 2 + kept));
                          return concat({moved, place, more.all()});
                        });
-                   Values yields = step(inner, walk.getCarries().take_front(n), captured);
+                   Values yields = stepped.step(inner, t, walk.getCarries().take_front(n), captured);
                    Values reversed = reverseTrip(inner, given, yields, a.take_back(outside.size()), t);
                    return concat({walk.getCarries().slice(n + 1, kept), reversed});
                  });
@@ -471,34 +540,58 @@ private:
   Pair pair;
   Location loc;
   size_t n;
-  Builder b;
+  StepBuilder b;
+  SteppedLoop stepped;
   Values captures;
 };
 } // namespace
 
-/// The scan that reads the stacks of `loop` in reverse, if these have no other reader. Says why not in `reason`.
-static std::optional<Pair> findPair(WhileOp loop, const CheckpointPolicy &policy, StringRef &reason) {
-  Pair pair{loop, {}, policy, {}};
-  for (auto [k, stack] : llvm::enumerate(loop.getStacks()))
-    for (OpOperand &use : stack.getUses()) {
-      auto scan = dyn_cast<ScanOp>(use.getOwner());
-      if (!scan || (pair.scan && pair.scan != scan)) {
-        reason = "its per-trip values are read by more than one backward pass";
-        return std::nullopt;
-      }
-      pair.scan = scan;
-      int64_t sequence = static_cast<int64_t>(use.getOperandNumber()) - scan.getInit().size();
-      bool isSequence = sequence >= 0 && sequence < static_cast<int64_t>(scan.getSequences().size());
-      if (!isSequence || scan.getAxes()[sequence] != 0 || !scan.getReverse()[sequence] || !scan.getStacks().empty() ||
-          scan->getBlock() != loop->getBlock()) {
-        reason = "its per-trip values are read other than by a backward pass";
-        return std::nullopt;
-      }
-      pair.saved.emplace_back(k, sequence);
+/// The scan that reads stacks of `loop` in reverse. Says why there is none in `reason`, if there should be.
+static std::optional<Pair> findPair(LoopView loop, const CheckpointPolicy &policy, StringRef &reason) {
+  Pair pair{loop, {}, policy};
+  auto sequenceOf = [&](size_t k, OpOperand &use) -> std::optional<unsigned> {
+    auto scan = dyn_cast<ScanOp>(use.getOwner());
+    if (!scan || scan->getBlock() != loop.op->getBlock())
+      return std::nullopt;
+    int64_t sequence = static_cast<int64_t>(use.getOperandNumber()) - scan.getInit().size();
+    bool isWalked = sequence >= 0 && sequence < static_cast<int64_t>(scan.getSequences().size()) &&
+                    scan.getAxes()[sequence] == loop.stackAxis(k) &&
+                    scan.getReverse()[sequence] != loop.stackReverse(k);
+    return isWalked ? std::optional<unsigned>(sequence) : std::nullopt;
+  };
+  ArrayRef<int64_t> made;
+  if (auto numbers = loop.op->getAttrOfType<DenseI64ArrayAttr>(kStacksForGradient))
+    made = numbers;
+  for (size_t k = loop.stacks; k-- > 0;) { // those of the gradient come last
+    bool isSaved = true;
+    for (OpOperand &use : loop.stack(k).getUses())
+      isSaved &= sequenceOf(k, use) && (!pair.scan || pair.scan == use.getOwner());
+    if (!isSaved && llvm::is_contained(made, static_cast<int64_t>(k))) {
+      reason = "its per-trip values are read other than by one backward pass";
+      return std::nullopt;
     }
-  TripSizes sizes(*LoopView::of(loop));
-  for (BlockArgument carry : loop.getBodyRegion().getArguments().take_front(loop.getInit().size()))
-    if (pair.scan && !sizes.areFixed(carry)) {
+    if (!isSaved) {
+      pair.kept.insert(pair.kept.begin(), k);
+      continue;
+    }
+    for (OpOperand &use : loop.stack(k).getUses()) {
+      pair.scan = cast<ScanOp>(use.getOwner());
+      pair.saved.emplace_back(k, *sequenceOf(k, use));
+    }
+  }
+  if (!pair.scan)
+    return pair;
+  if (!pair.scan.getStacks().empty()) {
+    reason = "its backward pass has per-trip outputs";
+    return std::nullopt;
+  }
+  if (!pair.kept.empty() && isa<WhileOp>(loop.op) && policy.kind == CheckpointPolicy::Kind::Period) {
+    reason = "a while under the policy period has no per-trip outputs that are used";
+    return std::nullopt;
+  }
+  TripSizes sizes(loop);
+  for (size_t k = 0; k < loop.carries; ++k)
+    if (!sizes.areFixed(loop.carryArgument(k))) {
       reason = "the size of a carry changes from trip to trip";
       return std::nullopt;
     }
@@ -509,31 +602,32 @@ namespace {
 class ExpandCheckpoints : public sinter::impl::ExpandCheckpointsBase<ExpandCheckpoints> {
   void runOnOperation() override {
     // Outer loops first: their bodies are copied as they are, and what is in the copies comes next.
-    while (WhileOp loop = findNext()) {
-      FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(loop);
+    while (std::optional<LoopView> loop = findNext()) {
+      FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(loop->op);
       if (failed(policy))
         return signalPassFailure();
-      loop->removeAttr("sinter.memory");
+      StringRef reason;
+      std::optional<Pair> pair = findPair(*loop, *policy, reason);
+      loop->op->removeAttr("sinter.memory");
+      loop->op->removeAttr(kStacksForGradient);
       if (!policy->hasSnapshots())
         continue;
-      StringRef reason;
-      std::optional<Pair> pair = findPair(loop, *policy, reason);
       if (!pair)
-        loop.emitWarning() << "keeps all values for its gradient: " << reason;
+        loop->op->emitWarning() << "keeps all values for its gradient: " << reason;
       if (!pair || !pair->scan)
         continue;
-      OpBuilder start(loop);
+      OpBuilder start(loop->op);
       Expansion(*pair, start).run();
     }
   }
 
-  WhileOp findNext() {
-    WhileOp found;
-    getOperation()->walk<WalkOrder::PreOrder>([&](WhileOp loop) {
-      if (!loop->hasAttr("sinter.memory"))
+  std::optional<LoopView> findNext() {
+    std::optional<LoopView> found;
+    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (!op->hasAttr("sinter.memory"))
         return WalkResult::advance();
-      found = loop;
-      return WalkResult::interrupt();
+      found = LoopView::of(op);
+      return found ? WalkResult::interrupt() : WalkResult::advance();
     });
     return found;
   }

@@ -38,7 +38,9 @@ LogicalResult Reverse::reverse(Operation *op, OpBuilder &builder) {
     FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(op);
     if (failed(policy))
       return failure();
-    bool isImplicit = policy->kind == CheckpointPolicy::Kind::Implicit && isa<WhileOp>(op);
+    bool isImplicit = policy->kind == CheckpointPolicy::Kind::Implicit;
+    if (isImplicit && !isa<WhileOp>(op))
+      return op->emitOpError("has no gradient under the policy implicit: it requires a while");
     return isImplicit ? reverseFixedPoint(*loop, builder) : reverseLoop(*loop, builder);
   }
   if (isa<CondOp, SwitchOp>(op))
@@ -166,9 +168,10 @@ void sinter::orderArguments(Block &block, ArrayRef<BlockArgument> order) {
 }
 
 bool sinter::isStackOfSnapshots(Value value) {
-  auto loop = value.getDefiningOp<WhileOp>();
-  if (!loop || cast<OpResult>(value).getResultNumber() <= loop.getInit().size())
+  Operation *op = value.getDefiningOp();
+  std::optional<LoopView> loop = op ? LoopView::of(op) : std::nullopt;
+  if (!loop || loop->stacks == 0 || cast<OpResult>(value).getResultNumber() < loop->stack(0).getResultNumber())
     return false;
-  FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(loop);
+  FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(op);
   return succeeded(policy) && policy->hasSnapshots();
 }

@@ -59,7 +59,7 @@ llvm::SmallVector<mlir::Value> readsOf(mlir::Block &backward, mlir::Block &forwa
 void replaceReads(mlir::Block &backward, mlir::Block &forward, llvm::ArrayRef<mlir::Operation *> recomputed,
                   mlir::IRMapping &map);
 
-/// A stack that a while of a policy with snapshots does not keep: its backward part is to be in the same block.
+/// A stack that a loop of a policy with snapshots does not keep: its backward part is to be in the same block.
 bool isStackOfSnapshots(mlir::Value value);
 
 /// Puts the arguments of `block` into this order.

@@ -7,6 +7,7 @@
 #include "passes/gradient/CheckpointPolicy.h"
 #include "passes/gradient/Reverse.h"
 #include "passes/gradient/SavedValues.h"
+#include "passes/gradient/SteppedLoop.h"
 #include "passes/gradient/TripSizes.h"
 
 using namespace mlir;
@@ -145,14 +146,32 @@ struct ProductOfTrips {
 };
 } // namespace
 
+/// 0, 1, ... along an axis.
+static Value numbersAlong(StepBuilder &b, Value value, int64_t axis) {
+  auto type = RankedTensorType::get({tensorTypeOf(value).getDimSize(axis)}, b.getI64Type());
+  Value shape;
+  if (!type.hasStaticShape())
+    shape = b.make<ReshapeOp>(b.size(value, axis), Value(), RankedTensorType::get({1}, b.getI64Type()));
+  return b.make<IotaOp>(shape, 0, type);
+}
+
+/// Stacks from `first` on are those of the gradient.
+static void markStacks(LoopView loop, size_t first) {
+  SmallVector<int64_t> numbers;
+  if (auto marked = loop.op->getAttrOfType<DenseI64ArrayAttr>(kStacksForGradient))
+    llvm::append_range(numbers, marked.asArrayRef());
+  llvm::append_range(numbers, llvm::seq<int64_t>(first, loop.stacks));
+  loop.op->setAttr(kStacksForGradient, DenseI64ArrayAttr::get(loop.op->getContext(), numbers));
+}
+
 LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   Location loc = loop.op->getLoc();
-  Composer outside(loc, b);
+  StepBuilder outside(loc, b);
   llvm::BitVector live = liveCarries(loop);
   Block &forward = loop.body->front();
   BackwardLoop backward;
   OpBuilder inner = backward.builder(b.getContext());
-  Composer inside(loc, inner);
+  StepBuilder inside(loc, inner);
   TripSizes sizes(loop);
   CheckpointPolicy policy = *CheckpointPolicy::of(loop.op); // checked by `reverse`
   bool recomputes = policy.kind == CheckpointPolicy::Kind::Recompute, keepsSnapshots = policy.hasSnapshots();
@@ -172,7 +191,7 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
 
   // What it passes on: cotangents of the carries that it got, sums for captures, slices for sequences.
   SmallVector<Value> yields, sliced;
-  SmallVector<size_t> summed, walked;
+  SmallVector<size_t> summed, written, walked;
   SmallVector<ProductOfTrips> products;
   // Stated policies agree to the bit, so that sums go trip by trip.
   bool joinsProducts = !loop.op->hasAttr("sinter.memory");
@@ -201,6 +220,16 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   }
   for (size_t k = 0; k < loop.sequences; ++k)
     if (Value value = cotangents.lookup(loop.sequenceArgument(k))) {
+      if (keepsSnapshots) { // trips run in parts, and each writes its slice
+        Value sequence = loop.sequence(k);
+        auto type = RankedTensorType::get(tensorTypeOf(sequence).getShape(), elementTypeOf(sequence));
+        int64_t axis = loop.sequenceAxis(k);
+        BlockArgument row = backward.walk(numbersAlong(outside, sequence, axis), 0, !loop.sequenceReverse(k));
+        BlockArgument all = backward.carry(type, loc, outside.retype(outside.fill(0, sequence), type));
+        yields.push_back(inside.retype(inside.store(all, value, row, axis), type));
+        written.push_back(k);
+        continue;
+      }
       sliced.push_back(value);
       backward.stack(loop.sequenceAxis(k), !loop.sequenceReverse(k));
       walked.push_back(k);
@@ -237,7 +266,10 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   for (Value value : plan.saved)
     if (stackOf.try_emplace(value, loop.stacks + further.size()).second)
       further.push_back(value);
+  size_t before = loop.stacks;
   loop = loop.withStacks(further);
+  if (keepsSnapshots)
+    markStacks(loop, before);
 
   IRMapping map;
   SmallVector<Value> free(needed);
@@ -266,6 +298,8 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
     add(b, loop.init(k), scan->getResult(next++));
   for (size_t k : summed)
     add(b, loop.capture(k), scan->getResult(next++));
+  for (size_t k : written)
+    add(b, loop.sequence(k), scan->getResult(next++));
   for (size_t k : walked)
     add(b, loop.sequence(k), scan->getResult(next++));
   for (ProductOfTrips &product : products) {

@@ -227,6 +227,42 @@ static const std::string kFor =
   return %0#0, %0#1 : tensor<?xf64>, tensor<?x?xf64>
 })";
 
+static std::string replaced(std::string text, const std::string &from, const std::string &to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+static const std::string kForDown = replaced(kFor, "dense<2>", "dense<-3>");
+static const std::string kForStep =
+    replaced(replaced(kFor, "dense<2>", "dense<4>"), "%zero to %n step %two", "%zero to %two step %n");
+
+// A scan that walks an inner axis, whose outputs are used, too: trips of any number of known size.
+static const std::string kScan =
+    R"(func.func @f(%x: tensor<3xf64>, %xs: tensor<3x?xf64>, %w: tensor<3xf64>) -> (tensor<3xf64>, tensor<?x3xf64>) {
+  %0:2 = sinter.scan (%x) over(%xs) captures(%w) {axes = array<i64: 1>, reverse = array<i1: false>, out_axes = array<i64: 0>, out_reverse = array<i1: false>}
+       : (tensor<3xf64>, tensor<3x?xf64>, tensor<3xf64>) -> (tensor<3xf64>, tensor<?x3xf64>) body {
+  ^bb0(%c: tensor<3xf64>, %s: tensor<3xf64>, %v: tensor<3xf64>):
+    %p = sinter.mul %c, %v : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    %q = sinter.add %p, %s : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    %n = sinter.tanh %q : (tensor<3xf64>) -> tensor<3xf64>
+    %y = sinter.mul %n, %c : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    sinter.yield (%n, %y) : tensor<3xf64>, tensor<3xf64>
+  }
+  %1 = sinter.mul %0#1, %0#1 : (tensor<?x3xf64>, tensor<?x3xf64>) -> tensor<?x3xf64>
+  return %0#0, %1 : tensor<3xf64>, tensor<?x3xf64>
+})";
+
+// The carry is stored into, by a row whose old value the gradient reads.
+static const std::string kOldValue = counted(R"(
+    %at = sinter.reshape %i {type = tensor<1xi64>} : (tensor<i64>) -> tensor<1xi64>
+    %old = sinter.dynamic_slice %c, %at {sizes = array<i64: 1>} : (tensor<3xf64>, tensor<1xi64>) -> tensor<1xf64>
+    %u = sinter.dynamic_slice %w1, %at {sizes = array<i64: 1>} : (tensor<3xf64>, tensor<1xi64>) -> tensor<1xf64>
+    %e = sinter.exp %old : (tensor<1xf64>) -> tensor<1xf64>
+    %new = sinter.mul %e, %u : (tensor<1xf64>, tensor<1xf64>) -> tensor<1xf64>
+    %put = sinter.dynamic_update_slice %c, %new, %at : (tensor<3xf64>, tensor<1xf64>, tensor<1xi64>) -> tensor<3xf64>
+    %sum = sinter.reduce add %c axes = [0] : (tensor<3xf64>) -> tensor<f64>
+    %sin = sinter.sin %sum : (tensor<f64>) -> tensor<f64>
+    %all = sinter.broadcast %sin axes = [] {type = tensor<3xf64>} : (tensor<f64>) -> tensor<3xf64>
+    %next = sinter.mul %put, %all : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>)");
+
 // Two loops, of which the second's gradient is taken first.
 static const std::string kTwo =
     R"(func.func @f(%x: tensor<3xf64>, %n: tensor<i64>, %w: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
@@ -418,9 +454,14 @@ const std::vector<LoopCase> &sinter::test::loopCases() {
       {"switch_first", kSwitch.c_str(), {0, 2}, {{0}}, false},
       {"switch_second", kSwitch.c_str(), {0, 2}, {{1}}, false},
       {"switch_out_of_range", kSwitch.c_str(), {0, 2}, {{-7}}, false},
-      {"for_with_index_and_stack", kFor.c_str(), {0, 2}, {{7}}, false, 3},
-      {"for_of_no_trip", kFor.c_str(), {0, 2}, {{0}}, false, 3},
-      {"two_forwards", kTwo.c_str(), {0, 2}, {{4}}, false},
+      {"for_with_index_and_stack", kFor.c_str(), {0, 2}, {{7}}, true, 3},
+      {"for_downward", kForDown.c_str(), {0, 2}, {{-7}}, true, 3},
+      {"for_by_no_step", kForStep.c_str(), {0, 2}, {{0}}, true, 3},
+      {"for_of_no_trip", kFor.c_str(), {0, 2}, {{0}}, true, 3},
+      {"for_that_leads_away", kFor.c_str(), {0, 2}, {{-5}}, true, 3},
+      {"two_forwards", kTwo.c_str(), {0, 2}, {{4}}},
+      {"scan_of_outputs", kScan.c_str(), {0, 1, 2}, {}, true, 5},
+      {"old_value_of_an_updated_carry", kOldValue.c_str(), {0, 2}, {{3}}},
       {"rows_stop_on_their_own", kRows.c_str(), {0, 2}, {{2, 5, 0}}},
       {"bound_is_hit", kBounded.c_str(), {0, 1}, {}},
       {"bound_that_traps", kTrap.c_str(), {0, 1}, {}},

@@ -7,6 +7,7 @@
 #include "ir/Composer.h"
 #include "ir/Ops.h"
 #include "ir/gradient/Differentiable.h"
+#include "passes/Passes.h"
 #include "passes/gradient/BuildGradient.h"
 #include "passes/gradient/CheckGradients.h"
 #include "test/backends/cpu/Execute.h"
@@ -16,6 +17,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include <gtest/gtest.h>
 
 using namespace mlir;
@@ -128,7 +130,7 @@ const char *const kPolicies[] = {"recompute",   "period(1)",   "period(3)",   "p
 
 TEST_P(Loops, GivesTheSameBitsUnderEachPolicy) {
   if (!GetParam().hasPolicies)
-    GTEST_SKIP() << "no while with a policy";
+    GTEST_SKIP() << "no loop with a policy";
   SmallVector<HostTensor> values = inputs();
   FailureOr<GradientCheck> all = checkGradients(function, GetParam().wrt, values, {.elements = 0, .memory = "all"});
   ASSERT_TRUE(succeeded(all));
@@ -139,6 +141,43 @@ TEST_P(Loops, GivesTheSameBitsUnderEachPolicy) {
     for (auto [gradient, expected] : llvm::zip(check->gradients, all->gradients)) {
       ASSERT_EQ(gradient.shape(), expected.shape()) << policy;
       EXPECT_EQ(0, std::memcmp(gradient.data(), expected.data(), expected.numBytes())) << policy;
+    }
+  }
+}
+
+// Forward over reverse mode goes through the pair of loops, which is expanded after it.
+TEST_P(Loops, HaveSecondDerivativesUnderEachPolicy) {
+  if (!GetParam().hasPolicies || !GetParam().hasForwardMode)
+    GTEST_SKIP() << "no loop with a policy";
+  OpBuilder b(function.getBody().front().getTerminator());
+  Composer composer(function.getLoc(), b);
+  Value loss;
+  for (Value result : function.getBody().front().getTerminator()->getOperands()) {
+    Value sum =
+        composer.reduce(result, llvm::to_vector(llvm::seq<int64_t>(0, tensorTypeOf(result).getRank())), Combiner::add);
+    loss = loss ? composer.make<AddOp>(loss, sum) : sum;
+  }
+  function.getBody().front().getTerminator()->setOperands(loss);
+  function.setType(b.getFunctionType(function.getArgumentTypes(), loss.getType()));
+  SmallVector<HostTensor> values = inputs();
+  for (unsigned k : GetParam().wrt)
+    values.push_back(values[k]);
+  SmallVector<HostTensor> expected;
+  for (const char *policy : {"all", "recompute", "period(2)", "binomial(2)", "online(3)"}) {
+    FailureOr<func::FuncOp> product =
+        buildGradient(function, GetParam().wrt, {.mode = GradientMode::HessianVectorProduct, .memory = policy});
+    ASSERT_TRUE(succeeded(product)) << policy;
+    PassManager pm(&context, func::FuncOp::getOperationName());
+    pm.addPass(createExpandCheckpoints());
+    ASSERT_TRUE(succeeded(pm.run(*product))) << policy;
+    FailureOr<SmallVector<HostTensor>> results = Evaluator().run(product->getBody(), values);
+    ASSERT_TRUE(succeeded(results)) << policy;
+    product->erase();
+    if (expected.empty())
+      expected = *results;
+    for (auto [got, want] : llvm::zip(*results, expected)) {
+      ASSERT_EQ(got.shape(), want.shape()) << policy;
+      EXPECT_EQ(0, std::memcmp(got.data(), want.data(), want.numBytes())) << policy;
     }
   }
 }

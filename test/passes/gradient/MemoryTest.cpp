@@ -11,13 +11,7 @@ using namespace sinter::test;
 
 namespace {
 
-/// The gradient of n trips of c = sin(w c), of 8 elements, under a policy.
-std::string gradientOf(const char *memory) {
-  DialectRegistry registry;
-  registerDialects(registry);
-  MLIRContext context(registry);
-  context.loadAllAvailableDialects();
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(R"(
+const char *const kWhile = R"(
 func.func @f(%w: tensor<8xf64>, %n: tensor<i64>) -> tensor<f64> {
   %zero = sinter.constant dense<0> : tensor<i64>
   %x = sinter.constant dense<0.9> : tensor<8xf64>
@@ -35,20 +29,43 @@ func.func @f(%w: tensor<8xf64>, %n: tensor<i64>) -> tensor<f64> {
   }
   %s = sinter.reduce add %0#2 axes = [0] : (tensor<8xf64>) -> tensor<f64>
   return %s : tensor<f64>
-})",
-                                                             &context);
+})";
+
+const char *const kFor = R"(
+func.func @f(%w: tensor<8xf64>, %n: tensor<i64>) -> tensor<f64> {
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %one = sinter.constant dense<1> : tensor<i64>
+  %x = sinter.constant dense<0.9> : tensor<8xf64>
+  %0 = sinter.for %zero to %n step %one (%x) captures(%w) : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<8xf64>, tensor<8xf64>) -> tensor<8xf64> body {
+  ^bb0(%i: tensor<i64>, %c: tensor<8xf64>, %v: tensor<8xf64>):
+    %p = sinter.mul %c, %v : (tensor<8xf64>, tensor<8xf64>) -> tensor<8xf64>
+    %next = sinter.sin %p : (tensor<8xf64>) -> tensor<8xf64>
+    sinter.yield (%next) : tensor<8xf64>
+  }
+  %s = sinter.reduce add %0 axes = [0] : (tensor<8xf64>) -> tensor<f64>
+  return %s : tensor<f64>
+})";
+
+/// The gradient of n trips of c = sin(w c), of 8 elements, under a policy.
+std::string gradientOf(const char *text, const char *memory) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
   func::FuncOp function = *module->getOps<func::FuncOp>().begin();
   FailureOr<func::FuncOp> gradient = buildGradient(function, 0, {.mode = GradientMode::Grad, .memory = memory});
   EXPECT_TRUE(succeeded(gradient));
-  std::string text;
-  llvm::raw_string_ostream os(text);
+  std::string printed;
+  llvm::raw_string_ostream os(printed);
   (*gradient)->print(os);
-  return text;
+  return printed;
 }
 
 class LongLoop {
 public:
-  explicit LongLoop(const char *memory, int64_t maxBytes = 0) : program(gradientOf(memory), 2, 1, true) {
+  explicit LongLoop(const char *memory, int64_t maxBytes = 0, const char *text = kWhile)
+      : program(gradientOf(text, memory), 2, 1, true) {
     EXPECT_EQ(program.error, "");
     sinter_session_options options = {};
     options.struct_size = sizeof options;
@@ -99,6 +116,20 @@ TEST(GradientMemory, OfAMillionTripsIsThatOfItsSnapshots) {
   ASSERT_EQ(all.run(1000000), SINTER_OK) << sinter_last_error();
   EXPECT_GT(all.peakBytes(), 64 << 20);
   EXPECT_EQ(online.gradient, all.gradient);
+}
+
+TEST(GradientMemory, OfACountedLoopIsThatOfItsSnapshots) {
+  LongLoop binomial("binomial(64)", 0, kFor), period("period(1000)", 0, kFor), all("all", 0, kFor);
+  ASSERT_EQ(binomial.run(10), SINTER_OK) << sinter_last_error();
+  int64_t few = binomial.peakBytes();
+  for (LongLoop *loop : {&binomial, &period, &all})
+    ASSERT_EQ(loop->run(1000000), SINTER_OK) << sinter_last_error();
+  EXPECT_EQ(binomial.peakBytes(), few);
+  EXPECT_LT(binomial.peakBytes(), 64 << 10);
+  EXPECT_LT(period.peakBytes(), 1 << 20); // twice 1000 rows of 64 bytes and the segment's stack
+  EXPECT_GT(all.peakBytes(), 60 << 20);
+  EXPECT_EQ(binomial.gradient, all.gradient);
+  EXPECT_EQ(period.gradient, all.gradient);
 }
 
 TEST(GradientMemory, HasALimitAfterWhichTheSessionGoesOn) {

@@ -2,7 +2,7 @@
 
 // A second reverse pass reads what the first one does.
 func.func @f(%x: tensor<f64>) -> tensor<f64> {
-  // expected-warning@+1 {{keeps all values for its gradient: its per-trip values are read other than by a backward pass}}
+  // expected-warning@+1 {{keeps all values for its gradient: its per-trip values are read other than by one backward pass}}
   %0:2 = sinter.while (%x) captures() : (tensor<f64>) -> (tensor<i64>, tensor<f64>) cond {
   ^bb0(%c: tensor<f64>):
     %half = sinter.constant dense<0.5> : tensor<f64>
