@@ -166,7 +166,7 @@ def main():
             if "ours" in options.engines:
                 train_models.export(name, model)
                 command = [os.path.join(options.build, "bin", "sinter"), "train-step", model, "--loss", "cross_entropy", "--optimizer",
-                           train_models.MODELS[name], "-o", module]
+                           train_models.MODELS[name], "--trainable", "^(?!mask$)", "-o", module]
                 subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             for threads in map(int, options.threads.split(",")):
                 rows.append(measure(options, name, threads, library, module))
