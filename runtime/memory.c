@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /// From here on memory is mapped, on a huge page boundary where the kernel grants them.
 static const int64_t mapThreshold = 2 << 20;
@@ -12,17 +13,19 @@ static const int64_t hugePageBytes = 2 << 20;
 
 static int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
+/// What is mapped for `bytes`: whole pages, so that up to 2 MiB at the end are no huge page but nothing is wasted.
+static int64_t mappedBytes(int64_t bytes) { return roundUp(bytes, sysconf(_SC_PAGESIZE)); }
+
 /// Maps `bytes` at a multiple of the huge page size: maps more, then cuts both ends off.
 static void *mapAligned(int64_t bytes, int hugePages) {
-  int64_t size = roundUp(bytes, hugePageBytes);
+  int64_t size = mappedBytes(bytes);
   char *start = mmap(NULL, (size_t)(size + hugePageBytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED)
     return NULL;
   int64_t lead = (int64_t)(-(uintptr_t)start & (uintptr_t)(hugePageBytes - 1));
   if (lead)
     munmap(start, (size_t)lead);
-  if (lead != hugePageBytes)
-    munmap(start + lead + size, (size_t)(hugePageBytes - lead));
+  munmap(start + lead + size, (size_t)(hugePageBytes - lead));
   if (hugePages)
     madvise(start + lead, (size_t)size, MADV_HUGEPAGE); // advice: without huge pages it is only slower
   return start + lead;
@@ -57,7 +60,7 @@ void srtFree(Memory *memory, MemoryUse use, void *pointer, int64_t bytes) {
   if (memory->hooks.allocate)
     memory->hooks.free(memory->hooks.user, pointer, (size_t)bytes);
   else if (bytes >= mapThreshold)
-    munmap(pointer, (size_t)roundUp(bytes, hugePageBytes));
+    munmap(pointer, (size_t)mappedBytes(bytes));
   else
     free(pointer);
 }
