@@ -450,6 +450,13 @@ SINTER_API sinter_status_code sinter_graph_cond(sinter_graph *graph, sinter_valu
                                                 sinter_region else_region, int32_t room, sinter_value *results,
                                                 int32_t *count);
 
+/// sinter_graph_cond for two ways through a program that come together again: ops that both regions end with alike, from
+/// the same place (sinter_graph_location), are recorded once, behind the branch. `num_shared`, which may be null,
+/// receives their number.
+SINTER_API sinter_status_code sinter_graph_join(sinter_graph *graph, sinter_value pred, sinter_region then_region,
+                                                sinter_region else_region, int32_t room, sinter_value *results,
+                                                int32_t *count, int32_t *num_shared);
+
 /// `index` is a rank-0 i64; out of range takes the last region.
 SINTER_API sinter_status_code sinter_graph_switch(sinter_graph *graph, sinter_value index, int32_t num_regions,
                                                   const sinter_region *regions, int32_t room, sinter_value *results,

@@ -134,6 +134,8 @@ sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *pa
       *format == OutputFormat::Object || *format == OutputFormat::Archive || *format == OutputFormat::Shared;
   if (read.header && !hasHeader)
     return invalid("a C header requires an object, an archive or a shared library, got '" + Twine(path) + "'");
+  if (StringRef folder = llvm::sys::path::parent_path(path); !folder.empty() && !llvm::sys::fs::is_directory(folder))
+    return fail(SINTER_IO, "cannot write '" + Twine(path) + "': '" + folder + "' is no folder");
   OwningOpRef<ModuleOp> module;
   if (sinter_status_code status = publicModule(*graph, "compile", module))
     return status;

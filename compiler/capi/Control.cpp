@@ -337,7 +337,9 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
     if (loop.options.max_trip < 0)
       return invalid("while requires a max_trip of at least 0, got " + Twine(loop.options.max_trip));
     if (loop.options.memory && !CheckpointPolicy::parse(loop.options.memory))
-      return invalid("while requires a memory policy, got '" + Twine(loop.options.memory) + "'");
+      return invalid("while requires a memory policy (all, recompute, period(K), binomial(SLOTS), online(SLOTS) or "
+                     "implicit), got '" +
+                     Twine(loop.options.memory) + "'");
     taken.insert(taken.begin(), cond);
   }
 

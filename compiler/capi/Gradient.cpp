@@ -45,7 +45,9 @@ sinter_status_code sinter_graph_gradient(sinter_graph *graph, int32_t index, int
   if (chosen.mode < SINTER_GRAD || chosen.mode > SINTER_HVP)
     return invalid("gradient requires a sinter_gradient_mode, got " + Twine(chosen.mode));
   if (chosen.memory && !CheckpointPolicy::parse(chosen.memory))
-    return invalid("gradient requires a memory policy, got '" + Twine(chosen.memory) + "'");
+    return invalid("gradient requires a memory policy (all, recompute, period(K), binomial(SLOTS), online(SLOTS) or "
+                   "implicit), got '" +
+                   Twine(chosen.memory) + "'");
   const sinter_graph::Function &source = graph->functions[index];
   SmallVector<unsigned> inputs;
   for (int32_t k : ArrayRef(wrt, count)) {
@@ -127,7 +129,9 @@ sinter_status_code sinter_graph_check_gradient(sinter_graph *graph, int32_t inde
   if (!readOptions(options, chosen))
     return invalid("gradient check options require their struct_size");
   if (chosen.memory && !CheckpointPolicy::parse(chosen.memory))
-    return invalid("gradient check requires a memory policy, got '" + Twine(chosen.memory) + "'");
+    return invalid("gradient check requires a memory policy (all, recompute, period(K), binomial(SLOTS), online(SLOTS) "
+                   "or implicit), got '" +
+                   Twine(chosen.memory) + "'");
   if (!(chosen.step >= 0) || !(chosen.tolerance >= 0) || chosen.elements < 0)
     return invalid("gradient check requires a step, a tolerance and a number of elements of at least 0");
   SmallVector<HostTensor> arguments;

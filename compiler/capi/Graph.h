@@ -79,6 +79,11 @@ struct sinter_graph {
   sinter_status_code regionEnd(int32_t count, const sinter_value *yields, sinter_region *region);
   sinter_status_code branches(llvm::StringRef op, sinter_value selector, llvm::ArrayRef<sinter_region> regions,
                               int32_t room, sinter_value *results, int32_t *count);
+  //===- Join.cpp
+  sinter_status_code join(sinter_value predicate, sinter_region thenNumber, sinter_region elseNumber, int32_t room,
+                          sinter_value *results, int32_t *count, int32_t *numShared);
+
+  //===- Control.cpp
   enum class LoopKind { While, For, Scan };
   struct Loop {
     LoopKind kind;

@@ -235,6 +235,14 @@ sinter_status_code sinter_graph_cond(sinter_graph *graph, sinter_value pred, sin
   return graph->branches("cond", pred, {then_region, else_region}, room, results, count);
 }
 
+sinter_status_code sinter_graph_join(sinter_graph *graph, sinter_value pred, sinter_region then_region,
+                                     sinter_region else_region, int32_t room, sinter_value *results, int32_t *count,
+                                     int32_t *num_shared) {
+  if (sinter_status_code status = requireGraph(graph))
+    return status;
+  return graph->join(pred, then_region, else_region, room, results, count, num_shared);
+}
+
 sinter_status_code sinter_graph_switch(sinter_graph *graph, sinter_value index, int32_t num_regions,
                                        const sinter_region *regions, int32_t room, sinter_value *results,
                                        int32_t *count) {

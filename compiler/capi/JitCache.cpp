@@ -250,8 +250,13 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
   ++kept.compiles;
   if (sinter_status_code status = compile(path))
     return status;
-  if (sinter_status_code status = sinter_module_open(path.c_str(), &open, module))
-    return status;
+  if (sinter_status_code status = sinter_module_open(path.c_str(), &open, module)) {
+    if (!options.disk || fs::exists(path))
+      return status;
+    path = temporary.file("jit.smod"); // another process has made room in the folder since
+    if ((status = compile(path)) || (status = sinter_module_open(path.c_str(), &open, module)))
+      return status;
+  }
   kept.compileNs +=
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
   if (options.disk)

@@ -22,6 +22,14 @@ inline bool hostBranch(const Tensor &condition) {
   return trace->decide(condition);
 }
 
+inline std::string tooManyPaths() {
+  return "branches of the host require at most " + std::to_string(kMaxPaths) +
+         " paths through a function that do not come together again, and " + std::to_string(kMaxRuns) +
+         " in all, got more; use where or cond, or put the branches into the bodies of cond, each of which has paths "
+         "of "
+         "its own";
+}
+
 inline bool Trace::decide(const Tensor &given) {
   // After an error the code runs on to its end without exceptions; an outcome that alternates ends its loops.
   if (failure || given.error())
@@ -63,9 +71,8 @@ inline bool Trace::decide(const Tensor &given) {
                     std::to_string(repeats) + " times on one path; use while_loop, for_loop or scan");
     return afterError = !afterError;
   }
-  if (++frame.paths > kMaxPaths) {
-    fail(where, "branches of the host require at most 64 paths through a function, got more; use where or cond, or put "
-                "the branches into the bodies of cond, each of which has paths of its own");
+  if (++frame.runs > kMaxRuns) {
+    fail(where, tooManyPaths());
     return afterError = !afterError;
   }
   if (sinter_graph_region_begin(graph, 0, nullptr, nullptr)) {
@@ -73,7 +80,7 @@ inline bool Trace::decide(const Tensor &given) {
     return afterError = !afterError;
   }
   enterRegion();
-  frame.decisions.push_back({frame.cursor, id, where, true, 0, {}});
+  frame.decisions.push_back({frame.cursor, id, where, true, 0, {}, 1});
   ++frame.branches;
   return true;
 }
@@ -101,8 +108,9 @@ template <class Tree> void poison(Tree &tree, const Tensor &problem) {
 }
 
 /// Runs `run`, which returns a tree of tensors of the innermost open region, once per path, and returns the joined
-/// tree. After an error in a program without exceptions the tree holds error tensors, or `trace.error()` is set.
-template <class Run> auto runFrame(Trace &trace, Run &&run) {
+/// tree. Errors about what it returns are at `place`. After an error in a program without exceptions the tree holds
+/// error tensors, or `trace.error()` is set.
+template <class Run> auto runFrame(Trace &trace, Where place, Run &&run) {
   using Result = decltype(run());
   Trace::Frame frame;
   Trace::FrameScope scope(trace, frame);
@@ -115,7 +123,7 @@ template <class Run> auto runFrame(Trace &trace, Run &&run) {
         return result;
       std::vector<uint32_t> ids;
       std::vector<TensorType> types;
-      Where where = frame.decisions.empty() ? Where() : frame.decisions.back().where;
+      Where where = frame.decisions.empty() ? place : frame.decisions.back().where;
       if (!trace.materialize(result, where, ids, types))
         return result;
       if (frame.decisions.empty())
@@ -133,6 +141,7 @@ template <class Run> auto runFrame(Trace &trace, Run &&run) {
         decision.outcome = false;
         decision.thenRegion = region;
         decision.thenTypes = std::move(types);
+        decision.thenPaths = frame.paths;
         if (sinter_graph_region_begin(trace.handle(), 0, nullptr, nullptr)) {
           poison(result, trace.failGraph(decision.where));
           return result;
@@ -148,10 +157,15 @@ template <class Run> auto runFrame(Trace &trace, Run &&run) {
         return result;
       }
       std::vector<uint32_t> joined(ids.size() + 1);
-      int32_t count = 0;
-      if (sinter_graph_cond(trace.handle(), decision.condition, decision.thenRegion, region, int32_t(ids.size()),
-                            joined.data(), &count)) {
+      int32_t count = 0, shared = 0;
+      if (sinter_graph_join(trace.handle(), decision.condition, decision.thenRegion, region, int32_t(ids.size()),
+                            joined.data(), &count, &shared)) {
         poison(result, trace.failGraph(decision.where));
+        return result;
+      }
+      frame.paths = shared ? std::max(frame.paths, decision.thenPaths) : frame.paths + decision.thenPaths;
+      if (frame.paths > kMaxPaths) {
+        poison(result, fail(decision.where, tooManyPaths()));
         return result;
       }
       size_t next = 0;

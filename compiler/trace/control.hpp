@@ -120,7 +120,7 @@ auto traceRegion(Trace &trace, std::span<const TensorType> types, Where where, B
     arguments.back().value()->weak = k < weak.size() && weak[k];
   }
   TracedRegion<Tree> result{
-      runFrame(trace, [&] { return body(std::span<const Tensor>(arguments)); }), {}, {}, 0, problem};
+      runFrame(trace, where, [&] { return body(std::span<const Tensor>(arguments)); }), {}, {}, 0, problem};
   if (problem.error())
     return result;
   if (trace.error()) {

@@ -94,7 +94,7 @@ auto recordGradient(Trace &trace, const char *name, int mode, F &f, const Args &
   std::vector<Tensor> arguments;
   for (size_t k = 0; k < types.size(); ++k)
     arguments.push_back(trace.wrap(ids[k], where));
-  made.value = runFrame(trace, [&] { return applyFunction(f, unflatten(used, arguments)); });
+  made.value = runFrame(trace, where, [&] { return applyFunction(f, unflatten(used, arguments)); });
   std::vector<uint32_t> outputs;
   std::vector<TensorType> outputTypes;
   if (trace.error())

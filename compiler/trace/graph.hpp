@@ -103,7 +103,7 @@ auto traceFunction(sinter_graph *graph, const char *name, std::span<const Spec> 
   std::vector<Tensor> arguments;
   for (size_t k = 0; k < specs.size(); ++k)
     arguments.push_back(trace.wrap(ids[k], where));
-  traced.result = runFrame(trace, [&] { return call(std::span<const Tensor>(arguments)); });
+  traced.result = runFrame(trace, where, [&] { return call(std::span<const Tensor>(arguments)); });
   if (trace.error()) {
     report();
     return traced;

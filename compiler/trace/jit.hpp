@@ -102,6 +102,7 @@ public:
   std::vector<int64_t> signature;
   std::vector<TensorType> inputs;
   std::vector<std::string> paths;
+  std::map<std::string, std::string> fixed; // numbers and texts in the arguments, by path
   std::vector<TensorType> outputs;
   Module module;
   int threads = 1;
@@ -158,6 +159,9 @@ inline std::string explainChange(const CompiledForm *before, const CompiledForm 
     if (!(before->inputs[k] == now.inputs[k]))
       text += (text.empty() ? "" : ", ") + ("argument " + now.paths[k]) + " changed from " + before->inputs[k].str() +
               " to " + now.inputs[k].str();
+  for (const auto &[path, value] : now.fixed)
+    if (auto was = before->fixed.find(path); was != before->fixed.end() && was->second != value)
+      text += (text.empty() ? "" : ", ") + ("argument " + path) + " changed from " + was->second + " to " + value;
   return text.empty() ? "a number or text in the arguments changed" : text;
 }
 
@@ -362,6 +366,7 @@ private:
       }
     }
     form->paths = argumentPaths<Args...>(args);
+    form->fixed = fixedValues<Args...>(args);
     form->signature = writer.words;
 
     sinter_graph *raw = nullptr;
@@ -422,6 +427,19 @@ private:
     };
     std::apply([&](const auto &...arg) { (add(arg), ...); }, args);
     return paths;
+  }
+
+  template <class... Args>
+  static std::map<std::string, std::string> fixedValues(const std::tuple<const Args &...> &args) {
+    detail::FixedVisitor visitor;
+    size_t k = 0;
+    auto add = [&](const auto &arg) {
+      visitor.enter(std::to_string(k++));
+      detail::visitTree(arg, visitor);
+      visitor.leave();
+    };
+    std::apply([&](const auto &...arg) { (add(arg), ...); }, args);
+    return std::move(visitor.values);
   }
 
   void note(const detail::CompiledForm *before, const detail::CompiledForm &now, Where where) const {

@@ -226,7 +226,7 @@ Output probeOutput(Where where, const Carry &carry, const LoopParts &parts, Body
       values.push_back(trace.wrap(ids[k], where));
     std::span<const Tensor> view(values);
     size_t before = parts.leading.size();
-    auto trip = runFrame(trace, [&] {
+    auto trip = runFrame(trace, where, [&] {
       return body(unflatten(carry, view.subspan(before, carried.size())), view.first(before),
                   view.subspan(before + carried.size()));
     });

@@ -151,7 +151,8 @@ public:
     }
     if (!fits)
       return fail("a number that " + std::string(dtype_name(dtype)) + " holds, got " +
-                  (own == DType::boolean ? std::string("a boolean") : text(number)));
+                  (own == DType::boolean ? std::string("a boolean") : text(number)) +
+                  " (convert the tensor with astype)");
     return convert(number, dtype, where);
   }
   static std::string text(const Tensor &number) {
@@ -184,7 +185,7 @@ public:
   Tensor integers(const Tensor &tensor, bool allowBool = false) {
     Tensor result = strong(tensor);
     if (!failed() && !is_integer(result.dtype()) && !(allowBool && result.dtype() == DType::boolean))
-      return fail("an integer dtype, got " + std::string(dtype_name(result.dtype())));
+      return fail("an integer dtype, got " + std::string(dtype_name(result.dtype())) + " (convert with astype)");
     return result;
   }
   Tensor booleans(const Tensor &tensor) {
@@ -195,6 +196,8 @@ public:
   }
   /// Positions in an axis: integers other than i32 and i64 become i64.
   Tensor positions(const Tensor &tensor) {
+    if (tensor.dtype() == DType::boolean)
+      return fail("positions, got booleans (use compress, nonzero or where)");
     Tensor result = integers(tensor);
     bool keeps = tensor.dtype() == DType::i32 || tensor.dtype() == DType::i64;
     return failed() || keeps ? result : convert(result, DType::i64, where);

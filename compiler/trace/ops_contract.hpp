@@ -86,53 +86,70 @@ inline Tensor matmul(const Operand &x, const Tensor &y) {
   Tensor product = detail::dotGeneral(b, wide, rhs, leading, leading, {batch + 1}, {batch});
   return isRow ? b.squeeze(product, {batch}) : product;
 }
-/// Sums over the last `axes` of x and the first `axes` of y.
-inline Tensor tensordot(const Operand &x, const Tensor &y, int axes = 2) {
-  detail::Build b("tensordot", x.where);
-  Tensor lhs = x.tensor, rhs = y;
-  detail::numbers(b, lhs, rhs);
-  if (!b.failed() && (axes < 0 || axes > lhs.rank() || axes > rhs.rank()))
-    return b.fail("at most as many axes as the ranks, got " + std::to_string(axes) + " of " + lhs.shape().str() +
-                  " and " + rhs.shape().str());
-  Shape last, first;
-  for (int k = 0; k < axes && !b.failed(); ++k) {
-    first.push_back(k);
-    last.push_back(lhs.rank() - axes + k);
+namespace detail {
+
+/// Sums over pairs of axes.
+inline Tensor sumProducts(Build &b, Tensor lhs, Tensor rhs, const std::vector<int64_t> &left,
+                          const std::vector<int64_t> &right) {
+  numbers(b, lhs, rhs);
+  if (left.size() != right.size())
+    return b.fail("as many axes of one operand as of the other, got " + std::to_string(left.size()) + " and " +
+                  std::to_string(right.size()));
+  Shape x, y;
+  for (size_t k = 0; k < left.size(); ++k) {
+    x.push_back(b.axis(left[k], lhs.rank()));
+    y.push_back(b.axis(right[k], rhs.rank()));
+    int64_t size = b.failed() ? -1 : lhs.dim(int(x[int(k)])), other = b.failed() ? -1 : rhs.dim(int(y[int(k)]));
+    if (size >= 0 && other >= 0 && size != other)
+      return b.fail("equal sizes of the axes that are summed over, got " + std::to_string(size) + " and " +
+                    std::to_string(other) + " of " + lhs.shape().str() + " and " + rhs.shape().str());
   }
-  return detail::dotGeneral(b, lhs, rhs, {}, {}, last, first);
+  return dotGeneral(b, lhs, rhs, {}, {}, x, y);
 }
+
+} // namespace detail
+
 /// Sums over pairs of axes.
 inline Tensor tensordot(const Operand &x, const Tensor &y, const std::vector<int64_t> &x_axes,
                         const std::vector<int64_t> &y_axes) {
   detail::Build b("tensordot", x.where);
-  Tensor lhs = x.tensor, rhs = y;
-  detail::numbers(b, lhs, rhs);
-  if (x_axes.size() != y_axes.size())
-    return b.fail("as many axes of one operand as of the other, got " + std::to_string(x_axes.size()) + " and " +
-                  std::to_string(y_axes.size()));
-  Shape left, right;
-  for (size_t k = 0; k < x_axes.size(); ++k) {
-    left.push_back(b.axis(x_axes[k], lhs.rank()));
-    right.push_back(b.axis(y_axes[k], rhs.rank()));
+  return detail::sumProducts(b, x.tensor, y, x_axes, y_axes);
+}
+/// Sums over the last `axes` axes of the one and the first of the other.
+inline Tensor tensordot(const Operand &x, const Tensor &y, int axes = 2) {
+  detail::Build b("tensordot", x.where);
+  if (axes < 0 || axes > x.tensor.rank() || axes > y.rank())
+    return b.fail("at most as many axes as the ranks, got " + std::to_string(axes) + " of " + x.tensor.shape().str() +
+                  " and " + y.shape().str());
+  std::vector<int64_t> first, last;
+  for (int k = 0; k < axes; ++k) {
+    first.push_back(k);
+    last.push_back(x.tensor.rank() - axes + k);
   }
-  return detail::dotGeneral(b, lhs, rhs, {}, {}, left, right);
+  return detail::sumProducts(b, x.tensor, y, last, first);
 }
 /// NumPy's dot: a product when one side has rank 0, else a sum over the last axis of x and the second last (or only)
 /// one of y.
 inline Tensor dot(const Operand &x, const Tensor &y) {
   if (x.tensor.rank() == 0 || y.rank() == 0)
     return multiply(x, Operand(y, x.where));
-  return tensordot(x, y, {-1}, {y.rank() == 1 ? -1 : -2});
+  detail::Build b("dot", x.where);
+  return detail::sumProducts(b, x.tensor, y, {-1}, {y.rank() == 1 ? -1 : -2});
 }
 /// The sum of the products of all elements.
 inline Tensor vdot(const Operand &x, const Tensor &y) {
+  if (x.tensor.size() >= 0 && y.size() >= 0 && x.tensor.size() != y.size())
+    return detail::Build("vdot", x.where)
+        .fail("as many elements of one operand as of the other, got " + x.tensor.shape().str() + " and " +
+              y.shape().str());
   return tensordot(Operand(reshape(x, {-1}), x.where), reshape(Operand(y, x.where), {-1}), 1);
 }
 /// Sum over the last axis of both.
 inline Tensor inner(const Operand &x, const Tensor &y) {
   if (x.tensor.rank() == 0 || y.rank() == 0)
     return multiply(x, Operand(y, x.where));
-  return tensordot(x, y, {-1}, {-1});
+  detail::Build b("inner", x.where);
+  return detail::sumProducts(b, x.tensor, y, {-1}, {-1});
 }
 /// x[i] y[j], of all elements row-major.
 inline Tensor outer(const Operand &x, const Tensor &y) {

@@ -386,11 +386,13 @@ inline Tensor update(const char *function, const Tensor &operand, std::span<cons
 class Update {
 public:
   Update(const Tensor &x, std::vector<Subscript> subscripts) : x(x), subscripts(std::move(subscripts)) {}
-  Tensor set(const Tensor &value) const { return detail::update("at.set", x, subscripts, value, "set"); }
-  Tensor add(const Tensor &value) const { return detail::update("at.add", x, subscripts, value, "add"); }
-  Tensor multiply(const Tensor &value) const { return detail::update("at.multiply", x, subscripts, value, "mul"); }
-  Tensor max(const Tensor &value) const { return detail::update("at.max", x, subscripts, value, "max"); }
-  Tensor min(const Tensor &value) const { return detail::update("at.min", x, subscripts, value, "min"); }
+  [[nodiscard]] Tensor set(const Tensor &value) const { return detail::update("at.set", x, subscripts, value, "set"); }
+  [[nodiscard]] Tensor add(const Tensor &value) const { return detail::update("at.add", x, subscripts, value, "add"); }
+  [[nodiscard]] Tensor multiply(const Tensor &value) const {
+    return detail::update("at.multiply", x, subscripts, value, "mul");
+  }
+  [[nodiscard]] Tensor max(const Tensor &value) const { return detail::update("at.max", x, subscripts, value, "max"); }
+  [[nodiscard]] Tensor min(const Tensor &value) const { return detail::update("at.min", x, subscripts, value, "min"); }
 
 private:
   Tensor x;

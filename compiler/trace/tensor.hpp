@@ -76,7 +76,7 @@ public:
       head->retain();
   }
   Tensor(Tensor &&other) noexcept : head(std::exchange(other.head, nullptr)) {}
-  Tensor &operator=(Tensor other) noexcept {
+  Tensor &operator=(Tensor other) & noexcept { // x[0] = y would change nothing: x = x.at(0).set(y)
     std::swap(head, other.head);
     return *this;
   }

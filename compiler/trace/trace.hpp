@@ -22,8 +22,9 @@ namespace sinter::detail {
 
 /// Constants that code takes into a graph without asking are at most this large.
 inline constexpr int64_t kSilentConstantBytes = int64_t(1) << 20;
-/// Paths that branches of the host may make.
+/// Paths that branches of the host may make which do not come together again, and runs of a function.
 inline constexpr int kMaxPaths = 64;
+inline constexpr int kMaxRuns = 1024;
 /// A condition that branches this often on one path is a loop.
 inline constexpr int kMaxRepeats = 16;
 
@@ -98,13 +99,15 @@ public:
     bool outcome;
     uint32_t thenRegion;
     std::vector<TensorType> thenTypes; // of what the outcome true returned
+    int thenPaths;
   };
   struct Frame {
     std::vector<Step> log;
     std::vector<Decision> decisions;
     size_t cursor = 0;   // the next step
     size_t branches = 0; // decisions that this run has come past
-    int paths = 1;
+    int paths = 1;       // from the last decision that is open to the end
+    int runs = 1;
     std::unordered_map<const Value *, Tensor>
         constants; // of this run, by the tensor on the host (which the step keeps)
     std::vector<Tensor> kept;
@@ -113,6 +116,7 @@ public:
     /// The code starts again.
     void rerun() {
       cursor = branches = 0;
+      paths = 1;
       constants.clear();
       kept.clear();
     }
@@ -183,7 +187,7 @@ public:
   /// The value of the graph that stands for `tensor`, 0 after an error, which is in `problem`.
   uint32_t use(const Tensor &tensor, Where where, Tensor &problem) {
     if (!tensor.defined()) {
-      problem = fail(where, "an op requires tensors, got a Tensor() without a value");
+      problem = fail(where, "a traced function requires tensors, got a Tensor() without a value");
       return 0;
     }
     const Value *value = tensor.value();

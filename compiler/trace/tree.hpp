@@ -49,6 +49,8 @@ template <class T, class Visitor> void visitTree(T &tree, Visitor &visitor) {
   };
   if constexpr (std::is_same_v<Plain, Tensor>) {
     visitor.tensor(tree);
+  } else if constexpr (Fixed<Plain> && requires { visitor.value(tree); }) {
+    visitor.value(tree);
   } else if constexpr (std::is_same_v<Plain, std::string>) {
     visitor.fixed(tree.data(), tree.size());
   } else if constexpr (Fixed<Plain>) {
@@ -126,6 +128,31 @@ struct PathVisitor {
     names.push_back(std::move(name));
   }
   void fixed(const void *, size_t) {}
+};
+
+/// Numbers and texts of a tree, by path.
+struct FixedVisitor {
+  static constexpr bool paths = true;
+  std::map<std::string, std::string> values;
+  std::vector<std::string> parts;
+  void enter(std::string text) { parts.push_back(std::move(text)); }
+  void leave() { parts.pop_back(); }
+  void tensor(const Tensor &) {}
+  void fixed(const void *, size_t) {}
+  template <class T> void value(const T &value) {
+    std::string name, text;
+    for (const std::string &part : parts)
+      name += part;
+    if constexpr (std::is_same_v<T, std::string>)
+      text = "'" + value + "'";
+    else if constexpr (std::is_same_v<T, bool>)
+      text = value ? "true" : "false";
+    else if constexpr (std::is_enum_v<T>)
+      text = std::to_string(int64_t(value));
+    else
+      text = std::to_string(value);
+    values.emplace(std::move(name), std::move(text));
+  }
 };
 
 struct ShapeVisitor {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Recorder.h"
+#include <cmath>
 
 namespace {
 alignas(64) float one[1] = {10};
@@ -191,4 +192,44 @@ TEST(Control, ValuesOfARegionEndWithIt) {
   EXPECT_EQ(sinter_graph_region_end(r.graph, 0, nullptr, &region), SINTER_INVALID_ARGUMENT);
   r.region();
   EXPECT_EQ(sinter_graph_end(r.graph, 0, nullptr, nullptr, nullptr), SINTER_INVALID_ARGUMENT);
+}
+
+TEST(Control, JoinRecordsACommonEndOnce) {
+  Recorder r;
+  auto x = r.begin({r.type(SINTER_F32)});
+  sinter_value positive = r.op("compare", {x[0], r.scalar(0)}, {attr("kind", "gt")});
+  auto way = [&](const char *first) { // exp(FIRST(x)) + x, and x
+    r.region();
+    sinter_value y = r.op("exp", {r.op(first, {x[0]})});
+    return r.endRegion({r.op("add", {y, x[0]}), x[0]});
+  };
+  sinter_region one = way("neg"), other = way("abs");
+  sinter_value results[2];
+  int32_t count, shared;
+  ASSERT_EQ(sinter_graph_join(r.graph, positive, one, other, 2, results, &count, &shared), SINTER_OK)
+      << sinter_last_error();
+  EXPECT_EQ(count, 2);
+  EXPECT_EQ(shared, 2); // exp and add
+  int32_t f = r.end({r.op("add", {results[0], results[1]})});
+  std::string text = r.print();
+  EXPECT_EQ(text.find("sinter.exp"), text.rfind("sinter.exp")) << text;
+  EXPECT_LT(text.find("sinter.cond"), text.find("sinter.exp")) << text;
+  EXPECT_FLOAT_EQ(r.run(f, {scalarInput()})[0], std::exp(-10.f) + 20);
+}
+
+TEST(Control, JoinWithNothingInCommonIsACond) {
+  Recorder r;
+  auto x = r.begin({r.type(SINTER_F32), r.type(SINTER_I1)});
+  r.region();
+  sinter_region one = r.endRegion({r.op("neg", {x[0]})});
+  r.region();
+  sinter_region other = r.endRegion({x[0]});
+  sinter_value y;
+  int32_t count, shared = 7;
+  EXPECT_EQ(sinter_graph_join(r.graph, x[0], one, other, 1, &y, &count, &shared), SINTER_INVALID_ARGUMENT);
+  EXPECT_STREQ(sinter_last_error(), "cond requires a predicate of type i1[], got f32[]");
+  ASSERT_EQ(sinter_graph_join(r.graph, x[1], one, other, 1, &y, &count, &shared), SINTER_OK) << sinter_last_error();
+  EXPECT_EQ(shared, 0);
+  r.end({y});
+  EXPECT_NE(r.print().find("sinter.cond"), std::string::npos);
 }

@@ -191,7 +191,8 @@ TEST(Gradient, SaysWhatItRequires) {
   options = mode(SINTER_GRAD);
   options.memory = "online";
   EXPECT_EQ(sinter_graph_gradient(r.graph, f, 0, nullptr, &options, &made), SINTER_INVALID_ARGUMENT);
-  EXPECT_STREQ(sinter_last_error(), "gradient requires a memory policy, got 'online'");
+  EXPECT_STREQ(sinter_last_error(), "gradient requires a memory policy (all, recompute, period(K), binomial(SLOTS), "
+                                    "online(SLOTS) or implicit), got 'online'");
   auto x = r.begin({r.type(SINTER_F32, {4})}, "g");
   int32_t g = r.end({r.op("neg", {x[0]})});
   wrt = 0;

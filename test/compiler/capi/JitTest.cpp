@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -158,4 +159,122 @@ TEST(Jit, RequiresAFolderOfTheUserAlone) {
   options.cache_bytes = -1;
   EXPECT_EQ(sinter_graph_compile(scaled.r.graph, &options, &module), SINTER_INVALID_ARGUMENT);
   EXPECT_EQ(sinter_jit_stats(nullptr), SINTER_INVALID_ARGUMENT);
+}
+
+namespace {
+/// What compiling with `options` says, empty for success.
+std::string messageOf(sinter_compile_options options) {
+  Scaled scaled(2);
+  options.struct_size = sizeof options;
+  sinter_module *module = nullptr;
+  if (sinter_graph_compile(scaled.r.graph, &options, &module))
+    return sinter_last_error();
+  sinter_module_close(module);
+  return "";
+}
+
+/// An environment variable for as long as this lives.
+struct Environment {
+  std::string name, before;
+  bool was;
+  Environment(const char *name, const char *value) : name(name), was(std::getenv(name)) {
+    if (was)
+      before = std::getenv(name);
+    if (value)
+      setenv(name, value, 1);
+    else
+      unsetenv(name);
+  }
+  ~Environment() {
+    if (was)
+      setenv(name.c_str(), before.c_str(), 1);
+    else
+      unsetenv(name.c_str());
+  }
+};
+} // namespace
+
+TEST(Jit, RefusesLinksAndPlacesWithoutFolders) {
+  Folder real, link{};
+  link.path += "_link";
+  link.text = link.path.string();
+  EXPECT_EQ(messageOf(real.options()), "");
+  fs::create_directory_symlink(real.path, link.path);
+  EXPECT_EQ(messageOf(link.options()), "the disk cache requires a folder, got '" + link.text + "'");
+  fs::remove(link.path);
+  link.text = "/proc/none/jit";
+  EXPECT_EQ(messageOf(link.options()),
+            "cannot make the folder of the disk cache '/proc/none/jit': No such file or directory");
+}
+
+TEST(Jit, SaysWhenTheFolderCannotBeWritten) {
+  if (geteuid() == 0)
+    GTEST_SKIP() << "root may write everywhere";
+  Folder folder;
+  fs::create_directories(folder.path);
+  fs::permissions(folder.path, fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_NE(messageOf(folder.options()).find("Permission denied"), std::string::npos);
+  fs::permissions(folder.path, fs::perms::owner_all);
+}
+
+TEST(Jit, IsBelowTheUsersCacheByDefault) {
+  Folder folder;
+  sinter_compile_options options = folder.options();
+  options.cache_folder = nullptr;
+  {
+    Environment cache("XDG_CACHE_HOME", folder.text.c_str());
+    EXPECT_EQ(Scaled(2).run(options), 6);
+  }
+  fs::path own = folder.path / "sinter" / "jit";
+  EXPECT_EQ(fs::status(own).permissions(), fs::perms::owner_all);
+  EXPECT_EQ(std::distance(fs::directory_iterator(own), fs::directory_iterator()), 1);
+  Environment cache("XDG_CACHE_HOME", nullptr), home("HOME", nullptr);
+  EXPECT_EQ(messageOf(options), "the disk cache requires XDG_CACHE_HOME or HOME, got neither");
+}
+
+TEST(Jit, IgnoresADamagedHeader) {
+  Folder folder;
+  EXPECT_EQ(Scaled(2).run(folder.options()), 6);
+  fs::path file = folder.files().at(0);
+  for (std::streamoff at : {0, 8, 16, 32, 64, 100}) {
+    sinter_jit_report before = report();
+    {
+      std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+      bytes.seekp(at);
+      bytes << "\x7f\x7f\x7f\x7f";
+    }
+    EXPECT_EQ(Scaled(2).run(folder.options()), 6) << at;
+    EXPECT_EQ(report().disk_rejected, before.disk_rejected + 1) << at;
+  }
+  std::ofstream(file, std::ios::trunc);
+  EXPECT_EQ(Scaled(2).run(folder.options()), 6);
+}
+
+TEST(Jit, IsOneOfSeveralProcesses) { // which JIT.ServesSeveralProcesses starts
+  const char *text = std::getenv("SINTER_TEST_JIT_FOLDER");
+  if (!text)
+    GTEST_SKIP() << "started by another test only";
+  Folder folder{};
+  folder.text = text;
+  sinter_compile_options options = folder.options();
+  options.cache_bytes = std::atoll(std::getenv("SINTER_TEST_JIT_BYTES"));
+  for (float factor : {2.f, 3.f, 2.f, 3.f})
+    EXPECT_EQ(Scaled(factor).run(options), 3 * factor);
+}
+
+TEST(Jit, ServesSeveralProcesses) {
+  Folder folder;
+  for (const char *bytes : {"0", "1"}) { // room enough; none, so that each throws out what the others have written
+    std::string one = "SINTER_TEST_JIT_BYTES=" + std::string(bytes) + " SINTER_TEST_JIT_FOLDER='" + folder.text +
+                      "' timeout 300 '" + fs::read_symlink("/proc/self/exe").string() +
+                      "' --gtest_filter=Jit.IsOneOfSeveralProcesses > /dev/null",
+                command;
+    for (int k = 0; k < 3; ++k)
+      command += one + " & p" + std::to_string(k) + "=$!; ";
+    EXPECT_EQ(std::system((command + "wait $p0 && wait $p1 && wait $p2").c_str()), 0) << bytes;
+    for (const fs::path &file : folder.files())
+      EXPECT_EQ(file.extension(), ".smod"); // nothing half written stays
+    if (*bytes == '0')
+      EXPECT_EQ(folder.files().size(), 2u);
+  }
 }

@@ -59,39 +59,80 @@ TEST(TraceErrors, AHostLoopOnATensor) {
       "times on one path; use while_loop, for_loop or scan");
 }
 
-TEST(TraceErrors, TooManyPaths) {
-  std::string message = messageOf([] {
-    jit([](Tensor x) {
-      if (x > 1)
-        x = x + 1;
-      if (x > 2)
-        x = x + 1;
-      if (x > 3)
-        x = x + 1;
-      if (x > 4)
-        x = x + 1;
-      if (x > 5)
-        x = x + 1;
-      if (x > 6)
-        x = x + 1;
-      if (x > 7)
-        x = x + 1;
-      return x;
-    })(1.f);
-  });
-  EXPECT_TRUE(message.starts_with(
-      "branches of the host require at most 64 paths through a function, got more; use where or cond"))
-      << message;
+const char *tooMany =
+    "branches of the host require at most 64 paths through a function that do not come together again, and 1024 in "
+    "all, "
+    "got more; use where or cond, or put the branches into the bodies of cond, each of which has paths of its own";
+
+TEST(TraceErrors, TooManyPathsThatStayApart) {
+  std::vector<Tensor> answers;
+  for (int k = 0; k < 65; ++k)
+    answers.push_back(full({32}, float(k)));
+  auto search = [&](auto &self, Tensor x, int from, int to) -> Tensor {
+    if (to - from == 1)
+      return answers[size_t(from)];
+    int middle = (from + to) / 2;
+    if (x < middle)
+      return self(self, x, from, middle);
+    return self(self, x, middle, to);
+  };
+  auto among = [&](int count) { return jit([&, count](Tensor x) { return search(search, x, 0, count); }); };
+  EXPECT_EQ(among(64)(40.5f).to_vector<float>()[31], 40);
+  EXPECT_EQ(messageOf([&] { among(65)(40.5f); }), tooMany);
 }
 
-TEST(TraceErrors, SixtyFourPathsAreFine) {
-  auto f = jit([](Tensor x) {
-    for (int k = 0; k < 6; ++k)
-      if (x > k)
-        x = x + 1;
-    return x;
-  });
-  EXPECT_EQ(f(0.5f).item<float>(), 6.5f);
+TEST(TraceErrors, AResultThatIsNoTensor) {
+  EXPECT_EQ(messageOf([] { jit([](Tensor) { return Tensor(); })(1.f); }),
+            "a traced function requires tensors, got a Tensor() without a value");
+  EXPECT_LINE([] { jit([](Tensor) { return Tensor(); })(1.f); }, __LINE__);
+}
+
+TEST(TraceErrors, AnUnknownMemoryPolicy) {
+  auto f = [](Tensor x) {
+    return while_loop(WhileOptions{.memory = "lots"}, [](auto x) { return x < 9; }, [](auto x) { return x * 2; }, x);
+  };
+  EXPECT_EQ(messageOf([&] { jit(f)(1.f); }),
+            "while requires a memory policy (all, recompute, period(K), binomial(SLOTS), "
+            "online(SLOTS) or implicit), got 'lots'");
+}
+
+TEST(TraceErrors, AFolderThatIsNotThere) {
+  EXPECT_EQ(messageOf([] {
+              (void)compile([](Tensor x) { return x; }, {spec<float>({})}, {.output = "/no/such/folder/f.o"});
+            }),
+            "cannot write '/no/such/folder/f.o': '/no/such/folder' is no folder");
+}
+
+TEST(TraceErrors, OfProductsNameTheFunction) {
+  Tensor three({1.f, 2.f, 3.f}), two({1.f, 2.f});
+  EXPECT_EQ(messageOf([&] { vdot(three, two); }),
+            "vdot requires as many elements of one operand as of the other, got [3] and [2]");
+  EXPECT_EQ(messageOf([&] { dot(three, two); }),
+            "dot requires equal sizes of the axes that are summed over, got 3 and 2 of [3] and [2]");
+  EXPECT_EQ(messageOf([&] { inner(three, two); }),
+            "inner requires equal sizes of the axes that are summed over, got 3 and 2 of [3] and [2]");
+  EXPECT_EQ(messageOf([&] { tensordot(three, two, 1); }),
+            "tensordot requires equal sizes of the axes that are summed over, got 3 and 2 of [3] and [2]");
+}
+
+TEST(TraceErrors, OfSubscripts) {
+  Tensor x({1.f, 2.f, 3.f});
+  EXPECT_EQ(messageOf([&] { x[x > 1]; }),
+            "operator [] requires positions, got booleans (use compress, nonzero or where)");
+  EXPECT_EQ(messageOf([&] { x[x]; }), "operator [] requires an integer dtype, got f32 (convert with astype)");
+}
+
+TEST(TraceErrors, TooManyRuns) {
+  auto f = [](int branches) {
+    return jit([=](Tensor x) {
+      for (int k = 0; k < branches; ++k)
+        if (x > k)
+          x = x + 1;
+      return x;
+    });
+  };
+  EXPECT_EQ(f(10)(0.5f).item<float>(), 10.5f);
+  EXPECT_EQ(messageOf([&] { f(11)(0.5f); }), tooMany);
 }
 
 TEST(TraceErrors, ANonDeterministicFunction) {

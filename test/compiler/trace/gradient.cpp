@@ -312,7 +312,8 @@ TEST(CheckGradients, SaysWhatItRequires) {
   EXPECT_EQ(messageOf([&] { check_gradients(f, std::tuple{Tensor()}); }),
             "check_gradients requires tensors with elements, got a Tensor() without a value");
   EXPECT_EQ(messageOf([&] { check_gradients(f, std::tuple{1.f}, {.memory = "some"}); }),
-            "gradient check requires a memory policy, got 'some'");
+            "gradient check requires a memory policy (all, recompute, period(K), binomial(SLOTS), online(SLOTS) or "
+            "implicit), got 'some'");
   EXPECT_EQ(messageOf([&] { check_gradients(f, std::tuple{1.f}, {.step = -1}); }),
             "gradient check requires a step, a tolerance and a number of elements of at least 0");
 }

@@ -3,6 +3,7 @@
 #include "Agree.h"
 #include <chrono>
 #include <thread>
+#include <unistd.h>
 
 using namespace sinter;
 using namespace sinter::test;
@@ -52,7 +53,59 @@ TEST(Jit, NumbersInStructsAreFixed) {
   EXPECT_EQ(f(Config{scalar(2.f), 3}).item<float>(), 8);
   EXPECT_EQ(f(Config{scalar(2.f), 5}).item<float>(), 32);
   EXPECT_EQ(f.cache_size(), 2);
-  EXPECT_NE(f.explain().find("a number or text in the arguments changed"), std::string::npos);
+  EXPECT_NE(f.explain().find("argument 0.power changed from 3 to 5"), std::string::npos);
+}
+
+TEST(Jit, ExplainsEveryKindOfChange) {
+  auto f = jit([](Tensor x, Config c) { return x * c.x; });
+  f(1.f, Config{scalar(2.f), 1});
+  f(Tensor({1.f}), Config{scalar(2.f), 1});      // rank
+  f(Tensor({1.f, 2.f}), Config{scalar(2.f), 1}); // size
+  f(1., Config{scalar(2.), 1});                  // dtypes
+  f(1., Config{scalar(2.), 4});                  // a fixed number
+  std::string text = f.explain();
+  for (const char *line :
+       {"compiled form 1: first call\n", "compiled form 2: argument 0 changed from f32[] to f32[1]\n",
+        "compiled form 3: argument 0 changed from f32[1] to f32[2]\n",
+        "compiled form 4: argument 0 changed from f32[2] to f64[], argument 1.x changed from f32[] to f64[]\n",
+        "compiled form 5: argument 1.power changed from 1 to 4\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  auto g = jit([](std::vector<Tensor> list) { return list[0]; });
+  g(std::vector<Tensor>{1.f});
+  g(std::vector<Tensor>{1.f, 2.f});
+  EXPECT_NE(g.explain().find("the structure of the arguments changed, from 1 to 2 tensors"), std::string::npos);
+}
+
+TEST(Jit, LogsWhatIsCompiledAgain) {
+  const char *self = "/proc/self/exe";
+  char path[4096] = {};
+  ASSERT_GT(readlink(self, path, sizeof path - 1), 0);
+  std::string command =
+      "SINTER_LOG=recompiles '" + std::string(path) + "' --gtest_filter=Jit.ExplainsWhatChanged 2>&1 >/dev/null";
+  FILE *pipe = popen(command.c_str(), "r");
+  ASSERT_TRUE(pipe);
+  std::string text;
+  for (char line[512]; std::fgets(line, sizeof line, pipe);)
+    text += line;
+  EXPECT_EQ(pclose(pipe), 0);
+  EXPECT_NE(text.find("sinter: "), std::string::npos) << text;
+  EXPECT_NE(text.find("jit.cpp:"), std::string::npos) << text;
+  EXPECT_NE(text.find(": compiled form 2: argument 0[1] changed from f32[] to f32[2]\n"), std::string::npos) << text;
+}
+
+TEST(Jit, KeepsItsCodeOnDiskWhenAsked) {
+  std::string folder = ::testing::TempDir() + "sinter_trace_cache_" + std::to_string(getpid());
+  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  auto f = [](Tensor x) { return x * 3 + 0.125f; }; // of no other test, which this process would remember
+  sinter_jit_report before{}, after{};
+  before.struct_size = after.struct_size = sizeof before;
+  ASSERT_EQ(sinter_jit_stats(&before), SINTER_OK);
+  EXPECT_EQ(jit(f, {.disk_cache = true})(2.f).item<float>(), 6.125f);
+  EXPECT_EQ(jit(f, {.disk_cache = true})(2.f).item<float>(), 6.125f);
+  ASSERT_EQ(sinter_jit_stats(&after), SINTER_OK);
+  unsetenv("XDG_CACHE_HOME");
+  EXPECT_EQ(after.compiles, before.compiles + 1);
+  EXPECT_EQ(std::system(("test $(ls '" + folder + "/sinter/jit' | wc -l) = 1 && rm -r '" + folder + "'").c_str()), 0);
 }
 
 TEST(Jit, InsideOfATraceBecomesPartOfIt) {

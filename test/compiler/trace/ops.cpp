@@ -171,9 +171,10 @@ TEST(Ops, MistakesNameTheirPlaceAndWhatWasFound) {
   EXPECT_EQ(messageOf([] { return six + Tensor({1, 2, 3}); }),
             "operator + requires operands of one dtype, got f32 and i32 (convert one with astype)");
   EXPECT_EQ(messageOf([] { return six * ones({2}); }), "operator * requires shapes that broadcast, got [2, 3] and [2]");
-  EXPECT_EQ(messageOf([] { return Tensor({1, 2}) + 0.5; }), "operator + requires a number that i32 holds, got 0.5");
+  EXPECT_EQ(messageOf([] { return Tensor({1, 2}) + 0.5; }),
+            "operator + requires a number that i32 holds, got 0.5 (convert the tensor with astype)");
   EXPECT_EQ(messageOf([] { return astype(six, DType::u8) + 300; }),
-            "operator + requires a number that u8 holds, got 300");
+            "operator + requires a number that u8 holds, got 300 (convert the tensor with astype)");
   EXPECT_EQ(messageOf([] { return sin(Tensor({1, 2})); }), "sin requires a float dtype, got i32 (convert with astype)");
   EXPECT_EQ(messageOf([] { return sum(six, 2); }), "sum requires an axis in [-2, 2), got 2");
   EXPECT_EQ(messageOf([] { return sum(six, {0, -2}); }), "sum requires distinct axes, got an axis twice");
