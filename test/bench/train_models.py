@@ -13,8 +13,10 @@ import numpy as np
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
 
-MODELS = {"mlp": "sgd:lr=0.01,momentum=0.9", "gpt": "adamw:lr=0.001", "resnet18": "sgd:lr=0.01,momentum=0.9"}
+MODELS = {"mlp": "sgd:lr=0.01,momentum=0.9", "gpt": "adamw:lr=0.001", "resnet18": "sgd:lr=0.01,momentum=0.9",
+          "lstm": "sgd:lr=1,clip=1", "lstm1k": "sgd:lr=1,clip=1"}
 SIZES = {"layers": 6, "width": 384, "heads": 6, "length": 256, "words": 96, "batch": 4}
+WORDS = {"lstm": 10000, "lstm1k": 1000}  # of a two-layer language model, 16 rows of 35 steps
 
 
 def data(name):
@@ -24,6 +26,8 @@ def data(name):
         return random.standard_normal((128, 784)).astype(np.float32), random.integers(0, 10, 128)
     if name == "resnet18":
         return random.standard_normal((8, 3, 32, 32)).astype(np.float32), random.integers(0, 10, 8)
+    if name in WORDS:
+        return tuple(random.integers(0, WORDS[name], (35, 16)) for _ in range(2))
     shape = SIZES["batch"], SIZES["length"]
     return random.integers(0, SIZES["words"], shape), random.integers(0, SIZES["words"], shape)
 
@@ -68,6 +72,8 @@ def torch_model(name, exported=False):
                              *(residual(*sizes) for sizes in RESNET), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
     import train_torch
 
+    if name in WORDS:
+        return train_torch.Lstm(WORDS[name], 256)
     model = train_torch.Gpt(*(SIZES[n] for n in ("layers", "width", "heads", "length", "words")))
     if not exported:
         for block in model.blocks:
@@ -108,6 +114,8 @@ def torch_step(name, compiled):
     x, labels = (torch.from_numpy(a) for a in data(name))
     if name == "gpt":
         optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
+    elif name in WORDS:
+        optimizer = torch.optim.SGD(model.parameters(), 1.0, fused=True)
     else:
         optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9, fused=True)
 
@@ -122,6 +130,8 @@ def torch_step(name, compiled):
         optimizer.zero_grad(set_to_none=True)
         loss = loss_of(x, labels)
         loss.backward()
+        if name in WORDS:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         return loss.item()
 
@@ -219,11 +229,39 @@ def jax_resnet18(random):
     return weights, scores
 
 
+def jax_lstm(random, words):
+    import jax
+    import jax.numpy as jnp
+
+    width, bound = 256, 1 / 16
+    draw = lambda *shape: random.uniform(-bound, bound, shape).astype(np.float32)
+    layer = lambda: {"w": draw(width, 4 * width), "r": draw(width, 4 * width), "b": draw(4 * width)}
+    weights = {"word": random.standard_normal((words, width)).astype(np.float32), "layers": [layer(), layer()],
+               "head": jax_linear(random, width, words)}
+
+    def scores(weights, ids):
+        x = weights["word"][ids]
+        for p in weights["layers"]:
+            def cell(state, inputs, r=p["r"]):
+                h, c = state
+                i, f, g, o = jnp.split(inputs + h @ r, 4, -1)
+                c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+                h = jax.nn.sigmoid(o) * jnp.tanh(c)
+                return (h, c), h
+
+            zero = jnp.zeros((x.shape[1], width))
+            x = jax.lax.scan(cell, (zero, zero), x @ p["w"] + p["b"])[1]
+        return x @ weights["head"]["w"] + weights["head"]["b"]
+
+    return weights, scores
+
+
 def jax_step(name):
     import jax
     import jax.numpy as jnp
 
-    weights, scores_of = {"mlp": jax_mlp, "gpt": jax_gpt, "resnet18": jax_resnet18}[name](np.random.default_rng(7))
+    make = functools.partial(jax_lstm, words=WORDS[name]) if name in WORDS else {"mlp": jax_mlp, "gpt": jax_gpt, "resnet18": jax_resnet18}[name]
+    weights, scores_of = make(np.random.default_rng(7))
     weights = jax.tree.map(jnp.asarray, weights)
     x, labels = (jnp.asarray(a) for a in data(name))
 
@@ -251,9 +289,18 @@ def jax_step(name):
         weights = jax.tree.map(lambda w, m, v: w * (1 - 1e-5) - rate * m / (jnp.sqrt(v) / root + 1e-8), weights, first, second)
         return (weights, first, second, step), loss
 
+    def clipped(state, x, labels):
+        (weights,) = state
+        (loss, _), slopes = jax.value_and_grad(loss_of, has_aux=True)(weights, x, labels)
+        norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(slopes)))
+        rate = jnp.minimum(1, 1 / (norm + 1e-6))
+        return (jax.tree.map(lambda w, g: w - rate * g, weights, slopes),), loss
+
     zeros = lambda: jax.tree.map(jnp.zeros_like, weights)
     if name == "gpt":
         run, state = adamw, (weights, zeros(), zeros(), jnp.float32(0))
+    elif name in WORDS:
+        run, state = clipped, (weights,)
     else:
         averages = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(loss_of, weights, x, labels)[1])
         run, state = sgd, (weights, zeros(), averages)

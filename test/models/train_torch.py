@@ -25,7 +25,7 @@ from torch import nn
 import export_torch
 from sinter_runtime import Runtime
 
-RATES = {"mobilenetv2": 0.01, "resnet18": 0.01, "minilm": 0.003, "gpt": 0.01, "mlp": 0.01}
+RATES = {"mobilenetv2": 0.01, "resnet18": 0.01, "minilm": 0.003, "gpt": 0.01, "mlp": 0.01, "lstm": 0.5}
 
 
 class Classifier(nn.Module):
@@ -71,6 +71,17 @@ class Gpt(nn.Module):
         return self.head(self.norm(x))
 
 
+class Lstm(nn.Module):
+    """A language model: word embeddings, two layers, scores of the next word."""
+
+    def __init__(self, words, width):
+        super().__init__()
+        self.word, self.cells, self.head = nn.Embedding(words, width), nn.LSTM(width, width, 2), nn.Linear(width, words)
+
+    def forward(self, ids):
+        return self.head(self.cells(self.word(ids))[0])
+
+
 def build(name):
     """The model, its inputs and labels."""
     if name == "mlp":
@@ -80,6 +91,8 @@ def build(name):
         encoder = export_torch.Encoder(6, 384, 12, words=1000, pooler=False)
         ids = torch.randint(0, 1000, (4, 32))
         return Classifier(encoder, 384, 5), [ids, torch.ones_like(ids), torch.zeros_like(ids)], torch.randint(0, 5, (4,))
+    if name == "lstm":
+        return Lstm(1000, 256), [torch.randint(0, 1000, (35, 16))], torch.randint(0, 1000, (35, 16))
     if name in ("gpt", "gpt384"):
         layers, width, heads, length, batch = (2, 64, 4, 32, 4) if name == "gpt" else (6, 384, 6, 256, 4)
         return Gpt(layers, width, heads, length, 96), [torch.randint(0, 96, (batch, length))], torch.randint(0, 96, (batch, length))
@@ -177,7 +190,7 @@ def main():
     options = parser.parse_intermixed_args()
     os.makedirs(options.folder, exist_ok=True)
     runtime = Runtime(options.library)
-    good = [check(name, options, runtime) for name in options.names or ["mlp", "gpt", "minilm", "resnet18"]]
+    good = [check(name, options, runtime) for name in options.names or ["mlp", "gpt", "minilm", "resnet18", "lstm"]]
     sys.exit(not all(good))
 
 
