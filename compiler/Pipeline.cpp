@@ -40,6 +40,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createProjectRecurrent());
   pm.addNestedPass<func::FuncOp>(createDecompose(cpu::keepsComposite));
   pm.addNestedPass<func::FuncOp>(createHoistInvariants());
+  pm.addNestedPass<func::FuncOp>(createHoistProducts());
   endPhase(pm);
 }
 

@@ -158,6 +158,15 @@ def ExpandCheckpoints : Sinter_FunctionPass<"sinter-expand-checkpoints"> {
   }];
 }
 
+def HoistProducts : Sinter_FunctionPass<"sinter-hoist-products"> {
+  let summary = "products of all trips at once";
+  let description = [{
+    Ensures: no scan multiplies rows of a walked sequence with a matrix that all trips share, and no loop stacks only such a product
+    of its own values, unless the stack of these were much larger: one product over all trips, before or after the loop, does it.
+    (* example test/passes/hoist-products.mlir *)
+  }];
+}
+
 //===- fused ---------------------------------------------------------------------------------===//
 
 def RecomputeValues : Sinter_FunctionPass<"sinter-recompute-values"> {
