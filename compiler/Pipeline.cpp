@@ -44,7 +44,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
   endPhase(pm);
 }
 
-// sinter + func  ->  convolutions and pools with channels last
+// sinter + func  ->  convolutions and pools with channels last, matrices of loops in aligned rows
 static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   if (o.optLevel < 2)
     return;
@@ -52,6 +52,7 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(
       createFoldConstants({.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs})); // filters
   pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra()); // products read what is left of the transposes
+  pm.addNestedPass<func::FuncOp>(createAlignMatrices());
   endPhase(pm);
 }
 

@@ -64,6 +64,17 @@ bool sinter::isFilterOrder(Operation *op) {
   return permutation[0] == rank - 1 && llvm::equal(permutation.drop_front(), llvm::seq<int64_t>(0, rank - 1));
 }
 
+/// True when `op` takes whole rows of a matrix without what they end with: products read it where it lies.
+static bool isRowStart(Operation *op) {
+  auto slice = dyn_cast<SliceOp>(op);
+  if (!slice || !slice.getType().hasStaticShape() || slice.getType().getRank() != 2)
+    return false;
+  auto from = cast<RankedTensorType>(slice.getOperand().getType());
+  return from.getDimSize(0) == slice.getType().getDimSize(0) &&
+         llvm::all_of(slice.getStarts(), [](int64_t start) { return start == 0; }) &&
+         llvm::all_of(slice.getSteps(), [](int64_t step) { return step == 1; });
+}
+
 void FusionPlan::print(llvm::raw_ostream &os) const {
   for (const FusionGroup &group : groups) {
     os << "  " << stringifyKernelTemplate(group.kernelTemplate) << ":";
@@ -322,7 +333,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
-      if (isFilterOrder(op))
+      if (isFilterOrder(op) || (kernelTemplate == KernelTemplate::contraction && isRowStart(op)))
         continue;
       // A product reads repeated batches with a stride of 0.
       if (kernelTemplate == KernelTemplate::contraction && isa<BroadcastOp>(op)) {

@@ -182,6 +182,17 @@ def RecomputeValues : Sinter_FunctionPass<"sinter-recompute-values"> {
   let options = [Option<"minBytes", "min-bytes", "int64_t", "65536", "least bytes to save">];
 }
 
+def AlignMatrices : Sinter_FunctionPass<"sinter-align-matrices"> {
+  let summary = "matrices that loops multiply with vectors, copied before the loop into rows that fill cache lines";
+  let description = [{
+    Ensures: a matrix of floats that a loop captures and multiplies with a vector is read by rows along the axis that is not
+    summed, each row a multiple of `row-bytes`; matrices of more than `max-bytes` and rows of less than `row-bytes` stay as they are.
+    (* example test/passes/align-matrices.mlir *)
+  }];
+  let options = [Option<"rowBytes", "row-bytes", "int64_t", "64", "what rows are a multiple of">,
+                 Option<"maxBytes", "max-bytes", "int64_t", "524288", "largest matrix that is copied">];
+}
+
 def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {
   let summary = "group ops into sinter.kernel regions";
   let description = [{

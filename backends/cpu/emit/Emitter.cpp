@@ -207,7 +207,9 @@ FailureOr<EmittedKernel> sinter::cpu::emitKernel(KernelSpec &spec, ModuleOp modu
       emitted = emitRow(spec, module, name);
       break;
     case KernelTemplate::contraction:
-      emitted = emitContraction(spec, module, name);
+      emitted = emitVectorMatrix(spec, module, name);
+      if (!emitted)
+        emitted = emitContraction(spec, module, name);
       break;
     case KernelTemplate::convolution:
       emitted = emitConvolution(spec, module, name);

@@ -76,6 +76,7 @@ std::optional<EmittedKernel> emitReduce(KernelSpec &spec, mlir::ModuleOp module,
 std::optional<EmittedKernel> emitRow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitContraction(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitUpdate(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+std::optional<EmittedKernel> emitVectorMatrix(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitMatrixVector(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitConvolution(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 std::optional<EmittedKernel> emitWindow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);

@@ -24,6 +24,14 @@ std::optional<StridedView> sinter::cpu::viewOf(KernelFunction &fn, Value value) 
     }
     return view;
   }
+  if (auto slice = value.getDefiningOp<SliceOp>()) {
+    std::optional<StridedView> source = viewOf(fn, slice.getOperand());
+    if (!source || llvm::any_of(slice.getStarts(), [](int64_t start) { return start != 0; }) ||
+        llvm::any_of(slice.getSteps(), [](int64_t step) { return step != 1; }))
+      return std::nullopt;
+    source->sizes = spec.sizes->dims(value);
+    return source;
+  }
   if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
     std::optional<StridedView> source = viewOf(fn, broadcast.getOperand());
     if (!source)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A kernel operand seen through the transposes and broadcasts between it and an input: the input and a stride for each
-// axis. Emitters that address their operands themselves read such views without a copy.
+// A kernel operand seen through the transposes, broadcasts and slices from the start between it and an input: the input
+// and a stride for each axis. Emitters that address their operands themselves read such views without a copy.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_STRIDEDVIEW_H
 #define SINTER_BACKENDS_CPU_EMIT_STRIDEDVIEW_H

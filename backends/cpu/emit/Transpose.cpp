@@ -5,11 +5,14 @@
 // block is `lanes` rows of a by `lanes` of r, or all of a short r: as many loads, turned in registers, as many stores.
 // Lanes one by one, as any other kernel would move them, take about six times as long.
 //
+// Zeros may follow the rows of a transposed matrix, as where it is copied into rows that fill whole cache lines.
+//
 //   chunk     a few (outer, block of a), all of r
 
 #include "backends/cpu/emit/Transpose.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "ir/Shape.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -17,6 +20,16 @@ using namespace sinter::cpu;
 
 /// About how many elements a chunk moves.
 constexpr int64_t kChunkElements = 16384;
+
+/// How many zeros are put at the end of a matrix's rows, if that is all that happens.
+static std::optional<int64_t> zerosAtEnd(PadOp pad) {
+  ArrayRef<int64_t> low = pad.getLow(), high = pad.getHigh(), interior = pad.getInterior();
+  auto isZero = [](int64_t amount) { return amount == 0; };
+  if (pad.getMode() != PadMode::constant || high.size() != 2 || high[0] != 0 || high[1] <= 0 ||
+      !llvm::all_of(low, isZero) || !llvm::all_of(interior, isZero) || !matchPattern(pad.getValue(), m_PosZeroFloat()))
+    return std::nullopt;
+  return high[1];
+}
 
 std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, ModuleOp module, StringRef name) {
   if (spec.kernel.getNumResults() != 1 || spec.target().vectorBytes < 16)
@@ -27,6 +40,14 @@ std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, Module
     return std::nullopt;
   // The result's axis that each axis of `moved` became, and whether it is read from its end.
   Value moved = spec.yielded(0);
+  int64_t padding = 0;
+  if (auto pad = moved.getDefiningOp<PadOp>()) {
+    std::optional<int64_t> zeros = zerosAtEnd(pad);
+    if (!zeros)
+      return std::nullopt;
+    padding = *zeros;
+    moved = pad.getOperand();
+  }
   auto axes = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
   SmallVector<bool> reversed(axes.size(), false);
   while (Operation *op = moved.getDefiningOp()) {
@@ -46,6 +67,8 @@ std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, Module
     moved = op->getOperand(0);
   }
   auto operand = cast<BlockArgument>(moved);
+  if (padding && llvm::is_contained(reversed, true))
+    return std::nullopt;
 
   // Sizes and result places of merged axes.
   DimContext &dims = spec.dims;
@@ -73,7 +96,7 @@ std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, Module
   int64_t lanes = spec.target().lanes(byteWidth(element));
   if (!rows.isConstant() || !run.isConstant() || rows.constant() < lanes || run.constant() < 2)
     return std::nullopt;
-  int64_t rowCount = rows.constant(), runLength = run.constant();
+  int64_t rowCount = rows.constant(), runLength = run.constant(), filledRows = rowCount + padding;
   bool isShort = runLength < lanes;
   if (isShort && !spec.target().hasMaskedMemory)
     return std::nullopt;
@@ -83,7 +106,7 @@ std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, Module
     strides[k] = dims.constant(1);
     for (int64_t other = 0; other < rank; ++other)
       if (where[other] > where[k])
-        strides[k] = dims.mul(strides[k], sizes[other]);
+        strides[k] = dims.mul(strides[k], other == turned ? dims.constant(filledRows) : sizes[other]);
   }
 
   KernelFunction fn(spec, module, name, {});
@@ -106,7 +129,7 @@ std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, Module
     return sum;
   };
 
-  int64_t blocks = llvm::divideCeil(rowCount, lanes);
+  int64_t blocks = llvm::divideCeil(filledRows, lanes);
   int64_t unitsPerChunk = std::max<int64_t>(1, kChunkElements / (lanes * runLength));
   DimExpr units = dims.mul(dims.product(Dims(sizes.begin(), sizes.begin() + turned)), dims.constant(blocks));
   Value unitCount = fn.materialize(units);
@@ -117,25 +140,31 @@ std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, Module
       Value outer = arith::DivUIOp::create(b, unit, fn.index(blocks));
       Value block = arith::SubIOp::create(b, unit, mul(outer, fn.index(blocks)));
       // The last block overlaps the one before it.
-      Value row = arith::MinSIOp::create(b, mul(block, fn.index(lanes)), fn.index(rowCount - lanes));
-      Value from = mul(add(mul(outer, fn.index(rowCount)), row), fn.index(runLength));
+      Value row = arith::MinSIOp::create(b, mul(block, fn.index(lanes)), fn.index(filledRows - lanes));
+      Value from = mul(mul(outer, fn.index(rowCount)), fn.index(runLength));
       Value to = add(row, turned == 0 ? fn.index(0) : offset(outer, 0, turned));
       fn.loop(fn.index(0), fn.index(runLength), lanes, [&](Value step) {
-        Value first = step, mask, zero;
-        if (isShort) {
+        Value first = step, mask, zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+        if (isShort)
           mask =
               vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{fn.index(runLength)});
-          zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
-        } else {
+        else
           first = arith::MinSIOp::create(b, step, fn.index(runLength - lanes));
-        }
         SmallVector<Value> vectors;
         for (int64_t i = 0; i < lanes; ++i) {
-          Value at = add(from, add(first, fn.index(i * runLength)));
+          Value number = add(row, fn.index(i)), inside = number;
+          if (padding)
+            inside = arith::MinSIOp::create(b, number, fn.index(rowCount - 1));
+          Value at = add(from, add(first, mul(inside, fn.index(runLength)))), loaded;
           if (isShort)
-            vectors.push_back(vector::MaskedLoadOp::create(b, vectorType, source, ValueRange{at}, mask, zero));
+            loaded = vector::MaskedLoadOp::create(b, vectorType, source, ValueRange{at}, mask, zero);
           else
-            vectors.push_back(vector::LoadOp::create(b, vectorType, source, ValueRange{at}));
+            loaded = vector::LoadOp::create(b, vectorType, source, ValueRange{at});
+          if (padding) {
+            Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, fn.index(rowCount));
+            loaded = arith::SelectOp::create(b, exists, loaded, zero);
+          }
+          vectors.push_back(loaded);
         }
         SmallVector<Value> turnedVectors = transposeVectors(b, vectors);
         for (auto [i, value] : llvm::enumerate(ArrayRef(turnedVectors).take_front(runLength))) {

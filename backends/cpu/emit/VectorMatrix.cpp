@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Vector times matrix where the matrix's columns are contiguous: lanes run along the columns, and for each row of the
+// matrix one element of the vector is broadcast. No sum crosses lanes, and the pointwise ops that follow are applied to
+// the accumulators. Few columns have several chains of sums each, over every second, fourth or eighth row, so that
+// enough FMAs are independent to hide their latency.
+//
+//   chunk     a run of blocks
+//   block     up to 8 vectors of columns, all rows
+//
+// Rows that have room for whole vectors (AlignMatrices makes them so) are read without masks.
+
+#include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/KernelElements.h"
+#include "backends/cpu/emit/Packing.h"
+#include "backends/cpu/emit/StridedView.h"
+#include "ir/Contraction.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Multiply-adds in a chunk: it streams the matrix, some microseconds.
+constexpr int64_t kChunkWork = 1 << 16;
+/// Independent FMAs: latency 4 on two ports.
+constexpr int64_t kSums = 8;
+
+namespace {
+class VectorMatrixEmitter {
+public:
+  VectorMatrixEmitter(KernelFunction &fn, DotGeneralOp dot) : fn(fn), b(fn.b), dims(fn.spec.dims), dot(dot) {}
+  /// False when the product is not of this form.
+  bool prepare();
+  EmittedKernel emit();
+
+private:
+  bool prepareOperands(unsigned matrixOperand);
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+  SmallVector<Value> addRows(Value row, int64_t count, Value column, ValueRange sums, ArrayRef<Value> masks);
+  void emitBlock(Value column, int64_t vectors, int64_t last);
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  DimContext &dims;
+  DotGeneralOp dot;
+  StridedView matrix, vector;
+  DimExpr rowCount, rowStride, vectorStride;
+  int64_t columns = 0, lanes = 0;
+  int64_t columnAxis = 0; // of the result
+  VectorType vectorType;
+};
+} // namespace
+
+bool VectorMatrixEmitter::prepareOperands(unsigned matrixOperand) {
+  std::optional<StridedView> m = viewOf(fn, dot->getOperand(matrixOperand)),
+                             v = viewOf(fn, dot->getOperand(1 - matrixOperand));
+  if (!m || !v || isPacked(fn.spec.kernel, m->input))
+    return false;
+  ArrayRef<int64_t> contracts[] = {dot.getLhsContract(), dot.getRhsContract()};
+  ArrayRef<int64_t> summed = contracts[matrixOperand], vectorSummed = contracts[1 - matrixOperand];
+  auto one = dims.constant(1);
+  std::optional<int64_t> free;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(m->sizes.size()); ++axis) {
+    if (llvm::is_contained(summed, axis))
+      continue;
+    if (free)
+      return false;
+    free = axis;
+  }
+  auto vectorRank = static_cast<int64_t>(v->sizes.size());
+  for (int64_t axis = 0; axis < vectorRank; ++axis)
+    if (!llvm::is_contained(vectorSummed, axis) && dims.resolve(v->sizes[axis]) != one)
+      return false;
+  if (!free || dims.resolve(m->strides[*free]) != one || !dims.resolve(m->sizes[*free]).isConstant())
+    return false;
+  std::optional<MergedAxes> rows = mergeAxes(fn, *m, summed), elements = mergeAxes(fn, *v, vectorSummed);
+  if (!rows || !elements)
+    return false;
+  matrix = *m;
+  vector = *v;
+  rowCount = dims.resolve(rows->size);
+  rowStride = dims.resolve(rows->stride);
+  vectorStride = dims.resolve(elements->stride);
+  columns = dims.resolve(m->sizes[*free]).constant();
+  // The free axes of the left operand come first in the result.
+  columnAxis = matrixOperand == 0 ? 0 : vectorRank - static_cast<int64_t>(vectorSummed.size());
+  return true;
+}
+
+bool VectorMatrixEmitter::prepare() {
+  Type type = cast<RankedTensorType>(dot.getType()).getElementType();
+  auto elementOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
+  if (!(type.isF32() || type.isF64()) || elementOf(dot.getLhs()) != type || elementOf(dot.getRhs()) != type ||
+      !dot.getLhsBatch().empty())
+    return false;
+  if (!prepareOperands(1) && !prepareOperands(0))
+    return false;
+  lanes = fn.spec.target().lanes(byteWidth(type));
+  while (lanes > columns)
+    lanes /= 2;
+  vectorType = VectorType::get({lanes}, type);
+  constexpr int64_t fewestLanes = 4;
+  return lanes >= fewestLanes;
+}
+
+/// `sums` holds chains of vectors; `count` rows from `row` on are added, each to the chain of its number.
+SmallVector<Value> VectorMatrixEmitter::addRows(Value row, int64_t count, Value column, ValueRange sums,
+                                                ArrayRef<Value> masks) {
+  SmallVector<Value> next(sums);
+  auto vectors = static_cast<int64_t>(masks.size());
+  Value a = fn.input(matrix.input), x = fn.input(vector.input);
+  for (int64_t i = 0; i < count; ++i) {
+    Value at = add(row, fn.index(i));
+    Value scalar = memref::LoadOp::create(b, x, ValueRange{mul(at, fn.materialize(vectorStride))});
+    Value spread = vector::BroadcastOp::create(b, vectorType, scalar);
+    Value start = add(mul(at, fn.materialize(rowStride)), column);
+    for (int64_t j = 0; j < vectors; ++j) {
+      Value from = add(start, fn.index(j * lanes)), loaded;
+      if (masks[j]) {
+        Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+        loaded = vector::MaskedLoadOp::create(b, vectorType, a, ValueRange{from}, masks[j], zero);
+      } else {
+        loaded = vector::LoadOp::create(b, vectorType, a, ValueRange{from});
+      }
+      Value &sum = next[i * vectors + j];
+      sum = vector::FMAOp::create(b, loaded, spread, sum);
+    }
+  }
+  return next;
+}
+
+/// `vectors` from `column` on; `last` lanes of the last one exist.
+void VectorMatrixEmitter::emitBlock(Value column, int64_t vectors, int64_t last) {
+  Value mask;
+  if (last < lanes)
+    mask = vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{fn.index(last)});
+  SmallVector<Value> masks(vectors);
+  bool hasRoom = rowStride.isConstant() && rowStride.constant() >= (columns + lanes - 1) / lanes * lanes;
+  if (!hasRoom)
+    masks.back() = mask;
+
+  int64_t chains = std::max<int64_t>(1, kSums / static_cast<int64_t>(llvm::PowerOf2Ceil(vectors)));
+  if (rowCount.isConstant())
+    while (chains > 1 && chains > rowCount.constant())
+      chains /= 2;
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+  SmallVector<Value> sums(chains * vectors, zero);
+  DimExpr wholeSize = dims.mul(dims.floorDiv(rowCount, dims.constant(chains)), dims.constant(chains));
+  Value whole = fn.materialize(wholeSize);
+  sums = fn.loop(fn.index(0), whole, chains, sums,
+                 [&](Value row, ValueRange carried) { return addRows(row, chains, column, carried, masks); });
+  if (rowCount.isConstant()) {
+    int64_t rest = rowCount.constant() % chains;
+    sums = addRows(fn.index(rowCount.constant() - rest), rest, column, sums, masks);
+  } else if (chains > 1) {
+    // The rows that are left go to the first chain.
+    SmallVector<Value> first(sums.begin(), sums.begin() + vectors);
+    first = fn.loop(whole, fn.materialize(rowCount), 1, first,
+                    [&](Value row, ValueRange carried) { return addRows(row, 1, column, carried, masks); });
+    llvm::copy(first, sums.begin());
+  }
+  for (; chains > 1; chains /= 2)
+    for (int64_t i = 0; i < chains / 2 * vectors; ++i)
+      sums[i] = arith::AddFOp::create(b, sums[i], sums[i + chains / 2 * vectors]);
+
+  auto rank = cast<RankedTensorType>(dot.getType()).getRank();
+  for (int64_t j = 0; j < vectors; ++j) {
+    KernelElements elements(fn, lanes);
+    if (j + 1 == vectors)
+      elements.mask = mask;
+    elements.install(dot.getResult(), [&](ArrayRef<LaneIndex>) { return sums[j]; });
+    SmallVector<LaneIndex> index(rank, elements.constant(0));
+    index[columnAxis] = {add(column, fn.index(j * lanes)), 1, nullptr};
+    for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
+      elements.storeResult(i, elements.load(fn.spec.yielded(i), index), index);
+  }
+}
+
+EmittedKernel VectorMatrixEmitter::emit() {
+  int64_t vectors = llvm::divideCeil(columns, lanes), blocks = llvm::divideCeil(vectors, kSums);
+  int64_t perBlock = llvm::divideCeil(vectors, blocks), blockColumns = perBlock * lanes;
+  blocks = llvm::divideCeil(columns, blockColumns);
+  int64_t wholeBlocks = columns / blockColumns, rest = columns - wholeBlocks * blockColumns;
+  DimExpr blocksPerChunk = dims.max(
+      dims.constant(1), dims.floorDiv(dims.constant(kChunkWork / blockColumns), dims.max(rowCount, dims.constant(1))));
+  Value step = fn.materialize(dims.mul(blocksPerChunk, dims.constant(blockColumns)));
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value low = mul(chunk, step);
+    Value high = arith::MinSIOp::create(b, add(low, step), fn.index(columns));
+    if (wholeBlocks > 0) {
+      Value wholeEnd = arith::MinSIOp::create(b, high, fn.index(wholeBlocks * blockColumns));
+      fn.loop(low, wholeEnd, blockColumns, [&](Value column) { emitBlock(column, perBlock, lanes); });
+    }
+    if (rest > 0) {
+      // Only the last chunk has it.
+      Value from = arith::MaxSIOp::create(b, low, fn.index(wholeBlocks * blockColumns));
+      int64_t last = rest % lanes == 0 ? lanes : rest % lanes;
+      fn.loop(from, high, blockColumns, [&](Value column) { emitBlock(column, llvm::divideCeil(rest, lanes), last); });
+    }
+  });
+  fn.finish();
+
+  EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = dims.ceilDiv(dims.constant(blocks), blocksPerChunk);
+  if (rowCount.isConstant())
+    emitted.estimatedNs = static_cast<double>(rowCount.constant() * columns) / 20;
+  return emitted;
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitVectorMatrix(KernelSpec &spec, ModuleOp module, StringRef name) {
+  bool several = false;
+  auto dot = dyn_cast_or_null<DotGeneralOp>(findRoot(spec, several));
+  if (!dot || several || spec.target().vectorBytes < 16)
+    return std::nullopt;
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(dot.getResult(), spec.yielded(i)))
+      return std::nullopt;
+  KernelFunction fn(spec, module, name, {});
+  VectorMatrixEmitter emitter(fn, dot);
+  KernelElements probe(fn, 1);
+  probe.install(dot.getResult(), nullptr);
+  if (!llvm::all_of(llvm::seq(spec.kernel.getNumResults()),
+                    [&](unsigned i) { return probe.canBuild(spec.yielded(i)); }) ||
+      !emitter.prepare()) {
+    fn.function.erase();
+    return std::nullopt;
+  }
+  return emitter.emit();
+}
