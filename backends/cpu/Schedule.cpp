@@ -130,7 +130,8 @@ FailureOr<Value> ScheduleEmitter::place(Value value) {
   if (where.kind == Slot::Kind::Dynamic) {
     if (failed(requireKnownSizes(value)))
       return failure();
-    result = s.acquire(bytes(value));
+    Value taken = plan.takenOver(value);
+    result = taken ? pointers.lookup(taken) : s.acquire(bytes(value));
   } else {
     result = slotPointer(slot);
   }
@@ -426,7 +427,7 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
     values.push_back(size && s.isBound(size) ? s.materialize(size) : s.i64(-1));
   if (int64_t updates = code.emitted.updates; updates >= 0) {
     Value input = kernel.getInputs()[updates], result = kernel.getResult(0);
-    if (!plan.sharePlace(plan.root(input), plan.root(result)))
+    if (!plan.sharePlace(plan.root(input), plan.root(result)) && plan.takenOver(result) != plan.root(input))
       s.copy(values[kernel.getInputs().size()], values[updates], bytes(result));
   }
   Value chunks = s.materialize(launch.chunks);

@@ -486,7 +486,7 @@ LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
       stepPointers[step] = state.other[j];
   for (unsigned j = 0; j < loop.stacks.size(); ++j)
     if (int step = state.plan.stacks[j].step; step >= 0) {
-      // Whole, axis 0, a constant number of bytes: the stack's first size is the number of trips.
+      // Whole, axis 0: the stack's first size is the number of trips.
       Value slice = s.materialize(plan.bytes(plan.root(loop.stacked(j))));
       Value position = loop.stackReversed(j) ? s.sub(s.sub(state.trips, s.i64(1)), state.trip) : state.trip;
       stepPointers[step] = s.offset(pointers.lookup(loop.stacks[j]), s.mul(position, slice));
@@ -525,14 +525,14 @@ LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
       state.next.append({state.other[j], state.current[j]});
     } else if (plan.isPassedOn(operand)) {
       state.next.push_back(*from);
-      outlived.push_back(state.current[j]);
     } else {
       Value size = bytes(operand.get());
       Value own = s.acquire(size);
       s.copy(own, *from, size);
       state.next.push_back(own);
-      outlived.push_back(state.current[j]);
     }
+    if (how.kind == CarryPlan::Kind::Dynamic && !plan.movesOn(loop.bodyCarry(j)))
+      outlived.push_back(state.current[j]);
     SmallVector<Value> now = materializeDims(operand.get());
     for (const LoopState::Size &size : state.carrySizes)
       if (size.index == j)

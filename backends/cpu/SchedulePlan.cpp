@@ -44,6 +44,7 @@ SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes,
   measureBlock(entry, /*inLoop=*/false);
   takeOverInits(entry);
   reuseInPlace(entry);
+  takeOverDynamic(entry);
   findReleases(entry);
 }
 
@@ -198,9 +199,6 @@ void SchedulePlan::assign(Value value) {
   slotOfRoot[value] = newSlot(slot);
 }
 
-/// A slice may be used where it lies when kernels may rely on its alignment.
-static bool isAligned(DimExpr bytes) { return bytes.isConstant() && bytes.constant() % 64 == 0; }
-
 void SchedulePlan::assignLoop(Operation *op) {
   LoopView loop(op);
   LoopPlan &plan = loops[op];
@@ -263,7 +261,7 @@ void SchedulePlan::assignLoop(Operation *op) {
       entry.kind = StackPlan::Kind::Whole;
       Slot step;
       step.kind = Slot::Kind::Step;
-      if (loop.stackAxis(j) == 0 && isAligned(bytes(root(loop.stacked(j)))) &&
+      if (loop.stackAxis(j) == 0 && knownAtEntry(bytes(root(loop.stacked(j)))) &&
           computeInto(loop.stacked(j), loop.body, static_cast<int>(slots.size())))
         entry.step = newSlot(step);
     }
@@ -271,8 +269,9 @@ void SchedulePlan::assignLoop(Operation *op) {
   }
   if (loop.index())
     assign(loop.index());
+  // Slices of the first axis are used where they lie.
   for (unsigned k = 0; k < loop.sequences.size(); ++k)
-    if (loop.sequenceAxis(k) != 0 || !isAligned(bytes(loop.slice(k))))
+    if (loop.sequenceAxis(k) != 0 || isRegister(loop.slice(k)))
       assign(loop.slice(k));
 }
 
@@ -510,6 +509,50 @@ void SchedulePlan::reuseInPlace(Block &block) {
 
 //===- releases ------------------------------------------------------------------------------------===//
 
+bool SchedulePlan::isDynamicCarry(Value root) {
+  auto argument = dyn_cast<BlockArgument>(root);
+  Operation *op = argument ? argument.getOwner()->getParentOp() : nullptr;
+  if (!op || !LoopView::isLoop(op))
+    return false;
+  LoopView loop(op);
+  for (auto [j, carry] : llvm::enumerate(loops[op].carries))
+    if (carry.kind == CarryPlan::Kind::Dynamic && loop.bodyCarry(j) == argument)
+      return true;
+  return false;
+}
+
+/// A kernel that may write its result over an input does so when the input's memory was acquired in the same block, and
+/// nothing reads it afterwards: a carry of a size that is found only at run time is updated where it lies.
+void SchedulePlan::takeOverDynamic(Block &block) {
+  for (Operation &op : block) {
+    auto kernel = dyn_cast<KernelOp>(op);
+    if (!kernel) {
+      for (Region &region : op.getRegions())
+        takeOverDynamic(region.front());
+      continue;
+    }
+    auto launch = launches.find(kernel);
+    if (launch == launches.end() || kernel.getNumResults() != 1 || codes[launch->second.code].emitted.writesSizes)
+      continue;
+    Value result = kernel.getResult(0);
+    int slot = slotOf(result);
+    if (slot < 0 || slots[slot].kind != Slot::Kind::Dynamic)
+      continue;
+    for (OpOperand &operand : kernel->getOpOperands()) {
+      Value source = root(operand.get());
+      int from = slotOf(source);
+      bool acquiredHere = isa<OpResult>(source) && from >= 0 && slots[from].kind == Slot::Kind::Dynamic;
+      if (source.getParentBlock() != &block || !(acquiredHere || isDynamicCarry(source)) ||
+          bytes(source) != bytes(result) || !canOverwrite(kernel, operand.getOperandNumber()) ||
+          !diesAt(source, kernel, &operand))
+        continue;
+      takes[result] = source;
+      moved.insert(source);
+      break;
+    }
+  }
+}
+
 ArrayRef<Value> SchedulePlan::releasedAfter(Operation *op) const {
   auto it = releases.find(op);
   return it == releases.end() ? ArrayRef<Value>() : ArrayRef<Value>(it->second);
@@ -541,14 +584,18 @@ void SchedulePlan::findReleases(Block &block) {
       }
       Value value = root(operand.get());
       int slot = slotOf(value);
-      bool here = isa<OpResult>(value) && value.getParentBlock() == &block;
-      if (dynamic && here && slot >= 0 && slots[slot].kind == Slot::Kind::Dynamic && passed.insert(value).second)
+      bool isAcquired = isa<OpResult>(value) && slot >= 0 && slots[slot].kind == Slot::Kind::Dynamic;
+      bool here = value.getParentBlock() == &block && (isAcquired || isDynamicCarry(value));
+      if (dynamic && here && passed.insert(value).second) {
         passedOn.insert(&operand);
+        if (!isAcquired)
+          moved.insert(value);
+      }
     }
 
   auto release = [&](Value value) {
     int slot = slotOf(value);
-    if (slot < 0 || slots[slot].kind != Slot::Kind::Dynamic || passed.contains(value))
+    if (slot < 0 || slots[slot].kind != Slot::Kind::Dynamic || passed.contains(value) || moved.contains(value))
       return;
     Operation *last = value.getDefiningOp();
     SmallVector<Value> pending = {value};

@@ -89,6 +89,10 @@ public:
   llvm::ArrayRef<mlir::Value> releasedAtEnd(mlir::Block *block) const;
   /// True when the memory of a Dynamic root moves on with operand `operand` of its block's terminator.
   bool isPassedOn(mlir::OpOperand &operand) const;
+  /// The Dynamic root that the kernel which computes `root` writes over; its memory is then that of `root`. Null: none.
+  mlir::Value takenOver(mlir::Value root) const { return takes.lookup(root); }
+  /// True when the memory of a Dynamic root is that of another after its last use: nobody releases it.
+  bool movesOn(mlir::Value root) const { return moved.contains(root); }
 
   bool knownAtEntry(DimExpr expr) const;
   bool isEntrySymbol(unsigned symbol) const { return entrySymbols.contains(symbol); }
@@ -119,6 +123,9 @@ private:
   void touchSlot(int slot, int position, bool inLoop);
   void measureBlock(mlir::Block &block, bool inLoop);
   void reuseInPlace(mlir::Block &block);
+  /// True for what a Dynamic carry of the loop around holds.
+  bool isDynamicCarry(mlir::Value root);
+  void takeOverDynamic(mlir::Block &block);
   void findReleases(mlir::Block &block);
 
   mlir::func::FuncOp function;
@@ -139,6 +146,8 @@ private:
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> releases;
   llvm::DenseMap<mlir::Block *, llvm::SmallVector<mlir::Value>> endReleases;
   llvm::DenseSet<mlir::OpOperand *> passedOn;
+  llvm::DenseMap<mlir::Value, mlir::Value> takes;
+  llvm::DenseSet<mlir::Value> moved;
   int position = 0;
 };
 

@@ -30,10 +30,8 @@ KernelFunction::KernelFunction(KernelSpec &spec, ModuleOp module, StringRef name
     types.push_back(MemRefType::get({kHuge}, b.getI8Type()));
   types.append(spec.numSymbols() + 2, b.getIndexType());
   function = func::FuncOp::create(b, name, b.getFunctionType(types, {b.getI32Type()}));
-  // Buffers come from the arena, from weights and from callers: all 64-byte aligned.
-  for (auto [i, type] : llvm::enumerate(types))
-    if (isa<MemRefType>(type))
-      function.setArgAttr(i, "llvm.align", b.getI64IntegerAttr(64));
+  // No alignment beyond that of the elements is stated: buffers are 64-byte aligned, slices that a loop reads or writes
+  // where they lie need not be.
   b.setInsertionPointToStart(function.addEntryBlock());
 }
 

@@ -12,8 +12,8 @@ using namespace sinter::cpu;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2. Adding 1.5 * 2^23 (2^52) rounds and leaves n in the low
-/// bits.
-Value cpu::buildExp(MathLanes &m, Value x) {
+/// bits. Anything where x is NaN or the result is not normal.
+static Value buildNormalExp(MathLanes &m, Value x) {
   bool f64 = m.isDouble();
   double log2e = 0x1.71547652b82fep+0, high = f64 ? 0x1.62e42fefa39efp-1 : 0x1.62e430p-1;
   double low = f64 ? 0x1.abc9e3b39803fp-56 : -0x1.05c610p-29;
@@ -25,7 +25,12 @@ Value cpu::buildExp(MathLanes &m, Value x) {
                              0x1.1111111127e85p-7, 0x1.6c16c1844adf2p-10, 0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16,
                              0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22, 0x1.ad7efcdea06afp-26})
           : m.polynomial(r, {1, 1, 0x1p-1, 0x1.5554b2p-3, 0x1.5555c0p-5, 0x1.1225b6p-7, 0x1.6c831ep-10});
-  Value scaled = m.fromBits(m.addBits(m.toBits(e), m.shiftLeft(m.toBits(shifted), f64 ? 52 : 23)));
+  return m.fromBits(m.addBits(m.toBits(e), m.shiftLeft(m.toBits(shifted), f64 ? 52 : 23)));
+}
+
+Value cpu::buildExp(MathLanes &m, Value x) {
+  bool f64 = m.isDouble();
+  Value scaled = buildNormalExp(m, x);
   // Below, the exponent would wrap around; above, the product is inf for large x and NaN for NaN.
   double least = f64 ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6, largest = f64 ? 0x1.62e42fefa39efp+9 : 0x1.62e42ep+6;
   scaled = m.select(m.less(x, m.number(least)), m.number(0), scaled);
@@ -196,14 +201,16 @@ Value cpu::buildPow(MathLanes &m, Value x, Value y) {
 
 //===- f32 ---------------------------------------------------------------------------------------------------===//
 
-/// 1 - 2 / (e^2|x| + 1), and x + x^3 P(x^2) near 0.
+/// 1 - 2 / (e^2|x| + 1), which is 1 in f32 past 10, and x + x^3 P(x^2) near 0 and where x is NaN.
 Value cpu::buildTanh(MathLanes &m, Value x) {
   Value a = m.abs(x), square = m.mul(x, x), one = m.number(1);
   Value near =
       m.mul(a, m.polynomial(square, {1, -0x1.55553ep-2, 0x1.1109aep-3, -0x1.b898dap-5, 0x1.54b888p-6, -0x1.8257e8p-8}));
-  Value e = buildExp(m, m.add(a, a));
+  Value twice = m.add(a, a), most = m.number(20);
+  Value e = buildNormalExp(m, m.select(m.less(twice, most), twice, most));
   Value far = m.sub(one, m.div(m.number(2), m.add(e, one)));
-  return m.copySign(m.select(m.less(a, m.number(0.6)), near, far), x);
+  Value isNear = m.compare(arith::CmpFPredicate::ULT, a, m.number(0.6));
+  return m.copySign(m.select(isNear, near, far), x);
 }
 
 /// 1 - e^Q(|x|), and x P(x^2) near 0.
