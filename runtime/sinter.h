@@ -470,7 +470,7 @@ typedef struct sinter_loop_options {
   const uint8_t *reverse;
   const int64_t *out_axes;
   const uint8_t *out_reverse;
-  const char *memory; // while: what it keeps for its gradient (sinter_gradient_options); null for what that says
+  const char *memory; // while, scan: what it keeps for its gradient (sinter_gradient_options); null for what that says
 } sinter_loop_options;
 
 /// `cond` takes the carries and yields a rank-0 i1, `body` takes the carries and yields the next ones, then per-trip

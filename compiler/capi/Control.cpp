@@ -316,6 +316,11 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
                      ", got that rank for stack " + Twine(k));
     }
 
+  if (loop.options.memory && !CheckpointPolicy::parse(loop.options.memory))
+    return invalid(name +
+                   " requires a memory policy (all, recompute, period(K), binomial(SLOTS), online(SLOTS) or "
+                   "implicit), got '" +
+                   Twine(loop.options.memory) + "'");
   SmallVector<Region *> taken{body};
   if (loop.kind == LoopKind::While) {
     Region *cond;
@@ -336,10 +341,6 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
                      (test.size() == 1 ? describe(test.front().getType()) : std::to_string(test.size()) + " values"));
     if (loop.options.max_trip < 0)
       return invalid("while requires a max_trip of at least 0, got " + Twine(loop.options.max_trip));
-    if (loop.options.memory && !CheckpointPolicy::parse(loop.options.memory))
-      return invalid("while requires a memory policy (all, recompute, period(K), binomial(SLOTS), online(SLOTS) or "
-                     "implicit), got '" +
-                     Twine(loop.options.memory) + "'");
     taken.insert(taken.begin(), cond);
   }
 
@@ -380,6 +381,8 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
   case LoopKind::Scan: {
     OperationState state(location, ScanOp::getOperationName());
     ScanOp::build(ops, state, types, init, sequences, outer, axes, reverse, outAxes, outReverse);
+    if (loop.options.memory)
+      state.addAttribute("sinter.memory", b.getStringAttr(loop.options.memory));
     return insertControl(state, taken, order, outer, results, count);
   }
   }

@@ -14,6 +14,8 @@ struct ScanOptions {
   int axis = 0;         // of every sequence; negative axes count from the end
   bool reverse = false; // from the last slice to the first; outputs stay beside their slices
   int64_t length = -1;  // number of trips, for a scan without sequences
+  /// What a scan over sequences keeps for its gradient, as in WhileOptions; null: what the gradient says.
+  const char *memory = nullptr;
 };
 
 namespace detail {
@@ -151,6 +153,7 @@ Trip<Carry, Output> scanTrips(const char *name, Body &&body, Carry init, const X
                              lowered.reverse = reverse.data();
                              lowered.out_axes = outAxes.data();
                              lowered.out_reverse = reverse.data();
+                             lowered.memory = options.memory;
                              if (sinter_graph_scan(trace->handle(), int32_t(init.size()), init.data(),
                                                    int32_t(ids.size()), ids.data(), region, &lowered, room, results,
                                                    count))

@@ -101,7 +101,7 @@ std::vector<Row> elementwiseRows() {
       ROW2(logical_or, kAll, -1, 1, 0, HOST(x || y)),
       ROW2(logical_xor, kAll, -1, 1, 0, HOST(!x != !y)),
       ROW(logical_not, kAll, -1, 1, 0, HOST(!x)),
-      {"operator!", kOne, kUnary, -4, 4, 0, [](const Tensors &x) { return !truth(x[0]); }},
+      {"operator!", kNumbers, kUnary, -4, 4, 0, [](const Tensors &x) { return !truth(x[0]); }},
       ROW2(bitwise_and, kIntegers, 0, 99, 0),
       ROW2(bitwise_or, kIntegers, 0, 99, 0),
       ROW2(bitwise_xor, kIntegers, 0, 99, 0),

@@ -36,8 +36,8 @@ public:
     for (const Row &row : rows) {
       auto place = size_t(std::find(row.dtypes.begin(), row.dtypes.end(), dtype) - row.dtypes.begin());
       for (size_t number = 0; number < row.cases.size() && place < row.dtypes.size(); ++number) {
-        if (place > 0 && row.cases.size() > 1 && (number + place) % 3 != 0)
-          continue; // all cases on the first element type, some on each of the others
+        if (!isFirstOfKind(row.dtypes, place) && row.cases.size() > 1 && (number + place) % 3 != 0)
+          continue; // all cases on one element type of each kind, some on each of the others
         Call call{&row, {}, 0, 0};
         for (const Shape &shape : row.cases[number])
           call.operands.push_back(operand(row, shape, int(call.operands.size())));
@@ -76,6 +76,15 @@ public:
   std::vector<Call> calls;
 
 private:
+  /// Floats of each width, integers and booleans are the kinds.
+  static bool isFirstOfKind(const std::vector<DType> &dtypes, size_t place) {
+    auto kindOf = [](DType dtype) {
+      return is_float(dtype) ? dtype_bytes(dtype) : dtype == DType::boolean ? int64_t(-1) : int64_t(0);
+    };
+    return std::none_of(dtypes.begin(), dtypes.begin() + std::ptrdiff_t(place),
+                        [&](DType earlier) { return kindOf(earlier) == kindOf(dtypes[place]); });
+  }
+
   /// The input of that shape and range, shared by all rows that want one.
   size_t operand(const Row &row, const Shape &shape, int position) {
     bool isSmooth = row.tolerance > 0;

@@ -15,10 +15,10 @@ std::vector<Row> shapeRows() {
               two = {{{1, 1}, {1, 1}}, {{0, 2}, {3, 2}}, {{3, 2}, {1, 2}}, {{2, 3}, {2, 3}}, {{4, 1}, {0, 1}}};
   const Cases pairs = {{{}, {}}, {{0}, {0}}, {{1}, {1}}, {{3, 2}, {3, 2}}, {{2, 1, 3}, {2, 1, 3}}};
   return {
-      {"size", kOne, kUnary, 0, 1, 0,
+      {"size", kAll, kUnary, 0, 1, 0,
        [](const Tensors &x) { return x[0].rank() ? as_tensor(size(x[0], -1)) : as_tensor(1); }},
-      {"sizes", kOne, kUnary, 0, 1, 0, [](const Tensors &x) { return zeros(sizes(x[0])); }},
-      {"as_tensor", kOne, kAxis, 0, 1, 0, [](const Tensors &x) { return as_tensor(size(x[0], 0)); }},
+      {"sizes", kAll, kUnary, 0, 1, 0, [](const Tensors &x) { return zeros(sizes(x[0])); }},
+      {"as_tensor", kAll, kAxis, 0, 1, 0, [](const Tensors &x) { return as_tensor(size(x[0], 0)); }},
       {"full",
        kAll,
        {{{}}},

@@ -129,7 +129,7 @@ std::vector<Row> networkRows() {
   const Cases sequences = {
       {{1, 1, 1}, {1, 1}}, {{3, 2, 3}, {2, 4}}, {{5, 1, 2}, {1, 3}}, {{2, 3, 1}, {3, 1}}, {{4, 2, 2}, {2, 2}}};
   auto weights = [](int64_t rows, const Tensor &like) {
-    return reshape(sin(iota({rows * like.dim(-1)}, 0, DType::f32)), {rows, like.dim(-1)});
+    return reshape(sin(iota({rows * like.dim(-1)}, 0, like.dtype())), {rows, like.dim(-1)});
   };
   return {
       {"softmax", kFloats, kAxis, -4, 4, 64, [](const Tensors &x) { return Tensors{softmax(x[0]), softmax(x[0], 0)}; }},
@@ -163,23 +163,23 @@ std::vector<Row> networkRows() {
        256,
        [](const Tensors &x) { return group_norm(x[0], x[1], x[1], 2); }},
       {"attention", kWideFloats, attended, -2, 2, 64, [](const Tensors &x) { return attention(x[0], x[1], x[2]); }},
-      {"lstm_cell", kOne, cells, -2, 2, 64,
+      {"lstm_cell", kWideFloats, cells, -2, 2, 64,
        [=](const Tensors &x) {
          LstmState next =
              lstm_cell(x[0], {x[1], x[1] * 0.5}, weights(4 * x[1].dim(1), x[0]), weights(4 * x[1].dim(1), x[1]));
          return Tensors{next.h, next.c};
        }},
-      {"gru_cell", kOne, cells, -2, 2, 64,
+      {"gru_cell", kWideFloats, cells, -2, 2, 64,
        [=](const Tensors &x) {
          return gru_cell(x[0], x[1], weights(3 * x[1].dim(1), x[0]), weights(3 * x[1].dim(1), x[1]));
        }},
-      {"lstm", kOne, sequences, -2, 2, 64,
+      {"lstm", kWideFloats, sequences, -2, 2, 64,
        [=](const Tensors &x) {
          auto [all, last] =
              lstm(x[0], {x[1], x[1] * 0.5}, weights(4 * x[1].dim(1), x[0]), weights(4 * x[1].dim(1), x[1]));
          return Tensors{all, last.h, last.c};
        }},
-      {"gru", kOne, sequences, -2, 2, 64,
+      {"gru", kWideFloats, sequences, -2, 2, 64,
        [=](const Tensors &x) {
          return gru(x[0], x[1], weights(3 * x[1].dim(1), x[0]), weights(3 * x[1].dim(1), x[1]));
        }},

@@ -51,6 +51,36 @@ TEST(Gradient, EveryMemoryPolicyOfAWhileAgrees) {
     EXPECT_EQ(grad(fixedPoint, {.memory = policy})(scalar(0.7f)).item<float>(), all) << policy;
 }
 
+TEST(Gradient, ByTheSolutionOfALoop) {
+  auto solve = [](Tensor a) {
+    auto [x, step] = while_loop(
+        WhileOptions{.max_trip = 100, .memory = "implicit"}, [](auto, auto step) { return abs(step) > 1e-12; },
+        [&](auto x, auto) {
+          auto d = (x - cos(a * x)) / (1 + a * sin(a * x));
+          return std::tuple{x - d, d};
+        },
+        full_like(a, 3.), full_like(a, 1.));
+    return x;
+  };
+  EXPECT_NEAR(grad(solve)(0.7).item<double>(), difference(0.7), 1e-8);
+  EXPECT_NEAR(grad(fixedPoint, {.memory = "implicit"})(0.7f).item<float>(), difference(0.7), 1e-3);
+}
+
+TEST(Gradient, EveryMemoryPolicyOfAScanAgrees) {
+  auto with = [](const char *memory) {
+    return grad([=](Tensor x) {
+             return scan([](Tensor c, Tensor s) { return std::pair{sin(c * s) + s, c}; }, 1.f, x, {.memory = memory})
+                 .first;
+           })(Tensor({0.5f, 1.5f, -0.25f, 2.f, 0.75f}))
+        .to_vector<float>();
+  };
+  for (const char *memory : {"recompute", "period(2)", "binomial(2)", "online(2)"})
+    EXPECT_EQ(with(memory), with("all")) << memory;
+  EXPECT_EQ(messageOf([&] { with("some"); }),
+            "scan requires a memory policy (all, recompute, period(K), binomial(SLOTS), "
+            "online(SLOTS) or implicit), got 'some'");
+}
+
 TEST(Gradient, IsATreeLikeTheArgument) {
   std::vector<Layer> layers{{Tensor({{0.5f, -0.25f}, {0.125f, 1.f}}), Tensor({0.1f, 0.2f})},
                             {Tensor({{1.f, 0.5f}, {-0.5f, 0.25f}}), Tensor({0.f, 0.3f})}};

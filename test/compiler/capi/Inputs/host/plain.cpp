@@ -7,6 +7,13 @@ int main() {
   auto f = sn::jit([](sn::Tensor x) { return x * x + 1.f; });
   std::vector<float> y = f(sn::Tensor(std::vector<float>{1, 2, 3})).to_vector<float>();
   std::printf("plain %g %g %g\n", double(y[0]), double(y[1]), double(y[2]));
+  auto cube =
+      sn::custom_vjp([](sn::Tensor x) { return x * x * x; }, [](sn::Tensor x) { return std::pair{x * x * x, x}; },
+                     [](sn::Tensor x, sn::Tensor dy) { return 3.f * x * x * dy; });
+  sn::GradientCheck check =
+      sn::check_gradients([&](sn::Tensor x) { return sn::sum(cube(x)); },
+                          std::tuple{sn::Tensor(std::vector<float>{1, 2, 3})}, {.forward_mode = false});
+  std::printf("checked %d, by elements %d\n", check.passed, check.elements < 1e-6);
   // Writing a program needs the runtime's archives, which are found beside the library.
   sinter_graph *graph;
   sinter_value_type scalar = {SINTER_F32, 0, {}};
