@@ -180,24 +180,56 @@ static bool isSetting(const onnxfile::Node &node, int input) {
   });
 }
 
+/// Exporters merge initializers that are equal when they write a model for inference: each scale of a new network's
+/// batch norms is then an Identity of one of them, or of a variance. In training they part: such an Identity of an
+/// initializer becomes an initializer of its own.
+static void separateScales(onnxfile::Graph &graph) {
+  llvm::StringMap<const onnxfile::Tensor *> initializers;
+  for (const onnxfile::Tensor &tensor : graph.initializer())
+    initializers[tensor.name()] = &tensor;
+  llvm::StringMap<bool> onlyNormalizes;
+  for (const onnxfile::Node &node : graph.node())
+    for (int i = 0; i < node.input_size(); ++i)
+      onlyNormalizes.try_emplace(node.input(i), true).first->second &= node.op_type() == "BatchNormalization" && i > 0;
+  for (const onnxfile::ValueInfo &output : graph.output())
+    onlyNormalizes[output.name()] = false;
+  for (int k = graph.node_size() - 1; k >= 0; --k) {
+    const onnxfile::Node &node = graph.node(k);
+    if (node.op_type() != "Identity" || !normalizeDomain(node.domain()).empty() || node.input_size() != 1 ||
+        node.output_size() != 1 || !initializers.contains(node.input(0)) || !onlyNormalizes.lookup(node.output(0)))
+      continue;
+    onnxfile::Tensor copy = *initializers[node.input(0)];
+    copy.set_name(node.output(0));
+    *graph.add_initializer() = std::move(copy);
+    graph.mutable_node()->DeleteSubrange(k, 1);
+  }
+}
+
 FailureOr<SmallVector<const onnxfile::Tensor *>> Importer::findStates(const onnxfile::Graph &graph) {
   SmallVector<const onnxfile::Tensor *> states;
   if (!options.isState)
     return states;
-  llvm::StringMap<std::pair<bool, bool>> uses;
+  struct Uses {
+    bool statistic = false, moved = false, setting = false;
+  };
+  llvm::StringMap<Uses> uses;
   for (const onnxfile::Node &node : graph.node())
     for (int i = 0; i < node.input_size(); ++i) {
-      auto &[statistic, setting] = uses[node.input(i)];
-      statistic |= node.op_type() == "BatchNormalization" && i >= 3;
-      setting |= isSetting(node, i);
+      Uses &found = uses[node.input(i)];
+      bool statistic = node.op_type() == "BatchNormalization" && i >= 3;
+      found.statistic |= statistic;
+      found.moved |= statistic && i - 2 < node.output_size() && !node.output(i - 2).empty();
+      found.setting |= isSetting(node, i);
     }
   for (const onnxfile::Tensor &tensor : graph.initializer()) {
     Type element = elementType(tensor.data_type());
     if (!element || !isa<FloatType>(element) || !uses.contains(tensor.name()))
       continue;
-    auto [statistic, setting] = uses[tensor.name()];
+    const Uses &found = uses[tensor.name()];
+    if (found.statistic && !found.moved)
+      continue; // of a normalization that keeps its statistics in training: no gradient moves them either
     SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-    OnnxInitializer initializer{tensor.name(), RankedTensorType::get(dims, element), statistic, setting};
+    OnnxInitializer initializer{tensor.name(), RankedTensorType::get(dims, element), found.statistic, found.setting};
     if (options.isState(initializer))
       states.push_back(&tensor);
   }
@@ -417,6 +449,8 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
         message = diagnostic.str();
       return success();
     });
+    if (options.isState)
+      separateScales(*file->model.mutable_graph());
     const onnxfile::Graph &graph = file->model.graph();
     OpBuilder b(context);
     Location loc = locate(graph.name().empty() ? "graph" : graph.name(), 0);

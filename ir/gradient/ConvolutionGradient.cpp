@@ -230,9 +230,10 @@ struct ConvolutionRule : Rule<ConvolutionRule, ConvolutionOp> {
       window.push_back(range.end - range.begin);
     for (int64_t k = 0; k < form.spatial(); ++k)
       one[form.space + k] = 1;
-    // Columns are what a product has vectors of: the longer of the two axes. [O, C], or [C, O] exchanged at the end.
-    bool exchanged =
-        groups == 1 && !ShapedType::isDynamic(features) && !ShapedType::isDynamic(channels) && channels < features;
+    // Columns are what a product has vectors of: [O, C], or where C would not fill them [C, O], exchanged at the end.
+    constexpr int64_t kFewChannels = 32;
+    bool exchanged = groups == 1 && !ShapedType::isDynamic(features) && !ShapedType::isDynamic(channels) &&
+                     channels < std::min(features, kFewChannels);
     if (exchanged)
       std::swap(one[0], one[form.channel]);
     SmallVector<Value> taps;

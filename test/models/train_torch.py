@@ -7,8 +7,13 @@
 A gradient may be wrong by the largest of: 1e-4 of the tensor's largest element, four times the error of torch's own f32, 1e-6 of
 the largest gradient of all tensors. It is read from the momentum after the first step.
 
-mobilenetv2 runs when it is named and does not pass yet: with random weights some sums before a relu6 are within rounding of zero, where
-torch's f32 is wrong by 200 times what is allowed for three seeds of four, too, in other layers.
+mobilenetv2 is exported as it is (PRESERVE), in two modes. In f32 its batch norms keep their statistics, as when a trained network is tuned;
+errors are 0.01 of what is allowed. With the statistics of four images f32 says little: of two million sums before a relu6 some are within
+rounding of 0 or 6, and each that falls on the other side changes all gradients before it. There torch's own f32 was 200 to 800 times 1e-4 of the
+largest element away from its f64 for five of five seeds, and ours 10 to 2400 times. mobilenetv2_f64 therefore has batch
+statistics in f64 on both sides, where gradients may be wrong by 1e-6 of the tensor's largest element or 1e-8 of the largest gradient; what is left is
+epsilon, an f32 in the file. Its curve is compared for two steps: training there is chaotic, a change of torch's first weights by 1e-8 of each
+moves its own loss in f64 by 7e-8 of it at once, by 0.3 % in the third step and by 6 % in the sixth.
 """
 import argparse
 import copy
@@ -25,7 +30,8 @@ from torch import nn
 import export_torch
 from sinter_runtime import Runtime
 
-RATES = {"mobilenetv2": 0.01, "resnet18": 0.01, "minilm": 0.003, "gpt": 0.01, "mlp": 0.01, "lstm": 0.5}
+RATES = {"mobilenetv2": 0.01, "mobilenetv2_f64": 0.001, "resnet18": 0.01, "minilm": 0.003, "gpt": 0.01, "mlp": 0.01,
+         "lstm": 0.5}
 
 
 class Classifier(nn.Module):
@@ -101,6 +107,8 @@ def build(name):
     if name == "resnet18":
         return torchvision.models.resnet18(num_classes=10), [torch.randn(8, 3, 32, 32)], torch.randint(0, 10, (8,))
     model = torchvision.models.mobilenet_v2(num_classes=10, dropout=0.0)
+    if name == "mobilenetv2_f64":
+        return model.double(), [torch.randn(4, 3, 64, 64).double()], torch.randint(0, 10, (4,))
     return model, [torch.randn(4, 3, 64, 64)], torch.randint(0, 10, (4,))
 
 
@@ -116,13 +124,17 @@ def gradients(model, inputs, labels, dtype):
 
 
 def check(name, options, runtime):
-    torch.manual_seed(5)
+    torch.manual_seed(options.seed)
     torch.set_num_threads(options.threads)
     model, inputs, labels = build(name)
     model.train()
+    if name == "mobilenetv2":
+        for module in model.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                module.eval()
     path = os.path.join(options.folder, name)
     names = [f"x{i}" for i in range(len(inputs))]
-    mode = torch.onnx.TrainingMode.PRESERVE if name == "mobilenetv2" else torch.onnx.TrainingMode.TRAINING
+    mode = torch.onnx.TrainingMode.PRESERVE if name.startswith("mobilenetv2") else torch.onnx.TrainingMode.TRAINING
     torch.onnx.export(copy.deepcopy(model), tuple(inputs), path + ".onnx", opset_version=17, do_constant_folding=False, training=mode,
                       input_names=names, output_names=["scores"])
     rate = RATES.get(name, 0.01)
@@ -134,7 +146,9 @@ def check(name, options, runtime):
     session = runtime.session(path + ".smod", options.threads)
     losses = [float(session.run(feeds)["loss"])]
 
-    exact, single = gradients(model, inputs, labels, torch.float64), gradients(model, inputs, labels, torch.float32)
+    exact = gradients(model, inputs, labels, torch.float64)
+    single = exact if name.endswith("_f64") else gradients(model, inputs, labels, torch.float32)
+    share = 1e-6 if name.endswith("_f64") else 1e-4
     largest = max(np.abs(g).max() for g in exact.values())
     worst, bad = 0, 0
     for n, g in exact.items():
@@ -143,7 +157,7 @@ def check(name, options, runtime):
             print(f"{name}: {n} is not trained")
             bad += 1
             continue
-        allowed = max(1e-4 * np.abs(g).max(), 4 * np.abs(single[n] - g).max(), 1e-6 * largest)
+        allowed = max(share * np.abs(g).max(), 4 * np.abs(single[n] - g).max(), 0.01 * share * largest)
         error = np.abs(session.state(state) - g).max() / allowed
         worst = max(worst, error)
         if not error <= 1:
@@ -152,7 +166,8 @@ def check(name, options, runtime):
 
     optimizer = torch.optim.SGD(model.parameters(), rate, momentum=0.9)
     expected, times, own = [], [], []
-    for step in range(options.steps):
+    steps = min(options.steps, 2) if name.endswith("_f64") else options.steps
+    for step in range(steps):
         begin = time.perf_counter()
         optimizer.zero_grad()
         loss = loss_of(model, inputs, labels)
@@ -162,7 +177,7 @@ def check(name, options, runtime):
         expected.append(float(loss.detach()))
     for n, x in feeds.items():
         session.set(n, x)
-    for step in range(1, options.steps):
+    for step in range(1, steps):
         begin = time.perf_counter()
         session.call()
         own.append(time.perf_counter() - begin)
@@ -171,9 +186,9 @@ def check(name, options, runtime):
     if not apart <= 0.01:
         print(f"{name}: the loss curve is {100 * apart:.2f} % away from torch's")
         bad += 1
-    speed = f", {1e3 * min(own):.2f} ms a step, torch {1e3 * min(times):.2f} ms (least of {options.steps}; medians " \
+    speed = f", {1e3 * min(own):.2f} ms a step, torch {1e3 * min(times):.2f} ms (least of {steps}; medians " \
             f"{1e3 * statistics.median(own):.2f} and {1e3 * statistics.median(times):.2f})" if options.time else ""
-    print(f"{name}: {len(exact)} gradients, worst {worst:.2f} of what is allowed; curve {100 * apart:.2f} % apart over {options.steps} steps, "
+    print(f"{name}: {len(exact)} gradients, worst {worst:.2f} of what is allowed; curve {100 * apart:.2f} % apart over {steps} steps, "
           f"loss {losses[0]:.3f} to {losses[-1]:.3f}; compiled in {compiled:.1f} s{speed}", flush=True)
     return bad == 0
 
@@ -186,11 +201,13 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=5, help="of weights and data")
     parser.add_argument("--time", action="store_true")
     options = parser.parse_intermixed_args()
     os.makedirs(options.folder, exist_ok=True)
     runtime = Runtime(options.library)
-    good = [check(name, options, runtime) for name in options.names or ["mlp", "gpt", "minilm", "resnet18", "lstm"]]
+    good = [check(name, options, runtime) for name in options.names or ["mlp", "gpt", "minilm", "resnet18", "lstm", "mobilenetv2",
+                                                                                 "mobilenetv2_f64"]]
     sys.exit(not all(good))
 
 
