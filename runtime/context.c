@@ -3,6 +3,7 @@
 // What compiled code may call: the functions of sinter_context.
 
 #include "session.h"
+#include "tape.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,13 +53,15 @@ static void release(sinter_context *context, void *buffer) {
   srtScratchRelease(&((sinter_session *)context)->scratch, buffer);
 }
 
-/// Per-trip outputs double their room as far as the limit allows.
 static void *grow(sinter_context *context, void *buffer, int64_t used, int64_t needed, int64_t *capacity) {
   sinter_session *session = (sinter_session *)context;
-  int64_t limit = session->maxTapeBytes ? session->maxTapeBytes : INT64_MAX / 8, smallest = 4096;
-  int64_t others = session->scratch.tapeBytes - srtScratchTapeBytes(buffer), room = limit - others;
+  int64_t limit = session->maxTapeBytes ? session->maxTapeBytes : INT64_MAX / 8;
+  void *tape = srtTapeGrow(&session->memory, &session->scratch, buffer, used, needed, limit, capacity);
+  if (tape)
+    return tape;
   char text[SRT_MESSAGE_BYTES];
-  if (needed < 0 || needed > room) {
+  int64_t others = srtTapeBytesBeside(&session->scratch, buffer);
+  if (needed < 0 || needed > limit - others) {
     snprintf(text, sizeof text,
              "function '%s' requires more than its max_tape_bytes of %" PRId64
              " for what loops store of their trips, asked for %" PRId64,
@@ -66,18 +69,10 @@ static void *grow(sinter_context *context, void *buffer, int64_t used, int64_t n
     srtContextFail(session, SINTER_OUT_OF_MEMORY, text);
     return NULL;
   }
-  int64_t bytes = needed < smallest ? smallest : 2 * needed;
-  if (bytes > room)
-    bytes = room;
-  void *larger = srtScratchGrow(&session->memory, &session->scratch, buffer, used, bytes);
-  if (!larger) {
-    snprintf(text, sizeof text, "no memory for %" PRId64 " bytes of what a loop of function '%s' stores of its trips",
-             bytes, session->function->name);
-    failForMemory(session, text);
-    return NULL;
-  }
-  *capacity = bytes;
-  return larger;
+  snprintf(text, sizeof text, "no memory for %" PRId64 " bytes of what a loop of function '%s' stores of its trips",
+           needed, session->function->name);
+  failForMemory(session, text);
+  return NULL;
 }
 
 /// The session's memory of output `index` is about to be replaced. Inputs that are views of it, which

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "memory.h"
+#include "tape.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,10 +32,26 @@ static void *mapAligned(int64_t bytes, int hugePages) {
   return start + lead;
 }
 
+static int fits(const Memory *memory, MemoryUse use, int64_t bytes) {
+  return !memory->limit || use == StateMemory || bytes <= memory->limit - memory->total;
+}
+
+static void count(Memory *memory, MemoryUse use, int64_t bytes) {
+  memory->held[use] += bytes;
+  memory->total += bytes;
+  if (memory->total > memory->peak)
+    memory->peak = memory->total;
+}
+
+int srtCharge(Memory *memory, MemoryUse use, int64_t bytes) {
+  if (bytes > 0 && !fits(memory, use, bytes))
+    return 0;
+  count(memory, use, bytes);
+  return 1;
+}
+
 void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes) {
-  if (bytes <= 0 || bytes > INT64_MAX / 4)
-    return NULL;
-  if (memory->limit && use != StateMemory && bytes > memory->limit - memory->total)
+  if (bytes <= 0 || bytes > INT64_MAX / 4 || !fits(memory, use, bytes))
     return NULL;
   void *pointer = NULL;
   if (memory->hooks.allocate)
@@ -43,20 +60,15 @@ void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes) {
     pointer = mapAligned(bytes, !memory->noHugePages);
   else
     pointer = aligned_alloc(SRT_ALIGNMENT, (size_t)roundUp(bytes, SRT_ALIGNMENT));
-  if (!pointer)
-    return NULL;
-  memory->held[use] += bytes;
-  memory->total += bytes;
-  if (memory->total > memory->peak)
-    memory->peak = memory->total;
+  if (pointer)
+    count(memory, use, bytes);
   return pointer;
 }
 
 void srtFree(Memory *memory, MemoryUse use, void *pointer, int64_t bytes) {
   if (!pointer)
     return;
-  memory->held[use] -= bytes;
-  memory->total -= bytes;
+  count(memory, use, -bytes);
   if (memory->hooks.allocate)
     memory->hooks.free(memory->hooks.user, pointer, (size_t)bytes);
   else if (bytes >= mapThreshold)
@@ -79,17 +91,6 @@ int srtReserve(Memory *memory, MemoryUse use, Block *block, int64_t bytes) {
 }
 
 //===- Scratch ------------------------------------------------------------------------------------===//
-
-/// Lies in the 64 bytes before the buffer that compiled code sees.
-struct ScratchBuffer {
-  ScratchBuffer *next;
-  ScratchBuffer **link; // what points here while busy
-  int64_t bytes;        // allocated, the header included
-  int32_t sizeClass;
-  uint32_t lastCall;
-  int64_t tapeBytes;
-};
-_Static_assert(sizeof(ScratchBuffer) <= SRT_ALIGNMENT, "the header must leave the buffer aligned");
 
 /// Buffers that no call used for this many calls are freed.
 static const uint32_t idleCalls = 64;
@@ -125,11 +126,13 @@ void *srtScratchAcquire(Memory *memory, Scratch *scratch, int64_t bytes) {
     buffer = srtAllocate(memory, ScratchMemory, classBytes);
     if (!buffer)
       return NULL;
-    buffer->bytes = classBytes;
-    buffer->sizeClass = sizeClass;
+    *buffer = (ScratchBuffer){.bytes = classBytes, .sizeClass = sizeClass};
   }
+  return srtScratchTake(scratch, buffer);
+}
+
+void *srtScratchTake(Scratch *scratch, ScratchBuffer *buffer) {
   buffer->lastCall = scratch->call;
-  buffer->tapeBytes = 0;
   buffer->next = scratch->busy;
   buffer->link = &scratch->busy;
   if (buffer->next)
@@ -138,32 +141,22 @@ void *srtScratchAcquire(Memory *memory, Scratch *scratch, int64_t bytes) {
   return (char *)buffer + SRT_ALIGNMENT;
 }
 
+ScratchBuffer *srtScratchHeader(void *pointer) { return (ScratchBuffer *)((char *)pointer - SRT_ALIGNMENT); }
+
 void srtScratchRelease(Scratch *scratch, void *pointer) {
   if (!pointer)
     return;
-  ScratchBuffer *buffer = (ScratchBuffer *)((char *)pointer - SRT_ALIGNMENT);
-  scratch->tapeBytes -= buffer->tapeBytes;
+  ScratchBuffer *buffer = srtScratchHeader(pointer);
   *buffer->link = buffer->next;
   if (buffer->next)
     buffer->next->link = buffer->link;
+  buffer->link = NULL;
+  if (buffer->sizeClass == SRT_TAPE_CLASS) {
+    srtTapeRest(scratch, buffer);
+    return;
+  }
   buffer->next = scratch->idle[buffer->sizeClass];
   scratch->idle[buffer->sizeClass] = buffer;
-}
-
-int64_t srtScratchTapeBytes(const void *pointer) {
-  return ((const ScratchBuffer *)((const char *)pointer - SRT_ALIGNMENT))->tapeBytes;
-}
-
-void *srtScratchGrow(Memory *memory, Scratch *scratch, void *pointer, int64_t used, int64_t bytes) {
-  void *larger = srtScratchAcquire(memory, scratch, bytes);
-  if (!larger)
-    return NULL;
-  ((ScratchBuffer *)((char *)larger - SRT_ALIGNMENT))->tapeBytes = bytes;
-  scratch->tapeBytes += bytes;
-  if (used > 0)
-    memcpy(larger, pointer, (size_t)used);
-  srtScratchRelease(scratch, pointer);
-  return larger;
 }
 
 static void freeIdle(Memory *memory, Scratch *scratch, uint32_t minIdleCalls) {
@@ -184,12 +177,15 @@ static void freeIdle(Memory *memory, Scratch *scratch, uint32_t minIdleCalls) {
 void srtScratchEndCall(Memory *memory, Scratch *scratch) {
   while (scratch->busy)
     srtScratchRelease(scratch, (char *)scratch->busy + SRT_ALIGNMENT);
-  if (++scratch->call % idleCalls == 0)
+  if (++scratch->call % idleCalls == 0) {
     freeIdle(memory, scratch, idleCalls);
+    srtTapesFree(memory, scratch, idleCalls);
+  }
 }
 
 void srtScratchDestroy(Memory *memory, Scratch *scratch) {
   while (scratch->busy)
     srtScratchRelease(scratch, (char *)scratch->busy + SRT_ALIGNMENT);
   freeIdle(memory, scratch, 0);
+  srtTapesFree(memory, scratch, 0);
 }

@@ -24,6 +24,10 @@ typedef struct Memory {
 /// `bytes` (> 0) aligned to 64, not initialized; null when memory runs out or the limit is passed. No message.
 void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes);
 
+/// Counts `bytes` (or gives them back, when negative) that were had without srtAllocate. Returns 0 and counts nothing when the
+/// limit is passed.
+int srtCharge(Memory *memory, MemoryUse use, int64_t bytes);
+
 /// `bytes` is what was asked for. Null is ignored.
 void srtFree(Memory *memory, MemoryUse use, void *pointer, int64_t bytes);
 
@@ -43,20 +47,14 @@ typedef struct ScratchBuffer ScratchBuffer;
 typedef struct Scratch {
   ScratchBuffer *busy;
   ScratchBuffer *idle[SRT_NUM_SIZE_CLASSES];
-  uint32_t call;     // number of the current call, to free what has long been idle
-  int64_t tapeBytes; // of busy buffers that srtScratchGrow gave
+  ScratchBuffer *tapes; // all of them, in the order in which they were made
+  uint32_t call;        // number of the current call, to free what has long been idle
+  int64_t tapeBytes;    // of busy tapes, as granted
 } Scratch;
 
 /// `bytes` (>= 0) aligned to 64, or null when memory runs out. No message.
 void *srtScratchAcquire(Memory *memory, Scratch *scratch, int64_t bytes);
 void srtScratchRelease(Scratch *scratch, void *buffer);
-
-/// A buffer of `bytes` that begins with the first `used` bytes of `buffer`, which is released; null when memory runs out, and
-/// `buffer` stays. Counted by `tapeBytes` until its release.
-void *srtScratchGrow(Memory *memory, Scratch *scratch, void *buffer, int64_t used, int64_t bytes);
-
-/// Bytes of `buffer` that `tapeBytes` counts.
-int64_t srtScratchTapeBytes(const void *buffer);
 
 /// Recycles everything at the end of a call.
 void srtScratchEndCall(Memory *memory, Scratch *scratch);
