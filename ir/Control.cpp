@@ -342,6 +342,12 @@ struct LoopState {
 };
 } // namespace
 
+/// The limit that a loop which traps reports: its own, or that of the loop of which it is the end.
+static int64_t trippedAt(WhileOp op) {
+  auto whole = op->getAttrOfType<IntegerAttr>("sinter.whole_limit");
+  return whole ? whole.getInt() : static_cast<int64_t>(*op.getMaxTrip());
+}
+
 FailureOr<SmallVector<HostTensor>> WhileOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   LoopState state(*this, operands.take_front(getInit().size()));
   ArrayRef<HostTensor> captures = operands.drop_front(getInit().size());
@@ -356,7 +362,7 @@ FailureOr<SmallVector<HostTensor>> WhileOp::evaluate(ArrayRef<HostTensor> operan
       break;
     if (getMaxTrip() && trips >= static_cast<int64_t>(*getMaxTrip())) {
       if (getOnLimit() == LimitPolicy::trap)
-        return emitOpError() << "requires at most " << trips << " trips, but the condition still holds";
+        return emitOpError() << "requires at most " << trippedAt(*this) << " trips, but the condition still holds";
       break;
     }
     if (failed(state.run({}, captures, evaluator)))

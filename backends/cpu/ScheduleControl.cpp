@@ -328,11 +328,13 @@ LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {
     s.enter(more);
     s.branch(s.compare(Predicate::slt, state.trip, s.i64(*limit)), body, {}, reached, {});
     s.enter(reached);
-    if (loopOp.getOnLimit() == LimitPolicy::trap)
+    if (loopOp.getOnLimit() == LimitPolicy::trap) {
+      auto whole = loopOp->getAttrOfType<IntegerAttr>("sinter.whole_limit"); // of the loop that this one is the end of
       s.fail(SINTER_RUNTIME_ERROR, "a loop requires at most {} trips, its condition still holds after {}",
-             s.i64(*limit), state.trip);
-    else
+             s.i64(whole ? whole.getInt() : *limit), whole ? s.i64(whole.getInt()) : state.trip);
+    } else {
       s.branch(state.exit);
+    }
   } else {
     s.branch(go, body, {}, state.exit, {});
   }

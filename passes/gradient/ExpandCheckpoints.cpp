@@ -135,6 +135,7 @@ private:
           return nextCarries(inner, a.back(), a.take_front(n), a.slice(n, captures.size()));
         },
         0, LimitPolicy::trap);
+    check->setAttr("sinter.whole_limit", b.getI64IntegerAttr(static_cast<int64_t>(*limit))); // for the message
     return Values(check.getCarries());
   }
   Value mostTrips(StepBuilder &at, Value trips, Value more) {
