@@ -122,6 +122,9 @@ static void printObject(llvm::raw_ostream &os, ArrayRef<cpu::Signature> function
      << "/// All states to a safetensors file, and back: all or none.\n"
      << "int32_t " << stem << "_save(const " << stem << " *self, const char *path);\n"
      << "int32_t " << stem << "_load(" << stem << " *self, const char *path);\n";
+  if (cpu::hasSeed(functions))
+    os << "/// The seed of all random numbers, part of the states.\n"
+       << "int32_t " << stem << "_seed(" << stem << " *self, int64_t seed);\n";
   for (const cpu::Signature &function : functions) {
     os << "\n";
     printRun(os, function, (stem + "_" + cpu::symbolName(function.name)).str(), stem);

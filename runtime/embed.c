@@ -111,6 +111,11 @@ int32_t sinter_embed_load(sinter_embed *object, const char *path) {
   return sinter_session_load(object ? object->sessions[0] : NULL, path);
 }
 
+int32_t sinter_embed_seed(sinter_embed *object, int64_t seed) {
+  sinter_tensor value = {.data = &seed, .dtype = SINTER_I64};
+  return sinter_session_state_set(object ? object->sessions[0] : NULL, SINTER_SEED_STATE, &value);
+}
+
 void sinter_embed_close(sinter_embed *object) {
   if (!object)
     return;

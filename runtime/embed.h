@@ -36,6 +36,8 @@ SINTER_API int32_t sinter_embed_call(sinter_embed *object, int32_t index, const 
 /// All states to and from a safetensors file, as sinter_session_save and sinter_session_load.
 SINTER_API int32_t sinter_embed_save(const sinter_embed *object, const char *path);
 SINTER_API int32_t sinter_embed_load(sinter_embed *object, const char *path);
+/// Sets the state SINTER_SEED_STATE.
+SINTER_API int32_t sinter_embed_seed(sinter_embed *object, int64_t seed);
 SINTER_API void sinter_embed_close(sinter_embed *object);
 
 #ifdef __cplusplus

@@ -105,6 +105,10 @@ bool cpu::hasStates(ArrayRef<Signature> functions) {
   return llvm::any_of(functions, [](const Signature &function) { return !function.states.empty(); });
 }
 
+bool cpu::hasSeed(ArrayRef<Signature> functions) {
+  return llvm::any_of(functions.front().states, [](const Signature::State &s) { return s.name == SINTER_SEED_STATE; });
+}
+
 SmallVector<bool> cpu::statePlaces(const Signature &function, bool outputs) {
   SmallVector<bool> places((outputs ? function.outputs : function.inputs).size());
   for (const Signature::State &state : function.states)
@@ -187,7 +191,7 @@ void PlainFunctions::run(const llvm::Twine &name, StringRef runtimeName, const S
 }
 
 /// STEM_init(threads), STEM_FUNCTION(self, ...) for each function, STEM_save(self, path), STEM_load(self, path),
-/// STEM_free(self), STEM_error(): one object whose functions share its states.
+/// STEM_seed(self, seed) where random numbers are drawn, STEM_free(self), STEM_error(): one object whose functions share its states.
 static void addStatefulFunctions(llvm::Module &module, ArrayRef<Signature> functions, StringRef stem,
                                  llvm::Constant *table) {
   PlainFunctions plain(module);
@@ -195,6 +199,8 @@ static void addStatefulFunctions(llvm::Module &module, ArrayRef<Signature> funct
   plain.forward(stem + "_init", "sinter_embed_open", ptr, {i32}, {table});
   plain.forward(stem + "_save", "sinter_embed_save", i32, {ptr, ptr});
   plain.forward(stem + "_load", "sinter_embed_load", i32, {ptr, ptr});
+  if (hasSeed(functions))
+    plain.forward(stem + "_seed", "sinter_embed_seed", i32, {ptr, plain.b.getInt64Ty()});
   plain.forward(stem + "_free", "sinter_embed_close", plain.b.getVoidTy(), {ptr});
   plain.forward(stem + "_error", "sinter_last_error", ptr, {});
   for (auto [i, function] : llvm::enumerate(functions))

@@ -31,6 +31,9 @@ std::string plainName(llvm::ArrayRef<Signature> functions, size_t index, llvm::S
 /// True when a function keeps states: the plain functions are then those of one object.
 bool hasStates(llvm::ArrayRef<Signature> functions);
 
+/// True when the first function, whose session saves and loads, has the state SINTER_SEED_STATE.
+bool hasSeed(llvm::ArrayRef<Signature> functions);
+
 /// Which inputs (or outputs) are states, which callers do not pass.
 llvm::SmallVector<bool> statePlaces(const Signature &function, bool outputs);
 

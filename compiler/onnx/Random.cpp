@@ -4,6 +4,7 @@
 // its key is the `seed` attribute, or without one the node's place in the import, which keeps two nodes apart.
 
 #include "compiler/onnx/OpImport.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 
@@ -18,7 +19,7 @@ static Value uniform(OpImport &n, ArrayRef<Size> sizes, uint32_t stream) {
   if (n.attribute("seed"))
     seed = llvm::bit_cast<uint32_t>(float(n.floatAttr("seed", 0)));
   else
-    place = uint32_t(llvm::hash_value(n.node.output_size() ? StringRef(n.node.output(0)) : StringRef()) & 0x7fffffff);
+    place = uint32_t(llvm::xxh3_64bits(n.node.output_size() ? StringRef(n.node.output(0)) : StringRef()) & 0x7fffffff);
   Value key = n.constant(HostTensor::ofInts(u32, {int64_t(seed), int64_t(place), int64_t(stream), 0}));
   SmallVector<int64_t> dims;
   for (Size size : sizes)
@@ -116,7 +117,9 @@ static LogicalResult importDropout(OpImport &n) {
   Type f32 = n.b.getF32Type();
   Value ratio = n.in(1) ? n.reshape(n.convert(n.in(1), f32), {}) : n.scalar(f32, 0.5);
   Value kept = n.compare(CompareKind::ge, uniform(n, sizesLike(n, x), 0), ratio);
-  Value scale = n.convert(n.div(1, n.sub(1, ratio)), n.elem(x));
+  // With a ratio of 1 nothing is kept, and a gradient of 0 times an infinite scale would be no number.
+  Value share = n.sub(1, ratio);
+  Value scale = n.convert(n.select(n.compare(CompareKind::gt, share, 0), n.div(1, share), 0), n.elem(x));
   Value dropped = n.select(kept, n.mul(x, scale), 0);
   if (isTraining) {
     (void)n.out(dropped);

@@ -34,7 +34,9 @@ private:
   /// The number of steps done before, the rate of this one, and what corrects moments that began with zeros.
   void countSteps() {
     Type f64 = c.getF64Type();
-    step = states.add("optimizer.step", RankedTensorType::get({}, c.getI64Type()));
+    step = states.find("optimizer.step");
+    if (!step)
+      step = states.add("optimizer.step", RankedTensorType::get({}, c.getI64Type()));
     Term before{c, c.convert(step, f64)}, now = before + 1.0;
     Term given = spec.rateIsInput
                      ? Term{c, c.convert(states.addInput("lr", RankedTensorType::get({}, c.getF32Type())), f64)}

@@ -18,6 +18,14 @@ Value States::addArgument(StringRef name, RankedTensorType type, ArrayRef<NamedA
   return function.getArgument(index);
 }
 
+Value States::find(StringRef name) {
+  for (BlockArgument argument : function.getArguments())
+    if (auto state = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "sinter.state");
+        state && state.getValue() == name)
+      return argument;
+  return {};
+}
+
 Value States::add(StringRef name, RankedTensorType type, ElementsAttr initial) {
   Builder b(function.getContext());
   SmallVector<NamedAttribute> attributes = {b.getNamedAttr("sinter.state", b.getStringAttr(name))};

@@ -15,6 +15,8 @@ class States {
 public:
   explicit States(mlir::func::FuncOp function) : function(function) {}
 
+  /// The argument that is the state `name`, or null.
+  mlir::Value find(llvm::StringRef name);
   /// A new argument: the state `name`, first zeros or `initial`.
   mlir::Value add(llvm::StringRef name, mlir::RankedTensorType type, mlir::ElementsAttr initial = {});
   /// A new argument that the caller gives.

@@ -4,6 +4,7 @@
 #include "compiler/Pipeline.h"
 #include "compiler/train/Loss.h"
 #include "compiler/train/Optimizer.h"
+#include "compiler/train/StepKeys.h"
 #include "ir/reference/HostTensor.h"
 #include "passes/gradient/BuildGradient.h"
 #include "llvm/ADT/StringSet.h"
@@ -108,6 +109,16 @@ FailureOr<OwningOpRef<ModuleOp>> sinter::makeTrainStep(ModuleOp training, Module
   for (unsigned argument : weights)
     if (options.seed)
       initialize(loss, argument, *options.seed);
+  std::string names;
+  for (unsigned argument : weights)
+    names += (names.empty() ? "" : ", ") + stateOf(loss, argument).str();
+  if (options.isTrained)
+    llvm::erase_if(weights, [&](unsigned argument) { return !options.isTrained(stateOf(loss, argument)); });
+  if (weights.empty())
+    return loss.emitError() << "a training step requires weights, --trainable names none of them: " << names, failure();
+  // First: numbers of constant keys would be folded.
+  States states(loss);
+  varyRandomNumbers(loss, states, options.randomSeed);
   if (failed(refineForGradient(loss)) || failed(addLoss(loss, options.loss, labels)))
     return failure();
 
@@ -132,8 +143,8 @@ FailureOr<OwningOpRef<ModuleOp>> sinter::makeTrainStep(ModuleOp training, Module
   }
   b.setInsertionPoint(terminator);
   Composer composer(step->getLoc(), b);
-  States states(*step);
-  addOptimizer(composer, options.optimizer, states, moved);
+  States ofStep(*step);
+  addOptimizer(composer, options.optimizer, ofStep, moved);
 
   b.setInsertionPointToEnd(module->getBody());
   makeInfer(take(used, "infer"));

@@ -12,6 +12,7 @@
 #include "compiler/train/OptimizerSpec.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include <functional>
 #include <optional>
 
 namespace sinter {
@@ -22,10 +23,14 @@ struct TrainOptions {
   /// Of labels: i64, i32, i16, i8, ui8.
   std::string labels = "i64";
   OptimizerSpec optimizer;
-  /// A seed for the first values of weights that have none: uniform within 1 / sqrt(fan in), vectors and numbers 0. The fan in is
-  /// the first dim of a matrix, and the product of all dims but the first of a larger tensor (a convolution's filter). Without a seed they
-  /// are zeros.
+  /// Which of the weights are trained, by name; the others are only read. Null: all.
+  std::function<bool(llvm::StringRef)> isTrained;
+  /// A seed for the first values of weights that have none: uniform within 1 / sqrt(fan in), vectors and numbers 0. The
+  /// fan in is the first dim of a matrix, and the product of all dims but the first of a larger tensor (a convolution's
+  /// filter). Without a seed they are zeros.
   std::optional<uint64_t> seed;
+  /// Of random numbers in the step, such as dropout's: the first value of the state random.seed.
+  uint64_t randomSeed = 0;
 };
 
 /// `training` and `inference` hold the model's function (`main`, else the first) as it is in training and when it is
