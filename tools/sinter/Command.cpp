@@ -47,14 +47,25 @@ std::map<std::string, std::vector<int64_t>> SharedOptions::parsedShapes() const 
   return parsed;
 }
 
-void sinter::tool::requireWritable(const std::string &output, const std::string &model) {
+std::string sinter::tool::symbolOf(const std::string &path) {
+  std::string name = fs::path(path).stem().string();
+  for (char &c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)))
+      c = '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])))
+    name = "m_" + name;
+  return name;
+}
+
+void sinter::tool::requireWritable(const std::string &output, const std::string &model, const std::string &flag) {
   fs::file_status status = fs::status(output);
   if (fs::exists(status) && !fs::is_regular_file(status))
-    throw Stop(Exit::Failure, output + ": -o requires the name of a regular file, found " +
+    throw Stop(Exit::Failure, output + ": " + flag + " requires the name of a regular file, found " +
                                   (fs::is_directory(status) ? "a folder" : "a device, pipe or socket"));
   if (fs::exists(status) && fs::exists(model) && fs::equivalent(output, model))
-    throw Stop(Exit::Failure, output + ": -o requires another file than the model");
+    throw Stop(Exit::Failure, output + ": " + flag + " requires another file than the model");
   fs::path folder = fs::path(output).parent_path();
   if (!folder.empty() && !fs::is_directory(folder))
-    throw Stop(Exit::Failure, output + ": -o requires a folder that exists, " + folder.string() + " does not");
+    throw Stop(Exit::Failure,
+               output + ": " + flag + " requires a folder that exists, " + folder.string() + " does not");
 }

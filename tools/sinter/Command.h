@@ -15,8 +15,8 @@ namespace sinter::tool {
 
 enum class Exit { Success = 0, Failure = 1, Usage = 2, Unsupported = 3, Mismatch = 4, Internal = 70 };
 
-/// Ends a subcommand: `message` goes to stderr as "sinter: error: MESSAGE" (one line, or several for a list of unsupported
-/// operators), `code` is the process's exit code.
+/// Ends a subcommand: `message` goes to stderr as "sinter: error: MESSAGE" (one line, or several for a list of
+/// unsupported operators), `code` is the process's exit code.
 struct Stop : std::runtime_error {
   Stop(Exit code, const std::string &message) : std::runtime_error(message), code(code) {}
   Exit code;
@@ -37,8 +37,11 @@ struct SharedOptions {
   std::map<std::string, std::vector<int64_t>> parsedShapes() const;
 };
 
-/// Refuses outputs that a rename would destroy: folders, devices, and the model itself. Throws Stop.
-void requireWritable(const std::string &output, const std::string &model);
+/// Refuses outputs that a rename would destroy: folders, devices, and the model itself. Throws Stop that names `flag`.
+void requireWritable(const std::string &output, const std::string &model, const std::string &flag = "-o");
+
+/// The file's stem as a C identifier: what the symbols of code in it begin with.
+std::string symbolOf(const std::string &path);
 
 // One per subcommand: adds it to the program. Its callback does the work and throws Stop, or sets `result`.
 void addCompile(CLI::App &program, Exit &result);

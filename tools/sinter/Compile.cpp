@@ -21,7 +21,7 @@ struct CompileFlags {
 /// What --emit and the suffix of -o name, and the suffix that a file of that form gets by default.
 static const std::vector<std::pair<std::string, std::string>> kForms = {
     {"graph", ".mlir"}, {"fused", ".mlir"}, {"loops", ".mlir"}, {"llvm", ".mlir"}, {"asm", ".s"},
-    {"obj", ".o"},      {"archive", ".a"},  {"so", ".so"},      {"exe", ""},     {"module", ".smod"}};
+    {"obj", ".o"},      {"archive", ".a"},  {"so", ".so"},      {"exe", ""},       {"module", ".smod"}};
 
 static std::string formOf(const CompileFlags &flags) {
   if (!flags.emit.empty())
@@ -48,17 +48,6 @@ static std::string size(uintmax_t bytes) {
   else
     std::snprintf(text, sizeof text, "%.1f MB", bytes / 1024.0 / 1024.0);
   return text;
-}
-
-/// The file's stem as a C identifier: what the symbols of the code begin with.
-static std::string symbolOf(const std::string &path) {
-  std::string name = fs::path(path).stem().string();
-  for (char &c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)))
-      c = '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])))
-    name = "m_" + name;
-  return name;
 }
 
 static void write(const std::string &path, const std::string &text) {
@@ -121,8 +110,9 @@ static Exit compile(const CompileFlags &flags) {
     throw Stop(Exit::Failure, graphError);
   if (all) {
     fs::create_directories(flags.dumpFolder);
-    for (auto [name, text] : {std::pair("1-graph.mlir", &module.graph), std::pair("2-fused.mlir", &module.fused),
-                              std::pair("3-loops.mlir", &module.code.loops), std::pair("4-llvm.mlir", &module.code.llvm)})
+    for (auto [name, text] :
+         {std::pair("1-graph.mlir", &module.graph), std::pair("2-fused.mlir", &module.fused),
+          std::pair("3-loops.mlir", &module.code.loops), std::pair("4-llvm.mlir", &module.code.llvm)})
       write(flags.dumpFolder + "/" + name, *text);
   }
 

@@ -12,9 +12,9 @@
 #include "passes/gradient/CheckGradients.h"
 #include "passes/gradient/CheckpointPolicy.h"
 #include "tools/sinter/Model.h"
+#include "tools/sinter/NamePattern.h"
 #include <filesystem>
 #include <iostream>
-#include <regex>
 
 using namespace sinter;
 using namespace sinter::tool;
@@ -26,22 +26,11 @@ struct GradFlags {
 };
 } // namespace
 
-static std::shared_ptr<std::regex> parsePattern(const std::string &text) {
-  if (text.empty())
-    return nullptr;
-  try {
-    return std::make_shared<std::regex>(text, std::regex::ECMAScript);
-  } catch (const std::regex_error &error) {
-    throw Stop(Exit::Usage, "--wrt requires a regular expression, got '" + text + "': " + error.what());
-  }
-}
-
 /// Initializers of floats that the pattern names become arguments.
-static AdjustImport adjustment(const std::shared_ptr<std::regex> &pattern) {
+static AdjustImport adjustment(const std::shared_ptr<llvm::Regex> &pattern) {
   return [pattern](onnx::OnnxImportOptions &import) {
     import.isState = [pattern](const onnx::OnnxInitializer &initializer) {
-      return pattern && isDifferentiable(initializer.type) &&
-             std::regex_search(initializer.name.begin(), initializer.name.end(), *pattern);
+      return pattern && isDifferentiable(initializer.type) && pattern->match(initializer.name);
     };
   };
 }
@@ -53,10 +42,10 @@ static mlir::func::FuncOp mainOf(Model &model) {
 
 /// The float arguments that the pattern names; without one all float inputs.
 static llvm::SmallVector<unsigned> findArguments(Model &model, const std::string &wrt,
-                                                 const std::shared_ptr<std::regex> &pattern) {
+                                                 const std::shared_ptr<llvm::Regex> &pattern) {
   llvm::SmallVector<unsigned> found;
   for (auto [k, port] : llvm::enumerate(model.inputs()))
-    if (isDifferentiable(port.type) && (!pattern || std::regex_search(port.name, *pattern)))
+    if (isDifferentiable(port.type) && (!pattern || pattern->match(port.name)))
       found.push_back(static_cast<unsigned>(k));
   if (!found.empty())
     return found;
@@ -91,7 +80,7 @@ static Exit grad(const GradFlags &flags) {
     throw Stop(Exit::Usage,
                "--memory requires all, recompute, period(K), binomial(SLOTS), online(SLOTS) or implicit, got '" +
                    flags.memory + "'");
-  std::shared_ptr<std::regex> pattern = parsePattern(flags.wrt);
+  std::shared_ptr<llvm::Regex> pattern = parsePattern("--wrt", flags.wrt);
   Model model(flags.model, flags.shared, adjustment(pattern));
   if (!model.graph())
     throw Stop(Exit::Usage, flags.model + ": is compiled already; grad requires a graph (.onnx, .sinter or .mlir)");
@@ -126,7 +115,7 @@ static Exit grad(const GradFlags &flags) {
 }
 
 Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOptions &shared) {
-  std::shared_ptr<std::regex> pattern = parsePattern(flags.wrt);
+  std::shared_ptr<llvm::Regex> pattern = parsePattern("--wrt", flags.wrt);
   Model model(flags.model, shared, adjustment(pattern));
   if (!model.graph())
     throw Stop(Exit::Usage,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 
 using namespace sinter;
 using namespace sinter::tool;
@@ -19,6 +20,18 @@ template <typename... Args> static std::string print(const char *format, Args...
 void LossCurve::requireFormat(const std::string &path) {
   if (!path.ends_with(".csv") && !path.ends_with(".svg"))
     throw Stop(Exit::Usage, "--curve requires a file with the suffix .csv or .svg, got '" + path + "'");
+}
+
+void LossCurve::readUpTo(const std::string &path, int64_t step) {
+  if (!points.empty() || !path.ends_with(".csv"))
+    return;
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line); // the names of the columns
+  long long at;
+  float loss;
+  while (std::getline(file, line) && std::sscanf(line.c_str(), "%lld,%f", &at, &loss) == 2 && at <= step)
+    add(at, loss);
 }
 
 void LossCurve::write(const std::string &path) const {

@@ -15,6 +15,9 @@ namespace sinter::tool {
 class LossCurve {
 public:
   void add(int64_t step, float loss) { points.emplace_back(step, loss); }
+  /// Begins with the steps up to `step` of a table that was written before; nothing when the curve has begun, or `path`
+  /// is no table.
+  void readUpTo(const std::string &path, int64_t step);
   /// By the suffix: `step,loss` a line (.csv), or a picture (.svg). Throws Stop.
   void write(const std::string &path) const;
   /// Throws Stop unless the suffix is one of them.

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -23,8 +24,9 @@ namespace {
 struct TrainFlags {
   std::string step, save, resume;
   std::vector<std::string> data, curves;
-  int64_t epochs = 0, steps = 0, batch = 32;
-  std::optional<uint64_t> shuffle;
+  int64_t epochs = 0, steps = 0, saveEvery = 0;
+  std::optional<int64_t> batch;
+  std::optional<uint64_t> shuffle, seed;
   int threads = 0;
 };
 
@@ -46,6 +48,14 @@ struct Feed {
   Feed(Feed &&) = default;
 };
 } // namespace
+
+/// Set by the first interrupt: the step in progress is the last one. A second one ends the process.
+static volatile std::sig_atomic_t interrupted = 0;
+
+static void interrupt(int signal) {
+  interrupted = 1;
+  std::signal(signal, SIG_DFL);
+}
 
 static void check(sinter_status_code status) {
   if (status != SINTER_OK)
@@ -95,7 +105,9 @@ public:
   void run();
 
 private:
+  void store(const LossCurve &curve);
   void open();
+  void setSeed(uint64_t seed);
   void readFeeds();
   Feed readFeed(int32_t input, const std::string &value);
   void chooseBatch();
@@ -143,8 +155,23 @@ void Training::open() {
     throw Stop(Exit::Usage, flags.step + ": train requires a step that sinter train-step made, with a loss of f32");
   readFeeds();
   chooseBatch();
+  if (flags.seed)
+    setSeed(*flags.seed);
   if (!flags.resume.empty())
     check(sinter_session_load(session, flags.resume.c_str()));
+}
+
+void Training::setSeed(uint64_t seed) {
+  if (!flags.resume.empty())
+    throw Stop(Exit::Usage,
+               "--seed and --resume exclude each other: a training goes on with the seed that it began with");
+  sinter_tensor value = {};
+  value.data = &seed;
+  value.dtype = SINTER_I64;
+  sinter_tensor known;
+  if (sinter_session_state_get(session, SINTER_SEED_STATE, &known) != SINTER_OK)
+    throw Stop(Exit::Usage, "--seed requires a step that draws random numbers, " + flags.step + " draws none");
+  check(sinter_session_state_set(session, SINTER_SEED_STATE, &value));
 }
 
 Feed Training::readFeed(int32_t input, const std::string &value) {
@@ -213,12 +240,15 @@ void Training::readFeeds() {
 }
 
 void Training::chooseBatch() {
-  batch = flags.batch;
+  batch = flags.batch.value_or(32);
   for (const Feed &feed : feeds)
     if (int64_t fixed = feed.isWhole ? -1 : function->inputs[feed.input].dims[0]; fixed >= 0) {
       batch = fixed;
       isBatchFixed = true;
     }
+  if (flags.batch && *flags.batch != batch)
+    throw Stop(Exit::Usage, "--batch requires a step that leaves its batch open, " + flags.step + " takes " +
+                                std::to_string(batch) + " samples, got " + std::to_string(*flags.batch));
   stepsPerEpoch = isBatchFixed ? samples / std::max<int64_t>(batch, 1) : (samples + batch - 1) / batch;
   if (samples < 1 || batch < 1 || stepsPerEpoch < 1)
     throw Stop(Exit::Failure, "training requires a batch of samples at least, got " +
@@ -265,13 +295,25 @@ float Training::step(const std::vector<int64_t> &order, int64_t first, int64_t c
   return value;
 }
 
+void Training::store(const LossCurve &curve) {
+  if (!flags.save.empty())
+    check(sinter_session_save(session, flags.save.c_str()));
+  for (const std::string &path : flags.curves)
+    curve.write(path);
+}
+
 void Training::run() {
   using Clock = std::chrono::steady_clock;
   int64_t done = stepsDone(), total = flags.steps ? flags.steps : flags.epochs * stepsPerEpoch;
+  if (done >= total)
+    std::cerr << "nothing to do: " << done << " steps are done, " << total << " are asked for\n";
   bool isTerminal = isatty(STDERR_FILENO) != 0;
   auto start = Clock::now(), shown = start;
   LossCurve curve;
-  while (done < total) {
+  if (!flags.resume.empty())
+    for (const std::string &path : flags.curves)
+      curve.readUpTo(path, done);
+  while (done < total && !interrupted) {
     int64_t epoch = done / stepsPerEpoch;
     std::vector<int64_t> order = orderOf(samples, flags.shuffle, epoch);
     double sum = 0;
@@ -283,7 +325,7 @@ void Training::run() {
                     static_cast<long long>(epoch + 1), static_cast<long long>(done), static_cast<long long>(total),
                     sum / static_cast<double>(counted), seconds);
     };
-    for (int64_t k = done % stepsPerEpoch; k < stepsPerEpoch && done < total; ++k) {
+    for (int64_t k = done % stepsPerEpoch; k < stepsPerEpoch && done < total && !interrupted; ++k) {
       float value = step(order, k * batch, std::min(batch, samples - k * batch));
       curve.add(++done, value);
       sum += value;
@@ -293,14 +335,17 @@ void Training::run() {
         describe();
         std::cerr << "\r" << line << "\x1b[K" << std::flush;
       }
+      if (flags.saveEvery && done % flags.saveEvery == 0 && k + 1 < stepsPerEpoch)
+        store(curve);
     }
     describe();
     std::cerr << (isTerminal ? "\r" : "") << line << (isTerminal ? "\x1b[K\n" : "\n");
-    if (!flags.save.empty())
-      check(sinter_session_save(session, flags.save.c_str()));
-    for (const std::string &path : flags.curves)
-      curve.write(path);
+    store(curve);
   }
+  if (interrupted)
+    throw Stop(Exit::Failure,
+               "interrupted after step " + std::to_string(done) +
+                   (flags.save.empty() ? "; nothing is saved without --save" : "; go on with --resume " + flags.save));
 }
 
 static Exit train(const TrainFlags &flags) {
@@ -308,6 +353,15 @@ static Exit train(const TrainFlags &flags) {
     throw Stop(Exit::Usage, "train requires --epochs N or --steps N, one of them");
   for (const std::string &path : flags.curves)
     LossCurve::requireFormat(path);
+  // What cannot be written is known before hours have passed.
+  for (const std::string &path : flags.curves)
+    requireWritable(path, flags.step, "--curve");
+  if (!flags.save.empty())
+    requireWritable(flags.save, flags.step, "--save");
+  if (flags.saveEvery && flags.save.empty())
+    throw Stop(Exit::Usage, "--save-every requires --save FILE");
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, interrupt);
   Training(flags).run();
   return Exit::Success;
 }
@@ -325,9 +379,15 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
   command->add_option("--batch", flags->batch, "samples in a step that leaves it open (default 32)")
       ->check(CLI::PositiveNumber);
   command->add_option("--shuffle", flags->shuffle, "seed of an order of the samples, another one in each epoch");
-  command->add_option("--save", flags->save, "safetensors file to write all states to, after each epoch");
+  command->add_option("--seed", flags->seed, "seed of random numbers in the step such as dropout's");
+  command->add_option("--save", flags->save,
+                      "safetensors file to write all states to, after each epoch and when interrupted");
+  command->add_option("--save-every", flags->saveEvery, "save also within an epoch, each time so many steps are done")
+      ->check(CLI::PositiveNumber);
   command->add_option("--resume", flags->resume, "safetensors file to go on from");
-  command->add_option("--curve", flags->curves, "file for the loss of each step: .csv or .svg")
+  command
+      ->add_option("--curve", flags->curves,
+                   "file for the loss of each step: .csv or .svg; a .csv goes on with --resume")
       ->allow_extra_args(false)
       ->take_all();
   command->add_option("--threads", flags->threads, "threads to run on (default: all cores)")

@@ -4,10 +4,11 @@
 
 #include "compiler/train/TrainStep.h"
 #include "backends/cpu/FunctionTable.h"
+#include "ir/file/GraphFile.h"
 #include "tools/sinter/Model.h"
+#include "tools/sinter/NamePattern.h"
 #include <filesystem>
 #include <iostream>
-#include <regex>
 
 using namespace sinter;
 using namespace sinter::tool;
@@ -17,21 +18,47 @@ namespace {
 struct TrainStepFlags {
   SharedOptions shared;
   TrainOptions train;
-  std::string model, output, optimizer, trainable;
+  std::string model, output, emit, optimizer, trainable;
   double clip = 0;
   int64_t batch = -1;
 };
 } // namespace
 
-static OutputFormat formatOf(const std::string &output) {
-  std::string suffix = fs::path(output).extension().string();
-  static const std::map<std::string, OutputFormat> formats = {
-      {".smod", OutputFormat::Module}, {".o", OutputFormat::Object},    {".a", OutputFormat::Archive},
-      {".so", OutputFormat::Shared},   {".exe", OutputFormat::Program}, {"", OutputFormat::Program}};
-  auto found = formats.find(suffix);
-  if (found == formats.end())
-    throw Stop(Exit::Usage, "the suffix of " + output + " names no format; use .smod, .o, .a, .so, .exe or .mlir");
-  return found->second;
+/// What --emit and the suffix of -o name. A graph has no format of code.
+static std::optional<OutputFormat> formatOf(const TrainStepFlags &flags) {
+  static const std::map<std::string, OutputFormat> forms = {{"module", OutputFormat::Module},
+                                                            {"obj", OutputFormat::Object},
+                                                            {"archive", OutputFormat::Archive},
+                                                            {"so", OutputFormat::Shared},
+                                                            {"exe", OutputFormat::Program}};
+  static const std::map<std::string, std::string> suffixes = {
+      {".smod", "module"}, {".o", "obj"}, {".a", "archive"},    {".so", "so"},
+      {".exe", "exe"},     {"", "exe"},   {".sinter", "graph"}, {".mlir", "graph"}};
+  std::string suffix = fs::path(flags.output).extension().string(), form = flags.emit;
+  auto bySuffix = suffixes.find(suffix);
+  if (form.empty() && bySuffix == suffixes.end())
+    throw Stop(Exit::Usage, "the suffix of " + flags.output +
+                                " names no format; use .smod, .o, .a, .so, .exe, .sinter, .mlir or --emit");
+  if (form.empty())
+    form = bySuffix->second;
+  if (form == "graph")
+    return std::nullopt;
+  return forms.at(form);
+}
+
+/// A graph file, or text.
+static void writeGraphTo(const std::string &path, mlir::ModuleOp step, const Diagnostics &diagnostics) {
+  if (path.ends_with(".sinter")) {
+    if (failed(writeGraph(step, path)))
+      throw Stop(Exit::Failure, diagnostics.errors());
+    return;
+  }
+  std::string text, error;
+  llvm::raw_string_ostream os(text);
+  step.print(os);
+  os << "\n";
+  if (!writeFile(path, llvm::ArrayRef<char>(text.data(), text.size()), error))
+    throw Stop(Exit::Failure, error);
 }
 
 static std::string describeBytes(int64_t bytes) {
@@ -60,14 +87,7 @@ static int64_t stateBytes(const cpu::Signature &function) {
 
 /// Which initializers are states: weights by name and statistics.
 static AdjustImport adjustment(const TrainStepFlags &flags, bool forInference) {
-  std::shared_ptr<std::regex> pattern;
-  try {
-    if (!flags.trainable.empty())
-      pattern = std::make_shared<std::regex>(flags.trainable, std::regex::ECMAScript);
-  } catch (const std::regex_error &error) {
-    throw Stop(Exit::Usage,
-               "--trainable requires a regular expression, got '" + flags.trainable + "': " + error.what());
-  }
+  std::shared_ptr<llvm::Regex> pattern = parsePattern("--trainable", flags.trainable);
   return [&flags, pattern, forInference](onnx::OnnxImportOptions &import) {
     import.forInference = forInference;
     if (!forInference)
@@ -78,7 +98,7 @@ static AdjustImport adjustment(const TrainStepFlags &flags, bool forInference) {
       if (initializer.isSetting)
         return false;
       if (pattern)
-        return std::regex_search(initializer.name.begin(), initializer.name.end(), *pattern);
+        return pattern->match(initializer.name);
       return initializer.type.getRank() > 0; // a number in a formula is no weight
     };
   };
@@ -89,11 +109,18 @@ static Exit trainStep(const TrainStepFlags &flags) {
   std::string error;
   if (!OptimizerSpec::parse(flags.optimizer, train.optimizer, error))
     throw Stop(Exit::Usage, error);
-  if (flags.clip > 0)
+  if (flags.clip > 0) {
+    if (train.optimizer.clip > 0)
+      throw Stop(Exit::Usage, "--clip and the optimizer's clip are one option, got both");
     train.optimizer.clip = flags.clip;
-  bool isText = flags.output.ends_with(".mlir");
-  OutputFormat format = isText ? OutputFormat::Module : formatOf(flags.output);
+  }
+  std::optional<OutputFormat> format = formatOf(flags);
+  requireWritable(flags.output, flags.model);
 
+  if (auto pattern = parsePattern("--trainable", flags.trainable))
+    train.isTrained = [pattern](llvm::StringRef name) { return pattern->match(name); };
+  if (flags.batch >= 0 && (flags.model.ends_with(".mlir") || flags.model.ends_with(".sinter")))
+    throw Stop(Exit::Usage, "--batch applies to ONNX models; " + flags.model + " states its own types");
   Model model(flags.model, flags.shared, adjustment(flags, false));
   if (!model.graph())
     throw Stop(Exit::Usage, flags.model + ": is compiled already; train-step requires a graph");
@@ -102,24 +129,19 @@ static Exit trainStep(const TrainStepFlags &flags) {
   auto step = makeTrainStep(model.graph(), *inference, train);
   if (failed(step))
     throw Stop(Exit::Failure, diagnostics.errors());
-  if (isText) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    (*step)->print(os);
-    os << "\n";
-    if (!writeFile(flags.output, llvm::ArrayRef<char>(text.data(), text.size()), error))
-      throw Stop(Exit::Failure, error);
+  if (!format) {
+    writeGraphTo(flags.output, **step, diagnostics);
     std::cerr << "wrote " << flags.output << "\n";
     return Exit::Success;
   }
 
   CompileRequest request;
-  request.name = cpu::symbolName(fs::path(flags.output).stem().string());
+  request.name = symbolOf(flags.output);
   auto compiled = compileGraph(**step, compilerOptions(flags.shared), request);
   if (failed(compiled))
     throw Stop(Exit::Internal,
                diagnostics.errors().empty() ? flags.model + ": cannot be compiled" : diagnostics.errors());
-  if (!writeModule(*compiled, flags.output, format, error))
+  if (!writeModule(*compiled, flags.output, *format, error))
     throw Stop(Exit::Failure, error);
 
   std::string stem = request.name;
@@ -127,7 +149,8 @@ static Exit trainStep(const TrainStepFlags &flags) {
             << ")";
   if (format == OutputFormat::Object || format == OutputFormat::Archive || format == OutputFormat::Shared)
     std::cerr << ", " << fs::path(flags.output).replace_extension(".h").string() << ": " << stem << "_init, " << stem
-              << "_step, " << stem << "_infer, " << stem << "_save, " << stem << "_load";
+              << "_step, " << stem << "_infer, " << stem << "_save, " << stem << "_load"
+              << (cpu::hasSeed(compiled->code.functions) ? ", " + stem + "_seed" : "");
   std::cerr << "; state " << describeBytes(stateBytes(compiled->code.functions.front())) << "\n";
   return Exit::Success;
 }
@@ -136,7 +159,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<TrainStepFlags>();
   CLI::App *command = program.add_subcommand("train-step", "compile the step that trains a model");
   flags->shared.addTo(*command);
-  command->add_option("model", flags->model, "model (.onnx or .mlir)")->required();
+  command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command
       ->add_option("--loss", flags->train.loss,
                    "cross_entropy[:axis=A,output=NAME], mse[:output=NAME] or the name of an output")
@@ -151,13 +174,19 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
                    "sgd, adam, adamw, adagrad, rmsprop or lamb, with options: sgd:lr=0.1,momentum=0.9")
       ->required();
   command->add_option("--clip", flags->clip, "greatest norm of all gradients together")->check(CLI::PositiveNumber);
-  command->add_option("--trainable", flags->trainable,
-                      "regular expression: initializers whose names match are trained (default: all weights)");
+  command->add_option(
+      "--trainable", flags->trainable,
+      "regular expression (POSIX extended): initializers whose names it finds are trained (default: all weights)");
   command
       ->add_option("--batch", flags->batch, "size of the first dim of inputs in a step, where the model leaves it open")
       ->check(CLI::PositiveNumber);
   command->add_option("--init", flags->train.seed, "seed for the first values of weights that the model gives none");
-  command->add_option("-o,--output", flags->output, "file to write: .smod, .o, .a, .so, .exe (or no suffix) or .mlir")
+  command->add_option("--seed", flags->train.randomSeed, "seed of random numbers such as dropout's (default 0)");
+  command
+      ->add_option("-o,--output", flags->output,
+                   "file to write; its suffix chooses the format: .smod, .o, .a, .so, .exe (or none), .sinter or .mlir")
       ->required();
+  command->add_option("--emit", flags->emit, "graph, obj, archive, so, exe or module, whatever the suffix is")
+      ->check(CLI::IsMember({"graph", "obj", "archive", "so", "exe", "module"}));
   command->callback([flags, &result] { result = trainStep(*flags); });
 }

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ends trainings by signals at any time and lets them go on; all must end with the same file.
+
+usage: interrupt.py SINTER"""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+random.seed(5)
+sinter = sys.argv[1]
+command = [sinter, "train", "line.smod", "--data", "x=@x.npy", "--data", "target=@y.npy", "--steps", "30000", "--batch", "16", "--shuffle", "3",
+           "--threads", "1"]
+
+
+def train(name, kill=None, after=0.0):
+    path = name + ".safetensors"
+    resume = ["--resume", path] if os.path.exists(path) else []
+    process = subprocess.Popen([*command, "--save", path, "--save-every", "5", *resume], stderr=subprocess.PIPE, text=True)
+    if kill:
+        time.sleep(after)
+        process.send_signal(kill)
+    errors = process.communicate(timeout=300)[1]
+    return process.returncode, errors.strip().splitlines()
+
+
+code, lines = train("through")
+assert code == 0, lines
+for _ in range(200):  # until the signal meets a training under way
+    code, lines = train("stopped", signal.SIGINT, random.uniform(0.05, 0.3))
+    if code == 1 and "interrupted after step" in lines[-1]:
+        break
+    if os.path.exists("stopped.safetensors"):
+        os.remove("stopped.safetensors")
+print(lines[-1])
+for _ in range(8):
+    code, lines = train("killed", signal.SIGKILL, random.uniform(0.02, 0.3))
+    assert code in (0, -signal.SIGKILL), lines
+ends = []
+for name in ("stopped", "killed"):
+    code, lines = train(name)
+    assert code == 0, lines
+    ends.append(open(name + ".safetensors", "rb").read() == open("through.safetensors", "rb").read())
+print("killed trainings left files that were whole, and all ended alike" if all(ends) else f"files differ: {ends}")
