@@ -120,6 +120,7 @@ private:
   bool reaches(Operation *op, Group &target);
   bool measuresReach(ArrayRef<Operation *> measured, Operation *target);
   bool isAligned(Operation *op, Group &group);
+  void findStateUpdates();
   void growEpilogue(unsigned number);
   void place(Operation *op);
   unsigned startGroup(Operation *op);
@@ -132,6 +133,8 @@ private:
   /// The group that gives an op's results to other kernels.
   DenseMap<Operation *, unsigned> home;
   DenseMap<Operation *, int64_t> position;
+  /// Pointwise ops on the way from a state's old value to its next one.
+  llvm::SmallPtrSet<Operation *, 8> stateUpdates;
   llvm::DenseMap<OperationName, int64_t> costs;
 };
 
@@ -236,6 +239,43 @@ bool Planner::isAligned(Operation *op, Group &group) {
   });
 }
 
+/// An update of a state by pointwise ops is a map of its own: that can write over the old value, once all others have
+/// read it.
+void Planner::findStateUpdates() {
+  auto function = dyn_cast<func::FuncOp>(block.getParentOp());
+  if (!function)
+    return;
+  llvm::StringMap<BlockArgument> states;
+  for (BlockArgument argument : function.getArguments())
+    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "sinter.state"))
+      states[name.getValue()] = argument;
+  for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
+    auto name = function.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), "sinter.state");
+    BlockArgument old = name ? states.lookup(name.getValue()) : BlockArgument();
+    if (!old)
+      continue;
+    // Pointwise ops that the next value is made of, users before producers; then those of them that read the old one.
+    llvm::SmallSetVector<Operation *, 8> backward;
+    auto add = [&](Value value) {
+      Operation *op = value.getDefiningOp();
+      if (op && isa<Pointwise>(op) && op->getBlock() == &block)
+        backward.insert(op);
+    };
+    add(operand.get());
+    for (size_t i = 0; i < backward.size(); ++i)
+      llvm::for_each(backward[i]->getOperands(), add);
+    SmallVector<Operation *> inOrder = backward.takeVector();
+    llvm::sort(inOrder, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
+    llvm::SmallPtrSet<Operation *, 8> readers;
+    for (Operation *op : inOrder)
+      if (llvm::any_of(op->getOperands(), [&](Value value) {
+            return value == old || (value.getDefiningOp() && readers.contains(value.getDefiningOp()));
+          }))
+        readers.insert(op);
+    stateUpdates.insert(readers.begin(), readers.end());
+  }
+}
+
 /// Pointwise ops after a root stay in its registers as long as exactly one value leaves.
 void Planner::growEpilogue(unsigned number) {
   Group &group = groups[number];
@@ -272,7 +312,7 @@ void Planner::growEpilogue(unsigned number) {
       for (Operation *user : member->getUsers())
         if (!members.contains(user) && !measures(user) && (!next || position[user] < position[next]))
           next = user;
-    if (!next || isScheduleOp(next) || groupsOf.contains(next))
+    if (!next || isScheduleOp(next) || groupsOf.contains(next) || stateUpdates.contains(next))
       break;
     if (!isa<Pointwise>(next)) {
       // A broadcast to the size of what the group computes, for another operand of the epilogue.
@@ -469,6 +509,7 @@ FusionPlan Planner::run() {
   if (options.maxOps <= 1) {
     llvm::for_each(ops, [&](Operation *op) { startGroup(op); });
   } else {
+    findStateUpdates();
     for (Operation *op : llvm::reverse(ops))
       if (!isMapOp(op))
         growEpilogue(startGroup(op));

@@ -77,7 +77,9 @@ typedef struct sinter_context {
 
   /// Non-zero asks for an early stop; compiled loops poll it and return SINTER_CANCELLED.
   volatile int32_t cancelled;
-  int32_t reserved;
+  /// Compiled code sets it to 1 before it writes a state in place: from then on `parallel` does not look at
+  /// `cancelled`, so that the call ends with all states written. 0 when a call begins.
+  int32_t committing;
 
   /// Runs `fn` over `[0, chunks)` in any order on the session's threads and waits; the first non-zero
   /// status wins. With one thread, a busy pool or one chunk it runs inline.
@@ -108,10 +110,10 @@ typedef struct sinter_context {
   /// and second "{}".
   int32_t (*fail)(struct sinter_context *ctx, int32_t code, const char *message, int64_t a, int64_t b);
 
-  /// A buffer for per-trip outputs of a loop whose number of trips is not known: at least `needed` bytes (`*capacity` says how
-  /// many) that begin with the first `used` bytes of `buffer`, which came from `acquire` or `grow` and is given up. Capacities grow
-  /// geometrically. Null when memory runs out, `needed` is negative, or all such buffers would exceed the session's
-  /// max_tape_bytes (the message is set). Called on the session's thread only.
+  /// A buffer for per-trip outputs of a loop whose number of trips is not known: at least `needed` bytes (`*capacity`
+  /// says how many) that begin with the first `used` bytes of `buffer`, which came from `acquire` or `grow` and is
+  /// given up. Capacities grow geometrically. Null when memory runs out, `needed` is negative, or all such buffers
+  /// would exceed the session's max_tape_bytes (the message is set). Called on the session's thread only.
   void *(*grow)(struct sinter_context *ctx, void *buffer, int64_t used, int64_t needed, int64_t *capacity);
 } sinter_context;
 
@@ -132,17 +134,20 @@ typedef struct sinter_tensor_type {
   const sinter_dim *dims;
 } sinter_tensor_type;
 
-/// The compiled code writes the state's result only after the last read of the old value and after the last
-/// operation that can fail: `output` gives it the state's own memory.
+/// The compiled code writes the state's result only after the last read of the old value (element by element) and after
+/// the last operation that can fail: `output` gives it the state's own memory.
 #define SINTER_STATE_IN_PLACE 1
+
+/// The state (i64, rank 0) that the random numbers of a function depend on.
+#define SINTER_SEED_STATE "random.seed"
 
 /// A tensor that the session keeps from call to call. Functions of one module that name the same state share it. Its
 /// input and output have fixed dims and one dtype; callers bind neither.
 typedef struct sinter_state {
   const char *name;
-  int32_t input;   // where the function reads it
-  int32_t output;  // what replaces it when the call succeeds; -1: the function only reads it
-  int32_t flags;   // SINTER_STATE_IN_PLACE or 0: `output` gives other memory, which takes the place of the old
+  int32_t input;  // where the function reads it
+  int32_t output; // what replaces it when the call succeeds; -1: the function only reads it
+  int32_t flags;  // SINTER_STATE_IN_PLACE or 0: `output` gives other memory, which takes the place of the old
   int32_t reserved;
   int64_t initial; // byte offset of the first value in the function's weights; -1: zeros
 } sinter_state;

@@ -218,6 +218,7 @@ static sinter_status_code mapStatus(sinter_session *session, int32_t status) {
 static sinter_status_code runOnce(sinter_session *session) {
   session->ran = 0;
   __atomic_store_n(&session->context.cancelled, 0, __ATOMIC_RELAXED);
+  session->context.committing = 0;
   if (session->bindingsChanged || session->addressesChanged) {
     sinter_status_code status = srtBindAll(session);
     if (status)

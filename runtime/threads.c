@@ -97,7 +97,9 @@ static void setStatus(Pool *pool, int32_t status) {
   atomic_compare_exchange_strong_explicit(&pool->status, &none, status, memory_order_relaxed, memory_order_relaxed);
 }
 
-static int32_t isCancelled(sinter_context *context) { return __atomic_load_n(&context->cancelled, __ATOMIC_RELAXED); }
+static int32_t isCancelled(const sinter_context *context) {
+  return __atomic_load_n(&context->cancelled, __ATOMIC_RELAXED) && !context->committing;
+}
 
 /// Claims and runs blocks of job `epoch` until there are none, then reports how many it ran.
 static void work(Pool *pool, uint32_t epoch) {

@@ -119,7 +119,7 @@ FailureOr<Value> ScheduleEmitter::place(Value value) {
     // The output may be a view of this value under another shape.
     Value returned = function.getBody().front().getTerminator()->getOperand(where.output);
     if (llvm::all_of(plan.dims(returned), [&](DimExpr size) { return s.isBound(size); })) {
-      outputPointers[slot] = s.output(where.output, materializeDims(returned));
+      outputPointers[slot] = storageOf(where.output, returned);
     } else {
       if (failed(requireKnownSizes(value)))
         return failure();
@@ -136,6 +136,22 @@ FailureOr<Value> ScheduleEmitter::place(Value value) {
     result = slotPointer(slot);
   }
   return pointers[value] = result;
+}
+
+Value ScheduleEmitter::storageOf(unsigned output, Value returned) {
+  Value early = earlyOutputs.lookup(output);
+  return early ? early : s.output(output, materializeDims(returned));
+}
+
+/// Asks for the memory of outputs before states are written: that can fail.
+void ScheduleEmitter::placeOutputs() {
+  if (!plan.hasStatesInPlace())
+    return;
+  for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
+    unsigned k = operand.getOperandNumber();
+    if (!plan.writtenOverState(k) && plan.knownAtEntry(plan.bytes(operand.get())))
+      earlyOutputs[k] = s.output(k, materializeDims(operand.get()));
+  }
 }
 
 FailureOr<Value> ScheduleEmitter::pointer(Value value) {
@@ -284,6 +300,7 @@ LogicalResult ScheduleEmitter::run() {
     words = std::max(words, kernel.getNumOperands() + kernel.getNumResults() + entry.second.symbols.size() + 2);
   }
   arguments = s.stackWords(static_cast<int64_t>(words));
+  placeOutputs();
   Block &body = function.getBody().front();
   if (failed(emitBlock(body)) || failed(emitReturn(body.getTerminator())))
     return failure();
@@ -294,6 +311,8 @@ LogicalResult ScheduleEmitter::run() {
 LogicalResult ScheduleEmitter::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
     s.b.setLoc(op.getLoc());
+    if (&op == plan.firstCommit())
+      s.beginCommit();
     if (failed(emitOp(&op)))
       return failure();
     if (!isa<ConstantOp>(op))
@@ -465,8 +484,10 @@ LogicalResult ScheduleEmitter::emitReturn(Operation *op) {
     if (slot >= 0 && plan.slot(slot).kind == Slot::Kind::Output && plan.slot(slot).output == index &&
         !lateOutputs.contains(index))
       continue;
-    if (failed(requireKnownSizes(operand.get())) ||
-        failed(copyTo(s.output(index, materializeDims(operand.get())), operand.get())))
+    if (failed(requireKnownSizes(operand.get())))
+      return failure();
+    Value to = storageOf(index, operand.get());
+    if (root != plan.writtenOverState(index) && failed(copyTo(to, operand.get())))
       return failure();
   }
   return success();
@@ -520,7 +541,8 @@ static Signature makeSignature(func::FuncOp function, StringRef entry, ScheduleP
 }
 
 /// Fills `signature.states` from the attributes of arguments and results; first values become weights.
-static LogicalResult findStates(func::FuncOp function, Signature &signature, Weights &weights) {
+static LogicalResult findStates(func::FuncOp function, const SchedulePlan &plan, Signature &signature,
+                                Weights &weights) {
   llvm::StringMap<size_t> byName;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto name = function.getArgAttrOfType<StringAttr>(i, "sinter.state");
@@ -564,6 +586,7 @@ static LogicalResult findStates(func::FuncOp function, Signature &signature, Wei
       return function.emitOpError("requires one result of type ")
              << from << " for state '" << name.getValue() << "', got " << (state.output >= 0 ? "two" : "another type");
     state.output = static_cast<int>(i);
+    state.inPlace = plan.writtenOverState(i) != nullptr;
   }
   return success();
 }
@@ -608,7 +631,7 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
   if (failed(emitter.run()))
     return failure();
   Signature signature = makeSignature(function, entry, plan, context);
-  if (failed(findStates(function, signature, weights)))
+  if (failed(findStates(function, plan, signature, weights)))
     return failure();
   return signature;
 }

@@ -59,6 +59,9 @@ private:
   /// Memory for what `value` is about to be; a size that is not known yet is an error.
   llvm::FailureOr<mlir::Value> place(mlir::Value value);
   mlir::Value slotPointer(int slot);
+  void placeOutputs();
+  /// Where output `output`, which is to hold `returned`, lies.
+  mlir::Value storageOf(unsigned output, mlir::Value returned);
   /// Where `value` lies; one that is held in a register is stored first.
   llvm::FailureOr<mlir::Value> pointer(mlir::Value value);
   /// The only element of `value`.
@@ -108,6 +111,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> registers; // by root: the element
   llvm::DenseMap<mlir::Value, mlir::Value> spills;    // by root: where its element is stored when an address is needed
   llvm::DenseMap<int, mlir::Value> stepPointers, outputPointers;
+  llvm::DenseMap<unsigned, mlir::Value> earlyOutputs; // by result
   llvm::DenseSet<unsigned> lateOutputs;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> contentSymbols; // by the value they are elements of
 };

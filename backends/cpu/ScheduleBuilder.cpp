@@ -309,6 +309,10 @@ void ScheduleBuilder::pollCancelled(Value trip, int64_t every) {
   require(compare(LLVM::ICmpPredicate::eq, flag, status(*this, 0)), [&] { return status(*this, SINTER_CANCELLED); });
 }
 
+void ScheduleBuilder::beginCommit() {
+  store(status(*this, 1), ctx, static_cast<int64_t>(offsetof(sinter_context, committing)));
+}
+
 void ScheduleBuilder::fail(int32_t code, StringRef message, Value a, Value second) {
   std::string terminated = message.str() + '\0';
   Value text =

@@ -70,6 +70,8 @@ public:
   mlir::Value plan(mlir::Value lives, int64_t count, mlir::Value bytes, mlir::Value offsets);
   /// Returns SINTER_CANCELLED when asked to. Looks in one of `every` trips, a power of two.
   void pollCancelled(mlir::Value trip, int64_t every);
+  /// From here on launches do not look whether the call was cancelled.
+  void beginCommit();
   /// Records the error and returns.
   void fail(int32_t code, llvm::StringRef message, mlir::Value a, mlir::Value b);
   /// A call of a kernel's wrapper over `chunks` chunks through `parallel`; returns early on failure.

@@ -32,6 +32,7 @@ SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes,
   findEntrySymbols();
   Block &entry = function.getBody().front();
   aliasBlock(entry);
+  placeStates();
   for (OpOperand &operand : entry.getTerminator()->getOpOperands()) {
     Slot slot;
     slot.kind = Slot::Kind::Output;
@@ -138,6 +139,8 @@ int SchedulePlan::slotOf(Value root) const {
 }
 
 bool SchedulePlan::sharePlace(Value a, Value b) const {
+  if (writtenOver.lookup(a) == b || writtenOver.lookup(b) == a)
+    return true;
   auto place = [&](Value value) {
     int slot = slotOf(value) >= 0 ? slotOf(value) : carrySlotOf(value);
     bool fixed = slot >= 0 && (slots[slot].kind == Slot::Kind::Planned || slots[slot].kind == Slot::Kind::Output);
@@ -157,9 +160,7 @@ int SchedulePlan::newSlot(Slot slot) {
   return static_cast<int>(slots.size()) - 1;
 }
 
-/// True when the schedule chooses where the op writes this result, before the op runs.
-static bool choosesPlace(OpResult result, bool sizeKnownAtEntry, const DenseMap<Operation *, KernelLaunch> &launches,
-                         ArrayRef<KernelCode> codes) {
+bool SchedulePlan::choosesPlace(OpResult result, bool sizeKnownAtEntry) const {
   Operation *op = result.getOwner();
   if (isa<KernelOp>(op))
     return !codes[launches.find(op)->second.code].emitted.writesSizes;
@@ -177,7 +178,7 @@ static bool choosesPlace(OpResult result, bool sizeKnownAtEntry, const DenseMap<
 bool SchedulePlan::computeInto(Value value, Block *block, int slot) {
   auto result = dyn_cast<OpResult>(root(value));
   if (!result || isRegister(result) || result.getOwner()->getBlock() != block || slotOfRoot.contains(result) ||
-      !choosesPlace(result, knownAtEntry(bytes(result)), launches, codes))
+      !choosesPlace(result, knownAtEntry(bytes(result))))
     return false;
   slotOfRoot[result] = slot;
   return true;
@@ -194,7 +195,7 @@ void SchedulePlan::assign(Value value) {
     return;
   }
   slot.bytes = bytes(value);
-  bool planned = knownAtEntry(slot.bytes) && (!result || choosesPlace(result, true, launches, codes));
+  bool planned = knownAtEntry(slot.bytes) && (!result || choosesPlace(result, true));
   slot.kind = planned ? Slot::Kind::Planned : Slot::Kind::Dynamic;
   slotOfRoot[value] = newSlot(slot);
 }

@@ -94,6 +94,12 @@ public:
   /// True when the memory of a Dynamic root is that of another after its last use: nobody releases it.
   bool movesOn(mlir::Value root) const { return moved.contains(root); }
 
+  /// The state that result `index` is written over, or null. `function` is reordered so that no op from `firstCommit`
+  /// on can fail; null when none of them writes a state.
+  mlir::BlockArgument writtenOverState(unsigned index) const { return inPlaceResults.lookup(index); }
+  mlir::Operation *firstCommit() const { return commit; }
+  bool hasStatesInPlace() const { return !inPlaceResults.empty(); }
+
   bool knownAtEntry(DimExpr expr) const;
   bool isEntrySymbol(unsigned symbol) const { return entrySymbols.contains(symbol); }
   Dims dims(mlir::Value value) const;
@@ -107,6 +113,11 @@ private:
     viewsOf[of].push_back(view);
   }
   void aliasBlock(mlir::Block &block);
+  // SchedulePlanStates.cpp
+  void placeStates();
+  bool canFail(mlir::Operation *op) const;
+  llvm::SmallVector<mlir::Operation *> readersOf(mlir::Value value);
+
   void assignBlock(mlir::Block &block);
   void assignLoop(mlir::Operation *op);
   /// Lets the body write the next value of carry `j` over the old one; false when that is read later.
@@ -116,6 +127,8 @@ private:
   bool canOverwrite(KernelOp kernel, unsigned input);
   void takeOverInits(mlir::Block &block);
   void assign(mlir::Value result);
+  /// True when the schedule chooses where the op writes this result, before the op runs.
+  bool choosesPlace(mlir::OpResult result, bool sizeKnownAtEntry) const;
   /// Lets the op that computes `value` write to `slot`; false when it is a view, lies elsewhere or has a place already.
   bool computeInto(mlir::Value value, mlir::Block *block, int slot);
   int newSlot(Slot slot);
@@ -148,6 +161,9 @@ private:
   llvm::DenseSet<mlir::OpOperand *> passedOn;
   llvm::DenseMap<mlir::Value, mlir::Value> takes;
   llvm::DenseSet<mlir::Value> moved;
+  llvm::DenseMap<unsigned, mlir::BlockArgument> inPlaceResults;
+  llvm::DenseMap<mlir::Value, mlir::BlockArgument> writtenOver; // by root: the state in whose memory it is computed
+  mlir::Operation *commit = nullptr;
   int position = 0;
 };
 

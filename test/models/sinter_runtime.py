@@ -30,6 +30,11 @@ class SessionOptions(c.Structure):
                 ("hooks", c.c_void_p * 3), ("state_of", c.c_void_p)]
 
 
+class MemoryReport(c.Structure):
+    _fields_ = [("struct_size", c.c_uint32), ("reserved", c.c_uint32), ("fixed", c.c_int64), ("arena", c.c_int64),
+                ("input", c.c_int64), ("output", c.c_int64), ("scratch", c.c_int64), ("peak", c.c_int64), ("state", c.c_int64)]
+
+
 class Error(Exception):
     pass
 
@@ -99,6 +104,15 @@ class Session:
         view = Tensor()
         self.runtime.check(self.runtime.lib.sinter_session_state_get(self.handle, name.encode(), c.byref(view)))
         return copy_of(view)
+
+    def memory(self):
+        """The session's memory report: bytes by use."""
+        report = MemoryReport(struct_size=c.sizeof(MemoryReport))
+        self.runtime.check(self.runtime.lib.sinter_session_memory(self.handle, c.byref(report)))
+        return report
+
+    def cancel(self):
+        self.runtime.lib.sinter_session_cancel(self.handle)
 
     def save(self, path):
         self.runtime.check(self.runtime.lib.sinter_session_save(self.handle, os.fsencode(path)))
