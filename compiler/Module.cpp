@@ -193,10 +193,15 @@ static bool linkTo(StringRef path, llvm::function_ref<bool(const std::string &)>
   return true;
 }
 
-static bool writeLinked(const CompiledModule &module, StringRef path, OutputFormat format, std::string &error) {
+std::string sinter::symbolStem(StringRef path) {
   std::string stem = cpu::symbolName(llvm::sys::path::stem(path));
   if (StringRef(stem).starts_with("lib"))
     stem.erase(0, 3);
+  return stem.empty() || llvm::isDigit(stem[0]) ? "m_" + stem : stem;
+}
+
+static bool writeLinked(const CompiledModule &module, StringRef path, OutputFormat format, std::string &error) {
+  std::string stem = symbolStem(path);
   LinkFolder link(module);
   cpu::TableOptions table;
   table.weightsBytes = static_cast<int64_t>(module.code.weights.size());

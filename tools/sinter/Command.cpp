@@ -47,16 +47,6 @@ std::map<std::string, std::vector<int64_t>> SharedOptions::parsedShapes() const 
   return parsed;
 }
 
-std::string sinter::tool::symbolOf(const std::string &path) {
-  std::string name = fs::path(path).stem().string();
-  for (char &c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)))
-      c = '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])))
-    name = "m_" + name;
-  return name;
-}
-
 void sinter::tool::requireWritable(const std::string &output, const std::string &model, const std::string &flag) {
   fs::file_status status = fs::status(output);
   if (fs::exists(status) && !fs::is_regular_file(status))

@@ -40,9 +40,6 @@ struct SharedOptions {
 /// Refuses outputs that a rename would destroy: folders, devices, and the model itself. Throws Stop that names `flag`.
 void requireWritable(const std::string &output, const std::string &model, const std::string &flag = "-o");
 
-/// The file's stem as a C identifier: what the symbols of code in it begin with.
-std::string symbolOf(const std::string &path);
-
 // One per subcommand: adds it to the program. Its callback does the work and throws Stop, or sets `result`.
 void addCompile(CLI::App &program, Exit &result);
 void addConvert(CLI::App &program, Exit &result);

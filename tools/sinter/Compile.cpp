@@ -104,7 +104,7 @@ static Exit compile(const CompileFlags &flags) {
     request.last = CompileRequest::Last::Fused;
   else if (!all && form == "loops")
     request.last = CompileRequest::Last::Loops;
-  request.name = symbolOf(output == "-" ? flags.model : output);
+  request.name = symbolStem(output == "-" ? flags.model : output);
   const CompiledModule &module = model.compile(request);
   if (!isGraphWritten)
     throw Stop(Exit::Failure, graphError);

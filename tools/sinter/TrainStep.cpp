@@ -136,7 +136,7 @@ static Exit trainStep(const TrainStepFlags &flags) {
   }
 
   CompileRequest request;
-  request.name = symbolOf(flags.output);
+  request.name = symbolStem(flags.output);
   auto compiled = compileGraph(**step, compilerOptions(flags.shared), request);
   if (failed(compiled))
     throw Stop(Exit::Internal,

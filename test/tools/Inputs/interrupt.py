@@ -11,14 +11,14 @@ import time
 
 random.seed(5)
 sinter = sys.argv[1]
-command = [sinter, "train", "line.smod", "--data", "x=@x.npy", "--data", "target=@y.npy", "--steps", "30000", "--batch", "16", "--shuffle", "3",
+command = [sinter, "train", "line.smod", "--data", "x=@x.npy", "--data", "target=@y.npy", "--steps", "20000", "--batch", "16", "--shuffle", "3",
            "--threads", "1"]
 
 
 def train(name, kill=None, after=0.0):
     path = name + ".safetensors"
     resume = ["--resume", path] if os.path.exists(path) else []
-    process = subprocess.Popen([*command, "--save", path, "--save-every", "5", *resume], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*command, "--save", path, "--save-every", "300", *resume], stderr=subprocess.PIPE, text=True)
     if kill:
         time.sleep(after)
         process.send_signal(kill)
