@@ -102,7 +102,7 @@ class Checker:
             steady, cancelled = self.runtime.session(path, threads), self.runtime.session(path, threads)
             counts = [0, 0]
             before = {n: steady.state(n).tobytes() for n in steady.states}
-            for _ in range(300):
+            for _ in range(120):
                 stop = threading.Timer(random.random() * 2e-4, cancelled.cancel)
                 stop.start()
                 try:
