@@ -24,6 +24,10 @@ namespace sinter {
 #include "passes/Passes.h.inc"
 } // namespace sinter
 
+/// Cache lines in a row from which on a sum along it does as well as one over rows does after a transpose: with 128
+/// numbers of f32, 15 trips repay the copy.
+constexpr int64_t kLongRow = 4;
+
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
@@ -79,8 +83,9 @@ std::optional<Product> AlignMatrices::productOf(DotGeneralOp dot) const {
     int64_t width = type.getElementTypeBitWidth() / 8, kept = type.getDimSize(isTransposed ? 0 : 1);
     if (kept * width < rowBytes || type.getNumElements() * width > maxBytes)
       continue;
-    // As it lies already.
-    if (!isTransposed && kept * width % rowBytes == 0)
+    // As it lies already; or sums along rows of whole cache lines, long enough that those across lanes matter little.
+    int64_t row = type.getDimSize(1) * width;
+    if (row % rowBytes == 0 && (!isTransposed || row > kLongRow * rowBytes))
       continue;
     return Product{matrix, vector, axes[1 - k], isTransposed};
   }

@@ -186,7 +186,8 @@ def AlignMatrices : Sinter_FunctionPass<"sinter-align-matrices"> {
   let summary = "matrices that loops multiply with vectors, copied before the loop into rows that fill cache lines";
   let description = [{
     Ensures: a matrix of floats that a loop captures and multiplies with a vector is read by rows along the axis that is not
-    summed, each row a multiple of `row-bytes`; matrices of more than `max-bytes` and rows of less than `row-bytes` stay as they are.
+    summed, each row a multiple of `row-bytes`. As they are stay matrices of more than `max-bytes`, results of less than `row-bytes`, and
+    matrices that are summed along long rows of whole multiples of `row-bytes`.
     (* example test/passes/align-matrices.mlir *)
   }];
   let options = [Option<"rowBytes", "row-bytes", "int64_t", "64", "what rows are a multiple of">,

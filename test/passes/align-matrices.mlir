@@ -31,14 +31,14 @@ func.func @rows_are_summed(%n: tensor<i64>, %a: tensor<60x60xf32>, %x0: tensor<6
 // CHECK-NOT: sinter.slice
 // CHECK: sinter.scan
 // CHECK-COUNT-2: sinter.dot_general %{{.*}}, %{{.*}} {{.*}}rhs_contract = array<i64: 0>
-func.func @whole_lines(%xs: tensor<9x64xf64>, %a: tensor<64x64xf64>, %x0: tensor<64xf64>) -> tensor<64xf64> {
-  %0 = sinter.scan(%x0) over(%xs) captures(%a) {axes = array<i64: 0>, out_axes = array<i64>, out_reverse = array<i1>, reverse = array<i1: true>} : (tensor<64xf64>, tensor<9x64xf64>, tensor<64x64xf64>) -> tensor<64xf64> body {
-  ^bb0(%x: tensor<64xf64>, %s: tensor<64xf64>, %m: tensor<64x64xf64>):
-    %1 = sinter.dot_general %m, %x {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f64} : (tensor<64x64xf64>, tensor<64xf64>) -> tensor<64xf64>
-    %2 = sinter.dot_general %1, %m {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 0>, rhs_contract = array<i64: 0>, element_type = f64} : (tensor<64xf64>, tensor<64x64xf64>) -> tensor<64xf64>
-    sinter.yield(%2) : tensor<64xf64>
+func.func @whole_lines(%xs: tensor<9x32xf64>, %a: tensor<32x32xf64>, %x0: tensor<32xf64>) -> tensor<32xf64> {
+  %0 = sinter.scan(%x0) over(%xs) captures(%a) {axes = array<i64: 0>, out_axes = array<i64>, out_reverse = array<i1>, reverse = array<i1: true>} : (tensor<32xf64>, tensor<9x32xf64>, tensor<32x32xf64>) -> tensor<32xf64> body {
+  ^bb0(%x: tensor<32xf64>, %s: tensor<32xf64>, %m: tensor<32x32xf64>):
+    %1 = sinter.dot_general %m, %x {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f64} : (tensor<32x32xf64>, tensor<32xf64>) -> tensor<32xf64>
+    %2 = sinter.dot_general %1, %m {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 0>, rhs_contract = array<i64: 0>, element_type = f64} : (tensor<32xf64>, tensor<32x32xf64>) -> tensor<32xf64>
+    sinter.yield(%2) : tensor<32xf64>
   }
-  return %0 : tensor<64xf64>
+  return %0 : tensor<32xf64>
 }
 
 // The copy is made before the outermost loop.
@@ -85,4 +85,18 @@ func.func @no_capture(%n: tensor<i64>, %a: tensor<20x20xf32>, %x: tensor<20xf32>
   }
   %3 = sinter.dot_general %a, %x {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<20x20xf32>, tensor<20xf32>) -> tensor<20xf32>
   return %0, %3 : tensor<20x20xf32>, tensor<20xf32>
+}
+
+// Sums along long rows of whole cache lines stay.
+// CHECK-LABEL: @long_rows
+// CHECK-NOT: sinter.transpose
+func.func @long_rows(%n: tensor<i64>, %a: tensor<128x128xf32>, %x0: tensor<128xf32>) -> tensor<128xf32> {
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %one = sinter.constant dense<1> : tensor<i64>
+  %0 = sinter.for %zero to %n step %one(%x0) captures(%a) : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<128xf32>, tensor<128x128xf32>) -> tensor<128xf32> body {
+  ^bb0(%i: tensor<i64>, %x: tensor<128xf32>, %m: tensor<128x128xf32>):
+    %1 = sinter.dot_general %m, %x {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<128x128xf32>, tensor<128xf32>) -> tensor<128xf32>
+    sinter.yield(%1) : tensor<128xf32>
+  }
+  return %0 : tensor<128xf32>
 }
