@@ -5,7 +5,10 @@
 //
 //   w [n, k]  ->  p [n / c, k, c]       panel i holds columns i c to i c + c of w^T, c of them side by side
 //
-// The kernel in the loop reads p and says in its body how w follows from it, so that any back end may read it; one
+// So is one that is small beside the first factor of its product: all blocks of rows read it, each block all of it, and
+// what comes in panels needs no strips that blocks would have to share.
+//
+// The kernel reads p and says in its body how w follows from it, so that any back end may read it; one
 // whose register kernel walks panels finds them as it finds constants that were packed at compile time. Otherwise each
 // trip transposes w by strips, or walks rows that are far apart.
 
@@ -30,6 +33,8 @@ constexpr int64_t kMinRows = 4;
 constexpr int64_t kMinElements = 1 << 12;
 /// A loop of fewer trips does not repay the packing.
 constexpr int64_t kMinTrips = 4;
+/// A first factor that streams through the caches, beside a matrix that stays in one.
+constexpr int64_t kStreamedBytes = 1 << 21, kCachedBytes = 1 << 20;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -38,6 +43,10 @@ struct Product {
   KernelOp kernel;
   DotGeneralOp dot;
   BlockArgument matrix; // of the kernel's body
+  bool columnsFirst;    // before the axes of the sum
+  int64_t columns, k;
+
+  Value given() const { return KernelOp(kernel).getInputs()[BlockArgument(matrix).getArgNumber()]; }
 };
 } // namespace
 
@@ -58,72 +67,86 @@ static bool hasFewTrips(Operation *loop) {
   return !ShapedType::isDynamic(trips) && trips < kMinTrips;
 }
 
-/// The product that `kernel` is, if its second factor should come in panels of `panelBytes` a row.
+/// The product that `kernel` is, if its second factor could come in panels of `panelBytes` a row.
 static std::optional<Product> findProduct(KernelOp kernel, int64_t panelBytes) {
   if (kernel.getKernelTemplate() != KernelTemplate::contraction)
     return std::nullopt;
   auto dot = dyn_cast_or_null<DotGeneralOp>(kernel.getRoot());
   auto matrix = dot ? dyn_cast<BlockArgument>(dot.getRhs()) : BlockArgument();
-  if (!matrix || !matrix.hasOneUse() || dot.getLhs().getType().getRank() < 2)
+  if (!matrix || !matrix.hasOneUse() || typeOf(dot.getLhs()).getRank() < 2)
     return std::nullopt;
   RankedTensorType type = typeOf(matrix), rows = typeOf(dot.getLhs());
   Type element = type.getElementType();
-  if (type.getRank() != 2 || !type.hasStaticShape() || type.getNumElements() < kMinElements ||
-      !dot.getRhsBatch().empty() || dot.getRhsContract().size() != 1 || !(element.isF32() || element.isF64()) ||
-      rows.getElementType() != element || dot.getElementType() != element)
+  if (!type.hasStaticShape() || type.getNumElements() < kMinElements || !dot.getRhsBatch().empty() ||
+      !(element.isF32() || element.isF64()) || rows.getElementType() != element || dot.getElementType() != element)
     return std::nullopt;
-  int64_t k = type.getDimSize(dot.getRhsContract()[0]);
-  if (rows.hasStaticShape() && rows.getNumElements() < kMinRows * k)
+  // One axis of columns, before or after those of the sum.
+  ArrayRef<int64_t> contract = dot.getRhsContract();
+  int64_t rank = type.getRank();
+  bool isLast = llvm::equal(contract, llvm::seq<int64_t>(0, rank - 1));
+  if (rank < 2 || (!isLast && !llvm::equal(contract, llvm::seq<int64_t>(1, rank))))
     return std::nullopt;
-  int64_t columns = type.getNumElements() / k, panel = panelBytes * 8 / element.getIntOrFloatBitWidth();
-  if (columns % panel != 0)
+  int64_t columns = type.getDimSize(isLast ? rank - 1 : 0), k = type.getNumElements() / columns;
+  int64_t panel = panelBytes * 8 / element.getIntOrFloatBitWidth();
+  if (columns % panel != 0 || (rows.hasStaticShape() && rows.getNumElements() < kMinRows * k))
     return std::nullopt;
-  Operation *loop = capturingLoop(kernel.getInputs()[matrix.getArgNumber()]);
-  if (!loop || hasFewTrips(loop))
-    return std::nullopt;
-  return Product{kernel, dot, matrix};
+  return Product{kernel, dot, matrix, !isLast, columns, k};
+}
+
+/// True when the matrix is read so often that it should be in panels.
+static bool repaysPacking(const Product &product) {
+  if (Operation *loop = capturingLoop(product.given()))
+    return !hasFewTrips(loop);
+  if (product.given().getDefiningOp<ConstantOp>())
+    return false; // packed at compile time
+  auto bytes = [](Value value) { return typeOf(value).getNumElements() * typeOf(value).getElementTypeBitWidth() / 8; };
+  Value rows = DotGeneralOp(product.dot).getLhs();
+  return typeOf(rows).hasStaticShape() && bytes(rows) >= kStreamedBytes && bytes(product.matrix) <= kCachedBytes;
 }
 
 /// `matrix` in panels, where it is captured from outside of all loops that leave it as it is.
-static Value packBefore(Operation *user, Value matrix, bool columnsFirst, int64_t panel) {
+static Value packBefore(Operation *user, Value matrix, const Product &product, int64_t panel) {
   if (Operation *loop = capturingLoop(matrix)) {
     auto argument = cast<BlockArgument>(matrix);
     Captures captures = *capturesOf(loop);
     Value outside = captures.values[argument.getArgNumber() - captures.firstArgument];
-    Value packed = packBefore(loop, outside, columnsFirst, panel);
+    Value packed = packBefore(loop, outside, product, panel);
     return addCapture(loop, packed)[argument.getOwner()->getParent()->getRegionNumber()];
   }
   OpBuilder b(user);
   Location loc = matrix.getLoc();
-  RankedTensorType type = typeOf(matrix);
-  int64_t columns = type.getDimSize(columnsFirst ? 0 : 1), k = type.getDimSize(columnsFirst ? 1 : 0);
-  SmallVector<int64_t> split =
-      columnsFirst ? SmallVector<int64_t>{columns / panel, panel, k} : SmallVector<int64_t>{k, columns / panel, panel};
-  RankedTensorType splitType = type.clone(split);
+  int64_t panels = product.columns / panel, k = product.k;
+  SmallVector<int64_t> split{panels, panel, k}, order{0, 2, 1};
+  if (!product.columnsFirst) {
+    split = {k, panels, panel};
+    order = {1, 0, 2};
+  }
+  RankedTensorType type = typeOf(matrix), splitType = type.clone(split);
   Value parts = ReshapeOp::create(b, loc, splitType, matrix, Value(), splitType);
-  auto kernel =
-      KernelOp::create(b, loc, type.clone({columns / panel, k, panel}), parts, KernelTemplate::map, DictionaryAttr());
+  auto kernel = KernelOp::create(b, loc, type.clone({panels, k, panel}), parts, KernelTemplate::map, DictionaryAttr());
   Block &body = kernel.getBody().emplaceBlock();
   Value argument = body.addArgument(splitType, loc);
   b.setInsertionPointToStart(&body);
-  SmallVector<int64_t> order = columnsFirst ? SmallVector<int64_t>{0, 2, 1} : SmallVector<int64_t>{1, 0, 2};
   YieldOp::create(b, loc, ValueRange{TransposeOp::create(b, loc, argument, order)});
   return kernel.getResult(0);
 }
 
-/// The kernel reads panels, from which its body makes the matrix [columns, k].
-static void readPanels(const Product &product, Value panels) {
-  auto [kernel, dot, matrix] = product;
-  RankedTensorType type = typeOf(panels), whole = typeOf(matrix);
-  int64_t k = type.getDimSize(1);
-  kernel.getInputsMutable()[matrix.getArgNumber()].assign(panels);
-  OpBuilder b(dot);
-  Location loc = matrix.getLoc();
-  matrix.setType(type);
-  Value columns = TransposeOp::create(b, loc, matrix, ArrayRef<int64_t>{0, 2, 1});
-  RankedTensorType wanted = whole.clone({whole.getNumElements() / k, k});
-  dot.getRhsMutable().assign(ReshapeOp::create(b, loc, wanted, columns, Value(), wanted));
-  dot.setRhsContract({1});
+/// The kernel reads panels, from which its body makes the matrix with its columns first.
+static void readPanels(Product product, Value panels) {
+  RankedTensorType whole = typeOf(product.matrix);
+  SmallVector<int64_t> shape{product.columns}, contract;
+  for (int64_t axis : product.dot.getRhsContract()) {
+    contract.push_back(static_cast<int64_t>(shape.size()));
+    shape.push_back(whole.getDimSize(axis));
+  }
+  product.kernel.getInputsMutable()[product.matrix.getArgNumber()].assign(panels);
+  OpBuilder b(product.dot);
+  Location loc = product.matrix.getLoc();
+  product.matrix.setType(panels.getType());
+  Value columns = TransposeOp::create(b, loc, product.matrix, ArrayRef<int64_t>{0, 2, 1});
+  RankedTensorType wanted = whole.clone(shape);
+  product.dot.getRhsMutable().assign(ReshapeOp::create(b, loc, wanted, columns, Value(), wanted));
+  product.dot.setRhsContract(contract);
 }
 
 namespace {
@@ -134,15 +157,13 @@ class PackInvariants : public sinter::impl::PackInvariantsBase<PackInvariants> {
   void runOnOperation() override {
     SmallVector<Product> products;
     getOperation()->walk([&](KernelOp kernel) {
-      if (std::optional<Product> product = findProduct(kernel, panelBytes))
+      std::optional<Product> product = findProduct(kernel, panelBytes);
+      if (product && repaysPacking(*product))
         products.push_back(*product);
     });
     for (const Product &product : products) {
       int64_t panel = panelBytes * 8 / typeOf(product.matrix).getElementTypeBitWidth();
-      KernelOp kernel = product.kernel;
-      Value matrix = kernel.getInputs()[product.matrix.getArgNumber()];
-      bool columnsFirst = DotGeneralOp(product.dot).getRhsContract()[0] == 1;
-      readPanels(product, packBefore(kernel, matrix, columnsFirst, panel));
+      readPanels(product, packBefore(product.kernel, product.given(), product, panel));
     }
   }
 };

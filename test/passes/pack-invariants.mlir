@@ -112,3 +112,30 @@ func.func @keeps_what_packing_does_not_help(%h: tensor<8x64xf32>, %xs: tensor<3x
   }
   return %r, %s#0, %s#1 : tensor<8x64xf32>, tensor<1x64xf32>, tensor<8x72xf32>
 }
+
+// Two axes are summed, and the first factor is 16 times as large as the second.
+// CHECK-LABEL: @packs_a_small_factor_beside_a_large_one
+// CHECK: sinter.reshape %arg1 {{.*}} -> tensor<560x2x32xf32>
+// CHECK: sinter.transpose {{.*}}permutation = array<i64: 1, 0, 2>{{.*}} -> tensor<2x560x32xf32>
+// CHECK: sinter.transpose {{.*}}permutation = array<i64: 0, 2, 1>
+// CHECK: sinter.reshape {{.*}} -> tensor<64x35x16xf32>
+// CHECK: sinter.dot_general {{.*}}lhs_contract = array<i64: 0, 1>{{.*}}rhs_contract = array<i64: 1, 2>
+func.func @packs_a_small_factor_beside_a_large_one(%dy: tensor<35x16x1024xf32>, %x: tensor<35x16x64xf32>) -> tensor<1024x64xf32> {
+  %p = sinter.kernel contraction(%dy, %x) : (tensor<35x16x1024xf32>, tensor<35x16x64xf32>) -> tensor<1024x64xf32> {
+  ^bb0(%a: tensor<35x16x1024xf32>, %b: tensor<35x16x64xf32>):
+    %d = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 0, 1>, rhs_contract = array<i64: 0, 1>, element_type = f32} : (tensor<35x16x1024xf32>, tensor<35x16x64xf32>) -> tensor<1024x64xf32>
+    sinter.yield(%d) : tensor<1024x64xf32>
+  }
+  return %p : tensor<1024x64xf32>
+}
+
+// CHECK-LABEL: @keeps_factors_of_which_none_is_large
+// CHECK-NOT: sinter.transpose
+func.func @keeps_factors_of_which_none_is_large(%dy: tensor<560x512xf32>, %x: tensor<560x64xf32>) -> tensor<512x64xf32> {
+  %p = sinter.kernel contraction(%dy, %x) : (tensor<560x512xf32>, tensor<560x64xf32>) -> tensor<512x64xf32> {
+  ^bb0(%a: tensor<560x512xf32>, %b: tensor<560x64xf32>):
+    %d = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 0>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<560x512xf32>, tensor<560x64xf32>) -> tensor<512x64xf32>
+    sinter.yield(%d) : tensor<512x64xf32>
+  }
+  return %p : tensor<512x64xf32>
+}

@@ -464,16 +464,16 @@ EmittedKernel ContractionEmitter::emit() {
 }
 
 /// The input that holds the right operand in panels, [panel][k][columns] as a packed constant does: the operand is
-/// [columns, k], made from it by a transpose and a reshape.
+/// [columns, k...], made from it by a transpose and a reshape.
 static BlockArgument findPanels(DotGeneralOp dot) {
   auto reshape = dot.getRhs().getDefiningOp<ReshapeOp>();
   auto transpose = reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : TransposeOp();
   auto panels = transpose ? dyn_cast<BlockArgument>(transpose.getOperand()) : BlockArgument();
   if (!panels || transpose.getPermutation() != ArrayRef<int64_t>{0, 2, 1} || !dot.getRhsBatch().empty() ||
-      dot.getRhsContract() != ArrayRef<int64_t>{1})
+      !llvm::equal(dot.getRhsContract(), llvm::seq<int64_t>(1, reshape.getType().getRank())))
     return {};
-  auto type = cast<RankedTensorType>(panels.getType()), whole = reshape.getType();
-  bool isWhole = type.hasStaticShape() && whole.getRank() == 2 && whole.getDimSize(1) == type.getDimSize(1);
+  auto type = cast<RankedTensorType>(panels.getType());
+  bool isWhole = type.hasStaticShape() && type.getDimSize(0) * type.getDimSize(2) == reshape.getType().getDimSize(0);
   return isWhole && type.getDimSize(2) * byteWidth(type.getElementType()) == kPanelBytes ? panels : BlockArgument();
 }
 
