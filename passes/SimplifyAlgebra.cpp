@@ -4,6 +4,7 @@
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Indexing.h"
+#include "ir/Reduction.h"
 #include "ir/Shape.h"
 #include "passes/Passes.h"
 #include "passes/SizeUses.h"
@@ -208,6 +209,65 @@ private:
     }
     parts.push_back(part);
     return part.axis >= 0;
+  }
+};
+
+/// What is kept where an axis has a named position, zero elsewhere, adds up to what is kept, or to zero if there is no
+/// such position: sum over j of (name == j ? x : 0). The gradient of what labels pick has such sums.
+struct SumOfPicked : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &b) const override {
+    auto select = op.getOperand().getDefiningOp<SelectOp>();
+    auto compare = select ? select.getPred().getDefiningOp<CompareOp>() : CompareOp();
+    if (!compare || compare.getKind() != CompareKind::eq || op.getCombiner() != Combiner::add ||
+        op.getAxes().size() != 1 || !typeOf(select).hasStaticShape() || uniformValue(select.getOnFalse()) != 0.0)
+      return b.notifyMatchFailure(op, "adds no picked elements along one axis");
+    int64_t axis = op.getAxes()[0], size = typeOf(select).getDimSize(axis);
+    Value name, positions = compare.getLhs();
+    if (isPositions(positions, axis))
+      name = compare.getRhs();
+    else if (positions = compare.getRhs(); isPositions(positions, axis))
+      name = compare.getLhs();
+    if (!name)
+      return b.notifyMatchFailure(op, "compares with no positions");
+    Value wanted = withoutAxis(b, name, axis), kept = withoutAxis(b, select.getOnTrue(), axis);
+    if (!wanted || !kept)
+      return b.notifyMatchFailure(op, "names or keeps another element at each position");
+    Location loc = op.getLoc();
+    auto isThere = [&](CompareKind kind, double bound) -> Value {
+      return CompareOp::create(b, loc, wanted, buildUniform(b, loc, bound, wanted), kind);
+    };
+    Value valid =
+        AndOp::create(b, loc, isThere(CompareKind::ge, 0), isThere(CompareKind::lt, static_cast<double>(size)));
+    b.replaceOpWithNewOp<SelectOp>(op, op.getType(), valid, kept, buildUniform(b, loc, 0, kept));
+    return success();
+  }
+
+private:
+  /// 0, 1, 2 ... along the axis.
+  static bool isPositions(Value value, int64_t axis) {
+    auto broadcast = value.getDefiningOp<BroadcastOp>();
+    if (!broadcast || broadcast.getAxes() != ArrayRef<int64_t>{axis} ||
+        typeOf(broadcast.getOperand()).getDimSize(0) != typeOf(value).getDimSize(axis))
+      return false;
+    if (broadcast.getOperand().getDefiningOp<IotaOp>())
+      return true;
+    std::optional<SmallVector<int64_t>> numbers = constantInts(broadcast.getOperand());
+    return numbers && llvm::equal(*numbers, llvm::seq<int64_t>(0, static_cast<int64_t>(numbers->size())));
+  }
+  /// `value`, which is the same all along the axis, without it; null if it is not.
+  static Value withoutAxis(PatternRewriter &b, Value value, int64_t axis) {
+    auto broadcast = value.getDefiningOp<BroadcastOp>();
+    if (!broadcast || llvm::is_contained(broadcast.getAxes(), axis))
+      return {};
+    SmallVector<int64_t> shape(typeOf(value).getShape()), axes;
+    shape.erase(shape.begin() + axis);
+    for (int64_t k : broadcast.getAxes())
+      axes.push_back(k < axis ? k : k - 1);
+    RankedTensorType type = typeOf(value).clone(shape);
+    if (typeOf(broadcast.getOperand()) == type && llvm::equal(axes, llvm::seq<int64_t>(0, type.getRank())))
+      return broadcast.getOperand();
+    return BroadcastOp::create(b, value.getLoc(), type, broadcast.getOperand(), Value(), ValueRange(), axes, type);
   }
 };
 
@@ -457,9 +517,9 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
 class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, MergeNumbers<MulOp>, MergeNumbers<AddOp>,
-                 DivideByPowerOfTwo, MergeConverts, MergeBroadcasts, BroadcastOfAddedAxes, MeasureSource,
-                 ShapeOfPointwise, GatherOfShape, ReshapeAfterPointwise>(&getContext());
+    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, MergeNumbers<MulOp>,
+                 MergeNumbers<AddOp>, DivideByPowerOfTwo, MergeConverts, MergeBroadcasts, BroadcastOfAddedAxes,
+                 MeasureSource, ShapeOfPointwise, GatherOfShape, ReshapeAfterPointwise>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -189,3 +189,45 @@ func.func @keeps_a_sum_of_parts_in_ones(%a: tensor<3xf32>, %b: tensor<2xf32>) ->
   %2 = sinter.add %0, %1 : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
   return %2 : tensor<5xf32>
 }
+
+// CHECK-LABEL: @sum_of_what_a_label_picks_is_a_selection
+// CHECK-SAME: (%[[L:.*]]: tensor<2x3xi64>, %[[S:.*]]: tensor<f32>)
+// CHECK-NOT: sinter.reduce
+// CHECK-DAG: %[[X:.*]] = sinter.broadcast %[[S]] axes = [] {{.*}} -> tensor<2x3xf32>
+// CHECK-DAG: %[[LOW:.*]] = sinter.compare ge %[[L]],
+// CHECK-DAG: %[[HIGH:.*]] = sinter.compare lt %[[L]],
+// CHECK: %[[VALID:.*]] = sinter.and %[[LOW]], %[[HIGH]]
+// CHECK: sinter.select %[[VALID]], %[[X]],
+func.func @sum_of_what_a_label_picks_is_a_selection(%labels: tensor<2x3xi64>, %scale: tensor<f32>) -> tensor<2x3xf32> {
+  %i = sinter.constant dense<[0, 1, 2, 3]> : tensor<4xi64>
+  %zero = sinter.constant dense<0.0> : tensor<2x3x4xf32>
+  %0 = sinter.broadcast %labels axes = [0, 1] {type = tensor<2x3x4xi64>} : (tensor<2x3xi64>) -> tensor<2x3x4xi64>
+  %1 = sinter.broadcast %i axes = [2] {type = tensor<2x3x4xi64>} : (tensor<4xi64>) -> tensor<2x3x4xi64>
+  %2 = sinter.compare eq %0, %1 : (tensor<2x3x4xi64>, tensor<2x3x4xi64>) -> tensor<2x3x4xi1>
+  %3 = sinter.broadcast %scale axes = [] {type = tensor<2x3x4xf32>} : (tensor<f32>) -> tensor<2x3x4xf32>
+  %4 = sinter.select %2, %3, %zero : (tensor<2x3x4xi1>, tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %5 = sinter.reduce add %4 axes = [2] : (tensor<2x3x4xf32>) -> tensor<2x3xf32>
+  return %5 : tensor<2x3xf32>
+}
+
+// Other positions, other elements at each position, another axis.
+// CHECK-LABEL: @keeps_sums_of_what_no_label_picks
+// CHECK-COUNT-3: sinter.reduce add
+func.func @keeps_sums_of_what_no_label_picks(%labels: tensor<2xi64>, %scale: tensor<f32>, %x: tensor<2x4xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<4xf32>) {
+  %i = sinter.constant dense<[0, 1, 2, 3]> : tensor<4xi64>
+  %o = sinter.constant dense<[0, 1, 1, 3]> : tensor<4xi64>
+  %zero = sinter.constant dense<0.0> : tensor<2x4xf32>
+  %0 = sinter.broadcast %labels axes = [0] {type = tensor<2x4xi64>} : (tensor<2xi64>) -> tensor<2x4xi64>
+  %1 = sinter.broadcast %i axes = [1] {type = tensor<2x4xi64>} : (tensor<4xi64>) -> tensor<2x4xi64>
+  %2 = sinter.broadcast %o axes = [1] {type = tensor<2x4xi64>} : (tensor<4xi64>) -> tensor<2x4xi64>
+  %3 = sinter.compare eq %0, %1 : (tensor<2x4xi64>, tensor<2x4xi64>) -> tensor<2x4xi1>
+  %4 = sinter.compare eq %0, %2 : (tensor<2x4xi64>, tensor<2x4xi64>) -> tensor<2x4xi1>
+  %5 = sinter.broadcast %scale axes = [] {type = tensor<2x4xf32>} : (tensor<f32>) -> tensor<2x4xf32>
+  %6 = sinter.select %4, %5, %zero : (tensor<2x4xi1>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %7 = sinter.reduce add %6 axes = [1] : (tensor<2x4xf32>) -> tensor<2xf32>
+  %8 = sinter.select %3, %x, %zero : (tensor<2x4xi1>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %9 = sinter.reduce add %8 axes = [1] : (tensor<2x4xf32>) -> tensor<2xf32>
+  %10 = sinter.select %3, %5, %zero : (tensor<2x4xi1>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %11 = sinter.reduce add %10 axes = [0] : (tensor<2x4xf32>) -> tensor<4xf32>
+  return %7, %9, %11 : tensor<2xf32>, tensor<2xf32>, tensor<4xf32>
+}
