@@ -60,10 +60,13 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   first.module = *schedule;
   first.light = !isWorthOptimizing(module, kernels);
   SmallVector<unsigned> reports = {0}; // by unit
+  // Setting LLVM up takes longer than plain loops do: what is not optimized and compiled on one thread is one unit.
+  bool together = options.optLevel == 0 && options.threads == 1;
   for (KernelCode &code : kernels.codes()) {
     result.kernels.push_back({code.name, code.spec->kernel.getLoc(), 0, code.uses, code.emitMs});
-    if (code.isSmall) {
-      units.front().parts.push_back({*code.module, code.name, code.directCalls <= kMaxInlinedCalls});
+    if (code.isSmall || together) {
+      bool alwaysInline = code.isSmall && code.directCalls <= kMaxInlinedCalls;
+      units.front().parts.push_back({*code.module, code.name, alwaysInline, !code.isSmall && code.calledInParallel});
       continue;
     }
     reports.push_back(result.kernels.size() - 1);

@@ -57,32 +57,39 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const ObjectOption
 }
 
 /// `i32 NAME(ctx, const i64 *args, begin, end)`: unpacks the words into the kernel's own arguments.
-static void addWrapper(llvm::Module &module, StringRef name, bool callable, bool wrapped) {
-  llvm::Function *inner = module.getFunction(name);
-  assert(inner && "a kernel's module has the function that it is called after");
-  inner->setName(name + "_body");
-  if (callable)
-    inner->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  else
-    inner->setLinkage(llvm::GlobalValue::InternalLinkage);
-  if (!wrapped)
-    return;
-  inner->addFnAttr(callable ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
+static void addWrapper(llvm::Module &module, llvm::Function &inner, StringRef name) {
   llvm::LLVMContext &context = module.getContext();
   llvm::Type *i64 = llvm::Type::getInt64Ty(context), *ptr = llvm::PointerType::getUnqual(context);
   auto *type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {ptr, ptr, i64, i64}, false);
-  auto *wrapper = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
+  llvm::Function *wrapper = module.getFunction(name); // declared where it is launched
+  if (!wrapper)
+    wrapper = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
   wrapper->setVisibility(llvm::GlobalValue::HiddenVisibility);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "", wrapper));
   llvm::SmallVector<llvm::Value *> arguments;
-  unsigned fromWords = inner->arg_size() - 2;
+  unsigned fromWords = inner.arg_size() - 2;
   for (unsigned i = 0; i < fromWords; ++i) {
     llvm::Value *word = b.CreateConstInBoundsGEP1_64(i64, wrapper->getArg(1), i);
-    arguments.push_back(b.CreateLoad(inner->getArg(i)->getType(), word));
+    arguments.push_back(b.CreateLoad(inner.getArg(i)->getType(), word));
   }
   arguments.push_back(wrapper->getArg(2));
   arguments.push_back(wrapper->getArg(3));
-  b.CreateRet(b.CreateCall(inner, arguments));
+  b.CreateRet(b.CreateCall(&inner, arguments));
+}
+
+/// The kernel that is a module of its own becomes NAME_body.
+static void nameBody(llvm::Module &module, const ObjectUnit &unit) {
+  llvm::Function *inner = module.getFunction(unit.kernel);
+  assert(inner && "a kernel's module has the function that it is called after");
+  inner->setName(unit.kernel + "_body");
+  if (unit.callable)
+    inner->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  else
+    inner->setLinkage(llvm::GlobalValue::InternalLinkage);
+  if (!unit.wrapped)
+    return;
+  inner->addFnAttr(unit.callable ? llvm::Attribute::NoInline : llvm::Attribute::AlwaysInline);
+  addWrapper(module, *inner, unit.kernel);
 }
 
 static void setAttributes(llvm::Module &module, const Target &target) {
@@ -198,7 +205,10 @@ static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options,
   module->setDataLayout(machine.createDataLayout());
   module->setTargetTriple(machine.getTargetTriple());
   if (!unit.kernel.empty())
-    addWrapper(*module, unit.kernel, unit.callable, unit.wrapped);
+    nameBody(*module, unit);
+  for (ObjectUnit::Part &part : unit.parts)
+    if (part.wrapped)
+      addWrapper(*module, *module->getFunction(part.kernel + "_body"), part.kernel);
   setAttributes(*module, *options.target);
   file.lowerMs = since(start);
 

@@ -42,6 +42,7 @@ struct ObjectUnit {
     mlir::ModuleOp module; // consumed
     std::string kernel;
     bool alwaysInline = false;
+    bool wrapped = false; // as above
   };
   std::vector<Part> parts = {};
 };

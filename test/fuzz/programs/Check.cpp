@@ -1,4 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/fuzz/programs/Check.h"
 #include "compiler/Compile.h"
@@ -55,7 +54,14 @@ static sinter_tensor viewOf(const HostTensor &tensor, int32_t dtype) {
   return view;
 }
 
-static Outcome runNative(ModuleOp module, ArrayRef<HostTensor> inputs, int optLevel, int threads) {
+namespace {
+struct Native {
+  CompiledModule compiled; // has the weights that `loaded` reads
+  std::unique_ptr<LoadedModule> loaded;
+};
+} // namespace
+
+static std::string compileNative(ModuleOp module, int optLevel, Native &native) {
   Messages messages(module.getContext());
   OwningOpRef<ModuleOp> copy = module.clone();
   Options options;
@@ -63,17 +69,20 @@ static Outcome runNative(ModuleOp module, ArrayRef<HostTensor> inputs, int optLe
   options.threads = 1;
   FailureOr<CompiledModule> compiled = compileGraph(*copy, options);
   if (failed(compiled))
-    return {{}, "cannot be compiled: " + messages.text};
+    return "cannot be compiled: " + messages.text;
+  native.compiled = std::move(*compiled);
   std::string error;
-  std::unique_ptr<LoadedModule> loaded = LoadedModule::load(*compiled, error);
-  if (!loaded)
-    return {{}, error};
+  native.loaded = LoadedModule::load(native.compiled, error);
+  return error;
+}
+
+static Outcome runNative(func::FuncOp main, const LoadedModule &loaded, ArrayRef<HostTensor> inputs, int threads) {
   sinter_session_options sessionOptions = {};
   sessionOptions.struct_size = sizeof sessionOptions;
   sessionOptions.threads = threads;
   sinter_session *session = nullptr;
   Outcome outcome;
-  if (sinter_session_create(loaded->get(), 0, &sessionOptions, &session) != SINTER_OK)
+  if (sinter_session_create(loaded.get(), 0, &sessionOptions, &session) != SINTER_OK)
     return {{}, sinter_last_error()};
   const sinter_function *function = sinter_session_function(session);
   for (int32_t i = 0; i < function->num_inputs && outcome.error.empty(); ++i) {
@@ -85,7 +94,7 @@ static Outcome runNative(ModuleOp module, ArrayRef<HostTensor> inputs, int optLe
   for (int run = 0; run < 2 && outcome.error.empty(); ++run)
     if (sinter_session_run(session) != SINTER_OK)
       outcome.error = sinter_last_error();
-  auto types = module.lookupSymbol<func::FuncOp>("main").getResultTypes();
+  auto types = main.getResultTypes();
   for (int32_t i = 0; i < function->num_outputs && outcome.error.empty(); ++i) {
     sinter_tensor view = {};
     if (sinter_session_output(session, i, &view) != SINTER_OK) {
@@ -145,20 +154,26 @@ std::optional<std::string> sinter::test::checkValues(ModuleOp module, ArrayRef<H
   Outcome expected = evaluate(module, inputs);
   if (!expected.error.empty())
     return expected.error;
-  Tensors last;
-  for (auto [level, threads] : {std::pair(0, 1), std::pair(2, 1), std::pair(2, 2)}) {
-    std::string how = "-O" + std::to_string(level) + " on " + std::to_string(threads) + " threads: ";
-    Outcome actual = runNative(module, inputs, level, threads);
-    if (!actual.error.empty())
-      return how + actual.error;
-    std::string text = difference(actual.results, expected.results, computesInF32(module) ? 1e-4 : 1e-9);
-    if (!text.empty())
-      return how + text;
-    if (threads == 2)
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  double tolerance = computesInF32(module) ? 1e-4 : 1e-9;
+  for (int level : {0, 2}) {
+    Native native;
+    if (std::string error = compileNative(module, level, native); !error.empty())
+      return "-O" + std::to_string(level) + ": " + error;
+    Tensors last;
+    for (int threads = 1; threads <= std::max(level, 1); ++threads) { // what was compiled at -O0 runs on one thread
+      std::string how = "-O" + std::to_string(level) + " on " + std::to_string(threads) + " threads: ";
+      Outcome actual = runNative(main, *native.loaded, inputs, threads);
+      if (!actual.error.empty())
+        return how + actual.error;
+      std::string text = difference(actual.results, expected.results, tolerance);
+      if (!text.empty())
+        return how + text;
       for (auto [a, b] : llvm::zip(actual.results, last))
         if (a.numBytes() && std::memcmp(std::as_const(a).data(), std::as_const(b).data(), a.numBytes()) != 0)
           return how + "other bits than on one thread";
-    last = std::move(actual.results);
+      last = std::move(actual.results);
+    }
   }
   return std::nullopt;
 }
