@@ -3,6 +3,7 @@
 #include "compiler/Compile.h"
 #include "compiler/Pipeline.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/InlineCalls.h"
 #include <chrono>
 #include <thread>
 
@@ -29,6 +30,8 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     return failure();
   }
   result.optLevel = static_cast<unsigned>(options.optLevel);
+  if (failed(inlineCalls(graph)))
+    return failure();
 
   // The fused pipeline starts with the graph's: it is only run by itself when somebody looks at what it leaves.
   using Last = CompileRequest::Last;

@@ -40,7 +40,7 @@ static Exit convert(const ConvertFlags &flags) {
                "the suffix of " + flags.output + " names no format of graphs; use .sinter, .onnx, .mlir or .dot");
   if (flags.output != "-")
     requireWritable(flags.output, flags.input);
-  Model model(flags.input, flags.shared);
+  Model model(flags.input, flags.shared, {}, /*keepsCalls=*/true);
   if (!model.graph())
     throw Stop(Exit::Usage, flags.input + ": is compiled already; convert requires a graph (.onnx, .sinter or .mlir)");
   if (suffix == ".sinter") {

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/InlineCalls.h"
 #include "tools/sinter/Crash.h"
 #include "llvm/Support/SourceMgr.h"
 #include <chrono>
@@ -61,7 +62,7 @@ Options tool::compilerOptions(const SharedOptions &options) {
   return result;
 }
 
-Model::Model(const std::string &path, const SharedOptions &options, const AdjustImport &adjust)
+Model::Model(const std::string &path, const SharedOptions &options, const AdjustImport &adjust, bool keepsCalls)
     : path(path), options(options) {
   setCrashModel(path);
   DialectRegistry registry;
@@ -76,7 +77,7 @@ Model::Model(const std::string &path, const SharedOptions &options, const Adjust
   if (path.ends_with(".smod") || path.ends_with(".so"))
     readModule();
   else
-    readGraphFile(adjust);
+    readGraphFile(adjust, keepsCalls);
 }
 
 Model::~Model() {
@@ -120,7 +121,7 @@ OwningOpRef<ModuleOp> Model::readAgain(const AdjustImport &adjust) {
   return module->clone();
 }
 
-void Model::readGraphFile(const AdjustImport &adjust) {
+void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
   double start = now();
   Diagnostics diagnostics(*ctx);
   if (path.ends_with(".mlir")) {
@@ -140,6 +141,8 @@ void Model::readGraphFile(const AdjustImport &adjust) {
   } else {
     module = import(adjust);
   }
+  if (!keepsCalls && failed(inlineCalls(*module)))
+    throw Stop(Exit::Unsupported, diagnostics.errors());
   auto functions = module->getOps<func::FuncOp>();
   if (functions.empty())
     throw Stop(Exit::Failure, path + ": requires a function, got an empty module");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A file that a user names, made runnable: a graph (ONNX, .sinter, MLIR text) by the reference evaluator or compiled in this process, a .smod
-// as it is.
+// A file that a user names, made runnable: a graph (ONNX, .sinter, MLIR text) by the reference evaluator or compiled in
+// this process, a .smod as it is.
 
 #ifndef SINTER_TOOLS_SINTER_MODEL_H
 #define SINTER_TOOLS_SINTER_MODEL_H
@@ -38,7 +38,9 @@ using AdjustImport = std::function<void(onnx::OnnxImportOptions &)>;
 class Model {
 public:
   /// Opens `path`. Throws Stop: unreadable or malformed (Failure), operators that cannot be imported (Unsupported).
-  Model(const std::string &path, const SharedOptions &options, const AdjustImport &adjust = {});
+  /// Calls between its functions are expanded unless `keepsCalls`, and refused where they cannot be (Unsupported).
+  Model(const std::string &path, const SharedOptions &options, const AdjustImport &adjust = {},
+        bool keepsCalls = false);
   ~Model();
 
   /// The same file read anew with other options, in the same context; without options of an import a copy of the graph.
@@ -62,7 +64,7 @@ public:
   std::vector<HostTensor> runReference(const std::vector<HostTensor> &inputs);
 
 private:
-  void readGraphFile(const AdjustImport &adjust);
+  void readGraphFile(const AdjustImport &adjust, bool keepsCalls);
   mlir::OwningOpRef<mlir::ModuleOp> import(const AdjustImport &adjust);
   void readModule();
   void describeFunction(const sinter_function &function);
@@ -71,7 +73,7 @@ private:
   std::string path;
   const SharedOptions &options;
   std::unique_ptr<mlir::MLIRContext> ctx;
-  mlir::OwningOpRef<mlir::ModuleOp> module; // as read; compilation works on a copy
+  mlir::OwningOpRef<mlir::ModuleOp> module;  // as read; compilation works on a copy
   std::vector<Port> inputPorts, outputPorts; // without states
   bool hasStates = false;
   std::optional<CompiledModule> compiled;
