@@ -5,6 +5,9 @@
 
 include "ir/Dialect.td"
 
+/// What factorizations are computed in.
+def Sinter_WideFloatTensor : RankedTensorOf<[F64, F32]>;
+
 def DotGeneralOp : Sinter_Op<"dot_general", [DeclareOpInterfaceMethods<SymbolicShape>]> {
   let summary = "batched tensor contraction";
   let description = [{
@@ -31,6 +34,32 @@ def ConvolutionOp : Sinter_Op<"convolution", [DeclareOpInterfaceMethods<Symbolic
                        DefaultValuedAttr<I64Attr, "1">:$groups, DefaultValuedAttr<Sinter_ConvLayoutAttr, "ConvLayout::channels_first">:$layout,
                        TypeAttr:$element_type);
   let results = (outs Sinter_NumberTensor:$result);
+}
+
+def CholeskyOp : Sinter_Op<"cholesky", [DeclareOpInterfaceMethods<SymbolicShape>]> {
+  let summary = "triangular factor of symmetric positive definite matrices in the last two axes";
+  let description = [{
+    Lower L with L L^T = operand, or with `lower = false` the upper U with U^T U = operand. That half of the operand is
+    read, the other one taken for its mirror image; the other half of the result is zero. Where a pivot is not positive
+    the matrix is not positive definite: from its column of L (row of U) on, the factor is NaN.
+    * (C1) the last two sizes are equal.
+  }];
+  let arguments = (ins Sinter_WideFloatTensor:$operand, DefaultValuedAttr<BoolAttr, "true">:$lower);
+  let results = (outs Sinter_WideFloatTensor:$result);
+}
+
+def TriangularSolveOp : Sinter_Op<"triangular_solve", [DeclareOpInterfaceMethods<SymbolicShape>]> {
+  let summary = "x with matrix x = rhs, for triangular matrices in the last two axes";
+  let description = [{
+    `matrix` [..., n, n], `rhs` and result [..., n, k]. The lower half of `matrix` is read, or with `lower = false` the upper
+    one; with `unit_diagonal` its diagonal counts as ones and is not read. `transpose` solves matrix^T x = rhs. A zero on the
+    diagonal gives infinities or NaN.
+    * (C1) the last two sizes of `matrix` are equal. * (C2) one element type. * (C3) ranks are equal, and all sizes but the
+    last one.
+  }];
+  let arguments = (ins Sinter_WideFloatTensor:$matrix, Sinter_WideFloatTensor:$rhs, DefaultValuedAttr<BoolAttr, "true">:$lower,
+                       DefaultValuedAttr<BoolAttr, "false">:$transpose, DefaultValuedAttr<BoolAttr, "false">:$unit_diagonal);
+  let results = (outs Sinter_WideFloatTensor:$result);
 }
 
 def DetOp : Sinter_Op<"det", [DeclareOpInterfaceMethods<SymbolicShape>]> {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Linear systems and factorizations, of matrices in the last two axes. They are loops over columns with whole-matrix
-// updates: right for small matrices and inside of larger programs, no rival of LAPACK for large ones.
+// Linear systems and factorizations, of matrices in the last two axes. Triangular systems and Cholesky's factor are ops
+// of the graph. Elimination with pivots (solve, inv) is a loop over columns with whole-matrix updates: right for small
+// matrices and inside of larger programs, no rival of LAPACK for large ones; for positive definite systems
+// cho_solve(cholesky(a), y) is one.
 
 #ifndef SINTER_TRACE_OPS_LINALG_HPP
 #define SINTER_TRACE_OPS_LINALG_HPP
@@ -39,55 +41,49 @@ inline bool rightSide(Build &b, Tensor &a, Tensor &y) {
   return isVector;
 }
 
-} // namespace detail
-
-/// Lower triangular L with L L^T = x, for symmetric positive definite x (of which the lower half is read).
-inline Tensor cholesky(const Operand &x) {
-  detail::Build b("cholesky", x.where);
-  Tensor a = detail::matrix(b, x.tensor, true);
-  if (b.failed() || a.size() == 0)
-    return b.failed() ? b.error() : a;
-  int rank = a.rank();
-  Tensor size = b.sizeTensor(b.size(a, rank - 1)), zero = b.number(a.dtype(), 0);
-  auto [rest, factor] = for_loop(
-      Range(Operand(b.index(0), b.where), Operand(size, b.where), Operand(b.index(1), b.where)),
-      [&](const Tensor &j, const Tensor &rest, const Tensor &factor) {
-        detail::Build inner("cholesky", x.where);
-        Tensor column = detail::line(inner, rest, j, -1), pivot = detail::line(inner, column, j, -2);
-        Tensor isBelow = inner.compare("ge", inner.iota(DType::i64, column, rank - 2), j);
-        column = inner.select(isBelow, inner.div(column, inner.unary("sqrt", pivot)), zero);
-        Tensor isColumn = inner.compare("eq", inner.iota(DType::i64, rest, rank - 1), j);
-        Tensor row = matrix_transpose(Operand(column, x.where));
-        return std::tuple{inner.sub(rest, inner.mul(column, row)), inner.select(isColumn, column, factor)};
-      },
-      a, b.full(a, 0));
-  return factor;
+/// What factorizations compute in: half precision goes through f32.
+inline Tensor wide(Build &b, const Tensor &x) {
+  return b.failed() || x.dtype() == DType::f64 ? x : b.astype(x, DType::f32);
+}
+inline Tensor triangularSolve(Build &b, const Tensor &matrix, const Tensor &side, bool lower, bool transpose,
+                              bool unitDiagonal) {
+  if (b.failed())
+    return b.error();
+  Tensor x = b.op("triangular_solve", {wide(b, matrix), wide(b, side)},
+                  {{"lower", lower}, {"transpose", transpose}, {"unit_diagonal", unitDiagonal}});
+  return b.astype(x, side.dtype());
 }
 
-/// x with a x = y, where `a` is lower (or upper) triangular; its other half is not read.
-inline Tensor triangular_solve(const Operand &a, const Tensor &y, bool lower = true, bool unit_diagonal = false) {
+} // namespace detail
+
+/// Lower triangular L with L L^T = x, for symmetric positive definite x (of which the lower half is read); or the upper
+/// one U with U^T U = x. A matrix that is not positive definite gives NaN from the first bad pivot on.
+inline Tensor cholesky(const Operand &x, bool upper = false) {
+  detail::Build b("cholesky", x.where);
+  Tensor a = detail::matrix(b, x.tensor, true);
+  if (b.failed())
+    return b.error();
+  return b.astype(b.op("cholesky", {detail::wide(b, a)}, {{"lower", !upper}}), a.dtype());
+}
+
+/// x with a x = y (or a^T x = y), where `a` is lower (or upper) triangular; its other half is not read.
+inline Tensor triangular_solve(const Operand &a, const Tensor &y, bool lower = true, bool unit_diagonal = false,
+                               bool transpose = false) {
   detail::Build b("triangular_solve", a.where);
   Tensor matrix = detail::matrix(b, a.tensor, true), side = y;
   bool isVector = detail::rightSide(b, matrix, side);
-  if (b.failed())
-    return b.error();
-  int rank = matrix.rank();
-  Tensor size = b.sizeTensor(b.size(matrix, rank - 1)), zero = b.number(matrix.dtype(), 0);
-  Tensor solution = for_loop(
-      Range(Operand(b.index(0), b.where), Operand(size, b.where), Operand(b.index(1), b.where)),
-      [&](const Tensor &trip, const Tensor &rest) {
-        detail::Build inner("triangular_solve", a.where);
-        Tensor j = lower ? trip : inner.sub(inner.sub(size, trip), inner.index(1));
-        Tensor column = detail::line(inner, matrix, j, -1), known = detail::line(inner, rest, j, -2);
-        if (!unit_diagonal)
-          known = inner.div(known, detail::line(inner, column, j, -2));
-        Tensor place = inner.iota(DType::i64, column, rank - 2);
-        Tensor remains = inner.compare(lower ? "gt" : "lt", place, j);
-        Tensor next = inner.sub(rest, inner.mul(inner.select(remains, column, zero), known));
-        return inner.select(inner.compare("eq", inner.iota(DType::i64, rest, rank - 2), j), known, next);
-      },
-      side);
-  return isVector ? b.squeeze(solution, {rank - 1}) : solution;
+  Tensor solution = detail::triangularSolve(b, matrix, side, lower, transpose, unit_diagonal);
+  return isVector && !b.failed() ? b.squeeze(solution, {matrix.rank() - 1}) : solution;
+}
+
+/// x with a x = y, from the factor cholesky(a) (lower, or upper).
+inline Tensor cho_solve(const Operand &factor, const Tensor &y, bool upper = false) {
+  detail::Build b("cho_solve", factor.where);
+  Tensor matrix = detail::matrix(b, factor.tensor, true), side = y;
+  bool isVector = detail::rightSide(b, matrix, side);
+  Tensor half = detail::triangularSolve(b, matrix, side, !upper, upper, false);
+  Tensor solution = detail::triangularSolve(b, matrix, half, !upper, !upper, false);
+  return isVector && !b.failed() ? b.squeeze(solution, {matrix.rank() - 1}) : solution;
 }
 
 /// x with a x = y, by elimination with partial pivoting. A singular matrix gives infinities or NaN.

@@ -121,4 +121,5 @@ struct DetRule : Rule<DetRule, DetOp> {
 void sinter::attachContractionGradients(MLIRContext &context) {
   attach<DotGeneralRule, DetRule>(context);
   attachConvolutionGradient(context);
+  attachTriangularGradients(context);
 }

@@ -40,6 +40,7 @@ void attachIndexingGradients(mlir::MLIRContext &context);
 void attachReductionGradients(mlir::MLIRContext &context);
 void attachContractionGradients(mlir::MLIRContext &context);
 void attachConvolutionGradient(mlir::MLIRContext &context);
+void attachTriangularGradients(mlir::MLIRContext &context);
 void attachNormalizationGradients(mlir::MLIRContext &context);
 void attachResamplingGradients(mlir::MLIRContext &context);
 void attachRandomGradients(mlir::MLIRContext &context);

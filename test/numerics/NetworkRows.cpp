@@ -206,10 +206,18 @@ std::vector<Row> linalgRows() {
   auto dominant = [](const Tensor &x) { return x + 4 * eye(x.dim(-1), {}, 0, x.dtype()); };
   return {
       {"cholesky", kWideFloats, squares, -0.5, 0.5, 256,
-       [=](const Tensors &x) { return cholesky(matmul(dominant(x[0]), matrix_transpose(dominant(x[0])))); }},
+       [=](const Tensors &x) {
+         Tensor a = matmul(dominant(x[0]), matrix_transpose(dominant(x[0])));
+         return Tensors{cholesky(a), cholesky(a, true)};
+       }},
       {"triangular_solve", kWideFloats, systems, -1, 1, 64,
        [=](const Tensors &x) {
-         return Tensors{triangular_solve(dominant(x[0]), x[1]), triangular_solve(dominant(x[0]), x[1], false, true)};
+         return Tensors{triangular_solve(dominant(x[0]), x[1]), triangular_solve(dominant(x[0]), x[1], false, true),
+                        triangular_solve(dominant(x[0]), x[1], true, false, true)};
+       }},
+      {"cho_solve", kWideFloats, systems, -1, 1, 64,
+       [=](const Tensors &x) {
+         return Tensors{cho_solve(dominant(x[0]), x[1]), cho_solve(dominant(x[0]), x[1], true)};
        }},
       {"solve", kWideFloats, systems, -1, 1, 256, [=](const Tensors &x) { return solve(dominant(x[0]), x[1]); }},
       {"inv", kWideFloats, squares, -1, 1, 256, [=](const Tensors &x) { return inv(dominant(x[0])); }},

@@ -196,7 +196,7 @@ std::optional<EmittedKernel> sinter::cpu::emitSingle(KernelSpec &spec, ModuleOp 
     if (spec.yielded(i).getDefiningOp() != root)
       return std::nullopt;
   EmittedKernel emitted;
-  for (auto emit : {emitScatter, emitOrder, emitSelection, emitRunning})
+  for (auto emit : {emitScatter, emitOrder, emitSelection, emitRunning, emitTriangular})
     if (emit(spec, module, name, root, emitted))
       return emitted;
   return std::nullopt;

@@ -102,6 +102,8 @@ bool emitSelection(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name
                    EmittedKernel &emitted);
 bool emitRunning(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *root,
                  EmittedKernel &emitted);
+bool emitTriangular(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *root,
+                    EmittedKernel &emitted);
 
 } // namespace sinter::cpu
 

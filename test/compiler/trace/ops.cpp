@@ -139,6 +139,10 @@ TEST(Ops, SolvesSystems) {
   EXPECT_LT(max(abs(matmul(l, transpose(l)) - a)).item<double>(), 1e-14);
   EXPECT_LT(max(abs(matmul(a, solve(a, b)) - b)).item<double>(), 1e-14);
   EXPECT_LT(max(abs(matmul(l, triangular_solve(l, b)) - b)).item<double>(), 1e-14);
+  EXPECT_LT(max(abs(matmul(transpose(l), triangular_solve(l, b, true, false, true)) - b)).item<double>(), 1e-14);
+  EXPECT_LT(max(abs(matmul(a, cho_solve(l, b)) - b)).item<double>(), 1e-14);
+  EXPECT_LT(max(abs(cholesky(a, true) - transpose(l))).item<double>(), 1e-14);
+  EXPECT_TRUE(std::isnan(cholesky(-a)(0, 0).item<double>()));
   EXPECT_LT(max(abs(matmul(inv(a), a) - eye(3, {}, 0, DType::f64))).item<double>(), 1e-14);
   EXPECT_NEAR(det(a).item<double>(), 18, 1e-12);
   Tensor swaps({{0.0, 1.0}, {1.0, 0.0}});

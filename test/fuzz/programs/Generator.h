@@ -81,6 +81,7 @@ private:
   void reduction();
   void order();
   void contraction();
+  void factorization();
   void normalization();
   void branch();
   void loop();

@@ -156,6 +156,10 @@ void RegionGenerator::loop() {
                         inner.make<AddOp>(arguments[init.size()], inner.make<ConstantOp>(one.toAttr())));
           return yields;
         });
+    // What it keeps for its gradient. Short loops, so that few snapshots are too few.
+    static constexpr const char *policies[] = {"all", "recompute", "period(2)", "binomial(2)", "online(2)"};
+    if (options.differentiable && coin())
+      op->setAttr("sinter.memory", c.getStringAttr(policies[below(std::size(policies))]));
     llvm::append_range(results, op.getCarries().drop_back());
     give(op.getTrips());
     // As many trips as the data says: the stack's first size is not known, its sum's shape is.

@@ -208,7 +208,41 @@ void RegionGenerator::order() {
   }
 }
 
+/// k times the identity, n x n.
+static Value diagonal(Composer &c, Type element, int64_t n, double k) {
+  HostTensor table(element, {n, n});
+  for (int64_t i = 0; i < n; ++i)
+    table.setFloat(i * (n + 1), k);
+  return c.make<ConstantOp>(table.toAttr());
+}
+
+/// A positive definite matrix a a^T + 1.5 I with eigenvalues in [1.5, 1.5 + n], its factor, and a system with either.
+void RegionGenerator::factorization() {
+  Known a = pick([](const Known &k) { return k.isFloat() && k.rank() == 2 && k.type().getNumElements() > 0; });
+  if (!a.value)
+    return;
+  int64_t n = a.shape()[0];
+  double scale = 1 / (std::max(a.bound, 1.0) * std::max(a.bound, 1.0) * static_cast<double>(a.shape()[1]));
+  Value square = c.make<DotGeneralOp>(a.value, a.value, ArrayRef<int64_t>(), ArrayRef<int64_t>(), ArrayRef<int64_t>(1),
+                                      ArrayRef<int64_t>(1), a.element());
+  Value small = c.make<MulOp>(square, c.fill(scale, square));
+  bool lower = coin(), transpose = coin();
+  Value factor = c.make<CholeskyOp>(c.make<AddOp>(small, diagonal(c, a.element(), n, 1.5)), lower);
+  give(factor, false, std::sqrt(1.5 + static_cast<double>(n)));
+  Known b = pick(
+      [&](const Known &k) { return k.isFloat() && k.element() == a.element() && k.rank() == 2 && k.shape()[0] == n; });
+  if (!b.value)
+    return;
+  double growth = std::sqrt(static_cast<double>(n));
+  if (coin()) // the inverse of a unit triangle whose other elements are 1/8 at most
+    return give(c.make<TriangularSolveOp>(c.make<MulOp>(small, c.fill(0.125, small)), b.value, lower, transpose, true),
+                false, b.bound * std::pow(1.125, n));
+  give(c.make<TriangularSolveOp>(factor, b.value, lower, transpose, false), false, b.bound * growth);
+}
+
 void RegionGenerator::contraction() {
+  if (below(4) == 0)
+    return factorization();
   Known a = pick([](const Known &k) { return k.isFloat() && k.rank() >= 1; });
   if (!a.value)
     return;
@@ -245,9 +279,18 @@ void RegionGenerator::normalization() {
   if (!k.value)
     return;
   int64_t axis = static_cast<int64_t>(below(k.rank()));
-  switch (below(3)) {
+  switch (below(4)) {
   case 0:
     return give(c.make<SoftmaxOp>(k.value, axis, false), false, 1);
+  case 3: { // cross entropy: the mean of what stands at some positions
+    SmallVector<int64_t> shape(k.shape());
+    shape[axis] = 1;
+    Value logarithms = c.make<SoftmaxOp>(k.value, axis, true);
+    Value chosen = c.make<GatherElementsOp>(logarithms, pickPositions(shape), axis);
+    Value total = c.make<ReduceOp>(chosen, iota(k.rank()), Combiner::add);
+    double count = static_cast<double>(*countElements(shape));
+    return give(c.make<DivOp>(total, c.fill(-count, total)), false, 2 * k.bound + 8);
+  }
   case 1:
     return give(c.make<SoftmaxOp>(k.value, axis, true), false, 2 * k.bound + 8);
   default: // epsilon bounds the slope where a row is constant

@@ -76,3 +76,56 @@ func.func @det_not_square(%x: tensor<3x4xf32>) {
   %0 = sinter.det %x : (tensor<3x4xf32>) -> tensor<f32>
   return
 }
+
+// -----
+
+func.func @cholesky_c1_not_square(%x: tensor<2x3x4xf32>) {
+  // expected-error @+2 {{cholesky requires square matrices in the last two axes, got 2x3x4}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.cholesky %x : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @cholesky_element_type(%x: tensor<3x3xf16>) {
+  // expected-error @+1 {{operand #0 must be ranked tensor of 64-bit float or 32-bit float values}}
+  %0 = sinter.cholesky %x : (tensor<3x3xf16>) -> tensor<3x3xf16>
+  return
+}
+
+// -----
+
+func.func @triangular_solve_c1_not_square(%a: tensor<3x4xf32>, %b: tensor<3x1xf32>) {
+  // expected-error @+2 {{triangular_solve requires square matrices in the last two axes, got 3x4}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.triangular_solve %a, %b : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x1xf32>
+  return
+}
+
+// -----
+
+func.func @triangular_solve_c2_element_types(%a: tensor<3x3xf32>, %b: tensor<3x1xf64>) {
+  // expected-error @+2 {{triangular_solve requires one element type, got 'f32' and 'f64'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.triangular_solve %a, %b : (tensor<3x3xf32>, tensor<3x1xf64>) -> tensor<3x1xf64>
+  return
+}
+
+// -----
+
+func.func @triangular_solve_c3_rows_differ(%a: tensor<2x3x3xf32>, %b: tensor<2x4x1xf32>) {
+  // expected-error @+2 {{triangular_solve requires a right-hand side [..., n, k] for matrices 2x3x3, got 2x4x1}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.triangular_solve %a, %b : (tensor<2x3x3xf32>, tensor<2x4x1xf32>) -> tensor<2x4x1xf32>
+  return
+}
+
+// -----
+
+func.func @triangular_solve_c3_ranks_differ(%a: tensor<3x3xf32>, %b: tensor<3xf32>) {
+  // expected-error @+2 {{triangular_solve requires a right-hand side [..., n, k] for matrices 3x3, got 3}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.triangular_solve %a, %b : (tensor<3x3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return
+}

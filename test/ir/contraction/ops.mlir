@@ -20,3 +20,15 @@ func.func @det(%x: tensor<?x3x3xf64>) {
   %0 = sinter.det %x : (tensor<?x3x3xf64>) -> tensor<?xf64>
   return
 }
+
+func.func @cholesky(%x: tensor<?x3x?xf64>, %y: tensor<4x4xf32>) {
+  %0 = sinter.cholesky %x : (tensor<?x3x?xf64>) -> tensor<?x3x?xf64>
+  %1 = sinter.cholesky %y {lower = false} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return
+}
+
+func.func @triangular_solve(%a: tensor<?x3x3xf64>, %b: tensor<2x?x5xf64>) {
+  %0 = sinter.triangular_solve %a, %b : (tensor<?x3x3xf64>, tensor<2x?x5xf64>) -> tensor<2x3x5xf64>
+  %1 = sinter.triangular_solve %a, %b {lower = false, transpose = true, unit_diagonal = true} : (tensor<?x3x3xf64>, tensor<2x?x5xf64>) -> tensor<2x?x5xf64>
+  return
+}
