@@ -26,11 +26,17 @@ struct GradFlags {
 };
 } // namespace
 
-/// Initializers of floats that the pattern names become arguments.
-static AdjustImport adjustment(const std::shared_ptr<llvm::Regex> &pattern) {
-  return [pattern](onnx::OnnxImportOptions &import) {
-    import.isState = [pattern](const onnx::OnnxInitializer &initializer) {
-      return pattern && isDifferentiable(initializer.type) && pattern->match(initializer.name);
+/// Names of initializers that a gradient could be with respect to.
+using Initializers = std::vector<std::string>;
+
+/// Initializers of floats that the pattern names become arguments. `seen` gets the names of all.
+static AdjustImport adjustment(const std::shared_ptr<llvm::Regex> &pattern, Initializers &seen) {
+  return [pattern, &seen](onnx::OnnxImportOptions &import) {
+    import.isState = [pattern, &seen](const onnx::OnnxInitializer &initializer) {
+      if (!isDifferentiable(initializer.type) || initializer.isSetting)
+        return false;
+      seen.push_back(initializer.name.str());
+      return pattern && pattern->match(initializer.name);
     };
   };
 }
@@ -40,33 +46,68 @@ static mlir::func::FuncOp mainOf(Model &model) {
   return main ? main : *model.graph().getOps<mlir::func::FuncOp>().begin();
 }
 
-/// The float arguments that the pattern names; without one all float inputs.
-static llvm::SmallVector<unsigned> findArguments(Model &model, const std::string &wrt,
-                                                 const std::shared_ptr<llvm::Regex> &pattern) {
-  llvm::SmallVector<unsigned> found;
-  for (auto [k, port] : llvm::enumerate(model.inputs()))
-    if (isDifferentiable(port.type) && (!pattern || pattern->match(port.name)))
-      found.push_back(static_cast<unsigned>(k));
-  if (!found.empty())
-    return found;
-  std::string list;
-  for (const Port &port : model.inputs())
-    list += (list.empty() ? "" : ", ") + port.name;
-  throw Stop(Exit::Failure, pattern ? "--wrt requires the name of a float input or initializer, none matches '" + wrt +
-                                          "'; inputs are " + list
-                                    : "a gradient requires a float input, the model has " + list);
+/// All arguments, with those that are states of what is made from the graph.
+static std::vector<Port> argumentsOf(Model &model) {
+  mlir::func::FuncOp main = mainOf(model);
+  std::vector<Port> ports = model.inputs();
+  for (unsigned k = 0; k < main.getNumArguments(); ++k)
+    if (auto state = main.getArgAttrOfType<mlir::StringAttr>(k, "sinter.state")) {
+      auto name = main.getArgAttrOfType<mlir::StringAttr>(k, "sinter.name");
+      ports.push_back({(name ? name : state).str(), llvm::cast<mlir::RankedTensorType>(main.getArgumentTypes()[k]),
+                       static_cast<int32_t>(k)});
+    }
+  llvm::sort(ports, [](const Port &a, const Port &b) { return a.number < b.number; });
+  return ports;
 }
 
-static unsigned findLoss(Model &model, const std::string &name) {
-  if (name.empty())
-    return 0;
+/// The first few of `names`.
+static std::string listed(const std::vector<std::string> &names) {
+  constexpr size_t most = 8;
   std::string list;
-  for (auto [k, port] : llvm::enumerate(model.outputs())) {
-    if (port.name == name)
-      return static_cast<unsigned>(k);
-    list += (list.empty() ? "" : ", ") + port.name;
+  for (size_t k = 0; k < std::min(most, names.size()); ++k)
+    list += (k ? ", " : "") + names[k];
+  return names.size() > most ? list + " and " + std::to_string(names.size() - most) + " more" : list;
+}
+
+/// The float arguments that the pattern names; without one all float inputs.
+static llvm::SmallVector<unsigned> findArguments(Model &model, const std::string &wrt,
+                                                 const std::shared_ptr<llvm::Regex> &pattern,
+                                                 const Initializers &initializers) {
+  llvm::SmallVector<unsigned> found;
+  std::vector<std::string> names;
+  for (const Port &port : pattern ? argumentsOf(model) : model.inputs()) {
+    names.push_back(port.name);
+    if (isDifferentiable(port.type) && (!pattern || pattern->match(port.name)))
+      found.push_back(static_cast<unsigned>(port.number));
   }
-  throw Stop(Exit::Failure, "the model has no output '" + name + "'; it gives " + list);
+  if (!found.empty())
+    return found;
+  auto further = [&](const std::string &text) { return initializers.empty() ? "" : text + listed(initializers); };
+  throw Stop(Exit::Failure, pattern ? "--wrt requires the name of a float input or initializer, none matches '" + wrt +
+                                          "'; inputs are " + listed(names) + further("; initializers are ")
+                                    : "a gradient requires a float input, the model has " + listed(names) +
+                                          further("; --wrt takes initializers: "));
+}
+
+/// The number of the result that is differentiated. Modes of all results have none.
+static unsigned findLoss(Model &model, const std::string &name, const std::string &mode) {
+  if (mode == "vjp" || mode == "jvp") {
+    if (!name.empty())
+      throw Stop(Exit::Usage, "--loss requires a mode of grad, value_and_grad or hvp, got " + mode +
+                                  ", which differentiates all outputs");
+    return 0;
+  }
+  std::vector<std::string> names;
+  for (const Port &port : model.outputs()) {
+    names.push_back(port.name);
+    if (!name.empty() && port.name != name)
+      continue;
+    if (!isDifferentiable(port.type) || port.type.getRank() != 0)
+      throw Stop(Exit::Failure, "--loss requires a float output of rank 0, '" + port.name + "' is " +
+                                    describe(port.type) + "; --mode vjp differentiates outputs of any rank");
+    return static_cast<unsigned>(port.number);
+  }
+  throw Stop(Exit::Failure, "the model has no output '" + name + "'; it gives " + listed(names));
 }
 
 static Exit grad(const GradFlags &flags) {
@@ -81,18 +122,19 @@ static Exit grad(const GradFlags &flags) {
                "--memory requires all, recompute, period(K), binomial(SLOTS), online(SLOTS) or implicit, got '" +
                    flags.memory + "'");
   std::shared_ptr<llvm::Regex> pattern = parsePattern("--wrt", flags.wrt);
-  Model model(flags.model, flags.shared, adjustment(pattern));
+  Initializers initializers;
+  Model model(flags.model, flags.shared, adjustment(pattern, initializers));
   if (!model.graph())
     throw Stop(Exit::Usage, flags.model + ": is compiled already; grad requires a graph (.onnx, .sinter or .mlir)");
   mlir::func::FuncOp source = mainOf(model);
   GradientOptions options;
   options.mode = *mode;
-  options.result = findLoss(model, flags.loss);
+  options.result = findLoss(model, flags.loss, flags.mode);
   options.memory = flags.memory;
   Diagnostics diagnostics(*model.context());
   if (failed(refineForGradient(source)))
     throw Stop(Exit::Failure, diagnostics.errors());
-  auto gradient = buildGradient(source, findArguments(model, flags.wrt, pattern), options);
+  auto gradient = buildGradient(source, findArguments(model, flags.wrt, pattern, initializers), options);
   if (failed(gradient))
     throw Stop(Exit::Failure, diagnostics.errors());
   gradient->setName(source.getName());
@@ -116,23 +158,27 @@ static Exit grad(const GradFlags &flags) {
 
 Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOptions &shared) {
   std::shared_ptr<llvm::Regex> pattern = parsePattern("--wrt", flags.wrt);
-  Model model(flags.model, shared, adjustment(pattern));
+  Initializers initializers;
+  Model model(flags.model, shared, adjustment(pattern, initializers));
   if (!model.graph())
     throw Stop(Exit::Usage,
                flags.model + ": is compiled already; --gradient requires a graph (.onnx, .sinter or .mlir)");
   mlir::func::FuncOp main = mainOf(model);
-  llvm::SmallVector<unsigned> wrt = findArguments(model, flags.wrt, pattern);
-  std::vector<Port> ports;
-  for (auto [k, port] : llvm::enumerate(model.inputs()))
-    if (!main.getArgAttr(static_cast<unsigned>(k), "sinter.initial"))
-      ports.push_back(port);
+  llvm::SmallVector<unsigned> wrt = findArguments(model, flags.wrt, pattern, initializers);
+  // States start with their first values, or as zeros.
   std::vector<HostTensor> given =
-      readInputs(model.context(), ports, flags.inputs, "random:" + std::to_string(flags.seed));
+      readInputs(model.context(), model.inputs(), flags.inputs, "random:" + std::to_string(flags.seed));
+  std::vector<Port> arguments = argumentsOf(model);
   llvm::SmallVector<HostTensor> inputs;
   size_t next = 0;
-  for (unsigned k = 0; k < main.getNumArguments(); ++k) {
+  for (const Port &port : arguments) {
+    auto k = static_cast<unsigned>(port.number);
     auto initial = main.getArgAttrOfType<mlir::ElementsAttr>(k, "sinter.initial");
-    inputs.push_back(initial ? *HostTensor::fromAttr(initial) : given[next++]);
+    if (!main.getArgAttr(k, "sinter.state"))
+      inputs.push_back(given[next++]);
+    else
+      inputs.push_back(initial ? *HostTensor::fromAttr(initial)
+                               : HostTensor(port.type.getElementType(), port.type.getShape()));
   }
   Diagnostics diagnostics(*model.context());
   GradientCheckOptions options;
@@ -146,7 +192,7 @@ Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOp
     std::cout << what << ": largest error " << error << (error <= options.tolerance ? "" : ": MISMATCH") << "\n";
   };
   for (auto [k, error] : llvm::zip(wrt, check->elements))
-    line(model.inputs()[k].name, error);
+    line(arguments[k].name, error);
   line("along a random direction", check->direction);
   line("forward against reverse mode", check->transpose);
   return check->passed ? Exit::Success : Exit::Mismatch;
