@@ -4,6 +4,7 @@
 #include "ir/Gradient.h"
 #include "ir/gradient/Differentiable.h"
 #include "passes/Passes.h"
+#include "passes/gradient/CheckpointPolicy.h"
 #include "passes/gradient/Forward.h"
 #include "passes/gradient/Reverse.h"
 
@@ -140,6 +141,12 @@ static LogicalResult fillReverse(Extension &made, func::FuncOp source, ArrayRef<
   // The ops of the forward part are the block's at this time.
   if (failed(reverse.run(*made.block, b)))
     return failure();
+  SmallVector<Value> gradients;
+  Composer composer(made.function.getLoc(), b);
+  for (unsigned k : wrt) {
+    Value argument = made.block->getArgument(k), gradient = reverse.cotangent(argument);
+    gradients.push_back(composer.retype(gradient ? gradient : composer.fill(0, argument), argument.getType()));
+  }
   results.assign(made.terminator->operand_begin(), made.terminator->operand_end());
   SmallVector<DictionaryAttr> attributes;
   for (size_t k = 0; k < results.size(); ++k)
@@ -148,15 +155,13 @@ static LogicalResult fillReverse(Extension &made, func::FuncOp source, ArrayRef<
     results.clear();
     attributes.clear();
   }
-  Composer composer(made.function.getLoc(), b);
+  llvm::append_range(results, gradients);
   for (unsigned k : wrt) {
-    Value argument = made.block->getArgument(k), gradient = reverse.cotangent(argument);
-    results.push_back(composer.retype(gradient ? gradient : composer.fill(0, argument), argument.getType()));
     std::string name = nameOfPort(source.getArgAttrDict(k), "arg" + Twine(k));
     attributes.push_back(named(b.getContext(), "grad", name));
   }
   made.setResults(results, attributes);
-  return success();
+  return expandLoopsFromStart(made.function);
 }
 
 static LogicalResult fillForward(Extension &made, func::FuncOp source, ArrayRef<unsigned> wrt, StringRef kind) {

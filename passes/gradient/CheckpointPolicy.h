@@ -10,7 +10,7 @@
 //   goes on); binomial where the number of trips is known before, as in for and scan
 //   implicit         the gradient of the fixed point that a while has come to, whatever its trips were
 //
-// All but implicit give the same bits.
+// All but implicit give the same bits. Where a carry changes its size, it is binomial(1) whatever is stated.
 
 #ifndef SINTER_PASSES_GRADIENT_CHECKPOINTPOLICY_H
 #define SINTER_PASSES_GRADIENT_CHECKPOINTPOLICY_H
@@ -22,6 +22,12 @@ namespace sinter {
 
 /// Which stacks of a loop its gradient added, as numbers.
 inline constexpr llvm::StringLiteral kStacksForGradient = "sinter.stacks_for_gradient";
+
+/// On a loop of which carries change their sizes: nothing of its trips can be stacked, so that each runs again from the
+/// loop's start, and the pair of loops is expanded as soon as it is built.
+inline constexpr llvm::StringLiteral kRunsFromStart = "sinter.runs_from_start";
+/// Expands loops with that attribute. What keeps one from it is a diagnostic.
+llvm::LogicalResult expandLoopsFromStart(mlir::Operation *function);
 
 struct CheckpointPolicy {
   enum class Kind { All, Recompute, Period, Binomial, Online, Implicit };

@@ -55,10 +55,17 @@ public:
   Expansion(Pair pair, OpBuilder &start)
       : pair(pair), loc(pair.loop.op->getLoc()), n(pair.loop.carries), b(loc, start), stepped(pair.loop, b) {}
 
+  void dropStacks() {
+    captures = stepped.outside;
+    forwardPlain();
+    pair.loop.op->erase();
+  }
   void run() {
     captures = stepped.outside;
     if (pair.policy.kind == CheckpointPolicy::Kind::Period)
       expandPeriod();
+    else if (pair.policy.count == 1)
+      expandFromStart();
     else
       expandSnapshots();
   }
@@ -370,9 +377,18 @@ private:
     return {snapshotsIn(forward.getCarries().slice(n + 1, kept)), trips};
   }
 
-  /// The while as it was, without what it stacked for the scan.
-  std::pair<Snapshots, Value> forwardPlain() {
-    Snapshots start = startSnapshots(pair.policy.count);
+  /// The loop as it was, without what it stacked for the scan; the number of trips.
+  Value forwardPlain() {
+    if (isCounted()) {
+      Values results = buildCounted(inits(), stepped.count,
+                                    [&](OpBuilder &inner, ValueRange index, ValueRange carried, ValueRange slices,
+                                        ValueRange captured) -> Values {
+                                      Values yields = ownTrip(inner, index, carried, slices, captured);
+                                      return concat({ValueRange(yields).take_front(n), keptOf(yields)});
+                                    });
+      replaceForward(ValueRange(results).take_front(n), stepped.count, ValueRange(results).drop_front(n));
+      return stepped.count;
+    }
     WhileOp forward = buildWhile(
         b, loc, inits(), captures,
         [&](OpBuilder &inner, Location, ValueRange a) -> Values {
@@ -385,7 +401,25 @@ private:
         whileLoop().getMaxTrip(), whileLoop().getOnLimit());
     Value trips = forward.getTrips();
     replaceForward(forward.getCarries(), trips, forward.getStacks());
-    return {start, trips};
+    return trips;
+  }
+
+  /// One snapshot is the start, from which each trip is run to anew. Carries may change their sizes.
+  void expandFromStart() {
+    Value trips = forwardPlain();
+    b.setInsertionPoint(pair.scan);
+    Values outside = scanOutside(), start = inits();
+    size_t cotangents = pair.scan.getInit().size();
+    ForOp backward =
+        buildFor(b, loc, b.sub(trips, 1), b.number(-1), b.number(-1), pair.scan.getInit(),
+                 concat({start, captures, outside}), [&](OpBuilder &inner, Location, ValueRange a) -> Values {
+                   StepBuilder c(loc, inner);
+                   ValueRange captured = a.slice(1 + cotangents + n, captures.size());
+                   Values carries = advance(c, c.number(0), a[0], a.slice(1 + cotangents, n), captured);
+                   Values yields = stepped.step(inner, a[0], carries, captured);
+                   return reverseTrip(inner, a.slice(1, cotangents), yields, a.take_back(outside.size()), a[0]);
+                 });
+    finish(backward.getCarries());
   }
 
   //===- for and scan
@@ -393,6 +427,41 @@ private:
   /// Segments of `period` in a loop of known trips.
   Value numSegments() {
     return b.make<DivOp>(b.add(stepped.count, pair.policy.count - 1), b.number(pair.policy.count));
+  }
+
+  using TripBuilder = llvm::function_ref<Values(OpBuilder &, ValueRange index, ValueRange carried, ValueRange slices,
+                                                ValueRange captured)>;
+  /// The for or scan with other carries, one more capture, and those stacks that others read.
+  Values buildCounted(ValueRange init, Value further, TripBuilder trip) {
+    Values outside;
+    for (size_t k = 0; k < pair.loop.captures; ++k)
+      outside.push_back(pair.loop.capture(k));
+    outside.push_back(further);
+    size_t carried = init.size();
+    if (auto loop = dyn_cast<ForOp>(pair.loop.op))
+      return Values(buildFor(b, loc, loop.getLower(), loop.getUpper(), loop.getStep(), init, outside,
+                             [&](OpBuilder &inner, Location, ValueRange a) -> Values {
+                               return trip(inner, a[0], a.slice(1, carried), {}, a.drop_front(1 + carried));
+                             })
+                        .getResults());
+    SmallVector<int64_t> outAxes;
+    SmallVector<bool> outReverse;
+    for (unsigned k : pair.kept) {
+      outAxes.push_back(pair.loop.stackAxis(k));
+      outReverse.push_back(pair.loop.stackReverse(k));
+    }
+    auto scan = cast<ScanOp>(pair.loop.op);
+    return Values(buildScan(b, loc, init, scan.getSequences(), outside, scan.getAxes(), scan.getReverse(), outAxes,
+                            outReverse,
+                            [&](OpBuilder &inner, Location, ValueRange a) -> Values {
+                              return trip(inner, {}, a.take_front(carried), a.slice(carried, pair.loop.sequences),
+                                          a.drop_front(carried + pair.loop.sequences));
+                            })
+                      .getResults());
+  }
+  /// The next carries of the loop in buildCounted, and what others read of the trip.
+  Values ownTrip(OpBuilder &inner, ValueRange index, ValueRange carries, ValueRange slices, ValueRange captured) {
+    return inlineBody(inner, loc, *pair.loop.body, concat({index, carries, slices, captured.drop_back()}));
   }
 
   /// The for or scan as it was, without what it stacked for the scan; it keeps the carries of the trips that the
@@ -427,38 +496,12 @@ private:
             return concat({more.all(), next});
           },
           [&](OpBuilder &, Location, ValueRange a) -> Values { return Values(a.take_front(kept + 1)); });
-      Values yields =
-          inlineBody(inner, loc, *pair.loop.body, concat({index, carried.take_front(n), slices, captured.drop_back()}));
+      Values yields = ownTrip(inner, index, carried.take_front(n), slices, captured);
       return concat({ValueRange(yields).take_front(n), c.add(t, 1), stored.getResults(), keptOf(yields)});
     };
-    Values init = concat({inits(), b.number(0), start.all(), place}), sequences, outside;
-    for (size_t k = 0; k < pair.loop.captures; ++k)
-      outside.push_back(pair.loop.capture(k));
-    outside.push_back(last);
-    size_t carried = init.size();
-    Values results;
-    if (auto loop = dyn_cast<ForOp>(pair.loop.op)) {
-      ForOp forward = buildFor(b, loc, loop.getLower(), loop.getUpper(), loop.getStep(), init, outside,
-                               [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-                                 return trip(inner, a[0], a.slice(1, carried), {}, a.drop_front(1 + carried));
-                               });
-      results = forward.getResults();
-    } else {
-      SmallVector<int64_t> outAxes;
-      SmallVector<bool> outReverse;
-      for (unsigned k : pair.kept) {
-        outAxes.push_back(pair.loop.stackAxis(k));
-        outReverse.push_back(pair.loop.stackReverse(k));
-      }
-      auto scan = cast<ScanOp>(pair.loop.op);
-      ScanOp forward = buildScan(b, loc, init, scan.getSequences(), outside, scan.getAxes(), scan.getReverse(), outAxes,
-                                 outReverse, [&](OpBuilder &inner, Location, ValueRange a) -> Values {
-                                   return trip(inner, {}, a.take_front(carried), a.slice(carried, pair.loop.sequences),
-                                               a.drop_front(carried + pair.loop.sequences));
-                                 });
-      results = forward.getResults();
-    }
-    replaceForward(ValueRange(results).take_front(n), trips, ValueRange(results).drop_front(carried));
+    Values init = concat({inits(), b.number(0), start.all(), place});
+    Values results = buildCounted(init, last, trip);
+    replaceForward(ValueRange(results).take_front(n), trips, ValueRange(results).drop_front(init.size()));
     return {snapshotsIn(ValueRange(results).slice(n + 1, kept)), trips};
   }
 
@@ -494,7 +537,14 @@ private:
 
   void expandSnapshots() {
     bool isOnline = pair.policy.kind == CheckpointPolicy::Kind::Online;
-    auto [start, trips] = isCounted() ? forwardCounted() : isOnline ? forwardOnline() : forwardPlain();
+    Snapshots start;
+    Value trips;
+    if (isCounted())
+      std::tie(start, trips) = forwardCounted();
+    else if (isOnline)
+      std::tie(start, trips) = forwardOnline();
+    else
+      start = startSnapshots(pair.policy.count), trips = forwardPlain();
     b.setInsertionPoint(pair.scan);
     Values outside = scanOutside();
     size_t kept = n + 2, cotangents = pair.scan.getInit().size();
@@ -591,7 +641,7 @@ static std::optional<Pair> findPair(LoopView loop, const CheckpointPolicy &polic
     return std::nullopt;
   }
   TripSizes sizes(loop);
-  for (size_t k = 0; k < loop.carries; ++k)
+  for (size_t k = 0; k < loop.carries && !loop.op->hasAttr(kRunsFromStart); ++k)
     if (!sizes.areFixed(loop.carryArgument(k))) {
       reason = "the size of a carry changes from trip to trip";
       return std::nullopt;
@@ -599,38 +649,51 @@ static std::optional<Pair> findPair(LoopView loop, const CheckpointPolicy &polic
   return pair;
 }
 
-namespace {
-class ExpandCheckpoints : public sinter::impl::ExpandCheckpointsBase<ExpandCheckpoints> {
-  void runOnOperation() override {
-    // Outer loops first: their bodies are copied as they are, and what is in the copies comes next.
-    while (std::optional<LoopView> loop = findNext()) {
-      FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(loop->op);
-      if (failed(policy))
-        return signalPassFailure();
-      StringRef reason;
-      std::optional<Pair> pair = findPair(*loop, *policy, reason);
-      loop->op->removeAttr("sinter.memory");
-      loop->op->removeAttr(kStacksForGradient);
-      if (!policy->hasSnapshots())
-        continue;
-      if (!pair)
-        loop->op->emitWarning() << "keeps all values for its gradient: " << reason;
-      if (!pair || !pair->scan)
-        continue;
-      OpBuilder start(loop->op);
-      Expansion(*pair, start).run();
-    }
-  }
+static LogicalResult expand(LoopView loop) {
+  FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(loop.op);
+  if (failed(policy))
+    return failure();
+  StringRef reason;
+  bool runsFromStart = loop.op->hasAttr(kRunsFromStart);
+  std::optional<Pair> pair = findPair(loop, *policy, reason);
+  for (StringRef attribute : {StringRef("sinter.memory"), StringRef(kStacksForGradient), StringRef(kRunsFromStart)})
+    loop.op->removeAttr(attribute);
+  if (!policy->hasSnapshots())
+    return success();
+  if (!pair)
+    loop.op->emitWarning() << "keeps all values for its gradient: " << reason;
+  OpBuilder start(loop.op);
+  if (pair && pair->scan)
+    Expansion(*pair, start).run();
+  else if (pair && runsFromStart) // sizes differ, so that not even what nothing reads can be stacked
+    Expansion(*pair, start).dropStacks();
+  return success();
+}
 
-  std::optional<LoopView> findNext() {
+/// Outer loops first: their bodies are copied as they are, and what is in the copies comes next.
+static LogicalResult expandAll(Operation *function, StringRef attribute) {
+  while (true) {
     std::optional<LoopView> found;
-    getOperation()->walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (!op->hasAttr("sinter.memory"))
+    function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (!op->hasAttr(attribute))
         return WalkResult::advance();
       found = LoopView::of(op);
       return found ? WalkResult::interrupt() : WalkResult::advance();
     });
-    return found;
+    if (!found)
+      return success();
+    if (failed(expand(*found)))
+      return failure();
+  }
+}
+
+LogicalResult sinter::expandLoopsFromStart(Operation *function) { return expandAll(function, kRunsFromStart); }
+
+namespace {
+class ExpandCheckpoints : public sinter::impl::ExpandCheckpointsBase<ExpandCheckpoints> {
+  void runOnOperation() override {
+    if (failed(expandAll(getOperation(), "sinter.memory")))
+      signalPassFailure();
   }
 };
 } // namespace

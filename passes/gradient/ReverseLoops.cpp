@@ -146,6 +146,16 @@ struct ProductOfTrips {
 };
 } // namespace
 
+static std::string nameInBody(const LoopView &loop, Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return ("a result of " + value.getDefiningOp()->getName().getStringRef()).str();
+  for (size_t k = 0; k < loop.carries; ++k)
+    if (loop.carryArgument(k) == argument)
+      return "carry " + std::to_string(k);
+  return "argument " + std::to_string(argument.getArgNumber());
+}
+
 /// 0, 1, ... along an axis.
 static Value numbersAlong(StepBuilder &b, Value value, int64_t axis) {
   auto type = RankedTensorType::get({tensorTypeOf(value).getDimSize(axis)}, b.getI64Type());
@@ -173,6 +183,13 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   OpBuilder inner = backward.builder(b.getContext());
   StepBuilder inside(loc, inner);
   TripSizes sizes(loop);
+  bool changesSizes = llvm::any_of(llvm::seq(loop.carries), [&](size_t k) {
+    return activity(loop.carryArgument(k)) && !sizes.areFixed(loop.carryArgument(k));
+  });
+  if (changesSizes) {
+    loop.op->setAttr("sinter.memory", b.getStringAttr("binomial(1)"));
+    loop.op->setAttr(kRunsFromStart, b.getUnitAttr());
+  }
   CheckpointPolicy policy = *CheckpointPolicy::of(loop.op); // checked by `reverse`
   bool recomputes = policy.kind == CheckpointPolicy::Kind::Recompute, keepsSnapshots = policy.hasSnapshots();
 
@@ -248,12 +265,13 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
     auto argument = dyn_cast<BlockArgument>(value);
     return argument && argument.getArgNumber() >= forward.getNumArguments() - loop.captures - loop.sequences;
   };
-  auto isRagged = [&](Value value) { return isStackOfSnapshots(value) || !sizes.areFixed(value); };
+  auto isRagged = [&](Value value) { return isStackOfSnapshots(value) || (!changesSizes && !sizes.areFixed(value)); };
   SavedValues plan = planSavedValues({forward, needed, isFree, isRagged, recomputes});
   for (Value value : plan.saved)
     if (isRagged(value))
       return loop.op->emitOpError() << "has no gradient: it requires values of one size in all trips, got "
-                                    << value.getType() << " of a size that changes";
+                                    << nameInBody(loop, value) << " of type " << value.getType()
+                                    << ", whose size changes";
   bool readsSequence = loop.sequences > 0;
   if (plan.saved.empty() && backward.walksNothing() && isa<ForOp>(loop.op))
     plan.saved.push_back(forward.getArgument(0)); // a scan needs a sequence

@@ -263,6 +263,41 @@ static const std::string kOldValue = counted(R"(
     %all = sinter.broadcast %sin axes = [] {type = tensor<3xf64>} : (tensor<f64>) -> tensor<3xf64>
     %next = sinter.mul %put, %all : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>)");
 
+// Carries that grow by what each trip appends, in a for that walks nothing and in a while whose output is read, too.
+static const std::string kGrowing =
+    R"(func.func @f(%x: tensor<?xf64>, %n: tensor<i64>, %w: tensor<1xf64>) -> (tensor<?xf64>, tensor<?xf64>) {
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %one = sinter.constant dense<1> : tensor<i64>
+  %0 = sinter.for %zero to %n step %one (%x) captures(%w) : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64> body {
+  ^bb0(%i: tensor<i64>, %c: tensor<?xf64>, %v: tensor<1xf64>):
+    %m = sinter.reduce add %c axes = [0] : (tensor<?xf64>) -> tensor<f64>
+    %s = sinter.sin %m : (tensor<f64>) -> tensor<f64>
+    %r = sinter.reshape %s {type = tensor<1xf64>} : (tensor<f64>) -> tensor<1xf64>
+    %p = sinter.mul %r, %v : (tensor<1xf64>, tensor<1xf64>) -> tensor<1xf64>
+    %e = sinter.cos %c : (tensor<?xf64>) -> tensor<?xf64>
+    %d = sinter.concatenate %e, %p {axis = 0 : i64} : (tensor<?xf64>, tensor<1xf64>) -> tensor<?xf64>
+    sinter.yield (%d) : tensor<?xf64>
+  }
+  %1:4 = sinter.while (%zero, %x) captures(%n, %w) : (tensor<i64>, tensor<?xf64>, tensor<i64>, tensor<1xf64>) -> (tensor<i64>, tensor<i64>, tensor<?xf64>, tensor<?xf64>) cond {
+  ^bb0(%i: tensor<i64>, %c: tensor<?xf64>, %m: tensor<i64>, %v: tensor<1xf64>):
+    %go = sinter.compare lt %i, %m : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    sinter.yield (%go) : tensor<i1>
+  } body {
+  ^bb0(%i: tensor<i64>, %c: tensor<?xf64>, %m: tensor<i64>, %v: tensor<1xf64>):
+    %one1 = sinter.constant dense<1> : tensor<i64>
+    %j = sinter.add %i, %one1 : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %q = sinter.mul %c, %c : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+    %t = sinter.reduce add %q axes = [0] : (tensor<?xf64>) -> tensor<f64>
+    %d = sinter.concatenate %v, %q {axis = 0 : i64} : (tensor<1xf64>, tensor<?xf64>) -> tensor<?xf64>
+    sinter.yield (%j, %d, %t) : tensor<i64>, tensor<?xf64>, tensor<f64>
+  }
+  %2 = sinter.mul %1#3, %1#3 : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  %a = sinter.reduce add %1#2 axes = [0] : (tensor<?xf64>) -> tensor<f64>
+  %b = sinter.broadcast %a like(%0) axes = [] {type = tensor<?xf64>} : (tensor<f64>, tensor<?xf64>) -> tensor<?xf64>
+  %3 = sinter.mul %0, %b : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %3, %2 : tensor<?xf64>, tensor<?xf64>
+})";
+
 // Two loops, of which the second's gradient is taken first.
 static const std::string kTwo =
     R"(func.func @f(%x: tensor<3xf64>, %n: tensor<i64>, %w: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
@@ -459,6 +494,8 @@ const std::vector<LoopCase> &sinter::test::loopCases() {
       {"for_by_no_step", kForStep.c_str(), {0, 2}, {{0}}, true, 3},
       {"for_of_no_trip", kFor.c_str(), {0, 2}, {{0}}, true, 3},
       {"for_that_leads_away", kFor.c_str(), {0, 2}, {{-5}}, true, 3},
+      {"carry_that_grows", kGrowing.c_str(), {0, 2}, {{3}}, true, 2},
+      {"carry_that_grows_not", kGrowing.c_str(), {0, 2}, {{0}}, true, 2},
       {"two_forwards", kTwo.c_str(), {0, 2}, {{4}}},
       {"scan_of_outputs", kScan.c_str(), {0, 1, 2}, {}, true, 5},
       {"old_value_of_an_updated_carry", kOldValue.c_str(), {0, 2}, {{3}}},

@@ -124,9 +124,9 @@ func.func @f(%x: tensor<f64>) -> tensor<f64> {
   EXPECT_EQ((*Evaluator().run(forward->getBody(), {x, one}))[1].getFloat(0), 3);
 }
 
-const char *const kPolicies[] = {"recompute",   "period(1)",   "period(3)",   "period(100)",
-                                 "binomial(1)", "binomial(2)", "binomial(3)", "binomial(50)",
-                                 "online(1)",   "online(2)",   "online(3)",   "online(50)"};
+const char *const kPolicies[] = {"recompute",   "period(1)",   "period(3)",   "period(7)",   "period(100)",
+                                 "binomial(1)", "binomial(2)", "binomial(3)", "binomial(7)", "binomial(50)",
+                                 "online(1)",   "online(2)",   "online(3)",   "online(7)",   "online(50)"};
 
 TEST_P(Loops, GivesTheSameBitsUnderEachPolicy) {
   if (!GetParam().hasPolicies)
