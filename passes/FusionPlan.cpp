@@ -15,6 +15,7 @@
 #include "passes/ElementCost.h"
 #include "passes/SizeUses.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -22,6 +23,9 @@ using namespace sinter;
 
 /// An element that costs more than this (in additions) is stored rather than computed again.
 static constexpr int64_t kCheapCost = 3;
+/// From so many bytes on a tensor goes through memory, which costs more than to compute elements again that cost at
+/// most that (in additions).
+static constexpr int64_t kLargeBytes = 1 << 20, kLargeCost = 40;
 
 bool sinter::isScheduleOp(Operation *op) {
   return isa<ConstantOp, ReshapeOp, DimOp, ShapeOp, KernelOp>(op) || op->getNumRegions() != 0 ||
@@ -122,6 +126,7 @@ private:
   bool isAligned(Operation *op, Group &group);
   void findStateUpdates();
   void growEpilogue(unsigned number);
+  bool isReadFromLarge(Operation *op);
   void place(Operation *op);
   unsigned startGroup(Operation *op);
 
@@ -389,7 +394,10 @@ bool Planner::canJoin(Operation *op, Group &group) {
         return false;
       continue;
     }
-    if (group.root && (isMove ? !isSpread : cost > kCheapCost))
+    // What the epilogue of a product reads at the place that it writes is computed once, in registers.
+    bool inRegisters = group.root && templateOf(group.root) == KernelTemplate::contraction && isa<Pointwise>(user) &&
+                       group.aligned.contains(user);
+    if (group.root && (isMove ? !isSpread : cost > kCheapCost && !inRegisters))
       return false;
     if (cost > kCheapCost && (group.repeated.contains(user) || readsOften(user, use.get())))
       return false;
@@ -443,6 +451,22 @@ bool Planner::reaches(Operation *op, Group &target) {
   return false;
 }
 
+/// True for a large tensor that is computed at little cost from one other tensor and numbers.
+bool Planner::isReadFromLarge(Operation *op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (!isa<Pointwise>(op) || !type.hasStaticShape() || costOf(op) > kLargeCost ||
+      type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8) < kLargeBytes)
+    return false;
+  auto isNumber = [](Value value) {
+    return matchPattern(value, m_Constant()) || isa_and_nonnull<BroadcastOp>(value.getDefiningOp());
+  };
+  llvm::SmallDenseSet<Value> read;
+  for (Value operand : op->getOperands())
+    if (!isNumber(operand))
+      read.insert(operand);
+  return read.size() == 1;
+}
+
 void Planner::place(Operation *op) {
   llvm::SmallSetVector<unsigned, 4> users;
   bool leaves = true, measured = false;
@@ -480,6 +504,13 @@ void Planner::place(Operation *op) {
     for (unsigned number : joinable)
       join(op, groups[number]);
     startGroup(op);
+    return;
+  }
+  // Neither does one of the two kernels that read a large tensor read more when it computes it.
+  if (everyUser && users.size() == 2 && isReadFromLarge(op) &&
+      llvm::any_of(joinable, [&](unsigned number) { return groups[number].root != nullptr; })) {
+    for (unsigned number : joinable)
+      join(op, groups[number]);
     return;
   }
   // One kernel computes it and stores it as well.

@@ -85,3 +85,43 @@ func.func @what_can_come_late_stays_late(%x: tensor<8x8xf32>, %y: tensor<8x8xf32
   %c = sinter.cos %s : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %p, %q, %c : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// The product's epilogue computes what it alone reads at the place that it writes, however dear.
+
+// CHECK-LABEL: @epilogue_computes_its_operand
+// CHECK: sinter.kernel contraction(
+// CHECK: sinter.exp
+// CHECK-NOT: sinter.kernel
+// CHECK: return
+func.func @epilogue_computes_its_operand(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %e = sinter.exp %z : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %p = sinter.dot_general %x, %y {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %r = sinter.mul %p, %e : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}
+
+// -----
+
+// Two kernels compute a large tensor from another rather than go through memory; a small one is stored.
+
+// CHECK-LABEL: @large_values_are_computed_twice
+// CHECK-COUNT-2: sinter.erf
+// CHECK-LABEL: @small_values_are_stored
+// CHECK-COUNT-1: sinter.erf
+// CHECK-NOT: sinter.erf
+func.func @large_values_are_computed_twice(%x: tensor<512x8xf32>, %y: tensor<8x512xf32>, %z: tensor<512x512xf32>) -> (tensor<512x512xf32>, tensor<512x512xf32>) {
+  %e = sinter.erf %z : (tensor<512x512xf32>) -> tensor<512x512xf32>
+  %g = sinter.mul %z, %e : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+  %p = sinter.dot_general %x, %y {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<512x8xf32>, tensor<8x512xf32>) -> tensor<512x512xf32>
+  %r = sinter.mul %p, %e : (tensor<512x512xf32>, tensor<512x512xf32>) -> tensor<512x512xf32>
+  return %g, %r : tensor<512x512xf32>, tensor<512x512xf32>
+}
+func.func @small_values_are_stored(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %e = sinter.erf %z : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %g = sinter.mul %z, %e : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %p = sinter.dot_general %x, %y {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %r = sinter.mul %p, %e : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %g, %r : tensor<8x8xf32>, tensor<8x8xf32>
+}
