@@ -2,6 +2,7 @@
 
 #include "backends/cpu/Object.h"
 #include "backends/cpu/Lowering.h"
+#include "backends/cpu/OrderDefinitions.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
@@ -106,7 +107,8 @@ static void setAttributes(llvm::Module &module, const Target &target) {
   }
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine, const ObjectOptions &options, bool light) {
+/// False when the result is not valid, which is LLVM's mistake or ours.
+static bool optimize(llvm::Module &module, llvm::TargetMachine &machine, const ObjectOptions &options, bool light) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -117,7 +119,13 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, const O
   tuning.LoopVectorization = false;
   tuning.LoopUnrolling = false;
   tuning.LoopInterleaving = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerAfterPassCallback([](StringRef pass, llvm::Any ir, const llvm::PreservedAnalyses &) {
+    const auto *function = llvm::any_cast<const llvm::Function *>(&ir);
+    if (function && pass == "SROAPass")
+      orderDefinitions(const_cast<llvm::Function &>(**function));
+  });
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
@@ -140,6 +148,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, const O
                                                                            : llvm::OptimizationLevel::O3);
   }
   passes.run(module, modules);
+  return !llvm::verifyModule(module);
 }
 
 /// Code as an object or as text. Consumes what the passes need of `module`.
@@ -213,7 +222,8 @@ static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options,
   file.lowerMs = since(start);
 
   start = std::chrono::steady_clock::now();
-  optimize(*module, machine, options, unit.light);
+  if (!optimize(*module, machine, options, unit.light))
+    return unit.module.emitError("code is not valid after LLVM's optimizations");
   file.optimizeMs = since(start);
   start = std::chrono::steady_clock::now();
   if (options.keepAssembly) {
