@@ -38,7 +38,7 @@ def SimplifyAlgebra : Sinter_FunctionPass<"sinter-simplify-algebra"> {
   let summary = "rewrites across several ops that folders cannot see";
   let description = [{
     Ensures: a product reads no transposed operand whose axes it could name itself, and no vector after a matrix of which it sums rows; no product is transposed only to exchange rows and
-    columns, unless it reads better so; a sum of parts at different places of an axis is a concatenation; chains of products, sums or conversions by
+    columns, unless it reads better so; a sum of parts at different places of an axis is a concatenation; what is picked by comparing positions is not summed with zeros; chains of products, sums or conversions by
     constants are one op; a float is divided by no power of two; broadcasts of broadcasts and of added unit axes are one broadcast.
     (* example test/passes/simplify-algebra.mlir *)
   }];
@@ -211,7 +211,7 @@ def PackInvariants : Sinter_FunctionPass<"sinter-pack-invariants"> {
   let description = [{
     Requires: kernels.  Ensures: a product in a loop whose second factor is a captured matrix of static shape reads it in panels of
     `panel-bytes` a row, made once before the outermost loop that leaves the matrix as it is; but for products of few rows, small matrices, and columns that
-    fill no whole panels.
+    fill no whole panels. In or outside loops, so does a product whose second factor is small beside the first.
     (* example test/passes/pack-invariants.mlir *)
   }];
   let options = [Option<"panelBytes", "panel-bytes", "int64_t", "128", "bytes of one row of a panel">];
