@@ -40,6 +40,12 @@ private:
     budget -= amount;
     return true;
   }
+  /// FlatBuffers verifies where a list's length lies, not its elements.
+  template <typename T> bool aligned(const fb::Vector<T> *list) {
+    constexpr size_t alignment = alignof(std::remove_pointer_t<T>);
+    return !list || reinterpret_cast<uintptr_t>(list->Data()) % alignment == 0 ||
+           fail("requires a list's elements at a multiple of {0} bytes, found another place", alignment);
+  }
   template <typename T> bool charge(const fb::Vector<T> *list) { return !list || charge(uint64_t(list->size())); }
   template <typename T> static uint32_t sizeOf(const fb::Vector<T> *list) { return list ? list->size() : 0; }
   bool limit(const char *what, uint64_t found, const char *name, uint64_t most) {
@@ -126,6 +132,8 @@ bool Validator::checkTypes() {
       return fail("type {0} requires a known kind and element, found {1} and {2}", i, int(type.kind()),
                   int(type.element()));
     uint32_t rank = sizeOf(type.dims());
+    if (!aligned(type.dims()))
+      return false;
     if (type.kind() == TypeKind::Scalar) {
       if (rank)
         return fail("type {0} requires no dims, it is a scalar", i);
@@ -195,7 +203,7 @@ bool Validator::checkLocations() {
 
 bool Validator::checkWeights() {
   uint64_t end = 0;
-  if (!limit("weights", sizeOf(graph.weights()), "kMaxRecords", kMaxRecords))
+  if (!aligned(graph.weights()) || !limit("weights", sizeOf(graph.weights()), "kMaxRecords", kMaxRecords))
     return false;
   for (uint32_t i = 0; i < sizeOf(graph.weights()); ++i) {
     const Weight &weight = *graph.weights()->Get(i);
@@ -271,9 +279,9 @@ bool Validator::tensor(const Attribute &value) {
     if (!charge(found) || !limit("bytes in a constant", found, "kMaxInlineBytes", kMaxInlineBytes))
       return false;
     if (type.element() == Element::I1)
-      for (uint8_t byte : *value.bytes())
-        if (byte > 1)
-          return fail("a constant requires booleans of 0 or 1, found {0}", int(byte));
+      for (uint32_t i = 0; i < found; ++i)
+        if (value.bytes()->Get(i) > 1)
+          return fail("a constant requires booleans of 0 or 1, found {0}", int(value.bytes()->Get(i)));
     if (value.storage() == Storage::Splat) {
       if (bytes == 0)
         return fail("a constant requires elements to repeat one, found none");
@@ -309,7 +317,7 @@ bool Validator::attribute(const Attribute *value, uint32_t depth) {
     return type(value->type());
   case AttributeKind::Integers: {
     const Type *type = scalar(value->type());
-    if (!type || !charge(value->integers()))
+    if (!type || !aligned(value->integers()) || !charge(value->integers()))
       return false;
     Element element = type->element();
     if (element != Element::I8 && element != Element::I16 && element != Element::I32 && element != Element::I64)
@@ -327,7 +335,7 @@ bool Validator::attribute(const Attribute *value, uint32_t depth) {
         return fail("requires booleans of 0 or 1, found {0}", int(value->booleans()->Get(i)));
     return true;
   case AttributeKind::Floats:
-    return charge(value->floats());
+    return aligned(value->floats()) && charge(value->floats());
   case AttributeKind::Enumeration:
     return index("name of an enumeration", value->name(), numNames) && text("case of an enumeration", value->text());
   case AttributeKind::Tensor:
