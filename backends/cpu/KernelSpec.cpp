@@ -11,6 +11,7 @@ using namespace sinter::cpu;
 KernelSpec::KernelSpec(KernelOp kernel, const KernelOptions &options, ShapeAnalysis *outer)
     : kernel(kernel), options(options), sizes(std::make_unique<ShapeAnalysis>(dims)) {
   bindInputs(outer);
+  unifyOperands();
   findInnerSymbols();
 }
 
@@ -60,6 +61,16 @@ void KernelSpec::bindInputs(ShapeAnalysis *outer) {
     }
     sizes->bindContents(argument, inside);
   }
+}
+
+/// What is combined element by element is of one shape. The plan knew so from ops that computed the sizes; as kernels
+/// of their own they hide it.
+void KernelSpec::unifyOperands() {
+  for (Operation &op : body())
+    if (isa<Pointwise>(op))
+      for (Value operand : op.getOperands())
+        for (auto [size, other] : llvm::zip(sizes->dims(operand), sizes->dims(op.getResult(0))))
+          dims.unify(size, other);
 }
 
 void KernelSpec::findInnerSymbols() {
