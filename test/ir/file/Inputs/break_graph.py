@@ -173,6 +173,8 @@ broken("a constant requires 4 bytes by its type, found 24", lambda t: tensor(t, 
 broken("a constant requires elements to repeat one, found none", lambda t: value(t, "test.none").update(storage="Splat", bytes=[0, 0]))
 broken("a constant requires booleans of 0 or 1, found 2", lambda t: next(
     a["value"] for o in ops(t, "sinter.constant") for a in o["attributes"] if len(a["value"].get("bytes", [])) == 6).update(bytes=[0, 1, 2, 0, 1, 0]))
+broken("a constant requires 6 bytes by its type, found 0", lambda t: next(
+    a["value"] for o in ops(t, "sinter.constant") for a in o["attributes"] if len(a["value"].get("bytes", [])) == 6).pop("bytes"))
 broken("requires at most 1024 bytes in a constant (kMaxInlineBytes), found 1025", lambda t: tensor(t, "Inline").update(bytes=[0] * 1025))
 broken("requires a resource below 2, found 2", lambda t: tensor(t, "Resource").update(index=2))
 broken("requires a weight below 1, found 1", lambda t: tensor(t, "Resource").update(storage="Weight", index=1))
