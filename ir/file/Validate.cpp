@@ -43,7 +43,7 @@ private:
   /// FlatBuffers verifies where a list's length lies, not its elements.
   template <typename T> bool aligned(const fb::Vector<T> *list) {
     constexpr size_t alignment = alignof(std::remove_pointer_t<T>);
-    return !list || reinterpret_cast<uintptr_t>(list->Data()) % alignment == 0 ||
+    return !list || list->size() == 0 || reinterpret_cast<uintptr_t>(list->Data()) % alignment == 0 ||
            fail("requires a list's elements at a multiple of {0} bytes, found another place", alignment);
   }
   template <typename T> bool charge(const fb::Vector<T> *list) { return !list || charge(uint64_t(list->size())); }
