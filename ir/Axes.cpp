@@ -27,9 +27,12 @@ LogicalResult checkAxes(std::optional<Location> loc, StringRef op, ArrayRef<int6
 int64_t WindowAxis::resultSize(int64_t size) const {
   if (ShapedType::isDynamic(size))
     return size;
-  int64_t spread = size == 0 ? 0 : (size - 1) * inputDilation + 1;
-  int64_t room = spread + low + high - ((window - 1) * dilation + 1);
-  return room < 0 ? 0 : room / stride + 1;
+  // Files may state any numbers; what does not fit is a size that no tensor has.
+  using Wide = __int128;
+  Wide spread = size == 0 ? Wide(0) : Wide(size - 1) * inputDilation + 1;
+  Wide room = spread + low + high - (Wide(window - 1) * dilation + 1);
+  return room < 0 ? 0
+                  : static_cast<int64_t>(std::min<Wide>(room / stride, std::numeric_limits<int64_t>::max() - 1) + 1);
 }
 
 DimExpr WindowAxis::resultSize(DimContext &context, DimExpr size) const {
