@@ -24,11 +24,12 @@ LogicalResult checkAxes(std::optional<Location> loc, StringRef op, ArrayRef<int6
   return success();
 }
 
+// Files may state any numbers; what does not fit is a size that no tensor has.
+using Wide = __int128;
+
 int64_t WindowAxis::resultSize(int64_t size) const {
   if (ShapedType::isDynamic(size))
     return size;
-  // Files may state any numbers; what does not fit is a size that no tensor has.
-  using Wide = __int128;
   Wide spread = size == 0 ? Wide(0) : Wide(size - 1) * inputDilation + 1;
   Wide room = spread + low + high - (Wide(window - 1) * dilation + 1);
   return room < 0 ? 0
@@ -39,8 +40,10 @@ DimExpr WindowAxis::resultSize(DimContext &context, DimExpr size) const {
   if (size.isConstant())
     return context.constant(resultSize(size.constant()));
   // (size - 1) * inputDilation + 1 is at most 0 for an empty axis, which the last line makes 0 again.
+  constexpr Wide least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
+  Wide margin = Wide(1) - inputDilation + low + high - (Wide(window - 1) * dilation + 1);
   DimExpr room = context.add(context.mul(size, context.constant(inputDilation)),
-                             context.constant(1 - inputDilation + low + high - ((window - 1) * dilation + 1)));
+                             context.constant(static_cast<int64_t>(std::clamp(margin, least, most))));
   DimExpr count = context.add(context.floorDiv(room, context.constant(stride)), context.constant(1));
   return context.max(count, context.constant(0));
 }
