@@ -8,6 +8,7 @@
 // for a matrix w that the trips share. The first is the input's share of a recurrent cell's gates, the second its
 // gradient. A trip's few rows read all of w; the whole product reads it once for many rows.
 
+#include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
 #include "passes/Passes.h"
@@ -24,31 +25,29 @@ namespace sinter {
 /// A stack of factors may be so many times as large as one of products.
 constexpr int64_t kMostGrowth = 4;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-/// What `value` of a loop's body is outside, if it is a capture or a constant. Constants are cloned at `b`.
-static Value findOutside(const LoopView &loop, Value value, OpBuilder &b) {
-  if (auto constant = value.getDefiningOp<ConstantOp>())
-    return b.clone(*constant)->getResult(0);
+/// What `value` of a loop's body is in every trip: a constant of the body, or what a capture of the same type is
+/// outside. Null for what trips make.
+static Value findShared(const LoopView &loop, Value value) {
+  if (value.getDefiningOp<ConstantOp>())
+    return value;
   for (size_t k = 0; k < loop.captures; ++k)
     if (value == loop.captureArgument(k))
       return loop.capture(k).getType() == value.getType() ? loop.capture(k) : Value();
   return {};
 }
 
-static bool isShared(const LoopView &loop, Value value) {
-  if (value.getDefiningOp<ConstantOp>())
-    return true;
-  auto argument = dyn_cast<BlockArgument>(value);
-  return argument && argument.getOwner() == &loop.body->front() &&
-         argument.getArgNumber() >= loop.body->getNumArguments() - loop.captures;
+/// The same as a value at `b`, outside of the loop.
+static Value readShared(const LoopView &loop, Value value, OpBuilder &b) {
+  Value shared = findShared(loop, value);
+  auto constant = shared.getDefiningOp<ConstantOp>();
+  return constant && shared == value ? b.clone(*constant)->getResult(0) : shared;
 }
 
 /// True for x w with a shared w, where x has rows: the sum's order then does not depend on how many.
 static bool isProductWithShared(const LoopView &loop, DotGeneralOp dot) {
-  return dot && dot.getLhsBatch().empty() && typeOf(dot.getLhs()).getRank() >= 2 &&
-         typeOf(dot.getRhs()).getRank() >= 2 && dot->getBlock() == &loop.body->front() &&
-         isShared(loop, dot.getRhs()) && !isShared(loop, dot.getLhs());
+  return dot && dot.getLhsBatch().empty() && tensorTypeOf(dot.getLhs()).getRank() >= 2 &&
+         tensorTypeOf(dot.getRhs()).getRank() >= 2 && dot->getBlock() == &loop.body->front() &&
+         findShared(loop, dot.getRhs()) && !findShared(loop, dot.getLhs());
 }
 
 /// The product with all trips of the first factor at once, which lie along `axis`.
@@ -68,7 +67,7 @@ static void walkProduct(ScanOp scan, size_t k, DotGeneralOp dot) {
   int64_t axis = loop.sequenceAxis(k);
   bool reverse = loop.sequenceReverse(k);
   OpBuilder b(scan);
-  Value product = multiplyAll(b, dot, loop.sequence(k), axis, findOutside(loop, dot.getRhs(), b));
+  Value product = multiplyAll(b, dot, loop.sequence(k), axis, readShared(loop, dot.getRhs(), b));
   // The trips' place among the free axes.
   int64_t place = axis;
   for (int64_t summed : dot.getLhsContract())
@@ -117,7 +116,7 @@ static bool mayStack(const LoopView &loop, size_t k, DotGeneralOp dot) {
     if (loop.yieldedStack(other) == factor && loop.stackAxis(other) == 0 &&
         loop.stackReverse(other) == loop.stackReverse(k))
       return true;
-  RankedTensorType from = typeOf(factor), to = dot.getType();
+  RankedTensorType from = tensorTypeOf(factor), to = dot.getType();
   int64_t growth = isa<WhileOp>(loop.op) ? 1 : kMostGrowth;
   return from.hasStaticShape() && to.hasStaticShape() && from.getNumElements() <= growth * to.getNumElements();
 }
@@ -132,8 +131,8 @@ static void sinkProducts(Operation *op) {
     OpBuilder b(op->getContext());
     b.setInsertionPointAfter(op);
     Type before = stack.getType();
-    stack.setType(stackType(dot.getLhs().getType(), 0, typeOf(stack).getDimSize(0)));
-    Value product = multiplyAll(b, dot, stack, 0, findOutside(loop, dot.getRhs(), b));
+    stack.setType(stackType(dot.getLhs().getType(), 0, tensorTypeOf(stack).getDimSize(0)));
+    Value product = multiplyAll(b, dot, stack, 0, readShared(loop, dot.getRhs(), b));
     stack.replaceAllUsesExcept(product, product.getDefiningOp());
     product.setType(before);
     loop.terminator()->setOperand(loop.carries + k, dot.getLhs());
