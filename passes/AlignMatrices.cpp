@@ -8,6 +8,7 @@
 //   for { y = dot(A [60 x 60], x) }    becomes    P = pad(transpose(A)) [60 x 64]
 //                                                 for { y = dot(x, P[:, :60]) }
 
+#include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
 #include "ir/Shape.h"
@@ -27,8 +28,6 @@ namespace sinter {
 /// Cache lines in a row from which on a sum along it does as well as one over rows does after a transpose: with 128
 /// numbers of f32, 15 trips repay the copy.
 constexpr int64_t kLongRow = 4;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
 
@@ -68,7 +67,7 @@ std::optional<Product> AlignMatrices::productOf(DotGeneralOp dot) const {
   for (unsigned k : {0u, 1u}) {
     auto matrix = dyn_cast<BlockArgument>(dot->getOperand(k));
     Value vector = dot->getOperand(1 - k);
-    RankedTensorType type = matrix ? typeOf(matrix) : RankedTensorType();
+    RankedTensorType type = matrix ? tensorTypeOf(matrix) : RankedTensorType();
     if (!matrix || type.getRank() != 2 || !type.hasStaticShape() ||
         !(type.getElementType().isF32() || type.getElementType().isF64()) ||
         dot.getType().getElementType() != type.getElementType())
@@ -76,7 +75,7 @@ std::optional<Product> AlignMatrices::productOf(DotGeneralOp dot) const {
     int64_t axes[] = {dot.getLhsContract().front(), dot.getRhsContract().front()};
     bool isTransposed = axes[k] == 1;
     // A row of one vector goes first as it is; a vector of one axis may change its place.
-    RankedTensorType vectorType = typeOf(vector);
+    RankedTensorType vectorType = tensorTypeOf(vector);
     if (!vectorType.hasStaticShape() || vectorType.getRank() > (k == 1 ? 2 : 1) ||
         vectorType.getNumElements() != type.getDimSize(isTransposed ? 1 : 0))
       continue;
@@ -98,7 +97,7 @@ Value AlignMatrices::copyBefore(Operation *loop, Value matrix, bool transposed) 
     return known;
   OpBuilder b(loop);
   Location loc = matrix.getLoc();
-  RankedTensorType type = typeOf(matrix);
+  RankedTensorType type = tensorTypeOf(matrix);
   SmallVector<int64_t> sizes(type.getShape());
   Value copy = matrix;
   if (transposed) {
@@ -148,12 +147,12 @@ void AlignMatrices::rewrite(DotGeneralOp dot) {
     return;
   OpBuilder b(dot);
   Location loc = dot.getLoc();
-  RankedTensorType type = typeOf(product->matrix);
+  RankedTensorType type = tensorTypeOf(product->matrix);
   SmallVector<int64_t> sizes(type.getShape());
   if (product->isTransposed)
     std::swap(sizes[0], sizes[1]);
   Value rows = copy;
-  if (typeOf(copy).getShape() != ArrayRef(sizes))
+  if (tensorTypeOf(copy).getShape() != ArrayRef(sizes))
     rows = SliceOp::create(b, loc, RankedTensorType::get(sizes, type.getElementType()), copy, ArrayRef<int64_t>{0, 0},
                            ArrayRef<int64_t>(sizes), ArrayRef<int64_t>{1, 1});
   Value result =

@@ -7,6 +7,7 @@
 //
 //   conv -> to_first -> max -> to_last -> conv        conv -> max -> conv
 
+#include "ir/Composer.h"
 #include "ir/Constants.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
@@ -25,8 +26,6 @@ namespace sinter {
 #define GEN_PASS_DEF_ASSIGNLAYOUT
 #include "passes/Passes.h.inc"
 } // namespace sinter
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// [N, spatial..., C] -> [N, C, spatial...]
 static SmallVector<int64_t> toChannelsFirst(int64_t rank) {
@@ -55,7 +54,7 @@ static RankedTensorType permuteType(RankedTensorType type, ArrayRef<int64_t> per
 }
 
 static Value transpose(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> permutation) {
-  return TransposeOp::create(b, loc, permuteType(typeOf(value), permutation), value, permutation);
+  return TransposeOp::create(b, loc, permuteType(tensorTypeOf(value), permutation), value, permutation);
 }
 
 /// `op` again with other operands and a result of `type`.
@@ -84,7 +83,7 @@ struct ConvolutionLast : OpRewritePattern<ConvolutionOp> {
   LogicalResult matchAndRewrite(ConvolutionOp op, PatternRewriter &b) const override {
     if (op.getLayout() == ConvLayout::channels_last)
       return b.notifyMatchFailure(op, "has channels last");
-    SmallVector<int64_t> first = toChannelsFirst(typeOf(op.getInput()).getRank()), last = inverse(first);
+    SmallVector<int64_t> first = toChannelsFirst(tensorTypeOf(op.getInput()).getRank()), last = inverse(first);
     Value input = transpose(b, op.getLoc(), op.getInput(), last);
     Value filter = transpose(b, op.getFilter().getLoc(), op.getFilter(), last);
     auto moved = cast<ConvolutionOp>(cloneWith(b, op, {input, filter}, permuteType(op.getType(), last)));
@@ -98,7 +97,7 @@ struct ConvolutionLast : OpRewritePattern<ConvolutionOp> {
 template <typename Op> struct WindowLast : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &b) const override {
-    int64_t rank = typeOf(op.getOperand()).getRank();
+    int64_t rank = tensorTypeOf(op.getOperand()).getRank();
     auto slides = [&](int64_t axis) {
       return op.getWindow()[axis] != 1 || op.getStrides()[axis] != 1 || op.getLow()[axis] != 0 ||
              op.getHigh()[axis] != 0;
@@ -175,7 +174,7 @@ struct SinkThroughPointwise : OpInterfaceRewritePattern<Pointwise> {
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
       operands.push_back(absorb(b, operand, first, last, found.getOperand()));
-    Operation *moved = cloneWith(b, op, operands, permuteType(typeOf(op->getResult(0)), last));
+    Operation *moved = cloneWith(b, op, operands, permuteType(tensorTypeOf(op->getResult(0)), last));
     b.replaceOp(op, transpose(b, op->getLoc(), moved->getResult(0), first));
     return success();
   }
@@ -296,7 +295,7 @@ struct SinkThroughUnitReshape : OpRewritePattern<ReshapeOp> {
     TransposeOp found = layoutTranspose(op.getOperand());
     if (!found || op.getShape())
       return b.notifyMatchFailure(op, "the operand is not transposed");
-    RankedTensorType from = typeOf(op.getOperand()), to = op.getType();
+    RankedTensorType from = tensorTypeOf(op.getOperand()), to = op.getType();
     if (to.getRank() >= from.getRank())
       return b.notifyMatchFailure(op, "drops no axis");
     // Which operand axes stay: walked together, skipping operand axes of size 1.
@@ -333,7 +332,7 @@ struct SinkThroughFlatten : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &b) const override {
     TransposeOp found = layoutTranspose(op.getOperand());
-    RankedTensorType from = typeOf(op.getOperand()), to = op.getType();
+    RankedTensorType from = tensorTypeOf(op.getOperand()), to = op.getType();
     if (!found || op.getShape() || from.getRank() < 4 || to.getRank() != 3)
       return b.notifyMatchFailure(op, "the operand is not transposed, or several sizes are given");
     // Images and channels stay: the rest is then one axis.

@@ -4,6 +4,7 @@
 // convolution with a constant filter, s goes into the filter's output channels; a bias that was added in between
 // becomes bias * s + t.
 
+#include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Normalization.h"
@@ -23,8 +24,6 @@ namespace sinter {
 #include "passes/Passes.h.inc"
 } // namespace sinter
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 static std::optional<HostTensor> constantOf(Value value) {
   ElementsAttr attr;
   if (!matchPattern(value, m_Constant(&attr)))
@@ -43,7 +42,7 @@ static Value perChannel(PatternRewriter &b, Location loc, Type element, ArrayRef
   HostTensor tensor(element, {static_cast<int64_t>(values.size())});
   tensor.assignFloats(values);
   Value vector = buildConstant(b, loc, tensor, "batch_norm");
-  RankedTensorType type = typeOf(like);
+  RankedTensorType type = tensorTypeOf(like);
   SmallVector<Value> sizes;
   if (!type.hasStaticShape())
     sizes.push_back(like);
@@ -64,7 +63,7 @@ static std::optional<std::vector<double>> channelVector(Value value, int64_t axi
       return std::nullopt;
   std::vector<double> numbers = tensor->toFloats();
   if (numbers.size() == 1)
-    numbers.resize(typeOf(value).getDimSize(axis), numbers[0]);
+    numbers.resize(tensorTypeOf(value).getDimSize(axis), numbers[0]);
   return numbers;
 }
 
@@ -89,7 +88,7 @@ static std::optional<std::pair<unsigned, int64_t>> weightsOf(Operation *op, int6
   if (auto dot = dyn_cast<DotGeneralOp>(op)) {
     // Free axes of rhs are the last of the result.
     SmallVector<int64_t> free;
-    for (int64_t k = 0; k < typeOf(dot.getRhs()).getRank(); ++k)
+    for (int64_t k = 0; k < tensorTypeOf(dot.getRhs()).getRank(); ++k)
       if (!llvm::is_contained(dot.getRhsBatch(), k) && !llvm::is_contained(dot.getRhsContract(), k))
         free.push_back(k);
     int64_t first = dot.getType().getRank() - static_cast<int64_t>(free.size());
@@ -115,7 +114,7 @@ struct FoldStatistics : OpRewritePattern<BatchNormOp> {
       t[c] -= m[c] * s[c];
     }
     int64_t axis = op.getAxis();
-    Type element = typeOf(op.getResult()).getElementType();
+    Type element = tensorTypeOf(op.getResult()).getElementType();
 
     Value x = op.getOperand();
     Operation *before = x.getDefiningOp();

@@ -12,6 +12,7 @@
 // whose register kernel walks panels finds them as it finds constants that were packed at compile time. Otherwise each
 // trip transposes w by strips, or walks rows that are far apart.
 
+#include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
 #include "ir/Kernel.h"
@@ -35,8 +36,6 @@ constexpr int64_t kMinElements = 1 << 12;
 constexpr int64_t kMinTrips = 4;
 /// A first factor that streams through the caches, beside a matrix that stays in one.
 constexpr int64_t kStreamedBytes = 1 << 21, kCachedBytes = 1 << 20;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
 struct Product {
@@ -63,7 +62,7 @@ static bool hasFewTrips(Operation *loop) {
   auto scan = dyn_cast<ScanOp>(loop);
   if (!scan || scan.getSequences().empty())
     return false;
-  int64_t trips = typeOf(scan.getSequences()[0]).getDimSize(scan.getAxes()[0]);
+  int64_t trips = tensorTypeOf(scan.getSequences()[0]).getDimSize(scan.getAxes()[0]);
   return !ShapedType::isDynamic(trips) && trips < kMinTrips;
 }
 
@@ -73,9 +72,9 @@ static std::optional<Product> findProduct(KernelOp kernel, int64_t panelBytes) {
     return std::nullopt;
   auto dot = dyn_cast_or_null<DotGeneralOp>(kernel.getRoot());
   auto matrix = dot ? dyn_cast<BlockArgument>(dot.getRhs()) : BlockArgument();
-  if (!matrix || !matrix.hasOneUse() || typeOf(dot.getLhs()).getRank() < 2)
+  if (!matrix || !matrix.hasOneUse() || tensorTypeOf(dot.getLhs()).getRank() < 2)
     return std::nullopt;
-  RankedTensorType type = typeOf(matrix), rows = typeOf(dot.getLhs());
+  RankedTensorType type = tensorTypeOf(matrix), rows = tensorTypeOf(dot.getLhs());
   Type element = type.getElementType();
   if (!type.hasStaticShape() || type.getNumElements() < kMinElements || !dot.getRhsBatch().empty() ||
       !(element.isF32() || element.isF64()) || rows.getElementType() != element || dot.getElementType() != element)
@@ -99,9 +98,11 @@ static bool repaysPacking(const Product &product) {
     return !hasFewTrips(loop);
   if (product.given().getDefiningOp<ConstantOp>())
     return false; // packed at compile time
-  auto bytes = [](Value value) { return typeOf(value).getNumElements() * typeOf(value).getElementTypeBitWidth() / 8; };
+  auto bytes = [](Value value) {
+    return tensorTypeOf(value).getNumElements() * tensorTypeOf(value).getElementTypeBitWidth() / 8;
+  };
   Value rows = DotGeneralOp(product.dot).getLhs();
-  return typeOf(rows).hasStaticShape() && bytes(rows) >= kStreamedBytes && bytes(product.matrix) <= kCachedBytes;
+  return tensorTypeOf(rows).hasStaticShape() && bytes(rows) >= kStreamedBytes && bytes(product.matrix) <= kCachedBytes;
 }
 
 /// `matrix` in panels, where it is captured from outside of all loops that leave it as it is.
@@ -121,7 +122,7 @@ static Value packBefore(Operation *user, Value matrix, const Product &product, i
     split = {k, panels, panel};
     order = {1, 0, 2};
   }
-  RankedTensorType type = typeOf(matrix), splitType = type.clone(split);
+  RankedTensorType type = tensorTypeOf(matrix), splitType = type.clone(split);
   Value parts = ReshapeOp::create(b, loc, splitType, matrix, Value(), splitType);
   auto kernel = KernelOp::create(b, loc, type.clone({panels, k, panel}), parts, KernelTemplate::map, DictionaryAttr());
   Block &body = kernel.getBody().emplaceBlock();
@@ -133,7 +134,7 @@ static Value packBefore(Operation *user, Value matrix, const Product &product, i
 
 /// The kernel reads panels, from which its body makes the matrix with its columns first.
 static void readPanels(Product product, Value panels) {
-  RankedTensorType whole = typeOf(product.matrix);
+  RankedTensorType whole = tensorTypeOf(product.matrix);
   SmallVector<int64_t> shape{product.columns}, contract;
   for (int64_t axis : product.dot.getRhsContract()) {
     contract.push_back(static_cast<int64_t>(shape.size()));
@@ -162,7 +163,7 @@ class PackInvariants : public sinter::impl::PackInvariantsBase<PackInvariants> {
         products.push_back(*product);
     });
     for (const Product &product : products) {
-      int64_t panel = panelBytes * 8 / typeOf(product.matrix).getElementTypeBitWidth();
+      int64_t panel = panelBytes * 8 / tensorTypeOf(product.matrix).getElementTypeBitWidth();
       readPanels(product, packBefore(product.kernel, product.given(), product, panel));
     }
   }

@@ -4,6 +4,7 @@
 // broadcasts, reshapes that add axes of size 1, and arithmetic with numbers; RowStatistic follows it and remembers
 // which axis of the row each of its axes is.
 
+#include "ir/Composer.h"
 #include "ir/Constants.h"
 #include "ir/Elementwise.h"
 #include "ir/Normalization.h"
@@ -23,14 +24,12 @@ namespace sinter {
 #include "passes/Passes.h.inc"
 } // namespace sinter
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 namespace {
 
 class RowStatistic {
 public:
   explicit RowStatistic(Value row) : value(row) {
-    for (int64_t axis = 0; axis < typeOf(row).getRank(); ++axis)
+    for (int64_t axis = 0; axis < tensorTypeOf(row).getRank(); ++axis)
       axes.push_back(axis);
   }
 
@@ -88,7 +87,7 @@ public:
       return std::nullopt;
     SmallVector<int64_t> reduced(reduce.getAxes()), kept;
     llvm::sort(reduced);
-    int64_t rank = typeOf(row).getRank();
+    int64_t rank = tensorTypeOf(row).getRank();
     for (int64_t axis = 0; axis < rank; ++axis)
       if (!llvm::is_contained(reduced, axis))
         kept.push_back(axis);
@@ -111,7 +110,7 @@ public:
     std::optional<int64_t> axis = reducedFrom(Combiner::add, row);
     if (!axis)
       return std::nullopt;
-    std::optional<int64_t> count = countElements(typeOf(row).getShape().drop_front(*axis));
+    std::optional<int64_t> count = countElements(tensorTypeOf(row).getShape().drop_front(*axis));
     if (!count || std::abs(factor * static_cast<double>(*count) - 1) > 1e-6)
       return std::nullopt;
     return axis;
@@ -119,7 +118,7 @@ public:
 
 private:
   bool skipAddedAxes(ReshapeOp reshape) {
-    RankedTensorType from = typeOf(reshape.getOperand()), to = reshape.getType();
+    RankedTensorType from = tensorTypeOf(reshape.getOperand()), to = reshape.getType();
     SmallVector<int64_t> inner;
     int64_t k = 0;
     for (auto [axis, size] : llvm::enumerate(to.getShape())) {
@@ -204,9 +203,9 @@ template <typename Op> struct RecognizeNorm : OpRewritePattern<Op> {
         center = true;
       }
     }
-    SmallVector<int64_t> statistics(typeOf(x).getShape());
+    SmallVector<int64_t> statistics(tensorTypeOf(x).getShape());
     std::fill(statistics.begin() + axis, statistics.end(), 1);
-    Type statisticType = RankedTensorType::get(statistics, typeOf(x).getElementType());
+    Type statisticType = RankedTensorType::get(statistics, tensorTypeOf(x).getElementType());
     auto norm =
         LayerNormOp::create(b, op.getLoc(), TypeRange{op.getType(), statisticType, statisticType}, x, Value(), Value(),
                             b.getI64IntegerAttr(axis), b.getF64FloatAttr(epsilon), b.getBoolAttr(center));
@@ -225,10 +224,10 @@ template <typename Op> struct ExtendNorm : OpRewritePattern<Op> {
       if (!norm || value != norm.getResult() || !hasOneReader(value) || norm.getBias() || (isScale && norm.getScale()))
         continue;
       auto broadcast = other.template getDefiningOp<BroadcastOp>();
-      int64_t rank = typeOf(value).getRank(), axis = norm.getAxis();
-      if (!broadcast || typeOf(broadcast.getOperand()).getRank() != rank - axis ||
-          typeOf(broadcast.getOperand()).getShape() != typeOf(value).getShape().drop_front(axis) ||
-          !typeOf(broadcast.getOperand()).hasStaticShape() || broadcast.getAxes().front() != axis)
+      int64_t rank = tensorTypeOf(value).getRank(), axis = norm.getAxis();
+      if (!broadcast || tensorTypeOf(broadcast.getOperand()).getRank() != rank - axis ||
+          tensorTypeOf(broadcast.getOperand()).getShape() != tensorTypeOf(value).getShape().drop_front(axis) ||
+          !tensorTypeOf(broadcast.getOperand()).hasStaticShape() || broadcast.getAxes().front() != axis)
         continue;
       Value row = broadcast.getOperand();
       auto extended = LayerNormOp::create(b, op.getLoc(), norm->getResultTypes(), norm.getOperand(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/Composer.h"
 #include "ir/Constants.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
@@ -21,12 +22,11 @@ namespace sinter {
 #include "passes/Passes.h.inc"
 } // namespace sinter
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-static bool isFloat(Value value) { return isa<FloatType>(typeOf(value).getElementType()); }
+static bool isFloat(Value value) { return isa<FloatType>(tensorTypeOf(value).getElementType()); }
 
 /// All elements of `like`'s type are `number`: a constant, broadcast where the shape is not static.
 static Value buildUniform(PatternRewriter &b, Location loc, double number, Value like) {
-  RankedTensorType type = typeOf(like);
+  RankedTensorType type = tensorTypeOf(like);
   Type element = type.getElementType();
   TypedAttr value = isa<FloatType>(element) ? TypedAttr(b.getFloatAttr(element, number))
                                             : TypedAttr(b.getIntegerAttr(element, static_cast<int64_t>(number)));
@@ -44,7 +44,7 @@ namespace {
 struct ReadRows : OpRewritePattern<DotGeneralOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &b) const override {
-    bool isMatrix = typeOf(op.getLhs()).getRank() == 2, isVector = typeOf(op.getRhs()).getRank() == 1;
+    bool isMatrix = tensorTypeOf(op.getLhs()).getRank() == 2, isVector = tensorTypeOf(op.getRhs()).getRank() == 1;
     if (!isMatrix || !isVector || op.getLhsContract() != ArrayRef<int64_t>{0})
       return b.notifyMatchFailure(op, "the product is no sum over the rows of a matrix");
     b.replaceOpWithNewOp<DotGeneralOp>(op, op.getType(), op.getRhs(), op.getLhs(), op.getRhsBatch(), op.getLhsBatch(),
@@ -116,8 +116,8 @@ struct SwapFactors : OpRewritePattern<TransposeOp> {
     auto dot = op.getOperand().getDefiningOp<DotGeneralOp>();
     if (!dot || !hasOneReader(dot))
       return b.notifyMatchFailure(op, "transposes no product that it alone reads");
-    int64_t rank = typeOf(dot).getRank(), batch = dot.getLhsBatch().size();
-    int64_t rows = typeOf(dot.getLhs()).getRank() - batch - static_cast<int64_t>(dot.getLhsContract().size());
+    int64_t rank = tensorTypeOf(dot).getRank(), batch = dot.getLhsBatch().size();
+    int64_t rows = tensorTypeOf(dot.getLhs()).getRank() - batch - static_cast<int64_t>(dot.getLhsContract().size());
     if (rows == 0 || batch + rows == rank)
       return b.notifyMatchFailure(op, "a factor has no free axis");
     for (auto [axis, source] : llvm::enumerate(op.getPermutation())) {
@@ -128,7 +128,7 @@ struct SwapFactors : OpRewritePattern<TransposeOp> {
     }
     // What is read by columns should have them side by side, unless neither factor has.
     auto endsWithSum = [](Value factor, ArrayRef<int64_t> contract) {
-      return llvm::is_contained(contract, typeOf(factor).getRank() - 1);
+      return llvm::is_contained(contract, tensorTypeOf(factor).getRank() - 1);
     };
     if (endsWithSum(dot.getLhs(), dot.getLhsContract()) && !endsWithSum(dot.getRhs(), dot.getRhsContract()))
       return b.notifyMatchFailure(op, "the first factor's columns are apart");
@@ -144,7 +144,7 @@ struct SwapFactors : OpRewritePattern<TransposeOp> {
 struct JoinParts : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &b) const override {
-    RankedTensorType type = typeOf(op);
+    RankedTensorType type = tensorTypeOf(op);
     if (!type.hasStaticShape())
       return b.notifyMatchFailure(op, "sizes are known at run time only");
     SmallVector<Part> parts;
@@ -195,7 +195,7 @@ private:
     if (!pad || pad.getMode() != PadMode::constant || uniformValue(pad.getValue()) != 0.0)
       return false;
     Part part{pad, -1, 0, 0};
-    for (int64_t axis = 0; axis < typeOf(pad).getRank(); ++axis) {
+    for (int64_t axis = 0; axis < tensorTypeOf(pad).getRank(); ++axis) {
       int64_t low = pad.getLow()[axis], high = pad.getHigh()[axis];
       if (low < 0 || high < 0 || pad.getInterior()[axis] != 0)
         return false;
@@ -205,7 +205,7 @@ private:
         return false;
       part.axis = axis;
       part.begin = low;
-      part.end = typeOf(pad).getDimSize(axis) - high;
+      part.end = tensorTypeOf(pad).getDimSize(axis) - high;
     }
     parts.push_back(part);
     return part.axis >= 0;
@@ -220,9 +220,9 @@ struct SumOfPicked : OpRewritePattern<ReduceOp> {
     auto select = op.getOperand().getDefiningOp<SelectOp>();
     auto compare = select ? select.getPred().getDefiningOp<CompareOp>() : CompareOp();
     if (!compare || compare.getKind() != CompareKind::eq || op.getCombiner() != Combiner::add ||
-        op.getAxes().size() != 1 || !typeOf(select).hasStaticShape() || uniformValue(select.getOnFalse()) != 0.0)
+        op.getAxes().size() != 1 || !tensorTypeOf(select).hasStaticShape() || uniformValue(select.getOnFalse()) != 0.0)
       return b.notifyMatchFailure(op, "adds no picked elements along one axis");
-    int64_t axis = op.getAxes()[0], size = typeOf(select).getDimSize(axis);
+    int64_t axis = op.getAxes()[0], size = tensorTypeOf(select).getDimSize(axis);
     Value name, positions = compare.getLhs();
     if (isPositions(positions, axis))
       name = compare.getRhs();
@@ -248,7 +248,7 @@ private:
   static bool isPositions(Value value, int64_t axis) {
     auto broadcast = value.getDefiningOp<BroadcastOp>();
     if (!broadcast || broadcast.getAxes() != ArrayRef<int64_t>{axis} ||
-        typeOf(broadcast.getOperand()).getDimSize(0) != typeOf(value).getDimSize(axis))
+        tensorTypeOf(broadcast.getOperand()).getDimSize(0) != tensorTypeOf(value).getDimSize(axis))
       return false;
     if (broadcast.getOperand().getDefiningOp<IotaOp>())
       return true;
@@ -260,12 +260,12 @@ private:
     auto broadcast = value.getDefiningOp<BroadcastOp>();
     if (!broadcast || llvm::is_contained(broadcast.getAxes(), axis))
       return {};
-    SmallVector<int64_t> shape(typeOf(value).getShape()), axes;
+    SmallVector<int64_t> shape(tensorTypeOf(value).getShape()), axes;
     shape.erase(shape.begin() + axis);
     for (int64_t k : broadcast.getAxes())
       axes.push_back(k < axis ? k : k - 1);
-    RankedTensorType type = typeOf(value).clone(shape);
-    if (typeOf(broadcast.getOperand()) == type && llvm::equal(axes, llvm::seq<int64_t>(0, type.getRank())))
+    RankedTensorType type = tensorTypeOf(value).clone(shape);
+    if (tensorTypeOf(broadcast.getOperand()) == type && llvm::equal(axes, llvm::seq<int64_t>(0, type.getRank())))
       return broadcast.getOperand();
     return BroadcastOp::create(b, value.getLoc(), type, broadcast.getOperand(), Value(), ValueRange(), axes, type);
   }
@@ -306,7 +306,7 @@ struct DivideByPowerOfTwo : OpRewritePattern<DivOp> {
     std::optional<double> number = isFloat(op.getResult()) ? uniformValue(op.getRhs()) : std::nullopt;
     int exponent;
     if (!number || std::abs(std::frexp(*number, &exponent)) != 0.5 || std::abs(exponent) > 100 ||
-        (typeOf(op.getResult()).getElementType().isF16() && std::abs(exponent) > 10))
+        (tensorTypeOf(op.getResult()).getElementType().isF16() && std::abs(exponent) > 10))
       return b.notifyMatchFailure(op, "is not divided by a power of two");
     Value inverse = buildUniform(b, op.getLoc(), 1 / *number, op.getLhs());
     b.replaceOpWithNewOp<MulOp>(op, op.getType(), op.getLhs(), inverse);
@@ -335,7 +335,8 @@ struct MergeConverts : OpRewritePattern<ConvertOp> {
     auto before = op.getOperand().getDefiningOp<ConvertOp>();
     if (!before)
       return b.notifyMatchFailure(op, "does not follow a conversion");
-    Type from = typeOf(before.getOperand()).getElementType(), between = typeOf(op.getOperand()).getElementType();
+    Type from = tensorTypeOf(before.getOperand()).getElementType(),
+         between = tensorTypeOf(op.getOperand()).getElementType();
     if (!contains(between, from))
       return b.notifyMatchFailure(op, "the conversion before loses values");
     b.modifyOpInPlace(op, [&] { op.setOperand(before.getOperand()); });
@@ -372,7 +373,7 @@ struct BroadcastOfAddedAxes : OpRewritePattern<BroadcastOp> {
       return b.notifyMatchFailure(op, "does not follow a reshape");
     if (!op.getType().hasStaticShape() && !op.getShape() && op.getLike().empty())
       return b.notifyMatchFailure(op, "takes sizes from the reshape");
-    RankedTensorType from = typeOf(reshape.getOperand()), to = reshape.getType();
+    RankedTensorType from = tensorTypeOf(reshape.getOperand()), to = reshape.getType();
     if (llvm::count_if(from.getShape(), ShapedType::isDynamic) > 1)
       return b.notifyMatchFailure(op, "several sizes are unknown");
     SmallVector<int64_t> axes;
@@ -452,7 +453,8 @@ struct GatherOfShape : OpRewritePattern<GatherOp> {
     std::optional<SmallVector<int64_t>> position = constantInts(op.getPositions());
     if (!shape || !position || position->size() != 1 || op.getType().getNumElements() != 1)
       return b.notifyMatchFailure(op, "picks no one size of a shape");
-    int64_t rank = typeOf(shape.getOperand()).getRank(), axis = position->front() + (position->front() < 0 ? rank : 0);
+    int64_t rank = tensorTypeOf(shape.getOperand()).getRank(),
+            axis = position->front() + (position->front() < 0 ? rank : 0);
     Value size = DimOp::create(b, op.getLoc(), shape.getOperand(), std::clamp<int64_t>(axis, 0, rank - 1));
     if (op.getType().getRank() != 0)
       size = ReshapeOp::create(b, op.getLoc(), op.getType(), size, Value(), op.getType());
@@ -473,24 +475,24 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
         continue;
       }
       auto broadcast = operand.getDefiningOp<BroadcastOp>();
-      bool isNumber = broadcast && typeOf(broadcast.getOperand()).getRank() == 0;
-      if (!isNumber && !(uniformValue(operand) && typeOf(operand).hasStaticShape()))
+      bool isNumber = broadcast && tensorTypeOf(broadcast.getOperand()).getRank() == 0;
+      if (!isNumber && !(uniformValue(operand) && tensorTypeOf(operand).hasStaticShape()))
         return b.notifyMatchFailure(op, "another operand is not one number");
     }
     // Shape arithmetic is no work to be fused.
-    if (!reshape || isa<IntegerType>(typeOf(reshape).getElementType()))
+    if (!reshape || isa<IntegerType>(tensorTypeOf(reshape).getElementType()))
       return b.notifyMatchFailure(op, "no operand is reshaped");
     Value x = reshape.getOperand();
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
-      RankedTensorType type = RankedTensorType::get(typeOf(x).getShape(), typeOf(operand).getElementType());
+      RankedTensorType type = RankedTensorType::get(tensorTypeOf(x).getShape(), tensorTypeOf(operand).getElementType());
       SmallVector<Value> like;
       if (!type.hasStaticShape())
         like.push_back(x);
       auto broadcast = operand.getDefiningOp<BroadcastOp>();
       if (operand == reshape.getResult()) {
         operands.push_back(x);
-      } else if (broadcast && typeOf(broadcast.getOperand()).getRank() == 0) {
+      } else if (broadcast && tensorTypeOf(broadcast.getOperand()).getRank() == 0) {
         operands.push_back(BroadcastOp::create(b, op->getLoc(), type, broadcast.getOperand(), Value(), like,
                                                ArrayRef<int64_t>(), type));
       } else {
@@ -506,8 +508,8 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
     }
     Operation *moved = b.clone(*op);
     moved->setOperands(operands);
-    auto resultType = typeOf(op->getResult(0));
-    moved->getResult(0).setType(RankedTensorType::get(typeOf(x).getShape(), resultType.getElementType()));
+    auto resultType = tensorTypeOf(op->getResult(0));
+    moved->getResult(0).setType(RankedTensorType::get(tensorTypeOf(x).getShape(), resultType.getElementType()));
     auto newType = RankedTensorType::get(reshape.getType().getShape(), resultType.getElementType());
     b.replaceOpWithNewOp<ReshapeOp>(op, resultType, moved->getResult(0), reshape.getShape(), newType);
     return success();
