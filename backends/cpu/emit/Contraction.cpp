@@ -35,8 +35,6 @@ constexpr int64_t kFarBytes = 512, kCopiedForRows = 64;
 /// Sums so long that what the epilogue needs is asked for before them.
 constexpr int64_t kPrefetchedFromK = 64;
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 static SmallVector<int64_t> freeAxes(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
   SmallVector<int64_t> axes;
   for (int64_t k = 0; k < rank; ++k)
@@ -54,8 +52,9 @@ static DotGeneralOp dotOf(KernelOp kernel) {
 
 /// f32 and f64 have vector FMAs; everything else goes through the general emitter.
 static bool hasMicroKernel(DotGeneralOp dot) {
-  Type type = elementOf(dot.getResult());
-  return (type.isF32() || type.isF64()) && elementOf(dot.getLhs()) == type && elementOf(dot.getRhs()) == type;
+  Type type = getElementTypeOrSelf(dot.getResult());
+  return (type.isF32() || type.isF64()) && getElementTypeOrSelf(dot.getLhs()) == type &&
+         getElementTypeOrSelf(dot.getRhs()) == type;
 }
 
 /// [batch..., k..., n...] of a row-major constant becomes [batch][panel][k][columns], zero beyond n.
@@ -125,7 +124,7 @@ class ContractionEmitter {
 public:
   ContractionEmitter(KernelFunction &fn, DotGeneralOp dot, const Plan &plan)
       : fn(fn), b(fn.b), spec(fn.spec), dims(fn.spec.dims), dot(dot), plan(plan) {
-    Type type = elementOf(dot.getResult());
+    Type type = getElementTypeOrSelf(dot.getResult());
     width = byteWidth(type);
     lanes = spec.target().lanes(width);
     vectorType = VectorType::get({lanes}, type);
@@ -522,7 +521,7 @@ static std::optional<Plan> planOf(KernelFunction &fn, DotGeneralOp dot) {
   if (isUnit(columns->stride)) {
     DimExpr rows = dims.resolve(plan.rows), step = dims.resolve(rhsK->stride);
     plan.copied = rows.isConstant() && rows.constant() >= kCopiedForRows && step.isConstant() &&
-                  step.constant() * byteWidth(elementOf(dot.getRhs())) >= kFarBytes;
+                  step.constant() * byteWidth(getElementTypeOrSelf(dot.getRhs())) >= kFarBytes;
     return plan;
   }
   if (!isUnit(rhsK->stride))
@@ -532,27 +531,16 @@ static std::optional<Plan> planOf(KernelFunction &fn, DotGeneralOp dot) {
 }
 
 std::optional<EmittedKernel> sinter::cpu::emitContraction(KernelSpec &spec, ModuleOp module, StringRef name) {
-  bool several = false;
-  auto dot = dyn_cast_or_null<DotGeneralOp>(findRoot(spec, several));
-  if (!dot || several || !hasMicroKernel(dot) || spec.target().vectorBytes < 16)
+  auto dot = dyn_cast_or_null<DotGeneralOp>(findShapedRoot(spec));
+  if (!dot || !hasMicroKernel(dot) || spec.target().vectorBytes < 16)
     return std::nullopt;
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    if (!spec.sizes->sameShape(dot.getResult(), spec.yielded(i)))
-      return std::nullopt;
 
   // The plan needs a function for its size arithmetic; whether it has a workspace is known only then.
   std::optional<Plan> plan;
   {
     KernelFunction probe(spec, module, name, {});
     plan = planOf(probe, dot);
-    bool accepted = false;
-    if (plan) {
-      KernelElements elements(probe, 1);
-      elements.install(dot.getResult(), nullptr);
-      accepted = llvm::all_of(llvm::seq(spec.kernel.getNumResults()),
-                              [&](unsigned i) { return elements.canBuild(spec.yielded(i)); });
-      accepted &= ContractionEmitter(probe, dot, *plan).prepare();
-    }
+    bool accepted = plan && canBuildAfter(probe, dot) && ContractionEmitter(probe, dot, *plan).prepare();
     probe.function.erase();
     if (!accepted)
       return std::nullopt;

@@ -26,8 +26,6 @@ constexpr int64_t kPanelBytes = 128;
 /// Multiply-adds in a chunk: about a hundred microseconds, so that copied rows are few beside computed ones.
 constexpr int64_t kChunkWork = 1 << 23;
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 /// [taps..., C, O] -> [O, taps..., C]
 static bool hasTapsFirst(TransposeOp op) {
   ArrayRef<int64_t> permutation = op.getPermutation();
@@ -56,11 +54,12 @@ BlockArgument sinter::cpu::filterInput(ConvolutionOp op) {
 }
 
 bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
-  Type type = elementOf(op.getResult());
+  Type type = getElementTypeOrSelf(op.getResult());
   auto filter = cast<RankedTensorType>(op.getFilter().getType());
-  return (type.isF32() || type.isF64()) && elementOf(op.getInput()) == type && elementOf(op.getFilter()) == type &&
-         op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 &&
-         filter.getRank() <= 4 && isa<BlockArgument>(op.getInput()) && filterInput(op);
+  return (type.isF32() || type.isF64()) && getElementTypeOrSelf(op.getInput()) == type &&
+         getElementTypeOrSelf(op.getFilter()) == type && op.getLayout() == ConvLayout::channels_last &&
+         filter.hasStaticShape() && filter.getRank() >= 3 && filter.getRank() <= 4 &&
+         isa<BlockArgument>(op.getInput()) && filterInput(op);
 }
 
 /// [O, kh, kw, c] of a constant becomes [group][panel][kh][kw][c][columns], zero beyond the group's output channels.
@@ -202,7 +201,7 @@ class ConvolutionEmitter {
 public:
   ConvolutionEmitter(KernelFunction &fn, ConvolutionOp op)
       : fn(fn), b(fn.b), dims(fn.spec.dims), op(op), shape(fn.spec, op) {
-    Type type = elementOf(op.getResult());
+    Type type = getElementTypeOrSelf(op.getResult());
     width = byteWidth(type);
     lanes = fn.spec.target().lanes(width);
     vectorType = VectorType::get({lanes}, type);

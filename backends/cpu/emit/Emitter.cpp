@@ -14,16 +14,14 @@ Type sinter::cpu::storageType(Type elementType) {
 
 static MemRefType bufferType(Type elementType) { return MemRefType::get({kHuge}, storageType(elementType)); }
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 KernelFunction::KernelFunction(KernelSpec &spec, ModuleOp module, StringRef name, Extras extras)
     : spec(spec), b(spec.kernel.getLoc(), module.getContext()), sized(extras) {
   b.setInsertionPointToEnd(module.getBody());
   SmallVector<Type> types;
   for (Value input : spec.kernel.getInputs())
-    types.push_back(bufferType(elementOf(input)));
+    types.push_back(bufferType(getElementTypeOrSelf(input)));
   for (Value result : spec.kernel.getResults())
-    types.push_back(bufferType(elementOf(result)));
+    types.push_back(bufferType(getElementTypeOrSelf(result)));
   if (extras.sizes)
     types.push_back(MemRefType::get({kHuge}, b.getI64Type()));
   if (extras.workspace)

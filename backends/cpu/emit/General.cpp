@@ -23,6 +23,24 @@ Operation *sinter::cpu::findRoot(KernelSpec &spec, bool &several) {
   return root;
 }
 
+Operation *sinter::cpu::findShapedRoot(KernelSpec &spec) {
+  bool several = false;
+  Operation *root = findRoot(spec, several);
+  if (!root || several)
+    return nullptr;
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(root->getResult(0), spec.yielded(i)))
+      return nullptr;
+  return root;
+}
+
+bool sinter::cpu::canBuildAfter(KernelFunction &fn, Operation *root) {
+  KernelElements probe(fn, 1);
+  probe.install(root->getResult(0), nullptr);
+  return llvm::all_of(llvm::seq(fn.spec.kernel.getNumResults()),
+                      [&](unsigned i) { return probe.canBuild(fn.spec.yielded(i)); });
+}
+
 std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp module, StringRef name) {
   bool several = false;
   Operation *root = findRoot(spec, several);

@@ -14,6 +14,13 @@ namespace sinter::cpu {
 /// when there are two or more.
 mlir::Operation *findRoot(KernelSpec &spec, bool &several);
 
+/// That op when there is one and all results of the kernel are of its shape, as they are where what follows it is
+/// computed with its elements; else null.
+mlir::Operation *findShapedRoot(KernelSpec &spec);
+
+/// True when all results can be built once the elements of `root`'s result are there.
+bool canBuildAfter(KernelFunction &fn, mlir::Operation *root);
+
 /// True when `rootElement` knows the op.
 bool hasRootElement(mlir::Operation *root);
 

@@ -11,8 +11,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 Type sinter::cpu::accumulatorType(Type elementType) {
   Type type = signless(elementType);
   return type.isF16() || type.isBF16() ? Type(Float32Type::get(type.getContext())) : type;
@@ -119,7 +117,7 @@ static Value accumulate(KernelFunction &fn, ArrayRef<DimExpr> sizes, Value init,
 
 static Value reduceElement(KernelFunction &fn, KernelElements &elements, ReduceOp op, ArrayRef<LaneIndex> index) {
   Dims sizes = fn.spec.sizes->dims(op.getOperand());
-  Type elementType = elementOf(op.getOperand()), accumulator = accumulatorType(elementType);
+  Type elementType = getElementTypeOrSelf(op.getOperand()), accumulator = accumulatorType(elementType);
   Dims reduced;
   for (int64_t axis : op.getAxes())
     reduced.push_back(sizes[axis]);
@@ -141,7 +139,7 @@ static Value reduceElement(KernelFunction &fn, KernelElements &elements, ReduceO
 
 static Value dotElement(KernelFunction &fn, KernelElements &elements, DotGeneralOp op, ArrayRef<LaneIndex> index) {
   Dims lhsSizes = fn.spec.sizes->dims(op.getLhs()), rhsSizes = fn.spec.sizes->dims(op.getRhs());
-  Type resultType = elementOf(op.getResult());
+  Type resultType = getElementTypeOrSelf(op.getResult());
   Type accumulator = accumulatorType(resultType);
   bool isFloat = isa<FloatType>(accumulator);
   Dims contracted;
@@ -161,8 +159,10 @@ static Value dotElement(KernelFunction &fn, KernelElements &elements, DotGeneral
   Value sum = accumulate(fn, contracted, identityOf(fn, Combiner::add, resultType), [&](ArrayRef<Value> at, Value sum) {
     for (auto [k, axes] : llvm::enumerate(llvm::zip(op.getLhsContract(), op.getRhsContract())))
       lhs[std::get<0>(axes)] = rhs[std::get<1>(axes)] = elements.uniform(at[k]);
-    Value x = widen(fn.b, loc, elements.load(op.getLhs(), lhs), accumulator, isUnsigned(elementOf(op.getLhs())));
-    Value y = widen(fn.b, loc, elements.load(op.getRhs(), rhs), accumulator, isUnsigned(elementOf(op.getRhs())));
+    Value x =
+        widen(fn.b, loc, elements.load(op.getLhs(), lhs), accumulator, isUnsigned(getElementTypeOrSelf(op.getLhs())));
+    Value y =
+        widen(fn.b, loc, elements.load(op.getRhs(), rhs), accumulator, isUnsigned(getElementTypeOrSelf(op.getRhs())));
     if (isFloat)
       return math::FmaOp::create(fn.b, loc, x, y, sum).getResult();
     return arith::AddIOp::create(fn.b, loc, sum, arith::MulIOp::create(fn.b, loc, x, y)).getResult();
@@ -210,7 +210,7 @@ static Value convolutionElement(KernelFunction &fn, KernelElements &elements, Co
   bool channelsFirst = op.getLayout() == ConvLayout::channels_first;
   int64_t rank = static_cast<int64_t>(inputSizes.size()), channelAxis = channelsFirst ? 1 : rank - 1;
   int64_t firstSpatial = channelsFirst ? 2 : 1;
-  Type resultType = elementOf(op.getResult()), accumulator = accumulatorType(resultType);
+  Type resultType = getElementTypeOrSelf(op.getResult()), accumulator = accumulatorType(resultType);
   bool isFloat = isa<FloatType>(accumulator);
   // Output channel o reads the input channels of its group.
   LaneIndex feature = index[channelAxis];
@@ -245,10 +245,12 @@ static Value convolutionElement(KernelFunction &fn, KernelElements &elements, Co
     Value x = elements.choose(
         inside,
         [&] {
-          return widen(b, loc, elements.load(op.getInput(), input), accumulator, isUnsigned(elementOf(op.getInput())));
+          return widen(b, loc, elements.load(op.getInput(), input), accumulator,
+                       isUnsigned(getElementTypeOrSelf(op.getInput())));
         },
         [&] { return zero; });
-    Value y = widen(b, loc, elements.load(op.getFilter(), filter), accumulator, isUnsigned(elementOf(op.getFilter())));
+    Value y = widen(b, loc, elements.load(op.getFilter(), filter), accumulator,
+                    isUnsigned(getElementTypeOrSelf(op.getFilter())));
     if (isFloat)
       return math::FmaOp::create(b, loc, x, y, sum).getResult();
     return arith::AddIOp::create(b, loc, sum, arith::MulIOp::create(b, loc, x, y)).getResult();
@@ -260,7 +262,7 @@ static Value reduceWindowElement(KernelFunction &fn, KernelElements &elements, R
                                  ArrayRef<LaneIndex> index) {
   ImplicitLocOpBuilder &b = fn.b;
   Dims sizes = fn.spec.sizes->dims(op.getOperand()), taps;
-  Type elementType = elementOf(op.getOperand()), accumulator = accumulatorType(elementType);
+  Type elementType = getElementTypeOrSelf(op.getOperand()), accumulator = accumulatorType(elementType);
   SmallVector<Value> starts;
   for (auto [k, window] : llvm::enumerate(op.getWindow())) {
     taps.push_back(fn.spec.dims.constant(window));
@@ -308,7 +310,7 @@ static Value winsOver(ImplicitLocOpBuilder &b, ArgReduceOp op, Type elementType,
 static Value argReduceElement(KernelFunction &fn, KernelElements &elements, ArgReduceOp op, ArrayRef<LaneIndex> index) {
   ImplicitLocOpBuilder &b = fn.b;
   auto axis = static_cast<int64_t>(op.getAxis());
-  Type elementType = elementOf(op.getOperand()), stored = signless(elementType);
+  Type elementType = getElementTypeOrSelf(op.getOperand()), stored = signless(elementType);
   Value size = fn.materialize(fn.spec.sizes->dims(op.getOperand())[axis]);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(stored));
   Value best = fn.loop(

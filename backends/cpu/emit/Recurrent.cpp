@@ -21,10 +21,8 @@ using namespace sinter::cpu;
 /// Batch rows of a chunk.
 constexpr int64_t kChunkRows = 4;
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 template <typename Cell> static bool hasCommonForm(Cell op) {
-  Type type = elementOf(op.getX());
+  Type type = getElementTypeOrSelf(op.getX());
   auto r = cast<RankedTensorType>(op.getR().getType());
   return (type.isF32() || type.isF64()) && !op.getW() && !op.getLengths() && r.hasStaticShape();
 }
@@ -71,7 +69,7 @@ void sinter::cpu::planRecurrentPacking(KernelOp kernel, ArrayRef<bool> isConstan
   auto r = dyn_cast<BlockArgument>(recurrenceOf(cell));
   if (!r || !isConstant[r.getArgNumber()] || !r.hasOneUse())
     return;
-  int64_t gates = gatesOf(cell), lanes = options.target->lanes(byteWidth(elementOf(r)));
+  int64_t gates = gatesOf(cell), lanes = options.target->lanes(byteWidth(getElementTypeOrSelf(r)));
   plans.push_back({r.getArgNumber(), "recurrence;" + std::to_string(gates) + ";" + std::to_string(lanes),
                    [gates, lanes](const HostTensor &source) { return packRecurrence(source, gates, lanes); }});
 }
@@ -86,7 +84,7 @@ public:
     x = cast<BlockArgument>(cell->getOperand(0));
     r = cast<BlockArgument>(recurrenceOf(cell));
     h0 = cast<BlockArgument>(lstm ? lstm.getH0() : gru.getH0());
-    Type type = elementOf(x);
+    Type type = getElementTypeOrSelf(x);
     width = byteWidth(type);
     lanes = fn.spec.target().lanes(width);
     vectorType = VectorType::get({lanes}, type);

@@ -285,20 +285,11 @@ EmittedKernel ReduceEmitter::emit() {
 }
 
 std::optional<EmittedKernel> sinter::cpu::emitReduce(KernelSpec &spec, ModuleOp module, StringRef name) {
-  bool several = false;
-  auto op = dyn_cast_or_null<ReduceOp>(findRoot(spec, several));
-  if (!op || several || op.getAxes().empty())
+  auto op = dyn_cast_or_null<ReduceOp>(findShapedRoot(spec));
+  if (!op || op.getAxes().empty())
     return std::nullopt;
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    if (!spec.sizes->sameShape(op.getResult(), spec.yielded(i)))
-      return std::nullopt;
   KernelFunction fn(spec, module, name, {});
-  KernelElements probe(fn, 1);
-  probe.install(op.getResult(), nullptr);
-  bool complete = probe.canBuild(op.getOperand());
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    complete &= probe.canBuild(spec.yielded(i));
-  if (!complete) {
+  if (!KernelElements(fn, 1).canBuild(op.getOperand()) || !canBuildAfter(fn, op)) {
     fn.function.erase();
     return std::nullopt;
   }

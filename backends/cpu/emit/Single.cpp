@@ -17,8 +17,6 @@ SingleKernel::SingleKernel(KernelSpec &spec, ModuleOp module, StringRef name, Op
 
 //===- elements ------------------------------------------------------------------------------===//
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 Value SingleKernel::element(Value tensor, ArrayRef<Value> position) {
   SmallVector<LaneIndex> index;
   for (Value i : position)
@@ -36,7 +34,7 @@ void SingleKernel::store(unsigned result, Value value, Value offset) {
 }
 
 Value SingleKernel::loadResult(unsigned result, Value offset) {
-  return fn.load(fn.result(yields[result].front()), offset, elementOf(root->getResult(result)));
+  return fn.load(fn.result(yields[result].front()), offset, getElementTypeOrSelf(root->getResult(result)));
 }
 
 //===- control -------------------------------------------------------------------------------===//

@@ -14,15 +14,13 @@ using namespace sinter::cpu;
 /// About how many elements a chunk computes.
 constexpr int64_t kChunkElements = 4096;
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 static EmittedKernel emitCumulative(SingleKernel &k, CumulativeOp op) {
   int64_t axis = op.getAxis();
   DimContext &dims = k.dims();
   Dims sizes = k.sizesOf(op.getOperand()), others = sizes;
   DimExpr length = sizes[axis];
   others.erase(others.begin() + axis);
-  Type type = elementOf(op.getOperand()), accumulator = accumulatorType(type);
+  Type type = getElementTypeOrSelf(op.getOperand()), accumulator = accumulatorType(type);
   Location loc = k.b.getLoc();
   DimExpr perChunk = dims.floorDiv(dims.constant(kChunkElements), dims.max(length, dims.constant(1)));
   k.chunkRows(dims.product(others), perChunk, [&](Value row, Value) {
@@ -48,7 +46,7 @@ static EmittedKernel emitDeterminant(SingleKernel &k, DetOp op) {
   Dims sizes = k.sizesOf(op.getOperand()), batch = sizes;
   DimExpr order = sizes.back();
   batch.resize(batch.size() - 2);
-  Type f64 = b.getF64Type(), type = elementOf(op.getOperand());
+  Type f64 = b.getF64Type(), type = getElementTypeOrSelf(op.getOperand());
   Value matrix =
       memref::ViewOp::create(b, MemRefType::get({kHuge}, f64), k.fn.workspace(), k.fn.index(0), ValueRange{});
   Value n = k.size(order), zero = k.fn.index(0), one = k.fn.index(1);
@@ -113,7 +111,7 @@ static EmittedKernel emitArgReduceWindow(SingleKernel &k, ArgReduceWindowOp op) 
   Dims sizes = k.sizesOf(op.getOperand()), resultSizes = k.sizesOf(op.getResult()), window;
   for (int64_t size : op.getWindow())
     window.push_back(dims.constant(size));
-  Type type = elementOf(op.getOperand());
+  Type type = getElementTypeOrSelf(op.getOperand());
   ImplicitLocOpBuilder &b = k.b;
   Value none = k.fn.index(-1), zero = k.fn.index(0);
   Value nothing = arith::ConstantOp::create(b, b.getZeroAttr(signless(type)));

@@ -12,8 +12,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 static void copyOperand(SingleKernel &k, Value operand) {
   Dims sizes = k.sizesOf(operand);
   k.nest(sizes, [&](ArrayRef<Value> at) { k.store(0, k.element(operand, at), k.fn.offset(at, sizes)); });
@@ -59,7 +57,8 @@ static void emitElements(SingleKernel &k, ScatterElementsOp op, bool copies) {
         inside = k.both(inside, k.inRange(position, k.size(sizes[axis])));
     }
     k.ifThen(inside, [&] {
-      applyUpdate(k, op.getCombiner(), elementOf(operand), k.element(op.getUpdates(), index), k.fn.offset(at, sizes));
+      applyUpdate(k, op.getCombiner(), getElementTypeOrSelf(operand), k.element(op.getUpdates(), index),
+                  k.fn.offset(at, sizes));
     });
   });
 }
@@ -84,7 +83,8 @@ static void emitSlices(SingleKernel &k, ScatterNdOp op, bool copies) {
         SmallVector<Value> from(index), to(at);
         llvm::append_range(from, rest);
         llvm::append_range(to, rest);
-        applyUpdate(k, op.getCombiner(), elementOf(operand), k.element(op.getUpdates(), from), k.fn.offset(to, sizes));
+        applyUpdate(k, op.getCombiner(), getElementTypeOrSelf(operand), k.element(op.getUpdates(), from),
+                    k.fn.offset(to, sizes));
       });
     });
   });

@@ -10,8 +10,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 /// Number of positions of `sizes` for which `keep` holds; `visit` sees each of them with its number.
 static Value countKept(SingleKernel &k, ArrayRef<DimExpr> sizes, function_ref<Value(ArrayRef<Value>)> keep,
                        function_ref<void(ArrayRef<Value>, Value)> visit) {
@@ -99,7 +97,7 @@ static EmittedKernel emitCompress(SingleKernel &k, CompressOp op) {
 static Value sliceBefore(SingleKernel &k, Value operand, int64_t axis, Value x, Value y) {
   Dims rest = k.sizesOf(operand);
   rest[axis] = k.dims().constant(1);
-  Type type = elementOf(operand);
+  Type type = getElementTypeOrSelf(operand);
   Value no = arith::ConstantIntOp::create(k.b, k.b.getI1Type(), 0);
   SmallVector<Value> position;
   std::function<SmallVector<Value>(ValueRange)> level = [&](ValueRange state) -> SmallVector<Value> {

@@ -18,8 +18,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 namespace {
 /// Element (i, j) lies at base + i * row + j * column; strides may be negative.
 struct MatrixView {
@@ -87,8 +85,11 @@ private:
   }
   MatrixView viewOf(Value buffer, Value base, Value row) { return {buffer, base, row, index(1)}; }
   Value inputOf(Value tensor) { return k.fn.input(cast<BlockArgument>(tensor).getArgNumber()); }
-  /// What calls for op(matrix) to be solved from its first row on: the views of both.
-  std::pair<MatrixView, bool> orient(TriangularSolveOp op, Value base, Value n);
+  /// System `number` of a batch as one that is solved from its first row on.
+  struct System {
+    MatrixView matrix, from, to;
+  };
+  System systemOf(TriangularSolveOp op, Value number, Value n, Value m);
   MatrixView reversed(MatrixView view, Value n, bool columns);
 
   void emitTile(const MatrixView &t, const MatrixView &from, const MatrixView &to, Value first, int64_t rows,
@@ -209,12 +210,15 @@ MatrixView TriangularEmitter::reversed(MatrixView view, Value n, bool columns) {
   return view;
 }
 
-std::pair<MatrixView, bool> TriangularEmitter::orient(TriangularSolveOp op, Value base, Value n) {
-  MatrixView t = viewOf(inputOf(op.getMatrix()), base, n);
+TriangularEmitter::System TriangularEmitter::systemOf(TriangularSolveOp op, Value number, Value n, Value m) {
+  MatrixView t = viewOf(inputOf(op.getMatrix()), k.mul(number, k.mul(n, n)), n);
   if (op.getTranspose())
     std::swap(t.row, t.column);
-  bool forward = op.getLower() != op.getTranspose();
-  return {forward ? t : reversed(t, n, /*columns=*/true), forward};
+  Value base = k.mul(number, k.mul(n, m));
+  MatrixView from = viewOf(inputOf(op.getRhs()), base, m), to = viewOf(k.fn.result(0), base, m);
+  if (op.getLower() != op.getTranspose())
+    return {t, from, to};
+  return {reversed(t, n, /*columns=*/true), reversed(from, n, /*columns=*/false), reversed(to, n, /*columns=*/false)};
 }
 
 void TriangularEmitter::emitSolve(TriangularSolveOp op) {
@@ -248,13 +252,8 @@ void TriangularEmitter::emitSolve(TriangularSolveOp op) {
     for (int64_t v = 0; masked && v < vectors; ++v)
       strip.masks.push_back(vector::CreateMaskOp::create(b, VectorType::get({width}, b.getI1Type()),
                                                          ValueRange{k.sub(m, k.add(strip.column, index(v * width)))}));
-    auto [t, forward] = orient(op, k.mul(matrix, k.mul(n, n)), n);
-    Value base = k.mul(matrix, k.mul(n, m));
-    MatrixView from = viewOf(inputOf(op.getRhs()), base, m), to = viewOf(k.fn.result(0), base, m);
-    if (!forward) {
-      from = reversed(from, n, /*columns=*/false);
-      to = reversed(to, n, /*columns=*/false);
-    }
+    System system = systemOf(op, matrix, n, m);
+    const MatrixView &t = system.matrix, &from = system.from, &to = system.to;
     bool unit = op.getUnitDiagonal();
     k.fn.loop(index(0), wholeRows, tileRows, [&](Value first) { emitTile(t, from, to, first, tileRows, strip, unit); });
     if (order.isConstant()) {
@@ -271,13 +270,8 @@ void TriangularEmitter::emitPlainSolve(TriangularSolveOp op) {
   batch.resize(sizes.size() - 2);
   Value n = k.size(sizes[sizes.size() - 2]), m = k.size(sizes.back());
   k.chunkRows(k.dims().product(batch), k.dims().constant(1), [&](Value matrix, Value) {
-    auto [t, forward] = orient(op, k.mul(matrix, k.mul(n, n)), n);
-    Value base = k.mul(matrix, k.mul(n, m));
-    MatrixView from = viewOf(inputOf(op.getRhs()), base, m), to = viewOf(k.fn.result(0), base, m);
-    if (!forward) {
-      from = reversed(from, n, /*columns=*/false);
-      to = reversed(to, n, /*columns=*/false);
-    }
+    System system = systemOf(op, matrix, n, m);
+    const MatrixView &t = system.matrix, &from = system.from, &to = system.to;
     k.fn.loop(index(0), n, 1, [&](Value i) {
       k.fn.loop(index(0), m, 1, [&](Value j) {
         Value sum = k.fn.loop(index(0), i, 1, ValueRange{element(from, i, j)},
@@ -468,7 +462,7 @@ bool sinter::cpu::emitTriangular(KernelSpec &spec, ModuleOp module, StringRef na
     return false;
   bool plain = spec.options.optLevel == 0;
   SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/!plain && isa<CholeskyOp>(root)});
-  TriangularEmitter emitter(k, elementOf(root->getResult(0)));
+  TriangularEmitter emitter(k, getElementTypeOrSelf(root->getResult(0)));
   if (auto cholesky = dyn_cast<CholeskyOp>(root))
     plain ? emitter.emitPlainCholesky(cholesky) : emitter.emitCholesky(cholesky);
   else

@@ -210,20 +210,12 @@ EmittedKernel VectorMatrixEmitter::emit() {
 }
 
 std::optional<EmittedKernel> sinter::cpu::emitVectorMatrix(KernelSpec &spec, ModuleOp module, StringRef name) {
-  bool several = false;
-  auto dot = dyn_cast_or_null<DotGeneralOp>(findRoot(spec, several));
-  if (!dot || several || spec.target().vectorBytes < 16)
+  auto dot = dyn_cast_or_null<DotGeneralOp>(findShapedRoot(spec));
+  if (!dot || spec.target().vectorBytes < 16)
     return std::nullopt;
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    if (!spec.sizes->sameShape(dot.getResult(), spec.yielded(i)))
-      return std::nullopt;
   KernelFunction fn(spec, module, name, {});
   VectorMatrixEmitter emitter(fn, dot);
-  KernelElements probe(fn, 1);
-  probe.install(dot.getResult(), nullptr);
-  if (!llvm::all_of(llvm::seq(spec.kernel.getNumResults()),
-                    [&](unsigned i) { return probe.canBuild(spec.yielded(i)); }) ||
-      !emitter.prepare()) {
+  if (!canBuildAfter(fn, dot) || !emitter.prepare()) {
     fn.function.erase();
     return std::nullopt;
   }
