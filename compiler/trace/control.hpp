@@ -90,6 +90,17 @@ template <class Tree> const Tensor *firstError(const Tree &tree) {
   return found;
 }
 
+/// Makes the leaves of `tree` values of the trace; an error among them becomes that of all leaves of `result`.
+template <class Tree, class Result>
+bool materializeOrPoison(Trace &trace, Tree &tree, Where where, std::vector<uint32_t> &ids,
+                         std::vector<TensorType> &types, Result &result) {
+  if (trace.materialize(tree, where, ids, types))
+    return true;
+  Tensor problem = *firstError(tree); // `result` may hold `tree`
+  poison(result, problem);
+  return false;
+}
+
 /// A region that was traced: what it returned, as values of the region.
 template <class Tree> struct TracedRegion {
   Tree tree;

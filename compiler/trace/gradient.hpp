@@ -201,10 +201,8 @@ template <class F> struct CheckpointFunction {
     std::vector<uint32_t> ids;
     std::vector<TensorType> types;
     Result result{};
-    if (!trace->materialize(args, where, ids, types)) {
-      poison(result, Tensor(*firstError(args)));
+    if (!materializeOrPoison(*trace, args, where, ids, types, result))
       return result;
-    }
     return controlStep(*trace, "checkpoint", ids, where, std::move(result), [&](Result &out) {
       auto traced = traceRegion(*trace, {}, where, [&](std::span<const Tensor>) { return applyFunction(f, args); });
       out = std::move(traced.tree);
@@ -256,10 +254,8 @@ template <class F, class Forward, class Backward> struct CustomVjpFunction {
     std::vector<uint32_t> ids;
     std::vector<TensorType> types;
     Result result{};
-    if (!trace->materialize(args, where, ids, types)) {
-      poison(result, Tensor(*firstError(args)));
+    if (!materializeOrPoison(*trace, args, where, ids, types, result))
       return result;
-    }
     return controlStep(*trace, "custom_vjp", ids, where, std::move(result), [&](Result &out) {
       auto stop = [&](const Tensor &problem) {
         poison(out, problem);

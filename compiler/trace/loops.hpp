@@ -129,10 +129,8 @@ Trip<Carry, Output> traceLoop(Trace &trace, const char *name, Where where, Carry
     Result result{init, Output(), Tensor()};
     std::vector<uint32_t> ids, key(parts.operands.begin(), parts.operands.end());
     std::vector<TensorType> types;
-    if (!trace.materialize(result.carry, where, ids, types)) {
-      poison(result, Tensor(*firstError(result.carry)));
+    if (!materializeOrPoison(trace, result.carry, where, ids, types, result))
       return result;
-    }
     if (const auto *known = static_cast<const Retypes *>(trace.known(retypeStep, &kTypeTag<Retypes>))) {
       retype(init, *known, where);
       weak.assign(weak.size(), false);

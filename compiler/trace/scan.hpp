@@ -136,10 +136,8 @@ Trip<Carry, Output> scanTrips(const char *name, Body &&body, Carry init, const X
   }
   std::vector<uint32_t> ids;
   std::vector<TensorType> types;
-  if (!trace->materialize(sequences, where, ids, types)) {
-    poison(failed, Tensor(*firstError(sequences)));
+  if (!materializeOrPoison(*trace, sequences, where, ids, types, failed))
     return failed;
-  }
   parts.operands = ids;
   return traceLoop<Output>(*trace, name, where, std::move(init), parts, 0, inner,
                            [&](std::span<const uint32_t> init, std::span<const TensorType>, uint32_t region,
