@@ -38,6 +38,20 @@ protected:
     function = *module->getOps<func::FuncOp>().begin();
   }
 
+  /// Lets the function return the sum of all its results.
+  void returnSum() {
+    OpBuilder b(function.getBody().front().getTerminator());
+    Composer composer(function.getLoc(), b);
+    Value loss;
+    for (Value result : function.getBody().front().getTerminator()->getOperands()) {
+      Value sum = composer.reduce(result, llvm::to_vector(llvm::seq<int64_t>(0, tensorTypeOf(result).getRank())),
+                                  Combiner::add);
+      loss = loss ? composer.make<AddOp>(loss, sum) : sum;
+    }
+    function.getBody().front().getTerminator()->setOperands(loss);
+    function.setType(b.getFunctionType(function.getArgumentTypes(), loss.getType()));
+  }
+
   SmallVector<HostTensor> inputs() { return inputsOf(function); }
 
   /// Further floats, as cotangents are, look like the others.
@@ -149,16 +163,7 @@ TEST_P(Loops, GivesTheSameBitsUnderEachPolicy) {
 TEST_P(Loops, HaveSecondDerivativesUnderEachPolicy) {
   if (!GetParam().hasPolicies || !GetParam().hasForwardMode)
     GTEST_SKIP() << "no loop with a policy";
-  OpBuilder b(function.getBody().front().getTerminator());
-  Composer composer(function.getLoc(), b);
-  Value loss;
-  for (Value result : function.getBody().front().getTerminator()->getOperands()) {
-    Value sum =
-        composer.reduce(result, llvm::to_vector(llvm::seq<int64_t>(0, tensorTypeOf(result).getRank())), Combiner::add);
-    loss = loss ? composer.make<AddOp>(loss, sum) : sum;
-  }
-  function.getBody().front().getTerminator()->setOperands(loss);
-  function.setType(b.getFunctionType(function.getArgumentTypes(), loss.getType()));
+  returnSum();
   SmallVector<HostTensor> values = inputs();
   for (unsigned k : GetParam().wrt)
     values.push_back(values[k]);
@@ -215,16 +220,7 @@ TEST_P(CompiledLoops, MatchTheEvaluator) {
   SmallVector<std::pair<const char *, int>> variants{{"all", 0}, {"all", 2}};
   if (GetParam().hasPolicies)
     variants.append({{"recompute", 2}, {"period(2)", 2}, {"binomial(2)", 2}, {"online(2)", 2}});
-  OpBuilder b(function.getBody().front().getTerminator());
-  Composer composer(function.getLoc(), b);
-  Value loss;
-  for (Value result : function.getBody().front().getTerminator()->getOperands()) {
-    Value sum =
-        composer.reduce(result, llvm::to_vector(llvm::seq<int64_t>(0, tensorTypeOf(result).getRank())), Combiner::add);
-    loss = loss ? composer.make<AddOp>(loss, sum) : sum;
-  }
-  function.getBody().front().getTerminator()->setOperands(loss);
-  function.setType(b.getFunctionType(function.getArgumentTypes(), loss.getType()));
+  returnSum();
   for (auto [memory, level] : variants) {
     FailureOr<func::FuncOp> gradient =
         buildGradient(function, GetParam().wrt, {.mode = GradientMode::ValueAndGrad, .memory = memory});
