@@ -144,8 +144,8 @@ Location GraphReader::locationOf(const file::Location &location, Attribute metad
 }
 
 bool GraphReader::readTables() {
-  for (const fb::String *text : *graph->names())
-    names.push_back(builder.getStringAttr(str(text)));
+  for (uint32_t i = 0; i < sizeOf(graph->names()); ++i)
+    names.push_back(builder.getStringAttr(str(graph->names()->Get(i))));
   for (uint32_t i = 0; i < sizeOf(graph->ops()); ++i) {
     StringRef op = name(graph->ops()->Get(i)->name());
     std::optional<RegisteredOperationName> registered = RegisteredOperationName::lookup(op, context);

@@ -225,5 +225,8 @@ broken("function 'main': requires 'sinter.dims' to have one name or size per axi
 broken("function 'main': requires names of arguments, results and states to be text", lambda t: next(
     a for a in t["regions"][1]["arguments"][1]["attributes"] if names(t)[a["name"]] == "sinter.state").update(value={"kind": "Unit"}))
 
+# A graph may leave out all that it can.
+broken("requires a function, got an empty module", lambda t: [t.pop(key) for key in list(t)] and t.update(locations=[{"kind": "Unknown"}]), b"")
+
 print(f"{count} files")
 sys.exit("\n".join(problems) if problems else 0)
