@@ -205,22 +205,38 @@ static void separateScales(onnxfile::Graph &graph) {
   }
 }
 
-FailureOr<SmallVector<const onnxfile::Tensor *>> Importer::findStates(const onnxfile::Graph &graph) {
-  SmallVector<const onnxfile::Tensor *> states;
-  if (!options.isState)
-    return states;
-  struct Uses {
-    bool statistic = false, moved = false, setting = false;
-  };
-  llvm::StringMap<Uses> uses;
-  for (const onnxfile::Node &node : graph.node())
+namespace {
+/// What reads an initializer: a normalization as its statistic, which moves in training, or an operator as a setting.
+struct Uses {
+  bool statistic = false, moved = false, setting = false;
+};
+} // namespace
+
+/// Uses by the nodes of `graph` and of the bodies in them, which see the names around them.
+static void collectUses(const onnxfile::Graph &graph, bool inBody, llvm::StringMap<Uses> &uses) {
+  for (const onnxfile::Node &node : graph.node()) {
     for (int i = 0; i < node.input_size(); ++i) {
       Uses &found = uses[node.input(i)];
       bool statistic = node.op_type() == "BatchNormalization" && i >= 3;
       found.statistic |= statistic;
-      found.moved |= statistic && i - 2 < node.output_size() && !node.output(i - 2).empty();
+      found.moved |= statistic && !inBody && i - 2 < node.output_size() && !node.output(i - 2).empty();
       found.setting |= isSetting(node, i);
     }
+    for (const onnxfile::Attribute &attribute : node.attribute()) {
+      if (attribute.has_g())
+        collectUses(attribute.g(), /*inBody=*/true, uses);
+      for (const onnxfile::Graph &inner : attribute.graphs())
+        collectUses(inner, /*inBody=*/true, uses);
+    }
+  }
+}
+
+FailureOr<SmallVector<const onnxfile::Tensor *>> Importer::findStates(const onnxfile::Graph &graph) {
+  SmallVector<const onnxfile::Tensor *> states;
+  if (!options.isState)
+    return states;
+  llvm::StringMap<Uses> uses;
+  collectUses(graph, /*inBody=*/false, uses);
   for (const onnxfile::Tensor &tensor : graph.initializer()) {
     Type element = elementType(tensor.data_type());
     if (!element || !isa<FloatType>(element) || !uses.contains(tensor.name()))
