@@ -450,8 +450,8 @@ SINTER_API sinter_status_code sinter_graph_cond(sinter_graph *graph, sinter_valu
                                                 sinter_region else_region, int32_t room, sinter_value *results,
                                                 int32_t *count);
 
-/// sinter_graph_cond for two ways through a program that come together again: ops that both regions end with alike, from
-/// the same place (sinter_graph_location), are recorded once, behind the branch. `num_shared`, which may be null,
+/// sinter_graph_cond for two ways through a program that come together again: ops that both regions end with alike,
+/// from the same place (sinter_graph_location), are recorded once, behind the branch. `num_shared`, which may be null,
 /// receives their number.
 SINTER_API sinter_status_code sinter_graph_join(sinter_graph *graph, sinter_value pred, sinter_region then_region,
                                                 sinter_region else_region, int32_t room, sinter_value *results,
@@ -470,7 +470,7 @@ typedef struct sinter_loop_options {
   const uint8_t *reverse;
   const int64_t *out_axes;
   const uint8_t *out_reverse;
-  const char *memory; // while, scan: what it keeps for its gradient (sinter_gradient_options); null for what that says
+  const char *memory; // what it keeps for its gradient (sinter_gradient_options); null for what that says
 } sinter_loop_options;
 
 /// `cond` takes the carries and yields a rank-0 i1, `body` takes the carries and yields the next ones, then per-trip
@@ -484,6 +484,12 @@ SINTER_API sinter_status_code sinter_graph_while(sinter_graph *graph, int32_t nu
 SINTER_API sinter_status_code sinter_graph_for(sinter_graph *graph, sinter_value lower, sinter_value upper,
                                                sinter_value step, int32_t num_init, const sinter_value *init,
                                                sinter_region body, int32_t room, sinter_value *results, int32_t *count);
+
+/// The same with options, of which it reads `memory`.
+SINTER_API sinter_status_code sinter_graph_for_with(sinter_graph *graph, sinter_value lower, sinter_value upper,
+                                                    sinter_value step, int32_t num_init, const sinter_value *init,
+                                                    sinter_region body, const sinter_loop_options *options,
+                                                    int32_t room, sinter_value *results, int32_t *count);
 
 /// `body` takes the carries and one slice of each sequence. Results: carries, stacks. `options` may be null.
 SINTER_API sinter_status_code sinter_graph_scan(sinter_graph *graph, int32_t num_init, const sinter_value *init,

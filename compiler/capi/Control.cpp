@@ -363,27 +363,28 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
     return status;
 
   OpBuilder ops(context.get());
+  auto finish = [&](OperationState &state) {
+    if (loop.options.memory)
+      state.addAttribute("sinter.memory", b.getStringAttr(loop.options.memory));
+    return insertControl(state, taken, order, outer, results, count);
+  };
   switch (loop.kind) {
   case LoopKind::While: {
     OperationState state(location, WhileOp::getOperationName());
     WhileOp::build(ops, state, types, init, outer,
                    loop.options.max_trip ? b.getI64IntegerAttr(loop.options.max_trip) : IntegerAttr(),
                    loop.options.trap_at_limit ? LimitPolicy::trap : LimitPolicy::stop);
-    if (loop.options.memory)
-      state.addAttribute("sinter.memory", b.getStringAttr(loop.options.memory));
-    return insertControl(state, taken, order, outer, results, count);
+    return finish(state);
   }
   case LoopKind::For: {
     OperationState state(location, ForOp::getOperationName());
     ForOp::build(ops, state, types, bounds[0], bounds[1], bounds[2], init, outer);
-    return insertControl(state, taken, order, outer, results, count);
+    return finish(state);
   }
   case LoopKind::Scan: {
     OperationState state(location, ScanOp::getOperationName());
     ScanOp::build(ops, state, types, init, sequences, outer, axes, reverse, outAxes, outReverse);
-    if (loop.options.memory)
-      state.addAttribute("sinter.memory", b.getStringAttr(loop.options.memory));
-    return insertControl(state, taken, order, outer, results, count);
+    return finish(state);
   }
   }
   llvm_unreachable("all kinds handled");

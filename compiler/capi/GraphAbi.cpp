@@ -277,6 +277,13 @@ sinter_status_code sinter_graph_while(sinter_graph *graph, int32_t num_init, con
 sinter_status_code sinter_graph_for(sinter_graph *graph, sinter_value lower, sinter_value upper, sinter_value step,
                                     int32_t num_init, const sinter_value *init, sinter_region body, int32_t room,
                                     sinter_value *results, int32_t *count) {
+  return sinter_graph_for_with(graph, lower, upper, step, num_init, init, body, nullptr, room, results, count);
+}
+
+sinter_status_code sinter_graph_for_with(sinter_graph *graph, sinter_value lower, sinter_value upper, sinter_value step,
+                                         int32_t num_init, const sinter_value *init, sinter_region body,
+                                         const sinter_loop_options *options, int32_t room, sinter_value *results,
+                                         int32_t *count) {
   if (sinter_status_code status = requireGraph(graph))
     return status;
   if (sinter_status_code status = requireArray(init, num_init, "for"))
@@ -286,7 +293,7 @@ sinter_status_code sinter_graph_for(sinter_graph *graph, sinter_value lower, sin
   loop.bounds = bounds;
   loop.init = arrayOf(init, num_init);
   loop.body = body;
-  return recordLoop(graph, loop, nullptr, room, results, count);
+  return recordLoop(graph, loop, options, room, results, count);
 }
 
 sinter_status_code sinter_graph_scan(sinter_graph *graph, int32_t num_init, const sinter_value *init,

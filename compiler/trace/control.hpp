@@ -25,6 +25,10 @@ struct WhileOptions {
   Where where = Where::current();
 };
 
+struct ForOptions {
+  const char *memory = nullptr; // as in WhileOptions
+};
+
 namespace detail {
 
 //===- pieces ---------------------------------------------------------------------------------------===//

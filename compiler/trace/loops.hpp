@@ -369,7 +369,7 @@ inline Tensor rangeProceeds(const Range &range, const int64_t (&bounds)[3], int6
 
 /// The loop that for_loop and scan without sequences share. `body(i, carry)` returns a Trip.
 template <class Output, class Carry, class Body>
-Trip<Carry, Output> forTrips(const char *name, const Range &range, Carry init, Body &&body, StackOptions options = {}) {
+Trip<Carry, Output> forTrips(const char *name, const Range &range, const ForOptions &options, Carry init, Body &&body) {
   Where where = range.lower.where;
   Tensor bounds[] = {asIndex(range.lower.tensor, name, where), asIndex(range.upper.tensor, name, where),
                      asIndex(range.step.tensor, name, where)};
@@ -395,7 +395,7 @@ Trip<Carry, Output> forTrips(const char *name, const Range &range, Carry init, B
           around.first[0] = scalar(values[0] + trip * values[2], where);
           return around;
         },
-        inner, options);
+        inner);
   }
   uint32_t ids[3];
   for (int k = 0; k < 3; ++k) {
@@ -411,8 +411,11 @@ Trip<Carry, Output> forTrips(const char *name, const Range &range, Carry init, B
   return traceLoop<Output>(*trace, name, where, std::move(init), parts, 0, inner,
                            [&](std::span<const uint32_t> init, std::span<const TensorType>, uint32_t region,
                                int32_t room, uint32_t *results, int32_t *count) -> Tensor {
-                             if (sinter_graph_for(trace->handle(), ids[0], ids[1], ids[2], int32_t(init.size()),
-                                                  init.data(), region, room, results, count))
+                             sinter_loop_options lowered{};
+                             lowered.struct_size = sizeof(lowered);
+                             lowered.memory = options.memory;
+                             if (sinter_graph_for_with(trace->handle(), ids[0], ids[1], ids[2], int32_t(init.size()),
+                                                       init.data(), region, &lowered, room, results, count))
                                return trace->failGraph(where);
                              return Tensor();
                            });
@@ -493,16 +496,20 @@ auto while_scan(Cond &&cond, Body &&body, const Init &init, const WhileOptions &
 }
 
 /// `body(i, carries...)` for each i of `range`; returns the last carries.
-template <class Body, class... Init> auto for_loop(const Range &range, Body &&body, const Init &...init) {
+template <class Body, class... Init>
+auto for_loop(const ForOptions &options, const Range &range, Body &&body, const Init &...init) {
   using Pack = detail::CarryOf<Init...>;
   using Carry = typename Pack::type;
   return detail::forTrips<std::tuple<>>(
-             "for_loop", range, detail::packCarry(init...),
+             "for_loop", range, options, detail::packCarry(init...),
              [&](const Tensor &i, const Carry &carry) {
                return detail::Trip<Carry, std::tuple<>>{
                    detail::treeCast<Carry>(detail::callBody<Pack::several>(body, carry, i)), {}, {}};
              })
       .carry;
+}
+template <class Body, class... Init> auto for_loop(const Range &range, Body &&body, const Init &...init) {
+  return for_loop(ForOptions(), range, body, init...);
 }
 /// The same for lower, lower + 1, ... below upper.
 template <class Body, class... Init>

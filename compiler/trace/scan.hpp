@@ -11,11 +11,10 @@ namespace sinter {
 
 /// Which axis of the sequences is walked, and where outputs are stacked.
 struct ScanOptions {
-  int axis = 0;         // of every sequence; negative axes count from the end
-  bool reverse = false; // from the last slice to the first; outputs stay beside their slices
-  int64_t length = -1;  // number of trips, for a scan without sequences
-  /// What a scan over sequences keeps for its gradient, as in WhileOptions; null: what the gradient says.
-  const char *memory = nullptr;
+  int axis = 0;                 // of every sequence; negative axes count from the end
+  bool reverse = false;         // from the last slice to the first; outputs stay beside their slices
+  int64_t length = -1;          // number of trips, for a scan without sequences
+  const char *memory = nullptr; // as in WhileOptions
 };
 
 namespace detail {
@@ -86,7 +85,7 @@ Trip<Carry, Output> scanTrips(const char *name, Body &&body, Carry init, const X
     }
     Range range(Operand(int64_t(0), where), Operand(options.length, where), Operand(int64_t(1), where));
     auto inner = [&](const Tensor &, const Carry &carry) { return body(carry, xs); };
-    return forTrips<Output>(name, range, std::move(init), inner);
+    return forTrips<Output>(name, range, {options.memory}, std::move(init), inner);
   }
   std::vector<TensorType> slices;
   std::vector<int64_t> axes;

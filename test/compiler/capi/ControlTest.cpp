@@ -122,6 +122,33 @@ TEST(Control, MaxTripStopsOrTraps) {
   }
 }
 
+TEST(Control, ForTakesAMemoryPolicy) {
+  Recorder r;
+  auto x = r.begin({r.type(SINTER_F32)});
+  sinter_value zero = r.integer(0), three = r.integer(3), step = r.integer(1), result;
+  auto b = r.region({r.type(SINTER_I64), r.type(SINTER_F32)});
+  sinter_region body = r.endRegion({r.op("mul", {b[1], x[0]})});
+  sinter_loop_options options = {};
+  options.struct_size = sizeof options;
+  options.memory = "some";
+  int32_t count;
+  auto record = [&] {
+    return sinter_graph_for_with(r.graph, zero, three, step, 1, x.data(), body, &options, 1, &result, &count);
+  };
+  EXPECT_EQ(record(), SINTER_INVALID_ARGUMENT);
+  EXPECT_STREQ(sinter_last_error(), "for requires a memory policy (all, recompute, period(K), binomial(SLOTS), "
+                                    "online(SLOTS) or implicit), got 'some'");
+  options.struct_size = 0;
+  EXPECT_EQ(record(), SINTER_INVALID_ARGUMENT);
+  EXPECT_STREQ(sinter_last_error(), "loop options require their struct_size");
+  options.struct_size = sizeof options;
+  options.memory = "period(2)";
+  ASSERT_EQ(record(), SINTER_OK) << sinter_last_error();
+  int32_t f = r.end({result});
+  EXPECT_NE(r.print().find("sinter.memory = \"period(2)\""), std::string::npos);
+  EXPECT_EQ(r.run(f, {scalarInput()}), std::vector<float>{10000});
+}
+
 TEST(Control, CarriesMustKeepTheirTypes) {
   Recorder r;
   sinter_dim n = r.symbol("n");

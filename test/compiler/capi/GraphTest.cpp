@@ -245,6 +245,39 @@ TEST(Graph, SavesAndLoads) {
   std::remove(path.c_str());
 }
 
+TEST(Graph, SolvesLinearSystems) {
+  auto attrBool = [](const char *name) {
+    sinter_attr a = {name, SINTER_ATTR_BOOL, 0, {}};
+    a.i64 = 1;
+    return a;
+  };
+  std::vector<float> a = {4, 2, 6, 2, 10, 9, 6, 9, 17}, b = {23, 44.5f, 66.5f};
+  std::vector<sinter_tensor> inputs{Recorder::tensor(a, {3, 3}), Recorder::tensor(b, {3, 1})};
+  Recorder r;
+  sinter_dim n = r.symbol("n");
+  auto x = r.begin({r.type(SINTER_F32, {n, n}), r.type(SINTER_F32, {n, 1})});
+  sinter_value l = r.op("cholesky", {x[0]});
+  sinter_value y = r.op("triangular_solve", {l, x[1]});
+  int32_t f = r.end({r.op("triangular_solve", {l, y}, {attrBool("transpose")}), l});
+  EXPECT_EQ(r.run(f, inputs), (std::vector<float>{1, 2, 2.5f})); // by the factor 2 0 0, 1 3 0, 3 2 2
+  // As a graph file has it.
+  std::string path = testing::TempDir() + "/capi_linear.sinter";
+  ASSERT_EQ(sinter_graph_save(r.graph, path.c_str()), SINTER_OK) << sinter_last_error();
+  sinter_graph_destroy(r.graph);
+  ASSERT_EQ(sinter_graph_load(path.c_str(), &r.graph), SINTER_OK) << sinter_last_error();
+  std::remove(path.c_str());
+  EXPECT_EQ(r.run(0, inputs), (std::vector<float>{1, 2, 2.5f}));
+}
+
+TEST(Graph, RefusesWhatIsNoLinearSystem) {
+  Recorder r;
+  auto x = r.begin({r.type(SINTER_F32, {2, 3}), r.type(SINTER_F32, {3, 3})});
+  EXPECT_EQ(r.refuse("cholesky", {x[0]}), "cholesky requires square matrices in the last two axes, got 2x3");
+  EXPECT_EQ(r.refuse("triangular_solve", {x[1], x[0]}),
+            "triangular_solve requires a right-hand side [..., n, k] for matrices 3x3, got 2x3");
+  r.end({x[0]});
+}
+
 TEST(Graph, RequiresFinishedFunctions) {
   Recorder r;
   sinter_module *module;

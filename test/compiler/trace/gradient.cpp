@@ -81,6 +81,34 @@ TEST(Gradient, EveryMemoryPolicyOfAScanAgrees) {
             "online(SLOTS) or implicit), got 'some'");
 }
 
+TEST(Gradient, EveryMemoryPolicyOfACountedLoopAgrees) {
+  auto step = [](auto, Tensor c) { return sin(c * c) + c; };
+  auto with = [&](const char *memory) {
+    return grad([=](Tensor x) { return for_loop(ForOptions{.memory = memory}, Range(1, 10, 2), step, x); })(0.4f)
+        .item<float>();
+  };
+  EXPECT_EQ(with(nullptr), grad([=](Tensor x) { return for_loop(0, 5, step, x); })(0.4f).item<float>());
+  for (const char *memory : {"all", "recompute", "period(2)", "binomial(2)", "online(2)"}) {
+    EXPECT_EQ(with(memory), with(nullptr)) << memory;
+    // As the loop says, not as the gradient does; also where a scan has no sequences.
+    Graph graph = trace(
+        [=](Tensor x) {
+          x = for_loop(ForOptions{.memory = memory}, Range(3), step, x);
+          return scan([=](Tensor c, auto) { return std::pair{sin(c), c}; }, x, std::tuple(),
+                      {.length = 4, .memory = memory})
+              .first;
+        },
+        {spec<float>({})});
+    std::string text = graph.text(), attribute = std::string("sinter.memory = \"") + memory + "\"";
+    size_t first = text.find(attribute);
+    ASSERT_NE(first, std::string::npos) << text;
+    EXPECT_NE(text.find(attribute, first + 1), std::string::npos) << text;
+  }
+  EXPECT_EQ(messageOf([&] { with("period(0)"); }),
+            "for requires a memory policy (all, recompute, period(K), binomial(SLOTS), "
+            "online(SLOTS) or implicit), got 'period(0)'");
+}
+
 TEST(Gradient, IsATreeLikeTheArgument) {
   std::vector<Layer> layers{{Tensor({{0.5f, -0.25f}, {0.125f, 1.f}}), Tensor({0.1f, 0.2f})},
                             {Tensor({{1.f, 0.5f}, {-0.5f, 0.25f}}), Tensor({0.f, 0.3f})}};
