@@ -230,7 +230,10 @@ private:
           return concat({carries, trips, a.take_front(n)});
         });
     Value trips = forward.getCarries()[n];
-    replaceForward(trap(Values(forward.getCarries().take_front(n)), trips), trips, {});
+    if (pair.kept.empty())
+      replaceForward(trap(Values(forward.getCarries().take_front(n)), trips), trips, {});
+    else // segments differ in length, so that their stacks do not make one: what others read is stacked by another run
+      forwardPlain();
     return {Values(forward.getStacks()), forward.getTrips(), trips};
   }
 
@@ -634,10 +637,6 @@ static std::optional<Pair> findPair(LoopView loop, const CheckpointPolicy &polic
     return pair;
   if (!pair.scan.getStacks().empty()) {
     reason = "its backward pass has per-trip outputs";
-    return std::nullopt;
-  }
-  if (!pair.kept.empty() && isa<WhileOp>(loop.op) && policy.kind == CheckpointPolicy::Kind::Period) {
-    reason = "a while under the policy period has no per-trip outputs that are used";
     return std::nullopt;
   }
   TripSizes sizes(loop);

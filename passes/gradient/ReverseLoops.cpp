@@ -182,14 +182,16 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
   BackwardLoop backward;
   OpBuilder inner = backward.builder(b.getContext());
   StepBuilder inside(loc, inner);
-  TripSizes sizes(loop);
+  std::optional<TripSizes> sizes(std::in_place, loop);
   bool changesSizes = llvm::any_of(llvm::seq(loop.carries), [&](size_t k) {
-    return activity(loop.carryArgument(k)) && !sizes.areFixed(loop.carryArgument(k));
+    return activity(loop.carryArgument(k)) && !sizes->areFixed(loop.carryArgument(k));
   });
-  if (changesSizes) {
+  auto runFromStart = [&] {
     loop.op->setAttr("sinter.memory", b.getStringAttr("binomial(1)"));
     loop.op->setAttr(kRunsFromStart, b.getUnitAttr());
-  }
+  };
+  if (changesSizes)
+    runFromStart();
   CheckpointPolicy policy = *CheckpointPolicy::of(loop.op); // checked by `reverse`
   bool recomputes = policy.kind == CheckpointPolicy::Kind::Recompute, keepsSnapshots = policy.hasSnapshots();
 
@@ -205,6 +207,23 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
       add(inner, loop.yieldedStack(k), backward.walk(stacked, loop.stackAxis(k), !loop.stackReverse(k)));
   if (failed(run(forward, inner)))
     return failure();
+  sizes.emplace(loop); // loops of the body have been replaced
+
+  auto isFree = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && argument.getArgNumber() >= forward.getNumArguments() - loop.captures - loop.sequences;
+  };
+  auto isRagged = [&](Value value) { return isStackOfSnapshots(value) || (!changesSizes && !sizes->areFixed(value)); };
+  auto plannedFor = [&](ArrayRef<Value> needed) {
+    return planSavedValues({forward, needed, isFree, isRagged, recomputes});
+  };
+  // Integers that grow matter only if something is computed again from them.
+  if (!changesSizes && llvm::any_of(plannedFor(readsOf(backward.body(), forward)).saved,
+                                    [&](Value value) { return !sizes->areFixed(value); })) {
+    changesSizes = keepsSnapshots = true;
+    recomputes = false;
+    runFromStart();
+  }
 
   // What it passes on: cotangents of the carries that it got, sums for captures, slices for sequences.
   SmallVector<Value> yields, sliced;
@@ -217,7 +236,7 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
     BlockArgument given = loop.carryArgument(k), after = backward.body().getArgument(next++);
     Value value = cotangents.lookup(given);
     if (!value)
-      value = inside.fill(0, sizes.areSame(given, loop.yieldedCarry(k)) ? Value(after) : Value(given));
+      value = inside.fill(0, sizes->areSame(given, loop.yieldedCarry(k)) ? Value(after) : Value(given));
     yields.push_back(inside.retype(value, given.getType()));
   }
   for (size_t k = 0; k < loop.captures; ++k) {
@@ -261,12 +280,7 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
 
   // What the forward part saves for that.
   SmallVector<Value> needed = readsOf(backward.body(), forward);
-  auto isFree = [&](Value value) {
-    auto argument = dyn_cast<BlockArgument>(value);
-    return argument && argument.getArgNumber() >= forward.getNumArguments() - loop.captures - loop.sequences;
-  };
-  auto isRagged = [&](Value value) { return isStackOfSnapshots(value) || (!changesSizes && !sizes.areFixed(value)); };
-  SavedValues plan = planSavedValues({forward, needed, isFree, isRagged, recomputes});
+  SavedValues plan = plannedFor(needed);
   for (Value value : plan.saved)
     if (isRagged(value))
       return loop.op->emitOpError() << "has no gradient: it requires values of one size in all trips, got "

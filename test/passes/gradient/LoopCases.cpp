@@ -298,6 +298,45 @@ static const std::string kGrowing =
   return %3, %2 : tensor<?xf64>, tensor<?xf64>
 })";
 
+// Positions that grow, by which a carry is read.
+static const std::string kGrowingPositions =
+    R"(func.func @f(%x: tensor<4xf64>, %k: tensor<?xi64>, %n: tensor<i64>, %w: tensor<4xf64>) -> (tensor<4xf64>, tensor<?xf64>) {
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %one = sinter.constant dense<1> : tensor<i64>
+  %0:2 = sinter.for %zero to %n step %one (%x, %k) captures(%w) : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<4xf64>, tensor<?xi64>, tensor<4xf64>) -> (tensor<4xf64>, tensor<?xi64>) body {
+  ^bb0(%i: tensor<i64>, %c: tensor<4xf64>, %p: tensor<?xi64>, %v: tensor<4xf64>):
+    %g = sinter.gather %c, %p {axis = 0 : i64} : (tensor<4xf64>, tensor<?xi64>) -> tensor<?xf64>
+    %e = sinter.sin %g : (tensor<?xf64>) -> tensor<?xf64>
+    %m = sinter.reduce add %e axes = [0] : (tensor<?xf64>) -> tensor<f64>
+    %b = sinter.broadcast %m axes = [] {type = tensor<4xf64>} : (tensor<f64>) -> tensor<4xf64>
+    %d = sinter.mul %b, %v : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+    %s = sinter.sin %d : (tensor<4xf64>) -> tensor<4xf64>
+    %q = sinter.concatenate %p, %p {axis = 0 : i64} : (tensor<?xi64>, tensor<?xi64>) -> tensor<?xi64>
+    sinter.yield (%s, %q) : tensor<4xf64>, tensor<?xi64>
+  }
+  %1:4 = sinter.while (%0#0, %k) captures(%n, %w) : (tensor<4xf64>, tensor<?xi64>, tensor<i64>, tensor<4xf64>) -> (tensor<i64>, tensor<4xf64>, tensor<?xi64>, tensor<?xf64>) cond {
+  ^bb0(%c: tensor<4xf64>, %p: tensor<?xi64>, %m: tensor<i64>, %v: tensor<4xf64>):
+    %ones = sinter.shape %p : (tensor<?xi64>) -> tensor<1xi64>
+    %many = sinter.reduce add %ones axes = [0] : (tensor<1xi64>) -> tensor<i64>
+    %two = sinter.add %m, %m : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %go = sinter.compare lt %many, %two : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    sinter.yield (%go) : tensor<i1>
+  } body {
+  ^bb0(%c: tensor<4xf64>, %p: tensor<?xi64>, %m: tensor<i64>, %v: tensor<4xf64>):
+    %g = sinter.gather %c, %p {axis = 0 : i64} : (tensor<4xf64>, tensor<?xi64>) -> tensor<?xf64>
+    %e = sinter.mul %g, %g : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+    %r = sinter.reduce add %e axes = [0] : (tensor<?xf64>) -> tensor<f64>
+    %b = sinter.broadcast %r axes = [] {type = tensor<4xf64>} : (tensor<f64>) -> tensor<4xf64>
+    %d = sinter.mul %b, %v : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+    %s = sinter.cos %d : (tensor<4xf64>) -> tensor<4xf64>
+    %last = sinter.constant dense<2> : tensor<1xi64>
+    %q = sinter.concatenate %p, %last {axis = 0 : i64} : (tensor<?xi64>, tensor<1xi64>) -> tensor<?xi64>
+    sinter.yield (%s, %q, %r) : tensor<4xf64>, tensor<?xi64>, tensor<f64>
+  }
+  %y = sinter.mul %1#3, %1#3 : (tensor<?xf64>, tensor<?xf64>) -> tensor<?xf64>
+  return %1#1, %y : tensor<4xf64>, tensor<?xf64>
+})";
+
 // Two loops, of which the second's gradient is taken first.
 static const std::string kTwo =
     R"(func.func @f(%x: tensor<3xf64>, %n: tensor<i64>, %w: tensor<3xf64>) -> (tensor<3xf64>, tensor<3xf64>) {
@@ -496,6 +535,8 @@ const std::vector<LoopCase> &sinter::test::loopCases() {
       {"for_that_leads_away", kFor.c_str(), {0, 2}, {{-5}}, true, 3},
       {"carry_that_grows", kGrowing.c_str(), {0, 2}, {{3}}, true, 2},
       {"carry_that_grows_not", kGrowing.c_str(), {0, 2}, {{0}}, true, 2},
+      {"positions_that_grow", kGrowingPositions.c_str(), {0, 3}, {{1, 3}, {3}}, true, 2},
+      {"positions_that_grow_not", kGrowingPositions.c_str(), {0, 3}, {{1, 3}, {0}}, true, 2},
       {"two_forwards", kTwo.c_str(), {0, 2}, {{4}}},
       {"scan_of_outputs", kScan.c_str(), {0, 1, 2}, {}, true, 5},
       {"old_value_of_an_updated_carry", kOldValue.c_str(), {0, 2}, {{3}}},
