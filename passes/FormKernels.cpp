@@ -2,10 +2,12 @@
 
 #include "ir/Contraction.h"
 #include "ir/Control.h"
+#include "ir/Elementwise.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
 #include "passes/FusionPlan.h"
 #include "passes/Passes.h"
+#include "passes/ZeroBlocks.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -23,6 +25,23 @@ static bool isSplat(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
   return dense && dense.isSplat();
+}
+
+/// What a product's kernel may use: which inputs may hold blocks of zeros.
+static DictionaryAttr scheduleOf(const FusionGroup &group, ArrayRef<Value> inputs) {
+  auto dot = dyn_cast_or_null<DotGeneralOp>(group.root);
+  if (!dot)
+    return {};
+  auto scalesProduct = [&](Value value) {
+    auto product = dot->hasOneUse() ? dyn_cast<MulOp>(*dot->user_begin()) : MulOp();
+    return product && llvm::is_contained(product->getOperands(), value);
+  };
+  SmallVector<int64_t> zeros;
+  for (auto [i, input] : llvm::enumerate(inputs))
+    if ((input == dot.getLhs() || scalesProduct(input)) && mayHoldZeroBlocks(input))
+      zeros.push_back(static_cast<int64_t>(i));
+  Builder b(dot.getContext());
+  return zeros.empty() ? DictionaryAttr() : b.getDictionaryAttr(b.getNamedAttr("zeros", b.getDenseI64ArrayAttr(zeros)));
 }
 
 /// Builds the kernel of a group before its last op. The group's own ops stay until every kernel is built.
@@ -49,7 +68,8 @@ static KernelOp buildKernel(const FusionGroup &group) {
   SmallVector<Type> types;
   for (Value result : group.results)
     types.push_back(result.getType());
-  auto kernel = KernelOp::create(b, loc, types, inputs.getArrayRef(), group.kernelTemplate, DictionaryAttr());
+  auto kernel = KernelOp::create(b, loc, types, inputs.getArrayRef(), group.kernelTemplate,
+                                 scheduleOf(group, inputs.getArrayRef()));
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping map;
   b.setInsertionPointToStart(&body);

@@ -108,8 +108,8 @@ struct ReadTransposed : OpRewritePattern<DotGeneralOp> {
   }
 };
 
-/// A product whose result is transposed is the product of the factors in the other order. Gradients of weights are
-/// such.
+/// A product whose result is transposed is the product of the factors in the other order; what is left to move are rows
+/// of the new one. Gradients of weights are such, and those of keys.
 struct SwapFactors : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &b) const override {
@@ -120,21 +120,25 @@ struct SwapFactors : OpRewritePattern<TransposeOp> {
     int64_t rows = tensorTypeOf(dot.getLhs()).getRank() - batch - static_cast<int64_t>(dot.getLhsContract().size());
     if (rows == 0 || batch + rows == rank)
       return b.notifyMatchFailure(op, "a factor has no free axis");
-    for (auto [axis, source] : llvm::enumerate(op.getPermutation())) {
-      int64_t k = static_cast<int64_t>(axis), columns = rank - batch - rows;
-      int64_t wanted = k < batch ? k : k < batch + columns ? k + rows : k - columns;
-      if (source != wanted)
-        return b.notifyMatchFailure(op, "does more than to exchange rows and columns");
-    }
+    // Columns of the new product are the last axes, in their order.
+    ArrayRef<int64_t> permutation = op.getPermutation();
+    if (!llvm::equal(permutation.take_back(rows), llvm::seq<int64_t>(batch, batch + rows)))
+      return b.notifyMatchFailure(op, "its last axes are not the product's rows");
+    SmallVector<int64_t> moved;
+    for (int64_t source : permutation)
+      moved.push_back(source < batch ? source : source < batch + rows ? source + rank - batch - rows : source - rows);
     // What is read by columns should have them side by side, unless neither factor has.
     auto endsWithSum = [](Value factor, ArrayRef<int64_t> contract) {
       return llvm::is_contained(contract, tensorTypeOf(factor).getRank() - 1);
     };
     if (endsWithSum(dot.getLhs(), dot.getLhsContract()) && !endsWithSum(dot.getRhs(), dot.getRhsContract()))
       return b.notifyMatchFailure(op, "the first factor's columns are apart");
-    b.replaceOpWithNewOp<DotGeneralOp>(op, op.getType(), dot.getRhs(), dot.getLhs(), dot.getRhsBatch(),
-                                       dot.getLhsBatch(), dot.getRhsContract(), dot.getLhsContract(),
-                                       dot.getElementType());
+    Value swapped =
+        DotGeneralOp::create(b, op.getLoc(), dot.getRhs(), dot.getLhs(), dot.getRhsBatch(), dot.getLhsBatch(),
+                             dot.getRhsContract(), dot.getLhsContract(), dot.getElementType());
+    if (!llvm::equal(moved, llvm::seq<int64_t>(0, rank)))
+      swapped = TransposeOp::create(b, op.getLoc(), swapped, moved);
+    b.replaceOp(op, swapped);
     return success();
   }
 };

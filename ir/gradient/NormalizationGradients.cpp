@@ -25,7 +25,8 @@ static Value narrow(Term term, Value like) { return term.as(elementTypeOf(like))
 
 namespace {
 
-// softmax: dx = y (dy - sum(y dy)); its logarithm: dx = dy - e^y sum(dy)
+// softmax: dx = y dy - y sum(y dy); its logarithm: dx = dy - e^y sum(dy). The product y dy is read twice and is zero
+// where y is, whatever dy would have been.
 struct SoftmaxRule : Rule<SoftmaxRule, SoftmaxOp> {
   static Term along(Term value, int64_t axis) {
     Term total = value.sum(axis);
@@ -35,7 +36,8 @@ struct SoftmaxRule : Rule<SoftmaxRule, SoftmaxOp> {
     if (!g.cotangent() || !g.wants(0))
       return success();
     Term y = wide(g, g.result()), dy = wide(g, g.cotangent());
-    Term dx = op.getLogarithm() ? dy - exp(y) * along(dy, op.getAxis()) : y * (dy - along(y * dy, op.getAxis()));
+    Term product = op.getLogarithm() ? dy : y * dy;
+    Term dx = product - (op.getLogarithm() ? exp(y) : y) * along(product, op.getAxis());
     g.give(0, narrow(dx, g.operand(0)));
     return success();
   }

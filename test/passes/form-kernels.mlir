@@ -125,3 +125,27 @@ func.func @small_values_are_stored(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z:
   %r = sinter.mul %p, %e : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %g, %r : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// What multiplies rows behind a mask may leave out blocks of zeros.
+
+// CHECK-LABEL: @probabilities_behind_a_mask
+// CHECK: sinter.kernel row
+// CHECK: sinter.kernel contraction({{.*}}) {schedule = {zeros = array<i64: 0>}}
+// CHECK-LABEL: @probabilities_behind_numbers
+// CHECK-NOT: zeros
+func.func @probabilities_behind_a_mask(%x: tensor<2x4xf32>, %v: tensor<4x8xf32>) -> tensor<2x8xf32> {
+  %mask = sinter.constant dense<[[0.0, -1.0e9, -1.0e9, -1.0e9], [0.0, 0.0, -1.0e9, -1.0e9]]> : tensor<2x4xf32>
+  %s = sinter.add %x, %mask : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %p = sinter.softmax %s {axis = 1, logarithm = false} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %r = sinter.dot_general %p, %v {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  return %r : tensor<2x8xf32>
+}
+func.func @probabilities_behind_numbers(%x: tensor<2x4xf32>, %v: tensor<4x8xf32>) -> tensor<2x8xf32> {
+  %numbers = sinter.constant dense<[[0.0, -1.0, -2.0, -3.0], [0.0, 0.0, -1.0, -1.0e9]]> : tensor<2x4xf32>
+  %s = sinter.add %x, %numbers : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %p = sinter.softmax %s {axis = 1, logarithm = false} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %r = sinter.dot_general %p, %v {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  return %r : tensor<2x8xf32>
+}

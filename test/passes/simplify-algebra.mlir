@@ -128,6 +128,17 @@ func.func @transposed_batched_product_swaps_its_factors(%a: tensor<2x3x4x5xf32>,
   return %1 : tensor<2x6x3x4xf32>
 }
 
+// Rows of the new product are moved whole.
+
+// CHECK-LABEL: @transposed_product_of_heads_swaps_its_factors
+// CHECK-NEXT: %[[P:.*]] = sinter.dot_general %arg1, %arg0 {{.*}}lhs_contract = array<i64: 2>{{.*}}rhs_contract = array<i64: 1>{{.*}} -> tensor<2x3x6x4xf32>
+// CHECK-NEXT: sinter.transpose %[[P]] {permutation = array<i64: 0, 2, 1, 3>}
+func.func @transposed_product_of_heads_swaps_its_factors(%q: tensor<2x5x3x4xf32>, %ds: tensor<2x3x5x6xf32>) -> tensor<2x6x3x4xf32> {
+  %0 = sinter.dot_general %q, %ds {lhs_batch = array<i64: 0, 2>, rhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 2>, element_type = f32} : (tensor<2x5x3x4xf32>, tensor<2x3x5x6xf32>) -> tensor<2x3x4x6xf32>
+  %1 = sinter.transpose %0 {permutation = array<i64: 0, 3, 1, 2>} : (tensor<2x3x4x6xf32>) -> tensor<2x6x3x4xf32>
+  return %1 : tensor<2x6x3x4xf32>
+}
+
 // CHECK-LABEL: @keeps_a_transposed_product_whose_columns_would_be_apart
 // CHECK: sinter.dot_general %arg0, %arg1
 // CHECK: sinter.transpose

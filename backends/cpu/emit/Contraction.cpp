@@ -12,12 +12,17 @@
 // follow each other, so that a strip is made once in most calls. The left operand is never packed: one scalar a row and
 // k is read whatever its strides are. When the rows do not divide into tiles the last tile overlaps the one before it
 // and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each other.
+//
+// Where the schedule says that an input may hold blocks of zeros, as probabilities behind a mask do, a tile looks at
+// its rows of lhs, or at what its result is multiplied with, and sums only from the first block that is not zero to the
+// last. The sums have the same bits, unless rhs holds infinities or NaNs where lhs is zero.
 
 #include "ir/Contraction.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
 #include "backends/cpu/emit/StridedView.h"
+#include "ir/Elementwise.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -32,6 +37,8 @@ constexpr int64_t kChunkWork = 1 << 21;
 constexpr int64_t kStripChunks = 24;
 /// Rows of rhs that lie so far apart are copied when they are read by so many rows of lhs.
 constexpr int64_t kFarBytes = 512, kCopiedForRows = 64;
+/// Elements of k that are looked at together for being zero.
+constexpr int64_t kZeroBlock = 32;
 /// Sums so long that what the epilogue needs is asked for before them.
 constexpr int64_t kPrefetchedFromK = 64;
 
@@ -141,12 +148,22 @@ private:
     expr = dims.resolve(expr);
     return expr.isConstant() ? expr.constant() : otherwise;
   }
+  void prefetch(Value buffer, Value at, bool isWrite) {
+    memref::PrefetchOp::create(b, buffer, ValueRange{at}, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
+  }
   void emitStrip(Value base, Value columnBegin);
   void emitCopiedStrip(Value base, Value columnBegin);
   void emitTransposedStrip(Value base, Value columnBegin);
   void emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
                 ArrayRef<Value> batchIndex);
   void prefetchEpilogue(const RegisterTile &tile, Value row, Value column, ArrayRef<Value> batchIndex);
+  Value flatPosition(Value row, Value column, ArrayRef<Value> batchIndex);
+  bool mayHoldZeros(unsigned input);
+  BlockArgument zeroFactor();
+  Value isZero(Value bits);
+  Value bitsOf(Value buffer, Value at, Value mask, Value others);
+  std::pair<Value, Value> nonzeroRange(const MicroOperands &operands);
+  Value nonzeroEnd(const RegisterTile &tile, BlockArgument factor, Value row, Value column, ArrayRef<Value> batchIndex);
   SmallVector<LaneIndex> resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row);
   Value columnMask(Value column);
 
@@ -226,6 +243,125 @@ SmallVector<LaneIndex> ContractionEmitter::resultIndex(KernelElements &elements,
   return index;
 }
 
+/// Where an element lies in what has the result's shape.
+Value ContractionEmitter::flatPosition(Value row, Value column, ArrayRef<Value> batchIndex) {
+  Value flat = fn.index(0);
+  for (auto [k, i] : llvm::enumerate(batchIndex))
+    flat = add(mul(flat, fn.materialize(plan.batches[k])), i);
+  flat = add(mul(flat, fn.materialize(plan.rows)), row);
+  return add(mul(flat, fn.materialize(plan.columns)), column);
+}
+
+bool ContractionEmitter::mayHoldZeros(unsigned input) {
+  DictionaryAttr schedule = spec.kernel.getScheduleAttr();
+  auto zeros = schedule ? schedule.getAs<DenseI64ArrayAttr>("zeros") : DenseI64ArrayAttr();
+  return zeros && llvm::is_contained(zeros.asArrayRef(), input);
+}
+
+/// What the product is multiplied with at once, if that may hold blocks of zeros and lies as the result does.
+BlockArgument ContractionEmitter::zeroFactor() {
+  auto product = dot->hasOneUse() ? dyn_cast<MulOp>(*dot->user_begin()) : MulOp();
+  if (!product || masked || walksAxes)
+    return {};
+  Value other = product.getLhs() == dot.getResult() ? product.getRhs() : product.getLhs();
+  auto factor = dyn_cast<BlockArgument>(other);
+  return factor && mayHoldZeros(factor.getArgNumber()) && spec.sizes->sameShape(factor, dot.getResult())
+             ? factor
+             : BlockArgument();
+}
+
+/// True when all bits but the signs' are zero.
+Value ContractionEmitter::isZero(Value bits) {
+  auto type = cast<VectorType>(bits.getType());
+  Value magnitude = arith::ShLIOp::create(
+      b, bits, arith::ConstantOp::create(b, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), 1))));
+  Value any = vector::ReductionOp::create(b, vector::CombiningKind::OR, magnitude);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(any.getType()));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, any, zero);
+}
+
+/// The bits of a vector in memory, joined to those of `others`.
+Value ContractionEmitter::bitsOf(Value buffer, Value at, Value mask, Value others) {
+  Value elements;
+  if (mask) {
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+    elements = vector::MaskedLoadOp::create(b, vectorType, buffer, ValueRange{at}, mask, zero);
+  } else {
+    elements = vector::LoadOp::create(b, vectorType, buffer, ValueRange{at});
+  }
+  return arith::OrIOp::create(b, vector::BitCastOp::create(b, others.getType(), elements), others);
+}
+
+/// The part of k outside of which the tile's rows of lhs are zero.
+std::pair<Value, Value> ContractionEmitter::nonzeroRange(const MicroOperands &operands) {
+  Value zeroBits = arith::ConstantOp::create(
+      b, b.getZeroAttr(VectorType::get({lanes}, b.getIntegerType(static_cast<unsigned>(8 * width)))));
+  auto rows = static_cast<int64_t>(operands.aRows.size());
+  auto isZeroFrom = [&](Value k) {
+    if (!operands.aStride) {
+      Value bits = zeroBits;
+      for (Value row : operands.aRows)
+        for (int64_t at = 0; at < kZeroBlock; at += lanes) {
+          Value from = add(add(row, k), fn.index(at));
+          bits = bitsOf(operands.a, from, nullptr, bits);
+          prefetch(operands.a, add(from, mul(fn.index(rows), fn.materialize(plan.lhsRows.stride))), false);
+        }
+      return isZero(bits);
+    }
+    SmallVector<Value> bits = fn.loop(k, add(k, fn.index(kZeroBlock)), 1, zeroBits, [&](Value at, ValueRange carried) {
+      Value bits = carried[0], first = add(operands.aRows.front(), mul(at, operands.aStride));
+      for (int64_t i = 0; i < rows; i += lanes) {
+        Value mask;
+        if (rows - i < lanes)
+          mask =
+              vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{fn.index(rows - i)});
+        bits = bitsOf(operands.a, add(first, fn.index(i)), mask, bits);
+      }
+      prefetch(operands.a, add(first, mul(fn.index(kZeroBlock), operands.aStride)), false);
+      return SmallVector<Value>{bits};
+    });
+    return isZero(bits[0]);
+  };
+  // Steps over blocks of zeros from `from` on until `end`.
+  auto skip = [&](Value from, Value end, arith::CmpIPredicate before, int64_t step, int64_t blockAt) -> Value {
+    auto loop = scf::WhileOp::create(
+        b, TypeRange{b.getIndexType()}, ValueRange{from},
+        [&](OpBuilder &, Location, ValueRange at) {
+          Value more = arith::CmpIOp::create(b, before, at[0], end);
+          auto zero = scf::IfOp::create(b, TypeRange{b.getI1Type()}, more, /*withElseRegion=*/true);
+          {
+            OpBuilder::InsertionGuard guard(b);
+            b.setInsertionPointToStart(zero.thenBlock());
+            scf::YieldOp::create(b, isZeroFrom(add(at[0], fn.index(blockAt))));
+            b.setInsertionPointToStart(zero.elseBlock());
+            scf::YieldOp::create(b, more);
+          }
+          scf::ConditionOp::create(b, zero.getResult(0), at);
+        },
+        [&](OpBuilder &, Location, ValueRange at) { scf::YieldOp::create(b, add(at[0], fn.index(step))); });
+    return loop.getResult(0);
+  };
+  Value end = skip(fn.materialize(plan.k), fn.index(0), arith::CmpIPredicate::sgt, -kZeroBlock, -kZeroBlock);
+  return {skip(fn.index(0), end, arith::CmpIPredicate::slt, kZeroBlock, 0), end};
+}
+
+/// The end of k, or 0 where the tile of `factor` is zero.
+Value ContractionEmitter::nonzeroEnd(const RegisterTile &tile, BlockArgument factor, Value row, Value column,
+                                     ArrayRef<Value> batchIndex) {
+  Value bits = arith::ConstantOp::create(
+      b, b.getZeroAttr(VectorType::get({lanes}, b.getIntegerType(static_cast<unsigned>(8 * width)))));
+  Value flat = flatPosition(row, column, batchIndex), columnCount = fn.materialize(plan.columns);
+  Value source = fn.input(factor.getArgNumber());
+  for (int64_t i = 0; i < tile.rows; ++i)
+    for (int64_t j = 0; j < tile.vectors; ++j) {
+      Value at = add(flat, add(mul(fn.index(i), columnCount), fn.index(j * lanes)));
+      bits = bitsOf(source, at, nullptr, bits);
+      // Nothing hides the time that it takes to come, so the next tile's is asked for.
+      prefetch(source, add(at, mul(fn.index(tile.rows), columnCount)), false);
+    }
+  return arith::SelectOp::create(b, isZero(bits), fn.index(0), fn.materialize(plan.k));
+}
+
 /// Asks for the lines of the tile that the epilogue reads and writes, which the sum over k leaves time to bring.
 void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, Value column,
                                           ArrayRef<Value> batchIndex) {
@@ -237,17 +373,12 @@ void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, V
       buffers.emplace_back(fn.input(argument.getArgNumber()), false);
   for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
     buffers.emplace_back(fn.result(i), true);
-  Value flat = fn.index(0);
-  for (auto [k, i] : llvm::enumerate(batchIndex))
-    flat = add(mul(flat, fn.materialize(plan.batches[k])), i);
-  flat = add(mul(flat, fn.materialize(plan.rows)), row);
-  Value columnCount = fn.materialize(plan.columns);
-  flat = add(mul(flat, columnCount), column);
+  Value flat = flatPosition(row, column, batchIndex), columnCount = fn.materialize(plan.columns);
   for (int64_t i = 0; i < tile.rows; ++i)
     for (int64_t j = 0; j < tile.vectors; ++j) {
       Value at = add(flat, add(mul(fn.index(i), columnCount), fn.index(j * lanes)));
       for (auto [buffer, isWrite] : buffers)
-        memref::PrefetchOp::create(b, buffer, ValueRange{at}, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
+        prefetch(buffer, at, isWrite);
     }
 }
 
@@ -289,7 +420,13 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
     }
   }
   prefetchEpilogue(tile, row, column, batchIndex);
-  SmallVector<Value> sums = emitMicroKernel(fn, operands, vectorType, fn.index(0), kSize,
+  Value kBegin = fn.index(0), kEnd = kSize;
+  bool isLine = !operands.aStride || constantOr(plan.lhsRows.stride, 0) == 1;
+  if (BlockArgument factor = zeroFactor())
+    kEnd = nonzeroEnd(tile, factor, row, column, batchIndex);
+  else if (mayHoldZeros(plan.lhs.input) && isLine && constantOr(plan.k, 1) % kZeroBlock == 0)
+    std::tie(kBegin, kEnd) = nonzeroRange(operands);
+  SmallVector<Value> sums = emitMicroKernel(fn, operands, vectorType, kBegin, kEnd,
                                             zeroAccumulators(fn, vectorType, tile.rows * tile.vectors));
   emitTileEpilogue(
       fn, dot.getResult(), sums, tile.rows, tile.vectors, vectorType,
