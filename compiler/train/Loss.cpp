@@ -110,7 +110,9 @@ static FailureOr<Value> crossEntropy(Composer &c, func::FuncOp function, Value o
   int64_t rank = type.getRank(), axis = wanted.value_or(-1);
   axis += axis < 0 ? rank : 0;
   if (rank < 1 || axis < 0 || axis >= rank)
-    return function.emitError() << "cross_entropy requires an output with an axis of classes, got " << type, failure();
+    return function.emitError() << "cross_entropy requires an output with an axis of classes (axis "
+                                << wanted.value_or(-1) << "), got " << type,
+           failure();
   if (type.isDynamicDim(axis))
     return function.emitError() << "cross_entropy requires a fixed number of classes, got " << type, failure();
   FailureOr<ArrayAttr> dims = sizesOf(function, output, axis);

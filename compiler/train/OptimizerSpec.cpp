@@ -20,6 +20,7 @@ struct Key {
   double OptimizerSpec::*field;
   double least, greatest;
   llvm::SmallVector<OptimizerSpec::Kind, 3> kinds;
+  bool isBelow = false; // `greatest` itself is none
 };
 } // namespace
 
@@ -39,8 +40,8 @@ static const llvm::SmallVector<Key> &keys() {
       {"momentum", &OptimizerSpec::momentum, 0, 1, {Kind::Sgd, Kind::RmsProp}},
       {"dampening", &OptimizerSpec::dampening, 0, 1, {Kind::Sgd}},
       {"weight_decay", &OptimizerSpec::decay, 0, kMost, {}},
-      {"beta1", &OptimizerSpec::beta1, 0, 1, adams},
-      {"beta2", &OptimizerSpec::beta2, 0, 1, adams},
+      {"beta1", &OptimizerSpec::beta1, 0, 1, adams, true},
+      {"beta2", &OptimizerSpec::beta2, 0, 1, adams, true},
       {"alpha", &OptimizerSpec::alpha, 0, 1, {Kind::RmsProp}},
       {"lr_decay", &OptimizerSpec::rateDecay, 0, kMost, {Kind::Adagrad}},
       {"eps", &OptimizerSpec::epsilon, 0, kMost, {Kind::Adam, Kind::AdamW, Kind::Lamb, Kind::RmsProp, Kind::Adagrad}},
@@ -91,9 +92,11 @@ static bool setOption(StringRef name, StringRef option, OptimizerSpec &spec, llv
     if (entry.name != key)
       continue;
     double number;
-    if (value.getAsDouble(number) || !(number >= entry.least && number <= entry.greatest)) {
+    if (value.getAsDouble(number) || !(number >= entry.least && number <= entry.greatest) ||
+        (entry.isBelow && number == entry.greatest)) {
       std::string range = entry.greatest == kMost
                               ? "of " + llvm::utostr(static_cast<uint64_t>(entry.least)) + " or more"
+                          : entry.isBelow       ? "from 0 to below 1"
                           : entry.greatest == 1 ? "from 0 to 1"
                                                 : "of " + llvm::utostr(static_cast<uint64_t>(entry.least)) + " to 1e15";
       return fail("requires a number " + range + " for " + key + ", got '" + value + "'");
@@ -133,7 +136,16 @@ bool OptimizerSpec::parse(StringRef text, OptimizerSpec &spec, std::string &erro
     error = "optimizer sgd requires momentum above 0 with nesterov=1";
     return false;
   }
-  return require("lr", ", a number or 'input'") &&
+  // A key that another schedule has would be ignored.
+  auto belongs = [&](StringRef key, Schedule schedule, StringRef text) {
+    if (!seen.contains(key) || spec.schedule == schedule)
+      return true;
+    error = ("optimizer " + name + " requires schedule=" + text + " with " + key).str();
+    return false;
+  };
+  return require("lr", ", a number or 'input'") && belongs("steps", Schedule::Cosine, "cosine") &&
+         belongs("final", Schedule::Cosine, "cosine") && belongs("every", Schedule::Step, "step") &&
+         belongs("factor", Schedule::Step, "step") &&
          (spec.schedule != Schedule::Cosine || require("steps", " with schedule=cosine")) &&
          (spec.schedule != Schedule::Step || require("every", " with schedule=step"));
 }

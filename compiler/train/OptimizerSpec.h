@@ -24,7 +24,7 @@ struct OptimizerSpec {
   bool nesterov = false;
   /// weight_decay: added to the gradient (sgd, adam, adagrad, rmsprop), or taken from the weights (adamw, lamb).
   double decay = 0;
-  /// beta1, beta2 (adam, adamw, lamb), alpha (rmsprop), lr_decay (adagrad), eps.
+  /// beta1, beta2 (adam, adamw, lamb; below 1), alpha (rmsprop), lr_decay (adagrad), eps.
   double beta1 = 0.9, beta2 = 0.999, alpha = 0.99, rateDecay = 0, epsilon = 0;
   /// clip: the gradients of all weights are scaled together so that their norm is at most this; 0: not.
   double clip = 0;

@@ -2,10 +2,21 @@
 
 #include "tools/sinter/Command.h"
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 
 using namespace sinter::tool;
 namespace fs = std::filesystem;
+
+CLI::Validator sinter::tool::positive() {
+  auto check = [](const std::string &text) {
+    double number = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    bool isPositive = error == std::errc() && end == text.data() + text.size() && number > 0 && std::isfinite(number);
+    return isPositive ? std::string() : "requires a number above 0, got '" + text + "'";
+  };
+  return CLI::Validator(check, "ABOVE 0");
+}
 
 void SharedOptions::addTo(CLI::App &command) {
   // -O2 is one word for users, an option with a value for CLI11.

@@ -37,6 +37,9 @@ struct SharedOptions {
   std::map<std::string, std::vector<int64_t>> parsedShapes() const;
 };
 
+/// Checks that the value of an option is a number above 0.
+CLI::Validator positive();
+
 /// Refuses outputs that a rename would destroy: folders, devices, and the model itself. Throws Stop that names `flag`.
 void requireWritable(const std::string &output, const std::string &model, const std::string &flag = "-o");
 

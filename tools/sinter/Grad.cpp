@@ -60,15 +60,6 @@ static std::vector<Port> argumentsOf(Model &model) {
   return ports;
 }
 
-/// The first few of `names`.
-static std::string listed(const std::vector<std::string> &names) {
-  constexpr size_t most = 8;
-  std::string list;
-  for (size_t k = 0; k < std::min(most, names.size()); ++k)
-    list += (k ? ", " : "") + names[k];
-  return names.size() > most ? list + " and " + std::to_string(names.size() - most) + " more" : list;
-}
-
 /// The float arguments that the pattern names; without one all float inputs.
 static llvm::SmallVector<unsigned> findArguments(Model &model, const std::string &wrt,
                                                  const std::shared_ptr<llvm::Regex> &pattern,

@@ -21,6 +21,15 @@ inline std::shared_ptr<llvm::Regex> parsePattern(const char *flag, const std::st
   return pattern;
 }
 
+/// The first few of `names`, for a message.
+inline std::string listed(const std::vector<std::string> &names) {
+  constexpr size_t most = 8;
+  std::string list;
+  for (size_t k = 0; k < std::min(most, names.size()); ++k)
+    list += (k ? ", " : "") + names[k];
+  return names.size() > most ? list + " and " + std::to_string(names.size() - most) + " more" : list;
+}
+
 } // namespace sinter::tool
 
 #endif

@@ -374,16 +374,15 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
       ->allow_extra_args(false)
       ->take_all();
   command->add_option("--epochs", flags->epochs, "train until each sample has been seen so many times")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--steps", flags->steps, "train until so many steps have been done")->check(CLI::PositiveNumber);
-  command->add_option("--batch", flags->batch, "samples in a step that leaves it open (default 32)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
+  command->add_option("--steps", flags->steps, "train until so many steps have been done")->check(positive());
+  command->add_option("--batch", flags->batch, "samples in a step that leaves it open (default 32)")->check(positive());
   command->add_option("--shuffle", flags->shuffle, "seed of an order of the samples, another one in each epoch");
   command->add_option("--seed", flags->seed, "seed of random numbers in the step such as dropout's");
   command->add_option("--save", flags->save,
                       "safetensors file to write all states to, after each epoch and when interrupted");
   command->add_option("--save-every", flags->saveEvery, "save also within an epoch, each time so many steps are done")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--resume", flags->resume, "safetensors file to go on from");
   command
       ->add_option("--curve", flags->curves,

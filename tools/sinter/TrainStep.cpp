@@ -85,18 +85,19 @@ static int64_t stateBytes(const cpu::Signature &function) {
   return bytes;
 }
 
-/// Which initializers are states: weights by name and statistics.
-static AdjustImport adjustment(const TrainStepFlags &flags, bool forInference) {
+/// Which initializers are states: weights by name and statistics. `seen` gets the names that --trainable is asked for.
+static AdjustImport adjustment(const TrainStepFlags &flags, bool forInference, std::vector<std::string> &seen) {
   std::shared_ptr<llvm::Regex> pattern = parsePattern("--trainable", flags.trainable);
-  return [&flags, pattern, forInference](onnx::OnnxImportOptions &import) {
+  return [&flags, &seen, pattern, forInference](onnx::OnnxImportOptions &import) {
     import.forInference = forInference;
     if (!forInference)
       import.batch = flags.batch;
-    import.isState = [pattern](const onnx::OnnxInitializer &initializer) {
+    import.isState = [&seen, pattern](const onnx::OnnxInitializer &initializer) {
       if (initializer.isStatistic)
         return true;
       if (initializer.isSetting)
         return false;
+      seen.push_back(initializer.name.str());
       if (pattern)
         return pattern->match(initializer.name);
       return initializer.type.getRank() > 0; // a number in a formula is no weight
@@ -121,10 +122,14 @@ static Exit trainStep(const TrainStepFlags &flags) {
     train.isTrained = [pattern](llvm::StringRef name) { return pattern->match(name); };
   if (flags.batch >= 0 && (flags.model.ends_with(".mlir") || flags.model.ends_with(".sinter")))
     throw Stop(Exit::Usage, "--batch applies to ONNX models; " + flags.model + " states its own types");
-  Model model(flags.model, flags.shared, adjustment(flags, false));
+  std::vector<std::string> seen, again;
+  Model model(flags.model, flags.shared, adjustment(flags, false, seen));
   if (!model.graph())
     throw Stop(Exit::Usage, flags.model + ": is compiled already; train-step requires a graph");
-  mlir::OwningOpRef<mlir::ModuleOp> inference = model.readAgain(adjustment(flags, true));
+  mlir::OwningOpRef<mlir::ModuleOp> inference = model.readAgain(adjustment(flags, true, again));
+  if (train.isTrained && !seen.empty() && llvm::none_of(seen, train.isTrained))
+    throw Stop(Exit::Failure, flags.model + ": --trainable requires the name of an initializer, none matches '" +
+                                  flags.trainable + "'; they are " + listed(seen));
   Diagnostics diagnostics(*model.context());
   auto step = makeTrainStep(model.graph(), *inference, train);
   if (failed(step))
@@ -173,13 +178,13 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
       ->add_option("--optimizer", flags->optimizer,
                    "sgd, adam, adamw, adagrad, rmsprop or lamb, with options: sgd:lr=0.1,momentum=0.9")
       ->required();
-  command->add_option("--clip", flags->clip, "greatest norm of all gradients together")->check(CLI::PositiveNumber);
+  command->add_option("--clip", flags->clip, "greatest norm of all gradients together")->check(positive());
   command->add_option(
       "--trainable", flags->trainable,
       "regular expression (POSIX extended): initializers whose names it finds are trained (default: all weights)");
   command
       ->add_option("--batch", flags->batch, "size of the first dim of inputs in a step, where the model leaves it open")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   command->add_option("--init", flags->train.seed, "seed for the first values of weights that the model gives none");
   command->add_option("--seed", flags->train.randomSeed, "seed of random numbers such as dropout's (default 0)");
   command
