@@ -84,7 +84,8 @@ static FailureOr<ArrayAttr> sizesOf(func::FuncOp function, Value value, int64_t 
       names.push_back(b.getStringAttr(context.name(size.symbol())));
     else
       return function.emitError() << "the loss requires an output whose sizes are fixed or those of inputs, got "
-                                  << context.print(size) << " for axis " << axis,
+                                  << context.print(size) << " for axis " << axis
+                                  << "; --shape and --batch fix sizes of inputs",
              failure();
   }
   return b.getArrayAttr(names);
@@ -161,6 +162,8 @@ LogicalResult sinter::addLoss(func::FuncOp function, StringRef text, Type labelT
   }
   if (failed(loss))
     return failure();
+  if (elementTypeOf(*loss).getIntOrFloatBitWidth() < 32)
+    loss = c.convert(*loss, c.getF32Type());
 
   SmallVector<Value> results = {*loss};
   SmallVector<Attribute> attributes = {b.getDictionaryAttr(b.getNamedAttr("sinter.name", b.getStringAttr("loss")))};

@@ -29,8 +29,8 @@ void LossCurve::readUpTo(const std::string &path, int64_t step) {
   std::string line;
   std::getline(file, line); // the names of the columns
   long long at;
-  float loss;
-  while (std::getline(file, line) && std::sscanf(line.c_str(), "%lld,%f", &at, &loss) == 2 && at <= step)
+  double loss;
+  while (std::getline(file, line) && std::sscanf(line.c_str(), "%lld,%lf", &at, &loss) == 2 && at <= step)
     add(at, loss);
 }
 
@@ -44,7 +44,7 @@ void LossCurve::write(const std::string &path) const {
 std::string LossCurve::csv() const {
   std::string text = "step,loss\n";
   for (auto [step, loss] : points)
-    text += print("%lld,%.9g\n", static_cast<long long>(step), static_cast<double>(loss));
+    text += print("%lld,%.9g\n", static_cast<long long>(step), loss);
   return text;
 }
 
@@ -62,8 +62,8 @@ std::string LossCurve::svg() const {
   double least = 0, greatest = 0;
   for (auto [step, loss] : points)
     if (std::isfinite(loss)) {
-      least = std::min(least, static_cast<double>(loss));
-      greatest = std::max(greatest, static_cast<double>(loss));
+      least = std::min(least, loss);
+      greatest = std::max(greatest, loss);
     }
   if (greatest <= least)
     greatest = least + 1;

@@ -5,6 +5,7 @@
 #ifndef SINTER_TOOLS_SINTER_LOSSCURVE_H
 #define SINTER_TOOLS_SINTER_LOSSCURVE_H
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -14,7 +15,9 @@ namespace sinter::tool {
 
 class LossCurve {
 public:
-  void add(int64_t step, float loss) { points.emplace_back(step, loss); }
+  void add(int64_t step, double loss) {
+    points.emplace_back(step, std::isnan(loss) ? std::abs(loss) : loss);
+  } // nan, not -nan
   /// Begins with the steps up to `step` of a table that was written before; nothing when the curve has begun, or `path`
   /// is no table.
   void readUpTo(const std::string &path, int64_t step);
@@ -26,7 +29,7 @@ public:
 private:
   std::string csv() const;
   std::string svg() const;
-  std::vector<std::pair<int64_t, float>> points;
+  std::vector<std::pair<int64_t, double>> points;
 };
 
 } // namespace sinter::tool

@@ -17,6 +17,7 @@
 #include <numeric>
 #include <optional>
 #include <unistd.h>
+#include <utility>
 
 using namespace sinter::tool;
 
@@ -111,7 +112,7 @@ private:
   void readFeeds();
   Feed readFeed(int32_t input, const std::string &value);
   void chooseBatch();
-  float step(const std::vector<int64_t> &order, int64_t first, int64_t count);
+  double step(const std::vector<int64_t> &order, int64_t first, int64_t count);
   int64_t stepsDone();
   std::string inputNames() const;
   bool isState(int32_t input) const;
@@ -151,8 +152,10 @@ void Training::open() {
   check(sinter_session_create(module, index < 0 ? 0 : index, &options, &session));
   function = sinter_session_function(session);
   loss = sinter_function_find_output(function, "loss");
-  if (loss < 0 || sinter_session_num_states(session) == 0 || function->outputs[loss].dtype != SINTER_F32)
-    throw Stop(Exit::Usage, flags.step + ": train requires a step that sinter train-step made, with a loss of f32");
+  int32_t type = loss < 0 ? 0 : function->outputs[loss].dtype;
+  if (sinter_session_num_states(session) == 0 || (type != SINTER_F32 && type != SINTER_F64))
+    throw Stop(Exit::Usage,
+               flags.step + ": train requires a step that sinter train-step made, with a loss of f32 or f64");
   readFeeds();
   chooseBatch();
   if (flags.seed)
@@ -178,30 +181,47 @@ Feed Training::readFeed(int32_t input, const std::string &value) {
   const sinter_tensor_type &type = function->inputs[input];
   Feed feed;
   feed.input = input;
-  if (value.starts_with("@")) {
-    check(sinter_npy_read(value.c_str() + 1, &feed.tensor));
-    if (feed.tensor.rank < 1 || feed.tensor.rank != type.rank || feed.tensor.dtype != type.dtype) {
+  bool isAll = value.starts_with("all@"); // the same in each step
+  if (isAll || value.starts_with("@")) {
+    const char *path = value.c_str() + (isAll ? 4 : 1);
+    if (type.rank == 0 && !isAll)
+      throw Stop(Exit::Usage, "--data " + std::string(type.name) + " requires a number or all@FILE.npy, as the input " +
+                                  "has rank 0, got '" + value + "'");
+    check(sinter_npy_read(path, &feed.tensor));
+    if (feed.tensor.rank != type.rank || feed.tensor.dtype != type.dtype) {
       std::string got =
           std::string(sinter_dtype_name(feed.tensor.dtype)) + " of rank " + std::to_string(feed.tensor.rank);
       sinter_tensor_free(&feed.tensor);
       throw Stop(Exit::Failure, "--data " + std::string(type.name) + " requires " + sinter_dtype_name(type.dtype) +
-                                    " of rank " + std::to_string(type.rank) + " with a first dim of samples, " +
-                                    value.substr(1) + " has " + got);
+                                    " of rank " + std::to_string(type.rank) +
+                                    (isAll ? "" : " with a first dim of samples") + ", " + path + " has " + got);
     }
+    feed.isWhole = isAll;
     feed.rowBytes = sinter_dtype_bytes(type.dtype);
-    for (int32_t d = 1; d < type.rank; ++d)
+    for (int32_t d = isAll ? 0 : 1; d < type.rank; ++d)
       feed.rowBytes *= feed.tensor.dims[d];
+    if (isAll) {
+      feed.batch = allocate(feed.rowBytes);
+      std::memcpy(feed.batch.get(), feed.tensor.data, static_cast<size_t>(feed.rowBytes));
+    }
     return feed;
   }
   double number = 0;
   auto [rest, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || rest != value.data() + value.size() || type.rank != 0 || type.dtype != SINTER_F32)
-    throw Stop(Exit::Usage, "--data requires NAME=@FILE.npy, or a number for an input of rank 0 and f32, got '" +
-                                value + "' for '" + type.name + "'");
+  bool isWide = type.dtype == SINTER_F64;
+  if (error != std::errc() || rest != value.data() + value.size() || type.rank != 0 ||
+      (!isWide && type.dtype != SINTER_F32))
+    throw Stop(
+        Exit::Usage,
+        "--data requires NAME=@FILE.npy, NAME=all@FILE.npy, or a number for an input of rank 0 and f32 or f64, got '" +
+            value + "' for '" + type.name + "'");
   feed.isWhole = true;
-  feed.batch = allocate(4);
+  feed.batch = allocate(8);
   auto narrow = static_cast<float>(number);
-  std::memcpy(feed.batch.get(), &narrow, 4);
+  if (isWide)
+    std::memcpy(feed.batch.get(), &number, sizeof number);
+  else
+    std::memcpy(feed.batch.get(), &narrow, sizeof narrow);
   return feed;
 }
 
@@ -233,17 +253,26 @@ void Training::readFeeds() {
     if (samples >= 0 && count != samples)
       throw Stop(Exit::Failure, "--data requires as many samples in each file, got " + std::to_string(samples) +
                                     " of '" + firstName + "' and " + std::to_string(count) + " of '" + value->first +
-                                    "'");
+                                    "'; NAME=all@FILE.npy gives a file whole in each step");
     samples = count;
     firstName = value->first;
   }
+  if (samples < 0) // nothing is walked: an epoch is a step
+    samples = 1;
 }
 
 void Training::chooseBatch() {
   batch = flags.batch.value_or(32);
+  std::string firstName;
   for (const Feed &feed : feeds)
     if (int64_t fixed = feed.isWhole ? -1 : function->inputs[feed.input].dims[0]; fixed >= 0) {
+      std::string name = function->inputs[feed.input].name;
+      if (isBatchFixed && fixed != batch)
+        throw Stop(Exit::Failure, "--data requires inputs with one size of batches, the step takes " +
+                                      std::to_string(batch) + " of '" + firstName + "' and " + std::to_string(fixed) +
+                                      " of '" + name + "'; NAME=all@FILE.npy gives a file whole in each step");
       batch = fixed;
+      firstName = name;
       isBatchFixed = true;
     }
   if (flags.batch && *flags.batch != batch)
@@ -270,15 +299,15 @@ int64_t Training::stepsDone() {
 }
 
 /// One step on samples [first, first + count) of `order`.
-float Training::step(const std::vector<int64_t> &order, int64_t first, int64_t count) {
+double Training::step(const std::vector<int64_t> &order, int64_t first, int64_t count) {
   for (Feed &feed : feeds) {
     sinter_tensor tensor = {};
     const sinter_tensor_type &type = function->inputs[feed.input];
     tensor.data = feed.batch.get();
     tensor.dtype = type.dtype;
     tensor.rank = type.rank;
+    std::copy_n(feed.tensor.dims, type.rank, tensor.dims);
     if (!feed.isWhole) {
-      std::copy_n(feed.tensor.dims, type.rank, tensor.dims);
       tensor.dims[0] = count;
       for (int64_t i = 0; i < count; ++i)
         std::memcpy(feed.batch.get() + i * feed.rowBytes,
@@ -290,9 +319,7 @@ float Training::step(const std::vector<int64_t> &order, int64_t first, int64_t c
   check(sinter_session_run(session));
   sinter_tensor view;
   check(sinter_session_output(session, loss, &view));
-  float value;
-  std::memcpy(&value, view.data, sizeof value);
-  return value;
+  return view.dtype == SINTER_F64 ? *static_cast<const double *>(view.data) : *static_cast<const float *>(view.data);
 }
 
 void Training::store(const LossCurve &curve) {
@@ -310,6 +337,7 @@ void Training::run() {
   bool isTerminal = isatty(STDERR_FILENO) != 0;
   auto start = Clock::now(), shown = start;
   LossCurve curve;
+  bool hasWarned = false;
   if (!flags.resume.empty())
     for (const std::string &path : flags.curves)
       curve.readUpTo(path, done);
@@ -323,11 +351,14 @@ void Training::run() {
       double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       std::snprintf(line, sizeof line, "epoch %lld  step %lld/%lld  loss %.4f  %.1f s",
                     static_cast<long long>(epoch + 1), static_cast<long long>(done), static_cast<long long>(total),
-                    sum / static_cast<double>(counted), seconds);
+                    std::isnan(sum) ? std::abs(sum) : sum / static_cast<double>(counted), seconds);
     };
     for (int64_t k = done % stepsPerEpoch; k < stepsPerEpoch && done < total && !interrupted; ++k) {
-      float value = step(order, k * batch, std::min(batch, samples - k * batch));
+      double value = step(order, k * batch, std::min(batch, samples - k * batch));
       curve.add(++done, value);
+      if (!std::isfinite(value) && !std::exchange(hasWarned, true))
+        std::cerr << (isTerminal ? "\r" : "") << "sinter: warning: the loss of step " << done
+                  << (std::isnan(value) ? " is nan" : " is infinite") << (isTerminal ? "\x1b[K\n" : "\n");
       sum += value;
       ++counted;
       if (isTerminal && Clock::now() - shown > std::chrono::milliseconds(100)) {
@@ -370,7 +401,10 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App *command = program.add_subcommand("train", "run a compiled training step over data");
   command->add_option("step", flags->step, "step that sinter train-step made (.smod or .so)")->required();
-  command->add_option("--data", flags->data, "NAME=@x.npy: samples along the first dim; NAME=0.01: a number")
+  command
+      ->add_option(
+          "--data", flags->data,
+          "NAME=@x.npy: samples along the first dim; NAME=all@x.npy: the same in each step; NAME=0.01: a number")
       ->allow_extra_args(false)
       ->take_all();
   command->add_option("--epochs", flags->epochs, "train until each sample has been seen so many times")
