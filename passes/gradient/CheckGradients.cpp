@@ -145,10 +145,10 @@ public:
       tangents.push_back(noise(inputs[wrt[k]]));
       reverse += dot(result.gradients[k], tangents.back());
     }
-    FailureOr<double> difference = along(tangents);
-    if (failed(difference))
+    FailureOr<double> direction = errorOf(reverse, [&](double step) { return along(tangents, step); });
+    if (failed(direction))
       return failure();
-    result.direction = relative(*difference, reverse);
+    result.direction = *direction;
 
     if (options.forwardMode) {
       FailureOr<func::FuncOp> jvp = buildGradient(function, wrt, {.mode = GradientMode::Jvp});
@@ -230,36 +230,54 @@ private:
     return (*high - *low) / distance;
   }
 
+  /// The error of `gradient` against the slope that `slopeAt` finds with a step, or with shorter ones where that
+  /// disagrees: within reach of a kink, as relu and max have, differences are no derivative, and of thousands of
+  /// elements one is within reach of the first step.
+  FailureOr<double> errorOf(double gradient, llvm::function_ref<FailureOr<double>(double)> slopeAt) {
+    double least = INFINITY;
+    for (double step : {options.step, options.step / 30, options.step / 1000}) {
+      FailureOr<double> slope = slopeAt(step);
+      if (failed(slope))
+        return failure();
+      least = std::min(least, relative(*slope, gradient));
+      if (least <= options.tolerance)
+        break;
+    }
+    return least;
+  }
+
   FailureOr<double> checkElements(unsigned argument, const std::vector<double> &gradient) {
     auto count = static_cast<int64_t>(gradient.size());
     int64_t tries = std::min(count, options.elements);
     double worst = 0;
     for (int64_t n = 0; n < tries; ++n) {
       int64_t i = n * count / tries;
-      Tensors below(inputs), above(inputs);
-      double x = inputs[argument].getFloat(i), h = options.step * std::max(1.0, std::abs(x));
-      below[argument].setFloat(i, x - h);
-      above[argument].setFloat(i, x + h);
-      FailureOr<double> slope = difference(below, above, above[argument].getFloat(i) - below[argument].getFloat(i));
-      if (failed(slope))
+      FailureOr<double> error = errorOf(gradient[i], [&](double step) {
+        Tensors below(inputs), above(inputs);
+        double x = inputs[argument].getFloat(i), h = step * std::max(1.0, std::abs(x));
+        below[argument].setFloat(i, x - h);
+        above[argument].setFloat(i, x + h);
+        return difference(below, above, above[argument].getFloat(i) - below[argument].getFloat(i));
+      });
+      if (failed(error))
         return failure();
-      worst = std::max(worst, relative(*slope, gradient[i]));
+      worst = std::max(worst, *error);
     }
     return worst;
   }
 
-  FailureOr<double> along(const Tensors &tangents) {
+  FailureOr<double> along(const Tensors &tangents, double step) {
     Tensors below(inputs), above(inputs);
     for (auto [k, tangent] : llvm::zip(wrt, tangents)) {
       std::vector<double> x = inputs[k].toFloats(), t = tangent.toFloats(), low(x), high(x);
       for (size_t i = 0; i < x.size(); ++i) {
-        low[i] -= options.step * t[i];
-        high[i] += options.step * t[i];
+        low[i] -= step * t[i];
+        high[i] += step * t[i];
       }
       below[k].assignFloats(low);
       above[k].assignFloats(high);
     }
-    return difference(below, above, 2 * options.step);
+    return difference(below, above, 2 * step);
   }
 
   func::FuncOp function;

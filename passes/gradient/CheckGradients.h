@@ -15,7 +15,7 @@ struct GradientCheckOptions {
   uint64_t seed = 0;
   /// Elements of each argument that are moved one by one; evenly spread where it has more.
   int64_t elements = 32;
-  /// Step of the differences, relative to max(1, |x|).
+  /// Step of the differences, relative to max(1, |x|); where they disagree with the gradient, shorter ones are tried.
   double step = 1e-5;
   /// Allowed error, relative to max(1, largest magnitude of what is compared).
   double tolerance = 1e-6;
