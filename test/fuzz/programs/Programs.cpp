@@ -13,9 +13,12 @@
 #include "test/fuzz/programs/Shrink.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/PrettyStackTrace.h"
-#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cerrno>
+#include <cstring>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace sinter;
@@ -54,10 +57,37 @@ static void parseFlags(int argc, char **argv) {
            {files.begin(), files.end()}};
 }
 
+/// CPU seconds that one program may take.
+constexpr rlim_t kSeconds = 120;
+
+/// In a process of its own, so that a program which crashes the compiler or does not end is one that fails.
 static std::optional<std::string> check(const Program &program) {
-  if (flags.gradients)
-    return checkProgramGradients(*program.module, program.inputs);
-  return checkValues(*program.module, program.inputs);
+  int ends[2];
+  if (pipe(ends))
+    return "cannot be checked: " + std::string(strerror(errno));
+  pid_t child = fork();
+  if (child < 0)
+    return "cannot be checked: " + std::string(strerror(errno));
+  if (child == 0) {
+    rlimit seconds{kSeconds, kSeconds + 1}, core{0, 0};
+    setrlimit(RLIMIT_CPU, &seconds);
+    setrlimit(RLIMIT_CORE, &core);
+    std::optional<std::string> text = flags.gradients ? checkProgramGradients(*program.module, program.inputs)
+                                                      : checkValues(*program.module, program.inputs);
+    bool told = !text || write(ends[1], text->data(), text->size()) == static_cast<ssize_t>(text->size());
+    _exit(text || !told ? 1 : 0);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[4096];
+  for (ssize_t count; (count = read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(count));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status))
+    return std::string("crashes: ") + strsignal(WTERMSIG(status));
+  return WEXITSTATUS(status) ? std::optional<std::string>(text) : std::nullopt;
 }
 
 static Program generate(MLIRContext &context, uint64_t seed, unsigned length) {
@@ -93,7 +123,6 @@ static void report(MLIRContext &context, uint64_t seed, const std::string &what)
 }
 
 int main(int argc, char **argv) {
-  llvm::sys::PrintStackTraceOnErrorSignal(argv[0]);
   parseFlags(argc, argv);
   DialectRegistry registry;
   registerDialects(registry);
@@ -113,8 +142,6 @@ int main(int argc, char **argv) {
   for (uint64_t seed = flags.seed; flags.files.empty() && seed < flags.seed + flags.count; ++seed, ++done) {
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);
     context.loadAllAvailableDialects();
-    std::string now = "seed " + std::to_string(seed);
-    llvm::PrettyStackTraceString crash(now.c_str());
     Program program = generate(context, seed, flags.steps);
     if (flags.print) {
       program.module->print(llvm::outs());
