@@ -149,7 +149,7 @@ void ScheduleEmitter::placeOutputs() {
     return;
   for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
     unsigned k = operand.getOperandNumber();
-    if (!plan.writtenOverState(k) && plan.knownAtEntry(plan.bytes(operand.get())))
+    if (!plan.writtenOverState(k) && plan.knownAtEntry(operand.get()))
       earlyOutputs[k] = s.output(k, materializeDims(operand.get()));
   }
 }

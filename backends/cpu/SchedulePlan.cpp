@@ -68,6 +68,10 @@ bool SchedulePlan::knownAtEntry(DimExpr expr) const {
   return known;
 }
 
+bool SchedulePlan::knownAtEntry(Value value) const {
+  return llvm::all_of(dims(value), [&](DimExpr size) { return knownAtEntry(size); });
+}
+
 Dims SchedulePlan::dims(Value value) const {
   Dims result = sizes.dims(value);
   for (DimExpr &size : result)
@@ -178,7 +182,7 @@ bool SchedulePlan::choosesPlace(OpResult result, bool sizeKnownAtEntry) const {
 bool SchedulePlan::computeInto(Value value, Block *block, int slot) {
   auto result = dyn_cast<OpResult>(root(value));
   if (!result || isRegister(result) || result.getOwner()->getBlock() != block || slotOfRoot.contains(result) ||
-      !choosesPlace(result, knownAtEntry(bytes(result))))
+      !choosesPlace(result, knownAtEntry(result)))
     return false;
   slotOfRoot[result] = slot;
   return true;
@@ -195,7 +199,7 @@ void SchedulePlan::assign(Value value) {
     return;
   }
   slot.bytes = bytes(value);
-  bool planned = knownAtEntry(slot.bytes) && (!result || choosesPlace(result, true));
+  bool planned = knownAtEntry(value) && (!result || choosesPlace(result, true));
   slot.kind = planned ? Slot::Kind::Planned : Slot::Kind::Dynamic;
   slotOfRoot[value] = newSlot(slot);
 }
@@ -213,7 +217,7 @@ void SchedulePlan::assignLoop(Operation *op) {
       carry.kind = CarryPlan::Kind::Unchanged;
     } else if (isRegister(inside)) {
       carry.kind = CarryPlan::Kind::Register;
-    } else if (knownAtEntry(slot.bytes)) {
+    } else if (knownAtEntry(inside)) {
       carry.current = newSlot(slot);
       Value start = root(init.get());
       if (bytes(start) == slot.bytes && diesAt(start, op, &init))
@@ -258,11 +262,11 @@ void SchedulePlan::assignLoop(Operation *op) {
     }
   for (auto [j, stack] : llvm::enumerate(loop.stacks)) {
     StackPlan entry;
-    if (knownAtEntry(bytes(stack))) {
+    if (knownAtEntry(stack)) {
       entry.kind = StackPlan::Kind::Whole;
       Slot step;
       step.kind = Slot::Kind::Step;
-      if (loop.stackAxis(j) == 0 && knownAtEntry(bytes(root(loop.stacked(j)))) &&
+      if (loop.stackAxis(j) == 0 && knownAtEntry(root(loop.stacked(j))) &&
           computeInto(loop.stacked(j), loop.body, static_cast<int>(slots.size())))
         entry.step = newSlot(step);
     }

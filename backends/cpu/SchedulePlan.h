@@ -101,6 +101,8 @@ public:
   bool hasStatesInPlace() const { return !inPlaceResults.empty(); }
 
   bool knownAtEntry(DimExpr expr) const;
+  /// All sizes are: that what a size of 0 makes empty needs no memory says nothing of the others.
+  bool knownAtEntry(mlir::Value value) const;
   bool isEntrySymbol(unsigned symbol) const { return entrySymbols.contains(symbol); }
   Dims dims(mlir::Value value) const;
   /// Bytes of a tensor.

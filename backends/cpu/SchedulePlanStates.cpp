@@ -33,7 +33,7 @@ bool SchedulePlan::canFail(Operation *op) const {
     return false;
   DimExpr workspace = launch->second.workspaceBytes;
   return codes[launch->second.code].emitted.writesSizes || (workspace && !knownAtEntry(workspace)) ||
-         llvm::any_of(op->getResults(), [&](Value result) { return !knownAtEntry(bytes(result)); });
+         llvm::any_of(op->getResults(), [&](Value result) { return !knownAtEntry(result); });
 }
 
 /// The ops of the entry block that read `value` or a view of it.
@@ -118,7 +118,7 @@ void SchedulePlan::placeStates() {
     if (old && root(operand.get()) != old)
       ++replaced[old];
     // Memory for it must be had before states are written.
-    if (!old && !knownAtEntry(bytes(operand.get())))
+    if (!old && !knownAtEntry(operand.get()))
       return;
   }
 
@@ -134,7 +134,7 @@ void SchedulePlan::placeStates() {
       continue;
     auto kernel = value.getDefiningOp<KernelOp>();
     bool direct = kernel && !isRegister(value) && kernel->getBlock() == &entry && firstResultOf[value] == k &&
-                  choosesPlace(cast<OpResult>(value), knownAtEntry(bytes(value)));
+                  choosesPlace(cast<OpResult>(value), knownAtEntry(value));
     if (!direct) { // copied when all has been computed
       inPlaceResults[k] = old;
       continue;
