@@ -84,7 +84,7 @@ def UnrollLoops : Sinter_FunctionPass<"sinter-unroll-loops"> {
   let summary = "copies of the body instead of a short counted loop";
   let description = [{
     Ensures: no `for` or `scan` of 1 to `max-trips` trips whose carries keep their types has a body of which all copies together
-    are at most `max-ops` ops. A limit of 0 leaves all loops as they are.
+    are at most `max-ops` ops. A limit of 0 leaves all loops as they are, and those with a stated memory policy stay.
     (* example test/passes/unroll-loops.mlir *)
   }];
   let options = [Option<"maxTrips", "max-trips", "int64_t", "8", "trips that a loop has at most">,

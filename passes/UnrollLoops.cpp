@@ -8,6 +8,7 @@
 #include "ir/Shape.h"
 #include "passes/Captures.h"
 #include "passes/Passes.h"
+#include "passes/gradient/CheckpointPolicy.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -169,7 +170,7 @@ class UnrollLoops : public sinter::impl::UnrollLoopsBase<UnrollLoops> {
     // Inner loops first: what is left of them counts as the body of the outer one.
     SmallVector<Operation *> loops;
     getOperation()->walk<WalkOrder::PostOrder>([&](Operation *op) {
-      if (isa<ForOp, ScanOp>(op))
+      if (isa<ForOp, ScanOp>(op) && !op->hasAttr(kStaysRolled))
         loops.push_back(op);
     });
     for (Operation *op : loops) {

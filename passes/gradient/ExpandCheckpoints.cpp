@@ -21,6 +21,9 @@
 #include "passes/gradient/SteppedLoop.h"
 #include "passes/gradient/TripSizes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/ScopeExit.h"
+
 using namespace mlir;
 using namespace sinter;
 
@@ -648,10 +651,32 @@ static std::optional<Pair> findPair(LoopView loop, const CheckpointPolicy &polic
   return pair;
 }
 
+static void forEachLoop(Operation *root, llvm::function_ref<void(Operation *)> act) {
+  root->walk([&](Operation *op) {
+    if (isa<ForOp, ScanOp>(op))
+      act(op);
+  });
+}
+
+static void keepRolled(Operation *op) {
+  if (isa<ForOp, ScanOp>(op))
+    op->setAttr(kStaysRolled, UnitAttr::get(op->getContext()));
+}
+
+/// The loop and what walks its stacks.
+static void keepPairRolled(LoopView loop) {
+  keepRolled(loop.op);
+  for (size_t k = 0; k < loop.stacks; ++k)
+    for (Operation *reader : loop.stack(k).getUsers())
+      keepRolled(reader);
+}
+
 static LogicalResult expand(LoopView loop) {
   FailureOr<CheckpointPolicy> policy = CheckpointPolicy::of(loop.op);
   if (failed(policy))
     return failure();
+  if (policy->kind != CheckpointPolicy::Kind::Implicit)
+    keepPairRolled(loop);
   StringRef reason;
   bool runsFromStart = loop.op->hasAttr(kRunsFromStart);
   std::optional<Pair> pair = findPair(loop, *policy, reason);
@@ -662,6 +687,15 @@ static LogicalResult expand(LoopView loop) {
   if (!pair)
     loop.op->emitWarning() << "keeps all values for its gradient: " << reason;
   OpBuilder start(loop.op);
+  Operation *function = loop.op->getParentOfType<func::FuncOp>();
+  constexpr llvm::StringLiteral isOld = "sinter.old";
+  forEachLoop(function, [&](Operation *op) { op->setAttr(isOld, start.getUnitAttr()); });
+  llvm::scope_exit markNew([&] {
+    forEachLoop(function, [&](Operation *op) {
+      if (!op->removeAttr(isOld))
+        keepRolled(op);
+    });
+  });
   if (pair && pair->scan)
     Expansion(*pair, start).run();
   else if (pair && runsFromStart) // sizes differ, so that not even what nothing reads can be stacked

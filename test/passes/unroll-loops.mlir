@@ -73,3 +73,18 @@ func.func @carry_of_changing_size_of_one_type(%x: tensor<?xi64>) -> tensor<?xi64
   }
   return %c : tensor<?xi64>
 }
+
+// What a stated memory policy expanded stays a loop: other policies run its trips in other loops.
+// CHECK-LABEL: @keeps_loop_of_a_policy
+func.func @keeps_loop_of_a_policy(%x: tensor<i64>) -> tensor<i64> {
+  %lower = sinter.constant dense<0> : tensor<i64>
+  %upper = sinter.constant dense<3> : tensor<i64>
+  %step = sinter.constant dense<1> : tensor<i64>
+  // CHECK: sinter.for
+  %0 = sinter.for %lower to %upper step %step (%x) captures() {sinter.stays_rolled} : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<i64>) -> tensor<i64> body {
+  ^bb0(%i: tensor<i64>, %c: tensor<i64>):
+    %n = sinter.add %c, %i : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    sinter.yield (%n) : tensor<i64>
+  }
+  return %0 : tensor<i64>
+}

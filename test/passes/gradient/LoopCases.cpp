@@ -298,6 +298,27 @@ static const std::string kGrowing =
   return %3, %2 : tensor<?xf64>, tensor<?xf64>
 })";
 
+// A known number of trips, each with a number of its own among constants that could be merged with it.
+static const std::string kKnown =
+    R"(func.func @f(%x: tensor<3xf64>, %w: tensor<3xf64>) -> tensor<3xf64> {
+  %from = sinter.constant dense<9> : tensor<i64>
+  %to = sinter.constant dense<1> : tensor<i64>
+  %by = sinter.constant dense<-2> : tensor<i64>
+  %0 = sinter.for %from to %to step %by (%x) captures(%w) : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64> body {
+  ^bb0(%i: tensor<i64>, %c: tensor<3xf64>, %v: tensor<3xf64>):
+    %tenth = sinter.constant dense<0.1> : tensor<3xf64>
+    %s = sinter.sin %c : (tensor<3xf64>) -> tensor<3xf64>
+    %p = sinter.mul %s, %v : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    %q = sinter.mul %c, %tenth : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    %f = sinter.convert %i {element_type = f64} : (tensor<i64>) -> tensor<f64>
+    %a = sinter.broadcast %f axes = [] {type = tensor<3xf64>} : (tensor<f64>) -> tensor<3xf64>
+    %r = sinter.mul %q, %a : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    %n = sinter.add %p, %r : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    sinter.yield (%n) : tensor<3xf64>
+  }
+  return %0 : tensor<3xf64>
+})";
+
 // Positions that grow, by which a carry is read.
 static const std::string kGrowingPositions =
     R"(func.func @f(%x: tensor<4xf64>, %k: tensor<?xi64>, %n: tensor<i64>, %w: tensor<4xf64>) -> (tensor<4xf64>, tensor<?xf64>) {
@@ -535,6 +556,7 @@ const std::vector<LoopCase> &sinter::test::loopCases() {
       {"for_that_leads_away", kFor.c_str(), {0, 2}, {{-5}}, true, 3},
       {"carry_that_grows", kGrowing.c_str(), {0, 2}, {{3}}, true, 2},
       {"carry_that_grows_not", kGrowing.c_str(), {0, 2}, {{0}}, true, 2},
+      {"known_trips", kKnown.c_str(), {0, 1}, {}},
       {"positions_that_grow", kGrowingPositions.c_str(), {0, 3}, {{1, 3}, {3}}, true, 2},
       {"positions_that_grow_not", kGrowingPositions.c_str(), {0, 3}, {{1, 3}, {0}}, true, 2},
       {"two_forwards", kTwo.c_str(), {0, 2}, {{4}}},
