@@ -32,6 +32,9 @@ static int64_t nowNanoseconds(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/// Most blocks of a job, as `claim` counts them.
+#define SRT_MOST_BLOCKS 0xFFFF
+
 /// Sleeps while `*word == value`. May wake for no reason.
 static void futexWait(_Atomic uint32_t *word, uint32_t value) {
   syscall(SYS_futex, (void *)word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
@@ -101,8 +104,8 @@ static int32_t isCancelled(const sinter_context *context) {
   return __atomic_load_n(&context->cancelled, __ATOMIC_RELAXED) && !context->committing;
 }
 
-/// Claims and runs blocks of job `epoch` until there are none, then reports how many it ran.
-static void work(Pool *pool, uint32_t epoch) {
+/// Claims blocks of job `epoch` from one end and runs them until there are none, then reports how many it ran.
+static void work(Pool *pool, uint32_t epoch, int fromBack) {
   sinter_kernel_fn fn = atomic_load_explicit(&pool->fn, memory_order_relaxed);
   sinter_context *context = atomic_load_explicit(&pool->context, memory_order_relaxed);
   const int64_t *args = atomic_load_explicit(&pool->args, memory_order_relaxed);
@@ -112,14 +115,17 @@ static void work(Pool *pool, uint32_t epoch) {
 
   uint32_t numRun = 0;
   uint64_t claim = atomic_load_explicit(&pool->claim, memory_order_acquire);
-  while ((uint32_t)(claim >> 32) == epoch && (uint32_t)claim < blocks) {
-    if (!atomic_compare_exchange_weak_explicit(&pool->claim, &claim, claim + 1, memory_order_acq_rel,
-                                               memory_order_acquire))
+  for (;;) {
+    uint32_t front = claim & 0xFFFF, back = claim >> 16 & 0xFFFF;
+    if ((uint32_t)(claim >> 32) != epoch || front + back >= blocks)
+      break;
+    uint64_t next = claim + (fromBack ? 1 << 16 : 1);
+    if (!atomic_compare_exchange_weak_explicit(&pool->claim, &claim, next, memory_order_acq_rel, memory_order_acquire))
       continue;
     if (isCancelled(context))
       setStatus(pool, SINTER_CANCELLED);
     if (atomic_load_explicit(&pool->status, memory_order_relaxed) == SINTER_OK) {
-      int64_t begin = (int64_t)(uint32_t)claim * chunksPerBlock;
+      int64_t begin = (int64_t)(fromBack ? blocks - 1 - back : front) * chunksPerBlock;
       int64_t end = chunks - begin < chunksPerBlock ? chunks : begin + chunksPerBlock;
       int32_t status = fn(context, args, begin, end);
       if (status != SINTER_OK)
@@ -163,12 +169,13 @@ static void waitWhileEqual(Pool *pool, _Atomic uint32_t *word, uint32_t value, _
 static void *workerMain(void *argument) {
   Pool *pool = argument;
   srtFloatStateSetDefault(); // a new thread inherits its creator's
+  int fromBack = atomic_fetch_add_explicit(&pool->started, 1, memory_order_relaxed) % 2 == 0;
   for (uint32_t seen = 0;;) {
     waitWhileEqual(pool, &pool->epoch, seen, &pool->sleeping);
     if (atomic_load_explicit(&pool->stop, memory_order_acquire))
       return NULL;
     seen = atomic_load_explicit(&pool->epoch, memory_order_acquire);
-    work(pool, seen);
+    work(pool, seen, fromBack);
   }
 }
 
@@ -196,6 +203,10 @@ int32_t srtPoolRun(Pool *pool, sinter_context *context, sinter_kernel_fn fn, con
   if (chunksPerBlock < 1)
     chunksPerBlock = 1;
   int64_t blocks = (chunks - 1) / chunksPerBlock + 1;
+  if (blocks > SRT_MOST_BLOCKS) { // of thousands of threads
+    chunksPerBlock = (chunks - 1) / SRT_MOST_BLOCKS + 1;
+    blocks = (chunks - 1) / chunksPerBlock + 1;
+  }
   atomic_store_explicit(&pool->fn, fn, memory_order_relaxed);
   atomic_store_explicit(&pool->context, context, memory_order_relaxed);
   atomic_store_explicit(&pool->args, args, memory_order_relaxed);
@@ -212,7 +223,7 @@ int32_t srtPoolRun(Pool *pool, sinter_context *context, sinter_kernel_fn fn, con
   if (sleeping > 0)
     futexWake(&pool->epoch, blocks - 1 < sleeping ? (int)(blocks - 1) : sleeping);
 
-  work(pool, epoch);
+  work(pool, epoch, 0);
   uint32_t done;
   while ((done = atomic_load_explicit(&pool->done, memory_order_acquire)) != (uint32_t)blocks)
     waitWhileEqual(pool, &pool->done, done, &pool->callerSleeps);

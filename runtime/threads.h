@@ -3,10 +3,13 @@
 // A fork-join pool. The caller posts a job, takes part in it and returns when all its blocks are done;
 // workers that come too late have nothing to do and are not waited for.
 //
-// One word, `claim`, holds the job's number and the next block. A thread owns a block when its
-// compare-and-swap moves that word from its own job's number; so a late worker can never touch a newer
-// job, and the fields that it read before the swap are the ones of its job. (A job's fields are
+// One word, `claim`, holds the job's number and how many blocks were taken from either end. A thread owns a
+// block when its compare-and-swap moves that word from its own job's number; so a late worker can never touch
+// a newer job, and the fields that it read before the swap are the ones of its job. (A job's fields are
 // overwritten only after all its blocks are done, which needs the block that the swap just took.)
+//
+// The caller takes from the front, workers in turn from the back and the front: what a loop runs again and
+// again then mostly meets the cache that it was in before.
 //
 // Each session has its own pool: sessions then never wait for each other, and a pool is busy exactly
 // when a kernel of its own session runs. Idle workers sleep, so that sessions at rest cost no time.
@@ -34,9 +37,11 @@ typedef struct Pool {
   _Atomic uint32_t epoch; // number of the latest job; workers sleep on it
   _Atomic int32_t stop;
   _Atomic int32_t sleeping; // workers asleep
+  _Atomic int32_t started;  // workers that have run
 
-  _Alignas(SRT_CACHE_LINE) _Atomic uint64_t claim; // job number << 32 | next block
-  _Alignas(SRT_CACHE_LINE) _Atomic uint32_t done;  // blocks done; the caller may sleep on it
+  // job number << 32 | blocks taken from the back << 16 | from the front
+  _Alignas(SRT_CACHE_LINE) _Atomic uint64_t claim;
+  _Alignas(SRT_CACHE_LINE) _Atomic uint32_t done; // blocks done; the caller may sleep on it
   _Atomic int32_t callerSleeps;
   _Atomic int32_t status; // first error of the job
 
