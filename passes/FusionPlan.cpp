@@ -12,7 +12,7 @@
 #include "ir/Reduction.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
-#include "passes/ElementCost.h"
+#include "ir/ElementCost.h"
 #include "passes/SizeUses.h"
 
 #include "mlir/IR/Matchers.h"

@@ -9,7 +9,7 @@
 // Which ones stay is a minimum cut at one place of the block. Nothing says where the backward part begins: of several
 // places the one is taken where most bytes go, and then again until there is none.
 
-#include "passes/ElementCost.h"
+#include "ir/ElementCost.h"
 #include "passes/Passes.h"
 #include "passes/SizeUses.h"
 #include "passes/gradient/SavedValues.h"

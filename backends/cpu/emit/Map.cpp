@@ -5,6 +5,8 @@
 
 #include "backends/cpu/emit/KernelElements.h"
 #include "backends/cpu/emit/Transpose.h"
+#include "ir/Composer.h"
+#include "ir/ElementCost.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -13,6 +15,22 @@ using namespace sinter::cpu;
 
 /// About how many elements a chunk computes: some microseconds of work, so that starting it costs little.
 constexpr int64_t kChunkElements = 16384;
+/// How long an element takes to be moved, and an addition in lanes.
+constexpr double kElementNs = 0.1, kAdditionNs = 0.025;
+
+/// About how long one element of the results takes. An op of fewer elements counts for its part.
+static double elementNs(KernelSpec &spec) {
+  RankedTensorType whole = tensorTypeOf(spec.yielded(0));
+  double ns = 0;
+  for (Operation &op : spec.body().without_terminator()) {
+    RankedTensorType type = tensorTypeOf(op.getResult(0));
+    double part = 1;
+    if (type.hasStaticShape() && whole.hasStaticShape() && whole.getNumElements() > 0)
+      part = static_cast<double>(type.getNumElements()) / static_cast<double>(whole.getNumElements());
+    ns += std::min(part, 1.0) * static_cast<double>(elementCost(&op)) * kAdditionNs;
+  }
+  return std::max(ns, kElementNs);
+}
 
 std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef name) {
   if (std::optional<EmittedKernel> transpose = emitTranspose(spec, module, name))
@@ -64,11 +82,13 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
   }
   ImplicitLocOpBuilder &b = fn.b;
 
-  // Chunks are rows, or parts of a row when rows are long; both follow from the sizes alone.
+  // Chunks are rows, or parts of a row when rows are long; both follow from the kernel and the sizes alone.
+  double ns = elementNs(spec);
+  auto chunkElements = llvm::alignTo(static_cast<int64_t>(kChunkElements * kElementNs / ns), lanes);
   DimExpr rowsPerChunk =
-      spec.dims.max(spec.dims.constant(1), spec.dims.floorDiv(spec.dims.constant(kChunkElements),
-                                                              spec.dims.max(inner, spec.dims.constant(1))));
-  DimExpr parts = spec.dims.ceilDiv(inner, spec.dims.constant(kChunkElements));
+      spec.dims.max(spec.dims.constant(1),
+                    spec.dims.floorDiv(spec.dims.constant(chunkElements), spec.dims.max(inner, spec.dims.constant(1))));
+  DimExpr parts = spec.dims.ceilDiv(inner, spec.dims.constant(chunkElements));
   DimExpr rowChunks = spec.dims.ceilDiv(rows, rowsPerChunk);
 
   auto element = [&](KernelElements &elements, Value row, Value column, int64_t lanesHere) {
@@ -93,9 +113,9 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
     Value part = arith::SubIOp::create(b, chunk, arith::MulIOp::create(b, block, partCount));
     Value rowBegin = arith::MulIOp::create(b, block, rowStep);
     Value rowEnd = arith::MinSIOp::create(b, arith::AddIOp::create(b, rowBegin, rowStep), rowCount);
-    Value columnBegin = arith::MulIOp::create(b, part, fn.index(kChunkElements));
+    Value columnBegin = arith::MulIOp::create(b, part, fn.index(chunkElements));
     Value columnEnd =
-        arith::MinSIOp::create(b, arith::AddIOp::create(b, columnBegin, fn.index(kChunkElements)), innerSize);
+        arith::MinSIOp::create(b, arith::AddIOp::create(b, columnBegin, fn.index(chunkElements)), innerSize);
     Value extent = arith::SubIOp::create(b, columnEnd, columnBegin);
     Value tail = arith::RemUIOp::create(b, extent, fn.index(lanes));
     Value vectorEnd = arith::SubIOp::create(b, columnEnd, tail);
@@ -128,7 +148,7 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
   emitted.function = fn.function;
   emitted.chunks = spec.dims.mul(rowChunks, parts);
   if (rows.isConstant() && inner.isConstant())
-    emitted.estimatedNs = 0.1 * static_cast<double>(rows.constant() * inner.constant());
+    emitted.estimatedNs = ns * static_cast<double>(rows.constant() * inner.constant());
   emitted.inPlace = true; // each element once, its loads before its stores
   return emitted;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef SINTER_PASSES_ELEMENTCOST_H
-#define SINTER_PASSES_ELEMENTCOST_H
+#ifndef SINTER_IR_ELEMENTCOST_H
+#define SINTER_IR_ELEMENTCOST_H
 
 #include "mlir/IR/Operation.h"
 

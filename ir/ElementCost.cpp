@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/ElementCost.h"
+#include "ir/ElementCost.h"
 #include "ir/Dialect.h"
 #include "ir/Random.h"
 #include "ir/Resampling.h"
