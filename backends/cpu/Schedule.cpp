@@ -393,6 +393,13 @@ LogicalResult ScheduleEmitter::emitScalarKernel(KernelOp kernel) {
   return success();
 }
 
+/// True for a constant whose bytes are all 0.
+static bool isZero(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return dense && dense.isSplat() && llvm::all_of(dense.getRawData(), [](char byte) { return byte == 0; });
+}
+
 LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   auto found = launches.find(kernel);
   if (found == launches.end())
@@ -404,7 +411,12 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
 
   // Everything is computed before the first argument is stored: placing may take branches, and these may launch.
   SmallVector<Value> values;
+  bool updatesZeros = code.emitted.updates >= 0 && isZero(kernel.getInputs()[code.emitted.updates]);
   for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
+    if (updatesZeros && static_cast<int64_t>(i) == code.emitted.updates) {
+      values.emplace_back(); // the result's own memory, which starts as zeros
+      continue;
+    }
     const Packing *packing = llvm::find_if(launch.packed, [&](const Packing &packing) { return packing.input == i; });
     if (packing != launch.packed.end()) {
       FailureOr<int64_t> offset = weights.add(input.getDefiningOp<ConstantOp>().getValue(), *packing);
@@ -444,7 +456,10 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   Value scratch = acquired ? values.back() : Value();
   for (DimExpr size : launch.symbols)
     values.push_back(size && s.isBound(size) ? s.materialize(size) : s.i64(-1));
-  if (int64_t updates = code.emitted.updates; updates >= 0) {
+  if (int64_t updates = code.emitted.updates; updatesZeros) {
+    values[updates] = values[kernel.getInputs().size()];
+    s.clear(values[updates], bytes(kernel.getResult(0)));
+  } else if (updates >= 0) {
     Value input = kernel.getInputs()[updates], result = kernel.getResult(0);
     if (!plan.sharePlace(plan.root(input), plan.root(result)) && plan.takenOver(result) != plan.root(input))
       s.copy(values[kernel.getInputs().size()], values[updates], bytes(result));

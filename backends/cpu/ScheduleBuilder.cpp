@@ -212,6 +212,11 @@ void ScheduleBuilder::copy(Value to, Value from, Value bytes) {
     LLVM::MemcpyOp::create(b, to, from, bytes, /*isVolatile=*/false);
 }
 
+void ScheduleBuilder::clear(Value to, Value bytes) {
+  Value zero = LLVM::ConstantOp::create(b, b.getI8Type(), b.getI8IntegerAttr(0));
+  if (constantOf(bytes) != 0)
+    LLVM::MemsetOp::create(b, to, zero, bytes, /*isVolatile=*/false);
+}
 void ScheduleBuilder::copyStrided(Value to, Value toStride, Value from, Value fromStride, Value bytes, Value count) {
   if (constantOf(count) == 1)
     return copy(to, from, bytes);

@@ -54,6 +54,7 @@ public:
   mlir::Value loadElement(mlir::Type elementType, mlir::Value base, int64_t byteOffset = 0);
   void storeElement(mlir::Value element, mlir::Value base);
   void copy(mlir::Value to, mlir::Value from, mlir::Value bytes);
+  void clear(mlir::Value to, mlir::Value bytes);
   /// `count` pieces of `bytes` each, at the given distances.
   void copyStrided(mlir::Value to, mlir::Value toStride, mlir::Value from, mlir::Value fromStride, mlir::Value bytes,
                    mlir::Value count);
