@@ -216,38 +216,56 @@ private:
   }
 };
 
-/// What is kept where an axis has a named position, zero elsewhere, adds up to what is kept, or to zero if there is no
-/// such position: sum over j of (name == j ? x : 0). The gradient of what labels pick has such sums.
+/// What is kept where an axis has a named position, zero elsewhere, adds up to what is kept there, or to zero if there
+/// is no such position: sum over j of (name == j ? x[j] : 0). What labels pick has such sums, and its gradient.
 struct SumOfPicked : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &b) const override {
     auto select = op.getOperand().getDefiningOp<SelectOp>();
     auto compare = select ? select.getPred().getDefiningOp<CompareOp>() : CompareOp();
     if (!compare || compare.getKind() != CompareKind::eq || op.getCombiner() != Combiner::add ||
-        op.getAxes().size() != 1 || !tensorTypeOf(select).hasStaticShape() || uniformValue(select.getOnFalse()) != 0.0)
-      return b.notifyMatchFailure(op, "adds no picked elements along one axis");
-    int64_t axis = op.getAxes()[0], size = tensorTypeOf(select).getDimSize(axis);
-    Value name, positions = compare.getLhs();
-    if (isPositions(positions, axis))
-      name = compare.getRhs();
-    else if (positions = compare.getRhs(); isPositions(positions, axis))
-      name = compare.getLhs();
-    if (!name)
-      return b.notifyMatchFailure(op, "compares with no positions");
-    Value wanted = withoutAxis(b, name, axis), kept = withoutAxis(b, select.getOnTrue(), axis);
-    if (!wanted || !kept)
-      return b.notifyMatchFailure(op, "names or keeps another element at each position");
+        !tensorTypeOf(select).hasStaticShape() || uniformValue(select.getOnFalse()) != 0.0)
+      return b.notifyMatchFailure(op, "adds no picked elements");
+    for (int64_t axis : op.getAxes())
+      for (bool swap : {false, true})
+        if (Value name = swap ? compare.getLhs() : compare.getRhs(),
+            positions = swap ? compare.getRhs() : compare.getLhs();
+            isPositions(positions, axis))
+          if (Value wanted = withoutAxis(b, name, axis))
+            return replace(op, select, axis, wanted, b);
+    return b.notifyMatchFailure(op, "compares with no positions, or names another element at each position");
+  }
+
+private:
+  static LogicalResult replace(ReduceOp op, SelectOp select, int64_t axis, Value wanted, PatternRewriter &b) {
     Location loc = op.getLoc();
+    int64_t size = tensorTypeOf(select).getDimSize(axis);
+    Value kept = withoutAxis(b, select.getOnTrue(), axis);
+    if (!kept) {
+      SmallVector<int64_t> shape(tensorTypeOf(select).getShape());
+      shape[axis] = 1;
+      RankedTensorType oneType = tensorTypeOf(wanted).clone(shape);
+      Value one = ReshapeOp::create(b, loc, oneType, wanted, Value(), oneType);
+      Value found = GatherElementsOp::create(b, loc, select.getOnTrue(), one, axis);
+      RankedTensorType type = RankedTensorType::get(tensorTypeOf(wanted).getShape(), elementTypeOf(found));
+      kept = ReshapeOp::create(b, loc, type, found, Value(), type);
+    }
     auto isThere = [&](CompareKind kind, double bound) -> Value {
       return CompareOp::create(b, loc, wanted, buildUniform(b, loc, bound, wanted), kind);
     };
     Value valid =
         AndOp::create(b, loc, isThere(CompareKind::ge, 0), isThere(CompareKind::lt, static_cast<double>(size)));
-    b.replaceOpWithNewOp<SelectOp>(op, op.getType(), valid, kept, buildUniform(b, loc, 0, kept));
+    Value result = SelectOp::create(b, loc, valid, kept, buildUniform(b, loc, 0, kept));
+    SmallVector<int64_t> axes;
+    for (int64_t other : op.getAxes())
+      if (other != axis)
+        axes.push_back(other < axis ? other : other - 1);
+    if (!axes.empty())
+      result = ReduceOp::create(b, loc, result, axes, op.getCombiner());
+    b.replaceOp(op, result);
     return success();
   }
 
-private:
   /// 0, 1, 2 ... along the axis.
   static bool isPositions(Value value, int64_t axis) {
     auto broadcast = value.getDefiningOp<BroadcastOp>();
