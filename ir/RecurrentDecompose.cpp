@@ -40,6 +40,44 @@ static Value addVector(Composer &c, Value x, Value vector) {
   return vector ? c.make<AddOp>(x, c.spread(vector, x, tensorTypeOf(x).getRank() - 1)) : x;
 }
 
+/// Gates of `units` rows each in the order in which they lie in memory: gate g of the op is block `place[g]` of
+/// `source`.
+namespace {
+struct GateOrder {
+  Value source;
+  SmallVector<int64_t> place;
+};
+} // namespace
+
+/// What `value` is a concatenation of, when that brings the gates of one tensor into another order, as exporters do for
+/// frameworks that keep them differently. The product then reads that tensor where it lies, and its gradient is made in
+/// that order.
+static std::optional<GateOrder> findGateOrder(Value value, int64_t gates, int64_t units) {
+  auto concatenate = value ? value.getDefiningOp<ConcatenateOp>() : ConcatenateOp();
+  if (!concatenate || concatenate.getAxis() != 0)
+    return std::nullopt;
+  GateOrder order;
+  for (Value part : concatenate.getOperands()) {
+    auto slice = part.getDefiningOp<SliceOp>();
+    if (!slice || (order.source && slice.getOperand() != order.source))
+      return std::nullopt;
+    order.source = slice.getOperand();
+    RankedTensorType type = tensorTypeOf(order.source);
+    int64_t start = slice.getStarts()[0], limit = slice.getLimits()[0];
+    bool isWhole = type.hasStaticShape() && type.getDimSize(0) == gates * units && start % units == 0 &&
+                   limit % units == 0 && llvm::all_of(slice.getSteps(), [](int64_t step) { return step == 1; });
+    for (int64_t axis = 1; axis < type.getRank(); ++axis)
+      isWhole &= slice.getStarts()[axis] == 0 && slice.getLimits()[axis] == type.getDimSize(axis);
+    if (!isWhole)
+      return std::nullopt;
+    for (int64_t block = start / units; block < limit / units; ++block)
+      order.place.push_back(block);
+  }
+  SmallVector<int64_t> sorted(order.place);
+  llvm::sort(sorted);
+  return llvm::equal(sorted, llvm::seq<int64_t>(0, gates)) ? std::optional(order) : std::nullopt;
+}
+
 namespace {
 /// One step of a cell: from the states, the step's share of the input's product and the captures to the next states,
 /// the first of which is h.
@@ -62,6 +100,27 @@ struct Cell {
   /// x w^T for all steps; without w the sequence holds it already.
   Value gateInputs(Value x, Value w) { return w ? product(c, widen(x), widen(w)) : widen(x); }
   Value widen(Value value) { return value ? c.convert(value, element) : value; }
+
+  /// Replaces w and r by tensors that they are reordered from alike, and brings `biases` into that order. Returns the
+  /// place of each gate; that of `fixed` does not change.
+  SmallVector<int64_t> readInPlace(Value &w, Value &r, ArrayRef<Value *> biases, int64_t gates, int64_t fixed = -1) {
+    SmallVector<int64_t> place = llvm::to_vector(llvm::seq<int64_t>(0, gates));
+    std::optional<GateOrder> ofW = findGateOrder(w, gates, units), ofR = findGateOrder(r, gates, units);
+    if (!ofW || !ofR || ofW->place != ofR->place || (fixed >= 0 && ofW->place[fixed] != fixed))
+      return place;
+    place = ofW->place;
+    w = ofW->source;
+    r = ofR->source;
+    for (Value *bias : biases) {
+      if (!*bias)
+        continue;
+      SmallVector<Value> blocks(gates);
+      for (int64_t gate = 0; gate < gates; ++gate)
+        blocks[place[gate]] = c.slice(*bias, 0, gate * units, (gate + 1) * units);
+      *bias = c.make<ConcatenateOp>(blocks, int64_t(0));
+    }
+    return place;
+  }
 
   /// Results of the op: all h, then the last states.
   SmallVector<Value> scan(ValueRange init, Value inputs, SmallVector<Value> captures, Value lengths,
@@ -118,15 +177,17 @@ FailureOr<SmallVector<Value>> LstmOp::decompose(OpBuilder &builder) {
     return failure();
   int64_t units = cell.units;
   double limit = getClip().convertToDouble();
-  Value inputs = addVector(cell.c, cell.gateInputs(getX(), getW()), cell.widen(getBias()));
-  SmallVector<Value> captures{cell.widen(getR())};
+  Value w = getW(), r = getR(), bias = getBias();
+  SmallVector<int64_t> place = cell.readInPlace(w, r, {&bias}, 4);
+  Value inputs = addVector(cell.c, cell.gateInputs(getX(), w), cell.widen(bias));
+  SmallVector<Value> captures{cell.widen(r)};
   if (getPeephole())
     captures.push_back(cell.widen(getPeephole()));
   auto step = [&](Composer &c, ValueRange states, Value input, ValueRange captured) -> SmallVector<Value> {
     Value sums = c.make<AddOp>(input, product(c, states[0], captured[0])), memory = states[1];
     // Gate `which` (i, o, f, c) with the peephole from `source`.
     auto gate = [&](int64_t which, Activation activation, Value source) {
-      Value sum = c.slice(sums, 1, which * units, (which + 1) * units);
+      Value sum = c.slice(sums, 1, place[which] * units, (place[which] + 1) * units);
       if (source && captured.size() > 1) {
         Value peephole = c.slice(captured[1], 0, which * units, (which + 1) * units);
         sum = c.make<AddOp>(sum, c.make<MulOp>(c.spread(peephole, source, int64_t(1)), source));
@@ -149,8 +210,10 @@ FailureOr<SmallVector<Value>> GruOp::decompose(OpBuilder &builder) {
     return failure();
   int64_t units = cell.units;
   double limit = getClip().convertToDouble();
-  Value inputs = addVector(cell.c, cell.gateInputs(getX(), getW()), cell.widen(getInputBias()));
-  Value r = cell.widen(getR()), hiddenBias = cell.widen(getHiddenBias());
+  Value w = getW(), r = getR(), inputBias = getInputBias(), hiddenBias = getHiddenBias();
+  SmallVector<int64_t> place = cell.readInPlace(w, r, {&inputBias, &hiddenBias}, 3, /*fixed=*/2);
+  Value inputs = addVector(cell.c, cell.gateInputs(getX(), w), cell.widen(inputBias));
+  r = cell.widen(r), hiddenBias = cell.widen(hiddenBias);
   SmallVector<Value> captures{cell.c.slice(r, 0, 0, 2 * units), cell.c.slice(r, 0, 2 * units, 3 * units)};
   if (hiddenBias) {
     captures.push_back(cell.c.slice(hiddenBias, 0, 0, 2 * units));
@@ -162,7 +225,8 @@ FailureOr<SmallVector<Value>> GruOp::decompose(OpBuilder &builder) {
     Value sums = addVector(c, product(c, h, captured[0]), bias(0));
     sums = c.make<AddOp>(c.slice(input, 1, 0, 2 * units), sums);
     Value gates = activate(c, getGate(), clip(c, sums, limit));
-    Value update = c.slice(gates, 1, 0, units), reset = c.slice(gates, 1, units, 2 * units);
+    auto gate = [&](int64_t which) { return c.slice(gates, 1, place[which] * units, (place[which] + 1) * units); };
+    Value update = gate(0), reset = gate(1);
     Value hidden = getLinearBeforeReset() ? c.make<MulOp>(reset, addVector(c, product(c, h, captured[1]), bias(1)))
                                           : addVector(c, product(c, c.make<MulOp>(reset, h), captured[1]), bias(1));
     Value fresh =

@@ -33,6 +33,31 @@ func.func @writes_cells_as_scans(%x: tensor<?x2x3xf32>, %w: tensor<4x3xf32>, %r:
 
 // -----
 
+// Exporters bring the gates i, f, g, o into the order i, o, f, g. Weights are read where they lie.
+// CHECK-LABEL: @reads_reordered_gates_in_place
+// CHECK-SAME: %[[X:.*]]: tensor<5x2x3xf32>, %[[W:.*]]: tensor<16x3xf32>, %[[R:.*]]: tensor<16x4xf32>, %[[B:.*]]: tensor<16xf32>
+func.func @reads_reordered_gates_in_place(%x: tensor<5x2x3xf32>, %w: tensor<16x3xf32>, %r: tensor<16x4xf32>, %b: tensor<16xf32>, %h: tensor<2x4xf32>) -> tensor<5x2x4xf32> {
+  // CHECK-DAG: %[[F:.*]] = sinter.slice %[[B]] {limits = array<i64: 12>, starts = array<i64: 8>
+  // CHECK-DAG: %[[G:.*]] = sinter.slice %[[B]] {limits = array<i64: 16>, starts = array<i64: 12>
+  // CHECK-DAG: %[[O:.*]] = sinter.slice %[[B]] {limits = array<i64: 8>, starts = array<i64: 4>
+  // CHECK: sinter.concatenate %{{.*}}, %[[F]], %[[G]], %[[O]] {axis = 0 : i64}
+  // CHECK: sinter.dot_general %[[X]], %[[W]]
+  // CHECK: sinter.scan({{.*}} captures(%[[R]])
+  %w0 = sinter.slice %w {starts = array<i64: 0, 0>, limits = array<i64: 4, 3>, steps = array<i64: 1, 1>} : (tensor<16x3xf32>) -> tensor<4x3xf32>
+  %w1 = sinter.slice %w {starts = array<i64: 12, 0>, limits = array<i64: 16, 3>, steps = array<i64: 1, 1>} : (tensor<16x3xf32>) -> tensor<4x3xf32>
+  %w2 = sinter.slice %w {starts = array<i64: 4, 0>, limits = array<i64: 12, 3>, steps = array<i64: 1, 1>} : (tensor<16x3xf32>) -> tensor<8x3xf32>
+  %r0 = sinter.slice %r {starts = array<i64: 0, 0>, limits = array<i64: 4, 4>, steps = array<i64: 1, 1>} : (tensor<16x4xf32>) -> tensor<4x4xf32>
+  %r1 = sinter.slice %r {starts = array<i64: 12, 0>, limits = array<i64: 16, 4>, steps = array<i64: 1, 1>} : (tensor<16x4xf32>) -> tensor<4x4xf32>
+  %r2 = sinter.slice %r {starts = array<i64: 4, 0>, limits = array<i64: 12, 4>, steps = array<i64: 1, 1>} : (tensor<16x4xf32>) -> tensor<8x4xf32>
+  %ww = sinter.concatenate %w0, %w1, %w2 {axis = 0 : i64} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<8x3xf32>) -> tensor<16x3xf32>
+  %rr = sinter.concatenate %r0, %r1, %r2 {axis = 0 : i64} : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>
+  %0:3 = sinter.lstm %x input_weights(%ww), %rr, %h, %h bias(%b)
+       : (tensor<5x2x3xf32>, tensor<16x3xf32>, tensor<16x4xf32>, tensor<16xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> (tensor<5x2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>)
+  return %0#0 : tensor<5x2x4xf32>
+}
+
+// -----
+
 // f16 is computed in f32 and rounded once.
 // CHECK-LABEL: @keeps_the_result_type
 func.func @keeps_the_result_type(%x: tensor<2x4xf16>, %s: tensor<4xf16>) -> tensor<2x?xf16> {
