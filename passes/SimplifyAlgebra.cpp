@@ -293,6 +293,25 @@ private:
   }
 };
 
+/// One number from a large array goes by rows, which are combined on all threads, and then by their results.
+struct SplitReduction : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &b) const override {
+    constexpr int64_t minElements = 1 << 17, minRows = 32, minLength = 64;
+    RankedTensorType type = tensorTypeOf(op.getOperand());
+    int64_t rank = type.getRank();
+    if (!type.hasStaticShape() || rank < 2 || static_cast<int64_t>(op.getAxes().size()) != rank)
+      return b.notifyMatchFailure(op, "combines no whole array of known size");
+    int64_t count = type.getNumElements(), rows = type.getDimSize(0);
+    if (count < minElements || rows < minRows || count / rows < minLength)
+      return b.notifyMatchFailure(op, "the array is small, or its rows are few or short");
+    auto inner = llvm::to_vector(llvm::seq<int64_t>(1, rank));
+    Value ofRows = ReduceOp::create(b, op->getLoc(), op.getOperand(), inner, op.getCombiner());
+    b.replaceOpWithNewOp<ReduceOp>(op, op.getType(), ofRows, ArrayRef<int64_t>{0}, op.getCombiner());
+    return success();
+  }
+};
+
 /// (x * p) * q = x * (p * q) and (x + p) + q = x + (p + q) on floats, for constants that are one number each.
 template <typename Op> struct MergeNumbers : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -541,7 +560,7 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
 class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, MergeNumbers<MulOp>,
+    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, SplitReduction, MergeNumbers<MulOp>,
                  MergeNumbers<AddOp>, DivideByPowerOfTwo, MergeConverts, MergeBroadcasts, BroadcastOfAddedAxes,
                  MeasureSource, ShapeOfPointwise, GatherOfShape, ReshapeAfterPointwise>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

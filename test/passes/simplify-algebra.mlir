@@ -259,3 +259,14 @@ func.func @keeps_sums_of_what_no_label_picks(%labels: tensor<2xi64>, %scale: ten
   %9 = sinter.reduce add %8 axes = [0] : (tensor<2x4xf32>) -> tensor<4xf32>
   return %7, %9 : tensor<2xf32>, tensor<4xf32>
 }
+
+// CHECK-LABEL: @reduces_a_large_array_by_rows
+// CHECK-SAME: (%[[X:.*]]: tensor<512x4x128xf32>, %[[Y:.*]]: tensor<512x4xf32>
+// CHECK-DAG: %[[ROWS:.*]] = sinter.reduce add %[[X]] axes = [1, 2] : (tensor<512x4x128xf32>) -> tensor<512xf32>
+// CHECK-DAG: sinter.reduce add %[[ROWS]] axes = [0] : (tensor<512xf32>) -> tensor<f32>
+// CHECK-DAG: sinter.reduce add %[[Y]] axes = [0, 1] : (tensor<512x4xf32>) -> tensor<f32>
+func.func @reduces_a_large_array_by_rows(%x: tensor<512x4x128xf32>, %y: tensor<512x4xf32>) -> (tensor<f32>, tensor<f32>) {
+  %0 = sinter.reduce add %x axes = [0, 1, 2] : (tensor<512x4x128xf32>) -> tensor<f32>
+  %1 = sinter.reduce add %y axes = [0, 1] : (tensor<512x4xf32>) -> tensor<f32>
+  return %0, %1 : tensor<f32>, tensor<f32>
+}
