@@ -6,6 +6,7 @@
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
+#include "ir/Indexing.h"
 #include "ir/Recurrent.h"
 #include "ir/Regions.h"
 #include "ir/Shape.h"
@@ -78,6 +79,32 @@ static std::optional<GateOrder> findGateOrder(Value value, int64_t gates, int64_
   return llvm::equal(sorted, llvm::seq<int64_t>(0, gates)) ? std::optional(order) : std::nullopt;
 }
 
+/// Words of a vocabulary that is smaller than the text are multiplied once each, not once for each time they occur.
+constexpr int64_t kTextPart = 4, kVocabularyPart = 3; // at most 3 words for 4 positions
+
+namespace {
+/// A sequence that is read from a table: rows of `table` at `positions` [steps, batch].
+struct TableSequence {
+  Value table, positions;
+};
+} // namespace
+
+static std::optional<TableSequence> findTable(Composer &c, Value x) {
+  auto transpose = x.getDefiningOp<TransposeOp>();
+  bool swapped = transpose && transpose.getPermutation() == ArrayRef<int64_t>{1, 0, 2};
+  auto gather = (swapped ? transpose.getOperand() : x).getDefiningOp<GatherOp>();
+  if (!gather || gather.getAxis() != 0)
+    return std::nullopt;
+  RankedTensorType table = tensorTypeOf(gather.getOperand()), positions = tensorTypeOf(gather.getPositions());
+  if (!table.hasStaticShape() || !positions.hasStaticShape() || table.getRank() != 2 || positions.getRank() != 2 ||
+      table.getDimSize(0) * kTextPart > positions.getNumElements() * kVocabularyPart)
+    return std::nullopt;
+  Value at = gather.getPositions();
+  if (swapped)
+    at = c.make<TransposeOp>(at, ArrayRef<int64_t>{1, 0});
+  return TableSequence{gather.getOperand(), at};
+}
+
 namespace {
 /// One step of a cell: from the states, the step's share of the input's product and the captures to the next states,
 /// the first of which is h.
@@ -98,7 +125,13 @@ struct Cell {
       element = builder.getF32Type();
   }
   /// x w^T for all steps; without w the sequence holds it already.
-  Value gateInputs(Value x, Value w) { return w ? product(c, widen(x), widen(w)) : widen(x); }
+  Value gateInputs(Value x, Value w) {
+    if (!w)
+      return widen(x);
+    if (std::optional<TableSequence> words = findTable(c, x))
+      return c.make<GatherOp>(product(c, widen(words->table), widen(w)), words->positions, int64_t(0));
+    return product(c, widen(x), widen(w));
+  }
   Value widen(Value value) { return value ? c.convert(value, element) : value; }
 
   /// Replaces w and r by tensors that they are reordered from alike, and brings `biases` into that order. Returns the

@@ -58,6 +58,37 @@ func.func @reads_reordered_gates_in_place(%x: tensor<5x2x3xf32>, %w: tensor<16x3
 
 // -----
 
+// Of 10 positions 7 words: the words are multiplied, then read.
+// CHECK-LABEL: @multiplies_words_once
+// CHECK-SAME: %[[E:.*]]: tensor<7x3xf32>, %[[I:.*]]: tensor<2x5xi64>, %[[W:.*]]: tensor<4x3xf32>
+func.func @multiplies_words_once(%e: tensor<7x3xf32>, %i: tensor<2x5xi64>, %w: tensor<4x3xf32>, %r: tensor<4x4xf32>, %h: tensor<2x4xf32>) -> tensor<5x2x4xf32> {
+  // CHECK-DAG: %[[T:.*]] = sinter.transpose %[[I]]
+  // CHECK-DAG: %[[P:.*]] = sinter.dot_general %[[E]], %[[W]] {{.*}} -> tensor<7x4xf32>
+  // CHECK: %[[G:.*]] = sinter.gather %[[P]], %[[T]] {axis = 0 : i64} {{.*}} -> tensor<5x2x4xf32>
+  // CHECK: sinter.scan(%{{.*}}) over(%[[G]])
+  %g = sinter.gather %e, %i {axis = 0 : i64} : (tensor<7x3xf32>, tensor<2x5xi64>) -> tensor<2x5x3xf32>
+  %x = sinter.transpose %g {permutation = array<i64: 1, 0, 2>} : (tensor<2x5x3xf32>) -> tensor<5x2x3xf32>
+  %0:2 = sinter.rnn %x input_weights(%w), %r, %h
+       : (tensor<5x2x3xf32>, tensor<4x3xf32>, tensor<4x4xf32>, tensor<2x4xf32>) -> (tensor<5x2x4xf32>, tensor<2x4xf32>)
+  return %0#0 : tensor<5x2x4xf32>
+}
+
+// -----
+
+// Of as many words as positions each is multiplied where it occurs.
+// CHECK-LABEL: @keeps_a_large_vocabulary
+// CHECK: sinter.gather
+// CHECK: sinter.dot_general
+// CHECK: sinter.scan
+func.func @keeps_a_large_vocabulary(%e: tensor<10x3xf32>, %i: tensor<5x2xi64>, %w: tensor<4x3xf32>, %r: tensor<4x4xf32>, %h: tensor<2x4xf32>) -> tensor<5x2x4xf32> {
+  %x = sinter.gather %e, %i {axis = 0 : i64} : (tensor<10x3xf32>, tensor<5x2xi64>) -> tensor<5x2x3xf32>
+  %0:2 = sinter.rnn %x input_weights(%w), %r, %h
+       : (tensor<5x2x3xf32>, tensor<4x3xf32>, tensor<4x4xf32>, tensor<2x4xf32>) -> (tensor<5x2x4xf32>, tensor<2x4xf32>)
+  return %0#0 : tensor<5x2x4xf32>
+}
+
+// -----
+
 // f16 is computed in f32 and rounded once.
 // CHECK-LABEL: @keeps_the_result_type
 func.func @keeps_the_result_type(%x: tensor<2x4xf16>, %s: tensor<4xf16>) -> tensor<2x?xf16> {
