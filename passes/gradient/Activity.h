@@ -18,6 +18,8 @@ public:
   /// Marks what the ops of `block`, and of the regions in them, compute from marked values.
   void run(mlir::Block &block);
   bool operator()(mlir::Value value) const { return active.contains(value); }
+  /// Of a value that ceases to be.
+  void forget(mlir::Value value) { active.erase(value); }
 
   /// The same for one op.
   void visit(mlir::Operation *op);

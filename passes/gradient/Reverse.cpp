@@ -18,6 +18,13 @@ void Reverse::add(OpBuilder &builder, Value value, Value cotangent) {
   sum = sum ? AddOp::create(builder, value.getLoc(), sum, cotangent).getResult() : cotangent;
 }
 
+void Reverse::forget(Operation *op) {
+  for (Value result : op->getResults()) {
+    cotangents.erase(result);
+    activity.forget(result);
+  }
+}
+
 LogicalResult Reverse::run(Block &block, OpBuilder &builder) {
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator())
@@ -117,6 +124,7 @@ LogicalResult Reverse::reverseCustom(Operation *op, OpBuilder &builder) {
 
   for (auto [result, value] : llvm::zip(op->getResults(), yields))
     result.replaceAllUsesWith(forward.retype(map.lookupOrDefault(value), result.getType()));
+  forget(op);
   op->erase();
   return success();
 }

@@ -43,6 +43,8 @@ private:
   mlir::LogicalResult reverseCheckpoint(mlir::Operation *op, mlir::OpBuilder &builder);
   mlir::LogicalResult reverseCustom(mlir::Operation *op, mlir::OpBuilder &builder);
 
+  /// Drops what is known of the results of `op`, which is about to be replaced: others may come to lie where they were.
+  void forget(mlir::Operation *op);
   /// Arguments of `block` that get a cotangent when `seeds` do.
   llvm::DenseSet<mlir::Value> reached(mlir::Block &block, llvm::ArrayRef<mlir::Value> seeds) const;
   /// Carries that have a cotangent in some trip.

@@ -103,6 +103,7 @@ LogicalResult Reverse::reverseBranches(Operation *op, OpBuilder &b) {
     plans.push_back(planSavedValues({region.front(), needed, isFree, isStackOfSnapshots}));
     saved.push_back(plans.back().saved);
   }
+  forget(op);
   op = withResults(op, saved);
 
   SmallVector<Value> operands{op->getOperand(0)};

@@ -299,6 +299,8 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
     if (stackOf.try_emplace(value, loop.stacks + further.size()).second)
       further.push_back(value);
   size_t before = loop.stacks;
+  if (!further.empty())
+    forget(loop.op);
   loop = loop.withStacks(further);
   if (keepsSnapshots)
     markStacks(loop, before);

@@ -319,6 +319,41 @@ static const std::string kKnown =
   return %0 : tensor<3xf64>
 })";
 
+// A loop in a checkpoint in a loop.
+static const std::string kNestedCheckpoint =
+    R"(func.func @f(%x: tensor<3xf64>, %n: tensor<i64>) -> tensor<3xf64> {
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %0:3 = sinter.while (%x, %zero) captures(%x, %n) : (tensor<3xf64>, tensor<i64>, tensor<3xf64>, tensor<i64>) -> (tensor<i64>, tensor<3xf64>, tensor<i64>) cond {
+  ^bb0(%c: tensor<3xf64>, %i: tensor<i64>, %y: tensor<3xf64>, %m: tensor<i64>):
+    %go = sinter.compare lt %i, %m : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    sinter.yield (%go) : tensor<i1>
+  } body {
+  ^bb0(%c: tensor<3xf64>, %i: tensor<i64>, %y: tensor<3xf64>, %m: tensor<i64>):
+    %r = sinter.checkpoint (%c, %m) : (tensor<3xf64>, tensor<i64>) -> tensor<3xf64> {
+    ^bb0(%v: tensor<3xf64>, %k: tensor<i64>):
+      %from = sinter.constant dense<0> : tensor<i64>
+      %1:3 = sinter.while (%v, %from) captures(%v, %k) : (tensor<3xf64>, tensor<i64>, tensor<3xf64>, tensor<i64>) -> (tensor<i64>, tensor<3xf64>, tensor<i64>) cond {
+      ^bb0(%u: tensor<3xf64>, %j: tensor<i64>, %w: tensor<3xf64>, %l: tensor<i64>):
+        %on = sinter.compare lt %j, %l : (tensor<i64>, tensor<i64>) -> tensor<i1>
+        sinter.yield (%on) : tensor<i1>
+      } body {
+      ^bb0(%u: tensor<3xf64>, %j: tensor<i64>, %w: tensor<3xf64>, %l: tensor<i64>):
+        %s = sinter.sin %u : (tensor<3xf64>) -> tensor<3xf64>
+        %a = sinter.add %s, %w : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+        %one = sinter.constant dense<1> : tensor<i64>
+        %next = sinter.add %j, %one : (tensor<i64>, tensor<i64>) -> tensor<i64>
+        sinter.yield (%a, %next) : tensor<3xf64>, tensor<i64>
+      }
+      sinter.yield (%1#1) : tensor<3xf64>
+    }
+    %p = sinter.mul %r, %y : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    %one = sinter.constant dense<1> : tensor<i64>
+    %next = sinter.add %i, %one : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    sinter.yield (%p, %next) : tensor<3xf64>, tensor<i64>
+  }
+  return %0#1 : tensor<3xf64>
+})";
+
 // Positions that grow, by which a carry is read.
 static const std::string kGrowingPositions =
     R"(func.func @f(%x: tensor<4xf64>, %k: tensor<?xi64>, %n: tensor<i64>, %w: tensor<4xf64>) -> (tensor<4xf64>, tensor<?xf64>) {
@@ -556,6 +591,7 @@ const std::vector<LoopCase> &sinter::test::loopCases() {
       {"for_that_leads_away", kFor.c_str(), {0, 2}, {{-5}}, true, 3},
       {"carry_that_grows", kGrowing.c_str(), {0, 2}, {{3}}, true, 2},
       {"carry_that_grows_not", kGrowing.c_str(), {0, 2}, {{0}}, true, 2},
+      {"loop_in_checkpoint_in_loop", kNestedCheckpoint.c_str(), {0}, {{3}}},
       {"known_trips", kKnown.c_str(), {0, 1}, {}},
       {"positions_that_grow", kGrowingPositions.c_str(), {0, 3}, {{1, 3}, {3}}, true, 2},
       {"positions_that_grow_not", kGrowingPositions.c_str(), {0, 3}, {{1, 3}, {0}}, true, 2},

@@ -101,6 +101,11 @@ TEST_P(Loops, MatchesDifferencesInSecondOrder) {
   FailureOr<func::FuncOp> vjp = buildGradient(function, GetParam().wrt);
   ASSERT_TRUE(succeeded(vjp));
   ASSERT_TRUE(succeeded(verify(*module)));
+  // Also where everything runs again.
+  FailureOr<func::FuncOp> again = buildGradient(function, GetParam().wrt, {.name = "again", .memory = "recompute"});
+  ASSERT_TRUE(succeeded(again));
+  ASSERT_TRUE(succeeded(buildGradient(*again, GetParam().wrt, {.memory = "recompute"})));
+  ASSERT_TRUE(succeeded(verify(*module)));
   SmallVector<HostTensor> values = inputs();
   // The cotangents are inputs now, too.
   FailureOr<SmallVector<HostTensor>> results = Evaluator().run(function.getBody(), values);
