@@ -30,6 +30,8 @@ struct cpu::Lowering::Impl {
     if (optLevel > 0) {
       populateMathF32ExpansionPatterns(first, [](StringRef) { return true; }); // f16 and bf16 through f32
       populateMathPolynomials(first);
+    } else {
+      populateMathExpansions(first);
     }
     arith::populateCeilFloorDivExpandOpsPatterns(first);
     arith::populateExpandBFloat16Patterns(first);
@@ -46,7 +48,8 @@ struct cpu::Lowering::Impl {
     populateMathToLLVMConversionPatterns(types, second, /*approximateLog1p=*/false);
     // Only for what has no LLVM intrinsic: fma, floor, sqrt and their like are instructions.
     populateMathToLibmConversionPatterns(second, /*benefit=*/PatternBenefit(0));
-    populateVectorToLLVMConversionPatterns(types, second, /*reassociateFPReductions=*/true, /*force32BitVectorIndices=*/true);
+    populateVectorToLLVMConversionPatterns(types, second, /*reassociateFPReductions=*/true,
+                                           /*force32BitVectorIndices=*/true);
     convert = FrozenRewritePatternSet(std::move(second));
     target.addLegalOp<ModuleOp>();
   }

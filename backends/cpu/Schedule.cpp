@@ -20,8 +20,9 @@ constexpr int64_t kStackBytes = 16384;
 
 ScheduleEmitter::ScheduleEmitter(func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes,
                                  const SchedulePlan &plan, const DenseMap<Operation *, KernelLaunch> &launches,
-                                 MutableArrayRef<KernelCode> codes, Weights &weights)
-    : function(function), s(builder), sizes(sizes), plan(plan), launches(launches), codes(codes), weights(weights) {
+                                 MutableArrayRef<KernelCode> codes, const SizeChecks &checks, Weights &weights)
+    : function(function), s(builder), sizes(sizes), plan(plan), launches(launches), codes(codes), checks(checks),
+      weights(weights) {
   DimContext &context = sizes.context();
   for (unsigned i = 0; i < context.numSymbols(); ++i)
     if (context.source(i).kind == SymbolSource::Kind::Content)
@@ -293,6 +294,8 @@ void ScheduleEmitter::bindInputs() {
 
 LogicalResult ScheduleEmitter::run() {
   bindInputs();
+  for (Operation &op : function.getBody().front())
+    emitChecks(&op, /*early=*/true);
   placeArena();
   size_t words = 1;
   for (const auto &entry : launches) {
@@ -323,9 +326,34 @@ LogicalResult ScheduleEmitter::emitBlock(Block &block) {
   return success();
 }
 
+void ScheduleEmitter::emitChecks(Operation *op, bool early) {
+  auto found = checks.find(op);
+  if (found == checks.end())
+    return;
+  for (const SizeCheck &check : found->second) {
+    std::tuple key{static_cast<int>(check.kind), check.size.getOpaqueValue(), check.wanted.getOpaqueValue()};
+    if (!s.isBound(check.size) || !s.isBound(check.wanted) || checkedEarly.contains(key))
+      continue;
+    if (early)
+      checkedEarly.insert(key);
+    using Predicate = LLVM::ICmpPredicate;
+    bool isLimit = check.kind == SizeCheck::Kind::AtLeast;
+    Value size = s.materialize(check.size), wanted = s.materialize(check.wanted);
+    Value fits = s.compare(isLimit ? Predicate::sge : Predicate::eq, size, wanted);
+    if (check.kind == SizeCheck::Kind::EqualOrOne)
+      fits = LLVM::OrOp::create(s.b, fits, s.compare(Predicate::eq, size, s.i64(1)));
+    Block *next = s.newBlock(), *refused = s.newBlock();
+    s.branch(fits, next, {}, refused, {});
+    s.enter(refused);
+    s.fail(SINTER_INVALID_ARGUMENT, check.message, wanted, size);
+    s.enter(next);
+  }
+}
+
 LogicalResult ScheduleEmitter::emitOp(Operation *op) {
   if (isa<ConstantOp>(op))
     return success();
+  emitChecks(op);
   if (auto kernel = dyn_cast<KernelOp>(op))
     return emitKernel(kernel);
   if (auto reshape = dyn_cast<ReshapeOp>(op)) {
@@ -335,7 +363,10 @@ LogicalResult ScheduleEmitter::emitOp(Operation *op) {
         return failure();
       bindFresh(reshape.getResult(), [&](int64_t axis) { return s.load(s.i64Type, *base, axis * 8); });
     }
-    return requireKnownSizes(reshape.getResult());
+    if (failed(requireKnownSizes(reshape.getResult())))
+      return failure();
+    emitChecks(op); // with the sizes that the shape told
+    return success();
   }
   if (auto dim = dyn_cast<DimOp>(op)) {
     emitSizes(dim.getResult(), dim.getOperand(), {static_cast<int64_t>(dim.getAxis())});
@@ -625,6 +656,15 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
     return WalkResult::advance();
   });
 
+  SizeChecks checks;
+  function.walk([&](Operation *op) {
+    Operation *scheduled = isa<KernelOp>(op->getParentOp()) ? op->getParentOp() : op;
+    SmallVector<SizeCheck> found;
+    collectSizeChecks(op, sizes, found);
+    if (!found.empty())
+      checks[scheduled].append(found);
+  });
+
   bool registers = kernels.kernelOptions().optLevel > 0;
   DenseMap<Operation *, KernelLaunch> launches;
   bool ok = !function
@@ -642,7 +682,7 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
     return failure();
   SchedulePlan plan(function, sizes, launches, kernels.codes(), registers);
   ScheduleBuilder builder(module, function.getLoc(), entry, context);
-  ScheduleEmitter emitter(function, builder, sizes, plan, launches, kernels.codes(), weights);
+  ScheduleEmitter emitter(function, builder, sizes, plan, launches, kernels.codes(), checks, weights);
   if (failed(emitter.run()))
     return failure();
   Signature signature = makeSignature(function, entry, plan, context);

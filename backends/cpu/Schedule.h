@@ -8,6 +8,7 @@
 
 #include "backends/cpu/ScheduleBuilder.h"
 #include "backends/cpu/SchedulePlan.h"
+#include "backends/cpu/SizeChecks.h"
 #include "backends/cpu/Weights.h"
 
 namespace sinter::cpu {
@@ -39,11 +40,14 @@ struct Signature {
 llvm::FailureOr<Signature> emitSchedule(mlir::func::FuncOp function, mlir::ModuleOp module, llvm::StringRef entry,
                                         KernelTable &kernels, Weights &weights);
 
+/// By the op of the schedule that they come before.
+using SizeChecks = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<SizeCheck>>;
+
 class ScheduleEmitter {
 public:
   ScheduleEmitter(mlir::func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes, const SchedulePlan &plan,
                   const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches,
-                  llvm::MutableArrayRef<KernelCode> codes, Weights &weights);
+                  llvm::MutableArrayRef<KernelCode> codes, const SizeChecks &checks, Weights &weights);
   llvm::LogicalResult run();
 
 private:
@@ -55,6 +59,8 @@ private:
   llvm::LogicalResult emitKernel(KernelOp kernel);
   llvm::LogicalResult emitScalarKernel(KernelOp kernel);
   void emitSizes(mlir::Value result, mlir::Value of, llvm::ArrayRef<int64_t> axes);
+  /// Fails the call where the op's sizes do not fit. `early`: only what is known before the first op.
+  void emitChecks(mlir::Operation *op, bool early = false);
   llvm::LogicalResult emitReturn(mlir::Operation *op);
   /// Memory for what `value` is about to be; a size that is not known yet is an error.
   llvm::FailureOr<mlir::Value> place(mlir::Value value);
@@ -102,6 +108,7 @@ private:
   const SchedulePlan &plan;
   const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches;
   llvm::MutableArrayRef<KernelCode> codes;
+  const SizeChecks &checks;
   Weights &weights;
 
   mlir::Value arena, offsets, arguments;
@@ -114,6 +121,7 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> earlyOutputs; // by result
   llvm::DenseSet<unsigned> lateOutputs;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> contentSymbols; // by the value they are elements of
+  llvm::DenseSet<std::tuple<int, const void *, const void *>> checkedEarly;
 };
 
 } // namespace sinter::cpu

@@ -579,6 +579,9 @@ sinter_status_code sinter_graph::record(StringRef name, ArrayRef<sinter_value> o
   state.addOperands(resolved);
   if (failed(entry->prepare(state, attributes, groupSizes)))
     return failWithDiagnostic(name + " is not possible with these operands and attributes");
+  for (Type type : state.types)
+    if (int64_t rank = cast<RankedTensorType>(type).getRank(); rank > SINTER_MAX_RANK)
+      return invalid(name + " requires results of at most " + Twine(SINTER_MAX_RANK) + " axes, got " + Twine(rank));
   if (sinter_status_code status = requireRoom(name, state.types.size(), room, results, count))
     return status;
   Operation *op = insert(state);

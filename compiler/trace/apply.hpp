@@ -27,7 +27,9 @@ struct Attr {
     raw.i64s = values.data();
   }
   Attr(const char *name, const std::vector<int64_t> &values) : Attr(name, std::span(values)) {}
-  Attr(const char *name, const Shape &values) : Attr(name, std::span(values.data(), size_t(values.size()))) {}
+  Attr(const char *name, const Shape &values) : Attr(name, std::span(values.data(), size_t(values.size()))) {
+    axes = values.wanted();
+  }
   Attr(const char *name, std::initializer_list<int64_t> values)
       : Attr(name, std::span(values.begin(), values.size())) {}
   Attr(const char *name, std::span<const double> values) : Attr(name, SINTER_ATTR_F64S, int(values.size())) {
@@ -38,7 +40,10 @@ struct Attr {
     raw.bools = reinterpret_cast<const uint8_t *>(values.data());
   }
   Attr(const char *name, DType type) : Attr(name, SINTER_ATTR_DTYPE, 0) { raw.i64 = int64_t(type); }
-  Attr(const char *name, const TensorType &type) : Attr(name, SINTER_ATTR_TYPE, 0) { held = valueType(type); }
+  Attr(const char *name, const TensorType &type) : Attr(name, SINTER_ATTR_TYPE, 0) {
+    held = valueType(type);
+    axes = type.shape.wanted();
+  }
 
   /// For the C ABI, valid while this attribute stays where it is.
   sinter_attr lower() const {
@@ -47,6 +52,7 @@ struct Attr {
       result.type = &held;
     return result;
   }
+  int axes = 0; // of a shape, also where it had too many
 
 private:
   Attr(const char *name, sinter_attr_kind kind, int count) {
@@ -100,7 +106,7 @@ inline bool applyEager(const char *op, std::span<const Tensor> operands, std::sp
   int32_t given = 0;
   if (sinter_eager(op, int32_t(operands.size()), in, int32_t(attrs.size()), attrs.data(),
                    int32_t(std::min<size_t>(room, results.size())), outputs, &given)) {
-    results[0] = fail(where, sinter_last_error());
+    results[0] = fail(where, inFunction(sinter_last_error()));
     count = 1;
     return false;
   }
@@ -125,8 +131,14 @@ inline bool applyInto(const char *op, std::span<const Tensor> operands, std::spa
     results[0] = fail(where, std::string(op) + " requires at most 16 attributes, got " + std::to_string(attrs.size()));
     return false;
   }
-  for (size_t k = 0; k < attrs.size(); ++k)
+  for (size_t k = 0; k < attrs.size(); ++k) {
+    if (attrs[k].axes > SINTER_MAX_RANK) {
+      results[0] = fail(where, inFunction(std::string(op) + " requires at most " + std::to_string(SINTER_MAX_RANK) +
+                                          " axes, got " + std::to_string(attrs[k].axes)));
+      return false;
+    }
     lowered[k] = attrs[k].lower();
+  }
   std::span<const sinter_attr> list(lowered, attrs.size());
   if (Trace *trace = Trace::current())
     return trace->record(op, operands, list, hashOp(op, list), results, count, where);

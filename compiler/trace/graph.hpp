@@ -14,8 +14,8 @@ namespace sinter {
 struct Dim {
   Dim(int size) : size(size) {}
   Dim(int64_t size) : size(size) {}
-  Dim(const char *name) : name(name) {}
-  Dim(std::string name) : name(std::move(name)) {}
+  Dim(const char *name) : Dim(std::string(name)) {}
+  Dim(std::string text) : size(text.empty() ? -1 : 0), name(std::move(text)) {} // an empty name is no size
   int64_t size = 0;
   std::string name;
 };
@@ -59,13 +59,21 @@ inline std::vector<const char *> pointers(const std::vector<std::string> &names,
   return result;
 }
 
+/// False with the message in sinter_last_error.
 inline bool lowerSpec(sinter_graph *graph, const Spec &spec, sinter_value_type &type) {
   type.dtype = int32_t(spec.dtype);
   type.rank = int32_t(spec.dims.size());
-  if (type.rank > SINTER_MAX_RANK)
+  auto refuse = [](const std::string &message) {
+    sinter_set_error(SINTER_INVALID_ARGUMENT, ("a spec requires " + message).c_str());
     return false;
+  };
+  if (type.rank > SINTER_MAX_RANK)
+    return refuse("at most " + std::to_string(SINTER_MAX_RANK) + " axes, got " + std::to_string(type.rank));
   for (size_t k = 0; k < spec.dims.size(); ++k) {
     type.dims[k] = spec.dims[k].size;
+    if (type.dims[k] < 0)
+      return refuse("sizes of at least 0 or names, got " + std::to_string(type.dims[k]) + " for axis " +
+                    std::to_string(k));
     if (!spec.dims[k].name.empty() && sinter_graph_symbol(graph, spec.dims[k].name.c_str(), &type.dims[k]))
       return false;
   }

@@ -34,7 +34,10 @@ struct SignatureWriter {
     words.push_back(int64_t(leaf.dtype()) << 8 | leaf.rank());
     size_t at = leaves.size();
     for (int axis = 0; axis < leaf.rank(); ++axis)
-      words.push_back(at < specs.size() && !specs[at].dims[size_t(axis)].name.empty() ? -1 : leaf.view().dims[axis]);
+      words.push_back(at < specs.size() && size_t(axis) < specs[at].dims.size() &&
+                              !specs[at].dims[size_t(axis)].name.empty()
+                          ? -1
+                          : leaf.view().dims[axis]);
     leaves.push_back(leaf);
   }
   void fixed(const void *bytes, size_t count) {
@@ -353,8 +356,7 @@ private:
         fits = asked[k].dtype == specs[k].dtype && asked[k].dims.size() == specs[k].dims.size();
       for (size_t k = 0; fits && k < specs.size(); ++k)
         for (size_t axis = 0; axis < specs[k].dims.size(); ++axis)
-          if (!asked[k].dims[axis].name.empty())
-            specs[k].dims[axis] = asked[k].dims[axis];
+          fits = fits && (!asked[k].dims[axis].name.empty() || asked[k].dims[axis].size == specs[k].dims[axis].size);
       if (!fits) {
         std::string wanted, got;
         for (const Spec &spec : asked)
@@ -364,6 +366,10 @@ private:
         return stop(
             detail::fail(where, "a jitted function requires arguments like its specs " + wanted + ", got " + got));
       }
+      for (size_t k = 0; k < specs.size(); ++k)
+        for (size_t axis = 0; axis < specs[k].dims.size(); ++axis)
+          if (!asked[k].dims[axis].name.empty())
+            specs[k].dims[axis] = asked[k].dims[axis];
     }
     form->paths = argumentPaths<Args...>(args);
     form->fixed = fixedValues<Args...>(args);

@@ -79,7 +79,13 @@ public:
     if (sinter_session_call(session.get(), int32_t(inputs.size()), scratch.data(), int32_t(outputs.size()), results))
       return report(Error(sinter_last_error(), where));
     for (size_t k = 0; k < outputs.size(); ++k)
-      if (!outputs[k].defined()) {
+      if (outputs[k].defined()) {
+        Shape shape(std::span<const int64_t>(results[k].dims, size_t(results[k].rank)));
+        if (!(shape == outputs[k].shape()))
+          return report(Error("call requires a buffer of the result's sizes " + shape.str() + " for output " +
+                                  std::to_string(k) + ", got " + outputs[k].shape().str(),
+                              where));
+      } else {
         outputs[k] = Tensor::empty(DType(results[k].dtype),
                                    Shape(std::span<const int64_t>(results[k].dims, size_t(results[k].rank))), where);
         if (outputs[k].error())

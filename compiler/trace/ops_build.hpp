@@ -84,6 +84,7 @@ public:
   Tensor op(const char *name, std::span<const Tensor> operands, std::initializer_list<Attr> attrs = {}) {
     if (failed())
       return problem;
+    FunctionScope scope(function);
     Tensor result = apply(name, operands, attrs, where);
     if (result.error())
       problem = result;
@@ -97,10 +98,12 @@ public:
   std::array<Tensor, N> ops(const char *name, std::initializer_list<Tensor> operands,
                             std::initializer_list<Attr> attrs) {
     std::array<Tensor, N> results;
-    if (failed())
+    if (failed()) {
       results.fill(problem);
-    else
+    } else {
+      FunctionScope scope(function);
       results = apply_many<N>(name, operands, attrs, where);
+    }
     if (results[0].error())
       problem = results[0];
     return results;
@@ -180,6 +183,12 @@ public:
     Tensor result = strong(tensor);
     if (!failed() && !is_float(result.dtype()))
       return fail("a float dtype, got " + std::string(dtype_name(result.dtype())) + " (convert with astype)");
+    return result;
+  }
+  Tensor numbers(const Tensor &tensor) {
+    Tensor result = strong(tensor);
+    if (!failed() && result.dtype() == DType::boolean)
+      return fail("a number dtype, got bool (convert with astype)");
     return result;
   }
   Tensor integers(const Tensor &tensor, bool allowBool = false) {
@@ -363,6 +372,10 @@ public:
   int axis(int64_t axis, int rank, const char *what = "an axis") {
     if (failed())
       return 0;
+    if (rank == 0) {
+      fail("rank 1 at least, got rank 0");
+      return 0;
+    }
     if (axis < -rank || axis >= rank) {
       fail(std::string(what) + " in [-" + std::to_string(rank) + ", " + std::to_string(rank) + "), got " +
            std::to_string(axis));
@@ -414,15 +427,30 @@ public:
       return failed() ? problem : tensor;
     Sizes kept;
     Shape known;
+    bool isSure = true;
     for (int k = 0; k < tensor.rank(); ++k) {
       if (std::find(axes.begin(), axes.end(), k) == axes.end()) {
         kept.list.push_back(size(tensor, k));
         known.push_back(tensor.dim(k));
       } else if (tensor.dim(k) >= 0 && tensor.dim(k) != 1) {
         return fail("axes of size 1, got " + std::to_string(tensor.dim(k)) + " at axis " + std::to_string(k));
+      } else {
+        isSure = isSure && tensor.dim(k) == 1;
       }
     }
-    return reshapeTo(tensor, kept, known);
+    if (isSure || failed())
+      return reshapeTo(tensor, kept, known);
+    // A size that turns out not to be 1 is an error then.
+    Shape ones = tensor.shape(), all;
+    for (int k = 0; k < tensor.rank(); ++k) {
+      all.push_back(k);
+      if (std::find(axes.begin(), axes.end(), k) != axes.end())
+        ones[k] = 1;
+    }
+    Tensor narrow =
+        op("broadcast", {tensor},
+           {{"axes", all}, {"type", TensorType{tensor.dtype(), ones}}, {"operandSegmentSizes", Shape{1, 0, 0}}});
+    return reshapeTo(narrow, kept, known);
   }
   /// `known` says what is known of `sizes`.
   Tensor reshapeTo(const Tensor &tensor, const Sizes &sizes, const Shape &known) {

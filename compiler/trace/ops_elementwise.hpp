@@ -13,7 +13,16 @@ namespace sinter {
 
 namespace detail {
 
+/// Arithmetic; booleans have none.
 inline Tensor binary(const char *function, const char *op, const Operand &lhs, const Operand &rhs) {
+  Build b(function, lhs.where);
+  Tensor x = lhs.tensor, y = rhs.tensor;
+  if (b.agree({&x, &y}) == DType::boolean)
+    b.numbers(x);
+  return b.binary(op, x, y);
+}
+/// Also of booleans.
+inline Tensor extremum(const char *function, const char *op, const Operand &lhs, const Operand &rhs) {
   return Build(function, lhs.where).binary(op, lhs.tensor, rhs.tensor);
 }
 inline Tensor comparison(const char *function, const char *kind, const Operand &lhs, const Operand &rhs) {
@@ -79,6 +88,7 @@ inline Tensor remainder(const Operand &x, const Operand &y) {
   detail::Build b("remainder", x.where);
   Tensor lhs = x.tensor, rhs = y.tensor;
   DType dtype = b.agree({&lhs, &rhs});
+  b.numbers(lhs);
   b.broadcast({&lhs, &rhs});
   Tensor rest = b.op("rem", {lhs, rhs});
   if (b.failed() || is_unsigned_integer(dtype))
@@ -92,12 +102,23 @@ inline Tensor floor_divide(const Operand &x, const Operand &y) {
   detail::Build b("floor_divide", x.where);
   Tensor lhs = x.tensor, rhs = y.tensor;
   DType dtype = b.agree({&lhs, &rhs});
+  b.numbers(lhs);
   b.broadcast({&lhs, &rhs});
+  if (!b.failed() && is_float(dtype)) {
+    // (x - rest) / y is an integer up to rounding, x / y is not: 1 / 0.1 rounds to 10, of which the tenth lies above 1.
+    Tensor zero = b.number(dtype, 0), one = b.number(dtype, 1), rest = b.op("rem", {lhs, rhs});
+    Tensor whole = b.div(b.sub(lhs, rest), rhs);
+    Tensor differs = b.binary("xor", b.compare("lt", rest, zero), b.compare("lt", rhs, zero));
+    whole = b.select(b.both(b.compare("ne", rest, zero), differs), b.sub(whole, one), whole);
+    Tensor floor = b.unary("floor", whole);
+    floor = b.select(b.compare("gt", b.sub(whole, floor), b.number(dtype, 0.5)), b.add(floor, one), floor);
+    Tensor quotient = b.div(lhs, rhs);
+    floor = b.select(b.compare("eq", whole, zero), b.mul(quotient, zero), floor); // the zero of the quotient's sign
+    return b.select(b.compare("eq", rhs, zero), quotient, floor);
+  }
   Tensor quotient = b.op("div", {lhs, rhs});
   if (b.failed() || is_unsigned_integer(dtype))
     return quotient;
-  if (is_float(dtype))
-    return b.unary("floor", quotient);
   Tensor zero = b.number(dtype, 0), rest = b.op("rem", {lhs, rhs});
   Tensor differs = b.binary("xor", b.compare("lt", lhs, zero), b.compare("lt", rhs, zero));
   Tensor lower = b.both(b.both(b.compare("ne", rest, zero), b.compare("ne", rhs, zero)), differs);
@@ -105,9 +126,9 @@ inline Tensor floor_divide(const Operand &x, const Operand &y) {
 }
 inline Tensor power(const Operand &x, const Operand &y) { return detail::binary("power", "pow", x, y); }
 /// NaN propagates.
-inline Tensor maximum(const Operand &x, const Operand &y) { return detail::binary("maximum", "max", x, y); }
+inline Tensor maximum(const Operand &x, const Operand &y) { return detail::extremum("maximum", "max", x, y); }
 /// NaN propagates.
-inline Tensor minimum(const Operand &x, const Operand &y) { return detail::binary("minimum", "min", x, y); }
+inline Tensor minimum(const Operand &x, const Operand &y) { return detail::extremum("minimum", "min", x, y); }
 /// minimum(maximum(x, low), high).
 inline Tensor clip(const Operand &x, const Tensor &low, const Tensor &high) {
   detail::Build b("clip", x.where);
@@ -118,24 +139,24 @@ inline Tensor clip(const Operand &x, const Tensor &low, const Tensor &high) {
 }
 inline Tensor negative(const Operand &x) {
   detail::Build b("negative", x.where);
-  return b.unary("neg", b.strong(x.tensor));
+  return b.unary("neg", b.numbers(x.tensor));
 }
 /// The least signed integer stays.
 inline Tensor abs(const Operand &x) {
   detail::Build b("abs", x.where);
-  Tensor value = b.strong(x.tensor);
+  Tensor value = b.numbers(x.tensor);
   return b.failed() || is_unsigned_integer(value.dtype()) ? value : b.unary("abs", value);
 }
 /// -1, 0 or 1; NaN stays.
 inline Tensor sign(const Operand &x) {
   detail::Build b("sign", x.where);
-  Tensor value = b.strong(x.tensor);
+  Tensor value = b.numbers(x.tensor);
   return b.failed() || !is_unsigned_integer(value.dtype()) ? b.unary("sign", value)
                                                            : b.min(value, b.number(value.dtype(), 1));
 }
 inline Tensor square(const Operand &x) {
   detail::Build b("square", x.where);
-  Tensor value = b.strong(x.tensor);
+  Tensor value = b.numbers(x.tensor);
   return b.mul(value, value);
 }
 inline Tensor reciprocal(const Operand &x) {
@@ -204,7 +225,8 @@ inline Tensor cbrt(const Operand &x) {
     Tensor isOdd = b.compare("lt", size, b.number(dtype, 1e30)); // above, the cube may overflow
     isOdd = b.both(isOdd, b.compare("gt", size, b.number(dtype, 1e-30)));
     root = b.select(isOdd, b.sub(root, step), root);
-    return b.select(b.compare("lt", value, b.number(dtype, 0)), b.unary("neg", root), root);
+    root = b.select(b.compare("lt", value, b.number(dtype, 0)), b.unary("neg", root), root);
+    return b.select(b.compare("eq", value, b.number(dtype, 0)), value, root); // also -0
   });
 }
 /// sqrt(x^2 + y^2) without overflow.
@@ -218,9 +240,10 @@ inline Tensor hypot(const Operand &x, const Operand &y) {
   rhs = b.unary("abs", rhs);
   Tensor most = b.max(lhs, rhs), ratio = b.div(b.min(lhs, rhs), most);
   Tensor length = b.mul(most, b.unary("sqrt", b.add(b.mul(ratio, ratio), b.number(dtype, 1))));
-  Tensor isPlain = b.both(b.compare("ne", most, b.number(dtype, 0)),
-                          b.compare("ne", most, b.number(dtype, std::numeric_limits<double>::infinity())));
-  return b.select(isPlain, length, most);
+  Tensor infinity = b.number(dtype, std::numeric_limits<double>::infinity());
+  length = b.select(b.compare("eq", most, b.number(dtype, 0)), most, length);
+  // also beside NaN, as in C
+  return b.select(b.either(b.compare("eq", lhs, infinity), b.compare("eq", rhs, infinity)), infinity, length);
 }
 inline Tensor sin(const Operand &x) { return detail::math("sin", "sin", x); }
 inline Tensor cos(const Operand &x) { return detail::math("cos", "cos", x); }

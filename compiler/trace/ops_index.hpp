@@ -382,7 +382,8 @@ inline Tensor update(const char *function, const Tensor &operand, std::span<cons
 } // namespace detail
 
 /// x.at(...): `x` with the elements at a subscript replaced or combined. Where positions repeat, updates apply in
-/// order.
+/// order. Positions that only running tells: one of rank 0 is clamped, as that of dynamic_update_slice; of lists, those
+/// outside are left out.
 class Update {
 public:
   Update(const Tensor &x, std::vector<Subscript> subscripts) : x(x), subscripts(std::move(subscripts)) {}

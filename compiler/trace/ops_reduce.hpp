@@ -183,6 +183,10 @@ inline Tensor searchsorted(const Operand &sorted, const Tensor &values, bool rig
     Tensor next = b.add(place, b.index(step));
     Tensor last = b.op("gather", {list, b.min(b.sub(next, b.index(1)), b.index(size - 1))}, {{"axis", 0}});
     Tensor isBefore = b.compare(right ? "le" : "lt", last, wanted);
+    if (is_float(wanted.dtype())) { // NaN comes last, as sort puts it
+      Tensor isLast = b.compare("ne", wanted, wanted);
+      isBefore = b.either(isBefore, right ? isLast : b.both(isLast, b.compare("eq", last, last)));
+    }
     place = b.select(b.both(isBefore, b.compare("le", next, b.index(size))), next, place);
   }
   return place;

@@ -207,7 +207,9 @@ inline std::vector<Tensor> split(const Operand &x, int64_t parts, int axis = 0) 
   b.in(x.tensor);
   int along = b.axis(axis, x.tensor.rank());
   int64_t size = b.failed() ? 0 : x.tensor.dim(along);
-  if (!b.failed() && (parts < 1 || size < 0 || size % parts != 0))
+  if (!b.failed() && size < 0)
+    b.fail("an axis of a known size");
+  if (!b.failed() && (parts < 1 || size % parts != 0))
     b.fail("a size that " + std::to_string(parts) + " divides, got " + std::to_string(size));
   if (b.failed())
     return std::vector<Tensor>(size_t(std::max<int64_t>(parts, 1)), b.error());

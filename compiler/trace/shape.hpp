@@ -16,7 +16,7 @@ namespace sinter {
 /// A size that nothing is known about. Other negative dims are named: equal ones are equal sizes.
 inline constexpr int64_t kUnknownDim = SINTER_DIM_UNKNOWN;
 
-/// At most SINTER_MAX_RANK sizes; entries beyond are dropped, and ops on such a shape report its rank.
+/// At most SINTER_MAX_RANK sizes. More are counted and not kept; what takes a shape refuses such ones.
 class Shape {
 public:
   Shape() = default;
@@ -29,6 +29,8 @@ public:
 
   int size() const { return count; }
   bool empty() const { return count == 0; }
+  /// How many sizes were given, more than `size()` when there were too many.
+  int wanted() const { return count + dropped; }
   int64_t operator[](int axis) const { return dims[axis]; }
   int64_t &operator[](int axis) { return dims[axis]; }
   int64_t back() const { return dims[count - 1]; }
@@ -41,14 +43,20 @@ public:
   void push_back(int64_t dim) {
     if (count < SINTER_MAX_RANK)
       dims[count++] = dim;
+    else
+      ++dropped;
   }
   void insert(int axis, int64_t dim) {
     push_back(0);
+    if (axis >= count)
+      return;
     for (int k = count - 1; k > axis; --k)
       dims[k] = dims[k - 1];
     dims[axis] = dim;
   }
   void erase(int axis) {
+    if (axis >= count)
+      return;
     --count;
     for (int k = axis; k < count; ++k)
       dims[k] = dims[k + 1];
@@ -79,7 +87,7 @@ public:
     return text + "]";
   }
   friend bool operator==(const Shape &a, const Shape &b) {
-    if (a.count != b.count)
+    if (a.wanted() != b.wanted())
       return false;
     for (int k = 0; k < a.count; ++k)
       if (a.dims[k] != b.dims[k])
@@ -88,7 +96,7 @@ public:
   }
 
 private:
-  int count = 0;
+  int count = 0, dropped = 0;
   int64_t dims[SINTER_MAX_RANK];
 };
 

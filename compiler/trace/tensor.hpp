@@ -39,8 +39,14 @@ public:
   template <Element T> Tensor(std::initializer_list<std::initializer_list<T>> rows, Where where = Where::current()) {
     std::vector<std::conditional_t<std::is_same_v<T, bool>, char, T>> values;
     Shape shape{int64_t(rows.size()), rows.size() ? int64_t(rows.begin()->size()) : 0};
-    for (auto row : rows)
+    for (auto row : rows) {
+      if (int64_t(row.size()) != shape[1]) {
+        *this = detail::fail(where, "a tensor of two axes requires rows of one length, got " +
+                                        std::to_string(shape[1]) + " and " + std::to_string(row.size()));
+        return;
+      }
       values.insert(values.end(), row.begin(), row.end());
+    }
     fill(dtype_of<T>, values.data(), values.size(), shape, where);
   }
   template <Element T> Tensor(const std::vector<T> &values, const Shape &shape, Where where = Where::current()) {
@@ -98,7 +104,15 @@ public:
   /// Sizes; inside a trace, negative ones are named or unknown (equal ones other than kUnknownDim are equal sizes).
   Shape shape() const { return head ? Shape(std::span<const int64_t>(head->tensor.dims, size_t(rank()))) : Shape(); }
   /// The size of an axis; negative axes count from the end.
-  int64_t dim(int axis) const { return head->tensor.dims[axis < 0 ? axis + rank() : axis]; }
+  int64_t dim(int axis) const {
+    int count = rank(), at = axis < 0 ? axis + count : axis;
+    if (at >= 0 && at < count)
+      return head->tensor.dims[at];
+    detail::hostError(Error("dim requires an axis of " + (head ? type().str() : std::string("a tensor")) + ", got " +
+                                std::to_string(axis),
+                            where()));
+    return 0;
+  }
   TensorType type() const { return {dtype(), shape()}; }
   /// Number of elements, -1 when only running the graph tells.
   int64_t size() const {
@@ -153,6 +167,10 @@ public:
   explicit operator bool() const {
     if (traced() || error())
       return detail::hostBranch(*this);
+    if (head && size() != 1) {
+      detail::hostError(Error("`if (tensor)` requires a tensor of one element, got " + type().str(), where()));
+      return false;
+    }
     return item<bool>();
   }
 
@@ -182,11 +200,25 @@ private:
                             where));
     return false;
   }
+  /// Only what a tensor may have: known sizes, and not too many.
+  bool allowed(const Shape &shape, Where where) {
+    std::string problem;
+    if (shape.wanted() > SINTER_MAX_RANK)
+      problem = "at most " + std::to_string(SINTER_MAX_RANK) + " axes, got " + std::to_string(shape.wanted());
+    for (int64_t dim : shape)
+      if (dim < 0 && problem.empty())
+        problem = "sizes of at least 0, got " + std::to_string(dim);
+    if (!problem.empty())
+      *this = detail::fail(where, "a tensor requires " + problem);
+    return problem.empty();
+  }
   bool allocate(DType dtype, const Shape &shape, Where where) {
+    if (!allowed(shape, where))
+      return false;
     int64_t bytes = dtype_bytes(dtype);
     bool fits = true;
     for (int64_t dim : shape)
-      fits &= dim >= 0 && !__builtin_mul_overflow(bytes, dim, &bytes);
+      fits &= !__builtin_mul_overflow(bytes, dim, &bytes);
     head = fits ? detail::Value::create(size_t(bytes)) : nullptr;
     if (!head) {
       *this = detail::fail(where, "a tensor requires memory for " + TensorType{dtype, shape}.str() + ", got none");
@@ -199,6 +231,8 @@ private:
     return true;
   }
   void fill(DType dtype, const void *values, size_t count, const Shape &shape, Where where) {
+    if (!allowed(shape, where))
+      return;
     if (shape.elements() != int64_t(count)) {
       *this = detail::fail(where, "a tensor of shape " + shape.str() + " requires " + std::to_string(shape.elements()) +
                                       " elements, got " + std::to_string(count));

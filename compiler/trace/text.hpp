@@ -7,6 +7,7 @@
 
 #include "trace.hpp"
 #include <charconv>
+#include <cmath>
 #include <iosfwd>
 
 namespace sinter {
@@ -18,6 +19,11 @@ template <class T> void appendNumber(std::string &text, T value) {
   } else if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
     appendNumber(text, float(value));
   } else {
+    if constexpr (std::is_floating_point_v<T>)
+      if (std::isnan(value)) {
+        text += "nan"; // whatever its sign
+        return;
+      }
     char buffer[40];
     text.append(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
   }
@@ -57,7 +63,7 @@ inline std::string to_string(const Tensor &tensor, bool all = false) {
   if (tensor.traced())
     return "traced " + tensor.type().str();
   constexpr int64_t fewElements = 1000, shownAtEachEnd = 3;
-  int64_t size = tensor.size(), edge = all || size <= fewElements ? size : shownAtEachEnd;
+  int64_t size = tensor.size(), edge = all || size <= fewElements ? INT64_MAX / 2 : shownAtEachEnd;
   std::string text;
   detail::visitDType(tensor.dtype(), [&]<class T>(T) {
     detail::appendAxis(text, tensor, static_cast<const T *>(tensor.view().data), 0, size, edge);

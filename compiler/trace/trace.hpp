@@ -42,6 +42,23 @@ inline uint64_t hashBytes(uint64_t hash, const void *bytes, size_t count) {
 }
 inline uint64_t hashText(uint64_t hash, const char *text) { return hashBytes(hash, text, std::strlen(text) + 1); }
 
+/// The function of sinter.hpp whose ops are being computed or recorded, null outside of one.
+inline const char *&currentFunction() {
+  static thread_local const char *name = nullptr;
+  return name;
+}
+/// Messages about an op name the op: says in which function it is.
+inline std::string inFunction(std::string message) {
+  const char *name = currentFunction();
+  return !name || message.starts_with(name) ? message : std::string(name) + ": " + message;
+}
+struct FunctionScope {
+  explicit FunctionScope(const char *name) : before(std::exchange(currentFunction(), name)) {}
+  ~FunctionScope() { currentFunction() = before; }
+  FunctionScope(const FunctionScope &) = delete;
+  const char *before;
+};
+
 inline sinter_value_type valueType(const TensorType &type) {
   sinter_value_type result;
   result.dtype = int32_t(type.dtype);
@@ -285,7 +302,7 @@ public:
     int32_t given = 0;
     if (sinter_graph_op(graph, op, int32_t(used.size()), ids, int32_t(attrs.size()), attrs.data(),
                         int32_t(std::min(room, results.size())), outputs, &given)) {
-      results[0] = failGraph(where);
+      results[0] = fail(where, inFunction(graphMessage(where)));
       return false;
     }
     count = given;
@@ -306,12 +323,13 @@ public:
 
   /// The C library's last message as an error at `where`. The message starts with the place, which the error adds
   /// itself.
-  Tensor failGraph(Where where) {
+  Tensor failGraph(Where where) { return fail(where, graphMessage(where)); }
+  std::string graphMessage(Where where) {
     std::string message = sinter_last_error(), prefix = place(where) + ":";
     if (message.starts_with(prefix))
       if (size_t at = message.find(": ", prefix.size() - 1); at != std::string::npos)
         message.erase(0, at + 2);
-    return fail(where, std::move(message));
+    return message;
   }
 
   Tensor nonDeterministic(Where where, Where before) {

@@ -76,7 +76,7 @@ void sinter::tool::addBench(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<BenchFlags>();
   CLI::App *command = program.add_subcommand("bench", "measure the time per call");
   flags->shared.addTo(*command);
-  command->add_option("model", flags->model, "model (.onnx, .mlir, .smod or .so)")->required();
+  command->add_option("model", flags->model, "model (.onnx, .sinter, .mlir, .smod or .so)")->required();
   command->add_option("--input", flags->inputs, "NAME=VALUE, as for run; others are random")
       ->allow_extra_args(false)
       ->take_all();

@@ -8,7 +8,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "passes/InlineCalls.h"
+#include "passes/Passes.h"
 #include "tools/sinter/Crash.h"
 #include "llvm/Support/SourceMgr.h"
 #include <chrono>
@@ -130,14 +132,10 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
     module = parseSourceFile<ModuleOp>(path, config);
     if (!module)
       throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be parsed" : diagnostics.errors());
-    if (!options.shapes.empty())
-      throw Stop(Exit::Usage, "--shape applies to ONNX models; " + path + " states its own types");
   } else if (path.ends_with(".sinter")) {
     module = readGraph(ctx.get(), path);
     if (!module)
       throw Stop(Exit::Failure, diagnostics.errors());
-    if (!options.shapes.empty())
-      throw Stop(Exit::Usage, "--shape applies to ONNX models; " + path + " states its own types");
   } else {
     module = import(adjust);
   }
@@ -162,6 +160,8 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
       hasStates = true;
     else
       inputPorts.push_back(portOf(main.getArgumentTypes()[i], main.getArgAttr(i, "sinter.name"), "arg", i));
+  if (!options.shapes.empty() && !path.ends_with(".onnx")) // the importer knows already
+    fixShapes(main);
   for (unsigned i = 0; i < main.getNumResults(); ++i)
     if (!main.getResultAttr(i, "sinter.state"))
       outputPorts.push_back(portOf(main.getResultTypes()[i], main.getResultAttr(i, "sinter.name"), "result", i));
@@ -185,7 +185,10 @@ void Model::describeFunction(const sinter_function &function) {
   for (int32_t i = 0; i < function.num_outputs; ++i)
     if (llvm::none_of(states, [&](const sinter_state &state) { return state.output == i; }))
       outputPorts.push_back(port(function.outputs[i], i));
-  // --shape states the sizes that random or zero inputs get.
+  readShapes(); // the sizes that random or zero inputs get
+}
+
+void Model::readShapes() {
   for (const auto &[name, dims] : options.parsedShapes()) {
     auto it = llvm::find_if(inputPorts, [&](const Port &candidate) { return candidate.name == name; });
     if (it == inputPorts.end())
@@ -199,6 +202,18 @@ void Model::describeFunction(const sinter_function &function) {
                                     printShape(shape));
     it->type = type;
   }
+}
+
+void Model::fixShapes(func::FuncOp main) {
+  readShapes();
+  for (const Port &port : inputPorts)
+    main.getArgument(static_cast<unsigned>(port.number)).setType(port.type);
+  main.setType(FunctionType::get(main.getContext(), main.getBody().getArgumentTypes(), main.getResultTypes()));
+  Diagnostics diagnostics(*ctx);
+  PassManager passes(main.getContext(), func::FuncOp::getOperationName());
+  passes.addPass(createRefineShapes());
+  if (failed(passes.run(main)))
+    throw Stop(Exit::Failure, diagnostics.errors());
 }
 
 void Model::readModule() {

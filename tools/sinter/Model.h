@@ -10,6 +10,7 @@
 #include "compiler/Link.h"
 #include "compiler/Module.h"
 #include "compiler/onnx/Import.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -68,6 +69,10 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> import(const AdjustImport &adjust);
   void readModule();
   void describeFunction(const sinter_function &function);
+  /// Gives inputs the sizes that --shape states.
+  void readShapes();
+  /// The same in the function itself.
+  void fixShapes(mlir::func::FuncOp main);
   [[noreturn]] void stopWithReproducer(const std::string &message);
 
   std::string path;

@@ -51,7 +51,7 @@ void sinter::tool::addRun(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App *command = program.add_subcommand("run", "run a model once");
   flags->shared.addTo(*command);
-  command->add_option("model", flags->model, "model (.onnx, .mlir, .smod or .so)")->required();
+  command->add_option("model", flags->model, "model (.onnx, .sinter, .mlir, .smod or .so)")->required();
   command->add_option("--input", flags->inputs, "NAME=@x.npy, @x.npz, @x.raw, random:SEED, zeros, ones or a number")
       ->allow_extra_args(false)
       ->take_all();

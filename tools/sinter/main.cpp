@@ -2,6 +2,8 @@
 
 #include "tools/sinter/Command.h"
 #include "tools/sinter/Crash.h"
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <new>
@@ -43,7 +45,9 @@ int main(int argc, char **argv) {
   } catch (const CLI::Success &help) {
     return program.exit(help);
   } catch (const CLI::ParseError &error) {
-    std::cerr << "sinter: error: " << error.what() << " (see sinter --help)\n";
+    bool isUnknown = program.get_subcommands().empty() && argc > 1 && argv[1][0] != '-';
+    std::cerr << "sinter: error: " << (isUnknown ? std::string("no subcommand is called ") + argv[1] : error.what())
+              << " (see sinter --help)\n";
     return static_cast<int>(Exit::Usage);
   } catch (const Stop &stop) {
     std::cerr << "sinter: error: " << stop.what() << "\n";
@@ -57,6 +61,11 @@ int main(int argc, char **argv) {
   } catch (const std::exception &error) {
     std::cerr << "sinter: internal error: " << error.what() << "\n";
     return static_cast<int>(Exit::Internal);
+  }
+  errno = 0;
+  if (!std::cout.flush()) {
+    std::cerr << "sinter: error: cannot write to standard output: " << std::strerror(errno ? errno : EIO) << "\n";
+    result = result == Exit::Success ? Exit::Failure : result;
   }
   return static_cast<int>(result);
 }

@@ -68,12 +68,31 @@ template <typename OpT, arith::CmpFPredicate predicate> struct ReplaceExtremum :
   }
 };
 
+/// expm1 of types without lanes of their own. MLIR lowers it to e^x - 1, which leaves no digit of a small x; with u =
+/// e^x as it was rounded, (u - 1) (x / log(u)) is right (W. Kahan).
+struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
+  ExpandExpM1(MLIRContext *context) : OpRewritePattern(context, /*benefit=*/0) {}
+  LogicalResult matchAndRewrite(math::ExpM1Op op, PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    MathLanes m(b, op.getType());
+    Value x = op.getOperand(), u = math::ExpOp::create(b, x), one = m.number(1), less = m.sub(u, one);
+    Value result = m.mul(less, m.div(x, math::LogOp::create(b, u)));
+    result = m.select(m.equal(u, one), x, result);
+    Value isFar = m.select(m.equal(u, m.number(0)), m.number(-1), result);
+    rewriter.replaceOp(op, m.select(m.equal(u, m.number(std::numeric_limits<double>::infinity())), u, isFar));
+    return success();
+  }
+};
+
 } // namespace
+
+void cpu::populateMathExpansions(RewritePatternSet &patterns) { patterns.add<ExpandExpM1>(patterns.getContext()); }
 
 static Value buildRsqrt(MathLanes &m, Value x) { return m.div(m.number(1), m.sqrt(x)); }
 
 void cpu::populateMathPolynomials(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
+  populateMathExpansions(patterns);
   patterns.add<ReplaceUnary<math::ExpOp, buildExp>, ReplaceUnary<math::LogOp, buildLog>,
                ReplaceUnary<math::RsqrtOp, buildRsqrt>>(context, /*onDoubles=*/true);
   patterns.add<ReplaceUnary<math::ExpM1Op, buildExpM1>, ReplaceUnary<math::Log1pOp, buildLog1p>,

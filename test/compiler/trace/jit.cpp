@@ -38,6 +38,70 @@ TEST(Jit, NamedSizesShareOneForm) {
   EXPECT_EQ(f.cache_size(), 1);
 }
 
+TEST(Jit, SizesOfOtherNamesMustFitWhenItRuns) {
+  JitOptions vectors{.specs = {spec<float>({"n"}), spec<float>({"m"})}};
+  auto add = jit([](Tensor x, Tensor y) { return x + y; }, vectors);
+  EXPECT_EQ(add(ones({2}), ones({1})).to_vector<float>(), (std::vector<float>{2, 2}));
+  EXPECT_EQ(messageOf([&] { add(ones({3}), ones({2})); }),
+            "broadcast requires an operand size of 1 or 3 on result axis 0, got 2");
+  EXPECT_EQ(add(ones({1}), ones({3})).to_vector<float>(), (std::vector<float>{2, 2, 2}));
+  auto spread = jit([](Tensor x, Tensor y) { return broadcast_to(x, sizes(y)); }, vectors);
+  EXPECT_EQ(messageOf([&] { spread(ones({2}), ones({4})); }),
+            "broadcast requires an operand size of 1 or 4 on result axis 0, got 2");
+  auto inner = jit([](Tensor x, Tensor y) { return dot(x, y); }, vectors);
+  EXPECT_EQ(messageOf([&] { inner(ones({2}), ones({4})); }),
+            "dot_general requires equal sizes of lhs axis 0 and rhs axis 0, got 2 and 4");
+  auto walk =
+      jit([](Tensor x,
+             Tensor y) { return map([](std::pair<Tensor, Tensor> s) { return s.first * s.second; }, std::pair{x, y}); },
+          vectors);
+  EXPECT_EQ(messageOf([&] { walk(ones({5}), ones({3})); }), "scan requires equal sizes of sequences, got 5 and 3");
+  auto put = jit([](Tensor x, Tensor y) { return put_along_axis(x, astype(y, DType::i64), ones({3}), 0); }, vectors);
+  EXPECT_EQ(messageOf([&] { put(ones({5}), zeros({2})); }),
+            "scatter_elements requires equal sizes of positions and updates on axis 0, got 2 and 3");
+  auto keep = jit([](Tensor x, Tensor y) { return compress(x, y > 0.f); }, vectors);
+  EXPECT_EQ(messageOf([&] { keep(ones({2}), ones({3})); }),
+            "compress requires a size of at least 3, that of the mask, on axis 0, got 2");
+  auto first = jit([](Tensor x, Tensor) { return argmax(x); }, vectors);
+  EXPECT_EQ(messageOf([&] { first(ones({0}), ones({3})); }),
+            "arg_reduce requires a size of at least 1 on axis 0, got 0");
+  auto window = jit([](Tensor x, Tensor) { return dynamic_slice(x, {Tensor(1)}, {4}); }, vectors);
+  EXPECT_EQ(messageOf([&] { window(ones({3}), ones({3})); }),
+            "dynamic_slice requires a size of at least 4 on axis 0, got 3");
+  auto pairs = jit([](Tensor x, Tensor) { return reshape(x, {2, -1}); }, vectors);
+  EXPECT_EQ(messageOf([&] { pairs(ones({5}), ones({3})); }), "reshape requires sizes for 5 elements, got 4");
+  JitOptions matrices{.specs = {spec<float>({"n", "k"}), spec<float>({"l", "m"})}};
+  auto join = jit([](Tensor x, Tensor y) { return concatenate({x, y}, 1); }, matrices);
+  EXPECT_EQ(join(ones({2, 1}), ones({2, 3})).shape(), (Shape{2, 4}));
+  EXPECT_EQ(messageOf([&] { join(ones({2, 1}), ones({4, 3})); }),
+            "concatenate requires equal sizes on axis 0, got 2 and 4");
+  auto narrow = jit([](Tensor x, Tensor) { return squeeze(x, 0); }, matrices);
+  EXPECT_EQ(narrow(ones({1, 3}), ones({1, 1})).shape(), (Shape{3}));
+  EXPECT_EQ(messageOf([&] { narrow(ones({2, 3}), ones({1, 1})); }),
+            "broadcast requires an operand size of 1 on result axis 0, got 2");
+}
+
+TEST(Jit, SizesThatDataTellsMustFitToo) {
+  auto f = jit([](Tensor x, Tensor mask) { return x + compress(x, mask); });
+  EXPECT_EQ(f(ones({2}), Tensor({true, true})).to_vector<float>(), (std::vector<float>{2, 2}));
+  EXPECT_EQ(f(ones({2}), Tensor({false, true})).to_vector<float>(), (std::vector<float>{2, 2}));
+  EXPECT_FALSE(messageOf([&] { f(ones({3}), Tensor({false, true, true})); }).empty());
+}
+
+TEST(Jit, SpecsAreChecked) {
+  auto f = [](Tensor x) { return x; };
+  EXPECT_EQ(messageOf([&] { jit(f, {.specs = {spec<float>({"n"})}})(zeros({2, 3})); }),
+            "a jitted function requires arguments like its specs f32[n], got f32[2, 3]");
+  EXPECT_EQ(messageOf([&] { jit(f, {.specs = {spec<float>({"n", 4})}})(zeros({2, 3})); }),
+            "a jitted function requires arguments like its specs f32[n, 4], got f32[2, 3]");
+  EXPECT_EQ(messageOf([&] { trace(f, {Spec{DType::f32, std::vector<Dim>(17, Dim(1))}}); }),
+            "a spec requires at most 16 axes, got 17");
+  EXPECT_EQ(messageOf([&] { trace(f, {spec<float>({-3})}); }),
+            "a spec requires sizes of at least 0 or names, got -3 for axis 0");
+  EXPECT_EQ(messageOf([&] { trace(f, {spec<float>({2, ""})}); }),
+            "a spec requires sizes of at least 0 or names, got -1 for axis 1");
+}
+
 struct Config {
   Tensor x;
   int power;
@@ -156,6 +220,9 @@ TEST(Compile, WritesAModuleThatRuns) {
   Tensor inputs[] = {Tensor({1.f, 2.f, 3.f}), scalar(1.f)};
   ASSERT_TRUE(session.call(inputs, std::span(&buffer, 1)).ok());
   EXPECT_EQ(buffer.to_vector<float>(), (std::vector<float>{2, 3, 4}));
+  buffer = Tensor::empty(DType::f32, {5});
+  EXPECT_EQ(messageOf([&] { (void)session.call(inputs, std::span(&buffer, 1)); }),
+            "call requires a buffer of the result's sizes [3] for output 0, got [5]");
   std::remove(path.c_str());
   EXPECT_FALSE(messageOf([&] { Module::open(path); }).empty());
 }

@@ -228,3 +228,31 @@ TEST(Ops, NamedSizesStayOpen) {
   }
   EXPECT_EQ(compiled.cache_size(), 1);
 }
+
+TEST(Ops, RoundLikeNumpy) {
+  auto check = [](Tensor quotient) {
+    EXPECT_EQ(quotient.to_vector<double>(), (std::vector<double>{9, -10000001, 499, -1, -0., INFINITY, -3}));
+    EXPECT_TRUE(std::signbit(quotient(4).item<double>()));
+  };
+  Tensor x({1., -1., 0.5, 1., -0., 7., 5.}), y({0.1, 1e-7, 0.001, -HUGE_VAL, 3., 0., -2.});
+  check(floor_divide(x, y));
+  check(jit([](Tensor x, Tensor y) { return floor_divide(x, y); })(x, y));
+  EXPECT_EQ(floats(hypot(Tensor({INFINITY, NAN}), Tensor({NAN, -INFINITY}))), (Floats{INFINITY, INFINITY}));
+  EXPECT_TRUE(std::signbit(cbrt(Tensor({-0.f}))(0).item<float>()));
+  for (double small : {1e-7, 1e-30, -0.25})
+    EXPECT_DOUBLE_EQ(expm1(Tensor({small}))(0).item<double>(), std::expm1(small));
+  EXPECT_EQ(ints(searchsorted(Tensor({1.f, 2.f, NAN}), Tensor({NAN, 1.5f}))), (Ints{2, 1}));
+  EXPECT_EQ(ints(searchsorted(Tensor({1.f, 2.f, NAN}), Tensor({NAN, 1.5f}), true)), (Ints{3, 1}));
+}
+
+TEST(Ops, SayInWhichFunctionAnOpIsRefused) {
+  EXPECT_EQ(messageOf([] { return Tensor({true}) + Tensor({true}); }),
+            "operator + requires a number dtype, got bool (convert with astype)");
+  EXPECT_EQ(messageOf([] { return abs(Tensor({true})); }),
+            "abs requires a number dtype, got bool (convert with astype)");
+  EXPECT_EQ(messageOf([] { return argmax(zeros({0})); }),
+            "argmax: arg_reduce requires a non-empty axis, got size 0 of axis 0");
+  EXPECT_EQ(messageOf([] { return softmax(Tensor(1.f)); }), "softmax requires rank 1 at least, got rank 0");
+  EXPECT_EQ(messageOf([] { return layer_norm(zeros({2, 3}), zeros({4})); }),
+            "layer_norm: broadcast requires an operand size of 1 or 3 on result axis 0, got 4");
+}

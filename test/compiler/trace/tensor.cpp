@@ -97,11 +97,35 @@ TEST(Tensor, RefusesDlpackFromElsewhere) {
             "from_dlpack requires an element type that tensors have, got code 5, 64 bits, 1 lanes");
 }
 
+TEST(Tensor, RefusesShapesThatItCannotHave) {
+  std::vector<int64_t> seventeen(17, 1), sixteen(16, 1);
+  std::string tooMany = "requires at most 16 axes, got 17";
+  EXPECT_EQ(messageOf([&] { Tensor(std::vector<float>(1), Shape(seventeen)); }), "a tensor " + tooMany);
+  EXPECT_EQ(messageOf([&] { reshape(Tensor(1.f), seventeen); }), "reshape " + tooMany);
+  EXPECT_EQ(messageOf([&] { expand_dims(zeros(sixteen), 0); }), "expand_dims: reshape " + tooMany);
+  EXPECT_EQ(messageOf([&] { stack({zeros(sixteen)}); }), "stack: reshape " + tooMany);
+  EXPECT_EQ(messageOf([&] { tensordot(zeros(std::vector<int64_t>(9, 1)), zeros(std::vector<int64_t>(8, 1)), 0); }),
+            "tensordot: dot_general requires results of at most 16 axes, got 17");
+  EXPECT_EQ(messageOf([] { Tensor({{1, 2}, {3, 4, 5}, {6}}); }),
+            "a tensor of two axes requires rows of one length, got 2 and 3");
+  EXPECT_EQ(messageOf([] { Tensor(std::vector<float>(1), Shape{-1, -1}); }),
+            "a tensor requires sizes of at least 0, got -1");
+  EXPECT_EQ(messageOf([] { Tensor({1, 2}).dim(1); }), "dim requires an axis of i32[2], got 1");
+  EXPECT_EQ(messageOf([] { Tensor().dim(0); }), "dim requires an axis of a tensor, got 0");
+  EXPECT_EQ(messageOf([] {
+              if (Tensor({1, 2}))
+                return;
+            }),
+            "`if (tensor)` requires a tensor of one element, got i32[2]");
+}
+
 TEST(Tensor, PrintsLikeNumpy) {
   EXPECT_EQ(to_string(scalar(true)), "true");
   EXPECT_EQ(to_string(Tensor({0.1f, 1e20f})), "[0.1, 1e+20]");
   EXPECT_EQ(to_string(zeros({2000})), "[0, 0, 0, ..., 0, 0, 0]");
   EXPECT_EQ(to_string(zeros({0, 3})), "[]");
+  EXPECT_EQ(to_string(zeros({2, 0})), "[[],\n []]");
+  EXPECT_EQ(to_string(Tensor({NAN, -NAN})), "[nan, nan]");
 }
 
 } // namespace

@@ -211,6 +211,7 @@ TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
       {"math.log", UNARY(std::log(x)), 0, 4, 2},
       {"math.rsqrt", UNARY(1 / std::sqrt(x)), 0, 10, 2},
       {"math.tanh", UNARY(std::tanh(x)), -10, 10, 4},
+      {"math.expm1", UNARY(std::expm1(x)), -20, 5, 4},
   };
   for (const Case<double> &c : cases)
     measure(c);

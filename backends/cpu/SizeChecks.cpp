@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/SizeChecks.h"
+#include "ir/Ops.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+namespace {
+
+class Collector {
+public:
+  Collector(Operation *op, ShapeAnalysis &sizes, SmallVectorImpl<SizeCheck> &checks)
+      : name(op->getName().stripDialect()), sizes(sizes), checks(checks) {}
+
+  void run(Operation *op);
+
+private:
+  using Kind = SizeCheck::Kind;
+
+  void require(Kind kind, DimExpr size, DimExpr wanted, const Twine &message) {
+    if (!size || !wanted || size == wanted || (size.isConstant() && wanted.isConstant()))
+      return;
+    checks.push_back({kind, size, wanted, (name + " requires " + message).str()});
+  }
+  void requireEqual(DimExpr size, DimExpr wanted, const Twine &what) {
+    require(Kind::Equal, size, wanted, "equal sizes " + what + ", got {} and {}");
+  }
+  void broadcast(BroadcastOp op) {
+    Dims result = sizes.dims(op.getResult());
+    for (auto [axis, size] : llvm::zip(op.getAxes(), sizes.dims(op.getOperand())))
+      if (size && !(size.isConstant() && size.constant() == 1))
+        require(Kind::EqualOrOne, size, result[axis],
+                (result[axis].isConstant() && result[axis].constant() == 1
+                     ? "an operand size of {} on result axis "
+                     : "an operand size of 1 or {} on result axis ") +
+                    Twine(axis) + ", got {}");
+  }
+  void pointwise(Operation *op) {
+    if (op->getNumOperands() < 2)
+      return;
+    Dims first = sizes.dims(op->getOperand(0));
+    for (Value operand : op->getOperands().drop_front())
+      for (auto [axis, pair] : llvm::enumerate(llvm::zip(sizes.dims(operand), first)))
+        requireEqual(std::get<0>(pair), std::get<1>(pair), "of its operands on axis " + Twine(axis));
+  }
+  void dot(DotGeneralOp op) {
+    Dims lhs = sizes.dims(op.getLhs()), rhs = sizes.dims(op.getRhs());
+    auto pairs = [&](ArrayRef<int64_t> left, ArrayRef<int64_t> right) {
+      for (auto [a, b] : llvm::zip(left, right))
+        requireEqual(rhs[b], lhs[a], "of lhs axis " + Twine(a) + " and rhs axis " + Twine(b));
+    };
+    pairs(op.getLhsBatch(), op.getRhsBatch());
+    pairs(op.getLhsContract(), op.getRhsContract());
+  }
+  void concatenate(ConcatenateOp op) {
+    Dims first = sizes.dims(op.getOperands().front());
+    for (Value operand : op.getOperands().drop_front())
+      for (auto [axis, pair] : llvm::enumerate(llvm::zip(sizes.dims(operand), first)))
+        if (axis != static_cast<uint64_t>(op.getAxis()))
+          requireEqual(std::get<0>(pair), std::get<1>(pair), "on axis " + Twine(axis));
+  }
+  void reshape(ReshapeOp op) {
+    Dims from = sizes.dims(op.getOperand()), to = sizes.dims(op.getResult());
+    if (llvm::all_of(from, [](DimExpr e) { return bool(e); }) && llvm::all_of(to, [](DimExpr e) { return bool(e); }))
+      require(Kind::Equal, sizes.context().product(to), sizes.context().product(from), "sizes for {} elements, got {}");
+  }
+  /// The leading axes of `updates` are those of `positions`.
+  void updates(Value updates, Value positions, size_t axes) {
+    Dims given = sizes.dims(updates), wanted = sizes.dims(positions);
+    for (size_t axis = 0; axis < std::min({axes, given.size(), wanted.size()}); ++axis)
+      requireEqual(given[axis], wanted[axis], "of positions and updates on axis " + Twine(axis));
+  }
+  void square(Value matrix) {
+    Dims dims = sizes.dims(matrix);
+    requireEqual(dims[dims.size() - 1], dims[dims.size() - 2], "in the last two axes");
+  }
+  void triangular(TriangularSolveOp op) {
+    square(op.getMatrix());
+    Dims matrix = sizes.dims(op.getMatrix()), rhs = sizes.dims(op.getRhs());
+    for (size_t axis = 0; axis + 1 < rhs.size(); ++axis)
+      requireEqual(rhs[axis], matrix[axis], "of matrix and right-hand side on axis " + Twine(axis));
+  }
+  void convolution(ConvolutionOp op) {
+    int64_t last = cast<RankedTensorType>(op.getInput().getType()).getRank() - 1;
+    bool isLast = op.getLayout() != ConvLayout::channels_first;
+    if (isLast)
+      return; // made of the other layout, whose channels are static there
+    DimContext &c = sizes.context();
+    require(Kind::Equal, c.mul(c.constant(op.getGroups()), sizes.dims(op.getFilter())[1]),
+            sizes.dims(op.getInput())[std::min<int64_t>(1, last)], "filters for {} input channels, got {}");
+  }
+  void scan(ScanOp op) {
+    for (auto [k, sequence] : llvm::enumerate(op.getSequences()))
+      requireEqual(sizes.dims(sequence)[op.getAxes()[k]], sizes.dims(op.getSequences()[0])[op.getAxes()[0]],
+                   "of sequences");
+  }
+  /// A window of the operand, or what replaces one.
+  void window(Value operand, ArrayRef<DimExpr> window) {
+    for (auto [axis, pair] : llvm::enumerate(llvm::zip(sizes.dims(operand), window)))
+      require(Kind::AtLeast, std::get<0>(pair), std::get<1>(pair),
+              "a size of at least {} on axis " + Twine(axis) + ", got {}");
+  }
+
+  StringRef name;
+  ShapeAnalysis &sizes;
+  SmallVectorImpl<SizeCheck> &checks;
+};
+
+} // namespace
+
+void Collector::run(Operation *op) {
+  auto number = [&](int64_t value) { return sizes.context().constant(value); };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](BroadcastOp op) { broadcast(op); })
+      .Case([&](DotGeneralOp op) { dot(op); })
+      .Case([&](ConcatenateOp op) { concatenate(op); })
+      .Case([&](ReshapeOp op) { reshape(op); })
+      .Case([&](ScanOp op) { scan(op); })
+      .Case([&](ConvolutionOp op) { convolution(op); })
+      .Case([&](CholeskyOp op) { square(op.getOperand()); })
+      .Case([&](TriangularSolveOp op) { triangular(op); })
+      .Case([&](ScatterElementsOp op) {
+        updates(op.getUpdates(), op.getPositions(), static_cast<size_t>(op.getPositions().getType().getRank()));
+      })
+      .Case([&](ScatterNdOp op) {
+        updates(op.getUpdates(), op.getPositions(), static_cast<size_t>(op.getPositions().getType().getRank() - 1));
+      })
+      .Case([&](GatherElementsOp op) {
+        Dims operand = sizes.dims(op.getOperand()), positions = sizes.dims(op.getPositions());
+        for (size_t axis = 0; axis < operand.size(); ++axis)
+          if (axis != static_cast<size_t>(op.getAxis()))
+            require(Kind::AtLeast, operand[axis], positions[axis],
+                    "a size of at least {}, that of the positions, on axis " + Twine(axis) + ", got {}");
+      })
+      .Case([&](CompressOp op) {
+        require(Kind::AtLeast, sizes.dims(op.getOperand())[op.getAxis()], sizes.dims(op.getMask())[0],
+                "a size of at least {}, that of the mask, on axis " + Twine(op.getAxis()) + ", got {}");
+      })
+      .Case([&](ArgReduceOp op) {
+        require(Kind::AtLeast, sizes.dims(op.getOperand())[op.getAxis()], number(1),
+                "a size of at least {} on axis " + Twine(op.getAxis()) + ", got {}");
+      })
+      .Case([&](TopKOp op) {
+        require(Kind::AtLeast, sizes.dims(op.getOperand())[op.getAxis()], sizes.dims(op.getValues())[op.getAxis()],
+                "a size of at least {} on axis " + Twine(op.getAxis()) + ", got {}");
+      })
+      .Case([&](DynamicSliceOp op) { window(op.getOperand(), llvm::map_to_vector(op.getSizes(), number)); })
+      .Case([&](DynamicUpdateSliceOp op) { window(op.getOperand(), sizes.dims(op.getUpdate())); })
+      .Default([&](Operation *op) {
+        if (isa<Pointwise>(op))
+          pointwise(op);
+      });
+}
+
+void cpu::collectSizeChecks(Operation *op, ShapeAnalysis &sizes, SmallVectorImpl<SizeCheck> &checks) {
+  Collector(op, sizes, checks).run(op);
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What ops require of sizes that only running tells: a kernel checks nothing and would read or write outside of its
+// buffers. Where types and named sizes show that an op's sizes fit, there is no check.
+
+#ifndef SINTER_BACKENDS_CPU_SIZECHECKS_H
+#define SINTER_BACKENDS_CPU_SIZECHECKS_H
+
+#include "ir/Dims.h"
+#include <string>
+
+namespace sinter::cpu {
+
+struct SizeCheck {
+  enum class Kind { Equal, EqualOrOne, AtLeast };
+  Kind kind;
+  DimExpr size, wanted;
+  std::string message; // its first {} is `wanted`, its second `size`
+};
+
+/// Appends the checks of one op, those of regions left out.
+void collectSizeChecks(mlir::Operation *op, ShapeAnalysis &sizes, llvm::SmallVectorImpl<SizeCheck> &checks);
+
+} // namespace sinter::cpu
+
+#endif
