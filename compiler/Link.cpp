@@ -37,6 +37,20 @@ bool sinter::writeFile(StringRef path, llvm::ArrayRef<char> bytes, std::string &
   return false;
 }
 
+bool TemporaryFolder::write(StringRef path, llvm::ArrayRef<char> bytes, std::string &error) const {
+  std::error_code problem;
+  llvm::raw_fd_ostream os(path, problem);
+  if (!problem) {
+    os.write(bytes.data(), bytes.size());
+    os.close();
+    problem = os.error();
+    os.clear_error();
+  }
+  if (problem)
+    error = ("cannot write '" + path + "': " + problem.message()).str();
+  return !problem;
+}
+
 std::optional<std::string> sinter::readFile(StringRef path, std::string &error) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (buffer)

@@ -23,6 +23,9 @@ public:
   /// Empty when the folder could not be made.
   const std::string &path() const { return folder; }
   std::string file(llvm::StringRef name) const { return folder + "/" + name.str(); }
+  /// Writes in place: nobody else reads here. What `writeFile` renames is remembered by LLVM, which would delete it at a
+  /// crash, for as long as the process lives; in one that compiles all day these lists are walked again and again.
+  bool write(llvm::StringRef path, llvm::ArrayRef<char> bytes, std::string &error) const;
 
 private:
   std::string folder;

@@ -42,7 +42,7 @@ public:
 
   bool add(const std::string &object, std::string &error) {
     files.push_back(folder.file(std::to_string(files.size()) + ".o"));
-    return writeFile(files.back(), object, error);
+    return folder.write(files.back(), object, error);
   }
 
   const CompiledModule &module;
@@ -58,7 +58,11 @@ static std::optional<std::string> linkCode(const CompiledModule &module, std::st
   cpu::TableOptions table;
   table.weightsBytes = static_cast<int64_t>(module.code.weights.size());
   std::string output = link.folder.file("code.so");
-  if (!link.prepare(table, error) || !runLinker(sharedLibraryArguments(link.files, output, module.target), error))
+  if (!link.prepare(table, error))
+    return std::nullopt;
+  std::vector<std::string> arguments = sharedLibraryArguments(link.files, output, module.target);
+  arguments.push_back("--no-mmap-output-file"); // in place, too
+  if (!runLinker(arguments, error))
     return std::nullopt;
   return readFile(output, error);
 }
