@@ -8,6 +8,7 @@
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLForwardCompat.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <deque>
@@ -91,6 +92,19 @@ struct DimContext::Impl {
     return DimExpr(node);
   }
   DimExpr constant(int64_t value) { return get(DimExpr::Kind::Constant, value, {}); }
+  /// The minimum or maximum of two, flat, so that nesting does not matter.
+  DimExpr flatten(DimExpr::Kind kind, DimExpr a, DimExpr b) {
+    SmallVector<DimExpr> operands;
+    for (DimExpr side : {a, b}) {
+      if (side.kind() == kind)
+        llvm::append_range(operands, side.operands());
+      else
+        operands.push_back(side);
+    }
+    llvm::sort(operands, [](DimExpr x, DimExpr y) { return nodeOf(x)->id < nodeOf(y)->id; });
+    operands.erase(llvm::unique(operands), operands.end());
+    return operands.size() == 1 ? operands[0] : get(kind, 0, operands);
+  }
   static const Node *nodeOf(DimExpr expr) { return static_cast<const Node *>(expr.getOpaqueValue()); }
 
   static Sum toSum(DimExpr expr) {
@@ -263,7 +277,7 @@ DimExpr DimContext::floorDiv(DimExpr a, DimExpr b) {
   DimExpr inner = impl->fromSum(rest);
   if (inner.isConstant())
     return add(impl->fromSum(whole), constant(llvm::divideFloorSigned(inner.constant(), b.constant())));
-  std::optional<int64_t> low = lowerBound(inner), high = upperBound(inner);
+  auto [low, high] = bounds(inner);
   DimExpr fraction;
   if (low && high && *low >= 0 && *high < b.constant())
     fraction = constant(0);
@@ -292,47 +306,20 @@ DimExpr DimContext::mod(DimExpr a, DimExpr b) {
   Sum whole, rest;
   Impl::splitByConstant(Impl::toSum(a), b.constant(), whole, rest);
   DimExpr inner = impl->fromSum(rest);
-  std::optional<int64_t> low = lowerBound(inner), high = upperBound(inner);
+  auto [low, high] = bounds(inner);
   if (low && high && *low >= 0 && *high < b.constant())
     return inner;
   return impl->get(DimExpr::Kind::Mod, 0, {inner, b});
 }
 
 DimExpr DimContext::min(DimExpr a, DimExpr b) {
-  DimExpr difference = sub(a, b);
-  if (std::optional<int64_t> low = lowerBound(difference); low && *low >= 0)
-    return b;
-  if (std::optional<int64_t> high = upperBound(difference); high && *high <= 0)
-    return a;
-  // Flat, so that nesting does not matter.
-  SmallVector<DimExpr> operands;
-  for (DimExpr side : {a, b}) {
-    if (side.kind() == DimExpr::Kind::Min)
-      llvm::append_range(operands, side.operands());
-    else
-      operands.push_back(side);
-  }
-  llvm::sort(operands, [](DimExpr x, DimExpr y) { return Impl::nodeOf(x)->id < Impl::nodeOf(y)->id; });
-  operands.erase(llvm::unique(operands), operands.end());
-  return operands.size() == 1 ? operands[0] : impl->get(DimExpr::Kind::Min, 0, operands);
+  auto [low, high] = bounds(sub(a, b));
+  return low && *low >= 0 ? b : high && *high <= 0 ? a : impl->flatten(DimExpr::Kind::Min, a, b);
 }
 
 DimExpr DimContext::max(DimExpr a, DimExpr b) {
-  DimExpr difference = sub(a, b);
-  if (std::optional<int64_t> low = lowerBound(difference); low && *low >= 0)
-    return a;
-  if (std::optional<int64_t> high = upperBound(difference); high && *high <= 0)
-    return b;
-  SmallVector<DimExpr> operands;
-  for (DimExpr side : {a, b}) {
-    if (side.kind() == DimExpr::Kind::Max)
-      llvm::append_range(operands, side.operands());
-    else
-      operands.push_back(side);
-  }
-  llvm::sort(operands, [](DimExpr x, DimExpr y) { return Impl::nodeOf(x)->id < Impl::nodeOf(y)->id; });
-  operands.erase(llvm::unique(operands), operands.end());
-  return operands.size() == 1 ? operands[0] : impl->get(DimExpr::Kind::Max, 0, operands);
+  auto [low, high] = bounds(sub(a, b));
+  return low && *low >= 0 ? a : high && *high <= 0 ? b : impl->flatten(DimExpr::Kind::Max, a, b);
 }
 
 DimExpr DimContext::product(ArrayRef<DimExpr> factors) {
@@ -342,141 +329,84 @@ DimExpr DimContext::product(ArrayRef<DimExpr> factors) {
   return result;
 }
 
-std::optional<int64_t> DimContext::lowerBound(DimExpr expr) {
+namespace {
+using Bound = std::optional<int64_t>;
+
+/// Unknown where the exact number does not fit.
+Bound sum(Bound a, Bound b) {
+  int64_t result;
+  return a && b && !__builtin_add_overflow(*a, *b, &result) ? Bound(result) : std::nullopt;
+}
+Bound product(Bound a, Bound b) {
+  int64_t result;
+  return a && b && !__builtin_mul_overflow(*a, *b, &result) ? Bound(result) : std::nullopt;
+}
+
+/// Of two things of which the smaller (larger) one counts: known if both are; or already if one is.
+Bound ofBoth(Bound a, Bound b, bool smaller) {
+  return a && b ? Bound(smaller ? std::min(*a, *b) : std::max(*a, *b)) : std::nullopt;
+}
+Bound ofEither(Bound a, Bound b, bool smaller) { return a && b ? ofBoth(a, b, smaller) : a ? a : b; }
+} // namespace
+
+DimBounds DimContext::bounds(DimExpr expr) {
+  ArrayRef<DimExpr> operands = expr.operands();
   switch (expr.kind()) {
   case DimExpr::Kind::Constant:
-    return expr.constant();
+    return {expr.constant(), expr.constant()};
   case DimExpr::Kind::Symbol:
-    return source(expr.symbol()).kind == SymbolSource::Kind::Size ? std::optional<int64_t>(0) : std::nullopt;
+    return {source(expr.symbol()).kind == SymbolSource::Kind::Size ? Bound(0) : std::nullopt, std::nullopt};
   case DimExpr::Kind::Add: {
-    int64_t total = 0;
-    for (DimExpr term : expr.operands()) {
-      std::optional<int64_t> low = lowerBound(term);
-      if (!low || __builtin_add_overflow(total, *low, &total))
-        return std::nullopt;
+    DimBounds total{0, 0};
+    for (DimExpr term : operands) {
+      DimBounds of = bounds(term);
+      total = {sum(total.low, of.low), sum(total.high, of.high)};
     }
     return total;
   }
   case DimExpr::Kind::Mul: {
     // Factors that are surely not negative, and perhaps a constant in front.
-    int64_t low = 1, high = 1, coefficient = 1;
-    bool bounded = true;
-    for (DimExpr factor : expr.operands()) {
+    DimBounds total{1, 1};
+    int64_t coefficient = 1;
+    for (DimExpr factor : operands) {
       if (factor.isConstant()) {
         coefficient = factor.constant();
         continue;
       }
-      std::optional<int64_t> least = lowerBound(factor), greatest = upperBound(factor);
-      if (!least || *least < 0 || __builtin_mul_overflow(low, *least, &low))
-        return std::nullopt;
-      bounded = bounded && greatest && !__builtin_mul_overflow(high, *greatest, &high);
+      DimBounds of = bounds(factor);
+      if (!of.low || *of.low < 0)
+        return {};
+      total = {::product(total.low, of.low), ::product(total.high, of.high)};
     }
-    int64_t result;
-    if (coefficient < 0 && !bounded)
-      return std::nullopt;
-    if (__builtin_mul_overflow(coefficient, coefficient < 0 ? high : low, &result))
-      return std::nullopt;
-    return result;
+    if (coefficient < 0)
+      std::swap(total.low, total.high);
+    return {::product(total.low, coefficient), ::product(total.high, coefficient)};
   }
   case DimExpr::Kind::FloorDiv:
   case DimExpr::Kind::CeilDiv: {
-    std::optional<int64_t> low = lowerBound(expr.operands()[0]);
-    DimExpr divisor = expr.operands()[1];
-    if (low && divisor.isConstant() && divisor.constant() > 0)
-      return llvm::divideFloorSigned(*low, divisor.constant());
-    std::optional<int64_t> least = lowerBound(divisor);
-    return low && *low >= 0 && least && *least >= 0 ? std::optional<int64_t>(0) : std::nullopt;
+    DimBounds dividend = bounds(operands[0]), divisor = bounds(operands[1]);
+    if (!operands[1].isConstant() || operands[1].constant() <= 0)
+      return {dividend.low && *dividend.low >= 0 && divisor.low && *divisor.low >= 0 ? Bound(0) : std::nullopt,
+              std::nullopt};
+    // A ceilDiv by such a number is made a floorDiv.
+    auto divide = [&](int64_t bound) { return llvm::divideFloorSigned(bound, operands[1].constant()); };
+    return {llvm::transformOptional(dividend.low, divide), llvm::transformOptional(dividend.high, divide)};
   }
   case DimExpr::Kind::Mod: {
-    std::optional<int64_t> least = lowerBound(expr.operands()[1]);
-    return least && *least >= 0 ? std::optional<int64_t>(0) : std::nullopt;
+    DimBounds divisor = bounds(operands[1]);
+    return {divisor.low && *divisor.low >= 0 ? Bound(0) : std::nullopt,
+            operands[1].isConstant() && *divisor.high > 0 ? Bound(*divisor.high - 1) : std::nullopt};
   }
-  case DimExpr::Kind::Min: {
-    int64_t result = std::numeric_limits<int64_t>::max();
-    for (DimExpr operand : expr.operands()) {
-      std::optional<int64_t> low = lowerBound(operand);
-      if (!low)
-        return std::nullopt;
-      result = std::min(result, *low);
-    }
-    return result;
-  }
+  case DimExpr::Kind::Min:
   case DimExpr::Kind::Max: {
-    std::optional<int64_t> result;
-    for (DimExpr operand : expr.operands())
-      if (std::optional<int64_t> low = lowerBound(operand))
-        result = std::max(result.value_or(*low), *low);
-    return result;
-  }
-  }
-  llvm_unreachable("all kinds handled");
-}
-
-std::optional<int64_t> DimContext::upperBound(DimExpr expr) {
-  switch (expr.kind()) {
-  case DimExpr::Kind::Constant:
-    return expr.constant();
-  case DimExpr::Kind::Symbol:
-    return std::nullopt;
-  case DimExpr::Kind::Add: {
-    int64_t total = 0;
-    for (DimExpr term : expr.operands()) {
-      std::optional<int64_t> high = upperBound(term);
-      if (!high || __builtin_add_overflow(total, *high, &total))
-        return std::nullopt;
+    bool smaller = expr.kind() == DimExpr::Kind::Min;
+    DimBounds total = bounds(operands[0]);
+    for (DimExpr operand : operands.drop_front()) {
+      DimBounds of = bounds(operand);
+      total = smaller ? DimBounds{ofBoth(total.low, of.low, true), ofEither(total.high, of.high, true)}
+                      : DimBounds{ofEither(total.low, of.low, false), ofBoth(total.high, of.high, false)};
     }
     return total;
-  }
-  case DimExpr::Kind::Mul: {
-    int64_t low = 1, high = 1, coefficient = 1;
-    bool bounded = true;
-    for (DimExpr factor : expr.operands()) {
-      if (factor.isConstant()) {
-        coefficient = factor.constant();
-        continue;
-      }
-      std::optional<int64_t> least = lowerBound(factor), greatest = upperBound(factor);
-      if (!least || *least < 0 || __builtin_mul_overflow(low, *least, &low))
-        return std::nullopt;
-      bounded = bounded && greatest && !__builtin_mul_overflow(high, *greatest, &high);
-    }
-    int64_t result;
-    if (coefficient > 0 && !bounded)
-      return std::nullopt;
-    if (__builtin_mul_overflow(coefficient, coefficient < 0 ? low : high, &result))
-      return std::nullopt;
-    return result;
-  }
-  case DimExpr::Kind::FloorDiv: {
-    std::optional<int64_t> high = upperBound(expr.operands()[0]);
-    DimExpr divisor = expr.operands()[1];
-    if (high && divisor.isConstant() && divisor.constant() > 0)
-      return llvm::divideFloorSigned(*high, divisor.constant());
-    return std::nullopt;
-  }
-  case DimExpr::Kind::CeilDiv:
-    return std::nullopt;
-  case DimExpr::Kind::Mod: {
-    DimExpr divisor = expr.operands()[1];
-    return divisor.isConstant() && divisor.constant() > 0 ? std::optional<int64_t>(divisor.constant() - 1)
-                                                          : std::nullopt;
-  }
-  case DimExpr::Kind::Min: {
-    std::optional<int64_t> result;
-    for (DimExpr operand : expr.operands())
-      if (std::optional<int64_t> high = upperBound(operand))
-        result = std::min(result.value_or(*high), *high);
-    return result;
-  }
-  case DimExpr::Kind::Max: {
-    int64_t result = std::numeric_limits<int64_t>::min();
-    for (DimExpr operand : expr.operands()) {
-      std::optional<int64_t> high = upperBound(operand);
-      if (!high)
-        return std::nullopt;
-      result = std::max(result, *high);
-    }
-    return result;
   }
   }
   llvm_unreachable("all kinds handled");

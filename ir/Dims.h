@@ -67,6 +67,11 @@ struct SymbolSource {
   int64_t axis;
 };
 
+/// Numbers that an expression is surely not below and not above, where they are known.
+struct DimBounds {
+  std::optional<int64_t> low, high;
+};
+
 class DimContext {
 public:
   DimContext();
@@ -85,9 +90,8 @@ public:
   DimExpr min(DimExpr a, DimExpr b);
   DimExpr max(DimExpr a, DimExpr b);
   DimExpr product(llvm::ArrayRef<DimExpr> factors);
-  /// A number that the expression is surely not below (above); sizes are >= 0, contents may be anything.
-  std::optional<int64_t> lowerBound(DimExpr expr);
-  std::optional<int64_t> upperBound(DimExpr expr);
+  /// Sizes are >= 0, contents may be anything.
+  DimBounds bounds(DimExpr expr);
 
   unsigned numSymbols() const;
   const SymbolSource &source(unsigned symbol) const;

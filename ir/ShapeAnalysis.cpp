@@ -221,7 +221,7 @@ static std::optional<Dims> constantContents(DimContext &ctx, Value value) {
 /// lhs KIND rhs, where bounds decide it; null otherwise.
 static DimExpr compareContents(DimContext &ctx, CompareKind kind, DimExpr lhs, DimExpr rhs) {
   DimExpr difference = ctx.sub(lhs, rhs);
-  std::optional<int64_t> low = ctx.lowerBound(difference), high = ctx.upperBound(difference);
+  auto [low, high] = ctx.bounds(difference);
   auto decide = [&](bool surely, bool never) { return surely ? ctx.constant(1) : never ? ctx.constant(0) : DimExpr(); };
   bool equal = difference.isConstant() && difference.constant() == 0;
   bool less = high && *high < 0, greater = low && *low > 0;
@@ -306,7 +306,7 @@ std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
                           .Case([&](MulOp) { return ctx.mul(a, b); })
                           .Case([&](DivOp) -> DimExpr {
                             // Truncates toward zero, which is the floor only for what is not negative.
-                            std::optional<int64_t> low = ctx.lowerBound(a), least = ctx.lowerBound(b);
+                            std::optional<int64_t> low = ctx.bounds(a).low, least = ctx.bounds(b).low;
                             return low && *low >= 0 && least && *least > 0 ? ctx.floorDiv(a, b) : DimExpr();
                           })
                           .Case([&](MaxOp) { return ctx.max(a, b); })

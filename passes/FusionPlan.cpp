@@ -196,7 +196,7 @@ bool Planner::readsOften(Operation *user, Value operand) {
     return 2 * resultType.getNumElements() > 3 * operandType.getNumElements();
   DimContext &context = sizes.context();
   DimExpr written = context.product(sizes.dims(user->getResult(0))), read = context.product(sizes.dims(operand));
-  std::optional<int64_t> spare = context.lowerBound(context.sub(read, written));
+  std::optional<int64_t> spare = context.bounds(context.sub(read, written)).low;
   return !(spare && *spare >= 0) && !isa<ConcatenateOp>(user);
 }
 

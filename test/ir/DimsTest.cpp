@@ -64,8 +64,27 @@ TEST_F(DimsTest, SizesAreNotNegative) {
 TEST_F(DimsTest, ContentsMayBeNegative) {
   DimExpr e = content("e");
   EXPECT_EQ(c.max(e, k(0)).kind(), DimExpr::Kind::Max);
-  EXPECT_FALSE(c.lowerBound(e));
-  EXPECT_EQ(c.lowerBound(c.max(e, k(3))), 3);
+  EXPECT_FALSE(c.bounds(e).low);
+  EXPECT_EQ(c.bounds(c.max(e, k(3))).low, 3);
+}
+
+TEST_F(DimsTest, BoundsFollowTheExpression) {
+  auto expect = [&](DimExpr expr, std::optional<int64_t> low, std::optional<int64_t> high) {
+    DimBounds bounds = c.bounds(expr);
+    EXPECT_EQ(bounds.low, low);
+    EXPECT_EQ(bounds.high, high);
+  };
+  expect(n, 0, std::nullopt);
+  expect(c.sub(k(3), n), std::nullopt, 3);
+  DimExpr digit = c.mod(n, k(10));
+  expect(digit, 0, 9);
+  expect(c.mul(k(-2), digit), -18, 0);
+  expect(c.floorDiv(c.sub(digit, k(5)), k(2)), -3, 2);
+  expect(c.ceilDiv(c.sub(digit, k(5)), k(2)), -2, 2);
+  expect(c.min(n, k(7)), 0, 7);
+  expect(c.max(content("e"), digit), 0, std::nullopt);
+  expect(c.mul(n, content("e")), std::nullopt, std::nullopt);
+  expect(c.add(digit, k(std::numeric_limits<int64_t>::max())), std::numeric_limits<int64_t>::max(), std::nullopt);
 }
 
 TEST_F(DimsTest, UnifiedSymbolsAreReplaced) {
