@@ -15,6 +15,9 @@ import sys
 import torch
 from torch import nn
 
+# Newer versions export in another way by default, which gives weights names of its own.
+EXPORTER = {} if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 5) else {"dynamo": False}
+
 
 class Embeddings(nn.Module):
     def __init__(self, words, hidden, positions=512):
@@ -122,7 +125,7 @@ def main():
         model, args, inputs, outputs, axes = build(name)
         final = os.path.join(folder, name + ".onnx")
         torch.onnx.export(model, args, final + ".part", opset_version=17, input_names=inputs, output_names=outputs,
-                          dynamic_axes=axes)
+                          dynamic_axes=axes, **EXPORTER)
         os.replace(final + ".part", final)
         print("wrote", final, flush=True)
 

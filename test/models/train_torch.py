@@ -136,7 +136,7 @@ def check(name, options, runtime):
     names = [f"x{i}" for i in range(len(inputs))]
     mode = torch.onnx.TrainingMode.PRESERVE if name.startswith("mobilenetv2") else torch.onnx.TrainingMode.TRAINING
     torch.onnx.export(copy.deepcopy(model), tuple(inputs), path + ".onnx", opset_version=17, do_constant_folding=False, training=mode,
-                      input_names=names, output_names=["scores"])
+                      input_names=names, output_names=["scores"], **export_torch.EXPORTER)
     rate = RATES.get(name, 0.01)
     start = time.time()
     subprocess.run([options.sinter, "train-step", path + ".onnx", "--loss", "cross_entropy", "--optimizer", f"sgd:lr={rate},momentum=0.9",
