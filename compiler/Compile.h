@@ -22,9 +22,10 @@ struct CompileRequest {
   enum class Last { Graph, Fused, Loops, Code } last = Last::Code;
 };
 
-/// Compiles every public function of `graph`, which may be at the graph or the fused level and is changed. Diagnostics go to the
-/// context's handlers.
-llvm::FailureOr<CompiledModule> compileGraph(mlir::ModuleOp graph, const Options &options, const CompileRequest &request = {});
+/// Compiles every public function of `graph`, which may be at the graph or the fused level and is changed. Diagnostics
+/// go to the context's handlers.
+llvm::FailureOr<CompiledModule> compileGraph(mlir::ModuleOp graph, const Options &options,
+                                             const CompileRequest &request = {});
 
 } // namespace sinter
 

@@ -84,8 +84,9 @@ bool sinter::runLinker(llvm::ArrayRef<std::string> arguments, std::string &error
 static std::optional<std::string> findSystemFile(const cpu::Target &target, llvm::ArrayRef<StringRef> names) {
   bool arm = llvm::Triple(target.triple).isAArch64();
   StringRef machine = arm ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
-  for (const llvm::Twine &folder : {llvm::Twine("/usr/lib/") + machine, llvm::Twine("/lib/") + machine, llvm::Twine("/usr/lib64"),
-                                    llvm::Twine("/usr/") + machine + "/lib", llvm::Twine("/usr/lib")})
+  for (const llvm::Twine &folder :
+       {llvm::Twine("/usr/lib/") + machine, llvm::Twine("/lib/") + machine, llvm::Twine("/usr/lib64"),
+        llvm::Twine("/usr/") + machine + "/lib", llvm::Twine("/usr/lib")})
     for (StringRef name : names) {
       llvm::SmallString<128> path;
       folder.toVector(path);
@@ -98,8 +99,17 @@ static std::optional<std::string> findSystemFile(const cpu::Target &target, llvm
 
 static std::vector<std::string> commonArguments(StringRef output, const cpu::Target &target) {
   bool arm = llvm::Triple(target.triple).isAArch64();
-  return {"-m", arm ? "aarch64linux" : "elf_x86_64", "-o", output.str(), "--gc-sections", "--as-needed", "-z", "noexecstack",
-          "--hash-style=gnu", "--build-id=none", "--threads=1"};
+  return {"-m",
+          arm ? "aarch64linux" : "elf_x86_64",
+          "-o",
+          output.str(),
+          "--gc-sections",
+          "--as-needed",
+          "-z",
+          "noexecstack",
+          "--hash-style=gnu",
+          "--build-id=none",
+          "--threads=1"};
 }
 
 std::vector<std::string> sinter::sharedLibraryArguments(llvm::ArrayRef<std::string> files, StringRef output,
@@ -125,7 +135,9 @@ std::optional<std::vector<std::string>> sinter::programArguments(llvm::ArrayRef<
       arguments.push_back(*path);
       return true;
     }
-    error = ("a program requires " + names.front() + " of the C library, found none: install libc6-dev (Debian) or glibc-devel").str();
+    error = ("a program requires " + names.front() +
+             " of the C library, found none: install libc6-dev (Debian) or glibc-devel")
+                .str();
     return false;
   };
   if (!add(StringRef("Scrt1.o")) || !add(StringRef("crti.o")))

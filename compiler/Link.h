@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Object files -> libraries and programs, with lld inside this process. Files go through a private temporary folder; what is
-// written for the user appears at once, by a rename.
+// Object files -> libraries and programs, with lld inside this process. Files go through a private temporary folder;
+// what is written for the user appears at once, by a rename.
 
 #ifndef SINTER_COMPILER_LINK_H
 #define SINTER_COMPILER_LINK_H
@@ -23,8 +23,8 @@ public:
   /// Empty when the folder could not be made.
   const std::string &path() const { return folder; }
   std::string file(llvm::StringRef name) const { return folder + "/" + name.str(); }
-  /// Writes in place: nobody else reads here. What `writeFile` renames is remembered by LLVM, which would delete it at a
-  /// crash, for as long as the process lives; in one that compiles all day these lists are walked again and again.
+  /// Writes in place: nobody else reads here. What `writeFile` renames is remembered by LLVM, which would delete it at
+  /// a crash, for as long as the process lives; in one that compiles all day these lists are walked again and again.
   bool write(llvm::StringRef path, llvm::ArrayRef<char> bytes, std::string &error) const;
 
 private:
@@ -38,10 +38,11 @@ std::optional<std::string> readFile(llvm::StringRef path, std::string &error);
 bool runLinker(llvm::ArrayRef<std::string> arguments, std::string &error);
 
 /// Arguments of a shared library from these files. Nothing but libc and libm may stay undefined.
-std::vector<std::string> sharedLibraryArguments(llvm::ArrayRef<std::string> files, llvm::StringRef output, const cpu::Target &target);
+std::vector<std::string> sharedLibraryArguments(llvm::ArrayRef<std::string> files, llvm::StringRef output,
+                                                const cpu::Target &target);
 
-/// Arguments of a program: the C library's start files are searched where Debian, Fedora and Arch put them. Fails naming the
-/// package that is missing.
+/// Arguments of a program: the C library's start files are searched where Debian, Fedora and Arch put them. Fails
+/// naming the package that is missing.
 std::optional<std::vector<std::string>> programArguments(llvm::ArrayRef<std::string> files, llvm::StringRef output,
                                                          const cpu::Target &target, std::string &error);
 

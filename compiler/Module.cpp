@@ -87,7 +87,9 @@ std::unique_ptr<LoadedModule> LoadedModule::load(const CompiledModule &module, s
   // dlopen knows libraries by name, so the file stays open as long as the library.
   std::string name = "/proc/self/fd/" + std::to_string(loaded->file);
   loaded->library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  auto *table = loaded->library ? static_cast<const sinter_function *const *>(dlsym(loaded->library, "sinter_functions")) : nullptr;
+  auto *table = loaded->library
+                    ? static_cast<const sinter_function *const *>(dlsym(loaded->library, "sinter_functions"))
+                    : nullptr;
   if (!table) {
     error = std::string("cannot load compiled code: ") + dlerror();
     return nullptr;
@@ -173,8 +175,10 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
   std::string manifest = printManifest(module);
   sinter_smod_section sections[3] = {};
   sections[0] = {SINTER_SMOD_MANIFEST, 0, manifest.data(), static_cast<int64_t>(manifest.size()), nullptr};
-  sections[1] = {SINTER_SMOD_CODE, 0, code->data(), static_cast<int64_t>(code->size()), module.target.requiredFeatures.c_str()};
-  sections[2] = {SINTER_SMOD_WEIGHTS, 0, module.code.weights.data(), static_cast<int64_t>(module.code.weights.size()), nullptr};
+  sections[1] = {SINTER_SMOD_CODE, 0, code->data(), static_cast<int64_t>(code->size()),
+                 module.target.requiredFeatures.c_str()};
+  sections[2] = {SINTER_SMOD_WEIGHTS, 0, module.code.weights.data(), static_cast<int64_t>(module.code.weights.size()),
+                 nullptr};
   int32_t count = module.code.weights.empty() ? 2 : 3;
   if (sinter_smod_write(path.str().c_str(), sections, count) == SINTER_OK)
     return true;
@@ -244,12 +248,14 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
           std::string object = link.folder.file(stem + ".o");
           if (!relocatable(object))
             return false;
-          llvm::Expected<llvm::NewArchiveMember> member = llvm::NewArchiveMember::getFile(object, /*Deterministic=*/true);
+          llvm::Expected<llvm::NewArchiveMember> member =
+              llvm::NewArchiveMember::getFile(object, /*Deterministic=*/true);
           llvm::Error failure = member.takeError();
           if (!failure) {
             member->MemberName = llvm::sys::path::filename(object);
-            failure = llvm::writeArchive(output, *member, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
-                                         /*Deterministic=*/true, /*Thin=*/false);
+            failure =
+                llvm::writeArchive(output, *member, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
+                                   /*Deterministic=*/true, /*Thin=*/false);
           }
           if (!failure)
             return true;
@@ -259,12 +265,13 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
         error);
     break;
   case OutputFormat::Shared:
-    ok = archive("libsinter_rt.a") && linkTo(
-                                          path,
-                                          [&](const std::string &output) {
-                                            return runLinker(sharedLibraryArguments(link.files, output, module.target), error);
-                                          },
-                                          error);
+    ok = archive("libsinter_rt.a") &&
+         linkTo(
+             path,
+             [&](const std::string &output) {
+               return runLinker(sharedLibraryArguments(link.files, output, module.target), error);
+             },
+             error);
     break;
   default: {
     if (!archive("libsinter_rt_main.a") || !archive("libsinter_rt.a"))

@@ -34,8 +34,8 @@ struct CompiledModule {
 /// What symbols of code in the file `path` begin with: its stem as a C identifier, without `lib`.
 std::string symbolStem(llvm::StringRef path);
 
-/// Writes `module` to `path` (and a header to the same path with suffix .h, where the format has one). Symbols that C sees begin with
-/// the file's stem. Nothing is written when it fails; `error` says why.
+/// Writes `module` to `path` (and a header to the same path with suffix .h, where the format has one). Symbols that C
+/// sees begin with the file's stem. Nothing is written when it fails; `error` says why.
 bool writeModule(const CompiledModule &module, llvm::StringRef path, OutputFormat format, std::string &error);
 
 /// The manifest of a .smod: JSON text for people and tools.

@@ -14,8 +14,9 @@
 using namespace mlir;
 
 void sinter::registerDialects(DialectRegistry &registry) {
-  registry.insert<SinterDialect, arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect, func::FuncDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+  registry
+      .insert<SinterDialect, arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect, func::FuncDialect,
+              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
   registerGradients(registry);
   cpu::registerTranslations(registry);
 }

@@ -118,8 +118,8 @@ public:
   virtual DimContext &context() = 0;
   /// Sizes of a value of ranked tensor type.
   virtual Dims dims(mlir::Value value) = 0;
-  /// Elements of an integer tensor of at most 64 elements: expressions where known, else symbols of kind Content. Nothing
-  /// when the tensor is larger or its number of elements is not static.
+  /// Elements of an integer tensor of at most 64 elements: expressions where known, else symbols of kind Content.
+  /// Nothing when the tensor is larger or its number of elements is not static.
   virtual std::optional<Dims> contents(mlir::Value value) = 0;
 };
 

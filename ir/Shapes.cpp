@@ -57,11 +57,10 @@ std::optional<SmallVector<int64_t>> joinShapes(ArrayRef<int64_t> a, ArrayRef<int
 std::string printShape(ArrayRef<int64_t> shape) {
   if (shape.empty())
     return "rank 0";
-  return llvm::join(llvm::map_range(shape,
-                                    [](int64_t size) {
-                                      return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size);
-                                    }),
-                    "x");
+  return llvm::join(
+      llvm::map_range(
+          shape, [](int64_t size) { return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size); }),
+      "x");
 }
 
 int64_t byteWidth(Type elementType) { return std::max(1u, elementType.getIntOrFloatBitWidth() / 8); }

@@ -3,6 +3,7 @@
 #include "passes/FusionPlan.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
+#include "ir/ElementCost.h"
 #include "ir/Elementwise.h"
 #include "ir/Indexing.h"
 #include "ir/Kernel.h"
@@ -12,7 +13,6 @@
 #include "ir/Reduction.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
-#include "ir/ElementCost.h"
 #include "passes/SizeUses.h"
 
 #include "mlir/IR/Matchers.h"

@@ -10,7 +10,15 @@
 
 #define SRT_ALIGNMENT 64
 
-typedef enum MemoryUse { FixedMemory, ArenaMemory, InputMemory, OutputMemory, ScratchMemory, StateMemory, NumMemoryUses } MemoryUse;
+typedef enum MemoryUse {
+  FixedMemory,
+  ArenaMemory,
+  InputMemory,
+  OutputMemory,
+  ScratchMemory,
+  StateMemory,
+  NumMemoryUses
+} MemoryUse;
 
 typedef struct Memory {
   sinter_allocator hooks; // functions are null: the system's
@@ -24,8 +32,8 @@ typedef struct Memory {
 /// `bytes` (> 0) aligned to 64, not initialized; null when memory runs out or the limit is passed. No message.
 void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes);
 
-/// Counts `bytes` (or gives them back, when negative) that were had without srtAllocate. Returns 0 and counts nothing when the
-/// limit is passed.
+/// Counts `bytes` (or gives them back, when negative) that were had without srtAllocate. Returns 0 and counts nothing
+/// when the limit is passed.
 int srtCharge(Memory *memory, MemoryUse use, int64_t bytes);
 
 /// `bytes` is what was asked for. Null is ignored.

@@ -47,7 +47,8 @@ static sinter_status_code checkFunction(const sinter_function *function) {
                     function->abi_version, SINTER_ABI_VERSION);
   size_t firstSize = offsetof(sinter_function, num_states); // before states were added
   if (function->struct_size < firstSize)
-    return srtError(SINTER_CORRUPT, "function description requires %zu bytes, got %u", firstSize, function->struct_size);
+    return srtError(SINTER_CORRUPT, "function description requires %zu bytes, got %u", firstSize,
+                    function->struct_size);
   if (!function->name || !function->entry)
     return srtError(SINTER_CORRUPT, "function description without a name or an entry point");
   char missing[65];

@@ -136,8 +136,8 @@ static sinter_status_code setTensor(sinter_session *session, Binding *bindings, 
     return srtError(SINTER_INVALID_ARGUMENT, "function '%s' requires an %s index below %d, got %d",
                     session->function->name, kind, count, index);
   if (bindings[index].state)
-    return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' of function '%s' is a state of the session and cannot be bound", kind,
-                    types[index].name, session->function->name);
+    return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' of function '%s' is a state of the session and cannot be bound",
+                    kind, types[index].name, session->function->name);
   session->bindingsChanged = 1;
   if (tensor)
     return srtBind(&bindings[index], tensor, &types[index], kind);

@@ -49,7 +49,7 @@ struct sinter_session {
   _Atomic int32_t running;
   int32_t bindingsChanged;  // everything about the bindings must be checked
   int32_t addressesChanged; // only where they are
-  int32_t ran;             // the last run succeeded: outputs are valid
+  int32_t ran;              // the last run succeeded: outputs are valid
   int64_t fixedBytes;
   Binding *inputs;
   Binding *outputs;

@@ -9,5 +9,6 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   sinter::registerDialects(registry);
   sinter::registerPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "sinter-opt: runs passes of the Sinter compiler\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "sinter-opt: runs passes of the Sinter compiler\n", registry));
 }

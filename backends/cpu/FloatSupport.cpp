@@ -12,7 +12,8 @@ public:
   explicit SupportBuilder(Module &module) : module(module), b(module.getContext()) {}
 
   Function *define(StringRef name, Type *result, Type *argument) {
-    auto *function = Function::Create(FunctionType::get(result, argument, false), GlobalValue::WeakODRLinkage, name, module);
+    auto *function =
+        Function::Create(FunctionType::get(result, argument, false), GlobalValue::WeakODRLinkage, name, module);
     function->setVisibility(GlobalValue::HiddenVisibility);
     function->setComdat(module.getOrInsertComdat(name));
     b.SetInsertPoint(BasicBlock::Create(module.getContext(), "", function));

@@ -191,7 +191,8 @@ void PlainFunctions::run(const llvm::Twine &name, StringRef runtimeName, const S
 }
 
 /// STEM_init(threads), STEM_FUNCTION(self, ...) for each function, STEM_save(self, path), STEM_load(self, path),
-/// STEM_seed(self, seed) where random numbers are drawn, STEM_free(self), STEM_error(): one object whose functions share its states.
+/// STEM_seed(self, seed) where random numbers are drawn, STEM_free(self), STEM_error(): one object whose functions
+/// share its states.
 static void addStatefulFunctions(llvm::Module &module, ArrayRef<Signature> functions, StringRef stem,
                                  llvm::Constant *table) {
   PlainFunctions plain(module);

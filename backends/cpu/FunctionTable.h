@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The constants that describe compiled functions to the runtime (`sinter_function`, runtime/abi.h), and blocks of bytes, as object
-// files.
+// The constants that describe compiled functions to the runtime (`sinter_function`, runtime/abi.h), and blocks of
+// bytes, as object files.
 
 #ifndef SINTER_BACKENDS_CPU_FUNCTIONTABLE_H
 #define SINTER_BACKENDS_CPU_FUNCTIONTABLE_H
@@ -19,9 +19,9 @@ struct TableOptions {
   int64_t weightsBytes = 0;
   /// Also export the table under this name, for programs that look it up in a shared library; empty for no.
   std::string alias;
-  /// Stem of plain C functions STEM_init, STEM_run, STEM_free and STEM_error over runtime/embed.h; empty for none. With several
-  /// functions in the module the names are STEM_FUNCTION_init and so on. Functions with states become one object: STEM_init,
-  /// STEM_FUNCTION for each, STEM_save, STEM_load, STEM_free and STEM_error.
+  /// Stem of plain C functions STEM_init, STEM_run, STEM_free and STEM_error over runtime/embed.h; empty for none. With
+  /// several functions in the module the names are STEM_FUNCTION_init and so on. Functions with states become one
+  /// object: STEM_init, STEM_FUNCTION for each, STEM_save, STEM_load, STEM_free and STEM_error.
   std::string plain;
 };
 
@@ -43,8 +43,8 @@ std::string symbolName(llvm::StringRef text);
 llvm::FailureOr<std::string> makeTableObject(llvm::ArrayRef<Signature> functions, const TableOptions &table,
                                              const ObjectOptions &options, std::string &error);
 
-/// Writes a relocatable ELF file whose read-only, 64-byte aligned section holds `bytes` under the hidden symbol `symbol`. The bytes
-/// go straight to the file: weights may be large.
+/// Writes a relocatable ELF file whose read-only, 64-byte aligned section holds `bytes` under the hidden symbol
+/// `symbol`. The bytes go straight to the file: weights may be large.
 bool writeDataObject(llvm::StringRef path, llvm::StringRef symbol, llvm::ArrayRef<char> bytes, const Target &target,
                      std::string &error);
 

@@ -14,7 +14,8 @@ namespace sinter::cpu {
 /// Patterns are built once; one object per thread.
 class Lowering {
 public:
-  /// At level 0 math functions stay what they are and become calls of libm; above, those that have one become polynomials.
+  /// At level 0 math functions stay what they are and become calls of libm; above, those that have one become
+  /// polynomials.
   Lowering(mlir::MLIRContext *context, int optLevel);
   ~Lowering();
   llvm::LogicalResult run(mlir::ModuleOp module);

@@ -13,13 +13,19 @@
 using namespace sinter::cpu;
 using llvm::StringRef;
 
-/// Extensions of instructions that generated code may contain, for the check at load. The rest of what LLVM reports about a CPU
-/// (system instructions, tuning) says nothing about our code.
-static const StringRef codeFeatures[] = {
-    "sse3",       "ssse3",       "sse4.1",          "sse4.2",       "popcnt",      "cx16",           "movbe",      "avx",
-    "avx2",       "fma",         "f16c",            "bmi",          "bmi2",        "lzcnt",          "gfni",       "avx512f",
-    "avx512bw",   "avx512cd",    "avx512dq",        "avx512vl",     "avx512ifma",  "avx512vbmi",     "avx512vbmi2", "avx512vnni",
-    "avx512bf16", "avx512bitalg", "avx512vpopcntdq", "avx512fp16",   "avxvnni",     "fullfp16",       "dotprod",    "bf16"};
+/// Extensions of instructions that generated code may contain, for the check at load. The rest of what LLVM reports
+/// about a CPU (system instructions, tuning) says nothing about our code.
+static const StringRef codeFeatures[] = {"sse3",       "ssse3",        "sse4.1",
+                                         "sse4.2",     "popcnt",       "cx16",
+                                         "movbe",      "avx",          "avx2",
+                                         "fma",        "f16c",         "bmi",
+                                         "bmi2",       "lzcnt",        "gfni",
+                                         "avx512f",    "avx512bw",     "avx512cd",
+                                         "avx512dq",   "avx512vl",     "avx512ifma",
+                                         "avx512vbmi", "avx512vbmi2",  "avx512vnni",
+                                         "avx512bf16", "avx512bitalg", "avx512vpopcntdq",
+                                         "avx512fp16", "avxvnni",      "fullfp16",
+                                         "dotprod",    "bf16"};
 
 /// Sets what follows from the features.
 static void deriveFromFeatures(Target &target, const llvm::StringMap<bool> &features) {

@@ -124,7 +124,8 @@ static bool passesOn(const onnxfile::Graph &branch, StringRef operand) {
          branch.node(0).input(0) == operand;
 }
 
-/// A value like `value` without `axes`, in the branch that ends `block`, that is never there: computing it is an error at run time.
+/// A value like `value` without `axes`, in the branch that ends `block`, that is never there: computing it is an error
+/// at run time.
 static Value refuseAtRunTime(OpImport &n, Block &block, Value value, ArrayRef<int64_t> axes) {
   OpBuilder::InsertionGuard guard(n.b);
   n.b.setInsertionPointToEnd(&block);
@@ -142,8 +143,8 @@ static Value refuseAtRunTime(OpImport &n, Block &block, Value value, ArrayRef<in
     OpBuilder b(n.b.getContext());
     b.setInsertionPointToEnd(inner);
     auto i1 = RankedTensorType::get({}, b.getI1Type());
-    Value yes = ConstantOp::create(b, n.loc, TypeRange(i1), HostTensor::scalar(i1.getElementType(), 1).toAttr())
-                    ->getResult(0);
+    Value yes =
+        ConstantOp::create(b, n.loc, TypeRange(i1), HostTensor::scalar(i1.getElementType(), 1).toAttr())->getResult(0);
     addYield(n, *inner, k == 0 ? yes : Value(inner->getArgument(0)));
   }
   OperationState state(n.loc, WhileOp::getOperationName());
@@ -160,8 +161,8 @@ static LogicalResult importIf(OpImport &n) {
   if (branches[0]->input_size() || branches[1]->input_size())
     return n.error("requires branches without inputs");
   if (branches[0]->output_size() != branches[1]->output_size())
-    return n.error("requires branches with equally many outputs, found " + Twine(branches[0]->output_size()) +
-                   " and " + Twine(branches[1]->output_size()));
+    return n.error("requires branches with equally many outputs, found " + Twine(branches[0]->output_size()) + " and " +
+                   Twine(branches[1]->output_size()));
   Value predicate = asPredicate(n, n.in(0));
   if (!predicate)
     return failure();
@@ -187,8 +188,8 @@ static LogicalResult importIf(OpImport &n) {
     }
   }
 
-  // `squeeze if the size is 1`, as exporters write it: all that follows is made for one of the two ranks, and that is the
-  // squeezed one
+  // `squeeze if the size is 1`, as exporters write it: all that follows is made for one of the two ranks, and that is
+  // the squeezed one
   for (int k = 0; k < 2; ++k) {
     StringRef operand;
     std::optional<SmallVector<int64_t>> axes = squeezedAxes(*branches[k], operand);

@@ -31,11 +31,11 @@ struct OnnxInitializer {
 };
 
 struct OnnxImportOptions {
-  /// Initializers for which it holds become arguments behind the inputs, with their name as `sinter.state` and their content
-  /// as `sinter.initial`. Of statistics that become so, what a normalization in training makes of them is a result
-  /// with the same `sinter.state`. Statistics that no normalization moves, since it is in inference mode, stay
-  /// constants. Scales and biases of normalizations that the file has merged because they were equal are initializers of
-  /// their own.
+  /// Initializers for which it holds become arguments behind the inputs, with their name as `sinter.state` and their
+  /// content as `sinter.initial`. Of statistics that become so, what a normalization in training makes of them is a
+  /// result with the same `sinter.state`. Statistics that no normalization moves, since it is in inference mode, stay
+  /// constants. Scales and biases of normalizations that the file has merged because they were equal are initializers
+  /// of their own.
   std::function<bool(const OnnxInitializer &)> isState;
   /// Normalizations and dropout as in inference, whatever the nodes say.
   bool forInference = false;

@@ -71,8 +71,8 @@ private:
   /// The initializers that become arguments.
   mlir::FailureOr<llvm::SmallVector<const onnxfile::Tensor *>> findStates(const onnxfile::Graph &graph);
   /// Results that replace states: what normalizations in training make of their statistics, by the state's name.
-  llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>> findNewStatistics(const onnxfile::Graph &graph, Frame &frame,
-                                                                               const llvm::StringMap<bool> &states);
+  llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>
+  findNewStatistics(const onnxfile::Graph &graph, Frame &frame, const llvm::StringMap<bool> &states);
   mlir::ArrayAttr dimNames(const onnxfile::ValueInfo &input, mlir::RankedTensorType type);
   /// Emits `message` as the one error of the import.
   mlir::LogicalResult fail(const llvm::Twine &message);

@@ -24,8 +24,8 @@ class Evaluator {
 public:
   explicit Evaluator(EvaluatorLimits limits = {});
 
-  /// Runs a single-block isolated region (a func.func's body, a branch, a loop body) on `arguments` and returns what its
-  /// terminator passes on. Fails with a diagnostic at the op that failed.
+  /// Runs a single-block isolated region (a func.func's body, a branch, a loop body) on `arguments` and returns what
+  /// its terminator passes on. Fails with a diagnostic at the op that failed.
   llvm::FailureOr<llvm::SmallVector<HostTensor>> run(mlir::Region &region, llvm::ArrayRef<HostTensor> arguments);
 
   /// Runs one op.

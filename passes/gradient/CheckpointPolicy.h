@@ -29,9 +29,9 @@ inline constexpr llvm::StringLiteral kRunsFromStart = "sinter.runs_from_start";
 /// Expands loops with that attribute. What keeps one from it is a diagnostic.
 llvm::LogicalResult expandLoopsFromStart(mlir::Operation *function);
 
-/// On loops that a stated policy expands, and on what becomes of them: they are not unrolled. Numbers of a trip that are
-/// known would be merged and folded in copies, but not where the same trip runs in another loop; policies agree to the
-/// bit.
+/// On loops that a stated policy expands, and on what becomes of them: they are not unrolled. Numbers of a trip that
+/// are known would be merged and folded in copies, but not where the same trip runs in another loop; policies agree to
+/// the bit.
 inline constexpr llvm::StringLiteral kStaysRolled = "sinter.stays_rolled";
 
 struct CheckpointPolicy {

@@ -57,7 +57,8 @@ static Exit inspect(const InspectFlags &flags) {
   json report = {{"file", flags.model}, {"inputs", portsOf(model.inputs())}, {"outputs", portsOf(model.outputs())}};
   auto requireGraph = [&](const char *flag) {
     if (!model.graph())
-      throw Stop(Exit::Usage, flags.model + ": " + flag + " requires a graph (.onnx, .sinter or .mlir), got compiled code");
+      throw Stop(Exit::Usage,
+                 flags.model + ": " + flag + " requires a graph (.onnx, .sinter or .mlir), got compiled code");
   };
   if (flags.ops) {
     requireGraph("--ops");

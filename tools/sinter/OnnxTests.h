@@ -10,8 +10,8 @@ namespace sinter::tool {
 struct OnnxTestOptions {
   /// Each a test folder (model.onnx and test_data_set_*) or a parent of such, at any depth.
   std::vector<std::string> folders;
-  /// A line per test that is known to fail: its name, white space, the reason. Then only an unexpected failure, or an unexpected pass, is
-  /// an error.
+  /// A line per test that is known to fail: its name, white space, the reason. Then only an unexpected failure, or an
+  /// unexpected pass, is an error.
   std::string expectedFailures;
   bool reference = false;
   int jobs = 1;

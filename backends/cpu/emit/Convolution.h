@@ -17,8 +17,8 @@ bool isDepthwise(ConvolutionOp op);
 /// f32 or f64, channels last, one or two spatial axes, a static filter, operands that are kernel inputs (the filter
 /// perhaps with its taps first).
 bool hasConvolutionKernel(ConvolutionOp op);
-/// The kernel input that the filter is, or is the transpose of: [taps..., C, O] for a filter [O, taps..., C]. Null for any
-/// other filter.
+/// The kernel input that the filter is, or is the transpose of: [taps..., C, O] for a filter [O, taps..., C]. Null for
+/// any other filter.
 mlir::BlockArgument filterInput(ConvolutionOp op);
 
 /// Sizes with two spatial axes; one spatial axis has height 1.

@@ -86,7 +86,8 @@ std::optional<EmittedKernel> emitSingle(KernelSpec &spec, mlir::ModuleOp module,
 /// Plain scalar loops for any kernel: one root op at most, elemental producers and consumers around it.
 std::optional<EmittedKernel> emitGeneral(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 
-/// Emits by template, then by the general emitter, which drops the kernel's attribute `packed`. Fails with a diagnostic at the op that no emitter accepts.
+/// Emits by template, then by the general emitter, which drops the kernel's attribute `packed`. Fails with a diagnostic
+/// at the op that no emitter accepts.
 llvm::FailureOr<EmittedKernel> emitKernel(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 
 } // namespace sinter::cpu

@@ -51,8 +51,8 @@ private:
 };
 
 /// Axes of `sizes` (the shape of the kernel's results) that can be walked as one: entry k is true when axis k continues
-/// into k + 1. A merged run is indexed by one axis (carrierAxis), the others being 0, which addresses the same memory as
-/// long as nothing looks at the axes one by one: only pointwise ops, constants and broadcasts that keep or drop both
+/// into k + 1. A merged run is indexed by one axis (carrierAxis), the others being 0, which addresses the same memory
+/// as long as nothing looks at the axes one by one: only pointwise ops, constants and broadcasts that keep or drop both
 /// axes qualify. `root` and what only it reads are not considered.
 llvm::SmallVector<bool> mergeableAxes(KernelSpec &spec, llvm::ArrayRef<DimExpr> sizes, mlir::Operation *root = nullptr);
 

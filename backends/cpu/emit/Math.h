@@ -11,8 +11,8 @@
 namespace sinter::cpu {
 
 /// Replaces, on f32 and on vectors of f32: exp, expm1, log, log1p, sin, cos, tan, asin, acos, atan, atan2, sinh, cosh,
-/// tanh, asinh, acosh, atanh, erf, powf; on f64: exp, expm1 and log (the rest goes to libm). On both: rsqrt, and maximumf and
-/// minimumf (two or three instructions instead of six; of two zeros either may be the result).
+/// tanh, asinh, acosh, atanh, erf, powf; on f64: exp, expm1 and log (the rest goes to libm). On both: rsqrt, and
+/// maximumf and minimumf (two or three instructions instead of six; of two zeros either may be the result).
 ///
 /// Errors, in units in the last place: exp, log, tanh and erf at most 2, others 4 (test/backends/cpu/emit/MathTest.cpp
 /// measures them). Infinities, NaN, zeros and denormal arguments are right; results of exp that are denormal are only

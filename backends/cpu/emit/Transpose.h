@@ -9,9 +9,8 @@
 
 namespace sinter::cpu {
 
-/// Nothing when the kernel is more than one transpose of f32 or f64 that changes its last axis, zeros at the end of that
-/// axis after it aside, or when the axes at
-/// hand are shorter than a vector or of unknown size.
+/// Nothing when the kernel is more than one transpose of f32 or f64 that changes its last axis, zeros at the end of
+/// that axis after it aside, or when the axes at hand are shorter than a vector or of unknown size.
 std::optional<EmittedKernel> emitTranspose(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 
 } // namespace sinter::cpu

@@ -69,7 +69,9 @@ TEST_F(Files, SharedLibraryOpensAndRuns) { runOpened(write("libmodel.so", Output
 
 TEST_F(Files, SharedLibraryNeedsTheCLibraryAlone) {
   std::string path = write("libmodel.so", OutputFormat::Shared);
-  EXPECT_EQ(shell("llvm-readelf-22 -d " + path + " | grep NEEDED | grep -vE 'lib(c|m|dl|pthread)\\.so|ld-linux' ; test $? -eq 1"), 0);
+  EXPECT_EQ(shell("llvm-readelf-22 -d " + path +
+                  " | grep NEEDED | grep -vE 'lib(c|m|dl|pthread)\\.so|ld-linux' ; test $? -eq 1"),
+            0);
 }
 
 TEST_F(Files, SharedLibraryHasPlainFunctions) {
@@ -95,13 +97,16 @@ TEST_F(Files, ObjectAndHeaderLinkIntoCPrograms) {
   std::string error;
   for (bool archive : {false, true}) {
     std::string path = write(archive ? "model.a" : "model.o", archive ? OutputFormat::Archive : OutputFormat::Object);
-    std::string source = "#include \"model.h\"\nint main(void) { model *m = model_init(1); float x[4] = {1, 2, 3, 4}, y[4];\n"
-                         "return !m || model_run(m, 2, x, y) || y[3] != 8.0f; }\n";
+    std::string source =
+        "#include \"model.h\"\nint main(void) { model *m = model_init(1); float x[4] = {1, 2, 3, 4}, y[4];\n"
+        "return !m || model_run(m, 2, x, y) || y[3] != 8.0f; }\n";
     ASSERT_TRUE(writeFile(folder.file("main.c"), source, error)) << error;
     std::optional<std::string> runtime = findRuntimeArchive("libsinter_rt.a", error);
     ASSERT_TRUE(runtime) << error;
     std::string program = folder.file("program");
-    ASSERT_EQ(shell("clang-22 -fuse-ld=lld " + folder.file("main.c") + " " + path + " " + *runtime + " -lm -lpthread -ldl -o " + program), 0);
+    ASSERT_EQ(shell("clang-22 -fuse-ld=lld " + folder.file("main.c") + " " + path + " " + *runtime +
+                    " -lm -lpthread -ldl -o " + program),
+              0);
     EXPECT_EQ(shell(program), 0);
   }
 }
@@ -115,7 +120,8 @@ TEST_F(Files, ProgramExplainsItself) {
 
 TEST_F(Files, UnwritablePathIsAnErrorThatNamesIt) {
   std::string error, path = folder.file("missing/model.so");
-  for (OutputFormat format : {OutputFormat::Module, OutputFormat::Object, OutputFormat::Shared, OutputFormat::Program}) {
+  for (OutputFormat format :
+       {OutputFormat::Module, OutputFormat::Object, OutputFormat::Shared, OutputFormat::Program}) {
     EXPECT_FALSE(writeModule(program.compiled, path, format, error));
     EXPECT_NE(error.find("missing/model.so"), std::string::npos) << error;
   }

@@ -10,8 +10,9 @@
   F(sinter_graph_begin)                                                                                                \
   F(sinter_graph_op)                                                                                                   \
   F(sinter_graph_end)                                                                                                  \
-  F(sinter_graph_compile) F(sinter_graph_destroy) F(sinter_session_create) F(sinter_session_call)                      \
-      F(sinter_session_destroy) F(sinter_module_close) F(sinter_last_error)
+  F(sinter_graph_compile)                                                                                              \
+  F(sinter_graph_destroy) F(sinter_session_create) F(sinter_session_call) F(sinter_session_destroy)                    \
+      F(sinter_module_close) F(sinter_last_error)
 
 struct Sinter {
 #define MEMBER(name) decltype(&::name) name;
