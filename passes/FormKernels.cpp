@@ -32,13 +32,11 @@ static DictionaryAttr scheduleOf(const FusionGroup &group, ArrayRef<Value> input
   auto dot = dyn_cast_or_null<DotGeneralOp>(group.root);
   if (!dot)
     return {};
-  auto scalesProduct = [&](Value value) {
-    auto product = dot->hasOneUse() ? dyn_cast<MulOp>(*dot->user_begin()) : MulOp();
-    return product && llvm::is_contained(product->getOperands(), value);
-  };
+  auto scaled = dot->hasOneUse() ? dyn_cast<MulOp>(*dot->user_begin()) : MulOp();
   SmallVector<int64_t> zeros;
   for (auto [i, input] : llvm::enumerate(inputs))
-    if ((input == dot.getLhs() || scalesProduct(input)) && mayHoldZeroBlocks(input))
+    if ((input == dot.getLhs() || (scaled && llvm::is_contained(scaled->getOperands(), input))) &&
+        mayHoldZeroBlocks(input))
       zeros.push_back(static_cast<int64_t>(i));
   Builder b(dot.getContext());
   return zeros.empty() ? DictionaryAttr() : b.getDictionaryAttr(b.getNamedAttr("zeros", b.getDenseI64ArrayAttr(zeros)));

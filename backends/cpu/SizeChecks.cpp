@@ -85,13 +85,11 @@ private:
       requireEqual(rhs[axis], matrix[axis], "of matrix and right-hand side on axis " + Twine(axis));
   }
   void convolution(ConvolutionOp op) {
-    int64_t last = cast<RankedTensorType>(op.getInput().getType()).getRank() - 1;
-    bool isLast = op.getLayout() != ConvLayout::channels_first;
-    if (isLast)
-      return; // made of the other layout, whose channels are static there
+    Dims input = sizes.dims(op.getInput()), filter = sizes.dims(op.getFilter());
+    size_t channels = op.getLayout() == ConvLayout::channels_first ? 1 : input.size() - 1; // of both
     DimContext &c = sizes.context();
-    require(Kind::Equal, c.mul(c.constant(op.getGroups()), sizes.dims(op.getFilter())[1]),
-            sizes.dims(op.getInput())[std::min<int64_t>(1, last)], "filters for {} input channels, got {}");
+    require(Kind::Equal, c.mul(c.constant(op.getGroups()), filter[channels]), input[channels],
+            "filters for {} input channels, got {}");
   }
   void scan(ScanOp op) {
     for (auto [k, sequence] : llvm::enumerate(op.getSequences()))

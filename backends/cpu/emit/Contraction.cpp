@@ -161,6 +161,7 @@ private:
   bool mayHoldZeros(unsigned input);
   BlockArgument zeroFactor();
   Value isZero(Value bits);
+  Value noBits();
   Value bitsOf(Value buffer, Value at, Value mask, Value others);
   std::pair<Value, Value> nonzeroRange(const MicroOperands &operands);
   Value nonzeroEnd(const RegisterTile &tile, BlockArgument factor, Value row, Value column, ArrayRef<Value> batchIndex);
@@ -280,6 +281,12 @@ Value ContractionEmitter::isZero(Value bits) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, any, zero);
 }
 
+/// What `bitsOf` starts from.
+Value ContractionEmitter::noBits() {
+  auto integer = b.getIntegerType(static_cast<unsigned>(8 * width));
+  return arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get({lanes}, integer)));
+}
+
 /// The bits of a vector in memory, joined to those of `others`.
 Value ContractionEmitter::bitsOf(Value buffer, Value at, Value mask, Value others) {
   Value elements;
@@ -294,12 +301,11 @@ Value ContractionEmitter::bitsOf(Value buffer, Value at, Value mask, Value other
 
 /// The part of k outside of which the tile's rows of lhs are zero.
 std::pair<Value, Value> ContractionEmitter::nonzeroRange(const MicroOperands &operands) {
-  Value zeroBits = arith::ConstantOp::create(
-      b, b.getZeroAttr(VectorType::get({lanes}, b.getIntegerType(static_cast<unsigned>(8 * width)))));
+  Value none = noBits();
   auto rows = static_cast<int64_t>(operands.aRows.size());
   auto isZeroFrom = [&](Value k) {
     if (!operands.aStride) {
-      Value bits = zeroBits;
+      Value bits = none;
       for (Value row : operands.aRows)
         for (int64_t at = 0; at < kZeroBlock; at += lanes) {
           Value from = add(add(row, k), fn.index(at));
@@ -308,7 +314,7 @@ std::pair<Value, Value> ContractionEmitter::nonzeroRange(const MicroOperands &op
         }
       return isZero(bits);
     }
-    SmallVector<Value> bits = fn.loop(k, add(k, fn.index(kZeroBlock)), 1, zeroBits, [&](Value at, ValueRange carried) {
+    SmallVector<Value> bits = fn.loop(k, add(k, fn.index(kZeroBlock)), 1, none, [&](Value at, ValueRange carried) {
       Value bits = carried[0], first = add(operands.aRows.front(), mul(at, operands.aStride));
       for (int64_t i = 0; i < rows; i += lanes) {
         Value mask;
@@ -348,9 +354,7 @@ std::pair<Value, Value> ContractionEmitter::nonzeroRange(const MicroOperands &op
 /// The end of k, or 0 where the tile of `factor` is zero.
 Value ContractionEmitter::nonzeroEnd(const RegisterTile &tile, BlockArgument factor, Value row, Value column,
                                      ArrayRef<Value> batchIndex) {
-  Value bits = arith::ConstantOp::create(
-      b, b.getZeroAttr(VectorType::get({lanes}, b.getIntegerType(static_cast<unsigned>(8 * width)))));
-  Value flat = flatPosition(row, column, batchIndex), columnCount = fn.materialize(plan.columns);
+  Value bits = noBits(), flat = flatPosition(row, column, batchIndex), columnCount = fn.materialize(plan.columns);
   Value source = fn.input(factor.getArgNumber());
   for (int64_t i = 0; i < tile.rows; ++i)
     for (int64_t j = 0; j < tile.vectors; ++j) {

@@ -84,7 +84,8 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
 
   // Chunks are rows, or parts of a row when rows are long; both follow from the kernel and the sizes alone.
   double ns = elementNs(spec);
-  auto chunkElements = llvm::alignTo(static_cast<int64_t>(kChunkElements * kElementNs / ns), lanes);
+  auto chunkElements =
+      llvm::alignTo(std::max<int64_t>(static_cast<int64_t>(kChunkElements * kElementNs / ns), 1), lanes);
   DimExpr rowsPerChunk =
       spec.dims.max(spec.dims.constant(1),
                     spec.dims.floorDiv(spec.dims.constant(chunkElements), spec.dims.max(inner, spec.dims.constant(1))));
