@@ -229,8 +229,11 @@ void RegionGenerator::factorization() {
   bool lower = coin(), transpose = coin();
   Value factor = c.make<CholeskyOp>(c.make<AddOp>(small, diagonal(c, a.element(), n, 1.5)), lower);
   give(factor, false, std::sqrt(1.5 + static_cast<double>(n)));
-  Known b = pick(
-      [&](const Known &k) { return k.isFloat() && k.element() == a.element() && k.rank() == 2 && k.shape()[0] == n; });
+  // Not a factor: a system of a matrix with itself has whole numbers but for rounding, and a jump there is noise.
+  Known b = pick([&](const Known &k) {
+    return k.isFloat() && k.element() == a.element() && k.rank() == 2 && k.shape()[0] == n &&
+           !k.value.getDefiningOp<CholeskyOp>();
+  });
   if (!b.value)
     return;
   double growth = std::sqrt(static_cast<double>(n));
