@@ -4,7 +4,7 @@
 #include "ir/Elementwise.h"
 #include "ir/Normalization.h"
 #include "ir/Shape.h"
-#include "ir/gradient/Term.h"
+#include "ir/gradient/Moves.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -69,26 +69,46 @@ static FailureOr<Value> findOutput(func::FuncOp function, StringRef name) {
          failure();
 }
 
-/// Names for the sizes of a value without axis `skip` (-1: none), so that an argument is known to have the same.
-static FailureOr<ArrayAttr> sizesOf(func::FuncOp function, Value value, int64_t skip) {
+namespace {
+/// Names for the sizes of what a loss compares an output with.
+struct WantedSizes {
+  ArrayAttr names;
+  bool areInputs = true; // each is fixed or one of an input, so that the session compares them
+};
+} // namespace
+
+/// Whether an expression is the size of an argument, called so in its `sinter.dims`.
+static bool isNamedSize(DimContext &context, DimExpr size) {
+  if (size.kind() != DimExpr::Kind::Symbol)
+    return false;
+  auto argument = dyn_cast<BlockArgument>(context.source(size.symbol()).value);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  auto names = function ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "sinter.dims") : ArrayAttr();
+  return names && llvm::is_contained(names, StringAttr::get(names.getContext(), context.name(size.symbol())));
+}
+
+/// The sizes of a value without axis `skip` (-1: none), for the argument `input`. What only running tells is a size of
+/// the argument alone: compiled code compares the two.
+static WantedSizes wantedSizes(Value value, int64_t skip, StringRef input) {
   DimContext context;
   ShapeAnalysis sizes(context);
-  Builder b(function.getContext());
+  Builder b(value.getContext());
   SmallVector<Attribute> names;
+  WantedSizes wanted;
   for (auto [axis, size] : llvm::enumerate(sizes.dims(value))) {
     if (static_cast<int64_t>(axis) == skip)
       continue;
-    if (size.isConstant())
+    if (size.isConstant()) {
       names.push_back(b.getI64IntegerAttr(size.constant()));
-    else if (size.kind() == DimExpr::Kind::Symbol && !context.name(size.symbol()).empty())
+    } else if (isNamedSize(context, size)) {
       names.push_back(b.getStringAttr(context.name(size.symbol())));
-    else
-      return function.emitError() << "the loss requires an output whose sizes are fixed or those of inputs, got "
-                                  << context.print(size) << " for axis " << axis
-                                  << "; --shape and --batch fix sizes of inputs",
-             failure();
+    } else {
+      names.push_back(b.getStringAttr(input + "." + Twine(names.size())));
+      wanted.areInputs = false;
+    }
   }
-  return b.getArrayAttr(names);
+  wanted.names = b.getArrayAttr(names);
+  return wanted;
 }
 
 static Value mean(Composer &c, Term x) {
@@ -96,11 +116,9 @@ static Value mean(Composer &c, Term x) {
   return axes.empty() ? x : x.sum(axes) / Term{c, c.count(x, axes)};
 }
 
-static FailureOr<Value> meanSquare(Composer &c, func::FuncOp function, Value output) {
-  FailureOr<ArrayAttr> dims = sizesOf(function, output, -1);
-  if (failed(dims))
-    return failure();
-  Term target{c, States(function).addInput("target", tensorTypeOf(output), *dims)};
+static Value meanSquare(Composer &c, func::FuncOp function, Value output) {
+  ArrayAttr dims = wantedSizes(output, -1, "target").names;
+  Term target{c, States(function).addInput("target", tensorTypeOf(output), dims)};
   Term difference = Term{c, output} - target;
   return mean(c, difference * difference);
 }
@@ -114,29 +132,34 @@ static FailureOr<Value> crossEntropy(Composer &c, func::FuncOp function, Value o
     return function.emitError() << "cross_entropy requires an output with an axis of classes (axis "
                                 << wanted.value_or(-1) << "), got " << type,
            failure();
-  if (type.isDynamicDim(axis))
-    return function.emitError() << "cross_entropy requires a fixed number of classes, got " << type, failure();
-  FailureOr<ArrayAttr> dims = sizesOf(function, output, axis);
-  if (failed(dims))
-    return failure();
-  int64_t classes = type.getDimSize(axis);
+  WantedSizes sizes = wantedSizes(output, axis, "labels");
+  bool isFixed = !type.isDynamicDim(axis);
   SmallVector<int64_t> shape(type.getShape());
   shape.erase(shape.begin() + axis);
   SmallVector<int64_t> rest = otherAxes(rank, {axis});
-  Term labels =
-      Term{c, States(function).addInput("labels", RankedTensorType::get(shape, labelType), *dims)}.as(c.getI64Type());
-  Term positions{c, c.make<IotaOp>(Value(), int64_t(0), RankedTensorType::get({classes}, c.getI64Type()))};
-  Term picked = compare(labels.spread(output, rest), CompareKind::eq, positions.spread(output, {axis}));
+  Term labels = Term{c, States(function).addInput("labels", RankedTensorType::get(shape, labelType), sizes.names)}.as(
+      c.getI64Type());
+  Term positions{
+      c, isFixed ? c.make<IotaOp>(Value(), int64_t(0), RankedTensorType::get({type.getDimSize(axis)}, c.getI64Type()))
+                 : iotaLike(c, output, axis)};
+  if (isFixed)
+    positions = positions.spread(output, {axis});
+  Term picked = compare(labels.spread(output, rest), CompareKind::eq, positions);
   Type element = type.getElementType();
   Type wide = element.isF64() ? element : Type(c.getF32Type()); // as sums are
   Term logarithms = Term{c, output}.as(wide).then<SoftmaxOp>(axis, true);
-  Term valid =
-      both(compare(labels, CompareKind::ge, 0.0), compare(labels, CompareKind::lt, static_cast<double>(classes)))
-          .as(wide);
+  Term isBelow = isFixed ? compare(labels, CompareKind::lt, static_cast<double>(type.getDimSize(axis)))
+                         : compare(labels, CompareKind::lt, Term{c, c.make<DimOp>(output, axis)}.spread(labels, {}));
+  Term valid = both(compare(labels, CompareKind::ge, 0.0), isBelow).as(wide);
   SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, rank)),
                        labelAxes = llvm::to_vector(llvm::seq<int64_t>(0, rank - 1));
   Term count = labelAxes.empty() ? valid : valid.sum(labelAxes);
-  return Value(-(select(picked, logarithms, logarithms.fill(0)).sum(all) / count));
+  Term chosen = select(picked, logarithms, logarithms.fill(0));
+  if (!sizes.areInputs) { // labels of size 1 would be repeated, but a product's operands have one size
+    chosen = chosen.sum({axis}) * valid;
+    all.pop_back();
+  }
+  return Value(-(chosen.sum(all) / count));
 }
 
 LogicalResult sinter::addLoss(func::FuncOp function, StringRef text, Type labelType) {

@@ -41,6 +41,7 @@ using AlignedBytes = std::unique_ptr<char, AlignedFree>;
 struct Feed {
   int32_t input = 0;
   bool isWhole = false; // the same in each step
+  int64_t rows = 1;     // of the first dim, in a sample
   sinter_tensor tensor = {};
   int64_t rowBytes = 0;
   AlignedBytes batch;
@@ -116,6 +117,8 @@ private:
   int64_t stepsDone();
   std::string inputNames() const;
   bool isState(int32_t input) const;
+  bool hasOwnRows(int32_t input) const;
+  void countSamples();
 
   const TrainFlags &flags;
   sinter_module *module = nullptr;
@@ -133,6 +136,14 @@ bool Training::isState(int32_t input) const {
     if (function->states[s].input == input)
       return true;
   return false;
+}
+
+/// Whether a sample may have several rows of this input: a loss compares it with an output whose first dim only running
+/// tells, such as all words of all sentences.
+bool Training::hasOwnRows(int32_t input) const {
+  const sinter_tensor_type &type = function->inputs[input];
+  return type.rank > 0 && type.dims[0] < 0 &&
+         function->symbol_names[-1 - type.dims[0]] == std::string(type.name) + ".0";
 }
 
 std::string Training::inputNames() const {
@@ -238,7 +249,6 @@ void Training::readFeeds() {
     if (!values.emplace(name, flag.substr(equals + 1)).second)
       throw Stop(Exit::Usage, "--data requires each name once, got '" + name + "' twice");
   }
-  std::string firstName;
   for (int32_t i = 0; i < function->num_inputs; ++i) {
     if (isState(i))
       continue;
@@ -247,15 +257,31 @@ void Training::readFeeds() {
       throw Stop(Exit::Usage, "train requires --data " + std::string(function->inputs[i].name) +
                                   "=@FILE.npy; the step takes " + inputNames());
     feeds.push_back(readFeed(i, value->second));
-    if (feeds.back().isWhole)
-      continue;
-    int64_t count = feeds.back().tensor.dims[0];
-    if (samples >= 0 && count != samples)
-      throw Stop(Exit::Failure, "--data requires as many samples in each file, got " + std::to_string(samples) +
-                                    " of '" + firstName + "' and " + std::to_string(count) + " of '" + value->first +
-                                    "'; NAME=all@FILE.npy gives a file whole in each step");
-    samples = count;
-    firstName = value->first;
+  }
+  countSamples();
+}
+
+/// Samples are the rows of what is walked; of inputs with rows of their own, each has as many.
+void Training::countSamples() {
+  std::string firstName;
+  for (bool own : {false, true}) {
+    for (Feed &feed : feeds) {
+      if (feed.isWhole || hasOwnRows(feed.input) != own)
+        continue;
+      std::string name = function->inputs[feed.input].name;
+      int64_t count = feed.tensor.dims[0];
+      if (own && samples > 0 && count % samples == 0 && count > 0) {
+        feed.rows = count / samples;
+        feed.rowBytes *= feed.rows;
+        continue;
+      }
+      if (samples >= 0 && count != samples)
+        throw Stop(Exit::Failure, "--data requires as many samples in each file, got " + std::to_string(samples) +
+                                      " of '" + firstName + "' and " + std::to_string(count) + " of '" + name +
+                                      "'; NAME=all@FILE.npy gives a file whole in each step");
+      samples = count;
+      firstName = name;
+    }
   }
   if (samples < 0) // nothing is walked: an epoch is a step
     samples = 1;
@@ -308,7 +334,7 @@ double Training::step(const std::vector<int64_t> &order, int64_t first, int64_t 
     tensor.rank = type.rank;
     std::copy_n(feed.tensor.dims, type.rank, tensor.dims);
     if (!feed.isWhole) {
-      tensor.dims[0] = count;
+      tensor.dims[0] = count * feed.rows;
       for (int64_t i = 0; i < count; ++i)
         std::memcpy(feed.batch.get() + i * feed.rowBytes,
                     static_cast<char *>(feed.tensor.data) + order[static_cast<size_t>(first + i)] * feed.rowBytes,
