@@ -31,6 +31,14 @@ struct ForOptions {
 
 namespace detail {
 
+/// Options that a variable holds, in the call that they are given to.
+struct WhileCall {
+  WhileCall(const WhileOptions &options, Where where = Where::current()) : options(options) {
+    this->options.where = where;
+  }
+  WhileOptions options;
+};
+
 //===- pieces ---------------------------------------------------------------------------------------===//
 
 /// Drops regions that were opened and what they hold, unless the op that takes them was built.

@@ -28,6 +28,26 @@ template <class Args> std::vector<std::string> argumentNames(const Args &args) {
   return names;
 }
 
+template <class Result> std::vector<std::string> resultNames(const Result &result) {
+  std::vector<std::string> names = leaf_paths(result);
+  for (std::string &name : names)
+    name = names.size() == 1 && name.empty() ? "the result" : "result " + name;
+  return names;
+}
+
+/// What is wrong with cotangents or tangents (`what`) of tensors of types `wanted`; undefined if nothing is.
+inline Tensor checkDirections(const char *function, const char *what, std::span<const TensorType> given,
+                              std::span<const TensorType> wanted, const std::vector<std::string> &names, Where where) {
+  std::string start = std::string(function) + " requires a " + what + " ";
+  if (given.size() != wanted.size())
+    return fail(where, start + "for each of " + std::to_string(wanted.size()) + " tensors, got " +
+                           std::to_string(given.size()));
+  for (size_t k = 0; k < given.size(); ++k)
+    if (!mayFollow(wanted[k], given[k]))
+      return fail(where, start + "of type " + wanted[k].str() + " for " + names[k] + ", got " + given[k].str());
+  return Tensor();
+}
+
 /// Numbers of the leaves of arguments I... among the leaves of all.
 template <size_t... I, class Args> std::vector<int32_t> leavesOf(const Args &args) {
   std::vector<int32_t> result, starts;
@@ -73,6 +93,10 @@ auto recordGradient(Trace &trace, const char *name, int mode, F &f, const Args &
     if (!is_float(types[size_t(k)].dtype))
       return stop(fail(where, std::string(name) + " requires float tensors to differentiate by, got " +
                                   types[size_t(k)].str() + " for " + argumentNames(args)[size_t(k)]));
+  if (mode == SINTER_JVP || mode == SINTER_HVP)
+    if (Tensor problem = checkDirections(name, "tangent", furtherTypes, types, argumentNames(args), where);
+        problem.defined())
+      return stop(problem);
   uint64_t hash = hashBytes(hashText(79, name), wrt.data(), wrt.size() * sizeof(int32_t));
   Trace::Step *step;
   if (Tensor problem; trace.replay(hash, all, where, step, problem)) {
@@ -115,9 +139,10 @@ auto recordGradient(Trace &trace, const char *name, int mode, F &f, const Args &
     return stop(trace.failGraph(where));
   trace.leaveRegion();
 
-  if (mode == SINTER_VJP && furtherTypes.size() != outputTypes.size())
-    return stop(fail(where, std::string(name) + " requires one cotangent per result, got " +
-                                std::to_string(furtherTypes.size()) + " for " + std::to_string(outputTypes.size())));
+  if (mode == SINTER_VJP)
+    if (Tensor problem = checkDirections(name, "cotangent", furtherTypes, outputTypes, resultNames(made.value), where);
+        problem.defined())
+      return stop(problem);
   sinter_gradient_options lower{};
   lower.struct_size = sizeof(lower);
   lower.mode = mode;
@@ -359,14 +384,15 @@ auto value_and_grad(F &&f, GradientOptions options = {}, Where where = Where::cu
 template <class F, class... Primals, class Cotangents>
 auto vjp(F &&f, const std::tuple<Primals...> &primals, const Cotangents &cotangents, GradientOptions options = {},
          Where where = Where::current()) {
-  auto run = [&](const std::tuple<Primals...> &args, const Cotangents &given) {
+  using Args = std::tuple<detail::tree_t<Primals>...>;
+  auto run = [&](const Args &args, const detail::tree_t<Cotangents> &given) {
     std::vector<int32_t> wrt = detail::leavesOf<>(args);
     for (size_t k = 0, count = flatten(args).size(); k < count; ++k)
       wrt.push_back(int32_t(k));
     std::vector<Tensor> more = flatten(given);
     auto made =
         detail::recordGradient(*detail::Trace::current(), "vjp", SINTER_VJP, f, args, wrt, more, options, where);
-    std::tuple<Primals...> gradients = args;
+    Args gradients = args;
     if (made.problem.defined()) {
       detail::poison(made.value, made.problem);
       detail::poison(gradients, made.problem);
@@ -379,10 +405,11 @@ auto vjp(F &&f, const std::tuple<Primals...> &primals, const Cotangents &cotange
 }
 
 /// Forward mode: a pair of `f(primals...)` and its tangent, given the tangents of the primals.
-template <class F, class... Primals>
-auto jvp(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Primals...> &tangents,
+template <class F, class... Primals, class... Tangents>
+auto jvp(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Tangents...> &tangents,
          Where where = Where::current()) {
-  auto run = [&](const std::tuple<Primals...> &args, const std::tuple<Primals...> &directions) {
+  using Args = std::tuple<detail::tree_t<Primals>...>;
+  auto run = [&](const Args &args, const Args &directions) {
     std::vector<int32_t> wrt;
     for (size_t k = 0, count = flatten(args).size(); k < count; ++k)
       wrt.push_back(int32_t(k));
@@ -401,17 +428,18 @@ auto jvp(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Primals.
 }
 
 /// The second derivative of `f`, whose result is a float of rank 0, times `direction`: a tuple like `primals`.
-template <class F, class... Primals>
-auto hessian_vector_product(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Primals...> &direction,
+template <class F, class... Primals, class... Tangents>
+auto hessian_vector_product(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Tangents...> &direction,
                             GradientOptions options = {}, Where where = Where::current()) {
-  auto run = [&](const std::tuple<Primals...> &args, const std::tuple<Primals...> &vectors) {
+  using Args = std::tuple<detail::tree_t<Primals>...>;
+  auto run = [&](const Args &args, const Args &vectors) {
     std::vector<int32_t> wrt;
     for (size_t k = 0, count = flatten(args).size(); k < count; ++k)
       wrt.push_back(int32_t(k));
     std::vector<Tensor> more = flatten(vectors);
     auto made = detail::recordGradient(*detail::Trace::current(), "hessian_vector_product", SINTER_HVP, f, args, wrt,
                                        more, options, where);
-    std::tuple<Primals...> product = args;
+    Args product = args;
     if (made.problem.defined())
       detail::poison(product, made.problem);
     else

@@ -474,14 +474,20 @@ auto while_loop(Cond &&cond, Body &&body, const I0 &i0, const I1 &i1, const I2 &
                 const I5 &i5, const I6 &i6, const I7 &i7, Where where = Where::current()) {
   return detail::whileLoop({.where = where}, cond, body, i0, i1, i2, i3, i4, i5, i6, i7);
 }
+/// Options that are made in the call know where that is; others learn it from WhileCall.
 template <class Cond, class Body, class... Init>
-auto while_loop(const WhileOptions &options, Cond &&cond, Body &&body, const Init &...init) {
+auto while_loop(WhileOptions &&options, Cond &&cond, Body &&body, const Init &...init) {
   return detail::whileLoop(options, cond, body, init...);
+}
+template <class Cond, class Body, class... Init>
+auto while_loop(const detail::WhileCall &call, Cond &&cond, Body &&body, const Init &...init) {
+  return detail::whileLoop(call.options, cond, body, init...);
 }
 
 /// while_loop whose body returns a pair, the next carry and an output; the outputs are stacked along a new first axis.
 template <class Cond, class Body, class Init>
-auto while_scan(Cond &&cond, Body &&body, const Init &init, const WhileOptions &options = {}) {
+auto while_scan(Cond &&cond, Body &&body, const Init &init, WhileOptions options = {}, Where where = Where::current()) {
+  options.where = where;
   using Carry = detail::tree_t<Init>;
   using Split = detail::SplitResult<std::invoke_result_t<Body &, const Carry &>>;
   using Output = typename Split::Output;

@@ -96,6 +96,28 @@ TEST(TraceErrors, AnUnknownMemoryPolicy) {
             "online(SLOTS) or implicit), got 'lots'");
 }
 
+TEST(TraceErrors, OptionsOfALoopAreOfTheLineOfTheCall) {
+  WhileOptions kept;
+  kept.memory = "lots";
+  auto goesOn = [](Tensor x) { return x < 9; };
+  int line = 0;
+  auto f = jit([&](Tensor x) {
+    line = __LINE__ + 1;
+    return while_loop(kept, goesOn, [](Tensor x) { return x * 2; }, x);
+  });
+  EXPECT_LINE([&] { f(1.f); }, line);
+  auto g = jit([&](Tensor x) {
+    line = __LINE__ + 1;
+    return while_loop({.memory = "lots"}, goesOn, [](Tensor x) { return x * 2; }, x);
+  });
+  EXPECT_LINE([&] { g(1.f); }, line);
+  auto h = jit([&](Tensor x) {
+    line = __LINE__ + 1;
+    return while_scan(goesOn, [](Tensor x) { return std::pair{x * 2, x}; }, x, kept).outputs;
+  });
+  EXPECT_LINE([&] { h(1.f); }, line);
+}
+
 TEST(TraceErrors, AFolderThatIsNotThere) {
   EXPECT_EQ(messageOf([] {
               (void)compile([](Tensor x) { return x; }, {spec<float>({})}, {.output = "/no/such/folder/f.o"});

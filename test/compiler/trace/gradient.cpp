@@ -389,7 +389,32 @@ TEST(Gradient, RequiresFloatsToDifferentiateBy) {
 TEST(Gradient, RequiresACotangentPerResult) {
   auto two = [](Tensor x) { return std::tuple{x, x}; };
   EXPECT_EQ(messageOf([&] { vjp(two, std::tuple{scalar(1.f)}, scalar(1.f)); }),
-            "vjp requires one cotangent per result, got 1 for 2");
+            "vjp requires a cotangent for each of 2 tensors, got 1");
+}
+
+TEST(Gradient, RequiresDirectionsOfTheTypesOfWhatTheyBelongTo) {
+  auto twice = [](Tensor x) { return x * 2; };
+  auto layer = [](Tensor x) { return Layer{x, sum(x)}; };
+  std::tuple x{Tensor({1.f, 2.f, 3.f})};
+  EXPECT_EQ(messageOf([&] { vjp(twice, x, Tensor({1.f, 2.f})); }),
+            "vjp requires a cotangent of type f32[3] for the result, got f32[2]");
+  EXPECT_EQ(messageOf([&] { vjp(layer, x, Layer{std::get<0>(x), scalar(1.)}); }),
+            "vjp requires a cotangent of type f32[] for result .b, got f64[]");
+  EXPECT_EQ(messageOf([&] { jvp(twice, x, std::tuple{Tensor({1., 2., 3.})}); }),
+            "jvp requires a tangent of type f32[3] for argument 0, got f64[3]");
+  EXPECT_EQ(messageOf([&] {
+              hessian_vector_product([](Layer l) { return sum(l.w * l.b); },
+                                     std::tuple{Layer{std::get<0>(x), scalar(1.f)}},
+                                     std::tuple{Layer{std::get<0>(x), std::get<0>(x)}});
+            }),
+            "hessian_vector_product requires a tangent of type f32[] for argument 0.b, got f32[3]");
+}
+
+TEST(Gradient, TakesNumbersForTensors) {
+  auto square = [](Tensor x) { return x * x; };
+  EXPECT_EQ(std::get<0>(vjp(square, std::tuple{3.f}, 2.f).second).item<float>(), 12);
+  EXPECT_EQ(jvp(square, std::tuple{3.f}, std::tuple{scalar(2.f)}).second.item<float>(), 12);
+  EXPECT_EQ(std::get<0>(hessian_vector_product(square, std::tuple{3.f}, std::tuple{2.f})).item<float>(), 4);
 }
 
 } // namespace
