@@ -103,26 +103,27 @@ void RegionGenerator::arithmetic() {
   }
 }
 
-/// Of exact values only, unless a derivative is what matters: there no two values are equal, and none is a whole
-/// number.
+/// Of exact values only, unless a derivative is what matters: there a value that is a whole number but for rounding, as
+/// the sum of a softmax, is moved away from the jump.
 void RegionGenerator::jumps() {
   Known a = pick([&](const Known &k) { return k.isFloat() && (k.exact || options.differentiable); });
   if (!a.value)
     return;
+  Value x = options.differentiable ? c.make<AddOp>(a.value, number(a, 0.377)) : a.value;
   switch (below(6)) {
   case 0:
-    return give(c.make<SignOp>(a.value), a.exact, 1);
+    return give(c.make<SignOp>(x), a.exact, 1);
   case 1:
-    return give(c.make<FloorOp>(a.value), a.exact, a.bound + 1);
+    return give(c.make<FloorOp>(x), a.exact, a.bound + 2);
   case 2:
-    return give(c.make<CeilOp>(a.value), a.exact, a.bound + 1);
+    return give(c.make<CeilOp>(x), a.exact, a.bound + 2);
   case 3:
-    return give(c.make<RoundOp>(a.value), a.exact, a.bound + 1);
+    return give(c.make<RoundOp>(x), a.exact, a.bound + 2);
   case 4:
-    return give(c.make<IsNanOp>(a.value));
+    return give(c.make<IsNanOp>(x));
   default: {
     Known b = pick([&](const Known &k) { return k.type() == a.type() && k.exact == a.exact; });
-    return give(c.make<CompareOp>(a.value, b.value, static_cast<CompareKind>(below(6))));
+    return give(c.make<CompareOp>(x, b.value, static_cast<CompareKind>(below(6))));
   }
   }
 }

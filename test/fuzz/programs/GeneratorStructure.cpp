@@ -178,12 +178,17 @@ void RegionGenerator::reduction() {
   }
 }
 
-/// Values of a sort are continuous; positions are not.
+/// Values of a sort are continuous; positions are not. Where a derivative is what matters, elements that are equal but
+/// for rounding are moved apart.
 void RegionGenerator::order() {
   Known k = pick([](const Known &other) { return other.rank() > 0 && !other.isBool(); });
   if (!k.value)
     return;
   int64_t axis = static_cast<int64_t>(below(k.rank()));
+  if (options.differentiable && k.isFloat()) {
+    Value ramp = c.make<MulOp>(c.make<IotaOp>(Value(), axis, k.type()), number(k, 0.0913));
+    k = {c.make<AddOp>(k.value, ramp), false, k.bound + 0.1 * static_cast<double>(k.type().getDimSize(axis))};
+  }
   bool exact = k.exact || options.differentiable;
   switch (below(3)) {
   case 0: {
