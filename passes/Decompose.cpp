@@ -23,9 +23,13 @@ private:
   }
 
   void runOnOperation() override {
-    // A decomposition may hold composites again (a cell's scan does not, an attention of a later op set might).
+    // A decomposition may hold composites again (a cell's scan does not, an attention of a later op set might). Those
+    // in an op's regions are taken before it, as they go with it.
     SmallVector<Decomposable> work;
-    getOperation().walk([&](Decomposable op) { work.push_back(op); });
+    auto collect = [&](Operation *root) {
+      root->walk<WalkOrder::PreOrder>([&](Decomposable op) { work.push_back(op); });
+    };
+    collect(getOperation());
     while (!work.empty()) {
       Decomposable op = work.pop_back_val();
       if (isKept(op))
@@ -39,7 +43,7 @@ private:
       }
       for (Operation *made = before ? before->getNextNode() : &op->getBlock()->front(); made != op;
            made = made->getNextNode())
-        made->walk([&](Decomposable inner) { work.push_back(inner); });
+        collect(made);
       op->replaceAllUsesWith(*results);
       op->erase();
     }

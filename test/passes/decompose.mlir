@@ -98,3 +98,23 @@ func.func @keeps_the_result_type(%x: tensor<2x4xf16>, %s: tensor<4xf16>) -> tens
   %0:3 = sinter.layer_norm %x scale(%s) {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x4xf16>, tensor<4xf16>) -> (tensor<2x?xf16>, tensor<2x1xf16>, tensor<2x1xf16>)
   return %0#0 : tensor<2x?xf16>
 }
+
+// -----
+
+// CHECK-LABEL: @regions_in_regions
+// CHECK-NEXT: %[[E:.*]] = sinter.exp %arg0
+// CHECK-NEXT: %[[S:.*]] = sinter.sin %[[E]]
+// CHECK-NEXT: return %[[S]]
+func.func @regions_in_regions(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = sinter.checkpoint (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %1 = sinter.checkpoint (%a) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%b: tensor<4xf32>):
+      %e = sinter.exp %b : (tensor<4xf32>) -> tensor<4xf32>
+      sinter.yield (%e) : tensor<4xf32>
+    }
+    %s = sinter.sin %1 : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield (%s) : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}

@@ -198,6 +198,23 @@ TEST(Gradient, OfACheckpointIsTheSame) {
   EXPECT_EQ(plain(0.5f).item<float>(), kept(0.5f).item<float>());
 }
 
+TEST(Gradient, OfACheckpointInACheckpoint) {
+  auto inner = [](Tensor x) { return sin(exp(x)); };
+  auto plain = [=](Tensor x) { return sum(cos(inner(inner(x)) * x)); };
+  auto nested = [=](Tensor x) {
+    auto kept = checkpoint([=](Tensor y) { return checkpoint(inner)(checkpoint(inner)(y)) * y; });
+    return sum(cos(kept(x)));
+  };
+  Tensor x({0.5, -1.25, 2.});
+  EXPECT_EQ(jit(nested)(x).item<double>(), jit(plain)(x).item<double>());
+  auto twice = [=](auto f) {
+    return grad([=](Tensor y) { return sum(grad(f)(y) * y); })(x).template to_vector<double>();
+  };
+  std::vector<double> got = twice(nested), expected = twice(plain);
+  for (size_t k = 0; k < got.size(); ++k)
+    EXPECT_NEAR(got[k], expected[k], 1e-12);
+}
+
 TEST(Gradient, HessianVectorProduct) {
   auto f = [](Tensor x, Tensor y) { return sum(x * x * x) + sum(x * y); };
   auto [dx, dy] = hessian_vector_product(f, std::tuple{Tensor({1.f, 2.f}), Tensor({5.f, 7.f})},
