@@ -181,7 +181,13 @@ static int readBinding(Run *run, char *text, const char *kind) {
     fprintf(stderr, "%s: function '%s' has no %s '%s' (see --help)\n", run->program, function->name, kind, text);
     return ExitUsage;
   }
-  (isInput ? run->inputFiles : run->outputFiles)[index] = file + 2;
+  const char **given = &(isInput ? run->inputFiles : run->outputFiles)[index];
+  if (*given) {
+    fprintf(stderr, "%s: one file is required for %s '%s', got '%s' and '%s' (see --help)\n", run->program, kind, text,
+            *given, file + 2);
+    return ExitUsage;
+  }
+  *given = file + 2;
   run->anyOutput |= !isInput;
   return ExitOk;
 }

@@ -75,40 +75,79 @@ sinter_status_code srtWriteAll(int file, const void *data, int64_t bytes, const 
   return SINTER_OK;
 }
 
-sinter_status_code srtCreateFile(const char *path, NewFile *file) {
-  static _Atomic unsigned counter; // two threads may write the same path
-  *file = (NewFile){.file = -1, .path = path};
-  if (!path)
-    return srtError(SINTER_INVALID_ARGUMENT, "file requires a path, got null");
-  size_t room = strlen(path) + 64;
-  file->temporary = malloc(room);
-  if (!file->temporary)
-    return srtError(SINTER_OUT_OF_MEMORY, "no memory to write '%s'", path);
-  struct stat info;
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-    free(file->temporary);
-    return srtError(SINTER_IO, "cannot write '%s': %s", path,
-                    S_ISDIR(info.st_mode) ? "it is a directory" : "it is not a regular file");
-  }
-  snprintf(file->temporary, room, "%s.%ld-%u.tmp", path, (long)getpid(), counter++);
-  file->file = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file->file >= 0)
-    return SINTER_OK;
-  int error = errno;
-  free(file->temporary);
+static sinter_status_code cannotWrite(const char *path, int error) {
   return srtError(SINTER_IO, "cannot write '%s': %s", path, strerror(error));
 }
 
-/// Asks the disk for the folder of `path`: the rename is in it. File systems that cannot do that are not to blame.
-static void synchronizeFolder(const char *path) {
+/// Opens the folder of `path`, or with O_TMPFILE a file without a name there. Negative when that cannot be.
+static int openFolder(const char *path, int flags) {
   char folder[4096] = ".";
   const char *slash = strrchr(path, '/');
   size_t length = slash ? (size_t)(slash - path) + 1 : 0;
   if (length >= sizeof folder)
-    return;
+    return -1;
   if (length)
     snprintf(folder, sizeof folder, "%.*s", (int)length, path);
-  int opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return open(folder, flags | O_CLOEXEC, 0666);
+}
+
+/// Where the system shows an open file, to give it a name.
+static const char *shownAt(int file, char place[32]) {
+  snprintf(place, 32, "/proc/self/fd/%d", file);
+  return place;
+}
+
+/// A name that no other thread takes. A process that was killed may have left it, so that others follow.
+static void nextName(NewFile *file) {
+  static _Atomic unsigned counter;
+  snprintf(file->temporary, strlen(file->path) + 64, "%s.%ld-%u.tmp", file->path, (long)getpid(), counter++);
+}
+
+sinter_status_code srtCreateFile(const char *path, NewFile *file) {
+  *file = (NewFile){.file = -1, .path = path};
+  if (!path)
+    return srtError(SINTER_INVALID_ARGUMENT, "file requires a path, got null");
+  struct stat info;
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+    return srtError(SINTER_IO, "cannot write '%s': %s", path,
+                    S_ISDIR(info.st_mode) ? "it is a directory" : "it is not a regular file");
+  file->temporary = malloc(strlen(path) + 64);
+  if (!file->temporary)
+    return srtError(SINTER_OUT_OF_MEMORY, "no memory to write '%s'", path);
+  char place[32];
+  file->file = openFolder(path, O_TMPFILE | O_WRONLY);
+  if (file->file >= 0 && access(shownAt(file->file, place), F_OK) == 0) {
+    file->unnamed = 1;
+    return SINTER_OK;
+  }
+  if (file->file >= 0)
+    close(file->file);
+  do {
+    nextName(file);
+    file->file = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (file->file < 0 && errno == EEXIST);
+  if (file->file >= 0)
+    return SINTER_OK;
+  int error = errno;
+  free(file->temporary);
+  return cannotWrite(path, error);
+}
+
+/// Gives the written file its temporary name; a rename cannot start from none.
+static int nameFile(NewFile *file) {
+  char place[32];
+  int result;
+  do {
+    nextName(file);
+    result = linkat(AT_FDCWD, shownAt(file->file, place), AT_FDCWD, file->temporary, AT_SYMLINK_FOLLOW);
+  } while (result != 0 && errno == EEXIST);
+  file->unnamed = result != 0;
+  return result;
+}
+
+/// Asks the disk for the folder of `path`: the rename is in it. File systems that cannot do that are not to blame.
+static void synchronizeFolder(const char *path) {
+  int opened = openFolder(path, O_RDONLY | O_DIRECTORY);
   if (opened < 0)
     return;
   (void)fsync(opened);
@@ -117,14 +156,16 @@ static void synchronizeFolder(const char *path) {
 
 sinter_status_code srtFinishFile(NewFile *file, sinter_status_code status) {
   if (!status && file->durable && fsync(file->file) != 0)
-    status = srtError(SINTER_IO, "cannot write '%s': %s", file->path, strerror(errno));
+    status = cannotWrite(file->path, errno);
+  if (!status && file->unnamed && nameFile(file) != 0)
+    status = cannotWrite(file->path, errno);
   if (close(file->file) != 0 && !status)
-    status = srtError(SINTER_IO, "cannot write '%s': %s", file->path, strerror(errno));
+    status = cannotWrite(file->path, errno);
   if (!status && rename(file->temporary, file->path) != 0)
-    status = srtError(SINTER_IO, "cannot write '%s': %s", file->path, strerror(errno));
-  if (status)
+    status = cannotWrite(file->path, errno);
+  if (status && !file->unnamed)
     unlink(file->temporary);
-  else if (file->durable)
+  else if (!status && file->durable)
     synchronizeFolder(file->path);
   free(file->temporary);
   return status;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reading regular files and writing files whole: to a temporary file beside the target, then renamed,
-// so that a reader sees the old file or the new one and a failed write leaves nothing.
+// so that a reader sees the old file or the new one and a failed write leaves nothing. Where the file system can, the
+// temporary file has no name while it is written, so that a process that is killed leaves nothing, too.
 
 #ifndef SINTER_RUNTIME_FILE_H
 #define SINTER_RUNTIME_FILE_H
@@ -23,7 +24,8 @@ sinter_status_code srtWriteAll(int file, const void *data, int64_t bytes, const 
 typedef struct NewFile {
   int file;
   const char *path; // the target, the caller's
-  char *temporary;  // owned
+  char *temporary;  // its name when it has one, owned
+  int unnamed;
   int durable;      // the new content is on the disk before the name is
 } NewFile;
 

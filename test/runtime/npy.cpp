@@ -2,10 +2,14 @@
 
 #include "Files.h"
 #include "Functions.h"
+#include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace sinter::test;
 
@@ -198,6 +202,40 @@ TEST(Npy, RefusesWhatIsNoFile) {
   EXPECT_EQ(sinter_npy_read(folder.file("pipe").c_str(), &tensor), SINTER_IO);
   EXPECT_EQ(lastError(), "'" + folder.file("pipe") + "' requires a regular file, got a pipe");
   EXPECT_EQ(sinter_npy_read(nullptr, &tensor), SINTER_INVALID_ARGUMENT);
+}
+
+TEST(Npy, AWriteGoesRoundWhatAKilledProcessLeft) {
+  Folder folder;
+  float value = 1;
+  sinter_tensor tensor = view(&value, {1});
+  for (int k = 0; k < 500; ++k) // process numbers come again, in containers with each start
+    folder.write("x.npy." + std::to_string(getpid()) + "-" + std::to_string(k) + ".tmp", "old");
+  EXPECT_EQ(sinter_npy_write(folder.file("x.npy").c_str(), &tensor), SINTER_OK);
+  EXPECT_EQ(folder.count(), 501);
+}
+
+TEST(Npy, AKilledWriteLeavesNothing) {
+  Folder folder;
+  int unnamed = open(folder.path.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (unnamed < 0)
+    GTEST_SKIP() << "the file system has no files without names";
+  close(unnamed);
+  std::vector<float> values(1 << 22);
+  sinter_tensor tensor = view(values.data(), {1 << 22});
+  ASSERT_EQ(sinter_npy_write(folder.file("x.npy").c_str(), &tensor), SINTER_OK);
+  for (int k = 0; k < 5; ++k) {
+    pid_t child = fork();
+    if (child == 0)
+      while (true)
+        sinter_npy_write(folder.file("x.npy").c_str(), &tensor);
+    usleep(5000 + 3000 * k);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    sinter_tensor read;
+    EXPECT_EQ(sinter_npy_read(folder.file("x.npy").c_str(), &read), SINTER_OK) << lastError();
+    sinter_tensor_free(&read);
+  }
+  EXPECT_LE(folder.count(), 2); // a name is there between its link and the rename
 }
 
 TEST(Npy, ARefusedWriteLeavesNothing) {

@@ -64,6 +64,8 @@ TEST_F(Program, SaysHowItIsCalled) {
 TEST_F(Program, ErrorsAreOneLine) {
   EXPECT_EQ(run(""), "2|prog: no file for input: 'x' (see --help)\n");
   EXPECT_EQ(run("x.npy bias.npy x.npy"), "2|prog: more files than inputs: 'x.npy' (see --help)\n");
+  EXPECT_EQ(run("bias.npy --input x=@x.npy"),
+            "2|prog: one file is required for input 'x', got 'bias.npy' and 'x.npy' (see --help)\n");
   EXPECT_EQ(run("--input"), "2|prog: a value is required after: '--input' (see --help)\n");
   EXPECT_EQ(run("--input x=x.npy"), "2|prog: required is NAME=@FILE.npy, got: 'x=x.npy' (see --help)\n");
   EXPECT_EQ(run("--input z=@x.npy"), "2|prog: function 'scale' has no input 'z' (see --help)\n");

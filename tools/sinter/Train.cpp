@@ -255,7 +255,8 @@ void Training::readFeeds() {
     auto value = values.find(function->inputs[i].name);
     if (value == values.end())
       throw Stop(Exit::Usage, "train requires --data " + std::string(function->inputs[i].name) +
-                                  "=@FILE.npy; the step takes " + inputNames());
+                                  (function->inputs[i].rank ? "=@FILE.npy" : "=NUMBER") + "; the step takes " +
+                                  inputNames());
     feeds.push_back(readFeed(i, value->second));
   }
   countSamples();
