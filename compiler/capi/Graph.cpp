@@ -499,7 +499,7 @@ sinter_status_code sinter_graph::convert(const OpEntry &entry, const sinter_attr
   }
   for (unsigned form = 0; form < numConversions(attr.kind); ++form) {
     result = convertAttribute(context.get(), attr, form);
-    if (result && entry.accepts(operationName(entry), given, result)) {
+    if (result && accepts(operationName(entry), given, result)) {
       conversions[key] = form;
       return SINTER_OK;
     }

@@ -24,23 +24,26 @@ static StringRef operandGroups(StringRef name) {
       .Default("");
 }
 
-/// The number of results, from the trait that says it.
-template <typename Op> static unsigned numResults() {
-  if (Op::template hasTrait<OpTrait::OneResult>())
-    return 1;
-  for (auto [n, has] : {std::pair(2u, Op::template hasTrait<OpTrait::NResults<2>::template Impl>()),
-                        std::pair(3u, Op::template hasTrait<OpTrait::NResults<3>::template Impl>()),
-                        std::pair(4u, Op::template hasTrait<OpTrait::NResults<4>::template Impl>()),
-                        std::pair(5u, Op::template hasTrait<OpTrait::NResults<5>::template Impl>())})
-    if (has)
-      return n;
-  return 0;
+/// Whether TableGen gave `Op` a trait. The same as Op::hasTrait, which compares the trait with each one of the op by a
+/// template of its own: for all ops and traits that took most of the time to compile this file.
+template <typename Op, template <typename> class Trait> static constexpr bool kHas = std::is_base_of_v<Trait<Op>, Op>;
+
+/// The N, at least `First`, of a trait that counts operands or results; 0 when the op has none.
+template <typename Op, template <unsigned> class Trait, unsigned First, unsigned... N>
+static constexpr unsigned countOf(std::integer_sequence<unsigned, N...>) {
+  return (0 + ... + (kHas<Op, Trait<First + N>::template Impl> ? First + N : 0));
 }
 
-/// What TableGen's definition requires of the operands. Shape rules rely on it, and elsewhere it is only checked after
-/// them, on an op that exists: so one is made, of result types that mean nothing, and what is said about those is not
-/// listened to.
-template <typename Op> static LogicalResult checkOperands(OperationState &state) {
+template <typename Op> static constexpr unsigned numResults() {
+  if (kHas<Op, OpTrait::OneResult>)
+    return 1;
+  return countOf<Op, OpTrait::NResults, 2>(std::make_integer_sequence<unsigned, 4>());
+}
+
+/// What TableGen's definition requires of the operands, as `verify` says. Shape rules rely on it, and elsewhere it is
+/// only checked after them, on an op that exists: so one is made, of result types that mean nothing, and what is said
+/// about those is not listened to.
+static LogicalResult checkOperands(OperationState &state, unsigned numResults, LogicalResult (*verify)(Operation *)) {
   std::string message;
   LogicalResult result = success();
   {
@@ -50,10 +53,10 @@ template <typename Op> static LogicalResult checkOperands(OperationState &state)
     });
     Type any = state.operands.empty() ? RankedTensorType::get({}, IntegerType::get(state.getContext(), 32))
                                       : state.operands.front().getType();
-    SmallVector<Type> results(numResults<Op>(), any);
+    SmallVector<Type> results(numResults, any);
     Operation *op = Operation::create(state.location, state.name, results, state.operands, NamedAttrList(),
                                       state.getRawProperties(), BlockRange(), /*numRegions=*/0);
-    result = cast<Op>(op).verifyInvariantsImpl();
+    result = verify(op);
     op->destroy();
   }
   if (succeeded(result) || StringRef(message).contains("' op result #"))
@@ -70,7 +73,7 @@ static LogicalResult prepare(OperationState &state, ArrayRef<capi::NamedAttribut
     Properties &properties = state.getOrAddProperties<Properties>();
     for (auto [name, attribute] : attributes)
       Op::setInherentAttr(properties, name, attribute);
-    if constexpr (Op::template hasTrait<OpTrait::AttrSizedOperandSegments>())
+    if constexpr (kHas<Op, OpTrait::AttrSizedOperandSegments>)
       llvm::copy(groupSizes, properties.operandSegmentSizes.begin());
     if constexpr (requires { Op::populateDefaultProperties(state.name, properties); })
       Op::populateDefaultProperties(state.name, properties);
@@ -78,52 +81,31 @@ static LogicalResult prepare(OperationState &state, ArrayRef<capi::NamedAttribut
     if (failed(adaptor.verify(state.location)))
       return failure();
   }
-  if (failed(checkOperands<Op>(state)))
+  auto verify = [](Operation *op) { return cast<Op>(op).verifyInvariantsImpl(); };
+  if (failed(checkOperands(state, numResults<Op>(), verify)))
     return failure();
   return Op::inferReturnTypes(state.getContext(), state.location, state.operands, none, state.getRawProperties(), {},
                               state.types);
 }
 
-template <typename Op> static bool accepts(OperationName name, StringRef attributeName, Attribute attribute) {
-  NamedAttrList list;
-  list.append(attributeName, attribute);
-  bool refused = false; // an empty diagnostic converts to success
-  auto refuse = [&] {
-    refused = true;
-    return InFlightDiagnostic();
-  };
-  return succeeded(Op::verifyInherentAttrs(name, list, refuse)) && !refused;
-}
-
-/// The N of a trait that counts operands, or nothing.
-template <typename Op, template <unsigned> class Trait, unsigned... N>
-static std::optional<unsigned> countOf(std::integer_sequence<unsigned, N...>) {
-  std::optional<unsigned> count;
-  ((Op::template hasTrait<Trait<N + 2>::template Impl>() ? void(count = N + 2) : void()), ...);
-  return count;
-}
-
 template <typename Op> static void add(std::vector<OpEntry> &entries) {
-  if constexpr (Op::template hasTrait<InferTypeOpInterface::Trait>() && Op::template hasTrait<OpTrait::ZeroRegions>()) {
+  if constexpr (kHas<Op, InferTypeOpInterface::Trait> && kHas<Op, OpTrait::ZeroRegions>) {
     OpEntry entry;
     entry.fullName = Op::getOperationName();
     entry.name = entry.fullName.split('.').second;
     entry.attributes = Op::getAttributeNames();
-    using Counts = std::make_integer_sequence<unsigned, 12>;
-    if (Op::template hasTrait<OpTrait::ZeroOperands>())
+    std::make_integer_sequence<unsigned, 12> counts;
+    if (kHas<Op, OpTrait::ZeroOperands>)
       entry.maxOperands = 0;
-    else if (Op::template hasTrait<OpTrait::OneOperand>())
+    else if (kHas<Op, OpTrait::OneOperand>)
       entry.minOperands = entry.maxOperands = 1;
-    else if (std::optional<unsigned> exact = countOf<Op, OpTrait::NOperands>(Counts()))
-      entry.minOperands = entry.maxOperands = *exact;
-    else if (Op::template hasTrait<OpTrait::AtLeastNOperands<1>::template Impl>())
-      entry.minOperands = 1;
+    else if (unsigned exact = countOf<Op, OpTrait::NOperands, 2>(counts))
+      entry.minOperands = entry.maxOperands = exact;
     else
-      entry.minOperands = countOf<Op, OpTrait::AtLeastNOperands>(Counts()).value_or(0);
-    if constexpr (Op::template hasTrait<OpTrait::AttrSizedOperandSegments>())
+      entry.minOperands = countOf<Op, OpTrait::AtLeastNOperands, 1>(counts);
+    if constexpr (kHas<Op, OpTrait::AttrSizedOperandSegments>)
       entry.groups = operandGroups(entry.name);
     entry.prepare = prepare<Op>;
-    entry.accepts = accepts<Op>;
     entries.push_back(entry);
   }
 }
@@ -189,6 +171,17 @@ const OpEntry *capi::findOp(StringRef name) {
 }
 
 //===- attributes ------------------------------------------------------------------------------------===//
+
+bool capi::accepts(OperationName op, StringRef attributeName, Attribute attribute) {
+  NamedAttrList list;
+  list.append(attributeName, attribute);
+  bool refused = false; // an empty diagnostic converts to success
+  auto refuse = [&] {
+    refused = true;
+    return InFlightDiagnostic();
+  };
+  return succeeded(op.verifyInherentAttrs(list, refuse)) && !refused;
+}
 
 using StringForm = Attribute (*)(MLIRContext *, StringRef);
 

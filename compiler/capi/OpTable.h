@@ -24,14 +24,15 @@ struct OpEntry {
   /// diagnostic.
   llvm::LogicalResult (*prepare)(mlir::OperationState &state, llvm::ArrayRef<NamedAttribute> attributes,
                                  llvm::ArrayRef<int32_t> groupSizes);
-  /// True when the op takes `attribute` under that name.
-  bool (*accepts)(mlir::OperationName name, llvm::StringRef attributeName, mlir::Attribute attribute);
 };
 
 /// The entry of `name`, or null: unknown, or an op with regions.
 const OpEntry *findOp(llvm::StringRef name);
 /// All entries, in no particular order.
 llvm::ArrayRef<OpEntry> allOps();
+
+/// True when `op`, which is registered, takes `attribute` under that name.
+bool accepts(mlir::OperationName op, llvm::StringRef attributeName, mlir::Attribute attribute);
 
 /// The number of candidates that convertAttribute has for a kind of sinter_attr_kind.
 unsigned numConversions(int32_t kind);
