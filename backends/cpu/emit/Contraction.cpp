@@ -18,118 +18,29 @@
 // last. The sums have the same bits, unless rhs holds infinities or NaNs where lhs is zero.
 
 #include "ir/Contraction.h"
+#include "backends/cpu/emit/ContractionPlan.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
-#include "backends/cpu/emit/StridedView.h"
 #include "ir/Elementwise.h"
-#include "ir/Shape.h"
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Bytes of one row of a packed panel: 32 columns of f32.
-constexpr int64_t kPanelBytes = 128;
 /// Multiply-adds in a chunk: tens of microseconds.
 constexpr int64_t kChunkWork = 1 << 21;
 /// Strips pay for many rows: row blocks are made only until there are so many chunks.
 constexpr int64_t kStripChunks = 24;
-/// Rows of rhs that lie so far apart are copied when they are read by so many rows of lhs.
-constexpr int64_t kFarBytes = 512, kCopiedForRows = 64;
 /// Elements of k that are looked at together for being zero.
 constexpr int64_t kZeroBlock = 32;
 /// Sums so long that what the epilogue needs is asked for before them.
 constexpr int64_t kPrefetchedFromK = 64;
 
-static SmallVector<int64_t> freeAxes(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
-  SmallVector<int64_t> axes;
-  for (int64_t k = 0; k < rank; ++k)
-    if (!llvm::is_contained(batch, k) && !llvm::is_contained(contract, k))
-      axes.push_back(k);
-  return axes;
-}
-
-static DotGeneralOp dotOf(KernelOp kernel) {
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    if (auto dot = dyn_cast<DotGeneralOp>(op))
-      return dot;
-  return nullptr;
-}
-
-/// f32 and f64 have vector FMAs; everything else goes through the general emitter.
-static bool hasMicroKernel(DotGeneralOp dot) {
-  Type type = getElementTypeOrSelf(dot.getResult());
-  return (type.isF32() || type.isF64()) && getElementTypeOrSelf(dot.getLhs()) == type &&
-         getElementTypeOrSelf(dot.getRhs()) == type;
-}
-
-/// [batch..., k..., n...] of a row-major constant becomes [batch][panel][k][columns], zero beyond n.
-static HostTensor packPanels(const HostTensor &source, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract,
-                             ArrayRef<int64_t> free) {
-  SmallVector<int64_t> strides = source.strides();
-  auto offsets = [&](ArrayRef<int64_t> axes) {
-    SmallVector<int64_t> sizes, axisStrides, result;
-    for (int64_t axis : axes) {
-      sizes.push_back(source.size(axis));
-      axisStrides.push_back(strides[axis]);
-    }
-    forEachIndex(sizes, [&](ArrayRef<int64_t> index) { result.push_back(linearIndex(index, axisStrides)); });
-    return result;
-  };
-  SmallVector<int64_t> batches = offsets(batch), ks = offsets(contract), columns = offsets(free);
-  int64_t width = byteWidth(source.elementType()), panel = kPanelBytes / width;
-  int64_t panels = llvm::divideCeil(columns.size(), panel);
-  HostTensor packed(source.elementType(),
-                    {static_cast<int64_t>(batches.size()), panels, static_cast<int64_t>(ks.size()), panel});
-  const char *from = source.data();
-  char *to = packed.data();
-  for (int64_t batchOffset : batches)
-    for (int64_t p = 0; p < panels; ++p)
-      for (int64_t k : ks)
-        for (int64_t lane = 0; lane < panel; ++lane, to += width)
-          if (int64_t n = p * panel + lane; n < static_cast<int64_t>(columns.size()))
-            std::memcpy(to, from + (batchOffset + k + columns[n]) * width, width);
-  return packed;
-}
-
-void sinter::cpu::planContractionPacking(KernelOp kernel, ArrayRef<bool> isConstant, SmallVectorImpl<Packing> &plans) {
-  DotGeneralOp dot = dotOf(kernel);
-  if (!dot || !hasMicroKernel(dot))
-    return;
-  auto argument = dyn_cast<BlockArgument>(dot.getRhs());
-  if (!argument || !isConstant[argument.getArgNumber()] || !argument.hasOneUse())
-    return;
-  SmallVector<int64_t> batch(dot.getRhsBatch()), contract(dot.getRhsContract());
-  SmallVector<int64_t> free = freeAxes(cast<RankedTensorType>(argument.getType()).getRank(), batch, contract);
-  std::string tag = "panels";
-  for (ArrayRef<int64_t> axes : {ArrayRef(batch), ArrayRef(contract), ArrayRef(free)}) {
-    tag += ';';
-    for (int64_t axis : axes)
-      tag += std::to_string(axis) + ',';
-  }
-  plans.push_back({argument.getArgNumber(), tag, [batch, contract, free](const HostTensor &source) {
-                     return packPanels(source, batch, contract, free);
-                   }});
-}
-
 namespace {
-/// Everything that is known about the product before code is written.
-struct Plan {
-  StridedView lhs, rhs;
-  SmallVector<int64_t> lhsBatch, rhsBatch;
-  MergedAxes lhsRows, lhsK, rhsK, rhsColumns;
-  DimExpr rows, columns, k;
-  Dims batches;
-  bool packed = false;     // rhs is a packed constant
-  bool transposed = false; // rhs has contiguous k: strips go through the workspace
-  bool copied = false;     // so do they where rows of rhs lie far apart
-  bool hasStrips() const { return transposed || copied; }
-};
-
 class ContractionEmitter {
 public:
-  ContractionEmitter(KernelFunction &fn, DotGeneralOp dot, const Plan &plan)
+  ContractionEmitter(KernelFunction &fn, DotGeneralOp dot, const ContractionPlan &plan)
       : fn(fn), b(fn.b), spec(fn.spec), dims(fn.spec.dims), dot(dot), plan(plan) {
     Type type = getElementTypeOrSelf(dot.getResult());
     width = byteWidth(type);
@@ -156,6 +67,8 @@ private:
   void emitTransposedStrip(Value base, Value columnBegin);
   void emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
                 ArrayRef<Value> batchIndex);
+  void emitRows(Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
+                ArrayRef<Value> batchIndex);
   void prefetchEpilogue(const RegisterTile &tile, Value row, Value column, ArrayRef<Value> batchIndex);
   Value flatPosition(Value row, Value column, ArrayRef<Value> batchIndex);
   bool mayHoldZeros(unsigned input);
@@ -173,7 +86,7 @@ private:
   KernelSpec &spec;
   DimContext &dims;
   DotGeneralOp dot;
-  const Plan &plan;
+  const ContractionPlan &plan;
   int64_t width = 4, lanes = 16, panel = 32;
   VectorType vectorType;
   RegisterTile tile;
@@ -500,6 +413,38 @@ void ContractionEmitter::emitTransposedStrip(Value base, Value columnBegin) {
   }
 }
 
+/// The tiles of one row block. Where the number of rows is not known before the call, it may be less than a tile.
+void ContractionEmitter::emitRows(Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase,
+                                  Value rhsStep, ArrayRef<Value> batchIndex) {
+  Value rowCount = fn.materialize(plan.rows);
+  auto wholeTiles = [&] {
+    Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
+    fn.loop(rowBegin, rowEnd, tile.rows, [&](Value row) {
+      emitTile(tile, arith::MinSIOp::create(b, row, lastStart), column, lhsBase, rhsBase, rhsStep, batchIndex);
+    });
+  };
+  if (constantOr(plan.rows, ShapedType::kDynamic) != ShapedType::kDynamic) {
+    wholeTiles();
+    return;
+  }
+  Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, rowCount, fn.index(tile.rows));
+  auto branch = scf::IfOp::create(b, enough, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  wholeTiles();
+  b.setInsertionPointToStart(branch.elseBlock());
+  Value row = rowBegin;
+  for (int64_t height : {8, 4, 2, 1}) {
+    if (height >= tile.rows)
+      continue;
+    Value left = arith::SubIOp::create(b, rowEnd, row);
+    Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(height)), fn.index(height)));
+    fn.loop(row, end, height,
+            [&](Value at) { emitTile({height, tile.vectors}, at, column, lhsBase, rhsBase, rhsStep, batchIndex); });
+    row = end;
+  }
+}
+
 EmittedKernel ContractionEmitter::emit() {
   int64_t tileColumns = tile.vectors * lanes;
   DimExpr groups = dims.ceilDiv(plan.columns, dims.constant(tileColumns));
@@ -521,7 +466,6 @@ EmittedKernel ContractionEmitter::emit() {
   if (plan.hasStrips())
     strip = memref::ViewOp::create(b, MemRefType::get({kHuge}, vectorType.getElementType()), fn.workspace(),
                                    fn.index(0), ValueRange{});
-  int64_t staticRows = constantOr(plan.rows, ShapedType::kDynamic);
 
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     // Of chunks that follow each other, those with strips share them, the others share rows of lhs.
@@ -563,32 +507,7 @@ EmittedKernel ContractionEmitter::emit() {
 
     Value rowBegin = mul(block, fn.materialize(blockRows));
     Value rowEnd = arith::MinSIOp::create(b, add(rowBegin, fn.materialize(blockRows)), rowCount);
-    auto wholeTiles = [&] {
-      Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
-      fn.loop(rowBegin, rowEnd, tile.rows, [&](Value row) {
-        emitTile(tile, arith::MinSIOp::create(b, row, lastStart), column, lhsBase, rhsBase, rhsStep, batchIndex);
-      });
-    };
-    if (staticRows != ShapedType::kDynamic) {
-      wholeTiles();
-      return;
-    }
-    Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, rowCount, fn.index(tile.rows));
-    auto branch = scf::IfOp::create(b, enough, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    wholeTiles();
-    b.setInsertionPointToStart(branch.elseBlock());
-    Value row = rowBegin;
-    for (int64_t height : {8, 4, 2, 1}) {
-      if (height >= tile.rows)
-        continue;
-      Value left = arith::SubIOp::create(b, rowEnd, row);
-      Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(height)), fn.index(height)));
-      fn.loop(row, end, height,
-              [&](Value at) { emitTile({height, tile.vectors}, at, column, lhsBase, rhsBase, rhsStep, batchIndex); });
-      row = end;
-    }
+    emitRows(rowBegin, rowEnd, column, lhsBase, rhsBase, rhsStep, batchIndex);
   });
   fn.finish();
 
@@ -603,84 +522,16 @@ EmittedKernel ContractionEmitter::emit() {
   return emitted;
 }
 
-/// The input that holds the right operand in panels, [panel][k][columns] as a packed constant does: the operand is
-/// [columns, k...], made from it by a transpose and a reshape.
-static BlockArgument findPanels(DotGeneralOp dot) {
-  auto reshape = dot.getRhs().getDefiningOp<ReshapeOp>();
-  auto transpose = reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : TransposeOp();
-  auto panels = transpose ? dyn_cast<BlockArgument>(transpose.getOperand()) : BlockArgument();
-  if (!panels || transpose.getPermutation() != ArrayRef<int64_t>{0, 2, 1} || !dot.getRhsBatch().empty() ||
-      !llvm::equal(dot.getRhsContract(), llvm::seq<int64_t>(1, reshape.getType().getRank())))
-    return {};
-  auto type = cast<RankedTensorType>(panels.getType());
-  bool isWhole = type.hasStaticShape() && type.getDimSize(0) * type.getDimSize(2) == reshape.getType().getDimSize(0);
-  return isWhole && type.getDimSize(2) * byteWidth(type.getElementType()) == kPanelBytes ? panels : BlockArgument();
-}
-
-/// Strides and sizes of the product, or nothing when they are not of a form that the emitter walks.
-static std::optional<Plan> planOf(KernelFunction &fn, DotGeneralOp dot) {
-  KernelSpec &spec = fn.spec;
-  DimContext &dims = spec.dims;
-  std::optional<StridedView> lhs = viewOf(fn, dot.getLhs()), rhs = viewOf(fn, dot.getRhs());
-  BlockArgument panels = findPanels(dot);
-  if (panels)
-    rhs = StridedView{panels.getArgNumber(), spec.sizes->dims(dot.getRhs()), {}};
-  if (!lhs || !rhs)
-    return std::nullopt;
-  Plan plan;
-  plan.lhs = *lhs;
-  plan.rhs = *rhs;
-  plan.lhsBatch.assign(dot.getLhsBatch().begin(), dot.getLhsBatch().end());
-  plan.rhsBatch.assign(dot.getRhsBatch().begin(), dot.getRhsBatch().end());
-  for (int64_t axis : plan.lhsBatch)
-    plan.batches.push_back(dims.resolve(lhs->sizes[axis]));
-  plan.packed = panels || isPacked(spec.kernel, rhs->input);
-
-  SmallVector<int64_t> lhsFree = freeAxes(lhs->sizes.size(), plan.lhsBatch, dot.getLhsContract());
-  SmallVector<int64_t> rhsFree = freeAxes(rhs->sizes.size(), plan.rhsBatch, dot.getRhsContract());
-  std::optional<MergedAxes> rows = mergeAxes(fn, *lhs, lhsFree), lhsK = mergeAxes(fn, *lhs, dot.getLhsContract());
-  if (!rows || !lhsK)
-    return std::nullopt;
-  plan.lhsRows = *rows;
-  plan.lhsK = *lhsK;
-  plan.rows = rows->size;
-  plan.k = lhsK->size;
-  if (plan.packed) {
-    Dims sizes;
-    for (int64_t axis : rhsFree)
-      sizes.push_back(rhs->sizes[axis]);
-    plan.columns = dims.product(sizes);
-    return plan;
-  }
-  std::optional<MergedAxes> columns = mergeAxes(fn, *rhs, rhsFree), rhsK = mergeAxes(fn, *rhs, dot.getRhsContract());
-  if (!columns || !rhsK)
-    return std::nullopt;
-  plan.rhsColumns = *columns;
-  plan.rhsK = *rhsK;
-  plan.columns = columns->size;
-  auto isUnit = [&](DimExpr stride) { return stride.isConstant() && stride.constant() == 1; };
-  if (isUnit(columns->stride)) {
-    DimExpr rows = dims.resolve(plan.rows), step = dims.resolve(rhsK->stride);
-    plan.copied = rows.isConstant() && rows.constant() >= kCopiedForRows && step.isConstant() &&
-                  step.constant() * byteWidth(getElementTypeOrSelf(dot.getRhs())) >= kFarBytes;
-    return plan;
-  }
-  if (!isUnit(rhsK->stride))
-    return std::nullopt;
-  plan.transposed = true;
-  return plan;
-}
-
 std::optional<EmittedKernel> sinter::cpu::emitContraction(KernelSpec &spec, ModuleOp module, StringRef name) {
   auto dot = dyn_cast_or_null<DotGeneralOp>(findShapedRoot(spec));
   if (!dot || !hasMicroKernel(dot) || spec.target().vectorBytes < 16)
     return std::nullopt;
 
   // The plan needs a function for its size arithmetic; whether it has a workspace is known only then.
-  std::optional<Plan> plan;
+  std::optional<ContractionPlan> plan;
   {
     KernelFunction probe(spec, module, name, {});
-    plan = planOf(probe, dot);
+    plan = ContractionPlan::of(probe, dot);
     bool accepted = plan && canBuildAfter(probe, dot) && ContractionEmitter(probe, dot, *plan).prepare();
     probe.function.erase();
     if (!accepted)

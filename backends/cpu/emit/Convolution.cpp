@@ -22,7 +22,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-constexpr int64_t kPanelBytes = 128;
 /// Multiply-adds in a chunk: about a hundred microseconds, so that copied rows are few beside computed ones.
 constexpr int64_t kChunkWork = 1 << 23;
 

@@ -12,6 +12,9 @@
 
 namespace sinter::cpu {
 
+/// Bytes of one row of a packed panel: 32 columns of f32.
+inline constexpr int64_t kPanelBytes = 128;
+
 struct Packing {
   unsigned input; // of the kernel
   /// Equal constants with equal tags have equal packed bytes.
