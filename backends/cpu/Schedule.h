@@ -8,32 +8,11 @@
 
 #include "backends/cpu/ScheduleBuilder.h"
 #include "backends/cpu/SchedulePlan.h"
+#include "backends/cpu/Signature.h"
 #include "backends/cpu/SizeChecks.h"
 #include "backends/cpu/Weights.h"
 
 namespace sinter::cpu {
-
-/// What a caller must know about a compiled function.
-struct Signature {
-  struct Tensor {
-    std::string name;
-    mlir::Type elementType;
-    /// A size, -1 - k for symbol k, or ShapedType::kDynamic for what only the call determines.
-    llvm::SmallVector<int64_t> dims;
-  };
-  /// A tensor that the session keeps: an argument with `sinter.state = "name"`, and the result with the same attribute.
-  struct State {
-    std::string name;
-    int input = 0, output = -1; // -1: only read
-    int64_t initial = -1;       // byte offset in the weights of `sinter.initial`; -1: zeros
-    bool inPlace = false;       // the result is written to the argument's memory, after all that can fail
-  };
-  std::string name;
-  std::string entry; // symbol of the entry point
-  std::vector<Tensor> inputs, outputs;
-  std::vector<State> states;
-  std::vector<std::string> symbols;
-};
 
 /// Adds `i32 ENTRY(ctx, inputs, outputs, symbols, weights)` for `function` to `module`, constants to `weights` and
 /// kernels to `kernels`. Fails with a diagnostic at the op that cannot be scheduled.
@@ -53,19 +32,33 @@ public:
 private:
   // Schedule.cpp
   void bindInputs();
-  void placeArena();
   llvm::LogicalResult emitBlock(mlir::Block &block);
   llvm::LogicalResult emitOp(mlir::Operation *op);
-  llvm::LogicalResult emitKernel(KernelOp kernel);
-  llvm::LogicalResult emitScalarKernel(KernelOp kernel);
   void emitSizes(mlir::Value result, mlir::Value of, llvm::ArrayRef<int64_t> axes);
   /// Fails the call where the op's sizes do not fit. `early`: only what is known before the first op.
   void emitChecks(mlir::Operation *op, bool early = false);
   llvm::LogicalResult emitReturn(mlir::Operation *op);
+
+  // ScheduleKernels.cpp
+  llvm::LogicalResult emitKernel(KernelOp kernel);
+  llvm::LogicalResult emitScalarKernel(KernelOp kernel);
+  /// Appends where each input lies; null for zeros that the kernel updates (startUpdate).
+  llvm::LogicalResult pointInputs(KernelOp kernel, const KernelLaunch &launch,
+                                  llvm::SmallVectorImpl<mlir::Value> &values);
+  /// Appends memory for each result.
+  llvm::LogicalResult placeResults(KernelOp kernel, const KernelLaunch &launch,
+                                   llvm::SmallVectorImpl<mlir::Value> &values);
+  /// Before a kernel that writes only what differs from one input: brings that input into the result's memory.
+  void startUpdate(KernelOp kernel, const EmittedKernel &emitted, llvm::MutableArrayRef<mlir::Value> values);
+  /// Calls the code with `values` as arguments, at once or through `parallel`.
+  void call(KernelCode &code, DimExpr numChunks, llvm::SmallVectorImpl<mlir::Value> &values);
+
+  // ScheduleMemory.cpp
+  void placeArena();
+  void placeOutputs();
   /// Memory for what `value` is about to be; a size that is not known yet is an error.
   llvm::FailureOr<mlir::Value> place(mlir::Value value);
   mlir::Value slotPointer(int slot);
-  void placeOutputs();
   /// Where output `output`, which is to hold `returned`, lies.
   mlir::Value storageOf(unsigned output, mlir::Value returned);
   /// Where `value` lies; one that is held in a register is stored first.

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels of a schedule: launched with pointers and sizes, or of one element and built in place.
+
+#include "backends/cpu/Schedule.h"
+#include "ir/Shape.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Launches shorter than this run on the calling thread: waking another costs as much.
+constexpr double kInlineNs = 2000;
+
+LogicalResult ScheduleEmitter::emitScalarKernel(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  DenseMap<Value, Value> elements;
+  for (auto [argument, input] : llvm::zip(body.getArguments(), kernel.getInputs())) {
+    FailureOr<Value> only = element(input);
+    if (failed(only))
+      return failure();
+    elements[argument] = *only;
+  }
+  for (Operation &op : body.without_terminator()) {
+    Value &result = elements[op.getResult(0)];
+    if (isa<ConstantOp>(op)) {
+      FailureOr<Value> only = element(op.getResult(0));
+      if (failed(only))
+        return failure();
+      result = *only;
+    } else if (auto pointwise = dyn_cast<Pointwise>(op)) {
+      SmallVector<Value> operands = llvm::map_to_vector(op.getOperands(), [&](Value v) { return elements.lookup(v); });
+      Value built = pointwise.buildBody(s.b, op.getLoc(), operands);
+      elements[op.getResult(0)] = built;
+    } else {
+      result = elements.lookup(op.getOperand(0));
+    }
+  }
+  for (auto [result, yielded] : llvm::zip(kernel.getResults(), body.getTerminator()->getOperands()))
+    registers[result] = elements.lookup(yielded);
+  return success();
+}
+
+/// True for a constant whose bytes are all 0.
+static bool isZero(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return dense && dense.isSplat() && llvm::all_of(dense.getRawData(), [](char byte) { return byte == 0; });
+}
+
+/// The input that the kernel updates, if that is zeros; else -1. The result's memory is cleared then, not copied to.
+static int64_t updatedZeros(KernelOp kernel, const EmittedKernel &emitted) {
+  return emitted.updates >= 0 && isZero(kernel.getInputs()[emitted.updates]) ? emitted.updates : -1;
+}
+
+LogicalResult ScheduleEmitter::pointInputs(KernelOp kernel, const KernelLaunch &launch,
+                                           SmallVectorImpl<Value> &values) {
+  int64_t zeros = updatedZeros(kernel, codes[launch.code].emitted);
+  for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
+    if (zeros == static_cast<int64_t>(i)) {
+      values.emplace_back(); // the result's own memory, which is not known yet
+      continue;
+    }
+    const Packing *packing = llvm::find_if(launch.packed, [&](const Packing &packing) { return packing.input == i; });
+    if (packing != launch.packed.end()) {
+      FailureOr<int64_t> offset = weights.add(input.getDefiningOp<ConstantOp>().getValue(), *packing);
+      if (failed(offset))
+        return kernel.emitOpError("requires a dense or dense_resource constant to pack");
+      values.push_back(s.offset(s.weights, *offset));
+      continue;
+    }
+    FailureOr<Value> base = pointer(input);
+    if (failed(base))
+      return failure();
+    values.push_back(*base);
+  }
+  return success();
+}
+
+LogicalResult ScheduleEmitter::placeResults(KernelOp kernel, const KernelLaunch &launch,
+                                            SmallVectorImpl<Value> &values) {
+  for (auto [i, result] : llvm::enumerate(kernel.getResults())) {
+    if (codes[launch.code].emitted.writesSizes) {
+      int64_t width = byteWidth(cast<RankedTensorType>(result.getType()).getElementType());
+      pointers[result] = s.acquire(s.checkedProduct({s.materialize(launch.capacity[i]), s.i64(width)}));
+      values.push_back(pointers[result]);
+      continue;
+    }
+    if (failed(requireKnownSizes(result)))
+      return failure();
+    FailureOr<Value> base = place(result);
+    if (failed(base))
+      return failure();
+    values.push_back(*base);
+  }
+  return success();
+}
+
+void ScheduleEmitter::startUpdate(KernelOp kernel, const EmittedKernel &emitted, MutableArrayRef<Value> values) {
+  if (emitted.updates < 0)
+    return;
+  Value to = values[kernel.getInputs().size()];
+  Value input = kernel.getInputs()[emitted.updates], result = kernel.getResult(0);
+  if (updatedZeros(kernel, emitted) >= 0) {
+    values[emitted.updates] = to;
+    s.clear(to, bytes(result));
+  } else if (!plan.sharePlace(plan.root(input), plan.root(result)) && plan.takenOver(result) != plan.root(input)) {
+    s.copy(to, values[emitted.updates], bytes(result));
+  }
+}
+
+void ScheduleEmitter::call(KernelCode &code, DimExpr numChunks, SmallVectorImpl<Value> &values) {
+  Value chunks = s.materialize(numChunks);
+  bool inParallel = !(numChunks.isConstant() && numChunks.constant() <= 1) &&
+                    !(code.emitted.estimatedNs > 0 && code.emitted.estimatedNs < kInlineNs);
+  if (inParallel) {
+    code.calledInParallel = true;
+    for (auto [word, value] : llvm::enumerate(values))
+      s.store(value, arguments, 8 * static_cast<int64_t>(word));
+    s.launch(code.name, arguments, chunks);
+  } else {
+    ++code.directCalls;
+    values.append({s.i64(0), chunks});
+    s.call(code.bodyName(), values);
+  }
+}
+
+LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
+  auto found = launches.find(kernel);
+  if (found == launches.end())
+    return emitScalarKernel(kernel);
+  const KernelLaunch &launch = found->second;
+  KernelCode &code = codes[launch.code];
+
+  // Everything is computed before the first argument is stored: placing may take branches, and these may launch.
+  SmallVector<Value> values;
+  if (failed(pointInputs(kernel, launch, values)) || failed(placeResults(kernel, launch, values)))
+    return failure();
+  Value written;
+  if (code.emitted.writesSizes) {
+    written = s.stackWords(static_cast<int64_t>(launch.writtenSizes.size()));
+    values.push_back(written);
+  }
+  int workspace = plan.workspaceOf(kernel);
+  bool acquired = workspace >= 0 && plan.slot(workspace).kind == Slot::Kind::Dynamic;
+  if (workspace >= 0)
+    values.push_back(acquired ? s.acquire(s.materialize(launch.workspaceBytes)) : slotPointer(workspace));
+  Value scratch = acquired ? values.back() : Value();
+  for (DimExpr size : launch.symbols)
+    values.push_back(size && s.isBound(size) ? s.materialize(size) : s.i64(-1));
+  startUpdate(kernel, code.emitted, values);
+  call(code, launch.chunks, values);
+  if (acquired)
+    s.release(scratch);
+  for (Value result : kernel.getResults())
+    if (plan.isRegister(result))
+      registers[result] = s.loadElement(getElementTypeOrSelf(result.getType()),
+                                        code.emitted.writesSizes ? pointers.lookup(result) : spills.lookup(result));
+  for (auto [i, place] : llvm::enumerate(launch.writtenSizes)) {
+    DimExpr size = plan.dims(kernel.getResult(place.first))[place.second];
+    if (size.kind() == DimExpr::Kind::Symbol && !s.isBound(size))
+      s.bind(size.symbol(), s.load(s.i64Type, written, static_cast<int64_t>(i) * 8));
+  }
+  return success();
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Sizes and memory of a schedule: where each tensor's bytes lie as numbers of the call, and what they are copied to.
+
+#include "backends/cpu/Schedule.h"
+#include "ir/Shape.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Buffers of at most this many bytes lie on the stack as long as all of them need no more than the second number: no
+/// plan has to be looked up and LLVM sees who writes them.
+constexpr int64_t kStackSlotBytes = 2048;
+constexpr int64_t kStackBytes = 16384;
+
+//===- sizes ---------------------------------------------------------------------------------------===//
+
+SmallVector<Value> ScheduleEmitter::materializeDims(Value value) {
+  return llvm::map_to_vector(plan.dims(value), [&](DimExpr size) { return s.materialize(size); });
+}
+
+Value ScheduleEmitter::bytes(Value value) {
+  SmallVector<Value> factors = materializeDims(value);
+  factors.push_back(s.i64(byteWidth(cast<RankedTensorType>(value.getType()).getElementType())));
+  return s.checkedProduct(factors);
+}
+
+SmallVector<int64_t> ScheduleEmitter::freshAxes(Value value) {
+  SmallVector<int64_t> axes;
+  for (auto [axis, size] : llvm::enumerate(plan.dims(value)))
+    if (size.kind() == DimExpr::Kind::Symbol && !s.isBound(size))
+      axes.push_back(static_cast<int64_t>(axis));
+  return axes;
+}
+
+void ScheduleEmitter::bindFresh(Value value, function_ref<Value(int64_t)> size) {
+  for (int64_t axis : freshAxes(value))
+    if (DimExpr symbol = plan.dims(value)[axis]; !s.isBound(symbol))
+      s.bind(symbol.symbol(), size(axis));
+}
+
+LogicalResult ScheduleEmitter::requireKnownSizes(Value value) {
+  for (auto [axis, size] : llvm::enumerate(plan.dims(value)))
+    if (!s.isBound(size))
+      return emitError(value.getLoc())
+             << "not supported: a size that only the computation of its tensor tells here, got "
+             << sizes.context().print(size) << " for axis " << axis << " of " << value.getType();
+  return success();
+}
+
+void ScheduleEmitter::define(Value value) {
+  auto found = contentSymbols.find(value);
+  if (found == contentSymbols.end())
+    return;
+  Type type = getElementTypeOrSelf(value.getType());
+  int64_t width = byteWidth(type);
+  Value known = registers.lookup(plan.root(value)), base;
+  if (!known) {
+    FailureOr<Value> where = pointer(value);
+    if (failed(where))
+      return;
+    base = *where;
+  }
+  for (unsigned symbol : found->second) {
+    Value word = known ? known : s.loadElement(type, base, sizes.context().source(symbol).axis * width);
+    if (word.getType() != s.i64Type)
+      word = isUnsigned(type) || type.isInteger(1) ? LLVM::ZExtOp::create(s.b, s.i64Type, word).getResult()
+                                                   : LLVM::SExtOp::create(s.b, s.i64Type, word).getResult();
+    s.bind(symbol, word);
+  }
+}
+
+//===- memory --------------------------------------------------------------------------------------===//
+
+Value ScheduleEmitter::slotPointer(int slot) {
+  slot = plan.representative(slot);
+  switch (plan.slot(slot).kind) {
+  case Slot::Kind::Planned:
+    if (Value fixed = fixedPointers.lookup(slot))
+      return fixed;
+    return s.offset(arena, s.load(s.i64Type, offsets, arenaIndex.lookup(slot) * 8));
+  case Slot::Kind::Output:
+    return outputPointers.lookup(slot);
+  case Slot::Kind::Step:
+    return stepPointers.lookup(slot);
+  case Slot::Kind::Dynamic:
+  case Slot::Kind::Register:
+    break;
+  }
+  llvm_unreachable("dynamic memory is acquired where its value is defined, registers have none");
+}
+
+FailureOr<Value> ScheduleEmitter::place(Value value) {
+  int slot = plan.slotOf(value);
+  assert(slot >= 0 && "only values that the plan gave a slot are placed");
+  Value result;
+  const Slot &where = plan.slot(slot);
+  if (where.kind == Slot::Kind::Register) {
+    // For a kernel that stores it; the element is loaded from there at once.
+    Value &spill = spills[value];
+    return spill ? spill : spill = s.stackWords(8);
+  }
+  if (where.kind == Slot::Kind::Output && !outputPointers.contains(slot)) {
+    // The output may be a view of this value under another shape.
+    Value returned = function.getBody().front().getTerminator()->getOperand(where.output);
+    if (llvm::all_of(plan.dims(returned), [&](DimExpr size) { return s.isBound(size); })) {
+      outputPointers[slot] = storageOf(where.output, returned);
+    } else {
+      if (failed(requireKnownSizes(value)))
+        return failure();
+      lateOutputs.insert(where.output);
+      outputPointers[slot] = s.acquire(bytes(value));
+    }
+  }
+  if (where.kind == Slot::Kind::Dynamic) {
+    if (failed(requireKnownSizes(value)))
+      return failure();
+    Value taken = plan.takenOver(value);
+    result = taken ? pointers.lookup(taken) : s.acquire(bytes(value));
+  } else {
+    result = slotPointer(slot);
+  }
+  return pointers[value] = result;
+}
+
+Value ScheduleEmitter::storageOf(unsigned output, Value returned) {
+  Value early = earlyOutputs.lookup(output);
+  return early ? early : s.output(output, materializeDims(returned));
+}
+
+/// Asks for the memory of outputs before states are written: that can fail.
+void ScheduleEmitter::placeOutputs() {
+  if (!plan.hasStatesInPlace())
+    return;
+  for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
+    unsigned k = operand.getOperandNumber();
+    if (!plan.writtenOverState(k) && plan.knownAtEntry(operand.get()))
+      earlyOutputs[k] = s.output(k, materializeDims(operand.get()));
+  }
+}
+
+FailureOr<Value> ScheduleEmitter::pointer(Value value) {
+  value = plan.root(value);
+  if (auto constant = value.getDefiningOp<ConstantOp>()) {
+    FailureOr<int64_t> offset = weights.add(constant.getValue());
+    if (failed(offset))
+      return constant.emitOpError("requires a dense or dense_resource value");
+    return s.offset(s.weights, *offset);
+  }
+  if (Value found = pointers.lookup(value))
+    return found;
+  Value known = registers.lookup(value);
+  assert(known && "values are placed before they are used");
+  Value &spill = spills[value];
+  if (!spill)
+    spill = s.stackWords(8);
+  s.storeElement(known, spill);
+  return spill;
+}
+
+FailureOr<Value> ScheduleEmitter::element(Value value) {
+  Type type = getElementTypeOrSelf(value.getType());
+  Value root = plan.root(value);
+  if (Value known = registers.lookup(root))
+    return known;
+  if (auto constant = root.getDefiningOp<ConstantOp>())
+    if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && dense.isSplat()) {
+      TypedAttr number;
+      if (isa<FloatType>(type))
+        number = FloatAttr::get(type, dense.getSplatValue<APFloat>());
+      else
+        number = IntegerAttr::get(signless(type), dense.getSplatValue<APInt>());
+      return LLVM::ConstantOp::create(s.b, number.getType(), number).getResult();
+    }
+  FailureOr<Value> base = pointer(root);
+  if (failed(base))
+    return failure();
+  return s.loadElement(type, *base);
+}
+
+LogicalResult ScheduleEmitter::setElement(Value result, Value element) {
+  if (plan.isRegister(result)) {
+    registers[result] = element;
+    return success();
+  }
+  FailureOr<Value> to = place(result);
+  if (succeeded(to))
+    s.storeElement(element, *to);
+  return to;
+}
+
+LogicalResult ScheduleEmitter::copyTo(Value to, Value value) {
+  if (isOneElement(value.getType()) && plan.isRegister(plan.root(value))) {
+    FailureOr<Value> only = element(value);
+    if (succeeded(only))
+      s.storeElement(*only, to);
+    return only;
+  }
+  FailureOr<Value> from = pointer(value);
+  if (failed(from) || failed(requireKnownSizes(value)))
+    return failure();
+  s.copy(to, *from, bytes(value));
+  return success();
+}
+
+void ScheduleEmitter::releaseAll(ArrayRef<Value> values) {
+  for (Value value : values)
+    s.release(pointers.lookup(value));
+}
+
+void ScheduleEmitter::placeArena() {
+  SmallVector<int32_t> lives;
+  SmallVector<DimExpr> slotBytes;
+  SmallVector<int> inLoops;
+  int64_t onStack = 0;
+  for (int i = 0; i < plan.numSlots(); ++i) {
+    const Slot &slot = plan.slot(i);
+    if (slot.kind != Slot::Kind::Planned || slot.mergedInto >= 0 || slot.last < 0)
+      continue;
+    if (plan.usesRegisters() && slot.bytes.isConstant() && slot.bytes.constant() <= kStackSlotBytes) {
+      int64_t words = std::max<int64_t>(8, llvm::alignTo(slot.bytes.constant(), 64) / 8);
+      if (onStack + words * 8 <= kStackBytes) {
+        onStack += words * 8;
+        fixedPointers[i] = s.stackWords(words);
+        continue;
+      }
+    }
+    if (slot.inLoop && plan.usesRegisters())
+      inLoops.push_back(i);
+    arenaIndex[i] = static_cast<int>(slotBytes.size());
+    lives.push_back(slot.first);
+    lives.push_back(slot.last);
+    slotBytes.push_back(slot.bytes);
+  }
+  auto count = static_cast<int64_t>(slotBytes.size());
+  if (count == 0)
+    return;
+  offsets = s.stackWords(count);
+  Value table;
+  if (llvm::all_of(slotBytes, [](DimExpr size) { return size.isConstant(); })) {
+    table = s.constantArray(llvm::map_to_vector(slotBytes, [](DimExpr size) { return size.constant(); }));
+  } else {
+    table = s.stackWords(count);
+    for (auto [i, size] : llvm::enumerate(slotBytes)) {
+      // A product of sizes is computed with an overflow check; a sum or the like is not.
+      SmallVector<Value> factors;
+      if (size.kind() == DimExpr::Kind::Mul)
+        factors = llvm::map_to_vector(size.operands(), [&](DimExpr factor) { return s.materialize(factor); });
+      else
+        factors = {s.materialize(size)};
+      s.store(s.checkedProduct(factors), table, static_cast<int64_t>(i) * 8);
+    }
+  }
+  arena = s.plan(s.constantArray(lives), count, table, offsets);
+  // No trip looks its buffers up again.
+  for (int slot : inLoops) {
+    Value known = slotPointer(slot);
+    fixedPointers[slot] = known;
+  }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which results are written over one of their inputs: of loops, of kernels in the arena, and of unknown size.
+
+#include "backends/cpu/SchedulePlan.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// True when every path from the argument to the kernel's result is pointwise: element i of the result reads element i
+/// alone.
+static bool isReadPointwise(Value value, unsigned depth = 0) {
+  return depth < 64 && llvm::all_of(
+                           value.getUsers(),
+                           [&](Operation *user) {
+                             if (isa<YieldOp>(user))
+                               return true;
+                             return isa<Pointwise>(user) && isReadPointwise(user->getResult(0), depth + 1);
+                           });
+}
+
+bool SchedulePlan::canOverwrite(KernelOp kernel, unsigned input) {
+  auto launch = launches.find(kernel);
+  if (launch == launches.end())
+    return false;
+  const EmittedKernel &emitted = codes[launch->second.code].emitted;
+  bool pointwise = emitted.inPlace && isReadPointwise(kernel.getBody().getArgument(input));
+  if (!pointwise && emitted.updates != static_cast<int64_t>(input))
+    return false;
+  // No other input may be a view of the same memory.
+  Value source = root(kernel.getInputs()[input]);
+  return llvm::count_if(kernel.getInputs(), [&](Value other) { return root(other) == source; }) == 1;
+}
+
+bool SchedulePlan::diesAt(Value value, Operation *op, OpOperand *use) {
+  Block *block = op->getBlock();
+  SmallVector<Value> pending = {value};
+  while (!pending.empty()) {
+    Value view = pending.pop_back_val();
+    auto found = viewsOf.find(view);
+    if (found != viewsOf.end())
+      llvm::append_range(pending, found->second);
+    for (OpOperand &other : view.getUses()) {
+      Operation *here = block->findAncestorOpInBlock(*other.getOwner());
+      // The condition of a while reads its carries before the body.
+      if (!here && view != value && block->getParentOp()->isProperAncestor(other.getOwner()))
+        continue;
+      if (!here || op->isBeforeInBlock(here) || (here == op && &other != use))
+        return false;
+    }
+  }
+  return true;
+}
+
+bool SchedulePlan::planInPlace(LoopView &loop, unsigned j, int slot) {
+  BlockArgument old = loop.bodyCarry(j);
+  auto next = dyn_cast<OpResult>(root(loop.next(j)));
+  if (!next || next.getOwner()->getBlock() != loop.body || bytes(next) != bytes(old) || slotOfRoot.contains(next))
+    return false;
+  Operation *op = next.getOwner();
+  if (LoopView::isLoop(op)) {
+    // An inner loop that starts from the carry and gives the next one.
+    LoopView inner(op);
+    unsigned m = std::distance(inner.carries.begin(), llvm::find(inner.carries, next));
+    if (m == inner.init.size())
+      return false;
+    OpOperand &init = op->getOpOperand(inner.firstInit() + m);
+    return root(init.get()) == old && diesAt(old, op, &init);
+  }
+  auto kernel = dyn_cast<KernelOp>(op);
+  if (!kernel)
+    return false;
+  for (OpOperand &operand : kernel->getOpOperands())
+    if (root(operand.get()) == old)
+      return canOverwrite(kernel, operand.getOperandNumber()) && diesAt(old, op, &operand) &&
+             computeInto(next, loop.body, slot);
+  return diesAt(old, op, nullptr) && computeInto(next, loop.body, slot);
+}
+
+/// A loop that updates a carry in place does so in the buffer that the carry starts from, when nobody else needs that.
+void SchedulePlan::takeOverInits(Block &block) {
+  for (Operation &op : block) {
+    if (LoopView::isLoop(&op)) {
+      LoopView loop(&op);
+      for (auto [j, carry] : llvm::enumerate(loops[&op].carries)) {
+        OpOperand &init = op.getOpOperand(loop.firstInit() + j);
+        Value start = root(init.get());
+        int from = start.getParentBlock() == &block ? carrySlotOf(start) : -1;
+        if (carry.kind != CarryPlan::Kind::InPlace || from < 0 || !diesAt(start, &op, &init))
+          continue;
+        // Of a carry of the loop around, only when this loop gives its next value.
+        if (auto argument = dyn_cast<BlockArgument>(start)) {
+          LoopView outer(block.getParentOp());
+          bool gives = true;
+          for (unsigned m = 0; gives && m < outer.init.size(); ++m)
+            gives = outer.bodyCarry(m) != argument || root(outer.next(m)) == loop.carries[j];
+          if (!gives)
+            continue;
+        }
+        from = representative(from);
+        if (slots[from].bytes != slots[carry.current].bytes || from == representative(carry.current))
+          continue;
+        slots[carry.current].mergedInto = from;
+        slots[from].first = std::min(slots[from].first, slots[carry.current].first);
+        slots[from].last = std::max(slots[from].last, slots[carry.current].last);
+        slots[from].inLoop = true;
+      }
+    }
+    if (!isa<KernelOp>(op))
+      for (Region &region : op.getRegions())
+        takeOverInits(region.front());
+  }
+}
+
+void SchedulePlan::reuseInPlace(Block &block) {
+  for (Operation &op : block) {
+    auto kernel = dyn_cast<KernelOp>(op);
+    if (!kernel) {
+      for (Region &region : op.getRegions())
+        reuseInPlace(region.front());
+      continue;
+    }
+    if (!launches.contains(kernel) || kernel.getNumResults() != 1)
+      continue;
+    int at = positions[kernel];
+    int target = slotOf(kernel.getResult(0));
+    if (slots[target].kind != Slot::Kind::Planned || slots[target].first != at)
+      continue;
+    for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
+      Value source = root(input);
+      int from = slotOf(source);
+      if (from < 0 || slots[from].kind != Slot::Kind::Planned)
+        continue;
+      from = representative(from);
+      if (slots[from].last != at || slots[from].bytes != slots[target].bytes || !canOverwrite(kernel, i))
+        continue;
+      bool readTwice = llvm::count_if(kernel.getInputs(), [&](Value other) {
+                         int slot = slotOf(root(other));
+                         return slot >= 0 && representative(slot) == from;
+                       }) > 1;
+      if (readTwice)
+        continue;
+      slots[target].mergedInto = from;
+      slots[from].last = std::max(slots[from].last, slots[target].last);
+      break;
+    }
+  }
+}
+
+/// A kernel that may write its result over an input does so when the input's memory was acquired in the same block, and
+/// nothing reads it afterwards: a carry of a size that is found only at run time is updated where it lies.
+void SchedulePlan::takeOverDynamic(Block &block) {
+  for (Operation &op : block) {
+    auto kernel = dyn_cast<KernelOp>(op);
+    if (!kernel) {
+      for (Region &region : op.getRegions())
+        takeOverDynamic(region.front());
+      continue;
+    }
+    auto launch = launches.find(kernel);
+    if (launch == launches.end() || kernel.getNumResults() != 1 || codes[launch->second.code].emitted.writesSizes)
+      continue;
+    Value result = kernel.getResult(0);
+    int slot = slotOf(result);
+    if (slot < 0 || slots[slot].kind != Slot::Kind::Dynamic)
+      continue;
+    for (OpOperand &operand : kernel->getOpOperands()) {
+      Value source = root(operand.get());
+      int from = slotOf(source);
+      bool acquiredHere = isa<OpResult>(source) && from >= 0 && slots[from].kind == Slot::Kind::Dynamic;
+      if (source.getParentBlock() != &block || !(acquiredHere || isDynamicCarry(source)) ||
+          bytes(source) != bytes(result) || !canOverwrite(kernel, operand.getOperandNumber()) ||
+          !diesAt(source, kernel, &operand))
+        continue;
+      takes[result] = source;
+      moved.insert(source);
+      break;
+    }
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/Signature.h"
+#include "backends/cpu/SchedulePlan.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+static std::string nameOf(DictionaryAttr attributes, const Twine &otherwise) {
+  if (attributes)
+    if (auto name = attributes.getAs<StringAttr>("sinter.name"))
+      return name.str();
+  return otherwise.str();
+}
+
+static Signature describe(func::FuncOp function, StringRef entry, const SchedulePlan &plan, const DimContext &context) {
+  Signature signature;
+  signature.name = nameOf(function->getAttrDictionary(), function.getName());
+  signature.entry = entry.str();
+  llvm::DenseMap<const void *, int64_t> numbers;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    Signature::Tensor input{
+        nameOf(function.getArgAttrDict(i), "input" + Twine(i)), getElementTypeOrSelf(argument.getType()), {}};
+    for (auto [axis, size] : llvm::enumerate(plan.dims(argument))) {
+      if (size.isConstant()) {
+        input.dims.push_back(size.constant());
+        continue;
+      }
+      auto [it, isNew] = numbers.try_emplace(size.getOpaqueValue(), static_cast<int64_t>(signature.symbols.size()));
+      if (isNew) {
+        std::string name = size.kind() == DimExpr::Kind::Symbol ? context.name(size.symbol()).str() : "";
+        signature.symbols.push_back(name.empty() ? (input.name + "_" + Twine(axis)).str() : name);
+      }
+      input.dims.push_back(-1 - it->second);
+    }
+    signature.inputs.push_back(std::move(input));
+  }
+  for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    Signature::Tensor output{
+        nameOf(function.getResultAttrDict(i), "output" + Twine(i)), getElementTypeOrSelf(operand.get().getType()), {}};
+    for (DimExpr size : plan.dims(operand.get())) {
+      auto it = numbers.find(size.getOpaqueValue());
+      output.dims.push_back(size.isConstant()     ? size.constant()
+                            : it != numbers.end() ? -1 - it->second
+                                                  : ShapedType::kDynamic);
+    }
+    signature.outputs.push_back(std::move(output));
+  }
+  return signature;
+}
+
+/// Fills `signature.states` from the attributes of arguments and results; first values become weights.
+static LogicalResult findStates(func::FuncOp function, const SchedulePlan &plan, Signature &signature,
+                                Weights &weights) {
+  llvm::StringMap<size_t> byName;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto name = function.getArgAttrOfType<StringAttr>(i, "sinter.state");
+    if (!name)
+      continue;
+    auto type = cast<RankedTensorType>(function.getArgumentTypes()[i]);
+    if (!type.hasStaticShape())
+      return function.emitOpError("requires fixed dims for state '") << name.getValue() << "', got " << type;
+    if (!byName.try_emplace(name.getValue(), signature.states.size()).second)
+      return function.emitOpError("requires one argument for state '") << name.getValue() << "', got two";
+    Signature::State state;
+    state.name = name.str();
+    state.input = static_cast<int>(i);
+    if (auto initial = function.getArgAttrOfType<ElementsAttr>(i, "sinter.initial")) {
+      auto dense = dyn_cast<DenseElementsAttr>(initial);
+      auto given = cast<RankedTensorType>(initial.getType());
+      if (given.getShape() != type.getShape() || given.getElementType() != type.getElementType())
+        return function.emitOpError("requires a first value of type ")
+               << type << " for state '" << name.getValue() << "', got " << given;
+      // Zeros of floats may have a sign.
+      bool zeros = dense && dense.isSplat() && llvm::all_of(dense.getRawData(), [](char byte) { return byte == 0; });
+      FailureOr<int64_t> offset = zeros ? FailureOr<int64_t>(-1) : weights.add(initial);
+      if (failed(offset))
+        return function.emitOpError("requires a dense or dense_resource first value for state '")
+               << name.getValue() << "'";
+      state.initial = *offset;
+    }
+    signature.states.push_back(std::move(state));
+  }
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    auto name = function.getResultAttrOfType<StringAttr>(i, "sinter.state");
+    if (!name)
+      continue;
+    auto found = byName.find(name.getValue());
+    if (found == byName.end())
+      return function.emitOpError("requires an argument for state '")
+             << name.getValue() << "' of result " << i << ", found none";
+    Signature::State &state = signature.states[found->second];
+    Type from = function.getArgumentTypes()[state.input], to = function.getResultTypes()[i];
+    if (state.output >= 0 || from != to)
+      return function.emitOpError("requires one result of type ")
+             << from << " for state '" << name.getValue() << "', got " << (state.output >= 0 ? "two" : "another type");
+    state.output = static_cast<int>(i);
+    state.inPlace = plan.writtenOverState(i) != nullptr;
+  }
+  return success();
+}
+
+FailureOr<Signature> cpu::makeSignature(func::FuncOp function, StringRef entry, const SchedulePlan &plan,
+                                        const DimContext &context, Weights &weights) {
+  Signature signature = describe(function, entry, plan, context);
+  if (failed(findStates(function, plan, signature, weights)))
+    return failure();
+  return signature;
+}

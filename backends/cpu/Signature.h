@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a caller must know about a compiled function: its tensors and symbols by name, and what the session keeps.
+
+#ifndef SINTER_BACKENDS_CPU_SIGNATURE_H
+#define SINTER_BACKENDS_CPU_SIGNATURE_H
+
+#include "backends/cpu/Weights.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace sinter::cpu {
+
+class SchedulePlan;
+
+struct Signature {
+  struct Tensor {
+    std::string name;
+    mlir::Type elementType;
+    /// A size, -1 - k for symbol k, or ShapedType::kDynamic for what only the call determines.
+    llvm::SmallVector<int64_t> dims;
+  };
+  /// A tensor that the session keeps: an argument with `sinter.state = "name"`, and the result with the same attribute.
+  struct State {
+    std::string name;
+    int input = 0, output = -1; // -1: only read
+    int64_t initial = -1;       // byte offset in the weights of `sinter.initial`; -1: zeros
+    bool inPlace = false;       // the result is written to the argument's memory, after all that can fail
+  };
+  std::string name;
+  std::string entry; // symbol of the entry point
+  std::vector<Tensor> inputs, outputs;
+  std::vector<State> states;
+  std::vector<std::string> symbols;
+};
+
+/// The signature of `function`, which symbol `entry` computes. First values of states go to `weights`. Fails with a
+/// diagnostic where arguments and results do not make states.
+llvm::FailureOr<Signature> makeSignature(mlir::func::FuncOp function, llvm::StringRef entry, const SchedulePlan &plan,
+                                         const DimContext &context, Weights &weights);
+
+} // namespace sinter::cpu
+
+#endif
