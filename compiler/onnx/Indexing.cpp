@@ -51,23 +51,20 @@ static LogicalResult importScatterNd(OpImport &n) {
   return n.out(n.make<ScatterNdOp>(n.in(0), n.in(1), n.in(2), *combiner));
 }
 
-static LogicalResult importCompress(OpImport &n) {
-  Value x = n.in(0);
-  int64_t axis = 0;
+/// The first input and `axis`; without that attribute all elements in a row, and 0. The axis is -1 after an error.
+static std::pair<Value, int64_t> alongAxisOrFlat(OpImport &n) {
   if (n.attribute("axis"))
-    axis = n.axisAttr("axis", 0, n.rank(x));
-  else
-    x = n.reshape(x, {-1});
+    return {n.in(0), n.axisAttr("axis", 0, n.rank(n.in(0)))};
+  return {n.reshape(n.in(0), {-1}), 0};
+}
+
+static LogicalResult importCompress(OpImport &n) {
+  auto [x, axis] = alongAxisOrFlat(n);
   return axis < 0 ? failure() : n.out(n.make<CompressOp>(x, n.in(1), axis));
 }
 
 static LogicalResult importUnique(OpImport &n) {
-  Value x = n.in(0);
-  int64_t axis = 0;
-  if (n.attribute("axis"))
-    axis = n.axisAttr("axis", 0, n.rank(x));
-  else
-    x = n.reshape(x, {-1});
+  auto [x, axis] = alongAxisOrFlat(n);
   if (axis < 0)
     return failure();
   for (Value result : n.makeAll<UniqueOp>(4, x, axis, n.intAttr("sorted", 1) != 0))
