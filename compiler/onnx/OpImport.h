@@ -133,6 +133,7 @@ private:
 void registerElementwise(Registry &registry);
 void registerLogic(Registry &registry);
 void registerShape(Registry &registry);
+void registerMovement(Registry &registry);
 void registerIndexing(Registry &registry);
 void registerReduction(Registry &registry);
 void registerContraction(Registry &registry);

@@ -10,6 +10,7 @@ Registry::Registry() {
   registerElementwise(*this);
   registerLogic(*this);
   registerShape(*this);
+  registerMovement(*this);
   registerIndexing(*this);
   registerReduction(*this);
   registerContraction(*this);
