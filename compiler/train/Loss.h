@@ -2,9 +2,8 @@
 //
 // What training makes small, as a user writes it:
 //
-//   cross_entropy[:axis=A,output=NAME]   mean over all labels of -log softmax(output) at the label; the classes are the
-//   last
-//                                        axis. Labels outside of the classes do not count.
+//   cross_entropy[:axis=A,output=NAME]   mean over all labels of -log softmax(output) at the label. Classes lie along
+//                                        axis A, else the last one; labels outside of them do not count.
 //   mse[:output=NAME]                    mean of (output - target)^2 over all elements
 //   NAME                                 an output of the model with one element
 //

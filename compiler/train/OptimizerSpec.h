@@ -29,8 +29,8 @@ struct OptimizerSpec {
   /// clip: the gradients of all weights are scaled together so that their norm is at most this; 0: not.
   double clip = 0;
 
-  /// A factor on the rate by the number t of steps done before: min(1, (t + 1) / warmup), then with u = t - warmup (0
-  /// at least)
+  /// A factor on the rate by the number t of steps done before: min(1, (t + 1) / warmup), then with
+  /// u = max(t - warmup, 0)
   ///   schedule=constant   1
   ///   schedule=cosine     final + (1 - final) (1 + cos(pi min(u / steps, 1))) / 2
   ///   schedule=step       factor ^ floor(u / every)

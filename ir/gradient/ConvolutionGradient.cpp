@@ -16,8 +16,7 @@ namespace {
 
 // convolution, y[n, o, p] = sum_{c, k} x'[n, c, p s + k d - low] w[o, c, k] with x' the input with zeros between
 //   dx'[n, c, q] = sum_{o, k} dy'[n, o, q + low - k d] w[o, c, k]: a convolution of dy' (dy with s - 1 zeros between)
-//   with w
-//     flipped in space and with its channels exchanged, at every input_dilation-th place
+//     with w flipped in space and with its channels exchanged, at every input_dilation-th place
 //   dw[o, c, k] = sum_{n, p} dy[n, o, p] x'[n, c, p s + k d - low]: for each k a matrix product over samples and places
 // All of it is built with channels last, where the products have long rows; the transposes around it meet those that
 // the layout pass puts around the convolution.

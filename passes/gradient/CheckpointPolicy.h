@@ -6,8 +6,8 @@
 //   recompute        the fewest bytes a trip; all else is computed again
 //   period(K)        the carries of each K-th trip; K trips are run again at a time
 //   binomial(SLOTS)  SLOTS snapshots of the carries, placed once the number of trips is known (Griewank & Walther 2000)
-//   online(SLOTS)    SLOTS snapshots of the carries, placed while the loop runs (every 2^k-th trip, thinned out as it
-//   goes on); binomial where the number of trips is known before, as in for and scan
+//   online(SLOTS)    SLOTS snapshots of the carries, placed while the loop runs (every 2^k-th trip, thinned out on the
+//                    way); binomial where the number of trips is known before, as in for and scan
 //   implicit         the gradient of the fixed point that a while has come to, whatever its trips were
 //
 // All but implicit give the same bits. Where a carry changes its size, it is binomial(1) whatever is stated.

@@ -2,11 +2,11 @@
 //
 // binomial(SLOTS) and online(SLOTS):
 //
-//   online    forward   while { keep c, half of the kept ones when there is no slot; while (up to the next place) c =
-//                       body(c) }
+//   online    forward   while { keep c, after dropping half of what is kept if there is no slot;
+//                               while (up to the next place) c = body(c) }
 //   binomial  forward   a while as it was; a for or scan keeps carries on the way, as it knows its number of trips
 //   both      backward  for t = N - 1 to 0 { go from the last kept carries to trip t, keeping carries on the way;
-//                       reverse trip t }
+//                                            reverse trip t }
 
 #include "ir/Regions.h"
 #include "passes/gradient/PairExpansion.h"
