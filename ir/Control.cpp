@@ -2,6 +2,7 @@
 
 #include "ir/Control.h"
 #include "ir/Axes.h"
+#include "ir/Leaves.h"
 #include "ir/reference/Loops.h"
 
 using namespace mlir;
@@ -20,21 +21,6 @@ void SinterDialect::registerControl() {
 void YieldOp::build(OpBuilder &, OperationState &) {}
 
 //===- shape: regions agree with operands and results -----------------------------------------===//
-
-/// Pairwise agreement of two lists of leaves; `what` and `other` name them in the message.
-static LogicalResult checkLeaves(Operation *op, const Twine &what, TypeRange types, const Twine &other,
-                                 TypeRange wanted) {
-  if (types.size() != wanted.size())
-    return op->emitOpError() << "requires as many " << what << "s as " << other << "s, got " << types.size() << " and "
-                             << wanted.size();
-  for (auto [k, pair] : llvm::enumerate(llvm::zip(types, wanted)))
-    if (auto [type, otherType] = pair; !agree(type, otherType))
-      return op->emitOpError() << "requires " << what << " " << k << " of the type of " << other << " " << k << ", got "
-                               << type << " and " << otherType;
-  return success();
-}
-
-static TypeRange yieldedTypes(Region &region) { return region.front().getTerminator()->getOperandTypes(); }
 
 static LogicalResult checkBranch(Operation *op, StringRef name, Region &region, TypeRange captures) {
   if (failed(checkLeaves(op, name + " argument", region.getArgumentTypes(), "capture", captures))) // C1

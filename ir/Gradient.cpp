@@ -3,6 +3,7 @@
 #include "ir/Gradient.h"
 #include "ir/Composer.h"
 #include "ir/Control.h"
+#include "ir/Leaves.h"
 #include "ir/gradient/Differentiable.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -27,20 +28,6 @@ LogicalResult StopGradientOp::inferReturnTypes(MLIRContext *, std::optional<Loca
   types.push_back(adaptor.getOperand().getType());
   return success();
 }
-
-static LogicalResult checkLeaves(Operation *op, const Twine &what, TypeRange types, const Twine &other,
-                                 TypeRange wanted) {
-  if (types.size() != wanted.size())
-    return op->emitOpError() << "requires as many " << what << "s as " << other << "s, got " << types.size() << " and "
-                             << wanted.size();
-  for (auto [k, pair] : llvm::enumerate(llvm::zip(types, wanted)))
-    if (auto [type, otherType] = pair; !agree(type, otherType))
-      return op->emitOpError() << "requires " << what << " " << k << " of the type of " << other << " " << k << ", got "
-                               << type << " and " << otherType;
-  return success();
-}
-
-static TypeRange yieldedTypes(Region &region) { return region.front().getTerminator()->getOperandTypes(); }
 
 LogicalResult CheckpointOp::verify() {
   if (failed(checkLeaves(*this, "argument", getBody().getArgumentTypes(), "operand", getOperandTypes()))) // C1

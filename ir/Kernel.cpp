@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/Kernel.h"
+#include "ir/Leaves.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -29,21 +30,10 @@ Operation *KernelOp::getRoot() {
 
 //===- shape ---------------------------------------------------------------------------------===//
 
-static LogicalResult checkLeaves(KernelOp op, StringRef what, TypeRange types, StringRef other, TypeRange wanted) {
-  if (types.size() != wanted.size())
-    return op.emitOpError() << "requires as many " << what << "s as " << other << "s, got " << types.size() << " and "
-                            << wanted.size();
-  for (auto [k, pair] : llvm::enumerate(llvm::zip(types, wanted)))
-    if (auto [type, otherType] = pair; !agree(type, otherType))
-      return op.emitOpError() << "requires " << what << " " << k << " of the type of " << other << " " << k << ", got "
-                              << type << " and " << otherType;
-  return success();
-}
-
 LogicalResult KernelOp::verify() {
   Block &block = getBody().front();
-  if (failed(checkLeaves(*this, "argument", block.getArgumentTypes(), "input", getInputs().getTypes())) ||       // C1
-      failed(checkLeaves(*this, "yield", block.getTerminator()->getOperandTypes(), "result", getResultTypes()))) // C2
+  if (failed(checkLeaves(*this, "argument", block.getArgumentTypes(), "input", getInputs().getTypes())) || // C1
+      failed(checkLeaves(*this, "yield", yieldedTypes(getBody()), "result", getResultTypes())))            // C2
     return failure();
   Operation *root = nullptr;
   for (Operation &op : block) {

@@ -2,6 +2,7 @@
 
 #include "ir/Regions.h"
 #include "ir/Axes.h"
+#include "ir/Leaves.h"
 
 using namespace mlir;
 
@@ -31,8 +32,6 @@ static void fillRegion(OpBuilder &builder, Location loc, Region &region, TypeRan
   builder.setInsertionPointToEnd(block);
   YieldOp::create(builder, loc, yielded);
 }
-
-static TypeRange yieldedTypes(Region &region) { return region.front().getTerminator()->getOperandTypes(); }
 
 CondOp buildCond(OpBuilder &builder, Location loc, Value pred, ValueRange captures, RegionBuilder thenBuilder,
                  RegionBuilder elseBuilder) {
