@@ -89,11 +89,14 @@ public:
   /// `kind.NAME` is its name; sizes are those of the value that it belongs to.
   Value addArgument(Type type, StringRef kind, const std::string &of, Attribute dims) {
     OpBuilder b(function.getContext());
-    SmallVector<NamedAttribute> attributes{{"sinter.name", b.getStringAttr(kind + "." + of)}};
-    attributes.reserve(2);
+    NamedAttrList attributes;
+    attributes.set("sinter.name", b.getStringAttr(kind + "." + of));
     if (dims)
-      attributes.insert(attributes.begin(), {b.getStringAttr("sinter.dims"), dims});
-    (void)function.insertArgument(function.getNumArguments(), type, b.getDictionaryAttr(attributes), function.getLoc());
+      attributes.set("sinter.dims", dims);
+    LogicalResult added = function.insertArgument(function.getNumArguments(), type,
+                                                  attributes.getDictionary(b.getContext()), function.getLoc());
+    assert(succeeded(added) && "a function with a body takes arguments at its end");
+    (void)added;
     return block->getArguments().back();
   }
   void setResults(ArrayRef<Value> values, ArrayRef<DictionaryAttr> attributes) {

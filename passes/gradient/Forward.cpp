@@ -111,6 +111,85 @@ static SmallVector<BlockArgument> insertTangents(Region &region, unsigned first,
   return added;
 }
 
+namespace {
+/// Axes and directions of a scan's sequences and per-trip outputs.
+struct Walks {
+  ArrayRef<int64_t> axes;
+  ArrayRef<bool> reverse;
+  ArrayRef<int64_t> outAxes;
+  ArrayRef<bool> outReverse;
+};
+} // namespace
+
+/// A loop as `loop`, whose regions it takes, with these operands and results.
+static Operation *createLoop(OpBuilder &builder, LoopView loop, ArrayRef<Type> types, ValueRange inits,
+                             ValueRange sequences, ValueRange captures, const Walks &walks) {
+  Location loc = loop.op->getLoc();
+  if (auto whileLoop = dyn_cast<WhileOp>(loop.op)) {
+    auto wider = WhileOp::create(builder, loc, types.front(), types.drop_front(), inits, captures,
+                                 whileLoop.getMaxTripAttr(), whileLoop.getOnLimit());
+    wider.getCondRegion().takeBody(whileLoop.getCondRegion());
+    wider.getBodyRegion().takeBody(*loop.body);
+    return wider;
+  }
+  if (auto forLoop = dyn_cast<ForOp>(loop.op)) {
+    auto wider =
+        ForOp::create(builder, loc, types, forLoop.getLower(), forLoop.getUpper(), forLoop.getStep(), inits, captures);
+    wider.getBodyRegion().takeBody(*loop.body);
+    return wider;
+  }
+  auto wider = ScanOp::create(builder, loc, types, inits, sequences, captures, walks.axes, walks.reverse, walks.outAxes,
+                              walks.outReverse);
+  wider.getBodyRegion().takeBody(*loop.body);
+  return wider;
+}
+
+void Forward::addArguments(LoopView loop, ArrayRef<size_t> carries, ArrayRef<size_t> walked,
+                           ArrayRef<size_t> captured) {
+  // Captures, sequences, carries, so that the places of earlier ones hold.
+  for (Region &region : loop.op->getRegions()) {
+    unsigned first = region.getNumArguments() - loop.carries - loop.sequences - loop.captures;
+    if (&region != loop.body)
+      first = 0;
+    SmallVector<BlockArgument> added =
+        insertTangents(region, first + loop.carries + loop.sequences, loop.captures, captured);
+    added.append(insertTangents(region, first + loop.carries, loop.sequences, walked));
+    added.append(insertTangents(region, first, loop.carries, carries));
+    if (&region != loop.body)
+      continue;
+    auto *next = added.begin();
+    unsigned moved = first + loop.carries + carries.size();
+    for (size_t k : captured)
+      tangents[region.getArgument(moved + loop.sequences + walked.size() + k)] = *next++;
+    for (size_t k : walked)
+      tangents[region.getArgument(moved + k)] = *next++;
+    for (size_t k : carries)
+      tangents[region.getArgument(first + k)] = *next++;
+  }
+}
+
+void Forward::replace(LoopView loop, LoopView after, ArrayRef<size_t> carries, ArrayRef<size_t> stacked) {
+  auto replaceValue = [&](Value from, Value to, Value tangent) {
+    if (activity(from))
+      activity.mark(to);
+    if (tangent)
+      tangents[to] = tangent;
+    from.replaceAllUsesWith(to);
+  };
+  auto movedTo = [](ArrayRef<size_t> moving, size_t k, auto result) {
+    auto *place = llvm::find(moving, k);
+    return place == moving.end() ? Value() : Value(result(place - moving.begin()));
+  };
+  if (isa<WhileOp>(loop.op))
+    loop.op->getResult(0).replaceAllUsesWith(after.op->getResult(0));
+  for (size_t k = 0; k < loop.carries; ++k)
+    replaceValue(loop.carry(k), after.carry(k),
+                 movedTo(carries, k, [&](size_t i) { return after.carry(loop.carries + i); }));
+  for (size_t k = 0; k < loop.stacks; ++k)
+    replaceValue(loop.stack(k), after.stack(k),
+                 movedTo(stacked, k, [&](size_t i) { return after.stack(loop.stacks + i); }));
+}
+
 LogicalResult Forward::visitLoop(LoopView loop) {
   Operation *op = loop.op;
   Location loc = op->getLoc();
@@ -166,26 +245,7 @@ LogicalResult Forward::visitLoop(LoopView loop) {
     outReverse.push_back(outReverse[k]);
   }
 
-  // Arguments: captures, sequences, carries, so that the places of earlier ones hold.
-  for (Region &region : op->getRegions()) {
-    unsigned first = region.getNumArguments() - loop.carries - loop.sequences - loop.captures;
-    if (&region != loop.body)
-      first = 0;
-    SmallVector<BlockArgument> added =
-        insertTangents(region, first + loop.carries + loop.sequences, loop.captures, captured);
-    added.append(insertTangents(region, first + loop.carries, loop.sequences, walked));
-    added.append(insertTangents(region, first, loop.carries, carries));
-    if (&region != loop.body)
-      continue;
-    auto *next = added.begin();
-    unsigned moved = first + loop.carries + carries.size();
-    for (size_t k : captured)
-      tangents[region.getArgument(moved + loop.sequences + walked.size() + k)] = *next++;
-    for (size_t k : walked)
-      tangents[region.getArgument(moved + k)] = *next++;
-    for (size_t k : carries)
-      tangents[region.getArgument(first + k)] = *next++;
-  }
+  addArguments(loop, carries, walked, captured);
   if (failed(run(loop.body->front())))
     return failure();
   Operation *yield = loop.body->front().getTerminator();
@@ -200,40 +260,9 @@ LogicalResult Forward::visitLoop(LoopView loop) {
   yield->insertOperands(yield->getNumOperands(), stacksAfter);
   yield->insertOperands(loop.carries, carriesAfter);
 
-  Operation *wider;
-  if (auto whileLoop = dyn_cast<WhileOp>(op)) {
-    wider = WhileOp::create(builder, loc, types.front(), ArrayRef(types).drop_front(), inits, captures,
-                            whileLoop.getMaxTripAttr(), whileLoop.getOnLimit());
-    cast<WhileOp>(wider).getCondRegion().takeBody(whileLoop.getCondRegion());
-    cast<WhileOp>(wider).getBodyRegion().takeBody(*loop.body);
-  } else if (auto forLoop = dyn_cast<ForOp>(op)) {
-    wider =
-        ForOp::create(builder, loc, types, forLoop.getLower(), forLoop.getUpper(), forLoop.getStep(), inits, captures);
-    cast<ForOp>(wider).getBodyRegion().takeBody(*loop.body);
-  } else {
-    wider = ScanOp::create(builder, loc, types, inits, sequences, captures, axes, reverse, outAxes, outReverse);
-    cast<ScanOp>(wider).getBodyRegion().takeBody(*loop.body);
-  }
+  Operation *wider = createLoop(builder, loop, types, inits, sequences, captures, {axes, reverse, outAxes, outReverse});
   wider->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  LoopView after = *LoopView::of(wider);
-  auto replace = [&](Value from, Value to, Value tangent) {
-    if (activity(from))
-      activity.mark(to);
-    if (tangent)
-      tangents[to] = tangent;
-    from.replaceAllUsesWith(to);
-  };
-  auto movedTo = [](ArrayRef<size_t> moving, size_t k, auto result) {
-    auto *place = llvm::find(moving, k);
-    return place == moving.end() ? Value() : Value(result(place - moving.begin()));
-  };
-  if (isa<WhileOp>(op))
-    op->getResult(0).replaceAllUsesWith(wider->getResult(0));
-  for (size_t k = 0; k < loop.carries; ++k)
-    replace(loop.carry(k), after.carry(k),
-            movedTo(carries, k, [&](size_t i) { return after.carry(loop.carries + i); }));
-  for (size_t k = 0; k < loop.stacks; ++k)
-    replace(loop.stack(k), after.stack(k), movedTo(stacked, k, [&](size_t i) { return after.stack(loop.stacks + i); }));
+  replace(loop, *LoopView::of(wider), carries, stacked);
   op->erase();
   return success();
 }

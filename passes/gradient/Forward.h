@@ -27,6 +27,11 @@ private:
   mlir::LogicalResult visit(mlir::Operation *op);
   mlir::LogicalResult visitLoop(LoopView loop);
   mlir::LogicalResult visitBranches(mlir::Operation *op);
+  /// Gives regions arguments for the tangents of these carries, sequences and captures.
+  void addArguments(LoopView loop, llvm::ArrayRef<size_t> carries, llvm::ArrayRef<size_t> walked,
+                    llvm::ArrayRef<size_t> captured);
+  /// Results of `loop` by those of `after`, which has tangents of `carries` and `stacked` behind them.
+  void replace(LoopView loop, LoopView after, llvm::ArrayRef<size_t> carries, llvm::ArrayRef<size_t> stacked);
   mlir::Value tangentOrZero(mlir::OpBuilder &builder, mlir::Value value);
 
   Activity &activity;

@@ -37,6 +37,7 @@ public:
 private:
   mlir::LogicalResult reverse(mlir::Operation *op, mlir::OpBuilder &builder);
   mlir::LogicalResult reverseByRule(mlir::Operation *op, mlir::OpBuilder &builder);
+  class LoopReversal;
   mlir::LogicalResult reverseLoop(LoopView loop, mlir::OpBuilder &builder);
   mlir::LogicalResult reverseFixedPoint(LoopView loop, mlir::OpBuilder &builder);
   mlir::LogicalResult reverseBranches(mlir::Operation *op, mlir::OpBuilder &builder);

@@ -174,92 +174,124 @@ static void markStacks(LoopView loop, size_t first) {
   loop.op->setAttr(kStacksForGradient, DenseI64ArrayAttr::get(loop.op->getContext(), numbers));
 }
 
-LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
-  Location loc = loop.op->getLoc();
-  StepBuilder outside(loc, b);
-  llvm::BitVector live = liveCarries(loop);
-  Block &forward = loop.body->front();
-  BackwardLoop backward;
-  OpBuilder inner = backward.builder(b.getContext());
-  StepBuilder inside(loc, inner);
-  std::optional<TripSizes> sizes(std::in_place, loop);
-  bool changesSizes = llvm::any_of(llvm::seq(loop.carries), [&](size_t k) {
-    return activity(loop.carryArgument(k)) && !sizes->areFixed(loop.carryArgument(k));
-  });
-  auto runFromStart = [&] {
-    loop.op->setAttr("sinter.memory", b.getStringAttr("binomial(1)"));
-    loop.op->setAttr(kRunsFromStart, b.getUnitAttr());
-  };
-  if (changesSizes)
-    runFromStart();
-  CheckpointPolicy policy = *CheckpointPolicy::of(loop.op); // checked by `reverse`
-  bool recomputes = policy.kind == CheckpointPolicy::Kind::Recompute, keepsSnapshots = policy.hasSnapshots();
+//===- one loop ------------------------------------------------------------------------------===//
 
-  // The cotangents that each trip starts with: of the carries that it yields, and of what it stacks.
-  for (unsigned k : live.set_bits()) {
-    Type type = loop.carryArgument(k).getType();
-    Value last = cotangents.lookup(loop.carry(k));
-    Value init = outside.retype(last ? last : outside.fill(0, loop.carry(k)), type);
-    add(inner, loop.yieldedCarry(k), backward.carry(type, loc, init));
+/// The steps of reverseLoop, in the order of run().
+class Reverse::LoopReversal {
+public:
+  LoopReversal(Reverse &reverse, LoopView loop, OpBuilder &b)
+      : r(reverse), loop(loop), loc(loop.op->getLoc()), b(b), outside(loc, b), forward(loop.body->front()),
+        inner(backward.builder(b.getContext())), inside(loc, inner), live(reverse.liveCarries(loop)),
+        sizes(std::in_place, loop) {}
+
+  LogicalResult run() {
+    choosePolicy();
+    seed();
+    if (failed(r.run(forward, inner)))
+      return failure();
+    sizes.emplace(loop); // loops of the body have been replaced
+    reconsiderPolicy();
+    passOn();
+    SmallVector<Value> needed = readsOf(backward.body(), forward);
+    SavedValues plan = planFor(needed);
+    if (failed(save(plan)))
+      return failure();
+    read(needed, plan);
+    addResults();
+    return success();
   }
-  for (size_t k = 0; k < loop.stacks; ++k)
-    if (Value stacked = cotangents.lookup(loop.stack(k)))
-      add(inner, loop.yieldedStack(k), backward.walk(stacked, loop.stackAxis(k), !loop.stackReverse(k)));
-  if (failed(run(forward, inner)))
-    return failure();
-  sizes.emplace(loop); // loops of the body have been replaced
 
-  auto isFree = [&](Value value) {
-    auto argument = dyn_cast<BlockArgument>(value);
-    return argument && argument.getArgNumber() >= forward.getNumArguments() - loop.captures - loop.sequences;
-  };
-  auto isRagged = [&](Value value) { return isStackOfSnapshots(value) || (!changesSizes && !sizes->areFixed(value)); };
-  auto plannedFor = [&](ArrayRef<Value> needed) {
-    return planSavedValues({forward, needed, isFree, isRagged, recomputes});
-  };
-  // Integers that grow matter only if something is computed again from them.
-  if (!changesSizes && llvm::any_of(plannedFor(readsOf(backward.body(), forward)).saved,
-                                    [&](Value value) { return !sizes->areFixed(value); })) {
+private:
+  /// Nothing is stacked: each trip runs again from the start.
+  void runFromStart() {
     changesSizes = keepsSnapshots = true;
     recomputes = false;
-    runFromStart();
+    loop.op->setAttr("sinter.memory", b.getStringAttr("binomial(1)"));
+    loop.op->setAttr(kRunsFromStart, b.getUnitAttr());
   }
 
-  // What it passes on: cotangents of the carries that it got, sums for captures, slices for sequences.
-  SmallVector<Value> yields, sliced;
-  SmallVector<size_t> summed, written, walked;
-  SmallVector<ProductOfTrips> products;
-  // Stated policies agree to the bit, so that sums go trip by trip.
-  bool joinsProducts = !loop.op->hasAttr("sinter.memory");
-  unsigned next = 0;
-  for (unsigned k : live.set_bits()) {
-    BlockArgument given = loop.carryArgument(k), after = backward.body().getArgument(next++);
-    Value value = cotangents.lookup(given);
-    if (!value)
-      value = inside.fill(0, sizes->areSame(given, loop.yieldedCarry(k)) ? Value(after) : Value(given));
-    yields.push_back(inside.retype(value, given.getType()));
+  void choosePolicy() {
+    CheckpointPolicy policy = *CheckpointPolicy::of(loop.op); // checked by `reverse`
+    recomputes = policy.kind == CheckpointPolicy::Kind::Recompute;
+    keepsSnapshots = policy.hasSnapshots();
+    for (size_t k = 0; k < loop.carries; ++k)
+      if (r.activity(loop.carryArgument(k)) && !sizes->areFixed(loop.carryArgument(k)))
+        return runFromStart();
   }
-  for (size_t k = 0; k < loop.captures; ++k) {
-    Value value = cotangents.lookup(loop.captureArgument(k));
-    if (!value)
-      continue;
-    if (std::optional<ProductOfTrips> product = ProductOfTrips::find(loop.capture(k), value);
-        product && joinsProducts) {
-      products.push_back(*product);
-      continue;
+
+  /// Integers that grow matter only if something is computed again from them.
+  void reconsiderPolicy() {
+    if (!changesSizes && llvm::any_of(planFor(readsOf(backward.body(), forward)).saved,
+                                      [&](Value value) { return !sizes->areFixed(value); }))
+      runFromStart();
+  }
+
+  /// The cotangents that each trip starts with: of the carries that it yields, and of what it stacks.
+  void seed() {
+    for (unsigned k : live.set_bits()) {
+      Type type = loop.carryArgument(k).getType();
+      Value last = r.cotangents.lookup(loop.carry(k));
+      Value init = outside.retype(last ? last : outside.fill(0, loop.carry(k)), type);
+      r.add(inner, loop.yieldedCarry(k), backward.carry(type, loc, init));
     }
-    Type type = loop.captureArgument(k).getType();
-    Value init = outside.retype(outside.fill(0, loop.capture(k)), type);
-    BlockArgument sum = backward.carry(type, loc, init);
-    yields.push_back(inside.retype(inside.make<AddOp>(sum, value), type));
-    summed.push_back(k);
+    for (size_t k = 0; k < loop.stacks; ++k)
+      if (Value stacked = r.cotangents.lookup(loop.stack(k)))
+        r.add(inner, loop.yieldedStack(k), backward.walk(stacked, loop.stackAxis(k), !loop.stackReverse(k)));
   }
-  for (size_t k = 0; k < loop.sequences; ++k)
-    if (Value value = cotangents.lookup(loop.sequenceArgument(k))) {
+
+  /// What a trip passes on: cotangents of the carries that it got, sums for captures, slices for sequences.
+  void passOn() {
+    passOnCarries();
+    passOnCaptures();
+    passOnSequences();
+    for (const ProductOfTrips &product : products)
+      for (Value factor : product.dot->getOperands()) {
+        sliced.push_back(factor);
+        backward.stack(0, true); // the order of what the forward part saved, which may be a factor
+      }
+    llvm::append_range(yields, sliced);
+    YieldOp::create(inner, loc, yields);
+  }
+
+  void passOnCarries() {
+    unsigned next = 0;
+    for (unsigned k : live.set_bits()) {
+      BlockArgument given = loop.carryArgument(k), after = backward.body().getArgument(next++);
+      Value value = r.cotangents.lookup(given);
+      if (!value)
+        value = inside.fill(0, sizes->areSame(given, loop.yieldedCarry(k)) ? Value(after) : Value(given));
+      yields.push_back(inside.retype(value, given.getType()));
+    }
+  }
+
+  void passOnCaptures() {
+    // Stated policies agree to the bit, so that sums go trip by trip.
+    bool joinsProducts = !loop.op->hasAttr("sinter.memory");
+    for (size_t k = 0; k < loop.captures; ++k) {
+      Value value = r.cotangents.lookup(loop.captureArgument(k));
+      if (!value)
+        continue;
+      if (std::optional<ProductOfTrips> product = ProductOfTrips::find(loop.capture(k), value);
+          product && joinsProducts) {
+        products.push_back(*product);
+        continue;
+      }
+      Type type = loop.captureArgument(k).getType();
+      BlockArgument sum = backward.carry(type, loc, outside.retype(outside.fill(0, loop.capture(k)), type));
+      yields.push_back(inside.retype(inside.make<AddOp>(sum, value), type));
+      summed.push_back(k);
+    }
+  }
+
+  void passOnSequences() {
+    for (size_t k = 0; k < loop.sequences; ++k) {
+      Value value = r.cotangents.lookup(loop.sequenceArgument(k));
+      if (!value)
+        continue;
+      int64_t axis = loop.sequenceAxis(k);
       if (keepsSnapshots) { // trips run in parts, and each writes its slice
         Value sequence = loop.sequence(k);
         auto type = RankedTensorType::get(tensorTypeOf(sequence).getShape(), elementTypeOf(sequence));
-        int64_t axis = loop.sequenceAxis(k);
         BlockArgument row = backward.walk(numbersAlong(outside, sequence, axis), 0, !loop.sequenceReverse(k));
         BlockArgument all = backward.carry(type, loc, outside.retype(outside.fill(0, sequence), type));
         yields.push_back(inside.retype(inside.store(all, value, row, axis), type));
@@ -267,78 +299,109 @@ LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) {
         continue;
       }
       sliced.push_back(value);
-      backward.stack(loop.sequenceAxis(k), !loop.sequenceReverse(k));
+      backward.stack(axis, !loop.sequenceReverse(k));
       walked.push_back(k);
     }
-  for (const ProductOfTrips &product : products)
-    for (Value factor : product.dot->getOperands()) {
-      sliced.push_back(factor);
-      backward.stack(0, true); // the order of what the forward part saved, which may be a factor
-    }
-  llvm::append_range(yields, sliced);
-  YieldOp::create(inner, loc, yields);
+  }
 
-  // What the forward part saves for that.
-  SmallVector<Value> needed = readsOf(backward.body(), forward);
-  SavedValues plan = plannedFor(needed);
-  for (Value value : plan.saved)
-    if (isRagged(value))
-      return loop.op->emitOpError() << "has no gradient: it requires values of one size in all trips, got "
-                                    << nameInBody(loop, value) << " of type " << value.getType()
-                                    << ", whose size changes";
-  bool readsSequence = loop.sequences > 0;
-  if (plan.saved.empty() && backward.walksNothing() && isa<ForOp>(loop.op))
-    plan.saved.push_back(forward.getArgument(0)); // a scan needs a sequence
-  // What the loop stacks already in this way is not saved twice.
-  SmallVector<Value> further;
-  DenseMap<Value, size_t> stackOf;
-  for (size_t k = 0; k < loop.stacks && !keepsSnapshots; ++k)
-    if (loop.stackAxis(k) == 0 && !loop.stackReverse(k))
-      stackOf.try_emplace(loop.yieldedStack(k), k);
-  for (Value value : plan.saved)
-    if (stackOf.try_emplace(value, loop.stacks + further.size()).second)
-      further.push_back(value);
-  size_t before = loop.stacks;
-  if (!further.empty())
-    forget(loop.op);
-  loop = loop.withStacks(further);
-  if (keepsSnapshots)
-    markStacks(loop, before);
-
-  IRMapping map;
-  SmallVector<Value> free(needed);
-  for (Operation *op : plan.recomputed)
-    llvm::append_range(free, op->getOperands());
-  for (Value value : plan.saved)
-    map.map(value, backward.walk(loop.stack(stackOf.lookup(value)), 0, true));
-  for (Value value : free) {
+  /// Captures and slices of sequences: arguments that the backward part has anyhow.
+  unsigned firstFree() { return forward.getNumArguments() - loop.captures - loop.sequences; }
+  bool isFree(Value value) {
     auto argument = dyn_cast<BlockArgument>(value);
-    if (!argument || map.contains(value) || argument.getOwner() != &forward || !isFree(value))
-      continue;
-    size_t k = argument.getArgNumber() - (forward.getNumArguments() - loop.captures - loop.sequences);
-    if (k < loop.sequences)
-      map.map(value, backward.walk(loop.sequence(k), loop.sequenceAxis(k), !loop.sequenceReverse(k)));
-    else
-      map.map(value, backward.capture(loop.capture(k - loop.sequences), argument.getType()));
+    return argument && argument.getArgNumber() >= firstFree();
   }
-  if (backward.walksNothing() && readsSequence)
-    backward.walk(loop.sequence(0), loop.sequenceAxis(0), !loop.sequenceReverse(0));
-  replaceReads(backward.body(), forward, plan.recomputed, map);
+  bool isRagged(Value value) { return isStackOfSnapshots(value) || (!changesSizes && !sizes->areFixed(value)); }
+  SavedValues planFor(ArrayRef<Value> needed) {
+    return planSavedValues({forward, needed, [&](Value value) { return isFree(value); },
+                            [&](Value value) { return isRagged(value); }, recomputes});
+  }
 
-  auto whileLoop = dyn_cast<WhileOp>(loop.op);
-  Operation *scan = backward.finish(b, loc, whileLoop ? whileLoop.getTrips() : Value());
-  next = 0;
-  for (unsigned k : live.set_bits())
-    add(b, loop.init(k), scan->getResult(next++));
-  for (size_t k : summed)
-    add(b, loop.capture(k), scan->getResult(next++));
-  for (size_t k : written)
-    add(b, loop.sequence(k), scan->getResult(next++));
-  for (size_t k : walked)
-    add(b, loop.sequence(k), scan->getResult(next++));
-  for (ProductOfTrips &product : products) {
-    Value lhs = scan->getResult(next++), rhs = scan->getResult(next++);
-    add(b, product.capture, product.sum(outside, lhs, rhs));
+  /// Lets the forward part stack what `plan` saves; stackOf says where each value is.
+  LogicalResult save(SavedValues &plan) {
+    for (Value value : plan.saved)
+      if (isRagged(value))
+        return loop.op->emitOpError() << "has no gradient: it requires values of one size in all trips, got "
+                                      << nameInBody(loop, value) << " of type " << value.getType()
+                                      << ", whose size changes";
+    if (plan.saved.empty() && backward.walksNothing() && isa<ForOp>(loop.op))
+      plan.saved.push_back(forward.getArgument(0)); // a scan needs a sequence
+    // What the loop stacks already in this way is not saved twice.
+    for (size_t k = 0; k < loop.stacks && !keepsSnapshots; ++k)
+      if (loop.stackAxis(k) == 0 && !loop.stackReverse(k))
+        stackOf.try_emplace(loop.yieldedStack(k), k);
+    SmallVector<Value> further;
+    for (Value value : plan.saved)
+      if (stackOf.try_emplace(value, loop.stacks + further.size()).second)
+        further.push_back(value);
+    size_t before = loop.stacks;
+    if (!further.empty())
+      r.forget(loop.op);
+    loop = loop.withStacks(further);
+    if (keepsSnapshots)
+      markStacks(loop, before);
+    return success();
   }
-  return success();
-}
+
+  /// Lets the backward part read what it walks or captures instead of values of the forward part.
+  void read(ArrayRef<Value> needed, const SavedValues &plan) {
+    IRMapping map;
+    SmallVector<Value> values(needed);
+    for (Operation *op : plan.recomputed)
+      llvm::append_range(values, op->getOperands());
+    for (Value value : plan.saved)
+      map.map(value, backward.walk(loop.stack(stackOf.lookup(value)), 0, true));
+    for (Value value : values) {
+      auto argument = dyn_cast<BlockArgument>(value);
+      if (!argument || map.contains(value) || argument.getOwner() != &forward || !isFree(value))
+        continue;
+      size_t k = argument.getArgNumber() - firstFree();
+      if (k < loop.sequences)
+        map.map(value, backward.walk(loop.sequence(k), loop.sequenceAxis(k), !loop.sequenceReverse(k)));
+      else
+        map.map(value, backward.capture(loop.capture(k - loop.sequences), argument.getType()));
+    }
+    if (backward.walksNothing() && loop.sequences > 0)
+      backward.walk(loop.sequence(0), loop.sequenceAxis(0), !loop.sequenceReverse(0));
+    replaceReads(backward.body(), forward, plan.recomputed, map);
+  }
+
+  /// Builds the backward loop; its results are cotangents of what the forward loop was given.
+  void addResults() {
+    auto whileLoop = dyn_cast<WhileOp>(loop.op);
+    Operation *scan = backward.finish(b, loc, whileLoop ? whileLoop.getTrips() : Value());
+    unsigned next = 0;
+    for (unsigned k : live.set_bits())
+      r.add(b, loop.init(k), scan->getResult(next++));
+    for (size_t k : summed)
+      r.add(b, loop.capture(k), scan->getResult(next++));
+    for (size_t k : written)
+      r.add(b, loop.sequence(k), scan->getResult(next++));
+    for (size_t k : walked)
+      r.add(b, loop.sequence(k), scan->getResult(next++));
+    for (ProductOfTrips &product : products) {
+      Value lhs = scan->getResult(next++), rhs = scan->getResult(next++);
+      r.add(b, product.capture, product.sum(outside, lhs, rhs));
+    }
+  }
+
+  Reverse &r;
+  LoopView loop;
+  Location loc;
+  OpBuilder &b;
+  StepBuilder outside;
+  Block &forward;
+  BackwardLoop backward;
+  OpBuilder inner;
+  StepBuilder inside;
+  llvm::BitVector live;
+  std::optional<TripSizes> sizes;
+  bool changesSizes = false, recomputes = false, keepsSnapshots = false;
+  /// What the backward loop yields: carries, then slices.
+  SmallVector<Value> yields, sliced;
+  /// Numbers of captures, and of sequences whose cotangents are carried or stacked.
+  SmallVector<size_t> summed, written, walked;
+  SmallVector<ProductOfTrips> products;
+  DenseMap<Value, size_t> stackOf;
+};
+
+LogicalResult Reverse::reverseLoop(LoopView loop, OpBuilder &b) { return LoopReversal(*this, loop, b).run(); }
