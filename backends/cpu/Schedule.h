@@ -84,7 +84,12 @@ private:
   llvm::LogicalResult emitChoice(mlir::Operation *op);
   llvm::LogicalResult emitLoop(mlir::Operation *op);
   struct LoopState;
+  /// To the loop's header, with everything that changes from trip to trip as its arguments, in the order in which
+  /// `initCarries` and `initStacks` list first values.
   llvm::LogicalResult startLoop(LoopState &state);
+  llvm::LogicalResult initCarries(LoopState &state);
+  void initStacks(LoopState &state);
+  void enterHeader(LoopState &state);
   llvm::LogicalResult emitCondition(LoopState &state);
   llvm::LogicalResult emitBody(LoopState &state);
   llvm::LogicalResult exchangeBuffers(LoopState &state, llvm::ArrayRef<unsigned> carries,

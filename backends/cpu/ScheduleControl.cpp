@@ -190,14 +190,21 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
   for (auto [j, stack] : llvm::enumerate(loop.stacks))
     if (state.plan.stacks[j].kind == StackPlan::Kind::Whole && failed(place(stack)))
       return failure();
-
-  SmallVector<Type> types = {s.i64Type};
   state.init = {s.i64(0)};
-  auto carry = [&](Value value) {
-    types.push_back(value.getType());
-    state.init.push_back(value);
-  };
-  SmallVector<LoopState::Size> sizes;
+  if (failed(initCarries(state)))
+    return failure();
+  initStacks(state);
+  state.header = s.newBlock(llvm::to_vector(ValueRange(state.init).getTypes()));
+  state.exit = s.newBlock();
+  s.branch(state.header, state.init);
+  s.enter(state.header);
+  enterHeader(state);
+  return success();
+}
+
+LogicalResult ScheduleEmitter::initCarries(LoopState &state) {
+  LoopView &loop = state.loop;
+  auto carry = [&](Value value) { state.init.push_back(value); };
   state.current.resize(loop.init.size());
   state.other.resize(loop.init.size());
   for (auto [j, init] : llvm::enumerate(loop.init)) {
@@ -240,10 +247,16 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
       carry(own);
     }
     for (int64_t axis : freshAxes(inside)) {
-      sizes.push_back({plan.dims(inside)[axis].symbol(), Value(), static_cast<unsigned>(j), axis});
+      state.carrySizes.push_back({plan.dims(inside)[axis].symbol(), Value(), static_cast<unsigned>(j), axis});
       carry(before[axis]);
     }
   }
+  return success();
+}
+
+void ScheduleEmitter::initStacks(LoopState &state) {
+  LoopView &loop = state.loop;
+  auto carry = [&](Value value) { state.init.push_back(value); };
   for (auto [j, stack] : llvm::enumerate(loop.stacks)) {
     if (state.plan.stacks[j].kind == StackPlan::Kind::Whole)
       continue;
@@ -257,15 +270,14 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
         carry(s.i64(0));
       }
   }
+}
 
-  state.header = s.newBlock(types);
-  state.exit = s.newBlock();
-  s.branch(state.header, state.init);
-  s.enter(state.header);
+void ScheduleEmitter::enterHeader(LoopState &state) {
+  LoopView &loop = state.loop;
   unsigned k = 0;
   auto take = [&] { return state.header->getArgument(k++); };
   state.trip = take();
-  auto *size = sizes.begin();
+  auto *size = state.carrySizes.begin();
   for (unsigned j = 0; j < loop.init.size(); ++j) {
     const CarryPlan &how = state.plan.carries[j];
     if (how.kind == CarryPlan::Kind::Unchanged)
@@ -279,10 +291,9 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
     if (how.kind == CarryPlan::Kind::Double)
       state.other[j] = take();
     pointers[loop.bodyCarry(j)] = state.current[j];
-    for (; size != sizes.end() && size->index == j; ++size) {
+    for (; size != state.carrySizes.end() && size->index == j; ++size) {
       size->value = take();
       s.bind(size->symbol, size->value);
-      state.carrySizes.push_back(*size);
     }
     SmallVector<Value> now = materializeDims(loop.bodyCarry(j));
     if (loop.cond)
@@ -299,7 +310,6 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
     for (; slice != state.sliceSizes.end() && slice->index == j; ++slice)
       slice->value = take();
   }
-  return success();
 }
 
 LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {

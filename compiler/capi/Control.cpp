@@ -238,6 +238,71 @@ static int64_t knownTrips(ValueRange bounds) {
   return trips <= INT64_MAX ? static_cast<int64_t>(trips) : ShapedType::kDynamic;
 }
 
+/// Along which axes sequences are walked and per-trip outputs stacked, and which from the end.
+struct sinter_graph::Walks {
+  Walks(size_t sequences, size_t stacks)
+      : axes(sequences, 0), outAxes(stacks, 0), reverse(sequences, false), outReverse(stacks, false) {}
+  SmallVector<int64_t> axes, outAxes;
+  SmallVector<bool> reverse, outReverse;
+};
+
+/// Fills `walks` from the options of a scan and `trips` with the length of its sequences, if that is known.
+sinter_status_code sinter_graph::checkWalks(const Loop &loop, const Region &body, ValueRange sequences, Walks &walks,
+                                            int64_t &trips) {
+  size_t numCarries = loop.init.size();
+  OperandRange stacked = yieldsOf(body).drop_front(numCarries);
+  const sinter_loop_options &o = loop.options;
+  if (sequences.empty())
+    return invalid("scan requires at least one sequence, got none");
+  for (size_t k = 0; k < sequences.size(); ++k) {
+    walks.axes[k] = o.axes ? o.axes[k] : 0;
+    walks.reverse[k] = o.reverse && o.reverse[k];
+    sinter_value_type slice = typeOf(sequences[k]);
+    errorIndex = static_cast<int32_t>(k);
+    if (walks.axes[k] < 0 || walks.axes[k] >= slice.rank)
+      return invalid("scan requires an axis in [0, " + Twine(slice.rank) + ") for sequence " + Twine(k) + ", got " +
+                     Twine(walks.axes[k]));
+    int64_t size = slice.dims[walks.axes[k]];
+    if (size >= 0 && trips >= 0 && size != trips)
+      return invalid("scan requires sequences of one length, got " + Twine(trips) + " and " + Twine(size) +
+                     " for sequence " + Twine(k));
+    trips = size >= 0 ? size : trips;
+    std::copy(slice.dims + walks.axes[k] + 1, slice.dims + slice.rank, slice.dims + walks.axes[k]);
+    --slice.rank;
+    if (const sinter_value_type &declared = body.arguments[numCarries + k]; !fits(slice, declared))
+      return invalid("scan requires slices of sequence " + Twine(k) + " of type " + describeType(declared) + ", got " +
+                     describeType(slice));
+  }
+  for (size_t k = 0; k < stacked.size(); ++k) {
+    walks.outAxes[k] = o.out_axes ? o.out_axes[k] : 0;
+    walks.outReverse[k] = o.out_reverse && o.out_reverse[k];
+    int64_t rank = cast<RankedTensorType>(stacked[k].getType()).getRank();
+    errorIndex = static_cast<int32_t>(k);
+    if (walks.outAxes[k] < 0 || walks.outAxes[k] > rank)
+      return invalid("scan requires an axis in [0, " + Twine(rank) + "] for stack " + Twine(k) + ", got " +
+                     Twine(walks.outAxes[k]));
+  }
+  errorIndex = -1;
+  return SINTER_OK;
+}
+
+sinter_status_code sinter_graph::checkCondition(const Region &cond, const Region &body, size_t numCarries) {
+  if (cond.arguments.size() != numCarries)
+    return invalid("while requires a condition of " + Twine(numCarries) + " arguments, got " +
+                   Twine(cond.arguments.size()));
+  for (size_t k = 0; k < numCarries; ++k)
+    if (const sinter_value_type &argument = cond.arguments[k]; !fits(body.arguments[k], argument)) {
+      errorIndex = static_cast<int32_t>(k);
+      return invalid("while requires the condition's argument " + Twine(k) + " as the body has it, got " +
+                     describeType(argument) + " and " + describeType(body.arguments[k]));
+    }
+  OperandRange test = yieldsOf(cond);
+  if (test.size() != 1 || test.front().getType() != RankedTensorType::get({}, IntegerType::get(context.get(), 1)))
+    return invalid("while requires a condition that yields one i1[], got " +
+                   (test.size() == 1 ? describe(test.front().getType()) : std::to_string(test.size()) + " values"));
+  return SINTER_OK;
+}
+
 sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_value *results, int32_t *count) {
   StringRef name = loop.kind == LoopKind::While ? "while" : loop.kind == LoopKind::For ? "for" : "scan";
   if (sinter_status_code status = requireFrame(name))
@@ -270,42 +335,11 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
     return status;
   OperandRange stacked = yieldsOf(*body).drop_front(init.size());
 
-  SmallVector<int64_t> axes(sequences.size(), 0), outAxes(stacked.size(), 0);
-  SmallVector<bool> reverse(sequences.size(), false), outReverse(stacked.size(), false);
+  Walks walks(sequences.size(), stacked.size());
   int64_t trips = ShapedType::kDynamic;
   if (loop.kind == LoopKind::Scan) {
-    const sinter_loop_options &o = loop.options;
-    if (sequences.empty())
-      return invalid("scan requires at least one sequence, got none");
-    for (size_t k = 0; k < sequences.size(); ++k) {
-      axes[k] = o.axes ? o.axes[k] : 0;
-      reverse[k] = o.reverse && o.reverse[k];
-      sinter_value_type slice = typeOf(sequences[k]);
-      errorIndex = static_cast<int32_t>(k);
-      if (axes[k] < 0 || axes[k] >= slice.rank)
-        return invalid("scan requires an axis in [0, " + Twine(slice.rank) + ") for sequence " + Twine(k) + ", got " +
-                       Twine(axes[k]));
-      int64_t size = slice.dims[axes[k]];
-      if (size >= 0 && trips >= 0 && size != trips)
-        return invalid("scan requires sequences of one length, got " + Twine(trips) + " and " + Twine(size) +
-                       " for sequence " + Twine(k));
-      trips = size >= 0 ? size : trips;
-      std::copy(slice.dims + axes[k] + 1, slice.dims + slice.rank, slice.dims + axes[k]);
-      --slice.rank;
-      if (const sinter_value_type &declared = body->arguments[init.size() + k]; !fits(slice, declared))
-        return invalid("scan requires slices of sequence " + Twine(k) + " of type " + describeType(declared) +
-                       ", got " + describeType(slice));
-    }
-    for (size_t k = 0; k < stacked.size(); ++k) {
-      outAxes[k] = o.out_axes ? o.out_axes[k] : 0;
-      outReverse[k] = o.out_reverse && o.out_reverse[k];
-      int64_t rank = cast<RankedTensorType>(stacked[k].getType()).getRank();
-      errorIndex = static_cast<int32_t>(k);
-      if (outAxes[k] < 0 || outAxes[k] > rank)
-        return invalid("scan requires an axis in [0, " + Twine(rank) + "] for stack " + Twine(k) + ", got " +
-                       Twine(outAxes[k]));
-    }
-    errorIndex = -1;
+    if (sinter_status_code status = checkWalks(loop, *body, sequences, walks, trips))
+      return status;
   } else if (loop.kind == LoopKind::For) {
     trips = knownTrips(bounds);
   }
@@ -326,19 +360,8 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
     Region *cond;
     if (sinter_status_code status = takeRegion(loop.cond, "while: condition", cond))
       return status;
-    if (cond->arguments.size() != init.size())
-      return invalid("while requires a condition of " + Twine(init.size()) + " arguments, got " +
-                     Twine(cond->arguments.size()));
-    for (size_t k = 0; k < init.size(); ++k)
-      if (const sinter_value_type &argument = cond->arguments[k]; !fits(body->arguments[k], argument)) {
-        errorIndex = static_cast<int32_t>(k);
-        return invalid("while requires the condition's argument " + Twine(k) + " as the body has it, got " +
-                       describeType(argument) + " and " + describeType(body->arguments[k]));
-      }
-    OperandRange test = yieldsOf(*cond);
-    if (test.size() != 1 || test.front().getType() != scalar(b.getI1Type()))
-      return invalid("while requires a condition that yields one i1[], got " +
-                     (test.size() == 1 ? describe(test.front().getType()) : std::to_string(test.size()) + " values"));
+    if (sinter_status_code status = checkCondition(*cond, *body, init.size()))
+      return status;
     if (loop.options.max_trip < 0)
       return invalid("while requires a max_trip of at least 0, got " + Twine(loop.options.max_trip));
     taken.insert(taken.begin(), cond);
@@ -352,7 +375,7 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
   for (auto [k, value] : llvm::enumerate(stacked)) {
     auto slice = cast<RankedTensorType>(value.getType());
     SmallVector<int64_t> shape(slice.getShape());
-    shape.insert(shape.begin() + outAxes[k], trips);
+    shape.insert(shape.begin() + walks.outAxes[k], trips);
     types.push_back(RankedTensorType::get(shape, slice.getElementType()));
   }
   if (sinter_status_code status = requireRoom(name, types.size(), room, results, count))
@@ -383,7 +406,8 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
   }
   case LoopKind::Scan: {
     OperationState state(location, ScanOp::getOperationName());
-    ScanOp::build(ops, state, types, init, sequences, outer, axes, reverse, outAxes, outReverse);
+    ScanOp::build(ops, state, types, init, sequences, outer, walks.axes, walks.reverse, walks.outAxes,
+                  walks.outReverse);
     return finish(state);
   }
   }

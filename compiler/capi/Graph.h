@@ -68,11 +68,13 @@ struct sinter_graph {
   sinter_status_code end(int32_t count, const sinter_value *results, const char *const *names, int32_t *function);
   sinter_status_code call(int32_t function, llvm::ArrayRef<sinter_value> operands, int32_t room, sinter_value *results,
                           int32_t *count);
+  sinter_status_code truncate(sinter_mark mark);
+  sinter_mark mark() const;
+
+  //===- GraphOps.cpp
   sinter_status_code constant(const sinter_tensor *tensor, sinter_value *value);
   sinter_status_code record(llvm::StringRef name, llvm::ArrayRef<sinter_value> operands,
                             llvm::ArrayRef<sinter_attr> attrs, int32_t room, sinter_value *results, int32_t *count);
-  sinter_status_code truncate(sinter_mark mark);
-  sinter_mark mark() const;
 
   //===- Control.cpp
   sinter_status_code regionBegin(int32_t count, const sinter_value_type *types, sinter_value *arguments);
@@ -98,6 +100,11 @@ struct sinter_graph {
   sinter_status_code capturesOf(llvm::ArrayRef<Region *> taken, llvm::StringRef name,
                                 llvm::SmallVectorImpl<uint32_t> &order, llvm::SmallVectorImpl<mlir::Value> &outer);
   sinter_status_code checkCarries(llvm::StringRef name, const Region &body, size_t first, mlir::ValueRange init);
+  struct Walks;
+  sinter_status_code checkWalks(const Loop &loop, const Region &body, mlir::ValueRange sequences, Walks &walks,
+                                int64_t &trips);
+  /// The condition of a while against its body, which has `numCarries` arguments.
+  sinter_status_code checkCondition(const Region &cond, const Region &body, size_t numCarries);
   sinter_status_code insertControl(mlir::OperationState &state, llvm::ArrayRef<Region *> taken,
                                    llvm::ArrayRef<uint32_t> order, mlir::ValueRange outer, sinter_value *results,
                                    int32_t *count);

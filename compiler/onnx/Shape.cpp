@@ -138,6 +138,49 @@ static std::optional<int64_t> solveForSize(OpImport &n, Value value, ArrayRef<Di
   return numerator / denominator;
 }
 
+/// Entries of `target` may be -1 or 0 at run time, so the graph works out what they stand for.
+static LogicalResult reshapeAtRunTime(OpImport &n, Value x, Value target, ArrayRef<Size> sizes, bool keepZero) {
+  int64_t rank = int64_t(sizes.size());
+  Value shape = target;
+  if (!keepZero) {
+    Value copied = n.shapeOf(x);
+    if (n.rank(x) > rank)
+      copied = n.slice(copied, 0, 0, rank);
+    else if (n.rank(x) < rank)
+      copied = n.concat({copied, n.ints(SmallVector<int64_t>(size_t(rank - n.rank(x)), 0))}, 0);
+    shape = n.select(n.compare(CompareKind::eq, shape, 0), copied, shape);
+  }
+  Value isOpen = n.compare(CompareKind::eq, shape, -1);
+  Value others = n.reduce(Combiner::mul, n.select(isOpen, 1, shape), {0}, false);
+  if (n.failed())
+    return failure();
+  shape = n.select(isOpen, n.div(n.count(x), n.max(others, 1)), shape);
+  SmallVector<int64_t> result;
+  for (auto [k, size] : llvm::enumerate(sizes))
+    result.push_back(size.known == -1 ? ShapedType::kDynamic : size.known);
+  return n.out(n.make<ReshapeOp>(x, shape, RankedTensorType::get(result, n.elem(x))));
+}
+
+/// The size that stands for -1, entry `inferred` of `target`; `sizes` are the others, also as `expressions`.
+static FailureOr<Size> inferSize(OpImport &n, Value x, ArrayRef<int64_t> target, size_t inferred, ArrayRef<Size> sizes,
+                                 const Dims &expressions) {
+  if (llvm::all_of(expressions, [](DimExpr expression) { return bool(expression); }))
+    if (std::optional<int64_t> solved = solveForSize(n, x, expressions))
+      return n.fixed(*solved);
+  Size product = n.fixed(1);
+  for (auto [k, size] : llvm::enumerate(sizes))
+    if (k != inferred)
+      product = n.times(product, size);
+  std::optional<int64_t> total = countElements(n.dims(x));
+  if (total && product.isKnown()) {
+    if (product.known == 0 || *total % product.known != 0)
+      return n.error("requires a shape that " + Twine(*total) + " elements fit in, found " + printShape(target));
+    return n.fixed(*total / product.known);
+  }
+  Value others = product.isKnown() ? n.ints({product.known}) : product.tensor;
+  return Size{ShapedType::kDynamic, n.div(n.reshape(n.count(x), {1}), n.max(others, 1))};
+}
+
 static LogicalResult importReshape(OpImport &n) {
   Value x = n.in(0);
   bool keepZero = n.intAttr("allowzero", 0) != 0;
@@ -184,49 +227,13 @@ static LogicalResult importReshape(OpImport &n) {
     }
   }
 
-  if (open) {
-    int64_t rank = int64_t(sizes.size());
-    Value shape = target;
-    if (!keepZero) {
-      Value copied = n.shapeOf(x);
-      if (n.rank(x) > rank)
-        copied = n.slice(copied, 0, 0, rank);
-      else if (n.rank(x) < rank)
-        copied = n.concat({copied, n.ints(SmallVector<int64_t>(size_t(rank - n.rank(x)), 0))}, 0);
-      shape = n.select(n.compare(CompareKind::eq, shape, 0), copied, shape);
-    }
-    Value isOpen = n.compare(CompareKind::eq, shape, -1);
-    Value others = n.reduce(Combiner::mul, n.select(isOpen, 1, shape), {0}, false);
-    if (n.failed())
-      return failure();
-    shape = n.select(isOpen, n.div(n.count(x), n.max(others, 1)), shape);
-    SmallVector<int64_t> result;
-    for (auto [k, size] : llvm::enumerate(sizes))
-      result.push_back(size.known == -1 ? ShapedType::kDynamic : size.known);
-    return n.out(n.make<ReshapeOp>(x, shape, RankedTensorType::get(result, n.elem(x))));
-  }
-
+  if (open)
+    return reshapeAtRunTime(n, x, target, sizes, keepZero);
   if (inferred >= 0) {
-    std::optional<int64_t> solved;
-    if (llvm::all_of(expressions, [](DimExpr expression) { return bool(expression); }))
-      solved = solveForSize(n, x, expressions);
-    if (solved) {
-      sizes[inferred] = n.fixed(*solved);
-    } else {
-      Size product = n.fixed(1);
-      for (auto [k, size] : llvm::enumerate(sizes))
-        if (int64_t(k) != inferred)
-          product = n.times(product, size);
-      std::optional<int64_t> total = countElements(n.dims(x));
-      if (total && product.isKnown()) {
-        if (product.known == 0 || *total % product.known != 0)
-          return n.error("requires a shape that " + Twine(*total) + " elements fit in, found " + printShape(*known));
-        sizes[inferred] = n.fixed(*total / product.known);
-      } else {
-        Value others = product.isKnown() ? n.ints({product.known}) : product.tensor;
-        sizes[inferred] = {ShapedType::kDynamic, n.div(n.reshape(n.count(x), {1}), n.max(others, 1))};
-      }
-    }
+    FailureOr<Size> size = inferSize(n, x, *known, size_t(inferred), sizes, expressions);
+    if (failed(size))
+      return failure();
+    sizes[inferred] = *size;
   }
   return n.out(n.reshapeSizes(x, sizes));
 }
