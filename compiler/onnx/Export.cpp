@@ -159,10 +159,37 @@ std::string OpExport::cast(std::string value, Type element) {
 }
 
 LogicalResult OpExport::reject(const Twine &reason) {
-  StringRef name = nameOf(op->getLoc());
-  std::string where = name.empty() ? "" : ("node '" + name + "' ").str();
-  exporter.unsupported.push_back((where + "(" + op->getName().getStringRef() + "): " + reason).str());
+  exporter.refuse(nameOf(op->getLoc()), ("(" + op->getName().getStringRef() + "): " + reason).str());
   return failure();
+}
+
+void Exporter::refuse(StringRef node, const std::string &why) {
+  auto known = llvm::find_if(refusals, [&](const Refusal &refusal) { return refusal.why == why; });
+  if (known == refusals.end())
+    known = refusals.insert(known, {why, {}, 0});
+  ++known->count;
+  if (!node.empty() && !llvm::is_contained(known->nodes, node))
+    known->nodes.push_back(node.str());
+}
+
+/// A line for each reason, with the first few of the nodes.
+std::vector<std::string> Exporter::unsupported() const {
+  constexpr size_t most = 4;
+  std::vector<std::string> lines;
+  for (const Refusal &refusal : refusals) {
+    std::string line;
+    for (size_t k = 0; k < std::min(most, refusal.nodes.size()); ++k)
+      line += (k ? ", '" : "'") + refusal.nodes[k] + "'";
+    if (refusal.nodes.size() > most)
+      line += " and " + std::to_string(refusal.nodes.size() - most) + " more";
+    if (!refusal.nodes.empty())
+      line = (refusal.nodes.size() > 1 ? "nodes " : "node ") + line + " ";
+    line += refusal.why;
+    if (refusal.count > std::max<size_t>(refusal.nodes.size(), 1))
+      line += " (" + std::to_string(refusal.count) + " times)";
+    lines.push_back(line);
+  }
+  return lines;
 }
 
 //===--- the walk ---------------------------------------------------------------------------------------------===//
@@ -297,7 +324,7 @@ LogicalResult Exporter::run(func::FuncOp main, onnxfile::Model &model) {
     if (results[i] != outputs[i])
       OpExport(*this, graph, body.getTerminator()).node("Identity", {results[i]}, {outputs[i]});
   }
-  return success(unsupported.empty());
+  return success(refusals.empty());
 }
 
 LogicalResult exportOnnx(ModuleOp module, StringRef path, std::vector<std::string> &unsupported) {
@@ -314,7 +341,7 @@ LogicalResult exportOnnx(ModuleOp module, StringRef path, std::vector<std::strin
   onnxfile::Model model;
   Exporter exporter(module);
   LogicalResult done = exporter.run(main, model);
-  unsupported = exporter.unsupported;
+  unsupported = exporter.unsupported();
   if (failed(done))
     return failure();
   uint64_t bytes = model.ByteSizeLong();

@@ -16,7 +16,7 @@ inline constexpr int64_t kExportOpset = 20, kExportVersion = 9;
 
 /// Writes the function `main` of `graph` (or the only public one) as an ONNX model at `path`; calls are expanded.
 /// Weights are stored within the model, which holds 2 GiB at most. Fails without a file: with one line in `unsupported`
-/// for each op that ONNX cannot say, or with a diagnostic when the module or the path is at fault.
+/// for each reason why ops cannot be said, or with a diagnostic when the module or the path is at fault.
 llvm::LogicalResult exportOnnx(mlir::ModuleOp graph, llvm::StringRef path, std::vector<std::string> &unsupported);
 
 } // namespace sinter::onnx

@@ -14,7 +14,7 @@ class Exporter {
 public:
   explicit Exporter(mlir::ModuleOp module) : module(module) {}
 
-  /// Fills `model` with `main`. Fails when something is in `unsupported`.
+  /// Fills `model` with `main`. Fails when something was refused.
   mlir::LogicalResult run(mlir::func::FuncOp main, onnxfile::Model &model);
 
   /// Writes the ops of `block` but its terminator into `graph`, its arguments being `arguments`. Returns the names of
@@ -33,9 +33,18 @@ public:
   /// Makes `value` an output of the body `graph`, by a copy: outputs of bodies are values of the body, each once.
   void yield(onnxfile::Graph &graph, llvm::StringRef value, mlir::RankedTensorType type);
 
-  std::vector<std::string> unsupported;
+  /// Notes that `node` (which may have no name) cannot be written.
+  void refuse(llvm::StringRef node, const std::string &why);
+  /// What was refused: a line for each reason.
+  std::vector<std::string> unsupported() const;
 
 private:
+  struct Refusal {
+    std::string why;
+    std::vector<std::string> nodes;
+    size_t count;
+  };
+
   void write(mlir::Operation &op, onnxfile::Graph &graph);
   void constant(ConstantOp op, onnxfile::Graph &graph);
 
@@ -43,6 +52,7 @@ private:
   llvm::DenseMap<mlir::Value, std::string> names;
   llvm::StringMap<unsigned> taken;
   llvm::SmallVector<mlir::func::FuncOp> active; // the functions whose bodies are being written
+  std::vector<Refusal> refusals;
   int64_t numOps = 0;
 };
 

@@ -245,7 +245,9 @@ FailureOr<SmallVector<const onnxfile::Tensor *>> Importer::findStates(const onnx
     if (found.statistic && !found.moved)
       continue; // of a normalization that keeps its statistics in training: no gradient moves them either
     SmallVector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
-    OnnxInitializer initializer{tensor.name(), RankedTensorType::get(dims, element), found.statistic, found.setting};
+    bool isNamed = file->model.producer_name() == "pytorch" && !StringRef(tensor.name()).starts_with("onnx::");
+    OnnxInitializer initializer{tensor.name(), RankedTensorType::get(dims, element), found.statistic, found.setting,
+                                isNamed};
     if (options.isState(initializer))
       states.push_back(&tensor);
   }

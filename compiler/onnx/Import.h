@@ -28,6 +28,8 @@ struct OnnxInitializer {
   bool isStatistic = false;
   /// A scale, bound or fill value that an operator takes as a setting.
   bool isSetting = false;
+  /// What torch gave a name: a parameter or a buffer, while numbers of formulas are nodes there, or called `onnx::...`.
+  bool isNamedByTorch = false;
 };
 
 struct OnnxImportOptions {

@@ -80,8 +80,21 @@ static void makeInfer(func::FuncOp function) {
       (void)function.eraseArgument(i);
 }
 
-FailureOr<OwningOpRef<ModuleOp>> sinter::makeTrainStep(ModuleOp training, ModuleOp inference,
-                                                       const TrainOptions &options) {
+/// The arguments that the first result depends on.
+static llvm::DenseSet<Value> readByLoss(func::FuncOp function) {
+  llvm::DenseSet<Value> seen;
+  SmallVector<Value> work = {function.getBody().front().getTerminator()->getOperand(0)};
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (Operation *op = value.getDefiningOp()) // regions are isolated: what they read are operands
+      work.append(op->operand_begin(), op->operand_end());
+  }
+  return seen;
+}
+
+FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference, const TrainOptions &options) {
   func::FuncOp forward = mainOf(training), used = mainOf(inference);
   if (!forward || !used)
     return training.emitError("a training step requires a model with a function"), failure();
@@ -115,12 +128,19 @@ FailureOr<OwningOpRef<ModuleOp>> sinter::makeTrainStep(ModuleOp training, Module
   if (options.isTrained)
     llvm::erase_if(weights, [&](unsigned argument) { return !options.isTrained(stateOf(loss, argument)); });
   if (weights.empty())
-    return loss.emitError() << "a training step requires weights, --trainable names none of them: " << names, failure();
+    return loss.emitError() << "a training step requires weights, none of them is chosen: " << names, failure();
   // First: numbers of constant keys would be folded.
   States states(loss);
   varyRandomNumbers(loss, states, options.randomSeed);
   if (failed(refineForGradient(loss)) || failed(addLoss(loss, options.loss, labels)))
     return failure();
+  // Decay would shrink what has no gradient, as the other outputs' heads.
+  llvm::DenseSet<Value> read = readByLoss(loss);
+  llvm::erase_if(weights, [&](unsigned argument) { return !read.contains(loss.getArgument(argument)); });
+  if (weights.empty())
+    return loss.emitError() << "a training step requires weights that the loss depends on, it depends on none of "
+                            << names,
+           failure();
 
   GradientOptions gradient;
   gradient.mode = GradientMode::ValueAndGrad;
@@ -135,8 +155,11 @@ FailureOr<OwningOpRef<ModuleOp>> sinter::makeTrainStep(ModuleOp training, Module
   Operation *terminator = step->getBody().front().getTerminator();
   unsigned first = step->getNumResults() - weights.size();
   SmallVector<Weight> moved;
-  for (auto [k, argument] : llvm::enumerate(weights))
-    moved.push_back({stateOf(*step, argument).str(), step->getArgument(argument), terminator->getOperand(first + k)});
+  TrainStep made;
+  for (auto [k, argument] : llvm::enumerate(weights)) {
+    made.trained.push_back(stateOf(*step, argument).str());
+    moved.push_back({made.trained.back(), step->getArgument(argument), terminator->getOperand(first + k)});
+  }
   for (unsigned k = step->getNumResults(); k-- > first;) {
     (void)step->eraseResult(k);
     terminator->eraseOperand(k);
@@ -148,5 +171,6 @@ FailureOr<OwningOpRef<ModuleOp>> sinter::makeTrainStep(ModuleOp training, Module
 
   b.setInsertionPointToEnd(module->getBody());
   makeInfer(take(used, "infer"));
-  return module;
+  made.module = std::move(module);
+  return made;
 }

@@ -14,6 +14,8 @@
 #include "mlir/IR/OwningOpRef.h"
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace sinter {
 
@@ -33,11 +35,17 @@ struct TrainOptions {
   uint64_t randomSeed = 0;
 };
 
+struct TrainStep {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// Names of the weights that the step moves: those that the loss depends on.
+  std::vector<std::string> trained;
+};
+
 /// `training` and `inference` hold the model's function (`main`, else the first) as it is in training and when it is
 /// used. Arguments with `sinter.state` are states; those of floats that no result replaces are weights. Fails with a
 /// diagnostic.
-llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>> makeTrainStep(mlir::ModuleOp training, mlir::ModuleOp inference,
-                                                                 const TrainOptions &options);
+llvm::FailureOr<TrainStep> makeTrainStep(mlir::ModuleOp training, mlir::ModuleOp inference,
+                                         const TrainOptions &options);
 
 } // namespace sinter
 

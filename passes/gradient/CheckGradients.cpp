@@ -128,9 +128,15 @@ public:
       return failure();
     GradientCheck result;
     result.gradients.assign(reversed->end() - wrt.size(), reversed->end());
+    for (const HostTensor &value : *values)
+      if (value.isFloat() && !llvm::all_of(value.toFloats(), [](double x) { return std::isfinite(x); }))
+        result.isFinite = false;
     for (const HostTensor &gradient : result.gradients)
-      for (double element : gradient.toFloats())
-        scale = std::max(scale, std::abs(element));
+      for (double element : gradient.toFloats()) {
+        result.isFinite &= std::isfinite(element);
+        if (std::isfinite(element))
+          scale = std::max(scale, std::abs(element));
+      }
 
     for (size_t k = 0; k < wrt.size(); ++k) {
       FailureOr<double> error = checkElements(wrt[k], result.gradients[k].toFloats());

@@ -34,6 +34,8 @@ struct GradientCheck {
   /// The gradients of sum(v * results) for a random v: one per argument in `wrt`.
   llvm::SmallVector<HostTensor> gradients;
   bool passed = false;
+  /// All results and gradients are: elsewhere differences say nothing.
+  bool isFinite = true;
 };
 
 /// `inputs` are converted where `function` has floats of another width than f64. Fails with a diagnostic when there is

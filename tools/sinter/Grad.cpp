@@ -156,37 +156,46 @@ Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOp
                flags.model + ": is compiled already; --gradient requires a graph (.onnx, .sinter or .mlir)");
   mlir::func::FuncOp main = mainOf(model);
   llvm::SmallVector<unsigned> wrt = findArguments(model, flags.wrt, pattern, initializers);
-  // States start with their first values, or as zeros.
-  std::vector<HostTensor> given =
-      readInputs(model.context(), model.inputs(), flags.inputs, "random:" + std::to_string(flags.seed));
-  std::vector<Port> arguments = argumentsOf(model);
-  llvm::SmallVector<HostTensor> inputs;
-  size_t next = 0;
-  for (const Port &port : arguments) {
-    auto k = static_cast<unsigned>(port.number);
-    auto initial = main.getArgAttrOfType<mlir::ElementsAttr>(k, "sinter.initial");
-    if (!main.getArgAttr(k, "sinter.state"))
-      inputs.push_back(given[next++]);
-    else
-      inputs.push_back(initial ? *HostTensor::fromAttr(initial)
-                               : HostTensor(port.type.getElementType(), port.type.getShape()));
-  }
   Diagnostics diagnostics(*model.context());
   GradientCheckOptions options;
   options.seed = flags.seed;
   if (failed(refineForGradient(main)))
     throw Stop(Exit::Failure, diagnostics.errors());
-  auto check = checkGradients(main, wrt, inputs, options);
-  if (failed(check))
-    throw Stop(Exit::Failure, diagnostics.errors());
-  auto line = [&](const std::string &what, double error) {
-    std::cout << what << ": largest error " << error << (error <= options.tolerance ? "" : ": MISMATCH") << "\n";
-  };
-  for (auto [k, error] : llvm::zip(wrt, check->elements))
-    line(arguments[k].name, error);
-  line("along a random direction", check->direction);
-  line("forward against reverse mode", check->transpose);
-  return check->passed ? Exit::Success : Exit::Mismatch;
+  std::vector<Port> arguments = argumentsOf(model);
+  for (double scale = 1;; scale /= kSmallerDraws) {
+    // States start with their first values, or as zeros.
+    std::vector<HostTensor> given =
+        readInputs(model.context(), model.inputs(), flags.inputs, "random:" + std::to_string(flags.seed), scale);
+    llvm::SmallVector<HostTensor> inputs;
+    size_t next = 0;
+    for (const Port &port : arguments) {
+      auto k = static_cast<unsigned>(port.number);
+      auto initial = main.getArgAttrOfType<mlir::ElementsAttr>(k, "sinter.initial");
+      if (!main.getArgAttr(k, "sinter.state"))
+        inputs.push_back(given[next++]);
+      else
+        inputs.push_back(initial ? *HostTensor::fromAttr(initial)
+                                 : HostTensor(port.type.getElementType(), port.type.getShape()));
+    }
+    auto check = checkGradients(main, wrt, inputs, options);
+    if (failed(check))
+      throw Stop(Exit::Failure, diagnostics.errors());
+    bool isDrawn = flags.inputs.size() < model.inputs().size();
+    if (!check->isFinite && isDrawn && scale > kLeastScale)
+      continue;
+    if (scale < 1)
+      std::cout << tellSmallerDraws(scale);
+    if (!check->isFinite)
+      std::cout << "not all results and gradients are finite at these inputs: what is no number on both sides agrees\n";
+    auto line = [&](const std::string &what, double error) {
+      std::cout << what << ": largest error " << error << (error <= options.tolerance ? "" : ": MISMATCH") << "\n";
+    };
+    for (auto [k, error] : llvm::zip(wrt, check->elements))
+      line(arguments[k].name, error);
+    line("along a random direction", check->direction);
+    line("forward against reverse mode", check->transpose);
+    return check->passed ? Exit::Success : Exit::Mismatch;
+  }
 }
 
 void sinter::tool::addGrad(CLI::App &program, Exit &result) {

@@ -189,7 +189,7 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
 }
 
 std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector<Port> &ports,
-                                         const std::vector<std::string> &flags, const std::string &fill) {
+                                         const std::vector<std::string> &flags, const std::string &fill, double scale) {
   std::map<std::string, std::string> values;
   for (const std::string &flag : flags) {
     size_t equals = flag.find('=');
@@ -209,13 +209,36 @@ std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector
     if (it == values.end() && fill.empty())
       throw Stop(Exit::Failure, "input '" + port.name + "' requires a value (--input " + port.name +
                                     "=...); the model takes " + list());
-    tensors.push_back(readValue(context, port, it == values.end() ? fill : it->second));
-    if (it != values.end())
+    if (it != values.end()) {
+      tensors.push_back(readValue(context, port, it->second));
       values.erase(it);
+      continue;
+    }
+    tensors.push_back(readValue(context, port, fill));
+    if (uint64_t seed; fill.starts_with("random:") && !llvm::StringRef(fill).drop_front(7).getAsInteger(10, seed)) {
+      HostTensor &tensor = tensors.back();
+      tensor = randomTensor(tensor.tensorType(), seed + 0x9E3779B97F4A7C15u * (tensors.size() - 1));
+      if (tensor.isFloat() && scale != 1) {
+        std::vector<double> numbers = tensor.toFloats();
+        for (double &number : numbers)
+          number *= scale;
+        tensor.assignFloats(numbers);
+      }
+    }
   }
   if (!values.empty())
     throw Stop(Exit::Failure, "the model has no input '" + values.begin()->first + "'; it takes " + list());
   return tensors;
+}
+
+std::string tool::tellSmallerDraws(double scale) {
+  std::ostringstream line;
+  line << "inputs are drawn from [" << -scale << ", " << scale << "): with larger ones not all numbers are finite\n";
+  return line.str();
+}
+
+bool tool::isFinite(const HostTensor &tensor) {
+  return !tensor.isFloat() || llvm::all_of(tensor.toFloats(), [](double x) { return std::isfinite(x); });
 }
 
 void tool::writeNpy(const HostTensor &tensor, const std::string &path) {

@@ -37,9 +37,19 @@ HostTensor randomTensor(mlir::RankedTensorType type, uint64_t seed);
 
 /// One tensor per port, from `--input NAME=VALUE` flags: @file.npy, @file.npz (array NAME), @file.raw, random:SEED,
 /// random, zeros, ones, or a number. Throws Stop naming the input that is missing, unknown or of another type. `fill`
-/// (may be empty) is used for inputs that no flag names.
+/// (may be empty) is used for inputs that no flag names; floats that it draws are multiplied by `scale`, and inputs get
+/// numbers of their own.
 std::vector<HostTensor> readInputs(mlir::MLIRContext *context, const std::vector<Port> &ports,
-                                   const std::vector<std::string> &flags, const std::string &fill);
+                                   const std::vector<std::string> &flags, const std::string &fill, double scale = 1);
+
+/// Where drawn inputs lead to infinities, they are drawn again, so many times smaller, while they are larger than the
+/// least.
+inline constexpr double kSmallerDraws = 8, kLeastScale = 1e-4;
+/// The line that tells of it.
+std::string tellSmallerDraws(double scale);
+
+/// Whether there is no infinity and no NaN.
+bool isFinite(const HostTensor &tensor);
 
 void writeNpy(const HostTensor &tensor, const std::string &path);
 

@@ -18,7 +18,7 @@ namespace {
 struct TrainStepFlags {
   SharedOptions shared;
   TrainOptions train;
-  std::string model, output, emit, optimizer, trainable;
+  std::string model, output, emit, optimizer, trainable, frozen, labels;
   double clip = 0;
   int64_t batch = -1;
 };
@@ -85,24 +85,42 @@ static int64_t stateBytes(const cpu::Signature &function) {
   return bytes;
 }
 
+/// What --trainable finds and --frozen does not; null where neither is given.
+static std::function<bool(llvm::StringRef)> chosen(const TrainStepFlags &flags) {
+  std::shared_ptr<llvm::Regex> trainable = parsePattern("--trainable", flags.trainable),
+                               frozen = parsePattern("--frozen", flags.frozen);
+  if (!trainable && !frozen)
+    return nullptr;
+  return [trainable, frozen](llvm::StringRef name) {
+    return (!trainable || trainable->match(name)) && (!frozen || !frozen->match(name));
+  };
+}
+
 /// Which initializers are states: weights by name and statistics. `seen` gets the names that --trainable is asked for.
 static AdjustImport adjustment(const TrainStepFlags &flags, bool forInference, std::vector<std::string> &seen) {
-  std::shared_ptr<llvm::Regex> pattern = parsePattern("--trainable", flags.trainable);
-  return [&flags, &seen, pattern, forInference](onnx::OnnxImportOptions &import) {
+  std::function<bool(llvm::StringRef)> isTrained = chosen(flags);
+  bool isNamed = !flags.trainable.empty();
+  return [&flags, &seen, isTrained, isNamed, forInference](onnx::OnnxImportOptions &import) {
     import.forInference = forInference;
     if (!forInference)
       import.batch = flags.batch;
-    import.isState = [&seen, pattern](const onnx::OnnxInitializer &initializer) {
+    import.isState = [&seen, isTrained, isNamed](const onnx::OnnxInitializer &initializer) {
       if (initializer.isStatistic)
         return true;
       if (initializer.isSetting)
         return false;
       seen.push_back(initializer.name.str());
-      if (pattern)
-        return pattern->match(initializer.name);
-      return initializer.type.getRank() > 0; // a number in a formula is no weight
+      if (isTrained && !isTrained(initializer.name))
+        return false;
+      return isNamed || initializer.isNamedByTorch || initializer.type.getRank() > 0; // a formula's number is no weight
     };
   };
+}
+
+/// A file cannot say which of its floats are constants: a user must see what is trained.
+static std::string trains(const TrainStep &step) {
+  return "; trains " + std::to_string(step.trained.size()) + (step.trained.size() > 1 ? " tensors: " : " tensor: ") +
+         listed(step.trained);
 }
 
 static Exit trainStep(const TrainStepFlags &flags) {
@@ -118,8 +136,12 @@ static Exit trainStep(const TrainStepFlags &flags) {
   std::optional<OutputFormat> format = formatOf(flags);
   requireWritable(flags.output, flags.model);
 
-  if (auto pattern = parsePattern("--trainable", flags.trainable))
-    train.isTrained = [pattern](llvm::StringRef name) { return pattern->match(name); };
+  train.isTrained = chosen(flags);
+  std::string kind = train.loss.substr(0, train.loss.find(':'));
+  if (!flags.labels.empty() && kind != "cross_entropy")
+    throw Stop(Exit::Usage, "--labels applies to the loss cross_entropy, got " + kind);
+  if (!flags.labels.empty())
+    train.labels = flags.labels;
   if (flags.batch >= 0 && (flags.model.ends_with(".mlir") || flags.model.ends_with(".sinter")))
     throw Stop(Exit::Usage, "--batch applies to ONNX models; " + flags.model + " states its own types");
   std::vector<std::string> seen, again;
@@ -128,21 +150,25 @@ static Exit trainStep(const TrainStepFlags &flags) {
     throw Stop(Exit::Usage, flags.model + ": is compiled already; train-step requires a graph");
   mlir::OwningOpRef<mlir::ModuleOp> inference = model.readAgain(adjustment(flags, true, again));
   if (train.isTrained && !seen.empty() && llvm::none_of(seen, train.isTrained))
-    throw Stop(Exit::Failure, flags.model + ": --trainable requires the name of an initializer, none matches '" +
-                                  flags.trainable + "'; they are " + listed(seen));
+    throw Stop(Exit::Failure,
+               flags.model +
+                   (flags.frozen.empty()
+                        ? ": --trainable requires the name of an initializer, none matches '" + flags.trainable
+                        : ": --frozen requires that an initializer is left, none is by '" + flags.frozen) +
+                   "'; they are " + listed(seen));
   Diagnostics diagnostics(*model.context());
   auto step = makeTrainStep(model.graph(), *inference, train);
   if (failed(step))
     throw Stop(Exit::Failure, diagnostics.errors());
   if (!format) {
-    writeGraphTo(flags.output, **step, diagnostics);
-    std::cerr << "wrote " << flags.output << "\n";
+    writeGraphTo(flags.output, *step->module, diagnostics);
+    std::cerr << "wrote " << flags.output << trains(*step) << "\n";
     return Exit::Success;
   }
 
   CompileRequest request;
   request.name = symbolStem(flags.output);
-  auto compiled = compileGraph(**step, compilerOptions(flags.shared), request);
+  auto compiled = compileGraph(*step->module, compilerOptions(flags.shared), request);
   if (failed(compiled))
     throw Stop(Exit::Internal,
                diagnostics.errors().empty() ? flags.model + ": cannot be compiled" : diagnostics.errors());
@@ -156,7 +182,7 @@ static Exit trainStep(const TrainStepFlags &flags) {
     std::cerr << ", " << fs::path(flags.output).replace_extension(".h").string() << ": " << stem << "_init, " << stem
               << "_step, " << stem << "_infer, " << stem << "_save, " << stem << "_load"
               << (cpu::hasSeed(compiled->code.functions) ? ", " + stem + "_seed" : "");
-  std::cerr << "; state " << describeBytes(stateBytes(compiled->code.functions.front())) << "\n";
+  std::cerr << "; state " << describeBytes(stateBytes(compiled->code.functions.front())) << trains(*step) << "\n";
   return Exit::Success;
 }
 
@@ -169,9 +195,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
       ->add_option("--loss", flags->train.loss,
                    "cross_entropy[:axis=A,output=NAME], mse[:output=NAME] or the name of an output")
       ->required();
-  command
-      ->add_option("--labels", flags->train.labels,
-                   "element type of the labels: i64, i32, i16, i8 or ui8 (default i64)")
+  command->add_option("--labels", flags->labels, "element type of the labels: i64, i32, i16, i8 or ui8 (default i64)")
       ->transform(CLI::Transformer(std::map<std::string, std::string>{
           {"int64", "i64"}, {"int32", "i32"}, {"int16", "i16"}, {"int8", "i8"}, {"uint8", "ui8"}}));
   command
@@ -182,6 +206,8 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   command->add_option(
       "--trainable", flags->trainable,
       "regular expression (POSIX extended): initializers whose names it finds are trained (default: all weights)");
+  command->add_option("--frozen", flags->frozen,
+                      "regular expression (POSIX extended): initializers whose names it finds are not trained");
   command
       ->add_option("--batch", flags->batch, "size of the first dim of inputs in a step, where the model leaves it open")
       ->check(positive());
