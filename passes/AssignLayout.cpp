@@ -259,7 +259,7 @@ struct SinkThroughSlice : OpRewritePattern<SliceOp> {
   }
 };
 
-/// Resize with constant scales or sizes.
+/// Resize with constant scales, sizes, or both.
 struct SinkThroughResize : OpRewritePattern<ResizeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ResizeOp op, PatternRewriter &b) const override {
@@ -267,22 +267,29 @@ struct SinkThroughResize : OpRewritePattern<ResizeOp> {
     if (!found || op.getRoi())
       return b.notifyMatchFailure(op, "the operand is not transposed, or a region is read");
     SmallVector<int64_t> first(found.getPermutation()), last = inverse(first);
-    Value table = op.getScales() ? op.getScales() : op.getSizes();
-    ElementsAttr attr;
-    if (!matchPattern(table, m_Constant(&attr)))
-      return b.notifyMatchFailure(op, "sizes are known only at run time");
-    FailureOr<HostTensor> given = HostTensor::fromAttr(attr);
-    if (failed(given))
-      return failure();
-    HostTensor moved(given->elementType(), given->shape());
-    for (auto [k, axis] : llvm::enumerate(last)) {
-      if (given->isFloat())
-        moved.setFloat(k, given->getFloat(axis));
-      else
-        moved.setInt(k, given->getInt(axis));
+    SmallVector<std::pair<Value, HostTensor>> tables;
+    for (Value table : {Value(op.getScales()), Value(op.getSizes())}) {
+      if (!table)
+        continue;
+      ElementsAttr attr;
+      if (!matchPattern(table, m_Constant(&attr)))
+        return b.notifyMatchFailure(op, "sizes are known only at run time");
+      FailureOr<HostTensor> given = HostTensor::fromAttr(attr);
+      if (failed(given))
+        return failure();
+      HostTensor moved(given->elementType(), given->shape());
+      for (auto [k, axis] : llvm::enumerate(last)) {
+        if (given->isFloat())
+          moved.setFloat(k, given->getFloat(axis));
+        else
+          moved.setInt(k, given->getInt(axis));
+      }
+      tables.emplace_back(table, std::move(moved));
     }
-    Value movedTable = ConstantOp::create(b, table.getLoc(), table.getType(), moved.toAttr());
-    Operation *copy = cloneWith(b, op, {found.getOperand(), movedTable}, permuteType(op.getType(), last));
+    SmallVector<Value> operands = {found.getOperand()};
+    for (auto &[table, moved] : tables)
+      operands.push_back(ConstantOp::create(b, table.getLoc(), table.getType(), moved.toAttr()));
+    Operation *copy = cloneWith(b, op, operands, permuteType(op.getType(), last));
     b.replaceOp(op, transpose(b, op.getLoc(), copy->getResult(0), first));
     return success();
   }

@@ -43,3 +43,16 @@ func.func @flattened_places_stay_before_channels(%x: tensor<?x3x?x?xf32>) -> ten
   %2 = sinter.transpose %1 {permutation = array<i64: 0, 2, 1>} : (tensor<?x4x?xf32>) -> tensor<?x?x4xf32>
   return %2 : tensor<?x?x4xf32>
 }
+
+// Scales and sizes may both be given: each follows the axes.
+// CHECK-LABEL: @resize_with_scales_and_sizes
+// CHECK-DAG: %[[SCALES:.*]] = sinter.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 1.000000e+00]> : tensor<4xf32>
+// CHECK-DAG: %[[SIZES:.*]] = sinter.constant dense<[1, 6, 9, 4]> : tensor<4xi64>
+// CHECK:     sinter.resize %{{.*}} scales(%[[SCALES]]) sizes(%[[SIZES]])
+func.func @resize_with_scales_and_sizes(%x: tensor<1x4x3x3xf32>, %f: tensor<4x4x1x1xf32>) -> tensor<1x4x6x9xf32> {
+  %scales = sinter.constant dense<[1.0, 1.0, 2.0, 3.0]> : tensor<4xf32>
+  %sizes = sinter.constant dense<[1, 4, 6, 9]> : tensor<4xi64>
+  %0 = sinter.convolution %x, %f {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x4x3x3xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x3x3xf32>
+  %1 = sinter.resize %0 scales(%scales) sizes(%sizes) {mode = #sinter<resize_mode linear>, coordinates = #sinter<coordinate_mode half_pixel>} : (tensor<1x4x3x3xf32>, tensor<4xf32>, tensor<4xi64>) -> tensor<1x4x6x9xf32>
+  return %1 : tensor<1x4x6x9xf32>
+}
