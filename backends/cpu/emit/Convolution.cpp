@@ -228,6 +228,8 @@ private:
     expr = dims.resolve(expr);
     return expr.isConstant() ? expr.constant() : otherwise;
   }
+  std::pair<int64_t, int64_t> chooseTileShape(int64_t panels);
+  void emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
 
@@ -334,11 +336,36 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
       groupColumn, columnMask);
 }
 
-EmittedKernel ConvolutionEmitter::emit() {
+/// Tiles of `high` rows from `row` on, over the pixels [begin, end).
+void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end) {
+  if (int64_t outWidth = constantOr(shape.outWidth, ShapedType::kDynamic); outWidth != ShapedType::kDynamic) {
+    Value lastStart = fn.index(outWidth - wide);
+    fn.loop(begin, end, wide, [&](Value x) { emitTile(high, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
+    return;
+  }
+  Value size = fn.materialize(shape.outWidth);
+  Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, size, fn.index(wide));
+  auto branch = scf::IfOp::create(b, enough, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value lastStart = arith::SubIOp::create(b, size, fn.index(wide));
+  fn.loop(begin, end, wide, [&](Value x) { emitTile(high, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
+  b.setInsertionPointToStart(branch.elseBlock());
+  Value x = begin;
+  for (int64_t step : {8, 4, 2, 1}) {
+    if (step >= wide)
+      continue;
+    Value left = arith::SubIOp::create(b, end, x);
+    Value stop = add(x, mul(arith::DivUIOp::create(b, left, fn.index(step)), fn.index(step)));
+    fn.loop(x, stop, step, [&](Value at) { emitTile(high, step, row, at); });
+    x = stop;
+  }
+}
+
+/// Chooses `tile`, and the rows and pixels of output that it covers.
+std::pair<int64_t, int64_t> ConvolutionEmitter::chooseTileShape(int64_t panels) {
   int64_t outWidth = constantOr(shape.outWidth, ShapedType::kDynamic),
           outHeight = constantOr(shape.outHeight, ShapedType::kDynamic);
-  int64_t panels = llvm::divideCeil(groupOut, panel);
-  pixelStride = shape.needsCopy ? groupIn : shape.channels;
   bool conflicting = pixelStride * shape.strideW * width % 4096 == 0;
   tile = chooseTile(fn.spec.target(), outWidth, panels * (panel / lanes), conflicting);
   // Narrow images: a tile takes several rows.
@@ -355,13 +382,20 @@ EmittedKernel ConvolutionEmitter::emit() {
     wide = std::max<int64_t>(outWidth, 1);
     tile = {high * wide, most.vectors};
   }
+  return {high, wide};
+}
+
+EmittedKernel ConvolutionEmitter::emit() {
+  int64_t panels = llvm::divideCeil(groupOut, panel);
+  pixelStride = shape.needsCopy ? groupIn : shape.channels;
+  auto [high, wide] = chooseTileShape(panels);
 
   int64_t tileColumns = tile.vectors * lanes;
   int64_t columnTiles = llvm::divideCeil(groupOut, tileColumns);
   int64_t taps = shape.kernelH * shape.kernelW * groupIn;
   DimExpr one = dims.constant(1);
   // A block is output rows, or a run of pixels when there is one row only.
-  bool alongRow = outHeight == 1;
+  bool alongRow = constantOr(shape.outHeight, ShapedType::kDynamic) == 1;
   DimExpr unit = alongRow ? dims.constant(wide) : dims.mul(dims.constant(high), shape.outWidth);
   DimExpr units = dims.max(
       one, dims.floorDiv(dims.constant(std::max<int64_t>(1, kChunkWork / (tileColumns * taps))), dims.max(unit, one)));
@@ -435,40 +469,14 @@ EmittedKernel ConvolutionEmitter::emit() {
       inputRow0 = fn.index(0);
     }
 
-    auto alongPixels = [&](int64_t rowsHere, Value row, Value begin, Value end) {
-      if (outWidth != ShapedType::kDynamic) {
-        Value lastStart = fn.index(outWidth - wide);
-        fn.loop(begin, end, wide,
-                [&](Value x) { emitTile(rowsHere, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
-        return;
-      }
-      Value size = fn.materialize(shape.outWidth);
-      Value enough = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, size, fn.index(wide));
-      auto branch = scf::IfOp::create(b, enough, /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      Value lastStart = arith::SubIOp::create(b, size, fn.index(wide));
-      fn.loop(begin, end, wide,
-              [&](Value x) { emitTile(rowsHere, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
-      b.setInsertionPointToStart(branch.elseBlock());
-      Value x = begin;
-      for (int64_t step : {8, 4, 2, 1}) {
-        if (step >= wide)
-          continue;
-        Value left = arith::SubIOp::create(b, end, x);
-        Value stop = add(x, mul(arith::DivUIOp::create(b, left, fn.index(step)), fn.index(step)));
-        fn.loop(x, stop, step, [&](Value at) { emitTile(rowsHere, step, row, at); });
-        x = stop;
-      }
-    };
     if (alongRow) {
-      alongPixels(1, fn.index(0), low, high_);
+      emitPixels(1, wide, fn.index(0), low, high_);
       return;
     }
     Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
     fn.loop(low, high_, high, [&](Value row) {
       Value start = high == 1 ? row : arith::MinSIOp::create(b, row, lastStart).getResult();
-      alongPixels(high, start, fn.index(0), fn.materialize(shape.outWidth));
+      emitPixels(high, wide, start, fn.index(0), fn.materialize(shape.outWidth));
     });
   });
   fn.finish();

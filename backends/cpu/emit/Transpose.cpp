@@ -31,155 +31,210 @@ static std::optional<int64_t> zerosAtEnd(PadOp pad) {
   return high[1];
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, ModuleOp module, StringRef name) {
-  if (spec.kernel.getNumResults() != 1 || spec.target().vectorBytes < 16)
-    return std::nullopt;
-  auto type = cast<RankedTensorType>(spec.yielded(0).getType());
-  Type element = type.getElementType();
-  if (!element.isF32() && !element.isF64())
-    return std::nullopt;
-  // The result's axis that each axis of `moved` became, and whether it is read from its end.
+namespace {
+/// What the kernel moves: the input, and for each of its axes the result's axis that it became and whether it is read
+/// from its end.
+struct Moves {
+  BlockArgument operand;
+  SmallVector<int64_t> axes;
+  SmallVector<bool> reversed;
+  int64_t padding = 0; // zeros after each row of the result
+};
+
+/// The same with axes that stay together as one, seen as [outer][rows][run].
+struct Turn {
+  Dims sizes, strides; // of merged axes; strides are those of the result, in elements
+  SmallVector<bool> fromEnd;
+  int64_t turned = 0; // the axis that becomes the last
+  int64_t rows = 0, run = 0, filledRows = 0;
+};
+} // namespace
+
+static std::optional<Moves> findMoves(KernelSpec &spec) {
   Value moved = spec.yielded(0);
-  int64_t padding = 0;
+  Moves moves;
   if (auto pad = moved.getDefiningOp<PadOp>()) {
     std::optional<int64_t> zeros = zerosAtEnd(pad);
     if (!zeros)
       return std::nullopt;
-    padding = *zeros;
+    moves.padding = *zeros;
     moved = pad.getOperand();
   }
-  auto axes = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-  SmallVector<bool> reversed(axes.size(), false);
+  moves.axes = llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(moved.getType()).getRank()));
+  moves.reversed.assign(moves.axes.size(), false);
   while (Operation *op = moved.getDefiningOp()) {
     if (auto transpose = dyn_cast<TransposeOp>(op)) {
-      SmallVector<int64_t> from(axes);
-      SmallVector<bool> was(reversed);
+      SmallVector<int64_t> from(moves.axes);
+      SmallVector<bool> was(moves.reversed);
       for (auto [k, axis] : llvm::enumerate(transpose.getPermutation())) {
-        axes[axis] = from[k];
-        reversed[axis] = was[k];
+        moves.axes[axis] = from[k];
+        moves.reversed[axis] = was[k];
       }
     } else if (auto reverse = dyn_cast<ReverseOp>(op)) {
       for (int64_t axis : reverse.getAxes())
-        reversed[axis] = !reversed[axis];
+        moves.reversed[axis] = !moves.reversed[axis];
     } else {
       return std::nullopt;
     }
     moved = op->getOperand(0);
   }
-  auto operand = cast<BlockArgument>(moved);
-  if (padding && llvm::is_contained(reversed, true))
+  moves.operand = cast<BlockArgument>(moved);
+  if (moves.padding && llvm::is_contained(moves.reversed, true))
     return std::nullopt;
+  return moves;
+}
 
-  // Sizes and result places of merged axes.
+/// Nothing where no block can be turned in registers.
+static std::optional<Turn> planTurn(KernelSpec &spec, const Moves &moves, int64_t lanes) {
   DimContext &dims = spec.dims;
-  Dims all = spec.sizes->dims(operand), sizes;
-  SmallVector<int64_t> where;
-  SmallVector<bool> fromEnd;
-  for (auto [axis, size] : llvm::enumerate(all)) {
-    if (axis > 0 && axes[axis] == axes[axis - 1] + 1 && reversed[axis] == reversed[axis - 1]) {
-      sizes.back() = dims.mul(sizes.back(), dims.resolve(size));
-      where.back() = axes[axis];
+  Turn turn;
+  SmallVector<int64_t> where; // of merged axes
+  for (auto [axis, size] : llvm::enumerate(spec.sizes->dims(moves.operand))) {
+    if (axis > 0 && moves.axes[axis] == moves.axes[axis - 1] + 1 && moves.reversed[axis] == moves.reversed[axis - 1]) {
+      turn.sizes.back() = dims.mul(turn.sizes.back(), dims.resolve(size));
+      where.back() = moves.axes[axis];
       continue;
     }
-    sizes.push_back(dims.resolve(size));
-    where.push_back(axes[axis]);
-    fromEnd.push_back(reversed[axis]);
+    turn.sizes.push_back(dims.resolve(size));
+    where.push_back(moves.axes[axis]);
+    turn.fromEnd.push_back(moves.reversed[axis]);
   }
-  auto rank = static_cast<int64_t>(sizes.size());
-  int64_t turned = 0; // the axis that becomes the last
+  auto rank = static_cast<int64_t>(turn.sizes.size());
   for (int64_t k = 0; k < rank; ++k)
-    if (where[k] > where[turned])
-      turned = k;
-  if (rank < 2 || turned == rank - 1 || fromEnd[turned])
+    if (where[k] > where[turn.turned])
+      turn.turned = k;
+  if (rank < 2 || turn.turned == rank - 1 || turn.fromEnd[turn.turned])
     return std::nullopt;
-  DimExpr rows = sizes[turned], run = dims.product(Dims(sizes.begin() + turned + 1, sizes.end()));
-  int64_t lanes = spec.target().lanes(byteWidth(element));
+  DimExpr rows = turn.sizes[turn.turned];
+  DimExpr run = dims.product(Dims(turn.sizes.begin() + turn.turned + 1, turn.sizes.end()));
   if (!rows.isConstant() || !run.isConstant() || rows.constant() < lanes || run.constant() < 2)
     return std::nullopt;
-  int64_t rowCount = rows.constant(), runLength = run.constant(), filledRows = rowCount + padding;
-  bool isShort = runLength < lanes;
-  if (isShort && !spec.target().hasMaskedMemory)
+  if (run.constant() < lanes && !spec.target().hasMaskedMemory)
     return std::nullopt;
-  // Elements from one index to the next, in the result.
-  Dims strides(rank);
+  turn.rows = rows.constant();
+  turn.run = run.constant();
+  turn.filledRows = turn.rows + moves.padding;
   for (int64_t k = 0; k < rank; ++k) {
-    strides[k] = dims.constant(1);
+    DimExpr stride = dims.constant(1);
     for (int64_t other = 0; other < rank; ++other)
       if (where[other] > where[k])
-        strides[k] = dims.mul(strides[k], other == turned ? dims.constant(filledRows) : sizes[other]);
+        stride = dims.mul(stride, other == turn.turned ? dims.constant(turn.filledRows) : turn.sizes[other]);
+    turn.strides.push_back(stride);
+  }
+  return turn;
+}
+
+namespace {
+class TransposeEmitter {
+public:
+  TransposeEmitter(KernelFunction &fn, const Moves &moves, const Turn &turn, VectorType vectorType)
+      : fn(fn), b(fn.b), turn(turn), vectorType(vectorType), lanes(vectorType.getNumElements()),
+        source(fn.input(moves.operand.getArgNumber())), target(fn.result(0)) {}
+
+  EmittedKernel emit() {
+    DimContext &dims = fn.spec.dims;
+    int64_t blocks = llvm::divideCeil(turn.filledRows, lanes);
+    int64_t unitsPerChunk = std::max<int64_t>(1, kChunkElements / (lanes * turn.run));
+    DimExpr units =
+        dims.mul(dims.product(Dims(turn.sizes.begin(), turn.sizes.begin() + turn.turned)), dims.constant(blocks));
+    Value unitCount = fn.materialize(units);
+    fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+      Value low = mul(chunk, fn.index(unitsPerChunk));
+      Value high = arith::MinSIOp::create(b, add(low, fn.index(unitsPerChunk)), unitCount);
+      fn.loop(low, high, 1, [&](Value unit) { emitUnit(unit, blocks); });
+    });
+    fn.finish();
+
+    EmittedKernel emitted;
+    emitted.function = fn.function;
+    emitted.chunks = dims.ceilDiv(units, dims.constant(unitsPerChunk));
+    if (units.isConstant())
+      emitted.estimatedNs = 0.5 * static_cast<double>(units.constant() * lanes * turn.run);
+    return emitted;
   }
 
-  KernelFunction fn(spec, module, name, {});
-  ImplicitLocOpBuilder &b = fn.b;
-  VectorType vectorType = VectorType::get({lanes}, element);
-  auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
-  auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
-  Value source = fn.input(operand.getArgNumber()), target = fn.result(0);
+private:
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+
   /// Where the axes [from, from + count) at the row-major position `flat` are in the result.
-  auto offset = [&](Value flat, int64_t from, int64_t count) {
+  Value offset(Value flat, int64_t from, int64_t count) {
+    DimContext &dims = fn.spec.dims;
     Value sum = fn.index(0);
-    Dims part(sizes.begin() + from, sizes.begin() + from + count);
+    Dims part(turn.sizes.begin() + from, turn.sizes.begin() + from + count);
     for (auto [k, position] : llvm::enumerate(fn.delinearize(flat, part))) {
       int64_t axis = from + static_cast<int64_t>(k);
       Value place = position;
-      if (fromEnd[axis])
-        place = arith::SubIOp::create(b, fn.materialize(dims.sub(sizes[axis], dims.constant(1))), position);
-      sum = add(sum, mul(place, fn.materialize(strides[axis])));
+      if (turn.fromEnd[axis])
+        place = arith::SubIOp::create(b, fn.materialize(dims.sub(turn.sizes[axis], dims.constant(1))), position);
+      sum = add(sum, mul(place, fn.materialize(turn.strides[axis])));
     }
     return sum;
-  };
+  }
 
-  int64_t blocks = llvm::divideCeil(filledRows, lanes);
-  int64_t unitsPerChunk = std::max<int64_t>(1, kChunkElements / (lanes * runLength));
-  DimExpr units = dims.mul(dims.product(Dims(sizes.begin(), sizes.begin() + turned)), dims.constant(blocks));
-  Value unitCount = fn.materialize(units);
-  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
-    Value low = mul(chunk, fn.index(unitsPerChunk));
-    Value high = arith::MinSIOp::create(b, add(low, fn.index(unitsPerChunk)), unitCount);
-    fn.loop(low, high, 1, [&](Value unit) {
-      Value outer = arith::DivUIOp::create(b, unit, fn.index(blocks));
-      Value block = arith::SubIOp::create(b, unit, mul(outer, fn.index(blocks)));
-      // The last block overlaps the one before it.
-      Value row = arith::MinSIOp::create(b, mul(block, fn.index(lanes)), fn.index(filledRows - lanes));
-      Value from = mul(mul(outer, fn.index(rowCount)), fn.index(runLength));
-      Value to = add(row, turned == 0 ? fn.index(0) : offset(outer, 0, turned));
-      fn.loop(fn.index(0), fn.index(runLength), lanes, [&](Value step) {
-        Value first = step, mask, zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
-        if (isShort)
-          mask =
-              vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{fn.index(runLength)});
-        else
-          first = arith::MinSIOp::create(b, step, fn.index(runLength - lanes));
-        SmallVector<Value> vectors;
-        for (int64_t i = 0; i < lanes; ++i) {
-          Value number = add(row, fn.index(i)), inside = number;
-          if (padding)
-            inside = arith::MinSIOp::create(b, number, fn.index(rowCount - 1));
-          Value at = add(from, add(first, mul(inside, fn.index(runLength)))), loaded;
-          if (isShort)
-            loaded = vector::MaskedLoadOp::create(b, vectorType, source, ValueRange{at}, mask, zero);
-          else
-            loaded = vector::LoadOp::create(b, vectorType, source, ValueRange{at});
-          if (padding) {
-            Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, fn.index(rowCount));
-            loaded = arith::SelectOp::create(b, exists, loaded, zero);
-          }
-          vectors.push_back(loaded);
-        }
-        SmallVector<Value> turnedVectors = transposeVectors(b, vectors);
-        for (auto [i, value] : llvm::enumerate(ArrayRef(turnedVectors).take_front(runLength))) {
-          Value at = add(first, fn.index(static_cast<int64_t>(i)));
-          vector::StoreOp::create(b, value, target, ValueRange{add(to, offset(at, turned + 1, rank - turned - 1))});
-        }
-      });
+  /// One block of rows, all of the run.
+  void emitUnit(Value unit, int64_t blocks) {
+    Value outer = arith::DivUIOp::create(b, unit, fn.index(blocks));
+    Value block = arith::SubIOp::create(b, unit, mul(outer, fn.index(blocks)));
+    // The last block overlaps the one before it.
+    Value row = arith::MinSIOp::create(b, mul(block, fn.index(lanes)), fn.index(turn.filledRows - lanes));
+    Value from = mul(mul(outer, fn.index(turn.rows)), fn.index(turn.run));
+    Value to = add(row, turn.turned == 0 ? fn.index(0) : offset(outer, 0, turn.turned));
+    int64_t behind = static_cast<int64_t>(turn.sizes.size()) - turn.turned - 1;
+    fn.loop(fn.index(0), fn.index(turn.run), lanes, [&](Value step) {
+      Value first = step, mask, zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+      if (turn.run < lanes)
+        mask = vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{fn.index(turn.run)});
+      else
+        first = arith::MinSIOp::create(b, step, fn.index(turn.run - lanes));
+      SmallVector<Value> vectors;
+      for (int64_t i = 0; i < lanes; ++i)
+        vectors.push_back(loadRow(add(row, fn.index(i)), from, first, mask, zero));
+      SmallVector<Value> turnedVectors = transposeVectors(b, vectors);
+      for (auto [i, value] : llvm::enumerate(ArrayRef(turnedVectors).take_front(turn.run))) {
+        Value at = add(first, fn.index(static_cast<int64_t>(i)));
+        vector::StoreOp::create(b, value, target, ValueRange{add(to, offset(at, turn.turned + 1, behind))});
+      }
     });
-  });
-  fn.finish();
+  }
 
-  EmittedKernel emitted;
-  emitted.function = fn.function;
-  emitted.chunks = dims.ceilDiv(units, dims.constant(unitsPerChunk));
-  if (units.isConstant())
-    emitted.estimatedNs = 0.5 * static_cast<double>(units.constant() * lanes * runLength);
-  return emitted;
+  /// Elements of row `number` from `first` on; zeros for a row of the padding.
+  Value loadRow(Value number, Value from, Value first, Value mask, Value zero) {
+    bool isPadded = turn.filledRows > turn.rows;
+    Value inside = number;
+    if (isPadded)
+      inside = arith::MinSIOp::create(b, number, fn.index(turn.rows - 1));
+    Value at = add(from, add(first, mul(inside, fn.index(turn.run)))), loaded;
+    if (mask)
+      loaded = vector::MaskedLoadOp::create(b, vectorType, source, ValueRange{at}, mask, zero);
+    else
+      loaded = vector::LoadOp::create(b, vectorType, source, ValueRange{at});
+    if (!isPadded)
+      return loaded;
+    Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, fn.index(turn.rows));
+    return arith::SelectOp::create(b, exists, loaded, zero);
+  }
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  const Turn &turn;
+  VectorType vectorType;
+  int64_t lanes;
+  Value source, target;
+};
+} // namespace
+
+std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, ModuleOp module, StringRef name) {
+  if (spec.kernel.getNumResults() != 1 || spec.target().vectorBytes < 16)
+    return std::nullopt;
+  Type element = getElementTypeOrSelf(spec.yielded(0));
+  if (!element.isF32() && !element.isF64())
+    return std::nullopt;
+  std::optional<Moves> moves = findMoves(spec);
+  int64_t lanes = spec.target().lanes(byteWidth(element));
+  std::optional<Turn> turn = moves ? planTurn(spec, *moves, lanes) : std::nullopt;
+  if (!turn)
+    return std::nullopt;
+  KernelFunction fn(spec, module, name, {});
+  return TransposeEmitter(fn, *moves, *turn, VectorType::get({lanes}, element)).emit();
 }
