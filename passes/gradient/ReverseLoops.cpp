@@ -182,14 +182,14 @@ public:
   LoopReversal(Reverse &reverse, LoopView loop, OpBuilder &b)
       : r(reverse), loop(loop), loc(loop.op->getLoc()), b(b), outside(loc, b), forward(loop.body->front()),
         inner(backward.builder(b.getContext())), inside(loc, inner), live(reverse.liveCarries(loop)),
-        sizes(std::in_place, loop) {}
+        sizes(std::make_unique<TripSizes>(loop)) {}
 
   LogicalResult run() {
     choosePolicy();
     seed();
     if (failed(r.run(forward, inner)))
       return failure();
-    sizes.emplace(loop); // loops of the body have been replaced
+    sizes = std::make_unique<TripSizes>(loop); // loops of the body have been replaced
     reconsiderPolicy();
     passOn();
     SmallVector<Value> needed = readsOf(backward.body(), forward);
@@ -394,7 +394,7 @@ private:
   OpBuilder inner;
   StepBuilder inside;
   llvm::BitVector live;
-  std::optional<TripSizes> sizes;
+  std::unique_ptr<TripSizes> sizes;
   bool changesSizes = false, recomputes = false, keepsSnapshots = false;
   /// What the backward loop yields: carries, then slices.
   SmallVector<Value> yields, sliced;
