@@ -35,18 +35,41 @@ static StringRef typeInC(Type elementType) {
   }
 }
 
+bool sinter::isReservedInC(StringRef name) {
+  static const llvm::StringSet<> words = {"alignas",     "alignof",      "and",       "and_eq",
+                                          "asm",         "auto",         "bitand",    "bitor",
+                                          "bool",        "break",        "case",      "catch",
+                                          "char",        "char16_t",     "char32_t",  "char8_t",
+                                          "class",       "co_await",     "co_return", "co_yield",
+                                          "compl",       "concept",      "const",     "const_cast",
+                                          "consteval",   "constexpr",    "constinit", "continue",
+                                          "decltype",    "default",      "delete",    "do",
+                                          "double",      "dynamic_cast", "else",      "enum",
+                                          "explicit",    "export",       "extern",    "false",
+                                          "float",       "for",          "friend",    "goto",
+                                          "if",          "inline",       "int",       "long",
+                                          "main",        "mutable",      "namespace", "new",
+                                          "noexcept",    "not",          "not_eq",    "nullptr",
+                                          "operator",    "or",           "or_eq",     "private",
+                                          "protected",   "public",       "register",  "reinterpret_cast",
+                                          "requires",    "restrict",     "return",    "short",
+                                          "signed",      "sizeof",       "static",    "static_assert",
+                                          "static_cast", "struct",       "switch",    "template",
+                                          "this",        "thread_local", "throw",     "true",
+                                          "try",         "typedef",      "typeid",    "typename",
+                                          "typeof",      "union",        "unsigned",  "using",
+                                          "virtual",     "void",         "volatile",  "wchar_t",
+                                          "while",       "xor",          "xor_eq"};
+  return words.contains(name);
+}
+
 namespace {
 /// Names of arguments: valid in C and distinct.
 class ArgumentNames {
 public:
   std::string make(StringRef text) {
-    static const char *const reserved[] = {
-        "auto",   "break",    "case",     "char",     "const", "continue", "default", "do",     "double",
-        "else",   "enum",     "extern",   "float",    "for",   "goto",     "if",      "inline", "int",
-        "long",   "register", "restrict", "return",   "short", "signed",   "sizeof",  "static", "struct",
-        "switch", "typedef",  "union",    "unsigned", "void",  "volatile", "while",   "self"};
     std::string name = cpu::symbolName(text);
-    if (name.empty() || llvm::isDigit(name.front()) || llvm::is_contained(reserved, StringRef(name)))
+    if (name.empty() || llvm::isDigit(name.front()) || name == "self" || isReservedInC(name))
       name = "_" + name;
     while (!used.insert(name).second)
       name += "_";

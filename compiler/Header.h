@@ -12,6 +12,9 @@ namespace sinter {
 /// Declares NAME_init, NAME_run, NAME_free and NAME_error for each function (names: cpu::plainName).
 std::string printHeader(llvm::ArrayRef<cpu::Signature> functions, llvm::StringRef stem);
 
+/// True of what C or C++ keep for themselves: keywords, and `main`.
+bool isReservedInC(llvm::StringRef name);
+
 } // namespace sinter
 
 #endif

@@ -205,7 +205,7 @@ std::string sinter::symbolStem(StringRef path) {
   std::string stem = cpu::symbolName(llvm::sys::path::stem(path));
   if (StringRef(stem).starts_with("lib"))
     stem.erase(0, 3);
-  return stem.empty() || llvm::isDigit(stem[0]) ? "m_" + stem : stem;
+  return stem.empty() || llvm::isDigit(stem[0]) || isReservedInC(stem) ? "m_" + stem : stem;
 }
 
 static bool writeLinked(const CompiledModule &module, StringRef path, OutputFormat format, std::string &error) {

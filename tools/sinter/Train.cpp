@@ -155,7 +155,12 @@ std::string Training::inputNames() const {
 }
 
 void Training::open() {
-  check(sinter_module_open(flags.step.c_str(), nullptr, &module));
+  if (sinter_status_code status = sinter_module_open(flags.step.c_str(), nullptr, &module)) {
+    if (access(flags.step.c_str(), R_OK) != 0)
+      check(status);
+    throw Stop(Exit::Failure,
+               "train requires a step that sinter train-step made (.smod or .so), " + std::string(sinter_last_error()));
+  }
   int32_t index = sinter_module_find_function(module, "step");
   sinter_session_options options = {};
   options.struct_size = sizeof options;
