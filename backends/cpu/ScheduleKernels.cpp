@@ -111,9 +111,9 @@ void ScheduleEmitter::startUpdate(KernelOp kernel, const EmittedKernel &emitted,
 
 void ScheduleEmitter::call(KernelCode &code, DimExpr numChunks, SmallVectorImpl<Value> &values) {
   Value chunks = s.materialize(numChunks);
-  bool inParallel = !(numChunks.isConstant() && numChunks.constant() <= 1) &&
-                    !(code.emitted.estimatedNs > 0 && code.emitted.estimatedNs < kInlineNs);
-  if (inParallel) {
+  bool isOne = numChunks.isConstant() && numChunks.constant() <= 1;
+  bool isShort = code.emitted.estimatedNs > 0 && code.emitted.estimatedNs < kInlineNs;
+  if (!isOne && !isShort) {
     code.calledInParallel = true;
     for (auto [word, value] : llvm::enumerate(values))
       s.store(value, arguments, 8 * static_cast<int64_t>(word));
