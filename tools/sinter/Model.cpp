@@ -278,6 +278,8 @@ sinter_session *Model::session() {
 
 std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
   sinter_session *s = session();
+  if (hasStates && sinter_session_state_reset(s) != SINTER_OK)
+    throw Stop(Exit::Failure, sinter_last_error());
   std::vector<int64_t> dims;
   for (auto [i, tensor] : llvm::enumerate(inputs)) {
     sinter_tensor view = viewOf(tensor, dims);
@@ -300,18 +302,34 @@ std::vector<HostTensor> Model::runReference(const std::vector<HostTensor> &input
   if (!module)
     throw Stop(Exit::Usage,
                path + ": the reference evaluator requires a graph (.onnx, .sinter or .mlir), got compiled code");
-  if (hasStates)
-    throw Stop(Exit::Usage,
-               path + ": the reference evaluator requires a function without states; compiled code keeps them");
   Diagnostics diagnostics(*ctx);
   func::FuncOp main = module->lookupSymbol<func::FuncOp>("main");
   if (!main)
     main = *module->getOps<func::FuncOp>().begin();
+  // States have their first values, or zeros.
+  std::vector<HostTensor> arguments;
+  auto next = inputs.begin();
+  for (unsigned i = 0; i < main.getNumArguments(); ++i) {
+    auto type = cast<RankedTensorType>(main.getArgumentTypes()[i]);
+    auto initial = main.getArgAttrOfType<ElementsAttr>(i, "sinter.initial");
+    FailureOr<HostTensor> first = failure();
+    if (!main.getArgAttr(i, "sinter.state"))
+      arguments.push_back(*next++);
+    else if (!initial)
+      arguments.emplace_back(type.getElementType(), type.getShape());
+    else if (first = HostTensor::fromAttr(initial); succeeded(first))
+      arguments.push_back(*first);
+    else
+      throw Stop(Exit::Failure, path + ": a state's first value has no content");
+  }
   Evaluator evaluator;
-  auto results = evaluator.run(main.getBody(), inputs);
+  auto results = evaluator.run(main.getBody(), arguments);
   if (failed(results))
     throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be evaluated" : diagnostics.errors());
-  return std::vector<HostTensor>(results->begin(), results->end());
+  std::vector<HostTensor> outputs;
+  for (const Port &port : outputPorts)
+    outputs.push_back((*results)[static_cast<size_t>(port.number)]);
+  return outputs;
 }
 
 Difference tool::compare(const HostTensor &actual, const HostTensor &expected, double rtol, double atol) {

@@ -60,8 +60,9 @@ public:
 
   /// A session on compiled code; made on first use, `threads` from the options.
   sinter_session *session();
-  /// Runs the session; throws Stop when the run fails.
+  /// The outputs of a run in which states have their first values; throws Stop when it fails.
   std::vector<HostTensor> run(const std::vector<HostTensor> &inputs);
+  /// The same by the reference evaluator.
   std::vector<HostTensor> runReference(const std::vector<HostTensor> &inputs);
 
 private:
