@@ -71,11 +71,14 @@ std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp
       SmallVector<LaneIndex> index;
       for (Value position : fn.delinearize(flat, sizes))
         index.push_back(elements.uniform(position));
+      SmallVector<Value> values;
       for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
         if (!(complete &= elements.canBuild(spec.yielded(i))))
           return;
-        elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+        values.push_back(elements.load(spec.yielded(i), index));
       }
+      for (auto [i, value] : llvm::enumerate(values))
+        elements.storeResult(i, value, index);
     });
   });
   if (!complete) {
@@ -85,6 +88,7 @@ std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp
   fn.finish();
   EmittedKernel emitted;
   emitted.function = fn.function;
+  emitted.inPlace = true; // each element once, its loads before its stores
   emitted.chunks = spec.dims.ceilDiv(count, spec.dims.constant(perChunk));
   if (count.isConstant() && !root)
     emitted.estimatedNs = static_cast<double>(count.constant());

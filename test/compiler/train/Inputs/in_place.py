@@ -83,14 +83,14 @@ class Checker:
             file.write(text)
         return os.path.join(self.folder, name)
 
-    def check_memory(self, optimizer, moments):
+    def check_memory(self, optimizer, moments, level="-O2"):
         """Weights and moments once, and the number of steps."""
         path = os.path.join(self.folder, "mlp.smod")
-        self.run("train-step", self.write("mlp.mlir", mlp()), "--loss", "cross_entropy", "--optimizer", optimizer, "--init", "1", "-o", path)
+        self.run("train-step", self.write("mlp.mlir", mlp()), "--loss", "cross_entropy", "--optimizer", optimizer, "--init", "1", level, "-o", path)
         session = self.runtime.session(path)
         weights = sum(4 * (rows + 1) * columns for rows, columns in zip(LAYERS, LAYERS[1:]))
         if session.memory().state != weights * (1 + moments) + 8:
-            self.fail(f"{optimizer}: states take {session.memory().state} bytes, weights {weights}")
+            self.fail(f"{optimizer} {level}: states take {session.memory().state} bytes, weights {weights}")
         session.close()
         return path
 
@@ -128,7 +128,8 @@ class Checker:
         for level in ("-O0", "-O2"):
             self.run("compile", level, self.write("mixed.mlir", MIXED), "-o", path)
             session = self.runtime.session(path)
-            # Twice: a and b, which change places, and d, which is turned. At -O0 no kernel writes over what it reads, and d is turned by another than the last.
+            # Twice: a and b, which change places, and d, which is turned. At -O0 each op is a kernel: e is read by one after its next value,
+            # and d is turned by another than the last.
             sizes = {"a": 400, "b": 400, "c": 400, "d": 64 * 64 * 4, "e": 400}
             double = ("a", "b", "d") if level == "-O2" else ("a", "b", "e")
             wanted = sum(sizes.values()) + sum(sizes[n] for n in double)
@@ -160,6 +161,7 @@ def main(sinter, library, folder):
     checker = Checker(sinter, library, folder)
     for optimizer, moments in (("sgd:lr=0.1", 0), ("adagrad:lr=0.1", 1), ("lamb:lr=0.01", 2), ("adam:lr=0.01,clip=1", 2),
                                ("adamw:lr=0.01", 2), ("sgd:lr=0.1,momentum=0.9", 1)):
+        checker.check_memory(optimizer, moments, "-O0")
         path = checker.check_memory(optimizer, moments)
     checker.check_cancelled(path)
     checker.check_mixed()
