@@ -3,6 +3,7 @@
 #include "backends/cpu/Object.h"
 #include "backends/cpu/Lowering.h"
 #include "backends/cpu/OrderDefinitions.h"
+#include "backends/cpu/SingleLaneStores.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
@@ -148,6 +149,7 @@ static bool optimize(llvm::Module &module, llvm::TargetMachine &machine, const O
                                                                            : llvm::OptimizationLevel::O3);
   }
   passes.run(module, modules);
+  storeSingleLanes(module);
   return !llvm::verifyModule(module);
 }
 
