@@ -32,13 +32,18 @@ sinter_graph::sinter_graph(std::unique_ptr<MLIRContext> made, OwningOpRef<Module
   else
     module = ModuleOp::create(UnknownLoc::get(context.get()));
   context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() != DiagnosticSeverity::Error || !message.empty())
+    bool isWarning = diagnostic.getSeverity() == DiagnosticSeverity::Warning;
+    if (!isWarning && (diagnostic.getSeverity() != DiagnosticSeverity::Error || !message.empty()))
       return success();
     // A caller that records an op knows where that is.
+    std::string text;
     if (auto place = namePlaces ? diagnostic.getLocation()->findInstanceOf<FileLineColLoc>() : FileLineColLoc())
-      message =
+      text =
           (place.getFilename().getValue() + ":" + Twine(place.getLine()) + ":" + Twine(place.getColumn()) + ": ").str();
-    message += diagnostic.str();
+    if (isWarning)
+      llvm::errs() << text << "warning: " << diagnostic.str() << "\n";
+    else
+      message = text + diagnostic.str();
     return success();
   });
 }

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <unistd.h>
 
 using namespace mlir;
@@ -48,10 +49,17 @@ static std::string place(Location loc) {
 
 Diagnostics::Diagnostics(MLIRContext &context)
     : handler(&context, [this](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+        bool isWarning = diagnostic.getSeverity() == DiagnosticSeverity::Warning;
+        if (!isWarning && diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return success();
         std::string where = place(diagnostic.getLocation());
-        text += (text.empty() ? "" : "\n") + (where.empty() ? "" : where + ": ") + diagnostic.str();
+        if (!where.empty())
+          where += ": ";
+        if (isWarning) {
+          std::cerr << where << "warning: " << diagnostic.str() << "\n";
+          return success();
+        }
+        text += (text.empty() ? "" : "\n") + where + diagnostic.str();
         for (Diagnostic &note : diagnostic.getNotes())
           text += "\n  " + note.str();
         return success();

@@ -21,7 +21,7 @@
 
 namespace sinter::tool {
 
-/// Collects what the compiler reports, so that a user sees one line per problem.
+/// Collects the errors that the compiler reports, so that a user sees one line per problem; warnings are printed at once.
 class Diagnostics {
 public:
   explicit Diagnostics(mlir::MLIRContext &context);

@@ -66,6 +66,14 @@ TEST(Gradient, ByTheSolutionOfALoop) {
   EXPECT_NEAR(grad(fixedPoint, {.memory = "implicit"})(0.7f).item<float>(), difference(0.7), 1e-3);
 }
 
+TEST(Gradient, SaysThatAPolicyIsLostWhereReverseModeIsDifferentiatedInReverse) {
+  auto slope = [](Tensor x) { return grad(fixedPoint, {.memory = "online(3)"})(x); };
+  testing::internal::CaptureStderr();
+  (void)jit(grad(slope))(scalar(0.7f));
+  std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("warning: keeps all values for its gradient"), std::string::npos) << told;
+}
+
 TEST(Gradient, EveryMemoryPolicyOfAScanAgrees) {
   auto with = [](const char *memory) {
     return grad([=](Tensor x) {
