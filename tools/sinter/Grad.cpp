@@ -41,14 +41,9 @@ static AdjustImport adjustment(const std::shared_ptr<llvm::Regex> &pattern, Init
   };
 }
 
-static mlir::func::FuncOp mainOf(Model &model) {
-  auto main = model.graph().lookupSymbol<mlir::func::FuncOp>("main");
-  return main ? main : *model.graph().getOps<mlir::func::FuncOp>().begin();
-}
-
 /// All arguments, with those that are states of what is made from the graph.
 static std::vector<Port> argumentsOf(Model &model) {
-  mlir::func::FuncOp main = mainOf(model);
+  mlir::func::FuncOp main = model.function();
   std::vector<Port> ports = model.inputs();
   for (unsigned k = 0; k < main.getNumArguments(); ++k)
     if (auto state = main.getArgAttrOfType<mlir::StringAttr>(k, "sinter.state")) {
@@ -117,7 +112,7 @@ static Exit grad(const GradFlags &flags) {
   Model model(flags.model, flags.shared, adjustment(pattern, initializers));
   if (!model.graph())
     throw Stop(Exit::Usage, flags.model + ": is compiled already; grad requires a graph (.onnx, .sinter or .mlir)");
-  mlir::func::FuncOp source = mainOf(model);
+  mlir::func::FuncOp source = model.function();
   GradientOptions options;
   options.mode = *mode;
   options.result = findLoss(model, flags.loss, flags.mode);
@@ -154,7 +149,7 @@ Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOp
   if (!model.graph())
     throw Stop(Exit::Usage,
                flags.model + ": is compiled already; --gradient requires a graph (.onnx, .sinter or .mlir)");
-  mlir::func::FuncOp main = mainOf(model);
+  mlir::func::FuncOp main = model.function();
   llvm::SmallVector<unsigned> wrt = findArguments(model, flags.wrt, pattern, initializers);
   Diagnostics diagnostics(*model.context());
   GradientCheckOptions options;
@@ -163,20 +158,8 @@ Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOp
     throw Stop(Exit::Failure, diagnostics.errors());
   std::vector<Port> arguments = argumentsOf(model);
   for (double scale = 1;; scale /= kSmallerDraws) {
-    // States start with their first values, or as zeros.
-    std::vector<HostTensor> given =
-        readInputs(model.context(), model.inputs(), flags.inputs, "random:" + std::to_string(flags.seed), scale);
-    llvm::SmallVector<HostTensor> inputs;
-    size_t next = 0;
-    for (const Port &port : arguments) {
-      auto k = static_cast<unsigned>(port.number);
-      auto initial = main.getArgAttrOfType<mlir::ElementsAttr>(k, "sinter.initial");
-      if (!main.getArgAttr(k, "sinter.state"))
-        inputs.push_back(given[next++]);
-      else
-        inputs.push_back(initial ? *HostTensor::fromAttr(initial)
-                                 : HostTensor(port.type.getElementType(), port.type.getShape()));
-    }
+    std::vector<HostTensor> inputs = model.argumentsFor(
+        readInputs(model.context(), model.inputs(), flags.inputs, "random:" + std::to_string(flags.seed), scale));
     auto check = checkGradients(main, wrt, inputs, options);
     if (failed(check))
       throw Stop(Exit::Failure, diagnostics.errors());

@@ -149,12 +149,9 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
   }
   if (!keepsCalls && failed(inlineCalls(*module)))
     throw Stop(Exit::Unsupported, diagnostics.errors());
-  auto functions = module->getOps<func::FuncOp>();
-  if (functions.empty())
+  if (module->getOps<func::FuncOp>().empty())
     throw Stop(Exit::Failure, path + ": requires a function, got an empty module");
-  func::FuncOp main = module->lookupSymbol<func::FuncOp>("main");
-  if (!main)
-    main = *functions.begin();
+  func::FuncOp main = function();
   auto portOf = [&](Type type, Attribute name, const std::string &otherwise, unsigned number) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
@@ -306,15 +303,13 @@ std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
   return results;
 }
 
-std::vector<HostTensor> Model::runReference(const std::vector<HostTensor> &inputs) {
-  if (!module)
-    throw Stop(Exit::Usage,
-               path + ": the reference evaluator requires a graph (.onnx, .sinter or .mlir), got compiled code");
-  Diagnostics diagnostics(*ctx);
-  func::FuncOp main = module->lookupSymbol<func::FuncOp>("main");
-  if (!main)
-    main = *module->getOps<func::FuncOp>().begin();
-  // States have their first values, or zeros.
+func::FuncOp Model::function() {
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  return main ? main : *module->getOps<func::FuncOp>().begin();
+}
+
+std::vector<HostTensor> Model::argumentsFor(const std::vector<HostTensor> &inputs) {
+  func::FuncOp main = function();
   std::vector<HostTensor> arguments;
   auto next = inputs.begin();
   for (unsigned i = 0; i < main.getNumArguments(); ++i) {
@@ -330,8 +325,16 @@ std::vector<HostTensor> Model::runReference(const std::vector<HostTensor> &input
     else
       throw Stop(Exit::Failure, path + ": a state's first value has no content");
   }
+  return arguments;
+}
+
+std::vector<HostTensor> Model::runReference(const std::vector<HostTensor> &inputs) {
+  if (!module)
+    throw Stop(Exit::Usage,
+               path + ": the reference evaluator requires a graph (.onnx, .sinter or .mlir), got compiled code");
+  Diagnostics diagnostics(*ctx);
   Evaluator evaluator;
-  auto results = evaluator.run(main.getBody(), arguments);
+  auto results = evaluator.run(function().getBody(), argumentsFor(inputs));
   if (failed(results))
     throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be evaluated" : diagnostics.errors());
   std::vector<HostTensor> outputs;

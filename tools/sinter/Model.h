@@ -21,7 +21,8 @@
 
 namespace sinter::tool {
 
-/// Collects the errors that the compiler reports, so that a user sees one line per problem; warnings are printed at once.
+/// Collects the errors that the compiler reports, so that a user sees one line per problem; warnings are printed at
+/// once.
 class Diagnostics {
 public:
   explicit Diagnostics(mlir::MLIRContext &context);
@@ -50,6 +51,10 @@ public:
   mlir::MLIRContext *context() { return ctx.get(); }
   /// Null for a .smod.
   mlir::ModuleOp graph() { return module.get(); }
+  /// The graph's function: `main`, else the first.
+  mlir::func::FuncOp function();
+  /// What that function takes: `inputs`, and for its states their first values, or zeros.
+  std::vector<HostTensor> argumentsFor(const std::vector<HostTensor> &inputs);
   const std::vector<Port> &inputs() const { return inputPorts; }
   const std::vector<Port> &outputs() const { return outputPorts; }
   double importSeconds() const { return importTime; }

@@ -214,16 +214,16 @@ std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector
       values.erase(it);
       continue;
     }
-    tensors.push_back(readValue(context, port, fill));
-    if (uint64_t seed; fill.starts_with("random:") && !llvm::StringRef(fill).drop_front(7).getAsInteger(10, seed)) {
-      HostTensor &tensor = tensors.back();
-      tensor = randomTensor(tensor.tensorType(), seed + 0x9E3779B97F4A7C15u * (tensors.size() - 1));
-      if (tensor.isFloat() && scale != 1) {
-        std::vector<double> numbers = tensor.toFloats();
-        for (double &number : numbers)
-          number *= scale;
-        tensor.assignFloats(numbers);
-      }
+    uint64_t seed;
+    bool isDrawn = fill.starts_with("random:") && !llvm::StringRef(fill).drop_front(7).getAsInteger(10, seed);
+    if (isDrawn)
+      seed += 0x9E3779B97F4A7C15u * tensors.size();
+    tensors.push_back(readValue(context, port, isDrawn ? "random:" + std::to_string(seed) : fill));
+    if (HostTensor &tensor = tensors.back(); isDrawn && scale != 1 && tensor.isFloat()) {
+      std::vector<double> numbers = tensor.toFloats();
+      for (double &number : numbers)
+        number *= scale;
+      tensor.assignFloats(numbers);
     }
   }
   if (!values.empty())
