@@ -237,7 +237,13 @@ private:
         firstResult(firstResult), firstOperand(firstOperand), firstArgument(firstArgument) {}
 };
 
-/// A carry that each trip yields as it got it is a capture, and its result is init.
+/// Whether a loop may report an error instead of results. What uses its results is not to run without it.
+static bool mayTrap(Operation *op) {
+  auto loop = dyn_cast<WhileOp>(op);
+  return loop && loop.getMaxTrip() && loop.getOnLimit() == LimitPolicy::trap;
+}
+
+/// A carry that each trip yields as it got it is a capture within the loop.
 template <typename Loop> struct CaptureInvariantCarries : OpRewritePattern<Loop> {
   using OpRewritePattern<Loop>::OpRewritePattern;
   LogicalResult matchAndRewrite(Loop op, PatternRewriter &rewriter) const override {
@@ -309,9 +315,9 @@ template <typename Loop> struct RemoveDeadCarries : OpRewritePattern<Loop> {
   using OpRewritePattern<Loop>::OpRewritePattern;
   LogicalResult matchAndRewrite(Loop op, PatternRewriter &rewriter) const override {
     LoopLayout layout(op);
-    // Carries that pass their argument on unread: the result is init.
+    // Carries that pass their argument on unread: the result is init, unless there may be none.
     bool forwarded = false;
-    for (size_t k = 0; k < layout.carries; ++k) {
+    for (size_t k = 0; k < layout.carries && !mayTrap(op); ++k) {
       if (yielded(*layout.body)[k] == layout.argument(k) && !layout.carry(k).use_empty() &&
           layout.init(k).getType() == layout.carry(k).getType()) {
         rewriter.replaceAllUsesWith(layout.carry(k), layout.init(k));

@@ -174,3 +174,18 @@ func.func @stack_of_slices_is_the_sequence(%xs: tensor<4x3xf32>) -> (tensor<4x3x
   }
   return %0#0, %0#1, %0#2 : tensor<4x3xf32>, tensor<4x3xf32>, tensor<4x3xf32>
 }
+
+// A loop that may report an error instead stays between its operands and what uses its results.
+// CHECK-LABEL: @carry_of_a_loop_that_traps
+// CHECK: %trips, %[[R:.*]] = sinter.while
+// CHECK: return %[[R]]
+func.func @carry_of_a_loop_that_traps(%x: tensor<f32>, %p: tensor<i1>) -> tensor<f32> {
+  %0:2 = sinter.while (%x) captures(%p) {max_trip = 0 : i64, on_limit = #sinter<limit_policy trap>} : (tensor<f32>, tensor<i1>) -> (tensor<i64>, tensor<f32>) cond {
+  ^bb0(%c: tensor<f32>, %q: tensor<i1>):
+    sinter.yield(%q) : tensor<i1>
+  } body {
+  ^bb0(%c: tensor<f32>, %q: tensor<i1>):
+    sinter.yield(%c) : tensor<f32>
+  }
+  return %0#1 : tensor<f32>
+}
