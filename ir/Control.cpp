@@ -96,6 +96,10 @@ LogicalResult WhileOp::verify() {
     return emitOpError() << "requires cond to yield one " << boolean << ", got " << condition;
   if (getMaxTrip() && static_cast<int64_t>(*getMaxTrip()) < 0) // C6
     return emitOpError() << "requires max_trip >= 0, got " << static_cast<int64_t>(*getMaxTrip());
+  auto message = (*this)->getAttrOfType<StringAttr>(kLimitMessage);
+  Type index = RankedTensorType::get({}, IntegerType::get(getContext(), 64));
+  if (message && message.getValue().contains("{}") && (getInit().empty() || getInit().front().getType() != index))
+    return emitOpError() << "requires a first carry " << index << " for the {} of " << kLimitMessage;
   return checkLoop(*this, arguments, {}, ShapedType::kDynamic);
 }
 
@@ -334,6 +338,17 @@ static int64_t trippedAt(WhileOp op) {
   return whole ? whole.getInt() : static_cast<int64_t>(*op.getMaxTrip());
 }
 
+static LogicalResult reportLimit(WhileOp op, ArrayRef<HostTensor> carries) {
+  auto message = op->getAttrOfType<StringAttr>(kLimitMessage);
+  if (!message)
+    return op.emitOpError() << "requires at most " << trippedAt(op) << " trips, but the condition still holds";
+  auto [before, after] = message.getValue().split("{}");
+  InFlightDiagnostic error = op.emitError() << before;
+  if (before.size() != message.size())
+    error << carries.front().getInt(0) << after;
+  return error;
+}
+
 FailureOr<SmallVector<HostTensor>> WhileOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   LoopState state(*this, operands.take_front(getInit().size()));
   ArrayRef<HostTensor> captures = operands.drop_front(getInit().size());
@@ -348,7 +363,7 @@ FailureOr<SmallVector<HostTensor>> WhileOp::evaluate(ArrayRef<HostTensor> operan
       break;
     if (getMaxTrip() && trips >= static_cast<int64_t>(*getMaxTrip())) {
       if (getOnLimit() == LimitPolicy::trap)
-        return emitOpError() << "requires at most " << trippedAt(*this) << " trips, but the condition still holds";
+        return reportLimit(*this, state.carries);
       break;
     }
     if (failed(state.run({}, captures, evaluator)))

@@ -51,6 +51,8 @@ def WhileOp : Sinter_ControlOp<"while", [AttrSizedOperandSegments]> {
     Results: trips (i64), final carries, and each per-trip output stacked along a new first axis. Zero trips return the
     initial values, 0 and empty stacks. A carry whose size may change from trip to trip has `?` in the init's,
     the block argument's and the result's type. With `max_trip`, `on_limit` says whether the loop stops there or reports an error.
+    The error is the discardable attribute `sinter.limit_message` where there is one; its first {} stands for the first
+    carry, an integer of rank 0.
   }];
   let arguments = (ins Variadic<Sinter_Tensor>:$init, Variadic<Sinter_Tensor>:$captures, OptionalAttr<I64Attr>:$max_trip,
                        DefaultValuedAttr<Sinter_LimitPolicyAttr, "LimitPolicy::stop">:$on_limit);

@@ -338,7 +338,13 @@ LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {
     s.enter(more);
     s.branch(s.compare(Predicate::slt, state.trip, s.i64(*limit)), body, {}, reached, {});
     s.enter(reached);
-    if (loopOp.getOnLimit() == LimitPolicy::trap) {
+    auto message = loopOp->getAttrOfType<StringAttr>(kLimitMessage);
+    if (loopOp.getOnLimit() == LimitPolicy::trap && message) {
+      FailureOr<Value> named = message.getValue().contains("{}") ? element(loop.condCarry(0)) : s.i64(0);
+      if (failed(named))
+        return failure();
+      s.fail(SINTER_RUNTIME_ERROR, message.getValue(), *named, s.i64(0));
+    } else if (loopOp.getOnLimit() == LimitPolicy::trap) {
       auto whole = loopOp->getAttrOfType<IntegerAttr>("sinter.whole_limit"); // of the loop that this one is the end of
       s.fail(SINTER_RUNTIME_ERROR, "a loop requires at most {} trips, its condition still holds after {}",
              s.i64(whole ? whole.getInt() : *limit), whole ? s.i64(whole.getInt()) : state.trip);

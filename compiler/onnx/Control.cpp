@@ -5,6 +5,7 @@
 
 #include "compiler/onnx/Importer.h"
 #include "compiler/onnx/OpImport.h"
+#include "compiler/onnx/Reader.h"
 
 using namespace mlir;
 
@@ -151,7 +152,11 @@ static Value refuseAtRunTime(OpImport &n, Block &block, Value value, ArrayRef<in
   SmallVector<Type> types = {RankedTensorType::get({}, n.b.getI64Type()), init.getType()};
   WhileOp::build(n.b, state, types, init, ValueRange(), /*max_trip=*/n.b.getI64IntegerAttr(0),
                  LimitPolicyAttr::get(n.b.getContext(), LimitPolicy::trap));
-  return createWith(n, state, regions)->getResult(1);
+  Operation *loop = createWith(n, state, regions);
+  std::string message = describeNode(n.node, 0) + " requires a size of 1 where it squeezes";
+  std::replace(message.begin(), message.end(), '{', '('); // {} stands for a number
+  loop->setAttr(kLimitMessage, n.b.getStringAttr(message));
+  return loop->getResult(1);
 }
 
 static LogicalResult importIf(OpImport &n) {

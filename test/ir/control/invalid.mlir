@@ -95,3 +95,17 @@ func.func @scan_no_sequence(%a: tensor<4xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @message_of_a_limit(%x: tensor<f32>, %p: tensor<i1>) -> tensor<f32> {
+  // expected-error@below {{requires a first carry 'tensor<i64>' for the {} of sinter.limit_message}}
+  %0:2 = sinter.while (%x) captures(%p) {max_trip = 0 : i64, on_limit = #sinter<limit_policy trap>, sinter.limit_message = "got {}"} : (tensor<f32>, tensor<i1>) -> (tensor<i64>, tensor<f32>) cond {
+  ^bb0(%c: tensor<f32>, %q: tensor<i1>):
+    sinter.yield(%q) : tensor<i1>
+  } body {
+  ^bb0(%c: tensor<f32>, %q: tensor<i1>):
+    sinter.yield(%c) : tensor<f32>
+  }
+  return %0#1 : tensor<f32>
+}
