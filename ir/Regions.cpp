@@ -2,6 +2,7 @@
 
 #include "ir/Regions.h"
 #include "ir/Axes.h"
+#include "ir/Elementwise.h"
 #include "ir/Leaves.h"
 
 using namespace mlir;
@@ -85,6 +86,15 @@ WhileOp buildWhile(OpBuilder &builder, Location loc, ValueRange init, ValueRange
   op.getCondRegion().takeBody(condRegion);
   op.getBodyRegion().takeBody(bodyRegion);
   return op;
+}
+
+Value buildRequire(OpBuilder &builder, Location loc, Value holds, Value value, const Twine &message) {
+  WhileOp op = buildWhile(
+      builder, loc, value, holds,
+      [](OpBuilder &b, Location at, ValueRange a) -> SmallVector<Value> { return {NotOp::create(b, at, a[1])}; },
+      [](OpBuilder &, Location, ValueRange a) -> SmallVector<Value> { return {a[0]}; }, 0, LimitPolicy::trap);
+  op->setAttr(kLimitMessage, builder.getStringAttr(message));
+  return op.getCarries().front();
 }
 
 ForOp buildFor(OpBuilder &builder, Location loc, Value lower, Value upper, Value step, ValueRange init,

@@ -23,6 +23,11 @@ WhileOp buildWhile(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRang
                    RegionBuilder cond, RegionBuilder body, std::optional<int64_t> maxTrip = {},
                    LimitPolicy onLimit = LimitPolicy::stop);
 
+/// `value` (rank-0 i64) where `holds` (rank-0 i1) is true, else an error at run time: `message`, whose {} is `value`.
+/// What must not be computed from other values uses the result. It is a loop of no trips that traps.
+mlir::Value buildRequire(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value holds, mlir::Value value,
+                         const llvm::Twine &message);
+
 /// `body` takes (i, carries, captures).
 ForOp buildFor(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value lower, mlir::Value upper, mlir::Value step,
                mlir::ValueRange init, mlir::ValueRange captures, RegionBuilder body);

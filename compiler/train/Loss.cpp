@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/train/Loss.h"
+#include "ir/Constants.h"
 #include "ir/Elementwise.h"
 #include "ir/Normalization.h"
+#include "ir/Regions.h"
 #include "ir/Shape.h"
 #include "ir/gradient/Moves.h"
 
@@ -14,7 +16,7 @@ namespace {
 /// `KIND:key=value,...`
 struct LossSpec {
   StringRef kind, output;
-  std::optional<int64_t> axis;
+  std::optional<int64_t> axis, ignore;
 };
 } // namespace
 
@@ -36,14 +38,18 @@ static FailureOr<LossSpec> parse(func::FuncOp function, StringRef text) {
     options.split(parts, ',');
   for (StringRef part : parts) {
     auto [key, value] = part.split('=');
-    int64_t axis;
+    int64_t number;
+    bool isNumber = spec.kind == "cross_entropy" && !value.getAsInteger(10, number);
     if (key == "output")
       spec.output = value;
-    else if (key == "axis" && spec.kind == "cross_entropy" && !value.getAsInteger(10, axis))
-      spec.axis = axis;
+    else if (key == "axis" && isNumber)
+      spec.axis = number;
+    else if (key == "ignore" && isNumber)
+      spec.ignore = number;
     else
       return function.emitError() << "loss " << spec.kind << " requires options output=NAME"
-                                  << (spec.kind == "mse" ? "" : " and axis=NUMBER") << ", got '" << part << "'",
+                                  << (spec.kind == "mse" ? "" : ", axis=NUMBER and ignore=LABEL") << ", got '" << part
+                                  << "'",
              failure();
   }
   return spec;
@@ -123,14 +129,24 @@ static Value meanSquare(Composer &c, func::FuncOp function, Value output) {
   return mean(c, difference * difference);
 }
 
-static FailureOr<Value> crossEntropy(Composer &c, func::FuncOp function, Value output, std::optional<int64_t> wanted,
+/// Whether each label counts, as negative ones do not; one past the classes is an error at run time.
+static Term countedLabels(Composer &c, Term labels, Term classes) {
+  Term largest{c, c.reduce(labels, llvm::to_vector(llvm::seq<int64_t>(0, labels.rank())), Combiner::max)};
+  std::optional<double> known = uniformValue(classes);
+  std::string limit = known ? std::to_string(static_cast<int64_t>(*known)) : "the number of classes";
+  Term checked{c, buildRequire(c, c.getLoc(), compare(largest, CompareKind::lt, classes), largest,
+                               "labels require values below " + limit + ", got {}")};
+  return both(compare(labels, CompareKind::ge, 0.0), compare(labels, CompareKind::le, checked.spread(labels, {})));
+}
+
+static FailureOr<Value> crossEntropy(Composer &c, func::FuncOp function, Value output, const LossSpec &spec,
                                      Type labelType) {
   RankedTensorType type = tensorTypeOf(output);
-  int64_t rank = type.getRank(), axis = wanted.value_or(-1);
+  int64_t rank = type.getRank(), axis = spec.axis.value_or(-1);
   axis += axis < 0 ? rank : 0;
   if (rank < 1 || axis < 0 || axis >= rank)
     return function.emitError() << "cross_entropy requires an output with an axis of classes (axis "
-                                << wanted.value_or(-1) << "), got " << type,
+                                << spec.axis.value_or(-1) << "), got " << type,
            failure();
   WantedSizes sizes = wantedSizes(output, axis, "labels");
   bool isFixed = !type.isDynamicDim(axis);
@@ -139,6 +155,8 @@ static FailureOr<Value> crossEntropy(Composer &c, func::FuncOp function, Value o
   SmallVector<int64_t> rest = otherAxes(rank, {axis});
   Term labels = Term{c, States(function).addInput("labels", RankedTensorType::get(shape, labelType), sizes.names)}.as(
       c.getI64Type());
+  if (spec.ignore)
+    labels = select(compare(labels, CompareKind::eq, static_cast<double>(*spec.ignore)), labels.fill(-1), labels);
   Term positions{
       c, isFixed ? c.make<IotaOp>(Value(), int64_t(0), RankedTensorType::get({type.getDimSize(axis)}, c.getI64Type()))
                  : iotaLike(c, output, axis)};
@@ -148,9 +166,7 @@ static FailureOr<Value> crossEntropy(Composer &c, func::FuncOp function, Value o
   Type element = type.getElementType();
   Type wide = element.isF64() ? element : Type(c.getF32Type()); // as sums are
   Term logarithms = Term{c, output}.as(wide).then<SoftmaxOp>(axis, true);
-  Term isBelow = isFixed ? compare(labels, CompareKind::lt, static_cast<double>(type.getDimSize(axis)))
-                         : compare(labels, CompareKind::lt, Term{c, c.make<DimOp>(output, axis)}.spread(labels, {}));
-  Term valid = both(compare(labels, CompareKind::ge, 0.0), isBelow).as(wide);
+  Term valid = countedLabels(c, labels, Term{c, c.size(output, axis)}).as(wide);
   SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, rank)),
                        labelAxes = llvm::to_vector(llvm::seq<int64_t>(0, rank - 1));
   Term count = labelAxes.empty() ? valid : valid.sum(labelAxes);
@@ -180,8 +196,8 @@ LogicalResult sinter::addLoss(func::FuncOp function, StringRef text, Type labelT
       return function.emitError() << "the loss requires an output with one element, '" << spec->kind << "' is " << type;
     loss = c.reshape(*output, RankedTensorType::get({}, type.getElementType()));
   } else {
-    loss = spec->kind == "mse" ? meanSquare(c, function, *output)
-                               : crossEntropy(c, function, *output, spec->axis, labelType);
+    loss =
+        spec->kind == "mse" ? meanSquare(c, function, *output) : crossEntropy(c, function, *output, *spec, labelType);
   }
   if (failed(loss))
     return failure();

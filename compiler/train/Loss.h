@@ -2,10 +2,11 @@
 //
 // What training makes small, as a user writes it:
 //
-//   cross_entropy[:axis=A,output=NAME]   mean over all labels of -log softmax(output) at the label. Classes lie along
-//                                        axis A, else the last one; labels outside of them do not count.
-//   mse[:output=NAME]                    mean of (output - target)^2 over all elements
-//   NAME                                 an output of the model with one element
+//   cross_entropy[:axis=A,ignore=LABEL,output=NAME]
+//                       mean over all labels of -log softmax(output) at the label. Classes lie along axis A, else the
+//                       last one. Negative labels and LABEL do not count; a label past the classes is an error.
+//   mse[:output=NAME]   mean of (output - target)^2 over all elements
+//   NAME                an output of the model with one element
 //
 // `output` is the first float one by default. cross_entropy and mse add an input: `labels`, of the output's shape
 // without the classes, or `target`, of its type.

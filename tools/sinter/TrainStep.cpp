@@ -193,7 +193,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command
       ->add_option("--loss", flags->train.loss,
-                   "cross_entropy[:axis=A,output=NAME], mse[:output=NAME] or the name of an output")
+                   "cross_entropy[:axis=A,ignore=LABEL,output=NAME], mse[:output=NAME] or the name of an output")
       ->required();
   command->add_option("--labels", flags->labels, "element type of the labels: i64, i32, i16, i8 or ui8 (default i64)")
       ->transform(CLI::Transformer(std::map<std::string, std::string>{
