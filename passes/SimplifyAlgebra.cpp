@@ -156,10 +156,15 @@ struct JoinParts : OpRewritePattern<AddOp> {
       return b.notifyMatchFailure(op, "adds more than parts that zeros surround");
     llvm::sort(parts, [](const Part &x, const Part &y) { return x.begin < y.begin; });
     int64_t axis = parts[0].axis, at = parts[0].begin;
-    SmallVector<Value> joined;
+    // Before anything is created: a pattern that leaves ops behind and fails is tried without end.
     for (Part &part : parts) {
       if (part.axis != axis || part.begin < at)
         return b.notifyMatchFailure(op, "the parts overlap");
+      at = part.end;
+    }
+    at = parts[0].begin;
+    SmallVector<Value> joined;
+    for (Part &part : parts) {
       if (part.begin > at) {
         RankedTensorType gap = resized(type, axis, part.begin - at);
         joined.push_back(
@@ -515,9 +520,10 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
         reshape = candidate;
         continue;
       }
+      ElementsAttr attr;
       auto broadcast = operand.getDefiningOp<BroadcastOp>();
       bool isNumber = broadcast && tensorTypeOf(broadcast.getOperand()).getRank() == 0;
-      if (!isNumber && !(uniformValue(operand) && tensorTypeOf(operand).hasStaticShape()))
+      if (!isNumber && !(matchPattern(operand, m_Constant(&attr)) && isa<DenseElementsAttr>(attr) && attr.isSplat()))
         return b.notifyMatchFailure(op, "another operand is not one number");
     }
     // Shape arithmetic is no work to be fused.
@@ -538,8 +544,7 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
                                                ArrayRef<int64_t>(), type));
       } else {
         ElementsAttr attr;
-        if (!matchPattern(operand, m_Constant(&attr)) || !isa<DenseElementsAttr>(attr) || !attr.isSplat())
-          return b.notifyMatchFailure(op, "a number is not a plain constant");
+        matchPattern(operand, m_Constant(&attr));
         auto scalarType = RankedTensorType::get({}, type.getElementType());
         Value number =
             ConstantOp::create(b, operand.getLoc(), scalarType, cast<DenseElementsAttr>(attr).resizeSplat(scalarType));

@@ -191,6 +191,18 @@ func.func @keeps_a_sum_of_parts_that_overlap(%a: tensor<3xf32>, %b: tensor<3xf32
   return %2 : tensor<5xf32>
 }
 
+// CHECK-LABEL: @keeps_a_sum_of_parts_that_overlap_after_a_gap
+// CHECK: sinter.add
+func.func @keeps_a_sum_of_parts_that_overlap_after_a_gap(%a: tensor<1xf32>, %b: tensor<1xf32>, %c: tensor<1xf32>) -> tensor<3xf32> {
+  %zero = sinter.constant dense<0.0> : tensor<f32>
+  %0 = sinter.pad %a, %zero {low = array<i64: 0>, high = array<i64: 2>, interior = array<i64: 0>} : (tensor<1xf32>, tensor<f32>) -> tensor<3xf32>
+  %1 = sinter.pad %b, %zero {low = array<i64: 2>, high = array<i64: 0>, interior = array<i64: 0>} : (tensor<1xf32>, tensor<f32>) -> tensor<3xf32>
+  %2 = sinter.pad %c, %zero {low = array<i64: 2>, high = array<i64: 0>, interior = array<i64: 0>} : (tensor<1xf32>, tensor<f32>) -> tensor<3xf32>
+  %3 = sinter.add %0, %1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %4 = sinter.add %3, %2 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %4 : tensor<3xf32>
+}
+
 // CHECK-LABEL: @keeps_a_sum_of_parts_in_ones
 // CHECK: sinter.add
 func.func @keeps_a_sum_of_parts_in_ones(%a: tensor<3xf32>, %b: tensor<2xf32>) -> tensor<5xf32> {
