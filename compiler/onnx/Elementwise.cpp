@@ -97,22 +97,29 @@ static LogicalResult importMean(OpImport &n) {
 
 static LogicalResult importRelu(OpImport &n) { return n.out(n.max(n.in(0), 0)); }
 
+// Activations with two branches take the left one's slope at 0. torch does so, too.
+
 static LogicalResult importLeakyRelu(OpImport &n) {
   Value x = n.in(0);
-  return n.out(n.select(n.compare(CompareKind::lt, x, 0), n.mul(x, n.floatAttr("alpha", 0.01f)), x));
+  return n.out(n.select(n.compare(CompareKind::le, x, 0), n.mul(x, n.floatAttr("alpha", 0.01f)), x));
 }
 
 static LogicalResult importPRelu(OpImport &n) {
   Value x = n.in(0), slope = n.in(1);
   if (n.version < 7 && n.rank(slope) == 1 && n.rank(x) > 1) // one slope a channel
     slope = n.unsqueeze(slope, llvm::to_vector(llvm::seq<int64_t>(1, n.rank(x) - 1)));
-  return n.out(n.select(n.compare(CompareKind::lt, x, 0), n.mul(x, slope), x));
+  return n.out(n.select(n.compare(CompareKind::le, x, 0), n.mul(x, slope), x));
+}
+
+/// x above 0, else alpha (exp(x / width) - 1), whose slope is alpha / width at 0 (min would have none there).
+static Value expBelowZero(OpImport &n, Value x, double alpha, double width) {
+  Value isLow = n.compare(CompareKind::le, x, 0), low = n.select(isLow, x, 0);
+  return n.select(isLow, n.mul(n.make<Expm1Op>(width == 1 ? low : n.div(low, width)), alpha), x);
 }
 
 static LogicalResult importElu(OpImport &n) {
   Value x = n.in(0);
-  Value low = n.mul(n.make<Expm1Op>(n.min(x, 0)), n.floatAttr("alpha", 1));
-  return n.out(n.select(n.compare(CompareKind::lt, x, 0), low, x));
+  return n.out(expBelowZero(n, x, n.floatAttr("alpha", 1), 1));
 }
 
 static LogicalResult importSelu(OpImport &n) {
@@ -123,15 +130,13 @@ static LogicalResult importSelu(OpImport &n) {
     alpha = n.floatAttr("alpha", 1.6732f);
     gamma = n.floatAttr("gamma", 1.0507f);
   }
-  Value low = n.mul(n.make<Expm1Op>(n.min(x, 0)), alpha);
-  return n.out(n.mul(n.select(n.compare(CompareKind::le, x, 0), low, x), gamma));
+  return n.out(n.mul(expBelowZero(n, x, alpha, 1), gamma));
 }
 
 static LogicalResult importCelu(OpImport &n) {
   Value x = n.in(0);
   double alpha = n.floatAttr("alpha", 1);
-  Value low = n.mul(n.make<Expm1Op>(n.div(x, alpha)), alpha);
-  return n.out(n.add(n.max(x, 0), n.min(low, 0)));
+  return n.out(expBelowZero(n, x, alpha, alpha));
 }
 
 static LogicalResult importThresholdedRelu(OpImport &n) {
