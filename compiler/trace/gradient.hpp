@@ -8,6 +8,7 @@
 #define SINTER_TRACE_GRADIENT_HPP
 
 #include "jit.hpp"
+#include <numeric>
 
 namespace sinter {
 
@@ -54,7 +55,7 @@ template <size_t... I, class Args> std::vector<int32_t> leavesOf(const Args &arg
   int32_t next = 0;
   std::apply([&](const auto &...arg) { ((starts.push_back(next), next += int32_t(flatten(arg).size())), ...); }, args);
   starts.push_back(next);
-  [[maybe_unused]] auto add = [&](size_t at) {
+  auto add = [&](size_t at) {
     for (int32_t k = starts[at]; k < starts[at + 1]; ++k)
       result.push_back(k);
   };
@@ -62,12 +63,70 @@ template <size_t... I, class Args> std::vector<int32_t> leavesOf(const Args &arg
   return result;
 }
 
-/// The function's result and what its gradient function gives, as tensors of the trace.
+/// Numbers of the leaves of all arguments.
+template <class Args> std::vector<int32_t> allLeavesOf(const Args &args) {
+  std::vector<int32_t> result(flatten(args).size());
+  std::iota(result.begin(), result.end(), 0);
+  return result;
+}
+
+/// What is wrong with results of `types` for a gradient of this mode; undefined if nothing is.
+inline Tensor checkResults(const char *function, int mode, std::span<const TensorType> types, Where where) {
+  std::string start = std::string(function) + " requires a function whose ";
+  if (mode == SINTER_GRAD || mode == SINTER_VALUE_AND_GRAD || mode == SINTER_HVP) {
+    if (types.empty() || types[0].shape.size() != 0 || !is_float(types[0].dtype))
+      return fail(where, start + "result is a float of rank 0, got " +
+                             (types.empty() ? std::string("no tensor") : types[0].str()));
+    return Tensor();
+  }
+  for (const TensorType &type : types)
+    if (!is_float(type.dtype))
+      return fail(where, start + "results are floats, got " + type.str());
+  return Tensor();
+}
+
+/// What a gradient function gives, as tensors of the trace; after an error `value` holds it in all of its leaves.
 template <class Result> struct Gradients {
   Result value{};
-  std::vector<Tensor> results;
+  std::vector<Tensor> results; // the value's leaves where the mode has them, then the derivative's
   Tensor problem;
+
+  /// The derivative as a tree like `like`.
+  template <class Tree> Tree derivative(Tree like) const {
+    if (!problem.defined())
+      return unflatten(like, std::span(results).last(flatten(like).size()));
+    poison(like, problem);
+    return like;
+  }
 };
+
+/// Traces `f`, at arguments of `types` in trees like `args`, as a function of the graph: `value` and `outputs` are what
+/// it gives, `function` is its number. Returns what went wrong; undefined if nothing did.
+template <class F, class Args, class Result>
+Tensor traceApart(Trace &trace, const char *name, F &f, const Args &args, std::span<const TensorType> types,
+                  Where where, Result &value, std::vector<TensorType> &outputs, int32_t &function) {
+  std::vector<sinter_value_type> lowered;
+  for (const TensorType &type : types)
+    lowered.push_back(valueType(type));
+  lowered.emplace_back(); // so that there is one
+  std::vector<uint32_t> ids(lowered.size()), results;
+  trace.locate(where);
+  if (sinter_graph_begin(trace.handle(), name, int32_t(types.size()), lowered.data(), nullptr, ids.data()))
+    return trace.failGraph(where);
+  trace.enterRegion();
+  std::vector<Tensor> arguments;
+  for (size_t k = 0; k < types.size(); ++k)
+    arguments.push_back(trace.wrap(ids[k], where));
+  value = runFrame(trace, where, [&] { return applyFunction(f, unflatten(args, arguments)); });
+  if (trace.error())
+    return errorTensor(*trace.error());
+  if (!trace.materialize(value, where, results, outputs))
+    return *firstError(value);
+  if (sinter_graph_end(trace.handle(), int32_t(results.size()), results.data(), nullptr, &function))
+    return trace.failGraph(where);
+  trace.leaveRegion();
+  return Tensor();
+}
 
 /// Traces `f(args)` apart, builds its gradient by `wrt`, and records the call. `more` are cotangents or tangents.
 template <class F, class Args>
@@ -77,6 +136,7 @@ auto recordGradient(Trace &trace, const char *name, int mode, F &f, const Args &
   Gradients<Result> made;
   auto stop = [&](Tensor problem) {
     made.problem = std::move(problem);
+    poison(made.value, made.problem);
     return made;
   };
   Args used = args;
@@ -106,39 +166,13 @@ auto recordGradient(Trace &trace, const char *name, int mode, F &f, const Args &
   }
 
   BuildScope scope(trace);
-  std::vector<sinter_value_type> lowered;
-  for (const TensorType &type : types)
-    lowered.push_back(valueType(type));
-  lowered.emplace_back();
-  std::vector<uint32_t> ids(types.size() + 1);
-  trace.locate(where);
-  if (sinter_graph_begin(trace.handle(), name, int32_t(types.size()), lowered.data(), nullptr, ids.data()))
-    return stop(trace.failGraph(where));
-  trace.enterRegion();
-  std::vector<Tensor> arguments;
-  for (size_t k = 0; k < types.size(); ++k)
-    arguments.push_back(trace.wrap(ids[k], where));
-  made.value = runFrame(trace, where, [&] { return applyFunction(f, unflatten(used, arguments)); });
-  std::vector<uint32_t> outputs;
   std::vector<TensorType> outputTypes;
-  if (trace.error())
-    return stop(errorTensor(*trace.error()));
-  if (!trace.materialize(made.value, where, outputs, outputTypes))
-    return stop(*firstError(made.value));
-  bool scalarOnly = mode == SINTER_GRAD || mode == SINTER_VALUE_AND_GRAD || mode == SINTER_HVP;
-  if (scalarOnly && (outputTypes.empty() || outputTypes[0].shape.size() != 0 || !is_float(outputTypes[0].dtype)))
-    return stop(fail(where, std::string(name) + " requires a function whose result is a float of rank 0, got " +
-                                (outputTypes.empty() ? std::string("no tensor") : outputTypes[0].str())));
-  if (!scalarOnly)
-    for (const TensorType &type : outputTypes)
-      if (!is_float(type.dtype))
-        return stop(
-            fail(where, std::string(name) + " requires a function whose results are floats, got " + type.str()));
   int32_t function = -1, gradient = -1;
-  if (sinter_graph_end(trace.handle(), int32_t(outputs.size()), outputs.data(), nullptr, &function))
-    return stop(trace.failGraph(where));
-  trace.leaveRegion();
-
+  if (Tensor problem = traceApart(trace, name, f, used, types, where, made.value, outputTypes, function);
+      problem.defined())
+    return stop(problem);
+  if (Tensor problem = checkResults(name, mode, outputTypes, where); problem.defined())
+    return stop(problem);
   if (mode == SINTER_VJP)
     if (Tensor problem = checkDirections(name, "cotangent", furtherTypes, outputTypes, resultNames(made.value), where);
         problem.defined())
@@ -150,7 +184,7 @@ auto recordGradient(Trace &trace, const char *name, int mode, F &f, const Args &
   trace.locate(where);
   if (sinter_graph_gradient(trace.handle(), function, int32_t(wrt.size()), wrt.data(), &lower, &gradient))
     return stop(trace.failGraph(where));
-  std::vector<uint32_t> results(outputs.size() * 2 + wrt.size() + 1);
+  std::vector<uint32_t> results(outputTypes.size() * 2 + wrt.size() + 1);
   int32_t count = 0;
   if (sinter_graph_call(trace.handle(), gradient, int32_t(all.size()), all.data(), int32_t(results.size()),
                         results.data(), &count))
@@ -166,20 +200,12 @@ auto recordGradient(Trace &trace, const char *name, int mode, F &f, const Args &
   return made;
 }
 
-/// Gradients by arguments I...: one tree, or a tuple of several.
-template <size_t... I, class Args>
-auto pickArguments(const Args &args, std::span<const Tensor> gradients, const Tensor &problem) {
-  if constexpr (sizeof...(I) == 1) {
-    auto picked = std::get<I...>(args);
-    if (problem.defined())
-      poison(picked, problem);
-    return problem.defined() ? picked : unflatten(picked, gradients);
-  } else {
-    auto picked = std::make_tuple(std::get<I>(args)...);
-    if (problem.defined())
-      poison(picked, problem);
-    return problem.defined() ? picked : unflatten(picked, gradients);
-  }
+/// Arguments I...: one tree, or a tuple of several.
+template <size_t... I, class Args> auto pickArguments(const Args &args) {
+  if constexpr (sizeof...(I) == 1)
+    return std::get<I...>(args);
+  else
+    return std::make_tuple(std::get<I>(args)...);
 }
 
 /// The function that `grad` and `value_and_grad` make; runs inside of a trace.
@@ -196,16 +222,11 @@ template <class F, bool WithValue, size_t... I> struct GradientFunction {
     std::vector<int32_t> wrt = leavesOf<I...>(args);
     auto made = recordGradient(*Trace::current(), WithValue ? "value_and_grad" : "grad",
                                WithValue ? SINTER_VALUE_AND_GRAD : SINTER_GRAD, f, args, wrt, {}, options, where);
-    if (made.problem.defined())
-      poison(made.value, made.problem);
-    std::span<const Tensor> results(made.results);
-    if constexpr (WithValue) {
-      size_t values = made.problem.defined() ? 0 : flatten(made.value).size();
-      auto gradients = pickArguments<I...>(args, results.subspan(values), made.problem);
+    auto gradients = made.derivative(pickArguments<I...>(args));
+    if constexpr (WithValue)
       return std::pair(std::move(made.value), std::move(gradients));
-    } else {
-      return pickArguments<I...>(args, results, made.problem);
-    }
+    else
+      return gradients;
   }
 };
 
@@ -386,19 +407,9 @@ auto vjp(F &&f, const std::tuple<Primals...> &primals, const Cotangents &cotange
          Where where = Where::current()) {
   using Args = std::tuple<detail::tree_t<Primals>...>;
   auto run = [&](const Args &args, const detail::tree_t<Cotangents> &given) {
-    std::vector<int32_t> wrt = detail::leavesOf<>(args);
-    for (size_t k = 0, count = flatten(args).size(); k < count; ++k)
-      wrt.push_back(int32_t(k));
-    std::vector<Tensor> more = flatten(given);
-    auto made =
-        detail::recordGradient(*detail::Trace::current(), "vjp", SINTER_VJP, f, args, wrt, more, options, where);
-    Args gradients = args;
-    if (made.problem.defined()) {
-      detail::poison(made.value, made.problem);
-      detail::poison(gradients, made.problem);
-    } else {
-      gradients = unflatten(args, std::span<const Tensor>(made.results).subspan(flatten(made.value).size()));
-    }
+    auto made = detail::recordGradient(*detail::Trace::current(), "vjp", SINTER_VJP, f, args, detail::allLeavesOf(args),
+                                       flatten(given), options, where);
+    Args gradients = made.derivative(args);
     return std::pair(std::move(made.value), std::move(gradients));
   };
   return detail::inTrace(run, where, primals, cotangents);
@@ -410,18 +421,9 @@ auto jvp(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Tangents
          Where where = Where::current()) {
   using Args = std::tuple<detail::tree_t<Primals>...>;
   auto run = [&](const Args &args, const Args &directions) {
-    std::vector<int32_t> wrt;
-    for (size_t k = 0, count = flatten(args).size(); k < count; ++k)
-      wrt.push_back(int32_t(k));
-    std::vector<Tensor> more = flatten(directions);
-    auto made = detail::recordGradient(*detail::Trace::current(), "jvp", SINTER_JVP, f, args, wrt, more, {}, where);
-    auto tangent = made.value;
-    if (made.problem.defined()) {
-      detail::poison(made.value, made.problem);
-      detail::poison(tangent, made.problem);
-    } else {
-      tangent = unflatten(tangent, std::span<const Tensor>(made.results).subspan(flatten(made.value).size()));
-    }
+    auto made = detail::recordGradient(*detail::Trace::current(), "jvp", SINTER_JVP, f, args, detail::allLeavesOf(args),
+                                       flatten(directions), {}, where);
+    auto tangent = made.derivative(made.value);
     return std::pair(std::move(made.value), std::move(tangent));
   };
   return detail::inTrace(run, where, primals, tangents);
@@ -433,18 +435,9 @@ auto hessian_vector_product(F &&f, const std::tuple<Primals...> &primals, const 
                             GradientOptions options = {}, Where where = Where::current()) {
   using Args = std::tuple<detail::tree_t<Primals>...>;
   auto run = [&](const Args &args, const Args &vectors) {
-    std::vector<int32_t> wrt;
-    for (size_t k = 0, count = flatten(args).size(); k < count; ++k)
-      wrt.push_back(int32_t(k));
-    std::vector<Tensor> more = flatten(vectors);
-    auto made = detail::recordGradient(*detail::Trace::current(), "hessian_vector_product", SINTER_HVP, f, args, wrt,
-                                       more, options, where);
-    Args product = args;
-    if (made.problem.defined())
-      detail::poison(product, made.problem);
-    else
-      product = unflatten(args, std::span<const Tensor>(made.results));
-    return product;
+    return detail::recordGradient(*detail::Trace::current(), "hessian_vector_product", SINTER_HVP, f, args,
+                                  detail::allLeavesOf(args), flatten(vectors), options, where)
+        .derivative(args);
   };
   return detail::inTrace(run, where, primals, direction);
 }
