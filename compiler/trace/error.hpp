@@ -95,6 +95,19 @@ private:
   std::shared_ptr<const Error> failure;
 };
 
+namespace detail {
+
+/// Throws; in a program without exceptions a status that holds the error.
+inline Status report(const Error &error) {
+#if SINTER_HAS_EXCEPTIONS
+  throw error;
+#else
+  return error;
+#endif
+}
+
+} // namespace detail
+
 } // namespace sinter
 
 #endif

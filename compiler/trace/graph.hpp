@@ -228,11 +228,7 @@ public:
   Status save(const std::string &path, Where where = Where::current()) const {
     if (!sinter_graph_save(graph.get(), path.c_str()))
       return {};
-    Error error(sinter_last_error(), where);
-#if SINTER_HAS_EXCEPTIONS
-    throw error;
-#endif
-    return error;
+    return detail::report(Error(sinter_last_error(), where));
   }
   /// The error of tracing, in a program without exceptions.
   const Error *error() const { return failure.get(); }

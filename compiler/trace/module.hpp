@@ -69,22 +69,22 @@ public:
     scratch.clear();
     for (const Tensor &input : inputs) {
       if (!input.defined() || input.traced() || input.error())
-        return report(input.error() ? *input.error()
-                                    : Error("call requires tensors with elements, got one without", where));
+        return detail::report(input.error() ? *input.error()
+                                            : Error("call requires tensors with elements, got one without", where));
       scratch.push_back(input.view());
     }
     for (const Tensor &output : outputs)
       scratch.push_back(output.defined() ? output.view() : sinter_tensor{});
     sinter_tensor *results = scratch.data() + inputs.size();
     if (sinter_session_call(session.get(), int32_t(inputs.size()), scratch.data(), int32_t(outputs.size()), results))
-      return report(Error(sinter_last_error(), where));
+      return detail::report(Error(sinter_last_error(), where));
     for (size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k].defined()) {
         Shape shape(std::span<const int64_t>(results[k].dims, size_t(results[k].rank)));
         if (!(shape == outputs[k].shape()))
-          return report(Error("call requires a buffer of the result's sizes " + shape.str() + " for output " +
-                                  std::to_string(k) + ", got " + outputs[k].shape().str(),
-                              where));
+          return detail::report(Error("call requires a buffer of the result's sizes " + shape.str() + " for output " +
+                                          std::to_string(k) + ", got " + outputs[k].shape().str(),
+                                      where));
       } else {
         outputs[k] = Tensor::empty(DType(results[k].dtype),
                                    Shape(std::span<const int64_t>(results[k].dims, size_t(results[k].rank))), where);
@@ -108,14 +108,8 @@ public:
   }
 
 private:
-  static Status report(const Error &error) {
-#if SINTER_HAS_EXCEPTIONS
-    throw error;
-#endif
-    return error;
-  }
   struct Destroy {
-    void operator()(sinter_session *session) const { sinter_session_destroy(session); }
+    void operator()(sinter_session *owned) const { sinter_session_destroy(owned); }
   };
   Module module;
   std::unique_ptr<sinter_session, Destroy> session;
@@ -165,11 +159,7 @@ inline Status writeGraph(const Graph &graph, const CompileOptions &options) {
   lowered.header = options.header.empty() ? nullptr : options.header.c_str();
   if (!sinter_graph_compile_file(graph.handle(), options.output.c_str(), &lowered))
     return {};
-  Error error(sinter_last_error(), options.where);
-#if SINTER_HAS_EXCEPTIONS
-  throw error;
-#endif
-  return error;
+  return report(Error(sinter_last_error(), options.where));
 }
 
 } // namespace detail

@@ -91,11 +91,7 @@ inline Status save_npy(const std::string &path, const Tensor &tensor, Where wher
   }
   if (!sinter_npy_write(path.c_str(), &tensor.view()))
     return {};
-  Error error(sinter_last_error(), where);
-#if SINTER_HAS_EXCEPTIONS
-  throw error;
-#endif
-  return error;
+  return detail::report(Error(sinter_last_error(), where));
 }
 
 } // namespace sinter
