@@ -14,15 +14,14 @@ struct Solution {
 
 static Solution solve(Tensor a, Tensor b) {
   Tensor x = sn::zeros_like(b);
-  auto [result, residual, direction, square, trips] =
-      sn::while_loop([&](auto x, auto r, auto p, auto square,
-                         auto trips) { return (square > 1e-20 * sn::vdot(b, b)) & (trips < 1000); },
-                     [&](auto x, auto r, auto p, auto square, auto trips) {
-                       Tensor q = sn::matmul(a, p), alpha = square / sn::vdot(p, q);
-                       Tensor rest = r - alpha * q, next = sn::vdot(rest, rest);
-                       return std::tuple{x + alpha * p, rest, rest + (next / square) * p, next, trips + 1};
-                     },
-                     x, b, b, sn::vdot(b, b), sn::scalar(int64_t(0)));
+  auto [result, residual, direction, square, trips] = sn::while_loop(
+      [&](auto, auto, auto, auto square, auto trips) { return (square > 1e-20 * sn::vdot(b, b)) & (trips < 1000); },
+      [&](auto x, auto r, auto p, auto square, auto trips) {
+        Tensor q = sn::matmul(a, p), alpha = square / sn::vdot(p, q);
+        Tensor rest = r - alpha * q, next = sn::vdot(rest, rest);
+        return std::tuple{x + alpha * p, rest, rest + (next / square) * p, next, trips + 1};
+      },
+      x, b, b, sn::vdot(b, b), sn::scalar(int64_t(0)));
   return {result, trips};
 }
 

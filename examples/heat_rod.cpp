@@ -24,8 +24,7 @@ static Tensor temperatures(Tensor conductivity) {
   Tensor heat = sn::linspace(4, 12, kCells, true, sn::DType::f64), x = sn::zeros_like(heat),
          square = sn::vdot(heat, heat);
   auto [result, residual, direction, rest] = sn::while_loop(
-      {.max_trip = 1000, .memory = "binomial(8)"},
-      [&](auto x, auto r, auto p, auto rest) { return rest > 1e-20 * square; },
+      {.max_trip = 1000, .memory = "binomial(8)"}, [&](auto, auto, auto, auto rest) { return rest > 1e-20 * square; },
       [&](auto x, auto r, auto p, auto rest) {
         Tensor q = outflow(p), alpha = rest / sn::vdot(p, q);
         r = r - alpha * q;

@@ -17,8 +17,8 @@ static constexpr int64_t kObservations = 24;
 /// E for each of `anomalies`.
 static Tensor eccentricAnomaly(Tensor anomalies, Tensor e) {
   auto [solution, step] = sn::while_loop(
-      {.max_trip = 50, .memory = "implicit"}, [](auto x, auto step) { return sn::max(sn::abs(step)) > 1e-13; },
-      [&](auto x, auto step) { // `anomalies` and `e` are captured by themselves
+      {.max_trip = 50, .memory = "implicit"}, [](auto, auto step) { return sn::max(sn::abs(step)) > 1e-13; },
+      [&](auto x, auto) { // `anomalies` and `e` are captured by themselves
         Tensor next = (x - e * sn::sin(x) - anomalies) / (1 - e * sn::cos(x));
         return std::tuple{x - next, next};
       },

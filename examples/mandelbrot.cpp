@@ -15,7 +15,7 @@ constexpr int64_t Width = 480, Height = 320, MaxTrips = 255;
 /// For each point c the number of steps of z = z^2 + c with |z| <= 2, at most MaxTrips.
 static Tensor escapeTimes(Tensor real, Tensor imaginary) {
   auto [x, y, times, trip] = sn::while_loop(
-      [](auto x, auto y, auto times, auto trip) { return (trip < MaxTrips) & sn::any(x * x + y * y <= 4); },
+      [](auto x, auto y, auto, auto trip) { return (trip < MaxTrips) & sn::any(x * x + y * y <= 4); },
       [&](auto x, auto y, auto times, auto trip) {
         Tensor xx = x * x, yy = y * y, stays = xx + yy <= 4;
         return std::tuple{sn::where(stays, xx - yy + real, x), sn::where(stays, 2 * x * y + imaginary, y),

@@ -8,8 +8,8 @@
 namespace sn = sinter;
 
 static std::tuple<sn::Tensor, sn::Tensor> fixedPoint(sn::Tensor a) {
-  auto [x, step, trips] = sn::while_loop([](auto x, auto step, auto trips) { return sn::abs(step) > 1e-12; },
-                                         [&](auto x, auto step, auto trips) { // `a` is captured by itself
+  auto [x, step, trips] = sn::while_loop([](auto, auto step, auto) { return sn::abs(step) > 1e-12; },
+                                         [&](auto x, auto, auto trips) { // `a` is captured by itself
                                            auto next = (x - sn::cos(a * x)) / (1 + a * sn::sin(a * x));
                                            return std::tuple{x - next, next, trips + 1};
                                          },

@@ -13,7 +13,7 @@ namespace sn = sinter;
 /// How many steps of n -> n / 2 or 3 n + 1 lead to 1, and the greatest number on the way.
 static std::tuple<sn::Tensor, sn::Tensor> collatz(sn::Tensor n) {
   auto [last, steps, most] =
-      sn::while_loop([](auto n, auto steps, auto most) { return n > 1; },
+      sn::while_loop([](auto n, auto, auto) { return n > 1; },
                      [](auto n, auto steps, auto most) {
                        auto next = sn::cond(n % 2 == 0, [&] { return n / 2; }, [&] { return 3 * n + 1; });
                        return std::tuple{next, steps + 1, sn::maximum(most, next)};
