@@ -2,6 +2,7 @@
 #include "compiler/onnx/Export.h"
 
 #include "compiler/Link.h"
+#include "compiler/MainFunction.h"
 #include "compiler/onnx/Exporter.h"
 #include "compiler/onnx/Limits.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -328,10 +329,7 @@ LogicalResult Exporter::run(func::FuncOp main, onnxfile::Model &model) {
 }
 
 LogicalResult exportOnnx(ModuleOp module, StringRef path, std::vector<std::string> &unsupported) {
-  auto functions = module.getOps<func::FuncOp>();
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main && !functions.empty())
-    main = *functions.begin();
+  func::FuncOp main = mainFunction(module);
   if (!main || main.isExternal())
     return emitError(UnknownLoc::get(module.getContext())) << path << ": requires a function with a body to write";
   for (TypeRange types : {main.getArgumentTypes(), main.getResultTypes()})

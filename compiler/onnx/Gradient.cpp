@@ -7,6 +7,7 @@
 #include "compiler/onnx/Gradient.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/gradient/BuildGradient.h"
+#include "passes/gradient/Dependencies.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -26,19 +27,13 @@ static Between findBetween(Value y, ArrayRef<Value> xs) {
   Between between;
   between.arguments.assign(xs.begin(), xs.end());
   llvm::SetVector<Operation *> ops;
-  SmallVector<Value> pending = {y};
-  llvm::DenseSet<Value> seen(xs.begin(), xs.end());
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
-    if (!seen.insert(value).second)
+  for (Value value : dependenciesOf(y, xs)) {
+    if (llvm::is_contained(xs, value))
       continue;
-    Operation *op = value.getDefiningOp();
-    if (!op) {
+    if (Operation *op = value.getDefiningOp())
+      ops.insert(op);
+    else
       between.arguments.push_back(value);
-      continue;
-    }
-    ops.insert(op);
-    llvm::append_range(pending, op->getOperands()); // regions are isolated
   }
   between.ops = ops.takeVector();
   llvm::sort(between.ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/train/TrainStep.h"
+#include "compiler/MainFunction.h"
 #include "compiler/Pipeline.h"
 #include "compiler/train/Loss.h"
 #include "compiler/train/Optimizer.h"
 #include "compiler/train/StepKeys.h"
 #include "ir/reference/HostTensor.h"
 #include "passes/gradient/BuildGradient.h"
+#include "passes/gradient/Dependencies.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/xxhash.h"
@@ -14,13 +16,6 @@
 
 using namespace mlir;
 using namespace sinter;
-
-static func::FuncOp mainOf(ModuleOp module) {
-  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
-    return main;
-  auto functions = module.getOps<func::FuncOp>();
-  return functions.empty() ? func::FuncOp() : *functions.begin();
-}
 
 static StringRef stateOf(func::FuncOp function, unsigned argument) {
   auto name = function.getArgAttrOfType<StringAttr>(argument, "sinter.state");
@@ -80,22 +75,8 @@ static void makeInfer(func::FuncOp function) {
       (void)function.eraseArgument(i);
 }
 
-/// The arguments that the first result depends on.
-static llvm::DenseSet<Value> readByLoss(func::FuncOp function) {
-  llvm::DenseSet<Value> seen;
-  SmallVector<Value> work = {function.getBody().front().getTerminator()->getOperand(0)};
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    if (!seen.insert(value).second)
-      continue;
-    if (Operation *op = value.getDefiningOp()) // regions are isolated: what they read are operands
-      work.append(op->operand_begin(), op->operand_end());
-  }
-  return seen;
-}
-
 FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference, const TrainOptions &options) {
-  func::FuncOp forward = mainOf(training), used = mainOf(inference);
+  func::FuncOp forward = mainFunction(training), used = mainFunction(inference);
   if (!forward || !used)
     return training.emitError("a training step requires a model with a function"), failure();
   OwningOpRef<ModuleOp> module = ModuleOp::create(training.getLoc());
@@ -135,7 +116,7 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
   if (failed(refineForGradient(loss)) || failed(addLoss(loss, options.loss, labels)))
     return failure();
   // Decay would shrink what has no gradient, as the other outputs' heads.
-  llvm::DenseSet<Value> read = readByLoss(loss);
+  auto read = dependenciesOf(loss.getBody().front().getTerminator()->getOperand(0));
   llvm::erase_if(weights, [&](unsigned argument) { return !read.contains(loss.getArgument(argument)); });
   if (weights.empty())
     return loss.emitError() << "a training step requires weights that the loss depends on, it depends on none of "
