@@ -8,6 +8,7 @@
 #include "ir/Constants.h"
 #include "ir/Ops.h"
 #include "passes/gradient/CheckpointPolicy.h"
+#include "passes/gradient/LoopView.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -372,12 +373,8 @@ sinter_status_code sinter_graph::loop(const Loop &loop, int32_t room, sinter_val
     types.push_back(scalar(b.getI64Type()));
   for (size_t k = 0; k < init.size(); ++k)
     types.push_back(body->region->getArgument(first + k).getType());
-  for (auto [k, value] : llvm::enumerate(stacked)) {
-    auto slice = cast<RankedTensorType>(value.getType());
-    SmallVector<int64_t> shape(slice.getShape());
-    shape.insert(shape.begin() + walks.outAxes[k], trips);
-    types.push_back(RankedTensorType::get(shape, slice.getElementType()));
-  }
+  for (auto [k, value] : llvm::enumerate(stacked))
+    types.push_back(stackType(value.getType(), walks.outAxes[k], trips));
   if (sinter_status_code status = requireRoom(name, types.size(), room, results, count))
     return status;
   SmallVector<uint32_t> order;

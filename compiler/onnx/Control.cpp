@@ -6,6 +6,7 @@
 #include "compiler/onnx/Importer.h"
 #include "compiler/onnx/OpImport.h"
 #include "compiler/onnx/Reader.h"
+#include "passes/gradient/LoopView.h"
 
 using namespace mlir;
 
@@ -227,6 +228,62 @@ static LogicalResult importIf(OpImport &n) {
 
 //===--- Loop ---------------------------------------------------------------------------------------------------===//
 
+/// How often a body may be imported until its carries have stable types.
+constexpr int kMaxImports = 66;
+
+namespace {
+/// The body of a Loop or Scan, in a region that no loop has yet.
+class LoopBody {
+public:
+  LoopBody(OpImport &n, const onnxfile::Graph &graph, ValueRange init) : carries(init.getTypes()), n(n), graph(graph) {
+    n.capturesOf(graph, captures);
+  }
+  /// Regions that became none of a loop live on.
+  ~LoopBody() { n.keep(regions); }
+
+  /// The block's arguments are `before`, carries, `after`, captures; `inputsOf` gives the graph's inputs by the block
+  /// and those of its arguments that are no captures. The first carry is the graph's output `firstCarry`. A carry whose
+  /// size changes from trip to trip gets `?` there; then the body is imported again.
+  LogicalResult import(TypeRange before, TypeRange after, unsigned firstCarry,
+                       llvm::function_ref<SmallVector<Value>(Block &, ValueRange)> inputsOf) {
+    for (int k = 0; k < kMaxImports; ++k) {
+      n.keep(regions);
+      regions.clear();
+      outputs.clear();
+      regions.push_back(n.newRegion());
+      SmallVector<Type> arguments(before);
+      for (TypeRange types : {TypeRange(carries), after, TypeRange(ValueRange(captures))})
+        llvm::append_range(arguments, types);
+      block = addBlock(n, *regions.front(), arguments);
+      SmallVector<Value> inputs = inputsOf(*block, block->getArguments().drop_back(captures.size()));
+      if (failed(n.importBody(graph, *block, inputs, captures, outputs)))
+        return failure();
+      bool isStable = true;
+      for (auto [carry, next] : llvm::zip(carries, ArrayRef<Value>(outputs).drop_front(firstCarry))) {
+        RankedTensorType joined = joinTypes(carry, next.getType());
+        if (!joined)
+          return n.unsupported("a carried value that changes its rank or element type");
+        isStable &= joined == carry;
+        carry = joined;
+      }
+      if (isStable)
+        return success();
+    }
+    return n.error("requires carried values of stable types");
+  }
+
+  SmallVector<Value> captures;
+  SmallVector<Type> carries;
+  SmallVector<std::unique_ptr<Region>> regions; // one
+  Block *block = nullptr;
+  SmallVector<Value> outputs;
+
+private:
+  OpImport &n;
+  const onnxfile::Graph &graph;
+};
+} // namespace
+
 /// True if the body passes its condition on unchanged, or yields true.
 static bool keepsCondition(const onnxfile::Graph &body) {
   std::string name = body.output(0).name();
@@ -241,15 +298,62 @@ static bool keepsCondition(const onnxfile::Graph &body) {
   return name == body.input(1).name();
 }
 
+/// A `for` over the body, which takes i and the carries.
+static Operation *buildCounted(OpImport &n, LoopBody &body, TypeRange results, ValueRange init, Value trips) {
+  addYield(n, *body.block, ArrayRef<Value>(body.outputs).drop_front());
+  OperationState state(n.loc, ForOp::getOperationName());
+  ForOp::build(n.b, state, results, n.scalarInt(0), trips, n.scalarInt(1), init, body.captures);
+  return createWith(n, state, body.regions);
+}
+
+/// A `while` over the body, whose first carries are the trip's number and the condition; null after an error. `trips`
+/// is null where there is no limit.
+static Operation *buildConditional(OpImport &n, LoopBody &body, TypeRange results, ValueRange init, Value start,
+                                   Value trips) {
+  Type i64 = RankedTensorType::get({}, n.b.getI64Type()), i1 = RankedTensorType::get({}, n.b.getI1Type());
+  {
+    OpBuilder::InsertionGuard guard(n.b);
+    n.b.setInsertionPointToEnd(body.block);
+    SmallVector<Value> values = {n.add(body.block->getArgument(0), 1), asPredicate(n, body.outputs[0])};
+    if (n.failed())
+      return nullptr;
+    values.append(body.outputs.begin() + 1, body.outputs.end());
+    addYield(n, *body.block, values);
+  }
+  SmallVector<Value> carries = {n.scalarInt(0), start}, captures(body.captures);
+  llvm::append_range(carries, init);
+  if (trips) { // the body takes the same captures as the condition
+    captures.push_back(trips);
+    body.block->addArgument(i64, n.loc);
+  }
+  SmallVector<std::unique_ptr<Region>> regions;
+  regions.push_back(n.newRegion());
+  Block *test = addBlock(n, *regions.front(), body.block->getArgumentTypes());
+  {
+    OpBuilder::InsertionGuard guard(n.b);
+    n.b.setInsertionPointToEnd(test);
+    Value keepOn = test->getArgument(1);
+    if (trips)
+      keepOn = n.make<AndOp>(keepOn, n.compare(CompareKind::lt, test->getArgument(0), test->getArguments().back()));
+    addYield(n, *test, keepOn);
+  }
+  SmallVector<Type> types = {i64, i64, i1};
+  llvm::append_range(types, results);
+  OperationState state(n.loc, WhileOp::getOperationName());
+  WhileOp::build(n.b, state, types, carries, captures, /*max_trip=*/IntegerAttr(),
+                 LimitPolicyAttr::get(n.b.getContext(), LimitPolicy::stop));
+  regions.push_back(std::move(body.regions.front()));
+  return createWith(n, state, regions);
+}
+
 static LogicalResult importLoop(OpImport &n) {
-  const onnxfile::Graph *body = n.graphAttr("body");
-  if (!body)
+  const onnxfile::Graph *graph = n.graphAttr("body");
+  if (!graph)
     return n.error("requires the attribute 'body'");
   unsigned numCarries = n.node.input_size() > 2 ? unsigned(n.node.input_size()) - 2 : 0;
-  if (body->input_size() != int(numCarries) + 2 || body->output_size() < int(numCarries) + 1)
+  if (graph->input_size() != int(numCarries) + 2 || graph->output_size() < int(numCarries) + 1)
     return n.error("requires a body of " + Twine(numCarries + 2) + " inputs and at least " + Twine(numCarries + 1) +
-                   " outputs, found " + Twine(body->input_size()) + " and " + Twine(body->output_size()));
-  unsigned numStacks = unsigned(body->output_size()) - 1 - numCarries;
+                   " outputs, found " + Twine(graph->input_size()) + " and " + Twine(graph->output_size()));
   SmallVector<Value> init;
   for (unsigned k = 0; k < numCarries; ++k) {
     if (!n.in(k + 2))
@@ -261,128 +365,45 @@ static LogicalResult importLoop(OpImport &n) {
   if (!start || n.failed())
     return failure();
   bool startsTrue = n.knownScalar(start).value_or(0) != 0;
-  bool counted = trips && startsTrue && keepsCondition(*body);
-  SmallVector<Value> captures;
-  n.capturesOf(*body, captures);
+  bool isCounted = trips && startsTrue && keepsCondition(*graph);
 
-  // A carry whose size changes from trip to trip gets `?` there; then the body is imported again.
+  // Arguments of a for: i, carries, captures; of a while: i, condition, carries, captures.
   auto i64 = RankedTensorType::get({}, n.b.getI64Type()), i1 = RankedTensorType::get({}, n.b.getI1Type());
-  SmallVector<Type> types(ValueRange(init).getTypes());
-  SmallVector<std::unique_ptr<Region>> regions;
-  SmallVector<Value> yielded;
-  Block *block = nullptr;
-  for (int attempt = 0;; ++attempt) {
-    yielded.clear();
-    regions.push_back(n.newRegion());
-    // for: i, carries, captures; while: i, condition, carries, captures
-    SmallVector<Type> arguments = {i64};
-    if (!counted)
-      arguments.push_back(i1);
-    arguments.append(types);
-    llvm::append_range(arguments, ValueRange(captures).getTypes());
-    block = addBlock(n, *regions.back(), arguments);
-    OpBuilder inner(n.b.getContext());
-    inner.setInsertionPointToEnd(block);
-    SmallVector<Value> inputs = {block->getArgument(0)};
-    if (counted)
-      inputs.push_back(
-          ConstantOp::create(inner, n.loc, TypeRange(i1), HostTensor::scalar(i1.getElementType(), 1).toAttr())
-              ->getResult(0));
-    for (unsigned k = 1; k < arguments.size() - captures.size(); ++k)
-      inputs.push_back(block->getArgument(k));
-    if (failed(n.importBody(*body, *block, inputs, captures, yielded))) {
-      n.keep(regions);
-      return failure();
+  LoopBody body(n, *graph, init);
+  auto inputsOf = [&](Block &block, ValueRange arguments) {
+    SmallVector<Value> inputs(arguments);
+    if (isCounted) {
+      OpBuilder inner(n.b.getContext());
+      inner.setInsertionPointToEnd(&block);
+      auto yes = ConstantOp::create(inner, n.loc, TypeRange(i1), HostTensor::scalar(i1.getElementType(), 1).toAttr());
+      inputs.insert(inputs.begin() + 1, yes->getResult(0));
     }
-    bool stable = true;
-    for (unsigned k = 0; k < numCarries; ++k) {
-      RankedTensorType joined = joinTypes(types[k], yielded[k + 1].getType());
-      if (!joined) {
-        n.keep(regions);
-        return n.unsupported("a carried value that changes its rank or element type");
-      }
-      stable &= joined == types[k];
-      types[k] = joined;
-    }
-    if (stable)
-      break;
-    if (attempt > 64) { // each attempt makes a size `?`
-      n.keep(regions);
-      return n.error("requires carried values of stable types");
-    }
-    n.keep(regions);
-    regions.clear();
-  }
-  SmallVector<Type> results(types);
-  for (unsigned k = 0; k < numStacks; ++k) {
-    auto type = cast<RankedTensorType>(yielded[1 + numCarries + k].getType());
-    SmallVector<int64_t> dims(type.getShape());
-    std::optional<double> known = counted ? n.knownScalar(trips) : std::nullopt;
-    dims.insert(dims.begin(), known ? std::max<int64_t>(int64_t(*known), 0) : ShapedType::kDynamic);
-    results.push_back(RankedTensorType::get(dims, type.getElementType()));
-  }
+    return inputs;
+  };
+  SmallVector<Type> before = {i64};
+  if (!isCounted)
+    before.push_back(i1);
+  if (failed(body.import(before, {}, /*firstCarry=*/1, inputsOf)))
+    return failure();
 
-  Operation *loop;
-  if (counted) {
-    addYield(n, *block, ArrayRef<Value>(yielded).drop_front());
-    OperationState state(n.loc, ForOp::getOperationName());
-    ForOp::build(n.b, state, results, n.scalarInt(0), trips, n.scalarInt(1), init, captures);
-    loop = createWith(n, state, regions);
-    for (Value result : loop->getResults())
-      n.outputs.push_back(result);
-    return success();
-  }
-
-  // while: the condition is a carry, and so is the trip number
-  {
-    OpBuilder::InsertionGuard guard(n.b);
-    n.b.setInsertionPointToEnd(block);
-    Value next = n.add(block->getArgument(0), 1);
-    Value keepOn = asPredicate(n, yielded[0]);
-    if (n.failed()) {
-      n.keep(regions);
-      return failure();
-    }
-    SmallVector<Value> values = {next, keepOn};
-    values.append(yielded.begin() + 1, yielded.end());
-    addYield(n, *block, values);
-  }
-  SmallVector<Value> initAll = {n.scalarInt(0), start};
-  initAll.append(init);
-  SmallVector<Value> capturesAll(captures);
-  if (trips)
-    capturesAll.push_back(trips);
-  if (trips) // the body takes the same captures as the condition
-    block->addArgument(i64, n.loc);
-  auto condition = n.newRegion();
-  Block *test = addBlock(n, *condition, block->getArgumentTypes());
-  {
-    OpBuilder::InsertionGuard guard(n.b);
-    n.b.setInsertionPointToEnd(test);
-    Value keepOn = test->getArgument(1);
-    if (trips)
-      keepOn = n.make<AndOp>(keepOn, n.compare(CompareKind::lt, test->getArgument(0), test->getArguments().back()));
-    addYield(n, *test, keepOn);
-  }
-  SmallVector<Type> all = {i64, i64, i1};
-  all.append(results);
-  OperationState state(n.loc, WhileOp::getOperationName());
-  WhileOp::build(n.b, state, all, initAll, capturesAll, /*max_trip=*/IntegerAttr(),
-                 LimitPolicyAttr::get(n.b.getContext(), LimitPolicy::stop));
-  SmallVector<std::unique_ptr<Region>> both;
-  both.push_back(std::move(condition));
-  both.push_back(std::move(regions.front()));
-  loop = createWith(n, state, both);
-  for (Value result : llvm::drop_begin(loop->getResults(), 3))
-    n.outputs.push_back(result);
+  SmallVector<Type> results(body.carries);
+  std::optional<double> known = isCounted ? n.knownScalar(trips) : std::nullopt;
+  int64_t count = known ? std::max<int64_t>(int64_t(*known), 0) : ShapedType::kDynamic;
+  for (Value stacked : ArrayRef<Value>(body.outputs).drop_front(1 + numCarries))
+    results.push_back(stackType(stacked.getType(), 0, count));
+  Operation *loop =
+      isCounted ? buildCounted(n, body, results, init, trips) : buildConditional(n, body, results, init, start, trips);
+  if (!loop)
+    return failure();
+  llvm::append_range(n.outputs, loop->getResults().take_back(results.size()));
   return success();
 }
 
 //===--- Scan ---------------------------------------------------------------------------------------------------===//
 
 static LogicalResult importScan(OpImport &n) {
-  const onnxfile::Graph *body = n.graphAttr("body");
-  if (!body)
+  const onnxfile::Graph *graph = n.graphAttr("body");
+  if (!graph)
     return n.error("requires the attribute 'body'");
   bool batched = n.version < 9; // lengths and a batch axis in front
   if (batched && n.in(0))
@@ -390,10 +411,10 @@ static LogicalResult importScan(OpImport &n) {
   unsigned first = batched ? 1 : 0;
   int64_t numSequences = n.intAttr("num_scan_inputs", 0);
   int64_t numCarries = int64_t(n.node.input_size()) - first - numSequences;
-  if (numSequences < 1 || numCarries < 0 || body->input_size() != numCarries + numSequences ||
-      body->output_size() < numCarries)
-    return n.error("requires a body of as many inputs as the node has, found " + Twine(body->input_size()));
-  int64_t numStacks = body->output_size() - numCarries;
+  if (numSequences < 1 || numCarries < 0 || graph->input_size() != numCarries + numSequences ||
+      graph->output_size() < numCarries)
+    return n.error("requires a body of as many inputs as the node has, found " + Twine(graph->input_size()));
+  int64_t numStacks = graph->output_size() - numCarries;
   for (int64_t k = 0; k < numCarries + numSequences; ++k)
     if (!n.in(unsigned(first + k)))
       return n.error("requires all inputs, found none for input " + Twine(first + k));
@@ -408,8 +429,6 @@ static LogicalResult importScan(OpImport &n) {
       int64_t(outAxes.size()) != numStacks || int64_t(outDirections.size()) != numStacks)
     return n.error("requires one axis and direction a sequence");
 
-  SmallVector<Value> captures;
-  n.capturesOf(*body, captures);
   SmallVector<Value> init, sequences;
   for (int64_t k = 0; k < numCarries; ++k)
     init.push_back(n.in(unsigned(first + k)));
@@ -429,61 +448,27 @@ static LogicalResult importScan(OpImport &n) {
   for (auto [k, value] : llvm::enumerate(sequences)) {
     if (failed(n.normalizeAxes(axes[k], n.rank(value))))
       return failure();
-    SmallVector<int64_t> dims(n.dims(value));
-    dims.erase(dims.begin() + axes[k]);
-    slices.push_back(RankedTensorType::get(dims, n.elem(value)));
+    slices.push_back(sliceType(value.getType(), axes[k]));
     reverse.push_back(inDirections[k] != 0);
   }
   for (int64_t direction : outDirections)
     outReverse.push_back(direction != 0);
 
-  SmallVector<Type> types(ValueRange(init).getTypes());
-  SmallVector<std::unique_ptr<Region>> regions;
-  SmallVector<Value> yielded;
-  for (int attempt = 0;; ++attempt) {
-    yielded.clear();
-    regions.push_back(n.newRegion());
-    SmallVector<Type> arguments(types);
-    arguments.append(slices);
-    llvm::append_range(arguments, ValueRange(captures).getTypes());
-    Block *block = addBlock(n, *regions.back(), arguments);
-    SmallVector<Value> inputs(block->getArguments().drop_back(captures.size()));
-    if (failed(n.importBody(*body, *block, inputs, captures, yielded))) {
-      n.keep(regions);
-      return failure();
-    }
-    bool stable = true;
-    for (int64_t k = 0; k < numCarries; ++k) {
-      RankedTensorType joined = joinTypes(types[k], yielded[k].getType());
-      if (!joined) {
-        n.keep(regions);
-        return n.unsupported("a carried value that changes its rank or element type");
-      }
-      stable &= joined == types[k];
-      types[k] = joined;
-    }
-    if (stable || attempt > 64) {
-      addYield(n, *block, yielded);
-      break;
-    }
-    n.keep(regions);
-    regions.clear();
-  }
-  SmallVector<Type> results(types);
+  LoopBody body(n, *graph, init);
+  auto inputsOf = [](Block &, ValueRange arguments) { return SmallVector<Value>(arguments); };
+  if (failed(body.import({}, slices, /*firstCarry=*/0, inputsOf)))
+    return failure();
+  addYield(n, *body.block, body.outputs);
+  SmallVector<Type> results(body.carries);
   int64_t trips = n.size(sequences.front(), axes.front());
-  for (int64_t k = 0; k < numStacks; ++k) {
-    auto type = cast<RankedTensorType>(yielded[size_t(numCarries + k)].getType());
-    if (failed(n.normalizeAxes(outAxes[k], type.getRank() + 1))) {
-      n.keep(regions);
+  for (auto [k, stacked] : llvm::enumerate(ArrayRef<Value>(body.outputs).drop_front(size_t(numCarries)))) {
+    if (failed(n.normalizeAxes(outAxes[k], n.rank(stacked) + 1)))
       return failure();
-    }
-    SmallVector<int64_t> dims(type.getShape());
-    dims.insert(dims.begin() + outAxes[k], trips);
-    results.push_back(RankedTensorType::get(dims, type.getElementType()));
+    results.push_back(stackType(stacked.getType(), outAxes[k], trips));
   }
   OperationState state(n.loc, ScanOp::getOperationName());
-  ScanOp::build(n.b, state, results, init, sequences, captures, axes, reverse, outAxes, outReverse);
-  for (Value result : createWith(n, state, regions)->getResults())
+  ScanOp::build(n.b, state, results, init, sequences, body.captures, axes, reverse, outAxes, outReverse);
+  for (Value result : createWith(n, state, body.regions)->getResults())
     n.outputs.push_back(batched ? n.unsqueeze(result, {0}) : result);
   return success(!n.failed());
 }

@@ -4,9 +4,9 @@
 #include "compiler/onnx/Gradient.h"
 #include "compiler/onnx/Importer.h"
 #include "compiler/onnx/Limits.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -231,7 +231,7 @@ static void collectUses(const onnxfile::Graph &graph, bool inBody, llvm::StringM
   }
 }
 
-FailureOr<SmallVector<const onnxfile::Tensor *>> Importer::findStates(const onnxfile::Graph &graph) {
+SmallVector<const onnxfile::Tensor *> Importer::findStates(const onnxfile::Graph &graph) {
   SmallVector<const onnxfile::Tensor *> states;
   if (!options.isState)
     return states;
@@ -255,12 +255,15 @@ FailureOr<SmallVector<const onnxfile::Tensor *>> Importer::findStates(const onnx
 }
 
 SmallVector<std::pair<StringRef, Value>> Importer::findNewStatistics(const onnxfile::Graph &graph, Frame &frame,
-                                                                     const llvm::StringMap<bool> &states) {
+                                                                     ArrayRef<const onnxfile::Tensor *> states) {
+  auto isState = [&](const std::string &name) {
+    return llvm::any_of(states, [&](const onnxfile::Tensor *state) { return state->name() == name; });
+  };
   llvm::MapVector<StringRef, Value> found;
   for (const onnxfile::Node &node : graph.node())
     if (node.op_type() == "BatchNormalization" && !options.forInference)
       for (int k = 1; k <= 2; ++k)
-        if (node.output_size() > k && node.input_size() > k + 2 && states.contains(node.input(k + 2)))
+        if (node.output_size() > k && node.input_size() > k + 2 && isState(node.input(k + 2)))
           if (Value value = frame.values.lookup(node.output(k)))
             found[node.input(k + 2)] = value;
   return found.takeVector();
@@ -454,12 +457,92 @@ LogicalResult Importer::importGraph(const onnxfile::Graph &graph, Frame &frame, 
   return success();
 }
 
+FailureOr<MainArguments> Importer::findArguments(const onnxfile::Graph &graph) {
+  MainArguments found;
+  llvm::StringSet<> initialized;
+  for (const onnxfile::Tensor &tensor : graph.initializer())
+    initialized.insert(tensor.name());
+  for (const onnxfile::ValueInfo &input : graph.input()) {
+    if (initialized.contains(input.name()))
+      continue; // an initializer that is listed as an input too, as old files do
+    FailureOr<RankedTensorType> type = inputType(input);
+    if (failed(type))
+      return failure();
+    found.inputs.push_back(&input);
+    found.types.push_back(*type);
+  }
+  auto nameOf = [](const onnxfile::ValueInfo *input) -> StringRef { return input->name(); };
+  for (const auto &given : options.shapes)
+    if (!llvm::is_contained(llvm::map_range(found.inputs, nameOf), given.getKey()))
+      return fail("shape is given for '" + given.getKey() +
+                  "', the model's inputs are: " + llvm::join(llvm::map_range(found.inputs, nameOf), ", "));
+  found.states = findStates(graph);
+  for (const onnxfile::Tensor *tensor : found.states) {
+    llvm::Expected<ElementsAttr> attr = constantAttr(*tensor);
+    if (!attr)
+      return fail("initializer '" + tensor->name() + "': " + llvm::toString(attr.takeError()));
+    found.initial.push_back(*attr);
+    found.types.push_back(attr->getType());
+  }
+  return found;
+}
+
+func::FuncOp Importer::makeMain(const MainArguments &arguments, Frame &frame, OpBuilder &b, Location loc) {
+  auto function = func::FuncOp::create(b, loc, "main", b.getFunctionType(arguments.types, {}));
+  Block *entry = function.addEntryBlock();
+  unsigned next = 0;
+  auto add = [&](const std::string &name) {
+    frame.values[name] = entry->getArgument(next);
+    entry->getArgument(next).setLoc(NameLoc::get(b.getStringAttr(name)));
+    function.setArgAttr(next, "sinter.name", b.getStringAttr(name));
+    return next++;
+  };
+  for (const onnxfile::ValueInfo *input : arguments.inputs) {
+    unsigned i = add(input->name());
+    if (auto type = cast<RankedTensorType>(arguments.types[i]); !type.hasStaticShape())
+      function.setArgAttr(i, "sinter.dims", dimNames(*input, type));
+  }
+  for (auto [tensor, initial] : llvm::zip(arguments.states, arguments.initial)) {
+    unsigned i = add(tensor->name());
+    function.setArgAttr(i, "sinter.state", b.getStringAttr(tensor->name()));
+    function.setArgAttr(i, "sinter.initial", initial);
+  }
+  return function;
+}
+
+LogicalResult Importer::importMain(OpBuilder &b, Location loc) {
+  const onnxfile::Graph &graph = file->model.graph();
+  FailureOr<MainArguments> arguments = findArguments(graph);
+  if (failed(arguments))
+    return failure();
+  Frame frame;
+  frame.opsets = operatorSets(file->model.opset_import());
+  func::FuncOp function = makeMain(*arguments, frame, b, loc);
+  b.setInsertionPointToEnd(&function.getBody().front());
+  SmallVector<Value> results;
+  if (failed(importGraph(graph, frame, b, UnknownLoc::get(context), results)))
+    return failure();
+  auto statistics = findNewStatistics(graph, frame, arguments->states);
+  for (auto &[name, value] : statistics)
+    results.push_back(value);
+  func::ReturnOp::create(b, loc, results);
+  function.setFunctionType(b.getFunctionType(arguments->types, TypeRange(results)));
+  for (auto [i, output] : llvm::enumerate(graph.output()))
+    function.setResultAttr(unsigned(i), "sinter.name", b.getStringAttr(output.name()));
+  for (auto [k, statistic] : llvm::enumerate(statistics)) {
+    unsigned i = unsigned(graph.output_size() + k);
+    function.setResultAttr(i, "sinter.name", b.getStringAttr(statistic.first + ".new"));
+    function.setResultAttr(i, "sinter.state", b.getStringAttr(statistic.first));
+  }
+  return success();
+}
+
 FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
   if (failed(refuseUnsupported()))
     return failure();
 
   std::string message;
-  bool ok = false;
+  LogicalResult imported = success();
   OwningOpRef<ModuleOp> module;
   {
     ScopedDiagnosticHandler collect(context, [&](Diagnostic &diagnostic) {
@@ -469,95 +552,16 @@ FailureOr<OwningOpRef<ModuleOp>> Importer::run() {
     });
     if (options.isState)
       separateScales(*file->model.mutable_graph());
-    const onnxfile::Graph &graph = file->model.graph();
-    OpBuilder b(context);
-    Location loc = locate(graph.name().empty() ? "graph" : graph.name(), 0);
+    const std::string &name = file->model.graph().name();
+    Location loc = locate(name.empty() ? "graph" : name, 0);
     module = ModuleOp::create(loc);
-
-    llvm::StringMap<bool> initialized;
-    for (const onnxfile::Tensor &tensor : graph.initializer())
-      initialized[tensor.name()] = true;
-    SmallVector<const onnxfile::ValueInfo *> inputs;
-    SmallVector<Type> types;
-    ok = true;
-    for (const onnxfile::ValueInfo &input : graph.input()) {
-      if (initialized.contains(input.name()))
-        continue; // an initializer that is listed as an input too, as old files do
-      FailureOr<RankedTensorType> type = inputType(input);
-      ok = ok && succeeded(type);
-      if (!ok)
-        break;
-      inputs.push_back(&input);
-      types.push_back(*type);
-    }
-    for (const auto &given : options.shapes)
-      if (ok && llvm::none_of(inputs, [&](const auto *input) { return input->name() == given.getKey(); })) {
-        std::string names = llvm::join(llvm::map_range(inputs, [](const auto *input) { return input->name(); }), ", ");
-        ok = succeeded(fail("shape is given for '" + given.getKey() + "', the model's inputs are: " + names));
-      }
-    SmallVector<const onnxfile::Tensor *> states;
-    SmallVector<ElementsAttr> initial;
-    llvm::StringMap<bool> stateNames;
-    if (auto found = findStates(graph); ok && succeeded(found)) {
-      states = *found;
-      for (const onnxfile::Tensor *tensor : states) {
-        llvm::Expected<ElementsAttr> attr = constantAttr(*tensor);
-        if (!attr) {
-          ok = succeeded(fail("initializer '" + tensor->name() + "': " + llvm::toString(attr.takeError())));
-          break;
-        }
-        initial.push_back(*attr);
-        types.push_back(attr->getType());
-        stateNames[tensor->name()] = true;
-      }
-    }
-    if (ok) {
-      b.setInsertionPointToEnd(module->getBody());
-      auto function = func::FuncOp::create(b, loc, "main", b.getFunctionType(types, {}));
-      Block *entry = function.addEntryBlock();
-      Frame frame;
-      frame.opsets = operatorSets(file->model.opset_import());
-      for (auto [i, input] : llvm::enumerate(inputs)) {
-        frame.values[input->name()] = entry->getArgument(unsigned(i));
-        entry->getArgument(unsigned(i)).setLoc(NameLoc::get(b.getStringAttr(input->name())));
-        function.setArgAttr(unsigned(i), "sinter.name", b.getStringAttr(input->name()));
-        auto type = cast<RankedTensorType>(types[i]);
-        if (!type.hasStaticShape())
-          function.setArgAttr(unsigned(i), "sinter.dims", dimNames(*input, type));
-      }
-      for (auto [k, tensor] : llvm::enumerate(states)) {
-        unsigned i = unsigned(inputs.size() + k);
-        StringAttr name = b.getStringAttr(tensor->name());
-        frame.values[tensor->name()] = entry->getArgument(i);
-        entry->getArgument(i).setLoc(NameLoc::get(name));
-        function.setArgAttr(i, "sinter.name", name);
-        function.setArgAttr(i, "sinter.state", name);
-        function.setArgAttr(i, "sinter.initial", initial[k]);
-      }
-      b.setInsertionPointToEnd(entry);
-      SmallVector<Value> results;
-      ok = succeeded(importGraph(graph, frame, b, UnknownLoc::get(context), results));
-      auto statistics = findNewStatistics(graph, frame, stateNames);
-      for (auto &[name, value] : statistics)
-        results.push_back(value);
-      if (ok) {
-        func::ReturnOp::create(b, loc, results);
-        function.setFunctionType(b.getFunctionType(types, TypeRange(results)));
-        for (auto [i, output] : llvm::enumerate(graph.output()))
-          function.setResultAttr(unsigned(i), "sinter.name", b.getStringAttr(output.name()));
-        for (auto [k, statistic] : llvm::enumerate(statistics)) {
-          unsigned i = unsigned(graph.output_size() + k);
-          function.setResultAttr(i, "sinter.name", b.getStringAttr(statistic.first + ".new"));
-          function.setResultAttr(i, "sinter.state", b.getStringAttr(statistic.first));
-        }
-        ok = succeeded(verify(*module));
-      }
-    }
+    OpBuilder b(module->getBodyRegion());
+    imported = importMain(b, loc);
+    if (succeeded(imported))
+      imported = verify(*module);
   }
-  if (!ok) {
-    (void)fail(file->path + ": " + (message.empty() ? "cannot be imported" : message));
-    return failure();
-  }
+  if (failed(imported))
+    return fail(file->path + ": " + (message.empty() ? "cannot be imported" : message));
   return module;
 }
 

@@ -7,6 +7,7 @@
 
 #include "compiler/onnx/OpImport.h"
 #include "compiler/onnx/Reader.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace sinter::onnx {
 
@@ -17,6 +18,14 @@ struct Frame {
   llvm::StringMap<int64_t> opsets;
   /// In a function body: the attributes of the call, else null.
   const llvm::StringMap<const onnxfile::Attribute *> *callAttributes = nullptr;
+};
+
+/// What the function of the file's graph takes: inputs, then states with their first values.
+struct MainArguments {
+  llvm::SmallVector<const onnxfile::ValueInfo *> inputs;
+  llvm::SmallVector<const onnxfile::Tensor *> states;
+  llvm::SmallVector<mlir::ElementsAttr> initial;
+  llvm::SmallVector<mlir::Type> types;
 };
 
 class Importer {
@@ -69,10 +78,15 @@ private:
   const onnxfile::Function *findFunction(const onnxfile::Node &node) const;
   mlir::FailureOr<mlir::RankedTensorType> inputType(const onnxfile::ValueInfo &input);
   /// The initializers that become arguments.
-  mlir::FailureOr<llvm::SmallVector<const onnxfile::Tensor *>> findStates(const onnxfile::Graph &graph);
+  llvm::SmallVector<const onnxfile::Tensor *> findStates(const onnxfile::Graph &graph);
+  mlir::FailureOr<MainArguments> findArguments(const onnxfile::Graph &graph);
+  /// `main`, whose arguments are what their names stand for in `frame`; it has no terminator yet.
+  mlir::func::FuncOp makeMain(const MainArguments &arguments, Frame &frame, mlir::OpBuilder &b, mlir::Location loc);
+  /// Adds the function that the file's graph is.
+  mlir::LogicalResult importMain(mlir::OpBuilder &b, mlir::Location loc);
   /// Results that replace states: what normalizations in training make of their statistics, by the state's name.
   llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>
-  findNewStatistics(const onnxfile::Graph &graph, Frame &frame, const llvm::StringMap<bool> &states);
+  findNewStatistics(const onnxfile::Graph &graph, Frame &frame, llvm::ArrayRef<const onnxfile::Tensor *> states);
   mlir::ArrayAttr dimNames(const onnxfile::ValueInfo &input, mlir::RankedTensorType type);
   /// Emits `message` as the one error of the import.
   mlir::LogicalResult fail(const llvm::Twine &message);

@@ -100,6 +100,54 @@ static Value spreadOverAxes(OpImport &n, Value values, Value axes, int64_t rank,
   return n.make<ScatterElementsOp>(base, axes, values, int64_t(0), Combiner::set);
 }
 
+/// Slices `x` along those of `axes` of which all is known (`?` is what is not), and notes them in `done`.
+static LogicalResult sliceKnownAxes(OpImport &n, Value &x, ArrayRef<int64_t> axes, ArrayRef<int64_t> starts,
+                                    ArrayRef<int64_t> ends, ArrayRef<int64_t> steps, MutableArrayRef<bool> done) {
+  int64_t rank = n.rank(x);
+  SmallVector<int64_t> low(size_t(rank), 0), high, stride(size_t(rank), 1), reversed;
+  for (int64_t k = 0; k < rank; ++k)
+    high.push_back(ShapedType::isDynamic(n.size(x, k)) ? -1 : n.size(x, k));
+  bool any = false;
+  for (int64_t k = 0; k < int64_t(axes.size()); ++k) {
+    int64_t axis = axes[k], size = n.size(x, axis), start = starts[k], end = ends[k], step = steps[k];
+    if (step == 0)
+      return n.error("requires steps other than 0, found 0");
+    if (ShapedType::isDynamic(start) || ShapedType::isDynamic(end))
+      continue;
+    if (ShapedType::isDynamic(size)) {
+      // all of an axis, which exporters like to write
+      if (start == 0 && step == 1 && end >= std::numeric_limits<int32_t>::max())
+        done[k] = true;
+      continue;
+    }
+    done[k] = true;
+    any = true;
+    auto place = [&](int64_t at, int64_t least, int64_t most) {
+      return std::clamp<int64_t>(at < 0 ? at + size : at, least, most);
+    };
+    if (step > 0) {
+      low[axis] = place(start, 0, size);
+      high[axis] = std::max(place(end, 0, size), low[axis]);
+    } else {
+      start = place(start, -1, size - 1);
+      // an end below -size means: past the first element
+      end = end < -size ? -1 : place(end, -1, size - 1);
+      reversed.push_back(axis);
+      low[axis] = size - 1 - start;
+      high[axis] = std::max(size - 1 - end, low[axis]);
+      step = step == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -step;
+    }
+    stride[axis] = std::min<int64_t>(step, std::max<int64_t>(size, 1));
+  }
+  if (!reversed.empty()) {
+    llvm::sort(reversed);
+    x = n.make<ReverseOp>(x, reversed);
+  }
+  if (any)
+    x = n.make<SliceOp>(x, low, high, stride);
+  return success();
+}
+
 static LogicalResult importSlice(OpImport &n) {
   Value x = n.in(0), starts, ends, axes, steps;
   Type i64 = n.b.getI64Type();
@@ -134,53 +182,10 @@ static LogicalResult importSlice(OpImport &n) {
   std::optional<SmallVector<int64_t>> from = n.partlyKnownInts(starts), to = n.partlyKnownInts(ends);
   std::optional<SmallVector<int64_t>> by = steps ? n.knownInts(steps) : SmallVector<int64_t>(size_t(count), 1);
   SmallVector<bool> done(size_t(count), false);
-  if (knownAxes) {
-    if (failed(n.normalizeAxes(*knownAxes, rank)))
-      return failure();
-  }
-  if (knownAxes && from && to && by) {
-    SmallVector<int64_t> low(size_t(rank), 0), high, stride(size_t(rank), 1), reversed;
-    for (int64_t k = 0; k < rank; ++k)
-      high.push_back(ShapedType::isDynamic(n.size(x, k)) ? -1 : n.size(x, k));
-    bool any = false;
-    for (int64_t k = 0; k < count; ++k) {
-      int64_t axis = (*knownAxes)[k], size = n.size(x, axis), start = (*from)[k], end = (*to)[k], step = (*by)[k];
-      if (step == 0)
-        return n.error("requires steps other than 0, found 0");
-      if (ShapedType::isDynamic(start) || ShapedType::isDynamic(end))
-        continue;
-      if (ShapedType::isDynamic(size)) {
-        // all of an axis, which exporters like to write
-        if (start == 0 && step == 1 && end >= std::numeric_limits<int32_t>::max())
-          done[k] = true;
-        continue;
-      }
-      done[k] = true;
-      any = true;
-      auto place = [&](int64_t at, int64_t least, int64_t most) {
-        return std::clamp<int64_t>(at < 0 ? at + size : at, least, most);
-      };
-      if (step > 0) {
-        low[axis] = place(start, 0, size);
-        high[axis] = std::max(place(end, 0, size), low[axis]);
-      } else {
-        start = place(start, -1, size - 1);
-        // an end below -size means: past the first element
-        end = end < -size ? -1 : place(end, -1, size - 1);
-        reversed.push_back(axis);
-        low[axis] = size - 1 - start;
-        high[axis] = std::max(size - 1 - end, low[axis]);
-        step = step == std::numeric_limits<int64_t>::min() ? std::numeric_limits<int64_t>::max() : -step;
-      }
-      stride[axis] = std::min<int64_t>(step, std::max<int64_t>(size, 1));
-    }
-    if (!reversed.empty()) {
-      llvm::sort(reversed);
-      x = n.make<ReverseOp>(x, reversed);
-    }
-    if (any)
-      x = n.make<SliceOp>(x, low, high, stride);
-  }
+  if (knownAxes && failed(n.normalizeAxes(*knownAxes, rank)))
+    return failure();
+  if (knownAxes && from && to && by && failed(sliceKnownAxes(n, x, *knownAxes, *from, *to, *by, done)))
+    return failure();
   SmallVector<int64_t> rest;
   for (int64_t k = 0; k < count; ++k)
     if (!done[k])
