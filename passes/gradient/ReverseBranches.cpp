@@ -5,6 +5,7 @@
 #include "ir/Shape.h"
 #include "passes/gradient/Reverse.h"
 #include "passes/gradient/SavedValues.h"
+#include "passes/gradient/SteppedLoop.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -143,7 +144,7 @@ LogicalResult Reverse::reverseBranches(Operation *op, OpBuilder &b) {
 /// forward part.
 LogicalResult Reverse::reverseCheckpoint(Operation *op, OpBuilder &b) {
   Location loc = op->getLoc();
-  Composer outside(loc, b);
+  StepBuilder outside(loc, b);
   Region &source = op->getRegion(0);
   Region region;
   Block *block = new Block;
@@ -187,10 +188,7 @@ LogicalResult Reverse::reverseCheckpoint(Operation *op, OpBuilder &b) {
   }
   end->insertOperands(0, yields);
 
-  HostTensor number(b.getI64Type(), {});
-  Value zero = outside.make<ConstantOp>(number.toAttr());
-  number.setInt(0, 1);
-  Value one = outside.make<ConstantOp>(number.toAttr());
+  Value zero = outside.number(0), one = outside.number(1);
   ForOp loop = ForOp::create(b, loc, ValueRange(inits).getTypes(), zero, one, one, inits, captures);
   loop.getBodyRegion().takeBody(region);
   for (auto [k, value] : llvm::zip(wanted, loop.getCarries()))

@@ -86,6 +86,22 @@ static Value isMoving(Composer &b, ArrayRef<Value> before, ArrayRef<Value> after
   return moving;
 }
 
+/// Whatever `body` reads from outside becomes a capture, an argument of both blocks.
+static llvm::SetVector<Value> captureReads(Block &body, Block &condition, Location loc) {
+  llvm::SetVector<Value> captures;
+  for (Operation &op : body)
+    for (Value operand : op.getOperands())
+      if (operand.getParentBlock() != &body)
+        captures.insert(operand);
+  for (Value capture : captures) {
+    BlockArgument argument = body.addArgument(capture.getType(), loc);
+    condition.addArgument(capture.getType(), loc);
+    for (Operation &op : body)
+      op.replaceUsesOfWith(capture, argument);
+  }
+  return captures;
+}
+
 LogicalResult Reverse::reverseFixedPoint(LoopView loop, OpBuilder &b) {
   Location loc = loop.op->getLoc();
   for (size_t k = 0; k < loop.stacks; ++k)
@@ -134,18 +150,7 @@ LogicalResult Reverse::reverseFixedPoint(LoopView loop, OpBuilder &b) {
 
   SmallVector<Value> lambdas;
   if (!after.empty()) {
-    // Whatever the body reads from outside becomes a capture.
-    llvm::SetVector<Value> captures;
-    for (Operation &op : *block)
-      for (Value operand : op.getOperands())
-        if (operand.getParentBlock() != block)
-          captures.insert(operand);
-    for (Value capture : captures) {
-      BlockArgument argument = block->addArgument(capture.getType(), loc);
-      test->addArgument(capture.getType(), loc);
-      for (Operation &op : *block)
-        op.replaceUsesOfWith(capture, argument);
-    }
+    llvm::SetVector<Value> captures = captureReads(*block, *test, loc);
     init = given;
     init.push_back(outside.make<ConstantOp>(HostTensor::scalar(b.getI1Type(), 1).toAttr()));
     WhileOp iteration =

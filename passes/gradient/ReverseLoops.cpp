@@ -88,11 +88,8 @@ public:
       return scan;
     }
     block->insertArgument(0u, trips.getType(), loc);
-    Composer composer(loc, b);
-    HostTensor number(composer.getI64Type(), {});
-    Value zero = composer.make<ConstantOp>(number.toAttr());
-    number.setInt(0, 1);
-    Value one = composer.make<ConstantOp>(number.toAttr());
+    StepBuilder numbers(loc, b);
+    Value zero = numbers.number(0), one = numbers.number(1);
     ForOp loop = ForOp::create(b, loc, types, zero, trips, one, inits, captures);
     loop.getBodyRegion().takeBody(*region);
     return loop;
