@@ -64,11 +64,8 @@ static Exit bench(const BenchFlags &flags) {
                 "median %.2f us, p10 %.2f, p90 %.2f (%zu calls, %d threads); compiled in %.2f s", quantile(0.5),
                 quantile(0.1), quantile(0.9), times.size(), sinter_session_threads(session), model.compileSeconds());
   std::cout << flags.model << ": " << figures << "\n";
-  if (!flags.json.empty()) {
-    std::string text = report.dump(2) + "\n", error;
-    if (!writeFile(flags.json, llvm::ArrayRef<char>(text.data(), text.size()), error))
-      throw Stop(Exit::Failure, error);
-  }
+  if (!flags.json.empty())
+    writeText(report.dump(2) + "\n", flags.json);
   return Exit::Success;
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Command.h"
+#include "compiler/Link.h"
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
+#include <iostream>
 
 using namespace sinter::tool;
 namespace fs = std::filesystem;
@@ -69,4 +72,23 @@ void sinter::tool::requireWritable(const std::string &output, const std::string 
   if (!folder.empty() && !fs::is_directory(folder))
     throw Stop(Exit::Failure,
                output + ": " + flag + " requires a folder that exists, " + folder.string() + " does not");
+}
+
+void sinter::tool::writeText(const std::string &text, const std::string &path) {
+  std::string error;
+  if (path == "-")
+    std::cout << text;
+  else if (!writeFile(path, llvm::ArrayRef<char>(text.data(), text.size()), error))
+    throw Stop(Exit::Failure, error);
+}
+
+std::string sinter::tool::describeBytes(uintmax_t bytes) {
+  char text[32];
+  if (bytes < 10 * 1024)
+    std::snprintf(text, sizeof text, "%ju bytes", bytes);
+  else if (bytes < 10 * 1024 * 1024)
+    std::snprintf(text, sizeof text, "%.0f KB", static_cast<double>(bytes) / 1024);
+  else
+    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1024 / 1024);
+  return text;
 }

@@ -6,6 +6,7 @@
 #define SINTER_TOOLS_SINTER_COMMAND_H
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -22,13 +23,12 @@ struct Stop : std::runtime_error {
   Exit code;
 };
 
-/// Flags of compile, run, check and bench.
+/// Flags that several subcommands take.
 struct SharedOptions {
   int optLevel = 2;
   int threads = 0; // 0: all cores
   std::string target = "native";
   std::vector<std::string> shapes; // NAME=1x80
-  std::string dumpFolder;
 
   void addTo(CLI::App &command);
   /// --shape alone.
@@ -42,6 +42,12 @@ CLI::Validator positive();
 
 /// Refuses outputs that a rename would destroy: folders, devices, and the model itself. Throws Stop that names `flag`.
 void requireWritable(const std::string &output, const std::string &model, const std::string &flag = "-o");
+
+/// Writes a file, or to standard output where `path` is `-`. Throws Stop.
+void writeText(const std::string &text, const std::string &path);
+
+/// `812 bytes`, `56 KB`, `7.8 MB`
+std::string describeBytes(uintmax_t bytes);
 
 // One per subcommand: adds it to the program. Its callback does the work and throws Stop, or sets `result`.
 void addCompile(CLI::App &program, Exit &result);

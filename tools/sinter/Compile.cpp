@@ -39,27 +39,6 @@ static std::string formOf(const CompileFlags &flags) {
                  " names no format; use .smod, .o, .a, .so, .s, .sinter, .mlir, none for a program, or --emit");
 }
 
-static std::string size(uintmax_t bytes) {
-  char text[32];
-  if (bytes < 10 * 1024)
-    std::snprintf(text, sizeof text, "%ju bytes", bytes);
-  else if (bytes < 10 * 1024 * 1024)
-    std::snprintf(text, sizeof text, "%.0f KB", bytes / 1024.0);
-  else
-    std::snprintf(text, sizeof text, "%.1f MB", bytes / 1024.0 / 1024.0);
-  return text;
-}
-
-static void write(const std::string &path, const std::string &text) {
-  std::string error;
-  if (path == "-") {
-    std::cout << text;
-    return;
-  }
-  if (!writeFile(path, llvm::ArrayRef<char>(text.data(), text.size()), error))
-    throw Stop(Exit::Failure, error);
-}
-
 static Exit compile(const CompileFlags &flags) {
   std::string form = formOf(flags);
   if (form == "ptx")
@@ -113,7 +92,7 @@ static Exit compile(const CompileFlags &flags) {
     for (auto [name, text] :
          {std::pair("1-graph.mlir", &module.graph), std::pair("2-fused.mlir", &module.fused),
           std::pair("3-loops.mlir", &module.code.loops), std::pair("4-llvm.mlir", &module.code.llvm)})
-      write(flags.dumpFolder + "/" + name, *text);
+      writeText(*text, flags.dumpFolder + "/" + name);
   }
 
   std::string error;
@@ -124,15 +103,15 @@ static Exit compile(const CompileFlags &flags) {
   if (isGraphFile)
     ; // written when it was there
   else if (form == "graph")
-    write(output, module.graph);
+    writeText(module.graph, output);
   else if (form == "fused")
-    write(output, module.fused);
+    writeText(module.fused, output);
   else if (form == "loops")
-    write(output, module.code.loops);
+    writeText(module.code.loops, output);
   else if (form == "llvm")
-    write(output, module.code.llvm);
+    writeText(module.code.llvm, output);
   else if (form == "asm")
-    write(output, module.code.assembly);
+    writeText(module.code.assembly, output);
   else if (form == "obj")
     writeBinary(OutputFormat::Object);
   else if (form == "archive")
@@ -145,7 +124,7 @@ static Exit compile(const CompileFlags &flags) {
     writeBinary(OutputFormat::Module);
   if (output == "-")
     return Exit::Success;
-  std::cerr << "wrote " << output << " (" << size(fs::file_size(output)) << ")";
+  std::cerr << "wrote " << output << " (" << describeBytes(fs::file_size(output)) << ")";
   std::string header = fs::path(output).replace_extension(".h").string();
   if (form == "obj" || form == "so" || form == "archive")
     std::cerr << ", " << header;

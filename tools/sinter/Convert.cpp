@@ -3,11 +3,9 @@
 // sinter convert: a graph from one file format to another, as it is, without any pass.
 
 #include "compiler/onnx/Export.h"
-#include "ir/file/GraphFile.h"
 #include "tools/sinter/Dot.h"
 #include "tools/sinter/Model.h"
 #include <filesystem>
-#include <iostream>
 
 using namespace mlir;
 using namespace sinter;
@@ -22,17 +20,6 @@ struct ConvertFlags {
 };
 } // namespace
 
-static std::string printText(ModuleOp module, bool locations) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  OpPrintingFlags flags;
-  if (locations)
-    flags.enableDebugInfo(true, false);
-  module.print(os, flags);
-  os << '\n';
-  return text;
-}
-
 static Exit convert(const ConvertFlags &flags) {
   std::string suffix = flags.output == "-" ? ".mlir" : fs::path(flags.output).extension().string();
   if (suffix != ".sinter" && suffix != ".mlir" && suffix != ".dot" && suffix != ".onnx")
@@ -43,12 +30,6 @@ static Exit convert(const ConvertFlags &flags) {
   Model model(flags.input, flags.shared, {}, /*keepsCalls=*/true);
   if (!model.graph())
     throw Stop(Exit::Usage, flags.input + ": is compiled already; convert requires a graph (.onnx, .sinter or .mlir)");
-  if (suffix == ".sinter") {
-    Diagnostics diagnostics(*model.context());
-    if (failed(writeGraph(model.graph(), flags.output)))
-      throw Stop(Exit::Failure, diagnostics.errors());
-    return Exit::Success;
-  }
   if (suffix == ".onnx") {
     Diagnostics diagnostics(*model.context());
     std::vector<std::string> unsupported;
@@ -61,11 +42,14 @@ static Exit convert(const ConvertFlags &flags) {
       lines += "\n  " + line;
     throw Stop(Exit::Unsupported, lines);
   }
-  std::string text = suffix == ".dot" ? printDot(model.graph()) : printText(model.graph(), flags.locations), error;
-  if (flags.output == "-")
-    std::cout << text;
-  else if (!writeFile(flags.output, llvm::ArrayRef<char>(text.data(), text.size()), error))
-    throw Stop(Exit::Failure, error);
+  if (suffix == ".dot") {
+    writeText(printDot(model.graph()), flags.output);
+    return Exit::Success;
+  }
+  OpPrintingFlags printing;
+  if (flags.locations)
+    printing.enableDebugInfo(true, false);
+  writeGraphTo(model.graph(), flags.output, printing);
   return Exit::Success;
 }
 

@@ -6,7 +6,6 @@
 #include "tools/sinter/Grad.h"
 #include "compiler/Pipeline.h"
 #include "compiler/onnx/Import.h"
-#include "ir/file/GraphFile.h"
 #include "ir/gradient/Differentiable.h"
 #include "passes/gradient/BuildGradient.h"
 #include "passes/gradient/CheckGradients.h"
@@ -126,19 +125,7 @@ static Exit grad(const GradFlags &flags) {
   gradient->setName(source.getName());
   source.erase();
 
-  if (suffix == ".sinter") {
-    if (failed(writeGraph(model.graph(), flags.output)))
-      throw Stop(Exit::Failure, diagnostics.errors());
-    return Exit::Success;
-  }
-  std::string text, error;
-  llvm::raw_string_ostream os(text);
-  model.graph().print(os);
-  os << '\n';
-  if (flags.output == "-")
-    std::cout << text;
-  else if (!writeFile(flags.output, llvm::ArrayRef<char>(text.data(), text.size()), error))
-    throw Stop(Exit::Failure, error);
+  writeGraphTo(model.graph(), flags.output);
   return Exit::Success;
 }
 

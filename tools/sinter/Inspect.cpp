@@ -82,9 +82,7 @@ static Exit inspect(const InspectFlags &flags) {
   }
   if (!flags.dot.empty()) {
     requireGraph("--dot");
-    std::string text = printDot(model.graph()), error;
-    if (!writeFile(flags.dot, llvm::ArrayRef<char>(text.data(), text.size()), error))
-      throw Stop(Exit::Failure, error);
+    writeText(printDot(model.graph()), flags.dot);
   }
   if (flags.asJson) {
     std::cout << report.dump(2) << "\n";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/LossCurve.h"
-#include "compiler/Link.h"
 #include "tools/sinter/Command.h"
 #include <algorithm>
 #include <cmath>
@@ -36,9 +35,7 @@ void LossCurve::readUpTo(const std::string &path, int64_t step) {
 
 void LossCurve::write(const std::string &path) const {
   requireFormat(path);
-  std::string text = path.ends_with(".csv") ? csv() : svg(), error;
-  if (!writeFile(path, llvm::ArrayRef<char>(text.data(), text.size()), error))
-    throw Stop(Exit::Failure, error);
+  writeText(path.ends_with(".csv") ? csv() : svg(), path);
 }
 
 std::string LossCurve::csv() const {

@@ -16,8 +16,8 @@ namespace sinter::tool {
 class LossCurve {
 public:
   void add(int64_t step, double loss) {
-    points.emplace_back(step, std::isnan(loss) ? std::abs(loss) : loss);
-  } // nan, not -nan
+    points.emplace_back(step, std::isnan(loss) ? std::abs(loss) : loss); // nan, not -nan
+  }
   /// Begins with the steps up to `step` of a table that was written before; nothing when the curve has begun, or `path`
   /// is no table.
   void readUpTo(const std::string &path, int64_t step);

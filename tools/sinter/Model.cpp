@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Model.h"
+#include "compiler/MainFunction.h"
 #include "compiler/Register.h"
 #include "compiler/onnx/Import.h"
 #include "ir/file/GraphFile.h"
@@ -64,6 +65,20 @@ Diagnostics::Diagnostics(MLIRContext &context)
           text += "\n  " + note.str();
         return success();
       }) {}
+
+void tool::writeGraphTo(ModuleOp graph, const std::string &path, const OpPrintingFlags &printing) {
+  if (path.ends_with(".sinter")) {
+    Diagnostics diagnostics(*graph.getContext());
+    if (failed(writeGraph(graph, path)))
+      throw Stop(Exit::Failure, diagnostics.errors());
+    return;
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  graph.print(os, printing);
+  os << '\n';
+  writeText(text, path);
+}
 
 Options tool::compilerOptions(const SharedOptions &options) {
   Options result;
@@ -303,10 +318,7 @@ std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
   return results;
 }
 
-func::FuncOp Model::function() {
-  auto main = module->lookupSymbol<func::FuncOp>("main");
-  return main ? main : *module->getOps<func::FuncOp>().begin();
-}
+func::FuncOp Model::function() { return mainFunction(*module); }
 
 std::vector<HostTensor> Model::argumentsFor(const std::vector<HostTensor> &inputs) {
   func::FuncOp main = function();

@@ -94,6 +94,9 @@ private:
   double importTime = 0, compileTime = 0;
 };
 
+/// Writes a graph as what the suffix of `path` says: .sinter, else text (`-`: on standard output). Throws Stop.
+void writeGraphTo(mlir::ModuleOp graph, const std::string &path, const mlir::OpPrintingFlags &printing = {});
+
 /// Compiler options from the shared flags.
 Options compilerOptions(const SharedOptions &options);
 

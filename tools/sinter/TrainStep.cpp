@@ -4,7 +4,6 @@
 
 #include "compiler/train/TrainStep.h"
 #include "backends/cpu/FunctionTable.h"
-#include "ir/file/GraphFile.h"
 #include "tools/sinter/Model.h"
 #include "tools/sinter/NamePattern.h"
 #include <filesystem>
@@ -46,34 +45,8 @@ static std::optional<OutputFormat> formatOf(const TrainStepFlags &flags) {
   return forms.at(form);
 }
 
-/// A graph file, or text.
-static void writeGraphTo(const std::string &path, mlir::ModuleOp step, const Diagnostics &diagnostics) {
-  if (path.ends_with(".sinter")) {
-    if (failed(writeGraph(step, path)))
-      throw Stop(Exit::Failure, diagnostics.errors());
-    return;
-  }
-  std::string text, error;
-  llvm::raw_string_ostream os(text);
-  step.print(os);
-  os << "\n";
-  if (!writeFile(path, llvm::ArrayRef<char>(text.data(), text.size()), error))
-    throw Stop(Exit::Failure, error);
-}
-
-static std::string describeBytes(int64_t bytes) {
-  char text[32];
-  if (bytes < 10 * 1024)
-    std::snprintf(text, sizeof text, "%lld bytes", static_cast<long long>(bytes));
-  else if (bytes < 10 * 1024 * 1024)
-    std::snprintf(text, sizeof text, "%.0f KB", static_cast<double>(bytes) / 1024);
-  else
-    std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1024 / 1024);
-  return text;
-}
-
 /// Bytes of the states of a function.
-static int64_t stateBytes(const cpu::Signature &function) {
+static uintmax_t stateBytes(const cpu::Signature &function) {
   int64_t bytes = 0;
   for (const cpu::Signature::State &state : function.states) {
     const cpu::Signature::Tensor &type = function.inputs[static_cast<size_t>(state.input)];
@@ -82,7 +55,7 @@ static int64_t stateBytes(const cpu::Signature &function) {
       size *= dim;
     bytes += size;
   }
-  return bytes;
+  return static_cast<uintmax_t>(bytes);
 }
 
 /// What --trainable finds and --frozen does not; null where neither is given.
@@ -161,7 +134,7 @@ static Exit trainStep(const TrainStepFlags &flags) {
   if (failed(step))
     throw Stop(Exit::Failure, diagnostics.errors());
   if (!format) {
-    writeGraphTo(flags.output, *step->module, diagnostics);
+    writeGraphTo(*step->module, flags.output);
     std::cerr << "wrote " << flags.output << trains(*step) << "\n";
     return Exit::Success;
   }
@@ -176,8 +149,7 @@ static Exit trainStep(const TrainStepFlags &flags) {
     throw Stop(Exit::Failure, error);
 
   std::string stem = request.name;
-  std::cerr << "wrote " << flags.output << " (" << describeBytes(static_cast<int64_t>(fs::file_size(flags.output)))
-            << ")";
+  std::cerr << "wrote " << flags.output << " (" << describeBytes(fs::file_size(flags.output)) << ")";
   if (format == OutputFormat::Object || format == OutputFormat::Archive || format == OutputFormat::Shared)
     std::cerr << ", " << fs::path(flags.output).replace_extension(".h").string() << ": " << stem << "_init, " << stem
               << "_step, " << stem << "_infer, " << stem << "_save, " << stem << "_load"
