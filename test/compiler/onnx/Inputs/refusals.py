@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""refusals.py TRANSLATE FOLDER: imports models of one node that cannot be; each must fail with its message.
+
+A case is inputs, constants, the node, and what is said of it; the operator set is 17 unless the node's line begins with another."""
+import subprocess
+import sys
+
+import onnx.parser
+
+BODY = "<body = b ({}) => ({}) {{ {} }}>"
+STEP = "int64 i, bool c, float[4] s"
+CASES = [
+    # Movement
+    ("float[3, 4] x", "", "z = Transpose<perm = [0]>(x)", "requires a permutation of 2 axes, found 1"),
+    ("float[4] x", "int64[2] s = {1, 3}", "z = Split(x, s)", "requires one length an output, found 2"),
+    ("float[4] x, int64[2] s", "", "z = Split(x, s)", "requires one length an output, found shape 2"),
+    ("float[5] x", "", "z, y = Split(x)", "requires parts of one size, found 5 elements for 2"),
+    ("float[N] x", "", "z, y = Split(x)", "equal parts of a size known only at run time is not supported"),
+    ("float[4] x", "", "18: z = Split<num_outputs = 0>(x)", "requires at least one part, found 0"),
+    ("float[4] x", "int64[1] s = {5}", "z = Split(x, s)", "requires parts that add up to 4, found more"),
+    ("float[4] x", "int64[1] s = {0}, int64[1] e = {4}, int64[1] a = {0}, int64[1] t = {0}", "z = Slice(x, s, e, a, t)",
+     "requires steps other than 0, found 0"),
+    ("float[4] x, int64[N] s", "", "z = Slice(x, s, s)", "starts of unknown length is not supported"),
+    ("float[4] x", "int64[1] s = {0}, int64[2] e = {4, 4}", "z = Slice(x, s, e)",
+     "requires starts, ends, axes and steps of one length, found 1 and 2"),
+    ("float[4] x", "", "9: z = Slice(x)", "requires starts and ends, found none"),
+    ("float[4] x", "", "1: z = Pad(x)", "requires pads, found none"),
+    ("float[4] x", "int64[2] p = {1, 1}", "z = Pad<mode = \"odd\">(x, p)", "mode 'odd' is not supported"),
+    ("float[4] x, int64[N] p", "", "z = Pad(x, p)", "pads of unknown length is not supported"),
+    ("float[4] x", "int64[3] p = {1, 1, 1}", "z = Pad(x, p)", "requires two pads an axis, found 3 for rank 1"),
+    ("float[N] x", "int64[2] p = {0, -1}", "z = Pad<mode = \"edge\">(x, p)", "a negative pad of a size known only at run time is not supported"),
+    ("float[4] x", "int64[2] r = {1, 2}", "z = Tile(x, r)", "requires one repeat an axis, found 2 for rank 1"),
+    ("float[N] x", "int64[1] s = {2}", "18: z = CenterCropPad(x, s)", "a size known only at run time is not supported"),
+    ("float[4] x", "int64[2] s = {2, 2}", "18: z = CenterCropPad(x, s)", "requires one size an axis, found 2"),
+    ("float[4] x", "", "z = DepthToSpace<blocksize = 2>(x)", "requires rank 4 and a positive blocksize, found 4 and 2"),
+    ("float[1, 4, 2, 2] x", "", "z = SpaceToDepth<blocksize = 0>(x)", "requires rank 4 and a positive blocksize, found 1x4x2x2 and 0"),
+    # Shape
+    ("float[4] x", "", "z = Constant()", "requires an attribute 'value', found none"),
+    ("int64[N] s", "", "z = ConstantOfShape(s)", "a shape operand of unknown length is not supported"),
+    ("float[4] x", "int64[1] s = {-1}", "z = ConstantOfShape(s)", "requires sizes of at least 0, found -1"),
+    ("float[4] x", "double a = {0}, double b = {1e30}, double c = {1}", "z = Range(a, b, c)", "requires fewer than 2^40 elements, found more"),
+    ("float[4] x", "", "z = EyeLike(x)", "requires an operand of rank 2, found 4"),
+    ("float[4] x", "", "z = Trilu(x)", "requires an operand of rank 2 at least, found 4"),
+    ("float[4] x", "int64[2] s = {-1, 3}", "z = Reshape(x, s)", "requires a shape that 4 elements fit in, found -1x3"),
+    ("float[4] x", "int64[1] s = {3}", "z = Reshape(x, s)", "reshape requires as many elements as its operand has, got 3 (3) and 4 (4)"),
+    ("float[4] x", "int64[2] s = {-1, -1}", "z = Reshape(x, s)", "requires at most one size of -1, found two"),
+    ("float[4] x", "int64[2] s = {4, 0}", "z = Reshape(x, s)", "requires an axis 1 to copy the size of, found 4"),
+    ("float[4] x", "int64[1] s = {-2}", "z = Reshape(x, s)", "requires sizes of at least -1, found -2"),
+    ("float[4] x, int64[N] s", "", "z = Reshape(x, s)", "a shape operand of unknown length is not supported"),
+    ("float[4] x", "", "z = Flatten<axis = 2>(x)", "requires an axis in [-1, 1], found 2"),
+    ("float[1, N] x", "", "z = Squeeze(x)", "an absent list of axes with a size known only at run time is not supported"),
+    ("float[4] x", "", "11: z = Unsqueeze(x)", "requires axes, found none"),
+    # Elementwise
+    ("float[2, 3] x, float[2, 3, 4] y", "", "6: z = Add<axis = 0, broadcast = 1>(x, y)",
+     "requires a second operand that fits at axis 0, found rank 3"),
+    ("float[4] x", "", "z = Mod(x, x)", "requires fmod = 1 for floats, found 0"),
+    ("float[4] x, float[2] y", "", "z = Clip(x, y)", "requires bounds of rank 0, found 2"),
+    ("uint8[4] x", "", "z = BitShift<direction = \"UP\">(x, x)", "requires direction LEFT or RIGHT, found 'UP'"),
+    # Products
+    ("float[4] x", "", "z = Gemm(x, x)", "requires matrices, found 4 and 4"),
+    ("float[4] x", "", "z = Einsum<equation = \"i,j->ij\">(x)", "requires one term an input, found equation 'i,j->ij'"),
+    ("float[4] x", "", "z = Einsum<equation = \"ij->i\">(x)", "requires a term of 1 labels, found 'ij'"),
+    ("float[4] x", "", "z = Einsum<equation = \"i->j\">(x)", "requires output labels that occur in an input, each once, found equation 'i->j'"),
+    ("float[4] x", "", "z = Einsum<equation = \"1->1\">(x)", "requires labels that are letters, found '1'"),
+    # Convolution and pooling
+    ("float[4, 4] x", "", "z = MaxPool<kernel_shape = [2]>(x)", "requires an operand of rank 3 at least, found 4x4"),
+    ("float[1, 1, 4] x", "", "z = MaxPool(x)", "requires the attribute 'kernel_shape'"),
+    ("float[1, 1, 4] x", "", "z = MaxPool<kernel_shape = [2, 2]>(x)", "requires 1 kernel_shape, found 2"),
+    ("float[1, 1, 4] x", "", "z = MaxPool<kernel_shape = [2], strides = [0]>(x)", "requires positive strides, found 0"),
+    ("float[1, 1, 4] x", "", "z = MaxPool<kernel_shape = [2], pads = [1]>(x)", "requires 2 pads, found 1"),
+    ("float[1, 1, 4] x", "", "z = MaxPool<kernel_shape = [2], pads = [-1, 0]>(x)", "requires pads of at least 0, found -1"),
+    ("float[1, 1, 4] x", "", "z = MaxPool<kernel_shape = [2], auto_pad = \"SOME\">(x)",
+     "requires auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER, found 'SOME'"),
+    ("float[1, 1, N] x", "", "z = MaxPool<kernel_shape = [2], strides = [2], auto_pad = \"SAME_UPPER\">(x)",
+     "auto_pad SAME_UPPER with a stride over a size known only at run time is not supported"),
+    ("float[1, 1, 8] x", "", "z, y = MaxPool<kernel_shape = [2], storage_order = 1>(x)", "storage_order 1 for other ranks than 4 is not supported"),
+    ("float[1, 1, 8] x, float[1, 1, 3] w", "", "z = Conv<kernel_shape = [2]>(x, w)", "requires kernel_shape 3, found 2"),
+    ("float[1, 1, 8] x, float[1, 3] w", "", "z = Conv(x, w)", "requires a filter of rank 3, found 1x3"),
+    ("float[1, 1, 8] x, float[1, 1, N] w", "", "z = Conv(x, w)", "a filter whose shape is known only at run time is not supported"),
+    ("float[1, 8] x", "", "z = ConvTranspose(x, x)", "requires operands of one rank of at least 3, found 1x8 and 1x8"),
+    ("float[1, 3, 8] x, float[3, 1, 3] w", "", "z = ConvTranspose<group = 2>(x, w)", "requires channels in 2 groups, found 3"),
+    ("float[1, 3, 8] x, float[3, 1, 3] w", "", "z = ConvTranspose<pads = [1]>(x, w)",
+     "requires output_padding, pads and output_shape for 1 spatial axes"),
+    # Normalization and losses
+    ("float[4] x", "", "z = BatchNormalization(x, x, x, x, x)", "requires an operand of rank 2 at least, found 4"),
+    ("float[4] x", "", "z = LRN<size = 3>(x)", "requires a positive size and rank 2 at least, found 3 and 4"),
+    ("float[4] x", "", "z = LpNormalization<p = 3>(x)", "requires p = 1 or p = 2, found 3"),
+    ("float[1, 3, 4] x, float[3] w", "", "21: z = GroupNormalization<num_groups = 2>(x, w, w)",
+     "requires channels in groups, found 3 channels and 2 groups"),
+    ("float[2, 3] x, int64[2] t", "", "z = NegativeLogLikelihoodLoss<reduction = \"most\">(x, t)", "requires reduction mean, sum or none, found 'most'"),
+    ("float[2, 3] x, int64[2, 3] t", "", "z = NegativeLogLikelihoodLoss(x, t)", "requires targets of rank 1, found 2x3"),
+    ("float[2] x, int64[2] t", "", "z = SoftmaxCrossEntropyLoss(x, t)", "requires scores of rank 2 at least, found 2"),
+    # Reductions, positions
+    ("float[2, 3] x, int64[2] a", "", "18: z = ReduceMax(x, a)", "more than one axis that is known only at run time is not supported"),
+    ("float[2, 3] x", "int64[2] a = {0, 1}", "z = CumSum(x, a)", "requires one axis, found 2"),
+    ("int64[4] x", "int64 d = {-1}, float[2] v = {0, 1}", "z = OneHot(x, d, v)", "requires a depth of at least 0, found another"),
+    # Resize
+    ("float[1, 1, 4, 4] x", "", "z = Resize(x)", "requires one of scales and sizes, found none"),
+    ("float[4] x", "float[1] s = {2.0}", "z = Resize<mode = \"best\">(x, , s)", "mode 'best' is not supported"),
+    ("float[4] x", "float[1] s = {2.0}", "z = Resize<coordinate_transformation_mode = \"round\">(x, , s)",
+     "coordinate_transformation_mode 'round' is not supported"),
+    ("float[4] x", "float[2] s = {2.0, 2.0}", "z = Resize(x, , s)", "requires one scale or size an axis, found 2"),
+    ("float[1, 4] x", "", "z = GridSample(x, x)", "grid sampling of rank 2 is not supported"),
+    ("float[4] x, int64[1] b", "", "z = RoiAlign<sampling_ratio = 1>(x, x, b)", "requires rank 4 and regions of rank 2, found 4 and 4"),
+    ("float[1, 1, 4, 4] x, float[1, 4] r, int64[1] b", "", "z = RoiAlign(x, r, b)",
+     "a sampling_ratio that follows from each region's size is not supported"),
+    # Recurrent cells
+    ("float[5, 2] x", "", "z = RNN<hidden_size = 3>(x, x, x)", "requires operands of rank 3 and a hidden_size, found 5x2, 5x2 and 5x2"),
+    ("float[5, 1, 2] x, float[1, 3, 2] w, float[1, 3, 3] r", "", "z = RNN<hidden_size = 3, direction = \"up\">(x, w, r)",
+     "requires direction forward, reverse or bidirectional, found 'up'"),
+    ("float[5, 1, 2] x, float[1, 4, 2] w, float[1, 3, 3] r", "", "z = RNN<hidden_size = 3>(x, w, r)",
+     "requires weights [1, 3, ...], found 1x4x2"),
+    ("float[5, 1, 2] x, float[1, 3, 2] w, float[1, 3, 3] r", "", "z = RNN<hidden_size = 3, activations = [\"Tanh\", \"Tanh\"]>(x, w, r)",
+     "requires 1 activations, found 2"),
+    ("float[5, 1, 2] x, float[1, 3, 2] w, float[1, 3, 3] r", "", "z = RNN<hidden_size = 3, activations = [\"Elu\"]>(x, w, r)",
+     "activation 'Elu' is not supported"),
+    # Signals
+    ("float[1, 8, 3] x", "", "z = DFT(x)", "requires a last axis of size 1 or 2, found 1x8x3"),
+    ("float[1, 8, 2] x", "", "z = DFT<axis = 2>(x)", "requires an axis of the signal, found 2"),
+    ("float[1, 8, 2] x", "", "z = DFT<onesided = 1, inverse = 1>(x)", "a one-sided inverse transform is not supported"),
+    ("float[8] x", "int64 s = {2}", "z = STFT(x, s)", "requires a signal of rank 3, found 8"),
+    ("float[1, 8, 1] x", "int64 s = {2}", "z = STFT(x, s)", "requires a window or a frame length, found none"),
+    # Control flow
+    ("float p, float[4] x", "", "z = If<then_branch = t () => (float[4] a) { a = Neg(x) }, else_branch = e () => (float[4] b) { b = Abs(x) }>(p)",
+     "requires a boolean condition, found another type"),
+    ("bool p, float[4] x", "", "z = If<then_branch = t () => (float[4] a) { a = Neg(x) }>(p)",
+     "requires the attributes 'then_branch' and 'else_branch'"),
+    ("bool p, float[4] x",  "", "z = If<then_branch = t () => (float[4] a) { a = Neg(x) }, else_branch = e () => (float b) { b = ReduceMax<keepdims = 0>(x) }>(p)",
+     "a pair of branches whose outputs differ in rank or element type is not supported"),
+    ("int64 m, bool p, float[4] x", "", "z = Loop(m, p, x)", "requires the attribute 'body'"),
+    ("int64 m, bool p, float[4] x", "", "z = Loop" + BODY.format("int64 i, bool c", "bool c2", "c2 = Identity(c)") + "(m, p, x)",
+     "requires a body of 3 inputs and at least 2 outputs, found 2 and 1"),
+    ("int64 m, bool p, float[4] x", "", "z = Loop" + BODY.format(STEP, "bool c2, float t", "c2 = Identity(c) t = ReduceMax<keepdims = 0>(s)") + "(m, p, x)",
+     "a carried value that changes its rank or element type is not supported"),
+    ("float[4] x", "", "z = Scan<num_scan_inputs = 1>(x)", "requires the attribute 'body'"),
+    ("float[4] x", "", "z = Scan<num_scan_inputs = 2, body = b (float a) => (float c) { c = Neg(a) }>(x)",
+     "requires a body of as many inputs as the node has, found 1"),
+    ("float[4] x", "", "z = Scan<num_scan_inputs = 1, scan_input_axes = [0, 0], body = b (float a) => (float c) { c = Neg(a) }>(x)",
+     "requires one axis and direction a sequence"),
+]
+
+translate, folder = sys.argv[1:]
+failed = 0
+for number, (inputs, constants, node, message) in enumerate(CASES):
+    version, _, text = node.rpartition(": ") if node.split(":")[0].isdigit() else ("17", "", node)
+    path = f"{folder}/{number}.onnx"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {version}]> graph ({inputs}) => (float[N] z) '
+                                    + (f"<{constants}> " if constants else "") + "{ " + text + " }")
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+    run = subprocess.run([translate, "--onnx-to-mlir", path], capture_output=True, text=True)
+    said = [line for line in run.stderr.splitlines() if "error: " in line]
+    if run.returncode == 0 or not said or not said[0].endswith("): " + message):
+        failed += 1
+        print(f"{node}\n  expected: {message}\n  exit code {run.returncode}: {said[0] if said else run.stderr[:200]}")
+print(f"{len(CASES)} models, {failed} not refused as they should be")
+sys.exit(failed != 0)
