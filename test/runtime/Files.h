@@ -25,8 +25,9 @@ struct Folder {
 
   std::string file(const std::string &name) const { return (path / name).string(); }
 
-  /// Writes a file and returns its path.
+  /// Writes a file, in a folder below perhaps, and returns its path.
   std::string write(const std::string &name, const std::string &content) const {
+    std::filesystem::create_directories((path / name).parent_path());
     std::ofstream(path / name, std::ios::binary) << content;
     return file(name);
   }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compiler/onnx/Reader.h"
 
-#include "TempFolder.h"
 #include "compiler/onnx/Limits.h"
+#include "test/runtime/Files.h"
 #include "gtest/gtest.h"
 #include <sys/stat.h>
 
 using namespace sinter::onnx;
 namespace onnxfile = sinter::onnxfile;
-using sinter::onnx::test::TempFolder;
+using sinter::test::Folder;
 
 namespace {
 
@@ -43,7 +43,7 @@ std::string readError(const std::string &path) {
 }
 
 TEST(Reader, reads_a_model) {
-  TempFolder folder;
+  Folder folder;
   auto file = readOnnxFile(folder.write("m.onnx", reluModel().SerializeAsString()));
   ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
   EXPECT_EQ((*file)->model.graph().node(0).op_type(), "Relu");
@@ -54,44 +54,44 @@ TEST(Reader, missing_path) {
 }
 
 TEST(Reader, directory) {
-  TempFolder folder;
-  EXPECT_EQ(readError(folder.path("")), folder.path("") + ": requires a regular file, found a directory");
+  Folder folder;
+  EXPECT_EQ(readError(folder.file("")), folder.file("") + ": requires a regular file, found a directory");
 }
 
 TEST(Reader, device_and_pipe) {
-  TempFolder folder;
+  Folder folder;
   EXPECT_EQ(readError("/dev/zero"), "/dev/zero: requires a regular file, found a device, pipe or socket");
-  std::string pipe = folder.path("pipe");
+  std::string pipe = folder.file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(readError(pipe), pipe + ": requires a regular file, found a device, pipe or socket");
 }
 
 TEST(Reader, empty_file) {
-  TempFolder folder;
+  Folder folder;
   std::string path = folder.write("m.onnx", "");
   EXPECT_EQ(readError(path), path + ": requires an ONNX model, found an empty file");
 }
 
 TEST(Reader, text_is_no_model) {
-  TempFolder folder;
+  Folder folder;
   std::string path = folder.write("m.onnx", "#!/bin/sh\necho not a model\n");
   EXPECT_EQ(readError(path), path + ": requires an ONNX model, found something else or a truncated one");
 }
 
 TEST(Reader, truncated_at_every_offset) {
-  TempFolder folder;
+  Folder folder;
   std::string whole = reluModel().SerializeAsString();
   for (size_t size = 1; size < whole.size(); ++size) {
     std::string error = readError(folder.write("m.onnx", whole.substr(0, size)));
     if (error.empty())
       continue; // cut between two fields of the model: what is left is a model
-    EXPECT_TRUE(error.find(folder.path("m.onnx") + ": ") == 0) << error;
+    EXPECT_TRUE(error.find(folder.file("m.onnx") + ": ") == 0) << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
   }
 }
 
 TEST(Reader, flipped_bits_are_errors_or_models) {
-  TempFolder folder;
+  Folder folder;
   std::string whole = reluModel().SerializeAsString();
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string mutated = whole;
@@ -102,7 +102,7 @@ TEST(Reader, flipped_bits_are_errors_or_models) {
 }
 
 TEST(Reader, random_bytes) {
-  TempFolder folder;
+  Folder folder;
   uint64_t state = 88172645463325252ull;
   for (int round = 0; round < 500; ++round) {
     std::string bytes;
@@ -188,7 +188,7 @@ TEST(Check, graphs_nested_too_deep) {
     graph = attribute->mutable_g();
   }
   EXPECT_NE(check(model).find("requires at most 48 graphs within one another, found more"), std::string::npos);
-  TempFolder folder;
+  Folder folder;
   EXPECT_NE(readError(folder.write("m.onnx", model.SerializeAsString())), "");
 }
 

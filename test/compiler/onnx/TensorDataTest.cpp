@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compiler/onnx/TensorData.h"
 
-#include "TempFolder.h"
+#include "test/runtime/Files.h"
 #include "gtest/gtest.h"
 #include <filesystem>
 
 using namespace sinter::onnx;
 namespace onnxfile = sinter::onnxfile;
-using sinter::onnx::test::TempFolder;
+using sinter::test::Folder;
 
 namespace {
 
@@ -90,7 +90,7 @@ protected:
   }
 
   std::string error(const std::string &location, const std::string &offset = "", const std::string &length = "") {
-    ExternalFiles files(folder.path("model"));
+    ExternalFiles files(folder.file("model"));
     return decodeError(at(location, offset, length), &files);
   }
 
@@ -100,30 +100,30 @@ protected:
     folder.write("secret", "0123456789abcdef");
   }
 
-  TempFolder folder;
+  Folder folder;
 };
 
 TEST_F(ExternalData, is_mapped) {
-  ExternalFiles files(folder.path("model"));
+  ExternalFiles files(folder.file("model"));
   auto data = decodeTensor(at("w.bin", "8", "8"), &files);
   ASSERT_TRUE(bool(data)) << llvm::toString(data.takeError());
   EXPECT_EQ(data->asFloats(), (llvm::SmallVector<double>{3, 4}));
 }
 
 TEST_F(ExternalData, link_inside_the_folder_is_allowed) {
-  std::filesystem::create_symlink("w.bin", folder.path("model/link"));
+  std::filesystem::create_symlink("w.bin", folder.file("model/link"));
   EXPECT_EQ(error("link"), "");
 }
 
 TEST_F(ExternalData, paths_outside_are_refused) {
-  EXPECT_EQ(error(folder.path("secret")), "external data requires a path inside the model's folder, found the absolute "
+  EXPECT_EQ(error(folder.file("secret")), "external data requires a path inside the model's folder, found the absolute "
                                           "path '" +
-                                              folder.path("secret") + "'");
+                                              folder.file("secret") + "'");
   EXPECT_EQ(error("../secret"), "external data requires a path inside the model's folder, found '..' in '../secret'");
-  std::filesystem::create_symlink("../secret", folder.path("model/out"));
+  std::filesystem::create_symlink("../secret", folder.file("model/out"));
   EXPECT_EQ(error("out"),
             "external data requires a path inside the model's folder, found 'out', a link that leaves it");
-  std::filesystem::create_directory_symlink("..", folder.path("model/up"));
+  std::filesystem::create_directory_symlink("..", folder.file("model/up"));
   EXPECT_EQ(error("up/secret"),
             "external data requires a path inside the model's folder, found 'up/secret', a link that leaves it");
   EXPECT_EQ(error(""), "external data requires a location, found none");
@@ -144,7 +144,7 @@ TEST_F(ExternalData, is_refused_outside_models) {
 }
 
 TEST(TensorFile, reads_test_data) {
-  TempFolder folder;
+  Folder folder;
   onnxfile::Tensor proto = tensor(onnxfile::INT32, {2});
   proto.add_int32_data(5);
   proto.add_int32_data(6);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Agree.h"
-#include <chrono>
+#include "test/runtime/Files.h"
+#include <ctime>
 #include <thread>
-#include <unistd.h>
 
 using namespace sinter;
 using namespace sinter::test;
@@ -158,8 +158,8 @@ TEST(Jit, LogsWhatIsCompiledAgain) {
 }
 
 TEST(Jit, KeepsItsCodeOnDiskWhenAsked) {
-  std::string folder = ::testing::TempDir() + "sinter_trace_cache_" + std::to_string(getpid());
-  setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  Folder folder;
+  setenv("XDG_CACHE_HOME", folder.path.c_str(), 1);
   auto f = [](Tensor x) { return x * 3 + 0.125f; }; // of no other test, which this process would remember
   sinter_jit_report before{}, after{};
   before.struct_size = after.struct_size = sizeof before;
@@ -169,7 +169,8 @@ TEST(Jit, KeepsItsCodeOnDiskWhenAsked) {
   ASSERT_EQ(sinter_jit_stats(&after), SINTER_OK);
   unsetenv("XDG_CACHE_HOME");
   EXPECT_EQ(after.compiles, before.compiles + 1);
-  EXPECT_EQ(std::system(("test $(ls '" + folder + "/sinter/jit' | wc -l) = 1 && rm -r '" + folder + "'").c_str()), 0);
+  std::filesystem::directory_iterator files(folder.path / "sinter" / "jit");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
 TEST(Jit, InsideOfATraceBecomesPartOfIt) {
@@ -211,7 +212,8 @@ TEST(Jit, RunsInSeveralThreads) {
 }
 
 TEST(Compile, WritesAModuleThatRuns) {
-  std::string path = ::testing::TempDir() + "sinter_trace.smod";
+  Folder folder;
+  std::string path = folder.file("sum.smod");
   auto f = [](Tensor x, Tensor y) { return x + y; };
   ASSERT_TRUE(compile(f, {spec<float>({"n"}), spec<float>({})}, {.output = path}).ok());
   Session session(Module::open(path));
@@ -223,16 +225,16 @@ TEST(Compile, WritesAModuleThatRuns) {
   buffer = Tensor::empty(DType::f32, {5});
   EXPECT_EQ(messageOf([&] { (void)session.call(inputs, std::span(&buffer, 1)); }),
             "call requires a buffer of the result's sizes [3] for output 0, got [5]");
-  std::remove(path.c_str());
+  std::filesystem::remove(path);
   EXPECT_FALSE(messageOf([&] { Module::open(path); }).empty());
 }
 
 TEST(Compile, TakesExampleTrees) {
-  std::string path = ::testing::TempDir() + "sinter_trace.mlir";
+  Folder folder;
   auto f = [](auto pair, auto list) { return pair.first + list[0]; };
-  ASSERT_TRUE(
-      compile(f, std::tuple{std::pair{scalar(1.f), scalar(2)}, std::vector{scalar(3.f)}}, {.output = path}).ok());
-  std::remove(path.c_str());
+  ASSERT_TRUE(compile(f, std::tuple{std::pair{scalar(1.f), scalar(2)}, std::vector{scalar(3.f)}},
+                      {.output = folder.file("sum.mlir")})
+                  .ok());
 }
 
 TEST(Tracing, TenThousandOpsTakeLessThanASecond) {
@@ -241,10 +243,10 @@ TEST(Tracing, TenThousandOpsTakeLessThanASecond) {
       x = x * 0.5f + 1;
     return x;
   };
-  auto start = std::chrono::steady_clock::now();
+  std::clock_t start = std::clock(); // of this process: others may take theirs
   Graph graph = trace(f, {spec<float>({8})});
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  EXPECT_LT(seconds, 5) << "1 s is the aim on a machine that does nothing else";
+  double seconds = double(std::clock() - start) / CLOCKS_PER_SEC;
+  EXPECT_LT(seconds, 1);
   RecordProperty("seconds", std::to_string(seconds));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Agree.h"
+#include "test/runtime/Files.h"
 #include <cstdio>
 #include <limits>
 
@@ -50,17 +51,15 @@ TEST(Tensor, HalvesRoundToNearestEven) {
 TEST(Tensor, ComputesAtOnce) {
   Tensor x({1.f, 2.f, 3.f});
   EXPECT_EQ((x * 2 + 1).to_vector<float>(), (std::vector<float>{3, 5, 7}));
-  if (sum(x) > 5)
-    SUCCEED();
-  else
-    FAIL();
+  EXPECT_TRUE(bool(sum(x) > 5));
 }
 
 TEST(Tensor, GoesToAndFromNpy) {
-  std::string path = ::testing::TempDir() + "sinter_tensor.npy";
+  Folder folder;
+  std::string path = folder.file("x.npy");
   ASSERT_TRUE(save_npy(path, Tensor({{1.f, 2.f}, {3.f, 4.f}})).ok());
   EXPECT_EQ(to_string(load_npy(path)), "[[1, 2],\n [3, 4]]");
-  std::remove(path.c_str());
+  std::filesystem::remove(path);
   EXPECT_FALSE(messageOf([&] { load_npy(path); }).empty());
 }
 

@@ -14,10 +14,9 @@ sinter, model = sys.argv[1:]
 command = [sinter, "bench", model, "--seconds", "60"]
 for fatal in (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE):
     program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # It is at work once the model's file has been read: the handler is there before that.
-    while program.poll() is None and "libsinter" not in open(f"/proc/{program.pid}/maps").read():
+    # It is at work once its compiled code is there.
+    while program.poll() is None and "memfd:sinter-code" not in open(f"/proc/{program.pid}/maps").read():
         time.sleep(0.01)
-    time.sleep(0.5)
     program.send_signal(fatal)
     _, text = program.communicate(timeout=60)
     assert program.returncode == 70, (fatal, program.returncode, text)
