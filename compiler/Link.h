@@ -31,7 +31,10 @@ private:
   std::string folder;
 };
 
+/// The whole file or none: it gets its name when all of it is written; `-` is standard output. False with the reason in
+/// `error`.
 bool writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes, std::string &error);
+/// The bytes of a file; nothing with the reason in `error`.
 std::optional<std::string> readFile(llvm::StringRef path, std::string &error);
 
 /// Runs `ld.lld ARGUMENTS`. One link at a time in a process; others wait.

@@ -40,6 +40,7 @@ llvm::SmallVector<bool> statePlaces(const Signature &function, bool outputs);
 /// A name that may be part of a symbol.
 std::string symbolName(llvm::StringRef text);
 
+/// A relocatable ELF file, as bytes, with the table of these functions. Fails with the reason in `error`.
 llvm::FailureOr<std::string> makeTableObject(llvm::ArrayRef<Signature> functions, const TableOptions &table,
                                              const ObjectOptions &options, std::string &error);
 

@@ -21,6 +21,7 @@ struct GradientCheckOptions {
   double tolerance = 1e-6;
   /// Memory policy of whiles (GradientOptions).
   std::string memory = {};
+  /// Compare forward with reverse mode as well; a custom_vjp does not have it.
   bool forwardMode = true;
   /// Expand the policies, as compiling does.
   bool expand = false;

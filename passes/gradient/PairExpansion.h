@@ -89,6 +89,7 @@ private:
   llvm::SmallVector<unsigned> otherSequences();
 };
 
+/// `parts` one after the other.
 PairExpansion::Values concat(std::initializer_list<mlir::ValueRange> parts);
 
 /// period(K): K trips run again at a time, with stacks.

@@ -42,6 +42,7 @@ int64_t estimatedBytes(mlir::Value value);
 /// One pass over the elements at most, and no state.
 bool isRecomputable(mlir::Operation *op);
 
+/// The least to keep, by weight. `question` is read during the call only.
 SavedValues planSavedValues(const SaveQuestion &question);
 
 } // namespace sinter

@@ -105,6 +105,7 @@ struct Difference {
   double absolute = 0, relative = 0;
   int64_t mismatches = 0; // elements outside |a - b| <= atol + rtol * |b|
 };
+/// Tensors of one shape and element type.
 Difference compare(const HostTensor &actual, const HostTensor &expected, double rtol, double atol);
 
 } // namespace sinter::tool

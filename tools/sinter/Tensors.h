@@ -20,6 +20,7 @@ struct Port {
   int32_t number = 0;          // among all inputs or outputs of the function, states included
 };
 
+/// Element types as the runtime numbers them (sinter_dtype); `elementTypeOf` gives null for a number that is none.
 int32_t dtypeOf(mlir::Type elementType);
 mlir::Type elementTypeOf(mlir::MLIRContext *context, int32_t dtype);
 std::string dtypeName(mlir::Type elementType);
@@ -51,6 +52,7 @@ std::string tellSmallerDraws(double scale);
 /// Whether there is no infinity and no NaN.
 bool isFinite(const HostTensor &tensor);
 
+/// Throws Stop.
 void writeNpy(const HostTensor &tensor, const std::string &path);
 
 /// Name, dtype, shape, first elements, least, greatest, mean.
