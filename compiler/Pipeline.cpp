@@ -48,6 +48,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
 static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   if (o.optLevel < 2)
     return;
+  pm.addNestedPass<func::FuncOp>(createFlattenDepth());
   pm.addNestedPass<func::FuncOp>(createAssignLayout());
   pm.addNestedPass<func::FuncOp>(
       createFoldConstants({.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs})); // filters

@@ -53,6 +53,15 @@ def TrimFilters : Sinter_FunctionPass<"sinter-trim-filters"> {
   }];
 }
 
+def FlattenDepth : Sinter_FunctionPass<"sinter-flatten-depth"> {
+  let summary = "convolutions over three axes as such over two";
+  let description = [{
+    Requires: static sizes, where it is to find anything.  Ensures: no float convolution without groups has three axes:
+    positions along the first are rows of the batch, its taps are channels.
+    (* example test/passes/flatten-depth.mlir *)
+  }];
+}
+
 def SinkConstants : Sinter_FunctionPass<"sinter-sink-constants"> {
   let summary = "constants into the regions that capture them";
   let description = [{
