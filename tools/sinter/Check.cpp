@@ -62,25 +62,23 @@ static Exit report(const std::vector<Port> &outputs, const std::vector<HostTenso
 /// as a mismatch.
 static Exit checkModel(const CheckFlags &flags) {
   Model model(flags.model, flags.shared);
-  for (double scale = 1;; scale /= kSmallerDraws) {
+  bool isDrawn = flags.inputs.size() < model.inputs().size();
+  return withSmallerDraws(isDrawn, [&](double scale, bool isLast) -> std::optional<Exit> {
     std::vector<HostTensor> inputs =
         readInputs(model.context(), model.inputs(), flags.inputs, "random:" + std::to_string(flags.seed), scale);
     std::vector<HostTensor> expected = model.runReference(inputs);
-    if (flags.tests.reference) {
-      for (size_t i = 0; i < expected.size(); ++i)
-        std::cout << summarize(model.outputs()[i].name, expected[i]) << "\n";
-      return Exit::Success;
-    }
     std::ostringstream lines;
-    Exit result = report(model.outputs(), model.run(inputs), expected, lines);
-    bool isDrawn = flags.inputs.size() < model.inputs().size();
-    if (result == Exit::Mismatch && isDrawn && !llvm::all_of(expected, isFinite) && scale > kLeastScale)
-      continue;
-    if (scale < 1)
-      std::cout << tellSmallerDraws(scale);
-    std::cout << lines.str();
+    Exit result = Exit::Success;
+    if (flags.tests.reference)
+      for (size_t i = 0; i < expected.size(); ++i)
+        lines << summarize(model.outputs()[i].name, expected[i]) << "\n";
+    else
+      result = report(model.outputs(), model.run(inputs), expected, lines);
+    if (result == Exit::Mismatch && !llvm::all_of(expected, isFinite) && !isLast)
+      return std::nullopt;
+    std::cout << tellSmallerDraws(scale) << lines.str();
     return result;
-  }
+  });
 }
 
 void sinter::tool::addCheck(CLI::App &program, Exit &result) {

@@ -144,17 +144,17 @@ Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOp
   if (failed(refineForGradient(main)))
     throw Stop(Exit::Failure, diagnostics.errors());
   std::vector<Port> arguments = argumentsOf(model);
-  for (double scale = 1;; scale /= kSmallerDraws) {
+  bool isDrawn = flags.inputs.size() < model.inputs().size();
+  return withSmallerDraws(isDrawn, [&](double scale, bool isLast) -> std::optional<Exit> {
     std::vector<HostTensor> inputs = model.argumentsFor(
         readInputs(model.context(), model.inputs(), flags.inputs, "random:" + std::to_string(flags.seed), scale));
+    Diagnostics diagnostics(*model.context());
     auto check = checkGradients(main, wrt, inputs, options);
     if (failed(check))
       throw Stop(Exit::Failure, diagnostics.errors());
-    bool isDrawn = flags.inputs.size() < model.inputs().size();
-    if (!check->isFinite && isDrawn && scale > kLeastScale)
-      continue;
-    if (scale < 1)
-      std::cout << tellSmallerDraws(scale);
+    if (!check->isFinite && !isLast)
+      return std::nullopt;
+    std::cout << tellSmallerDraws(scale);
     if (!check->isFinite)
       std::cout << "not all results and gradients are finite at these inputs: what is no number on both sides agrees\n";
     auto line = [&](const std::string &what, double error) {
@@ -165,7 +165,7 @@ Exit sinter::tool::checkGradient(const GradientCheckFlags &flags, const SharedOp
     line("along a random direction", check->direction);
     line("forward against reverse mode", check->transpose);
     return check->passed ? Exit::Success : Exit::Mismatch;
-  }
+  });
 }
 
 void sinter::tool::addGrad(CLI::App &program, Exit &result) {

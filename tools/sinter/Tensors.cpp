@@ -188,6 +188,16 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
   return tensor;
 }
 
+static void multiply(HostTensor &tensor, double scale) {
+  std::vector<double> floats = tensor.isFloat() ? tensor.toFloats() : std::vector<double>();
+  for (double &number : floats)
+    number *= scale;
+  for (int64_t i = 0; i < tensor.numElements() && !tensor.isFloat(); ++i)
+    tensor.setInt(i, static_cast<int64_t>(static_cast<double>(tensor.getInt(i)) * scale));
+  if (tensor.isFloat())
+    tensor.assignFloats(floats);
+}
+
 std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector<Port> &ports,
                                          const std::vector<std::string> &flags, const std::string &fill, double scale) {
   std::map<std::string, std::string> values;
@@ -219,12 +229,8 @@ std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector
     if (isDrawn)
       seed += 0x9E3779B97F4A7C15u * tensors.size();
     tensors.push_back(readValue(context, port, isDrawn ? "random:" + std::to_string(seed) : fill));
-    if (HostTensor &tensor = tensors.back(); isDrawn && scale != 1 && tensor.isFloat()) {
-      std::vector<double> numbers = tensor.toFloats();
-      for (double &number : numbers)
-        number *= scale;
-      tensor.assignFloats(numbers);
-    }
+    if (isDrawn && scale != 1)
+      multiply(tensors.back(), scale);
   }
   if (!values.empty())
     throw Stop(Exit::Failure, "the model has no input '" + values.begin()->first + "'; it takes " + list());
@@ -233,7 +239,9 @@ std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector
 
 std::string tool::tellSmallerDraws(double scale) {
   std::ostringstream line;
-  line << "inputs are drawn from [" << -scale << ", " << scale << "): with larger ones not all numbers are finite\n";
+  if (scale < 1)
+    line << "inputs are drawn from [" << -scale << ", " << scale
+         << "): with larger ones the model fails or not all numbers are finite\n";
   return line.str();
 }
 

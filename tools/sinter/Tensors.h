@@ -7,6 +7,7 @@
 
 #include "ir/reference/HostTensor.h"
 #include "runtime/sinter.h"
+#include "tools/sinter/Command.h"
 #include <map>
 #include <string>
 #include <vector>
@@ -38,15 +39,27 @@ HostTensor randomTensor(mlir::RankedTensorType type, uint64_t seed);
 
 /// One tensor per port, from `--input NAME=VALUE` flags: @file.npy, @file.npz (array NAME), @file.raw, random:SEED,
 /// random, zeros, ones, or a number. Throws Stop naming the input that is missing, unknown or of another type. `fill`
-/// (may be empty) is used for inputs that no flag names; floats that it draws are multiplied by `scale`, and inputs get
-/// numbers of their own.
+/// (may be empty) is used for inputs that no flag names; numbers that it draws are multiplied by `scale`, and inputs
+/// get numbers of their own.
 std::vector<HostTensor> readInputs(mlir::MLIRContext *context, const std::vector<Port> &ports,
                                    const std::vector<std::string> &flags, const std::string &fill, double scale = 1);
 
-/// Where drawn inputs lead to infinities, they are drawn again, so many times smaller, while they are larger than the
-/// least.
-inline constexpr double kSmallerDraws = 8, kLeastScale = 1e-4;
-/// The line that tells of it.
+/// What `attempt(scale, isLast)` gives. Where it gives nothing, as inputs lead to infinities, or the model reports an
+/// error, as labels are past its classes, it is called again for smaller draws, if there are any: nothing is not
+/// allowed in the last call.
+template <class Attempt> auto withSmallerDraws(bool isDrawn, Attempt attempt) {
+  for (double scale = 1;; scale /= 8) {
+    bool isLast = !isDrawn || scale < 1e-4;
+    try {
+      if (auto result = attempt(scale, isLast))
+        return *result;
+    } catch (const Stop &stop) {
+      if (isLast || stop.code != Exit::Failure)
+        throw;
+    }
+  }
+}
+/// A line that tells of it; none for the scale 1.
 std::string tellSmallerDraws(double scale);
 
 /// Whether there is no infinity and no NaN.
