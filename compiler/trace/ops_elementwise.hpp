@@ -420,8 +420,9 @@ inline Tensor leaky_relu(const Operand &x, double slope = 0.01) {
 /// x above 0, else alpha (e^x - 1).
 inline Tensor elu(const Operand &x, double alpha = 1) {
   return detail::composed("elu", x, [&](detail::Build &b, const Tensor &value) {
-    Tensor zero = b.number(value.dtype(), 0), low = b.unary("expm1", b.min(value, zero));
-    return b.select(b.compare("lt", value, zero), b.mul(low, b.number(value.dtype(), alpha)), value);
+    Tensor isAbove = b.compare("gt", value, b.number(value.dtype(), 0));
+    Tensor low = b.unary("expm1", b.select(isAbove, b.number(value.dtype(), 0), value)); // finite where it is not taken
+    return b.select(isAbove, value, b.mul(low, b.number(value.dtype(), alpha)));
   });
 }
 /// x times the normal distribution function; `approximate` uses tanh.

@@ -45,6 +45,12 @@ TEST(Gradient, ThroughADataDependentLoop) {
   EXPECT_EQ(slope.cache_size(), 1);
 }
 
+TEST(Gradient, SlopeOfEluAtZero) {
+  auto slope = grad([](Tensor x) { return elu(x, 0.5); });
+  for (auto [x, expected] : {std::pair(0.0, 0.5), {-1e-9, 0.5}, {1e-9, 1.0}, {1000.0, 1.0}, {-1000.0, 0.0}})
+    EXPECT_NEAR(slope(scalar(x)).item<double>(), expected, 1e-8) << "at " << x;
+}
+
 TEST(Gradient, EveryMemoryPolicyOfAWhileAgrees) {
   float all = grad(fixedPoint)(scalar(0.7f)).item<float>();
   for (const char *policy : {"recompute", "period(2)", "binomial(3)", "online(3)"})
