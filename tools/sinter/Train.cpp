@@ -366,7 +366,11 @@ void Training::run() {
   int64_t done = stepsDone(), total = flags.steps ? flags.steps : flags.epochs * stepsPerEpoch;
   if (done >= total)
     std::cerr << "nothing to do: " << done << " steps are done, " << total << " are asked for\n";
+  int64_t begun = done;
   bool isTerminal = isatty(STDERR_FILENO) != 0;
+  auto goOn = [&] {
+    return flags.save.empty() ? "; nothing is saved without --save" : "; go on with --resume " + flags.save;
+  };
   auto start = Clock::now(), shown = start;
   LossCurve curve;
   bool hasWarned = false;
@@ -386,7 +390,17 @@ void Training::run() {
                     std::isnan(sum) ? std::abs(sum) : sum / static_cast<double>(counted), seconds);
     };
     for (int64_t k = done % stepsPerEpoch; k < stepsPerEpoch && done < total && !interrupted; ++k) {
-      double value = step(order, k * batch, std::min(batch, samples - k * batch));
+      double value;
+      try {
+        value = step(order, k * batch, std::min(batch, samples - k * batch));
+      } catch (const Stop &stop) { // it has changed nothing
+        if (isTerminal && counted)
+          std::cerr << "\n";
+        if (done > begun)
+          store(curve);
+        throw Stop(stop.code,
+                   "step " + std::to_string(done + 1) + ": " + stop.what() + (done > begun ? goOn() : std::string()));
+      }
       curve.add(++done, value);
       if (!std::isfinite(value) && !std::exchange(hasWarned, true))
         std::cerr << (isTerminal ? "\r" : "") << "sinter: warning: the loss of step " << done
@@ -406,9 +420,7 @@ void Training::run() {
     store(curve);
   }
   if (interrupted)
-    throw Stop(Exit::Failure,
-               "interrupted after step " + std::to_string(done) +
-                   (flags.save.empty() ? "; nothing is saved without --save" : "; go on with --resume " + flags.save));
+    throw Stop(Exit::Failure, "interrupted after step " + std::to_string(done) + goOn());
 }
 
 static Exit train(const TrainFlags &flags) {
@@ -445,8 +457,9 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
   command->add_option("--batch", flags->batch, "samples in a step that leaves it open (default 32)")->check(positive());
   command->add_option("--shuffle", flags->shuffle, "seed of an order of the samples, another one in each epoch");
   command->add_option("--seed", flags->seed, "seed of random numbers in the step such as dropout's");
-  command->add_option("--save", flags->save,
-                      "safetensors file to write all states to, after each epoch and when interrupted");
+  command->add_option(
+      "--save", flags->save,
+      "safetensors file to write all states to, after each epoch, and where a step fails or is interrupted");
   command->add_option("--save-every", flags->saveEvery, "save also within an epoch, each time so many steps are done")
       ->check(positive());
   command->add_option("--resume", flags->resume, "safetensors file to go on from");
