@@ -24,11 +24,11 @@ static Exit bench(const BenchFlags &flags) {
   Model model(flags.model, flags.shared);
   bool isDrawn = flags.inputs.size() < model.inputs().size();
   std::vector<HostTensor> inputs; // the session reads them where they are
-  withSmallerDraws(isDrawn, [&](double scale, bool) -> std::optional<bool> {
+  auto draw = [&](double scale) {
     inputs = readInputs(model.context(), model.inputs(), flags.inputs, "random:0", scale);
-    model.run(inputs); // compiles, makes the arena, touches every page
-    return true;
-  });
+    return model.run(inputs); // compiles, makes the arena, touches every page
+  };
+  withSmallerDraws(isDrawn, draw, [](auto &, double, bool) { return std::optional(true); });
   sinter_session *session = model.session();
 
   using Clock = std::chrono::steady_clock;

@@ -189,13 +189,15 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
 }
 
 static void multiply(HostTensor &tensor, double scale) {
-  std::vector<double> floats = tensor.isFloat() ? tensor.toFloats() : std::vector<double>();
-  for (double &number : floats)
+  if (!tensor.isFloat()) {
+    for (int64_t i = 0; i < tensor.numElements() && !tensor.elementType().isInteger(1); ++i)
+      tensor.setInt(i, static_cast<int64_t>(static_cast<double>(tensor.getInt(i)) * scale));
+    return;
+  }
+  std::vector<double> numbers = tensor.toFloats();
+  for (double &number : numbers)
     number *= scale;
-  for (int64_t i = 0; i < tensor.numElements() && !tensor.isFloat(); ++i)
-    tensor.setInt(i, static_cast<int64_t>(static_cast<double>(tensor.getInt(i)) * scale));
-  if (tensor.isFloat())
-    tensor.assignFloats(floats);
+  tensor.assignFloats(numbers);
 }
 
 std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector<Port> &ports,

@@ -9,6 +9,7 @@
 #include "runtime/sinter.h"
 #include "tools/sinter/Command.h"
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,24 +40,27 @@ HostTensor randomTensor(mlir::RankedTensorType type, uint64_t seed);
 
 /// One tensor per port, from `--input NAME=VALUE` flags: @file.npy, @file.npz (array NAME), @file.raw, random:SEED,
 /// random, zeros, ones, or a number. Throws Stop naming the input that is missing, unknown or of another type. `fill`
-/// (may be empty) is used for inputs that no flag names; numbers that it draws are multiplied by `scale`, and inputs
-/// get numbers of their own.
+/// (may be empty) is used for inputs that no flag names; numbers that it draws are multiplied by `scale`
+/// (booleans are not), and inputs get numbers of their own.
 std::vector<HostTensor> readInputs(mlir::MLIRContext *context, const std::vector<Port> &ports,
                                    const std::vector<std::string> &flags, const std::string &fill, double scale = 1);
 
-/// What `attempt(scale, isLast)` gives. Where it gives nothing, as inputs lead to infinities, or the model reports an
-/// error, as labels are past its classes, it is called again for smaller draws, if there are any: nothing is not
-/// allowed in the last call.
-template <class Attempt> auto withSmallerDraws(bool isDrawn, Attempt attempt) {
+/// What `use(drawn, scale, isLast)` gives of what `draw(scale)` makes of inputs. Where `draw` throws a failure of the
+/// model, as labels are past its classes, or `use` gives nothing, as inputs lead to infinities, both are called again
+/// for smaller draws, if there are any: nothing is not allowed in the last call. What `use` throws is thrown.
+template <class Draw, class Use> auto withSmallerDraws(bool isDrawn, Draw draw, Use use) {
   for (double scale = 1;; scale /= 8) {
     bool isLast = !isDrawn || scale < 1e-4;
+    std::optional<decltype(draw(scale))> drawn;
     try {
-      if (auto result = attempt(scale, isLast))
-        return *result;
+      drawn = draw(scale);
     } catch (const Stop &stop) {
       if (isLast || stop.code != Exit::Failure)
         throw;
+      continue;
     }
+    if (auto result = use(*drawn, scale, isLast))
+      return *result;
   }
 }
 /// A line that tells of it; none for the scale 1.
