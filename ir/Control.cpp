@@ -332,16 +332,10 @@ struct LoopState {
 };
 } // namespace
 
-/// The limit that a loop which traps reports: its own, or that of the loop of which it is the end.
-static int64_t trippedAt(WhileOp op) {
-  auto whole = op->getAttrOfType<IntegerAttr>("sinter.whole_limit");
-  return whole ? whole.getInt() : static_cast<int64_t>(*op.getMaxTrip());
-}
-
 static LogicalResult reportLimit(WhileOp op, ArrayRef<HostTensor> carries) {
   auto message = op->getAttrOfType<StringAttr>(kLimitMessage);
   if (!message)
-    return op.emitOpError() << "requires at most " << trippedAt(op) << " trips, but the condition still holds";
+    return op.emitOpError() << "requires at most " << *op.getMaxTrip() << " trips, but the condition still holds";
   auto [before, after] = message.getValue().split("{}");
   InFlightDiagnostic error = op.emitError() << before;
   if (before.size() != message.size())

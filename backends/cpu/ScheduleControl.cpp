@@ -345,9 +345,8 @@ LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {
         return failure();
       s.fail(SINTER_RUNTIME_ERROR, message.getValue(), *named, s.i64(0));
     } else if (loopOp.getOnLimit() == LimitPolicy::trap) {
-      auto whole = loopOp->getAttrOfType<IntegerAttr>("sinter.whole_limit"); // of the loop that this one is the end of
       s.fail(SINTER_RUNTIME_ERROR, "a loop requires at most {} trips, its condition still holds after {}",
-             s.i64(whole ? whole.getInt() : *limit), whole ? s.i64(whole.getInt()) : state.trip);
+             s.i64(*limit), state.trip);
     } else {
       s.branch(state.exit);
     }

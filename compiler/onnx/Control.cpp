@@ -6,6 +6,7 @@
 #include "compiler/onnx/Importer.h"
 #include "compiler/onnx/OpImport.h"
 #include "compiler/onnx/Reader.h"
+#include "ir/Regions.h"
 #include "passes/gradient/LoopView.h"
 
 using namespace mlir;
@@ -138,26 +139,16 @@ static Value refuseAtRunTime(OpImport &n, Block &block, Value value, ArrayRef<in
   Value init = n.spread(n.scalar(n.elem(value), 0), sizes);
   if (n.failed())
     return {};
-  SmallVector<std::unique_ptr<Region>> regions;
-  for (int k = 0; k < 2; ++k) {
-    regions.push_back(n.newRegion());
-    Block *inner = addBlock(n, *regions.back(), init.getType());
-    OpBuilder b(n.b.getContext());
-    b.setInsertionPointToEnd(inner);
+  auto always = [](OpBuilder &b, Location loc, ValueRange) -> SmallVector<Value> {
     auto i1 = RankedTensorType::get({}, b.getI1Type());
-    Value yes =
-        ConstantOp::create(b, n.loc, TypeRange(i1), HostTensor::scalar(i1.getElementType(), 1).toAttr())->getResult(0);
-    addYield(n, *inner, k == 0 ? yes : Value(inner->getArgument(0)));
-  }
-  OperationState state(n.loc, WhileOp::getOperationName());
-  SmallVector<Type> types = {RankedTensorType::get({}, n.b.getI64Type()), init.getType()};
-  WhileOp::build(n.b, state, types, init, ValueRange(), /*max_trip=*/n.b.getI64IntegerAttr(0),
-                 LimitPolicyAttr::get(n.b.getContext(), LimitPolicy::trap));
-  Operation *loop = createWith(n, state, regions);
+    return ConstantOp::create(b, loc, TypeRange(i1), HostTensor::scalar(i1.getElementType(), 1).toAttr())->getResults();
+  };
+  auto same = [](OpBuilder &, Location, ValueRange carries) { return SmallVector<Value>(carries); };
+  WhileOp loop = buildWhile(n.b, n.loc, init, {}, always, same, 0, LimitPolicy::trap);
   std::string message = describeNode(n.node, 0) + " requires a size of 1 where it squeezes";
   std::replace(message.begin(), message.end(), '{', '('); // {} stands for a number
   loop->setAttr(kLimitMessage, n.b.getStringAttr(message));
-  return loop->getResult(1);
+  return loop.getCarries().front();
 }
 
 static LogicalResult importIf(OpImport &n) {

@@ -109,7 +109,10 @@ Values PairExpansion::trap(Values carries, Value trips) {
         return nextCarries(inner, a.back(), a.take_front(n), a.slice(n, captures.size()));
       },
       0, LimitPolicy::trap);
-  check->setAttr("sinter.whole_limit", b.getI64IntegerAttr(*limit)); // for the message
+  // The loop of which this is the end says so.
+  std::string count = std::to_string(*limit);
+  check->setAttr(kLimitMessage, b.getStringAttr("a loop requires at most " + count +
+                                                " trips, its condition still holds after " + count));
   return Values(check.getCarries());
 }
 
