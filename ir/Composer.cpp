@@ -70,7 +70,7 @@ Value Composer::reshape(Value value, RankedTensorType type, ValueRange sizes) {
   if (value.getType() == type)
     return value;
   Value shape;
-  if (type.getNumDynamicDims() > 1) {
+  if (needsSizes(type)) {
     SmallVector<Value> entries;
     RankedTensorType one = RankedTensorType::get({1}, getI64Type());
     for (Value size : sizes)

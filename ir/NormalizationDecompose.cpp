@@ -124,12 +124,12 @@ FailureOr<SmallVector<Value>> GroupNormOp::decompose(OpBuilder &builder) {
   RankedTensorType grouped = RankedTensorType::get(
       {type.getDimSize(0), groups, perSample ? *perSample / groups : ShapedType::kDynamic}, type.getElementType());
   SmallVector<Value> sizes;
-  if (grouped.getNumDynamicDims() > 1)
+  if (needsSizes(grouped))
     sizes = {c.size(x, 0), c.make<ConstantOp>(groupCount.toAttr()), elements};
   // A row of its own: back ends have a form for that.
   Value normalized = c.make<LayerNormOp>(c.reshape(x, grouped, sizes), Value(), Value(), 2, getEpsilon(), true);
   Value shape;
-  if (type.getNumDynamicDims() > 1)
+  if (needsSizes(type))
     shape = c.make<ShapeOp>(x);
   Value back = c.make<ReshapeOp>(normalized, shape, type);
   return SmallVector<Value>{finish(c, rescale(c, back, getScale(), getBias(), int64_t(1)), getResult())};

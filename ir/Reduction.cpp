@@ -158,8 +158,8 @@ struct ReduceOverUnitAxes : OpRewritePattern<ReduceOp> {
     ArrayRef<int64_t> shape = op.getOperand().getType().getShape();
     if (op.getAxes().empty() || !llvm::all_of(op.getAxes(), [&](int64_t axis) { return shape[axis] == 1; }))
       return rewriter.notifyMatchFailure(op, "an axis may have another size than 1");
-    if (op.getType().getNumDynamicDims() > 1)
-      return rewriter.notifyMatchFailure(op, "a reshape to several `?` needs a shape operand");
+    if (needsSizes(op.getType()))
+      return rewriter.notifyMatchFailure(op, "a reshape would need sizes");
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getOperand(), Value(),
                                            cast<RankedTensorType>(op.getType()));
     return success();

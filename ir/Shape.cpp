@@ -180,32 +180,31 @@ LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, std::optional<Location>
       failed(checkSizesOperand(location, "reshape", "shape", adaptor.getShape(), type.getRank())) ||
       failed(refineByConstant(location, "reshape", adaptor.getShape(), shape)))
     return failure();
+  std::optional<int64_t> count = countElements(operand.getShape());
   int64_t unknown = llvm::count(shape, ShapedType::kDynamic);
-  if (unknown > 1 && !adaptor.getShape()) {
-    // All but the last are copied.
-    for (int64_t axis = 0; unknown > 1; ++axis) {
-      if (!isDynamic(shape[axis]))
-        continue;
-      if (axis >= operand.getRank())
+  bool besideZero = llvm::is_contained(shape, 0);
+  // Without sizes all `?` but the last are copied, and beside a 0 the last too; else it follows from what is left.
+  int64_t known = 1, copied = adaptor.getShape() ? 0 : unknown - (besideZero ? 0 : 1);
+  bool lastFollows = unknown - copied == 1 && !besideZero;
+  for (int64_t size : shape)
+    known *= isDynamic(size) ? 1 : size;
+  SmallVector<int64_t> left(operand.getShape());
+  for (auto [axis, size] : llvm::enumerate(shape)) {
+    if (!isDynamic(size))
+      continue;
+    if (copied-- > 0) {
+      if (axis >= left.size() && !besideZero)
         return emitOptionalError(location, "reshape without shape requires an operand axis ", axis,
                                  " for that ? of its type, got ", operand, " for ", type);
-      shape[axis] = operand.getDimSize(axis);
-      --unknown;
+      size = axis < left.size() ? std::exchange(left[axis], 1) : 0;
+    } else if (std::optional<int64_t> rest = countElements(left); rest && lastFollows) {
+      if (*rest % known != 0)
+        return emitOptionalError(location, "reshape requires a number of elements that ", known, " divides, got ",
+                                 *rest);
+      size = *rest / known;
     }
-    unknown = llvm::count(shape, ShapedType::kDynamic);
   }
-  std::optional<int64_t> count = countElements(operand.getShape());
-  if (count && unknown == 1) {
-    int64_t known = 1;
-    for (int64_t size : shape)
-      known *= isDynamic(size) ? 1 : size;
-    if (known != 0 && *count % known == 0)
-      *llvm::find(shape, ShapedType::kDynamic) = *count / known;
-    else if (known != 0 || *count != 0)
-      return emitOptionalError(location, "reshape requires a number of elements that ", known, " divides, got ",
-                               *count);
-  }
-  std::optional<int64_t> resultCount = countElements(shape);
+  std::optional<int64_t> resultCount = besideZero ? 0 : countElements(shape);
   if (count && resultCount && *count != *resultCount)
     return emitOptionalError(location, "reshape requires as many elements as its operand has, got ", *resultCount, " (",
                              printShape(shape), ") and ", *count, " (", printShape(operand.getShape()), ")");

@@ -65,7 +65,8 @@ def ReshapeOp : Sinter_MoveOp<"reshape"> {
   let summary = "same elements in row-major order under another shape";
   let description = [{
     With at most one `?` in `type`, that size follows from the number of elements. With more, `shape` gives all sizes (no -1, no
-    0-means-copy: importers resolve these); without `shape`, every `?` but the last is the operand's size of the same axis.
+    0-means-copy: importers resolve these); without `shape`, every `?` but the last is the operand's size of the same axis, and
+    so is the last beside a size of 0 in `type` (0 if there is no such axis).
   }];
   let arguments = (ins Sinter_Tensor:$operand, Optional<Sinter_SizesTensor>:$shape, TypeAttrOf<Sinter_Tensor>:$type);
   let results = (outs Sinter_Tensor:$result);

@@ -103,17 +103,19 @@ FailureOr<Tensors> ReshapeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator 
       return failure();
     shape = *sizes;
   }
-  for (int64_t axis = 0, copied = llvm::count(shape, ShapedType::kDynamic) - 1; copied > 0; ++axis)
-    if (ShapedType::isDynamic(shape[axis])) {
-      shape[axis] = operands[0].size(axis);
-      --copied;
-    }
-  int64_t known = 1;
+  int64_t known = 1, rest = 1,
+          copied = llvm::count(shape, ShapedType::kDynamic) - (llvm::is_contained(shape, 0) ? 0 : 1);
   for (int64_t size : shape)
     known *= ShapedType::isDynamic(size) ? 1 : size;
+  SmallVector<int64_t> left(operands[0].shape());
+  for (auto [axis, size] : llvm::enumerate(shape))
+    if (ShapedType::isDynamic(size) && copied-- > 0)
+      size = axis < left.size() ? std::exchange(left[axis], 1) : 0;
+  for (int64_t size : left)
+    rest *= size;
   for (int64_t &size : shape)
     if (ShapedType::isDynamic(size))
-      size = known == 0 ? 0 : operands[0].numElements() / known;
+      size = rest / known;
   if (countElements(shape) != operands[0].numElements())
     return emitOpError() << "requires " << operands[0].numElements() << " elements, got shape " << printShape(shape);
   return Tensors{operands[0].reshaped(shape)};

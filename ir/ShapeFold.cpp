@@ -51,7 +51,7 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor) {
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   RankedTensorType operand = tensor(getOperand()), result = tensor(getResult());
-  if (operand == result && result.getNumDynamicDims() <= 1 && !llvm::is_contained(result.getShape(), 0))
+  if (operand == result && (!getShape() || !needsSizes(result)))
     return getOperand();
   // Constants change their type only; the elements are shared.
   if (!result.hasStaticShape())
@@ -160,9 +160,7 @@ struct DropSizesOfReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
     RankedTensorType type = tensor(op.getResult());
-    // Next to a 0 a `?` cannot be computed.
-    if (!op.getShape() || type.getNumDynamicDims() > 1 ||
-        (!type.hasStaticShape() && llvm::is_contained(type.getShape(), 0)))
+    if (!op.getShape() || needsSizes(type))
       return rewriter.notifyMatchFailure(op, "sizes are needed");
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, op.getOperand(), Value(), type);
     return success();
@@ -175,7 +173,7 @@ struct MergeReshapes : OpRewritePattern<ReshapeOp> {
     auto inner = op.getOperand().getDefiningOp<ReshapeOp>();
     if (!inner)
       return rewriter.notifyMatchFailure(op, "operand is not a reshape");
-    if (!op.getShape() && op.getType().getNumDynamicDims() > 1)
+    if (!op.getShape() && needsSizes(op.getType()))
       return rewriter.notifyMatchFailure(op, "sizes are copied from the operand");
     RankedTensorType type = tensor(op.getResult());
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, inner.getOperand(), op.getShape(),
@@ -213,7 +211,7 @@ struct TransposeToReshape : OpRewritePattern<TransposeOp> {
         return rewriter.notifyMatchFailure(op, "axes of more than one element move");
       last = axis;
     }
-    if (type.getNumDynamicDims() > 1 || (!type.hasStaticShape() && llvm::is_contained(type.getShape(), 0)))
+    if (needsSizes(type))
       return rewriter.notifyMatchFailure(op, "a reshape would need sizes");
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, op.getOperand(), Value(), type);
     return success();

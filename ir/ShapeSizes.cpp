@@ -65,20 +65,22 @@ SmallVector<Dims> ReshapeOp::resultDims(ShapeQuery &shapes) {
   DimContext &context = shapes.context();
   Dims result, operand = shapes.dims(getOperand());
   ArrayRef<int64_t> shape = cast<RankedTensorType>(getResult().getType()).getShape();
-  int64_t copied = llvm::count(shape, ShapedType::kDynamic) - 1;
+  bool besideZero = llvm::is_contained(shape, 0);
+  int64_t copied = llvm::count(shape, ShapedType::kDynamic) - (besideZero ? 0 : 1);
   DimExpr known = context.constant(1);
   for (auto [axis, size] : llvm::enumerate(shape)) {
-    if (!ShapedType::isDynamic(size))
+    if (!ShapedType::isDynamic(size)) {
       result.push_back(context.constant(size));
-    else
-      result.push_back(copied-- > 0 ? operand[axis] : DimExpr());
-    if (result.back())
       known = context.mul(known, result.back());
+    } else if (copied-- > 0) {
+      result.push_back(axis < operand.size() ? std::exchange(operand[axis], context.constant(1)) : context.constant(0));
+    } else {
+      result.push_back(DimExpr());
+    }
   }
-  if (!(known.isConstant() && known.constant() == 0))
-    for (DimExpr &size : result)
-      if (!size)
-        size = context.floorDiv(context.product(operand), known);
+  for (DimExpr &size : result)
+    if (!size)
+      size = context.floorDiv(context.product(operand), known); // of the axes that were not copied
   return one(result);
 }
 

@@ -81,4 +81,9 @@ std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
   return count;
 }
 
+bool needsSizes(RankedTensorType type) {
+  int64_t unknown = type.getNumDynamicDims();
+  return unknown > 1 || (unknown == 1 && llvm::is_contained(type.getShape(), 0));
+}
+
 } // namespace sinter

@@ -40,6 +40,9 @@ bool isUnsigned(mlir::Type elementType);
 /// The product of sizes, or nothing when it overflows or a size is `?`.
 std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
 
+/// Whether the number of elements does not tell the sizes of `type`: with several `?`, or one beside a 0.
+bool needsSizes(mlir::RankedTensorType type);
+
 } // namespace sinter
 
 #endif

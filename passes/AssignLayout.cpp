@@ -318,8 +318,8 @@ struct SinkThroughUnitReshape : OpRewritePattern<ReshapeOp> {
     for (; k < from.getRank(); ++k)
       if (from.getDimSize(k) != 1)
         return b.notifyMatchFailure(op, "does more than drop unit axes");
-    if (llvm::count_if(to.getShape(), ShapedType::isDynamic) > 1)
-      return b.notifyMatchFailure(op, "several sizes are unknown");
+    if (needsSizes(to))
+      return b.notifyMatchFailure(op, "a reshape would need sizes");
     SmallVector<int64_t> source; // axes of the transposed value's operand, in the result's order
     for (int64_t axis : kept)
       source.push_back(found.getPermutation()[axis]);
@@ -340,7 +340,7 @@ struct SinkThroughFlatten : OpRewritePattern<ReshapeOp> {
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &b) const override {
     TransposeOp found = layoutTranspose(op.getOperand());
     RankedTensorType from = tensorTypeOf(op.getOperand()), to = op.getType();
-    if (!found || op.getShape() || from.getRank() < 4 || to.getRank() != 3)
+    if (!found || op.getShape() || from.getRank() < 4 || to.getRank() != 3 || llvm::is_contained(to.getShape(), 0))
       return b.notifyMatchFailure(op, "the operand is not transposed, or several sizes are given");
     // Images and channels stay: the rest is then one axis.
     bool keepsChannels = !from.isDynamicDim(1) && from.getDimSize(1) == to.getDimSize(1);

@@ -93,11 +93,12 @@ void Refiner::foldContents(Operation *op) {
 void Refiner::dropSizes(ReshapeOp op) {
   if (!op.getShape())
     return;
-  // The last unknown size follows; those before it are the operand's, axis by axis.
+  // The last unknown size follows, unless beside a 0; those before it are the operand's, axis by axis.
   Dims wanted = sizes.dims(op.getResult()), own = sizes.dims(op.getOperand());
   int64_t unknown = llvm::count_if(wanted, [](DimExpr size) { return !size.isConstant(); });
+  bool besideZero = llvm::any_of(wanted, [](DimExpr size) { return size.isConstant() && size.constant() == 0; });
   for (auto [axis, size] : llvm::enumerate(wanted)) {
-    if (unknown <= 1)
+    if (unknown <= (besideZero ? 0 : 1))
       break;
     if (size.isConstant())
       continue;

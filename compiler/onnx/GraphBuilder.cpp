@@ -256,9 +256,10 @@ Value GraphBuilder::unsqueeze(Value value, ArrayRef<int64_t> axes) {
       sizes.push_back(size(value, next++));
     }
   }
-  if (llvm::count(sizes, ShapedType::kDynamic) <= 1)
-    return make<ReshapeOp>(value, Value(), RankedTensorType::get(sizes, elem(value)));
-  return make<BroadcastOp>(value, Value(), ValueRange(), kept, RankedTensorType::get(sizes, elem(value)));
+  auto type = RankedTensorType::get(sizes, elem(value));
+  if (!needsSizes(type))
+    return make<ReshapeOp>(value, Value(), type);
+  return make<BroadcastOp>(value, Value(), ValueRange(), kept, type);
 }
 
 Value GraphBuilder::squeeze(Value value, ArrayRef<int64_t> axes) {
@@ -276,10 +277,11 @@ Value GraphBuilder::squeeze(Value value, ArrayRef<int64_t> axes) {
     kept.push_back(axis);
     sizes.push_back(size(value, axis));
   }
+  auto type = RankedTensorType::get(sizes, elem(value));
   Value shape;
-  if (llvm::count(sizes, ShapedType::kDynamic) > 1)
+  if (needsSizes(type))
     shape = gather(shapeOf(value), ints(kept), 0);
-  return make<ReshapeOp>(value, shape, RankedTensorType::get(sizes, elem(value)));
+  return make<ReshapeOp>(value, shape, type);
 }
 
 Value GraphBuilder::flatten(Value value, int64_t axis) {

@@ -223,17 +223,12 @@ Value GraphBuilder::reshapeSizes(Value value, ArrayRef<Size> sizes) {
   if (failure)
     return {};
   SmallVector<int64_t> result;
-  bool hasZero = false;
-  for (Size size : sizes) {
+  for (Size size : sizes)
     result.push_back(size.known);
-    hasZero |= size.known == 0;
-  }
   auto resultType = RankedTensorType::get(result, elem(value));
-  int64_t unknown = llvm::count(result, ShapedType::kDynamic);
-  if (unknown == 0 && value.getType() == resultType)
+  if (resultType.hasStaticShape() && value.getType() == resultType)
     return value;
-  bool needsShape = unknown > 1 || (unknown == 1 && hasZero);
-  return make<ReshapeOp>(value, needsShape ? shapeTensor(sizes) : Value(), resultType);
+  return make<ReshapeOp>(value, needsSizes(resultType) ? shapeTensor(sizes) : Value(), resultType);
 }
 
 Value GraphBuilder::spread(Value scalar, ArrayRef<Size> sizes) {

@@ -252,15 +252,12 @@ struct ConvolutionRule : Rule<ConvolutionRule, ConvolutionOp> {
         SmallVector<int64_t> over = otherAxes(form.rank + 1, {form.channel, form.channel + 1});
         product = g.make<DotGeneralOp>(dyParted, parted, form.channel, form.channel, over, over, elementTypeOf(w));
       }
-      SmallVector<Value> sizes;
-      if (llvm::count(one, ShapedType::kDynamic) > 1)
-        sizes = {g.size(w, 0), g.size(w, form.channel)};
       RankedTensorType type = RankedTensorType::get(one, elementTypeOf(w));
       Value shape;
-      if (!sizes.empty()) {
+      if (needsSizes(type)) {
         SmallVector<Value> entries(form.rank, constantSize(g, 1));
-        entries[0] = sizes[0];
-        entries[form.channel] = sizes[1];
+        entries[0] = g.size(w, 0);
+        entries[form.channel] = g.size(w, form.channel);
         shape = joinSizes(g, entries);
       }
       taps.push_back(g.make<ReshapeOp>(product, shape, type));
@@ -298,7 +295,7 @@ struct ConvolutionRule : Rule<ConvolutionRule, ConvolutionOp> {
     shape.insert(shape.begin() + form.channel, groups);
     RankedTensorType type = RankedTensorType::get(shape, elementTypeOf(value));
     Value sizes;
-    if (type.getNumDynamicDims() > 1) {
+    if (needsSizes(type)) {
       SmallVector<Value> entries;
       for (int64_t axis = 0; axis < form.rank; ++axis) {
         if (axis == form.channel)

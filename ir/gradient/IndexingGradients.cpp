@@ -50,7 +50,7 @@ static Value asTuples(Composer &c, Value positions) {
   shape.push_back(1);
   RankedTensorType type = RankedTensorType::get(shape, elementTypeOf(positions));
   Value sizes;
-  if (type.getNumDynamicDims() > 1) {
+  if (needsSizes(type)) {
     SmallVector<Value> entries;
     for (int64_t axis = 0; axis + 1 < type.getRank(); ++axis)
       entries.push_back(c.size(positions, axis));

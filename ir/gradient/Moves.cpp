@@ -64,7 +64,7 @@ Value reshapeLike(Composer &c, Value value, Value like) {
   if (type == value.getType() && type.hasStaticShape())
     return value;
   Value shape;
-  if (type.getNumDynamicDims() > 1)
+  if (needsSizes(type))
     shape = c.make<ShapeOp>(like);
   return c.make<ReshapeOp>(value, shape, type);
 }

@@ -53,7 +53,7 @@ struct ReduceRule : Rule<ReduceRule, ReduceOp> {
       shape.push_back(count ? *count : ShapedType::kDynamic);
       RankedTensorType type = RankedTensorType::get(shape, x.element());
       Value sizes;
-      if (type.getNumDynamicDims() > 1) {
+      if (needsSizes(type)) {
         SmallVector<Value> entries;
         for (int64_t k = 0; k < kept; ++k)
           entries.push_back(c.size(moved, k));

@@ -63,6 +63,17 @@ func.func @reshape_keeps_no_operand_for_copied_sizes(%a: tensor<?x?x12xf32> {sin
   return %3 : tensor<?x?x?x?xf32>
 }
 
+// Beside a 0 what does not come from the operand's own axis stays.
+// CHECK-LABEL: @reshape_beside_a_zero
+// CHECK: sinter.reshape %arg0 {type = tensor<?x0xf32>}
+// CHECK: sinter.reshape %arg1, %{{.*}} {type = tensor<?x0xf32>}
+func.func @reshape_beside_a_zero(%a: tensor<?x0xf32> {sinter.dims = ["n", 0]}, %b: tensor<0x?xf32> {sinter.dims = [0, "n"]}) -> (tensor<?x?xf32>, tensor<?x?xf32>) {
+  %0 = sinter.shape %a : (tensor<?x0xf32>) -> tensor<2xi64>
+  %1 = sinter.reshape %a, %0 {type = tensor<?x?xf32>} : (tensor<?x0xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+  %2 = sinter.reshape %b, %0 {type = tensor<?x?xf32>} : (tensor<0x?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+  return %1, %2 : tensor<?x?xf32>, tensor<?x?xf32>
+}
+
 // As importers broadcast: where a size is 1, the other's; equal ones are that size anyway.
 // CHECK-LABEL: @broadcast_to_itself_needs_no_sizes
 // CHECK-NOT: sinter.shape

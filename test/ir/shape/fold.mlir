@@ -73,6 +73,30 @@ func.func @reshape_with_one_unknown_size_drops_shape(%a: tensor<?x?xf32>, %s: te
   return %0 : tensor<?x3xf32>
 }
 
+// What the number of elements does not tell.
+// CHECK-LABEL: @reshape_beside_a_zero_keeps_shape
+// CHECK: sinter.reshape %{{.*}}, %{{.*}} {type = tensor<?x0xf32>}
+func.func @reshape_beside_a_zero_keeps_shape(%a: tensor<?x?xf32>, %s: tensor<2xi64>) -> tensor<?x0xf32> {
+  %0 = sinter.reshape %a, %s {type = tensor<?x0xf32>} : (tensor<?x?xf32>, tensor<2xi64>) -> tensor<?x0xf32>
+  return %0 : tensor<?x0xf32>
+}
+
+// CHECK-LABEL: @reshape_beside_a_zero_vanishes
+// CHECK-SAME: %[[A:.*]]: tensor<?x0xf32>
+// CHECK: return %[[A]]
+func.func @reshape_beside_a_zero_vanishes(%a: tensor<?x0xf32>) -> tensor<?x0xf32> {
+  %0 = sinter.reshape %a {type = tensor<?x0xf32>} : (tensor<?x0xf32>) -> tensor<?x0xf32>
+  return %0 : tensor<?x0xf32>
+}
+
+// CHECK-LABEL: @reshapes_beside_a_zero_do_not_merge
+// CHECK-COUNT-2: sinter.reshape
+func.func @reshapes_beside_a_zero_do_not_merge(%a: tensor<?x2x0xf32>, %s: tensor<2xi64>) -> tensor<?x0xf32> {
+  %0 = sinter.reshape %a, %s {type = tensor<?x?xf32>} : (tensor<?x2x0xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+  %1 = sinter.reshape %0 {type = tensor<?x0xf32>} : (tensor<?x?xf32>) -> tensor<?x0xf32>
+  return %1 : tensor<?x0xf32>
+}
+
 // CHECK-LABEL: @reshape_of_constant
 // CHECK: sinter.constant dense<{{\[}}[1, 2], [3, 4]]> : tensor<2x2xi64>
 func.func @reshape_of_constant() -> tensor<2x2xi64> {

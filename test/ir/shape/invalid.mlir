@@ -91,6 +91,15 @@ func.func @reshape_does_not_divide(%a: tensor<4x3xf32>) {
 
 // -----
 
+func.func @reshape_beside_a_zero(%a: tensor<4x3xf32>) {
+  // expected-error @+2 {{reshape requires as many elements as its operand has, got 0 (4x0) and 12 (4x3)}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.reshape %a {type = tensor<?x0xf32>} : (tensor<4x3xf32>) -> tensor<?x0xf32>
+  return
+}
+
+// -----
+
 func.func @reshape_with_two_unknown_sizes(%a: tensor<f32>) {
   // expected-error @+2 {{reshape without shape requires an operand axis 0 for that ? of its type, got 'tensor<f32>' for 'tensor<?x?xf32>'}}
   // expected-error @+1 {{failed to infer returned types}}

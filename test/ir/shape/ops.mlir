@@ -42,6 +42,12 @@ func.func @reshape_infers_one_size(%a: tensor<?x6xf32>) -> tensor<2x?x3xf32> {
   return %0 : tensor<2x?x3xf32>
 }
 
+// Beside a 0 every `?` is the operand's size of that axis.
+func.func @reshape_beside_a_zero(%a: tensor<5x3x0xf32>) -> tensor<5x0xf32> {
+  %0 = sinter.reshape %a {type = tensor<?x0xf32>} : (tensor<5x3x0xf32>) -> tensor<5x0xf32>
+  return %0 : tensor<5x0xf32>
+}
+
 func.func @reshape_by_constant_sizes(%a: tensor<?x6xf32>) -> tensor<4x3xf32> {
   %s = sinter.constant dense<[4, 3]> : tensor<2xi64>
   %0 = sinter.reshape %a, %s {type = tensor<?x?xf32>} : (tensor<?x6xf32>, tensor<2xi64>) -> tensor<4x3xf32>
