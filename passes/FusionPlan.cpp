@@ -26,6 +26,8 @@ static constexpr int64_t kCheapCost = 3;
 /// From so many bytes on a tensor goes through memory, which costs more than to compute elements again that cost at
 /// most that (in additions).
 static constexpr int64_t kLargeBytes = 1 << 20, kLargeCost = 40;
+/// A value is computed in a kernel at so many places at most: moves upon moves that read it twice would make 2^n.
+static constexpr size_t kMaxPlaces = 64;
 
 bool sinter::isScheduleOp(Operation *op) {
   return isa<ConstantOp, ReshapeOp, DimOp, ShapeOp, KernelOp>(op) || op->getNumRegions() != 0 ||
@@ -111,6 +113,10 @@ private:
     llvm::SmallPtrSet<Operation *, 8> aligned;
     /// Ops of which one element may be computed more than once.
     llvm::SmallPtrSet<Operation *, 8> repeated;
+    /// The indices at which ops are computed for one element of the result, by number; without an entry only number
+    /// 0, the element's own. Each operand of a move is read at an index of its own.
+    llvm::DenseMap<Operation *, SmallVector<unsigned, 4>> places;
+    llvm::DenseMap<std::tuple<Operation *, unsigned, unsigned>, unsigned> moved;
     unsigned outputs = 1;
   };
 
@@ -119,6 +125,7 @@ private:
   int64_t costOf(Operation *op);
   bool readsOften(Operation *user, Value operand);
   bool repeatsBatches(BroadcastOp op, OpOperand &use);
+  SmallVector<unsigned, 4> placesOf(Operation *op, Group &group);
   bool canJoin(Operation *op, Group &group);
   void join(Operation *op, Group &group);
   bool reaches(Operation *op, Group &target);
@@ -359,11 +366,35 @@ bool Planner::repeatsBatches(BroadcastOp op, OpOperand &use) {
   return true;
 }
 
+/// Where the members of `group` read `op`; stops above kMaxPlaces.
+SmallVector<unsigned, 4> Planner::placesOf(Operation *op, Group &group) {
+  llvm::SmallSetVector<unsigned, 4> found;
+  for (OpOperand &use : op->getUses()) {
+    Operation *user = use.getOwner();
+    if (!group.ops.contains(user) || readsOnlySizes(use))
+      continue;
+    bool isMoved = !isa<Pointwise>(user) && user != group.root;
+    SmallVector<unsigned, 4> places = group.places.lookup(user);
+    if (places.empty())
+      places = {0};
+    for (unsigned place : places) {
+      if (isMoved)
+        place = group.moved.try_emplace({user, use.getOperandNumber(), place}, group.moved.size() + 1).first->second;
+      found.insert(place);
+      if (found.size() > kMaxPlaces)
+        return found.takeVector();
+    }
+  }
+  return found.takeVector();
+}
+
 /// A producer may join where its values are read in the way and as often as its cost allows.
 bool Planner::canJoin(Operation *op, Group &group) {
   if (static_cast<int64_t>(group.ops.size()) >= options.maxOps)
     return false;
   if (llvm::any_of(group.ops, [&](Operation *member) { return givesSizes(op, member); }))
+    return false;
+  if (placesOf(op, group).size() > kMaxPlaces)
     return false;
   bool isMove = !isa<Pointwise>(op);
   bool isSpread = isa<BroadcastOp, IotaOp>(op);
@@ -416,6 +447,7 @@ void Planner::join(Operation *op, Group &group) {
     if (isRow || (isa<Pointwise>(user) && group.aligned.contains(user)))
       group.aligned.insert(op);
   }
+  group.places[op] = placesOf(op, group);
   group.ops.insert(op);
   groupsOf[op].push_back(&group - groups.data());
 }

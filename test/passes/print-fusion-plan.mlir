@@ -73,3 +73,28 @@ func.func @computed_sizes_stay_outside(%a: tensor<f32>, %s: tensor<1xi64>, %b: t
   %2 = sinter.add %1, %b : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
   return %2 : tensor<?xf32>
 }
+
+// Each update reads the one before it at two places: 2^8 of them in one kernel.
+// CHECK-LABEL: @moves_upon_moves_are_not_one_kernel
+// CHECK-NEXT: map: slice dynamic_update_slice -> 1
+// CHECK-NEXT: map:{{( slice dynamic_update_slice)+}} -> 1
+func.func @moves_upon_moves_are_not_one_kernel(%x: tensor<6xf64>) -> tensor<6xf64> {
+  %zero = sinter.constant dense<0> : tensor<1xi64>
+  %p0 = sinter.slice %x {starts = array<i64: 1>, limits = array<i64: 6>, steps = array<i64: 1>} : (tensor<6xf64>) -> tensor<5xf64>
+  %u0 = sinter.dynamic_update_slice %x, %p0, %zero : (tensor<6xf64>, tensor<5xf64>, tensor<1xi64>) -> tensor<6xf64>
+  %p1 = sinter.slice %u0 {starts = array<i64: 1>, limits = array<i64: 6>, steps = array<i64: 1>} : (tensor<6xf64>) -> tensor<5xf64>
+  %u1 = sinter.dynamic_update_slice %u0, %p1, %zero : (tensor<6xf64>, tensor<5xf64>, tensor<1xi64>) -> tensor<6xf64>
+  %p2 = sinter.slice %u1 {starts = array<i64: 1>, limits = array<i64: 6>, steps = array<i64: 1>} : (tensor<6xf64>) -> tensor<5xf64>
+  %u2 = sinter.dynamic_update_slice %u1, %p2, %zero : (tensor<6xf64>, tensor<5xf64>, tensor<1xi64>) -> tensor<6xf64>
+  %p3 = sinter.slice %u2 {starts = array<i64: 1>, limits = array<i64: 6>, steps = array<i64: 1>} : (tensor<6xf64>) -> tensor<5xf64>
+  %u3 = sinter.dynamic_update_slice %u2, %p3, %zero : (tensor<6xf64>, tensor<5xf64>, tensor<1xi64>) -> tensor<6xf64>
+  %p4 = sinter.slice %u3 {starts = array<i64: 1>, limits = array<i64: 6>, steps = array<i64: 1>} : (tensor<6xf64>) -> tensor<5xf64>
+  %u4 = sinter.dynamic_update_slice %u3, %p4, %zero : (tensor<6xf64>, tensor<5xf64>, tensor<1xi64>) -> tensor<6xf64>
+  %p5 = sinter.slice %u4 {starts = array<i64: 1>, limits = array<i64: 6>, steps = array<i64: 1>} : (tensor<6xf64>) -> tensor<5xf64>
+  %u5 = sinter.dynamic_update_slice %u4, %p5, %zero : (tensor<6xf64>, tensor<5xf64>, tensor<1xi64>) -> tensor<6xf64>
+  %p6 = sinter.slice %u5 {starts = array<i64: 1>, limits = array<i64: 6>, steps = array<i64: 1>} : (tensor<6xf64>) -> tensor<5xf64>
+  %u6 = sinter.dynamic_update_slice %u5, %p6, %zero : (tensor<6xf64>, tensor<5xf64>, tensor<1xi64>) -> tensor<6xf64>
+  %p7 = sinter.slice %u6 {starts = array<i64: 1>, limits = array<i64: 6>, steps = array<i64: 1>} : (tensor<6xf64>) -> tensor<5xf64>
+  %u7 = sinter.dynamic_update_slice %u6, %p7, %zero : (tensor<6xf64>, tensor<5xf64>, tensor<1xi64>) -> tensor<6xf64>
+  return %u7 : tensor<6xf64>
+}
