@@ -4,7 +4,7 @@
 extern "C" {
 #include "runtime/plan.h"
 }
-#include <ctime>
+#include "test/Growth.h"
 #include <gtest/gtest.h>
 #include <random>
 
@@ -73,16 +73,15 @@ TEST(Plan, ReusesTheMemoryOfAChain) {
   EXPECT_EQ(checkPlan(problem), 1.0);
 }
 
-TEST(Plan, PlacesThousandsOfBuffersQuickly) {
-  Problem problem = randomProblem(7, 3000, 3000, 200, 1 << 16);
-  Memory memory = {};
-  std::vector<int64_t> offsets(3000);
-  int64_t total;
-  std::clock_t start = std::clock();
-  ASSERT_EQ(srtPlan(&memory, problem.lives.data(), 3000, problem.bytes.data(), offsets.data(), &total), SINTER_OK);
-  double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  RecordProperty("seconds", std::to_string(seconds));
-  EXPECT_LT(seconds, 2.0); // some 0.03 s on a free core without sanitizers
+TEST(Plan, TimeGrowsNoFasterThanPairsOfBuffers) {
+  double times = sinter::test::growth(1000, [](int count) {
+    Problem problem = randomProblem(7, count, count, 200, 1 << 16);
+    Memory memory = {};
+    std::vector<int64_t> offsets(count);
+    int64_t total;
+    EXPECT_EQ(srtPlan(&memory, problem.lives.data(), count, problem.bytes.data(), offsets.data(), &total), SINTER_OK);
+  });
+  EXPECT_LT(times, 32); // 64 were it by the third power
 }
 
 TEST(Plan, RefusesNegativeSizesBadLivesAndOverflow) {

@@ -48,12 +48,13 @@ TEST(LargeGraph, SavesLikeACopyAndLoadsWithoutReading) {
   fs::path folder = fs::temp_directory_path() / ("sinter_large_" + std::to_string(getpid()));
   fs::create_directory(folder);
   fs::path saved = folder / "bert.sinter", copied = folder / "copy.sinter";
+  double copy = 1e9;
   {
     std::unique_ptr<MLIRContext> context = newContext();
     auto imported = onnx::importOnnx(context.get(), model.string());
     ASSERT_TRUE(succeeded(imported));
     // The least of several times, each on a new file: what else runs on the machine only adds.
-    double save = 1e9, copy = 1e9;
+    double save = 1e9;
     for (int i = 0; i < 3; ++i) {
       fs::remove(saved);
       save = std::min(save, secondsOf([&] { ASSERT_TRUE(succeeded(writeGraph(**imported, saved.string()))); }));
@@ -74,7 +75,7 @@ TEST(LargeGraph, SavesLikeACopyAndLoadsWithoutReading) {
       load = std::min(load, secondsOf([&] { ASSERT_TRUE(readGraph(other.get(), saved.string())); }));
     }
     std::printf("load %.1f ms\n", load * 1e3);
-    EXPECT_LE(load, 0.05);
+    EXPECT_LE(load, 0.25 * copy);
   }
   int64_t before = residentPages();
   OwningOpRef<ModuleOp> graph = readGraph(context.get(), saved.string());
