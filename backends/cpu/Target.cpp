@@ -27,14 +27,33 @@ static const StringRef codeFeatures[] = {"sse3",       "ssse3",        "sse4.1",
                                          "avx512fp16", "avxvnni",      "fullfp16",
                                          "dotprod",    "bf16"};
 
+/// The highest level whose features are all there, then the extensions beyond it: "x86-64-v4 gfni avx512fp16". A list
+/// of every extension grows with each generation of CPUs; the level says most of it in one word that the loader knows,
+/// too.
+static std::string requirementsOf(const llvm::StringMap<bool> &features) {
+  auto has = [&](StringRef name) { return features.lookup(name); };
+  llvm::SmallVector<StringRef> required, implied;
+  for (StringRef level : {"x86-64-v4", "x86-64-v3", "x86-64-v2"}) {
+    llvm::SmallVector<StringRef> ofLevel;
+    llvm::X86::getFeaturesForCPU(level, ofLevel);
+    // Features without a check at load (x87, cx8 ...) are those of every 64-bit CPU.
+    llvm::erase_if(ofLevel, [](StringRef name) { return !llvm::is_contained(codeFeatures, name); });
+    if (!llvm::all_of(ofLevel, has))
+      continue;
+    required.push_back(level);
+    implied = ofLevel;
+    break;
+  }
+  for (StringRef name : codeFeatures)
+    if (has(name) && !llvm::is_contained(implied, name))
+      required.push_back(name);
+  return llvm::join(required, " ");
+}
+
 /// Sets what follows from the features.
 static void deriveFromFeatures(Target &target, const llvm::StringMap<bool> &features) {
   auto has = [&](StringRef name) { return features.lookup(name); };
-  llvm::SmallVector<StringRef> required;
-  for (StringRef name : codeFeatures)
-    if (has(name))
-      required.push_back(name);
-  target.requiredFeatures = llvm::join(required, " ");
+  target.requiredFeatures = requirementsOf(features);
 
   if (llvm::Triple(target.triple).isAArch64()) {
     target.vectorBytes = 16;
