@@ -67,30 +67,38 @@ void srtFloatStateRestore(uint64_t state) {
 #endif
 }
 
-/// The CPU quota of a container in cores, rounded up; `INT32_MAX` without one.
-static int32_t quotaCores(void) {
+/// The CPU quota of a container in percent of one core; 0 without one.
+static int32_t quotaPercent(void) {
   FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
   if (!file)
-    return INT32_MAX;
+    return 0;
   int64_t quota = 0, period = 0;
   int numRead = fscanf(file, "%" SCNd64 " %" SCNd64, &quota, &period); // "max 100000" reads nothing
   fclose(file);
-  if (numRead != 2 || quota <= 0 || period <= 0 || (quota - 1) / period >= INT32_MAX - 1)
-    return INT32_MAX;
-  return (int32_t)((quota - 1) / period + 1);
+  if (numRead != 2 || quota <= 0 || period <= 0 || quota > INT64_MAX / 100 || quota * 100 / period >= INT32_MAX)
+    return 0;
+  int64_t percent = quota * 100 / period;
+  return percent > 0 ? (int32_t)percent : 1;
+}
+
+void srtCoreLimits(int32_t *affinityCores, int32_t *quota) {
+  cpu_set_t set;
+  *affinityCores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0; // fails above 1024 cores
+  *quota = quotaPercent();
+}
+
+int32_t srtUsableCores(int32_t online, int32_t affinity, int32_t quota) {
+  int32_t cores = affinity > 0 ? affinity : online;
+  int32_t allowed = quota > 0 ? (quota - 1) / 100 + 1 : cores; // a part of a core is one
+  if (cores > allowed)
+    cores = allowed;
+  return cores > 0 ? cores : 1;
 }
 
 int32_t srtAvailableCores(void) {
-  cpu_set_t set;
-  int32_t cores = 0;
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    cores = CPU_COUNT(&set);
-  else
-    cores = (int32_t)sysconf(_SC_NPROCESSORS_ONLN); // more than 1024 cores
-  int32_t quota = quotaCores();
-  if (cores > quota)
-    cores = quota;
-  return cores > 0 ? cores : 1;
+  int32_t affinity, quota;
+  srtCoreLimits(&affinity, &quota);
+  return srtUsableCores(affinity ? 0 : (int32_t)sysconf(_SC_NPROCESSORS_ONLN), affinity, quota);
 }
 
 //===- Jobs ---------------------------------------------------------------------------------------===//

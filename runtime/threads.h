@@ -62,6 +62,12 @@ int32_t srtPoolRun(Pool *pool, sinter_context *context, sinter_kernel_fn fn, con
 /// Cores that this process may use: its affinity mask, and a container's CPU quota rounded up.
 int32_t srtAvailableCores(void);
 
+/// Cores in the affinity mask (0: not told) and the CPU quota of the container in percent of one core (0: none).
+void srtCoreLimits(int32_t *affinity, int32_t *quota);
+
+/// Threads that a process with these limits can keep busy: at least 1.
+int32_t srtUsableCores(int32_t online, int32_t affinity, int32_t quota);
+
 /// Sets the default floating-point control state on this thread and returns the old one.
 uint64_t srtFloatStateSetDefault(void);
 void srtFloatStateRestore(uint64_t state);
