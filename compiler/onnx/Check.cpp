@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compiler/onnx/Limits.h"
 #include "compiler/onnx/Reader.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -227,7 +228,7 @@ private:
 
   const onnxfile::Model &model;
   int64_t numNodes = 0;
-  DenseMap<const onnxfile::Function *, int64_t> expandedSize;
+  llvm::DenseMap<const onnxfile::Function *, int64_t> expandedSize;
 };
 
 } // namespace
