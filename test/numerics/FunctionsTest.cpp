@@ -3,116 +3,10 @@
 // Runs the table: all rows of a family and an element type are one graph. The four ways to run it must agree: in bits
 // where the row says so and between jitted and compiled ahead of time, else within the row's tolerance.
 
-#include "Functions.h"
-
-#include <cmath>
-#include <gtest/gtest.h>
-#include <map>
-#include <random>
+#include "Program.h"
 
 using namespace sinter;
 using namespace sinter::numerics;
-
-static double epsilonOf(DType dtype) {
-  return dtype == DType::f64    ? 0x1p-52
-         : dtype == DType::f32  ? 0x1p-23
-         : dtype == DType::f16  ? 0x1p-10
-         : dtype == DType::bf16 ? 0x1p-7
-                                : 0;
-}
-
-namespace {
-
-struct Call {
-  const Row *row;
-  std::vector<size_t> operands;
-  size_t firstResult, numResults;
-};
-
-/// All calls of a family's rows on one element type.
-class Program {
-public:
-  Program(const std::vector<Row> &rows, DType dtype) : dtype(dtype) {
-    for (const Row &row : rows) {
-      auto place = size_t(std::find(row.dtypes.begin(), row.dtypes.end(), dtype) - row.dtypes.begin());
-      for (size_t number = 0; number < row.cases.size() && place < row.dtypes.size(); ++number) {
-        if (!isFirstOfKind(row.dtypes, place) && row.cases.size() > 1 && (number + place) % 3 != 0)
-          continue; // all cases on one element type of each kind, some on each of the others
-        Call call{&row, {}, 0, 0};
-        for (const Shape &shape : row.cases[number])
-          call.operands.push_back(operand(row, shape, int(call.operands.size())));
-        calls.push_back(call);
-      }
-    }
-  }
-  /// Eager when `inputs` have elements, else into the trace.
-  Tensors run(const Tensors &inputs) {
-    Tensors results;
-    for (Call &call : calls) {
-      Tensors operands;
-      for (size_t k : call.operands)
-        operands.push_back(inputs[k]);
-      SCOPED_TRACE(describe(call));
-      call.firstResult = results.size();
-      try {
-        for (const Tensor &result : call.row->apply(operands).list)
-          results.push_back(result);
-      } catch (const Error &error) {
-        ADD_FAILURE() << error.what();
-      }
-      call.numResults = results.size() - call.firstResult;
-    }
-    return results;
-  }
-  std::string describe(const Call &call) const {
-    std::string text = std::string(call.row->name) + " of";
-    for (size_t k : call.operands)
-      text += " " + inputs[k].type().str();
-    return text;
-  }
-
-  DType dtype;
-  Tensors inputs;
-  std::vector<Call> calls;
-
-private:
-  /// Floats of each width, integers and booleans are the kinds.
-  static bool isFirstOfKind(const std::vector<DType> &dtypes, size_t place) {
-    auto kindOf = [](DType dtype) {
-      return is_float(dtype) ? dtype_bytes(dtype) : dtype == DType::boolean ? int64_t(-1) : int64_t(0);
-    };
-    return std::none_of(dtypes.begin(), dtypes.begin() + std::ptrdiff_t(place),
-                        [&](DType earlier) { return kindOf(earlier) == kindOf(dtypes[place]); });
-  }
-
-  /// The input of that shape and range, shared by all rows that want one.
-  size_t operand(const Row &row, const Shape &shape, int position) {
-    bool isSmooth = row.tolerance > 0;
-    std::string key = shape.str() + " " + std::to_string(row.low) + " " + std::to_string(row.high) + " " +
-                      std::to_string(position) + (isSmooth ? "s" : "");
-    auto [at, isNew] = known.try_emplace(key, inputs.size());
-    if (!isNew)
-      return at->second;
-    std::mt19937 random(uint32_t(inputs.size() + 1));
-    std::vector<double> values;
-    for (int64_t k = 0; k < shape.elements(); ++k) {
-      double value = row.low + (row.high - row.low) * double(random() % 65537) / 65536;
-      if (!isSmooth && is_float(dtype))
-        value = std::round(value * 4) / 4; // so that equal elements occur
-      if (!is_float(dtype))
-        value = std::round(value);
-      if (is_unsigned_integer(dtype))
-        value = std::abs(value);
-      values.push_back(dtype == DType::boolean ? value > (row.low + row.high) / 2 : value);
-    }
-    inputs.push_back(astype(Tensor(values, shape), dtype));
-    return at->second;
-  }
-
-  std::map<std::string, size_t> known;
-};
-
-} // namespace
 
 static bool sameBits(const Tensor &a, const Tensor &b) {
   return detail::visitDType(a.dtype(), [&]<class T>(T) {
@@ -223,6 +117,11 @@ TEST_P(Functions, AgreeInAllFourWays) {
   Tensors eager = program.run(program.inputs);
   ASSERT_FALSE(testing::Test::HasFatalFailure());
   compareWithHost(program, eager);
+  if (const char *folder = std::getenv("SINTER_WRITE_OPERANDS")) {
+    writeOperands(program, eager, kFamilies[family].name, folder);
+    return;
+  }
+  compareWithGoldens(program, eager, kFamilies[family].name);
   auto function = [&](const Tensors &inputs) { return program.run(inputs); };
   std::vector<Spec> specs;
   for (const Tensor &input : program.inputs)

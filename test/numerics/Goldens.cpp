@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Program.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+using namespace sinter;
+using namespace sinter::numerics;
+
+void sinter::numerics::writeOperands(const Program &program, const Tensors &results, const std::string &family,
+                                     const std::string &folder) {
+  std::string stem = folder + "/" + family + "-" + dtype_name(program.dtype);
+  std::vector<std::string> names;
+  std::vector<const char *> pointers;
+  std::vector<sinter_tensor> tensors;
+  std::ofstream text(stem + ".txt");
+  for (const Call &call : program.calls) {
+    text << call.key;
+    for (size_t k : call.operands)
+      text << " " << k;
+    text << " :";
+    for (size_t k = 0; k < call.numResults; ++k)
+      text << " " << dtype_name(results[call.firstResult + k].dtype());
+    text << "\n";
+  }
+  for (size_t k = 0; k < program.inputs.size(); ++k) {
+    names.push_back(std::to_string(k));
+    tensors.push_back(program.inputs[k].view());
+  }
+  for (const std::string &name : names)
+    pointers.push_back(name.c_str());
+  ASSERT_EQ(sinter_npz_write((stem + ".npz").c_str(), pointers.data(), tensors.data(), int32_t(tensors.size())),
+            SINTER_OK)
+      << sinter_last_error();
+}
+
+namespace {
+
+/// goldens/FAMILY.npz: for each element type DTYPE.keys, lines of text "KEY:RESULT DIMS...", or "without NAME REASON"
+/// for rows that have no answer, and DTYPE.values, the elements one after the other: doubles, or the bits of integers.
+class Goldens {
+public:
+  Goldens(const std::string &family, DType dtype) {
+    std::string path = std::string(GOLDENS) + "/" + family + ".npz";
+    sinter_npz *file = nullptr;
+    if (sinter_npz_open(path.c_str(), &file)) {
+      ADD_FAILURE() << sinter_last_error();
+      return;
+    }
+    sinter_tensor text{}, numbers{};
+    std::string name = dtype_name(dtype);
+    if (sinter_npz_read(file, (name + ".keys").c_str(), &text) ||
+        sinter_npz_read(file, (name + ".values").c_str(), &numbers))
+      ADD_FAILURE() << sinter_last_error();
+    std::istringstream lines(std::string(static_cast<const char *>(text.data), size_t(text.data ? text.dims[0] : 0)));
+    size_t at = 0;
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string key;
+      words >> key;
+      if (key == "without") {
+        words >> key;
+        without.insert(key);
+        continue;
+      }
+      Result &result = results[key];
+      result.first = at;
+      size_t elements = 1;
+      for (int64_t size; words >> size; elements *= size_t(size))
+        result.dims.push_back(size);
+      at += elements;
+    }
+    if (numbers.data)
+      values.assign(static_cast<const int64_t *>(numbers.data), static_cast<const int64_t *>(numbers.data) + at);
+    sinter_tensor_free(&text);
+    sinter_tensor_free(&numbers);
+    sinter_npz_close(file);
+  }
+
+  struct Result {
+    size_t first;
+    std::vector<int64_t> dims;
+  };
+  std::map<std::string, Result> results;
+  std::set<std::string> without;
+  std::vector<int64_t> values;
+};
+
+} // namespace
+
+/// Whether a float is what NumPy computed in f64 and rounded once: rows of one rounding within one unit, others within
+/// their tolerance. Low precision rounds after every op that a function is made of.
+static bool isClose(double got, double wanted, const Row &row, DType dtype) {
+  if (got == wanted || (std::isnan(got) && std::isnan(wanted)))
+    return true;
+  double tolerance = std::max(row.tolerance, dtype_bytes(dtype) == 2 ? 4.0 : 1.0);
+  return std::abs(got - wanted) <= tolerance * epsilonOf(dtype) * std::max(row.tolerance ? 1.0 : 0.0, std::abs(wanted));
+}
+
+void sinter::numerics::compareWithGoldens(const Program &program, const Tensors &results, const std::string &family) {
+  Goldens goldens(family, program.dtype);
+  for (const Call &call : program.calls) {
+    if (goldens.without.count(call.row->name))
+      continue;
+    for (size_t k = 0; k < call.numResults; ++k) {
+      const Tensor &result = results[call.firstResult + k];
+      std::string place = program.describe(call) + ", result " + std::to_string(k) + " against NumPy";
+      auto found = goldens.results.find(call.key + ":" + std::to_string(k));
+      if (found == goldens.results.end()) {
+        ADD_FAILURE() << place << ": no answer; add the function to oracle.py and run it";
+        continue;
+      }
+      const Goldens::Result &wanted = found->second;
+      Shape shape = result.shape();
+      ASSERT_EQ(std::vector<int64_t>(shape.begin(), shape.end()), wanted.dims) << place;
+      bool isFloat = is_float(result.dtype());
+      std::vector<double> floats = isFloat ? result.to_vector<double>() : std::vector<double>();
+      std::vector<int64_t> integers =
+          isFloat ? std::vector<int64_t>() : astype(result, DType::i64).to_vector<int64_t>();
+      for (size_t e = 0; e < size_t(result.size()); ++e) {
+        int64_t bits = goldens.values[wanted.first + e];
+        double number;
+        std::memcpy(&number, &bits, sizeof(number));
+        if (isFloat ? isClose(floats[e], number, *call.row, result.dtype()) : integers[e] == bits)
+          continue;
+        ADD_FAILURE() << place << ", element " << e << ": wanted " << (isFloat ? number : double(bits)) << ", got "
+                      << (isFloat ? floats[e] : double(integers[e]));
+        break;
+      }
+    }
+  }
+}
