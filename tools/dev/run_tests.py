@@ -1,30 +1,40 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs every GoogleTest binary and every lit suite of a build folder and counts them together.
+"""Runs every GoogleTest binary, every lit suite and every printed command on a build folder and counts them together.
 
     run_tests.py BUILD [--filter REGEX]
 
-The last line is `N passed, N failed`, with `, N skipped` after it where something could not run here.
+Tests that could not run here are named with the reason. The last line is `N passed, N failed`, with `, N skipped` after it
+where there are such.
 """
 import argparse
 import collections
+import importlib.util
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
+
+import check_commands
 
 LIT_OUTCOMES = {"PASS": "passed", "FLAKYPASS": "passed", "XFAIL": "passed", "UNSUPPORTED": "skipped", "SKIPPED": "skipped"}
-UNIT_TEST_SECONDS = 900
+UNIT_TEST_SECONDS = 900  # a program of unit tests
+LIT_TEST_SECONDS = 600  # one lit test: far above the slowest, for what hangs
+
+
+def last_line(text):
+    return ((text or "").strip().splitlines() or [""])[-1]
 
 
 def unit_tests(folder, pattern, scratch):
-    """Yields (outcome, name) of each test; one binary at a time, since some of them measure threads."""
+    """Yields (outcome, name, reason) of each test; one binary at a time, since some of them measure threads."""
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if not name.endswith("_tests"):
             continue
-        binary, result = os.path.join(folder, name), os.path.join(scratch, name + ".json")
+        binary, result = os.path.join(folder, name), os.path.join(scratch, name + ".xml")
         chosen = []
         if pattern:
             listed = subprocess.run([binary, "--gtest_list_tests"], capture_output=True, text=True).stdout
@@ -37,7 +47,7 @@ def unit_tests(folder, pattern, scratch):
                     chosen.append(suite + test)
             if not chosen:
                 continue
-        command = [binary, f"--gtest_output=json:{result}", "--gtest_brief=1"]
+        command = [binary, f"--gtest_output=xml:{result}", "--gtest_brief=1"]
         if chosen:
             command.append("--gtest_filter=" + ":".join(chosen))
         print(f"== {name}", flush=True)
@@ -46,24 +56,24 @@ def unit_tests(folder, pattern, scratch):
         except subprocess.TimeoutExpired:
             code = f"no end within {UNIT_TEST_SECONDS} s"
         try:
-            with open(result) as f:
-                suites = json.load(f)["testsuites"]
-        except (OSError, ValueError):
-            yield "failed", f"{name} (ended early: {code})"
+            suites = xml.etree.ElementTree.parse(result).getroot()
+        except (OSError, xml.etree.ElementTree.ParseError):
+            yield "failed", f"{name} (ended early: {code})", ""
             continue
         failed = False
-        for suite in suites:
-            for test in suite["testsuite"]:
-                if test.get("status") == "NOTRUN":
-                    continue
-                outcome = "passed"
-                if test.get("failures"):
-                    outcome, failed = "failed", True
-                elif test.get("result") == "SKIPPED":
-                    outcome = "skipped"
-                yield outcome, f"{name}/{suite['name']}.{test['name']}"
+        for test in suites.iter("testcase"):
+            if test.get("status") == "notrun":
+                continue
+            outcome, reason = "passed", ""
+            if test.find("failure") is not None:
+                outcome, failed = "failed", True
+            elif test.get("result") == "skipped":
+                outcome = "skipped"
+                said = test.find("skipped")
+                reason = last_line(said.get("message") if said is not None else "")
+            yield outcome, f"{name}/{test.get('classname')}.{test.get('name')}", reason
         if code != 0 and not failed:  # a failure outside any one test, such as a sanitizer's report at exit
-            yield "failed", f"{name} (exit code {code})"
+            yield "failed", f"{name} (exit code {code})", ""
 
 
 def lit_tests(folder, pattern, scratch):
@@ -71,6 +81,8 @@ def lit_tests(folder, pattern, scratch):
     command = ["lit-22", "-sv", "--no-progress-bar", "-o", result, os.path.join(folder, "test")]
     if pattern:
         command += ["--filter", pattern, "--allow-empty-runs"]
+    if importlib.util.find_spec("psutil"):  # lit needs it to end a test's children, too
+        command += ["--timeout", str(LIT_TEST_SECONDS)]
     print("== lit", flush=True)
     code = subprocess.run(command).returncode
     try:
@@ -78,11 +90,12 @@ def lit_tests(folder, pattern, scratch):
             tests = json.load(f)["tests"]
     except (OSError, ValueError):
         if code != 0 or not pattern:  # with a filter that no test matches, lit writes nothing
-            yield "failed", f"lit (ended early: {code})"
+            yield "failed", f"lit (ended early: {code})", ""
         return
     for test in tests:
         if test["code"] != "EXCLUDED":
-            yield LIT_OUTCOMES.get(test["code"], "failed"), test["name"]
+            outcome = LIT_OUTCOMES.get(test["code"], "failed")
+            yield outcome, test["name"], last_line(test.get("output")) if outcome == "skipped" else ""
 
 
 def main():
@@ -90,20 +103,25 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--filter", default="", help="regular expression over test names")
     options = parser.parse_args()
-    counts, failures = collections.Counter(), []
+    counts, failures, skipped = collections.Counter(), [], []
     with tempfile.TemporaryDirectory() as scratch:
-        for run, folder in ((unit_tests, os.path.join(options.build, "bin")), (lit_tests, options.build)):
-            for outcome, name in run(folder, options.filter, scratch):
+        kinds = ((unit_tests, os.path.join(options.build, "bin")), (lit_tests, options.build), (check_commands.commands, options.build))
+        for run, folder in kinds:
+            for outcome, name, reason in run(folder, options.filter, scratch):
                 counts[outcome] += 1
                 if outcome == "failed":
                     failures.append(name)
+                elif outcome == "skipped":
+                    skipped.append(f"{name}: {reason or 'no reason given'}")
+    for line in skipped:
+        print("skipped:", line)
     for name in failures:
         print("failed:", name)
     if not counts:
         failures.append("")
         print("no test ran")
-    skipped = f", {counts['skipped']} skipped" if counts["skipped"] else ""
-    print(f"{counts['passed']} passed, {counts['failed']} failed{skipped}")
+    tail = f", {counts['skipped']} skipped" if counts["skipped"] else ""
+    print(f"{counts['passed']} passed, {counts['failed']} failed{tail}")
     return 1 if failures else 0
 
 
