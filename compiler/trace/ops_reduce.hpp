@@ -102,17 +102,27 @@ inline Tensor var(const Operand &x, const Axes &axes = {}, int64_t ddof = 0, boo
     return detail::varianceOf(b, value, along, ddof, keepdims);
   });
 }
+namespace detail {
+/// The root of a sum of squares. Where that is 0 the slope is 0, as in torch, and not 0 / 0.
+inline Tensor rootOfSquares(Build &b, const Tensor &total) {
+  if (b.failed())
+    return b.error();
+  Tensor isZero = b.compare("eq", total, b.number(total.dtype(), 0));
+  return b.select(isZero, total, b.unary("sqrt", b.select(isZero, b.number(total.dtype(), 1), total)));
+}
+} // namespace detail
+
 /// Square root of `var`. (Named `stddev` because `std` is C++'s own.)
 inline Tensor stddev(const Operand &x, const Axes &axes = {}, int64_t ddof = 0, bool keepdims = false) {
   return detail::reducing("stddev", x, axes, [&](detail::Build &b, const Tensor &value, const Shape &along) {
-    return b.unary("sqrt", detail::varianceOf(b, value, along, ddof, keepdims));
+    return detail::rootOfSquares(b, detail::varianceOf(b, value, along, ddof, keepdims));
   });
 }
 /// (sum |x|^order)^(1 / order); order infinity is the greatest size.
 inline Tensor norm(const Operand &x, const Axes &axes = {}, double order = 2, bool keepdims = false) {
   return detail::reducing("norm", x, axes, [&](detail::Build &b, const Tensor &value, const Shape &along) {
     if (order == 2)
-      return b.unary("sqrt", b.reduce("add", b.mul(value, value), along, keepdims));
+      return detail::rootOfSquares(b, b.reduce("add", b.mul(value, value), along, keepdims));
     Tensor size = b.unary("abs", value);
     if (order == std::numeric_limits<double>::infinity())
       return b.reduce("max", size, along, keepdims);

@@ -145,3 +145,12 @@ TEST_P(Functions, AgreeInAllFourWays) {
 INSTANTIATE_TEST_SUITE_P(Tracer, Functions, testing::ValuesIn(programs()), [](const auto &info) {
   return std::string(kFamilies[info.param.first].name) + "_" + dtype_name(info.param.second);
 });
+
+/// The gradient of every function, by the rules of its ops, against differences of NumPy's function.
+TEST(FunctionGradients, AreThoseOfNumPysFunctions) {
+  for (const Family &family : kFamilies) {
+    SCOPED_TRACE(family.name);
+    std::vector<Row> rows = family.rows();
+    compareGradientsWithGoldens(Program(rows, DType::f64));
+  }
+}

@@ -132,3 +132,67 @@ void sinter::numerics::compareWithGoldens(const Program &program, const Tensors 
     }
   }
 }
+
+/// What is differentiated: the sum of the float results, weighted by fixed numbers.
+static Tensor weighted(const Row &row, const Tensors &operands) {
+  Tensor total = zeros({}, DType::f64);
+  Tensors results = row.apply(operands).list;
+  for (size_t k = 0; k < results.size(); ++k)
+    if (is_float(results[k].dtype())) {
+      Tensor flat = astype(ravel(results[k]), DType::f64);
+      total = total + sum(flat * cos(1.0 + 10.0 * double(k) + iota({flat.dim(0)}, 0, DType::f64)));
+    }
+  return total;
+}
+
+void sinter::numerics::compareGradientsWithGoldens(const Program &program) {
+  Goldens goldens("gradients", DType::f64);
+  std::vector<const Call *> calls;
+  for (const Call &call : program.calls)
+    if (goldens.results.count(call.key + ":0"))
+      calls.push_back(&call);
+  auto gradients = [&](const Tensors &inputs) {
+    Tensors all;
+    for (const Call *call : calls) {
+      Tensors operands;
+      for (size_t k : call->operands)
+        operands.push_back(inputs[k]);
+      SCOPED_TRACE(program.describe(*call));
+      try {
+        for (const Tensor &each : grad([&](const Tensors &x) { return weighted(*call->row, x); })(operands))
+          all.push_back(each);
+      } catch (const Error &error) {
+        ADD_FAILURE() << error.what();
+        all.insert(all.end(), operands.begin(), operands.end());
+      }
+    }
+    return all;
+  };
+  std::vector<Spec> specs;
+  for (const Tensor &input : program.inputs)
+    specs.push_back(spec_of(input));
+  Graph graph = traceWith(gradients, std::tuple<Tensors>(program.inputs), std::span<const Spec>(specs), "main", {}, {},
+                          Where::current());
+  int32_t main = 0; // behind the functions that `grad` traced
+  sinter_function_info info{};
+  info.struct_size = sizeof(info);
+  while (!sinter_graph_function(graph.handle(), main, &info) && std::string(info.name) != "main")
+    ++main;
+  Tensors found = graph.evaluate(program.inputs, main);
+  size_t next = 0;
+  for (const Call *call : calls)
+    for (size_t k = 0; k < call->operands.size(); ++k, ++next) {
+      const Goldens::Result &wanted = goldens.results[call->key + ":" + std::to_string(k)];
+      ASSERT_LT(next, found.size());
+      std::vector<double> got = found[next].to_vector<double>();
+      for (size_t e = 0; e < got.size(); ++e) {
+        double number;
+        std::memcpy(&number, &goldens.values[wanted.first + e], sizeof(number));
+        if (std::isnan(number) || std::abs(got[e] - number) <= 1e-7 * std::max(1.0, std::abs(number)))
+          continue;
+        ADD_FAILURE() << program.describe(*call) << ", gradient by operand " << k << ", element " << e << ": wanted "
+                      << number << ", got " << got[e];
+        break;
+      }
+    }
+}

@@ -118,6 +118,9 @@ private:
 /// oracle.py with the reason why NumPy has none.
 void compareWithGoldens(const Program &program, const Tensors &results, const std::string &family);
 
+/// Compares the gradients of the calls that have one with differences of NumPy's functions (goldens/gradients.npz).
+void compareGradientsWithGoldens(const Program &program);
+
 /// For oracle.py: operands and types of results, to FOLDER/FAMILY-DTYPE.{npz,txt}.
 void writeOperands(const Program &program, const Tensors &results, const std::string &family,
                    const std::string &folder);

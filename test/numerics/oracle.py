@@ -5,6 +5,9 @@
     SINTER_WRITE_OPERANDS=FOLDER build/release/bin/functions_tests     # operands of every call
     oracle.py FOLDER                                                   # goldens/*.npz from them
 
+Gradients (goldens/gradients.npz) are differences of these functions, in f64: of the sum of a call's float results, each
+element times cos(1 + its number + 10 * the result's number). Where the function has a kink there is no answer (nan).
+
 Floats are computed in f64 (or in the type itself where each result is one rounding or a move) from the operands as their
 type holds them; integers wrap in their type. A function below has the row's name and does what the row's C++ does, with
 NumPy's functions or plain formulas. A row that NumPy has no answer for stands in WITHOUT, with the reason.
@@ -495,6 +498,49 @@ def answers(stem, family, dtype):
     return "\n".join(dict.fromkeys(keys)) + "\n", np.concatenate([np.zeros(0, np.int64), *words])
 
 
+def weighted(name, x):
+    """What is differentiated; None when no result is a float."""
+    found = ROWS[name](x)
+    found = [np.asarray(f) for f in (found if isinstance(found, (list, tuple)) else [found])]
+    floats = [(k, f) for k, f in enumerate(found) if f.dtype.kind == "f"]
+    return sum(float((f.ravel() * np.cos(1.0 + np.arange(f.size) + 10 * k)).sum()) for k, f in floats) if floats else None
+
+
+def derivative(name, x, operand, element):
+    """By five points; nan where the slopes at both sides differ."""
+    step = 2e-4
+
+    def at(change):
+        moved = [v.copy() for v in x]
+        moved[operand].ravel()[element] += change
+        return weighted(name, moved)
+
+    middle, near = at(0.0), [at(s * 1e-6) for s in (-1, 1)]
+    left, right = (middle - near[0]) / 1e-6, (near[1] - middle) / 1e-6
+    value = (at(-2 * step) - 8 * at(-step) + 8 * at(step) - at(2 * step)) / (12 * step)
+    scale = 1e-3 * max(1.0, abs(value))
+    smooth = np.isfinite(value) and abs(left - right) < scale and abs(left - value) < scale
+    return value if smooth else np.nan
+
+
+def gradients(folder):
+    """Keys KEY:OPERAND and the derivatives by that operand's elements, of all rows on f64."""
+    keys, words = [], []
+    for path in sorted(glob.glob(os.path.join(folder, "*-f64.txt"))):
+        operands = read_operands(path[:-4] + ".npz", "f64")
+        with open(path) as file:
+            for line in file:
+                key, *numbers = line.split(" :")[0].split()
+                name, x = key.rsplit("/", 2)[0], [operands[int(k)] for k in numbers]
+                if name in WITHOUT or name not in ROWS or weighted(name, x) is None:
+                    continue
+                for operand, array in enumerate(x):
+                    values = [derivative(name, x, operand, e) for e in range(array.size)]
+                    keys.append(" ".join([f"{key}:{operand}", *map(str, array.shape)]))
+                    words.append(np.array(values, np.float64).view(np.int64))
+    return "\n".join(keys) + "\n", np.concatenate(words)
+
+
 def main():
     goldens = os.path.join(os.path.dirname(os.path.abspath(__file__)), "goldens")
     os.makedirs(goldens, exist_ok=True)
@@ -507,6 +553,8 @@ def main():
         arrays = families.setdefault(family, {})
         arrays[dtype + ".keys"] = np.frombuffer(keys.encode(), np.uint8)
         arrays[dtype + ".values"] = words
+    keys, words = gradients(sys.argv[1])
+    families["gradients"] = {"f64.keys": np.frombuffer(keys.encode(), np.uint8), "f64.values": words}
     for family, arrays in families.items():
         np.savez_compressed(os.path.join(goldens, family + ".npz"), **arrays)
 
