@@ -178,7 +178,9 @@ sinter_status_code srtLoadInputs(sinter_session *session) {
       continue;
     }
     slot->data = input->count ? input->tensor.data : (void *)emptyData;
-    if (!input->copied)
+    int truths = input->count && session->function->inputs[i].dtype == SINTER_I1;
+    int otherTruths = truths && !input->tensor.strides && srtHasOtherTruths(input->tensor.data, input->bytes);
+    if (!input->copied && !otherTruths)
       continue;
     if (!srtReserve(&session->memory, InputMemory, &input->own, input->bytes))
       return srtError(SINTER_OUT_OF_MEMORY, "no memory for %" PRId64 " bytes to copy input '%s'", input->bytes,
@@ -187,6 +189,8 @@ sinter_status_code srtLoadInputs(sinter_session *session) {
       srtCopyToDense(&input->tensor, input->own.data);
     else
       memcpy(input->own.data, input->tensor.data, (size_t)input->bytes);
+    if (truths)
+      srtNormalizeTruths(input->own.data, input->bytes);
     slot->data = input->own.data;
   }
   return SINTER_OK;

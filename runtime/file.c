@@ -3,9 +3,11 @@
 #define _GNU_SOURCE
 #include "file.h"
 #include "status.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,18 +99,65 @@ static const char *shownAt(int file, char place[32]) {
   return place;
 }
 
+/// What a symbolic link leads to in the end, which need not exist; null where `path` is none or leads nowhere. Owned by
+/// the caller.
+static char *followLink(const char *path) {
+  char *at = NULL;
+  for (int links = 0; links < 40; ++links) {
+    char target[4096];
+    const char *from = at ? at : path;
+    ssize_t length = readlink(from, target, sizeof target);
+    if (length < 0 || length == (ssize_t)sizeof target)
+      return at;
+    const char *slash = strrchr(from, '/');
+    size_t folder = target[0] != '/' && slash ? (size_t)(slash - from) + 1 : 0;
+    char *next = malloc(folder + (size_t)length + 1);
+    if (next) {
+      memcpy(next, from, folder);
+      memcpy(next + folder, target, (size_t)length);
+      next[folder + (size_t)length] = 0;
+    }
+    free(at);
+    at = next;
+    if (!at)
+      return NULL;
+  }
+  return at; // a ring, which stat finds
+}
+
+/// Removes what processes that are no more have left of writing this file: "NAME.PID-NUMBER.tmp".
+static void sweep(const char *path) {
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  size_t length = strlen(name);
+  int folder = openFolder(path, O_RDONLY | O_DIRECTORY);
+  DIR *entries = folder >= 0 ? fdopendir(folder) : NULL;
+  if (!entries && folder >= 0)
+    close(folder);
+  for (struct dirent *entry; entries && (entry = readdir(entries));) {
+    long pid;
+    unsigned number;
+    int end = 0;
+    if (strncmp(entry->d_name, name, length) == 0 &&
+        sscanf(entry->d_name + length, ".%ld-%u.tmp%n", &pid, &number, &end) == 2 && end &&
+        !entry->d_name[length + (size_t)end] && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+      unlinkat(dirfd(entries), entry->d_name, 0);
+  }
+  if (entries)
+    closedir(entries);
+}
+
 /// A name that no other thread takes. A process that was killed may have left it, so that others follow.
 static void nextName(NewFile *file) {
   static _Atomic unsigned counter;
   snprintf(file->temporary, strlen(file->path) + 64, "%s.%ld-%u.tmp", file->path, (long)getpid(), counter++);
 }
 
-sinter_status_code srtCreateFile(const char *path, NewFile *file) {
-  *file = (NewFile){.file = -1, .path = path};
-  if (!path)
-    return srtError(SINTER_INVALID_ARGUMENT, "file requires a path, got null");
+static sinter_status_code createBeside(const char *path, NewFile *file) {
   struct stat info;
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+  int exists = stat(path, &info) == 0;
+  if (!exists && errno == ELOOP)
+    return cannotWrite(path, ELOOP);
+  if (exists && !S_ISREG(info.st_mode))
     return srtError(SINTER_IO, "cannot write '%s': %s", path,
                     S_ISDIR(info.st_mode) ? "it is a directory" : "it is not a regular file");
   file->temporary = malloc(strlen(path) + 64);
@@ -118,19 +167,38 @@ sinter_status_code srtCreateFile(const char *path, NewFile *file) {
   file->file = openFolder(path, O_TMPFILE | O_WRONLY);
   if (file->file >= 0 && access(shownAt(file->file, place), F_OK) == 0) {
     file->unnamed = 1;
+    if (exists) // whoever may read the old content may read the new one, and nobody else
+      (void)fchmod(file->file, info.st_mode & 07777);
     return SINTER_OK;
   }
   if (file->file >= 0)
     close(file->file);
+  sweep(path);
   do {
     nextName(file);
     file->file = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   } while (file->file < 0 && errno == EEXIST);
-  if (file->file >= 0)
+  if (file->file >= 0) {
+    if (exists)
+      (void)fchmod(file->file, info.st_mode & 07777);
     return SINTER_OK;
+  }
   int error = errno;
   free(file->temporary);
   return cannotWrite(path, error);
+}
+
+sinter_status_code srtCreateFile(const char *path, NewFile *file) {
+  *file = (NewFile){.file = -1, .path = path};
+  if (!path)
+    return srtError(SINTER_INVALID_ARGUMENT, "file requires a path, got null");
+  file->followed = followLink(path);
+  if (file->followed)
+    path = file->path = file->followed;
+  sinter_status_code status = createBeside(path, file);
+  if (status)
+    free(file->followed);
+  return status;
 }
 
 /// Gives the written file its temporary name; a rename cannot start from none.
@@ -168,5 +236,6 @@ sinter_status_code srtFinishFile(NewFile *file, sinter_status_code status) {
   else if (!status && file->durable)
     synchronizeFolder(file->path);
   free(file->temporary);
+  free(file->followed);
   return status;
 }

@@ -23,7 +23,8 @@ sinter_status_code srtWriteAll(int file, const void *data, int64_t bytes, const 
 
 typedef struct NewFile {
   int file;
-  const char *path; // the target, the caller's
+  const char *path; // the target, the caller's; where that is a link, what it leads to, as the link is kept
+  char *followed;   // owned; null where the caller's path is no link
   char *temporary;  // its name when it has one, owned
   int unnamed;
   int durable;      // the new content is on the disk before the name is

@@ -212,8 +212,7 @@ void sinter_tensor_free(sinter_tensor *tensor) {
 
 sinter_status_code srtNpyTensor(const NpyHeader *header, void *data, sinter_tensor *tensor, const char *name) {
   if (header->dtype == SINTER_I1)
-    for (int64_t i = 0; i < header->dataBytes; ++i)
-      ((char *)data)[i] = ((char *)data)[i] != 0;
+    srtNormalizeTruths(data, header->dataBytes);
   *tensor = (sinter_tensor){.data = data, .dtype = header->dtype, .rank = header->rank};
   memcpy(tensor->dims, header->dims, sizeof tensor->dims);
   if (!header->fortranOrder || header->rank < 2 || header->dataBytes == 0)

@@ -298,7 +298,12 @@ const SafetensorsEntry *srtSafetensorsFind(const sinter_safetensors *file, const
 }
 
 sinter_status_code srtSafetensorsRead(const sinter_safetensors *file, const SafetensorsEntry *entry, void *data) {
-  return entry->bytes ? srtReadAt(file->file, entry->offset, data, entry->bytes, file->path) : SINTER_OK;
+  if (!entry->bytes)
+    return SINTER_OK;
+  sinter_status_code status = srtReadAt(file->file, entry->offset, data, entry->bytes, file->path);
+  if (!status && entry->dtype == SINTER_I1)
+    srtNormalizeTruths(data, entry->bytes);
+  return status;
 }
 
 sinter_status_code sinter_safetensors_read(const sinter_safetensors *file, const char *name, sinter_tensor *tensor) {

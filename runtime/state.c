@@ -304,6 +304,8 @@ sinter_status_code sinter_session_state_set(sinter_session *session, const char 
       memmove(own.data, value->data, (size_t)state->bytes);
     else
       srtCopyToDense(value, own.data);
+    if (own.dtype == SINTER_I1)
+      srtNormalizeTruths(own.data, state->bytes);
   }
   srtStatesRelease(session);
   return status;

@@ -68,3 +68,23 @@ static void copyStrided(const sinter_tensor *tensor, char *dense, int toDense) {
 void srtCopyToDense(const sinter_tensor *tensor, void *dense) { copyStrided(tensor, dense, 1); }
 
 void srtCopyFromDense(const sinter_tensor *tensor, const void *dense) { copyStrided(tensor, (char *)dense, 0); }
+
+int srtHasOtherTruths(const void *bytes, int64_t count) {
+  const unsigned char *at = bytes;
+  // Blocks without a branch become vector code.
+  for (int64_t begin = 0; begin < count; begin += 4096) {
+    int64_t end = count - begin < 4096 ? count : begin + 4096;
+    unsigned char all = 0;
+    for (int64_t i = begin; i < end; ++i)
+      all |= at[i];
+    if (all > 1)
+      return 1;
+  }
+  return 0;
+}
+
+void srtNormalizeTruths(void *bytes, int64_t count) {
+  unsigned char *at = bytes;
+  for (int64_t i = 0; i < count; ++i)
+    at[i] = at[i] != 0;
+}

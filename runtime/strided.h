@@ -14,4 +14,11 @@ void srtCopyToDense(const sinter_tensor *tensor, void *dense);
 /// Copies row-major elements to where a non-empty tensor's strides put them.
 void srtCopyFromDense(const sinter_tensor *tensor, const void *dense);
 
+/// Booleans come from others, who may call any byte but 0 true; compiled code is given 0 and 1. Whether some byte is
+/// neither.
+int srtHasOtherTruths(const void *bytes, int64_t count);
+
+/// Makes every byte but 0 a 1.
+void srtNormalizeTruths(void *bytes, int64_t count);
+
 #endif
