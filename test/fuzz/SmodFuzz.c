@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Any bytes as a module. Changes would stop at the hashes, so the mutator makes them right again.
+
+#include "MemoryFile.h"
+#include "runtime/hash.h"
+#include "runtime/smod.h"
+#include <fcntl.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned seed);
+
+enum { headerBytes = 64, hashOffset = 24, entryHashOffset = 24 };
+
+static uint32_t word(const uint8_t *at) {
+  uint32_t value;
+  memcpy(&value, at, sizeof value);
+  return value;
+}
+
+static uint64_t longWord(const uint8_t *at) {
+  uint64_t value;
+  memcpy(&value, at, sizeof value);
+  return value;
+}
+
+/// Sets the hashes of sections and then that of header and table (runtime/smod.h), as far as they lie in the file.
+static void fixHashes(uint8_t *data, size_t size) {
+  if (size < headerBytes)
+    return;
+  uint64_t total = size;
+  memcpy(data + 8, &total, sizeof total);
+  size_t entryBytes = word(data + 4) < 2 ? 256 : 128, count = word(data + 16),
+         details = word(data + 4) < 2 ? 0 : word(data + 20);
+  if (count > (size - headerBytes) / entryBytes || details > size - headerBytes - count * entryBytes)
+    return;
+  for (size_t i = 0; i < count; ++i) {
+    uint8_t *entry = data + headerBytes + i * entryBytes;
+    uint64_t offset = longWord(entry + 8), bytes = longWord(entry + 16);
+    if (offset <= size && bytes <= size - offset) {
+      uint64_t hash = srtXxh64(data + offset, (int64_t)bytes, 0);
+      memcpy(entry + entryHashOffset, &hash, sizeof hash);
+    }
+  }
+  memset(data + hashOffset, 0, 8);
+  uint64_t hash = srtXxh64(data, headerBytes, 0);
+  hash = srtXxh64(data + headerBytes, (int64_t)(count * entryBytes), hash);
+  if (details)
+    hash = srtXxh64(data + headerBytes + count * entryBytes, (int64_t)details, hash);
+  memcpy(data + hashOffset, &hash, sizeof hash);
+}
+
+/// A module of two sections, as what is too short to be one becomes.
+static size_t writeModule(uint8_t *data, size_t maxSize) {
+  char path[] = "/tmp/sinter-fuzz-XXXXXX";
+  int file = mkstemp(path);
+  sinter_smod_section sections[2] = {{.kind = SINTER_SMOD_MANIFEST, .data = "{}", .bytes = 2},
+                                     {.kind = SINTER_SMOD_CODE, .data = "code", .bytes = 4, .requirements = "avx2"}};
+  ssize_t size = 0;
+  if (file >= 0 && sinter_smod_write(path, sections, 2) == SINTER_OK) {
+    close(file);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    size = read(file, data, maxSize);
+  }
+  close(file);
+  unlink(path);
+  return size > 0 ? (size_t)size : 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned seed) {
+  if (size < headerBytes && seed % 4 == 0)
+    return writeModule(data, maxSize);
+  size = LLVMFuzzerMutate(data, size, maxSize);
+  if (seed % 8)
+    fixHashes(data, size);
+  return size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  char path[64];
+  int file = memoryFile(data, size, path);
+  sinter_smod *module;
+  if (sinter_smod_open(path, &module) == SINTER_OK) {
+    unsigned sum = 0;
+    for (int32_t i = 0; i < sinter_smod_count(module); ++i) {
+      const sinter_smod_section *section = sinter_smod_section_at(module, i);
+      for (int64_t k = 0; k < section->bytes; ++k)
+        sum += ((const uint8_t *)section->data)[k];
+      sum += (unsigned)strlen(section->requirements);
+    }
+    if (sinter_smod_section_at(module, -1) || sinter_smod_section_at(module, sinter_smod_count(module)) ||
+        sum == 0xDEADBEEF)
+      abort();
+    sinter_smod_close(module);
+  }
+  close(file);
+  return 0;
+}
