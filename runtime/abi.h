@@ -42,11 +42,12 @@ typedef enum sinter_status_code {
   SINTER_OK = 0,
   SINTER_INVALID_ARGUMENT = 1, // wrong shape, dtype, name, handle
   SINTER_OUT_OF_MEMORY = 2,
-  SINTER_IO = 3,           // a file cannot be read or written
-  SINTER_CORRUPT = 4,      // a file is not what its header says
-  SINTER_UNSUPPORTED = 5,  // version or CPU feature that this runtime or machine does not have
-  SINTER_CANCELLED = 6,    // sinter_session_cancel was called
-  SINTER_RUNTIME_ERROR = 7 // an op reported an error (index out of bounds under policy `error`, trip limit ...)
+  SINTER_IO = 3,            // a file cannot be read or written
+  SINTER_CORRUPT = 4,       // a file is not what its header says
+  SINTER_UNSUPPORTED = 5,   // version or CPU feature that this runtime or machine does not have
+  SINTER_CANCELLED = 6,     // sinter_session_cancel was called
+  SINTER_RUNTIME_ERROR = 7, // an op reported an error (index out of bounds under policy `error`, trip limit ...)
+  SINTER_BUSY = 8           // another thread uses the session, or another session its states; nothing was changed
 } sinter_status_code;
 
 struct sinter_context;

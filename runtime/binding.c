@@ -13,12 +13,10 @@ static _Alignas(SRT_ALIGNMENT) const char emptyData[SRT_ALIGNMENT];
 
 //===- One tensor ---------------------------------------------------------------------------------===//
 
-/// Finds the addresses that the elements span. Returns 0 when they leave the address space.
-static int findExtent(Binding *binding, int64_t elementBytes) {
-  const sinter_tensor *tensor = &binding->tensor;
-  int64_t low = 0, high = elementBytes;
+int srtExtent(const sinter_tensor *tensor, int64_t bytes, uintptr_t *begin, uintptr_t *end) {
+  int64_t elementBytes = sinter_dtype_bytes(tensor->dtype), low = 0, high = elementBytes;
   if (!tensor->strides) {
-    high = binding->bytes;
+    high = bytes;
   } else {
     for (int32_t i = 0; i < tensor->rank; ++i) {
       int64_t reach;
@@ -29,8 +27,66 @@ static int findExtent(Binding *binding, int64_t elementBytes) {
     }
   }
   uintptr_t base = (uintptr_t)tensor->data, depth = 0 - (uintptr_t)low;
-  return !__builtin_sub_overflow(base, depth, &binding->begin) &&
-         !__builtin_add_overflow(base, (uintptr_t)high, &binding->end);
+  return !__builtin_sub_overflow(base, depth, begin) && !__builtin_add_overflow(base, (uintptr_t)high, end);
+}
+
+/// Steps along one axis and how many there are.
+typedef struct Steps {
+  uint64_t stride, count;
+} Steps;
+
+/// Whether some way of at most `count` steps to either side along each axis, not all zero, leads from `distance` to 0:
+/// then two elements share an address. `steps` are in order of falling strides, so that few numbers of steps can still
+/// be made good by the axes that follow. Gives up, with 1, after a number of tries that no tensor of a program needs.
+static int returns(const Steps *steps, int32_t count, int64_t distance, int moved, int32_t *tries) {
+  if (count == 0)
+    return moved && distance == 0;
+  uint64_t reach = 0;
+  for (int32_t k = 1; k < count; ++k)
+    reach += steps[k].stride * steps[k].count;
+  int64_t stride = (int64_t)steps->stride, most = (int64_t)steps->count;
+  // distance + n * stride must lie within [-reach, reach]; by symmetry the first axis that moves moves forward
+  for (int64_t n = moved ? -most : 0; n <= most; ++n) {
+    int64_t at = distance + n * stride;
+    if (at < 0 && (uint64_t)-at > reach) {
+      if (stride == 0)
+        return 0;
+      int64_t behind = (-at - (int64_t)reach + stride - 1) / stride;
+      if (behind > most - n)
+        return 0;
+      n += behind;
+      at += behind * stride;
+    }
+    if (at > 0 && (uint64_t)at > reach)
+      return 0;
+    if (--*tries < 0 || returns(steps + 1, count - 1, at, moved || n != 0, tries))
+      return 1;
+  }
+  return 0;
+}
+
+/// Whether two elements of a non-empty tensor whose extent is known share an address.
+static int overlapsItself(const sinter_tensor *tensor) {
+  Steps steps[SINTER_MAX_RANK];
+  int32_t count = 0;
+  for (int32_t d = 0; d < tensor->rank; ++d) {
+    if (tensor->dims[d] == 1)
+      continue;
+    int64_t stride = tensor->strides[d];
+    Steps next = {stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride, (uint64_t)tensor->dims[d] - 1};
+    int32_t place = count++;
+    for (; place > 0 && steps[place - 1].stride < next.stride; --place)
+      steps[place] = steps[place - 1];
+    steps[place] = next;
+  }
+  uint64_t reach = 0;
+  int nested = 1; // each stride leaps over all that smaller ones reach, as in any part of a dense tensor
+  for (int32_t k = count; k-- > 0;) {
+    nested &= steps[k].stride > reach;
+    reach += steps[k].stride * steps[k].count;
+  }
+  int32_t tries = 100000;
+  return !nested && (reach > INT64_MAX / 4 || returns(steps, count, 0, 0, &tries)); // no memory is as large
 }
 
 sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const sinter_tensor_type *type,
@@ -59,7 +115,7 @@ sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const 
     memcpy(binding->strides, tensor->strides, (size_t)tensor->rank * sizeof *tensor->strides);
     binding->tensor.strides = binding->strides;
   }
-  if (count && !findExtent(binding, sinter_dtype_bytes(tensor->dtype)))
+  if (count && !srtExtent(&binding->tensor, bytes, &binding->begin, &binding->end))
     return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' requires strides inside the address space", kind, type->name);
   binding->bound = 1;
   return SINTER_OK;
@@ -101,11 +157,11 @@ static sinter_status_code bindSymbols(sinter_session *session, int32_t index) {
 
 static int overlap(const Binding *a, const Binding *b) { return a->begin < b->end && b->begin < a->end; }
 
-/// 1 + the output in whose session memory an input lies, or 0.
-static int32_t findOwnOutput(const sinter_session *session, const Binding *input) {
+/// 1 + the output in whose session memory a tensor lies, or 0.
+static int32_t findOwnOutput(const sinter_session *session, const Binding *tensor) {
   for (int32_t o = 0; o < session->function->num_outputs; ++o) {
     const Block *own = &session->outputs[o].own;
-    if (own->data && input->begin < (uintptr_t)own->data + (uintptr_t)own->bytes && (uintptr_t)own->data < input->end)
+    if (own->data && tensor->begin < (uintptr_t)own->data + (uintptr_t)own->bytes && (uintptr_t)own->data < tensor->end)
       return o + 1;
   }
   return 0;
@@ -131,6 +187,14 @@ static sinter_status_code bindAddresses(sinter_session *session) {
     if (!output->bound)
       continue;
     output->copied = output->count && !inPlace(output);
+    if (output->copied && output->tensor.strides && overlapsItself(&output->tensor))
+      return srtError(SINTER_INVALID_ARGUMENT, "output '%s' requires strides by which no two elements share an address",
+                      function->outputs[o].name);
+    // Its own memory is what a call returned that is made again with the same tensors.
+    int32_t own = output->count ? findOwnOutput(session, output) : 0;
+    if (own && (own != o + 1 || output->copied))
+      return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps the session's own memory of output '%s'",
+                      function->outputs[o].name, function->outputs[own - 1].name);
     if (output->count && srtStatesOverlap(session, output->begin, output->end))
       return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps a state of the session",
                       function->outputs[o].name);

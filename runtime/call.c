@@ -30,7 +30,7 @@ static sinter_status_code bindInputs(sinter_session *session, const sinter_tenso
     Binding *binding = &session->inputs[i];
     if (binding->state || rebind(binding, &inputs[i]))
       continue;
-    sinter_status_code status = sinter_session_set_input(session, i, &inputs[i]);
+    sinter_status_code status = srtSetInput(session, i, &inputs[i]);
     if (status)
       return status;
   }
@@ -48,7 +48,7 @@ static sinter_status_code bindOutputs(sinter_session *session, const sinter_tens
     }
     if (rebind(binding, &outputs[o]))
       continue;
-    sinter_status_code status = sinter_session_set_output(session, o, &outputs[o]);
+    sinter_status_code status = srtSetOutput(session, o, &outputs[o]);
     if (status)
       return status;
   }
@@ -66,15 +66,17 @@ sinter_status_code sinter_session_call(sinter_session *session, int32_t numInput
   if ((numInputs && !inputs) || (numOutputs && !outputs))
     return srtError(SINTER_INVALID_ARGUMENT, "call of function '%s' requires inputs and outputs, got null",
                     function->name);
+  sinter_status_code status = srtEnter(session);
+  if (status)
+    return status;
   session->addressesChanged = 1;
-  sinter_status_code status = bindInputs(session, inputs);
+  session->ran = 0; // outputs are bound anew
+  status = bindInputs(session, inputs);
   if (!status)
     status = bindOutputs(session, outputs);
   if (!status)
-    status = sinter_session_run(session);
-  if (status)
-    return status;
-  for (int32_t o = 0; o < numOutputs; ++o) {
+    status = srtRun(session);
+  for (int32_t o = 0; !status && o < numOutputs; ++o) {
     const sinter_tensor_slot *slot = &session->outputSlots[o];
     const Binding *binding = &session->outputs[o];
     sinter_tensor *output = &outputs[o];
@@ -86,5 +88,6 @@ sinter_status_code sinter_session_call(sinter_session *session, int32_t numInput
     output->data = slot->data;
     output->strides = NULL;
   }
-  return SINTER_OK;
+  srtLeave(session);
+  return status;
 }

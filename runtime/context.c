@@ -97,10 +97,16 @@ static void *output(sinter_context *context, int32_t index, const int64_t *dims,
   Binding *binding = &session->outputs[index];
   sinter_tensor_slot *slot = &session->outputSlots[index];
   int64_t count, bytes;
-  if (rank != type->rank || !srtTensorBytes(type->dtype, rank, dims, &count, &bytes)) {
-    snprintf(text, sizeof text, "output '%s' requires rank %d, its code produced %s", type->name, type->rank,
-             srtDimsText(dims, rank, dimsText));
+  if (rank != type->rank) {
+    snprintf(text, sizeof text, "output '%s' requires rank %d, its code produced rank %d (%s)", type->name, type->rank,
+             rank, srtDimsText(dims, rank, dimsText));
     srtContextFail(session, SINTER_RUNTIME_ERROR, text);
+    return NULL;
+  }
+  if (!srtTensorBytes(type->dtype, rank, dims, &count, &bytes)) { // the caller's sizes lead to such ones
+    snprintf(text, sizeof text, "output '%s' requires dims of 0 or more and a size below 2^63 bytes, got %s %s",
+             type->name, srtDimsText(dims, rank, dimsText), sinter_dtype_name(type->dtype));
+    srtContextFail(session, SINTER_INVALID_ARGUMENT, text);
     return NULL;
   }
   if (rank > 0)

@@ -31,33 +31,64 @@ static int resolve(const sinter_tensor_type *type, const int64_t *symbols, void 
   return 1;
 }
 
-int32_t sinter_embed_run(sinter_session *session, const int64_t *symbols, void *const *pointers, int64_t *const *dims) {
-  const sinter_function *function = sinter_session_function(session);
+/// Refuses null where compiled code or this file would use the pointer.
+static sinter_status_code checkPointers(const sinter_session *session, const int64_t *symbols, void *const *pointers,
+                                        int64_t *const *dims) {
+  const sinter_function *function = session->function;
+  if ((function->num_symbols && !symbols) || (function->num_inputs + function->num_outputs && !pointers))
+    return srtError(SINTER_INVALID_ARGUMENT, "call of function '%s' requires sizes and pointers, got null",
+                    function->name);
+  for (int32_t o = 0; o < function->num_outputs; ++o) {
+    sinter_tensor tensor;
+    if (session->outputs[o].state || resolve(&function->outputs[o], symbols, NULL, &tensor))
+      continue;
+    if (!pointers[function->num_inputs + o] || !dims || !dims[o])
+      return srtError(SINTER_INVALID_ARGUMENT, "output '%s' requires places for its address and its sizes, got null",
+                      function->outputs[o].name);
+  }
+  return SINTER_OK;
+}
+
+/// The call, in a session that is claimed.
+static sinter_status_code runClaimed(sinter_session *session, const int64_t *symbols, void *const *pointers,
+                                     int64_t *const *dims) {
+  const sinter_function *function = session->function;
   sinter_tensor tensor;
-  sinter_status_code status;
+  sinter_status_code status = checkPointers(session, symbols, pointers, dims);
+  if (status)
+    return status;
   for (int32_t i = 0; i < function->num_inputs; ++i) {
     if (session->inputs[i].state)
       continue;
     resolve(&function->inputs[i], symbols, pointers[i], &tensor);
-    if ((status = sinter_session_set_input(session, i, &tensor)))
+    if ((status = srtSetInput(session, i, &tensor)))
       return status;
   }
   void *const *outputs = pointers + function->num_inputs;
   for (int32_t o = 0; o < function->num_outputs; ++o)
     if (!session->outputs[o].state && resolve(&function->outputs[o], symbols, outputs[o], &tensor))
-      if ((status = sinter_session_set_output(session, o, &tensor)))
+      if ((status = srtSetOutput(session, o, &tensor)))
         return status;
-  if ((status = sinter_session_run(session)))
+  if ((status = srtRun(session)))
     return status;
   for (int32_t o = 0; o < function->num_outputs; ++o) {
-    if (resolve(&function->outputs[o], symbols, outputs[o], &tensor))
+    if (session->outputs[o].state || resolve(&function->outputs[o], symbols, outputs[o], &tensor))
       continue;
-    if ((status = sinter_session_output(session, o, &tensor)))
+    if ((status = srtOutput(session, o, &tensor)))
       return status;
     *(const void **)outputs[o] = tensor.data;
     memcpy(dims[o], tensor.dims, (size_t)tensor.rank * sizeof(int64_t));
   }
   return SINTER_OK;
+}
+
+int32_t sinter_embed_run(sinter_session *session, const int64_t *symbols, void *const *pointers, int64_t *const *dims) {
+  sinter_status_code status = srtEnter(session);
+  if (status)
+    return status;
+  status = runClaimed(session, symbols, pointers, dims);
+  srtLeave(session);
+  return status;
 }
 
 void sinter_embed_free(sinter_session *session) { sinter_session_destroy(session); }
@@ -67,6 +98,7 @@ void sinter_embed_free(sinter_session *session) { sinter_session_destroy(session
 struct sinter_embed {
   sinter_module *module;
   int32_t threads;
+  _Atomic int32_t running;    // a call of some thread is in progress
   sinter_session *sessions[]; // one a function, made at its first call; the first at once
 };
 
@@ -93,14 +125,22 @@ int32_t sinter_embed_call(sinter_embed *object, int32_t index, const int64_t *sy
                           int64_t *const *dims) {
   if (!object)
     return srtError(SINTER_INVALID_ARGUMENT, "call requires an object, got null");
+  if (index < 0 || index >= sinter_module_num_functions(object->module))
+    return srtError(SINTER_INVALID_ARGUMENT, "call requires a function index below %d, got %d",
+                    sinter_module_num_functions(object->module), index);
+  if (atomic_exchange_explicit(&object->running, 1, memory_order_acquire))
+    return srtError(SINTER_BUSY, "function '%s' belongs to an object that is in use by another thread",
+                    sinter_module_function(object->module, index)->name);
+  sinter_status_code status = SINTER_OK;
   if (!object->sessions[index]) {
     sinter_session_options options = {
         .struct_size = sizeof options, .threads = object->threads, .state_of = object->sessions[0]};
-    sinter_status_code status = sinter_session_create(object->module, index, &options, &object->sessions[index]);
-    if (status)
-      return status;
+    status = sinter_session_create(object->module, index, &options, &object->sessions[index]);
   }
-  return sinter_embed_run(object->sessions[index], symbols, pointers, dims);
+  if (!status)
+    status = sinter_embed_run(object->sessions[index], symbols, pointers, dims);
+  atomic_store_explicit(&object->running, 0, memory_order_release);
+  return status;
 }
 
 int32_t sinter_embed_save(const sinter_embed *object, const char *path) {

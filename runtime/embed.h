@@ -19,6 +19,7 @@ SINTER_API sinter_session *sinter_embed_init(const sinter_function *const *funct
 /// `symbols[k]` is the size of dim symbol k. `pointers` has one entry per input, then one per output. An output whose
 /// dims are sizes and symbols has the caller's memory there; one that only the call sizes has a `const void **` that
 /// receives a view, valid until the next call, and `dims[o]` receives its sizes (unused entries of `dims` are null).
+/// Null where one is required is SINTER_INVALID_ARGUMENT; a call during that of another thread is SINTER_BUSY.
 SINTER_API int32_t sinter_embed_run(sinter_session *session, const int64_t *symbols, void *const *pointers,
                                     int64_t *const *dims);
 

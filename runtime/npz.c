@@ -194,9 +194,12 @@ sinter_status_code sinter_npz_open(const char *path, sinter_npz **result) {
   }
   npz->file = file;
   npz->fileBytes = bytes;
-  npz->path = strdup(path);
+  size_t length = strlen(path) + 1;
+  npz->path = malloc(length);
   uint64_t numEntries = 0;
-  if (!npz->path)
+  if (npz->path)
+    memcpy(npz->path, path, length);
+  else
     status = srtError(SINTER_OUT_OF_MEMORY, "no memory to open '%s'", path);
   if (!status)
     status = findDirectory(npz, &numEntries);

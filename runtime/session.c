@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#define _GNU_SOURCE
 #include "session.h"
 #include <string.h>
+#include <unistd.h>
 
 /// More is a mistake in the caller's arithmetic.
 enum { maxThreads = 1024, defaultSpinMicroseconds = 50 };
@@ -80,6 +82,7 @@ sinter_status_code sinter_session_create(sinter_module *module, int32_t index, c
   session->weights = srtModuleWeights(module, function);
   session->bindingsChanged = 1;
   session->maxTapeBytes = given.max_tape_bytes;
+  session->owner = getpid();
   srtContextInit(session);
 
   int32_t spin = given.spin_us == 0 ? defaultSpinMicroseconds : given.spin_us;
@@ -102,6 +105,16 @@ sinter_status_code sinter_session_create(sinter_module *module, int32_t index, c
 void sinter_session_destroy(sinter_session *session) {
   if (!session)
     return;
+  sinter_module *module = session->module;
+  if (session->owner != getpid()) { // a child of the process that made it: it has none of the workers
+    session->pool.threads = 1;
+    // A call that another thread had begun at the fork never ends here. Its lists may be half changed, so its memory
+    // stays.
+    if (atomic_load_explicit(&session->running, memory_order_acquire)) {
+      sinter_module_close(module);
+      return;
+    }
+  }
   srtPoolStop(&session->pool);
   Memory memory = session->memory;
   for (int32_t i = 0; i < session->function->num_inputs; ++i)
@@ -111,7 +124,6 @@ void sinter_session_destroy(sinter_session *session) {
   srtStatesLeave(session);
   srtArenasDestroy(&memory, &session->arenas);
   srtScratchDestroy(&memory, &session->scratch);
-  sinter_module *module = session->module;
   srtFree(&memory, FixedMemory, session, session->fixedBytes);
   sinter_module_close(module);
 }
@@ -122,13 +134,26 @@ const sinter_function *sinter_session_function(const sinter_session *session) {
 
 int32_t sinter_session_threads(const sinter_session *session) { return session ? session->pool.threads : 0; }
 
-//===- Bindings -----------------------------------------------------------------------------------===//
+//===- Claims -------------------------------------------------------------------------------------===//
 
-static sinter_status_code requireSession(const sinter_session *session) {
+sinter_status_code srtEnter(const sinter_session *session) {
   if (!session)
     return srtError(SINTER_INVALID_ARGUMENT, "call requires a session, got null");
-  return SINTER_OK;
+  // The claim is no part of what callers see as constant.
+  if (!atomic_exchange_explicit(&((sinter_session *)session)->running, 1, memory_order_acquire))
+    return SINTER_OK;
+  return srtError(SINTER_BUSY,
+                  session->owner == getpid() ? "session of function '%s' is in use by another thread"
+                                             : "session of function '%s' was running in another thread when this "
+                                               "process was forked, and cannot be used here",
+                  session->function->name);
 }
+
+void srtLeave(const sinter_session *session) {
+  atomic_store_explicit(&((sinter_session *)session)->running, 0, memory_order_release);
+}
+
+//===- Bindings -----------------------------------------------------------------------------------===//
 
 static sinter_status_code setTensor(sinter_session *session, Binding *bindings, const sinter_tensor_type *types,
                                     int32_t count, int32_t index, const sinter_tensor *tensor, const char *kind) {
@@ -145,12 +170,10 @@ static sinter_status_code setTensor(sinter_session *session, Binding *bindings, 
   return SINTER_OK;
 }
 
-sinter_status_code sinter_session_set_input(sinter_session *session, int32_t index, const sinter_tensor *tensor) {
-  sinter_status_code status = requireSession(session);
-  if (status)
-    return status;
+sinter_status_code srtSetInput(sinter_session *session, int32_t index, const sinter_tensor *tensor) {
   const sinter_function *function = session->function;
-  status = setTensor(session, session->inputs, function->inputs, function->num_inputs, index, tensor, "input");
+  sinter_status_code status =
+      setTensor(session, session->inputs, function->inputs, function->num_inputs, index, tensor, "input");
   if (status || !tensor)
     return status;
   // Fixed dims are known to be wrong at once.
@@ -166,19 +189,31 @@ sinter_status_code sinter_session_set_input(sinter_session *session, int32_t ind
   return SINTER_OK;
 }
 
-sinter_status_code sinter_session_set_output(sinter_session *session, int32_t index, const sinter_tensor *tensor) {
-  sinter_status_code status = requireSession(session);
+sinter_status_code sinter_session_set_input(sinter_session *session, int32_t index, const sinter_tensor *tensor) {
+  sinter_status_code status = srtEnter(session);
   if (status)
     return status;
+  status = srtSetInput(session, index, tensor);
+  srtLeave(session);
+  return status;
+}
+
+sinter_status_code srtSetOutput(sinter_session *session, int32_t index, const sinter_tensor *tensor) {
   session->ran = 0; // a view would describe other memory than the run wrote
   return setTensor(session, session->outputs, session->function->outputs, session->function->num_outputs, index, tensor,
                    "output");
 }
 
-sinter_status_code sinter_session_output(const sinter_session *session, int32_t index, sinter_tensor *view) {
-  sinter_status_code status = requireSession(session);
+sinter_status_code sinter_session_set_output(sinter_session *session, int32_t index, const sinter_tensor *tensor) {
+  sinter_status_code status = srtEnter(session);
   if (status)
     return status;
+  status = srtSetOutput(session, index, tensor);
+  srtLeave(session);
+  return status;
+}
+
+sinter_status_code srtOutput(const sinter_session *session, int32_t index, sinter_tensor *view) {
   const sinter_function *function = session->function;
   if (!view || index < 0 || index >= function->num_outputs)
     return srtError(SINTER_INVALID_ARGUMENT, "function '%s' requires an output index below %d, got %d%s",
@@ -196,6 +231,15 @@ sinter_status_code sinter_session_output(const sinter_session *session, int32_t 
     view->strides = binding->tensor.strides;
   }
   return SINTER_OK;
+}
+
+sinter_status_code sinter_session_output(const sinter_session *session, int32_t index, sinter_tensor *view) {
+  sinter_status_code status = srtEnter(session);
+  if (status)
+    return status;
+  status = srtOutput(session, index, view);
+  srtLeave(session);
+  return status;
 }
 
 //===- Runs ---------------------------------------------------------------------------------------===//
@@ -248,19 +292,21 @@ static sinter_status_code runOnce(sinter_session *session) {
   return status;
 }
 
-sinter_status_code sinter_session_run(sinter_session *session) {
-  sinter_status_code status = requireSession(session);
+sinter_status_code srtRun(sinter_session *session) {
+  sinter_status_code status = srtStatesClaim(session);
   if (status)
     return status;
-  if (atomic_exchange_explicit(&session->running, 1, memory_order_acquire))
-    return srtError(SINTER_INVALID_ARGUMENT, "session of function '%s' is running on another thread",
-                    session->function->name);
-  status = srtStatesClaim(session);
-  if (!status) {
-    status = runOnce(session);
-    srtStatesRelease(session);
-  }
-  atomic_store_explicit(&session->running, 0, memory_order_release);
+  status = runOnce(session);
+  srtStatesRelease(session);
+  return status;
+}
+
+sinter_status_code sinter_session_run(sinter_session *session) {
+  sinter_status_code status = srtEnter(session);
+  if (status)
+    return status;
+  status = srtRun(session);
+  srtLeave(session);
   return status;
 }
 
@@ -270,11 +316,13 @@ void sinter_session_cancel(sinter_session *session) {
 }
 
 sinter_status_code sinter_session_memory(const sinter_session *session, sinter_memory_report *report) {
-  sinter_status_code status = requireSession(session);
-  if (status)
-    return status;
+  if (!session)
+    return srtError(SINTER_INVALID_ARGUMENT, "call requires a session, got null");
   if (!report || report->struct_size < sizeof report->struct_size)
     return srtError(SINTER_INVALID_ARGUMENT, "memory report requires its struct_size");
+  sinter_status_code status = srtEnter(session);
+  if (status)
+    return status;
   const Memory *memory = &session->memory;
   sinter_memory_report full = {.struct_size = report->struct_size,
                                .fixed_bytes = memory->held[FixedMemory],
@@ -282,8 +330,14 @@ sinter_status_code sinter_session_memory(const sinter_session *session, sinter_m
                                .input_bytes = memory->held[InputMemory],
                                .output_bytes = memory->held[OutputMemory],
                                .scratch_bytes = memory->held[ScratchMemory],
-                               .peak_bytes = memory->peak,
-                               .state_bytes = session->store ? session->store->memory.total : 0};
+                               .peak_bytes = memory->peak};
+  if (session->store && !(status = srtStatesClaim(session))) {
+    full.state_bytes = session->store->memory.total;
+    srtStatesRelease(session);
+  }
+  srtLeave(session);
+  if (status)
+    return status;
   memcpy(report, &full, report->struct_size < sizeof full ? report->struct_size : sizeof full);
   return SINTER_OK;
 }

@@ -12,6 +12,7 @@
 #include "state.h"
 #include "status.h"
 #include "threads.h"
+#include <sys/types.h>
 
 /// A tensor of the caller, and the session's own memory for it.
 typedef struct Binding {
@@ -46,7 +47,8 @@ struct sinter_session {
   Arena *arenas;
   int64_t maxTapeBytes; // 0: no limit
   Failure failure;
-  _Atomic int32_t running;
+  _Atomic int32_t running;  // a call of some thread is in progress
+  pid_t owner;              // the process whose threads its workers are
   int32_t bindingsChanged;  // everything about the bindings must be checked
   int32_t addressesChanged; // only where they are
   int32_t ran;              // the last run succeeded: outputs are valid
@@ -60,6 +62,16 @@ struct sinter_session {
   int32_t *symbolDim;
 };
 
+/// Claims the session for a call of this thread, or says why it cannot be had. Null is refused.
+sinter_status_code srtEnter(const sinter_session *session);
+void srtLeave(const sinter_session *session);
+
+// Parts of calls, in a session that is claimed.
+sinter_status_code srtSetInput(sinter_session *session, int32_t index, const sinter_tensor *tensor);
+sinter_status_code srtSetOutput(sinter_session *session, int32_t index, const sinter_tensor *tensor);
+sinter_status_code srtRun(sinter_session *session);
+sinter_status_code srtOutput(const sinter_session *session, int32_t index, sinter_tensor *view);
+
 /// Fills the callbacks of `session->context`.
 void srtContextInit(sinter_session *session);
 
@@ -69,6 +81,9 @@ void srtContextFail(sinter_session *session, int32_t code, const char *message);
 /// Checks a caller's tensor against a signature and fills `binding` with it.
 sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const sinter_tensor_type *type,
                            const char *kind);
+
+/// The addresses that the elements of a non-empty tensor span. Returns 0 when they leave the address space.
+int srtExtent(const sinter_tensor *tensor, int64_t bytes, uintptr_t *begin, uintptr_t *end);
 
 /// Binds symbols, refuses overlaps and decides which bindings go through copies.
 sinter_status_code srtBindAll(sinter_session *session);

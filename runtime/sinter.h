@@ -5,8 +5,17 @@
 // functions are added, option structs carry their size and grow at the end, handles are opaque.
 //
 // Threads. A module may be shared by any number of threads. A session belongs to one thread at a
-// time; only `sinter_session_cancel` may be called from others. `sinter_last_error` is per thread.
-// Nothing here prints, exits or aborts.
+// time: while a call of one is in progress, calls of others fail with SINTER_BUSY and change nothing; only
+// `sinter_session_cancel` has its effect then. `sinter_last_error` is per thread.
+// Nothing here prints, exits or aborts, and a process keeps its signals, descriptors, limits and environment: workers
+// block all signals, and files are open only during the call that opens them, or until what they made is closed.
+//
+// Forks. A child may use, destroy and make sessions. Those that its parent made run on the calling thread alone; one
+// that another thread was running at the fork can only be destroyed, and keeps its memory.
+//
+// A null pointer where one is required is SINTER_INVALID_ARGUMENT, or the zero of the result's type, in every call.
+// Handles that were closed or destroyed, and pointers to memory of another type, are not known as such: do not use
+// them.
 //
 //   sinter_module *module;
 //   sinter_session *session;
@@ -25,8 +34,10 @@
 
 #if defined(__GNUC__)
 #define SINTER_API __attribute__((visibility("default")))
+#define SINTER_EXTENSION __extension__ // a union without a name, which C99 does not have
 #else
 #define SINTER_API
+#define SINTER_EXTENSION
 #endif
 
 #ifdef __cplusplus
@@ -144,7 +155,7 @@ typedef struct sinter_session_options {
 SINTER_API sinter_status_code sinter_session_create(sinter_module *module, int32_t index,
                                                     const sinter_session_options *options, sinter_session **session);
 
-/// Joins the workers and frees all memory of the session. Not during a run. Null is ignored.
+/// Joins the workers and frees all memory of the session. Not during a call of another thread. Null is ignored.
 SINTER_API void sinter_session_destroy(sinter_session *session);
 
 SINTER_API const sinter_function *sinter_session_function(const sinter_session *session);
@@ -162,7 +173,8 @@ SINTER_API sinter_status_code sinter_session_set_input(sinter_session *session, 
 /// Binds the caller's memory for output `index`: `tensor` states dtype, rank and room. A run whose
 /// output needs fewer bytes writes it row-major at the start; one that needs more fails. With strides
 /// the dims must match exactly. Strided or unaligned memory is filled by a copy at the end of the run.
-/// It must not overlap an input or another output. A null `tensor` goes back to the session's memory.
+/// It must not overlap an input, another output or itself (strides that lead two elements to one address). A null
+/// `tensor` goes back to the session's memory.
 SINTER_API sinter_status_code sinter_session_set_output(sinter_session *session, int32_t index,
                                                         const sinter_tensor *tensor);
 
@@ -406,7 +418,7 @@ typedef struct sinter_attr {
   const char *name;
   int32_t kind;  // sinter_attr_kind
   int32_t count; // of arrays
-  union {
+  SINTER_EXTENSION union {
     int64_t i64; // BOOL, I64, DTYPE
     double f64;
     const char *string;
@@ -636,9 +648,18 @@ typedef struct sinter_jit_report {
   int64_t disk_evicted;
   int64_t eager_hits;
   int64_t eager_compiles;
+  int64_t modules_kept; // by this process, for functions that come again
+  int64_t eager_kept;   // kernels of sinter_eager
 } sinter_jit_report;
 
 SINTER_API sinter_status_code sinter_jit_stats(sinter_jit_report *report);
+
+/// Sets how many modules of functions, and how many kernels of sinter_eager, this process keeps in memory: at first 512
+/// of each. Of modules the least recently used go first, kernels all at once. What is in use lives until it is closed.
+SINTER_API sinter_status_code sinter_jit_limit(int64_t most);
+
+/// Gives all of them back, with their memory. Files of the disk cache stay.
+SINTER_API void sinter_jit_clear(void);
 
 /// Compiles the functions that are not private, in their order, for use by everything above. The caller owns `*module`;
 /// it does not need the graph. `options` may be null.

@@ -210,7 +210,7 @@ void srtStatesLeave(sinter_session *session) {
 
 sinter_status_code srtStatesClaim(const sinter_session *session) {
   if (session->store && atomic_exchange_explicit(&session->store->busy, 1, memory_order_acquire))
-    return srtError(SINTER_INVALID_ARGUMENT, "states of function '%s' are in use by another session or thread",
+    return srtError(SINTER_BUSY, "states of function '%s' are in use by another session or thread",
                     session->function->name);
   return SINTER_OK;
 }
@@ -259,10 +259,14 @@ const char *sinter_session_state_name(const sinter_session *session, int32_t ind
 static sinter_status_code claimState(const sinter_session *session, const char *name, State **state) {
   if (!session || !name)
     return srtError(SINTER_INVALID_ARGUMENT, "call requires a session and the name of a state, got null");
+  sinter_status_code status = srtStatesClaim(session);
+  if (status)
+    return status;
   *state = findState(session->store, name);
-  if (!*state || !(*state)->current.data)
-    return srtError(SINTER_INVALID_ARGUMENT, "function '%s' has no state '%s'", session->function->name, name);
-  return srtStatesClaim(session);
+  if (*state && (*state)->current.data)
+    return SINTER_OK;
+  srtStatesRelease(session);
+  return srtError(SINTER_INVALID_ARGUMENT, "function '%s' has no state '%s'", session->function->name, name);
 }
 
 static sinter_tensor viewOf(const State *state) {
@@ -285,6 +289,28 @@ sinter_status_code sinter_session_state_get(const sinter_session *session, const
   return status;
 }
 
+/// Copies a tensor of the state's type, which may be a view of the state.
+static sinter_status_code copyState(State *state, const sinter_tensor *value) {
+  char *own = state->current.data;
+  if (srtIsDense(value)) {
+    memmove(own, value->data, (size_t)state->bytes);
+    return SINTER_OK;
+  }
+  uintptr_t begin, end;
+  if (!srtExtent(value, state->bytes, &begin, &end))
+    return srtError(SINTER_INVALID_ARGUMENT, "state '%s' requires strides inside the address space", state->name);
+  int overlaps = begin < (uintptr_t)own + (uintptr_t)state->bytes && (uintptr_t)own < end;
+  char *aside = overlaps ? malloc((size_t)state->bytes) : NULL;
+  if (overlaps && !aside)
+    return srtError(SINTER_OUT_OF_MEMORY, "no memory for %" PRId64 " bytes to set state '%s' to a view of itself",
+                    state->bytes, state->name);
+  srtCopyToDense(value, aside ? aside : own);
+  if (aside)
+    memcpy(own, aside, (size_t)state->bytes);
+  free(aside);
+  return SINTER_OK;
+}
+
 sinter_status_code sinter_session_state_set(sinter_session *session, const char *name, const sinter_tensor *value) {
   State *state;
   sinter_status_code status = claimState(session, name, &state);
@@ -300,11 +326,8 @@ sinter_status_code sinter_session_state_set(sinter_session *session, const char 
                  srtDimsText(own.dims, own.rank, dims), value ? sinter_dtype_name(value->dtype) : "null",
                  valid ? srtDimsText(value->dims, value->rank, got) : "", value && !value->data ? " without data" : "");
   } else if (state->bytes) {
-    if (srtIsDense(value))
-      memmove(own.data, value->data, (size_t)state->bytes);
-    else
-      srtCopyToDense(value, own.data);
-    if (own.dtype == SINTER_I1)
+    status = copyState(state, value);
+    if (!status && own.dtype == SINTER_I1)
       srtNormalizeTruths(own.data, state->bytes);
   }
   srtStatesRelease(session);

@@ -29,8 +29,9 @@ uint32_t sinter_abi_version(void) { return SINTER_ABI_VERSION; }
 
 const char *sinter_status_name(int32_t code) {
   static const char *const names[] = {"ok",      "invalid argument", "out of memory", "input/output error",
-                                      "corrupt", "unsupported",      "cancelled",     "runtime error"};
-  return code >= 0 && code <= SINTER_RUNTIME_ERROR ? names[code] : "unknown status";
+                                      "corrupt", "unsupported",      "cancelled",     "runtime error",
+                                      "busy"};
+  return code >= 0 && code <= SINTER_BUSY ? names[code] : "unknown status";
 }
 
 static const struct {

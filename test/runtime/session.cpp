@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Functions.h"
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -310,6 +311,82 @@ TEST(Session, RefusesOverlapOfOutputs) {
   EXPECT_EQ(lastError(), "output 'b' overlaps output 'a'");
 }
 
+TEST(Session, RefusesOutputsWhoseElementsOverlap) {
+  // Every view of a few axes, steps and sizes, against the addresses that it touches.
+  static constexpr int64_t steps[] = {-6, -3, -2, -1, 0, 1, 2, 3, 4, 6};
+  int refused = 0, taken = 0;
+  alignas(64) float room[160];
+  sinter_dim any[] = {-1, -2, -3};
+  Function function(
+      [](sinter_context *context, const sinter_tensor_slot *, sinter_tensor_slot *, const int64_t *symbols,
+         const void *) -> int32_t {
+        return context->output(context, 0, symbols, 3) ? SINTER_OK : SINTER_OUT_OF_MEMORY;
+      },
+      {{any[0], any[1], any[2]}}, {{any[0], any[1], any[2]}}, {"a", "b", "c"});
+  Session session(function);
+  for (int64_t a : steps)
+    for (int64_t b : steps)
+      for (int64_t c : steps)
+        for (int64_t shape : {0, 1, 2, 3, 4, 5, 6, 7}) {
+          int64_t dims[] = {shape & 1 ? 2 : 3, shape & 2 ? 1 : 3, shape & 4 ? 4 : 2}, strides[] = {a, b, c};
+          std::vector<int64_t> touched;
+          for (int64_t i = 0; i < dims[0]; ++i)
+            for (int64_t j = 0; j < dims[1]; ++j)
+              for (int64_t k = 0; k < dims[2]; ++k)
+                touched.push_back(i * a + j * b + k * c);
+          std::sort(touched.begin(), touched.end());
+          bool twice = std::adjacent_find(touched.begin(), touched.end()) != touched.end();
+          Floats x = {};
+          sinter_tensor input = view(x.data, {dims[0], dims[1], dims[2]}),
+                        output = view(room + 80, {dims[0], dims[1], dims[2]});
+          output.strides = strides;
+          sinter_session_set_input(session, 0, &input);
+          sinter_session_set_output(session, 0, &output);
+          sinter_status_code status = sinter_session_run(session);
+          ASSERT_EQ(status, twice ? SINTER_INVALID_ARGUMENT : SINTER_OK)
+              << a << ' ' << b << ' ' << c << " shape " << shape << ": " << lastError();
+          ++(twice ? refused : taken);
+        }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(taken, 1000);
+  EXPECT_EQ(lastError(), "output 'a' requires strides by which no two elements share an address");
+}
+
+TEST(Session, RefusesOutputsInMemoryOfItsOwn) {
+  Function function(twoOutputsEntry, {}, {{4}, {4}});
+  Session session(function);
+  ASSERT_EQ(sinter_session_run(session), SINTER_OK);
+  sinter_tensor own, other;
+  sinter_session_output(session, 0, &own);
+  sinter_session_output(session, 1, &other);
+  ASSERT_EQ(sinter_session_set_output(session, 0, &own), SINTER_OK); // what a caller does that comes again
+  EXPECT_EQ(sinter_session_run(session), SINTER_OK);
+  sinter_session_set_output(session, 0, &other);
+  EXPECT_EQ(sinter_session_run(session), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(lastError(), "output 'a' overlaps the session's own memory of output 'b'");
+}
+
+TEST(Session, TellsSizesFromRanks) {
+  Function function(
+      [](sinter_context *context, const sinter_tensor_slot *, sinter_tensor_slot *, const int64_t *symbols,
+         const void *) -> int32_t {
+        int64_t dims[] = {symbols[0], INT64_MAX / 2};
+        return context->output(context, 0, dims, symbols[0] == 1 ? 1 : 2) ? SINTER_OK : SINTER_OUT_OF_MEMORY;
+      },
+      {{-1}}, {{SINTER_DIM_UNKNOWN, SINTER_DIM_UNKNOWN}}, {"n"});
+  Session session(function);
+  Floats x = {};
+  sinter_tensor input = view(x.data, {4});
+  sinter_session_set_input(session, 0, &input);
+  EXPECT_EQ(sinter_session_run(session), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(lastError(), "output 'a' requires dims of 0 or more and a size below 2^63 bytes, got "
+                         "4x4611686018427387903 f32");
+  input = view(x.data, {1});
+  sinter_session_set_input(session, 0, &input);
+  EXPECT_EQ(sinter_session_run(session), SINTER_RUNTIME_ERROR);
+  EXPECT_EQ(lastError(), "output 'a' requires rank 2, its code produced rank 1 (1)");
+}
+
 int32_t wrongOutputEntry(sinter_context *context, const sinter_tensor_slot *inputs, sinter_tensor_slot *,
                          const int64_t *, const void *) {
   int64_t dims[2] = {5, 5};
@@ -335,7 +412,7 @@ TEST(Session, CodeThatBreaksItsSignatureIsAnError) {
   EXPECT_EQ(lastError(), "function 'main' did not produce output 'a'");
   x = 1;
   EXPECT_EQ(sinter_session_run(session), SINTER_RUNTIME_ERROR);
-  EXPECT_EQ(lastError(), "output 'a' requires rank 1, its code produced 5x5");
+  EXPECT_EQ(lastError(), "output 'a' requires rank 1, its code produced rank 2 (5x5)");
   x = 2;
   EXPECT_EQ(sinter_session_run(session), SINTER_RUNTIME_ERROR);
   EXPECT_EQ(lastError(), "function 'main' requires an output index below 1, its code produced output 7");

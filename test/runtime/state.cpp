@@ -153,6 +153,17 @@ TEST(State, IsSetFromStridedValuesAndCheckedFirst) {
   value.strides = strides;
   ASSERT_EQ(sinter_session_state_set(session, "layer.w", &value), SINTER_OK) << lastError();
   EXPECT_EQ(state(session), (Values{7, 8}));
+  // A view of the state itself: backwards.
+  sinter_tensor own;
+  ASSERT_EQ(sinter_session_state_get(session, "layer.w", &own), SINTER_OK);
+  int64_t back = -1;
+  own.data = static_cast<float *>(own.data) + 1;
+  own.strides = &back;
+  ASSERT_EQ(sinter_session_state_set(session, "layer.w", &own), SINTER_OK) << lastError();
+  EXPECT_EQ(state(session), (Values{8, 7}));
+  strides[0] = INT64_MAX / 2;
+  EXPECT_EQ(sinter_session_state_set(session, "layer.w", &value), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(lastError(), "state 'layer.w' requires strides inside the address space");
   value.dims[0] = 1;
   EXPECT_EQ(sinter_session_state_set(session, "layer.w", &value), SINTER_INVALID_ARGUMENT);
   EXPECT_EQ(lastError(), "state 'layer.w' requires f32 2, got f32 1");

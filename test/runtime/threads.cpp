@@ -223,8 +223,8 @@ TEST(Threads, ASecondThreadIsRefusedDuringARun) {
   std::thread other([&] {
     while (!started)
       std::this_thread::yield();
-    EXPECT_EQ(sinter_session_run(session), SINTER_INVALID_ARGUMENT);
-    EXPECT_EQ(lastError(), "session of function 'main' is running on another thread");
+    EXPECT_EQ(sinter_session_run(session), SINTER_BUSY);
+    EXPECT_EQ(lastError(), "session of function 'main' is in use by another thread");
     sinter_session_cancel(session);
   });
   EXPECT_EQ(sinter_session_run(session), SINTER_CANCELLED);
