@@ -6,6 +6,7 @@
 //
 // Ops that only move elements are not worth a kernel while they move few: the evaluator gives the same bits.
 
+#include "compiler/capi/JitCache.h"
 #include "compiler/capi/Public.h"
 #include "ir/Dialect.h"
 #include "ir/Shapes.h"
@@ -23,8 +24,11 @@ using namespace sinter::capi;
 
 /// Elements up to which ops that move elements are evaluated, and from which kernels get threads.
 static constexpr int64_t kEvaluatedElements = 4096, kThreadedElements = 65536;
-/// Shapes and kernels that are remembered, all forgotten when there are more, and threaded sessions that are kept.
-static constexpr size_t kMaxPlans = 16384, kMaxKernels = 2048, kMaxThreadedSessions = 8;
+/// Shapes that are remembered, all forgotten when there are more (as kernels are above jitLimit), and threaded sessions
+/// that are kept.
+static constexpr size_t kMaxPlans = 16384, kMaxThreadedSessions = 8;
+/// Kernels that have code.
+static std::atomic<int64_t> numKernels{0};
 
 namespace {
 struct Call {
@@ -230,13 +234,18 @@ static sinter_status_code makeKernel(Kernel &kernel, const Call &call, bool exac
     for (int32_t axis = 0; tensor.dtype && axis < tensor.rank; ++axis)
       all(tensor.dims[axis]);
   ++cache().compiles;
-  kernel.status = exact
-                      ? compileKernel(
-                            call, [](int64_t size) { return size; }, 0, &kernel.module)
-                      : compileKernel(call, std::ref(classOf), static_cast<unsigned>(all.seen.size()), &kernel.module);
-  kernel.error = kernel.status ? sinter_last_error() : "";
+  sinter_status_code status =
+      exact ? compileKernel(
+                  call, [](int64_t size) { return size; }, 0, &kernel.module)
+            : compileKernel(call, std::ref(classOf), static_cast<unsigned>(all.seen.size()), &kernel.module);
+  // What memory, files or descriptors did not allow may go well the next time.
+  if (status != SINTER_OK && status != SINTER_INVALID_ARGUMENT && status != SINTER_UNSUPPORTED)
+    return status;
+  kernel.status = status;
+  kernel.error = status ? sinter_last_error() : "";
   kernel.made = true;
-  return kernel.status;
+  numKernels += !status;
+  return status;
 }
 
 /// Applies the shape rule to these exact shapes and finds or adds the kernel of their class.
@@ -277,7 +286,7 @@ static sinter_status_code makePlan(const Call &call, bool reference, std::shared
   addOp(key, call);
   addOperands(key, call, SizeClass());
   std::lock_guard<std::shared_mutex> guard(cache().lock);
-  if (cache().kernels.size() >= kMaxKernels) {
+  if (numKernels >= jitLimit() || cache().kernels.size() >= kMaxPlans) {
     cache().plans.clear(); // who runs one of them holds it
     cache().kernels.clear();
   }
@@ -323,7 +332,18 @@ Kernel::~Kernel() {
     sinter_session_destroy(session);
     --idleThreadedSessions;
   }
+  numKernels -= module != nullptr;
   sinter_module_close(module);
+}
+
+int64_t capi::eagerKernels() { return numKernels; }
+
+void capi::clearEager() {
+  llvm::StringMap<std::shared_ptr<Plan>> plans;
+  llvm::StringMap<std::shared_ptr<Kernel>> kernels;
+  std::lock_guard<std::shared_mutex> guard(cache().lock);
+  std::swap(plans, cache().plans); // who runs one of them holds it
+  std::swap(kernels, cache().kernels);
 }
 
 static sinter_status_code takeSession(Kernel &kernel, bool threaded, sinter_session **session) {

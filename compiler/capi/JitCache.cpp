@@ -23,8 +23,10 @@ using namespace sinter;
 using namespace sinter::capi;
 namespace fs = llvm::sys::fs;
 
-/// Modules that the process keeps; the least recently used goes first.
-static constexpr size_t kMaxModules = 512;
+/// Modules that the process keeps unless it says otherwise; the least recently used goes first.
+static std::atomic<int64_t> limit{512};
+
+int64_t capi::jitLimit() { return limit; }
 
 //===- keys ------------------------------------------------------------------------------------------===//
 
@@ -98,11 +100,24 @@ struct Modules {
       return;
     entries.push_front({key, sinter_module_retain(module)});
     byKey[key] = entries.begin();
-    if (entries.size() <= kMaxModules)
-      return;
-    sinter_module_close(entries.back().module);
-    byKey.erase(entries.back().key);
-    entries.pop_back();
+    shrink(jitLimit());
+  }
+  void keep(int64_t most) {
+    std::lock_guard<std::mutex> guard(lock);
+    shrink(most);
+  }
+  int64_t count() {
+    std::lock_guard<std::mutex> guard(lock);
+    return static_cast<int64_t>(entries.size());
+  }
+
+private:
+  void shrink(int64_t most) {
+    while (static_cast<int64_t>(entries.size()) > most) {
+      sinter_module_close(entries.back().module);
+      byKey.erase(entries.back().key);
+      entries.pop_back();
+    }
   }
 };
 } // namespace
@@ -125,8 +140,25 @@ sinter_status_code sinter_jit_stats(sinter_jit_report *report) {
   full.disk_rejected = m.rejected;
   full.disk_evicted = m.evicted;
   eagerCounts(full.eager_hits, full.eager_compiles);
+  full.modules_kept = m.count();
+  full.eager_kept = eagerKernels();
   std::memcpy(report, &full, std::min<size_t>(report->struct_size, sizeof full));
   return SINTER_OK;
+}
+
+sinter_status_code sinter_jit_limit(int64_t most) {
+  if (most < 0)
+    return invalid("jit limit requires a number of modules of 0 or more, got " + Twine(most));
+  limit = most;
+  modules().keep(most);
+  if (eagerKernels() > most)
+    clearEager();
+  return SINTER_OK;
+}
+
+void sinter_jit_clear(void) {
+  modules().keep(0);
+  clearEager();
 }
 
 //===- on disk ---------------------------------------------------------------------------------------===//

@@ -19,6 +19,9 @@ namespace sinter::capi {
 /// compiler.
 std::string jitKey(mlir::ModuleOp module, const Options &options, const cpu::Target &target);
 
+/// Most modules of this process, and most kernels of sinter_eager, that are kept.
+int64_t jitLimit();
+
 struct JitCacheOptions {
   bool memory = true, disk = false;
   std::string folder; // empty: the user's

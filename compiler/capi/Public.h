@@ -19,6 +19,9 @@ sinter_status_code copyOutputs(llvm::ArrayRef<HostTensor> results, sinter_tensor
 
 /// Calls of sinter_eager that found what they needed, and kernels that it compiled.
 void eagerCounts(int64_t &hits, int64_t &compiles);
+/// Kernels that sinter_eager keeps.
+int64_t eagerKernels();
+void clearEager();
 
 } // namespace sinter::capi
 

@@ -312,7 +312,7 @@ private:
           return;
         leaf = Tensor::empty(DType(output.dtype), Shape(std::span<const int64_t>(output.dims, size_t(output.rank))),
                              state->where);
-        if (size_t bytes = leaf.error() ? 0 : size_t(leaf.size() * dtype_bytes(leaf.dtype())))
+        if (size_t bytes = leaf.error() ? 0 : size_t(leaf.known_size() * dtype_bytes(leaf.dtype())))
           std::memcpy(leaf.view().data, output.data, bytes);
       });
     }
@@ -464,6 +464,14 @@ private:
 template <class F> auto jit(F &&f, JitOptions options = {}, Where where = Where::current()) {
   return Jitted<std::decay_t<F>>(std::forward<F>(f), std::move(options), where);
 }
+
+/// Most compiled functions, and most kernels of functions that are computed at once, that this process keeps for code
+/// that compiles the same again: at first 512 of each. What a jitted function or a module holds does not count.
+inline Status jit_limit(int64_t most, Where where = Where::current()) {
+  return sinter_jit_limit(most) ? detail::report(Error(sinter_last_error(), where)) : Status();
+}
+/// Gives all of them back.
+inline void jit_clear() { sinter_jit_clear(); }
 
 } // namespace sinter
 
