@@ -7,8 +7,14 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
+#include <cerrno>
+#include <csignal>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <mutex>
+#include <pthread.h>
+#include <system_error>
+#include <unistd.h>
 
 LLD_HAS_DRIVER(elf)
 
@@ -26,15 +32,54 @@ TemporaryFolder::~TemporaryFolder() {
     llvm::sys::fs::remove_directories(folder);
 }
 
+/// All of it, whatever interrupts; errno says why not.
+static bool writeAll(int file, llvm::ArrayRef<char> bytes) {
+  while (!bytes.empty()) {
+    ssize_t written = ::write(file, bytes.data(), std::min<size_t>(bytes.size(), 1 << 30));
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return false;
+    bytes = bytes.drop_front(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// Not with llvm::writeToOutput or any other TempFile: these replace fifteen of the process's signal handlers, to remove
+// the file at a crash.
 bool sinter::writeFile(StringRef path, llvm::ArrayRef<char> bytes, std::string &error) {
-  llvm::Error failure = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os.write(bytes.data(), bytes.size());
-    return llvm::Error::success();
-  });
-  if (!failure)
-    return true;
-  error = ("cannot write '" + path + "': " + llvm::toString(std::move(failure))).str();
-  return false;
+  auto fails = [&](int code) {
+    error = ("cannot write '" + path + "': " + std::generic_category().message(code)).str();
+    return false;
+  };
+  if (path == "-")
+    return writeAll(STDOUT_FILENO, bytes) || fails(errno);
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(path, status) && status.type() != llvm::sys::fs::file_type::regular_file) { // a pipe
+    int file = open(path.str().c_str(), O_WRONLY | O_CLOEXEC);
+    bool ok = file >= 0 && writeAll(file, bytes);
+    int code = errno;
+    if (file >= 0)
+      close(file);
+    return ok || fails(code);
+  }
+  int file;
+  llvm::SmallString<128> temporary;
+  if (std::error_code code = llvm::sys::fs::createUniqueFile(path + ".tmp%%%%%%%%", file, temporary))
+    return fails(code.value());
+  bool ok = writeAll(file, bytes);
+  int code = errno;
+  if (close(file) != 0 && ok) {
+    ok = false;
+    code = errno;
+  }
+  if (ok && rename(temporary.c_str(), path.str().c_str()) != 0) {
+    ok = false;
+    code = errno;
+  }
+  if (!ok)
+    unlink(temporary.c_str());
+  return ok || fails(code);
 }
 
 bool TemporaryFolder::write(StringRef path, llvm::ArrayRef<char> bytes, std::string &error) const {
@@ -59,7 +104,73 @@ std::optional<std::string> sinter::readFile(StringRef path, std::string &error) 
   return std::nullopt;
 }
 
-bool sinter::runLinker(llvm::ArrayRef<std::string> arguments, std::string &error) {
+namespace {
+/// What lld takes for its output file: a pipe, which a thread empties. lld and LLVM make a temporary file of anything
+/// that may be a regular one, and with it replace fifteen of the process's signal handlers; a full disk would be
+/// SIGBUS.
+class LinkOutput {
+public:
+  /// Gives each part to `take`; false ends the link with an error.
+  bool open(llvm::function_ref<bool(llvm::ArrayRef<char>)> take, std::string &error) {
+    sink = take;
+    int problem = pipe2(ends, O_CLOEXEC) != 0 ? errno : 0;
+    // Signals are for the host's threads.
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (!problem)
+      problem = pthread_create(
+          &reader, nullptr,
+          [](void *self) -> void * {
+            static_cast<LinkOutput *>(self)->drain();
+            return nullptr;
+          },
+          this);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    isOpen = !problem;
+    if (problem)
+      error = "cannot link: " + std::generic_category().message(problem);
+    return isOpen;
+  }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(ends[1]); }
+  /// Waits for the last part. False when one was not taken.
+  bool finish() {
+    close(ends[1]); // lld has closed its own
+    ends[1] = -1;
+    pthread_join(reader, nullptr);
+    isOpen = false;
+    return taken;
+  }
+  ~LinkOutput() {
+    if (isOpen)
+      finish();
+    for (int end : ends)
+      if (end >= 0)
+        close(end);
+  }
+
+private:
+  void drain() {
+    std::vector<char> part(1 << 16);
+    for (;;) {
+      ssize_t count = read(ends[0], part.data(), part.size());
+      if (count < 0 && errno == EINTR)
+        continue;
+      if (count <= 0)
+        return;
+      taken = taken && sink(llvm::ArrayRef(part.data(), static_cast<size_t>(count)));
+    }
+  }
+
+  llvm::function_ref<bool(llvm::ArrayRef<char>)> sink;
+  int ends[2] = {-1, -1};
+  pthread_t reader;
+  bool isOpen = false, taken = true;
+};
+} // namespace
+
+static bool runLinker(llvm::ArrayRef<std::string> arguments, llvm::function_ref<bool(llvm::ArrayRef<char>)> take,
+                      std::string &error) {
   static std::mutex mutex;
   static bool broken = false;
   std::lock_guard<std::mutex> lock(mutex);
@@ -67,17 +178,55 @@ bool sinter::runLinker(llvm::ArrayRef<std::string> arguments, std::string &error
     error = "the linker cannot run again after it crashed";
     return false;
   }
+  LinkOutput output;
+  if (!output.open(take, error))
+    return false;
+  std::string path = output.path();
   std::vector<const char *> words = {"ld.lld"};
   for (const std::string &argument : arguments)
     words.push_back(argument.c_str());
+  words.insert(words.end(), {"--threads=1", "-o", path.c_str()}); // more threads would stay for good
   std::string messages;
   llvm::raw_string_ostream os(messages);
   lld::Result result = lld::lldMain(words, os, os, {{lld::Gnu, &lld::elf::link}});
   broken = !result.canRunAgain;
+  bool taken = output.finish();
   if (result.retCode == 0)
-    return true;
+    return taken; // who did not take it knows why
   error = "linking failed: " + StringRef(messages).split('\n').first.str();
   return false;
+}
+
+std::optional<std::string> sinter::linkToMemory(llvm::ArrayRef<std::string> arguments, std::string &error) {
+  std::string image;
+  if (!runLinker(
+          arguments,
+          [&](llvm::ArrayRef<char> part) {
+            image.append(part.data(), part.size());
+            return true;
+          },
+          error))
+    return std::nullopt;
+  return image;
+}
+
+bool sinter::linkToFile(llvm::ArrayRef<std::string> arguments, StringRef path, bool executable, std::string &error) {
+  int file = open(path.str().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, executable ? 0777 : 0666);
+  int problem = file < 0 ? errno : 0;
+  bool linked = !problem && runLinker(
+                                arguments,
+                                [&](llvm::ArrayRef<char> part) {
+                                  if (writeAll(file, part))
+                                    return true;
+                                  problem = errno;
+                                  return false;
+                                },
+                                error);
+  if (file >= 0 && close(file) != 0 && !problem)
+    problem = errno;
+  if (problem)
+    error = ("cannot write '" + path + "': " + std::generic_category().message(problem)).str();
+  return linked && !problem;
 }
 
 /// The first of `names` in a folder of the C library.
@@ -97,24 +246,20 @@ static std::optional<std::string> findSystemFile(const cpu::Target &target, llvm
   return std::nullopt;
 }
 
-static std::vector<std::string> commonArguments(StringRef output, const cpu::Target &target) {
+static std::vector<std::string> commonArguments(const cpu::Target &target) {
   bool arm = llvm::Triple(target.triple).isAArch64();
   return {"-m",
           arm ? "aarch64linux" : "elf_x86_64",
-          "-o",
-          output.str(),
           "--gc-sections",
           "--as-needed",
           "-z",
           "noexecstack",
           "--hash-style=gnu",
-          "--build-id=none",
-          "--threads=1"};
+          "--build-id=none"};
 }
 
-std::vector<std::string> sinter::sharedLibraryArguments(llvm::ArrayRef<std::string> files, StringRef output,
-                                                        const cpu::Target &target) {
-  std::vector<std::string> arguments = commonArguments(output, target);
+std::vector<std::string> sinter::sharedLibraryArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target) {
+  std::vector<std::string> arguments = commonArguments(target);
   arguments.insert(arguments.end(), {"-shared", "--exclude-libs=ALL", "-z", "relro", "-z", "now"});
   arguments.insert(arguments.end(), files.begin(), files.end());
   // Math and memory functions; without these files (another machine's code) the names are looked up at load.
@@ -124,10 +269,10 @@ std::vector<std::string> sinter::sharedLibraryArguments(llvm::ArrayRef<std::stri
   return arguments;
 }
 
-std::optional<std::vector<std::string>> sinter::programArguments(llvm::ArrayRef<std::string> files, StringRef output,
+std::optional<std::vector<std::string>> sinter::programArguments(llvm::ArrayRef<std::string> files,
                                                                  const cpu::Target &target, std::string &error) {
   bool arm = llvm::Triple(target.triple).isAArch64();
-  std::vector<std::string> arguments = commonArguments(output, target);
+  std::vector<std::string> arguments = commonArguments(target);
   arguments.insert(arguments.end(), {"-pie", "-z", "relro", "-z", "now", "--eh-frame-hdr", "-dynamic-linker",
                                      arm ? "/lib/ld-linux-aarch64.so.1" : "/lib64/ld-linux-x86-64.so.2"});
   auto add = [&](llvm::ArrayRef<StringRef> names) {

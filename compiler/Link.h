@@ -23,8 +23,7 @@ public:
   /// Empty when the folder could not be made.
   const std::string &path() const { return folder; }
   std::string file(llvm::StringRef name) const { return folder + "/" + name.str(); }
-  /// Writes in place: nobody else reads here. What `writeFile` renames is remembered by LLVM, which would delete it at
-  /// a crash, for as long as the process lives; in one that compiles all day these lists are walked again and again.
+  /// Writes in place: nobody else reads here.
   bool write(llvm::StringRef path, llvm::ArrayRef<char> bytes, std::string &error) const;
 
 private:
@@ -37,17 +36,19 @@ bool writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes, std::string &er
 /// The bytes of a file; nothing with the reason in `error`.
 std::optional<std::string> readFile(llvm::StringRef path, std::string &error);
 
-/// Runs `ld.lld ARGUMENTS`. One link at a time in a process; others wait.
-bool runLinker(llvm::ArrayRef<std::string> arguments, std::string &error);
+/// What `ld.lld ARGUMENTS`, which name no output, makes; nothing with the reason in `error`. One link at a time in a
+/// process; others wait. The process keeps its signal handlers, and no thread stays.
+std::optional<std::string> linkToMemory(llvm::ArrayRef<std::string> arguments, std::string &error);
+/// The same, written to `path` as the linker goes: what is there after a failure is no output.
+bool linkToFile(llvm::ArrayRef<std::string> arguments, llvm::StringRef path, bool executable, std::string &error);
 
 /// Arguments of a shared library from these files. Nothing but libc and libm may stay undefined.
-std::vector<std::string> sharedLibraryArguments(llvm::ArrayRef<std::string> files, llvm::StringRef output,
-                                                const cpu::Target &target);
+std::vector<std::string> sharedLibraryArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target);
 
 /// Arguments of a program: the C library's start files are searched where Debian, Fedora and Arch put them. Fails
 /// naming the package that is missing.
-std::optional<std::vector<std::string>> programArguments(llvm::ArrayRef<std::string> files, llvm::StringRef output,
-                                                         const cpu::Target &target, std::string &error);
+std::optional<std::vector<std::string>> programArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target,
+                                                         std::string &error);
 
 /// Path of an archive of the runtime ("libsinter_rt.a"): beside the compiler's library, or where it was built.
 std::optional<std::string> findRuntimeArchive(llvm::StringRef name, std::string &error);

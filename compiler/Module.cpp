@@ -57,14 +57,9 @@ static std::optional<std::string> linkCode(const CompiledModule &module, std::st
   LinkFolder link(module);
   cpu::TableOptions table;
   table.weightsBytes = static_cast<int64_t>(module.code.weights.size());
-  std::string output = link.folder.file("code.so");
   if (!link.prepare(table, error))
     return std::nullopt;
-  std::vector<std::string> arguments = sharedLibraryArguments(link.files, output, module.target);
-  arguments.push_back("--no-mmap-output-file"); // in place, too
-  if (!runLinker(arguments, error))
-    return std::nullopt;
-  return readFile(output, error);
+  return linkToMemory(sharedLibraryArguments(link.files, module.target), error);
 }
 
 std::unique_ptr<LoadedModule> LoadedModule::load(const CompiledModule &module, std::string &error) {
@@ -232,9 +227,9 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
     return found.has_value();
   };
   auto relocatable = [&](const std::string &output) {
-    std::vector<std::string> arguments = {"-r", "-o", output};
+    std::vector<std::string> arguments = {"-r"};
     arguments.insert(arguments.end(), link.files.begin(), link.files.end());
-    return runLinker(arguments, error);
+    return linkToFile(arguments, output, /*executable=*/false, error);
   };
   bool ok = false;
   switch (format) {
@@ -251,14 +246,18 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
           llvm::Expected<llvm::NewArchiveMember> member =
               llvm::NewArchiveMember::getFile(object, /*Deterministic=*/true);
           llvm::Error failure = member.takeError();
+          std::unique_ptr<llvm::MemoryBuffer> bytes; // a file of LLVM's would come with its signal handlers
           if (!failure) {
             member->MemberName = llvm::sys::path::filename(object);
-            failure =
-                llvm::writeArchive(output, *member, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
-                                   /*Deterministic=*/true, /*Thin=*/false);
+            auto made =
+                llvm::writeArchiveToBuffer(*member, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
+                                           /*Deterministic=*/true, /*Thin=*/false);
+            failure = made.takeError();
+            if (!failure)
+              bytes = std::move(*made);
           }
           if (!failure)
-            return true;
+            return writeFile(output, ArrayRef<char>(bytes->getBufferStart(), bytes->getBufferSize()), error);
           error = "cannot write '" + path.str() + "': " + llvm::toString(std::move(failure));
           return false;
         },
@@ -269,7 +268,7 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
          linkTo(
              path,
              [&](const std::string &output) {
-               return runLinker(sharedLibraryArguments(link.files, output, module.target), error);
+               return linkToFile(sharedLibraryArguments(link.files, module.target), output, /*executable=*/true, error);
              },
              error);
     break;
@@ -279,8 +278,8 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
     ok = linkTo(
         path,
         [&](const std::string &output) {
-          auto arguments = programArguments(link.files, output, module.target, error);
-          return arguments && runLinker(*arguments, error);
+          auto arguments = programArguments(link.files, module.target, error);
+          return arguments && linkToFile(*arguments, output, /*executable=*/true, error);
         },
         error);
     break;

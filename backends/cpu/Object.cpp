@@ -24,8 +24,9 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <mutex>
-#include <thread>
+#include <pthread.h>
 
 using namespace mlir;
 using namespace sinter;
@@ -268,12 +269,29 @@ FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUni
       if (failed(compileUnit(units[i], options, *lowering, *machine, mlirLock, files[i])))
         ok = false;
   };
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < std::min<size_t>(options.threads, units.size()); ++i)
-    threads.emplace_back(work);
+  // Signals are for the host's threads. A thread that cannot be had is done without.
+  std::vector<pthread_t> threads;
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, size_t(8) << 20); // LLVM recurses, whatever a host's limits say
+  for (unsigned i = 1; i < std::min<size_t>(options.threads, units.size()); ++i) {
+    pthread_t thread;
+    auto enter = [](void *job) -> void * {
+      (*static_cast<decltype(work) *>(job))();
+      return nullptr;
+    };
+    if (pthread_create(&thread, &attributes, enter, &work) != 0)
+      break;
+    threads.push_back(thread);
+  }
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
   work();
-  for (std::thread &thread : threads)
-    thread.join();
+  for (pthread_t thread : threads)
+    pthread_join(thread, nullptr);
   if (!ok)
     return failure();
   return files;
