@@ -32,7 +32,7 @@ static Exit doctor() {
   bool found = findRuntimeArchive("libsinter_rt.a", error).has_value();
   check("runtime archive (for --emit=so and exe)", found, error);
   error.clear();
-  found = programArguments({}, "program", host, error).has_value();
+  found = programArguments({}, host, error).has_value();
   check("start files of the C library (for --emit=exe)", found, error);
   return result;
 }
