@@ -6,9 +6,11 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <mutex>
@@ -229,16 +231,24 @@ bool sinter::linkToFile(llvm::ArrayRef<std::string> arguments, StringRef path, b
   return linked && !problem;
 }
 
+/// How Debian names folders of a kind of machine.
+static StringRef machineOf(const cpu::Target &target) {
+  return llvm::Triple(target.triple).isAArch64() ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+}
+
+static bool isOtherMachine(const cpu::Target &target) {
+  return llvm::Triple(target.triple).getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch();
+}
+
 /// The first of `names` in a folder of the C library.
 static std::optional<std::string> findSystemFile(const cpu::Target &target, llvm::ArrayRef<StringRef> names) {
-  bool arm = llvm::Triple(target.triple).isAArch64();
-  StringRef machine = arm ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
-  for (const llvm::Twine &folder :
-       {llvm::Twine("/usr/lib/") + machine, llvm::Twine("/lib/") + machine, llvm::Twine("/usr/lib64"),
-        llvm::Twine("/usr/") + machine + "/lib", llvm::Twine("/usr/lib")})
+  std::string machine = machineOf(target).str();
+  std::vector<std::string> folders = {"/usr/lib/" + machine, "/lib/" + machine, "/usr/" + machine + "/lib"};
+  if (!isOtherMachine(target))
+    folders.insert(folders.end(), {"/usr/lib64", "/usr/lib"});
+  for (const std::string &folder : folders)
     for (StringRef name : names) {
-      llvm::SmallString<128> path;
-      folder.toVector(path);
+      llvm::SmallString<128> path(folder);
       llvm::sys::path::append(path, name);
       if (llvm::sys::fs::exists(path))
         return path.str().str();
@@ -280,8 +290,9 @@ std::optional<std::vector<std::string>> sinter::programArguments(llvm::ArrayRef<
       arguments.push_back(*path);
       return true;
     }
-    error = ("a program requires " + names.front() +
-             " of the C library, found none: install libc6-dev (Debian) or glibc-devel")
+    error = ("a program requires " + names.front() + " of the C library, found none: install " +
+             (isOtherMachine(target) ? "libc6-dev-arm64-cross (Debian), or link a .o with a cross compiler"
+                                     : "libc6-dev (Debian) or glibc-devel"))
                 .str();
     return false;
   };
@@ -298,17 +309,26 @@ std::optional<std::vector<std::string>> sinter::programArguments(llvm::ArrayRef<
   return arguments;
 }
 
-std::optional<std::string> sinter::findRuntimeArchive(StringRef name, std::string &error) {
+std::optional<std::string> sinter::findRuntimeArchive(StringRef name, const cpu::Target &target, std::string &error) {
   Dl_info info;
-  std::vector<std::string> folders;
-  if (dladdr(reinterpret_cast<void *>(&sinter::findRuntimeArchive), &info) && info.dli_fname)
-    folders.push_back(llvm::sys::path::parent_path(info.dli_fname).str());
-  for (const std::string &folder : folders) {
-    llvm::SmallString<128> path(folder);
+  std::string folder;
+  const char *given = std::getenv("SINTER_RUNTIME_DIR");
+  if (given && *given)
+    folder = given;
+  else if (dladdr(reinterpret_cast<void *>(&sinter::findRuntimeArchive), &info) && info.dli_fname)
+    folder = llvm::sys::path::parent_path(info.dli_fname).str();
+  // Archives for other machines lie in folders of their own.
+  std::vector<std::string> folders = {folder + "/" + machineOf(target).str()};
+  if (given || !isOtherMachine(target))
+    folders.push_back(folder);
+  for (const std::string &place : folders) {
+    llvm::SmallString<128> path(place);
     llvm::sys::path::append(path, name);
     if (llvm::sys::fs::exists(path))
       return path.str().str();
   }
   error = ("linking requires " + name + ", looked in " + llvm::join(folders, ", ")).str();
+  if (isOtherMachine(target))
+    error += "; README.md (\"For other machines\") says how to build it for " + machineOf(target).str();
   return std::nullopt;
 }

@@ -50,8 +50,10 @@ std::vector<std::string> sharedLibraryArguments(llvm::ArrayRef<std::string> file
 std::optional<std::vector<std::string>> programArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target,
                                                          std::string &error);
 
-/// Path of an archive of the runtime ("libsinter_rt.a"): beside the compiler's library, or where it was built.
-std::optional<std::string> findRuntimeArchive(llvm::StringRef name, std::string &error);
+/// Path of an archive of the runtime ("libsinter_rt.a") for the target's kind of machine: in the folder that the
+/// environment variable SINTER_RUNTIME_DIR names, else beside the compiler's library; for another kind than the
+/// compiler's in a folder there that is called after it ("aarch64-linux-gnu").
+std::optional<std::string> findRuntimeArchive(llvm::StringRef name, const cpu::Target &target, std::string &error);
 
 } // namespace sinter
 

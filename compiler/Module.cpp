@@ -221,7 +221,7 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
     return false;
 
   auto archive = [&](StringRef name) {
-    std::optional<std::string> found = findRuntimeArchive(name, error);
+    std::optional<std::string> found = findRuntimeArchive(name, module.target, error);
     if (found)
       link.files.push_back(*found);
     return found.has_value();

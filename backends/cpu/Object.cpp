@@ -7,6 +7,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -46,6 +48,12 @@ static void initializeTargets() {
   });
 }
 
+/// What LLVM starts from: all else that code may use is named by features, so that no name of a CPU brings extensions
+/// that the host hides and nobody checks.
+static const char *baselineCpu(const Target &target) {
+  return llvm::Triple(target.triple).isX86() ? "x86-64" : "generic";
+}
+
 static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const ObjectOptions &options, std::string &error) {
   initializeTargets();
   llvm::Triple triple(options.target->triple);
@@ -55,8 +63,8 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const ObjectOption
   llvm::TargetOptions details;
   details.UniqueSectionNames = false;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, options.target->cpu, options.target->features, details, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-      options.optLevel ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Less));
+      triple, baselineCpu(*options.target), options.target->features, details, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small, options.optLevel ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Less));
 }
 
 /// `i32 NAME(ctx, const i64 *args, begin, end)`: unpacks the words into the kernel's own arguments.
@@ -99,13 +107,31 @@ static void setAttributes(llvm::Module &module, const Target &target) {
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr("target-cpu", target.cpu);
+    function.addFnAttr("target-cpu", baselineCpu(target));
+    function.addFnAttr("tune-cpu", target.cpu);
     function.addFnAttr("target-features", target.features);
     function.addFnAttr("no-trapping-math", "true");
     if (target.vectorBytes == 64)
       function.addFnAttr("prefer-vector-width", "512");
     function.setDoesNotThrow();
     function.removeFnAttr(llvm::Attribute::UWTable);
+  }
+}
+
+/// Without the instruction a fused multiply-add is a call of libm for each lane, a hundred times the cost of a product
+/// and a sum. Nothing that we compile relies on the one rounding.
+static void splitFma(llvm::Module &module) {
+  llvm::SmallVector<llvm::IntrinsicInst *> calls;
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+          call && call->getIntrinsicID() == llvm::Intrinsic::fma)
+        calls.push_back(call);
+  for (llvm::IntrinsicInst *call : calls) {
+    llvm::IRBuilder<> b(call);
+    llvm::Value *product = b.CreateFMul(call->getArgOperand(0), call->getArgOperand(1));
+    call->replaceAllUsesWith(b.CreateFAdd(product, call->getArgOperand(2)));
+    call->eraseFromParent();
   }
 }
 
@@ -222,6 +248,8 @@ static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options,
     if (part.wrapped)
       addWrapper(*module, *module->getFunction(part.kernel + "_body"), part.kernel);
   setAttributes(*module, *options.target);
+  if (!options.target->hasFma)
+    splitFma(*module);
   file.lowerMs = since(start);
 
   start = std::chrono::steady_clock::now();

@@ -1,157 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/Target.h"
+#include "backends/cpu/Extensions.h"
+#include "backends/cpu/HostTarget.h"
+#include "backends/cpu/TargetDetails.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/SubtargetFeature.h"
 #include "llvm/TargetParser/Triple.h"
-#include "llvm/TargetParser/X86TargetParser.h"
-#include <unistd.h>
 
 using namespace sinter::cpu;
 using llvm::StringRef;
 
-/// Extensions of instructions that generated code may contain, for the check at load. The rest of what LLVM reports
-/// about a CPU (system instructions, tuning) says nothing about our code.
-static const StringRef codeFeatures[] = {"sse3",       "ssse3",        "sse4.1",
-                                         "sse4.2",     "popcnt",       "cx16",
-                                         "movbe",      "avx",          "avx2",
-                                         "fma",        "f16c",         "bmi",
-                                         "bmi2",       "lzcnt",        "gfni",
-                                         "avx512f",    "avx512bw",     "avx512cd",
-                                         "avx512dq",   "avx512vl",     "avx512ifma",
-                                         "avx512vbmi", "avx512vbmi2",  "avx512vnni",
-                                         "avx512bf16", "avx512bitalg", "avx512vpopcntdq",
-                                         "avx512fp16", "avxvnni",      "fullfp16",
-                                         "dotprod",    "bf16"};
-
-/// The highest level whose features are all there, then the extensions beyond it: "x86-64-v4 gfni avx512fp16". A list
-/// of every extension grows with each generation of CPUs; the level says most of it in one word that the loader knows,
-/// too.
-static std::string requirementsOf(const llvm::StringMap<bool> &features) {
-  auto has = [&](StringRef name) { return features.lookup(name); };
-  llvm::SmallVector<StringRef> required, implied;
-  for (StringRef level : {"x86-64-v4", "x86-64-v3", "x86-64-v2"}) {
-    llvm::SmallVector<StringRef> ofLevel;
-    llvm::X86::getFeaturesForCPU(level, ofLevel);
-    // Features without a check at load (x87, cx8 ...) are those of every 64-bit CPU.
-    llvm::erase_if(ofLevel, [](StringRef name) { return !llvm::is_contained(codeFeatures, name); });
-    if (!llvm::all_of(ofLevel, has))
-      continue;
-    required.push_back(level);
-    implied = ofLevel;
-    break;
-  }
-  for (StringRef name : codeFeatures)
-    if (has(name) && !llvm::is_contained(implied, name))
-      required.push_back(name);
-  return llvm::join(required, " ");
-}
-
-/// Sets what follows from the features.
-static void deriveFromFeatures(Target &target, const llvm::StringMap<bool> &features) {
-  auto has = [&](StringRef name) { return features.lookup(name); };
-  target.requiredFeatures = requirementsOf(features);
-
-  if (llvm::Triple(target.triple).isAArch64()) {
-    target.vectorBytes = 16;
-    target.vectorRegisters = 32;
-    target.hasFma = true;
-    return;
-  }
-  // avx512f is implied by the others, and the lists of named CPUs leave out what is implied.
-  bool wide = has("avx512bw") && has("avx512dq") && has("avx512vl");
-  target.vectorBytes = wide ? 64 : has("avx2") ? 32 : 16;
-  target.vectorRegisters = wide ? 32 : 16;
-  target.hasFma = has("fma");
-  target.hasMaskedMemory = wide;
-}
-
-static std::string printFeatures(const llvm::StringMap<bool> &features) {
-  llvm::SubtargetFeatures list;
-  llvm::SmallVector<std::pair<StringRef, bool>> sorted;
-  for (const auto &entry : features)
-    sorted.emplace_back(entry.first(), entry.second);
-  llvm::sort(sorted); // the text is part of cache keys
-  for (auto [name, on] : sorted)
-    list.AddFeature(name, on);
-  return list.getString();
-}
-
-static void readCaches(Target &target) {
-  auto read = [](int name, int64_t &value) {
-    if (long found = sysconf(name); found > 0)
-      value = found;
-  };
-#ifdef _SC_LEVEL1_DCACHE_SIZE
-  read(_SC_LEVEL1_DCACHE_SIZE, target.l1Bytes);
-  read(_SC_LEVEL1_DCACHE_ASSOC, target.l1Ways);
-  read(_SC_LEVEL1_DCACHE_LINESIZE, target.cacheLineBytes);
-  read(_SC_LEVEL2_CACHE_SIZE, target.l2Bytes);
-  read(_SC_LEVEL3_CACHE_SIZE, target.l3Bytes);
-#endif
-}
-
-Target Target::host() {
-  Target target;
-  target.name = "native";
-  target.triple = llvm::sys::getProcessTriple();
-  target.cpu = llvm::sys::getHostCPUName().str();
-  llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-  target.features = printFeatures(features);
-  deriveFromFeatures(target, features);
-  readCaches(target);
-  return target;
-}
-
 namespace {
-struct NamedTarget {
-  StringRef name, triple, cpu;
-  int64_t l1Bytes, l1Ways, l2Bytes, l3Bytes;
+/// Caches of CPUs (L3: what one core's share of the chip may use) by LLVM's names, separated by spaces.
+struct KnownCaches {
+  StringRef cpus;
+  int64_t l1KiB, l1Ways, l2KiB, l3KiB;
 };
 } // namespace
 
-static const NamedTarget namedTargets[] = {
-    {"x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", 32 << 10, 8, 512 << 10, 16 << 20},
-    {"x86-64-v4", "x86_64-unknown-linux-gnu", "x86-64-v4", 32 << 10, 8, 1 << 20, 16 << 20},
-    {"znver4", "x86_64-unknown-linux-gnu", "znver4", 32 << 10, 8, 1 << 20, 32 << 20},
-    {"znver5", "x86_64-unknown-linux-gnu", "znver5", 48 << 10, 12, 1 << 20, 32 << 20},
-    {"aarch64", "aarch64-unknown-linux-gnu", "generic", 64 << 10, 4, 1 << 20, 8 << 20},
+static const KnownCaches knownCaches[] = {
+    {"nehalem westmere sandybridge ivybridge haswell broadwell skylake", 32, 8, 256, 8192},
+    {"x86-64 x86-64-v2", 32, 8, 256, 8192},
+    {"x86-64-v3 znver1 znver2 znver3", 32, 8, 512, 16384},
+    {"x86-64-v4 skylake-avx512 skx cascadelake cooperlake", 32, 8, 1024, 16384},
+    {"znver4", 32, 8, 1024, 32768},
+    {"znver5", 48, 12, 1024, 32768},
+    {"icelake-client rocketlake", 48, 12, 512, 16384},
+    {"icelake-server tigerlake alderlake", 48, 12, 1280, 24576},
+    {"raptorlake meteorlake sapphirerapids emeraldrapids graniterapids graniterapids-d diamondrapids", 48, 12, 2048,
+     32768},
+    {"gracemont sierraforest grandridge clearwaterforest", 32, 8, 2048, 8192},
+    {"generic", 64, 4, 1024, 8192},
+    {"neoverse-n1 neoverse-v1 neoverse-n2 cobalt-100", 64, 4, 1024, 32768},
+    {"neoverse-v2 neoverse-v3 grace", 64, 4, 2048, 32768},
+    {"apple-m1 apple-m2 apple-m3 apple-m4", 128, 8, 12288, 8192},
+    {"cortex-a72", 32, 2, 1024, 2048},
 };
 
-bool Target::parse(StringRef text, Target &target, std::string &error) {
-  StringRef name = text;
-  name.consume_front("cpu:");
-  if (name == "native") {
-    target = host();
-    return true;
+Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef name, StringRef triple, StringRef cpu) {
+  Target target;
+  target.name = name.str();
+  target.triple = triple.str();
+  target.cpu = cpu.str();
+  target.features = extensions.features();
+  target.requiredFeatures = extensions.requirements();
+  Extensions code = extensions.forCode();
+  if (llvm::Triple(triple).isAArch64()) {
+    target.vectorBytes = 16;
+    target.vectorRegisters = 32;
+    target.hasFma = true;
+  } else {
+    bool wide = code.level() == "x86-64-v4";
+    target.vectorBytes = wide ? 64 : code.has("avx2") ? 32 : 16;
+    target.vectorRegisters = wide ? 32 : 16;
+    target.hasFma = code.has("fma");
+    target.hasMaskedMemory = wide;
   }
-  for (const NamedTarget &known : namedTargets) {
-    if (known.name != name)
+  for (const KnownCaches &known : knownCaches) {
+    llvm::SmallVector<StringRef> cpus;
+    known.cpus.split(cpus, ' ');
+    if (!llvm::is_contained(cpus, cpu))
       continue;
-    target = Target();
-    target.name = name.str();
-    target.triple = known.triple.str();
-    target.cpu = known.cpu.str();
-    llvm::StringMap<bool> features;
-    if (llvm::Triple(known.triple).isX86()) {
-      llvm::SmallVector<StringRef> implied;
-      llvm::X86::getFeaturesForCPU(known.cpu, implied);
-      for (StringRef feature : implied)
-        features[feature] = true;
-    }
-    deriveFromFeatures(target, features);
-    target.l1Bytes = known.l1Bytes;
+    target.l1Bytes = known.l1KiB << 10;
     target.l1Ways = known.l1Ways;
-    target.l2Bytes = known.l2Bytes;
-    target.l3Bytes = known.l3Bytes;
+    target.l2Bytes = known.l2KiB << 10;
+    target.l3Bytes = known.l3KiB << 10;
+  }
+  return target;
+}
+
+Target Target::host() {
+  if (const sinter_host *described = sinter_host_get())
+    return targetOfHost(*described);
+  sinter_host machine; // `parse` tells what is wrong with the description
+  sinter_host_read_machine(&machine);
+  return targetOfHost(machine);
+}
+
+/// Applies "+ext" and "-ext" in order.
+static bool applyChanges(Extensions &extensions, llvm::ArrayRef<StringRef> changes, std::string &error) {
+  for (StringRef change : changes) {
+    if (change.size() < 2 || (change[0] != '+' && change[0] != '-')) {
+      error = ("a CPU's name is followed by +EXTENSION or -EXTENSION, got '" + change + "'").str();
+      return false;
+    }
+    if (!extensions.change(change.drop_front(), change[0] == '+', error))
+      return false;
+  }
+  return true;
+}
+
+static bool parseNative(StringRef text, llvm::ArrayRef<StringRef> changes, Target &target, std::string &error) {
+  const sinter_host *host = sinter_host_get();
+  if (!host) {
+    error = sinter_last_error();
+    return false;
+  }
+  target = targetOfHost(*host);
+  if (changes.empty())
+    return true;
+  Extensions extensions = Extensions::ofHost(*host);
+  if (!applyChanges(extensions, changes, error))
+    return false;
+  Target changed = targetOfExtensions(extensions, text, target.triple, target.cpu);
+  changed.l1Bytes = target.l1Bytes;
+  changed.l1Ways = target.l1Ways;
+  changed.l2Bytes = target.l2Bytes;
+  changed.l3Bytes = target.l3Bytes;
+  changed.cacheLineBytes = target.cacheLineBytes;
+  target = changed;
+  return true;
+}
+
+bool Target::parse(StringRef text, Target &target, std::string &error) {
+  StringRef rest = text;
+  rest.consume_front("cpu:");
+  llvm::SmallVector<StringRef> words;
+  rest.split(words, ',');
+  StringRef name = words.front();
+  auto changes = llvm::ArrayRef(words).drop_front();
+  if (name == "native")
+    return parseNative(rest, changes, target, error);
+  StringRef cpu = name == "aarch64" ? "generic" : name;
+  for (sinter_arch arch : {SINTER_ARCH_X86_64, SINTER_ARCH_AARCH64}) {
+    std::optional<Extensions> extensions = Extensions::ofCpu(arch, cpu);
+    if (!extensions)
+      continue;
+    if (!applyChanges(*extensions, changes, error))
+      return false;
+    StringRef triple = arch == SINTER_ARCH_X86_64 ? "x86_64-unknown-linux-gnu" : "aarch64-unknown-linux-gnu";
+    target = targetOfExtensions(*extensions, rest, triple, cpu);
     return true;
   }
-  llvm::SmallVector<StringRef> names = {"native"};
-  for (const NamedTarget &known : namedTargets)
-    names.push_back(known.name);
-  error = ("a target must be one of " + llvm::join(names, ", ") + ", got '" + text + "'").str();
+  std::vector<StringRef> names = cpuNames(SINTER_ARCH_X86_64);
+  llvm::append_range(names, cpuNames(SINTER_ARCH_AARCH64));
+  names.insert(names.end(), {"native", "aarch64"});
+  error = ("a target must be native, a level (x86-64, x86-64-v2, x86-64-v3, x86-64-v4, aarch64) or a CPU that LLVM "
+           "knows (znver5, sapphirerapids, neoverse-v2, ...), got '" +
+           name + "'" + suggestions(name, names))
+              .str();
   return false;
 }

@@ -25,7 +25,9 @@ void SharedOptions::addTo(CLI::App &command) {
   // -O2 is one word for users, an option with a value for CLI11.
   command.add_option("-O", optLevel, "optimization level, 0 to 3 (default 2)")->check(CLI::Range(0, 3));
   command.add_option("--threads", threads, "threads to run on (default: all cores)")->check(CLI::Range(1, 1024));
-  command.add_option("--target", target, "CPU to compile for: native, x86-64-v3, x86-64-v4, znver4, znver5, aarch64");
+  command.add_option("--target", target,
+                     "CPU to compile for: native, a level (x86-64-v3, aarch64) or LLVM's name of a CPU, +EXT and -EXT "
+                     "after it (znver4,-avx512bf16)");
   addShapesTo(command);
 }
 
