@@ -6,6 +6,7 @@
 import glob
 import os
 import platform
+import shutil
 
 import lit.formats
 
@@ -50,5 +51,10 @@ if not config.sanitize and os.path.exists(os.path.join(config.sinter_build, "lib
     config.available_features.add("installable")
 if os.path.isdir("/usr/share/libonnx-testdata/data"):
     config.available_features.add("onnx-testdata")
+for name in ("qemu-x86_64", "qemu-aarch64"):
+    if shutil.which(name):
+        config.available_features.add(name)
+if os.path.exists("/usr/aarch64-linux-gnu/lib/Scrt1.o"):  # libc6-dev-arm64-cross
+    config.available_features.add("aarch64-libc")
 if config.sanitize:
     config.available_features.update(config.sanitize.split(","))
