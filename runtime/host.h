@@ -18,6 +18,8 @@
 //   sysfs L2 1048576 16 64                        what /sys says; L1 is the data cache
 //   cores 8 4 250                                 online, in the affinity mask, CPU quota in percent of one (0: none)
 
+// For the compiler, the loader and tests: no pointer may be null, unless it is said.
+
 #ifndef SINTER_RUNTIME_HOST_H
 #define SINTER_RUNTIME_HOST_H
 

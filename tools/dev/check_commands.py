@@ -19,6 +19,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 SHORT = [
     (r"\./dev demo", "./dev demo"),
     (r"\./dev test$", "this is what runs"),
+    (r"\./dev test hosts", "hosts/qemu.test, hosts/qemu-aarch64.test and sinter_hosts_tests are its short form"),
     (r"\./dev test \[PRESET\].*|\./dev test dev", "the same tests on a build that takes long to make"),
     (r"\./dev test --filter fold-constants", "./dev test --filter fold-constants"),
     (r"\./dev build.*", "./dev build release sinter"),
@@ -34,6 +35,7 @@ SHORT = [
     (r"cmake --build build/dev -t check-passes", "LIT_FILTER=fold-constants cmake --build build/release -t check-passes"),
     (r"docs", "cmake --build build/release -t docs"),
     (r"tidy", "clang-tidy-22 -quiet -p build/release ir/Constants.cpp"),
+    (r"cmake -S runtime .*|cmake --build build/runtime/.*", "hosts/qemu-aarch64.test runs it"),
     (r"cmake --install.*|find_package.*|target_link_libraries.*", "test/compiler/capi/install.test runs it"),
 ]
 MODEL = """
