@@ -2,6 +2,7 @@
 
 #include "compiler/Compile.h"
 #include "compiler/Pipeline.h"
+#include "ir/Limits.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/InlineCalls.h"
 #include <chrono>
@@ -30,7 +31,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     return failure();
   }
   result.optLevel = static_cast<unsigned>(options.optLevel);
-  if (failed(inlineCalls(graph)))
+  if (failed(inlineCalls(graph)) || failed(verifyLimits(graph)))
     return failure();
 
   // The fused pipeline starts with the graph's: it is only run by itself when somebody looks at what it leaves.
@@ -39,7 +40,8 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   auto run = [&](Phase phase) {
     PassManager passes(graph.getContext());
     buildPipeline(passes, options, phase);
-    return passes.run(graph);
+    // A pass may give a tensor more axes.
+    return success(succeeded(passes.run(graph)) && succeeded(verifyLimits(graph)));
   };
   if (request.keepGraph || request.onGraph || request.last == Last::Graph) {
     if (failed(run(Phase::Graph)))

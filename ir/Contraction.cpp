@@ -2,6 +2,8 @@
 
 #include "ir/Contraction.h"
 #include "ir/Axes.h"
+#include "ir/Limits.h"
+#include "ir/Ranges.h"
 #include "ir/reference/Loops.h"
 
 #include <numeric>
@@ -222,6 +224,8 @@ static FailureOr<HostTensor> dotGeneral(DotGeneralOp op, const HostTensor &lhs, 
   SmallVector<int64_t> columns = freeSizes(SmallVector<int64_t>(rhs.shape()), op.getRhsBatch(), op.getRhsContract());
   llvm::append_range(shape, rows);
   llvm::append_range(shape, columns);
+  if (failed(requireRoom(op, evaluator, Float64Type::get(op.getContext()), shape))) // as computed
+    return failure();
   int64_t m = *countElements(rows), n = *countElements(columns);
   std::vector<T> result(batch * m * n, T(0));
   // Strips of columns keep the part of b that all rows read in cache.
@@ -306,13 +310,16 @@ static FailureOr<HostTensor> convolve(ConvolutionOp op, const HostTensor &input,
                       op.getInputDilation()[a]});
     }
     out.push_back(axes[k].resultSize(in[2 + k]));
-    int64_t size = in[2 + k] == 0 ? 0 : (in[2 + k] - 1) * axes[k].inputDilation + 1;
-    spreadShape.push_back(std::max<int64_t>(size + axes[k].low + axes[k].high, 0));
+    spreadShape.push_back(
+        std::max<int64_t>(paddedSize(in[2 + k], axes[k].low, axes[k].high, axes[k].inputDilation - 1), 0));
   }
   auto groups = static_cast<int64_t>(op.getGroups());
   if (in[1] != groups * taps[1] || taps[0] % groups != 0) // C1, C2
     return op.emitOpError() << "requires input channels = groups * filter channels, got " << in[1] << ", " << groups
                             << " and " << taps[1];
+  Type computed = Float64Type::get(op.getContext());
+  if (failed(requireRoom(op, evaluator, computed, spreadShape)) || failed(requireRoom(op, evaluator, computed, out)))
+    return failure();
   std::vector<T> images = spread(permuted(elementsOf<T>(input), input.shape(), order), in, spreadShape, axes);
   std::vector<T> weights = permuted(elementsOf<T>(filter), filter.shape(), order);
   SmallVector<int64_t> strides = rowMajorStrides(spreadShape);

@@ -3,6 +3,7 @@
 #include "ir/Control.h"
 #include "ir/Axes.h"
 #include "ir/Leaves.h"
+#include "ir/Limits.h"
 #include "ir/reference/Loops.h"
 
 using namespace mlir;
@@ -295,7 +296,7 @@ struct LoopState {
   }
 
   /// The slices of stack `k` along a new axis. Without a trip the sizes are those of the type, and 0 for `?`.
-  FailureOr<HostTensor> stack(size_t k, int64_t axis, bool reverse) const {
+  FailureOr<HostTensor> stack(size_t k, int64_t axis, bool reverse, const Evaluator &evaluator) const {
     ArrayRef<HostTensor> parts = slices[k];
     auto type = cast<RankedTensorType>(body.front().getTerminator()->getOperand(carries.size() + k).getType());
     SmallVector<int64_t> shape(parts.empty() ? type.getShape() : parts.front().shape());
@@ -306,6 +307,8 @@ struct LoopState {
     for (int64_t &size : shape)
       size = ShapedType::isDynamic(size) ? 0 : size;
     shape.insert(shape.begin() + axis, parts.size());
+    if (failed(requireRoom(op, evaluator, type.getElementType(), shape)))
+      return failure();
     HostTensor result(type.getElementType(), shape);
     AxisView view(shape, axis);
     int64_t bytes = view.inner * byteWidth(type.getElementType());
@@ -318,11 +321,12 @@ struct LoopState {
     return result;
   }
 
-  FailureOr<SmallVector<HostTensor>> finish(ArrayRef<int64_t> outAxes = {}, ArrayRef<bool> outReverse = {}) const {
+  FailureOr<SmallVector<HostTensor>> finish(const Evaluator &evaluator, ArrayRef<int64_t> outAxes = {},
+                                            ArrayRef<bool> outReverse = {}) const {
     SmallVector<HostTensor> results(carries);
     for (size_t k = 0; k < slices.size(); ++k) {
       FailureOr<HostTensor> stacked =
-          stack(k, outAxes.empty() ? 0 : outAxes[k], outReverse.empty() ? false : outReverse[k]);
+          stack(k, outAxes.empty() ? 0 : outAxes[k], outReverse.empty() ? false : outReverse[k], evaluator);
       if (failed(stacked))
         return failure();
       results.push_back(*stacked);
@@ -364,7 +368,7 @@ FailureOr<SmallVector<HostTensor>> WhileOp::evaluate(ArrayRef<HostTensor> operan
       return failure();
     ++trips;
   }
-  FailureOr<SmallVector<HostTensor>> results = state.finish();
+  FailureOr<SmallVector<HostTensor>> results = state.finish(evaluator);
   if (failed(results))
     return failure();
   HostTensor count(getTrips().getType().getElementType(), {});
@@ -388,7 +392,7 @@ FailureOr<SmallVector<HostTensor>> ForOp::evaluate(ArrayRef<HostTensor> operands
     if (failed(state.run(index, captures, evaluator)))
       return failure();
   }
-  return state.finish();
+  return state.finish(evaluator);
 }
 
 /// Slice i of an axis, without that axis.
@@ -418,5 +422,5 @@ FailureOr<SmallVector<HostTensor>> ScanOp::evaluate(ArrayRef<HostTensor> operand
     if (failed(state.run({}, after, evaluator)))
       return failure();
   }
-  return state.finish(getOutAxes(), getOutReverse());
+  return state.finish(evaluator, getOutAxes(), getOutReverse());
 }

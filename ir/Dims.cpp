@@ -2,9 +2,10 @@
 //
 // The normal form is a sum of monomials; a monomial is an integer times a product of atoms (symbols, and quotients,
 // remainders, minima and maxima that do not simplify). Two expressions that expand to the same sum
-// are thus the same node. Coefficients wrap: a size beyond 2^63 is an error elsewhere.
+// are thus the same node. Coefficients saturate: a size of 2^63 - 1 is an error wherever one is allocated or verified.
 
 #include "ir/Dims.h"
+#include "ir/Ranges.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -36,13 +37,6 @@ unsigned DimExpr::symbol() const {
 }
 ArrayRef<DimExpr> DimExpr::operands() const { return node->operands; }
 int64_t DimExpr::staticSize() const { return isConstant() ? constant() : ShapedType::kDynamic; }
-
-static int64_t wrappingAdd(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-static int64_t wrappingMul(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
 
 namespace {
 using Node = DimExpr::Node;
@@ -114,7 +108,7 @@ struct DimContext::Impl {
       Monomial atoms;
       auto addFactor = [&](DimExpr factor) {
         if (factor.isConstant())
-          coefficient = wrappingMul(coefficient, factor.constant());
+          coefficient = saturatingMul(coefficient, factor.constant());
         else
           atoms.push_back(nodeOf(factor));
       };
@@ -134,7 +128,7 @@ struct DimContext::Impl {
   static void accumulate(Sum &sum, Monomial atoms, int64_t coefficient) {
     llvm::sort(atoms, [](const Node *a, const Node *b) { return a->id < b->id; });
     int64_t &total = sum[atoms];
-    total = wrappingAdd(total, coefficient);
+    total = saturatingAdd(total, coefficient);
     if (total == 0)
       sum.erase(atoms);
   }
@@ -145,7 +139,7 @@ struct DimContext::Impl {
       for (const auto &[y, q] : b) {
         Monomial atoms(x);
         atoms.insert(atoms.end(), y.begin(), y.end());
-        accumulate(product, std::move(atoms), wrappingMul(p, q));
+        accumulate(product, std::move(atoms), saturatingMul(p, q));
       }
     return product;
   }
@@ -173,7 +167,7 @@ struct DimContext::Impl {
       return std::nullopt;
     const auto &[numerator, p] = *a.begin();
     const auto &[denominator, q] = *b.begin();
-    if (q == 0 || p % q != 0)
+    if (q == 0 || (q != -1 && p % q != 0)) // the least number has no opposite
       return std::nullopt;
     Monomial rest(numerator);
     for (const Node *atom : denominator) {
@@ -183,7 +177,7 @@ struct DimContext::Impl {
       rest.erase(rest.begin() + (found - rest.data()));
     }
     Sum quotient;
-    accumulate(quotient, std::move(rest), p / q);
+    accumulate(quotient, std::move(rest), q == -1 ? saturatingMul(p, -1) : p / q);
     return multiply(quotient, b) == a ? std::optional<Sum>(quotient) : std::nullopt;
   }
 
@@ -245,7 +239,7 @@ DimExpr DimContext::add(DimExpr a, DimExpr b) {
 DimExpr DimContext::sub(DimExpr a, DimExpr b) {
   Sum sum = Impl::toSum(a);
   for (const auto &[atoms, coefficient] : Impl::toSum(b))
-    Impl::accumulate(sum, atoms, wrappingMul(coefficient, -1));
+    Impl::accumulate(sum, atoms, saturatingMul(coefficient, -1));
   return impl->fromSum(sum);
 }
 
@@ -265,6 +259,8 @@ DimExpr DimContext::mul(DimExpr a, DimExpr b) {
 DimExpr DimContext::floorDiv(DimExpr a, DimExpr b) {
   if (b.isConstant() && b.constant() == 0)
     return impl->get(DimExpr::Kind::FloorDiv, 0, {a, b});
+  if (b.isConstant() && b.constant() == -1)
+    return sub(constant(0), a);
   if (a.isConstant() && b.isConstant())
     return constant(llvm::divideFloorSigned(a.constant(), b.constant()));
   Sum numerator = Impl::toSum(a);

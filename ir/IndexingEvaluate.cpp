@@ -3,6 +3,7 @@
 // Reference evaluation. Ops whose result sizes depend on data find the places first and move the elements then.
 
 #include "ir/Indexing.h"
+#include "ir/Limits.h"
 #include "ir/reference/Moves.h"
 
 #include <cmath>
@@ -31,12 +32,14 @@ static HostTensor ints(MLIRContext *context, ArrayRef<int64_t> values) {
 
 //===- gather --------------------------------------------------------------------------------===//
 
-FailureOr<Tensors> GatherOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+FailureOr<Tensors> GatherOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   const HostTensor &operand = operands[0], &positions = operands[1];
   int64_t axis = getAxis(), depth = positions.rank();
   SmallVector<int64_t> shape(operand.shape().take_front(axis));
   llvm::append_range(shape, positions.shape());
   llvm::append_range(shape, operand.shape().drop_front(axis + 1));
+  if (failed(requireRoom(*this, evaluator, operand.elementType(), shape)))
+    return failure();
   std::vector<int64_t> places = positions.toInts();
   SmallVector<int64_t> strides = operand.strides(), positionStrides = positions.strides();
   return Tensors{takeElements(operand, shape, [&](ArrayRef<int64_t> index) -> int64_t {
@@ -48,9 +51,11 @@ FailureOr<Tensors> GatherOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &
   })};
 }
 
-FailureOr<Tensors> GatherElementsOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+FailureOr<Tensors> GatherElementsOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   const HostTensor &operand = operands[0], &positions = operands[1];
   int64_t axis = getAxis(), at = 0;
+  if (failed(requireRoom(*this, evaluator, operand.elementType(), positions.shape())))
+    return failure();
   std::vector<int64_t> places = positions.toInts();
   SmallVector<int64_t> strides = operand.strides();
   return Tensors{takeElements(operand, positions.shape(), [&](ArrayRef<int64_t> index) -> int64_t {
@@ -65,7 +70,7 @@ FailureOr<Tensors> GatherElementsOp::evaluate(ArrayRef<HostTensor> operands, Eva
   })};
 }
 
-FailureOr<Tensors> GatherNdOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+FailureOr<Tensors> GatherNdOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   const HostTensor &operand = operands[0], &positions = operands[1];
   int64_t batch = getBatchAxes(), depth = positions.rank() - 1, length = positions.shape().back();
   for (int64_t axis = 0; axis < batch; ++axis)
@@ -74,6 +79,8 @@ FailureOr<Tensors> GatherNdOp::evaluate(ArrayRef<HostTensor> operands, Evaluator
                            << positions.size(axis) << " for axis " << axis;
   SmallVector<int64_t> shape(positions.shape().drop_back());
   llvm::append_range(shape, operand.shape().drop_front(batch + length));
+  if (failed(requireRoom(*this, evaluator, operand.elementType(), shape)))
+    return failure();
   std::vector<int64_t> places = positions.toInts();
   SmallVector<int64_t> strides = operand.strides(), positionStrides = positions.strides();
   return Tensors{takeElements(operand, shape, [&](ArrayRef<int64_t> index) -> int64_t {

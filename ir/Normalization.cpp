@@ -2,6 +2,7 @@
 
 #include "ir/Normalization.h"
 #include "ir/Axes.h"
+#include "ir/Limits.h"
 #include "ir/reference/Loops.h"
 
 using namespace mlir;
@@ -267,6 +268,8 @@ FailureOr<SmallVector<HostTensor>> AttentionOp::evaluate(ArrayRef<HostTensor> op
     for (int64_t axis = 0; axis < rank; ++axis)
       biasStrides[axis] = operands[3].size(axis) == 1 ? 0 : strides[axis];
   }
+  if (failed(requireRoom(*this, evaluator, Float64Type::get(getContext()), shape))) // as computed
+    return failure();
   std::vector<double> result(*countElements(shape), 0), scores(n);
   int64_t row = 0;
   bool inTime = true;

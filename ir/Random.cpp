@@ -2,6 +2,7 @@
 
 #include "ir/Random.h"
 #include "ir/Constants.h"
+#include "ir/Limits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -92,20 +93,16 @@ FailureOr<SmallVector<HostTensor>> RandomBitsOp::evaluate(ArrayRef<HostTensor> o
   SmallVector<int64_t> sizes(getType().getShape());
   if (operands.size() > 1)
     sizes = llvm::to_vector(operands[1].toInts());
-  std::optional<int64_t> count =
-      llvm::any_of(sizes, [](int64_t size) { return size < 0; }) ? std::nullopt : countElements(sizes);
-  if (!count || *count > evaluator.getLimits().maxTensorBytes / 4)
-    return emitOpError("requires sizes of at most ")
-               << evaluator.getLimits().maxTensorBytes << " bytes in all, got " << printShape(sizes),
-           failure();
+  if (failed(requireRoom(*this, evaluator, getElementTypeOrSelf(getResult().getType()), sizes)))
+    return failure();
   HostTensor result(getElementTypeOrSelf(getResult().getType()), sizes);
-  std::vector<int64_t> words(*count);
-  for (int64_t i = 0; i < *count; i += 4) {
+  std::vector<int64_t> words(result.numElements());
+  for (int64_t i = 0; i < result.numElements(); i += 4) {
     uint64_t block = uint64_t(i) / 4;
     std::array<uint32_t, 4> random =
         philox({uint32_t(block), uint32_t(block >> 32), uint32_t(key[2]), uint32_t(key[3])},
                {uint32_t(key[0]), uint32_t(key[1])});
-    for (int64_t word = 0; word < 4 && i + word < *count; ++word)
+    for (int64_t word = 0; word < 4 && i + word < result.numElements(); ++word)
       words[i + word] = random[word];
   }
   result.assignInts(words);

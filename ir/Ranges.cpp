@@ -21,8 +21,25 @@ AxisRange resolveRange(int64_t start, int64_t limit, int64_t step, int64_t size)
   return {count == 0 ? 0 : start, step, count};
 }
 
+int64_t saturatingAdd(int64_t a, int64_t b) {
+  int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum))
+    return sum;
+  return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
+int64_t saturatingMul(int64_t a, int64_t b) {
+  int64_t product;
+  if (!__builtin_mul_overflow(a, b, &product))
+    return product;
+  return (a < 0) != (b < 0) ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
 int64_t paddedSize(int64_t size, int64_t low, int64_t high, int64_t interior) {
-  return low + size + std::max<int64_t>(size - 1, 0) * interior + high;
+  int64_t padded = saturatingMul(std::max<int64_t>(size - 1, 0), interior);
+  for (int64_t part : {size, low, high})
+    padded = saturatingAdd(padded, part);
+  return padded;
 }
 
 } // namespace sinter

@@ -19,6 +19,11 @@ struct AxisRange {
 /// NumPy's reading of `start:limit:step` on an axis of `size` elements; none for a step of 0.
 AxisRange resolveRange(int64_t start, int64_t limit, int64_t step, int64_t size);
 
+/// Sums and products of sizes, from what nobody has checked: beyond 64 bits they stay at the nearest number, which no
+/// tensor has as a size.
+int64_t saturatingAdd(int64_t a, int64_t b);
+int64_t saturatingMul(int64_t a, int64_t b);
+
 /// Size of a padded axis: interior elements between, then ends added or (negative) removed. May be negative when
 /// more is removed than there is.
 int64_t paddedSize(int64_t size, int64_t low, int64_t high, int64_t interior);

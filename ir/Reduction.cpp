@@ -3,6 +3,7 @@
 #include "ir/Reduction.h"
 #include "ir/Axes.h"
 #include "ir/Constants.h"
+#include "ir/Limits.h"
 #include "ir/Shape.h"
 #include "ir/reference/Loops.h"
 
@@ -398,6 +399,8 @@ static FailureOr<HostTensor> reduceWindows(ReduceWindowOp op, const HostTensor &
   SmallVector<int64_t> shape;
   for (int64_t k = 0; k < operand.rank(); ++k)
     shape.push_back(windowAxis(op, k).resultSize(operand.size(k)));
+  if (failed(requireRoom(op, evaluator, Float64Type::get(op.getContext()), shape))) // as computed
+    return failure();
   std::vector<T> values = elementsOf<T>(operand), results;
   results.reserve(*countElements(shape));
   Combiner combiner = op.getCombiner();
@@ -424,6 +427,8 @@ static FailureOr<HostTensor> argReduceWindows(ArgReduceWindowOp op, const HostTe
   SmallVector<int64_t> shape;
   for (int64_t k = 0; k < operand.rank(); ++k)
     shape.push_back(windowAxis(op, k).resultSize(operand.size(k)));
+  if (failed(requireRoom(op, evaluator, Float64Type::get(op.getContext()), shape))) // as computed
+    return failure();
   std::vector<T> values = elementsOf<T>(operand);
   std::vector<int64_t> results;
   bool wide = isWide(operand.elementType());

@@ -2,6 +2,7 @@
 //
 // Values of resampling ops, in f64.
 
+#include "ir/Limits.h"
 #include "ir/Resampling.h"
 
 #include <cmath>
@@ -194,13 +195,10 @@ Tensors ResizeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) 
     axes.push_back(axis);
     shape.push_back(axis.resized);
   }
-  std::optional<int64_t> count = countElements(shape);
-  if (!count || *count > evaluator.getLimits().maxTensorBytes / byteWidth(x.elementType()))
-    return emitOpError("requires a result of at most ")
-               << evaluator.getLimits().maxTensorBytes << " bytes, got sizes " << printShape(shape),
-           failure();
+  if (failed(requireRoom(*this, evaluator, x.elementType(), shape)))
+    return failure();
   HostTensor result(x.elementType(), shape);
-  if (*count == 0)
+  if (result.numElements() == 0)
     return SmallVector<HostTensor>{result};
   if (x.numElements() == 0)
     return emitOpError("requires an operand with elements where the result has some, got sizes ")
@@ -214,7 +212,7 @@ Tensors ResizeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) 
       along.push_back(tapsAt(*this, axis, i));
   }
   std::vector<double> values = x.toFloats(), results;
-  results.reserve(*count);
+  results.reserve(result.numElements());
   SmallVector<int64_t> strides = x.strides();
   bool exact = getMode() == ResizeMode::nearest && !x.isFloat();
   std::vector<int64_t> ints = exact ? x.toInts() : std::vector<int64_t>(), intResults;
@@ -310,7 +308,7 @@ static double sumGridTaps(ArrayRef<AxisTaps> axes, ArrayRef<int64_t> strides, co
   return sum;
 }
 
-Tensors GridSampleOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+Tensors GridSampleOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   const HostTensor &x = operands[0], &grid = operands[1];
   int64_t spatial = x.rank() - 2;
   if (grid.size(0) != x.size(0) || grid.size(x.rank() - 1) != spatial)
@@ -319,6 +317,8 @@ Tensors GridSampleOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
            failure();
   SmallVector<int64_t> shape{x.size(0), x.size(1)};
   llvm::append_range(shape, grid.shape().drop_front().drop_back());
+  if (failed(requireRoom(*this, evaluator, x.elementType(), shape)))
+    return failure();
   HostTensor result(x.elementType(), shape);
   if (result.numElements() == 0)
     return SmallVector<HostTensor>{result};

@@ -445,7 +445,7 @@ LogicalResult TileOp::inferReturnTypes(MLIRContext *, std::optional<Location> lo
       if (repeat < 0)
         return emitOptionalError(location, "tile requires repeats of at least 0, got ", repeat, " for axis ", axis);
       if (repeat == 0 || !isDynamic(size))
-        shape[axis] = repeat == 0 ? 0 : repeat * size;
+        shape[axis] = repeat == 0 ? 0 : saturatingMul(repeat, size);
     }
   types.push_back(withShape(operand, shape));
   return success();

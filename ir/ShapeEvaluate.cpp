@@ -2,6 +2,7 @@
 //
 // Reference evaluation: elements are moved as bytes. What shape rules leave to run time is checked here.
 
+#include "ir/Limits.h"
 #include "ir/Ranges.h"
 #include "ir/Shape.h"
 #include "ir/reference/Moves.h"
@@ -37,7 +38,7 @@ FailureOr<Tensors> ConstantOp::evaluate(ArrayRef<HostTensor>, Evaluator &) {
   return Tensors{*tensor};
 }
 
-FailureOr<Tensors> IotaOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+FailureOr<Tensors> IotaOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   SmallVector<int64_t> shape(typeShape(getResult()));
   if (!operands.empty()) {
     FailureOr<SmallVector<int64_t>> sizes = resultShape(*this, operands[0].toInts());
@@ -45,7 +46,10 @@ FailureOr<Tensors> IotaOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) 
       return failure();
     shape = *sizes;
   }
-  HostTensor result(cast<RankedTensorType>(getResult().getType()).getElementType(), shape);
+  Type elementType = cast<RankedTensorType>(getResult().getType()).getElementType();
+  if (failed(requireRoom(*this, evaluator, elementType, shape)))
+    return failure();
+  HostTensor result(elementType, shape);
   std::vector<int64_t> values;
   values.reserve(result.numElements());
   forEachIndex(shape, [&](ArrayRef<int64_t> index) { values.push_back(index[getAxis()]); });
@@ -65,7 +69,7 @@ FailureOr<Tensors> ShapeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &)
 
 //===- other shapes of the same elements -----------------------------------------------------===//
 
-FailureOr<Tensors> BroadcastOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+FailureOr<Tensors> BroadcastOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   const HostTensor &operand = operands[0];
   SmallVector<int64_t> source(typeShape(getResult()).size(), 1), target = source;
   for (auto [k, axis] : llvm::enumerate(getAxes()))
@@ -89,9 +93,8 @@ FailureOr<Tensors> BroadcastOp::evaluate(ArrayRef<HostTensor> operands, Evaluato
                            << ", got " << operand.size(k);
     view.strides[axis] = operand.size(k) == 1 ? 0 : strides[k];
   }
-  for (auto [axis, size] : llvm::enumerate(shape))
-    if (size < 0)
-      return emitOpError() << "requires sizes of at least 0, got " << size << " for axis " << axis;
+  if (failed(requireRoom(*this, evaluator, operand.elementType(), shape)))
+    return failure();
   return Tensors{takeStrided(operand, view, shape)};
 }
 
@@ -103,10 +106,11 @@ FailureOr<Tensors> ReshapeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator 
       return failure();
     shape = *sizes;
   }
+  // A shape of sizes that no tensor has is found by the count of its elements below.
   int64_t known = 1, rest = 1,
           copied = llvm::count(shape, ShapedType::kDynamic) - (llvm::is_contained(shape, 0) ? 0 : 1);
   for (int64_t size : shape)
-    known *= ShapedType::isDynamic(size) ? 1 : size;
+    known = saturatingMul(known, ShapedType::isDynamic(size) ? 1 : size);
   SmallVector<int64_t> left(operands[0].shape());
   for (auto [axis, size] : llvm::enumerate(shape))
     if (ShapedType::isDynamic(size) && copied-- > 0)
@@ -115,7 +119,7 @@ FailureOr<Tensors> ReshapeOp::evaluate(ArrayRef<HostTensor> operands, Evaluator 
     rest *= size;
   for (int64_t &size : shape)
     if (ShapedType::isDynamic(size))
-      size = rest / known;
+      size = known == 0 ? 0 : rest / known;
   if (countElements(shape) != operands[0].numElements())
     return emitOpError() << "requires " << operands[0].numElements() << " elements, got shape " << printShape(shape);
   return Tensors{operands[0].reshaped(shape)};
@@ -235,8 +239,9 @@ static int64_t padPosition(PadMode mode, int64_t at, int64_t size) {
   }
 }
 
-static FailureOr<Tensors> evaluatePad(Operation *op, const HostTensor &operand, const HostTensor &value, PadMode mode,
-                                      ArrayRef<int64_t> low, ArrayRef<int64_t> high, ArrayRef<int64_t> interior) {
+static FailureOr<Tensors> evaluatePad(Operation *op, Evaluator &evaluator, const HostTensor &operand,
+                                      const HostTensor &value, PadMode mode, ArrayRef<int64_t> low,
+                                      ArrayRef<int64_t> high, ArrayRef<int64_t> interior) {
   SmallVector<int64_t> shape;
   for (auto [axis, size] : llvm::enumerate(operand.shape())) {
     shape.push_back(paddedSize(size, low[axis], high[axis], interior[axis]));
@@ -250,6 +255,8 @@ static FailureOr<Tensors> evaluatePad(Operation *op, const HostTensor &operand, 
                                << size << " can give, got " << low[axis] << " and " << high[axis] << " for axis "
                                << axis;
   }
+  if (failed(requireRoom(op, evaluator, operand.elementType(), shape)))
+    return failure();
   if (mode == PadMode::constant)
     return Tensors{padByValue(operand, value, low, interior, shape)};
   SmallVector<int64_t> strides = operand.strides();
@@ -261,16 +268,16 @@ static FailureOr<Tensors> evaluatePad(Operation *op, const HostTensor &operand, 
   })};
 }
 
-FailureOr<Tensors> PadOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
-  return evaluatePad(*this, operands[0], operands[1], getMode(), getLow(), getHigh(), getInterior());
+FailureOr<Tensors> PadOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  return evaluatePad(*this, evaluator, operands[0], operands[1], getMode(), getLow(), getHigh(), getInterior());
 }
 
-FailureOr<Tensors> DynamicPadOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
-  return evaluatePad(*this, operands[0], operands[1], getMode(), operands[2].toInts(), operands[3].toInts(),
+FailureOr<Tensors> DynamicPadOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
+  return evaluatePad(*this, evaluator, operands[0], operands[1], getMode(), operands[2].toInts(), operands[3].toInts(),
                      SmallVector<int64_t>(operands[0].rank(), 0));
 }
 
-FailureOr<Tensors> ConcatenateOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+FailureOr<Tensors> ConcatenateOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   int64_t axis = getAxis();
   SmallVector<int64_t> shape(operands[0].shape());
   for (const HostTensor &operand : operands.drop_front()) {
@@ -278,8 +285,10 @@ FailureOr<Tensors> ConcatenateOp::evaluate(ArrayRef<HostTensor> operands, Evalua
       if (static_cast<int64_t>(k) != axis && size != shape[k])
         return emitOpError() << "requires equal sizes outside of axis " << axis << ", got " << shape[k] << " and "
                              << size << " for axis " << k;
-    shape[axis] += operand.size(axis);
+    shape[axis] = saturatingAdd(shape[axis], operand.size(axis));
   }
+  if (failed(requireRoom(*this, evaluator, operands[0].elementType(), shape)))
+    return failure();
   HostTensor result(operands[0].elementType(), shape);
   StridedView to{0, result.strides()};
   for (const HostTensor &operand : operands) {
@@ -289,14 +298,16 @@ FailureOr<Tensors> ConcatenateOp::evaluate(ArrayRef<HostTensor> operands, Evalua
   return Tensors{result};
 }
 
-FailureOr<Tensors> TileOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+FailureOr<Tensors> TileOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
   const HostTensor &operand = operands[0];
   SmallVector<int64_t> shape, strides = operand.strides();
   for (auto [axis, repeat] : llvm::enumerate(operands[1].toInts())) {
     if (repeat < 0)
       return emitOpError() << "requires repeats of at least 0, got " << repeat << " for axis " << axis;
-    shape.push_back(operand.size(axis) * repeat);
+    shape.push_back(saturatingMul(operand.size(axis), repeat));
   }
+  if (failed(requireRoom(*this, evaluator, operand.elementType(), shape)))
+    return failure();
   return Tensors{takeElements(operand, shape, [&](ArrayRef<int64_t> index) {
     int64_t position = 0;
     for (auto [axis, stride] : llvm::enumerate(strides))

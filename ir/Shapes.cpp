@@ -76,9 +76,9 @@ bool isUnsigned(Type elementType) { return elementType.isUnsignedInteger() || el
 std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t size : shape)
-    if (ShapedType::isDynamic(size) || __builtin_mul_overflow(count, size, &count))
+    if (size < 0 || (size != 0 && __builtin_mul_overflow(count, size, &count)))
       return std::nullopt;
-  return count;
+  return llvm::is_contained(shape, 0) ? 0 : count;
 }
 
 bool needsSizes(RankedTensorType type) {

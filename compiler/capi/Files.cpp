@@ -6,6 +6,7 @@
 #include "compiler/capi/Graph.h"
 #include "compiler/capi/Public.h"
 #include "compiler/onnx/Import.h"
+#include "ir/Limits.h"
 #include "ir/Shapes.h"
 #include "ir/file/GraphFile.h"
 #include "ir/reference/Evaluator.h"
@@ -94,6 +95,8 @@ sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph) {
       if (auto imported = onnx::importOnnx(context.get(), path, options); succeeded(imported))
         module = std::move(*imported);
     }
+    if (module && failed(verifyLimits(*module)))
+      module = nullptr;
   }
   if (!module)
     return fail(report.unsupported.empty() ? SINTER_CORRUPT : SINTER_UNSUPPORTED,

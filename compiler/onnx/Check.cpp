@@ -89,7 +89,7 @@ private:
 
   Error checkGraph(const onnxfile::Graph &graph, const Scope *outer, int depth) {
     if (depth > kMaxDepth)
-      return fail("requires at most {0} graphs within one another, found more", kMaxDepth);
+      return fail("requires at most {0} graphs within one another (kMaxDepth), found more", kMaxDepth);
     Scope scope{outer, {}};
     std::string where = formatv("graph '{0}'", shorten(graph.name()));
     for (const onnxfile::ValueInfo &input : graph.input()) {
@@ -136,7 +136,7 @@ private:
   template <typename Nodes> Error checkNodes(const Nodes &nodes, Scope &scope, int depth) {
     numNodes += nodes.size();
     if (numNodes > kMaxNodes)
-      return fail("requires at most {0} nodes, found more", kMaxNodes);
+      return fail("requires at most {0} nodes (kMaxNodes), found more", kMaxNodes);
     for (int index = 0; index < nodes.size(); ++index) {
       const onnxfile::Node &node = nodes[index];
       std::string where = describeNode(node, index);
@@ -144,7 +144,7 @@ private:
         return fail("{0} requires an operator, found none", where);
       if (node.input_size() > kMaxNodeEdges || node.output_size() > kMaxNodeEdges ||
           node.attribute_size() > kMaxNodeEdges)
-        return fail("{0} requires at most {1} inputs, outputs and attributes, found more", where, kMaxNodeEdges);
+        return fail("{0} requires at most {1} inputs, outputs and attributes (kMaxNodeEdges), found more", where, kMaxNodeEdges);
       for (const std::string &input : node.input()) {
         if (input.empty() || scope.sees(input))
           continue;
@@ -189,7 +189,7 @@ private:
       int64_t own = 1;
       if (it != functions.end()) {
         if (depth > kMaxDepth)
-          return fail("requires at most {0} function calls within one another, found more at function '{1}'", kMaxDepth,
+          return fail("requires at most {0} function calls within one another (kMaxDepth), found more at function '{1}'", kMaxDepth,
                       shorten(node.op_type()));
         auto known = expandedSize.find(it->second);
         if (known != expandedSize.end()) {
@@ -211,7 +211,7 @@ private:
       }
       total += own;
       if (total > kMaxNodes)
-        return fail("requires at most {0} nodes after function calls are expanded, found more", kMaxNodes);
+        return fail("requires at most {0} nodes after function calls are expanded (kMaxNodes), found more", kMaxNodes);
     }
     return total;
   }

@@ -3,6 +3,7 @@
 // Broadcasting and sizes: what ONNX leaves to the run, worked out in the graph where it is not known at import.
 
 #include "compiler/onnx/GraphBuilder.h"
+#include "ir/Ranges.h"
 
 using namespace mlir;
 
@@ -171,7 +172,7 @@ static Value sizeValue(GraphBuilder &g, Size size) { return size.isKnown() ? g.i
 
 Size GraphBuilder::times(Size a, Size b) {
   if (a.isKnown() && b.isKnown())
-    return {a.known * b.known, {}};
+    return {saturatingMul(a.known, b.known), {}};
   if (a.isKnown() && a.known == 1)
     return b;
   if (b.isKnown() && b.known == 1)
@@ -181,13 +182,13 @@ Size GraphBuilder::times(Size a, Size b) {
 
 Size GraphBuilder::over(Size a, int64_t divisor) {
   if (a.isKnown())
-    return {a.known / divisor, {}};
+    return {divisor == 0 ? 0 : a.known / divisor, {}};
   return divisor == 1 ? a : Size{ShapedType::kDynamic, div(a.tensor, ints({divisor}))};
 }
 
 Size GraphBuilder::plus(Size a, int64_t addend) {
   if (a.isKnown())
-    return {a.known + addend, {}};
+    return {saturatingAdd(a.known, addend), {}};
   return addend == 0 ? a : Size{ShapedType::kDynamic, add(a.tensor, ints({addend}))};
 }
 

@@ -110,8 +110,11 @@ FailureOr<RankedTensorType> Importer::inputType(const onnxfile::ValueInfo &input
   bool isGiven = given != options.shapes.end();
   if (!tensor.has_shape() && !isGiven)
     return fail("input '" + input.name() + "' requires a rank, the model states none; give its shape");
+  if (isGiven && int64_t(given->second.size()) > kMaxRank)
+    return fail("input '" + input.name() + "' requires a rank of at most " + Twine(kMaxRank) +
+                " (kMaxRank), the given shape has " + Twine(given->second.size()));
   if (tensor.has_shape() && tensor.shape().dim_size() > kMaxRank)
-    return fail("input '" + input.name() + "' requires a rank of at most " + Twine(kMaxRank) + ", found " +
+    return fail("input '" + input.name() + "' requires a rank of at most " + Twine(kMaxRank) + " (kMaxRank), found " +
                 Twine(tensor.shape().dim_size()));
   SmallVector<int64_t> dims;
   for (const auto &dim : tensor.shape().dim()) {
@@ -141,8 +144,8 @@ FailureOr<RankedTensorType> Importer::inputType(const onnxfile::ValueInfo &input
     if (!ShapedType::isDynamic(dim) && __builtin_mul_overflow(bytes, uint64_t(std::max<int64_t>(dim, 1)), &bytes))
       bytes = kMaxTensorBytes + 1;
   if (bytes > kMaxTensorBytes)
-    return fail("input '" + input.name() + "' requires at most " + Twine(kMaxTensorBytes) + " bytes, found shape " +
-                printShape(dims));
+    return fail("input '" + input.name() + "' requires at most " + Twine(kMaxTensorBytes) +
+                " bytes (kMaxTensorBytes), found shape " + printShape(dims));
   return RankedTensorType::get(dims, element);
 }
 

@@ -6,7 +6,7 @@
 #ifndef SINTER_COMPILER_ONNX_LIMITS_H
 #define SINTER_COMPILER_ONNX_LIMITS_H
 
-#include <cstdint>
+#include "ir/Limits.h"
 
 namespace sinter::onnx {
 
@@ -16,10 +16,8 @@ inline constexpr uint64_t kMaxModelBytes = (uint64_t(1) << 31) - 1;
 inline constexpr int64_t kMaxNodes = 1 << 20;
 /// Graphs within graphs (If, Loop and Scan bodies), and calls of functions within functions.
 inline constexpr int kMaxDepth = 48;
-/// Rank of a tensor.
-inline constexpr int kMaxRank = 32;
-/// Bytes of one tensor's data; dims whose product exceeds it are refused before anything is allocated.
-inline constexpr uint64_t kMaxTensorBytes = uint64_t(1) << 40;
+using sinter::kMaxRank;
+using sinter::kMaxTensorBytes;
 /// Inputs, outputs or attributes of one node.
 inline constexpr int kMaxNodeEdges = 1 << 16;
 /// Characters of a name that an error message repeats.

@@ -3,6 +3,7 @@
 // Moving elements around: their order, parts of them, and more around them.
 
 #include "compiler/onnx/OpImport.h"
+#include "ir/Ranges.h"
 
 using namespace mlir;
 
@@ -302,7 +303,7 @@ static LogicalResult importDepthToSpace(OpImport &n) {
   int64_t block = n.intAttr("blocksize", 0);
   if (n.rank(x) != 4 || block < 1)
     return n.error("requires rank 4 and a positive blocksize, found " + printShape(n.dims(x)) + " and " + Twine(block));
-  Size batch = n.sizeOf(x, 0), channels = n.over(n.sizeOf(x, 1), block * block), height = n.sizeOf(x, 2),
+  Size batch = n.sizeOf(x, 0), channels = n.over(n.sizeOf(x, 1), saturatingMul(block, block)), height = n.sizeOf(x, 2),
        width = n.sizeOf(x, 3);
   Size blocks = n.fixed(block);
   bool depthFirst = n.stringAttr("mode", "DCR") == "DCR";
@@ -323,7 +324,7 @@ static LogicalResult importSpaceToDepth(OpImport &n) {
   x = n.reshapeSizes(x, {batch, channels, height, blocks, width, blocks});
   bool depthFirst = n.stringAttr("mode", "DCR") == "DCR";
   x = n.transpose(x, depthFirst ? ArrayRef<int64_t>{0, 3, 5, 1, 2, 4} : ArrayRef<int64_t>{0, 1, 3, 5, 2, 4});
-  return n.out(n.reshapeSizes(x, {batch, n.times(channels, n.fixed(block * block)), height, width}));
+  return n.out(n.reshapeSizes(x, {batch, n.times(channels, n.fixed(saturatingMul(block, block))), height, width}));
 }
 
 void registerMovement(Registry &r) {

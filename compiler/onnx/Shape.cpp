@@ -195,7 +195,7 @@ static LogicalResult importReshape(OpImport &n) {
   if (!known)
     return n.unsupported("a shape operand of unknown length");
   if (int64_t(known->size()) > kMaxRank)
-    return n.error("requires a rank of at most " + Twine(kMaxRank) + ", found " + Twine(known->size()));
+    return n.error("requires a rank of at most " + Twine(kMaxRank) + " (kMaxRank), found " + Twine(known->size()));
   std::optional<Dims> contents = n.symbolicContents(target);
   Dims own = n.symbolicSizes(x);
 

@@ -271,18 +271,19 @@ Expected<TensorData> decodeTensor(const onnxfile::Tensor &proto, ExternalFiles *
   if (proto.has_segment())
     return fail("segmented tensors are not supported");
   if (proto.dims_size() > kMaxRank)
-    return fail("requires a rank of at most {0}, found {1}", kMaxRank, proto.dims_size());
-  uint64_t count = 1;
-  bool empty = llvm::is_contained(proto.dims(), 0);
+    return fail("requires a rank of at most {0} (kMaxRank), found {1}", kMaxRank, proto.dims_size());
+  uint64_t count = 1; // beside a 0 the others must fit all the same: strides are such products
   for (int64_t dim : proto.dims()) {
     if (dim < 0)
       return fail("requires dims of at least 0, found {0}", dim);
     out.dims.push_back(dim);
-    if (!empty && uint64_t(dim) > kMaxTensorBytes / size / count)
-      return fail("requires at most {0} bytes a tensor, found dims [{1}]", kMaxTensorBytes,
+    if (uint64_t(dim) > kMaxTensorBytes / size / count)
+      return fail("requires at most {0} bytes a tensor (kMaxTensorBytes), found dims [{1}]", kMaxTensorBytes,
                   join(map_range(proto.dims(), [](int64_t d) { return std::to_string(d); }), ", "));
-    count = empty ? 0 : count * uint64_t(dim);
+    count *= uint64_t(std::max<int64_t>(dim, 1));
   }
+  if (is_contained(proto.dims(), 0))
+    count = 0;
   uint64_t bytes = count * size;
   bool external = proto.data_location() == 1;
   if (external) {

@@ -6,7 +6,7 @@
 #ifndef SINTER_IR_FILE_LIMITS_H
 #define SINTER_IR_FILE_LIMITS_H
 
-#include <cstdint>
+#include "ir/Limits.h"
 
 namespace sinter::file {
 
@@ -24,10 +24,8 @@ inline constexpr uint32_t kMaxRegionDepth = 64;
 inline constexpr uint32_t kMaxAttributeDepth = 16;
 /// Locations within locations.
 inline constexpr uint32_t kMaxLocationDepth = 256;
-/// Rank of a tensor.
-inline constexpr uint32_t kMaxRank = 32;
-/// Bytes of one tensor, by its static sizes.
-inline constexpr uint64_t kMaxTensorBytes = uint64_t(1) << 40;
+using sinter::kMaxRank;
+using sinter::kMaxTensorBytes;
 /// Bytes of a name of an op, attribute, enumeration, function or resource.
 inline constexpr uint32_t kMaxNameBytes = 4096;
 /// Bytes of a constant that is stored within the FlatBuffer; larger ones are weights.

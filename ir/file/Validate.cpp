@@ -141,7 +141,7 @@ bool Validator::checkTypes() {
     }
     if (type.element() == Element::Index)
       return fail("type {0} requires an element that tensors have, found index", i);
-    if (!limit("dims", rank, "kMaxRank", kMaxRank) || !charge(rank))
+    if (!limit("dims", rank, "kMaxRank", static_cast<uint32_t>(kMaxRank)) || !charge(rank))
       return false;
     uint64_t bytes = bytesOf(type.element());
     for (uint32_t k = 0; k < rank; ++k) {

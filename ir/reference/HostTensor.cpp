@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/reference/HostTensor.h"
+#include "ir/Limits.h"
 #include "ir/Shapes.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/ErrorHandling.h"
 #include <cmath>
 #include <cstring>
 
@@ -184,18 +187,26 @@ static void writeInt(Form form, char *data, int64_t i, int64_t value) {
   }
 }
 
+/// What others call true may be any byte but 0; here it is 1.
+static void copyContent(std::vector<char> &to, Type elementType, ArrayRef<char> content) {
+  if (elementType.isInteger(1))
+    llvm::transform(content, to.begin(), [](char byte) { return static_cast<char>(byte != 0); });
+  else if (!content.empty())
+    std::memcpy(to.data(), content.data(), content.size());
+}
+
 HostTensor::HostTensor(Type elementType, ArrayRef<int64_t> shape) : type(RankedTensorType::get(shape, elementType)) {
-  std::optional<int64_t> elements = countElements(shape);
-  assert(elements && "a host tensor has a concrete shape whose size fits in 63 bits");
-  count = *elements;
-  bytes = std::make_shared<std::vector<char>>(count * byteWidth(elementType));
+  std::optional<int64_t> size = countBytes(elementType, shape);
+  if (!size) // callers have asked before: writing to less than the shape says would be worse
+    llvm::report_bad_alloc_error("a host tensor requires a shape whose size fits in 63 bits");
+  count = *size / byteWidth(elementType);
+  bytes = std::make_shared<std::vector<char>>(*size);
 }
 
 HostTensor::HostTensor(Type elementType, ArrayRef<int64_t> shape, ArrayRef<char> content)
     : HostTensor(elementType, shape) {
   assert(static_cast<int64_t>(content.size()) == numBytes() && "bytes and shape agree");
-  if (!content.empty())
-    std::memcpy(bytes->data(), content.data(), content.size());
+  copyContent(*bytes, elementType, content);
 }
 
 FailureOr<HostTensor> HostTensor::fromAttr(ElementsAttr attr) {
@@ -207,8 +218,7 @@ FailureOr<HostTensor> HostTensor::fromAttr(ElementsAttr attr) {
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();
     if (!blob || static_cast<int64_t>(blob->getData().size()) != tensor.numBytes())
       return failure();
-    if (!blob->getData().empty())
-      std::memcpy(tensor.bytes->data(), blob->getData().data(), blob->getData().size());
+    copyContent(*tensor.bytes, type.getElementType(), blob->getData());
     return tensor;
   }
   auto dense = dyn_cast<DenseElementsAttr>(attr);

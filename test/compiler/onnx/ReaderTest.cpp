@@ -187,7 +187,7 @@ TEST(Check, graphs_nested_too_deep) {
     attribute->set_name("then_branch");
     graph = attribute->mutable_g();
   }
-  EXPECT_NE(check(model).find("requires at most 48 graphs within one another, found more"), std::string::npos);
+  EXPECT_NE(check(model).find("requires at most 48 graphs within one another (kMaxDepth), found more"), std::string::npos);
   Folder folder;
   EXPECT_NE(readError(folder.write("m.onnx", model.SerializeAsString())), "");
 }
@@ -200,7 +200,7 @@ TEST(Check, recursive_function) {
   call->set_op_type("F");
   call->add_output("r");
   *model.mutable_graph()->add_node() = *call;
-  EXPECT_EQ(check(model), "requires at most 48 function calls within one another, found more at function 'F'");
+  EXPECT_EQ(check(model), "requires at most 48 function calls within one another (kMaxDepth), found more at function 'F'");
 }
 
 TEST(Check, functions_that_double_each_time) {
@@ -217,7 +217,7 @@ TEST(Check, functions_that_double_each_time) {
   onnxfile::Node *call = model.mutable_graph()->add_node();
   call->set_op_type("F0");
   call->add_output("r");
-  EXPECT_EQ(check(model), "requires at most 1048576 nodes after function calls are expanded, found more");
+  EXPECT_EQ(check(model), "requires at most 1048576 nodes after function calls are expanded (kMaxNodes), found more");
 }
 
 TEST(Check, messages_stay_one_line) {

@@ -105,7 +105,7 @@ broken("requires version 1 to 1 of op 'sinter.", lambda t: t["ops"][0].__setitem
 broken("requires a known kind and element, found 7 and 0", lambda t: t["types"][0].update(kind=7, element=0))
 broken("requires no dims, it is a scalar", lambda t: t["types"][scalar_type(t, "F32")].update(dims=[1]))
 broken("requires an element that tensors have, found index", lambda t: t["types"][0].update(kind="Tensor", element="Index"))
-broken("requires at most 32 dims (kMaxRank), found 33", lambda t: t["types"][0].update(kind="Tensor", dims=[1] * 33))
+broken("requires at most 16 dims (kMaxRank), found 17", lambda t: t["types"][0].update(kind="Tensor", dims=[1] * 17))
 broken("requires sizes of at least 0, or -1 where not fixed, found -2", lambda t: t["types"][0].update(kind="Tensor", dims=[-2]))
 broken("requires at most 1099511627776 bytes (kMaxTensorBytes), found more",
        lambda t: t["types"][0].update(kind="Tensor", element="F32", dims=[1 << 39, 2]))
