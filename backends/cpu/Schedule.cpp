@@ -2,6 +2,7 @@
 
 #include "backends/cpu/Schedule.h"
 #include "ir/Constants.h"
+#include "ir/Limits.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "runtime/abi.h"
@@ -9,6 +10,8 @@
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
+
+static_assert(kMaxRank == SINTER_MAX_RANK, "a tensor of a graph fits into one of the C ABI");
 
 ScheduleEmitter::ScheduleEmitter(func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes,
                                  const SchedulePlan &plan, const DenseMap<Operation *, KernelLaunch> &launches,
@@ -77,15 +80,26 @@ void ScheduleEmitter::emitChecks(Operation *op, bool early) {
   if (found == checks.end())
     return;
   for (const SizeCheck &check : found->second) {
-    std::tuple key{static_cast<int>(check.kind), check.size.getOpaqueValue(), check.wanted.getOpaqueValue()};
-    if (!s.isBound(check.size) || !s.isBound(check.wanted) || checkedEarly.contains(key))
+    bool isRoom = check.kind == SizeCheck::Kind::Room;
+    DimExpr all = isRoom ? sizes.context().product(check.factors) : check.size;
+    std::tuple key{static_cast<int>(check.kind), all.getOpaqueValue(), check.wanted.getOpaqueValue()};
+    auto isUnbound = [&](DimExpr size) { return !s.isBound(size); };
+    if (!s.isBound(check.size) || !s.isBound(check.wanted) || checkedEarly.contains(key) ||
+        llvm::any_of(check.factors, isUnbound))
       continue;
     if (early)
       checkedEarly.insert(key);
     using Predicate = LLVM::ICmpPredicate;
     bool isLimit = check.kind == SizeCheck::Kind::AtLeast;
     Value size = s.materialize(check.size), wanted = s.materialize(check.wanted);
-    Value fits = s.compare(isLimit ? Predicate::sge : Predicate::eq, size, wanted);
+    Value fits;
+    if (isRoom) // what overflows, or is negative, is -1: above all as an unsigned number
+      fits = s.compare(
+          Predicate::ule,
+          s.checkedProduct(llvm::map_to_vector(check.factors, [&](DimExpr factor) { return s.materialize(factor); })),
+          s.i64(kMaxTypeBytes));
+    else
+      fits = s.compare(isLimit ? Predicate::sge : Predicate::eq, size, wanted);
     if (check.kind == SizeCheck::Kind::EqualOrOne)
       fits = LLVM::OrOp::create(s.b, fits, s.compare(Predicate::eq, size, s.i64(1)));
     Block *next = s.newBlock(), *refused = s.newBlock();

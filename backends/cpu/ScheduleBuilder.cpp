@@ -5,6 +5,7 @@
 #include "mlir/IR/Matchers.h"
 #include "runtime/abi.h"
 #include <cstddef>
+#include <limits>
 
 using namespace mlir;
 using namespace sinter;
@@ -122,12 +123,30 @@ bool ScheduleBuilder::isBound(DimExpr expr) {
   return bound;
 }
 
+Value ScheduleBuilder::saturatingMul(Value x, Value y) {
+  if (constantOf(x) == 1)
+    return y;
+  if (constantOf(y) == 1)
+    return x;
+  if (constantOf(x) == -1)
+    return LLVM::SSubSat::create(b, i64(0), y);
+  Type pair = LLVM::LLVMStructType::getLiteral(b.getContext(), {i64Type, b.getI1Type()});
+  Value both = LLVM::SMulWithOverflowOp::create(b, pair, x, y);
+  Value value = LLVM::ExtractValueOp::create(b, both, 0), over = LLVM::ExtractValueOp::create(b, both, 1);
+  Value negative = compare(LLVM::ICmpPredicate::slt, LLVM::XOrOp::create(b, x, y), i64(0));
+  Value nearest = select(negative, i64(std::numeric_limits<int64_t>::min()), i64(std::numeric_limits<int64_t>::max()));
+  return select(over, nearest, value);
+}
+
 Value ScheduleBuilder::combine(DimExpr::Kind kind, Value x, Value y) {
   switch (kind) {
+  // As in DimContext: beyond 64 bits a size stays at the nearest number, which no check of sizes lets pass.
   case DimExpr::Kind::Add:
-    return add(x, y);
+    if (constantOf(x) == 0 || constantOf(y) == 0)
+      return add(x, y);
+    return LLVM::SAddSat::create(b, x, y);
   case DimExpr::Kind::Mul:
-    return mul(x, y);
+    return saturatingMul(x, y);
   case DimExpr::Kind::Min:
     return LLVM::SMinOp::create(b, x, y);
   case DimExpr::Kind::Max:
@@ -135,9 +154,14 @@ Value ScheduleBuilder::combine(DimExpr::Kind kind, Value x, Value y) {
   default:
     break;
   }
-  // Division rounds down (up); by zero, which no size that is used comes from, it must not trap.
-  Value divisor =
-      constantOf(y) && *constantOf(y) != 0 ? y : select(compare(LLVM::ICmpPredicate::eq, y, i64(0)), i64(1), y);
+  // Division rounds down (up); by 0, which no size that is used comes from, and of the least number by -1 it must not
+  // trap.
+  Value divisor = y;
+  if (std::optional<int64_t> known = constantOf(y); !known || *known == 0 || *known == -1) {
+    divisor = select(compare(LLVM::ICmpPredicate::eq, y, i64(0)), i64(1), y);
+    Value isMinusOne = compare(LLVM::ICmpPredicate::eq, y, i64(-1));
+    x = select(isMinusOne, LLVM::SMaxOp::create(b, x, i64(-std::numeric_limits<int64_t>::max())), x);
+  }
   Value quotient = LLVM::SDivOp::create(b, x, divisor);
   Value remainder = LLVM::SRemOp::create(b, x, divisor);
   Value inexact = compare(LLVM::ICmpPredicate::ne, remainder, i64(0));

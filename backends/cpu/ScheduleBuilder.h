@@ -103,6 +103,7 @@ public:
 private:
   mlir::Value call(int64_t field, mlir::Type result, llvm::ArrayRef<mlir::Value> arguments);
   mlir::Value combine(DimExpr::Kind kind, mlir::Value x, mlir::Value y);
+  mlir::Value saturatingMul(mlir::Value x, mlir::Value y);
   mlir::Value global(llvm::StringRef name, mlir::Type type, mlir::Attribute value, unsigned alignment);
 
   mlir::ModuleOp module;

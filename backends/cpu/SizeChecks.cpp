@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/SizeChecks.h"
+#include "ir/Limits.h"
 #include "ir/Ops.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -65,8 +66,11 @@ private:
   }
   void reshape(ReshapeOp op) {
     Dims from = sizes.dims(op.getOperand()), to = sizes.dims(op.getResult());
-    if (llvm::all_of(from, [](DimExpr e) { return bool(e); }) && llvm::all_of(to, [](DimExpr e) { return bool(e); }))
+    if (llvm::all_of(from, [](DimExpr e) { return bool(e); }) && llvm::all_of(to, [](DimExpr e) { return bool(e); })) {
+      if (op.getShape()) // two sizes below 0 have a product that one would believe
+        room(op.getResult());
       require(Kind::Equal, sizes.context().product(to), sizes.context().product(from), "sizes for {} elements, got {}");
+    }
   }
   /// The leading axes of `updates` are those of `positions`.
   void updates(Value updates, Value positions, size_t axes) {
@@ -101,6 +105,35 @@ private:
     for (auto [axis, pair] : llvm::enumerate(llvm::zip(sizes.dims(operand), window)))
       require(Kind::AtLeast, std::get<0>(pair), std::get<1>(pair),
               "a size of at least {} on axis " + Twine(axis) + ", got {}");
+  }
+
+  /// A result may be larger than all memory, or have a size below 0, where its sizes are computed from what a tensor
+  /// holds or from sizes of several operands.
+  void room(Value result) {
+    auto type = cast<RankedTensorType>(result.getType());
+    Dims dims = sizes.dims(result);
+    SmallVector<int64_t> open;
+    for (auto [axis, size] : llvm::enumerate(dims)) {
+      if (!size)
+        return;
+      if (!size.isConstant())
+        open.push_back(static_cast<int64_t>(axis));
+    }
+    bool isAnOperands = llvm::any_of(result.getDefiningOp()->getOperands(), [&](Value operand) {
+      return isa<RankedTensorType>(operand.getType()) && sizes.dims(operand) == dims;
+    });
+    if (open.empty() || isAnOperands)
+      return;
+    DimContext &context = sizes.context();
+    Dims factors(dims);
+    factors.push_back(context.constant(byteWidth(type.getElementType())));
+    DimExpr first = dims[open.front()], last = dims[open.back()];
+    std::string message = (name + " requires a result of sizes from 0 on and of at most " + Twine(kMaxTypeBytes) +
+                           " bytes (kMaxTypeBytes), got size {} on axis " + Twine(open.front()))
+                              .str();
+    if (open.size() > 1)
+      message += (" and {} on axis " + Twine(open.back())).str();
+    checks.push_back({Kind::Room, last, first, message, factors});
   }
 
   StringRef name;
@@ -152,6 +185,13 @@ void Collector::run(Operation *op) {
         if (isa<Pointwise>(op))
           pointwise(op);
       });
+  // These give no more elements than an operand has.
+  if (!isa<Pointwise, ReshapeOp, TransposeOp, ReverseOp, SliceOp, RangeSliceOp, DynamicSliceOp, ReduceOp, ArgReduceOp,
+           KernelOp>(op) &&
+      op->getDialect() == op->getContext()->getLoadedDialect<SinterDialect>() && op->getNumRegions() == 0)
+    for (Value result : op->getResults())
+      if (isa<RankedTensorType>(result.getType()))
+        room(result);
 }
 
 void cpu::collectSizeChecks(Operation *op, ShapeAnalysis &sizes, SmallVectorImpl<SizeCheck> &checks) {

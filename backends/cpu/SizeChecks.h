@@ -12,10 +12,13 @@
 namespace sinter::cpu {
 
 struct SizeCheck {
-  enum class Kind { Equal, EqualOrOne, AtLeast };
+  enum class Kind { Equal, EqualOrOne, AtLeast, Room };
   Kind kind;
   DimExpr size, wanted;
   std::string message; // its first {} is `wanted`, its second `size`
+  /// Room: sizes and a number of bytes whose product must not overflow, none of them negative. `size` and `wanted` are
+  /// what the message shows.
+  Dims factors = {};
 };
 
 /// Appends the checks of one op, those of regions left out.

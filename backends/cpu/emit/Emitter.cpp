@@ -2,6 +2,8 @@
 
 #include "backends/cpu/emit/Emitter.h"
 #include "ir/Shapes.h"
+#include "mlir/IR/Matchers.h"
+#include <limits>
 
 using namespace mlir;
 using namespace sinter;
@@ -93,7 +95,13 @@ Value KernelFunction::materialize(DimExpr expr) {
     value = fold([&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); });
     break;
   case DimExpr::Kind::Mul:
-    value = fold([&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); });
+    value = fold([&](Value x, Value y) {
+      // A size that a call gives may be the least number, which has no opposite; the schedule takes the next one, too.
+      IntegerAttr factor;
+      if (matchPattern(x, m_Constant(&factor)) && factor.getInt() == -1)
+        y = arith::MaxSIOp::create(b, y, arith::ConstantIndexOp::create(b, -std::numeric_limits<int64_t>::max()));
+      return arith::MulIOp::create(b, x, y).getResult();
+    });
     break;
   case DimExpr::Kind::FloorDiv:
     // Sizes are not negative where a kernel runs.
@@ -101,9 +109,11 @@ Value KernelFunction::materialize(DimExpr expr) {
     break;
   case DimExpr::Kind::CeilDiv:
     value = fold([&](Value x, Value y) {
-      Value sum = arith::AddIOp::create(b, x, y);
-      Value one = arith::ConstantIndexOp::create(b, 1);
-      return arith::DivSIOp::create(b, arith::SubIOp::create(b, sum, one), y).getResult();
+      // Not (x + y - 1) / y, which a large y lets overflow.
+      Value quotient = arith::DivSIOp::create(b, x, y), rest = arith::RemSIOp::create(b, x, y);
+      Value isMore = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, arith::ConstantIndexOp::create(b, 0));
+      Value one = arith::IndexCastUIOp::create(b, b.getIndexType(), isMore);
+      return arith::AddIOp::create(b, quotient, one).getResult();
     });
     break;
   case DimExpr::Kind::Mod:
