@@ -36,7 +36,7 @@ inline bool Trace::decide(const Tensor &given) {
     return afterError = !afterError;
   Where where = given.where();
   Tensor condition = given;
-  if (condition.rank() != 0 && condition.size() == 1)
+  if (condition.rank() != 0 && condition.known_size() == 1)
     condition = apply("reshape", {condition}, {Attr("type", TensorType{condition.dtype(), Shape{}})}, where);
   if (condition.rank() != 0) {
     fail(where, "a branch of the host requires a tensor of one element, got " + given.type().str() +

@@ -153,8 +153,8 @@ inline dlpack::ManagedTensor *to_dlpack(const Tensor &tensor, Where where = Wher
   };
   auto *shared = new Shared{{}, tensor, {}, {}};
   int64_t stride = 1;
-  for (int axis = tensor.rank(); axis-- > 0; stride *= tensor.dim(axis)) {
-    shared->shape[axis] = tensor.dim(axis);
+  for (int axis = tensor.rank(); axis-- > 0; stride *= tensor.known_dim(axis)) {
+    shared->shape[axis] = tensor.known_dim(axis);
     shared->strides[axis] = stride;
   }
   shared->managed.view = {tensor.view().data,

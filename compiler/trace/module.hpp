@@ -90,7 +90,7 @@ public:
                                    Shape(std::span<const int64_t>(results[k].dims, size_t(results[k].rank))), where);
         if (outputs[k].error())
           return *outputs[k].error();
-        if (size_t bytes = size_t(outputs[k].size() * dtype_bytes(outputs[k].dtype())))
+        if (size_t bytes = size_t(outputs[k].known_size() * dtype_bytes(outputs[k].dtype())))
           std::memcpy(outputs[k].view().data, results[k].data, bytes);
       }
     return {};

@@ -5,6 +5,7 @@
 #ifndef SINTER_TRACE_OPS_HPP
 #define SINTER_TRACE_OPS_HPP
 
+#include "logic.hpp"
 #include "ops_linalg.hpp"
 #include "random.hpp"
 

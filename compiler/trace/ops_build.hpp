@@ -8,7 +8,7 @@
 #define SINTER_TRACE_OPS_BUILD_HPP
 
 #include "apply.hpp"
-#include "tensor.hpp"
+#include "size.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,26 +28,6 @@ struct Axes {
   Axes(const std::vector<int64_t> &axes) : axes(axes), all(false) {}
   std::vector<int64_t> axes;
   bool all = true;
-};
-
-/// The size of an axis: a number, or for sizes known only at run time a rank-0 i64 tensor (see `size`).
-struct Size {
-  Size(int size) : known(size) {}
-  Size(int64_t size) : known(size) {}
-  Size(const Tensor &size) : tensor(size) {}
-  bool isKnown() const { return !tensor.defined(); }
-  int64_t known = 0;
-  Tensor tensor;
-};
-
-/// Sizes of all axes of a tensor.
-struct Sizes {
-  Sizes() = default;
-  Sizes(std::initializer_list<Size> sizes) : list(sizes) {}
-  Sizes(std::vector<Size> sizes) : list(std::move(sizes)) {}
-  Sizes(const std::vector<int64_t> &sizes) : list(sizes.begin(), sizes.end()) {}
-  Sizes(const Shape &shape) : list(shape.begin(), shape.end()) {}
-  std::vector<Size> list;
 };
 
 namespace detail {
@@ -235,7 +215,7 @@ public:
       rank = std::max(rank, tensor->rank());
       equal = equal && tensor->rank() == first.rank();
       for (int k = 0; equal && k < rank; ++k)
-        equal = sameDim(tensor->dim(k), first.dim(k));
+        equal = sameDim(tensor->known_dim(k), first.known_dim(k));
     }
     if (equal)
       return;
@@ -245,7 +225,7 @@ public:
       int64_t size = 1;
       for (Tensor *tensor : tensors) {
         int own = axis - (rank - tensor->rank());
-        int64_t dim = own < 0 ? 1 : tensor->dim(own);
+        int64_t dim = own < 0 ? 1 : tensor->known_dim(own);
         if (dim == 1 || sameDim(dim, size))
           continue;
         if (size == 1 || (size < 0 && dim >= 0)) {
@@ -268,7 +248,7 @@ public:
       for (Tensor *tensor : tensors) {
         bool lends = !ambiguous && tensor->rank() == rank;
         for (int k = 0; lends && k < rank; ++k)
-          lends = sizes[k] >= 0 || sameDim(sizes[k], tensor->dim(k));
+          lends = sizes[k] >= 0 || sameDim(sizes[k], tensor->known_dim(k));
         if (lends)
           like = *tensor;
       }
@@ -292,7 +272,7 @@ public:
       return problem;
     bool same = tensor.rank() == sizes.size() && !shape.defined();
     for (int k = 0; same && k < sizes.size(); ++k)
-      same = sameDim(tensor.dim(k), sizes[k]);
+      same = sameDim(tensor.known_dim(k), sizes[k]);
     if (same)
       return tensor;
     Shape trailing;
@@ -321,10 +301,9 @@ public:
   Shape shapeOf(const Sizes &sizes) {
     Shape shape;
     for (const Size &size : sizes.list) {
-      if (size.isKnown() && size.known < 0)
-        fail("sizes of at least 0, got " + std::to_string(size.known) +
-             " (sizes known at run time come from sinter::size)");
-      shape.push_back(size.isKnown() ? size.known : kUnknownDim);
+      if (size.isKnown() && size.known() < 0)
+        fail("sizes of at least 0, got " + std::to_string(size.known()) + " (sizes known at run time come from dim)");
+      shape.push_back(size.isKnown() ? size.known() : kUnknownDim);
     }
     if (sizes.list.size() > SINTER_MAX_RANK)
       fail("at most " + std::to_string(SINTER_MAX_RANK) + " axes, got " + std::to_string(sizes.list.size()));
@@ -334,7 +313,7 @@ public:
   Tensor sizesTensor(const Sizes &sizes) {
     std::vector<Tensor> parts;
     for (const Size &size : sizes.list)
-      parts.push_back(size.isKnown() ? ints({size.known}) : reshape(astype(size.tensor, DType::i64), Shape{1}));
+      parts.push_back(size.isKnown() ? ints({size.known()}) : reshape(sizeTensor(size), Shape{1}));
     if (parts.empty())
       return ints(std::span<const int64_t>());
     return concatenate(parts, 0);
@@ -345,8 +324,8 @@ public:
   }
   Size size(const Tensor &tensor, int axis) {
     if (failed() || axis < 0 || axis >= tensor.rank())
-      return 1;
-    return tensor.dim(axis) >= 0 ? Size(tensor.dim(axis)) : Size(op("dim", {tensor}, {{"axis", int64_t(axis)}}));
+      return Size(1, where);
+    return tensor.dim(axis, where);
   }
   Sizes sizes(const Tensor &tensor) {
     Sizes sizes;
@@ -354,15 +333,12 @@ public:
       sizes.list.push_back(size(tensor, axis));
     return sizes;
   }
-  Tensor sizeTensor(const Size &size) { return size.isKnown() ? index(size.known) : size.tensor; }
+  Tensor sizeTensor(const Size &size) { return failed() ? problem : size.tensor(where); }
   /// Product of the sizes of the axes.
   Size count(const Tensor &tensor, const Shape &axes) {
-    Size product = 1;
-    for (int64_t axis : axes) {
-      Size next = size(tensor, int(axis));
-      product = product.isKnown() && next.isKnown() ? Size(product.known * next.known)
-                                                    : Size(binary("mul", sizeTensor(product), sizeTensor(next)));
-    }
+    Size product(1, where);
+    for (int64_t axis : axes)
+      product *= size(tensor, int(axis));
     return product;
   }
 
@@ -431,11 +407,11 @@ public:
     for (int k = 0; k < tensor.rank(); ++k) {
       if (std::find(axes.begin(), axes.end(), k) == axes.end()) {
         kept.list.push_back(size(tensor, k));
-        known.push_back(tensor.dim(k));
-      } else if (tensor.dim(k) >= 0 && tensor.dim(k) != 1) {
-        return fail("axes of size 1, got " + std::to_string(tensor.dim(k)) + " at axis " + std::to_string(k));
+        known.push_back(tensor.known_dim(k));
+      } else if (tensor.known_dim(k) >= 0 && tensor.known_dim(k) != 1) {
+        return fail("axes of size 1, got " + std::to_string(tensor.known_dim(k)) + " at axis " + std::to_string(k));
       } else {
-        isSure = isSure && tensor.dim(k) == 1;
+        isSure = isSure && tensor.known_dim(k) == 1;
       }
     }
     if (isSure || failed())
@@ -473,10 +449,10 @@ public:
     Shape starts, limits, steps;
     for (int k = 0; k < tensor.rank(); ++k) {
       starts.push_back(k == axis ? start : 0);
-      limits.push_back(k == axis && limit != -1 ? limit : tensor.dim(k) < 0 ? -1 : tensor.dim(k));
+      limits.push_back(k == axis && limit != -1 ? limit : tensor.known_dim(k) < 0 ? -1 : tensor.known_dim(k));
       steps.push_back(k == axis ? step : 1);
     }
-    if (start == 0 && limits[axis] == tensor.dim(axis) && step == 1)
+    if (start == 0 && limits[axis] == tensor.known_dim(axis) && step == 1)
       return tensor;
     return op("slice", {tensor}, {{"starts", starts}, {"limits", limits}, {"steps", steps}});
   }
@@ -538,8 +514,8 @@ public:
     Tensor sum = reduce("add", x, axes, keepdims);
     Size number = count(x, axes);
     if (number.isKnown())
-      return div(sum, this->number(x.dtype(), double(number.known - less)));
-    return div(sum, astype(sub(number.tensor, less), x.dtype()));
+      return div(sum, this->number(x.dtype(), double(number.known() - less)));
+    return div(sum, astype(sub(sizeTensor(number), less), x.dtype()));
   }
 
 private:

@@ -39,7 +39,7 @@ inline Tensor matmul(const Operand &x, const Tensor &y) {
     return b.fail("rank 1 at least, got " + lhs.type().str() + " and " + rhs.type().str());
   if (b.failed())
     return b.error();
-  int64_t inner = lhs.dim(-1), other = rhs.dim(rhs.rank() == 1 ? 0 : -2);
+  int64_t inner = lhs.known_dim(-1), other = rhs.known_dim(rhs.rank() == 1 ? 0 : -2);
   if (inner >= 0 && other >= 0 && inner != other)
     return b.fail("equal inner sizes, got " + std::to_string(inner) + " and " + std::to_string(other) + " of " +
                   lhs.shape().str() + " and " + rhs.shape().str());
@@ -63,7 +63,7 @@ inline Tensor matmul(const Operand &x, const Tensor &y) {
     Shape known = tensor.shape();
     bool changes = false;
     for (int k = 0; k < batch && !b.failed(); ++k) {
-      int64_t own = tensor.dim(k), theirs = other.dim(k);
+      int64_t own = tensor.known_dim(k), theirs = other.known_dim(k);
       if (theirs == 1 || detail::sameDim(own, theirs))
         continue;
       if (own != 1) {
@@ -99,7 +99,8 @@ inline Tensor sumProducts(Build &b, Tensor lhs, Tensor rhs, const std::vector<in
   for (size_t k = 0; k < left.size(); ++k) {
     x.push_back(b.axis(left[k], lhs.rank()));
     y.push_back(b.axis(right[k], rhs.rank()));
-    int64_t size = b.failed() ? -1 : lhs.dim(int(x[int(k)])), other = b.failed() ? -1 : rhs.dim(int(y[int(k)]));
+    int64_t size = b.failed() ? -1 : lhs.known_dim(int(x[int(k)])),
+            other = b.failed() ? -1 : rhs.known_dim(int(y[int(k)]));
     if (size >= 0 && other >= 0 && size != other)
       return b.fail("equal sizes of the axes that are summed over, got " + std::to_string(size) + " and " +
                     std::to_string(other) + " of " + lhs.shape().str() + " and " + rhs.shape().str());
@@ -138,7 +139,7 @@ inline Tensor dot(const Operand &x, const Tensor &y) {
 }
 /// The sum of the products of all elements.
 inline Tensor vdot(const Operand &x, const Tensor &y) {
-  if (x.tensor.size() >= 0 && y.size() >= 0 && x.tensor.size() != y.size())
+  if (x.tensor.known_size() >= 0 && y.known_size() >= 0 && x.tensor.known_size() != y.known_size())
     return detail::Build("vdot", x.where)
         .fail("as many elements of one operand as of the other, got " + x.tensor.shape().str() + " and " +
               y.shape().str());
@@ -241,7 +242,7 @@ inline void takeDiagonals(Build &b, Lettered &x) {
     size_t second = x.letters.find(x.letters[first], first + 1);
     if (second == std::string::npos)
       continue;
-    if (!sameDim(x.tensor.dim(int(first)), x.tensor.dim(int(second)))) {
+    if (!sameDim(x.tensor.known_dim(int(first)), x.tensor.known_dim(int(second)))) {
       b.fail("equal sizes of axes with one letter, got " + x.tensor.shape().str());
       return;
     }
@@ -273,7 +274,7 @@ inline Lettered contract(Build &b, Lettered lhs, Lettered rhs, const std::string
     size_t other = rhs.letters.find(lhs.letters[k]);
     if (other == std::string::npos)
       continue;
-    int64_t own = lhs.tensor.dim(int(k)), theirs = rhs.tensor.dim(int(other));
+    int64_t own = lhs.tensor.known_dim(int(k)), theirs = rhs.tensor.known_dim(int(other));
     if (own == 1 && theirs != 1)
       leftDropped.push_back(int64_t(k));
     else if (theirs == 1 && own != 1)
@@ -420,7 +421,7 @@ inline Tensor conv_transpose(const Operand &x, const Tensor &filter, const ConvO
   int spatial = detail::spatialOf(b, input, weights);
   if (options.layout != ConvLayout::channels_first)
     return b.fail("channels_first, got channels_last");
-  if (!b.failed() && (!weights.shape().isStatic() || options.groups < 1 || weights.dim(0) % options.groups != 0))
+  if (!b.failed() && (!weights.shape().isStatic() || options.groups < 1 || weights.known_dim(0) % options.groups != 0))
     return b.fail("a filter of known sizes whose first size is a multiple of groups, got " + weights.type().str());
   Shape strides = detail::perSpatial(b, "strides", options.strides, spatial, 1);
   Shape dilation = detail::perSpatial(b, "dilation", options.dilation, spatial, 1);
@@ -432,10 +433,10 @@ inline Tensor conv_transpose(const Operand &x, const Tensor &filter, const ConvO
     return b.error();
   // a convolution of the input with zeros between its elements, by the mirrored filter with its inputs and outputs
   // exchanged
-  int64_t groups = options.groups, in = weights.dim(0), out = weights.dim(1);
+  int64_t groups = options.groups, in = weights.known_dim(0), out = weights.known_dim(1);
   Shape split{groups, in / groups, out}, exchanged{0, 2, 1}, joined{groups * out, in / groups}, mirrored, low, high;
   for (int k = 0; k < spatial; ++k) {
-    int64_t size = weights.dim(k + 2), reach = (size - 1) * dilation[k];
+    int64_t size = weights.known_dim(k + 2), reach = (size - 1) * dilation[k];
     split.push_back(size);
     joined.push_back(size);
     exchanged.push_back(k + 3);

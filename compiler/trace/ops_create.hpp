@@ -21,7 +21,7 @@ inline Sizes sizes(const Operand &x) {
   return b.sizes(b.in(x.tensor));
 }
 /// A size as a rank-0 i64 tensor.
-inline Tensor as_tensor(const Size &size, Where where = Where::current()) {
+inline Tensor as_tensor(const SizeArgument &size, Where where = Where::current()) {
   return detail::Build("as_tensor", where).sizeTensor(size);
 }
 
@@ -82,17 +82,50 @@ inline Tensor arange(double start, double stop, double step = 1, DType dtype = D
   return start == 0 ? steps : b.add(steps, b.number(dtype, start));
 }
 /// 0, 1, ... before `count`.
-inline Tensor arange(const Size &count, DType dtype = DType::i64, Where where = Where::current()) {
+inline Tensor arange(const SizeArgument &count, DType dtype = DType::i64, Where where = Where::current()) {
   return iota({count}, 0, dtype, where);
 }
+/// start, start + step, ... before stop, where one of them is a size.
+template <class Start, class Stop, class Step = int>
+  requires(std::is_same_v<Start, Size> || std::is_same_v<Stop, Size> || std::is_same_v<Step, Size>)
+Tensor arange(const Start &start, const Stop &stop, const Step &step = 1, DType dtype = DType::i64,
+              Where where = Where::current()) {
+  detail::Build b("arange", where);
+  SizeArgument first(start), last(stop), by(step);
+  if (by.isKnown() && by.known() == 0)
+    return b.fail("a step other than 0, got 0");
+  Size gap = last - first;
+  if (by.isKnown()) { // rounded away from 0
+    gap = (gap + (by.known() - (by.known() > 0 ? 1 : -1))) / by;
+  } else {
+    Tensor whole = b.sizeTensor(gap), stride = b.sizeTensor(by), rest = b.op("rem", {whole, stride});
+    Tensor more = b.compare("gt", b.mul(rest, stride), b.index(0));
+    gap = Size(b.add(b.div(whole, stride), b.astype(more, DType::i64)), where);
+  }
+  Tensor steps = iota({max(gap, 0)}, 0, DType::i64, where);
+  if (!by.isKnown() || by.known() != 1)
+    steps = b.mul(steps, b.sizeTensor(by));
+  if (!first.isKnown() || first.known() != 0)
+    steps = b.add(steps, b.sizeTensor(first));
+  return b.astype(steps, dtype);
+}
 /// `count` numbers at equal distances, the first `start`, the last `stop` (not with `endpoint` false).
-inline Tensor linspace(double start, double stop, int64_t count, bool endpoint = true, DType dtype = DType::f32,
-                       Where where = Where::current()) {
+inline Tensor linspace(double start, double stop, const SizeArgument &number, bool endpoint = true,
+                       DType dtype = DType::f32, Where where = Where::current()) {
   detail::Build b("linspace", where);
+  int64_t count = number.known();
   if (count < 0 || !is_float(dtype))
     return b.fail("a count of at least 0 and a float dtype, got " + std::to_string(count) + " and " +
                   dtype_name(dtype));
-  Tensor place = iota({count}, 0, DType::f64, where);
+  Tensor place = iota({number}, 0, DType::f64, where);
+  if (!number.isKnown()) {
+    Tensor gaps = b.astype(b.sizeTensor(max(number - int(endpoint), 1)), DType::f64);
+    Tensor values = b.add(b.mul(place, b.div(b.number(DType::f64, stop - start), gaps)), b.number(DType::f64, start));
+    if (endpoint) // of one number the first is not the last
+      values = b.select(b.both(b.compare("eq", place, gaps), b.compare("gt", place, b.number(DType::f64, 0))),
+                        b.number(DType::f64, stop), values);
+    return b.astype(values, dtype);
+  }
   double gaps = double(endpoint ? count - 1 : count);
   Tensor values =
       b.add(b.mul(place, b.number(DType::f64, gaps > 0 ? (stop - start) / gaps : 0)), b.number(DType::f64, start));
@@ -101,8 +134,8 @@ inline Tensor linspace(double start, double stop, int64_t count, bool endpoint =
   return b.astype(values, dtype);
 }
 /// Ones where column - row is `diagonal`, else zeros.
-inline Tensor eye(int64_t rows, std::optional<int64_t> columns = {}, int64_t diagonal = 0, DType dtype = DType::f32,
-                  Where where = Where::current()) {
+inline Tensor eye(const SizeArgument &rows, std::optional<SizeArgument> columns = {}, int64_t diagonal = 0,
+                  DType dtype = DType::f32, Where where = Where::current()) {
   detail::Build b("eye", where);
   Sizes shape{rows, columns.value_or(rows)};
   Tensor row = iota(shape, 0, DType::i64, where), column = iota(shape, 1, DType::i64, where);

@@ -7,7 +7,7 @@
 #ifndef SINTER_TRACE_OPS_ELEMENTWISE_HPP
 #define SINTER_TRACE_OPS_ELEMENTWISE_HPP
 
-#include "ops_build.hpp"
+#include "size_values.hpp"
 
 namespace sinter {
 

@@ -14,11 +14,13 @@ namespace sinter {
 /// Elements start, start + step, ... before stop, by Python's rules.
 struct slice {
   slice() = default;
-  explicit slice(int64_t stop) : stop(stop) {}
-  slice(std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step = 1)
+  explicit slice(const SizeArgument &stop) : stop(stop) {}
+  slice(std::optional<SizeArgument> start, std::optional<SizeArgument> stop, const SizeArgument &step = 1)
       : start(start), stop(stop), step(step) {}
-  std::optional<int64_t> start, stop;
-  int64_t step = 1;
+  /// Whether all three are numbers here and now.
+  bool isKnown() const { return (!start || start->isKnown()) && (!stop || stop->isKnown()) && step.isKnown(); }
+  std::optional<SizeArgument> start, stop;
+  SizeArgument step = 1;
 };
 struct NewAxis {};
 struct Ellipsis {};
@@ -36,6 +38,14 @@ struct Subscript {
       : kind(Kind::position), position(int64_t(position)), where(where) {}
   Subscript(const Tensor &positions, Where where = Where::current())
       : kind(Kind::tensor), positions(positions), where(where) {}
+  Subscript(const Size &position, Where where = Where::current()) : kind(Kind::position), where(where) {
+    if (position.isKnown()) {
+      this->position = position.known();
+    } else {
+      kind = Kind::tensor;
+      positions = position.tensor(where);
+    }
+  }
   Subscript(const slice &range, Where where = Where::current()) : kind(Kind::slice), range(range), where(where) {}
   Subscript(NewAxis, Where where = Where::current()) : kind(Kind::newaxis), where(where) {}
   Subscript(Ellipsis, Where where = Where::current()) : kind(Kind::ellipsis), where(where) {}
@@ -53,9 +63,9 @@ struct Extent {
   int64_t start, step, count;
 };
 inline Extent extentOf(const slice &range, int64_t size) {
-  int64_t step = range.step, low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
-  auto place = [&](std::optional<int64_t> at, int64_t otherwise) {
-    return at ? std::clamp(*at < 0 ? *at + size : *at, low, high) : otherwise;
+  int64_t step = range.step.known(), low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+  auto place = [&](const std::optional<SizeArgument> &at, int64_t otherwise) {
+    return at ? std::clamp(at->known() < 0 ? at->known() + size : at->known(), low, high) : otherwise;
   };
   int64_t start = place(range.start, step > 0 ? low : high), stop = place(range.stop, step > 0 ? high : low);
   int64_t gap = step > 0 ? stop - start : start - stop, stride = step > 0 ? step : -step;
@@ -76,7 +86,7 @@ inline Places placesOf(Build &b, const Tensor &x, std::span<const Subscript> sub
              each.kind == Subscript::Kind::slice;
     if (each.kind == Subscript::Kind::ellipsis && std::exchange(hasEllipsis, true))
       b.fail("one ellipsis at most, got two");
-    if (each.kind == Subscript::Kind::slice && each.range.step == 0)
+    if (each.kind == Subscript::Kind::slice && each.range.step.isKnown() && each.range.step.known() == 0)
       b.fail("slices with a step other than 0, got 0");
     if (each.kind == Subscript::Kind::tensor)
       b.in(each.positions);
@@ -104,7 +114,7 @@ inline Places placesOf(Build &b, const Tensor &x, std::span<const Subscript> sub
       axis += each.positions.rank();
       break;
     default: {
-      int64_t size = x.dim(int(places.entries.size()));
+      int64_t size = x.known_dim(int(places.entries.size()));
       if (each.kind == Subscript::Kind::position && size >= 0 && (each.position < -size || each.position >= size))
         b.fail("a position in [" + std::to_string(-size) + ", " + std::to_string(size) + ") of axis " +
                std::to_string(places.entries.size()) + ", got " + std::to_string(each.position));
@@ -119,7 +129,8 @@ inline Places placesOf(Build &b, const Tensor &x, std::span<const Subscript> sub
   return places;
 }
 
-inline bool isAll(const slice &range) { return !range.start && !range.stop && range.step == 1; }
+inline bool isOne(const SizeArgument &step) { return step.isKnown() && step.known() == 1; }
+inline bool isAll(const slice &range) { return !range.start && !range.stop && isOne(range.step); }
 
 /// x with the slices among `entries` taken; other axes stay.
 inline Tensor takeSlices(Build &b, Tensor x, std::span<const Subscript> entries) {
@@ -128,11 +139,11 @@ inline Tensor takeSlices(Build &b, Tensor x, std::span<const Subscript> entries)
   for (int axis = 0; !b.failed() && axis < x.rank(); ++axis) {
     const slice &range = entries[size_t(axis)].range;
     bool isSlice = entries[size_t(axis)].kind == Subscript::Kind::slice && !isAll(range);
-    int64_t size = x.dim(axis), start = 0, limit = size < 0 ? -1 : size, step = 1;
-    if (isSlice && size < 0) {
-      dynamic |= range.stop.has_value() || range.start.value_or(0) < 0 || range.step < 0;
-      start = range.start.value_or(0);
-      step = range.step;
+    int64_t size = x.known_dim(axis), start = 0, limit = size < 0 ? -1 : size, step = 1;
+    if (isSlice && (size < 0 || !range.isKnown())) {
+      start = range.start ? range.start->known() : 0;
+      step = range.step.known();
+      dynamic |= !range.isKnown() || range.stop.has_value() || start < 0 || step < 0;
     } else if (isSlice) {
       Extent extent = extentOf(range, size);
       start = extent.start;
@@ -156,16 +167,19 @@ inline Tensor takeSlices(Build &b, Tensor x, std::span<const Subscript> entries)
     x = b.op("slice", {x}, {{"starts", starts}, {"limits", limits}, {"steps", steps}});
     return reversed.empty() ? x : b.op("reverse", {x}, {{"axes", reversed}});
   }
+  Sizes from, to, by;
   for (int axis = 0; axis < x.rank(); ++axis) {
     const slice &range = entries[size_t(axis)].range;
     bool isSlice = entries[size_t(axis)].kind == Subscript::Kind::slice;
     constexpr int64_t far = std::numeric_limits<int64_t>::max();
-    steps[axis] = isSlice ? range.step : 1;
-    starts[axis] = isSlice && range.start ? *range.start : steps[axis] > 0 ? 0 : far;
-    limits[axis] = isSlice && range.stop ? *range.stop : steps[axis] > 0 ? far : -far;
+    by.list.push_back(isSlice ? Size(range.step) : Size(1));
+    if (!by.list.back().isKnown() && (!range.start || !range.stop))
+      return b.fail("a start and a stop beside a step that is known only at run time");
+    bool forward = !by.list.back().isKnown() || by.list.back().known() > 0;
+    from.list.push_back(isSlice && range.start ? Size(*range.start) : Size(forward ? 0 : far));
+    to.list.push_back(isSlice && range.stop ? Size(*range.stop) : Size(forward ? far : -far));
   }
-  auto tensor = [&](const Shape &values) { return b.ints(std::span(values.begin(), size_t(values.size()))); };
-  return b.op("range_slice", {x, tensor(starts), tensor(limits), tensor(steps)});
+  return b.op("range_slice", {x, b.sizesTensor(from), b.sizesTensor(to), b.sizesTensor(by)});
 }
 
 inline Tensor subscript(const char *function, const Tensor &operand, std::span<const Subscript> subscripts) {
@@ -184,8 +198,8 @@ inline Tensor subscript(const char *function, const Tensor &operand, std::span<c
   bool joins = lists.size() > 1;
   for (int axis = x.rank(); !b.failed() && axis-- > 0;) {
     const Subscript &entry = entries[size_t(axis)];
-    if (entry.kind == Subscript::Kind::position && x.dim(axis) >= 0) {
-      int64_t at = entry.position < 0 ? entry.position + x.dim(axis) : entry.position;
+    if (entry.kind == Subscript::Kind::position && x.known_dim(axis) >= 0) {
+      int64_t at = entry.position < 0 ? entry.position + x.known_dim(axis) : entry.position;
       x = b.squeeze(b.slice(x, axis, at, at + 1), Shape{axis});
     } else if (entry.kind == Subscript::Kind::position) {
       x = b.op("gather", {x, b.index(entry.position)}, {{"axis", axis}});
@@ -251,13 +265,32 @@ inline Tensor update(const char *function, const Tensor &operand, std::span<cons
   bool isWindow = places.newAxes.empty();
   Shape sizes, dropped;
   std::vector<Tensor> starts;
+  std::vector<Size> windows; // sizes, where they are not known
   Shape fixed;
   bool isFixed = true;
   for (int axis = 0; axis < x.rank() && isWindow; ++axis) {
     Subscript &entry = entries[size_t(axis)];
-    int64_t size = x.dim(axis);
+    int64_t size = x.known_dim(axis);
     if (entry.kind == Subscript::Kind::slice) {
-      isWindow = (isAll(entry.range) || size >= 0) && entry.range.step == 1;
+      isWindow = isAll(entry.range) || (isOne(entry.range.step) && (size >= 0 || !entry.range.isKnown()));
+      windows.push_back(b.size(x, axis));
+      if (isWindow && !entry.range.isKnown()) { // Python's rules for bounds, in the graph
+        Size whole = windows.back();
+        auto place = [&](const std::optional<SizeArgument> &bound, const Size &otherwise) {
+          if (!bound)
+            return otherwise;
+          Tensor at = b.sizeTensor(*bound), all = b.sizeTensor(whole), zero = b.index(0);
+          at = b.select(b.compare("lt", at, zero), b.add(at, all), at);
+          return Size(b.min(b.max(at, zero), all), b.where);
+        };
+        Size first = place(entry.range.start, Size(0)), last = place(entry.range.stop, whole);
+        windows.back() = max(last - first, 0);
+        sizes.push_back(-1);
+        isFixed = false;
+        fixed.push_back(0);
+        starts.push_back(b.reshape(b.sizeTensor(first), Shape{1}));
+        continue;
+      }
       Extent extent = isWindow && size >= 0 ? extentOf(entry.range, size) : Extent{0, 1, size};
       sizes.push_back(extent.count);
       fixed.push_back(extent.count ? extent.start : 0);
@@ -266,6 +299,7 @@ inline Tensor update(const char *function, const Tensor &operand, std::span<cons
     }
     isWindow = entry.kind == Subscript::Kind::position ? size >= 0 : entry.positions.rank() == 0;
     sizes.push_back(1);
+    windows.push_back(Size(1));
     dropped.push_back(axis);
     if (!isWindow)
       break;
@@ -288,13 +322,13 @@ inline Tensor update(const char *function, const Tensor &operand, std::span<cons
       return b.failed() ? b.error() : x;
     int lead = result.size() - value.rank();
     for (int k = 0; k < value.rank(); ++k)
-      if (lead < 0 ||
-          (value.dim(k) >= 0 && result[lead + k] >= 0 && value.dim(k) != 1 && value.dim(k) != result[lead + k]))
+      if (lead < 0 || (value.known_dim(k) >= 0 && result[lead + k] >= 0 && value.known_dim(k) != 1 &&
+                       value.known_dim(k) != result[lead + k]))
         return b.fail("an update that broadcasts to " + result.str() + ", got " + value.shape().str());
     Sizes wide;
     for (int k = 0; k < x.rank(); ++k)
       if (std::find(dropped.begin(), dropped.end(), k) == dropped.end())
-        wide.list.push_back(sizes[k] >= 0 ? Size(sizes[k]) : b.size(x, k));
+        wide.list.push_back(sizes[k] >= 0 ? Size(sizes[k]) : windows[size_t(k)]);
     value = b.unsqueeze(b.spreadTo(value, wide), dropped);
     if (x.rank() == 0)
       return *combiner == 's' ? b.strong(value) : b.op(combiner, {x, value});
@@ -342,9 +376,10 @@ inline Tensor update(const char *function, const Tensor &operand, std::span<cons
     Tensor at;
     int first = 0;
     if (entry.kind == Subscript::Kind::slice) {
-      if (x.dim(int(axis)) < 0)
-        return b.fail("a known size of axis " + std::to_string(axis) + " of " + x.type().str());
-      Extent extent = extentOf(entry.range, x.dim(int(axis)));
+      if (x.known_dim(int(axis)) < 0 || !entry.range.isKnown())
+        return b.fail("a known size of axis " + std::to_string(axis) + " of " + x.type().str() +
+                      ", and known bounds of its slice");
+      Extent extent = extentOf(entry.range, x.known_dim(int(axis)));
       std::vector<int64_t> each;
       for (int64_t k = 0; k < extent.count; ++k)
         each.push_back(extent.start + k * extent.step);
@@ -370,8 +405,8 @@ inline Tensor update(const char *function, const Tensor &operand, std::span<cons
   Tensor like = tuples[0];
   int lead = like.rank() - value.rank();
   for (int k = 0; k < value.rank(); ++k)
-    if (lead < 0 ||
-        (value.dim(k) >= 0 && like.dim(lead + k) >= 0 && value.dim(k) != 1 && value.dim(k) != like.dim(lead + k)))
+    if (lead < 0 || (value.known_dim(k) >= 0 && like.known_dim(lead + k) >= 0 && value.known_dim(k) != 1 &&
+                     value.known_dim(k) != like.known_dim(lead + k)))
       return b.fail("an update that broadcasts to " + like.shape().str() + ", got " + value.shape().str());
   value = b.spreadLike(value, like);
   for (Tensor &each : tuples)

@@ -18,7 +18,7 @@ namespace detail {
 /// A float matrix; `square` asks for equal sizes.
 inline Tensor matrix(Build &b, const Tensor &x, bool square) {
   Tensor value = b.floats(x);
-  if (!b.failed() && (value.rank() < 2 || (square && !sameDim(value.dim(-1), value.dim(-2)))))
+  if (!b.failed() && (value.rank() < 2 || (square && !sameDim(value.known_dim(-1), value.known_dim(-2)))))
     return b.fail((square ? "square matrices, got " : "matrices, got ") + value.type().str());
   return value;
 }
@@ -35,7 +35,7 @@ inline bool rightSide(Build &b, Tensor &a, Tensor &y) {
     y = b.unsqueeze(y, Shape{y.rank()});
   bool fits = !b.failed() && y.rank() == a.rank();
   for (int k = 0; fits && k < a.rank() - 1; ++k)
-    fits = sameDim(a.dim(k), y.dim(k));
+    fits = sameDim(a.known_dim(k), y.known_dim(k));
   if (!b.failed() && !fits)
     b.fail("right-hand sides [..., n] or [..., n, k] for " + a.type().str() + ", got " + y.type().str());
   return isVector;
@@ -94,7 +94,7 @@ inline Tensor solve(const Operand &a, const Tensor &y) {
   if (b.failed())
     return b.error();
   int rank = matrix.rank();
-  if (matrix.size() == 0)
+  if (matrix.known_size() == 0)
     return isVector ? b.squeeze(b.strong(side), {rank - 1}) : b.strong(side);
   Tensor size = b.sizeTensor(b.size(matrix, rank - 1)), zero = b.number(matrix.dtype(), 0);
   auto [rest, solution] = for_loop(

@@ -38,7 +38,7 @@ inline Tensor layerNorm(const char *function, const Operand &x, const Tensor &sc
     Shape sizes;
     Sizes wide;
     for (int k = along; k < value.rank(); ++k) {
-      sizes.push_back(value.dim(k));
+      sizes.push_back(value.known_dim(k));
       wide.list.push_back(b.size(value, k));
     }
     return b.spread(b.strong(own), sizes, sizes.isStatic() ? Tensor() : b.sizesTensor(wide), Tensor());
@@ -100,9 +100,9 @@ inline Tensor attention(const Operand &query, const Tensor &key, const Tensor &v
       front.push_back(axis - offset.rank());
     offset = b.unsqueeze(offset, front);
   }
-  if (scale == 0 && q.dim(-1) < 0)
+  if (scale == 0 && q.known_dim(-1) < 0)
     return b.fail("a scale when the size of the last axis is not known");
-  double factor = scale != 0 ? scale : q.dim(-1) ? 1 / std::sqrt(double(q.dim(-1))) : 1;
+  double factor = scale != 0 ? scale : q.known_dim(-1) ? 1 / std::sqrt(double(q.known_dim(-1))) : 1;
   return b.op("attention", {q, k, v, offset}, {{"scale", factor}});
 }
 
@@ -116,7 +116,7 @@ inline LstmState lstm_cell(const Operand &x, const LstmState &state, const Tenso
                            const Tensor &bias = {}) {
   detail::Build b("lstm_cell", x.where);
   auto at = [&](const Tensor &tensor) { return Operand(tensor, x.where); };
-  if (!b.failed() && (b.in(w).rank() != 2 || w.dim(0) < 0 || w.dim(0) % 4 != 0))
+  if (!b.failed() && (b.in(w).rank() != 2 || w.known_dim(0) < 0 || w.known_dim(0) % 4 != 0))
     b.fail("weights [4H, I], got " + w.type().str());
   if (b.failed())
     return {b.error(), b.error()};
@@ -134,7 +134,7 @@ inline Tensor gru_cell(const Operand &x, const Tensor &h, const Tensor &w, const
                        const Tensor &input_bias = {}, const Tensor &hidden_bias = {}) {
   detail::Build b("gru_cell", x.where);
   auto at = [&](const Tensor &tensor) { return Operand(tensor, x.where); };
-  if (!b.failed() && (b.in(w).rank() != 2 || w.dim(0) < 0 || w.dim(0) % 3 != 0))
+  if (!b.failed() && (b.in(w).rank() != 2 || w.known_dim(0) < 0 || w.known_dim(0) % 3 != 0))
     b.fail("weights [3H, I], got " + w.type().str());
   if (b.failed())
     return b.error();

@@ -168,8 +168,8 @@ inline std::pair<Tensor, Tensor> top_k(const Operand &x, int64_t k, int axis = -
   detail::Build b("top_k", x.where);
   Tensor value = b.strong(x.tensor);
   int along = b.axis(axis, value.rank());
-  if (!b.failed() && (k < 0 || (value.dim(along) >= 0 && k > value.dim(along))))
-    b.fail("k in [0, " + std::to_string(value.dim(along)) + "], got " + std::to_string(k));
+  if (!b.failed() && (k < 0 || (value.known_dim(along) >= 0 && k > value.known_dim(along))))
+    b.fail("k in [0, " + std::to_string(value.known_dim(along)) + "], got " + std::to_string(k));
   auto [values, positions] = b.ops<2>("top_k", {value, b.index(k)}, {{"axis", along}, {"largest", largest}});
   return {values, positions};
 }
@@ -179,11 +179,11 @@ inline Tensor searchsorted(const Operand &sorted, const Tensor &values, bool rig
   detail::Build b("searchsorted", sorted.where);
   Tensor list = b.strong(sorted.tensor), wanted = values;
   b.agree({&list, &wanted});
-  if (!b.failed() && (list.rank() != 1 || list.dim(0) < 0))
+  if (!b.failed() && (list.rank() != 1 || list.known_dim(0) < 0))
     return b.fail("a sorted tensor of rank 1 and known size, got " + list.type().str());
   if (b.failed())
     return b.error();
-  int64_t size = list.dim(0), step = 1;
+  int64_t size = list.known_dim(0), step = 1;
   Tensor place = b.spreadLike(b.index(0), wanted);
   if (size == 0)
     return place;

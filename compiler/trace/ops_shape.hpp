@@ -17,18 +17,18 @@ inline Tensor reshape(const Operand &x, const Sizes &sizes) {
   int open = -1, unknown = 0;
   int64_t product = 1;
   for (const Size &size : sizes.list) {
-    bool isOpen = size.isKnown() && size.known == -1;
-    if ((isOpen && open >= 0) || (size.isKnown() && size.known < -1))
+    bool isOpen = size.isKnown() && size.known() == -1;
+    if ((isOpen && open >= 0) || (size.isKnown() && size.known() < -1))
       return b.fail("sizes of at least 0 and one -1 at most, got another negative size");
     if (isOpen)
       open = known.size();
     unknown += isOpen || !size.isKnown();
-    product *= size.isKnown() && !isOpen ? size.known : 1;
-    known.push_back(size.isKnown() && !isOpen ? size.known : kUnknownDim);
+    product *= size.isKnown() && !isOpen ? size.known() : 1;
+    known.push_back(size.isKnown() && !isOpen ? size.known() : kUnknownDim);
   }
   if (b.failed())
     return b.error();
-  int64_t total = value.size();
+  int64_t total = value.known_size();
   if (unknown == 1 && open >= 0 && total >= 0 && product > 0 && total % product == 0) {
     known[open] = total / product;
     return b.reshape(value, known);
@@ -46,7 +46,7 @@ inline Tensor reshape(const Operand &x, const Sizes &sizes) {
     for (int k = 0; k < known.size(); ++k)
       if (k != open)
         rest = b.div(rest, b.sizeTensor(sizes.list[size_t(k)]));
-    all.list[size_t(open)] = rest;
+    all.list[size_t(open)] = Size(rest, b.where);
   }
   return b.reshapeTo(value, all, known);
 }
@@ -62,7 +62,7 @@ inline Tensor flatten(const Operand &x, int start = 0, int stop = -1) {
   Sizes sizes;
   for (int k = 0; k < first; ++k)
     sizes.list.push_back(b.size(x.tensor, k));
-  sizes.list.push_back(-1);
+  sizes.list.push_back(Size(-1));
   for (int k = last + 1; k < rank; ++k)
     sizes.list.push_back(b.size(x.tensor, k));
   return reshape(x, sizes);
@@ -114,7 +114,7 @@ inline Tensor squeeze(const Operand &x, const Axes &axes = {}) {
   Tensor value = b.strong(x.tensor);
   Shape dropped = b.axes(axes, value.rank());
   for (int k = dropped.size(); axes.all && k-- > 0;)
-    if (value.dim(k) != 1)
+    if (value.known_dim(k) != 1)
       dropped.erase(k);
   return b.squeeze(value, dropped);
 }
@@ -132,7 +132,8 @@ inline Tensor broadcast_to(const Operand &x, const Sizes &sizes) {
   int lead = known.size() - value.rank();
   bool fits = lead >= 0;
   for (int k = 0; fits && k < value.rank(); ++k)
-    fits = value.dim(k) == 1 || value.dim(k) == known[lead + k] || value.dim(k) < 0 || known[lead + k] < 0;
+    fits = value.known_dim(k) == 1 || value.known_dim(k) == known[lead + k] || value.known_dim(k) < 0 ||
+           known[lead + k] < 0;
   if (!b.failed() && !fits)
     return b.fail("sizes that " + value.shape().str() + " broadcasts to, got " + known.str());
   return b.spreadTo(value, sizes);
@@ -163,7 +164,8 @@ inline Tensor concatenate(const std::vector<Tensor> &tensors, int axis = 0, Wher
   int along = b.axis(axis, tensors[0].rank());
   for (const Tensor &each : tensors)
     for (int k = 0; !b.failed() && k < each.rank(); ++k)
-      if (k != along && each.dim(k) >= 0 && tensors[0].dim(k) >= 0 && each.dim(k) != tensors[0].dim(k))
+      if (k != along && each.known_dim(k) >= 0 && tensors[0].known_dim(k) >= 0 &&
+          each.known_dim(k) != tensors[0].known_dim(k))
         return b.fail("equal sizes except along axis " + std::to_string(along) + ", got " + tensors[0].shape().str() +
                       " and " + each.shape().str());
   return b.failed() ? b.error() : b.concatenate(tensors, along);
@@ -188,7 +190,7 @@ inline std::vector<Tensor> split_at(const Operand &x, const std::vector<int64_t>
   detail::Build b("split_at", x.where);
   Tensor value = b.strong(x.tensor);
   int along = b.axis(axis, value.rank());
-  int64_t size = b.failed() ? 0 : value.dim(along), start = 0;
+  int64_t size = b.failed() ? 0 : value.known_dim(along), start = 0;
   if (size < 0)
     b.fail("an axis of a known size");
   std::vector<Tensor> parts;
@@ -206,7 +208,7 @@ inline std::vector<Tensor> split(const Operand &x, int64_t parts, int axis = 0) 
   detail::Build b("split", x.where);
   b.in(x.tensor);
   int along = b.axis(axis, x.tensor.rank());
-  int64_t size = b.failed() ? 0 : x.tensor.dim(along);
+  int64_t size = b.failed() ? 0 : x.tensor.known_dim(along);
   if (!b.failed() && size < 0)
     b.fail("an axis of a known size");
   if (!b.failed() && (parts < 1 || size % parts != 0))
@@ -220,37 +222,37 @@ inline std::vector<Tensor> split(const Operand &x, int64_t parts, int axis = 0) 
 }
 
 /// The whole tensor repeats[k] times along axis k; fewer repeats than axes count for the last ones.
-inline Tensor tile(const Operand &x, const std::vector<int64_t> &repeats) {
+inline Tensor tile(const Operand &x, const Sizes &sizes) {
   detail::Build b("tile", x.where);
   Tensor value = b.strong(x.tensor);
   Shape front;
+  const std::vector<Size> &repeats = sizes.list;
   for (int k = value.rank(); k < int(repeats.size()); ++k)
     front.push_back(int64_t(k) - value.rank());
   value = b.unsqueeze(value, front);
-  std::vector<int64_t> all(size_t(std::max<int>(value.rank() - int(repeats.size()), 0)), 1);
+  std::vector<Size> all(size_t(std::max<int>(value.rank() - int(repeats.size()), 0)), Size(1));
   all.insert(all.end(), repeats.begin(), repeats.end());
   bool changes = false;
-  for (int64_t times : all) {
-    changes |= times != 1;
-    if (times < 0)
-      b.fail("repeats of at least 0, got " + std::to_string(times));
+  for (const Size &times : all) {
+    changes |= !times.isKnown() || times.known() != 1;
+    if (times.known() < 0)
+      b.fail("repeats of at least 0, got " + std::to_string(times.known()));
   }
-  return changes ? b.op("tile", {value, b.ints(all)}) : b.failed() ? b.error() : value;
+  return changes ? b.op("tile", {value, b.sizesTensor(all)}) : b.failed() ? b.error() : value;
 }
 /// Each slice of an axis `times` times.
-inline Tensor repeat(const Operand &x, int64_t times, int axis = 0) {
+inline Tensor repeat(const Operand &x, const SizeArgument &times, int axis = 0) {
   detail::Build b("repeat", x.where);
   Tensor value = b.strong(x.tensor);
   int along = b.axis(axis, value.rank());
-  if (times < 0)
-    b.fail("a number of at least 0, got " + std::to_string(times));
+  if (times.known() < 0)
+    b.fail("a number of at least 0, got " + std::to_string(times.known()));
   if (b.failed())
     return b.error();
   Tensor spaced = b.unsqueeze(value, Shape{along + 1});
   Sizes wide = b.sizes(spaced), sizes = b.sizes(value);
   wide.list[size_t(along) + 1] = times;
-  Size &size = sizes.list[size_t(along)];
-  size = size.isKnown() ? Size(size.known * times) : Size(b.mul(size.tensor, b.index(times)));
+  sizes.list[size_t(along)] *= times;
   Shape known = b.shapeOf(sizes);
   return b.reshapeTo(b.spreadTo(spaced, wide), sizes, known);
 }
@@ -266,7 +268,7 @@ inline Tensor roll(const Operand &x, int64_t shift, int axis = 0) {
   detail::Build b("roll", x.where);
   Tensor value = b.strong(x.tensor);
   int along = b.axis(axis, value.rank());
-  int64_t size = b.failed() ? 0 : value.dim(along);
+  int64_t size = b.failed() ? 0 : value.known_dim(along);
   if (size < 0)
     return b.fail("an axis of a known size");
   int64_t tail = size ? ((shift % size) + size) % size : 0;
@@ -283,7 +285,7 @@ inline Tensor diff(const Operand &x, int order = 1, int axis = -1) {
   if (order < 0)
     b.fail("an order of at least 0, got " + std::to_string(order));
   for (; order > 0 && !b.failed(); --order) {
-    int64_t size = value.dim(along);
+    int64_t size = value.known_dim(along);
     if (size < 0)
       return b.fail("an axis of a known size");
     int64_t last = std::max<int64_t>(size - 1, 0);
@@ -317,7 +319,8 @@ inline Tensor pad(const Operand &x, const std::vector<PadWidth> &widths, const T
     low.push_back(width.low);
     high.push_back(width.high);
     interior.push_back(0);
-    int64_t size = operand.dim(k), limit = mode == PadMode::reflect ? size - 1 : std::numeric_limits<int64_t>::max();
+    int64_t size = operand.known_dim(k),
+            limit = mode == PadMode::reflect ? size - 1 : std::numeric_limits<int64_t>::max();
     if (mode != PadMode::constant &&
         (width.low < 0 || width.high < 0 || (size >= 0 && std::max(width.low, width.high) > limit)))
       return b.fail("widths of at least 0 (and below the size to reflect), got " + std::to_string(width.low) + " and " +
@@ -359,7 +362,7 @@ inline Tensor diag(const Operand &x) {
     return b.select(isDiagonal, rows, b.number(value.dtype(), 0));
   }
   int last = value.rank() - 1;
-  int64_t rows = value.dim(last - 1), columns = value.dim(last);
+  int64_t rows = value.known_dim(last - 1), columns = value.known_dim(last);
   if (rows < 0 || columns < 0)
     return b.fail("matrices of known sizes");
   int64_t length = std::min(rows, columns); // of the elements in a row-major line, each (columns + 1)-th

@@ -36,7 +36,8 @@ inline Tensor words(Build &b, std::initializer_list<uint32_t> values) {
 }
 inline Tensor keyWords(Build &b, const Key &key) {
   const Tensor &words = b.in(key.words);
-  if (!b.failed() && (words.dtype() != DType::u32 || words.rank() != 1 || (words.dim(0) >= 0 && words.dim(0) != 4)))
+  if (!b.failed() &&
+      (words.dtype() != DType::u32 || words.rank() != 1 || (words.known_dim(0) >= 0 && words.known_dim(0) != 4)))
     return b.fail("a key u32[4], got " + words.type().str());
   return b.failed() ? b.error() : words;
 }
@@ -49,7 +50,7 @@ inline Tensor randomBits(Build &b, const Tensor &key, const Sizes &sizes) {
 }
 /// u64, uniform.
 inline Tensor randomLongBits(Build &b, const Tensor &key, Sizes sizes) {
-  sizes.list.push_back(2);
+  sizes.list.push_back(Size(2));
   Tensor pairs = b.astype(randomBits(b, key, sizes), DType::u64);
   int last = pairs.rank() - 1;
   Tensor high = b.squeeze(b.slice(pairs, last, 0, 1), {last}), low = b.squeeze(b.slice(pairs, last, 1, 2), {last});
@@ -300,7 +301,7 @@ inline Tensor randint(const Key &key, const Sizes &sizes, int64_t low, int64_t h
   return b.astype(b.add(place, word(uint64_t(low))), dtype);
 }
 /// 0 to count - 1 in random order (i64).
-inline Tensor permutation(const Key &key, const Size &count, Where where = Where::current()) {
+inline Tensor permutation(const Key &key, const SizeArgument &count, Where where = Where::current()) {
   detail::Build b("random::permutation", where);
   Tensor order = detail::randomLongBits(b, detail::keyWords(b, key), {count});
   return b.ops<2>("sort", {order}, {{"axis", 0}, {"descending", false}})[1];

@@ -12,11 +12,18 @@
 #ifndef SINTER_TRACE_SINTER_HPP
 #define SINTER_TRACE_SINTER_HPP
 
+#if __cplusplus < 202002L
+#error                                                                                                                 \
+    "sinter.hpp requires C++20: compile with -std=c++20 (in CMake, link sinter::compiler or set CMAKE_CXX_STANDARD 20)"
+#else
+
 #include "dlpack.hpp"
 #include "gradient.hpp"
 #include "jit.hpp"
 #include "ops.hpp"
 #include "scan.hpp"
 #include "text.hpp"
+
+#endif
 
 #endif

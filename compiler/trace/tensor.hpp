@@ -11,6 +11,8 @@
 namespace sinter {
 
 class Tensor;
+class Size; // size.hpp
+class SizeComparison;
 struct Subscript; // and Update: ops_index.hpp
 class Update;
 
@@ -30,6 +32,9 @@ public:
   Tensor() = default;
   /// A C++ number: a weak literal, which takes the element type of the tensor that it meets in an operation.
   template <Number T> Tensor(T value) : Tensor(std::span<const T>(&value, 1), Shape{}) { head->weak = true; }
+  /// A size, or a comparison of sizes, as a weak literal.
+  Tensor(const Size &size);
+  Tensor(const SizeComparison &comparison);
   /// One axis, or `shape`, whose number of elements must be that of `values`.
   template <Element T> Tensor(std::initializer_list<T> values) : Tensor(values, Shape{int64_t(values.size())}) {}
   template <Element T>
@@ -103,8 +108,10 @@ public:
   int rank() const { return head ? head->tensor.rank : 0; }
   /// Sizes; inside a trace, negative ones are named or unknown (equal ones other than kUnknownDim are equal sizes).
   Shape shape() const { return head ? Shape(std::span<const int64_t>(head->tensor.dims, size_t(rank()))) : Shape(); }
-  /// The size of an axis; negative axes count from the end.
-  int64_t dim(int axis) const {
+  /// The size of an axis, a number or what the graph knows of it; negative axes count from the end.
+  Size dim(int axis, Where where = Where::current()) const;
+  /// The same as a number: negative when it is named or unknown (equal ones other than kUnknownDim are equal sizes).
+  int64_t known_dim(int axis) const {
     int count = rank(), at = axis < 0 ? axis + count : axis;
     if (at >= 0 && at < count)
       return head->tensor.dims[at];
@@ -114,8 +121,10 @@ public:
     return 0;
   }
   TensorType type() const { return {dtype(), shape()}; }
-  /// Number of elements, -1 when only running the graph tells.
-  int64_t size() const {
+  /// Number of elements.
+  Size size(Where where = Where::current()) const;
+  /// The same as a number, -1 when only running the graph tells.
+  int64_t known_size() const {
     int64_t product = 1;
     for (int axis = 0; axis < rank(); ++axis)
       if (head->tensor.dims[axis] < 0)
@@ -131,7 +140,7 @@ public:
   template <Element T> T item(Where where = Where::current()) const {
     if (!readable("item", where))
       return T();
-    if (size() != 1) {
+    if (known_size() != 1) {
       detail::hostError(Error("item requires a tensor of one element, got " + type().str(), where));
       return T();
     }
@@ -143,7 +152,7 @@ public:
   template <Element T> std::span<const T> span(Where where = Where::current()) const & {
     if (!readable("span", where) || !holds<T>("span", where))
       return {};
-    return {static_cast<const T *>(head->tensor.data), size_t(size())};
+    return {static_cast<const T *>(head->tensor.data), size_t(known_size())};
   }
   template <Element T>
   std::span<const T> span(Where where = Where::current()) const && = delete; // the elements may die with this tensor
@@ -154,7 +163,7 @@ public:
     return detail::visitDType(dtype(), [&]<class From>(From) {
       std::vector<T> values;
       auto *from = static_cast<const From *>(head->tensor.data);
-      int64_t count = size();
+      int64_t count = known_size();
       values.reserve(size_t(count));
       for (int64_t k = 0; k < count; ++k)
         values.push_back(detail::convertNumber<T>(from[k]));
@@ -167,7 +176,7 @@ public:
   explicit operator bool() const {
     if (traced() || error())
       return detail::hostBranch(*this);
-    if (head && size() != 1) {
+    if (head && known_size() != 1) {
       detail::hostError(Error("`if (tensor)` requires a tensor of one element, got " + type().str(), where()));
       return false;
     }
@@ -252,6 +261,8 @@ struct Operand {
   Where where;
   Operand(const Tensor &tensor, Where where = Where::current()) : tensor(tensor), where(where) {}
   template <Number T> Operand(T value, Where where = Where::current()) : tensor(value), where(where) {}
+  Operand(const Size &size, Where where = Where::current());
+  Operand(const SizeComparison &comparison, Where where = Where::current());
 };
 
 /// A rank-0 tensor of the element type of `value`, which is not weak.

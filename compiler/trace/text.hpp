@@ -34,7 +34,7 @@ template <class T>
 void appendAxis(std::string &text, const Tensor &tensor, const T *data, int axis, int64_t stride, int64_t edge) {
   if (axis == tensor.rank())
     return appendNumber(text, *data);
-  int64_t size = tensor.dim(axis);
+  int64_t size = tensor.known_dim(axis);
   int64_t inner = size ? stride / size : 0;
   bool last = axis + 1 == tensor.rank();
   text += '[';
@@ -63,7 +63,7 @@ inline std::string to_string(const Tensor &tensor, bool all = false) {
   if (tensor.traced())
     return "traced " + tensor.type().str();
   constexpr int64_t fewElements = 1000, shownAtEachEnd = 3;
-  int64_t size = tensor.size(), edge = all || size <= fewElements ? INT64_MAX / 2 : shownAtEachEnd;
+  int64_t size = tensor.known_size(), edge = all || size <= fewElements ? INT64_MAX / 2 : shownAtEachEnd;
   std::string text;
   detail::visitDType(tensor.dtype(), [&]<class T>(T) {
     detail::appendAxis(text, tensor, static_cast<const T *>(tensor.view().data), 0, size, edge);

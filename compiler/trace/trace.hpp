@@ -383,7 +383,7 @@ private:
     for (Frame *frame = top; frame; frame = frame->parent)
       if (auto known = frame->constants.find(tensor.value()); known != frame->constants.end())
         return known->second.value()->id;
-    int64_t bytes = tensor.size() * dtype_bytes(tensor.dtype());
+    int64_t bytes = tensor.known_size() * dtype_bytes(tensor.dtype());
     if (bytes > kSilentConstantBytes && !tensor.value()->large) {
       problem = fail(where, "a captured constant requires at most 1 MiB, got " + std::to_string(bytes) + " bytes of " +
                                 tensor.type().str() +

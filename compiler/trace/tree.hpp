@@ -8,7 +8,7 @@
 #define SINTER_TRACE_TREE_HPP
 
 #include "fields.hpp"
-#include "tensor.hpp"
+#include "size.hpp"
 #include <array>
 #include <map>
 #include <optional>
@@ -197,9 +197,15 @@ template <class T, class F> T tree_map(F &&f, T tree) {
 
 namespace detail {
 
-/// What a tree is held as: numbers given by themselves are tensors.
+/// What a tree is held as: numbers and sizes given by themselves are tensors.
 template <class T> struct TreeOf {
   using type = std::conditional_t<Number<std::decay_t<T>>, Tensor, std::decay_t<T>>;
+};
+template <> struct TreeOf<Size> {
+  using type = Tensor;
+};
+template <> struct TreeOf<SizeComparison> {
+  using type = Tensor;
 };
 template <class... T> struct TreeOf<std::tuple<T...>> {
   using type = std::tuple<typename TreeOf<T>::type...>;

@@ -42,7 +42,7 @@ TEST(Refusals, OfShapes) {
       {[] { triu(line()); }, "triu requires rank 2 at least, got f32[3]"},
       {[] { squeeze(line(), {0}); }, "squeeze requires axes of size 1, got 3 at axis 0"},
       {[] { zeros({-2}); },
-       "zeros requires sizes of at least 0, got -2 (sizes known at run time come from sinter::size)"},
+       "zeros requires sizes of at least 0, got -2 (sizes known at run time come from dim)"},
   });
 }
 

@@ -72,6 +72,18 @@ int main() {
   });
   expect(says(other(1.f), "a loop of the host on a tensor"), "host loop with a break", other(1.f));
 
+  // A size with a name is no number; that of an error is an error.
+  auto number = jit(
+      [](Tensor x) {
+        int64_t n = x.dim(0);
+        return x * n;
+      },
+      {.specs = {spec<float>({"n"})}});
+  expect(says(number(Tensor({1.f, 2.f})), "a C++ number requires a size that is known"), "a size as a number");
+  auto rows = jit([](Tensor x) { return x * x.dim(0); }, {.specs = {spec<float>({"n"})}});
+  expect(rows(Tensor({1.f, 2.f}))[1].item<float>() == 4, "a size");
+  expect((scalar(1.f) * bad.dim(0)).error(), "the size of an error");
+
   auto read = jit([](Tensor x) { return x * x.item<float>(); });
   expect(says(read(2.f), "item requires elements"), "reading a traced value", read(2.f));
 
