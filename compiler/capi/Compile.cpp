@@ -6,6 +6,7 @@
 #include "compiler/Compile.h"
 #include "backends/cpu/FunctionTable.h"
 #include "compiler/Link.h"
+#include "compiler/capi/FileLimit.h"
 #include "compiler/capi/JitCache.h"
 #include "compiler/capi/Public.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -79,6 +80,7 @@ sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compil
       compiled.cacheKey = key;
     return writeModule(compiled, path, OutputFormat::Module, error) ? SINTER_OK : fail(SINTER_IO, error);
   };
+  FileLimitIsAnError fileLimit;
   return findOrCompile(key, cache, compile, result);
 }
 
@@ -148,6 +150,7 @@ sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *pa
   if (sinter_status_code status = compileModule(*graph, *module, options, request, compiled))
     return status;
   std::string error;
+  FileLimitIsAnError fileLimit;
   if (!writeModule(compiled, path, *format, error))
     return fail(SINTER_IO, error);
   if (!read.header)

@@ -3,6 +3,7 @@
 // Graphs as text and files, and their reference evaluation.
 
 #include "compiler/Link.h"
+#include "compiler/capi/FileLimit.h"
 #include "compiler/capi/Graph.h"
 #include "compiler/capi/Public.h"
 #include "compiler/onnx/Import.h"
@@ -54,6 +55,7 @@ sinter_status_code sinter_graph_save(sinter_graph *graph, const char *path) {
   OwningOpRef<ModuleOp> module;
   if (sinter_status_code status = publicModule(*graph, "save", module))
     return status;
+  FileLimitIsAnError fileLimit;
   if (StringRef(path).ends_with(".sinter"))
     return succeeded(writeGraph(*module, path)) ? SINTER_OK : fail(SINTER_IO, graph->message);
   if (!StringRef(path).ends_with(".mlir"))

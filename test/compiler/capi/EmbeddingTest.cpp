@@ -316,6 +316,46 @@ TEST(Embedding, CompilesInChildrenToo) {
   sinter_module_close(module);
 }
 
+TEST(Embedding, SurvivesLimits) {
+  // In children, whose limits end with them: compiling works or says what it lacks, and nobody is killed.
+  struct {
+    __rlimit_resource limit;
+    rlim_t value;
+  } limits[] = {{RLIMIT_FSIZE, 0}, {RLIMIT_FSIZE, 600}, {RLIMIT_FSIZE, 6000}, {RLIMIT_NOFILE, 8}, {RLIMIT_NPROC, 0}};
+  Recorder recorder;
+  recordProgram(recorder, 6);
+  std::string at = folder() + "-limits";
+  std::filesystem::create_directory(at);
+  for (auto [limit, value] : limits) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      struct rlimit lowered = {value, value};
+      setrlimit(limit, &lowered);
+      std::string saved = at + "/m.mlir", shared = at + "/m.so";
+      sinter_compile_options options = {};
+      options.struct_size = sizeof options;
+      options.no_memory_cache = 1;
+      options.threads = 4;
+      sinter_module *module = nullptr;
+      bool clear = true;
+      for (sinter_status_code status :
+           {sinter_graph_compile(recorder.graph, &options, &module), sinter_graph_save(recorder.graph, saved.c_str()),
+            sinter_graph_compile_file(recorder.graph, shared.c_str(), &options)})
+        clear &= status == SINTER_OK || status == SINTER_IO || status == SINTER_OUT_OF_MEMORY;
+      if (!clear)
+        _exit(3);
+      if (module)
+        run(module, 6);
+      _exit(testing::Test::HasFailure() ? 2 : 0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "limit " << limit << " of " << value;
+  }
+  std::filesystem::remove_all(at);
+}
+
 TEST(Embedding, KeepsAsManyModulesAsItIsTold) {
   auto descriptors = [] { return entries("/proc/self/fd").size(); };
   auto report = [] {
