@@ -69,7 +69,7 @@ template <typename OpT, arith::CmpFPredicate predicate> struct ReplaceExtremum :
 };
 
 /// expm1 of types without lanes of their own. MLIR lowers it to e^x - 1, which leaves no digit of a small x; with u =
-/// e^x as it was rounded, (u - 1) (x / log(u)) is right (W. Kahan).
+/// e^x as it was rounded, (u - 1) (x / log(u)) is right (W. Kahan), until u is too small to tell x.
 struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
   ExpandExpM1(MLIRContext *context) : OpRewritePattern(context, /*benefit=*/0) {}
   LogicalResult matchAndRewrite(math::ExpM1Op op, PatternRewriter &rewriter) const override {
@@ -78,7 +78,7 @@ struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
     Value x = op.getOperand(), u = math::ExpOp::create(b, x), one = m.number(1), less = m.sub(u, one);
     Value result = m.mul(less, m.div(x, math::LogOp::create(b, u)));
     result = m.select(m.equal(u, one), x, result);
-    Value isFar = m.select(m.equal(u, m.number(0)), m.number(-1), result);
+    Value isFar = m.select(m.less(x, m.number(-40)), m.number(-1), result);
     rewriter.replaceOp(op, m.select(m.equal(u, m.number(std::numeric_limits<double>::infinity())), u, isFar));
     return success();
   }

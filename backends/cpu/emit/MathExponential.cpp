@@ -11,13 +11,20 @@ using namespace sinter::cpu;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2. Adding 1.5 * 2^23 (2^52) rounds and leaves n in the low
-/// bits. Anything where x is NaN or the result is not normal.
-static Value buildNormalExp(MathLanes &m, Value x) {
+/// e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2.
+namespace {
+struct Split {
+  Value fraction; // e^r; NaN where x is
+  Value bits;     // an integer whose low bits are n + `offset`
+};
+} // namespace
+
+/// Adding 1.5 * 2^23 (2^52) rounds and leaves n in the low bits.
+static Split splitExp(MathLanes &m, Value x, int offset) {
   bool f64 = m.isDouble();
   double log2e = 0x1.71547652b82fep+0, high = f64 ? 0x1.62e42fefa39efp-1 : 0x1.62e430p-1;
   double low = f64 ? 0x1.abc9e3b39803fp-56 : -0x1.05c610p-29;
-  Value magic = m.number(f64 ? 0x1.8p52 : 0x1.8p23);
+  Value magic = m.number((f64 ? 0x1.8p52 : 0x1.8p23) + offset);
   Value shifted = m.fma(x, m.number(log2e), magic), n = m.sub(shifted, magic);
   Value r = m.fma(n, m.number(-low), m.fma(n, m.number(-high), x));
   Value e =
@@ -25,16 +32,25 @@ static Value buildNormalExp(MathLanes &m, Value x) {
                              0x1.1111111127e85p-7, 0x1.6c16c1844adf2p-10, 0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16,
                              0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22, 0x1.ad7efcdea06afp-26})
           : m.polynomial(r, {1, 1, 0x1p-1, 0x1.5554b2p-3, 0x1.5555c0p-5, 0x1.1225b6p-7, 0x1.6c831ep-10});
-  return m.fromBits(m.addBits(m.toBits(e), m.shiftLeft(m.toBits(shifted), f64 ? 52 : 23)));
+  return {e, m.toBits(shifted)};
 }
 
+/// e^x where that is a normal number, else anything.
+static Value buildNormalExp(MathLanes &m, Value x) {
+  Split split = splitExp(m, x, 0);
+  return m.fromBits(m.addBits(m.toBits(split.fraction), m.shiftLeft(split.bits, m.isDouble() ? 52 : 23)));
+}
+
+/// Twice the bias shifts out of `buildNormalExp`, here each half of the exponent has one: e^x is e^r times two powers
+/// of two, of which the last product rounds where e^x is denormal and overflows where it is too large.
 Value cpu::buildExp(MathLanes &m, Value x) {
   bool f64 = m.isDouble();
-  Value scaled = buildNormalExp(m, x);
-  // Below, the exponent would wrap around; above, the product is inf for large x and NaN for NaN.
-  double least = f64 ? -0x1.6232bdd7abcd2p+9 : -0x1.5d589ep+6, largest = f64 ? 0x1.62e42fefa39efp+9 : 0x1.62e42ep+6;
-  scaled = m.select(m.less(x, m.number(least)), m.number(0), scaled);
-  return m.select(m.compare(arith::CmpFPredicate::OLE, x, m.number(largest)), scaled, m.mul(x, m.number(kInf)));
+  int64_t digits = f64 ? 52 : 23;
+  // Past these e^x is 0 or infinite. NaN stays.
+  Split split = splitExp(m, m.atMost(m.atLeast(x, f64 ? -750 : -110), f64 ? 715 : 100), f64 ? 2046 : 254);
+  Value half = m.shiftRightUnsigned(split.bits, 1), rest = m.subBits(split.bits, half);
+  Value scaled = m.mul(split.fraction, m.fromBits(m.shiftLeft(half, digits)));
+  return m.mul(scaled, m.fromBits(m.shiftLeft(rest, digits)));
 }
 
 /// -inf, inf or NaN where x is not positive and finite.
@@ -164,8 +180,10 @@ static Value buildConstantPow(MathLanes &m, Value x, double y) {
     return m.mul(m.mul(x, x), x);
   if (y == -1)
     return m.div(m.number(1), x);
-  if (y == -2)
-    return m.div(m.number(1), m.mul(x, x));
+  if (y == -2) { // x * x may overflow or be denormal where the result is neither
+    Value inverse = m.div(m.number(1), x);
+    return m.mul(inverse, inverse);
+  }
   if (y == 0.5) // (-0)^0.5 is 0 and (-inf)^0.5 is inf, unlike roots
     return m.select(m.equal(x, m.number(-kInf)), m.number(kInf), m.sqrt(m.add(x, m.number(0))));
   return {};

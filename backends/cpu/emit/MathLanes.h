@@ -64,6 +64,7 @@ public:
   Value andBits(Value x, int64_t mask) { return mlir::arith::AndIOp::create(b, x, integer(mask)); }
   Value shiftLeft(Value x, int64_t by) { return mlir::arith::ShLIOp::create(b, x, integer(by)); }
   Value shiftRight(Value x, int64_t by) { return mlir::arith::ShRSIOp::create(b, x, integer(by)); }
+  Value shiftRightUnsigned(Value x, int64_t by) { return mlir::arith::ShRUIOp::create(b, x, integer(by)); }
 
   Value both(Value x, Value y) { return mlir::arith::AndIOp::create(b, x, y); }
   Value either(Value x, Value y) { return mlir::arith::OrIOp::create(b, x, y); }

@@ -87,8 +87,17 @@ template <typename T> std::vector<T> specialValues() {
                         T(88.72284),
                         T(103),
                         T(104),
+                        T(103.28), // e^-x is 2^-149 + a half, or less
+                        T(103.972),
+                        T(103.98),
+                        T(708.39), // of f64, the least normal result
+                        T(708.4),
                         T(709.78),
+                        T(709.79),
+                        T(720),
+                        T(744.44),
                         T(745),
+                        T(745.14),
                         T(0x1p28),
                         T(0x1.8p29),
                         T(1e30),
@@ -106,7 +115,6 @@ template <typename T> struct Case {
   double low, high; // where most points lie
   double ulps;
   bool binary = false;
-  bool flushes = false; // denormal results are 0
   bool anyZero = false; // of either sign
 };
 
@@ -154,8 +162,6 @@ template <typename T> void measure(const Case<T> &c) {
       if (!same && ++reported < 4)
         ADD_FAILURE() << c.op << "(" << x << ", " << y << "): lanes " << result[lane] << ", scalar " << alone;
       long double wanted = c.wanted(x, y);
-      if (c.flushes && std::fabs(wanted) < std::numeric_limits<T>::min() * 1.0001L && result[lane] == 0)
-        continue;
       double error = ulps<T>(result[lane], wanted);
       if (error > c.ulps && ++reported < 4)
         ADD_FAILURE() << c.op << "(" << x << ", " << y << ") = " << result[lane] << ", wanted "
@@ -178,7 +184,7 @@ template <typename T> void measure(const Case<T> &c) {
 
 TEST(MathTest, FunctionsOfF32KeepTheirBounds) {
   const Case<float> cases[] = {
-      {"math.exp", UNARY(std::exp(x)), -104, 89, 2, false, true},
+      {"math.exp", UNARY(std::exp(x)), -104, 89, 2},
       {"math.log", UNARY(std::log(x)), 0, 4, 2},
       {"math.tanh", UNARY(std::tanh(x)), -10, 10, 2},
       {"math.erf", UNARY(std::erf(x)), -5, 5, 2},
@@ -198,8 +204,8 @@ TEST(MathTest, FunctionsOfF32KeepTheirBounds) {
       {"math.rsqrt", UNARY(1 / std::sqrt(x)), 0, 10, 2},
       {"math.powf", BINARY(std::pow(x, y)), -20, 20, 4, true},
       {"math.atan2", BINARY(std::atan2(x, y)), -20, 20, 4, true},
-      {"arith.maximumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmax(x, y)), -20, 20, 0, true, false, true},
-      {"arith.minimumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmin(x, y)), -20, 20, 0, true, false, true},
+      {"arith.maximumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmax(x, y)), -20, 20, 0, true, true},
+      {"arith.minimumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmin(x, y)), -20, 20, 0, true, true},
   };
   for (const Case<float> &c : cases)
     measure(c);
@@ -207,7 +213,7 @@ TEST(MathTest, FunctionsOfF32KeepTheirBounds) {
 
 TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
   const Case<double> cases[] = {
-      {"math.exp", UNARY(std::exp(x)), -745, 710, 2, false, true},
+      {"math.exp", UNARY(std::exp(x)), -745, 710, 2},
       {"math.log", UNARY(std::log(x)), 0, 4, 2},
       {"math.rsqrt", UNARY(1 / std::sqrt(x)), 0, 10, 2},
       {"math.tanh", UNARY(std::tanh(x)), -10, 10, 4},
