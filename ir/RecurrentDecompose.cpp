@@ -21,7 +21,7 @@ static Value activate(Composer &c, Activation activation, Value x) {
   case Activation::tanh:
     return c.make<TanhOp>(x);
   case Activation::relu:
-    return c.make<MaxOp>(x, c.fill(0, x));
+    return c.make<ClampOp>(c.fill(0, x), x, c.fill(std::numeric_limits<double>::infinity(), x)); // slope 0 at 0
   }
   llvm_unreachable("all activations handled");
 }

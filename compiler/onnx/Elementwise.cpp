@@ -95,9 +95,24 @@ static LogicalResult importMean(OpImport &n) {
 
 //===--- activations --------------------------------------------------------------------------------------------===//
 
-static LogicalResult importRelu(OpImport &n) { return n.out(n.max(n.in(0), 0)); }
+// Activations with two branches take the left one's slope at 0. torch does so, too. What cuts off is a clamp, to which
+// that belongs (max shares a tie), also where a bound is missing: an infinite one says so.
 
-// Activations with two branches take the left one's slope at 0. torch does so, too.
+/// min(max(x, low), high) with bounds of rank 0, of which either may be missing. Of integers there is no slope.
+static Value clamp(OpImport &n, Value x, Value low, Value high) {
+  if (n.failed() || (!low && !high))
+    return x;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (!n.isFloat(x) && !(low && high))
+    return low ? n.max(x, low) : n.min(x, high);
+  low = low ? low : n.scalar(n.elem(x), -infinity);
+  high = high ? high : n.scalar(n.elem(x), infinity);
+  return n.make<ClampOp>(n.broadcastLike(low, x), x, n.broadcastLike(high, x));
+}
+
+static Value clampToUnit(OpImport &n, Value x) { return clamp(n, x, n.scalar(n.elem(x), 0), n.scalar(n.elem(x), 1)); }
+
+static LogicalResult importRelu(OpImport &n) { return n.out(clamp(n, n.in(0), n.scalar(n.elem(n.in(0)), 0), Value())); }
 
 static LogicalResult importLeakyRelu(OpImport &n) {
   Value x = n.in(0);
@@ -146,12 +161,12 @@ static LogicalResult importThresholdedRelu(OpImport &n) {
 
 static LogicalResult importHardSigmoid(OpImport &n) {
   Value x = n.add(n.mul(n.in(0), n.floatAttr("alpha", 0.2f)), n.floatAttr("beta", 0.5));
-  return n.out(n.min(n.max(x, 0), 1));
+  return n.out(clampToUnit(n, x));
 }
 
 static LogicalResult importHardSwish(OpImport &n) {
   Value gate = n.add(n.mul(n.in(0), 1.0 / 6), 0.5);
-  return n.out(n.mul(n.in(0), n.min(n.max(gate, 0), 1)));
+  return n.out(n.mul(n.in(0), clampToUnit(n, gate)));
 }
 
 /// log(1 + e^x), without overflow
@@ -222,15 +237,8 @@ static LogicalResult importClip(OpImport &n) {
   for (Value bound : {low, high})
     if (bound && n.rank(bound) > 0 && n.size(bound, 0) != 1)
       return n.error("requires bounds of rank 0, found " + printShape(n.dims(bound)));
-  if (low && high) { // min after max, so that the upper bound wins when the two cross
-    Value lowFull = n.broadcastLike(n.reshape(low, {}), x), highFull = n.broadcastLike(n.reshape(high, {}), x);
-    return n.out(n.make<ClampOp>(lowFull, x, highFull));
-  }
-  if (low)
-    x = n.max(x, n.reshape(low, {}));
-  if (high)
-    x = n.min(x, n.reshape(high, {}));
-  return n.out(x);
+  // min after max, so that the upper bound wins when the two cross
+  return n.out(clamp(n, x, low ? n.reshape(low, {}) : low, high ? n.reshape(high, {}) : high));
 }
 
 //===--- types --------------------------------------------------------------------------------------------------===//

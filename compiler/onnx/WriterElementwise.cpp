@@ -3,6 +3,9 @@
 // Arithmetic, math, comparisons and conversions, out to ONNX.
 
 #include "compiler/onnx/OpExport.h"
+#include "ir/Constants.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -65,7 +68,16 @@ static LogicalResult writeCompare(CompareOp op, OpExport &n) {
   return n.out(name, {lhs, rhs});
 }
 
+/// Relu and Clip where the bounds are numbers: by them a reader knows what the gradient is at a tie.
 static LogicalResult writeClamp(ClampOp op, OpExport &n) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Type type = n.elem(op.getOperand());
+  std::optional<double> low = uniformValue(op.getLow()), high = uniformValue(op.getHigh());
+  if (isa<FloatType>(type) && low == 0.0 && !std::signbit(*low) && high == infinity)
+    return n.out("Relu", {n.of(op.getOperand())});
+  if (isa<FloatType>(type) && low && high)
+    return n.out("Clip", {n.of(op.getOperand()), *low == -infinity ? "" : n.scalar(type, *low),
+                          *high == infinity ? "" : n.scalar(type, *high)});
   return n.out("Min", {n.emit("Max", {n.of(op.getOperand()), n.of(op.getLow())}), n.of(op.getHigh())});
 }
 

@@ -125,11 +125,11 @@ inline Tensor floor_divide(const Operand &x, const Operand &y) {
   return b.select(lower, b.sub(quotient, b.number(dtype, 1)), quotient);
 }
 inline Tensor power(const Operand &x, const Operand &y) { return detail::binary("power", "pow", x, y); }
-/// NaN propagates.
+/// NaN propagates. At a tie each side has half of the gradient, whether it is a tensor or a number.
 inline Tensor maximum(const Operand &x, const Operand &y) { return detail::extremum("maximum", "max", x, y); }
-/// NaN propagates.
+/// NaN propagates. At a tie each side has half of the gradient.
 inline Tensor minimum(const Operand &x, const Operand &y) { return detail::extremum("minimum", "min", x, y); }
-/// minimum(maximum(x, low), high).
+/// minimum(maximum(x, low), high). At a tie the bound has the gradient.
 inline Tensor clip(const Operand &x, const Tensor &low, const Tensor &high) {
   detail::Build b("clip", x.where);
   Tensor least = low, value = x.tensor, most = high;
@@ -215,16 +215,15 @@ inline Tensor log10(const Operand &x) {
 }
 inline Tensor sqrt(const Operand &x) { return detail::math("sqrt", "sqrt", x); }
 inline Tensor rsqrt(const Operand &x) { return detail::math("rsqrt", "rsqrt", x); }
-/// The real cube root: a power, then one step of Newton.
+/// The real cube root: a power, then one step of Newton, in which nothing overflows.
 inline Tensor cbrt(const Operand &x) {
   return detail::composed("cbrt", x, [](detail::Build &b, const Tensor &value) {
     DType dtype = value.dtype();
     Tensor size = b.unary("abs", value), root = b.binary("pow", size, b.number(dtype, 1.0 / 3));
     Tensor area = b.mul(root, root);
-    Tensor step = b.div(b.sub(b.mul(area, root), size), b.mul(area, b.number(dtype, 3)));
-    Tensor isOdd = b.compare("lt", size, b.number(dtype, 1e30)); // above, the cube may overflow
-    isOdd = b.both(isOdd, b.compare("gt", size, b.number(dtype, 1e-30)));
-    root = b.select(isOdd, b.sub(root, step), root);
+    Tensor step = b.mul(b.sub(root, b.div(size, area)), b.number(dtype, 1.0 / 3));
+    Tensor isFinite = b.compare("lt", size, b.number(dtype, std::numeric_limits<double>::infinity()));
+    root = b.select(isFinite, b.sub(root, step), root);
     root = b.select(b.compare("lt", value, b.number(dtype, 0)), b.unary("neg", root), root);
     return b.select(b.compare("eq", value, b.number(dtype, 0)), value, root); // also -0
   });
@@ -406,15 +405,21 @@ inline Tensor bitcast(const Operand &x, DType dtype) {
 
 /// 1 / (1 + e^-x).
 inline Tensor sigmoid(const Operand &x) { return detail::math("sigmoid", "logistic", x); }
+/// The greater of x and 0, with slope 0 at 0 (maximum(x, 0) has 1/2 there).
 inline Tensor relu(const Operand &x) {
   detail::Build b("relu", x.where);
   Tensor value = b.strong(x.tensor);
-  return b.max(value, b.number(value.dtype(), 0));
+  if (b.failed() || !is_float(value.dtype()))
+    return b.max(value, b.number(value.dtype(), 0));
+  Tensor low = b.number(value.dtype(), 0), high = b.number(value.dtype(), std::numeric_limits<double>::infinity());
+  b.broadcast({&low, &value, &high});
+  return b.op("clamp", {low, value, high});
 }
+/// x above 0, else slope x, with that slope at 0.
 inline Tensor leaky_relu(const Operand &x, double slope = 0.01) {
   return detail::composed("leaky_relu", x, [&](detail::Build &b, const Tensor &value) {
-    Tensor isNegative = b.compare("lt", value, b.number(value.dtype(), 0));
-    return b.select(isNegative, b.mul(value, b.number(value.dtype(), slope)), value);
+    Tensor isLow = b.compare("le", value, b.number(value.dtype(), 0));
+    return b.select(isLow, b.mul(value, b.number(value.dtype(), slope)), value);
   });
 }
 /// x above 0, else alpha (e^x - 1).

@@ -157,22 +157,16 @@ static Partial pow(const Point &p, unsigned i) {
   return b * a.then<PowOp>(select(zeros, Term(p.c, Value()), b - 1).v());
 }
 
-// The operand that wins has 1, at a tie each has 1/2; a constant takes the tie, so that max(x, 0)' = 0 at 0. Both have
-// 1 where either is NaN.
-static Partial extremum(const Point &p, unsigned i, CompareKind loses, CompareKind wins) {
+// The operand that wins has 1, at a tie each has 1/2, whether either is a constant or not: what is known of an operand
+// changes no gradient. Both have 1 where either is NaN.
+static Partial extremum(const Point &p, unsigned i, CompareKind loses) {
   Term mine = p.x(i), other = p.x(1 - i);
-  bool iAmConstant = p.constant(i).has_value(), otherIsConstant = p.constant(1 - i).has_value();
-  // Where I win, the result does, and I need not be kept for it: relu stays part of the product before it.
-  if (otherIsConstant && !iAmConstant)
-    return {Partial::Where, compare(p.y(), wins, other)};
   Term lost = compare(mine, loses, other);
-  if (iAmConstant && !otherIsConstant)
-    return {Partial::Where, lost.then<NotOp>()};
   Term atTie = select(compare(mine, CompareKind::eq, other), mine.fill(0.5), mine.fill(1));
   return select(lost, Term(p.c, Value()), atTie);
 }
-static Partial max(const Point &p, unsigned i) { return extremum(p, i, CompareKind::lt, CompareKind::gt); }
-static Partial min(const Point &p, unsigned i) { return extremum(p, i, CompareKind::gt, CompareKind::lt); }
+static Partial max(const Point &p, unsigned i) { return extremum(p, i, CompareKind::lt); }
+static Partial min(const Point &p, unsigned i) { return extremum(p, i, CompareKind::gt); }
 
 // atan2(y, x)' = x / (x^2 + y^2) and -y / (x^2 + y^2)
 static Partial atan2(const Point &p, unsigned i) {
@@ -189,11 +183,21 @@ static Partial selection(const Point &p, unsigned i) {
   return {Partial::Where, i == 1 ? mask : mask.then<NotOp>()};
 }
 
-// min(max(x, low), high): a bound takes a tie with x, high takes a tie with low.
+// min(max(x, low), high): a bound takes a tie with x, high takes a tie with low. An infinite number as a bound takes
+// nothing: relu is a clamp to [0, inf).
 static Partial clamp(const Point &p, unsigned i) {
   Term low = p.x(0), x = p.x(1), high = p.x(2);
-  if (i == 1)
-    return {Partial::Where, both(compare(x, CompareKind::gt, low), compare(x, CompareKind::lt, high))};
+  if (i == 1) {
+    // Where x is strictly between the bounds the result is, and x need not be kept: relu stays part of the product
+    // before it.
+    bool hasLow = p.constant(0) != -std::numeric_limits<double>::infinity();
+    bool hasHigh = p.constant(2) != std::numeric_limits<double>::infinity();
+    if (!hasLow && !hasHigh)
+      return Partial::One;
+    Term above = hasLow ? compare(p.y(), CompareKind::gt, low) : Term(p.c, Value());
+    Term below = hasHigh ? compare(p.y(), CompareKind::lt, high) : Term(p.c, Value());
+    return {Partial::Where, !hasLow ? below : !hasHigh ? above : both(above, below)};
+  }
   if (i == 2)
     return {Partial::Where, compare(x.then<MaxOp>(low.v()), CompareKind::ge, high)};
   return {Partial::Where, both(compare(x, CompareKind::le, low), compare(low, CompareKind::lt, high))};

@@ -51,6 +51,34 @@ TEST(Gradient, SlopeOfEluAtZero) {
     EXPECT_NEAR(slope(scalar(x)).item<double>(), expected, 1e-8) << "at " << x;
 }
 
+/// What torch and JAX say at a tie: maximum and minimum share it, relu has none of it; a clip leaves it to the bound.
+TEST(Gradient, TiesAreSharedInEveryForm) {
+  Tensor zero = scalar(0.0);
+  using Function = std::function<Tensor(Tensor)>;
+  std::vector<std::pair<Function, double>> forms = {
+      {[](Tensor x) { return maximum(x, 0); }, 0.5},
+      {[](Tensor x) { return maximum(x, zeros_like(x)); }, 0.5},
+      {[&](Tensor x) { return maximum(x, zero); }, 0.5},
+      {[](Tensor x) { return maximum(scalar(1.0) - scalar(1.0), x); }, 0.5},
+      {[](Tensor x) { return minimum(0, x); }, 0.5},
+      {[&](Tensor x) { return minimum(x, zero); }, 0.5},
+      {[](Tensor x) { return relu(x); }, 0},
+      {[](Tensor x) { return clip(x, 0, 1); }, 0},
+      {[&](Tensor x) { return clip(x, zero, zero + 1); }, 0},
+      {[](Tensor x) { return leaky_relu(x, 0.25); }, 0.25},
+      {[](Tensor x) { return softplus(x); }, 0.5},
+  };
+  for (size_t k = 0; k < forms.size(); ++k) {
+    EXPECT_EQ(grad(forms[k].first)(zero).item<double>(), forms[k].second) << "eager form " << k;
+    EXPECT_EQ(jit(grad(forms[k].first))(zero).item<double>(), forms[k].second) << "jitted form " << k;
+  }
+  // As an argument, which is no constant anywhere.
+  auto both = jit(grad<0, 1>([](Tensor x, Tensor y) { return maximum(x, y); }));
+  auto [x, y] = both(zero, zero);
+  EXPECT_EQ(x.item<double>(), 0.5);
+  EXPECT_EQ(y.item<double>(), 0.5);
+}
+
 TEST(Gradient, EveryMemoryPolicyOfAWhileAgrees) {
   float all = grad(fixedPoint)(scalar(0.7f)).item<float>();
   for (const char *policy : {"recompute", "period(2)", "binomial(3)", "online(3)"})

@@ -57,9 +57,15 @@ TEST(Limits, TiesOfMaxAndMinAreShared) {
   expectGradient({"min", "", "3=1,2,3 3=2,2,1 -> 3"}, {{1, 0.5, 0}, {0, 0.5, 1}});
 }
 
-TEST(Limits, AConstantTakesTheTie) { // relu
-  expectGradient({"max", "", "3=-1,0,1 c3=0,0,0 -> 3"}, {{0, 0, 1}});
-  expectGradient({"min", "", "c3=0,0,0 3=-1,0,1 -> 3"}, {{1, 0, 0}});
+TEST(Limits, AConstantTakesNoMoreOfATieThanATensor) { // torch.maximum and jnp.maximum
+  expectGradient({"max", "", "3=-1,0,1 c3=0,0,0 -> 3"}, {{0, 0.5, 1}});
+  expectGradient({"min", "", "c3=0,0,0 3=-1,0,1 -> 3"}, {{1, 0.5, 0}});
+}
+
+TEST(Limits, InfiniteBoundsTakeNothing) { // relu
+  expectGradient({"clamp", "", "c4=0,0,0,0 4=-1,0,1,inf c4=inf,inf,inf,inf -> 4"}, {{0, 0, 1, 1}});
+  expectGradient({"clamp", "", "c3=-inf,-inf,-inf 3=-inf,0,1 c3=0,0,0 -> 3"}, {{1, 0, 0}});
+  expectGradient({"clamp", "", "c2=-inf,-inf 2=-inf,inf c2=inf,inf -> 2"}, {{1, 1}});
 }
 
 TEST(Limits, BoundsTakeTheTiesOfClamp) {
