@@ -47,8 +47,21 @@ public:
     if (from.getWidth() < to.getWidth())
       return arith::ExtFOp::create(b, type, value);
     if (from.getWidth() == 64 && to.getWidth() == 16)
-      return resize(resize(value, b.getF32Type()), to);
+      return resize(roundToOdd(value), to);
     return arith::TruncFOp::create(b, type, value);
+  }
+  /// An f64 as f32 such that rounding it again gives what rounding once would have given: toward zero, and the last bit
+  /// is set where digits were lost (S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+  Value roundToOdd(Value value) {
+    Type f32 = withElement(value.getType(), b.getF32Type()), i32 = withElement(value.getType(), b.getI32Type());
+    Value nearest = arith::TruncFOp::create(b, f32, value), back = arith::ExtFOp::create(b, value.getType(), nearest);
+    Value isInexact = arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, back, value);
+    Value isAway =
+        arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, make<math::AbsFOp>(back), make<math::AbsFOp>(value));
+    Value bits = arith::BitcastOp::create(b, i32, nearest);
+    bits = arith::SubIOp::create(b, bits, arith::ExtUIOp::create(b, i32, isAway));
+    bits = arith::OrIOp::create(b, bits, arith::ExtUIOp::create(b, i32, isInexact));
+    return arith::BitcastOp::create(b, f32, bits);
   }
   /// A result that was computed in f32 for f16 and bf16.
   Value finish(Value result) {
@@ -295,12 +308,29 @@ static Value floatToInt(Body &x, IntegerType to) {
   return x.select(tooHigh, buildConstant(x.b, loc, type, highest.getSExtValue()), result);
 }
 
+/// A 64-bit integer of which f64 holds every digit, and which rounds to 16 bits as `value` does: past 2^53 the last 11
+/// bits are gone, and the one above them is set where any of them was.
+static Value sticky(Body &x, Value value) {
+  Value low = arith::AndIOp::create(x.b, value, x.constant(int64_t(0x7FF)));
+  Value high = arith::SubIOp::create(x.b, value, low);
+  Value isInexact = arith::CmpIOp::create(x.b, arith::CmpIPredicate::ne, low, x.constant(int64_t(0)));
+  Value odd = arith::OrIOp::create(x.b, high, x.select(isInexact, x.constant(int64_t(0x800)), x.constant(int64_t(0))));
+  // Of signed numbers the distance from -2^53: one comparison for both ends.
+  int64_t most = int64_t(1) << 53;
+  Value place = x.asUnsigned ? value : Value(arith::AddIOp::create(x.b, value, x.constant(most)));
+  Value isLarge =
+      arith::CmpIOp::create(x.b, arith::CmpIPredicate::ugt, place, x.constant(x.asUnsigned ? most : 2 * most));
+  return x.select(isLarge, odd, value);
+}
+
+/// 16-bit floats by way of f32, rounded once: integers that f32 does not hold by way of f64.
 static Value intToFloat(Body &x, FloatType to) {
-  // 16-bit floats by way of f32.
-  FloatType wide = to.getWidth() < 32 ? x.b.getF32Type() : to;
+  bool isNarrow = to.getWidth() < 32;
+  FloatType wide = !isNarrow ? to : x.width() < 32 ? x.b.getF32Type() : x.b.getF64Type();
   Type type = Body::withElement(x[0].getType(), wide);
-  Value result =
-      x.asUnsigned ? Value(arith::UIToFPOp::create(x.b, type, x[0])) : Value(arith::SIToFPOp::create(x.b, type, x[0]));
+  Value value = isNarrow && x.width() == 64 ? sticky(x, x[0]) : x[0];
+  Value result = x.asUnsigned ? Value(arith::UIToFPOp::create(x.b, type, value))
+                              : Value(arith::SIToFPOp::create(x.b, type, value));
   return x.resize(result, to);
 }
 

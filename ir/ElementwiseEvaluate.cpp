@@ -81,6 +81,12 @@ static int64_t noInts(int64_t, int64_t) { llvm_unreachable("the op takes no inte
 /// Wraps instead of being undefined on the least number.
 static int64_t negate(int64_t x) { return static_cast<int64_t>(-static_cast<uint64_t>(x)); }
 
+/// As native code computes it: 1 / (1 + e^-x) would be 0 where e^-x overflows.
+static double logistic(double x) {
+  double z = std::exp(-std::fabs(x));
+  return (x < 0 ? z : 1) / (1 + z);
+}
+
 static double signOf(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
 UNARY(
@@ -110,7 +116,7 @@ UNARY_MATH(AsinhOp, std::asinh(x))
 UNARY_MATH(AcoshOp, std::acosh(x))
 UNARY_MATH(AtanhOp, std::atanh(x))
 UNARY_MATH(ErfOp, std::erf(x))
-UNARY_MATH(LogisticOp, 1 / (1 + std::exp(-x)))
+UNARY_MATH(LogisticOp, logistic(x))
 UNARY_MATH(IsNanOp, std::isnan(x))
 UNARY_MATH(IsInfOp, std::isinf(x))
 #undef UNARY_MATH

@@ -2,6 +2,7 @@
 
 #include "ir/reference/Evaluator.h"
 #include "ir/Dialect.h"
+#include "ir/reference/FloatState.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -16,6 +17,7 @@ FailureOr<SmallVector<HostTensor>> Evaluator::run(Operation *op, ArrayRef<HostTe
   auto evaluable = dyn_cast<Evaluable>(op);
   if (!evaluable)
     return op->emitOpError("has no reference evaluation"), failure();
+  DefaultFloatState floatState;
   FailureOr<SmallVector<HostTensor>> results = evaluable.evaluate(operands, *this);
   if (failed(results))
     return failure();

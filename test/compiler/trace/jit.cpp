@@ -3,6 +3,7 @@
 #include "Agree.h"
 #include "test/Growth.h"
 #include "test/runtime/Files.h"
+#include <cfenv>
 #include <thread>
 
 using namespace sinter;
@@ -20,6 +21,17 @@ TEST(Jit, CompilesOncePerSignature) {
   EXPECT_EQ(f.cache_size(), 3);
   EXPECT_EQ(f(2.f, 3.f).item<float>(), 7);
   EXPECT_EQ(f.cache_size(), 3);
+}
+
+TEST(Jit, RoundsToNearestWhateverTheHostDoes) {
+  std::fesetround(FE_UPWARD);
+  auto f = jit([](Tensor x) { return x + scalar(-1.f) / scalar(3.f); });
+  float folded = f(0.f).item<float>(), eager = (scalar(-1.f) / scalar(3.f)).item<float>();
+  int state = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(folded, -0x1.555556p-2f);
+  EXPECT_EQ(eager, -0x1.555556p-2f);
+  EXPECT_EQ(state, FE_UPWARD);
 }
 
 TEST(Jit, ExplainsWhatChanged) {
