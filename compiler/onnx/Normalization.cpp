@@ -151,21 +151,27 @@ template <bool center> static LogicalResult importLayerNorm(OpImport &n) {
   return n.out(results[2]);
 }
 
+/// Sums of squares of 16-bit floats are sums of f32: 256 squared is no f16.
+static Type sumType(OpImport &n, Type type) { return type.getIntOrFloatBitWidth() < 32 ? n.b.getF32Type() : type; }
+
+/// ONNX's function body computes the variance as the mean of squares less the squared mean, of which nothing is left
+/// where the mean is large.
 static LogicalResult importMeanVarianceNorm(OpImport &n) {
-  Value x = n.in(0);
+  Type type = n.elem(n.in(0));
+  Value x = n.convert(n.in(0), sumType(n, type));
   SmallVector<int64_t> axes = n.intsAttr("axes").value_or(SmallVector<int64_t>{0, 2, 3});
   if (failed(n.normalizeAxes(axes, n.rank(x))))
     return failure();
-  Value mean = n.mean(x, axes, true);
-  Value square = n.mean(n.mul(x, x), axes, true);
-  Value deviation = n.make<SqrtOp>(n.sub(square, n.mul(mean, mean)));
-  return n.out(n.div(n.sub(x, mean), n.add(deviation, 1e-9)));
+  Value centred = n.sub(x, n.mean(x, axes, true));
+  Value deviation = n.make<SqrtOp>(n.mean(n.mul(centred, centred), axes, true));
+  return n.out(n.convert(n.div(centred, n.add(deviation, 1e-9)), type));
 }
 
 //===--- norms --------------------------------------------------------------------------------------------------===//
 
 static LogicalResult importLrn(OpImport &n) {
-  Value x = n.in(0);
+  Type type = n.elem(n.in(0));
+  Value x = n.convert(n.in(0), sumType(n, type));
   int64_t size = n.intAttr("size", 1), rank = n.rank(x);
   if (size < 1 || rank < 2)
     return n.error("requires a positive size and rank 2 at least, found " + Twine(size) + " and " +
@@ -177,11 +183,12 @@ static LogicalResult importLrn(OpImport &n) {
   high[1] = size - 1 - low[1];
   Value sum = n.make<ReduceWindowOp>(n.mul(x, x), Combiner::add, window, ones, low, high, ones);
   Value base = n.add(n.mul(sum, alpha / double(size)), bias);
-  return n.out(n.div(x, n.binary<PowOp>(base, beta)));
+  return n.out(n.convert(n.div(x, n.binary<PowOp>(base, beta)), type));
 }
 
 static LogicalResult importLpNorm(OpImport &n) {
-  Value x = n.in(0);
+  Type type = n.elem(n.in(0));
+  Value x = n.convert(n.in(0), sumType(n, type));
   int64_t axis = n.axisAttr("axis", -1, n.rank(x)), p = n.intAttr("p", 2);
   if (axis < 0)
     return failure();
@@ -189,7 +196,7 @@ static LogicalResult importLpNorm(OpImport &n) {
     return n.error("requires p = 1 or p = 2, found " + Twine(p));
   Value norm = p == 1 ? n.reduce(Combiner::add, n.make<AbsOp>(x), {axis}, true)
                       : n.make<SqrtOp>(n.reduce(Combiner::add, n.mul(x, x), {axis}, true));
-  return n.out(n.select(n.compare(CompareKind::eq, norm, 0), 0, n.div(x, norm)));
+  return n.out(n.convert(n.select(n.compare(CompareKind::eq, norm, 0), 0, n.div(x, norm)), type));
 }
 
 void registerNormalization(Registry &r) {
