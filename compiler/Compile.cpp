@@ -3,6 +3,7 @@
 #include "compiler/Compile.h"
 #include "compiler/Pipeline.h"
 #include "ir/Limits.h"
+#include "ir/reference/FloatState.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/InlineCalls.h"
 #include <chrono>
@@ -24,6 +25,7 @@ static double now() {
 }
 
 FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &options, const CompileRequest &request) {
+  DefaultFloatState floatState; // what folds does not depend on the caller's rounding mode
   CompiledModule result;
   std::string error;
   if (!cpu::Target::parse(options.target, result.target, error)) {
@@ -31,6 +33,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     return failure();
   }
   result.optLevel = static_cast<unsigned>(options.optLevel);
+  result.fastMath = options.fastMath;
   if (failed(inlineCalls(graph)) || failed(verifyLimits(graph)))
     return failure();
 

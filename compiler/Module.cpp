@@ -4,6 +4,7 @@
 #include "backends/cpu/FunctionTable.h"
 #include "compiler/Header.h"
 #include "compiler/Link.h"
+#include "compiler/Options.h"
 #include "runtime/smod.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
@@ -142,6 +143,11 @@ std::string sinter::printManifest(const CompiledModule &module) {
     json.attribute("target", module.target.name);
     json.attribute("cpu", module.target.cpu);
     json.attribute("opt_level", static_cast<int64_t>(module.optLevel));
+    if (module.fastMath)
+      json.attributeArray("fast_math", [&] {
+        for (const char *name : fastMathNames)
+          json.value(name);
+      });
     json.attribute("weights_bytes", static_cast<int64_t>(module.code.weights.size()));
     json.attributeArray("functions", [&] {
       for (const cpu::Signature &function : module.code.functions)

@@ -23,6 +23,7 @@ enum class OutputFormat {
 struct CompiledModule {
   cpu::Target target;
   unsigned optLevel = 2;
+  bool fastMath = false;
   cpu::CodeModule code;
   /// Text of the phases that were asked for.
   std::string graph, fused;

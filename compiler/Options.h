@@ -13,6 +13,8 @@ namespace sinter {
 struct Options {
   /// 0: each op by itself, plain loops, libm. 1: fusion and templates. 2, 3: also layouts and recognized composites.
   int optLevel = 2;
+  /// Rewrites that change rounding, infinities and NaN; which ones: `fastMathNames`, passes/REWRITES.md.
+  bool fastMath = false;
   /// `native`, `x86-64-v3`, `x86-64-v4`, `znver4`, `znver5`, `aarch64`, with or without `cpu:` in front.
   std::string target = "native";
   /// Threads that the compiler itself uses; 0 for one per core.
@@ -24,6 +26,9 @@ struct Options {
   int64_t maxFoldedBytes = int64_t(1) << 30;
   int64_t foldTimeMs = 10000;
 };
+
+/// The rewrites of `fastMath`, by the names that passes/REWRITES.md gives them.
+inline constexpr const char *fastMathNames[] = {"merge-numbers", "reciprocal", "batch-norm-as-sum"};
 
 } // namespace sinter
 

@@ -34,9 +34,9 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createRefineShapes()); // what folded may be a size
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra());
+  pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra({.fastMath = o.fastMath}));
   pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
-  pm.addNestedPass<func::FuncOp>(createFoldBatchNorm());
+  pm.addNestedPass<func::FuncOp>(createFoldBatchNorm({.fastMath = o.fastMath}));
   pm.addNestedPass<func::FuncOp>(createProjectRecurrent());
   pm.addNestedPass<func::FuncOp>(createDecompose(cpu::keepsComposite));
   pm.addNestedPass<func::FuncOp>(createHoistInvariants());
@@ -52,7 +52,8 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createAssignLayout());
   pm.addNestedPass<func::FuncOp>(
       createFoldConstants({.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs})); // filters
-  pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra()); // products read what is left of the transposes
+  pm.addNestedPass<func::FuncOp>(
+      createSimplifyAlgebra({.fastMath = o.fastMath})); // products read what is left of the transposes
   pm.addNestedPass<func::FuncOp>(createAlignMatrices());
   endPhase(pm);
 }

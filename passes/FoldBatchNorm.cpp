@@ -3,6 +3,11 @@
 // y = (x - mean) / sqrt(variance + epsilon) * scale + bias = x * s + t with one s and t per channel. After a
 // convolution with a constant filter, s goes into the filter's output channels; a bias that was added in between
 // becomes bias * s + t.
+//
+// Rounding differs: s is rounded once instead of three times, and a sum of products of scaled weights has an error of
+// its own. Both are as small as those of the sum itself. By itself x * s + t loses what x - mean would have kept, so it
+// is left alone where the mean is more than 16 deviations; and nothing is folded that would overflow or leave no
+// normal weight in a channel: results are infinite or NaN only where they were.
 
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
@@ -78,6 +83,33 @@ static HostTensor scaleAxis(const HostTensor &weights, int64_t axis, ArrayRef<do
   return scaled;
 }
 
+/// True where every number is finite in `element`.
+static bool areFinite(Type element, ArrayRef<double> numbers) {
+  double most = APFloat::getLargest(cast<FloatType>(element).getFloatSemantics()).convertToDouble();
+  return llvm::all_of(numbers, [&](double number) { return std::abs(number) <= most; });
+}
+
+/// True where scaling left every weight finite, and the largest of each slice of `axis` normal: then what others lose
+/// below the normal numbers is less than what the largest is rounded by.
+static bool keepsRange(const HostTensor &weights, const HostTensor &scaled, int64_t axis, ArrayRef<double> factors) {
+  const llvm::fltSemantics &semantics = cast<FloatType>(weights.elementType()).getFloatSemantics();
+  double least = APFloat::getSmallestNormalized(semantics).convertToDouble();
+  int64_t inner = weights.strides()[axis];
+  std::vector<double> before = weights.toFloats(), after = scaled.toFloats();
+  std::vector<double> mostBefore(factors.size(), 0.0), mostAfter(factors.size(), 0.0);
+  for (size_t i = 0; i < after.size(); ++i) {
+    size_t channel = i / inner % factors.size();
+    if (!std::isfinite(after[i]))
+      return false;
+    mostBefore[channel] = std::max(mostBefore[channel], std::abs(before[i]));
+    mostAfter[channel] = std::max(mostAfter[channel], std::abs(after[i]));
+  }
+  for (auto [factor, old, now] : llvm::zip(factors, mostBefore, mostAfter))
+    if (factor != 0 && old != 0 && now < least)
+      return false;
+  return true;
+}
+
 /// The operand with constant weights whose output channels are `axis` of the op's result, and which of its axes they
 /// are.
 static std::optional<std::pair<unsigned, int64_t>> weightsOf(Operation *op, int64_t axis) {
@@ -101,7 +133,8 @@ static std::optional<std::pair<unsigned, int64_t>> weightsOf(Operation *op, int6
 namespace {
 
 struct FoldStatistics : OpRewritePattern<BatchNormOp> {
-  using OpRewritePattern::OpRewritePattern;
+  FoldStatistics(MLIRContext *context, bool fastMath) : OpRewritePattern(context), fastMath(fastMath) {}
+  bool fastMath;
   LogicalResult matchAndRewrite(BatchNormOp op, PatternRewriter &b) const override {
     std::optional<HostTensor> scale = constantOf(op.getScale()), bias = constantOf(op.getBias());
     std::optional<HostTensor> mean = constantOf(op.getMean()), variance = constantOf(op.getVariance());
@@ -109,12 +142,17 @@ struct FoldStatistics : OpRewritePattern<BatchNormOp> {
       return b.notifyMatchFailure(op, "statistics are not constant");
     std::vector<double> s = scale->toFloats(), t = bias->toFloats(), m = mean->toFloats(), v = variance->toFloats();
     double epsilon = op.getEpsilon().convertToDouble();
+    bool isCentred = true;
     for (size_t c = 0; c < s.size(); ++c) {
-      s[c] /= std::sqrt(v[c] + epsilon);
+      double deviation = std::sqrt(v[c] + epsilon);
+      s[c] /= deviation;
       t[c] -= m[c] * s[c];
+      isCentred &= std::abs(m[c]) <= 16 * deviation;
     }
     int64_t axis = op.getAxis();
     Type element = tensorTypeOf(op.getResult()).getElementType();
+    if (!areFinite(element, s) || !areFinite(element, t))
+      return b.notifyMatchFailure(op, "a factor or a sum is not finite");
 
     Value x = op.getOperand();
     Operation *before = x.getDefiningOp();
@@ -131,31 +169,37 @@ struct FoldStatistics : OpRewritePattern<BatchNormOp> {
     auto place = before && before->getNumResults() == 1 && hasOneReader(before->getResult(0)) ? weightsOf(before, axis)
                                                                                               : std::nullopt;
     std::optional<HostTensor> weights = place ? constantOf(before->getOperand(place->first)) : std::nullopt;
-    if (!weights || added.size() != s.size() || weights->size(place->second) != static_cast<int64_t>(s.size())) {
+    bool fits = weights && added.size() == s.size() && weights->size(place->second) == static_cast<int64_t>(s.size());
+    std::optional<HostTensor> filter = fits ? std::optional(scaleAxis(*weights, place->second, s)) : std::nullopt;
+    std::vector<double> sums(t);
+    for (size_t c = 0; fits && c < s.size(); ++c)
+      sums[c] += added[c] * s[c];
+    if (!fits || !keepsRange(*weights, *filter, place->second, s) || !areFinite(element, sums)) {
+      if (!isCentred && !fastMath)
+        return b.notifyMatchFailure(op, "the mean is far larger than the deviation");
       Value product = MulOp::create(b, op.getLoc(), op.getType(), x, perChannel(b, op.getLoc(), element, s, axis, x));
       b.replaceOpWithNewOp<AddOp>(op, op.getType(), product, perChannel(b, op.getLoc(), element, t, axis, x));
       return success();
     }
-    for (size_t c = 0; c < s.size(); ++c)
-      t[c] += added[c] * s[c];
     b.setInsertionPoint(before);
     Operation *scaled = b.clone(*before);
     b.setInsertionPoint(scaled);
-    scaled->setOperand(place->first,
-                       buildConstant(b, before->getLoc(), scaleAxis(*weights, place->second, s), "folded_filter"));
+    scaled->setOperand(place->first, buildConstant(b, before->getLoc(), *filter, "folded_filter"));
     b.setInsertionPoint(op);
     Value result = scaled->getResult(0);
     b.replaceUsesWithIf(before->getResult(0), result, readsOnlySizes);
     b.replaceUsesWithIf(x, result, readsOnlySizes);
-    b.replaceOpWithNewOp<AddOp>(op, op.getType(), result, perChannel(b, op.getLoc(), element, t, axis, result));
+    b.replaceOpWithNewOp<AddOp>(op, op.getType(), result, perChannel(b, op.getLoc(), element, sums, axis, result));
     return success();
   }
 };
 
 class FoldBatchNorm : public sinter::impl::FoldBatchNormBase<FoldBatchNorm> {
+  using FoldBatchNormBase::FoldBatchNormBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FoldStatistics>(&getContext());
+    patterns.add<FoldStatistics>(&getContext(), fastMath);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

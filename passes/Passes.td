@@ -38,10 +38,12 @@ def SimplifyAlgebra : Sinter_FunctionPass<"sinter-simplify-algebra"> {
   let summary = "rewrites across several ops that folders cannot see";
   let description = [{
     Ensures: a product reads no transposed operand whose axes it could name itself, and no vector after a matrix of which it sums rows; no product is transposed only to exchange rows and
-    columns, unless it reads better so; a sum of parts at different places of an axis is a concatenation; what is picked by comparing positions is not summed with zeros; chains of products, sums or conversions by
-    constants are one op; a float is divided by no power of two; broadcasts of broadcasts and of added unit axes are one broadcast.
+    columns, unless it reads better so; a sum of parts at different places of an axis is a concatenation; what is picked by comparing positions is not summed with zeros; a chain of conversions is
+    one where it gives the same; a float is divided by no power of two and clamped by no infinity; broadcasts of broadcasts and of added unit axes are one broadcast.
+    Under `fast-math` chains of products or sums with numbers are one op, and no float is divided by a number (REWRITES.md).
     (* example test/passes/simplify-algebra.mlir *)
   }];
+  let options = [Option<"fastMath", "fast-math", "bool", "false", "rewrites that change rounding, infinities and NaN">];
 }
 
 def TrimFilters : Sinter_FunctionPass<"sinter-trim-filters"> {
@@ -103,10 +105,12 @@ def UnrollLoops : Sinter_FunctionPass<"sinter-unroll-loops"> {
 def FoldBatchNorm : Sinter_FunctionPass<"sinter-fold-batch-norm"> {
   let summary = "batch norm with constant statistics into the filter and bias before it";
   let description = [{
-    Ensures: no batch_norm has constant statistics: it is part of the convolution or product before it when that has constant weights
-    and no other user, else a product and a sum per channel.
+    Ensures: no batch_norm has constant statistics whose factors and sums are finite: it is part of the convolution or product before it when that has constant weights
+    and no other user, and the scaled weights are as normal as they were; else a product and a sum per channel, unless the mean is far larger than the deviation.
+    Under `fast-math` however large the mean is.
     (* example test/passes/fold-batch-norm.mlir *)
   }];
+  let options = [Option<"fastMath", "fast-math", "bool", "false", "rewrites that change rounding, infinities and NaN">];
 }
 
 def AssignLayout : Sinter_FunctionPass<"sinter-assign-layout"> {

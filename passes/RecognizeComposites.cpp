@@ -102,16 +102,19 @@ public:
 
   /// The mean over trailing axes of `row`: a sum over them, divided by their number.
   std::optional<int64_t> meanFrom(Value row) {
-    double factor = 1;
-    if (std::optional<double> divisor = skipNumber<DivOp>(/*onlyRight=*/true))
-      factor = 1 / *divisor;
-    else if (std::optional<double> number = skipNumber<MulOp>())
-      factor = *number;
+    std::optional<double> divisor = skipNumber<DivOp>(/*onlyRight=*/true), factor;
+    if (!divisor)
+      factor = skipNumber<MulOp>();
     std::optional<int64_t> axis = reducedFrom(Combiner::add, row);
     if (!axis)
       return std::nullopt;
     std::optional<int64_t> count = countElements(tensorTypeOf(row).getShape().drop_front(*axis));
-    if (!count || std::abs(factor * static_cast<double>(*count) - 1) > 1e-6)
+    // As the element type rounds them: one element less is another divisor, however many there are.
+    auto rounded = [&](double number) {
+      return HostTensor::scalar(tensorTypeOf(row).getElementType(), number).getFloat(0);
+    };
+    double elements = count ? static_cast<double>(*count) : 0;
+    if (!count || (divisor ? *divisor != rounded(elements) : factor.value_or(1) != rounded(1 / elements)))
       return std::nullopt;
     return axis;
   }

@@ -7,6 +7,7 @@
 #include "ir/Indexing.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
+#include "passes/NumberRewrites.h"
 #include "passes/Passes.h"
 #include "passes/SizeUses.h"
 
@@ -24,17 +25,9 @@ namespace sinter {
 
 static bool isFloat(Value value) { return isa<FloatType>(tensorTypeOf(value).getElementType()); }
 
-/// All elements of `like`'s type are `number`: a constant, broadcast where the shape is not static.
-static Value buildUniform(PatternRewriter &b, Location loc, double number, Value like) {
-  RankedTensorType type = tensorTypeOf(like);
-  Type element = type.getElementType();
-  TypedAttr value = isa<FloatType>(element) ? TypedAttr(b.getFloatAttr(element, number))
-                                            : TypedAttr(b.getIntegerAttr(element, static_cast<int64_t>(number)));
-  if (type.hasStaticShape())
-    return ConstantOp::create(b, loc, type, DenseElementsAttr::get(type, value));
-  auto scalarType = RankedTensorType::get({}, element);
-  Value scalar = ConstantOp::create(b, loc, scalarType, DenseElementsAttr::get(scalarType, value));
-  return BroadcastOp::create(b, loc, type, scalar, Value(), ValueRange{like}, ArrayRef<int64_t>(), type);
+static bool isPositiveZero(Value value) {
+  std::optional<double> number = uniformValue(value);
+  return number && *number == 0 && !std::signbit(*number);
 }
 
 namespace {
@@ -144,7 +137,7 @@ struct SwapFactors : OpRewritePattern<TransposeOp> {
 };
 
 /// A sum of parts that zeros surround, each at another place of one axis, is their concatenation. Gradients of what was
-/// sliced or split are such. (A negative zero stays one.)
+/// sliced or split are such. Each part is still added to a zero, which makes 0 of -0.
 struct JoinParts : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &b) const override {
@@ -170,7 +163,10 @@ struct JoinParts : OpRewritePattern<AddOp> {
         joined.push_back(
             ConstantOp::create(b, op.getLoc(), gap, DenseElementsAttr::get(gap, b.getZeroAttr(gap.getElementType()))));
       }
-      joined.push_back(part.pad.getOperand());
+      Value value = part.pad.getOperand();
+      if (isFloat(value))
+        value = AddOp::create(b, op.getLoc(), value, buildUniform(b, op.getLoc(), 0, value));
+      joined.push_back(value);
       at = part.end;
     }
     Value result = ConcatenateOp::create(b, op.getLoc(), resized(type, axis, at - parts[0].begin), joined, axis);
@@ -201,7 +197,7 @@ private:
     if (auto sum = value.getDefiningOp<AddOp>())
       return collect(sum.getLhs(), parts) && collect(sum.getRhs(), parts);
     auto pad = value.getDefiningOp<PadOp>();
-    if (!pad || pad.getMode() != PadMode::constant || uniformValue(pad.getValue()) != 0.0)
+    if (!pad || pad.getMode() != PadMode::constant || !isPositiveZero(pad.getValue()))
       return false;
     Part part{pad, -1, 0, 0};
     for (int64_t axis = 0; axis < tensorTypeOf(pad).getRank(); ++axis) {
@@ -222,7 +218,8 @@ private:
 };
 
 /// What is kept where an axis has a named position, zero elsewhere, adds up to what is kept there, or to zero if there
-/// is no such position: sum over j of (name == j ? x[j] : 0). What labels pick has such sums, and its gradient.
+/// is no such position: sum over j of (name == j ? x[j] : 0). What labels pick has such sums, and its gradient. (A sum
+/// that is zero may have either sign.)
 struct SumOfPicked : OpRewritePattern<ReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &b) const override {
@@ -313,79 +310,6 @@ struct SplitReduction : OpRewritePattern<ReduceOp> {
     auto inner = llvm::to_vector(llvm::seq<int64_t>(1, rank));
     Value ofRows = ReduceOp::create(b, op->getLoc(), op.getOperand(), inner, op.getCombiner());
     b.replaceOpWithNewOp<ReduceOp>(op, op.getType(), ofRows, ArrayRef<int64_t>{0}, op.getCombiner());
-    return success();
-  }
-};
-
-/// (x * p) * q = x * (p * q) and (x + p) + q = x + (p + q) on floats, for constants that are one number each.
-template <typename Op> struct MergeNumbers : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &b) const override {
-    constexpr bool isProduct = std::is_same_v<Op, MulOp>;
-    if (!isFloat(op.getResult()))
-      return b.notifyMatchFailure(op, "is not on floats");
-    auto split = [](Op binary) -> std::optional<std::pair<Value, double>> {
-      if (std::optional<double> number = uniformValue(binary.getRhs()))
-        return std::pair(binary.getLhs(), *number);
-      if (std::optional<double> number = uniformValue(binary.getLhs()))
-        return std::pair(binary.getRhs(), *number);
-      return std::nullopt;
-    };
-    auto outer = split(op);
-    auto before = outer ? outer->first.template getDefiningOp<Op>() : Op();
-    auto inner = before ? split(before) : std::nullopt;
-    if (!inner || !hasOneReader(before))
-      return b.notifyMatchFailure(op, "has no chain of numbers");
-    double merged = isProduct ? inner->second * outer->second : inner->second + outer->second;
-    if (!std::isfinite(merged) || (isProduct && std::abs(merged) < 1e-30))
-      return b.notifyMatchFailure(op, "the merged number is out of range");
-    Value number = buildUniform(b, op.getLoc(), merged, inner->first);
-    b.replaceOpWithNewOp<Op>(op, op.getType(), inner->first, number);
-    return success();
-  }
-};
-
-/// x / 2^k = x * 2^-k, exactly.
-struct DivideByPowerOfTwo : OpRewritePattern<DivOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(DivOp op, PatternRewriter &b) const override {
-    std::optional<double> number = isFloat(op.getResult()) ? uniformValue(op.getRhs()) : std::nullopt;
-    int exponent;
-    if (!number || std::abs(std::frexp(*number, &exponent)) != 0.5 || std::abs(exponent) > 100 ||
-        (tensorTypeOf(op.getResult()).getElementType().isF16() && std::abs(exponent) > 10))
-      return b.notifyMatchFailure(op, "is not divided by a power of two");
-    Value inverse = buildUniform(b, op.getLoc(), 1 / *number, op.getLhs());
-    b.replaceOpWithNewOp<MulOp>(op, op.getType(), op.getLhs(), inverse);
-    return success();
-  }
-};
-
-/// True when every value of `from` is one of `to`.
-static bool contains(Type to, Type from) {
-  if (auto wide = dyn_cast<FloatType>(to)) {
-    if (auto narrow = dyn_cast<FloatType>(from))
-      return wide.getFPMantissaWidth() >= narrow.getFPMantissaWidth() && wide.getWidth() >= narrow.getWidth() &&
-             !(wide.isF16() && narrow.isBF16()) && !(wide.isBF16() && narrow.isF16());
-    return static_cast<unsigned>(wide.getFPMantissaWidth()) > from.getIntOrFloatBitWidth();
-  }
-  if (isa<FloatType>(from))
-    return false;
-  unsigned wide = to.getIntOrFloatBitWidth(), narrow = from.getIntOrFloatBitWidth();
-  return isUnsigned(from) ? wide > narrow || (wide == narrow && isUnsigned(to)) : wide >= narrow && !isUnsigned(to);
-}
-
-/// a -> b -> c = a -> c when b holds every value of a.
-struct MergeConverts : OpRewritePattern<ConvertOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ConvertOp op, PatternRewriter &b) const override {
-    auto before = op.getOperand().getDefiningOp<ConvertOp>();
-    if (!before)
-      return b.notifyMatchFailure(op, "does not follow a conversion");
-    Type from = tensorTypeOf(before.getOperand()).getElementType(),
-         between = tensorTypeOf(op.getOperand()).getElementType();
-    if (!contains(between, from))
-      return b.notifyMatchFailure(op, "the conversion before loses values");
-    b.modifyOpInPlace(op, [&] { op.setOperand(before.getOperand()); });
     return success();
   }
 };
@@ -563,11 +487,14 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
 };
 
 class SimplifyAlgebra : public sinter::impl::SimplifyAlgebraBase<SimplifyAlgebra> {
+  using SimplifyAlgebraBase::SimplifyAlgebraBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, SplitReduction, MergeNumbers<MulOp>,
-                 MergeNumbers<AddOp>, DivideByPowerOfTwo, MergeConverts, MergeBroadcasts, BroadcastOfAddedAxes,
-                 MeasureSource, ShapeOfPointwise, GatherOfShape, ReshapeAfterPointwise>(&getContext());
+    patterns.add<ReadRows, ReadTransposed, SwapFactors, JoinParts, SumOfPicked, SplitReduction, MergeBroadcasts,
+                 BroadcastOfAddedAxes, MeasureSource, ShapeOfPointwise, GatherOfShape, ReshapeAfterPointwise>(
+        &getContext());
+    populateNumberRewrites(patterns, fastMath);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

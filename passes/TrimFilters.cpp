@@ -4,7 +4,9 @@
 #include "ir/Shape.h"
 #include "passes/Passes.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace sinter;
@@ -13,6 +15,22 @@ namespace sinter {
 #define GEN_PASS_DEF_TRIMFILTERS
 #include "passes/Passes.h.inc"
 } // namespace sinter
+
+/// True where no element outside of [starts, limits) is infinite or NaN.
+static bool areFiniteOutside(const HostTensor &tensor, ArrayRef<int64_t> starts, ArrayRef<int64_t> limits) {
+  for (auto [i, value] : llvm::enumerate(tensor.toFloats())) {
+    if (std::isfinite(value))
+      continue;
+    bool isInside = true;
+    for (size_t axis = 0; axis < starts.size(); ++axis) {
+      int64_t at = static_cast<int64_t>(i) / tensor.strides()[axis] % tensor.size(static_cast<int64_t>(axis));
+      isInside &= at >= starts[axis] && at < limits[axis];
+    }
+    if (!isInside)
+      return false;
+  }
+  return true;
+}
 
 namespace {
 
@@ -34,6 +52,13 @@ struct TrimTaps : OpRewritePattern<ConvolutionOp> {
     }
     if (llvm::equal(limits, filter.getShape()) && llvm::all_of(starts, [](int64_t start) { return start == 0; }))
       return b.notifyMatchFailure(op, "every border of the filter meets the input");
+    // What is infinite or NaN makes NaN of the zeros that it would have met.
+    ElementsAttr weights;
+    if (matchPattern(op.getFilter(), m_Constant(&weights))) {
+      FailureOr<HostTensor> tensor = HostTensor::fromAttr(weights);
+      if (failed(tensor) || !areFiniteOutside(*tensor, starts, limits))
+        return b.notifyMatchFailure(op, "a tap that meets padding is infinite or NaN");
+    }
     Value taps = SliceOp::create(b, op.getFilter().getLoc(), op.getFilter(), starts, limits, steps);
     b.modifyOpInPlace(op, [&] {
       op.getFilterMutable().assign(taps);

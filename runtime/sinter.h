@@ -634,6 +634,8 @@ typedef struct sinter_compile_options {
   int32_t no_memory_cache;  // not files: compile even if this process has compiled the same
   const char *cache_folder; // null: $XDG_CACHE_HOME/sinter/jit, or ~/.cache/sinter/jit
   int64_t cache_bytes;      // most that the folder may hold; 0: 1 GiB
+  int32_t fast_math;        // rewrites that change rounding, infinities and NaN, as `sinter compile --fast-math`
+  int32_t reserved;         // 0
 } sinter_compile_options;
 
 /// What became of compilations in this process.

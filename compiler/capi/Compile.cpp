@@ -30,6 +30,7 @@ static sinter_status_code readCompileOptions(const sinter_compile_options *given
     return invalid("compile options require at least 0 threads, got " + Twine(read.threads));
   options.optLevel = read.opt_level == 0 ? 2 : std::max(read.opt_level, 0);
   options.threads = static_cast<unsigned>(read.threads);
+  options.fastMath = read.fast_math != 0;
   if (read.target)
     options.target = read.target;
   cpu::Target target;

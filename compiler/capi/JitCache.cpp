@@ -51,8 +51,8 @@ static std::string hexDigest(ArrayRef<uint8_t> bytes) {
 std::string capi::jitKey(ModuleOp module, const Options &options, const cpu::Target &t) {
   std::string key;
   llvm::raw_string_ostream os(key);
-  os << buildOfCompiler() << "\n-O" << options.optLevel << " fused " << options.maxFusedOps << " folded "
-     << options.maxFoldedBytes << ' ' << options.foldTimeMs << "\n"
+  os << buildOfCompiler() << "\n-O" << options.optLevel << (options.fastMath ? " fast-math" : "") << " fused "
+     << options.maxFusedOps << " folded " << options.maxFoldedBytes << ' ' << options.foldTimeMs << "\n"
      << t.name << ' ' << t.triple << ' ' << t.cpu << ' ' << t.features << ' ' << t.requiredFeatures << ' '
      << t.vectorBytes << ' ' << t.vectorRegisters << ' ' << t.hasFma << t.hasMaskedMemory << ' ' << t.l1Bytes << ' '
      << t.l1Ways << ' ' << t.l2Bytes << ' ' << t.l3Bytes << ' ' << t.cacheLineBytes << '\n';

@@ -18,8 +18,9 @@ struct JitOptions {
   std::vector<Spec> specs = {};
   /// Look for compiled code in, and write it to, $XDG_CACHE_HOME/sinter/jit.
   bool disk_cache = false;
-  int opt_level = 0; // 1 to 3; 0: the default; -1: none
-  int threads = 0;   // that run it; 0: all cores for large arguments, else one
+  int opt_level = 0;      // 1 to 3; 0: the default; -1: none
+  int threads = 0;        // that run it; 0: all cores for large arguments, else one
+  bool fast_math = false; // rewrites that change rounding, infinities and NaN
 };
 
 namespace detail {
@@ -400,6 +401,7 @@ private:
     sinter_compile_options options{};
     options.struct_size = sizeof(options);
     options.opt_level = state->options.opt_level;
+    options.fast_math = state->options.fast_math;
     options.disk_cache = state->options.disk_cache;
     sinter_module *module = nullptr;
     if (sinter_graph_compile(raw, &options, &module))

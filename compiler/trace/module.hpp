@@ -138,7 +138,8 @@ struct CompileOptions {
   std::string header = {};
   /// A CPU or level ("x86-64-v3"); empty: this machine.
   std::string target = {};
-  int opt_level = 0; // 1 to 3; 0: the default; -1: none
+  int opt_level = 0;      // 1 to 3; 0: the default; -1: none
+  bool fast_math = false; // rewrites that change rounding, infinities and NaN
   std::string name = "main";
   std::vector<std::string> inputs = {}, outputs = {}; // names, in the order of leaves
   Where where = Where::current();
@@ -155,6 +156,7 @@ inline Status writeGraph(const Graph &graph, const CompileOptions &options) {
   sinter_compile_options lowered{};
   lowered.struct_size = sizeof(lowered);
   lowered.opt_level = options.opt_level;
+  lowered.fast_math = options.fast_math;
   lowered.target = options.target.empty() ? nullptr : options.target.c_str();
   lowered.header = options.header.empty() ? nullptr : options.header.c_str();
   if (!sinter_graph_compile_file(graph.handle(), options.output.c_str(), &lowered))

@@ -54,3 +54,20 @@ func.func @layer_norm(%x: tensor<2x8xf32>, %scale: tensor<8xf32>, %bias: tensor<
   %16 = sinter.add %14, %15 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   return %16 : tensor<2x8xf32>
 }
+
+// Of two million elements one less is no mean.
+
+// CHECK-LABEL: @another_divisor_is_no_mean
+// CHECK-NOT: sinter.layer_norm
+func.func @another_divisor_is_no_mean(%x: tensor<2x2000000xf32>) -> tensor<2x2000000xf32> {
+  %n = sinter.constant dense<1999999.0> : tensor<2xf32>
+  %epsilon = sinter.constant dense<1.0e-05> : tensor<2xf32>
+  %0 = sinter.mul %x, %x : (tensor<2x2000000xf32>, tensor<2x2000000xf32>) -> tensor<2x2000000xf32>
+  %1 = sinter.reduce add %0 axes = [1] : (tensor<2x2000000xf32>) -> tensor<2xf32>
+  %2 = sinter.div %1, %n : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %3 = sinter.add %2, %epsilon : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %4 = sinter.sqrt %3 : (tensor<2xf32>) -> tensor<2xf32>
+  %5 = sinter.broadcast %4 axes = [0] {type = tensor<2x2000000xf32>} : (tensor<2xf32>) -> tensor<2x2000000xf32>
+  %6 = sinter.div %x, %5 : (tensor<2x2000000xf32>, tensor<2x2000000xf32>) -> tensor<2x2000000xf32>
+  return %6 : tensor<2x2000000xf32>
+}

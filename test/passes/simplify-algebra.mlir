@@ -1,4 +1,5 @@
 // RUN: sinter-opt %s --sinter-simplify-algebra | FileCheck %s
+// RUN: sinter-opt %s --sinter-simplify-algebra=fast-math=true | FileCheck %s --check-prefix=FAST
 
 // CHECK-LABEL: @product_names_the_axes_of_a_transpose
 // CHECK-NOT: sinter.transpose
@@ -18,11 +19,16 @@ func.func @keeps_a_transpose_that_splits_rows(%a: tensor<2x3x4xf32>, %w: tensor<
   return %1 : tensor<2x4x5xf32>
 }
 
-// CHECK-LABEL: @merges_factors
-// CHECK: %[[C:.*]] = sinter.constant dense<6.0
-// CHECK: %[[R:.*]] = sinter.mul %arg0, %[[C]]
-// CHECK: return %[[R]]
-func.func @merges_factors(%a: tensor<4xf32>) -> tensor<4xf32> {
+// x * 2 may overflow where x * 6 is not asked for.
+
+// CHECK-LABEL: @keeps_factors
+// CHECK: sinter.mul
+// CHECK: sinter.mul
+// FAST-LABEL: @keeps_factors
+// FAST: %[[C:.*]] = sinter.constant dense<6.0
+// FAST: %[[R:.*]] = sinter.mul %arg0, %[[C]]
+// FAST: return %[[R]]
+func.func @keeps_factors(%a: tensor<4xf32>) -> tensor<4xf32> {
   %two = sinter.constant dense<2.0> : tensor<4xf32>
   %three = sinter.constant dense<3.0> : tensor<4xf32>
   %0 = sinter.mul %a, %two : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
@@ -30,16 +36,91 @@ func.func @merges_factors(%a: tensor<4xf32>) -> tensor<4xf32> {
   return %1 : tensor<4xf32>
 }
 
+// Adding 1.5 * 2^23 rounds x to an integer.
+
+// CHECK-LABEL: @keeps_addends
+// CHECK: sinter.add
+// CHECK: sinter.add
+// FAST-LABEL: @keeps_addends
+// FAST: sinter.add %arg0
+// FAST-NOT: sinter.add
+func.func @keeps_addends(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %up = sinter.constant dense<12582912.0> : tensor<4xf32>
+  %down = sinter.constant dense<-12582900.0> : tensor<4xf32>
+  %0 = sinter.add %a, %up : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = sinter.add %0, %down : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// Not even fast math makes an infinite number, of which 0 would become NaN.
+
+// CHECK-LABEL: @keeps_factors_whose_product_overflows
+// FAST-LABEL: @keeps_factors_whose_product_overflows
+// FAST-COUNT-2: sinter.mul {{.*}}tensor<4xf32>
+// FAST-COUNT-2: sinter.mul {{.*}}tensor<4xf16>
+func.func @keeps_factors_whose_product_overflows(%a: tensor<4xf32>, %b: tensor<4xf16>) -> (tensor<4xf32>, tensor<4xf16>) {
+  %large = sinter.constant dense<1.0e20> : tensor<4xf32>
+  %0 = sinter.mul %a, %large : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = sinter.mul %0, %large : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %half = sinter.constant dense<300.0> : tensor<4xf16>
+  %2 = sinter.mul %b, %half : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  %3 = sinter.mul %2, %half : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  return %1, %3 : tensor<4xf32>, tensor<4xf16>
+}
+
 // CHECK-LABEL: @divides_exactly_by_multiplying
 // CHECK: %[[C:.*]] = sinter.constant dense<1.250000e-01>
 // CHECK: sinter.mul %arg0, %[[C]]
 // CHECK: sinter.div
+// FAST-LABEL: @divides_exactly_by_multiplying
+// FAST-NOT: sinter.div
 func.func @divides_exactly_by_multiplying(%a: tensor<4xf32>) -> tensor<4xf32> {
   %eight = sinter.constant dense<8.0> : tensor<4xf32>
   %three = sinter.constant dense<3.0> : tensor<4xf32>
   %0 = sinter.div %a, %eight : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %1 = sinter.div %0, %three : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
+}
+
+// The inverse of 2^127 is denormal, that of 2^-15 is infinite in f16.
+
+// CHECK-LABEL: @divides_where_the_inverse_is_not_normal
+// CHECK-COUNT-2: sinter.div
+// FAST-LABEL: @divides_where_the_inverse_is_not_normal
+// FAST-COUNT-2: sinter.div
+func.func @divides_where_the_inverse_is_not_normal(%a: tensor<4xf32>, %b: tensor<4xf16>) -> (tensor<4xf32>, tensor<4xf16>) {
+  %large = sinter.constant dense<0x7F000000> : tensor<4xf32>
+  %small = sinter.constant dense<0x0200> : tensor<4xf16>
+  %0 = sinter.div %a, %large : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = sinter.div %b, %small : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  return %0, %1 : tensor<4xf32>, tensor<4xf16>
+}
+
+// CHECK-LABEL: @drops_infinite_bounds
+// CHECK-DAG: %[[Z:.*]] = sinter.constant dense<0.0
+// CHECK: %[[A:.*]] = sinter.max %arg0, %[[Z]]
+// CHECK: %[[B:.*]] = sinter.min %arg0, %[[Z]]
+// CHECK: return %[[A]], %[[B]]
+func.func @drops_infinite_bounds(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<4xf32>
+  %inf = sinter.constant dense<0x7F800000> : tensor<4xf32>
+  %least = sinter.constant dense<0xFF800000> : tensor<4xf32>
+  %0 = sinter.clamp %zero, %a, %inf : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = sinter.clamp %least, %a, %zero : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// 300 as i32 is 44 as i8; by way of f64 it is 127.
+
+// CHECK-LABEL: @keeps_floats_between_integers
+// CHECK: sinter.convert %arg0 {{.*}} -> tensor<4xf64>
+// CHECK: sinter.convert {{.*}} -> tensor<4xi8>
+// CHECK: sinter.convert %arg0 {{.*}} -> tensor<4xi64>
+func.func @keeps_floats_between_integers(%a: tensor<4xi32>) -> (tensor<4xi8>, tensor<4xi64>) {
+  %0 = sinter.convert %a {element_type = f64} : (tensor<4xi32>) -> tensor<4xf64>
+  %1 = sinter.convert %0 {element_type = i8} : (tensor<4xf64>) -> tensor<4xi8>
+  %2 = sinter.convert %0 {element_type = i64} : (tensor<4xf64>) -> tensor<4xi64>
+  return %1, %2 : tensor<4xi8>, tensor<4xi64>
 }
 
 // CHECK-LABEL: @merges_only_conversions_that_lose_nothing
@@ -156,8 +237,13 @@ func.func @keeps_a_transpose_of_a_product_that_others_read(%x: tensor<16x4xf32>,
   return %0, %1 : tensor<4x8xf32>, tensor<8x4xf32>
 }
 
+// Of -0 a sum with zeros makes 0.
+
 // CHECK-LABEL: @sum_of_parts_is_a_concatenation
-// CHECK-NEXT: %[[R:.*]] = sinter.concatenate %arg1, %arg2, %arg0 {axis = 1 : i64} : (tensor<2x2xf32>, tensor<2x4xf32>, tensor<2x3xf32>) -> tensor<2x9xf32>
+// CHECK: %[[B:.*]] = sinter.add %arg1, %{{.*}} : (tensor<2x2xf32>
+// CHECK: %[[C:.*]] = sinter.add %arg2, %{{.*}} : (tensor<2x4xf32>
+// CHECK: %[[A:.*]] = sinter.add %arg0, %{{.*}} : (tensor<2x3xf32>
+// CHECK-NEXT: %[[R:.*]] = sinter.concatenate %[[B]], %[[C]], %[[A]] {axis = 1 : i64} : (tensor<2x2xf32>, tensor<2x4xf32>, tensor<2x3xf32>) -> tensor<2x9xf32>
 // CHECK-NEXT: return %[[R]]
 func.func @sum_of_parts_is_a_concatenation(%a: tensor<2x3xf32>, %b: tensor<2x2xf32>, %c: tensor<2x4xf32>) -> tensor<2x9xf32> {
   %zero = sinter.constant dense<0.0> : tensor<f32>
@@ -170,8 +256,10 @@ func.func @sum_of_parts_is_a_concatenation(%a: tensor<2x3xf32>, %b: tensor<2x2xf
 }
 
 // CHECK-LABEL: @zeros_stay_between_and_around_parts
-// CHECK: %[[ZEROS:.*]] = sinter.constant dense<0.0{{.*}}> : tensor<2xf32>
-// CHECK: %[[C:.*]] = sinter.concatenate %arg0, %[[ZEROS]], %arg1 {{.*}} -> tensor<7xf32>
+// CHECK-DAG: %[[ZEROS:.*]] = sinter.constant dense<0.0{{.*}}> : tensor<2xf32>
+// CHECK-DAG: %[[A:.*]] = sinter.add %arg0
+// CHECK-DAG: %[[B:.*]] = sinter.add %arg1
+// CHECK: %[[C:.*]] = sinter.concatenate %[[A]], %[[ZEROS]], %[[B]] {{.*}} -> tensor<7xf32>
 // CHECK: sinter.pad %[[C]], {{.*}}high = array<i64: 1>{{.*}}low = array<i64: 2>
 func.func @zeros_stay_between_and_around_parts(%a: tensor<3xf32>, %b: tensor<2xf32>) -> tensor<10xf32> {
   %zero = sinter.constant dense<0.0> : tensor<f32>

@@ -32,3 +32,16 @@ func.func @unknown_sizes_keep_all(%x: tensor<2x4x?x?xf32>, %w: tensor<8x4x3x3xf3
   %0 = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<2x4x?x?xf32>, tensor<8x4x3x3xf32>) -> tensor<2x8x?x?xf32>
   return %0 : tensor<2x8x?x?xf32>
 }
+
+// An infinite weight makes NaN of the zeros of the padding.
+// CHECK-LABEL: @constant_taps_must_be_finite
+// CHECK: %[[A:.*]] = sinter.constant
+// CHECK: sinter.convolution %arg0, %[[A]]
+// CHECK: sinter.slice
+func.func @constant_taps_must_be_finite(%x: tensor<1x1x1x1xf32>) -> (tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>) {
+  %bad = sinter.constant dense<[[[[0x7F800000, 1.0, 1.0]]]]> : tensor<1x1x1x3xf32>
+  %good = sinter.constant dense<[[[[1.0, 0x7F800000, 1.0]]]]> : tensor<1x1x1x3xf32>
+  %0 = sinter.convolution %x, %bad {strides = array<i64: 1, 1>, low = array<i64: 0, 1>, high = array<i64: 0, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x1x1x1xf32>, tensor<1x1x1x3xf32>) -> tensor<1x1x1x1xf32>
+  %1 = sinter.convolution %x, %good {strides = array<i64: 1, 1>, low = array<i64: 0, 1>, high = array<i64: 0, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x1x1x1xf32>, tensor<1x1x1x3xf32>) -> tensor<1x1x1x1xf32>
+  return %0, %1 : tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>
+}

@@ -24,6 +24,9 @@ CLI::Validator sinter::tool::positive() {
 void SharedOptions::addTo(CLI::App &command) {
   // -O2 is one word for users, an option with a value for CLI11.
   command.add_option("-O", optLevel, "optimization level, 0 to 3 (default 2)")->check(CLI::Range(0, 3));
+  command.add_flag("--fast-math", fastMath,
+                   "also rewrites that change rounding, infinities and NaN: merge-numbers, reciprocal, "
+                   "batch-norm-as-sum (passes/REWRITES.md)");
   command.add_option("--threads", threads, "threads to run on (default: all cores)")->check(CLI::Range(1, 1024));
   command.add_option("--target", target,
                      "CPU to compile for: native, a level (x86-64-v3, aarch64) or LLVM's name of a CPU, +EXT and -EXT "

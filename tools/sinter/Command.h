@@ -26,6 +26,7 @@ struct Stop : std::runtime_error {
 /// Flags that several subcommands take.
 struct SharedOptions {
   int optLevel = 2;
+  bool fastMath = false;
   int threads = 0; // 0: all cores
   std::string target = "native";
   std::vector<std::string> shapes; // NAME=1x80

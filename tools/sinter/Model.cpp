@@ -83,6 +83,7 @@ void tool::writeGraphTo(ModuleOp graph, const std::string &path, const OpPrintin
 Options tool::compilerOptions(const SharedOptions &options) {
   Options result;
   result.optLevel = options.optLevel;
+  result.fastMath = options.fastMath;
   result.target = options.target;
   return result;
 }

@@ -15,7 +15,8 @@ namespace sinter::cpu {
 /// maximumf and minimumf (two or three instructions instead of six; of two zeros either may be the result).
 ///
 /// Errors, in units in the last place: exp, log, tanh and erf at most 2, others 4 (test/backends/cpu/emit/MathTest.cpp
-/// measures them). Infinities, NaN, zeros, denormal arguments and denormal results are right. Sines of |x| > 2^28 take a branch that calls libm.
+/// measures them). Infinities, NaN, zeros, denormal arguments and denormal results are right. Sines of |x| > 2^28 take
+/// a branch that calls libm.
 void populateMathPolynomials(mlir::RewritePatternSet &patterns);
 
 /// What MLIR's own lowering loses all digits of, at every level of optimization: expm1. Among the polynomials, too.

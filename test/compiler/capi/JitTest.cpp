@@ -81,10 +81,14 @@ TEST(Jit, FindsWhatThisProcessCompiled) {
   plain.opt_level = -1;
   EXPECT_EQ(Scaled(2).run(plain), 6);
   EXPECT_EQ(report().compiles, before.compiles + 4);
+  sinter_compile_options fast = {};
+  fast.fast_math = 1;
+  EXPECT_EQ(Scaled(2).run(fast), 6);
+  EXPECT_EQ(report().compiles, before.compiles + 5);
   sinter_compile_options anew = {};
   anew.no_memory_cache = 1;
   EXPECT_EQ(Scaled(2).run(anew), 6);
-  EXPECT_EQ(report().compiles, before.compiles + 5);
+  EXPECT_EQ(report().compiles, before.compiles + 6);
 }
 
 TEST(Jit, KeepsModulesOnDisk) {
