@@ -4,6 +4,7 @@
 
 #include "ir/Indexing.h"
 #include "ir/Axes.h"
+#include "ir/Checks.h"
 
 #include "mlir/IR/OpImplementation.h"
 
@@ -17,6 +18,10 @@ void SinterDialect::registerIndexing() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/Indexing.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/Checks.cpp.inc"
       >();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/FusionPlan.h"
+#include "ir/Checks.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
 #include "ir/ElementCost.h"
@@ -30,7 +31,7 @@ static constexpr int64_t kLargeBytes = 1 << 20, kLargeCost = 40;
 static constexpr size_t kMaxPlaces = 64;
 
 bool sinter::isScheduleOp(Operation *op) {
-  return isa<ConstantOp, ReshapeOp, DimOp, ShapeOp, KernelOp>(op) || op->getNumRegions() != 0 ||
+  return isa<ConstantOp, ReshapeOp, DimOp, ShapeOp, RequireOp, KernelOp>(op) || op->getNumRegions() != 0 ||
          op->hasTrait<OpTrait::IsTerminator>();
 }
 

@@ -110,6 +110,22 @@ void ScheduleEmitter::emitChecks(Operation *op, bool early) {
   }
 }
 
+LogicalResult ScheduleEmitter::emitRequire(RequireOp op) {
+  FailureOr<Value> holds = element(op.getHolds());
+  if (failed(holds))
+    return failure();
+  Block *next = s.newBlock(), *refused = s.newBlock();
+  s.branch(*holds, next, {}, refused, {});
+  s.enter(refused);
+  ScheduleBuilder::Scope scope(s);
+  FailureOr<Value> found = element(op.getFound()), wanted = element(op.getWanted());
+  if (failed(found) || failed(wanted))
+    return failure();
+  s.fail(SINTER_RUNTIME_ERROR, op.getMessage(), *found, *wanted);
+  s.enter(next);
+  return success();
+}
+
 LogicalResult ScheduleEmitter::emitOp(Operation *op) {
   if (isa<ConstantOp>(op))
     return success();
@@ -137,6 +153,8 @@ LogicalResult ScheduleEmitter::emitOp(Operation *op) {
               llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(shape.getOperand().getType()).getRank())));
     return success();
   }
+  if (auto require = dyn_cast<RequireOp>(op))
+    return emitRequire(require);
   if (isa<CondOp, SwitchOp>(op))
     return emitChoice(op);
   if (LoopView::isLoop(op))

@@ -11,6 +11,7 @@
 #include "backends/cpu/Signature.h"
 #include "backends/cpu/SizeChecks.h"
 #include "backends/cpu/Weights.h"
+#include "ir/Checks.h"
 
 namespace sinter::cpu {
 
@@ -34,6 +35,8 @@ private:
   void bindInputs();
   llvm::LogicalResult emitBlock(mlir::Block &block);
   llvm::LogicalResult emitOp(mlir::Operation *op);
+  /// Fails the call unless the op's condition holds.
+  llvm::LogicalResult emitRequire(RequireOp op);
   void emitSizes(mlir::Value result, mlir::Value of, llvm::ArrayRef<int64_t> axes);
   /// Fails the call where the op's sizes do not fit. `early`: only what is known before the first op.
   void emitChecks(mlir::Operation *op, bool early = false);

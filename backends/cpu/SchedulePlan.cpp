@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/SchedulePlan.h"
+#include "ir/Checks.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -97,6 +98,8 @@ void SchedulePlan::aliasBlock(Block &block) {
   for (Operation &op : block) {
     if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       alias(reshape.getResult(), reshape.getOperand());
+    } else if (auto require = dyn_cast<RequireOp>(op)) {
+      alias(require.getResult(), require.getValue());
     } else if (auto cond = dyn_cast<CondOp>(op)) {
       for (Region *region : {&cond.getThenRegion(), &cond.getElseRegion()})
         for (auto [argument, capture] : llvm::zip(region->getArguments(), cond.getCaptures()))

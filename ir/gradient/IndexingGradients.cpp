@@ -4,6 +4,7 @@
 // position to the axis and writes skip one outside, so the transpose of a read clamps first, and the transpose of a
 // write is zero outside.
 
+#include "ir/Checks.h"
 #include "ir/Elementwise.h"
 #include "ir/Indexing.h"
 #include "ir/Shape.h"
@@ -283,5 +284,5 @@ struct UniqueRule : Rule<UniqueRule, UniqueOp> {
 void sinter::attachIndexingGradients(MLIRContext &context) {
   attach<GatherRule, GatherElementsRule, GatherNdRule, ScatterElementsRule, ScatterNdRule, CompressRule, UniqueRule>(
       context);
-  attachNoGradient<Discrete::Positions, NonzeroOp, NonMaxSuppressionOp>(context);
+  attachNoGradient<Discrete::Positions, NonzeroOp, NonMaxSuppressionOp, CheckPositionsOp, RequireOp>(context);
 }

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ir/Checks.h"
+#include "ir/Composer.h"
+#include "ir/Constants.h"
+#include "ir/Elementwise.h"
+#include "ir/Reduction.h"
+#include "ir/Shape.h"
+
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace sinter;
+
+#define GET_OP_CLASSES
+#include "ir/Checks.cpp.inc"
+
+static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+
+static RankedTensorType tensor(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static std::string messageFor(StringRef what, StringRef axis) {
+  // Braces of a name would be filled in.
+  std::string name = what.str();
+  llvm::replace(name, '{', '(');
+  llvm::replace(name, '}', ')');
+  return name + " requires positions inside of axis " + axis.str() + ", got {} for a size of {}";
+}
+
+//===- shape ---------------------------------------------------------------------------------===//
+
+LogicalResult RequireOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getValue().getType());
+  return success();
+}
+
+LogicalResult CheckPositionsOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                                 SmallVectorImpl<Type> &types) {
+  RankedTensorType positions = tensor(adaptor.getPositions());
+  size_t axes = adaptor.getAxes().size(), sizes = adaptor.getSizes().size();
+  if (axes != sizes) // C1
+    return emitOptionalError(location, "check_positions requires a size for each of ", axes, " axes, got ", sizes);
+  if (adaptor.getTuples() &&
+      (positions.getRank() == 0 || positions.getShape().back() != static_cast<int64_t>(axes))) // C2
+    return emitOptionalError(location, "check_positions requires positions whose last axis has ", axes,
+                             " elements, one for each axis, got ", positions);
+  if (!adaptor.getTuples() && axes != 1) // C2
+    return emitOptionalError(location, "check_positions requires one axis without tuples, got ", axes);
+  types.push_back(positions);
+  return success();
+}
+
+//===- fold: what is known to lie inside -------------------------------------------------------===//
+
+namespace {
+/// All elements lie in [low, high].
+struct Bounds {
+  int64_t low, high;
+};
+} // namespace
+
+/// Bounds of the elements of an integer tensor, where ops that make positions tell them.
+static std::optional<Bounds> boundsOf(Value value, int depth = 0) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth > 16)
+    return std::nullopt;
+  auto of = [&](unsigned i) { return boundsOf(op->getOperand(i), depth + 1); };
+  auto join = [](std::optional<Bounds> a, std::optional<Bounds> b) -> std::optional<Bounds> {
+    return a && b ? std::optional(Bounds{std::min(a->low, b->low), std::max(a->high, b->high)}) : std::nullopt;
+  };
+  if (isa<ConstantOp>(op)) {
+    if (std::optional<double> all = uniformValue(value); all && std::abs(*all) < 1e15)
+      return Bounds{static_cast<int64_t>(*all), static_cast<int64_t>(*all)};
+    std::optional<SmallVector<int64_t>> elements = constantInts(value);
+    if (!elements || elements->empty())
+      return std::nullopt;
+    return Bounds{*llvm::min_element(*elements), *llvm::max_element(*elements)};
+  }
+  if (auto iota = dyn_cast<IotaOp>(op)) {
+    int64_t size = iota.getType().getDimSize(static_cast<int64_t>(iota.getAxis()));
+    return ShapedType::isDynamic(size) || size == 0 ? std::nullopt : std::optional(Bounds{0, size - 1});
+  }
+  if (auto arg = dyn_cast<ArgReduceOp>(op)) {
+    int64_t size = tensor(arg.getOperand()).getDimSize(static_cast<int64_t>(arg.getAxis()));
+    return ShapedType::isDynamic(size) ? std::nullopt : std::optional(Bounds{0, size - 1});
+  }
+  if (auto top = dyn_cast<TopKOp>(op); top && value == top->getResult(1)) {
+    int64_t size = tensor(top.getOperand()).getDimSize(static_cast<int64_t>(top.getAxis()));
+    return ShapedType::isDynamic(size) ? std::nullopt : std::optional(Bounds{0, size - 1});
+  }
+  if (isa<BroadcastOp, ReshapeOp, TransposeOp, SliceOp>(op))
+    return of(0);
+  if (auto convert = dyn_cast<ConvertOp>(op)) {
+    auto from = dyn_cast<IntegerType>(getElementTypeOrSelf(op->getOperand(0)));
+    std::optional<Bounds> bounds = from ? of(0) : std::nullopt;
+    return bounds && bounds->low >= 0 && bounds->high <= std::numeric_limits<int32_t>::max() ? bounds : std::nullopt;
+  }
+  if (isa<ConcatenateOp>(op)) {
+    std::optional<Bounds> all = of(0);
+    for (unsigned i = 1; all && i < op->getNumOperands(); ++i)
+      all = join(all, of(i));
+    return all;
+  }
+  if (isa<SelectOp>(op))
+    return join(of(1), of(2));
+  if (isa<ClampOp>(op)) { // low, value, high
+    std::optional<Bounds> low = of(0), high = of(2);
+    return low && high && low->low <= high->high ? std::optional(Bounds{low->low, high->high}) : std::nullopt;
+  }
+  if (isa<RequireOp, CheckPositionsOp>(op))
+    return boundsOf(isa<RequireOp>(op) ? cast<RequireOp>(op).getValue() : cast<CheckPositionsOp>(op).getPositions(),
+                    depth + 1);
+  return std::nullopt;
+}
+
+/// Elements k, k + count, ... of a list of tuples.
+static std::optional<Bounds> boundsOfColumn(Value positions, size_t k, size_t count) {
+  if (count == 1)
+    return boundsOf(positions);
+  if (std::optional<SmallVector<int64_t>> elements = constantInts(positions); elements && !elements->empty()) {
+    Bounds bounds{(*elements)[k], (*elements)[k]};
+    for (size_t i = k; i < elements->size(); i += count)
+      bounds = {std::min(bounds.low, (*elements)[i]), std::max(bounds.high, (*elements)[i])};
+    return bounds;
+  }
+  // Tuples that are put together from their columns.
+  if (auto join = positions.getDefiningOp<ConcatenateOp>();
+      join && join.getOperands().size() == count && join.getAxis() + 1 == static_cast<uint64_t>(tensor(join).getRank()))
+    return boundsOf(join.getOperands()[k]);
+  return boundsOf(positions);
+}
+
+static bool isInside(Value positions, size_t k, size_t count, std::optional<int64_t> size) {
+  std::optional<Bounds> bounds = size ? boundsOfColumn(positions, k, count) : std::nullopt;
+  return bounds && bounds->low >= -*size && bounds->high < *size;
+}
+
+OpFoldResult CheckPositionsOp::fold(FoldAdaptor) {
+  if (getPositions().getType() != getType())
+    return {};
+  for (auto [k, value] : llvm::enumerate(getSizes())) {
+    std::optional<SmallVector<int64_t>> size = constantInts(value);
+    if (!size || !isInside(getPositions(), k, getSizes().size(), size->front()))
+      return {};
+  }
+  return getPositions();
+}
+
+Value sinter::checkPositions(OpBuilder &builder, Location loc, Value positions, Value operand, ArrayRef<int64_t> axes,
+                             bool tuples, StringRef what) {
+  Composer c(loc, builder);
+  RankedTensorType type = tensor(positions);
+  if (axes.empty() || llvm::is_contained(type.getShape(), 0))
+    return positions;
+  bool inside = true;
+  for (auto [k, axis] : llvm::enumerate(axes)) {
+    int64_t size = tensor(operand).getDimSize(axis);
+    inside &= !ShapedType::isDynamic(size) && isInside(positions, k, axes.size(), size);
+  }
+  if (inside)
+    return positions;
+  SmallVector<Value> sizes;
+  for (int64_t axis : axes)
+    sizes.push_back(c.size(operand, axis));
+  return c.make<CheckPositionsOp>(positions, sizes, axes, tuples, what);
+}
+
+//===- sizes ---------------------------------------------------------------------------------===//
+
+SmallVector<Dims> RequireOp::resultDims(ShapeQuery &shapes) { return {shapes.dims(getValue())}; }
+SmallVector<Dims> CheckPositionsOp::resultDims(ShapeQuery &shapes) { return {shapes.dims(getPositions())}; }
+
+std::optional<Dims> RequireOp::resultContents(ShapeQuery &shapes) { return shapes.contents(getValue()); }
+std::optional<Dims> CheckPositionsOp::resultContents(ShapeQuery &shapes) { return shapes.contents(getPositions()); }
+
+//===- evaluate ------------------------------------------------------------------------------===//
+
+static LogicalResult report(Operation *op, StringRef message, int64_t found, int64_t wanted) {
+  auto [before, rest] = message.split("{}");
+  auto [between, after] = rest.split("{}");
+  InFlightDiagnostic error = emitError(op->getLoc()) << before;
+  if (before.size() != message.size())
+    error << found << between;
+  if (between.size() != rest.size())
+    error << wanted << after;
+  return error;
+}
+
+FailureOr<SmallVector<HostTensor>> RequireOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  if (operands[0].getInt(0) == 0)
+    return report(*this, getMessage(), operands[2].getInt(0), operands[3].getInt(0));
+  return SmallVector<HostTensor>{operands[1]};
+}
+
+FailureOr<SmallVector<HostTensor>> CheckPositionsOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  const HostTensor &positions = operands[0];
+  size_t count = getAxes().size();
+  for (int64_t i = 0; i < positions.numElements(); ++i) {
+    size_t k = i % count;
+    int64_t position = positions.getInt(i), size = operands[1 + k].getInt(0);
+    if (position < -size || position >= size)
+      return report(*this, messageFor(getWhat(), std::to_string(getAxes()[k])), position, size);
+  }
+  return SmallVector<HostTensor>{positions};
+}
+
+//===- decompose -----------------------------------------------------------------------------===//
+
+/// The greatest position outside of [-size, size), kLeast if there is none. (The least integer counts as the next one.)
+static Value findOutside(Composer &c, Value positions, Value size) {
+  RankedTensorType type = tensor(positions);
+  if (type.hasStaticShape() && type.getNumElements() == 1 && type.getRank() > 0)
+    positions = c.reshape(positions, RankedTensorType::get({}, type.getElementType()));
+  positions = c.convert(positions, c.getI64Type());
+  auto number = [&](int64_t value) {
+    RankedTensorType scalar = RankedTensorType::get({}, c.getI64Type());
+    Value constant = ConstantOp::create(c, scalar, DenseElementsAttr::get(scalar, value));
+    return tensor(positions).getRank() == 0 ? constant : c.spread(constant, positions, {});
+  };
+  auto spread = [&](Value value) { return tensor(positions).getRank() == 0 ? value : c.spread(value, positions, {}); };
+  auto compare = [&](CompareKind kind, Value a, Value b) { return c.make<CompareOp>(a, b, kind); };
+  Value outside = c.make<OrOp>(compare(CompareKind::ge, positions, spread(size)),
+                               compare(CompareKind::lt, positions, spread(c.make<NegOp>(size))));
+  Value found = c.make<SelectOp>(outside, c.make<MaxOp>(positions, number(kLeast + 1)), number(kLeast));
+  int64_t rank = tensor(positions).getRank();
+  return rank == 0 ? found : c.reduce(found, llvm::to_vector(llvm::seq<int64_t>(0, rank)), Combiner::max);
+}
+
+FailureOr<SmallVector<Value>> CheckPositionsOp::decompose(OpBuilder &builder) {
+  Composer c(getLoc(), builder);
+  RankedTensorType scalar = RankedTensorType::get({}, c.getI64Type());
+  Value least = ConstantOp::create(c, scalar, DenseElementsAttr::get(scalar, kLeast));
+  Value result = getPositions();
+  for (auto [k, size] : llvm::enumerate(getSizes())) {
+    Value column = getPositions();
+    if (getSizes().size() > 1)
+      column = c.slice(column, tensor(column).getRank() - 1, static_cast<int64_t>(k), static_cast<int64_t>(k) + 1);
+    Value found = findOutside(c, column, size);
+    Value holds = c.make<CompareOp>(found, least, CompareKind::eq);
+    result = c.make<RequireOp>(holds, result, found, size, messageFor(getWhat(), std::to_string(getAxes()[k])));
+  }
+  return SmallVector<Value>{c.retype(result, getType())};
+}
