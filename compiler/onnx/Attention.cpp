@@ -13,18 +13,41 @@ static Value splitHeads(OpImport &n, Value x, int64_t heads) {
   return n.transpose(n.reshapeSizes(x, {n.sizeOf(x, 0), n.sizeOf(x, 1), n.fixed(heads), width}), {0, 2, 1, 3});
 }
 
-static LogicalResult importAttention(OpImport &n) {
-  Value q = n.in(0), k = n.in(1), v = n.in(2), mask = n.in(3);
-  for (StringRef name : {"left_window_size", "right_window_size"})
-    if (n.intAttr(name, -1) != -1)
-      return n.unsupported("attribute '" + name + "'");
-  if (n.in(4) || n.in(5) || n.in(6))
-    return n.unsupported("a cache of earlier keys and values");
-  if (n.wants(1) || n.wants(2) || n.wants(3))
-    return n.unsupported("a second output");
-  if (n.floatAttr("softcap", 0) != 0)
-    return n.unsupported("attribute 'softcap'");
-  int64_t rank = n.rank(q), heads = n.intAttr("q_num_heads", 0), pairs = n.intAttr("kv_num_heads", 0);
+namespace {
+/// One Attention node: what its attributes and inputs say, and the steps of the computation.
+class Attention {
+public:
+  explicit Attention(OpImport &n) : n(n) {}
+  LogicalResult run();
+
+private:
+  LogicalResult readHeads();
+  /// Each head of keys and values serves several of queries.
+  Value repeatHeads(Value x);
+  void readMask();
+  /// Where queries may look, beside the mask: a boolean that broadcasts to [batch, heads, rows, columns], or null.
+  Value findAllowed();
+  /// The position among all keys of each query.
+  Value queryPositions(Value plane);
+  Value plane() { return n.spread(n.scalar(type, 0), {n.fixed(1), n.fixed(1), n.sizeOf(q, 2), n.sizeOf(k, 2)}); }
+  /// By the composite, which kernels know.
+  Value whole();
+  /// Step by step, as caps, windows and the scores as an output need it.
+  Value bySteps();
+  Value joinHeads(Value x);
+
+  OpImport &n;
+  Value q, k, v, presentKey, presentValue, past, lengths, scores;
+  Value mask, floatMask, boolMask;
+  Type type;
+  int64_t heads = 0, pairs = 0, rank = 0, left = -1, right = -1;
+  double scale = 0, cap = 0;
+};
+} // namespace
+
+LogicalResult Attention::readHeads() {
+  q = n.in(0), k = n.in(1), v = n.in(2), mask = n.in(3);
+  rank = n.rank(q), heads = n.intAttr("q_num_heads", 0), pairs = n.intAttr("kv_num_heads", 0);
   if ((rank != 3 && rank != 4) || n.rank(k) != rank || n.rank(v) != rank)
     return n.error("requires operands of rank 3 or 4, found " + printShape(n.dims(q)));
   if (rank == 3 && (heads < 1 || pairs < 1))
@@ -39,52 +62,155 @@ static LogicalResult importAttention(OpImport &n) {
   if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(pairs) || pairs < 1 || heads % pairs != 0)
     return n.error("requires a number of query heads that is a multiple of the others, found " + Twine(heads) +
                    " and " + Twine(pairs));
-  if (heads != pairs) {
-    // each pair serves several query heads
-    auto repeat = [&](Value x) {
-      SmallVector<Size> sizes = {n.sizeOf(x, 0), n.fixed(pairs), n.fixed(heads / pairs), n.sizeOf(x, 2),
-                                 n.sizeOf(x, 3)};
-      Value wide = n.expand(n.unsqueeze(x, {2}), n.shapeTensor(sizes));
-      return n.reshapeSizes(wide, {sizes[0], n.fixed(heads), sizes[3], sizes[4]});
-    };
-    k = repeat(k);
-    v = repeat(v);
-  }
   int64_t width = n.size(q, 3);
   if (!n.attribute("scale") && ShapedType::isDynamic(width))
     return n.unsupported("a head size known only at run time");
-  double scale = n.floatAttr("scale", 1 / std::sqrt(double(width)));
-  Type type = n.elem(q);
+  type = n.elem(q);
+  scale = n.floatAttr("scale", 1 / std::sqrt(double(width)));
+  cap = n.floatAttr("softcap", 0);
+  left = n.intAttr("left_window_size", -1);
+  right = n.intAttr("right_window_size", -1);
+  if (left < -1 || right < -1)
+    return n.error("requires window sizes of at least -1, found " + Twine(std::min(left, right)));
+  past = n.in(4);
+  lengths = n.in(6);
+  if (!past != !n.in(5))
+    return n.error("requires past_key and past_value together, found one");
+  if (past && lengths)
+    return n.error("requires past_key or nonpad_kv_seqlen, found both");
+  presentKey = past ? n.concat({past, k}, 2) : k;
+  presentValue = past ? n.concat({n.in(5), v}, 2) : v;
+  k = repeatHeads(presentKey);
+  v = repeatHeads(presentValue);
+  return success(!n.failed());
+}
+
+Value Attention::repeatHeads(Value x) {
+  if (heads == pairs || n.failed())
+    return x;
+  SmallVector<Size> sizes = {n.sizeOf(x, 0), n.fixed(pairs), n.fixed(heads / pairs), n.sizeOf(x, 2), n.sizeOf(x, 3)};
+  Value wide = n.expand(n.unsqueeze(x, {2}), n.shapeTensor(sizes));
+  return n.reshapeSizes(wide, {sizes[0], n.fixed(heads), sizes[3], sizes[4]});
+}
+
+void Attention::readMask() {
+  if (!mask || n.failed())
+    return;
+  bool isBool = n.elem(mask).isInteger(1);
+  // Columns that it does not have are not looked at.
+  int64_t last = n.rank(mask) - 1, given = n.size(mask, last), columns = n.size(k, 2);
+  if (last >= 0 && !ShapedType::isDynamic(given) && !ShapedType::isDynamic(columns) && given < columns) {
+    SmallVector<int64_t> low(size_t(last) + 1, 0), high(low);
+    high.back() = columns - given;
+    mask = n.pad(mask, n.scalar(n.elem(mask), isBool ? 0 : -std::numeric_limits<double>::infinity()), low, high);
+  }
+  mask = n.unsqueeze(mask, llvm::to_vector(llvm::seq<int64_t>(0, std::max<int64_t>(4 - n.rank(mask), 0))));
+  if (n.failed())
+    return;
+  if (isBool)
+    boolMask = mask;
+  else
+    floatMask = n.convert(mask, type);
+}
+
+Value Attention::queryPositions(Value plane) {
+  Value rows = n.positions(plane, 2);
+  if (past)
+    return n.add(rows, n.dim(past, 2));
+  if (!lengths)
+    return rows;
+  Value first = n.sub(n.convert(lengths, n.b.getI64Type()), n.dim(q, 2));
+  return n.add(rows, n.unsqueeze(first, {1, 2, 3}));
+}
+
+Value Attention::findAllowed() {
+  Value allowed;
+  auto both = [&](Value more) { allowed = allowed ? n.binary<AndOp>(allowed, more) : more; };
+  if (n.intAttr("is_causal", 0) || left >= 0 || right >= 0) {
+    Value all = plane(), columns = n.positions(all, 3), rows = queryPositions(all);
+    if (n.intAttr("is_causal", 0))
+      both(n.compare(CompareKind::le, columns, rows));
+    if (left >= 0)
+      both(n.compare(CompareKind::le, n.sub(rows, columns), double(left)));
+    if (right >= 0)
+      both(n.compare(CompareKind::le, n.sub(columns, rows), double(right)));
+  }
+  if (lengths)
+    both(n.compare(CompareKind::lt, n.positions(plane(), 3),
+                   n.unsqueeze(n.convert(lengths, n.b.getI64Type()), {1, 2, 3})));
+  return allowed;
+}
+
+Value Attention::whole() {
   // booleans say where to look; a row that may look nowhere is zero
-  Value bias, allowed;
-  if (mask) {
-    SmallVector<int64_t> lead = llvm::to_vector(llvm::seq<int64_t>(0, std::max<int64_t>(4 - n.rank(mask), 0)));
-    mask = n.unsqueeze(mask, lead);
-    if (n.failed())
-      return failure();
-    if (n.elem(mask).isInteger(1))
-      allowed = mask;
-    else
-      bias = n.convert(mask, type);
-  }
-  if (n.intAttr("is_causal", 0)) {
-    Value plane = n.spread(n.scalar(type, 0), {n.fixed(1), n.fixed(1), n.sizeOf(q, 2), n.sizeOf(k, 2)});
-    Value causal = n.compare(CompareKind::le, n.positions(plane, 3), n.positions(plane, 2));
-    allowed = allowed ? n.binary<AndOp>(allowed, causal) : causal;
-  }
+  Value bias = floatMask, allowed = boolMask;
+  if (Value more = findAllowed())
+    allowed = allowed ? n.binary<AndOp>(allowed, more) : more;
   if (allowed) {
     Value penalty = n.select(allowed, n.scalar(type, 0), n.scalar(type, type.isF16() ? -65504 : -3.0e38));
     bias = bias ? n.add(bias, penalty) : penalty;
   }
   Value result = n.make<AttentionOp>(q, k, v, bias, scale);
-  if (allowed && mask && n.elem(mask).isInteger(1))
+  if (allowed && boolMask)
     result = n.select(n.reduce(Combiner::logical_or, allowed, {3}, true), result, 0);
-  if (rank == 4)
-    return n.out(result);
-  Value rows = n.transpose(result, {0, 2, 1, 3});
-  return n.out(
-      n.reshapeSizes(rows, {n.sizeOf(rows, 0), n.sizeOf(rows, 1), n.times(n.fixed(heads), n.sizeOf(rows, 3))}));
+  return result;
 }
+
+Value Attention::bySteps() {
+  double infinity = std::numeric_limits<double>::infinity(), root = std::sqrt(scale);
+  Value keys = n.transpose(k, {0, 1, 3, 2});
+  Value product = n.matmul(n.mul(q, root), n.mul(keys, root), type), capped = product;
+  if (cap > 0)
+    capped = n.mul(n.make<TanhOp>(n.div(product, cap)), cap);
+  Value bias = floatMask, allowed = boolMask;
+  if (Value more = findAllowed())
+    allowed = allowed ? n.binary<AndOp>(allowed, more) : more;
+  if (allowed) {
+    Value penalty = n.select(allowed, n.scalar(type, 0), n.scalar(type, -infinity));
+    bias = bias ? n.add(bias, penalty) : penalty;
+  }
+  Value biased = bias ? n.add(capped, bias) : capped;
+  int64_t precision = n.intAttr("softmax_precision", 0);
+  Type wide = precision ? n.elementType(precision) : type;
+  if (n.failed() || !wide)
+    return {};
+  Value shares = n.convert(n.make<SoftmaxOp>(n.convert(biased, wide), int64_t(3), false), type);
+  if (bias) { // a row that may look nowhere is zero, whatever its scores are
+    Value most = n.reduce(Combiner::max, bias, {3}, true);
+    shares = n.select(n.compare(CompareKind::eq, most, -infinity), 0, shares);
+  }
+  Value choices[] = {product, capped, biased, shares};
+  int64_t mode = n.intAttr("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3) {
+    (void)n.error("requires a qk_matmul_output_mode of 0 to 3, found " + Twine(mode));
+    return {};
+  }
+  scores = choices[mode];
+  return n.matmul(shares, v, type);
+}
+
+Value Attention::joinHeads(Value x) {
+  if (rank == 4)
+    return x;
+  Value rows = n.transpose(x, {0, 2, 1, 3});
+  return n.reshapeSizes(rows, {n.sizeOf(rows, 0), n.sizeOf(rows, 1), n.times(n.fixed(heads), n.sizeOf(rows, 3))});
+}
+
+LogicalResult Attention::run() {
+  if (failed(readHeads()))
+    return failure();
+  readMask();
+  bool isPlain = cap == 0 && left < 0 && right < 0 && !lengths && !n.wants(3);
+  Value result = isPlain ? whole() : bySteps();
+  if (n.failed() || failed(n.out(joinHeads(result))))
+    return failure();
+  for (Value more : {presentKey, presentValue, scores})
+    if (more && n.outputs.size() < n.numOutputs() && failed(n.out(more)))
+      return failure();
+  return success();
+}
+
+static LogicalResult importAttention(OpImport &n) { return Attention(n).run(); }
 
 static LogicalResult importRotaryEmbedding(OpImport &n) {
   Value x = n.in(0), cosine = n.in(1), sine = n.in(2), positions = n.in(3);
@@ -107,6 +233,7 @@ static LogicalResult importRotaryEmbedding(OpImport &n) {
   if (rotated % 2 != 0 || rotated > width)
     return n.error("requires an even rotary_embedding_dim of at most " + Twine(width) + ", found " + Twine(rotated));
   if (positions) {
+    positions = n.checked(positions, cosine, 0);
     cosine = n.gather(cosine, positions, 0);
     sine = n.gather(sine, positions, 0);
   }

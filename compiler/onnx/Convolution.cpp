@@ -123,6 +123,36 @@ static LogicalResult importConv(OpImport &n) {
   return n.out(result);
 }
 
+/// A depthwise convolution that looks back only, at the end of the last call's input first.
+static LogicalResult importCausalConvWithState(OpImport &n) {
+  Value x = n.in(0), filter = n.in(1), bias = n.in(2), past = n.in(3);
+  if (n.rank(x) != 3 || n.rank(filter) != 3 || !n.isStatic(filter))
+    return n.error("requires operands of rank 3 and a filter of known shape, found " + printShape(n.dims(x)) + " and " +
+                   printShape(n.dims(filter)));
+  StringRef activation = n.stringAttr("activation", "none");
+  if (activation != "none" && activation != "silu" && activation != "swish")
+    return n.error("requires activation none, silu or swish, found '" + activation + "'");
+  int64_t channels = n.size(filter, 0), before = n.size(filter, 2) - 1;
+  Value padded = past ? n.concat({past, x}, 2) : n.pad(x, n.scalar(n.elem(x), 0), {0, 0, before}, {0, 0, 0});
+  SmallVector<int64_t> one{1}, zero{0};
+  Value result =
+      n.make<ConvolutionOp>(padded, filter, one, zero, zero, one, one, channels, ConvLayout::channels_first, n.elem(x));
+  if (bias && result)
+    result = n.add(result, alongChannels(n, bias, result));
+  if (activation != "none" && !n.failed()) {
+    Value wide = n.convert(result, n.elem(x).isF64() ? n.elem(x) : n.b.getF32Type());
+    result = n.convert(n.mul(wide, n.make<LogisticOp>(wide)), n.elem(x));
+  }
+  if (n.failed() || failed(n.out(result)))
+    return failure();
+  if (!n.wants(1))
+    return success();
+  // The last elements, as many as the filter looks back.
+  Value end = n.dim(padded, 2),
+        positions = n.add(n.positions(n.slice(padded, 2, 0, before), 2), n.sub(end, double(before)));
+  return n.out(n.make<GatherElementsOp>(padded, positions, int64_t(2)));
+}
+
 static LogicalResult importConvTranspose(OpImport &n) {
   Value x = n.in(0), filter = n.in(1), bias = n.in(2);
   int64_t spatial = n.rank(x) - 2, groups = n.intAttr("group", 1);
@@ -191,6 +221,7 @@ static LogicalResult importConvTranspose(OpImport &n) {
 
 void registerConvolution(Registry &r) {
   r.add("Conv", 1, 2, importConv);
+  r.add("CausalConvWithState", 27, 2, importCausalConvWithState);
   r.add("ConvTranspose", 1, 2, importConvTranspose);
 }
 

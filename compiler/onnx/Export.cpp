@@ -5,6 +5,7 @@
 #include "compiler/MainFunction.h"
 #include "compiler/onnx/Exporter.h"
 #include "compiler/onnx/Limits.h"
+#include "ir/Checks.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -253,6 +254,15 @@ void Exporter::write(Operation &op, onnxfile::Graph &graph) {
   }
   if (auto stored = dyn_cast<ConstantOp>(op))
     return constant(stored, graph);
+  // ONNX's own operators refuse positions outside of an axis.
+  if (isa<CheckPositionsOp, RequireOp>(op)) {
+    std::string checked = names[isa<RequireOp>(op) ? op.getOperand(1) : op.getOperand(0)];
+    if (llvm::any_of(op.getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); }))
+      (void)n.outAs(0, "Identity", {checked});
+    else
+      names[op.getResult(0)] = checked;
+    return;
+  }
   if (auto call = dyn_cast<func::CallOp>(op)) {
     auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
     if (!callee || callee.isExternal() || llvm::is_contained(active, callee)) {

@@ -4,6 +4,7 @@
 #include "compiler/onnx/Gradient.h"
 #include "compiler/onnx/Importer.h"
 #include "compiler/onnx/Limits.h"
+#include "compiler/onnx/OpExport.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -315,8 +316,6 @@ void Importer::collectUnsupported(const Nodes &nodes, const llvm::StringMap<int6
 LogicalResult Importer::refuseUnsupported() {
   std::vector<std::string> lines;
   llvm::StringMap<int64_t> opsets = operatorSets(file->model.opset_import());
-  if (opsets[""] > kNewestOpset)
-    lines.push_back(llvm::formatv("opset {0} is newer than {1}, the newest one known", opsets[""], kNewestOpset));
   llvm::DenseSet<const onnxfile::Function *> seen;
   collectUnsupported(file->model.graph().node(), opsets, lines, seen);
   if (lines.empty())
@@ -372,6 +371,34 @@ LogicalResult Importer::importCall(const onnxfile::Node &node, const onnxfile::F
   return success();
 }
 
+LogicalResult Importer::checkInputTypes(OpImport &n) {
+  const Schema *schema = findSchema(n.node.domain(), n.node.op_type(), n.version);
+  llvm::StringMap<unsigned> first; // input of each shared type
+  for (unsigned i = 0; schema && i < n.numInputs(); ++i) {
+    if (!n.in(i))
+      continue;
+    auto [types, isNew] = inputTypesOf.try_emplace({schema, int(i)});
+    if (isNew)
+      types->second = inputTypes(*schema, int(i));
+    int32_t type = onnxType(n.elem(n.in(i)));
+    if (!(types->second >> type & 1)) {
+      std::string allowed;
+      for (int32_t k = 1; k < 64; ++k)
+        if ((types->second >> k & 1) && elementType(k))
+          allowed += (allowed.empty() ? "" : ", ") + dataTypeName(k);
+      return n.error("requires an input " + Twine(i) + " of type " + allowed + ", found " + dataTypeName(type));
+    }
+    StringRef shared = inputTypeVariable(*schema, int(i));
+    if (shared.empty())
+      continue;
+    auto [other, isFirst] = first.try_emplace(shared, i);
+    if (!isFirst && n.elem(n.in(other->second)) != n.elem(n.in(i)))
+      return n.error("requires inputs " + Twine(other->second) + " and " + Twine(i) + " of one type, found " +
+                     dataTypeName(onnxType(n.elem(n.in(other->second)))) + " and " + dataTypeName(type));
+  }
+  return success();
+}
+
 LogicalResult Importer::importNode(const onnxfile::Node &node, int64_t index, Frame &frame, OpBuilder &b,
                                    Location outer) {
   std::string name = !node.name().empty()                                 ? node.name()
@@ -407,7 +434,7 @@ LogicalResult Importer::importNode(const onnxfile::Node &node, int64_t index, Fr
         result = fail(reason);
       else if (missing)
         result = fail("requires at least " + Twine(entry->minInputs) + " inputs, found fewer");
-      else
+      else if (result = checkInputTypes(import); succeeded(result))
         result = entry->import ? entry->import(import) : importGradient(import, frame.values);
       for (unsigned i = 0; succeeded(result) && i < import.numOutputs(); ++i) {
         if (!import.wants(i))
@@ -437,7 +464,7 @@ LogicalResult Importer::importNodes(const Nodes &nodes, Frame &frame, OpBuilder 
 LogicalResult Importer::importGraph(const onnxfile::Graph &graph, Frame &frame, OpBuilder &b, Location outer,
                                     SmallVectorImpl<Value> &results) {
   for (const onnxfile::Tensor &tensor : graph.initializer()) {
-    if (frame.values.contains(tensor.name()))
+    if (&graph == &file->model.graph() && frame.values.contains(tensor.name()))
       continue; // a state
     llvm::Expected<ElementsAttr> attr =
         elementType(tensor.data_type())

@@ -45,6 +45,8 @@ struct OnnxImportOptions {
   int64_t batch = -1;
   /// Dims of graph inputs by name; -1 keeps a dim dynamic. Dims that the model states must agree with them.
   llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
+  /// Positions outside of an axis make a call fail, as ONNX has it; else gathers clamp and scatters skip them.
+  bool checkPositions = true;
   /// Filled when set; not owned.
   OnnxImportReport *report = nullptr;
 };

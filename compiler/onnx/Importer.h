@@ -7,6 +7,7 @@
 
 #include "compiler/onnx/OpImport.h"
 #include "compiler/onnx/Reader.h"
+#include "compiler/onnx/Schemas.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace sinter::onnx {
@@ -46,6 +47,7 @@ public:
   /// Null if the dialect has no such type.
   mlir::Type elementType(int64_t onnxType);
   bool forInference() const { return options.forInference; }
+  bool checksPositions() const { return options.checkPositions; }
   /// Appends one line to the report.
   void noteUnsupported(const onnxfile::Node &node, const llvm::Twine &message);
 
@@ -73,6 +75,8 @@ private:
                           llvm::DenseSet<const onnxfile::Function *> &seen);
   mlir::LogicalResult importNode(const onnxfile::Node &node, int64_t index, Frame &frame, mlir::OpBuilder &b,
                                  mlir::Location outer);
+  /// The element types of the inputs are those that the operator takes.
+  mlir::LogicalResult checkInputTypes(OpImport &n);
   mlir::LogicalResult importCall(const onnxfile::Node &node, const onnxfile::Function &function, Frame &frame,
                                  mlir::OpBuilder &b, mlir::Location loc);
   const onnxfile::Function *findFunction(const onnxfile::Node &node) const;
@@ -98,6 +102,7 @@ private:
   llvm::StringMap<const onnxfile::Function *> functions;
   mlir::OwningOpRef<mlir::ModuleOp> owner;
   std::vector<std::unique_ptr<mlir::Region>> unused;
+  llvm::DenseMap<std::pair<const Schema *, int>, uint64_t> inputTypesOf;
   DimContext dimContext;
   ShapeAnalysis shapes;
   OnnxImportReport ownReport;

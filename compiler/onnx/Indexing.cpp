@@ -10,16 +10,25 @@ namespace sinter::onnx {
 
 static LogicalResult importGather(OpImport &n) {
   int64_t axis = n.axisAttr("axis", 0, n.rank(n.in(0)));
-  return axis < 0 ? failure() : n.out(n.gather(n.in(0), n.in(1), axis));
+  return axis < 0 ? failure() : n.out(n.gather(n.in(0), n.checked(n.in(1), n.in(0), axis), axis));
 }
 
 static LogicalResult importGatherElements(OpImport &n) {
   int64_t axis = n.axisAttr("axis", 0, n.rank(n.in(0)));
-  return axis < 0 ? failure() : n.out(n.make<GatherElementsOp>(n.in(0), n.in(1), axis));
+  return axis < 0 ? failure() : n.out(n.make<GatherElementsOp>(n.in(0), n.checked(n.in(1), n.in(0), axis), axis));
+}
+
+/// Tuples of positions that index the axes of the first input from `first` on.
+static Value checkedTuples(OpImport &n, int64_t first) {
+  int64_t rank = n.rank(n.in(1)), length = n.size(n.in(1), rank - 1);
+  if (ShapedType::isDynamic(length) || length < 1 || first < 0 || first + length > n.rank(n.in(0)))
+    return n.in(1); // the op that reads them says so
+  return n.checked(n.in(1), n.in(0), llvm::to_vector(llvm::seq<int64_t>(first, first + length)), /*tuples=*/true);
 }
 
 static LogicalResult importGatherNd(OpImport &n) {
-  return n.out(n.make<GatherNdOp>(n.in(0), n.in(1), n.intAttr("batch_dims", 0)));
+  int64_t batch = n.intAttr("batch_dims", 0);
+  return n.out(n.make<GatherNdOp>(n.in(0), checkedTuples(n, batch), batch));
 }
 
 static std::optional<Combiner> scatterCombiner(OpImport &n) {
@@ -41,14 +50,14 @@ static LogicalResult importScatterElements(OpImport &n) {
   std::optional<Combiner> combiner = scatterCombiner(n);
   if (axis < 0 || !combiner)
     return failure();
-  return n.out(n.make<ScatterElementsOp>(n.in(0), n.in(1), n.in(2), axis, *combiner));
+  return n.out(n.make<ScatterElementsOp>(n.in(0), n.checked(n.in(1), n.in(0), axis), n.in(2), axis, *combiner));
 }
 
 static LogicalResult importScatterNd(OpImport &n) {
   std::optional<Combiner> combiner = scatterCombiner(n);
   if (!combiner)
     return failure();
-  return n.out(n.make<ScatterNdOp>(n.in(0), n.in(1), n.in(2), *combiner));
+  return n.out(n.make<ScatterNdOp>(n.in(0), checkedTuples(n, 0), n.in(2), *combiner));
 }
 
 /// The first input and `axis`; without that attribute all elements in a row, and 0. The axis is -1 after an error.
@@ -102,6 +111,23 @@ static LogicalResult importOneHot(OpImport &n) {
   return n.out(n.select(hit, n.element(values, 1), n.element(values, 0)));
 }
 
+static LogicalResult importTensorScatter(OpImport &n) {
+  Value cache = n.in(0), update = n.in(1), first = n.in(2);
+  int64_t rank = n.rank(cache), axis = n.axisAttr("axis", -2, rank);
+  StringRef mode = n.stringAttr("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    return n.error("requires mode linear or circular, found '" + mode + "'");
+  if (axis < 1 || n.rank(update) != rank)
+    return n.error("requires an update of rank " + Twine(rank) + " and an axis behind the first, found rank " +
+                   Twine(n.rank(update)) + " and axis " + Twine(axis));
+  Value at = n.positions(update, axis);
+  if (first)
+    at = n.add(at, n.broadcastLike(n.convert(first, n.b.getI64Type()), at, {0}));
+  if (mode == "circular" && !n.failed())
+    at = n.binary<RemOp>(at, n.dim(cache, axis));
+  return n.out(n.make<ScatterElementsOp>(cache, n.checked(at, cache, axis), update, axis, Combiner::set));
+}
+
 static LogicalResult importReverseSequence(OpImport &n) {
   Value x = n.in(0), lengths = n.convert(n.in(1), n.b.getI64Type());
   int64_t time = n.axisAttr("time_axis", 0, n.rank(x)), batch = n.axisAttr("batch_axis", 1, n.rank(x));
@@ -144,6 +170,7 @@ void registerIndexing(Registry &r) {
   r.add("OneHot", 9, 3, importOneHot);
   r.add("ReverseSequence", 10, 2, importReverseSequence);
   r.add("TopK", 1, 1, importTopK);
+  r.add("TensorScatter", 24, 2, importTensorScatter);
 }
 
 } // namespace sinter::onnx

@@ -12,6 +12,8 @@ namespace sinter::onnx {
 
 /// Bytes of one serialized model; protobuf itself cannot address more. Larger weights are external data.
 inline constexpr uint64_t kMaxModelBytes = (uint64_t(1) << 31) - 1;
+/// The newest version of the file format that is known.
+inline constexpr int64_t kNewestIrVersion = 14;
 /// Nodes of a model after local functions are expanded.
 inline constexpr int64_t kMaxNodes = 1 << 20;
 /// Graphs within graphs (If, Loop and Scan bodies), and calls of functions within functions.

@@ -18,6 +18,7 @@ static LogicalResult negativeLogLikelihood(OpImport &n, Value x, Value target, V
     ignored = n.compare(CompareKind::eq, target, double(n.intAttr("ignore_index", 0)));
     target = n.select(ignored, 0, target);
   }
+  target = n.checked(target, x, 1);
   Value picked = n.squeeze(n.make<GatherElementsOp>(x, n.unsqueeze(target, {1}), int64_t(1)), {1});
   Value weight = weights ? n.gather(weights, target, 0) : Value();
   if (ignored)

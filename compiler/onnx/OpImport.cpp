@@ -2,6 +2,7 @@
 #include "compiler/onnx/OpImport.h"
 
 #include "compiler/onnx/Importer.h"
+#include "ir/Checks.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -29,17 +30,17 @@ const onnxfile::Attribute *OpImport::attribute(StringRef name) const {
 
 int64_t OpImport::intAttr(StringRef name, int64_t otherwise) const {
   const onnxfile::Attribute *found = attribute(name);
-  return found && found->has_i() ? found->i() : otherwise;
+  return found ? found->i() : otherwise; // of that kind, as the reader has seen
 }
 
 double OpImport::floatAttr(StringRef name, double otherwise) const {
   const onnxfile::Attribute *found = attribute(name);
-  return found && found->has_f() ? double(found->f()) : otherwise;
+  return found ? double(found->f()) : otherwise;
 }
 
 StringRef OpImport::stringAttr(StringRef name, StringRef otherwise) const {
   const onnxfile::Attribute *found = attribute(name);
-  return found && found->has_s() ? StringRef(found->s()) : otherwise;
+  return found ? StringRef(found->s()) : otherwise;
 }
 
 std::optional<SmallVector<int64_t>> OpImport::intsAttr(StringRef name) const {
@@ -92,6 +93,13 @@ Type OpImport::elementType(int64_t onnxType) {
   if (!type)
     (void)unsupported("element type " + dataTypeName(int32_t(onnxType)));
   return type;
+}
+
+Value OpImport::checked(Value positions, Value operand, ArrayRef<int64_t> axes, bool tuples) {
+  auto isPosition = [](Type type) { return type.isSignlessInteger(32) || type.isSignlessInteger(64); };
+  if (failed() || !importer.checksPositions() || !isPosition(elem(positions))) // else the op that reads them says so
+    return positions;
+  return checkPositions(b, loc, positions, operand, axes, tuples, describeNode(node, 0));
 }
 
 Value OpImport::constantOf(const onnxfile::Tensor &tensor, StringRef name) {

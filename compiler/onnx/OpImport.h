@@ -62,6 +62,10 @@ public:
 
   /// The dialect's element type, null (after an error) if it has none.
   mlir::Type elementType(int64_t onnxType);
+  /// `positions` as they pass a check that each indexes its axis of `operand`, where the import asks for checks: all of
+  /// them `axes[0]`, or as `tuples` along their last axis one for each of `axes`.
+  mlir::Value checked(mlir::Value positions, mlir::Value operand, llvm::ArrayRef<int64_t> axes, bool tuples = false);
+
   /// A constant from a tensor of the file.
   mlir::Value constantOf(const onnxfile::Tensor &tensor, llvm::StringRef name);
 

@@ -68,6 +68,8 @@ Expected<std::unique_ptr<OnnxFile>> readOnnxFile(StringRef path) {
   if (!file->model.has_graph() || !file->model.has_ir_version())
     return failAt(path, Twine("requires an ONNX model, found a file without ") +
                             (file->model.has_graph() ? "a format version" : "a graph"));
+  if (Error error = orderModel(file->model))
+    return failAt(path, toString(std::move(error)));
   if (Error error = checkModel(file->model))
     return failAt(path, toString(std::move(error)));
 
