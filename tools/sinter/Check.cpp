@@ -107,7 +107,18 @@ void sinter::tool::addCheck(CLI::App &program, Exit &result) {
   command->add_option("-j,--jobs", flags->tests.jobs, "test cases at a time")->check(CLI::Range(1, 256));
   command->add_option("--time-limit", flags->tests.timeLimit, "seconds for one test case")->check(CLI::Range(1, 3600));
   tests->excludes(model);
+  for (const char *name : {"--input", "--seed", "--gradient", "--shape"})
+    tests->excludes(command->get_option(name));
+  for (const char *name : {"--expected-failures", "--jobs", "--time-limit"})
+    command->get_option(name)->needs(tests);
+  gradient->excludes(command->get_option("--reference"));
   command->callback([flags, &result] {
+    for (auto [given, what] :
+         {std::pair(flags->tests.reference, "--reference"), std::pair(flags->gradient, "--gradient")})
+      if (given) {
+        flags->shared.refuseCompiling(std::string(what) + ", which compiles nothing");
+        flags->shared.refuseThreads(std::string(what) + ", which runs on one");
+      }
     if (!flags->tests.folders.empty()) {
       result = runOnnxTests(flags->tests, flags->shared);
       return;

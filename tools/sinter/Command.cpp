@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 
 using namespace sinter::tool;
@@ -21,16 +22,37 @@ CLI::Validator sinter::tool::positive() {
   return CLI::Validator(check, "ABOVE 0");
 }
 
-void SharedOptions::addTo(CLI::App &command) {
+/// Appends the option's name to `given` when it is read.
+static std::function<void(const std::string &)> noteIn(std::vector<std::string> &given, const char *name) {
+  return [&given, name](const std::string &) { given.emplace_back(name); };
+}
+
+static void refuseFirst(const std::vector<std::string> &given, const std::string &why) {
+  if (!given.empty())
+    throw Stop(Exit::Usage, given.front() + " has no effect on " + why);
+}
+
+void SharedOptions::refuseCompiling(const std::string &why) const { refuseFirst(compiling, why); }
+void SharedOptions::refuseThreads(const std::string &why) const { refuseFirst(threading, why); }
+
+void SharedOptions::addTo(CLI::App &command, bool onlyCompiles) {
   // -O2 is one word for users, an option with a value for CLI11.
-  command.add_option("-O", optLevel, "optimization level, 0 to 3 (default 2)")->check(CLI::Range(0, 3));
+  command.add_option("-O", optLevel, "optimization level, 0 to 3 (default 2)")
+      ->check(CLI::Range(0, 3))
+      ->each(noteIn(compiling, "-O"));
   command.add_flag("--fast-math", fastMath,
                    "also rewrites that change rounding, infinities and NaN: merge-numbers, reciprocal, "
-                   "batch-norm-as-sum (passes/REWRITES.md)");
-  command.add_option("--threads", threads, "threads to run on (default: all cores)")->check(CLI::Range(1, 1024));
-  command.add_option("--target", target,
-                     "CPU to compile for: native, a level (x86-64-v3, aarch64) or LLVM's name of a CPU, +EXT and -EXT "
-                     "after it (znver4,-avx512bf16)");
+                   "batch-norm-as-sum (passes/REWRITES.md)")
+      ->each(noteIn(compiling, "--fast-math"));
+  (onlyCompiles ? command.add_option("--threads", compilerThreads, "threads to compile on (default: all cores)")
+                : command.add_option("--threads", threads, "threads to run on (default: all cores)"))
+      ->check(CLI::Range(1, 1024))
+      ->each(noteIn(threading, "--threads"));
+  command
+      .add_option("--target", target,
+                  "CPU to compile for: native, a level (x86-64-v3, aarch64) or LLVM's name of a CPU, +EXT and -EXT "
+                  "after it (znver4,-avx512bf16)")
+      ->each(noteIn(compiling, "--target"));
   addShapesTo(command);
 }
 
@@ -38,6 +60,12 @@ void SharedOptions::addShapesTo(CLI::App &command) {
   command.add_option("--shape", shapes, "NAME=1x3x224x224: fixes the dims of an input ('?' keeps one dynamic)")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
+  command
+      .add_option(
+          "--index-policy", indexPolicy,
+          "positions outside of an axis: error ends the call, the default of ONNX models; clamp has gathers read "
+          "the nearest and scatters skip them (default: as a graph file says)")
+      ->check(CLI::IsMember({"clamp", "error"}));
 }
 
 std::map<std::string, std::vector<int64_t>> SharedOptions::parsedShapes() const {

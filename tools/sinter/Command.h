@@ -27,13 +27,20 @@ struct Stop : std::runtime_error {
 struct SharedOptions {
   int optLevel = 2;
   bool fastMath = false;
-  int threads = 0; // 0: all cores
+  int threads = 0, compilerThreads = 0; // 0: all cores
   std::string target = "native";
   std::vector<std::string> shapes; // NAME=1x80
+  std::string indexPolicy;         // clamp or error; empty: as the graph has it
+  /// The flags given among those that say how to compile (-O, --fast-math, --target), or on how many threads.
+  std::vector<std::string> compiling, threading;
 
-  void addTo(CLI::App &command);
-  /// --shape alone.
+  /// --threads are those to run on, or of a command that only compiles those to compile on.
+  void addTo(CLI::App &command, bool onlyCompiles = false);
+  /// --shape and --index-policy alone.
   void addShapesTo(CLI::App &command);
+  /// Throws Stop where -O or --target is given, or --threads: `why` says what they have no effect on.
+  void refuseCompiling(const std::string &why) const;
+  void refuseThreads(const std::string &why) const;
   /// Splits each at its last '='. Throws Stop on malformed ones. -1 (written `?`) keeps a dim dynamic.
   std::map<std::string, std::vector<int64_t>> parsedShapes() const;
 };

@@ -55,9 +55,9 @@ static Exit compile(const CompileFlags &flags) {
     throw Stop(Exit::Usage, "-o - requires a text format (graph, fused, loops, llvm or asm), got " + form);
   if (output != "-")
     requireWritable(output, flags.model);
-  Model model(flags.model, flags.shared);
-  if (!model.graph())
+  if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
     throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx, .sinter or .mlir)");
+  Model model(flags.model, flags.shared);
 
   CompileRequest request;
   bool all = !flags.dumpFolder.empty();
@@ -138,7 +138,7 @@ static Exit compile(const CompileFlags &flags) {
 void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<CompileFlags>();
   CLI::App *command = program.add_subcommand("compile", "compile a model to native code");
-  flags->shared.addTo(*command);
+  flags->shared.addTo(*command, /*onlyCompiles=*/true);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command->add_option("-o,--output", flags->output,
                       "file to write; its suffix chooses the format; - is standard output, the default for text");

@@ -25,6 +25,8 @@ static Exit convert(const ConvertFlags &flags) {
   if (suffix != ".sinter" && suffix != ".mlir" && suffix != ".dot" && suffix != ".onnx")
     throw Stop(Exit::Usage,
                "the suffix of " + flags.output + " names no format of graphs; use .sinter, .onnx, .mlir or .dot");
+  if (flags.locations && suffix != ".mlir")
+    throw Stop(Exit::Usage, "--locations has no effect on " + suffix + " files, only on .mlir");
   if (flags.output != "-")
     requireWritable(flags.output, flags.input);
   Model model(flags.input, flags.shared, {}, /*keepsCalls=*/true);

@@ -53,6 +53,10 @@ static json kernelsOf(const CompiledModule &module) {
 }
 
 static Exit inspect(const InspectFlags &flags) {
+  if (!flags.kernels && !flags.memory) {
+    flags.shared.refuseCompiling("inspect without --kernels or --memory, which compile");
+    flags.shared.refuseThreads("inspect without --memory, which runs");
+  }
   Model model(flags.model, flags.shared);
   json report = {{"file", flags.model}, {"inputs", portsOf(model.inputs())}, {"outputs", portsOf(model.outputs())}};
   auto requireGraph = [&](const char *flag) {

@@ -10,6 +10,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/IndexPolicy.h"
 #include "passes/InlineCalls.h"
 #include "passes/Passes.h"
 #include "tools/sinter/Crash.h"
@@ -85,6 +86,7 @@ Options tool::compilerOptions(const SharedOptions &options) {
   result.optLevel = options.optLevel;
   result.fastMath = options.fastMath;
   result.target = options.target;
+  result.threads = static_cast<unsigned>(options.compilerThreads);
   return result;
 }
 
@@ -125,6 +127,7 @@ OwningOpRef<ModuleOp> Model::import(const AdjustImport &adjust) {
   onnx::OnnxImportReport report;
   onnx::OnnxImportOptions import;
   import.report = &report;
+  import.checkPositions = options.indexPolicy != "clamp";
   for (const auto &[name, dims] : options.parsedShapes())
     import.shapes[name].assign(dims.begin(), dims.end());
   if (adjust)
@@ -165,6 +168,8 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
   }
   if (!keepsCalls && failed(inlineCalls(*module)))
     throw Stop(Exit::Unsupported, diagnostics.errors());
+  if (!options.indexPolicy.empty() && !path.ends_with(".onnx")) // the importer knows already
+    applyIndexPolicy(*module, options.indexPolicy == "error" ? IndexPolicy::Error : IndexPolicy::Clamp);
   if (module->getOps<func::FuncOp>().empty())
     throw Stop(Exit::Failure, path + ": requires a function, got an empty module");
   func::FuncOp main = function();
@@ -238,6 +243,9 @@ void Model::fixShapes(func::FuncOp main) {
 }
 
 void Model::readModule() {
+  options.refuseCompiling(path + ", which is compiled already");
+  if (!options.indexPolicy.empty())
+    throw Stop(Exit::Usage, "--index-policy has no effect on " + path + ", which is compiled already");
   requireFile(path);
   if (sinter_module_open(path.c_str(), nullptr, &opened) != SINTER_OK)
     throw Stop(Exit::Failure, sinter_last_error());

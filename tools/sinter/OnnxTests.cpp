@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // ONNX's backend tests: a model, and for each data set its inputs and outputs as serialized tensors. A case that
-// crashes or hangs is a failed case: it runs in a child process with a time limit.
+// crashes or hangs is a failed case, whatever is expected of it: it runs in a child process with a time limit.
 
 #include "tools/sinter/OnnxTests.h"
 #include "compiler/onnx/TensorData.h"
@@ -142,7 +142,7 @@ struct Running {
   size_t index;
 };
 struct Outcome {
-  bool passed = false;
+  bool passed = false, crashed = false; // or hung
   std::string reason;
 };
 } // namespace
@@ -165,6 +165,9 @@ static Running start(size_t index, const fs::path &folder, const OnnxTestOptions
   int code = 0;
   try {
     runCase(folder, tests.reference, options);
+  } catch (const Stop &stop) {
+    reason = stop.what();
+    code = stop.code == Exit::Internal ? static_cast<int>(Exit::Internal) : 1;
   } catch (const std::exception &error) {
     reason = error.what();
     code = 1;
@@ -184,9 +187,14 @@ static Outcome finish(const Running &child, int timeLimit) {
   close(child.output);
   int status = 0;
   waitpid(child.pid, &status, 0);
+  // A fatal signal ends the child with that code, too.
+  outcome.crashed =
+      WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(Exit::Internal));
   if (WIFSIGNALED(status))
     outcome.reason = WTERMSIG(status) == SIGALRM ? "took more than " + std::to_string(timeLimit) + " s"
                                                  : std::string("crashed: ") + strsignal(WTERMSIG(status));
+  if (outcome.crashed && outcome.reason.empty())
+    outcome.reason = "crashed";
   outcome.passed = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   return outcome;
 }
@@ -253,6 +261,9 @@ Exit sinter::tool::runOnnxTests(const OnnxTestOptions &tests, const SharedOption
       if (outcomes[i].passed) {
         word = "FAIL";
         reason = "passes, but is listed as an expected failure: " + known->second;
+        ++failed;
+      } else if (outcomes[i].crashed) { // nothing that is expected
+        word = "FAIL";
         ++failed;
       } else {
         word = "SKIP";

@@ -18,6 +18,10 @@ struct RunFlags {
 } // namespace
 
 static Exit run(const RunFlags &flags) {
+  if (flags.reference) {
+    flags.shared.refuseCompiling("--reference, which compiles nothing");
+    flags.shared.refuseThreads("--reference, which runs on one");
+  }
   Model model(flags.model, flags.shared);
   // Where outputs go is checked before anything runs.
   std::map<std::string, std::string> files;

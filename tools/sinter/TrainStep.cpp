@@ -108,6 +108,12 @@ static Exit trainStep(const TrainStepFlags &flags) {
   }
   std::optional<OutputFormat> format = formatOf(flags);
   requireWritable(flags.output, flags.model);
+  if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
+    throw Stop(Exit::Usage, flags.model + ": is compiled already; train-step requires a graph");
+  if (!format) {
+    flags.shared.refuseCompiling("a graph, which is not compiled");
+    flags.shared.refuseThreads("a graph, which is not compiled");
+  }
 
   train.isTrained = chosen(flags);
   std::string kind = train.loss.substr(0, train.loss.find(':'));
@@ -119,8 +125,6 @@ static Exit trainStep(const TrainStepFlags &flags) {
     throw Stop(Exit::Usage, "--batch applies to ONNX models; " + flags.model + " states its own types");
   std::vector<std::string> seen, again;
   Model model(flags.model, flags.shared, adjustment(flags, false, seen));
-  if (!model.graph())
-    throw Stop(Exit::Usage, flags.model + ": is compiled already; train-step requires a graph");
   mlir::OwningOpRef<mlir::ModuleOp> inference = model.readAgain(adjustment(flags, true, again));
   if (train.isTrained && !seen.empty() && llvm::none_of(seen, train.isTrained))
     throw Stop(Exit::Failure,
@@ -161,7 +165,7 @@ static Exit trainStep(const TrainStepFlags &flags) {
 void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<TrainStepFlags>();
   CLI::App *command = program.add_subcommand("train-step", "compile the step that trains a model");
-  flags->shared.addTo(*command);
+  flags->shared.addTo(*command, /*onlyCompiles=*/true);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command
       ->add_option("--loss", flags->train.loss,

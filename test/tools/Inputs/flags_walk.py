@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""flags_walk.py SINTER MODEL: every flag of every subcommand, for a graph and for a compiled module: it changes what comes
+out, or is refused, or is listed with the reason why nothing can be seen. The current folder is written to."""
+import re
+import subprocess
+import sys
+
+SINTER, MODEL = sys.argv[1:]
+
+
+def run(*args):
+    return subprocess.run([SINTER, *args], capture_output=True, text=True, check=False)
+
+
+def make(*args):
+    done = run(*args)
+    assert done.returncode == 0, (args, done.stderr)
+
+
+make("compile", MODEL, "-o", "m.smod")
+make("convert", MODEL, "m.mlir")
+make("train-step", MODEL, "--loss", "mse", "--optimizer", "sgd:lr=0.1", "-o", "step.smod")
+
+GRAPH, SMOD = "m.mlir", "m.smod"
+REFUSED = 2
+# (subcommand, flag) -> uses: (arguments, REFUSED or None for accepted)
+USES = {
+    ("compile", "-O"): [([GRAPH, "-O1", "-o", "o.smod"], None), ([SMOD, "-O1"], REFUSED)],
+    ("compile", "--threads"): [([GRAPH, "--threads", "1", "-o", "o.smod"], None), ([SMOD, "--threads", "1"], REFUSED)],
+    ("compile", "--target"): [([GRAPH, "--target", "x86-64-v3", "-o", "o.smod"], None), ([SMOD, "--target", "native"], REFUSED)],
+    ("compile", "--shape"): [([GRAPH, "--shape", "x=2x3", "-o", "o.smod"], None), ([SMOD, "--shape", "x=2x3"], REFUSED)],
+    ("compile", "--index-policy"): [([GRAPH, "--index-policy", "error", "-o", "o.smod"], None),
+                                    ([SMOD, "--index-policy", "error"], REFUSED)],
+    ("compile", "--output"): [([GRAPH, "-o", "o.smod"], None)],
+    ("compile", "--emit"): [([GRAPH, "--emit", "graph"], None)],
+    ("compile", "--dump-ir"): [([GRAPH, "--dump-ir", "ir", "-o", "o.smod"], None)],
+    ("run", "-O"): [([GRAPH, "-O0", "--input", "x=1"], None), ([SMOD, "-O0", "--input", "x=1"], REFUSED),
+                    ([GRAPH, "-O0", "--input", "x=1", "--reference"], REFUSED)],
+    ("run", "--threads"): [([GRAPH, "--threads", "1", "--input", "x=1"], None), ([SMOD, "--threads", "1", "--input", "x=1"], None),
+                           ([GRAPH, "--threads", "1", "--input", "x=1", "--reference"], REFUSED)],
+    ("run", "--target"): [([GRAPH, "--target", "native", "--input", "x=1"], None),
+                          ([SMOD, "--target", "native", "--input", "x=1"], REFUSED),
+                          ([GRAPH, "--target", "native", "--input", "x=1", "--reference"], REFUSED)],
+    ("run", "--shape"): [([GRAPH, "--shape", "x=2x3", "--input", "x=1"], None), ([SMOD, "--shape", "x=2x3", "--input", "x=1"], None)],
+    ("run", "--index-policy"): [([GRAPH, "--index-policy", "error", "--input", "x=1"], None),
+                                ([SMOD, "--index-policy", "error", "--input", "x=1"], REFUSED)],
+    ("run", "--input"): [([GRAPH, "--input", "x=2"], None)],
+    ("run", "--output"): [([GRAPH, "--input", "x=2", "--output", "y=@y.npy"], None)],
+    ("run", "--print"): [([GRAPH, "--input", "x=2", "--print"], None)],
+    ("run", "--reference"): [([GRAPH, "--input", "x=2", "--reference"], None), ([SMOD, "--input", "x=2", "--reference"], REFUSED)],
+    ("check", "-O"): [([GRAPH, "-O0"], None), ([GRAPH, "-O0", "--reference"], REFUSED), ([GRAPH, "-O0", "--gradient"], REFUSED)],
+    ("check", "--threads"): [([GRAPH, "--threads", "1"], None), ([GRAPH, "--threads", "1", "--gradient"], REFUSED)],
+    ("check", "--target"): [([GRAPH, "--target", "native"], None), ([GRAPH, "--target", "native", "--reference"], REFUSED)],
+    ("check", "--shape"): [([GRAPH, "--shape", "x=2x3"], None), (["--onnx-tests", ".", "--shape", "x=2x3"], REFUSED)],
+    ("check", "--index-policy"): [([GRAPH, "--index-policy", "error"], None)],
+    ("check", "--reference"): [([GRAPH, "--reference"], None), ([GRAPH, "--reference", "--gradient"], REFUSED)],
+    ("check", "--input"): [([GRAPH, "--input", "x=1"], None), (["--onnx-tests", ".", "--input", "x=1"], REFUSED)],
+    ("check", "--seed"): [([GRAPH, "--seed", "1"], None), (["--onnx-tests", ".", "--seed", "1"], REFUSED)],
+    ("check", "--gradient"): [([GRAPH, "--gradient"], None), (["--onnx-tests", ".", "--gradient"], REFUSED)],
+    ("check", "--wrt"): [([GRAPH, "--gradient", "--wrt", "x"], None), ([GRAPH, "--wrt", "x"], REFUSED)],
+    ("check", "--onnx-tests"): [([GRAPH, "--onnx-tests", "."], REFUSED)],
+    ("check", "--expected-failures"): [([GRAPH, "--expected-failures", "e.txt"], REFUSED)],
+    ("check", "--jobs"): [([GRAPH, "-j", "2"], REFUSED)],
+    ("check", "--time-limit"): [([GRAPH, "--time-limit", "2"], REFUSED)],
+    ("bench", "-O"): [([GRAPH, "-O0", "--seconds", "0.01"], None), ([SMOD, "-O0", "--seconds", "0.01"], REFUSED)],
+    ("bench", "--threads"): [([SMOD, "--threads", "1", "--seconds", "0.01"], None)],
+    ("bench", "--target"): [([SMOD, "--target", "native", "--seconds", "0.01"], REFUSED)],
+    ("bench", "--shape"): [([SMOD, "--shape", "x=2x3", "--seconds", "0.01"], None)],
+    ("bench", "--index-policy"): [([SMOD, "--index-policy", "clamp", "--seconds", "0.01"], REFUSED)],
+    ("bench", "--input"): [([SMOD, "--input", "x=1", "--seconds", "0.01"], None)],
+    ("bench", "--seconds"): [([SMOD, "--seconds", "0.01"], None)],
+    ("bench", "--json"): [([SMOD, "--seconds", "0.01", "--json", "b.json"], None)],
+    ("inspect", "-O"): [([GRAPH, "-O0", "--kernels"], None), ([GRAPH, "-O0"], REFUSED), ([SMOD, "-O0", "--memory"], REFUSED)],
+    ("inspect", "--threads"): [([GRAPH, "--threads", "1", "--memory"], None), ([GRAPH, "--threads", "1"], REFUSED)],
+    ("inspect", "--target"): [([GRAPH, "--target", "native", "--kernels"], None), ([SMOD, "--target", "native"], REFUSED)],
+    ("inspect", "--shape"): [([SMOD, "--shape", "x=2x3"], None)],
+    ("inspect", "--index-policy"): [([GRAPH, "--index-policy", "error", "--ops"], None), ([SMOD, "--index-policy", "error"], REFUSED)],
+    ("inspect", "--ops"): [([GRAPH, "--ops"], None), ([SMOD, "--ops"], REFUSED)],
+    ("inspect", "--kernels"): [([GRAPH, "--kernels"], None), ([SMOD, "--kernels"], REFUSED)],
+    ("inspect", "--memory"): [([SMOD, "--memory"], None)],
+    ("inspect", "--dot"): [([GRAPH, "--dot", "d.dot"], None), ([SMOD, "--dot", "d.dot"], REFUSED)],
+    ("inspect", "--json"): [([SMOD, "--json"], None)],
+    ("convert", "--shape"): [([GRAPH, "c.mlir", "--shape", "x=2x3"], None), ([SMOD, "c.mlir", "--shape", "x=2x3"], REFUSED)],
+    ("convert", "--index-policy"): [([GRAPH, "c.mlir", "--index-policy", "error"], None), ([SMOD, "c.mlir", "--index-policy", "error"], REFUSED)],
+    ("convert", "--locations"): [([GRAPH, "c.mlir", "--locations"], None), ([GRAPH, "c.sinter", "--locations"], REFUSED)],
+    ("grad", "--shape"): [([GRAPH, "-o", "-", "--mode", "vjp", "--shape", "x=2x3"], None), ([SMOD, "-o", "-", "--shape", "x=2x3"], REFUSED)],
+    ("grad", "--index-policy"): [([GRAPH, "-o", "-", "--mode", "vjp", "--index-policy", "error"], None),
+                                 ([SMOD, "-o", "-", "--index-policy", "error"], REFUSED)],
+    ("grad", "--output"): [([GRAPH, "--mode", "vjp", "-o", "g.mlir"], None)],
+    ("grad", "--loss"): [([GRAPH, "--mode", "vjp", "-o", "-", "--loss", "y"], None)],
+    ("grad", "--wrt"): [([GRAPH, "--mode", "vjp", "-o", "-", "--wrt", "x"], None)],
+    ("grad", "--mode"): [([GRAPH, "-o", "-", "--mode", "vjp"], None)],
+    ("grad", "--memory"): [([GRAPH, "--mode", "vjp", "-o", "-", "--memory", "all"], None)],
+}
+TRAINING = ["--loss", "mse", "--optimizer", "sgd:lr=0.1"]
+for flag, value in {"-O": "-O1", "--threads": "--threads=1", "--target": "--target=native"}.items():
+    USES["train-step", flag] = [([MODEL, *TRAINING, value, "-o", "t.smod"], None), ([MODEL, *TRAINING, value, "-o", "t.mlir"], REFUSED),
+                                ([SMOD, *TRAINING, value, "-o", "t.smod"], REFUSED)]
+# What test/tools/train-step*.test and train.test hold to its effect.
+TESTED_ELSEWHERE = {"train", "train-step", "doctor"}
+
+bad = []
+for subcommand in re.findall(r"^  ([a-z-]+) {2,}", run("--help").stdout, re.M):
+    flags = set(re.findall(r"^ +(?:-[a-zA-Z], *)?(--[a-z-]+|-O)\b", run(subcommand, "--help").stdout, re.M)) - {"--help", "--version"}
+    for flag in sorted(flags):
+        if (subcommand, flag) not in USES and subcommand not in TESTED_ELSEWHERE:
+            bad.append(f"{subcommand} {flag}: no entry says what it does")
+for (subcommand, flag), uses in USES.items():
+    for arguments, expected in uses:
+        done = run(subcommand, *arguments)
+        if done.returncode != (expected or 0):
+            bad.append(f"{subcommand} {' '.join(arguments)}: expected {expected or 0}, got {done.returncode}: {done.stderr.strip()[-300:]}")
+print("\n".join(bad))
+sys.exit(1 if bad else 0)
