@@ -30,6 +30,25 @@ struct Axes {
   bool all = true;
 };
 
+/// What becomes of positions outside of an axis: reads clamp and writes skip them, or the call fails.
+enum class IndexPolicy { clamp, error };
+
+namespace detail {
+inline thread_local IndexPolicy indexPolicy = IndexPolicy::clamp;
+} // namespace detail
+
+/// The policy of all that this thread computes or traces while the object lives: subscripts, take, gather, scatter and
+/// their like. A function keeps the policy that it was traced under. Without one, positions are clamped.
+class IndexPolicyScope {
+public:
+  explicit IndexPolicyScope(IndexPolicy policy) : before(std::exchange(detail::indexPolicy, policy)) {}
+  IndexPolicyScope(const IndexPolicyScope &) = delete;
+  ~IndexPolicyScope() { detail::indexPolicy = before; }
+
+private:
+  IndexPolicy before;
+};
+
 namespace detail {
 
 inline bool sameDim(int64_t a, int64_t b) { return a == b && a != kUnknownDim; }
@@ -65,6 +84,11 @@ public:
     if (failed())
       return problem;
     FunctionScope scope(function);
+    std::vector<Tensor> checked;
+    if (indexPolicy == IndexPolicy::error && checkPositions(name, operands, attrs, checked))
+      operands = checked;
+    if (failed())
+      return problem;
     Tensor result = apply(name, operands, attrs, where);
     if (result.error())
       problem = result;
@@ -87,6 +111,30 @@ public:
     if (results[0].error())
       problem = results[0];
     return results;
+  }
+
+  /// The operands of an op that reads or writes by position, its positions behind a check; false for other ops.
+  bool checkPositions(std::string_view name, std::span<const Tensor> operands, std::initializer_list<Attr> attrs,
+                      std::vector<Tensor> &checked) {
+    bool tuples = name == "gather_nd" || name == "scatter_nd";
+    if (!tuples && name != "gather" && name != "gather_elements" && name != "scatter_elements")
+      return false;
+    const Tensor &indexed = operands[0], &positions = operands[1];
+    int64_t first = 0, count = tuples && positions.rank() > 0 ? positions.dim(positions.rank() - 1) : 1;
+    for (const Attr &attr : attrs)
+      if (std::string_view given = attr.lower().name; given == "axis" || given == "batch_axes")
+        first = attr.lower().i64;
+    if (count < 1 || first < 0 || first + count > indexed.rank())
+      return false; // the op says what is wrong
+    std::vector<int64_t> axes;
+    std::vector<Tensor> with{positions};
+    for (int64_t axis = first; axis < first + count; ++axis) {
+      axes.push_back(axis);
+      with.push_back(sizeTensor(size(indexed, int(axis))));
+    }
+    checked.assign(operands.begin(), operands.end());
+    checked[1] = op("check_positions", with, {{"axes", axes}, {"tuples", tuples}, {"what", function}});
+    return true;
   }
 
   //===--- element types ---===//

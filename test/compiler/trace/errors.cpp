@@ -307,4 +307,30 @@ TEST(TraceErrors, OfSpecs) {
             "a jitted function requires arguments like its specs f32[n], got f32[]");
 }
 
+/// Position 7, or what `f` says of it.
+template <class F> std::string atSeven(F &&f) {
+  return messageOf([&] { f(Tensor({1.f, 2.f, 3.f}), Tensor({0, 7})); });
+}
+
+TEST(TraceErrors, PositionsOutsideOfAnAxis) {
+  auto read = [](Tensor x, Tensor at) { return take(x, at); };
+  EXPECT_EQ(atSeven(read), "") << "clamped without a policy";
+  EXPECT_EQ(atSeven(jit(read)), "");
+  IndexPolicyScope scope(IndexPolicy::error);
+  std::string take7 = "take requires positions inside of axis 0, got 7 for a size of 3";
+  EXPECT_NE(atSeven(read).find(take7), std::string::npos) << atSeven(read);
+  EXPECT_NE(atSeven(jit(read)).find(take7), std::string::npos) << atSeven(jit(read));
+  auto write = jit([](Tensor x, Tensor at) { return x.at(at).set(0.f); });
+  EXPECT_NE(atSeven(write).find("requires positions inside of axis 0, got 7 for a size of 3"), std::string::npos);
+  auto slope = jit([](Tensor x, Tensor at) { return grad([&](Tensor x) { return sum(take(x, at)); })(x); });
+  EXPECT_NE(atSeven(slope).find(take7), std::string::npos) << "a gradient reads what the function reads";
+  auto branch = jit(
+      [](Tensor x, Tensor at) { return cond(x[0] > 5, [&] { return take(x, at); }, [&] { return take(x, at * 0); }); });
+  EXPECT_EQ(atSeven(branch), "") << "the branch is not taken";
+  auto loop = jit([](Tensor x, Tensor at) {
+    return for_loop(0, size(at, 0), [&](Tensor i, Tensor sum) { return sum + x[at[i]]; }, Tensor(0.f));
+  });
+  EXPECT_NE(atSeven(loop).find("got 7 for a size of 3"), std::string::npos) << atSeven(loop);
+}
+
 } // namespace
