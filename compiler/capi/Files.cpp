@@ -90,7 +90,7 @@ sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph) {
     if (name.ends_with(".sinter")) {
       module = readGraph(context.get(), path);
     } else if (name.ends_with(".mlir")) {
-      module = parseSourceFile<ModuleOp>(path, ParserConfig(context.get()));
+      module = readGraphText(ParserConfig(context.get()), path);
     } else {
       onnx::OnnxImportOptions options;
       options.report = &report;

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -132,16 +131,10 @@ SmallVector<double> TensorData::asFloats() const { return convertAll<double>(*th
 
 //===--- external data ----------------------------------------------------------------------------------------===//
 
-ExternalFiles::~ExternalFiles() {
-  for (const Mapping &mapping : mappings)
-    if (mapping.size)
-      munmap(const_cast<char *>(mapping.data), mapping.size);
-}
-
-Expected<ArrayRef<char>> ExternalFiles::map(StringRef location) {
-  for (const Mapping &mapping : mappings)
-    if (mapping.location == location)
-      return ArrayRef<char>(mapping.data, mapping.size);
+Expected<ArrayRef<char>> ExternalFiles::read(StringRef location, uint64_t offset, uint64_t size) {
+  std::shared_ptr<FileBytes> &piece = pieces[{location.str(), offset, size}];
+  if (piece)
+    return piece->all();
   if (location.empty() || location.contains('\0'))
     return fail("external data requires a location, found none");
   if (sys::path::is_absolute(location))
@@ -170,18 +163,18 @@ Expected<ArrayRef<char>> ExternalFiles::map(StringRef location) {
     close(fd);
     return fail("external data requires a regular file, found '{0}', which is none", location);
   }
-  const char *data = "";
-  if (info.st_size) {
-    void *mapped = mmap(nullptr, size_t(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-    if (mapped == MAP_FAILED) {
-      close(fd);
-      return fail("external data file '{0}' cannot be mapped: {1}", location, std::string(std::strerror(errno)));
-    }
-    data = static_cast<const char *>(mapped);
+  auto has = static_cast<uint64_t>(info.st_size);
+  if (offset > has || size > has - offset) {
+    close(fd);
+    return fail("requires bytes {0} to {1} of external data file '{2}', which has {3}", offset, offset + size, location,
+                has);
   }
+  std::string problem;
+  piece = FileBytes::read(fd, offset, size, problem);
   close(fd);
-  mappings.push_back({location.str(), data, size_t(info.st_size)});
-  return ArrayRef<char>(data, size_t(info.st_size));
+  if (!piece)
+    return fail("external data file '{0}': {1}", location, problem);
+  return piece->all();
 }
 
 static Expected<ArrayRef<char>> externalBytes(const onnxfile::Tensor &proto, ExternalFiles *files, uint64_t wantBytes) {
@@ -205,13 +198,7 @@ static Expected<ArrayRef<char>> externalBytes(const onnxfile::Tensor &proto, Ext
   }
   if (hasLength && length != wantBytes)
     return fail("requires {0} bytes of external data, found length {1}", wantBytes, length);
-  Expected<ArrayRef<char>> file = files->map(location);
-  if (!file)
-    return file.takeError();
-  if (offset > file->size() || wantBytes > file->size() - offset)
-    return fail("requires bytes {0} to {1} of external data file '{2}', which has {3}", offset, offset + wantBytes,
-                location, file->size());
-  return file->slice(offset, wantBytes);
+  return files->read(location, offset, wantBytes);
 }
 
 //===--- decoding ---------------------------------------------------------------------------------------------===//

@@ -6,13 +6,16 @@
 #define SINTER_COMPILER_ONNX_TENSORDATA_H
 
 #include "compiler/onnx/onnx.pb.h"
+#include "ir/file/FileBytes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace sinter::onnx {
@@ -38,26 +41,20 @@ struct TensorData {
   llvm::SmallVector<double> asFloats() const;
 };
 
-/// A folder whose files may be named as external data, and the files of it that are mapped already.
+/// A folder whose files may be named as external data, and what was read of them already.
 class ExternalFiles {
 public:
   explicit ExternalFiles(std::string folder) : folder(std::move(folder)) {}
-  ~ExternalFiles();
   ExternalFiles(const ExternalFiles &) = delete;
   ExternalFiles &operator=(const ExternalFiles &) = delete;
 
-  /// Maps `location` (relative, inside the folder) once and returns its bytes. Fails on absolute paths, `..`, symbolic
-  /// links that leave the folder, and anything but a regular file.
-  llvm::Expected<llvm::ArrayRef<char>> map(llvm::StringRef location);
+  /// Bytes [offset, offset + size) of `location` (relative, inside the folder), which live as long as this. Fails on
+  /// absolute paths, `..`, symbolic links that leave the folder, anything but a regular file, and one that is shorter.
+  llvm::Expected<llvm::ArrayRef<char>> read(llvm::StringRef location, uint64_t offset, uint64_t size);
 
 private:
-  struct Mapping {
-    std::string location;
-    const char *data;
-    size_t size;
-  };
   std::string folder;
-  std::vector<Mapping> mappings;
+  std::map<std::tuple<std::string, uint64_t, uint64_t>, std::shared_ptr<FileBytes>> pieces;
 };
 
 /// Decodes `proto`. `files` may be null, then external data is refused. Errors say what was expected and do not name

@@ -7,7 +7,8 @@
 //   next 64       weights, each at a multiple of 64 bytes; one for each distinct content
 //
 // The same module gives the same bytes. What is read is not trusted: sizes, then the FlatBuffers verifier, then
-// validate(), then each op's own verifier. Weights are mapped and first read when somebody asks for their elements.
+// validate(), then each op's own verifier. Weights stay where they were
+// read to, once.
 
 #ifndef SINTER_IR_FILE_GRAPHFILE_H
 #define SINTER_IR_FILE_GRAPHFILE_H
@@ -16,6 +17,10 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/LogicalResult.h"
 #include <string>
+
+namespace mlir {
+class ParserConfig;
+}
 
 namespace sinter {
 
@@ -26,9 +31,11 @@ llvm::LogicalResult writeGraph(mlir::ModuleOp module, llvm::StringRef path);
 llvm::LogicalResult serializeGraph(mlir::ModuleOp module, std::string &bytes);
 
 /// Loads the graph file at `path`. Null with one diagnostic, `PATH: what was required, what was found`, when it is no
-/// valid graph file. The file stays mapped for as long as the context lives and must not be changed in place meanwhile.
+/// valid graph file. Its weights stay in memory for as long as the context lives; the file itself is no longer needed.
 mlir::OwningOpRef<mlir::ModuleOp> readGraph(mlir::MLIRContext *context, llvm::StringRef path);
-/// The same from bytes, which are copied; diagnostics call them `name`.
+/// The same from MLIR text, in the context of `config`.
+mlir::OwningOpRef<mlir::ModuleOp> readGraphText(const mlir::ParserConfig &config, llvm::StringRef path);
+/// The same as readGraph from bytes, which are copied; diagnostics call them `name`.
 mlir::OwningOpRef<mlir::ModuleOp> readGraph(mlir::MLIRContext *context, llvm::ArrayRef<char> bytes,
                                             llvm::StringRef name);
 

@@ -6,6 +6,7 @@
 #include "ir/Dialect.h"
 #include "ir/EnumNames.h"
 #include "ir/file/Elements.h"
+#include "ir/file/FileBytes.h"
 #include "ir/file/GraphFile.h"
 #include "ir/file/Header.h"
 #include "ir/file/Limits.h"
@@ -13,11 +14,13 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,21 +29,6 @@ using namespace sinter;
 namespace fb = flatbuffers;
 
 namespace {
-/// The bytes of a file; released when the last constant that points into them is gone.
-struct FileBytes {
-  FileBytes() = default;
-  FileBytes(const FileBytes &) = delete;
-  ~FileBytes() {
-    if (isMapped)
-      munmap(const_cast<char *>(data), size);
-    else
-      ::operator delete[](const_cast<char *>(data), std::align_val_t(file::kAlignment));
-  }
-  const char *data = nullptr;
-  size_t size = 0;
-  bool isMapped = false;
-};
-
 class GraphReader {
 public:
   GraphReader(MLIRContext *context, std::shared_ptr<FileBytes> bytes)
@@ -78,7 +66,7 @@ private:
 
   MLIRContext *context;
   Builder builder;
-  std::shared_ptr<FileBytes> bytes;
+  std::shared_ptr<FileBytes> bytes; // released when the last constant that points into them is gone
   const file::Graph *graph = nullptr;
   const char *weights = nullptr;
 
@@ -95,24 +83,24 @@ private:
 //===--- tables -----------------------------------------------------------------------------------------------===//
 
 bool GraphReader::checkHeader(file::Header &header) {
-  if (bytes->size < sizeof header)
-    return fail(llvm::formatv("requires a graph file, found one of {0} bytes", bytes->size));
-  std::memcpy(&header, bytes->data, sizeof header);
+  if (bytes->size() < sizeof header)
+    return fail(llvm::formatv("requires a graph file, found one of {0} bytes", bytes->size()));
+  std::memcpy(&header, bytes->data(), sizeof header);
   if (std::memcmp(header.magic, file::kMagic, sizeof header.magic) != 0)
     return fail("requires a graph file, found another format");
   if (header.version == 0 || header.version > file::kVersion)
     return fail(llvm::formatv("requires version 1 to {0} of graph files, found {1}", file::kVersion, header.version));
   if (header.headerBytes != sizeof header || header.reserved != 0 || header.graphOffset != sizeof header)
     return fail("requires the header of a graph file, found a damaged one");
-  if (header.fileBytes != bytes->size)
-    return fail(llvm::formatv("requires {0} bytes by its header, found {1}", header.fileBytes, bytes->size));
-  if (header.graphBytes > bytes->size - header.graphOffset)
+  if (header.fileBytes != bytes->size())
+    return fail(llvm::formatv("requires {0} bytes by its header, found {1}", header.fileBytes, bytes->size()));
+  if (header.graphBytes > bytes->size() - header.graphOffset)
     return fail(llvm::formatv("requires {0} bytes of graph by its header, found {1}", header.graphBytes,
-                              bytes->size - header.graphOffset));
+                              bytes->size() - header.graphOffset));
   if (header.weightsOffset != file::alignUp(header.graphOffset + header.graphBytes))
     return fail(
         llvm::formatv("requires weights at the next multiple of 64 after the graph, found {0}", header.weightsOffset));
-  uint64_t room = header.weightsOffset < bytes->size ? bytes->size - header.weightsOffset : 0;
+  uint64_t room = header.weightsOffset < bytes->size() ? bytes->size() - header.weightsOffset : 0;
   if (header.weightsBytes != room)
     return fail(llvm::formatv("requires {0} bytes of weights by its header, found {1}", header.weightsBytes, room));
   return true;
@@ -427,8 +415,8 @@ OwningOpRef<ModuleOp> GraphReader::read(std::string &message) {
     });
     file::Header header;
     if (checkHeader(header)) {
-      ArrayRef<char> section(bytes->data + header.graphOffset, static_cast<size_t>(header.graphBytes));
-      weights = bytes->data + header.weightsOffset;
+      ArrayRef<char> section(bytes->data() + header.graphOffset, static_cast<size_t>(header.graphBytes));
+      weights = bytes->data() + header.weightsOffset;
       if (file::validate(section, header.weightsBytes, problem)) {
         graph = file::GetGraph(section.data());
         ok = readTables();
@@ -458,42 +446,33 @@ OwningOpRef<ModuleOp> GraphReader::read(std::string &message) {
 //===--- files ------------------------------------------------------------------------------------------------===//
 
 /// Null with the reason in `problem`.
-static std::shared_ptr<FileBytes> mapFile(StringRef path, std::string &problem) {
+static std::shared_ptr<FileBytes> readFile(StringRef path, std::string &problem) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
   int fd = open(path.str().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info;
-  if (fd < 0 || fstat(fd, &info) != 0) {
+  std::shared_ptr<FileBytes> bytes;
+  if (fd < 0 || fstat(fd, &info) != 0)
     problem = std::string("cannot be opened: ") + std::strerror(errno);
-    if (fd >= 0)
-      close(fd);
-    return nullptr;
-  }
-  auto bytes = std::make_shared<FileBytes>();
-  if (!S_ISREG(info.st_mode)) {
+  else if (!S_ISREG(info.st_mode))
     problem = S_ISDIR(info.st_mode) ? "requires a regular file, found a directory"
                                     : "requires a regular file, found a device, pipe or socket";
-  } else if (info.st_size == 0) {
+  else if (info.st_size == 0)
     problem = "requires a graph file, found an empty one";
-  } else {
-    void *mapped = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-    if (mapped == MAP_FAILED) {
-      problem = std::string("cannot be mapped: ") + std::strerror(errno);
-    } else {
-      bytes->data = static_cast<const char *>(mapped);
-      bytes->size = static_cast<size_t>(info.st_size);
-      bytes->isMapped = true;
-    }
-  }
-  close(fd);
-  return problem.empty() ? bytes : nullptr;
+  else
+    bytes = FileBytes::read(fd, 0, static_cast<uint64_t>(info.st_size), problem);
+  if (fd >= 0)
+    close(fd);
+  return bytes;
 }
 
 static OwningOpRef<ModuleOp> readBytes(MLIRContext *context, std::shared_ptr<FileBytes> bytes, StringRef name,
                                        std::string problem) {
   context->loadDialect<SinterDialect, func::FuncDialect>();
   OwningOpRef<ModuleOp> module;
-  if (bytes)
+  if (bytes) {
+    problem.clear();
     module = GraphReader(context, std::move(bytes)).read(problem);
+  }
   if (!module)
     emitError(UnknownLoc::get(context)) << name << ": " << problem;
   return module;
@@ -501,16 +480,26 @@ static OwningOpRef<ModuleOp> readBytes(MLIRContext *context, std::shared_ptr<Fil
 
 OwningOpRef<ModuleOp> sinter::readGraph(MLIRContext *context, StringRef path) {
   std::string problem;
-  std::shared_ptr<FileBytes> bytes = mapFile(path, problem);
+  std::shared_ptr<FileBytes> bytes = readFile(path, problem);
   return readBytes(context, std::move(bytes), path, problem);
 }
 
+OwningOpRef<ModuleOp> sinter::readGraphText(const ParserConfig &config, StringRef path) {
+  // What is volatile is not mapped.
+  auto buffer =
+      llvm::MemoryBuffer::getFile(path, /*IsText=*/true, /*RequiresNullTerminator=*/true, /*IsVolatile=*/true);
+  if (!buffer) {
+    emitError(UnknownLoc::get(config.getContext())) << "could not open input file " << path;
+    return nullptr;
+  }
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  return parseSourceFile<ModuleOp>(sources, config);
+}
+
 OwningOpRef<ModuleOp> sinter::readGraph(MLIRContext *context, ArrayRef<char> content, StringRef name) {
-  auto bytes = std::make_shared<FileBytes>();
-  auto *data = static_cast<char *>(::operator new[](content.size() + 1, std::align_val_t(file::kAlignment)));
-  if (!content.empty())
-    std::memcpy(data, content.data(), content.size());
-  bytes->data = data;
-  bytes->size = content.size();
-  return readBytes(context, std::move(bytes), name, "");
+  std::shared_ptr<FileBytes> bytes = FileBytes::allocate(content.size());
+  if (bytes && !content.empty())
+    std::memcpy(bytes->data(), content.data(), content.size());
+  return readBytes(context, std::move(bytes), name, "no memory for its " + std::to_string(content.size()) + " bytes");
 }
