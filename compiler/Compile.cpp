@@ -2,6 +2,7 @@
 
 #include "compiler/Compile.h"
 #include "compiler/Pipeline.h"
+#include "compiler/Targets.h"
 #include "ir/Limits.h"
 #include "ir/reference/FloatState.h"
 #include "mlir/Pass/PassManager.h"
@@ -24,14 +25,45 @@ static double now() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Makes the code of `module`, which is used up, for each of the targets.
+static LogicalResult compileTargets(ModuleOp module, MutableArrayRef<cpu::Target> targets, cpu::CodeOptions options,
+                                    CompiledModule &result) {
+  cpu::Weights weights;
+  std::string error, name = options.prefix;
+  options.weights = &weights;
+  for (auto [i, target] : llvm::enumerate(targets)) {
+    OwningOpRef<ModuleOp> copy; // code leaves marks on its kernels
+    if (i + 1 < targets.size())
+      copy = module.clone();
+    if (i > 0) // functions of all targets may be linked into one object
+      options.prefix = name + "_v" + std::to_string(i);
+    options.target = target;
+    FailureOr<cpu::CodeModule> code = cpu::compileCode(copy ? *copy : module, options);
+    if (failed(code))
+      return failure();
+    if (i == 0) {
+      result.code = std::move(*code);
+      continue;
+    }
+    if (!haveSameSignatures(result.code.functions, code->functions, error))
+      return module.emitError(error);
+    result.variants.push_back({target, std::move(*code)});
+  }
+  result.code.weights = weights.take();
+  return success();
+}
+
 FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &options, const CompileRequest &request) {
   DefaultFloatState floatState; // what folds does not depend on the caller's rounding mode
   CompiledModule result;
   std::string error;
-  if (!cpu::Target::parse(options.target, result.target, error)) {
+  std::vector<cpu::Target> targets;
+  if (!parseTargets(options.target, targets, error)) {
     graph.emitError(error);
     return failure();
   }
+  result.target = targets.front();
+  result.sha256 = request.sha256;
   result.optLevel = static_cast<unsigned>(options.optLevel);
   result.fastMath = options.fastMath;
   if (failed(inlineCalls(graph)) || failed(verifyLimits(graph)))
@@ -74,10 +106,8 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   codeOptions.keepAssembly = request.keepAssembly;
   codeOptions.loopsOnly = request.last == Last::Loops;
   start = now();
-  FailureOr<cpu::CodeModule> code = cpu::compileCode(graph, codeOptions);
-  if (failed(code))
+  if (failed(compileTargets(graph, targets, codeOptions, result)))
     return failure();
   result.codeMs = now() - start;
-  result.code = std::move(*code);
   return result;
 }

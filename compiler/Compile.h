@@ -15,6 +15,8 @@ namespace sinter {
 struct CompileRequest {
   /// Symbols of the object code begin with it; two objects that are linked into one program need different ones.
   std::string name = "sinter";
+  /// Whether a .smod states the SHA-256 of its sections.
+  bool sha256 = false;
   bool keepGraph = false, keepFused = false, keepLoops = false, keepLLVM = false, keepAssembly = false;
   /// Called with the graph at the end of its phase, if set.
   std::function<void(mlir::ModuleOp)> onGraph;
@@ -22,8 +24,9 @@ struct CompileRequest {
   enum class Last { Graph, Fused, Loops, Code } last = Last::Code;
 };
 
-/// Compiles every public function of `graph`, which may be at the graph or the fused level and is changed. Diagnostics
-/// go to the context's handlers.
+/// Compiles every public function of `graph`, which may be at the graph or the fused level and is changed, for each of
+/// the targets. Phases before the code do not depend on them and are run once; text is kept for one target only.
+/// Diagnostics go to the context's handlers.
 llvm::FailureOr<CompiledModule> compileGraph(mlir::ModuleOp graph, const Options &options,
                                              const CompileRequest &request = {});
 

@@ -99,7 +99,8 @@ bool TemporaryFolder::write(StringRef path, llvm::ArrayRef<char> bytes, std::str
 }
 
 std::optional<std::string> sinter::readFile(StringRef path, std::string &error) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false,
+                                            /*IsVolatile=*/true); // not mapped: it may become shorter
   if (buffer)
     return (*buffer)->getBuffer().str();
   error = ("cannot read '" + path + "': " + buffer.getError().message()).str();
@@ -268,10 +269,15 @@ static std::vector<std::string> commonArguments(const cpu::Target &target) {
           "--build-id=none"};
 }
 
-std::vector<std::string> sinter::sharedLibraryArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target) {
+std::vector<std::string> sinter::codeArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target) {
   std::vector<std::string> arguments = commonArguments(target);
   arguments.insert(arguments.end(), {"-shared", "--exclude-libs=ALL", "-z", "relro", "-z", "now"});
   arguments.insert(arguments.end(), files.begin(), files.end());
+  return arguments;
+}
+
+std::vector<std::string> sinter::sharedLibraryArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target) {
+  std::vector<std::string> arguments = codeArguments(files, target);
   // Math and memory functions; without these files (another machine's code) the names are looked up at load.
   for (StringRef name : {"libm.so.6", "libc.so.6"})
     if (std::optional<std::string> path = findSystemFile(target, name))

@@ -42,6 +42,9 @@ std::optional<std::string> linkToMemory(llvm::ArrayRef<std::string> arguments, s
 /// The same, written to `path` as the linker goes: what is there after a failure is no output.
 bool linkToFile(llvm::ArrayRef<std::string> arguments, llvm::StringRef path, bool executable, std::string &error);
 
+/// Arguments of a code section's image from these files (runtime/code.h). What stays undefined the runtime must offer.
+std::vector<std::string> codeArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target);
+
 /// Arguments of a shared library from these files. Nothing but libc and libm may stay undefined.
 std::vector<std::string> sharedLibraryArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target);
 

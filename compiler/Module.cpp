@@ -5,14 +5,12 @@
 #include "compiler/Header.h"
 #include "compiler/Link.h"
 #include "compiler/Options.h"
-#include "runtime/smod.h"
+#include "compiler/Targets.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "llvm/TargetParser/Triple.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -22,23 +20,32 @@ namespace {
 /// Files of one link.
 class LinkFolder {
 public:
-  explicit LinkFolder(const CompiledModule &module) : module(module) { options.target = &module.target; }
+  LinkFolder(const CompiledModule &module, const cpu::Target &target, const cpu::CodeModule &code)
+      : module(module), target(target), code(code) {
+    options.target = &target;
+  }
 
   bool prepare(const cpu::TableOptions &table, std::string &error) {
     if (folder.path().empty()) {
       error = "cannot make a temporary folder";
       return false;
     }
-    for (const std::string &object : module.code.objects)
+    for (const std::string &object : code.objects)
       if (!add(object, error))
         return false;
-    FailureOr<std::string> described = cpu::makeTableObject(module.code.functions, table, options, error);
+    for (const cpu::TableVariant &variant : table.variants)
+      for (const CompiledModule::Variant &other : module.variants)
+        if (&other.target == variant.target)
+          for (const std::string &object : other.code.objects)
+            if (!add(object, error))
+              return false;
+    FailureOr<std::string> described = cpu::makeTableObject(code.functions, table, options, error);
     if (failed(described) || !add(*described, error))
       return false;
     if (table.weights.empty())
       return true;
     files.push_back(folder.file("weights.o"));
-    return cpu::writeDataObject(files.back(), table.weights, module.code.weights, module.target, error);
+    return cpu::writeDataObject(files.back(), table.weights, module.code.weights, target, error);
   }
 
   bool add(const std::string &object, std::string &error) {
@@ -47,6 +54,8 @@ public:
   }
 
   const CompiledModule &module;
+  const cpu::Target &target;
+  const cpu::CodeModule &code;
   TemporaryFolder folder;
   cpu::ObjectOptions options;
   std::vector<std::string> files;
@@ -54,62 +63,51 @@ public:
 } // namespace
 
 /// Code alone as a shared library: weights are given at load.
-static std::optional<std::string> linkCode(const CompiledModule &module, std::string &error) {
-  LinkFolder link(module);
+static std::optional<std::string> linkCode(const CompiledModule &module, const cpu::Target &target,
+                                           const cpu::CodeModule &code, std::string &error) {
+  LinkFolder link(module, target, code);
   cpu::TableOptions table;
   table.weightsBytes = static_cast<int64_t>(module.code.weights.size());
   if (!link.prepare(table, error))
     return std::nullopt;
-  return linkToMemory(sharedLibraryArguments(link.files, module.target), error);
+  return linkToMemory(codeArguments(link.files, target), error);
+}
+
+bool LoadedModule::link(const CompiledModule &module, const cpu::Target &target, const cpu::CodeModule &code,
+                        std::string &error) {
+  std::optional<std::string> image = linkCode(module, target, code, error);
+  if (!image)
+    return false;
+  if (sinter_code_load("memory", image->data(), static_cast<int64_t>(image->size()), &loaded) != SINTER_OK) {
+    error = sinter_last_error();
+    return false;
+  }
+  for (const sinter_function *const *function = sinter_code_functions(loaded); *function; ++function) {
+    functions.push_back(**function);
+    functions.back().weights = module.code.weights.data();
+  }
+  for (const sinter_function &function : functions)
+    table.push_back(&function);
+  table.push_back(nullptr);
+  if (sinter_module_open_functions(table.data(), nullptr, &handle) == SINTER_OK)
+    return true;
+  error = sinter_last_error();
+  return false;
 }
 
 std::unique_ptr<LoadedModule> LoadedModule::load(const CompiledModule &module, std::string &error) {
-  std::optional<std::string> image = linkCode(module, error);
-  if (!image)
-    return nullptr;
+  for (const CompiledModule::Variant &variant : llvm::reverse(module.variants)) {
+    std::unique_ptr<LoadedModule> loaded(new LoadedModule());
+    if (loaded->link(module, variant.target, variant.code, error))
+      return loaded;
+  }
   std::unique_ptr<LoadedModule> loaded(new LoadedModule());
-  loaded->file = memfd_create("sinter-code", MFD_CLOEXEC);
-  size_t done = 0;
-  while (loaded->file >= 0 && done < image->size()) {
-    ssize_t wrote = write(loaded->file, image->data() + done, image->size() - done);
-    if (wrote <= 0)
-      break;
-    done += static_cast<size_t>(wrote);
-  }
-  if (done < image->size()) {
-    error = "cannot write compiled code to a memory file";
-    return nullptr;
-  }
-  // dlopen knows libraries by name, so the file stays open as long as the library.
-  std::string name = "/proc/self/fd/" + std::to_string(loaded->file);
-  loaded->library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  auto *table = loaded->library
-                    ? static_cast<const sinter_function *const *>(dlsym(loaded->library, "sinter_functions"))
-                    : nullptr;
-  if (!table) {
-    error = std::string("cannot load compiled code: ") + dlerror();
-    return nullptr;
-  }
-  for (; *table; ++table) {
-    loaded->functions.push_back(**table);
-    loaded->functions.back().weights = module.code.weights.data();
-  }
-  for (const sinter_function &function : loaded->functions)
-    loaded->table.push_back(&function);
-  loaded->table.push_back(nullptr);
-  if (sinter_module_open_functions(loaded->table.data(), nullptr, &loaded->handle) != SINTER_OK) {
-    error = sinter_last_error();
-    return nullptr;
-  }
-  return loaded;
+  return loaded->link(module, module.target, module.code, error) ? std::move(loaded) : nullptr;
 }
 
 LoadedModule::~LoadedModule() {
   sinter_module_close(handle);
-  if (library)
-    dlclose(library);
-  if (file >= 0)
-    close(file);
+  sinter_code_free(loaded);
 }
 
 //===- files ---------------------------------------------------------------------------------------===//
@@ -142,6 +140,12 @@ std::string sinter::printManifest(const CompiledModule &module) {
       json.attribute("cache_key", module.cacheKey);
     json.attribute("target", module.target.name);
     json.attribute("cpu", module.target.cpu);
+    if (!module.variants.empty())
+      json.attributeArray("targets", [&] {
+        json.value(module.target.name);
+        for (const CompiledModule::Variant &variant : module.variants)
+          json.value(variant.target.name);
+      });
     json.attribute("opt_level", static_cast<int64_t>(module.optLevel));
     if (module.fastMath)
       json.attributeArray("fast_math", [&] {
@@ -170,18 +174,51 @@ std::string sinter::printManifest(const CompiledModule &module) {
 }
 
 static bool writeContainer(const CompiledModule &module, StringRef path, std::string &error) {
-  std::optional<std::string> code = linkCode(module, error);
-  if (!code)
-    return false;
   std::string manifest = printManifest(module);
-  sinter_smod_section sections[3] = {};
-  sections[0] = {SINTER_SMOD_MANIFEST, 0, manifest.data(), static_cast<int64_t>(manifest.size()), nullptr};
-  sections[1] = {SINTER_SMOD_CODE, 0, code->data(), static_cast<int64_t>(code->size()),
-                 module.target.requiredFeatures.c_str()};
-  sections[2] = {SINTER_SMOD_WEIGHTS, 0, module.code.weights.data(), static_cast<int64_t>(module.code.weights.size()),
-                 nullptr};
-  int32_t count = module.code.weights.empty() ? 2 : 3;
-  if (sinter_smod_write(path.str().c_str(), sections, count) == SINTER_OK)
+  const cpu::WeightBytes &weights = module.code.weights;
+  std::vector<sinter_smod_section> sections;
+  auto add = [&](uint32_t kind, const void *data, size_t bytes) -> sinter_smod_section & {
+    sinter_smod_section &section = sections.emplace_back();
+    section.kind = kind;
+    section.data = data;
+    section.bytes = static_cast<int64_t>(bytes);
+    section.has_sha256 = module.sha256;
+    return section;
+  };
+  add(SINTER_SMOD_MANIFEST, manifest.data(), manifest.size());
+  std::vector<std::string> images, requirements;
+  std::vector<std::vector<sinter_smod_range>> ranges;
+  size_t count = 1 + module.variants.size();
+  for (auto *list : {&images, &requirements})
+    list->reserve(count);
+  ranges.reserve(count);
+  auto addCode = [&](const cpu::Target &target, const cpu::CodeModule &code) {
+    std::optional<std::string> image = linkCode(module, target, code, error);
+    if (!image)
+      return false;
+    images.push_back(std::move(*image));
+    requirements.push_back(requirementsOf(target));
+    sinter_smod_section &section = add(SINTER_SMOD_CODE, images.back().data(), images.back().size());
+    section.priority = static_cast<uint32_t>(images.size() - 1);
+    section.requirements = requirements.back().c_str();
+    std::vector<sinter_smod_range> &read = ranges.emplace_back();
+    for (cpu::WeightRange range : code.usedWeights)
+      read.push_back({range.offset, range.bytes});
+    bool readsAll = read.size() == 1 && read[0].bytes == static_cast<int64_t>(weights.size());
+    if (readsAll)
+      return true;
+    section.ranges = read.data();
+    section.num_ranges = static_cast<int32_t>(read.size());
+    return true;
+  };
+  if (!addCode(module.target, module.code))
+    return false;
+  for (const CompiledModule::Variant &variant : module.variants)
+    if (!addCode(variant.target, variant.code))
+      return false;
+  if (!weights.empty())
+    add(SINTER_SMOD_WEIGHTS, weights.data(), weights.size());
+  if (sinter_smod_write(path.str().c_str(), sections.data(), static_cast<int32_t>(sections.size())) == SINTER_OK)
     return true;
   error = sinter_last_error();
   return false;
@@ -211,11 +248,19 @@ std::string sinter::symbolStem(StringRef path) {
 
 static bool writeLinked(const CompiledModule &module, StringRef path, OutputFormat format, std::string &error) {
   std::string stem = symbolStem(path);
-  LinkFolder link(module);
+  for (const CompiledModule::Variant &variant : module.variants)
+    if (llvm::Triple(variant.target.triple).getArch() != llvm::Triple(module.target.triple).getArch()) {
+      error = "a file for the linker or a program requires targets of one kind of machine, got " + module.target.name +
+              " and " + variant.target.name + ": a .smod may hold code for both";
+      return false;
+    }
+  LinkFolder link(module, module.target, module.code);
   cpu::TableOptions table;
   table.weightsBytes = static_cast<int64_t>(module.code.weights.size());
   if (!module.code.weights.empty())
     table.weights = stem + "_weights";
+  for (const CompiledModule::Variant &variant : module.variants)
+    table.variants.push_back({variant.code.functions, &variant.target});
   bool program = format == OutputFormat::Program;
   if (!program) {
     table.symbol = stem + "_functions";

@@ -6,7 +6,7 @@
 #define SINTER_COMPILER_MODULE_H
 
 #include "backends/cpu/CodeModule.h"
-#include "runtime/sinter.h"
+#include "runtime/smod.h"
 
 namespace sinter {
 
@@ -21,15 +21,24 @@ enum class OutputFormat {
 };
 
 struct CompiledModule {
+  /// Where several are asked for, the one that demands least.
   cpu::Target target;
   unsigned optLevel = 2;
   bool fastMath = false;
   cpu::CodeModule code;
+  /// The same functions for the other targets, each better than those before; their weights are in `code.weights`.
+  struct Variant {
+    cpu::Target target;
+    cpu::CodeModule code;
+  };
+  std::vector<Variant> variants;
   /// Text of the phases that were asked for.
   std::string graph, fused;
   double graphMs = 0, codeMs = 0; // passes; back end
   /// What a .smod of the JIT's disk cache was compiled from; part of its manifest.
   std::string cacheKey;
+  /// Whether a .smod states the SHA-256 of its sections.
+  bool sha256 = false;
 };
 
 /// What symbols of code in the file `path` begin with: its stem as a C identifier, without `lib`.
@@ -45,7 +54,8 @@ std::string printManifest(const CompiledModule &module);
 /// Compiled code inside this process.
 class LoadedModule {
 public:
-  /// Links and loads. `module` must outlive the result: its weights are used where they are. Null when it fails.
+  /// Links and loads the code for the best target that this machine has. `module` must outlive the result: its weights
+  /// are used where they are. Null when it fails.
   static std::unique_ptr<LoadedModule> load(const CompiledModule &module, std::string &error);
   ~LoadedModule();
   LoadedModule(const LoadedModule &) = delete;
@@ -55,8 +65,9 @@ public:
 
 private:
   LoadedModule() = default;
-  void *library = nullptr;
-  int file = -1;
+  bool link(const CompiledModule &module, const cpu::Target &target, const cpu::CodeModule &code, std::string &error);
+
+  sinter_code *loaded = nullptr;
   std::vector<sinter_function> functions;
   std::vector<const sinter_function *> table;
   sinter_module *handle = nullptr;

@@ -47,7 +47,8 @@ typedef enum sinter_status_code {
   SINTER_UNSUPPORTED = 5,   // version or CPU feature that this runtime or machine does not have
   SINTER_CANCELLED = 6,     // sinter_session_cancel was called
   SINTER_RUNTIME_ERROR = 7, // an op reported an error (index out of bounds under policy `error`, trip limit ...)
-  SINTER_BUSY = 8           // another thread uses the session, or another session its states; nothing was changed
+  SINTER_BUSY = 8,          // another thread uses the session, or another session its states; nothing was changed
+  SINTER_LIMIT = 9          // the process has reached a limit of the system: open files, executable memory
 } sinter_status_code;
 
 struct sinter_context;
@@ -154,7 +155,8 @@ typedef struct sinter_state {
 } sinter_state;
 
 /// Describes one compiled function; a constant in the object file.
-typedef struct sinter_function {
+typedef struct sinter_function sinter_function;
+struct sinter_function {
   uint32_t abi_version;
   uint32_t struct_size;
   const char *name; // what the source called it
@@ -173,9 +175,14 @@ typedef struct sinter_function {
   /// spaces or commas; checked at open, where an unknown name counts as missing. May be empty or null.
   const char *cpu_features;
   int32_t num_states;
-  int32_t reserved2;
+  int32_t num_variants;
   const sinter_state *states;
-} sinter_function;
+  /// The same function for other CPUs. Of them and this one, opening takes the one with the highest priority whose
+  /// cpu_features the machine has, and none of the others is run.
+  const sinter_function *const *variants;
+  uint32_t priority;
+  uint32_t reserved2;
+};
 
 #ifdef __cplusplus
 }

@@ -14,12 +14,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+sinter_status_code srtFileStatus(int error) {
+  return error == EMFILE || error == ENFILE ? SINTER_LIMIT : error == ENOMEM ? SINTER_OUT_OF_MEMORY : SINTER_IO;
+}
+
 sinter_status_code srtOpenFile(const char *path, int *file, int64_t *bytes) {
   if (!path)
     return srtError(SINTER_INVALID_ARGUMENT, "file requires a path, got null");
   *file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe without a writer must not block
   if (*file < 0)
-    return srtError(SINTER_IO, "cannot open '%s': %s", path, strerror(errno));
+    return srtError(srtFileStatus(errno), "cannot open '%s': %s", path, strerror(errno));
   struct stat info;
   if (fstat(*file, &info) == 0 && S_ISREG(info.st_mode)) {
     *bytes = info.st_size;
@@ -78,7 +82,7 @@ sinter_status_code srtWriteAll(int file, const void *data, int64_t bytes, const 
 }
 
 static sinter_status_code cannotWrite(const char *path, int error) {
-  return srtError(SINTER_IO, "cannot write '%s': %s", path, strerror(error));
+  return srtError(srtFileStatus(error), "cannot write '%s': %s", path, strerror(error));
 }
 
 /// Opens the folder of `path`, or with O_TMPFILE a file without a name there. Negative when that cannot be.

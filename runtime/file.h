@@ -9,6 +9,9 @@
 
 #include "sinter.h"
 
+/// What an errno of open or mmap is to the caller: SINTER_LIMIT, SINTER_OUT_OF_MEMORY or SINTER_IO.
+sinter_status_code srtFileStatus(int error);
+
 /// Opens a regular file for reading. Directories, devices and pipes are refused by name. Messages of all
 /// functions here name `path`.
 sinter_status_code srtOpenFile(const char *path, int *file, int64_t *bytes);
@@ -27,7 +30,7 @@ typedef struct NewFile {
   char *followed;   // owned; null where the caller's path is no link
   char *temporary;  // its name when it has one, owned
   int unnamed;
-  int durable;      // the new content is on the disk before the name is
+  int durable; // the new content is on the disk before the name is
 } NewFile;
 
 /// Makes the temporary file; `path` must stay alive until srtFinishFile.

@@ -188,7 +188,7 @@ static void readBrief(void) {
 }
 
 /// One that need not know of caches and cores.
-static const sinter_host *briefHost(void) {
+const sinter_host *srtBriefHost(void) {
   const sinter_host *host = atomic_load_explicit(&chosen, memory_order_acquire);
   if (host)
     return host;
@@ -202,7 +202,7 @@ static const sinter_host *briefHost(void) {
 static void readWhole(void) { sinter_host_read_machine(&whole); }
 
 const sinter_host *sinter_host_get(void) {
-  const sinter_host *host = briefHost();
+  const sinter_host *host = srtBriefHost();
   if (host != &brief || named)
     return host;
   pthread_once(&onceWhole, readWhole);
@@ -210,15 +210,3 @@ const sinter_host *sinter_host_get(void) {
 }
 
 void sinter_host_use(const sinter_host *host) { atomic_store_explicit(&chosen, host, memory_order_release); }
-
-int srtCpuHas(const char *requirements, char *missing, size_t missingBytes) {
-  if (missingBytes)
-    *missing = 0;
-  if (!requirements || !*requirements)
-    return 1;
-  const sinter_host *host = briefHost();
-  if (host)
-    return sinter_host_runs(host, requirements, missing, (int64_t)missingBytes) == SINTER_HOST_RUNS;
-  snprintf(missing, missingBytes, "a readable file SINTER_HOST");
-  return 0;
-}

@@ -1,96 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#define _GNU_SOURCE
 #include "module.h"
-#include "cpu.h"
+#include "choice.h"
 #include "file.h"
 #include "smod.h"
-#include "state.h"
 #include "status.h"
+#include "table.h"
 #include <ctype.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-/// Far above any model; a table that says more is not one.
-enum { maxTensors = 65536, maxFunctions = 65536 };
-
-//===- Checks of a function table -----------------------------------------------------------------===//
-
-static sinter_status_code checkTensors(const sinter_function *function, const sinter_tensor_type *types, int32_t count,
-                                       const char *kind) {
-  if (count < 0 || count > maxTensors || (count && !types))
-    return srtError(SINTER_CORRUPT, "function '%s' states %d %ss", function->name, count, kind);
-  for (int32_t i = 0; i < count; ++i) {
-    const sinter_tensor_type *type = &types[i];
-    if (!type->name || sinter_dtype_bytes(type->dtype) == 0 || type->rank < 0 || type->rank > SINTER_MAX_RANK ||
-        (type->rank && !type->dims))
-      return srtError(SINTER_CORRUPT, "%s %d of function '%s' has no name, an unknown dtype (%d) or a bad rank (%d)",
-                      kind, i, function->name, type->dtype, type->rank);
-    for (int32_t d = 0; d < type->rank; ++d)
-      if (type->dims[d] != SINTER_DIM_UNKNOWN && type->dims[d] < 0 && -1 - type->dims[d] >= function->num_symbols)
-        return srtError(SINTER_CORRUPT, "%s '%s' of function '%s' uses symbol %" PRId64 " of %d", kind, type->name,
-                        function->name, -1 - type->dims[d], function->num_symbols);
-  }
-  return SINTER_OK;
-}
-
-static sinter_status_code checkFunction(const sinter_function *function) {
-  if (function->abi_version != SINTER_ABI_VERSION)
-    return srtError(SINTER_UNSUPPORTED, "compiled code requires runtime ABI %u, this runtime has %u",
-                    function->abi_version, SINTER_ABI_VERSION);
-  size_t firstSize = offsetof(sinter_function, num_states); // before states were added
-  if (function->struct_size < firstSize)
-    return srtError(SINTER_CORRUPT, "function description requires %zu bytes, got %u", firstSize,
-                    function->struct_size);
-  if (!function->name || !function->entry)
-    return srtError(SINTER_CORRUPT, "function description without a name or an entry point");
-  char missing[65];
-  if (!srtCpuHas(function->cpu_features, missing, sizeof missing))
-    return srtError(SINTER_UNSUPPORTED, "function '%s' requires the CPU feature %s, which this machine does not have",
-                    function->name, missing);
-  if (function->num_symbols < 0 || function->num_symbols > maxTensors ||
-      (function->num_symbols && !function->symbol_names))
-    return srtError(SINTER_CORRUPT, "function '%s' states %d symbols", function->name, function->num_symbols);
-  for (int32_t s = 0; s < function->num_symbols; ++s)
-    if (!function->symbol_names[s])
-      return srtError(SINTER_CORRUPT, "symbol %d of function '%s' has no name", s, function->name);
-  if (function->weights_bytes < 0)
-    return srtError(SINTER_CORRUPT, "function '%s' states %" PRId64 " bytes of weights", function->name,
-                    function->weights_bytes);
-  sinter_status_code status = checkTensors(function, function->inputs, function->num_inputs, "input");
-  if (!status)
-    status = checkTensors(function, function->outputs, function->num_outputs, "output");
-  return status ? status : srtCheckStates(function);
-}
-
-/// Checks the table that `module->functions` points to and counts it.
-static sinter_status_code checkTable(sinter_module *module) {
-  int64_t mapped = 0;
-  if (module->container)
-    mapped = srtSmodWeights(module->container).bytes;
-  for (; module->functions[module->numFunctions]; ++module->numFunctions) {
-    const sinter_function *function = module->functions[module->numFunctions];
-    if (module->numFunctions == maxFunctions)
-      return srtError(SINTER_CORRUPT, "module has more than %d functions", maxFunctions);
-    sinter_status_code status = checkFunction(function);
-    if (status)
-      return status;
-    if (!function->weights && function->weights_bytes > mapped)
-      return srtError(SINTER_CORRUPT,
-                      "function '%s' requires %" PRId64 " bytes of weights beside its code, got %" PRId64,
-                      function->name, function->weights_bytes, mapped);
-  }
-  if (module->numFunctions == 0)
-    return srtError(SINTER_CORRUPT, "module has no functions");
-  return SINTER_OK;
-}
 
 //===- Life ---------------------------------------------------------------------------------------===//
 
@@ -107,9 +27,9 @@ void sinter_module_close(sinter_module *module) {
     return;
   if (module->library)
     dlclose(module->library);
-  if (module->codeFile >= 0)
-    close(module->codeFile);
+  srtUnloadCode(&module->code);
   sinter_smod_close(module->container);
+  free(module->functions);
   free(module);
 }
 
@@ -120,7 +40,6 @@ static sinter_module *newModule(void) {
     return NULL;
   }
   module->holds = 1;
-  module->codeFile = -1;
   return module;
 }
 
@@ -158,8 +77,7 @@ sinter_status_code sinter_module_open_functions(const sinter_function *const *fu
   sinter_module *module = newModule();
   if (!module)
     return SINTER_OUT_OF_MEMORY;
-  module->functions = functions;
-  return finish(module, checkTable(module), result);
+  return finish(module, srtTakeTable(module, functions), result);
 }
 
 sinter_status_code sinter_module_open_function(const sinter_function *function, const sinter_open_options *options,
@@ -173,18 +91,17 @@ sinter_status_code sinter_module_open_function(const sinter_function *function, 
   sinter_module *module = newModule();
   if (!module)
     return SINTER_OUT_OF_MEMORY;
-  module->single[0] = function;
-  module->functions = module->single;
-  return finish(module, checkTable(module), result);
+  const sinter_function *const table[] = {function, NULL};
+  return finish(module, srtTakeTable(module, table), result);
 }
 
 //===- Files --------------------------------------------------------------------------------------===//
 
 /// Looks `sinter_functions`, then STEM_functions up in the module's library.
 static sinter_status_code findTable(sinter_module *module, const char *path) {
-  module->functions = dlsym(module->library, "sinter_functions");
-  if (module->functions)
-    return checkTable(module);
+  const sinter_function *const *table = dlsym(module->library, "sinter_functions");
+  if (table)
+    return srtTakeTable(module, table);
   const char *stem = strrchr(path, '/');
   stem = stem ? stem + 1 : path;
   if (strncmp(stem, "lib", 3) == 0)
@@ -195,10 +112,10 @@ static sinter_status_code findTable(sinter_module *module, const char *path) {
        ++length)
     symbol[length] = isalnum((unsigned char)stem[length]) ? stem[length] : '_';
   strcpy(symbol + length, "_functions");
-  module->functions = dlsym(module->library, symbol);
-  if (!module->functions)
+  table = dlsym(module->library, symbol);
+  if (!table)
     return srtError(SINTER_CORRUPT, "'%s' requires the symbol sinter_functions or %s, found neither", path, symbol);
-  return checkTable(module);
+  return srtTakeTable(module, table);
 }
 
 static sinter_status_code openLibrary(sinter_module *module, const char *path) {
@@ -214,46 +131,52 @@ static sinter_status_code openLibrary(sinter_module *module, const char *path) {
   return findTable(module, path);
 }
 
-/// Loads a code section: an ELF image that needs no file. The memfd stays open as long as the library,
-/// because dlopen knows libraries by name and its name is its number.
-static sinter_status_code loadCode(sinter_module *module, const char *path, const sinter_smod_section *code) {
-  module->codeFile = memfd_create("sinter-module", MFD_CLOEXEC);
-  if (module->codeFile < 0)
-    return srtError(SINTER_IO, "cannot make a memory file for the code of '%s': %s", path, strerror(errno));
-  sinter_status_code status = srtWriteAll(module->codeFile, code->data, code->bytes, path);
-  if (status)
-    return status;
-  char name[64];
-  snprintf(name, sizeof name, "/proc/self/fd/%d", module->codeFile);
-  module->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!module->library)
-    return srtError(SINTER_CORRUPT, "cannot load the code of '%s': %s", path, dlerror());
-  return findTable(module, path);
+/// A section of another back end, or for another kind of machine, is no candidate.
+static Candidate candidateOf(const sinter_smod_section *section) {
+  int isOurs = section->kind == SINTER_SMOD_CODE && strcmp(section->back_end, "cpu") == 0 &&
+               srtIsCodeOfMachine(section->data, section->bytes);
+  return (Candidate){isOurs ? section->requirements : NULL, section->priority};
 }
 
-static sinter_status_code openContainer(sinter_module *module, const char *path, int skipWeightHash) {
-  sinter_status_code status = srtSmodOpen(path, skipWeightHash, &module->container);
+sinter_status_code sinter_smod_choose(const sinter_smod *smod, int32_t *index) {
+  if (!smod || !index)
+    return srtError(SINTER_INVALID_ARGUMENT, "choosing requires a module and a place for the index, got null");
+  *index = -1;
+  int32_t count = sinter_smod_count(smod), numCode = 0;
+  const char *path = srtSmodPath(smod);
+  Candidate *candidates = calloc((size_t)count + 1, sizeof *candidates);
+  if (!candidates)
+    return srtError(SINTER_OUT_OF_MEMORY, "no memory to open '%s'", path);
+  for (int32_t i = 0; i < count; ++i) {
+    const sinter_smod_section *section = sinter_smod_section_at(smod, i);
+    candidates[i] = candidateOf(section);
+    numCode += section->kind == SINTER_SMOD_CODE;
+  }
+  *index = srtChoose(candidates, count);
+  char why[SRT_CHOICE_TEXT_BYTES];
+  sinter_status_code status = SINTER_OK;
+  if (!numCode)
+    status = srtError(SINTER_CORRUPT, "module '%s' has no code section", path);
+  else if (*index < 0)
+    status = srtError(SINTER_UNSUPPORTED, "module '%s' has no code for this machine: %s", path,
+                      srtExplainChoice(candidates, count, why));
+  free(candidates);
+  return status;
+}
+
+static sinter_status_code openContainer(sinter_module *module, const char *path, const SmodReading *reading) {
+  int32_t best;
+  sinter_status_code status = srtSmodOpen(path, reading, &module->container);
+  if (!status)
+    status = sinter_smod_choose(module->container, &best);
   if (status)
     return status;
-  const sinter_smod_section *best = NULL;
-  char missing[65] = "", lacking[65] = "";
-  int32_t numCode = 0;
-  for (int32_t i = 0; i < sinter_smod_count(module->container); ++i) {
-    const sinter_smod_section *section = sinter_smod_section_at(module->container, i);
-    if (section->kind != SINTER_SMOD_CODE)
-      continue;
-    ++numCode;
-    if (!srtCpuHas(section->requirements, missing, sizeof missing))
-      memcpy(lacking, missing, sizeof lacking);
-    else if (!best || section->priority > best->priority)
-      best = section;
-  }
-  if (!numCode)
-    return srtError(SINTER_CORRUPT, "module '%s' has no code section", path);
-  if (!best)
-    return srtError(SINTER_UNSUPPORTED, "module '%s' has code for other CPUs only: this machine lacks %s", path,
-                    lacking);
-  return loadCode(module, path, best);
+  const sinter_smod_section *section = sinter_smod_section_at(module->container, best);
+  status = srtLoadCode(path, section->data, section->bytes, &module->code);
+  if (status)
+    return status;
+  srtSmodDropUnused(module->container, best);
+  return srtTakeTable(module, module->code.functions);
 }
 
 sinter_status_code sinter_module_open(const char *path, const sinter_open_options *options, sinter_module **result) {
@@ -271,7 +194,13 @@ sinter_status_code sinter_module_open(const char *path, const sinter_open_option
   if (!module)
     return SINTER_OUT_OF_MEMORY;
   if (memcmp(magic, "SMOD", 4) == 0)
-    status = openContainer(module, path, read.skip_weight_hash);
+    status = openContainer(
+        module, path,
+        &(SmodReading){.skipWeightHash = read.skip_weight_hash, .mapWeights = read.map_weights, .sha256 = read.sha256});
+  else if (memcmp(magic, "\177ELF", 4) == 0 && read.sha256)
+    status =
+        srtError(SINTER_INVALID_ARGUMENT,
+                 "an expected SHA-256 requires a .smod, got the shared library '%s', which the system loads", path);
   else if (memcmp(magic, "\177ELF", 4) == 0)
     status = openLibrary(module, path);
   else

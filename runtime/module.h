@@ -3,6 +3,7 @@
 #ifndef SINTER_RUNTIME_MODULE_H
 #define SINTER_RUNTIME_MODULE_H
 
+#include "code.h"
 #include "sinter.h"
 #include <stdatomic.h>
 
@@ -11,11 +12,10 @@ struct Smod;
 struct sinter_module {
   _Atomic int32_t holds; // the caller's and one a session
   int32_t numFunctions;
-  const sinter_function *const *functions;
-  const sinter_function *single[2]; // the table of sinter_module_open_function
-  void *library;                    // from dlopen
-  int codeFile;                     // the memfd behind `library`, or -1
-  struct Smod *container;           // maps the weights; null without a .smod
+  const sinter_function **functions; // the variants that run here, owned
+  void *library;                     // from dlopen
+  Code code;                         // of a .smod
+  struct Smod *container;            // holds the weights; null without a .smod
 };
 
 void srtModuleHold(sinter_module *module);

@@ -81,13 +81,19 @@ typedef struct sinter_module sinter_module;
 
 typedef struct sinter_open_options {
   uint32_t struct_size;     // sizeof(sinter_open_options)
-  int32_t skip_weight_hash; // non-zero: do not read the weights of a .smod to verify their hash
+  int32_t skip_weight_hash; // non-zero: do not verify the hash of a .smod's weights
+  int32_t map_weights; // non-zero: map the weights of a .smod instead of reading them, so that processes share them
+                       // and none that is not used is read. Who makes the file shorter then ends the process
+  int32_t reserved;
+  const char *sha256; // the SHA-256 that a .smod must have, 64 hexadecimal digits as sha256sum prints; null: any
 } sinter_open_options;
 
 /// Opens a `.smod` file, or a shared library that exports `sinter_functions` (or, for `libSTEM.so`,
-/// `STEM_functions`). Both hold native code: open only files that you trust. `options` may be null.
-/// Fails with SINTER_IO, SINTER_CORRUPT (bad offset, size or hash), SINTER_UNSUPPORTED (version, CPU
-/// features). On success the caller owns `*module`.
+/// `STEM_functions`). Both hold native code: open only files that you trust. Of a module with code for
+/// several CPUs the best that this one runs is taken. `options` may be null. Fails with SINTER_IO (no such file, a
+/// folder, no rights), SINTER_LIMIT (open files), SINTER_OUT_OF_MEMORY, SINTER_CORRUPT (bad offset, size, hash or
+/// SHA-256; code that Sinter does not make), SINTER_UNSUPPORTED (version, CPU). A module holds no file open. On success
+/// the caller owns `*module`.
 SINTER_API sinter_status_code sinter_module_open(const char *path, const sinter_open_options *options,
                                                  sinter_module **module);
 
@@ -624,18 +630,18 @@ typedef enum sinter_emit {
 } sinter_emit;
 
 typedef struct sinter_compile_options {
-  uint32_t struct_size;     // sizeof(sinter_compile_options)
-  int32_t opt_level;        // 1 to 3; 0: the default, 2; -1: each op by itself, plain loops
-  int32_t threads;          // of the compiler; 0: all cores
-  int32_t emit;             // sinter_emit; files only
-  const char *target;       // null: this machine
-  const char *header;       // files only: where the C header goes; null: beside the file
-  int32_t disk_cache;       // not files: look for the code in the disk cache, and put it there
+  uint32_t struct_size; // sizeof(sinter_compile_options)
+  int32_t opt_level;    // 1 to 3; 0: the default, 2; -1: each op by itself, plain loops
+  int32_t threads;      // of the compiler; 0: all cores
+  int32_t emit;         // sinter_emit; files only
+  const char *target;   // null: this machine; several, separated by commas: code for each, the best that runs is taken
+  const char *header;   // files only: where the C header goes; null: beside the file
+  int32_t disk_cache;   // not files: look for the code in the disk cache, and put it there
   int32_t no_memory_cache;  // not files: compile even if this process has compiled the same
   const char *cache_folder; // null: $XDG_CACHE_HOME/sinter/jit, or ~/.cache/sinter/jit
   int64_t cache_bytes;      // most that the folder may hold; 0: 1 GiB
   int32_t fast_math;        // rewrites that change rounding, infinities and NaN, as `sinter compile --fast-math`
-  int32_t reserved;         // 0
+  int32_t sha256;           // files only, .smod: non-zero stores the SHA-256 of each section
 } sinter_compile_options;
 
 /// What became of compilations in this process.

@@ -28,10 +28,17 @@ sinter_status_code sinter_set_error(sinter_status_code code, const char *message
 uint32_t sinter_abi_version(void) { return SINTER_ABI_VERSION; }
 
 const char *sinter_status_name(int32_t code) {
-  static const char *const names[] = {"ok",      "invalid argument", "out of memory", "input/output error",
-                                      "corrupt", "unsupported",      "cancelled",     "runtime error",
-                                      "busy"};
-  return code >= 0 && code <= SINTER_BUSY ? names[code] : "unknown status";
+  static const char *const names[] = {"ok",
+                                      "invalid argument",
+                                      "out of memory",
+                                      "input/output error",
+                                      "corrupt",
+                                      "unsupported",
+                                      "cancelled",
+                                      "runtime error",
+                                      "busy",
+                                      "limit"};
+  return code >= 0 && code <= SINTER_LIMIT ? names[code] : "unknown status";
 }
 
 static const struct {

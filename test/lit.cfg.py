@@ -38,6 +38,15 @@ config.substitutions += [
 ]
 
 config.available_features.add(platform.machine())
+# Levels that this machine runs.
+flags = set()
+if os.path.exists("/proc/cpuinfo"):
+    with open("/proc/cpuinfo") as file:
+        flags = set(next((line for line in file if line.startswith("flags")), "").split())
+if {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"} <= flags:
+    config.available_features.add("x86-64-v3")
+    if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags:
+        config.available_features.add("x86-64-v4")
 if os.path.exists(python):  # with numpy, onnx and onnxruntime
     config.available_features.add("python")
 for path in os.listdir(models) if os.path.isdir(models) else []:

@@ -31,7 +31,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   CodeModule result;
   KernelOptions kernelOptions{&options.target, options.optLevel};
   KernelTable kernels(kernelOptions, options.prefix);
-  Weights weights;
+  Weights own, &weights = options.weights ? *options.weights : own;
   OwningOpRef<ModuleOp> schedule = ModuleOp::create(module.getLoc());
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isPrivate() || function.isDeclaration())
@@ -44,7 +44,8 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   }
   if (result.functions.empty())
     return module.emitError("compilation requires a public function with a body, found none");
-  result.weights = weights.take();
+  result.usedWeights = weights.takeUsed();
+  result.weights = own.take();
   result.scheduleMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
   if (options.keepLoops) {

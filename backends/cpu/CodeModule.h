@@ -21,6 +21,8 @@ struct CodeOptions {
   bool keepAssembly = false;
   /// Stop before machine code (with keepLoops).
   bool loopsOnly = false;
+  /// Constants of code for other targets, which these join; null for a block of their own.
+  Weights *weights = nullptr;
 };
 
 struct KernelReport {
@@ -34,7 +36,8 @@ struct KernelReport {
 struct CodeModule {
   std::vector<Signature> functions;
   std::vector<std::string> objects; // ELF, the schedule first
-  WeightBytes weights;              // 64-byte aligned, as the code requires
+  WeightBytes weights; // 64-byte aligned, as the code requires; empty when they went to CodeOptions.weights
+  std::vector<WeightRange> usedWeights;
   std::vector<KernelReport> kernels;
   double scheduleMs = 0;
   std::string loops, llvm, assembly;

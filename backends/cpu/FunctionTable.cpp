@@ -227,18 +227,38 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
   llvm::Module module("table", context);
   TableBuilder b(module);
   llvm::Constant *weights = table.weights.empty() ? b.null() : b.external(table.weights);
-  SmallVector<llvm::Constant *> all;
-  for (const Signature &function : functions) {
+  auto describe = [&](const Signature &function, const Target &target, size_t priority,
+                      ArrayRef<llvm::Constant *> variants) {
     SmallVector<llvm::Constant *> symbols;
     for (const std::string &symbol : function.symbols)
       symbols.push_back(b.text(symbol));
-    all.push_back(b.data(b.record(
-        {b.i32(SINTER_ABI_VERSION), b.i32(sizeof(sinter_function)), b.text(function.name),
-         b.i32(static_cast<int64_t>(function.inputs.size())), b.i32(static_cast<int64_t>(function.outputs.size())),
-         b.tensors(function.inputs), b.tensors(function.outputs), b.i32(static_cast<int64_t>(symbols.size())), b.i32(0),
-         b.array(symbols), b.external(function.entry), weights, b.i64(table.weightsBytes),
-         b.text(options.target->requiredFeatures), b.i32(static_cast<int64_t>(function.states.size())), b.i32(0),
-         b.states(function.states)})));
+    return b.data(b.record({b.i32(SINTER_ABI_VERSION),
+                            b.i32(sizeof(sinter_function)),
+                            b.text(function.name),
+                            b.i32(static_cast<int64_t>(function.inputs.size())),
+                            b.i32(static_cast<int64_t>(function.outputs.size())),
+                            b.tensors(function.inputs),
+                            b.tensors(function.outputs),
+                            b.i32(static_cast<int64_t>(symbols.size())),
+                            b.i32(0),
+                            b.array(symbols),
+                            b.external(function.entry),
+                            weights,
+                            b.i64(table.weightsBytes),
+                            b.text(target.requiredFeatures),
+                            b.i32(static_cast<int64_t>(function.states.size())),
+                            b.i32(static_cast<int64_t>(variants.size())),
+                            b.states(function.states),
+                            b.array(variants),
+                            b.i32(static_cast<int64_t>(priority)),
+                            b.i32(0)}));
+  };
+  SmallVector<llvm::Constant *> all;
+  for (auto [f, function] : llvm::enumerate(functions)) {
+    SmallVector<llvm::Constant *> variants;
+    for (auto [v, variant] : llvm::enumerate(table.variants))
+      variants.push_back(describe(variant.functions[f], *variant.target, v + 1, {}));
+    all.push_back(describe(function, *options.target, 0, variants));
   }
   all.push_back(b.null());
   auto *type = llvm::ArrayType::get(all.front()->getType(), all.size());

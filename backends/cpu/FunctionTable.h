@@ -11,6 +11,12 @@
 
 namespace sinter::cpu {
 
+/// The same functions for another target.
+struct TableVariant {
+  llvm::ArrayRef<Signature> functions;
+  const Target *target = nullptr;
+};
+
 struct TableOptions {
   /// Name of the table: an array of `const sinter_function *` that ends with null.
   std::string symbol = "sinter_functions";
@@ -23,6 +29,9 @@ struct TableOptions {
   /// several functions in the module the names are STEM_FUNCTION_init and so on. Functions with states become one
   /// object: STEM_init, STEM_FUNCTION for each, STEM_save, STEM_load, STEM_free and STEM_error.
   std::string plain;
+  /// Better ones of the functions, each better than those before. The table and plain functions run on the machines of
+  /// ObjectOptions.target, which must be all that one of them runs on; opening takes the last one that the machine has.
+  llvm::SmallVector<TableVariant> variants;
 };
 
 /// STEM, or STEM_FUNCTION when there are several.

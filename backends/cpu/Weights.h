@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// All constants of a module in one block of bytes, each once, 64-byte aligned.
+// All constants of a module in one block of bytes, each once, 64-byte aligned. Code for several targets shares one
+// block: what they pack alike is there once, and each knows the parts that it reads.
 
 #ifndef SINTER_BACKENDS_CPU_WEIGHTS_H
 #define SINTER_BACKENDS_CPU_WEIGHTS_H
@@ -27,6 +28,12 @@ template <typename T> struct BufferAllocator {
 
 using WeightBytes = std::vector<char, BufferAllocator<char>>;
 
+/// A part of the block.
+struct WeightRange {
+  int64_t offset, bytes;
+  bool operator==(const WeightRange &) const = default;
+};
+
 class Weights {
 public:
   /// Byte offset of a constant's elements as they are; fails on attributes other than `dense` and `dense_resource`.
@@ -35,13 +42,17 @@ public:
   llvm::FailureOr<int64_t> add(mlir::ElementsAttr value, const Packing &packing);
 
   const WeightBytes &bytes() const { return blob; }
+  /// What was added, newly or again, since the last call: ascending, parts that touch (but for their alignment) as one.
+  std::vector<WeightRange> takeUsed();
   WeightBytes take() { return std::move(blob); }
 
 private:
-  int64_t place(llvm::ArrayRef<char> content);
+  WeightRange place(llvm::ArrayRef<char> content);
+  int64_t use(WeightRange range);
 
   WeightBytes blob;
-  llvm::DenseMap<std::pair<mlir::Attribute, mlir::StringAttr>, int64_t> known;
+  std::vector<WeightRange> used;
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::StringAttr>, WeightRange> known;
   /// Content hash -> (offset, bytes).
   llvm::DenseMap<uint64_t, llvm::SmallVector<std::pair<int64_t, int64_t>, 1>> byContent;
 };

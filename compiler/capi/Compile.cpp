@@ -6,6 +6,7 @@
 #include "compiler/Compile.h"
 #include "backends/cpu/FunctionTable.h"
 #include "compiler/Link.h"
+#include "compiler/Targets.h"
 #include "compiler/capi/FileLimit.h"
 #include "compiler/capi/JitCache.h"
 #include "compiler/capi/Public.h"
@@ -33,9 +34,9 @@ static sinter_status_code readCompileOptions(const sinter_compile_options *given
   options.fastMath = read.fast_math != 0;
   if (read.target)
     options.target = read.target;
-  cpu::Target target;
+  std::vector<cpu::Target> targets;
   std::string error;
-  return cpu::Target::parse(options.target, target, error) ? SINTER_OK : fail(SINTER_UNSUPPORTED, "target: " + error);
+  return parseTargets(options.target, targets, error) ? SINTER_OK : fail(SINTER_UNSUPPORTED, "target: " + error);
 }
 
 /// Runs the compiler; `module` is used up.
@@ -64,15 +65,15 @@ sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compil
   OwningOpRef<ModuleOp> module;
   if (sinter_status_code status = publicModule(*graph, "compile", module))
     return status;
-  cpu::Target target;
+  std::vector<cpu::Target> targets;
   std::string error;
-  (void)cpu::Target::parse(options.target, target, error); // was checked
+  (void)parseTargets(options.target, targets, error); // was checked
   JitCacheOptions cache;
   cache.memory = !read.no_memory_cache;
   cache.disk = read.disk_cache;
   cache.folder = read.cache_folder ? read.cache_folder : "";
   cache.maxBytes = read.cache_bytes ? read.cache_bytes : cache.maxBytes;
-  std::string key = cache.memory || cache.disk ? jitKey(*module, options, target) : "";
+  std::string key = cache.memory || cache.disk ? jitKey(*module, options, targets) : "";
   auto compile = [&](const std::string &path) -> sinter_status_code {
     CompiledModule compiled;
     if (sinter_status_code status = compileModule(*graph, *module, options, {}, compiled))
@@ -143,7 +144,10 @@ sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *pa
   if (sinter_status_code status = publicModule(*graph, "compile", module))
     return status;
   CompileRequest request;
+  request.sha256 = read.sha256 != 0;
   request.keepAssembly = *format == OutputFormat::Assembly;
+  if (size_t count = splitTargets(options.target).size(); request.keepAssembly && count > 1)
+    return invalid("assembly requires one target, got " + Twine(count) + ": " + options.target);
   request.name = cpu::symbolName(llvm::sys::path::stem(path));
   if (StringRef(request.name).starts_with("lib"))
     request.name.erase(0, 3);

@@ -48,14 +48,15 @@ static std::string hexDigest(ArrayRef<uint8_t> bytes) {
   return llvm::toHex(llvm::SHA256::hash(bytes), /*LowerCase=*/true);
 }
 
-std::string capi::jitKey(ModuleOp module, const Options &options, const cpu::Target &t) {
+std::string capi::jitKey(ModuleOp module, const Options &options, ArrayRef<cpu::Target> targets) {
   std::string key;
   llvm::raw_string_ostream os(key);
-  os << buildOfCompiler() << "\n-O" << options.optLevel << (options.fastMath ? " fast-math" : "") << " fused "
-     << options.maxFusedOps << " folded " << options.maxFoldedBytes << ' ' << options.foldTimeMs << "\n"
-     << t.name << ' ' << t.triple << ' ' << t.cpu << ' ' << t.features << ' ' << t.requiredFeatures << ' '
-     << t.vectorBytes << ' ' << t.vectorRegisters << ' ' << t.hasFma << t.hasMaskedMemory << ' ' << t.l1Bytes << ' '
-     << t.l1Ways << ' ' << t.l2Bytes << ' ' << t.l3Bytes << ' ' << t.cacheLineBytes << '\n';
+  os << buildOfCompiler() << "\n-O" << options.optLevel << (options.fastMath ? " fast-math" : "") << " fused " << options.maxFusedOps << " folded "
+     << options.maxFoldedBytes << ' ' << options.foldTimeMs << "\n";
+  for (const cpu::Target &t : targets)
+    os << t.name << ' ' << t.triple << ' ' << t.cpu << ' ' << t.features << ' ' << t.requiredFeatures << ' '
+       << t.vectorBytes << ' ' << t.vectorRegisters << ' ' << t.hasFma << t.hasMaskedMemory << ' ' << t.l1Bytes << ' '
+       << t.l1Ways << ' ' << t.l2Bytes << ' ' << t.l3Bytes << ' ' << t.cacheLineBytes << '\n';
   OpPrintingFlags flags;
   flags.elideLargeResourceString(0).useLocalScope();
   module->print(os, flags);
@@ -258,7 +259,9 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
   }
   TemporaryFolder temporary;
   std::string folder, path;
-  sinter_open_options open = {sizeof open, /*skip_weight_hash=*/1}; // of a file that was just written or verified
+  sinter_open_options open = {};
+  open.struct_size = sizeof open;
+  open.skip_weight_hash = 1; // of a file that was just written or verified
   if (options.disk) {
     if (sinter_status_code status = openFolder(options, folder))
       return status;

@@ -15,9 +15,9 @@
 
 namespace sinter::capi {
 
-/// The graph without its source lines, the contents of its weights (by SHA-256), target, options and this build of the
+/// The graph without its source lines, the contents of its weights (by SHA-256), targets, options and this build of the
 /// compiler.
-std::string jitKey(mlir::ModuleOp module, const Options &options, const cpu::Target &target);
+std::string jitKey(mlir::ModuleOp module, const Options &options, llvm::ArrayRef<cpu::Target> targets);
 
 /// Most modules of this process, and most kernels of sinter_eager, that are kept.
 int64_t jitLimit();

@@ -136,11 +136,13 @@ struct CompileOptions {
   std::string output = {};
   /// The C header beside an object or library; empty: beside the output.
   std::string header = {};
-  /// A CPU or level ("x86-64-v3"); empty: this machine.
+  /// A CPU or level ("x86-64-v3"); several, separated by commas: each machine runs the best that it can; empty: this
+  /// machine.
   std::string target = {};
   int opt_level = 0;      // 1 to 3; 0: the default; -1: none
   bool fast_math = false; // rewrites that change rounding, infinities and NaN
   std::string name = "main";
+  bool sha256 = false;                                // of a .smod's sections, stated in it
   std::vector<std::string> inputs = {}, outputs = {}; // names, in the order of leaves
   Where where = Where::current();
 };
@@ -159,6 +161,7 @@ inline Status writeGraph(const Graph &graph, const CompileOptions &options) {
   lowered.fast_math = options.fast_math;
   lowered.target = options.target.empty() ? nullptr : options.target.c_str();
   lowered.header = options.header.empty() ? nullptr : options.header.c_str();
+  lowered.sha256 = options.sha256;
   if (!sinter_graph_compile_file(graph.handle(), options.output.c_str(), &lowered))
     return {};
   return report(Error(sinter_last_error(), options.where));

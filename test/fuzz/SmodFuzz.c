@@ -45,9 +45,7 @@ static void fixHashes(uint8_t *data, size_t size) {
   }
   memset(data + hashOffset, 0, 8);
   uint64_t hash = srtXxh64(data, headerBytes, 0);
-  hash = srtXxh64(data + headerBytes, (int64_t)(count * entryBytes), hash);
-  if (details)
-    hash = srtXxh64(data + headerBytes + count * entryBytes, (int64_t)details, hash);
+  hash = srtXxh64(data + headerBytes, (int64_t)(count * entryBytes + details), hash);
   memcpy(data + hashOffset, &hash, sizeof hash);
 }
 

@@ -589,8 +589,6 @@ TEST(Module, RefusesDescriptionsThatAreNotOne) {
          "compiled code requires runtime ABI 2, this runtime has 1");
   refuse([](Function &f) { f.function.struct_size = 8; }, SINTER_CORRUPT,
          "function description requires " + std::to_string(offsetof(sinter_function, num_states)) + " bytes, got 8");
-  refuse([](Function &f) { f.function.cpu_features = "no-such-feature"; }, SINTER_UNSUPPORTED,
-         "function 'main' requires the CPU feature no-such-feature, which this machine does not have");
   refuse([](Function &f) { f.function.entry = nullptr; }, SINTER_CORRUPT,
          "function description without a name or an entry point");
   refuse([](Function &f) { f.types[1].dtype = 99; }, SINTER_CORRUPT,

@@ -51,7 +51,8 @@ void SharedOptions::addTo(CLI::App &command, bool onlyCompiles) {
   command
       .add_option("--target", target,
                   "CPU to compile for: native, a level (x86-64-v3, aarch64) or LLVM's name of a CPU, +EXT and -EXT "
-                  "after it (znver4,-avx512bf16)")
+                  "after it (znver4,-avx512bf16); or several, separated by commas (x86-64-v3,x86-64-v4): each "
+                  "machine runs the best that it can")
       ->each(noteIn(compiling, "--target"));
   addShapesTo(command);
 }

@@ -2,8 +2,10 @@
 //
 // sinter compile: a graph into a module, object, library, program, or the text of a phase.
 
+#include "compiler/Targets.h"
 #include "ir/file/GraphFile.h"
 #include "tools/sinter/Model.h"
+#include "tools/sinter/Sections.h"
 #include <filesystem>
 #include <iostream>
 
@@ -15,6 +17,7 @@ namespace {
 struct CompileFlags {
   SharedOptions shared;
   std::string model, output, emit, dumpFolder;
+  bool digests = false;
 };
 } // namespace
 
@@ -53,6 +56,16 @@ static Exit compile(const CompileFlags &flags) {
   }
   if (output == "-" && !isText)
     throw Stop(Exit::Usage, "-o - requires a text format (graph, fused, loops, llvm or asm), got " + form);
+  if (output == "-" && flags.digests)
+    throw Stop(Exit::Usage, "--sha256 requires a file, got standard output");
+  // The graph and its kernels are for any machine.
+  size_t numTargets = splitTargets(flags.shared.target).size();
+  if (numTargets > 1 && (form == "loops" || form == "llvm" || form == "asm"))
+    throw Stop(Exit::Usage, "--emit=" + form + " requires one target, got " + std::to_string(numTargets) + ": " +
+                                flags.shared.target);
+  if (numTargets > 1 && !flags.dumpFolder.empty())
+    throw Stop(Exit::Usage,
+               "--dump-ir requires one target, got " + std::to_string(numTargets) + ": " + flags.shared.target);
   if (output != "-")
     requireWritable(output, flags.model);
   if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
@@ -84,6 +97,7 @@ static Exit compile(const CompileFlags &flags) {
   else if (!all && form == "loops")
     request.last = CompileRequest::Last::Loops;
   request.name = symbolStem(output == "-" ? flags.model : output);
+  request.sha256 = flags.digests;
   const CompiledModule &module = model.compile(request);
   if (!isGraphWritten)
     throw Stop(Exit::Failure, graphError);
@@ -132,6 +146,8 @@ static Exit compile(const CompileFlags &flags) {
   std::snprintf(seconds, sizeof seconds, ": read in %.2f s, compiled in %.2f s", model.importSeconds(),
                 model.compileSeconds());
   std::cerr << seconds << "\n";
+  if (flags.digests) // as sha256sum prints it, and reads it with -c
+    std::cout << digestOf(output, "") << "  " << output << "\n";
   return Exit::Success;
 }
 
@@ -145,6 +161,8 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   command->add_option("--emit", flags->emit, "graph, fused, loops, llvm, asm, obj, archive, so, exe or module")
       ->check(
           CLI::IsMember({"graph", "fused", "loops", "llvm", "asm", "obj", "archive", "so", "exe", "module", "ptx"}));
+  command->add_flag("--sha256", flags->digests,
+                    "print the SHA-256 of the file; a .smod also states that of each section (see inspect --sha256)");
   command->add_option("--dump-ir", flags->dumpFolder, "folder to write the text of every phase to");
   command->callback([flags, &result] { result = compile(*flags); });
 }

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/sinter/Dot.h"
 #include "tools/sinter/Model.h"
+#include "tools/sinter/Sections.h"
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -17,7 +18,8 @@ namespace {
 struct InspectFlags {
   SharedOptions shared;
   std::string model, dot;
-  bool ops = false, kernels = false, memory = false, asJson = false;
+  bool ops = false, kernels = false, memory = false, asJson = false, digests = false;
+  std::string expected;
 };
 } // namespace
 
@@ -52,13 +54,40 @@ static json kernelsOf(const CompiledModule &module) {
   return list;
 }
 
+/// What can be said of a module without running it; `isForeign` when this machine cannot.
+static json inspectModule(const InspectFlags &flags, bool &isForeign) {
+  std::string refusal;
+  json report = {{"file", flags.model}, {"sections", readSections(flags.model, flags.digests, refusal)}};
+  isForeign = !refusal.empty();
+  if (isForeign)
+    report["refusal"] = refusal;
+  return report;
+}
+
+static void print(const json &report);
+
 static Exit inspect(const InspectFlags &flags) {
   if (!flags.kernels && !flags.memory) {
     flags.shared.refuseCompiling("inspect without --kernels or --memory, which compile");
     flags.shared.refuseThreads("inspect without --memory, which runs");
   }
+  json report = json::object();
+  bool isForeign = false;
+  std::string digest;
+  if (flags.digests || !flags.expected.empty())
+    digest = digestOf(flags.model, flags.expected);
+  if (flags.model.ends_with(".smod"))
+    report = inspectModule(flags, isForeign);
+  if (!digest.empty())
+    report["sha256"] = digest;
+  if (isForeign && !flags.memory) {
+    flags.asJson ? void(std::cout << report.dump(2) << "\n") : print(report);
+    return Exit::Success;
+  }
   Model model(flags.model, flags.shared);
-  json report = {{"file", flags.model}, {"inputs", portsOf(model.inputs())}, {"outputs", portsOf(model.outputs())}};
+  report["file"] = flags.model;
+  report["inputs"] = portsOf(model.inputs());
+  report["outputs"] = portsOf(model.outputs());
   auto requireGraph = [&](const char *flag) {
     if (!model.graph())
       throw Stop(Exit::Usage,
@@ -92,9 +121,14 @@ static Exit inspect(const InspectFlags &flags) {
     std::cout << report.dump(2) << "\n";
     return Exit::Success;
   }
-  std::cout << flags.model << "\n";
+  print(report);
+  return Exit::Success;
+}
+
+static void print(const json &report) {
+  std::cout << report["file"].get<std::string>() << "\n";
   for (const char *which : {"inputs", "outputs"})
-    for (const json &port : report[which])
+    for (const json &port : report.value(which, json::array()))
       std::cout << "  " << (which[0] == 'i' ? "input  " : "output ") << port["name"].get<std::string>() << ": "
                 << port["dtype"].get<std::string>() << " " << port["shape"].get<std::string>() << "\n";
   if (report.contains("ops"))
@@ -108,7 +142,11 @@ static Exit inspect(const InspectFlags &flags) {
   if (report.contains("memory"))
     for (const auto &[name, bytes] : report["memory"].items())
       std::cout << "  " << name << " " << bytes << "\n";
-  return Exit::Success;
+  printSections(report.value("sections", json::array()));
+  if (report.contains("refusal"))
+    std::cout << "  " << report["refusal"].get<std::string>() << "\n";
+  if (report.contains("sha256"))
+    std::cout << "  sha256 " << report["sha256"].get<std::string>() << "\n";
 }
 
 void sinter::tool::addInspect(CLI::App &program, Exit &result) {
@@ -120,6 +158,8 @@ void sinter::tool::addInspect(CLI::App &program, Exit &result) {
   command->add_flag("--kernels", flags->kernels, "compiled kernels, their code sizes and compile times");
   command->add_flag("--memory", flags->memory, "bytes that a session needs (dims fixed by --shape)");
   command->add_option("--dot", flags->dot, "file to write the graph to, for Graphviz");
+  command->add_flag("--sha256", flags->digests, "the SHA-256 of the file and of each section");
+  command->add_option("--expect-sha256", flags->expected, "64 hexadecimal digits: fail when the file has another");
   command->add_flag("--json", flags->asJson, "print JSON");
   command->callback([flags, &result] { result = inspect(*flags); });
 }

@@ -3,6 +3,7 @@
 #include "tools/sinter/Model.h"
 #include "compiler/MainFunction.h"
 #include "compiler/Register.h"
+#include "compiler/Targets.h"
 #include "compiler/onnx/Import.h"
 #include "ir/file/GraphFile.h"
 #include "ir/reference/Evaluator.h"
@@ -98,9 +99,9 @@ Model::Model(const std::string &path, const SharedOptions &options, const Adjust
   ctx = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   ctx->loadAllAvailableDialects();
   ctx->printOpOnDiagnostic(false);
-  cpu::Target target;
+  std::vector<cpu::Target> targets;
   std::string error;
-  if (!cpu::Target::parse(options.target, target, error))
+  if (!parseTargets(options.target, targets, error))
     throw Stop(Exit::Usage, "--target: " + error);
   if (path.ends_with(".smod") || path.ends_with(".so"))
     readModule();
@@ -156,7 +157,7 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
   if (path.ends_with(".mlir")) {
     requireFile(path);
     ParserConfig config(ctx.get());
-    module = parseSourceFile<ModuleOp>(path, config);
+    module = readGraphText(config, path);
     if (!module)
       throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be parsed" : diagnostics.errors());
   } else if (path.ends_with(".sinter")) {
@@ -290,7 +291,11 @@ sinter_session *Model::session() {
     std::string error;
     compile();
     cpu::Target host = cpu::Target::host();
-    if (llvm::StringRef(host.triple).split('-').first != llvm::StringRef(compiled->target.triple).split('-').first)
+    auto isOurs = [&](const cpu::Target &target) {
+      return llvm::StringRef(host.triple).split('-').first == llvm::StringRef(target.triple).split('-').first;
+    };
+    if (!isOurs(compiled->target) &&
+        llvm::none_of(compiled->variants, [&](const auto &variant) { return isOurs(variant.target); }))
       throw Stop(Exit::Failure, path + ": running requires code for this machine (" + host.triple +
                                     "), --target gives " + compiled->target.triple);
     loaded = LoadedModule::load(*compiled, error);

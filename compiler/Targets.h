@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Lists of targets: one module may hold code for several.
+
+#ifndef SINTER_COMPILER_TARGETS_H
+#define SINTER_COMPILER_TARGETS_H
+
+#include "backends/cpu/CodeModule.h"
+
+namespace sinter {
+
+/// The targets of a list such as "x86-64-v2,cpu:skylake,+avx512f,-sse4a": a word after a comma that begins with + or -
+/// goes on with the target before it, any other begins the next one. Those that demand more come later; which of two
+/// that is, their vectors decide, then their levels, then how many extensions they require. Fails with the reason in
+/// `error`: no target, one that is not known, or the same twice.
+bool parseTargets(llvm::StringRef text, std::vector<cpu::Target> &targets, std::string &error);
+
+/// The same words, one a target, as they were written.
+llvm::SmallVector<std::string> splitTargets(llvm::StringRef text);
+
+/// Whether code for two targets is called alike: the same functions with the same tensors, symbols and states, so that
+/// either may take the other's place. If not, `error` names what differs.
+bool haveSameSignatures(llvm::ArrayRef<cpu::Signature> one, llvm::ArrayRef<cpu::Signature> other, std::string &error);
+
+/// What code for `target` requires of a machine, as the loader reads it: the kind of machine at least.
+std::string requirementsOf(const cpu::Target &target);
+
+} // namespace sinter
+
+#endif
