@@ -343,8 +343,7 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
     kEnd = nonzeroEnd(tile, factor, row, column, batchIndex);
   else if (mayHoldZeros(plan.lhs.input) && isLine && constantOr(plan.k, 1) % kZeroBlock == 0)
     std::tie(kBegin, kEnd) = nonzeroRange(operands);
-  SmallVector<Value> sums = emitMicroKernel(fn, operands, vectorType, kBegin, kEnd,
-                                            zeroAccumulators(fn, vectorType, tile.rows * tile.vectors));
+  SmallVector<Value> sums = emitBlockedMicroKernel(fn, operands, vectorType, kBegin, kEnd, plan.k);
   emitTileEpilogue(
       fn, dot.getResult(), sums, tile.rows, tile.vectors, vectorType,
       [&](KernelElements &elements, Value i) { return resultIndex(elements, batchIndex, add(row, i)); }, column,

@@ -12,6 +12,7 @@
 //   chunk     one image, one group, a block of output rows, one tile of output channels
 
 #include "backends/cpu/emit/Convolution.h"
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
@@ -275,7 +276,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   };
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
 
-  auto run = [&](Value kh, Value kw, ValueRange sums) {
+  auto run = [&](Value kh, Value kw, Value from, Value to, ValueRange sums) {
     MicroOperands operands;
     operands.a = input;
     operands.b = fn.input(filterInput(op).getArgNumber());
@@ -298,20 +299,31 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
       if (inPlace)
         operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes))));
     }
-    return emitMicroKernel(fn, operands, vectorType, fn.index(0), fn.index(runLength), sums);
+    return emitMicroKernel(fn, operands, vectorType, from, to, sums);
   };
 
-  SmallVector<Value> sums = zeroAccumulators(fn, vectorType, high * wide * tile.vectors);
-  auto overWidth = [&](Value kh, ValueRange carried) -> SmallVector<Value> {
-    if (runs == 1)
-      return run(kh, nullptr, carried);
-    return fn.loop(fn.index(0), fn.index(runs), 1, carried,
-                   [&](Value kw, ValueRange inner) -> SmallVector<Value> { return run(kh, kw, inner); });
-  };
-  if (shape.kernelH == 1)
-    sums = overWidth(fn.index(0), sums);
-  else
-    sums = fn.loop(fn.index(0), fn.index(shape.kernelH), 1, sums, overWidth);
+  // Over (kh, kw, part of a run); what is of size 1 is no loop.
+  int64_t parts = llvm::divideCeil(runLength, kProductBlock), perPart = llvm::divideCeil(runLength, parts);
+  int64_t sizes[] = {shape.kernelH, runs, parts};
+  SmallVector<SummedAxis> axes;
+  for (int64_t size : sizes)
+    if (size != 1)
+      axes.push_back(summedAxis(fn, dims.constant(size)));
+  SmallVector<Value> sums = sumNest(
+      fn, axes, perPart, kProductBlock, zeroAccumulators(fn, vectorType, high * wide * tile.vectors),
+      [&](Value x, Value y) { return joinFloats(b, x, y); },
+      [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
+        Value kh = fn.index(0), kw, from = fn.index(0), to = fn.index(runLength);
+        if (shape.kernelH != 1)
+          kh = at.consume_front();
+        if (runs != 1)
+          kw = at.consume_front();
+        if (parts != 1) {
+          from = mul(at.front(), fn.index(perPart));
+          to = arith::MinSIOp::create(b, add(from, fn.index(perPart)), to);
+        }
+        return run(kh, kw, from, to, carried);
+      });
 
   emitTileEpilogue(
       fn, op.getResult(), sums, high * wide, tile.vectors, vectorType,

@@ -5,6 +5,7 @@
 //
 //   chunk     one image, a few output rows (so that their padded input stays in the second-level cache), all channels
 
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/Convolution.h"
 #include "backends/cpu/emit/MicroKernel.h"
 
@@ -58,25 +59,36 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
       return vector::MaskedLoadOp::create(b, vectorType, buffer, ValueRange{at}, mask, zero);
     };
     Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * channels))), channel);
-    SmallVector<Value> sums = fn.loop(fn.index(0), fn.index(shape.kernelH), 1, zeroAccumulators(fn, vectorType, wide),
-                                      [&](Value kh, ValueRange carried) -> SmallVector<Value> {
-                                        SmallVector<Value> next(carried);
-                                        Value inputRow =
-                                            add(pixelBase, mul(mul(kh, fn.index(shape.dilationH)), paddedRow));
-                                        Value filterRow = add(mul(kh, fn.index(shape.kernelW * channels)), channel);
-                                        std::map<int64_t, Value> inputs; // by pixel offset
-                                        for (int64_t kw = 0; kw < shape.kernelW; ++kw) {
-                                          Value tap = load(filter, add(filterRow, fn.index(kw * channels)));
-                                          for (int64_t i = 0; i < wide; ++i) {
-                                            int64_t at = i * shape.strideW + kw * shape.dilationW;
-                                            Value &input = inputs[at];
-                                            if (!input)
-                                              input = load(copy, add(inputRow, fn.index(at * channels)));
-                                            next[i] = vector::FMAOp::create(b, input, tap, next[i]);
-                                          }
-                                        }
-                                        return next;
-                                      });
+    auto join = [&](Value x, Value y) { return joinFloats(b, x, y); };
+    auto overWidth = [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
+      Value kh = at.front();
+      SmallVector<Value> next(carried);
+      SmallVector<SmallVector<Value>> parts; // of a long row
+      Value inputRow = add(pixelBase, mul(mul(kh, fn.index(shape.dilationH)), paddedRow));
+      Value filterRow = add(mul(kh, fn.index(shape.kernelW * channels)), channel);
+      std::map<int64_t, Value> inputs; // by pixel offset
+      for (int64_t kw = 0; kw < shape.kernelW; ++kw) {
+        if (kw > 0 && kw % kProductBlock == 0) {
+          parts.push_back(next);
+          next = zeroAccumulators(fn, vectorType, wide);
+        }
+        Value tap = load(filter, add(filterRow, fn.index(kw * channels)));
+        for (int64_t i = 0; i < wide; ++i) {
+          int64_t at = i * shape.strideW + kw * shape.dilationW;
+          Value &input = inputs[at];
+          if (!input)
+            input = load(copy, add(inputRow, fn.index(at * channels)));
+          next[i] = vector::FMAOp::create(b, input, tap, next[i]);
+        }
+      }
+      for (; !parts.empty(); parts.pop_back())
+        for (auto [sum, part] : llvm::zip(next, parts.back()))
+          sum = join(part, sum);
+      return next;
+    };
+    int64_t length = std::min(shape.kernelW, kProductBlock);
+    SmallVector<Value> sums = sumNest(fn, summedAxis(fn, dims.constant(shape.kernelH)), length, kProductBlock,
+                                      zeroAccumulators(fn, vectorType, wide), join, overWidth);
     emitTileEpilogue(
         fn, op.getResult(), sums, wide, 1, vectorType,
         [&](KernelElements &elements, Value i) {

@@ -2,6 +2,7 @@
 //
 // One element of each root op, as scalar loops over its operands.
 
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
 #include "ir/Contraction.h"
 #include "ir/Reduction.h"
@@ -94,26 +95,18 @@ Value sinter::cpu::combine(OpBuilder &b, Location loc, Combiner combiner, Type e
   llvm_unreachable("all combiners handled");
 }
 
-/// Nested loops over `sizes`, one carried accumulator.
-static Value accumulate(KernelFunction &fn, ArrayRef<DimExpr> sizes, Value init,
+/// Nested loops over `sizes`, one carried accumulator, no chain longer than `block`.
+static Value accumulate(KernelFunction &fn, ArrayRef<DimExpr> sizes, int64_t block, Value init,
                         function_ref<Value(ArrayRef<Value>, Value)> step) {
-  SmallVector<Value> position;
-  std::function<Value(Value)> nest = [&](Value sum) -> Value {
-    if (position.size() == sizes.size())
-      return step(position, sum);
-    DimExpr size = sizes[position.size()];
-    return fn
-        .loop(fn.index(0), fn.materialize(size), 1, ValueRange{sum},
-              [&](Value i, ValueRange carried) -> SmallVector<Value> {
-                position.push_back(i);
-                Value next = nest(carried.front());
-                position.pop_back();
-                return {next};
-              })
-        .front();
-  };
-  return nest(init);
+  SmallVector<SummedAxis> axes = llvm::map_to_vector(sizes, [&](DimExpr size) { return summedAxis(fn, size); });
+  return sumNest(
+             fn, axes, 1, block, init, [&](Value x, Value y) { return joinFloats(fn.b, x, y); },
+             [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> { return {step(at, carried.front())}; })
+      .front();
 }
+
+/// The longest chain of a product with results of `accumulator`.
+static int64_t productBlock(Type accumulator) { return isa<FloatType>(accumulator) ? kProductBlock : kNoBlocks; }
 
 static Value reduceElement(KernelFunction &fn, KernelElements &elements, ReduceOp op, ArrayRef<LaneIndex> index) {
   Dims sizes = fn.spec.sizes->dims(op.getOperand());
@@ -121,8 +114,9 @@ static Value reduceElement(KernelFunction &fn, KernelElements &elements, ReduceO
   Dims reduced;
   for (int64_t axis : op.getAxes())
     reduced.push_back(sizes[axis]);
+  int64_t block = blockOf(op.getCombiner(), elementType);
   Value sum =
-      accumulate(fn, reduced, identityOf(fn, op.getCombiner(), elementType), [&](ArrayRef<Value> at, Value sum) {
+      accumulate(fn, reduced, block, identityOf(fn, op.getCombiner(), elementType), [&](ArrayRef<Value> at, Value sum) {
         SmallVector<LaneIndex> full(sizes.size());
         for (auto [k, axis] : llvm::enumerate(op.getAxes()))
           full[axis] = elements.uniform(at[k]);
@@ -156,7 +150,8 @@ static Value dotElement(KernelFunction &fn, KernelElements &elements, DotGeneral
     if (!i.base && !llvm::is_contained(op.getRhsContract(), static_cast<int64_t>(axis)))
       i = index[next++];
   Location loc = fn.b.getLoc();
-  Value sum = accumulate(fn, contracted, identityOf(fn, Combiner::add, resultType), [&](ArrayRef<Value> at, Value sum) {
+  Value none = identityOf(fn, Combiner::add, resultType);
+  Value sum = accumulate(fn, contracted, productBlock(accumulator), none, [&](ArrayRef<Value> at, Value sum) {
     for (auto [k, axes] : llvm::enumerate(llvm::zip(op.getLhsContract(), op.getRhsContract())))
       lhs[std::get<0>(axes)] = rhs[std::get<1>(axes)] = elements.uniform(at[k]);
     Value x =
@@ -227,7 +222,7 @@ static Value convolutionElement(KernelFunction &fn, KernelElements &elements, Co
     taps.push_back(filterSizes[firstSpatial + k]);
   }
   Value zero = identityOf(fn, Combiner::add, resultType);
-  Value sum = accumulate(fn, taps, zero, [&](ArrayRef<Value> at, Value sum) {
+  Value sum = accumulate(fn, taps, productBlock(accumulator), zero, [&](ArrayRef<Value> at, Value sum) {
     SmallVector<LaneIndex> input(rank), filter(rank);
     input[0] = index[0];
     filter[0] = feature;
@@ -269,7 +264,8 @@ static Value reduceWindowElement(KernelFunction &fn, KernelElements &elements, R
     starts.push_back(windowStart(fn, elements, index[k], op.getStrides()[k], op.getLow()[k]));
   }
   Value identity = identityOf(fn, op.getCombiner(), elementType);
-  Value total = accumulate(fn, taps, identity, [&](ArrayRef<Value> at, Value total) {
+  int64_t block = blockOf(op.getCombiner(), elementType);
+  Value total = accumulate(fn, taps, block, identity, [&](ArrayRef<Value> at, Value total) {
     SmallVector<LaneIndex> full;
     Value inside = arith::ConstantIntOp::create(b, b.getI1Type(), 1);
     for (auto [k, tap] : llvm::enumerate(at)) {

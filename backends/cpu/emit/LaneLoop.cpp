@@ -24,9 +24,9 @@ int64_t sinter::cpu::lanesOfKernel(KernelSpec &spec, DimExpr axis, int64_t width
   return std::max<int64_t>(lanes, 1);
 }
 
-LaneLoop::LaneLoop(KernelFunction &fn, DimExpr size, int64_t lanes)
-    : fn(fn), lanes(lanes), unroll(kAccumulators), masked(fn.spec.target().hasMaskedMemory) {
-  size = fn.spec.dims.resolve(size);
+LaneLoop::LaneLoop(KernelFunction &fn, DimExpr extent, int64_t lanes)
+    : fn(fn), size(fn.spec.dims.resolve(extent)), lanes(lanes), unroll(kAccumulators),
+      masked(fn.spec.target().hasMaskedMemory) {
   hasTail = lanes > 1 && !(size.isConstant() && size.constant() % lanes == 0);
   if (size.isConstant() && size.constant() < kAccumulators * lanes)
     unroll = 1;
@@ -73,11 +73,12 @@ SmallVector<Value> LaneLoop::accumulators(Value identity) {
   return values;
 }
 
-SmallVector<Value> LaneLoop::accumulate(ValueRange accumulators,
-                                        function_ref<Value(KernelElements &, Value, Value)> step) {
+SmallVector<Value> LaneLoop::accumulate(ValueRange accumulators, Value begin, Value stop, ElementStep step) {
   SmallVector<Value> values(accumulators), vectors(values.begin(), values.begin() + unroll);
+  auto before = [&](Value bound) -> Value { return stop ? arith::MinSIOp::create(fn.b, stop, bound) : bound; };
+  Value unrolledStop = before(unrolledEnd), vectorStop = before(vectorEnd);
   if (unroll > 1)
-    vectors = fn.loop(fn.index(0), unrolledEnd, lanes * unroll, vectors,
+    vectors = fn.loop(begin, unrolledStop, lanes * unroll, vectors,
                       [&](Value column, ValueRange carried) -> SmallVector<Value> {
                         SmallVector<Value> next;
                         for (int64_t u = 0; u < unroll; ++u) {
@@ -87,7 +88,7 @@ SmallVector<Value> LaneLoop::accumulate(ValueRange accumulators,
                         }
                         return next;
                       });
-  vectors[0] = fn.loop(unroll > 1 ? unrolledEnd : fn.index(0), vectorEnd, lanes, ValueRange{vectors[0]},
+  vectors[0] = fn.loop(unroll > 1 ? unrolledStop : begin, vectorStop, lanes, ValueRange{vectors[0]},
                        [&](Value column, ValueRange carried) -> SmallVector<Value> {
                          KernelElements elements(fn, lanes);
                          return {step(elements, column, carried[0])};
@@ -96,7 +97,7 @@ SmallVector<Value> LaneLoop::accumulate(ValueRange accumulators,
   if (!hasTail)
     return values;
   Value &last = masked ? values[0] : values.back();
-  last = fn.loop(vectorEnd, end, masked ? lanes : 1, ValueRange{last},
+  last = fn.loop(vectorStop, before(end), masked ? lanes : 1, ValueRange{last},
                  [&](Value column, ValueRange carried) -> SmallVector<Value> {
                    KernelElements elements(fn, masked ? lanes : 1);
                    if (masked)
@@ -109,12 +110,42 @@ SmallVector<Value> LaneLoop::accumulate(ValueRange accumulators,
   return values;
 }
 
-Value LaneLoop::finish(ValueRange accumulators, function_ref<Value(Value, Value)> combine) {
+Value LaneLoop::combine(ArrayRef<SummedAxis> outer, Value identity, int64_t block, Join join, Step step) {
+  SmallVector<SummedAxis> axes(outer);
+  SmallVector<Value> totals;
+  int64_t together = lanes * unroll;
+  int64_t length = 1;
+  bool isOneBlock = block == kNoBlocks;
+  if (!isOneBlock && size.isConstant()) {
+    length = std::max<int64_t>((size.constant() + together - 1) / together, 1);
+    isOneBlock = length <= block;
+  }
+  if (isOneBlock) {
+    totals =
+        sumNest(fn, axes, length, block, accumulators(identity), join, [&](ArrayRef<Value> at, ValueRange carried) {
+          return accumulate(carried, fn.index(0), nullptr,
+                            [&](KernelElements &e, Value i, Value total) { return step(at, e, i, total); });
+        });
+  } else {
+    // The axis itself is walked by blocks.
+    int64_t elements = block * together;
+    axes.push_back(summedAxis(fn, fn.spec.dims.ceilDiv(size, fn.spec.dims.constant(elements))));
+    totals = sumNest(fn, axes, block, block, accumulators(identity), join, [&](ArrayRef<Value> at, ValueRange carried) {
+      Value begin = arith::MulIOp::create(fn.b, at.back(), fn.index(elements));
+      Value stop = arith::AddIOp::create(fn.b, begin, fn.index(elements));
+      return accumulate(carried, begin, stop,
+                        [&](KernelElements &e, Value i, Value total) { return step(at.drop_back(), e, i, total); });
+    });
+  }
+  return finish(totals, join);
+}
+
+Value LaneLoop::finish(ValueRange accumulators, Join join) {
   SmallVector<Value> vectors(accumulators.begin(), accumulators.begin() + unroll);
   while (vectors.size() > 1) {
     size_t half = vectors.size() / 2;
     for (size_t k = 0; k < half; ++k)
-      vectors[k] = combine(vectors[k], vectors[k + half]);
+      vectors[k] = join(vectors[k], vectors[k + half]);
     vectors.truncate(half);
   }
   Value total = vectors.front();
@@ -124,9 +155,9 @@ Value LaneLoop::finish(ValueRange accumulators, function_ref<Value(Value, Value)
       auto high = llvm::to_vector(llvm::seq<int64_t>(width / 2, width));
       Value lower = vector::ShuffleOp::create(fn.b, total, total, low);
       Value upper = vector::ShuffleOp::create(fn.b, total, total, high);
-      total = combine(lower, upper);
+      total = join(lower, upper);
     }
     total = vector::ExtractOp::create(fn.b, total, ArrayRef<int64_t>{0});
   }
-  return hasScalarTail() ? combine(total, accumulators.back()) : total;
+  return hasScalarTail() ? join(total, accumulators.back()) : total;
 }

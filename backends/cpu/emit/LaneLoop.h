@@ -2,11 +2,12 @@
 //
 // Walks one axis in lanes, with or without accumulators. The order of combination is a function of the axis's size
 // alone: a few independent vectors of partial results (so that additions overlap), combined pairwise at the end, then
-// halves of the vector, then what the vectors left over.
+// halves of the vector, then what the vectors left over. Sums of long axes go by blocks of vectors.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_LANELOOP_H
 #define SINTER_BACKENDS_CPU_EMIT_LANELOOP_H
 
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/KernelElements.h"
 
 namespace sinter::cpu {
@@ -25,21 +26,26 @@ public:
   /// or scalar.
   void forEach(llvm::function_ref<void(KernelElements &, mlir::Value column)> body, mlir::Value begin = nullptr);
 
-  /// Accumulators that hold `identity` (a scalar).
-  llvm::SmallVector<mlir::Value> accumulators(mlir::Value identity);
-  /// Passes each group of lanes through `step(elements, column, accumulator)`, which returns the accumulator's next
-  /// value in the form it got it (a vector of lanes, or a scalar).
-  llvm::SmallVector<mlir::Value>
-  accumulate(mlir::ValueRange accumulators,
-             llvm::function_ref<mlir::Value(KernelElements &, mlir::Value column, mlir::Value)> step);
-  /// One scalar from all accumulators.
-  mlir::Value finish(mlir::ValueRange accumulators, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+  /// One scalar from all elements of the axis, and that for all positions of `outer`: `step(at, elements, column,
+  /// total)` returns the next value of an accumulator in the form it got it (a vector of lanes, or a scalar); `at` is
+  /// the position on `outer`. No chain of steps is longer than `block`.
+  using Step = llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value> at, KernelElements &, mlir::Value column,
+                                              mlir::Value total)>;
+  mlir::Value combine(llvm::ArrayRef<SummedAxis> outer, mlir::Value identity, int64_t block, Join join, Step step);
 
 private:
+  using ElementStep = llvm::function_ref<mlir::Value(KernelElements &, mlir::Value column, mlir::Value)>;
   bool hasScalarTail() const { return hasTail && !masked; }
+  llvm::SmallVector<mlir::Value> accumulators(mlir::Value identity);
+  /// Passes each group of lanes in [begin, stop), or in all of the axis, through `step`. `begin` is a multiple of the
+  /// vectors that are walked together.
+  llvm::SmallVector<mlir::Value> accumulate(mlir::ValueRange accumulators, mlir::Value begin, mlir::Value stop,
+                                            ElementStep step);
+  mlir::Value finish(mlir::ValueRange accumulators, Join join);
   mlir::Value maskFrom(mlir::Value column);
 
   KernelFunction &fn;
+  DimExpr size;
   int64_t lanes, unroll;
   bool hasTail, masked;
   mlir::Value end, vectorEnd, unrolledEnd;

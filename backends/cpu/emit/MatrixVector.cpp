@@ -2,11 +2,13 @@
 //
 // Matrix times vector where the summed axis is contiguous in both: lanes run along it, as many rows at a time as there
 // are lanes. One accumulator a row keeps as many independent chains of FMAs; at the end a tree of shuffles turns the
-// accumulators into one vector of results, to which the pointwise ops that follow are applied in lanes.
+// accumulators into one vector of results, to which the pointwise ops that follow are applied in lanes. A product of
+// two vectors is one row, of which several vectors are accumulated side by side.
 //
 //   chunk     a run of tiles
 //   tile      as many rows as lanes; of a last one only the rows that exist
 
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/KernelElements.h"
 #include "backends/cpu/emit/StridedView.h"
@@ -18,6 +20,8 @@ using namespace sinter::cpu;
 
 /// Multiply-adds in a chunk: it streams the matrix, some microseconds.
 constexpr int64_t kChunkWork = 1 << 16;
+/// Accumulators of a row that is alone.
+constexpr int64_t kChains = 8;
 
 namespace {
 class MatrixVectorEmitter {
@@ -35,6 +39,7 @@ private:
     return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{count});
   }
   SmallVector<Value> sumRows(Value row, int64_t count, Value lastRow);
+  Value sumLongRow(Value base, Value end);
   Value combineRows(SmallVector<Value> sums);
   void finishRows(Value row, Value totals, int64_t elementLanes, Value mask);
   void emitTile(Value row, int64_t count, Value left);
@@ -48,6 +53,7 @@ private:
   Type type;
   VectorType vectorType;
   int64_t lanes = 0;
+  bool hasRowAxis = true;
 };
 } // namespace
 
@@ -72,14 +78,15 @@ bool MatrixVectorEmitter::prepare() {
   vector = *rhs;
   auto isOne = [&](DimExpr expr) { return dims.resolve(expr) == dims.constant(1); };
   SmallVector<int64_t> rowAxes = axesBut(matrix.sizes.size(), dot.getLhsContract());
-  if (rowAxes.size() != 1 || !llvm::all_of(axesBut(vector.sizes.size(), dot.getRhsContract()),
-                                           [&](int64_t axis) { return isOne(vector.sizes[axis]); }))
+  hasRowAxis = !rowAxes.empty();
+  if (rowAxes.size() > 1 || !llvm::all_of(axesBut(vector.sizes.size(), dot.getRhsContract()),
+                                          [&](int64_t axis) { return isOne(vector.sizes[axis]); }))
     return false;
   std::optional<MergedAxes> m = mergeAxes(fn, matrix, rowAxes), k = mergeAxes(fn, matrix, dot.getLhsContract()),
                             v = mergeAxes(fn, vector, dot.getRhsContract());
   if (!m || !k || !v || !isOne(k->stride) || !isOne(v->stride))
     return false;
-  rows = *m;
+  rows = {dims.resolve(m->size), m->stride};
   matrixK = *k;
   vectorK = *v;
   lanes = fn.spec.target().lanes(byteWidth(type));
@@ -89,6 +96,37 @@ bool MatrixVectorEmitter::prepare() {
   vectorType = VectorType::get({lanes}, type);
   constexpr int64_t fewestLanes = 4;
   return lanes >= fewestLanes;
+}
+
+/// The sum over [0, end), a multiple of the lanes, of the row at `base`.
+Value MatrixVectorEmitter::sumLongRow(Value base, Value end) {
+  Value a = fn.input(matrix.input), x = fn.input(vector.input);
+  auto step = [&](Value k, int64_t count, ValueRange carried) {
+    SmallVector<Value> next(carried);
+    for (int64_t i = 0; i < count; ++i) {
+      Value at = add(k, fn.index(i * lanes));
+      Value left = vector::LoadOp::create(b, vectorType, a, ValueRange{add(base, at)});
+      Value right = vector::LoadOp::create(b, vectorType, x, ValueRange{at});
+      next[i] = vector::FMAOp::create(b, left, right, next[i]);
+    }
+    return next;
+  };
+  DimExpr together = dims.constant(kChains * lanes);
+  Value whole = fn.materialize(dims.mul(dims.floorDiv(matrixK.size, together), together));
+  SmallVector<Value> sums(kChains, zero(vectorType));
+  auto join = [&](Value x, Value y) { return joinFloats(b, x, y); };
+  sums = sumRange(fn, fn.index(0), whole, matrixK.size, kProductBlock * kChains * lanes, sums, sums, join,
+                  [&](Value low, Value high, ValueRange start) {
+                    return fn.loop(low, high, kChains * lanes, start,
+                                   [&](Value k, ValueRange carried) { return step(k, kChains, carried); });
+                  });
+  for (int64_t half = kChains / 2; half > 0; half /= 2)
+    for (int64_t i = 0; i < half; ++i)
+      sums[i] = join(sums[i], sums[i + half]);
+  Value rest = fn.loop(whole, end, lanes, ValueRange{zero(vectorType)}, [&](Value k, ValueRange carried) {
+                   return step(k, 1, carried);
+                 }).front();
+  return join(sums.front(), rest);
 }
 
 /// Per row a vector of partial sums; what is left of k without masks goes to its first lane. Rows past `lastRow` (null:
@@ -105,15 +143,23 @@ SmallVector<Value> MatrixVectorEmitter::sumRows(Value row, int64_t count, Value 
   Value size = fn.materialize(matrixK.size);
   Value whole = fn.materialize(dims.mul(dims.floorDiv(matrixK.size, dims.constant(lanes)), dims.constant(lanes)));
   SmallVector<Value> sums(count, zero(vectorType));
-  sums = fn.loop(fn.index(0), whole, lanes, sums, [&](Value k, ValueRange carried) {
-    Value right = vector::LoadOp::create(b, vectorType, x, ValueRange{k});
-    SmallVector<Value> next;
-    for (auto [base, sum] : llvm::zip(bases, carried)) {
-      Value left = vector::LoadOp::create(b, vectorType, a, ValueRange{add(base, k)});
-      next.push_back(vector::FMAOp::create(b, left, right, sum));
-    }
-    return next;
-  });
+  auto overLanes = [&](Value low, Value high, ValueRange start) {
+    return fn.loop(low, high, lanes, start, [&](Value k, ValueRange carried) {
+      Value right = vector::LoadOp::create(b, vectorType, x, ValueRange{k});
+      SmallVector<Value> next;
+      for (auto [base, sum] : llvm::zip(bases, carried)) {
+        Value left = vector::LoadOp::create(b, vectorType, a, ValueRange{add(base, k)});
+        next.push_back(vector::FMAOp::create(b, left, right, sum));
+      }
+      return next;
+    });
+  };
+  if (rows.size == dims.constant(1))
+    sums.front() = sumLongRow(bases.front(), whole);
+  else
+    sums = sumRange(
+        fn, fn.index(0), whole, matrixK.size, kProductBlock * lanes, sums, sums,
+        [&](Value x, Value y) { return joinFloats(b, x, y); }, overLanes);
   DimExpr known = dims.resolve(matrixK.size);
   if (known.isConstant() && known.constant() % lanes == 0)
     return sums;
@@ -172,7 +218,8 @@ void MatrixVectorEmitter::finishRows(Value row, Value totals, int64_t elementLan
   elements.install(dot.getResult(), [totals](ArrayRef<LaneIndex>) { return totals; });
   auto rank = cast<RankedTensorType>(dot.getType()).getRank();
   SmallVector<LaneIndex> index(rank, elements.constant(0));
-  index.front() = {row, elementLanes > 1 ? 1 : 0, nullptr};
+  if (hasRowAxis)
+    index.front() = {row, elementLanes > 1 ? 1 : 0, nullptr};
   for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
     elements.storeResult(i, elements.load(fn.spec.yielded(i), index), index);
 }
@@ -185,7 +232,7 @@ void MatrixVectorEmitter::emitTile(Value row, int64_t count, Value left) {
   SmallVector<Value> sums = sumRows(row, count, lastRow);
   Value totals = combineRows(sums);
   bool whole = count == lanes && !left;
-  if (whole || fn.spec.target().hasMaskedMemory)
+  if (hasRowAxis && (whole || fn.spec.target().hasMaskedMemory))
     return finishRows(row, totals, lanes, whole ? Value() : maskOf(left ? left : fn.index(count)));
   for (int64_t i = 0; i < count; ++i)
     finishRows(add(row, fn.index(i)), vector::ExtractOp::create(b, totals, ArrayRef<int64_t>{i}), 1, nullptr);
@@ -202,7 +249,8 @@ EmittedKernel MatrixVectorEmitter::emit() {
     Value low = mul(chunk, step), high = arith::MinSIOp::create(b, add(low, step), total);
     Value rest = arith::RemUIOp::create(b, arith::SubIOp::create(b, high, low), fn.index(lanes));
     Value wholeEnd = arith::SubIOp::create(b, high, rest);
-    fn.loop(low, wholeEnd, lanes, [&](Value row) { emitTile(row, lanes, nullptr); });
+    if (!rowCount.isConstant() || rowCount.constant() >= lanes)
+      fn.loop(low, wholeEnd, lanes, [&](Value row) { emitTile(row, lanes, nullptr); });
     if (rowCount.isConstant()) {
       // Only the last chunk has a part of a tile, which is the same one each time.
       if (int64_t count = rowCount.constant() % lanes)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/MicroKernel.h"
+#include "backends/cpu/emit/BlockSums.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -89,6 +90,15 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
     }
     return sums;
   });
+}
+
+SmallVector<Value> sinter::cpu::emitBlockedMicroKernel(KernelFunction &fn, const MicroOperands &operands,
+                                                       VectorType vectorType, Value low, Value high, DimExpr size) {
+  auto count = static_cast<int64_t>(operands.aRows.size() * operands.bVectors.size());
+  SmallVector<Value> zeros = zeroAccumulators(fn, vectorType, count);
+  return sumRange(
+      fn, low, high, size, kProductBlock, zeros, zeros, [&](Value x, Value y) { return joinFloats(fn.b, x, y); },
+      [&](Value from, Value to, ValueRange sums) { return emitMicroKernel(fn, operands, vectorType, from, to, sums); });
 }
 
 SmallVector<Value> sinter::cpu::transposeVectors(ImplicitLocOpBuilder &b, ArrayRef<Value> rows) {

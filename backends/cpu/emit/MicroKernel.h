@@ -42,6 +42,11 @@ llvm::SmallVector<mlir::Value> emitMicroKernel(KernelFunction &fn, const MicroOp
                                                mlir::VectorType vectorType, mlir::Value low, mlir::Value high,
                                                mlir::ValueRange accumulators);
 
+/// The same from zeros, long sums by blocks (BlockSums.h). `size` is what is known of `high`.
+llvm::SmallVector<mlir::Value> emitBlockedMicroKernel(KernelFunction &fn, const MicroOperands &operands,
+                                                      mlir::VectorType vectorType, mlir::Value low, mlir::Value high,
+                                                      DimExpr size);
+
 /// Applies what follows `root` in the kernel to a tile of its result and stores the kernel's results. `rowIndex` gives
 /// the result index of tile row `row` (0 is the first; an index value) with any entry for the last axis, which is
 /// `column` + lanes. `mask` gives the lanes that exist from a column on, or null for all.

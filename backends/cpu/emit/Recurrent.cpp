@@ -175,8 +175,8 @@ void RecurrentEmitter::emitTile(int64_t rows, Value step, Value row, Value block
   Value weights = mul(block, fn.index(units * gates * lanes));
   for (int64_t gate = 0; gate < gates; ++gate)
     operands.bVectors.push_back(add(weights, fn.index(gate * lanes)));
-  SmallVector<Value> sums = emitMicroKernel(fn, operands, vectorType, fn.index(0), fn.index(units),
-                                            zeroAccumulators(fn, vectorType, rows * gates));
+  SmallVector<Value> sums =
+      emitBlockedMicroKernel(fn, operands, vectorType, fn.index(0), fn.index(units), dims.constant(units));
 
   for (int64_t i = 0; i < rows; ++i) {
     Value state = add(mul(add(row, fn.index(i)), fn.index(units)), unit);

@@ -2,9 +2,8 @@
 //
 // Reductions in lanes. When the innermost axis is reduced the lanes run along it and each result element is one
 // accumulation; otherwise the lanes run along the innermost axis that stays, and each lane is a result element: a few
-// vectors side by side and a few rows at a time, so that additions overlap. The sum of a block of rows starts from
-// zero, which keeps the chains of additions, and with them the rounding error, short. Pointwise producers are computed
-// as they are read, pointwise consumers on the result in registers.
+// vectors side by side and a few rows at a time, so that additions overlap. Sums go by blocks (BlockSums.h). Pointwise
+// producers are computed as they are read, pointwise consumers on the result in registers.
 //
 //   chunk     a run of result elements, or of (row of results, a few vectors of it)
 
@@ -21,9 +20,8 @@ using namespace sinter::cpu;
 
 /// Operand elements that a chunk combines.
 constexpr int64_t kChunkElements = 1 << 15;
-/// Independent vectors of partial results across rows, and rows that are combined before they join the others.
+/// Independent vectors of partial results across rows.
 constexpr int64_t kPartials = 8;
-constexpr int64_t kBlockRows = 128;
 
 namespace {
 class ReduceEmitter {
@@ -47,9 +45,7 @@ private:
       value = elements.splat(value);
     return widen(b, b.getLoc(), value, accumulator, isUnsigned(elementType));
   }
-  /// Loops over the reduced axes in `axes`, outermost first, then `inner` with their positions.
-  SmallVector<Value> nest(ArrayRef<int64_t> axes, ValueRange carried,
-                          llvm::function_ref<SmallVector<Value>(ArrayRef<Value>, ValueRange)> inner);
+  SmallVector<SummedAxis> outerAxes();
   void alongRow(Value flat);
   void acrossRows(Value row, Value firstColumn);
   /// Combines all rows for `count` vectors of columns from `column` on.
@@ -84,21 +80,9 @@ void ReduceEmitter::mergeReducedAxes() {
     }
 }
 
-SmallVector<Value> ReduceEmitter::nest(ArrayRef<int64_t> axes, ValueRange carried,
-                                       llvm::function_ref<SmallVector<Value>(ArrayRef<Value>, ValueRange)> inner) {
-  SmallVector<Value> position;
-  std::function<SmallVector<Value>(ValueRange)> build = [&](ValueRange values) -> SmallVector<Value> {
-    if (position.size() == axes.size())
-      return inner(position, values);
-    Value size = fn.materialize(sizes[axes[position.size()]]);
-    return fn.loop(fn.index(0), size, 1, values, [&](Value i, ValueRange next) {
-      position.push_back(i);
-      SmallVector<Value> results = build(next);
-      position.pop_back();
-      return results;
-    });
-  };
-  return build(carried);
+/// The reduced axes but the innermost.
+SmallVector<SummedAxis> ReduceEmitter::outerAxes() {
+  return llvm::map_to_vector(ArrayRef(reduced).drop_back(), [&](int64_t axis) { return summedAxis(fn, sizes[axis]); });
 }
 
 void ReduceEmitter::store(KernelElements &elements, Value total, ArrayRef<LaneIndex> index) {
@@ -115,19 +99,17 @@ void ReduceEmitter::alongRow(Value flat) {
     keptSizes.push_back(sizes[axis]);
   SmallVector<Value> outer = fn.delinearize(flat, keptSizes);
   LaneLoop row(fn, sizes[reduced.back()], lanes);
-  SmallVector<Value> totals =
-      nest(ArrayRef(reduced).drop_back(), row.accumulators(identity()), [&](ArrayRef<Value> at, ValueRange carried) {
-        return row.accumulate(carried, [&](KernelElements &elements, Value column, Value total) {
-          SmallVector<LaneIndex> index(rank, elements.constant(0));
-          for (auto [axis, i] : llvm::zip(kept, outer))
-            index[axis] = elements.uniform(i);
-          for (auto [k, i] : llvm::enumerate(at))
-            index[reduced[k]] = elements.uniform(i);
-          index[reduced.back()] = LaneLoop::at(elements, column);
-          return combined(total, read(elements, index));
-        });
+  Value total = row.combine(
+      outerAxes(), identity(), blockOf(op.getCombiner(), elementType), [&](Value x, Value y) { return combined(x, y); },
+      [&](ArrayRef<Value> at, KernelElements &elements, Value column, Value total) {
+        SmallVector<LaneIndex> index(rank, elements.constant(0));
+        for (auto [axis, i] : llvm::zip(kept, outer))
+          index[axis] = elements.uniform(i);
+        for (auto [k, i] : llvm::enumerate(at))
+          index[reduced[k]] = elements.uniform(i);
+        index[reduced.back()] = LaneLoop::at(elements, column);
+        return combined(total, read(elements, index));
       });
-  Value total = row.finish(totals, [&](Value x, Value y) { return combined(x, y); });
   KernelElements elements(fn, 1);
   SmallVector<LaneIndex> index;
   for (Value i : outer)
@@ -162,31 +144,48 @@ SmallVector<Value> ReduceEmitter::combineRows(ArrayRef<Value> outer, Value colum
       sum = combined(sum, read(elements, index));
     }
   };
-  SmallVector<Value> totals =
-      nest(ArrayRef(reduced).drop_back(), fresh, [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
-        SmallVector<Value> blocks =
-            fn.loop(fn.index(0), whole, kBlockRows, carried, [&](Value block, ValueRange before) -> SmallVector<Value> {
-              Value last = arith::MinSIOp::create(b, arith::AddIOp::create(b, block, fn.index(kBlockRows)), whole);
-              SmallVector<Value> sums =
-                  fn.loop(block, last, together, fresh, [&](Value row, ValueRange partial) -> SmallVector<Value> {
-                    SmallVector<Value> next(partial);
-                    for (int64_t r = 0; r < together; ++r)
-                      addRow(at, row, r, next);
-                    return next;
-                  });
-              for (auto [sum, other] : llvm::zip(sums, before))
-                sum = combined(other, sum);
-              return sums;
-            });
-        SmallVector<Value> first(blocks.begin(), blocks.begin() + count);
-        first = fn.loop(whole, end, 1, first, [&](Value row, ValueRange partial) -> SmallVector<Value> {
+  auto walk = [&](ArrayRef<Value> at, Value begin, Value stop, ValueRange carried) -> SmallVector<Value> {
+    Value wholeStop = stop ? arith::MinSIOp::create(b, stop, whole).getResult() : whole;
+    Value endStop = stop ? arith::MinSIOp::create(b, stop, end).getResult() : end;
+    SmallVector<Value> sums =
+        fn.loop(begin, wholeStop, together, carried, [&](Value row, ValueRange partial) -> SmallVector<Value> {
           SmallVector<Value> next(partial);
-          addRow(at, row, 0, next);
+          for (int64_t r = 0; r < together; ++r)
+            addRow(at, row, r, next);
           return next;
         });
-        llvm::copy(first, blocks.begin());
-        return blocks;
-      });
+    // The rows that are left.
+    SmallVector<Value> first(sums.begin(), sums.begin() + count);
+    first = fn.loop(wholeStop, endStop, 1, first, [&](Value row, ValueRange partial) -> SmallVector<Value> {
+      SmallVector<Value> next(partial);
+      addRow(at, row, 0, next);
+      return next;
+    });
+    llvm::copy(first, sums.begin());
+    return sums;
+  };
+  SmallVector<SummedAxis> axes = outerAxes();
+  auto join = [&](Value x, Value y) { return combined(x, y); };
+  int64_t block = blockOf(op.getCombiner(), elementType);
+  DimExpr known = dims.resolve(rows);
+  SmallVector<Value> totals;
+  int64_t length = 1;
+  bool isOneBlock = block == kNoBlocks;
+  if (!isOneBlock && known.isConstant()) {
+    length = std::max<int64_t>((known.constant() + together - 1) / together, 1);
+    isOneBlock = length <= block;
+  }
+  if (isOneBlock) {
+    totals = sumNest(fn, axes, length, block, fresh, join,
+                     [&](ArrayRef<Value> at, ValueRange carried) { return walk(at, fn.index(0), nullptr, carried); });
+  } else {
+    int64_t blockRows = block * together;
+    axes.push_back(summedAxis(fn, dims.ceilDiv(rows, dims.constant(blockRows))));
+    totals = sumNest(fn, axes, block, block, fresh, join, [&](ArrayRef<Value> at, ValueRange carried) {
+      Value begin = arith::MulIOp::create(b, at.back(), fn.index(blockRows));
+      return walk(at.drop_back(), begin, arith::AddIOp::create(b, begin, fn.index(blockRows)), carried);
+    });
+  }
   for (int64_t half = together / 2; half > 0; half /= 2)
     for (int64_t k = 0; k < half * count; ++k)
       totals[k] = combined(totals[k], totals[k + half * count]);

@@ -57,12 +57,11 @@ private:
   }
   /// Combines `value(elements, column)` over the row.
   Value reduceRow(LaneLoop &row, Combiner combiner, llvm::function_ref<Value(KernelElements &, Value)> value) {
-    SmallVector<Value> totals = row.accumulate(row.accumulators(identityOf(fn, combiner, type)),
-                                               [&](KernelElements &elements, Value column, Value total) {
-                                                 Value next = value(elements, column);
-                                                 return combine(b, b.getLoc(), combiner, type, total, next);
-                                               });
-    return row.finish(totals, [&](Value x, Value y) { return combine(b, b.getLoc(), combiner, type, x, y); });
+    auto join = [&](Value x, Value y) { return combine(b, b.getLoc(), combiner, type, x, y); };
+    return row.combine({}, identityOf(fn, combiner, type), blockOf(combiner, type), join,
+                       [&](ArrayRef<Value>, KernelElements &elements, Value column, Value total) {
+                         return join(total, value(elements, column));
+                       });
   }
   /// Stores every result of the row's shape, where result 0 of the root is `value`.
   void storeRow(KernelElements &elements, Value column, Value value) {

@@ -10,6 +10,7 @@
 // nothing is packed. It works on a copy that is padded to whole tiles by the identity; the lower factor is transposed
 // on the way in and out.
 
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Single.h"
 #include "ir/Contraction.h"
@@ -100,12 +101,27 @@ private:
   void fillWorkspace(const MatrixView &from, const MatrixView &u, Value n, Value padded, Value rowSize, bool lower);
   void writeFactor(const MatrixView &u, const MatrixView &to, Value n, bool lower);
 
+  /// Passes `init` through the steps [0, end) of a sum over rows that are done, `together` at once, by blocks.
+  SmallVector<Value> sumDone(Value end, int64_t together, ValueRange init,
+                             llvm::function_ref<SmallVector<Value>(Value, ValueRange)> step);
+
   SingleKernel &k;
   ImplicitLocOpBuilder &b;
   Type type;
+  DimExpr order; // rows of the system
   int64_t lanes = 16, tileRows = 8, maxVectors = 3;
 };
 } // namespace
+
+SmallVector<Value> TriangularEmitter::sumDone(Value end, int64_t together, ValueRange init,
+                                              llvm::function_ref<SmallVector<Value>(Value, ValueRange)> step) {
+  SmallVector<Value> zeros = llvm::map_to_vector(
+      init, [&](Value value) -> Value { return arith::ConstantOp::create(b, b.getZeroAttr(value.getType())); });
+  return sumRange(
+      k.fn, index(0), end, order, kProductBlock * together, init, zeros,
+      [&](Value x, Value y) { return joinFloats(b, x, y); },
+      [&](Value low, Value high, ValueRange start) { return k.fn.loop(low, high, together, start, step); });
+}
 
 void TriangularEmitter::emitTile(const MatrixView &t, const MatrixView &from, const MatrixView &to, Value first,
                                  int64_t rows, const Strip &strip, bool unit) {
@@ -120,7 +136,7 @@ void TriangularEmitter::emitTile(const MatrixView &t, const MatrixView &from, co
     for (int64_t v = 0; v < strip.vectors; ++v)
       sums.push_back(load(strip.type, from, row[r], columns[v], masks[v]));
   }
-  sums = k.fn.loop(index(0), first, 1, sums, [&](Value q, ValueRange carried) {
+  sums = sumDone(first, 1, sums, [&](Value q, ValueRange carried) {
     SmallVector<Value> next(carried), done;
     for (int64_t v = 0; v < strip.vectors; ++v)
       done.push_back(load(strip.type, to, q, columns[v], masks[v]));
@@ -165,7 +181,7 @@ void TriangularEmitter::emitVectorTile(const MatrixView &t, const MatrixView &fr
     // Four steps of the sum at a time, so that they do not wait for each other.
     constexpr int64_t chains = 4;
     SmallVector<Value> parts =
-        k.fn.loop(zero, first, chains, SmallVector<Value>(chains, none), [&](Value q, ValueRange carried) {
+        sumDone(first, chains, SmallVector<Value>(chains, none), [&](Value q, ValueRange carried) {
           SmallVector<Value> next;
           for (int64_t c = 0; c < chains; ++c) {
             Value step = k.add(q, index(c));
@@ -179,7 +195,7 @@ void TriangularEmitter::emitVectorTile(const MatrixView &t, const MatrixView &fr
       sums[r] = arith::AddFOp::create(b, sums[r], vector::ExtractOp::create(b, total, forward ? r : tileRows - 1 - r));
   } else {
     SmallVector<Value> parts =
-        k.fn.loop(zero, first, tileRows, SmallVector<Value>(tileRows, none), [&](Value q, ValueRange carried) {
+        sumDone(first, tileRows, SmallVector<Value>(tileRows, none), [&](Value q, ValueRange carried) {
           SmallVector<Value> next;
           Value done = load(vectorType, to, lowest(q), zero);
           for (int64_t r = 0; r < tileRows; ++r)
@@ -225,7 +241,8 @@ void TriangularEmitter::emitSolve(TriangularSolveOp op) {
   DimContext &dims = k.dims();
   Dims sizes = k.sizesOf(op.getResult()), batch(sizes);
   batch.resize(sizes.size() - 2);
-  DimExpr order = dims.resolve(sizes[sizes.size() - 2]), columns = dims.resolve(sizes.back());
+  DimExpr columns = dims.resolve(sizes.back());
+  order = dims.resolve(sizes[sizes.size() - 2]);
   // Vectors no wider than the columns; of the widths that cover them with the least rest the greatest.
   int64_t width = lanes, vectors = maxVectors;
   bool masked = true;
@@ -268,18 +285,18 @@ void TriangularEmitter::emitSolve(TriangularSolveOp op) {
 void TriangularEmitter::emitPlainSolve(TriangularSolveOp op) {
   Dims sizes = k.sizesOf(op.getResult()), batch(sizes);
   batch.resize(sizes.size() - 2);
-  Value n = k.size(sizes[sizes.size() - 2]), m = k.size(sizes.back());
+  order = sizes[sizes.size() - 2];
+  Value n = k.size(order), m = k.size(sizes.back());
   k.chunkRows(k.dims().product(batch), k.dims().constant(1), [&](Value matrix, Value) {
     System system = systemOf(op, matrix, n, m);
     const MatrixView &t = system.matrix, &from = system.from, &to = system.to;
     k.fn.loop(index(0), n, 1, [&](Value i) {
       k.fn.loop(index(0), m, 1, [&](Value j) {
-        Value sum = k.fn.loop(index(0), i, 1, ValueRange{element(from, i, j)},
-                              [&](Value q, ValueRange carried) -> SmallVector<Value> {
-                                Value part = arith::MulFOp::create(b, element(t, i, q), element(to, q, j));
-                                return {arith::SubFOp::create(b, carried.front(), part)};
-                              })
-                        .front();
+        Value sum =
+            sumDone(i, 1, ValueRange{element(from, i, j)}, [&](Value q, ValueRange carried) -> SmallVector<Value> {
+              Value part = arith::MulFOp::create(b, element(t, i, q), element(to, q, j));
+              return {arith::SubFOp::create(b, carried.front(), part)};
+            }).front();
         if (!op.getUnitDiagonal())
           sum = arith::DivFOp::create(b, sum, element(t, i, i));
         store(sum, to, i, j);
@@ -299,7 +316,7 @@ void TriangularEmitter::emitDiagonalTile(const MatrixView &u, Value first) {
     row.push_back(k.add(first, index(r)));
     sums.push_back(load(vectorType, u, row[r], first));
   }
-  sums = k.fn.loop(index(0), first, 1, sums, [&](Value q, ValueRange carried) {
+  sums = sumDone(first, 1, sums, [&](Value q, ValueRange carried) {
     SmallVector<Value> next(carried);
     Value done = load(vectorType, u, q, first);
     for (int64_t r = 0; r < tileRows; ++r)
@@ -397,7 +414,8 @@ void TriangularEmitter::emitCholesky(CholeskyOp op) {
   DimContext &dims = k.dims();
   Dims sizes = k.sizesOf(op.getResult()), batch(sizes);
   batch.resize(sizes.size() - 2);
-  DimExpr order = dims.resolve(sizes.back()), matrices = dims.product(batch);
+  DimExpr matrices = dims.product(batch);
+  order = dims.resolve(sizes.back());
   DimExpr padded = dims.mul(dims.ceilDiv(order, dims.constant(tileRows)), dims.constant(tileRows));
   // Tiles may reach beyond the last column. An odd number of vectors in a row spreads rows over the cache's sets.
   DimExpr pairs = dims.floorDiv(dims.add(padded, dims.constant(maxVectors * lanes)), dims.constant(2 * lanes));
@@ -430,7 +448,8 @@ void TriangularEmitter::emitCholesky(CholeskyOp op) {
 void TriangularEmitter::emitPlainCholesky(CholeskyOp op) {
   Dims sizes = k.sizesOf(op.getResult()), batch(sizes);
   batch.resize(sizes.size() - 2);
-  Value n = k.size(sizes.back());
+  order = sizes.back();
+  Value n = k.size(order);
   k.chunkRows(k.dims().product(batch), k.dims().constant(1), [&](Value matrix, Value) {
     Value base = k.mul(matrix, k.mul(n, n));
     MatrixView a = viewOf(inputOf(op.getOperand()), base, n), l = viewOf(k.fn.result(0), base, n);
@@ -440,12 +459,11 @@ void TriangularEmitter::emitPlainCholesky(CholeskyOp op) {
     }
     k.fn.loop(index(0), n, 1, [&](Value i) {
       auto eliminated = [&](Value j) {
-        return k.fn
-            .loop(index(0), j, 1, ValueRange{element(a, i, j)},
-                  [&](Value q, ValueRange carried) -> SmallVector<Value> {
-                    Value part = arith::MulFOp::create(b, element(l, i, q), element(l, j, q));
-                    return {arith::SubFOp::create(b, carried.front(), part)};
-                  })
+        return sumDone(j, 1, ValueRange{element(a, i, j)},
+                       [&](Value q, ValueRange carried) -> SmallVector<Value> {
+                         Value part = arith::MulFOp::create(b, element(l, i, q), element(l, j, q));
+                         return {arith::SubFOp::create(b, carried.front(), part)};
+                       })
             .front();
       };
       k.fn.loop(index(0), i, 1,

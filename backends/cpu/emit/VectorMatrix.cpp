@@ -10,6 +10,7 @@
 //
 // Rows that have room for whole vectors (AlignMatrices makes them so) are read without masks.
 
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/KernelElements.h"
 #include "backends/cpu/emit/Packing.h"
@@ -148,8 +149,13 @@ void VectorMatrixEmitter::emitBlock(Value column, int64_t vectors, int64_t last)
   SmallVector<Value> sums(chains * vectors, zero);
   DimExpr wholeSize = dims.mul(dims.floorDiv(rowCount, dims.constant(chains)), dims.constant(chains));
   Value whole = fn.materialize(wholeSize);
-  sums = fn.loop(fn.index(0), whole, chains, sums,
-                 [&](Value row, ValueRange carried) { return addRows(row, chains, column, carried, masks); });
+  auto join = [&](Value x, Value y) { return joinFloats(b, x, y); };
+  sums = sumRange(fn, fn.index(0), whole, wholeSize, kProductBlock * chains, sums, sums, join,
+                  [&](Value low, Value high, ValueRange start) {
+                    return fn.loop(low, high, chains, start, [&](Value row, ValueRange carried) {
+                      return addRows(row, chains, column, carried, masks);
+                    });
+                  });
   if (rowCount.isConstant()) {
     int64_t rest = rowCount.constant() % chains;
     sums = addRows(fn.index(rowCount.constant() - rest), rest, column, sums, masks);

@@ -6,6 +6,7 @@
 //
 //   chunk     a run of result rows (all axes but the innermost)
 
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
 #include "ir/Composer.h"
 #include "ir/Reduction.h"
@@ -35,6 +36,8 @@ struct Combination {
     value = widen(fn.b, fn.b.getLoc(), value, accumulator, isUnsigned(type));
     return {combine(fn.b, fn.b.getLoc(), op.getCombiner(), type, carried[0], value)};
   }
+  Value join(Value x, Value y) { return combine(fn.b, fn.b.getLoc(), op.getCombiner(), type, x, y); }
+  int64_t block() { return blockOf(op.getCombiner(), type) == kNoBlocks ? kNoBlocks : kProductBlock; }
   Value finish(ValueRange carried) { return narrow(fn.b, fn.b.getLoc(), carried[0], type); }
 
   KernelFunction &fn;
@@ -71,6 +74,8 @@ struct Position {
     Value take = arith::OrIOp::create(b, first, arith::AndIOp::create(b, above, number));
     return {arith::SelectOp::create(b, take, at, carried[0]), arith::SelectOp::create(b, take, value, best)};
   }
+  Value join(Value, Value) { llvm_unreachable("a position is no sum"); }
+  int64_t block() { return kNoBlocks; }
   Value finish(ValueRange carried) {
     auto vectorType = dyn_cast<VectorType>(carried[0].getType());
     Value zero = constant(b.getI64IntegerAttr(0), vectorType ? vectorType.getNumElements() : 1);
@@ -147,43 +152,43 @@ static std::optional<EmittedKernel> emitWindows(KernelSpec &spec, ModuleOp modul
         ends.push_back(
             arith::MinSIOp::create(b, fn.index(op.getWindow()[k]), arith::DivSIOp::create(b, left, dilation)));
       }
+      // An axis of one tap that is never outside is no loop.
+      auto isWalked = [&](int64_t k) { return op.getWindow()[k] != 1 || op.getLow()[k] != 0; };
       auto vector = [&](Value channel, int64_t lanesHere, Value mask) {
         LaneIndex channelIndex{channel, lanesHere > 1 ? 1 : 0, nullptr};
         Kind kind(fn, op);
-        SmallVector<Value> position;
-        std::function<SmallVector<Value>(ValueRange)> nest = [&](ValueRange carried) -> SmallVector<Value> {
-          int64_t k = position.size();
-          if (k == inner) {
-            KernelElements elements(fn, lanesHere);
-            elements.mask = mask;
-            SmallVector<LaneIndex> index;
-            for (Value at : position)
-              index.push_back(elements.uniform(at));
-            index.push_back(channelIndex);
-            Value value = elements.load(op.getOperand(), index);
-            if (lanesHere > 1 && !isa<VectorType>(value.getType()))
-              value = elements.splat(value);
-            Value flat = fn.index(0);
-            for (auto [axis, at] : llvm::enumerate(position))
-              flat = arith::AddIOp::create(b, arith::MulIOp::create(b, flat, fn.materialize(operandSizes[axis])), at);
-            flat = arith::AddIOp::create(b, arith::MulIOp::create(b, flat, channels), channel);
-            return kind.step(carried, value, flat);
-          }
-          if (op.getWindow()[k] == 1 && op.getLow()[k] == 0) {
-            position.push_back(starts[k]);
-            SmallVector<Value> results = nest(carried);
-            position.pop_back();
-            return results;
-          }
-          return fn.loop(firsts[k], ends[k], 1, carried, [&](Value i, ValueRange inner) {
-            Value offset = arith::MulIOp::create(b, i, fn.index(op.getDilations()[k]));
+        auto step = [&](ArrayRef<Value> taps, ValueRange carried) -> SmallVector<Value> {
+          SmallVector<Value> position;
+          for (int64_t k = 0; k < inner; ++k) {
+            if (!isWalked(k)) {
+              position.push_back(starts[k]);
+              continue;
+            }
+            Value offset = arith::MulIOp::create(b, taps.consume_front(), fn.index(op.getDilations()[k]));
             position.push_back(arith::AddIOp::create(b, starts[k], offset));
-            SmallVector<Value> results = nest(inner);
-            position.pop_back();
-            return results;
-          });
+          }
+          KernelElements elements(fn, lanesHere);
+          elements.mask = mask;
+          SmallVector<LaneIndex> index;
+          for (Value at : position)
+            index.push_back(elements.uniform(at));
+          index.push_back(channelIndex);
+          Value value = elements.load(op.getOperand(), index);
+          if (lanesHere > 1 && !isa<VectorType>(value.getType()))
+            value = elements.splat(value);
+          Value flat = fn.index(0);
+          for (auto [axis, at] : llvm::enumerate(position))
+            flat = arith::AddIOp::create(b, arith::MulIOp::create(b, flat, fn.materialize(operandSizes[axis])), at);
+          flat = arith::AddIOp::create(b, arith::MulIOp::create(b, flat, channels), channel);
+          return kind.step(carried, value, flat);
         };
-        Value sum = kind.finish(nest(kind.start(lanesHere)));
+        SmallVector<SummedAxis> axes;
+        for (int64_t k = 0; k < inner; ++k)
+          if (isWalked(k))
+            axes.push_back({firsts[k], ends[k], op.getWindow()[k]});
+        auto join = [&](Value x, Value y) { return kind.join(x, y); };
+        SmallVector<Value> totals = sumNest(fn, axes, 1, kind.block(), kind.start(lanesHere), join, step);
+        Value sum = kind.finish(totals);
         KernelElements elements(fn, lanesHere);
         elements.mask = mask;
         elements.install(op.getResult(), [&](ArrayRef<LaneIndex>) { return sum; });

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/BlockSums.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Sums on the stack at most; with more than 2^15 blocks the oldest ones are a chain.
+constexpr int64_t kMostLevels = 16;
+
+int64_t sinter::cpu::blockOf(Combiner combiner, Type elementType) {
+  return combiner == Combiner::add && isa<FloatType>(elementType) ? kSumBlock : kNoBlocks;
+}
+
+Value sinter::cpu::joinFloats(ImplicitLocOpBuilder &b, Value x, Value y) { return arith::AddFOp::create(b, x, y); }
+
+SummedAxis sinter::cpu::summedAxis(KernelFunction &fn, DimExpr size) {
+  size = fn.spec.dims.resolve(size);
+  return {fn.index(0), fn.materialize(size), size.isConstant() ? size.constant() : ShapedType::kDynamic};
+}
+
+namespace {
+/// The sums of finished blocks that wait for their partner.
+class SumStack {
+public:
+  /// For accumulators like `fresh` (scalars and vectors of one element type) and `blocks` blocks.
+  SumStack(KernelFunction &fn, ValueRange fresh, int64_t blocks, Join join);
+
+  /// Joins the sums of block `number` (from 0 on) with those that it completes; returns the new height.
+  Value push(ValueRange sums, Value number, Value height);
+  /// The sums of the last block and of all below.
+  SmallVector<Value> joinAll(ValueRange sums, Value height);
+
+private:
+  /// Joins with what lies on top while `more(carried)`, whose last values are the height and the given `state`.
+  SmallVector<Value> joinWhile(ValueRange sums, Value height, Value state,
+                               llvm::function_ref<std::pair<Value, Value>(Value height, Value state)> more);
+  Value at(Value level, size_t accumulator) {
+    Value base = arith::MulIOp::create(b, level, fn.index(levelElements));
+    return arith::AddIOp::create(b, base, fn.index(offsets[accumulator]));
+  }
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  Join join;
+  Value memory;
+  int64_t levels = 1, levelElements = 0;
+  SmallVector<int64_t> offsets; // of each accumulator within a level
+};
+} // namespace
+
+SumStack::SumStack(KernelFunction &fn, ValueRange fresh, int64_t blocks, Join join) : fn(fn), b(fn.b), join(join) {
+  levels = kMostLevels;
+  if (blocks != ShapedType::kDynamic)
+    levels = std::min<int64_t>(levels, llvm::Log2_64(std::max<int64_t>(blocks - 1, 1)) + 1);
+  for (Value value : fresh) {
+    offsets.push_back(levelElements);
+    auto vector = dyn_cast<VectorType>(value.getType());
+    levelElements += vector ? vector.getNumElements() : 1;
+  }
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&fn.function.getBody().front());
+  auto type = MemRefType::get({levels * levelElements}, getElementTypeOrSelf(fresh.front().getType()));
+  memory = memref::AllocaOp::create(b, type, b.getI64IntegerAttr(64));
+}
+
+SmallVector<Value> SumStack::joinWhile(ValueRange sums, Value height, Value state,
+                                       llvm::function_ref<std::pair<Value, Value>(Value height, Value state)> more) {
+  SmallVector<Value> carried(sums);
+  carried.append({height, state});
+  SmallVector<Type> types = llvm::map_to_vector(carried, [](Value value) { return value.getType(); });
+  auto loop = scf::WhileOp::create(
+      b, types, carried,
+      [&](OpBuilder &, Location, ValueRange values) {
+        auto [condition, next] = more(values[sums.size()], values.back());
+        SmallVector<Value> forwarded(values);
+        forwarded.back() = next;
+        scf::ConditionOp::create(b, condition, forwarded);
+      },
+      [&](OpBuilder &, Location, ValueRange values) {
+        SmallVector<Value> next(values);
+        Value &top = next[sums.size()];
+        top = arith::SubIOp::create(b, top, fn.index(1));
+        for (size_t i = 0; i < sums.size(); ++i) {
+          Value before, from = at(top, i);
+          if (auto vector = dyn_cast<VectorType>(values[i].getType()))
+            before = vector::LoadOp::create(b, vector, memory, ValueRange{from});
+          else
+            before = memref::LoadOp::create(b, memory, ValueRange{from});
+          next[i] = join(before, values[i]);
+        }
+        scf::YieldOp::create(b, next);
+      });
+  return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+Value SumStack::push(ValueRange sums, Value number, Value height) {
+  // Of a stack that holds no more, the sum at the bottom is joined whenever all others are.
+  Value bits = number;
+  if (levels == kMostLevels) {
+    int64_t low = (int64_t(1) << (levels - 1)) - 1;
+    Value kept = arith::AndIOp::create(b, number, fn.index(low));
+    Value full = arith::OrIOp::create(b, kept, fn.index(low + 1));
+    Value isFull = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, number, fn.index(low));
+    bits = arith::SelectOp::create(b, isFull, full, number);
+  }
+  SmallVector<Value> joined = joinWhile(sums, height, bits, [&](Value, Value bits) {
+    Value last = arith::AndIOp::create(b, bits, fn.index(1));
+    Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, last, fn.index(0));
+    return std::pair<Value, Value>(isOne, arith::ShRUIOp::create(b, bits, fn.index(1)));
+  });
+  Value top = joined[sums.size()];
+  for (size_t i = 0; i < sums.size(); ++i) {
+    Value to = at(top, i);
+    if (isa<VectorType>(joined[i].getType()))
+      vector::StoreOp::create(b, joined[i], memory, ValueRange{to});
+    else
+      memref::StoreOp::create(b, joined[i], memory, ValueRange{to});
+  }
+  return arith::AddIOp::create(b, top, fn.index(1));
+}
+
+SmallVector<Value> SumStack::joinAll(ValueRange sums, Value height) {
+  SmallVector<Value> joined = joinWhile(sums, height, height, [&](Value height, Value state) {
+    Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, height, fn.index(0));
+    return std::pair<Value, Value>(some, state);
+  });
+  joined.truncate(sums.size());
+  return joined;
+}
+
+/// `push` unless `isFirst`; returns the height.
+static Value pushUnless(KernelFunction &fn, SumStack &stack, Value isFirst, ValueRange sums, Value number,
+                        Value height) {
+  ImplicitLocOpBuilder &b = fn.b;
+  auto branch = scf::IfOp::create(b, TypeRange{height.getType()}, isFirst, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, height);
+  b.setInsertionPointToStart(branch.elseBlock());
+  Value last = arith::SubIOp::create(b, number, fn.index(1));
+  Value next = stack.push(sums, last, height);
+  scf::YieldOp::create(b, next);
+  return branch.getResult(0);
+}
+
+SmallVector<Value> sinter::cpu::sumRange(KernelFunction &fn, Value low, Value high, DimExpr size, int64_t block,
+                                         ValueRange init, ValueRange fresh, Join join,
+                                         llvm::function_ref<SmallVector<Value>(Value, Value, ValueRange)> body) {
+  size = fn.spec.dims.resolve(size);
+  bool isKnown = size.isConstant();
+  if (block == kNoBlocks || (isKnown && size.constant() <= block))
+    return body(low, high, init);
+  ImplicitLocOpBuilder &b = fn.b;
+  SumStack stack(fn, fresh, isKnown ? llvm::divideCeil(size.constant(), block) : ShapedType::kDynamic, join);
+  bool startsFresh = llvm::equal(init, fresh);
+  // The sums of the block before wait in registers: a sum of one block never goes through memory.
+  SmallVector<Value> carried(init);
+  carried.push_back(fn.index(0));
+  Value rounded = arith::AddIOp::create(b, high, fn.index(block - 1));
+  Value blocks = arith::DivUIOp::create(b, rounded, fn.index(block));
+  carried = fn.loop(fn.index(0), blocks, 1, carried, [&](Value number, ValueRange values) -> SmallVector<Value> {
+    ValueRange before = values.drop_back();
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, fn.index(0));
+    Value height = pushUnless(fn, stack, isFirst, before, number, values.back());
+    SmallVector<Value> start(fresh);
+    for (auto [value, first] : llvm::zip(start, before))
+      if (!startsFresh)
+        value = arith::SelectOp::create(b, isFirst, first, value);
+    Value from = arith::MulIOp::create(b, number, fn.index(block));
+    Value to = arith::MinSIOp::create(b, arith::AddIOp::create(b, from, fn.index(block)), high);
+    SmallVector<Value> sums = body(arith::MaxSIOp::create(b, from, low), to, start);
+    sums.push_back(height);
+    return sums;
+  });
+  return stack.joinAll(ValueRange(carried).drop_back(), carried.back());
+}
+
+SmallVector<Value> sinter::cpu::sumNest(KernelFunction &fn, ArrayRef<SummedAxis> axes, int64_t length, int64_t block,
+                                        ValueRange fresh, Join join,
+                                        llvm::function_ref<SmallVector<Value>(ArrayRef<Value>, ValueRange)> step) {
+  ImplicitLocOpBuilder &b = fn.b;
+  SmallVector<Value> position;
+  // The axes from `axis` to before `end`, then `inner`.
+  using Inner = llvm::function_ref<SmallVector<Value>(ValueRange)>;
+  std::function<SmallVector<Value>(size_t, size_t, ValueRange, Inner)> nest =
+      [&](size_t axis, size_t end, ValueRange carried, Inner inner) -> SmallVector<Value> {
+    if (axis == end)
+      return inner(carried);
+    return fn.loop(axes[axis].low, axes[axis].high, 1, carried, [&](Value i, ValueRange values) {
+      position.push_back(i);
+      SmallVector<Value> next = nest(axis + 1, end, values, inner);
+      position.pop_back();
+      return next;
+    });
+  };
+  auto innermost = [&](ValueRange carried) { return step(position, carried); };
+
+  // The inner axes that fit into one chain; an eighth more is not worth a block.
+  size_t inside = axes.size();
+  int64_t longest = block == kNoBlocks ? block : block + block / 8;
+  for (; inside > 0; --inside) {
+    int64_t most = axes[inside - 1].most;
+    if (block != kNoBlocks && (most == ShapedType::kDynamic || most > longest / std::max<int64_t>(length, 1)))
+      break;
+    if (block != kNoBlocks)
+      length *= std::max<int64_t>(most, 1);
+  }
+  if (inside == 0)
+    return nest(0, axes.size(), fresh, innermost);
+
+  // The next axis is walked in blocks, and outer ones go on with the stack that it leaves.
+  const SummedAxis &walked = axes[inside - 1];
+  int64_t perBlock = std::max<int64_t>(1, block / std::max<int64_t>(length, 1));
+  int64_t blocks = 1;
+  for (const SummedAxis &axis : axes.take_front(inside)) {
+    int64_t most = axis.most;
+    if (&axis == &walked && most != ShapedType::kDynamic) {
+      most = std::max<int64_t>(llvm::divideCeil(most, perBlock), 1);
+      perBlock = llvm::divideCeil(std::max<int64_t>(walked.most, 1), most);
+    }
+    blocks = blocks == ShapedType::kDynamic || most == ShapedType::kDynamic ? ShapedType::kDynamic : blocks * most;
+  }
+  SumStack stack(fn, fresh, blocks, join);
+  SmallVector<Value> carried(fresh);
+  carried.append({fn.index(0), fn.index(0)}); // finished blocks, height
+  carried = nest(0, inside - 1, carried, [&](ValueRange outer) {
+    return fn.loop(walked.low, walked.high, perBlock, outer, [&](Value from, ValueRange values) -> SmallVector<Value> {
+      Value number = values[fresh.size()], height = values.back();
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, fn.index(0));
+      height = pushUnless(fn, stack, isFirst, values.take_front(fresh.size()), number, height);
+      SmallVector<Value> sums;
+      if (perBlock == 1) {
+        position.push_back(from);
+        sums = nest(inside, axes.size(), fresh, innermost);
+        position.pop_back();
+      } else {
+        Value to = arith::MinSIOp::create(b, arith::AddIOp::create(b, from, fn.index(perBlock)), walked.high);
+        sums = fn.loop(from, to, 1, fresh, [&](Value i, ValueRange partial) {
+          position.push_back(i);
+          SmallVector<Value> next = nest(inside, axes.size(), partial, innermost);
+          position.pop_back();
+          return next;
+        });
+      }
+      sums.append({arith::AddIOp::create(b, number, fn.index(1)), height});
+      return sums;
+    });
+  });
+  return stack.joinAll(ValueRange(carried).take_front(fresh.size()), carried.back());
+}

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""sums.py BUILD [--filter TEXT] [--long]
+
+Long sums and products against NumPy in f64: no result may be further from it than 1e-6 of the sum of all magnitudes (sums) or
+1e-5 of it (products). Every case is compiled with sizes that only running tells and with fixed ones, for this machine, for
+x86-64-v3 (other lanes, no masks) where it can run it, and at -O0.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
+from sinter_runtime import Runtime
+
+SUM, PRODUCT = 1e-6, 1e-5
+TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i64": np.int64, "i32": np.int32}
+CASES = []
+
+
+class Case:
+    """`inputs` and `result` are types as text, n in place of the size that varies; `body` computes %r from %a, %b, ...
+
+    With `fixed` all sizes are. `oracle(*inputs)`, all floats in a wider type, returns the value and the sum of magnitudes that its error is measured in.
+    """
+
+    def __init__(self, name, inputs, result, body, oracle, bound=SUM, sizes=(100, 5000, 70000), values=None, fixed=False):
+        self.name, self.inputs, self.result, self.body, self.oracle = name, inputs, result, body, oracle
+        self.bound, self.sizes, self.values, self.fixed = bound, sizes, values or {}, fixed
+        CASES.append(self)
+
+    def text(self, name, size):
+        put = lambda text: text.replace("n", size)
+        arguments = ", ".join(f"%{'abcd'[i]}: tensor<{put(t)}>" for i, t in enumerate(self.inputs))
+        body = self.body.replace("<n", "<" + size).replace("xnx", f"x{size}x").replace("{n}", size)
+        return f"func.func @{name}({arguments}) -> tensor<{put(self.result)}> {{\n{body}\n  return %r : tensor<{put(self.result)}>\n}}\n"
+
+    def arrays(self, n, pattern):
+        for i, text in enumerate(self.inputs):
+            *shape, dtype = text.replace("n", str(n)).split("x")
+            shape = tuple(int(size) for size in shape)
+            if i in self.values:
+                yield self.values[i](shape).astype(TYPES[dtype])
+            else:
+                values = PATTERNS[pattern](int(np.prod(shape)), i).reshape(shape).astype(TYPES[dtype])
+                yield values / 3 if dtype == "f64" else values
+
+
+def rng(seed):
+    return np.random.default_rng(seed + 7)
+
+
+PATTERNS = {
+    "uniform": lambda n, i: rng(i).random(n, np.float32),
+    "normal": lambda n, i: rng(i).standard_normal(n, np.float32),
+    "constant": lambda n, i: np.full(n, 1.1 + i / 7, np.float32),
+    "alternating": lambda n, i: np.where(np.arange(n) % 2, -1.1, 1.3).astype(np.float32),
+    "sorted": lambda n, i: np.sort(rng(i).random(n, np.float32)),
+}
+
+
+def magnitudes(x, axes, **kept):
+    return np.sum(x, axes, **kept), np.sum(np.abs(x), axes, **kept)
+
+
+def product(a, b, equation):
+    return np.einsum(equation, a, b, optimize=True), np.einsum(equation, abs(a), abs(b), optimize=True)
+
+
+# --- sums ----------------------------------------------------------------------------------------------------------------
+def reduction(name, shape, axes, sizes=(100, 5000, 70000), dtype="f32", bound=SUM, **more):
+    kept = "x".join(size for k, size in enumerate(shape.split("x")) if k not in axes)
+    result = f"{kept}x{dtype}" if kept else dtype
+    body = f"  %r = sinter.reduce add %a axes = {list(axes)} : (tensor<{shape}x{dtype}>) -> tensor<{result}>"
+    Case(name, [f"{shape}x{dtype}"], result, body, lambda x: magnitudes(x, axes), bound, sizes, **more)
+
+
+reduction("sum", "n", (0,), (100, 1000, 4097, 65536, 10**6))
+reduction("sum_f64", "n", (0,), (100, 10**6), "f64", 4e-15)
+reduction("sum_f16", "n", (0,), (100, 20000), "f16", 6e-4)
+reduction("sum_of_rows", "6xn", (1,))
+reduction("sum_of_columns", "nx3", (0,), (100, 5000, 10**6))
+reduction("sum_of_wide_columns", "nx200", (0,), (100, 20000))
+reduction("sum_of_the_middle", "3xnx5", (1,))
+reduction("sum_of_many_short_rows", "nx7x3", (0, 2))
+reduction("sum_of_two_outer_axes", "nx6x20", (0, 1), (100, 20000))
+reduction("sum_of_ends", "30xnx40", (0, 2), (3, 100))
+reduction("sum_of_all_axes", "4xnx5", (0, 1, 2))
+reduction("sum_of_axes_apart", "3xnx4x2x9", (1, 3), (100, 3000))
+
+Case("sum_of_a_transpose", ["nx24xf32"], "24xf32", """
+  %t = sinter.transpose %a {permutation = array<i64: 1, 0>} : (tensor<nx24xf32>) -> tensor<24xnxf32>
+  %r = sinter.reduce add %t axes = [1] : (tensor<24xnxf32>) -> tensor<24xf32>""", lambda x: magnitudes(x, 0))
+Case("sum_of_every_third", ["nx6xf32"], "f32", """
+  %t = sinter.slice %a {starts = array<i64: 0, 0>, limits = array<i64: {n}, 6>, steps = array<i64: 1, 3>} : (tensor<nx6xf32>) -> tensor<nx2xf32>
+  %r = sinter.reduce add %t axes = [0, 1] : (tensor<nx2xf32>) -> tensor<f32>""", lambda x: magnitudes(x[:, ::3], None), fixed=True)
+Case("sum_of_products", ["nxf32", "nxf32"], "f32", """
+  %p = sinter.mul %a, %b : (tensor<nxf32>, tensor<nxf32>) -> tensor<nxf32>
+  %r = sinter.reduce add %p axes = [0] : (tensor<nxf32>) -> tensor<f32>""", lambda x, y: magnitudes(x * y, 0), sizes=(100, 10**6))
+Case("sum_of_exponentials", ["3xnxf32"], "3xf32", """
+  %p = sinter.exp %a : (tensor<3xnxf32>) -> tensor<3xnxf32>
+  %r = sinter.reduce add %p axes = [1] : (tensor<3xnxf32>) -> tensor<3xf32>""", lambda x: magnitudes(np.exp(x), 1))
+Case("norm", ["nx5xf32"], "5xf32", """
+  %p = sinter.mul %a, %a : (tensor<nx5xf32>, tensor<nx5xf32>) -> tensor<nx5xf32>
+  %s = sinter.reduce add %p axes = [0] : (tensor<nx5xf32>) -> tensor<5xf32>
+  %r = sinter.sqrt %s : (tensor<5xf32>) -> tensor<5xf32>""", lambda x: (np.sqrt(np.sum(x * x, 0)),) * 2, sizes=(100, 10**5))
+Case("mean_of_integers", ["nxi32"], "f32", """
+  %f = sinter.convert %a {element_type = f32} : (tensor<nxi32>) -> tensor<nxf32>
+  %r = sinter.reduce add %f axes = [0] : (tensor<nxf32>) -> tensor<f32>""", lambda x: magnitudes(x, 0),
+     sizes=(100, 10**6), values={0: lambda shape: rng(1).integers(0, 10**6, shape)})
+Case("softmax", ["2xnxf32"], "2xnxf32", """
+  %r = sinter.softmax %a {axis = 1 : i64} : (tensor<2xnxf32>) -> tensor<2xnxf32>""",
+     lambda x: (np.exp(x) / np.sum(np.exp(x), 1, keepdims=True),) * 2, sizes=(100, 10**5))
+Case("layer_norm", ["2xnxf32"], "2x1xf32", """
+  %y, %r, %d = sinter.layer_norm %a {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<2xnxf32>) -> (tensor<2xnxf32>, tensor<2x1xf32>, tensor<2x1xf32>)""",
+     lambda x: (np.mean(x, 1, keepdims=True), np.mean(abs(x), 1, keepdims=True)), sizes=(100, 10**5))
+Case("sum_in_a_loop", ["nxf32", "4xf32"], "4xf32", """
+  %zero = sinter.constant dense<0.0> : tensor<f32>
+  %r = sinter.scan () over(%b) captures(%a) {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64: 0>, out_reverse = array<i1: false>} : (tensor<4xf32>, tensor<nxf32>) -> tensor<4xf32> body {
+  ^bb0(%s: tensor<f32>, %x: tensor<nxf32>):
+    %w = sinter.broadcast %s like(%x) axes = [] {type = tensor<nxf32>} : (tensor<f32>, tensor<nxf32>) -> tensor<nxf32>
+    %p = sinter.mul %x, %w : (tensor<nxf32>, tensor<nxf32>) -> tensor<nxf32>
+    %t = sinter.reduce add %p axes = [0] : (tensor<nxf32>) -> tensor<f32>
+    sinter.yield(%t) : tensor<f32>
+  }""", lambda x, s: (np.sum(x) * s, np.sum(abs(x)) * abs(s)), 2 * SUM)
+
+
+def cumulative(name, shape, axis, how="", reverse=False, exclusive=False, dtype="f32", bound=SUM, sizes=(100, 70000)):
+    def oracle(x):
+        x = np.flip(x, axis) if reverse else x
+        def running(x):
+            total = np.cumsum(x.astype(np.longdouble), axis).astype(np.float64)
+            return np.concatenate([np.zeros_like(total.take([0], axis)), total.take(range(total.shape[axis] - 1), axis)], axis) if exclusive else total
+        both = running(x), running(abs(x)) + 1e-30
+        return tuple(np.flip(y, axis) for y in both) if reverse else both
+    body = f"  %r = sinter.cumulative add %a {{axis = {axis} : i64{how}}} : (tensor<{shape}x{dtype}>) -> tensor<{shape}x{dtype}>"
+    Case(name, [f"{shape}x{dtype}"], f"{shape}x{dtype}", body, oracle, bound, sizes)
+
+
+cumulative("cumsum", "n", 0, sizes=(100, 10**6))
+cumulative("cumsum_f64", "n", 0, dtype="f64", bound=1e-15, sizes=(100, 10**6))
+cumulative("cumsum_of_columns", "nx3", 0)
+cumulative("cumsum_of_the_middle_backwards", "2xnx3", 1, ", reverse = true", reverse=True)
+cumulative("cumsum_of_rows_before", "2xn", 1, ", exclusive = true", exclusive=True)
+Case("cumprod", ["nxf32"], "nxf32", "  %r = sinter.cumulative mul %a {axis = 0 : i64} : (tensor<nxf32>) -> tensor<nxf32>",
+     lambda x: (np.cumprod(x),) * 2, sizes=(100, 10**5), values={0: lambda shape: np.full(shape, 1.00001)})
+
+
+# --- products ------------------------------------------------------------------------------------------------------------
+def dot(name, a, b, result, contract, equation, batch=((), ()), dtype="f32", bound=PRODUCT, sizes=(100, 5000, 70000)):
+    axes = lambda values: "array<i64" + (": " + ", ".join(map(str, values)) if values else "") + ">"
+    typed = lambda shape, element: f"{shape}x{element}" if shape else element
+    wide = "f32" if dtype == "f16" else dtype
+    body = (f"  %r = sinter.dot_general %a, %b {{lhs_batch = {axes(batch[0])}, rhs_batch = {axes(batch[1])}, lhs_contract = {axes(contract[0])}, "
+            f"rhs_contract = {axes(contract[1])}, element_type = {wide}}} : (tensor<{typed(a, dtype)}>, tensor<{typed(b, dtype)}>) -> tensor<{typed(result, wide)}>")
+    Case(name, [typed(a, dtype), typed(b, dtype)], typed(result, wide), body, lambda x, y: product(x, y, equation), bound, sizes)
+
+
+dot("vdot", "n", "n", "", ((0,), (0,)), "k,k->", sizes=(100, 1000, 65537, 10**6))
+dot("vdot_f64", "n", "n", "", ((0,), (0,)), "k,k->", dtype="f64", bound=1e-13, sizes=(100, 10**6))
+dot("vdot_f16", "n", "n", "", ((0,), (0,)), "k,k->", dtype="f16", sizes=(100, 10**5))
+dot("vdots", "5xn", "5xn", "5", ((1,), (1,)), "bk,bk->b", batch=((0,), (0,)))
+dot("matmul", "20xn", "nx40", "20x40", ((1,), (0,)), "ik,kj->ij")
+dot("matmul_f64", "20xn", "nx40", "20x40", ((1,), (0,)), "ik,kj->ij", dtype="f64", bound=1e-13, sizes=(100, 5000))
+dot("matmul_by_strips", "70xn", "200xn", "70x200", ((1,), (1,)), "ik,jk->ij", sizes=(100, 3000))
+dot("matmul_of_a_transpose", "nx20", "nx40", "20x40", ((0,), (0,)), "ki,kj->ij")
+dot("matmul_of_few_columns", "nx20", "nx3", "20x3", ((0,), (0,)), "ki,kj->ij", sizes=(100, 30000))
+dot("matmul_of_one_row", "1xn", "nx64", "1x64", ((1,), (0,)), "ik,kj->ij")
+dot("matmuls", "3x5xn", "3xnx33", "3x5x33", ((2,), (1,)), "bik,bkj->bij", batch=((0,), (0,)))
+dot("many_rows", "nx8", "8x16", "nx16", ((1,), (0,)), "ik,kj->ij", sizes=(100, 10**5))
+dot("matrix_vector", "50xn", "n", "50", ((1,), (0,)), "ik,k->i")
+dot("vector_matrix", "n", "nx50", "50", ((0,), (0,)), "k,kj->j")
+dot("vector_small_matrix", "n", "nx5", "5", ((0,), (0,)), "k,kj->j", sizes=(100, 70000))
+
+
+def convolution(name, x, f, result, groups, oracle, sizes):
+    rank = x.count("x") - 1
+    ones, zeros = ", ".join(["1"] * rank), ", ".join(["0"] * rank)
+    body = (f"  %r = sinter.convolution %a, %b {{strides = array<i64: {ones}>, low = array<i64: {zeros}>, high = array<i64: {zeros}>, input_dilation = array<i64: {ones}>, "
+            f"dilation = array<i64: {ones}>, groups = {groups} : i64, layout = #sinter<conv_layout channels_last>, element_type = f32}} : (tensor<{x}xf32>, tensor<{f}xf32>) -> tensor<{result}xf32>")
+    Case(name, [f"{x}xf32", f"{f}xf32"], f"{result}xf32", body, oracle, PRODUCT, sizes)
+
+
+def windows(x, f, combine):
+    view = np.lib.stride_tricks.sliding_window_view(x, f.shape[1:-1], tuple(range(1, x.ndim - 1)))
+    return combine(view, f)
+
+
+def both(convolve):
+    return lambda x, f: (convolve(x, f), convolve(abs(x), abs(f)))
+
+
+dense = both(lambda x, f: windows(x, f, lambda v, f: np.einsum("nyxchw,ohwc->nyxo", v, f, optimize=True)))
+deep = both(lambda x, f: windows(x, f, lambda v, f: np.einsum("nyxchw,chw->nyxc", v, f[..., 0], optimize=True)))
+line = both(lambda x, f: windows(x, f, lambda v, f: np.einsum("nxcw,cw->nxc", v, f[..., 0], optimize=True)))
+convolution("convolution", "2x6x6xn", "16x3x3xn", "2x4x4x16", 1, dense, (8, 70, 700))
+convolution("pointwise_convolution", "2x6x6xn", "16x1x1xn", "2x6x6x16", 1, dense, (100, 5000))
+convolution("convolution_over_images", "3xnx40x2", "5xnx39x2", "3x1x2x5", 1, dense, (8, 300))
+convolution("depthwise_convolution", "2x40x40x16", "16x31x31x1", "2x10x10x16", 16, deep, (1,))
+convolution("long_depthwise_convolution", "2x1210x16", "16x1200x1", "2x11x16", 16, line, (1,))
+Case("average", ["2x300x301x16xf32"], "2x1x2x16xf32", """
+  %r = sinter.reduce_window add %a {window = array<i64: 1, 300, 300, 1>, strides = array<i64: 1, 1, 1, 1>, low = array<i64: 0, 0, 0, 0>,
+       high = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1, 1, 1>} : (tensor<2x300x301x16xf32>) -> tensor<2x1x2x16xf32>""",
+     lambda x: tuple(np.stack([np.sum(y[:, :, i : i + 300], (1, 2)) for i in range(2)], 1)[:, None] for y in (x, abs(x))), PRODUCT, (1,))
+
+
+# --- updates -------------------------------------------------------------------------------------------------------------
+def scattered(places, updates, shape):
+    result = np.zeros(shape)
+    np.add.at(result, places[:, 0], updates)
+    return result
+
+
+def scatter(name, slot, places, sizes=(100, 3000, 10**5), dtype="f32", bound=PRODUCT):
+    rest = f"x{slot}" if slot else ""
+    shape = (1000,) + ((slot,) if slot else ())
+    body = f"""
+  %z = sinter.constant dense<0.0> : tensor<1000{rest}x{dtype}>
+  %r = "sinter.scatter_nd"(%z, %a, %b) <{{combiner = #sinter<combiner add>}}> : (tensor<1000{rest}x{dtype}>, tensor<nx1xi64>, tensor<n{rest}x{dtype}>) -> tensor<1000{rest}x{dtype}>"""
+    Case(name, ["nx1xi64", f"n{rest}x{dtype}"], f"1000{rest}x{dtype}", body,
+         lambda p, u: (scattered(p, u, shape), scattered(p, abs(u), shape) + 1e-30), bound, sizes, {0: places})
+
+
+scatter("scatter_to_one_place", 0, lambda shape: np.full(shape, 7))
+scatter("scatter_of_slices", 33, lambda shape: rng(3).integers(0, 4, shape) * 300)
+scatter("scatter_with_a_favourite", 5, lambda shape: np.where(rng(3).random(shape) < 0.5, 999, rng(4).integers(0, 1000, shape)))
+scatter("scatter_f16", 3, lambda shape: rng(3).integers(0, 9, shape), (100, 2000), "f16", 1e-3)
+
+
+# --- running them --------------------------------------------------------------------------------------------------------
+def run(case, session, n, pattern, variant):
+    arrays = list(case.arrays(n, pattern))
+    for name, array in zip(session.inputs, arrays):
+        session.set(name, array)
+    session.call()
+    widened = {np.dtype(np.float64): np.longdouble, np.dtype(np.float32): np.float64, np.dtype(np.float16): np.float64}
+    wanted, scale = case.oracle(*[a.astype(widened.get(a.dtype, a.dtype)) for a in arrays])
+    error = float(np.max(np.abs(session.result(session.outputs[0]) - wanted) / scale))
+    if not error <= case.bound:
+        print(f"{case.name} of {n}, {pattern}, {variant}: an error of at most {case.bound:g} is required, got {error:.3g}")
+        return 1, error
+    return 0, error
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--filter", default="")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    sinter = os.path.join(options.build, "bin", "sinter")
+    runtime = Runtime(os.path.join(options.build, "lib", "libsinter_rt.so"))
+    cases = [case for case in CASES if options.filter in case.name]
+    with open("/proc/cpuinfo") as file:
+        wide = "avx512f" in file.read()
+    variants = {"native": [], "-O0": ["-O0"]}
+    if wide:
+        variants["x86-64-v3"] = ["--target=x86-64-v3"]
+    failures, runs = 0, 0
+    worst = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for variant, flags in variants.items():
+            made = {}
+            for case in cases:
+                if not case.fixed:
+                    made[case.name] = (case, None, "?")
+                for n in case.sizes[1:]:
+                    if case.fixed or variant != "-O0":
+                        made[f"{case.name}_{n}"] = (case, n, str(n))
+            source, module = os.path.join(folder, "sums.mlir"), os.path.join(folder, variant + ".smod")
+            with open(source, "w") as file:
+                file.writelines(case.text(name, size) for name, (case, _, size) in made.items())
+            subprocess.run([sinter, "compile", source, *flags, "-o", module], check=True)
+            for name, session in runtime.sessions(module, list(made)).items():
+                case, fixed, _ = made[name]
+                for n in [fixed] if fixed else case.sizes[: 2 if variant == "-O0" else None]:
+                    for pattern in PATTERNS:
+                        failed, error = run(case, session, n, pattern, f"{variant}, {'fixed' if fixed else 'any'} size")
+                        failures += failed
+                        runs += 1
+                        worst[case.name] = max(worst.get(case.name, 0), error / case.bound)
+                session.close()
+    if options.verbose:
+        for name, share in sorted(worst.items(), key=lambda item: -item[1]):
+            print(f"{share:8.4f} of the bound: {name}")
+    print(f"{runs} long sums, {failures} further off than they may be")
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
