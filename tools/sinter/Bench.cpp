@@ -34,8 +34,8 @@ static Exit bench(const BenchFlags &flags) {
   using Clock = std::chrono::steady_clock;
   auto call = [&] {
     auto start = Clock::now();
-    if (sinter_session_run(session) != SINTER_OK)
-      throw Stop(Exit::Failure, sinter_last_error());
+    if (int32_t status = sinter_session_run(session))
+      stopFor(status);
     return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   };
   auto begin = Clock::now();

@@ -5,12 +5,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <iostream>
 
 using namespace sinter::tool;
-namespace fs = std::filesystem;
 
 CLI::Validator sinter::tool::positive() {
   auto check = [](const std::string &text) {
@@ -93,19 +91,6 @@ std::map<std::string, std::vector<int64_t>> SharedOptions::parsedShapes() const 
     parsed[text.substr(0, equals)] = dims;
   }
   return parsed;
-}
-
-void sinter::tool::requireWritable(const std::string &output, const std::string &model, const std::string &flag) {
-  fs::file_status status = fs::status(output);
-  if (fs::exists(status) && !fs::is_regular_file(status))
-    throw Stop(Exit::Failure, output + ": " + flag + " requires the name of a regular file, found " +
-                                  (fs::is_directory(status) ? "a folder" : "a device, pipe or socket"));
-  if (fs::exists(status) && fs::exists(model) && fs::equivalent(output, model))
-    throw Stop(Exit::Failure, output + ": " + flag + " requires another file than the model");
-  fs::path folder = fs::path(output).parent_path();
-  if (!folder.empty() && !fs::is_directory(folder))
-    throw Stop(Exit::Failure,
-               output + ": " + flag + " requires a folder that exists, " + folder.string() + " does not");
 }
 
 void sinter::tool::writeText(const std::string &text, const std::string &path) {

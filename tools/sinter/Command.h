@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the subcommands share: exit codes, the failure that carries one, and the flags that several of them take.
+// What the subcommands share: the flags that several of them take, and what they check before they write.
 
 #ifndef SINTER_TOOLS_SINTER_COMMAND_H
 #define SINTER_TOOLS_SINTER_COMMAND_H
 
+#include "tools/sinter/Exit.h"
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace sinter::tool {
-
-enum class Exit { Success = 0, Failure = 1, Usage = 2, Unsupported = 3, Mismatch = 4, Internal = 70 };
-
-/// Ends a subcommand: `message` goes to stderr as "sinter: error: MESSAGE" (one line, or several for a list of
-/// unsupported operators), `code` is the process's exit code.
-struct Stop : std::runtime_error {
-  Stop(Exit code, const std::string &message) : std::runtime_error(message), code(code) {}
-  Exit code;
-};
 
 /// Flags that several subcommands take.
 struct SharedOptions {
@@ -48,14 +39,25 @@ struct SharedOptions {
 /// Checks that the value of an option is a number above 0.
 CLI::Validator positive();
 
-/// Refuses outputs that a rename would destroy: folders, devices, and the model itself. Throws Stop that names `flag`.
-void requireWritable(const std::string &output, const std::string &model, const std::string &flag = "-o");
+/// What is written, as far as an existing file can be told to be of the same kind: by what it begins with.
+enum class Kind { Text, Module, Elf, Archive, Graph, Onnx, Npy, Safetensors, Csv, Svg, Header };
+
+/// Refuses outputs that a rename would destroy: folders, devices, an input of the same command (under any name), and,
+/// unless `force`, a file of another kind. Throws Stop that names `flag`.
+void requireWritable(const std::string &output, const std::vector<std::string> &inputs, Kind kind, bool force,
+                     const std::string &flag = "-o");
+
+/// --force of commands that write files.
+void addForce(CLI::App &command, bool &force);
 
 /// Writes a file, or to standard output where `path` is `-`. Throws Stop.
 void writeText(const std::string &text, const std::string &path);
 
 /// `812 bytes`, `56 KB`, `7.8 MB`
 std::string describeBytes(uintmax_t bytes);
+
+/// The whole program: what main returns.
+int runProgram(int argc, char **argv);
 
 // One per subcommand: adds it to the program. Its callback does the work and throws Stop, or sets `result`.
 void addCompile(CLI::App &program, Exit &result);

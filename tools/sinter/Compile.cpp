@@ -17,7 +17,7 @@ namespace {
 struct CompileFlags {
   SharedOptions shared;
   std::string model, output, emit, dumpFolder;
-  bool digests = false;
+  bool digests = false, force = false;
 };
 } // namespace
 
@@ -40,6 +40,22 @@ static std::string formOf(const CompileFlags &flags) {
   throw Stop(Exit::Usage,
              "the suffix of " + flags.output +
                  " names no format; use .smod, .o, .a, .so, .s, .sinter, .mlir, none for a program, or --emit");
+}
+
+static Kind kindOf(const std::string &form, const std::string &output) {
+  if (form == "module")
+    return Kind::Module;
+  if (form == "archive")
+    return Kind::Archive;
+  if (form == "obj" || form == "so" || form == "exe")
+    return Kind::Elf;
+  return form == "graph" && output.ends_with(".sinter") ? Kind::Graph : Kind::Text;
+}
+
+/// The C header that is written beside an object or a library.
+static std::string headerOf(const std::string &form, const std::string &output) {
+  bool has = form == "obj" || form == "so" || form == "archive";
+  return has ? fs::path(output).replace_extension(".h").string() : std::string();
 }
 
 static Exit compile(const CompileFlags &flags) {
@@ -67,7 +83,10 @@ static Exit compile(const CompileFlags &flags) {
     throw Stop(Exit::Usage,
                "--dump-ir requires one target, got " + std::to_string(numTargets) + ": " + flags.shared.target);
   if (output != "-")
-    requireWritable(output, flags.model);
+    requireWritable(output, {flags.model}, kindOf(form, output), flags.force);
+  std::string header = headerOf(form, output);
+  if (!header.empty())
+    requireWritable(header, {flags.model}, Kind::Header, flags.force, "the header of -o");
   if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
     throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx, .sinter or .mlir)");
   Model model(flags.model, flags.shared);
@@ -139,8 +158,7 @@ static Exit compile(const CompileFlags &flags) {
   if (output == "-")
     return Exit::Success;
   std::cerr << "wrote " << output << " (" << describeBytes(fs::file_size(output)) << ")";
-  std::string header = fs::path(output).replace_extension(".h").string();
-  if (form == "obj" || form == "so" || form == "archive")
+  if (!header.empty())
     std::cerr << ", " << header;
   char seconds[64];
   std::snprintf(seconds, sizeof seconds, ": read in %.2f s, compiled in %.2f s", model.importSeconds(),
@@ -164,5 +182,6 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   command->add_flag("--sha256", flags->digests,
                     "print the SHA-256 of the file; a .smod also states that of each section (see inspect --sha256)");
   command->add_option("--dump-ir", flags->dumpFolder, "folder to write the text of every phase to");
+  addForce(*command, flags->force);
   command->callback([flags, &result] { result = compile(*flags); });
 }

@@ -16,7 +16,7 @@ namespace {
 struct ConvertFlags {
   SharedOptions shared;
   std::string input, output;
-  bool locations = false;
+  bool locations = false, force = false;
 };
 } // namespace
 
@@ -28,7 +28,11 @@ static Exit convert(const ConvertFlags &flags) {
   if (flags.locations && suffix != ".mlir")
     throw Stop(Exit::Usage, "--locations has no effect on " + suffix + " files, only on .mlir");
   if (flags.output != "-")
-    requireWritable(flags.output, flags.input);
+    requireWritable(flags.output, {flags.input},
+                    suffix == ".sinter" ? Kind::Graph
+                    : suffix == ".onnx" ? Kind::Onnx
+                                        : Kind::Text,
+                    flags.force);
   Model model(flags.input, flags.shared, {}, /*keepsCalls=*/true);
   if (!model.graph())
     throw Stop(Exit::Usage, flags.input + ": is compiled already; convert requires a graph (.onnx, .sinter or .mlir)");
@@ -66,5 +70,6 @@ void sinter::tool::addConvert(CLI::App &program, Exit &result) {
       ->required();
   flags->shared.addShapesTo(*command);
   command->add_flag("--locations", flags->locations, "print where each op comes from (.mlir)");
+  addForce(*command, flags->force);
   command->callback([flags, &result] { result = convert(*flags); });
 }

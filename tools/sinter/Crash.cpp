@@ -12,7 +12,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <new>
 #include <sys/stat.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 using namespace sinter::tool;
@@ -52,6 +54,15 @@ static void copyModel() {
       break;
 }
 
+/// Ends the process for what is no defect; nothing is left to reproduce.
+[[noreturn]] static void stop(Exit code, const char *what, const char *detail) {
+  put(2, "sinter: error: ");
+  put(2, what);
+  put(2, detail);
+  put(2, "\n");
+  _exit(static_cast<int>(code));
+}
+
 [[noreturn]] static void leave(const char *what, const char *detail) {
   if (crashed.test_and_set())
     _exit(static_cast<int>(Exit::Internal)); // a second failure, of another thread or of this handler
@@ -75,7 +86,23 @@ static void copyModel() {
   _exit(static_cast<int>(Exit::Internal));
 }
 
-static void onSignal(int signal) {
+/// Whether a fault is at the stack's end: about where the stack pointer is.
+static bool isStackFault(const siginfo_t *info, const void *context) {
+#if defined(__x86_64__)
+  auto top = static_cast<uintptr_t>(static_cast<const ucontext_t *>(context)->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+  auto top = static_cast<uintptr_t>(static_cast<const ucontext_t *>(context)->uc_mcontext.sp);
+#else
+  auto top = reinterpret_cast<uintptr_t>(nullptr);
+#endif
+  auto at = reinterpret_cast<uintptr_t>(info->si_addr);
+  constexpr uintptr_t frame = 64 * 1024; // a large one
+  return info->si_code > 0 && at + frame > top && at < top + frame;
+}
+
+static void onSignal(int signal, siginfo_t *info, void *context) {
+  if (signal == SIGSEGV && isStackFault(info, context))
+    stop(Exit::Limit, "requires more stack than the process may have (ulimit -s)", "");
   const char *name = signal == SIGSEGV  ? "segmentation fault"
                      : signal == SIGBUS ? "bus error"
                      : signal == SIGILL ? "illegal instruction"
@@ -103,11 +130,20 @@ void sinter::tool::installCrashHandler(int argc, char **argv) {
   stack.ss_size = sizeof reproducer.stack;
   sigaltstack(&stack, nullptr);
   struct sigaction action = {};
-  action.sa_handler = onSignal;
-  action.sa_flags = SA_ONSTACK;
+  action.sa_sigaction = onSignal;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT})
     sigaction(signal, &action, nullptr);
-  llvm::install_fatal_error_handler([](void *, const char *reason, bool) { leave("LLVM: ", reason); });
+  std::signal(SIGXFSZ, SIG_IGN); // writing fails with an error then, as on a full disk
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+    if (Exit code = classOf(reason, Exit::Internal); code != Exit::Internal)
+      stop(code, reason, "");
+    leave("LLVM: ", reason);
+  });
+  auto noMemory = [] { stop(Exit::Limit, "requires more memory than the process may have (ulimit -v)", ""); };
+  std::set_new_handler(noMemory); // also where no exception may pass
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *reason, bool) { stop(Exit::Limit, "requires more memory: ", reason); });
 }
 
 void sinter::tool::setCrashModel(const std::string &path) {

@@ -9,8 +9,9 @@
 
 namespace sinter::tool {
 
-/// From now on a fatal signal in any thread, and LLVM's own fatal errors, leave a folder with the model and the command
-/// line under the folder for temporary files and end the process with exit code 70. Call once.
+/// From now on a process without more memory or stack ends with exit code 7, and a fatal signal in any thread, and
+/// LLVM's own fatal errors, leave a folder with the model and the command line under the folder for temporary files and
+/// end the process with exit code 70. Call once.
 void installCrashHandler(int argc, char **argv);
 
 /// The file that a reproducer holds a copy of; the last call counts.

@@ -22,6 +22,7 @@ namespace {
 struct GradFlags {
   SharedOptions shared;
   std::string model, output, loss, wrt, mode = "value_and_grad", memory;
+  bool force = false;
 };
 } // namespace
 
@@ -100,7 +101,7 @@ static Exit grad(const GradFlags &flags) {
   if (suffix != ".sinter" && suffix != ".mlir")
     throw Stop(Exit::Usage, "the suffix of " + flags.output + " names no format of graphs; use .sinter or .mlir");
   if (flags.output != "-")
-    requireWritable(flags.output, flags.model);
+    requireWritable(flags.output, {flags.model}, suffix == ".sinter" ? Kind::Graph : Kind::Text, flags.force);
   std::optional<GradientMode> mode = parseGradientMode(flags.mode);
   if (!flags.memory.empty() && !CheckpointPolicy::parse(flags.memory))
     throw Stop(Exit::Usage,
@@ -188,5 +189,6 @@ void sinter::tool::addGrad(CLI::App &program, Exit &result) {
       ->check(CLI::IsMember({"grad", "value_and_grad", "vjp", "jvp", "hvp"}));
   command->add_option("--memory", flags->memory,
                       "what loops keep: all, recompute, period(K), binomial(SLOTS), online(SLOTS) or implicit");
+  addForce(*command, flags->force);
   command->callback([flags, &result] { result = grad(*flags); });
 }

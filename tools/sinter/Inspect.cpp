@@ -18,7 +18,7 @@ namespace {
 struct InspectFlags {
   SharedOptions shared;
   std::string model, dot;
-  bool ops = false, kernels = false, memory = false, asJson = false, digests = false;
+  bool ops = false, kernels = false, memory = false, asJson = false, digests = false, force = false;
   std::string expected;
 };
 } // namespace
@@ -115,10 +115,11 @@ static Exit inspect(const InspectFlags &flags) {
   }
   if (!flags.dot.empty()) {
     requireGraph("--dot");
+    requireWritable(flags.dot, {flags.model}, Kind::Text, flags.force, "--dot");
     writeText(printDot(model.graph()), flags.dot);
   }
   if (flags.asJson) {
-    std::cout << report.dump(2) << "\n";
+    std::cout << report.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
     return Exit::Success;
   }
   print(report);
@@ -129,7 +130,7 @@ static void print(const json &report) {
   std::cout << report["file"].get<std::string>() << "\n";
   for (const char *which : {"inputs", "outputs"})
     for (const json &port : report.value(which, json::array()))
-      std::cout << "  " << (which[0] == 'i' ? "input  " : "output ") << port["name"].get<std::string>() << ": "
+      std::cout << "  " << (which[0] == 'i' ? "input  " : "output ") << oneLine(port["name"].get<std::string>()) << ": "
                 << port["dtype"].get<std::string>() << " " << port["shape"].get<std::string>() << "\n";
   if (report.contains("ops"))
     for (const auto &[name, count] : report["ops"].items())
@@ -161,5 +162,6 @@ void sinter::tool::addInspect(CLI::App &program, Exit &result) {
   command->add_flag("--sha256", flags->digests, "the SHA-256 of the file and of each section");
   command->add_option("--expect-sha256", flags->expected, "64 hexadecimal digits: fail when the file has another");
   command->add_flag("--json", flags->asJson, "print JSON");
+  addForce(*command, flags->force);
   command->callback([flags, &result] { result = inspect(*flags); });
 }

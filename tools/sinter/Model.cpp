@@ -5,6 +5,7 @@
 #include "compiler/Register.h"
 #include "compiler/Targets.h"
 #include "compiler/onnx/Import.h"
+#include "ir/Limits.h"
 #include "ir/file/GraphFile.h"
 #include "ir/reference/Evaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,7 +48,7 @@ static std::string place(Location loc) {
   std::string text = file;
   if (!node.empty())
     text += (text.empty() ? "" : ": ") + ("'" + node + "'");
-  return text;
+  return oneLine(text);
 }
 
 Diagnostics::Diagnostics(MLIRContext &context)
@@ -59,12 +60,12 @@ Diagnostics::Diagnostics(MLIRContext &context)
         if (!where.empty())
           where += ": ";
         if (isWarning) {
-          std::cerr << where << "warning: " << diagnostic.str() << "\n";
+          std::cerr << where << "warning: " << oneLine(diagnostic.str()) << "\n";
           return success();
         }
-        text += (text.empty() ? "" : "\n") + where + diagnostic.str();
+        text += (text.empty() ? "" : "\n") + where + oneLine(diagnostic.str());
         for (Diagnostic &note : diagnostic.getNotes())
-          text += "\n  " + note.str();
+          text += "\n  " + oneLine(note.str());
         return success();
       }) {}
 
@@ -123,6 +124,12 @@ static void requireFile(const std::string &path) {
     throw Stop(Exit::Failure, path + ": requires a regular file");
 }
 
+/// What --shape asks for may not fit a model that is right.
+static bool isAboutShapes(llvm::StringRef message) {
+  return message.contains("the given shape") || message.contains("shape is given for") ||
+         message.contains("give its shape");
+}
+
 OwningOpRef<ModuleOp> Model::import(const AdjustImport &adjust) {
   Diagnostics diagnostics(*ctx);
   onnx::OnnxImportReport report;
@@ -137,11 +144,12 @@ OwningOpRef<ModuleOp> Model::import(const AdjustImport &adjust) {
   if (!report.unsupported.empty()) {
     std::string text = path + ": not supported:";
     for (const std::string &line : report.unsupported)
-      text += "\n  " + line;
+      text += "\n  " + oneLine(line);
     throw Stop(Exit::Unsupported, text);
   }
   if (failed(imported))
-    throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be imported" : diagnostics.errors());
+    throw Stop(isAboutShapes(diagnostics.errors()) ? Exit::Failure : Exit::Damage,
+               diagnostics.errors().empty() ? path + ": cannot be imported" : diagnostics.errors());
   return std::move(*imported);
 }
 
@@ -159,25 +167,27 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
     ParserConfig config(ctx.get());
     module = readGraphText(config, path);
     if (!module)
-      throw Stop(Exit::Failure, diagnostics.errors().empty() ? path + ": cannot be parsed" : diagnostics.errors());
+      throw Stop(Exit::Damage, diagnostics.errors().empty() ? path + ": cannot be parsed" : diagnostics.errors());
   } else if (path.ends_with(".sinter")) {
     module = readGraph(ctx.get(), path);
     if (!module)
-      throw Stop(Exit::Failure, diagnostics.errors());
+      throw Stop(Exit::Damage, diagnostics.errors());
   } else {
     module = import(adjust);
   }
+  if (failed(verifyLimits(*module)))
+    throw Stop(Exit::Failure, path + ": " + diagnostics.errors());
   if (!keepsCalls && failed(inlineCalls(*module)))
     throw Stop(Exit::Unsupported, diagnostics.errors());
   if (!options.indexPolicy.empty() && !path.ends_with(".onnx")) // the importer knows already
     applyIndexPolicy(*module, options.indexPolicy == "error" ? IndexPolicy::Error : IndexPolicy::Clamp);
   if (module->getOps<func::FuncOp>().empty())
-    throw Stop(Exit::Failure, path + ": requires a function, got an empty module");
+    throw Stop(Exit::Damage, path + ": requires a function, got an empty module");
   func::FuncOp main = function();
   auto portOf = [&](Type type, Attribute name, const std::string &otherwise, unsigned number) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
-      throw Stop(Exit::Failure, path + ": requires tensors as inputs and outputs of the function");
+      throw Stop(Exit::Damage, path + ": requires tensors as inputs and outputs of the function");
     auto text = dyn_cast_or_null<StringAttr>(name);
     return Port{text ? text.str() : otherwise + std::to_string(number), tensor, static_cast<int32_t>(number)};
   };
@@ -248,12 +258,15 @@ void Model::readModule() {
   if (!options.indexPolicy.empty())
     throw Stop(Exit::Usage, "--index-policy has no effect on " + path + ", which is compiled already");
   requireFile(path);
-  if (sinter_module_open(path.c_str(), nullptr, &opened) != SINTER_OK)
-    throw Stop(Exit::Failure, sinter_last_error());
+  if (int32_t status = sinter_module_open(path.c_str(), nullptr, &opened))
+    stopFor(status);
   describeFunction(*sinter_module_function(opened, 0));
 }
 
 void Model::stopWithReproducer(const std::string &message) {
+  // A full disk or too little memory is no defect.
+  if (Exit code = classOf(message.c_str(), Exit::Internal); code != Exit::Internal)
+    throw Stop(code, message);
   std::string folder = (std::filesystem::temp_directory_path() / "sinter-reproducer-XXXXXX").string();
   if (!mkdtemp(folder.data()))
     throw Stop(Exit::Internal, message);
@@ -305,28 +318,28 @@ sinter_session *Model::session() {
   sinter_session_options sessionOptions = {};
   sessionOptions.struct_size = sizeof(sessionOptions);
   sessionOptions.threads = options.threads;
-  if (sinter_session_create(opened ? opened : loaded->get(), 0, &sessionOptions, &active) != SINTER_OK)
-    throw Stop(Exit::Failure, sinter_last_error());
+  if (int32_t status = sinter_session_create(opened ? opened : loaded->get(), 0, &sessionOptions, &active))
+    stopFor(status);
   return active;
 }
 
 std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
   sinter_session *s = session();
-  if (hasStates && sinter_session_state_reset(s) != SINTER_OK)
-    throw Stop(Exit::Failure, sinter_last_error());
+  if (int32_t status = hasStates ? sinter_session_state_reset(s) : SINTER_OK)
+    stopFor(status);
   std::vector<int64_t> dims;
   for (auto [i, tensor] : llvm::enumerate(inputs)) {
     sinter_tensor view = viewOf(tensor, dims);
-    if (sinter_session_set_input(s, inputPorts[i].number, &view) != SINTER_OK)
-      throw Stop(Exit::Failure, sinter_last_error());
+    if (int32_t status = sinter_session_set_input(s, inputPorts[i].number, &view))
+      stopFor(status);
   }
-  if (sinter_session_run(s) != SINTER_OK)
-    throw Stop(Exit::Failure, sinter_last_error());
+  if (int32_t status = sinter_session_run(s))
+    stopFor(status);
   std::vector<HostTensor> results;
   for (size_t i = 0; i < outputPorts.size(); ++i) {
     sinter_tensor view = {};
-    if (sinter_session_output(s, outputPorts[i].number, &view) != SINTER_OK)
-      throw Stop(Exit::Failure, sinter_last_error());
+    if (int32_t status = sinter_session_output(s, outputPorts[i].number, &view))
+      stopFor(status);
     results.push_back(copyOf(ctx.get(), view));
   }
   return results;

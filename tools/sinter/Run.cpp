@@ -13,7 +13,7 @@ struct RunFlags {
   SharedOptions shared;
   std::string model;
   std::vector<std::string> inputs, outputs;
-  bool print = false, reference = false;
+  bool print = false, reference = false, force = false;
 };
 } // namespace
 
@@ -26,18 +26,24 @@ static Exit run(const RunFlags &flags) {
   // Where outputs go is checked before anything runs.
   std::map<std::string, std::string> files;
   for (const std::string &flag : flags.outputs) {
-    size_t equals = flag.find('=');
-    if (equals == std::string::npos || flag.compare(equals + 1, 1, "@") != 0 || !flag.ends_with(".npy"))
+    size_t equals = flag.rfind("=@"); // a name may hold '='
+    if (equals == std::string::npos || !flag.ends_with(".npy"))
       throw Stop(Exit::Usage, "--output requires NAME=@FILE.npy, got '" + flag + "'");
     files[flag.substr(0, equals)] = flag.substr(equals + 2);
   }
+  std::vector<std::string> read = {flags.model};
+  for (const std::string &flag : flags.inputs)
+    if (size_t at = flag.find("=@"); at != std::string::npos)
+      read.push_back(flag.substr(at + 2));
+  for (const auto &[name, path] : files)
+    requireWritable(path, read, Kind::Npy, flags.force, "--output");
   for (const auto &[name, path] : files)
     if (std::none_of(model.outputs().begin(), model.outputs().end(),
                      [&](const Port &port) { return port.name == name; })) {
       std::string list;
       for (const Port &port : model.outputs())
-        list += (list.empty() ? "" : ", ") + port.name;
-      throw Stop(Exit::Failure, "the model has no output '" + name + "'; it gives " + list);
+        list += (list.empty() ? "" : ", ") + oneLine(port.name);
+      throw Stop(Exit::Failure, "the model has no output '" + oneLine(name) + "'; it gives " + list);
     }
   std::vector<HostTensor> inputs = readInputs(model.context(), model.inputs(), flags.inputs, "");
   std::vector<HostTensor> results = flags.reference ? model.runReference(inputs) : model.run(inputs);
@@ -46,7 +52,7 @@ static Exit run(const RunFlags &flags) {
     if (auto it = files.find(name); it != files.end())
       writeNpy(results[i], it->second);
     if (flags.print || files.empty())
-      std::cout << summarize(name, results[i]) << "\n";
+      std::cout << summarize(oneLine(name), results[i]) << "\n";
   }
   return Exit::Success;
 }
@@ -62,5 +68,6 @@ void sinter::tool::addRun(CLI::App &program, Exit &result) {
   command->add_option("--output", flags->outputs, "NAME=@y.npy")->allow_extra_args(false)->take_all();
   command->add_flag("--print", flags->print, "print a summary of each output (the default when none is written)");
   command->add_flag("--reference", flags->reference, "run the reference evaluator instead of compiled code");
+  addForce(*command, flags->force);
   command->callback([flags, &result] { result = run(*flags); });
 }

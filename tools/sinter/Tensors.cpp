@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Tensors.h"
+#include "ir/Limits.h"
 #include "ir/Shapes.h"
 #include "tools/sinter/Command.h"
 #include <cmath>
@@ -115,14 +116,24 @@ HostTensor tool::randomTensor(RankedTensorType type, uint64_t seed) {
   return tensor;
 }
 
+/// Bytes of an input that a flag fills, rather than a file.
+static constexpr int64_t kMaxInputBytes = int64_t(1) << 32;
+
 /// The value of a flag as a tensor of the port's type.
 static HostTensor readValue(MLIRContext *context, const Port &port, const std::string &text) {
-  auto fail = [&](const std::string &what) { return Stop(Exit::Failure, "input '" + port.name + "': " + what); };
+  auto fail = [&](const std::string &what) {
+    return Stop(Exit::Failure, "input '" + oneLine(port.name) + "': " + what);
+  };
   RankedTensorType type = port.type;
   auto needsShape = [&] {
     if (!type.hasStaticShape())
       throw fail("its shape " + printShape(type.getShape()) + " is not fixed; give --shape " + port.name +
                  "=DIMS, or a file");
+    // Files are compared with their own size; what is drawn or filled here must fit.
+    std::optional<int64_t> bytes = countBytes(type.getElementType(), type.getShape());
+    if (!text.starts_with("@") && (!bytes || *bytes > kMaxInputBytes))
+      throw fail("requires at most " + std::to_string(kMaxInputBytes) + " bytes (kMaxInputBytes), its shape is " +
+                 printShape(type.getShape()));
   };
   if (text.starts_with("@")) {
     std::string path = text.substr(1);
@@ -138,6 +149,8 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
           status = sinter_npz_read(archive, port.name.c_str(), &read);
         sinter_npz_close(archive);
       }
+      if (status == SINTER_CORRUPT)
+        throw Stop(Exit::Damage, fail(sinter_last_error()).what());
       if (status != SINTER_OK)
         throw fail(sinter_last_error());
       HostTensor tensor = copyOf(context, read);
@@ -147,18 +160,16 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
       return tensor;
     }
     needsShape();
-    HostTensor tensor(type.getElementType(), type.getShape());
+    std::optional<int64_t> size = countBytes(type.getElementType(), type.getShape());
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error))
       throw fail("cannot read " + path + ": not a regular file");
     std::ifstream file(path, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    if (static_cast<int64_t>(bytes.size()) != tensor.numBytes())
-      throw fail("requires " + std::to_string(tensor.numBytes()) + " bytes for " + describe(type) + ", got " +
+    if (size != static_cast<int64_t>(bytes.size()))
+      throw fail("requires " + (size ? std::to_string(*size) : "too many") + " bytes for " + describe(type) + ", got " +
                  std::to_string(bytes.size()) + " in " + path);
-    if (!bytes.empty())
-      std::memcpy(tensor.data(), bytes.data(), bytes.size());
-    return tensor;
+    return HostTensor(type.getElementType(), type.getShape(), bytes); // booleans become 0 or 1
   }
   needsShape();
   if (text == "random" || text.starts_with("random:")) {
@@ -174,6 +185,11 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
   HostTensor tensor(type.getElementType(), type.getShape());
   if (text == "zeros")
     return tensor;
+  int64_t whole; // exactly, where a double would round
+  if (!tensor.isFloat() && !llvm::StringRef(text).getAsInteger(10, whole)) {
+    tensor.assignInts(std::vector<int64_t>(tensor.numElements(), whole));
+    return tensor;
+  }
   double value = 1;
   if (text != "ones") {
     char *end = nullptr;
@@ -183,8 +199,9 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
   }
   if (tensor.isFloat())
     tensor.assignFloats(std::vector<double>(tensor.numElements(), value));
-  else
-    tensor.assignInts(std::vector<int64_t>(tensor.numElements(), static_cast<int64_t>(value)));
+  else // truncates, and saturates what no integer is
+    for (int64_t i = 0; i < tensor.numElements(); ++i)
+      tensor.setFloat(i, value);
   return tensor;
 }
 
@@ -207,19 +224,23 @@ std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector
     size_t equals = flag.find('=');
     if (equals == std::string::npos || equals == 0)
       throw Stop(Exit::Usage, "--input requires NAME=VALUE, got '" + flag + "'");
+    // A name may hold '=' itself: the longest one of the model that the flag begins with.
+    for (const Port &port : ports)
+      if (port.name.size() > equals && flag.starts_with(port.name + "="))
+        equals = port.name.size();
     values[flag.substr(0, equals)] = flag.substr(equals + 1);
   }
   auto list = [&] {
     std::string text;
     for (const Port &port : ports)
-      text += (text.empty() ? "" : ", ") + port.name + " (" + describe(port.type) + ")";
+      text += (text.empty() ? "" : ", ") + oneLine(port.name) + " (" + describe(port.type) + ")";
     return text;
   };
   std::vector<HostTensor> tensors;
   for (const Port &port : ports) {
     auto it = values.find(port.name);
     if (it == values.end() && fill.empty())
-      throw Stop(Exit::Failure, "input '" + port.name + "' requires a value (--input " + port.name +
+      throw Stop(Exit::Failure, "input '" + oneLine(port.name) + "' requires a value (--input " + oneLine(port.name) +
                                     "=...); the model takes " + list());
     if (it != values.end()) {
       tensors.push_back(readValue(context, port, it->second));
@@ -235,7 +256,7 @@ std::vector<HostTensor> tool::readInputs(MLIRContext *context, const std::vector
       multiply(tensors.back(), scale);
   }
   if (!values.empty())
-    throw Stop(Exit::Failure, "the model has no input '" + values.begin()->first + "'; it takes " + list());
+    throw Stop(Exit::Failure, "the model has no input '" + oneLine(values.begin()->first) + "'; it takes " + list());
   return tensors;
 }
 
@@ -254,8 +275,8 @@ bool tool::isFinite(const HostTensor &tensor) {
 void tool::writeNpy(const HostTensor &tensor, const std::string &path) {
   std::vector<int64_t> dims;
   sinter_tensor view = viewOf(tensor, dims);
-  if (sinter_npy_write(path.c_str(), &view) != SINTER_OK)
-    throw Stop(Exit::Failure, sinter_last_error());
+  if (int32_t status = sinter_npy_write(path.c_str(), &view))
+    stopFor(status);
 }
 
 std::string tool::summarize(const std::string &name, const HostTensor &tensor) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
@@ -29,6 +30,7 @@ struct TrainFlags {
   std::optional<int64_t> batch;
   std::optional<uint64_t> shuffle, seed;
   int threads = 0;
+  bool force = false;
 };
 
 /// Memory as the runtime reads it in place.
@@ -61,7 +63,7 @@ static void interrupt(int signal) {
 
 static void check(sinter_status_code status) {
   if (status != SINTER_OK)
-    throw Stop(Exit::Failure, sinter_last_error());
+    stopFor(status);
 }
 
 static AlignedBytes allocate(int64_t bytes) {
@@ -156,7 +158,7 @@ std::string Training::inputNames() const {
 
 void Training::open() {
   if (sinter_status_code status = sinter_module_open(flags.step.c_str(), nullptr, &module)) {
-    if (access(flags.step.c_str(), R_OK) != 0)
+    if (access(flags.step.c_str(), R_OK) != 0 || status == SINTER_OUT_OF_MEMORY)
       check(status);
     throw Stop(Exit::Failure,
                "train requires a step that sinter train-step made (.smod or .so), " + std::string(sinter_last_error()));
@@ -403,20 +405,21 @@ void Training::run() {
       }
       curve.add(++done, value);
       if (!std::isfinite(value) && !std::exchange(hasWarned, true))
-        std::cerr << (isTerminal ? "\r" : "") << "sinter: warning: the loss of step " << done
-                  << (std::isnan(value) ? " is nan" : " is infinite") << (isTerminal ? "\x1b[K\n" : "\n");
+        std::fprintf(stderr, "%ssinter: warning: the loss of step %lld %s%s\n", isTerminal ? "\r" : "",
+                     static_cast<long long>(done), std::isnan(value) ? "is nan" : "is infinite",
+                     isTerminal ? "\x1b[K" : "");
       sum += value;
       ++counted;
       if (isTerminal && Clock::now() - shown > std::chrono::milliseconds(100)) {
         shown = Clock::now();
         describe();
-        std::cerr << "\r" << line << "\x1b[K" << std::flush;
+        std::fprintf(stderr, "\r%s\x1b[K", line); // past what escapes control characters
       }
       if (flags.saveEvery && done % flags.saveEvery == 0 && k + 1 < stepsPerEpoch)
         store(curve);
     }
     describe();
-    std::cerr << (isTerminal ? "\r" : "") << line << (isTerminal ? "\x1b[K\n" : "\n");
+    std::fprintf(stderr, "%s%s%s\n", isTerminal ? "\r" : "", line, isTerminal ? "\x1b[K" : "");
     store(curve);
   }
   if (interrupted)
@@ -428,11 +431,18 @@ static Exit train(const TrainFlags &flags) {
     throw Stop(Exit::Usage, "train requires --epochs N or --steps N, one of them");
   for (const std::string &path : flags.curves)
     LossCurve::requireFormat(path);
-  // What cannot be written is known before hours have passed.
-  for (const std::string &path : flags.curves)
-    requireWritable(path, flags.step, "--curve");
+  // What cannot be written, or must not, is known before hours have passed.
+  std::vector<std::string> read = {flags.step};
+  for (const std::string &flag : flags.data)
+    if (size_t at = flag.find('@'); at != std::string::npos)
+      read.push_back(flag.substr(at + 1));
   if (!flags.save.empty())
-    requireWritable(flags.save, flags.step, "--save");
+    requireWritable(flags.save, read, Kind::Safetensors, flags.force, "--save");
+  for (const std::string *states : {&flags.save, &flags.resume})
+    if (!states->empty())
+      read.push_back(*states);
+  for (const std::string &path : flags.curves)
+    requireWritable(path, read, path.ends_with(".csv") ? Kind::Csv : Kind::Svg, flags.force, "--curve");
   if (flags.saveEvery && flags.save.empty())
     throw Stop(Exit::Usage, "--save-every requires --save FILE");
   std::signal(SIGINT, interrupt);
@@ -470,5 +480,6 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
       ->take_all();
   command->add_option("--threads", flags->threads, "threads to run on (default: all cores)")
       ->check(CLI::Range(1, 1024));
+  addForce(*command, flags->force);
   command->callback([flags, &result] { result = train(*flags); });
 }

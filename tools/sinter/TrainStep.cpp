@@ -20,6 +20,7 @@ struct TrainStepFlags {
   std::string model, output, emit, optimizer, trainable, frozen, labels;
   double clip = 0;
   int64_t batch = -1;
+  bool force = false;
 };
 } // namespace
 
@@ -96,6 +97,12 @@ static std::string trains(const TrainStep &step) {
          listed(step.trained);
 }
 
+static Kind kindOf(std::optional<OutputFormat> format, const std::string &output) {
+  if (!format)
+    return output.ends_with(".sinter") ? Kind::Graph : Kind::Text;
+  return *format == OutputFormat::Module ? Kind::Module : *format == OutputFormat::Archive ? Kind::Archive : Kind::Elf;
+}
+
 static Exit trainStep(const TrainStepFlags &flags) {
   TrainOptions train = flags.train;
   std::string error;
@@ -107,7 +114,11 @@ static Exit trainStep(const TrainStepFlags &flags) {
     train.optimizer.clip = flags.clip;
   }
   std::optional<OutputFormat> format = formatOf(flags);
-  requireWritable(flags.output, flags.model);
+  bool isLinked = format == OutputFormat::Object || format == OutputFormat::Archive || format == OutputFormat::Shared;
+  std::string header = isLinked ? fs::path(flags.output).replace_extension(".h").string() : std::string();
+  requireWritable(flags.output, {flags.model}, kindOf(format, flags.output), flags.force);
+  if (isLinked)
+    requireWritable(header, {flags.model}, Kind::Header, flags.force, "the header of -o");
   if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
     throw Stop(Exit::Usage, flags.model + ": is compiled already; train-step requires a graph");
   if (!format) {
@@ -147,17 +158,16 @@ static Exit trainStep(const TrainStepFlags &flags) {
   request.name = symbolStem(flags.output);
   auto compiled = compileGraph(*step->module, compilerOptions(flags.shared), request);
   if (failed(compiled))
-    throw Stop(Exit::Internal,
+    throw Stop(classOf(diagnostics.errors().c_str(), Exit::Internal),
                diagnostics.errors().empty() ? flags.model + ": cannot be compiled" : diagnostics.errors());
   if (!writeModule(*compiled, flags.output, *format, error))
     throw Stop(Exit::Failure, error);
 
   std::string stem = request.name;
   std::cerr << "wrote " << flags.output << " (" << describeBytes(fs::file_size(flags.output)) << ")";
-  if (format == OutputFormat::Object || format == OutputFormat::Archive || format == OutputFormat::Shared)
-    std::cerr << ", " << fs::path(flags.output).replace_extension(".h").string() << ": " << stem << "_init, " << stem
-              << "_step, " << stem << "_infer, " << stem << "_save, " << stem << "_load"
-              << (cpu::hasSeed(compiled->code.functions) ? ", " + stem + "_seed" : "");
+  if (isLinked)
+    std::cerr << ", " << header << ": " << stem << "_init, " << stem << "_step, " << stem << "_infer, " << stem
+              << "_save, " << stem << "_load" << (cpu::hasSeed(compiled->code.functions) ? ", " + stem + "_seed" : "");
   std::cerr << "; state " << describeBytes(stateBytes(compiled->code.functions.front())) << trains(*step) << "\n";
   return Exit::Success;
 }
@@ -195,5 +205,6 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
       ->required();
   command->add_option("--emit", flags->emit, "graph, obj, archive, so, exe or module, whatever the suffix is")
       ->check(CLI::IsMember({"graph", "obj", "archive", "so", "exe", "module"}));
+  addForce(*command, flags->force);
   command->callback([flags, &result] { result = trainStep(*flags); });
 }
