@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""sums.py BUILD [--filter TEXT] [--long]
+"""sums.py BUILD [--filter TEXT] [--verbose]
 
 Long sums and products against NumPy in f64: no result may be further from it than 1e-6 of the sum of all magnitudes (sums) or
-1e-5 of it (products). Every case is compiled with sizes that only running tells and with fixed ones, for this machine, for
-x86-64-v3 (other lanes, no masks) where it can run it, and at -O0.
+1e-5 of it (products). Every case is compiled with sizes that only running tells, and with fixed ones, for this machine; again
+for x86-64-v3 (other lanes, no masks) where it can run it, and at -O0. The last ones sum 1e8 numbers (700 MB at most).
 """
 import argparse
 import os
@@ -35,9 +35,10 @@ class Case:
 
     def text(self, name, size):
         put = lambda text: text.replace("n", size)
-        arguments = ", ".join(f"%{'abcd'[i]}: tensor<{put(t)}>" for i, t in enumerate(self.inputs))
+        arguments = ", ".join(f'%{a}: tensor<{put(t)}> {{sinter.name = "{a}"}}' for a, t in zip("abcd", self.inputs))
         body = self.body.replace("<n", "<" + size).replace("xnx", f"x{size}x").replace("{n}", size)
-        return f"func.func @{name}({arguments}) -> tensor<{put(self.result)}> {{\n{body}\n  return %r : tensor<{put(self.result)}>\n}}\n"
+        result = f"tensor<{put(self.result)}>"
+        return f'func.func @{name}({arguments}) -> ({result} {{sinter.name = "loss"}}) {{\n{body}\n  return %r : {result}\n}}\n'
 
     def arrays(self, n, pattern):
         for i, text in enumerate(self.inputs):
@@ -165,6 +166,7 @@ dot("vdot_f64", "n", "n", "", ((0,), (0,)), "k,k->", dtype="f64", bound=1e-13, s
 dot("vdot_f16", "n", "n", "", ((0,), (0,)), "k,k->", dtype="f16", sizes=(100, 10**5))
 dot("vdots", "5xn", "5xn", "5", ((1,), (1,)), "bk,bk->b", batch=((0,), (0,)))
 dot("matmul", "20xn", "nx40", "20x40", ((1,), (0,)), "ik,kj->ij")
+dot("long_matmul", "2xn", "nx16", "2x16", ((1,), (0,)), "ik,kj->ij", sizes=(100, 10**5))
 dot("matmul_f64", "20xn", "nx40", "20x40", ((1,), (0,)), "ik,kj->ij", dtype="f64", bound=1e-13, sizes=(100, 5000))
 dot("matmul_by_strips", "70xn", "200xn", "70x200", ((1,), (1,)), "ik,jk->ij", sizes=(100, 3000))
 dot("matmul_of_a_transpose", "nx20", "nx40", "20x40", ((0,), (0,)), "ki,kj->ij")
@@ -231,19 +233,155 @@ scatter("scatter_with_a_favourite", 5, lambda shape: np.where(rng(3).random(shap
 scatter("scatter_f16", 3, lambda shape: rng(3).integers(0, 9, shape), (100, 2000), "f16", 1e-3)
 
 
+# --- gradients -----------------------------------------------------------------------------------------------------------
+class Gradient(Case):
+    """The gradient of %r by input number `by`."""
+
+    def __init__(self, name, by, *rest, **more):
+        super().__init__(name, *rest, **more)
+        self.by = by
+
+
+def axes_of(*axes):
+    return "array<i64" + (": " + ", ".join(map(str, axes)) if axes else "") + ">"
+
+
+def weighted(x, result, value):
+    """%r = the sum of %{x} * %{value}, so that `value` is the cotangent of `x`."""
+    rank = result.count("x")
+    return f"""
+  %weighted = sinter.mul %{x}, %{value} : (tensor<{result}>, tensor<{result}>) -> tensor<{result}>
+  %r = sinter.reduce add %weighted axes = {list(range(rank))} : (tensor<{result}>) -> tensor<f32>"""
+
+
+def filter_gradient(x, w):
+    taps = [[np.einsum("nyxc,nyxo->oc", x[:, i : i + 32, j : j + 32], w, optimize=True) for j in range(3)] for i in range(3)]
+    return np.transpose(taps, (2, 0, 1, 3))
+
+
+Gradient("gradient_of_a_bias", 0, ["7xf32", "nx7xf32"], "f32", """
+  %y = sinter.broadcast %a like(%b) axes = [1] {type = tensor<nx7xf32>} : (tensor<7xf32>, tensor<nx7xf32>) -> tensor<nx7xf32>
+  %z = sinter.tanh %y : (tensor<nx7xf32>) -> tensor<nx7xf32>""" + weighted("z", "nx7xf32", "b"),
+         lambda b, w: tuple(np.sum(x, 0) * (1 - np.tanh(b) ** 2) for x in (w, abs(w))), PRODUCT, (100, 10**6))
+Gradient("gradient_of_weights", 1, ["nx5xf32", "5x20xf32", "nx20xf32"], "f32", f"""
+  %y = sinter.dot_general %a, %b {{lhs_batch = {axes_of()}, rhs_batch = {axes_of()}, lhs_contract = {axes_of(1)}, rhs_contract = {axes_of(0)}, element_type = f32}} : (tensor<nx5xf32>, tensor<5x20xf32>) -> tensor<nx20xf32>"""
+         + weighted("y", "nx20xf32", "c"), lambda x, f, w: product(x, w, "nk,no->ko"), PRODUCT, (100, 10**5))
+Gradient("gradient_of_rows", 0, ["10x6xf32", "nx1xi64", "nx6xf32"], "f32", """
+  %y = sinter.gather_nd %a, %b : (tensor<10x6xf32>, tensor<nx1xi64>) -> tensor<nx6xf32>""" + weighted("y", "nx6xf32", "c"),
+         lambda x, p, w: (scattered(p, w, (10, 6)), scattered(p, abs(w), (10, 6)) + 1e-30), PRODUCT, (100, 10**5),
+         values={1: lambda shape: rng(5).integers(0, 2, shape) * 9})
+Gradient("gradient_of_a_filter", 1, ["16x34x34x2xf32", "5x3x3x2xf32", "16x32x32x5xf32"], "f32", """
+  %y = sinter.convolution %a, %b {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>,
+       dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<16x34x34x2xf32>, tensor<5x3x3x2xf32>) -> tensor<16x32x32x5xf32>"""
+         + weighted("y", "16x32x32x5xf32", "c"),
+         lambda x, f, w: both(filter_gradient)(x, w), PRODUCT, (1,))
+
+
 # --- running them --------------------------------------------------------------------------------------------------------
 def run(case, session, n, pattern, variant):
     arrays = list(case.arrays(n, pattern))
-    for name, array in zip(session.inputs, arrays):
-        session.set(name, array)
+    for name, array in zip("abcd", arrays):
+        if name in session.inputs:
+            session.set(name, array)
     session.call()
     widened = {np.dtype(np.float64): np.longdouble, np.dtype(np.float32): np.float64, np.dtype(np.float16): np.float64}
     wanted, scale = case.oracle(*[a.astype(widened.get(a.dtype, a.dtype)) for a in arrays])
-    error = float(np.max(np.abs(session.result(session.outputs[0]) - wanted) / scale))
-    if not error <= case.bound:
-        print(f"{case.name} of {n}, {pattern}, {variant}: an error of at most {case.bound:g} is required, got {error:.3g}")
+    error = float(np.max(np.abs(session.result(session.outputs[-1]) - wanted) / scale))
+    return report(f"{case.name} of {n}, {pattern}, {variant}", error, case.bound)
+
+
+def report(name, error, bound):
+    if not error <= bound:
+        print(f"{name}: an error of at most {bound:g} is required, got {error:.3g}")
         return 1, error
     return 0, error
+
+
+class Compiler:
+    def __init__(self, build, folder):
+        self.sinter, self.folder = os.path.join(build, "bin", "sinter"), folder
+        self.runtime = Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def command(self, *words):
+        subprocess.run([self.sinter, *words], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def module(self, texts, flags, wrt=None):
+        with open(self.path("sums.mlir"), "w") as file:
+            file.writelines(texts)
+        source = self.path("sums.mlir")
+        if wrt:
+            source = self.path("gradient.mlir")
+            self.command("grad", self.path("sums.mlir"), "--loss", "loss", "--wrt", f"^{wrt}$", "-o", source)
+        self.command("compile", source, *flags, "-o", self.path("sums.smod"))
+        return self.path("sums.smod")
+
+
+def sessions(compiler, cases, flags, plain):
+    """(case, fixed size or None, session) of every form that the flags ask for."""
+    made, gradients = {}, []
+    for case in cases:
+        forms = [] if case.fixed else [(case.name, None)]
+        if case.fixed or not plain:
+            forms += [(f"{case.name}_{n}", n) for n in case.sizes[1:]]
+        for name, n in forms:
+            if isinstance(case, Gradient):
+                gradients.append((case, n))
+            else:
+                made[name] = (case, n)
+    if made:
+        module = compiler.module([case.text(name, str(n or "?")) for name, (case, n) in made.items()], flags)
+        for name, session in compiler.runtime.sessions(module, list(made)).items():
+            yield *made[name], session
+    for case, n in gradients:
+        text = case.text("main", str(n or "?"))
+        yield case, n, compiler.runtime.session(compiler.module([text], flags, "abcd"[case.by]))
+
+
+def room(count):
+    """Floats at a multiple of 64 bytes, which the runtime reads where they lie."""
+    raw = np.empty(count * 4 + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + count * 4].view(np.float32)
+
+
+def huge(compiler):
+    """1e8 numbers, and a product with k of 4e6: (name, error, bound)."""
+    by_name = {case.name: case for case in CASES}
+    names = ["sum", "vdot", "long_matmul"]
+    module = compiler.module([by_name[name].text(name, "?") for name in names], [])
+    sessions = compiler.runtime.sessions(module, names)
+    steps = lambda count, step: [slice(i, i + step) for i in range(0, count, step)]
+    n, x = 10**8, room(10**8)
+    for pattern in ("uniform", "constant"):
+        if pattern == "uniform":
+            rng(0).random(out=x, dtype=np.float32)
+        else:
+            x.fill(1.1)
+        sums = [(np.sum(y := x[part].astype(np.float64)), np.dot(y, y)) for part in steps(n, 10**6)]
+        for name, feeds, wanted, bound in (("sum", "a", sum(s for s, _ in sums), SUM), ("vdot", "ab", sum(p for _, p in sums), PRODUCT)):
+            session = sessions[name]
+            for letter in session.inputs[: len(feeds)]:
+                session.set(letter, x)
+            session.call()
+            yield f"{name} of 1e8, {pattern}", abs(float(session.result(session.outputs[0])) / wanted - 1), bound
+    k = 4 * 10**6
+    a, b = x[: 2 * k].reshape(2, k), room(16 * k).reshape(k, 16)
+    for pattern in ("uniform", "constant"):
+        if pattern == "uniform":
+            rng(1).random(out=a, dtype=np.float32)
+            rng(2).random(out=b, dtype=np.float32)
+        else:
+            a.fill(1.1)
+            b.fill(1.3)
+        wanted = sum(a[:, part].astype(np.float64) @ b[part].astype(np.float64) for part in steps(k, 10**5))
+        session = sessions["long_matmul"]
+        for letter, array in zip(session.inputs, (a, b)):
+            session.set(letter, array)
+        session.call()
+        yield f"matmul with k of 4e6, {pattern}", float(np.max(abs(session.result(session.outputs[0]) / wanted - 1))), PRODUCT
 
 
 def main():
@@ -252,8 +390,6 @@ def main():
     parser.add_argument("--filter", default="")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
-    sinter = os.path.join(options.build, "bin", "sinter")
-    runtime = Runtime(os.path.join(options.build, "lib", "libsinter_rt.so"))
     cases = [case for case in CASES if options.filter in case.name]
     with open("/proc/cpuinfo") as file:
         wide = "avx512f" in file.read()
@@ -263,27 +399,21 @@ def main():
     failures, runs = 0, 0
     worst = {}
     with tempfile.TemporaryDirectory() as folder:
+        compiler = Compiler(options.build, folder)
         for variant, flags in variants.items():
-            made = {}
-            for case in cases:
-                if not case.fixed:
-                    made[case.name] = (case, None, "?")
-                for n in case.sizes[1:]:
-                    if case.fixed or variant != "-O0":
-                        made[f"{case.name}_{n}"] = (case, n, str(n))
-            source, module = os.path.join(folder, "sums.mlir"), os.path.join(folder, variant + ".smod")
-            with open(source, "w") as file:
-                file.writelines(case.text(name, size) for name, (case, _, size) in made.items())
-            subprocess.run([sinter, "compile", source, *flags, "-o", module], check=True)
-            for name, session in runtime.sessions(module, list(made)).items():
-                case, fixed, _ = made[name]
+            for case, fixed, session in sessions(compiler, cases, flags, variant != "native"):
                 for n in [fixed] if fixed else case.sizes[: 2 if variant == "-O0" else None]:
-                    for pattern in PATTERNS:
+                    for pattern in PATTERNS if variant == "native" and not fixed else ("uniform", "constant"):
                         failed, error = run(case, session, n, pattern, f"{variant}, {'fixed' if fixed else 'any'} size")
                         failures += failed
                         runs += 1
                         worst[case.name] = max(worst.get(case.name, 0), error / case.bound)
                 session.close()
+        if not options.filter:
+            for name, error, bound in huge(compiler):
+                failures += report(name, error, bound)[0]
+                runs += 1
+                worst[name] = error / bound
     if options.verbose:
         for name, share in sorted(worst.items(), key=lambda item: -item[1]):
             print(f"{share:8.4f} of the bound: {name}")
