@@ -29,7 +29,8 @@ static int holdsText(const sinter_module *module, const char *text) {
 
 /// An array may be missing when it is empty.
 static int holdsArray(const sinter_module *module, const void *array, int32_t count, size_t each) {
-  return count == 0 || (count > 0 && count <= maxTensors && holds(module, array, count * (int64_t)each));
+  return count == 0 || (count > 0 && count <= maxTensors && holds(module, array, count * (int64_t)each) &&
+                        (uintptr_t)array % _Alignof(void *) == 0);
 }
 
 static int holdsTensors(const sinter_module *module, const sinter_tensor_type *types, int32_t count) {
