@@ -23,11 +23,14 @@ target_compile_definitions(sinter_mlir INTERFACE _GNU_SOURCE __STDC_CONSTANT_MAC
 target_compile_options(sinter_mlir INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:SINTER_EXCEPTIONS>>>>:-fno-exceptions>)
 
-# Heavy MLIR headers once. Our own dialect headers stay out: they change with every op.
+# Heavy MLIR headers once. Our own dialect headers stay out: they change with every op. The header is named from the source
+# folder and is not validated when it is read, since ccache may have made it in another checkout, which may be gone; Ninja
+# makes it again when one of its files changes.
+set(SINTER_PCH_OPTIONS -fpch-instantiate-templates "SHELL:-Xclang -fno-pch-timestamp" "SHELL:-Xclang -fno-validate-pch")
 add_library(sinter_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp)
 target_link_libraries(sinter_pch PUBLIC sinter_mlir)
-target_compile_options(sinter_pch PRIVATE -fpch-instantiate-templates -Xclang -fno-pch-timestamp)
-target_precompile_headers(sinter_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/Precompiled.h)
+target_compile_options(sinter_pch PRIVATE ${SINTER_PCH_OPTIONS})
+target_precompile_headers(sinter_pch PRIVATE <cmake/Precompiled.h>)
 
 # sinter_room(NAME SOURCES... [DEPENDS targets...] [LINK libraries...])
 # One room (or backend, or front end) as an object library that libsinter_core and libsinter_compiler collect.
@@ -35,7 +38,7 @@ function(sinter_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   add_library(${name} OBJECT ${ROOM_SOURCES})
   target_link_libraries(${name} PUBLIC sinter_mlir ${ROOM_LINK})
-  target_compile_options(${name} PRIVATE -fpch-instantiate-templates -Xclang -fno-pch-timestamp)
+  target_compile_options(${name} PRIVATE ${SINTER_PCH_OPTIONS})
   target_precompile_headers(${name} REUSE_FROM sinter_pch)
   if(ROOM_DEPENDS)
     add_dependencies(${name} ${ROOM_DEPENDS})

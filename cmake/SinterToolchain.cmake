@@ -1,12 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Warnings, sanitizers and ccache. Nothing here knows MLIR: runtime/ is built with this file alone.
+# Warnings, asserts, sanitizers and ccache. Nothing here knows MLIR: runtime/ is built with this file alone.
 
 find_program(SINTER_CCACHE ccache)
 if(SINTER_CCACHE)
-  # The precompiled header is made without time stamps, so ccache may trust its content.
-  set(_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${SINTER_CCACHE})
+  # The precompiled header is made without time stamps, so ccache may trust its content; paths are relative, so another
+  # checkout finds what this one compiled.
+  file(RELATIVE_PATH _relative ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+  string(REGEX REPLACE "/$" "" _relative "${_relative}")
+  set(_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      ${CMAKE_CURRENT_LIST_DIR}/launch.sh ${CMAKE_SOURCE_DIR} ${_relative} ${SINTER_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${_launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${_launcher})
+endif()
+
+# What users run has asserts, too: a broken promise inside the compiler ends with the sentence that states it, and the tests
+# run what users run. tools/README.md says what they cost. Sources that turn them off again name their hot loop.
+option(SINTER_ASSERTS "keep asserts in optimized builds" ON)
+if(SINTER_ASSERTS)
+  foreach(language C CXX)
+    string(REGEX REPLACE "[-/]D *NDEBUG" "" CMAKE_${language}_FLAGS_RELEASE "${CMAKE_${language}_FLAGS_RELEASE}")
+    string(REGEX REPLACE "[-/]D *NDEBUG" "" CMAKE_${language}_FLAGS_RELWITHDEBINFO "${CMAKE_${language}_FLAGS_RELWITHDEBINFO}")
+  endforeach()
 endif()
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Werror -fdiagnostics-color=always)

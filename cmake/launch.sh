@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# launch.sh ROOT RELATIVE COMMAND...
+#
+# Runs a compiler command from the build folder with every path below the source folder ROOT written from the build
+# folder (RELATIVE is the way from there to ROOT), so that ccache sees the same command in every checkout. Its own
+# CCACHE_BASEDIR leaves the paths alone that CMake gives to clang's front end with -Xclang, those of precompiled headers.
+# The build folder comes first: Ninja knows generated files by names relative to it.
+root=$1
+relative=$2
+shift 2
+here=$PWD
+count=$#
+while [ "$count" -gt 0 ]; do
+  argument=$1
+  shift
+  flag=
+  case $argument in
+  -I*)
+    flag=-I
+    argument=${argument#-I}
+    ;;
+  esac
+  case $argument in
+  "$here") argument=. ;;
+  "$here"/*) argument=./${argument#"$here"/} ;;
+  "$root") argument=$relative ;;
+  "$root"/*) argument=$relative/${argument#"$root"/} ;;
+  esac
+  set -- "$@" "$flag$argument"
+  count=$((count - 1))
+done
+exec "$@"
