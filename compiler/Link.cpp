@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <mutex>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -23,9 +24,54 @@ LLD_HAS_DRIVER(elf)
 using namespace sinter;
 using llvm::StringRef;
 
+std::string sinter::followLinks(StringRef path) {
+  std::string at = path.str();
+  char target[4096];
+  for (int links = 0; links < 40; ++links) {
+    ssize_t length = readlink(at.c_str(), target, sizeof target);
+    if (length < 0 || length == static_cast<ssize_t>(sizeof target))
+      return at;
+    StringRef next(target, static_cast<size_t>(length));
+    llvm::SmallString<256> joined;
+    if (!llvm::sys::path::is_absolute(next))
+      joined = llvm::sys::path::parent_path(at);
+    llvm::sys::path::append(joined, next);
+    at = joined.str().str();
+  }
+  return at; // a ring: who opens it is told
+}
+
+/// Removes what begins with `prefix`, the number of a process that is no more, and '-': left by one that was killed.
+static void sweep(StringRef folder, StringRef prefix) {
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator entry(folder.empty() ? "." : folder, error, /*follow_symlinks=*/false), end;
+       !error && entry != end; entry.increment(error)) {
+    StringRef rest = llvm::sys::path::filename(entry->path());
+    pid_t process;
+    struct stat info;
+    if (!rest.consume_front(prefix) || rest.consumeInteger(10, process) || process <= 0 || !rest.starts_with("-") ||
+        kill(process, 0) == 0 || errno != ESRCH || lstat(entry->path().c_str(), &info) != 0 || info.st_uid != geteuid())
+      continue;
+    if (S_ISDIR(info.st_mode))
+      llvm::sys::fs::remove_directories(entry->path());
+    else
+      unlink(entry->path().c_str());
+  }
+}
+
+std::string sinter::temporaryBeside(StringRef path) {
+  sweep(llvm::sys::path::parent_path(path), (llvm::sys::path::filename(path) + ".").str());
+  llvm::SmallString<256> name;
+  llvm::sys::fs::getPotentiallyUniqueFileName(path + "." + llvm::Twine(getpid()) + "-%%%%%%%%%%.tmp", name);
+  return name.str().str();
+}
+
 TemporaryFolder::TemporaryFolder() {
-  llvm::SmallString<128> made;
-  if (!llvm::sys::fs::createUniqueDirectory("sinter", made))
+  llvm::SmallString<128> root, made;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, root);
+  static std::once_flag once;
+  std::call_once(once, [&] { sweep(root, "sinter-"); });
+  if (!llvm::sys::fs::createUniqueDirectory("sinter-" + llvm::Twine(getpid()), made))
     folder = made.str().str();
 }
 
@@ -65,17 +111,20 @@ bool sinter::writeFile(StringRef path, llvm::ArrayRef<char> bytes, std::string &
       close(file);
     return ok || fails(code);
   }
-  int file;
-  llvm::SmallString<128> temporary;
-  if (std::error_code code = llvm::sys::fs::createUniqueFile(path + ".tmp%%%%%%%%", file, temporary))
-    return fails(code.value());
+  std::string target = followLinks(path), temporary = temporaryBeside(target);
+  int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0)
+    return fails(errno);
+  struct stat old;
+  if (stat(target.c_str(), &old) == 0) // whoever may read the old content may read the new one, and nobody else
+    (void)fchmod(file, old.st_mode & 07777);
   bool ok = writeAll(file, bytes);
   int code = errno;
   if (close(file) != 0 && ok) {
     ok = false;
     code = errno;
   }
-  if (ok && rename(temporary.c_str(), path.str().c_str()) != 0) {
+  if (ok && rename(temporary.c_str(), target.c_str()) != 0) {
     ok = false;
     code = errno;
   }

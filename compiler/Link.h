@@ -30,6 +30,14 @@ private:
   std::string folder;
 };
 
+/// What a symbolic link leads to in the end, which need not exist; `path` itself where it is no link. What is written
+/// takes that place, so that the link stays.
+std::string followLinks(llvm::StringRef path);
+
+/// A name beside `path` that no other process or thread takes, and that says whose it is: what processes that are no
+/// more have left of writing `path` is removed.
+std::string temporaryBeside(llvm::StringRef path);
+
 /// The whole file or none: it gets its name when all of it is written; `-` is standard output. False with the reason in
 /// `error`.
 bool writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes, std::string &error);

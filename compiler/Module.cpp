@@ -224,14 +224,14 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
   return false;
 }
 
-/// Links to a file beside `path` and renames it, so that a failed link leaves nothing.
+/// Links to a file beside what `path` leads to and renames it, so that a failed link leaves nothing.
 static bool linkTo(StringRef path, llvm::function_ref<bool(const std::string &)> link, std::string &error) {
-  std::string temporary = (path + ".part").str();
+  std::string target = followLinks(path), temporary = temporaryBeside(target);
   if (!link(temporary)) {
     llvm::sys::fs::remove(temporary);
     return false;
   }
-  if (std::error_code code = llvm::sys::fs::rename(temporary, path)) {
+  if (std::error_code code = llvm::sys::fs::rename(temporary, target)) {
     error = ("cannot write '" + path + "': " + code.message()).str();
     llvm::sys::fs::remove(temporary);
     return false;
