@@ -244,7 +244,7 @@ def names(c):
         "many-inputs": [h.make_node("Neg", ["x"] * 5000, ["y"])], "many-outputs": [h.make_node("Neg", ["x"], ["y"] + [f"o{k}" for k in range(5000)])],
     }
     for name, nodes in broken.items():
-        c.add(f"graph-{name}", model_of(nodes, one, [value("y", None)]), REFUSED, {"x": "ones"})
+        c.add(f"graph-{name}", model_of(nodes, one, [value("y", None)]), ANY if name == "many-inputs" else REFUSED, {"x": "ones"})
     c.add("graph-two-inputs", model_of([node("Neg", "x", "y")], one * 2, [value("y", None)]), {DAMAGE}, {"x": "ones"})
     c.add("graph-two-weights", model_of([node("Neg", "w", "y")], [], [value("y", None)], [ints("w", [1]), ints("w", [2])]), {DAMAGE})
     c.add("graph-two-outputs", model_of([node("Neg", "x", "y")], one, [value("y", None)] * 2), ANY, {"x": "ones"})
