@@ -24,6 +24,9 @@ if(SINTER_ASSERTS)
 endif()
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Werror -fdiagnostics-color=always)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wno-format-truncation) # messages that are too long are cut, as intended
+endif()
 if(SINTER_SANITIZE)
   add_compile_options(-fsanitize=${SINTER_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SINTER_SANITIZE})

@@ -60,7 +60,7 @@ if not config.sanitize and os.path.exists(os.path.join(config.sinter_build, "lib
     config.available_features.add("installable")
 if os.path.isdir("/usr/share/libonnx-testdata/data"):
     config.available_features.add("onnx-testdata")
-for name in ("qemu-x86_64", "qemu-aarch64"):
+for name in ("gcc", "qemu-x86_64", "qemu-aarch64"):
     if shutil.which(name):
         config.available_features.add(name)
 if os.path.exists("/usr/aarch64-linux-gnu/lib/Scrt1.o"):  # libc6-dev-arm64-cross

@@ -43,7 +43,7 @@ def call(command, **how):
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, **how)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)}\nended with {done.returncode}: {done.stderr or done.stdout}")
-    return done.stderr
+    return done.stdout
 
 
 def read_safetensors(path):
@@ -57,6 +57,16 @@ def read_safetensors(path):
 def as_bfloat(x):
     bits = np.asarray(x, np.float32).view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+# Functions and the numbers that they are tried at; what is computed may be off by this many units in the last place.
+FUNCTIONS = ["exp", "log", "tanh", "sin", "cos", "log1p", "expm1", "sqrt"]
+ULPS = 4
+
+
+def function_inputs(kind):
+    r = np.random.default_rng(3)
+    return np.concatenate([r.uniform(1e-3, 80, 1000), 10 ** r.uniform(-6, 1.9, 500), 1 + 10 ** r.uniform(-7, -1, 500)]).astype(kind)
 
 
 class Test:
@@ -100,6 +110,37 @@ class Test:
         if not np.array_equal(got, halves):
             self.failed += 1
             print(f"{run} halves: got {got}, expected {halves}")
+
+    def functions(self, target, run):
+        for kind, name in ((np.float32, "f32"), (np.float64, "f64")):
+            x = function_inputs(kind)
+            type = f"tensor<{x.size}x{name}>"
+            body = "".join(f"%{f} = sinter.{f} %x : ({type}) -> {type}\n" for f in FUNCTIONS)
+            results = ", ".join(f'{type} {{sinter.name = "{f}"}}' for f in FUNCTIONS)
+            with open("functions.mlir", "w") as file:
+                file.write(f'func.func @main(%x: {type} {{sinter.name = "x"}}) -> ({results}) {{\n{body}'
+                           f'return {", ".join("%" + f for f in FUNCTIONS)} : {", ".join([type] * len(FUNCTIONS))}\n}}\n')
+            self.compile(["compile", "functions.mlir"], target, "functions")
+            np.save("fx", x)
+            call([*run, "./functions", "fx.npy"])
+            for f in FUNCTIONS:
+                wanted = getattr(np, f)(x.astype(np.longdouble))
+                ulps = np.max(np.abs(np.load(f"{f}.npy") - wanted) / np.spacing(np.abs(wanted.astype(kind))))
+                self.runs += 1
+                if not ulps <= ULPS:
+                    self.failed += 1
+                    print(f"{run} {f} of {name}: off by {ulps} ulp, {ULPS} are allowed")
+
+    def artifacts(self, target, run):
+        """The loop's gradient as a module and as a library, opened by a C program."""
+        arm = run[0] == "qemu-aarch64"
+        archive = f"{self.o.build}/runtime/aarch64-linux-gnu/libsinter_rt.a" if arm else f"{self.o.build}/lib/libsinter_rt.a"
+        call(["clang-22", "-fuse-ld=lld", *(["--target=aarch64-linux-gnu"] if arm else []), f"-I{self.o.source}",
+              f"{self.o.source}/test/hosts/Inputs/open.c", archive, "-lm", "-lpthread", "-ldl", "-o", "open"])
+        for suffix in (".smod", ".so"):
+            self.compile(["compile", "grad.mlir"], target, f"gradient{suffix}")
+            printed = call([*run, "./open", f"./gradient{suffix}"])
+            self.expect(f"{run} {suffix}", np.array(printed.split(), np.float32), np.load("grad.npy").astype(np.float64), 1e-6)
 
     def loop_gradient(self, target, run):
         """x = cos(w x) by Newton's method in a while loop; the gradient by the implicit function theorem."""
@@ -163,7 +204,9 @@ class Test:
         for target, cpu in targets:
             run = emulator(target, cpu)
             self.mixed(target, run)
+            self.functions(target, run)
             self.loop_gradient(target, run)
+            self.artifacts(target, run)
             self.training_step(target, run)
             if self.o.silero and (self.o.long or target in ("x86-64-v3", "aarch64")):
                 self.silero(target, run)

@@ -22,8 +22,9 @@ struct Split {
 /// Adding 1.5 * 2^23 (2^52) rounds and leaves n in the low bits.
 static Split splitExp(MathLanes &m, Value x, int offset) {
   bool f64 = m.isDouble();
-  double log2e = 0x1.71547652b82fep+0, high = f64 ? 0x1.62e42fefa39efp-1 : 0x1.62e430p-1;
-  double low = f64 ? 0x1.abc9e3b39803fp-56 : -0x1.05c610p-29;
+  // `high` ends in zeros, so that n * high is exact where there is no FMA.
+  double log2e = 0x1.71547652b82fep+0, high = f64 ? 0x1.62e42fee00000p-1 : 0x1.62e4p-1;
+  double low = f64 ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;
   Value magic = m.number((f64 ? 0x1.8p52 : 0x1.8p23) + offset);
   Value shifted = m.fma(x, m.number(log2e), magic), n = m.sub(shifted, magic);
   Value r = m.fma(n, m.number(-low), m.fma(n, m.number(-high), x));
