@@ -360,6 +360,12 @@ public:
   /// A rank-1 i64 tensor.
   Tensor sizesTensor(const Sizes &sizes) {
     std::vector<Tensor> parts;
+    std::vector<int64_t> numbers; // of all, in one constant, by which shapes are known
+    for (const Size &size : sizes.list)
+      if (size.isKnown())
+        numbers.push_back(size.known());
+    if (numbers.size() == sizes.list.size())
+      return ints(numbers);
     for (const Size &size : sizes.list)
       parts.push_back(size.isKnown() ? ints({size.known()}) : reshape(sizeTensor(size), Shape{1}));
     if (parts.empty())
