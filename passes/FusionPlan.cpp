@@ -173,9 +173,9 @@ bool Planner::givesSizes(Operation *op, Operation *user) {
 static bool maySizeResult(OpOperand &use) {
   auto type = cast<RankedTensorType>(use.get().getType());
   auto result = dyn_cast<RankedTensorType>(use.getOwner()->getResult(0).getType());
-  return use.getOperandNumber() > 0 && type.getRank() <= 1 && type.hasStaticShape() &&
-         type.getElementType().isInteger() && !type.getElementType().isInteger(1) && result &&
-         !result.hasStaticShape() && !isa<Pointwise>(use.getOwner());
+  bool mayBeSizes = use.getOperandNumber() > 0 || isa<IotaOp>(use.getOwner());
+  return mayBeSizes && type.getRank() <= 1 && type.hasStaticShape() && type.getElementType().isInteger() &&
+         !type.getElementType().isInteger(1) && result && !result.hasStaticShape() && !isa<Pointwise>(use.getOwner());
 }
 
 int64_t Planner::costOf(Operation *op) {

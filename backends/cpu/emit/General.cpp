@@ -41,15 +41,24 @@ bool sinter::cpu::canBuildAfter(KernelFunction &fn, Operation *root) {
                       [&](unsigned i) { return probe.canBuild(fn.spec.yielded(i)); });
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp module, StringRef name) {
+bool sinter::cpu::isGeneral(KernelSpec &spec) {
   bool several = false;
   Operation *root = findRoot(spec, several);
   if (several || (root && !hasRootElement(root)))
+    return false;
+  auto isOfRoot = [&](Value value) { return root && value.getDefiningOp() == root; };
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(spec.yielded(0), spec.yielded(i)) || !canBuild(spec.yielded(i), isOfRoot))
+      return false;
+  return !root || llvm::all_of(root->getOperands(), [&](Value operand) { return canBuild(operand, isOfRoot); });
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp module, StringRef name) {
+  if (!isGeneral(spec))
     return std::nullopt;
+  bool several = false;
+  Operation *root = findRoot(spec, several);
   Value first = spec.yielded(0);
-  for (unsigned i = 1; i < spec.kernel.getNumResults(); ++i)
-    if (!spec.sizes->sameShape(first, spec.yielded(i)))
-      return std::nullopt;
 
   KernelFunction fn(spec, module, name, {});
   Dims sizes = spec.sizes->dims(first);
@@ -57,7 +66,6 @@ std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp
   int64_t perChunk = root ? kRootChunk : kMapChunk;
   ImplicitLocOpBuilder &b = fn.b;
   Value total = fn.materialize(count);
-  bool complete = true;
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = arith::MulIOp::create(b, chunk, fn.index(perChunk));
     Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, fn.index(perChunk)), total);
@@ -72,19 +80,12 @@ std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp
       for (Value position : fn.delinearize(flat, sizes))
         index.push_back(elements.uniform(position));
       SmallVector<Value> values;
-      for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
-        if (!(complete &= elements.canBuild(spec.yielded(i))))
-          return;
+      for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
         values.push_back(elements.load(spec.yielded(i), index));
-      }
       for (auto [i, value] : llvm::enumerate(values))
         elements.storeResult(i, value, index);
     });
   });
-  if (!complete) {
-    fn.function.erase();
-    return std::nullopt;
-  }
   fn.finish();
   EmittedKernel emitted;
   emitted.function = fn.function;

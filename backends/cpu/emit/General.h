@@ -21,6 +21,9 @@ mlir::Operation *findShapedRoot(KernelSpec &spec);
 /// True when all results can be built once the elements of `root`'s result are there.
 bool canBuildAfter(KernelFunction &fn, mlir::Operation *root);
 
+/// True when `emitGeneral` takes the kernel, whatever the target and the optimization level.
+bool isGeneral(KernelSpec &spec);
+
 /// True when `rootElement` knows the op.
 bool hasRootElement(mlir::Operation *root);
 

@@ -4,6 +4,8 @@
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
@@ -106,15 +108,35 @@ Value KernelElements::compute(Value tensor, ArrayRef<LaneIndex> index) {
   return cast<Elemental>(op).buildElement(*this, cast<OpResult>(tensor).getResultNumber(), index);
 }
 
+static bool isSplatConstant(ConstantOp constant) {
+  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+  return dense && dense.isSplat();
+}
+
 bool KernelElements::canBuild(Value value) {
-  if (sources.contains(value) || isa<BlockArgument>(value))
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (auto constantOp = dyn_cast<ConstantOp>(op)) {
-    auto dense = dyn_cast<DenseElementsAttr>(constantOp.getValue());
-    return dense && dense.isSplat();
+  return sinter::cpu::canBuild(value, [&](Value given) { return sources.contains(given); });
+}
+
+bool sinter::cpu::canBuild(Value value, function_ref<bool(Value)> isGiven) {
+  // Each value once, however many others are computed from it.
+  llvm::SmallSetVector<Value, 16> needed;
+  needed.insert(value);
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Value next = needed[i];
+    if (isGiven(next) || isa<BlockArgument>(next))
+      continue;
+    Operation *op = next.getDefiningOp();
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      if (!isSplatConstant(constant))
+        return false;
+      continue;
+    }
+    if (!isa<Pointwise, Elemental>(op))
+      return false;
+    // All operands of a broadcast but the first only say how large it is.
+    needed.insert_range(isa<BroadcastOp>(op) ? op->getOperands().take_front() : op->getOperands());
   }
-  return isa<Pointwise, Elemental>(op) && llvm::all_of(op->getOperands(), [&](Value v) { return canBuild(v); });
+  return true;
 }
 
 void KernelElements::storeResult(unsigned i, Value value, ArrayRef<LaneIndex> index) {
@@ -142,10 +164,14 @@ Value KernelElements::loadResult(unsigned i, ArrayRef<LaneIndex> index) {
 
 static bool isOne(DimExpr size) { return size.isConstant() && size.constant() == 1; }
 
-/// True when every use of `op` ends in `root`, and none in the kernel's results.
-static bool feedsOnly(Operation *op, Operation *root) {
-  return root && !op->hasTrait<OpTrait::IsTerminator>() &&
-         llvm::all_of(op->getUsers(), [&](Operation *user) { return user == root || feedsOnly(user, root); });
+/// The ops of which every use ends in `root`, and none in the kernel's results.
+static llvm::SmallPtrSet<Operation *, 8> feedOnly(Block &body, Operation *root) {
+  llvm::SmallPtrSet<Operation *, 8> feeding;
+  if (root)
+    for (Operation &op : llvm::reverse(body.without_terminator()))
+      if (llvm::all_of(op.getUsers(), [&](Operation *user) { return user == root || feeding.contains(user); }))
+        feeding.insert(&op);
+  return feeding;
 }
 
 int64_t sinter::cpu::carrierAxis(KernelSpec &spec, ArrayRef<DimExpr> sizes, int64_t begin, int64_t end) {
@@ -161,8 +187,9 @@ static bool leading(ArrayRef<DimExpr> sizes, int64_t axis) { return llvm::all_of
 SmallVector<bool> sinter::cpu::mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr> sizes, Operation *root) {
   int64_t rank = sizes.size();
   SmallVector<bool> merges(std::max<int64_t>(rank - 1, 0), true);
+  llvm::SmallPtrSet<Operation *, 8> feeding = feedOnly(spec.body(), root);
   for (Operation &op : spec.body().without_terminator()) {
-    if (isa<Pointwise, ConstantOp>(op) || &op == root || feedsOnly(&op, root))
+    if (isa<Pointwise, ConstantOp>(op) || &op == root || feeding.contains(&op))
       continue;
     auto broadcast = dyn_cast<BroadcastOp>(op);
     if (!broadcast || cast<RankedTensorType>(broadcast.getType()).getRank() != rank)

@@ -50,6 +50,9 @@ private:
   std::map<Key, mlir::Value> memo;
 };
 
+/// Every op that `value` is computed from, up to inputs and what is given, is pointwise, elemental or one number.
+bool canBuild(mlir::Value value, llvm::function_ref<bool(mlir::Value)> isGiven);
+
 /// Axes of `sizes` (the shape of the kernel's results) that can be walked as one: entry k is true when axis k continues
 /// into k + 1. A merged run is indexed by one axis (carrierAxis), the others being 0, which addresses the same memory
 /// as long as nothing looks at the axes one by one: only pointwise ops, constants and broadcasts that keep or drop both
