@@ -145,7 +145,7 @@ struct JoinParts : OpRewritePattern<AddOp> {
     if (!type.hasStaticShape())
       return b.notifyMatchFailure(op, "sizes are known at run time only");
     SmallVector<Part> parts;
-    if (!collect(op.getLhs(), parts) || !collect(op.getRhs(), parts))
+    if (!collect(op, parts))
       return b.notifyMatchFailure(op, "adds more than parts that zeros surround");
     llvm::sort(parts, [](const Part &x, const Part &y) { return x.begin < y.begin; });
     int64_t axis = parts[0].axis, at = parts[0].begin;
@@ -190,12 +190,27 @@ private:
     shape[axis] = size;
     return type.clone(shape);
   }
-  /// The addends of `value`; false when one of them is no such part.
-  static bool collect(Value value, SmallVectorImpl<Part> &parts) {
-    if (!hasOneReader(value))
-      return false;
-    if (auto sum = value.getDefiningOp<AddOp>())
-      return collect(sum.getLhs(), parts) && collect(sum.getRhs(), parts);
+  /// More parts are joined some at a time, so that a long sum is not walked from each of its ops.
+  static constexpr size_t kMaxParts = 256;
+
+  /// The addends of `op`; false when one of them is no such part. What is near is looked at first: a sum of other
+  /// things is left at once. What is added twice overlaps with itself.
+  static bool collect(AddOp op, SmallVectorImpl<Part> &parts) {
+    SmallVector<Value> addends(op->getOperands());
+    llvm::SmallDenseSet<Value, 16> seen;
+    for (size_t i = 0; i < addends.size(); ++i) {
+      Value value = addends[i];
+      if (i > 2 * kMaxParts || !seen.insert(value).second || !hasOneReader(value))
+        return false;
+      if (auto sum = value.getDefiningOp<AddOp>())
+        llvm::append_range(addends, sum->getOperands());
+      else if (!addPart(value, parts))
+        return false;
+    }
+    return true;
+  }
+
+  static bool addPart(Value value, SmallVectorImpl<Part> &parts) {
     auto pad = value.getDefiningOp<PadOp>();
     if (!pad || pad.getMode() != PadMode::constant || !isPositiveZero(pad.getValue()))
       return false;
