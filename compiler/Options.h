@@ -22,9 +22,9 @@ struct Options {
   /// Most ops in one kernel.
   int64_t maxUnrolledTrips = 8, maxUnrolledOps = 64;
   int64_t maxFusedOps = 64;
-  /// Largest tensor that folding may make, in bytes, and its time, in milliseconds.
+  /// Largest tensor that folding may make, in bytes, and the steps that it takes, about as many as elements.
   int64_t maxFoldedBytes = int64_t(1) << 30;
-  int64_t foldTimeMs = 10000;
+  int64_t maxFoldingSteps = int64_t(1) << 29;
 };
 
 /// The rewrites of `fastMath`, by the names that passes/REWRITES.md gives them.

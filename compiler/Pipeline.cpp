@@ -13,12 +13,12 @@ using namespace sinter;
 /// The only place that cleans; the passes themselves check what is legal after them.
 static void endPhase(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  pm.addPass(createMergeEqualOps());
 }
 
 // sinter + func, as imported  ->  the same with sizes in types, constants folded, composites found
 static void buildGraphPhase(OpPassManager &pm, const Options &o) {
-  FoldConstantsOptions folding{.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs};
+  FoldConstantsOptions folding{.maxBytes = o.maxFoldedBytes, .maxSteps = o.maxFoldingSteps};
   pm.addNestedPass<func::FuncOp>(createExpandCheckpoints()); // nothing is differentiated from here on
   pm.addNestedPass<func::FuncOp>(createSinkConstants());
   pm.addNestedPass<func::FuncOp>(createRefineShapes()); // folders look at types
@@ -33,7 +33,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createUnrollLoops({.maxTrips = o.maxUnrolledTrips, .maxOps = o.maxUnrolledOps}));
   pm.addNestedPass<func::FuncOp>(createRefineShapes()); // what folded may be a size
   pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  pm.addPass(createMergeEqualOps());
   pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra({.fastMath = o.fastMath}));
   pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
   pm.addNestedPass<func::FuncOp>(createFoldBatchNorm({.fastMath = o.fastMath}));
@@ -51,7 +51,7 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createFlattenDepth());
   pm.addNestedPass<func::FuncOp>(createAssignLayout());
   pm.addNestedPass<func::FuncOp>(
-      createFoldConstants({.maxBytes = o.maxFoldedBytes, .timeMs = o.foldTimeMs})); // filters
+      createFoldConstants({.maxBytes = o.maxFoldedBytes, .maxSteps = o.maxFoldingSteps})); // filters
   pm.addNestedPass<func::FuncOp>(
       createSimplifyAlgebra({.fastMath = o.fastMath})); // products read what is left of the transposes
   pm.addNestedPass<func::FuncOp>(createAlignMatrices());
@@ -80,7 +80,7 @@ LogicalResult sinter::refineForGradient(func::FuncOp function, const Options &op
   PassManager pm(function.getContext(), func::FuncOp::getOperationName());
   pm.addPass(createRefineShapes());
   pm.addPass(createCanonicalizerPass());
-  pm.addPass(createFoldConstants({.maxBytes = options.maxFoldedBytes, .timeMs = options.foldTimeMs}));
+  pm.addPass(createFoldConstants({.maxBytes = options.maxFoldedBytes, .maxSteps = options.maxFoldingSteps}));
   pm.addPass(createRefineShapes()); // what folded may be a size
   pm.addPass(createCanonicalizerPass());
   return pm.run(function);

@@ -233,9 +233,9 @@ static FailureOr<HostTensor> dotGeneral(DotGeneralOp op, const HostTensor &lhs, 
   for (int64_t g = 0; g < batch; ++g)
     for (int64_t first = 0; first < n; first += strip)
       for (int64_t i = 0; i < m; ++i) {
-        if (evaluator.expired())
-          return outOfTime(op);
         int64_t last = std::min(n, first + strip);
+        if (!evaluator.spend(depth * (last - first) / 4))
+          return outOfSteps(op);
         T *out = result.data() + (g * m + i) * n;
         for (int64_t k = 0; k < depth; ++k) {
           T x = a[(g * m + i) * depth + k];
@@ -327,8 +327,8 @@ static FailureOr<HostTensor> convolve(ConvolutionOp op, const HostTensor &input,
   std::vector<T> result(out[0] * features * area, T(0));
   for (int64_t n = 0; n < out[0]; ++n)
     for (int64_t o = 0; o < features; ++o) {
-      if (evaluator.expired())
-        return outOfTime(op);
+      if (!evaluator.spend(taps[1] * window * area / 4))
+        return outOfSteps(op);
       T *target = result.data() + (n * features + o) * area;
       for (int64_t c = 0; c < taps[1]; ++c) {
         const T *image = images.data() + n * strides[0] + (o / (features / groups) * taps[1] + c) * strides[1];

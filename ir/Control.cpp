@@ -274,8 +274,8 @@ struct LoopState {
 
   /// One trip of the body on `before`, the carries, `after`.
   LogicalResult run(ArrayRef<HostTensor> before, ArrayRef<HostTensor> after, Evaluator &evaluator) {
-    if (evaluator.expired())
-      return outOfTime(op);
+    if (!evaluator.spend(1))
+      return outOfSteps(op);
     SmallVector<HostTensor> arguments(before);
     llvm::append_range(arguments, carries);
     llvm::append_range(arguments, after);

@@ -272,10 +272,10 @@ FailureOr<SmallVector<HostTensor>> AttentionOp::evaluate(ArrayRef<HostTensor> op
     return failure();
   std::vector<double> result(*countElements(shape), 0), scores(n);
   int64_t row = 0;
-  bool inTime = true;
+  bool isAffordable = true;
   forEachOffset(ArrayRef(scoresShape).drop_back(), ArrayRef(biasStrides).drop_back(), [&](int64_t biasRow) {
-    inTime = inTime && !evaluator.expired();
-    if (!inTime)
+    isAffordable = isAffordable && evaluator.spend(n * (d + e) / 4);
+    if (!isAffordable)
       return;
     int64_t head = row / m;
     double greatest = -std::numeric_limits<double>::infinity(), total = 0;
@@ -293,7 +293,7 @@ FailureOr<SmallVector<HostTensor>> AttentionOp::evaluate(ArrayRef<HostTensor> op
         result[row * e + i] += scores[j] / total * v[(head * n + j) * e + i];
     ++row;
   });
-  if (!inTime)
-    return outOfTime(*this);
+  if (!isAffordable)
+    return outOfSteps(*this);
   return SmallVector<HostTensor>{tensorOf(query.elementType(), shape, result)};
 }

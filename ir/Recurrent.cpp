@@ -207,14 +207,14 @@ struct CellData {
     return sum;
   }
   /// All h, from `step(t, row)`, which updates the row's state; rows past their length stay and give zero. Nothing when
-  /// time ran out.
+  /// the steps do not suffice.
   std::optional<std::vector<double>> walk(Direction direction, Evaluator &evaluator,
                                           llvm::function_ref<void(int64_t, int64_t)> step) {
     std::vector<double> y(steps * batch * units, 0);
     for (int64_t k = 0; k < steps; ++k) {
       int64_t t = direction == Direction::reverse ? steps - 1 - k : k;
       for (int64_t row = 0; row < batch; ++row) {
-        if (evaluator.expired())
+        if (!evaluator.spend(units * (units + inputs)))
           return std::nullopt;
         if (!lengths.empty() && t >= lengths[row])
           continue;
@@ -263,7 +263,7 @@ FailureOr<SmallVector<HostTensor>> LstmOp::evaluate(ArrayRef<HostTensor> operand
     std::copy(next.begin(), next.end(), cell.h.begin() + row * units);
   });
   if (!y)
-    return outOfTime(*this);
+    return outOfSteps(*this);
   return SmallVector<HostTensor>{cell.sequence(*y), cell.state(cell.h), cell.state(c)};
 }
 
@@ -294,7 +294,7 @@ FailureOr<SmallVector<HostTensor>> GruOp::evaluate(ArrayRef<HostTensor> operands
       state[u] = (1 - update[u]) * fresh[u] + update[u] * state[u];
   });
   if (!y)
-    return outOfTime(*this);
+    return outOfSteps(*this);
   return SmallVector<HostTensor>{cell.sequence(*y), cell.state(cell.h)};
 }
 
@@ -309,6 +309,6 @@ FailureOr<SmallVector<HostTensor>> RnnOp::evaluate(ArrayRef<HostTensor> operands
     std::copy(next.begin(), next.end(), cell.h.begin() + row * cell.units);
   });
   if (!y)
-    return outOfTime(*this);
+    return outOfSteps(*this);
   return SmallVector<HostTensor>{cell.sequence(*y), cell.state(cell.h)};
 }

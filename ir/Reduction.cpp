@@ -363,20 +363,21 @@ FailureOr<SmallVector<HostTensor>> CumulativeOp::evaluate(ArrayRef<HostTensor> o
 }
 
 /// Walks the windows: `start()` for each result element, then `visit(offset)` for each operand element under it, in
-/// row-major order, then `finish()`. False when time ran out.
+/// row-major order, then `finish()`. False when the steps do not suffice.
 template <typename WindowOp, typename Start, typename Visit, typename Finish>
 static bool walkWindows(WindowOp op, const HostTensor &operand, ArrayRef<int64_t> shape, Evaluator &evaluator,
                         Start start, Visit visit, Finish finish) {
-  SmallVector<int64_t> strides = operand.strides(), steps(strides), counts(operand.rank());
-  for (auto [step, dilation] : llvm::zip(steps, op.getDilations()))
+  SmallVector<int64_t> strides = operand.strides(), apart(strides), counts(operand.rank());
+  for (auto [step, dilation] : llvm::zip(apart, op.getDilations()))
     step *= dilation;
-  bool inTime = true;
-  int64_t polled = 0;
+  int64_t perResult = 1, results = countElements(shape).value_or(0), steps = 0;
+  for (auto [taps, size] : llvm::zip(op.getWindow(), operand.shape()))
+    perResult *= std::clamp<int64_t>(size, 1, taps); // what lies outside is skipped
+  if (__builtin_mul_overflow(perResult, results, &steps))
+    steps = std::numeric_limits<int64_t>::max();
+  if (!evaluator.spend(steps))
+    return false;
   forEachIndex(shape, [&](ArrayRef<int64_t> index) {
-    if ((++polled & 0xffff) == 0)
-      inTime = inTime && !evaluator.expired();
-    if (!inTime)
-      return;
     start();
     // The part of the window that lies on the operand, per axis: `counts` taps from `origin` on.
     int64_t origin = 0;
@@ -388,10 +389,10 @@ static bool walkWindows(WindowOp op, const HostTensor &operand, ArrayRef<int64_t
       counts[k] = std::max<int64_t>(taps - skipped, 0);
       origin += (first + skipped * dilation) * strides[k];
     }
-    forEachOffset(counts, steps, [&](int64_t offset) { visit(origin + offset); });
+    forEachOffset(counts, apart, [&](int64_t offset) { visit(origin + offset); });
     finish();
   });
-  return inTime;
+  return true;
 }
 
 template <typename T>
@@ -410,7 +411,7 @@ static FailureOr<HostTensor> reduceWindows(ReduceWindowOp op, const HostTensor &
           op, operand, shape, evaluator, [&] { total = empty; },
           [&](int64_t offset) { total = combine(combiner, total, values[offset], wide); },
           [&] { results.push_back(total); }))
-    return outOfTime(op);
+    return outOfSteps(op);
   return tensorOf(operand.elementType(), shape, results);
 }
 
@@ -441,7 +442,7 @@ static FailureOr<HostTensor> argReduceWindows(ArgReduceWindowOp op, const HostTe
               best = offset;
           },
           [&] { results.push_back(std::max<int64_t>(best, 0)); }))
-    return outOfTime(op);
+    return outOfSteps(op);
   return tensorOf(op.getType().getElementType(), shape, results);
 }
 

@@ -92,8 +92,8 @@ FailureOr<SmallVector<HostTensor>> CholeskyOp::evaluate(ArrayRef<HostTensor> ope
     return emitOpError() << "requires square matrices in the last two axes, got " << printShape(operand.shape());
   std::vector<double> values = operand.toFloats(), results(values.size()), l(n * n);
   for (size_t base = 0; base < values.size(); base += l.size()) {
-    if (evaluator.expired())
-      return outOfTime(*this);
+    if (!evaluator.spend(n * n * n / 24))
+      return outOfSteps(*this);
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j <= i; ++j)
         l[i * n + j] = values[base + (getLower() ? i * n + j : j * n + i)];
@@ -118,8 +118,8 @@ FailureOr<SmallVector<HostTensor>> TriangularSolveOp::evaluate(ArrayRef<HostTens
     const double *from = a.data() + g * n * n;
     double *to = x.data() + g * n * columns;
     for (int64_t step = 0; step < n; ++step) {
-      if (evaluator.expired())
-        return outOfTime(*this);
+      if (!evaluator.spend(step * columns / 4))
+        return outOfSteps(*this);
       int64_t i = forward ? step : n - 1 - step;
       for (int64_t done = 0; done < step; ++done) {
         int64_t k = forward ? done : n - 1 - done;

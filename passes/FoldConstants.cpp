@@ -39,7 +39,7 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
   void runOnOperation() override {
     EvaluatorLimits limits;
     limits.maxTensorBytes = maxBytes;
-    limits.time = std::chrono::milliseconds(timeMs);
+    limits.steps = maxSteps;
     Evaluator evaluator(limits);
     // An op that refuses these values stays, and says so when it runs.
     ScopedDiagnosticHandler quiet(&getContext(), [](Diagnostic &) { return success(); });
@@ -52,11 +52,8 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
         ops.push_back(op);
       return WalkResult::advance();
     });
-    for (Operation *op : ops) {
-      if (evaluator.expired())
-        break;
+    for (Operation *op : ops)
       fold(op, evaluator);
-    }
     virtuals.clear();
   }
 

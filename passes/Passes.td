@@ -24,14 +24,14 @@ def FoldConstants : Sinter_FunctionPass<"sinter-fold-constants"> {
   let summary = "evaluate ops whose operands are constants";
   let description = [{
     Ensures: no pure op outside of control flow bodies' own ops has only constant operands, within the budgets: a result of at most
-    `max-bytes`; at most `growth-bytes` more than the operands for ops that only repeat or move elements; `time-ms` for the
-    whole function. What is over a budget stays as it is.
+    `max-bytes`; at most `growth-bytes` more than the operands for ops that only repeat or move elements; `max-steps` for the
+    whole function, which are counted, so that the result does not depend on the machine or its load. What is over a budget stays as it is.
     (* example test/passes/fold-constants.mlir *)
   }];
   let options = [
     Option<"maxBytes", "max-bytes", "int64_t", "int64_t(1) << 30", "largest result, in bytes">,
     Option<"growthBytes", "growth-bytes", "int64_t", "65536", "most bytes by which a moved or repeated result exceeds its operands">,
-    Option<"timeMs", "time-ms", "int64_t", "10000", "time for one function, in milliseconds">];
+    Option<"maxSteps", "max-steps", "int64_t", "int64_t(1) << 29", "steps for one function, about as many as elements that are read or written">];
 }
 
 def SimplifyAlgebra : Sinter_FunctionPass<"sinter-simplify-algebra"> {
@@ -88,6 +88,15 @@ def HoistInvariants : Sinter_FunctionPass<"sinter-hoist-invariants"> {
     Ensures: no op of a loop's region depends on captures and constants alone, but for ops that are cheaper to do again than to
     store (constants, broadcasts, sizes), control flow, and ops that may fail.
     (* example test/passes/hoist-invariants.mlir *)
+  }];
+}
+
+def MergeEqualOps : Pass<"sinter-merge-equal-ops", "::mlir::ModuleOp"> {
+  let summary = "one op for several that compute the same, also of many kernels";
+  let description = [{
+    Ensures: what upstream's cse ensures, in time that grows with the number of ops even where thousands of them differ
+    in their regions alone.
+    (* example test/passes/merge-equal-ops.mlir *)
   }];
 }
 

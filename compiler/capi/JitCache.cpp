@@ -52,7 +52,7 @@ std::string capi::jitKey(ModuleOp module, const Options &options, ArrayRef<cpu::
   std::string key;
   llvm::raw_string_ostream os(key);
   os << buildOfCompiler() << "\n-O" << options.optLevel << (options.fastMath ? " fast-math" : "") << " fused " << options.maxFusedOps << " folded "
-     << options.maxFoldedBytes << ' ' << options.foldTimeMs << "\n";
+     << options.maxFoldedBytes << ' ' << options.maxFoldingSteps << "\n";
   for (const cpu::Target &t : targets)
     os << t.name << ' ' << t.triple << ' ' << t.cpu << ' ' << t.features << ' ' << t.requiredFeatures << ' '
        << t.vectorBytes << ' ' << t.vectorRegisters << ' ' << t.hasFma << t.hasMaskedMemory << ' ' << t.l1Bytes << ' '

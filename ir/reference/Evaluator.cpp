@@ -2,18 +2,38 @@
 
 #include "ir/reference/Evaluator.h"
 #include "ir/Dialect.h"
+#include "ir/ElementCost.h"
 #include "ir/reference/FloatState.h"
+#include "ir/reference/Loops.h"
 
 using namespace mlir;
 using namespace sinter;
 
-Evaluator::Evaluator(EvaluatorLimits limits) : limits(limits), start(std::chrono::steady_clock::now()) {}
+Evaluator::Evaluator(EvaluatorLimits limits) : limits(limits) {}
 
-bool Evaluator::expired() const { return limits.time && std::chrono::steady_clock::now() - start > *limits.time; }
+bool Evaluator::spend(int64_t steps) {
+  if (limits.steps && steps > *limits.steps - spent)
+    return false;
+  if (__builtin_add_overflow(spent, steps, &spent))
+    spent = std::numeric_limits<int64_t>::max();
+  return true;
+}
+
+/// Steps for the elements that `op` reads and writes. Small tensors are not looked at more closely.
+static int64_t stepsOf(Operation *op, ArrayRef<HostTensor> operands) {
+  int64_t elements = 1;
+  for (const HostTensor &operand : operands)
+    elements += operand.numElements();
+  for (Type type : op->getResultTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && tensor.hasStaticShape())
+      elements += countElements(tensor.getShape()).value_or(0);
+  constexpr int64_t few = 4096, additionsPerStep = 4;
+  return elements <= few ? elements : elements * llvm::divideCeil(elementCost(op), additionsPerStep);
+}
 
 FailureOr<SmallVector<HostTensor>> Evaluator::run(Operation *op, ArrayRef<HostTensor> operands) {
-  if (expired())
-    return op->emitOpError("was not evaluated: the time budget is spent"), failure();
+  if (limits.steps && !spend(stepsOf(op, operands)))
+    return outOfSteps(op);
   auto evaluable = dyn_cast<Evaluable>(op);
   if (!evaluable)
     return op->emitOpError("has no reference evaluation"), failure();

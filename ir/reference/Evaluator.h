@@ -8,7 +8,6 @@
 #include "ir/reference/HostTensor.h"
 #include "mlir/IR/Region.h"
 #include "mlir/Support/LLVM.h"
-#include <chrono>
 #include <optional>
 
 namespace sinter {
@@ -16,8 +15,9 @@ namespace sinter {
 struct EvaluatorLimits {
   /// Largest single tensor, in bytes.
   int64_t maxTensorBytes = int64_t(1) << 34;
-  /// Wall-clock budget; none by default.
-  std::optional<std::chrono::nanoseconds> time;
+  /// Most steps; none by default. A step is about an element that is read or written, or four multiply-adds: what is
+  /// evaluated within a budget is the same on every machine.
+  std::optional<int64_t> steps;
 };
 
 class Evaluator {
@@ -31,13 +31,14 @@ public:
   /// Runs one op.
   llvm::FailureOr<llvm::SmallVector<HostTensor>> run(mlir::Operation *op, llvm::ArrayRef<HostTensor> operands);
 
-  /// True once the time budget is spent; loops poll it.
-  bool expired() const;
+  /// Takes `steps` from the budget. False when there are fewer left: then nothing is taken, and the op that asks fails.
+  /// Ops whose work exceeds their elements ask before each part of it.
+  bool spend(int64_t steps);
   const EvaluatorLimits &getLimits() const { return limits; }
 
 private:
   EvaluatorLimits limits;
-  std::chrono::steady_clock::time_point start;
+  int64_t spent = 0;
 };
 
 } // namespace sinter

@@ -102,9 +102,9 @@ inline int64_t wrappingMul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-/// The failure of an evaluation whose time budget ran out in a loop.
-inline llvm::LogicalResult outOfTime(mlir::Operation *op) {
-  return op->emitOpError("was not evaluated: the time budget is spent");
+/// The failure of an evaluation that needs more steps than are left.
+inline llvm::LogicalResult outOfSteps(mlir::Operation *op) {
+  return op->emitOpError("was not evaluated: it takes more steps than are left");
 }
 
 } // namespace sinter

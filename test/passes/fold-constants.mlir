@@ -1,5 +1,10 @@
 // RUN: sinter-opt %s --sinter-fold-constants --canonicalize | FileCheck %s
 // RUN: sinter-opt %s --sinter-fold-constants=growth-bytes=16 --canonicalize | FileCheck %s --check-prefix=SMALL
+// RUN: sinter-opt %s --sinter-fold-constants=max-steps=5 --canonicalize | FileCheck %s --check-prefix=FEW
+
+// Steps are counted, so that the result depends on no clock: the sum takes 2 + 2 + 2 of them and one for the op.
+// FEW-LABEL: @evaluates_on_constants
+// FEW: sinter.add
 
 // CHECK-LABEL: @evaluates_on_constants
 // CHECK: %[[C:.*]] = sinter.constant dense<[4.000000e+00, 6.000000e+00]>
