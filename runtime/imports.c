@@ -16,7 +16,7 @@ typedef struct Import {
 } Import;
 
 // BOTH has the f64 and the f32 form.
-#define ONE(name) {#name, (void *)name}
+#define ONE(name) {#name, __extension__(void *) name}
 #define BOTH(name) ONE(name), ONE(name##f)
 
 static const Import imports[] = {

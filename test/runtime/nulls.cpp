@@ -35,7 +35,8 @@ TEST(Nulls, AreRefusedByEveryFunctionOfTheRuntime) {
   states.function.num_states = 1;
   states.function.states = &state;
   const sinter_function *table[] = {&plain.function, nullptr}, *object[] = {&states.function, nullptr};
-  sinter_open_options open = {sizeof open, 0};
+  sinter_open_options open = {};
+  open.struct_size = sizeof open;
   sinter_session_options options = {};
   options.struct_size = sizeof options;
   options.threads = 1;

@@ -70,6 +70,8 @@ static Exit compile(const CompileFlags &flags) {
     auto known = std::find_if(kForms.begin(), kForms.end(), [&](const auto &entry) { return entry.first == form; });
     output = fs::path(flags.model).stem().string() + known->second;
   }
+  if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
+    throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx, .sinter or .mlir)");
   if (output == "-" && !isText)
     throw Stop(Exit::Usage, "-o - requires a text format (graph, fused, loops, llvm or asm), got " + form);
   if (output == "-" && flags.digests)
@@ -87,8 +89,6 @@ static Exit compile(const CompileFlags &flags) {
   std::string header = headerOf(form, output);
   if (!header.empty())
     requireWritable(header, {flags.model}, Kind::Header, flags.force, "the header of -o");
-  if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
-    throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx, .sinter or .mlir)");
   Model model(flags.model, flags.shared);
 
   CompileRequest request;

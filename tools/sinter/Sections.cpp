@@ -51,14 +51,17 @@ json sinter::tool::readSections(const std::string &path, bool digests, std::stri
 }
 
 std::string sinter::tool::digestOf(const std::string &path, const std::string &expected) {
+  if (!expected.empty() &&
+      (expected.size() != 64 || expected.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos))
+    throw Stop(Exit::Usage, "--expect-sha256 requires 64 hexadecimal digits, got '" + expected + "'");
   char text[65];
   if (sinter_sha256_file(path.c_str(), text) != SINTER_OK)
-    throw Stop(Exit::Failure, sinter_last_error());
+    throw Stop(Exit::File, sinter_last_error());
   std::string wanted = expected;
   for (char &c : wanted)
     c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
   if (!wanted.empty() && wanted != text)
-    throw Stop(Exit::Failure, path + ": requires the SHA-256 " + wanted + ", got " + text);
+    throw Stop(Exit::Damage, path + ": requires the SHA-256 " + wanted + ", got " + text);
   return text;
 }
 

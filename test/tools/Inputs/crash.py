@@ -14,8 +14,8 @@ sinter, model = sys.argv[1:]
 command = [sinter, "bench", model, "--seconds", "60"]
 for fatal in (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE):
     program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    # It is at work once its compiled code is there.
-    while program.poll() is None and "memfd:sinter-code" not in open(f"/proc/{program.pid}/maps").read():
+    # It is at work once its compiled code is there: executable pages of no file.
+    while program.poll() is None and not re.search(r" r-xp \S+ 00:00 0 *$", open(f"/proc/{program.pid}/maps").read(), re.M):
         time.sleep(0.01)
     program.send_signal(fatal)
     _, text = program.communicate(timeout=60)

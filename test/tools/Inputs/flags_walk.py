@@ -22,7 +22,7 @@ make("convert", MODEL, "m.mlir")
 make("train-step", MODEL, "--loss", "mse", "--optimizer", "sgd:lr=0.1", "-o", "step.smod")
 
 GRAPH, SMOD = "m.mlir", "m.smod"
-REFUSED = 2
+REFUSED, DAMAGED = 2, 6
 # (subcommand, flag) -> uses: (arguments, REFUSED or None for accepted)
 USES = {
     ("compile", "-O"): [([GRAPH, "-O1", "-o", "o.smod"], None), ([SMOD, "-O1"], REFUSED)],
@@ -31,6 +31,9 @@ USES = {
     ("compile", "--shape"): [([GRAPH, "--shape", "x=2x3", "-o", "o.smod"], None), ([SMOD, "--shape", "x=2x3"], REFUSED)],
     ("compile", "--index-policy"): [([GRAPH, "--index-policy", "error", "-o", "o.smod"], None),
                                     ([SMOD, "--index-policy", "error"], REFUSED)],
+    ("compile", "--fast-math"): [([GRAPH, "--fast-math", "-o", "o.smod"], None), ([SMOD, "--fast-math"], REFUSED)],
+    ("compile", "--force"): [([GRAPH, "--force", "-o", "o.smod"], None)],
+    ("compile", "--sha256"): [([GRAPH, "--sha256", "-o", "o.smod"], None), ([GRAPH, "--sha256", "--emit", "graph"], REFUSED)],
     ("compile", "--output"): [([GRAPH, "-o", "o.smod"], None)],
     ("compile", "--emit"): [([GRAPH, "--emit", "graph"], None)],
     ("compile", "--dump-ir"): [([GRAPH, "--dump-ir", "ir", "-o", "o.smod"], None)],
@@ -44,6 +47,8 @@ USES = {
     ("run", "--shape"): [([GRAPH, "--shape", "x=2x3", "--input", "x=1"], None), ([SMOD, "--shape", "x=2x3", "--input", "x=1"], None)],
     ("run", "--index-policy"): [([GRAPH, "--index-policy", "error", "--input", "x=1"], None),
                                 ([SMOD, "--index-policy", "error", "--input", "x=1"], REFUSED)],
+    ("run", "--fast-math"): [([GRAPH, "--fast-math", "--input", "x=1"], None), ([SMOD, "--fast-math", "--input", "x=1"], REFUSED)],
+    ("run", "--force"): [([GRAPH, "--input", "x=2", "--output", "y=@y.npy", "--force"], None)],
     ("run", "--input"): [([GRAPH, "--input", "x=2"], None)],
     ("run", "--output"): [([GRAPH, "--input", "x=2", "--output", "y=@y.npy"], None)],
     ("run", "--print"): [([GRAPH, "--input", "x=2", "--print"], None)],
@@ -53,6 +58,7 @@ USES = {
     ("check", "--target"): [([GRAPH, "--target", "native"], None), ([GRAPH, "--target", "native", "--reference"], REFUSED)],
     ("check", "--shape"): [([GRAPH, "--shape", "x=2x3"], None), (["--onnx-tests", ".", "--shape", "x=2x3"], REFUSED)],
     ("check", "--index-policy"): [([GRAPH, "--index-policy", "error"], None)],
+    ("check", "--fast-math"): [([GRAPH, "--fast-math"], None), ([GRAPH, "--fast-math", "--reference"], REFUSED)],
     ("check", "--reference"): [([GRAPH, "--reference"], None), ([GRAPH, "--reference", "--gradient"], REFUSED)],
     ("check", "--input"): [([GRAPH, "--input", "x=1"], None), (["--onnx-tests", ".", "--input", "x=1"], REFUSED)],
     ("check", "--seed"): [([GRAPH, "--seed", "1"], None), (["--onnx-tests", ".", "--seed", "1"], REFUSED)],
@@ -63,6 +69,7 @@ USES = {
     ("check", "--jobs"): [([GRAPH, "-j", "2"], REFUSED)],
     ("check", "--time-limit"): [([GRAPH, "--time-limit", "2"], REFUSED)],
     ("bench", "-O"): [([GRAPH, "-O0", "--seconds", "0.01"], None), ([SMOD, "-O0", "--seconds", "0.01"], REFUSED)],
+    ("bench", "--fast-math"): [([GRAPH, "--fast-math", "--seconds", "0.01"], None), ([SMOD, "--fast-math", "--seconds", "0.01"], REFUSED)],
     ("bench", "--threads"): [([SMOD, "--threads", "1", "--seconds", "0.01"], None)],
     ("bench", "--target"): [([SMOD, "--target", "native", "--seconds", "0.01"], REFUSED)],
     ("bench", "--shape"): [([SMOD, "--shape", "x=2x3", "--seconds", "0.01"], None)],
@@ -71,6 +78,10 @@ USES = {
     ("bench", "--seconds"): [([SMOD, "--seconds", "0.01"], None)],
     ("bench", "--json"): [([SMOD, "--seconds", "0.01", "--json", "b.json"], None)],
     ("inspect", "-O"): [([GRAPH, "-O0", "--kernels"], None), ([GRAPH, "-O0"], REFUSED), ([SMOD, "-O0", "--memory"], REFUSED)],
+    ("inspect", "--fast-math"): [([GRAPH, "--fast-math", "--kernels"], None), ([GRAPH, "--fast-math"], REFUSED)],
+    ("inspect", "--expect-sha256"): [([SMOD, "--expect-sha256", "0" * 64], DAMAGED), ([SMOD, "--expect-sha256", "0"], REFUSED)],
+    ("inspect", "--sha256"): [([SMOD, "--sha256"], None)],
+    ("inspect", "--force"): [([GRAPH, "--dot", "d.dot", "--force"], None)],
     ("inspect", "--threads"): [([GRAPH, "--threads", "1", "--memory"], None), ([GRAPH, "--threads", "1"], REFUSED)],
     ("inspect", "--target"): [([GRAPH, "--target", "native", "--kernels"], None), ([SMOD, "--target", "native"], REFUSED)],
     ("inspect", "--shape"): [([SMOD, "--shape", "x=2x3"], None)],
@@ -82,12 +93,14 @@ USES = {
     ("inspect", "--json"): [([SMOD, "--json"], None)],
     ("convert", "--shape"): [([GRAPH, "c.mlir", "--shape", "x=2x3"], None), ([SMOD, "c.mlir", "--shape", "x=2x3"], REFUSED)],
     ("convert", "--index-policy"): [([GRAPH, "c.mlir", "--index-policy", "error"], None), ([SMOD, "c.mlir", "--index-policy", "error"], REFUSED)],
+    ("convert", "--force"): [([GRAPH, "c.mlir", "--force"], None)],
     ("convert", "--locations"): [([GRAPH, "c.mlir", "--locations"], None), ([GRAPH, "c.sinter", "--locations"], REFUSED)],
     ("grad", "--shape"): [([GRAPH, "-o", "-", "--mode", "vjp", "--shape", "x=2x3"], None), ([SMOD, "-o", "-", "--shape", "x=2x3"], REFUSED)],
     ("grad", "--index-policy"): [([GRAPH, "-o", "-", "--mode", "vjp", "--index-policy", "error"], None),
                                  ([SMOD, "-o", "-", "--index-policy", "error"], REFUSED)],
     ("grad", "--output"): [([GRAPH, "--mode", "vjp", "-o", "g.mlir"], None)],
-    ("grad", "--loss"): [([GRAPH, "--mode", "vjp", "-o", "-", "--loss", "y"], None)],
+    ("grad", "--force"): [([GRAPH, "--mode", "vjp", "-o", "g.mlir", "--force"], None)],
+    ("grad", "--loss"): [([GRAPH, "--mode", "vjp", "-o", "-", "--loss", "y"], REFUSED)],  # grad.test has the mode that takes it
     ("grad", "--wrt"): [([GRAPH, "--mode", "vjp", "-o", "-", "--wrt", "x"], None)],
     ("grad", "--mode"): [([GRAPH, "-o", "-", "--mode", "vjp"], None)],
     ("grad", "--memory"): [([GRAPH, "--mode", "vjp", "-o", "-", "--memory", "all"], None)],
@@ -101,7 +114,7 @@ TESTED_ELSEWHERE = {"train", "train-step", "doctor"}
 
 bad = []
 for subcommand in re.findall(r"^  ([a-z-]+) {2,}", run("--help").stdout, re.M):
-    flags = set(re.findall(r"^ +(?:-[a-zA-Z], *)?(--[a-z-]+|-O)\b", run(subcommand, "--help").stdout, re.M)) - {"--help", "--version"}
+    flags = set(re.findall(r"^ +(?:-[a-zA-Z], *)?(--[a-z0-9-]+|-O)\b", run(subcommand, "--help").stdout, re.M)) - {"--help", "--version"}
     for flag in sorted(flags):
         if (subcommand, flag) not in USES and subcommand not in TESTED_ELSEWHERE:
             bad.append(f"{subcommand} {flag}: no entry says what it does")
