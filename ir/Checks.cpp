@@ -63,7 +63,7 @@ struct Bounds {
 /// Bounds of the elements of an integer tensor, where ops that make positions tell them.
 static std::optional<Bounds> boundsOf(Value value, int depth = 0) {
   Operation *op = value.getDefiningOp();
-  if (!op || depth > 16)
+  if (!op || depth > 10) // operands may be shared: the walk may double at each step
     return std::nullopt;
   auto of = [&](unsigned i) { return boundsOf(op->getOperand(i), depth + 1); };
   auto join = [](std::optional<Bounds> a, std::optional<Bounds> b) -> std::optional<Bounds> {

@@ -10,14 +10,18 @@ using namespace sinter::cpu;
 
 /// True when every path from the argument to the kernel's result is pointwise: element i of the result reads element i
 /// alone.
-static bool isReadPointwise(Value value, unsigned depth = 0) {
-  return depth < 64 && llvm::all_of(
-                           value.getUsers(),
-                           [&](Operation *user) {
-                             if (isa<YieldOp>(user))
-                               return true;
-                             return isa<Pointwise>(user) && isReadPointwise(user->getResult(0), depth + 1);
-                           });
+static bool isReadPointwise(Value argument) {
+  SmallVector<Value> pending = {argument};
+  llvm::SmallPtrSet<Operation *, 16> seen; // paths may join: each op is asked once
+  while (!pending.empty())
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (isa<YieldOp>(user) || !seen.insert(user).second)
+        continue;
+      if (!isa<Pointwise>(user))
+        return false;
+      pending.push_back(user->getResult(0));
+    }
+  return true;
 }
 
 bool SchedulePlan::canOverwrite(KernelOp kernel, unsigned input) {

@@ -2,6 +2,7 @@
 
 #include "compiler/capi/OpTable.h"
 #include "compiler/capi/Types.h"
+#include "ir/Checks.h"
 #include "ir/Ops.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -154,6 +155,10 @@ ArrayRef<OpEntry> capi::allOps() {
     addAll<
 #define GET_OP_LIST
 #include "ir/Gradient.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Checks.cpp.inc"
         >(entries);
     return entries;
   }();
