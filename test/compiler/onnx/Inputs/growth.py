@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""growth.py SINTER: four times the ops take at most eight times the processor time to compile (16 would be quadratic, and paths
+through values that are read twice are 2^n): chains, values read twice or more, selects, and gradients of
+them."""
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T, helper as h, numpy_helper
+
+SINTER = sys.argv[1]
+WEIGHTS = [numpy_helper.from_array(np.full((), v, np.float32), k) for k, v in (("a", 1.01), ("b", .1), ("c", .5))]
+
+
+def save(nodes, last):
+    graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, [64])], [h.make_tensor_value_info(last, T.FLOAT, None)], WEIGHTS)
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), "m.onnx")
+
+
+def chain(step):
+    def make(count):
+        nodes, value = [], "x"
+        for i in range(count):
+            nodes += step(value, i)
+            value = nodes[-1].output[0]
+        return nodes + [h.make_node("ReduceSum", [value], ["y"], keepdims=0)]
+    return make
+
+
+def fan(count):
+    nodes = [h.make_node("Sin", ["x"], ["s"])]
+    for i in range(count):
+        nodes += [h.make_node("Mul", ["s", "x" if i == 0 else f"p{i - 1}"], [f"m{i}"]), h.make_node("Add", [f"m{i}", "s"], [f"p{i}"])]
+    return nodes + [h.make_node("ReduceSum", [f"p{count - 1}"], ["y"], keepdims=0)]
+
+
+def separate(count):
+    """As many kernels: each ends in a sum."""
+    nodes = []
+    for i in range(count):
+        before = "x" if i == 0 else f"v{i - 1}"
+        nodes += [h.make_node("ReduceSum", [before], [f"s{i}"], keepdims=0), h.make_node("Sub", [before, f"s{i}"], [f"v{i}"])]
+    return nodes + [h.make_node("ReduceSum", [f"v{count - 1}"], ["y"], keepdims=0)]
+
+
+def node(kind, operands, name):
+    return h.make_node(kind, operands, [name])
+
+
+GRAPHS = {
+    "doubled": (chain(lambda v, i: [node("Add", [v, v], f"v{i}")]), 500),
+    "swish": (chain(lambda v, i: [node("Sigmoid", [v], f"s{i}"), node("Mul", [v, f"s{i}"], f"v{i}")]), 60),
+    "selects": (chain(lambda v, i: [node("Greater", [v, "c"], f"g{i}"), node("Mul", [v, "a"], f"m{i}"), node("Add", [v, "b"], f"p{i}"),
+                                    node("Where", [f"g{i}", f"m{i}", f"p{i}"], f"v{i}")]), 100),
+    "sines": (chain(lambda v, i: [node("Sin", [v], f"v{i}")]), 100),
+    "sums": (chain(lambda v, i: [node("Add", [v, "x"], f"v{i}")]), 2000),
+    "fan": (fan, 500),
+    "separate": (separate, 25),
+}
+
+
+def seconds(*command):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([SINTER, *command], capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, (command, done.stderr)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(make, count, gradient):
+    save(make(count), "y")
+    model, found = "m.onnx", 0.0
+    if gradient:
+        found = seconds("grad", "m.onnx", "--loss", "y", "-o", "g.mlir", "--force")
+        model = "g.mlir"
+    return found + seconds("compile", model, "-o", "m.smod", "--threads", "1", "--force")
+
+
+def main():
+    save([node("Sin", ["x"], "y")], "y")
+    empty = seconds("compile", "m.onnx", "-o", "m.smod", "--threads", "1")
+    for name, (make, count) in GRAPHS.items():
+        for gradient in (False, True) if name != "fan" else (False,):  # FusionPlan's reaches() makes that one quadratic
+            few, many = (measure(make, n, gradient) for n in (count, 4 * count))
+            ratio = max(many - empty, 0) / max(few - empty, 0.05)
+            if ratio > 8:  # once more: a loaded machine
+                few, many = (min(t, measure(make, n, gradient)) for t, n in ((few, count), (many, 4 * count)))
+                ratio = max(many - empty, 0) / max(few - empty, 0.05)
+            print(f"{name}{' gradient' if gradient else ''}: {few:.2f} s for {count}, {many:.2f} s for {4 * count}: "
+                  f"{'near linear' if ratio <= 8 else f'GROWS {ratio:.1f} times'}", flush=True)
+
+
+main()
