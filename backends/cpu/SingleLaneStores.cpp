@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// X86 code generation of LLVM 22 joins a truncation with the masked store of its result, and then writes such a store of
-// one lane as a plain store of an element that is not truncated:
+// X86 code generation of LLVM 22 joins a truncation with the masked store of its result, and then writes such a store
+// of one lane as a plain store of an element that is not truncated:
 //
 //   %small = trunc <2 x i64> %wide to <2 x i16>
 //   masked.store(%small, %p, <i1 true, i1 false>)      ->  movq %wide, (%p)     ; 8 bytes, not 2

@@ -51,8 +51,8 @@ static std::string hexDigest(ArrayRef<uint8_t> bytes) {
 std::string capi::jitKey(ModuleOp module, const Options &options, ArrayRef<cpu::Target> targets) {
   std::string key;
   llvm::raw_string_ostream os(key);
-  os << buildOfCompiler() << "\n-O" << options.optLevel << (options.fastMath ? " fast-math" : "") << " fused " << options.maxFusedOps << " folded "
-     << options.maxFoldedBytes << ' ' << options.maxFoldingSteps << "\n";
+  os << buildOfCompiler() << "\n-O" << options.optLevel << (options.fastMath ? " fast-math" : "") << " fused "
+     << options.maxFusedOps << " folded " << options.maxFoldedBytes << ' ' << options.maxFoldingSteps << "\n";
   for (const cpu::Target &t : targets)
     os << t.name << ' ' << t.triple << ' ' << t.cpu << ' ' << t.features << ' ' << t.requiredFeatures << ' '
        << t.vectorBytes << ' ' << t.vectorRegisters << ' ' << t.hasFma << t.hasMaskedMemory << ' ' << t.l1Bytes << ' '

@@ -109,8 +109,8 @@ SmallVector<Value> GraphBuilder::finish(OperationState &state, unsigned count, I
 Value GraphBuilder::fold(Operation *op) {
   Value result = op->getResult(0);
   auto resultType = cast<RankedTensorType>(result.getType());
-  if (isa<ConstantOp>(op) || !isPure(op) || !isa<IntegerType>(resultType.getElementType()) || !resultType.hasStaticShape() ||
-      resultType.getRank() > 1 || resultType.getNumElements() > 64)
+  if (isa<ConstantOp>(op) || !isPure(op) || !isa<IntegerType>(resultType.getElementType()) ||
+      !resultType.hasStaticShape() || resultType.getRank() > 1 || resultType.getNumElements() > 64)
     return result;
 
   // a computation on few known elements, as it steers shapes

@@ -38,9 +38,10 @@ void SharedOptions::addTo(CLI::App &command, bool onlyCompiles) {
   command.add_option("-O", optLevel, "optimization level, 0 to 3 (default 2)")
       ->check(CLI::Range(0, 3))
       ->each(noteIn(compiling, "-O"));
-  command.add_flag("--fast-math", fastMath,
-                   "also rewrites that change rounding, infinities and NaN: merge-numbers, reciprocal, "
-                   "batch-norm-as-sum (passes/REWRITES.md)")
+  command
+      .add_flag("--fast-math", fastMath,
+                "also rewrites that change rounding, infinities and NaN: merge-numbers, reciprocal, "
+                "batch-norm-as-sum (passes/REWRITES.md)")
       ->each(noteIn(compiling, "--fast-math"));
   (onlyCompiles ? command.add_option("--threads", compilerThreads, "threads to compile on (default: all cores)")
                 : command.add_option("--threads", threads, "threads to run on (default: all cores)"))

@@ -236,7 +236,8 @@ TEST(Check, graphs_nested_too_deep) {
     attribute->set_name("then_branch");
     graph = attribute->mutable_g();
   }
-  EXPECT_NE(check(model).find("requires at most 48 graphs within one another (kMaxDepth), found more"), std::string::npos);
+  EXPECT_NE(check(model).find("requires at most 48 graphs within one another (kMaxDepth), found more"),
+            std::string::npos);
   Folder folder;
   EXPECT_NE(readError(folder.write("m.onnx", model.SerializeAsString())), "");
 }
@@ -249,7 +250,8 @@ TEST(Check, recursive_function) {
   call->set_op_type("F");
   call->add_output("r");
   *model.mutable_graph()->add_node() = *call;
-  EXPECT_EQ(check(model), "requires at most 48 function calls within one another (kMaxDepth), found more at function 'F'");
+  EXPECT_EQ(check(model),
+            "requires at most 48 function calls within one another (kMaxDepth), found more at function 'F'");
 }
 
 TEST(Check, functions_that_double_each_time) {

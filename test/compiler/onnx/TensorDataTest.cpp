@@ -61,8 +61,9 @@ TEST(TensorData, sizes_must_agree) {
 }
 
 TEST(TensorData, dims_that_overflow) {
-  EXPECT_EQ(decodeError(tensor(onnxfile::FLOAT, {int64_t(1) << 40, int64_t(1) << 40})),
-            "requires at most 1099511627776 bytes a tensor (kMaxTensorBytes), found dims [1099511627776, 1099511627776]");
+  EXPECT_EQ(
+      decodeError(tensor(onnxfile::FLOAT, {int64_t(1) << 40, int64_t(1) << 40})),
+      "requires at most 1099511627776 bytes a tensor (kMaxTensorBytes), found dims [1099511627776, 1099511627776]");
   EXPECT_EQ(decodeError(tensor(onnxfile::FLOAT, {-1})), "requires dims of at least 0, found -1");
 }
 

@@ -41,8 +41,7 @@ TEST(Refusals, OfShapes) {
       {[] { tril(line()); }, "tril requires rank 2 at least, got f32[3]"},
       {[] { triu(line()); }, "triu requires rank 2 at least, got f32[3]"},
       {[] { squeeze(line(), {0}); }, "squeeze requires axes of size 1, got 3 at axis 0"},
-      {[] { zeros({-2}); },
-       "zeros requires sizes of at least 0, got -2 (sizes known at run time come from dim)"},
+      {[] { zeros({-2}); }, "zeros requires sizes of at least 0, got -2 (sizes known at run time come from dim)"},
   });
 }
 
