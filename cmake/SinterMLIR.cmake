@@ -23,10 +23,8 @@ target_compile_definitions(sinter_mlir INTERFACE _GNU_SOURCE __STDC_CONSTANT_MAC
 target_compile_options(sinter_mlir INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:SINTER_EXCEPTIONS>>>>:-fno-exceptions>)
 
-# Heavy MLIR headers once. Our own dialect headers stay out: they change with every op. The header is named from the source
-# folder and is not validated when it is read, since ccache may have made it in another checkout, which may be gone; Ninja
-# makes it again when one of its files changes.
-set(SINTER_PCH_OPTIONS -fpch-instantiate-templates "SHELL:-Xclang -fno-pch-timestamp" "SHELL:-Xclang -fno-validate-pch")
+# Heavy MLIR headers once. Our own dialect headers stay out: they change with every op.
+set(SINTER_PCH_OPTIONS -fpch-instantiate-templates)
 add_library(sinter_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp)
 target_link_libraries(sinter_pch PUBLIC sinter_mlir)
 target_compile_options(sinter_pch PRIVATE ${SINTER_PCH_OPTIONS})

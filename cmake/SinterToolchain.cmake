@@ -3,11 +3,11 @@
 
 find_program(SINTER_CCACHE ccache)
 if(SINTER_CCACHE)
-  # The precompiled header is made without time stamps, so ccache may trust its content; paths are relative, so another
-  # checkout finds what this one compiled.
+  # Paths are relative, so another checkout finds what this one compiled; launch.sh says how, and what becomes of the
+  # precompiled header.
   file(RELATIVE_PATH _relative ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
   string(REGEX REPLACE "/$" "" _relative "${_relative}")
-  set(_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+  set(_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
       ${CMAKE_CURRENT_LIST_DIR}/launch.sh ${CMAKE_SOURCE_DIR} ${_relative} ${SINTER_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${_launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${_launcher})

@@ -7,6 +7,10 @@
 # folder (RELATIVE is the way from there to ROOT), so that ccache sees the same command in every checkout. Its own
 # CCACHE_BASEDIR leaves the paths alone that CMake gives to clang's front end with -Xclang, those of precompiled headers.
 # The build folder comes first: Ninja knows generated files by names relative to it.
+#
+# COMMAND begins with ccache. A precompiled header is made without it, because clang writes the full name of the folder into
+# it and another checkout cannot read that. Beside it, in HEADER.pch.sum, comes a checksum of the command and all files that
+# it read, which is the same in every checkout: ccache takes it in place of the header's content (CCACHE_PCH_EXTSUM).
 root=$1
 relative=$2
 shift 2
@@ -31,4 +35,17 @@ while [ "$count" -gt 0 ]; do
   set -- "$@" "$flag$argument"
   count=$((count - 1))
 done
-exec "$@"
+case $* in
+*" -x c++-header "*) ;;
+*) exec "$@" ;;
+esac
+shift # ccache
+"$@" || exit
+
+output=${*##* -o }
+output=${output%% *}
+{
+  printf '%s\n' "$@"
+  "$1" --version
+  sed -e 's/\\$//' -e 's/^[^ ]*: //' "$output.d" | xargs cat
+} | sha256sum >"$output.sum"
