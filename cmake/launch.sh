@@ -5,7 +5,8 @@
 #
 # Runs a compiler command from the build folder with every path below the source folder ROOT written from the build
 # folder (RELATIVE is the way from there to ROOT), so that ccache sees the same command in every checkout. Its own
-# CCACHE_BASEDIR leaves the paths alone that CMake gives to clang's front end with -Xclang, those of precompiled headers.
+# CCACHE_BASEDIR, which sees to the names inside preprocessed files, leaves the paths alone that CMake gives to clang's front
+# end with -Xclang, those of precompiled headers.
 # The build folder comes first: Ninja knows generated files by names relative to it.
 #
 # COMMAND begins with ccache. A precompiled header is made without it, because clang writes the full name of the folder into
