@@ -60,12 +60,33 @@ struct Bounds {
 };
 } // namespace
 
-/// Bounds of the elements of an integer tensor, where ops that make positions tell them.
-static std::optional<Bounds> boundsOf(Value value, int depth = 0) {
-  Operation *op = value.getDefiningOp();
-  if (!op || depth > 10) // operands may be shared: the walk may double at each step
+using KnownBounds = llvm::SmallDenseMap<Value, std::optional<Bounds>>;
+
+static std::optional<Bounds> findBounds(Value value, int depth, KnownBounds &known);
+
+/// The same, found once for a value that several read.
+static std::optional<Bounds> boundsOf(Value value, int depth, KnownBounds &known) {
+  constexpr int kMaxDepth = 32;
+  if (depth > kMaxDepth)
     return std::nullopt;
-  auto of = [&](unsigned i) { return boundsOf(op->getOperand(i), depth + 1); };
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  std::optional<Bounds> bounds = findBounds(value, depth, known);
+  known[value] = bounds;
+  return bounds;
+}
+
+static std::optional<Bounds> boundsOf(Value value) {
+  KnownBounds known;
+  return boundsOf(value, 0, known);
+}
+
+/// Bounds of the elements of an integer tensor, where ops that make positions tell them.
+static std::optional<Bounds> findBounds(Value value, int depth, KnownBounds &known) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return std::nullopt;
+  auto of = [&](unsigned i) { return boundsOf(op->getOperand(i), depth + 1, known); };
   auto join = [](std::optional<Bounds> a, std::optional<Bounds> b) -> std::optional<Bounds> {
     return a && b ? std::optional(Bounds{std::min(a->low, b->low), std::max(a->high, b->high)}) : std::nullopt;
   };
@@ -110,7 +131,7 @@ static std::optional<Bounds> boundsOf(Value value, int depth = 0) {
   }
   if (isa<RequireOp, CheckPositionsOp>(op))
     return boundsOf(isa<RequireOp>(op) ? cast<RequireOp>(op).getValue() : cast<CheckPositionsOp>(op).getPositions(),
-                    depth + 1);
+                    depth + 1, known);
   return std::nullopt;
 }
 
