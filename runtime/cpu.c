@@ -235,6 +235,9 @@ static uint64_t wordOf(const sinter_host *host, int word) {
     return 0;
   uint32_t registers[4] = {leaf->eax, leaf->ebx, leaf->ecx, leaf->edx};
   uint32_t value = registers[places[word].offset];
+  // CPUs with 3DNow! have PREFETCHW, also where they do not have its own bit (AMD's manual, volume 3).
+  if (word == Ext1Ecx && leaf->edx >> 31)
+    value |= 1u << 8;
   if (word != Avx10)
     return value;
   if (!(wordOf(host, Leaf71Edx) >> 19 & 1))

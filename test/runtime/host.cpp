@@ -135,6 +135,14 @@ TEST(Host, SandyBridgeHasNothingOfAnEchoedSubleaf) {
   EXPECT_EQ(sinter_host_has(&host, "avxvnniint16"), 1);
 }
 
+TEST(Host, CpusWith3dnowHavePrefetchw) {
+  std::string text = "arch x86-64\ncpuid 80000000 0 80000001 0 0 0\ncpuid 80000001 0 0 0 1 %d\n";
+  sinter_host host = parsed(text.replace(text.find("%d"), 2, "2c100800"));
+  EXPECT_EQ(sinter_host_has(&host, "prfchw"), 0);
+  host.leaves[1].edx |= 1u << 31;
+  EXPECT_EQ(sinter_host_has(&host, "prfchw"), 1);
+}
+
 int32_t doNothing(sinter_context *, const sinter_tensor_slot *, sinter_tensor_slot *, const int64_t *, const void *) {
   return 0;
 }
