@@ -23,8 +23,8 @@ SHORT = {
 }
 LONG = {
     "x86-64": [("x86-64", "qemu64"), ("k8", "phenom"), ("penryn", "Penryn"), ("x86-64-v2", "Nehalem"), ("nehalem", "Nehalem"),
-               ("westmere", "Westmere"), ("sandybridge", "max"), ("x86-64-v3", "Haswell"), ("haswell", "Haswell"), ("broadwell", "Broadwell"),
-               ("znver1", "EPYC"), ("x86-64-v3", "max")],
+               ("westmere", "Westmere"), ("sandybridge", "max"), ("x86-64-v3", "Haswell"), ("haswell", "Haswell"),
+               ("broadwell,-prfchw", "Broadwell"), ("znver1,-prfchw", "EPYC"), ("x86-64-v3", "max")], # qemu hides prfchw
     "aarch64": [("aarch64", "cortex-a57"), ("neoverse-n1", "neoverse-n1"), ("neoverse-v1", "max"), ("a64fx", "a64fx"),
                 ("aarch64,+bf16,+i8mm,+fp16,+dotprod,+sve", "max")],
 }
