@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What others see: <sinter/*.h>, <sinter/*.hpp>, the libraries, and sinterConfig.cmake with sinter::compiler, sinter::runtime and
-# sinter::runtime_static. (compiler/trace/ lays the same headers out in the build folder.)
+# What others see: <sinter/*.h>, <sinter/*.hpp>, the libraries, and sinterConfig.cmake with sinter::compiler, sinter::runtime,
+# sinter::runtime_static and sinter::data. (compiler/trace/ lays the same headers out in the build folder.)
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -8,12 +8,16 @@ set(_headers ${PROJECT_SOURCE_DIR}/runtime/abi.h ${PROJECT_SOURCE_DIR}/runtime/h
 file(GLOB _tracer CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/compiler/trace/*.hpp)
 list(APPEND _headers ${_tracer})
 install(FILES ${_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter)
+set(_data Dataset Error Random Record State Value)
+list(TRANSFORM _data REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/runtime/data/\\1.h")
+install(FILES ${_data} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter/data)
 
 set_target_properties(sinter_rt_shared PROPERTIES EXPORT_NAME runtime)
 set_target_properties(sinter_rt PROPERTIES EXPORT_NAME runtime_static)
 set_target_properties(sinter_rt_main PROPERTIES EXPORT_NAME runtime_main)
+set_target_properties(sinter_data PROPERTIES EXPORT_NAME data)
 set_target_properties(sinter PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${LLVM_LIBRARY_DIR}")
-foreach(target compiler:sinter_compiler runtime:sinter_rt_shared runtime_static:sinter_rt)
+foreach(target compiler:sinter_compiler runtime:sinter_rt_shared runtime_static:sinter_rt data:sinter_data)
   string(REPLACE ":" ";" target ${target})
   list(GET target 0 alias)
   list(GET target 1 name)
@@ -23,10 +27,13 @@ endforeach()
 # The archives are what the compiler links into the programs that it writes; it looks for them beside itself.
 install(TARGETS sinter_compiler sinter_rt_shared sinter_rt sinter_rt_main EXPORT sinterTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Of its own, as it needs zlib where the program is built.
+install(TARGETS sinter_data EXPORT sinterDataTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS sinter sinter_core
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set(_package ${CMAKE_INSTALL_LIBDIR}/cmake/sinter)
 install(EXPORT sinterTargets NAMESPACE sinter:: DESTINATION ${_package})
+install(EXPORT sinterDataTargets NAMESPACE sinter:: DESTINATION ${_package})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/sinterConfig.cmake.in ${PROJECT_BINARY_DIR}/sinterConfig.cmake
   INSTALL_DESTINATION ${_package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/sinterConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -30,6 +30,7 @@ SHORT = [
     (r"\./dev fuzz coverage.*", "it builds the fuzzers once more"),
     (r"\./dev fuzz programs.*", "./dev fuzz programs --count 20"),
     (r"\./dev fuzz graphs.*", "./dev fuzz graphs --count 50"),
+    (r"\./dev fuzz pipelines.*", "./dev fuzz pipelines --count 20"),
     (r"\./dev format.*", "./dev format --check"),
     (r"\./dev clean.*", "it removes the build that runs this"),
     (r"cmake --build build/dev -t check-passes", "LIT_FILTER=fold-constants cmake --build build/release -t check-passes"),
