@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// tf.Example in the protocol buffers' wire format, read and written by hand: three levels of messages do not need a
+// library. https://protobuf.dev/programming-guides/encoding/ and tensorflow/core/example/{example,feature}.proto:
+//
+//   Example         { Features features = 1; }
+//   SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }
+//   Features        { map<string, Feature> feature = 1; }            FeatureLists { map<string, FeatureList>
+//   feature_list = 1; } FeatureList     { repeated Feature feature = 1; } Feature         { oneof { BytesList
+//   bytes_list = 1; FloatList float_list = 2; Int64List int64_list = 3; } } BytesList       { repeated bytes value = 1;
+//   }   FloatList { repeated float value = 1; }   Int64List { repeated int64 value = 1; }
+
+#include "TfRecord.h"
+#include <algorithm>
+
+using namespace sinter::data;
+
+//===- The wire format ------------------------------------------------------------------------------===//
+
+namespace {
+[[noreturn]] void malformed(const char *what) {
+  throw Error(SINTER_CORRUPT, std::string("a tf.Example requires ") + what, {}, true);
+}
+
+/// A field of a message: a number, or bytes within the message.
+struct WireField {
+  uint64_t number = 0;
+  int type = 0;
+  uint64_t integer = 0;
+  std::string_view bytes;
+};
+
+uint64_t varint(std::string_view &message) {
+  uint64_t value = 0;
+  for (unsigned shift = 0; shift < 70; shift += 7) {
+    if (message.empty())
+      malformed("numbers that end");
+    auto byte = static_cast<unsigned char>(message.front());
+    message.remove_prefix(1);
+    if (shift < 64)
+      value |= static_cast<uint64_t>(byte & 127) << shift;
+    if (byte < 128)
+      return value;
+  }
+  malformed("numbers of at most 10 bytes");
+}
+
+/// Takes the next field off the front. False at the end.
+bool nextField(std::string_view &message, WireField &field) {
+  if (message.empty())
+    return false;
+  uint64_t key = varint(message);
+  field.number = key >> 3;
+  field.type = static_cast<int>(key & 7);
+  uint64_t size = 0;
+  switch (field.type) {
+  case 0:
+    field.integer = varint(message);
+    return true;
+  case 1:
+    size = 8;
+    break;
+  case 2:
+    size = varint(message);
+    break;
+  case 5:
+    size = 4;
+    break;
+  default:
+    malformed("fields of a known wire type");
+  }
+  if (size > message.size())
+    malformed("fields within their message");
+  field.bytes = message.substr(0, size);
+  message.remove_prefix(size);
+  return true;
+}
+
+/// The entry of a map: its key and value. The last of each counts.
+std::pair<std::string_view, std::string_view> mapEntry(std::string_view message) {
+  std::pair<std::string_view, std::string_view> entry;
+  for (WireField field; nextField(message, field);)
+    if (field.type == 2 && field.number == 1)
+      entry.first = field.bytes;
+    else if (field.type == 2 && field.number == 2)
+      entry.second = field.bytes;
+  return entry;
+}
+
+/// The list that a Feature holds, of the kind of its last field: 1 bytes, 2 floats, 3 integers, 0 none.
+struct List {
+  uint64_t kind = 0;
+  std::string_view content;
+};
+
+List listOf(std::string_view feature) {
+  List list;
+  for (WireField field; nextField(feature, field);)
+    if (field.type == 2 && field.number >= 1 && field.number <= 3)
+      list = {field.number, field.bytes};
+  return list;
+}
+
+/// Elements as they come.
+struct Elements {
+  std::vector<int64_t> integers;
+  std::vector<float> floats;
+  std::vector<std::string> texts;
+  size_t count() const { return integers.size() + floats.size() + texts.size(); }
+};
+
+void append(const List &list, Elements &elements) {
+  std::string_view content = list.content;
+  for (WireField field; nextField(content, field);) {
+    if (field.number != 1)
+      continue;
+    if (list.kind == 1 && field.type == 2) {
+      elements.texts.emplace_back(field.bytes);
+    } else if (list.kind == 2 && (field.type == 5 || field.type == 2)) { // one, or packed
+      if (field.bytes.size() % 4)
+        malformed("packed floats of 4 bytes");
+      size_t old = elements.floats.size();
+      elements.floats.resize(old + field.bytes.size() / 4);
+      std::memcpy(elements.floats.data() + old, field.bytes.data(), field.bytes.size());
+    } else if (list.kind == 3 && field.type == 0) {
+      elements.integers.push_back(static_cast<int64_t>(field.integer));
+    } else if (list.kind == 3 && field.type == 2) {
+      for (std::string_view packed = field.bytes; !packed.empty();)
+        elements.integers.push_back(static_cast<int64_t>(varint(packed)));
+    }
+  }
+}
+
+uint64_t kindOf(int32_t dtype) { return dtype == Bytes ? 1 : dtype == SINTER_F32 || dtype == SINTER_F64 ? 2 : 3; }
+
+const char *kindName(uint64_t kind) {
+  return kind == 1 ? "bytes_list" : kind == 2 ? "float_list" : kind == 3 ? "int64_list" : "nothing";
+}
+
+template <typename To, typename From> Value converted(const std::vector<From> &elements, const Dims &dims) {
+  auto memory = allocate(static_cast<int64_t>(elements.size() * sizeof(To)));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    To element = static_cast<To>(elements[i]);
+    std::memcpy(memory.get() + i * sizeof(To), &element, sizeof element);
+  }
+  return Value(dtypeOf<To>(), dims, std::move(memory));
+}
+
+Value valueOf(const Elements &elements, const Feature &feature, const Dims &dims) {
+  if (feature.dtype == SINTER_I32)
+    for (int64_t x : elements.integers)
+      if (x != static_cast<int32_t>(x))
+        throw Error(SINTER_CORRUPT, "feature '" + feature.name + "' requires values of i32, got " + std::to_string(x),
+                    {}, true);
+  switch (feature.dtype) {
+  case Bytes:
+    return Value::strings(elements.texts, dims);
+  case SINTER_F32:
+    return converted<float>(elements.floats, dims);
+  case SINTER_F64:
+    return converted<double>(elements.floats, dims);
+  case SINTER_I32:
+    return converted<int32_t>(elements.integers, dims);
+  case SINTER_I1:
+    return converted<bool>(elements.integers, dims);
+  default:
+    return converted<int64_t>(elements.integers, dims);
+  }
+}
+
+/// The dims that `count` elements have, by the feature's own.
+Dims dimsFor(const Feature &feature, std::span<const int64_t> wanted, int64_t count) {
+  int64_t known = 1, open = -1;
+  std::vector<int64_t> sizes(wanted.begin(), wanted.end());
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] < 0)
+      open = static_cast<int64_t>(d);
+    else
+      known *= sizes[d];
+  bool fits = open < 0 ? count == known : known > 0 && count % known == 0;
+  if (!fits) {
+    std::string text;
+    for (int64_t size : wanted)
+      text += (text.empty() ? "" : "x") + (size < 0 ? std::string("?") : std::to_string(size));
+    throw Error(SINTER_CORRUPT,
+                "feature '" + feature.name + "' requires " + (text.empty() ? "one value" : text + " values") +
+                    ", got " + std::to_string(count),
+                {}, true);
+  }
+  if (open >= 0)
+    sizes[static_cast<size_t>(open)] = count / known;
+  return Dims(std::span<const int64_t>(sizes));
+}
+
+Value defaultOf(const Feature &feature, std::span<const int64_t> wanted) {
+  Elements elements;
+  int64_t count = 1;
+  std::vector<int64_t> sizes;
+  for (int64_t size : wanted) {
+    sizes.push_back(std::max<int64_t>(size, 0));
+    count *= sizes.back();
+  }
+  auto n = static_cast<size_t>(count);
+  if (kindOf(feature.dtype) == 1)
+    elements.texts.resize(n);
+  else if (kindOf(feature.dtype) == 2)
+    elements.floats.assign(n, static_cast<float>(feature.number));
+  else
+    elements.integers.assign(n, static_cast<int64_t>(feature.number));
+  return valueOf(elements, feature, Dims(std::span<const int64_t>(sizes)));
+}
+
+void requireKind(const Feature &feature, const List &list) {
+  if (list.kind && list.kind != kindOf(feature.dtype))
+    throw Error(SINTER_CORRUPT,
+                "feature '" + feature.name + "' requires " + kindName(kindOf(feature.dtype)) + ", got " +
+                    kindName(list.kind),
+                {}, true);
+}
+
+[[noreturn]] void missing(const Feature &feature) {
+  throw Error(SINTER_CORRUPT, "feature '" + feature.name + "' is required, the record lacks it", {}, true);
+}
+
+Value readFeature(const Feature &feature, std::string_view content) {
+  List list = listOf(content);
+  if (list.kind == 0) {
+    if (!feature.hasDefault)
+      missing(feature);
+    return defaultOf(feature, feature.dims);
+  }
+  requireKind(feature, list);
+  Elements elements;
+  append(list, elements);
+  return valueOf(elements, feature, dimsFor(feature, feature.dims, static_cast<int64_t>(elements.count())));
+}
+
+Value readSequence(const Feature &feature, std::string_view featureList) {
+  Elements elements;
+  int64_t steps = 0, before = 0;
+  std::span<const int64_t> wanted = std::span(feature.dims).subspan(std::min<size_t>(1, feature.dims.size()));
+  for (WireField field; nextField(featureList, field);) {
+    if (field.number != 1 || field.type != 2)
+      continue;
+    List list = listOf(field.bytes);
+    requireKind(feature, list);
+    append(list, elements);
+    dimsFor(feature, wanted, static_cast<int64_t>(elements.count()) - before); // each step has all of them
+    before = static_cast<int64_t>(elements.count());
+    ++steps;
+  }
+  std::vector<int64_t> sizes(wanted.begin(), wanted.end());
+  sizes.insert(sizes.begin(), steps);
+  if (std::ranges::find(sizes, -1) != sizes.end())
+    throw Error(SINTER_INVALID_ARGUMENT,
+                "feature '" + feature.name + "' of a sequence requires dims that are known behind its steps");
+  if (!feature.dims.empty() && feature.dims[0] >= 0 && feature.dims[0] != steps)
+    throw Error(SINTER_CORRUPT,
+                "feature '" + feature.name + "' requires " + std::to_string(feature.dims[0]) + " steps, got " +
+                    std::to_string(steps),
+                {}, true);
+  return valueOf(elements, feature, Dims(std::span<const int64_t>(sizes)));
+}
+
+/// Calls `take(name, content)` for each entry of the maps in field `number` of `message`.
+template <typename Take> void eachEntry(std::string_view message, uint64_t number, Take take) {
+  for (WireField field; nextField(message, field);) {
+    if (field.number != number || field.type != 2)
+      continue;
+    std::string_view map = field.bytes;
+    for (WireField entry; nextField(map, entry);)
+      if (entry.number == 1 && entry.type == 2) {
+        auto [name, content] = mapEntry(entry.bytes);
+        take(name, content);
+      }
+  }
+}
+
+Dataset::Map parser(std::vector<Feature> features, const std::string &column, bool isSequence) {
+  auto names = std::make_shared<std::vector<std::string>>();
+  for (const Feature &feature : features) {
+    static constexpr std::array<int32_t, 6> known = {Bytes, SINTER_F32, SINTER_F64, SINTER_I1, SINTER_I32, SINTER_I64};
+    if (std::ranges::find(known, feature.dtype) == known.end())
+      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name +
+                                               "' requires bytes, f32, f64, i1, i32 or i64, got " +
+                                               dtypeName(feature.dtype));
+    if (std::ranges::count_if(feature.dims, [](int64_t size) { return size < 0; }) > 1)
+      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name + "' requires at most one open dim");
+    if (std::ranges::find(*names, feature.name) != names->end())
+      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name + "' is given twice");
+    names->push_back(feature.name);
+  }
+  return [=](const Record &record) {
+    std::string_view bytes = record[column].bytes();
+    std::vector<std::string_view> contents(features.size());
+    std::vector<bool> isThere(features.size());
+    for (bool inLists : {false, true}) {
+      if (inLists && !isSequence)
+        break;
+      size_t guess = 0; // writers keep an order
+      eachEntry(bytes, inLists ? 2 : 1, [&](std::string_view name, std::string_view content) {
+        for (size_t tried = 0; tried < features.size(); ++tried) {
+          size_t f = (guess + tried) % features.size();
+          if (features[f].name == name && features[f].isSequence == inLists) {
+            contents[f] = content;
+            isThere[f] = true;
+            guess = f + 1;
+            return;
+          }
+        }
+      });
+    }
+    std::vector<Value> values;
+    for (size_t f = 0; f < features.size(); ++f) {
+      const Feature &feature = features[f];
+      if (!isThere[f] && !feature.hasDefault)
+        missing(feature);
+      if (!isThere[f])
+        values.push_back(defaultOf(feature, feature.dims));
+      else
+        values.push_back(feature.isSequence ? readSequence(feature, contents[f]) : readFeature(feature, contents[f]));
+    }
+    return Record(names, std::move(values));
+  };
+}
+
+//===- Writing --------------------------------------------------------------------------------------===//
+
+void putVarint(std::string &out, uint64_t value) {
+  for (; value >= 128; value >>= 7)
+    out += static_cast<char>(value | 128);
+  out += static_cast<char>(value);
+}
+
+void putBytes(std::string &out, uint64_t number, std::string_view bytes) {
+  putVarint(out, number << 3 | 2);
+  putVarint(out, bytes.size());
+  out += bytes;
+}
+
+template <typename T, typename F> void forEach(const Value &value, F f) {
+  for (T x : value.as<T>())
+    f(x);
+}
+
+std::string makeFeature(const Value &value, const std::string &name) {
+  std::string packed, list, feature;
+  auto integer = [&](auto x) { putVarint(packed, static_cast<uint64_t>(static_cast<int64_t>(x))); };
+  auto real = [&](auto x) {
+    auto narrow = static_cast<float>(x);
+    packed.append(reinterpret_cast<const char *>(&narrow), sizeof narrow);
+  };
+  switch (value.dtype()) {
+  case Bytes:
+    for (int64_t i = 0; i < value.count(); ++i)
+      putBytes(list, 1, value.bytes(i));
+    putBytes(feature, 1, list);
+    return feature;
+  case SINTER_F32:
+    forEach<float>(value, real);
+    break;
+  case SINTER_F64:
+    forEach<double>(value, real);
+    break;
+  case SINTER_I1:
+    forEach<bool>(value, integer);
+    break;
+  case SINTER_I8:
+    forEach<int8_t>(value, integer);
+    break;
+  case SINTER_I16:
+    forEach<int16_t>(value, integer);
+    break;
+  case SINTER_I32:
+    forEach<int32_t>(value, integer);
+    break;
+  case SINTER_I64:
+    forEach<int64_t>(value, integer);
+    break;
+  case SINTER_U8:
+    forEach<uint8_t>(value, integer);
+    break;
+  case SINTER_U16:
+    forEach<uint16_t>(value, integer);
+    break;
+  case SINTER_U32:
+    forEach<uint32_t>(value, integer);
+    break;
+  default:
+    throw Error(SINTER_UNSUPPORTED, "column '" + name +
+                                        "' requires bytes, f32, f64, i1, i8 to i64 or ui8 to ui32 to be a "
+                                        "feature, got " +
+                                        dtypeName(value.dtype()));
+  }
+  if (!packed.empty())
+    putBytes(list, 1, packed);
+  putBytes(feature, kindOf(value.dtype()), list);
+  return feature;
+}
+
+void putEntry(std::string &map, const std::string &name, const std::string &content) {
+  std::string entry;
+  putBytes(entry, 1, name);
+  putBytes(entry, 2, content);
+  putBytes(map, 1, entry);
+}
+} // namespace
+
+Dataset::Map sinter::data::parseExample(std::vector<Feature> features, const std::string &column) {
+  for (const Feature &feature : features)
+    if (feature.isSequence)
+      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name + "' is a sequence, which a tf.Example has not");
+  return parser(std::move(features), column, false);
+}
+
+Dataset::Map sinter::data::parseSequenceExample(std::vector<Feature> features, const std::string &column) {
+  return parser(std::move(features), column, true);
+}
+
+std::vector<Feature> sinter::data::exampleFeatures(std::string_view example) {
+  std::vector<Feature> features;
+  eachEntry(example, 1, [&](std::string_view name, std::string_view content) {
+    uint64_t kind = listOf(content).kind;
+    if (kind)
+      features.push_back({.name = std::string(name),
+                          .dtype = kind == 1   ? Bytes
+                                   : kind == 2 ? static_cast<int32_t>(SINTER_F32)
+                                               : static_cast<int32_t>(SINTER_I64),
+                          .dims = {-1}});
+  });
+  return features;
+}
+
+std::string sinter::data::makeExample(const Record &record) {
+  std::string map, example;
+  for (int64_t c = 0; c < record.size(); ++c)
+    putEntry(map, record.name(c), makeFeature(record.value(c), record.name(c)));
+  putBytes(example, 1, map);
+  return example;
+}
+
+std::string sinter::data::makeSequenceExample(const Record &record, const std::set<std::string> &sequences) {
+  std::string context, lists, example;
+  for (int64_t c = 0; c < record.size(); ++c) {
+    const Value &value = record.value(c);
+    if (!sequences.contains(record.name(c))) {
+      putEntry(context, record.name(c), makeFeature(value, record.name(c)));
+      continue;
+    }
+    std::string list;
+    for (int64_t i = 0; i < value.rows(); ++i)
+      putBytes(list, 1, makeFeature(value.row(i), record.name(c)));
+    putEntry(lists, record.name(c), list);
+  }
+  putBytes(example, 1, context);
+  putBytes(example, 2, lists);
+  return example;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Files are read, not mapped: a mapped file that another process makes shorter ends this one at the next access.
+
+#ifndef SINTER_RUNTIME_DATA_FILE_H
+#define SINTER_RUNTIME_DATA_FILE_H
+
+#include "Error.h"
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace sinter::data {
+
+/// A regular file, open for reading; shared by threads.
+class File {
+public:
+  explicit File(std::string path);
+  ~File();
+  File(const File &) = delete;
+  File &operator=(const File &) = delete;
+
+  const std::string &path() const { return name; }
+  int64_t size() const { return bytes; }
+  /// Reads exactly `count` bytes at `offset`. Throws with both where the file has become shorter.
+  void readAt(int64_t offset, char *data, int64_t count) const;
+  /// The last part of the path and the size: what tells that a state fits to a file.
+  std::string signature() const;
+
+private:
+  std::string name;
+  int file = -1;
+  int64_t bytes = 0;
+};
+
+enum class Compression { None, Gzip, Zlib, ByContent };
+
+/// A file from front to back, expanded on the way. Memory is a megabyte and what the longest peek asks for: however far
+/// a file expands, only what is asked for is held.
+class ByteStream {
+public:
+  ByteStream(const std::string &path, Compression compression);
+  ~ByteStream();
+
+  /// The next `count` bytes, fewer only at the end. Valid until the next call.
+  std::string_view peek(int64_t count) {
+    if (end - begin < count)
+      fill(count);
+    return {buffer.data() + begin, static_cast<size_t>(std::min(count, end - begin))};
+  }
+  /// What is in memory, which is nothing only at the end.
+  std::string_view available() {
+    if (begin == end)
+      fill(1);
+    return {buffer.data() + begin, static_cast<size_t>(end - begin)};
+  }
+  /// Passes `count` bytes, which a peek gave.
+  void consume(int64_t count) {
+    begin += count;
+    position += count;
+  }
+  /// Of the next byte, in what the file expands to.
+  int64_t offset() const { return position; }
+  /// Goes on from `offset`; of a compressed file everything before it is expanded once more.
+  void seek(int64_t offset);
+  const File &file() const { return source; }
+
+private:
+  void fill(int64_t count);
+  int64_t readMore(char *to, int64_t room);
+  int64_t inflateMore(char *to, int64_t room);
+  void restart();
+
+  struct Inflater;
+  File source;
+  std::unique_ptr<Inflater> inflater; // null: not compressed
+  int64_t fileAt = 0, position = 0, begin = 0, end = 0;
+  std::string buffer;
+};
+
+} // namespace sinter::data
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The messages within TFRecords: what is read is written and read again.
+#include "runtime/data/TfRecord.h"
+#include <cstdlib>
+
+using namespace sinter::data;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  Record bytes{{"record", Value::string({reinterpret_cast<const char *>(data), size})}};
+  static const auto sequence = parseSequenceExample(
+      {{.name = "a", .dtype = SINTER_I32, .dims = {-1}, .hasDefault = true},
+       {.name = "b", .dtype = Bytes, .dims = {-1}, .hasDefault = true, .isSequence = true},
+       {.name = "c", .dtype = SINTER_F32, .dims = {-1, 2}, .hasDefault = true, .isSequence = true}});
+  try {
+    (void)sequence(bytes);
+  } catch (const Error &) {
+  }
+  Record read;
+  try {
+    read = parseExample(exampleFeatures(bytes["record"].bytes()))(bytes);
+  } catch (const Error &) {
+    return 0; // also names that come twice
+  }
+  Record again{{"record", Value::string(makeExample(read))}};
+  if (!(parseExample(exampleFeatures(again["record"].bytes()))(again) == read))
+    abort();
+  return 0;
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Options of the readers, which Inputs/files.py does not come to.
+#include "runtime/data/Arrays.h"
+#include "runtime/data/Csv.h"
+#include "runtime/data/TfRecord.h"
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+using namespace sinter::data;
+
+template <typename Call> static std::string messageOf(Call call) {
+  try {
+    call();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+namespace {
+/// A file that lives as long as the test.
+class Files : public testing::Test {
+protected:
+  std::string write(const std::string &name, const std::string &content) {
+    std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + name;
+    std::ofstream(path, std::ios::binary) << content;
+    paths.push_back(path);
+    return path;
+  }
+  ~Files() override {
+    for (const std::string &path : paths)
+      unlink(path.c_str());
+  }
+  std::vector<std::string> paths;
+};
+using DataTables = Files;
+using DataRecords = Files;
+using DataArrays = Files;
+} // namespace
+
+static std::vector<Record> all(const Dataset &dataset) {
+  std::vector<Record> records;
+  Loader loader(dataset);
+  for (Record record; loader.next(record);)
+    records.push_back(record);
+  return records;
+}
+
+TEST_F(DataTables, columns_are_chosen_and_typed) {
+  std::string path = write("a.csv", "a,b,c,d\n1,x,0.5,true\n2,NA,-,0\n");
+  auto records = all(readCsv(
+      path, {.columns = {{"d", SINTER_I1}, {"a", SINTER_F32}, {"b", Bytes}, {"c", SINTER_F64}}, .missing = {"-"}}));
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(records[0]["d"].as<bool>()[0], true);
+  EXPECT_EQ(records[1]["a"].as<float>()[0], 2.0f);
+  EXPECT_EQ(records[1]["b"].bytes(), "NA");
+  EXPECT_TRUE(std::isnan(records[1]["c"].as<double>()[0]));
+  EXPECT_EQ(records[0].name(0), "d");
+}
+
+TEST_F(DataTables, missing_integers_have_a_value_where_one_is_given) {
+  std::string path = write("a.csv", "a\n1\nNA\n");
+  auto records = all(readCsvBatches(path, 8, {.hasMissingInteger = true, .missingInteger = -1}));
+  EXPECT_EQ(records[0]["a"].as<int64_t>()[1], -1);
+}
+
+TEST_F(DataTables, bad_rows_are_counted) {
+  std::string path = write("a.csv", "a,b\n1,2\nx,2\n3\n4,5,6\n7,8\n");
+  CsvOptions options{.columns = {{"a", SINTER_I64}, {"b", SINTER_I32}}, .maxBadRows = -1};
+  Loader loader(readCsvBatches(path, 10, options));
+  Record record;
+  ASSERT_TRUE(loader.next(record));
+  EXPECT_EQ(record["a"], Value::of(std::vector<int64_t>{1, 7}));
+  EXPECT_EQ(loader.statistics()[0].skipped, 3);
+  options.maxBadRows = 2;
+  EXPECT_NE(messageOf([&] { all(readCsv(path, options)); }).find("record 3 at byte 14: a row of 2 fields is required"),
+            std::string::npos);
+}
+
+TEST_F(DataTables, without_a_header_columns_are_numbered_or_named) {
+  std::string path = write("a.tsv", "1\t\"x\n2\t'y'\n");
+  CsvOptions options{.separator = '\t', .quote = 0, .hasHeader = false};
+  auto records = all(readCsv(path, options));
+  EXPECT_EQ(records[0]["c1"].bytes(), "\"x");
+  options.columns = {{"n", SINTER_I32}};
+  EXPECT_EQ(all(readCsv(path, options))[1]["n"].as<int32_t>()[0], 2);
+}
+
+TEST_F(DataTables, what_cannot_be_is_refused) {
+  std::string path = write("a.csv", "a\n1\n");
+  EXPECT_NE(messageOf([&] {
+              readCsv(path, {.columns = {{"z", SINTER_I64}}});
+            }).find("column 'z' is required, the file has 1 columns without it"),
+            std::string::npos);
+  EXPECT_EQ(messageOf([&] { readCsv(path, {.columns = {{"a", SINTER_U8}}}); }),
+            "column 'a' requires bytes, i1, i32, i64, f32 or f64, got ui8");
+  EXPECT_EQ(messageOf([&] { readCsvBatches(path, 0); }), "a batch requires 1 row or more, got 0");
+  EXPECT_NE(messageOf([&] { readCsv("/does/not/exist.csv"); }).find("No such file"), std::string::npos);
+  std::string endless = write("b.csv", "a\n\"" + std::string(3 << 20, 'x') + "\n");
+  EXPECT_NE(messageOf([&] {
+              all(readCsv(endless, {.maxRowBytes = 1 << 20}));
+            }).find("a row is required to end within 1048576 bytes"),
+            std::string::npos);
+}
+
+TEST_F(DataTables, rows_are_found_across_buffers) {
+  // Rows of many lengths, so that the ends of the megabyte that is in memory fall everywhere.
+  std::string content = "n,text\n";
+  for (int i = 0; i < 60000; ++i)
+    content += std::to_string(i) + ",\"" + std::string(static_cast<size_t>(i * 7 % 97), 'a') + "\"\"\r\n\"\r\n";
+  auto records = all(readCsvBatches(write("a.csv", content), 1000));
+  int64_t n = 0;
+  for (const Record &record : records)
+    for (int64_t i = 0; i < record["n"].count(); ++i, ++n) {
+      ASSERT_EQ(record["n"].as<int64_t>()[static_cast<size_t>(i)], n);
+      ASSERT_EQ(record["text"].bytes(i).size(), static_cast<size_t>(n * 7 % 97) + 3);
+    }
+  EXPECT_EQ(n, 60000);
+}
+
+TEST_F(DataRecords, bad_records_are_skipped_and_counted) {
+  std::string path = write("a.tfrecord", "");
+  TfRecordWriter writer(path);
+  for (int i = 0; i < 10; ++i)
+    writer.write("record " + std::to_string(i));
+  writer.close();
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(3 * (8 + 16) + 14);
+  file << 'X';
+  file.close();
+  EXPECT_NE(messageOf([&] { all(readTfRecords(path)); }).find("record 3 at byte 72: a record's checksum does not fit"),
+            std::string::npos);
+  Loader loader(readTfRecords(path).skipErrors());
+  Record record;
+  int64_t count = 0;
+  for (; loader.next(record); ++count)
+    ;
+  EXPECT_EQ(count, 9);
+  EXPECT_EQ(loader.statistics()[1].skipped, 1);
+}
+
+TEST_F(DataRecords, a_writer_that_is_not_closed_writes_nothing) {
+  std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "never.tfrecord.gz";
+  {
+    TfRecordWriter writer(path);
+    writer.write("x");
+  }
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+  EXPECT_NE(messageOf([] { TfRecordWriter writer("/does/not/exist/x"); }).find("cannot write"), std::string::npos);
+  TfRecordWriter closed(path);
+  closed.close();
+  EXPECT_EQ(messageOf([&] { closed.write("x"); }), "a record requires a writer that is not closed");
+  unlink(path.c_str());
+}
+
+TEST_F(DataRecords, features_have_kinds_dims_and_defaults) {
+  Record source{{"n", Value::of(std::vector<int64_t>{1, 2, 3, 4})}, {"s", Value::string("x")}};
+  Record bytes{{"record", Value::string(makeExample(source))}};
+  auto parse = [&](Feature feature) { return parseExample({feature})(bytes).value(0); };
+  EXPECT_EQ(parse({.name = "n", .dtype = SINTER_I32, .dims = {2, -1}}).dims().text(), "2x2");
+  EXPECT_EQ(parse({.name = "s", .dtype = Bytes}).bytes(), "x");
+  EXPECT_EQ(parse({.name = "f", .dims = {2}, .hasDefault = true, .number = 0.5}).as<float>()[1], 0.5f);
+  EXPECT_EQ(messageOf([&] { parse({.name = "f"}); }), "feature 'f' is required, the record lacks it");
+  EXPECT_EQ(messageOf([&] { parse({.name = "n", .dtype = SINTER_F32, .dims = {4}}); }),
+            "feature 'n' requires float_list, got int64_list");
+  EXPECT_EQ(messageOf([&] { parse({.name = "n", .dtype = SINTER_I64}); }), "feature 'n' requires one value, got 4");
+  EXPECT_EQ(messageOf([&] { parse({.name = "n", .dtype = SINTER_I64, .dims = {3, -1}}); }),
+            "feature 'n' requires 3x? values, got 4");
+  EXPECT_EQ(messageOf([&] { parse({.name = "n", .dtype = SINTER_F16}); }),
+            "feature 'n' requires bytes, f32, f64, i1, i32 or i64, got f16");
+  EXPECT_EQ(messageOf([&] { parse({.name = "n", .dtype = SINTER_I64, .dims = {-1, -1}}); }),
+            "feature 'n' requires at most one open dim");
+  EXPECT_EQ(messageOf([&] { parse({.name = "n", .isSequence = true}); }),
+            "feature 'n' is a sequence, which a tf.Example has not");
+  EXPECT_EQ(messageOf([&] { parseExample({{.name = "n"}, {.name = "n"}}); }), "feature 'n' is given twice");
+  Record large{{"record", Value::string(makeExample({{"n", Value::scalar(int64_t(1) << 40)}}))}};
+  EXPECT_EQ(messageOf([&] { parseExample({{.name = "n", .dtype = SINTER_I32}})(large); }),
+            "feature 'n' requires values of i32, got 1099511627776");
+  EXPECT_EQ(messageOf([&] { makeExample({{"h", Value(SINTER_F16, {1}, allocate(2))}}); }),
+            "column 'h' requires bytes, f32, f64, i1, i8 to i64 or ui8 to ui32 to be a feature, got f16");
+}
+
+TEST_F(DataArrays, a_file_that_becomes_shorter_is_an_error) {
+  std::vector<float> numbers(100000);
+  sinter_tensor tensor = {};
+  tensor.data = numbers.data();
+  tensor.dtype = SINTER_F32;
+  tensor.rank = 1;
+  tensor.dims[0] = 100000;
+  std::string path = write("a.npy", "");
+  ASSERT_EQ(sinter_npy_write(path.c_str(), &tensor), SINTER_OK);
+  Loader loader(Dataset::from(openNpy(path)));
+  Record record;
+  ASSERT_TRUE(loader.next(record));
+  ASSERT_EQ(truncate(path.c_str(), 1000), 0);
+  std::string message = messageOf([&] {
+    while (loader.next(record))
+      ;
+  });
+  EXPECT_NE(message.find("is truncated"), std::string::npos) << message;
+}
+
+TEST_F(DataArrays, columns_agree_in_rows) {
+  std::string path = write("a.npz", "");
+  std::vector<float> numbers(6);
+  sinter_tensor tensors[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    tensors[i].data = numbers.data();
+    tensors[i].dtype = SINTER_F32;
+    tensors[i].rank = 1;
+    tensors[i].dims[0] = 3 + i;
+  }
+  const char *names[] = {"a", "b"};
+  ASSERT_EQ(sinter_npz_write(path.c_str(), names, tensors, 2), SINTER_OK);
+  EXPECT_NE(messageOf([&] { openNpz(path); }).find("column 'b' requires 3 rows as the first one has, got 4"),
+            std::string::npos);
+  EXPECT_EQ(openNpz(path, {"b"})->size(), 4);
+  EXPECT_NE(messageOf([&] { openNpz(path, {"b"}, 8); }).find("'b' exceeds it"), std::string::npos);
+  ASSERT_EQ(sinter_safetensors_write(path.c_str(), names, tensors, 2), SINTER_OK);
+  EXPECT_NE(messageOf([&] { openSafetensors(path); }).find("column 'b' requires 3 rows"), std::string::npos);
+  EXPECT_EQ(openSafetensors(path, {"a"})->size(), 3);
+  EXPECT_NE(messageOf([&] { openSafetensors(path, {"z"}); }).find("tensor 'z' is required"), std::string::npos);
+}
+
+TEST_F(DataArrays, shuffled_rows_are_all_rows) {
+  std::vector<int64_t> numbers(5000);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = static_cast<int64_t>(i);
+  sinter_tensor tensor = Value::of(numbers).tensor();
+  tensor.data = numbers.data();
+  std::string path = write("a.npy", "");
+  ASSERT_EQ(sinter_npy_write(path.c_str(), &tensor), SINTER_OK);
+  std::vector<int64_t> seen;
+  for (const Record &record : all(Dataset::shuffledFrom(openNpy(path), 3)))
+    seen.push_back(record["x"].as<int64_t>()[0]);
+  EXPECT_NE(seen, numbers);
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, numbers);
+}
