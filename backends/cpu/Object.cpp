@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/Object.h"
+#include "backends/cpu/BFloatBits.h"
 #include "backends/cpu/Lowering.h"
 #include "backends/cpu/OrderDefinitions.h"
 #include "backends/cpu/SingleLaneStores.h"
@@ -177,6 +178,7 @@ static bool optimize(llvm::Module &module, llvm::TargetMachine &machine, const O
   }
   passes.run(module, modules);
   storeSingleLanes(module);
+  carryBFloatsAsBits(module);
   return !llvm::verifyModule(module);
 }
 

@@ -135,14 +135,15 @@ class Graph:
         self.types[name] = (shape, carried)
         return self.op("bitcast", name, attributes=f"element_type = {dtype}", dtype=dtype) if dtype in FLOATS else name
 
-    def op(self, op, *operands, attributes="", dtype=None, shape=None, kind=""):
+    def op(self, op, *operands, attributes="", dtype=None, shape=None, kind="", axes=None):
         name = f"%v{self.count}"
         self.count += 1
         first = self.types[operands[0]]
         self.types[name] = (first[0] if shape is None else shape, dtype or first[1])
         types = ", ".join(self.type(x) for x in operands)
         inside = f" {{{attributes}}}" if attributes else ""
-        self.lines.append(f"  {name} = sinter.{op} {kind}{' ' if kind else ''}{', '.join(operands)}{inside} : ({types}) -> {self.type(name)}")
+        along = f" axes = {axes}" if axes else ""
+        self.lines.append(f"  {name} = sinter.{op} {kind}{' ' if kind else ''}{', '.join(operands)}{along}{inside} : ({types}) -> {self.type(name)}")
         return name
 
     def type(self, value):
