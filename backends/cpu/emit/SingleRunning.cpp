@@ -3,6 +3,7 @@
 // cumulative, det and arg_reduce_window: loops that carry what they have seen.
 
 #include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/RunningTotal.h"
 #include "backends/cpu/emit/Single.h"
 #include "ir/Contraction.h"
 #include "ir/Reduction.h"
@@ -14,61 +15,6 @@ using namespace sinter::cpu;
 /// About how many elements a chunk computes.
 constexpr int64_t kChunkElements = 4096;
 
-/// What has been combined so far. Every element of a running combination is a result, so that blocks would not help
-/// the last ones of a block: narrow floats are combined in f64, and sums of f64 carry what each addition rounded away
-/// (Knuth 1969, 4.2.2, theorem B), beside the chain of additions that the loop waits for.
-namespace {
-class RunningTotal {
-public:
-  RunningTotal(SingleKernel &k, Combiner combiner, Type type)
-      : b(k.b), combiner(combiner), type(type), accumulator(accumulatorType(type)) {
-    bool isSum = combiner == Combiner::add || combiner == Combiner::mul;
-    isWide = isSum && isa<FloatType>(accumulator) && !accumulator.isF64();
-    isCompensated = combiner == Combiner::add && accumulator.isF64();
-    Type carried = isWide ? Type(b.getF64Type()) : accumulator;
-    Value first = identityOf(k.fn, combiner, isWide ? carried : type);
-    start.push_back(first);
-    if (isCompensated)
-      start.push_back(arith::ConstantOp::create(b, b.getZeroAttr(carried)));
-  }
-
-  SmallVector<Value> start;
-  SmallVector<Value> next(ValueRange carried, Value element) {
-    Location loc = b.getLoc();
-    Value value = widen(b, loc, element, accumulator, isUnsigned(type));
-    if (isWide)
-      value = arith::ExtFOp::create(b, b.getF64Type(), value);
-    Type carriedType = isWide ? Type(b.getF64Type()) : type;
-    Value total = combine(b, loc, combiner, carriedType, carried[0], value);
-    if (!isCompensated)
-      return {total};
-    Value added = arith::SubFOp::create(b, total, carried[0]);
-    Value kept = arith::SubFOp::create(b, carried[0], arith::SubFOp::create(b, total, added));
-    Value lost = arith::AddFOp::create(b, kept, arith::SubFOp::create(b, value, added));
-    return {total, arith::AddFOp::create(b, carried[1], lost)};
-  }
-  /// The result's element.
-  Value value(ValueRange carried) {
-    Value total = carried[0];
-    if (isCompensated) {
-      // Beyond infinity there is nothing to correct.
-      Value corrected = arith::AddFOp::create(b, total, carried[1]);
-      Value isNumber = arith::CmpFOp::create(b, arith::CmpFPredicate::ORD, corrected, corrected);
-      total = arith::SelectOp::create(b, isNumber, corrected, total);
-    }
-    if (isWide)
-      total = arith::TruncFOp::create(b, accumulator, total);
-    return narrow(b, b.getLoc(), total, type);
-  }
-
-private:
-  ImplicitLocOpBuilder &b;
-  Combiner combiner;
-  Type type, accumulator;
-  bool isWide, isCompensated;
-};
-} // namespace
-
 static EmittedKernel emitCumulative(SingleKernel &k, CumulativeOp op) {
   int64_t axis = op.getAxis();
   DimContext &dims = k.dims();
@@ -78,7 +24,7 @@ static EmittedKernel emitCumulative(SingleKernel &k, CumulativeOp op) {
   DimExpr perChunk = dims.floorDiv(dims.constant(kChunkElements), dims.max(length, dims.constant(1)));
   k.chunkRows(dims.product(others), perChunk, [&](Value row, Value) {
     SmallVector<Value> outer = k.fn.delinearize(row, others);
-    RunningTotal total(k, op.getCombiner(), getElementTypeOrSelf(op.getOperand()));
+    RunningTotal total(k.fn, op.getCombiner(), getElementTypeOrSelf(op.getOperand()));
     k.fn.loop(k.fn.index(0), k.size(length), 1, total.start, [&](Value i, ValueRange carried) -> SmallVector<Value> {
       SmallVector<Value> at(outer);
       at.insert(at.begin() + axis, op.getReverse() ? k.sub(k.sub(k.size(length), k.fn.index(1)), i) : i);

@@ -4,13 +4,15 @@
 // then updates are combined one after the other, so that equal positions combine in index order. Positions outside are
 // skipped.
 //
-// Sums in which one place may take more updates than one chain of additions holds (BlockSums.h) are formed in f64 where
-// there are no more places than updates. Others first count updates, by places modulo a number of buckets. Where no
-// bucket has more, nothing else changes. Otherwise updates are put in order of their buckets, and those of a long
-// bucket in order of their places; the updates of one place are then summed by blocks and added at once.
+// Sums in which one place may take more updates than one chain of additions holds (BlockSums.h) count the updates of
+// each group of places. When a group has taken as many as a chain holds, the sums of its places move to slots of their
+// own and the places start again from nothing; slots are in f64 (RunningTotal.h), and come back to their places at the
+// end. Most places never have a slot, so that there are few: a group's for `longest + 1` updates at most. Sums of few
+// elements are all in f64.
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/RunningTotal.h"
 #include "backends/cpu/emit/Single.h"
 #include "ir/Indexing.h"
 
@@ -18,9 +20,10 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-constexpr int64_t kBuckets = 4096;
 /// Elements that are always worth sums in f64.
 constexpr int64_t kFewElements = 4096;
+/// Places that are counted together, and move to their slots together: their counts stay in the first-level cache.
+constexpr int64_t kGroup = 4;
 
 namespace {
 class ScatterEmitter {
@@ -30,9 +33,11 @@ public:
   void copyOperand();
   void emit(int64_t longest);
   /// Bytes that `emit` needs.
-  DimExpr workspaceBytes();
+  DimExpr workspaceBytes(int64_t longest);
 
 private:
+  struct Room;
+  Room room(int64_t longest);
   /// Where the update at `index` goes, on the axes that positions choose; clears `inside` when it goes nowhere.
   SmallVector<Value> placeOf(ArrayRef<Value> index, Value &inside);
   Value onAxis(Value position, Value size, Value &inside);
@@ -44,16 +49,13 @@ private:
   Value truth() { return arith::ConstantIntOp::create(k.b, k.b.getI1Type(), 1); }
 
   void emitWide();
-  Value countBuckets();
-  void emitByPlace(int64_t longest);
-  void sumBucket(Value begin, Value count);
-  SmallVector<Value> indexOf(Value number) { return k.fn.delinearize(number, indices); }
-  /// Where update `number` goes, as one number.
-  Value flatPlace(Value number) {
-    Value inside = truth();
-    return k.fn.offset(placeOf(indexOf(number), inside), chosen);
-  }
-  Value wordAt(Value at) { return k.loadWord(words, at); }
+  void emitCounted(int64_t longest);
+  void spill(Value flat);
+  Value slotOf(Value flat);
+  /// `body(at, to)` for the elements of a slot: its place in `sums`, and the result's offset.
+  void overSlot(Value slot, ArrayRef<Value> place, llvm::function_ref<void(Value at, Value to)> body);
+  SmallVector<Value> loadSums(Value at);
+  void storeSums(ValueRange values, Value at);
 
   SingleKernel &k;
   ScatterElementsOp elements;
@@ -64,8 +66,11 @@ private:
   Dims sizes, indices, chosen,
       slice; // of the operand; what numbers the updates; axes that positions choose; the others
   DimExpr count;
-  bool isWide = false; // sums in f64
-  Value words;         // ends of buckets, numbers of updates, room to sort these
+  bool isWide;     // all sums in f64
+  int64_t carried; // floats that a sum in a slot consists of
+  // Number of slots, the slot of each place (0: none), the place of each slot from 1 on.
+  Value words;
+  Value sums; // of slots: as many floats for each element as RunningTotal carries
 };
 } // namespace
 
@@ -81,12 +86,10 @@ ScatterEmitter::ScatterEmitter(SingleKernel &k, Operation *root)
   }
   chosen.assign(sizes.begin(), sizes.begin() + length);
   slice.assign(sizes.begin() + length, sizes.end());
-  DimContext &dims = k.dims();
-  count = dims.product(indices);
-  DimExpr places = dims.resolve(dims.product(chosen)), elements = dims.resolve(dims.product(sizes));
-  DimExpr updates = dims.resolve(count);
-  isWide = places.isConstant() && elements.isConstant() &&
-           (elements.constant() <= kFewElements || (updates.isConstant() && places.constant() <= updates.constant()));
+  count = k.dims().product(indices);
+  carried = type.isF64() ? 2 : 1;
+  DimExpr elements = k.dims().resolve(k.dims().product(sizes));
+  isWide = !type.isF64() && elements.isConstant() && elements.constant() <= kFewElements;
 }
 
 void ScatterEmitter::copyOperand() {
@@ -159,11 +162,76 @@ void ScatterEmitter::update(ArrayRef<Value> index) {
 
 //===- long sums -----------------------------------------------------------------------------===//
 
-DimExpr ScatterEmitter::workspaceBytes() {
+/// Bytes: one a group of places for its count, then words, then floats.
+struct ScatterEmitter::Room {
+  DimExpr counts, words, sums;
+};
+
+ScatterEmitter::Room ScatterEmitter::room(int64_t longest) {
   DimContext &dims = k.dims();
   if (isWide)
-    return dims.mul(dims.product(sizes), dims.constant(8));
-  return dims.mul(dims.add(dims.mul(count, dims.constant(3)), dims.constant(kBuckets)), dims.constant(8));
+    return {dims.mul(dims.product(sizes), dims.constant(8)), dims.constant(0), dims.constant(0)};
+  DimExpr places = dims.product(chosen), groups = dims.ceilDiv(places, dims.constant(kGroup));
+  DimExpr slots = dims.min(places, dims.mul(dims.floorDiv(count, dims.constant(longest + 1)), dims.constant(kGroup)));
+  DimExpr line = dims.constant(64), word = dims.constant(8);
+  DimExpr floats = dims.mul(dims.mul(slots, dims.product(slice)), dims.constant(carried));
+  return {dims.mul(dims.ceilDiv(groups, line), line),
+          dims.mul(dims.add(dims.add(places, slots), dims.constant(2)), word), dims.mul(floats, word)};
+}
+
+DimExpr ScatterEmitter::workspaceBytes(int64_t longest) {
+  Room bytes = room(longest);
+  return k.dims().add(k.dims().add(bytes.counts, bytes.words), bytes.sums);
+}
+
+SmallVector<Value> ScatterEmitter::loadSums(Value at) {
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < carried; ++i)
+    values.push_back(memref::LoadOp::create(k.b, sums, ValueRange{k.add(at, k.fn.index(i))}));
+  return values;
+}
+
+void ScatterEmitter::storeSums(ValueRange values, Value at) {
+  for (auto [i, value] : llvm::enumerate(values))
+    memref::StoreOp::create(k.b, value, sums, ValueRange{k.add(at, k.fn.index(i))});
+}
+
+void ScatterEmitter::overSlot(Value slot, ArrayRef<Value> place, llvm::function_ref<void(Value, Value)> body) {
+  Value first = k.mul(k.sub(slot, k.fn.index(1)), k.size(k.dims().product(slice)));
+  overSlice({}, place, [&](ArrayRef<Value> rest, ArrayRef<Value>, Value to) {
+    body(k.mul(k.add(first, k.fn.offset(rest, slice)), k.fn.index(carried)), to);
+  });
+}
+
+/// The slot of a place, a new one if it has none.
+Value ScatterEmitter::slotOf(Value flat) {
+  Value zero = k.fn.index(0), one = k.fn.index(1), places = k.size(k.dims().product(chosen));
+  Value slots = k.loadWord(words, zero);
+  auto isZero = [&](Value x) { return arith::CmpIOp::create(k.b, arith::CmpIPredicate::eq, x, zero); };
+  k.ifThen(isZero(slots),
+           [&] { k.fn.loop(one, k.add(places, one), 1, [&](Value at) { k.storeWord(words, zero, at); }); });
+  Value entry = k.add(flat, one);
+  k.ifThen(isZero(k.loadWord(words, entry)), [&] {
+    Value slot = k.add(slots, one);
+    k.storeWord(words, slot, zero);
+    k.storeWord(words, slot, entry);
+    k.storeWord(words, flat, k.add(places, slot));
+    Value size = k.size(k.dims().product(slice));
+    k.fn.loop(k.mul(slots, size), k.mul(slot, size), 1, [&](Value i) {
+      RunningTotal total(k.fn, Combiner::add, type);
+      storeSums(total.start, k.mul(i, k.fn.index(carried)));
+    });
+  });
+  return k.loadWord(words, entry);
+}
+
+/// Moves the sum of a place to its slot.
+void ScatterEmitter::spill(Value flat) {
+  overSlot(slotOf(flat), k.fn.delinearize(flat, chosen), [&](Value at, Value to) {
+    RunningTotal total(k.fn, Combiner::add, type);
+    storeSums(total.next(loadSums(at), k.loadResult(0, to)), at);
+    k.store(0, arith::ConstantOp::create(k.b, k.b.getFloatAttr(type, -0.0)), to);
+  });
 }
 
 /// Sums of narrower floats, in f64.
@@ -195,122 +263,52 @@ void ScatterEmitter::emitWide() {
   });
 }
 
-/// Writes the number of updates of each bucket; returns the greatest.
-Value ScatterEmitter::countBuckets() {
-  Value zero = k.fn.index(0), one = k.fn.index(1), buckets = k.fn.index(kBuckets);
-  k.fn.loop(zero, buckets, 1, [&](Value i) { k.storeWord(words, zero, i); });
-  k.fn.loop(zero, k.size(count), 1, [&](Value number) {
+void ScatterEmitter::emitCounted(int64_t longest) {
+  ImplicitLocOpBuilder &b = k.b;
+  Value zero = k.fn.index(0), one = k.fn.index(1), places = k.size(k.dims().product(chosen));
+  auto view = [&](Type type, Value from) -> Value {
+    return memref::ViewOp::create(b, MemRefType::get({kHuge}, type), k.fn.workspace(), from, ValueRange{});
+  };
+  Room bytes = room(longest);
+  Value counts = view(b.getI8Type(), zero);
+  words = view(b.getI64Type(), k.size(bytes.counts));
+  sums = view(b.getF64Type(), k.size(k.dims().add(bytes.counts, bytes.words)));
+  Value groups = k.size(k.dims().ceilDiv(k.dims().product(chosen), k.dims().constant(kGroup)));
+  // How many updates a group takes until its places move to their slots, the one that finds it full included.
+  auto count = [&](int64_t number) { return arith::ConstantIntOp::create(b, b.getI8Type(), number); };
+  Value fresh = count(longest + 1);
+  k.fn.loop(zero, groups, 1, [&](Value at) { memref::StoreOp::create(b, fresh, counts, ValueRange{at}); });
+  k.storeWord(words, zero, zero);
+  k.nest(indices, [&](ArrayRef<Value> index) {
     Value inside = truth();
-    SmallVector<Value> place = placeOf(indexOf(number), inside);
+    SmallVector<Value> place = placeOf(index, inside);
     k.ifThen(inside, [&] {
-      Value bucket = arith::RemUIOp::create(k.b, k.fn.offset(place, chosen), buckets);
-      k.storeWord(words, k.add(wordAt(bucket), one), bucket);
-    });
-  });
-  return k.fn
-      .loop(zero, buckets, 1, zero,
-            [&](Value i, ValueRange carried) -> SmallVector<Value> { return {k.max(carried[0], wordAt(i))}; })
-      .front();
-}
-
-/// The updates `count` numbers from `begin` on, of one bucket: in order of their places, each place's sum at once.
-void ScatterEmitter::sumBucket(Value begin, Value number) {
-  Value zero = k.fn.index(0), one = k.fn.index(1);
-  Value room = k.add(k.fn.index(kBuckets), k.size(count));
-  auto placeAt = [&](Value i) { return flatPlace(wordAt(k.add(begin, i))); };
-  Value first = placeAt(zero);
-  Value isOnePlace = k.fn.loop(zero, number, 1, truth(),
-                               [&](Value i, ValueRange carried) -> SmallVector<Value> {
-                                 Value isSame = arith::CmpIOp::create(k.b, arith::CmpIPredicate::eq, placeAt(i), first);
-                                 return {k.both(carried[0], isSame)};
-                               })
-                         .front();
-  auto order = scf::IfOp::create(k.b, TypeRange{k.b.getIndexType()}, isOnePlace, /*withElseRegion=*/true);
-  {
-    OpBuilder::InsertionGuard guard(k.b);
-    k.b.setInsertionPointToStart(order.thenBlock());
-    k.fn.loop(zero, number, 1, [&](Value i) { k.storeWord(words, i, k.add(room, i)); });
-    scf::YieldOp::create(k.b, room);
-    k.b.setInsertionPointToStart(order.elseBlock());
-    Value sorted = k.mergeSort(words, room, number, [&](Value x, Value y) { return k.less(placeAt(x), placeAt(y)); });
-    scf::YieldOp::create(k.b, sorted);
-  }
-  Value sorted = order.getResult(0);
-  auto numberAt = [&](Value i) { return wordAt(k.add(begin, wordAt(k.add(sorted, i)))); };
-  k.whileLoop(
-      zero, [&](ValueRange carried) { return k.less(carried[0], number); },
-      [&](ValueRange carried) -> SmallVector<Value> {
-        Value first = carried[0], firstNumber = numberAt(first), target = flatPlace(firstNumber);
-        Value end = k.whileLoop(
-            k.add(first, one),
-            [&](ValueRange at) {
-              Value last = k.sub(number, one), more = k.less(at[0], number);
-              Value place = flatPlace(numberAt(k.min(at[0], last)));
-              return k.both(more, arith::CmpIOp::create(k.b, arith::CmpIPredicate::eq, place, target));
-            },
-            [&](ValueRange at) -> SmallVector<Value> { return {k.add(at[0], one)}; })[0];
-        Value inside = truth();
-        SmallVector<Value> index = indexOf(firstNumber), place = placeOf(index, inside);
-        overSlice(index, place, [&](ArrayRef<Value> rest, ArrayRef<Value>, Value to) {
-          Value none = identityOf(k.fn, Combiner::add, type);
-          Location loc = k.b.getLoc();
-          Value sum = sumRange(
-              k.fn, zero, k.sub(end, first), count, kProductBlock, none, none,
-              [&](Value x, Value y) { return joinFloats(k.b, x, y); },
-              [&](Value low, Value high, ValueRange start) {
-                return k.fn.loop(low, high, 1, start, [&](Value i, ValueRange total) -> SmallVector<Value> {
-                  SmallVector<Value> from = indexOf(numberAt(k.add(first, i)));
-                  llvm::append_range(from, rest);
-                  Value value = widen(k.b, loc, k.element(updates, from), accumulator, false);
-                  return {arith::AddFOp::create(k.b, total[0], value)};
-                });
-              })[0];
-          Value old = widen(k.b, loc, k.loadResult(0, to), accumulator, false);
-          k.store(0, narrow(k.b, loc, arith::AddFOp::create(k.b, old, sum), type), to);
-        });
-        return {end};
+      Value group = arith::DivUIOp::create(b, k.fn.offset(place, chosen), k.fn.index(kGroup));
+      Value left = arith::SubIOp::create(b, memref::LoadOp::create(b, counts, ValueRange{group}), count(1));
+      memref::StoreOp::create(b, left, counts, ValueRange{group});
+      k.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, left, count(0)), [&] {
+        Value low = k.mul(group, k.fn.index(kGroup)), high = k.min(k.add(low, k.fn.index(kGroup)), places);
+        k.fn.loop(low, high, 1, [&](Value flat) { spill(flat); });
+        memref::StoreOp::create(b, count(longest), counts, ValueRange{group});
       });
-}
-
-/// Updates in order of their buckets. The counts of buckets are there.
-void ScatterEmitter::emitByPlace(int64_t longest) {
-  Value zero = k.fn.index(0), one = k.fn.index(1), buckets = k.fn.index(kBuckets);
-  // Counts become begins, and begins become ends as numbers come in.
-  k.fn.loop(zero, buckets, 1, buckets, [&](Value i, ValueRange carried) -> SmallVector<Value> {
-    Value held = wordAt(i);
-    k.storeWord(words, carried[0], i);
-    return {k.add(carried[0], held)};
-  });
-  k.fn.loop(zero, k.size(count), 1, [&](Value number) {
-    Value inside = truth();
-    SmallVector<Value> place = placeOf(indexOf(number), inside);
-    k.ifThen(inside, [&] {
-      Value bucket = arith::RemUIOp::create(k.b, k.fn.offset(place, chosen), buckets);
-      Value at = wordAt(bucket);
-      k.storeWord(words, number, at);
-      k.storeWord(words, k.add(at, one), bucket);
+      overSlice(index, place,
+                [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) { combineAt(to, k.element(updates, from)); });
     });
   });
-  k.fn.loop(zero, buckets, 1, buckets, [&](Value i, ValueRange carried) -> SmallVector<Value> {
-    Value begin = carried[0], end = wordAt(i), held = k.sub(end, begin);
-    Value isShort = k.less(held, k.fn.index(longest + 1));
-    k.ifThen(isShort, [&] { k.fn.loop(begin, end, 1, [&](Value at) { update(indexOf(wordAt(at))); }); });
-    k.ifThen(k.negate(isShort), [&] { sumBucket(begin, held); });
-    return {end};
+  k.fn.loop(one, k.add(k.loadWord(words, zero), one), 1, [&](Value slot) {
+    SmallVector<Value> place = k.fn.delinearize(k.loadWord(words, k.add(places, slot)), chosen);
+    overSlot(slot, place, [&](Value at, Value to) {
+      RunningTotal total(k.fn, Combiner::add, type);
+      k.store(0, total.value(total.next(loadSums(at), k.loadResult(0, to))), to);
+    });
   });
 }
 
 /// No place takes more than `longest` updates one by one.
 void ScatterEmitter::emit(int64_t longest) {
-  auto oneByOne = [&] { k.nest(indices, [&](ArrayRef<Value> index) { update(index); }); };
-  if (longest == kNoBlocks)
-    return oneByOne();
-  if (isWide)
-    return emitWide();
-  words = k.workspaceWords();
-  Value isShort = k.less(countBuckets(), k.fn.index(longest + 1));
-  k.ifThen(isShort, oneByOne);
-  k.ifThen(k.negate(isShort), [&] { emitByPlace(longest); });
+  if (longest != kNoBlocks)
+    return isWide ? emitWide() : emitCounted(longest);
+  k.nest(indices, [&](ArrayRef<Value> index) { update(index); });
 }
 
 /// Updates of one place that are added one by one at most. Narrow floats would be rounded after each.
@@ -318,9 +316,9 @@ static int64_t longestChain(KernelSpec &spec, Operation *root) {
   auto combiner = isa<ScatterElementsOp>(root) ? cast<ScatterElementsOp>(root).getCombiner()
                                                : cast<ScatterNdOp>(root).getCombiner();
   Type type = getElementTypeOrSelf(root->getOperand(0));
-  if (combiner != Combiner::add || !isa<FloatType>(type) || type.isF64())
+  if (combiner != Combiner::add || !isa<FloatType>(type))
     return kNoBlocks;
-  int64_t longest = accumulatorType(type) == type ? kProductBlock : 1;
+  int64_t longest = accumulatorType(type) == type ? kSumBlock : 1;
   Dims indices = spec.sizes->dims(root->getOperand(1));
   if (isa<ScatterNdOp>(root))
     indices.pop_back();
@@ -342,7 +340,7 @@ bool sinter::cpu::emitScatter(KernelSpec &spec, ModuleOp module, StringRef name,
     scatter.copyOperand();
   scatter.emit(longest);
   if (longest != kNoBlocks)
-    k.workspaceBytes = scatter.workspaceBytes();
+    k.workspaceBytes = scatter.workspaceBytes(longest);
   emitted = k.finish();
   if (copies)
     return true;

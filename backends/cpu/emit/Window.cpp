@@ -37,7 +37,7 @@ struct Combination {
     return {combine(fn.b, fn.b.getLoc(), op.getCombiner(), type, carried[0], value)};
   }
   Value join(Value x, Value y) { return combine(fn.b, fn.b.getLoc(), op.getCombiner(), type, x, y); }
-  int64_t block() { return blockOf(op.getCombiner(), type) == kNoBlocks ? kNoBlocks : kProductBlock; }
+  int64_t block() { return blockOf(op.getCombiner(), type); }
   Value finish(ValueRange carried) { return narrow(fn.b, fn.b.getLoc(), carried[0], type); }
 
   KernelFunction &fn;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What has been combined so far, where blocks (BlockSums.h) would not help: every element of a running combination is a
+// result, and sums of many places at once are added to one by one. Narrow floats are combined in f64, and sums of f64
+// carry what each addition rounded away (Knuth 1969, 4.2.2, theorem B), beside the chain of additions that the loop
+// waits for.
+
+#ifndef SINTER_BACKENDS_CPU_EMIT_RUNNINGTOTAL_H
+#define SINTER_BACKENDS_CPU_EMIT_RUNNINGTOTAL_H
+
+#include "backends/cpu/emit/Emitter.h"
+#include "ir/Reduction.h"
+
+namespace sinter::cpu {
+
+class RunningTotal {
+public:
+  /// Of elements of type `type`.
+  RunningTotal(KernelFunction &fn, Combiner combiner, mlir::Type type);
+
+  /// The values of a combination of nothing: one, or two of the same type.
+  llvm::SmallVector<mlir::Value> start;
+  llvm::SmallVector<mlir::Value> next(mlir::ValueRange carried, mlir::Value element);
+  /// The result's element.
+  mlir::Value value(mlir::ValueRange carried);
+
+private:
+  mlir::ImplicitLocOpBuilder &b;
+  Combiner combiner;
+  mlir::Type type, accumulator;
+  bool isWide, isCompensated;
+};
+
+} // namespace sinter::cpu
+
+#endif
