@@ -10,7 +10,8 @@ extern "C" {
 
 using namespace sinter::data;
 
-static constexpr int64_t blockBytes = 1 << 20;
+/// Memory of a stream; less for a file that does not fill it.
+static constexpr int64_t minBlockBytes = 1 << 12, maxBlockBytes = 1 << 20;
 
 File::File(std::string path) : name(std::move(path)) { check(srtOpenFile(name.c_str(), &file, &bytes)); }
 
@@ -51,8 +52,10 @@ ByteStream::ByteStream(const std::string &path, Compression compression) : sourc
   if (compression != Compression::None) {
     inflater = std::make_unique<Inflater>();
     inflater->isGzip = compression == Compression::Gzip;
-    inflater->input.resize(1 << 16);
+    inflater->input.resize(static_cast<size_t>(std::clamp<int64_t>(source.size(), 1, 1 << 16)));
   }
+  blockBytes =
+      std::clamp(inflater ? 4 * std::min(source.size(), maxBlockBytes) : source.size(), minBlockBytes, maxBlockBytes);
   restart();
 }
 

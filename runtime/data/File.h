@@ -75,7 +75,7 @@ private:
   struct Inflater;
   File source;
   std::unique_ptr<Inflater> inflater; // null: not compressed
-  int64_t fileAt = 0, position = 0, begin = 0, end = 0;
+  int64_t fileAt = 0, position = 0, begin = 0, end = 0, blockBytes = 0;
   std::string buffer;
 };
 
