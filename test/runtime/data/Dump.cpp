@@ -3,7 +3,7 @@
 // sinter_data_dump: what the readers make of a file, as text that Inputs/files.py compares with what other libraries
 // say.
 //
-//   sinter_data_dump csv SEPARATOR FILE | npy | npz | safetensors | idx | tfrecord | example | sequence FILE
+//   sinter_data_dump csv SEPARATOR FILE | jsonl | npy | npz | safetensors | idx | tfrecord | example | sequence FILE
 //   sinter_data_dump write FILE          records from standard input, hexadecimal, one a line
 //   sinter_data_dump makeexample FILE    examples of all kinds
 //
@@ -11,6 +11,7 @@
 // second time from the state in its middle; a difference is told.
 #include "runtime/data/Arrays.h"
 #include "runtime/data/Csv.h"
+#include "runtime/data/JsonLines.h"
 #include "runtime/data/TfRecord.h"
 #include <cstdio>
 #include <iostream>
@@ -88,6 +89,8 @@ static std::string lineOf(const Record &record) {
 static Dataset open(const std::string &kind, const std::string &path, char separator) {
   if (kind == "csv")
     return readCsv(path, {.separator = separator});
+  if (kind == "jsonl")
+    return readJsonLines(path);
   if (kind == "npy")
     return Dataset::from(openNpy(path));
   if (kind == "npz")

@@ -161,6 +161,32 @@ expect_error("csv gzip cut", run("csv", ",", path("x.csv.gz", gzip.compress(good
 expect_error("csv gzip bad", run("csv", ",", path("x.csv.gz", gzip.compress(good)[:10] + b"\xff" * 50)), "the file is not what gzip writes")
 
 
+# JSON lines: texts of Python's json, escaped and not, as its own reader has them.
+for ascii_only in True, False:
+    texts, wanted = [], []
+    for i in range(500):
+        x = {"i": choice.randrange(-2**63, 2**63), "f": choice.choice([choice.gauss(0, 1e3), choice.randrange(99), 1e-300, -0.0, None]), "t": i % 3 == 0,
+             "s": choice.choice(words + ["\U0001f600 \x7f \u2028 \\ /", "\b\f\n\r\t\x01"]), "v": [choice.gauss(0, 1) for _ in range(i % 4 + 1)],
+             "m": [[i, 2], [3, 4], [5, 6]], "w": ["a", "b\n"], "extra": [{"deep": [None, [], {}]}, 1]}
+        line = json.dumps(x, ensure_ascii=ascii_only)
+        texts.append(line + choice.choice(["\n", "\r\n", "\n\n"]))
+        y = json.loads(line)
+        f = float("nan") if y["f"] is None else float(y["f"])
+        wanted.append(" ".join([column("i", y["i"]), column("f", f), column("t", numpy.bool_(y["t"])), column("s", y["s"]), column("v", y["v"]),
+                                column("m", y["m"]), column("w", [w.encode() for w in y["w"]])]))
+    content = "".join(texts).encode()
+    expect("jsonl", run("jsonl", path("x.jsonl", content)), wanted)
+    expect("jsonl.gz", run("jsonl", path("x.jsonl.gz", gzip.compress(content))), wanted)
+for bad, error in ((b'{"a": 01}', "a number, string, array, true, false or null is required"), (b'{"a": 1} x', "one object a line is required, got more"),
+                   (b'{"a": [1, [2]]}', "a rectangular array is required"), (b'{"a": [[1, 2], [3]]}', "got 2 and 1 elements"), (b'{"a": "x}', "a string is required to end"),
+                   (b'{"a": "\\q"}', "an escape of JSON is required"), (b'{"a": "\\ud800"}', "surrogates in pairs"), (b'{"a": "\\ud800\\u0041"}', "second half of a surrogate pair"),
+                   (b'{"a": "\\u12"}', "four hexadecimal digits"), (b'{"a": 1e999}', "within the range of f64"), (b'["a"]', "'{' is required"), (b'{"a": ' + b"[" * 20 + b"]" * 20 + b"}", "at most 16 dims"),
+                   (b'{"z": ' + b"[" * 2000 + b"]" * 2000 + b"}", "nested at most 1000 deep"), (b"{}", "member 'a' requires i64, got nothing"), (b'{"a": "x"}', "member 'a' requires i64, got a string"),
+                   (b'{"a": 0.5}', "member 'a' requires i64, got a number"), (b'{"a": true}', "got true or false"), (b'{"a": null}', "got null")):
+    expect_error("jsonl", run("jsonl", path("x.jsonl", b'{"a": 1}\n' * 1000 + bad)), error)
+expect_error("jsonl place", run("jsonl", path("x.jsonl", b'{"a": 1}\n' * 1000 + b'{"a": }')), "x.jsonl' record 1000 at byte 9006: a number")
+
+
 # TFRecord.
 def tfrecord(records):
     return b"".join(struct.pack("<Q", len(r)) + struct.pack("<I", masked_crc(struct.pack("<Q", len(r)))) + r + struct.pack("<I", masked_crc(r))
