@@ -276,7 +276,41 @@ template <typename Take> void eachEntry(std::string_view message, uint64_t numbe
   }
 }
 
-Dataset::Map parser(std::vector<Feature> features, const std::string &column, bool isSequence) {
+/// Where the features wanted are in a message.
+class Finder {
+public:
+  Finder(const std::vector<Feature> &features, bool isSequence)
+      : contents(features.size()), isThere(features.size()), features(features), isSequence(isSequence) {}
+
+  void find(std::string_view message) {
+    std::fill(isThere.begin(), isThere.end(), false);
+    for (bool inLists : {false, true}) {
+      if (inLists && !isSequence)
+        break;
+      size_t guess = 0; // writers keep an order
+      eachEntry(message, inLists ? 2 : 1, [&](std::string_view name, std::string_view content) {
+        for (size_t tried = 0; tried < features.size(); ++tried) {
+          size_t f = (guess + tried) % features.size();
+          if (features[f].name == name && features[f].isSequence == inLists) {
+            contents[f] = content;
+            isThere[f] = true;
+            guess = f + 1;
+            return;
+          }
+        }
+      });
+    }
+  }
+
+  std::vector<std::string_view> contents;
+  std::vector<bool> isThere;
+
+private:
+  const std::vector<Feature> &features;
+  bool isSequence;
+};
+
+Names checkFeatures(const std::vector<Feature> &features) {
   auto names = std::make_shared<std::vector<std::string>>();
   for (const Feature &feature : features) {
     static constexpr std::array<int32_t, 6> known = {Bytes, SINTER_F32, SINTER_F64, SINTER_I1, SINTER_I32, SINTER_I64};
@@ -290,38 +324,40 @@ Dataset::Map parser(std::vector<Feature> features, const std::string &column, bo
       throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name + "' is given twice");
     names->push_back(feature.name);
   }
+  return names;
+}
+
+Dataset::Map parser(std::vector<Feature> features, const std::string &column, bool isSequence) {
+  Names names = checkFeatures(features);
   return [=](const Record &record) {
-    std::string_view bytes = record[column].bytes();
-    std::vector<std::string_view> contents(features.size());
-    std::vector<bool> isThere(features.size());
-    for (bool inLists : {false, true}) {
-      if (inLists && !isSequence)
-        break;
-      size_t guess = 0; // writers keep an order
-      eachEntry(bytes, inLists ? 2 : 1, [&](std::string_view name, std::string_view content) {
-        for (size_t tried = 0; tried < features.size(); ++tried) {
-          size_t f = (guess + tried) % features.size();
-          if (features[f].name == name && features[f].isSequence == inLists) {
-            contents[f] = content;
-            isThere[f] = true;
-            guess = f + 1;
-            return;
-          }
-        }
-      });
-    }
+    Finder finder(features, isSequence);
+    finder.find(record[column].bytes());
     std::vector<Value> values;
     for (size_t f = 0; f < features.size(); ++f) {
       const Feature &feature = features[f];
-      if (!isThere[f] && !feature.hasDefault)
+      if (!finder.isThere[f] && !feature.hasDefault)
         missing(feature);
-      if (!isThere[f])
+      if (!finder.isThere[f])
         values.push_back(defaultOf(feature, feature.dims));
       else
-        values.push_back(feature.isSequence ? readSequence(feature, contents[f]) : readFeature(feature, contents[f]));
+        values.push_back(feature.isSequence ? readSequence(feature, finder.contents[f])
+                                            : readFeature(feature, finder.contents[f]));
     }
     return Record(names, std::move(values));
   };
+}
+
+/// Appends what defaultOf would give.
+void appendDefault(const Feature &feature, Elements &elements) {
+  size_t count = 1;
+  for (int64_t size : feature.dims)
+    count *= static_cast<size_t>(std::max<int64_t>(size, 0));
+  if (kindOf(feature.dtype) == 1)
+    elements.texts.resize(elements.texts.size() + count);
+  else if (kindOf(feature.dtype) == 2)
+    elements.floats.resize(elements.floats.size() + count, static_cast<float>(feature.number));
+  else
+    elements.integers.resize(elements.integers.size() + count, static_cast<int64_t>(feature.number));
 }
 
 //===- Writing --------------------------------------------------------------------------------------===//
@@ -411,6 +447,60 @@ Dataset::Map sinter::data::parseExample(std::vector<Feature> features, const std
     if (feature.isSequence)
       throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name + "' is a sequence, which a tf.Example has not");
   return parser(std::move(features), column, false);
+}
+
+Dataset::Map sinter::data::parseExamples(std::vector<Feature> features, const std::string &column) {
+  Names names = checkFeatures(features);
+  for (const Feature &feature : features) {
+    auto behind = std::span(feature.dims).subspan(std::min<size_t>(1, feature.dims.size()));
+    if (feature.isSequence || std::ranges::any_of(behind, [](int64_t size) { return size < 0; }))
+      throw Error(SINTER_INVALID_ARGUMENT,
+                  "feature '" + feature.name + "' of a batch requires known dims, or the first one open");
+  }
+  return [=](const Record &batch) {
+    const Value &records = batch[column];
+    if (records.dtype() != Bytes || records.dims().rank() != 1)
+      throw Error(SINTER_INVALID_ARGUMENT, "column '" + column + "' requires a vector of bytes, got " +
+                                               dtypeName(records.dtype()) + " " + records.dims().text());
+    Finder finder(features, false);
+    std::vector<Elements> elements(features.size());
+    std::vector<std::vector<int64_t>> splits(features.size(), {0});
+    std::vector<Dims> dims;
+    for (const Feature &feature : features) { // of a batch without records
+      std::vector<int64_t> sizes = feature.dims;
+      std::ranges::replace(sizes, int64_t(-1), int64_t(0));
+      dims.emplace_back(std::span<const int64_t>(sizes));
+    }
+    for (int64_t r = 0; r < records.count(); ++r) {
+      finder.find(records.bytes(r));
+      for (size_t f = 0; f < features.size(); ++f) {
+        const Feature &feature = features[f];
+        List list = finder.isThere[f] ? listOf(finder.contents[f]) : List();
+        if (!list.kind && !feature.hasDefault)
+          missing(feature);
+        requireKind(feature, list);
+        auto before = static_cast<int64_t>(elements[f].count());
+        if (list.kind)
+          append(list, elements[f]);
+        else
+          appendDefault(feature, elements[f]);
+        dims[f] = dimsFor(feature, feature.dims, static_cast<int64_t>(elements[f].count()) - before);
+        if (dims[f].rank())
+          splits[f].push_back(splits[f].back() + dims[f][0]);
+      }
+    }
+    std::vector<Value> values;
+    for (size_t f = 0; f < features.size(); ++f) {
+      bool isOpen = !features[f].dims.empty() && features[f].dims[0] < 0;
+      if (isOpen) {
+        dims[f].set(0, splits[f].back());
+        values.push_back(Value::ragged(valueOf(elements[f], features[f], dims[f]), splits[f]));
+      } else {
+        values.push_back(valueOf(elements[f], features[f], dims[f].withFront(records.count())));
+      }
+    }
+    return Record(names, std::move(values));
+  };
 }
 
 Dataset::Map sinter::data::parseSequenceExample(std::vector<Feature> features, const std::string &column) {

@@ -57,6 +57,10 @@ struct Feature {
 Dataset::Map parseExample(std::vector<Feature> features, const std::string &column = "record");
 Dataset::Map parseSequenceExample(std::vector<Feature> features, const std::string &column = "record");
 
+/// The same for a batch of records of bytes, twice as quick or more: features of known dims become columns with one
+/// more dim, those whose first dim is open ragged ones. A record that is wrong makes the batch an error.
+Dataset::Map parseExamples(std::vector<Feature> features, const std::string &column = "record");
+
 /// The features that a serialized tf.Example has, each with dims {-1}.
 std::vector<Feature> exampleFeatures(std::string_view example);
 

@@ -241,3 +241,34 @@ TEST_F(DataArrays, shuffled_rows_are_all_rows) {
   std::sort(seen.begin(), seen.end());
   EXPECT_EQ(seen, numbers);
 }
+
+TEST_F(DataRecords, batches_are_parsed_as_records_are) {
+  std::string path = write("a.tfrecord", "");
+  TfRecordWriter writer(path);
+  for (int64_t i = 0; i < 23; ++i) {
+    Record record{{"ragged", Value::of(std::vector<int64_t>(static_cast<size_t>(i % 4), i))},
+                  {"words", Value::strings({std::string(static_cast<size_t>(i), 'w'), "x"})},
+                  {"matrix", Value::of(std::vector<float>{float(i), 1, 2, 3})}};
+    if (i % 5)
+      record.set("rare", Value::scalar(i));
+    writer.write(makeExample(record));
+  }
+  writer.close();
+  std::vector<Feature> features = {{.name = "rare", .dtype = SINTER_I32, .hasDefault = true, .number = -1},
+                                   {.name = "matrix", .dims = {2, 2}},
+                                   {.name = "words", .dtype = Bytes, .dims = {2}},
+                                   {.name = "ragged", .dtype = SINTER_I64, .dims = {-1}}};
+  Dataset records = readTfRecords(path);
+  EXPECT_EQ(all(records.batch({.size = 5}).map(parseExamples(features))),
+            all(records.map(parseExample(features)).batch({.size = 5, .ragged = {"ragged"}})));
+  EXPECT_EQ(messageOf([&] { all(records.map(parseExamples(features))); }),
+            "column 'record' requires a vector of bytes, got bytes scalar");
+  EXPECT_EQ(messageOf([&] { parseExamples({{.name = "f", .dims = {2, -1}}}); }),
+            "feature 'f' of a batch requires known dims, or the first one open");
+  Record none = parseExamples(features)({{"record", Value::strings(std::vector<std::string>())}});
+  EXPECT_EQ(none["matrix"].dims().text(), "0x2x2");
+  EXPECT_EQ(none["ragged"].rows(), 0);
+  features[0].hasDefault = false;
+  EXPECT_EQ(messageOf([&] { all(records.batch({.size = 5}).map(parseExamples(features))); }),
+            "feature 'rare' is required, the record lacks it");
+}
