@@ -173,6 +173,9 @@ static void markStacks(LoopView loop, size_t first) {
 
 //===- one loop ------------------------------------------------------------------------------===//
 
+/// Trips over which the cotangent of a capture is summed in its own type, and elements from which on it is.
+constexpr int64_t kFewTrips = 32, kFewElements = 4096;
+
 /// The steps of reverseLoop, in the order of run().
 class Reverse::LoopReversal {
 public:
@@ -261,6 +264,19 @@ private:
     }
   }
 
+  /// A sum over many trips is one chain of additions, off by up to a quarter of a rounding for each. In f64 that is
+  /// nothing, and costs nothing that counts where the capture is small: large ones are factors of products as a rule.
+  bool sumsInF64(RankedTensorType type) {
+    if (!isa<FloatType>(type.getElementType()) || type.getElementType().isF64() || !type.hasStaticShape() ||
+        type.getNumElements() > kFewElements)
+      return false;
+    for (size_t k = 0; k < loop.sequences; ++k)
+      if (int64_t trips = tensorTypeOf(loop.sequence(k)).getDimSize(loop.sequenceAxis(k));
+          trips != ShapedType::kDynamic && trips <= kFewTrips)
+        return false;
+    return true;
+  }
+
   void passOnCaptures() {
     // Stated policies agree to the bit, so that sums go trip by trip.
     bool joinsProducts = !loop.op->hasAttr("sinter.memory");
@@ -273,8 +289,15 @@ private:
         products.push_back(*product);
         continue;
       }
-      Type type = loop.captureArgument(k).getType();
-      BlockArgument sum = backward.carry(type, loc, outside.retype(outside.fill(0, loop.capture(k)), type));
+      auto type = cast<RankedTensorType>(loop.captureArgument(k).getType());
+      Value zero = outside.fill(0, loop.capture(k));
+      if (sumsInF64(type)) {
+        Type f64 = b.getF64Type();
+        type = type.clone(f64);
+        zero = outside.convert(zero, f64);
+        value = inside.convert(value, f64);
+      }
+      BlockArgument sum = backward.carry(type, loc, outside.retype(zero, type));
       yields.push_back(inside.retype(inside.make<AddOp>(sum, value), type));
       summed.push_back(k);
     }
@@ -369,8 +392,12 @@ private:
     unsigned next = 0;
     for (unsigned k : live.set_bits())
       r.add(b, loop.init(k), scan->getResult(next++));
-    for (size_t k : summed)
-      r.add(b, loop.capture(k), scan->getResult(next++));
+    for (size_t k : summed) {
+      Value sum = scan->getResult(next++);
+      if (Type element = elementTypeOf(loop.capture(k)); elementTypeOf(sum) != element)
+        sum = outside.convert(sum, element);
+      r.add(b, loop.capture(k), sum);
+    }
     for (size_t k : written)
       r.add(b, loop.sequence(k), scan->getResult(next++));
     for (size_t k : walked)

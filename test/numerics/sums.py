@@ -283,6 +283,27 @@ Gradient("gradient_of_a_filter", 1, ["16x34x34x2xf32", "5x3x3x2xf32", "16x32x32x
          lambda x, f, w: both(filter_gradient)(x, w), PRODUCT, (1,))
 
 
+def trips(name, carried, sizes):
+    """What each trip adds to the gradient of a capture of three numbers: x cos(w x)."""
+    kept, more = ("%start = sinter.constant dense<0.0> : tensor<f32>", "(%start)") if carried else ("", "()")
+    types = "tensor<f32>, tensor<nxf32>, tensor<3xf32>) -> (tensor<f32>, tensor<nx3xf32>" if carried else "tensor<nxf32>, tensor<3xf32>) -> (tensor<nx3xf32>"
+    Gradient(name, 0, ["3xf32", "nxf32"], "f32", f"""
+  {kept}
+  {"%end, " if carried else ""}%ys = sinter.scan {more} over(%b) captures(%a) {{axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64: 0>, out_reverse = array<i1: false>}} : ({types}) body {{
+  ^bb0({"%before: tensor<f32>, " if carried else ""}%s: tensor<f32>, %w: tensor<3xf32>):
+    %x = sinter.broadcast %s axes = [] {{type = tensor<3xf32>}} : (tensor<f32>) -> tensor<3xf32>
+    %p = sinter.mul %w, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %t = sinter.sin %p : (tensor<3xf32>) -> tensor<3xf32>
+    sinter.yield({"%s, " if carried else ""}%t) : {"tensor<f32>, " if carried else ""}tensor<3xf32>
+  }}
+  %r = sinter.reduce add %ys axes = [0, 1] : (tensor<nx3xf32>) -> tensor<f32>""",
+             lambda w, x: magnitudes(x[:, None] * np.cos(x[:, None] * w), 0), SUM, sizes, values={0: lambda shape: np.array([0.5, 0.9, 1.1])})
+
+
+trips("gradient_of_a_capture", False, (100, 10**6))
+trips("gradient_of_a_capture_beside_a_carry", True, (100, 10**5))
+
+
 # --- running them --------------------------------------------------------------------------------------------------------
 def run(case, session, n, pattern, variant):
     arrays = list(case.arrays(n, pattern))
