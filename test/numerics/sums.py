@@ -4,7 +4,7 @@
 
 Long sums and products against NumPy in f64: no result may be further from it than 1e-6 of the sum of all magnitudes (sums) or
 1e-5 of it (products). Every case is compiled with sizes that only running tells, and with fixed ones, for this machine; again
-for x86-64-v3 (other lanes, no masks) where it can run it, and at -O0. Some sums of 1e8 numbers come last; `--huge`: all of them (huge_sums.py, 2 GB at most).
+for x86-64-v3 (other lanes, no masks) where it can run it, and at -O0. Two to eight threads give the bits of one. Some sums of 1e8 numbers come last; `--huge`: all of them (huge_sums.py, 2 GB at most).
 """
 import argparse
 import os
@@ -20,6 +20,7 @@ import huge_sums
 from sinter_runtime import Runtime
 
 SUM, PRODUCT = 1e-6, 1e-5
+THREADS = (1, 2, 3, 4, 8)
 TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i64": np.int64, "i32": np.int32}
 CASES = []
 
@@ -305,7 +306,8 @@ trips("gradient_of_a_capture_beside_a_carry", True, (100, 10**5))
 
 
 # --- running them --------------------------------------------------------------------------------------------------------
-def run(case, session, n, pattern, variant):
+def run(case, session, n, pattern, variant, others):
+    """`others` must give the same bits: sessions by their numbers of threads."""
     arrays = list(case.arrays(n, pattern))
     for name, array in zip("abcd", arrays):
         if name in session.inputs:
@@ -313,7 +315,15 @@ def run(case, session, n, pattern, variant):
     session.call()
     widened = {np.dtype(np.float64): np.longdouble, np.dtype(np.float32): np.float64, np.dtype(np.float16): np.float64}
     wanted, scale = case.oracle(*[a.astype(widened.get(a.dtype, a.dtype)) for a in arrays])
-    error = float(np.max(np.abs(session.result(session.outputs[-1]) - wanted) / scale))
+    result = session.result(session.outputs[-1])
+    for threads, other in others.items():
+        for name, array in session.bound.items():
+            other.set(name, array)
+        other.call()
+        if other.result(other.outputs[-1]).tobytes() != result.tobytes():
+            print(f"{case.name} of {n}, {pattern}, {variant}: {threads} threads give other bits than one")
+            return 1, np.inf
+    error = float(np.max(np.abs(result - wanted) / scale))
     return report(f"{case.name} of {n}, {pattern}, {variant}", error, case.bound)
 
 
@@ -347,7 +357,8 @@ class Compiler:
 
 
 def sessions(compiler, cases, flags, plain):
-    """(case, fixed size or None, session) of every form that the flags ask for."""
+    """(case, fixed size or None, {threads: session}) of every form that the flags ask for."""
+    counts = (1,) if plain else THREADS
     made, gradients = {}, []
     for case in cases:
         forms = [] if case.fixed else [(case.name, None)]
@@ -360,11 +371,13 @@ def sessions(compiler, cases, flags, plain):
                 made[name] = (case, n)
     if made:
         module = compiler.module([case.text(name, str(n or "?")) for name, (case, n) in made.items()], flags)
-        for name, session in compiler.runtime.sessions(module, list(made)).items():
-            yield *made[name], session
+        by_threads = {threads: compiler.runtime.sessions(module, list(made), threads) for threads in counts}
+        for name, form in made.items():
+            yield *form, {threads: made_for[name] for threads, made_for in by_threads.items()}
     for case, n in gradients:
         text = case.text("main", str(n or "?"))
-        yield case, n, compiler.runtime.session(compiler.module([text], flags, "abcd"[case.by]))
+        module = compiler.module([text], flags, "abcd"[case.by])
+        yield case, n, {threads: compiler.runtime.session(module, threads) for threads in counts}
 
 
 def main():
@@ -385,14 +398,16 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         compiler = Compiler(options.build, folder)
         for variant, flags in variants.items():
-            for case, fixed, session in sessions(compiler, cases, flags, variant != "native"):
+            for case, fixed, by_threads in sessions(compiler, cases, flags, variant != "native"):
                 for n in [fixed] if fixed else case.sizes[: 2 if variant == "-O0" else None]:
                     for pattern in PATTERNS if variant == "native" and not fixed else ("uniform", "constant"):
-                        failed, error = run(case, session, n, pattern, f"{variant}, {'fixed' if fixed else 'any'} size")
+                        others = {threads: by_threads[threads] for threads in list(by_threads)[1:] if pattern == "uniform"}
+                        failed, error = run(case, by_threads[1], n, pattern, f"{variant}, {'fixed' if fixed else 'any'} size", others)
                         failures += failed
                         runs += 1
                         worst[case.name] = max(worst.get(case.name, 0), error / case.bound)
-                session.close()
+                for session in by_threads.values():
+                    session.close()
         for name, error, bound in [] if options.filter else huge_sums.run(compiler, options.huge):
             failures += report(name, error, bound)[0]
             runs += 1
