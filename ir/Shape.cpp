@@ -6,6 +6,7 @@
 #include "ir/Shape.h"
 #include "ir/Axes.h"
 #include "ir/Constants.h"
+#include "ir/Padding.h"
 #include "ir/Ranges.h"
 
 #include "mlir/IR/OpImplementation.h"
@@ -342,16 +343,13 @@ static LogicalResult padAxis(std::optional<Location> location, StringRef op, Pad
   if (interior < 0)
     return emitOptionalError(location, op, " requires interior of at least 0, got ", interior, " for axis ", axis);
   if (mode != PadMode::constant) {
-    if (interior != 0 || low < 0 || high < 0)
-      return emitOptionalError(location, op, " in mode ", stringifyPadMode(mode),
-                               " requires low and high of at least 0 and interior 0, got ", low, ", ", high, ", ",
+    if (interior != 0)
+      return emitOptionalError(location, op, " in mode ", stringifyPadMode(mode), " requires interior 0, got ",
                                interior, " for axis ", axis);
-    if (mode == PadMode::reflect && !isDynamic(size) && std::max(low, high) > 0 && std::max(low, high) >= size)
-      return emitOptionalError(location, op, " in mode reflect requires low and high below the size ", size,
-                               " of axis ", axis, ", got ", std::max(low, high));
-    if (size == 0 && low + high > 0)
-      return emitOptionalError(location, op, " in mode ", stringifyPadMode(mode),
-                               " requires an element to take, got size 0 for axis ", axis);
+    PaddedAxis padded = splitPadding(size, low, high, mode == PadMode::reflect);
+    if (!isDynamic(size) && padded.rest < padded.least)
+      return emitOptionalError(location, op, " in mode ", stringifyPadMode(mode), " requires at least ", padded.least,
+                               " elements to take from on axis ", axis, ", got ", padded.rest);
   }
   if (isDynamic(size))
     return success();

@@ -336,12 +336,14 @@ Value DynamicUpdateSliceOp::buildElement(ElementBuilder &elements, unsigned, Arr
 //===- larger tensors ------------------------------------------------------------------------===//
 
 namespace {
-/// Padding of one axis. `low` is uniform; `changes` is false where nothing is added or removed at the low end and
-/// nothing added at the high end.
+/// Padding of one axis. `low` is uniform; a check is off where nothing is added. Modes that repeat elements do so with
+/// `rest` of them from `removed` on, if these are there.
 struct AxisPadding {
   LaneIndex low;
   int64_t interior = 0;
   bool checksLow = true, checksHigh = true;
+  std::optional<LaneIndex> removed = std::nullopt;
+  Value rest = nullptr;
 };
 } // namespace
 
@@ -351,7 +353,7 @@ static Value padElement(ElementBuilder &e, Value operand, Value fill, PadMode mo
   Window window;
   for (auto [axis, pair] : llvm::enumerate(llvm::zip(index, paddings))) {
     const auto &[position, padding] = pair;
-    Value size = e.size(operand, axis);
+    Value size = padding.rest ? padding.rest : e.size(operand, axis);
     LaneIndex at = e.sub(position, padding.low);
     if (padding.interior > 0) {
       LaneIndex period = e.constant(padding.interior + 1);
@@ -370,15 +372,22 @@ static Value padElement(ElementBuilder &e, Value operand, Value fill, PadMode mo
     }
     source.push_back(at);
   }
-  auto load = [&](bool clamped) { return e.load(operand, clamped ? clampAll(e, operand, source) : source); };
   if (mode == PadMode::constant)
-    return inWindow(e, window, load, [&] { return e.load(fill, {}); });
+    return inWindow(
+        e, window, [&](bool clamped) { return e.load(operand, clamped ? clampAll(e, operand, source) : source); },
+        [&] { return e.load(fill, {}); });
 
+  auto loadFromRest = [&](SmallVector<LaneIndex> taken) {
+    for (auto [at, padding] : llvm::zip(taken, paddings))
+      if (padding.removed)
+        at = e.add(at, *padding.removed);
+    return e.load(operand, taken);
+  };
   auto wrapped = [&]() -> Value {
     SmallVector<LaneIndex> taken;
     for (auto [axis, pair] : llvm::enumerate(llvm::zip(source, paddings))) {
       auto [at, padding] = pair;
-      Value size = e.size(operand, axis);
+      Value size = padding.rest ? padding.rest : e.size(operand, axis);
       if (padding.checksLow || padding.checksHigh) {
         if (mode == PadMode::wrap) {
           at = e.mod(at, e.uniform(size));
@@ -392,7 +401,7 @@ static Value padElement(ElementBuilder &e, Value operand, Value fill, PadMode mo
       }
       taken.push_back(at);
     }
-    return e.load(operand, taken);
+    return loadFromRest(taken);
   };
   // One load serves every lane, inside or not; the branch keeps whole groups inside affine.
   if (!window.eachLane)
@@ -400,21 +409,39 @@ static Value padElement(ElementBuilder &e, Value operand, Value fill, PadMode mo
   if (window.neverAll || !window.allLanes)
     return wrapped();
   Value inside = both(e, window.scalar, window.allLanes);
-  return e.choose(inside, [&] { return load(false); }, wrapped);
+  return e.choose(inside, [&] { return loadFromRest(source); }, wrapped);
+}
+
+/// Padding of an axis by a mode that repeats elements: what is negative is removed before the rest is padded.
+static AxisPadding padRest(ElementBuilder &e, Value operand, int64_t axis, const LaneIndex &low,
+                           const LaneIndex &high) {
+  LaneIndex zero = e.constant(0), removed = e.max(e.sub(zero, low), zero), removedHigh = e.max(e.sub(zero, high), zero);
+  Value rest = e.sub(e.sub(e.uniform(e.size(operand, axis)), removed), removedHigh).base;
+  return {e.max(low, zero), 0, true, true, removed, rest};
 }
 
 Value PadOp::buildElement(ElementBuilder &elements, unsigned, ArrayRef<LaneIndex> index) {
   SmallVector<AxisPadding> paddings;
-  for (auto [low, high, interior] : llvm::zip(getLow(), getHigh(), getInterior()))
+  for (auto [axis, amounts] : llvm::enumerate(llvm::zip(getLow(), getHigh(), getInterior()))) {
+    auto [low, high, interior] = amounts;
     paddings.push_back({elements.constant(low), interior, low > 0, high > 0});
+    if (getMode() != PadMode::constant && (low < 0 || high < 0))
+      paddings.back() =
+          padRest(elements, getOperand(), static_cast<int64_t>(axis), elements.constant(low), elements.constant(high));
+  }
   return padElement(elements, getOperand(), getValue(), getMode(), paddings, index);
 }
 
 Value DynamicPadOp::buildElement(ElementBuilder &elements, unsigned, ArrayRef<LaneIndex> index) {
   std::optional<SmallVector<int64_t>> lows = constantInts(getLow()), highs = constantInts(getHigh());
   SmallVector<AxisPadding> paddings;
-  for (int64_t axis = 0, rank = index.size(); axis < rank; ++axis)
-    paddings.push_back({entry(elements, getLow(), axis), 0, !lows || (*lows)[axis] > 0, !highs || (*highs)[axis] > 0});
+  for (int64_t axis = 0, rank = index.size(); axis < rank; ++axis) {
+    LaneIndex low = entry(elements, getLow(), axis);
+    if (getMode() == PadMode::constant)
+      paddings.push_back({low, 0, !lows || (*lows)[axis] > 0, !highs || (*highs)[axis] > 0});
+    else
+      paddings.push_back(padRest(elements, getOperand(), axis, low, entry(elements, getHigh(), axis)));
+  }
   return padElement(elements, getOperand(), getValue(), getMode(), paddings, index);
 }
 

@@ -3,6 +3,7 @@
 // Reference evaluation: elements are moved as bytes. What shape rules leave to run time is checked here.
 
 #include "ir/Limits.h"
+#include "ir/Padding.h"
 #include "ir/Ranges.h"
 #include "ir/Shape.h"
 #include "ir/reference/Moves.h"
@@ -227,15 +228,16 @@ static HostTensor padByValue(const HostTensor &operand, const HostTensor &value,
   return result;
 }
 
-/// Where position `at` of a padded axis reads an axis of `size` elements.
-static int64_t padPosition(PadMode mode, int64_t at, int64_t size) {
+/// Where element `index` of a padded axis comes from.
+static int64_t padPosition(PadMode mode, int64_t index, const PaddedAxis &padded) {
+  int64_t at = index - padded.low, size = padded.rest;
   switch (mode) {
   case PadMode::wrap:
-    return (at % size + size) % size;
+    return padded.removed + (at % size + size) % size;
   case PadMode::reflect:
-    return at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
+    return padded.removed + (at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at);
   default:
-    return std::clamp<int64_t>(at, 0, size - 1);
+    return padded.removed + std::clamp<int64_t>(at, 0, size - 1);
   }
 }
 
@@ -243,17 +245,15 @@ static FailureOr<Tensors> evaluatePad(Operation *op, Evaluator &evaluator, const
                                       const HostTensor &value, PadMode mode, ArrayRef<int64_t> low,
                                       ArrayRef<int64_t> high, ArrayRef<int64_t> interior) {
   SmallVector<int64_t> shape;
+  SmallVector<PaddedAxis> axes;
   for (auto [axis, size] : llvm::enumerate(operand.shape())) {
     shape.push_back(paddedSize(size, low[axis], high[axis], interior[axis]));
     if (shape.back() < 0)
       return op->emitOpError() << "requires a result size of at least 0, got " << shape.back() << " for axis " << axis;
-    int64_t most = std::max(low[axis], high[axis]);
-    bool allowed = mode == PadMode::constant ||
-                   (low[axis] >= 0 && high[axis] >= 0 && (most == 0 || size > (mode == PadMode::reflect ? most : 0)));
-    if (!allowed)
-      return op->emitOpError() << "in mode " << stringifyPadMode(mode) << " requires low and high that an axis of size "
-                               << size << " can give, got " << low[axis] << " and " << high[axis] << " for axis "
-                               << axis;
+    axes.push_back(splitPadding(size, low[axis], high[axis], mode == PadMode::reflect));
+    if (mode != PadMode::constant && axes.back().rest < axes.back().least)
+      return op->emitOpError() << "in mode " << stringifyPadMode(mode) << " requires at least " << axes.back().least
+                               << " elements to take from on axis " << axis << ", got " << axes.back().rest;
   }
   if (failed(requireRoom(op, evaluator, operand.elementType(), shape)))
     return failure();
@@ -263,7 +263,7 @@ static FailureOr<Tensors> evaluatePad(Operation *op, Evaluator &evaluator, const
   return Tensors{takeElements(operand, shape, [&](ArrayRef<int64_t> index) {
     int64_t position = 0;
     for (auto [axis, stride] : llvm::enumerate(strides))
-      position += stride * padPosition(mode, index[axis] - low[axis], operand.size(axis));
+      position += stride * padPosition(mode, index[axis], axes[axis]);
     return position;
   })};
 }

@@ -100,6 +100,25 @@ private:
       requireEqual(sizes.dims(sequence)[op.getAxes()[k]], sizes.dims(op.getSequences()[0])[op.getAxes()[0]],
                    "of sequences");
   }
+  /// Enough must remain of an axis that is padded with elements of its own (splitPadding).
+  void pad(Value operand, PadMode mode, ArrayRef<DimExpr> low, ArrayRef<DimExpr> high) {
+    DimContext &c = sizes.context();
+    DimExpr zero = c.constant(0), one = c.constant(1);
+    for (auto [axis, size] : llvm::enumerate(sizes.dims(operand))) {
+      if (!size || !low[axis] || !high[axis])
+        continue;
+      if (mode == PadMode::constant) {
+        require(Kind::AtLeast, c.add(size, c.add(low[axis], high[axis])), zero,
+                "a result size of at least {}, got {} for axis " + Twine(axis));
+        continue;
+      }
+      DimExpr rest = c.add(size, c.add(c.min(low[axis], zero), c.min(high[axis], zero)));
+      DimExpr most = c.max(c.max(low[axis], high[axis]), zero), any = c.min(most, one);
+      require(Kind::AtLeast, rest, mode == PadMode::reflect ? c.add(most, any) : any,
+              "at least {} elements to take from on axis " + Twine(axis) + " in mode " + stringifyPadMode(mode) +
+                  ", got {}");
+    }
+  }
   /// A window of the operand, or what replaces one.
   void window(Value operand, ArrayRef<DimExpr> window) {
     for (auto [axis, pair] : llvm::enumerate(llvm::zip(sizes.dims(operand), window)))
@@ -178,6 +197,20 @@ void Collector::run(Operation *op) {
       .Case([&](TopKOp op) {
         require(Kind::AtLeast, sizes.dims(op.getOperand())[op.getAxis()], sizes.dims(op.getValues())[op.getAxis()],
                 "a size of at least {} on axis " + Twine(op.getAxis()) + ", got {}");
+      })
+      .Case([&](PadOp op) {
+        // No size is too small where nothing is removed; other modes take at least one element.
+        auto isAdded = [](int64_t amount) { return amount >= 0; };
+        if (op.getMode() != PadMode::constant || !llvm::all_of(op.getLow(), isAdded) ||
+            !llvm::all_of(op.getHigh(), isAdded))
+          if (llvm::all_of(op.getInterior(), [](int64_t between) { return between == 0; }))
+            pad(op.getOperand(), op.getMode(), llvm::map_to_vector(op.getLow(), number),
+                llvm::map_to_vector(op.getHigh(), number));
+      })
+      .Case([&](DynamicPadOp op) {
+        std::optional<Dims> low = sizes.contents(op.getLow()), high = sizes.contents(op.getHigh());
+        if (low && high)
+          pad(op.getOperand(), op.getMode(), *low, *high);
       })
       .Case([&](DynamicSliceOp op) { window(op.getOperand(), llvm::map_to_vector(op.getSizes(), number)); })
       .Case([&](DynamicUpdateSliceOp op) { window(op.getOperand(), sizes.dims(op.getUpdate())); })

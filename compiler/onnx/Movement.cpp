@@ -249,24 +249,6 @@ static LogicalResult importPad(OpImport &n) {
   std::optional<SmallVector<int64_t>> before = n.knownInts(low), after = n.knownInts(high);
   if (!before || !after)
     return n.out(n.make<DynamicPadOp>(x, value, low, high, *mode));
-  if (*mode != PadMode::constant) {
-    // negative pads only remove
-    SmallVector<int64_t> starts, limits, steps(size_t(rank), 1);
-    bool cuts = false;
-    for (int64_t k = 0; k < rank; ++k) {
-      int64_t cut = std::min<int64_t>((*before)[k], 0), cutEnd = std::min<int64_t>((*after)[k], 0);
-      starts.push_back(-cut);
-      bool isDynamic = ShapedType::isDynamic(n.size(x, k));
-      if (cutEnd && isDynamic)
-        return n.unsupported("a negative pad of a size known only at run time");
-      limits.push_back(isDynamic ? -1 : n.size(x, k) + cutEnd);
-      cuts |= cut != 0 || cutEnd != 0;
-      (*before)[k] = std::max<int64_t>((*before)[k], 0);
-      (*after)[k] = std::max<int64_t>((*after)[k], 0);
-    }
-    if (cuts)
-      x = n.make<SliceOp>(x, starts, limits, steps);
-  }
   return n.out(n.make<PadOp>(x, value, *before, *after, SmallVector<int64_t>(size_t(rank), 0), *mode));
 }
 

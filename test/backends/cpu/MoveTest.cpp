@@ -125,6 +125,22 @@ TEST(Move, PadFromTheOperand) {
                  {{{{3, 40}, {}}, {{}, {9.5}}}});
 }
 
+TEST(Move, PadFromWhatRemains) {
+  for (const char *mode : {"reflect", "edge", "wrap"}) {
+    expectKernel("map", {"tensor<4x40xf32>", "tensor<f32>"}, {"tensor<4x49xf32>"},
+                 std::string(R"(
+    %r0 = sinter.pad %a, %b {low = array<i64: 1, -3>, high = array<i64: -1, 12>, interior = array<i64: 0, 0>, mode = #sinter<pad_mode )") +
+                     mode + ">} : (tensor<4x40xf32>, tensor<f32>) -> tensor<4x49xf32>",
+                 {{{{4, 40}, {}}, {{}, {9.5}}}});
+    expectKernel("map", {"tensor<4x40xf32>", "tensor<f32>", "tensor<2xi64>", "tensor<2xi64>"}, {"tensor<?x?xf32>"},
+                 std::string(R"(
+    %r0 = sinter.dynamic_pad %a, %b, %c, %d {mode = #sinter<pad_mode )") +
+                     mode + ">} : (tensor<4x40xf32>, tensor<f32>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?xf32>",
+                 {{{{4, 40}, {}}, {{}, {9.5}}, {{2}, {2, -5}}, {{2}, {-1, 11}}},
+                  {{{4, 40}, {}}, {{}, {9.5}}, {{2}, {0, 7}}, {{2}, {3, -20}}}});
+  }
+}
+
 TEST(Move, DynamicPad) {
   expectKernel("map", {"tensor<3x20xf32>", "tensor<f32>", "tensor<2xi64>", "tensor<2xi64>"}, {"tensor<?x?xf32>"}, R"(
     %r0 = sinter.dynamic_pad %a, %b, %c, %d : (tensor<3x20xf32>, tensor<f32>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?xf32>)",

@@ -191,7 +191,7 @@ func.func @pad_removes_too_much(%a: tensor<4xf32>, %v: tensor<f32>) {
 // -----
 
 func.func @pad_reflects_too_far(%a: tensor<4xf32>, %v: tensor<f32>) {
-  // expected-error @+2 {{pad in mode reflect requires low and high below the size 4 of axis 0, got 4}}
+  // expected-error @+2 {{pad in mode reflect requires at least 5 elements to take from on axis 0, got 4}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = sinter.pad %a, %v {low = array<i64: 4>, high = array<i64: 0>, interior = array<i64: 0>, mode = #sinter<pad_mode reflect>} : (tensor<4xf32>, tensor<f32>) -> tensor<8xf32>
   return
@@ -199,8 +199,17 @@ func.func @pad_reflects_too_far(%a: tensor<4xf32>, %v: tensor<f32>) {
 
 // -----
 
+func.func @pad_removes_what_it_repeats(%a: tensor<4xf32>, %v: tensor<f32>) {
+  // expected-error @+2 {{pad in mode wrap requires at least 1 elements to take from on axis 0, got 0}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.pad %a, %v {low = array<i64: -4>, high = array<i64: 2>, interior = array<i64: 0>, mode = #sinter<pad_mode wrap>} : (tensor<4xf32>, tensor<f32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
 func.func @pad_edge_with_interior(%a: tensor<4xf32>, %v: tensor<f32>) {
-  // expected-error @+2 {{pad in mode edge requires low and high of at least 0 and interior 0, got 0, 0, 1 for axis 0}}
+  // expected-error @+2 {{pad in mode edge requires interior 0, got 1 for axis 0}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = sinter.pad %a, %v {low = array<i64: 0>, high = array<i64: 0>, interior = array<i64: 1>, mode = #sinter<pad_mode edge>} : (tensor<4xf32>, tensor<f32>) -> tensor<7xf32>
   return
