@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Compile.h"
-#include "backends/cpu/RefusedKernels.h"
 #include "compiler/Pipeline.h"
 #include "compiler/Targets.h"
 #include "ir/Limits.h"
 #include "ir/reference/FloatState.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/InlineCalls.h"
-#include "passes/Passes.h"
 #include <chrono>
 #include <thread>
 
@@ -27,33 +25,6 @@ static double now() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Code for the kernels; where no emitter takes one, for its ops one by one. What the first attempt has to say is said
-/// when there is no second.
-static FailureOr<cpu::CodeModule> compileKernels(ModuleOp graph, const cpu::CodeOptions &options) {
-  std::vector<Diagnostic> said;
-  bool areFirst = options.weights && options.weights->bytes().empty();
-  FailureOr<cpu::CodeModule> code = [&] {
-    ScopedDiagnosticHandler listener(graph.getContext(), [&](Diagnostic &diagnostic) {
-      said.push_back(std::move(diagnostic));
-      return success();
-    });
-    return cpu::compileCode(graph, options);
-  }();
-  cpu::KernelOptions kernelOptions{&options.target, options.optLevel};
-  if (failed(code) && cpu::inlineRefusedKernels(graph, kernelOptions) > 0) {
-    PassManager passes(graph.getContext());
-    passes.addNestedPass<func::FuncOp>(createFormKernels({.maxOps = 1}));
-    if (failed(passes.run(graph)))
-      return failure();
-    if (areFirst)
-      *options.weights = cpu::Weights(); // the first attempt's
-    return cpu::compileCode(graph, options);
-  }
-  for (Diagnostic &diagnostic : said)
-    graph.getContext()->getDiagEngine().emit(std::move(diagnostic));
-  return code;
-}
-
 /// Makes the code of `module`, which is used up, for each of the targets.
 static LogicalResult compileTargets(ModuleOp module, MutableArrayRef<cpu::Target> targets, cpu::CodeOptions options,
                                     CompiledModule &result) {
@@ -67,7 +38,7 @@ static LogicalResult compileTargets(ModuleOp module, MutableArrayRef<cpu::Target
     if (i > 0) // functions of all targets may be linked into one object
       options.prefix = name + "_v" + std::to_string(i);
     options.target = target;
-    FailureOr<cpu::CodeModule> code = compileKernels(copy ? *copy : module, options);
+    FailureOr<cpu::CodeModule> code = cpu::compileCode(copy ? *copy : module, options);
     if (failed(code))
       return failure();
     if (i == 0) {

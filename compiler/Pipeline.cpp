@@ -2,6 +2,8 @@
 
 #include "compiler/Pipeline.h"
 #include "backends/cpu/Composites.h"
+#include "backends/cpu/TakenKernels.h"
+#include "passes/FormKernels.h"
 #include "passes/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -62,7 +64,7 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
 static void buildFusedPhase(OpPassManager &pm, const Options &o) {
   if (o.optLevel > 0)
     pm.addNestedPass<func::FuncOp>(createRecomputeValues()); // late, as CSE would undo it
-  pm.addNestedPass<func::FuncOp>(createFormKernels({.maxOps = o.optLevel > 0 ? o.maxFusedOps : 1}));
+  pm.addNestedPass<func::FuncOp>(createFormKernels({.maxOps = o.optLevel > 0 ? o.maxFusedOps : 1}, cpu::takesKernel));
   if (o.optLevel >= 2)
     pm.addNestedPass<func::FuncOp>(createPackInvariants());
   endPhase(pm);

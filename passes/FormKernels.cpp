@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "passes/FormKernels.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
 #include "ir/Elementwise.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
 #include "passes/FusionPlan.h"
-#include "passes/Passes.h"
 #include "passes/ZeroBlocks.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -189,10 +189,49 @@ static void formKernels(Block &block, ShapeAnalysis &sizes, const FusionOptions 
   sortByReaders(block);
 }
 
+/// Puts the ops of a kernel in its place.
+static void inlineBody(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  for (auto [argument, input] : llvm::zip(body.getArguments(), kernel.getInputs()))
+    argument.replaceAllUsesWith(input);
+  for (auto [result, value] : llvm::zip(kernel.getResults(), body.getTerminator()->getOperands()))
+    result.replaceAllUsesWith(value);
+  for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
+    op.moveBefore(kernel);
+  kernel.erase();
+}
+
+/// Forms kernels of single ops from those that the back end does not take. They are looked at as it will see them: as
+/// kernels hide what their sizes come from, a plan knows more than remains.
+static void splitRefused(func::FuncOp function, const KernelFilter &takes) {
+  SmallVector<KernelOp> refused;
+  {
+    DimContext context;
+    ShapeAnalysis sizes(context);
+    function.walk([&](KernelOp kernel) {
+      if (!takes(kernel, sizes))
+        refused.push_back(kernel);
+    });
+  }
+  llvm::SetVector<Block *> blocks;
+  for (KernelOp kernel : refused) {
+    blocks.insert(kernel->getBlock());
+    inlineBody(kernel);
+  }
+  for (Block *block : blocks) {
+    DimContext context;
+    ShapeAnalysis sizes(context);
+    formKernels(*block, sizes, {.maxOps = 1});
+  }
+}
+
 namespace {
 
 class FormKernels : public sinter::impl::FormKernelsBase<FormKernels> {
+public:
   using FormKernelsBase::FormKernelsBase;
+  FormKernels(const FormKernelsOptions &options, KernelFilter takes)
+      : FormKernelsBase(options), takes(std::move(takes)) {}
 
   void runOnOperation() override {
     SmallVector<Block *> blocks;
@@ -224,7 +263,16 @@ class FormKernels : public sinter::impl::FormKernelsBase<FormKernels> {
       ShapeAnalysis sizes(context);
       formKernels(*block, sizes, {.maxOps = maxOps});
     }
+    if (takes)
+      splitRefused(getOperation(), takes);
   }
+
+private:
+  KernelFilter takes;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> sinter::createFormKernels(const FormKernelsOptions &options, KernelFilter takes) {
+  return std::make_unique<FormKernels>(options, std::move(takes));
+}

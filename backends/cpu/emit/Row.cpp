@@ -9,6 +9,7 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cpu/emit/RowForm.h"
+#include "backends/cpu/emit/TakenForms.h"
 #include "ir/Composer.h"
 #include "ir/Normalization.h"
 #include "ir/Shapes.h"
@@ -203,23 +204,24 @@ EmittedKernel RowEmitter::emit() {
   return emitted;
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitRow(KernelSpec &spec, ModuleOp module, StringRef name) {
+bool sinter::cpu::isRow(KernelSpec &spec) {
   bool several = false;
   Operation *root = findRoot(spec, several);
   if (!root || several || !hasRowTemplate(root))
+    return false;
+  auto isGiven = [&](Value value) { return value == root->getResult(0); };
+  return llvm::all_of(root->getOperands(), [&](Value operand) { return canBuild(operand, isGiven); }) &&
+         llvm::all_of(llvm::seq(spec.kernel.getNumResults()), [&](unsigned i) {
+           Value yielded = spec.yielded(i);
+           bool isStatistic = yielded.getDefiningOp() == root && !isGiven(yielded);
+           return isStatistic || (canBuild(yielded, isGiven) && spec.sizes->sameShape(root->getResult(0), yielded));
+         });
+}
+
+std::optional<EmittedKernel> sinter::cpu::emitRow(KernelSpec &spec, ModuleOp module, StringRef name) {
+  if (!isRow(spec))
     return std::nullopt;
+  bool several = false;
   KernelFunction fn(spec, module, name, {});
-  KernelElements probe(fn, 1);
-  probe.install(root->getResult(0), nullptr);
-  bool complete = llvm::all_of(root->getOperands(), [&](Value operand) { return probe.canBuild(operand); });
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
-    Value yielded = spec.yielded(i);
-    bool isStatistic = yielded.getDefiningOp() == root && yielded != root->getResult(0);
-    complete &= isStatistic || (probe.canBuild(yielded) && spec.sizes->sameShape(root->getResult(0), yielded));
-  }
-  if (!complete) {
-    fn.function.erase();
-    return std::nullopt;
-  }
-  return RowEmitter(fn, root).emit();
+  return RowEmitter(fn, findRoot(spec, several)).emit();
 }

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/TakenForms.h"
 #include "ir/Composer.h"
 #include "ir/Reduction.h"
 #include "ir/Shapes.h"
@@ -88,16 +89,23 @@ struct Position {
 };
 } // namespace
 
+template <typename Kind, typename Op> static bool isWindowOf(KernelSpec &spec, Op op) {
+  if (op.getWindow().empty() || !Kind::accepts(op))
+    return false;
+  int64_t inner = static_cast<int64_t>(op.getWindow().size()) - 1;
+  if (op.getWindow()[inner] != 1 || op.getStrides()[inner] != 1 || op.getLow()[inner] != 0 || op.getHigh()[inner] != 0)
+    return false;
+  auto isGiven = [&](Value value) { return value == op.getResult(); };
+  return canBuild(op.getOperand(), isGiven) && llvm::all_of(llvm::seq(spec.kernel.getNumResults()), [&](unsigned i) {
+           return canBuild(spec.yielded(i), isGiven) && spec.sizes->sameShape(op.getResult(), spec.yielded(i));
+         });
+}
+
 template <typename Kind, typename Op>
 static std::optional<EmittedKernel> emitWindows(KernelSpec &spec, ModuleOp module, StringRef name, Op op) {
-  if (op.getWindow().empty() || !Kind::accepts(op))
+  if (!isWindowOf<Kind>(spec, op))
     return std::nullopt;
   int64_t rank = op.getWindow().size(), inner = rank - 1;
-  if (op.getWindow()[inner] != 1 || op.getStrides()[inner] != 1 || op.getLow()[inner] != 0 || op.getHigh()[inner] != 0)
-    return std::nullopt;
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    if (!spec.sizes->sameShape(op.getResult(), spec.yielded(i)))
-      return std::nullopt;
 
   Type elementType = elementTypeOf(op.getOperand()), accumulator = accumulatorType(elementType);
   int64_t width = std::max(byteWidth(elementType), byteWidth(accumulator));
@@ -112,17 +120,6 @@ static std::optional<EmittedKernel> emitWindows(KernelSpec &spec, ModuleOp modul
       lanes /= 2;
 
   KernelFunction fn(spec, module, name, {});
-  {
-    KernelElements probe(fn, lanes);
-    probe.install(op.getResult(), nullptr);
-    bool complete = probe.canBuild(op.getOperand());
-    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-      complete &= probe.canBuild(spec.yielded(i));
-    if (!complete) {
-      fn.function.erase();
-      return std::nullopt;
-    }
-  }
   ImplicitLocOpBuilder &b = fn.b;
   Dims outerSizes(sizes.begin(), sizes.end() - 1);
   DimExpr rows = dims.product(outerSizes), one = dims.constant(1);
@@ -215,6 +212,17 @@ static std::optional<EmittedKernel> emitWindows(KernelSpec &spec, ModuleOp modul
   if (work.isConstant())
     emitted.estimatedNs = static_cast<double>(work.constant()) / 8;
   return emitted;
+}
+
+bool sinter::cpu::isWindow(KernelSpec &spec) {
+  bool several = false;
+  Operation *root = findRoot(spec, several);
+  if (!root || several)
+    return false;
+  if (auto op = dyn_cast<ReduceWindowOp>(root))
+    return isWindowOf<Combination>(spec, op);
+  auto op = dyn_cast<ArgReduceWindowOp>(root);
+  return op && isWindowOf<Position>(spec, op);
 }
 
 std::optional<EmittedKernel> sinter::cpu::emitWindow(KernelSpec &spec, ModuleOp module, StringRef name) {

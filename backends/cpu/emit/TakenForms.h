@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What emitters ask before they begin, whatever the target; isGeneral (General.h) is another of these.
+
+#ifndef SINTER_BACKENDS_CPU_EMIT_TAKENFORMS_H
+#define SINTER_BACKENDS_CPU_EMIT_TAKENFORMS_H
+
+#include "backends/cpu/KernelSpec.h"
+
+namespace sinter::cpu {
+
+/// True when `emitRow`, `emitWindow` takes the kernel.
+bool isRow(KernelSpec &spec);
+bool isWindow(KernelSpec &spec);
+
+} // namespace sinter::cpu
+
+#endif
