@@ -220,6 +220,7 @@ static LogicalResult importConvTranspose(OpImport &n) {
 }
 
 void registerConvolution(Registry &r) {
+  registerDeform(r);
   r.add("Conv", 1, 2, importConv);
   r.add("CausalConvWithState", 27, 2, importCausalConvWithState);
   r.add("ConvTranspose", 1, 2, importConvTranspose);

@@ -266,8 +266,16 @@ static LogicalResult importCenterCropPad(OpImport &n) {
   std::optional<SmallVector<int64_t>> sizes = n.knownInts(n.in(1));
   if (failed(n.normalizeAxes(axes, n.rank(x))))
     return failure();
-  if (!sizes || !n.isStatic(x))
-    return n.unsupported("a size known only at run time");
+  if (!sizes || !n.isStatic(x)) {
+    // crop and pad: half of the difference at the start, rounded toward 0, the rest at the end
+    Value wanted = n.convert(n.in(1), n.b.getI64Type()), own = n.gather(n.shapeOf(x), n.ints(axes), 0);
+    if (n.rank(wanted) != 1 || n.size(wanted, 0) != int64_t(axes.size()))
+      return n.error("requires one size an axis, found " + printShape(n.dims(wanted)));
+    Value difference = n.sub(wanted, own), low = n.div(difference, 2), at = n.ints(axes);
+    Value high = spreadOverAxes(n, n.sub(difference, low), at, n.rank(x), 0);
+    return n.out(n.make<DynamicPadOp>(x, n.scalar(n.elem(x), 0), spreadOverAxes(n, low, at, n.rank(x), 0), high,
+                                      PadMode::constant));
+  }
   if (sizes->size() != axes.size())
     return n.error("requires one size an axis, found " + Twine(sizes->size()));
   SmallVector<int64_t> low(size_t(n.rank(x)), 0), high = low;

@@ -138,6 +138,44 @@ static LogicalResult importGridSample(OpImport &n) {
                                     n.intAttr("align_corners", 0) != 0));
 }
 
+/// Coordinates from -1 to 1 along an axis of `size` elements: of their middles, or from the first to the last one.
+static Value coordinates(OpImport &n, Size size, bool align, Type type) {
+  Value at = n.convert(n.positions(n.spread(n.scalarInt(0), {size}), 0), type);
+  Value count = n.convert(size.isKnown() ? n.ints({size.known}) : size.tensor, type);
+  if (!align)
+    return n.sub(n.div(n.add(n.mul(at, 2), 1), count), 1);
+  return n.sub(n.div(n.mul(at, 2), n.max(n.sub(count, 1), 1)), 1); // a lone element lies at the first place
+}
+
+static LogicalResult importAffineGrid(OpImport &n) {
+  Value theta = n.in(0), size = n.convert(n.in(1), n.b.getI64Type());
+  int64_t spatial = n.size(size, 0) - 2;
+  if (n.rank(size) != 1 || (spatial != 2 && spatial != 3))
+    return n.error("requires 4 or 5 sizes, found " + printShape(n.dims(size)));
+  if (n.rank(theta) != 3 || n.size(theta, 1) != spatial || n.size(theta, 2) != spatial + 1)
+    return n.error("requires matrices of " + Twine(spatial) + " by " + Twine(spatial + 1) + ", found " +
+                   printShape(n.dims(theta)));
+  Type type = n.elem(theta), wide = type.isF64() ? type : n.b.getF32Type();
+  theta = n.convert(theta, wide);
+  // A column of the matrices as [batch, 1 ..., coordinates]; the last one stands alone, the first is for the last axis.
+  SmallVector<int64_t> between = llvm::to_vector(llvm::seq<int64_t>(1, spatial + 1));
+  auto column = [&](int64_t k) { return n.unsqueeze(n.squeeze(n.slice(theta, 2, k, k + 1), {2}), between); };
+  std::optional<SmallVector<int64_t>> known = n.partlyKnownInts(size);
+  Value sum;
+  for (int64_t k = 0; k < spatial && !n.failed(); ++k) {
+    int64_t axis = spatial - 1 - k, place = 2 + axis;
+    Size own{known ? (*known)[place] : ShapedType::kDynamic, n.slice(size, 0, place, place + 1)};
+    SmallVector<int64_t> others{0};
+    for (int64_t other = 0; other <= spatial; ++other)
+      if (other != axis)
+        others.push_back(other + 1);
+    Value along = n.unsqueeze(coordinates(n, own, n.intAttr("align_corners", 0) != 0, wide), others);
+    Value part = n.mul(along, column(k));
+    sum = sum ? n.add(sum, part) : part;
+  }
+  return n.out(n.convert(n.add(sum, column(spatial)), type));
+}
+
 //===--- RoiAlign -----------------------------------------------------------------------------------------------===//
 
 namespace {
@@ -233,6 +271,7 @@ void registerResize(Registry &r) {
   r.add("Upsample", 7, 1, importResize, 8);
   r.add("Upsample", 9, 2, importResize);
   r.add("GridSample", 16, 2, importGridSample);
+  r.add("AffineGrid", 20, 2, importAffineGrid);
   r.add("RoiAlign", 10, 3, importRoiAlign);
 }
 

@@ -32,6 +32,9 @@ mlir::Value convolve(OpImport &n, mlir::Value x, mlir::Value filter, mlir::Type 
 /// `bias` [C] along axis 1 of `like`.
 mlir::Value alongChannels(OpImport &n, mlir::Value bias, mlir::Value like);
 
+/// DeformConv and Col2Im.
+void registerDeform(Registry &registry);
+
 } // namespace sinter::onnx
 
 #endif // SINTER_COMPILER_ONNX_WINDOWS_H
