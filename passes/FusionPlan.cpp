@@ -14,6 +14,7 @@
 #include "ir/Reduction.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
+#include "passes/KernelOrder.h"
 #include "passes/SizeUses.h"
 
 #include "mlir/IR/Matchers.h"
@@ -119,6 +120,8 @@ private:
     llvm::DenseMap<Operation *, SmallVector<unsigned, 4>> places;
     llvm::DenseMap<std::tuple<Operation *, unsigned, unsigned>, unsigned> moved;
     unsigned outputs = 1;
+    /// Its number in the order of kernels: the position of its first op, from which it grew.
+    unsigned node = 0;
   };
 
   static bool isMapOp(Operation *op) { return isa<Pointwise, Elemental>(op) && !isScheduleOp(op); }
@@ -129,7 +132,7 @@ private:
   SmallVector<unsigned, 4> placesOf(Operation *op, Group &group);
   bool canJoin(Operation *op, Group &group);
   void join(Operation *op, Group &group);
-  bool reaches(Operation *op, Group &target);
+  void addReaders(unsigned node, SmallVectorImpl<unsigned> &list);
   bool measuresReach(ArrayRef<Operation *> measured, Operation *target);
   bool isAligned(Operation *op, Group &group);
   void findStateUpdates();
@@ -146,6 +149,10 @@ private:
   /// The group that gives an op's results to other kernels.
   DenseMap<Operation *, unsigned> home;
   DenseMap<Operation *, int64_t> position;
+  SmallVector<Operation *> inOrder;
+  /// Numbers are positions of ops; what is in groups counts as the groups that it is in.
+  std::optional<KernelOrder> order;
+  std::vector<int> groupOfNode;
   /// Pointwise ops on the way from a state's old value to its next one.
   llvm::SmallPtrSet<Operation *, 8> stateUpdates;
   llvm::DenseMap<OperationName, int64_t> costs;
@@ -214,6 +221,8 @@ unsigned Planner::startGroup(Operation *op) {
   Group &group = groups.back();
   group.ops.insert(op);
   group.aligned.insert(op);
+  group.node = position[op];
+  groupOfNode[group.node] = static_cast<int>(number);
   if (!isMapOp(op))
     group.root = op;
   groupsOf[op].push_back(number);
@@ -277,10 +286,10 @@ void Planner::findStateUpdates() {
     add(operand.get());
     for (size_t i = 0; i < backward.size(); ++i)
       llvm::for_each(backward[i]->getOperands(), add);
-    SmallVector<Operation *> inOrder = backward.takeVector();
-    llvm::sort(inOrder, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
+    SmallVector<Operation *> sorted = backward.takeVector();
+    llvm::sort(sorted, [&](Operation *a, Operation *b) { return position[a] < position[b]; });
     llvm::SmallPtrSet<Operation *, 8> readers;
-    for (Operation *op : inOrder)
+    for (Operation *op : sorted)
       if (llvm::any_of(op->getOperands(), [&](Value value) {
             return value == old || (value.getDefiningOp() && readers.contains(value.getDefiningOp()));
           }))
@@ -453,35 +462,25 @@ void Planner::join(Operation *op, Group &group) {
   groupsOf[op].push_back(&group - groups.data());
 }
 
-/// True when a path from a value of `op` enters `target` through an op that is not in it.
-bool Planner::reaches(Operation *op, Group &target) {
-  llvm::SmallSetVector<Operation *, 16> reached;
-  auto addUsers = [&](Operation *from) {
-    for (Operation *user : from->getUsers())
-      reached.insert(user);
+/// The nodes of what reads values that `node` gives: an op that is in no group yet, or the group that it stands for.
+void Planner::addReaders(unsigned node, SmallVectorImpl<unsigned> &list) {
+  auto addUsers = [&](Operation *op) {
+    for (Operation *user : op->getUsers()) {
+      Operation *reader = block.findAncestorOpInBlock(*user);
+      auto it = groupsOf.find(reader);
+      if (it == groupsOf.end())
+        list.push_back(position.lookup(reader));
+      else
+        for (unsigned number : it->second)
+          list.push_back(groups[number].node);
+    }
   };
-  // A kernel runs as one: whatever leaves it comes after all that it reads. A copy in another kernel does not leave.
-  auto addLeaving = [&](Operation *member) {
-    if (auto it = groupsOf.find(member); it != groupsOf.end())
-      for (unsigned number : it->second)
-        if (&groups[number] != &target)
-          for (Operation *other : groups[number].ops)
-            if (auto at = home.find(other); at != home.end() && at->second == number)
-              addUsers(other);
-  };
-  for (Operation *user : op->getUsers()) {
-    if (!target.ops.contains(user))
-      reached.insert(user);
-    addLeaving(user);
-  }
-  for (size_t i = 0; i < reached.size(); ++i) {
-    Operation *next = reached[i];
-    if (target.ops.contains(next))
-      return true;
-    addUsers(next);
-    addLeaving(next);
-  }
-  return false;
+  if (int number = groupOfNode[node]; number < 0)
+    addUsers(inOrder[node]);
+  else // a kernel runs as one; a copy in another kernel does not leave
+    for (Operation *member : groups[number].ops)
+      if (auto at = home.find(member); at != home.end() && static_cast<int>(at->second) == number)
+        addUsers(member);
 }
 
 /// True for a large tensor that is computed at little cost from one other tensor and numbers.
@@ -550,10 +549,12 @@ void Planner::place(Operation *op) {
   for (unsigned number : joinable) {
     Group &group = groups[number];
     constexpr unsigned maxOutputs = 8;
-    if (!isAligned(op, group) || group.outputs >= maxOutputs || reaches(op, group))
+    if (group.outputs >= maxOutputs || !isAligned(op, group))
       continue;
     // Sizes may be equal at run time only, as where arguments of unnamed sizes meet: a kernel has one.
     if (!sizes.sameShape(op->getResult(0), group.ops.front()->getResult(0)))
+      continue;
+    if (!order->mayJoin(position[op], group.node, [&](unsigned node, auto &list) { addReaders(node, list); }))
       continue;
     join(op, group);
     home[op] = number;
@@ -567,9 +568,11 @@ FusionPlan Planner::run() {
   SmallVector<Operation *> ops;
   for (auto [i, op] : llvm::enumerate(block)) {
     position[&op] = i;
+    inOrder.push_back(&op);
     if (!isScheduleOp(&op))
       ops.push_back(&op);
   }
+  groupOfNode.assign(inOrder.size(), -1);
   if (options.maxOps <= 1) {
     llvm::for_each(ops, [&](Operation *op) { startGroup(op); });
   } else {
@@ -577,6 +580,7 @@ FusionPlan Planner::run() {
     for (Operation *op : llvm::reverse(ops))
       if (!isMapOp(op))
         growEpilogue(startGroup(op));
+    order.emplace(inOrder.size(), [&](unsigned node, auto &list) { addReaders(node, list); });
     for (Operation *op : llvm::reverse(ops))
       if (!groupsOf.contains(op))
         place(op);
