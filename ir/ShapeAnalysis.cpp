@@ -280,9 +280,14 @@ static DimExpr substitute(DimContext &ctx, DimExpr expr, DimExpr symbol, DimExpr
   llvm_unreachable("leaves have no operands");
 }
 
+/// True for pointwise ops whose elements follow from those of their operands.
+static bool isFollowed(Operation *op) {
+  return isa<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ConvertOp, CompareOp, SelectOp>(op);
+}
+
 /// Integer arithmetic element by element; an element that no expression has is null.
 std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
-  if (!isa<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ConvertOp, CompareOp, SelectOp>(op))
+  if (!isFollowed(op))
     return std::nullopt;
   SmallVector<Dims> operands;
   for (Value operand : op->getOperands()) {
@@ -430,29 +435,62 @@ std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
   return std::nullopt;
 }
 
-std::optional<Dims> ShapeAnalysis::contents(Value value) {
+/// True for an integer tensor of few elements.
+static bool mayHaveContents(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   std::optional<int64_t> count = type ? countElements(type.getShape()) : std::nullopt;
-  if (!count || *count > kMaxContents || !isa<IntegerType>(type.getElementType()))
+  return count && *count <= kMaxContents && isa<IntegerType>(type.getElementType());
+}
+
+/// True when `expr` has more nodes than an expression that is worth following, each counted where it is read.
+static bool isLong(DimExpr expr) {
+  constexpr size_t most = 256;
+  SmallVector<DimExpr> work{expr};
+  for (size_t count = 0; !work.empty(); ++count) {
+    if (count + work.size() > most)
+      return true;
+    DimExpr next = work.pop_back_val();
+    work.append(next.operands().begin(), next.operands().end());
+  }
+  return false;
+}
+
+std::optional<Dims> ShapeAnalysis::contents(Value value) {
+  if (!mayHaveContents(value))
     return std::nullopt;
-  auto it = knownContents.find(value);
-  if (it == knownContents.end()) {
-    std::optional<Dims> elements = computeContents(value);
-    assert((!elements || static_cast<int64_t>(elements->size()) == *count) && "one expression per element");
+  // Operands first, without recursion: chains of numbers are long, too.
+  SmallVector<Value> stack{value};
+  while (!stack.empty()) {
+    Value next = stack.back();
+    size_t known = stack.size();
+    Operation *op = next.getDefiningOp();
+    if (!knownContents.contains(next) && op && (isFollowed(op) || isa<ReshapeOp, BroadcastOp>(op)))
+      for (Value operand : isFollowed(op) ? op->getOperands() : op->getOperands().take_front())
+        if (mayHaveContents(operand) && !knownContents.contains(operand))
+          stack.push_back(operand);
+    if (stack.size() > known)
+      continue;
+    stack.pop_back();
+    auto type = cast<RankedTensorType>(next.getType());
+    if (knownContents.contains(next))
+      continue;
+    std::optional<Dims> elements = computeContents(next);
+    assert((!elements || static_cast<int64_t>(elements->size()) == type.getNumElements()) &&
+           "one expression per element");
     // Booleans are followed only to decide selects: their elements are known or the whole is not.
     if (type.getElementType().isInteger(1)) {
       if (elements && llvm::any_of(*elements, [](DimExpr e) { return !e; }))
         elements.reset();
     } else {
       if (!elements)
-        elements.emplace(*count);
+        elements.emplace(type.getNumElements());
       for (auto [i, element] : llvm::enumerate(*elements))
-        if (!element)
-          element = ctx.symbol({SymbolSource::Kind::Content, value, static_cast<int64_t>(i)});
+        if (!element || isLong(element))
+          element = ctx.symbol({SymbolSource::Kind::Content, next, static_cast<int64_t>(i)});
     }
-    it = knownContents.try_emplace(value, std::move(elements)).first;
+    knownContents.try_emplace(next, std::move(elements));
   }
-  std::optional<Dims> result = it->second;
+  std::optional<Dims> result = knownContents.lookup(value);
   if (result)
     for (DimExpr &element : *result)
       element = ctx.resolve(element);

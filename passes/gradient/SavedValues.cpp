@@ -30,7 +30,7 @@ public:
   void saturate(int source, int sink) {
     while (layer(source, sink)) {
       next.assign(edgesOf.size(), 0);
-      while (push(source, sink, kUnlimited) > 0)
+      while (push(source, sink))
         ;
     }
   }
@@ -74,25 +74,41 @@ private:
     }
     return level[sink] >= 0;
   }
-  int64_t push(int node, int sink, int64_t limit) {
-    if (node == sink)
-      return limit;
-    for (size_t &k = next[node]; k < edgesOf[node].size(); ++k) {
-      size_t edge = edgesOf[node][k];
-      if (edges[edge].capacity <= 0 || level[edges[edge].to] != level[node] + 1)
-        continue;
-      if (int64_t pushed = push(edges[edge].to, sink, std::min(limit, edges[edge].capacity))) {
-        edges[edge].capacity -= pushed;
-        edges[edge ^ 1].capacity += pushed;
-        return pushed;
+  /// Sends as much as fits along one path through the layers; false when there is none. Paths are as long as chains of
+  /// ops, too long for recursion.
+  bool push(int source, int sink) {
+    path.clear();
+    for (int node = source; node != sink;) {
+      size_t &k = next[node];
+      while (k < edgesOf[node].size() && !isOpen(edgesOf[node][k], node))
+        ++k;
+      if (k < edgesOf[node].size()) {
+        path.push_back(edgesOf[node][k]);
+        node = edges[path.back()].to;
+      } else if (path.empty()) {
+        return false;
+      } else {
+        node = edges[path.back() ^ 1].to;
+        path.pop_back();
+        ++next[node];
       }
     }
-    return 0;
+    int64_t pushed = kUnlimited;
+    for (size_t edge : path)
+      pushed = std::min(pushed, edges[edge].capacity);
+    for (size_t edge : path) {
+      edges[edge].capacity -= pushed;
+      edges[edge ^ 1].capacity += pushed;
+    }
+    return true;
+  }
+  bool isOpen(size_t edge, int from) const {
+    return edges[edge].capacity > 0 && level[edges[edge].to] == level[from] + 1;
   }
 
   std::vector<Edge> edges;
   std::vector<std::vector<size_t>> edgesOf;
-  std::vector<size_t> next;
+  std::vector<size_t> next, path;
   std::vector<int> level;
 };
 } // namespace
@@ -194,22 +210,38 @@ private:
            llvm::any_of(op->getResults(), [&](Value value) { return q.isRagged(value); });
   }
 
-  /// Given, or computed from what is given by ops that may run again.
+  /// Given, or computed from what is given by ops that may run again. Operands first, without recursion.
   bool isFree(Value value) {
-    auto [it, isNew] = free.try_emplace(value, false);
-    if (!isNew)
-      return it->second;
-    bool result;
-    if (isa<BlockArgument>(value)) {
-      result = q.isFree(value);
-    } else {
-      Operation *op = value.getDefiningOp();
-      result = mayRepeat(op) && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
-                 return !isRead(operand) || isFree(operand.get());
-               });
+    SmallVector<Value> stack{value};
+    while (!stack.empty()) {
+      Value next = stack.back();
+      size_t known = stack.size();
+      bool result = true;
+      if (free.contains(next)) {
+        stack.pop_back();
+        continue;
+      }
+      if (isa<BlockArgument>(next)) {
+        result = q.isFree(next);
+      } else if (Operation *op = next.getDefiningOp(); mayRepeat(op)) {
+        for (OpOperand &operand : op->getOpOperands()) {
+          if (!isRead(operand))
+            continue;
+          auto it = free.find(operand.get());
+          if (it == free.end())
+            stack.push_back(operand.get());
+          else
+            result &= it->second;
+        }
+      } else {
+        result = false;
+      }
+      if (result && stack.size() > known)
+        continue;
+      stack.truncate(known - 1);
+      free[next] = result;
     }
-    free[value] = result;
-    return result;
+    return free.lookup(value);
   }
 
   const SaveQuestion &q;
