@@ -14,8 +14,10 @@ static void printModule(std::string &text, ModuleOp module) {
   os << '\n';
 }
 
-/// A small kernel with more calls than this stays a function, unless LLVM thinks otherwise.
-constexpr unsigned kMaxInlinedCalls = 4;
+/// A small kernel with more calls than this stays a function, unless LLVM thinks otherwise; with more than that it does
+/// in any case. LLVM looks at one call after the other, and would make one function of a thousand products of little
+/// matrices.
+constexpr unsigned kMaxInlinedCalls = 4, kMostInlinedCalls = 32;
 
 /// True when the schedule itself computes: it has small kernels or loops.
 static bool isWorthOptimizing(ModuleOp module, KernelTable &kernels) {
@@ -66,8 +68,11 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   for (KernelCode &code : kernels.codes()) {
     result.kernels.push_back({code.name, code.spec->kernel.getLoc(), 0, code.uses, code.emitMs});
     if (code.isSmall || together) {
-      bool alwaysInline = code.isSmall && code.directCalls <= kMaxInlinedCalls;
-      units.front().parts.push_back({*code.module, code.name, alwaysInline, !code.isSmall && code.calledInParallel});
+      using Inline = ObjectUnit::Part::Inline;
+      Inline inlining = code.directCalls > kMostInlinedCalls                   ? Inline::Never
+                        : code.isSmall && code.directCalls <= kMaxInlinedCalls ? Inline::Always
+                                                                               : Inline::AsLLVMThinks;
+      units.front().parts.push_back({*code.module, code.name, inlining, !code.isSmall && code.calledInParallel});
       continue;
     }
     reports.push_back(result.kernels.size() - 1);

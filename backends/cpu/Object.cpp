@@ -209,7 +209,8 @@ static LogicalResult takePart(ModuleOp module, ObjectUnit::Part &part) {
     if (function && function.getName() == part.kernel) {
       function.setName(name);
       function.setLinkage(LLVM::Linkage::Internal);
-      function.setAlwaysInline(part.alwaysInline);
+      function.setAlwaysInline(part.inlining == ObjectUnit::Part::Inline::Always);
+      function.setNoInline(part.inlining == ObjectUnit::Part::Inline::Never);
     } else if (!function || !function.isExternal()) {
       return op.emitError("a kernel that is part of a schedule requires one function and declarations only");
     } else if (module.lookupSymbol(function.getName())) {

@@ -41,7 +41,7 @@ struct ObjectUnit {
   struct Part {
     mlir::ModuleOp module; // consumed
     std::string kernel;
-    bool alwaysInline = false;
+    enum class Inline { Always, AsLLVMThinks, Never } inlining = Inline::AsLLVMThinks;
     bool wrapped = false; // as above
   };
   std::vector<Part> parts = {};

@@ -35,8 +35,9 @@ static Instruction *lateOperand(Instruction &instruction) {
 bool sinter::cpu::orderDefinitions(Function &function) {
   bool changed = false;
   for (BasicBlock &block : function) {
-    size_t moves = 0; // unreachable code may have cycles
-    for (auto it = block.begin(); it != block.end() && moves <= block.size();) {
+    const size_t most = block.size(); // counted each time that it is asked for
+    size_t moves = 0;                 // unreachable code may have cycles
+    for (auto it = block.begin(); it != block.end() && moves <= most;) {
       Instruction &instruction = *it++;
       if (!isa<ShuffleVectorInst, BitCastInst>(instruction))
         continue;
