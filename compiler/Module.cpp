@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Module.h"
+#include "backends/cpu/FloatSupport.h"
 #include "backends/cpu/FunctionTable.h"
 #include "compiler/Header.h"
 #include "compiler/Link.h"
@@ -42,6 +43,11 @@ public:
     FailureOr<std::string> described = cpu::makeTableObject(code.functions, table, options, error);
     if (failed(described) || !add(*described, error))
       return false;
+    if (callsFloats) {
+      FailureOr<std::string> support = cpu::floatSupport(options, error);
+      if (failed(support) || !add(*support, error))
+        return false;
+    }
     if (table.weights.empty())
       return true;
     files.push_back(folder.file("weights.o"));
@@ -49,6 +55,7 @@ public:
   }
 
   bool add(const std::string &object, std::string &error) {
+    callsFloats |= cpu::callsFloatSupport(object);
     files.push_back(folder.file(std::to_string(files.size()) + ".o"));
     return folder.write(files.back(), object, error);
   }
@@ -59,6 +66,7 @@ public:
   TemporaryFolder folder;
   cpu::ObjectOptions options;
   std::vector<std::string> files;
+  bool callsFloats = false;
 };
 } // namespace
 

@@ -3,6 +3,8 @@
 #include "backends/cpu/FloatSupport.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
+#include <map>
+#include <mutex>
 
 using namespace llvm;
 
@@ -84,7 +86,7 @@ public:
 };
 } // namespace
 
-void sinter::cpu::addFloatSupport(Module &module) {
+static void addFloatSupport(Module &module) {
   SupportBuilder s(module);
   IRBuilder<> &b = s.b;
   Function *function = s.define("__truncsfhf2", b.getHalfTy(), b.getFloatTy());
@@ -97,4 +99,26 @@ void sinter::cpu::addFloatSupport(Module &module) {
   b.CreateRet(s.narrowToBFloat(s.narrowToOdd(function->getArg(0))));
   function = s.define("__truncdfhf2", b.getHalfTy(), b.getDoubleTy());
   b.CreateRet(b.CreateFPTrunc(s.narrowToOdd(function->getArg(0)), b.getHalfTy()));
+}
+
+bool sinter::cpu::callsFloatSupport(StringRef object) {
+  return object.contains("__trunc") || object.contains("__extendhf");
+}
+
+FailureOr<std::string> sinter::cpu::floatSupport(const ObjectOptions &options, std::string &error) {
+  static std::mutex &mutex = *new std::mutex; // never destroyed: threads may compile while the process ends
+  static auto &made = *new std::map<std::string, std::string>;
+  const Target &target = *options.target;
+  std::string key = target.triple + " " + target.cpu + " " + target.features;
+  std::lock_guard<std::mutex> guard(mutex);
+  auto known = made.find(key);
+  if (known != made.end())
+    return known->second;
+  LLVMContext context;
+  Module module("floats", context);
+  addFloatSupport(module);
+  FailureOr<std::string> object = compileModule(module, options, error);
+  if (succeeded(object))
+    made[key] = *object;
+  return object;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/FunctionTable.h"
-#include "backends/cpu/FloatSupport.h"
 #include "ir/Shapes.h"
 #include "runtime/abi.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -273,7 +272,6 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
   else if (!table.plain.empty())
     for (auto [i, function] : llvm::enumerate(functions))
       addPlainFunctions(module, function, plainName(functions, i, table.plain), exported, i);
-  addFloatSupport(module);
   return compileModule(module, options, error);
 }
 

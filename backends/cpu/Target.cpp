@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Triple.h"
+#include <mutex>
 
 using namespace sinter::cpu;
 using llvm::StringRef;
@@ -91,13 +92,27 @@ static bool applyChanges(Extensions &extensions, llvm::ArrayRef<StringRef> chang
   return true;
 }
 
+/// What `targetOfHost` says, asked once for the same host: each op that runs by itself is compiled for it.
+static Target knownTargetOfHost(const sinter_host &host) {
+  static std::mutex &mutex = *new std::mutex;
+  static std::string &lastHost = *new std::string;
+  static Target &lastTarget = *new Target;
+  StringRef bytes(reinterpret_cast<const char *>(&host), sizeof host);
+  std::lock_guard<std::mutex> guard(mutex);
+  if (lastHost != bytes) {
+    lastTarget = targetOfHost(host);
+    lastHost = bytes.str();
+  }
+  return lastTarget;
+}
+
 static bool parseNative(StringRef text, llvm::ArrayRef<StringRef> changes, Target &target, std::string &error) {
   const sinter_host *host = sinter_host_get();
   if (!host) {
     error = sinter_last_error();
     return false;
   }
-  target = targetOfHost(*host);
+  target = knownTargetOfHost(*host);
   if (changes.empty())
     return true;
   Extensions extensions = Extensions::ofHost(*host);
