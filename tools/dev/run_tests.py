@@ -9,6 +9,7 @@ where there are such.
 """
 import argparse
 import collections
+import concurrent.futures
 import importlib.util
 import json
 import os
@@ -16,12 +17,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import xml.etree.ElementTree
 
 import check_commands
 
 LIT_OUTCOMES = {"PASS": "passed", "FLAKYPASS": "passed", "XFAIL": "passed", "UNSUPPORTED": "skipped", "SKIPPED": "skipped"}
 UNIT_TEST_SECONDS = 900  # a program of unit tests
+SIDE_BY_SIDE = {"functions_tests"}  # programs that compile on one thread and measure no time: a process for each test, one on each core
 LIT_TEST_SECONDS = 600  # one lit test: far above the slowest, for what hangs
 
 
@@ -29,51 +32,74 @@ def last_line(text):
     return ((text or "").strip().splitlines() or [""])[-1]
 
 
+def list_tests(binary):
+    """The names of a GoogleTest program's tests."""
+    names, suite = [], ""
+    for line in subprocess.run([binary, "--gtest_list_tests"], capture_output=True, text=True).stdout.splitlines():
+        test = line.split("#")[0].strip()
+        if not line.startswith(" "):
+            suite = test
+        else:
+            names.append(suite + test)
+    return names
+
+
+def run_unit_tests(binary, tests, result):
+    """Runs the program's `tests`, all if there are none, and gives the outcome, name and reason of each."""
+    name = os.path.basename(binary)
+    command = [binary, f"--gtest_output=xml:{result}", "--gtest_brief=1"]
+    if tests:
+        command.append("--gtest_filter=" + ":".join(tests))
+    try:
+        code = subprocess.run(command, timeout=UNIT_TEST_SECONDS).returncode
+    except subprocess.TimeoutExpired:
+        code = f"no end within {UNIT_TEST_SECONDS} s"
+    try:
+        suites = xml.etree.ElementTree.parse(result).getroot()
+    except (OSError, xml.etree.ElementTree.ParseError):
+        return [("failed", f"{name} (ended early: {code})", "")]
+    outcomes, failed = [], False
+    for test in suites.iter("testcase"):
+        if test.get("status") == "notrun":
+            continue
+        outcome, reason = "passed", ""
+        if test.find("failure") is not None:
+            outcome, failed = "failed", True
+        elif test.get("result") == "skipped":
+            outcome = "skipped"
+            said = test.find("skipped")
+            reason = last_line(said.get("message") if said is not None else "")
+        outcomes.append((outcome, f"{name}/{test.get('classname')}.{test.get('name')}", reason))
+    if code != 0 and not failed:  # a failure outside any one test, such as a sanitizer's report at exit
+        outcomes.append(("failed", f"{name} (exit code {code})", ""))
+    return outcomes
+
+
 def unit_tests(folder, pattern, scratch):
     """Yields (outcome, name, reason) of each test; one binary at a time, since some of them measure threads."""
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if not name.endswith("_tests"):
             continue
-        binary, result = os.path.join(folder, name), os.path.join(scratch, name + ".xml")
+        binary = os.path.join(folder, name)
         chosen = []
         if pattern:
-            listed = subprocess.run([binary, "--gtest_list_tests"], capture_output=True, text=True).stdout
-            suite = ""
-            for line in listed.splitlines():
-                test = line.split("#")[0].strip()
-                if not line.startswith(" "):
-                    suite = test
-                elif re.search(pattern, f"{name}/{suite}{test}"):
-                    chosen.append(suite + test)
+            chosen = [test for test in list_tests(binary) if re.search(pattern, f"{name}/{test}")]
             if not chosen:
                 continue
-        command = [binary, f"--gtest_output=xml:{result}", "--gtest_brief=1"]
-        if chosen:
-            command.append("--gtest_filter=" + ":".join(chosen))
         print(f"== {name}", flush=True)
-        try:
-            code = subprocess.run(command, timeout=UNIT_TEST_SECONDS).returncode
-        except subprocess.TimeoutExpired:
-            code = f"no end within {UNIT_TEST_SECONDS} s"
-        try:
-            suites = xml.etree.ElementTree.parse(result).getroot()
-        except (OSError, xml.etree.ElementTree.ParseError):
-            yield "failed", f"{name} (ended early: {code})", ""
-            continue
-        failed = False
-        for test in suites.iter("testcase"):
-            if test.get("status") == "notrun":
-                continue
-            outcome, reason = "passed", ""
-            if test.find("failure") is not None:
-                outcome, failed = "failed", True
-            elif test.get("result") == "skipped":
-                outcome = "skipped"
-                said = test.find("skipped")
-                reason = last_line(said.get("message") if said is not None else "")
-            yield outcome, f"{name}/{test.get('classname')}.{test.get('name')}", reason
-        if code != 0 and not failed:  # a failure outside any one test, such as a sanitizer's report at exit
-            yield "failed", f"{name} (exit code {code})", ""
+        started = time.monotonic()
+        if name in SIDE_BY_SIDE:
+            tests = chosen or list_tests(binary)
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                runs = [pool.submit(run_unit_tests, binary, [test], os.path.join(scratch, f"{name}-{i}.xml"))
+                        for i, test in enumerate(tests)]
+            outcomes = [outcome for run in runs for outcome in run.result()]
+            if not tests:
+                outcomes = [("failed", f"{name} (lists no tests)", "")]
+        else:
+            outcomes = run_unit_tests(binary, chosen, os.path.join(scratch, name + ".xml"))
+        yield from outcomes
+        print(f"   {len(outcomes)} tests in {time.monotonic() - started:.1f} s", flush=True)
 
 
 def lit_tests(folder, pattern, scratch):
