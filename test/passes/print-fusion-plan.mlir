@@ -1,4 +1,4 @@
-// RUN: sinter-opt %s --sinter-print-fusion-plan -o /dev/null | FileCheck %s
+// RUN: sinter-opt %s --mlir-disable-threading --sinter-print-fusion-plan -o /dev/null | FileCheck %s
 
 // The sum leaves, too: the norm's kernel stores it as well.
 // CHECK-LABEL: @norm_keeps_the_sum_it_reads
