@@ -9,6 +9,7 @@
 
 #include "branches.hpp"
 #include <functional>
+#include <unordered_set>
 
 namespace sinter {
 
@@ -260,6 +261,12 @@ Result joinBranches(Trace &trace, const char *name, std::span<const uint32_t> id
   return controlStep(trace, name, ids, where, Result(), [&](Result &result) {
     std::vector<uint32_t> regions;
     std::vector<TensorType> types;
+    // A function that calls itself in a branch ends when it runs, but not when both are traced.
+    constexpr size_t most = 64;
+    if (trace.isForTypes() && trace.openRegions() > most) {
+      poison(result, fail(where, std::string(name) + " requires branches that do not call themselves"));
+      return false;
+    }
     for (size_t k = 0; k < branches.size(); ++k) {
       auto traced = traceRegion(trace, {}, where, [&](std::span<const Tensor>) { return branches[k](); });
       if (!traced.region) {
@@ -291,9 +298,77 @@ Result joinBranches(Trace &trace, const char *name, std::span<const uint32_t> id
   });
 }
 
+//===- branches that are not taken ------------------------------------------------------------------===//
+
+/// What the type of a leaf tells a branch: equal numbers are equal element types and ranks.
+template <class... Trees> uint64_t hashTypes(uint64_t hash, const Trees &...trees) {
+  auto add = [&](const Tensor &leaf) {
+    const int32_t type[] = {int32_t(leaf.dtype()), leaf.rank()};
+    hash = hashBytes(hash, type, sizeof(type));
+  };
+  (eachLeaf(trees, add), ...);
+  return hash;
+}
+
+/// The types that `branch()` returns, found by tracing it into a graph that is dropped; false when it cannot be traced,
+/// as where the host reads elements.
+template <class Branch> bool tracedTypes(Where where, Branch &&branch, std::vector<TensorType> &types) {
+  sinter_graph *graph = nullptr;
+  if (sinter_graph_create(&graph))
+    return false;
+  std::unique_ptr<sinter_graph, void (*)(sinter_graph *)> owner(graph, sinter_graph_destroy);
+  Trace trace(graph, true);
+  uint32_t none;
+  if (sinter_graph_begin(graph, "branch", 0, nullptr, nullptr, &none))
+    return false;
+  trace.enterRegion();
+#if SINTER_HAS_EXCEPTIONS
+  try {
+    auto tree = runFrame(trace, where, branch);
+    std::vector<uint32_t> ids;
+    return trace.materialize(tree, where, ids, types);
+  } catch (...) { // it is not taken: what is wrong with it beside its types is no matter
+  }
+#endif
+  return false;
+}
+
+/// What `branch(at)`, the branch that is taken, returns; an error when another of the `count` branches returns other
+/// types: whether a program is right would depend on the numbers. The others are traced for their types once for the
+/// types of operands and result.
+template <class Branch, class... Operands>
+auto takeBranch(const char *name, Where where, size_t at, size_t count, Branch &&branch, const Operands &...operands) {
+  auto taken = branch(at);
+  // Without exceptions code goes on after an error, with zeros that nobody computed: its loops might never end.
+  if (!SINTER_HAS_EXCEPTIONS || firstError(taken))
+    return taken;
+  static thread_local std::unordered_set<uint64_t> known;
+  const uint64_t place[] = {uint64_t(where.line()), uint64_t(where.column()), at};
+  uint64_t key = hashTypes(hashBytes(hashText(81, where.file_name()), place, sizeof(place)), operands..., taken);
+  if (known.contains(key))
+    return taken;
+  std::vector<TensorType> types = leafTypes(taken), others;
+  for (size_t k = 0; k < count; ++k) {
+    std::string problem;
+    others.clear();
+    if (k == at || !tracedTypes(where, [&] { return branch(k); }, others))
+      continue;
+    if (k < at ? leavesAgree(others, types, leaf_paths(taken), problem)
+               : leavesAgree(types, others, leaf_paths(taken), problem))
+      continue;
+    poison(taken, fail(where, std::string(name) + " requires branches with results of one type, got " + problem));
+    return taken;
+  }
+  if (known.size() >= 4096)
+    known.clear();
+  known.insert(key);
+  return taken;
+}
+
 } // namespace detail
 
-/// `on_true(operands...)` or `on_false(operands...)`: only one of them is executed. Both return trees of one type.
+/// `on_true(operands...)` or `on_false(operands...)`: only one of them is executed. Both return trees of one type, up
+/// to sizes; outside of a trace the other one is traced, the first time, to see that it does.
 template <class OnTrue, class OnFalse, class... Operands>
 auto cond(const Operand &predicate, OnTrue &&on_true, OnFalse &&on_false, const Operands &...operands) {
   using Result = detail::tree_t<std::invoke_result_t<OnTrue &, const Operands &...>>;
@@ -304,13 +379,14 @@ auto cond(const Operand &predicate, OnTrue &&on_true, OnFalse &&on_false, const 
     detail::poison(result, chosen);
     return result;
   }
+  auto branch = [&](size_t k) {
+    return k == 0 ? detail::treeCast<Result>(on_true(operands...)) : detail::treeCast<Result>(on_false(operands...));
+  };
   if (!trace)
-    return chosen.item<bool>() ? detail::treeCast<Result>(on_true(operands...))
-                               : detail::treeCast<Result>(on_false(operands...));
+    return detail::takeBranch("cond", predicate.where, chosen.item<bool>() ? 0 : 1, 2, branch, operands...);
   Tensor problem;
   uint32_t id = trace->use(chosen, predicate.where, problem);
-  std::function<Result()> branches[] = {[&] { return detail::treeCast<Result>(on_true(operands...)); },
-                                        [&] { return detail::treeCast<Result>(on_false(operands...)); }};
+  std::function<Result()> branches[] = {[&] { return branch(0); }, [&] { return branch(1); }};
   return detail::joinBranches<Result>(*trace, "cond", std::span(&id, 1), predicate.where, branches,
                                       [&](auto &regions, int32_t room, uint32_t *results, int32_t *count) {
                                         return sinter_graph_cond(trace->handle(), id, regions[0], regions[1], room,
@@ -318,7 +394,8 @@ auto cond(const Operand &predicate, OnTrue &&on_true, OnFalse &&on_false, const 
                                       });
 }
 
-/// `std::get<index>(branches)(operands...)`, the last branch when `index` is out of range.
+/// `std::get<index>(branches)(operands...)`, the last branch when `index` is out of range. All return trees of one
+/// type, as those of cond.
 template <class... Branches, class... Operands>
 auto switch_(const Operand &index, const std::tuple<Branches...> &branches, const Operands &...operands) {
   using Result = detail::tree_t<
@@ -337,8 +414,10 @@ auto switch_(const Operand &index, const std::tuple<Branches...> &branches, cons
       },
       branches);
   if (!trace) {
-    int64_t at = chosen.item<int64_t>();
-    return list[at < 0 || at >= int64_t(list.size()) ? list.size() - 1 : size_t(at)]();
+    int64_t given = chosen.item<int64_t>();
+    size_t at = given < 0 || given >= int64_t(list.size()) ? list.size() - 1 : size_t(given);
+    return detail::takeBranch(
+        "switch_", index.where, at, list.size(), [&](size_t k) { return list[k](); }, operands...);
   }
   Tensor problem;
   uint32_t id = trace->use(chosen, index.where, problem);

@@ -38,7 +38,7 @@ template <Element T> Spec spec(std::vector<Dim> dims) { return {dtype_of<T>, std
 inline Spec spec(DType dtype, std::vector<Dim> dims) { return {dtype, std::move(dims)}; }
 /// A spec with the type of `tensor`.
 inline Spec spec_of(const Tensor &tensor) {
-  Shape shape = tensor.shape();
+  Shape shape = tensor.known_shape();
   return {tensor.dtype(), std::vector<Dim>(shape.begin(), shape.end())};
 }
 

@@ -81,9 +81,9 @@ public:
     for (size_t k = 0; k < outputs.size(); ++k)
       if (outputs[k].defined()) {
         Shape shape(std::span<const int64_t>(results[k].dims, size_t(results[k].rank)));
-        if (!(shape == outputs[k].shape()))
+        if (!(shape == outputs[k].known_shape()))
           return detail::report(Error("call requires a buffer of the result's sizes " + shape.str() + " for output " +
-                                          std::to_string(k) + ", got " + outputs[k].shape().str(),
+                                          std::to_string(k) + ", got " + outputs[k].known_shape().str(),
                                       where));
       } else {
         outputs[k] = Tensor::empty(DType(results[k].dtype),

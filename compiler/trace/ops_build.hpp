@@ -281,7 +281,7 @@ public:
         } else if (dim >= 0) {
           std::string shapes;
           for (Tensor *each : tensors)
-            shapes += (shapes.empty() ? "" : " and ") + each->shape().str();
+            shapes += (shapes.empty() ? "" : " and ") + each->known_shape().str();
           fail("shapes that broadcast, got " + shapes);
           return;
         } else if (size < 0) {
@@ -336,7 +336,7 @@ public:
   }
   /// `tensor` in the shape of `like`; `axes[k]` is the axis of `like` that axis k is, the last ones by default.
   Tensor spreadLike(const Tensor &tensor, const Tensor &like, const Shape *axes = nullptr) {
-    return failed() ? problem : spread(tensor, like.shape(), Tensor(), like, axes);
+    return failed() ? problem : spread(tensor, like.known_shape(), Tensor(), like, axes);
   }
   Tensor spreadTo(const Tensor &tensor, const Sizes &sizes) {
     Shape known = shapeOf(sizes);
@@ -373,8 +373,9 @@ public:
     return concatenate(parts, 0);
   }
   Tensor shapeOf(const Tensor &tensor) {
-    return !failed() && tensor.shape().isStatic() ? ints(std::span(tensor.shape().begin(), size_t(tensor.rank())))
-                                                  : op("shape", {tensor});
+    return !failed() && tensor.known_shape().isStatic()
+               ? ints(std::span(tensor.known_shape().begin(), size_t(tensor.rank())))
+               : op("shape", {tensor});
   }
   Size size(const Tensor &tensor, int axis) {
     if (failed() || axis < 0 || axis >= tensor.rank())
@@ -432,7 +433,7 @@ public:
   /// `sizes` has one negative entry at most, which follows from the number of elements, or agrees with the tensor's
   /// size of the same axis.
   Tensor reshape(const Tensor &tensor, const Shape &sizes) {
-    if (failed() || (tensor.shape() == sizes && sizes.isStatic()))
+    if (failed() || (tensor.known_shape() == sizes && sizes.isStatic()))
       return failed() ? problem : tensor;
     return op("reshape", {tensor}, {{"type", TensorType{tensor.dtype(), sizes}}});
   }
@@ -440,7 +441,7 @@ public:
   Tensor unsqueeze(const Tensor &tensor, const Shape &axes) {
     if (failed() || axes.empty())
       return failed() ? problem : tensor;
-    Shape sizes = tensor.shape(), kept;
+    Shape sizes = tensor.known_shape(), kept;
     for (int64_t axis : axes)
       sizes.insert(int(axis), 1);
     for (int k = 0; k < sizes.size(); ++k)
@@ -471,7 +472,7 @@ public:
     if (isSure || failed())
       return reshapeTo(tensor, kept, known);
     // A size that turns out not to be 1 is an error then.
-    Shape ones = tensor.shape(), all;
+    Shape ones = tensor.known_shape(), all;
     for (int k = 0; k < tensor.rank(); ++k) {
       all.push_back(k);
       if (std::find(axes.begin(), axes.end(), k) != axes.end())
@@ -517,7 +518,7 @@ public:
   Tensor iota(DType dtype, const Tensor &like, int axis) {
     if (failed())
       return problem;
-    TensorType type{dtype, like.shape()};
+    TensorType type{dtype, like.known_shape()};
     if (type.shape.isStatic())
       return op("iota", {}, {{"axis", int64_t(axis)}, {"type", type}});
     return op("iota", {shapeOf(like)}, {{"axis", int64_t(axis)}, {"type", type}});

@@ -42,7 +42,7 @@ inline Tensor matmul(const Operand &x, const Tensor &y) {
   int64_t inner = lhs.known_dim(-1), other = rhs.known_dim(rhs.rank() == 1 ? 0 : -2);
   if (inner >= 0 && other >= 0 && inner != other)
     return b.fail("equal inner sizes, got " + std::to_string(inner) + " and " + std::to_string(other) + " of " +
-                  lhs.shape().str() + " and " + rhs.shape().str());
+                  lhs.known_shape().str() + " and " + rhs.known_shape().str());
   if (rhs.rank() <= 2) // one product: the rows of all matrices
     return detail::dotGeneral(b, lhs, rhs, {}, {}, {lhs.rank() - 1}, {0});
   bool isRow = lhs.rank() == 1;
@@ -60,14 +60,14 @@ inline Tensor matmul(const Operand &x, const Tensor &y) {
   rhs = lead(rhs);
   auto stretch = [&](const Tensor &tensor, const Tensor &other) {
     Sizes sizes = b.sizes(tensor);
-    Shape known = tensor.shape();
+    Shape known = tensor.known_shape();
     bool changes = false;
     for (int k = 0; k < batch && !b.failed(); ++k) {
       int64_t own = tensor.known_dim(k), theirs = other.known_dim(k);
       if (theirs == 1 || detail::sameDim(own, theirs))
         continue;
       if (own != 1) {
-        b.fail("leading sizes that broadcast, got " + lhs.shape().str() + " and " + rhs.shape().str());
+        b.fail("leading sizes that broadcast, got " + lhs.known_shape().str() + " and " + rhs.known_shape().str());
         break;
       }
       sizes.list[size_t(k)] = b.size(other, k);
@@ -103,7 +103,7 @@ inline Tensor sumProducts(Build &b, Tensor lhs, Tensor rhs, const std::vector<in
             other = b.failed() ? -1 : rhs.known_dim(int(y[int(k)]));
     if (size >= 0 && other >= 0 && size != other)
       return b.fail("equal sizes of the axes that are summed over, got " + std::to_string(size) + " and " +
-                    std::to_string(other) + " of " + lhs.shape().str() + " and " + rhs.shape().str());
+                    std::to_string(other) + " of " + lhs.known_shape().str() + " and " + rhs.known_shape().str());
   }
   return dotGeneral(b, lhs, rhs, {}, {}, x, y);
 }
@@ -120,8 +120,8 @@ inline Tensor tensordot(const Operand &x, const Tensor &y, const std::vector<int
 inline Tensor tensordot(const Operand &x, const Tensor &y, int axes = 2) {
   detail::Build b("tensordot", x.where);
   if (axes < 0 || axes > x.tensor.rank() || axes > y.rank())
-    return b.fail("at most as many axes as the ranks, got " + std::to_string(axes) + " of " + x.tensor.shape().str() +
-                  " and " + y.shape().str());
+    return b.fail("at most as many axes as the ranks, got " + std::to_string(axes) + " of " +
+                  x.tensor.known_shape().str() + " and " + y.known_shape().str());
   std::vector<int64_t> first, last;
   for (int k = 0; k < axes; ++k) {
     first.push_back(k);
@@ -141,8 +141,8 @@ inline Tensor dot(const Operand &x, const Tensor &y) {
 inline Tensor vdot(const Operand &x, const Tensor &y) {
   if (x.tensor.known_size() >= 0 && y.known_size() >= 0 && x.tensor.known_size() != y.known_size())
     return detail::Build("vdot", x.where)
-        .fail("as many elements of one operand as of the other, got " + x.tensor.shape().str() + " and " +
-              y.shape().str());
+        .fail("as many elements of one operand as of the other, got " + x.tensor.known_shape().str() + " and " +
+              y.known_shape().str());
   return tensordot(Operand(reshape(x, {-1}), x.where), reshape(Operand(y, x.where), {-1}), 1);
 }
 /// Sum over the last axis of both.
@@ -243,7 +243,7 @@ inline void takeDiagonals(Build &b, Lettered &x) {
     if (second == std::string::npos)
       continue;
     if (!sameDim(x.tensor.known_dim(int(first)), x.tensor.known_dim(int(second)))) {
-      b.fail("equal sizes of axes with one letter, got " + x.tensor.shape().str());
+      b.fail("equal sizes of axes with one letter, got " + x.tensor.known_shape().str());
       return;
     }
     Tensor isDiagonal =
@@ -421,7 +421,8 @@ inline Tensor conv_transpose(const Operand &x, const Tensor &filter, const ConvO
   int spatial = detail::spatialOf(b, input, weights);
   if (options.layout != ConvLayout::channels_first)
     return b.fail("channels_first, got channels_last");
-  if (!b.failed() && (!weights.shape().isStatic() || options.groups < 1 || weights.known_dim(0) % options.groups != 0))
+  if (!b.failed() &&
+      (!weights.known_shape().isStatic() || options.groups < 1 || weights.known_dim(0) % options.groups != 0))
     return b.fail("a filter of known sizes whose first size is a multiple of groups, got " + weights.type().str());
   Shape strides = detail::perSpatial(b, "strides", options.strides, spatial, 1);
   Shape dilation = detail::perSpatial(b, "dilation", options.dilation, spatial, 1);

@@ -324,7 +324,7 @@ inline Tensor update(const char *function, const Tensor &operand, std::span<cons
     for (int k = 0; k < value.rank(); ++k)
       if (lead < 0 || (value.known_dim(k) >= 0 && result[lead + k] >= 0 && value.known_dim(k) != 1 &&
                        value.known_dim(k) != result[lead + k]))
-        return b.fail("an update that broadcasts to " + result.str() + ", got " + value.shape().str());
+        return b.fail("an update that broadcasts to " + result.str() + ", got " + value.known_shape().str());
     Sizes wide;
     for (int k = 0; k < x.rank(); ++k)
       if (std::find(dropped.begin(), dropped.end(), k) == dropped.end())
@@ -407,7 +407,7 @@ inline Tensor update(const char *function, const Tensor &operand, std::span<cons
   for (int k = 0; k < value.rank(); ++k)
     if (lead < 0 || (value.known_dim(k) >= 0 && like.known_dim(lead + k) >= 0 && value.known_dim(k) != 1 &&
                      value.known_dim(k) != like.known_dim(lead + k)))
-      return b.fail("an update that broadcasts to " + like.shape().str() + ", got " + value.shape().str());
+      return b.fail("an update that broadcasts to " + like.known_shape().str() + ", got " + value.known_shape().str());
   value = b.spreadLike(value, like);
   for (Tensor &each : tuples)
     each = b.unsqueeze(each, Shape{each.rank()});

@@ -135,7 +135,7 @@ inline Tensor broadcast_to(const Operand &x, const Sizes &sizes) {
     fits = value.known_dim(k) == 1 || value.known_dim(k) == known[lead + k] || value.known_dim(k) < 0 ||
            known[lead + k] < 0;
   if (!b.failed() && !fits)
-    return b.fail("sizes that " + value.shape().str() + " broadcasts to, got " + known.str());
+    return b.fail("sizes that " + value.known_shape().str() + " broadcasts to, got " + known.str());
   return b.spreadTo(value, sizes);
 }
 /// All tensors in their common shape.
@@ -166,8 +166,8 @@ inline Tensor concatenate(const std::vector<Tensor> &tensors, int axis = 0, Wher
     for (int k = 0; !b.failed() && k < each.rank(); ++k)
       if (k != along && each.known_dim(k) >= 0 && tensors[0].known_dim(k) >= 0 &&
           each.known_dim(k) != tensors[0].known_dim(k))
-        return b.fail("equal sizes except along axis " + std::to_string(along) + ", got " + tensors[0].shape().str() +
-                      " and " + each.shape().str());
+        return b.fail("equal sizes except along axis " + std::to_string(along) + ", got " +
+                      tensors[0].known_shape().str() + " and " + each.known_shape().str());
   return b.failed() ? b.error() : b.concatenate(tensors, along);
 }
 /// Along a new axis.

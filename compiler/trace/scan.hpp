@@ -21,7 +21,7 @@ namespace detail {
 
 /// Slice `index` of an axis of a tensor with elements.
 inline Tensor sliceOf(const Tensor &tensor, int axis, int64_t index, Where where) {
-  Shape shape = tensor.shape();
+  Shape shape = tensor.known_shape();
   int64_t outer = 1, inner = dtype_bytes(tensor.dtype()), size = shape[axis];
   for (int k = 0; k < shape.size(); ++k)
     if (k != axis)
@@ -56,7 +56,7 @@ inline Tensor zerosLikeSlice(const Tensor &tensor, int axis, Where where) {
 
 /// `a` when the rank-0 `predicate` holds, else `b`.
 inline Tensor chooseAll(const Tensor &predicate, const Tensor &a, const Tensor &b, Where where) {
-  TensorType type{DType::boolean, a.shape()};
+  TensorType type{DType::boolean, a.known_shape()};
   Tensor mask = apply("broadcast", {predicate, a},
                       {Attr("axes", {}), Attr("type", type), Attr("operandSegmentSizes", {1, 0, 1})}, where);
   return apply("select", {mask, a, b}, {}, where);

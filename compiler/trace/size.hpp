@@ -75,11 +75,70 @@ struct SizeArgument : Size {
   SizeArgument(const Tensor &tensor) : Size(tensor) {}
 };
 
+/// What `shape` gives: the sizes of a tensor's axes, each a Size. Where all are known it converts to a Shape, which
+/// holds numbers.
+class TensorShape {
+public:
+  TensorShape(Tensor tensor, Where where) : tensor(std::move(tensor)), at(where) {}
+
+  class Iterator {
+  public:
+    using value_type = Size;
+    using difference_type = std::ptrdiff_t;
+    using reference = Size;
+    using pointer = void;
+    using iterator_category = std::input_iterator_tag;
+    Iterator(const TensorShape *shape, int axis) : shape(shape), axis(axis) {}
+    Size operator*() const { return (*shape)[axis]; }
+    Iterator &operator++() {
+      ++axis;
+      return *this;
+    }
+    Iterator operator++(int) { return Iterator(shape, axis++); }
+    friend bool operator==(const Iterator &a, const Iterator &b) { return a.axis == b.axis; }
+
+  private:
+    const TensorShape *shape;
+    int axis;
+  };
+
+  int size() const { return tensor.rank(); }
+  bool empty() const { return size() == 0; }
+  Size operator[](int axis) const { return tensor.dim(axis, at); }
+  Size back() const { return tensor.dim(-1, at); }
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, size()}; }
+  /// Number of elements.
+  Size elements() const { return tensor.size(at); }
+  bool isStatic() const { return tensor.known_shape().isStatic(); }
+  /// "[2, ?, 3]".
+  std::string str() const { return tensor.known_shape().str(); }
+
+  /// Where C++ demands numbers.
+  operator Shape() const {
+    Shape known = tensor.known_shape();
+    if (!known.isStatic())
+      detail::hostError(Error("a Shape requires sizes that are known, got " + known.str() +
+                                  "; take them by dim or shape()[axis], or describe the tensor by known_shape",
+                              at));
+    return known;
+  }
+  friend bool operator==(const TensorShape &a, const TensorShape &b) {
+    return a.tensor.known_shape() == b.tensor.known_shape();
+  }
+  friend bool operator==(const TensorShape &a, const Shape &b) { return a.tensor.known_shape() == b; }
+
+private:
+  Tensor tensor;
+  Where at;
+};
+
 /// Sizes of all axes of a tensor.
 struct Sizes {
   Sizes() = default;
   Sizes(std::initializer_list<SizeArgument> sizes) : list(sizes.begin(), sizes.end()) {}
   Sizes(std::vector<Size> sizes) : list(std::move(sizes)) {}
+  Sizes(const TensorShape &sizes) : list(sizes.begin(), sizes.end()) {}
   Sizes(const std::vector<int64_t> &sizes) {
     for (int64_t size : sizes)
       list.push_back(Size(size));
@@ -229,6 +288,7 @@ inline Size Tensor::dim(int axis, Where where) const {
   int64_t known = head->tensor.dims[at];
   return known >= 0 ? Size(known, where) : Size::ofAxis(*this, at, where);
 }
+inline TensorShape Tensor::shape(Where where) const { return {*this, where}; }
 inline Size Tensor::size(Where where) const {
   if (int64_t known = known_size(); known >= 0 && !error())
     return Size(known, where);

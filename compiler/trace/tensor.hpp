@@ -13,6 +13,7 @@ namespace sinter {
 class Tensor;
 class Size; // size.hpp
 class SizeComparison;
+class TensorShape;
 struct Subscript; // and Update: ops_index.hpp
 class Update;
 
@@ -106,8 +107,12 @@ public:
 
   DType dtype() const { return head ? DType(head->tensor.dtype) : DType::f32; }
   int rank() const { return head ? head->tensor.rank : 0; }
-  /// Sizes; inside a trace, negative ones are named or unknown (equal ones other than kUnknownDim are equal sizes).
-  Shape shape() const { return head ? Shape(std::span<const int64_t>(head->tensor.dims, size_t(rank()))) : Shape(); }
+  /// Sizes of the axes, each as `dim` gives it.
+  TensorShape shape(Where where = Where::current()) const;
+  /// The same as numbers: negative ones are named or unknown (equal ones other than kUnknownDim are equal sizes).
+  Shape known_shape() const {
+    return head ? Shape(std::span<const int64_t>(head->tensor.dims, size_t(rank()))) : Shape();
+  }
   /// The size of an axis, a number or what the graph knows of it; negative axes count from the end.
   Size dim(int axis, Where where = Where::current()) const;
   /// The same as a number: negative when it is named or unknown (equal ones other than kUnknownDim are equal sizes).
@@ -120,7 +125,7 @@ public:
                             where()));
     return 0;
   }
-  TensorType type() const { return {dtype(), shape()}; }
+  TensorType type() const { return {dtype(), known_shape()}; }
   /// Number of elements.
   Size size(Where where = Where::current()) const;
   /// The same as a number, -1 when only running the graph tells.

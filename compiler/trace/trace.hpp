@@ -169,11 +169,14 @@ public:
   }
   static Trace *current() { return currentSlot(); }
 
-  explicit Trace(sinter_graph *graph) : graph(graph), outer(std::exchange(currentSlot(), this)) {}
+  /// `typesOnly`: nobody runs the graph; it only tells what types a function returns.
+  explicit Trace(sinter_graph *graph, bool typesOnly = false)
+      : graph(graph), outer(std::exchange(currentSlot(), this)), typesOnly(typesOnly) {}
   Trace(const Trace &) = delete;
   ~Trace() { currentSlot() = outer; }
 
   sinter_graph *handle() const { return graph; }
+  bool isForTypes() const { return typesOnly; }
   /// The first error of this trace, in a program without exceptions.
   const Error *error() const { return failure.get(); }
   void note(const Error &error) {
@@ -384,6 +387,8 @@ private:
       if (auto known = frame->constants.find(tensor.value()); known != frame->constants.end())
         return known->second.value()->id;
     int64_t bytes = tensor.known_size() * dtype_bytes(tensor.dtype());
+    if (bytes > kSilentConstantBytes && typesOnly)
+      return useType(tensor, where, problem);
     if (bytes > kSilentConstantBytes && !tensor.value()->large) {
       problem = fail(where, "a captured constant requires at most 1 MiB, got " + std::to_string(bytes) + " bytes of " +
                                 tensor.type().str() +
@@ -412,8 +417,39 @@ private:
     return result.value()->id;
   }
 
+  /// Zeros of the type of `tensor`, which cost nothing to hold.
+  uint32_t useType(const Tensor &tensor, Where where, Tensor &problem) {
+    int64_t zero = 0;
+    sinter_tensor number{};
+    number.dtype = int32_t(tensor.dtype());
+    number.data = &zero;
+    sinter_value_type type{};
+    type.dtype = number.dtype;
+    type.rank = tensor.rank();
+    std::memcpy(type.dims, tensor.view().dims, sizeof(int64_t) * size_t(type.rank));
+    const int64_t segments[] = {1, 0, 0};
+    sinter_attr attrs[3] = {};
+    attrs[0].name = "axes";
+    attrs[0].kind = SINTER_ATTR_I64S;
+    attrs[1].name = "type";
+    attrs[1].kind = SINTER_ATTR_TYPE;
+    attrs[1].type = &type;
+    attrs[2].name = "operandSegmentSizes";
+    attrs[2].kind = SINTER_ATTR_I64S;
+    attrs[2].count = 3;
+    attrs[2].i64s = segments;
+    uint32_t id = 0, spread = 0;
+    int32_t count = 0;
+    locate(where);
+    if (sinter_graph_constant(graph, &number, &id) ||
+        sinter_graph_op(graph, "broadcast", 1, &id, 3, attrs, 1, &spread, &count))
+      problem = failGraph(where);
+    return spread;
+  }
+
   sinter_graph *graph;
   Trace *outer;
+  bool typesOnly;
   Frame *top = nullptr;
   std::vector<uint64_t> regions; // serial numbers of open functions and regions
   Where located{};

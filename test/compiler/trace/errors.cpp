@@ -188,6 +188,57 @@ TEST(TraceErrors, BranchesOfDifferentTypes) {
   EXPECT_EQ(messageOf([&] { jit(f)(1.f); }), "cond requires branches with results of one type, got f32[] and i32[]");
 }
 
+TEST(TraceErrors, BranchesOfDifferentTypesOnTheHost) {
+  // Whichever is taken.
+  const std::string message = "cond requires branches with results of one type, got f32[] and i32[]";
+  auto f = [](Tensor x) { return cond(x > 0, [&] { return x; }, [&] { return astype(x, DType::i32); }); };
+  EXPECT_EQ(messageOf([&] { f(1.f); }), message);
+  EXPECT_EQ(messageOf([&] { f(-1.f); }), message);
+  auto ranks = [](Tensor x) { return cond(x > 0, [&] { return x; }, [&] { return ones({2}); }); };
+  EXPECT_EQ(messageOf([&] { ranks(1.f); }), "cond requires branches with results of one type, got f32[] and f32[2]");
+  auto choose = [](Tensor k) {
+    return switch_(k, std::tuple{[] { return zeros({2}); }, [] { return ones({3}); }, [] { return arange(2); }});
+  };
+  EXPECT_EQ(messageOf([&] { choose(0); }), "switch_ requires branches with results of one type, got f32[2] and i64[2]");
+  EXPECT_EQ(messageOf([&] { choose(9); }), "switch_ requires branches with results of one type, got f32[2] and i64[2]");
+}
+
+Tensor factorial(Tensor n) {
+  return cond(n > 1, [&] { return n * factorial(n - 1); }, [&] { return n; });
+}
+
+TEST(TraceErrors, BranchesOnTheHostMayDoWhatTracesCannot) {
+  EXPECT_EQ(factorial(5.f).item<float>(), 120); // calls itself: a trace has no end
+  auto reads = [](Tensor x) {                   // of the host
+    return cond(x > 0, [&] { return x * 2; }, [&] { return Tensor(std::abs(x.item<float>())); });
+  };
+  EXPECT_EQ(reads(2.f).item<float>(), 4);
+  EXPECT_EQ(reads(-2.f).item<float>(), 2);
+  auto throws = [](Tensor x) {
+    return cond(x > 0, [&] { return x; }, [&]() -> Tensor { throw std::runtime_error("not taken"); });
+  };
+  EXPECT_EQ(throws(2.f).item<float>(), 2);
+  EXPECT_THROW(throws(-2.f), std::runtime_error);
+  Tensor large = ones({1 << 19}); // 2 MiB, which a trace would not take in
+  auto captures = [&](Tensor x) {
+    return cond(x > 0, [&] { return x; }, [&] { return astype(sum(large), DType::f64); });
+  };
+  EXPECT_EQ(messageOf([&] { captures(1.f); }), "cond requires branches with results of one type, got f32[] and f64[]");
+  // Sizes may differ, and each branch is traced once for the types that it is given.
+  int runs = 0;
+  auto counts = [&](Tensor x) {
+    return cond(
+        sum(x) > 0, [&] { return x; },
+        [&] {
+          ++runs;
+          return concatenate({x, x});
+        });
+  };
+  for (int n = 1; n < 9; ++n)
+    EXPECT_EQ(counts(ones({n})).dim(0), n);
+  EXPECT_EQ(runs, 1);
+}
+
 TEST(TraceErrors, ABranchOnSeveralElements) {
   std::string message = messageOf([] {
     jit([](Tensor x) {

@@ -294,6 +294,57 @@ TEST(Sizes, ShapeTensors) {
                [](int64_t n) { return number(double(2 * n + 1)); });
 }
 
+TEST(Sizes, AreListedByShape) {
+  atThreeSizes([](Tensor x) { return arange(x.shape()[0] + x.shape()[1]); },
+               [](int64_t n) { return line(n + 3, [](int64_t i) { return double(i); }); });
+  atThreeSizes([](Tensor x) { return ones(x.shape()) + x; },
+               [](int64_t n) { return table(n, 3, [](int64_t i, int64_t j) { return element(i, j) + 1.0; }); });
+  atThreeSizes(
+      [](Tensor x) {
+        Tensor product = 1;
+        for (Size size : x.shape())
+          product = product * size;
+        return as_tensor(product + x.shape().back() + x.shape().elements());
+      },
+      [](int64_t n) { return number(double(6 * n + 3)); });
+  trace(
+      [](Tensor x) {
+        EXPECT_EQ(x.shape().str(), "[?, 3]");
+        EXPECT_FALSE(x.shape().isStatic());
+        EXPECT_EQ(x.shape().size(), 2);
+        EXPECT_EQ(x.shape()[1], 3);
+        return x;
+      },
+      {spec<float>({"n", 3})});
+  Shape shape = ones({2, 3}).shape();
+  EXPECT_EQ(shape, (Shape{2, 3}));
+}
+
+TEST(Sizes, OfAShapeAreNoNumbers) {
+  auto messageOf = [](auto f) {
+    try {
+      trace(f, {spec<float>({"n", 3})});
+    } catch (const Error &error) {
+      return error.message();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(messageOf([](Tensor x) {
+              int64_t n = x.shape()[0];
+              return x * n;
+            }),
+            messageOf([](Tensor x) {
+              int64_t n = x.dim(0);
+              return x * n;
+            }));
+  EXPECT_EQ(messageOf([](Tensor x) {
+              Shape shape = x.shape();
+              return x * shape[0];
+            }),
+            "a Shape requires sizes that are known, got [?, 3]; take them by dim or shape()[axis], or describe the "
+            "tensor by known_shape");
+}
+
 TEST(Sizes, ShapeRandomNumbers) {
   auto f = [](Tensor x) { return random::uniform(key(7), {x.dim(0), 2}); };
   auto compiled = jit(f, {.specs = {spec<float>({"n", 3})}});
