@@ -2,6 +2,7 @@
 
 #include "compiler/Link.h"
 #include "lld/Common/Driver.h"
+#include "runtime/output.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <functional>
 #include <mutex>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -24,53 +26,26 @@ LLD_HAS_DRIVER(elf)
 using namespace sinter;
 using llvm::StringRef;
 
-std::string sinter::followLinks(StringRef path) {
-  std::string at = path.str();
-  char target[4096];
-  for (int links = 0; links < 40; ++links) {
-    ssize_t length = readlink(at.c_str(), target, sizeof target);
-    if (length < 0 || length == static_cast<ssize_t>(sizeof target))
-      return at;
-    StringRef next(target, static_cast<size_t>(length));
-    llvm::SmallString<256> joined;
-    if (!llvm::sys::path::is_absolute(next))
-      joined = llvm::sys::path::parent_path(at);
-    llvm::sys::path::append(joined, next);
-    at = joined.str().str();
-  }
-  return at; // a ring: who opens it is told
-}
-
-/// Removes what begins with `prefix`, the number of a process that is no more, and '-': left by one that was killed.
-static void sweep(StringRef folder, StringRef prefix) {
+/// Removes folders of temporary files that processes that are no more have left: "sinter-PID-...".
+static void sweepFolders(StringRef root) {
   std::error_code error;
-  for (llvm::sys::fs::directory_iterator entry(folder.empty() ? "." : folder, error, /*follow_symlinks=*/false), end;
-       !error && entry != end; entry.increment(error)) {
+  for (llvm::sys::fs::directory_iterator entry(root, error, /*follow_symlinks=*/false), end; !error && entry != end;
+       entry.increment(error)) {
     StringRef rest = llvm::sys::path::filename(entry->path());
     pid_t process;
     struct stat info;
-    if (!rest.consume_front(prefix) || rest.consumeInteger(10, process) || process <= 0 || !rest.starts_with("-") ||
-        kill(process, 0) == 0 || errno != ESRCH || lstat(entry->path().c_str(), &info) != 0 || info.st_uid != geteuid())
-      continue;
-    if (S_ISDIR(info.st_mode))
+    if (rest.consume_front("sinter-") && !rest.consumeInteger(10, process) && process > 0 && rest.starts_with("-") &&
+        kill(process, 0) != 0 && errno == ESRCH && lstat(entry->path().c_str(), &info) == 0 &&
+        info.st_uid == geteuid() && S_ISDIR(info.st_mode))
       llvm::sys::fs::remove_directories(entry->path());
-    else
-      unlink(entry->path().c_str());
   }
-}
-
-std::string sinter::temporaryBeside(StringRef path) {
-  sweep(llvm::sys::path::parent_path(path), (llvm::sys::path::filename(path) + ".").str());
-  llvm::SmallString<256> name;
-  llvm::sys::fs::getPotentiallyUniqueFileName(path + "." + llvm::Twine(getpid()) + "-%%%%%%%%%%.tmp", name);
-  return name.str().str();
 }
 
 TemporaryFolder::TemporaryFolder() {
   llvm::SmallString<128> root, made;
   llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, root);
   static std::once_flag once;
-  std::call_once(once, [&] { sweep(root, "sinter-"); });
+  std::call_once(once, [&] { sweepFolders(root); });
   if (!llvm::sys::fs::createUniqueDirectory("sinter-" + llvm::Twine(getpid()), made))
     folder = made.str().str();
 }
@@ -93,6 +68,24 @@ static bool writeAll(int file, llvm::ArrayRef<char> bytes) {
   return true;
 }
 
+using Append = std::function<bool(llvm::ArrayRef<char>)>;
+
+/// A file of what `write` appends, under its name when all of it is there. `write` says why it is not.
+static bool writeWhole(StringRef path, bool executable, llvm::function_ref<std::string(const Append &)> write,
+                       std::string &error) {
+  sinter_output *output = nullptr;
+  if (sinter_output_create(path.str().c_str(), executable, &output)) {
+    error = sinter_last_error();
+    return false;
+  }
+  error = write([output](llvm::ArrayRef<char> bytes) {
+    return sinter_output_append(output, bytes.data(), static_cast<int64_t>(bytes.size())) == SINTER_OK;
+  });
+  if (sinter_output_finish(output, error.empty() ? SINTER_OK : SINTER_IO) && error.empty())
+    error = sinter_last_error();
+  return error.empty();
+}
+
 // Not with llvm::writeToOutput or any other TempFile: these replace fifteen of the process's signal handlers, to remove
 // the file at a crash.
 bool sinter::writeFile(StringRef path, llvm::ArrayRef<char> bytes, std::string &error) {
@@ -111,26 +104,9 @@ bool sinter::writeFile(StringRef path, llvm::ArrayRef<char> bytes, std::string &
       close(file);
     return ok || fails(code);
   }
-  std::string target = followLinks(path), temporary = temporaryBeside(target);
-  int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0)
-    return fails(errno);
-  struct stat old;
-  if (stat(target.c_str(), &old) == 0) // whoever may read the old content may read the new one, and nobody else
-    (void)fchmod(file, old.st_mode & 07777);
-  bool ok = writeAll(file, bytes);
-  int code = errno;
-  if (close(file) != 0 && ok) {
-    ok = false;
-    code = errno;
-  }
-  if (ok && rename(temporary.c_str(), target.c_str()) != 0) {
-    ok = false;
-    code = errno;
-  }
-  if (!ok)
-    unlink(temporary.c_str());
-  return ok || fails(code);
+  return writeWhole(
+      path, /*executable=*/false,
+      [&](const Append &append) { return append(bytes) ? std::string() : std::string(sinter_last_error()); }, error);
 }
 
 bool TemporaryFolder::write(StringRef path, llvm::ArrayRef<char> bytes, std::string &error) const {
@@ -263,22 +239,20 @@ std::optional<std::string> sinter::linkToMemory(llvm::ArrayRef<std::string> argu
 }
 
 bool sinter::linkToFile(llvm::ArrayRef<std::string> arguments, StringRef path, bool executable, std::string &error) {
-  int file = open(path.str().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, executable ? 0777 : 0666);
-  int problem = file < 0 ? errno : 0;
-  bool linked = !problem && runLinker(
-                                arguments,
-                                [&](llvm::ArrayRef<char> part) {
-                                  if (writeAll(file, part))
-                                    return true;
-                                  problem = errno;
-                                  return false;
-                                },
-                                error);
-  if (file >= 0 && close(file) != 0 && !problem)
-    problem = errno;
-  if (problem)
-    error = ("cannot write '" + path + "': " + std::generic_category().message(problem)).str();
-  return linked && !problem;
+  auto link = [&](const Append &append) {
+    std::string problem, message;
+    bool linked = runLinker(
+        arguments,
+        [&](llvm::ArrayRef<char> part) { // on a thread with a last error of its own
+          if (append(part))
+            return true;
+          problem = sinter_last_error();
+          return false;
+        },
+        message);
+    return linked ? std::string() : problem.empty() ? message : problem;
+  };
+  return writeWhole(path, executable, link, error);
 }
 
 /// How Debian names folders of a kind of machine.

@@ -30,14 +30,6 @@ private:
   std::string folder;
 };
 
-/// What a symbolic link leads to in the end, which need not exist; `path` itself where it is no link. What is written
-/// takes that place, so that the link stays.
-std::string followLinks(llvm::StringRef path);
-
-/// A name beside `path` that no other process or thread takes, and that says whose it is: what processes that are no
-/// more have left of writing `path` is removed.
-std::string temporaryBeside(llvm::StringRef path);
-
 /// The whole file or none: it gets its name when all of it is written; `-` is standard output. False with the reason in
 /// `error`.
 bool writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes, std::string &error);
@@ -47,7 +39,7 @@ std::optional<std::string> readFile(llvm::StringRef path, std::string &error);
 /// What `ld.lld ARGUMENTS`, which name no output, makes; nothing with the reason in `error`. One link at a time in a
 /// process; others wait. The process keeps its signal handlers, and no thread stays.
 std::optional<std::string> linkToMemory(llvm::ArrayRef<std::string> arguments, std::string &error);
-/// The same, written to `path` as the linker goes: what is there after a failure is no output.
+/// The same as a file, which gets its name when all of it is written.
 bool linkToFile(llvm::ArrayRef<std::string> arguments, llvm::StringRef path, bool executable, std::string &error);
 
 /// Arguments of a code section's image from these files (runtime/code.h). What stays undefined the runtime must offer.

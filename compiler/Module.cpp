@@ -232,21 +232,6 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
   return false;
 }
 
-/// Links to a file beside what `path` leads to and renames it, so that a failed link leaves nothing.
-static bool linkTo(StringRef path, llvm::function_ref<bool(const std::string &)> link, std::string &error) {
-  std::string target = followLinks(path), temporary = temporaryBeside(target);
-  if (!link(temporary)) {
-    llvm::sys::fs::remove(temporary);
-    return false;
-  }
-  if (std::error_code code = llvm::sys::fs::rename(temporary, target)) {
-    error = ("cannot write '" + path + "': " + code.message()).str();
-    llvm::sys::fs::remove(temporary);
-    return false;
-  }
-  return true;
-}
-
 std::string sinter::symbolStem(StringRef path) {
   std::string stem = cpu::symbolName(llvm::sys::path::stem(path));
   if (StringRef(stem).starts_with("lib"))
@@ -290,59 +275,43 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
     arguments.insert(arguments.end(), link.files.begin(), link.files.end());
     return linkToFile(arguments, output, /*executable=*/false, error);
   };
+  auto library = [&] {
+    std::string object = link.folder.file(stem + ".o");
+    if (!relocatable(object))
+      return false;
+    llvm::Expected<llvm::NewArchiveMember> member = llvm::NewArchiveMember::getFile(object, /*Deterministic=*/true);
+    llvm::Error failure = member.takeError();
+    std::unique_ptr<llvm::MemoryBuffer> bytes; // a file of LLVM's would come with its signal handlers
+    if (!failure) {
+      member->MemberName = llvm::sys::path::filename(object);
+      auto made = llvm::writeArchiveToBuffer(*member, llvm::SymtabWritingMode::NormalSymtab,
+                                             llvm::object::Archive::K_GNU, /*Deterministic=*/true, /*Thin=*/false);
+      failure = made.takeError();
+      if (!failure)
+        bytes = std::move(*made);
+    }
+    if (!failure)
+      return writeFile(path, ArrayRef<char>(bytes->getBufferStart(), bytes->getBufferSize()), error);
+    error = "cannot write '" + path.str() + "': " + llvm::toString(std::move(failure));
+    return false;
+  };
   bool ok = false;
   switch (format) {
   case OutputFormat::Object:
-    ok = linkTo(path, relocatable, error);
+    ok = relocatable(path.str());
     break;
   case OutputFormat::Archive:
-    ok = linkTo(
-        path,
-        [&](const std::string &output) {
-          std::string object = link.folder.file(stem + ".o");
-          if (!relocatable(object))
-            return false;
-          llvm::Expected<llvm::NewArchiveMember> member =
-              llvm::NewArchiveMember::getFile(object, /*Deterministic=*/true);
-          llvm::Error failure = member.takeError();
-          std::unique_ptr<llvm::MemoryBuffer> bytes; // a file of LLVM's would come with its signal handlers
-          if (!failure) {
-            member->MemberName = llvm::sys::path::filename(object);
-            auto made =
-                llvm::writeArchiveToBuffer(*member, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
-                                           /*Deterministic=*/true, /*Thin=*/false);
-            failure = made.takeError();
-            if (!failure)
-              bytes = std::move(*made);
-          }
-          if (!failure)
-            return writeFile(output, ArrayRef<char>(bytes->getBufferStart(), bytes->getBufferSize()), error);
-          error = "cannot write '" + path.str() + "': " + llvm::toString(std::move(failure));
-          return false;
-        },
-        error);
+    ok = library();
     break;
   case OutputFormat::Shared:
     ok = archive("libsinter_rt.a") &&
-         linkTo(
-             path,
-             [&](const std::string &output) {
-               return linkToFile(sharedLibraryArguments(link.files, module.target), output, /*executable=*/true, error);
-             },
-             error);
+         linkToFile(sharedLibraryArguments(link.files, module.target), path, /*executable=*/true, error);
     break;
-  default: {
-    if (!archive("libsinter_rt_main.a") || !archive("libsinter_rt.a"))
-      return false;
-    ok = linkTo(
-        path,
-        [&](const std::string &output) {
-          auto arguments = programArguments(link.files, module.target, error);
-          return arguments && linkToFile(*arguments, output, /*executable=*/true, error);
-        },
-        error);
+  default:
+    if (archive("libsinter_rt_main.a") && archive("libsinter_rt.a"))
+      if (auto arguments = programArguments(link.files, module.target, error))
+        ok = linkToFile(*arguments, path, /*executable=*/true, error);
     break;
-  }
   }
   if (!ok || program)
     return ok;

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "file.h"
+#include "output.h"
 #include "status.h"
 #include <dirent.h>
 #include <errno.h>
@@ -86,7 +87,7 @@ static sinter_status_code cannotWrite(const char *path, int error) {
 }
 
 /// Opens the folder of `path`, or with O_TMPFILE a file without a name there. Negative when that cannot be.
-static int openFolder(const char *path, int flags) {
+static int openFolder(const char *path, int flags, mode_t mode) {
   char folder[4096] = ".";
   const char *slash = strrchr(path, '/');
   size_t length = slash ? (size_t)(slash - path) + 1 : 0;
@@ -94,7 +95,7 @@ static int openFolder(const char *path, int flags) {
     return -1;
   if (length)
     snprintf(folder, sizeof folder, "%.*s", (int)length, path);
-  return open(folder, flags | O_CLOEXEC, 0666);
+  return open(folder, flags | O_CLOEXEC, mode);
 }
 
 /// Where the system shows an open file, to give it a name.
@@ -129,23 +130,32 @@ static char *followLink(const char *path) {
   return at; // a ring, which stat finds
 }
 
-/// Removes what processes that are no more have left of writing this file: "NAME.PID-NUMBER.tmp".
+/// Whether `name` is `target` and ".PID-WORD.tmp" of a process that is no more.
+static int isLeftOver(const char *name, const char *target) {
+  size_t length = strlen(target);
+  char *end;
+  if (strncmp(name, target, length) != 0 || name[length] != '.' || name[length + 1] < '1' || name[length + 1] > '9')
+    return 0;
+  errno = 0;
+  long pid = strtol(name + length + 1, &end, 10);
+  if (errno || pid > INT32_MAX || *end != '-')
+    return 0;
+  end += 1 + strspn(end + 1, "0123456789abcdef");
+  return strcmp(end, ".tmp") == 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/// Removes files of ours that processes that are no more have left of writing `path`.
 static void sweep(const char *path) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-  size_t length = strlen(name);
-  int folder = openFolder(path, O_RDONLY | O_DIRECTORY);
+  int folder = openFolder(path, O_RDONLY | O_DIRECTORY, 0);
   DIR *entries = folder >= 0 ? fdopendir(folder) : NULL;
   if (!entries && folder >= 0)
     close(folder);
-  for (struct dirent *entry; entries && (entry = readdir(entries));) {
-    long pid;
-    unsigned number;
-    int end = 0;
-    if (strncmp(entry->d_name, name, length) == 0 &&
-        sscanf(entry->d_name + length, ".%ld-%u.tmp%n", &pid, &number, &end) == 2 && end &&
-        !entry->d_name[length + (size_t)end] && pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+  struct stat info;
+  for (struct dirent *entry; entries && (entry = readdir(entries));)
+    if (isLeftOver(entry->d_name, name) && fstatat(dirfd(entries), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(info.st_mode) && info.st_uid == geteuid())
       unlinkat(dirfd(entries), entry->d_name, 0);
-  }
   if (entries)
     closedir(entries);
 }
@@ -156,8 +166,16 @@ static void nextName(NewFile *file) {
   snprintf(file->temporary, strlen(file->path) + 64, "%s.%ld-%u.tmp", file->path, (long)getpid(), counter++);
 }
 
+/// The rights of a file that takes the place of one that has `old`: whoever may read the old content may read the new
+/// one, and nobody else.
+static void keepRights(const NewFile *file, mode_t old) {
+  mode_t rights = old & 07777;
+  (void)fchmod(file->file, file->executable ? rights | (rights & 0444) >> 2 : rights);
+}
+
 static sinter_status_code createBeside(const char *path, NewFile *file) {
   struct stat info;
+  mode_t mode = file->executable ? 0777 : 0666;
   int exists = stat(path, &info) == 0;
   if (!exists && errno == ELOOP)
     return cannotWrite(path, ELOOP);
@@ -167,24 +185,24 @@ static sinter_status_code createBeside(const char *path, NewFile *file) {
   file->temporary = malloc(strlen(path) + 64);
   if (!file->temporary)
     return srtError(SINTER_OUT_OF_MEMORY, "no memory to write '%s'", path);
+  sweep(path);
   char place[32];
-  file->file = openFolder(path, O_TMPFILE | O_WRONLY);
+  file->file = openFolder(path, O_TMPFILE | O_WRONLY, mode);
   if (file->file >= 0 && access(shownAt(file->file, place), F_OK) == 0) {
     file->unnamed = 1;
-    if (exists) // whoever may read the old content may read the new one, and nobody else
-      (void)fchmod(file->file, info.st_mode & 07777);
+    if (exists)
+      keepRights(file, info.st_mode);
     return SINTER_OK;
   }
   if (file->file >= 0)
     close(file->file);
-  sweep(path);
   do {
     nextName(file);
-    file->file = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file->file = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   } while (file->file < 0 && errno == EEXIST);
   if (file->file >= 0) {
     if (exists)
-      (void)fchmod(file->file, info.st_mode & 07777);
+      keepRights(file, info.st_mode);
     return SINTER_OK;
   }
   int error = errno;
@@ -192,8 +210,8 @@ static sinter_status_code createBeside(const char *path, NewFile *file) {
   return cannotWrite(path, error);
 }
 
-sinter_status_code srtCreateFile(const char *path, NewFile *file) {
-  *file = (NewFile){.file = -1, .path = path};
+static sinter_status_code createFile(const char *path, int executable, NewFile *file) {
+  *file = (NewFile){.file = -1, .path = path, .executable = executable};
   if (!path)
     return srtError(SINTER_INVALID_ARGUMENT, "file requires a path, got null");
   file->followed = followLink(path);
@@ -204,6 +222,8 @@ sinter_status_code srtCreateFile(const char *path, NewFile *file) {
     free(file->followed);
   return status;
 }
+
+sinter_status_code srtCreateFile(const char *path, NewFile *file) { return createFile(path, /*executable=*/0, file); }
 
 /// Gives the written file its temporary name; a rename cannot start from none.
 static int nameFile(NewFile *file) {
@@ -219,7 +239,7 @@ static int nameFile(NewFile *file) {
 
 /// Asks the disk for the folder of `path`: the rename is in it. File systems that cannot do that are not to blame.
 static void synchronizeFolder(const char *path) {
-  int opened = openFolder(path, O_RDONLY | O_DIRECTORY);
+  int opened = openFolder(path, O_RDONLY | O_DIRECTORY, 0);
   if (opened < 0)
     return;
   (void)fsync(opened);
@@ -241,5 +261,44 @@ sinter_status_code srtFinishFile(NewFile *file, sinter_status_code status) {
     synchronizeFolder(file->path);
   free(file->temporary);
   free(file->followed);
+  return status;
+}
+
+//===- For others ---------------------------------------------------------------------------------===//
+
+struct sinter_output {
+  NewFile file;
+  char *path; // owned
+};
+
+sinter_status_code sinter_output_create(const char *path, int32_t executable, sinter_output **output) {
+  if (!path || !output)
+    return srtError(SINTER_INVALID_ARGUMENT, "writing a file requires a path and a place for it, got null");
+  *output = calloc(1, sizeof **output);
+  char *copy = *output ? strdup(path) : NULL;
+  sinter_status_code status = copy ? createFile(copy, executable, &(*output)->file)
+                                   : srtError(SINTER_OUT_OF_MEMORY, "no memory to write '%s'", path);
+  if (!status) {
+    (*output)->path = copy;
+    return SINTER_OK;
+  }
+  free(copy);
+  free(*output);
+  *output = NULL;
+  return status;
+}
+
+sinter_status_code sinter_output_append(sinter_output *output, const void *data, int64_t bytes) {
+  if (!output || bytes < 0 || (bytes && !data))
+    return srtError(SINTER_INVALID_ARGUMENT, "appending requires an output and its bytes, got null");
+  return srtWriteAll(output->file.file, data, bytes, output->path);
+}
+
+sinter_status_code sinter_output_finish(sinter_output *output, sinter_status_code status) {
+  if (!output)
+    return srtError(SINTER_INVALID_ARGUMENT, "finishing requires an output, got null");
+  status = srtFinishFile(&output->file, status);
+  free(output->path);
+  free(output);
   return status;
 }

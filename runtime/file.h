@@ -30,6 +30,7 @@ typedef struct NewFile {
   char *followed;   // owned; null where the caller's path is no link
   char *temporary;  // its name when it has one, owned
   int unnamed;
+  int executable; // whoever may read it may run it
   int durable; // the new content is on the disk before the name is
 } NewFile;
 

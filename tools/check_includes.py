@@ -20,8 +20,8 @@ BELOW = {
     "runtime": {"runtime"},
     "tools": {"tools", "compiler", "passes", "backends", "ir"},
 }
-ABI = re.compile(r"runtime/(abi|host)\.h$")
-PUBLIC = re.compile(r"runtime/(abi\.h|host\.h|sinter\.hp*|smod\.h|manifest\w*\.h)$")
+ABI = re.compile(r"runtime/(abi|host|output)\.h$")
+PUBLIC = re.compile(r"runtime/(abi\.h|host\.h|output\.h|sinter\.hp*|smod\.h|manifest\w*\.h)$")
 # What a room must not know of, by the folder of the header.
 FOREIGN = {
     "ir": re.compile(r"mlir/(Dialect/(LLVMIR|GPU|NVGPU|X86|ArmSVE|ArmNeon|AMX)|Target)/|llvm/(IR|Target|CodeGen)/"),

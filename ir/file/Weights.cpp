@@ -2,15 +2,10 @@
 
 #include "ir/file/Weights.h"
 #include "ir/file/Header.h"
+#include "runtime/output.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/xxhash.h"
-#include <cerrno>
-#include <climits>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 using namespace llvm;
 using namespace sinter::file;
@@ -50,59 +45,23 @@ uint32_t WeightTable::add(ArrayRef<char> content, std::shared_ptr<std::vector<ch
   return index;
 }
 
-/// All of `parts`, however often the system takes only some.
-static bool writeAll(int fd, MutableArrayRef<iovec> parts) {
-  while (!parts.empty()) {
-    ssize_t done = writev(fd, parts.data(), static_cast<int>(std::min<size_t>(parts.size(), IOV_MAX)));
-    if (done < 0 && errno == EINTR)
-      continue;
-    if (done < 0)
-      return false;
-    size_t left = static_cast<size_t>(done);
-    while (!parts.empty() && left >= parts.front().iov_len) {
-      left -= parts.front().iov_len;
-      parts = parts.drop_front();
-    }
-    if (left) {
-      parts.front().iov_base = static_cast<char *>(parts.front().iov_base) + left;
-      parts.front().iov_len -= left;
-    }
-  }
-  return true;
-}
-
 bool sinter::file::writePieces(StringRef path, ArrayRef<FilePiece> pieces, std::string &error) {
-  auto fail = [&](const char *what) {
-    error = (path + ": " + what + ": " + std::strerror(errno)).str();
-    return false;
-  };
-  std::string scratch = (path + ".XXXXXX").str();
-  int fd = mkostemp(scratch.data(), O_CLOEXEC);
-  if (fd < 0)
-    return fail("cannot be created");
-  static char zeros[kAlignment];
-  SmallVector<iovec, 0> parts;
+  static const char zeros[kAlignment] = {};
+  sinter_output *output = nullptr;
+  sinter_status_code status = sinter_output_create(path.str().c_str(), /*executable=*/0, &output);
   uint64_t at = 0;
   for (const FilePiece &piece : pieces) {
-    if (piece.content.empty())
+    if (status || piece.content.empty())
       continue;
     assert(piece.offset >= at && piece.offset - at < kAlignment && "pieces are in order and padded to the alignment");
-    if (piece.offset > at)
-      parts.push_back({zeros, static_cast<size_t>(piece.offset - at)});
-    parts.push_back({const_cast<char *>(piece.content.data()), piece.content.size()});
+    status = sinter_output_append(output, zeros, static_cast<int64_t>(piece.offset - at));
+    if (!status)
+      status = sinter_output_append(output, piece.content.data(), static_cast<int64_t>(piece.content.size()));
     at = piece.offset + piece.content.size();
   }
-  // The file is made with mode 0600; others may read what the process's mask lets them.
-  mode_t mask = umask(0);
-  umask(mask);
-  bool written = writeAll(fd, parts) && fchmod(fd, 0666 & ~mask) == 0;
-  if (!written)
-    fail("cannot be written");
-  if (close(fd) != 0 && written)
-    written = fail("cannot be written");
-  if (written && rename(scratch.c_str(), path.str().c_str()) != 0)
-    written = fail("cannot be replaced");
-  if (!written)
-    unlink(scratch.c_str());
-  return written;
+  if (output)
+    status = sinter_output_finish(output, status);
+  if (status)
+    error = sinter_last_error();
+  return status == SINTER_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "Files.h"
 #include "Functions.h"
+#include "runtime/output.h"
 #include <csignal>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -53,6 +54,63 @@ TEST(File, KeepsTheRightsOfWhatItReplaces) {
   struct stat info;
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600u);
+}
+
+TEST(File, RemovesWhatProcessesThatAreNoMoreLeft) {
+  Folder folder;
+  pid_t child = fork();
+  if (child == 0)
+    _exit(0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  std::string gone = std::to_string(child), here = std::to_string(getpid());
+  folder.write("x.npy." + gone + "-7.tmp", "left by a runtime");
+  folder.write("x.npy." + gone + "-00ff3a.tmp", "left by a compiler");
+  fs::create_symlink("kept", folder.path / ("x.npy." + gone + "-8.tmp"));
+  for (const char *kept : {"y.npy.", "x.npy.a", "x.npy.-"})
+    folder.write(kept + gone + "-7.tmp", "somebody else's");
+  folder.write("x.npy." + here + "-7.tmp", "of a process that is here");
+  folder.write("x.npy." + gone + "-7.tmp.txt", "somebody else's");
+  folder.write("x.npy." + gone + "-7z.tmp", "somebody else's");
+  ASSERT_EQ(folder.count(), 9);
+  ASSERT_EQ(save(folder.file("x.npy")), SINTER_OK) << lastError();
+  EXPECT_EQ(folder.count(), 8);
+}
+
+std::string written(const std::string &path, const std::string &content, int executable, sinter_status_code status) {
+  sinter_output *output = nullptr;
+  EXPECT_EQ(sinter_output_create(path.c_str(), executable, &output), SINTER_OK) << lastError();
+  EXPECT_EQ(sinter_output_append(output, content.data(), static_cast<int64_t>(content.size())), SINTER_OK);
+  EXPECT_EQ(sinter_output_append(output, nullptr, 0), SINTER_OK);
+  EXPECT_EQ(sinter_output_finish(output, status), status);
+  return fs::exists(path) ? readFile(path) : "none";
+}
+
+TEST(Output, IsThereWholeOrNotAtAll) {
+  Folder folder;
+  std::string path = folder.file("program");
+  EXPECT_EQ(written(path, "first", 0, SINTER_LIMIT), "none");
+  EXPECT_EQ(written(path, "second", 1, SINTER_OK), "second");
+  EXPECT_EQ(access(path.c_str(), X_OK), 0);
+  EXPECT_EQ(written(path, "third", 1, SINTER_IO), "second");
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  EXPECT_EQ(written(path, "fourth", 1, SINTER_OK), "fourth");
+  struct stat info;
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0750u);
+  EXPECT_EQ(folder.count(), 1);
+}
+
+TEST(Output, RefusesNullAndWhatIsNoFile) {
+  Folder folder;
+  sinter_output *output = nullptr;
+  EXPECT_EQ(sinter_output_create(nullptr, 0, &output), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(sinter_output_create("x", 0, nullptr), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(sinter_output_append(nullptr, "x", 1), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(sinter_output_finish(nullptr, SINTER_OK), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(sinter_output_create(folder.file("").c_str(), 0, &output), SINTER_IO);
+  EXPECT_EQ(sinter_output_create("/dev/full", 0, &output), SINTER_IO);
+  EXPECT_EQ(sinter_output_create("/nowhere/at/all", 0, &output), SINTER_IO);
+  EXPECT_EQ(output, nullptr);
 }
 
 TEST(File, LeavesTheOldFileWhereTheNewOneDoesNotFit) {

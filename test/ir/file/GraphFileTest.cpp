@@ -154,7 +154,7 @@ TEST(GraphFile, ReportsAFileThatCannotBeWritten) {
   });
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>("func.func @f() { return }", context.get());
   EXPECT_TRUE(failed(writeGraph(*module, "/nowhere/at/all.sinter")));
-  EXPECT_EQ(message, "/nowhere/at/all.sinter: cannot be created: No such file or directory");
+  EXPECT_EQ(message, "cannot write '/nowhere/at/all.sinter': No such file or directory");
 }
 
 // A short run of the fuzzer, without sanitizers: tens of thousands of changed files.
