@@ -3,9 +3,12 @@
 #define _GNU_SOURCE
 #include "memory.h"
 #include "tape.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 /// From here on memory is mapped, on a huge page boundary where the kernel grants them.
@@ -32,6 +35,27 @@ static void *mapAligned(int64_t bytes, int hugePages) {
   return start + lead;
 }
 
+/// Memory and swap of the machine, or what the container may have. The system promises more than that, and kills the
+/// process that uses it.
+static int64_t machineBytes(void) {
+  static _Atomic int64_t known;
+  int64_t bytes = known;
+  if (bytes)
+    return bytes;
+  struct sysinfo info;
+  bytes = INT64_MAX / 4;
+  if (sysinfo(&info) == 0)
+    bytes = ((int64_t)info.totalram + (int64_t)info.totalswap) * (int64_t)info.mem_unit;
+  int64_t most;
+  FILE *file = fopen("/sys/fs/cgroup/memory.max", "re");
+  if (file && fscanf(file, "%" SCNd64, &most) == 1 && most > 0 && most < bytes)
+    bytes = most;
+  if (file)
+    fclose(file);
+  known = bytes;
+  return bytes;
+}
+
 static int fits(const Memory *memory, MemoryUse use, int64_t bytes) {
   return !memory->limit || use == StateMemory || bytes <= memory->limit - memory->total;
 }
@@ -52,6 +76,8 @@ int srtCharge(Memory *memory, MemoryUse use, int64_t bytes) {
 
 void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes) {
   if (bytes <= 0 || bytes > INT64_MAX / 4 || !fits(memory, use, bytes))
+    return NULL;
+  if (!memory->hooks.allocate && bytes >= mapThreshold && bytes > machineBytes() - memory->total)
     return NULL;
   void *pointer = NULL;
   if (memory->hooks.allocate)

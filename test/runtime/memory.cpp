@@ -5,6 +5,7 @@ extern "C" {
 }
 #include <cstring>
 #include <gtest/gtest.h>
+#include <sys/sysinfo.h>
 #include <vector>
 
 namespace {
@@ -32,6 +33,18 @@ TEST(Memory, RefusesSizesThatNoMachineHas) {
   EXPECT_EQ(srtAllocate(&memory, ArenaMemory, INT64_MAX), nullptr);
   EXPECT_EQ(srtAllocate(&memory, ArenaMemory, INT64_MAX / 8), nullptr);
   EXPECT_EQ(memory.total, 0);
+}
+
+TEST(Memory, RefusesMoreThanTheMachineHas) {
+  // The system would promise it, and kill the process that writes there.
+  struct sysinfo info;
+  ASSERT_EQ(sysinfo(&info), 0);
+  int64_t all = static_cast<int64_t>((info.totalram + info.totalswap) * info.mem_unit);
+  Memory memory = {};
+  EXPECT_EQ(srtAllocate(&memory, ArenaMemory, all + 1), nullptr);
+  EXPECT_EQ(memory.total, 0);
+  memory.total = all - (4 << 20);
+  EXPECT_EQ(srtAllocate(&memory, ArenaMemory, 8 << 20), nullptr);
 }
 
 TEST(Scratch, SteadyStateDoesNotAllocate) {
