@@ -296,39 +296,55 @@ private:
     return (normalizeDomain(domain) + "." + name + ":" + overload).str();
   }
 
-  /// Nodes that `nodes` become when every call is expanded.
-  template <typename Nodes> Expected<int64_t> countExpanded(const Nodes &nodes, int depth) {
-    int64_t total = 0;
+  /// What nodes become when every call is expanded.
+  struct Expansion {
+    int64_t nodes = 0;
+    int depth = 0; // of calls within one another
+  };
+
+  /// `depth` calls lead to these nodes.
+  template <typename Nodes> Expected<Expansion> expand(const Nodes &nodes, int depth) {
+    Expansion total;
+    auto add = [&](const Expansion &part, int calls) {
+      total.nodes += part.nodes;
+      total.depth = std::max(total.depth, part.depth + calls);
+    };
     for (auto [index, node] : enumerate(nodes)) {
       auto it = functions.find(calleeKey(node.domain(), node.op_type(), node.overload()));
-      int64_t own = 1;
-      if (it != functions.end()) {
+      if (it == functions.end()) {
+        ++total.nodes;
+      } else {
         if (Error error = checkCall(node, *it->second))
           return fail("{0}: {1}", describeNode(node, int64_t(index)), toString(std::move(error)));
-        if (depth > kMaxDepth)
+        auto known = expansions.find(it->second);
+        if (depth < kMaxDepth && known == expansions.end()) {
+          Expected<Expansion> inner = expand(it->second->node(), depth + 1);
+          if (!inner)
+            return inner;
+          known = expansions.try_emplace(it->second, *inner).first;
+        }
+        if (known == expansions.end() || depth + 1 + known->second.depth > kMaxDepth)
           return fail(
               "requires at most {0} function calls within one another (kMaxDepth), found more at function '{1}'",
               kMaxDepth, shortenName(node.op_type()));
-        auto known = expandedSize.find(it->second);
-        if (known != expandedSize.end()) {
-          own = known->second;
-        } else {
-          Expected<int64_t> inner = countExpanded(it->second->node(), depth + 1);
-          if (!inner)
-            return inner;
-          own = expandedSize[it->second] = *inner;
-        }
+        add(known->second, 1);
       }
       for (const onnxfile::Attribute &attribute : node.attribute()) {
-        if (attribute.has_g()) {
-          Expected<int64_t> inner = countExpanded(attribute.g().node(), depth);
+        auto addGraph = [&](const onnxfile::Graph &graph) -> Error {
+          Expected<Expansion> inner = expand(graph.node(), depth);
           if (!inner)
-            return inner;
-          own += *inner;
-        }
+            return inner.takeError();
+          add(*inner, 0);
+          return Error::success();
+        };
+        if (attribute.has_g())
+          if (Error error = addGraph(attribute.g()))
+            return error;
+        for (const onnxfile::Graph &graph : attribute.graphs())
+          if (Error error = addGraph(graph))
+            return error;
       }
-      total += own;
-      if (total > kMaxNodes)
+      if (total.nodes > kMaxNodes)
         return fail("requires at most {0} nodes after function calls are expanded (kMaxNodes), found more", kMaxNodes);
     }
     return total;
@@ -337,7 +353,7 @@ private:
   Error checkCalls() {
     if (model.functions().empty())
       return Error::success();
-    Expected<int64_t> total = countExpanded(model.graph().node(), 0);
+    Expected<Expansion> total = expand(model.graph().node(), 0);
     return total ? Error::success() : total.takeError();
   }
 
@@ -347,7 +363,7 @@ private:
   llvm::DenseMap<const onnxfile::Function *, Parameters> parameters;
   StringMap<int64_t> opsets;    // of the graph or function that is checked
   Parameters *inside = nullptr; // of the function that is checked, null in the graph
-  llvm::DenseMap<const onnxfile::Function *, int64_t> expandedSize;
+  llvm::DenseMap<const onnxfile::Function *, Expansion> expansions;
 };
 
 } // namespace

@@ -12,12 +12,16 @@ namespace sinter::onnx {
 
 /// Bytes of one serialized model; protobuf itself cannot address more. Larger weights are external data.
 inline constexpr uint64_t kMaxModelBytes = (uint64_t(1) << 31) - 1;
+/// What a parsed model may take of memory: so many bytes, and so many more for each byte of its file.
+inline constexpr uint64_t kMinFootprint = uint64_t(64) << 20, kMaxSpread = 32;
 /// The newest version of the file format that is known.
 inline constexpr int64_t kNewestIrVersion = 14;
 /// Nodes of a model after local functions are expanded.
 inline constexpr int64_t kMaxNodes = 1 << 20;
 /// Graphs within graphs (If, Loop and Scan bodies), and calls of functions within functions.
 inline constexpr int kMaxDepth = 48;
+/// Messages within one another: a graph within a graph takes three, graph, node and attribute.
+inline constexpr int kMaxMessageDepth = 3 * kMaxDepth + 16;
 using sinter::kMaxRank;
 using sinter::kMaxTensorBytes;
 /// Inputs, outputs or attributes of one node.

@@ -73,6 +73,9 @@ static LogicalResult importSplit(OpImport &n) {
     }
     if (count < 1)
       return n.error("requires at least one part, found " + Twine(count));
+    if (count != int64_t(n.numOutputs()))
+      return n.error("requires as many outputs as num_outputs says, " + Twine(count) + ", found " +
+                     Twine(n.numOutputs()));
     int64_t chunk = (size + count - 1) / count;
     if (n.version < 18 && size % count != 0)
       return n.error("requires parts of one size, found " + Twine(size) + " elements for " + Twine(count));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compiler/onnx/Reader.h"
 
+#include "compiler/onnx/ExternalFiles.h"
 #include "compiler/onnx/Limits.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include <cerrno>
@@ -49,22 +51,72 @@ Expected<std::string> readRegularFile(StringRef path, uint64_t maxBytes) {
   return text;
 }
 
-Expected<std::unique_ptr<OnnxFile>> readOnnxFile(StringRef path) {
+/// A file without what it means.
+static Error parse(StringRef path, onnxfile::Model &model) {
   Expected<std::string> text = readRegularFile(path, kMaxModelBytes);
   if (!text)
     return text.takeError();
   if (text->empty())
     return failAt(path, "requires an ONNX model, found an empty file");
+  if (Error error = checkFootprint(*text))
+    return failAt(path, toString(std::move(error)));
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(text->data()), int(text->size()));
+  stream.SetRecursionLimit(kMaxMessageDepth);
+  if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+    return failAt(path, "requires an ONNX model, found something else or a truncated one");
+  return Error::success();
+}
 
+static void addLocations(const onnxfile::Tensor &tensor, StringSet<> &names) {
+  for (const onnxfile::Entry &entry : tensor.external_data())
+    if (entry.key() == "location")
+      names.insert(entry.value());
+}
+
+template <typename Nodes> static void addLocationsOf(const Nodes &nodes, StringSet<> &names) {
+  auto addGraph = [&](const onnxfile::Graph &graph) {
+    for (const onnxfile::Tensor &tensor : graph.initializer())
+      addLocations(tensor, names);
+    addLocationsOf(graph.node(), names);
+  };
+  for (const onnxfile::Node &node : nodes)
+    for (const onnxfile::Attribute &attribute : node.attribute()) {
+      addLocations(attribute.t(), names);
+      for (const onnxfile::Tensor &tensor : attribute.tensors())
+        addLocations(tensor, names);
+      if (attribute.has_g())
+        addGraph(attribute.g());
+      for (const onnxfile::Graph &graph : attribute.graphs())
+        addGraph(graph);
+    }
+}
+
+std::vector<std::string> externalFilesOf(StringRef path) {
+  onnxfile::Model model;
+  if (Error error = parse(path, model)) {
+    consumeError(std::move(error));
+    return {};
+  }
+  StringSet<> names;
+  for (const onnxfile::Tensor &tensor : model.graph().initializer())
+    addLocations(tensor, names);
+  addLocationsOf(model.graph().node(), names);
+  for (const onnxfile::Function &function : model.functions())
+    addLocationsOf(function.node(), names);
+  std::vector<std::string> files;
+  for (const auto &name : names) {
+    SmallString<128> file(sys::path::parent_path(path));
+    sys::path::append(file, name.getKey());
+    files.push_back(file.str().str());
+  }
+  return files;
+}
+
+Expected<std::unique_ptr<OnnxFile>> readOnnxFile(StringRef path) {
   auto file = std::make_unique<OnnxFile>();
   file->path = path.str();
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t *>(text->data()), int(text->size()));
-  // a graph within a graph takes three messages: graph, node, attribute
-  stream.SetRecursionLimit(3 * kMaxDepth + 16);
-  bool parsed = file->model.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
-  std::string().swap(*text);
-  if (!parsed)
-    return failAt(path, "requires an ONNX model, found something else or a truncated one");
+  if (Error error = parse(path, file->model))
+    return error;
   if (!file->model.has_graph() || !file->model.has_ir_version())
     return failAt(path, Twine("requires an ONNX model, found a file without ") +
                             (file->model.has_graph() ? "a format version" : "a graph"));

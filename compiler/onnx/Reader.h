@@ -22,6 +22,9 @@ llvm::Expected<std::unique_ptr<OnnxFile>> readOnnxFile(llvm::StringRef path);
 /// Reads a regular file of at most `maxBytes` bytes; the error names the path and says what was found instead.
 llvm::Expected<std::string> readRegularFile(llvm::StringRef path, uint64_t maxBytes);
 
+/// Fails where the serialized model would take too much memory for its size.
+llvm::Error checkFootprint(llvm::StringRef text);
+
 /// Puts the nodes of graphs, of the graphs within them and of functions in an order in which each comes after what it
 /// reads, as near to the file's as that allows. The error names the nodes of a cycle.
 llvm::Error orderModel(onnxfile::Model &model);

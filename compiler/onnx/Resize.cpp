@@ -226,8 +226,12 @@ static LogicalResult importRoiAlign(OpImport &n) {
   int64_t samples = n.intAttr("sampling_ratio", 0);
   if (samples <= 0)
     return n.unsupported("a sampling_ratio that follows from each region's size");
-  if (rows < 1 || columns < 1 || rows * columns * samples * samples > (1 << 20))
-    return n.error("requires positive output sizes, found " + Twine(rows) + " and " + Twine(columns));
+  constexpr int64_t kMaxSamples = 1 << 20; // of a region
+  std::optional<int64_t> all = rows < 1 || columns < 1 ? 0 : countElements({rows, columns, samples, samples});
+  if (!all || *all < 1 || *all > kMaxSamples)
+    return n.error("requires positive output sizes and at most " + Twine(kMaxSamples) +
+                   " samples of a region (kMaxSamples), found sizes " + Twine(rows) + " and " + Twine(columns) +
+                   " of " + Twine(samples) + " by " + Twine(samples) + " samples");
   Type type = n.elem(x);
   double scale = n.floatAttr("spatial_scale", 1);
   bool halfPixel = n.version >= 16 && n.stringAttr("coordinate_transformation_mode", "half_pixel") == "half_pixel";

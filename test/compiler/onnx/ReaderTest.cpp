@@ -272,6 +272,61 @@ TEST(Check, functions_that_double_each_time) {
   EXPECT_EQ(check(model), "requires at most 1048576 nodes after function calls are expanded (kMaxNodes), found more");
 }
 
+/// Functions f0 to f(depth - 1), each of which calls the one before, and a graph that calls all of them, the first
+/// first.
+onnxfile::Model chainOfCalls(int depth) {
+  onnxfile::Model model = reluModel();
+  onnxfile::OperatorSet *set = model.add_opset_import();
+  set->set_domain("d");
+  set->set_version(1);
+  auto call = [](onnxfile::Node *node, const std::string &name, const std::string &output) {
+    node->set_op_type(name);
+    node->set_domain(name == "Neg" ? "" : "d");
+    node->add_input("x");
+    node->add_output(output);
+  };
+  model.mutable_graph()->clear_node();
+  for (int k = 0; k < depth; ++k) {
+    onnxfile::Function *function = model.add_functions();
+    function->set_domain("d");
+    function->set_name("f" + std::to_string(k));
+    function->add_input("x");
+    function->add_output("y");
+    *function->mutable_opset_import() = model.opset_import();
+    call(function->add_node(), k ? "f" + std::to_string(k - 1) : "Neg", "y");
+    call(model.mutable_graph()->add_node(), function->name(), k + 1 == depth ? "y" : function->name());
+  }
+  return model;
+}
+
+TEST(Check, chain_of_calls_that_are_known_one_by_one) {
+  EXPECT_EQ(check(chainOfCalls(kMaxDepth)), "");
+  for (int depth : {kMaxDepth + 1, 10 * kMaxDepth})
+    EXPECT_EQ(check(chainOfCalls(depth)),
+              "requires at most 48 function calls within one another (kMaxDepth), found more at function 'f48'");
+}
+
+/// A model with many messages of two bytes in its graph.
+std::string modelOfEmptyMessages(char key, size_t count) {
+  std::string fields;
+  for (size_t k = 0; k < count; ++k)
+    fields += {key, 0};
+  std::string length;
+  for (size_t left = fields.size(); left || length.empty(); left >>= 7)
+    length += static_cast<char>((left & 127) | (left > 127 ? 128 : 0));
+  return reluModel().SerializeAsString() + "\x3a" + length + fields;
+}
+
+TEST(Reader, messages_that_take_more_memory_than_their_file) {
+  for (char key : {0x0a, 0x2a}) { // nodes and tensors
+    EXPECT_EQ(llvm::toString(checkFootprint(modelOfEmptyMessages(key, 1000))), "");
+    EXPECT_NE(llvm::toString(checkFootprint(modelOfEmptyMessages(key, 4000000)))
+                  .find("bytes of memory (kMinFootprint and 32 for each of its bytes), found more"),
+              std::string::npos);
+  }
+  EXPECT_EQ(llvm::toString(checkFootprint(reluModel().SerializeAsString())), "");
+}
+
 TEST(Check, messages_stay_one_line) {
   onnxfile::Model model = reluModel();
   model.mutable_graph()->mutable_node(0)->set_name("a\nb" + std::string(500, 'c'));
