@@ -2,12 +2,14 @@
 //
 // What is checked before anything is done: that an output may take the place of what has its name now.
 
+#include "compiler/onnx/ExternalFiles.h"
 #include "tools/sinter/Command.h"
 #include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+using namespace sinter;
 using namespace sinter::tool;
 namespace fs = std::filesystem;
 
@@ -64,6 +66,12 @@ void sinter::tool::requireWritable(const std::string &output, const std::vector<
     if (exists && fs::exists(input, error) && fs::equivalent(output, input, error))
       throw Stop(Exit::File, output + ": " + flag + " requires another file than " +
                                  (input == inputs.front() ? "the model" : "the input " + input));
+  // A model's weights may lie in other files.
+  if (exists && !inputs.empty() && inputs.front().ends_with(".onnx"))
+    for (const std::string &file : onnx::externalFilesOf(inputs.front()))
+      if (fs::exists(file, error) && fs::equivalent(output, file, error))
+        throw Stop(Exit::File,
+                   output + ": " + flag + " requires another file than " + file + ", which the model reads");
   fs::path folder = fs::path(output).parent_path();
   if (!folder.empty() && !fs::is_directory(folder, error))
     throw Stop(Exit::File, output + ": " + flag + " requires a folder that exists, " + folder.string() + " does not");

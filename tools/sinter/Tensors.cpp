@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Tensors.h"
+#include "compiler/Link.h"
 #include "ir/Limits.h"
 #include "ir/Shapes.h"
 #include "tools/sinter/Command.h"
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <sstream>
 
@@ -163,22 +163,23 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
     std::optional<int64_t> size = countBytes(type.getElementType(), type.getShape());
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error))
-      throw fail("cannot read " + path + ": not a regular file");
-    std::ifstream file(path, std::ios::binary);
-    std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    if (size != static_cast<int64_t>(bytes.size()))
+      throw fail("cannot read " + oneLine(path) + ": not a regular file");
+    uintmax_t found = std::filesystem::file_size(path, error);
+    if (error || !size || found != static_cast<uintmax_t>(*size))
       throw fail("requires " + (size ? std::to_string(*size) : "too many") + " bytes for " + describe(type) + ", got " +
-                 std::to_string(bytes.size()) + " in " + path);
-    return HostTensor(type.getElementType(), type.getShape(), bytes); // booleans become 0 or 1
+                 (error ? error.message() : std::to_string(found)) + " in " + oneLine(path));
+    std::string problem;
+    std::optional<std::string> bytes = readFile(path, problem);
+    if (!bytes || bytes->size() != found)
+      throw fail(bytes ? "cannot read " + oneLine(path) + ": became shorter while it was read" : oneLine(problem));
+    return HostTensor(type.getElementType(), type.getShape(), *bytes); // booleans become 0 or 1
   }
   needsShape();
   if (text == "random" || text.starts_with("random:")) {
     uint64_t seed = 0;
     if (text.size() > 7) {
-      char *end = nullptr;
-      seed = std::strtoull(text.c_str() + 7, &end, 10);
-      if (*end)
-        throw fail("random requires a whole number as seed, got '" + text.substr(7) + "'");
+      if (llvm::StringRef(text).drop_front(7).getAsInteger(10, seed))
+        throw fail("random requires a whole number as seed, got '" + oneLine(text.substr(7)) + "'");
     }
     return randomTensor(type, seed);
   }
@@ -195,7 +196,8 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
     char *end = nullptr;
     value = std::strtod(text.c_str(), &end);
     if (text.empty() || *end)
-      throw fail("requires @FILE.npy, @FILE.npz, @FILE.raw, random:SEED, zeros, ones or a number, got '" + text + "'");
+      throw fail("requires @FILE.npy, @FILE.npz, @FILE.raw, random:SEED, zeros, ones or a number, got '" +
+                 oneLine(text) + "'");
   }
   if (tensor.isFloat())
     tensor.assignFloats(std::vector<double>(tensor.numElements(), value));
