@@ -2,6 +2,10 @@
 //
 // The reference evaluation of ops on constants. A broadcast that would only make a constant longer stays an op, but its
 // elements are at hand when the op that reads them folds: `(weights - zero) * scale` folds though `scale` is repeated.
+//
+// A file is not trusted, and one of fifty bytes can ask for a range of 2^28 numbers: the bytes that constants have
+// after folding, and those that an operand takes while it is read, are limited by what the function's constants have
+// before.
 
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
@@ -17,6 +21,12 @@ namespace sinter {
 #include "passes/Passes.h.inc"
 } // namespace sinter
 
+/// Bytes that the constants of a function may gain, and by what factor those that it was given may grow: weights of 4
+/// bits may become f32.
+static constexpr int64_t kAddedBytes = int64_t(1) << 26, kSpread = 8;
+/// The name of a large constant that folding made.
+static constexpr llvm::StringLiteral kMade = "folded";
+
 /// The attribute of `tensor`; a single number for one whose elements are all alike.
 static ElementsAttr attributeOf(const HostTensor &tensor) {
   int64_t width = byteWidth(tensor.elementType());
@@ -25,7 +35,7 @@ static ElementsAttr attributeOf(const HostTensor &tensor) {
   for (int64_t i = 1; uniform && i < tensor.numElements(); ++i)
     uniform = std::memcmp(data, data + i * width, width) == 0;
   if (!uniform || tensor.numElements() == 1)
-    return tensor.toAttr();
+    return tensor.toAttr(kMade);
   if (tensor.elementType().isInteger(1))
     return DenseElementsAttr::get(tensor.tensorType(), data[0] != 0);
   return DenseElementsAttr::getFromRawBuffer(tensor.tensorType(), ArrayRef<char>(data, width));
@@ -45,13 +55,20 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
     ScopedDiagnosticHandler quiet(&getContext(), [](Diagnostic &) { return success(); });
 
     SmallVector<Operation *> ops;
+    held = 0;
+    int64_t given = 0;
     getOperation()->walk([&](Operation *op) {
+      if (op->hasTrait<OpTrait::ConstantLike>()) {
+        held += storedBytes(op->getResult(0));
+        given += isMade(op->getResult(0)) ? 0 : storedBytes(op->getResult(0));
+      }
       if (isa<KernelOp>(op))
         return WalkResult::skip();
       if (isa<Evaluable>(op) && op->getNumRegions() == 0 && isPure(op) && !op->hasTrait<OpTrait::ConstantLike>())
         ops.push_back(op);
       return WalkResult::advance();
     });
+    mostHeld = std::max(kAddedBytes + kSpread * given, held);
     for (Operation *op : ops)
       fold(op, evaluator);
     virtuals.clear();
@@ -83,6 +100,20 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
     }
     FailureOr<SmallVector<HostTensor>> results = evaluator.run(op, operands);
     return succeeded(results) ? std::optional(std::move(*results)) : std::nullopt;
+  }
+
+  /// Whether folding made the constant, rather than who wrote the graph.
+  static bool isMade(Value value) {
+    DenseResourceElementsAttr attr;
+    return matchPattern(value, m_Constant(&attr)) && attr.getRawHandle().getKey().starts_with(kMade);
+  }
+
+  /// The bytes that hold the elements of a constant: one element for a number repeated; none for an op that stayed one.
+  static int64_t storedBytes(Value value) {
+    ElementsAttr attr;
+    if (!matchPattern(value, m_Constant(&attr)))
+      return 0;
+    return attr.isSplat() ? byteWidth(attr.getElementType()) : bytesOf(value.getType()).value_or(0);
   }
 
   bool isKnown(Value value) {
@@ -124,15 +155,31 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
       virtuals.insert(op);
       return;
     }
+    int64_t freed = 0; // by what nothing else reads
+    for (Value operand : op->getOperands())
+      freed += operand.hasOneUse() ? storedBytes(operand) : 0;
+    int64_t most = mostHeld - held + freed;
+    if (!before || *before > mostHeld || after.value_or(0) > most)
+      return;
     std::optional<SmallVector<HostTensor>> results = evaluate(op, evaluator);
     if (!results)
       return;
     SmallVector<ElementsAttr> values;
+    int64_t made = 0;
     for (const HostTensor &tensor : *results) {
       if (tensor.numBytes() > maxBytes)
         return;
       values.push_back(attributeOf(tensor));
+      made += values.back().isSplat() ? byteWidth(tensor.elementType()) : tensor.numBytes();
     }
+    // A terminator's types are those of what is around it.
+    auto isTerminated = [&](OpResult result) {
+      return result.getType() != values[result.getResultNumber()].getType() &&
+             llvm::any_of(result.getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
+    };
+    if (made > most || llvm::any_of(op->getResults(), isTerminated))
+      return;
+    held += made - freed;
     replace(op, values);
   }
 
@@ -148,6 +195,7 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
   }
 
   llvm::DenseSet<Operation *> virtuals;
+  int64_t held = 0, mostHeld = 0; // bytes of the function's constants
 };
 
 } // namespace

@@ -44,3 +44,23 @@ func.func @looks_through_what_it_kept() -> tensor<8x2xf32> {
   %1 = sinter.mul %w, %0 : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
   return %1 : tensor<8x2xf32>
 }
+
+// What constants hold is limited by what the function was given, so that small graphs do not fold to large ones.
+// CHECK-LABEL: @holds_64_mib_more_than_it_was_given
+// CHECK: sinter.iota
+// CHECK: sinter.cumulative
+func.func @holds_64_mib_more_than_it_was_given() -> (tensor<8388609xi64>, tensor<33554433xf32>) {
+  %0 = sinter.iota {axis = 0, type = tensor<8388609xi64>} : () -> tensor<8388609xi64>
+  %zero = sinter.constant dense<0.0> : tensor<33554433xf32>
+  %1 = sinter.cumulative add %zero {axis = 0 : i64} : (tensor<33554433xf32>) -> tensor<33554433xf32>
+  return %0, %1 : tensor<8388609xi64>, tensor<33554433xf32>
+}
+
+// CHECK-LABEL: @keeps_the_types_of_results
+// CHECK: %[[R:.*]] = sinter.nonzero
+// CHECK: return %[[R]] : tensor<1x?xi64>
+func.func @keeps_the_types_of_results() -> tensor<1x?xi64> {
+  %a = sinter.constant dense<[true, false, true]> : tensor<3xi1>
+  %0 = sinter.nonzero %a : (tensor<3xi1>) -> tensor<1x?xi64>
+  return %0 : tensor<1x?xi64>
+}
