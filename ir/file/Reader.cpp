@@ -39,7 +39,6 @@ public:
 private:
   using Attributes = fb::Vector<fb::Offset<file::NamedAttribute>>;
 
-  bool checkHeader(file::Header &header);
   bool fail(const llvm::Twine &message) {
     if (problem.empty())
       problem = (place + message).str();
@@ -82,25 +81,30 @@ private:
 
 //===--- tables -----------------------------------------------------------------------------------------------===//
 
-bool GraphReader::checkHeader(file::Header &header) {
-  if (bytes->size() < sizeof header)
-    return fail(llvm::formatv("requires a graph file, found one of {0} bytes", bytes->size()));
-  std::memcpy(&header, bytes->data(), sizeof header);
+/// Reads the header of a file of `size` bytes that begins with these.
+static bool readHeader(ArrayRef<char> begin, uint64_t size, file::Header &header, std::string &problem) {
+  auto fail = [&](const Twine &message) {
+    problem = message.str();
+    return false;
+  };
+  if (begin.size() < sizeof header)
+    return fail(llvm::formatv("requires a graph file, found one of {0} bytes", size));
+  std::memcpy(&header, begin.data(), sizeof header);
   if (std::memcmp(header.magic, file::kMagic, sizeof header.magic) != 0)
     return fail("requires a graph file, found another format");
   if (header.version == 0 || header.version > file::kVersion)
     return fail(llvm::formatv("requires version 1 to {0} of graph files, found {1}", file::kVersion, header.version));
   if (header.headerBytes != sizeof header || header.reserved != 0 || header.graphOffset != sizeof header)
     return fail("requires the header of a graph file, found a damaged one");
-  if (header.fileBytes != bytes->size())
-    return fail(llvm::formatv("requires {0} bytes by its header, found {1}", header.fileBytes, bytes->size()));
-  if (header.graphBytes > bytes->size() - header.graphOffset)
+  if (header.fileBytes != size)
+    return fail(llvm::formatv("requires {0} bytes by its header, found {1}", header.fileBytes, size));
+  if (header.graphBytes > size - header.graphOffset)
     return fail(llvm::formatv("requires {0} bytes of graph by its header, found {1}", header.graphBytes,
-                              bytes->size() - header.graphOffset));
+                              size - header.graphOffset));
   if (header.weightsOffset != file::alignUp(header.graphOffset + header.graphBytes))
     return fail(
         llvm::formatv("requires weights at the next multiple of 64 after the graph, found {0}", header.weightsOffset));
-  uint64_t room = header.weightsOffset < bytes->size() ? bytes->size() - header.weightsOffset : 0;
+  uint64_t room = header.weightsOffset < size ? size - header.weightsOffset : 0;
   if (header.weightsBytes != room)
     return fail(llvm::formatv("requires {0} bytes of weights by its header, found {1}", header.weightsBytes, room));
   return true;
@@ -414,7 +418,7 @@ OwningOpRef<ModuleOp> GraphReader::read(std::string &message) {
       return success();
     });
     file::Header header;
-    if (checkHeader(header)) {
+    if (readHeader(bytes->all(), bytes->size(), header, problem)) {
       ArrayRef<char> section(bytes->data() + header.graphOffset, static_cast<size_t>(header.graphBytes));
       weights = bytes->data() + header.weightsOffset;
       if (file::validate(section, header.weightsBytes, problem)) {
@@ -458,6 +462,10 @@ static std::shared_ptr<FileBytes> readFile(StringRef path, std::string &problem)
                                     : "requires a regular file, found a device, pipe or socket";
   else if (info.st_size == 0)
     problem = "requires a graph file, found an empty one";
+  else if (file::Header header; // before gigabytes of something else
+           !(bytes = FileBytes::read(fd, 0, std::min<uint64_t>(info.st_size, sizeof header), problem)) ||
+           !readHeader(bytes->all(), static_cast<uint64_t>(info.st_size), header, problem))
+    bytes = nullptr;
   else
     bytes = FileBytes::read(fd, 0, static_cast<uint64_t>(info.st_size), problem);
   if (fd >= 0)
