@@ -303,7 +303,7 @@ TEST(Check, chain_of_calls_that_are_known_one_by_one) {
   EXPECT_EQ(check(chainOfCalls(kMaxDepth)), "");
   for (int depth : {kMaxDepth + 1, 10 * kMaxDepth})
     EXPECT_EQ(check(chainOfCalls(depth)),
-              "requires at most 48 function calls within one another (kMaxDepth), found more at function 'f48'");
+              "requires at most 48 function calls within one another (kMaxDepth), found more at function 'f47'");
 }
 
 /// A model with many messages of two bytes in its graph.
