@@ -4,6 +4,7 @@
 #include "MemoryFile.h"
 #include "runtime/hash.h"
 #include "runtime/smod.h"
+#include "runtime/smod_layout.h"
 #include <fcntl.h>
 #include <string.h>
 
@@ -75,21 +76,45 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsig
   return size;
 }
 
+/// Reads all of it, as the compiler and tools do.
+static void look(const sinter_smod *module) {
+  unsigned sum = sinter_smod_version(module);
+  for (int32_t i = 0; i < sinter_smod_count(module); ++i) {
+    const sinter_smod_section *section = sinter_smod_section_at(module, i);
+    for (int64_t k = 0; k < section->bytes; ++k)
+      sum += ((const uint8_t *)section->data)[k];
+    for (int32_t k = 0; k < section->num_ranges; ++k)
+      sum += (unsigned)section->ranges[k].bytes;
+    sum += (unsigned)strlen(section->requirements);
+  }
+  if (sinter_smod_section_at(module, -1) || sinter_smod_section_at(module, sinter_smod_count(module)) ||
+      sum == 0xDEADBEEF)
+    abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  char path[64];
+  char path[64], sha256[65];
   int file = memoryFile(data, size, path);
+  // As a loader does: with mapped weights, and with the hash that the file has, or another one.
+  SmodReading reading = {.skipWeightHash = size % 2, .mapWeights = size / 2 % 2};
+  if (sinter_sha256_file(path, sha256) != SINTER_OK)
+    abort();
+  if (size % 5 == 0)
+    sha256[0] ^= 1;
+  if (size % 3 == 0)
+    reading.sha256 = sha256;
   sinter_smod *module;
+  int32_t best;
   if (sinter_smod_open(path, &module) == SINTER_OK) {
-    unsigned sum = 0;
-    for (int32_t i = 0; i < sinter_smod_count(module); ++i) {
-      const sinter_smod_section *section = sinter_smod_section_at(module, i);
-      for (int64_t k = 0; k < section->bytes; ++k)
-        sum += ((const uint8_t *)section->data)[k];
-      sum += (unsigned)strlen(section->requirements);
-    }
-    if (sinter_smod_section_at(module, -1) || sinter_smod_section_at(module, sinter_smod_count(module)) ||
-        sum == 0xDEADBEEF)
+    look(module);
+    sinter_smod_close(module);
+  }
+  if (srtSmodOpen(path, &reading, &module) == SINTER_OK) {
+    if (strcmp(srtSmodPath(module), path) != 0 || (reading.sha256 && size % 5 == 0))
       abort();
+    if (sinter_smod_choose(module, &best) == SINTER_OK)
+      srtSmodDropUnused(module, best);
+    look(module);
     sinter_smod_close(module);
   }
   close(file);

@@ -27,6 +27,7 @@ SHORT = [
     (r"\./dev bench train.*", "SINTER_PEERS={python} ./dev bench train mlp --engines ours --processes 1 --rounds 1 --seconds 0.05"),
     (r"\./dev bench loops.*", "SINTER_PEERS={python} ./dev bench loops --only newton --processes 1 --seconds 0.05"),
     (r"\./dev fuzz (\[asan\] )?\[SECONDS\]", "./dev fuzz 2"),
+    (r"\./dev fuzz \[asan\] runs.*", "./dev fuzz runs 200"),
     (r"\./dev fuzz coverage.*", "it builds the fuzzers once more"),
     (r"\./dev fuzz programs.*", "./dev fuzz programs --count 20"),
     (r"\./dev fuzz graphs.*", "./dev fuzz graphs --count 50"),

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""make_seeds.py BUILD FOLDER: small good files, and some that are nearly good, of the kinds that have none in the tree: one folder for each fuzzer."""
+import io
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import zipfile
+
+build, folder = sys.argv[1:]
+
+
+def put(kind, name, content):
+    os.makedirs(os.path.join(folder, kind), exist_ok=True)
+    with open(os.path.join(folder, kind, name), "wb") as f:
+        f.write(content)
+
+
+def safetensors(tensors, metadata=None, spaces=0, header=None):
+    entries, data = {}, b""
+    if metadata is not None:
+        entries["__metadata__"] = metadata
+    for name, (dtype, shape, content) in tensors.items():
+        entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = (header or json.dumps(entries)).encode() + b" " * spaces
+    return struct.pack("<Q", len(text)) + text + data
+
+
+WIDTHS = {"BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2, "U32": 4, "I32": 4, "F32": 4, "U64": 8, "I64": 8, "F64": 8}
+every = {f"w.{dtype}": (dtype, [2], bytes(2 * width)) for dtype, width in WIDTHS.items()}
+put("safetensors", "types", safetensors(every))
+put("safetensors", "metadata", safetensors({"x": ("F32", [2, 3], bytes(24))}, {"format": "pt", "a\"b": "\u00e9\n\ud83d\ude00"}, spaces=5))
+put("safetensors", "none", safetensors({}))
+put("safetensors", "scalar", safetensors({"s": ("I64", [], bytes(8)), "e": ("F32", [0, 4], b"")}))
+put("safetensors", "unknown", safetensors({"f8": ("F8_E4M3", [4], bytes(4)), "x": ("F32", [1], bytes(4))}))
+put("safetensors", "order", safetensors({}, header='{"b":{"data_offsets":[4,8],"shape":[1],"dtype":"F32"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}') + bytes(8))
+put("safetensors", "escapes", safetensors({}, header='{"\\u0061\\n\\t\\\\\\/\\"\\ud83d\\ude00":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}') + b"x")
+for name, header in {"twice": '{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}',
+                     "hole": '{"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}', "key": '{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1],"more":1}}',
+                     "missing": '{"a":{"dtype":"U8","shape":[1]}}', "wide": '{"a":{"dtype":"U8","shape":[99999999999,9999999999],"data_offsets":[0,1]}}',
+                     "size": '{"a":{"dtype":"U16","shape":[1],"data_offsets":[0,1]}}', "backwards": '{"a":{"dtype":"U8","shape":[0],"data_offsets":[1,0]}}', "list": "[]", "text": '"a"'}.items():
+    put("safetensors", name, safetensors({}, header=header) + b"xy")
+
+for name, text in {"object": '{"a": 1, "b": [2, 30], "c": "text"}', "escapes": '"\\u00e9\\n\\r\\t\\b\\f\\\\\\/\\"\\ud83d\\ude00 \u00e9"', "numbers": "[0, 1, 9223372036854775807, 9223372036854775808, 007]",
+                   "bad": '"\\x \\ud800 \\udc00 \\u12', "control": '"a\x01b', "spaces": " \t\r\n { } [ ] : , "}.items():
+    for first in (0, 1, 2):
+        put("json", f"{name}{first}", bytes([first]) + text.encode())
+
+
+
+def npy(header, data, version=1):
+    text = header.encode() + b"\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text + data
+
+
+def archive(method=zipfile.ZIP_STORED, large=False):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as zipped:
+        for name in ("x", "y"):
+            info = zipfile.ZipInfo(name + ".npy")
+            info.compress_type = method
+            with zipped.open(info, "w", force_zip64=large) as member:
+                member.write(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", bytes(24)))
+    return out.getvalue()
+
+
+stored, end = archive(), b"PK\x05\x06"
+put("npz", "stored.npz", stored)
+put("npz", "deflated.npz", archive(zipfile.ZIP_DEFLATED))
+put("npz", "large.npz", archive(large=True))
+directory = stored.index(b"PK\x01\x02")
+put("npz", "encrypted.npz", stored[:directory + 8] + b"\x01" + stored[directory + 9:])
+for name, wide in (("zip64", 0), ("zip64-outside", 1 << 40)):  # what does not fit in 32 bits, in the directory's extra field and at its end
+    at, size = stored.index(end), struct.unpack_from("<I", stored, stored.index(end) + 12)[0]
+    entry = stored[directory:at]
+    length = struct.unpack_from("<H", entry, 28)[0]
+    first = entry[:20] + b"\xff" * 8 + entry[28:30] + struct.pack("<H", 20) + entry[32:46] + entry[46:46 + length] + struct.pack("<HHQQ", 1, 16, *struct.unpack_from("<II", entry, 24)[:1] * 2)
+    listing = first + entry[46 + length:]
+    record = b"PK\x06\x06" + struct.pack("<QHHIIQQQQ", 44, 45, 45, 0, 0, 2, 2, len(listing), directory)
+    locator = b"PK\x06\x07" + struct.pack("<IQI", 0, directory + len(listing) + wide, 1)
+    put("npz", name + ".npz", stored[:directory] + listing + record + locator + end + b"\0\0\0\0" + b"\xff" * 12 + b"\0\0")
+for k, descr in enumerate(("<f8", "<f2", "|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", ">i8", "<u8", "<c8", "|O", "<V2")):
+    put("npy", f"type{k}.npy", npy("{'descr': '%s', 'fortran_order': %s, 'shape': (2,), }" % (descr, k % 2 == 1), bytes(16), 1 + k % 3))
+
+os.makedirs(os.path.join(folder, "code"), exist_ok=True)
+shutil.copy(os.path.join(build, "lib", "runtime_test_code.so"), os.path.join(folder, "code", "test"))
+inputs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "Inputs")
+sinter = os.path.join(build, "bin", "sinter")
+modules = {"one": ("linear", []), "hashes": ("linear", ["--sha256"]), "three": ("linear", ["--target=x86-64-v2,x86-64-v3,x86-64-v4"]),
+           "aarch64": ("linear", ["--target=aarch64"]), "imports": ("power", [])}
+for name, (graph, options) in modules.items():
+    if not os.path.exists(sinter):
+        continue
+    path = os.path.join(folder, "smod", name + ".smod")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    subprocess.run([sinter, "compile", os.path.join(inputs, graph + ".mlir"), "-o", path, "--force", *options], check=True, capture_output=True)
+    with open(path, "rb") as f:
+        module = f.read()
+    at = module.find(b"\x7fELF")
+    if graph == "power" or name == "one":
+        put("code", name, module[at:at + 65536])
