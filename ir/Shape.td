@@ -125,8 +125,8 @@ def PadOp : Sinter_MoveOp<"pad"> {
   let summary = "adds (or, if negative, removes) elements at the ends and between";
   let description = [{
     `low`, `high`, `interior`: one entry per axis; interior >= 0. `value` (rank 0) fills under mode
-    constant; the other modes take elements of the operand and need interior = 0, low and high >= 0,
-    and for reflect low, high < size.
+    constant. The other modes need interior = 0. They first remove what is negative, then add elements of
+    the rest, which has at least one, and for reflect more than are added at either end.
   }];
   let arguments = (ins Sinter_Tensor:$operand, Sinter_Tensor:$value, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
                        DenseI64ArrayAttr:$interior, DefaultValuedAttr<Sinter_PadModeAttr, "PadMode::constant">:$mode);

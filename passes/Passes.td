@@ -223,6 +223,7 @@ def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {
     Ensures: functions and control-flow bodies hold only kernels, views (reshape), constants, dim, shape, control flow
     and terminators. Each kernel has at most one root, all its results have one shape (but for those of a lone root).
     Which ops go together is decided by planFusion (FusionPlan.h); `max-ops` = 1 gives each op its own kernel.
+    createFormKernels(options, KernelFilter) takes: a kernel that the back end has no form for becomes one kernel an op.
     (* example test/passes/form-kernels.mlir *)
   }];
   let options = [Option<"maxOps", "max-ops", "int64_t", "64", "most ops in one kernel">];
