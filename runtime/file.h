@@ -31,7 +31,7 @@ typedef struct NewFile {
   char *temporary;  // its name when it has one, owned
   int unnamed;
   int executable; // whoever may read it may run it
-  int durable; // the new content is on the disk before the name is
+  int durable;    // the new content is on the disk before the name is
 } NewFile;
 
 /// Makes the temporary file; `path` must stay alive until srtFinishFile.
