@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // sinter_read_files: the paths on standard input, each ended by a zero byte, through the sanitized reader of their
-// kind. For each, standard output gets a line `MS KIND TEXT`: processor time, `read` or `refused`, the message. A
-// sanitizer's report ends the program in the file that has no line yet.
+// kind. For each, standard output gets a line `MS KIND TEXT`: processor time, `read` or `refused`, the message, whose
+// line ends (names in files may hold some) become spaces. A sanitizer's report ends the program in the file that has no
+// line yet.
 
 #include "compiler/onnx/Reader.h"
 #include "ir/file/GraphFile.h"
@@ -96,6 +97,9 @@ int main() {
   for (std::string path; std::getline(std::cin, path, '\0');) {
     std::clock_t start = std::clock();
     std::string message = read(path);
+    for (char &letter : message)
+      if (letter == '\n' || letter == '\r' || !letter)
+        letter = ' ';
     std::printf("%ld %s %s\n", (std::clock() - start) / (CLOCKS_PER_SEC / 1000), message.empty() ? "read" : "refused",
                 message.c_str());
     std::fflush(stdout);
