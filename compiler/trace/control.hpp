@@ -312,7 +312,9 @@ template <class... Trees> uint64_t hashTypes(uint64_t hash, const Trees &...tree
 
 /// The types that `branch()` returns, found by tracing it into a graph that is dropped; false when it cannot be traced,
 /// as where the host reads elements.
-template <class Branch> bool tracedTypes(Where where, Branch &&branch, std::vector<TensorType> &types) {
+template <class Branch>
+bool tracedTypes([[maybe_unused]] Where where, [[maybe_unused]] Branch &&branch,
+                 [[maybe_unused]] std::vector<TensorType> &types) {
   sinter_graph *graph = nullptr;
   if (sinter_graph_create(&graph))
     return false;
