@@ -316,6 +316,50 @@ TEST(Embedding, CompilesInChildrenToo) {
   sinter_module_close(module);
 }
 
+TEST(Embedding, ForksWhileAnotherThreadCompiles) {
+  Recorder recorder;
+  recordProgram(recorder, 7);
+  sinter_module *module = nullptr;
+  ASSERT_EQ(sinter_graph_compile(recorder.graph, nullptr, &module), SINTER_OK) << sinter_last_error();
+  run(module, 7);
+  std::atomic<bool> ends{false};
+  std::atomic<int> compiled{0};
+  std::thread compiler([&] {
+    for (float bias = 100; !ends; ++bias) {
+      Recorder own;
+      recordProgram(own, bias);
+      sinter_module *made = nullptr;
+      EXPECT_EQ(sinter_graph_compile(own.graph, nullptr, &made), SINTER_OK) << sinter_last_error();
+      sinter_module_close(made);
+      ++compiled;
+    }
+  });
+  while (compiled == 0)
+    usleep(1000);
+  std::fflush(nullptr);
+  // Wherever in the compiler the other thread is: the child runs what there was and ends, by itself or as programs do.
+  for (int k = 0; k < 24 || compiled < 3; ++k) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      run(module, 7);
+      int code = testing::Test::HasFailure() ? 2 : 0;
+      if (k % 2)
+        _exit(code);
+      exit(code);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "child " << k;
+    if (status)
+      break;
+  }
+  ends = true;
+  compiler.join();
+  run(module, 7);
+  sinter_module_close(module);
+}
+
 TEST(Embedding, SurvivesLimits) {
   // In children, whose limits end with them: compiling works or says what it lacks, and nobody is killed.
   struct {
