@@ -3,6 +3,7 @@
 // Matrix products and sums over shared axes.
 
 #include "compiler/onnx/OpImport.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 

@@ -5,8 +5,10 @@
 #include "compiler/onnx/Importer.h"
 #include "compiler/onnx/Limits.h"
 #include "compiler/onnx/OpExport.h"
+#include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
