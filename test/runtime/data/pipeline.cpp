@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the random programs of Inputs/pipelines.py do not say: errors, bounds, statistics, values that are no numbers.
+#include "Messages.h"
 #include "runtime/data/Dataset.h"
 #include <atomic>
 #include <gtest/gtest.h>
 #include <thread>
 
 using namespace sinter::data;
-
-template <typename Call> static std::string messageOf(Call call) {
-  try {
-    call();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "nothing";
-}
+using sinter::test::messageOf;
 
 static std::vector<Record> all(const Dataset &dataset) {
   std::vector<Record> records;

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Messages.h"
 #include "runtime/data/Crc32c.h"
 #include "runtime/data/Dataset.h"
 #include <gtest/gtest.h>
 
 using namespace sinter::data;
-
-/// What `call` throws.
-template <typename Call> static std::string messageOf(Call call) {
-  try {
-    call();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "nothing";
-}
+using sinter::test::messageOf;
 
 TEST(DataValue, rows_share_memory) {
   Value matrix = Value::of(std::span<const float>(std::vector<float>{1, 2, 3, 4, 5, 6}), {3, 2});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Options of the readers, which Inputs/files.py does not come to.
+#include "Messages.h"
 #include "runtime/data/Arrays.h"
 #include "runtime/data/Csv.h"
 #include "runtime/data/TfRecord.h"
@@ -11,15 +12,7 @@
 #include <unistd.h>
 
 using namespace sinter::data;
-
-template <typename Call> static std::string messageOf(Call call) {
-  try {
-    call();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "nothing";
-}
+using sinter::test::messageOf;
 
 namespace {
 /// A file that lives as long as the test.
