@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "JsonLines.h"
-#include "File.h"
+#include "StreamRecords.h"
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -382,10 +382,10 @@ std::vector<JsonColumn> findColumns(const std::string &path, const JsonOptions &
   return columns;
 }
 
-class Lines : public Iterator {
+class Lines : public StreamRecords {
 public:
   Lines(const std::string &path, const JsonOptions &options, Names names)
-      : stream(path, Compression::ByContent), options(options), names(std::move(names)) {}
+      : StreamRecords(path, Compression::ByContent, "json lines"), options(options), names(std::move(names)) {}
 
   bool next(Record &record) override {
     std::string_view line;
@@ -416,24 +416,10 @@ public:
     stream.consume(size);
     return true;
   }
-  void save(StateWriter &writer) const override {
-    writer.number(stream.offset());
-    writer.number(number);
-  }
-  void load(StateReader &reader) override {
-    int64_t offset = reader.number(INT64_MAX);
-    number = reader.number(INT64_MAX);
-    stream.seek(offset);
-  }
-  void report(std::vector<StageStatistics> &stages) const override {
-    stages.push_back({.stage = "json lines", .records = number});
-  }
 
 private:
-  ByteStream stream;
   JsonOptions options;
   Names names;
-  int64_t number = 0;
 };
 
 class LinesNode : public Node {

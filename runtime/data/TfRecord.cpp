@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TfRecord.h"
 #include "Crc32c.h"
-#include "File.h"
+#include "StreamRecords.h"
 extern "C" {
 #include "../file.h"
 }
@@ -26,10 +26,11 @@ template <typename T> static T load(const char *at) {
 //===- Reading --------------------------------------------------------------------------------------===//
 
 namespace {
-class TfRecords : public Iterator {
+class TfRecords : public StreamRecords {
 public:
   TfRecords(const std::string &path, const TfRecordOptions &options, Names names)
-      : stream(path, streamCompression(named(path, options.compression))), options(options), names(std::move(names)) {}
+      : StreamRecords(path, streamCompression(named(path, options.compression)), "tfrecord"), options(options),
+        names(std::move(names)) {}
 
   bool next(Record &record) override {
     int64_t offset = stream.offset();
@@ -60,18 +61,6 @@ public:
       throw Error(SINTER_CORRUPT, "a record's checksum does not fit", {stream.file().path(), number - 1, offset}, true);
     return true;
   }
-  void save(StateWriter &writer) const override {
-    writer.number(stream.offset());
-    writer.number(number);
-  }
-  void load(StateReader &reader) override {
-    int64_t offset = reader.number(INT64_MAX);
-    number = reader.number(INT64_MAX);
-    stream.seek(offset);
-  }
-  void report(std::vector<StageStatistics> &stages) const override {
-    stages.push_back({.stage = "tfrecord", .records = number});
-  }
 
 private:
   template <typename T> static T load(const char *at) { return ::load<T>(at); }
@@ -86,10 +75,8 @@ private:
     throw Error(SINTER_CORRUPT, what, {stream.file().path(), number, offset});
   }
 
-  ByteStream stream;
   TfRecordOptions options;
   Names names;
-  int64_t number = 0;
 };
 
 class TfRecordNode : public Node {
