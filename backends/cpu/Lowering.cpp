@@ -25,11 +25,12 @@ using namespace mlir;
 using namespace sinter;
 
 struct cpu::Lowering::Impl {
-  Impl(MLIRContext *context, int optLevel) : options(makeOptions(context)), types(context, options), target(*context) {
+  Impl(MLIRContext *context, const Target &machine, int optLevel)
+      : options(makeOptions(context)), types(context, options), target(*context) {
     RewritePatternSet first(context);
     if (optLevel > 0) {
       populateMathF32ExpansionPatterns(first, [](StringRef) { return true; }); // f16 and bf16 through f32
-      populateMathPolynomials(first);
+      populateMathPolynomials(first, machine.hasScaling);
     } else {
       populateMathExpansions(first);
     }
@@ -66,7 +67,8 @@ struct cpu::Lowering::Impl {
   FrozenRewritePatternSet expand, convert;
 };
 
-cpu::Lowering::Lowering(MLIRContext *context, int optLevel) : impl(std::make_unique<Impl>(context, optLevel)) {}
+cpu::Lowering::Lowering(MLIRContext *context, const Target &target, int optLevel)
+    : impl(std::make_unique<Impl>(context, target, optLevel)) {}
 cpu::Lowering::~Lowering() = default;
 
 /// True when an op in the module needs the rewrites that come before the conversion.

@@ -5,6 +5,7 @@
 #ifndef SINTER_BACKENDS_CPU_LOWERING_H
 #define SINTER_BACKENDS_CPU_LOWERING_H
 
+#include "backends/cpu/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include <memory>
@@ -16,7 +17,7 @@ class Lowering {
 public:
   /// At level 0 math functions stay what they are and become calls of libm; above, those that have one become
   /// polynomials.
-  Lowering(mlir::MLIRContext *context, int optLevel);
+  Lowering(mlir::MLIRContext *context, const Target &target, int optLevel);
   ~Lowering();
   llvm::LogicalResult run(mlir::ModuleOp module);
 

@@ -294,7 +294,7 @@ FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUni
       std::unique_lock<std::mutex> lock;
       if (mlirLock)
         lock = std::unique_lock(*mlirLock);
-      lowering.emplace(context, options.optLevel);
+      lowering.emplace(context, *options.target, options.optLevel);
     }
     for (size_t i = next++; i < units.size() && ok; i = next++)
       if (failed(compileUnit(units[i], options, *lowering, *machine, mlirLock, files[i])))

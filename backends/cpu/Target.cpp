@@ -57,6 +57,7 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
     target.vectorRegisters = wide ? 32 : 16;
     target.hasFma = code.has("fma");
     target.hasMaskedMemory = wide;
+    target.hasScaling = wide;
   }
   for (const KnownCaches &known : knownCaches) {
     llvm::SmallVector<StringRef> cpus;

@@ -24,6 +24,7 @@ struct Target {
   int64_t vectorRegisters = 16; // architectural
   bool hasFma = false;
   bool hasMaskedMemory = false; // masked loads and stores are cheap (AVX-512)
+  bool hasScaling = false;      // one instruction for x * 2^n, rounded once, and one that bounds |x| (AVX-512)
   int64_t l1Bytes = 32 << 10, l1Ways = 8, l2Bytes = 1 << 20, l3Bytes = 16 << 20;
   int64_t cacheLineBytes = 64;
 

@@ -14,28 +14,30 @@ namespace {
 
 /// An op of one or two operands that is built from lanes.
 template <typename OpT, Value (*Build)(MathLanes &, Value)> struct ReplaceUnary : OpRewritePattern<OpT> {
-  ReplaceUnary(MLIRContext *context, bool onDoubles) : OpRewritePattern<OpT>(context), onDoubles(onDoubles) {}
+  ReplaceUnary(MLIRContext *context, bool onDoubles, bool scales)
+      : OpRewritePattern<OpT>(context), onDoubles(onDoubles), scales(scales) {}
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
     if (!isF32(op.getType()) && !(onDoubles && isF64(op.getType())))
       return rewriter.notifyMatchFailure(op, "libm computes this type");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    MathLanes lanes(b, op.getType());
+    MathLanes lanes(b, op.getType(), scales);
     rewriter.replaceOp(op, Build(lanes, op.getOperand()));
     return success();
   }
-  bool onDoubles;
+  bool onDoubles, scales;
 };
 
 template <typename OpT, Value (*Build)(MathLanes &, Value, Value)> struct ReplaceBinary : OpRewritePattern<OpT> {
-  using OpRewritePattern<OpT>::OpRewritePattern;
+  ReplaceBinary(MLIRContext *context, bool scales) : OpRewritePattern<OpT>(context), scales(scales) {}
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
     if (!isF32(op.getType()))
       return rewriter.notifyMatchFailure(op, "libm computes this type");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    MathLanes lanes(b, op.getType());
+    MathLanes lanes(b, op.getType(), scales);
     rewriter.replaceOp(op, Build(lanes, op->getOperand(0), op->getOperand(1)));
     return success();
   }
+  bool scales;
 };
 
 /// maximumf and minimumf. `y > x ? y : x` is one instruction on x86 and gives x where a side is NaN; that leaves a NaN
@@ -46,7 +48,7 @@ template <typename OpT, arith::CmpFPredicate predicate> struct ReplaceExtremum :
     if (!isF32(op.getType()) && !isF64(op.getType()))
       return rewriter.notifyMatchFailure(op, "of neither f32 nor f64");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    MathLanes m(b, op.getType());
+    MathLanes m(b, op.getType(), /*scales=*/false);
     Value x = op.getLhs(), y = op.getRhs();
     if (matchPattern(x, m_Constant()))
       std::swap(x, y);
@@ -74,7 +76,7 @@ struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
   ExpandExpM1(MLIRContext *context) : OpRewritePattern(context, /*benefit=*/0) {}
   LogicalResult matchAndRewrite(math::ExpM1Op op, PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    MathLanes m(b, op.getType());
+    MathLanes m(b, op.getType(), /*scales=*/false);
     Value x = op.getOperand(), u = math::ExpOp::create(b, x), one = m.number(1), less = m.sub(u, one);
     Value result = m.mul(less, m.div(x, math::LogOp::create(b, u)));
     result = m.select(m.equal(u, one), x, result);
@@ -90,11 +92,11 @@ void cpu::populateMathExpansions(RewritePatternSet &patterns) { patterns.add<Exp
 
 static Value buildRsqrt(MathLanes &m, Value x) { return m.div(m.number(1), m.sqrt(x)); }
 
-void cpu::populateMathPolynomials(RewritePatternSet &patterns) {
+void cpu::populateMathPolynomials(RewritePatternSet &patterns, bool scales) {
   MLIRContext *context = patterns.getContext();
   populateMathExpansions(patterns);
   patterns.add<ReplaceUnary<math::ExpOp, buildExp>, ReplaceUnary<math::LogOp, buildLog>,
-               ReplaceUnary<math::RsqrtOp, buildRsqrt>>(context, /*onDoubles=*/true);
+               ReplaceUnary<math::RsqrtOp, buildRsqrt>>(context, /*onDoubles=*/true, scales);
   patterns.add<ReplaceUnary<math::ExpM1Op, buildExpM1>, ReplaceUnary<math::Log1pOp, buildLog1p>,
                ReplaceUnary<math::SinhOp, buildSinh>, ReplaceUnary<math::CoshOp, buildCosh>,
                ReplaceUnary<math::TanhOp, buildTanh>, ReplaceUnary<math::AsinhOp, buildAsinh>,
@@ -102,8 +104,8 @@ void cpu::populateMathPolynomials(RewritePatternSet &patterns) {
                ReplaceUnary<math::ErfOp, buildErf>, ReplaceUnary<math::SinOp, buildSin>,
                ReplaceUnary<math::CosOp, buildCos>, ReplaceUnary<math::TanOp, buildTan>,
                ReplaceUnary<math::AsinOp, buildAsin>, ReplaceUnary<math::AcosOp, buildAcos>,
-               ReplaceUnary<math::AtanOp, buildAtan>>(context, /*onDoubles=*/false);
-  patterns.add<ReplaceBinary<math::PowFOp, buildPow>, ReplaceBinary<math::Atan2Op, buildAtan2>,
-               ReplaceExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
+               ReplaceUnary<math::AtanOp, buildAtan>>(context, /*onDoubles=*/false, scales);
+  patterns.add<ReplaceBinary<math::PowFOp, buildPow>, ReplaceBinary<math::Atan2Op, buildAtan2>>(context, scales);
+  patterns.add<ReplaceExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
                ReplaceExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(context);
 }

@@ -17,7 +17,9 @@ namespace sinter::cpu {
 /// Errors, in units in the last place: exp, log, tanh and erf at most 2, others 4 (test/backends/cpu/emit/MathTest.cpp
 /// measures them). Infinities, NaN, zeros, denormal arguments and denormal results are right. Sines of |x| > 2^28 take
 /// a branch that calls libm.
-void populateMathPolynomials(mlir::RewritePatternSet &patterns);
+///
+/// `scales`: as Target::hasScaling. The bits of results are the same.
+void populateMathPolynomials(mlir::RewritePatternSet &patterns, bool scales);
 
 /// What MLIR's own lowering loses all digits of, at every level of optimization: expm1. Among the polynomials, too.
 void populateMathExpansions(mlir::RewritePatternSet &patterns);

@@ -14,8 +14,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 /// e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2.
 namespace {
 struct Split {
-  Value fraction; // e^r; NaN where x is
-  Value bits;     // an integer whose low bits are n + `offset`
+  Value n, r; // NaN where x is; r is anything where x is infinite or n has more digits than a float
+  Value bits; // an integer whose low bits are n + `offset`
 };
 } // namespace
 
@@ -27,31 +27,41 @@ static Split splitExp(MathLanes &m, Value x, int offset) {
   double low = f64 ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;
   Value magic = m.number((f64 ? 0x1.8p52 : 0x1.8p23) + offset);
   Value shifted = m.fma(x, m.number(log2e), magic), n = m.sub(shifted, magic);
-  Value r = m.fma(n, m.number(-low), m.fma(n, m.number(-high), x));
-  Value e =
-      f64 ? m.polynomial(r, {1, 1, 0x1.000000000000ap-1, 0x1.55555555554f9p-3, 0x1.55555555507f1p-5,
-                             0x1.1111111127e85p-7, 0x1.6c16c1844adf2p-10, 0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16,
-                             0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22, 0x1.ad7efcdea06afp-26})
-          : m.polynomial(r, {1, 1, 0x1p-1, 0x1.5554b2p-3, 0x1.5555c0p-5, 0x1.1225b6p-7, 0x1.6c831ep-10});
-  return {e, m.toBits(shifted)};
+  return {n, m.fma(n, m.number(-low), m.fma(n, m.number(-high), x)), m.toBits(shifted)};
+}
+
+/// e^r for |r| <= ln 2 / 2.
+static Value buildFraction(MathLanes &m, Value r) {
+  if (m.isDouble())
+    return m.polynomial(r, {1, 1, 0x1.000000000000ap-1, 0x1.55555555554f9p-3, 0x1.55555555507f1p-5,
+                            0x1.1111111127e85p-7, 0x1.6c16c1844adf2p-10, 0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16,
+                            0x1.71df262fbb004p-19, 0x1.28adce2bb3e4ap-22, 0x1.ad7efcdea06afp-26});
+  return m.polynomial(r, {1, 1, 0x1p-1, 0x1.5554b2p-3, 0x1.5555c0p-5, 0x1.1225b6p-7, 0x1.6c831ep-10});
 }
 
 /// e^x where that is a normal number, else anything.
 static Value buildNormalExp(MathLanes &m, Value x) {
   Split split = splitExp(m, x, 0);
-  return m.fromBits(m.addBits(m.toBits(split.fraction), m.shiftLeft(split.bits, m.isDouble() ? 52 : 23)));
+  Value e = buildFraction(m, split.r);
+  return m.fromBits(m.addBits(m.toBits(e), m.shiftLeft(split.bits, m.isDouble() ? 52 : 23)));
 }
 
-/// Twice the bias shifts out of `buildNormalExp`, here each half of the exponent has one: e^x is e^r times two powers
-/// of two, of which the last product rounds where e^x is denormal and overflows where it is too large.
+/// e^x is e^r times two powers of two, the halves of its exponent: the first product is exact, the second rounds where
+/// e^x is denormal and overflows where it is too large. With N = n + twice the bias of floats, floor(N / 2) and the
+/// rest of N are the exponents as floats hold them.
 Value cpu::buildExp(MathLanes &m, Value x) {
   bool f64 = m.isDouble();
+  if (canScale(m)) {
+    // For huge x, r is anything and n tells the result, unless e^r is infinite or NaN.
+    Split split = splitExp(m, x, 0);
+    return buildScaled(m, buildFraction(m, buildBounded(m, split.r, 0.5)), split.n);
+  }
   int64_t digits = f64 ? 52 : 23;
-  // Past these e^x is 0 or infinite. NaN stays.
+  // Past these e^x is 0 or infinite. NaN stays, as products keep it.
   Split split = splitExp(m, m.atMost(m.atLeast(x, f64 ? -750 : -110), f64 ? 715 : 100), f64 ? 2046 : 254);
-  Value half = m.shiftRightUnsigned(split.bits, 1), rest = m.subBits(split.bits, half);
-  Value scaled = m.mul(split.fraction, m.fromBits(m.shiftLeft(half, digits)));
-  return m.mul(scaled, m.fromBits(m.shiftLeft(rest, digits)));
+  Value half = m.andBits(m.shiftLeft(split.bits, digits - 1), -(int64_t{1} << digits));
+  Value rest = m.subBits(m.shiftLeft(split.bits, digits), half);
+  return m.mul(m.mul(buildFraction(m, split.r), m.fromBits(half)), m.fromBits(rest));
 }
 
 /// -inf, inf or NaN where x is not positive and finite.
@@ -103,7 +113,8 @@ Value cpu::buildLog(MathLanes &m, Value x) {
 namespace {
 /// f64 lanes for f32 ones.
 struct Wide : MathLanes {
-  Wide(MathLanes &narrow) : MathLanes(narrow.b, narrow.withElement(narrow.b.getF64Type())), narrowType(narrow.type) {}
+  Wide(MathLanes &narrow)
+      : MathLanes(narrow.b, narrow.withElement(narrow.b.getF64Type()), narrow.scales), narrowType(narrow.type) {}
   Value widen(Value x) { return arith::ExtFOp::create(b, type, x); }
   Value narrow(Value x) { return arith::TruncFOp::create(b, narrowType, x); }
   /// x (1 + c0 t + c1 t^2 + ...)
@@ -232,7 +243,7 @@ Value cpu::buildTanh(MathLanes &m, Value x) {
   return m.copySign(m.select(isNear, near, far), x);
 }
 
-/// 1 - e^Q(|x|), and x P(x^2) near 0.
+/// 1 - e^Q(|x|), and x P(x^2) near 0 and where x is NaN.
 Value cpu::buildErf(MathLanes &m, Value x) {
   Value a = m.abs(x), square = m.mul(x, x);
   Value p = m.polynomial(square, {0x1.06eba8p-3, -0x1.812744p-2, 0x1.ce2e54p-4, -0x1.b81524p-6, 0x1.550a44p-8,
@@ -241,6 +252,7 @@ Value cpu::buildErf(MathLanes &m, Value x) {
   // Past 4 the result is 1 in f32.
   Value q = m.polynomial(m.atMost(a, 4), {-0x1.7444d8p-13, -0x1.20b430p+0, -0x1.462cb8p-1, -0x1.aa22eap-4,
                                           0x1.6cfc84p-6, -0x1.90805ep-9, 0x1.9d83a8p-13});
-  Value far = m.sub(m.number(1), buildExp(m, q));
-  return m.copySign(m.select(m.less(a, m.number(0.9)), near, far), x);
+  Value far = m.sub(m.number(1), buildNormalExp(m, q));
+  Value isNear = m.compare(arith::CmpFPredicate::ULT, a, m.number(0.9));
+  return m.copySign(m.select(isNear, near, far), x);
 }

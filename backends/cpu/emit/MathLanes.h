@@ -14,9 +14,9 @@ namespace sinter::cpu {
 
 class MathLanes {
 public:
-  /// `type`: f32, f64 or a vector of one of them.
-  MathLanes(mlir::ImplicitLocOpBuilder &builder, mlir::Type type)
-      : b(builder), type(type), bits(withElement(b.getIntegerType(isDouble() ? 64 : 32))) {}
+  /// `type`: f32, f64 or a vector of one of them. `scales`: as Target::hasScaling.
+  MathLanes(mlir::ImplicitLocOpBuilder &builder, mlir::Type type, bool scales)
+      : b(builder), type(type), bits(withElement(b.getIntegerType(isDouble() ? 64 : 32))), scales(scales) {}
 
   using Value = mlir::Value;
 
@@ -71,7 +71,17 @@ public:
 
   mlir::ImplicitLocOpBuilder &b;
   mlir::Type type, bits;
+  bool scales;
 };
+
+// On machines that scale, in MathScaling.cpp.
+
+/// Whether the lanes are vectors that `buildScaled` and `buildBounded` take.
+bool canScale(const MathLanes &m);
+/// x * 2^n of an integer n in floats, rounded once: denormal, 0 or infinite where that is. NaN where n is.
+mlir::Value buildScaled(MathLanes &m, mlir::Value x, mlir::Value n);
+/// x with a magnitude of at most `most`, which NaN becomes, too.
+mlir::Value buildBounded(MathLanes &m, mlir::Value x, double most);
 
 // Functions of f32 and f64, in MathExponential.cpp.
 mlir::Value buildExp(MathLanes &m, mlir::Value x);

@@ -3,6 +3,7 @@
 // Compiles each function for lanes and for a scalar, and measures both against libm's long double.
 
 #include "backends/cpu/emit/Math.h"
+#include "backends/cpu/Target.h"
 
 #include "mlir/Parser/Parser.h"
 #include "test/Jit.h"
@@ -20,7 +21,7 @@ using Function = void (*)(const void *, const void *, void *);
 /// The function on lanes and on a scalar, in native code.
 class Compiled {
 public:
-  Compiled(const std::string &op, bool binary, bool f64, int lanes) {
+  Compiled(const std::string &op, bool binary, bool f64, int lanes, bool scales) {
     std::string scalar = f64 ? "f64" : "f32", count = std::to_string(lanes);
     std::string vector = "vector<" + count + "x" + scalar + ">", buffer = "memref<" + count + "x" + scalar + ">";
     auto body = [&](const std::string &name, const std::string &type, const std::string &load,
@@ -40,7 +41,7 @@ public:
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
     if (!module)
       return;
-    jit.emplace(*module, sinter::cpu::populateMathPolynomials);
+    jit.emplace(*module, [&](RewritePatternSet &patterns) { sinter::cpu::populateMathPolynomials(patterns, scales); });
     onLanes = jit->lookup<Function>("lanes");
     onScalar = jit->lookup<Function>("scalar");
   }
@@ -118,9 +119,9 @@ template <typename T> struct Case {
   bool anyZero = false; // of either sign
 };
 
-template <typename T> void measure(const Case<T> &c) {
+template <typename T> void measure(const Case<T> &c, bool scales) {
   constexpr int lanes = 16;
-  Compiled compiled(c.op, c.binary, sizeof(T) == 8, lanes);
+  Compiled compiled(c.op, c.binary, sizeof(T) == 8, lanes, scales);
   ASSERT_TRUE(compiled.onLanes) << c.op;
 
   std::vector<T> xs, ys;
@@ -208,7 +209,7 @@ TEST(MathTest, FunctionsOfF32KeepTheirBounds) {
       {"arith.minimumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmin(x, y)), -20, 20, 0, true, true},
   };
   for (const Case<float> &c : cases)
-    measure(c);
+    measure(c, /*scales=*/false);
 }
 
 TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
@@ -218,7 +219,17 @@ TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
       {"math.expm1", UNARY(std::expm1(x)), -20, 5, 4},
   };
   for (const Case<double> &c : cases)
-    measure(c);
+    measure(c, /*scales=*/false);
+}
+
+/// Lanes have the bits of scalars, which never scale. Of f64 sixteen are more than a register.
+TEST(MathTest, ExponentialsThatScaleKeepTheirBoundsAndBits) {
+  if (!sinter::cpu::Target::host().hasScaling)
+    GTEST_SKIP() << "the host has no AVX-512";
+  measure<float>({"math.exp", UNARY(std::exp(x)), -104, 89, 2}, true);
+  measure<float>({"math.expm1", UNARY(std::expm1(x)), -20, 5, 4}, true);
+  measure<float>({"math.powf", BINARY(std::pow(x, y)), -20, 20, 4, true}, true);
+  measure<double>({"math.exp", UNARY(std::exp(x)), -745, 710, 2}, true);
 }
 
 } // namespace
