@@ -27,15 +27,16 @@ public:
   /// For accumulators like `fresh` (scalars and vectors of one element type) and `blocks` blocks.
   SumStack(KernelFunction &fn, ValueRange fresh, int64_t blocks, Join join);
 
-  /// Joins the sums of block `number` (from 0 on) with those that it completes; returns the new height.
-  Value push(ValueRange sums, Value number, Value height);
-  /// The sums of the last block and of all below.
-  SmallVector<Value> joinAll(ValueRange sums, Value height);
+  /// Joins the sums of block `number` (from 0 on) with those that it completes, of block `last` with all, and puts them
+  /// on the stack unless they are the last. Returns them and the new height.
+  SmallVector<Value> finish(ValueRange sums, Value number, Value last, Value height);
 
 private:
-  /// Joins with what lies on top while `more(carried)`, whose last values are the height and the given `state`.
-  SmallVector<Value> joinWhile(ValueRange sums, Value height, Value state,
-                               llvm::function_ref<std::pair<Value, Value>(Value height, Value state)> more);
+  /// A one for each sum from the top on that block `number` takes.
+  Value takenBy(Value number);
+  /// Joins with what lies on top for each one at the end of `bits`. Returns the sums and the height.
+  SmallVector<Value> joinOnes(ValueRange sums, Value height, Value bits);
+  void store(ValueRange sums, Value level);
   Value at(Value level, size_t accumulator) {
     Value base = arith::MulIOp::create(b, level, fn.index(levelElements));
     return arith::AddIOp::create(b, base, fn.index(offsets[accumulator]));
@@ -65,23 +66,22 @@ SumStack::SumStack(KernelFunction &fn, ValueRange fresh, int64_t blocks, Join jo
   memory = memref::AllocaOp::create(b, type, b.getI64IntegerAttr(64));
 }
 
-SmallVector<Value> SumStack::joinWhile(ValueRange sums, Value height, Value state,
-                                       llvm::function_ref<std::pair<Value, Value>(Value height, Value state)> more) {
+SmallVector<Value> SumStack::joinOnes(ValueRange sums, Value height, Value bits) {
   SmallVector<Value> carried(sums);
-  carried.append({height, state});
+  carried.append({height, bits});
   SmallVector<Type> types = llvm::map_to_vector(carried, [](Value value) { return value.getType(); });
   auto loop = scf::WhileOp::create(
       b, types, carried,
       [&](OpBuilder &, Location, ValueRange values) {
-        auto [condition, next] = more(values[sums.size()], values.back());
-        SmallVector<Value> forwarded(values);
-        forwarded.back() = next;
-        scf::ConditionOp::create(b, condition, forwarded);
+        Value last = arith::AndIOp::create(b, values.back(), fn.index(1));
+        Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, last, fn.index(0));
+        scf::ConditionOp::create(b, isOne, values);
       },
       [&](OpBuilder &, Location, ValueRange values) {
         SmallVector<Value> next(values);
         Value &top = next[sums.size()];
         top = arith::SubIOp::create(b, top, fn.index(1));
+        next.back() = arith::ShRUIOp::create(b, values.back(), fn.index(1));
         for (size_t i = 0; i < sums.size(); ++i) {
           Value before, from = at(top, i);
           if (auto vector = dyn_cast<VectorType>(values[i].getType()))
@@ -92,57 +92,46 @@ SmallVector<Value> SumStack::joinWhile(ValueRange sums, Value height, Value stat
         }
         scf::YieldOp::create(b, next);
       });
-  return llvm::to_vector_of<Value>(loop.getResults());
+  return llvm::to_vector_of<Value>(loop.getResults().drop_back());
 }
 
-Value SumStack::push(ValueRange sums, Value number, Value height) {
+Value SumStack::takenBy(Value number) {
+  if (levels < kMostLevels)
+    return number;
   // Of a stack that holds no more, the sum at the bottom is joined whenever all others are.
-  Value bits = number;
-  if (levels == kMostLevels) {
-    int64_t low = (int64_t(1) << (levels - 1)) - 1;
-    Value kept = arith::AndIOp::create(b, number, fn.index(low));
-    Value full = arith::OrIOp::create(b, kept, fn.index(low + 1));
-    Value isFull = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, number, fn.index(low));
-    bits = arith::SelectOp::create(b, isFull, full, number);
-  }
-  SmallVector<Value> joined = joinWhile(sums, height, bits, [&](Value, Value bits) {
-    Value last = arith::AndIOp::create(b, bits, fn.index(1));
-    Value isOne = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, last, fn.index(0));
-    return std::pair<Value, Value>(isOne, arith::ShRUIOp::create(b, bits, fn.index(1)));
-  });
-  Value top = joined[sums.size()];
+  int64_t low = (int64_t(1) << (levels - 1)) - 1;
+  Value kept = arith::AndIOp::create(b, number, fn.index(low));
+  Value full = arith::OrIOp::create(b, kept, fn.index(low + 1));
+  Value isFull = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, number, fn.index(low));
+  return arith::SelectOp::create(b, isFull, full, number);
+}
+
+void SumStack::store(ValueRange sums, Value level) {
   for (size_t i = 0; i < sums.size(); ++i) {
-    Value to = at(top, i);
-    if (isa<VectorType>(joined[i].getType()))
-      vector::StoreOp::create(b, joined[i], memory, ValueRange{to});
+    Value to = at(level, i);
+    if (isa<VectorType>(sums[i].getType()))
+      vector::StoreOp::create(b, sums[i], memory, ValueRange{to});
     else
-      memref::StoreOp::create(b, joined[i], memory, ValueRange{to});
+      memref::StoreOp::create(b, sums[i], memory, ValueRange{to});
   }
-  return arith::AddIOp::create(b, top, fn.index(1));
 }
 
-SmallVector<Value> SumStack::joinAll(ValueRange sums, Value height) {
-  SmallVector<Value> joined = joinWhile(sums, height, height, [&](Value height, Value state) {
-    Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, height, fn.index(0));
-    return std::pair<Value, Value>(some, state);
-  });
-  joined.truncate(sums.size());
-  return joined;
-}
-
-/// `push` unless `isFirst`; returns the height.
-static Value pushUnless(KernelFunction &fn, SumStack &stack, Value isFirst, ValueRange sums, Value number,
-                        Value height) {
-  ImplicitLocOpBuilder &b = fn.b;
-  auto branch = scf::IfOp::create(b, TypeRange{height.getType()}, isFirst, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, height);
-  b.setInsertionPointToStart(branch.elseBlock());
-  Value last = arith::SubIOp::create(b, number, fn.index(1));
-  Value next = stack.push(sums, last, height);
-  scf::YieldOp::create(b, next);
-  return branch.getResult(0);
+SmallVector<Value> SumStack::finish(ValueRange sums, Value number, Value last, Value height) {
+  // One loop joins in both cases: it holds each accumulator, and a tile has many.
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, last);
+  Value all = arith::SubIOp::create(b, arith::ShLIOp::create(b, fn.index(1), height), fn.index(1));
+  SmallVector<Value> next = joinOnes(sums, height, arith::SelectOp::create(b, isLast, all, takenBy(number)));
+  Value &top = next.back();
+  // The last sums are never stored: a sum of one block stays in registers.
+  Value waits = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, number, last);
+  auto branch = scf::IfOp::create(b, TypeRange(), waits, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    store(ValueRange(next).drop_back(), top);
+  }
+  top = arith::AddIOp::create(b, top, fn.index(1));
+  return next;
 }
 
 SmallVector<Value> sinter::cpu::sumRange(KernelFunction &fn, Value low, Value high, DimExpr size, int64_t block,
@@ -155,26 +144,38 @@ SmallVector<Value> sinter::cpu::sumRange(KernelFunction &fn, Value low, Value hi
   ImplicitLocOpBuilder &b = fn.b;
   SumStack stack(fn, fresh, isKnown ? llvm::divideCeil(size.constant(), block) : ShapedType::kDynamic, join);
   bool startsFresh = llvm::equal(init, fresh);
-  // The sums of the block before wait in registers: a sum of one block never goes through memory.
+  Value rounded = arith::AddIOp::create(b, high, fn.index(block - 1));
+  Value blocks = arith::DivUIOp::create(b, rounded, fn.index(block)),
+        last = arith::SubIOp::create(b, blocks, fn.index(1));
   SmallVector<Value> carried(init);
   carried.push_back(fn.index(0));
-  Value rounded = arith::AddIOp::create(b, high, fn.index(block - 1));
-  Value blocks = arith::DivUIOp::create(b, rounded, fn.index(block));
   carried = fn.loop(fn.index(0), blocks, 1, carried, [&](Value number, ValueRange values) -> SmallVector<Value> {
-    ValueRange before = values.drop_back();
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, fn.index(0));
-    Value height = pushUnless(fn, stack, isFirst, before, number, values.back());
     SmallVector<Value> start(fresh);
-    for (auto [value, first] : llvm::zip(start, before))
-      if (!startsFresh)
+    if (!startsFresh) {
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, fn.index(0));
+      for (auto [value, first] : llvm::zip(start, init))
         value = arith::SelectOp::create(b, isFirst, first, value);
+    }
     Value from = arith::MulIOp::create(b, number, fn.index(block));
     Value to = arith::MinSIOp::create(b, arith::AddIOp::create(b, from, fn.index(block)), high);
     SmallVector<Value> sums = body(arith::MaxSIOp::create(b, from, low), to, start);
-    sums.push_back(height);
-    return sums;
+    return stack.finish(sums, number, last, values.back());
   });
-  return stack.joinAll(ValueRange(carried).drop_back(), carried.back());
+  carried.pop_back();
+  return carried;
+}
+
+/// How many blocks walks over `axes` make, of which the last goes on by `perBlock`.
+static Value countBlocks(KernelFunction &fn, ArrayRef<SummedAxis> axes, int64_t perBlock) {
+  ImplicitLocOpBuilder &b = fn.b;
+  Value count = fn.index(1);
+  for (const SummedAxis &axis : axes) {
+    Value size = arith::MaxSIOp::create(b, arith::SubIOp::create(b, axis.high, axis.low), fn.index(0));
+    if (&axis == &axes.back())
+      size = arith::DivUIOp::create(b, arith::AddIOp::create(b, size, fn.index(perBlock - 1)), fn.index(perBlock));
+    count = arith::MulIOp::create(b, count, size);
+  }
+  return count;
 }
 
 SmallVector<Value> sinter::cpu::sumNest(KernelFunction &fn, ArrayRef<SummedAxis> axes, int64_t length, int64_t block,
@@ -223,13 +224,12 @@ SmallVector<Value> sinter::cpu::sumNest(KernelFunction &fn, ArrayRef<SummedAxis>
     blocks = blocks == ShapedType::kDynamic || most == ShapedType::kDynamic ? ShapedType::kDynamic : blocks * most;
   }
   SumStack stack(fn, fresh, blocks, join);
+  Value last = arith::SubIOp::create(b, countBlocks(fn, axes.take_front(inside), perBlock), fn.index(1));
   SmallVector<Value> carried(fresh);
-  carried.append({fn.index(0), fn.index(0)}); // finished blocks, height
+  carried.append({fn.index(0), fn.index(0)}); // height, finished blocks
   carried = nest(0, inside - 1, carried, [&](ValueRange outer) {
     return fn.loop(walked.low, walked.high, perBlock, outer, [&](Value from, ValueRange values) -> SmallVector<Value> {
-      Value number = values[fresh.size()], height = values.back();
-      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, fn.index(0));
-      height = pushUnless(fn, stack, isFirst, values.take_front(fresh.size()), number, height);
+      Value number = values.back(), height = values[fresh.size()];
       SmallVector<Value> sums;
       if (perBlock == 1) {
         position.push_back(from);
@@ -244,9 +244,11 @@ SmallVector<Value> sinter::cpu::sumNest(KernelFunction &fn, ArrayRef<SummedAxis>
           return next;
         });
       }
-      sums.append({arith::AddIOp::create(b, number, fn.index(1)), height});
-      return sums;
+      SmallVector<Value> next = stack.finish(sums, number, last, height);
+      next.push_back(arith::AddIOp::create(b, number, fn.index(1)));
+      return next;
     });
   });
-  return stack.joinAll(ValueRange(carried).take_front(fresh.size()), carried.back());
+  carried.truncate(fresh.size());
+  return carried;
 }
