@@ -9,6 +9,9 @@
 #include <cstring>
 #if defined(__x86_64__)
 #include <nmmintrin.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <arm_acle.h>
+#include <sys/auxv.h>
 #endif
 
 namespace {
@@ -46,6 +49,22 @@ uint32_t byTable(const char *at, size_t size, uint32_t crc) {
 }
 
 #if defined(__x86_64__)
+#define SINTER_HAS_CRC32C 1
+#define SINTER_CRC32C_TARGET __attribute__((target("sse4.2")))
+SINTER_CRC32C_TARGET inline uint64_t stepWord(uint64_t crc, uint64_t word) { return _mm_crc32_u64(crc, word); }
+SINTER_CRC32C_TARGET inline uint32_t stepByte(uint32_t crc, unsigned char byte) { return _mm_crc32_u8(crc, byte); }
+bool hasInstruction() { return __builtin_cpu_supports("sse4.2"); }
+#elif defined(__aarch64__) && defined(__linux__)
+#define SINTER_HAS_CRC32C 1
+#define SINTER_CRC32C_TARGET __attribute__((target("+crc")))
+SINTER_CRC32C_TARGET inline uint64_t stepWord(uint64_t crc, uint64_t word) {
+  return __crc32cd(static_cast<uint32_t>(crc), word);
+}
+SINTER_CRC32C_TARGET inline uint32_t stepByte(uint32_t crc, unsigned char byte) { return __crc32cb(crc, byte); }
+bool hasInstruction() { return getauxval(AT_HWCAP) & (1 << 7); } // HWCAP_CRC32
+#endif
+
+#if defined(SINTER_HAS_CRC32C)
 constexpr size_t stream = 1024; // bytes
 
 /// What `stream` zero bytes make of a checksum, by the bytes of that.
@@ -58,7 +77,7 @@ std::array<Table, 4> makeShift() {
   return shift;
 }
 
-__attribute__((target("sse4.2"))) uint32_t byInstruction(const char *at, size_t size, uint32_t crc) {
+SINTER_CRC32C_TARGET uint32_t byInstruction(const char *at, size_t size, uint32_t crc) {
   static const std::array<Table, 4> shift = makeShift();
   auto shifted = [&](uint64_t value) {
     return shift[0][value & 255] ^ shift[1][(value >> 8) & 255] ^ shift[2][(value >> 16) & 255] ^
@@ -71,19 +90,19 @@ __attribute__((target("sse4.2"))) uint32_t byInstruction(const char *at, size_t 
       std::memcpy(&word, at + i, 8);
       std::memcpy(&second, at + stream + i, 8);
       std::memcpy(&third, at + 2 * stream + i, 8);
-      a = _mm_crc32_u64(a, word);
-      b = _mm_crc32_u64(b, second);
-      c = _mm_crc32_u64(c, third);
+      a = stepWord(a, word);
+      b = stepWord(b, second);
+      c = stepWord(c, third);
     }
     a = shifted(shifted(a) ^ b) ^ c;
   }
   for (; size >= 8; at += 8, size -= 8) {
     std::memcpy(&word, at, 8);
-    a = _mm_crc32_u64(a, word);
+    a = stepWord(a, word);
   }
   auto rest = static_cast<uint32_t>(a);
   for (; size; ++at, --size)
-    rest = _mm_crc32_u8(rest, static_cast<unsigned char>(*at));
+    rest = stepByte(rest, static_cast<unsigned char>(*at));
   return rest;
 }
 #endif
@@ -94,9 +113,9 @@ uint32_t sinter::data::crc32cByTable(std::string_view bytes, uint32_t crc) {
 }
 
 uint32_t sinter::data::crc32c(std::string_view bytes, uint32_t crc) {
-#if defined(__x86_64__)
-  static const bool hasInstruction = __builtin_cpu_supports("sse4.2");
-  if (hasInstruction)
+#if defined(SINTER_HAS_CRC32C)
+  static const bool isQuick = hasInstruction();
+  if (isQuick)
     return ~byInstruction(bytes.data(), bytes.size(), ~crc);
 #endif
   return crc32cByTable(bytes, crc);

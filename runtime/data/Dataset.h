@@ -100,6 +100,13 @@ struct ShuffleAllOptions {
   std::string folder = "/tmp";     // for that file
 };
 
+struct ShuffleRowsOptions {
+  int64_t window = 0; // rows that change places; 0: none do
+  uint64_t seed = 0;
+  int64_t size = 1; // rows of a batch
+  bool dropRemainder = false;
+};
+
 /// A record's place in the pass through the data, for functions that draw random numbers.
 struct Position {
   int64_t epoch, record;
@@ -133,6 +140,9 @@ public:
   Dataset bucketByLength(BucketOptions options) const;
   /// Each run of `window` records in an order of its own. Holds them in memory.
   Dataset shuffle(int64_t window, uint64_t seed) const;
+  /// As unbatch().shuffle(window, seed).batch({size, dropRemainder}) for records that hold rows, in the same order, and
+  /// many times as quick: rows are copied from record to record. Ragged columns stay ragged.
+  Dataset shuffleRows(ShuffleRowsOptions options) const;
   /// All records of a pass in a random order, through a file where they exceed memory.
   Dataset shuffleAll(ShuffleAllOptions options) const;
   /// Reads up to `records` ahead on a thread of its own.

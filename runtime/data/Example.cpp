@@ -1,36 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// tf.Example in the protocol buffers' wire format, read and written by hand: three levels of messages do not need a
-// library. https://protobuf.dev/programming-guides/encoding/ and tensorflow/core/example/{example,feature}.proto:
-//
-//   Example         { Features features = 1; }
-//   SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }
-//   Features        { map<string, Feature> feature = 1; }            FeatureLists { map<string, FeatureList>
-//   feature_list = 1; } FeatureList     { repeated Feature feature = 1; } Feature         { oneof { BytesList
-//   bytes_list = 1; FloatList float_list = 2; Int64List int64_list = 3; } } BytesList       { repeated bytes value = 1;
-//   }   FloatList { repeated float value = 1; }   Int64List { repeated int64 value = 1; }
+// Records as tf.Examples and back, one at a time.
 
-#include "TfRecord.h"
+#include "ExampleWire.h"
 #include <algorithm>
 
 using namespace sinter::data;
+using namespace sinter::data::wire;
 
 //===- The wire format ------------------------------------------------------------------------------===//
 
-namespace {
-[[noreturn]] void malformed(const char *what) {
+void wire::malformed(const char *what) {
   throw Error(SINTER_CORRUPT, std::string("a tf.Example requires ") + what, {}, true);
 }
 
-/// A field of a message: a number, or bytes within the message.
-struct WireField {
-  uint64_t number = 0;
-  int type = 0;
-  uint64_t integer = 0;
-  std::string_view bytes;
-};
-
-uint64_t varint(std::string_view &message) {
+uint64_t wire::longVarint(std::string_view &message) {
   uint64_t value = 0;
   for (unsigned shift = 0; shift < 70; shift += 7) {
     if (message.empty())
@@ -45,131 +29,21 @@ uint64_t varint(std::string_view &message) {
   malformed("numbers of at most 10 bytes");
 }
 
-/// Takes the next field off the front. False at the end.
-bool nextField(std::string_view &message, WireField &field) {
-  if (message.empty())
-    return false;
-  uint64_t key = varint(message);
-  field.number = key >> 3;
-  field.type = static_cast<int>(key & 7);
-  uint64_t size = 0;
-  switch (field.type) {
-  case 0:
-    field.integer = varint(message);
-    return true;
-  case 1:
-    size = 8;
-    break;
-  case 2:
-    size = varint(message);
-    break;
-  case 5:
-    size = 4;
-    break;
-  default:
-    malformed("fields of a known wire type");
-  }
-  if (size > message.size())
-    malformed("fields within their message");
-  field.bytes = message.substr(0, size);
-  message.remove_prefix(size);
-  return true;
-}
-
-/// The entry of a map: its key and value. The last of each counts.
-std::pair<std::string_view, std::string_view> mapEntry(std::string_view message) {
-  std::pair<std::string_view, std::string_view> entry;
-  for (WireField field; nextField(message, field);)
+std::pair<std::string_view, std::string_view> wire::mapEntry(std::string_view entry) {
+  std::pair<std::string_view, std::string_view> parts;
+  for (Field field; next(entry, field);)
     if (field.type == 2 && field.number == 1)
-      entry.first = field.bytes;
+      parts.first = field.bytes;
     else if (field.type == 2 && field.number == 2)
-      entry.second = field.bytes;
-  return entry;
+      parts.second = field.bytes;
+  return parts;
 }
 
-/// The list that a Feature holds, of the kind of its last field: 1 bytes, 2 floats, 3 integers, 0 none.
-struct List {
-  uint64_t kind = 0;
-  std::string_view content;
-};
-
-List listOf(std::string_view feature) {
-  List list;
-  for (WireField field; nextField(feature, field);)
-    if (field.type == 2 && field.number >= 1 && field.number <= 3)
-      list = {field.number, field.bytes};
-  return list;
-}
-
-/// Elements as they come.
-struct Elements {
-  std::vector<int64_t> integers;
-  std::vector<float> floats;
-  std::vector<std::string> texts;
-  size_t count() const { return integers.size() + floats.size() + texts.size(); }
-};
-
-void append(const List &list, Elements &elements) {
-  std::string_view content = list.content;
-  for (WireField field; nextField(content, field);) {
-    if (field.number != 1)
-      continue;
-    if (list.kind == 1 && field.type == 2) {
-      elements.texts.emplace_back(field.bytes);
-    } else if (list.kind == 2 && (field.type == 5 || field.type == 2)) { // one, or packed
-      if (field.bytes.size() % 4)
-        malformed("packed floats of 4 bytes");
-      size_t old = elements.floats.size();
-      elements.floats.resize(old + field.bytes.size() / 4);
-      std::memcpy(elements.floats.data() + old, field.bytes.data(), field.bytes.size());
-    } else if (list.kind == 3 && field.type == 0) {
-      elements.integers.push_back(static_cast<int64_t>(field.integer));
-    } else if (list.kind == 3 && field.type == 2) {
-      for (std::string_view packed = field.bytes; !packed.empty();)
-        elements.integers.push_back(static_cast<int64_t>(varint(packed)));
-    }
-  }
-}
-
-uint64_t kindOf(int32_t dtype) { return dtype == Bytes ? 1 : dtype == SINTER_F32 || dtype == SINTER_F64 ? 2 : 3; }
-
-const char *kindName(uint64_t kind) {
+const char *wire::kindName(uint64_t kind) {
   return kind == 1 ? "bytes_list" : kind == 2 ? "float_list" : kind == 3 ? "int64_list" : "nothing";
 }
 
-template <typename To, typename From> Value converted(const std::vector<From> &elements, const Dims &dims) {
-  auto memory = allocate(static_cast<int64_t>(elements.size() * sizeof(To)));
-  for (size_t i = 0; i < elements.size(); ++i) {
-    To element = static_cast<To>(elements[i]);
-    std::memcpy(memory.get() + i * sizeof(To), &element, sizeof element);
-  }
-  return Value(dtypeOf<To>(), dims, std::move(memory));
-}
-
-Value valueOf(const Elements &elements, const Feature &feature, const Dims &dims) {
-  if (feature.dtype == SINTER_I32)
-    for (int64_t x : elements.integers)
-      if (x != static_cast<int32_t>(x))
-        throw Error(SINTER_CORRUPT, "feature '" + feature.name + "' requires values of i32, got " + std::to_string(x),
-                    {}, true);
-  switch (feature.dtype) {
-  case Bytes:
-    return Value::strings(elements.texts, dims);
-  case SINTER_F32:
-    return converted<float>(elements.floats, dims);
-  case SINTER_F64:
-    return converted<double>(elements.floats, dims);
-  case SINTER_I32:
-    return converted<int32_t>(elements.integers, dims);
-  case SINTER_I1:
-    return converted<bool>(elements.integers, dims);
-  default:
-    return converted<int64_t>(elements.integers, dims);
-  }
-}
-
-/// The dims that `count` elements have, by the feature's own.
-Dims dimsFor(const Feature &feature, std::span<const int64_t> wanted, int64_t count) {
+Dims wire::dimsFor(const Feature &feature, std::span<const int64_t> wanted, int64_t count) {
   int64_t known = 1, open = -1;
   std::vector<int64_t> sizes(wanted.begin(), wanted.end());
   for (size_t d = 0; d < sizes.size(); ++d)
@@ -192,6 +66,94 @@ Dims dimsFor(const Feature &feature, std::span<const int64_t> wanted, int64_t co
   return Dims(std::span<const int64_t>(sizes));
 }
 
+void wire::wrongKind(const Feature &feature, const List &list) {
+  throw Error(SINTER_CORRUPT,
+              "feature '" + feature.name + "' requires " + kindName(kindOf(feature.dtype)) + ", got " +
+                  kindName(list.kind),
+              {}, true);
+}
+
+void wire::missing(const Feature &feature) {
+  throw Error(SINTER_CORRUPT, "feature '" + feature.name + "' is required, the record lacks it", {}, true);
+}
+
+void wire::outOfRange(const Feature &feature, int64_t number) {
+  throw Error(SINTER_CORRUPT, "feature '" + feature.name + "' requires values of i32, got " + std::to_string(number),
+              {}, true);
+}
+
+Names wire::checkFeatures(const std::vector<Feature> &features) {
+  auto names = std::make_shared<std::vector<std::string>>();
+  for (const Feature &feature : features) {
+    static constexpr std::array<int32_t, 6> known = {Bytes, SINTER_F32, SINTER_F64, SINTER_I1, SINTER_I32, SINTER_I64};
+    if (std::ranges::find(known, feature.dtype) == known.end())
+      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name +
+                                               "' requires bytes, f32, f64, i1, i32 or i64, got " +
+                                               dtypeName(feature.dtype));
+    if (std::ranges::count_if(feature.dims, [](int64_t size) { return size < 0; }) > 1)
+      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name + "' requires at most one open dim");
+    if (std::ranges::find(*names, feature.name) != names->end())
+      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name + "' is given twice");
+    names->push_back(feature.name);
+  }
+  return names;
+}
+
+namespace {
+/// Elements as they come.
+struct Elements {
+  std::vector<int64_t> integers;
+  std::vector<float> floats;
+  std::vector<std::string> texts;
+  size_t count() const { return integers.size() + floats.size() + texts.size(); }
+};
+
+void append(const List &list, Elements &elements) {
+  eachElement(
+      list, [&](std::string_view text) { elements.texts.emplace_back(text); },
+      [&](std::string_view bytes) {
+        size_t old = elements.floats.size();
+        elements.floats.resize(old + bytes.size() / 4);
+        if (!bytes.empty())
+          std::memcpy(elements.floats.data() + old, bytes.data(), bytes.size());
+      },
+      [&](int64_t integer) { elements.integers.push_back(integer); },
+      [&](std::string_view packed) {
+        while (!packed.empty())
+          elements.integers.push_back(static_cast<int64_t>(varint(packed)));
+      });
+}
+
+template <typename To, typename From> Value converted(const std::vector<From> &elements, const Dims &dims) {
+  auto memory = allocate(static_cast<int64_t>(elements.size() * sizeof(To)));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    To element = static_cast<To>(elements[i]);
+    std::memcpy(memory.get() + i * sizeof(To), &element, sizeof element);
+  }
+  return Value(dtypeOf<To>(), dims, std::move(memory));
+}
+
+Value valueOf(const Elements &elements, const Feature &feature, const Dims &dims) {
+  if (feature.dtype == SINTER_I32)
+    for (int64_t x : elements.integers)
+      if (x != static_cast<int32_t>(x))
+        outOfRange(feature, x);
+  switch (feature.dtype) {
+  case Bytes:
+    return Value::strings(elements.texts, dims);
+  case SINTER_F32:
+    return converted<float>(elements.floats, dims);
+  case SINTER_F64:
+    return converted<double>(elements.floats, dims);
+  case SINTER_I32:
+    return converted<int32_t>(elements.integers, dims);
+  case SINTER_I1:
+    return converted<bool>(elements.integers, dims);
+  default:
+    return converted<int64_t>(elements.integers, dims);
+  }
+}
+
 Value defaultOf(const Feature &feature, std::span<const int64_t> wanted) {
   Elements elements;
   int64_t count = 1;
@@ -208,18 +170,6 @@ Value defaultOf(const Feature &feature, std::span<const int64_t> wanted) {
   else
     elements.integers.assign(n, static_cast<int64_t>(feature.number));
   return valueOf(elements, feature, Dims(std::span<const int64_t>(sizes)));
-}
-
-void requireKind(const Feature &feature, const List &list) {
-  if (list.kind && list.kind != kindOf(feature.dtype))
-    throw Error(SINTER_CORRUPT,
-                "feature '" + feature.name + "' requires " + kindName(kindOf(feature.dtype)) + ", got " +
-                    kindName(list.kind),
-                {}, true);
-}
-
-[[noreturn]] void missing(const Feature &feature) {
-  throw Error(SINTER_CORRUPT, "feature '" + feature.name + "' is required, the record lacks it", {}, true);
 }
 
 Value readFeature(const Feature &feature, std::string_view content) {
@@ -239,7 +189,7 @@ Value readSequence(const Feature &feature, std::string_view featureList) {
   Elements elements;
   int64_t steps = 0, before = 0;
   std::span<const int64_t> wanted = std::span(feature.dims).subspan(std::min<size_t>(1, feature.dims.size()));
-  for (WireField field; nextField(featureList, field);) {
+  for (Field field; next(featureList, field);) {
     if (field.number != 1 || field.type != 2)
       continue;
     List list = listOf(field.bytes);
@@ -262,82 +212,18 @@ Value readSequence(const Feature &feature, std::string_view featureList) {
   return valueOf(elements, feature, Dims(std::span<const int64_t>(sizes)));
 }
 
-/// Calls `take(name, content)` for each entry of the maps in field `number` of `message`.
-template <typename Take> void eachEntry(std::string_view message, uint64_t number, Take take) {
-  for (WireField field; nextField(message, field);) {
-    if (field.number != number || field.type != 2)
-      continue;
-    std::string_view map = field.bytes;
-    for (WireField entry; nextField(map, entry);)
-      if (entry.number == 1 && entry.type == 2) {
-        auto [name, content] = mapEntry(entry.bytes);
-        take(name, content);
-      }
-  }
-}
-
-/// Where the features wanted are in a message.
-class Finder {
-public:
-  Finder(const std::vector<Feature> &features, bool isSequence)
-      : contents(features.size()), isThere(features.size()), features(features), isSequence(isSequence) {}
-
-  void find(std::string_view message) {
-    std::fill(isThere.begin(), isThere.end(), false);
-    for (bool inLists : {false, true}) {
-      if (inLists && !isSequence)
-        break;
-      size_t guess = 0; // writers keep an order
-      eachEntry(message, inLists ? 2 : 1, [&](std::string_view name, std::string_view content) {
-        for (size_t tried = 0; tried < features.size(); ++tried) {
-          size_t f = (guess + tried) % features.size();
-          if (features[f].name == name && features[f].isSequence == inLists) {
-            contents[f] = content;
-            isThere[f] = true;
-            guess = f + 1;
-            return;
-          }
-        }
-      });
-    }
-  }
-
-  std::vector<std::string_view> contents;
-  std::vector<bool> isThere;
-
-private:
-  const std::vector<Feature> &features;
-  bool isSequence;
-};
-
-Names checkFeatures(const std::vector<Feature> &features) {
-  auto names = std::make_shared<std::vector<std::string>>();
-  for (const Feature &feature : features) {
-    static constexpr std::array<int32_t, 6> known = {Bytes, SINTER_F32, SINTER_F64, SINTER_I1, SINTER_I32, SINTER_I64};
-    if (std::ranges::find(known, feature.dtype) == known.end())
-      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name +
-                                               "' requires bytes, f32, f64, i1, i32 or i64, got " +
-                                               dtypeName(feature.dtype));
-    if (std::ranges::count_if(feature.dims, [](int64_t size) { return size < 0; }) > 1)
-      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name + "' requires at most one open dim");
-    if (std::ranges::find(*names, feature.name) != names->end())
-      throw Error(SINTER_INVALID_ARGUMENT, "feature '" + feature.name + "' is given twice");
-    names->push_back(feature.name);
-  }
-  return names;
-}
-
 Dataset::Map parser(std::vector<Feature> features, const std::string &column, bool isSequence) {
   Names names = checkFeatures(features);
+  auto table = std::make_shared<const NameTable>(*names);
   return [=](const Record &record) {
-    Finder finder(features, isSequence);
-    finder.find(record[column].bytes());
+    Finder finder(features, *table, isSequence);
+    finder.find(record[column].bytes(), nullptr);
     std::vector<Value> values;
     for (size_t f = 0; f < features.size(); ++f) {
       const Feature &feature = features[f];
-      if (!finder.isThere[f] && !feature.hasDefault)
+      if (!finder.isThere(f) && !feature.hasDefault)
         missing(feature);
-      if (!finder.isThere[f])
+      if (!finder.isThere(f))
         values.push_back(defaultOf(feature, feature.dims));
       else
         values.push_back(feature.isSequence ? readSequence(feature, finder.contents[f])
@@ -345,19 +231,6 @@ Dataset::Map parser(std::vector<Feature> features, const std::string &column, bo
     }
     return Record(names, std::move(values));
   };
-}
-
-/// Appends what defaultOf would give.
-void appendDefault(const Feature &feature, Elements &elements) {
-  size_t count = 1;
-  for (int64_t size : feature.dims)
-    count *= static_cast<size_t>(std::max<int64_t>(size, 0));
-  if (kindOf(feature.dtype) == 1)
-    elements.texts.resize(elements.texts.size() + count);
-  else if (kindOf(feature.dtype) == 2)
-    elements.floats.resize(elements.floats.size() + count, static_cast<float>(feature.number));
-  else
-    elements.integers.resize(elements.integers.size() + count, static_cast<int64_t>(feature.number));
 }
 
 //===- Writing --------------------------------------------------------------------------------------===//
@@ -449,75 +322,28 @@ Dataset::Map sinter::data::parseExample(std::vector<Feature> features, const std
   return parser(std::move(features), column, false);
 }
 
-Dataset::Map sinter::data::parseExamples(std::vector<Feature> features, const std::string &column) {
-  Names names = checkFeatures(features);
-  for (const Feature &feature : features) {
-    auto behind = std::span(feature.dims).subspan(std::min<size_t>(1, feature.dims.size()));
-    if (feature.isSequence || std::ranges::any_of(behind, [](int64_t size) { return size < 0; }))
-      throw Error(SINTER_INVALID_ARGUMENT,
-                  "feature '" + feature.name + "' of a batch requires known dims, or the first one open");
-  }
-  return [=](const Record &batch) {
-    const Value &records = batch[column];
-    if (records.dtype() != Bytes || records.dims().rank() != 1)
-      throw Error(SINTER_INVALID_ARGUMENT, "column '" + column + "' requires a vector of bytes, got " +
-                                               dtypeName(records.dtype()) + " " + records.dims().text());
-    Finder finder(features, false);
-    std::vector<Elements> elements(features.size());
-    std::vector<std::vector<int64_t>> splits(features.size(), {0});
-    std::vector<Dims> dims;
-    for (const Feature &feature : features) { // of a batch without records
-      std::vector<int64_t> sizes = feature.dims;
-      std::ranges::replace(sizes, int64_t(-1), int64_t(0));
-      dims.emplace_back(std::span<const int64_t>(sizes));
-    }
-    for (int64_t r = 0; r < records.count(); ++r) {
-      finder.find(records.bytes(r));
-      for (size_t f = 0; f < features.size(); ++f) {
-        const Feature &feature = features[f];
-        List list = finder.isThere[f] ? listOf(finder.contents[f]) : List();
-        if (!list.kind && !feature.hasDefault)
-          missing(feature);
-        requireKind(feature, list);
-        auto before = static_cast<int64_t>(elements[f].count());
-        if (list.kind)
-          append(list, elements[f]);
-        else
-          appendDefault(feature, elements[f]);
-        dims[f] = dimsFor(feature, feature.dims, static_cast<int64_t>(elements[f].count()) - before);
-        if (dims[f].rank())
-          splits[f].push_back(splits[f].back() + dims[f][0]);
-      }
-    }
-    std::vector<Value> values;
-    for (size_t f = 0; f < features.size(); ++f) {
-      bool isOpen = !features[f].dims.empty() && features[f].dims[0] < 0;
-      if (isOpen) {
-        dims[f].set(0, splits[f].back());
-        values.push_back(Value::ragged(valueOf(elements[f], features[f], dims[f]), splits[f]));
-      } else {
-        values.push_back(valueOf(elements[f], features[f], dims[f].withFront(records.count())));
-      }
-    }
-    return Record(names, std::move(values));
-  };
-}
-
 Dataset::Map sinter::data::parseSequenceExample(std::vector<Feature> features, const std::string &column) {
   return parser(std::move(features), column, true);
 }
 
 std::vector<Feature> sinter::data::exampleFeatures(std::string_view example) {
   std::vector<Feature> features;
-  eachEntry(example, 1, [&](std::string_view name, std::string_view content) {
-    uint64_t kind = listOf(content).kind;
-    if (kind)
-      features.push_back({.name = std::string(name),
-                          .dtype = kind == 1   ? Bytes
-                                   : kind == 2 ? static_cast<int32_t>(SINTER_F32)
-                                               : static_cast<int32_t>(SINTER_I64),
-                          .dims = {-1}});
-  });
+  for (Field outer; next(example, outer);) {
+    if (outer.number != 1 || outer.type != 2)
+      continue;
+    for (Field entry; next(outer.bytes, entry);) {
+      if (entry.number != 1 || entry.type != 2)
+        continue;
+      auto [name, content] = mapEntry(entry.bytes);
+      uint64_t kind = listOf(content).kind;
+      if (kind)
+        features.push_back({.name = std::string(name),
+                            .dtype = kind == 1   ? Bytes
+                                     : kind == 2 ? static_cast<int32_t>(SINTER_F32)
+                                                 : static_cast<int32_t>(SINTER_I64),
+                            .dims = {-1}});
+    }
+  }
   return features;
 }
 

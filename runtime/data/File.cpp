@@ -141,6 +141,18 @@ void ByteStream::fill(int64_t count) {
   }
 }
 
+int64_t ByteStream::read(char *to, int64_t room) {
+  int64_t count = std::min(room, end - begin);
+  if (count > 0) {
+    std::memcpy(to, buffer.data() + begin, static_cast<size_t>(count));
+    begin += count;
+  } else {
+    count = readMore(to, std::min<int64_t>(room, 1 << 30));
+  }
+  position += count;
+  return count;
+}
+
 void ByteStream::seek(int64_t offset) {
   restart();
   if (!inflater) {

@@ -62,6 +62,8 @@ public:
   }
   /// Of the next byte, in what the file expands to.
   int64_t offset() const { return position; }
+  /// Reads up to `room` bytes into the caller's memory, past the buffer where that is empty. 0: the end.
+  int64_t read(char *to, int64_t room);
   /// Goes on from `offset`; of a compressed file everything before it is expanded once more.
   void seek(int64_t offset);
   const File &file() const { return source; }

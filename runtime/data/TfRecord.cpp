@@ -26,6 +26,46 @@ template <typename T> static T load(const char *at) {
 //===- Reading --------------------------------------------------------------------------------------===//
 
 namespace {
+struct Frame {
+  std::string_view bytes{};
+  bool isGood = false;
+  static constexpr int64_t extra = 16; // bytes beside the record's own: 12 before, 4 behind
+  int64_t size() const { return extra + static_cast<int64_t>(bytes.size()); }
+};
+
+/// Looks at the next record, of which `peek(n)` gives the first n bytes or what is left. False at the end.
+template <typename Peek> bool findFrame(Peek peek, const TfRecordOptions &options, const Place &place, Frame &frame) {
+  auto fail = [&](const std::string &what) { throw Error(SINTER_CORRUPT, what, place); };
+  std::string_view head = peek(12);
+  if (head.empty())
+    return false;
+  if (head.size() < 12)
+    fail("a record requires 12 bytes of length and checksum, got " + std::to_string(head.size()));
+  auto length = load<uint64_t>(head.data());
+  if (maskedCrc32c(head.substr(0, 8)) != load<uint32_t>(head.data() + 8))
+    fail("a length's checksum does not fit: the file is damaged, or no TFRecord file, or compressed in another way");
+  if (length > static_cast<uint64_t>(options.maxRecordBytes))
+    fail("a record requires at most " + std::to_string(options.maxRecordBytes) + " bytes, got " +
+         std::to_string(length));
+  auto size = static_cast<int64_t>(length);
+  std::string_view all = peek(12 + size + 4);
+  if (static_cast<int64_t>(all.size()) < 12 + size + 4)
+    fail("a record of " + std::to_string(length) + " bytes is truncated");
+  frame.bytes = all.substr(12, length);
+  frame.isGood = maskedCrc32c(frame.bytes) == load<uint32_t>(all.data() + 12 + size);
+  return true;
+}
+
+[[noreturn]] void failChecksum(const Place &place) {
+  throw Error(SINTER_CORRUPT, "a record's checksum does not fit", place, true);
+}
+
+Compression streamCompression(RecordCompression compression) {
+  return compression == RecordCompression::Gzip   ? Compression::Gzip
+         : compression == RecordCompression::Zlib ? Compression::Zlib
+                                                  : Compression::None;
+}
+
 class TfRecords : public StreamRecords {
 public:
   TfRecords(const std::string &path, const TfRecordOptions &options, Names names)
@@ -33,68 +73,154 @@ public:
         names(std::move(names)) {}
 
   bool next(Record &record) override {
-    int64_t offset = stream.offset();
-    std::string_view head = stream.peek(12);
-    if (head.empty())
+    Frame frame;
+    Place place{stream.file().path(), number, stream.offset()};
+    if (!findFrame([&](int64_t count) { return stream.peek(count); }, options, place, frame))
       return false;
-    if (head.size() < 12)
-      fail("a record requires 12 bytes of length and checksum, got " + std::to_string(head.size()), offset);
-    auto length = load<uint64_t>(head.data());
-    if (maskedCrc32c(head.substr(0, 8)) != load<uint32_t>(head.data() + 8))
-      fail("a length's checksum does not fit: the file is damaged, or no TFRecord file, or compressed in another way",
-           offset);
-    if (length > static_cast<uint64_t>(options.maxRecordBytes))
-      fail("a record requires at most " + std::to_string(options.maxRecordBytes) + " bytes, got " +
-               std::to_string(length),
-           offset);
-    auto size = static_cast<int64_t>(length);
-    std::string_view all = stream.peek(12 + size + 4);
-    if (static_cast<int64_t>(all.size()) < 12 + size + 4)
-      fail("a record of " + std::to_string(length) + " bytes is truncated", offset);
-    std::string_view bytes = all.substr(12, length);
-    bool isGood = maskedCrc32c(bytes) == load<uint32_t>(all.data() + 12 + size);
-    if (isGood)
-      record = {names, {Value::string(bytes)}};
-    stream.consume(12 + size + 4);
+    if (frame.isGood)
+      record = {names, {Value::string(frame.bytes)}};
+    stream.consume(frame.size());
     ++number;
-    if (!isGood)
-      throw Error(SINTER_CORRUPT, "a record's checksum does not fit", {stream.file().path(), number - 1, offset}, true);
+    if (!frame.isGood)
+      failChecksum(place);
     return true;
   }
 
 private:
-  template <typename T> static T load(const char *at) { return ::load<T>(at); }
-
-  static Compression streamCompression(RecordCompression compression) {
-    return compression == RecordCompression::Gzip   ? Compression::Gzip
-           : compression == RecordCompression::Zlib ? Compression::Zlib
-                                                    : Compression::None;
-  }
-
-  [[noreturn]] void fail(const std::string &what, int64_t offset) const {
-    throw Error(SINTER_CORRUPT, what, {stream.file().path(), number, offset});
-  }
-
   TfRecordOptions options;
   Names names;
 };
 
+/// Many records as one that shares the memory which the file was read into.
+class TfRecordBatches : public Iterator {
+public:
+  TfRecordBatches(const std::string &path, const TfRecordOptions &options, Names names, int64_t batchRecords)
+      : stream(path, streamCompression(named(path, options.compression))), options(options), names(std::move(names)),
+        batchRecords(batchRecords), file(path) {}
+
+  bool next(Record &record) override {
+    std::vector<int64_t> starts; // of the records behind `begin`
+    int64_t at = 0;
+    Frame frame;
+    for (frame.isGood = true; static_cast<int64_t>(starts.size()) < batchRecords;) {
+      auto peek = [&](int64_t count) {
+        int64_t there = fill(at + count) - at; // may move the block
+        return std::string_view(block.get() + begin + at, static_cast<size_t>(there));
+      };
+      try {
+        if (!findFrame(peek, options, here(at, starts.size()), frame))
+          break;
+      } catch (const Error &) {
+        if (starts.empty())
+          throw;
+        break; // what was read first; the next call finds the same
+      }
+      if (!frame.isGood)
+        break;
+      starts.push_back(at + 12);
+      at += frame.size();
+    }
+    if (starts.empty() && !frame.isGood) {
+      Place place = here(0, 0);
+      pass(frame.size(), 1);
+      failChecksum(place);
+    }
+    if (starts.empty())
+      return false;
+    auto count = static_cast<int64_t>(starts.size());
+    starts.push_back(at + 12);
+    auto offsets = std::make_shared<std::vector<int64_t>>(std::move(starts));
+    record = {names, {Value::strings({count}, {block, block.get() + begin}, {offsets, offsets->data()}, Frame::extra)}};
+    pass(at, count);
+    return true;
+  }
+
+  void save(StateWriter &writer) const override {
+    writer.number(offset);
+    writer.number(number);
+  }
+  void load(StateReader &reader) override {
+    offset = reader.number(INT64_MAX);
+    number = reader.number(INT64_MAX);
+    stream.seek(offset);
+  }
+  void report(std::vector<StageStatistics> &stages) const override {
+    stages.push_back({.stage = "tfrecord", .records = number});
+  }
+
+private:
+  static constexpr int64_t blockBytes = 1 << 20;
+
+  Place here(int64_t at, size_t records) const { return {file, number + static_cast<int64_t>(records), offset + at}; }
+
+  void pass(int64_t bytes, int64_t records) {
+    begin += bytes;
+    offset += bytes;
+    number += records;
+  }
+
+  /// Reads until `count` bytes lie behind `begin`, as many as come. Returns how many of these there are.
+  int64_t fill(int64_t count) {
+    while (end - begin < count) {
+      if (end == capacity) { // grows with what has come: a length in a damaged file costs no memory
+        int64_t held = end - begin;
+        capacity = std::max(std::min(stream.file().size() + 64, blockBytes), 2 * held);
+        auto grown = allocate(capacity);
+        if (held)
+          std::memcpy(grown.get(), block.get() + begin, static_cast<size_t>(held));
+        block = std::move(grown);
+        begin = 0;
+        end = held;
+      }
+      int64_t got = stream.read(block.get() + end, capacity - end);
+      if (got == 0)
+        break;
+      end += got;
+    }
+    return std::min(count, end - begin);
+  }
+
+  ByteStream stream;
+  TfRecordOptions options;
+  Names names;
+  int64_t batchRecords;
+  std::string file;
+  std::shared_ptr<char> block;
+  int64_t capacity = 0, begin = 0, end = 0; // of `block`
+  int64_t offset = 0, number = 0;           // of the record at `begin`
+};
+
 class TfRecordNode : public Node {
 public:
-  TfRecordNode(std::string path, const TfRecordOptions &options)
-      : path(std::move(path)), options(options), names(std::make_shared<std::vector<std::string>>(1, options.column)) {}
-  std::unique_ptr<Iterator> begin(int64_t) const override { return std::make_unique<TfRecords>(path, options, names); }
-  std::string signature() const override { return "tfrecord " + File(path).signature(); }
+  TfRecordNode(std::string path, const TfRecordOptions &options, int64_t batchRecords)
+      : path(std::move(path)), options(options), names(std::make_shared<std::vector<std::string>>(1, options.column)),
+        batchRecords(batchRecords) {}
+  std::unique_ptr<Iterator> begin(int64_t) const override {
+    if (batchRecords)
+      return std::make_unique<TfRecordBatches>(path, options, names, batchRecords);
+    return std::make_unique<TfRecords>(path, options, names);
+  }
+  std::string signature() const override {
+    return "tfrecord " + File(path).signature() + (batchRecords ? " by " + std::to_string(batchRecords) : "");
+  }
 
 private:
   std::string path;
   TfRecordOptions options;
   Names names;
+  int64_t batchRecords;
 };
 } // namespace
 
 Dataset sinter::data::readTfRecords(const std::string &path, const TfRecordOptions &options) {
-  return Dataset(std::make_shared<TfRecordNode>(path, options));
+  return Dataset(std::make_shared<TfRecordNode>(path, options, 0));
+}
+
+Dataset sinter::data::readTfRecordBatches(const std::string &path, int64_t batchRecords,
+                                          const TfRecordOptions &options) {
+  if (batchRecords < 1)
+    throw Error(SINTER_INVALID_ARGUMENT, "a batch requires 1 record or more, got " + std::to_string(batchRecords));
+  return Dataset(std::make_shared<TfRecordNode>(path, options, batchRecords));
 }
 
 //===- Writing --------------------------------------------------------------------------------------===//

@@ -85,8 +85,10 @@ static std::shared_ptr<int64_t> allocateOffsets(int64_t count) {
 Value::Value(int32_t dtype, const Dims &dims, std::shared_ptr<const char> data)
     : elementType(dtype), sizes(dims), numElements(dims.count()), memory(std::move(data)) {}
 
-Value Value::strings(const Dims &dims, std::shared_ptr<const char> data, std::shared_ptr<const int64_t> offsets) {
+Value Value::strings(const Dims &dims, std::shared_ptr<const char> data, std::shared_ptr<const int64_t> offsets,
+                     int64_t gap) {
   Value value(Bytes, dims, std::move(data));
+  value.stringGap = gap;
   value.stringOffsets = std::move(offsets);
   return value;
 }

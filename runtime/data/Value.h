@@ -91,8 +91,9 @@ public:
   static Value strings(const std::vector<std::string> &texts) {
     return strings(std::span(texts), {static_cast<int64_t>(texts.size())});
   }
-  /// Strings over shared memory: string i is bytes [offsets[i], offsets[i + 1]) of `data`.
-  static Value strings(const Dims &dims, std::shared_ptr<const char> data, std::shared_ptr<const int64_t> offsets);
+  /// Strings over shared memory: string i is bytes [offsets[i], offsets[i + 1] - gap) of `data`.
+  static Value strings(const Dims &dims, std::shared_ptr<const char> data, std::shared_ptr<const int64_t> offsets,
+                       int64_t gap = 0);
   /// `values` has the rows one behind the other along its first dim. Throws unless splits begin with 0, do not fall and
   /// end with that dim.
   static Value ragged(const Value &values, std::span<const int64_t> splits);
@@ -121,8 +122,11 @@ public:
   std::string_view bytes(int64_t i = 0) const {
     require(Bytes);
     const int64_t *at = stringOffsets.get() + i;
-    return {memory.get() + at[0], static_cast<size_t>(at[1] - at[0])};
+    return {memory.get() + at[0], static_cast<size_t>(at[1] - at[0] - stringGap)};
   }
+  /// Of strings: where they end in memory. Between them lie `gap()` bytes each.
+  const char *textEnd() const { return memory.get() + stringOffsets.get()[numElements] - stringGap; }
+  int64_t gap() const { return stringGap; }
   /// Bytes that the elements take, of strings with their offsets.
   int64_t memoryBytes() const;
 
@@ -144,7 +148,7 @@ private:
 
   int32_t elementType = SINTER_F32;
   Dims sizes;
-  int64_t numElements = 0, numRows = 0;
+  int64_t numElements = 0, numRows = 0, stringGap = 0;
   std::shared_ptr<const char> memory;
   std::shared_ptr<const int64_t> stringOffsets, rowSplits;
 };

@@ -22,6 +22,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } catch (const Error &) {
     return 0; // also names that come twice
   }
+  // A batch holds what its records do.
+  Record pair{{"record", Value::strings(std::vector<std::string>(2, std::string(bytes["record"].bytes())))}};
+  Record batch = parseExamples(exampleFeatures(bytes["record"].bytes()))(pair);
+  for (int64_t c = 0; c < read.size(); ++c)
+    if (!(batch.value(c).row(0) == read.value(c)) || !(batch.value(c).row(1) == read.value(c)))
+      abort();
   Record again{{"record", Value::string(makeExample(read))}};
   if (!(parseExample(exampleFeatures(again["record"].bytes()))(again) == read))
     abort();

@@ -7,7 +7,8 @@
 //
 //   DATASET = range N | rows2 DATASET (two columns) | map DATASET | random SEED DATASET | filter M R DATASET | fail M
 //   MOST DATASET
-//           | batch N WHOLE DATASET | unbatch DATASET | shuffle W SEED DATASET | all SEED DATASET | repeat N DATASET
+//           | batch N WHOLE DATASET | unbatch DATASET | shuffle W SEED DATASET
+//           | rows W SEED SIZE WHOLE DATASET | all SEED DATASET | repeat N DATASET
 //           | take N DATASET | skip N DATASET | cache DATASET | split PART SEED DATASET | shard R W DATASET
 //           | prefetch N DATASET | bucket DATASET | concat N DATASET... | interleave CYCLE BLOCK N DATASET... | zip
 //           DATASET DATASET
@@ -84,6 +85,12 @@ static Dataset parse(std::istream &words) {
   if (word == "shuffle") {
     int64_t window = number(words), seed = number(words);
     return parse(words).shuffle(window, static_cast<uint64_t>(seed));
+  }
+  if (word == "rows") {
+    int64_t window = number(words), seed = number(words), size = number(words);
+    bool isWhole = number(words) != 0;
+    return parse(words).shuffleRows(
+        {.window = window, .seed = static_cast<uint64_t>(seed), .size = size, .dropRemainder = isWhole});
   }
   if (word == "all") {
     auto seed = static_cast<uint64_t>(number(words));

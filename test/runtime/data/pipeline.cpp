@@ -243,3 +243,58 @@ TEST(DataStatistics, the_side_that_waits_is_named) {
   EXPECT_NE(describe(compute.statistics()).find("of the time waits for compute"), std::string::npos);
   EXPECT_GT(compute.statistics()[1].secondsForConsumer, 0);
 }
+
+TEST(DataRows, errors_come_between_and_a_state_is_exact) {
+  Dataset rows = Dataset::range(60)
+                     .batch({.size = 5})
+                     .map([](const Record &r) {
+                       if (r["x"].as<int64_t>()[0] % 15 == 5)
+                         throw Error(SINTER_CORRUPT, "no rows here", {}, true);
+                       return r;
+                     })
+                     .shuffleRows({.window = 7, .seed = 3, .size = 4});
+  auto step = [](Loader &loader) {
+    Record record;
+    std::string text;
+    std::string error = messageOf([&] {
+      if (loader.next(record))
+        for (int64_t x : record["x"].as<int64_t>())
+          text += std::to_string(x) + " ";
+    });
+    return error == "nothing" ? text : error;
+  };
+  Loader straight(rows);
+  std::string state = straight.save();
+  std::set<std::string> numbers;
+  int errors = 0;
+  for (std::string wanted = "first"; !wanted.empty();) {
+    wanted = step(straight);
+    Loader resumed(rows);
+    resumed.load(state);
+    EXPECT_EQ(step(resumed), wanted);
+    EXPECT_EQ(resumed.save(), straight.save());
+    state = resumed.save();
+    errors += wanted == "no rows here";
+    numbers.insert(wanted);
+  }
+  EXPECT_EQ(errors, 4);
+  EXPECT_EQ(numbers.size(), 1 + 10 + 1u); // the error, 40 rows by 4, the end
+}
+
+TEST(DataRows, ragged_columns_and_strings_move_with_their_rows) {
+  Dataset records = Dataset::range(50).map(lengthen).batch({.size = 8, .ragged = {"x"}});
+  auto moved = all(records.shuffleRows({.window = 20, .seed = 1, .size = 6}));
+  int64_t count = 0;
+  for (const Record &record : moved)
+    for (int64_t i = 0; i < record["x"].rows(); ++i, ++count)
+      EXPECT_EQ(record["name"].bytes(i), "n" + std::to_string(record["x"].row(i).count()));
+  EXPECT_EQ(count, 50);
+  EXPECT_EQ(messageOf([&] { records.shuffleRows({.size = 0}); }),
+            "shuffleRows requires a window of 0 rows or more and a size of 1 or more, got 0 and 0");
+  Dataset odd = Dataset::concatenate(
+      {Dataset::range(3).batch({.size = 3}), Dataset::range(4).batch({.size = 2}).batch({.size = 2})});
+  EXPECT_EQ(messageOf([&] { all(odd.shuffleRows({.size = 5})); }),
+            "column 'x' requires rows of one kind to be shuffled, got i64 2x2 beside others");
+  EXPECT_EQ(messageOf([&] { all(Dataset::range(3).shuffleRows({.size = 5})); }),
+            "column 'x' requires 0 rows as 'x' has, got scalar");
+}

@@ -263,5 +263,118 @@ TEST_F(DataRecords, batches_are_parsed_as_records_are) {
   EXPECT_EQ(none["ragged"].rows(), 0);
   features[0].hasDefault = false;
   EXPECT_EQ(messageOf([&] { all(records.batch({.size = 5}).map(parseExamples(features))); }),
-            "feature 'rare' is required, the record lacks it");
+            "record 0 of the batch: feature 'rare' is required, the record lacks it");
+}
+
+TEST_F(DataRecords, batches_of_records_are_the_records) {
+  std::string path = write("a.tfrecord", "");
+  for (auto compression : {RecordCompression::None, RecordCompression::Gzip}) {
+    TfRecordWriter writer(path, compression);
+    for (size_t i = 0; i < 300; ++i) // one is larger than what is read at once
+      writer.write(std::string(i == 17 ? 3 << 20 : i * i % 5000, static_cast<char>(i)));
+    writer.close();
+    TfRecordOptions options{.compression = compression};
+    std::vector<Record> wanted = all(readTfRecords(path, options));
+    for (int64_t size : {1, 7, 1000}) {
+      Dataset batches = readTfRecordBatches(path, size, options);
+      EXPECT_TRUE(all(batches.unbatch()) == wanted) << size;
+      EXPECT_TRUE(all(batches.shuffleRows({.size = 5})) == all(readTfRecords(path, options).batch({.size = 5})));
+      Loader loader(batches), again(batches);
+      Record record;
+      ASSERT_TRUE(loader.next(record));
+      again.load(loader.save());
+      while (loader.next(record)) {
+        Record other;
+        ASSERT_TRUE(again.next(other));
+        EXPECT_TRUE(record == other);
+      }
+    }
+  }
+  EXPECT_EQ(messageOf([&] { readTfRecordBatches(path, 0); }), "a batch requires 1 record or more, got 0");
+}
+
+TEST_F(DataRecords, a_bad_record_stands_between_batches) {
+  std::string path = write("a.tfrecord", "");
+  TfRecordWriter writer(path);
+  for (int i = 0; i < 10; ++i)
+    writer.write("record " + std::to_string(i));
+  writer.close();
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(3 * (8 + 16) + 14);
+  file << 'X';
+  file.close();
+  ASSERT_EQ(truncate(path.c_str(), 10 * 24 - 1), 0);
+  Dataset batches = readTfRecordBatches(path, 4);
+  std::vector<std::string> told;
+  std::string state = Loader(batches).save();
+  for (int call = 0; call < 6; ++call) { // each from a state
+    Loader loader(batches);
+    loader.load(state);
+    Record record;
+    std::string message = messageOf([&] {
+      bool isThere = loader.next(record);
+      told.push_back(isThere ? std::to_string(record["record"].count()) : "end");
+    });
+    if (message != "nothing")
+      told.push_back(message.substr(message.find("' ") + 2));
+    state = loader.save();
+  }
+  std::string last = "record 9 at byte 216: a record of 8 bytes is truncated";
+  EXPECT_EQ(told, (std::vector<std::string>{"3", "record 3 at byte 72: a record's checksum does not fit", "4", "1",
+                                            last, last}));
+}
+
+/// An entry of a map of features, as bytes.
+static std::string entry(const std::string &name, const std::string &feature) {
+  auto field = [](char key, const std::string &bytes) {
+    std::string text(1, key);
+    size_t size = bytes.size();
+    for (; size >= 128; size >>= 7)
+      text += static_cast<char>(size | 128);
+    return text + static_cast<char>(size) + bytes;
+  };
+  return field(10, field(10, name) + field(18, feature));
+}
+
+TEST_F(DataRecords, features_come_in_any_order_and_form) {
+  std::string common(20, 'n');
+  std::vector<std::string> names = {
+      "", "a", "b", "abcdefgh", common + "1" + common, common + "2" + common, std::string(200, 'x')};
+  std::vector<Feature> features;
+  for (const std::string &name : names)
+    features.push_back({.name = name, .dtype = SINTER_I64, .dims = {-1}});
+  std::vector<std::string> records;
+  std::vector<std::vector<int64_t>> wanted(names.size());
+  for (size_t r = 0; r < 40; ++r) {
+    Record record;
+    for (size_t i = 0; i < names.size(); ++i) {
+      size_t n = (i * 3 + r) % names.size();
+      std::vector<int64_t> numbers;
+      for (size_t k = 0; k < (r * 37 + n) % 300; ++k)
+        numbers.push_back(static_cast<int64_t>((k * 0x9E3779B97F4A7C15u) >> (k % 64)));
+      wanted[n].insert(wanted[n].end(), numbers.begin(), numbers.end());
+      record.set(names[n], Value::of(numbers));
+    }
+    record.set("unwanted", Value::scalar(int64_t(7)));
+    records.push_back(makeExample(record));
+  }
+  Record batch = parseExamples(features)({{"record", Value::strings(records)}});
+  for (size_t n = 0; n < names.size(); ++n)
+    EXPECT_TRUE(std::ranges::equal(batch.value(static_cast<int64_t>(n)).as<int64_t>(), wanted[n])) << names[n];
+  // Numbers not packed, in several lists, a name given twice, a value before its name.
+  std::string one = "\x08\x05", two = "\x0A\x02\x06\x07\x08\x05";
+  auto list = [](const std::string &content) {
+    return "\x1A" + std::string(1, static_cast<char>(content.size())) + content;
+  };
+  std::string map = entry("a", list(one)) + entry("b", list(two)) + entry("a", list(two)) +
+                    std::string("\x0A\x09\x12\x04") + list(one) + std::string("\x0A\x01z");
+  std::string example = "\x0A" + std::string(1, static_cast<char>(map.size())) + map;
+  Record odd{{"record", Value::strings(std::vector<std::string>{example, example})}};
+  std::vector<Feature> few = {{.name = "a", .dtype = SINTER_I64, .dims = {3}},
+                              {.name = "b", .dtype = SINTER_I32, .dims = {-1}},
+                              {.name = "z", .dtype = SINTER_I64}};
+  Record parsed = parseExamples(few)(odd);
+  EXPECT_EQ(parsed["a"], Value::of(std::span<const int64_t>(std::vector<int64_t>{6, 7, 5, 6, 7, 5}), {2, 3}));
+  EXPECT_EQ(parsed["b"].row(1), Value::of(std::vector<int32_t>{6, 7, 5}));
+  EXPECT_EQ(parsed["z"], Value::of(std::vector<int64_t>{5, 5}));
 }

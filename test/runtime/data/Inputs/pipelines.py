@@ -102,7 +102,7 @@ class Generator:
         kinds = ["map", "random", "filter", "fail", "shuffle", "all", "repeat", "take", "skip", "cache", "split", "shard", "prefetch",
                  "concat", "interleave", "zip"]
         if not flat:
-            kinds += ["batch", "batch", "bucket"]
+            kinds += ["batch", "batch", "bucket", "rows"]
         kinds += ["unbatch"]
         return getattr(self, self.rng.choice(kinds))(depth - 1, flat)
 
@@ -206,6 +206,19 @@ class Generator:
             return [stack(x[i:i + size]) for i in range(0, len(x), size) if not whole or i + size <= len(x)]
 
         return f"batch {size} {whole} {t}", model, rank + 1
+
+    def rows(self, depth, flat):
+        t, f, _ = self.batch(depth, True)
+        window, seed, size, whole = self.rng.choice([0, 1, 2, 7, 40, 500]), self.rng.randrange(1000), self.rng.choice([1, 2, 5, 17]), self.rng.randrange(2)
+
+        def model(e):
+            records, shuffled = [v for r in f(e) for v in r.values], []
+            for block, begin in enumerate(range(0, len(records), max(window, 1))):
+                part = records[begin:begin + max(window, 1)]
+                shuffled += [part[k] for k in permutation(len(part), draw(seed, e, block), 0)]
+            return [stack(shuffled[i:i + size]) for i in range(0, len(shuffled), size) if not whole or i + size <= len(shuffled)]
+
+        return f"rows {window} {seed} {size} {whole} {t}", model, 1
 
     def unbatch(self, depth, flat):
         t, f, rank = self.batch(depth, True)
