@@ -629,6 +629,13 @@ typedef enum sinter_emit {
   SINTER_EMIT_ASSEMBLY = 6
 } sinter_emit;
 
+/// What becomes of positions outside of an axis.
+typedef enum sinter_index_policy {
+  SINTER_INDEX_AS_RECORDED = 0, // the call fails where the graph checks them, as graphs of ONNX files do
+  SINTER_INDEX_CLAMP = 1,       // gathers read the nearest, scatters skip them
+  SINTER_INDEX_ERROR = 2        // the call fails
+} sinter_index_policy;
+
 typedef struct sinter_compile_options {
   uint32_t struct_size; // sizeof(sinter_compile_options)
   int32_t opt_level;    // 1 to 3; 0: the default, 2; -1: each op by itself, plain loops
@@ -642,6 +649,8 @@ typedef struct sinter_compile_options {
   int64_t cache_bytes;      // most that the folder may hold; 0: 1 GiB
   int32_t fast_math;        // rewrites that change rounding, infinities and NaN, as `sinter compile --fast-math`
   int32_t sha256;           // files only, .smod: non-zero stores the SHA-256 of each section
+  int32_t index_policy;     // sinter_index_policy
+  int32_t reserved;         // 0
 } sinter_compile_options;
 
 /// What became of compilations in this process.

@@ -10,6 +10,7 @@
 #include "compiler/capi/FileLimit.h"
 #include "compiler/capi/JitCache.h"
 #include "compiler/capi/Public.h"
+#include "passes/IndexPolicy.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -29,6 +30,10 @@ static sinter_status_code readCompileOptions(const sinter_compile_options *given
     return invalid("compile options require cache_bytes of at least 0, got " + Twine(read.cache_bytes));
   if (read.threads < 0)
     return invalid("compile options require at least 0 threads, got " + Twine(read.threads));
+  if (read.index_policy < SINTER_INDEX_AS_RECORDED || read.index_policy > SINTER_INDEX_ERROR)
+    return invalid("compile options require an index_policy of sinter_index_policy, got " + Twine(read.index_policy));
+  if (read.reserved != 0)
+    return invalid("compile options require reserved to be 0, got " + Twine(read.reserved));
   options.optLevel = read.opt_level == 0 ? 2 : std::max(read.opt_level, 0);
   options.threads = static_cast<unsigned>(read.threads);
   options.fastMath = read.fast_math != 0;
@@ -37,6 +42,16 @@ static sinter_status_code readCompileOptions(const sinter_compile_options *given
   std::vector<cpu::Target> targets;
   std::string error;
   return parseTargets(options.target, targets, error) ? SINTER_OK : fail(SINTER_UNSUPPORTED, "target: " + error);
+}
+
+/// The public functions of the graph with the policy of positions that the options ask for.
+static sinter_status_code moduleToCompile(sinter_graph &graph, const sinter_compile_options &read,
+                                          OwningOpRef<ModuleOp> &module) {
+  if (sinter_status_code status = publicModule(graph, "compile", module))
+    return status;
+  if (read.index_policy != SINTER_INDEX_AS_RECORDED)
+    applyIndexPolicy(*module, read.index_policy == SINTER_INDEX_ERROR ? IndexPolicy::Error : IndexPolicy::Clamp);
+  return SINTER_OK;
 }
 
 /// Runs the compiler; `module` is used up.
@@ -63,7 +78,7 @@ sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compil
   if (sinter_status_code status = readCompileOptions(given, read, options))
     return status;
   OwningOpRef<ModuleOp> module;
-  if (sinter_status_code status = publicModule(*graph, "compile", module))
+  if (sinter_status_code status = moduleToCompile(*graph, read, module))
     return status;
   std::vector<cpu::Target> targets;
   std::string error;
@@ -141,7 +156,7 @@ sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *pa
   if (StringRef folder = llvm::sys::path::parent_path(path); !folder.empty() && !llvm::sys::fs::is_directory(folder))
     return fail(SINTER_IO, "cannot write '" + Twine(path) + "': '" + folder + "' is no folder");
   OwningOpRef<ModuleOp> module;
-  if (sinter_status_code status = publicModule(*graph, "compile", module))
+  if (sinter_status_code status = moduleToCompile(*graph, read, module))
     return status;
   CompileRequest request;
   request.sha256 = read.sha256 != 0;

@@ -2,6 +2,7 @@
 
 #include "Recorder.h"
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
@@ -89,6 +90,41 @@ TEST(Jit, FindsWhatThisProcessCompiled) {
   anew.no_memory_cache = 1;
   EXPECT_EQ(Scaled(2).run(anew), 6);
   EXPECT_EQ(report().compiles, before.compiles + 6);
+}
+
+/// y = x[i] of five numbers; gives the status, or y where the call is right.
+static std::pair<int32_t, float> gathered(int32_t policy, int64_t position, size_t optionsSize) {
+  Recorder r;
+  auto arguments = r.begin({r.type(SINTER_F32, {5}), r.type(SINTER_I64, {1})});
+  r.end({r.op("gather", {arguments[0], arguments[1]}, {attr("axis", int64_t{0})})});
+  sinter_compile_options options = {};
+  options.struct_size = static_cast<uint32_t>(optionsSize);
+  options.index_policy = policy;
+  sinter_module *module = nullptr;
+  EXPECT_EQ(sinter_graph_compile(r.graph, &options, &module), SINTER_OK) << sinter_last_error();
+  sinter_session *session = nullptr;
+  EXPECT_EQ(sinter_session_create(module, 0, nullptr, &session), SINTER_OK) << sinter_last_error();
+  sinter_module_close(module);
+  std::vector<float> x{10, 11, 12, 13, 14};
+  sinter_tensor inputs[2] = {Recorder::tensor(x, {5}), {}}, output = {};
+  inputs[1].data = &position;
+  inputs[1].dtype = SINTER_I64;
+  inputs[1].rank = 1;
+  inputs[1].dims[0] = 1;
+  int32_t status = sinter_session_call(session, 2, inputs, 1, &output);
+  float result = !status && output.data ? *static_cast<float *>(output.data) : 0;
+  sinter_session_destroy(session);
+  return {status, result};
+}
+
+TEST(Jit, ChecksPositionsAsTheOptionsSay) {
+  constexpr size_t whole = sizeof(sinter_compile_options), before = offsetof(sinter_compile_options, index_policy);
+  EXPECT_EQ(gathered(SINTER_INDEX_AS_RECORDED, 7, whole), std::pair(int32_t{SINTER_OK}, 14.0f));
+  EXPECT_EQ(gathered(SINTER_INDEX_CLAMP, 7, whole), std::pair(int32_t{SINTER_OK}, 14.0f));
+  EXPECT_EQ(gathered(SINTER_INDEX_ERROR, 7, whole).first, SINTER_RUNTIME_ERROR);
+  EXPECT_EQ(gathered(SINTER_INDEX_ERROR, -2, whole), std::pair(int32_t{SINTER_OK}, 13.0f));
+  // A caller that was compiled before the field was there.
+  EXPECT_EQ(gathered(SINTER_INDEX_ERROR, 7, before), std::pair(int32_t{SINTER_OK}, 14.0f));
 }
 
 TEST(Jit, KeepsModulesOnDisk) {
