@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions, running combinations, windows, softmax and norms over rows with special values, along the last axis and the first, against NumPy.
+"""Reductions, products, running combinations, windows, softmax and norms over rows with special values, along the last axis and the first, against NumPy.
 
     reductions.py SINTER [FLAG...]
 
@@ -129,6 +129,26 @@ def check(dtype, length, random):
     r.run()
 
 
+def check_products(dtype, length, random):
+    """Products of signs and at most two special numbers: exact in every order."""
+    precision, least, most = PRECISION[dtype]
+    greatest, smallest = float(np.ldexp(2 - np.ldexp(1.0, 1 - precision), most)), float(np.ldexp(1.0, least - precision + 1))
+    sets = [[], [0.0], [-0.0], [np.inf], [-np.inf], [np.nan], [0.0, np.inf], [-0.0, -np.inf], [np.nan, 0.0], [np.inf, -np.inf], [greatest], [greatest, -2.0],
+            [smallest], [smallest, -2.0], [-smallest, 0.5], [smallest, -smallest], [smallest, -0.0], [greatest, smallest], [-3.0, 5.0]]
+    x = random.choice([-1.0, 1.0], (len(sets), length))
+    for row, special in zip(x, sets):
+        row[random.permutation(length)[: len(special)]] = special[:length]
+    x = x.astype(FLOATS[dtype])
+    graph, wanted = Graph(), np.multiply.accumulate(x.astype(np.float64), -1)
+    for v, axis in ((graph.input(x, dtype), 1), (graph.input(np.ascontiguousarray(x.T), dtype), 0)):
+        graph.output(graph.op("reduce mul", v, axes=[axis], shape=f"{len(x)}x"))
+        graph.output(graph.op("cumulative mul", v, attributes=f"axis = {axis} : i64"))
+    for way in ways:
+        for k, result in enumerate(graph.run(sinter, way)):
+            result, value = (result.T if k == 3 else result), (wanted if k % 2 else wanted[:, -1])
+            report.same(f"{'running ' * (k % 2)}product {dtype} of {length} along axis {1 - k // 2} {way}", result, value.astype(x.dtype), [np.arange(len(x))])
+
+
 def check_norms(dtype, length, random):
     """Norms whose squares do not overflow, over the last axis: with 16 bits everything, else without the greatest numbers."""
     x = rows(dtype, length, random)
@@ -143,6 +163,13 @@ def check_norms(dtype, length, random):
         graph.types[name] = (f"{count}x{length}x", dtype)
         graph.output(name)
         wanted.append((f"layer norm, center {center}", centred(wide, 1e-5, center)))
+    if length % 4 == 0:  # two groups of two channels: the halves of a row
+        cube = graph.input(x.reshape(count, 4, -1), dtype)
+        scale, bias = np.array([1, 2, -0.5, 1]), np.array([0, 1, -1, 0.5])
+        s, b = graph.input(scale.astype(x.dtype), dtype), graph.input(bias.astype(x.dtype), dtype)
+        graph.output(graph.op("group_norm", cube, s, b, attributes="groups = 2 : i64, epsilon = 1.0e-3 : f64"))
+        grouped = centred(wide.reshape(count, 2, -1), 1e-3).reshape(count, 4, -1)
+        wanted.append(("group norm", grouped * scale[:, None] + bias[:, None]))
     channel = np.array([0.0, 1.0, -0.0, 1e-3, np.inf, np.nan, 2.0, -1.0] * (count // 8 + 1))[:count].astype(x.dtype)
     one = np.ones(count, x.dtype)
     s, b = graph.input(one, dtype), graph.input((0 * one), dtype)
@@ -153,7 +180,7 @@ def check_norms(dtype, length, random):
         wanted.append((f"batch norm, epsilon {epsilon}", (wide - mean) / np.sqrt(variance + float(epsilon)) + 0))
     for way in ways:
         for (name, value), result in zip(wanted, graph.run(sinter, way)):
-            close(f"{name} {dtype} of {length} {way}", result, value, dtype, 1 + np.abs(np.where(np.isfinite(value), value, 0)), 64 if "layer" in name else 8, x)
+            close(f"{name} {dtype} of {length} {way}", result, value, dtype, 1 + np.abs(np.where(np.isfinite(value), value, 0)), 8 if "batch" in name else 64, x)
 
 
 def check_empty():
@@ -228,6 +255,7 @@ for dtype in FLOATS:
     random = np.random.default_rng(4)
     for length in LENGTHS[dtype]:
         check(dtype, length, random)
+        check_products(dtype, length, random)
     for length in (5, 100):
         check_norms(dtype, length, random)
 check_empty()
