@@ -4,8 +4,11 @@
 #include "ir/Contraction.h"
 #include "ir/Control.h"
 #include "ir/Elementwise.h"
+#include "ir/Indexing.h"
 #include "ir/Kernel.h"
+#include "ir/Ranges.h"
 #include "ir/Shape.h"
+#include "ir/Shapes.h"
 #include "passes/FusionPlan.h"
 #include "passes/ZeroBlocks.h"
 
@@ -19,6 +22,9 @@ namespace sinter {
 #define GEN_PASS_DEF_FORMKERNELS
 #include "passes/Passes.h.inc"
 } // namespace sinter
+
+/// Bytes of a function's constants that repeat one number and are stored all the same, for kernels that read memory.
+constexpr int64_t kMaxNumberBytes = 16 << 20;
 
 /// A constant that stands for one number, which a kernel holds itself.
 static bool isSplat(Value value) {
@@ -155,6 +161,48 @@ static void sortByReaders(Block &block) {
   }
 }
 
+/// What of an op's operand is read as memory, and not as a number within a kernel or a size: but for zeros that the op
+/// updates, as what is cleared is not copied.
+static bool readsMemory(OpOperand &use, DenseElementsAttr number) {
+  Operation *op = use.getOwner();
+  if (isa<DimOp, ShapeOp, KernelOp>(op))
+    return false;
+  if (isScheduleOp(op))
+    return true;
+  bool isUpdated = use.getOperandNumber() == 0 && isa<ScatterElementsOp, ScatterNdOp, DynamicUpdateSliceOp>(op);
+  bool isZero = llvm::all_of(number.getRawData(), [](char byte) { return byte == 0; });
+  return templateOf(op) != KernelTemplate::map && !(isUpdated && isZero);
+}
+
+/// Constants that repeat one number and are read as memory take up to `room` bytes of the module, the first ones first.
+/// The others become broadcasts, which a kernel writes at run time: a small graph would make a large module.
+static void spreadNumbers(Block &block, int64_t &room) {
+  llvm::MapVector<Value, SmallVector<OpOperand *>> uses;
+  for (Operation &op : block)
+    for (OpOperand &use : op.getOpOperands())
+      if (isSplat(use.get()) &&
+          readsMemory(use, cast<DenseElementsAttr>(use.get().getDefiningOp<ConstantOp>().getValue())))
+        uses[use.get()].push_back(&use);
+  for (auto &[value, readers] : uses) {
+    auto type = cast<RankedTensorType>(value.getType());
+    int64_t bytes = saturatingMul(type.getNumElements(), byteWidth(type.getElementType()));
+    if (bytes <= room) {
+      room -= bytes;
+      continue;
+    }
+    OpBuilder b(readers.front()->getOwner());
+    auto number = cast<DenseElementsAttr>(value.getDefiningOp<ConstantOp>().getValue());
+    auto scalar = RankedTensorType::get({}, type.getElementType());
+    Value one = ConstantOp::create(b, value.getLoc(), TypeRange(scalar), number.resizeSplat(scalar))->getResult(0);
+    Value spread =
+        BroadcastOp::create(b, value.getLoc(), one, Value(), ValueRange(), ArrayRef<int64_t>{}, type).getResult();
+    for (OpOperand *use : readers)
+      use->set(spread);
+    if (value.use_empty())
+      value.getDefiningOp()->erase();
+  }
+}
+
 static void formKernels(Block &block, ShapeAnalysis &sizes, const FusionOptions &options) {
   FusionPlan plan = planFusion(block, sizes, options);
   SmallVector<std::pair<Value, Value>> replacements, measured;
@@ -254,9 +302,11 @@ public:
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
         if (isOpTriviallyDead(&op))
           op.erase();
+    int64_t room = kMaxNumberBytes;
     for (Block *block : blocks) {
       if (isa<KernelOp>(block->getParentOp()))
         continue;
+      spreadNumbers(*block, room);
       if (maxOps > 1)
         putTapsFirst(*block);
       DimContext context;

@@ -149,3 +149,30 @@ func.func @probabilities_behind_numbers(%x: tensor<2x4xf32>, %v: tensor<4x8xf32>
   %r = sinter.dot_general %p, %v {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
   return %r : tensor<2x8xf32>
 }
+
+// -----
+
+// One number repeated is stored up to 16 MiB; what would be more is written at run time. In a kernel it is a number as ever,
+// and zeros that are updated are cleared memory.
+// CHECK-LABEL: @spreads_large_numbers
+// CHECK: %[[SMALL:.*]] = sinter.constant dense<3.0{{.*}}> : tensor<2048x1024xf32>
+// CHECK: sinter.kernel single(%[[SMALL]])
+// CHECK: %[[W:.*]] = sinter.kernel map() : () -> tensor<2048x2048xf32> {
+// CHECK-NEXT: %[[N:.*]] = sinter.constant dense<2.0{{.*}}> : tensor<f32>
+// CHECK-NEXT: sinter.broadcast %[[N]]
+// CHECK: sinter.kernel single(%[[W]])
+// CHECK: sinter.kernel map(%arg0)
+// CHECK: sinter.constant dense<2.0{{.*}}> : tensor<2048x2048xf32>
+// CHECK-NEXT: sinter.add
+// CHECK: sinter.kernel single(%{{[0-9]*}}, %arg1, %arg2)
+// CHECK-NOT: sinter.broadcast
+func.func @spreads_large_numbers(%x: tensor<2048x2048xf32>, %at: tensor<2x2xi64>, %u: tensor<2xf32>) -> (tensor<2048x1024xf32>, tensor<2048x2048xf32>, tensor<2048x2048xf32>, tensor<2048x2048xf32>) {
+  %small = sinter.constant dense<3.0> : tensor<2048x1024xf32>
+  %large = sinter.constant dense<2.0> : tensor<2048x2048xf32>
+  %zeros = sinter.constant dense<0.0> : tensor<2048x2048xf32>
+  %0 = sinter.cumulative add %small {axis = 0 : i64, exclusive = false, reverse = false} : (tensor<2048x1024xf32>) -> tensor<2048x1024xf32>
+  %1 = sinter.cumulative add %large {axis = 0 : i64, exclusive = false, reverse = false} : (tensor<2048x2048xf32>) -> tensor<2048x2048xf32>
+  %2 = sinter.add %x, %large : (tensor<2048x2048xf32>, tensor<2048x2048xf32>) -> tensor<2048x2048xf32>
+  %3 = sinter.scatter_nd %zeros, %at, %u : (tensor<2048x2048xf32>, tensor<2x2xi64>, tensor<2xf32>) -> tensor<2048x2048xf32>
+  return %0, %1, %2, %3 : tensor<2048x1024xf32>, tensor<2048x2048xf32>, tensor<2048x2048xf32>, tensor<2048x2048xf32>
+}
