@@ -59,7 +59,9 @@ LogicalResult Attention::readHeads() {
     return failure();
   heads = n.size(q, 1);
   pairs = n.size(k, 1);
-  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(pairs) || pairs < 1 || heads % pairs != 0)
+  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(pairs))
+    return n.unsupported("a number of heads known only at run time");
+  if (pairs < 1 || heads % pairs != 0)
     return n.error("requires a number of query heads that is a multiple of the others, found " + Twine(heads) +
                    " and " + Twine(pairs));
   int64_t width = n.size(q, 3);
@@ -230,7 +232,7 @@ static LogicalResult importRotaryEmbedding(OpImport &n) {
   if (ShapedType::isDynamic(width) || n.rank(x) != 4)
     return n.unsupported("a head size known only at run time");
   rotated = rotated ? rotated : width;
-  if (rotated % 2 != 0 || rotated > width)
+  if (rotated < 0 || rotated % 2 != 0 || rotated > width)
     return n.error("requires an even rotary_embedding_dim of at most " + Twine(width) + ", found " + Twine(rotated));
   if (positions) {
     positions = n.checked(positions, cosine, 0);

@@ -400,10 +400,9 @@ static LogicalResult importScan(OpImport &n) {
   if (batched && n.in(0))
     return n.unsupported("a Scan over sequences of several lengths");
   unsigned first = batched ? 1 : 0;
-  int64_t numSequences = n.intAttr("num_scan_inputs", 0);
-  int64_t numCarries = int64_t(n.node.input_size()) - first - numSequences;
-  if (numSequences < 1 || numCarries < 0 || graph->input_size() != numCarries + numSequences ||
-      graph->output_size() < numCarries)
+  int64_t numSequences = n.intAttr("num_scan_inputs", 0), numInputs = int64_t(n.node.input_size()) - first;
+  int64_t numCarries = numSequences < 1 ? -1 : numInputs - numSequences;
+  if (numCarries < 0 || graph->input_size() != numCarries + numSequences || graph->output_size() < numCarries)
     return n.error("requires a body of as many inputs as the node has, found " + Twine(graph->input_size()));
   int64_t numStacks = graph->output_size() - numCarries;
   for (int64_t k = 0; k < numCarries + numSequences; ++k)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "compiler/onnx/Windows.h"
+#include "ir/Ranges.h"
 
 using namespace mlir;
 
@@ -11,9 +12,18 @@ static FailureOr<SmallVector<int64_t>> spatialAttr(OpImport &n, StringRef name, 
   if (int64_t(values.size()) != spatial)
     return n.error("requires " + Twine(spatial) + " " + name + ", found " + Twine(values.size()));
   for (int64_t value : values)
-    if (value < 1 || value > (int64_t(1) << 31))
-      return n.error("requires positive " + name + ", found " + Twine(value));
+    if (value < 1 || value > kMaxWindow)
+      return n.error("requires positive " + name + " of at most " + Twine(kMaxWindow) + ", found " + Twine(value));
   return values;
+}
+
+/// Sizes that arithmetic on them cannot overflow.
+static LogicalResult requireWindow(OpImport &n, ArrayRef<int64_t> sizes, StringRef what, int64_t least = -kMaxWindow) {
+  for (int64_t size : sizes)
+    if (size < least || size > kMaxWindow)
+      return n.error("requires " + what + " of sizes from " + Twine(least) + " to " + Twine(kMaxWindow) + ", found " +
+                     Twine(size));
+  return success();
 }
 
 FailureOr<Window> readWindow(OpImport &n, Value x, std::optional<ArrayRef<int64_t>> kernel) {
@@ -30,6 +40,8 @@ FailureOr<Window> readWindow(OpImport &n, Value x, std::optional<ArrayRef<int64_
       return n.error("requires kernel_shape " + printShape(*kernel) + ", found " + printShape(window.kernel));
   } else if (kernel) {
     window.kernel.assign(kernel->begin(), kernel->end());
+    if (failed(requireWindow(n, window.kernel, "a filter", 0)))
+      return failure();
   } else {
     return n.error("requires the attribute 'kernel_shape'");
   }
@@ -62,8 +74,8 @@ FailureOr<Window> readWindow(OpImport &n, Value x, std::optional<ArrayRef<int64_
       if (int64_t(pads->size()) != 2 * spatial)
         return n.error("requires " + Twine(2 * spatial) + " pads, found " + Twine(pads->size()));
       for (int64_t pad : *pads)
-        if (pad < 0 || pad > (int64_t(1) << 31))
-          return n.error("requires pads of at least 0, found " + Twine(pad));
+        if (pad < 0 || pad > kMaxWindow)
+          return n.error("requires pads from 0 to " + Twine(kMaxWindow) + ", found " + Twine(pad));
       window.low.assign(pads->begin(), pads->begin() + spatial);
       window.high.assign(pads->begin() + spatial, pads->end());
     }
@@ -101,6 +113,10 @@ Value convolve(OpImport &n, Value x, Value filter, Type elementType) {
     return {};
   if (n.rank(filter) != n.rank(x)) {
     (void)n.error("requires a filter of rank " + Twine(n.rank(x)) + ", found " + printShape(n.dims(filter)));
+    return {};
+  }
+  if (n.rank(filter) < 3) {
+    (void)n.error("requires a filter of rank 3 at least, found " + printShape(n.dims(filter)));
     return {};
   }
   if (!n.isStatic(filter)) {
@@ -162,7 +178,7 @@ static LogicalResult importConvTranspose(OpImport &n) {
   if (!n.isStatic(filter))
     return n.unsupported("a filter whose shape is known only at run time");
   int64_t in = n.size(filter, 0), outPerGroup = n.size(filter, 1);
-  if (groups < 1 || in % groups != 0)
+  if (groups < 1 || groups > kMaxWindow || in % groups != 0)
     return n.error("requires channels in " + Twine(groups) + " groups, found " + Twine(in));
   FailureOr<SmallVector<int64_t>> strides = spatialAttr(n, "strides", spatial);
   FailureOr<SmallVector<int64_t>> dilations = spatialAttr(n, "dilations", spatial);
@@ -177,6 +193,9 @@ static LogicalResult importConvTranspose(OpImport &n) {
   if (int64_t(outputPadding.size()) != spatial || int64_t(pads.size()) != 2 * spatial ||
       (shape && int64_t(shape->size()) != spatial))
     return n.error("requires output_padding, pads and output_shape for " + Twine(spatial) + " spatial axes");
+  if (failed(requireWindow(n, kernel, "a filter", 0)) || failed(requireWindow(n, outputPadding, "output_padding")) ||
+      failed(requireWindow(n, pads, "pads")) || (shape && failed(requireWindow(n, *shape, "an output_shape"))))
+    return failure();
 
   // a convolution of the input with zeros between its elements, by the mirrored filter with inputs and outputs
   // exchanged
@@ -189,6 +208,8 @@ static LogicalResult importConvTranspose(OpImport &n) {
     if (shape || same) {
       if (shape && ShapedType::isDynamic(size))
         return n.unsupported("output_shape with a size known only at run time");
+      if (shape && failed(requireWindow(n, size, "an operand", 0)))
+        return failure();
       // stride * (size - 1) + output padding + reach + 1 - wanted
       int64_t total = shape ? (*strides)[k] * (size - 1) + outputPadding[k] + reach + 1 - (*shape)[k]
                             : reach + 1 + outputPadding[k] - (*strides)[k];
@@ -203,7 +224,7 @@ static LogicalResult importConvTranspose(OpImport &n) {
     high.push_back(reach - end + outputPadding[k]);
   }
   SmallVector<int64_t> split = {groups, in / groups, outPerGroup}, exchanged = {0, 2, 1};
-  SmallVector<int64_t> joined = {groups * outPerGroup, in / groups}, mirrored;
+  SmallVector<int64_t> joined = {saturatingMul(groups, outPerGroup), in / groups}, mirrored;
   for (int64_t k = 0; k < spatial; ++k) {
     split.push_back(kernel[k]);
     joined.push_back(kernel[k]);

@@ -283,6 +283,8 @@ static LogicalResult importCenterCropPad(OpImport &n) {
     return n.error("requires one size an axis, found " + Twine(sizes->size()));
   SmallVector<int64_t> low(size_t(n.rank(x)), 0), high = low;
   for (auto [axis, size] : llvm::zip(axes, *sizes)) {
+    if (size < 0)
+      return n.error("requires sizes of at least 0, found " + Twine(size));
     int64_t own = n.size(x, axis), difference = size - own;
     // crop and pad: the odd element goes to the end
     low[axis] = difference >= 0 ? difference / 2 : -((own - size) / 2);

@@ -2,7 +2,7 @@
 //
 // LSTM, GRU and RNN: one op of the dialect for each direction.
 
-#include "compiler/onnx/OpImport.h"
+#include "compiler/onnx/Windows.h"
 
 using namespace mlir;
 
@@ -40,6 +40,8 @@ public:
     c.reverseOnly = direction == "reverse";
     if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
       return n.error("requires direction forward, reverse or bidirectional, found '" + direction + "'");
+    if (c.hidden > kMaxWindow)
+      return n.error("requires a hidden_size of at most " + Twine(kMaxWindow) + ", found " + Twine(c.hidden));
     for (unsigned input : {1u, 2u})
       if (n.size(n.in(input), 0) != c.directions || n.size(n.in(input), 1) != gates * c.hidden)
         return n.error("requires weights [" + Twine(c.directions) + ", " + Twine(gates * c.hidden) + ", ...], found " +

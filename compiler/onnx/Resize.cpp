@@ -149,9 +149,9 @@ static Value coordinates(OpImport &n, Size size, bool align, Type type) {
 
 static LogicalResult importAffineGrid(OpImport &n) {
   Value theta = n.in(0), size = n.convert(n.in(1), n.b.getI64Type());
-  int64_t spatial = n.size(size, 0) - 2;
-  if (n.rank(size) != 1 || (spatial != 2 && spatial != 3))
+  if (n.rank(size) != 1 || (n.size(size, 0) != 4 && n.size(size, 0) != 5))
     return n.error("requires 4 or 5 sizes, found " + printShape(n.dims(size)));
+  int64_t spatial = n.size(size, 0) - 2;
   if (n.rank(theta) != 3 || n.size(theta, 1) != spatial || n.size(theta, 2) != spatial + 1)
     return n.error("requires matrices of " + Twine(spatial) + " by " + Twine(spatial + 1) + ", found " +
                    printShape(n.dims(theta)));

@@ -208,6 +208,18 @@ static Error checkAttribute(const Schema &schema, ArrayRef<AttributeSpec> specs,
   return Error::success();
 }
 
+/// The type variable of input `i` with its mark; empty if there is none.
+static StringRef inputSpec(const Schema &schema, int i) {
+  SmallVector<StringRef> words;
+  StringRef(schema.inputs).split(words, ' ', -1, /*KeepEmpty=*/false);
+  if (words.empty())
+    return {};
+  bool repeats = words.back().ends_with("*") || words.back().ends_with("~");
+  if (size_t(i) >= words.size())
+    return repeats ? words.back() : StringRef();
+  return words[size_t(i)];
+}
+
 Error checkAgainst(const Schema &schema, const onnxfile::Node &node, int64_t version) {
   SmallVector<AttributeSpec> specs = attributesOf(schema);
   for (const Attribute &attribute : node.attribute())
@@ -224,6 +236,9 @@ Error checkAgainst(const Schema &schema, const onnxfile::Node &node, int64_t ver
     return fail("requires at most {0} inputs, found {1}", schema.maxInputs, inputs);
   if (inputs < schema.minInputs)
     return fail("requires at least {0} inputs, found {1}", schema.minInputs, inputs);
+  for (int i = 0; i < inputs; ++i)
+    if (StringRef spec = inputSpec(schema, i); node.input(i).empty() && (spec.ends_with("*") || spec.ends_with("~")))
+      return fail("requires all inputs of a list, found input {0} left out", i);
   if (node.output_size() > schema.maxOutputs)
     return fail("requires at most {0} outputs, found {1}", schema.maxOutputs, node.output_size());
   return Error::success();
@@ -231,18 +246,6 @@ Error checkAgainst(const Schema &schema, const onnxfile::Node &node, int64_t ver
 
 //===--- types of inputs
 //--------------------------------------------------------------------------------------------===//
-
-/// The type variable of input `i` with its mark; empty if there is none.
-static StringRef inputSpec(const Schema &schema, int i) {
-  SmallVector<StringRef> words;
-  StringRef(schema.inputs).split(words, ' ', -1, /*KeepEmpty=*/false);
-  if (words.empty())
-    return {};
-  bool repeats = words.back().ends_with("*") || words.back().ends_with("~");
-  if (size_t(i) >= words.size())
-    return repeats ? words.back() : StringRef();
-  return words[size_t(i)];
-}
 
 StringRef inputTypeVariable(const Schema &schema, int i) {
   StringRef spec = inputSpec(schema, i);

@@ -137,43 +137,43 @@ Expected<ArrayRef<char>> ExternalFiles::read(StringRef location, uint64_t offset
     return piece->all();
   if (location.empty() || location.contains('\0'))
     return fail("external data requires a location, found none");
+  std::string shown = shortenName(location);
   if (sys::path::is_absolute(location))
-    return fail("external data requires a path inside the model's folder, found the absolute path '{0}'", location);
+    return fail("external data requires a path inside the model's folder, found the absolute path '{0}'", shown);
   for (auto part = sys::path::begin(location), end = sys::path::end(location); part != end; ++part)
     if (*part == "..")
-      return fail("external data requires a path inside the model's folder, found '..' in '{0}'", location);
+      return fail("external data requires a path inside the model's folder, found '..' in '{0}'", shown);
 
   SmallString<256> joined(folder);
   sys::path::append(joined, location);
   std::unique_ptr<char, decltype(&free)> root(realpath(folder.c_str(), nullptr), &free);
   std::unique_ptr<char, decltype(&free)> real(realpath(joined.c_str(), nullptr), &free);
   if (!root || !real)
-    return fail("external data file '{0}' cannot be opened: {1}", location, std::string(std::strerror(errno)));
+    return fail("external data file '{0}' cannot be opened: {1}", shown, std::string(std::strerror(errno)));
   StringRef prefix(root.get());
   StringRef rest(real.get());
   if (prefix != "/" && !(rest.consume_front(prefix) && rest.starts_with("/")))
-    return fail("external data requires a path inside the model's folder, found '{0}', a link that leaves it",
-                location);
+    return fail("external data requires a path inside the model's folder, found '{0}', a link that leaves it", shown);
 
   int fd = open(real.get(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (fd < 0)
-    return fail("external data file '{0}' cannot be opened: {1}", location, std::string(std::strerror(errno)));
+    return fail("external data file '{0}' cannot be opened: {1}", shown, std::string(std::strerror(errno)));
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd);
-    return fail("external data requires a regular file, found '{0}', which is none", location);
+    return fail("external data requires a regular file, found '{0}', which is none", shown);
   }
   auto has = static_cast<uint64_t>(info.st_size);
   if (offset > has || size > has - offset) {
     close(fd);
-    return fail("requires bytes {0} to {1} of external data file '{2}', which has {3}", offset, offset + size, location,
+    return fail("requires bytes {0} to {1} of external data file '{2}', which has {3}", offset, offset + size, shown,
                 has);
   }
   std::string problem;
   piece = FileBytes::read(fd, offset, size, problem);
   close(fd);
   if (!piece)
-    return fail("external data file '{0}': {1}", location, problem);
+    return fail("external data file '{0}': {1}", shown, problem);
   return piece->all();
 }
 
@@ -189,11 +189,11 @@ static Expected<ArrayRef<char>> externalBytes(const onnxfile::Tensor &proto, Ext
       location = entry.value();
     else if (entry.key() == "offset") {
       if (StringRef(entry.value()).getAsInteger(10, offset))
-        return fail("external data requires a non-negative offset, found '{0}'", entry.value());
+        return fail("external data requires a non-negative offset, found '{0}'", shortenName(entry.value()));
     } else if (entry.key() == "length") {
       hasLength = true;
       if (StringRef(entry.value()).getAsInteger(10, length))
-        return fail("external data requires a non-negative length, found '{0}'", entry.value());
+        return fail("external data requires a non-negative length, found '{0}'", shortenName(entry.value()));
     }
   }
   if (hasLength && length != wantBytes)
@@ -307,7 +307,7 @@ Expected<TensorData> readTensorFile(StringRef path) {
     return fail("{0}: requires a serialized ONNX tensor, found something else or a truncated one", path);
   Expected<TensorData> data = decodeTensor(*proto, nullptr);
   if (!data)
-    return fail("{0}: tensor '{1}': {2}", path, proto->name(), toString(data.takeError()));
+    return fail("{0}: tensor '{1}': {2}", path, shortenName(proto->name()), toString(data.takeError()));
   if (!data->owner)
     data->owner = proto;
   return data;

@@ -9,6 +9,9 @@
 
 namespace sinter::onnx {
 
+/// The greatest kernel size, stride, dilation, pad or number of groups: sums of products of two of them fit in 64 bits.
+inline constexpr int64_t kMaxWindow = int64_t(1) << 30;
+
 /// One entry per spatial axis in each list.
 struct Window {
   llvm::SmallVector<int64_t> kernel, strides, dilations, low, high;

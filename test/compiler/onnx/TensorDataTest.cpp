@@ -140,6 +140,14 @@ TEST_F(ExternalData, ranges_are_checked) {
   EXPECT_EQ(error("gone.bin"), "external data file 'gone.bin' cannot be opened: No such file or directory");
 }
 
+TEST_F(ExternalData, messages_are_one_line) {
+  EXPECT_EQ(error("a\nb"), "external data file 'a?b' cannot be opened: No such file or directory");
+  EXPECT_EQ(error("/a\nb"), "external data requires a path inside the model's folder, found the absolute path '/a?b'");
+  EXPECT_EQ(error("../\x1b"), "external data requires a path inside the model's folder, found '..' in '../?'");
+  EXPECT_EQ(error("w.bin", "1\n"), "external data requires a non-negative offset, found '1?'");
+  EXPECT_EQ(error("w.bin", "0", "\t"), "external data requires a non-negative length, found '?'");
+}
+
 TEST_F(ExternalData, is_refused_outside_models) {
   EXPECT_EQ(decodeError(at("w.bin", "", "")), "external data is allowed in models only");
 }
@@ -152,6 +160,15 @@ TEST(TensorFile, reads_test_data) {
   auto data = readTensorFile(folder.write("input_0.pb", proto.SerializeAsString()));
   ASSERT_TRUE(bool(data)) << llvm::toString(data.takeError());
   EXPECT_EQ(data->asInts(), (llvm::SmallVector<int64_t>{5, 6}));
+}
+
+TEST(TensorFile, messages_are_one_line) {
+  Folder folder;
+  onnxfile::Tensor proto = tensor(onnxfile::STRING, {2});
+  proto.set_name("a\nb");
+  std::string path = folder.write("input_0.pb", proto.SerializeAsString());
+  EXPECT_EQ(llvm::toString(readTensorFile(path).takeError()),
+            path + ": tensor 'a?b': element type string is not supported");
 }
 
 } // namespace
