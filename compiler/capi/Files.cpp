@@ -67,16 +67,11 @@ sinter_status_code sinter_graph_save(sinter_graph *graph, const char *path) {
   return writeFile(path, content, error) ? SINTER_OK : fail(SINTER_IO, error);
 }
 
-sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph) {
-  if (!path || !graph)
-    return invalid("load requires a path and a place for the graph, got null");
-  *graph = nullptr;
-  std::unique_ptr<MLIRContext> context = makeSinterContext();
+sinter_status_code capi::loadModule(MLIRContext &context, const char *path, OwningOpRef<ModuleOp> &module) {
   std::string message;
-  OwningOpRef<ModuleOp> module;
   onnx::OnnxImportReport report;
   {
-    ScopedDiagnosticHandler collect(context.get(), [&](Diagnostic &diagnostic) {
+    ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
       if (message.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
         message = diagnostic.str();
       return success();
@@ -88,13 +83,13 @@ sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph) {
     if (!llvm::sys::fs::exists(path))
       return fail(SINTER_IO, "cannot read '" + Twine(path) + "': no such file");
     if (name.ends_with(".sinter")) {
-      module = readGraph(context.get(), path);
+      module = readGraph(&context, path);
     } else if (name.ends_with(".mlir")) {
-      module = readGraphText(ParserConfig(context.get()), path);
+      module = readGraphText(ParserConfig(&context), path);
     } else {
       onnx::OnnxImportOptions options;
       options.report = &report;
-      if (auto imported = onnx::importOnnx(context.get(), path, options); succeeded(imported))
+      if (auto imported = onnx::importOnnx(&context, path, options); succeeded(imported))
         module = std::move(*imported);
     }
     if (module && failed(verifyLimits(*module)))
@@ -108,6 +103,17 @@ sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph) {
         !llvm::all_of(function.getResultTypes(), llvm::IsaPred<RankedTensorType>))
       return fail(SINTER_CORRUPT, "'" + Twine(path) + "' requires functions of ranked tensors with a body, got '" +
                                       function.getName() + "'");
+  return SINTER_OK;
+}
+
+sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph) {
+  if (!path || !graph)
+    return invalid("load requires a path and a place for the graph, got null");
+  *graph = nullptr;
+  std::unique_ptr<MLIRContext> context = makeSinterContext();
+  OwningOpRef<ModuleOp> module;
+  if (sinter_status_code status = loadModule(*context, path, module))
+    return status;
   *graph = new sinter_graph(std::move(context), std::move(module));
   return SINTER_OK;
 }
