@@ -5,8 +5,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  char path[64];
-  int file = memoryFile(data, size, path);
+  const char *path = memoryFile(data, size);
   sinter_tensor tensor, again;
   if (sinter_npy_read(path, &tensor) == SINTER_OK) {
     if (sinter_npy_write(pathToWrite(), &tensor) || sinter_npy_read(pathToWrite(), &again))
@@ -15,6 +14,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sinter_tensor_free(&again);
     sinter_tensor_free(&tensor);
   }
-  close(file);
   return 0;
 }

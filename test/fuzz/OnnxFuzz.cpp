@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Any bytes as an ONNX file: either a model whose tensors decode, or a message of one line.
+// Any bytes as an ONNX file: either a model whose tensors decode, or a message of one line. And as a file of one
+// tensor.
 
-#include "MemoryFile.h"
+#include "LinkedFile.h"
+#include "MutateOnnx.h"
+#include "compiler/onnx/ExternalFiles.h"
 #include "compiler/onnx/Reader.h"
 
 using namespace sinter::onnx;
@@ -12,21 +15,33 @@ static void requireOneLine(llvm::Error error) {
     abort();
 }
 
+static void look(llvm::Expected<TensorData> tensor) {
+  if (!tensor) {
+    requireOneLine(tensor.takeError());
+  } else if (tensor->numElements() <= 1 << 20) {
+    if (tensor->asFloats().size() != tensor->asInts().size())
+      abort();
+  }
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  char path[64];
-  int file = memoryFile(data, size, path);
+  const char *path = sinter::fuzz::linkedFile(data, size, ".onnx");
+  if (size % 8 == 0) {
+    look(readTensorFile(path));
+    for (const std::string &file : externalFilesOf(path))
+      if (!llvm::StringRef(file).starts_with(sinter::fuzz::folderOfFiles()))
+        abort();
+  }
   auto model = readOnnxFile(path);
-  close(file);
   if (!model) {
     requireOneLine(model.takeError());
     return 0;
   }
-  for (const auto &proto : (*model)->model.graph().initializer()) {
-    auto tensor = decodeTensor(proto, (*model)->external.get());
-    if (!tensor)
-      requireOneLine(tensor.takeError());
-    else if (tensor->numElements() <= 1 << 20)
-      (void)tensor->asFloats();
-  }
+  for (const auto &proto : (*model)->model.graph().initializer())
+    look(decodeTensor(proto, (*model)->external.get()));
+  for (const auto &node : (*model)->model.graph().node())
+    for (const auto &attribute : node.attribute())
+      if (attribute.has_t())
+        look(decodeTensor(attribute.t(), (*model)->external.get()));
   return 0;
 }

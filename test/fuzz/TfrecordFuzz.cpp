@@ -5,8 +5,7 @@
 using namespace sinter::data;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  char path[64];
-  int file = memoryFile(data, size, path);
+  const char *path = memoryFile(data, size);
   for (RecordCompression compression : {RecordCompression::None, RecordCompression::Gzip, RecordCompression::Zlib}) {
     try {
       Loader loader(readTfRecords(path, {.compression = compression, .maxRecordBytes = 1 << 20}).skipErrors());
@@ -16,6 +15,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } catch (const Error &) {
     }
   }
-  close(file);
   return 0;
 }

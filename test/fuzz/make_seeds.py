@@ -10,6 +10,8 @@ import subprocess
 import sys
 import zipfile
 
+import onnx_seeds
+
 build, folder = sys.argv[1:]
 
 
@@ -86,9 +88,27 @@ for name, wide in (("zip64", 0), ("zip64-outside", 1 << 40)):  # what does not f
 for k, descr in enumerate(("<f8", "<f2", "|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", ">i8", "<u8", "<c8", "|O", "<V2")):
     put("npy", f"type{k}.npy", npy("{'descr': '%s', 'fortran_order': %s, 'shape': (2,), }" % (descr, k % 2 == 1), bytes(16), 1 + k % 3))
 
+here = os.path.dirname(os.path.abspath(__file__))
+for k, text in enumerate(("tnative,+avx512f,-avx2", "taarch64,x86-64,x86-64-v2,x86-64-v3,x86-64-v4", "tcpu:znver5,apple-m4", "tgraviton2,skylake,skylake",
+                          "tneoverse-n1,+sve2,-sve,+bf16", "tx86-64,+", "tskylakes", "pall", "precompute", "pimplicit", "pbinomial(5)", "pperiod(0)",
+                          "osgd:lr=0.1,lr=2", "osgd:nesterov=1,lr=1", "oadam:beta1=1,lr=2", "olamb:lr=1,schedule=step", "oadagrad:lr=1,steps=5", "ormsprop",
+                          "sf ix:ab oy:cd yn ss:a\n\nf ix:ab oy:cd yn ss:a", "sf ix:ab\n\nf ix:ba", "sf\ng\n\nf", "sf sx:a\n\nf sy:a",
+                          "sf yn\n\nf ym", "sf ox:a\n\nf ox:ab", "sf\n\ng", "w--shape\nx=1x", "w--shape\n=1", "w--rate\n-1",
+                          "mcannot be opened: \x1b[31m\xc2\x9b\n", "mrequires less (kMaxRank)", *("m" + "\1" * n for n in range(1, 16)))):
+    put("flags", f"text{k}", text.encode("latin-1"))
+hosts = os.path.join(here, "..", "hosts")
+for name in sorted(os.listdir(hosts)):
+    if name.endswith(".host"):
+        with open(os.path.join(hosts, name), "rb") as f:
+            put("flags", name, b"h" + (b"" if len(name) % 2 else b",-avx2") + b"\n" + f.read())
+
+for k, content in enumerate(onnx_seeds.seeds()):
+    for kind in ("onnx", "onnx_import", "graph_load"):
+        put(kind, f"made{k:03}", content)
+
 os.makedirs(os.path.join(folder, "code"), exist_ok=True)
 shutil.copy(os.path.join(build, "lib", "runtime_test_code.so"), os.path.join(folder, "code", "test"))
-inputs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools", "Inputs")
+inputs = os.path.join(here, "..", "tools", "Inputs")
 sinter = os.path.join(build, "bin", "sinter")
 modules = {"one": ("linear", []), "hashes": ("linear", ["--sha256"]), "three": ("linear", ["--target=x86-64-v2,x86-64-v3,x86-64-v4"]),
            "aarch64": ("linear", ["--target=aarch64"]), "imports": ("power", [])}
