@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs the table: all rows of a family and an element type are one graph. The four ways to run it must agree: in bits
-// where the row says so and between jitted and compiled ahead of time, else within the row's tolerance.
+// Runs the table: all rows of a family and an element type are one graph. The four ways to run it must agree (ahead of
+// time: for one type of each family): in bits where the row says so and between jitted and compiled ahead of time, else
+// within the row's tolerance.
 
 #include "Program.h"
 
@@ -134,6 +135,9 @@ TEST_P(Functions, AgreeInAllFourWays) {
   Tensors jitted = jit(function)(program.inputs);
   compare(program, jitted, reference, "jitted against reference", false);
 
+  // The same compiler makes both: one element type of a family shows that a file brings its code, weights and types.
+  if (dtype != rows.front().dtypes.front())
+    return;
   std::string path = testing::TempDir() + "functions-" + kFamilies[family].name + "-" + dtype_name(dtype) + "-" +
                      std::to_string(getpid()) + ".smod";
   ASSERT_TRUE(compile(function, std::tuple<Tensors>(program.inputs), {.output = path}).ok());

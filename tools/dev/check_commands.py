@@ -2,8 +2,10 @@
 """Every command that README.md prints and `./dev help` lists, run in a short form: a line that no row below knows fails.
 
 Lines with build/bin/sinter run as they are printed, one after the other, in a folder with a model and its data of the names
-that they use. What has a longer form (bench, fuzz, all tests) runs with the options that make it short.
+that they use. What has a longer form (bench, fuzz, all tests) runs with the options that make it short. Beside these lines, which build
+nothing, the others run one after the other.
 """
+import concurrent.futures
 import os
 import re
 import shlex
@@ -26,7 +28,7 @@ SHORT = [
     (r"\./dev bench(?! loops| train).*", "./dev bench mlp_4_16_16_3 --processes 1 --seconds 0.05"),
     (r"\./dev bench train.*", "SINTER_PEERS={python} ./dev bench train mlp --engines ours --processes 1 --rounds 1 --seconds 0.05"),
     (r"\./dev bench loops.*", "SINTER_PEERS={python} ./dev bench loops --only newton --processes 1 --seconds 0.05"),
-    (r"\./dev fuzz (\[asan\] )?\[SECONDS\]", "./dev fuzz 2"),
+    (r"\./dev fuzz (\[asan\] )?\[SECONDS\]", "./dev fuzz 1"),
     (r"\./dev fuzz \[asan\] runs.*", "./dev fuzz runs 200"),
     (r"\./dev fuzz coverage.*", "it builds the fuzzers once more"),
     (r"\./dev fuzz programs.*", "./dev fuzz programs --count 20"),
@@ -105,6 +107,14 @@ def commands(build, pattern, scratch):
     for old, new in (("model", "linear.onnx"), ("x", "all.npy")):
         os.rename(os.path.join(folder, old + os.path.splitext(new)[1]), os.path.join(folder, new))
     environment = dict(os.environ, SINTER_NESTED="1")
+    of_sinter = [c for c in chosen if c.startswith("build/bin/sinter")]
+    lanes = [of_sinter, [c for c in chosen if c not in of_sinter]]
+    with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
+        for outcomes in pool.map(lambda lane: list(run_lane(lane, python, folder, environment)), lanes):
+            yield from outcomes
+
+
+def run_lane(chosen, python, folder, environment):
     for command in chosen:
         name = f"commands/{command}"
         if command.startswith("build/bin/sinter"):

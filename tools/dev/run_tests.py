@@ -24,7 +24,11 @@ import check_commands
 
 LIT_OUTCOMES = {"PASS": "passed", "FLAKYPASS": "passed", "XFAIL": "passed", "UNSUPPORTED": "skipped", "SKIPPED": "skipped"}
 UNIT_TEST_SECONDS = 900  # a program of unit tests
-SIDE_BY_SIDE = {"functions_tests"}  # programs that compile on one thread and measure no time: a process for each test, one on each core
+# Programs that compile on one thread and measure neither time nor threads share the cores: whole, or with a process for each test.
+SIDE_BY_SIDE = {"sinter_cpu_math_tests", "sinter_cpu_moves_tests", "sinter_cpu_roots_tests", "sinter_dims_tests", "sinter_gradient_tests",
+                "sinter_hosts_tests", "sinter_ir_composite_tests", "sinter_ir_elementwise_tests", "sinter_ir_gradient_tests", "sinter_ir_sampling_tests",
+                "sinter_ir_shape_tests", "sinter_ops_tests", "sinter_ops_without_exceptions_tests"}
+SPLIT = {"functions_tests"}
 LIT_TEST_SECONDS = 600  # one lit test: far above the slowest, for what hangs
 
 
@@ -76,30 +80,34 @@ def run_unit_tests(binary, tests, result):
 
 
 def unit_tests(folder, pattern, scratch):
-    """Yields (outcome, name, reason) of each test; one binary at a time, since some of them measure threads."""
+    """Yields (outcome, name, reason) of each test: of the programs that share the cores, then of the others one by one."""
+    chosen = {}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if not name.endswith("_tests"):
             continue
-        binary = os.path.join(folder, name)
-        chosen = []
-        if pattern:
-            chosen = [test for test in list_tests(binary) if re.search(pattern, f"{name}/{test}")]
-            if not chosen:
-                continue
-        print(f"== {name}", flush=True)
-        started = time.monotonic()
-        if name in SIDE_BY_SIDE:
-            tests = chosen or list_tests(binary)
-            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-                runs = [pool.submit(run_unit_tests, binary, [test], os.path.join(scratch, f"{name}-{i}.xml"))
-                        for i, test in enumerate(tests)]
-            outcomes = [outcome for run in runs for outcome in run.result()]
-            if not tests:
-                outcomes = [("failed", f"{name} (lists no tests)", "")]
-        else:
-            outcomes = run_unit_tests(binary, chosen, os.path.join(scratch, name + ".xml"))
-        yield from outcomes
-        print(f"   {len(outcomes)} tests in {time.monotonic() - started:.1f} s", flush=True)
+        tests = list_tests(os.path.join(folder, name)) if pattern or name in SPLIT else []
+        tests = [test for test in tests if re.search(pattern, f"{name}/{test}")]
+        if tests or not pattern:
+            chosen[name] = tests
+
+    def start(name, tests, part=""):
+        began = time.monotonic()
+        outcomes = run_unit_tests(os.path.join(folder, name), tests, os.path.join(scratch, f"{name}{part}.xml"))
+        if not part:
+            print(f"== {name}: {len(outcomes)} tests in {time.monotonic() - began:.1f} s", flush=True)
+        return outcomes
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = [pool.submit(start, name, tests) for name, tests in chosen.items() if name in SIDE_BY_SIDE]
+        for name in SPLIT & chosen.keys():
+            print(f"== {name}: {len(chosen[name])} tests, a process each", flush=True)
+            runs += [pool.submit(start, name, [test], f"-{i}") for i, test in enumerate(chosen[name])]
+            if not chosen[name]:
+                yield "failed", f"{name} (lists no tests)", ""
+        for run in runs:
+            yield from run.result()
+    for name in sorted(chosen.keys() - SIDE_BY_SIDE - SPLIT):
+        yield from start(name, chosen[name])
 
 
 def lit_tests(folder, pattern, scratch):
