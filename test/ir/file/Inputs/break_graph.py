@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""break_graph.py SINTER SCHEMA GRAPH: broken copies of a good graph file, each of which must be refused with its message.
+"""break_graph.py SINTER_EACH SCHEMA GRAPH: broken copies of a good graph file, each of which must be refused with its message.
 
 The graph becomes JSON by flatc, is changed, and becomes a graph file again. Works in the current folder."""
 import copy
@@ -10,7 +10,8 @@ import struct
 import subprocess
 import sys
 
-sinter, schema, good = sys.argv[1:]
+each, schema, good = sys.argv[1:]
+sinter = subprocess.Popen([each], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 HEADER = "<8sII6Q"  # magic, version, header bytes, graph offset and bytes, weights offset and bytes, file bytes, reserved
 with open(good, "rb") as f:
     original = f.read().replace(b"a\0\xffb", b"a  b")  # a text that JSON cannot hold
@@ -30,11 +31,14 @@ def expect(message, content, name="broken.sinter"):
     count += 1
     with open(name, "wb") as f:
         f.write(content)
-    done = subprocess.run([sinter, "convert", name, "out.mlir"], capture_output=True, text=True, errors="replace", timeout=60)
+    sinter.stdin.write(f"convert\0{name}\0out.mlir\0\0".encode())
+    sinter.stdin.flush()
+    returned, _, _, size = map(int, sinter.stdout.readline().split())
+    said = sinter.stdout.read(size).decode(errors="replace")
     code = 7 if "(kMax" in message else 6
-    if done.returncode != code or not done.stderr.startswith(f"sinter: error: {name}: ") or message not in done.stderr \
-            or done.stderr.count("\n") != 1 or os.path.exists("out.mlir"):
-        problems.append(f"requires exit code {code} and: {message}\n     got {done.returncode} and: {done.stderr.strip()}")
+    if returned != code or not said.startswith(f"sinter: error: {name}: ") or message not in said or said.count("\n") != 1 \
+            or os.path.exists("out.mlir"):
+        problems.append(f"requires exit code {code} and: {message}\n     got {returned} and: {said.strip()}")
 
 
 def pack(graph, tail=weights):
