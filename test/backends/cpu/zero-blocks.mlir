@@ -2,7 +2,6 @@
 // RUN: sinter compile %s --emit=fused -o - | FileCheck %s
 // RUN: sinter check %s
 // RUN: sinter check %s --target=x86-64-v3
-// RUN: sinter check %s --target=x86-64-v4
 //
 // Products with probabilities behind a mask, forward and backward: whole blocks of zeros at the beginning, at the end,
 // and in all of a row's tile. The scores of the last part are larger than what its mask adds.
