@@ -3,6 +3,7 @@
 // Beam search over a small recurrent model: at each step the best `Beams` of all extended sentences stay, until each of
 // them has ended. The model knows a cycle of letters and, ever more surely, the end.
 
+#include <algorithm>
 #include <cstdio>
 #include <sinter/sinter.hpp>
 

@@ -4,8 +4,9 @@
 
     check_functions.py [ROOT]
 
-A function is what compiler/trace/ops_*.hpp and random.hpp define in namespace sinter or sinter::random: free functions,
-operators, and the members of Tensor and Key that they define. A row begins with the function's name: `{"reshape", ...`, or
+A function is what compiler/trace/ops_*.hpp and random.hpp declare in namespace sinter or sinter::random: free functions,
+operators, and the members of Tensor and Key that
+the sources beside them define. A row begins with the function's name: `{"reshape", ...`, or
 `ROW(sin, ...`.
 """
 import glob
@@ -13,9 +14,11 @@ import os
 import re
 import sys
 
-SCOPE = re.compile(r"^namespace (\w+) \{|^\} // namespace (\w+)", re.M)
+SCOPE = re.compile(r"^namespace ([\w: ]+) \{|^\} // namespace ([\w: ]+)", re.M)
 FUNCTION = re.compile(
-    r"^inline (?:[\w:]+(?:<[\w:, ]+>)?) &?(?:Tensor::|Key::)?(operator ?(?:\(\)|\[\]|[^\s\w(]+)|\w+)\(", re.M)
+    r"^(?:inline )?(?:[\w:]+(?:<[\w:, ]+>)?) &?(operator ?(?:\(\)|\[\]|[^\s\w(]+)|\w+)\(", re.M)
+DEFINED = re.compile(
+    r"^(?:[\w:]+(?:<[\w:, ]+>)?) &?(?:Tensor::|Key::)(operator ?(?:\(\)|\[\]|[^\s\w(]+)|\w+)\(", re.M)
 MEMBER = re.compile(r"^template <class\.\.\. Rest> (?:Tensor|Update) Tensor::(operator\(\)|\w+)\(", re.M)
 ROW = re.compile(r'^\s*(?:(?:ROW2?|REDUCTION)\((\w+)|\{\s*"([^"]+)",|OPERATOR\("([^"]+)")', re.M)
 
@@ -28,6 +31,11 @@ def functions(root):
             text = f.read()
         events = [(m.start(), "scope", m) for m in SCOPE.finditer(text)]
         events += [(m.start(), "function", m) for pattern in (FUNCTION, MEMBER) for m in pattern.finditer(text)]
+        source = path[:-len(".hpp")] + ".cpp"
+        if os.path.exists(source):
+            with open(source, encoding="utf-8") as f:
+                for match in DEFINED.finditer(f.read()):
+                    found[match.group(1).replace(" ", "")] = os.path.basename(source)
         scopes = []
         for _, kind, match in sorted(events, key=lambda event: event[0]):
             if kind == "scope":

@@ -4,9 +4,11 @@
 // 1, and which are equal. It then serves all shapes of its class. What is remembered of one exact list of shapes is
 // that the op's shape rule allows it (a kernel does not check that) and the shapes that come out.
 //
-// Ops that only move elements are not worth a kernel while they move few: the evaluator gives the same bits.
+// Ops that only move elements are not worth a kernel while they move few: a copy by strides (Moves.h) or the evaluator
+// gives the same bits.
 
 #include "compiler/capi/JitCache.h"
+#include "compiler/capi/Moves.h"
 #include "compiler/capi/Public.h"
 #include "ir/Dialect.h"
 #include "ir/Shapes.h"
@@ -55,6 +57,7 @@ struct Kernel {
 /// What is known about one list of shapes.
 struct Plan {
   bool exact = false;             // the kernel is for these sizes only
+  bool moves = false;             // copied by strides
   std::shared_ptr<Kernel> kernel; // null: evaluated
   SmallVector<sinter_value_type> outputs;
 };
@@ -280,7 +283,8 @@ static sinter_status_code makePlan(const Call &call, bool reference, std::shared
   for (const sinter_tensor &tensor : call.operands)
     if (tensor.dtype)
       elements = std::max(elements, countElements(ArrayRef(tensor.dims, tensor.rank)).value_or(0));
-  if (reference || (moves && elements <= kEvaluatedElements))
+  plan->moves = !reference && isMove(call.op) && elements < kThreadedElements;
+  if (reference || plan->moves || (moves && elements <= kEvaluatedElements))
     return SINTER_OK;
   Key key;
   addOp(key, call);
@@ -468,6 +472,8 @@ sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sint
   *count = static_cast<int32_t>(plan->outputs.size());
   if (room < *count || (*count && !outputs))
     return invalid(call.op + " requires room for " + Twine(*count) + " results, got " + Twine(outputs ? room : 0));
+  if (plan->moves && move(call.op, call.operands[0], call.attrs, plan->outputs[0], outputs[0]))
+    return SINTER_OK;
   if (!plan->kernel)
     return evaluate(call, outputs);
   if (sinter_status_code status = makeKernel(*plan->kernel, call, plan->exact)) {

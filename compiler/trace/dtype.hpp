@@ -5,6 +5,7 @@
 #ifndef SINTER_TRACE_DTYPE_HPP
 #define SINTER_TRACE_DTYPE_HPP
 
+#include "host.hpp"
 #include <bit>
 #include <concepts>
 #include <cstdint>
@@ -12,7 +13,7 @@
 #include <sinter/sinter.h>
 #include <type_traits>
 
-namespace sinter {
+namespace sinter::inline SINTER_HOST {
 
 /// An element type of a tensor; the values are those of the C ABI.
 enum class DType : int32_t {
@@ -206,6 +207,6 @@ template <class To, class From> To convertNumber(From from) {
 }
 
 } // namespace detail
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sinter::detail {
+namespace sinter::inline SINTER_HOST::detail {
 
 struct Anything {
   template <class T> operator T &() const & noexcept;
@@ -30,13 +30,17 @@ template <class T, size_t N> consteval bool bracedFrom() {
 
 inline constexpr size_t kMaxFields = 16;
 
-template <class T, size_t N = kMaxFields + 1> consteval size_t countFields() {
-  if constexpr (N == 0)
-    return 0;
+/// The most values that T is initialized from. From fewer it may not be (fields without a default), then from all up to
+/// the number of its fields.
+template <class T, size_t N = 0, bool Before = false> consteval size_t countFields() {
+  if constexpr (N > kMaxFields + 1)
+    return Before ? N - 1 : 0;
   else if constexpr (bracedFrom<T, N>())
-    return N;
+    return countFields<T, N + 1, true>();
+  else if constexpr (Before)
+    return N - 1;
   else
-    return countFields<T, N - 1>();
+    return countFields<T, N + 1, false>();
 }
 
 /// A tuple of references to the fields of `aggregate`.
@@ -116,24 +120,18 @@ template <class T> FieldAddress(const T *) -> FieldAddress<T>;
 
 template <auto Address> constexpr const char *spelledAddress() { return __PRETTY_FUNCTION__; }
 
-/// The name of field I of T, empty where the compiler does not spell it.
-template <class T, size_t I> constexpr std::string_view fieldName() {
+/// How the compiler spells the address of field I of T.
+template <class T, size_t I> constexpr const char *spelledField() {
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wundefined-var-template"
 #endif
-  std::string_view text = spelledAddress<FieldAddress{&std::get<I>(fieldsOf(fieldProbe<T>.object))}>();
+  return spelledAddress<FieldAddress{&std::get<I>(fieldsOf(fieldProbe<T>.object))}>();
 #if defined(__clang__)
 #pragma clang diagnostic pop
 #endif
-  size_t end = text.find_last_not_of(")}]&; ");
-  if (end == std::string_view::npos)
-    return {};
-  text = text.substr(0, end + 1);
-  size_t start = text.find_last_of(".:>");
-  return start == std::string_view::npos ? std::string_view() : text.substr(start + 1);
 }
 
-} // namespace sinter::detail
+} // namespace sinter::inline SINTER_HOST::detail
 
 #endif

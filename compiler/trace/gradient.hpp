@@ -8,9 +8,9 @@
 #define SINTER_TRACE_GRADIENT_HPP
 
 #include "jit.hpp"
-#include <numeric>
+#include <array>
 
-namespace sinter {
+namespace sinter::inline SINTER_HOST {
 
 struct GradientOptions {
   /// What whiles keep for the backward pass: all, recompute, period(K), binomial(SLOTS), online(SLOTS), implicit;
@@ -20,184 +20,50 @@ struct GradientOptions {
 
 namespace detail {
 
-template <class Args> std::vector<std::string> argumentNames(const Args &args) {
-  std::vector<std::string> names = leaf_paths(args); // "[0].w"
-  for (std::string &name : names) {
-    size_t end = name.find(']');
-    name = "argument " + name.substr(1, end - 1) + name.substr(end + 1);
-  }
-  return names;
-}
+/// The function that is differentiated: reads a tuple of arguments, fills a result.
+using ApplyCall = FunctionRef<void(const void *args, void *result)>;
 
-template <class Result> std::vector<std::string> resultNames(const Result &result) {
-  std::vector<std::string> names = leaf_paths(result);
-  for (std::string &name : names)
-    name = names.size() == 1 && name.empty() ? "the result" : "result " + name;
-  return names;
-}
-
-/// What is wrong with cotangents or tangents (`what`) of tensors of types `wanted`; undefined if nothing is.
-inline Tensor checkDirections(const char *function, const char *what, std::span<const TensorType> given,
-                              std::span<const TensorType> wanted, const std::vector<std::string> &names, Where where) {
-  std::string start = std::string(function) + " requires a " + what + " ";
-  if (given.size() != wanted.size())
-    return fail(where, start + "for each of " + std::to_string(wanted.size()) + " tensors, got " +
-                           std::to_string(given.size()));
-  for (size_t k = 0; k < given.size(); ++k)
-    if (!mayFollow(wanted[k], given[k]))
-      return fail(where, start + "of type " + wanted[k].str() + " for " + names[k] + ", got " + given[k].str());
-  return Tensor();
-}
-
-/// Numbers of the leaves of arguments I... among the leaves of all.
-template <size_t... I, class Args> std::vector<int32_t> leavesOf(const Args &args) {
-  std::vector<int32_t> result, starts;
-  int32_t next = 0;
-  std::apply([&](const auto &...arg) { ((starts.push_back(next), next += int32_t(flatten(arg).size())), ...); }, args);
-  starts.push_back(next);
-  auto add = [&](size_t at) {
-    for (int32_t k = starts[at]; k < starts[at + 1]; ++k)
-      result.push_back(k);
-  };
-  (add(I), ...);
-  return result;
-}
-
-/// Numbers of the leaves of all arguments.
-template <class Args> std::vector<int32_t> allLeavesOf(const Args &args) {
-  std::vector<int32_t> result(flatten(args).size());
-  std::iota(result.begin(), result.end(), 0);
-  return result;
-}
-
-/// What is wrong with results of `types` for a gradient of this mode; undefined if nothing is.
-inline Tensor checkResults(const char *function, int mode, std::span<const TensorType> types, Where where) {
-  std::string start = std::string(function) + " requires a function whose ";
-  if (mode == SINTER_GRAD || mode == SINTER_VALUE_AND_GRAD || mode == SINTER_HVP) {
-    if (types.empty() || types[0].shape.size() != 0 || !is_float(types[0].dtype))
-      return fail(where, start + "result is a float of rank 0, got " +
-                             (types.empty() ? std::string("no tensor") : types[0].str()));
-    return Tensor();
-  }
-  for (const TensorType &type : types)
-    if (!is_float(type.dtype))
-      return fail(where, start + "results are floats, got " + type.str());
-  return Tensor();
-}
-
-/// What a gradient function gives, as tensors of the trace; after an error `value` holds it in all of its leaves.
-template <class Result> struct Gradients {
-  Result value{};
+/// What a gradient function gives, as tensors of the trace.
+struct Gradients {
   std::vector<Tensor> results; // the value's leaves where the mode has them, then the derivative's
   Tensor problem;
 
-  /// The derivative as a tree like `like`.
-  template <class Tree> Tree derivative(Tree like) const {
-    if (!problem.defined())
-      return unflatten(like, std::span(results).last(flatten(like).size()));
-    poison(like, problem);
-    return like;
-  }
+  /// Fills the leaves of `like`, a tree like the derivative, or gives them the error.
+  void derivative(AnyTree like) const;
 };
 
-/// Traces `f`, at arguments of `types` in trees like `args`, as a function of the graph: `value` and `outputs` are what
-/// it gives, `function` is its number. Returns what went wrong; undefined if nothing did.
-template <class F, class Args, class Result>
-Tensor traceApart(Trace &trace, const char *name, F &f, const Args &args, std::span<const TensorType> types,
-                  Where where, Result &value, std::vector<TensorType> &outputs, int32_t &function) {
-  std::vector<sinter_value_type> lowered;
-  for (const TensorType &type : types)
-    lowered.push_back(valueType(type));
-  lowered.emplace_back(); // so that there is one
-  std::vector<uint32_t> ids(lowered.size()), results;
-  trace.locate(where);
-  if (sinter_graph_begin(trace.handle(), name, int32_t(types.size()), lowered.data(), nullptr, ids.data()))
-    return trace.failGraph(where);
-  trace.enterRegion();
-  std::vector<Tensor> arguments;
-  for (size_t k = 0; k < types.size(); ++k)
-    arguments.push_back(trace.wrap(ids[k], where));
-  value = runFrame(trace, where, [&] { return applyFunction(f, unflatten(args, arguments)); });
-  if (trace.error())
-    return errorTensor(*trace.error());
-  if (!trace.materialize(value, where, results, outputs))
-    return *firstError(value);
-  if (sinter_graph_end(trace.handle(), int32_t(results.size()), results.data(), nullptr, &function))
-    return trace.failGraph(where);
-  trace.leaveRegion();
-  return Tensor();
-}
+/// Traces `f(args)` apart, builds its gradient by the leaves `wrt`, and records the call; fills `value` where the mode
+/// has it. `more` are cotangents or tangents.
+Gradients recordGradient(const char *name, int mode, ApplyCall f, AnyTree args, AnyTree value,
+                         std::span<const int32_t> wrt, std::span<const Tensor> more, const GradientOptions &options,
+                         Where where);
+/// Numbers of the leaves of the trees `which` among those of all `trees`.
+std::vector<int32_t> leavesOf(std::span<const AnyTree> trees, std::initializer_list<size_t> which);
+/// Numbers of all leaves.
+std::vector<int32_t> allLeavesOf(AnyTree tree);
+std::vector<std::string> argumentNames(AnyTree args);
 
-/// Traces `f(args)` apart, builds its gradient by `wrt`, and records the call. `more` are cotangents or tangents.
-template <class F, class Args>
-auto recordGradient(Trace &trace, const char *name, int mode, F &f, const Args &args, std::span<const int32_t> wrt,
-                    std::span<const Tensor> more, const GradientOptions &options, Where where) {
-  using Result = decltype(applyFunction(f, args));
-  Gradients<Result> made;
-  auto stop = [&](Tensor problem) {
-    made.problem = std::move(problem);
-    poison(made.value, made.problem);
-    return made;
+/// Records `f(args)` so that a backward pass computes it again.
+void recordCheckpoint(ApplyCall f, AnyTree args, AnyTree result, Where where);
+
+/// Forward part: fills the result and residuals. Backward part: reads residuals and cotangent, fills cotangents.
+using BackwardCall = FunctionRef<void(const void *residuals, const void *cotangent, void *cotangents)>;
+struct CustomVjp {
+  AnyTree args, result, pair, firstOfPair, secondOfPair, cotangents;
+  ApplyCall forward;
+  BackwardCall backward;
+  Where where;
+};
+void recordCustomVjp(const CustomVjp &parts);
+
+void stopGradient(AnyTree tree, Where where);
+
+/// `f` as a call that knows its types.
+template <class Args, class F> auto applies(F &f) {
+  return [&f](const void *args, void *result) {
+    using Result = result_t<F, Args>;
+    *static_cast<Result *>(result) = applyFunction(f, *static_cast<const Args *>(args));
   };
-  Args used = args;
-  std::vector<uint32_t> operands;
-  std::vector<TensorType> types;
-  if (!trace.materialize(used, where, operands, types))
-    return stop(*firstError(used));
-  std::vector<Tensor> further(more.begin(), more.end());
-  std::vector<TensorType> furtherTypes;
-  std::vector<uint32_t> all = operands;
-  if (!trace.materialize(further, where, all, furtherTypes))
-    return stop(*firstError(further));
-  for (int32_t k : wrt)
-    if (!is_float(types[size_t(k)].dtype))
-      return stop(fail(where, std::string(name) + " requires float tensors to differentiate by, got " +
-                                  types[size_t(k)].str() + " for " + argumentNames(args)[size_t(k)]));
-  if (mode == SINTER_JVP || mode == SINTER_HVP)
-    if (Tensor problem = checkDirections(name, "tangent", furtherTypes, types, argumentNames(args), where);
-        problem.defined())
-      return stop(problem);
-  uint64_t hash = hashBytes(hashText(79, name), wrt.data(), wrt.size() * sizeof(int32_t));
-  Trace::Step *step;
-  if (Tensor problem; trace.replay(hash, all, where, step, problem)) {
-    if (step && step->tag == &kTypeTag<Gradients<Result>>)
-      return *static_cast<const Gradients<Result> *>(step->outcome.get());
-    return stop(step ? trace.nonDeterministic(where, step->where) : problem);
-  }
-
-  BuildScope scope(trace);
-  std::vector<TensorType> outputTypes;
-  int32_t function = -1, gradient = -1;
-  if (Tensor problem = traceApart(trace, name, f, used, types, where, made.value, outputTypes, function);
-      problem.defined())
-    return stop(problem);
-  if (Tensor problem = checkResults(name, mode, outputTypes, where); problem.defined())
-    return stop(problem);
-  if (mode == SINTER_VJP)
-    if (Tensor problem = checkDirections(name, "cotangent", furtherTypes, outputTypes, resultNames(made.value), where);
-        problem.defined())
-      return stop(problem);
-  sinter_gradient_options lower{};
-  lower.struct_size = sizeof(lower);
-  lower.mode = mode;
-  lower.memory = options.memory.empty() ? nullptr : options.memory.c_str();
-  trace.locate(where);
-  if (sinter_graph_gradient(trace.handle(), function, int32_t(wrt.size()), wrt.data(), &lower, &gradient))
-    return stop(trace.failGraph(where));
-  std::vector<uint32_t> results(outputTypes.size() * 2 + wrt.size() + 1);
-  int32_t count = 0;
-  if (sinter_graph_call(trace.handle(), gradient, int32_t(all.size()), all.data(), int32_t(results.size()),
-                        results.data(), &count))
-    return stop(trace.failGraph(where));
-  scope.finish();
-  for (int32_t k = 0; k < count; ++k)
-    made.results.push_back(trace.wrap(results[size_t(k)], where));
-  if (mode != SINTER_GRAD && mode != SINTER_HVP)
-    made.value = unflatten(made.value, made.results);
-  Trace::Step &remembered = trace.append(hash, all, where);
-  remembered.outcome = std::make_shared<Gradients<Result>>(made);
-  remembered.tag = &kTypeTag<Gradients<Result>>;
-  return made;
 }
 
 /// Arguments I...: one tree, or a tuple of several.
@@ -218,13 +84,19 @@ template <class F, bool WithValue, size_t... I> struct GradientFunction {
   template <class... Args>
     requires std::is_invocable_v<F &, const tree_t<Args> &...>
   auto operator()(const Args &...given) const {
-    std::tuple<tree_t<Args>...> args(given...);
-    std::vector<int32_t> wrt = leavesOf<I...>(args);
-    auto made = recordGradient(*Trace::current(), WithValue ? "value_and_grad" : "grad",
-                               WithValue ? SINTER_VALUE_AND_GRAD : SINTER_GRAD, f, args, wrt, {}, options, where);
-    auto gradients = made.derivative(pickArguments<I...>(args));
+    using Arguments = std::tuple<tree_t<Args>...>;
+    using Result = result_t<F, Arguments>;
+    Arguments args(given...);
+    Result value{};
+    std::vector<int32_t> wrt =
+        std::apply([](const auto &...arg) { return leavesOf(std::array{anyTree(arg)...}, {I...}); }, args);
+    Gradients made =
+        recordGradient(WithValue ? "value_and_grad" : "grad", WithValue ? SINTER_VALUE_AND_GRAD : SINTER_GRAD,
+                       applies<Arguments>(f), anyTree(args), anyTree(value), wrt, {}, options, where);
+    auto gradients = pickArguments<I...>(args);
+    made.derivative(anyTree(gradients));
     if constexpr (WithValue)
-      return std::pair(std::move(made.value), std::move(gradients));
+      return std::pair(std::move(value), std::move(gradients));
     else
       return gradients;
   }
@@ -239,30 +111,14 @@ template <class F> struct CheckpointFunction {
   template <class... Args>
     requires std::is_invocable_v<F &, const tree_t<Args> &...>
   auto operator()(const Args &...given) const {
-    std::tuple<tree_t<Args>...> args(given...);
-    using Result = decltype(applyFunction(f, args));
-    Trace *trace = Trace::current();
-    if (!trace)
+    using Arguments = std::tuple<tree_t<Args>...>;
+    using Result = result_t<F, Arguments>;
+    Arguments args(given...);
+    if (!tracing())
       return applyFunction(f, args);
-    std::vector<uint32_t> ids;
-    std::vector<TensorType> types;
     Result result{};
-    if (!materializeOrPoison(*trace, args, where, ids, types, result))
-      return result;
-    return controlStep(*trace, "checkpoint", ids, where, std::move(result), [&](Result &out) {
-      auto traced = traceRegion(*trace, {}, where, [&](std::span<const Tensor>) { return applyFunction(f, args); });
-      out = std::move(traced.tree);
-      std::vector<uint32_t> results(traced.ids.size() + 1);
-      int32_t count = 0;
-      trace->locate(where);
-      if (!traced.region ||
-          sinter_graph_checkpoint(trace->handle(), traced.region, int32_t(traced.ids.size()), results.data(), &count)) {
-        poison(out, traced.region ? trace->failGraph(where) : traced.problem);
-        return false;
-      }
-      wrapLeaves(*trace, out, results, where);
-      return true;
-    });
+    recordCheckpoint(applies<Arguments>(f), anyTree(args), anyTree(result), where);
+    return result;
   }
 };
 
@@ -294,83 +150,29 @@ template <class F, class Forward, class Backward> struct CustomVjpFunction {
     using Cotangents = std::invoke_result_t<Backward &, const Residuals &, const Result &>;
     static_assert(CotangentsOf<Arguments, Cotangents>,
                   "the backward function of custom_vjp returns a tuple with a tree like each argument");
-    Trace *trace = Trace::current();
-    if (!trace)
+    if (!tracing())
       return applyFunction(f, args);
-    std::vector<uint32_t> ids;
-    std::vector<TensorType> types;
+    using Given = std::conditional_t<std::is_same_v<tree_t<Cotangents>, std::tuple_element_t<0, Arguments>>,
+                                     std::tuple<tree_t<Cotangents>>, Arguments>;
     Result result{};
-    if (!materializeOrPoison(*trace, args, where, ids, types, result))
-      return result;
-    return controlStep(*trace, "custom_vjp", ids, where, std::move(result), [&](Result &out) {
-      auto stop = [&](const Tensor &problem) {
-        poison(out, problem);
-        return false;
-      };
-      auto there = traceRegion(*trace, types, where, [&](std::span<const Tensor> leaves) {
-        return applyFunction(forward, unflatten(args, leaves));
-      });
-      out = std::get<0>(there.tree);
-      if (!there.region)
-        return stop(there.problem);
-      size_t results = flatten(out).size();
-      std::vector<TensorType> taken(there.types.begin() + std::ptrdiff_t(results), there.types.end());
-      size_t residuals = taken.size();
-      for (size_t k = 0; k < results; ++k)
-        if (is_float(there.types[k].dtype))
-          taken.push_back(there.types[k]);
-      auto back = traceRegion(*trace, taken, where, [&](std::span<const Tensor> leaves) {
-        size_t next = residuals;
-        Result cotangent = tree_map(
-            [&](const Tensor &leaf) { return is_float(leaf.dtype()) ? leaves[next++] : Tensor(); }, Result(out));
-        return cotangents(args, backward(unflatten(std::get<1>(there.tree), leaves), cotangent));
-      });
-      if (!back.region)
-        return stop(back.problem);
-      std::vector<uint32_t> made(results + 1);
-      int32_t count = 0;
-      trace->locate(where);
-      if (sinter_graph_custom_vjp(trace->handle(), int32_t(ids.size()), ids.data(), int32_t(results), there.region,
-                                  back.region, int32_t(results), made.data(), &count))
-        return stop(trace->failGraph(where));
-      wrapLeaves(*trace, out, made, where);
-      return true;
-    });
-  }
-
-private:
-  /// Those of float arguments, which must be of their types.
-  template <class Arguments, class Given>
-  std::vector<Tensor> cotangents(const Arguments &args, const Given &given) const {
-    auto leaves = [&] {
-      if constexpr (std::is_same_v<tree_t<Given>, std::tuple_element_t<0, Arguments>>)
-        return flatten(std::tuple<tree_t<Given>>(asTree(given)));
-      else
-        return flatten(treeCast<Arguments>(given));
-    }();
-    std::vector<Tensor> wanted = flatten(args), kept;
-    std::vector<std::string> names = argumentNames(args);
-    Tensor problem;
-    if (leaves.size() != wanted.size())
-      problem = fail(where, "custom_vjp requires a cotangent per tensor of its arguments, got " +
-                                std::to_string(leaves.size()) + " for " + std::to_string(wanted.size()));
-    for (size_t k = 0; k < wanted.size() && !problem.defined(); ++k) {
-      if (!is_float(wanted[k].dtype()))
-        continue;
-      Tensor leaf = leaves[k];
-      if (leaf.weak())
-        leaf = convert(leaf, wanted[k].dtype(), where);
-      if (leaf.error())
-        problem = leaf;
-      else if (!leaf.defined() || !mayFollow(wanted[k].type(), leaf.type()))
-        problem = fail(where, "custom_vjp requires a cotangent of the type of each argument, got " +
-                                  (leaf.defined() ? leaf.type().str() : std::string("none")) + " for " + names[k] +
-                                  ", which is " + wanted[k].type().str());
-      kept.push_back(leaf);
-    }
-    if (problem.defined())
-      kept.assign(1, problem);
-    return kept;
+    Pair pair{};
+    Given back{};
+    recordCustomVjp({anyTree(args), anyTree(result), anyTree(pair), anyTree(std::get<0>(pair)),
+                     anyTree(std::get<1>(pair)), anyTree(back),
+                     [&](const void *used, void *out) {
+                       *static_cast<Pair *>(out) = applyFunction(forward, *static_cast<const Arguments *>(used));
+                     },
+                     [&](const void *residuals, const void *cotangent, void *out) {
+                       auto given = backward(*static_cast<const Residuals *>(residuals),
+                                             *static_cast<const Result *>(cotangent));
+                       if constexpr (std::is_same_v<Given, Arguments> &&
+                                     !std::is_same_v<tree_t<Cotangents>, std::tuple_element_t<0, Arguments>>)
+                         *static_cast<Given *>(out) = treeCast<Arguments>(std::move(given));
+                       else
+                         *static_cast<Given *>(out) = Given(asTree(given));
+                     },
+                     where});
+    return result;
   }
 };
 
@@ -407,10 +209,13 @@ auto vjp(F &&f, const std::tuple<Primals...> &primals, const Cotangents &cotange
          Where where = Where::current()) {
   using Args = std::tuple<detail::tree_t<Primals>...>;
   auto run = [&](const Args &args, const detail::tree_t<Cotangents> &given) {
-    auto made = detail::recordGradient(*detail::Trace::current(), "vjp", SINTER_VJP, f, args, detail::allLeavesOf(args),
+    using Result = detail::result_t<std::remove_reference_t<F>, Args>;
+    std::pair<Result, Args> both{Result{}, args};
+    auto made = detail::recordGradient("vjp", SINTER_VJP, detail::applies<Args>(f), detail::anyTree(args),
+                                       detail::anyTree(both.first), detail::allLeavesOf(detail::anyTree(args)),
                                        flatten(given), options, where);
-    Args gradients = made.derivative(args);
-    return std::pair(std::move(made.value), std::move(gradients));
+    made.derivative(detail::anyTree(both.second));
+    return both;
   };
   return detail::inTrace(run, where, primals, cotangents);
 }
@@ -421,10 +226,14 @@ auto jvp(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Tangents
          Where where = Where::current()) {
   using Args = std::tuple<detail::tree_t<Primals>...>;
   auto run = [&](const Args &args, const Args &directions) {
-    auto made = detail::recordGradient(*detail::Trace::current(), "jvp", SINTER_JVP, f, args, detail::allLeavesOf(args),
+    using Result = detail::result_t<std::remove_reference_t<F>, Args>;
+    std::pair<Result, Result> both{};
+    auto made = detail::recordGradient("jvp", SINTER_JVP, detail::applies<Args>(f), detail::anyTree(args),
+                                       detail::anyTree(both.first), detail::allLeavesOf(detail::anyTree(args)),
                                        flatten(directions), {}, where);
-    auto tangent = made.derivative(made.value);
-    return std::pair(std::move(made.value), std::move(tangent));
+    both.second = both.first;
+    made.derivative(detail::anyTree(both.second));
+    return both;
   };
   return detail::inTrace(run, where, primals, tangents);
 }
@@ -435,9 +244,13 @@ auto hessian_vector_product(F &&f, const std::tuple<Primals...> &primals, const 
                             GradientOptions options = {}, Where where = Where::current()) {
   using Args = std::tuple<detail::tree_t<Primals>...>;
   auto run = [&](const Args &args, const Args &vectors) {
-    return detail::recordGradient(*detail::Trace::current(), "hessian_vector_product", SINTER_HVP, f, args,
-                                  detail::allLeavesOf(args), flatten(vectors), options, where)
-        .derivative(args);
+    detail::result_t<std::remove_reference_t<F>, Args> value{};
+    Args product = args;
+    detail::recordGradient("hessian_vector_product", SINTER_HVP, detail::applies<Args>(f), detail::anyTree(args),
+                           detail::anyTree(value), detail::allLeavesOf(detail::anyTree(args)), flatten(vectors),
+                           options, where)
+        .derivative(detail::anyTree(product));
+    return product;
   };
   return detail::inTrace(run, where, primals, direction);
 }
@@ -445,12 +258,8 @@ auto hessian_vector_product(F &&f, const std::tuple<Primals...> &primals, const 
 /// `tree`, through which no gradient goes.
 template <class Tree> auto stop_gradient(const Tree &given, Where where = Where::current()) {
   detail::tree_t<Tree> tree = detail::asTree(given);
-  return tree_map(
-      [&](const Tensor &leaf) {
-        return detail::Trace::current() && is_float(leaf.dtype()) ? detail::apply("stop_gradient", {leaf}, {}, where)
-                                                                  : leaf;
-      },
-      std::move(tree));
+  detail::stopGradient(detail::anyTree(tree), where);
+  return tree;
 }
 
 /// `f`, of which a backward pass keeps the arguments only, and computes the rest again.
@@ -494,16 +303,16 @@ struct GradientCheck {
   /// The error of tracing, in a program without exceptions.
   const Error *error() const { return failure.get(); }
   /// "largest error 3e-10 by single elements (argument 0.w), 2e-11 along a direction, ...".
-  std::string str() const {
-    char text[160];
-    std::snprintf(text, sizeof text, "%.1e along a direction, %.1e of forward against reverse mode", direction,
-                  transpose);
-    char first[48];
-    std::snprintf(first, sizeof first, "largest error %.1e by single elements", elements);
-    return first + (worst.empty() ? "" : " (" + worst + ")") + ", " + text;
-  }
+  std::string str() const;
   std::shared_ptr<Error> failure;
 };
+
+namespace detail {
+/// The leaves of `args` as specs; false with the error in `check`.
+bool checkedSpecs(AnyTree args, std::vector<Spec> &specs, GradientCheck &check, Where where);
+void checkGraph(const Graph &graph, AnyTree args, const GradientCheckOptions &options, GradientCheck &check,
+                Where where);
+} // namespace detail
 
 /// Compares gradients of `f` at `args`, by all of their floats, with central differences, in f64 on the reference
 /// evaluator whatever the element types: `check_gradients(f, std::tuple{x, weights})`.
@@ -511,53 +320,14 @@ template <class F, class... Args>
 GradientCheck check_gradients(F &&f, const std::tuple<Args...> &given, const GradientCheckOptions &options = {},
                               Where where = Where::current()) {
   GradientCheck check;
-  auto stop = [&](const Tensor &problem) {
-    check.failure = std::make_shared<Error>(*problem.error());
-    return check;
-  };
   auto args = detail::treeCast<std::tuple<detail::tree_t<Args>...>>(given);
   std::vector<Spec> specs;
-  std::vector<sinter_tensor> inputs;
-  std::vector<int32_t> wrt;
-  for (const Tensor &leaf : flatten(args)) {
-    if (leaf.error())
-      return stop(leaf);
-    if (!leaf.defined() || leaf.traced())
-      return stop(
-          detail::fail(where, "check_gradients requires tensors with elements, got " +
-                                  std::string(leaf.traced() ? "one of a trace" : "a Tensor() without a value")));
-    if (is_float(leaf.dtype()))
-      wrt.push_back(int32_t(specs.size()));
-    specs.push_back(spec_of(leaf));
-    inputs.push_back(leaf.view());
-  }
-  Graph graph = traceWith(f, args, std::span<const Spec>(specs), "main", {}, {}, where);
-  if (graph.error()) {
-    check.failure = std::make_shared<Error>(*graph.error());
-    return check;
-  }
-  sinter_gradient_check_options lowered{};
-  lowered.struct_size = sizeof(lowered);
-  lowered.reverse_only = !options.forward_mode;
-  lowered.seed = options.seed;
-  lowered.elements = options.elements;
-  lowered.step = options.step;
-  lowered.tolerance = options.tolerance;
-  lowered.memory = options.memory.empty() ? nullptr : options.memory.c_str();
-  sinter_gradient_check outcome{};
-  outcome.struct_size = sizeof(outcome);
-  if (sinter_graph_check_gradient(graph.handle(), sinter_graph_num_functions(graph.handle()) - 1, int32_t(wrt.size()),
-                                  wrt.data(), int32_t(inputs.size()), inputs.data(), &lowered, &outcome))
-    return stop(detail::fail(where, sinter_last_error()));
-  check.passed = outcome.passed;
-  check.elements = outcome.element_error;
-  check.direction = outcome.direction_error;
-  check.transpose = outcome.transpose_error;
-  if (outcome.worst_input >= 0)
-    check.worst = detail::argumentNames(args)[size_t(outcome.worst_input)];
+  if (detail::checkedSpecs(detail::anyTree(args), specs, check, where))
+    detail::checkGraph(traceWith(f, args, std::span<const Spec>(specs), "main", {}, {}, where), detail::anyTree(args),
+                       options, check, where);
   return check;
 }
 
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

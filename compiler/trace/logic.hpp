@@ -8,7 +8,7 @@
 
 #include "ops_elementwise.hpp"
 
-namespace sinter {
+namespace sinter::inline SINTER_HOST {
 
 namespace detail {
 template <class T>
@@ -16,6 +16,7 @@ concept IsTensor = std::is_same_v<T, Tensor>;
 /// What may stand beside a tensor in && and ||.
 template <class T>
 concept Truth = Number<T> || std::is_same_v<T, Size> || std::is_same_v<T, SizeComparison>;
+Tensor logical(const char *function, const char *op, const Operand &lhs, const Operand &rhs);
 } // namespace detail
 
 // (Of tensors as they are: beside a conversion to bool, what converts to tensors would be ambiguous.)
@@ -32,6 +33,6 @@ template <detail::IsTensor X, detail::IsTensor Y> Tensor operator||(const X &x, 
 template <detail::IsTensor X, detail::Truth T> Tensor operator||(const X &x, const T &y) { return x || Tensor(y); }
 template <detail::Truth T, detail::IsTensor X> Tensor operator||(const T &x, const X &y) { return y || Tensor(x); }
 
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

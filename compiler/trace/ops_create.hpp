@@ -7,141 +7,47 @@
 
 #include "ops_elementwise.hpp"
 
-namespace sinter {
+namespace sinter::inline SINTER_HOST {
+namespace detail {
+Tensor arangeOf(const SizeArgument &first, const SizeArgument &last, const SizeArgument &by, DType dtype, Where where);
+} // namespace detail
 
 /// The size of an axis, for use in shapes: a number, or in a trace with named sizes a value of the graph.
-inline Size size(const Operand &x, int axis) {
-  detail::Build b("size", x.where);
-  b.in(x.tensor);
-  return b.size(x.tensor, b.axis(axis, x.tensor.rank()));
-}
+Size size(const Operand &x, int axis);
 /// Sizes of all axes.
-inline Sizes sizes(const Operand &x) {
-  detail::Build b("sizes", x.where);
-  return b.sizes(b.in(x.tensor));
-}
+Sizes sizes(const Operand &x);
 /// A size as a rank-0 i64 tensor.
-inline Tensor as_tensor(const SizeArgument &size, Where where = Where::current()) {
-  return detail::Build("as_tensor", where).sizeTensor(size);
-}
+Tensor as_tensor(const SizeArgument &size, Where where = Where::current());
 
 /// All elements are `value`, of rank 0. Without `dtype`, of its element type.
-inline Tensor full(const Sizes &sizes, const Operand &value, std::optional<DType> dtype = {}) {
-  detail::Build b("full", value.where);
-  Tensor number = dtype && value.tensor.weak() ? b.strong(b.literal(value.tensor, *dtype)) : b.strong(value.tensor);
-  return b.spreadTo(dtype ? b.astype(number, *dtype) : number, sizes);
-}
-inline Tensor zeros(const Sizes &sizes, DType dtype = DType::f32, Where where = Where::current()) {
-  detail::Build b("zeros", where);
-  return b.spreadTo(b.number(dtype, 0), sizes);
-}
-inline Tensor ones(const Sizes &sizes, DType dtype = DType::f32, Where where = Where::current()) {
-  detail::Build b("ones", where);
-  return b.spreadTo(b.number(dtype, 1), sizes);
-}
+Tensor full(const Sizes &sizes, const Operand &value, std::optional<DType> dtype = {});
+Tensor zeros(const Sizes &sizes, DType dtype = DType::f32, Where where = Where::current());
+Tensor ones(const Sizes &sizes, DType dtype = DType::f32, Where where = Where::current());
 /// `value` in the shape and element type of `x`.
-inline Tensor full_like(const Operand &x, const Tensor &value) {
-  detail::Build b("full_like", x.where);
-  Tensor like = b.strong(x.tensor), number = value;
-  b.agree({&like, &number});
-  return b.spreadLike(b.strong(number), like);
-}
-inline Tensor zeros_like(const Operand &x) {
-  detail::Build b("zeros_like", x.where);
-  return b.full(b.strong(x.tensor), 0);
-}
-inline Tensor ones_like(const Operand &x) {
-  detail::Build b("ones_like", x.where);
-  return b.full(b.strong(x.tensor), 1);
-}
+Tensor full_like(const Operand &x, const Tensor &value);
+Tensor zeros_like(const Operand &x);
+Tensor ones_like(const Operand &x);
 
 /// i[axis] at each place i.
-inline Tensor iota(const Sizes &sizes, int axis = 0, DType dtype = DType::i64, Where where = Where::current()) {
-  detail::Build b("iota", where);
-  Shape known = b.shapeOf(sizes);
-  int along = b.axis(axis, known.size());
-  if (dtype == DType::boolean)
-    return b.fail("a dtype of numbers, got bool");
-  TensorType type{dtype, known};
-  if (b.failed() || known.isStatic())
-    return b.op("iota", {}, {{"axis", int64_t(along)}, {"type", type}});
-  return b.op("iota", {b.sizesTensor(sizes)}, {{"axis", int64_t(along)}, {"type", type}});
-}
+Tensor iota(const Sizes &sizes, int axis = 0, DType dtype = DType::i64, Where where = Where::current());
 /// start, start + step, ... before stop, counted on the host.
-inline Tensor arange(double start, double stop, double step = 1, DType dtype = DType::i64,
-                     Where where = Where::current()) {
-  detail::Build b("arange", where);
-  double count = (stop - start) / step;
-  if (!(step != 0) || !(count < 1e15))
-    return b.fail("a step other than 0 that reaches the end, got " + std::to_string(step));
-  auto whole = int64_t(count);
-  int64_t number = count <= 0 ? 0 : whole + (double(whole) < count);
-  Tensor steps = iota({number}, 0, dtype, where);
-  if (step != 1)
-    steps = b.mul(steps, b.number(dtype, step));
-  return start == 0 ? steps : b.add(steps, b.number(dtype, start));
-}
+Tensor arange(double start, double stop, double step = 1, DType dtype = DType::i64, Where where = Where::current());
 /// 0, 1, ... before `count`.
-inline Tensor arange(const SizeArgument &count, DType dtype = DType::i64, Where where = Where::current()) {
-  return iota({count}, 0, dtype, where);
-}
+Tensor arange(const SizeArgument &count, DType dtype = DType::i64, Where where = Where::current());
 /// start, start + step, ... before stop, where one of them is a size.
 template <class Start, class Stop, class Step = int>
   requires(std::is_same_v<Start, Size> || std::is_same_v<Stop, Size> || std::is_same_v<Step, Size>)
 Tensor arange(const Start &start, const Stop &stop, const Step &step = 1, DType dtype = DType::i64,
               Where where = Where::current()) {
-  detail::Build b("arange", where);
-  SizeArgument first(start), last(stop), by(step);
-  if (by.isKnown() && by.known() == 0)
-    return b.fail("a step other than 0, got 0");
-  Size gap = last - first;
-  if (by.isKnown()) { // rounded away from 0
-    gap = (gap + (by.known() - (by.known() > 0 ? 1 : -1))) / by;
-  } else {
-    Tensor whole = b.sizeTensor(gap), stride = b.sizeTensor(by), rest = b.op("rem", {whole, stride});
-    Tensor more = b.compare("gt", b.mul(rest, stride), b.index(0));
-    gap = Size(b.add(b.div(whole, stride), b.astype(more, DType::i64)), where);
-  }
-  Tensor steps = iota({max(gap, 0)}, 0, DType::i64, where);
-  if (!by.isKnown() || by.known() != 1)
-    steps = b.mul(steps, b.sizeTensor(by));
-  if (!first.isKnown() || first.known() != 0)
-    steps = b.add(steps, b.sizeTensor(first));
-  return b.astype(steps, dtype);
+  return detail::arangeOf(start, stop, step, dtype, where);
 }
 /// `count` numbers at equal distances, the first `start`, the last `stop` (not with `endpoint` false).
-inline Tensor linspace(double start, double stop, const SizeArgument &number, bool endpoint = true,
-                       DType dtype = DType::f32, Where where = Where::current()) {
-  detail::Build b("linspace", where);
-  int64_t count = number.known();
-  if (count < 0 || !is_float(dtype))
-    return b.fail("a count of at least 0 and a float dtype, got " + std::to_string(count) + " and " +
-                  dtype_name(dtype));
-  Tensor place = iota({number}, 0, DType::f64, where);
-  if (!number.isKnown()) {
-    Tensor gaps = b.astype(b.sizeTensor(max(number - int(endpoint), 1)), DType::f64);
-    Tensor values = b.add(b.mul(place, b.div(b.number(DType::f64, stop - start), gaps)), b.number(DType::f64, start));
-    if (endpoint) // of one number the first is not the last
-      values = b.select(b.both(b.compare("eq", place, gaps), b.compare("gt", place, b.number(DType::f64, 0))),
-                        b.number(DType::f64, stop), values);
-    return b.astype(values, dtype);
-  }
-  double gaps = double(endpoint ? count - 1 : count);
-  Tensor values =
-      b.add(b.mul(place, b.number(DType::f64, gaps > 0 ? (stop - start) / gaps : 0)), b.number(DType::f64, start));
-  if (endpoint && count > 1) // not start + (stop - start)
-    values = b.select(b.compare("eq", place, b.number(DType::f64, gaps)), b.number(DType::f64, stop), values);
-  return b.astype(values, dtype);
-}
+Tensor linspace(double start, double stop, const SizeArgument &number, bool endpoint = true, DType dtype = DType::f32,
+                Where where = Where::current());
 /// Ones where column - row is `diagonal`, else zeros.
-inline Tensor eye(const SizeArgument &rows, std::optional<SizeArgument> columns = {}, int64_t diagonal = 0,
-                  DType dtype = DType::f32, Where where = Where::current()) {
-  detail::Build b("eye", where);
-  Sizes shape{rows, columns.value_or(rows)};
-  Tensor row = iota(shape, 0, DType::i64, where), column = iota(shape, 1, DType::i64, where);
-  return b.astype(b.compare("eq", column, b.add(row, b.index(diagonal))), dtype);
-}
+Tensor eye(const SizeArgument &rows, std::optional<SizeArgument> columns = {}, int64_t diagonal = 0,
+           DType dtype = DType::f32, Where where = Where::current());
 
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace sinter {
+namespace sinter::inline SINTER_HOST {
 
 /// A size that nothing is known about. Other negative dims are named: equal ones are equal sizes.
 inline constexpr int64_t kUnknownDim = SINTER_DIM_UNKNOWN;
@@ -80,12 +80,7 @@ public:
     return product;
   }
   /// "[2, ?, 3]".
-  std::string str() const {
-    std::string text = "[";
-    for (int k = 0; k < count; ++k)
-      text += (k ? ", " : "") + (dims[k] < 0 ? std::string("?") : std::to_string(dims[k]));
-    return text + "]";
-  }
+  std::string str() const;
   friend bool operator==(const Shape &a, const Shape &b) {
     if (a.wanted() != b.wanted())
       return false;
@@ -105,10 +100,10 @@ struct TensorType {
   DType dtype;
   Shape shape;
   /// "f32[2, 3]".
-  std::string str() const { return dtype_name(dtype) + shape.str(); }
+  std::string str() const;
   friend bool operator==(const TensorType &a, const TensorType &b) = default;
 };
 
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sinter for C++20: tensors that compute at once, and functions over them that become compiled graphs with real control
-// flow. Header-only over the C ABI of sinter.h: link libsinter_compiler and libsinter_rt. The host may be built without
-// exceptions and run-time types.
+// flow. What needs no types of the program is compiled in the library: link libsinter_compiler and libsinter_rt. The
+// host may be built without exceptions and run-time types.
 //
 //   #include <sinter/sinter.hpp>
 //   namespace sn = sinter;
@@ -23,6 +23,7 @@
 #include "ops.hpp"
 #include "scan.hpp"
 #include "text.hpp"
+#include <cmath>
 
 #endif
 

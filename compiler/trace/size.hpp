@@ -10,7 +10,7 @@
 #include "tensor.hpp"
 #include <concepts>
 
-namespace sinter {
+namespace sinter::inline SINTER_HOST {
 
 /// The size of an axis, or what was computed from sizes.
 class Size {
@@ -298,6 +298,6 @@ inline Size Tensor::size(Where where) const {
   return product;
 }
 
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "value.hpp"
 
-namespace sinter {
+namespace sinter::inline SINTER_HOST {
 
 class Tensor;
 class Size; // size.hpp
@@ -20,7 +20,7 @@ class Update;
 namespace detail {
 /// Records `message` and throws; without exceptions returns an error tensor.
 Tensor fail(Where where, std::string message);
-/// The outcome of a branch of the host on `condition`; see branches.hpp.
+/// The outcome of a branch of the host on `condition`; see Frames.cpp.
 bool hostBranch(const Tensor &condition);
 /// Says why the host cannot read `tensor`, which has no elements.
 void cannotRead(const Tensor &tensor, const char *what, Where where);
@@ -32,7 +32,7 @@ public:
   /// No tensor at all; only good for assigning to.
   Tensor() = default;
   /// A C++ number: a weak literal, which takes the element type of the tensor that it meets in an operation.
-  template <Number T> Tensor(T value) : Tensor(std::span<const T>(&value, 1), Shape{}) { head->weak = true; }
+  template <Number T> Tensor(T value) : head(number(dtype_of<T>, &value)) {}
   /// A size, or a comparison of sizes, as a weak literal.
   Tensor(const Size &size);
   Tensor(const SizeComparison &comparison);
@@ -47,8 +47,7 @@ public:
     Shape shape{int64_t(rows.size()), rows.size() ? int64_t(rows.begin()->size()) : 0};
     for (auto row : rows) {
       if (int64_t(row.size()) != shape[1]) {
-        *this = detail::fail(where, "a tensor of two axes requires rows of one length, got " +
-                                        std::to_string(shape[1]) + " and " + std::to_string(row.size()));
+        failRows(shape[1], row.size(), where);
         return;
       }
       values.insert(values.end(), row.begin(), row.end());
@@ -77,11 +76,7 @@ public:
     return tensor;
   }
   /// A tensor with room for its elements, which are not initialized; `shape` must be static.
-  static Tensor empty(DType dtype, const Shape &shape, Where where = Where::current()) {
-    Tensor tensor;
-    tensor.allocate(dtype, shape, where);
-    return tensor;
-  }
+  static Tensor empty(DType dtype, const Shape &shape, Where where = Where::current());
 
   Tensor(const Tensor &other) : head(other.head) {
     if (head)
@@ -116,15 +111,7 @@ public:
   /// The size of an axis, a number or what the graph knows of it; negative axes count from the end.
   Size dim(int axis, Where where = Where::current()) const;
   /// The same as a number: negative when it is named or unknown (equal ones other than kUnknownDim are equal sizes).
-  int64_t known_dim(int axis) const {
-    int count = rank(), at = axis < 0 ? axis + count : axis;
-    if (at >= 0 && at < count)
-      return head->tensor.dims[at];
-    detail::hostError(Error("dim requires an axis of " + (head ? type().str() : std::string("a tensor")) + ", got " +
-                                std::to_string(axis),
-                            where()));
-    return 0;
-  }
+  int64_t known_dim(int axis) const;
   TensorType type() const { return {dtype(), known_shape()}; }
   /// Number of elements.
   Size size(Where where = Where::current()) const;
@@ -143,19 +130,13 @@ public:
 
   /// The only element, converted to T. Reading a tensor of a trace is an error.
   template <Element T> T item(Where where = Where::current()) const {
-    if (!readable("item", where))
-      return T();
-    if (known_size() != 1) {
-      detail::hostError(Error("item requires a tensor of one element, got " + type().str(), where));
-      return T();
-    }
-    return detail::visitDType(dtype(), [&]<class From>(From) {
-      return detail::convertNumber<T>(*static_cast<const From *>(head->tensor.data));
-    });
+    T value{};
+    readItem(dtype_of<T>, &value, where);
+    return value;
   }
   /// The elements, row-major, which live as long as some copy of this tensor. T must be the element type.
   template <Element T> std::span<const T> span(Where where = Where::current()) const & {
-    if (!readable("span", where) || !holds<T>("span", where))
+    if (!readable("span", where) || !holds(dtype_of<T>, where))
       return {};
     return {static_cast<const T *>(head->tensor.data), size_t(known_size())};
   }
@@ -163,30 +144,21 @@ public:
   std::span<const T> span(Where where = Where::current()) const && = delete; // the elements may die with this tensor
   /// The elements converted to T, row-major.
   template <Element T> std::vector<T> to_vector(Where where = Where::current()) const {
-    if (!readable("to_vector", where))
-      return {};
-    return detail::visitDType(dtype(), [&]<class From>(From) {
-      std::vector<T> values;
-      auto *from = static_cast<const From *>(head->tensor.data);
-      int64_t count = known_size();
-      values.reserve(size_t(count));
-      for (int64_t k = 0; k < count; ++k)
-        values.push_back(detail::convertNumber<T>(from[k]));
+    size_t count = readable("to_vector", where) ? size_t(known_size()) : 0;
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<char> bytes(count);
+      readAll(DType::boolean, bytes.data(), count);
+      return std::vector<bool>(bytes.begin(), bytes.end());
+    } else {
+      std::vector<T> values(count);
+      readAll(dtype_of<T>, values.data(), count);
       return values;
-    });
+    }
   }
 
   /// Outside of a trace, the value of a tensor of one element. Inside, a branch of the host: the traced function runs
   /// once per outcome, and the outcomes become a `cond`.
-  explicit operator bool() const {
-    if (traced() || error())
-      return detail::hostBranch(*this);
-    if (head && known_size() != 1) {
-      detail::hostError(Error("`if (tensor)` requires a tensor of one element, got " + type().str(), where()));
-      return false;
-    }
-    return item<bool>();
-  }
+  explicit operator bool() const;
 
   /// x[i]: by a position, a tensor of positions, a slice.
   Tensor operator[](const Subscript &subscript) const;
@@ -200,61 +172,15 @@ public:
   const sinter_tensor &view() const { return head->tensor; }
 
 private:
-  bool readable(const char *what, Where where) const {
-    if (head && head->kind == detail::Value::Kind::eager)
-      return true;
-    detail::cannotRead(*this, what, where);
-    return false;
-  }
-  template <class T> bool holds(const char *what, Where where) const {
-    if (dtype_of<T> == dtype())
-      return true;
-    detail::hostError(Error(std::string(what) + " requires the tensor's element type " + dtype_name(dtype()) +
-                                ", got " + dtype_name(dtype_of<T>),
-                            where));
-    return false;
-  }
-  /// Only what a tensor may have: known sizes, and not too many.
-  bool allowed(const Shape &shape, Where where) {
-    std::string problem;
-    if (shape.wanted() > SINTER_MAX_RANK)
-      problem = "at most " + std::to_string(SINTER_MAX_RANK) + " axes, got " + std::to_string(shape.wanted());
-    for (int64_t dim : shape)
-      if (dim < 0 && problem.empty())
-        problem = "sizes of at least 0, got " + std::to_string(dim);
-    if (!problem.empty())
-      *this = detail::fail(where, "a tensor requires " + problem);
-    return problem.empty();
-  }
-  bool allocate(DType dtype, const Shape &shape, Where where) {
-    if (!allowed(shape, where))
-      return false;
-    int64_t bytes = dtype_bytes(dtype);
-    bool fits = true;
-    for (int64_t dim : shape)
-      fits &= !__builtin_mul_overflow(bytes, dim, &bytes);
-    head = fits ? detail::Value::create(size_t(bytes)) : nullptr;
-    if (!head) {
-      *this = detail::fail(where, "a tensor requires memory for " + TensorType{dtype, shape}.str() + ", got none");
-      return false;
-    }
-    head->tensor.dtype = int32_t(dtype);
-    head->tensor.rank = shape.size();
-    std::memcpy(head->tensor.dims, shape.data(), sizeof(int64_t) * size_t(shape.size()));
-    head->where = where;
-    return true;
-  }
-  void fill(DType dtype, const void *values, size_t count, const Shape &shape, Where where) {
-    if (!allowed(shape, where))
-      return;
-    if (shape.elements() != int64_t(count)) {
-      *this = detail::fail(where, "a tensor of shape " + shape.str() + " requires " + std::to_string(shape.elements()) +
-                                      " elements, got " + std::to_string(count));
-      return;
-    }
-    if (allocate(dtype, shape, where) && count)
-      std::memcpy(head->tensor.data, values, count * size_t(dtype_bytes(dtype)));
-  }
+  void failRows(int64_t first, size_t other, Where where);
+  bool readable(const char *what, Where where) const;
+  /// Whether elements may be seen as those of `dtype`.
+  bool holds(DType dtype, Where where) const;
+  void readItem(DType to, void *value, Where where) const;
+  void readAll(DType to, void *values, size_t count) const;
+  bool allocate(DType dtype, const Shape &shape, Where where);
+  void fill(DType dtype, const void *values, size_t count, const Shape &shape, Where where);
+  static detail::Value *number(DType dtype, const void *value);
 
   detail::Value *head = nullptr;
 };
@@ -270,9 +196,13 @@ struct Operand {
   Operand(const SizeComparison &comparison, Where where = Where::current());
 };
 
+namespace detail {
+Tensor scalarOf(DType dtype, const void *value, Where where);
+} // namespace detail
+
 /// A rank-0 tensor of the element type of `value`, which is not weak.
 template <Element T> Tensor scalar(T value, Where where = Where::current()) {
-  return Tensor(std::span<const T>(&value, 1), Shape{}, where);
+  return detail::scalarOf(dtype_of<T>, &value, where);
 }
 
 /// `tensor`, allowed to become a constant of a graph however large it is.
@@ -282,6 +212,6 @@ inline Tensor constant(const Tensor &tensor) {
   return tensor;
 }
 
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

@@ -5,95 +5,26 @@
 #ifndef SINTER_TRACE_TEXT_HPP
 #define SINTER_TRACE_TEXT_HPP
 
-#include "trace.hpp"
-#include <charconv>
+#include "tensor.hpp"
 #include <cmath>
 #include <iosfwd>
 
-namespace sinter {
-namespace detail {
-
-template <class T> void appendNumber(std::string &text, T value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    text += value ? "true" : "false";
-  } else if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
-    appendNumber(text, float(value));
-  } else {
-    if constexpr (std::is_floating_point_v<T>)
-      if (std::isnan(value)) {
-        text += "nan"; // whatever its sign
-        return;
-      }
-    char buffer[40];
-    text.append(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
-  }
-}
-
-/// Axes of more than `edge * 2` entries are shortened in the middle.
-template <class T>
-void appendAxis(std::string &text, const Tensor &tensor, const T *data, int axis, int64_t stride, int64_t edge) {
-  if (axis == tensor.rank())
-    return appendNumber(text, *data);
-  int64_t size = tensor.known_dim(axis);
-  int64_t inner = size ? stride / size : 0;
-  bool last = axis + 1 == tensor.rank();
-  text += '[';
-  for (int64_t k = 0; k < size; ++k) {
-    if (k)
-      text += last ? ", " : ",\n" + std::string(size_t(axis) + 1, ' ');
-    if (size > 2 * edge && k == edge) {
-      text += "...";
-      k = size - edge - 1;
-      continue;
-    }
-    appendAxis(text, tensor, data + k * inner, axis + 1, inner, edge);
-  }
-  text += ']';
-}
-
-} // namespace detail
+namespace sinter::inline SINTER_HOST {
 
 /// The elements in brackets, shortest decimal that reads back; long axes are shortened unless `all`. For a tensor of a
 /// trace its type.
-inline std::string to_string(const Tensor &tensor, bool all = false) {
-  if (!tensor.defined())
-    return "Tensor()";
-  if (tensor.error())
-    return std::string("error: ") + tensor.error()->what();
-  if (tensor.traced())
-    return "traced " + tensor.type().str();
-  constexpr int64_t fewElements = 1000, shownAtEachEnd = 3;
-  int64_t size = tensor.known_size(), edge = all || size <= fewElements ? INT64_MAX / 2 : shownAtEachEnd;
-  std::string text;
-  detail::visitDType(tensor.dtype(), [&]<class T>(T) {
-    detail::appendAxis(text, tensor, static_cast<const T *>(tensor.view().data), 0, size, edge);
-  });
-  return text;
-}
+std::string to_string(const Tensor &tensor, bool all = false);
 
 template <class Traits> auto &operator<<(std::basic_ostream<char, Traits> &stream, const Tensor &tensor) {
   return stream << std::string_view(to_string(tensor));
 }
 
 /// Reads a `.npy` file.
-inline Tensor load_npy(const std::string &path, Where where = Where::current()) {
-  sinter_tensor read{};
-  if (sinter_npy_read(path.c_str(), &read))
-    return detail::fail(where, sinter_last_error());
-  return detail::adoptTensor(read, where);
-}
+Tensor load_npy(const std::string &path, Where where = Where::current());
 
 /// Writes a `.npy` file.
-inline Status save_npy(const std::string &path, const Tensor &tensor, Where where = Where::current()) {
-  if (!tensor.defined() || tensor.traced() || tensor.error()) {
-    detail::cannotRead(tensor, "save_npy", where);
-    return tensor.error() ? *tensor.error() : Error("save_npy requires a tensor with elements, got one without", where);
-  }
-  if (!sinter_npy_write(path.c_str(), &tensor.view()))
-    return {};
-  return detail::report(Error(sinter_last_error(), where));
-}
+Status save_npy(const std::string &path, const Tensor &tensor, Where where = Where::current());
 
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

@@ -7,23 +7,40 @@
 #ifndef SINTER_TRACE_TREE_HPP
 #define SINTER_TRACE_TREE_HPP
 
+#include "anytree.hpp"
 #include "fields.hpp"
 #include "size.hpp"
-#include <array>
-#include <map>
-#include <optional>
 
-namespace sinter {
+namespace sinter::inline SINTER_HOST {
 namespace detail {
 
-template <class T> struct IsVector : std::false_type {};
-template <class T, class A> struct IsVector<std::vector<T, A>> : std::true_type {};
-template <class T> struct IsArray : std::false_type {};
-template <class T, size_t N> struct IsArray<std::array<T, N>> : std::true_type {};
-template <class T> struct IsOptional : std::false_type {};
-template <class T> struct IsOptional<std::optional<T>> : std::true_type {};
-template <class T> struct IsMap : std::false_type {};
-template <class K, class V, class C, class A> struct IsMap<std::map<K, V, C, A>> : std::true_type {};
+// Containers are known by what they offer, so that a program pays for the headers of those only that it uses.
+template <class T>
+concept IsVector = requires(T tree) {
+  typename T::value_type;
+  typename T::allocator_type;
+  tree.data();
+  tree.capacity();
+} && !std::is_same_v<typename T::value_type, char>;
+template <class T>
+concept IsArray = requires(T tree) {
+  typename T::value_type;
+  std::tuple_size<T>::value;
+  tree.data();
+};
+template <class T>
+concept IsOptional = requires(T tree) {
+  typename T::value_type;
+  tree.has_value();
+  tree.reset();
+  *tree;
+};
+template <class T>
+concept IsMap = requires(T tree) {
+  typename T::mapped_type;
+  tree.begin()->second;
+  tree.begin()->first.data();
+};
 template <class T> struct IsTuple : std::false_type {};
 template <class... T> struct IsTuple<std::tuple<T...>> : std::true_type {};
 template <class A, class B> struct IsTuple<std::pair<A, B>> : std::true_type {};
@@ -36,158 +53,108 @@ concept ListsFields = requires(T &tree) { tree.fields(); };
 template <class T>
 concept Fixed = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>;
 
-/// Calls `visitor.tensor(Tensor &)` and `visitor.fixed(bytes, count)` for what `tree` holds, and, when `visitor.paths`,
-/// `enter(text)` and `leave()` around each part.
-template <class T, class Visitor> void visitTree(T &tree, Visitor &visitor) {
-  using Plain = std::remove_const_t<T>;
-  auto part = [&](auto &child, auto &&name) {
-    if constexpr (Visitor::paths)
-      visitor.enter(name());
-    visitTree(child, visitor);
-    if constexpr (Visitor::paths)
-      visitor.leave();
-  };
-  if constexpr (std::is_same_v<Plain, Tensor>) {
+template <class T> constexpr FixedKind fixedKind() {
+  if constexpr (std::is_same_v<T, std::string>)
+    return FixedKind::text;
+  else if constexpr (std::is_enum_v<T>)
+    return FixedKind::enumeration;
+  else if constexpr (std::is_same_v<T, bool>)
+    return FixedKind::boolean;
+  else if constexpr (std::is_floating_point_v<T>)
+    return FixedKind::real;
+  else
+    return std::is_signed_v<T> ? FixedKind::integer : FixedKind::natural;
+}
+
+template <class T, size_t... I> void visitFields(T &tree, TreeVisitor &visitor, std::index_sequence<I...>);
+
+/// Walks `tree`, which is not changed unless `visitor` changes its leaves.
+template <class T> void visitTree(T &tree, TreeVisitor &visitor) {
+  if constexpr (std::is_same_v<T, Tensor>) {
     visitor.tensor(tree);
-  } else if constexpr (Fixed<Plain> && requires { visitor.value(tree); }) {
-    visitor.value(tree);
-  } else if constexpr (std::is_same_v<Plain, std::string>) {
-    visitor.fixed(tree.data(), tree.size());
-  } else if constexpr (Fixed<Plain>) {
-    visitor.fixed(&tree, sizeof(tree));
-  } else if constexpr (std::is_same_v<Plain, std::vector<bool>>) {
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    visitor.fixed(tree.data(), tree.size(), FixedKind::text);
+  } else if constexpr (Fixed<T>) {
+    visitor.fixed(&tree, sizeof(tree), fixedKind<T>());
+  } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
     for (bool value : tree)
-      visitor.fixed(&value, 1);
-  } else if constexpr (IsVector<Plain>::value || IsArray<Plain>::value) {
+      visitor.fixed(&value, 1, FixedKind::structure);
+  } else if constexpr (IsVector<T> || IsArray<T>) {
     size_t size = tree.size();
-    if constexpr (IsVector<Plain>::value)
-      visitor.fixed(&size, sizeof(size));
-    for (size_t k = 0; k < size; ++k)
-      part(tree[k], [&] { return "[" + std::to_string(k) + "]"; });
-  } else if constexpr (IsOptional<Plain>::value) {
+    if constexpr (IsVector<T>)
+      visitor.fixed(&size, sizeof(size), FixedKind::structure);
+    for (size_t k = 0; k < size; ++k) {
+      visitor.enterIndex(k);
+      visitTree(tree[k], visitor);
+      visitor.leave();
+    }
+  } else if constexpr (IsOptional<T>) {
     bool engaged = tree.has_value();
-    visitor.fixed(&engaged, 1);
+    visitor.fixed(&engaged, 1, FixedKind::structure);
     if (engaged)
       visitTree(*tree, visitor);
-  } else if constexpr (IsMap<Plain>::value) {
+  } else if constexpr (IsMap<T>) {
     size_t size = tree.size();
-    visitor.fixed(&size, sizeof(size));
+    visitor.fixed(&size, sizeof(size), FixedKind::structure);
     for (auto &[key, child] : tree) {
-      visitor.fixed(key.data(), key.size());
-      part(child, [&key = key] { return "[\"" + std::string(key) + "\"]"; });
+      visitor.fixed(key.data(), key.size(), FixedKind::structure);
+      visitor.enterKey(key);
+      visitTree(child, visitor);
+      visitor.leave();
     }
-  } else if constexpr (IsTuple<Plain>::value) {
+  } else if constexpr (IsTuple<T>::value) {
     [&]<size_t... I>(std::index_sequence<I...>) {
-      (part(std::get<I>(tree), [] { return "[" + std::to_string(I) + "]"; }), ...);
-    }(std::make_index_sequence<std::tuple_size_v<Plain>>());
+      ((visitor.enterIndex(I), visitTree(std::get<I>(tree), visitor), visitor.leave()), ...);
+    }(std::make_index_sequence<std::tuple_size_v<T>>());
   } else if constexpr (ListsFields<T>) {
     auto fields = tree.fields();
     [&]<size_t... I>(std::index_sequence<I...>) {
-      (part(std::get<I>(fields), [] { return "." + std::to_string(I); }), ...);
+      ((visitor.enterField(I, nullptr), visitTree(std::get<I>(fields), visitor), visitor.leave()), ...);
     }(std::make_index_sequence<std::tuple_size_v<decltype(fields)>>());
   } else {
-    static_assert(std::is_class_v<Plain> && (std::is_aggregate_v<Plain> || std::is_empty_v<Plain>),
+    static_assert(std::is_class_v<T> && (std::is_aggregate_v<T> || std::is_empty_v<T>),
                   "sinter takes tensors, numbers, strings, plain structs and standard containers of them here");
-    if constexpr (std::is_aggregate_v<Plain> && !std::is_empty_v<Plain>) {
-      auto fields = fieldsOf(tree);
-      [&]<size_t... I>(std::index_sequence<I...>) {
-        (part(std::get<I>(fields),
-              [] {
-                constexpr std::string_view name = fieldName<Plain, I>();
-                return "." + (name.empty() ? std::to_string(I) : std::string(name));
-              }),
-         ...);
-      }(std::make_index_sequence<std::tuple_size_v<decltype(fields)>>());
-    }
+    if constexpr (std::is_aggregate_v<T> && !std::is_empty_v<T>)
+      visitFields(tree, visitor, std::make_index_sequence<countFields<T>()>());
   }
 }
+template <class T, size_t... I> void visitFields(T &tree, TreeVisitor &visitor, std::index_sequence<I...>) {
+  auto fields = fieldsOf(tree);
+  ((visitor.enterField(I, spelledField<T, I>()), visitTree(std::get<I>(fields), visitor), visitor.leave()), ...);
+}
 
-template <class F> struct TensorVisitor {
-  static constexpr bool paths = false;
-  F &f;
-  template <class T> void tensor(T &leaf) { f(leaf); }
-  void fixed(const void *, size_t) {}
-};
+template <class T> void visitAny(void *tree, TreeVisitor &visitor) { visitTree(*static_cast<T *>(tree), visitor); }
+template <class T> std::shared_ptr<void> cloneAny(const void *tree) {
+  return std::shared_ptr<void>(new T(*static_cast<const T *>(tree)),
+                               [](void *owned) { delete static_cast<T *>(owned); });
+}
+template <class T> void assignAny(void *to, const void *from) { *static_cast<T *>(to) = *static_cast<const T *>(from); }
+template <class T> inline constexpr TreeOps kTreeOps{visitAny<T>, cloneAny<T>, assignAny<T>};
+
+/// A view of `tree`; through one of a constant, nothing is changed.
+template <class T> AnyTree anyTree(const T &tree) { return {const_cast<T *>(&tree), &kTreeOps<T>}; }
 
 /// Calls `f(Tensor &)` for each leaf, in order.
 template <class T, class F> void eachLeaf(T &tree, F &&f) {
-  TensorVisitor<std::remove_reference_t<F>> visitor{f};
-  visitTree(tree, visitor);
+  if constexpr (std::is_const_v<T>)
+    anyTree(tree).each([&](const Tensor &leaf) { f(leaf); });
+  else
+    anyTree(tree).each(f);
 }
-
-struct PathVisitor {
-  static constexpr bool paths = true;
-  std::vector<std::string> names;
-  std::vector<std::string> parts;
-  void enter(std::string text) { parts.push_back(std::move(text)); }
-  void leave() { parts.pop_back(); }
-  void tensor(const Tensor &) {
-    std::string name;
-    for (const std::string &part : parts)
-      name += part;
-    names.push_back(std::move(name));
-  }
-  void fixed(const void *, size_t) {}
-};
-
-/// Numbers and texts of a tree, by path.
-struct FixedVisitor {
-  static constexpr bool paths = true;
-  std::map<std::string, std::string> values;
-  std::vector<std::string> parts;
-  void enter(std::string text) { parts.push_back(std::move(text)); }
-  void leave() { parts.pop_back(); }
-  void tensor(const Tensor &) {}
-  void fixed(const void *, size_t) {}
-  template <class T> void value(const T &value) {
-    std::string name, text;
-    for (const std::string &part : parts)
-      name += part;
-    if constexpr (std::is_same_v<T, std::string>)
-      text = "'" + value + "'";
-    else if constexpr (std::is_same_v<T, bool>)
-      text = value ? "true" : "false";
-    else if constexpr (std::is_enum_v<T>)
-      text = std::to_string(int64_t(value));
-    else
-      text = std::to_string(value);
-    values.emplace(std::move(name), std::move(text));
-  }
-};
-
-struct ShapeVisitor {
-  static constexpr bool paths = false;
-  std::vector<Tensor> leaves;
-  std::string fixedBytes;
-  void tensor(const Tensor &leaf) { leaves.push_back(leaf); }
-  void fixed(const void *bytes, size_t count) { fixedBytes.append(static_cast<const char *>(bytes), count); }
-};
 
 } // namespace detail
 
 /// The tensors that a tree holds, in order.
-template <class T> std::vector<Tensor> flatten(const T &tree) {
-  std::vector<Tensor> leaves;
-  detail::eachLeaf(tree, [&](const Tensor &leaf) { leaves.push_back(leaf); });
-  return leaves;
-}
+template <class T> std::vector<Tensor> flatten(const T &tree) { return detail::anyTree(tree).leaves(); }
 
 /// `tree` with other tensors, as many as it holds.
 template <class T> T unflatten(T tree, std::span<const Tensor> leaves) {
-  size_t next = 0;
-  detail::eachLeaf(tree, [&](Tensor &leaf) {
-    if (next < leaves.size())
-      leaf = leaves[next++];
-  });
+  detail::anyTree(tree).setLeaves(leaves);
   return tree;
 }
 
 /// The path of each leaf: `[0].w`. Empty for a tree that is one tensor.
-template <class T> std::vector<std::string> leaf_paths(const T &tree) {
-  detail::PathVisitor visitor;
-  detail::visitTree(tree, visitor);
-  return std::move(visitor.names);
-}
+template <class T> std::vector<std::string> leaf_paths(const T &tree) { return detail::anyTree(tree).paths(); }
 
 /// `f(leaf)` in place of each leaf.
 template <class T, class F> T tree_map(F &&f, T tree) {
@@ -242,6 +209,6 @@ template <class T> decltype(auto) asTree(const T &value) {
 }
 
 } // namespace detail
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

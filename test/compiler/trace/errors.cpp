@@ -315,7 +315,7 @@ TEST(TraceErrors, AreGoneForTheNextCall) {
   auto f = jit([](Tensor x) { return x + Tensor({1.f, 2.f, 3.f}); });
   EXPECT_FALSE(messageOf([&] { f(Tensor({1.f, 2.f})); }).empty());
   EXPECT_EQ(f(Tensor({1.f, 1.f, 1.f})).to_vector<float>(), (std::vector<float>{2, 3, 4}));
-  EXPECT_EQ(detail::Trace::current(), nullptr);
+  EXPECT_FALSE(detail::tracing());
 }
 
 TEST(TraceErrors, CaughtInsideOfATraceLeaveItWhole) {

@@ -3,6 +3,7 @@
 // Random bits against the known answers of Random123 (kat_vectors: philox4x32 10), and distributions against their
 // definitions.
 
+#include "compiler/trace/RandomParts.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Branches of the host on tensors of a trace, and the frames that they run again. See trace.hpp for the idea.
+// Branches of the host on tensors of a trace, and the frames that they run again. See Trace.h for the idea.
 
-#ifndef SINTER_TRACE_BRANCHES_HPP
-#define SINTER_TRACE_BRANCHES_HPP
+#include "Frames.h"
+#include "Apply.h"
 
-#include "apply.hpp"
+namespace sinter::inline SINTER_HOST::detail {
 
-namespace sinter::detail {
-
-inline bool hostBranch(const Tensor &condition) {
+bool hostBranch(const Tensor &condition) {
   Trace *trace = Trace::current();
   if (condition.error() && !trace) {
     hostError(*condition.error());
@@ -22,7 +20,7 @@ inline bool hostBranch(const Tensor &condition) {
   return trace->decide(condition);
 }
 
-inline std::string tooManyPaths() {
+static std::string tooManyPaths() {
   return "branches of the host require at most " + std::to_string(kMaxPaths) +
          " paths through a function that do not come together again, and " + std::to_string(kMaxRuns) +
          " in all, got more; use where or cond, or put the branches into the bodies of cond, each of which has paths "
@@ -30,7 +28,7 @@ inline std::string tooManyPaths() {
          "its own";
 }
 
-inline bool Trace::decide(const Tensor &given) {
+bool Trace::decide(const Tensor &given) {
   // After an error the code runs on to its end without exceptions; an outcome that alternates ends its loops.
   if (failure || given.error())
     return afterError = !afterError;
@@ -85,9 +83,8 @@ inline bool Trace::decide(const Tensor &given) {
   return true;
 }
 
-/// Two lists of leaves that must agree in number, element type and rank. `problem` gets the message otherwise.
-inline bool leavesAgree(std::span<const TensorType> a, std::span<const TensorType> b,
-                        const std::vector<std::string> &paths, std::string &problem) {
+bool leavesAgree(std::span<const TensorType> a, std::span<const TensorType> b, const std::vector<std::string> &paths,
+                 std::string &problem) {
   if (a.size() != b.size()) {
     problem = std::to_string(a.size()) + " and " + std::to_string(b.size()) + " tensors";
     return false;
@@ -102,38 +99,29 @@ inline bool leavesAgree(std::span<const TensorType> a, std::span<const TensorTyp
   return true;
 }
 
-/// Gives every leaf of `tree` the error that `problem` carries.
-template <class Tree> void poison(Tree &tree, const Tensor &problem) {
-  eachLeaf(tree, [&](Tensor &leaf) { leaf = problem; });
-}
-
-/// Runs `run`, which returns a tree of tensors of the innermost open region, once per path, and returns the joined
-/// tree. Errors about what it returns are at `place`. After an error in a program without exceptions the tree holds
-/// error tensors, or `trace.error()` is set.
-template <class Run> auto runFrame(Trace &trace, Where place, Run &&run) {
-  using Result = decltype(run());
+void runFrame(Trace &trace, Where place, AnyTree result, FunctionRef<void()> run) {
   Trace::Frame frame;
   Trace::FrameScope scope(trace, frame);
   for (;;) {
     frame.rerun();
-    Result result = run();
+    run();
     bool again = false;
     for (;;) {
       if (trace.error())
-        return result;
+        return;
       std::vector<uint32_t> ids;
       std::vector<TensorType> types;
       Where where = frame.decisions.empty() ? place : frame.decisions.back().where;
       if (!trace.materialize(result, where, ids, types))
-        return result;
+        return;
       if (frame.decisions.empty())
         break;
       Trace::Decision &decision = frame.decisions.back();
       uint32_t region = 0;
       trace.locate(decision.where);
       if (sinter_graph_region_end(trace.handle(), int32_t(ids.size()), ids.data(), &region)) {
-        poison(result, trace.failGraph(decision.where));
-        return result;
+        result.poison(trace.failGraph(decision.where));
+        return;
       }
       trace.leaveRegion();
       frame.log.resize(decision.position);
@@ -143,42 +131,40 @@ template <class Run> auto runFrame(Trace &trace, Where place, Run &&run) {
         decision.thenTypes = std::move(types);
         decision.thenPaths = frame.paths;
         if (sinter_graph_region_begin(trace.handle(), 0, nullptr, nullptr)) {
-          poison(result, trace.failGraph(decision.where));
-          return result;
+          result.poison(trace.failGraph(decision.where));
+          return;
         }
         trace.enterRegion();
         again = true;
         break;
       }
       std::string problem;
-      if (!leavesAgree(decision.thenTypes, types, leaf_paths(result), problem)) {
-        poison(result, fail(decision.where,
-                            "both outcomes of a branch of the host require results of one type, got " + problem));
-        return result;
+      if (!leavesAgree(decision.thenTypes, types, result.paths(), problem)) {
+        result.poison(
+            fail(decision.where, "both outcomes of a branch of the host require results of one type, got " + problem));
+        return;
       }
       std::vector<uint32_t> joined(ids.size() + 1);
       int32_t count = 0, shared = 0;
       if (sinter_graph_join(trace.handle(), decision.condition, decision.thenRegion, region, int32_t(ids.size()),
                             joined.data(), &count, &shared)) {
-        poison(result, trace.failGraph(decision.where));
-        return result;
+        result.poison(trace.failGraph(decision.where));
+        return;
       }
       frame.paths = shared ? std::max(frame.paths, decision.thenPaths) : frame.paths + decision.thenPaths;
       if (frame.paths > kMaxPaths) {
-        poison(result, fail(decision.where, tooManyPaths()));
-        return result;
+        result.poison(fail(decision.where, tooManyPaths()));
+        return;
       }
       size_t next = 0;
-      eachLeaf(result, [&](Tensor &leaf) { leaf = trace.wrap(joined[next++], decision.where); });
+      result.each([&](Tensor &leaf) { leaf = trace.wrap(joined[next++], decision.where); });
       frame.decisions.pop_back();
     }
     if (again)
       continue;
     scope.finish();
-    return result;
+    return;
   }
 }
 
-} // namespace sinter::detail
-
-#endif
+} // namespace sinter::inline SINTER_HOST::detail

@@ -4,11 +4,11 @@
 // ops of the dialect. The first error of a function is kept; from then on all results are error tensors (with
 // exceptions, that error was thrown), so that a function needs no checks between its steps.
 
-#ifndef SINTER_TRACE_OPS_BUILD_HPP
-#define SINTER_TRACE_OPS_BUILD_HPP
+#ifndef SINTER_TRACE_BUILD_H
+#define SINTER_TRACE_BUILD_H
 
-#include "apply.hpp"
-#include "size.hpp"
+#include "Apply.h"
+#include "axes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,41 +17,14 @@
 #include <numeric>
 #include <optional>
 
-namespace sinter {
-
-/// Axes of a tensor; negative ones count from the end. By default all of them.
-struct Axes {
-  Axes() = default;
-  Axes(int axis) : Axes(int64_t(axis)) {}
-  Axes(int64_t axis) : axes{axis}, all(false) {}
-  Axes(std::initializer_list<int64_t> axes) : axes(axes), all(false) {}
-  Axes(const std::vector<int64_t> &axes) : axes(axes), all(false) {}
-  std::vector<int64_t> axes;
-  bool all = true;
-};
-
-/// What becomes of positions outside of an axis: reads clamp and writes skip them, or the call fails.
-enum class IndexPolicy { clamp, error };
-
-namespace detail {
-inline thread_local IndexPolicy indexPolicy = IndexPolicy::clamp;
-} // namespace detail
-
-/// The policy of all that this thread computes or traces while the object lives: subscripts, take, gather, scatter and
-/// their like. A function keeps the policy that it was traced under. Without one, positions are clamped.
-class IndexPolicyScope {
-public:
-  explicit IndexPolicyScope(IndexPolicy policy) : before(std::exchange(detail::indexPolicy, policy)) {}
-  IndexPolicyScope(const IndexPolicyScope &) = delete;
-  ~IndexPolicyScope() { detail::indexPolicy = before; }
-
-private:
-  IndexPolicy before;
-};
+namespace sinter::inline SINTER_HOST {
 
 namespace detail {
 
 inline bool sameDim(int64_t a, int64_t b) { return a == b && a != kUnknownDim; }
+
+/// The policy of this thread.
+IndexPolicy &indexPolicy();
 
 class Build {
 public:
@@ -85,7 +58,7 @@ public:
       return problem;
     FunctionScope scope(function);
     std::vector<Tensor> checked;
-    if (indexPolicy == IndexPolicy::error && checkPositions(name, operands, attrs, checked))
+    if (indexPolicy() == IndexPolicy::error && checkPositions(name, operands, attrs, checked))
       operands = checked;
     if (failed())
       return problem;
@@ -578,7 +551,26 @@ private:
   Tensor problem;
 };
 
+/// A function of several ops over floats: f16 and bf16 are computed in f32 and rounded once.
+template <class F> Tensor composed(const char *function, const Operand &x, F body) {
+  Build b(function, x.where);
+  Tensor operand = b.floats(x.tensor);
+  if (b.failed())
+    return b.error();
+  DType dtype = operand.dtype();
+  bool isNarrow = dtype == DType::f16 || dtype == DType::bf16;
+  Tensor result = body(b, isNarrow ? b.astype(operand, DType::f32) : operand);
+  return isNarrow ? b.astype(result, dtype) : result;
+}
+/// Nonzero elements.
+inline Tensor truth(Build &b, const Tensor &x) {
+  Tensor value = b.strong(x);
+  if (b.failed() || value.dtype() == DType::boolean)
+    return b.failed() ? b.error() : value;
+  return b.compare("ne", value, b.number(value.dtype(), 0));
+}
+
 } // namespace detail
-} // namespace sinter
+} // namespace sinter::inline SINTER_HOST
 
 #endif

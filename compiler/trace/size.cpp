@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// What sizes need of ops: their values in a graph, arithmetic and comparisons where only running the program tells.
 
-#ifndef SINTER_TRACE_SIZE_VALUES_HPP
-#define SINTER_TRACE_SIZE_VALUES_HPP
+#include "size.hpp"
+#include "Build.h"
 
-#include "ops_build.hpp"
-
-namespace sinter {
+namespace sinter::inline SINTER_HOST {
 
 namespace detail {
 
 /// Another handle on a value of a trace, which takes the element type of what it meets, as a literal does.
-inline Tensor weakly(const Tensor &tensor) {
+static Tensor weakly(const Tensor &tensor) {
   if (!tensor.traced()) { // of its own: the element may be the user's
     if (tensor.error())
       return tensor;
@@ -32,7 +28,7 @@ inline Tensor weakly(const Tensor &tensor) {
   return Tensor::adopt(value);
 }
 
-inline Size combine(SizeOp op, const Size &x, const Size &y) {
+Size combine(SizeOp op, const Size &x, const Size &y) {
   Where where = x.isKnown() && !y.isKnown() ? y.where() : x.where();
   bool both = x.isKnown() && y.isKnown();
   int64_t a = x.known(), b = y.known();
@@ -92,7 +88,7 @@ inline Size combine(SizeOp op, const Size &x, const Size &y) {
 
 } // namespace detail
 
-inline Tensor Size::tensor(Where where) const {
+Tensor Size::tensor(Where where) const {
   if (isKnown())
     return scalar(number, where);
   if (source.error())
@@ -103,7 +99,7 @@ inline Tensor Size::tensor(Where where) const {
   return b.astype(b.integers(source), DType::i64);
 }
 
-inline void Size::demand() const {
+void Size::demand() const {
   if (source.error()) {
     detail::hostError(*source.error());
     return;
@@ -131,7 +127,7 @@ inline void Size::demand() const {
   detail::hostError(error);
 }
 
-inline int SizeComparison::decide() const {
+int SizeComparison::decide() const {
   std::string_view k = kind;
   auto outcome = [&](int order) { // of lhs to rhs
     return k == "eq"   ? order == 0
@@ -157,19 +153,19 @@ inline int SizeComparison::decide() const {
   return -1;
 }
 
-inline Tensor SizeComparison::tensor(Where where) const {
+Tensor SizeComparison::tensor(Where where) const {
   if (int known = decide(); known >= 0)
     return scalar(known == 1, where);
   return detail::Build("a size", where).op("compare", {lhs.tensor(where), rhs.tensor(where)}, {{"kind", kind}});
 }
 
-inline SizeComparison::operator bool() const {
+SizeComparison::operator bool() const {
   if (int known = decide(); known >= 0)
     return known;
   return bool(tensor(where()));
 }
 
-inline SizeComparison SizeComparison::join(const SizeComparison &x, const SizeComparison &y, bool both) {
+SizeComparison SizeComparison::join(const SizeComparison &x, const SizeComparison &y, bool both) {
   if (int known = x.decide(); known >= 0)
     return bool(known) == both ? y : x;
   if (int known = y.decide(); known >= 0)
@@ -179,12 +175,9 @@ inline SizeComparison SizeComparison::join(const SizeComparison &x, const SizeCo
   return {"ne", Size(b.astype(result, DType::i64), b.where), Size(0, b.where)};
 }
 
-inline Tensor::Tensor(const Size &size) : Tensor(detail::weakly(size.tensor(size.where()))) {}
-inline Tensor::Tensor(const SizeComparison &comparison) : Tensor(comparison.tensor(Where::current())) {}
-inline Operand::Operand(const Size &size, Where where) : tensor(detail::weakly(size.tensor(where))), where(where) {}
-inline Operand::Operand(const SizeComparison &comparison, Where where)
-    : tensor(comparison.tensor(where)), where(where) {}
+Tensor::Tensor(const Size &size) : Tensor(detail::weakly(size.tensor(size.where()))) {}
+Tensor::Tensor(const SizeComparison &comparison) : Tensor(comparison.tensor(Where::current())) {}
+Operand::Operand(const Size &size, Where where) : tensor(detail::weakly(size.tensor(where))), where(where) {}
+Operand::Operand(const SizeComparison &comparison, Where where) : tensor(comparison.tensor(where)), where(where) {}
 
-} // namespace sinter
-
-#endif
+} // namespace sinter::inline SINTER_HOST

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A function of a program, traced into a function of a graph.
+
+#ifndef SINTER_TRACE_FUNCTIONS_H
+#define SINTER_TRACE_FUNCTIONS_H
+
+#include "graph.hpp"
+
+namespace sinter::inline SINTER_HOST::detail {
+
+/// The outcome of tracing a function: its number in the graph, or an error.
+struct TracedFunction {
+  int32_t function = -1;
+  std::vector<TensorType> outputs;
+  std::shared_ptr<Error> error;
+};
+
+/// Traces `call(arguments)`, which fills `result`, into a function of `graph`.
+TracedFunction traceFunction(sinter_graph *graph, const char *name, std::span<const Spec> specs,
+                             const std::vector<std::string> &inputNames, const std::vector<std::string> &outputNames,
+                             Where where, AnyTree result, FunctionRef<void(std::span<const Tensor>)> call);
+
+} // namespace sinter::inline SINTER_HOST::detail
+
+#endif

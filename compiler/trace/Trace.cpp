@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Trace.h"
+
+namespace sinter::inline SINTER_HOST::detail {
+
+uint64_t hashBytes(uint64_t hash, const void *bytes, size_t count) {
+  auto *data = static_cast<const unsigned char *>(bytes);
+  for (; count >= 8; count -= 8, data += 8) {
+    uint64_t word;
+    std::memcpy(&word, data, 8);
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 29;
+  }
+  for (; count; --count)
+    hash = (hash ^ *data++) * 1099511628211ull;
+  return hash;
+}
+
+const char *&currentFunction() {
+  static thread_local const char *name = nullptr;
+  return name;
+}
+
+std::string inFunction(std::string message) {
+  const char *name = currentFunction();
+  return !name || message.starts_with(name) ? message : std::string(name) + ": " + message;
+}
+
+sinter_value_type valueType(const TensorType &type) {
+  sinter_value_type result;
+  result.dtype = int32_t(type.dtype);
+  result.rank = type.shape.size();
+  std::memcpy(result.dims, type.shape.data(), sizeof(int64_t) * size_t(type.shape.size()));
+  return result;
+}
+
+TensorType tensorType(const sinter_value_type &type) {
+  return {DType(type.dtype), Shape(std::span<const int64_t>(type.dims, size_t(type.rank)))};
+}
+
+Tensor adoptTensor(const sinter_tensor &owned, Where where) {
+  Value *value = Value::create(0);
+  value->tensor = owned;
+  value->where = where;
+  value->drop = [](Value *self) { sinter_tensor_free(&self->tensor); };
+  return Tensor::adopt(value);
+}
+
+std::string leakMessage(const Tensor &tensor) {
+  return "a tensor leaked out of its trace: it was made at " + place(tensor.where()) +
+         " while a function was traced; return it from that function instead of keeping it";
+}
+
+Tensor errorTensor(const Error &error) {
+  Value *value = Value::create(0);
+  value->kind = Value::Kind::error;
+  value->tensor = {};
+  value->tensor.dtype = SINTER_F32;
+  value->error = new Error(error);
+  value->where = error.where();
+  return Tensor::adopt(value);
+}
+
+Trace *&Trace::currentSlot() {
+  static thread_local Trace *trace = nullptr;
+  return trace;
+}
+
+void Trace::note(const Error &error) {
+  if (!failure)
+    failure = std::make_unique<Error>(error);
+}
+
+Tensor Trace::wrap(uint32_t id, Where where) {
+  sinter_value_type type;
+  if (sinter_graph_value_type(graph, id, &type))
+    return fail(where, sinter_last_error());
+  Value *value = Value::create(0);
+  value->kind = Value::Kind::traced;
+  value->tensor.data = nullptr;
+  value->tensor.dtype = type.dtype;
+  value->tensor.rank = type.rank;
+  std::memcpy(value->tensor.dims, type.dims, sizeof(int64_t) * size_t(type.rank));
+  value->id = id;
+  value->depth = int32_t(regions.size());
+  value->region = regions.empty() ? 0 : regions.back();
+  value->where = where;
+  return Tensor::adopt(value);
+}
+
+uint32_t Trace::use(const Tensor &tensor, Where where, Tensor &problem) {
+  if (!tensor.defined()) {
+    problem = fail(where, "a traced function requires tensors, got a Tensor() without a value");
+    return 0;
+  }
+  const Value *value = tensor.value();
+  if (value->kind == Value::Kind::error) {
+    problem = tensor;
+    return 0;
+  }
+  if (value->kind == Value::Kind::eager)
+    return useConstant(tensor, where, problem);
+  size_t depth = size_t(value->depth);
+  if (depth == 0 || depth > regions.size() || regions[depth - 1] != value->region) {
+    problem = fail(where, leakMessage(tensor));
+    return 0;
+  }
+  return value->id;
+}
+
+bool Trace::replay(uint64_t hash, std::span<const uint32_t> operands, Where where, Step *&step, Tensor &problem) {
+  Frame &frame = *top;
+  step = nullptr;
+  if (frame.cursor >= frame.log.size())
+    return false;
+  Step &known = frame.log[frame.cursor];
+  bool early = frame.branches < frame.decisions.size() && frame.cursor >= frame.decisions[frame.branches].position;
+  if (early || known.hash != hash || known.where.line() != where.line() ||
+      !std::equal(operands.begin(), operands.end(), known.operands.begin(), known.operands.end())) {
+    problem = nonDeterministic(where, early ? frame.decisions[frame.branches].where : known.where);
+    return true;
+  }
+  ++frame.cursor;
+  step = &known;
+  return true;
+}
+
+Trace::Step &Trace::append(uint64_t hash, std::span<const uint32_t> operands, Where where) {
+  Frame &frame = *top;
+  frame.log.push_back({hash, where, {operands.begin(), operands.end()}, {}, nullptr, nullptr});
+  ++frame.cursor;
+  return frame.log.back();
+}
+
+const void *Trace::known(uint64_t hash, const void *tag) {
+  Frame &frame = *top;
+  if (frame.cursor >= frame.log.size() || frame.log[frame.cursor].hash != hash || frame.log[frame.cursor].tag != tag)
+    return nullptr;
+  return frame.log[frame.cursor++].outcome.get();
+}
+
+void Trace::remember(uint64_t hash, Where where, std::shared_ptr<void> outcome, const void *tag) {
+  Step &step = append(hash, {}, where);
+  step.outcome = std::move(outcome);
+  step.tag = tag;
+}
+
+bool Trace::record(const char *op, std::span<const Tensor> operands, std::span<const sinter_attr> attrs, uint64_t hash,
+                   std::span<Tensor> results, int &count, Where where) {
+  constexpr size_t room = 16;
+  uint32_t inlineIds[room], *ids = inlineIds;
+  std::vector<uint32_t> manyIds;
+  if (operands.size() > room) {
+    manyIds.resize(operands.size());
+    ids = manyIds.data();
+  }
+  count = 1;
+  if (failure) {
+    results[0] = errorTensor(*failure);
+    return false;
+  }
+  for (size_t k = 0; k < operands.size(); ++k) {
+    ids[k] = 0;
+    Tensor problem;
+    if (operands[k].defined() && !(ids[k] = use(operands[k], where, problem))) {
+      results[0] = problem;
+      return false;
+    }
+  }
+  std::span<const uint32_t> used(ids, operands.size());
+  Step *step;
+  if (Tensor problem; replay(hash, used, where, step, problem)) {
+    if (!step) {
+      results[0] = problem;
+      return false;
+    }
+    count = int(step->results.size());
+    std::copy_n(step->results.begin(), std::min(step->results.size(), results.size()), results.begin());
+    return true;
+  }
+  locate(where);
+  uint32_t outputs[room];
+  int32_t given = 0;
+  if (sinter_graph_op(graph, op, int32_t(used.size()), ids, int32_t(attrs.size()), attrs.data(),
+                      int32_t(std::min(room, results.size())), outputs, &given)) {
+    results[0] = fail(where, inFunction(graphMessage(where)));
+    return false;
+  }
+  count = given;
+  for (int k = 0; k < given; ++k)
+    results[size_t(k)] = wrap(outputs[k], where);
+  append(hash, used, where).results.assign(results.begin(), results.begin() + given);
+  return true;
+}
+
+void Trace::locate(Where where) {
+  if (located.file_name() == where.file_name() && located.line() == where.line() && located.column() == where.column())
+    return;
+  located = where;
+  sinter_graph_location(graph, where.file_name(), int32_t(where.line()), int32_t(where.column()),
+                        where.function_name());
+}
+
+std::string Trace::graphMessage(Where where) {
+  std::string message = sinter_last_error(), prefix = place(where) + ":";
+  if (message.starts_with(prefix))
+    if (size_t at = message.find(": ", prefix.size() - 1); at != std::string::npos)
+      message.erase(0, at + 2);
+  return message;
+}
+
+Tensor Trace::nonDeterministic(Where where, Where before) {
+  return fail(where,
+              "a function with `if (tensor)` runs once per outcome and requires the same ops each time up to the "
+              "branch, got another one here than before, at " +
+                  place(before) + "; use only its arguments, and no random numbers or counters of the host");
+}
+
+void Trace::dropRegions(size_t depth, sinter_mark mark) {
+  regions.resize(depth);
+  sinter_graph_truncate(graph, mark);
+}
+
+bool Trace::materialize(AnyTree tree, Where where, std::vector<uint32_t> &ids, std::vector<TensorType> &types) {
+  bool good = true;
+  tree.each([&](Tensor &leaf) {
+    Tensor problem;
+    uint32_t id = good ? use(leaf, where, problem) : 0;
+    if (id) {
+      ids.push_back(id);
+      types.push_back(leaf.type());
+      if (!leaf.traced())
+        leaf = wrap(id, where);
+    } else if (good) {
+      good = false;
+      leaf = problem;
+    }
+  });
+  return good;
+}
+
+std::atomic<uint64_t> &Trace::serials() {
+  static std::atomic<uint64_t> last{0};
+  return last;
+}
+
+uint32_t Trace::useConstant(const Tensor &tensor, Where where, Tensor &problem) {
+  for (Frame *frame = top; frame; frame = frame->parent)
+    if (auto known = frame->constants.find(tensor.value()); known != frame->constants.end())
+      return known->second.value()->id;
+  int64_t bytes = tensor.known_size() * dtype_bytes(tensor.dtype());
+  if (bytes > kSilentConstantBytes && typesOnly)
+    return useType(tensor, where, problem);
+  if (bytes > kSilentConstantBytes && !tensor.value()->large) {
+    problem = fail(where, "a captured constant requires at most 1 MiB, got " + std::to_string(bytes) + " bytes of " +
+                              tensor.type().str() +
+                              "; pass the tensor as an argument, or allow it with sinter::constant(tensor)");
+    return 0;
+  }
+  uint64_t hash = hashBytes(uint64_t(tensor.dtype()) * 7919 + uint64_t(tensor.rank()), tensor.view().dims,
+                            size_t(tensor.rank()) * 8);
+  hash = hashBytes(hash, tensor.view().data, size_t(bytes));
+  Step *step;
+  if (!replay(hash, {}, where, step, problem)) {
+    locate(where);
+    uint32_t id = 0;
+    if (sinter_graph_constant(graph, &tensor.view(), &id)) {
+      problem = failGraph(where);
+      return 0;
+    }
+    step = &append(hash, {}, where);
+    step->results.push_back(wrap(id, where));
+  } else if (!step) {
+    return 0;
+  }
+  const Tensor &result = step->results[0];
+  top->constants.emplace(tensor.value(), result);
+  top->kept.push_back(tensor);
+  return result.value()->id;
+}
+
+uint32_t Trace::useType(const Tensor &tensor, Where where, Tensor &problem) {
+  int64_t zero = 0;
+  sinter_tensor number{};
+  number.dtype = int32_t(tensor.dtype());
+  number.data = &zero;
+  sinter_value_type type{};
+  type.dtype = number.dtype;
+  type.rank = tensor.rank();
+  std::memcpy(type.dims, tensor.view().dims, sizeof(int64_t) * size_t(type.rank));
+  const int64_t segments[] = {1, 0, 0};
+  sinter_attr attrs[3] = {};
+  attrs[0].name = "axes";
+  attrs[0].kind = SINTER_ATTR_I64S;
+  attrs[1].name = "type";
+  attrs[1].kind = SINTER_ATTR_TYPE;
+  attrs[1].type = &type;
+  attrs[2].name = "operandSegmentSizes";
+  attrs[2].kind = SINTER_ATTR_I64S;
+  attrs[2].count = 3;
+  attrs[2].i64s = segments;
+  uint32_t id = 0, spread = 0;
+  int32_t count = 0;
+  locate(where);
+  if (sinter_graph_constant(graph, &number, &id) ||
+      sinter_graph_op(graph, "broadcast", 1, &id, 3, attrs, 1, &spread, &count))
+    problem = failGraph(where);
+  return spread;
+}
+
+Tensor fail(Where where, std::string message) {
+  Error error(std::move(message), where);
+#if SINTER_HAS_EXCEPTIONS
+  throw error;
+#else
+  if (Trace *trace = Trace::current())
+    trace->note(error);
+  return errorTensor(error);
+#endif
+}
+
+void cannotRead(const Tensor &tensor, const char *what, Where where) {
+  if (!tensor.defined())
+    return hostError(Error(std::string(what) + " requires a tensor, got a Tensor() without a value", where));
+  if (tensor.error())
+    return hostError(*tensor.error());
+  Error error(Trace::current() ? std::string(what) + " requires elements, got a tensor of a trace, made at " +
+                                     place(tensor.where()) +
+                                     ", which has none yet; use cond, while_loop or where, or return the tensor"
+                               : leakMessage(tensor),
+              where);
+#if !SINTER_HAS_EXCEPTIONS
+  if (Trace *trace = Trace::current())
+    return trace->note(error);
+#endif
+  hostError(error);
+}
+
+} // namespace sinter::inline SINTER_HOST::detail

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "jit.hpp"
+#include "Functions.h"
+#include "Trace.h"
+#include "Walks.h"
+#include <mutex>
+
+namespace sinter::inline SINTER_HOST {
+namespace detail {
+
+void setLeaves(std::span<const AnyTree> trees, std::span<const Tensor> leaves) {
+  size_t next = 0;
+  for (const AnyTree &tree : trees)
+    tree.each([&](Tensor &leaf) { leaf = leaves[next++]; });
+}
+
+namespace {
+
+/// A signature as numbers: per leaf its type and sizes (negative: any), per fixed part its bytes.
+struct SignatureWriter final : TreeVisitor {
+  explicit SignatureWriter(std::span<const Spec> specs) : specs(specs) {}
+  std::vector<int64_t> words;
+  std::vector<Tensor> leaves;
+  std::span<const Spec> specs;
+  void tensor(Tensor &leaf) override {
+    words.push_back(int64_t(leaf.dtype()) << 8 | leaf.rank());
+    size_t at = leaves.size();
+    for (int axis = 0; axis < leaf.rank(); ++axis)
+      words.push_back(at < specs.size() && size_t(axis) < specs[at].dims.size() &&
+                              !specs[at].dims[size_t(axis)].name.empty()
+                          ? -1
+                          : leaf.view().dims[axis]);
+    leaves.push_back(leaf);
+  }
+  void fixed(const void *bytes, size_t count, FixedKind) override {
+    words.push_back(int64_t(count));
+    for (auto *data = static_cast<const char *>(bytes); count;
+         data += std::min<size_t>(count, 8), count -= std::min<size_t>(count, 8)) {
+      int64_t word = 0;
+      std::memcpy(&word, data, std::min<size_t>(count, 8));
+      words.push_back(word);
+    }
+  }
+};
+
+/// Compares arguments with a signature, and collects views of their leaves on the way.
+struct SignatureMatcher final : TreeVisitor {
+  SignatureMatcher(const std::vector<int64_t> &signature, sinter_tensor *views)
+      : next(signature.data()), end(next + signature.size()), views(views) {}
+  const int64_t *next, *end;
+  sinter_tensor *views;
+  bool same = true;
+  void tensor(Tensor &leaf) override {
+    const Value *value = leaf.value();
+    if (!same || !value || value->kind != Value::Kind::eager) {
+      same = false;
+      return;
+    }
+    const sinter_tensor &from = value->tensor;
+    int rank = from.rank;
+    if (end - next < 1 + rank || *next != (int64_t(from.dtype) << 8 | rank)) {
+      same = false;
+      return;
+    }
+    ++next;
+    sinter_tensor &to = *views++;
+    to.data = from.data;
+    to.dtype = from.dtype;
+    to.rank = rank;
+    to.strides = nullptr;
+    for (int axis = 0; axis < rank; ++axis, ++next) {
+      to.dims[axis] = from.dims[axis];
+      same &= *next == from.dims[axis] || *next < 0;
+    }
+  }
+  void fixed(const void *bytes, size_t count, FixedKind) override {
+    size_t words = (count + 7) / 8;
+    if (!same || end - next < int64_t(1 + words) || *next != int64_t(count)) {
+      same = false;
+      return;
+    }
+    same = std::memcmp(next + 1, bytes, count) == 0;
+    next += 1 + words;
+  }
+};
+
+/// What all compiled forms of a jitted function share that does not depend on its types.
+class CompiledForm {
+public:
+  std::vector<int64_t> signature;
+  std::vector<TensorType> inputs;
+  std::vector<std::string> paths;
+  std::map<std::string, std::string> fixed; // numbers and texts in the arguments, by path
+  std::vector<TensorType> outputs;
+  Module module;
+  int threads = 1;
+  std::shared_ptr<void> prototype; // of the result, with Tensor() for each output
+
+  /// A session that nobody uses, null with a message after an error.
+  sinter_session *take() {
+    if (sinter_session *session = idle.exchange(nullptr, std::memory_order_acquire))
+      return session;
+    {
+      std::lock_guard guard(lock);
+      if (!rest.empty()) {
+        sinter_session *session = rest.back();
+        rest.pop_back();
+        return session;
+      }
+    }
+    sinter_session_options options{};
+    options.struct_size = sizeof(options);
+    options.threads = threads;
+    sinter_session *session = nullptr;
+    return sinter_session_create(module.handle(), 0, &options, &session) ? nullptr : session;
+  }
+  void give(sinter_session *session) {
+    sinter_session *expected = nullptr;
+    if (idle.compare_exchange_strong(expected, session, std::memory_order_release))
+      return;
+    std::lock_guard guard(lock);
+    rest.push_back(session);
+  }
+  CompiledForm() = default;
+  CompiledForm(const CompiledForm &) = delete;
+  ~CompiledForm() {
+    if (sinter_session *session = idle.exchange(nullptr))
+      sinter_session_destroy(session);
+    for (sinter_session *session : rest)
+      sinter_session_destroy(session);
+  }
+
+private:
+  std::atomic<sinter_session *> idle{nullptr};
+  std::mutex lock;
+  std::vector<sinter_session *> rest;
+};
+
+} // namespace
+
+/// "argument [0].w changed from f32[3] to f32[4]", for the log.
+static std::string explainChange(const CompiledForm *before, const CompiledForm &now) {
+  if (!before)
+    return "first call";
+  std::string text;
+  if (before->inputs.size() != now.inputs.size() || before->paths != now.paths)
+    return "the structure of the arguments changed, from " + std::to_string(before->inputs.size()) + " to " +
+           std::to_string(now.inputs.size()) + " tensors";
+  for (size_t k = 0; k < now.inputs.size(); ++k)
+    if (!(before->inputs[k] == now.inputs[k]))
+      text += (text.empty() ? "" : ", ") + ("argument " + now.paths[k]) + " changed from " + before->inputs[k].str() +
+              " to " + now.inputs[k].str();
+  for (const auto &[path, value] : now.fixed)
+    if (auto was = before->fixed.find(path); was != before->fixed.end() && was->second != value)
+      text += (text.empty() ? "" : ", ") + ("argument " + path) + " changed from " + was->second + " to " + value;
+  return text.empty() ? "a number or text in the arguments changed" : text;
+}
+
+static bool logsRecompiles() {
+  static const bool on = [] {
+    const char *text = std::getenv("SINTER_LOG");
+    return text && std::string_view(text).find("recompiles") != std::string_view::npos;
+  }();
+  return on;
+}
+
+/// A jitted function: what it was made with, and its compiled forms.
+struct JitCore::State {
+  State(JitOptions options, Where where) : options(std::move(options)), where(where) {}
+  struct Entry {
+    std::vector<const TreeOps *> types; // of the arguments, then the result
+    CompiledForm form;
+  };
+  JitOptions options;
+  Where where;
+  std::mutex lock;
+  std::vector<std::unique_ptr<Entry>> entries; // never removed, so that `last` may be read without the lock
+  std::atomic<Entry *> last{nullptr};
+  std::vector<std::string> history;
+
+  Entry *find(std::span<const AnyTree> args, AnyTree result, FunctionRef<void(std::span<const Tensor>, void *)> trace,
+              FunctionRef<bool(Entry *)> matches);
+  void run(CompiledForm &form, sinter_tensor *views, AnyTree result);
+  /// What the arguments must look like; false with the error in `problem`.
+  bool specsOf(std::span<const Tensor> leaves, std::vector<Spec> &specs, Tensor &problem) const;
+};
+
+static constexpr size_t kInlineTensors = 16;
+
+JitCore::JitCore(JitOptions options, Where where) : state(std::make_shared<State>(std::move(options), where)) {}
+
+std::string JitCore::explain() const {
+  std::lock_guard guard(state->lock);
+  std::string text;
+  for (const std::string &line : state->history)
+    text += line + "\n";
+  return text;
+}
+int JitCore::forms() const {
+  std::lock_guard guard(state->lock);
+  return int(state->history.size());
+}
+
+void JitCore::call(std::span<const AnyTree> args, AnyTree result,
+                   FunctionRef<void(std::span<const Tensor>, void *)> trace) const {
+  sinter_tensor inlineViews[kInlineTensors];
+  std::vector<sinter_tensor> manyViews;
+  sinter_tensor *views = inlineViews;
+  auto matches = [&](State::Entry *entry) {
+    if (!entry || entry->types.size() != args.size() + 1 || entry->types.back() != result.ops)
+      return false;
+    for (size_t k = 0; k < args.size(); ++k)
+      if (entry->types[k] != args[k].ops)
+        return false;
+    const CompiledForm &form = entry->form;
+    if (form.inputs.size() > kInlineTensors) {
+      manyViews.resize(form.inputs.size());
+      views = manyViews.data();
+    }
+    SignatureMatcher matcher(form.signature, views);
+    for (const AnyTree &arg : args)
+      arg.visit(matcher);
+    return matcher.same && matcher.next == matcher.end;
+  };
+  State::Entry *entry = state->last.load(std::memory_order_acquire);
+  if (!matches(entry)) {
+    entry = state->find(args, result, trace, matches);
+    if (!entry)
+      return;
+  }
+  state->run(entry->form, views, result);
+}
+
+void JitCore::State::run(CompiledForm &form, sinter_tensor *views, AnyTree result) {
+  result.assign(form.prototype.get());
+  sinter_tensor inlineOutputs[kInlineTensors];
+  std::vector<sinter_tensor> manyOutputs;
+  sinter_tensor *outputs = inlineOutputs;
+  size_t count = form.outputs.size();
+  if (count > kInlineTensors) {
+    manyOutputs.resize(count);
+    outputs = manyOutputs.data();
+  }
+  size_t next = 0;
+  bool allStatic = true;
+  result.each([&](Tensor &leaf) {
+    const TensorType &type = form.outputs[next];
+    sinter_tensor &output = outputs[next++];
+    int64_t bytes = type.shape.elements() < 0 ? -1 : type.shape.elements() * dtype_bytes(type.dtype);
+    Value *value = bytes < 0 ? nullptr : Value::create(size_t(bytes));
+    if (!value) {
+      allStatic = false;
+      output = sinter_tensor{};
+      return;
+    }
+    value->tensor.dtype = int32_t(type.dtype);
+    value->tensor.rank = type.shape.size();
+    std::memcpy(value->tensor.dims, type.shape.data(), sizeof(int64_t) * size_t(type.shape.size()));
+    value->where = where;
+    output.data = value->tensor.data;
+    output.dtype = value->tensor.dtype;
+    output.rank = value->tensor.rank;
+    output.strides = nullptr;
+    std::memcpy(output.dims, type.shape.data(), sizeof(int64_t) * size_t(type.shape.size()));
+    leaf = Tensor::adopt(value);
+  });
+  sinter_session *session = form.take();
+  if (!session || sinter_session_call(session, int32_t(form.inputs.size()), views, int32_t(count), outputs)) {
+    std::string message = sinter_last_error();
+    if (session)
+      form.give(session);
+    return result.poison(fail(where, std::move(message)));
+  }
+  if (!allStatic) {
+    next = 0;
+    result.each([&](Tensor &leaf) {
+      const sinter_tensor &output = outputs[next++];
+      if (leaf.defined())
+        return;
+      leaf =
+          Tensor::empty(DType(output.dtype), Shape(std::span<const int64_t>(output.dims, size_t(output.rank))), where);
+      if (size_t bytes = leaf.error() ? 0 : size_t(leaf.known_size() * dtype_bytes(leaf.dtype())))
+        std::memcpy(leaf.view().data, output.data, bytes);
+    });
+  }
+  form.give(session);
+}
+
+bool JitCore::State::specsOf(std::span<const Tensor> leaves, std::vector<Spec> &specs, Tensor &problem) const {
+  for (const Tensor &leaf : leaves) {
+    if (!leaf.defined() || leaf.error())
+      problem = leaf.error() ? leaf : fail(where, "a jitted function requires tensors, got a Tensor() without a value");
+    else if (leaf.traced())
+      problem = fail(where, leakMessage(leaf));
+    if (problem.defined())
+      return false;
+    specs.push_back(spec_of(leaf));
+  }
+  const std::vector<Spec> &asked = options.specs;
+  if (asked.empty())
+    return true;
+  bool fits = asked.size() == specs.size();
+  for (size_t k = 0; fits && k < specs.size(); ++k)
+    fits = asked[k].dtype == specs[k].dtype && asked[k].dims.size() == specs[k].dims.size();
+  for (size_t k = 0; fits && k < specs.size(); ++k)
+    for (size_t axis = 0; axis < specs[k].dims.size(); ++axis)
+      fits = fits && (!asked[k].dims[axis].name.empty() || asked[k].dims[axis].size == specs[k].dims[axis].size);
+  if (!fits) {
+    std::string wanted, got;
+    for (const Spec &spec : asked)
+      wanted += (wanted.empty() ? "" : ", ") + spec.str();
+    for (const Spec &spec : specs)
+      got += (got.empty() ? "" : ", ") + spec.str();
+    problem = fail(where, "a jitted function requires arguments like its specs " + wanted + ", got " + got);
+    return false;
+  }
+  for (size_t k = 0; k < specs.size(); ++k)
+    for (size_t axis = 0; axis < specs[k].dims.size(); ++axis)
+      if (!asked[k].dims[axis].name.empty())
+        specs[k].dims[axis] = asked[k].dims[axis];
+  return true;
+}
+
+/// Threads cost more than they give where little is computed.
+static int defaultThreads(const CompiledForm &form) {
+  constexpr int64_t manyElements = 1 << 14;
+  for (const auto &list : {form.inputs, form.outputs})
+    for (const TensorType &type : list)
+      if (type.shape.elements() < 0 || type.shape.elements() >= manyElements)
+        return 0;
+  return 1;
+}
+
+/// The entry for these arguments, compiled if need be. Null after an error, which `result` then carries.
+JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTree result,
+                                            FunctionRef<void(std::span<const Tensor>, void *)> trace,
+                                            FunctionRef<bool(Entry *)> matches) {
+  std::lock_guard guard(lock);
+  Entry *before = last.load(std::memory_order_relaxed);
+  for (const std::unique_ptr<Entry> &entry : entries)
+    if (matches(entry.get())) {
+      last.store(entry.get(), std::memory_order_release);
+      return entry.get();
+    }
+  SignatureWriter writer(options.specs);
+  FixedValues walk;
+  for (size_t k = 0; k < args.size(); ++k) {
+    args[k].visit(writer);
+    walk.enter(std::to_string(k));
+    args[k].visit(walk);
+    walk.leave();
+  }
+  auto stop = [&](const Tensor &problem) {
+    result.poison(problem);
+    return nullptr;
+  };
+  std::vector<Spec> specs;
+  if (Tensor problem; !specsOf(writer.leaves, specs, problem))
+    return stop(problem);
+  auto entry = std::make_unique<Entry>();
+  CompiledForm &form = entry->form;
+  for (const Tensor &leaf : writer.leaves)
+    form.inputs.push_back(leaf.type());
+  for (const AnyTree &arg : args)
+    entry->types.push_back(arg.ops);
+  entry->types.push_back(result.ops);
+  form.paths = std::move(walk.names);
+  form.fixed = std::move(walk.values);
+  form.signature = std::move(writer.words);
+
+  sinter_graph *raw = nullptr;
+  if (sinter_graph_create(&raw))
+    return stop(fail(where, sinter_last_error()));
+  std::unique_ptr<sinter_graph, void (*)(sinter_graph *)> graph(raw, sinter_graph_destroy);
+  auto traced = traceFunction(raw, "main", specs, {}, {}, where, result,
+                              [&](std::span<const Tensor> leaves) { trace(leaves, result.tree); });
+  if (traced.error)
+    return stop(errorTensor(*traced.error));
+  result.each([](Tensor &leaf) { leaf = Tensor(); });
+  form.prototype = result.clone();
+  form.outputs = std::move(traced.outputs);
+
+  sinter_compile_options lowered{};
+  lowered.struct_size = sizeof(lowered);
+  lowered.opt_level = options.opt_level;
+  lowered.fast_math = options.fast_math;
+  lowered.disk_cache = options.disk_cache;
+  sinter_module *module = nullptr;
+  if (sinter_graph_compile(raw, &lowered, &module))
+    return stop(fail(where, sinter_last_error()));
+  form.module = Module(module);
+  form.threads = options.threads ? options.threads : defaultThreads(form);
+  std::string line = place(where) + ": compiled form " + std::to_string(entries.size() + 1) + ": " +
+                     explainChange(before ? &before->form : nullptr, form);
+  if (logsRecompiles())
+    std::fprintf(stderr, "sinter: %s\n", line.c_str());
+  history.push_back(std::move(line));
+  entries.push_back(std::move(entry));
+  last.store(entries.back().get(), std::memory_order_release);
+  matches(entries.back().get()); // collects the views
+  return entries.back().get();
+}
+
+} // namespace detail
+
+Status jit_limit(int64_t most, Where where) {
+  return sinter_jit_limit(most) ? detail::report(Error(sinter_last_error(), where)) : Status();
+}
+void jit_clear() { sinter_jit_clear(); }
+
+} // namespace sinter::inline SINTER_HOST
