@@ -2,3 +2,4 @@
 #include "backends/cuda/Schedule.h"
 #include "backends/KernelSpec.h"
 #include "backends/cpu/Schedule.h"
+#include "backends/schedule/Dialect.h"

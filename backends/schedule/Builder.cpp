@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/schedule/Builder.h"
+#include "ir/Shapes.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::schedule;
+
+static std::optional<int64_t> constantOf(Value value) {
+  llvm::APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  return std::nullopt;
+}
+
+ScheduleBuilder::ScheduleBuilder(ModuleOp module, Location loc, StringRef name, unsigned inputs, unsigned outputs,
+                                 DimContext &dims)
+    : b(loc, module.getContext()), dims(dims), outermost(known) {
+  i64Type = b.getI64Type();
+  bufferType = BufferType::get(b.getContext());
+  b.setInsertionPointToEnd(module.getBody());
+  function = FunctionOp::create(b, name, inputs, outputs);
+  b.setInsertionPointToStart(&function.getBody().emplaceBlock());
+}
+
+template <typename Make> Value ScheduleBuilder::atBegin(Make make) {
+  OpBuilder::InsertionGuard guard(b);
+  if (lastAtBegin)
+    b.setInsertionPointAfter(lastAtBegin);
+  else
+    b.setInsertionPointToStart(&function.getBody().front());
+  Value made = make();
+  lastAtBegin = made.getDefiningOp();
+  return made;
+}
+
+//===- arithmetic ----------------------------------------------------------------------------------===//
+
+Value ScheduleBuilder::i64(int64_t value) {
+  // The map's own keys for "empty" and "deleted" are the two largest numbers.
+  if (value >= std::numeric_limits<int64_t>::max() - 1)
+    return atBegin([&] { return arith::ConstantIntOp::create(b, i64Type, value).getResult(); });
+  Value &constant = constants[value];
+  if (!constant)
+    constant = atBegin([&] { return arith::ConstantIntOp::create(b, i64Type, value).getResult(); });
+  return constant;
+}
+
+Value ScheduleBuilder::add(Value x, Value y) {
+  auto cx = constantOf(x), cy = constantOf(y);
+  if (cx && cy)
+    return i64(*cx + *cy);
+  if (cx == 0)
+    return y;
+  if (cy == 0)
+    return x;
+  return arith::AddIOp::create(b, x, y);
+}
+
+Value ScheduleBuilder::sub(Value x, Value y) {
+  auto cx = constantOf(x), cy = constantOf(y);
+  if (cx && cy)
+    return i64(*cx - *cy);
+  if (cy == 0)
+    return x;
+  return arith::SubIOp::create(b, x, y);
+}
+
+Value ScheduleBuilder::mul(Value x, Value y) {
+  auto cx = constantOf(x), cy = constantOf(y);
+  if (cx && cy)
+    return i64(*cx * *cy);
+  if (cx == 1)
+    return y;
+  if (cy == 1)
+    return x;
+  return arith::MulIOp::create(b, x, y);
+}
+
+Value ScheduleBuilder::compare(arith::CmpIPredicate predicate, Value x, Value y) {
+  return arith::CmpIOp::create(b, predicate, x, y);
+}
+
+Value ScheduleBuilder::select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
+
+Value ScheduleBuilder::checkedProduct(ArrayRef<Value> factors) {
+  int64_t constant = 1;
+  bool overflow = false;
+  SmallVector<Value> rest;
+  for (Value factor : factors) {
+    if (auto value = constantOf(factor))
+      overflow |= *value < 0 || __builtin_mul_overflow(constant, *value, &constant);
+    else
+      rest.push_back(factor);
+  }
+  if (overflow)
+    return i64(-1);
+  if (rest.empty())
+    return i64(constant);
+  rest.insert(rest.begin(), i64(constant));
+  return ProductOp::create(b, i64Type, rest);
+}
+
+//===- sizes ---------------------------------------------------------------------------------------===//
+
+void ScheduleBuilder::bind(unsigned symbol, Value value) {
+  // The symbol itself may have been replaced by one that it equals.
+  DimExpr expr = dims.symbol(dims.source(symbol));
+  if (expr.kind() == DimExpr::Kind::Symbol && !known.count(expr.getOpaqueValue()))
+    known.insert(expr.getOpaqueValue(), value);
+}
+
+bool ScheduleBuilder::isBound(DimExpr expr) {
+  bool bound = true;
+  DimContext::forEachSymbol(dims.resolve(expr), [&](unsigned symbol) {
+    bound &= known.count(dims.symbol(dims.source(symbol)).getOpaqueValue()) != 0;
+  });
+  return bound;
+}
+
+Value ScheduleBuilder::combine(DimExpr::Kind kind, Value x, Value y) {
+  auto make = [&](SizeKind kind) { return SizeOp::create(b, i64Type, kind, x, y).getResult(); };
+  switch (kind) {
+  case DimExpr::Kind::Add:
+    if (constantOf(x) == 0 || constantOf(y) == 0)
+      return add(x, y);
+    return make(SizeKind::add);
+  case DimExpr::Kind::Mul:
+    if (constantOf(x) == 1 || constantOf(y) == 1)
+      return mul(x, y);
+    return make(SizeKind::mul);
+  case DimExpr::Kind::FloorDiv:
+    return make(SizeKind::floor_div);
+  case DimExpr::Kind::CeilDiv:
+    return make(SizeKind::ceil_div);
+  case DimExpr::Kind::Mod:
+    return make(SizeKind::mod);
+  case DimExpr::Kind::Min:
+    return make(SizeKind::min);
+  case DimExpr::Kind::Max:
+    return make(SizeKind::max);
+  case DimExpr::Kind::Constant:
+  case DimExpr::Kind::Symbol:
+    break;
+  }
+  llvm_unreachable("constants and symbols have no operands to combine");
+}
+
+Value ScheduleBuilder::materialize(DimExpr expr) {
+  expr = dims.resolve(expr);
+  if (expr.isConstant())
+    return i64(expr.constant());
+  if (Value value = known.lookup(expr.getOpaqueValue()))
+    return value;
+  assert(expr.kind() != DimExpr::Kind::Symbol && "sizes are bound where their value is defined, before they are used");
+  Value value = materialize(expr.operands().front());
+  for (DimExpr operand : expr.operands().drop_front())
+    value = combine(expr.kind(), value, materialize(operand));
+  known.insert(expr.getOpaqueValue(), value);
+  return value;
+}
+
+//===- memory --------------------------------------------------------------------------------------===//
+
+Value ScheduleBuilder::view(Value buffer, Value offset) {
+  return constantOf(offset) == 0 ? buffer : ViewOp::create(b, bufferType, buffer, offset).getResult();
+}
+
+Value ScheduleBuilder::load(Type elementType, Value buffer, int64_t byteOffset) {
+  return LoadOp::create(b, signless(elementType), buffer, byteOffset);
+}
+
+void ScheduleBuilder::store(Value element, Value buffer, int64_t byteOffset) {
+  StoreOp::create(b, element, buffer, byteOffset);
+}
+
+Value ScheduleBuilder::local(int64_t bytes) {
+  return atBegin([&] { return LocalOp::create(b, bufferType, std::max<int64_t>(bytes, 8)).getResult(); });
+}
+
+void ScheduleBuilder::copy(Value to, Value from, Value bytes) {
+  if (constantOf(bytes) != 0)
+    CopyOp::create(b, from, to, bytes);
+}
+
+void ScheduleBuilder::clear(Value to, Value bytes) {
+  if (constantOf(bytes) != 0)
+    ClearOp::create(b, to, bytes);
+}
+
+void ScheduleBuilder::copyPieces(Value to, Value toStep, Value from, Value fromStep, Value bytes, Value count) {
+  if (constantOf(count) == 1)
+    copy(to, from, bytes);
+  else
+    CopyPiecesOp::create(b, from, fromStep, to, toStep, bytes, count);
+}
+
+void ScheduleBuilder::require(Value holds, int32_t code, StringRef message, Value first, Value second) {
+  RequireOp::create(b, holds, code, message, first, second);
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The host's side of a compiled function: sizes, memory, launches of kernels and control flow, before any of it is code
+// of a machine. Numbers are i64 and elements of tensors, computed by arith; branches and loops are those of scf; all
+// that touches memory, kernels or the runtime is an op of this dialect.
+
+#ifndef SINTER_BACKENDS_SCHEDULE
+#define SINTER_BACKENDS_SCHEDULE
+
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Schedule_Dialect : Dialect {
+  let name = "schedule";
+  let cppNamespace = "::sinter::schedule";
+  let summary = "what the host does to run a function: sizes, memory, launches, control flow";
+  let description = [{
+    A schedule is one function over buffers, made from a function of kernels by one plan of its memory (SchedulePlan) and
+    lowered by each back end. An op that can fail ends the call with a status code; nothing after it runs then.
+
+    Ops that touch memory keep their order. So do `output`, `acquire` and `launch`: their order is part of the schedule.
+    Launches whose buffers have nothing to do with each other may run side by side, which a back end finds out from
+    their operands (`reads` and `writes`).
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+//===- types ---------------------------------------------------------------------------------===//
+
+class Schedule_Type<string name, string mnemonic_, string summary_> : TypeDef<Schedule_Dialect, name> {
+  let mnemonic = mnemonic_;
+  let summary = summary_;
+}
+
+def Schedule_Buffer : Schedule_Type<"Buffer", "buffer", "bytes in memory, 64-byte aligned unless it is a view">;
+
+/// A number of bytes, elements, trips or chunks.
+def Schedule_Size : TypeAlias<I64, "64-bit size">;
+def Schedule_Element : AnyTypeOf<[F64, F32, F16, BF16, I1, I8, I16, I32, I64]>;
+/// What a kernel is called with: memory or a size.
+def Schedule_Argument : AnyTypeOf<[Schedule_Buffer, I64], "buffer or 64-bit size">;
+
+//===- enumerations --------------------------------------------------------------------------===//
+
+def Schedule_SizeKind : I32EnumAttr<"SizeKind", "how two sizes become one", [
+    I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"mul", 1>, I32EnumAttrCase<"floor_div", 2>, I32EnumAttrCase<"ceil_div", 3>,
+    I32EnumAttrCase<"mod", 4>, I32EnumAttrCase<"min", 5>, I32EnumAttrCase<"max", 6>]> {
+  let genSpecializedAttr = 0;
+  let cppNamespace = "::sinter::schedule";
+}
+def Schedule_SizeKindAttr : EnumAttr<Schedule_Dialect, Schedule_SizeKind, "size_kind"> {
+  let assemblyFormat = "$value";
+}
+
+//===- ops -----------------------------------------------------------------------------------===//
+
+class Schedule_Op<string mnemonic, list<Trait> traits = []> : Op<Schedule_Dialect, mnemonic, traits>;
+
+def FunctionOp : Schedule_Op<"function", [IsolatedFromAbove, Symbol]> {
+  let summary = "the schedule of one function";
+  let description = [{
+    `inputs` and `outputs` are how many tensors the caller passes and gets. (C1) Every output is asked for by an
+    `output` op. (C2) Inputs and outputs are named by numbers below these.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ConfinedAttr<I64Attr, [IntNonNegative]>:$inputs,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$outputs);
+  let regions = (region MinSizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `inputs` $inputs `outputs` $outputs attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def ReturnOp : Schedule_Op<"return", [Terminator, HasParent<"FunctionOp">]> {
+  let summary = "ends the call with success";
+  let assemblyFormat = "attr-dict";
+}
+
+// Sizes.
+
+def InputSizeOp : Schedule_Op<"input_size", [Pure]> {
+  let summary = "size of one axis of an input";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$input, ConfinedAttr<I64Attr, [IntNonNegative]>:$axis);
+  let results = (outs Schedule_Size:$size);
+  let assemblyFormat = "$input `axis` $axis attr-dict";
+}
+
+def SizeOp : Schedule_Op<"size", [Pure]> {
+  let summary = "two sizes combined, without overflow and without a trap";
+  let description = [{
+    As expressions of sizes mean it (DimContext): what exceeds 64 bits stays at the nearest number, a division by 0 is
+    one by 1, and quotients round down (`floor_div`, `mod`) or up (`ceil_div`).
+  }];
+  let arguments = (ins Schedule_SizeKindAttr:$kind, Schedule_Size:$lhs, Schedule_Size:$rhs);
+  let results = (outs Schedule_Size:$result);
+  let assemblyFormat = "`` $kind $lhs `,` $rhs attr-dict";
+}
+
+def ProductOp : Schedule_Op<"product", [Pure]> {
+  let summary = "product of sizes, or -1";
+  let description = [{ -1 where a factor is negative or the product does not fit into 64 bits; requests for memory refuse that. }];
+  let arguments = (ins Variadic<Schedule_Size>:$factors);
+  let results = (outs Schedule_Size:$result);
+  let assemblyFormat = "$factors attr-dict";
+}
+
+// Memory.
+
+def InputOp : Schedule_Op<"input", [Pure]> {
+  let summary = "memory of an input";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$index);
+  let results = (outs Schedule_Buffer:$buffer);
+  let assemblyFormat = "$index attr-dict";
+}
+
+def OutputOp : Schedule_Op<"output"> {
+  let summary = "memory for an output of the given sizes; fails when there is none";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$index, Variadic<Schedule_Size>:$sizes);
+  let results = (outs Schedule_Buffer:$buffer);
+  let assemblyFormat = "$index `[` $sizes `]` attr-dict";
+}
+
+def WeightOp : Schedule_Op<"weight", [Pure]> {
+  let summary = "a constant, at a byte offset of the module's weights";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$offset);
+  let results = (outs Schedule_Buffer:$buffer);
+  let assemblyFormat = "$offset attr-dict";
+}
+
+def ArenaOp : Schedule_Op<"arena"> {
+  let summary = "places for buffers whose sizes are known when the call begins; fails when there is no memory";
+  let description = [{
+    Buffer i has `sizes[i]` bytes and lives over the positions `lives[2 i]` to `lives[2 i + 1]` of the schedule, both
+    inclusive. Buffers whose lives do not meet may share bytes; those of results that are written over an input are one
+    buffer from the start.
+
+    * (C1) one size and one life for each buffer.   * (C2) lives begin before they end.
+  }];
+  let arguments = (ins Variadic<Schedule_Size>:$sizes, DenseI32ArrayAttr:$lives);
+  let results = (outs Variadic<Schedule_Buffer>:$buffers);
+  let assemblyFormat = "`(` $sizes `)` `lives` $lives attr-dict `:` type($buffers)";
+  let hasVerifier = 1;
+}
+
+def LocalOp : Schedule_Op<"local"> {
+  let summary = "a few bytes of the host, from the beginning to the end of the call";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$bytes);
+  let results = (outs Schedule_Buffer:$buffer);
+  let assemblyFormat = "$bytes attr-dict";
+}
+
+def AcquireOp : Schedule_Op<"acquire"> {
+  let summary = "memory of a size that the call itself finds; fails when there is none";
+  let arguments = (ins Schedule_Size:$bytes);
+  let results = (outs Schedule_Buffer:$buffer);
+  let assemblyFormat = "$bytes attr-dict";
+}
+
+def ReleaseOp : Schedule_Op<"release"> {
+  let summary = "gives acquired memory back";
+  let arguments = (ins Schedule_Buffer:$buffer);
+  let assemblyFormat = "$buffer attr-dict";
+}
+
+def GrowOp : Schedule_Op<"grow"> {
+  let summary = "acquired memory of at least `needed` bytes that begins with the bytes of `buffer`";
+  let description = [{
+    `buffer`, which is given up, has `capacity` bytes. The same buffer where these are enough. Fails when there is no
+    memory, or when all such buffers exceed the session's limit.
+  }];
+  let arguments = (ins Schedule_Buffer:$buffer, Schedule_Size:$capacity, Schedule_Size:$needed);
+  let results = (outs Schedule_Buffer:$larger, Schedule_Size:$larger_capacity);
+  let assemblyFormat = "$buffer `of` $capacity `to` $needed attr-dict";
+}
+
+def ViewOp : Schedule_Op<"view", [Pure]> {
+  let summary = "a part of a buffer, from a byte offset on";
+  let arguments = (ins Schedule_Buffer:$buffer, Schedule_Size:$offset);
+  let results = (outs Schedule_Buffer:$view);
+  let assemblyFormat = "$buffer `at` $offset attr-dict";
+}
+
+def LoadOp : Schedule_Op<"load"> {
+  let summary = "the element at a byte offset of a buffer; booleans are stored as bytes";
+  let arguments = (ins Schedule_Buffer:$buffer, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let results = (outs Schedule_Element:$element);
+  let assemblyFormat = "$buffer (`at` $offset^)? attr-dict `:` type($element)";
+}
+
+def StoreOp : Schedule_Op<"store"> {
+  let summary = "writes one element at a byte offset of a buffer";
+  let arguments = (ins Schedule_Element:$element, Schedule_Buffer:$buffer, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let assemblyFormat = "$element `to` $buffer (`at` $offset^)? attr-dict `:` type($element)";
+}
+
+def CopyOp : Schedule_Op<"copy"> {
+  let summary = "copies bytes; the two do not overlap, or are the same";
+  let arguments = (ins Schedule_Buffer:$from, Schedule_Buffer:$to, Schedule_Size:$bytes);
+  let assemblyFormat = "$from `to` $to `bytes` $bytes attr-dict";
+}
+
+def CopyPiecesOp : Schedule_Op<"copy_pieces"> {
+  let summary = "copies `count` pieces of `bytes` each that lie at regular distances";
+  let arguments = (ins Schedule_Buffer:$from, Schedule_Size:$from_step, Schedule_Buffer:$to, Schedule_Size:$to_step,
+                       Schedule_Size:$bytes, Schedule_Size:$count);
+  let assemblyFormat = "$from `step` $from_step `to` $to `step` $to_step `bytes` $bytes `count` $count attr-dict";
+}
+
+def ClearOp : Schedule_Op<"clear"> {
+  let summary = "sets bytes to 0";
+  let arguments = (ins Schedule_Buffer:$buffer, Schedule_Size:$bytes);
+  let assemblyFormat = "$buffer `bytes` $bytes attr-dict";
+}
+
+// Kernels and the call.
+
+def LaunchOp : Schedule_Op<"launch"> {
+  let summary = "runs all chunks of a kernel and waits until what follows may read its results";
+  let description = [{
+    The arguments are those of the kernel: inputs, results, room for sizes that it finds, scratch memory, sizes. Of the
+    buffers, the kernel writes those numbered in `writes` and only reads the others. `inline` says that the kernel is so
+    short, or has so few chunks, that it runs on the calling thread. Fails with the kernel's status, and when the call
+    was cancelled, but not after `commit`.
+
+    * (C1) `writes` numbers buffers among the arguments, in ascending order.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Schedule_Argument>:$arguments, Schedule_Size:$chunks,
+                       DenseI64ArrayAttr:$writes, UnitAttr:$runs_inline);
+  let assemblyFormat = [{
+    (`inline` $runs_inline^)? $kernel `(` $arguments `)` `writes` $writes `chunks` $chunks attr-dict `:` type($arguments)
+  }];
+  let hasVerifier = 1;
+}
+
+def RequireOp : Schedule_Op<"require"> {
+  let summary = "fails the call with a message unless the condition holds";
+  let description = [{
+    The first {} of `message` stands for `first`, the second for `second`. `code` is a sinter_status_code.
+
+    * (C1) `code` is not 0.
+  }];
+  let arguments = (ins I1:$holds, ConfinedAttr<I32Attr, [IntPositive]>:$code, StrAttr:$message, Schedule_Size:$first,
+                       Schedule_Size:$second);
+  let assemblyFormat = "$holds `else` $code $message `(` $first `,` $second `)` attr-dict";
+}
+
+def PollOp : Schedule_Op<"poll"> {
+  let summary = "ends the call if somebody cancelled it";
+  let description = [{ Looks in one of `every` trips only, a power of two; `trip` counts them. }];
+  let arguments = (ins Schedule_Size:$trip, DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$every);
+  let assemblyFormat = "$trip (`every` $every^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def CommitOp : Schedule_Op<"commit"> {
+  let summary = "from here on states are written where they lie: the call cannot be cancelled any more";
+  let assemblyFormat = "attr-dict";
+}
+
+#endif

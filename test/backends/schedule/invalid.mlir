@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: sinter-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{requires memory for each output, found none for output 1}}
+schedule.function @function_c1_output_is_not_asked_for inputs 0 outputs 2 {
+  %y = schedule.output 0[]
+  schedule.return
+}
+
+// -----
+
+schedule.function @function_c2_input_is_not_there inputs 1 outputs 0 {
+  // expected-error @+1 {{requires an input below 1, got 1}}
+  %x = schedule.input 1
+  schedule.return
+}
+
+// -----
+
+schedule.function @function_c2_size_of_no_input inputs 1 outputs 0 {
+  // expected-error @+1 {{requires an input below 1, got 3}}
+  %n = schedule.input_size 3 axis 0
+  schedule.return
+}
+
+// -----
+
+schedule.function @function_c2_output_is_not_there inputs 0 outputs 1 {
+  // expected-error @+1 {{requires an output below 1, got 2}}
+  %y = schedule.output 2[]
+  schedule.return
+}
+
+// -----
+
+schedule.function @arena_c1_lives_are_missing inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  // expected-error @+1 {{requires a size and a life (two positions) for each of 2 buffers, got 2 sizes and 2 positions}}
+  %a:2 = schedule.arena(%n, %n) lives [0, 1] : !schedule.buffer, !schedule.buffer
+  schedule.return
+}
+
+// -----
+
+schedule.function @arena_c2_life_ends_before_it_begins inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  // expected-error @+1 {{requires lives that begin before they end, got 3 to 2 for buffer 0}}
+  %a = schedule.arena(%n) lives [3, 2] : !schedule.buffer
+  schedule.return
+}
+
+// -----
+
+schedule.function @launch_c1_writes_a_size inputs 1 outputs 0 {
+  %x = schedule.input 0
+  %n = arith.constant 64 : i64
+  // expected-error @+1 {{requires ascending numbers of buffers in 'writes', got 1}}
+  schedule.launch @kernel(%x, %n) writes [1] chunks %n : !schedule.buffer, i64
+  schedule.return
+}
+
+// -----
+
+schedule.function @launch_c1_writes_out_of_order inputs 2 outputs 0 {
+  %x = schedule.input 0
+  %y = schedule.input 1
+  %n = arith.constant 64 : i64
+  // expected-error @+1 {{requires ascending numbers of buffers in 'writes', got 0}}
+  schedule.launch @kernel(%x, %y) writes [1, 0] chunks %n : !schedule.buffer, !schedule.buffer
+  schedule.return
+}
+
+// -----
+
+schedule.function @require_c1_success_is_no_failure inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  %no = arith.constant false
+  // expected-error @+1 {{attribute 'code' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive}}
+  schedule.require %no else 0 "no"(%n, %n)
+  schedule.return
+}
+
+// -----
+
+schedule.function @poll_not_a_power_of_two inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  // expected-error @+1 {{requires a power of two of trips, got 3}}
+  schedule.poll %n every 3
+  schedule.return
+}
+
+// -----
+
+schedule.function @function_does_not_return inputs 0 outputs 0 {
+  // expected-error @+1 {{block with no terminator}}
+  %n = arith.constant 64 : i64
+}
