@@ -101,10 +101,11 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   codeOptions.optLevel = options.optLevel;
   codeOptions.threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   codeOptions.prefix = request.name;
+  codeOptions.keepSchedule = request.keepSchedule || request.last == Last::Schedule;
   codeOptions.keepLoops = request.keepLoops || request.last == Last::Loops;
   codeOptions.keepLLVM = request.keepLLVM;
   codeOptions.keepAssembly = request.keepAssembly;
-  codeOptions.loopsOnly = request.last == Last::Loops;
+  codeOptions.loopsOnly = request.last == Last::Schedule || request.last == Last::Loops;
   start = now();
   if (failed(compileTargets(graph, targets, codeOptions, result)))
     return failure();

@@ -17,11 +17,12 @@ struct CompileRequest {
   std::string name = "sinter";
   /// Whether a .smod states the SHA-256 of its sections.
   bool sha256 = false;
-  bool keepGraph = false, keepFused = false, keepLoops = false, keepLLVM = false, keepAssembly = false;
+  bool keepGraph = false, keepFused = false, keepSchedule = false, keepLoops = false, keepLLVM = false,
+       keepAssembly = false;
   /// Called with the graph at the end of its phase, if set.
   std::function<void(mlir::ModuleOp)> onGraph;
   /// The last phase that is run; the code is there only after Code.
-  enum class Last { Graph, Fused, Loops, Code } last = Last::Code;
+  enum class Last { Graph, Fused, Schedule, Loops, Code } last = Last::Code;
 };
 
 /// Compiles every public function of `graph`, which may be at the graph or the fused level and is changed, for each of

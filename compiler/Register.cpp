@@ -2,6 +2,8 @@
 
 #include "compiler/Register.h"
 #include "backends/cpu/Lowering.h"
+#include "backends/cpu/SchedulePasses.h"
+#include "backends/schedule/Dialect.h"
 #include "compiler/Pipeline.h"
 #include "ir/Dialect.h"
 #include "ir/gradient/Differentiable.h"
@@ -14,9 +16,9 @@
 using namespace mlir;
 
 void sinter::registerDialects(DialectRegistry &registry) {
-  registry
-      .insert<SinterDialect, arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect, func::FuncDialect,
-              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+  registry.insert<SinterDialect, arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect, func::FuncDialect,
+                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, schedule::ScheduleDialect,
+                  scf::SCFDialect, vector::VectorDialect>();
   registerGradients(registry);
   cpu::registerTranslations(registry);
 }
@@ -25,4 +27,5 @@ void sinter::registerPasses() {
   registerTransformsPasses();
   registerSinterPasses();
   registerPipelines();
+  cpu::registerSchedulePasses();
 }

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/CodeModule.h"
 #include "backends/cpu/FunctionTable.h"
+#include "backends/cpu/LowerSchedule.h"
 #include <chrono>
 
 using namespace mlir;
@@ -50,6 +51,8 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   result.weights = own.take();
   result.scheduleMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
+  if (options.keepSchedule)
+    printModule(result.schedule, *schedule);
   if (options.keepLoops) {
     printModule(result.loops, *schedule);
     for (KernelCode &code : kernels.codes())
@@ -57,6 +60,8 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   }
   if (options.loopsOnly)
     return result;
+  if (failed(lowerSchedules(*schedule, options.optLevel > 0)))
+    return failure();
 
   SmallVector<ObjectUnit> units;
   ObjectUnit &first = units.emplace_back();

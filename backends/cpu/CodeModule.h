@@ -16,10 +16,11 @@ struct CodeOptions {
   unsigned threads = 1;
   /// Symbols of the object code begin with it.
   std::string prefix = "sinter";
-  bool keepLoops = false; // text of the loops level
+  bool keepSchedule = false; // text of the schedules
+  bool keepLoops = false;    // text of the loops level: schedules and kernels
   bool keepLLVM = false;
   bool keepAssembly = false;
-  /// Stop before machine code (with keepLoops).
+  /// Stop before machine code (with keepSchedule or keepLoops).
   bool loopsOnly = false;
   /// Constants of code for other targets, which these join; null for a block of their own.
   Weights *weights = nullptr;
@@ -40,7 +41,7 @@ struct CodeModule {
   std::vector<WeightRange> usedWeights;
   std::vector<KernelReport> kernels;
   double scheduleMs = 0;
-  std::string loops, llvm, assembly;
+  std::string schedule, loops, llvm, assembly;
 };
 
 /// Compiles every public function of `module`, which is at the fused level. The module is changed (attributes of

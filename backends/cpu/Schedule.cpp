@@ -28,15 +28,13 @@ ScheduleEmitter::ScheduleEmitter(func::FuncOp function, ScheduleBuilder &builder
 
 void ScheduleEmitter::bindInputs() {
   for (BlockArgument argument : function.getArguments()) {
-    int64_t slot = static_cast<int64_t>(sizeof(sinter_tensor_slot)) * argument.getArgNumber();
-    pointers[argument] = s.load(s.ptrType, s.inputs, slot + static_cast<int64_t>(offsetof(sinter_tensor_slot, data)));
-    bindFresh(argument, [&](int64_t axis) {
-      return s.load(s.i64Type, s.inputs, slot + static_cast<int64_t>(offsetof(sinter_tensor_slot, dims)) + axis * 8);
-    });
+    unsigned number = argument.getArgNumber();
+    pointers[argument] = schedule::InputOp::create(s.b, s.bufferType, number);
+    bindFresh(argument, [&](int64_t axis) { return schedule::InputSizeOp::create(s.b, s.i64Type, number, axis); });
   }
   for (BlockArgument argument : function.getArguments()) {
     if (plan.isRegister(argument))
-      registers[argument] = s.loadElement(getElementTypeOrSelf(argument.getType()), pointers.lookup(argument));
+      registers[argument] = s.load(getElementTypeOrSelf(argument.getType()), pointers.lookup(argument));
     define(argument);
   }
 }
@@ -46,17 +44,11 @@ LogicalResult ScheduleEmitter::run() {
   for (Operation &op : function.getBody().front())
     emitChecks(&op, /*early=*/true);
   placeArena();
-  size_t words = 1;
-  for (const auto &entry : launches) {
-    auto kernel = cast<KernelOp>(entry.first);
-    words = std::max(words, kernel.getNumOperands() + kernel.getNumResults() + entry.second.symbols.size() + 2);
-  }
-  arguments = s.stackWords(static_cast<int64_t>(words));
   placeOutputs();
   Block &body = function.getBody().front();
   if (failed(emitBlock(body)) || failed(emitReturn(body.getTerminator())))
     return failure();
-  s.finish();
+  schedule::ReturnOp::create(s.b);
   return success();
 }
 
@@ -64,7 +56,7 @@ LogicalResult ScheduleEmitter::emitBlock(Block &block) {
   for (Operation &op : block.without_terminator()) {
     s.b.setLoc(op.getLoc());
     if (&op == plan.firstCommit())
-      s.beginCommit();
+      schedule::CommitOp::create(s.b);
     if (failed(emitOp(&op)))
       return failure();
     if (!isa<ConstantOp>(op))
@@ -89,7 +81,7 @@ void ScheduleEmitter::emitChecks(Operation *op, bool early) {
       continue;
     if (early)
       checkedEarly.insert(key);
-    using Predicate = LLVM::ICmpPredicate;
+    using Predicate = arith::CmpIPredicate;
     bool isLimit = check.kind == SizeCheck::Kind::AtLeast;
     Value size = s.materialize(check.size), wanted = s.materialize(check.wanted);
     Value fits;
@@ -101,28 +93,16 @@ void ScheduleEmitter::emitChecks(Operation *op, bool early) {
     else
       fits = s.compare(isLimit ? Predicate::sge : Predicate::eq, size, wanted);
     if (check.kind == SizeCheck::Kind::EqualOrOne)
-      fits = LLVM::OrOp::create(s.b, fits, s.compare(Predicate::eq, size, s.i64(1)));
-    Block *next = s.newBlock(), *refused = s.newBlock();
-    s.branch(fits, next, {}, refused, {});
-    s.enter(refused);
-    s.fail(SINTER_INVALID_ARGUMENT, check.message, wanted, size);
-    s.enter(next);
+      fits = arith::OrIOp::create(s.b, fits, s.compare(Predicate::eq, size, s.i64(1)));
+    s.require(fits, SINTER_INVALID_ARGUMENT, check.message, wanted, size);
   }
 }
 
 LogicalResult ScheduleEmitter::emitRequire(RequireOp op) {
-  FailureOr<Value> holds = element(op.getHolds());
-  if (failed(holds))
+  FailureOr<Value> holds = element(op.getHolds()), found = element(op.getFound()), wanted = element(op.getWanted());
+  if (failed(holds) || failed(found) || failed(wanted))
     return failure();
-  Block *next = s.newBlock(), *refused = s.newBlock();
-  s.branch(*holds, next, {}, refused, {});
-  s.enter(refused);
-  ScheduleBuilder::Scope scope(s);
-  FailureOr<Value> found = element(op.getFound()), wanted = element(op.getWanted());
-  if (failed(found) || failed(wanted))
-    return failure();
-  s.fail(SINTER_RUNTIME_ERROR, op.getMessage(), *found, *wanted);
-  s.enter(next);
+  s.require(*holds, SINTER_RUNTIME_ERROR, op.getMessage(), *found, *wanted);
   return success();
 }
 
@@ -236,7 +216,8 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
   if (!ok)
     return failure();
   SchedulePlan plan(function, sizes, launches, kernels.codes(), registers);
-  ScheduleBuilder builder(module, function.getLoc(), entry, context);
+  ScheduleBuilder builder(module, function.getLoc(), entry, function.getNumArguments(), function.getNumResults(),
+                          context);
   ScheduleEmitter emitter(function, builder, sizes, plan, launches, kernels.codes(), checks, weights);
   if (failed(emitter.run()))
     return failure();

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A function of kernels and control flow -> the entry point that the runtime calls. SchedulePlan says where tensors
-// live; this writes sizes, the arena plan, launches and control flow as one function of the LLVM dialect.
+// A function of kernels and control flow -> its schedule (backends/schedule/Schedule.td). SchedulePlan says where
+// tensors live; this writes sizes, the arena, launches and control flow.
 
 #ifndef SINTER_BACKENDS_CPU_SCHEDULE_H
 #define SINTER_BACKENDS_CPU_SCHEDULE_H
 
-#include "backends/cpu/ScheduleBuilder.h"
 #include "backends/cpu/SchedulePlan.h"
 #include "backends/cpu/Signature.h"
 #include "backends/cpu/SizeChecks.h"
 #include "backends/cpu/Weights.h"
+#include "backends/schedule/Builder.h"
 #include "ir/Checks.h"
 
 namespace sinter::cpu {
 
-/// Adds `i32 ENTRY(ctx, inputs, outputs, symbols, weights)` for `function` to `module`, constants to `weights` and
+using schedule::ScheduleBuilder;
+
+/// Adds the schedule ENTRY of `function` to `module`, constants to `weights` and
 /// kernels to `kernels`. Fails with a diagnostic at the op that cannot be scheduled.
 llvm::FailureOr<Signature> emitSchedule(mlir::func::FuncOp function, mlir::ModuleOp module, llvm::StringRef entry,
                                         KernelTable &kernels, Weights &weights);
@@ -53,8 +55,8 @@ private:
                                    llvm::SmallVectorImpl<mlir::Value> &values);
   /// Before a kernel that writes only what differs from one input: brings that input into the result's memory.
   void startUpdate(KernelOp kernel, const EmittedKernel &emitted, llvm::MutableArrayRef<mlir::Value> values);
-  /// Calls the code with `values` as arguments, at once or through `parallel`.
-  void call(KernelCode &code, DimExpr numChunks, llvm::SmallVectorImpl<mlir::Value> &values);
+  /// Launches the code with `values` as arguments, of which it writes those numbered in `writes`.
+  void call(KernelCode &code, DimExpr numChunks, llvm::ArrayRef<mlir::Value> values, llvm::ArrayRef<int64_t> writes);
 
   // ScheduleMemory.cpp
   void placeArena();
@@ -87,14 +89,17 @@ private:
   llvm::LogicalResult emitChoice(mlir::Operation *op);
   llvm::LogicalResult emitLoop(mlir::Operation *op);
   struct LoopState;
-  /// To the loop's header, with everything that changes from trip to trip as its arguments, in the order in which
-  /// `initCarries` and `initStacks` list first values.
+  /// Lists the first values of everything that changes from trip to trip, in the order of `initCarries` and
+  /// `initStacks`.
   llvm::LogicalResult startLoop(LoopState &state);
   llvm::LogicalResult initCarries(LoopState &state);
   void initStacks(LoopState &state);
-  void enterHeader(LoopState &state);
+  /// What is carried is `values` from here on, in that order.
+  void bindCarried(LoopState &state, mlir::ValueRange values);
   llvm::LogicalResult emitCondition(LoopState &state);
   llvm::LogicalResult emitBody(LoopState &state);
+  llvm::LogicalResult emitWhile(LoopState &state);
+  llvm::LogicalResult emitCounted(LoopState &state);
   llvm::LogicalResult exchangeBuffers(LoopState &state, llvm::ArrayRef<unsigned> carries,
                                       llvm::ArrayRef<unsigned> places);
   llvm::LogicalResult emitSlice(LoopState &state, unsigned k);
@@ -112,10 +117,8 @@ private:
   const SizeChecks &checks;
   Weights &weights;
 
-  mlir::Value arena, offsets, arguments;
-  llvm::DenseMap<int, int> arenaIndex;               // Planned slot -> entry of the plan
-  llvm::DenseMap<int, mlir::Value> fixedPointers;    // Planned slots on the stack, and those of loops: known everywhere
-  llvm::DenseMap<mlir::Value, mlir::Value> pointers; // by root
+  llvm::DenseMap<int, mlir::Value> arenaBuffers;      // by Planned slot
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;  // by root
   llvm::DenseMap<mlir::Value, mlir::Value> registers; // by root: the element
   llvm::DenseMap<mlir::Value, mlir::Value> spills;    // by root: where its element is stored when an address is needed
   llvm::DenseMap<int, mlir::Value> stepPointers, outputPointers;

@@ -5,13 +5,14 @@
 
 #include "backends/cpu/Schedule.h"
 #include "ir/Shapes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "runtime/abi.h"
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-using Predicate = LLVM::ICmpPredicate;
+using Predicate = arith::CmpIPredicate;
 
 /// Trips of some nanoseconds each between two looks at whether the call was cancelled; a power of two.
 constexpr int64_t kBriefTrips = 256;
@@ -20,15 +21,14 @@ constexpr int64_t kBriefTrips = 256;
 
 LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
   auto isDynamic = [&](Value result) { return plan.slot(plan.slotOf(result)).kind == Slot::Kind::Dynamic; };
-  // The block after the branches takes single elements and pointers of dynamic results, then sizes that depend on the
-  // branch.
+  // The branches yield single elements and the buffers of dynamic results, then sizes that depend on the branch.
   SmallVector<Type> types;
   SmallVector<std::pair<unsigned, int64_t>> fresh;
   for (Value result : op->getResults()) {
     if (plan.isRegister(result))
       types.push_back(signless(getElementTypeOrSelf(result.getType())));
     else if (isDynamic(result))
-      types.push_back(s.ptrType);
+      types.push_back(s.bufferType);
     else if (failed(place(result)))
       return failure();
   }
@@ -39,30 +39,34 @@ LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
         fresh.emplace_back(result.getResultNumber(), axis);
         types.push_back(s.i64Type);
       }
-  Block *join = s.newBlock(types);
 
-  SmallVector<Block *> blocks;
-  for (size_t i = 0; i < op->getNumRegions(); ++i)
-    blocks.push_back(s.newBlock());
   FailureOr<Value> selector = element(op->getOperand(0));
   if (failed(selector))
     return failure();
+  Operation *choice;
+  SmallVector<Region *> branches;
   if (isa<CondOp>(op)) {
-    s.branch(*selector, blocks[0], {}, blocks[1], {});
+    auto branch = scf::IfOp::create(s.b, types, *selector, /*addThenBlock=*/true, /*addElseBlock=*/true);
+    branches = {&branch.getThenRegion(), &branch.getElseRegion()};
+    choice = branch;
   } else {
-    Value index = *selector;
-    for (size_t i = 0; i + 1 < blocks.size(); ++i) {
-      Block *next = s.newBlock();
-      s.branch(s.compare(Predicate::eq, index, s.i64(static_cast<int64_t>(i))), blocks[i], {}, next, {});
-      s.enter(next);
-    }
-    s.branch(blocks.back());
+    // Of a number that names no branch, the last one is taken.
+    auto cases = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(op->getNumRegions()) - 1));
+    Value index = arith::IndexCastOp::create(s.b, s.b.getIndexType(), *selector);
+    auto branch = scf::IndexSwitchOp::create(s.b, types, index, cases, cases.size());
+    for (Region &region : branch.getCaseRegions())
+      branches.push_back(&region);
+    branches.push_back(&branch.getDefaultRegion());
+    choice = branch;
   }
 
-  for (auto [region, start] : llvm::zip(op->getRegions(), blocks)) {
+  for (auto [region, branch] : llvm::zip_equal(op->getRegions(), branches)) {
+    OpBuilder::InsertionGuard guard(s.b);
     ScheduleBuilder::Scope scope(s);
+    if (branch->empty())
+      branch->emplaceBlock();
+    s.b.setInsertionPointToStart(&branch->front());
     Block &block = region.front();
-    s.enter(start);
     for (Value argument : block.getArguments())
       define(argument);
     if (failed(emitBlock(block)))
@@ -96,31 +100,31 @@ LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
     for (auto [i, axis] : fresh)
       passed.push_back(s.materialize(plan.dims(block.getTerminator()->getOperand(i))[axis]));
     releaseAll(plan.releasedAtEnd(&block));
-    s.branch(join, passed);
+    scf::YieldOp::create(s.b, passed);
   }
 
-  s.enter(join);
+  s.b.setInsertionPointAfter(choice);
   unsigned next = 0;
   for (Value result : op->getResults())
     if (plan.isRegister(result))
-      registers[result] = join->getArgument(next++);
+      registers[result] = choice->getResult(next++);
     else if (isDynamic(result))
-      pointers[result] = join->getArgument(next++);
+      pointers[result] = choice->getResult(next++);
   for (auto [i, axis] : fresh)
-    s.bind(plan.dims(op->getResult(i))[axis].symbol(), join->getArgument(next++));
+    s.bind(plan.dims(op->getResult(i))[axis].symbol(), choice->getResult(next++));
   return success();
 }
 
 //===- loops ---------------------------------------------------------------------------------------===//
 
-/// The loop under construction. `header` takes the trip and what is carried; `next` collects what the body passes on,
-/// in the same order.
+/// The loop under construction. It carries the trip and what changes; `next` collects what the body passes on, in the
+/// same order.
 struct ScheduleEmitter::LoopState {
   explicit LoopState(Operation *op, const LoopPlan &plan) : loop(op), plan(plan) {}
 
   struct Size {
     unsigned symbol; // of the body's argument or of the stack
-    Value value;     // in the header
+    Value value;     // now
     unsigned index;  // carry or stack
     int64_t axis;    // of the carry, or of the stack's slice
   };
@@ -129,25 +133,25 @@ struct ScheduleEmitter::LoopState {
   const LoopPlan &plan;
   Value trips; // of counted loops
   Value trip;
-  Block *header = nullptr, *exit = nullptr;
+  Block *before = nullptr; // the first block of a while
   SmallVector<Value> init, next;
-  SmallVector<Value> current, other;        // per carry: pointers in the header
-  SmallVector<Size> carrySizes, sliceSizes; // values in the header
+  SmallVector<Value> current, other; // per carry: buffers now
+  SmallVector<Size> carrySizes, sliceSizes;
   SmallVector<Value> stackPointer, stackCapacity;
 };
 
 /// ceil((upper - lower) / step), 0 when the step is 0 or leads away.
-static Value countTrips(ScheduleBuilder &s, Value lower, Value upper, Value step) {
+static Value countTrips(schedule::ScheduleBuilder &s, Value lower, Value upper, Value step) {
   Value zero = s.i64(0);
   Value up = s.compare(Predicate::sgt, step, zero);
   Value span = s.select(up, s.sub(upper, lower), s.sub(lower, upper));
   Value stride = s.select(up, step, s.sub(zero, step));
   Value still = s.compare(Predicate::eq, step, zero);
   stride = s.select(still, s.i64(1), stride);
-  Value quotient = LLVM::UDivOp::create(s.b, span, stride);
-  Value rest = LLVM::URemOp::create(s.b, span, stride);
-  Value more = LLVM::ZExtOp::create(s.b, s.i64Type, s.compare(Predicate::ne, rest, zero));
-  Value away = LLVM::OrOp::create(s.b, still, s.compare(Predicate::sle, span, zero));
+  Value quotient = arith::DivUIOp::create(s.b, span, stride);
+  Value rest = arith::RemUIOp::create(s.b, span, stride);
+  Value more = arith::ExtUIOp::create(s.b, s.i64Type, s.compare(Predicate::ne, rest, zero));
+  Value away = arith::OrIOp::create(s.b, still, s.compare(Predicate::sle, span, zero));
   return s.select(away, zero, s.add(quotient, more));
 }
 
@@ -194,11 +198,6 @@ LogicalResult ScheduleEmitter::startLoop(LoopState &state) {
   if (failed(initCarries(state)))
     return failure();
   initStacks(state);
-  state.header = s.newBlock(llvm::to_vector(ValueRange(state.init).getTypes()));
-  state.exit = s.newBlock();
-  s.branch(state.header, state.init);
-  s.enter(state.header);
-  enterHeader(state);
   return success();
 }
 
@@ -272,10 +271,10 @@ void ScheduleEmitter::initStacks(LoopState &state) {
   }
 }
 
-void ScheduleEmitter::enterHeader(LoopState &state) {
+void ScheduleEmitter::bindCarried(LoopState &state, ValueRange values) {
   LoopView &loop = state.loop;
   unsigned k = 0;
-  auto take = [&] { return state.header->getArgument(k++); };
+  auto take = [&] { return values[k++]; };
   state.trip = take();
   auto *size = state.carrySizes.begin();
   for (unsigned j = 0; j < loop.init.size(); ++j) {
@@ -312,16 +311,10 @@ void ScheduleEmitter::enterHeader(LoopState &state) {
   }
 }
 
+/// The first region of a while: what it carries goes on to the second where the condition holds, else is the result.
 LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {
   LoopView &loop = state.loop;
-  s.pollCancelled(state.trip, isBrief(loop) ? kBriefTrips : 1);
-  Block *body = s.newBlock();
-  if (!loop.cond) {
-    s.branch(s.compare(Predicate::slt, state.trip, state.trips), body, {}, state.exit, {});
-    s.enter(body);
-    return success();
-  }
-  ScheduleBuilder::Scope scope(s);
+  schedule::PollOp::create(s.b, state.trip, isBrief(loop) ? kBriefTrips : 1);
   for (Value argument : loop.cond->getArguments())
     define(argument);
   if (failed(emitBlock(*loop.cond)))
@@ -329,31 +322,29 @@ LogicalResult ScheduleEmitter::emitCondition(LoopState &state) {
   FailureOr<Value> flag = element(loop.cond->getTerminator()->getOperand(0));
   if (failed(flag))
     return failure();
-  releaseAll(plan.releasedAtEnd(loop.cond));
   Value go = *flag;
   auto loopOp = cast<WhileOp>(loop.op);
   if (auto limit = loopOp.getMaxTrip()) {
-    Block *more = s.newBlock(), *reached = s.newBlock();
-    s.branch(go, more, {}, state.exit, {});
-    s.enter(more);
-    s.branch(s.compare(Predicate::slt, state.trip, s.i64(*limit)), body, {}, reached, {});
-    s.enter(reached);
-    auto message = loopOp->getAttrOfType<StringAttr>(kLimitMessage);
-    if (loopOp.getOnLimit() == LimitPolicy::trap && message) {
-      FailureOr<Value> named = message.getValue().contains("{}") ? element(loop.condCarry(0)) : s.i64(0);
-      if (failed(named))
-        return failure();
-      s.fail(SINTER_RUNTIME_ERROR, message.getValue(), *named, s.i64(0));
-    } else if (loopOp.getOnLimit() == LimitPolicy::trap) {
-      s.fail(SINTER_RUNTIME_ERROR, "a loop requires at most {} trips, its condition still holds after {}",
-             s.i64(*limit), state.trip);
+    Value most = s.i64(*limit), isBelow = s.compare(Predicate::slt, state.trip, most);
+    if (loopOp.getOnLimit() == LimitPolicy::trap) {
+      Value ends = arith::XOrIOp::create(s.b, go, arith::ConstantIntOp::create(s.b, 1, 1));
+      Value fits = arith::OrIOp::create(s.b, ends, isBelow);
+      auto message = loopOp->getAttrOfType<StringAttr>(kLimitMessage);
+      if (message) {
+        FailureOr<Value> named = message.getValue().contains("{}") ? element(loop.condCarry(0)) : s.i64(0);
+        if (failed(named))
+          return failure();
+        s.require(fits, SINTER_RUNTIME_ERROR, message.getValue(), *named, s.i64(0));
+      } else {
+        s.require(fits, SINTER_RUNTIME_ERROR, "a loop requires at most {} trips, its condition still holds after {}",
+                  most, state.trip);
+      }
     } else {
-      s.branch(state.exit);
+      go = arith::AndIOp::create(s.b, go, isBelow);
     }
-  } else {
-    s.branch(go, body, {}, state.exit, {});
   }
-  s.enter(body);
+  releaseAll(plan.releasedAtEnd(loop.cond));
+  scf::ConditionOp::create(s.b, go, state.before->getArguments());
   return success();
 }
 
@@ -376,9 +367,9 @@ LogicalResult ScheduleEmitter::emitSlice(LoopState &state, unsigned k) {
       piece = s.mul(piece, size);
   }
   Value position = loop.sequenceReversed(k) ? s.sub(s.sub(state.trips, s.i64(1)), state.trip) : state.trip;
-  Value start = s.offset(*from, s.mul(position, piece));
+  Value start = s.view(*from, s.mul(position, piece));
   if (plan.isRegister(slice)) {
-    registers[slice] = s.loadElement(getElementTypeOrSelf(slice.getType()), start);
+    registers[slice] = s.load(getElementTypeOrSelf(slice.getType()), start);
     return success();
   }
   if (plan.slotOf(slice) < 0) {
@@ -388,7 +379,7 @@ LogicalResult ScheduleEmitter::emitSlice(LoopState &state, unsigned k) {
   FailureOr<Value> to = place(slice);
   if (failed(to))
     return failure();
-  s.copyStrided(*to, piece, start, s.mul(all[axis], piece), piece, outer);
+  s.copyPieces(*to, piece, start, s.mul(all[axis], piece), piece, outer);
   return success();
 }
 
@@ -414,40 +405,28 @@ LogicalResult ScheduleEmitter::emitStack(LoopState &state, unsigned j) {
       if (size.index != j)
         continue;
       // The first trip decides.
-      Value same = LLVM::OrOp::create(s.b, s.compare(Predicate::eq, state.trip, s.i64(0)),
-                                      s.compare(Predicate::eq, dims[size.axis], size.value));
-      Block *differs = s.newBlock(), *next = s.newBlock();
-      s.branch(same, next, {}, differs, {});
-      s.enter(differs);
-      s.fail(SINTER_RUNTIME_ERROR, "a stack of per-trip outputs requires slices of one size, got {} after {}",
-             dims[size.axis], size.value);
-      s.enter(next);
+      Value same = arith::OrIOp::create(s.b, s.compare(Predicate::eq, state.trip, s.i64(0)),
+                                        s.compare(Predicate::eq, dims[size.axis], size.value));
+      s.require(same, SINTER_RUNTIME_ERROR, "a stack of per-trip outputs requires slices of one size, got {} after {}",
+                dims[size.axis], size.value);
     }
     Value needed = s.checkedProduct({outer, piece, state.trips ? state.trips : s.add(state.trip, s.i64(1))});
-    Block *grow = s.newBlock(), *ready = s.newBlock({s.ptrType, s.i64Type});
-    Value fits = LLVM::AndOp::create(s.b, s.compare(Predicate::sle, needed, state.stackCapacity[j]),
-                                     s.compare(Predicate::sge, needed, s.i64(0)));
-    s.branch(fits, ready, ValueRange{base, state.stackCapacity[j]}, grow, {});
-    s.enter(grow);
-    auto [larger, capacity] = s.grow(base, state.stackCapacity[j], needed);
-    s.branch(ready, {larger, capacity});
-    s.enter(ready);
-    base = ready->getArgument(0);
-    state.next.push_back(base);
-    state.next.push_back(ready->getArgument(1));
+    auto grown = schedule::GrowOp::create(s.b, s.bufferType, s.i64Type, base, state.stackCapacity[j], needed);
+    base = grown.getLarger();
+    state.next.append({base, grown.getLargerCapacity()});
     for (const LoopState::Size &size : state.sliceSizes)
       if (size.index == j)
         state.next.push_back(dims[size.axis]);
   }
   Value position = loop.stackReversed(j) ? s.sub(s.sub(state.trips, s.i64(1)), state.trip) : state.trip;
-  Value to = s.offset(base, s.mul(position, piece));
+  Value to = s.view(base, s.mul(position, piece));
   if (isOneElement(slice.getType()))
     return copyTo(to, slice);
   FailureOr<Value> from = pointer(slice);
   if (failed(from))
     return failure();
   Value row = state.trips ? s.mul(state.trips, piece) : piece;
-  s.copyStrided(to, row, *from, piece, piece, outer);
+  s.copyPieces(to, row, *from, piece, piece, outer);
   return success();
 }
 
@@ -489,7 +468,6 @@ LogicalResult ScheduleEmitter::exchangeBuffers(LoopState &state, ArrayRef<unsign
 
 LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
   LoopView &loop = state.loop;
-  ScheduleBuilder::Scope scope(s);
   if (auto counted = dyn_cast<ForOp>(loop.op)) {
     FailureOr<Value> lower = element(counted.getLower()), step = element(counted.getStep());
     if (failed(lower) || failed(step) || failed(setElement(loop.index(), s.add(*lower, s.mul(state.trip, *step)))))
@@ -506,14 +484,14 @@ LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
       // Whole, axis 0: the stack's first size is the number of trips.
       Value slice = s.materialize(plan.bytes(plan.root(loop.stacked(j))));
       Value position = loop.stackReversed(j) ? s.sub(s.sub(state.trips, s.i64(1)), state.trip) : state.trip;
-      stepPointers[step] = s.offset(pointers.lookup(loop.stacks[j]), s.mul(position, slice));
+      stepPointers[step] = s.view(pointers.lookup(loop.stacks[j]), s.mul(position, slice));
     }
   for (Value argument : loop.body->getArguments())
     define(argument);
   if (failed(emitBlock(*loop.body)))
     return failure();
 
-  state.next = {s.add(state.trip, s.i64(1))};
+  state.next = {Value()}; // the trip, which the loop counts
   SmallVector<Value> outlived;
   SmallVector<unsigned> exchanged, swaps; // carries with two buffers, and where these are in `next`
   for (unsigned j = 0; j < loop.init.size(); ++j) {
@@ -563,7 +541,54 @@ LogicalResult ScheduleEmitter::emitBody(LoopState &state) {
   for (Value buffer : outlived)
     s.release(buffer);
   releaseAll(plan.releasedAtEnd(loop.body));
-  s.branch(state.header, state.next);
+  return success();
+}
+
+LogicalResult ScheduleEmitter::emitWhile(LoopState &state) {
+  SmallVector<Type> types = llvm::to_vector(ValueRange(state.init).getTypes());
+  SmallVector<Location> locs(types.size(), s.b.getLoc());
+  auto loop = scf::WhileOp::create(s.b, types, state.init);
+  {
+    OpBuilder::InsertionGuard guard(s.b);
+    ScheduleBuilder::Scope scope(s);
+    state.before = s.b.createBlock(&loop.getBefore(), {}, types, locs);
+    bindCarried(state, state.before->getArguments());
+    if (failed(emitCondition(state)))
+      return failure();
+  }
+  {
+    OpBuilder::InsertionGuard guard(s.b);
+    ScheduleBuilder::Scope scope(s);
+    Block *after = s.b.createBlock(&loop.getAfter(), {}, types, locs);
+    bindCarried(state, after->getArguments());
+    if (failed(emitBody(state)))
+      return failure();
+    state.next.front() = s.add(state.trip, s.i64(1));
+    scf::YieldOp::create(s.b, state.next);
+  }
+  bindCarried(state, loop.getResults());
+  return success();
+}
+
+LogicalResult ScheduleEmitter::emitCounted(LoopState &state) {
+  ArrayRef<Value> carried = ArrayRef(state.init).drop_front();
+  auto loop = scf::ForOp::create(s.b, s.i64(0), state.trips, s.i64(1), carried);
+  {
+    OpBuilder::InsertionGuard guard(s.b);
+    ScheduleBuilder::Scope scope(s);
+    s.b.setInsertionPointToStart(loop.getBody());
+    bindCarried(state, loop.getBody()->getArguments());
+    schedule::PollOp::create(s.b, state.trip, isBrief(state.loop) ? kBriefTrips : 1);
+    if (failed(emitBody(state)))
+      return failure();
+    if (loop.getBody()->mightHaveTerminator())
+      loop.getBody()->getTerminator()->erase();
+    s.b.setInsertionPointToEnd(loop.getBody());
+    scf::YieldOp::create(s.b, ArrayRef(state.next).drop_front());
+  }
+  SmallVector<Value> last = {state.trips};
+  llvm::append_range(last, loop.getResults());
+  bindCarried(state, last);
   return success();
 }
 
@@ -577,11 +602,10 @@ LogicalResult ScheduleEmitter::emitLoop(Operation *op) {
       results.emplace_back(size.symbol(), value);
   };
   {
-    // What the header binds is known to the body and, until here, after the loop.
+    // What a region binds is forgotten at its end, what the loop as a whole binds after its results are known.
     ScheduleBuilder::Scope outer(s);
-    if (failed(startLoop(state)) || failed(emitCondition(state)) || failed(emitBody(state)))
+    if (failed(startLoop(state)) || failed(loop.cond ? emitWhile(state) : emitCounted(state)))
       return failure();
-    s.enter(state.exit);
     for (auto [j, carry] : llvm::enumerate(loop.carries)) {
       if (state.plan.carries[j].kind == CarryPlan::Kind::Register)
         registers[carry] = state.current[j];

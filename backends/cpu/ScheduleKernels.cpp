@@ -66,7 +66,7 @@ LogicalResult ScheduleEmitter::pointInputs(KernelOp kernel, const KernelLaunch &
       FailureOr<int64_t> offset = weights.add(input.getDefiningOp<ConstantOp>().getValue(), *packing);
       if (failed(offset))
         return kernel.emitOpError("requires a dense or dense_resource constant to pack");
-      values.push_back(s.offset(s.weights, *offset));
+      values.push_back(s.weight(*offset));
       continue;
     }
     FailureOr<Value> base = pointer(input);
@@ -109,20 +109,15 @@ void ScheduleEmitter::startUpdate(KernelOp kernel, const EmittedKernel &emitted,
   }
 }
 
-void ScheduleEmitter::call(KernelCode &code, DimExpr numChunks, SmallVectorImpl<Value> &values) {
-  Value chunks = s.materialize(numChunks);
+void ScheduleEmitter::call(KernelCode &code, DimExpr numChunks, ArrayRef<Value> values, ArrayRef<int64_t> writes) {
   bool isOne = numChunks.isConstant() && numChunks.constant() <= 1;
   bool isShort = code.emitted.estimatedNs > 0 && code.emitted.estimatedNs < kInlineNs;
-  if (!isOne && !isShort) {
-    code.calledInParallel = true;
-    for (auto [word, value] : llvm::enumerate(values))
-      s.store(value, arguments, 8 * static_cast<int64_t>(word));
-    s.launch(code.name, arguments, chunks);
-  } else {
+  bool isInline = isOne || isShort;
+  if (isInline)
     ++code.directCalls;
-    values.append({s.i64(0), chunks});
-    s.call(code.bodyName(), values);
-  }
+  else
+    code.calledInParallel = true;
+  schedule::LaunchOp::create(s.b, code.name, values, s.materialize(numChunks), writes, isInline);
 }
 
 LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
@@ -136,9 +131,10 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   SmallVector<Value> values;
   if (failed(pointInputs(kernel, launch, values)) || failed(placeResults(kernel, launch, values)))
     return failure();
+  size_t firstWritten = kernel.getNumOperands();
   Value written;
   if (code.emitted.writesSizes) {
-    written = s.stackWords(static_cast<int64_t>(launch.writtenSizes.size()));
+    written = s.local(8 * static_cast<int64_t>(launch.writtenSizes.size()));
     values.push_back(written);
   }
   int workspace = plan.workspaceOf(kernel);
@@ -146,16 +142,17 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   if (workspace >= 0)
     values.push_back(acquired ? s.acquire(s.materialize(launch.workspaceBytes)) : slotPointer(workspace));
   Value scratch = acquired ? values.back() : Value();
+  SmallVector<int64_t> writes = llvm::to_vector(llvm::seq<int64_t>(firstWritten, values.size()));
   for (DimExpr size : launch.symbols)
     values.push_back(size && s.isBound(size) ? s.materialize(size) : s.i64(-1));
   startUpdate(kernel, code.emitted, values);
-  call(code, launch.chunks, values);
+  call(code, launch.chunks, values, writes);
   if (acquired)
     s.release(scratch);
   for (Value result : kernel.getResults())
     if (plan.isRegister(result))
-      registers[result] = s.loadElement(getElementTypeOrSelf(result.getType()),
-                                        code.emitted.writesSizes ? pointers.lookup(result) : spills.lookup(result));
+      registers[result] = s.load(getElementTypeOrSelf(result.getType()),
+                                 code.emitted.writesSizes ? pointers.lookup(result) : spills.lookup(result));
   for (auto [i, place] : llvm::enumerate(launch.writtenSizes)) {
     DimExpr size = plan.dims(kernel.getResult(place.first))[place.second];
     if (size.kind() == DimExpr::Kind::Symbol && !s.isBound(size))

@@ -9,11 +9,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Buffers of at most this many bytes lie on the stack as long as all of them need no more than the second number: no
-/// plan has to be looked up and LLVM sees who writes them.
-constexpr int64_t kStackSlotBytes = 2048;
-constexpr int64_t kStackBytes = 16384;
-
 //===- sizes ---------------------------------------------------------------------------------------===//
 
 SmallVector<Value> ScheduleEmitter::materializeDims(Value value) {
@@ -63,10 +58,10 @@ void ScheduleEmitter::define(Value value) {
     base = *where;
   }
   for (unsigned symbol : found->second) {
-    Value word = known ? known : s.loadElement(type, base, sizes.context().source(symbol).axis * width);
+    Value word = known ? known : s.load(type, base, sizes.context().source(symbol).axis * width);
     if (word.getType() != s.i64Type)
-      word = isUnsigned(type) || type.isInteger(1) ? LLVM::ZExtOp::create(s.b, s.i64Type, word).getResult()
-                                                   : LLVM::SExtOp::create(s.b, s.i64Type, word).getResult();
+      word = isUnsigned(type) || type.isInteger(1) ? arith::ExtUIOp::create(s.b, s.i64Type, word).getResult()
+                                                   : arith::ExtSIOp::create(s.b, s.i64Type, word).getResult();
     s.bind(symbol, word);
   }
 }
@@ -77,9 +72,7 @@ Value ScheduleEmitter::slotPointer(int slot) {
   slot = plan.representative(slot);
   switch (plan.slot(slot).kind) {
   case Slot::Kind::Planned:
-    if (Value fixed = fixedPointers.lookup(slot))
-      return fixed;
-    return s.offset(arena, s.load(s.i64Type, offsets, arenaIndex.lookup(slot) * 8));
+    return arenaBuffers.lookup(slot);
   case Slot::Kind::Output:
     return outputPointers.lookup(slot);
   case Slot::Kind::Step:
@@ -99,7 +92,7 @@ FailureOr<Value> ScheduleEmitter::place(Value value) {
   if (where.kind == Slot::Kind::Register) {
     // For a kernel that stores it; the element is loaded from there at once.
     Value &spill = spills[value];
-    return spill ? spill : spill = s.stackWords(8);
+    return spill ? spill : spill = s.local(64);
   }
   if (where.kind == Slot::Kind::Output && !outputPointers.contains(slot)) {
     // The output may be a view of this value under another shape.
@@ -146,7 +139,7 @@ FailureOr<Value> ScheduleEmitter::pointer(Value value) {
     FailureOr<int64_t> offset = weights.add(constant.getValue());
     if (failed(offset))
       return constant.emitOpError("requires a dense or dense_resource value");
-    return s.offset(s.weights, *offset);
+    return s.weight(*offset);
   }
   if (Value found = pointers.lookup(value))
     return found;
@@ -154,8 +147,8 @@ FailureOr<Value> ScheduleEmitter::pointer(Value value) {
   assert(known && "values are placed before they are used");
   Value &spill = spills[value];
   if (!spill)
-    spill = s.stackWords(8);
-  s.storeElement(known, spill);
+    spill = s.local(64);
+  s.store(known, spill);
   return spill;
 }
 
@@ -171,12 +164,14 @@ FailureOr<Value> ScheduleEmitter::element(Value value) {
         number = FloatAttr::get(type, dense.getSplatValue<APFloat>());
       else
         number = IntegerAttr::get(signless(type), dense.getSplatValue<APInt>());
-      return LLVM::ConstantOp::create(s.b, number.getType(), number).getResult();
+      if (type.isSignlessInteger(64))
+        return s.i64(cast<IntegerAttr>(number).getInt());
+      return arith::ConstantOp::create(s.b, number).getResult();
     }
   FailureOr<Value> base = pointer(root);
   if (failed(base))
     return failure();
-  return s.loadElement(type, *base);
+  return s.load(type, *base);
 }
 
 LogicalResult ScheduleEmitter::setElement(Value result, Value element) {
@@ -186,7 +181,7 @@ LogicalResult ScheduleEmitter::setElement(Value result, Value element) {
   }
   FailureOr<Value> to = place(result);
   if (succeeded(to))
-    s.storeElement(element, *to);
+    s.store(element, *to);
   return to;
 }
 
@@ -194,7 +189,7 @@ LogicalResult ScheduleEmitter::copyTo(Value to, Value value) {
   if (isOneElement(value.getType()) && plan.isRegister(plan.root(value))) {
     FailureOr<Value> only = element(value);
     if (succeeded(only))
-      s.storeElement(*only, to);
+      s.store(*only, to);
     return only;
   }
   FailureOr<Value> from = pointer(value);
@@ -211,51 +206,25 @@ void ScheduleEmitter::releaseAll(ArrayRef<Value> values) {
 
 void ScheduleEmitter::placeArena() {
   SmallVector<int32_t> lives;
-  SmallVector<DimExpr> slotBytes;
-  SmallVector<int> inLoops;
-  int64_t onStack = 0;
+  SmallVector<Value> bytes;
+  SmallVector<int> placed;
   for (int i = 0; i < plan.numSlots(); ++i) {
     const Slot &slot = plan.slot(i);
     if (slot.kind != Slot::Kind::Planned || slot.mergedInto >= 0 || slot.last < 0)
       continue;
-    if (plan.usesRegisters() && slot.bytes.isConstant() && slot.bytes.constant() <= kStackSlotBytes) {
-      int64_t words = std::max<int64_t>(8, llvm::alignTo(slot.bytes.constant(), 64) / 8);
-      if (onStack + words * 8 <= kStackBytes) {
-        onStack += words * 8;
-        fixedPointers[i] = s.stackWords(words);
-        continue;
-      }
-    }
-    if (slot.inLoop && plan.usesRegisters())
-      inLoops.push_back(i);
-    arenaIndex[i] = static_cast<int>(slotBytes.size());
-    lives.push_back(slot.first);
-    lives.push_back(slot.last);
-    slotBytes.push_back(slot.bytes);
+    placed.push_back(i);
+    lives.append({slot.first, slot.last});
+    // A product of sizes is computed with an overflow check; a sum or the like is not.
+    SmallVector<Value> factors;
+    if (slot.bytes.kind() == DimExpr::Kind::Mul)
+      factors = llvm::map_to_vector(slot.bytes.operands(), [&](DimExpr factor) { return s.materialize(factor); });
+    else
+      factors = {s.materialize(slot.bytes)};
+    bytes.push_back(s.checkedProduct(factors));
   }
-  auto count = static_cast<int64_t>(slotBytes.size());
-  if (count == 0)
+  if (placed.empty())
     return;
-  offsets = s.stackWords(count);
-  Value table;
-  if (llvm::all_of(slotBytes, [](DimExpr size) { return size.isConstant(); })) {
-    table = s.constantArray(llvm::map_to_vector(slotBytes, [](DimExpr size) { return size.constant(); }));
-  } else {
-    table = s.stackWords(count);
-    for (auto [i, size] : llvm::enumerate(slotBytes)) {
-      // A product of sizes is computed with an overflow check; a sum or the like is not.
-      SmallVector<Value> factors;
-      if (size.kind() == DimExpr::Kind::Mul)
-        factors = llvm::map_to_vector(size.operands(), [&](DimExpr factor) { return s.materialize(factor); });
-      else
-        factors = {s.materialize(size)};
-      s.store(s.checkedProduct(factors), table, static_cast<int64_t>(i) * 8);
-    }
-  }
-  arena = s.plan(s.constantArray(lives), count, table, offsets);
-  // No trip looks its buffers up again.
-  for (int slot : inLoops) {
-    Value known = slotPointer(slot);
-    fixedPointers[slot] = known;
-  }
+  auto arena = schedule::ArenaOp::create(s.b, SmallVector<Type>(placed.size(), s.bufferType), bytes, lives);
+  for (auto [slot, buffer] : llvm::zip(placed, arena.getBuffers()))
+    arenaBuffers[slot] = buffer;
 }

@@ -23,8 +23,9 @@ struct CompileFlags {
 
 /// What --emit and the suffix of -o name, and the suffix that a file of that form gets by default.
 static const std::vector<std::pair<std::string, std::string>> kForms = {
-    {"graph", ".mlir"}, {"fused", ".mlir"}, {"loops", ".mlir"}, {"llvm", ".mlir"}, {"asm", ".s"},
-    {"obj", ".o"},      {"archive", ".a"},  {"so", ".so"},      {"exe", ""},       {"module", ".smod"}};
+    {"graph", ".mlir"}, {"fused", ".mlir"}, {"schedule", ".mlir"}, {"loops", ".mlir"},
+    {"llvm", ".mlir"},  {"asm", ".s"},      {"obj", ".o"},         {"archive", ".a"},
+    {"so", ".so"},      {"exe", ""},        {"module", ".smod"}};
 
 static std::string formOf(const CompileFlags &flags) {
   if (!flags.emit.empty())
@@ -63,7 +64,8 @@ static Exit compile(const CompileFlags &flags) {
   if (form == "ptx")
     throw Stop(Exit::Unsupported, "--emit=ptx requires the CUDA back end; this build compiles for CPUs");
   std::string output = flags.output;
-  bool isText = form == "graph" || form == "fused" || form == "loops" || form == "llvm" || form == "asm";
+  bool isText =
+      form == "graph" || form == "fused" || form == "schedule" || form == "loops" || form == "llvm" || form == "asm";
   if (output.empty() && isText) {
     output = "-";
   } else if (output.empty()) {
@@ -73,12 +75,12 @@ static Exit compile(const CompileFlags &flags) {
   if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
     throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx, .sinter or .mlir)");
   if (output == "-" && !isText)
-    throw Stop(Exit::Usage, "-o - requires a text format (graph, fused, loops, llvm or asm), got " + form);
+    throw Stop(Exit::Usage, "-o - requires a text format (graph, fused, schedule, loops, llvm or asm), got " + form);
   if (output == "-" && flags.digests)
     throw Stop(Exit::Usage, "--sha256 requires a file, got standard output");
   // The graph and its kernels are for any machine.
   size_t numTargets = splitTargets(flags.shared.target).size();
-  if (numTargets > 1 && (form == "loops" || form == "llvm" || form == "asm"))
+  if (numTargets > 1 && (form == "schedule" || form == "loops" || form == "llvm" || form == "asm"))
     throw Stop(Exit::Usage, "--emit=" + form + " requires one target, got " + std::to_string(numTargets) + ": " +
                                 flags.shared.target);
   if (numTargets > 1 && !flags.dumpFolder.empty())
@@ -105,6 +107,7 @@ static Exit compile(const CompileFlags &flags) {
       graphError = diagnostics.errors();
     };
   request.keepFused = all || form == "fused";
+  request.keepSchedule = all || form == "schedule";
   request.keepLoops = all || form == "loops";
   request.keepLLVM = all || form == "llvm";
   request.keepAssembly = form == "asm";
@@ -113,6 +116,8 @@ static Exit compile(const CompileFlags &flags) {
     request.last = CompileRequest::Last::Graph;
   else if (!all && form == "fused")
     request.last = CompileRequest::Last::Fused;
+  else if (!all && form == "schedule")
+    request.last = CompileRequest::Last::Schedule;
   else if (!all && form == "loops")
     request.last = CompileRequest::Last::Loops;
   request.name = symbolStem(output == "-" ? flags.model : output);
@@ -124,7 +129,8 @@ static Exit compile(const CompileFlags &flags) {
     fs::create_directories(flags.dumpFolder);
     for (auto [name, text] :
          {std::pair("1-graph.mlir", &module.graph), std::pair("2-fused.mlir", &module.fused),
-          std::pair("3-loops.mlir", &module.code.loops), std::pair("4-llvm.mlir", &module.code.llvm)})
+          std::pair("3-schedule.mlir", &module.code.schedule), std::pair("4-loops.mlir", &module.code.loops),
+          std::pair("5-llvm.mlir", &module.code.llvm)})
       writeText(*text, flags.dumpFolder + "/" + name);
   }
 
@@ -139,6 +145,8 @@ static Exit compile(const CompileFlags &flags) {
     writeText(module.graph, output);
   else if (form == "fused")
     writeText(module.fused, output);
+  else if (form == "schedule")
+    writeText(module.code.schedule, output);
   else if (form == "loops")
     writeText(module.code.loops, output);
   else if (form == "llvm")
@@ -176,9 +184,10 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command->add_option("-o,--output", flags->output,
                       "file to write; its suffix chooses the format; - is standard output, the default for text");
-  command->add_option("--emit", flags->emit, "graph, fused, loops, llvm, asm, obj, archive, so, exe or module")
-      ->check(
-          CLI::IsMember({"graph", "fused", "loops", "llvm", "asm", "obj", "archive", "so", "exe", "module", "ptx"}));
+  command
+      ->add_option("--emit", flags->emit, "graph, fused, schedule, loops, llvm, asm, obj, archive, so, exe or module")
+      ->check(CLI::IsMember(
+          {"graph", "fused", "schedule", "loops", "llvm", "asm", "obj", "archive", "so", "exe", "module", "ptx"}));
   command->add_flag("--sha256", flags->digests,
                     "print the SHA-256 of the file; a .smod also states that of each section (see inspect --sha256)");
   command->add_option("--dump-ir", flags->dumpFolder, "folder to write the text of every phase to");

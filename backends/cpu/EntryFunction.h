@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Writes an entry function: i64 arithmetic, memory, calls into the runtime's table, early exit. All control flow is in
-// blocks; the builder stands at the end of the current one.
-//
-// Values may be asked for again wherever the block in which they were made dominates: `scope` opens a stretch (a
-// branch, a loop) at whose end what it made is forgotten.
+// Writes an entry function in the LLVM dialect: memory, calls into the runtime's table, early exit. All control flow is
+// in blocks; the builder stands at the end of the current one.
 
-#ifndef SINTER_BACKENDS_CPU_SCHEDULEBUILDER_H
-#define SINTER_BACKENDS_CPU_SCHEDULEBUILDER_H
+#ifndef SINTER_BACKENDS_CPU_ENTRYFUNCTION_H
+#define SINTER_BACKENDS_CPU_ENTRYFUNCTION_H
 
-#include "ir/Dims.h"
+#include "backends/schedule/Dialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/ScopedHashTable.h"
 
 namespace sinter::cpu {
 
-class ScheduleBuilder {
+class EntryFunction {
 public:
   /// Starts `i32 name(ctx, inputs, outputs, symbols, weights)` in `module`.
-  ScheduleBuilder(mlir::ModuleOp module, mlir::Location loc, llvm::StringRef name, DimContext &dims);
+  EntryFunction(mlir::ModuleOp module, mlir::Location loc, llvm::StringRef name);
 
   mlir::ImplicitLocOpBuilder b;
   mlir::LLVM::LLVMFuncOp function;
-  mlir::Value ctx, inputs, outputs, symbols, weights;
+  mlir::Value ctx, inputs, weights;
 
   // Arithmetic, folded where both sides are constants.
   mlir::Value i64(int64_t value);
@@ -37,11 +33,8 @@ public:
   /// -1 when a factor is negative or the product does not fit.
   mlir::Value checkedProduct(llvm::ArrayRef<mlir::Value> factors);
 
-  // Sizes.
-  /// Makes `value` what the symbol stands for until the scope ends.
-  void bind(unsigned symbol, mlir::Value value);
-  bool isBound(DimExpr expr);
-  mlir::Value materialize(DimExpr expr);
+  /// Two sizes combined; schedule.size says how.
+  mlir::Value combine(schedule::SizeKind kind, mlir::Value x, mlir::Value y);
 
   // Memory.
   mlir::Value load(mlir::Type type, mlir::Value base, int64_t byteOffset = 0);
@@ -94,25 +87,15 @@ public:
 
   mlir::Type i32Type, i64Type, ptrType;
 
-  using Table = llvm::ScopedHashTable<const void *, mlir::Value>;
-  struct Scope {
-    explicit Scope(ScheduleBuilder &builder) : sizes(builder.known) {}
-    Table::ScopeTy sizes;
-  };
-
 private:
   mlir::Value call(int64_t field, mlir::Type result, llvm::ArrayRef<mlir::Value> arguments);
-  mlir::Value combine(DimExpr::Kind kind, mlir::Value x, mlir::Value y);
   mlir::Value saturatingMul(mlir::Value x, mlir::Value y);
   mlir::Value global(llvm::StringRef name, mlir::Type type, mlir::Attribute value, unsigned alignment);
 
   mlir::ModuleOp module;
-  DimContext &dims;
   mlir::Block *entry = nullptr;
   mlir::Block *exit = nullptr; // takes the status
   mlir::Operation *lastAlloca = nullptr;
-  Table known; // by node of a size expression
-  Table::ScopeTy outermost;
   unsigned numGlobals = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "backends/cpu/ScheduleBuilder.h"
+#include "backends/cpu/EntryFunction.h"
 #include "ir/Shapes.h"
 #include "mlir/IR/Matchers.h"
 #include "runtime/abi.h"
@@ -10,6 +10,7 @@
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
+using schedule::SizeKind;
 
 static std::optional<int64_t> constantOf(Value value) {
   llvm::APInt constant;
@@ -18,8 +19,8 @@ static std::optional<int64_t> constantOf(Value value) {
   return std::nullopt;
 }
 
-ScheduleBuilder::ScheduleBuilder(ModuleOp module, Location loc, StringRef name, DimContext &dims)
-    : b(loc, module.getContext()), module(module), dims(dims), outermost(known) {
+EntryFunction::EntryFunction(ModuleOp module, Location loc, StringRef name)
+    : b(loc, module.getContext()), module(module) {
   i32Type = b.getI32Type();
   i64Type = b.getI64Type();
   ptrType = LLVM::LLVMPointerType::get(b.getContext());
@@ -29,8 +30,6 @@ ScheduleBuilder::ScheduleBuilder(ModuleOp module, Location loc, StringRef name, 
   entry = function.addEntryBlock(b);
   ctx = entry->getArgument(0);
   inputs = entry->getArgument(1);
-  outputs = entry->getArgument(2);
-  symbols = entry->getArgument(3);
   weights = entry->getArgument(4);
   exit = new Block();
   function.getBody().push_back(exit);
@@ -42,9 +41,9 @@ ScheduleBuilder::ScheduleBuilder(ModuleOp module, Location loc, StringRef name, 
 
 //===- arithmetic ----------------------------------------------------------------------------------===//
 
-Value ScheduleBuilder::i64(int64_t value) { return LLVM::ConstantOp::create(b, i64Type, b.getI64IntegerAttr(value)); }
+Value EntryFunction::i64(int64_t value) { return LLVM::ConstantOp::create(b, i64Type, b.getI64IntegerAttr(value)); }
 
-Value ScheduleBuilder::add(Value x, Value y) {
+Value EntryFunction::add(Value x, Value y) {
   auto cx = constantOf(x), cy = constantOf(y);
   if (cx && cy)
     return i64(*cx + *cy);
@@ -55,7 +54,7 @@ Value ScheduleBuilder::add(Value x, Value y) {
   return LLVM::AddOp::create(b, x, y);
 }
 
-Value ScheduleBuilder::sub(Value x, Value y) {
+Value EntryFunction::sub(Value x, Value y) {
   auto cx = constantOf(x), cy = constantOf(y);
   if (cx && cy)
     return i64(*cx - *cy);
@@ -64,7 +63,7 @@ Value ScheduleBuilder::sub(Value x, Value y) {
   return LLVM::SubOp::create(b, x, y);
 }
 
-Value ScheduleBuilder::mul(Value x, Value y) {
+Value EntryFunction::mul(Value x, Value y) {
   auto cx = constantOf(x), cy = constantOf(y);
   if (cx && cy)
     return i64(*cx * *cy);
@@ -75,13 +74,13 @@ Value ScheduleBuilder::mul(Value x, Value y) {
   return LLVM::MulOp::create(b, x, y);
 }
 
-Value ScheduleBuilder::compare(LLVM::ICmpPredicate predicate, Value x, Value y) {
+Value EntryFunction::compare(LLVM::ICmpPredicate predicate, Value x, Value y) {
   return LLVM::ICmpOp::create(b, predicate, x, y);
 }
 
-Value ScheduleBuilder::select(Value condition, Value x, Value y) { return LLVM::SelectOp::create(b, condition, x, y); }
+Value EntryFunction::select(Value condition, Value x, Value y) { return LLVM::SelectOp::create(b, condition, x, y); }
 
-Value ScheduleBuilder::checkedProduct(ArrayRef<Value> factors) {
+Value EntryFunction::checkedProduct(ArrayRef<Value> factors) {
   int64_t constant = 1;
   bool overflow = false;
   SmallVector<Value> rest;
@@ -108,22 +107,7 @@ Value ScheduleBuilder::checkedProduct(ArrayRef<Value> factors) {
 
 //===- sizes ---------------------------------------------------------------------------------------===//
 
-void ScheduleBuilder::bind(unsigned symbol, Value value) {
-  // The symbol itself may have been replaced by one that it equals.
-  DimExpr expr = dims.symbol(dims.source(symbol));
-  if (expr.kind() == DimExpr::Kind::Symbol && !known.count(expr.getOpaqueValue()))
-    known.insert(expr.getOpaqueValue(), value);
-}
-
-bool ScheduleBuilder::isBound(DimExpr expr) {
-  bool bound = true;
-  DimContext::forEachSymbol(dims.resolve(expr), [&](unsigned symbol) {
-    bound &= known.count(dims.symbol(dims.source(symbol)).getOpaqueValue()) != 0;
-  });
-  return bound;
-}
-
-Value ScheduleBuilder::saturatingMul(Value x, Value y) {
+Value EntryFunction::saturatingMul(Value x, Value y) {
   if (constantOf(x) == 1)
     return y;
   if (constantOf(y) == 1)
@@ -138,18 +122,18 @@ Value ScheduleBuilder::saturatingMul(Value x, Value y) {
   return select(over, nearest, value);
 }
 
-Value ScheduleBuilder::combine(DimExpr::Kind kind, Value x, Value y) {
+Value EntryFunction::combine(SizeKind kind, Value x, Value y) {
   switch (kind) {
   // As in DimContext: beyond 64 bits a size stays at the nearest number, which no check of sizes lets pass.
-  case DimExpr::Kind::Add:
+  case SizeKind::add:
     if (constantOf(x) == 0 || constantOf(y) == 0)
       return add(x, y);
     return LLVM::SAddSat::create(b, x, y);
-  case DimExpr::Kind::Mul:
+  case SizeKind::mul:
     return saturatingMul(x, y);
-  case DimExpr::Kind::Min:
+  case SizeKind::min:
     return LLVM::SMinOp::create(b, x, y);
-  case DimExpr::Kind::Max:
+  case SizeKind::max:
     return LLVM::SMaxOp::create(b, x, y);
   default:
     break;
@@ -166,41 +150,27 @@ Value ScheduleBuilder::combine(DimExpr::Kind kind, Value x, Value y) {
   Value remainder = LLVM::SRemOp::create(b, x, divisor);
   Value inexact = compare(LLVM::ICmpPredicate::ne, remainder, i64(0));
   Value opposite = compare(LLVM::ICmpPredicate::slt, LLVM::XOrOp::create(b, remainder, divisor), i64(0));
-  if (kind == DimExpr::Kind::CeilDiv) {
+  if (kind == SizeKind::ceil_div) {
     Value same = compare(LLVM::ICmpPredicate::sge, LLVM::XOrOp::create(b, remainder, divisor), i64(0));
     return select(LLVM::AndOp::create(b, inexact, same), add(quotient, i64(1)), quotient);
   }
   Value below = LLVM::AndOp::create(b, inexact, opposite);
-  if (kind == DimExpr::Kind::FloorDiv)
+  if (kind == SizeKind::floor_div)
     return select(below, sub(quotient, i64(1)), quotient);
   return select(below, add(remainder, divisor), remainder);
 }
 
-Value ScheduleBuilder::materialize(DimExpr expr) {
-  expr = dims.resolve(expr);
-  if (expr.isConstant())
-    return i64(expr.constant());
-  if (Value value = known.lookup(expr.getOpaqueValue()))
-    return value;
-  assert(expr.kind() != DimExpr::Kind::Symbol && "sizes are bound where their value is defined, before they are used");
-  Value value = materialize(expr.operands().front());
-  for (DimExpr operand : expr.operands().drop_front())
-    value = combine(expr.kind(), value, materialize(operand));
-  known.insert(expr.getOpaqueValue(), value);
-  return value;
-}
-
 //===- memory --------------------------------------------------------------------------------------===//
 
-Value ScheduleBuilder::load(Type type, Value base, int64_t byteOffset) {
+Value EntryFunction::load(Type type, Value base, int64_t byteOffset) {
   return LLVM::LoadOp::create(b, type, offset(base, byteOffset));
 }
 
-void ScheduleBuilder::store(Value value, Value base, int64_t byteOffset) {
+void EntryFunction::store(Value value, Value base, int64_t byteOffset) {
   LLVM::StoreOp::create(b, value, offset(base, byteOffset));
 }
 
-Value ScheduleBuilder::loadElement(Type elementType, Value base, int64_t byteOffset) {
+Value EntryFunction::loadElement(Type elementType, Value base, int64_t byteOffset) {
   Type type = signless(elementType);
   if (!type.isInteger(1))
     return load(type, base, byteOffset);
@@ -208,19 +178,19 @@ Value ScheduleBuilder::loadElement(Type elementType, Value base, int64_t byteOff
   return compare(LLVM::ICmpPredicate::ne, byte, LLVM::ConstantOp::create(b, b.getI8Type(), b.getI8IntegerAttr(0)));
 }
 
-void ScheduleBuilder::storeElement(Value element, Value base) {
+void EntryFunction::storeElement(Value element, Value base) {
   if (element.getType().isInteger(1))
     element = LLVM::ZExtOp::create(b, b.getI8Type(), element);
   store(element, base);
 }
 
-Value ScheduleBuilder::offset(Value base, Value bytes) {
+Value EntryFunction::offset(Value base, Value bytes) {
   if (constantOf(bytes) == 0)
     return base;
   return LLVM::GEPOp::create(b, ptrType, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytes});
 }
 
-Value ScheduleBuilder::stackWords(int64_t count) {
+Value EntryFunction::stackWords(int64_t count) {
   OpBuilder::InsertionGuard guard(b);
   if (lastAlloca)
     b.setInsertionPointAfter(lastAlloca);
@@ -231,23 +201,23 @@ Value ScheduleBuilder::stackWords(int64_t count) {
   return words;
 }
 
-void ScheduleBuilder::copy(Value to, Value from, Value bytes) {
+void EntryFunction::copy(Value to, Value from, Value bytes) {
   if (constantOf(bytes) != 0)
     LLVM::MemcpyOp::create(b, to, from, bytes, /*isVolatile=*/false);
 }
 
-void ScheduleBuilder::clear(Value to, Value bytes) {
+void EntryFunction::clear(Value to, Value bytes) {
   Value zero = LLVM::ConstantOp::create(b, b.getI8Type(), b.getI8IntegerAttr(0));
   if (constantOf(bytes) != 0)
     LLVM::MemsetOp::create(b, to, zero, bytes, /*isVolatile=*/false);
 }
-void ScheduleBuilder::copyStrided(Value to, Value toStride, Value from, Value fromStride, Value bytes, Value count) {
+void EntryFunction::copyStrided(Value to, Value toStride, Value from, Value fromStride, Value bytes, Value count) {
   if (constantOf(count) == 1)
     return copy(to, from, bytes);
   loop(count, [&](Value i) { copy(offset(to, mul(i, toStride)), offset(from, mul(i, fromStride)), bytes); });
 }
 
-Value ScheduleBuilder::global(StringRef name, Type type, Attribute value, unsigned alignment) {
+Value EntryFunction::global(StringRef name, Type type, Attribute value, unsigned alignment) {
   std::string unique = (function.getName() + "_" + name + std::to_string(numGlobals++)).str();
   {
     OpBuilder::InsertionGuard guard(b);
@@ -257,19 +227,19 @@ Value ScheduleBuilder::global(StringRef name, Type type, Attribute value, unsign
   return LLVM::AddressOfOp::create(b, ptrType, unique);
 }
 
-Value ScheduleBuilder::constantArray(ArrayRef<int32_t> values) {
+Value EntryFunction::constantArray(ArrayRef<int32_t> values) {
   auto attr = DenseElementsAttr::get(RankedTensorType::get(values.size(), i32Type), values);
   return global("lives", LLVM::LLVMArrayType::get(i32Type, values.size()), attr, 64);
 }
 
-Value ScheduleBuilder::constantArray(ArrayRef<int64_t> values) {
+Value EntryFunction::constantArray(ArrayRef<int64_t> values) {
   auto attr = DenseElementsAttr::get(RankedTensorType::get(values.size(), i64Type), values);
   return global("sizes", LLVM::LLVMArrayType::get(i64Type, values.size()), attr, 64);
 }
 
 //===- runtime -------------------------------------------------------------------------------------===//
 
-Value ScheduleBuilder::call(int64_t field, Type result, ArrayRef<Value> arguments) {
+Value EntryFunction::call(int64_t field, Type result, ArrayRef<Value> arguments) {
   SmallVector<Type> types = {ptrType};
   SmallVector<Value> operands = {load(ptrType, ctx, field), ctx};
   for (Value argument : arguments) {
@@ -281,31 +251,31 @@ Value ScheduleBuilder::call(int64_t field, Type result, ArrayRef<Value> argument
   return result ? call.getResult() : Value();
 }
 
-static Value isNotNull(ScheduleBuilder &builder, Value pointer) {
+static Value isNotNull(EntryFunction &builder, Value pointer) {
   Value null = LLVM::ZeroOp::create(builder.b, builder.ptrType);
   return builder.compare(LLVM::ICmpPredicate::ne, pointer, null);
 }
 
-static Value status(ScheduleBuilder &builder, int32_t code) {
+static Value status(EntryFunction &builder, int32_t code) {
   return LLVM::ConstantOp::create(builder.b, builder.i32Type, builder.b.getI32IntegerAttr(code));
 }
 
-Value ScheduleBuilder::acquire(Value bytes) {
+Value EntryFunction::acquire(Value bytes) {
   Value buffer = call(offsetof(sinter_context, acquire), ptrType, {bytes});
   require(isNotNull(*this, buffer), [&] { return status(*this, SINTER_OUT_OF_MEMORY); });
   return buffer;
 }
 
-std::pair<Value, Value> ScheduleBuilder::grow(Value buffer, Value used, Value needed) {
+std::pair<Value, Value> EntryFunction::grow(Value buffer, Value used, Value needed) {
   Value capacity = stackWords(1);
   Value larger = call(offsetof(sinter_context, grow), ptrType, {buffer, used, needed, capacity});
   require(isNotNull(*this, larger), [&] { return status(*this, SINTER_OUT_OF_MEMORY); });
   return {larger, load(i64Type, capacity)};
 }
 
-void ScheduleBuilder::release(Value buffer) { call(offsetof(sinter_context, release), Type(), {buffer}); }
+void EntryFunction::release(Value buffer) { call(offsetof(sinter_context, release), Type(), {buffer}); }
 
-Value ScheduleBuilder::output(unsigned index, ArrayRef<Value> sizes) {
+Value EntryFunction::output(unsigned index, ArrayRef<Value> sizes) {
   Value words = stackWords(SINTER_MAX_RANK);
   for (auto [axis, size] : llvm::enumerate(sizes))
     store(size, words, static_cast<int64_t>(axis) * 8);
@@ -316,13 +286,13 @@ Value ScheduleBuilder::output(unsigned index, ArrayRef<Value> sizes) {
   return storage;
 }
 
-Value ScheduleBuilder::plan(Value lives, int64_t count, Value bytes, Value offsets) {
+Value EntryFunction::plan(Value lives, int64_t count, Value bytes, Value offsets) {
   Value base = call(offsetof(sinter_context, plan), ptrType, {lives, i64(count), bytes, offsets});
   require(isNotNull(*this, base), [&] { return status(*this, SINTER_OUT_OF_MEMORY); });
   return base;
 }
 
-void ScheduleBuilder::pollCancelled(Value trip, int64_t every) {
+void EntryFunction::pollCancelled(Value trip, int64_t every) {
   if (every > 1) {
     Block *poll = newBlock(), *next = newBlock();
     Value phase = LLVM::AndOp::create(b, trip, i64(every - 1));
@@ -338,11 +308,11 @@ void ScheduleBuilder::pollCancelled(Value trip, int64_t every) {
   require(compare(LLVM::ICmpPredicate::eq, flag, status(*this, 0)), [&] { return status(*this, SINTER_CANCELLED); });
 }
 
-void ScheduleBuilder::beginCommit() {
+void EntryFunction::beginCommit() {
   store(status(*this, 1), ctx, static_cast<int64_t>(offsetof(sinter_context, committing)));
 }
 
-void ScheduleBuilder::fail(int32_t code, StringRef message, Value a, Value second) {
+void EntryFunction::fail(int32_t code, StringRef message, Value a, Value second) {
   std::string terminated = message.str() + '\0';
   Value text =
       global("message", LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size()), b.getStringAttr(terminated), 1);
@@ -351,7 +321,7 @@ void ScheduleBuilder::fail(int32_t code, StringRef message, Value a, Value secon
 }
 
 /// Hidden, because every entry module declares what other objects define.
-static void declareOnce(ScheduleBuilder &builder, ModuleOp module, StringRef name, ArrayRef<Type> arguments) {
+static void declareOnce(EntryFunction &builder, ModuleOp module, StringRef name, ArrayRef<Type> arguments) {
   if (module.lookupSymbol(name))
     return;
   OpBuilder::InsertionGuard guard(builder.b);
@@ -360,14 +330,14 @@ static void declareOnce(ScheduleBuilder &builder, ModuleOp module, StringRef nam
   function.setVisibility_(LLVM::Visibility::Hidden);
 }
 
-void ScheduleBuilder::launch(StringRef kernel, Value args, Value chunks) {
+void EntryFunction::launch(StringRef kernel, Value args, Value chunks) {
   declareOnce(*this, module, kernel, {ptrType, ptrType, i64Type, i64Type});
   Value address = LLVM::AddressOfOp::create(b, ptrType, kernel);
   Value result = call(offsetof(sinter_context, parallel), i32Type, {address, args, chunks});
   require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
 }
 
-void ScheduleBuilder::call(StringRef kernel, ArrayRef<Value> arguments) {
+void EntryFunction::call(StringRef kernel, ArrayRef<Value> arguments) {
   declareOnce(*this, module, kernel, llvm::map_to_vector(arguments, [](Value value) { return value.getType(); }));
   Value result = LLVM::CallOp::create(b, i32Type, kernel, arguments).getResult();
   require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
@@ -375,7 +345,7 @@ void ScheduleBuilder::call(StringRef kernel, ArrayRef<Value> arguments) {
 
 //===- control flow --------------------------------------------------------------------------------===//
 
-Block *ScheduleBuilder::newBlock(ArrayRef<Type> arguments) {
+Block *EntryFunction::newBlock(ArrayRef<Type> arguments) {
   auto *block = new Block();
   function.getBody().getBlocks().insert(exit->getIterator(), block);
   for (Type type : arguments)
@@ -383,33 +353,30 @@ Block *ScheduleBuilder::newBlock(ArrayRef<Type> arguments) {
   return block;
 }
 
-void ScheduleBuilder::branch(Block *to, ValueRange values) { LLVM::BrOp::create(b, values, to); }
+void EntryFunction::branch(Block *to, ValueRange values) { LLVM::BrOp::create(b, values, to); }
 
-void ScheduleBuilder::branch(Value condition, Block *ifTrue, ValueRange trueValues, Block *ifFalse,
-                             ValueRange falseValues) {
+void EntryFunction::branch(Value condition, Block *ifTrue, ValueRange trueValues, Block *ifFalse,
+                           ValueRange falseValues) {
   LLVM::CondBrOp::create(b, condition, ifTrue, trueValues, ifFalse, falseValues);
 }
 
-void ScheduleBuilder::require(Value condition, function_ref<Value()> status) {
+void EntryFunction::require(Value condition, function_ref<Value()> status) {
   Value code = status();
   Block *next = newBlock();
   branch(condition, next, {}, exit, code);
   enter(next);
 }
 
-void ScheduleBuilder::loop(Value count, function_ref<void(Value)> body) {
+void EntryFunction::loop(Value count, function_ref<void(Value)> body) {
   Block *header = newBlock(i64Type), *inside = newBlock(), *after = newBlock();
   branch(header, i64(0));
   enter(header);
   Value i = header->getArgument(0);
   branch(compare(LLVM::ICmpPredicate::slt, i, count), inside, {}, after, {});
   enter(inside);
-  {
-    Scope scope(*this);
-    body(i);
-  }
+  body(i);
   branch(header, add(i, i64(1)));
   enter(after);
 }
 
-void ScheduleBuilder::finish() { branch(exit, status(*this, SINTER_OK)); }
+void EntryFunction::finish() { branch(exit, status(*this, SINTER_OK)); }

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/LowerSchedule.h"
+#include "backends/cpu/EntryFunction.h"
+#include "backends/schedule/Dialect.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "runtime/abi.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+using schedule::ArenaOp;
+using schedule::BufferType;
+
+/// Buffers of at most this many bytes lie on the stack as long as all of them need no more than the second number: no
+/// plan has to be looked up and LLVM sees who writes them.
+constexpr int64_t kStackSlotBytes = 2048;
+constexpr int64_t kStackBytes = 16384;
+
+static std::optional<int64_t> constantOf(Value value) {
+  llvm::APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  return std::nullopt;
+}
+
+/// True when a trip of a loop reads the buffer's address.
+static bool isUsedInLoop(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
+    return user->getParentOfType<scf::WhileOp>() || user->getParentOfType<scf::ForOp>();
+  });
+}
+
+namespace {
+/// Where a buffer of the arena lies: its entry in the table of offsets.
+struct ArenaPlace {
+  Value base, offsets;
+  int64_t entry = 0;
+};
+
+class ScheduleLowering {
+public:
+  ScheduleLowering(schedule::FunctionOp function, StringRef name, const llvm::DenseSet<Value> &usedInLoops,
+                   bool smallOnStack)
+      : function(function), usedInLoops(usedInLoops), smallOnStack(smallOnStack),
+        fn(function->getParentOfType<ModuleOp>(), function.getLoc(), name) {}
+
+  void run();
+
+private:
+  /// The value in the entry function. Addresses of the arena are looked up where they are used.
+  Value get(Value value);
+  SmallVector<Value> get(ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) { return get(value); });
+  }
+  void lower(Operation *op);
+  void lowerArena(ArenaOp op);
+  void lowerLaunch(schedule::LaunchOp op);
+  Value wordsOfLaunches();
+
+  schedule::FunctionOp function;
+  const llvm::DenseSet<Value> &usedInLoops;
+  bool smallOnStack;
+  EntryFunction fn;
+  IRMapping values;
+  llvm::DenseMap<Value, ArenaPlace> places;
+  Value words; // arguments of the launch that runs
+};
+} // namespace
+
+Value ScheduleLowering::get(Value value) {
+  auto place = places.find(value);
+  if (place == places.end())
+    return values.lookup(value);
+  auto [base, offsets, entry] = place->second;
+  return fn.offset(base, fn.load(fn.i64Type, offsets, entry * 8));
+}
+
+void ScheduleLowering::lowerArena(ArenaOp op) {
+  SmallVector<int32_t> lives;
+  SmallVector<Value> sizes, placed;
+  int64_t onStack = 0;
+  for (auto [i, size, buffer] : llvm::enumerate(op.getSizes(), op.getBuffers())) {
+    std::optional<int64_t> known = constantOf(size);
+    if (smallOnStack && known && *known >= 0 && *known <= kStackSlotBytes) {
+      int64_t bytes = std::max<int64_t>(64, llvm::alignTo(*known, 64));
+      if (onStack + bytes <= kStackBytes) {
+        onStack += bytes;
+        values.map(buffer, fn.stackWords(bytes / 8));
+        continue;
+      }
+    }
+    lives.append({op.getLives()[2 * i], op.getLives()[2 * i + 1]});
+    sizes.push_back(size);
+    placed.push_back(buffer);
+  }
+  auto count = static_cast<int64_t>(placed.size());
+  if (count == 0)
+    return;
+  Value offsets = fn.stackWords(count), table;
+  if (llvm::all_of(sizes, [](Value size) { return constantOf(size).has_value(); })) {
+    table = fn.constantArray(llvm::map_to_vector(sizes, [](Value size) { return *constantOf(size); }));
+  } else {
+    table = fn.stackWords(count);
+    for (auto [i, size] : llvm::enumerate(sizes))
+      fn.store(get(size), table, static_cast<int64_t>(i) * 8);
+  }
+  Value base = fn.plan(fn.constantArray(lives), count, table, offsets);
+  for (auto [i, buffer] : llvm::enumerate(placed)) {
+    places[buffer] = {base, offsets, static_cast<int64_t>(i)};
+    if (usedInLoops.contains(buffer)) { // no trip looks its buffers up again
+      Value known = get(buffer);
+      places.erase(buffer);
+      values.map(buffer, known);
+    }
+  }
+}
+
+Value ScheduleLowering::wordsOfLaunches() {
+  if (words)
+    return words;
+  size_t most = 1;
+  function.walk([&](schedule::LaunchOp op) { most = std::max<size_t>(most, op.getArguments().size()); });
+  return words = fn.stackWords(static_cast<int64_t>(most));
+}
+
+void ScheduleLowering::lowerLaunch(schedule::LaunchOp op) {
+  SmallVector<Value> arguments = get(op.getArguments());
+  Value chunks = get(op.getChunks());
+  if (op.getRunsInline()) {
+    arguments.append({fn.i64(0), chunks});
+    fn.call((op.getKernel() + "_body").str(), arguments);
+    return;
+  }
+  Value to = wordsOfLaunches();
+  for (auto [word, argument] : llvm::enumerate(arguments))
+    fn.store(argument, to, 8 * static_cast<int64_t>(word));
+  fn.launch(op.getKernel(), to, chunks);
+}
+
+void ScheduleLowering::lower(Operation *op) {
+  fn.b.setLoc(op->getLoc());
+  auto give = [&](Value old, Value now) { values.map(old, now); };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](schedule::ReturnOp) { fn.finish(); })
+      .Case([&](schedule::InputOp input) {
+        int64_t slot = static_cast<int64_t>(sizeof(sinter_tensor_slot) * input.getIndex());
+        give(input, fn.load(fn.ptrType, fn.inputs, slot + static_cast<int64_t>(offsetof(sinter_tensor_slot, data))));
+      })
+      .Case([&](schedule::InputSizeOp size) {
+        int64_t slot = static_cast<int64_t>(sizeof(sinter_tensor_slot) * size.getInput());
+        int64_t dims = slot + static_cast<int64_t>(offsetof(sinter_tensor_slot, dims));
+        give(size, fn.load(fn.i64Type, fn.inputs, dims + static_cast<int64_t>(size.getAxis()) * 8));
+      })
+      .Case([&](schedule::SizeOp size) {
+        give(size, fn.combine(size.getKind(), get(size.getLhs()), get(size.getRhs())));
+      })
+      .Case([&](schedule::ProductOp product) { give(product, fn.checkedProduct(get(product.getFactors()))); })
+      .Case([&](schedule::OutputOp output) {
+        give(output, fn.output(static_cast<unsigned>(output.getIndex()), get(output.getSizes())));
+      })
+      .Case([&](schedule::WeightOp weight) {
+        give(weight, fn.offset(fn.weights, static_cast<int64_t>(weight.getOffset())));
+      })
+      .Case([&](ArenaOp arena) { lowerArena(arena); })
+      .Case([&](schedule::LocalOp local) {
+        give(local, fn.stackWords(static_cast<int64_t>(llvm::divideCeil(local.getBytes(), 8))));
+      })
+      .Case([&](schedule::AcquireOp acquire) { give(acquire, fn.acquire(get(acquire.getBytes()))); })
+      .Case([&](schedule::ReleaseOp release) { fn.release(get(release.getBuffer())); })
+      .Case([&](schedule::GrowOp grow) {
+        Value buffer = get(grow.getBuffer()), capacity = get(grow.getCapacity()), needed = get(grow.getNeeded());
+        Block *more = fn.newBlock(), *ready = fn.newBlock({fn.ptrType, fn.i64Type});
+        using Predicate = LLVM::ICmpPredicate;
+        Value fits = LLVM::AndOp::create(fn.b, fn.compare(Predicate::sle, needed, capacity),
+                                         fn.compare(Predicate::sge, needed, fn.i64(0)));
+        fn.branch(fits, ready, {buffer, capacity}, more, {});
+        fn.enter(more);
+        auto [larger, enough] = fn.grow(buffer, capacity, needed);
+        fn.branch(ready, {larger, enough});
+        fn.enter(ready);
+        give(grow.getLarger(), ready->getArgument(0));
+        give(grow.getLargerCapacity(), ready->getArgument(1));
+      })
+      .Case([&](schedule::ViewOp view) { give(view, fn.offset(get(view.getBuffer()), get(view.getOffset()))); })
+      .Case([&](schedule::LoadOp load) {
+        give(load, fn.loadElement(load.getElement().getType(), get(load.getBuffer()),
+                                  static_cast<int64_t>(load.getOffset())));
+      })
+      .Case([&](schedule::StoreOp store) {
+        Value to = fn.offset(get(store.getBuffer()), static_cast<int64_t>(store.getOffset()));
+        fn.storeElement(get(store.getElement()), to);
+      })
+      .Case([&](schedule::CopyOp copy) { fn.copy(get(copy.getTo()), get(copy.getFrom()), get(copy.getBytes())); })
+      .Case([&](schedule::CopyPiecesOp copy) {
+        fn.copyStrided(get(copy.getTo()), get(copy.getToStep()), get(copy.getFrom()), get(copy.getFromStep()),
+                       get(copy.getBytes()), get(copy.getCount()));
+      })
+      .Case([&](schedule::ClearOp clear) { fn.clear(get(clear.getBuffer()), get(clear.getBytes())); })
+      .Case([&](schedule::LaunchOp launch) { lowerLaunch(launch); })
+      .Case([&](schedule::RequireOp require) {
+        Block *next = fn.newBlock(), *refused = fn.newBlock();
+        fn.branch(get(require.getHolds()), next, {}, refused, {});
+        fn.enter(refused);
+        fn.fail(static_cast<int32_t>(require.getCode()), require.getMessage(), get(require.getFirst()),
+                get(require.getSecond()));
+        fn.enter(next);
+      })
+      .Case(
+          [&](schedule::PollOp poll) { fn.pollCancelled(get(poll.getTrip()), static_cast<int64_t>(poll.getEvery())); })
+      .Case([&](schedule::CommitOp) { fn.beginCommit(); })
+      .Default([&](Operation *other) {
+        for (Value operand : other->getOperands())
+          if (places.contains(operand)) // passed on by a branch
+            values.map(operand, get(operand));
+        fn.b.clone(*other, values);
+      });
+}
+
+void ScheduleLowering::run() {
+  Region &body = function.getBody();
+  for (Block &block : llvm::drop_begin(body)) {
+    Block *to = fn.newBlock();
+    for (BlockArgument argument : block.getArguments())
+      values.map(argument, to->addArgument(isa<BufferType>(argument.getType()) ? fn.ptrType : argument.getType(),
+                                           argument.getLoc()));
+    values.map(&block, to);
+  }
+  llvm::ReversePostOrderTraversal<Region *> order(&body);
+  for (Block *block : order) {
+    if (block != &body.front())
+      fn.enter(values.lookup(block));
+    for (Operation &op : *block)
+      lower(&op);
+  }
+}
+
+/// Loops and branches of schedules become blocks; kernels that lie in the module keep theirs.
+static LogicalResult lowerControlFlow(schedule::FunctionOp function) {
+  RewritePatternSet patterns(function.getContext());
+  populateSCFToControlFlowConversionPatterns(patterns);
+  ConversionTarget target(*function.getContext());
+  target.addIllegalDialect<scf::SCFDialect>();
+  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  return applyPartialConversion(function, target, std::move(patterns));
+}
+
+LogicalResult cpu::lowerSchedules(ModuleOp module, bool smallOnStack) {
+  for (auto function : llvm::make_early_inc_range(module.getOps<schedule::FunctionOp>())) {
+    llvm::DenseSet<Value> usedInLoops;
+    function.walk([&](ArenaOp arena) {
+      for (Value buffer : arena.getBuffers())
+        if (isUsedInLoop(buffer))
+          usedInLoops.insert(buffer);
+    });
+    if (failed(lowerControlFlow(function)))
+      return failure();
+    std::string name = function.getSymName().str();
+    function.setSymName(name + ".schedule"); // the entry function takes the name
+    ScheduleLowering(function, name, usedInLoops, smallOnStack).run();
+    function.erase();
+  }
+  return success();
+}
