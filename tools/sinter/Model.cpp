@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Model.h"
+#include "backends/schedule/Dialect.h"
 #include "compiler/MainFunction.h"
 #include "compiler/Register.h"
 #include "compiler/Targets.h"
@@ -181,6 +182,10 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
     throw Stop(Exit::Unsupported, diagnostics.errors());
   if (!options.indexPolicy.empty() && !path.ends_with(".onnx")) // the importer knows already
     applyIndexPolicy(*module, options.indexPolicy == "error" ? IndexPolicy::Error : IndexPolicy::Clamp);
+  if (!module->getOps<schedule::FunctionOp>().empty())
+    throw Stop(Exit::Unsupported, path +
+                                      ": is a schedule, whose text lacks the model's constants; what --emit=graph or "
+                                      "--emit=fused writes can be gone on from");
   if (module->getOps<func::FuncOp>().empty())
     throw Stop(Exit::Damage, path + ": requires a function, got an empty module");
   func::FuncOp main = function();
