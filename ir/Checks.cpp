@@ -15,8 +15,6 @@ using namespace sinter;
 #define GET_OP_CLASSES
 #include "ir/Checks.cpp.inc"
 
-static constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-
 static RankedTensorType tensor(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static std::string messageFor(StringRef what, StringRef axis) {
@@ -228,37 +226,45 @@ FailureOr<SmallVector<HostTensor>> CheckPositionsOp::evaluate(ArrayRef<HostTenso
 
 //===- decompose -----------------------------------------------------------------------------===//
 
-/// The greatest position outside of [-size, size), kLeast if there is none. (The least integer counts as the next one.)
-static Value findOutside(Composer &c, Value positions, Value size) {
+namespace {
+struct Extreme {
+  Value position, isInside;
+};
+} // namespace
+
+/// A position outside of [-size, size) if there is one: of those that are too low the highest, else the highest of all.
+/// Two operations an element: position + size as a number without sign is below 2 * size just inside.
+static Extreme findExtreme(Composer &c, Value positions, Value size) {
   RankedTensorType type = tensor(positions);
   if (type.hasStaticShape() && type.getNumElements() == 1 && type.getRank() > 0)
     positions = c.reshape(positions, RankedTensorType::get({}, type.getElementType()));
   positions = c.convert(positions, c.getI64Type());
-  auto number = [&](int64_t value) {
-    RankedTensorType scalar = RankedTensorType::get({}, c.getI64Type());
-    Value constant = ConstantOp::create(c, scalar, DenseElementsAttr::get(scalar, value));
-    return tensor(positions).getRank() == 0 ? constant : c.spread(constant, positions, {});
-  };
-  auto spread = [&](Value value) { return tensor(positions).getRank() == 0 ? value : c.spread(value, positions, {}); };
-  auto compare = [&](CompareKind kind, Value a, Value b) { return c.make<CompareOp>(a, b, kind); };
-  Value outside = c.make<OrOp>(compare(CompareKind::ge, positions, spread(size)),
-                               compare(CompareKind::lt, positions, spread(c.make<NegOp>(size))));
-  Value found = c.make<SelectOp>(outside, c.make<MaxOp>(positions, number(kLeast + 1)), number(kLeast));
+  Type natural = c.getIntegerType(64, /*isSigned=*/false), integer = c.getI64Type();
   int64_t rank = tensor(positions).getRank();
-  return rank == 0 ? found : c.reduce(found, llvm::to_vector(llvm::seq<int64_t>(0, rank)), Combiner::max);
+  Value most = c.convert(c.make<AddOp>(positions, rank == 0 ? size : c.spread(size, positions, {})), natural);
+  if (rank > 0)
+    most = c.reduce(most, llvm::to_vector(llvm::seq<int64_t>(0, rank)), Combiner::max);
+  Value limit = c.convert(c.make<AddOp>(size, size), natural);
+  Value inside = c.make<CompareOp>(most, limit, CompareKind::lt);
+  // No positions are inside of no elements.
+  for (int64_t axis = 0; axis < rank; ++axis)
+    if (tensor(positions).isDynamicDim(axis)) {
+      Value count = c.size(positions, axis), zero = c.make<SubOp>(count, count);
+      inside = c.make<OrOp>(inside, c.make<CompareOp>(count, zero, CompareKind::eq));
+    }
+  return {c.make<SubOp>(c.convert(most, integer), size), inside};
 }
 
 FailureOr<SmallVector<Value>> CheckPositionsOp::decompose(OpBuilder &builder) {
   Composer c(getLoc(), builder);
-  RankedTensorType scalar = RankedTensorType::get({}, c.getI64Type());
-  Value least = ConstantOp::create(c, scalar, DenseElementsAttr::get(scalar, kLeast));
   Value result = getPositions();
+  if (llvm::is_contained(tensor(result).getShape(), 0))
+    return SmallVector<Value>{c.retype(result, getType())};
   for (auto [k, size] : llvm::enumerate(getSizes())) {
     Value column = getPositions();
     if (getSizes().size() > 1)
       column = c.slice(column, tensor(column).getRank() - 1, static_cast<int64_t>(k), static_cast<int64_t>(k) + 1);
-    Value found = findOutside(c, column, size);
-    Value holds = c.make<CompareOp>(found, least, CompareKind::eq);
+    auto [found, holds] = findExtreme(c, column, size);
     result = c.make<RequireOp>(holds, result, found, size, messageFor(getWhat(), std::to_string(getAxes()[k])));
   }
   return SmallVector<Value>{c.retype(result, getType())};

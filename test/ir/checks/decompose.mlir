@@ -2,8 +2,9 @@
 // RUN: sinter-opt --sinter-decompose --sinter-hoist-invariants %s | FileCheck %s
 
 // CHECK-LABEL: @a_reduction_and_a_branch
-// CHECK:         %[[OUT:.*]] = sinter.reduce max
-// CHECK:         %[[OK:.*]] = sinter.compare eq %[[OUT]]
+// CHECK:         %[[MOST:.*]] = sinter.reduce max %{{.*}} : (tensor<4xui64>) -> tensor<ui64>
+// CHECK:         %[[OK:.*]] = sinter.compare lt %[[MOST]]
+// CHECK:         %[[OUT:.*]] = sinter.sub
 // CHECK:         sinter.require %[[OK]], %{{.*}}, %[[OUT]], %{{.*}} {message = "a (b) requires positions inside of axis 2, got {} for a size of {}"}
 func.func @a_reduction_and_a_branch(%p: tensor<4xi64>, %n: tensor<i64>) -> tensor<4xi64> {
   %q = sinter.check_positions %p, %n {axes = array<i64: 2>, what = "a {b}"} : (tensor<4xi64>, tensor<i64>) -> tensor<4xi64>
@@ -26,4 +27,13 @@ func.func @stays_in_a_loop(%x: tensor<5xf32>, %p: tensor<4xi64>, %n: tensor<i64>
     sinter.yield(%t) : tensor<4xf32>
   }
   return %r : tensor<4xf32>
+}
+
+// CHECK-LABEL: @no_positions_are_inside_of_nothing
+// CHECK:         %[[NONE:.*]] = sinter.compare eq
+// CHECK:         %[[OK:.*]] = sinter.or %{{.*}}, %[[NONE]]
+// CHECK:         sinter.require %[[OK]]
+func.func @no_positions_are_inside_of_nothing(%p: tensor<?xi64>, %n: tensor<i64>) -> tensor<?xi64> {
+  %q = sinter.check_positions %p, %n {axes = array<i64: 0>, what = "gather"} : (tensor<?xi64>, tensor<i64>) -> tensor<?xi64>
+  return %q : tensor<?xi64>
 }

@@ -127,7 +127,7 @@ def branches():
 def files():
     """Graph files keep the policy; files without checks clamp unless they are told."""
     gather = save("kept", "g (float[3, 4] x, int64[2] i) => (float[2, 4] z) { z = Gather(x, i) }")
-    inputs, outside = {"x": X, "i": ids(5, -9)}, X[[2, 0]]
+    inputs, outside = {"x": X, "i": ids(-9, 5)}, X[[0, 2]]
 
     def convert(source, target, *flags):
         done = subprocess.run([SINTER, "convert", source, target, *flags], capture_output=True, text=True, check=False)
@@ -138,13 +138,13 @@ def files():
         kept, clamped = f"{FOLDER}/kept.{suffix}", f"{FOLDER}/clamped.{suffix}"
         convert(gather, kept)
         convert(gather, clamped, "--index-policy=clamp")
-        refuses(suffix, kept, inputs, says("z", "Gather", 0, 5, 3))
+        refuses(suffix, kept, inputs, says("z", "Gather", 0, -9, 3))
         gives(suffix, kept, inputs, outside, "--index-policy=clamp")
         gives(suffix, clamped, inputs, outside)
-        refuses(suffix, clamped, inputs, "requires positions inside of axis 0, got 5 for a size of 3", "--index-policy=error")
+        refuses(suffix, clamped, inputs, "requires positions inside of axis 0, got -9 for a size of 3", "--index-policy=error")
     back = f"{FOLDER}/back.onnx"
     convert(f"{FOLDER}/kept.sinter", back)
-    refuses("onnx", back, inputs, "requires positions inside of axis 0, got 5 for a size of 3")
+    refuses("onnx", back, inputs, "requires positions inside of axis 0, got -9 for a size of 3")
 
 
 families()
