@@ -56,7 +56,7 @@ private:
     if (name.size() >= 8) {
       std::memcpy(&key.first, name.data(), 8);
       std::memcpy(&key.last, name.data() + name.size() - 8, 8);
-    } else if (limit && limit - name.data() >= 8) {
+    } else if (!name.empty() && limit && limit - name.data() >= 8) {
       std::memcpy(&key.first, name.data(), 8);
       key.first &= (uint64_t(1) << (8 * name.size())) - 1;
     } else if (!name.empty()) {

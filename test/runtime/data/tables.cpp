@@ -367,7 +367,7 @@ TEST_F(DataRecords, features_come_in_any_order_and_form) {
     return "\x1A" + std::string(1, static_cast<char>(content.size())) + content;
   };
   std::string map = entry("a", list(one)) + entry("b", list(two)) + entry("a", list(two)) +
-                    std::string("\x0A\x09\x12\x04") + list(one) + std::string("\x0A\x01z");
+                    std::string("\x0A\x09\x12\x04") + list(one) + std::string("\x0A\x01z") + std::string("\x0A\x00", 2);
   std::string example = "\x0A" + std::string(1, static_cast<char>(map.size())) + map;
   Record odd{{"record", Value::strings(std::vector<std::string>{example, example})}};
   std::vector<Feature> few = {{.name = "a", .dtype = SINTER_I64, .dims = {3}},
