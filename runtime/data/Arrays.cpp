@@ -105,53 +105,75 @@ static Dims dimsOf(const int64_t *dims, int32_t rank) {
   return Dims(std::span<const int64_t>(dims, static_cast<size_t>(rank)));
 }
 
-std::shared_ptr<const Source> sinter::data::openNpy(const std::string &path, const std::string &column) {
-  auto file = std::make_shared<File>(path);
+static ArrayPlace locateNpy(const File &file) {
+  const std::string &path = file.path();
   char prefix[SRT_NPY_PREFIX_BYTES];
-  int64_t available = std::min<int64_t>(sizeof prefix, file->size()), headerBytes = 0, rows = -1;
-  file->readAt(0, prefix, available);
+  int64_t available = std::min<int64_t>(sizeof prefix, file.size()), headerBytes = 0;
+  file.readAt(0, prefix, available);
   check(srtNpyPrefix(prefix, available, &headerBytes, path.c_str()));
-  if (headerBytes > file->size())
+  if (headerBytes > file.size())
     throw Error(SINTER_CORRUPT, "array '" + path + "' requires a header of " + std::to_string(headerBytes) +
-                                    " bytes, the file has " + std::to_string(file->size()));
+                                    " bytes, the file has " + std::to_string(file.size()));
   std::string text(static_cast<size_t>(headerBytes), '\0');
-  file->readAt(0, text.data(), headerBytes);
+  file.readAt(0, text.data(), headerBytes);
   NpyHeader header;
   check(srtNpyHeader(text.data(), headerBytes, &header, path.c_str()));
-  if (header.dataBytes != file->size() - headerBytes)
+  if (header.dataBytes != file.size() - headerBytes)
     throw Error(SINTER_CORRUPT, "array '" + path + "' requires " + std::to_string(header.dataBytes) +
-                                    " bytes of data, got " + std::to_string(file->size() - headerBytes));
-  Dims dims = dimsOf(header.dims, header.rank);
-  requireRows(path, column, dims, rows);
-  if (header.fortranOrder && header.rank > 1) {
+                                    " bytes of data, got " + std::to_string(file.size() - headerBytes));
+  return {header.dtype, dimsOf(header.dims, header.rank), headerBytes, header.fortranOrder && header.rank > 1};
+}
+
+using OpenSafetensors = std::unique_ptr<sinter_safetensors, void (*)(sinter_safetensors *)>;
+
+static OpenSafetensors openHeader(const std::string &path) {
+  sinter_safetensors *opened;
+  check(sinter_safetensors_open(path.c_str(), &opened));
+  return {opened, sinter_safetensors_close};
+}
+
+static ArrayPlace locateTensor(const sinter_safetensors *header, const std::string &path, const std::string &name) {
+  const SafetensorsEntry *entry = srtSafetensorsFind(header, name.c_str());
+  if (!entry)
+    throw Error(SINTER_INVALID_ARGUMENT, "tensor '" + name + "' is required, the file has none called so",
+                {path, -1, -1});
+  return {entry->dtype, dimsOf(entry->dims, entry->rank), entry->offset, false};
+}
+
+ArrayPlace sinter::data::locateArray(const std::string &path, const std::string &name) {
+  if (name.empty())
+    return locateNpy(File(path));
+  return locateTensor(openHeader(path).get(), path, name);
+}
+
+std::shared_ptr<const Source> sinter::data::openNpy(const std::string &path, const std::string &column) {
+  auto file = std::make_shared<File>(path);
+  ArrayPlace place = locateNpy(*file);
+  int64_t rows = -1;
+  requireRows(path, column, place.dims, rows);
+  if (place.isFortran) {
     sinter_tensor tensor;
     check(sinter_npy_read(path.c_str(), &tensor));
     return std::make_shared<Whole>(file->signature(), Record{{column, Value::take(tensor)}});
   }
   std::vector<std::unique_ptr<RowFile>> columns;
-  columns.push_back(std::make_unique<RowFile>(file, header.dtype, dims, headerBytes));
+  columns.push_back(std::make_unique<RowFile>(file, place.dtype, place.dims, place.offset));
   return std::make_shared<FileRows>(file->signature(), std::vector<std::string>{column}, std::move(columns));
 }
 
 std::shared_ptr<const Source> sinter::data::openSafetensors(const std::string &path,
                                                             const std::vector<std::string> &names) {
   auto file = std::make_shared<File>(path);
-  sinter_safetensors *opened;
-  check(sinter_safetensors_open(path.c_str(), &opened));
-  std::unique_ptr<sinter_safetensors, void (*)(sinter_safetensors *)> header(opened, sinter_safetensors_close);
+  OpenSafetensors header = openHeader(path);
   std::vector<std::string> wanted = names;
-  for (int32_t i = 0; names.empty() && i < sinter_safetensors_count(opened); ++i)
-    wanted.emplace_back(sinter_safetensors_name(opened, i));
+  for (int32_t i = 0; names.empty() && i < sinter_safetensors_count(header.get()); ++i)
+    wanted.emplace_back(sinter_safetensors_name(header.get(), i));
   std::vector<std::unique_ptr<RowFile>> columns;
   int64_t rows = -1;
   for (const std::string &name : wanted) {
-    const SafetensorsEntry *entry = srtSafetensorsFind(opened, name.c_str());
-    if (!entry)
-      throw Error(SINTER_INVALID_ARGUMENT, "tensor '" + name + "' is required, the file has none called so",
-                  {path, -1, -1});
-    Dims dims = dimsOf(entry->dims, entry->rank);
-    requireRows(path, name, dims, rows);
-    columns.push_back(std::make_unique<RowFile>(file, entry->dtype, dims, entry->offset));
+    ArrayPlace place = locateTensor(header.get(), path, name);
+    requireRows(path, name, place.dims, rows);
+    columns.push_back(std::make_unique<RowFile>(file, place.dtype, place.dims, place.offset));
   }
   return std::make_shared<FileRows>(file->signature(), wanted, std::move(columns));
 }

@@ -9,6 +9,17 @@
 
 namespace sinter::data {
 
+/// Where an array lies in a file.
+struct ArrayPlace {
+  int32_t dtype = 0;
+  Dims dims{};
+  int64_t offset = 0;     // of its elements, in bytes
+  bool isFortran = false; // column-major
+};
+
+/// Reads the header alone: of an npy file, or of the tensor `name` of a safetensors file.
+ArrayPlace locateArray(const std::string &path, const std::string &name = {});
+
 /// The rows of a `.npy` file as column `column`. They are read when they are asked for, in blocks where one follows the
 /// other; Fortran order is read whole.
 std::shared_ptr<const Source> openNpy(const std::string &path, const std::string &column = "x");

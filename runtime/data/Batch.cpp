@@ -2,6 +2,7 @@
 //
 // batch and bucketByLength: several records as one.
 
+#include "Numbers.h"
 #include "Upstream.h"
 #include <algorithm>
 
@@ -12,45 +13,12 @@ using namespace sinter::data;
 /// `number` as an element of `dtype`.
 static std::array<char, 8> element(double number, int32_t dtype, const std::string &column) {
   std::array<char, 8> bytes = {};
-  auto store = [&](auto value) { std::memcpy(bytes.data(), &value, sizeof value); };
-  switch (dtype) {
-  case SINTER_F64:
-    store(number);
-    break;
-  case SINTER_F32:
-    store(static_cast<float>(number));
-    break;
-  case SINTER_I1:
-    store(static_cast<uint8_t>(number != 0));
-    break;
-  case SINTER_I8:
-    store(static_cast<int8_t>(number));
-    break;
-  case SINTER_I16:
-    store(static_cast<int16_t>(number));
-    break;
-  case SINTER_I32:
-    store(static_cast<int32_t>(number));
-    break;
-  case SINTER_I64:
-    store(static_cast<int64_t>(number));
-    break;
-  case SINTER_U8:
-    store(static_cast<uint8_t>(number));
-    break;
-  case SINTER_U16:
-    store(static_cast<uint16_t>(number));
-    break;
-  case SINTER_U32:
-    store(static_cast<uint32_t>(number));
-    break;
-  case SINTER_U64:
-    store(static_cast<uint64_t>(number));
-    break;
-  default:
-    if (number != 0)
-      throw Error(SINTER_UNSUPPORTED, "column '" + column + "' of " + dtypeName(dtype) + " can be padded with 0 only");
-  }
+  bool isKnown = tryWithType(dtype, [&]<typename T>() {
+    T value = std::is_same_v<T, bool> ? number != 0 : static_cast<T>(number);
+    std::memcpy(bytes.data(), &value, sizeof value);
+  });
+  if (!isKnown && number != 0)
+    throw Error(SINTER_UNSUPPORTED, "column '" + column + "' of " + dtypeName(dtype) + " can be padded with 0 only");
   return bytes;
 }
 

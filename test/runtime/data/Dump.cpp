@@ -4,12 +4,14 @@
 // say.
 //
 //   sinter_data_dump csv SEPARATOR FILE | jsonl | npy | npz | safetensors | idx | tfrecord | example | sequence FILE
+//   sinter_data_dump columns SPEC FILE   the columns of a table, fitted, in batches of 64
 //   sinter_data_dump write FILE          records from standard input, hexadecimal, one a line
 //   sinter_data_dump makeexample FILE    examples of all kinds
 //
 // A record is a line of NAME=DTYPE[DIMS]ELEMENTS; strings are hexadecimal, floats as %.17g. The file is read twice, the
 // second time from the state in its middle; a difference is told.
 #include "runtime/data/Arrays.h"
+#include "runtime/data/Columns.h"
 #include "runtime/data/Csv.h"
 #include "runtime/data/JsonLines.h"
 #include "runtime/data/TfRecord.h"
@@ -86,6 +88,15 @@ static std::string lineOf(const Record &record) {
   return line;
 }
 
+/// The specification is a file that is written anew with what was fitted, and read again.
+static Dataset transformed(const std::string &spec, const std::string &path) {
+  FeatureColumns columns = FeatureColumns::load(spec);
+  CsvOptions options{.columns = columns.csvColumns()};
+  columns.fit(readCsvBatches(path, 50, options));
+  columns.save(spec);
+  return readCsvBatches(path, 64, options).map(FeatureColumns::load(spec).transform());
+}
+
 static Dataset open(const std::string &kind, const std::string &path, char separator) {
   if (kind == "csv")
     return readCsv(path, {.separator = separator});
@@ -153,7 +164,8 @@ int main(int argc, char **argv) {
       writer.close();
       return 0;
     }
-    Dataset dataset = open(kind, path, kind == "csv" ? argv[2][0] : ',');
+    Dataset dataset =
+        kind == "columns" ? transformed(argv[2], path) : open(kind, path, kind == "csv" ? argv[2][0] : ',');
     Loader loader(dataset), again(dataset);
     std::string middle;
     std::vector<std::string> lines = linesOf(loader, &middle);

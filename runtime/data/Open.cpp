@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Open.h"
+#include "Arrays.h"
+#include "Csv.h"
+#include "JsonLines.h"
+#include <algorithm>
+
+using namespace sinter::data;
+
+static std::string plainName(const std::string &path) {
+  for (const char *suffix : {".gz", ".zlib"})
+    if (path.ends_with(suffix))
+      return path.substr(0, path.rfind('.'));
+  return path;
+}
+
+Format sinter::data::formatOf(const std::string &path) {
+  static const std::pair<const char *, Format> suffixes[] = {{".csv", Format::Csv},
+                                                             {".tsv", Format::Tsv},
+                                                             {".jsonl", Format::JsonLines},
+                                                             {".ndjson", Format::JsonLines},
+                                                             {".npy", Format::Npy},
+                                                             {".npz", Format::Npz},
+                                                             {".safetensors", Format::Safetensors},
+                                                             {".idx", Format::Idx},
+                                                             {"-ubyte", Format::Idx},
+                                                             {".tfrecord", Format::TfRecord},
+                                                             {".tfrecords", Format::TfRecord}};
+  std::string name = plainName(path);
+  for (auto [suffix, format] : suffixes)
+    if (name.ends_with(suffix))
+      return format;
+  throw Error(SINTER_UNSUPPORTED,
+              "the name requires .csv, .tsv, .jsonl, .npy, .npz, .safetensors, .idx or .tfrecord (and .gz behind it)",
+              {path, -1, -1});
+}
+
+const char *sinter::data::formatName(Format format) {
+  static const char *const names[] = {"csv", "tsv", "JSON lines", "npy", "npz", "safetensors", "IDX", "TFRecord"};
+  return names[static_cast<size_t>(format)];
+}
+
+std::vector<Feature> sinter::data::sampledFeatures(const std::string &path, int64_t sampleRecords) {
+  struct Seen {
+    Feature feature;
+    int64_t records = 0, elements = -1; // -2: sizes differ
+  };
+  std::map<std::string, Seen> seen;
+  std::vector<std::string> order;
+  Loader loader(readTfRecords(path));
+  int64_t count = 0;
+  for (Record record; count < sampleRecords && loader.next(record); ++count) {
+    std::vector<Feature> features;
+    Record parsed;
+    try {
+      features = exampleFeatures(record["record"].bytes());
+      parsed = parseExample(features)(record);
+    } catch (const Error &error) {
+      throw Error(error.code(), error.what(), {path, count, -1});
+    }
+    for (size_t f = 0; f < features.size(); ++f) {
+      auto [at, isNew] = seen.try_emplace(features[f].name, Seen{features[f]});
+      if (isNew)
+        order.push_back(features[f].name);
+      Seen &known = at->second;
+      if (known.feature.dtype != features[f].dtype)
+        throw Error(SINTER_CORRUPT,
+                    "feature '" + features[f].name + "' requires " + dtypeName(known.feature.dtype) +
+                        " as in records before, got " + dtypeName(features[f].dtype),
+                    {path, count, -1});
+      int64_t elements = parsed.value(static_cast<int64_t>(f)).count();
+      known.elements = known.records == 0 || known.elements == elements ? elements : -2;
+      ++known.records;
+    }
+  }
+  std::vector<Feature> features;
+  for (const std::string &name : order) {
+    Seen &known = seen.at(name);
+    bool isOpen = known.elements == -2 || (known.records < count && known.elements != 1);
+    known.feature.dims.clear();
+    if (isOpen || known.elements != 1)
+      known.feature.dims.push_back(isOpen ? -1 : known.elements);
+    known.feature.hasDefault = known.records < count;
+    features.push_back(known.feature);
+  }
+  return features;
+}
+
+static CsvOptions csvOptions(Format format) { return {.separator = format == Format::Tsv ? '\t' : ','}; }
+
+static std::shared_ptr<const Source> openArrays(const std::string &path, Format format) {
+  return format == Format::Npy   ? openNpy(path)
+         : format == Format::Npz ? openNpz(path)
+         : format == Format::Idx ? openIdx(path)
+                                 : openSafetensors(path);
+}
+
+Dataset sinter::data::openFile(const std::string &path) {
+  Format format = formatOf(path);
+  switch (format) {
+  case Format::Csv:
+  case Format::Tsv:
+    return readCsv(path, csvOptions(format));
+  case Format::JsonLines:
+    return readJsonLines(path);
+  case Format::TfRecord:
+    return readTfRecords(path).map(parseExample(sampledFeatures(path)));
+  default:
+    return Dataset::from(openArrays(path, format));
+  }
+}
+
+Dataset sinter::data::openFileBatches(const std::string &path, int64_t rows) {
+  Format format = formatOf(path);
+  switch (format) {
+  case Format::Csv:
+  case Format::Tsv:
+    return readCsvBatches(path, rows, csvOptions(format));
+  case Format::JsonLines: {
+    BatchOptions options{.size = rows};
+    Loader loader(readJsonLines(path));
+    std::map<std::string, Dims> sizes; // what differs in the first lines is ragged
+    Record record;
+    for (int64_t i = 0; i < 1000 && loader.next(record); ++i)
+      for (int64_t c = 0; c < record.size(); ++c)
+        if (auto [at, isNew] = sizes.try_emplace(record.name(c), record.value(c).dims());
+            !isNew && !(at->second == record.value(c).dims()))
+          options.ragged.insert(record.name(c));
+    return readJsonLines(path).batch(options);
+  }
+  case Format::TfRecord:
+    return readTfRecordBatches(path, rows).map(parseExamples(sampledFeatures(path)));
+  default:
+    return Dataset::from(openArrays(path, format)).batch({.size = rows});
+  }
+}
+
+Dataset sinter::data::openFeatures(const std::string &path, int64_t rows, const std::vector<Feature> &features) {
+  Format format = formatOf(path);
+  std::vector<std::string> names;
+  for (const Feature &feature : features)
+    names.push_back(feature.name);
+  switch (format) {
+  case Format::Csv:
+  case Format::Tsv: {
+    CsvOptions options = csvOptions(format);
+    for (const Feature &feature : features) {
+      if (!feature.dims.empty())
+        throw Error(SINTER_INVALID_ARGUMENT,
+                    "feature '" + feature.name + "' requires a size of 1 to be read from a table", {path, -1, -1});
+      options.columns.push_back({feature.name, feature.dtype});
+    }
+    return readCsvBatches(path, rows, options);
+  }
+  case Format::JsonLines: {
+    JsonOptions options;
+    BatchOptions batch{.size = rows};
+    for (const Feature &feature : features) {
+      options.columns.push_back({feature.name, feature.dtype});
+      if (!feature.dims.empty() && feature.dims[0] < 0)
+        batch.ragged.insert(feature.name);
+    }
+    return readJsonLines(path, options).batch(batch);
+  }
+  case Format::TfRecord:
+    return readTfRecordBatches(path, rows).map(parseExamples(features));
+  case Format::Npz:
+    return Dataset::from(openNpz(path, names)).batch({.size = rows});
+  case Format::Safetensors:
+    return Dataset::from(openSafetensors(path, names)).batch({.size = rows});
+  default:
+    throw Error(SINTER_UNSUPPORTED,
+                std::string("features by name require a table, JSON lines, TFRecords, npz or safetensors, got ") +
+                    formatName(format),
+                {path, -1, -1});
+  }
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/* Data sets in C, over libsinter_data: files as batches of columns, shuffled, transformed, resumed. Errors are those of
+ * sinter.h: a status, and sinter_last_error() with file, record and byte.
+ *
+ *   sinter_columns *columns;
+ *   sinter_data *table, *batches;
+ *   sinter_loader *loader;
+ *   int32_t more;
+ *   if (sinter_columns_load("columns.json", &columns) ||
+ *       sinter_data_open_features("train.csv", columns, 256, &table) ||
+ *       sinter_data_transform(table, columns, 2, &batches) || sinter_loader_create(batches, &loader))
+ *     return puts(sinter_last_error());
+ *   while (!sinter_loader_next(loader, &more) && more) {
+ *     sinter_tensor x;
+ *     sinter_loader_column(loader, sinter_loader_find(loader, "x"), &x);
+ *   }
+ *
+ * A data set is a description that belongs to who made it; those made from it stay when it is released. A loader
+ * belongs to one thread at a time. */
+
+#ifndef SINTER_RUNTIME_DATA_DATA_H
+#define SINTER_RUNTIME_DATA_DATA_H
+
+#include "../sinter.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sinter_data sinter_data;
+typedef struct sinter_loader sinter_loader;
+typedef struct sinter_columns sinter_columns;
+
+/* Data sets. */
+
+/* The file `path` (.csv, .tsv, .jsonl, .npy, .npz, .safetensors, .idx, .tfrecord) in batches of `rows` rows. */
+sinter_status_code sinter_data_open(const char *path, int64_t rows, sinter_data **data);
+/* The same with the features that `columns` need, typed as these say. */
+sinter_status_code sinter_data_open_features(const char *path, const sinter_columns *columns, int64_t rows,
+                                             sinter_data **data);
+void sinter_data_release(sinter_data *data);
+
+/* Each makes `*result` from `data`, which it does not use up. */
+
+/* Rows within windows of `window` rows in a random order, another one in each epoch, in batches of `rows`; a window of
+ * 0 keeps the order. A batch that is not full is left out where `whole` is not 0. */
+sinter_status_code sinter_data_shuffle(const sinter_data *data, int64_t window, uint64_t seed, int64_t rows,
+                                       int32_t whole, sinter_data **result);
+/* `times` epochs, -1: for ever. */
+sinter_status_code sinter_data_repeat(const sinter_data *data, int64_t times, sinter_data **result);
+/* Batches number rank, rank + world, ... */
+sinter_status_code sinter_data_shard(const sinter_data *data, int64_t rank, int64_t world, sinter_data **result);
+/* Without records that cannot be read, at most `most` of them, -1: any number. */
+sinter_status_code sinter_data_skip_errors(const sinter_data *data, int64_t most, sinter_data **result);
+/* Up to `batches` are read ahead on a thread. */
+sinter_status_code sinter_data_prefetch(const sinter_data *data, int32_t batches, sinter_data **result);
+/* What `columns`, which are fitted, make of each batch, on `threads` threads (0: the reader's). */
+sinter_status_code sinter_data_transform(const sinter_data *data, const sinter_columns *columns, int32_t threads,
+                                         sinter_data **result);
+
+/* Loaders. */
+
+sinter_status_code sinter_loader_create(const sinter_data *data, sinter_loader **loader);
+void sinter_loader_destroy(sinter_loader *loader);
+/* Makes the next batch the current one and sets `*more` to 1, or to 0 at the end. After an error of one record it may
+ * be called again. */
+sinter_status_code sinter_loader_next(sinter_loader *loader, int32_t *more);
+/* Columns of the current batch. */
+int32_t sinter_loader_num_columns(const sinter_loader *loader);
+const char *sinter_loader_name(const sinter_loader *loader, int32_t column); /* null when out of range */
+int32_t sinter_loader_find(const sinter_loader *loader, const char *name);   /* -1 where there is none */
+/* The numbers of a column, of a ragged one all of them, until the next call of sinter_loader_next. */
+sinter_status_code sinter_loader_column(const sinter_loader *loader, int32_t column, sinter_tensor *view);
+/* Where the rows of a ragged column begin and the last one ends, `*rows` + 1 numbers; null and 0 for others. */
+sinter_status_code sinter_loader_splits(const sinter_loader *loader, int32_t column, const int64_t **splits,
+                                        int64_t *rows);
+/* Element `index` of a column of strings; without a terminating zero. */
+sinter_status_code sinter_loader_string(const sinter_loader *loader, int32_t column, int64_t index, const char **text,
+                                        int64_t *bytes);
+/* What sinter_loader_load of a new loader goes on from, until the next call of this. */
+sinter_status_code sinter_loader_save(sinter_loader *loader, const void **state, int64_t *bytes);
+sinter_status_code sinter_loader_load(sinter_loader *loader, const void *state, int64_t bytes);
+
+/* Feature columns (Columns.h describes the files). */
+
+sinter_status_code sinter_columns_load(const char *path, sinter_columns **columns);
+/* Fits what the file leaves open, to a data set of features. Belongs to one thread. */
+sinter_status_code sinter_columns_fit(sinter_columns *columns, const sinter_data *data);
+sinter_status_code sinter_columns_save(const sinter_columns *columns, const char *path);
+void sinter_columns_release(sinter_columns *columns);
+
+/* Where the elements of an array lie: its dtype, rank and dims in `*shape`, whose data stays null, the byte that they
+ * begin at, and whether they lie column-major. `name` is a tensor of a safetensors file, null for an npy file. */
+sinter_status_code sinter_data_locate(const char *path, const char *name, sinter_tensor *shape, int64_t *offset,
+                                      int32_t *fortran);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
