@@ -69,6 +69,7 @@ void addGrad(CLI::App &program, Exit &result);
 void addInspect(CLI::App &program, Exit &result);
 void addTrain(CLI::App &program, Exit &result);
 void addTrainStep(CLI::App &program, Exit &result);
+void addData(CLI::App &program, Exit &result);
 void addDoctor(CLI::App &program, Exit &result);
 
 } // namespace sinter::tool

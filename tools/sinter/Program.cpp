@@ -43,6 +43,7 @@ int sinter::tool::runProgram(int argc, char **argv) {
   addBench(program, result);
   addGrad(program, result);
   addInspect(program, result);
+  addData(program, result);
   addDoctor(program, result);
   try {
     program.parse(splitLevels(argc, argv));

@@ -110,7 +110,7 @@ for flag, value in {"-O": "-O1", "--threads": "--threads=1", "--target": "--targ
     USES["train-step", flag] = [([MODEL, *TRAINING, value, "-o", "t.smod"], None), ([MODEL, *TRAINING, value, "-o", "t.mlir"], REFUSED),
                                 ([SMOD, *TRAINING, value, "-o", "t.smod"], REFUSED)]
 # What test/tools/train-step*.test and train.test hold to its effect.
-TESTED_ELSEWHERE = {"train", "train-step", "doctor"}
+TESTED_ELSEWHERE = {"train", "train-step", "doctor", "data"}
 
 bad = []
 for subcommand in re.findall(r"^  ([a-z-]+) {2,}", run("--help").stdout, re.M):

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef SINTER_TOOLS_SINTER_DATA_H
+#define SINTER_TOOLS_SINTER_DATA_H
+
+#include "runtime/data/Error.h"
+#include "tools/sinter/Command.h"
+
+namespace sinter::tool {
+
+/// Throws Stop with an error of the data library and the class of its status.
+[[noreturn]] void stopFor(const data::Error &error);
+
+} // namespace sinter::tool
+
+#endif
