@@ -6,6 +6,7 @@
 #include "runtime/sinter.h"
 #include "tools/sinter/Command.h"
 #include "tools/sinter/LossCurve.h"
+#include "tools/sinter/TableFeed.h"
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -24,7 +25,7 @@ using namespace sinter::tool;
 
 namespace {
 struct TrainFlags {
-  std::string step, save, resume;
+  std::string step, save, resume, columns;
   std::vector<std::string> data, curves;
   int64_t epochs = 0, steps = 0, saveEvery = 0;
   std::optional<int64_t> batch;
@@ -43,6 +44,7 @@ using AlignedBytes = std::unique_ptr<char, AlignedFree>;
 struct Feed {
   int32_t input = 0;
   bool isWhole = false; // the same in each step
+  bool isTable = false; // a column of the table
   int64_t rows = 1;     // of the first dim, in a sample
   sinter_tensor tensor = {};
   int64_t rowBytes = 0;
@@ -100,7 +102,7 @@ public:
   explicit Training(const TrainFlags &flags) : flags(flags) { open(); }
   ~Training() {
     for (Feed &feed : feeds)
-      if (!feed.isWhole)
+      if (!feed.isWhole && !feed.isTable)
         sinter_tensor_free(&feed.tensor);
     sinter_session_destroy(session);
     sinter_module_close(module);
@@ -128,6 +130,8 @@ private:
   const sinter_function *function = nullptr;
   int32_t loss = -1;
   std::vector<Feed> feeds;
+  std::string tablePath;
+  std::unique_ptr<TableFeed> table;
   int64_t samples = -1, batch = 0, stepsPerEpoch = 0;
   bool isBatchFixed = false;
 };
@@ -205,6 +209,15 @@ Feed Training::readFeed(int32_t input, const std::string &value) {
     if (type.rank == 0 && !isAll)
       throw Stop(Exit::Usage, "--data " + std::string(type.name) + " requires a number or all@FILE.npy, as the input " +
                                   "has rank 0, got '" + value + "'");
+    if (!isAll && !flags.columns.empty() && !std::string(path).ends_with(".npy")) {
+      if (!table)
+        table = std::make_unique<TableFeed>(tablePath = path, flags.columns);
+      else if (tablePath != path)
+        throw Stop(Exit::Usage, "--columns requires one table, got " + tablePath + " and " + path);
+      table->require(type);
+      feed.isTable = true;
+      return feed;
+    }
     check(sinter_npy_read(path, &feed.tensor));
     if (feed.tensor.rank != type.rank || feed.tensor.dtype != type.dtype) {
       std::string got =
@@ -266,6 +279,12 @@ void Training::readFeeds() {
                                   inputNames());
     feeds.push_back(readFeed(i, value->second));
   }
+  for (const Feed &feed : feeds) // it would need the order of the table's rows
+    if (table && !feed.isWhole && !feed.isTable)
+      throw Stop(Exit::Usage, "--data " + std::string(function->inputs[feed.input].name) +
+                                  " requires all@FILE.npy beside a table, or to be a column of it");
+  if (!flags.columns.empty() && !table)
+    throw Stop(Exit::Usage, "--columns requires --data NAME=@TABLE, a table for one of the inputs");
   countSamples();
 }
 
@@ -277,8 +296,8 @@ void Training::countSamples() {
       if (feed.isWhole || hasOwnRows(feed.input) != own)
         continue;
       std::string name = function->inputs[feed.input].name;
-      int64_t count = feed.tensor.dims[0];
-      if (own && samples > 0 && count % samples == 0 && count > 0) {
+      int64_t count = feed.isTable ? table->rows() : feed.tensor.dims[0];
+      if (own && !feed.isTable && samples > 0 && count % samples == 0 && count > 0) {
         feed.rows = count / samples;
         feed.rowBytes *= feed.rows;
         continue;
@@ -318,7 +337,7 @@ void Training::chooseBatch() {
                                   std::to_string(std::max<int64_t>(samples, 0)) + " samples and batches of " +
                                   std::to_string(batch));
   for (Feed &feed : feeds)
-    if (!feed.isWhole)
+    if (!feed.isWhole && !feed.isTable)
       feed.batch = allocate(batch * feed.rowBytes);
 }
 
@@ -334,9 +353,16 @@ int64_t Training::stepsDone() {
 
 /// One step on samples [first, first + count) of `order`.
 double Training::step(const std::vector<int64_t> &order, int64_t first, int64_t count) {
+  if (table)
+    table->next(count);
   for (Feed &feed : feeds) {
     sinter_tensor tensor = {};
     const sinter_tensor_type &type = function->inputs[feed.input];
+    if (feed.isTable) {
+      tensor = table->column(type);
+      check(sinter_session_set_input(session, feed.input, &tensor));
+      continue;
+    }
     tensor.data = feed.batch.get();
     tensor.dtype = type.dtype;
     tensor.rank = type.rank;
@@ -382,6 +408,8 @@ void Training::run() {
   while (done < total && !interrupted) {
     int64_t epoch = done / stepsPerEpoch;
     std::vector<int64_t> order = orderOf(samples, flags.shuffle, epoch);
+    if (table)
+      table->begin(epoch, done % stepsPerEpoch, batch, flags.shuffle);
     double sum = 0;
     int64_t counted = 0;
     char line[160];
@@ -458,9 +486,13 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
   command
       ->add_option(
           "--data", flags->data,
-          "NAME=@x.npy: samples along the first dim; NAME=all@x.npy: the same in each step; NAME=0.01: a number")
+          "NAME=@x.npy: samples along the first dim; NAME=all@x.npy: the same in each step; NAME=0.01: a number; "
+          "NAME=@table.csv: with --columns")
       ->allow_extra_args(false)
       ->take_all();
+  command->add_option("--columns", flags->columns,
+                      "JSON file of feature columns, fitted: each input of a table (.csv, .tsv, .jsonl, .tfrecord, "
+                      ".npz, .safetensors) is the column of its name");
   command->add_option("--epochs", flags->epochs, "train until each sample has been seen so many times")
       ->check(positive());
   command->add_option("--steps", flags->steps, "train until so many steps have been done")->check(positive());
