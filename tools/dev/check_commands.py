@@ -56,6 +56,15 @@ save("loss.onnx", layers + [h.make_node("ReduceMean", ["logits"], ["loss"], keep
 np.save("x.npy", random.standard_normal((48, 8)).astype(np.float32))
 np.save("y.npy", random.integers(0, 4, 48))
 np.save("x1.npy", random.standard_normal((12, 8)).astype(np.float32))
+import json
+names = [f"a{i}" for i in range(8)]
+for table in "t.csv", "table.csv":
+    with open(table, "w") as file:
+        file.write(",".join(names + ["labels"]) + "\\n")
+        for row, label in zip(np.load("x.npy"), np.load("y.npy")):
+            file.write(",".join(map(str, [*row.tolist(), label])) + "\\n")
+with open("fitted.json", "w") as file:
+    json.dump({"columns": [*({"name": n, "into": "x"} for n in names), {"name": "labels", "kind": "identity", "buckets": 4}]}, file)
 """
 
 
