@@ -7,19 +7,21 @@
 namespace sinter::inline SINTER_HOST {
 
 struct Error::State {
-  State(std::string text, std::string message, Where where)
-      : text(std::move(text)), message(std::move(message)), where(where) {}
+  State(std::string text, std::string message, Where where, StatusCode code)
+      : text(std::move(text)), message(std::move(message)), where(where), code(code) {}
   std::string text, message;
   Where where;
+  StatusCode code;
 };
 
-Error::Error(std::string message, Where where)
+Error::Error(std::string message, Where where, StatusCode code)
     : state(
           std::make_shared<State>(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " + message,
-                                  std::move(message), where)) {}
+                                  std::move(message), where, code)) {}
 const char *Error::what() const noexcept { return state->text.c_str(); }
 const std::string &Error::message() const { return state->message; }
 Where Error::where() const { return state->where; }
+StatusCode Error::code() const { return state->code; }
 
 namespace detail {
 

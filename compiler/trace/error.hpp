@@ -10,6 +10,7 @@
 #include "host.hpp"
 #include <exception>
 #include <memory>
+#include <sinter/sinter.h>
 #include <source_location>
 #include <string>
 #include <utility>
@@ -19,16 +20,30 @@ namespace sinter::inline SINTER_HOST {
 /// A place in the user's program.
 using Where = std::source_location;
 
+/// What kind of error it is; the values are those of the C ABI.
+enum class StatusCode : int32_t {
+  invalid_argument = SINTER_INVALID_ARGUMENT, // wrong shape, dtype, name, handle; whatever tracing refuses
+  out_of_memory = SINTER_OUT_OF_MEMORY,
+  io = SINTER_IO,                       // a file cannot be read or written
+  corrupt = SINTER_CORRUPT,             // a file is not what its header says
+  unsupported = SINTER_UNSUPPORTED,     // an operator, a version or a CPU feature that is not there
+  cancelled = SINTER_CANCELLED,         // Session::cancel was called
+  runtime_error = SINTER_RUNTIME_ERROR, // an op reported an error
+  busy = SINTER_BUSY                    // another thread uses the session
+};
+
 /// What went wrong, and where: `what()` is "file:line: message".
 class Error : public std::exception {
 public:
-  Error(std::string message, Where where);
+  Error(std::string message, Where where, StatusCode code = StatusCode::invalid_argument);
   const char *what() const noexcept override;
   /// Without the place.
   const std::string &message() const;
   const char *file() const { return where().file_name(); }
   int line() const { return int(where().line()); }
   Where where() const;
+  /// Of errors of files, modules, sessions and graphs, what the C ABI returned.
+  StatusCode code() const;
 
 private:
   struct State;

@@ -120,6 +120,19 @@ Graph traceTree(AnyTree arguments, AnyTree result, std::span<const Spec> specs, 
 
 Graph::Graph(sinter_graph *owned) : graph(owned, sinter_graph_destroy) {}
 
+Graph Graph::load(const std::string &path, Where where) {
+  sinter_graph *loaded = nullptr;
+  Graph result;
+  if (sinter_status_code code = sinter_graph_load(path.c_str(), &loaded)) {
+    Error error(sinter_last_error(), where, StatusCode(code));
+    (void)detail::report(error);
+    result.failure = std::make_shared<Error>(std::move(error));
+  } else {
+    result.graph.reset(loaded, sinter_graph_destroy);
+  }
+  return result;
+}
+
 std::string Graph::text() const {
   const char *result = nullptr;
   return !graph || sinter_graph_print(graph.get(), &result) ? std::string() : std::string(result);
@@ -149,9 +162,9 @@ std::vector<Tensor> Graph::evaluate(std::span<const Tensor> inputs, int32_t func
 }
 
 Status Graph::save(const std::string &path, Where where) const {
-  if (!sinter_graph_save(graph.get(), path.c_str()))
-    return {};
-  return detail::report(Error(sinter_last_error(), where));
+  if (sinter_status_code code = sinter_graph_save(graph.get(), path.c_str()))
+    return detail::report(Error(sinter_last_error(), where, StatusCode(code)));
+  return {};
 }
 
 } // namespace sinter::inline SINTER_HOST

@@ -113,6 +113,8 @@ class Graph {
 public:
   Graph() = default;
   explicit Graph(sinter_graph *owned);
+  /// Reads an ONNX model, `.sinter` or `.mlir`.
+  static Graph load(const std::string &path, Where where = Where::current());
 
   bool defined() const { return bool(graph); }
   sinter_graph *handle() const { return graph.get(); }
@@ -123,7 +125,9 @@ public:
                                Where where = Where::current()) const;
   /// Writes `.sinter` or `.mlir`, by the suffix of `path`.
   Status save(const std::string &path, Where where = Where::current()) const;
-  /// The error of tracing, in a program without exceptions.
+  /// The number of functions, private ones left out.
+  int functions() const { return graph ? sinter_graph_num_functions(graph.get()) : 0; }
+  /// The error of tracing or loading, in a program without exceptions.
   const Error *error() const { return failure.get(); }
 
 private:

@@ -383,7 +383,7 @@ JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTr
 
   sinter_compile_options lowered{};
   lowered.struct_size = sizeof(lowered);
-  lowered.opt_level = options.opt_level;
+  lowered.opt_level = int32_t(options.opt_level);
   lowered.fast_math = options.fast_math;
   lowered.disk_cache = options.disk_cache;
   sinter_module *module = nullptr;

@@ -17,7 +17,7 @@ struct JitOptions {
   std::vector<Spec> specs = {};
   /// Look for compiled code in, and write it to, $XDG_CACHE_HOME/sinter/jit.
   bool disk_cache = false;
-  int opt_level = 0;      // 1 to 3; 0: the default; -1: none
+  OptLevel opt_level = OptLevel::standard;
   int threads = 0;        // that run it; 0: all cores for large arguments, else one
   bool fast_math = false; // rewrites that change rounding, infinities and NaN
 };
