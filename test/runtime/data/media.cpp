@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pictures and sounds: bytes as the formats' documents lay them out, and what is refused.
+#include "runtime/data/Media.h"
+#include "Messages.h"
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+using namespace sinter::data;
+using sinter::test::messageOf;
+using namespace std::string_literals;
+
+template <typename T> static std::vector<int64_t> numbersOf(const Value &value) {
+  auto all = value.as<T>();
+  return {all.begin(), all.end()};
+}
+
+TEST(DataPictures, every_kind_of_netpbm) {
+  using Numbers = std::vector<int64_t>;
+  Value bits = decodePnm("P1 # three by two\n3 2\n101\n0 1 0");
+  EXPECT_EQ(bits.dims().text(), "2x3x1");
+  EXPECT_EQ(numbersOf<uint8_t>(bits), (Numbers{1, 0, 1, 0, 1, 0}));
+  EXPECT_EQ(numbersOf<uint8_t>(decodePnm("P2\n2 2\n#x\n9\n0 1\n8 9\n")), (Numbers{0, 1, 8, 9}));
+  Value wide = decodePnm("P3 1 1 65535 1 256 65535");
+  EXPECT_EQ(wide.dims().text(), "1x1x3");
+  EXPECT_EQ(numbersOf<uint16_t>(wide), (Numbers{1, 256, 65535}));
+  EXPECT_EQ(numbersOf<uint8_t>(decodePnm("P4 9 2\n\x80\x80\x01\x00"s)),
+            (Numbers{1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0}));
+  EXPECT_EQ(numbersOf<uint8_t>(decodePnm("P5 3 1 255\n\x00\x0A\xFF"s)), (Numbers{0, 10, 255}));
+  EXPECT_EQ(numbersOf<uint16_t>(decodePnm("P5 2 1 1000\n\x00\x01\x03\xE8"s)), (Numbers{1, 1000}));
+  Value color = decodePnm("P6 1 2 255\nabcdef");
+  EXPECT_EQ(color.dims().text(), "2x1x3");
+  EXPECT_EQ(numbersOf<uint8_t>(color), (Numbers{'a', 'b', 'c', 'd', 'e', 'f'}));
+}
+
+TEST(DataPictures, what_is_no_picture_is_told) {
+  const std::pair<std::string, const char *> bad[] = {
+      {"P7 1 1", "the start P1 to P6"},
+      {"", "the start P1 to P6"},
+      {"P5 x", "a width"},
+      {"P5 1234567890 1 255\n", "a width of at most 9 digits"},
+      {"P5 0 1 255\n", "sizes above 0 and a largest value up to 65535"},
+      {"P5 1 1 65536\n", "sizes above 0 and a largest value up to 65535"},
+      {"P5 1 1 255", "a blank before its values"},
+      {"P6 999999999 999999999 65535\n1", "values for 999999999x999999999 pixels, the file ends before them"},
+      {"P1 1 1 #", "values up to 1"},
+      {"P1 1 1   #\n", "values up to 1"},
+      {"P1 1 1 2", "values up to 1"},
+      {"P2 2 1 9 9     ", "a value for each pixel"},
+      {"P2 1 1 9 10", "values up to 9"}};
+  for (const auto &[bytes, what] : bad)
+    EXPECT_EQ(messageOf([&] { decodePnm(bytes); }), std::string("a PNM picture requires ") + what) << bytes;
+}
+
+/// A file of WAVE with a chunk that nobody knows in front.
+static std::string wav(uint16_t kind, uint16_t bits, const std::string &data, uint16_t channels = 2) {
+  std::string bytes = "RIFF....WAVEnote\x03\0\0\0abc\0fmt \x10\0\0\0"s;
+  auto put = [&](auto number) { bytes.append(reinterpret_cast<const char *>(&number), sizeof number); };
+  put(kind);
+  put(channels);
+  put(uint32_t(8000));
+  put(uint32_t(8000 * channels * bits / 8));
+  put(static_cast<uint16_t>(channels * bits / 8));
+  put(bits);
+  bytes += "data";
+  put(static_cast<uint32_t>(data.size()));
+  return bytes + data;
+}
+
+TEST(DataSounds, every_kind_of_wave) {
+  using Numbers = std::vector<int64_t>;
+  int64_t rate = 0;
+  Value shorts = decodeWav(wav(1, 16, "\x01\x00\xFF\xFF\x00\x80\x00\x40"s), &rate);
+  EXPECT_EQ(shorts.dims().text(), "2x2");
+  EXPECT_EQ(rate, 8000);
+  EXPECT_EQ(numbersOf<int16_t>(shorts), (Numbers{1, -1, -32768, 16384}));
+  EXPECT_EQ(numbersOf<uint8_t>(decodeWav(wav(1, 8, "\x00\x80\xFF"s))), (Numbers{0, 128})); // whole frames
+  EXPECT_EQ(numbersOf<int32_t>(decodeWav(wav(1, 24, "\x01\x00\x00\xFF\xFF\xFF"s))), (Numbers{256, -256}));
+  EXPECT_EQ(numbersOf<int32_t>(decodeWav(wav(1, 32, "\x01\x00\x00\x00\x00\x00\x00\x80"s))),
+            (Numbers{1, -2147483648LL}));
+  EXPECT_EQ(decodeWav(wav(3, 32, "\x00\x00\x00\x3F\x00\x00\x80\xBF"s)).as<float>()[1], -1.0f);
+  EXPECT_EQ(decodeWav(wav(3, 64, std::string(6, '\0') + "\xE0\x3F"s + std::string(8, '\0'))).as<double>()[0], 0.5);
+  Value scaled = decodeWavF32(wav(1, 16, "\x00\x80\x00\x40"s));
+  EXPECT_EQ(scaled.as<float>()[0], -1.0f);
+  EXPECT_EQ(scaled.as<float>()[1], 0.5f);
+  EXPECT_EQ(decodeWavF32(wav(1, 8, "\x00\xC0"s)).as<float>()[1], 0.5f);
+}
+
+TEST(DataSounds, what_is_no_sound_is_told) {
+  auto refused = [](const std::string &bytes) { return messageOf([&] { decodeWav(bytes); }); };
+  std::string good = wav(1, 16, "abcd");
+  EXPECT_EQ(refused("RIFX....WAVE"), "a WAV sound requires the start RIFF and WAVE");
+  EXPECT_EQ(refused("RIFF....WAVE"), "a WAV sound requires a chunk 'fmt ' and a chunk 'data'");
+  EXPECT_EQ(refused(good.substr(0, good.size() - 1)), "a WAV sound requires chunks within the file");
+  EXPECT_EQ(refused(wav(1, 16, "", 0)), "a WAV sound requires a channel or more");
+  EXPECT_EQ(refused(wav(85, 16, "")),
+            "a WAV sound requires PCM of 8, 16, 24 or 32 bits or floats of 32 or 64, got kind "
+            "85 of 16 bits");
+}
+
+TEST(DataFolders, files_have_the_labels_of_their_folders) {
+  namespace fs = std::filesystem;
+  fs::path folder = fs::path(testing::TempDir()) / ("folder" + std::to_string(getpid()));
+  for (const char *name : {"b/2.pgm", "a/1.pgm", "b/bad.pgm", "c/x.txt", "0.pgm"}) {
+    fs::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name) << (std::string(name) == "b/bad.pgm" ? "none" : "P2 1 1 9 5");
+  }
+  Dataset pictures =
+      Dataset::from(openFolder(folder.string(), {".pgm"})).map(decodeColumn(decodePnm, "bytes", "image"));
+  Loader loader(pictures.skipErrors());
+  std::string seen;
+  for (Record record; loader.next(record);)
+    seen += std::string(record["file"].bytes()) + " " + std::to_string(record["label"].as<int64_t>()[0]) + " " +
+            record["image"].dims().text() + ", ";
+  EXPECT_EQ(seen, "0.pgm -1 1x1x1, a/1.pgm 0 1x1x1, b/2.pgm 1 1x1x1, ");
+  EXPECT_EQ(folderLabels(folder.string()), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(messageOf([&] {
+              Loader all(pictures);
+              for (Record record; all.next(record);)
+                ;
+            }),
+            "'b/bad.pgm': a PNM picture requires the start P1 to P6");
+  EXPECT_NE(messageOf([&] {
+              openFolder(folder.string(), {}, 3)->read(0);
+            }).find("a file is required to have at most 3 bytes, got 10"),
+            std::string::npos);
+  EXPECT_NE(messageOf([&] { openFolder("/none"); }).find("cannot read folder '/none'"), std::string::npos);
+  fs::remove_all(folder);
+}
