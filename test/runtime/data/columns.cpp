@@ -29,10 +29,11 @@ TEST(DataColumns, strings_and_integers_are_hashed_as_by_tensorflow) {
   for (size_t i = 0; i < texts.size(); ++i)
     EXPECT_EQ(fingerprint64(texts[i]) % 1000003, static_cast<uint64_t>(wanted[i]));
   wanted[0] = -1; // nothing
-  EXPECT_EQ(idsOf(transformed(R"({"name": "w", "kind": "hashed", "buckets": 1000003})", {{"w", Value::strings(texts)}})["w"]),
-            wanted);
+  EXPECT_EQ(
+      idsOf(transformed(R"({"name": "w", "kind": "hashed", "buckets": 1000003})", {{"w", Value::strings(texts)}})["w"]),
+      wanted);
   EXPECT_EQ(idsOf(transformed(R"({"name": "w", "kind": "hashed", "buckets": 1000, "dtype": "i64"})",
-                        {{"w", Value::of(Integers{0, -7, 12345678901})}})["w"]),
+                              {{"w", Value::of(Integers{0, -7, 12345678901})}})["w"]),
             (Integers{735, 62, 632}));
 }
 
@@ -58,14 +59,14 @@ TEST(DataColumns, crosses_are_those_of_tensorflow) {
             "column 'n' requires ids below 10, got -3.000000");
   EXPECT_EQ(idsOf(transformed(R"({"name": "m", "kind": "hashed", "key": "n", "dtype": "i64", "buckets": 10},
                            {"name": "x", "kind": "crossed", "keys": ["color", "n"], "buckets": 1000003})",
-                        batch)["x"]),
+                              batch)["x"]),
             (Integers{270818, 232907}));
   Record ragged{{"a", Value::ragged(Value::strings({"red", "x", "blue"}), Integers{0, 2, 3})},
                 {"b", Value::ragged(Value::strings({"p", "q", "r"}), Integers{0, 1, 3})},
                 {"c", Value::of(Integers{5, 6})}};
   Value crossed = transformed(R"({"name": "h", "kind": "hashed", "key": "c", "dtype": "i64", "buckets": 10},
                            {"name": "x", "kind": "crossed", "keys": ["a", "b", "c"], "size": -1, "buckets": 97})",
-                        ragged)["x"];
+                              ragged)["x"];
   EXPECT_EQ(idsOf(crossed), (Integers{51, 26, 63, 22}));
   EXPECT_TRUE(std::ranges::equal(crossed.splits(), Integers{0, 2, 4}));
 }
@@ -73,10 +74,10 @@ TEST(DataColumns, crosses_are_those_of_tensorflow) {
 /// tf.lookup.StaticVocabularyTable and tf.raw_ops.Bucketize.
 TEST(DataColumns, vocabularies_and_buckets_are_those_of_tensorflow) {
   EXPECT_EQ(idsOf(transformed(R"({"name": "w", "kind": "vocabulary", "values": ["red", "green"], "oov": 3})",
-                        {{"w", Value::strings({"green", "blue", "zz", "red", ""})}})["w"]),
+                              {{"w", Value::strings({"green", "blue", "zz", "red", ""})}})["w"]),
             (Integers{1, 2, 3, 0, -1}));
   EXPECT_EQ(idsOf(transformed(R"({"name": "b", "kind": "bucketed", "boundaries": [0, 1, 5]})",
-                        {{"b", Value::of(std::vector<float>{-1, 0, 0.5f, 1, 9, NAN})}})["b"]),
+                              {{"b", Value::of(std::vector<float>{-1, 0, 0.5f, 1, 9, NAN})}})["b"]),
             (Integers{0, 1, 1, 2, 3, -1}));
 }
 
@@ -84,16 +85,16 @@ TEST(DataColumns, bags_count_and_sequences_are_padded) {
   Record batch{{"w", Value::ragged(Value::strings({"a", "b", "a", "c", "a"}), Integers{0, 3, 3, 5})},
                {"f", Value::ragged(Value::of(std::vector<float>{1, 2, 3}), Integers{0, 1, 1, 3})},
                {"g", Value::of(std::span<const float>(std::vector<float>{1, 2, 3, NAN, 5, 6}), {3, 2})}};
-  Record bags =
-      transformed(R"({"name": "w", "kind": "vocabulary", "values": ["a", "b"], "size": -1, "as": "indicator", "into": "m"},
+  Record bags = transformed(
+      R"({"name": "w", "kind": "vocabulary", "values": ["a", "b"], "size": -1, "as": "indicator", "into": "m"},
                          {"name": "g", "size": 2, "missing": 9, "into": "m"})",
-            batch);
+      batch);
   EXPECT_EQ(bags.size(), 1);
   EXPECT_EQ(bags["m"],
             Value::of(std::span<const float>(std::vector<float>{2, 1, 1, 2, 0, 0, 3, 9, 1, 0, 5, 6}), {3, 4}));
   Record sequences = transformed(R"({"name": "w", "kind": "vocabulary", "values": ["c", "a", "b"], "sequence": true},
                               {"name": "f", "sequence": true, "normalize": true, "mean": 1, "deviation": 2})",
-                           batch);
+                                 batch);
   EXPECT_EQ(sequences["w"], Value::of(std::span<const int64_t>(Integers{1, 2, 1, 0, 0, 0, 0, 1, 0}), {3, 3}));
   EXPECT_EQ(idsOf(sequences["w.length"]), (Integers{3, 0, 2}));
   EXPECT_EQ(sequences["f"], Value::of(std::span<const float>(std::vector<float>{0, 0, 0, 0, 0.5f, 1}), {3, 2}));
@@ -188,10 +189,12 @@ TEST(DataColumns, what_is_wrong_with_data_is_told) {
   EXPECT_EQ(messageOf([&] { fit(vocabulary, none); }), "column 'a' requires data to be fitted, got none");
   EXPECT_EQ(messageOf([&] { transformed(R"({"name": "a"})", {{"a", Value::scalar(1.0f)}}); }),
             "feature 'a' requires a batch, got a scalar");
-  EXPECT_EQ(messageOf([&] { transformed(R"({"name": "a", "size": 2})", {{"a", Value::of(std::vector<float>{1, 2})}}); }),
-            "column 'a' requires 2 values in each row, got 2");
+  EXPECT_EQ(
+      messageOf([&] { transformed(R"({"name": "a", "size": 2})", {{"a", Value::of(std::vector<float>{1, 2})}}); }),
+      "column 'a' requires 2 values in each row, got 2");
   EXPECT_EQ(messageOf([&] {
-              transformed(R"({"name": "a", "kind": "hashed", "buckets": 2})", {{"a", Value::of(std::vector<float>{1})}});
+              transformed(R"({"name": "a", "kind": "hashed", "buckets": 2})",
+                          {{"a", Value::of(std::vector<float>{1})}});
             }),
             "feature 'a' requires integers or bytes to have ids, got f32");
 }
