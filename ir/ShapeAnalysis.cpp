@@ -464,8 +464,9 @@ std::optional<Dims> ShapeAnalysis::contents(Value value) {
     Value next = stack.back();
     size_t known = stack.size();
     Operation *op = next.getDefiningOp();
-    if (!knownContents.contains(next) && op && (isFollowed(op) || isa<ReshapeOp, BroadcastOp>(op)))
-      for (Value operand : isFollowed(op) ? op->getOperands() : op->getOperands().take_front())
+    bool readsAll = op && (isFollowed(op) || isa<SymbolicContents, ScatterElementsOp, ReduceOp>(op));
+    if (!knownContents.contains(next) && (readsAll || isa_and_nonnull<ReshapeOp, BroadcastOp>(op)))
+      for (Value operand : readsAll ? op->getOperands() : op->getOperands().take_front())
         if (mayHaveContents(operand) && !knownContents.contains(operand))
           stack.push_back(operand);
     if (stack.size() > known)

@@ -19,7 +19,7 @@ def chain(kind, first, second=None):
 
 
 def save(name, nodes, dtype, shape, last):
-    weights = [numpy_helper.from_array(np.full((), .5, np.float32), "c")]
+    weights = [numpy_helper.from_array(np.full((), .5, np.float32), "c"), numpy_helper.from_array(np.zeros(1, np.int64), "zero")]
     graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", dtype, shape)], [h.make_tensor_value_info(last, T.FLOAT if last == "y" else dtype, None)], weights)
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), name)
 
@@ -39,7 +39,11 @@ def main():
     save("sizes.onnx", [h.make_node("Shape", ["x"], ["s"])] + [
         h.make_node("Max" if i % 3 == 0 else "Mul" if i % 3 == 1 else "Add", [f"v{i - 1}" if i else "s", "s"], [f"v{i}"]) for i in range(COUNT)
     ] + [h.make_node("Expand", ["c", f"v{COUNT - 1}"], ["e"]), h.make_node("ReduceSum", ["e"], ["y"], keepdims=0)], T.FLOAT, ["n"], "y")
-    for name in ("sums", "sines", "numbers", "sizes"):
+    save("gathers.onnx", [h.make_node("Shape", ["x"], ["v0"])] + [
+        node for i in range(COUNT // 2) for node in (h.make_node("ReduceMax", [f"v{i}"], [f"a{i}"], keepdims=0, axes=[0]), h.make_node("Unsqueeze", [f"a{i}", "zero"], [f"b{i}"]),
+                                                     h.make_node("Gather", [f"b{i}", "zero"], [f"v{i + 1}"]))
+    ] + [h.make_node("Expand", ["c", f"v{COUNT // 2}"], ["e"]), h.make_node("ReduceSum", ["e"], ["y"], keepdims=0)], T.FLOAT, ["n"], "y")
+    for name in ("sums", "sines", "numbers", "sizes", "gathers"):
         run("compile", f"{name}.onnx", "-o", "m.smod", "--threads", "1")
     for form in ("sinter", "mlir"):
         run("convert", "sums.onnx", f"sums.{form}")
