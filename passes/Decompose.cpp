@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/Kernel.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -18,8 +19,10 @@ public:
   explicit Decompose(CompositeFilter filter) : filter(std::move(filter)) {}
 
 private:
+  /// What a kernel holds was kept when the kernel was formed.
   bool isKept(Operation *op) const {
-    return (filter && filter(op)) || llvm::is_contained(keep, op->getName().stripDialect());
+    return isa<KernelOp>(op->getParentOp()) || (filter && filter(op)) ||
+           llvm::is_contained(keep, op->getName().stripDialect());
   }
 
   void runOnOperation() override {
