@@ -4,6 +4,7 @@
 #include "compiler/Pipeline.h"
 #include "compiler/Targets.h"
 #include "ir/Limits.h"
+#include "ir/Schedules.h"
 #include "ir/reference/FloatState.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/InlineCalls.h"
@@ -25,31 +26,33 @@ static double now() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Makes the code of `module`, which is used up, for each of the targets.
-static LogicalResult compileTargets(ModuleOp module, MutableArrayRef<cpu::Target> targets, cpu::CodeOptions options,
-                                    CompiledModule &result) {
-  cpu::Weights weights;
-  std::string error, name = options.prefix;
-  options.weights = &weights;
-  for (auto [i, target] : llvm::enumerate(targets)) {
-    OwningOpRef<ModuleOp> copy; // code leaves marks on its kernels
-    if (i + 1 < targets.size())
-      copy = module.clone();
-    if (i > 0) // functions of all targets may be linked into one object
-      options.prefix = name + "_v" + std::to_string(i);
-    options.target = target;
-    FailureOr<cpu::CodeModule> code = cpu::compileCode(copy ? *copy : module, options);
-    if (failed(code))
-      return failure();
-    if (i == 0) {
-      result.code = std::move(*code);
-      continue;
-    }
-    if (!haveSameSignatures(result.code.functions, code->functions, error))
-      return module.emitError(error);
-    result.variants.push_back({target, std::move(*code)});
+/// Runs phases `first` to `last` on `module`, for `target`.
+static LogicalResult runPhases(ModuleOp module, const cpu::Target &target, const Options &options, Phase last,
+                               Phase first = Phase::Graph) {
+  module->setAttr(TargetAttr::moduleAttr, target.attribute(module.getContext()));
+  PassManager passes(module.getContext());
+  buildPipeline(passes, options, last, first);
+  // A pass may give a tensor more axes.
+  return success(succeeded(passes.run(module)) && succeeded(verifyLimits(module)));
+}
+
+/// Makes the code of one target of several, whose number is `i`.
+static LogicalResult compileTarget(ModuleOp module, unsigned i, const cpu::Target &target, cpu::CodeOptions options,
+                                   CompiledModule &result) {
+  if (i > 0) // functions of all targets may be linked into one object
+    options.prefix += "_v" + std::to_string(i);
+  options.target = target;
+  FailureOr<cpu::CodeModule> code = cpu::compileCode(module, options);
+  if (failed(code))
+    return failure();
+  if (i == 0) {
+    result.code = std::move(*code);
+    return success();
   }
-  result.code.weights = weights.take();
+  std::string error;
+  if (!haveSameSignatures(result.code.functions, code->functions, error))
+    return module.emitError(error);
+  result.variants.push_back({target, std::move(*code)});
   return success();
 }
 
@@ -58,7 +61,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   CompiledModule result;
   std::string error;
   std::vector<cpu::Target> targets;
-  if (!parseTargets(options.target, targets, error)) {
+  if (!findTargets(graph, options.target, targets, error)) {
     graph.emitError(error);
     return failure();
   }
@@ -72,15 +75,14 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   // The fused pipeline starts with the graph's: it is only run by itself when somebody looks at what it leaves.
   using Last = CompileRequest::Last;
   double start = now();
-  auto run = [&](Phase phase) {
-    PassManager passes(graph.getContext());
-    buildPipeline(passes, options, phase);
-    // A pass may give a tensor more axes.
-    return success(succeeded(passes.run(graph)) && succeeded(verifyLimits(graph)));
-  };
-  if (request.keepGraph || request.onGraph || request.last == Last::Graph) {
-    if (failed(run(Phase::Graph)))
+  const cpu::Target &first = targets.front();
+  bool several = targets.size() > 1;
+  if (request.keepGraph || request.onGraph || request.last == Last::Graph || several) {
+    bool isTargeted = graph->hasAttr(TargetAttr::moduleAttr);
+    if (failed(runPhases(graph, first, options, Phase::Graph)))
       return failure();
+    if (!isTargeted)
+      graph->removeAttr(TargetAttr::moduleAttr); // the next phase's
     if (request.keepGraph)
       result.graph = printModule(graph);
     if (request.onGraph)
@@ -88,7 +90,10 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     if (request.last == Last::Graph)
       return result;
   }
-  if (failed(run(Phase::Fused)))
+  OwningOpRef<ModuleOp> unfused; // what the other targets start from
+  if (several)
+    unfused = graph.clone();
+  if (failed(runPhases(graph, first, options, Phase::Fused, several ? Phase::Fused : Phase::Graph)))
     return failure();
   result.graphMs = now() - start;
   if (request.keepFused || request.last == Last::Fused)
@@ -97,7 +102,6 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     return result;
 
   cpu::CodeOptions codeOptions;
-  codeOptions.target = result.target;
   codeOptions.optLevel = options.optLevel;
   codeOptions.threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   codeOptions.prefix = request.name;
@@ -107,8 +111,19 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   codeOptions.keepAssembly = request.keepAssembly;
   codeOptions.loopsOnly = request.last == Last::Schedule || request.last == Last::Loops;
   start = now();
-  if (failed(compileTargets(graph, targets, codeOptions, result)))
-    return failure();
+  cpu::Weights weights;
+  codeOptions.weights = &weights;
+  for (auto [i, target] : llvm::enumerate(targets)) {
+    OwningOpRef<ModuleOp> copy;
+    if (i > 0) {
+      copy = unfused->clone();
+      if (failed(runPhases(*copy, target, options, Phase::Fused, Phase::Fused)))
+        return failure();
+    }
+    if (failed(compileTarget(copy ? *copy : graph, i, target, codeOptions, result)))
+      return failure();
+  }
+  result.code.weights = weights.take();
   result.codeMs = now() - start;
   return result;
 }

@@ -26,7 +26,7 @@ struct CompileRequest {
 };
 
 /// Compiles every public function of `graph`, which may be at the graph or the fused level and is changed, for each of
-/// the targets. Phases before the code do not depend on them and are run once; text is kept for one target only.
+/// the targets. The graph's phase does not depend on them and is run once; text is kept for the first one only.
 /// Diagnostics go to the context's handlers.
 llvm::FailureOr<CompiledModule> compileGraph(mlir::ModuleOp graph, const Options &options,
                                              const CompileRequest &request = {});

@@ -15,7 +15,8 @@ struct Options {
   int optLevel = 2;
   /// Rewrites that change rounding, infinities and NaN; which ones: `fastMathNames`, passes/REWRITES.md.
   bool fastMath = false;
-  /// `native`, `x86-64-v3`, `x86-64-v4`, `znver4`, `znver5`, `aarch64`, with or without `cpu:` in front.
+  /// `native`, `x86-64-v3`, `x86-64-v4`, `znver4`, `znver5`, `aarch64`, with or without `cpu:` in front. Empty: the one
+  /// that the module's attribute `sinter.target` tells, else `native`.
   std::string target = "native";
   /// Threads that the compiler itself uses; 0 for one per core.
   unsigned threads = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Pipeline.h"
+#include "backends/cpu/ChooseSchedules.h"
 #include "backends/cpu/Composites.h"
 #include "backends/cpu/TakenKernels.h"
 #include "passes/FormKernels.h"
@@ -60,7 +61,8 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   endPhase(pm);
 }
 
-// sinter + func  ->  functions and control flow bodies are schedules of sinter.kernel regions
+// sinter + func  ->  functions and control flow bodies are schedules of sinter.kernel regions, each with the schedule
+// of its code where the module has a target
 static void buildFusedPhase(OpPassManager &pm, const Options &o) {
   if (o.optLevel > 0)
     pm.addNestedPass<func::FuncOp>(createRecomputeValues()); // late, as CSE would undo it
@@ -68,14 +70,16 @@ static void buildFusedPhase(OpPassManager &pm, const Options &o) {
   if (o.optLevel >= 2)
     pm.addNestedPass<func::FuncOp>(createPackInvariants());
   endPhase(pm);
+  pm.addNestedPass<func::FuncOp>(cpu::createChooseSchedules(o.optLevel));
 }
 
-void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phase) {
-  buildGraphPhase(pm, options);
-  buildLayoutPhase(pm, options);
-  if (phase == Phase::Graph)
-    return;
-  buildFusedPhase(pm, options);
+void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phase, Phase first) {
+  if (first == Phase::Graph) {
+    buildGraphPhase(pm, options);
+    buildLayoutPhase(pm, options);
+  }
+  if (phase == Phase::Fused)
+    buildFusedPhase(pm, options);
 }
 
 LogicalResult sinter::refineForGradient(func::FuncOp function, const Options &options) {

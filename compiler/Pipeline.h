@@ -13,8 +13,10 @@ namespace sinter {
 /// backends/cpu/ lowers.
 enum class Phase { Graph, Fused };
 
-/// Adds every pass that leads from imported graph to the end of `phase`.
-void buildPipeline(mlir::OpPassManager &pm, const Options &options, Phase phase = Phase::Fused);
+/// Adds every pass from the begin of phase `first` to the end of `phase`. Passes know the target by the module's
+/// attribute `sinter.target`.
+void buildPipeline(mlir::OpPassManager &pm, const Options &options, Phase phase = Phase::Fused,
+                   Phase first = Phase::Graph);
 
 /// Finds out what sizes `function` has: constants are folded and types refined, no op is taken apart. What is to be
 /// differentiated comes through here first, since gradients are made for the sizes that types tell.

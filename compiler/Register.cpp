@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Register.h"
+#include "backends/cpu/ChooseSchedules.h"
 #include "backends/cpu/Lowering.h"
 #include "backends/cpu/SchedulePasses.h"
 #include "backends/schedule/Dialect.h"
@@ -26,6 +27,7 @@ void sinter::registerDialects(DialectRegistry &registry) {
 void sinter::registerPasses() {
   registerTransformsPasses();
   registerSinterPasses();
+  cpu::registerChooseSchedules();
   registerPipelines();
   cpu::registerSchedulePasses();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Targets.h"
+#include "ir/Schedules.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -53,6 +54,28 @@ bool sinter::parseTargets(StringRef text, std::vector<cpu::Target> &targets, std
     targets.insert(place, std::move(target));
   }
   return true;
+}
+
+bool sinter::findTargets(ModuleOp module, StringRef text, std::vector<cpu::Target> &targets, std::string &error) {
+  Attribute given = module->getAttr(TargetAttr::moduleAttr);
+  auto own = dyn_cast_or_null<TargetAttr>(given);
+  if (given && !own) {
+    error = "sinter.target does not fit: it requires a #sinter.target";
+    return false;
+  }
+  if (text.empty() && own) {
+    targets.assign(1, cpu::Target::of(own));
+    return true;
+  }
+  if (!parseTargets(text.empty() ? "native" : text, targets, error))
+    return false;
+  auto isOwn = [&](const cpu::Target &target) { return target.attribute(module.getContext()) == own; };
+  if (!own || llvm::all_of(targets, isOwn))
+    return true;
+  error = ("target '" + text + "' does not fit text for '" + own.getName() +
+           "': leave the target out, or take sinter.target and the schedules out of the text")
+              .str();
+  return false;
 }
 
 static bool sameTensors(ArrayRef<cpu::Signature::Tensor> one, ArrayRef<cpu::Signature::Tensor> other) {

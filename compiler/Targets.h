@@ -15,6 +15,10 @@ namespace sinter {
 /// `error`: no target, one that is not known, or the same twice.
 bool parseTargets(llvm::StringRef text, std::vector<cpu::Target> &targets, std::string &error);
 
+/// The targets that `text` names, which must be the one that `module` is for if it says so (`sinter.target`). Without
+/// text it is that one, else the machine that runs the compiler.
+bool findTargets(mlir::ModuleOp module, llvm::StringRef text, std::vector<cpu::Target> &targets, std::string &error);
+
 /// The same words, one a target, as they were written.
 llvm::SmallVector<std::string> splitTargets(llvm::StringRef text);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/Dialect.h"
+#include "ir/Schedules.h"
 #include "ir/Shape.h"
 
 using namespace mlir;

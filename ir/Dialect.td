@@ -1,42 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The dialect, its element types, its enumerations, and the base classes of its ops.
+// The element types of the dialect, its enumerations, and the base classes of its ops.
 
 #ifndef SINTER_IR_DIALECT
 #define SINTER_IR_DIALECT
 
+include "ir/DialectBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "ir/Interfaces.td"
-
-def Sinter_Dialect : Dialect {
-  let name = "sinter";
-  let cppNamespace = "::sinter";
-  let summary = "pure numerical graphs with structured control flow";
-  let description = [{
-    Ops on ranked tensors without side effects. Broadcasting is explicit, regions are isolated, and
-    each op carries its meaning as interfaces (shape rule, reference evaluation, scalar body).
-  }];
-  let hasConstantMaterializer = 1;
-  let useDefaultAttributePrinterParser = 1;
-  let extraClassDeclaration = [{
-    // One per family, each in its family's file.
-    void registerElementwise();
-    void registerShape();
-    void registerIndexing();
-    void registerReduction();
-    void registerContraction();
-    void registerNormalization();
-    void registerRecurrent();
-    void registerResampling();
-    void registerRandom();
-    void registerControl();
-    void registerGradient();
-    void registerKernel();
-  }];
-}
 
 //===- types ---------------------------------------------------------------------------------===//
 

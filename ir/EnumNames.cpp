@@ -3,7 +3,7 @@
 // Walks the list of attributes that TableGen makes, so that a new enumeration needs nothing here.
 
 #include "ir/EnumNames.h"
-#include "ir/Dialect.h"
+#include "ir/Schedules.h"
 
 using namespace mlir;
 using namespace sinter;

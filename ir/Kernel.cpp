@@ -48,6 +48,16 @@ LogicalResult KernelOp::verify() {
   }
   if (root && getKernelTemplate() == KernelTemplate::map) // C4
     return emitOpError() << "of template map requires pointwise and elemental ops only, got " << root->getName();
+  ScheduleAttr schedule = getScheduleAttr();
+  std::pair<StringRef, ArrayRef<int64_t>> lists[] = {
+      {"zeros", getZeros().value_or(ArrayRef<int64_t>())},
+      {"the schedule's packing", schedule ? schedule.getPacking() : ArrayRef<int64_t>()},
+      {"the schedule's zeros", schedule ? schedule.getZeros() : ArrayRef<int64_t>()}};
+  for (auto [name, inputs] : lists)
+    for (int64_t input : inputs)
+      if (input < 0 || input >= static_cast<int64_t>(getInputs().size())) // C5
+        return emitOpError() << "requires " << name << " to name inputs 0 to "
+                             << static_cast<int64_t>(getInputs().size()) - 1 << ", got " << input;
   return success();
 }
 

@@ -4,6 +4,7 @@
 #define SINTER_IR_KERNEL_H
 
 #include "ir/Control.h"
+#include "ir/Schedules.h"
 
 #define GET_OP_CLASSES
 #include "ir/Kernel.h.inc"

@@ -11,6 +11,7 @@
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
+#include "ir/Schedules.h"
 #include "ir/Shape.h"
 #include "passes/Captures.h"
 #include "passes/Passes.h"
@@ -28,6 +29,8 @@ namespace sinter {
 /// Cache lines in a row from which on a sum along it does as well as one over rows does after a transpose: with 128
 /// numbers of f32, 15 trips repay the copy.
 constexpr int64_t kLongRow = 4;
+/// A cache line where the module has no target.
+constexpr int64_t kLineBytes = 64;
 
 namespace {
 
@@ -48,6 +51,8 @@ class AlignMatrices : public sinter::impl::AlignMatricesBase<AlignMatrices> {
   void rewrite(DotGeneralOp dot);
 
   void runOnOperation() override {
+    TargetAttr target = targetOf(getOperation());
+    rowBytes = target ? target.getLineBytes() : kLineBytes;
     SmallVector<DotGeneralOp> dots;
     getOperation()->walk([&](DotGeneralOp dot) { dots.push_back(dot); });
     for (DotGeneralOp dot : dots)
@@ -57,6 +62,7 @@ class AlignMatrices : public sinter::impl::AlignMatricesBase<AlignMatrices> {
 
   /// By the matrix, as an argument or before the loop, and whether its axes change places.
   DenseMap<std::pair<Value, Block *>, std::array<Value, 2>> copies;
+  int64_t rowBytes = kLineBytes; // what rows are a multiple of
 };
 
 } // namespace

@@ -33,8 +33,8 @@ static bool isSplat(Value value) {
   return dense && dense.isSplat();
 }
 
-/// What a product's kernel may use: which inputs may hold blocks of zeros.
-static DictionaryAttr scheduleOf(const FusionGroup &group, ArrayRef<Value> inputs) {
+/// Which inputs of a product's kernel may hold blocks of zeros; null for none.
+static DenseI64ArrayAttr zerosOf(const FusionGroup &group, ArrayRef<Value> inputs) {
   auto dot = dyn_cast_or_null<DotGeneralOp>(group.root);
   if (!dot)
     return {};
@@ -44,8 +44,7 @@ static DictionaryAttr scheduleOf(const FusionGroup &group, ArrayRef<Value> input
     if ((input == dot.getLhs() || (scaled && llvm::is_contained(scaled->getOperands(), input))) &&
         mayHoldZeroBlocks(input))
       zeros.push_back(static_cast<int64_t>(i));
-  Builder b(dot.getContext());
-  return zeros.empty() ? DictionaryAttr() : b.getDictionaryAttr(b.getNamedAttr("zeros", b.getDenseI64ArrayAttr(zeros)));
+  return zeros.empty() ? DenseI64ArrayAttr() : DenseI64ArrayAttr::get(dot.getContext(), zeros);
 }
 
 /// Builds the kernel of a group before its last op. The group's own ops stay until every kernel is built.
@@ -72,8 +71,8 @@ static KernelOp buildKernel(const FusionGroup &group) {
   SmallVector<Type> types;
   for (Value result : group.results)
     types.push_back(result.getType());
-  auto kernel = KernelOp::create(b, loc, types, inputs.getArrayRef(), group.kernelTemplate,
-                                 scheduleOf(group, inputs.getArrayRef()));
+  auto kernel = KernelOp::create(b, loc, types, inputs.getArrayRef(), group.kernelTemplate, ScheduleAttr(),
+                                 zerosOf(group, inputs.getArrayRef()));
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping map;
   b.setInsertionPointToStart(&body);

@@ -32,6 +32,8 @@ namespace sinter {
 constexpr int64_t kMinRows = 4;
 /// Smaller matrices stay in the first cache, and products with them in the loop's own function.
 constexpr int64_t kMinElements = 1 << 12;
+/// One row of a panel where the module has no target.
+constexpr int64_t kPanelBytes = 128;
 /// A loop of fewer trips does not repay the packing.
 constexpr int64_t kMinTrips = 4;
 /// A first factor that streams through the caches, beside a matrix that stays in one.
@@ -124,7 +126,8 @@ static Value packBefore(Operation *user, Value matrix, const Product &product, i
   }
   RankedTensorType type = tensorTypeOf(matrix), splitType = type.clone(split);
   Value parts = ReshapeOp::create(b, loc, splitType, matrix, Value(), splitType);
-  auto kernel = KernelOp::create(b, loc, type.clone({panels, k, panel}), parts, KernelTemplate::map, DictionaryAttr());
+  auto kernel = KernelOp::create(b, loc, type.clone({panels, k, panel}), parts, KernelTemplate::map, ScheduleAttr(),
+                                 DenseI64ArrayAttr());
   Block &body = kernel.getBody().emplaceBlock();
   Value argument = body.addArgument(splitType, loc);
   b.setInsertionPointToStart(&body);
@@ -153,9 +156,9 @@ static void readPanels(Product product, Value panels) {
 namespace {
 
 class PackInvariants : public sinter::impl::PackInvariantsBase<PackInvariants> {
-  using PackInvariantsBase::PackInvariantsBase;
-
   void runOnOperation() override {
+    TargetAttr target = targetOf(getOperation());
+    int64_t panelBytes = target ? target.getPanelBytes() : kPanelBytes;
     SmallVector<Product> products;
     getOperation()->walk([&](KernelOp kernel) {
       std::optional<Product> product = findProduct(kernel, panelBytes);

@@ -208,12 +208,11 @@ def AlignMatrices : Sinter_FunctionPass<"sinter-align-matrices"> {
   let summary = "matrices that loops multiply with vectors, copied before the loop into rows that fill cache lines";
   let description = [{
     Ensures: a matrix of floats that a loop captures and multiplies with a vector is read by rows along the axis that is not
-    summed, each row a multiple of `row-bytes`. As they are stay matrices of more than `max-bytes`, results of less than `row-bytes`, and
-    matrices that are summed along long rows of whole multiples of `row-bytes`.
+    summed, each row a multiple of the target's cache line (64 bytes without a target). As they are stay matrices of more than `max-bytes`,
+    results of less than a line, and matrices that are summed along long rows of whole lines.
     (* example test/passes/align-matrices.mlir *)
   }];
-  let options = [Option<"rowBytes", "row-bytes", "int64_t", "64", "what rows are a multiple of">,
-                 Option<"maxBytes", "max-bytes", "int64_t", "524288", "largest matrix that is copied">];
+  let options = [Option<"maxBytes", "max-bytes", "int64_t", "524288", "largest matrix that is copied">];
 }
 
 def FormKernels : Sinter_FunctionPass<"sinter-form-kernels"> {
@@ -233,11 +232,10 @@ def PackInvariants : Sinter_FunctionPass<"sinter-pack-invariants"> {
   let summary = "matrices that all trips of a loop multiply with, in panels";
   let description = [{
     Requires: kernels.  Ensures: a product in a loop whose second factor is a captured matrix of static shape reads it in panels of
-    `panel-bytes` a row, made once before the outermost loop that leaves the matrix as it is; but for products of few rows, small matrices, and columns that
+    the target's size of a row (128 bytes without a target), made once before the outermost loop that leaves the matrix as it is; but for products of few rows, small matrices, and columns that
     fill no whole panels. In or outside loops, so does a product whose second factor is small beside the first.
     (* example test/passes/pack-invariants.mlir *)
   }];
-  let options = [Option<"panelBytes", "panel-bytes", "int64_t", "128", "bytes of one row of a panel">];
 }
 
 //===- printing, for tests -------------------------------------------------------------------===//

@@ -5,6 +5,7 @@
 #ifndef SINTER_BACKENDS_CPU_KERNELSPEC_H
 #define SINTER_BACKENDS_CPU_KERNELSPEC_H
 
+#include "backends/cpu/CostModel.h"
 #include "backends/cpu/Target.h"
 #include "ir/Dims.h"
 #include "ir/Kernel.h"
@@ -36,6 +37,9 @@ public:
   std::unique_ptr<ShapeAnalysis> sizes;
 
   const Target &target() const { return *options.target; }
+  const CostModel &costs() const { return costsOf(options.target); }
+  /// How the kernel's code looks; null before that is chosen.
+  ScheduleAttr schedule() { return kernel.getScheduleAttr(); }
   mlir::Block &body() { return kernel.getBody().front(); }
   /// The yielded value of result `i`.
   mlir::Value yielded(unsigned i);
@@ -66,8 +70,7 @@ struct EmittedKernel {
   /// is not a constant in `spec.sizes` to it, in order; `capacity[i]` elements are reserved for result i.
   bool writesSizes = false;
   llvm::SmallVector<DimExpr> capacity;
-  /// About how many nanoseconds the whole launch takes; below ~2000 the schedule calls it inline on one thread. Over
-  /// static sizes only; 0 means unknown.
+  /// About how many nanoseconds the whole launch takes (CostModel::inlineNs). Over static sizes only; 0 means unknown.
   double estimatedNs = 0;
   /// A result may share memory with an input, each with another, that is read through pointwise ops alone: the loop
   /// nest stores element i of any result after its last read of element i of every input, and computes no element

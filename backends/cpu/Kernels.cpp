@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/Kernels.h"
-#include "backends/cpu/emit/Emitter.h"
+#include "backends/cpu/emit/Emitters.h"
 #include "ir/Shape.h"
 #include "mlir/IR/OperationSupport.h"
 #include <chrono>
@@ -81,39 +81,18 @@ static bool sameCode(KernelOp a, KernelOp b) {
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
 }
 
-static void planPackedInputs(KernelSpec &spec, KernelLaunch &launch) {
-  SmallVector<bool> isConstant;
-  for (Value input : spec.kernel.getInputs())
-    isConstant.push_back(input.getDefiningOp<ConstantOp>() != nullptr);
-  if (!llvm::is_contained(isConstant, true))
-    return;
-  launch.packed = planPacking(spec.kernel, isConstant, spec.options);
-  SmallVector<int64_t> inputs;
-  for (const Packing &packing : launch.packed)
-    inputs.push_back(packing.input);
-  if (!inputs.empty())
-    spec.kernel->setAttr("packed", DenseI64ArrayAttr::get(spec.kernel.getContext(), inputs));
-}
-
-/// Elements that a small kernel reads and writes, multiply-adds of a small product, and how many small kernels a module
-/// has at most: they are compiled one after the other.
-constexpr int64_t kSmallElements = 1 << 13;
-constexpr double kSmallNs = 400;
-constexpr size_t kMaxSmallKernels = 128;
-
 static bool isSmallKernel(KernelSpec &spec, const EmittedKernel &emitted) {
-  if (emitted.writesSizes || emitted.workspaceBytes || emitted.estimatedNs > kSmallNs ||
+  if (emitted.writesSizes || emitted.workspaceBytes || emitted.estimatedNs > spec.costs().smallNs ||
       !spec.dims.resolve(emitted.chunks).isConstant() || spec.dims.resolve(emitted.chunks).constant() > 1)
     return false;
   if (emitted.updates >= 0)
     return emitted.estimatedNs > 0;
-  int64_t elements = 0;
+  int64_t elements = 0, most = spec.costs().smallElements;
   auto add = [&](Value value) {
     DimExpr count = spec.dims.resolve(spec.dims.product(spec.sizes->dims(value)));
     // A large operand of which a small kernel reads a part is no matter, but costs are counted from what is there.
-    elements =
-        count.isConstant() ? elements + std::min<int64_t>(count.constant(), 2 * kSmallElements) : 2 * kSmallElements;
-    return elements <= kSmallElements;
+    elements = count.isConstant() ? elements + std::min<int64_t>(count.constant(), 2 * most) : 2 * most;
+    return elements <= most;
   };
   bool isMap = spec.kernel.getKernelTemplate() == KernelTemplate::map;
   for (Operation &op : spec.body().without_terminator())
@@ -125,8 +104,10 @@ static bool isSmallKernel(KernelSpec &spec, const EmittedKernel &emitted) {
 
 FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) {
   auto spec = std::make_unique<KernelSpec>(kernel, options, &sizes);
+  if (failed(settleSchedule(*spec)))
+    return failure();
   KernelLaunch launch;
-  planPackedInputs(*spec, launch);
+  launch.packed = packingOf(*spec);
 
   auto &candidates = bySignature[spec->signature()];
   const unsigned *known = llvm::find_if(candidates, [&](unsigned i) { return sameCode(all[i].spec->kernel, kernel); });
@@ -140,15 +121,11 @@ FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) 
         prefix + "_k" + std::to_string(all.size()) + "_" + stringifyKernelTemplate(kernel.getKernelTemplate()).str();
     code.module = ModuleOp::create(kernel.getLoc());
     auto start = std::chrono::steady_clock::now();
-    FailureOr<EmittedKernel> emitted = emitKernel(*spec, *code.module, code.name);
-    if (failed(emitted))
-      return failure();
+    code.emitted = emitKernel(*spec, *code.module, code.name);
     code.emitMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-    if (!kernel->hasAttr("packed"))
-      launch.packed.clear(); // the emitter that packs declined
-    code.emitted = *emitted;
     size_t numSmall = llvm::count_if(all, [](const KernelCode &other) { return other.isSmall; });
-    code.isSmall = options.optLevel > 0 && numSmall < kMaxSmallKernels && isSmallKernel(*spec, *emitted);
+    bool hasRoom = static_cast<int64_t>(numSmall) < spec->costs().smallKernels;
+    code.isSmall = options.optLevel > 0 && hasRoom && isSmallKernel(*spec, code.emitted);
     code.spec = std::move(spec);
     launch.code = all.size();
     candidates.push_back(launch.code);

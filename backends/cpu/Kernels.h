@@ -47,8 +47,8 @@ public:
   /// Names of kernels are PREFIX_k0_map, ...
   KernelTable(const KernelOptions &options, std::string prefix) : options(options), prefix(std::move(prefix)) {}
 
-  /// Plans packing (sets the op's `packed` attribute), emits unless known. Fails with a diagnostic at the op that no
-  /// emitter accepts.
+  /// Emits the kernel by its schedule, which it gets here if nobody chose one, unless the code is known. Fails with a
+  /// diagnostic at the op that no emitter takes, or whose schedule does not fit.
   llvm::FailureOr<KernelLaunch> add(KernelOp kernel, ShapeAnalysis &sizes);
 
   const KernelOptions &kernelOptions() const { return options; }

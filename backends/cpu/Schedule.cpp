@@ -172,11 +172,7 @@ LogicalResult ScheduleEmitter::emitReturn(Operation *op) {
 
 //===- entry ---------------------------------------------------------------------------------------===//
 
-FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, StringRef entry, KernelTable &kernels,
-                                       Weights &weights) {
-  DimContext context;
-  ShapeAnalysis sizes(context);
-  // Sizes of everything first: ops may still find that two symbols are equal.
+void cpu::settleSizes(func::FuncOp function, ShapeAnalysis &sizes) {
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     for (Region &region : op->getRegions())
       for (Value argument : region.getArguments())
@@ -190,6 +186,13 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
       sizes.dims(result);
     return WalkResult::advance();
   });
+}
+
+FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, StringRef entry, KernelTable &kernels,
+                                       Weights &weights) {
+  DimContext context;
+  ShapeAnalysis sizes(context);
+  settleSizes(function, sizes);
 
   SizeChecks checks;
   function.walk([&](Operation *op) {

@@ -9,9 +9,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Launches shorter than this run on the calling thread: waking another costs as much.
-constexpr double kInlineNs = 2000;
-
 LogicalResult ScheduleEmitter::emitScalarKernel(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   DenseMap<Value, Value> elements;
@@ -111,7 +108,7 @@ void ScheduleEmitter::startUpdate(KernelOp kernel, const EmittedKernel &emitted,
 
 void ScheduleEmitter::call(KernelCode &code, DimExpr numChunks, ArrayRef<Value> values, ArrayRef<int64_t> writes) {
   bool isOne = numChunks.isConstant() && numChunks.constant() <= 1;
-  bool isShort = code.emitted.estimatedNs > 0 && code.emitted.estimatedNs < kInlineNs;
+  bool isShort = code.emitted.estimatedNs > 0 && code.emitted.estimatedNs < code.spec->costs().inlineNs;
   bool isInline = isOne || isShort;
   if (isInline)
     ++code.directCalls;

@@ -34,6 +34,8 @@ struct BuildSchedule : PassWrapper<BuildSchedule, OperationPass<ModuleOp>> {
     std::string error;
     if (!Target::parse(target, machine, error))
       return module.emitError(error), signalPassFailure();
+    if (TargetAttr own = targetOf(module)) // the text's schedules are for it
+      machine = Target::of(own);
     KernelOptions options{&machine, optLevel};
     KernelTable kernels(options, prefix);
     Weights weights;

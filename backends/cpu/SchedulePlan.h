@@ -54,6 +54,9 @@ struct LoopPlan {
 /// True for a tensor of one element, whatever its rank.
 bool isOneElement(mlir::Type type);
 
+/// Sizes of everything in a function, before any is asked for: ops may still find that two symbols are equal.
+void settleSizes(mlir::func::FuncOp function, ShapeAnalysis &sizes);
+
 /// True when a kernel computes single elements from single elements by pointwise ops: the schedule then builds it in
 /// registers and nothing is launched.
 bool isScalarKernel(KernelOp kernel);

@@ -10,6 +10,13 @@
 #include <cstdint>
 #include <string>
 
+namespace mlir {
+class MLIRContext;
+}
+namespace sinter {
+class TargetAttr;
+}
+
 namespace sinter::cpu {
 
 struct Target {
@@ -27,9 +34,14 @@ struct Target {
   bool hasScaling = false;      // one instruction for x * 2^n, rounded once, and one that bounds |x| (AVX-512)
   int64_t l1Bytes = 32 << 10, l1Ways = 8, l2Bytes = 1 << 20, l3Bytes = 16 << 20;
   int64_t cacheLineBytes = 64;
+  int64_t panelBytes = 128; // one row of a matrix in panels: 32 columns of f32
 
   /// Lanes of an element of `bytes` bytes.
   int64_t lanes(int64_t bytes) const { return vectorBytes / bytes; }
+
+  /// The attribute of modules, and back.
+  TargetAttr attribute(mlir::MLIRContext *context) const;
+  static Target of(TargetAttr attribute);
 
   /// The machine that runs the compiler.
   static Target host();

@@ -132,7 +132,7 @@ func.func @small_values_are_stored(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>, %z:
 
 // CHECK-LABEL: @probabilities_behind_a_mask
 // CHECK: sinter.kernel row
-// CHECK: sinter.kernel contraction({{.*}}) {schedule = {zeros = array<i64: 0>}}
+// CHECK: sinter.kernel contraction({{.*}}) {zeros = array<i64: 0>}
 // CHECK-LABEL: @probabilities_behind_numbers
 // CHECK-NOT: zeros
 func.func @probabilities_behind_a_mask(%x: tensor<2x4xf32>, %v: tensor<4x8xf32>) -> tensor<2x8xf32> {

@@ -88,7 +88,9 @@ Options tool::compilerOptions(const SharedOptions &options) {
   Options result;
   result.optLevel = options.optLevel;
   result.fastMath = options.fastMath;
-  result.target = options.target;
+  // Text at the fused level tells its target itself.
+  bool isGiven = llvm::is_contained(options.compiling, "--target");
+  result.target = isGiven ? options.target : "";
   result.threads = static_cast<unsigned>(options.compilerThreads);
   return result;
 }
@@ -295,6 +297,9 @@ const CompiledModule &Model::compile(const CompileRequest &request) {
   // What a back end knows that it lacks is no defect.
   if (failed(result) && diagnostics.errors().find("not supported: ") != std::string::npos)
     throw Stop(Exit::Unsupported, diagnostics.errors());
+  // So it is where text that a person wrote asks for what a kernel or a target does not allow.
+  if (failed(result) && diagnostics.errors().find("does not fit") != std::string::npos)
+    throw Stop(Exit::Failure, diagnostics.errors());
   if (failed(result))
     stopWithReproducer(diagnostics.errors().empty() ? path + ": cannot be compiled" : diagnostics.errors());
   compiled = std::move(*result);

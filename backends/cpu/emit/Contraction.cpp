@@ -13,7 +13,7 @@
 // k is read whatever its strides are. When the rows do not divide into tiles the last tile overlaps the one before it
 // and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each other.
 //
-// Where the schedule says that an input may hold blocks of zeros, as probabilities behind a mask do, a tile looks at
+// Where the schedule lists an input that may hold blocks of zeros, as probabilities behind a mask do, a tile looks at
 // its rows of lhs, or at what its result is multiplied with, and sums only from the first block that is not zero to the
 // last. The sums have the same bits, unless rhs holds infinities or NaNs where lhs is zero.
 
@@ -28,37 +28,51 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Multiply-adds in a chunk: tens of microseconds.
-constexpr int64_t kChunkWork = 1 << 21;
-/// Strips pay for many rows: row blocks are made only until there are so many chunks.
-constexpr int64_t kStripChunks = 24;
 /// Elements of k that are looked at together for being zero.
 constexpr int64_t kZeroBlock = 32;
 /// Sums so long that what the epilogue needs is asked for before them.
 constexpr int64_t kPrefetchedFromK = 64;
 
+static int64_t constantOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
+  expr = dims.resolve(expr);
+  return expr.isConstant() ? expr.constant() : otherwise;
+}
+
 namespace {
+/// How the result's axes are walked.
+struct ResultAxes {
+  Dims sizes;
+  int64_t rowAxes = 0, columnAxes = 0;
+  bool mergesColumns = true;
+  bool walksAxes = false; // rows or columns cannot be walked as one in the epilogue
+
+  ResultAxes(KernelSpec &spec, DotGeneralOp dot, const ContractionPlan &plan);
+};
+
 class ContractionEmitter {
 public:
   ContractionEmitter(KernelFunction &fn, DotGeneralOp dot, const ContractionPlan &plan)
       : fn(fn), b(fn.b), spec(fn.spec), dims(fn.spec.dims), dot(dot), plan(plan) {
     Type type = getElementTypeOrSelf(dot.getResult());
+    ResultAxes axes(spec, dot, plan);
+    resultSizes = axes.sizes;
+    rowAxes = axes.rowAxes;
+    walksAxes = axes.walksAxes;
     width = byteWidth(type);
-    lanes = spec.target().lanes(width);
+    lanes = spec.schedule().getLanes();
     vectorType = VectorType::get({lanes}, type);
-    panel = kPanelBytes / width;
+    panel = spec.target().panelBytes / width;
+    tile = {spec.schedule().getTile()[0], spec.schedule().getTile()[1]};
+    int64_t columns = constantOr(plan.columns, ShapedType::kDynamic);
+    masked = columns == ShapedType::kDynamic || columns % panel != 0;
   }
 
   EmittedKernel emit();
-  bool prepare();
 
 private:
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
-  int64_t constantOr(DimExpr expr, int64_t otherwise) {
-    expr = dims.resolve(expr);
-    return expr.isConstant() ? expr.constant() : otherwise;
-  }
+  int64_t constantOr(DimExpr expr, int64_t otherwise) { return ::constantOr(dims, expr, otherwise); }
   void prefetch(Value buffer, Value at, bool isWrite) {
     memref::PrefetchOp::create(b, buffer, ValueRange{at}, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
   }
@@ -94,16 +108,15 @@ private:
   bool walksAxes = false; // rows or columns cannot be walked as one in the epilogue
   Value strip, stripBase; // the transposed right operand of this chunk
   Dims resultSizes;
-  int64_t rowAxes = 0, columnAxes = 0;
+  int64_t rowAxes = 0;
 };
 } // namespace
 
-bool ContractionEmitter::prepare() {
-  resultSizes = spec.sizes->dims(dot.getResult());
+ResultAxes::ResultAxes(KernelSpec &spec, DotGeneralOp dot, const ContractionPlan &plan)
+    : sizes(spec.sizes->dims(dot.getResult())) {
   columnAxes = freeAxes(plan.rhs.sizes.size(), plan.rhsBatch, dot.getRhsContract()).size();
-  rowAxes = static_cast<int64_t>(resultSizes.size()) - plan.batches.size() - columnAxes;
-  // Lanes run along the last result axis; several column axes would need lanes across axes unless all merge.
-  SmallVector<bool> merges = mergeableAxes(spec, resultSizes, dot);
+  rowAxes = static_cast<int64_t>(sizes.size()) - plan.batches.size() - columnAxes;
+  SmallVector<bool> merges = mergeableAxes(spec, sizes, dot);
   auto mergesAll = [&](int64_t begin, int64_t count) {
     for (int64_t k = begin; k + 1 < begin + count; ++k)
       if (!merges[k])
@@ -111,27 +124,8 @@ bool ContractionEmitter::prepare() {
     return true;
   };
   int64_t rowBegin = plan.batches.size();
-  if (!mergesAll(rowBegin + rowAxes, columnAxes))
-    return false;
+  mergesColumns = mergesAll(rowBegin + rowAxes, columnAxes);
   walksAxes = !mergesAll(rowBegin, rowAxes);
-
-  if (columnAxes == 0 || (columnAxes > 1 && resultSizes.back() == dims.constant(1)))
-    return false;
-  // Without columns to vectorize (matrix times vector on the right) scalar loops are as good.
-  int64_t columns = constantOr(plan.columns, ShapedType::kDynamic);
-  if (columns != ShapedType::kDynamic && columns < lanes / 2)
-    return false;
-  masked = columns == ShapedType::kDynamic || columns % panel != 0;
-
-  int64_t vectorsPerPanel = panel / lanes;
-  int64_t panels = columns == ShapedType::kDynamic ? 1 : llvm::divideCeil(columns, panel);
-  // A strip or a packed panel is one panel wide; wider tiles need more panels side by side, which only packed constants
-  // have.
-  int64_t vectors = plan.hasStrips() ? vectorsPerPanel : panels * vectorsPerPanel;
-  int64_t rowStride = constantOr(plan.lhsRows.stride, 1);
-  bool conflicting = rowStride * width % 4096 == 0 && rowStride != 0;
-  tile = chooseTile(spec.target(), constantOr(plan.rows, ShapedType::kDynamic), vectors, conflicting);
-  return true;
 }
 
 Value ContractionEmitter::columnMask(Value column) {
@@ -166,11 +160,7 @@ Value ContractionEmitter::flatPosition(Value row, Value column, ArrayRef<Value> 
   return add(mul(flat, fn.materialize(plan.columns)), column);
 }
 
-bool ContractionEmitter::mayHoldZeros(unsigned input) {
-  DictionaryAttr schedule = spec.kernel.getScheduleAttr();
-  auto zeros = schedule ? schedule.getAs<DenseI64ArrayAttr>("zeros") : DenseI64ArrayAttr();
-  return zeros && llvm::is_contained(zeros.asArrayRef(), input);
-}
+bool ContractionEmitter::mayHoldZeros(unsigned input) { return spec.schedule().looksForZeros(input); }
 
 /// What the product is multiplied with at once, if that may hold blocks of zeros and lies as the result does.
 BlockArgument ContractionEmitter::zeroFactor() {
@@ -310,7 +300,7 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
   if (int64_t step = constantOr(plan.lhsK.stride, 0); step != 1) {
     operands.aStride = fn.materialize(plan.lhsK.stride);
     // The rows of a tile lie beside each other then, and each k on lines of its own that nothing foresees.
-    if (step * width >= kFarBytes && constantOr(plan.lhsRows.stride, 0) == 1)
+    if (step * width >= spec.costs().farBytes && constantOr(plan.lhsRows.stride, 0) == 1)
       operands.prefetchSteps = 16;
   }
 
@@ -449,12 +439,12 @@ EmittedKernel ContractionEmitter::emit() {
   DimExpr groups = dims.ceilDiv(plan.columns, dims.constant(tileColumns));
   DimExpr panels = dims.ceilDiv(plan.columns, dims.constant(panel));
   DimExpr tilesPerBlock =
-      dims.max(dims.constant(1), dims.floorDiv(dims.constant(kChunkWork / (tileColumns * tile.rows)),
+      dims.max(dims.constant(1), dims.floorDiv(dims.constant(spec.schedule().getChunk() / (tileColumns * tile.rows)),
                                                dims.max(plan.k, dims.constant(1))));
   if (plan.hasStrips()) {
     DimExpr tiles = dims.ceilDiv(plan.rows, dims.constant(tile.rows));
     DimExpr strips = dims.max(dims.constant(1), dims.mul(dims.product(plan.batches), groups));
-    DimExpr wanted = dims.ceilDiv(dims.constant(kStripChunks), strips);
+    DimExpr wanted = dims.ceilDiv(dims.constant(spec.costs().stripChunks), strips);
     tilesPerBlock = dims.max(tilesPerBlock, dims.ceilDiv(tiles, wanted));
   }
   DimExpr blockRows = dims.mul(tilesPerBlock, dims.constant(tile.rows));
@@ -517,27 +507,65 @@ EmittedKernel ContractionEmitter::emit() {
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, stripElements), dims.constant(width));
   DimExpr work = dims.mul(dims.product(plan.batches), dims.mul(plan.rows, dims.mul(plan.columns, plan.k)));
   if (int64_t macs = constantOr(work, 0))
-    emitted.estimatedNs = static_cast<double>(macs) / 50;
+    emitted.estimatedNs = static_cast<double>(macs) / spec.costs().tiledMacsPerNs;
   return emitted;
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitContraction(KernelSpec &spec, ModuleOp module, StringRef name) {
+/// The right operand's input, if it is packed at compile time unless a schedule says otherwise.
+static SmallVector<int64_t> packedInputs(KernelSpec &spec, DotGeneralOp dot) {
+  auto argument = dyn_cast<BlockArgument>(dot.getRhs());
+  if (argument && packsContraction(spec, argument.getArgNumber()))
+    return {static_cast<int64_t>(argument.getArgNumber())};
+  return {};
+}
+
+Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   auto dot = dyn_cast_or_null<DotGeneralOp>(findShapedRoot(spec));
   if (!dot || !hasMicroKernel(dot) || spec.target().vectorBytes < 16)
-    return std::nullopt;
+    return Plan::refuse(
+        "its root is no product of f32 or f64, its results have several shapes, or the target no vectors");
+  Plan plan;
+  plan.packing = packedInputs(spec, dot);
+  std::optional<ContractionPlan> product =
+      ContractionPlan::of(spec, dot, given ? given.getPacking() : ArrayRef<int64_t>(plan.packing));
+  if (!product)
+    return Plan::refuse("an operand is computed, or neither its columns nor the sum are contiguous");
+  if (!canBuildAfter(spec, dot))
+    return Plan::refuse("what follows the product cannot be built element by element");
+  // Lanes run along the last result axis; several column axes would need lanes across axes unless all merge.
+  ResultAxes axes(spec, dot, *product);
+  if (!axes.mergesColumns || axes.columnAxes == 0 ||
+      (axes.columnAxes > 1 && axes.sizes.back() == spec.dims.constant(1)))
+    return Plan::refuse("its columns are none, or several axes that cannot be walked as one");
+  int64_t width = byteWidth(getElementTypeOrSelf(dot.getResult())), most = spec.target().lanes(width);
+  // Without columns to vectorize (matrix times vector on the right) scalar loops are as good.
+  int64_t columns = constantOr(spec.dims, product->columns, ShapedType::kDynamic);
+  if (columns != ShapedType::kDynamic && columns < most / 2)
+    return Plan::refuse("it has fewer columns than half a vector");
+  plan.setLanes(most, 16 / width);
 
-  // The plan needs a function for its size arithmetic; whether it has a workspace is known only then.
-  std::optional<ContractionPlan> plan;
-  {
-    KernelFunction probe(spec, module, name, {});
-    plan = ContractionPlan::of(probe, dot);
-    bool accepted = plan && canBuildAfter(probe, dot) && ContractionEmitter(probe, dot, *plan).prepare();
-    probe.function.erase();
-    if (!accepted)
-      return std::nullopt;
-  }
-  KernelFunction fn(spec, module, name, {.workspace = plan->hasStrips()});
-  ContractionEmitter emitter(fn, dot, *plan);
-  emitter.prepare();
-  return emitter.emit();
+  int64_t lanes = lanesOr(given, most), panel = spec.target().panelBytes / width, vectorsPerPanel = panel / lanes;
+  int64_t panels = columns == ShapedType::kDynamic ? 1 : llvm::divideCeil(columns, panel);
+  // A strip or a packed panel is one panel wide; wider tiles need more panels side by side, which only packed constants
+  // have.
+  int64_t vectors = product->hasStrips() ? vectorsPerPanel : panels * vectorsPerPanel;
+  int64_t rowStride = constantOr(spec.dims, product->lhsRows.stride, 1);
+  bool conflicting = rowStride * width % 4096 == 0 && rowStride != 0;
+  int64_t rows = constantOr(spec.dims, product->rows, ShapedType::kDynamic);
+  RegisterTile tile = chooseTile(spec.target(), rows, vectors, conflicting);
+  // The last tile overlaps the one before it: no tile is higher than the result.
+  int64_t highest = rows == ShapedType::kDynamic ? kMostTileRows : std::clamp<int64_t>(rows, 1, kMostTileRows);
+  plan.addTile(tile.rows, std::max(tile.rows, highest));
+  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)), vectors);
+  plan.setChunk(spec.costs().contractionMacs);
+  if (std::optional<ArrayRef<int64_t>> zeros = spec.kernel.getZeros())
+    plan.zeros.assign(zeros->begin(), zeros->end());
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitContraction(KernelSpec &spec, ModuleOp module, StringRef name) {
+  auto dot = cast<DotGeneralOp>(findShapedRoot(spec));
+  ContractionPlan plan = *ContractionPlan::of(spec, dot, spec.schedule().getPacking());
+  KernelFunction fn(spec, module, name, {.workspace = plan.hasStrips()});
+  return ContractionEmitter(fn, dot, plan).emit();
 }

@@ -8,9 +8,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Rows of rhs that lie far apart are copied when they are read by so many rows of lhs.
-constexpr int64_t kCopiedForRows = 64;
-
 SmallVector<int64_t> sinter::cpu::freeAxes(int64_t rank, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
   SmallVector<int64_t> axes;
   for (int64_t k = 0; k < rank; ++k)
@@ -27,8 +24,8 @@ bool sinter::cpu::hasMicroKernel(DotGeneralOp dot) {
 
 //===- packed constants ----------------------------------------------------------------------------------===//
 
-static DotGeneralOp dotOf(KernelOp kernel) {
-  for (Operation &op : kernel.getBody().front().without_terminator())
+static DotGeneralOp dotOf(KernelSpec &spec) {
+  for (Operation &op : spec.body().without_terminator())
     if (auto dot = dyn_cast<DotGeneralOp>(op))
       return dot;
   return nullptr;
@@ -36,7 +33,7 @@ static DotGeneralOp dotOf(KernelOp kernel) {
 
 /// [batch..., k..., n...] of a row-major constant becomes [batch][panel][k][columns], zero beyond n.
 static HostTensor packPanels(const HostTensor &source, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract,
-                             ArrayRef<int64_t> free) {
+                             ArrayRef<int64_t> free, int64_t panelBytes) {
   SmallVector<int64_t> strides = source.strides();
   auto offsets = [&](ArrayRef<int64_t> axes) {
     SmallVector<int64_t> sizes, axisStrides, result;
@@ -48,7 +45,7 @@ static HostTensor packPanels(const HostTensor &source, ArrayRef<int64_t> batch, 
     return result;
   };
   SmallVector<int64_t> batches = offsets(batch), ks = offsets(contract), columns = offsets(free);
-  int64_t width = byteWidth(source.elementType()), panel = kPanelBytes / width;
+  int64_t width = byteWidth(source.elementType()), panel = panelBytes / width;
   int64_t panels = llvm::divideCeil(columns.size(), panel);
   HostTensor packed(source.elementType(),
                     {static_cast<int64_t>(batches.size()), panels, static_cast<int64_t>(ks.size()), panel});
@@ -63,31 +60,36 @@ static HostTensor packPanels(const HostTensor &source, ArrayRef<int64_t> batch, 
   return packed;
 }
 
-void sinter::cpu::planContractionPacking(KernelOp kernel, ArrayRef<bool> isConstant, SmallVectorImpl<Packing> &plans) {
-  DotGeneralOp dot = dotOf(kernel);
+bool sinter::cpu::packsContraction(KernelSpec &spec, unsigned input) {
+  DotGeneralOp dot = dotOf(spec);
   if (!dot || !hasMicroKernel(dot))
-    return;
+    return false;
   auto argument = dyn_cast<BlockArgument>(dot.getRhs());
-  if (!argument || !isConstant[argument.getArgNumber()] || !argument.hasOneUse())
-    return;
+  return argument && argument.getArgNumber() == input && canBePacked(spec, argument);
+}
+
+Packing sinter::cpu::packContraction(KernelSpec &spec, unsigned input) {
+  DotGeneralOp dot = dotOf(spec);
+  auto argument = cast<BlockArgument>(dot.getRhs());
+  int64_t panelBytes = spec.target().panelBytes;
   SmallVector<int64_t> batch(dot.getRhsBatch()), contract(dot.getRhsContract());
   SmallVector<int64_t> free = freeAxes(cast<RankedTensorType>(argument.getType()).getRank(), batch, contract);
-  std::string tag = "panels";
+  std::string tag = "panels;" + std::to_string(panelBytes);
   for (ArrayRef<int64_t> axes : {ArrayRef(batch), ArrayRef(contract), ArrayRef(free)}) {
     tag += ';';
     for (int64_t axis : axes)
       tag += std::to_string(axis) + ',';
   }
-  plans.push_back({argument.getArgNumber(), tag, [batch, contract, free](const HostTensor &source) {
-                     return packPanels(source, batch, contract, free);
-                   }});
+  return {input, tag, [batch, contract, free, panelBytes](const HostTensor &source) {
+            return packPanels(source, batch, contract, free, panelBytes);
+          }};
 }
 
 //===- the plan --------------------------------------------------------------------------------------------===//
 
 /// The input that holds the right operand in panels, [panel][k][columns] as a packed constant does: the operand is
 /// [columns, k...], made from it by a transpose and a reshape.
-static BlockArgument findPanels(DotGeneralOp dot) {
+static BlockArgument findPanels(DotGeneralOp dot, int64_t panelBytes) {
   auto reshape = dot.getRhs().getDefiningOp<ReshapeOp>();
   auto transpose = reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : TransposeOp();
   auto panels = transpose ? dyn_cast<BlockArgument>(transpose.getOperand()) : BlockArgument();
@@ -96,14 +98,13 @@ static BlockArgument findPanels(DotGeneralOp dot) {
     return {};
   auto type = cast<RankedTensorType>(panels.getType());
   bool isWhole = type.hasStaticShape() && type.getDimSize(0) * type.getDimSize(2) == reshape.getType().getDimSize(0);
-  return isWhole && type.getDimSize(2) * byteWidth(type.getElementType()) == kPanelBytes ? panels : BlockArgument();
+  return isWhole && type.getDimSize(2) * byteWidth(type.getElementType()) == panelBytes ? panels : BlockArgument();
 }
 
-std::optional<ContractionPlan> ContractionPlan::of(KernelFunction &fn, DotGeneralOp dot) {
-  KernelSpec &spec = fn.spec;
+std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralOp dot, ArrayRef<int64_t> packing) {
   DimContext &dims = spec.dims;
-  std::optional<StridedView> lhs = viewOf(fn, dot.getLhs()), rhs = viewOf(fn, dot.getRhs());
-  BlockArgument panels = findPanels(dot);
+  std::optional<StridedView> lhs = viewOf(spec, dot.getLhs()), rhs = viewOf(spec, dot.getRhs());
+  BlockArgument panels = findPanels(dot, spec.target().panelBytes);
   if (panels)
     rhs = StridedView{panels.getArgNumber(), spec.sizes->dims(dot.getRhs()), {}};
   if (!lhs || !rhs)
@@ -115,11 +116,11 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelFunction &fn, DotGenera
   plan.rhsBatch.assign(dot.getRhsBatch().begin(), dot.getRhsBatch().end());
   for (int64_t axis : plan.lhsBatch)
     plan.batches.push_back(dims.resolve(lhs->sizes[axis]));
-  plan.packed = panels || isPacked(spec.kernel, rhs->input);
+  plan.packed = panels || llvm::is_contained(packing, static_cast<int64_t>(rhs->input));
 
   SmallVector<int64_t> lhsFree = freeAxes(lhs->sizes.size(), plan.lhsBatch, dot.getLhsContract());
   SmallVector<int64_t> rhsFree = freeAxes(rhs->sizes.size(), plan.rhsBatch, dot.getRhsContract());
-  std::optional<MergedAxes> rows = mergeAxes(fn, *lhs, lhsFree), lhsK = mergeAxes(fn, *lhs, dot.getLhsContract());
+  std::optional<MergedAxes> rows = mergeAxes(spec, *lhs, lhsFree), lhsK = mergeAxes(spec, *lhs, dot.getLhsContract());
   if (!rows || !lhsK)
     return std::nullopt;
   plan.lhsRows = *rows;
@@ -133,7 +134,8 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelFunction &fn, DotGenera
     plan.columns = dims.product(sizes);
     return plan;
   }
-  std::optional<MergedAxes> columns = mergeAxes(fn, *rhs, rhsFree), rhsK = mergeAxes(fn, *rhs, dot.getRhsContract());
+  std::optional<MergedAxes> columns = mergeAxes(spec, *rhs, rhsFree),
+                            rhsK = mergeAxes(spec, *rhs, dot.getRhsContract());
   if (!columns || !rhsK)
     return std::nullopt;
   plan.rhsColumns = *columns;
@@ -142,8 +144,8 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelFunction &fn, DotGenera
   auto isUnit = [&](DimExpr stride) { return stride.isConstant() && stride.constant() == 1; };
   if (isUnit(columns->stride)) {
     DimExpr rows = dims.resolve(plan.rows), step = dims.resolve(rhsK->stride);
-    plan.copied = rows.isConstant() && rows.constant() >= kCopiedForRows && step.isConstant() &&
-                  step.constant() * byteWidth(getElementTypeOrSelf(dot.getRhs())) >= kFarBytes;
+    plan.copied = rows.isConstant() && rows.constant() >= spec.costs().copiedForRows && step.isConstant() &&
+                  step.constant() * byteWidth(getElementTypeOrSelf(dot.getRhs())) >= spec.costs().farBytes;
     return plan;
   }
   if (!isUnit(rhsK->stride))

@@ -11,14 +11,14 @@
 
 namespace sinter::cpu {
 
-/// Rows that lie so far apart share few cache sets, and each is a page of its own.
-inline constexpr int64_t kFarBytes = 512;
-
 /// f32 and f64 have vector FMAs; everything else goes through the general emitter.
 bool hasMicroKernel(DotGeneralOp dot);
 
 /// The axes of [0, rank) that are neither batch nor summed.
 llvm::SmallVector<int64_t> freeAxes(int64_t rank, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract);
+
+/// True when input `input` of a product's kernel is a constant that panels are made of at compile time.
+bool packsContraction(KernelSpec &spec, unsigned input);
 
 struct ContractionPlan {
   StridedView lhs, rhs;
@@ -31,8 +31,9 @@ struct ContractionPlan {
   bool copied = false;     // so do they where rows of rhs lie far apart
   bool hasStrips() const { return transposed || copied; }
 
-  /// Nothing when strides and sizes are not of a form that the emitter walks.
-  static std::optional<ContractionPlan> of(KernelFunction &fn, DotGeneralOp dot);
+  /// The right operand is packed if `packing` lists its input. Nothing when strides and sizes are not of a form that
+  /// the emitter walks.
+  static std::optional<ContractionPlan> of(KernelSpec &spec, DotGeneralOp dot, llvm::ArrayRef<int64_t> packing);
 };
 
 } // namespace sinter::cpu

@@ -23,8 +23,10 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Multiply-adds in a chunk: about a hundred microseconds, so that copied rows are few beside computed ones.
-constexpr int64_t kChunkWork = 1 << 23;
+static int64_t sizeOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
+  expr = dims.resolve(expr);
+  return expr.isConstant() ? expr.constant() : otherwise;
+}
 
 /// [taps..., C, O] -> [O, taps..., C]
 static bool hasTapsFirst(TransposeOp op) {
@@ -33,11 +35,10 @@ static bool hasTapsFirst(TransposeOp op) {
   return permutation[0] == rank - 1 && llvm::equal(permutation.drop_front(), llvm::seq<int64_t>(0, rank - 1));
 }
 
-ConvolutionOp sinter::cpu::convolutionOf(KernelOp kernel) {
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    if (auto convolution = dyn_cast<ConvolutionOp>(op))
-      return convolution;
-  return nullptr;
+ConvolutionOp sinter::cpu::convolutionOf(KernelSpec &spec) {
+  bool several = false;
+  auto op = dyn_cast_or_null<ConvolutionOp>(findRoot(spec, several));
+  return several ? ConvolutionOp() : op;
 }
 
 bool sinter::cpu::isDepthwise(ConvolutionOp op) {
@@ -63,12 +64,12 @@ bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
 }
 
 /// [O, kh, kw, c] of a constant becomes [group][panel][kh][kw][c][columns], zero beyond the group's output channels.
-static HostTensor packFilter(const HostTensor &source, int64_t groups) {
+static HostTensor packFilter(const HostTensor &source, int64_t groups, int64_t panelBytes) {
   int64_t taps = 1, rank = source.rank();
   for (int64_t k = 1; k + 1 < rank; ++k)
     taps *= source.size(k);
   int64_t channels = source.size(rank - 1), perGroup = source.size(0) / groups, run = taps * channels;
-  int64_t width = byteWidth(source.elementType()), panel = kPanelBytes / width,
+  int64_t width = byteWidth(source.elementType()), panel = panelBytes / width,
           panels = llvm::divideCeil(perGroup, panel);
   HostTensor packed(source.elementType(), {groups, panels, run, panel});
   const char *from = source.data();
@@ -94,19 +95,38 @@ static HostTensor packDepthwise(const HostTensor &source) {
   return packed;
 }
 
-void sinter::cpu::planConvolutionPacking(KernelOp kernel, ArrayRef<bool> isConstant, SmallVectorImpl<Packing> &plans) {
-  ConvolutionOp op = convolutionOf(kernel);
-  if (!op || !hasConvolutionKernel(op))
-    return;
-  auto filter = dyn_cast<BlockArgument>(op.getFilter());
-  if (!filter || !isConstant[filter.getArgNumber()] || !filter.hasOneUse())
-    return;
-  int64_t groups = op.getGroups();
+Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
+  ConvolutionOp op = convolutionOf(spec);
   if (isDepthwise(op))
-    plans.push_back({filter.getArgNumber(), "depthwise", packDepthwise});
-  else
-    plans.push_back({filter.getArgNumber(), "filter;" + std::to_string(groups),
-                     [groups](const HostTensor &source) { return packFilter(source, groups); }});
+    return {input, "depthwise", packDepthwise};
+  int64_t groups = op.getGroups(), panelBytes = spec.target().panelBytes;
+  return {input, "filter;" + std::to_string(groups) + ";" + std::to_string(panelBytes),
+          [groups, panelBytes](const HostTensor &source) { return packFilter(source, groups, panelBytes); }};
+}
+
+Plan sinter::cpu::planFilter(KernelSpec &spec) {
+  ConvolutionOp op = convolutionOf(spec);
+  if (!op || !hasConvolutionKernel(op) || spec.target().vectorBytes < 16)
+    return Plan::refuse(
+        "its root is no convolution of f32 or f64 with channels last and a static filter, or the target has "
+        "no vectors");
+  Plan plan;
+  if (auto filter = dyn_cast<BlockArgument>(op.getFilter())) {
+    if (!canBePacked(spec, filter))
+      return Plan::refuse("a filter that is no constant does not come with its taps first");
+    plan.packing = {static_cast<int64_t>(filter.getArgNumber())};
+    plan.needsPacking = true;
+  }
+  if (!spec.sizes->dims(op.getInput()).back().isConstant())
+    return Plan::refuse("the number of channels is not known");
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(op.getResult(), spec.yielded(i)))
+      return Plan::refuse("its results have several shapes");
+  if (!canBuildAfter(spec, op))
+    return Plan::refuse("what follows the convolution cannot be built element by element");
+  int64_t width = byteWidth(getElementTypeOrSelf(op.getResult()));
+  plan.setLanes(spec.target().lanes(width), 16 / width);
+  return plan;
 }
 
 ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) {
@@ -197,39 +217,36 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
 }
 
 namespace {
-class ConvolutionEmitter {
+/// What is known of a convolution before its tile is chosen.
+struct ConvolutionForm {
+  ConvolutionForm(KernelSpec &spec, ConvolutionOp op);
+
+  ConvolutionOp op;
+  ConvolutionShape shape;
+  int64_t width, panel, groups, groupIn, groupOut, pixelStride;
+  bool masked, flattened = false;
+  bool inPlace; // the filter is read as [kh][kw][channels][O]
+};
+
+/// Rows and pixels of output, and vectors of channels.
+struct ConvolutionTile {
+  int64_t high, wide, vectors;
+};
+
+class ConvolutionEmitter : ConvolutionForm {
 public:
   ConvolutionEmitter(KernelFunction &fn, ConvolutionOp op)
-      : fn(fn), b(fn.b), dims(fn.spec.dims), op(op), shape(fn.spec, op) {
-    Type type = getElementTypeOrSelf(op.getResult());
-    width = byteWidth(type);
-    lanes = fn.spec.target().lanes(width);
-    vectorType = VectorType::get({lanes}, type);
-    panel = kPanelBytes / width;
-    groups = op.getGroups();
-    groupIn = shape.channels / groups;
-    groupOut = shape.outChannels / groups;
-    masked = groupOut % panel != 0;
-    inPlace = !isa<BlockArgument>(op.getFilter());
-    // A pointwise convolution walks all pixels as one row.
-    if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy) {
-      DimExpr one = dims.constant(1);
-      pixels = dims.mul(shape.images, dims.mul(shape.height, shape.width));
-      flattened = true;
-      shape.images = shape.height = shape.outHeight = shape.paddedHeight = one;
-      shape.width = shape.outWidth = shape.paddedWidth = pixels;
-    }
+      : ConvolutionForm(fn.spec, op), fn(fn), b(fn.b), dims(fn.spec.dims), lanes(fn.spec.schedule().getLanes()),
+        vectorType(VectorType::get({lanes}, getElementTypeOrSelf(op.getResult()))) {
+    ArrayRef<int64_t> numbers = fn.spec.schedule().getTile();
+    tile = {numbers[0], numbers[1], numbers[2]};
   }
   EmittedKernel emit();
 
 private:
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
-  int64_t constantOr(DimExpr expr, int64_t otherwise) {
-    expr = dims.resolve(expr);
-    return expr.isConstant() ? expr.constant() : otherwise;
-  }
-  std::pair<int64_t, int64_t> chooseTileShape(int64_t panels);
+  int64_t constantOr(DimExpr expr, int64_t otherwise) { return sizeOr(dims, expr, otherwise); }
   void emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
@@ -237,20 +254,33 @@ private:
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
   DimContext &dims;
-  ConvolutionOp op;
-  ConvolutionShape shape;
-  int64_t width = 4, lanes = 16, panel = 32, groups = 1, groupIn = 0, groupOut = 0;
-  bool masked = false, flattened = false;
-  bool inPlace = false; // the filter is read as [kh][kw][channels][O]
-  DimExpr pixels;
+  int64_t lanes;
   VectorType vectorType;
-  RegisterTile tile;
+  ConvolutionTile tile;
   // Of the chunk being emitted.
   Value image, group, column, filterBase;
   Value input, inputBase, inputRow0; // inputBase addresses (row inputRow0, pixel 0, first channel of the group)
-  int64_t pixelStride = 0;
 };
 } // namespace
+
+ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), shape(spec, op) {
+  width = byteWidth(getElementTypeOrSelf(op.getResult()));
+  panel = spec.target().panelBytes / width;
+  groups = op.getGroups();
+  groupIn = shape.channels / groups;
+  groupOut = shape.outChannels / groups;
+  masked = groupOut % panel != 0;
+  inPlace = !isa<BlockArgument>(op.getFilter());
+  pixelStride = shape.needsCopy ? groupIn : shape.channels;
+  // A pointwise convolution walks all pixels as one row.
+  if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy) {
+    DimExpr one = spec.dims.constant(1);
+    DimExpr pixels = spec.dims.mul(shape.images, spec.dims.mul(shape.height, shape.width));
+    flattened = true;
+    shape.images = shape.height = shape.outHeight = shape.paddedHeight = one;
+    shape.width = shape.outWidth = shape.paddedWidth = pixels;
+  }
+}
 
 void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value pixel) {
   Value rowElements = mul(fn.materialize(shape.paddedWidth), fn.index(pixelStride));
@@ -374,34 +404,49 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
   }
 }
 
-/// Chooses `tile`, and the rows and pixels of output that it covers.
-std::pair<int64_t, int64_t> ConvolutionEmitter::chooseTileShape(int64_t panels) {
-  int64_t outWidth = constantOr(shape.outWidth, ShapedType::kDynamic),
-          outHeight = constantOr(shape.outHeight, ShapedType::kDynamic);
-  bool conflicting = pixelStride * shape.strideW * width % 4096 == 0;
-  tile = chooseTile(fn.spec.target(), outWidth, panels * (panel / lanes), conflicting);
+/// `vectors` is how many of them the panels of a group have.
+static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors) {
+  int64_t outWidth = sizeOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
+          outHeight = sizeOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
+  bool conflicting = form.pixelStride * form.shape.strideW * form.width % 4096 == 0;
+  RegisterTile tile = chooseTile(spec.target(), outWidth, vectors, conflicting);
+  if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
+    return {1, tile.rows, tile.vectors};
   // Narrow images: a tile takes several rows.
-  int64_t high = 1, wide = tile.rows;
-  if (outWidth != ShapedType::kDynamic && outWidth <= tile.rows && outHeight != ShapedType::kDynamic) {
-    RegisterTile most = chooseTile(fn.spec.target(), outWidth * outHeight, panels * (panel / lanes), conflicting);
-    int64_t highest =
-        std::clamp<int64_t>(most.rows / std::max<int64_t>(outWidth, 1), 1, std::max<int64_t>(outHeight, 1));
-    // The last tile overlaps the one before it: take the height that computes the fewest rows twice.
-    high = highest;
-    for (int64_t rows = highest; rows > 0; --rows)
-      if (llvm::divideCeil(outHeight, rows) * rows < llvm::divideCeil(outHeight, high) * high)
-        high = rows;
-    wide = std::max<int64_t>(outWidth, 1);
-    tile = {high * wide, most.vectors};
-  }
-  return {high, wide};
+  RegisterTile most = chooseTile(spec.target(), outWidth * outHeight, vectors, conflicting);
+  int64_t highest = std::clamp<int64_t>(most.rows / std::max<int64_t>(outWidth, 1), 1, std::max<int64_t>(outHeight, 1));
+  // The last tile overlaps the one before it: take the height that computes the fewest rows twice.
+  int64_t high = highest;
+  for (int64_t rows = highest; rows > 0; --rows)
+    if (llvm::divideCeil(outHeight, rows) * rows < llvm::divideCeil(outHeight, high) * high)
+      high = rows;
+  return {high, std::max<int64_t>(outWidth, 1), most.vectors};
+}
+
+Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
+  Plan plan = planFilter(spec);
+  if (!plan.takes())
+    return plan;
+  ConvolutionOp op = convolutionOf(spec);
+  if (isDepthwise(op))
+    return Plan::refuse("it is depthwise, for which the emitter of that name is");
+  ConvolutionForm form(spec, op);
+  int64_t lanes = lanesOr(given, plan.lanes.chosen);
+  int64_t vectors = llvm::divideCeil(form.groupOut, form.panel) * (form.panel / lanes);
+  ConvolutionTile tile = chooseTileShape(spec, form, vectors);
+  auto most = [&](DimExpr size, int64_t chosen, int64_t otherwise) {
+    return std::max(chosen, std::clamp<int64_t>(sizeOr(spec.dims, size, otherwise), 1, kMostTileRows));
+  };
+  plan.addTile(tile.high, most(form.shape.outHeight, tile.high, 1));
+  plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, kMostTileRows));
+  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)), vectors);
+  plan.setChunk(spec.costs().convolutionMacs);
+  return plan;
 }
 
 EmittedKernel ConvolutionEmitter::emit() {
   int64_t panels = llvm::divideCeil(groupOut, panel);
-  pixelStride = shape.needsCopy ? groupIn : shape.channels;
-  auto [high, wide] = chooseTileShape(panels);
-
+  int64_t high = tile.high, wide = tile.wide;
   int64_t tileColumns = tile.vectors * lanes;
   int64_t columnTiles = llvm::divideCeil(groupOut, tileColumns);
   int64_t taps = shape.kernelH * shape.kernelW * groupIn;
@@ -410,7 +455,8 @@ EmittedKernel ConvolutionEmitter::emit() {
   bool alongRow = constantOr(shape.outHeight, ShapedType::kDynamic) == 1;
   DimExpr unit = alongRow ? dims.constant(wide) : dims.mul(dims.constant(high), shape.outWidth);
   DimExpr units = dims.max(
-      one, dims.floorDiv(dims.constant(std::max<int64_t>(1, kChunkWork / (tileColumns * taps))), dims.max(unit, one)));
+      one, dims.floorDiv(dims.constant(std::max<int64_t>(1, fn.spec.schedule().getChunk() / (tileColumns * taps))),
+                         dims.max(unit, one)));
   DimExpr blockLength = dims.mul(units, dims.constant(alongRow ? wide : high));
   DimExpr walked = alongRow ? shape.outWidth : shape.outHeight;
   // The copy of one row serves the whole row: splitting it would repeat the copy.
@@ -499,32 +545,12 @@ EmittedKernel ConvolutionEmitter::emit() {
   if (shape.needsCopy)
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(width));
   if (int64_t outputs = constantOr(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0))
-    emitted.estimatedNs = static_cast<double>(outputs) * shape.outChannels * taps / 50;
+    emitted.estimatedNs = static_cast<double>(outputs) * shape.outChannels * taps / fn.spec.costs().tiledMacsPerNs;
   return emitted;
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitConvolution(KernelSpec &spec, ModuleOp module, StringRef name) {
-  bool several = false;
-  auto op = dyn_cast_or_null<ConvolutionOp>(findRoot(spec, several));
-  if (!op || several || !hasConvolutionKernel(op) || spec.target().vectorBytes < 16)
-    return std::nullopt;
-  if (isa<BlockArgument>(op.getFilter()) && !isPacked(spec.kernel, filterInput(op).getArgNumber()))
-    return std::nullopt;
-  if (!spec.sizes->dims(op.getInput()).back().isConstant())
-    return std::nullopt;
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    if (!spec.sizes->sameShape(op.getResult(), spec.yielded(i)))
-      return std::nullopt;
-  bool needsCopy = ConvolutionShape(spec, op).needsCopy;
-  KernelFunction fn(spec, module, name, {.workspace = needsCopy});
-  KernelElements elements(fn, 1);
-  elements.install(op.getResult(), nullptr);
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    if (!elements.canBuild(spec.yielded(i))) {
-      fn.function.erase();
-      return std::nullopt;
-    }
-  if (isDepthwise(op))
-    return emitDepthwise(fn, op);
+EmittedKernel sinter::cpu::emitConvolution(KernelSpec &spec, ModuleOp module, StringRef name) {
+  ConvolutionOp op = convolutionOf(spec);
+  KernelFunction fn(spec, module, name, {.workspace = ConvolutionShape(spec, op).needsCopy});
   return ConvolutionEmitter(fn, op).emit();
 }

@@ -10,8 +10,8 @@
 
 namespace sinter::cpu {
 
-/// The convolution of a kernel, or null.
-ConvolutionOp convolutionOf(KernelOp kernel);
+/// The convolution that shapes the kernel, or null.
+ConvolutionOp convolutionOf(KernelSpec &spec);
 /// One input and one output channel per group.
 bool isDepthwise(ConvolutionOp op);
 /// f32 or f64, channels last, one or two spatial axes, a static filter, operands that are kernel inputs (the filter
@@ -42,8 +42,8 @@ void emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, mlir::Val
                     mlir::Value target, mlir::Value targetBase, mlir::Value rowBegin, mlir::Value rowCount,
                     mlir::Value channelBegin, int64_t channels, mlir::VectorType vectorType);
 
-/// Fills `fn` with a depthwise convolution.
-EmittedKernel emitDepthwise(KernelFunction &fn, ConvolutionOp op);
+/// What both ask of a kernel: lanes and packing, or why it is none of theirs.
+Plan planFilter(KernelSpec &spec);
 
 } // namespace sinter::cpu
 

@@ -13,15 +13,33 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Bytes of padded input that a chunk should keep in cache.
-constexpr int64_t kChunkBytes = 128 << 10;
+/// Pixels of a tile that may be forced.
+constexpr int64_t kMostPixels = 14;
 
-EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
+Plan sinter::cpu::planDepthwise(KernelSpec &spec, ScheduleAttr) {
+  Plan plan = planFilter(spec);
+  if (!plan.takes())
+    return plan;
+  ConvolutionOp op = convolutionOf(spec);
+  if (!isDepthwise(op))
+    return Plan::refuse("it is not depthwise");
+  // Accumulators and the inputs of one filter row fit the registers.
+  int64_t pixels = spec.target().vectorRegisters > 16 ? 7 : 4;
+  if (int64_t size = ConvolutionShape(spec, op).outWidth.staticSize(); size != ShapedType::kDynamic)
+    pixels = std::clamp<int64_t>(size, 1, pixels);
+  plan.addTile(pixels, kMostPixels);
+  plan.setChunk(spec.costs().depthwiseBytes);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, StringRef name) {
+  ConvolutionOp op = convolutionOf(spec);
+  KernelFunction fn(spec, module, name, {.workspace = ConvolutionShape(spec, op).needsCopy});
   ImplicitLocOpBuilder &b = fn.b;
   DimContext &dims = fn.spec.dims;
   ConvolutionShape shape(fn.spec, op);
   Type type = cast<RankedTensorType>(op.getResult().getType()).getElementType();
-  int64_t width = byteWidth(type), lanes = fn.spec.target().lanes(width), channels = shape.channels;
+  int64_t width = byteWidth(type), lanes = spec.schedule().getLanes(), channels = shape.channels;
   auto vectorType = VectorType::get({lanes}, type);
   auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
   auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
@@ -29,7 +47,7 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
   DimExpr one = dims.constant(1);
   int64_t reach = (shape.kernelH - 1) * shape.dilationH + 1;
   DimExpr rowBytes = dims.mul(shape.paddedWidth, dims.constant(channels * width * shape.strideH));
-  DimExpr blockRows = dims.max(one, dims.floorDiv(dims.constant(kChunkBytes), dims.max(rowBytes, one)));
+  DimExpr blockRows = dims.max(one, dims.floorDiv(dims.constant(spec.schedule().getChunk()), dims.max(rowBytes, one)));
   DimExpr blocks = dims.ceilDiv(shape.outHeight, blockRows);
   DimExpr inputRows =
       dims.add(dims.mul(dims.sub(dims.min(blockRows, shape.outHeight), one), dims.constant(shape.strideH)),
@@ -46,11 +64,7 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
   Value paddedRow = fn.materialize(dims.mul(shape.paddedWidth, dims.constant(channels)));
   Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(channels));
 
-  // Pixels of a tile: accumulators and the inputs of one filter row fit the registers.
-  int64_t pixels = fn.spec.target().vectorRegisters > 16 ? 7 : 4;
-  if (int64_t size = shape.outWidth.staticSize(); size != ShapedType::kDynamic)
-    pixels = std::clamp<int64_t>(size, 1, pixels);
-
+  int64_t pixels = spec.schedule().getTile().front();
   auto emitTile = [&](int64_t wide, Value image, Value row, Value x, Value channel, Value mask, Value rowBase) {
     auto load = [&](Value buffer, Value at) -> Value {
       if (!mask)
@@ -145,6 +159,7 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelFunction &fn, ConvolutionOp op) {
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(width));
   DimExpr outputs = dims.resolve(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)));
   if (outputs.isConstant())
-    emitted.estimatedNs = static_cast<double>(outputs.constant()) * channels * shape.kernelH * shape.kernelW / 20;
+    emitted.estimatedNs = static_cast<double>(outputs.constant()) * channels * shape.kernelH * shape.kernelW /
+                          spec.costs().streamedMacsPerNs;
   return emitted;
 }

@@ -130,16 +130,16 @@ Value KernelFunction::materialize(DimExpr expr) {
   return value;
 }
 
-SmallVector<DimExpr> KernelFunction::strides(ArrayRef<DimExpr> sizes) {
-  SmallVector<DimExpr> strides(sizes.size(), spec.dims.constant(1));
+Dims sinter::cpu::stridesOf(DimContext &dims, ArrayRef<DimExpr> sizes) {
+  Dims strides(sizes.size(), dims.constant(1));
   for (int64_t k = static_cast<int64_t>(sizes.size()) - 2; k >= 0; --k)
-    strides[k] = spec.dims.mul(strides[k + 1], sizes[k + 1]);
+    strides[k] = dims.mul(strides[k + 1], sizes[k + 1]);
   return strides;
 }
 
 Value KernelFunction::offset(ArrayRef<Value> position, ArrayRef<DimExpr> sizes) {
   Value sum = index(0);
-  for (auto [i, stride] : llvm::zip(position, strides(sizes)))
+  for (auto [i, stride] : llvm::zip(position, stridesOf(spec.dims, sizes)))
     sum = arith::AddIOp::create(b, sum, arith::MulIOp::create(b, i, materialize(stride)));
   return sum;
 }
@@ -195,52 +195,4 @@ void KernelFunction::store(Value value, Value buffer, Value offset) {
 
 void KernelFunction::finish() {
   func::ReturnOp::create(b, ValueRange{arith::ConstantIntOp::create(b, b.getI32Type(), 0)});
-}
-
-FailureOr<EmittedKernel> sinter::cpu::emitKernel(KernelSpec &spec, ModuleOp module, StringRef name) {
-  std::optional<EmittedKernel> emitted;
-  if (spec.options.optLevel > 0) {
-    switch (spec.kernel.getKernelTemplate()) {
-    case KernelTemplate::map:
-      emitted = emitUpdate(spec, module, name);
-      if (!emitted)
-        emitted = emitMap(spec, module, name);
-      break;
-    case KernelTemplate::reduce:
-      emitted = emitReduce(spec, module, name);
-      break;
-    case KernelTemplate::row:
-      emitted = emitRow(spec, module, name);
-      break;
-    case KernelTemplate::contraction:
-      emitted = emitVectorMatrix(spec, module, name);
-      if (!emitted)
-        emitted = emitContraction(spec, module, name);
-      break;
-    case KernelTemplate::convolution:
-      emitted = emitConvolution(spec, module, name);
-      break;
-    case KernelTemplate::window:
-      emitted = emitWindow(spec, module, name);
-      break;
-    case KernelTemplate::recurrent:
-      emitted = emitRecurrent(spec, module, name);
-      break;
-    case KernelTemplate::attention: // decomposed before kernels are formed (Composites.h)
-    case KernelTemplate::single:
-      break;
-    }
-  }
-  // Only the template's emitter reads packed constants; the caller sees that the attribute is gone.
-  if (!emitted)
-    spec.kernel->removeAttr("packed");
-  if (!emitted && spec.options.optLevel > 0 && spec.kernel.getKernelTemplate() == KernelTemplate::contraction)
-    emitted = emitMatrixVector(spec, module, name);
-  if (!emitted)
-    emitted = emitSingle(spec, module, name);
-  if (!emitted)
-    emitted = emitGeneral(spec, module, name);
-  if (!emitted)
-    return spec.kernel.emitOpError("has no CPU emitter"), failure();
-  return *emitted;
 }

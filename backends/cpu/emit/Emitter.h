@@ -3,17 +3,22 @@
 // The contract of a kernel emitter, and what emitters share: the function they fill, sizes as values, flat loads and
 // stores.
 //
-// An emitter writes the whole loop nest in scf, arith, math, memref and vector ops. It may decline (return nothing)
-// when the kernel is not of its form; `emitKernel` then falls back to the general emitter, which accepts every kernel.
+// An emitter has two parts. Its plan says whether it takes a kernel and which schedule it would choose; it builds
+// nothing (Plan.h). Its code writes the whole loop nest in scf, arith, math, memref and vector ops: lanes, tile, chunk
+// and packing are those of the kernel's schedule, and whatever schedule the plan allows can be written.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_EMITTER_H
 #define SINTER_BACKENDS_CPU_EMIT_EMITTER_H
 
 #include "backends/cpu/KernelSpec.h"
+#include "backends/cpu/emit/Plan.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <optional>
 
 namespace sinter::cpu {
+
+/// Row-major strides in elements, innermost 1.
+Dims stridesOf(DimContext &dims, llvm::ArrayRef<DimExpr> sizes);
 
 /// The function under construction. The insertion point starts in its entry block; `finish` adds the return.
 class KernelFunction {
@@ -38,8 +43,6 @@ public:
   /// A size expression over the kernel's symbols, as an index value (constants are shared per block).
   mlir::Value materialize(DimExpr expr);
   mlir::Value index(int64_t value);
-  /// Row-major strides in elements, innermost 1.
-  llvm::SmallVector<DimExpr> strides(llvm::ArrayRef<DimExpr> sizes);
   /// Row-major offset of an index into a tensor of the given sizes.
   mlir::Value offset(llvm::ArrayRef<mlir::Value> position, llvm::ArrayRef<DimExpr> sizes);
 
@@ -68,27 +71,43 @@ private:
 /// Storage form of an element type: signless, i1 as i8.
 mlir::Type storageType(mlir::Type elementType);
 
-using Emitter = std::optional<EmittedKernel> (*)(KernelSpec &, mlir::ModuleOp, llvm::StringRef name);
-
-// One per template; nothing when the kernel is not of the emitter's form.
-std::optional<EmittedKernel> emitMap(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitReduce(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitRow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitContraction(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitUpdate(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitVectorMatrix(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitMatrixVector(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitConvolution(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitWindow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-std::optional<EmittedKernel> emitRecurrent(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-/// Ops that come alone (sort, scatter, cumulative, nonzero ...).
-std::optional<EmittedKernel> emitSingle(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-/// Plain scalar loops for any kernel: one root op at most, elemental producers and consumers around it.
-std::optional<EmittedKernel> emitGeneral(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-
-/// Emits by template, then by the general emitter, which drops the kernel's attribute `packed`. Fails with a diagnostic
-/// at the op that no emitter accepts.
-llvm::FailureOr<EmittedKernel> emitKernel(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+// Each emitter's plan and its code (Emitters.h).
+Plan planMap(KernelSpec &spec, ScheduleAttr given);
+Plan planReduce(KernelSpec &spec, ScheduleAttr given);
+Plan planRow(KernelSpec &spec, ScheduleAttr given);
+Plan planContraction(KernelSpec &spec, ScheduleAttr given);
+Plan planUpdate(KernelSpec &spec, ScheduleAttr given);
+Plan planVectorMatrix(KernelSpec &spec, ScheduleAttr given);
+Plan planMatrixVector(KernelSpec &spec, ScheduleAttr given);
+Plan planConvolution(KernelSpec &spec, ScheduleAttr given);
+Plan planDepthwise(KernelSpec &spec, ScheduleAttr given);
+Plan planWindow(KernelSpec &spec, ScheduleAttr given);
+Plan planRecurrent(KernelSpec &spec, ScheduleAttr given);
+Plan planTranspose(KernelSpec &spec, ScheduleAttr given);
+Plan planScatter(KernelSpec &spec, ScheduleAttr given);
+Plan planOrder(KernelSpec &spec, ScheduleAttr given);
+Plan planSelection(KernelSpec &spec, ScheduleAttr given);
+Plan planRunning(KernelSpec &spec, ScheduleAttr given);
+Plan planTriangular(KernelSpec &spec, ScheduleAttr given);
+Plan planGeneral(KernelSpec &spec, ScheduleAttr given);
+EmittedKernel emitMap(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitReduce(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitRow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitContraction(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitUpdate(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitVectorMatrix(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitMatrixVector(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitConvolution(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitDepthwise(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitWindow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitRecurrent(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitTranspose(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitScatter(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitOrder(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitSelection(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitRunning(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitTriangular(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitGeneral(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 
 } // namespace sinter::cpu
 

@@ -7,10 +7,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Result elements per chunk when each is a loop of its own.
-constexpr int64_t kRootChunk = 256;
-constexpr int64_t kMapChunk = 16384;
-
 Operation *sinter::cpu::findRoot(KernelSpec &spec, bool &several) {
   Operation *root = nullptr;
   several = false;
@@ -34,11 +30,10 @@ Operation *sinter::cpu::findShapedRoot(KernelSpec &spec) {
   return root;
 }
 
-bool sinter::cpu::canBuildAfter(KernelFunction &fn, Operation *root) {
-  KernelElements probe(fn, 1);
-  probe.install(root->getResult(0), nullptr);
-  return llvm::all_of(llvm::seq(fn.spec.kernel.getNumResults()),
-                      [&](unsigned i) { return probe.canBuild(fn.spec.yielded(i)); });
+bool sinter::cpu::canBuildAfter(KernelSpec &spec, Operation *root) {
+  auto isGiven = [&](Value value) { return value == root->getResult(0); };
+  return llvm::all_of(llvm::seq(spec.kernel.getNumResults()),
+                      [&](unsigned i) { return canBuild(spec.yielded(i), isGiven); });
 }
 
 bool sinter::cpu::isGeneral(KernelSpec &spec) {
@@ -53,9 +48,16 @@ bool sinter::cpu::isGeneral(KernelSpec &spec) {
   return !root || llvm::all_of(root->getOperands(), [&](Value operand) { return canBuild(operand, isOfRoot); });
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp module, StringRef name) {
+Plan sinter::cpu::planGeneral(KernelSpec &spec, ScheduleAttr) {
   if (!isGeneral(spec))
-    return std::nullopt;
+    return Plan::refuse("its ops have no scalar form, or its results several shapes");
+  bool several = false;
+  Plan plan;
+  plan.setChunk(findRoot(spec, several) ? spec.costs().rootElements : spec.costs().plainElements);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp module, StringRef name) {
   bool several = false;
   Operation *root = findRoot(spec, several);
   Value first = spec.yielded(0);
@@ -63,7 +65,7 @@ std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp
   KernelFunction fn(spec, module, name, {});
   Dims sizes = spec.sizes->dims(first);
   DimExpr count = spec.dims.product(sizes);
-  int64_t perChunk = root ? kRootChunk : kMapChunk;
+  int64_t perChunk = spec.schedule().getChunk();
   ImplicitLocOpBuilder &b = fn.b;
   Value total = fn.materialize(count);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
@@ -92,6 +94,6 @@ std::optional<EmittedKernel> sinter::cpu::emitGeneral(KernelSpec &spec, ModuleOp
   emitted.inPlace = true; // each element once, its loads before its stores
   emitted.chunks = spec.dims.ceilDiv(count, spec.dims.constant(perChunk));
   if (count.isConstant() && !root)
-    emitted.estimatedNs = static_cast<double>(count.constant());
+    emitted.estimatedNs = spec.costs().scalarNs * static_cast<double>(count.constant());
   return emitted;
 }

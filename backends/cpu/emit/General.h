@@ -19,7 +19,7 @@ mlir::Operation *findRoot(KernelSpec &spec, bool &several);
 mlir::Operation *findShapedRoot(KernelSpec &spec);
 
 /// True when all results can be built once the elements of `root`'s result are there.
-bool canBuildAfter(KernelFunction &fn, mlir::Operation *root);
+bool canBuildAfter(KernelSpec &spec, mlir::Operation *root);
 
 /// True when `emitGeneral` takes the kernel, whatever the target and the optimization level.
 bool isGeneral(KernelSpec &spec);

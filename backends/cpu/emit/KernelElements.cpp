@@ -17,7 +17,7 @@ Value KernelElements::size(Value tensor, int64_t axis) { return fn.materialize(f
 
 LaneIndex KernelElements::flatten(ArrayRef<LaneIndex> index, ArrayRef<DimExpr> sizes) {
   LaneIndex sum = constant(0);
-  for (auto [position, stride] : llvm::zip(index, fn.strides(sizes))) {
+  for (auto [position, stride] : llvm::zip(index, stridesOf(fn.spec.dims, sizes))) {
     stride = fn.spec.dims.resolve(stride);
     sum = add(sum, stride.isConstant() ? mul(position, stride.constant()) : mul(position, fn.materialize(stride)));
   }

@@ -4,7 +4,6 @@
 // are merged, the innermost merged axis goes in lanes, everything else is the outer loop.
 
 #include "backends/cpu/emit/KernelElements.h"
-#include "backends/cpu/emit/Transpose.h"
 #include "ir/Composer.h"
 #include "ir/ElementCost.h"
 #include "ir/Shape.h"
@@ -12,11 +11,6 @@
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
-
-/// About how many elements a chunk computes: some microseconds of work, so that starting it costs little.
-constexpr int64_t kChunkElements = 16384;
-/// How long an element takes to be moved, and an addition in lanes.
-constexpr double kElementNs = 0.1, kAdditionNs = 0.025;
 
 /// About how long one element of the results takes. An op of fewer elements counts for its part.
 static double elementNs(KernelSpec &spec) {
@@ -27,27 +21,24 @@ static double elementNs(KernelSpec &spec) {
     double part = 1;
     if (type.hasStaticShape() && whole.hasStaticShape() && whole.getNumElements() > 0)
       part = static_cast<double>(type.getNumElements()) / static_cast<double>(whole.getNumElements());
-    ns += std::min(part, 1.0) * static_cast<double>(elementCost(&op)) * kAdditionNs;
+    ns += std::min(part, 1.0) * static_cast<double>(elementCost(&op)) * spec.costs().additionNs;
   }
-  return std::max(ns, kElementNs);
+  return std::max(ns, spec.costs().elementNs);
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef name) {
-  if (std::optional<EmittedKernel> transpose = emitTranspose(spec, module, name))
-    return transpose;
-  Value first = spec.yielded(0);
-  Dims sizes = spec.sizes->dims(first);
-  for (unsigned i = 1; i < spec.kernel.getNumResults(); ++i)
-    if (!spec.sizes->sameShape(first, spec.yielded(i)))
-      return std::nullopt;
-  for (Operation &op : spec.body().without_terminator())
-    if (!isa<Pointwise, Elemental, ConstantOp>(op))
-      return std::nullopt;
+namespace {
+/// The axes of the results, merged where all accesses allow it: each group has an original axis that carries its index.
+struct MapAxes {
+  explicit MapAxes(KernelSpec &spec);
 
-  // Merged axes: each group has an original axis that carries its index.
-  SmallVector<bool> merges = mergeableAxes(spec, sizes);
+  Dims sizes, groups; // groups but the innermost
   SmallVector<int64_t> carriers;
-  Dims groups;
+  DimExpr inner, rows;
+};
+} // namespace
+
+MapAxes::MapAxes(KernelSpec &spec) : sizes(spec.sizes->dims(spec.yielded(0))) {
+  SmallVector<bool> merges = mergeableAxes(spec, sizes);
   DimExpr size = spec.dims.constant(1);
   int64_t begin = 0;
   for (int64_t k = 0, rank = sizes.size(); k < rank; ++k) {
@@ -60,32 +51,58 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
     size = spec.dims.constant(1);
   }
   // The walk needs an inner axis; a rank-0 result has one of size 1.
-  DimExpr inner = groups.empty() ? spec.dims.constant(1) : groups.pop_back_val();
-  DimExpr rows = spec.dims.product(groups);
+  inner = groups.empty() ? spec.dims.constant(1) : groups.pop_back_val();
+  rows = spec.dims.product(groups);
+}
 
-  // Lanes fit the widest element of the kernel into one vector register.
+/// The widest element of the kernel in bytes.
+static int64_t widestElement(KernelSpec &spec) {
   int64_t width = 1;
   for (Operation &op : spec.body().without_terminator())
     for (Type type : op.getResultTypes())
       width = std::max(width, byteWidth(cast<RankedTensorType>(type).getElementType()));
   for (BlockArgument argument : spec.body().getArguments())
     width = std::max(width, byteWidth(cast<RankedTensorType>(argument.getType()).getElementType()));
-  int64_t lanes = spec.target().lanes(width);
+  return width;
+}
+
+Plan sinter::cpu::planMap(KernelSpec &spec, ScheduleAttr given) {
+  Value first = spec.yielded(0);
+  for (unsigned i = 1; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(first, spec.yielded(i)))
+      return Plan::refuse("its results have several shapes");
+  for (Operation &op : spec.body().without_terminator())
+    if (!isa<Pointwise, Elemental, ConstantOp>(op))
+      return Plan::refuse((op.getName().getStringRef() + " is neither pointwise nor elemental").str());
+  if (!canBuild(first, [](Value) { return false; }))
+    return Plan::refuse("a constant in it is not one number");
+
+  // Lanes fit the widest element of the kernel into one vector register.
+  DimExpr inner = MapAxes(spec).inner;
+  int64_t lanes = spec.target().lanes(widestElement(spec));
   if (inner.isConstant())
     while (lanes > inner.constant() && lanes > 1)
       lanes /= 2;
+  Plan plan;
+  plan.setLanes(lanes);
+  // By time: fewer elements of dear ones.
+  const CostModel &costs = spec.costs();
+  auto elements = static_cast<int64_t>(static_cast<double>(costs.mapElements) * costs.elementNs / elementNs(spec));
+  int64_t whole = lanesOr(given, lanes);
+  plan.setChunk(static_cast<int64_t>(llvm::alignTo(std::max<int64_t>(elements, 1), whole)), whole);
+  return plan;
+}
 
+EmittedKernel sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef name) {
+  MapAxes axes(spec);
+  const Dims &sizes = axes.sizes, &groups = axes.groups;
+  const SmallVector<int64_t> &carriers = axes.carriers;
+  DimExpr inner = axes.inner, rows = axes.rows;
+  int64_t lanes = spec.schedule().getLanes(), chunkElements = spec.schedule().getChunk();
   KernelFunction fn(spec, module, name, {});
-  if (!KernelElements(fn, 1).canBuild(first)) {
-    fn.function.erase();
-    return std::nullopt;
-  }
   ImplicitLocOpBuilder &b = fn.b;
 
   // Chunks are rows, or parts of a row when rows are long; both follow from the kernel and the sizes alone.
-  double ns = elementNs(spec);
-  auto chunkElements =
-      llvm::alignTo(std::max<int64_t>(static_cast<int64_t>(kChunkElements * kElementNs / ns), 1), lanes);
   DimExpr rowsPerChunk =
       spec.dims.max(spec.dims.constant(1),
                     spec.dims.floorDiv(spec.dims.constant(chunkElements), spec.dims.max(inner, spec.dims.constant(1))));
@@ -149,7 +166,7 @@ std::optional<EmittedKernel> sinter::cpu::emitMap(KernelSpec &spec, ModuleOp mod
   emitted.function = fn.function;
   emitted.chunks = spec.dims.mul(rowChunks, parts);
   if (rows.isConstant() && inner.isConstant())
-    emitted.estimatedNs = ns * static_cast<double>(rows.constant() * inner.constant());
+    emitted.estimatedNs = elementNs(spec) * static_cast<double>(rows.constant() * inner.constant());
   emitted.inPlace = true; // each element once, its loads before its stores
   return emitted;
 }

@@ -18,17 +18,24 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Multiply-adds in a chunk: it streams the matrix, some microseconds.
-constexpr int64_t kChunkWork = 1 << 16;
 /// Accumulators of a row that is alone.
 constexpr int64_t kChains = 8;
 
 namespace {
-class MatrixVectorEmitter {
+/// The matrix, the vector, and the sizes that are walked.
+struct MatrixVector {
+  DotGeneralOp dot;
+  StridedView matrix, vector;
+  MergedAxes rows, matrixK, vectorK;
+  Type type;
+  bool hasRowAxis = true;
+};
+
+class MatrixVectorEmitter : MatrixVector {
 public:
-  MatrixVectorEmitter(KernelFunction &fn, DotGeneralOp dot) : fn(fn), b(fn.b), dims(fn.spec.dims), dot(dot) {}
-  /// False when the product is not of this form.
-  bool prepare();
+  MatrixVectorEmitter(KernelFunction &fn, const MatrixVector &product)
+      : MatrixVector(product), fn(fn), b(fn.b), dims(fn.spec.dims), lanes(fn.spec.schedule().getLanes()),
+        vectorType(VectorType::get({lanes}, type)) {}
   EmittedKernel emit();
 
 private:
@@ -47,13 +54,8 @@ private:
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
   DimContext &dims;
-  DotGeneralOp dot;
-  StridedView matrix, vector;
-  MergedAxes rows, matrixK, vectorK;
-  Type type;
+  int64_t lanes;
   VectorType vectorType;
-  int64_t lanes = 0;
-  bool hasRowAxis = true;
 };
 } // namespace
 
@@ -65,37 +67,34 @@ static SmallVector<int64_t> axesBut(int64_t rank, ArrayRef<int64_t> without) {
   return axes;
 }
 
-bool MatrixVectorEmitter::prepare() {
-  type = cast<RankedTensorType>(dot.getType()).getElementType();
+/// Nothing where the product is not of this form.
+static std::optional<MatrixVector> matrixVectorOf(KernelSpec &spec, DotGeneralOp dot) {
+  MatrixVector p;
+  p.dot = dot;
+  p.type = cast<RankedTensorType>(dot.getType()).getElementType();
   auto elementOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
-  if (!(type.isF32() || type.isF64()) || elementOf(dot.getLhs()) != type || elementOf(dot.getRhs()) != type ||
+  if (!(p.type.isF32() || p.type.isF64()) || elementOf(dot.getLhs()) != p.type || elementOf(dot.getRhs()) != p.type ||
       !dot.getLhsBatch().empty())
-    return false;
-  std::optional<StridedView> lhs = viewOf(fn, dot.getLhs()), rhs = viewOf(fn, dot.getRhs());
+    return std::nullopt;
+  std::optional<StridedView> lhs = viewOf(spec, dot.getLhs()), rhs = viewOf(spec, dot.getRhs());
   if (!lhs || !rhs)
-    return false;
-  matrix = *lhs;
-  vector = *rhs;
-  auto isOne = [&](DimExpr expr) { return dims.resolve(expr) == dims.constant(1); };
-  SmallVector<int64_t> rowAxes = axesBut(matrix.sizes.size(), dot.getLhsContract());
-  hasRowAxis = !rowAxes.empty();
-  if (rowAxes.size() > 1 || !llvm::all_of(axesBut(vector.sizes.size(), dot.getRhsContract()),
-                                          [&](int64_t axis) { return isOne(vector.sizes[axis]); }))
-    return false;
-  std::optional<MergedAxes> m = mergeAxes(fn, matrix, rowAxes), k = mergeAxes(fn, matrix, dot.getLhsContract()),
-                            v = mergeAxes(fn, vector, dot.getRhsContract());
+    return std::nullopt;
+  p.matrix = *lhs;
+  p.vector = *rhs;
+  auto isOne = [&](DimExpr expr) { return spec.dims.resolve(expr) == spec.dims.constant(1); };
+  SmallVector<int64_t> rowAxes = axesBut(p.matrix.sizes.size(), dot.getLhsContract());
+  p.hasRowAxis = !rowAxes.empty();
+  if (rowAxes.size() > 1 || !llvm::all_of(axesBut(p.vector.sizes.size(), dot.getRhsContract()),
+                                          [&](int64_t axis) { return isOne(p.vector.sizes[axis]); }))
+    return std::nullopt;
+  std::optional<MergedAxes> m = mergeAxes(spec, p.matrix, rowAxes), k = mergeAxes(spec, p.matrix, dot.getLhsContract()),
+                            v = mergeAxes(spec, p.vector, dot.getRhsContract());
   if (!m || !k || !v || !isOne(k->stride) || !isOne(v->stride))
-    return false;
-  rows = {dims.resolve(m->size), m->stride};
-  matrixK = *k;
-  vectorK = *v;
-  lanes = fn.spec.target().lanes(byteWidth(type));
-  DimExpr size = dims.resolve(matrixK.size);
-  while (size.isConstant() && lanes > size.constant())
-    lanes /= 2;
-  vectorType = VectorType::get({lanes}, type);
-  constexpr int64_t fewestLanes = 4;
-  return lanes >= fewestLanes;
+    return std::nullopt;
+  p.rows = {spec.dims.resolve(m->size), m->stride};
+  p.matrixK = *k;
+  p.vectorK = *v;
+  return p;
 }
 
 /// The sum over [0, end), a multiple of the lanes, of the row at `base`.
@@ -240,7 +239,8 @@ void MatrixVectorEmitter::emitTile(Value row, int64_t count, Value left) {
 
 EmittedKernel MatrixVectorEmitter::emit() {
   DimExpr one = dims.constant(1), perTile = dims.constant(lanes);
-  DimExpr tiles = dims.max(one, dims.floorDiv(dims.constant(kChunkWork / lanes), dims.max(matrixK.size, one)));
+  DimExpr tiles =
+      dims.max(one, dims.floorDiv(dims.constant(fn.spec.schedule().getChunk() / lanes), dims.max(matrixK.size, one)));
   DimExpr chunkRows = dims.mul(tiles, perTile);
   DimExpr rowCount = dims.resolve(rows.size);
   Value total = fn.materialize(rowCount), step = fn.materialize(chunkRows);
@@ -267,19 +267,30 @@ EmittedKernel MatrixVectorEmitter::emit() {
   emitted.function = fn.function;
   emitted.chunks = dims.ceilDiv(rowCount, chunkRows);
   if (DimExpr work = dims.resolve(dims.mul(rows.size, matrixK.size)); work.isConstant())
-    emitted.estimatedNs = static_cast<double>(work.constant()) / 20;
+    emitted.estimatedNs = static_cast<double>(work.constant()) / fn.spec.costs().streamedMacsPerNs;
   return emitted;
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitMatrixVector(KernelSpec &spec, ModuleOp module, StringRef name) {
+Plan sinter::cpu::planMatrixVector(KernelSpec &spec, ScheduleAttr) {
   auto dot = dyn_cast_or_null<DotGeneralOp>(findShapedRoot(spec));
-  if (!dot)
-    return std::nullopt;
+  std::optional<MatrixVector> product = dot ? matrixVectorOf(spec, dot) : std::nullopt;
+  if (!product || !canBuildAfter(spec, dot))
+    return Plan::refuse("it is no product of a matrix and a vector that are contiguous along the sum");
+  int64_t lanes = spec.target().lanes(byteWidth(product->type));
+  DimExpr size = spec.dims.resolve(product->matrixK.size);
+  while (size.isConstant() && lanes > size.constant())
+    lanes /= 2;
+  constexpr int64_t fewestLanes = 4;
+  if (lanes < fewestLanes)
+    return Plan::refuse("the sum is short, or the target's vectors");
+  Plan plan;
+  plan.setLanes(lanes, fewestLanes);
+  plan.setChunk(spec.costs().streamedMacs);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitMatrixVector(KernelSpec &spec, ModuleOp module, StringRef name) {
+  MatrixVector product = *matrixVectorOf(spec, cast<DotGeneralOp>(findShapedRoot(spec)));
   KernelFunction fn(spec, module, name, {});
-  MatrixVectorEmitter emitter(fn, dot);
-  if (!canBuildAfter(fn, dot) || !emitter.prepare()) {
-    fn.function.erase();
-    return std::nullopt;
-  }
-  return emitter.emit();
+  return MatrixVectorEmitter(fn, product).emit();
 }

@@ -18,6 +18,9 @@ struct RegisterTile {
   int64_t vectors = 0;
 };
 
+/// What may be forced: more than any register file holds, but code of a reasonable size.
+inline constexpr int64_t kMostTileRows = 30, kMostTileVectors = 8;
+
 /// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` available vectors. `conflicting` says
 /// that rows of the left operand lie a multiple of 4 KiB apart, so that they share cache sets: then at most as many
 /// rows as the cache has ways.

@@ -18,8 +18,8 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Batch rows of a chunk.
-constexpr int64_t kChunkRows = 4;
+/// Batch rows of the highest tile; those below it have half as many each.
+constexpr int64_t kTileRows = 4, kMostTileRowsOfCell = 8;
 
 template <typename Cell> static bool hasCommonForm(Cell op) {
   Type type = getElementTypeOrSelf(op.getX());
@@ -36,8 +36,8 @@ bool sinter::cpu::hasRecurrentTemplate(Operation *op) {
   return false;
 }
 
-static Operation *cellOf(KernelOp kernel) {
-  for (Operation &op : kernel.getBody().front().without_terminator())
+static Operation *cellOf(KernelSpec &spec) {
+  for (Operation &op : spec.body().without_terminator())
     if (isa<LstmOp, GruOp>(op))
       return &op;
   return nullptr;
@@ -61,17 +61,10 @@ static HostTensor packRecurrence(const HostTensor &source, int64_t gates, int64_
   return packed;
 }
 
-void sinter::cpu::planRecurrentPacking(KernelOp kernel, ArrayRef<bool> isConstant, const KernelOptions &options,
-                                       SmallVectorImpl<Packing> &plans) {
-  Operation *cell = cellOf(kernel);
-  if (!cell || !hasRecurrentTemplate(cell))
-    return;
-  auto r = dyn_cast<BlockArgument>(recurrenceOf(cell));
-  if (!r || !isConstant[r.getArgNumber()] || !r.hasOneUse())
-    return;
-  int64_t gates = gatesOf(cell), lanes = options.target->lanes(byteWidth(getElementTypeOrSelf(r)));
-  plans.push_back({r.getArgNumber(), "recurrence;" + std::to_string(gates) + ";" + std::to_string(lanes),
-                   [gates, lanes](const HostTensor &source) { return packRecurrence(source, gates, lanes); }});
+Packing sinter::cpu::packRecurrent(KernelSpec &spec, unsigned input) {
+  int64_t gates = gatesOf(cellOf(spec)), lanes = spec.schedule().getLanes();
+  return {input, "recurrence;" + std::to_string(gates) + ";" + std::to_string(lanes),
+          [gates, lanes](const HostTensor &source) { return packRecurrence(source, gates, lanes); }};
 }
 
 namespace {
@@ -86,7 +79,8 @@ public:
     h0 = cast<BlockArgument>(lstm ? lstm.getH0() : gru.getH0());
     Type type = getElementTypeOrSelf(x);
     width = byteWidth(type);
-    lanes = fn.spec.target().lanes(width);
+    lanes = fn.spec.schedule().getLanes();
+    chunkRows = fn.spec.schedule().getChunk();
     vectorType = VectorType::get({lanes}, type);
     units = cast<RankedTensorType>(r.getType()).getDimSize(1);
     reverse = (lstm ? lstm.getDirection() : gru.getDirection()) == Direction::reverse;
@@ -148,7 +142,7 @@ private:
   LstmOp lstm;
   GruOp gru;
   BlockArgument x, r, h0;
-  int64_t gates, width, lanes, units;
+  int64_t gates, width, lanes, units, chunkRows;
   VectorType vectorType;
   bool reverse;
   double clip;
@@ -238,8 +232,8 @@ EmittedKernel RecurrentEmitter::emit() {
   int64_t wholeBlocks = units / lanes;
 
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
-    Value low = mul(chunk, fn.index(kChunkRows));
-    Value high = arith::MinSIOp::create(b, add(low, fn.index(kChunkRows)), batch);
+    Value low = mul(chunk, fn.index(chunkRows));
+    Value high = arith::MinSIOp::create(b, add(low, fn.index(chunkRows)), batch);
     Value stateBegin = mul(low, fn.index(units)), stateEnd = mul(high, fn.index(units));
     auto copy = [&](Value from, Value fromBase, Value to) {
       fn.loop(stateBegin, stateEnd, 1, [&](Value i) {
@@ -253,7 +247,7 @@ EmittedKernel RecurrentEmitter::emit() {
     auto stepAt = [&](Value step, Value previous, Value previousBase) {
       auto overRows = [&](Value block, Value unit, Value mask) {
         Value row = low;
-        for (int64_t rows : {4, 2, 1}) {
+        for (int64_t rows = fn.spec.schedule().getTile().front(); rows > 0; rows /= 2) {
           Value left = arith::SubIOp::create(b, high, row);
           Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(rows)), fn.index(rows)));
           fn.loop(row, end, rows,
@@ -293,24 +287,37 @@ EmittedKernel RecurrentEmitter::emit() {
 
   EmittedKernel emitted;
   emitted.function = fn.function;
-  emitted.chunks = dims.ceilDiv(sizes[1], dims.constant(kChunkRows));
+  emitted.chunks = dims.ceilDiv(sizes[1], dims.constant(chunkRows));
   emitted.workspaceBytes = dims.mul(scratchElements, dims.constant(width));
   DimExpr rows = dims.resolve(dims.mul(sizes[0], sizes[1]));
   if (rows.isConstant())
-    emitted.estimatedNs = static_cast<double>(rows.constant()) * gates * units * units / 20;
+    emitted.estimatedNs =
+        static_cast<double>(rows.constant()) * gates * units * units / fn.spec.costs().streamedMacsPerNs;
   return emitted;
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitRecurrent(KernelSpec &spec, ModuleOp module, StringRef name) {
-  Operation *cell = cellOf(spec.kernel);
+Plan sinter::cpu::planRecurrent(KernelSpec &spec, ScheduleAttr) {
+  Operation *cell = cellOf(spec);
   if (!cell || !hasRecurrentTemplate(cell) || !llvm::all_of(cell->getOperands(), llvm::IsaPred<BlockArgument>))
-    return std::nullopt;
-  if (!isPacked(spec.kernel, cast<BlockArgument>(recurrenceOf(cell)).getArgNumber()))
-    return std::nullopt;
+    return Plan::refuse("it is no cell of the common form whose operands are inputs");
+  auto r = cast<BlockArgument>(recurrenceOf(cell));
+  if (!canBePacked(spec, r))
+    return Plan::refuse("the recurrent weights are no constant");
   // The kernel yields results of the cell and nothing else.
   for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
     if (spec.yielded(i).getDefiningOp() != cell)
-      return std::nullopt;
+      return Plan::refuse("ops follow the cell");
+  Plan plan;
+  plan.packing = {static_cast<int64_t>(r.getArgNumber())};
+  plan.needsPacking = true;
+  int64_t width = byteWidth(getElementTypeOrSelf(r));
+  plan.setLanes(spec.target().lanes(width), 16 / width);
+  plan.addTile(kTileRows, kMostTileRowsOfCell, kMostTileRowsOfCell);
+  plan.setChunk(spec.costs().recurrentRows);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitRecurrent(KernelSpec &spec, ModuleOp module, StringRef name) {
   KernelFunction fn(spec, module, name, {.workspace = true});
-  return RecurrentEmitter(fn, cell).emit();
+  return RecurrentEmitter(fn, cellOf(spec)).emit();
 }

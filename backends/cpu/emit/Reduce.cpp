@@ -18,25 +18,36 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Operand elements that a chunk combines.
-constexpr int64_t kChunkElements = 1 << 15;
 /// Independent vectors of partial results across rows.
 constexpr int64_t kPartials = 8;
 
 namespace {
-class ReduceEmitter {
+/// What is reduced, along axes that are merged where they can be.
+struct Reduction {
+  Reduction(KernelSpec &spec, ReduceOp op);
+  void mergeReducedAxes(KernelSpec &spec);
+  /// Where lanes run.
+  DimExpr laneAxis() const { return sizes[inner ? reduced.back() : kept.back()]; }
+
+  ReduceOp op;
+  Dims sizes;
+  int64_t rank;
+  Type elementType, accumulator;
+  SmallVector<int64_t> reduced, kept;
+  bool inner;             // the innermost axis is reduced
+  DimExpr units, perUnit; // results, and elements of the operand for each
+};
+
+class ReduceEmitter : Reduction {
 public:
-  ReduceEmitter(KernelFunction &fn, ReduceOp op)
-      : fn(fn), b(fn.b), op(op), sizes(fn.spec.sizes->dims(op.getOperand())), rank(sizes.size()),
-        elementType(elementTypeOf(op.getOperand())), accumulator(accumulatorType(elementType)) {
-    reduced.append(op.getAxes().begin(), op.getAxes().end());
-    llvm::sort(reduced);
-    kept = otherAxes(rank, reduced);
+  ReduceEmitter(KernelFunction &fn, ReduceOp op) : Reduction(fn.spec, op), fn(fn), b(fn.b) {
+    lanes = fn.spec.schedule().getLanes();
+    if (!inner)
+      vectors = fn.spec.schedule().getTile().front();
   }
   EmittedKernel emit();
 
 private:
-  void mergeReducedAxes();
   Value identity() { return identityOf(fn, op.getCombiner(), elementType); }
   Value combined(Value x, Value y) { return combine(b, b.getLoc(), op.getCombiner(), elementType, x, y); }
   Value read(KernelElements &elements, ArrayRef<LaneIndex> index) {
@@ -54,18 +65,28 @@ private:
 
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
-  ReduceOp op;
-  Dims sizes;
-  int64_t rank;
-  Type elementType, accumulator;
-  SmallVector<int64_t> reduced, kept;
   int64_t lanes = 1, vectors = 1;
 };
 } // namespace
 
+Reduction::Reduction(KernelSpec &spec, ReduceOp op)
+    : op(op), sizes(spec.sizes->dims(op.getOperand())), rank(sizes.size()), elementType(elementTypeOf(op.getOperand())),
+      accumulator(accumulatorType(elementType)) {
+  reduced.append(op.getAxes().begin(), op.getAxes().end());
+  llvm::sort(reduced);
+  kept = otherAxes(rank, reduced);
+  inner = llvm::is_contained(reduced, rank - 1);
+  units = perUnit = spec.dims.constant(1);
+  for (int64_t axis : kept)
+    units = spec.dims.mul(units, sizes[axis]);
+  for (int64_t axis : reduced)
+    perUnit = spec.dims.mul(perUnit, sizes[axis]);
+  mergeReducedAxes(spec);
+}
+
 /// Adjacent reduced axes are walked as one when the operand is read in place: then the last one's index spans them all.
-void ReduceEmitter::mergeReducedAxes() {
-  for (Operation &other : fn.spec.body().without_terminator()) {
+void Reduction::mergeReducedAxes(KernelSpec &spec) {
+  for (Operation &other : spec.body().without_terminator()) {
     auto repeats = dyn_cast<BroadcastOp>(other);
     bool keepsRows =
         repeats && llvm::none_of(repeats.getAxes(), [&](int64_t axis) { return llvm::is_contained(reduced, axis); });
@@ -74,7 +95,7 @@ void ReduceEmitter::mergeReducedAxes() {
   }
   for (size_t k = reduced.size(); k-- > 1;)
     if (reduced[k - 1] + 1 == reduced[k]) {
-      sizes[reduced[k]] = fn.spec.dims.mul(sizes[reduced[k - 1]], sizes[reduced[k]]);
+      sizes[reduced[k]] = spec.dims.mul(sizes[reduced[k - 1]], sizes[reduced[k]]);
       reduced[k - 1] = reduced[k];
       reduced.erase(reduced.begin() + k);
     }
@@ -236,30 +257,16 @@ void ReduceEmitter::acrossRows(Value row, Value firstColumn) {
 
 EmittedKernel ReduceEmitter::emit() {
   DimContext &dims = fn.spec.dims;
-  bool inner = llvm::is_contained(reduced, rank - 1);
-  DimExpr one = dims.constant(1), units = one, perUnit = one;
-  for (int64_t axis : kept)
-    units = dims.mul(units, sizes[axis]);
-  for (int64_t axis : reduced)
-    perUnit = dims.mul(perUnit, sizes[axis]);
-  DimExpr work = dims.mul(units, perUnit);
-  mergeReducedAxes();
-  DimExpr laneAxis = sizes[inner ? reduced.back() : kept.back()], groups = one;
-  lanes = lanesOfKernel(fn.spec, laneAxis, byteWidth(accumulator));
+  DimExpr one = dims.constant(1), work = dims.mul(units, perUnit), groups = one;
   if (!inner) {
-    // As many vectors side by side as leave some groups to other threads.
-    DimExpr columns = dims.resolve(laneAxis);
-    int64_t count = columns.isConstant() ? columns.constant() / lanes : kPartials;
-    while (lanes > 1 && 2 * vectors <= std::min(count / 2, kPartials))
-      vectors *= 2;
     // A vector at a time: the rest of a row is one group.
-    groups = vectors > 1 ? dims.ceilDiv(laneAxis, dims.constant(vectors * lanes)) : one;
+    groups = vectors > 1 ? dims.ceilDiv(laneAxis(), dims.constant(vectors * lanes)) : one;
     units =
         dims.product(ArrayRef(llvm::map_to_vector(ArrayRef(kept).drop_back(), [&](int64_t k) { return sizes[k]; })));
     units = dims.mul(units, groups);
-    perUnit = dims.mul(perUnit, vectors > 1 ? dims.constant(vectors * lanes) : laneAxis);
+    perUnit = dims.mul(perUnit, vectors > 1 ? dims.constant(vectors * lanes) : laneAxis());
   }
-  DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(kChunkElements), dims.max(perUnit, one)));
+  DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(fn.spec.schedule().getChunk()), dims.max(perUnit, one)));
   Value step = fn.materialize(perChunk), count = fn.materialize(units);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = arith::MulIOp::create(b, chunk, step);
@@ -279,18 +286,33 @@ EmittedKernel ReduceEmitter::emit() {
   emitted.chunks = dims.ceilDiv(units, perChunk);
   work = dims.resolve(work);
   if (work.isConstant())
-    emitted.estimatedNs = 0.1 * static_cast<double>(work.constant());
+    emitted.estimatedNs = fn.spec.costs().reducedNs * static_cast<double>(work.constant());
   return emitted;
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitReduce(KernelSpec &spec, ModuleOp module, StringRef name) {
+Plan sinter::cpu::planReduce(KernelSpec &spec, ScheduleAttr given) {
   auto op = dyn_cast_or_null<ReduceOp>(findShapedRoot(spec));
   if (!op || op.getAxes().empty())
-    return std::nullopt;
-  KernelFunction fn(spec, module, name, {});
-  if (!KernelElements(fn, 1).canBuild(op.getOperand()) || !canBuildAfter(fn, op)) {
-    fn.function.erase();
-    return std::nullopt;
+    return Plan::refuse("its root is no reduction, or its results several shapes");
+  if (!canBuild(op.getOperand(), [](Value) { return false; }) || !canBuildAfter(spec, op))
+    return Plan::refuse("what surrounds the reduction cannot be built element by element");
+  Reduction reduction(spec, op);
+  Plan plan;
+  plan.setLanes(lanesOfKernel(spec, reduction.laneAxis(), byteWidth(reduction.accumulator)));
+  plan.setChunk(spec.costs().reducedElements);
+  if (!reduction.inner) {
+    // As many vectors side by side as leave some groups to other threads.
+    DimExpr columns = spec.dims.resolve(reduction.laneAxis());
+    int64_t lanes = lanesOr(given, plan.lanes.chosen), vectors = 1;
+    int64_t count = columns.isConstant() ? columns.constant() / lanes : kPartials;
+    while (lanes > 1 && 2 * vectors <= std::min(count / 2, kPartials))
+      vectors *= 2;
+    plan.addTile(vectors, kPartials, kPartials);
   }
-  return ReduceEmitter(fn, op).emit();
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitReduce(KernelSpec &spec, ModuleOp module, StringRef name) {
+  KernelFunction fn(spec, module, name, {});
+  return ReduceEmitter(fn, cast<ReduceOp>(findShapedRoot(spec))).emit();
 }

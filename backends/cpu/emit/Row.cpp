@@ -18,9 +18,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Elements of the rows of one chunk.
-constexpr int64_t kChunkElements = 1 << 13;
-
 bool sinter::cpu::hasRowTemplate(Operation *op) {
   if (!isa<SoftmaxOp, LayerNormOp>(op))
     return false;
@@ -179,8 +176,8 @@ EmittedKernel RowEmitter::emit() {
   }
   Dims outerSizes(sizes.begin(), sizes.end() - 1);
   DimExpr one = dims.constant(1), rows = dims.product(outerSizes), length = sizes.back();
-  int64_t lanes = lanesOfKernel(fn.spec, length, byteWidth(type));
-  DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(kChunkElements), dims.max(length, one)));
+  int64_t lanes = fn.spec.schedule().getLanes();
+  DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(fn.spec.schedule().getChunk()), dims.max(length, one)));
   Value step = fn.materialize(perChunk), count = fn.materialize(rows);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = arith::MulIOp::create(b, chunk, step);
@@ -200,7 +197,7 @@ EmittedKernel RowEmitter::emit() {
   emitted.chunks = dims.ceilDiv(rows, perChunk);
   DimExpr work = dims.resolve(dims.mul(rows, length));
   if (work.isConstant())
-    emitted.estimatedNs = 0.3 * static_cast<double>(work.constant());
+    emitted.estimatedNs = fn.spec.costs().rowNs * static_cast<double>(work.constant());
   return emitted;
 }
 
@@ -218,9 +215,18 @@ bool sinter::cpu::isRow(KernelSpec &spec) {
          });
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitRow(KernelSpec &spec, ModuleOp module, StringRef name) {
+Plan sinter::cpu::planRow(KernelSpec &spec, ScheduleAttr) {
   if (!isRow(spec))
-    return std::nullopt;
+    return Plan::refuse("it is no softmax or layer norm of f32 or f64 along the last axis");
+  bool several = false;
+  Value operand = findRoot(spec, several)->getOperand(0);
+  Plan plan;
+  plan.setLanes(lanesOfKernel(spec, spec.sizes->dims(operand).back(), byteWidth(elementTypeOf(operand))));
+  plan.setChunk(spec.costs().rowElements);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitRow(KernelSpec &spec, ModuleOp module, StringRef name) {
   bool several = false;
   KernelFunction fn(spec, module, name, {});
   return RowEmitter(fn, findRoot(spec, several)).emit();

@@ -185,17 +185,16 @@ EmittedKernel SingleKernel::finish(ArrayRef<DimExpr> capacity) {
   return emitted;
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitSingle(KernelSpec &spec, ModuleOp module, StringRef name) {
+Operation *sinter::cpu::singleRoot(KernelSpec &spec) {
   bool several = false;
   Operation *root = findRoot(spec, several);
   if (!root || several)
-    return std::nullopt;
+    return nullptr;
   for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
     if (spec.yielded(i).getDefiningOp() != root)
-      return std::nullopt;
-  EmittedKernel emitted;
-  for (auto emit : {emitScatter, emitOrder, emitSelection, emitRunning, emitTriangular})
-    if (emit(spec, module, name, root, emitted))
-      return emitted;
-  return std::nullopt;
+      return nullptr;
+  for (Value operand : root->getOperands())
+    if (!canBuild(operand, [](Value) { return false; }))
+      return nullptr;
+  return root;
 }

@@ -93,17 +93,8 @@ private:
   llvm::SmallVector<llvm::SmallVector<unsigned>> yields; // per result of the root: results of the kernel
 };
 
-// One per file.
-bool emitScatter(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *root,
-                 EmittedKernel &emitted);
-bool emitOrder(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *root,
-               EmittedKernel &emitted);
-bool emitSelection(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *root,
-                   EmittedKernel &emitted);
-bool emitRunning(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *root,
-                 EmittedKernel &emitted);
-bool emitTriangular(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name, mlir::Operation *root,
-                    EmittedKernel &emitted);
+/// The root of a kernel that yields its results and nothing else, if elements of its operands can be built; or null.
+mlir::Operation *singleRoot(KernelSpec &spec);
 
 } // namespace sinter::cpu
 

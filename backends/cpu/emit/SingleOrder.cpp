@@ -9,11 +9,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// At most that many chunks have a workspace each.
-constexpr int64_t kMaxChunks = 8;
-/// Up to here, k passes over a row beat sorting it.
-constexpr int64_t kMaxPasses = 16;
-
 namespace {
 /// The rows along one axis of the root's operand.
 struct Rows {
@@ -50,7 +45,7 @@ static void emitBySorting(Rows &rows) {
   DimContext &dims = k.dims();
   DimExpr count = dims.product(rows.others), length = rows.sizes[rows.axis], kept = rows.resultSizes[rows.axis];
   Value words = k.workspaceWords(), span = k.mul(k.size(length), k.fn.index(2));
-  k.chunkRows(count, dims.ceilDiv(count, dims.constant(kMaxChunks)), [&](Value row, Value chunk) {
+  k.chunkRows(count, dims.ceilDiv(count, dims.constant(k.fn.spec.costs().sortChunks)), [&](Value row, Value chunk) {
     SmallVector<Value> outer = k.fn.delinearize(row, rows.others);
     Value sorted = k.mergeSort(words, k.mul(chunk, span), k.size(length), [&](Value x, Value y) {
       return k.before(rows.elementType(), rows.load(outer, x), rows.load(outer, y), rows.descending);
@@ -72,7 +67,7 @@ static void emitByPasses(Rows &rows) {
   Value none = k.fn.index(-1), zero = k.fn.index(0);
   Value nothing = arith::ConstantOp::create(b, b.getZeroAttr(signless(rows.elementType())));
   auto before = [&](Value x, Value y) { return k.before(rows.elementType(), x, y, rows.descending); };
-  k.chunkRows(dims.product(rows.others), dims.constant(16), [&](Value row, Value) {
+  k.chunkRows(dims.product(rows.others), dims.constant(k.fn.spec.schedule().getChunk()), [&](Value row, Value) {
     SmallVector<Value> outer = k.fn.delinearize(row, rows.others);
     Value kept = k.min(k.size(rows.resultSizes[rows.axis]), k.size(length));
     k.fn.loop(zero, kept, 1, ValueRange{none, nothing}, [&](Value rank, ValueRange last) -> SmallVector<Value> {
@@ -92,21 +87,36 @@ static void emitByPasses(Rows &rows) {
   });
 }
 
-bool sinter::cpu::emitOrder(KernelSpec &spec, ModuleOp module, StringRef name, Operation *root,
-                            EmittedKernel &emitted) {
+static int64_t axisOf(Operation *root) {
   auto sort = dyn_cast<SortOp>(root);
-  auto top = dyn_cast<TopKOp>(root);
-  if (!sort && !top)
-    return false;
-  int64_t axis = sort ? sort.getAxis() : top.getAxis();
-  DimExpr kept = spec.dims.resolve(spec.sizes->dims(root->getResult(0))[axis]);
-  bool byPasses = top && kept.isConstant() && kept.constant() <= kMaxPasses;
+  return static_cast<int64_t>(sort ? sort.getAxis() : cast<TopKOp>(root).getAxis());
+}
+
+/// Few elements are kept, which so many passes find.
+static bool takesPasses(KernelSpec &spec, Operation *root) {
+  DimExpr kept = spec.dims.resolve(spec.sizes->dims(root->getResult(0))[axisOf(root)]);
+  return isa<TopKOp>(root) && kept.isConstant() && kept.constant() <= spec.costs().selectionPasses;
+}
+
+Plan sinter::cpu::planOrder(KernelSpec &spec, ScheduleAttr) {
+  Operation *root = singleRoot(spec);
+  if (!isa_and_nonnull<SortOp, TopKOp>(root))
+    return Plan::refuse("it is no sort or top_k alone");
+  Plan plan;
+  if (takesPasses(spec, root))
+    plan.setChunk(spec.costs().selectedRows);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitOrder(KernelSpec &spec, ModuleOp module, StringRef name) {
+  Operation *root = singleRoot(spec);
+  auto sort = dyn_cast<SortOp>(root);
+  bool byPasses = takesPasses(spec, root);
   SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/!byPasses});
-  Rows rows(k, axis, sort ? sort.getDescending() : top.getLargest());
+  Rows rows(k, axisOf(root), sort ? sort.getDescending() : cast<TopKOp>(root).getLargest());
   if (byPasses)
     emitByPasses(rows);
   else
     emitBySorting(rows);
-  emitted = k.finish();
-  return true;
+  return k.finish();
 }

@@ -12,16 +12,13 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// About how many elements a chunk computes.
-constexpr int64_t kChunkElements = 4096;
-
 static EmittedKernel emitCumulative(SingleKernel &k, CumulativeOp op) {
   int64_t axis = op.getAxis();
   DimContext &dims = k.dims();
   Dims sizes = k.sizesOf(op.getOperand()), others = sizes;
   DimExpr length = sizes[axis];
   others.erase(others.begin() + axis);
-  DimExpr perChunk = dims.floorDiv(dims.constant(kChunkElements), dims.max(length, dims.constant(1)));
+  DimExpr perChunk = dims.floorDiv(dims.constant(k.fn.spec.schedule().getChunk()), dims.max(length, dims.constant(1)));
   k.chunkRows(dims.product(others), perChunk, [&](Value row, Value) {
     SmallVector<Value> outer = k.fn.delinearize(row, others);
     RunningTotal total(k.fn, op.getCombiner(), getElementTypeOrSelf(op.getOperand()));
@@ -117,7 +114,7 @@ static EmittedKernel emitArgReduceWindow(SingleKernel &k, ArgReduceWindowOp op) 
     Value greater = k.before(type, y, x, /*descending=*/false);
     return greater;
   };
-  k.chunkRows(dims.product(resultSizes), dims.constant(256), [&](Value flat, Value) {
+  k.chunkRows(dims.product(resultSizes), dims.constant(k.fn.spec.schedule().getChunk()), [&](Value flat, Value) {
     SmallVector<Value> at = k.fn.delinearize(flat, resultSizes), tap;
     std::function<SmallVector<Value>(ValueRange)> level = [&](ValueRange best) -> SmallVector<Value> {
       if (tap.size() < window.size())
@@ -147,14 +144,23 @@ static EmittedKernel emitArgReduceWindow(SingleKernel &k, ArgReduceWindowOp op) 
   return k.finish();
 }
 
-bool sinter::cpu::emitRunning(KernelSpec &spec, ModuleOp module, StringRef name, Operation *root,
-                              EmittedKernel &emitted) {
-  if (!isa<CumulativeOp, DetOp, ArgReduceWindowOp>(root))
-    return false;
+Plan sinter::cpu::planRunning(KernelSpec &spec, ScheduleAttr) {
+  Operation *root = singleRoot(spec);
+  if (!isa_and_nonnull<CumulativeOp, DetOp, ArgReduceWindowOp>(root))
+    return Plan::refuse("it is no cumulative, det or arg_reduce_window alone");
+  Plan plan;
+  if (isa<CumulativeOp>(root))
+    plan.setChunk(spec.costs().cumulativeElements);
+  if (isa<ArgReduceWindowOp>(root))
+    plan.setChunk(spec.costs().argWindowElements);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitRunning(KernelSpec &spec, ModuleOp module, StringRef name) {
+  Operation *root = singleRoot(spec);
   SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/isa<DetOp>(root)});
-  emitted = llvm::TypeSwitch<Operation *, EmittedKernel>(root)
-                .Case([&](CumulativeOp op) { return emitCumulative(k, op); })
-                .Case([&](DetOp op) { return emitDeterminant(k, op); })
-                .Case([&](ArgReduceWindowOp op) { return emitArgReduceWindow(k, op); });
-  return true;
+  return llvm::TypeSwitch<Operation *, EmittedKernel>(root)
+      .Case([&](CumulativeOp op) { return emitCumulative(k, op); })
+      .Case([&](DetOp op) { return emitDeterminant(k, op); })
+      .Case([&](ArgReduceWindowOp op) { return emitArgReduceWindow(k, op); });
 }

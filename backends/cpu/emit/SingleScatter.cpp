@@ -326,10 +326,14 @@ static int64_t longestChain(KernelSpec &spec, Operation *root) {
   return count.isConstant() && count.constant() <= longest ? kNoBlocks : longest;
 }
 
-bool sinter::cpu::emitScatter(KernelSpec &spec, ModuleOp module, StringRef name, Operation *root,
-                              EmittedKernel &emitted) {
-  if (!isa<ScatterElementsOp, ScatterNdOp>(root))
-    return false;
+Plan sinter::cpu::planScatter(KernelSpec &spec, ScheduleAttr) {
+  if (!isa_and_nonnull<ScatterElementsOp, ScatterNdOp>(singleRoot(spec)))
+    return Plan::refuse("it is no scatter alone");
+  return {};
+}
+
+EmittedKernel sinter::cpu::emitScatter(KernelSpec &spec, ModuleOp module, StringRef name) {
+  Operation *root = singleRoot(spec);
   int64_t longest = longestChain(spec, root);
   SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/longest != kNoBlocks});
   // An input that nothing else reads is left to the schedule, which may give it and the result one buffer.
@@ -341,12 +345,12 @@ bool sinter::cpu::emitScatter(KernelSpec &spec, ModuleOp module, StringRef name,
   scatter.emit(longest);
   if (longest != kNoBlocks)
     k.workspaceBytes = scatter.workspaceBytes(longest);
-  emitted = k.finish();
+  EmittedKernel emitted = k.finish();
   if (copies)
-    return true;
+    return emitted;
   emitted.updates = static_cast<int64_t>(operand.getArgNumber());
   DimExpr count = spec.dims.resolve(spec.dims.product(spec.sizes->dims(root->getOperand(2))));
   if (count.isConstant())
-    emitted.estimatedNs = 1 + 2 * static_cast<double>(count.constant());
-  return true;
+    emitted.estimatedNs = spec.costs().updateCallNs + spec.costs().scatteredNs * static_cast<double>(count.constant());
+  return emitted;
 }

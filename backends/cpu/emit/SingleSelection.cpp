@@ -285,15 +285,18 @@ static EmittedKernel emitSuppression(SingleKernel &k, NonMaxSuppressionOp op) {
   return k.finish({dims.mul(dims.product(sizes), dims.constant(3))});
 }
 
-bool sinter::cpu::emitSelection(KernelSpec &spec, ModuleOp module, StringRef name, Operation *root,
-                                EmittedKernel &emitted) {
-  if (!isa<NonzeroOp, CompressOp, UniqueOp, NonMaxSuppressionOp>(root))
-    return false;
+Plan sinter::cpu::planSelection(KernelSpec &spec, ScheduleAttr) {
+  if (!isa_and_nonnull<NonzeroOp, CompressOp, UniqueOp, NonMaxSuppressionOp>(singleRoot(spec)))
+    return Plan::refuse("it is no op alone whose result's size depends on data");
+  return {};
+}
+
+EmittedKernel sinter::cpu::emitSelection(KernelSpec &spec, ModuleOp module, StringRef name) {
+  Operation *root = singleRoot(spec);
   SingleKernel k(spec, module, name, root, {/*sizes=*/true, /*workspace=*/isa<UniqueOp, NonMaxSuppressionOp>(root)});
-  emitted = llvm::TypeSwitch<Operation *, EmittedKernel>(root)
-                .Case([&](NonzeroOp op) { return emitNonzero(k, op); })
-                .Case([&](CompressOp op) { return emitCompress(k, op); })
-                .Case([&](UniqueOp op) { return emitUnique(k, op); })
-                .Case([&](NonMaxSuppressionOp op) { return emitSuppression(k, op); });
-  return true;
+  return llvm::TypeSwitch<Operation *, EmittedKernel>(root)
+      .Case([&](NonzeroOp op) { return emitNonzero(k, op); })
+      .Case([&](CompressOp op) { return emitCompress(k, op); })
+      .Case([&](UniqueOp op) { return emitUnique(k, op); })
+      .Case([&](NonMaxSuppressionOp op) { return emitSuppression(k, op); });
 }

@@ -7,14 +7,13 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-std::optional<StridedView> sinter::cpu::viewOf(KernelFunction &fn, Value value) {
-  KernelSpec &spec = fn.spec;
+std::optional<StridedView> sinter::cpu::viewOf(KernelSpec &spec, Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Dims sizes = spec.sizes->dims(value);
-    return StridedView{argument.getArgNumber(), sizes, fn.strides(sizes)};
+    return StridedView{argument.getArgNumber(), sizes, stridesOf(spec.dims, sizes)};
   }
   if (auto transpose = value.getDefiningOp<TransposeOp>()) {
-    std::optional<StridedView> source = viewOf(fn, transpose.getOperand());
+    std::optional<StridedView> source = viewOf(spec, transpose.getOperand());
     if (!source)
       return std::nullopt;
     StridedView view{source->input, {}, {}};
@@ -25,7 +24,7 @@ std::optional<StridedView> sinter::cpu::viewOf(KernelFunction &fn, Value value) 
     return view;
   }
   if (auto slice = value.getDefiningOp<SliceOp>()) {
-    std::optional<StridedView> source = viewOf(fn, slice.getOperand());
+    std::optional<StridedView> source = viewOf(spec, slice.getOperand());
     if (!source || llvm::any_of(slice.getStarts(), [](int64_t start) { return start != 0; }) ||
         llvm::any_of(slice.getSteps(), [](int64_t step) { return step != 1; }))
       return std::nullopt;
@@ -33,7 +32,7 @@ std::optional<StridedView> sinter::cpu::viewOf(KernelFunction &fn, Value value) 
     return source;
   }
   if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
-    std::optional<StridedView> source = viewOf(fn, broadcast.getOperand());
+    std::optional<StridedView> source = viewOf(spec, broadcast.getOperand());
     if (!source)
       return std::nullopt;
     Dims sizes = spec.sizes->dims(value);
@@ -50,8 +49,8 @@ std::optional<StridedView> sinter::cpu::viewOf(KernelFunction &fn, Value value) 
   return std::nullopt;
 }
 
-std::optional<MergedAxes> sinter::cpu::mergeAxes(KernelFunction &fn, const StridedView &view, ArrayRef<int64_t> axes) {
-  DimContext &dims = fn.spec.dims;
+std::optional<MergedAxes> sinter::cpu::mergeAxes(KernelSpec &spec, const StridedView &view, ArrayRef<int64_t> axes) {
+  DimContext &dims = spec.dims;
   MergedAxes merged{dims.constant(1), dims.constant(1)};
   bool first = true;
   for (int64_t axis : llvm::reverse(axes)) {

@@ -17,7 +17,7 @@ struct StridedView {
 };
 
 /// Nothing when `value` is computed rather than viewed.
-std::optional<StridedView> viewOf(KernelFunction &fn, mlir::Value value);
+std::optional<StridedView> viewOf(KernelSpec &spec, mlir::Value value);
 
 /// A run of axes walked as one: its size and the stride of one step.
 struct MergedAxes {
@@ -26,7 +26,7 @@ struct MergedAxes {
 };
 
 /// Merges `axes` (in this order, outermost first); nothing when memory does not allow it.
-std::optional<MergedAxes> mergeAxes(KernelFunction &fn, const StridedView &view, llvm::ArrayRef<int64_t> axes);
+std::optional<MergedAxes> mergeAxes(KernelSpec &spec, const StridedView &view, llvm::ArrayRef<int64_t> axes);
 
 } // namespace sinter::cpu
 

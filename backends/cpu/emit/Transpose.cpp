@@ -9,7 +9,6 @@
 //
 //   chunk     a few (outer, block of a), all of r
 
-#include "backends/cpu/emit/Transpose.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "ir/Shape.h"
 #include "mlir/IR/Matchers.h"
@@ -17,9 +16,6 @@
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
-
-/// About how many elements a chunk moves.
-constexpr int64_t kChunkElements = 16384;
 
 /// How many zeros are put at the end of a matrix's rows, if that is all that happens.
 static std::optional<int64_t> zerosAtEnd(PadOp pad) {
@@ -134,7 +130,7 @@ public:
   EmittedKernel emit() {
     DimContext &dims = fn.spec.dims;
     int64_t blocks = llvm::divideCeil(turn.filledRows, lanes);
-    int64_t unitsPerChunk = std::max<int64_t>(1, kChunkElements / (lanes * turn.run));
+    int64_t unitsPerChunk = std::max<int64_t>(1, fn.spec.schedule().getChunk() / (lanes * turn.run));
     DimExpr units =
         dims.mul(dims.product(Dims(turn.sizes.begin(), turn.sizes.begin() + turn.turned)), dims.constant(blocks));
     Value unitCount = fn.materialize(units);
@@ -149,7 +145,7 @@ public:
     emitted.function = fn.function;
     emitted.chunks = dims.ceilDiv(units, dims.constant(unitsPerChunk));
     if (units.isConstant())
-      emitted.estimatedNs = 0.5 * static_cast<double>(units.constant() * lanes * turn.run);
+      emitted.estimatedNs = fn.spec.costs().turnedNs * static_cast<double>(units.constant() * lanes * turn.run);
     return emitted;
   }
 
@@ -224,17 +220,28 @@ private:
 };
 } // namespace
 
-std::optional<EmittedKernel> sinter::cpu::emitTranspose(KernelSpec &spec, ModuleOp module, StringRef name) {
+Plan sinter::cpu::planTranspose(KernelSpec &spec, ScheduleAttr given) {
   if (spec.kernel.getNumResults() != 1 || spec.target().vectorBytes < 16)
-    return std::nullopt;
+    return Plan::refuse("it has several results, or the target no vectors");
   Type element = getElementTypeOrSelf(spec.yielded(0));
   if (!element.isF32() && !element.isF64())
-    return std::nullopt;
+    return Plan::refuse("only f32 and f64 are turned in registers");
   std::optional<Moves> moves = findMoves(spec);
-  int64_t lanes = spec.target().lanes(byteWidth(element));
-  std::optional<Turn> turn = moves ? planTurn(spec, *moves, lanes) : std::nullopt;
-  if (!turn)
-    return std::nullopt;
+  if (!moves)
+    return Plan::refuse("it does more than move axes");
+  int64_t width = byteWidth(element), lanes = spec.target().lanes(width);
+  if (!planTurn(spec, *moves, lanesOr(given, lanes)))
+    return Plan::refuse("its axes are shorter than a vector or of unknown size, or the last one stays");
+  Plan plan;
+  plan.setLanes(lanes, 16 / width);
+  plan.setChunk(spec.costs().transposedElements);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitTranspose(KernelSpec &spec, ModuleOp module, StringRef name) {
+  Moves moves = *findMoves(spec);
+  int64_t lanes = spec.schedule().getLanes();
+  Turn turn = *planTurn(spec, moves, lanes);
   KernelFunction fn(spec, module, name, {});
-  return TransposeEmitter(fn, *moves, *turn, VectorType::get({lanes}, element)).emit();
+  return TransposeEmitter(fn, moves, turn, VectorType::get({lanes}, getElementTypeOrSelf(spec.yielded(0)))).emit();
 }

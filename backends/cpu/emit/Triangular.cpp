@@ -28,11 +28,12 @@ struct MatrixView {
 class TriangularEmitter {
 public:
   TriangularEmitter(SingleKernel &k, Type type) : k(k), b(k.b), type(type) {
-    const Target &target = k.fn.spec.target();
-    lanes = target.lanes(byteWidth(type));
-    bool many = target.vectorRegisters > 16;
-    tileRows = many ? 8 : 4;
-    maxVectors = many ? 3 : 2;
+    ScheduleAttr schedule = k.fn.spec.schedule();
+    lanes = schedule.getLanes();
+    if (schedule.getTile().empty())
+      return; // plain code
+    tileRows = schedule.getTile()[0];
+    maxVectors = schedule.getTile()[1];
   }
 
   void emitCholesky(CholeskyOp op);
@@ -407,9 +408,6 @@ void TriangularEmitter::writeFactor(const MatrixView &u, const MatrixView &to, V
   });
 }
 
-/// Matrices share workspaces: this many at most.
-constexpr int64_t kMostChunks = 64;
-
 void TriangularEmitter::emitCholesky(CholeskyOp op) {
   DimContext &dims = k.dims();
   Dims sizes = k.sizesOf(op.getResult()), batch(sizes);
@@ -425,23 +423,26 @@ void TriangularEmitter::emitCholesky(CholeskyOp op) {
   MemRefType flat = MemRefType::get({kHuge}, type);
   Value buffer = memref::ViewOp::create(b, flat, k.fn.workspace(), index(0), ValueRange{});
   auto wide = VectorType::get({lanes}, type);
-  k.chunkRows(matrices, dims.ceilDiv(matrices, dims.constant(kMostChunks)), [&](Value matrix, Value chunk) {
-    MatrixView u = viewOf(buffer, k.mul(chunk, k.size(elements)), k.size(rowSize));
-    Value base = k.mul(matrix, k.mul(n, n));
-    fillWorkspace(viewOf(inputOf(op.getOperand()), base, n), u, n, end, k.size(rowSize), op.getLower());
-    MatrixView t = u; // U^T
-    std::swap(t.row, t.column);
-    k.fn.loop(index(0), end, tileRows, [&](Value first) {
-      emitDiagonalTile(u, first);
-      Value column = k.add(first, index(tileRows)), left = k.sub(end, column);
-      Value whole = k.mul(arith::DivUIOp::create(b, left, index(maxVectors * lanes)), index(maxVectors * lanes));
-      Value wholeEnd = k.add(column, whole);
-      k.fn.loop(column, wholeEnd, maxVectors * lanes,
-                [&](Value c) { emitTile(t, u, u, first, tileRows, {wide, maxVectors, c, {}}, false); });
-      k.fn.loop(wholeEnd, end, lanes, [&](Value c) { emitTile(t, u, u, first, tileRows, {wide, 1, c, {}}, false); });
-    });
-    writeFactor(u, viewOf(k.fn.result(0), base, n), n, op.getLower());
-  });
+  k.chunkRows(matrices, dims.ceilDiv(matrices, dims.constant(k.fn.spec.costs().choleskyChunks)),
+              [&](Value matrix, Value chunk) {
+                MatrixView u = viewOf(buffer, k.mul(chunk, k.size(elements)), k.size(rowSize));
+                Value base = k.mul(matrix, k.mul(n, n));
+                fillWorkspace(viewOf(inputOf(op.getOperand()), base, n), u, n, end, k.size(rowSize), op.getLower());
+                MatrixView t = u; // U^T
+                std::swap(t.row, t.column);
+                k.fn.loop(index(0), end, tileRows, [&](Value first) {
+                  emitDiagonalTile(u, first);
+                  Value column = k.add(first, index(tileRows)), left = k.sub(end, column);
+                  Value whole =
+                      k.mul(arith::DivUIOp::create(b, left, index(maxVectors * lanes)), index(maxVectors * lanes));
+                  Value wholeEnd = k.add(column, whole);
+                  k.fn.loop(column, wholeEnd, maxVectors * lanes,
+                            [&](Value c) { emitTile(t, u, u, first, tileRows, {wide, maxVectors, c, {}}, false); });
+                  k.fn.loop(wholeEnd, end, lanes,
+                            [&](Value c) { emitTile(t, u, u, first, tileRows, {wide, 1, c, {}}, false); });
+                });
+                writeFactor(u, viewOf(k.fn.result(0), base, n), n, op.getLower());
+              });
   k.workspaceBytes = dims.mul(dims.mul(k.chunks, elements), dims.constant(byteWidth(type)));
 }
 
@@ -474,17 +475,34 @@ void TriangularEmitter::emitPlainCholesky(CholeskyOp op) {
   });
 }
 
-bool sinter::cpu::emitTriangular(KernelSpec &spec, ModuleOp module, StringRef name, Operation *root,
-                                 EmittedKernel &emitted) {
-  if (!isa<CholeskyOp, TriangularSolveOp>(root))
-    return false;
-  bool plain = spec.options.optLevel == 0;
+Plan sinter::cpu::planTriangular(KernelSpec &spec, ScheduleAttr) {
+  Operation *root = singleRoot(spec);
+  if (!isa_and_nonnull<CholeskyOp, TriangularSolveOp>(root))
+    return Plan::refuse("it is no cholesky or triangular_solve alone");
+  if (!llvm::all_of(root->getOperands(), llvm::IsaPred<BlockArgument>))
+    return Plan::refuse("an operand is computed");
+  Plan plan;
+  if (spec.options.optLevel == 0) { // one element after the other
+    plan.setLanes(1);
+    return plan;
+  }
+  int64_t width = byteWidth(getElementTypeOrSelf(root->getResult(0)));
+  bool many = spec.target().vectorRegisters > 16;
+  plan.setLanes(spec.target().lanes(width), 16 / width);
+  plan.addTile(many ? 8 : 4, 8, 8);
+  plan.tile.back().least = 2;
+  plan.addTile(many ? 3 : 2, 3);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitTriangular(KernelSpec &spec, ModuleOp module, StringRef name) {
+  Operation *root = singleRoot(spec);
+  bool plain = spec.schedule().getLanes() == 1;
   SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/!plain && isa<CholeskyOp>(root)});
   TriangularEmitter emitter(k, getElementTypeOrSelf(root->getResult(0)));
   if (auto cholesky = dyn_cast<CholeskyOp>(root))
     plain ? emitter.emitPlainCholesky(cholesky) : emitter.emitCholesky(cholesky);
   else
     plain ? emitter.emitPlainSolve(cast<TriangularSolveOp>(root)) : emitter.emitSolve(cast<TriangularSolveOp>(root));
-  emitted = k.finish();
-  return true;
+  return k.finish();
 }

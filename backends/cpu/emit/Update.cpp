@@ -12,9 +12,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// A larger window is written by the map emitter, on all threads.
-constexpr int64_t kMaxElements = 1 << 16;
-
 static bool reads(Value value, Value argument) {
   if (value == argument)
     return true;
@@ -22,29 +19,38 @@ static bool reads(Value value, Value argument) {
   return op && llvm::any_of(op->getOperands(), [&](Value operand) { return reads(operand, argument); });
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitUpdate(KernelSpec &spec, ModuleOp module, StringRef name) {
+static DimExpr innermost(KernelSpec &spec, const Dims &window) {
+  return window.empty() ? spec.dims.constant(1) : window.back();
+}
+
+Plan sinter::cpu::planUpdate(KernelSpec &spec, ScheduleAttr) {
   auto op = spec.yielded(0).getDefiningOp<DynamicUpdateSliceOp>();
   if (!op || spec.kernel.getNumResults() != 1)
-    return std::nullopt;
+    return Plan::refuse("it does not end in one dynamic_update_slice");
   auto operand = dyn_cast<BlockArgument>(op.getOperand());
   Dims window = spec.sizes->dims(op.getUpdate());
   DimExpr count = spec.dims.resolve(spec.dims.product(window));
-  if (!operand || !count.isConstant() || count.constant() > kMaxElements)
-    return std::nullopt;
+  if (!operand || !count.isConstant() || count.constant() > spec.costs().updateElements)
+    return Plan::refuse("the updated value is no input, or the window large or of unknown size");
   // What is read of the operand must be read before it is overwritten.
   if (count.constant() > 1 && (reads(op.getUpdate(), operand) || reads(op.getStarts(), operand)))
-    return std::nullopt;
-  Dims sizes = spec.sizes->dims(operand);
-  auto rank = static_cast<int64_t>(sizes.size());
-  DimExpr last = rank ? window.back() : spec.dims.constant(1);
-  KernelFunction fn(spec, module, name, {});
-  int64_t lanes = lanesOfKernel(spec, last, 1);
-  KernelElements probe(fn, lanes);
-  if (!probe.canBuild(op.getUpdate()) || !probe.canBuild(op.getStarts())) {
-    fn.function.erase();
-    return std::nullopt;
-  }
+    return Plan::refuse("it reads what it would overwrite");
+  auto nothing = [](Value) { return false; };
+  if (!canBuild(op.getUpdate(), nothing) || !canBuild(op.getStarts(), nothing))
+    return Plan::refuse("the window's elements cannot be built one by one");
+  Plan plan;
+  plan.setLanes(lanesOfKernel(spec, innermost(spec, window), 1));
+  return plan;
+}
 
+EmittedKernel sinter::cpu::emitUpdate(KernelSpec &spec, ModuleOp module, StringRef name) {
+  auto op = spec.yielded(0).getDefiningOp<DynamicUpdateSliceOp>();
+  auto operand = cast<BlockArgument>(op.getOperand());
+  Dims window = spec.sizes->dims(op.getUpdate()), sizes = spec.sizes->dims(operand);
+  DimExpr count = spec.dims.resolve(spec.dims.product(window)), last = innermost(spec, window);
+  auto rank = static_cast<int64_t>(sizes.size());
+  int64_t lanes = spec.schedule().getLanes();
+  KernelFunction fn(spec, module, name, {});
   ImplicitLocOpBuilder &b = fn.b;
   fn.loop(fn.begin(), fn.end(), 1, [&](Value) {
     KernelElements scalars(fn, 1);
@@ -86,6 +92,6 @@ std::optional<EmittedKernel> sinter::cpu::emitUpdate(KernelSpec &spec, ModuleOp 
   emitted.function = fn.function;
   emitted.chunks = spec.dims.constant(1);
   emitted.updates = static_cast<int64_t>(operand.getArgNumber());
-  emitted.estimatedNs = 1 + 0.2 * static_cast<double>(count.constant());
+  emitted.estimatedNs = spec.costs().updateCallNs + spec.costs().updatedNs * static_cast<double>(count.constant());
   return emitted;
 }

@@ -11,6 +11,7 @@
 // Rows that have room for whole vectors (AlignMatrices makes them so) are read without masks.
 
 #include "backends/cpu/emit/BlockSums.h"
+#include "backends/cpu/emit/ContractionPlan.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/KernelElements.h"
 #include "backends/cpu/emit/Packing.h"
@@ -21,21 +22,27 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Multiply-adds in a chunk: it streams the matrix, some microseconds.
-constexpr int64_t kChunkWork = 1 << 16;
 /// Independent FMAs: latency 4 on two ports.
 constexpr int64_t kSums = 8;
 
 namespace {
-class VectorMatrixEmitter {
+/// The matrix, the vector, and the sizes that are walked.
+struct VectorMatrix {
+  DotGeneralOp dot;
+  StridedView matrix, vector;
+  DimExpr rowCount, rowStride, vectorStride;
+  int64_t columns = 0;
+  int64_t columnAxis = 0; // of the result
+};
+
+class VectorMatrixEmitter : VectorMatrix {
 public:
-  VectorMatrixEmitter(KernelFunction &fn, DotGeneralOp dot) : fn(fn), b(fn.b), dims(fn.spec.dims), dot(dot) {}
-  /// False when the product is not of this form.
-  bool prepare();
+  VectorMatrixEmitter(KernelFunction &fn, const VectorMatrix &product)
+      : VectorMatrix(product), fn(fn), b(fn.b), dims(fn.spec.dims), lanes(fn.spec.schedule().getLanes()),
+        vectorType(VectorType::get({lanes}, cast<RankedTensorType>(dot.getType()).getElementType())) {}
   EmittedKernel emit();
 
 private:
-  bool prepareOperands(unsigned matrixOperand);
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
   SmallVector<Value> addRows(Value row, int64_t count, Value column, ValueRange sums, ArrayRef<Value> masks);
@@ -44,20 +51,19 @@ private:
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
   DimContext &dims;
-  DotGeneralOp dot;
-  StridedView matrix, vector;
-  DimExpr rowCount, rowStride, vectorStride;
-  int64_t columns = 0, lanes = 0;
-  int64_t columnAxis = 0; // of the result
+  int64_t lanes;
   VectorType vectorType;
 };
 } // namespace
 
-bool VectorMatrixEmitter::prepareOperands(unsigned matrixOperand) {
-  std::optional<StridedView> m = viewOf(fn, dot->getOperand(matrixOperand)),
-                             v = viewOf(fn, dot->getOperand(1 - matrixOperand));
-  if (!m || !v || isPacked(fn.spec.kernel, m->input))
-    return false;
+/// With the matrix as operand `matrixOperand`; nothing where the product is not of this form.
+static std::optional<VectorMatrix> vectorMatrixOf(KernelSpec &spec, DotGeneralOp dot, unsigned matrixOperand) {
+  DimContext &dims = spec.dims;
+  std::optional<StridedView> m = viewOf(spec, dot->getOperand(matrixOperand)),
+                             v = viewOf(spec, dot->getOperand(1 - matrixOperand));
+  // A constant is packed, and its product left to the contraction.
+  if (!m || !v || packsContraction(spec, m->input))
+    return std::nullopt;
   ArrayRef<int64_t> contracts[] = {dot.getLhsContract(), dot.getRhsContract()};
   ArrayRef<int64_t> summed = contracts[matrixOperand], vectorSummed = contracts[1 - matrixOperand];
   auto one = dims.constant(1);
@@ -66,43 +72,33 @@ bool VectorMatrixEmitter::prepareOperands(unsigned matrixOperand) {
     if (llvm::is_contained(summed, axis))
       continue;
     if (free)
-      return false;
+      return std::nullopt;
     free = axis;
   }
   auto vectorRank = static_cast<int64_t>(v->sizes.size());
   for (int64_t axis = 0; axis < vectorRank; ++axis)
     if (!llvm::is_contained(vectorSummed, axis) && dims.resolve(v->sizes[axis]) != one)
-      return false;
+      return std::nullopt;
   if (!free || dims.resolve(m->strides[*free]) != one || !dims.resolve(m->sizes[*free]).isConstant())
-    return false;
-  std::optional<MergedAxes> rows = mergeAxes(fn, *m, summed), elements = mergeAxes(fn, *v, vectorSummed);
+    return std::nullopt;
+  std::optional<MergedAxes> rows = mergeAxes(spec, *m, summed), elements = mergeAxes(spec, *v, vectorSummed);
   if (!rows || !elements)
-    return false;
-  matrix = *m;
-  vector = *v;
-  rowCount = dims.resolve(rows->size);
-  rowStride = dims.resolve(rows->stride);
-  vectorStride = dims.resolve(elements->stride);
-  columns = dims.resolve(m->sizes[*free]).constant();
+    return std::nullopt;
+  VectorMatrix p{dot, *m, *v, dims.resolve(rows->size), dims.resolve(rows->stride), dims.resolve(elements->stride)};
+  p.columns = dims.resolve(m->sizes[*free]).constant();
   // The free axes of the left operand come first in the result.
-  columnAxis = matrixOperand == 0 ? 0 : vectorRank - static_cast<int64_t>(vectorSummed.size());
-  return true;
+  p.columnAxis = matrixOperand == 0 ? 0 : vectorRank - static_cast<int64_t>(vectorSummed.size());
+  return p;
 }
 
-bool VectorMatrixEmitter::prepare() {
+static std::optional<VectorMatrix> vectorMatrixOf(KernelSpec &spec, DotGeneralOp dot) {
   Type type = cast<RankedTensorType>(dot.getType()).getElementType();
   auto elementOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
   if (!(type.isF32() || type.isF64()) || elementOf(dot.getLhs()) != type || elementOf(dot.getRhs()) != type ||
       !dot.getLhsBatch().empty())
-    return false;
-  if (!prepareOperands(1) && !prepareOperands(0))
-    return false;
-  lanes = fn.spec.target().lanes(byteWidth(type));
-  while (lanes > columns)
-    lanes /= 2;
-  vectorType = VectorType::get({lanes}, type);
-  constexpr int64_t fewestLanes = 4;
-  return lanes >= fewestLanes;
+    return std::nullopt;
+  std::optional<VectorMatrix> product = vectorMatrixOf(spec, dot, 1);
+  return product ? product : vectorMatrixOf(spec, dot, 0);
 }
 
 /// `sums` holds chains of vectors; `count` rows from `row` on are added, each to the chain of its number.
@@ -184,12 +180,12 @@ void VectorMatrixEmitter::emitBlock(Value column, int64_t vectors, int64_t last)
 }
 
 EmittedKernel VectorMatrixEmitter::emit() {
-  int64_t vectors = llvm::divideCeil(columns, lanes), blocks = llvm::divideCeil(vectors, kSums);
-  int64_t perBlock = llvm::divideCeil(vectors, blocks), blockColumns = perBlock * lanes;
-  blocks = llvm::divideCeil(columns, blockColumns);
+  int64_t perBlock = fn.spec.schedule().getTile().front(), blockColumns = perBlock * lanes;
+  int64_t blocks = llvm::divideCeil(columns, blockColumns);
   int64_t wholeBlocks = columns / blockColumns, rest = columns - wholeBlocks * blockColumns;
-  DimExpr blocksPerChunk = dims.max(
-      dims.constant(1), dims.floorDiv(dims.constant(kChunkWork / blockColumns), dims.max(rowCount, dims.constant(1))));
+  DimExpr blocksPerChunk =
+      dims.max(dims.constant(1), dims.floorDiv(dims.constant(fn.spec.schedule().getChunk() / blockColumns),
+                                               dims.max(rowCount, dims.constant(1))));
   Value step = fn.materialize(dims.mul(blocksPerChunk, dims.constant(blockColumns)));
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = mul(chunk, step);
@@ -211,19 +207,34 @@ EmittedKernel VectorMatrixEmitter::emit() {
   emitted.function = fn.function;
   emitted.chunks = dims.ceilDiv(dims.constant(blocks), blocksPerChunk);
   if (rowCount.isConstant())
-    emitted.estimatedNs = static_cast<double>(rowCount.constant() * columns) / 20;
+    emitted.estimatedNs = static_cast<double>(rowCount.constant() * columns) / fn.spec.costs().streamedMacsPerNs;
   return emitted;
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitVectorMatrix(KernelSpec &spec, ModuleOp module, StringRef name) {
+Plan sinter::cpu::planVectorMatrix(KernelSpec &spec, ScheduleAttr given) {
   auto dot = dyn_cast_or_null<DotGeneralOp>(findShapedRoot(spec));
   if (!dot || spec.target().vectorBytes < 16)
-    return std::nullopt;
+    return Plan::refuse("its root is no product, its results have several shapes, or the target no vectors");
+  std::optional<VectorMatrix> product = vectorMatrixOf(spec, dot);
+  if (!product || !canBuildAfter(spec, dot))
+    return Plan::refuse("it is no product of a vector and a matrix whose columns are contiguous and known");
+  int64_t lanes = spec.target().lanes(byteWidth(cast<RankedTensorType>(dot.getType()).getElementType()));
+  while (lanes > product->columns)
+    lanes /= 2;
+  constexpr int64_t fewestLanes = 4;
+  if (lanes < fewestLanes)
+    return Plan::refuse("the matrix has few columns, or the target short vectors");
+  Plan plan;
+  plan.setLanes(lanes, fewestLanes);
+  int64_t vectors = llvm::divideCeil(product->columns, lanesOr(given, lanes)),
+          blocks = llvm::divideCeil(vectors, kSums);
+  plan.addTile(llvm::divideCeil(vectors, blocks), std::min(vectors, kSums));
+  plan.setChunk(spec.costs().streamedMacs);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitVectorMatrix(KernelSpec &spec, ModuleOp module, StringRef name) {
+  VectorMatrix product = *vectorMatrixOf(spec, cast<DotGeneralOp>(findShapedRoot(spec)));
   KernelFunction fn(spec, module, name, {});
-  VectorMatrixEmitter emitter(fn, dot);
-  if (!canBuildAfter(fn, dot) || !emitter.prepare()) {
-    fn.function.erase();
-    return std::nullopt;
-  }
-  return emitter.emit();
+  return VectorMatrixEmitter(fn, product).emit();
 }

@@ -17,9 +17,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Operand elements that a chunk combines.
-constexpr int64_t kChunkTaps = 1 << 16;
-
 namespace {
 /// Combines the elements that one window reads.
 struct Combination {
@@ -101,24 +98,26 @@ template <typename Kind, typename Op> static bool isWindowOf(KernelSpec &spec, O
          });
 }
 
-template <typename Kind, typename Op>
-static std::optional<EmittedKernel> emitWindows(KernelSpec &spec, ModuleOp module, StringRef name, Op op) {
-  if (!isWindowOf<Kind>(spec, op))
-    return std::nullopt;
-  int64_t rank = op.getWindow().size(), inner = rank - 1;
-
+/// Lanes of the widest element, no more than there are channels.
+template <typename Op> static int64_t lanesOfWindow(KernelSpec &spec, Op op) {
   Type elementType = elementTypeOf(op.getOperand()), accumulator = accumulatorType(elementType);
   int64_t width = std::max(byteWidth(elementType), byteWidth(accumulator));
   for (Operation &inside : spec.body().without_terminator())
     for (Type type : inside.getResultTypes())
       width = std::max(width, byteWidth(cast<RankedTensorType>(type).getElementType()));
   int64_t lanes = spec.target().lanes(width);
+  DimExpr channels = spec.dims.resolve(spec.sizes->dims(op.getResult()).back());
+  if (channels.isConstant())
+    while (lanes > channels.constant() && lanes > 1)
+      lanes /= 2;
+  return lanes;
+}
+
+template <typename Kind, typename Op>
+static EmittedKernel emitWindows(KernelSpec &spec, ModuleOp module, StringRef name, Op op) {
+  int64_t rank = op.getWindow().size(), inner = rank - 1, lanes = spec.schedule().getLanes();
   DimContext &dims = spec.dims;
   Dims sizes = spec.sizes->dims(op.getResult()), operandSizes = spec.sizes->dims(op.getOperand());
-  if (int64_t channels = dims.resolve(sizes[inner]).staticSize(); channels != ShapedType::kDynamic)
-    while (lanes > channels && lanes > 1)
-      lanes /= 2;
-
   KernelFunction fn(spec, module, name, {});
   ImplicitLocOpBuilder &b = fn.b;
   Dims outerSizes(sizes.begin(), sizes.end() - 1);
@@ -127,7 +126,8 @@ static std::optional<EmittedKernel> emitWindows(KernelSpec &spec, ModuleOp modul
   for (int64_t size : op.getWindow())
     taps *= size;
   DimExpr rowsPerChunk =
-      dims.max(one, dims.floorDiv(dims.constant(std::max<int64_t>(1, kChunkTaps / taps)), dims.max(sizes[inner], one)));
+      dims.max(one, dims.floorDiv(dims.constant(std::max<int64_t>(1, spec.schedule().getChunk() / taps)),
+                                  dims.max(sizes[inner], one)));
 
   Value rowCount = fn.materialize(rows), channels = fn.materialize(sizes[inner]), step = fn.materialize(rowsPerChunk);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
@@ -210,7 +210,7 @@ static std::optional<EmittedKernel> emitWindows(KernelSpec &spec, ModuleOp modul
   emitted.chunks = dims.ceilDiv(rows, rowsPerChunk);
   DimExpr work = dims.resolve(dims.mul(dims.product(sizes), dims.constant(taps)));
   if (work.isConstant())
-    emitted.estimatedNs = static_cast<double>(work.constant()) / 8;
+    emitted.estimatedNs = static_cast<double>(work.constant()) / spec.costs().windowTapsPerNs;
   return emitted;
 }
 
@@ -225,14 +225,24 @@ bool sinter::cpu::isWindow(KernelSpec &spec) {
   return op && isWindowOf<Position>(spec, op);
 }
 
-std::optional<EmittedKernel> sinter::cpu::emitWindow(KernelSpec &spec, ModuleOp module, StringRef name) {
+Plan sinter::cpu::planWindow(KernelSpec &spec, ScheduleAttr) {
+  if (!isWindow(spec))
+    return Plan::refuse("its root is no window that stays along the last axis");
   bool several = false;
   Operation *root = findRoot(spec, several);
-  if (!root || several)
-    return std::nullopt;
+  Plan plan;
+  if (auto op = dyn_cast<ReduceWindowOp>(root))
+    plan.setLanes(lanesOfWindow(spec, op));
+  else
+    plan.setLanes(lanesOfWindow(spec, cast<ArgReduceWindowOp>(root)));
+  plan.setChunk(spec.costs().windowTaps);
+  return plan;
+}
+
+EmittedKernel sinter::cpu::emitWindow(KernelSpec &spec, ModuleOp module, StringRef name) {
+  bool several = false;
+  Operation *root = findRoot(spec, several);
   if (auto op = dyn_cast<ReduceWindowOp>(root))
     return emitWindows<Combination>(spec, module, name, op);
-  if (auto op = dyn_cast<ArgReduceWindowOp>(root))
-    return emitWindows<Position>(spec, module, name, op);
-  return std::nullopt;
+  return emitWindows<Position>(spec, module, name, cast<ArgReduceWindowOp>(root));
 }

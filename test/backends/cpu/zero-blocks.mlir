@@ -6,7 +6,7 @@
 // Products with probabilities behind a mask, forward and backward: whole blocks of zeros at the beginning, at the end,
 // and in all of a row's tile. The scores of the last part are larger than what its mask adds.
 
-// CHECK-COUNT-20: schedule = {zeros = array<i64:
+// CHECK-COUNT-20: schedule = #sinter.schedule<contraction, {{.*}}zeros = [
 func.func @attention(%causal_q: tensor<2x64x32xf32>, %causal_k: tensor<2x64x32xf32>, %causal_v: tensor<2x64x32xf32>, %causal_dy: tensor<2x64x32xf32>, %causal_double_q: tensor<1x64x32xf64>, %causal_double_k: tensor<1x64x32xf64>, %causal_double_v: tensor<1x64x32xf64>, %causal_double_dy: tensor<1x64x32xf64>, %lengths_q: tensor<2x96x32xf32>, %lengths_k: tensor<2x128x32xf32>, %lengths_v: tensor<2x128x32xf32>, %lengths_dy: tensor<2x96x32xf32>, %scores_beyond_the_mask_q: tensor<1x64x32xf32>, %scores_beyond_the_mask_k: tensor<1x64x32xf32>, %scores_beyond_the_mask_v: tensor<1x64x32xf32>, %scores_beyond_the_mask_dy: tensor<1x64x32xf32>) -> (tensor<2x64x32xf32>, tensor<2x64x32xf32>, tensor<2x64x32xf32>, tensor<2x64x32xf32>, tensor<1x64x32xf64>, tensor<1x64x32xf64>, tensor<1x64x32xf64>, tensor<1x64x32xf64>, tensor<2x96x32xf32>, tensor<2x96x32xf32>, tensor<2x128x32xf32>, tensor<2x128x32xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>, tensor<1x64x32xf32>) {
   // causal
   %causal_scale = sinter.constant dense<0.125> : tensor<2x64x64xf32>

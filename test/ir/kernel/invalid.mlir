@@ -45,3 +45,25 @@ func.func @kernel_c4_map_with_root(%x: tensor<4xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @kernel_c5_zeros_beyond_the_inputs(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op requires zeros to name inputs 0 to 0, got 1}}
+  %0 = sinter.kernel map (%x) {zeros = array<i64: 1>} : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    sinter.yield (%a) : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c5_packing_beyond_the_inputs(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op requires the schedule's packing to name inputs 0 to 0, got 3}}
+  %0 = sinter.kernel map (%x) {schedule = #sinter.schedule<map, packing = [3]>} : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    sinter.yield (%a) : tensor<4xf32>
+  }
+  return
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What work costs on a target, and how much of it one thread takes at once: the only place with such numbers. Plans and
+// the schedule ask it. Most were measured on Zen 4 with AVX-512 and hold for every target until somebody measures
+// another.
+
+#ifndef SINTER_BACKENDS_CPU_COSTMODEL_H
+#define SINTER_BACKENDS_CPU_COSTMODEL_H
+
+#include "backends/cpu/Target.h"
+
+namespace sinter::cpu {
+
+struct CostModel {
+  // Rates, one core. (Peaks are higher: these tell a launch worth a thread from one that is not.)
+  double tiledMacsPerNs = 50;    // multiply-adds of a register tile: products and convolutions
+  double streamedMacsPerNs = 20; // multiply-adds that read a matrix once; depthwise taps, recurrent cells
+  double windowTapsPerNs = 8;    // elements that windows combine
+  double reducedNs = 0.1;        // an element of a reduction
+  double rowNs = 0.3;            // an element of a softmax or layer norm
+  double turnedNs = 0.5;         // an element of a transpose
+  double elementNs = 0.1;        // an element of a map that is only moved
+  double additionNs = 0.025;     // an addition in lanes; elementCost counts in additions
+  double scalarNs = 1;           // an element of plain loops
+  double updateCallNs = 1;       // an update, whatever its size
+  double updatedNs = 0.2;        // an element of a window that is written
+  double scatteredNs = 2;        // an element of a scatter's updates
+
+  // Chunks: what a thread claims at once, some microseconds to a hundred.
+  int64_t contractionMacs = 1 << 21;  // tens of microseconds
+  int64_t stripChunks = 24;           // strips pay for many rows: row blocks are made only until there are so many
+  int64_t convolutionMacs = 1 << 23;  // about 100 us, so that copied rows are few beside computed ones
+  int64_t depthwiseBytes = 128 << 10; // of padded input, which should stay in the second-level cache
+  int64_t streamedMacs = 1 << 16;     // matrix times vector streams the matrix
+  int64_t mapElements = 16384;        // that are only moved; fewer of dear ones
+  int64_t transposedElements = 16384;
+  int64_t reducedElements = 1 << 15; // of the operand
+  int64_t rowElements = 1 << 13;
+  int64_t windowTaps = 1 << 16;
+  int64_t rootElements = 256;    // results of plain loops, each a loop of its own
+  int64_t plainElements = 16384; // others of plain loops
+  int64_t recurrentRows = 4;     // of the batch
+  int64_t sortChunks = 8;        // at most so many chunks of a sort, as each has a workspace
+  int64_t selectedRows = 16;     // rows of a top-k
+  int64_t cumulativeElements = 4096;
+  int64_t argWindowElements = 256; // results of a window's positions
+  int64_t choleskyChunks = 64;     // at most so many, as matrices share workspaces
+
+  // Limits that decide between two ways.
+  int64_t updateElements = 1 << 16; // a larger window is written by the map emitter, on all threads
+  int64_t selectionPasses = 16;     // up to here, k passes over a row beat sorting it
+  int64_t copiedForRows = 64;       // rows of a right operand that lie far apart are copied for so many rows
+  int64_t farBytes = 512;           // rows so far apart share few cache sets, and each is a page of its own
+  double inlineNs = 2000;           // shorter launches stay on the calling thread: waking another costs as much
+  double smallNs = 400;             // kernels up to here may become a part of the schedule's function
+  int64_t smallElements = 1 << 13;  // that a small kernel reads and writes
+  int64_t smallKernels = 128;       // in a module at most: they are compiled one after the other
+};
+
+/// The costs on `target`; for a kernel that is looked at without one, those of any.
+const CostModel &costsOf(const Target *target);
+
+} // namespace sinter::cpu
+
+#endif

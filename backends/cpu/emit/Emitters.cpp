@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/Emitters.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+//===- plans ---------------------------------------------------------------------------------===//
+
+ScheduleAttr Plan::schedule(MLIRContext *context, StringRef emitter) const {
+  SmallVector<int64_t> numbers;
+  for (const Choice &choice : tile)
+    numbers.push_back(choice.chosen);
+  return ScheduleAttr::get(context, emitter, lanes.chosen, numbers, chunk.chosen, packing, zeros);
+}
+
+/// "a multiple of 4 from 4 to 16", "1, 2, 4 or 8", "none".
+static std::string describe(const Choice &choice) {
+  if (!choice.chosen)
+    return "none";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (choice.divides)
+    os << "a divisor of " << choice.divides << " ";
+  else
+    os << "a number ";
+  if (choice.multiple > 1)
+    os << "that is a multiple of " << choice.multiple << ", ";
+  os << "from " << choice.least << " to " << choice.most;
+  return text;
+}
+
+static std::string describe(ArrayRef<int64_t> inputs) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << '[';
+  llvm::interleaveComma(inputs, os);
+  os << ']';
+  return text;
+}
+
+std::string Plan::check(ScheduleAttr given) const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto checkNumber = [&](const Twine &field, const Choice &choice, int64_t value) {
+    if (value == 0 && choice.chosen == 0)
+      return true;
+    if (choice.chosen && choice.allows(value))
+      return true;
+    os << "requires " << describe(choice) << " for " << field << ", got ";
+    if (value)
+      os << value;
+    else
+      os << "none";
+    return false;
+  };
+  if (!checkNumber("lanes", lanes, given.getLanes()))
+    return text;
+  if (given.getLanes() && !llvm::isPowerOf2_64(given.getLanes())) {
+    os << "requires a power of two for lanes, got " << given.getLanes();
+    return text;
+  }
+  if (given.getTile().size() != tile.size()) {
+    os << "requires " << tile.size() << " numbers for tile, got " << describe(given.getTile());
+    return text;
+  }
+  for (auto [i, choice] : llvm::enumerate(tile))
+    if (!checkNumber("number " + Twine(i) + " of tile", choice, given.getTile()[i]))
+      return text;
+  if (!checkNumber("chunk", chunk, given.getChunk()))
+    return text;
+  bool packsAll = given.getPacking() == ArrayRef(packing);
+  if (!packsAll && (needsPacking || !given.getPacking().empty())) {
+    os << "requires " << describe(packing) << " for packing, got " << describe(given.getPacking());
+    return text;
+  }
+  for (int64_t input : given.getZeros())
+    if (!llvm::is_contained(zeros, input)) {
+      os << "requires inputs of " << describe(zeros) << " for zeros, got " << describe(given.getZeros());
+      return text;
+    }
+  return text;
+}
+
+//===- emitters ------------------------------------------------------------------------------===//
+
+static const KernelEmitter emitters[] = {
+    {"update", planUpdate, emitUpdate},
+    {"transpose", planTranspose, emitTranspose},
+    {"map", planMap, emitMap},
+    {"reduce", planReduce, emitReduce},
+    {"row", planRow, emitRow},
+    {"vector_matrix", planVectorMatrix, emitVectorMatrix},
+    {"contraction", planContraction, emitContraction, packContraction},
+    {"matrix_vector", planMatrixVector, emitMatrixVector},
+    {"depthwise", planDepthwise, emitDepthwise, packConvolution},
+    {"convolution", planConvolution, emitConvolution, packConvolution},
+    {"window", planWindow, emitWindow},
+    {"recurrent", planRecurrent, emitRecurrent, packRecurrent},
+    {"scatter", planScatter, emitScatter},
+    {"order", planOrder, emitOrder},
+    {"selection", planSelection, emitSelection},
+    {"running", planRunning, emitRunning},
+    {"triangular", planTriangular, emitTriangular},
+    {"general", planGeneral, emitGeneral},
+};
+
+const KernelEmitter *sinter::cpu::findEmitter(StringRef name) {
+  const auto *found = llvm::find_if(emitters, [&](const KernelEmitter &emitter) { return emitter.name == name; });
+  return found == std::end(emitters) ? nullptr : found;
+}
+
+static ArrayRef<StringRef> namesOf(KernelTemplate form) {
+  static const StringRef map[] = {"update", "transpose", "map"}, reduce[] = {"reduce"}, row[] = {"row"},
+                         contraction[] = {"vector_matrix", "contraction", "matrix_vector"},
+                         convolution[] = {"depthwise", "convolution"}, window[] = {"window"},
+                         recurrent[] = {"recurrent"};
+  switch (form) {
+  case KernelTemplate::map:
+    return map;
+  case KernelTemplate::reduce:
+    return reduce;
+  case KernelTemplate::row:
+    return row;
+  case KernelTemplate::contraction:
+    return contraction;
+  case KernelTemplate::convolution:
+    return convolution;
+  case KernelTemplate::window:
+    return window;
+  case KernelTemplate::recurrent:
+    return recurrent;
+  case KernelTemplate::attention: // decomposed before kernels are formed (Composites.h)
+  case KernelTemplate::single:
+    return {};
+  }
+  llvm_unreachable("all templates handled");
+}
+
+SmallVector<const KernelEmitter *> sinter::cpu::emittersFor(KernelSpec &spec) {
+  SmallVector<const KernelEmitter *> result;
+  if (spec.options.optLevel > 0)
+    for (StringRef name : namesOf(spec.kernel.getKernelTemplate()))
+      result.push_back(findEmitter(name));
+  for (StringRef name : {"scatter", "order", "selection", "running", "triangular", "general"})
+    result.push_back(findEmitter(name));
+  return result;
+}
+
+//===- schedules -----------------------------------------------------------------------------===//
+
+static LogicalResult checkSchedule(KernelSpec &spec, ScheduleAttr given) {
+  const KernelEmitter *emitter = findEmitter(given.getEmitter());
+  if (!emitter) {
+    InFlightDiagnostic error =
+        spec.kernel.emitOpError("has a schedule that does not fit: the CPU back end has the emitters ");
+    llvm::interleaveComma(emitters, error, [&](const KernelEmitter &known) { error << known.name; });
+    return error << ", got '" << given.getEmitter() << "'";
+  }
+  Plan plan = emitter->plan(spec, given);
+  if (!plan.takes())
+    return spec.kernel.emitOpError("has a schedule that does not fit on ")
+           << spec.target().name << ": emitter '" << emitter->name << "' does not take the kernel, as " << plan.refusal;
+  std::string wrong = plan.check(given);
+  if (!wrong.empty())
+    return spec.kernel.emitOpError("has a schedule that does not fit on ")
+           << spec.target().name << ": emitter '" << emitter->name << "' " << wrong;
+  return success();
+}
+
+LogicalResult sinter::cpu::settleSchedule(KernelSpec &spec, function_ref<void(StringRef, StringRef)> refused) {
+  if (ScheduleAttr given = spec.schedule())
+    return checkSchedule(spec, given);
+  for (const KernelEmitter *emitter : emittersFor(spec)) {
+    Plan plan = emitter->plan(spec, {});
+    if (plan.takes()) {
+      spec.kernel.setScheduleAttr(plan.schedule(spec.kernel.getContext(), emitter->name));
+      return success();
+    }
+    if (refused)
+      refused(emitter->name, plan.refusal);
+  }
+  return spec.kernel.emitOpError("has no CPU emitter");
+}
+
+EmittedKernel sinter::cpu::emitKernel(KernelSpec &spec, ModuleOp module, StringRef name) {
+  return findEmitter(spec.schedule().getEmitter())->emit(spec, module, name);
+}
+
+SmallVector<Packing> sinter::cpu::packingOf(KernelSpec &spec) {
+  SmallVector<Packing> result;
+  for (int64_t input : spec.schedule().getPacking())
+    result.push_back(findEmitter(spec.schedule().getEmitter())->pack(spec, static_cast<unsigned>(input)));
+  return result;
+}

@@ -1,0 +1,55 @@
+// The pass writes what the first emitter chooses that takes the kernel, leaves what is there, and says who declined.
+// RUN: sinter-opt --pass-pipeline='builtin.module(func.func(sinter-choose-schedules))' %s | FileCheck %s
+// RUN: sinter-opt --pass-pipeline='builtin.module(func.func(sinter-choose-schedules{explain=true}))' %s 2>&1 | FileCheck %s --check-prefix=WHY
+// RUN: sinter-opt --pass-pipeline='builtin.module(func.func(sinter-choose-schedules{opt-level=0}))' %s | FileCheck %s --check-prefix=PLAIN
+
+module attributes {sinter.target = #sinter.target<"wide", triple = "x86_64-unknown-linux-gnu", cpu = "x86-64-v4", capabilities = [fma, masked_memory], vector_bits = 512, registers = 32, l1 = 49152 x 12, l2 = 2097152, l3 = 16777216, line = 64, panel = 128>} {
+// CHECK-LABEL: @product
+// CHECK: sinter.kernel contraction({{.*}}) {schedule = #sinter.schedule<contraction, lanes = 16, tile = [10, 2], chunk = 2097152, packing = [1]>}
+// CHECK: sinter.kernel contraction({{.*}}) {schedule = #sinter.schedule<contraction, lanes = 8, tile = [3, 4], chunk = 77>}
+// WHY: remark: emitter 'vector_matrix' does not take it: it is no product of a vector and a matrix whose columns are contiguous and known
+// PLAIN-LABEL: @product
+// PLAIN: #sinter.schedule<general, chunk = 256>
+func.func @product(%x: tensor<20x3xf32>) -> (tensor<20x32xf32>, tensor<20x32xf32>) {
+  %w = sinter.constant dense_resource<w> : tensor<3x32xf32>
+  %0 = sinter.kernel contraction(%x, %w) : (tensor<20x3xf32>, tensor<3x32xf32>) -> tensor<20x32xf32> {
+  ^bb0(%a: tensor<20x3xf32>, %b: tensor<3x32xf32>):
+    %p = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<20x3xf32>, tensor<3x32xf32>) -> tensor<20x32xf32>
+    sinter.yield (%p) : tensor<20x32xf32>
+  }
+  %1 = sinter.kernel contraction(%x, %w) {schedule = #sinter.schedule<contraction, lanes = 8, tile = [3, 4], chunk = 77>} : (tensor<20x3xf32>, tensor<3x32xf32>) -> tensor<20x32xf32> {
+  ^bb0(%a: tensor<20x3xf32>, %b: tensor<3x32xf32>):
+    %p = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<20x3xf32>, tensor<3x32xf32>) -> tensor<20x32xf32>
+    sinter.yield (%p) : tensor<20x32xf32>
+  }
+  return %0, %1 : tensor<20x32xf32>, tensor<20x32xf32>
+}
+
+// Fewer elements of dear ones: about the same time.
+// CHECK-LABEL: @maps
+// CHECK: sinter.kernel map({{.*}}) {schedule = #sinter.schedule<map, lanes = 16, chunk = 16384>}
+// CHECK: sinter.kernel map({{.*}}) {schedule = #sinter.schedule<map, lanes = 16, chunk = {{[1-9][0-9][0-9][0-9]}}>}
+// WHY: remark: emitter 'update' does not take it: it does not end in one dynamic_update_slice
+// WHY: remark: emitter 'transpose' does not take it: it does more than move axes
+func.func @maps(%x: tensor<1000xf32>) -> (tensor<1000xf32>, tensor<1000xf32>) {
+  %0 = sinter.kernel map(%x) : (tensor<1000xf32>) -> tensor<1000xf32> {
+  ^bb0(%a: tensor<1000xf32>):
+    %p = sinter.neg %a : (tensor<1000xf32>) -> tensor<1000xf32>
+    sinter.yield (%p) : tensor<1000xf32>
+  }
+  %1 = sinter.kernel map(%x) : (tensor<1000xf32>) -> tensor<1000xf32> {
+  ^bb0(%a: tensor<1000xf32>):
+    %p = sinter.tanh %a : (tensor<1000xf32>) -> tensor<1000xf32>
+    sinter.yield (%p) : tensor<1000xf32>
+  }
+  return %0, %1 : tensor<1000xf32>, tensor<1000xf32>
+}
+}
+
+{-#
+  dialect_resources: {
+    builtin: {
+      w: "0x04000000"
+    }
+  }
+#-}
