@@ -55,8 +55,8 @@ std::string capi::jitKey(ModuleOp module, const Options &options, ArrayRef<cpu::
      << options.maxFusedOps << " folded " << options.maxFoldedBytes << ' ' << options.maxFoldingSteps << "\n";
   for (const cpu::Target &t : targets)
     os << t.name << ' ' << t.triple << ' ' << t.cpu << ' ' << t.features << ' ' << t.requiredFeatures << ' '
-       << t.vectorBytes << ' ' << t.vectorRegisters << ' ' << t.hasFma << t.hasMaskedMemory << t.hasScaling << ' ' << t.l1Bytes << ' '
-       << t.l1Ways << ' ' << t.l2Bytes << ' ' << t.l3Bytes << ' ' << t.cacheLineBytes << '\n';
+       << t.vectorBytes << ' ' << t.vectorRegisters << ' ' << t.hasFma << t.hasMaskedMemory << t.hasScaling << ' '
+       << t.l1Bytes << ' ' << t.l1Ways << ' ' << t.l2Bytes << ' ' << t.l3Bytes << ' ' << t.cacheLineBytes << '\n';
   OpPrintingFlags flags;
   flags.elideLargeResourceString(0).useLocalScope();
   module->print(os, flags);
