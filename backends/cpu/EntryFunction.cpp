@@ -2,7 +2,7 @@
 
 #include "backends/cpu/EntryFunction.h"
 #include "ir/Shapes.h"
-#include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "runtime/abi.h"
 #include <cstddef>
 #include <limits>
@@ -11,13 +11,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 using schedule::SizeKind;
-
-static std::optional<int64_t> constantOf(Value value) {
-  llvm::APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getSExtValue();
-  return std::nullopt;
-}
 
 EntryFunction::EntryFunction(ModuleOp module, Location loc, StringRef name)
     : b(loc, module.getContext()), module(module) {
@@ -43,36 +36,9 @@ EntryFunction::EntryFunction(ModuleOp module, Location loc, StringRef name)
 
 Value EntryFunction::i64(int64_t value) { return LLVM::ConstantOp::create(b, i64Type, b.getI64IntegerAttr(value)); }
 
-Value EntryFunction::add(Value x, Value y) {
-  auto cx = constantOf(x), cy = constantOf(y);
-  if (cx && cy)
-    return i64(*cx + *cy);
-  if (cx == 0)
-    return y;
-  if (cy == 0)
-    return x;
-  return LLVM::AddOp::create(b, x, y);
-}
-
-Value EntryFunction::sub(Value x, Value y) {
-  auto cx = constantOf(x), cy = constantOf(y);
-  if (cx && cy)
-    return i64(*cx - *cy);
-  if (cy == 0)
-    return x;
-  return LLVM::SubOp::create(b, x, y);
-}
-
-Value EntryFunction::mul(Value x, Value y) {
-  auto cx = constantOf(x), cy = constantOf(y);
-  if (cx && cy)
-    return i64(*cx * *cy);
-  if (cx == 1)
-    return y;
-  if (cy == 1)
-    return x;
-  return LLVM::MulOp::create(b, x, y);
-}
+Value EntryFunction::add(Value x, Value y) { return LLVM::AddOp::create(b, x, y); }
+Value EntryFunction::sub(Value x, Value y) { return LLVM::SubOp::create(b, x, y); }
+Value EntryFunction::mul(Value x, Value y) { return LLVM::MulOp::create(b, x, y); }
 
 Value EntryFunction::compare(LLVM::ICmpPredicate predicate, Value x, Value y) {
   return LLVM::ICmpOp::create(b, predicate, x, y);
@@ -85,7 +51,7 @@ Value EntryFunction::checkedProduct(ArrayRef<Value> factors) {
   bool overflow = false;
   SmallVector<Value> rest;
   for (Value factor : factors) {
-    if (auto value = constantOf(factor))
+    if (auto value = getConstantIntValue(factor))
       overflow |= *value < 0 || __builtin_mul_overflow(constant, *value, &constant);
     else
       rest.push_back(factor);
@@ -108,11 +74,11 @@ Value EntryFunction::checkedProduct(ArrayRef<Value> factors) {
 //===- sizes ---------------------------------------------------------------------------------------===//
 
 Value EntryFunction::saturatingMul(Value x, Value y) {
-  if (constantOf(x) == 1)
+  if (getConstantIntValue(x) == 1)
     return y;
-  if (constantOf(y) == 1)
+  if (getConstantIntValue(y) == 1)
     return x;
-  if (constantOf(x) == -1)
+  if (getConstantIntValue(x) == -1)
     return LLVM::SSubSat::create(b, i64(0), y);
   Type pair = LLVM::LLVMStructType::getLiteral(b.getContext(), {i64Type, b.getI1Type()});
   Value both = LLVM::SMulWithOverflowOp::create(b, pair, x, y);
@@ -126,8 +92,6 @@ Value EntryFunction::combine(SizeKind kind, Value x, Value y) {
   switch (kind) {
   // As in DimContext: beyond 64 bits a size stays at the nearest number, which no check of sizes lets pass.
   case SizeKind::add:
-    if (constantOf(x) == 0 || constantOf(y) == 0)
-      return add(x, y);
     return LLVM::SAddSat::create(b, x, y);
   case SizeKind::mul:
     return saturatingMul(x, y);
@@ -141,7 +105,7 @@ Value EntryFunction::combine(SizeKind kind, Value x, Value y) {
   // Division rounds down (up); by 0, which no size that is used comes from, and of the least number by -1 it must not
   // trap.
   Value divisor = y;
-  if (std::optional<int64_t> known = constantOf(y); !known || *known == 0 || *known == -1) {
+  if (std::optional<int64_t> known = getConstantIntValue(y); !known || *known == 0 || *known == -1) {
     divisor = select(compare(LLVM::ICmpPredicate::eq, y, i64(0)), i64(1), y);
     Value isMinusOne = compare(LLVM::ICmpPredicate::eq, y, i64(-1));
     x = select(isMinusOne, LLVM::SMaxOp::create(b, x, i64(-std::numeric_limits<int64_t>::max())), x);
@@ -185,7 +149,7 @@ void EntryFunction::storeElement(Value element, Value base) {
 }
 
 Value EntryFunction::offset(Value base, Value bytes) {
-  if (constantOf(bytes) == 0)
+  if (getConstantIntValue(bytes) == 0)
     return base;
   return LLVM::GEPOp::create(b, ptrType, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{bytes});
 }
@@ -202,17 +166,17 @@ Value EntryFunction::stackWords(int64_t count) {
 }
 
 void EntryFunction::copy(Value to, Value from, Value bytes) {
-  if (constantOf(bytes) != 0)
+  if (getConstantIntValue(bytes) != 0)
     LLVM::MemcpyOp::create(b, to, from, bytes, /*isVolatile=*/false);
 }
 
 void EntryFunction::clear(Value to, Value bytes) {
   Value zero = LLVM::ConstantOp::create(b, b.getI8Type(), b.getI8IntegerAttr(0));
-  if (constantOf(bytes) != 0)
+  if (getConstantIntValue(bytes) != 0)
     LLVM::MemsetOp::create(b, to, zero, bytes, /*isVolatile=*/false);
 }
 void EntryFunction::copyStrided(Value to, Value toStride, Value from, Value fromStride, Value bytes, Value count) {
-  if (constantOf(count) == 1)
+  if (getConstantIntValue(count) == 1)
     return copy(to, from, bytes);
   loop(count, [&](Value i) { copy(offset(to, mul(i, toStride)), offset(from, mul(i, fromStride)), bytes); });
 }

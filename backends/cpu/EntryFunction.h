@@ -23,7 +23,7 @@ public:
   mlir::LLVM::LLVMFuncOp function;
   mlir::Value ctx, inputs, weights;
 
-  // Arithmetic, folded where both sides are constants.
+  // Arithmetic. What is constant was folded when the schedule was written.
   mlir::Value i64(int64_t value);
   mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value sub(mlir::Value x, mlir::Value y);

@@ -6,8 +6,8 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "runtime/abi.h"
 #include "llvm/ADT/PostOrderIterator.h"
@@ -23,13 +23,6 @@ using schedule::BufferType;
 /// plan has to be looked up and LLVM sees who writes them.
 constexpr int64_t kStackSlotBytes = 2048;
 constexpr int64_t kStackBytes = 16384;
-
-static std::optional<int64_t> constantOf(Value value) {
-  llvm::APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getSExtValue();
-  return std::nullopt;
-}
 
 /// True when a trip of a loop reads the buffer's address.
 static bool isUsedInLoop(Value buffer) {
@@ -88,7 +81,7 @@ void ScheduleLowering::lowerArena(ArenaOp op) {
   SmallVector<Value> sizes, placed;
   int64_t onStack = 0;
   for (auto [i, size, buffer] : llvm::enumerate(op.getSizes(), op.getBuffers())) {
-    std::optional<int64_t> known = constantOf(size);
+    std::optional<int64_t> known = getConstantIntValue(size);
     if (smallOnStack && known && *known >= 0 && *known <= kStackSlotBytes) {
       int64_t bytes = std::max<int64_t>(64, llvm::alignTo(*known, 64));
       if (onStack + bytes <= kStackBytes) {
@@ -105,8 +98,8 @@ void ScheduleLowering::lowerArena(ArenaOp op) {
   if (count == 0)
     return;
   Value offsets = fn.stackWords(count), table;
-  if (llvm::all_of(sizes, [](Value size) { return constantOf(size).has_value(); })) {
-    table = fn.constantArray(llvm::map_to_vector(sizes, [](Value size) { return *constantOf(size); }));
+  if (llvm::all_of(sizes, [](Value size) { return getConstantIntValue(size).has_value(); })) {
+    table = fn.constantArray(llvm::map_to_vector(sizes, [](Value size) { return *getConstantIntValue(size); }));
   } else {
     table = fn.stackWords(count);
     for (auto [i, size] : llvm::enumerate(sizes))

@@ -2,18 +2,11 @@
 
 #include "backends/schedule/Builder.h"
 #include "ir/Shapes.h"
-#include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::schedule;
-
-static std::optional<int64_t> constantOf(Value value) {
-  llvm::APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getSExtValue();
-  return std::nullopt;
-}
 
 ScheduleBuilder::ScheduleBuilder(ModuleOp module, Location loc, StringRef name, unsigned inputs, unsigned outputs,
                                  DimContext &dims)
@@ -49,7 +42,7 @@ Value ScheduleBuilder::i64(int64_t value) {
 }
 
 Value ScheduleBuilder::add(Value x, Value y) {
-  auto cx = constantOf(x), cy = constantOf(y);
+  auto cx = getConstantIntValue(x), cy = getConstantIntValue(y);
   if (cx && cy)
     return i64(*cx + *cy);
   if (cx == 0)
@@ -60,7 +53,7 @@ Value ScheduleBuilder::add(Value x, Value y) {
 }
 
 Value ScheduleBuilder::sub(Value x, Value y) {
-  auto cx = constantOf(x), cy = constantOf(y);
+  auto cx = getConstantIntValue(x), cy = getConstantIntValue(y);
   if (cx && cy)
     return i64(*cx - *cy);
   if (cy == 0)
@@ -69,7 +62,7 @@ Value ScheduleBuilder::sub(Value x, Value y) {
 }
 
 Value ScheduleBuilder::mul(Value x, Value y) {
-  auto cx = constantOf(x), cy = constantOf(y);
+  auto cx = getConstantIntValue(x), cy = getConstantIntValue(y);
   if (cx && cy)
     return i64(*cx * *cy);
   if (cx == 1)
@@ -86,21 +79,15 @@ Value ScheduleBuilder::compare(arith::CmpIPredicate predicate, Value x, Value y)
 Value ScheduleBuilder::select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, condition, x, y); }
 
 Value ScheduleBuilder::checkedProduct(ArrayRef<Value> factors) {
-  int64_t constant = 1;
-  bool overflow = false;
-  SmallVector<Value> rest;
+  int64_t product = 1;
   for (Value factor : factors) {
-    if (auto value = constantOf(factor))
-      overflow |= *value < 0 || __builtin_mul_overflow(constant, *value, &constant);
-    else
-      rest.push_back(factor);
+    std::optional<int64_t> known = getConstantIntValue(factor);
+    if (!known)
+      return ProductOp::create(b, i64Type, factors);
+    if (*known < 0 || __builtin_mul_overflow(product, *known, &product))
+      return i64(-1);
   }
-  if (overflow)
-    return i64(-1);
-  if (rest.empty())
-    return i64(constant);
-  rest.insert(rest.begin(), i64(constant));
-  return ProductOp::create(b, i64Type, rest);
+  return i64(product);
 }
 
 //===- sizes ---------------------------------------------------------------------------------------===//
@@ -124,11 +111,11 @@ Value ScheduleBuilder::combine(DimExpr::Kind kind, Value x, Value y) {
   auto make = [&](SizeKind kind) { return SizeOp::create(b, i64Type, kind, x, y).getResult(); };
   switch (kind) {
   case DimExpr::Kind::Add:
-    if (constantOf(x) == 0 || constantOf(y) == 0)
+    if (getConstantIntValue(x) == 0 || getConstantIntValue(y) == 0)
       return add(x, y);
     return make(SizeKind::add);
   case DimExpr::Kind::Mul:
-    if (constantOf(x) == 1 || constantOf(y) == 1)
+    if (getConstantIntValue(x) == 1 || getConstantIntValue(y) == 1)
       return mul(x, y);
     return make(SizeKind::mul);
   case DimExpr::Kind::FloorDiv:
@@ -165,7 +152,7 @@ Value ScheduleBuilder::materialize(DimExpr expr) {
 //===- memory --------------------------------------------------------------------------------------===//
 
 Value ScheduleBuilder::view(Value buffer, Value offset) {
-  return constantOf(offset) == 0 ? buffer : ViewOp::create(b, bufferType, buffer, offset).getResult();
+  return getConstantIntValue(offset) == 0 ? buffer : ViewOp::create(b, bufferType, buffer, offset).getResult();
 }
 
 Value ScheduleBuilder::load(Type elementType, Value buffer, int64_t byteOffset) {
@@ -181,17 +168,17 @@ Value ScheduleBuilder::local(int64_t bytes) {
 }
 
 void ScheduleBuilder::copy(Value to, Value from, Value bytes) {
-  if (constantOf(bytes) != 0)
+  if (getConstantIntValue(bytes) != 0)
     CopyOp::create(b, from, to, bytes);
 }
 
 void ScheduleBuilder::clear(Value to, Value bytes) {
-  if (constantOf(bytes) != 0)
+  if (getConstantIntValue(bytes) != 0)
     ClearOp::create(b, to, bytes);
 }
 
 void ScheduleBuilder::copyPieces(Value to, Value toStep, Value from, Value fromStep, Value bytes, Value count) {
-  if (constantOf(count) == 1)
+  if (getConstantIntValue(count) == 1)
     copy(to, from, bytes);
   else
     CopyPiecesOp::create(b, from, fromStep, to, toStep, bytes, count);
