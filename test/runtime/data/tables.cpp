@@ -31,7 +31,21 @@ protected:
   std::vector<std::string> paths;
 };
 using DataTables = Files;
-using DataRecords = Files;
+class DataRecords : public Files {
+protected:
+  /// Ten records of 8 bytes, of which number 3 does not fit its checksum. Returns the path.
+  std::string writeRecordsWithABadOne() {
+    std::string path = write("a.tfrecord", "");
+    TfRecordWriter writer(path);
+    for (int i = 0; i < 10; ++i)
+      writer.write("record " + std::to_string(i));
+    writer.close();
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(3 * (8 + 16) + 14);
+    file << 'X';
+    return path;
+  }
+};
 using DataArrays = Files;
 } // namespace
 
@@ -116,15 +130,7 @@ TEST_F(DataTables, rows_are_found_across_buffers) {
 }
 
 TEST_F(DataRecords, bad_records_are_skipped_and_counted) {
-  std::string path = write("a.tfrecord", "");
-  TfRecordWriter writer(path);
-  for (int i = 0; i < 10; ++i)
-    writer.write("record " + std::to_string(i));
-  writer.close();
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(3 * (8 + 16) + 14);
-  file << 'X';
-  file.close();
+  std::string path = writeRecordsWithABadOne();
   EXPECT_NE(messageOf([&] { all(readTfRecords(path)); }).find("record 3 at byte 72: a record's checksum does not fit"),
             std::string::npos);
   Loader loader(readTfRecords(path).skipErrors());
@@ -294,15 +300,7 @@ TEST_F(DataRecords, batches_of_records_are_the_records) {
 }
 
 TEST_F(DataRecords, a_bad_record_stands_between_batches) {
-  std::string path = write("a.tfrecord", "");
-  TfRecordWriter writer(path);
-  for (int i = 0; i < 10; ++i)
-    writer.write("record " + std::to_string(i));
-  writer.close();
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(3 * (8 + 16) + 14);
-  file << 'X';
-  file.close();
+  std::string path = writeRecordsWithABadOne();
   ASSERT_EQ(truncate(path.c_str(), 10 * 24 - 1), 0);
   Dataset batches = readTfRecordBatches(path, 4);
   std::vector<std::string> told;

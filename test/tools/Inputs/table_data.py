@@ -1,25 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A table, its numbers as arrays, and the arrays in the order that shuffling by seed 3 gives the rows."""
 import json
+import os
 import struct
+import sys
 
 import numpy as np
 
-MASK = (1 << 64) - 1
-GOLDEN = 0x9E3779B97F4A7C15
-
-
-def mix(z):
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
-
-
-def draw(seed, epoch, position):
-    z = mix((seed + GOLDEN) & MASK)
-    z = mix((z + GOLDEN * (epoch + 1)) & MASK)
-    return mix((z + GOLDEN * (position + 1)) & MASK)
-
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "runtime", "data", "Inputs"))
+from pipelines import draw, permutation  # the model of shuffling that pipelines are compared with
 
 def masked_crc(data):
     crc = 0xFFFFFFFF
@@ -40,10 +29,7 @@ x = random.standard_normal((100, 3)).astype(np.float32)
 y = x @ np.array([[1, 2], [0.5, -1], [0, 1]], np.float32)
 np.save("x.npy", x)
 np.save("y.npy", y)
-order = list(range(100))
-for i in range(100, 1, -1):
-    k = draw(draw(3, 0, 0), 0, i) * i >> 64
-    order[i - 1], order[k] = order[k], order[i - 1]
+order = permutation(100, draw(3, 0, 0), 0)
 np.save("moved_x.npy", x[order])
 np.save("moved_y.npy", y[order])
 names = ["a", "b", "c", "y0", "y1"]
