@@ -73,6 +73,7 @@ struct DimContext::Impl {
   std::map<std::tuple<const void *, int, int64_t>, unsigned> symbolOf;
   bool unified = false;
   DenseMap<const Node *, DimExpr> resolved;
+  DenseMap<const Node *, DimBounds> knownBounds; // of nodes, which never change
 
   DimExpr get(DimExpr::Kind kind, int64_t value, ArrayRef<DimExpr> operands) {
     std::vector<const void *> ids;
@@ -211,6 +212,10 @@ struct DimContext::Impl {
   }
 
   DimExpr rebuild(DimContext &context, DimExpr expr);
+  DimExpr rebuildNode(DimContext &context, DimExpr expr);
+  /// The operation of `expr` on what `now` gives for its operands; null when that is null for one.
+  static DimExpr combine(DimContext &context, DimExpr expr, llvm::function_ref<DimExpr(DimExpr)> now);
+  DimBounds boundsOf(DimExpr expr, llvm::function_ref<DimBounds(DimExpr)> bounds) const;
 };
 
 DimContext::DimContext() : impl(std::make_unique<Impl>()) {}
@@ -345,13 +350,43 @@ Bound ofBoth(Bound a, Bound b, bool smaller) {
 Bound ofEither(Bound a, Bound b, bool smaller) { return a && b ? ofBoth(a, b, smaller) : a ? a : b; }
 } // namespace
 
+/// Calls `visit` for `expr` and what it consists of, operands first, without recursion: sizes of deep graphs are deep.
+/// What `isKnown` holds for is left out.
+static void visitOperandsFirst(DimExpr expr, llvm::function_ref<bool(DimExpr)> isKnown,
+                               llvm::function_ref<void(DimExpr)> visit) {
+  SmallVector<DimExpr> stack{expr};
+  while (!stack.empty()) {
+    DimExpr next = stack.back();
+    size_t before = stack.size();
+    if (!isKnown(next))
+      for (DimExpr operand : next.operands())
+        if (!isKnown(operand))
+          stack.push_back(operand);
+    if (stack.size() > before)
+      continue;
+    stack.pop_back();
+    if (!isKnown(next))
+      visit(next);
+  }
+}
+
 DimBounds DimContext::bounds(DimExpr expr) {
+  auto isKnown = [&](DimExpr part) { return impl->knownBounds.contains(Impl::nodeOf(part)); };
+  visitOperandsFirst(expr, isKnown, [&](DimExpr part) {
+    DimBounds found =
+        impl->boundsOf(part, [&](DimExpr operand) { return impl->knownBounds.lookup(Impl::nodeOf(operand)); });
+    impl->knownBounds.try_emplace(Impl::nodeOf(part), found);
+  });
+  return impl->knownBounds.lookup(Impl::nodeOf(expr));
+}
+
+DimBounds DimContext::Impl::boundsOf(DimExpr expr, llvm::function_ref<DimBounds(DimExpr)> bounds) const {
   ArrayRef<DimExpr> operands = expr.operands();
   switch (expr.kind()) {
   case DimExpr::Kind::Constant:
     return {expr.constant(), expr.constant()};
   case DimExpr::Kind::Symbol:
-    return {source(expr.symbol()).kind == SymbolSource::Kind::Size ? Bound(0) : std::nullopt, std::nullopt};
+    return {symbols[expr.symbol()].source.kind == SymbolSource::Kind::Size ? Bound(0) : std::nullopt, std::nullopt};
   case DimExpr::Kind::Add: {
     DimBounds total{0, 0};
     for (DimExpr term : operands) {
@@ -413,10 +448,16 @@ const SymbolSource &DimContext::source(unsigned symbol) const { return impl->sym
 StringRef DimContext::name(unsigned symbol) const { return impl->symbols[symbol].name; }
 
 void DimContext::forEachSymbol(DimExpr expr, llvm::function_ref<void(unsigned)> visit) {
-  if (expr.kind() == DimExpr::Kind::Symbol)
-    return visit(expr.symbol());
-  for (DimExpr operand : expr.operands())
-    forEachSymbol(operand, visit);
+  SmallVector<DimExpr> stack{expr};
+  llvm::SmallPtrSet<const void *, 16> seen; // parts are shared, as in sizes of slices of slices
+  while (!stack.empty()) {
+    DimExpr next = stack.pop_back_val();
+    if (next.isConstant() || !seen.insert(next.getOpaqueValue()).second)
+      continue;
+    if (next.kind() == DimExpr::Kind::Symbol)
+      visit(next.symbol());
+    llvm::append_range(stack, llvm::reverse(next.operands()));
+  }
 }
 
 void DimContext::unify(DimExpr a, DimExpr b) {
@@ -438,62 +479,95 @@ void DimContext::unify(DimExpr a, DimExpr b) {
 }
 
 DimExpr DimContext::Impl::rebuild(DimContext &context, DimExpr expr) {
-  if (expr.kind() == DimExpr::Kind::Constant)
-    return expr;
-  auto it = resolved.find(nodeOf(expr));
-  if (it != resolved.end())
-    return it->second;
-  DimExpr result = expr;
-  if (expr.kind() == DimExpr::Kind::Symbol) {
-    if (DimExpr replacement = symbols[expr.symbol()].replacement)
-      result = rebuild(context, replacement);
-  } else {
-    SmallVector<DimExpr> operands;
-    for (DimExpr operand : expr.operands())
-      operands.push_back(rebuild(context, operand));
-    result = operands[0];
-    for (DimExpr operand : ArrayRef(operands).drop_front()) {
-      switch (expr.kind()) {
-      case DimExpr::Kind::Add:
-        result = context.add(result, operand);
-        break;
-      case DimExpr::Kind::Mul:
-        result = context.mul(result, operand);
-        break;
-      case DimExpr::Kind::FloorDiv:
-        result = context.floorDiv(result, operand);
-        break;
-      case DimExpr::Kind::CeilDiv:
-        result = context.ceilDiv(result, operand);
-        break;
-      case DimExpr::Kind::Mod:
-        result = context.mod(result, operand);
-        break;
-      case DimExpr::Kind::Min:
-        result = context.min(result, operand);
-        break;
-      case DimExpr::Kind::Max:
-        result = context.max(result, operand);
-        break;
-      case DimExpr::Kind::Constant:
-      case DimExpr::Kind::Symbol:
-        llvm_unreachable("leaves have no operands");
-      }
+  auto isKnown = [&](DimExpr part) { return part.isConstant() || resolved.contains(nodeOf(part)); };
+  visitOperandsFirst(expr, isKnown, [&](DimExpr part) { resolved[nodeOf(part)] = rebuildNode(context, part); });
+  return expr.isConstant() ? expr : resolved.lookup(nodeOf(expr));
+}
+
+DimExpr DimContext::Impl::rebuildNode(DimContext &context, DimExpr expr) {
+  if (expr.kind() != DimExpr::Kind::Symbol)
+    return combine(context, expr,
+                   [&](DimExpr part) { return part.isConstant() ? part : resolved.lookup(nodeOf(part)); });
+  DimExpr replacement = symbols[expr.symbol()].replacement;
+  return replacement ? rebuild(context, replacement) : expr; // which another symbol may be in, a few deep
+}
+
+DimExpr DimContext::Impl::combine(DimContext &context, DimExpr expr, llvm::function_ref<DimExpr(DimExpr)> now) {
+  auto fold = [&](DimExpr (DimContext::*combine)(DimExpr, DimExpr)) {
+    DimExpr result;
+    for (DimExpr operand : expr.operands()) {
+      DimExpr next = now(operand);
+      if (!next)
+        return next;
+      result = result ? (context.*combine)(result, next) : next;
     }
+    return result;
+  };
+  switch (expr.kind()) {
+  case DimExpr::Kind::Add:
+    return fold(&DimContext::add);
+  case DimExpr::Kind::Mul:
+    return fold(&DimContext::mul);
+  case DimExpr::Kind::FloorDiv:
+    return fold(&DimContext::floorDiv);
+  case DimExpr::Kind::CeilDiv:
+    return fold(&DimContext::ceilDiv);
+  case DimExpr::Kind::Mod:
+    return fold(&DimContext::mod);
+  case DimExpr::Kind::Min:
+    return fold(&DimContext::min);
+  case DimExpr::Kind::Max:
+    return fold(&DimContext::max);
+  case DimExpr::Kind::Constant:
+  case DimExpr::Kind::Symbol:
+    break;
   }
-  resolved[nodeOf(expr)] = result;
-  return result;
+  llvm_unreachable("leaves have no operands");
+}
+
+DimExpr DimContext::rebuild(DimExpr expr, llvm::function_ref<DimExpr(DimExpr)> symbol) {
+  DenseMap<const Node *, DimExpr> made;
+  auto isKnown = [&](DimExpr part) { return made.contains(Impl::nodeOf(part)); };
+  auto now = [&](DimExpr part) { return made.lookup(Impl::nodeOf(part)); };
+  visitOperandsFirst(expr, isKnown, [&](DimExpr part) {
+    DimExpr result = part.isConstant()                      ? constant(part.constant())
+                     : part.kind() == DimExpr::Kind::Symbol ? symbol(part)
+                                                            : Impl::combine(*this, part, now);
+    made[Impl::nodeOf(part)] = result;
+  });
+  return now(expr);
 }
 
 DimExpr DimContext::resolve(DimExpr expr) { return impl->unified ? impl->rebuild(*this, expr) : expr; }
 
+/// How many parts an expression has when it is written out, at most `most`.
+static int64_t numParts(DimExpr expr, int64_t most) {
+  DenseMap<const void *, int64_t> parts;
+  auto isKnown = [&](DimExpr part) { return parts.contains(part.getOpaqueValue()); };
+  visitOperandsFirst(expr, isKnown, [&](DimExpr part) {
+    int64_t total = 1;
+    for (DimExpr operand : part.operands())
+      total = std::min(most, total + parts.lookup(operand.getOpaqueValue()));
+    parts[part.getOpaqueValue()] = total;
+  });
+  return parts.lookup(expr.getOpaqueValue());
+}
+
 std::string DimContext::print(DimExpr expr) const {
+  constexpr int64_t kPage = 1000;
+  if (numParts(expr, kPage) == kPage)
+    return "a size of more than " + std::to_string(kPage) + " parts (" + std::to_string(Impl::nodeOf(expr)->id) + ")";
+  return printed(expr);
+}
+
+std::string DimContext::printed(DimExpr expr) const {
   auto printWithin = [&](DimExpr operand) {
     bool isSum = operand.kind() == DimExpr::Kind::Add || operand.kind() == DimExpr::Kind::Mul;
-    return isSum ? "(" + print(operand) + ")" : print(operand);
+    return isSum ? "(" + printed(operand) + ")" : printed(operand);
   };
   auto call = [&](StringRef name) {
-    return (name + "(" + llvm::join(llvm::map_range(expr.operands(), [&](DimExpr e) { return print(e); }), ", ") + ")")
+    return (name + "(" + llvm::join(llvm::map_range(expr.operands(), [&](DimExpr e) { return printed(e); }), ", ") +
+            ")")
         .str();
   };
   switch (expr.kind()) {
@@ -504,7 +578,7 @@ std::string DimContext::print(DimExpr expr) const {
   case DimExpr::Kind::Add: {
     std::string text;
     for (DimExpr term : expr.operands()) {
-      std::string part = print(term);
+      std::string part = printed(term);
       if (text.empty())
         text = part;
       else

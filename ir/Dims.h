@@ -101,12 +101,16 @@ public:
   void unify(DimExpr a, DimExpr b);
   /// The representative after unification, with constants folded again.
   DimExpr resolve(DimExpr expr);
-  /// Calls `visit` with each symbol in the expression (more than once where it occurs so).
+  /// Calls `visit` with each symbol in the expression, once.
   static void forEachSymbol(DimExpr expr, llvm::function_ref<void(unsigned)> visit);
-  /// `2*batch + 1`
+  /// The same expression in this context with other symbols: `symbol` gives what stands for one. Null when it does for one
+  /// of them.
+  DimExpr rebuild(DimExpr expr, llvm::function_ref<DimExpr(DimExpr symbol)> symbol);
+  /// `2*batch + 1`. What would be longer than a page is its number of parts.
   std::string print(DimExpr expr) const;
 
 private:
+  std::string printed(DimExpr expr) const;
   struct Impl;
   std::unique_ptr<Impl> impl;
 };

@@ -243,43 +243,6 @@ static DimExpr compareContents(DimContext &ctx, CompareKind kind, DimExpr lhs, D
   llvm_unreachable("all kinds handled");
 }
 
-/// `expr` where `symbol` has that value.
-static DimExpr substitute(DimContext &ctx, DimExpr expr, DimExpr symbol, DimExpr value) {
-  if (expr == symbol)
-    return value;
-  if (expr.operands().empty())
-    return expr;
-  SmallVector<DimExpr> operands;
-  for (DimExpr operand : expr.operands())
-    operands.push_back(substitute(ctx, operand, symbol, value));
-  auto fold = [&](DimExpr (DimContext::*combine)(DimExpr, DimExpr)) {
-    DimExpr result = operands[0];
-    for (DimExpr operand : ArrayRef(operands).drop_front())
-      result = (ctx.*combine)(result, operand);
-    return result;
-  };
-  switch (expr.kind()) {
-  case DimExpr::Kind::Add:
-    return fold(&DimContext::add);
-  case DimExpr::Kind::Mul:
-    return fold(&DimContext::mul);
-  case DimExpr::Kind::FloorDiv:
-    return fold(&DimContext::floorDiv);
-  case DimExpr::Kind::CeilDiv:
-    return fold(&DimContext::ceilDiv);
-  case DimExpr::Kind::Mod:
-    return fold(&DimContext::mod);
-  case DimExpr::Kind::Min:
-    return fold(&DimContext::min);
-  case DimExpr::Kind::Max:
-    return fold(&DimContext::max);
-  case DimExpr::Kind::Constant:
-  case DimExpr::Kind::Symbol:
-    break;
-  }
-  llvm_unreachable("leaves have no operands");
-}
-
 /// True for pointwise ops whose elements follow from those of their operands.
 static bool isFollowed(Operation *op) {
   return isa<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ConvertOp, CompareOp, SelectOp>(op);
@@ -346,7 +309,8 @@ std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
                               std::swap(p, q);
                             if (p.kind() != DimExpr::Kind::Symbol)
                               return DimExpr();
-                            return substitute(ctx, b, p, q) == substitute(ctx, otherwise, p, q) ? otherwise : DimExpr();
+                            auto equal = [&](DimExpr symbol) { return symbol == p ? q : symbol; };
+                            return ctx.rebuild(b, equal) == ctx.rebuild(otherwise, equal) ? otherwise : DimExpr();
                           })
                           .Default([](Operation *) { return DimExpr(); }));
   }

@@ -96,20 +96,39 @@ void KernelSpec::findInnerSymbols() {
 std::string KernelSpec::signature() {
   std::string text;
   llvm::raw_string_ostream os(text);
-  // Symbols by their number as arguments, so that the text does not depend on how the context names them.
+  // Symbols by their number as arguments, so that the text does not depend on how the context names them; other parts
+  // of expressions by the number of their first occurrence, as what is shared may be long when it is written out.
+  llvm::DenseMap<const void *, std::string> names;
+  for (auto [k, symbol] : llvm::enumerate(symbols))
+    names[symbol.getOpaqueValue()] = "s" + std::to_string(k);
+  auto nameOf = [&](DimExpr size) {
+    SmallVector<DimExpr> pending{size};
+    while (!pending.empty()) {
+      DimExpr next = pending.back();
+      size_t before = pending.size();
+      if (!names.contains(next.getOpaqueValue()))
+        for (DimExpr operand : next.operands())
+          if (!names.contains(operand.getOpaqueValue()))
+            pending.push_back(operand);
+      if (pending.size() > before)
+        continue;
+      pending.pop_back();
+      if (names.contains(next.getOpaqueValue()))
+        continue;
+      std::string name = next.operands().empty() ? dims.print(next) : "p" + std::to_string(names.size());
+      if (!next.operands().empty()) {
+        os << name << '=' << static_cast<int>(next.kind());
+        for (DimExpr operand : next.operands())
+          os << ' ' << names[operand.getOpaqueValue()];
+        os << ';';
+      }
+      names[next.getOpaqueValue()] = std::move(name);
+    }
+    return names[size.getOpaqueValue()];
+  };
   auto print = [&](Value value) {
-    os << '(';
-    llvm::interleave(
-        sizes->dims(value), os,
-        [&](DimExpr size) {
-          auto *found = llvm::find(symbols, size);
-          if (found != symbols.end())
-            os << 's' << (found - symbols.begin());
-          else
-            os << dims.print(size);
-        },
-        ",");
-    os << ')';
+    SmallVector<std::string> texts = llvm::map_to_vector(sizes->dims(value), nameOf); // defines parts
+    os << '(' << llvm::join(texts, ",") << ')';
   };
   for (BlockArgument argument : body().getArguments()) {
     print(argument);

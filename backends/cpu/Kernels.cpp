@@ -28,54 +28,6 @@ static DimExpr outerSize(KernelSpec &spec, unsigned k, ShapeAnalysis &outer) {
   return contents ? (*contents)[source.axis] : DimExpr();
 }
 
-/// The same expression with each symbol replaced, in another context. Null when a symbol has no replacement.
-static DimExpr substitute(DimExpr expr, DimContext &to, function_ref<DimExpr(unsigned)> replacement) {
-  if (!expr)
-    return expr;
-  switch (expr.kind()) {
-  case DimExpr::Kind::Constant:
-    return to.constant(expr.constant());
-  case DimExpr::Kind::Symbol:
-    return replacement(expr.symbol());
-  default:
-    break;
-  }
-  DimExpr result;
-  for (auto [i, operand] : llvm::enumerate(expr.operands())) {
-    DimExpr next = substitute(operand, to, replacement);
-    if (!next)
-      return next;
-    if (i == 0) {
-      result = next;
-      continue;
-    }
-    switch (expr.kind()) {
-    case DimExpr::Kind::Add:
-      result = to.add(result, next);
-      break;
-    case DimExpr::Kind::Mul:
-      result = to.mul(result, next);
-      break;
-    case DimExpr::Kind::FloorDiv:
-      result = to.floorDiv(result, next);
-      break;
-    case DimExpr::Kind::CeilDiv:
-      result = to.ceilDiv(result, next);
-      break;
-    case DimExpr::Kind::Mod:
-      result = to.mod(result, next);
-      break;
-    case DimExpr::Kind::Min:
-      result = to.min(result, next);
-      break;
-    default:
-      result = to.max(result, next);
-      break;
-    }
-  }
-  return result;
-}
-
 static bool sameCode(KernelOp a, KernelOp b) {
   return a->getAttrDictionary() == b->getAttrDictionary() &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
@@ -135,9 +87,11 @@ FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) 
   KernelCode &code = all[launch.code];
   ++code.uses;
   auto toOuter = [&](DimExpr expr) {
-    return substitute(expr ? code.spec->dims.resolve(expr) : expr, sizes.context(), [&](unsigned symbol) {
+    if (!expr)
+      return expr;
+    return sizes.context().rebuild(code.spec->dims.resolve(expr), [&](DimExpr symbol) {
       for (unsigned k = 0; k < code.spec->numSymbols(); ++k)
-        if (code.spec->argument(k).symbol() == symbol)
+        if (code.spec->argument(k) == symbol)
           return launch.symbols[k];
       return DimExpr();
     });

@@ -13,10 +13,11 @@ from onnx import TensorProto as T, helper as h, numpy_helper
 
 SINTER = sys.argv[1]
 WEIGHTS = [numpy_helper.from_array(np.full((), v, np.float32), k) for k, v in (("a", 1.01), ("b", .1), ("c", .5))]
+SIZES = [numpy_helper.from_array(np.array([v], np.int64), k) for k, v in (("one", 1), ("end", -1))]
 
 
 def save(nodes, last, shape=(64,)):
-    graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, shape)], [h.make_tensor_value_info(last, T.FLOAT, None)], WEIGHTS)
+    graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", T.FLOAT, shape)], [h.make_tensor_value_info(last, T.FLOAT, None)], WEIGHTS + SIZES)
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), "m.onnx")
 
 
@@ -66,6 +67,8 @@ GRAPHS = {
     "fan": (fan, 250),
     "separate": (separate, 100),
     "products": (products, 100),
+    # Each size is an expression that holds the one before several times.
+    "slices": (chain(lambda v, i: [node("Slice", [v, "one", "end"], f"v{i}")]), 15),
 }
 
 
@@ -78,7 +81,7 @@ def seconds(*command):
 
 
 def measure(make, count, gradient):
-    save(make(count), "y", (8, 8) if make is products else (64,))
+    save(make(count), "y", (8, 8) if make is products else ("n",) if make is GRAPHS["slices"][0] else (64,))
     model, found = "m.onnx", 0.0
     if gradient:
         found = seconds("grad", "m.onnx", "--loss", "y", "-o", "g.mlir", "--force")
