@@ -103,8 +103,8 @@ public:
   DimExpr resolve(DimExpr expr);
   /// Calls `visit` with each symbol in the expression, once.
   static void forEachSymbol(DimExpr expr, llvm::function_ref<void(unsigned)> visit);
-  /// The same expression in this context with other symbols: `symbol` gives what stands for one. Null when it does for one
-  /// of them.
+  /// The same expression in this context with other symbols: `symbol` gives what stands for one. Null when it does for
+  /// one of them.
   DimExpr rebuild(DimExpr expr, llvm::function_ref<DimExpr(DimExpr symbol)> symbol);
   /// `2*batch + 1`. What would be longer than a page is its number of parts.
   std::string print(DimExpr expr) const;
