@@ -105,6 +105,11 @@ SINTER_CRC32C_TARGET uint32_t byInstruction(const char *at, size_t size, uint32_
     rest = stepByte(rest, static_cast<unsigned char>(*at));
   return rest;
 }
+
+SINTER_CRC32C_TARGET uint32_t wordByInstruction(uint64_t word) {
+  return ~static_cast<uint32_t>(stepWord(0xFFFFFFFFu, word));
+}
+const bool isQuick = hasInstruction();
 #endif
 } // namespace
 
@@ -114,9 +119,16 @@ uint32_t sinter::data::crc32cByTable(std::string_view bytes, uint32_t crc) {
 
 uint32_t sinter::data::crc32c(std::string_view bytes, uint32_t crc) {
 #if defined(SINTER_HAS_CRC32C)
-  static const bool isQuick = hasInstruction();
   if (isQuick)
     return ~byInstruction(bytes.data(), bytes.size(), ~crc);
 #endif
   return crc32cByTable(bytes, crc);
+}
+
+uint32_t sinter::data::crc32cOfWord(uint64_t word) {
+#if defined(SINTER_HAS_CRC32C)
+  if (isQuick)
+    return wordByInstruction(word);
+#endif
+  return crc32cByTable({reinterpret_cast<const char *>(&word), sizeof word});
 }

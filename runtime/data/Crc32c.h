@@ -16,11 +16,13 @@ uint32_t crc32c(std::string_view bytes, uint32_t crc = 0);
 /// The same by tables, whatever the CPU has.
 uint32_t crc32cByTable(std::string_view bytes, uint32_t crc = 0);
 
+/// Of the 8 bytes of `word` in memory's order.
+uint32_t crc32cOfWord(uint64_t word);
+
 /// What TFRecord files store: a checksum of bytes that hold checksums themselves would be weak.
-inline uint32_t maskedCrc32c(std::string_view bytes) {
-  uint32_t crc = crc32c(bytes);
-  return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
-}
+inline uint32_t masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
+inline uint32_t maskedCrc32c(std::string_view bytes) { return masked(crc32c(bytes)); }
+inline uint32_t maskedCrc32cOfWord(uint64_t word) { return masked(crc32cOfWord(word)); }
 
 } // namespace sinter::data
 

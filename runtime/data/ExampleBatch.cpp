@@ -14,17 +14,27 @@ namespace {
 /// One column of the batch. T is the type of its elements.
 template <typename T> class Column {
 public:
-  /// Of records that lie before `limit`, in one piece of memory.
-  Column(const Feature &feature, const char *limit) : feature(feature), limit(limit), inner(1) {
+  Column(const Feature &feature, size_t records) : feature(feature), inner(1) {
     isOpen = !feature.dims.empty() && feature.dims[0] < 0;
     for (size_t d = isOpen; d < feature.dims.size(); ++d)
       inner *= feature.dims[d];
     if (isOpen)
-      splits.push_back(0);
+      splits.reserve(records + 1), splits.push_back(0);
   }
 
-  /// Appends what a record has, or the default where it has nothing.
-  void add(std::string_view content) {
+  /// Memory for what `contents` hold at most, where that is known by their bytes.
+  void reserve(std::span<const std::string_view> contents) {
+    if constexpr (std::is_same_v<T, float>) {
+      int64_t bytes = 32;
+      for (std::string_view content : contents)
+        bytes += static_cast<int64_t>(content.size());
+      elements.reserve(bytes);
+    }
+  }
+
+  /// Appends what a record has, or the default where it has nothing. Memory up to `limit` may be read.
+  void add(std::string_view content, const char *limit) {
+    this->limit = limit;
     int64_t before = count;
     const char *end = content.data() + content.size(), *list = onlyField(content.data(), end, key),
                *values = list ? onlyField(list, end, 10) : nullptr;
@@ -153,7 +163,7 @@ private:
   }
 
   const Feature &feature;
-  const char *limit;
+  const char *limit = nullptr;
   bool isOpen;
   int64_t inner, count = 0; // elements of a row, or behind the open dim; those so far
   Growing elements;
@@ -167,11 +177,13 @@ private:
 
 /// The rows of one feature from all records: one loop for each type of elements.
 template <typename T>
-Value columnOf(const Feature &feature, std::span<const std::string_view> contents, const char *limit) {
-  Column<T> column(feature, limit);
+Value columnOf(const Feature &feature, std::span<const std::string_view> contents,
+               std::span<const char *const> limits) {
+  Column<T> column(feature, contents.size());
+  column.reserve(contents);
   for (size_t r = 0; r < contents.size(); ++r) {
     try {
-      column.add(contents[r]);
+      column.add(contents[r], limits[r]);
     } catch (const Error &error) {
       failIn(r, error);
     }
@@ -179,23 +191,33 @@ Value columnOf(const Feature &feature, std::span<const std::string_view> content
   return column.finish(static_cast<int64_t>(contents.size()));
 }
 
-Value columnOf(const Feature &feature, std::span<const std::string_view> contents, const char *limit) {
+Value columnOf(const Feature &feature, std::span<const std::string_view> contents,
+               std::span<const char *const> limits) {
   switch (feature.dtype) {
   case Bytes:
-    return columnOf<std::string_view>(feature, contents, limit);
+    return columnOf<std::string_view>(feature, contents, limits);
   case SINTER_F32:
-    return columnOf<float>(feature, contents, limit);
+    return columnOf<float>(feature, contents, limits);
   case SINTER_F64:
-    return columnOf<double>(feature, contents, limit);
+    return columnOf<double>(feature, contents, limits);
   case SINTER_I32:
-    return columnOf<int32_t>(feature, contents, limit);
+    return columnOf<int32_t>(feature, contents, limits);
   case SINTER_I1:
-    return columnOf<bool>(feature, contents, limit);
+    return columnOf<bool>(feature, contents, limits);
   default:
-    return columnOf<int64_t>(feature, contents, limit);
+    return columnOf<int64_t>(feature, contents, limits);
   }
 }
 } // namespace
+
+/// Shuffled records lie in no order that a CPU could foresee: their memory is asked for some records before they are
+/// read.
+static constexpr size_t ahead = 6;
+static void prefetch(const Span &span) {
+  constexpr int64_t line = 64, most = 32 * line;
+  for (int64_t at = 0; at < std::min(span.size, most); at += line)
+    __builtin_prefetch(span.data + at);
+}
 
 Dataset::Map sinter::data::parseExamples(std::vector<Feature> features, const std::string &column) {
   Names names = checkFeatures(features);
@@ -213,11 +235,15 @@ Dataset::Map sinter::data::parseExamples(std::vector<Feature> features, const st
                                                dtypeName(records.dtype()) + " " + records.dims().text());
     auto count = static_cast<size_t>(records.count());
     std::vector<std::string_view> contents(features.size() * count); // by feature, then by record
-    const char *limit = records.textEnd();
+    std::vector<const char *> limits(count);
     Finder finder(features, *table, false);
     for (size_t r = 0; r < count; ++r) {
       try {
-        finder.find(records.bytes(static_cast<int64_t>(r)), limit);
+        if (r + ahead < count)
+          prefetch(records.span(static_cast<int64_t>(r + ahead)));
+        Span span = records.span(static_cast<int64_t>(r));
+        limits[r] = span.limit;
+        finder.find({span.data, static_cast<size_t>(span.size)}, span.limit);
       } catch (const Error &error) {
         failIn(r, error);
       }
@@ -226,7 +252,7 @@ Dataset::Map sinter::data::parseExamples(std::vector<Feature> features, const st
     }
     std::vector<Value> values;
     for (size_t f = 0; f < features.size(); ++f)
-      values.push_back(columnOf(features[f], std::span(contents).subspan(f * count, count), limit));
+      values.push_back(columnOf(features[f], std::span(contents).subspan(f * count, count), limits));
     return Record(names, std::move(values));
   };
 }

@@ -77,9 +77,33 @@ static Value gatherNumbers(std::span<const Run> runs, int32_t dtype, const Dims 
   return Value(dtype, dims, std::move(memory));
 }
 
-static Value gatherColumn(std::span<const Row> rows, int64_t column, std::vector<Run> &runs) {
+using Parts = std::vector<std::shared_ptr<Part>>;
+
+/// Strings, one a row, stay where they are: moving them costs more than looking for them.
+static Value gatherSpans(std::span<const Row> rows, int64_t column, const Dims &dims,
+                         const std::shared_ptr<const Parts> &parts) {
+  struct Spans {
+    std::vector<Span> spans;
+    std::shared_ptr<const Parts> parts;
+  };
+  auto gathered = std::make_shared<Spans>();
+  gathered->parts = parts;
+  gathered->spans.reserve(rows.size());
+  for (const Row &row : rows)
+    gathered->spans.push_back(row.part->record.value(column).span(row.index));
+  return Value::strings(dims, {gathered, gathered->spans.data()});
+}
+
+/// `parts` are those of the rows, at least.
+static Value gatherColumn(std::span<const Row> rows, int64_t column, const std::shared_ptr<const Parts> &parts,
+                          std::vector<Run> &runs) {
   const Value &first = rows[0].part->record.value(column);
   int64_t inner = first.dims().withoutFront().count(), total = 0;
+  if (first.dtype() == Bytes && !first.isRagged() && inner == 1) {
+    Dims dims = first.dims();
+    dims.set(0, static_cast<int64_t>(rows.size()));
+    return gatherSpans(rows, column, dims, parts);
+  }
   bool isRagged = first.isRagged();
   std::vector<int64_t> splits;
   if (isRagged)
@@ -135,8 +159,10 @@ public:
       return false;
     std::vector<Value> columns;
     const Record &first = pending[0].part->record;
+    auto parts = std::make_shared<Parts>(held);
+    parts->insert(parts->end(), left.begin(), left.end());
     for (int64_t c = 0; c < first.size(); ++c)
-      columns.push_back(gatherColumn(pending, c, runs));
+      columns.push_back(gatherColumn(pending, c, parts, runs));
     record = {first.names(), std::move(columns)};
     pending.clear();
     left.clear();
@@ -301,11 +327,11 @@ private:
   Upstream input;
   ShuffleRowsOptions options;
   int64_t epoch;
-  std::shared_ptr<Part> carry;                   // a record of which rows are left for the next window
-  int64_t nextRow = 0;                           // of `carry`
-  int64_t firstRow = 0;                          // of the next record that is read
-  std::vector<std::shared_ptr<Part>> held, left; // records of the window; of windows before it that `pending` needs
-  std::vector<Row> rows, pending;                // of the window; of the batch
+  std::shared_ptr<Part> carry;    // a record of which rows are left for the next window
+  int64_t nextRow = 0;            // of `carry`
+  int64_t firstRow = 0;           // of the next record that is read
+  Parts held, left;               // records of the window; of windows before it that `pending` needs
+  std::vector<Row> rows, pending; // of the window; of the batch
   std::vector<int64_t> order;
   std::vector<Run> runs;
   Place start{}, batchStart{};

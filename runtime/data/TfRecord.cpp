@@ -33,16 +33,18 @@ struct Frame {
   int64_t size() const { return extra + static_cast<int64_t>(bytes.size()); }
 };
 
-/// Looks at the next record, of which `peek(n)` gives the first n bytes or what is left. False at the end.
-template <typename Peek> bool findFrame(Peek peek, const TfRecordOptions &options, const Place &place, Frame &frame) {
-  auto fail = [&](const std::string &what) { throw Error(SINTER_CORRUPT, what, place); };
+/// Looks at the next record, of which `peek(n)` gives the first n bytes or what is left; `place()` is where it is.
+/// False at the end.
+template <typename Peek, typename Where>
+[[gnu::always_inline]] inline bool findFrame(Peek peek, const TfRecordOptions &options, Where place, Frame &frame) {
+  auto fail = [&](const std::string &what) { throw Error(SINTER_CORRUPT, what, place()); };
   std::string_view head = peek(12);
   if (head.empty())
     return false;
   if (head.size() < 12)
     fail("a record requires 12 bytes of length and checksum, got " + std::to_string(head.size()));
   auto length = load<uint64_t>(head.data());
-  if (maskedCrc32c(head.substr(0, 8)) != load<uint32_t>(head.data() + 8))
+  if (maskedCrc32cOfWord(length) != load<uint32_t>(head.data() + 8))
     fail("a length's checksum does not fit: the file is damaged, or no TFRecord file, or compressed in another way");
   if (length > static_cast<uint64_t>(options.maxRecordBytes))
     fail("a record requires at most " + std::to_string(options.maxRecordBytes) + " bytes, got " +
@@ -74,15 +76,16 @@ public:
 
   bool next(Record &record) override {
     Frame frame;
-    Place place{stream.file().path(), number, stream.offset()};
+    auto place = [&] { return Place{stream.file().path(), number, stream.offset()}; };
     if (!findFrame([&](int64_t count) { return stream.peek(count); }, options, place, frame))
       return false;
     if (frame.isGood)
       record = {names, {Value::string(frame.bytes)}};
+    Place before = frame.isGood ? Place() : place();
     stream.consume(frame.size());
     ++number;
     if (!frame.isGood)
-      failChecksum(place);
+      failChecksum(before);
     return true;
   }
 
@@ -99,39 +102,46 @@ public:
         batchRecords(batchRecords), file(path) {}
 
   bool next(Record &record) override {
-    std::vector<int64_t> starts; // of the records behind `begin`
-    int64_t at = 0;
+    auto batch = std::make_shared<Batch>();
+    std::vector<Span> &spans = batch->spans;
+    spans.reserve(static_cast<size_t>(std::min<int64_t>(batchRecords, 1024)));
     Frame frame;
-    for (frame.isGood = true; static_cast<int64_t>(starts.size()) < batchRecords;) {
-      auto peek = [&](int64_t count) {
-        int64_t there = fill(at + count) - at; // may move the block
-        return std::string_view(block.get() + begin + at, static_cast<size_t>(there));
-      };
+    int64_t taken = 0; // bytes
+    auto place = [&] { return Place{file, number + static_cast<int64_t>(spans.size()), offset + taken}; };
+    auto peek = [&](int64_t count) {
+      if (end - begin < count) [[unlikely]]
+        fill(count, *batch);
+      return std::string_view(block.get() + begin, static_cast<size_t>(std::min(count, end - begin)));
+    };
+    for (frame.isGood = true; static_cast<int64_t>(spans.size()) < batchRecords;) {
       try {
-        if (!findFrame(peek, options, here(at, starts.size()), frame))
+        if (!findFrame(peek, options, place, frame))
           break;
       } catch (const Error &) {
-        if (starts.empty())
+        if (spans.empty())
           throw;
         break; // what was read first; the next call finds the same
       }
       if (!frame.isGood)
         break;
-      starts.push_back(at + 12);
-      at += frame.size();
+      spans.push_back({frame.bytes.data(), static_cast<int64_t>(frame.bytes.size()), block.get() + end});
+      begin += frame.size();
+      taken += frame.size();
     }
-    if (starts.empty() && !frame.isGood) {
-      Place place = here(0, 0);
-      pass(frame.size(), 1);
-      failChecksum(place);
+    offset += taken;
+    if (spans.empty() && !frame.isGood) {
+      Place bad{file, number, offset};
+      begin += frame.size();
+      offset += frame.size();
+      ++number;
+      failChecksum(bad);
     }
-    if (starts.empty())
+    if (spans.empty())
       return false;
-    auto count = static_cast<int64_t>(starts.size());
-    starts.push_back(at + 12);
-    auto offsets = std::make_shared<std::vector<int64_t>>(std::move(starts));
-    record = {names, {Value::strings({count}, {block, block.get() + begin}, {offsets, offsets->data()}, Frame::extra)}};
-    pass(at, count);
+    batch->blocks.push_back(block);
+    auto count = static_cast<int64_t>(spans.size());
+    number += count;
+    record = {names, {Value::strings({count}, {batch, spans.data()})}};
     return true;
   }
 
@@ -149,25 +159,25 @@ public:
   }
 
 private:
-  static constexpr int64_t blockBytes = 1 << 20;
+  static constexpr int64_t blockBytes = 1 << 19;
 
-  Place here(int64_t at, size_t records) const { return {file, number + static_cast<int64_t>(records), offset + at}; }
+  /// Records that are given out, and the blocks that they lie in.
+  struct Batch {
+    std::vector<Span> spans;
+    std::vector<std::shared_ptr<char>> blocks;
+  };
 
-  void pass(int64_t bytes, int64_t records) {
-    begin += bytes;
-    offset += bytes;
-    number += records;
-  }
-
-  /// Reads until `count` bytes lie behind `begin`, as many as come. Returns how many of these there are.
-  int64_t fill(int64_t count) {
+  /// Reads until `count` bytes lie behind `begin`, or as many as come. A new block begins with what is left of the old.
+  [[gnu::noinline]] void fill(int64_t count, Batch &batch) {
     while (end - begin < count) {
-      if (end == capacity) { // grows with what has come: a length in a damaged file costs no memory
-        int64_t held = end - begin;
+      if (end == capacity || (begin + count > capacity && begin > capacity / 2)) {
+        int64_t held = end - begin; // grows with what has come: a length in a damaged file costs no memory
         capacity = std::max(std::min(stream.file().size() + 64, blockBytes), 2 * held);
         auto grown = allocate(capacity);
         if (held)
           std::memcpy(grown.get(), block.get() + begin, static_cast<size_t>(held));
+        if (!batch.spans.empty())
+          batch.blocks.push_back(std::move(block));
         block = std::move(grown);
         begin = 0;
         end = held;
@@ -177,7 +187,6 @@ private:
         break;
       end += got;
     }
-    return std::min(count, end - begin);
   }
 
   ByteStream stream;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Value.h"
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <new>
 
 using namespace sinter::data;
@@ -69,12 +72,76 @@ std::string Dims::text() const {
 
 //===- Making values --------------------------------------------------------------------------------===//
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SINTER_KEEPS_MEMORY 0 // the sanitizer is to see each piece
+#elif defined(__has_feature)
+#define SINTER_KEEPS_MEMORY (!__has_feature(address_sanitizer) && !__has_feature(memory_sanitizer))
+#else
+#define SINTER_KEEPS_MEMORY 1
+#endif
+
+namespace {
+/// Large pieces of memory that nobody uses, by their size.
+class Kept {
+public:
+  static constexpr size_t least = size_t(1) << 16, most = size_t(1) << 23, allBytes = size_t(1) << 26;
+
+  /// Sizes are powers of two and three quarters of them, so that a piece fits others.
+  static size_t rounded(size_t bytes) {
+    size_t power = std::bit_ceil(bytes);
+    return bytes <= power / 4 * 3 ? power / 4 * 3 : power;
+  }
+  /// Null where there is none.
+  void *take(size_t bytes) {
+    std::lock_guard lock(mutex);
+    std::vector<void *> &pieces = bySize[bytes];
+    if (pieces.empty())
+      return nullptr;
+    void *piece = pieces.back();
+    pieces.pop_back();
+    held -= bytes;
+    return piece;
+  }
+  void give(void *piece, size_t bytes) {
+    {
+      std::lock_guard lock(mutex);
+      if (held + bytes <= allBytes) {
+        bySize[bytes].push_back(piece);
+        held += bytes;
+        return;
+      }
+    }
+    std::free(piece);
+  }
+
+private:
+  std::mutex mutex;
+  std::map<size_t, std::vector<void *>> bySize;
+  size_t held = 0;
+};
+} // namespace
+
+/// Never destroyed: values may outlive it.
+static Kept &kept() {
+  static Kept &kept = *new Kept;
+  return kept;
+}
+
 std::shared_ptr<char> sinter::data::allocate(int64_t bytes) {
-  void *memory =
-      bytes < 0 || bytes > INT64_MAX / 4 ? nullptr : std::aligned_alloc(64, (static_cast<size_t>(bytes) / 64 + 1) * 64);
+  if (bytes < 0 || bytes > INT64_MAX / 4)
+    throw std::bad_alloc();
+  size_t size = (static_cast<size_t>(bytes) / 64 + 1) * 64;
+  bool isKept = SINTER_KEEPS_MEMORY && size >= Kept::least && size <= Kept::most;
+  if (isKept)
+    size = Kept::rounded(size);
+  void *memory = isKept ? kept().take(size) : nullptr;
+  if (!memory)
+    memory = std::aligned_alloc(64, size);
   if (!memory)
     throw std::bad_alloc();
-  return std::shared_ptr<char>(static_cast<char *>(memory), [](char *data) { std::free(data); });
+  if (isKept)
+    return {static_cast<char *>(memory), [size](char *data) { kept().give(data, size); }};
+  return {static_cast<char *>(memory), [](char *data) { std::free(data); }};
 }
 
 static std::shared_ptr<int64_t> allocateOffsets(int64_t count) {
@@ -85,11 +152,15 @@ static std::shared_ptr<int64_t> allocateOffsets(int64_t count) {
 Value::Value(int32_t dtype, const Dims &dims, std::shared_ptr<const char> data)
     : elementType(dtype), sizes(dims), numElements(dims.count()), memory(std::move(data)) {}
 
-Value Value::strings(const Dims &dims, std::shared_ptr<const char> data, std::shared_ptr<const int64_t> offsets,
-                     int64_t gap) {
+Value Value::strings(const Dims &dims, std::shared_ptr<const char> data, std::shared_ptr<const int64_t> offsets) {
   Value value(Bytes, dims, std::move(data));
-  value.stringGap = gap;
   value.stringOffsets = std::move(offsets);
+  return value;
+}
+
+Value Value::strings(const Dims &dims, std::shared_ptr<const Span> spans) {
+  Value value(Bytes, dims, nullptr);
+  value.stringSpans = std::move(spans);
   return value;
 }
 
@@ -175,8 +246,13 @@ int64_t Value::memoryBytes() const {
   int64_t splitBytes = rowSplits ? (numRows + 1) * 8 : 0;
   if (elementType != Bytes)
     return splitBytes + numElements * sinter_dtype_bytes(elementType);
-  return splitBytes + (numElements + 1) * 8 +
-         (numElements ? stringOffsets.get()[numElements] - stringOffsets.get()[0] : 0);
+  if (!stringSpans)
+    return splitBytes + (numElements + 1) * 8 +
+           (numElements ? stringOffsets.get()[numElements] - stringOffsets.get()[0] : 0);
+  int64_t textBytes = 0;
+  for (int64_t i = 0; i < numElements; ++i)
+    textBytes += stringSpans.get()[i].size;
+  return splitBytes + numElements * static_cast<int64_t>(sizeof(Span)) + textBytes;
 }
 
 Value Value::slice(int64_t begin, int64_t end, bool dropFront) const {
@@ -201,7 +277,9 @@ Value Value::slice(int64_t begin, int64_t end, bool dropFront) const {
   part.rowSplits = nullptr;
   part.numRows = 0;
   part.numElements = (last - first) * inner;
-  if (elementType == Bytes)
+  if (stringSpans)
+    part.stringSpans = {stringSpans, stringSpans.get() + first * inner};
+  else if (elementType == Bytes)
     part.stringOffsets = {stringOffsets, stringOffsets.get() + first * inner};
   else
     part.memory = {memory, memory.get() + first * inner * sinter_dtype_bytes(elementType)};

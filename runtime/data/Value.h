@@ -61,8 +61,17 @@ template <> constexpr int32_t dtypeOf<uint16_t>() { return SINTER_U16; }
 template <> constexpr int32_t dtypeOf<uint32_t>() { return SINTER_U32; }
 template <> constexpr int32_t dtypeOf<uint64_t>() { return SINTER_U64; }
 
-/// Memory for `bytes`, aligned to 64 bytes so that a session reads it in place.
+/// Memory for `bytes`, aligned to 64 bytes so that a session reads it in place. Up to 64 MiB of large pieces that were
+/// given back are kept for the next who asks, as pages that the kernel clears anew cost more than what is read into
+/// them.
 std::shared_ptr<char> allocate(int64_t bytes);
+
+/// A string that lies anywhere. Memory up to `limit` may be read, at the end of the string or behind it.
+struct Span {
+  const char *data;
+  int64_t size;
+  const char *limit;
+};
 
 class Value {
 public:
@@ -91,9 +100,10 @@ public:
   static Value strings(const std::vector<std::string> &texts) {
     return strings(std::span(texts), {static_cast<int64_t>(texts.size())});
   }
-  /// Strings over shared memory: string i is bytes [offsets[i], offsets[i + 1] - gap) of `data`.
-  static Value strings(const Dims &dims, std::shared_ptr<const char> data, std::shared_ptr<const int64_t> offsets,
-                       int64_t gap = 0);
+  /// Strings over shared memory: string i is bytes [offsets[i], offsets[i + 1]) of `data`.
+  static Value strings(const Dims &dims, std::shared_ptr<const char> data, std::shared_ptr<const int64_t> offsets);
+  /// Strings that lie apart; `spans` also keeps their memory.
+  static Value strings(const Dims &dims, std::shared_ptr<const Span> spans);
   /// `values` has the rows one behind the other along its first dim. Throws unless splits begin with 0, do not fall and
   /// end with that dim.
   static Value ragged(const Value &values, std::span<const int64_t> splits);
@@ -121,12 +131,17 @@ public:
   }
   std::string_view bytes(int64_t i = 0) const {
     require(Bytes);
+    if (stringSpans)
+      return {stringSpans.get()[i].data, static_cast<size_t>(stringSpans.get()[i].size)};
     const int64_t *at = stringOffsets.get() + i;
-    return {memory.get() + at[0], static_cast<size_t>(at[1] - at[0] - stringGap)};
+    return {memory.get() + at[0], static_cast<size_t>(at[1] - at[0])};
   }
-  /// Of strings: where they end in memory. Between them lie `gap()` bytes each.
-  const char *textEnd() const { return memory.get() + stringOffsets.get()[numElements] - stringGap; }
-  int64_t gap() const { return stringGap; }
+  Span span(int64_t i) const {
+    if (stringSpans)
+      return stringSpans.get()[i];
+    std::string_view text = bytes(i);
+    return {text.data(), static_cast<int64_t>(text.size()), memory.get() + stringOffsets.get()[numElements]};
+  }
   /// Bytes that the elements take, of strings with their offsets.
   int64_t memoryBytes() const;
 
@@ -148,9 +163,10 @@ private:
 
   int32_t elementType = SINTER_F32;
   Dims sizes;
-  int64_t numElements = 0, numRows = 0, stringGap = 0;
+  int64_t numElements = 0, numRows = 0;
   std::shared_ptr<const char> memory;
   std::shared_ptr<const int64_t> stringOffsets, rowSplits;
+  std::shared_ptr<const Span> stringSpans; // instead of memory and offsets
 };
 
 } // namespace sinter::data

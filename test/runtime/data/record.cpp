@@ -24,6 +24,38 @@ TEST(DataValue, strings_are_any_bytes) {
   EXPECT_EQ(messageOf([&] { texts.tensor(); }), "a tensor of numbers is required, got bytes");
 }
 
+TEST(DataValue, strings_may_lie_apart) {
+  static const char *const texts[] = {"abc", "", "defg", "h"};
+  auto spans = std::make_shared<std::vector<Span>>();
+  for (const char *text : texts)
+    spans->push_back({text, static_cast<int64_t>(std::strlen(text)), text + std::strlen(text)});
+  Value apart = Value::strings({4}, {spans, spans->data()}), beside = Value::strings({"abc", "", "defg", "h"});
+  EXPECT_EQ(apart, beside);
+  EXPECT_EQ(apart.slice(1, 3), beside.slice(1, 3));
+  EXPECT_EQ(apart.row(2).bytes(), "defg");
+  EXPECT_EQ(apart.reshaped({2, 2}).row(1), beside.reshaped({2, 2}).row(1));
+  EXPECT_EQ(Value::ragged(apart, std::vector<int64_t>{0, 1, 4}).row(1), beside.slice(1, 4));
+  EXPECT_EQ(apart.memoryBytes(), 4 * int64_t(sizeof(Span)) + 8);
+  EXPECT_EQ(apart.span(2).limit, texts[2] + 4);
+  EXPECT_EQ(beside.span(2).limit, beside.bytes(3).data() + 1);
+  std::string encoded;
+  Record({{"x", apart}}).encode(encoded);
+  std::string_view rest = encoded;
+  EXPECT_EQ(Record::decode(rest), Record({{"x", beside}}));
+}
+
+TEST(DataValue, memory_that_is_given_back_is_used_again_at_the_size_asked_for) {
+  for (int64_t bytes :
+       {int64_t(1), int64_t(65535), int64_t(65536), int64_t(100000), int64_t(1) << 20, int64_t(9) << 20})
+    for (int i = 0; i < 3; ++i) {
+      auto memory = allocate(bytes), other = allocate(bytes);
+      std::memset(memory.get(), i, static_cast<size_t>(bytes));
+      std::memset(other.get(), i + 1, static_cast<size_t>(bytes));
+      EXPECT_EQ(memory.get()[bytes - 1], i);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.get()) % 64, 0u);
+    }
+}
+
 TEST(DataValue, ragged_rows_differ_in_length) {
   Value ragged = Value::ragged(Value::of(std::vector<int64_t>{1, 2, 3, 4}), std::vector<int64_t>{0, 3, 3, 4});
   EXPECT_EQ(ragged.rows(), 3);

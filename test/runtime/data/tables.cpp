@@ -299,6 +299,24 @@ TEST_F(DataRecords, batches_of_records_are_the_records) {
   EXPECT_EQ(messageOf([&] { readTfRecordBatches(path, 0); }), "a batch requires 1 record or more, got 0");
 }
 
+TEST_F(DataRecords, batches_go_over_the_blocks_that_a_file_is_read_in) {
+  std::string path = write("a.tfrecord", "");
+  TfRecordWriter writer(path);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 40; ++i) {
+    texts.push_back(
+        makeExample({{"n", Value::scalar(int64_t(i))}, {"s", Value::string(std::string(size_t(i * 3000), char(i)))}}));
+    writer.write(texts.back());
+  }
+  writer.close(); // 2.3 MB
+  std::vector<Feature> features = {{.name = "n", .dtype = SINTER_I64}, {.name = "s", .dtype = Bytes}};
+  auto batches = readTfRecordBatches(path, 7);
+  EXPECT_EQ(all(batches), all(readTfRecords(path).batch({.size = 7})));
+  auto parsed =
+      all(batches.shuffleRows({.window = 16, .seed = 5, .size = 6}).map(parseExamples(features), {.threads = 2}));
+  EXPECT_EQ(parsed, all(readTfRecords(path).shuffle(16, 5).map(parseExample(features)).batch({.size = 6})));
+}
+
 TEST_F(DataRecords, a_bad_record_stands_between_batches) {
   std::string path = writeRecordsWithABadOne();
   ASSERT_EQ(truncate(path.c_str(), 10 * 24 - 1), 0);
