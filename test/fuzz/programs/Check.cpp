@@ -9,7 +9,9 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/IR/Verifier.h"
+#include "test/fuzz/programs/Schedules.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
 #include <cmath>
 #include <random>
 
@@ -66,10 +68,15 @@ struct Native {
 };
 } // namespace
 
-static std::string compileNative(ModuleOp module, int optLevel, Native &native) {
+/// With `random` the kernels' schedules are drawn.
+static std::string compileNative(ModuleOp module, int optLevel, Native &native, std::mt19937_64 *random = nullptr) {
   Messages messages(module.getContext());
   OwningOpRef<ModuleOp> copy = module.clone();
+  if (random && !drawSchedules(*copy, *random))
+    return "does not pass the pipeline: " + messages.text;
   Options options;
+  if (random)
+    options.target = ""; // the copy tells
   options.optLevel = optLevel;
   options.threads = 1;
   FailureOr<CompiledModule> compiled = compileGraph(*copy, options);
@@ -219,13 +226,23 @@ std::optional<std::string> sinter::test::checkValues(ModuleOp module, ArrayRef<H
     return expected.error;
   auto main = module.lookupSymbol<func::FuncOp>("main");
   double tolerance = computesInF32(module) ? 1e-4 : 1e-9;
-  for (int level : {0, 2}) {
+  // The same program draws the same schedules.
+  std::string program;
+  llvm::raw_string_ostream(program) << module;
+  std::mt19937_64 random(llvm::xxh3_64bits(program));
+  struct Way {
+    int level;
+    bool drawn;
+  };
+  for (Way way : {Way{0, false}, Way{2, false}, Way{2, true}}) {
     Native native;
-    if (std::string error = compileNative(module, level, native); !error.empty())
-      return "-O" + std::to_string(level) + ": " + error;
+    int level = way.level;
+    std::string what = "-O" + std::to_string(level) + (way.drawn ? " with schedules drawn" : "");
+    if (std::string error = compileNative(module, level, native, way.drawn ? &random : nullptr); !error.empty())
+      return what + ": " + error;
     Tensors last;
     for (int threads = 1; threads <= std::max(level, 1); ++threads) { // what was compiled at -O0 runs on one thread
-      std::string how = "-O" + std::to_string(level) + " on " + std::to_string(threads) + " threads: ";
+      std::string how = what + " on " + std::to_string(threads) + " threads: ";
       Outcome actual = runNative(main, *native.loaded, inputs, threads);
       if (!actual.error.empty())
         return how + actual.error;

@@ -13,8 +13,8 @@
 
 namespace sinter::test {
 
-/// What is wrong with `main` of `module` on `inputs`: the reference against native code at -O0 and -O2 with one and two
-/// threads. Nothing if all agree. Diagnostics are part of the text.
+/// What is wrong with `main` of `module` on `inputs`: the reference against native code at -O0 and -O2, then at -O2
+/// with schedules drawn at random, with one and two threads. Nothing if all agree. Diagnostics are part of the text.
 std::optional<std::string> checkValues(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs);
 
 /// The same for its gradient: reverse mode against central differences and against forward mode on the evaluator, then
