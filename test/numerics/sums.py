@@ -216,8 +216,18 @@ Case("average", ["2x300x301x16xf32"], "2x1x2x16xf32", """
 # --- updates -------------------------------------------------------------------------------------------------------------
 def scattered(places, updates, shape):
     result = np.zeros(shape, updates.dtype)
-    np.add.at(result, places[:, 0], updates)
+    inside = (-shape[0] <= places[:, 0]) & (places[:, 0] < shape[0])
+    np.add.at(result, places[inside, 0], updates[inside])
     return result
+
+
+def sometimes_outside(rows):
+    """Positions of which some runs are all inside, some hold a negative one, and some one that is outside."""
+    def places(shape):
+        found = rng(3).integers(0, rows, shape)
+        found[600::1500], found[700::2900], found[2300::4100] = -1 - found[600::1500], rows, -rows - 1
+        return found
+    return places
 
 
 def scatter(name, slot, places, sizes=(100, 3000, 10**5), dtype="f32", bound=SUM, rows=1000):
@@ -235,6 +245,9 @@ scatter("scatter_of_slices", 33, lambda shape: rng(3).integers(0, 4, shape) * 30
 scatter("scatter_with_a_favourite", 5, lambda shape: np.where(rng(3).random(shape) < 0.5, 999, rng(4).integers(0, 1000, shape)))
 scatter("scatter_to_few_rows", 8, lambda shape: rng(3).integers(0, 10, shape), (100, 10**6), rows=10)
 scatter("scatter_to_many_places", 0, lambda shape: rng(3).integers(0, 50000, shape) ** 2 % 50000, rows=50000)
+scatter("scatter_to_often_updated", 0, lambda shape: rng(3).integers(0, 20000, shape), (10**5,), rows=20000)
+scatter("scatter_sometimes_outside", 0, sometimes_outside(30000), (3000, 10**5), rows=30000)
+scatter("scatter_to_few_sometimes_outside", 0, sometimes_outside(100), (3000, 10**5), rows=100)
 scatter("scatter_of_wide_slices", 70, lambda shape: rng(3).integers(0, 4, shape) * 300, (100, 3000))
 scatter("scatter_f64", 0, lambda shape: np.where(rng(3).random(shape) < 0.5, 999, rng(4).integers(0, 1000, shape)), dtype="f64", bound=4e-15)
 scatter("scatter_f16", 3, lambda shape: rng(3).integers(0, 9, shape), (100, 2000), "f16", 1e-3)

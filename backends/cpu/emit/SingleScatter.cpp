@@ -4,14 +4,18 @@
 // then updates are combined one after the other, so that equal positions combine in index order. Positions outside are
 // skipped.
 //
+// Where single elements are updated, the positions of a run of updates are looked at in vectors before, and the updates
+// look at them one by one only where one is negative or outside.
+//
 // Sums in which one place may take more updates than one chain of additions holds (BlockSums.h) count the updates of
-// each group of places. When a group has taken as many as a chain holds, the sums of its places move to slots of their
+// each group of places. When a group has taken as many as a chain holds, the sums of its places move to a slot of their
 // own and the places start again from nothing; slots are in f64 (RunningTotal.h), and come back to their places at the
-// end. Most places never have a slot, so that there are few: a group's for `longest + 1` updates at most. Sums of few
+// end. Most groups never have a slot, so that there are few: one for `longest + 1` updates at most. Sums of few
 // elements are all in f64.
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cpu/emit/RunningTotal.h"
 #include "backends/cpu/emit/Single.h"
 #include "ir/Indexing.h"
@@ -20,10 +24,12 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Elements that are always worth sums in f64.
-constexpr int64_t kFewElements = 4096;
-/// Places that are counted together, and move to their slots together: their counts stay in the first-level cache.
-constexpr int64_t kGroup = 4;
+/// Elements that are always worth sums in f64, and those that are when each takes a few updates.
+constexpr int64_t kFewElements = 4096, kFewUpdatedOften = 32768, kOften = 4;
+/// Places that are counted together at least and at most: their counts stay in the first-level cache.
+constexpr int64_t kSmallestGroup = 4, kLargestGroup = 32;
+/// Updates whose positions are looked at together.
+constexpr int64_t kRun = 512;
 
 namespace {
 class ScatterEmitter {
@@ -38,22 +44,33 @@ public:
 private:
   struct Room;
   Room room(int64_t longest);
-  /// Where the update at `index` goes, on the axes that positions choose; clears `inside` when it goes nowhere.
-  SmallVector<Value> placeOf(ArrayRef<Value> index, Value &inside);
+  using Update = llvm::function_ref<void(ArrayRef<Value> index, ArrayRef<Value> place)>;
+  /// Calls `body` for each update in order, unless it goes nowhere: its index and where it goes, on the axes that
+  /// positions choose.
+  void overUpdates(Update body);
+  bool looksAhead();
+  void checkRuns(ArrayRef<Value> outer, Update body);
+  /// No position of the updates in [low, low + kRun) on the last axis is negative or outside.
+  Value isRunInside(ArrayRef<Value> outer, Value low);
+  void updateAt(ArrayRef<Value> index, bool isKnownInside, Update body);
+  /// Where the update at `index` goes; clears `inside` when it goes nowhere.
+  SmallVector<Value> placeOf(ArrayRef<Value> index, bool isKnownInside, Value &inside);
   Value onAxis(Value position, Value size, Value &inside);
   /// `body(rest, from, to)` for the elements of a slice: its position, that in the updates, and the result's offset.
   void overSlice(ArrayRef<Value> index, ArrayRef<Value> place,
                  llvm::function_ref<void(ArrayRef<Value> rest, ArrayRef<Value> from, Value to)> body);
   void combineAt(Value to, Value update);
-  void update(ArrayRef<Value> index);
   Value truth() { return arith::ConstantIntOp::create(k.b, k.b.getI1Type(), 1); }
 
   void emitWide();
   void emitCounted(int64_t longest);
-  void spill(Value flat);
-  Value slotOf(Value flat);
-  /// `body(at, to)` for the elements of a slot: its place in `sums`, and the result's offset.
-  void overSlot(Value slot, ArrayRef<Value> place, llvm::function_ref<void(Value at, Value to)> body);
+  int64_t groupSize(int64_t longest);
+  DimExpr groups() { return k.dims().ceilDiv(k.dims().product(chosen), k.dims().constant(group)); }
+  DimExpr slotSize() { return k.dims().mul(k.dims().product(slice), k.dims().constant(group)); }
+  void spill(Value number);
+  Value slotOf(Value number);
+  /// `body(at, to)` for the elements of the places of group `number`: where they are in `sums`, and in the result.
+  void overSlot(Value slot, Value number, llvm::function_ref<void(Value at, Value to)> body);
   SmallVector<Value> loadSums(Value at);
   void storeSums(ValueRange values, Value at);
 
@@ -68,7 +85,8 @@ private:
   DimExpr count;
   bool isWide;     // all sums in f64
   int64_t carried; // floats that a sum in a slot consists of
-  // Number of slots, the slot of each place (0: none), the place of each slot from 1 on.
+  int64_t group = kSmallestGroup;
+  // Number of slots, the slot of each group (0: none), the group of each slot from 1 on.
   Value words;
   Value sums; // of slots: as many floats for each element as RunningTotal carries
 };
@@ -88,8 +106,10 @@ ScatterEmitter::ScatterEmitter(SingleKernel &k, Operation *root)
   slice.assign(sizes.begin() + length, sizes.end());
   count = k.dims().product(indices);
   carried = type.isF64() ? 2 : 1;
-  DimExpr elements = k.dims().resolve(k.dims().product(sizes));
-  isWide = !type.isF64() && elements.isConstant() && elements.constant() <= kFewElements;
+  DimExpr all = k.dims().resolve(k.dims().product(sizes)), updated = k.dims().resolve(count);
+  bool isUpdatedOften = all.isConstant() && updated.isConstant() && all.constant() <= kFewUpdatedOften &&
+                        updated.constant() / kOften >= all.constant();
+  isWide = !type.isF64() && all.isConstant() && (all.constant() <= kFewElements || isUpdatedOften);
 }
 
 void ScatterEmitter::copyOperand() {
@@ -121,24 +141,103 @@ Value ScatterEmitter::onAxis(Value position, Value size, Value &inside) {
   return position;
 }
 
-SmallVector<Value> ScatterEmitter::placeOf(ArrayRef<Value> index, Value &inside) {
+SmallVector<Value> ScatterEmitter::placeOf(ArrayRef<Value> index, bool isKnownInside, Value &inside) {
+  auto chosenAt = [&](ArrayRef<Value> at, Value size) {
+    Value position = k.indexElement(positions, at);
+    return isKnownInside ? position : onAxis(position, size, inside);
+  };
   if (slices) {
     SmallVector<Value> tuple(index), place;
     tuple.push_back({});
     for (auto [axis, size] : llvm::enumerate(chosen)) {
       tuple.back() = k.fn.index(axis);
-      place.push_back(onAxis(k.indexElement(positions, tuple), k.size(size), inside));
+      place.push_back(chosenAt(tuple, k.size(size)));
     }
     return place;
   }
   SmallVector<Value> place(index);
   for (auto [axis, position] : llvm::enumerate(place)) {
     if (axis == elements.getAxis())
-      position = onAxis(k.indexElement(positions, index), k.size(sizes[axis]), inside);
+      position = chosenAt(index, k.size(sizes[axis]));
     else if (!sizes[axis].isConstant() || !indices[axis].isConstant())
       inside = k.both(inside, k.inRange(position, k.size(sizes[axis])));
   }
   return place;
+}
+
+void ScatterEmitter::updateAt(ArrayRef<Value> index, bool isKnownInside, Update body) {
+  Value inside = truth();
+  SmallVector<Value> place = placeOf(index, isKnownInside, inside);
+  k.ifThen(inside, [&] { body(index, place); });
+}
+
+void ScatterEmitter::overUpdates(Update body) {
+  if (!looksAhead())
+    return k.nest(indices, [&](ArrayRef<Value> index) { updateAt(index, /*isKnownInside=*/false, body); });
+  k.nest(ArrayRef(indices).drop_back(), [&](ArrayRef<Value> outer) { checkRuns(outer, body); });
+}
+
+/// Beside larger slices the positions cost nothing.
+bool ScatterEmitter::looksAhead() {
+  if (k.fn.spec.options.optLevel == 0 || indices.empty() || (slices && chosen.size() != 1))
+    return false;
+  DimExpr moved = k.dims().resolve(k.dims().product(slice)), row = k.dims().resolve(indices.back());
+  return (elements || (moved.isConstant() && moved.constant() == 1)) && !(row.isConstant() && row.constant() < kRun) &&
+         lanesOfKernel(k.fn.spec, row, 8) > 1 && KernelElements(k.fn, 2).canBuild(positions);
+}
+
+void ScatterEmitter::checkRuns(ArrayRef<Value> outer, Update body) {
+  Value end = k.size(indices.back());
+  k.fn.loop(k.fn.index(0), end, kRun, [&](Value low) {
+    Value whole = k.add(low, k.fn.index(kRun)), high = k.min(whole, end);
+    auto isWhole = scf::IfOp::create(
+        k.b, k.less(end, whole), [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, k.negate(truth())); },
+        [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, isRunInside(outer, low)); });
+    auto updates = [&](Value from, Value to, bool isKnownInside) {
+      k.fn.loop(from, to, 1, [&](Value i) {
+        SmallVector<Value> index(outer);
+        index.push_back(i);
+        updateAt(index, isKnownInside, body);
+      });
+    };
+    auto branch = scf::IfOp::create(k.b, isWhole.getResult(0), /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(k.b);
+    k.b.setInsertionPointToStart(branch.thenBlock());
+    updates(low, whole, /*isKnownInside=*/true);
+    k.b.setInsertionPointToStart(branch.elseBlock());
+    updates(low, high, /*isKnownInside=*/false);
+  });
+}
+
+Value ScatterEmitter::isRunInside(ArrayRef<Value> outer, Value low) {
+  ImplicitLocOpBuilder &b = k.b;
+  int64_t lanes = lanesOfKernel(k.fn.spec, indices.back(), 8), together = std::min<int64_t>(4 * lanes, kRun);
+  KernelElements vectors(k.fn, lanes);
+  Value size = k.size(slices ? chosen.front() : sizes[elements.getAxis()]);
+  Value last = vectors.splat(k.sub(size, k.fn.index(1)));
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(last.getType()));
+  // The sign of x | (last - x) says that x is negative or more than the last.
+  Value signs = k.fn.loop(low, k.add(low, k.fn.index(kRun)), together, ValueRange{none},
+                          [&](Value from, ValueRange carried) -> SmallVector<Value> {
+                            Value seen = carried.front();
+                            for (int64_t first = 0; first < together; first += lanes) {
+                              SmallVector<LaneIndex> at;
+                              for (Value i : outer)
+                                at.push_back(vectors.uniform(i));
+                              at.push_back(LaneLoop::at(vectors, k.add(from, k.fn.index(first))));
+                              if (slices)
+                                at.push_back(vectors.constant(0));
+                              Value x = vectors.toValue(vectors.fromValue(vectors.load(positions, at)));
+                              Value above = arith::SubIOp::create(b, last, x);
+                              seen = arith::OrIOp::create(b, seen, arith::OrIOp::create(b, x, above));
+                            }
+                            return {seen};
+                          })
+                    .front();
+  auto integers = VectorType::get({lanes}, b.getI64Type());
+  Value all = vector::ReductionOp::create(b, vector::CombiningKind::OR,
+                                          arith::IndexCastOp::create(b, integers, signs).getResult());
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::sge, all, arith::ConstantIntOp::create(b, b.getI64Type(), 0));
 }
 
 void ScatterEmitter::overSlice(ArrayRef<Value> index, ArrayRef<Value> place,
@@ -148,15 +247,6 @@ void ScatterEmitter::overSlice(ArrayRef<Value> index, ArrayRef<Value> place,
     llvm::append_range(from, rest);
     llvm::append_range(to, rest);
     body(rest, from, k.fn.offset(to, sizes));
-  });
-}
-
-void ScatterEmitter::update(ArrayRef<Value> index) {
-  Value inside = truth();
-  SmallVector<Value> place = placeOf(index, inside);
-  k.ifThen(inside, [&] {
-    overSlice(index, place,
-              [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) { combineAt(to, k.element(updates, from)); });
   });
 }
 
@@ -171,15 +261,30 @@ ScatterEmitter::Room ScatterEmitter::room(int64_t longest) {
   DimContext &dims = k.dims();
   if (isWide)
     return {dims.mul(dims.product(sizes), dims.constant(8)), dims.constant(0), dims.constant(0)};
-  DimExpr places = dims.product(chosen), groups = dims.ceilDiv(places, dims.constant(kGroup));
-  DimExpr slots = dims.min(places, dims.mul(dims.floorDiv(count, dims.constant(longest + 1)), dims.constant(kGroup)));
+  DimExpr slots = dims.min(groups(), dims.floorDiv(count, dims.constant(longest + 1)));
   DimExpr line = dims.constant(64), word = dims.constant(8);
-  DimExpr floats = dims.mul(dims.mul(slots, dims.product(slice)), dims.constant(carried));
-  return {dims.mul(dims.ceilDiv(groups, line), line),
-          dims.mul(dims.add(dims.add(places, slots), dims.constant(2)), word), dims.mul(floats, word)};
+  DimExpr floats = dims.mul(dims.mul(slots, slotSize()), dims.constant(carried));
+  return {dims.mul(dims.ceilDiv(groups(), line), line),
+          dims.mul(dims.add(dims.add(groups(), slots), dims.constant(2)), word), dims.mul(floats, word)};
+}
+
+/// Larger groups have fewer counts to go through, but move to their slots more often: a group should not expect more
+/// than half of what a chain holds.
+int64_t ScatterEmitter::groupSize(int64_t longest) {
+  DimExpr updated = k.dims().resolve(count), places = k.dims().resolve(k.dims().product(chosen));
+  int64_t size = kSmallestGroup;
+  if (!updated.isConstant() || !places.isConstant())
+    return size;
+  auto expected = [&](int64_t of) {
+    return static_cast<double>(of) * static_cast<double>(updated.constant()) / static_cast<double>(places.constant());
+  };
+  while (size < kLargestGroup && 2 * expected(2 * size) <= static_cast<double>(longest))
+    size *= 2;
+  return size;
 }
 
 DimExpr ScatterEmitter::workspaceBytes(int64_t longest) {
+  group = groupSize(longest);
   Room bytes = room(longest);
   return k.dims().add(k.dims().add(bytes.counts, bytes.words), bytes.sums);
 }
@@ -196,27 +301,31 @@ void ScatterEmitter::storeSums(ValueRange values, Value at) {
     memref::StoreOp::create(k.b, value, sums, ValueRange{k.add(at, k.fn.index(i))});
 }
 
-void ScatterEmitter::overSlot(Value slot, ArrayRef<Value> place, llvm::function_ref<void(Value, Value)> body) {
-  Value first = k.mul(k.sub(slot, k.fn.index(1)), k.size(k.dims().product(slice)));
-  overSlice({}, place, [&](ArrayRef<Value> rest, ArrayRef<Value>, Value to) {
-    body(k.mul(k.add(first, k.fn.offset(rest, slice)), k.fn.index(carried)), to);
+void ScatterEmitter::overSlot(Value slot, Value number, llvm::function_ref<void(Value, Value)> body) {
+  Value first = k.mul(k.sub(slot, k.fn.index(1)), k.size(slotSize()));
+  Value low = k.mul(number, k.fn.index(group));
+  Value high = k.min(k.add(low, k.fn.index(group)), k.size(k.dims().product(chosen)));
+  k.fn.loop(low, high, 1, [&](Value flat) {
+    Value begin = k.add(first, k.mul(k.sub(flat, low), k.size(k.dims().product(slice))));
+    overSlice({}, k.fn.delinearize(flat, chosen), [&](ArrayRef<Value> rest, ArrayRef<Value>, Value to) {
+      body(k.mul(k.add(begin, k.fn.offset(rest, slice)), k.fn.index(carried)), to);
+    });
   });
 }
 
-/// The slot of a place, a new one if it has none.
-Value ScatterEmitter::slotOf(Value flat) {
-  Value zero = k.fn.index(0), one = k.fn.index(1), places = k.size(k.dims().product(chosen));
+/// The slot of a group, a new one if it has none.
+Value ScatterEmitter::slotOf(Value number) {
+  Value zero = k.fn.index(0), one = k.fn.index(1), all = k.size(groups());
   Value slots = k.loadWord(words, zero);
   auto isZero = [&](Value x) { return arith::CmpIOp::create(k.b, arith::CmpIPredicate::eq, x, zero); };
-  k.ifThen(isZero(slots),
-           [&] { k.fn.loop(one, k.add(places, one), 1, [&](Value at) { k.storeWord(words, zero, at); }); });
-  Value entry = k.add(flat, one);
+  k.ifThen(isZero(slots), [&] { k.fn.loop(one, k.add(all, one), 1, [&](Value at) { k.storeWord(words, zero, at); }); });
+  Value entry = k.add(number, one);
   k.ifThen(isZero(k.loadWord(words, entry)), [&] {
     Value slot = k.add(slots, one);
     k.storeWord(words, slot, zero);
     k.storeWord(words, slot, entry);
-    k.storeWord(words, flat, k.add(places, slot));
-    Value size = k.size(k.dims().product(slice));
+    k.storeWord(words, number, k.add(all, slot));
+    Value size = k.size(slotSize());
     k.fn.loop(k.mul(slots, size), k.mul(slot, size), 1, [&](Value i) {
       RunningTotal total(k.fn, Combiner::add, type);
       storeSums(total.start, k.mul(i, k.fn.index(carried)));
@@ -225,9 +334,9 @@ Value ScatterEmitter::slotOf(Value flat) {
   return k.loadWord(words, entry);
 }
 
-/// Moves the sum of a place to its slot.
-void ScatterEmitter::spill(Value flat) {
-  overSlot(slotOf(flat), k.fn.delinearize(flat, chosen), [&](Value at, Value to) {
+/// Moves the sums of a group to its slot.
+void ScatterEmitter::spill(Value number) {
+  overSlot(slotOf(number), number, [&](Value at, Value to) {
     RunningTotal total(k.fn, Combiner::add, type);
     storeSums(total.next(loadSums(at), k.loadResult(0, to)), at);
     k.store(0, arith::ConstantOp::create(k.b, k.b.getFloatAttr(type, -0.0)), to);
@@ -246,15 +355,11 @@ void ScatterEmitter::emitWide() {
   Value zero = k.fn.index(0), elements = k.size(k.dims().product(sizes));
   k.fn.loop(zero, elements, 1,
             [&](Value at) { memref::StoreOp::create(b, widened(k.loadResult(0, at)), sums, ValueRange{at}); });
-  k.nest(indices, [&](ArrayRef<Value> index) {
-    Value inside = truth();
-    SmallVector<Value> place = placeOf(index, inside);
-    k.ifThen(inside, [&] {
-      overSlice(index, place, [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) {
-        Value old = memref::LoadOp::create(b, sums, ValueRange{to});
-        Value next = arith::AddFOp::create(b, old, widened(k.element(updates, from)));
-        memref::StoreOp::create(b, next, sums, ValueRange{to});
-      });
+  overUpdates([&](ArrayRef<Value> index, ArrayRef<Value> place) {
+    overSlice(index, place, [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) {
+      Value old = memref::LoadOp::create(b, sums, ValueRange{to});
+      Value next = arith::AddFOp::create(b, old, widened(k.element(updates, from)));
+      memref::StoreOp::create(b, next, sums, ValueRange{to});
     });
   });
   k.fn.loop(zero, elements, 1, [&](Value at) {
@@ -265,39 +370,33 @@ void ScatterEmitter::emitWide() {
 
 void ScatterEmitter::emitCounted(int64_t longest) {
   ImplicitLocOpBuilder &b = k.b;
-  Value zero = k.fn.index(0), one = k.fn.index(1), places = k.size(k.dims().product(chosen));
+  Value zero = k.fn.index(0), one = k.fn.index(1);
   auto view = [&](Type type, Value from) -> Value {
     return memref::ViewOp::create(b, MemRefType::get({kHuge}, type), k.fn.workspace(), from, ValueRange{});
   };
+  group = groupSize(longest);
   Room bytes = room(longest);
   Value counts = view(b.getI8Type(), zero);
   words = view(b.getI64Type(), k.size(bytes.counts));
   sums = view(b.getF64Type(), k.size(k.dims().add(bytes.counts, bytes.words)));
-  Value groups = k.size(k.dims().ceilDiv(k.dims().product(chosen), k.dims().constant(kGroup)));
-  // How many updates a group takes until its places move to their slots, the one that finds it full included.
+  // How many updates a group takes until its places move to their slot, the one that finds it full included.
   auto count = [&](int64_t number) { return arith::ConstantIntOp::create(b, b.getI8Type(), number); };
   Value fresh = count(longest + 1);
-  k.fn.loop(zero, groups, 1, [&](Value at) { memref::StoreOp::create(b, fresh, counts, ValueRange{at}); });
+  k.fn.loop(zero, k.size(groups()), 1, [&](Value at) { memref::StoreOp::create(b, fresh, counts, ValueRange{at}); });
   k.storeWord(words, zero, zero);
-  k.nest(indices, [&](ArrayRef<Value> index) {
-    Value inside = truth();
-    SmallVector<Value> place = placeOf(index, inside);
-    k.ifThen(inside, [&] {
-      Value group = arith::DivUIOp::create(b, k.fn.offset(place, chosen), k.fn.index(kGroup));
-      Value left = arith::SubIOp::create(b, memref::LoadOp::create(b, counts, ValueRange{group}), count(1));
-      memref::StoreOp::create(b, left, counts, ValueRange{group});
-      k.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, left, count(0)), [&] {
-        Value low = k.mul(group, k.fn.index(kGroup)), high = k.min(k.add(low, k.fn.index(kGroup)), places);
-        k.fn.loop(low, high, 1, [&](Value flat) { spill(flat); });
-        memref::StoreOp::create(b, count(longest), counts, ValueRange{group});
-      });
-      overSlice(index, place,
-                [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) { combineAt(to, k.element(updates, from)); });
+  overUpdates([&](ArrayRef<Value> index, ArrayRef<Value> place) {
+    Value number = arith::DivUIOp::create(b, k.fn.offset(place, chosen), k.fn.index(group));
+    Value left = arith::SubIOp::create(b, memref::LoadOp::create(b, counts, ValueRange{number}), count(1));
+    memref::StoreOp::create(b, left, counts, ValueRange{number});
+    k.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, left, count(0)), [&] {
+      spill(number);
+      memref::StoreOp::create(b, count(longest), counts, ValueRange{number});
     });
+    overSlice(index, place,
+              [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) { combineAt(to, k.element(updates, from)); });
   });
   k.fn.loop(one, k.add(k.loadWord(words, zero), one), 1, [&](Value slot) {
-    SmallVector<Value> place = k.fn.delinearize(k.loadWord(words, k.add(places, slot)), chosen);
-    overSlot(slot, place, [&](Value at, Value to) {
+    overSlot(slot, k.loadWord(words, k.add(k.size(groups()), slot)), [&](Value at, Value to) {
       RunningTotal total(k.fn, Combiner::add, type);
       k.store(0, total.value(total.next(loadSums(at), k.loadResult(0, to))), to);
     });
@@ -308,7 +407,10 @@ void ScatterEmitter::emitCounted(int64_t longest) {
 void ScatterEmitter::emit(int64_t longest) {
   if (longest != kNoBlocks)
     return isWide ? emitWide() : emitCounted(longest);
-  k.nest(indices, [&](ArrayRef<Value> index) { update(index); });
+  overUpdates([&](ArrayRef<Value> index, ArrayRef<Value> place) {
+    overSlice(index, place,
+              [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) { combineAt(to, k.element(updates, from)); });
+  });
 }
 
 /// Updates of one place that are added one by one at most. Narrow floats would be rounded after each.

@@ -94,6 +94,32 @@ def families():
             says("z", "ScatterND", 0, -4, 3))
 
 
+def long_scatters():
+    """Long runs of updates, whose positions are looked at together: none, one or many that are negative or outside."""
+    combiners = {"none": lambda old, new: new, "add": np.add, "max": np.maximum}
+    rng = np.random.default_rng(1)
+    for count, axis, names in ((1500, 1, combiners), (1029, 0, ["add"])):
+        x = rng.integers(-9, 9, (2, 70) if axis else (70, count)).astype(np.float32)
+        u = rng.integers(-2, 3, (2, count)).astype(np.float32)
+        inside = rng.integers(0, x.shape[axis], (2, count))
+        outside = inside.copy()
+        inside[0, ::700] -= x.shape[axis]
+        outside[1, [3, count - 1]] = x.shape[axis], -x.shape[axis] - 1
+        for name in names:
+            table = f"float[{x.shape[0]}, {x.shape[1]}]"
+            model = save("long", f"g ({table} x, int64[2, {count}] i, float[2, {count}] u) => ({table} z) "
+                                 f'{{ z = ScatterElements<axis = {axis}, reduction = "{name}">(x, i, u) }}')
+            for places, policy in ((inside, "error"), (outside, "clamp")):
+                expected = x.copy()
+                for (row, column), place in np.ndenumerate(places):
+                    if -x.shape[axis] <= place < x.shape[axis]:
+                        at = (row, place) if axis else (place, column)
+                        expected[at] = combiners[name](expected[at], u[row, column])
+                gives(f"long {name}", model, {"x": x, "i": places, "u": u}, expected, f"--index-policy={policy}")
+            if name == "add":
+                refuses("long", model, {"x": x, "i": outside, "u": u}, f"requires positions inside of axis {axis}")
+
+
 def branches():
     """An error counts where the op runs and its result is read."""
     body = ("g (bool c, float[3] x) => (float[1] z) { z = If (c) <then_branch = a () => (float[1] p) <int64[1] i = {5}> "
@@ -148,6 +174,7 @@ def files():
 
 
 families()
+long_scatters()
 branches()
 files()
 print("\n".join(failures))
