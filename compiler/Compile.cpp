@@ -42,7 +42,7 @@ static LogicalResult compileTarget(ModuleOp module, unsigned i, const cpu::Targe
   if (i > 0) // functions of all targets may be linked into one object
     options.prefix += "_v" + std::to_string(i);
   options.target = target;
-  FailureOr<cpu::CodeModule> code = cpu::compileCode(module, options);
+  FailureOr<schedule::CodeModule> code = cpu::compileCode(module, options);
   if (failed(code))
     return failure();
   if (i == 0) {
@@ -111,7 +111,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   codeOptions.keepAssembly = request.keepAssembly;
   codeOptions.loopsOnly = request.last == Last::Schedule || request.last == Last::Loops;
   start = now();
-  cpu::Weights weights;
+  schedule::Weights weights;
   codeOptions.weights = &weights;
   for (auto [i, target] : llvm::enumerate(targets)) {
     OwningOpRef<ModuleOp> copy;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Header.h"
-#include "backends/cpu/FunctionTable.h"
+#include "backends/schedule/Signature.h"
 #include "runtime/abi.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace sinter;
 
 static StringRef typeInC(Type elementType) {
-  switch (cpu::dtypeOf(elementType)) {
+  switch (schedule::dtypeOf(elementType)) {
   case SINTER_F64:
     return "double";
   case SINTER_F32:
@@ -68,7 +68,7 @@ namespace {
 class ArgumentNames {
 public:
   std::string make(StringRef text) {
-    std::string name = cpu::symbolName(text);
+    std::string name = schedule::symbolName(text);
     if (name.empty() || llvm::isDigit(name.front()) || name == "self" || isReservedInC(name))
       name = "_" + name;
     while (!used.insert(name).second)
@@ -81,7 +81,7 @@ private:
 };
 } // namespace
 
-static std::string printDims(const cpu::Signature::Tensor &tensor, const std::vector<std::string> &symbols) {
+static std::string printDims(const schedule::Signature::Tensor &tensor, const std::vector<std::string> &symbols) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << '[';
@@ -99,14 +99,15 @@ static std::string printDims(const cpu::Signature::Tensor &tensor, const std::ve
 
 /// Declares `int32_t NAME(OBJECT *self, symbols..., inputs..., outputs...)` with a line for each tensor. States are not
 /// passed.
-static void printRun(llvm::raw_ostream &os, const cpu::Signature &function, StringRef name, StringRef object) {
+static void printRun(llvm::raw_ostream &os, const schedule::Signature &function, StringRef name, StringRef object) {
   ArgumentNames names;
   std::vector<std::string> symbols, arguments = {(object + " *self").str()};
   for (const std::string &symbol : function.symbols) {
     symbols.push_back(names.make(symbol));
     arguments.push_back("int64_t " + symbols.back());
   }
-  SmallVector<bool> stateInputs = cpu::statePlaces(function, false), stateOutputs = cpu::statePlaces(function, true);
+  SmallVector<bool> stateInputs = schedule::statePlaces(function, false),
+                    stateOutputs = schedule::statePlaces(function, true);
   os << "/// Runs '" << function.name << "'.\n";
   for (auto [input, isState] : llvm::zip(function.inputs, stateInputs)) {
     if (isState)
@@ -135,7 +136,7 @@ static void printRun(llvm::raw_ostream &os, const cpu::Signature &function, Stri
 }
 
 /// One object whose functions share its states.
-static void printObject(llvm::raw_ostream &os, ArrayRef<cpu::Signature> functions, StringRef stem) {
+static void printObject(llvm::raw_ostream &os, ArrayRef<schedule::Signature> functions, StringRef stem) {
   os << "\ntypedef struct " << stem << " " << stem << ";\n\n"
      << "/// An object with the first values of all states, or null. `threads` counts the calling one; 0: all cores.\n"
      << stem << " *" << stem << "_init(int32_t threads);\n"
@@ -145,30 +146,30 @@ static void printObject(llvm::raw_ostream &os, ArrayRef<cpu::Signature> function
      << "/// All states to a safetensors file, and back: all or none.\n"
      << "int32_t " << stem << "_save(const " << stem << " *self, const char *path);\n"
      << "int32_t " << stem << "_load(" << stem << " *self, const char *path);\n";
-  if (cpu::hasSeed(functions))
+  if (schedule::hasSeed(functions))
     os << "/// The seed of all random numbers, part of the states.\n"
        << "int32_t " << stem << "_seed(" << stem << " *self, int64_t seed);\n";
-  for (const cpu::Signature &function : functions) {
+  for (const schedule::Signature &function : functions) {
     os << "\n";
-    printRun(os, function, (stem + "_" + cpu::symbolName(function.name)).str(), stem);
+    printRun(os, function, (stem + "_" + schedule::symbolName(function.name)).str(), stem);
   }
 }
 
-std::string sinter::printHeader(ArrayRef<cpu::Signature> functions, StringRef stem) {
+std::string sinter::printHeader(ArrayRef<schedule::Signature> functions, StringRef stem) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  std::string guard = StringRef(cpu::symbolName(stem)).upper() + "_H";
+  std::string guard = StringRef(schedule::symbolName(stem)).upper() + "_H";
   os << "// Made by sinter. All tensors are row-major; f16, bf16 are passed as bits, booleans as bytes 0 or 1.\n"
      << "// Functions return 0, or a status code with a message in NAME_error(). A session belongs to one thread at a "
         "time.\n\n"
      << "#ifndef " << guard << "\n#define " << guard
      << "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
-  if (cpu::hasStates(functions)) {
+  if (schedule::hasStates(functions)) {
     printObject(os, functions, stem);
     functions = {};
   }
   for (auto [i, function] : llvm::enumerate(functions)) {
-    std::string name = cpu::plainName(functions, i, stem);
+    std::string name = schedule::plainName(functions, i, stem);
     os << "\ntypedef struct " << name << " " << name << ";\n\n"
        << "/// A session, or null. `threads` counts the calling one; 0: all cores.\n"
        << name << " *" << name << "_init(int32_t threads);\n"

@@ -5,12 +5,12 @@
 #ifndef SINTER_COMPILER_HEADER_H
 #define SINTER_COMPILER_HEADER_H
 
-#include "backends/cpu/Schedule.h"
+#include "backends/schedule/Signature.h"
 
 namespace sinter {
 
-/// Declares NAME_init, NAME_run, NAME_free and NAME_error for each function (names: cpu::plainName).
-std::string printHeader(llvm::ArrayRef<cpu::Signature> functions, llvm::StringRef stem);
+/// Declares NAME_init, NAME_run, NAME_free and NAME_error for each function (names: schedule::plainName).
+std::string printHeader(llvm::ArrayRef<schedule::Signature> functions, llvm::StringRef stem);
 
 /// True of what C or C++ keep for themselves: keywords, and `main`.
 bool isReservedInC(llvm::StringRef name);

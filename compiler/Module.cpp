@@ -21,7 +21,7 @@ namespace {
 /// Files of one link.
 class LinkFolder {
 public:
-  LinkFolder(const CompiledModule &module, const cpu::Target &target, const cpu::CodeModule &code)
+  LinkFolder(const CompiledModule &module, const cpu::Target &target, const schedule::CodeModule &code)
       : module(module), target(target), code(code) {
     options.target = &target;
   }
@@ -62,7 +62,7 @@ public:
 
   const CompiledModule &module;
   const cpu::Target &target;
-  const cpu::CodeModule &code;
+  const schedule::CodeModule &code;
   TemporaryFolder folder;
   cpu::ObjectOptions options;
   std::vector<std::string> files;
@@ -72,7 +72,7 @@ public:
 
 /// Code alone as a shared library: weights are given at load.
 static std::optional<std::string> linkCode(const CompiledModule &module, const cpu::Target &target,
-                                           const cpu::CodeModule &code, std::string &error) {
+                                           const schedule::CodeModule &code, std::string &error) {
   LinkFolder link(module, target, code);
   cpu::TableOptions table;
   table.weightsBytes = static_cast<int64_t>(module.code.weights.size());
@@ -81,7 +81,7 @@ static std::optional<std::string> linkCode(const CompiledModule &module, const c
   return linkToMemory(codeArguments(link.files, target), error);
 }
 
-bool LoadedModule::link(const CompiledModule &module, const cpu::Target &target, const cpu::CodeModule &code,
+bool LoadedModule::link(const CompiledModule &module, const cpu::Target &target, const schedule::CodeModule &code,
                         std::string &error) {
   std::optional<std::string> image = linkCode(module, target, code, error);
   if (!image)
@@ -124,8 +124,8 @@ std::string sinter::printManifest(const CompiledModule &module) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::json::OStream json(os, 1);
-  auto tensors = [&](ArrayRef<cpu::Signature::Tensor> list, const cpu::Signature &function) {
-    for (const cpu::Signature::Tensor &tensor : list)
+  auto tensors = [&](ArrayRef<schedule::Signature::Tensor> list, const schedule::Signature &function) {
+    for (const schedule::Signature::Tensor &tensor : list)
       json.object([&] {
         json.attribute("name", tensor.name);
         std::string type;
@@ -162,7 +162,7 @@ std::string sinter::printManifest(const CompiledModule &module) {
       });
     json.attribute("weights_bytes", static_cast<int64_t>(module.code.weights.size()));
     json.attributeArray("functions", [&] {
-      for (const cpu::Signature &function : module.code.functions)
+      for (const schedule::Signature &function : module.code.functions)
         json.object([&] {
           json.attribute("name", function.name);
           json.attributeArray("inputs", [&] { tensors(function.inputs, function); });
@@ -170,7 +170,7 @@ std::string sinter::printManifest(const CompiledModule &module) {
         });
     });
     json.attributeArray("kernels", [&] {
-      for (const cpu::KernelReport &kernel : module.code.kernels)
+      for (const schedule::KernelReport &kernel : module.code.kernels)
         json.object([&] {
           json.attribute("name", kernel.name);
           json.attribute("object_bytes", kernel.objectBytes);
@@ -183,7 +183,7 @@ std::string sinter::printManifest(const CompiledModule &module) {
 
 static bool writeContainer(const CompiledModule &module, StringRef path, std::string &error) {
   std::string manifest = printManifest(module);
-  const cpu::WeightBytes &weights = module.code.weights;
+  const schedule::WeightBytes &weights = module.code.weights;
   std::vector<sinter_smod_section> sections;
   auto add = [&](uint32_t kind, const void *data, size_t bytes) -> sinter_smod_section & {
     sinter_smod_section &section = sections.emplace_back();
@@ -200,7 +200,7 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
   for (auto *list : {&images, &requirements})
     list->reserve(count);
   ranges.reserve(count);
-  auto addCode = [&](const cpu::Target &target, const cpu::CodeModule &code) {
+  auto addCode = [&](const cpu::Target &target, const schedule::CodeModule &code) {
     std::optional<std::string> image = linkCode(module, target, code, error);
     if (!image)
       return false;
@@ -210,7 +210,7 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
     section.priority = static_cast<uint32_t>(images.size() - 1);
     section.requirements = requirements.back().c_str();
     std::vector<sinter_smod_range> &read = ranges.emplace_back();
-    for (cpu::WeightRange range : code.usedWeights)
+    for (schedule::WeightRange range : code.usedWeights)
       read.push_back({range.offset, range.bytes});
     bool readsAll = read.size() == 1 && read[0].bytes == static_cast<int64_t>(weights.size());
     if (readsAll)
@@ -233,7 +233,7 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
 }
 
 std::string sinter::symbolStem(StringRef path) {
-  std::string stem = cpu::symbolName(llvm::sys::path::stem(path));
+  std::string stem = schedule::symbolName(llvm::sys::path::stem(path));
   if (StringRef(stem).starts_with("lib"))
     stem.erase(0, 3);
   return stem.empty() || llvm::isDigit(stem[0]) || isReservedInC(stem) ? "m_" + stem : stem;

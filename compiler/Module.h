@@ -25,11 +25,11 @@ struct CompiledModule {
   cpu::Target target;
   unsigned optLevel = 2;
   bool fastMath = false;
-  cpu::CodeModule code;
+  schedule::CodeModule code;
   /// The same functions for the other targets, each better than those before; their weights are in `code.weights`.
   struct Variant {
     cpu::Target target;
-    cpu::CodeModule code;
+    schedule::CodeModule code;
   };
   std::vector<Variant> variants;
   /// Text of the phases that were asked for.
@@ -65,7 +65,8 @@ public:
 
 private:
   LoadedModule() = default;
-  bool link(const CompiledModule &module, const cpu::Target &target, const cpu::CodeModule &code, std::string &error);
+  bool link(const CompiledModule &module, const cpu::Target &target, const schedule::CodeModule &code,
+            std::string &error);
 
   sinter_code *loaded = nullptr;
   std::vector<sinter_function> functions;

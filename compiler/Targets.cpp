@@ -78,13 +78,14 @@ bool sinter::findTargets(ModuleOp module, StringRef text, std::vector<cpu::Targe
   return false;
 }
 
-static bool sameTensors(ArrayRef<cpu::Signature::Tensor> one, ArrayRef<cpu::Signature::Tensor> other) {
+static bool sameTensors(ArrayRef<schedule::Signature::Tensor> one, ArrayRef<schedule::Signature::Tensor> other) {
   return llvm::equal(one, other, [](const auto &a, const auto &b) {
     return a.name == b.name && a.elementType == b.elementType && a.dims == b.dims;
   });
 }
 
-bool sinter::haveSameSignatures(ArrayRef<cpu::Signature> one, ArrayRef<cpu::Signature> other, std::string &error) {
+bool sinter::haveSameSignatures(ArrayRef<schedule::Signature> one, ArrayRef<schedule::Signature> other,
+                                std::string &error) {
   if (one.size() != other.size()) {
     error =
         ("code for two targets requires the same functions, got " + Twine(one.size()) + " and " + Twine(other.size()))

@@ -24,7 +24,8 @@ llvm::SmallVector<std::string> splitTargets(llvm::StringRef text);
 
 /// Whether code for two targets is called alike: the same functions with the same tensors, symbols and states, so that
 /// either may take the other's place. If not, `error` names what differs.
-bool haveSameSignatures(llvm::ArrayRef<cpu::Signature> one, llvm::ArrayRef<cpu::Signature> other, std::string &error);
+bool haveSameSignatures(llvm::ArrayRef<schedule::Signature> one, llvm::ArrayRef<schedule::Signature> other,
+                        std::string &error);
 
 /// What code for `target` requires of a machine, as the loader reads it: the kind of machine at least.
 std::string requirementsOf(const cpu::Target &target);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/ChooseSchedules.h"
-#include "backends/cpu/SchedulePlan.h"
 #include "backends/cpu/emit/Emitters.h"
+#include "backends/schedule/SchedulePlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,9 +34,9 @@ public:
     cpu::KernelOptions options{&target, optLevel};
     DimContext context;
     ShapeAnalysis sizes(context);
-    cpu::settleSizes(getOperation(), sizes);
+    schedule::settleSizes(getOperation(), sizes);
     WalkResult chosen = getOperation()->walk([&](KernelOp kernel) {
-      if (optLevel > 0 && cpu::isScalarKernel(kernel))
+      if (optLevel > 0 && schedule::isScalarKernel(kernel))
         return WalkResult::skip();
       cpu::KernelSpec spec(kernel, options, &sizes);
       auto refused = [&](StringRef emitter, StringRef why) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/CodeModule.h"
-#include "backends/cpu/FunctionTable.h"
+#include "backends/cpu/CpuBackend.h"
 #include "backends/cpu/LowerSchedule.h"
+#include "backends/schedule/ScheduleEmitter.h"
 #include <chrono>
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
+using schedule::KernelTable;
 
 static void printModule(std::string &text, ModuleOp module) {
   llvm::raw_string_ostream os(text);
@@ -21,26 +23,48 @@ static void printModule(std::string &text, ModuleOp module) {
 constexpr unsigned kMaxInlinedCalls = 4, kMostInlinedCalls = 32;
 
 /// True when the schedule itself computes: it has small kernels or loops.
-static bool isWorthOptimizing(ModuleOp module, KernelTable &kernels) {
-  if (llvm::any_of(kernels.codes(), [](const KernelCode &code) { return code.isSmall; }))
+static bool isWorthOptimizing(ModuleOp module, const KernelTable &kernels) {
+  if (llvm::any_of(kernels.entries(), [](const KernelTable::Entry &entry) { return entry.traits.isBrief; }))
     return true;
   return module
-      .walk([](Operation *op) { return LoopView::isLoop(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .walk([](Operation *op) {
+        return schedule::LoopView::isLoop(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
       .wasInterrupted();
+}
+
+namespace {
+/// How schedules reach a kernel: by its own arguments, or as a wrapper over words that `parallel` calls.
+struct Calls {
+  unsigned direct = 0;
+  bool inParallel = false;
+};
+} // namespace
+
+static llvm::StringMap<Calls> countCalls(ModuleOp schedules) {
+  llvm::StringMap<Calls> calls;
+  schedules.walk([&](schedule::LaunchOp launch) {
+    Calls &of = calls[launch.getKernel()];
+    if (launch.getRunsInline())
+      ++of.direct;
+    else
+      of.inParallel = true;
+  });
+  return calls;
 }
 
 FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &options) {
   auto start = std::chrono::steady_clock::now();
   CodeModule result;
-  KernelOptions kernelOptions{&options.target, options.optLevel};
-  KernelTable kernels(kernelOptions, options.prefix);
-  Weights own, &weights = options.weights ? *options.weights : own;
-  OwningOpRef<ModuleOp> schedule = ModuleOp::create(module.getLoc());
+  CpuBackend backend(options.target, options.optLevel);
+  KernelTable kernels(backend, options.prefix);
+  schedule::Weights own, &weights = options.weights ? *options.weights : own;
+  OwningOpRef<ModuleOp> schedules = ModuleOp::create(module.getLoc());
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isPrivate() || function.isDeclaration())
       continue;
-    std::string entry = options.prefix + "_run_" + symbolName(function.getName());
-    FailureOr<Signature> signature = emitSchedule(function, *schedule, entry, kernels, weights);
+    std::string entry = options.prefix + "_run_" + schedule::symbolName(function.getName());
+    FailureOr<schedule::Signature> signature = schedule::emitSchedule(function, *schedules, entry, kernels, weights);
     if (failed(signature))
       return failure();
     result.functions.push_back(std::move(*signature));
@@ -51,42 +75,50 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   result.weights = own.take();
   result.scheduleMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
-  if (options.keepSchedule)
-    printModule(result.schedule, *schedule);
   if (options.keepLoops) {
-    printModule(result.loops, *schedule);
-    for (KernelCode &code : kernels.codes())
-      printModule(result.loops, *code.module);
+    printModule(result.loops, *schedules);
+    for (const KernelTable::Entry &entry : kernels.entries())
+      printModule(result.loops, *backend.code(entry.symbol).module);
+  }
+  if (options.keepSchedule) {
+    OwningOpRef<ModuleOp> text = schedules->clone();
+    if (TargetAttr target = targetOf(module))
+      (*text)->setAttr(TargetAttr::moduleAttr, target);
+    kernels.write(*text);
+    printModule(result.schedule, *text);
   }
   if (options.loopsOnly)
     return result;
-  if (failed(lowerSchedules(*schedule, options.optLevel > 0)))
+  llvm::StringMap<Calls> calls = countCalls(*schedules);
+  if (failed(lowerSchedules(*schedules, options.optLevel > 0)))
     return failure();
 
   SmallVector<ObjectUnit> units;
   ObjectUnit &first = units.emplace_back();
-  first.module = *schedule;
+  first.module = *schedules;
   first.light = !isWorthOptimizing(module, kernels);
   SmallVector<unsigned> reports = {0}; // by unit
   // Setting LLVM up takes longer than plain loops do: what is not optimized and compiled on one thread is one unit.
   bool together = options.optLevel == 0 && options.threads == 1;
-  for (KernelCode &code : kernels.codes()) {
-    result.kernels.push_back({code.name, code.spec->kernel.getLoc(), 0, code.uses, code.emitMs});
+  for (const KernelTable::Entry &entry : kernels.entries()) {
+    KernelCode &code = backend.code(entry.symbol);
+    Calls called = calls.lookup(entry.symbol);
+    result.kernels.push_back({entry.symbol, entry.spec->kernel.getLoc(), 0, entry.uses, entry.describeMs});
     if (code.isSmall || together) {
       using Inline = ObjectUnit::Part::Inline;
-      Inline inlining = code.directCalls > kMostInlinedCalls                   ? Inline::Never
-                        : code.isSmall && code.directCalls <= kMaxInlinedCalls ? Inline::Always
-                                                                               : Inline::AsLLVMThinks;
-      units.front().parts.push_back({*code.module, code.name, inlining, !code.isSmall && code.calledInParallel});
+      Inline inlining = called.direct > kMostInlinedCalls                   ? Inline::Never
+                        : code.isSmall && called.direct <= kMaxInlinedCalls ? Inline::Always
+                                                                            : Inline::AsLLVMThinks;
+      units.front().parts.push_back({*code.module, entry.symbol, inlining, !code.isSmall && called.inParallel});
       continue;
     }
     reports.push_back(result.kernels.size() - 1);
-    KernelTemplate form = code.spec->kernel.getKernelTemplate();
+    KernelTemplate form = entry.spec->kernel.getKernelTemplate();
     ObjectUnit &unit = units.emplace_back();
     unit.module = *code.module;
-    unit.kernel = code.name;
-    unit.callable = code.directCalls > 0;
-    unit.wrapped = code.calledInParallel;
+    unit.kernel = entry.symbol;
+    unit.callable = called.direct > 0;
+    unit.wrapped = called.inParallel;
     unit.light = form == KernelTemplate::contraction || form == KernelTemplate::convolution;
   }
   ObjectOptions objectOptions;

@@ -6,9 +6,12 @@
 #define SINTER_BACKENDS_CPU_CODEMODULE_H
 
 #include "backends/cpu/Object.h"
-#include "backends/cpu/Schedule.h"
+#include "backends/schedule/Code.h"
 
 namespace sinter::cpu {
+
+using schedule::CodeModule;
+using schedule::KernelReport;
 
 struct CodeOptions {
   Target target;
@@ -23,25 +26,7 @@ struct CodeOptions {
   /// Stop before machine code (with keepSchedule or keepLoops).
   bool loopsOnly = false;
   /// Constants of code for other targets, which these join; null for a block of their own.
-  Weights *weights = nullptr;
-};
-
-struct KernelReport {
-  std::string name;
-  mlir::Location location;
-  int64_t objectBytes = 0;
-  unsigned uses = 0; // kernel ops that this code computes
-  double emitMs = 0, lowerMs = 0, optimizeMs = 0, generateMs = 0;
-};
-
-struct CodeModule {
-  std::vector<Signature> functions;
-  std::vector<std::string> objects; // ELF, the schedule first
-  WeightBytes weights; // 64-byte aligned, as the code requires; empty when they went to CodeOptions.weights
-  std::vector<WeightRange> usedWeights;
-  std::vector<KernelReport> kernels;
-  double scheduleMs = 0;
-  std::string schedule, loops, llvm, assembly;
+  schedule::Weights *weights = nullptr;
 };
 
 /// Compiles every public function of `module`, which is at the fused level. The module is changed (attributes of

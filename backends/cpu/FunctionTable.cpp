@@ -15,25 +15,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-int32_t cpu::dtypeOf(Type type) {
-  if (auto real = dyn_cast<FloatType>(type))
-    return real.isF64() ? SINTER_F64 : real.isF32() ? SINTER_F32 : real.isBF16() ? SINTER_BF16 : SINTER_F16;
-  unsigned width = type.getIntOrFloatBitWidth();
-  bool negative = !isUnsigned(type);
-  switch (width) {
-  case 1:
-    return SINTER_I1;
-  case 8:
-    return negative ? SINTER_I8 : SINTER_U8;
-  case 16:
-    return negative ? SINTER_I16 : SINTER_U16;
-  case 32:
-    return negative ? SINTER_I32 : SINTER_U32;
-  default:
-    return negative ? SINTER_I64 : SINTER_U64;
-  }
-}
-
 namespace {
 /// Builds constants field by field; LLVM's struct layout is C's for these types.
 class TableBuilder {
@@ -75,7 +56,7 @@ public:
       SmallVector<llvm::Constant *> dims;
       for (int64_t size : tensor.dims)
         dims.push_back(i64(size == ShapedType::kDynamic ? SINTER_DIM_UNKNOWN : size));
-      result.push_back(record({text(tensor.name), i32(dtypeOf(tensor.elementType)),
+      result.push_back(record({text(tensor.name), i32(schedule::dtypeOf(tensor.elementType)),
                                i32(static_cast<int64_t>(tensor.dims.size())), array(dims)}));
     }
     return array(result);
@@ -87,34 +68,6 @@ private:
   llvm::PointerType *ptr;
 };
 } // namespace
-
-std::string cpu::symbolName(StringRef text) {
-  std::string name = text.str();
-  for (char &c : name)
-    if (!llvm::isAlnum(c) && c != '_')
-      c = '_';
-  return name;
-}
-
-std::string cpu::plainName(ArrayRef<Signature> functions, size_t index, StringRef stem) {
-  return functions.size() == 1 ? stem.str() : (stem + "_" + symbolName(functions[index].name)).str();
-}
-
-bool cpu::hasStates(ArrayRef<Signature> functions) {
-  return llvm::any_of(functions, [](const Signature &function) { return !function.states.empty(); });
-}
-
-bool cpu::hasSeed(ArrayRef<Signature> functions) {
-  return llvm::any_of(functions.front().states, [](const Signature::State &s) { return s.name == SINTER_SEED_STATE; });
-}
-
-SmallVector<bool> cpu::statePlaces(const Signature &function, bool outputs) {
-  SmallVector<bool> places((outputs ? function.outputs : function.inputs).size());
-  for (const Signature::State &state : function.states)
-    if (int place = outputs ? state.output : state.input; place >= 0)
-      places[place] = true;
-  return places;
-}
 
 namespace {
 /// What plain functions are made of. The order and form of their arguments is that of the emitted header.
@@ -154,7 +107,8 @@ public:
 void PlainFunctions::run(const llvm::Twine &name, StringRef runtimeName, const Signature &signature,
                          ArrayRef<llvm::Value *> middle) {
   llvm::Type *ptr = b.getPtrTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
-  SmallVector<bool> stateInputs = statePlaces(signature, false), stateOutputs = statePlaces(signature, true);
+  SmallVector<bool> stateInputs = schedule::statePlaces(signature, false),
+                    stateOutputs = schedule::statePlaces(signature, true);
   SmallVector<llvm::Type *> types = {ptr};
   types.append(signature.symbols.size(), i64);
   types.append(llvm::count(stateInputs, false), ptr);
@@ -199,12 +153,12 @@ static void addStatefulFunctions(llvm::Module &module, ArrayRef<Signature> funct
   plain.forward(stem + "_init", "sinter_embed_open", ptr, {i32}, {table});
   plain.forward(stem + "_save", "sinter_embed_save", i32, {ptr, ptr});
   plain.forward(stem + "_load", "sinter_embed_load", i32, {ptr, ptr});
-  if (hasSeed(functions))
+  if (schedule::hasSeed(functions))
     plain.forward(stem + "_seed", "sinter_embed_seed", i32, {ptr, plain.b.getInt64Ty()});
   plain.forward(stem + "_free", "sinter_embed_close", plain.b.getVoidTy(), {ptr});
   plain.forward(stem + "_error", "sinter_last_error", ptr, {});
   for (auto [i, function] : llvm::enumerate(functions))
-    plain.run(stem + "_" + symbolName(function.name), "sinter_embed_call", function,
+    plain.run(stem + "_" + schedule::symbolName(function.name), "sinter_embed_call", function,
               {plain.b.getInt32(static_cast<uint32_t>(i))});
 }
 
@@ -267,11 +221,11 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
     exported->setVisibility(llvm::GlobalValue::HiddenVisibility);
     llvm::GlobalAlias::create(type, 0, llvm::GlobalValue::ExternalLinkage, table.alias, exported, &module);
   }
-  if (!table.plain.empty() && hasStates(functions))
+  if (!table.plain.empty() && schedule::hasStates(functions))
     addStatefulFunctions(module, functions, table.plain, exported);
   else if (!table.plain.empty())
     for (auto [i, function] : llvm::enumerate(functions))
-      addPlainFunctions(module, function, plainName(functions, i, table.plain), exported, i);
+      addPlainFunctions(module, function, schedule::plainName(functions, i, table.plain), exported, i);
   return compileModule(module, options, error);
 }
 

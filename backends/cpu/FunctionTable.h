@@ -7,9 +7,11 @@
 #define SINTER_BACKENDS_CPU_FUNCTIONTABLE_H
 
 #include "backends/cpu/Object.h"
-#include "backends/cpu/Schedule.h"
+#include "backends/schedule/Signature.h"
 
 namespace sinter::cpu {
+
+using schedule::Signature;
 
 /// The same functions for another target.
 struct TableVariant {
@@ -34,21 +36,6 @@ struct TableOptions {
   llvm::SmallVector<TableVariant> variants;
 };
 
-/// STEM, or STEM_FUNCTION when there are several.
-std::string plainName(llvm::ArrayRef<Signature> functions, size_t index, llvm::StringRef stem);
-
-/// True when a function keeps states: the plain functions are then those of one object.
-bool hasStates(llvm::ArrayRef<Signature> functions);
-
-/// True when the first function, whose session saves and loads, has the state SINTER_SEED_STATE.
-bool hasSeed(llvm::ArrayRef<Signature> functions);
-
-/// Which inputs (or outputs) are states, which callers do not pass.
-llvm::SmallVector<bool> statePlaces(const Signature &function, bool outputs);
-
-/// A name that may be part of a symbol.
-std::string symbolName(llvm::StringRef text);
-
 /// A relocatable ELF file, as bytes, with the table of these functions. Fails with the reason in `error`.
 llvm::FailureOr<std::string> makeTableObject(llvm::ArrayRef<Signature> functions, const TableOptions &table,
                                              const ObjectOptions &options, std::string &error);
@@ -57,9 +44,6 @@ llvm::FailureOr<std::string> makeTableObject(llvm::ArrayRef<Signature> functions
 /// `symbol`. The bytes go straight to the file: weights may be large.
 bool writeDataObject(llvm::StringRef path, llvm::StringRef symbol, llvm::ArrayRef<char> bytes, const Target &target,
                      std::string &error);
-
-/// sinter_dtype of an element type of the dialect.
-int32_t dtypeOf(mlir::Type elementType);
 
 } // namespace sinter::cpu
 

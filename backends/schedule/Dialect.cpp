@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/schedule/Dialect.h"
+#include "ir/Kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
@@ -72,6 +73,51 @@ LogicalResult ArenaOp::verify() {
     if (getLives()[2 * i] > getLives()[2 * i + 1]) // C2
       return emitOpError("requires lives that begin before they end, got ")
              << getLives()[2 * i] << " to " << getLives()[2 * i + 1] << " for buffer " << i;
+  return success();
+}
+
+/// The words of a text; `allowed` says which there may be.
+static bool holdsWords(StringRef text, int64_t count, function_ref<bool(StringRef)> allowed) {
+  SmallVector<StringRef> words;
+  text.split(words, ' ', -1, /*KeepEmpty=*/false);
+  return static_cast<int64_t>(words.size()) == count && llvm::all_of(words, allowed);
+}
+
+static bool isNumber(StringRef word, bool isSize) {
+  int64_t number;
+  return !word.getAsInteger(10, number) && (!isSize || number >= 0);
+}
+
+static bool isSymbol(StringRef word) {
+  unsigned number;
+  return word.consume_front("s") && !word.getAsInteger(10, number);
+}
+
+LogicalResult CodeOp::verifyRegions() {
+  Block &block = getBody().front();
+  auto kernel = llvm::hasSingleElement(block) ? dyn_cast<KernelOp>(block.front()) : KernelOp();
+  if (!kernel || !llvm::equal(kernel.getInputs(), block.getArguments())) // C1
+    return emitOpError("requires a region of one sinter.kernel whose inputs are the region's arguments");
+  size_t inputs = block.getNumArguments();
+  if (getSizes().size() != inputs || (getElements() && getElements()->size() != inputs)) // C2
+    return emitOpError("requires sizes, and elements where there are any, for each of ")
+           << inputs << " inputs, got " << getSizes().size() << " and " << (getElements() ? getElements()->size() : 0);
+  for (auto [i, argument] : llvm::enumerate(block.getArguments())) { // C2
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    StringRef sizes = cast<StringAttr>(getSizes()[i]).getValue();
+    if (!type ||
+        !holdsWords(sizes, type.getRank(), [](StringRef word) { return isNumber(word, true) || isSymbol(word); }))
+      return emitOpError("requires a number or a symbol (s0) for each axis of ")
+             << argument.getType() << ", got '" << sizes << "'";
+    StringRef elements = getElements() ? cast<StringAttr>((*getElements())[i]).getValue() : StringRef();
+    auto known = [](StringRef word) { return word == "?" || isNumber(word, false) || isSymbol(word); };
+    if (!elements.empty() && (!type.hasStaticShape() || !holdsWords(elements, type.getNumElements(), known)))
+      return emitOpError("requires a number, a symbol (s0) or ? for each element of ")
+             << type << ", got '" << elements << "'";
+  }
+  for (int64_t input : getConstants().value_or(ArrayRef<int64_t>())) // C3
+    if (input < 0 || input >= static_cast<int64_t>(inputs))
+      return emitOpError("requires inputs in 'constants', got ") << input << " of " << inputs;
   return success();
 }
 

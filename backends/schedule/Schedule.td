@@ -215,6 +215,28 @@ def ClearOp : Schedule_Op<"clear"> {
 
 // Kernels and the call.
 
+def CodeOp : Schedule_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, SingleBlock]> {
+  let summary = "a kernel that launches run, before it is code";
+  let description = [{
+    `backend` makes its code when it lowers the schedule. The only op of the region is a `sinter.kernel`, whose
+    `#sinter.schedule` says how the code looks; the block's arguments are its inputs. `sizes` has one text for each
+    input, with a word for each axis: the size, or a symbol where only the launch tells. Axes with equal symbols have
+    equal sizes. `elements` has one text for each input, too: a word for each element of a small tensor of integers
+    where the function around knows these, `?` for one that it does not know, no word where it knows none.
+    `constants` lists inputs that are constants.
+
+    * (C1) The region holds one `sinter.kernel` of the block's arguments. * (C2) `sizes` has a number or a symbol for
+    each axis of each input, and `elements` one word for each element or none. * (C3) `constants` lists inputs.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$backend, StrArrayAttr:$sizes,
+                       OptionalAttr<StrArrayAttr>:$elements, OptionalAttr<DenseI64ArrayAttr>:$constants);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `for` $backend `sizes` $sizes (`elements` $elements^)? (`constants` $constants^)? attr-dict-with-keyword $body
+  }];
+  let hasRegionVerifier = 1;
+}
+
 def LaunchOp : Schedule_Op<"launch"> {
   let summary = "runs all chunks of a kernel and waits until what follows may read its results";
   let description = [{

@@ -4,7 +4,7 @@
 // it does any other.
 
 #include "compiler/Compile.h"
-#include "backends/cpu/FunctionTable.h"
+#include "backends/schedule/Signature.h"
 #include "compiler/Link.h"
 #include "compiler/Targets.h"
 #include "compiler/capi/FileLimit.h"
@@ -163,7 +163,7 @@ sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *pa
   request.keepAssembly = *format == OutputFormat::Assembly;
   if (size_t count = splitTargets(options.target).size(); request.keepAssembly && count > 1)
     return invalid("assembly requires one target, got " + Twine(count) + ": " + options.target);
-  request.name = cpu::symbolName(llvm::sys::path::stem(path));
+  request.name = schedule::symbolName(llvm::sys::path::stem(path));
   if (StringRef(request.name).starts_with("lib"))
     request.name.erase(0, 3);
   CompiledModule compiled;

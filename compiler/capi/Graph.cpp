@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/capi/Graph.h"
-#include "backends/cpu/FunctionTable.h"
+#include "backends/schedule/Signature.h"
 #include "compiler/Register.h"
 #include "ir/Ops.h"
 #include "mlir/IR/IRMapping.h"
@@ -125,7 +125,7 @@ sinter_dim sinter_graph::dimOf(DimExpr size) {
 sinter_value_type sinter_graph::typeOf(Value value) {
   auto tensor = cast<RankedTensorType>(value.getType());
   sinter_value_type type = {};
-  type.dtype = cpu::dtypeOf(tensor.getElementType());
+  type.dtype = schedule::dtypeOf(tensor.getElementType());
   type.rank = static_cast<int32_t>(tensor.getRank());
   if (tensor.hasStaticShape()) {
     llvm::copy(tensor.getShape(), type.dims);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/capi/Types.h"
-#include "backends/cpu/FunctionTable.h"
+#include "backends/schedule/Signature.h"
 #include "ir/Shapes.h"
 #include "ir/reference/Loops.h"
 #include "mlir/IR/Builders.h"
@@ -134,7 +134,7 @@ bool capi::copyOut(const HostTensor &tensor, sinter_tensor &result) {
     return false;
   if (bytes)
     std::memcpy(result.data, tensor.data(), bytes);
-  result.dtype = cpu::dtypeOf(tensor.elementType());
+  result.dtype = schedule::dtypeOf(tensor.elementType());
   result.rank = static_cast<int32_t>(tensor.rank());
   llvm::copy(tensor.shape(), result.dims);
   return true;

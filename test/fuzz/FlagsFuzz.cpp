@@ -122,15 +122,15 @@ static void readHost(const std::string &text) {
 
 /// Functions as text: on a line a name, then words that begin with i (an input), o (an output), y (a symbol) or s (a
 /// state) and go on with a name and letters for sizes.
-static std::vector<cpu::Signature> signaturesOf(llvm::StringRef text) {
+static std::vector<schedule::Signature> signaturesOf(llvm::StringRef text) {
   static mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   llvm::SmallVector<llvm::StringRef> lines, words;
   text.split(lines, '\n', -1, /*KeepEmpty=*/false);
-  std::vector<cpu::Signature> functions;
+  std::vector<schedule::Signature> functions;
   for (llvm::StringRef line : lines) {
     words.clear();
     line.split(words, ' ', -1, /*KeepEmpty=*/false);
-    cpu::Signature &function = functions.emplace_back();
+    schedule::Signature &function = functions.emplace_back();
     for (llvm::StringRef word : words) {
       auto [name, sizes] = word.drop_front().split(':');
       llvm::SmallVector<int64_t> dims(sizes.begin(), sizes.end());

@@ -43,7 +43,7 @@ static json opsOf(ModuleOp module) {
 
 static json kernelsOf(const CompiledModule &module) {
   json list = json::array();
-  for (const cpu::KernelReport &kernel : module.code.kernels)
+  for (const schedule::KernelReport &kernel : module.code.kernels)
     list.push_back({{"name", kernel.name},
                     {"object_bytes", kernel.objectBytes},
                     {"uses", kernel.uses},

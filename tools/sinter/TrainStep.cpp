@@ -3,7 +3,7 @@
 // sinter train-step: a model into the compiled step that trains it, with the function that uses what it has learned.
 
 #include "compiler/train/TrainStep.h"
-#include "backends/cpu/FunctionTable.h"
+#include "backends/schedule/Signature.h"
 #include "tools/sinter/Model.h"
 #include "tools/sinter/NamePattern.h"
 #include <filesystem>
@@ -47,11 +47,11 @@ static std::optional<OutputFormat> formatOf(const TrainStepFlags &flags) {
 }
 
 /// Bytes of the states of a function.
-static uintmax_t stateBytes(const cpu::Signature &function) {
+static uintmax_t stateBytes(const schedule::Signature &function) {
   int64_t bytes = 0;
-  for (const cpu::Signature::State &state : function.states) {
-    const cpu::Signature::Tensor &type = function.inputs[static_cast<size_t>(state.input)];
-    int64_t size = sinter_dtype_bytes(cpu::dtypeOf(type.elementType));
+  for (const schedule::Signature::State &state : function.states) {
+    const schedule::Signature::Tensor &type = function.inputs[static_cast<size_t>(state.input)];
+    int64_t size = sinter_dtype_bytes(schedule::dtypeOf(type.elementType));
     for (int64_t dim : type.dims)
       size *= dim;
     bytes += size;
@@ -167,7 +167,8 @@ static Exit trainStep(const TrainStepFlags &flags) {
   std::cerr << "wrote " << flags.output << " (" << describeBytes(fs::file_size(flags.output)) << ")";
   if (isLinked)
     std::cerr << ", " << header << ": " << stem << "_init, " << stem << "_step, " << stem << "_infer, " << stem
-              << "_save, " << stem << "_load" << (cpu::hasSeed(compiled->code.functions) ? ", " + stem + "_seed" : "");
+              << "_save, " << stem << "_load"
+              << (schedule::hasSeed(compiled->code.functions) ? ", " + stem + "_seed" : "");
   std::cerr << "; state " << describeBytes(stateBytes(compiled->code.functions.front())) << trains(*step) << "\n";
   return Exit::Success;
 }

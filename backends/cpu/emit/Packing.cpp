@@ -8,5 +8,5 @@ using namespace sinter;
 using namespace sinter::cpu;
 
 bool sinter::cpu::canBePacked(KernelSpec &spec, BlockArgument input) {
-  return input && input.hasOneUse() && spec.kernel.getInputs()[input.getArgNumber()].getDefiningOp<ConstantOp>();
+  return input && input.hasOneUse() && spec.isConstant(input.getArgNumber());
 }

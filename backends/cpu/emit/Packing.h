@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Constants in the order in which a kernel reads them. Packing happens once, at compile time; a kernel whose schedule
-// lists an input in `packing` finds there the packed bytes, not the row-major ones. The IR keeps the logical type.
+// How emitters pack constants (schedule::Packing): the inputs that a kernel's schedule lists in `packing`.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_PACKING_H
 #define SINTER_BACKENDS_CPU_EMIT_PACKING_H
 
 #include "backends/cpu/KernelSpec.h"
-#include "ir/reference/HostTensor.h"
-#include <functional>
 
 namespace sinter::cpu {
 
-struct Packing {
-  unsigned input; // of the kernel
-  /// Equal constants with equal tags have equal packed bytes.
-  std::string tag;
-  std::function<HostTensor(const HostTensor &)> pack;
-};
+using schedule::Packing;
 
 /// How an emitter packs input `input`.
 Packing packContraction(KernelSpec &spec, unsigned input);

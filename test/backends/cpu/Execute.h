@@ -46,7 +46,7 @@ public:
     options.optLevel = optLevel;
     options.threads = 2;
     options.prefix = "test";
-    llvm::FailureOr<cpu::CodeModule> code = cpu::compileCode(*fused, options);
+    llvm::FailureOr<schedule::CodeModule> code = cpu::compileCode(*fused, options);
     if (llvm::failed(code)) {
       error = "does not compile";
       return;

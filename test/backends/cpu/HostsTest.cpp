@@ -45,7 +45,7 @@ protected:
     options.target = target;
     options.prefix = "test";
     options.keepAssembly = true;
-    llvm::FailureOr<cpu::CodeModule> code = cpu::compileCode(*copy, options);
+    llvm::FailureOr<schedule::CodeModule> code = cpu::compileCode(*copy, options);
     CompiledModule compiled;
     compiled.target = target;
     if (llvm::failed(code))

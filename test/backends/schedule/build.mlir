@@ -15,10 +15,14 @@
 // CHECK: %[[OUT:.*]] = schedule.output 0[%[[N]], %{{.*}}]
 // CHECK: schedule.launch @[[PRODUCT:.*]](%[[A]], %[[Y]], %[[OUT]], %[[N]]) writes [2] chunks
 // CHECK: schedule.return
-// CHECK: module @[[SOFTMAX]]_code
-// CHECK: func.func @[[SOFTMAX]](%{{.*}}: memref<
-// CHECK: module @[[PRODUCT]]_code
-// CHECK: func.func @[[PRODUCT]](%{{.*}}: memref<
+// CHECK: schedule.kernel @[[SOFTMAX]] for "cpu" sizes ["s0 64"] {
+// CHECK: sinter.kernel row(%{{.*}}) {schedule = #sinter.schedule<row
+// CHECK: schedule.kernel @[[PRODUCT]] for "cpu" sizes ["s0 64", "64 64"] {
+// CHECK: sinter.kernel contraction
+// LLVM: module @[[SOFTMAX:.*]]_code
+// LLVM: func.func @[[SOFTMAX]](%{{.*}}: memref<
+// LLVM: module @[[PRODUCT:.*]]_code
+// LLVM: func.func @[[PRODUCT]](%{{.*}}: memref<
 // LLVM: llvm.func @sinter_run_chain(
 func.func @chain(%x: tensor<?x64xf32>, %y: tensor<64x64xf32>) -> tensor<?x64xf32> {
   %p = sinter.kernel row(%x) : (tensor<?x64xf32>) -> tensor<?x64xf32> {

@@ -95,3 +95,63 @@ schedule.function @function_does_not_return inputs 0 outputs 0 {
   // expected-error @+1 {{block with no terminator}}
   %n = arith.constant 64 : i64
 }
+
+// -----
+
+// expected-error @+1 {{requires a region of one sinter.kernel whose inputs are the region's arguments}}
+schedule.kernel @code_c1_inputs_in_another_order for "cpu" sizes ["4", "4"] {
+^bb0(%x: tensor<4xf32>, %y: tensor<4xf32>):
+  %z = sinter.kernel map(%y, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %s = sinter.sub %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%s) : tensor<4xf32>
+  }
+}
+
+// -----
+
+// expected-error @+1 {{requires sizes, and elements where there are any, for each of 1 inputs, got 0 and 0}}
+schedule.kernel @code_c2_sizes_are_missing for "cpu" sizes [] {
+^bb0(%x: tensor<4xf32>):
+  %z = sinter.kernel map(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %s = sinter.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%s) : tensor<4xf32>
+  }
+}
+
+// -----
+
+// expected-error @+1 {{requires a number or a symbol (s0) for each axis of 'tensor<?x4xf32>', got 'n 4'}}
+schedule.kernel @code_c2_a_size_is_neither_number_nor_symbol for "cpu" sizes ["n 4"] {
+^bb0(%x: tensor<?x4xf32>):
+  %z = sinter.kernel map(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32> {
+  ^bb0(%a: tensor<?x4xf32>):
+    %s = sinter.neg %a : (tensor<?x4xf32>) -> tensor<?x4xf32>
+    sinter.yield(%s) : tensor<?x4xf32>
+  }
+}
+
+// -----
+
+// expected-error @+1 {{requires a number, a symbol (s0) or ? for each element of 'tensor<2xi64>', got '1'}}
+schedule.kernel @code_c2_an_element_is_missing for "cpu" sizes ["2"] elements ["1"] {
+^bb0(%x: tensor<2xi64>):
+  %z = sinter.kernel map(%x) : (tensor<2xi64>) -> tensor<2xi64> {
+  ^bb0(%a: tensor<2xi64>):
+    %s = sinter.neg %a : (tensor<2xi64>) -> tensor<2xi64>
+    sinter.yield(%s) : tensor<2xi64>
+  }
+}
+
+// -----
+
+// expected-error @+1 {{requires inputs in 'constants', got 1 of 1}}
+schedule.kernel @code_c3_a_constant_is_no_input for "cpu" sizes ["4"] constants [1] {
+^bb0(%x: tensor<4xf32>):
+  %z = sinter.kernel map(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %s = sinter.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%s) : tensor<4xf32>
+  }
+}

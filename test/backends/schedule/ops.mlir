@@ -54,3 +54,16 @@ schedule.function @every_op inputs 1 outputs 1 {
   // CHECK: schedule.return
   schedule.return
 }
+
+// A kernel that launches run: what the function around knows of sizes stands beside it.
+// CHECK-LABEL: schedule.kernel @fill for "cpu" sizes ["s0 4", "2"] elements ["", "s0 -1"] constants [1] {
+// CHECK: ^bb0(%{{.*}}: tensor<?x4xf32>, %{{.*}}: tensor<2xi64>):
+// CHECK: sinter.kernel map
+schedule.kernel @fill for "cpu" sizes ["s0 4", "2"] elements ["", "s0 -1"] constants [1] {
+^bb0(%x: tensor<?x4xf32>, %shape: tensor<2xi64>):
+  %y = sinter.kernel map(%x, %shape) : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<?x4xf32> {
+  ^bb0(%a: tensor<?x4xf32>, %s: tensor<2xi64>):
+    %n = sinter.neg %a : (tensor<?x4xf32>) -> tensor<?x4xf32>
+    sinter.yield(%n) : tensor<?x4xf32>
+  }
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "backends/cpu/Schedule.h"
+#include "backends/schedule/ScheduleEmitter.h"
 #include "ir/Constants.h"
 #include "ir/Limits.h"
 #include "ir/Shape.h"
@@ -9,15 +9,14 @@
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
 static_assert(kMaxRank == SINTER_MAX_RANK, "a tensor of a graph fits into one of the C ABI");
 
 ScheduleEmitter::ScheduleEmitter(func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes,
-                                 const SchedulePlan &plan, const DenseMap<Operation *, KernelLaunch> &launches,
-                                 MutableArrayRef<KernelCode> codes, const SizeChecks &checks, Weights &weights)
-    : function(function), s(builder), sizes(sizes), plan(plan), launches(launches), codes(codes), checks(checks),
-      weights(weights) {
+                                 const SchedulePlan &plan, const KernelLaunches &launches, const SizeChecks &checks,
+                                 Weights &weights)
+    : function(function), s(builder), sizes(sizes), plan(plan), launches(launches), checks(checks), weights(weights) {
   DimContext &context = sizes.context();
   for (unsigned i = 0; i < context.numSymbols(); ++i)
     if (context.source(i).kind == SymbolSource::Kind::Content)
@@ -98,7 +97,7 @@ void ScheduleEmitter::emitChecks(Operation *op, bool early) {
   }
 }
 
-LogicalResult ScheduleEmitter::emitRequire(RequireOp op) {
+LogicalResult ScheduleEmitter::emitRequire(sinter::RequireOp op) {
   FailureOr<Value> holds = element(op.getHolds()), found = element(op.getFound()), wanted = element(op.getWanted());
   if (failed(holds) || failed(found) || failed(wanted))
     return failure();
@@ -133,7 +132,7 @@ LogicalResult ScheduleEmitter::emitOp(Operation *op) {
               llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(shape.getOperand().getType()).getRank())));
     return success();
   }
-  if (auto require = dyn_cast<RequireOp>(op))
+  if (auto require = dyn_cast<sinter::RequireOp>(op))
     return emitRequire(require);
   if (isa<CondOp, SwitchOp>(op))
     return emitChoice(op);
@@ -172,7 +171,7 @@ LogicalResult ScheduleEmitter::emitReturn(Operation *op) {
 
 //===- entry ---------------------------------------------------------------------------------------===//
 
-void cpu::settleSizes(func::FuncOp function, ShapeAnalysis &sizes) {
+void schedule::settleSizes(func::FuncOp function, ShapeAnalysis &sizes) {
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     for (Region &region : op->getRegions())
       for (Value argument : region.getArguments())
@@ -188,8 +187,8 @@ void cpu::settleSizes(func::FuncOp function, ShapeAnalysis &sizes) {
   });
 }
 
-FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, StringRef entry, KernelTable &kernels,
-                                       Weights &weights) {
+FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp module, StringRef entry,
+                                            KernelTable &kernels, Weights &weights) {
   DimContext context;
   ShapeAnalysis sizes(context);
   settleSizes(function, sizes);
@@ -203,8 +202,8 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
       checks[scheduled].append(found);
   });
 
-  bool registers = kernels.kernelOptions().optLevel > 0;
-  DenseMap<Operation *, KernelLaunch> launches;
+  bool registers = kernels.backend().holdsElements();
+  KernelLaunches launches;
   bool ok = !function
                  .walk([&](KernelOp kernel) {
                    if (registers && isScalarKernel(kernel))
@@ -218,10 +217,10 @@ FailureOr<Signature> cpu::emitSchedule(func::FuncOp function, ModuleOp module, S
                  .wasInterrupted();
   if (!ok)
     return failure();
-  SchedulePlan plan(function, sizes, launches, kernels.codes(), registers);
+  SchedulePlan plan(function, sizes, launches, registers);
   ScheduleBuilder builder(module, function.getLoc(), entry, function.getNumArguments(), function.getNumResults(),
                           context);
-  ScheduleEmitter emitter(function, builder, sizes, plan, launches, kernels.codes(), checks, weights);
+  ScheduleEmitter emitter(function, builder, sizes, plan, launches, checks, weights);
   if (failed(emitter.run()))
     return failure();
   return makeSignature(function, entry, plan, context, weights);

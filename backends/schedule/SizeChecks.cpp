@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "backends/cpu/SizeChecks.h"
+#include "backends/schedule/SizeChecks.h"
 #include "ir/Limits.h"
 #include "ir/Ops.h"
 
@@ -8,7 +8,7 @@
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
 namespace {
 
@@ -227,6 +227,6 @@ void Collector::run(Operation *op) {
         room(result);
 }
 
-void cpu::collectSizeChecks(Operation *op, ShapeAnalysis &sizes, SmallVectorImpl<SizeCheck> &checks) {
+void schedule::collectSizeChecks(Operation *op, ShapeAnalysis &sizes, SmallVectorImpl<SizeCheck> &checks) {
   Collector(op, sizes, checks).run(op);
 }

@@ -2,11 +2,11 @@
 //
 // Which results are written over one of their inputs: of loops, of kernels in the arena, and of unknown size.
 
-#include "backends/cpu/SchedulePlan.h"
+#include "backends/schedule/SchedulePlan.h"
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
 /// True when every path from the argument to the kernel's result is pointwise: element i of the result reads element i
 /// alone.
@@ -28,9 +28,9 @@ bool SchedulePlan::canOverwrite(KernelOp kernel, unsigned input) {
   auto launch = launches.find(kernel);
   if (launch == launches.end())
     return false;
-  const EmittedKernel &emitted = codes[launch->second.code].emitted;
-  bool pointwise = emitted.inPlace && isReadPointwise(kernel.getBody().getArgument(input));
-  if (!pointwise && emitted.updates != static_cast<int64_t>(input))
+  const KernelTraits &traits = launch->second.traits;
+  bool pointwise = traits.inPlace && isReadPointwise(kernel.getBody().getArgument(input));
+  if (!pointwise && traits.updates != static_cast<int64_t>(input))
     return false;
   // No other input may be a view of the same memory.
   Value source = root(kernel.getInputs()[input]);
@@ -163,7 +163,7 @@ void SchedulePlan::takeOverDynamic(Block &block) {
       continue;
     }
     auto launch = launches.find(kernel);
-    if (launch == launches.end() || kernel.getNumResults() != 1 || codes[launch->second.code].emitted.writesSizes)
+    if (launch == launches.end() || kernel.getNumResults() != 1 || launch->second.traits.writesSizes)
       continue;
     Value result = kernel.getResult(0);
     int slot = slotOf(result);

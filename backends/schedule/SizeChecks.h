@@ -3,13 +3,13 @@
 // What ops require of sizes that only running tells: a kernel checks nothing and would read or write outside of its
 // buffers. Where types and named sizes show that an op's sizes fit, there is no check.
 
-#ifndef SINTER_BACKENDS_CPU_SIZECHECKS_H
-#define SINTER_BACKENDS_CPU_SIZECHECKS_H
+#ifndef SINTER_BACKENDS_SCHEDULE_SIZECHECKS_H
+#define SINTER_BACKENDS_SCHEDULE_SIZECHECKS_H
 
 #include "ir/Dims.h"
 #include <string>
 
-namespace sinter::cpu {
+namespace sinter::schedule {
 
 struct SizeCheck {
   enum class Kind { Equal, EqualOrOne, AtLeast, Room };
@@ -24,6 +24,6 @@ struct SizeCheck {
 /// Appends the checks of one op, those of regions left out.
 void collectSizeChecks(mlir::Operation *op, ShapeAnalysis &sizes, llvm::SmallVectorImpl<SizeCheck> &checks);
 
-} // namespace sinter::cpu
+} // namespace sinter::schedule
 
 #endif

@@ -2,12 +2,12 @@
 //
 // while, for and scan as the schedule sees them: one loop with carries, slices, captures and stacks.
 
-#ifndef SINTER_BACKENDS_CPU_LOOPVIEW_H
-#define SINTER_BACKENDS_CPU_LOOPVIEW_H
+#ifndef SINTER_BACKENDS_SCHEDULE_LOOPVIEW_H
+#define SINTER_BACKENDS_SCHEDULE_LOOPVIEW_H
 
 #include "ir/Control.h"
 
-namespace sinter::cpu {
+namespace sinter::schedule {
 
 struct LoopView {
   mlir::Operation *op = nullptr;
@@ -78,6 +78,6 @@ private:
   unsigned firstCarry() const { return llvm::isa<ForOp>(op) ? 1 : 0; }
 };
 
-} // namespace sinter::cpu
+} // namespace sinter::schedule
 
 #endif

@@ -3,17 +3,17 @@
 // All constants of a module in one block of bytes, each once, 64-byte aligned. Code for several targets shares one
 // block: what they pack alike is there once, and each knows the parts that it reads.
 
-#ifndef SINTER_BACKENDS_CPU_WEIGHTS_H
-#define SINTER_BACKENDS_CPU_WEIGHTS_H
+#ifndef SINTER_BACKENDS_SCHEDULE_WEIGHTS_H
+#define SINTER_BACKENDS_SCHEDULE_WEIGHTS_H
 
-#include "backends/cpu/emit/Packing.h"
+#include "backends/schedule/KernelLaunch.h"
 #include "ir/reference/HostTensor.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include <new>
 #include <vector>
 
-namespace sinter::cpu {
+namespace sinter::schedule {
 
 /// Allocates at the alignment that compiled code relies on.
 template <typename T> struct BufferAllocator {
@@ -57,6 +57,6 @@ private:
   llvm::DenseMap<uint64_t, llvm::SmallVector<std::pair<int64_t, int64_t>, 1>> byContent;
 };
 
-} // namespace sinter::cpu
+} // namespace sinter::schedule
 
 #endif

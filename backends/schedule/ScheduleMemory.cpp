@@ -2,12 +2,12 @@
 //
 // Sizes and memory of a schedule: where each tensor's bytes lie as numbers of the call, and what they are copied to.
 
-#include "backends/cpu/Schedule.h"
+#include "backends/schedule/ScheduleEmitter.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
 //===- sizes ---------------------------------------------------------------------------------------===//
 

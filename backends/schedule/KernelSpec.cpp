@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "backends/cpu/KernelSpec.h"
+#include "backends/schedule/Backend.h"
+#include "backends/schedule/Dialect.h"
 #include "ir/Control.h"
+#include "ir/Shape.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
-KernelSpec::KernelSpec(KernelOp kernel, const KernelOptions &options, ShapeAnalysis *outer)
-    : kernel(kernel), options(options), sizes(std::make_unique<ShapeAnalysis>(dims)) {
+KernelSpec::KernelSpec(KernelOp kernel, ShapeAnalysis *outer)
+    : kernel(kernel), sizes(std::make_unique<ShapeAnalysis>(dims)) {
   bindInputs(outer);
   unifyOperands();
   findInnerSymbols();
@@ -38,8 +40,10 @@ void KernelSpec::bindInputs(ShapeAnalysis *outer) {
       }
       bound.push_back(symbol);
     }
+    boundSizes.push_back(bound);
     sizes->bind(argument, bound);
   }
+  boundElements.resize(boundSizes.size());
   if (!outer)
     return;
   // A small integer input whose elements are sizes that the kernel knows (the shape of a broadcast, mostly).
@@ -59,6 +63,7 @@ void KernelSpec::bindInputs(ShapeAnalysis *outer) {
       else
         inside.push_back(dims.symbol({SymbolSource::Kind::Content, argument, static_cast<int64_t>(i)}));
     }
+    boundElements[argument.getArgNumber()] = inside;
     sizes->bindContents(argument, inside);
   }
 }
@@ -151,4 +156,82 @@ std::string KernelSpec::signature() {
   for (Value value : body().getTerminator()->getOperands())
     print(value);
   return text;
+}
+
+bool KernelSpec::isConstant(unsigned input) {
+  Value value = kernel.getInputs()[input];
+  if (value.getDefiningOp<ConstantOp>())
+    return true;
+  auto code = dyn_cast<CodeOp>(value.getParentBlock()->getParentOp());
+  return code && llvm::is_contained(code.getConstants().value_or(ArrayRef<int64_t>()), input);
+}
+
+//===- kernels by themselves -----------------------------------------------------------------------===//
+
+void KernelSpec::write(ModuleOp module, StringRef symbol, StringRef backend) {
+  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+  llvm::MapVector<const void *, unsigned> numbers;
+  auto print = [&](const Dims &list) {
+    std::string text;
+    for (DimExpr size : list) {
+      bool isContent = !size.isConstant() && dims.source(size.symbol()).kind == SymbolSource::Kind::Content;
+      if (!text.empty())
+        text += ' ';
+      if (size.isConstant())
+        text += std::to_string(size.constant());
+      else if (isContent)
+        text += '?';
+      else
+        text += "s" + std::to_string(numbers.try_emplace(size.getOpaqueValue(), numbers.size()).first->second);
+    }
+    return text;
+  };
+  SmallVector<std::string> sizeTexts = llvm::map_to_vector(boundSizes, print);
+  SmallVector<std::string> elementTexts = llvm::map_to_vector(boundElements, print);
+  auto strings = [&](ArrayRef<std::string> texts) {
+    return b.getStrArrayAttr(SmallVector<StringRef>(texts.begin(), texts.end()));
+  };
+  bool knowsElements = llvm::any_of(elementTexts, [](const std::string &text) { return !text.empty(); });
+  SmallVector<int64_t> constants;
+  for (unsigned i = 0; i < boundSizes.size(); ++i)
+    if (isConstant(i))
+      constants.push_back(i);
+  auto code = CodeOp::create(b, kernel.getLoc(), symbol, backend, strings(sizeTexts),
+                             knowsElements ? strings(elementTexts) : ArrayAttr(),
+                             constants.empty() ? DenseI64ArrayAttr() : b.getDenseI64ArrayAttr(constants));
+  Block &block = code.getBody().emplaceBlock();
+  auto copy = kernel.clone();
+  for (auto [i, input] : llvm::enumerate(kernel.getInputs()))
+    copy->setOperand(i, block.addArgument(input.getType(), input.getLoc()));
+  block.push_back(copy);
+}
+
+CodeSizes::CodeSizes(CodeOp code, DimContext &context) : ShapeAnalysis(context) {
+  llvm::StringMap<DimExpr> symbols;
+  auto read = [&](StringRef text, BlockArgument argument, SymbolSource::Kind kind) {
+    Dims list;
+    SmallVector<StringRef> words;
+    text.split(words, ' ', -1, /*KeepEmpty=*/false);
+    for (auto [i, word] : llvm::enumerate(words)) {
+      int64_t number;
+      SymbolSource source{kind, argument, static_cast<int64_t>(i)};
+      if (!word.getAsInteger(10, number)) {
+        list.push_back(context.constant(number));
+      } else if (word == "?") {
+        list.push_back(context.symbol(source));
+      } else {
+        DimExpr &symbol = symbols[word];
+        list.push_back(symbol ? symbol : symbol = context.symbol(source));
+      }
+    }
+    return list;
+  };
+  Block &block = code.getBody().front();
+  for (BlockArgument argument : block.getArguments())
+    bind(argument, read(cast<StringAttr>(code.getSizes()[argument.getArgNumber()]).getValue(), argument,
+                        SymbolSource::Kind::Size));
+  if (code.getElements())
+    for (BlockArgument argument : block.getArguments())
+      if (StringRef text = cast<StringAttr>((*code.getElements())[argument.getArgNumber()]).getValue(); !text.empty())
+        bindContents(argument, read(text, argument, SymbolSource::Kind::Content));
 }

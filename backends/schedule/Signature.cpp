@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "backends/cpu/Signature.h"
-#include "backends/cpu/SchedulePlan.h"
+#include "backends/schedule/Signature.h"
+#include "backends/schedule/SchedulePlan.h"
+#include "ir/Shapes.h"
+#include "runtime/abi.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
 static std::string nameOf(DictionaryAttr attributes, const Twine &otherwise) {
   if (attributes)
@@ -103,10 +106,57 @@ static LogicalResult findStates(func::FuncOp function, const SchedulePlan &plan,
   return success();
 }
 
-FailureOr<Signature> cpu::makeSignature(func::FuncOp function, StringRef entry, const SchedulePlan &plan,
-                                        const DimContext &context, Weights &weights) {
+FailureOr<Signature> schedule::makeSignature(func::FuncOp function, StringRef entry, const SchedulePlan &plan,
+                                             const DimContext &context, Weights &weights) {
   Signature signature = describe(function, entry, plan, context);
   if (failed(findStates(function, plan, signature, weights)))
     return failure();
   return signature;
+}
+
+int32_t schedule::dtypeOf(Type type) {
+  if (auto real = dyn_cast<FloatType>(type))
+    return real.isF64() ? SINTER_F64 : real.isF32() ? SINTER_F32 : real.isBF16() ? SINTER_BF16 : SINTER_F16;
+  unsigned width = type.getIntOrFloatBitWidth();
+  bool negative = !isUnsigned(type);
+  switch (width) {
+  case 1:
+    return SINTER_I1;
+  case 8:
+    return negative ? SINTER_I8 : SINTER_U8;
+  case 16:
+    return negative ? SINTER_I16 : SINTER_U16;
+  case 32:
+    return negative ? SINTER_I32 : SINTER_U32;
+  default:
+    return negative ? SINTER_I64 : SINTER_U64;
+  }
+}
+
+std::string schedule::symbolName(StringRef text) {
+  std::string name = text.str();
+  for (char &c : name)
+    if (!llvm::isAlnum(c) && c != '_')
+      c = '_';
+  return name;
+}
+
+std::string schedule::plainName(ArrayRef<Signature> functions, size_t index, StringRef stem) {
+  return functions.size() == 1 ? stem.str() : (stem + "_" + symbolName(functions[index].name)).str();
+}
+
+bool schedule::hasStates(ArrayRef<Signature> functions) {
+  return llvm::any_of(functions, [](const Signature &function) { return !function.states.empty(); });
+}
+
+bool schedule::hasSeed(ArrayRef<Signature> functions) {
+  return llvm::any_of(functions.front().states, [](const Signature::State &s) { return s.name == SINTER_SEED_STATE; });
+}
+
+SmallVector<bool> schedule::statePlaces(const Signature &function, bool outputs) {
+  SmallVector<bool> places((outputs ? function.outputs : function.inputs).size());
+  for (const Signature::State &state : function.states)
+    if (int place = outputs ? state.output : state.input; place >= 0)
+      places[place] = true;
+  return places;
 }

@@ -3,14 +3,14 @@
 // Branches and loops of a schedule. What a region yields is already in place, or is copied; memory whose size is found
 // only at run time changes hands with its pointer.
 
-#include "backends/cpu/Schedule.h"
+#include "backends/schedule/ScheduleEmitter.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "runtime/abi.h"
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
 using Predicate = arith::CmpIPredicate;
 
@@ -179,7 +179,7 @@ bool ScheduleEmitter::isBrief(LoopView &loop) {
               if (!isa<KernelOp>(op))
                 return WalkResult::advance();
               auto launch = launches.find(op);
-              bool brief = launch == launches.end() || codes[launch->second.code].isSmall;
+              bool brief = launch == launches.end() || launch->second.traits.isBrief;
               return brief ? WalkResult::skip() : WalkResult::interrupt();
             })
             .wasInterrupted())

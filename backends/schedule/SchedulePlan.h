@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where every tensor of a function lives, decided before any code is written.
+// Where every tensor of a function lives. This is decided before any op of the schedule is written.
 //
-// A value is stored by its root: the same value behind reshapes and captures, which are views. Roots that an op
-// computes get a slot; inputs and constants have none.
+// Reshapes and captures are views: they name memory that another value owns. That value is their root. Function inputs
+// and constants are roots with memory of their own. Every other root gets a slot, which is of one of five kinds:
 //
-//   Register  one element: an SSA value of the entry function, in memory only while a kernel or an output needs an
-//   address Planned   bytes follow from the symbols at entry: one place in the arena over its life [first, last] Output
-//   written where the caller wants output k Dynamic   acquired when defined, released after the last use Step      a
-//   place that moves each trip: the next value of a carry, the slice of a stack
+//   Register   The tensor has one element, which is a value of the schedule. It gets memory only when a kernel or an
+//              output needs an address.
+//   Planned    The number of bytes follows from the sizes of the inputs. The slot is one place in the arena and is
+//              in use from position `first` to position `last`.
+//   Output     The slot is the memory that the caller gave for output `output`.
+//   Dynamic    The number of bytes is found during the call. The memory is acquired when the value is defined and
+//              released after its last use.
+//   Step       The place changes in each trip of a loop. It holds the next value of a carry, or a slice of a stack.
 //
-// Positions number the ops of the function in order, control flow twice (start and end, the body between). A value that
-// a branch or body yields is computed in place of the result (destination passing) unless it is a view of something
-// from outside.
+// Positions number the ops of the function in their order. A branch or loop has two positions, and the ops of its
+// regions have those between. A value that a region yields is computed in the memory of the op's result, unless it is
+// a view of a value from outside of the region.
 
-#ifndef SINTER_BACKENDS_CPU_SCHEDULEPLAN_H
-#define SINTER_BACKENDS_CPU_SCHEDULEPLAN_H
+#ifndef SINTER_BACKENDS_SCHEDULE_SCHEDULEPLAN_H
+#define SINTER_BACKENDS_SCHEDULE_SCHEDULEPLAN_H
 
-#include "backends/cpu/Kernels.h"
-#include "backends/cpu/LoopView.h"
+#include "backends/schedule/KernelLaunch.h"
+#include "backends/schedule/LoopView.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace sinter::cpu {
+namespace sinter::schedule {
 
 struct Slot {
   enum class Kind { Register, Planned, Output, Dynamic, Step };
@@ -28,22 +33,25 @@ struct Slot {
   DimExpr bytes;       // Planned
   unsigned output = 0; // Output
   int first = INT32_MAX, last = -1;
-  int mergedInto = -1; // in-place reuse
-  bool inLoop = false; // used by an op within a loop
+  int mergedInto = -1; // the slot whose memory this one uses, because a kernel writes its result over an input
+  bool inLoop = false; // an op within a loop uses it
 };
 
 struct CarryPlan {
-  /// InPlace: the body writes the next value over the old one. Double: into a second buffer, then the two change roles.
+  /// Unchanged: the body passes the carry on as it came. Register: a value of the schedule. InPlace: the body writes
+  /// the next value over the old one. Double: the body writes it into a second buffer, then the two change roles.
+  /// Dynamic: its size is found during the call, and its memory changes hands from trip to trip.
   enum class Kind { Unchanged, Register, InPlace, Double, Dynamic };
   Kind kind = Kind::Unchanged;
-  int current = -1, next = -1; // Planned slots: of an InPlace the first, of a Double both; the body writes `step`
-  int step = -1;
+  int current = -1, next = -1; // Planned slots: an InPlace carry has the first, a Double one has both
+  int step = -1;               // the Step slot of a Double carry into which the body computes the next value, or -1
 };
 
 struct StackPlan {
+  /// Whole: the number of trips is known before the loop, and so is the memory. Grown: the memory grows with the trips.
   enum class Kind { Whole, Grown };
   Kind kind = Kind::Grown;
-  int step = -1; // Step slot when the body writes its slice in place
+  int step = -1; // the Step slot into which the body computes its slice, or -1
 };
 
 struct LoopPlan {
@@ -64,9 +72,7 @@ bool isScalarKernel(KernelOp kernel);
 class SchedulePlan {
 public:
   /// `registers`: single elements are SSA values. Without, everything lies in memory.
-  SchedulePlan(mlir::func::FuncOp function, ShapeAnalysis &sizes,
-               const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches, llvm::ArrayRef<KernelCode> codes,
-               bool registers);
+  SchedulePlan(mlir::func::FuncOp function, ShapeAnalysis &sizes, const KernelLaunches &launches, bool registers);
 
   /// The value whose memory `value` is a view of.
   mlir::Value root(mlir::Value value) const;
@@ -81,7 +87,7 @@ public:
   int carrySlotOf(mlir::Value root) const { return carrySlots.contains(root) ? carrySlots.lookup(root) : -1; }
   /// True when both roots surely lie in one place.
   bool sharePlace(mlir::Value a, mlir::Value b) const;
-  /// Follows in-place reuse.
+  /// The slot whose memory slot `index` uses: itself, or what it was merged into.
   int representative(int index) const;
   const LoopPlan &loop(mlir::Operation *op) const { return loops.find(op)->second; }
   /// Planned scratch memory of a kernel or -1.
@@ -148,8 +154,7 @@ private:
 
   mlir::func::FuncOp function;
   ShapeAnalysis &sizes;
-  const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches;
-  llvm::ArrayRef<KernelCode> codes;
+  const KernelLaunches &launches;
   bool registers;
   std::vector<Slot> slots;
   llvm::DenseSet<unsigned> entrySymbols;
@@ -172,6 +177,6 @@ private:
   int position = 0;
 };
 
-} // namespace sinter::cpu
+} // namespace sinter::schedule
 
 #endif

@@ -2,12 +2,12 @@
 //
 // Kernels of a schedule: launched with pointers and sizes, or of one element and built in place.
 
-#include "backends/cpu/Schedule.h"
+#include "backends/schedule/ScheduleEmitter.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
 LogicalResult ScheduleEmitter::emitScalarKernel(KernelOp kernel) {
   Block &body = kernel.getBody().front();
@@ -46,13 +46,13 @@ static bool isZero(Value value) {
 }
 
 /// The input that the kernel updates, if that is zeros; else -1. The result's memory is cleared then, not copied to.
-static int64_t updatedZeros(KernelOp kernel, const EmittedKernel &emitted) {
-  return emitted.updates >= 0 && isZero(kernel.getInputs()[emitted.updates]) ? emitted.updates : -1;
+static int64_t updatedZeros(KernelOp kernel, const KernelTraits &traits) {
+  return traits.updates >= 0 && isZero(kernel.getInputs()[traits.updates]) ? traits.updates : -1;
 }
 
 LogicalResult ScheduleEmitter::pointInputs(KernelOp kernel, const KernelLaunch &launch,
                                            SmallVectorImpl<Value> &values) {
-  int64_t zeros = updatedZeros(kernel, codes[launch.code].emitted);
+  int64_t zeros = updatedZeros(kernel, launch.traits);
   for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
     if (zeros == static_cast<int64_t>(i)) {
       values.emplace_back(); // the result's own memory, which is not known yet
@@ -77,9 +77,9 @@ LogicalResult ScheduleEmitter::pointInputs(KernelOp kernel, const KernelLaunch &
 LogicalResult ScheduleEmitter::placeResults(KernelOp kernel, const KernelLaunch &launch,
                                             SmallVectorImpl<Value> &values) {
   for (auto [i, result] : llvm::enumerate(kernel.getResults())) {
-    if (codes[launch.code].emitted.writesSizes) {
+    if (launch.traits.writesSizes) {
       int64_t width = byteWidth(cast<RankedTensorType>(result.getType()).getElementType());
-      pointers[result] = s.acquire(s.checkedProduct({s.materialize(launch.capacity[i]), s.i64(width)}));
+      pointers[result] = s.acquire(s.checkedProduct({s.materialize(launch.traits.capacity[i]), s.i64(width)}));
       values.push_back(pointers[result]);
       continue;
     }
@@ -93,28 +93,17 @@ LogicalResult ScheduleEmitter::placeResults(KernelOp kernel, const KernelLaunch 
   return success();
 }
 
-void ScheduleEmitter::startUpdate(KernelOp kernel, const EmittedKernel &emitted, MutableArrayRef<Value> values) {
-  if (emitted.updates < 0)
+void ScheduleEmitter::startUpdate(KernelOp kernel, const KernelTraits &traits, MutableArrayRef<Value> values) {
+  if (traits.updates < 0)
     return;
   Value to = values[kernel.getInputs().size()];
-  Value input = kernel.getInputs()[emitted.updates], result = kernel.getResult(0);
-  if (updatedZeros(kernel, emitted) >= 0) {
-    values[emitted.updates] = to;
+  Value input = kernel.getInputs()[traits.updates], result = kernel.getResult(0);
+  if (updatedZeros(kernel, traits) >= 0) {
+    values[traits.updates] = to;
     s.clear(to, bytes(result));
   } else if (!plan.sharePlace(plan.root(input), plan.root(result)) && plan.takenOver(result) != plan.root(input)) {
-    s.copy(to, values[emitted.updates], bytes(result));
+    s.copy(to, values[traits.updates], bytes(result));
   }
-}
-
-void ScheduleEmitter::call(KernelCode &code, DimExpr numChunks, ArrayRef<Value> values, ArrayRef<int64_t> writes) {
-  bool isOne = numChunks.isConstant() && numChunks.constant() <= 1;
-  bool isShort = code.emitted.estimatedNs > 0 && code.emitted.estimatedNs < code.spec->costs().inlineNs;
-  bool isInline = isOne || isShort;
-  if (isInline)
-    ++code.directCalls;
-  else
-    code.calledInParallel = true;
-  schedule::LaunchOp::create(s.b, code.name, values, s.materialize(numChunks), writes, isInline);
 }
 
 LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
@@ -122,7 +111,7 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   if (found == launches.end())
     return emitScalarKernel(kernel);
   const KernelLaunch &launch = found->second;
-  KernelCode &code = codes[launch.code];
+  const KernelTraits &traits = launch.traits;
 
   // Everything is computed before the first argument is stored: placing may take branches, and these may launch.
   SmallVector<Value> values;
@@ -130,26 +119,27 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
     return failure();
   size_t firstWritten = kernel.getNumOperands();
   Value written;
-  if (code.emitted.writesSizes) {
+  if (traits.writesSizes) {
     written = s.local(8 * static_cast<int64_t>(launch.writtenSizes.size()));
     values.push_back(written);
   }
   int workspace = plan.workspaceOf(kernel);
   bool acquired = workspace >= 0 && plan.slot(workspace).kind == Slot::Kind::Dynamic;
   if (workspace >= 0)
-    values.push_back(acquired ? s.acquire(s.materialize(launch.workspaceBytes)) : slotPointer(workspace));
+    values.push_back(acquired ? s.acquire(s.materialize(traits.workspaceBytes)) : slotPointer(workspace));
   Value scratch = acquired ? values.back() : Value();
   SmallVector<int64_t> writes = llvm::to_vector(llvm::seq<int64_t>(firstWritten, values.size()));
   for (DimExpr size : launch.symbols)
     values.push_back(size && s.isBound(size) ? s.materialize(size) : s.i64(-1));
-  startUpdate(kernel, code.emitted, values);
-  call(code, launch.chunks, values, writes);
+  startUpdate(kernel, traits, values);
+  bool isOne = traits.chunks.isConstant() && traits.chunks.constant() <= 1;
+  LaunchOp::create(s.b, launch.kernel, values, s.materialize(traits.chunks), writes, isOne || traits.isShort);
   if (acquired)
     s.release(scratch);
   for (Value result : kernel.getResults())
     if (plan.isRegister(result))
       registers[result] = s.load(getElementTypeOrSelf(result.getType()),
-                                 code.emitted.writesSizes ? pointers.lookup(result) : spills.lookup(result));
+                                 traits.writesSizes ? pointers.lookup(result) : spills.lookup(result));
   for (auto [i, place] : llvm::enumerate(launch.writtenSizes)) {
     DimExpr size = plan.dims(kernel.getResult(place.first))[place.second];
     if (size.kind() == DimExpr::Kind::Symbol && !s.isBound(size))

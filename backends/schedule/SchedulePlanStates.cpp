@@ -11,14 +11,14 @@
 // Otherwise ops keep their order, so that a gradient lives no longer than before. A state whose next value cannot be
 // written over the old one element by element, or is needed by something that can fail, gets other memory.
 
-#include "backends/cpu/SchedulePlan.h"
+#include "backends/schedule/SchedulePlan.h"
 #include "ir/Shape.h"
 #include "llvm/ADT/SetVector.h"
 #include <queue>
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
 /// True when the op may end the call: it waits for memory, or looks whether the call was cancelled. Launches do so as
 /// well, but not once states are written.
@@ -31,8 +31,8 @@ bool SchedulePlan::canFail(Operation *op) const {
   auto launch = launches.find(op);
   if (launch == launches.end())
     return false;
-  DimExpr workspace = launch->second.workspaceBytes;
-  return codes[launch->second.code].emitted.writesSizes || (workspace && !knownAtEntry(workspace)) ||
+  DimExpr workspace = launch->second.traits.workspaceBytes;
+  return launch->second.traits.writesSizes || (workspace && !knownAtEntry(workspace)) ||
          llvm::any_of(op->getResults(), [&](Value result) { return !knownAtEntry(result); });
 }
 

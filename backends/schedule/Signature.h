@@ -2,13 +2,13 @@
 //
 // What a caller must know about a compiled function: its tensors and symbols by name, and what the session keeps.
 
-#ifndef SINTER_BACKENDS_CPU_SIGNATURE_H
-#define SINTER_BACKENDS_CPU_SIGNATURE_H
+#ifndef SINTER_BACKENDS_SCHEDULE_SIGNATURE_H
+#define SINTER_BACKENDS_SCHEDULE_SIGNATURE_H
 
-#include "backends/cpu/Weights.h"
+#include "backends/schedule/Weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace sinter::cpu {
+namespace sinter::schedule {
 
 class SchedulePlan;
 
@@ -38,6 +38,24 @@ struct Signature {
 llvm::FailureOr<Signature> makeSignature(mlir::func::FuncOp function, llvm::StringRef entry, const SchedulePlan &plan,
                                          const DimContext &context, Weights &weights);
 
-} // namespace sinter::cpu
+/// STEM, or STEM_FUNCTION when there are several.
+std::string plainName(llvm::ArrayRef<Signature> functions, size_t index, llvm::StringRef stem);
+
+/// True when a function keeps states: the plain functions are then those of one object.
+bool hasStates(llvm::ArrayRef<Signature> functions);
+
+/// True when the first function, whose session saves and loads, has the state SINTER_SEED_STATE.
+bool hasSeed(llvm::ArrayRef<Signature> functions);
+
+/// Which inputs (or outputs) are states, which callers do not pass.
+llvm::SmallVector<bool> statePlaces(const Signature &function, bool outputs);
+
+/// A name that may be part of a symbol.
+std::string symbolName(llvm::StringRef text);
+
+/// sinter_dtype of an element type of the dialect.
+int32_t dtypeOf(mlir::Type elementType);
+
+} // namespace sinter::schedule
 
 #endif

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "backends/cpu/SchedulePlan.h"
+#include "backends/schedule/SchedulePlan.h"
 #include "ir/Checks.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
 using namespace sinter;
-using namespace sinter::cpu;
+using namespace sinter::schedule;
 
-bool cpu::isOneElement(Type type) {
+bool schedule::isOneElement(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return tensor.hasStaticShape() && tensor.getNumElements() == 1;
 }
 
-bool cpu::isScalarKernel(KernelOp kernel) {
+bool schedule::isScalarKernel(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   if (!llvm::all_of(body.getArgumentTypes(), isOneElement))
     return false;
@@ -26,10 +26,8 @@ bool cpu::isScalarKernel(KernelOp kernel) {
   });
 }
 
-SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes,
-                           const DenseMap<Operation *, KernelLaunch> &launches, ArrayRef<KernelCode> codes,
-                           bool registers)
-    : function(function), sizes(sizes), launches(launches), codes(codes), registers(registers) {
+SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes, const KernelLaunches &launches, bool registers)
+    : function(function), sizes(sizes), launches(launches), registers(registers) {
   findEntrySymbols();
   Block &entry = function.getBody().front();
   aliasBlock(entry);
@@ -98,7 +96,7 @@ void SchedulePlan::aliasBlock(Block &block) {
   for (Operation &op : block) {
     if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       alias(reshape.getResult(), reshape.getOperand());
-    } else if (auto require = dyn_cast<RequireOp>(op)) {
+    } else if (auto require = dyn_cast<sinter::RequireOp>(op)) {
       alias(require.getResult(), require.getValue());
     } else if (auto cond = dyn_cast<CondOp>(op)) {
       for (Region *region : {&cond.getThenRegion(), &cond.getElseRegion()})
@@ -170,7 +168,7 @@ int SchedulePlan::newSlot(Slot slot) {
 bool SchedulePlan::choosesPlace(OpResult result, bool sizeKnownAtEntry) const {
   Operation *op = result.getOwner();
   if (isa<KernelOp>(op))
-    return !codes[launches.find(op)->second.code].emitted.writesSizes;
+    return !launches.find(op)->second.traits.writesSizes;
   if (isa<DimOp, ShapeOp>(op))
     return true;
   if (isa<CondOp, SwitchOp>(op))
@@ -306,7 +304,7 @@ void SchedulePlan::assignBlock(Block &block) {
     }
     if (isa<KernelOp>(op)) {
       auto launch = launches.find(&op);
-      if (DimExpr bytes = launch == launches.end() ? DimExpr() : launch->second.workspaceBytes) {
+      if (DimExpr bytes = launch == launches.end() ? DimExpr() : launch->second.traits.workspaceBytes) {
         Slot slot;
         slot.bytes = bytes;
         slot.kind = knownAtEntry(bytes) ? Slot::Kind::Planned : Slot::Kind::Dynamic;

@@ -3,19 +3,18 @@
 // A function of kernels and control flow -> its schedule (backends/schedule/Schedule.td). SchedulePlan says where
 // tensors live; this writes sizes, the arena, launches and control flow.
 
-#ifndef SINTER_BACKENDS_CPU_SCHEDULE_H
-#define SINTER_BACKENDS_CPU_SCHEDULE_H
+#ifndef SINTER_BACKENDS_SCHEDULE_SCHEDULEEMITTER_H
+#define SINTER_BACKENDS_SCHEDULE_SCHEDULEEMITTER_H
 
-#include "backends/cpu/SchedulePlan.h"
-#include "backends/cpu/Signature.h"
-#include "backends/cpu/SizeChecks.h"
-#include "backends/cpu/Weights.h"
+#include "backends/schedule/Backend.h"
 #include "backends/schedule/Builder.h"
+#include "backends/schedule/SchedulePlan.h"
+#include "backends/schedule/Signature.h"
+#include "backends/schedule/SizeChecks.h"
+#include "backends/schedule/Weights.h"
 #include "ir/Checks.h"
 
-namespace sinter::cpu {
-
-using schedule::ScheduleBuilder;
+namespace sinter::schedule {
 
 /// Adds the schedule ENTRY of `function` to `module`, constants to `weights` and
 /// kernels to `kernels`. Fails with a diagnostic at the op that cannot be scheduled.
@@ -28,8 +27,7 @@ using SizeChecks = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<SizeCheck
 class ScheduleEmitter {
 public:
   ScheduleEmitter(mlir::func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes, const SchedulePlan &plan,
-                  const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches,
-                  llvm::MutableArrayRef<KernelCode> codes, const SizeChecks &checks, Weights &weights);
+                  const KernelLaunches &launches, const SizeChecks &checks, Weights &weights);
   llvm::LogicalResult run();
 
 private:
@@ -38,7 +36,7 @@ private:
   llvm::LogicalResult emitBlock(mlir::Block &block);
   llvm::LogicalResult emitOp(mlir::Operation *op);
   /// Fails the call unless the op's condition holds.
-  llvm::LogicalResult emitRequire(RequireOp op);
+  llvm::LogicalResult emitRequire(sinter::RequireOp op);
   void emitSizes(mlir::Value result, mlir::Value of, llvm::ArrayRef<int64_t> axes);
   /// Fails the call where the op's sizes do not fit. `early`: only what is known before the first op.
   void emitChecks(mlir::Operation *op, bool early = false);
@@ -54,9 +52,7 @@ private:
   llvm::LogicalResult placeResults(KernelOp kernel, const KernelLaunch &launch,
                                    llvm::SmallVectorImpl<mlir::Value> &values);
   /// Before a kernel that writes only what differs from one input: brings that input into the result's memory.
-  void startUpdate(KernelOp kernel, const EmittedKernel &emitted, llvm::MutableArrayRef<mlir::Value> values);
-  /// Launches the code with `values` as arguments, of which it writes those numbered in `writes`.
-  void call(KernelCode &code, DimExpr numChunks, llvm::ArrayRef<mlir::Value> values, llvm::ArrayRef<int64_t> writes);
+  void startUpdate(KernelOp kernel, const KernelTraits &traits, llvm::MutableArrayRef<mlir::Value> values);
 
   // ScheduleMemory.cpp
   void placeArena();
@@ -112,8 +108,7 @@ private:
   ScheduleBuilder &s;
   ShapeAnalysis &sizes;
   const SchedulePlan &plan;
-  const llvm::DenseMap<mlir::Operation *, KernelLaunch> &launches;
-  llvm::MutableArrayRef<KernelCode> codes;
+  const KernelLaunches &launches;
   const SizeChecks &checks;
   Weights &weights;
 
@@ -128,6 +123,6 @@ private:
   llvm::DenseSet<std::tuple<int, const void *, const void *>> checkedEarly;
 };
 
-} // namespace sinter::cpu
+} // namespace sinter::schedule
 
 #endif

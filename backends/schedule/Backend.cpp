@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/schedule/Backend.h"
+#include "mlir/IR/OperationSupport.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::schedule;
+
+Backend::~Backend() = default;
+
+static bool sameCode(KernelOp a, KernelOp b) {
+  return a->getAttrDictionary() == b->getAttrDictionary() &&
+         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
+}
+
+FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) {
+  std::unique_ptr<KernelSpec> spec = owner.specify(kernel, &sizes);
+  if (failed(owner.settle(*spec)))
+    return failure();
+  SmallVector<Packing> packed = owner.packing(*spec);
+  Dims arguments = argumentsOf(*spec, sizes);
+
+  auto &candidates = bySignature[spec->signature()];
+  const unsigned *known = llvm::find_if(candidates, [&](unsigned i) { return sameCode(all[i].spec->kernel, kernel); });
+  unsigned index = known == candidates.end() ? all.size() : *known;
+  if (known == candidates.end()) {
+    Entry entry;
+    entry.symbol =
+        prefix + "_k" + std::to_string(index) + "_" + stringifyKernelTemplate(kernel.getKernelTemplate()).str();
+    auto start = std::chrono::steady_clock::now();
+    entry.traits = owner.describe(*spec, entry.symbol);
+    entry.describeMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    entry.spec = std::move(spec);
+    candidates.push_back(index);
+    all.push_back(std::move(entry));
+  }
+
+  Entry &entry = all[index];
+  ++entry.uses;
+  FailureOr<KernelLaunch> launch =
+      describeLaunch(kernel, *entry.spec, entry.traits, std::move(arguments), sizes.context());
+  if (succeeded(launch)) {
+    launch->kernel = entry.symbol;
+    launch->packed = std::move(packed);
+  }
+  return launch;
+}
+
+void KernelTable::write(ModuleOp module) {
+  for (Entry &entry : all)
+    entry.spec->write(module, entry.symbol, owner.name());
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a schedule must know of the code of a kernel, and of one launch of it. The code itself is the back end's own.
+
+#ifndef SINTER_BACKENDS_SCHEDULE_KERNELLAUNCH_H
+#define SINTER_BACKENDS_SCHEDULE_KERNELLAUNCH_H
+
+#include "backends/schedule/KernelSpec.h"
+#include "ir/reference/HostTensor.h"
+#include <functional>
+
+namespace sinter::schedule {
+
+/// A constant in the order in which a kernel reads it. Packing happens once, at compile time: the kernel finds the
+/// packed bytes where an input would lie. The IR keeps the logical type.
+struct Packing {
+  unsigned input; // of the kernel
+  /// Equal constants with equal tags have equal packed bytes.
+  std::string tag;
+  std::function<HostTensor(const HostTensor &)> pack;
+};
+
+/// What code needs and what it promises. Sizes are over the symbols of the kernel's spec.
+struct KernelTraits {
+  /// Number of chunks; at least 1 unless the kernel has nothing to do.
+  DimExpr chunks;
+  /// Bytes of scratch memory for one launch, or null for none.
+  DimExpr workspaceBytes;
+  /// Results whose size only running tells: the kernel has a `sizes` buffer and writes every size of every result that
+  /// is not a constant in `spec.sizes` to it, in order; `capacity[i]` elements are reserved for result i.
+  bool writesSizes = false;
+  llvm::SmallVector<DimExpr> capacity;
+  /// A result may share memory with an input, each with another, that is read through pointwise ops alone: the loop
+  /// nest stores element i of any result after its last read of element i of every input, and computes no element
+  /// twice.
+  bool inPlace = false;
+  /// The input that the only result must hold when the kernel is called: only what differs is written. -1: none. Reads
+  /// of that input come before writes that they could see, so that both may be one buffer.
+  int64_t updates = -1;
+  /// The launch takes so little time that starting it elsewhere would take longer.
+  bool isShort = false;
+  /// A launch takes some nanoseconds: a loop of such kernels alone need not look in each trip whether it was cancelled.
+  bool isBrief = false;
+};
+
+/// One kernel op and the code that it runs, with sizes as expressions over the symbols of the function around.
+struct KernelLaunch {
+  /// The code's symbol.
+  std::string kernel;
+  /// Of the code. Only `chunks`, `workspaceBytes` and `capacity` are over the symbols of the function around.
+  KernelTraits traits;
+  /// The value of each size argument; null where nothing is known before the launch.
+  Dims symbols;
+  /// (result, axis) in the order in which the kernel writes sizes.
+  llvm::SmallVector<std::pair<unsigned, int64_t>> writtenSizes;
+  llvm::SmallVector<Packing> packed;
+};
+
+using KernelLaunches = llvm::DenseMap<mlir::Operation *, KernelLaunch>;
+
+/// The launch of code that was made for `spec` by `kernel`, which has equal code. `symbols` are those of `kernel`'s own
+/// spec. Fails with a diagnostic where only values of operands tell an amount.
+llvm::FailureOr<KernelLaunch> describeLaunch(KernelOp kernel, KernelSpec &spec, const KernelTraits &traits,
+                                             Dims symbols, DimContext &outer);
+
+/// What each size argument of a kernel is in the function around; null for what only running tells.
+Dims argumentsOf(KernelSpec &spec, ShapeAnalysis &outer);
+
+} // namespace sinter::schedule
+
+#endif
