@@ -57,14 +57,14 @@ TEST(Targets, RequirementsNameTheKindOfMachine) {
 TEST(Targets, CodeForAllOfThemIsCalledAlike) {
   MLIRContext context;
   Builder b(&context);
-  cpu::Signature one;
+  schedule::Signature one;
   one.name = "step";
   one.inputs = {{"x", b.getF32Type(), {-1, 3}}, {"w", b.getF32Type(), {3}}};
   one.outputs = {{"y", b.getF32Type(), {-1, 3}}, {"w", b.getF32Type(), {3}}};
   one.symbols = {"n"};
   one.states = {{"w", 1, 1, 64, true}};
   auto differs = [&](auto change) {
-    cpu::Signature other = one;
+    schedule::Signature other = one;
     other.entry = "elsewhere";
     change(other);
     std::string error;
@@ -72,13 +72,13 @@ TEST(Targets, CodeForAllOfThemIsCalledAlike) {
     return error;
   };
   std::string begin = "code for two targets requires functions that are alike, got other ", end = " of 'step'";
-  EXPECT_EQ(differs([](cpu::Signature &) {}), "");
-  EXPECT_EQ(differs([](cpu::Signature &s) { s.states[0].inPlace = false; }), "") << "how it is written may differ";
-  EXPECT_EQ(differs([](cpu::Signature &s) { s.name = "infer"; }), begin + "name" + end);
-  EXPECT_EQ(differs([&](cpu::Signature &s) { s.inputs[0].elementType = b.getF64Type(); }), begin + "inputs" + end);
-  EXPECT_EQ(differs([](cpu::Signature &s) { s.outputs[0].dims[1] = 4; }), begin + "outputs" + end);
-  EXPECT_EQ(differs([](cpu::Signature &s) { s.symbols[0] = "m"; }), begin + "symbols" + end);
-  EXPECT_EQ(differs([](cpu::Signature &s) { s.states[0].initial = 128; }), begin + "states" + end);
+  EXPECT_EQ(differs([](schedule::Signature &) {}), "");
+  EXPECT_EQ(differs([](schedule::Signature &s) { s.states[0].inPlace = false; }), "") << "how it is written may differ";
+  EXPECT_EQ(differs([](schedule::Signature &s) { s.name = "infer"; }), begin + "name" + end);
+  EXPECT_EQ(differs([&](schedule::Signature &s) { s.inputs[0].elementType = b.getF64Type(); }), begin + "inputs" + end);
+  EXPECT_EQ(differs([](schedule::Signature &s) { s.outputs[0].dims[1] = 4; }), begin + "outputs" + end);
+  EXPECT_EQ(differs([](schedule::Signature &s) { s.symbols[0] = "m"; }), begin + "symbols" + end);
+  EXPECT_EQ(differs([](schedule::Signature &s) { s.states[0].initial = 128; }), begin + "states" + end);
   std::string error;
   EXPECT_FALSE(haveSameSignatures({one, one}, {one}, error));
   EXPECT_EQ(error, "code for two targets requires the same functions, got 2 and 1");

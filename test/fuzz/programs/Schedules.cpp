@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/fuzz/programs/Schedules.h"
-#include "backends/cpu/SchedulePlan.h"
 #include "backends/cpu/emit/Emitters.h"
+#include "backends/schedule/SchedulePlan.h"
 #include "compiler/Pipeline.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -50,7 +50,7 @@ static void drawSchedules(func::FuncOp function, std::mt19937_64 &random) {
   cpu::KernelOptions options{&target, 2};
   DimContext context;
   ShapeAnalysis sizes(context);
-  cpu::settleSizes(function, sizes);
+  schedule::settleSizes(function, sizes);
   function.walk([&](KernelOp kernel) {
     if (!kernel.getSchedule())
       return WalkResult::skip(); // of one element
