@@ -3,6 +3,8 @@
 // Pictures and sounds: files of a folder as records, and their bytes as tensors, wherever they come from.
 //
 //   Dataset::from(openFolder("flowers", {".ppm"})).map(decodeColumn(decodePnm, "bytes", "image"), {.threads = 2})
+//   Dataset::from(openFolder("flowers", pictureSuffixes()))
+//       .map(decodeColumn([](std::string_view bytes) { return decodePicture(bytes, 3); }, "bytes", "image"))
 
 #ifndef SINTER_RUNTIME_DATA_MEDIA_H
 #define SINTER_RUNTIME_DATA_MEDIA_H
@@ -18,6 +20,25 @@ std::shared_ptr<const Source> openFolder(const std::string &folder, const std::v
                                          int64_t maxBytes = 256 << 20);
 /// The names that labels stand for.
 std::vector<std::string> folderLabels(const std::string &folder);
+
+/// A PNG picture by libpng: ui8, or ui16 where it has 16 bits, [height, width, channels]; 1 gray, 2 gray and alpha,
+/// 3 colours, 4 colours and alpha. Palettes become colours, a transparent colour becomes alpha; gamma and profiles are
+/// not applied. More than `maxPixels` are an error before memory is taken for them.
+Value decodePng(std::string_view bytes, int64_t maxPixels = int64_t(1) << 27);
+/// A JPEG picture by libjpeg-turbo: ui8 [height, width, 1 gray, 3 colours or 4 inks (255 full)]. A file that ends early
+/// is an error, not a gray rest.
+Value decodeJpeg(std::string_view bytes, int64_t maxPixels = int64_t(1) << 27);
+/// Whether this library was built with what the two need; otherwise they throw.
+bool readsPng();
+bool readsJpeg();
+
+/// A picture of any of these formats, told by its first bytes, with `channels` of them: 1 gray (by ITU-R BT.601), 2
+/// with alpha, 3 colours, 4 with alpha (full where there is none); 0: as they are.
+Value decodePicture(std::string_view bytes, int64_t channels = 0, int64_t maxPixels = int64_t(1) << 27);
+/// For openFolder: .png, .jpg, .jpeg, .ppm, .pgm, .pbm.
+const std::vector<std::string> &pictureSuffixes();
+/// Throws unless there are 1 to `maxPixels` of them.
+void requirePixels(const char *format, int64_t height, int64_t width, int64_t maxPixels);
 
 /// A picture of netpbm (P1 to P6): ui8, of values above 255 ui16, [height, width, 1 or 3]; of bitmaps 1 is black.
 Value decodePnm(std::string_view bytes);

@@ -7,6 +7,9 @@
 //   sinter_data_dump columns SPEC FILE   the columns of a table, fitted, in batches of 64
 //   sinter_data_dump write FILE          records from standard input, hexadecimal, one a line
 //   sinter_data_dump makeexample FILE    examples of all kinds
+//   sinter_data_dump pictures -          for each line of standard input, channels and a file in hexadecimal, its
+//   pixels sinter_data_dump tokenize TOKENIZER  for each line of standard input, a text in hexadecimal, its tokens
+//   sinter_data_dump traintokens SIZE SPECIAL... FILE   a tokenizer from such lines
 //
 // A record is a line of NAME=DTYPE[DIMS]ELEMENTS; strings are hexadecimal, floats as %.17g. The file is read twice, the
 // second time from the state in its middle; a difference is told.
@@ -14,7 +17,9 @@
 #include "runtime/data/Columns.h"
 #include "runtime/data/Csv.h"
 #include "runtime/data/JsonLines.h"
+#include "runtime/data/Media.h"
 #include "runtime/data/TfRecord.h"
+#include "runtime/data/Tokenizer.h"
 #include <cstdio>
 #include <iostream>
 
@@ -80,6 +85,9 @@ static std::string lineOf(const Record &record) {
       break;
     case SINTER_U8:
       print<uint8_t>(line, value);
+      break;
+    case SINTER_U16:
+      print<uint16_t>(line, value);
       break;
     default:
       line += " ?";
@@ -150,9 +158,53 @@ static void makeExamples(const std::string &path) {
   sequences.close();
 }
 
+/// Each line holds a number of channels and a file in hexadecimal.
+static void decodePictures() {
+  for (std::string line; std::getline(std::cin, line);) {
+    try {
+      Value picture = decodePicture(unhex(line.substr(2)), line[0] - '0');
+      std::puts(lineOf({{"image", picture}}).c_str());
+    } catch (const Error &error) {
+      std::printf("error %s\n", error.what());
+    }
+    std::fflush(stdout);
+  }
+}
+
+/// Each line's tokens; the lines hold the bytes of texts in hexadecimal.
+static void tokenize(const Tokenizer &tokenizer) {
+  for (std::string line; std::getline(std::cin, line);) {
+    std::string text = unhex(line);
+    std::vector<int32_t> ids = tokenizer.encode(text);
+    std::string shown = tokenizer.decode(ids) == text ? "" : "what is decoded differs: ";
+    for (size_t i = 0; i < ids.size(); ++i)
+      shown += (i ? " " : "") + std::to_string(ids[i]);
+    std::puts(shown.c_str());
+  }
+}
+
+static void trainTokens(int32_t size, const std::vector<std::string> &specials, const std::string &path) {
+  BpeTrainer trainer;
+  for (std::string line; std::getline(std::cin, line);)
+    trainer.add(unhex(line));
+  trainer.train({.size = size, .specials = specials}).write(path);
+}
+
 int main(int argc, char **argv) {
   std::string kind = argv[1], path = argv[argc - 1];
   try {
+    if (kind == "pictures") {
+      decodePictures();
+      return 0;
+    }
+    if (kind == "tokenize") {
+      tokenize(path == "bytes" ? Tokenizer::ofBytes() : Tokenizer::read(path));
+      return 0;
+    }
+    if (kind == "traintokens") {
+      trainTokens(std::atoi(argv[2]), {argv + 3, argv + argc - 1}, path);
+      return 0;
+    }
     if (kind == "makeexample") {
       makeExamples(path);
       return 0;
