@@ -82,7 +82,7 @@ TEST(Fault, race_in_shared_memory) {
   expectHas(faultOf(store + "\n" + load), "uninitialised memory: kernel k, k.ptx:7"); // the other warp has not yet run
   expectHas(faultOf(store + "\nbar.sync 0;\n" + load + "\n" + store), "race: kernel k, k.ptx:8");
   expectHas(
-      faultOf(store + "\nbar.sync 0; setp.gt.u32 %p0, %t0, 31; @%p0 bra A;" + load + "bra E; A:" + store + "E: ret;"),
+      faultOf(store + "\nbar.sync 0; setp.lt.u32 %p0, %t0, 32; @%p0 bra A;" + load + "bra E; A:" + store + "E: ret;"),
       "read, without a barrier between");
   EXPECT_EQ(faultOf(store + "\nbar.sync 0;\n" + load + "\nbar.sync 0;\n" + store), "");
   expectHas(faultOf("st.shared.u32 [s], %t0;"),
