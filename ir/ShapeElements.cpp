@@ -467,29 +467,33 @@ Value ConcatenateOp::buildElement(ElementBuilder &elements, unsigned, ArrayRef<L
       (at.stride == 0 || (at.stride > 0 && at.multiple % span == 0 &&
                           llvm::all_of(offsets, [&](const LaneIndex &offset) { return offset.multiple % span == 0; })));
   size_t last = operands.size() - 1;
-  if (together) {
-    LaneIndex first{at.base, 0, nullptr, at.multiple};
-    std::function<Value(size_t)> from = [&](size_t i) -> Value {
-      if (i == last)
-        return load(i, false);
-      return elements.choose(
-          elements.less(first, offsets[i + 1]), [&] { return load(i, false); }, [&] { return from(i + 1); });
-    };
-    return from(0);
-  }
-  std::function<Value(size_t)> byLane = [&](size_t i) -> Value {
-    if (i == last)
-      return load(i, true);
+  // What `leaf` makes of the operand that `place` lies in, found by halves: lists are long where joins of joins were
+  // one.
+  std::function<Value(size_t, size_t, const LaneIndex &, function_ref<Value(size_t)>)> search =
+      [&](size_t low, size_t high, const LaneIndex &place, function_ref<Value(size_t)> leaf) -> Value {
+    if (low == high)
+      return leaf(low);
+    size_t middle = low + (high - low) / 2;
     return elements.choose(
-        elements.less(at, offsets[i + 1]), [&] { return load(i, true); }, [&] { return byLane(i + 1); });
+        elements.less(place, offsets[middle + 1]), [&] { return search(low, middle, place, leaf); },
+        [&] { return search(middle + 1, high, place, leaf); });
   };
+  auto loadThere = [&](size_t i) { return load(i, false); };
+  if (together)
+    return search(0, last, LaneIndex{at.base, 0, nullptr, at.multiple}, loadThere);
+  auto byLane = [&] { return search(0, last, at, [&](size_t i) { return load(i, true); }); };
   if (at.varying)
-    return byLane(0);
+    return byLane();
   LaneIndex first{at.base, 0, nullptr, 1}, end = elements.lastLane(at);
   LaneIndex low = at.stride > 0 ? first : end, high = at.stride > 0 ? end : first;
+  constexpr size_t kFew = 4;
+  if (operands.size() > kFew) {
+    Value isOne = search(0, last, low, [&](size_t i) { return elements.less(high, offsets[i + 1]); });
+    return elements.choose(isOne, [&] { return search(0, last, low, loadThere); }, byLane);
+  }
   std::function<Value(size_t)> from = [&](size_t i) -> Value {
     if (i > last)
-      return byLane(0);
+      return byLane();
     Value alone = both(elements, i == 0 ? Value() : elements.less(elements.sub(offsets[i], elements.constant(1)), low),
                        i == last ? Value() : elements.less(high, offsets[i + 1]));
     return alone ? elements.choose(alone, [&] { return load(i, false); }, [&] { return from(i + 1); }) : load(i, false);

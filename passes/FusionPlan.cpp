@@ -28,8 +28,9 @@ static constexpr int64_t kCheapCost = 3;
 /// From so many bytes on a tensor goes through memory, which costs more than to compute elements again that cost at
 /// most that (in additions).
 static constexpr int64_t kLargeBytes = 1 << 20, kLargeCost = 40;
-/// A value is computed in a kernel at so many places at most: moves upon moves that read it twice would make 2^n.
-static constexpr size_t kMaxPlaces = 64;
+/// A value is computed in a kernel at so many places at most: moves upon moves that read it twice would make 2^n. Their
+/// code adds up also where only one of them runs; that of costly values is long.
+static constexpr size_t kMaxPlaces = 64, kMaxCostlyPlaces = 8;
 
 bool sinter::isScheduleOp(Operation *op) {
   return isa<ConstantOp, ReshapeOp, DimOp, ShapeOp, RequireOp, KernelOp>(op) || op->getNumRegions() != 0 ||
@@ -376,6 +377,12 @@ bool Planner::repeatsBatches(BroadcastOp op, OpOperand &use) {
   return true;
 }
 
+/// How often the code of an element of `op` reads an operand: once for lanes that all lie within it, and once for those
+/// that do not.
+static unsigned readsPerElement(Operation *op) {
+  return isa<PadOp, DynamicPadOp, ConcatenateOp, DynamicUpdateSliceOp>(op) ? 2 : 1;
+}
+
 /// Where the members of `group` read `op`; stops above kMaxPlaces.
 SmallVector<unsigned, 4> Planner::placesOf(Operation *op, Group &group) {
   llvm::SmallSetVector<unsigned, 4> found;
@@ -388,9 +395,11 @@ SmallVector<unsigned, 4> Planner::placesOf(Operation *op, Group &group) {
     if (places.empty())
       places = {0};
     for (unsigned place : places) {
-      if (isMoved)
-        place = group.moved.try_emplace({user, use.getOperandNumber(), place}, group.moved.size() + 1).first->second;
-      found.insert(place);
+      for (unsigned read = 0, reads = isMoved ? readsPerElement(user) : 1; read < reads; ++read) {
+        unsigned operand = use.getOperandNumber() * reads + read;
+        found.insert(isMoved ? group.moved.try_emplace({user, operand, place}, group.moved.size() + 1).first->second
+                             : place);
+      }
       if (found.size() > kMaxPlaces)
         return found.takeVector();
     }
@@ -404,11 +413,11 @@ bool Planner::canJoin(Operation *op, Group &group) {
     return false;
   if (llvm::any_of(group.ops, [&](Operation *member) { return givesSizes(op, member); }))
     return false;
-  if (placesOf(op, group).size() > kMaxPlaces)
-    return false;
   bool isMove = !isa<Pointwise>(op);
   bool isSpread = isa<BroadcastOp, IotaOp>(op);
   int64_t cost = costOf(op);
+  if (placesOf(op, group).size() > (cost > kCheapCost ? kMaxCostlyPlaces : kMaxPlaces))
+    return false;
   for (OpOperand &use : op->getUses()) {
     Operation *user = use.getOwner();
     if (!group.ops.contains(user))

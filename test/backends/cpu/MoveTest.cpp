@@ -160,6 +160,20 @@ TEST(Move, ConcatenateAlongOuterAndInnerAxes) {
                {{{{2, 16}, {}}, {{2, 32}, {1, 2, 3}}}});
 }
 
+// Found by halves: parts that fill the lanes, that share them, that are nothing, and whose sizes the call tells.
+TEST(Move, ConcatenateOfMany) {
+  expectKernel("map", {"tensor<2x16xf32>", "tensor<2x32xf32>"}, {"tensor<2x128xf32>"}, R"(
+    %r0 = sinter.concatenate %a, %b, %a, %b, %b {axis = 1} : (tensor<2x16xf32>, tensor<2x32xf32>, tensor<2x16xf32>, tensor<2x32xf32>, tensor<2x32xf32>) -> tensor<2x128xf32>)",
+               {{{{2, 16}, {}}, {{2, 32}, {}}}});
+  expectKernel("map", {"tensor<?xf32>", "tensor<3xf32>", "tensor<?xf32>"}, {"tensor<?xf32>"}, R"(
+    %n = sinter.neg %b : (tensor<3xf32>) -> tensor<3xf32>
+    %r0 = sinter.concatenate %a, %b, %c, %a, %n, %a, %c {axis = 0} : (tensor<?xf32>, tensor<3xf32>, tensor<?xf32>, tensor<?xf32>, tensor<3xf32>, tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>)",
+               {{{{1}, {}}, {{3}, {}}, {{20}, {}}},
+                {{{17}, {}}, {{3}, {}}, {{0}, {}}},
+                {{{0}, {}}, {{3}, {}}, {{1}, {}}},
+                {{{40}, {}}, {{3}, {}}, {{33}, {}}}});
+}
+
 TEST(Move, ReverseTileAndIota) {
   expectKernel("map", {"tensor<3x37xf32>"}, {"tensor<3x37xf32>"}, R"(
     %r0 = sinter.reverse %a {axes = array<i64: 0, 1>} : (tensor<3x37xf32>) -> tensor<3x37xf32>)",

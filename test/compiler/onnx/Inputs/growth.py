@@ -13,7 +13,8 @@ from onnx import TensorProto as T, helper as h, numpy_helper
 
 SINTER = sys.argv[1]
 WEIGHTS = [numpy_helper.from_array(np.full((), v, np.float32), k) for k, v in (("a", 1.01), ("b", .1), ("c", .5))]
-SIZES = [numpy_helper.from_array(np.array([v], np.int64), k) for k, v in (("one", 1), ("end", -1))]
+SIZES = [numpy_helper.from_array(np.array([v], np.int64), k) for k, v in (("zero", 0), ("one", 1), ("two", 2), ("end", -1), ("most", 10**9))]
+SIZES.append(numpy_helper.from_array(np.array([1, 0], np.int64), "low"))
 
 
 def save(nodes, last, shape=(64,)):
@@ -53,6 +54,12 @@ def products(count):
     return nodes + [h.make_node("ReduceSum", [f"v{count - 1}"], ["y"], keepdims=0)]
 
 
+def joins(count):
+    """One join of many."""
+    nodes = [h.make_node("Sin" if i % 2 else "Neg", ["x"], [f"v{i}"]) for i in range(count)]
+    return nodes + [h.make_node("Concat", [n.output[0] for n in nodes], ["j"], axis=0), h.make_node("ReduceSum", ["j"], ["y"], keepdims=0)]
+
+
 def node(kind, operands, name):
     return h.make_node(kind, operands, [name])
 
@@ -67,6 +74,10 @@ GRAPHS = {
     "fan": (fan, 250),
     "separate": (separate, 100),
     "products": (products, 100),
+    # What is padded or joined is read once for lanes inside and once for others.
+    "pads": (chain(lambda v, i: [node("Pad", [v, "low"], f"p{i}"), node("Sin", [f"p{i}"], f"v{i}")]), 15),
+    "doubling joins": (chain(lambda v, i: [h.make_node("Concat", [v, v], [f"j{i}"], axis=0), node("Slice", [f"j{i}", "one", "most", "zero", "two"], f"v{i}")]), 15),
+    "joins": (joins, 100),
     # Each size is an expression that holds the one before several times.
     "slices": (chain(lambda v, i: [node("Slice", [v, "one", "end"], f"v{i}")]), 15),
 }
