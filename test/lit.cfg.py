@@ -27,7 +27,10 @@ cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.
 python = os.environ.get("SINTER_PYTHON") or os.path.join(cache, "venv", "bin", "python")
 models = os.environ.get("SINTER_MODELS") or os.path.join(cache, "models")
 
+# What libsinter_data.a was built to need.
+libraries = ["-lz"] + [{"PNG": "-lpng", "JPEG": "-ljpeg"}[name] for name in config.data_packages.split(";") if name]
 config.substitutions += [
+    ("%data-libraries", " ".join(libraries)),
     ("%sinter", os.path.join(tools, "sinter")),
     ("%source", config.sinter_source),
     ("%build", config.sinter_build),

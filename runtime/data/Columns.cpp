@@ -149,7 +149,8 @@ public:
   Members(const Json &object, const std::string &file) : object(object), file(file) {
     if (!object.is_object())
       fail("a column is required to be an object");
-    name = object.value("name", "");
+    if (auto at = object.find("name"); at != object.end() && at->is_string())
+      name = at->get<std::string>();
   }
 
   template <typename T> void take(const char *key, T &value) {

@@ -3,7 +3,10 @@
 #include "Arrays.h"
 #include "Csv.h"
 #include "JsonLines.h"
+#include "Media.h"
+#include "Text.h"
 #include <algorithm>
+#include <filesystem>
 
 using namespace sinter::data;
 
@@ -25,18 +28,24 @@ Format sinter::data::formatOf(const std::string &path) {
                                                              {".idx", Format::Idx},
                                                              {"-ubyte", Format::Idx},
                                                              {".tfrecord", Format::TfRecord},
-                                                             {".tfrecords", Format::TfRecord}};
+                                                             {".tfrecords", Format::TfRecord},
+                                                             {".txt", Format::Text}};
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return Format::Folder;
   std::string name = plainName(path);
   for (auto [suffix, format] : suffixes)
     if (name.ends_with(suffix))
       return format;
   throw Error(SINTER_UNSUPPORTED,
-              "the name requires .csv, .tsv, .jsonl, .npy, .npz, .safetensors, .idx or .tfrecord (and .gz behind it)",
+              "the name requires .csv, .tsv, .jsonl, .npy, .npz, .safetensors, .idx, .tfrecord or .txt (and .gz behind "
+              "it), or a folder",
               {path, -1, -1});
 }
 
 const char *sinter::data::formatName(Format format) {
-  static const char *const names[] = {"csv", "tsv", "JSON lines", "npy", "npz", "safetensors", "IDX", "TFRecord"};
+  static const char *const names[] = {"csv",         "tsv", "JSON lines", "npy",  "npz",
+                                      "safetensors", "IDX", "TFRecord",   "text", "a folder"};
   return names[static_cast<size_t>(format)];
 }
 
@@ -95,6 +104,18 @@ static std::shared_ptr<const Source> openArrays(const std::string &path, Format 
                                  : openSafetensors(path);
 }
 
+static Dataset openMedia(const std::string &path) {
+  std::vector<std::string> suffixes = pictureSuffixes();
+  suffixes.insert(suffixes.end(), {".wav", ".WAV"});
+  auto decode = [](const Record &record) {
+    bool isSound = record["bytes"].bytes().starts_with("RIFF");
+    auto picture = [](std::string_view bytes) { return decodePicture(bytes); };
+    auto sound = [](std::string_view bytes) { return decodeWav(bytes); };
+    return isSound ? decodeColumn(sound, "bytes", "sound")(record) : decodeColumn(picture, "bytes", "image")(record);
+  };
+  return Dataset::from(openFolder(path, suffixes)).map(decode);
+}
+
 Dataset sinter::data::openFile(const std::string &path) {
   Format format = formatOf(path);
   switch (format) {
@@ -105,6 +126,10 @@ Dataset sinter::data::openFile(const std::string &path) {
     return readJsonLines(path);
   case Format::TfRecord:
     return readTfRecords(path).map(parseExample(sampledFeatures(path)));
+  case Format::Text:
+    return readText(path);
+  case Format::Folder:
+    return openMedia(path);
   default:
     return Dataset::from(openArrays(path, format));
   }
@@ -130,6 +155,10 @@ Dataset sinter::data::openFileBatches(const std::string &path, int64_t rows) {
   }
   case Format::TfRecord:
     return readTfRecordBatches(path, rows).map(parseExamples(sampledFeatures(path)));
+  case Format::Text:
+    return readText(path).batch({.size = rows});
+  case Format::Folder: // sizes differ from file to file
+    return openMedia(path).batch({.size = 1});
   default:
     return Dataset::from(openArrays(path, format)).batch({.size = rows});
   }

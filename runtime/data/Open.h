@@ -9,10 +9,10 @@
 
 namespace sinter::data {
 
-enum class Format { Csv, Tsv, JsonLines, Npy, Npz, Safetensors, Idx, TfRecord };
+enum class Format { Csv, Tsv, JsonLines, Npy, Npz, Safetensors, Idx, TfRecord, Text, Folder };
 
 /// By the last suffix but `.gz` and `.zlib`: .csv, .tsv, .jsonl (.ndjson), .npy, .npz, .safetensors, .idx (also
-/// `-ubyte`), .tfrecord (.tfrecords). Throws with these names for another.
+/// `-ubyte`), .tfrecord (.tfrecords), .txt; a folder of pictures and sounds. Throws with these names for another.
 Format formatOf(const std::string &path);
 const char *formatName(Format format);
 
@@ -20,7 +20,8 @@ const char *formatName(Format format);
 /// dims where all have as many elements, else open; with a default where some lack it.
 std::vector<Feature> sampledFeatures(const std::string &path, int64_t sampleRecords = 1000);
 
-/// The records of a file as they come, with types and features that its first records say.
+/// The records of a file as they come, with types and features that its first records say. Of a folder: `file`, `label`
+/// and `image` or `sound`; of a text: `text`, a line.
 Dataset openFile(const std::string &path);
 /// The same as batches of `rows` rows; features whose sizes differ are ragged columns.
 Dataset openFileBatches(const std::string &path, int64_t rows);

@@ -287,6 +287,21 @@ int64_t sinter::data::writeFile(const Dataset &dataset, const std::string &path,
     writer.close();
     return count;
   }
+  case Format::Text: {
+    TextFile file(path);
+    int64_t count = eachRecord(dataset, [&](const Record &record) {
+      if (record.size() != 1 || record.value(0).dtype() != Bytes || record.value(0).count() != 1)
+        throw Error(SINTER_UNSUPPORTED, "text takes one column of strings, got " + std::to_string(record.size()));
+      std::string line(record.value(0).bytes());
+      if (line.find('\n') != line.npos)
+        throw Error(SINTER_UNSUPPORTED, "a line of text requires a string without line ends");
+      file.write(line + "\n");
+    });
+    file.close();
+    return count;
+  }
+  case Format::Folder:
+    throw Error(SINTER_UNSUPPORTED, "folders are read, not written", {path, -1, -1});
   case Format::Idx:
     throw Error(SINTER_UNSUPPORTED, "IDX files are read, not written; .npy holds the same", {path, -1, -1});
   default:

@@ -65,6 +65,11 @@ for table in "t.csv", "table.csv":
             file.write(",".join(map(str, [*row.tolist(), label])) + "\\n")
 with open("fitted.json", "w") as file:
     json.dump({"columns": [*({"name": n, "into": "x"} for n in names), {"name": "labels", "kind": "identity", "buckets": 4}]}, file)
+import os
+for i in range(24):
+    os.makedirs(f"flowers/{i % 4}", exist_ok=True)
+    with open(f"flowers/{i % 4}/{i}.pgm", "wb") as file:
+        file.write(b"P5 4 2 255 " + bytes(random.integers(0, 256, 8, dtype=np.uint8)))
 """
 
 

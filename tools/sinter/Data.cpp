@@ -6,6 +6,7 @@
 #include "runtime/data/Columns.h"
 #include "runtime/data/Numbers.h"
 #include "runtime/data/Open.h"
+#include "runtime/data/Text.h"
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -102,8 +103,9 @@ private:
 
 struct DataFlags {
   std::vector<std::string> files;
-  std::string input, output, columns;
-  int64_t count = 10;
+  std::string input, output, columns, tokenizer;
+  std::vector<std::string> only, specials;
+  int64_t count = 10, chunk = 0, size = 8000;
   bool force = false, skip = false;
 };
 } // namespace
@@ -153,13 +155,46 @@ static Exit stats(const DataFlags &flags) {
   return Exit::Success;
 }
 
+/// The tokens of a text: of each line, or chunks of all.
+static data::Dataset tokenized(const DataFlags &flags) {
+  if (data::formatOf(flags.input) != data::Format::Text)
+    throw Stop(Exit::Usage, "--tokenizer requires a text (.txt), got " + flags.input);
+  data::Tokenizer tokenizer =
+      flags.tokenizer == "bytes" ? data::Tokenizer::ofBytes() : data::Tokenizer::read(flags.tokenizer);
+  if (flags.chunk)
+    return data::tokenChunks(data::readText(flags.input, {.blockBytes = 1 << 16}), tokenizer, {.size = flags.chunk});
+  return data::readText(flags.input).map(data::encodeColumn(tokenizer));
+}
+
+static Exit tokenizer(const DataFlags &flags) {
+  requireWritable(flags.output, {"", flags.input}, Kind::Text, flags.force);
+  if (data::formatOf(flags.input) != data::Format::Text)
+    throw Stop(Exit::Usage, "tokenizer requires a text (.txt), got " + flags.input);
+  data::BpeTrainer trainer;
+  data::Loader loader(data::readText(flags.input, {.blockBytes = 1 << 16}));
+  for (data::Record block; loader.next(block);)
+    trainer.add(block.value(0).bytes());
+  data::Tokenizer made = trainer.train(
+      {.size = static_cast<int32_t>(std::min<int64_t>(flags.size, INT32_MAX)), .specials = flags.specials});
+  made.write(flags.output);
+  std::cerr << "wrote " << oneLine(flags.output) << ": " << made.size() << " tokens\n";
+  return Exit::Success;
+}
+
 static Exit convert(const DataFlags &flags) {
   data::Format format = data::formatOf(flags.output);
   Kind kind = format == data::Format::Npy           ? Kind::Npy
               : format == data::Format::Safetensors ? Kind::Safetensors
                                                     : Kind::Text;
   requireWritable(flags.output, {"", flags.input}, kind, flags.force, "OUTPUT"); // there is no model, which comes first
-  int64_t count = data::writeFile(opened(flags.input, flags), flags.output);
+  if (flags.chunk && flags.tokenizer.empty())
+    throw Stop(Exit::Usage, "--chunk requires --tokenizer");
+  data::Dataset dataset = opened(flags.input, flags);
+  if (!flags.tokenizer.empty())
+    dataset = tokenized(flags);
+  if (!flags.only.empty())
+    dataset = dataset.map([only = flags.only](const data::Record &record) { return record.select(only); });
+  int64_t count = data::writeFile(dataset, flags.output);
   std::cerr << "wrote " << oneLine(flags.output) << ": " << count << " records as " << data::formatName(format) << "\n";
   return Exit::Success;
 }
@@ -178,8 +213,9 @@ void sinter::tool::addData(CLI::App &program, Exit &result) {
   CLI::App *data = program.add_subcommand("data", "look at files of data, write them in another format");
   data->require_subcommand(1);
   data->footer(
-      "Formats, by suffix: .csv, .tsv, .jsonl, .npy, .npz, .safetensors, .idx, .tfrecord (tf.Examples); text, IDX\n"
-      "and TFRecord also with .gz behind it.");
+      "Formats, by suffix: .csv, .tsv, .jsonl, .npy, .npz, .safetensors, .idx, .tfrecord (tf.Examples), .txt; tables,\n"
+      "text, IDX and TFRecord also with .gz behind it. A folder is its pictures and sounds, labeled by the folders in "
+      "it.");
   auto run = [flags, &result](Exit (*command)(const DataFlags &)) {
     return [flags, &result, command] {
       try {
@@ -211,7 +247,17 @@ void sinter::tool::addData(CLI::App &program, Exit &result) {
   CLI::App *write = data->add_subcommand("convert", "write the records of a file in another format");
   write->add_option("input", flags->input, "file of data")->required();
   write->add_option("output", flags->output, "file to write; its suffix chooses the format")->required();
+  write->add_option("--only", flags->only, "columns to write, in this order")->delimiter(',');
+  write->add_option("--tokenizer", flags->tokenizer, "tokenizer.json, vocab.json, or 'bytes': write a text's tokens");
+  write->add_option("--chunk", flags->chunk, "tokens in a record (default: those of a line)")->check(positive());
   addSkip(*write);
   addForce(*write, flags->force);
   write->callback(run(convert));
+  CLI::App *train = data->add_subcommand("tokenizer", "train a byte-level BPE tokenizer from a text");
+  train->add_option("input", flags->input, "text (.txt)")->required();
+  train->add_option("-o,--output", flags->output, "tokenizer.json to write")->required();
+  train->add_option("--size", flags->size, "tokens, of which 256 are bytes (default 8000)")->check(positive());
+  train->add_option("--special", flags->specials, "special tokens, the first ones")->delimiter(',');
+  addForce(*train, flags->force);
+  train->callback(run(tokenizer));
 }

@@ -2,24 +2,14 @@
 
 #include "tools/sinter/TableFeed.h"
 #include "runtime/data/Open.h"
-#include "tools/sinter/Data.h"
 
 using namespace sinter;
 using namespace sinter::tool;
 
 static constexpr int64_t readRows = 1024; // of the file, at once
 
-/// Runs `body`; errors of the data library end the command with their class.
-template <typename Body> static auto guarded(Body body) {
-  try {
-    return body();
-  } catch (const data::Error &error) {
-    stopFor(error);
-  }
-}
-
 TableFeed::TableFeed(const std::string &table, const std::string &description)
-    : table(table), description(description),
+    : RecordFeed(table), description(description),
       columns(guarded([&] { return data::FeatureColumns::load(description); })) {
   if (!columns.isFitted())
     throw Stop(Exit::Failure, description + ": train requires columns that are fitted; sinter data fit " + description +
@@ -44,7 +34,7 @@ static sinter_tensor withRank(const data::Value &value, int32_t rank) {
   return tensor;
 }
 
-void TableFeed::require(const sinter_tensor_type &type) const {
+void TableFeed::require(const sinter_tensor_type &type) {
   std::string name = type.name;
   int64_t index = sample.size() ? sample.find(name) : -1;
   if (index < 0) {
@@ -73,22 +63,11 @@ void TableFeed::require(const sinter_tensor_type &type) const {
                                 value.dims().text());
 }
 
-void TableFeed::begin(int64_t epoch, int64_t first, int64_t size, std::optional<uint64_t> seed) {
-  guarded([&] {
-    data::Dataset dataset = data::openFeatures(table, readRows, columns.features())
-                                .shuffleRows({.window = seed ? windowRows : 0, .seed = seed.value_or(0), .size = size})
-                                .skip(first)
-                                .map(columns.transform(), {.threads = 1, .capacity = 4});
-    batches = dataset.begin(epoch);
-  });
-}
-
-void TableFeed::next(int64_t rows) {
-  guarded([&] {
-    batch = {};
-    if (!batches->next(batch) || batch.value(0).rows() != rows)
-      throw data::Error(SINTER_CORRUPT, "the table is required to stay as it is while it is read", {table, -1, -1});
-  });
+data::Dataset TableFeed::batches(int64_t first, int64_t size, std::optional<uint64_t> seed) const {
+  return data::openFeatures(path, readRows, columns.features())
+      .shuffleRows({.window = seed ? windowRows : 0, .seed = seed.value_or(0), .size = size})
+      .skip(first)
+      .map(columns.transform(), {.threads = 1, .capacity = 4});
 }
 
 sinter_tensor TableFeed::column(const sinter_tensor_type &type) const { return withRank(batch[type.name], type.rank); }

@@ -5,6 +5,7 @@
 
 #include "runtime/sinter.h"
 #include "tools/sinter/Command.h"
+#include "tools/sinter/FolderFeed.h"
 #include "tools/sinter/LossCurve.h"
 #include "tools/sinter/TableFeed.h"
 #include <charconv>
@@ -44,7 +45,7 @@ using AlignedBytes = std::unique_ptr<char, AlignedFree>;
 struct Feed {
   int32_t input = 0;
   bool isWhole = false; // the same in each step
-  bool isTable = false; // a column of the table
+  bool isTable = false; // a column of the table, or of a folder's files
   int64_t rows = 1;     // of the first dim, in a sample
   sinter_tensor tensor = {};
   int64_t rowBytes = 0;
@@ -131,7 +132,7 @@ private:
   int32_t loss = -1;
   std::vector<Feed> feeds;
   std::string tablePath;
-  std::unique_ptr<TableFeed> table;
+  std::unique_ptr<RecordFeed> table; // or a folder
   int64_t samples = -1, batch = 0, stepsPerEpoch = 0;
   bool isBatchFixed = false;
 };
@@ -209,9 +210,14 @@ Feed Training::readFeed(int32_t input, const std::string &value) {
     if (type.rank == 0 && !isAll)
       throw Stop(Exit::Usage, "--data " + std::string(type.name) + " requires a number or all@FILE.npy, as the input " +
                                   "has rank 0, got '" + value + "'");
-    if (!isAll && !flags.columns.empty() && !std::string(path).ends_with(".npy")) {
-      if (!table)
+    bool isFolder = !isAll && flags.columns.empty() && std::filesystem::is_directory(path);
+    if (isFolder || (!isAll && !flags.columns.empty() && !std::string(path).ends_with(".npy"))) {
+      if (!table && isFolder)
+        table = std::make_unique<FolderFeed>(tablePath = path);
+      else if (!table)
         table = std::make_unique<TableFeed>(tablePath = path, flags.columns);
+      else if (tablePath != path && isFolder)
+        throw Stop(Exit::Usage, "--data requires one folder for all inputs, got " + tablePath + " and " + path);
       else if (tablePath != path)
         throw Stop(Exit::Usage, "--columns requires one table, got " + tablePath + " and " + path);
       table->require(type);
@@ -281,8 +287,10 @@ void Training::readFeeds() {
   }
   for (const Feed &feed : feeds) // it would need the order of the table's rows
     if (table && !feed.isWhole && !feed.isTable)
-      throw Stop(Exit::Usage, "--data " + std::string(function->inputs[feed.input].name) +
-                                  " requires all@FILE.npy beside a table, or to be a column of it");
+      throw Stop(Exit::Usage,
+                 "--data " + std::string(function->inputs[feed.input].name) +
+                     (flags.columns.empty() ? " requires all@FILE.npy beside a folder, or to come from it"
+                                            : " requires all@FILE.npy beside a table, or to be a column of it"));
   if (!flags.columns.empty() && !table)
     throw Stop(Exit::Usage, "--columns requires --data NAME=@TABLE, a table for one of the inputs");
   countSamples();
@@ -487,7 +495,7 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
       ->add_option(
           "--data", flags->data,
           "NAME=@x.npy: samples along the first dim; NAME=all@x.npy: the same in each step; NAME=0.01: a number; "
-          "NAME=@table.csv: with --columns")
+          "NAME=@table.csv: with --columns; NAME=@folder: pictures or sounds in folders that are their labels")
       ->allow_extra_args(false)
       ->take_all();
   command->add_option("--columns", flags->columns,
