@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Initialization, the device, contexts, errors, and the look-up of functions.
+#include "State.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace sinter::ptx {
+
+Driver &driver() {
+  static Driver &one = *new Driver; // outlives whatever runs at exit
+  return one;
+}
+std::vector<Context *> &contextStack() {
+  static thread_local std::vector<Context *> stack;
+  return stack;
+}
+
+void tell(const std::string &line) {
+  driver().report += line + "\n";
+  if (const char *path = std::getenv("SINTER_PTX_REPORT")) {
+    if (FILE *file = std::fopen(path, "a")) {
+      std::fprintf(file, "%s\n", line.c_str());
+      std::fclose(file);
+    }
+  } else
+    std::fprintf(stderr, "ptx machine: %s\n", line.c_str());
+}
+
+bool injected(Injected kind) {
+  Driver &d = driver();
+  return ++d.calls[kind] == d.failAt[kind];
+}
+
+CUresult errorOf(FaultKind kind) {
+  switch (kind) {
+  case FaultKind::OutOfBounds:
+  case FaultKind::UseAfterFree:
+  case FaultKind::ReadOnly:
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  case FaultKind::Misaligned:
+    return CUDA_ERROR_MISALIGNED_ADDRESS;
+  case FaultKind::Deadlock:
+    return CUDA_ERROR_LAUNCH_TIMEOUT;
+  case FaultKind::Launch:
+    return CUDA_ERROR_INVALID_VALUE;
+  default:
+    return CUDA_ERROR_LAUNCH_FAILED;
+  }
+}
+
+Call::Call(bool needsContext) : lock(driver().mutex) {
+  if (!driver().initialized) {
+    status = CUDA_ERROR_NOT_INITIALIZED;
+    return;
+  }
+  context = contextStack().empty() ? nullptr : contextStack().back();
+  if (context && !driver().contexts.contains(context))
+    context = nullptr;
+  if (!needsContext)
+    return;
+  status = !context ? CUDA_ERROR_INVALID_CONTEXT : context->error;
+}
+
+void endContext(Context *context) {
+  for (const auto &[address, name] : context->allocations)
+    tell("leak: " + name + " was not freed when its context ended");
+  for (LoadedModule *module : context->modules)
+    delete module;
+  for (Stream *stream : context->streams)
+    delete stream;
+  for (Event *event : context->events)
+    delete event;
+  for (Executable *executable : context->executables)
+    delete executable;
+  if (!context->hostAllocations.empty())
+    tell("leak: " + std::to_string(context->hostAllocations.size()) +
+         " host allocations were not freed when their context ended");
+  for (void *host : context->hostAllocations)
+    std::free(host);
+  driver().contexts.erase(context);
+  delete context;
+}
+
+static void readInjections() {
+  static const char *names[] = {"alloc", "copy", "launch", "module"};
+  const char *text = std::getenv("SINTER_PTX_FAIL"); // alloc:3,launch:2
+  for (int kind = 0; text && kind < 4; ++kind)
+    if (const char *at = std::strstr(text, names[kind]))
+      driver().failAt[kind] = std::strtoull(at + std::strlen(names[kind]) + 1, nullptr, 10);
+}
+
+} // namespace sinter::ptx
+
+using namespace sinter::ptx;
+
+SINTER_CUDA_API CUresult cuInit(unsigned flags) {
+  std::lock_guard lock(driver().mutex);
+  if (flags)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (!driver().initialized) {
+    readInjections();
+    if (const char *device = std::getenv("SINTER_PTX_DEVICE")) { // sm_80
+      unsigned number = unsigned(std::strtoul(device + (std::strncmp(device, "sm_", 3) ? 0 : 3), nullptr, 10));
+      if (number >= 50) {
+        driver().device.major = number / 10;
+        driver().device.minor = number % 10;
+        driver().device.maxSharedOptin = number == 80 ? 163 * 1024 : number >= 90 ? 227 * 1024 : 99 * 1024;
+        driver().device.sharedPerMultiprocessor = driver().device.maxSharedOptin + 1024;
+      }
+    }
+  }
+  driver().initialized = true;
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuDriverGetVersion(int *version) { return *version = 13000, CUDA_SUCCESS; }
+SINTER_CUDA_API CUresult cuDeviceGetCount(int *count) {
+  Call call(false);
+  return *count = 1, call.status;
+}
+SINTER_CUDA_API CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  Call call(false);
+  if (call && ordinal)
+    return CUDA_ERROR_INVALID_DEVICE;
+  return *device = 0, call.status;
+}
+SINTER_CUDA_API CUresult cuDeviceGetName(char *name, int length, CUdevice) {
+  Call call(false);
+  std::snprintf(name, size_t(length), "PTX machine sm_%u%u", driver().device.major, driver().device.minor);
+  return call.status;
+}
+SINTER_CUDA_API CUresult cuDeviceGetUuid_v2(char *uuid, CUdevice) { return std::memset(uuid, 0x51, 16), CUDA_SUCCESS; }
+SINTER_CUDA_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice) {
+  Call call(false);
+  return *bytes = Memory().limit, call.status;
+}
+SINTER_CUDA_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
+  Call call(false);
+  const Device &d = driver().device;
+  static const std::map<int, int> fixed = {{2, 1024},     {3, 1024},  {4, 64},        {5, 0x7fffffff}, {6, 65535},
+                                           {7, 65535},    {10, 32},   {12, 65536},    {13, 1000000},   {31, 1},
+                                           {36, 1000000}, {37, 4096}, {38, 32 << 20}, {39, 2048},      {41, 1},
+                                           {82, 65536},   {95, 1},    {106, 32},      {111, 1024},     {115, 1}};
+  switch (attribute) {
+  case 1:
+    *value = int(d.maxThreads);
+    break;
+  case 8:
+    *value = int(d.maxShared);
+    break;
+  case 16:
+    *value = int(d.multiprocessors);
+    break;
+  case 75:
+    *value = int(d.major);
+    break;
+  case 76:
+    *value = int(d.minor);
+    break;
+  case 81:
+    *value = int(d.sharedPerMultiprocessor);
+    break;
+  case 97:
+    *value = int(d.maxSharedOptin);
+    break;
+  default: {
+    auto it = fixed.find(attribute);
+    *value = it == fixed.end() ? 0 : it->second;
+  }
+  }
+  return call.status;
+}
+
+static CUresult makeContext(CUcontext *out) {
+  auto *context = new Context;
+  driver().contexts.insert(context);
+  *out = context;
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuCtxCreate_v2(CUcontext *out, unsigned, CUdevice device) {
+  Call call(false);
+  if (!call || device)
+    return call ? CUDA_ERROR_INVALID_DEVICE : call.status;
+  makeContext(out);
+  contextStack().push_back(*out);
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuCtxCreate_v4(CUcontext *out, void *, unsigned flags, CUdevice device) {
+  return cuCtxCreate_v2(out, flags, device);
+}
+SINTER_CUDA_API CUresult cuCtxDestroy_v2(CUcontext context) {
+  Call call(false);
+  if (!driver().contexts.contains(context) || context->primary)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (!contextStack().empty() && contextStack().back() == context)
+    contextStack().pop_back();
+  endContext(context);
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device) {
+  Call call(false);
+  if (!call || device)
+    return call ? CUDA_ERROR_INVALID_DEVICE : call.status;
+  if (!driver().primary) {
+    makeContext(&driver().primary);
+    driver().primary->primary = true;
+  }
+  ++driver().primaryUsers;
+  *out = driver().primary;
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  Call call(false);
+  if (!driver().primary || !driver().primaryUsers)
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (--driver().primaryUsers == 0) {
+    endContext(driver().primary);
+    driver().primary = nullptr;
+  }
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned *flags, int *active) {
+  return *flags = 0, *active = driver().primary != nullptr, CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  Call call(false);
+  if (!driver().contexts.contains(context))
+    return CUDA_ERROR_INVALID_CONTEXT;
+  contextStack().push_back(context);
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuCtxPopCurrent_v2(CUcontext *out) {
+  if (contextStack().empty())
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (out)
+    *out = contextStack().back();
+  contextStack().pop_back();
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuCtxSetCurrent(CUcontext context) {
+  Call call(false);
+  if (context && !driver().contexts.contains(context))
+    return CUDA_ERROR_INVALID_CONTEXT;
+  if (!contextStack().empty())
+    contextStack().pop_back();
+  if (context)
+    contextStack().push_back(context);
+  return call.status;
+}
+SINTER_CUDA_API CUresult cuCtxGetCurrent(CUcontext *out) {
+  Call call(false);
+  return *out = call.context, call.status;
+}
+SINTER_CUDA_API CUresult cuCtxGetDevice(CUdevice *device) {
+  Call call;
+  return *device = 0, call.status;
+}
+SINTER_CUDA_API CUresult cuCtxSynchronize() { return Call().status; }
+
+struct ErrorName {
+  CUresult code;
+  const char *name, *text;
+};
+static const ErrorName kErrors[] = {
+    {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
+    {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
+    {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+     "the provided PTX was compiled with an unsupported toolchain"},
+    {CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+     "too many resources requested for launch"},
+    {CUDA_ERROR_LAUNCH_TIMEOUT, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, "CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"},
+    {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+     "too many blocks in cooperative launch"},
+    {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
+    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
+     "the graph update was not performed"},
+};
+SINTER_CUDA_API CUresult cuGetErrorName(CUresult error, const char **name) {
+  for (const ErrorName &known : kErrors)
+    if (known.code == error)
+      return *name = known.name, CUDA_SUCCESS;
+  return *name = nullptr, CUDA_ERROR_INVALID_VALUE;
+}
+SINTER_CUDA_API CUresult cuGetErrorString(CUresult error, const char **text) {
+  for (const ErrorName &known : kErrors)
+    if (known.code == error)
+      return *text = known.text, CUDA_SUCCESS;
+  return *text = nullptr, CUDA_ERROR_INVALID_VALUE;
+}
+
+// The newest version of a name that this library has.
+SINTER_CUDA_API CUresult cuGetProcAddress_v2(const char *symbol, void **out, int, uint64_t, int *status) {
+  Dl_info self;
+  void *found = nullptr;
+  if (dladdr(reinterpret_cast<void *>(&cuInit), &self)) {
+    void *library = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library)
+      library = dlopen(nullptr, RTLD_LAZY); // linked into the program
+    for (const char *version : {"_v4", "_v3", "_v2", ""})
+      if (library && !found)
+        found = dlsym(library, (std::string(symbol) + version).c_str());
+    if (library)
+      dlclose(library);
+  }
+  *out = found;
+  if (status)
+    *status = found ? 0 : 1;
+  return found || status ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+// What only this library has.
+/// All that was told since the last reset, a line each.
+SINTER_CUDA_API const char *sinterPtxReport() { return driver().report.c_str(); }
+/// What kernels printed.
+SINTER_CUDA_API const char *sinterPtxPrinted() { return driver().printed.c_str(); }
+SINTER_CUDA_API void sinterPtxReset() {
+  driver().report.clear();
+  driver().printed.clear();
+}
+/// Makes the n-th call from now fail; kinds are alloc, copy, launch, module. 0 makes none fail.
+SINTER_CUDA_API void sinterPtxFail(const char *kind, uint64_t n) {
+  static const char *names[] = {"alloc", "copy", "launch", "module"};
+  for (int k = 0; k < 4; ++k)
+    if (!std::strcmp(kind, names[k]))
+      driver().failAt[k] = n ? driver().calls[k] + n : 0;
+}
+/// Instructions of threads that ran so far.
+SINTER_CUDA_API uint64_t sinterPtxInstructions() { return driver().instructions; }

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Modules, functions, launches, streams, events.
+#include "State.h"
+
+#include <chrono>
+#include <cstring>
+
+using namespace sinter::ptx;
+
+static CUresult loadModule(Context &context, CUmodule *out, const char *image, std::string &log) {
+  if (injected(Modules))
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!std::memcmp(image,
+                   "\x7f"
+                   "ELF",
+                   4)) {
+    log = "the machine runs PTX, got a cubin";
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  auto loaded = std::make_unique<LoadedModule>();
+  loaded->context = &context;
+  try {
+    loaded->module = load(image, "module.ptx", context.memory);
+  } catch (const ParseError &error) {
+    log = error.what();
+    tell(log);
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  const Program &program = *loaded->module->program;
+  const unsigned target = unsigned(std::strtoul(program.target.c_str() + 3, nullptr, 10)),
+                 have = driver().device.major * 10 + driver().device.minor;
+  if (target > have || (program.target.ends_with('a') && target != have)) {
+    log = "module.ptx: .target " + program.target + " on a device of sm_" + std::to_string(have);
+    tell(log);
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  for (const auto &function : program.functions)
+    if (function->isEntry && function->isDefined)
+      loaded->functions[function->name] =
+          std::make_unique<LoadedFunction>(LoadedFunction{loaded.get(), loaded->module->find(function->name)});
+  *out = loaded.get();
+  context.modules.insert(loaded.release());
+  return CUDA_SUCCESS;
+}
+
+SINTER_CUDA_API CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned count, int *options,
+                                            void **values) {
+  Call call;
+  if (!call)
+    return call.status;
+  std::string log;
+  CUresult status = loadModule(*call.context, out, static_cast<const char *>(image), log);
+  char *buffer = nullptr;
+  void **size = nullptr;
+  for (unsigned n = 0; n < count; ++n)
+    if (options[n] == 5) // CU_JIT_ERROR_LOG_BUFFER
+      buffer = static_cast<char *>(values[n]);
+    else if (options[n] == 6) // ..._SIZE_BYTES
+      size = &values[n];
+    else if (options[n] == 3 && values[n])
+      *static_cast<char *>(values[n]) = 0;
+  if (buffer && size) {
+    size_t room = reinterpret_cast<uintptr_t>(*size);
+    size_t used = room ? size_t(snprintf(buffer, room, "%s", log.c_str())) : 0;
+    *size = reinterpret_cast<void *>(uintptr_t(std::min(used, room)));
+  }
+  return status;
+}
+SINTER_CUDA_API CUresult cuModuleLoadData(CUmodule *out, const void *image) {
+  return cuModuleLoadDataEx(out, image, 0, nullptr, nullptr);
+}
+SINTER_CUDA_API CUresult cuModuleUnload(CUmodule module) {
+  Call call(false);
+  if (!call.context || !call.context->modules.erase(module))
+    return CUDA_ERROR_INVALID_HANDLE;
+  for (auto &[name, region] : module->module->variables)
+    call.context->memory.release(region->base);
+  delete module;
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name) {
+  Call call;
+  if (!call)
+    return call.status;
+  if (!call.context->modules.contains(module))
+    return CUDA_ERROR_INVALID_HANDLE;
+  auto it = module->functions.find(name);
+  if (it == module->functions.end())
+    return CUDA_ERROR_NOT_FOUND;
+  return *out = it->second.get(), CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule module, const char *name) {
+  Call call;
+  if (!call)
+    return call.status;
+  if (!call.context->modules.contains(module))
+    return CUDA_ERROR_INVALID_HANDLE;
+  auto it = module->module->variables.find(name);
+  if (it == module->module->variables.end())
+    return CUDA_ERROR_NOT_FOUND;
+  if (address)
+    *address = it->second->base;
+  if (bytes)
+    *bytes = it->second->size;
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction function) {
+  Call call;
+  const Function &f = *function->code->function;
+  switch (attribute) {
+  case 0:
+    *value = f.requiredThreads[0] ? int(f.requiredThreads[0] * f.requiredThreads[1] * f.requiredThreads[2])
+             : f.maxThreads[0]    ? int(f.maxThreads[0] * f.maxThreads[1] * f.maxThreads[2])
+                                  : 1024;
+    break;
+  case 1:
+    *value = int(f.staticShared);
+    break;
+  case 3:
+    *value = int(f.localBytes);
+    break;
+  case 4:
+    *value = 32;
+    break; // nobody allocates registers here
+  case 5:
+    *value = int(function->module->module->program->version);
+    break;
+  case 6:
+    *value = int(driver().device.major * 10 + driver().device.minor);
+    break;
+  case 8:
+    *value = int(function->maxDynamicShared);
+    break;
+  default:
+    *value = 0;
+  }
+  return call.status;
+}
+SINTER_CUDA_API CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
+  Call call;
+  if (attribute == 8) {
+    if (value < 0 || uint64_t(value) + function->code->function->staticShared > driver().device.maxSharedOptin)
+      return CUDA_ERROR_INVALID_VALUE;
+    function->maxDynamicShared = unsigned(value);
+  }
+  return call.status;
+}
+SINTER_CUDA_API CUresult cuFuncSetCacheConfig(CUfunction, int) { return Call().status; }
+SINTER_CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
+                                                                     size_t dynamicShared) {
+  Call call;
+  *blocks = threads > 0
+                ? int(residentBlocks(driver().device, *function->code, unsigned(threads), uint32_t(dynamicShared)))
+                : 0;
+  return call.status;
+}
+SINTER_CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
+                                                                              int threads, size_t dynamicShared,
+                                                                              unsigned) {
+  return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, dynamicShared);
+}
+
+CUresult sinter::ptx::kernelWork(const CUDA_KERNEL_NODE_PARAMS &p, KernelWork &work) {
+  if (!p.func)
+    return CUDA_ERROR_INVALID_HANDLE;
+  work.function = p.func;
+  work.grid = {p.gridDimX, p.gridDimY, p.gridDimZ};
+  work.block = {p.blockDimX, p.blockDimY, p.blockDimZ};
+  work.dynamicShared = p.sharedMemBytes;
+  const Function &f = *p.func->code->function;
+  work.params.assign(f.paramBytes, 0);
+  if (p.kernelParams) {
+    for (size_t n = 0; n < f.params.size(); ++n)
+      std::memcpy(work.params.data() + f.params[n]->offset, p.kernelParams[n], f.params[n]->size);
+  } else if (p.extra) { // CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, END
+    const void *buffer = nullptr;
+    size_t size = 0;
+    for (void **at = p.extra; *at; at += 2)
+      if (reinterpret_cast<uintptr_t>(*at) == 1)
+        buffer = at[1];
+      else if (reinterpret_cast<uintptr_t>(*at) == 2)
+        size = *static_cast<size_t *>(at[1]);
+    work.params.resize(size); // checked by the launch
+    if (buffer)
+      std::memcpy(work.params.data(), buffer, size);
+  } else if (!f.params.empty())
+    return CUDA_ERROR_INVALID_VALUE;
+  return CUDA_SUCCESS;
+}
+
+SINTER_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
+                                          void **extra) {
+  Call call;
+  if (!call)
+    return call.status;
+  KernelWork work;
+  CUDA_KERNEL_NODE_PARAMS p{function,
+                            config->gridDimX,
+                            config->gridDimY,
+                            config->gridDimZ,
+                            config->blockDimX,
+                            config->blockDimY,
+                            config->blockDimZ,
+                            config->sharedMemBytes,
+                            params,
+                            extra,
+                            nullptr,
+                            nullptr};
+  if (CUresult status = kernelWork(p, work))
+    return status;
+  for (unsigned n = 0; n < config->numAttrs; ++n)
+    if (config->attrs[n].id == 4)
+      work.cluster = {config->attrs[n].value.cluster[0], config->attrs[n].value.cluster[1],
+                      config->attrs[n].value.cluster[2]};
+    else if (config->attrs[n].id == 2)
+      work.cooperative = config->attrs[n].value.cooperative != 0;
+  if (work.cooperative && work.grid.count() > uint64_t(driver().device.multiprocessors) *
+                                                  residentBlocks(driver().device, *function->code,
+                                                                 unsigned(work.block.count()), work.dynamicShared))
+    return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  return submit(*call.context, config->hStream, std::move(work));
+}
+SINTER_CUDA_API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                        unsigned bz, unsigned shared, CUstream stream, void **params, void **extra) {
+  CUlaunchConfig config{gx, gy, gz, bx, by, bz, shared, stream, nullptr, 0};
+  return cuLaunchKernelEx(&config, f, params, extra);
+}
+SINTER_CUDA_API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                                                   unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                                                   void **params) {
+  CUlaunchAttribute cooperative{};
+  cooperative.id = 2;
+  cooperative.value.cooperative = 1;
+  CUlaunchConfig config{gx, gy, gz, bx, by, bz, shared, stream, &cooperative, 1};
+  return cuLaunchKernelEx(&config, f, params, nullptr);
+}
+SINTER_CUDA_API CUresult cuLaunchHostFunc(CUstream stream, void (*function)(void *), void *data) {
+  Call call;
+  return call ? submit(*call.context, stream, HostWork{function, data}) : call.status;
+}
+
+SINTER_CUDA_API CUresult cuStreamCreate(CUstream *out, unsigned) {
+  Call call;
+  if (!call)
+    return call.status;
+  *out = new Stream{call.context, nullptr};
+  call.context->streams.insert(*out);
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuStreamCreateWithPriority(CUstream *out, unsigned flags, int) {
+  return cuStreamCreate(out, flags);
+}
+SINTER_CUDA_API CUresult cuStreamDestroy_v2(CUstream stream) {
+  Call call(false);
+  if (!call.context || !call.context->streams.erase(stream))
+    return CUDA_ERROR_INVALID_HANDLE;
+  delete stream;
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuStreamSynchronize(CUstream stream) {
+  Call call;
+  if (call && stream && reinterpret_cast<uintptr_t>(stream) > 2 && stream->capture)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  return call.status;
+}
+SINTER_CUDA_API CUresult cuStreamQuery(CUstream) { return Call().status; }
+SINTER_CUDA_API CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return Call().status; }
+SINTER_CUDA_API CUresult cuStreamBeginCapture_v2(CUstream stream, int) {
+  Call call;
+  if (!call || !call.context->streams.contains(stream) || stream->capture)
+    return call ? CUDA_ERROR_INVALID_VALUE : call.status;
+  stream->capture = std::make_unique<Graph>();
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *out) {
+  Call call;
+  if (!call || !call.context->streams.contains(stream) || !stream->capture)
+    return call ? CUDA_ERROR_INVALID_VALUE : call.status;
+  *out = stream->capture.release();
+  driver().graphs.insert(*out);
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuStreamIsCapturing(CUstream stream, int *status) {
+  Call call;
+  *status = stream && reinterpret_cast<uintptr_t>(stream) > 2 && stream->capture;
+  return call.status;
+}
+
+static double now() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+SINTER_CUDA_API CUresult cuEventCreate(CUevent *out, unsigned) {
+  Call call;
+  if (!call)
+    return call.status;
+  *out = new Event{call.context};
+  call.context->events.insert(*out);
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuEventDestroy_v2(CUevent event) {
+  Call call(false);
+  if (!call.context || !call.context->events.erase(event))
+    return CUDA_ERROR_INVALID_HANDLE;
+  delete event;
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuEventRecord(CUevent event, CUstream) {
+  Call call;
+  if (call && !call.context->events.contains(event))
+    return CUDA_ERROR_INVALID_HANDLE;
+  event->time = now();
+  event->recorded = true;
+  return call.status;
+}
+SINTER_CUDA_API CUresult cuEventSynchronize(CUevent) { return Call().status; }
+SINTER_CUDA_API CUresult cuEventQuery(CUevent) { return Call().status; }
+SINTER_CUDA_API CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to) {
+  Call call;
+  if (!from->recorded || !to->recorded)
+    return CUDA_ERROR_INVALID_HANDLE;
+  *ms = float(to->time - from->time);
+  return call.status;
+}
+SINTER_CUDA_API CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
+  return cuEventElapsedTime_v2(ms, from, to);
+}

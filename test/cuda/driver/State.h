@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What the driver keeps: contexts, modules, streams, graphs. Work is done when it is submitted; a fault becomes the
+// context's error, which later calls return, as the real driver does.
+#pragma once
+
+#include "Abi.h"
+#include "test/cuda/machine/Machine.h"
+
+#include <mutex>
+#include <set>
+#include <variant>
+
+#define SINTER_CUDA_API extern "C" __attribute__((visibility("default")))
+
+namespace sinter::ptx {
+
+struct LoadedFunction {
+  LoadedModule *module;
+  const Code *code;
+  unsigned maxDynamicShared = 48 * 1024;
+};
+struct LoadedModule {
+  Context *context;
+  std::unique_ptr<Module> module;
+  std::map<std::string, std::unique_ptr<LoadedFunction>> functions;
+};
+
+struct KernelWork {
+  LoadedFunction *function;
+  Dim3 grid, block, cluster;
+  uint32_t dynamicShared;
+  std::vector<uint8_t> params;
+  bool cooperative = false;
+};
+struct FillWork {
+  CUdeviceptr to;
+  size_t pitch;
+  unsigned value, bytes;
+  size_t width, height;
+};
+struct HostWork {
+  void (*call)(void *);
+  void *data;
+};
+struct ChildWork {
+  std::shared_ptr<Graph> graph;
+};
+struct ConditionalWork {
+  uint64_t handle;
+  int type;
+  std::vector<std::shared_ptr<Graph>> bodies;
+  std::vector<Graph *> handles; // what phGraph_out points to
+};
+using Work = std::variant<std::monostate, KernelWork, CUDA_MEMCPY3D, FillWork, HostWork, ChildWork, ConditionalWork>;
+
+struct Node {
+  Work work;
+  std::vector<Node *> after;
+};
+struct Graph {
+  std::vector<std::unique_ptr<Node>> nodes;
+  bool owned = false; // by a node
+};
+struct Executable {
+  Context *context;
+  std::shared_ptr<Graph> graph;
+  std::map<const Node *, Node *> copies; // of the nodes that it was made from
+};
+struct Condition {
+  uint32_t value = 0, initial = 0;
+  bool assign = false;
+};
+struct Stream {
+  Context *context;
+  std::unique_ptr<Graph> capture;
+};
+struct Event {
+  Context *context;
+  double time = 0; // ms
+  bool recorded = false;
+};
+
+struct Context {
+  Memory memory;
+  CUresult error = CUDA_SUCCESS;
+  std::set<LoadedModule *> modules;
+  std::set<Stream *> streams;
+  std::set<Event *> events;
+  std::set<Executable *> executables;
+  std::set<void *> hostAllocations;
+  std::map<CUdeviceptr, std::string> allocations; // still held
+  bool primary = false;
+};
+
+struct Driver {
+  std::recursive_mutex mutex;
+  bool initialized = false;
+  Device device;
+  std::set<Context *> contexts;
+  std::set<Graph *> graphs;
+  std::map<uint64_t, Condition> conditions;
+  uint64_t nextCondition = 1;
+  Context *primary = nullptr;
+  unsigned primaryUsers = 0;
+  std::string report, printed;
+  uint64_t calls[4] = {}, failAt[4] = {}; // allocations, copies, launches, modules
+  uint64_t instructions = 0;
+};
+enum Injected { Allocations, Copies, Launches, Modules };
+
+Driver &driver();
+std::vector<Context *> &contextStack(); // of this thread
+/// Adds a line to the report, and to the file that SINTER_PTX_REPORT names; to stderr if that is not set.
+void tell(const std::string &line);
+/// Counts a call; true if it is one that was asked to fail.
+bool injected(Injected kind);
+CUresult errorOf(FaultKind kind);
+
+/// What each call begins with: the lock, and the current context if it is fit for work.
+class Call {
+public:
+  explicit Call(bool needsContext = true);
+  CUresult status = CUDA_SUCCESS;
+  Context *context = nullptr;
+  explicit operator bool() const { return status == CUDA_SUCCESS; }
+
+private:
+  std::lock_guard<std::recursive_mutex> lock;
+};
+
+CUresult perform(Context &context, const Work &work);
+/// Does the work, or adds it to the graph that the stream captures.
+CUresult submit(Context &context, Stream *stream, Work work);
+CUresult runGraph(Context &context, const Graph &graph);
+CUresult kernelWork(const CUDA_KERNEL_NODE_PARAMS &params, KernelWork &work);
+void endContext(Context *context);
+
+} // namespace sinter::ptx
