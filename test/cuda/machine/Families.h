@@ -15,6 +15,8 @@ std::vector<Instruction> accessInstructions();     // Loads.cpp
 std::vector<Instruction> atomicInstructions();     // Atomics.cpp
 std::vector<Instruction> controlInstructions();    // Control.cpp
 std::vector<Instruction> warpInstructions();       // Collectives.cpp
+std::vector<Instruction> matrixInstructions();     // Matrix.cpp
+std::vector<Instruction> asyncInstructions();      // AsyncCopies.cpp
 
 // Integers.cpp and Floats.cpp share names.
 void decodeFloatArithmetic(Decoder &d, Type type);

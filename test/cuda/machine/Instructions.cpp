@@ -8,7 +8,7 @@ const std::map<std::string_view, Instruction> &instructions() {
     std::map<std::string_view, Instruction> all;
     for (const auto &family : {integerInstructions(), bitInstructions(), floatInstructions(), comparisonInstructions(),
                                conversionInstructions(), accessInstructions(), atomicInstructions(),
-                               controlInstructions(), warpInstructions()})
+                               controlInstructions(), warpInstructions(), matrixInstructions(), asyncInstructions()})
       for (const Instruction &one : family)
         all[one.name] = one;
     return all;
