@@ -2,6 +2,7 @@
 //
 // The messages within TFRecords: what is read is written and read again.
 #include "runtime/data/TfRecord.h"
+#include <algorithm>
 #include <cstdlib>
 
 using namespace sinter::data;
@@ -28,6 +29,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (int64_t c = 0; c < read.size(); ++c)
     if (!(batch.value(c).row(0) == read.value(c)) || !(batch.value(c).row(1) == read.value(c)))
       abort();
+  // So does one whose strings lie apart, each at the end of its memory.
+  struct Apart {
+    std::unique_ptr<char[]> texts[2];
+    Span spans[2];
+  };
+  auto apart = std::make_shared<Apart>();
+  for (int i = 0; i < 2; ++i) {
+    apart->texts[i] = std::make_unique<char[]>(size);
+    std::copy_n(reinterpret_cast<const char *>(data), size, apart->texts[i].get());
+    apart->spans[i] = {apart->texts[i].get(), static_cast<int64_t>(size), apart->texts[i].get() + size};
+  }
+  Record spread{{"record", Value::strings({2}, {apart, apart->spans})}};
+  if (!(parseExamples(exampleFeatures(bytes["record"].bytes()))(spread) == batch))
+    abort();
   Record again{{"record", Value::string(makeExample(read))}};
   if (!(parseExample(exampleFeatures(again["record"].bytes()))(again) == read))
     abort();

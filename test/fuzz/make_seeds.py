@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """make_seeds.py BUILD FOLDER: small good files, and some that are nearly good, of the kinds that have none in the tree: one folder for each fuzzer."""
+import base64
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+import zlib
 
 import onnx_seeds
 
@@ -123,3 +125,51 @@ for name, (graph, options) in modules.items():
     at = module.find(b"\x7fELF")
     if graph == "power" or name == "one":
         put("code", name, module[at:at + 65536])
+
+# Pictures, sounds, tokenizers, feature columns.
+inputs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "runtime", "data", "Inputs")
+with open(os.path.join(inputs, "jpeg_gold.json")) as f:
+    for name, picture in json.load(f)["pictures"].items():
+        put("pictures", name + ".jpg", base64.b64decode(picture["file"]))
+for kind, depth, channels in ((0, 1, 1), (0, 8, 1), (0, 16, 1), (2, 8, 3), (2, 16, 3), (3, 2, 1), (3, 8, 1), (4, 8, 2), (6, 8, 4), (6, 16, 4)):
+    for interlaced in 0, 1:
+        chunks = [(b"IHDR", struct.pack(">IIBBBBB", 1, 1, depth, kind, 0, 0, interlaced))]
+        if kind == 3:
+            chunks += [(b"PLTE", bytes(range(12))), (b"tRNS", b"\x80")]
+        elif kind < 4:
+            chunks += [(b"tRNS", bytes(2 * channels))]
+        chunks += [(b"IDAT", zlib.compress(bytes(1 + (channels * depth + 7) // 8))), (b"IEND", b"")]
+        put("pictures", f"{kind}-{depth}-{interlaced}.png",
+            b"\x89PNG\r\n\x1a\n" + b"".join(struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks))
+for name, text in (("1", b"P1 3 1 #x\n101"), ("2", b"P2 2 1 9 5 6"), ("3", b"P3 1 1 900 1 2 3"), ("4", b"P4 3 1\n\xa0"), ("5", b"P5 2 1 255 \7\x09"), ("6", b"P6 1 1 65535 abcdef")):
+    put("pictures", name + ".pnm", text)
+
+
+def wav(kind, bits, data, channels=1, extra=b""):
+    head = struct.pack("<HHIIHH", kind, channels, 8000, 8000 * channels * bits // 8, channels * bits // 8, bits) + extra
+    body = b"WAVE" + b"fmt " + struct.pack("<I", len(head)) + head + b"LIST" + struct.pack("<I", 2) + b"ab" + b"data" + struct.pack("<I", len(data)) + data
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+for kind, bits in ((1, 8), (1, 16), (1, 24), (1, 32), (3, 32), (3, 64)):
+    put("wav", f"{kind}-{bits}", wav(kind, bits, bytes(range(48)), 2))
+put("wav", "extensible", wav(0xFFFE, 16, b"abcd", 1, struct.pack("<HHIH", 22, 16, 0, 1) + bytes(14)))
+put("wav", "stream", wav(1, 16, b"abcd")[:-8] + struct.pack("<I", 0xFFFFFFFF) + b"abcd")
+
+model = '{"model": {"type": "BPE", "vocab": {@BYTES@, "ab": 256, "\u0120a": 257}, "merges": ["a b", ["\u0120", "a"]]%s}, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": %s, "use_regex": %s}, "added_tokens": [{"id": 258, "content": "<x>", "special": true}]}'
+for i, (more, blank, pattern) in enumerate((("", "false", "true"), (', "ignore_merges": true', "true", "false"))):
+    put("tokenizer", f"json{i}", b"\0" + (model % (more, blank, pattern)).encode())
+put("tokenizer", "sequence", b"\0" + b'{"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"}]}, "model": {"vocab": {@BYTES@}, "merges": [], "byte_fallback": false, "dropout": null, "end_of_word_suffix": ""}, "normalizer": null, "post_processor": {"type": "ByteLevel"}}')
+put("tokenizer", "gpt2", b"\1" + '{@BYTES@, "ab": 256, "ba": 257}\0#version: 0.2\na b\r\nb a\n'.encode())
+for i, text in enumerate(("don't we'll 'tis 1st  two\n\n x", "Größe 数字 ١٢٣ ½\u00a0\u3000 \U0001F600", "aaaa abab " * 20)):
+    put("tokenizer", f"text{i}", bytes([2 + i]) + text.encode())
+put("tokenizer", "bytes", b"\5\xff\xc0\xe0\x80\xed\xa0\x80\xf4\x90\x80\x80\xc3")
+for i, columns in enumerate((
+        [{"name": "a", "kind": "numeric", "key": "x", "normalize": True, "missing": 1.5, "into": "dense"}], [{"name": "b", "kind": "bucketed", "boundaries": [0, 1]}],
+        [{"name": "q", "kind": "bucketed", "quantiles": 3, "as": "indicator", "into": "m"}], [{"name": "m", "mean": 1, "deviation": 2, "size": 3}],
+        [{"name": "c", "kind": "vocabulary", "values": ["x", "a"], "as": "indicator", "oov": 2, "most": 5, "least": 1}],
+        [{"name": "d", "kind": "hashed", "buckets": 10, "as": "embedding", "dim": 4, "combiner": "mean", "table": "t", "size": -1}],
+        [{"name": "f", "kind": "identity", "buckets": 5}, {"name": "e", "kind": "crossed", "keys": ["d", "f"], "buckets": 7}],
+        [{"name": "w", "kind": "vocabulary", "dtype": "i64", "sequence": True, "size": -1}])):
+    put("columns", f"one{i}", json.dumps({"columns": columns}).encode())
+put("columns", "name", b'{"columns": [{"name": 5}]}')

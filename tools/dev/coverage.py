@@ -19,6 +19,11 @@ READERS = {
     "json": ["runtime/json.c"],
     "modules and their code": ["runtime/smod.c", "runtime/code.c"],
     "npy and npz": ["runtime/npy.c", "runtime/npz.c", "runtime/inflate.c"],
+    "tables and JSON lines": ["runtime/data/Csv.cpp", "runtime/data/JsonLines.cpp"],
+    "TFRecord, tf.Example": ["runtime/data/TfRecord.cpp", "runtime/data/Example.cpp", "runtime/data/ExampleBatch.cpp", "runtime/data/ExampleWire.h"],
+    "feature columns": ["runtime/data/Columns.cpp"],
+    "pictures": ["runtime/data/Pictures.cpp", "runtime/data/Png.cpp", "runtime/data/Jpeg.cpp"],
+    "tokenizers": ["runtime/data/Tokenizer.cpp", "runtime/data/TokenizerFiles.cpp", "runtime/data/WordSplit.cpp"],
     "command line": ["tools/sinter/Command.cpp", "tools/sinter/Exit.cpp", "compiler/Targets.cpp", "compiler/train/OptimizerSpec.cpp",
                      "passes/gradient/CheckpointPolicy.cpp", "backends/cpu/Target.cpp"],
 }

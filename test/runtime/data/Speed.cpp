@@ -6,8 +6,10 @@
 //                                                 writes FILE where it is not there, checks it in a bare loop, then
 //                                                 reads, checks, shuffles, batches and parses it with two threads
 //   sinter_data_speed csv FILE                    reads a table in batches
+//   sinter_data_speed chars TOKENIZER FILE        makes tokens of a text, line by line, on one thread
 #include "runtime/data/Crc32c.h"
 #include "runtime/data/Csv.h"
+#include "runtime/data/Text.h"
 #include "runtime/data/TfRecord.h"
 #include <chrono>
 #include <cstdio>
@@ -90,8 +92,32 @@ static int64_t rowsOf(const Dataset &dataset) {
   return rows;
 }
 
+static void encodeText(const char *tokenizerPath, const char *path) {
+  Tokenizer tokenizer = Tokenizer::read(tokenizerPath);
+  std::vector<std::string> lines;
+  int64_t bytes = 0;
+  Loader loader(readText(path));
+  for (Record line; loader.next(line);)
+    bytes += static_cast<int64_t>(lines.emplace_back(line.value(0).bytes()).size()) + 1;
+  std::printf("%lld bytes\n", static_cast<long long>(bytes));
+  measure("tokens of each line", [&] {
+    int64_t count = 0;
+    std::vector<int32_t> ids;
+    for (const std::string &line : lines) {
+      ids.clear();
+      tokenizer.encode(line, ids);
+      count += static_cast<int64_t>(ids.size());
+    }
+    return count;
+  });
+}
+
 int main(int argc, char **argv) {
   std::string kind = argc > 2 && (argc > 4 || argv[1][0] == 'c') ? argv[1] : "";
+  if (kind == "chars" && argc == 4) {
+    encodeText(argv[2], argv[3]);
+    return 0;
+  }
   if (kind == "csv") {
     measure("table in batches of 1024", [&] { return rowsOf(readCsvBatches(argv[2], 1024)); });
     return 0;
