@@ -33,7 +33,8 @@ typedef struct sinter_columns sinter_columns;
 
 /* Data sets. */
 
-/* The file `path` (.csv, .tsv, .jsonl, .npy, .npz, .safetensors, .idx, .tfrecord) in batches of `rows` rows. */
+/* The file `path` (.csv, .tsv, .jsonl, .npy, .npz, .safetensors, .idx, .tfrecord, .txt) in batches of `rows` rows, or a
+ * folder of pictures and sounds one by one. */
 sinter_status_code sinter_data_open(const char *path, int64_t rows, sinter_data **data);
 /* The same with the features that `columns` need, typed as these say. */
 sinter_status_code sinter_data_open_features(const char *path, const sinter_columns *columns, int64_t rows,
