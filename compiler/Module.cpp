@@ -224,6 +224,11 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
   for (const CompiledModule::Variant &variant : module.variants)
     if (!addCode(variant.target, variant.code))
       return false;
+  for (const schedule::CodeObject &other : module.code.others) {
+    sinter_smod_section &section = add(SINTER_SMOD_CODE, other.payload.data(), other.payload.size());
+    section.back_end = other.backend.c_str();
+    section.requirements = other.requirements.c_str();
+  }
   if (!weights.empty())
     add(SINTER_SMOD_WEIGHTS, weights.data(), weights.size());
   if (sinter_smod_write(path.str().c_str(), sections.data(), static_cast<int32_t>(sections.size())) == SINTER_OK)

@@ -20,7 +20,7 @@ BELOW = {
     "runtime": {"runtime"},
     "tools": {"tools", "compiler", "passes", "backends", "ir"},
 }
-ABI = re.compile(r"runtime/(abi|host|output)\.h$")
+ABI = re.compile(r"runtime/(abi|device|host|output)\.h$")
 PUBLIC = re.compile(r"runtime/(abi\.h|host\.h|output\.h|sinter\.hp*|smod\.h|manifest\w*\.h)$")
 TOOLS = re.compile(PUBLIC.pattern[:-2] + r"|data/\w+\.h)$")  # the library of data ships beside the runtime
 # What a room must not know of, by the folder of the header.

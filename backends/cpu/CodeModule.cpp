@@ -44,6 +44,8 @@ struct Calls {
 static llvm::StringMap<Calls> countCalls(ModuleOp schedules) {
   llvm::StringMap<Calls> calls;
   schedules.walk([&](schedule::LaunchOp launch) {
+    if (launch.getBackend())
+      return;
     Calls &of = calls[launch.getKernel()];
     if (launch.getRunsInline())
       ++of.direct;
@@ -57,7 +59,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   auto start = std::chrono::steady_clock::now();
   CodeModule result;
   CpuBackend backend(options.target, options.optLevel);
-  KernelTable kernels(backend, options.prefix);
+  KernelTable kernels(backend, options.prefix, options.devices);
   schedule::Weights own, &weights = options.weights ? *options.weights : own;
   OwningOpRef<ModuleOp> schedules = ModuleOp::create(module.getLoc());
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -78,7 +80,8 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   if (options.keepLoops) {
     printModule(result.loops, *schedules);
     for (const KernelTable::Entry &entry : kernels.entries())
-      printModule(result.loops, *backend.code(entry.symbol).module);
+      if (entry.backend == &backend)
+        printModule(result.loops, *backend.loopsOf(entry.symbol).module);
   }
   if (options.keepSchedule) {
     OwningOpRef<ModuleOp> text = schedules->clone();
@@ -89,6 +92,12 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   }
   if (options.loopsOnly)
     return result;
+  for (schedule::Backend *device : options.devices) {
+    FailureOr<schedule::CodeObject> code = device->code(module.getLoc());
+    if (failed(code))
+      return failure();
+    result.others.push_back(std::move(*code));
+  }
   llvm::StringMap<Calls> calls = countCalls(*schedules);
   if (failed(lowerSchedules(*schedules, options.optLevel > 0)))
     return failure();
@@ -101,7 +110,9 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   // Setting LLVM up takes longer than plain loops do: what is not optimized and compiled on one thread is one unit.
   bool together = options.optLevel == 0 && options.threads == 1;
   for (const KernelTable::Entry &entry : kernels.entries()) {
-    KernelCode &code = backend.code(entry.symbol);
+    if (entry.backend != &backend)
+      continue;
+    KernelCode &code = backend.loopsOf(entry.symbol);
     Calls called = calls.lookup(entry.symbol);
     result.kernels.push_back({entry.symbol, entry.spec->kernel.getLoc(), 0, entry.uses, entry.describeMs});
     if (code.isSmall || together) {

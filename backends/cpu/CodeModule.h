@@ -8,6 +8,10 @@
 #include "backends/cpu/Object.h"
 #include "backends/schedule/Code.h"
 
+namespace sinter::schedule {
+class Backend;
+}
+
 namespace sinter::cpu {
 
 using schedule::CodeModule;
@@ -25,6 +29,8 @@ struct CodeOptions {
   bool keepAssembly = false;
   /// Stop before machine code (with keepSchedule or keepLoops).
   bool loopsOnly = false;
+  /// Other back ends, which are asked for each kernel before the CPU; what they refuse the CPU computes on copies.
+  std::vector<schedule::Backend *> devices = {};
   /// Constants of code for other targets, which these join; null for a block of their own.
   schedule::Weights *weights = nullptr;
 };

@@ -76,7 +76,7 @@ LogicalResult CpuBackend::emitKernels(ModuleOp schedules) {
       return failure();
     std::string symbol = text.getSymName().str();
     describe(*spec, symbol);
-    ModuleOp loops = code(symbol).module.release();
+    ModuleOp loops = loopsOf(symbol).module.release();
     loops.setSymName(symbol + "_code");
     text->getBlock()->getOperations().insert(text->getIterator(), loops);
     text.erase();

@@ -32,7 +32,7 @@ public:
   schedule::KernelTraits describe(schedule::KernelSpec &spec, llvm::StringRef symbol) override;
 
   /// The loops of a kernel that was described.
-  KernelCode &code(llvm::StringRef symbol) { return codes.find(symbol)->second; }
+  KernelCode &loopsOf(llvm::StringRef symbol) { return codes.find(symbol)->second; }
   /// Describes the kernels in the text of a schedule; their loops take the place of the text, each in a module of its
   /// own that is named after the kernel. Fails with a diagnostic at a kernel of another back end, or that nothing
   /// takes.

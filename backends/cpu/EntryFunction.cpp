@@ -3,7 +3,7 @@
 #include "backends/cpu/EntryFunction.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "runtime/abi.h"
+#include "runtime/device.h"
 #include <cstddef>
 #include <limits>
 
@@ -305,6 +305,71 @@ void EntryFunction::call(StringRef kernel, ArrayRef<Value> arguments) {
   declareOnce(*this, module, kernel, llvm::map_to_vector(arguments, [](Value value) { return value.getType(); }));
   Value result = LLVM::CallOp::create(b, i32Type, kernel, arguments).getResult();
   require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
+}
+
+//===- other back ends -----------------------------------------------------------------------------===//
+
+Value EntryFunction::callDevice(StringRef device, int64_t field, Type result, ArrayRef<Value> arguments) {
+  std::string symbol = ("sinter_device_" + device).str();
+  if (!module.lookupSymbol(symbol)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(b, b.getI64Type(), /*isConstant=*/true, LLVM::Linkage::External, symbol, Attribute(), 8);
+  }
+  Value table = LLVM::AddressOfOp::create(b, ptrType, symbol);
+  SmallVector<Type> types = {ptrType, ptrType};
+  SmallVector<Value> operands = {load(ptrType, table, field), table, ctx};
+  for (Value argument : arguments) {
+    types.push_back(argument.getType());
+    operands.push_back(argument);
+  }
+  Type returned = result ? result : LLVM::LLVMVoidType::get(b.getContext());
+  auto made = LLVM::CallOp::create(b, LLVM::LLVMFunctionType::get(returned, types), operands);
+  if (!result)
+    return Value();
+  Value value = made.getResult();
+  if (result == i32Type)
+    require(compare(LLVM::ICmpPredicate::eq, value, status(*this, 0)), [&] { return value; });
+  else
+    require(isNotNull(*this, value), [&] { return status(*this, SINTER_OUT_OF_MEMORY); });
+  return value;
+}
+
+void EntryFunction::beginDevice(StringRef device) { callDevice(device, offsetof(sinter_device, begin), i32Type, {}); }
+
+Value EntryFunction::acquireOn(StringRef device, Value bytes) {
+  return callDevice(device, offsetof(sinter_device, acquire), ptrType, {bytes});
+}
+
+void EntryFunction::releaseOn(StringRef device, Value buffer) {
+  callDevice(device, offsetof(sinter_device, release), Type(), {buffer});
+}
+
+Value EntryFunction::weightOn(StringRef device, int64_t offset) {
+  return callDevice(device, offsetof(sinter_device, weight), ptrType, {i64(offset)});
+}
+
+void EntryFunction::copyOn(StringRef device, Value to, Value from, Value bytes, int32_t direction) {
+  callDevice(device, offsetof(sinter_device, copy), i32Type, {to, from, bytes, status(*this, direction)});
+}
+
+void EntryFunction::clearOn(StringRef device, Value to, Value bytes) {
+  callDevice(device, offsetof(sinter_device, clear), i32Type, {to, bytes});
+}
+
+void EntryFunction::launchOn(StringRef device, StringRef kernel, Value args, ArrayRef<uint8_t> roles, Value chunks,
+                             bool ordered) {
+  auto text = [&](StringRef name, std::string bytes) {
+    return global(name, LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()), b.getStringAttr(bytes), 1);
+  };
+  Value name = text("kernel", kernel.str() + '\0');
+  Value words = text("roles", std::string(roles.begin(), roles.end()) + '\0');
+  callDevice(device, offsetof(sinter_device, launch), i32Type,
+             {name, args, words, i64(static_cast<int64_t>(roles.size())), chunks, status(*this, ordered)});
+}
+
+void EntryFunction::waitOn(StringRef device, Value buffer) {
+  callDevice(device, offsetof(sinter_device, wait), i32Type, {buffer});
 }
 
 //===- control flow --------------------------------------------------------------------------------===//

@@ -73,6 +73,19 @@ public:
   /// A call of a kernel by its own arguments on this thread; returns early on failure.
   void call(llvm::StringRef kernel, llvm::ArrayRef<mlir::Value> arguments);
 
+  // A back end with a memory and a queue of its own (runtime/device.h). `device` is its name.
+  void beginDevice(llvm::StringRef device);
+  mlir::Value acquireOn(llvm::StringRef device, mlir::Value bytes);
+  void releaseOn(llvm::StringRef device, mlir::Value buffer);
+  mlir::Value weightOn(llvm::StringRef device, int64_t offset);
+  /// `direction` is a sinter_copy.
+  void copyOn(llvm::StringRef device, mlir::Value to, mlir::Value from, mlir::Value bytes, int32_t direction);
+  void clearOn(llvm::StringRef device, mlir::Value to, mlir::Value bytes);
+  /// `roles` are sinter_words of the words at `args`.
+  void launchOn(llvm::StringRef device, llvm::StringRef kernel, mlir::Value args, llvm::ArrayRef<uint8_t> roles,
+                mlir::Value chunks, bool ordered);
+  void waitOn(llvm::StringRef device, mlir::Value buffer);
+
   // Control flow.
   mlir::Block *newBlock(llvm::ArrayRef<mlir::Type> arguments = {});
   void enter(mlir::Block *block) { b.setInsertionPointToEnd(block); }
@@ -89,6 +102,9 @@ public:
 
 private:
   mlir::Value call(int64_t field, mlir::Type result, llvm::ArrayRef<mlir::Value> arguments);
+  /// Calls a function of `sinter_device_NAME`; an i32 that is not 0 ends the call.
+  mlir::Value callDevice(llvm::StringRef device, int64_t field, mlir::Type result,
+                         llvm::ArrayRef<mlir::Value> arguments);
   mlir::Value saturatingMul(mlir::Value x, mlir::Value y);
   mlir::Value global(llvm::StringRef name, mlir::Type type, mlir::Attribute value, unsigned alignment);
 

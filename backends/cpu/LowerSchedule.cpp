@@ -9,8 +9,9 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/DialectConversion.h"
-#include "runtime/abi.h"
+#include "runtime/device.h"
 #include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -68,6 +69,12 @@ private:
 };
 } // namespace
 
+/// The back end in whose memory a buffer lies; empty for the host.
+static StringRef memoryOf(Value buffer) {
+  StringAttr memory = cast<BufferType>(buffer.getType()).getMemory();
+  return memory ? memory.getValue() : StringRef();
+}
+
 Value ScheduleLowering::get(Value value) {
   auto place = places.find(value);
   if (place == places.end())
@@ -77,6 +84,12 @@ Value ScheduleLowering::get(Value value) {
 }
 
 void ScheduleLowering::lowerArena(ArenaOp op) {
+  if (StringRef memory = op.getBuffers().empty() ? StringRef() : memoryOf(op.getBuffers().front()); !memory.empty()) {
+    // Lives are not looked at: the queue may still run what the host has long gone past.
+    for (auto [size, buffer] : llvm::zip(op.getSizes(), op.getBuffers()))
+      values.map(buffer, fn.acquireOn(memory, get(size)));
+    return;
+  }
   SmallVector<int32_t> lives;
   SmallVector<Value> sizes, placed;
   int64_t onStack = 0;
@@ -135,7 +148,34 @@ void ScheduleLowering::lowerLaunch(schedule::LaunchOp op) {
   Value to = wordsOfLaunches();
   for (auto [word, argument] : llvm::enumerate(arguments))
     fn.store(argument, to, 8 * static_cast<int64_t>(word));
+  if (std::optional<StringRef> device = op.getBackend()) {
+    SmallVector<uint8_t> roles;
+    for (auto [i, argument] : llvm::enumerate(op.getArguments())) {
+      bool isWritten = llvm::is_contained(op.getWrites(), static_cast<int64_t>(i));
+      bool isBuffer = isa<BufferType>(argument.getType());
+      roles.push_back(!isBuffer ? SINTER_WORD_SIZE : isWritten ? SINTER_WORD_WRITTEN : SINTER_WORD_READ);
+    }
+    fn.launchOn(*device, op.getKernel(), to, roles, chunks, op.getOrdered());
+    return;
+  }
   fn.launch(op.getKernel(), to, chunks);
+}
+
+/// The sinter_copy of a copy that is not the host's alone.
+static int32_t directionOf(Value from, Value to) {
+  return memoryOf(from).empty() ? SINTER_COPY_TO_DEVICE
+         : memoryOf(to).empty() ? SINTER_COPY_TO_HOST
+                                : SINTER_COPY_WITHIN;
+}
+
+/// A larger buffer of a back end that begins with the bytes of `buffer`; capacities grow geometrically.
+static std::pair<Value, Value> growOn(EntryFunction &fn, StringRef memory, Value buffer, Value capacity, Value needed) {
+  Value twice = fn.mul(capacity, fn.i64(2));
+  Value bytes = LLVM::SMaxOp::create(fn.b, twice, needed);
+  Value larger = fn.acquireOn(memory, bytes);
+  fn.copyOn(memory, larger, buffer, capacity, SINTER_COPY_WITHIN);
+  fn.releaseOn(memory, buffer);
+  return {larger, bytes};
 }
 
 void ScheduleLowering::lower(Operation *op) {
@@ -160,14 +200,25 @@ void ScheduleLowering::lower(Operation *op) {
         give(output, fn.output(static_cast<unsigned>(output.getIndex()), get(output.getSizes())));
       })
       .Case([&](schedule::WeightOp weight) {
-        give(weight, fn.offset(fn.weights, static_cast<int64_t>(weight.getOffset())));
+        auto offset = static_cast<int64_t>(weight.getOffset());
+        StringRef memory = memoryOf(weight);
+        give(weight, memory.empty() ? fn.offset(fn.weights, offset) : fn.weightOn(memory, offset));
       })
       .Case([&](ArenaOp arena) { lowerArena(arena); })
       .Case([&](schedule::LocalOp local) {
         give(local, fn.stackWords(static_cast<int64_t>(llvm::divideCeil(local.getBytes(), 8))));
       })
-      .Case([&](schedule::AcquireOp acquire) { give(acquire, fn.acquire(get(acquire.getBytes()))); })
-      .Case([&](schedule::ReleaseOp release) { fn.release(get(release.getBuffer())); })
+      .Case([&](schedule::AcquireOp acquire) {
+        StringRef memory = memoryOf(acquire);
+        Value bytes = get(acquire.getBytes());
+        give(acquire, memory.empty() ? fn.acquire(bytes) : fn.acquireOn(memory, bytes));
+      })
+      .Case([&](schedule::ReleaseOp release) {
+        StringRef memory = memoryOf(release.getBuffer());
+        Value buffer = get(release.getBuffer());
+        memory.empty() ? fn.release(buffer) : fn.releaseOn(memory, buffer);
+      })
+      .Case([&](schedule::WaitOp wait) { fn.waitOn(memoryOf(wait.getBuffer()), get(wait.getBuffer())); })
       .Case([&](schedule::GrowOp grow) {
         Value buffer = get(grow.getBuffer()), capacity = get(grow.getCapacity()), needed = get(grow.getNeeded());
         Block *more = fn.newBlock(), *ready = fn.newBlock({fn.ptrType, fn.i64Type});
@@ -176,7 +227,9 @@ void ScheduleLowering::lower(Operation *op) {
                                          fn.compare(Predicate::sge, needed, fn.i64(0)));
         fn.branch(fits, ready, {buffer, capacity}, more, {});
         fn.enter(more);
-        auto [larger, enough] = fn.grow(buffer, capacity, needed);
+        StringRef memory = memoryOf(grow.getBuffer());
+        auto [larger, enough] =
+            memory.empty() ? fn.grow(buffer, capacity, needed) : growOn(fn, memory, buffer, capacity, needed);
         fn.branch(ready, {larger, enough});
         fn.enter(ready);
         give(grow.getLarger(), ready->getArgument(0));
@@ -191,12 +244,32 @@ void ScheduleLowering::lower(Operation *op) {
         Value to = fn.offset(get(store.getBuffer()), static_cast<int64_t>(store.getOffset()));
         fn.storeElement(get(store.getElement()), to);
       })
-      .Case([&](schedule::CopyOp copy) { fn.copy(get(copy.getTo()), get(copy.getFrom()), get(copy.getBytes())); })
+      .Case([&](schedule::CopyOp copy) {
+        StringRef memory = memoryOf(copy.getFrom()).empty() ? memoryOf(copy.getTo()) : memoryOf(copy.getFrom());
+        if (!memory.empty())
+          return fn.copyOn(memory, get(copy.getTo()), get(copy.getFrom()), get(copy.getBytes()),
+                           directionOf(copy.getFrom(), copy.getTo()));
+        fn.copy(get(copy.getTo()), get(copy.getFrom()), get(copy.getBytes()));
+      })
       .Case([&](schedule::CopyPiecesOp copy) {
+        StringRef memory = memoryOf(copy.getFrom()).empty() ? memoryOf(copy.getTo()) : memoryOf(copy.getFrom());
+        if (!memory.empty()) {
+          Value from = get(copy.getFrom()), fromStep = get(copy.getFromStep()), to = get(copy.getTo());
+          Value toStep = get(copy.getToStep()), bytes = get(copy.getBytes());
+          int32_t direction = directionOf(copy.getFrom(), copy.getTo());
+          fn.loop(get(copy.getCount()), [&](Value i) {
+            fn.copyOn(memory, fn.offset(to, fn.mul(i, toStep)), fn.offset(from, fn.mul(i, fromStep)), bytes, direction);
+          });
+          return;
+        }
         fn.copyStrided(get(copy.getTo()), get(copy.getToStep()), get(copy.getFrom()), get(copy.getFromStep()),
                        get(copy.getBytes()), get(copy.getCount()));
       })
-      .Case([&](schedule::ClearOp clear) { fn.clear(get(clear.getBuffer()), get(clear.getBytes())); })
+      .Case([&](schedule::ClearOp clear) {
+        StringRef memory = memoryOf(clear.getBuffer());
+        Value to = get(clear.getBuffer()), bytes = get(clear.getBytes());
+        memory.empty() ? fn.clear(to, bytes) : fn.clearOn(memory, to, bytes);
+      })
       .Case([&](schedule::LaunchOp launch) { lowerLaunch(launch); })
       .Case([&](schedule::RequireOp require) {
         Block *next = fn.newBlock(), *refused = fn.newBlock();
@@ -217,8 +290,21 @@ void ScheduleLowering::lower(Operation *op) {
       });
 }
 
+/// The back ends that a schedule's launches name.
+static llvm::SetVector<StringRef> devicesOf(schedule::FunctionOp function) {
+  llvm::SetVector<StringRef> devices;
+  function.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto buffer = dyn_cast<BufferType>(type); buffer && !buffer.isHost())
+        devices.insert(buffer.getMemory().getValue());
+  });
+  return devices;
+}
+
 void ScheduleLowering::run() {
   Region &body = function.getBody();
+  for (StringRef device : devicesOf(function))
+    fn.beginDevice(device);
   for (Block &block : llvm::drop_begin(body)) {
     Block *to = fn.newBlock();
     for (BlockArgument argument : block.getArguments())

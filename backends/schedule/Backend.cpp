@@ -15,22 +15,39 @@ static bool sameCode(KernelOp a, KernelOp b) {
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), OperationEquivalence::IgnoreLocations);
 }
 
+StringRef KernelTable::memory() const {
+  auto found = llvm::find_if(devices, [](Backend *device) { return device->hasOwnMemory(); });
+  return found == devices.end() ? StringRef() : (*found)->name();
+}
+
 FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) {
-  std::unique_ptr<KernelSpec> spec = owner.specify(kernel, &sizes);
-  if (failed(owner.settle(*spec)))
+  Backend *backend = &hostBackend;
+  std::unique_ptr<KernelSpec> spec;
+  for (Backend *device : devices) {
+    spec = device->specify(kernel, &sizes);
+    if (device->refusal(*spec).empty()) {
+      backend = device;
+      break;
+    }
+  }
+  if (backend == &hostBackend)
+    spec = hostBackend.specify(kernel, &sizes);
+  if (failed(backend->settle(*spec)))
     return failure();
-  SmallVector<Packing> packed = owner.packing(*spec);
+  SmallVector<Packing> packed = backend->packing(*spec);
   Dims arguments = argumentsOf(*spec, sizes);
 
   auto &candidates = bySignature[spec->signature()];
-  const unsigned *known = llvm::find_if(candidates, [&](unsigned i) { return sameCode(all[i].spec->kernel, kernel); });
+  const unsigned *known = llvm::find_if(
+      candidates, [&](unsigned i) { return all[i].backend == backend && sameCode(all[i].spec->kernel, kernel); });
   unsigned index = known == candidates.end() ? all.size() : *known;
   if (known == candidates.end()) {
     Entry entry;
+    entry.backend = backend;
     entry.symbol =
         prefix + "_k" + std::to_string(index) + "_" + stringifyKernelTemplate(kernel.getKernelTemplate()).str();
     auto start = std::chrono::steady_clock::now();
-    entry.traits = owner.describe(*spec, entry.symbol);
+    entry.traits = backend->describe(*spec, entry.symbol);
     entry.describeMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     entry.spec = std::move(spec);
     candidates.push_back(index);
@@ -43,6 +60,7 @@ FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) 
       describeLaunch(kernel, *entry.spec, entry.traits, std::move(arguments), sizes.context());
   if (succeeded(launch)) {
     launch->kernel = entry.symbol;
+    launch->backend = backend == &hostBackend ? "" : backend->name().str();
     launch->packed = std::move(packed);
   }
   return launch;
@@ -50,5 +68,5 @@ FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) 
 
 void KernelTable::write(ModuleOp module) {
   for (Entry &entry : all)
-    entry.spec->write(module, entry.symbol, owner.name());
+    entry.spec->write(module, entry.symbol, entry.backend->name());
 }

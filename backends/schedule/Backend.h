@@ -14,6 +14,7 @@
 #ifndef SINTER_BACKENDS_SCHEDULE_BACKEND_H
 #define SINTER_BACKENDS_SCHEDULE_BACKEND_H
 
+#include "backends/schedule/Code.h"
 #include "backends/schedule/Dialect.h"
 #include "backends/schedule/KernelLaunch.h"
 #include "llvm/ADT/StringMap.h"
@@ -26,6 +27,10 @@ public:
 
   /// "cpu": what `schedule.kernel` and the sections of a .smod call it.
   virtual llvm::StringRef name() const = 0;
+
+  /// Its kernels read and write a memory of their own, which only its launches and copies reach. Then `describe` must
+  /// leave `writesSizes` false, and sizes of results follow from what the host knows.
+  virtual bool hasOwnMemory() const { return false; }
 
   /// Tensors of one element are values of the schedule, which computes kernels of them alone. Without, everything lies
   /// in memory.
@@ -50,6 +55,10 @@ public:
   /// What the code of a settled kernel needs and promises. Called once for each distinct kernel, under the symbol that
   /// launches name; the spec and its op live until the module is compiled.
   virtual KernelTraits describe(KernelSpec &spec, llvm::StringRef symbol) = 0;
+
+  /// The code of all kernels that were described, as the back end's runtime loads it. The host's back end has none: its
+  /// code is what schedules become.
+  virtual llvm::FailureOr<CodeObject> code(mlir::Location loc) { return CodeObject(); }
 };
 
 /// What the function around a `schedule.kernel` knew of its sizes: the analysis of its region.
@@ -64,27 +73,33 @@ class KernelTable {
 public:
   struct Entry {
     std::string symbol;
+    Backend *backend = nullptr;
     std::unique_ptr<KernelSpec> spec; // of the first kernel op with this code
     KernelTraits traits;
     unsigned uses = 0; // kernel ops with this code
     double describeMs = 0;
   };
 
-  /// Symbols are PREFIX_k0_map, ...
-  KernelTable(Backend &backend, std::string prefix) : owner(backend), prefix(std::move(prefix)) {}
+  /// Symbols are PREFIX_k0_map, ... A kernel goes to the first of `devices` that takes it, else to the host; all of
+  /// `devices` have one memory.
+  KernelTable(Backend &host, std::string prefix, llvm::ArrayRef<Backend *> devices = {})
+      : hostBackend(host), devices(devices), prefix(std::move(prefix)) {}
 
   /// Finds or makes the code of a kernel, by its schedule, which it gets here if nobody chose one. Fails with a
-  /// diagnostic at the op that the back end does not take, or whose schedule does not fit.
+  /// diagnostic at the op that no back end takes, or whose schedule does not fit.
   llvm::FailureOr<KernelLaunch> add(KernelOp kernel, ShapeAnalysis &sizes);
 
   /// Adds a `schedule.kernel` for each kernel to the end of `module`.
   void write(mlir::ModuleOp module);
 
-  Backend &backend() const { return owner; }
+  Backend &host() const { return hostBackend; }
+  /// Where tensors lie: the name of the back end with a memory of its own, if there is one.
+  llvm::StringRef memory() const;
   llvm::ArrayRef<Entry> entries() const { return all; }
 
 private:
-  Backend &owner;
+  Backend &hostBackend;
+  llvm::SmallVector<Backend *> devices;
   std::string prefix;
   std::vector<Entry> all;
   llvm::StringMap<llvm::SmallVector<unsigned, 1>> bySignature;

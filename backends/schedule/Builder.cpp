@@ -9,10 +9,11 @@ using namespace sinter;
 using namespace sinter::schedule;
 
 ScheduleBuilder::ScheduleBuilder(ModuleOp module, Location loc, StringRef name, unsigned inputs, unsigned outputs,
-                                 DimContext &dims)
+                                 DimContext &dims, StringRef memory)
     : b(loc, module.getContext()), dims(dims), outermost(known) {
   i64Type = b.getI64Type();
-  bufferType = BufferType::get(b.getContext());
+  bufferType = BufferType::get(b.getContext(), {});
+  memoryType = memory.empty() ? bufferType : BufferType::get(b.getContext(), b.getStringAttr(memory));
   b.setInsertionPointToEnd(module.getBody());
   function = FunctionOp::create(b, name, inputs, outputs);
   b.setInsertionPointToStart(&function.getBody().emplaceBlock());
@@ -152,14 +153,25 @@ Value ScheduleBuilder::materialize(DimExpr expr) {
 //===- memory --------------------------------------------------------------------------------------===//
 
 Value ScheduleBuilder::view(Value buffer, Value offset) {
-  return getConstantIntValue(offset) == 0 ? buffer : ViewOp::create(b, bufferType, buffer, offset).getResult();
+  return getConstantIntValue(offset) == 0 ? buffer : ViewOp::create(b, buffer.getType(), buffer, offset).getResult();
 }
 
 Value ScheduleBuilder::load(Type elementType, Value buffer, int64_t byteOffset) {
+  if (buffer.getType() != bufferType) {
+    Value copied = local(8);
+    copy(copied, view(buffer, i64(byteOffset)), i64(byteWidth(elementType)));
+    return LoadOp::create(b, signless(elementType), copied, 0);
+  }
   return LoadOp::create(b, signless(elementType), buffer, byteOffset);
 }
 
 void ScheduleBuilder::store(Value element, Value buffer, int64_t byteOffset) {
+  if (buffer.getType() != bufferType) {
+    Value copied = local(8);
+    StoreOp::create(b, element, copied, 0);
+    copy(view(buffer, i64(byteOffset)), copied, i64(byteWidth(element.getType())));
+    return;
+  }
   StoreOp::create(b, element, buffer, byteOffset);
 }
 
@@ -168,8 +180,11 @@ Value ScheduleBuilder::local(int64_t bytes) {
 }
 
 void ScheduleBuilder::copy(Value to, Value from, Value bytes) {
-  if (getConstantIntValue(bytes) != 0)
-    CopyOp::create(b, from, to, bytes);
+  if (getConstantIntValue(bytes) == 0)
+    return;
+  if (from.getType() != bufferType && to.getType() == bufferType)
+    WaitOp::create(b, from);
+  CopyOp::create(b, from, to, bytes);
 }
 
 void ScheduleBuilder::clear(Value to, Value bytes) {
@@ -178,10 +193,13 @@ void ScheduleBuilder::clear(Value to, Value bytes) {
 }
 
 void ScheduleBuilder::copyPieces(Value to, Value toStep, Value from, Value fromStep, Value bytes, Value count) {
-  if (getConstantIntValue(count) == 1)
+  if (getConstantIntValue(count) == 1) {
     copy(to, from, bytes);
-  else
+  } else {
+    if (from.getType() != bufferType && to.getType() == bufferType)
+      WaitOp::create(b, from);
     CopyPiecesOp::create(b, from, fromStep, to, toStep, bytes, count);
+  }
 }
 
 void ScheduleBuilder::require(Value holds, int32_t code, StringRef message, Value first, Value second) {

@@ -20,8 +20,9 @@ namespace sinter::schedule {
 class ScheduleBuilder {
 public:
   /// Starts the schedule `name` of a function of so many inputs and outputs at the end of `module`.
+  /// Tensors lie in `memory`: empty for the host's, else that of the back end of this name.
   ScheduleBuilder(mlir::ModuleOp module, mlir::Location loc, llvm::StringRef name, unsigned inputs, unsigned outputs,
-                  DimContext &dims);
+                  DimContext &dims, llvm::StringRef memory = {});
 
   mlir::ImplicitLocOpBuilder b;
   FunctionOp function;
@@ -44,27 +45,34 @@ public:
 
   // Memory.
   mlir::Value view(mlir::Value buffer, mlir::Value offset);
+  /// Elements of buffers in any memory: the host reads and writes a copy of one that is not its own.
   mlir::Value load(mlir::Type elementType, mlir::Value buffer, int64_t byteOffset = 0);
   void store(mlir::Value element, mlir::Value buffer, int64_t byteOffset = 0);
   /// Bytes of the host that live as long as the call, made at the function's beginning.
   mlir::Value local(int64_t bytes);
+  /// Waits for the buffer that is copied to the host, if it is in another memory.
   void copy(mlir::Value to, mlir::Value from, mlir::Value bytes);
   void clear(mlir::Value to, mlir::Value bytes);
   /// `count` pieces of `bytes` each, at the given distances.
   void copyPieces(mlir::Value to, mlir::Value toStep, mlir::Value from, mlir::Value fromStep, mlir::Value bytes,
                   mlir::Value count);
-  mlir::Value acquire(mlir::Value bytes) { return AcquireOp::create(b, bufferType, bytes); }
+  mlir::Value acquire(mlir::Value bytes) { return AcquireOp::create(b, memoryType, bytes); }
+  mlir::Value acquireOnHost(mlir::Value bytes) { return AcquireOp::create(b, bufferType, bytes); }
   void release(mlir::Value buffer) { ReleaseOp::create(b, buffer); }
   /// Storage of output `index`.
   mlir::Value output(unsigned index, llvm::ArrayRef<mlir::Value> sizes) {
     return OutputOp::create(b, bufferType, index, sizes);
   }
-  mlir::Value weight(int64_t offset) { return WeightOp::create(b, bufferType, offset); }
+  mlir::Value weight(int64_t offset) { return WeightOp::create(b, memoryType, offset); }
 
   /// Ends the call with `code` unless the condition holds; `first` and `second` stand for the {} of `message`.
   void require(mlir::Value holds, int32_t code, llvm::StringRef message, mlir::Value first, mlir::Value second);
 
-  mlir::Type i64Type, bufferType;
+  /// True when tensors lie in the host's memory.
+  bool isOnHost() const { return memoryType == bufferType; }
+
+  mlir::Type i64Type;
+  mlir::Type bufferType, memoryType; // of the host, and where tensors lie
 
   using Table = llvm::ScopedHashTable<const void *, mlir::Value>;
   struct Scope {

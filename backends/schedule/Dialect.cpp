@@ -22,6 +22,20 @@ using namespace sinter::schedule;
 #define GET_TYPEDEF_CLASSES
 #include "backends/schedule/ScheduleTypes.cpp.inc"
 
+/// The memory of a buffer: nothing for the host's, else ` in "cuda"`.
+static ParseResult parseMemory(OpAsmParser &parser, Type &type) {
+  StringAttr memory;
+  if (succeeded(parser.parseOptionalKeyword("in")) && parser.parseAttribute(memory))
+    return failure();
+  type = BufferType::get(parser.getContext(), memory);
+  return success();
+}
+
+static void printMemory(OpAsmPrinter &printer, Operation *, Type type) {
+  if (StringAttr memory = cast<BufferType>(type).getMemory())
+    printer << "in " << memory;
+}
+
 #define GET_OP_CLASSES
 #include "backends/schedule/ScheduleOps.cpp.inc"
 
@@ -130,6 +144,30 @@ LogicalResult LaunchOp::verify() {
       return emitOpError("requires ascending numbers of buffers in 'writes', got ") << number;
     before = number;
   }
+  for (Value argument : getArguments()) // C2
+    if (auto buffer = dyn_cast<BufferType>(argument.getType()); buffer && buffer.getMemory() != getBackendAttr())
+      return emitOpError("requires buffers in the memory of its back end (")
+             << (getBackend() ? *getBackend() : "the host") << "), got " << buffer;
+  if (getBackend() && getRunsInline()) // C3
+    return emitOpError("requires the host for 'inline', got '") << *getBackend() << "'";
+  return success();
+}
+
+/// (C1) of copies.
+static LogicalResult verifyMemories(Operation *op, Type from, Type to) {
+  auto source = cast<BufferType>(from), target = cast<BufferType>(to);
+  if (source == target || source.isHost() || target.isHost())
+    return success();
+  return op->emitOpError("requires one buffer of the host, or both in the same memory, got ") << from << " and " << to;
+}
+
+LogicalResult CopyOp::verify() { return verifyMemories(*this, getFrom().getType(), getTo().getType()); }
+
+LogicalResult CopyPiecesOp::verify() { return verifyMemories(*this, getFrom().getType(), getTo().getType()); }
+
+LogicalResult WaitOp::verify() {
+  if (cast<BufferType>(getBuffer().getType()).isHost()) // C1
+    return emitOpError("requires a buffer in the memory of a back end, got one of the host");
   return success();
 }
 

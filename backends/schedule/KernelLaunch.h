@@ -39,6 +39,8 @@ struct KernelTraits {
   int64_t updates = -1;
   /// The launch takes so little time that starting it elsewhere would take longer.
   bool isShort = false;
+  /// Launches of this code and of others like it run in the order of the schedule, whatever they read and write.
+  bool isOrdered = false;
   /// A launch takes some nanoseconds: a loop of such kernels alone need not look in each trip whether it was cancelled.
   bool isBrief = false;
 };
@@ -47,6 +49,8 @@ struct KernelTraits {
 struct KernelLaunch {
   /// The code's symbol.
   std::string kernel;
+  /// The back end that runs it; empty for the host's.
+  std::string backend;
   /// Of the code. Only `chunks`, `workspaceBytes` and `capacity` are over the symbols of the function around.
   KernelTraits traits;
   /// The value of each size argument; null where nothing is known before the launch.

@@ -20,9 +20,11 @@ def Schedule_Dialect : Dialect {
     A schedule is one function over buffers, made from a function of kernels by one plan of its memory (SchedulePlan) and
     lowered by each back end. An op that can fail ends the call with a status code; nothing after it runs then.
 
-    Ops that touch memory keep their order. So do `output`, `acquire` and `launch`: their order is part of the schedule.
-    Launches whose buffers have nothing to do with each other may run side by side, which a back end finds out from
-    their operands (`reads` and `writes`).
+    Ops on the host's memory keep their order, and so do `output`, `acquire` and launches on the host. A launch of
+    another back end (`on`) only has to come after the launches and copies before it that write what it reads or
+    writes, and after those that read what it writes: its back end may run it at any time after that. Launches that are
+    `ordered` run in the order of the text among themselves, whatever they read (as collectives must, on all ranks).
+    The host waits for none of them but where the schedule says so (`wait`).
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -35,7 +37,21 @@ class Schedule_Type<string name, string mnemonic_, string summary_> : TypeDef<Sc
   let summary = summary_;
 }
 
-def Schedule_Buffer : Schedule_Type<"Buffer", "buffer", "bytes in memory, 64-byte aligned unless it is a view">;
+def Schedule_Buffer : Schedule_Type<"Buffer", "buffer", "bytes in memory, 64-byte aligned unless it is a view"> {
+  let description = [{
+    `!schedule.buffer` lies in the host's memory, `!schedule.buffer<"cuda">` in that of the back end `cuda`. Only
+    kernels of that back end read or write it; the host knows its address and copies it.
+  }];
+  let parameters = (ins OptionalParameter<"::mlir::StringAttr">:$memory);
+  let assemblyFormat = "(`<` $memory^ `>`)?";
+  let extraClassDeclaration = [{
+    bool isHost() const { return !getMemory(); }
+  }];
+}
+/// A buffer that the host itself reads and writes.
+def Schedule_HostBuffer : Type<CPred<"::llvm::isa<::sinter::schedule::BufferType>($_self) && ::llvm::cast<::sinter::schedule::BufferType>($_self).isHost()">,
+                               "buffer in the host's memory">,
+                          BuildableType<"::sinter::schedule::BufferType::get($_builder.getContext(), {})">;
 
 /// A number of bytes, elements, trips or chunks.
 def Schedule_Size : TypeAlias<I64, "64-bit size">;
@@ -110,22 +126,25 @@ def ProductOp : Schedule_Op<"product", [Pure]> {
 def InputOp : Schedule_Op<"input", [Pure]> {
   let summary = "memory of an input";
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$index);
-  let results = (outs Schedule_Buffer:$buffer);
+  let results = (outs Schedule_HostBuffer:$buffer);
   let assemblyFormat = "$index attr-dict";
 }
 
 def OutputOp : Schedule_Op<"output"> {
   let summary = "memory for an output of the given sizes; fails when there is none";
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$index, Variadic<Schedule_Size>:$sizes);
-  let results = (outs Schedule_Buffer:$buffer);
+  let results = (outs Schedule_HostBuffer:$buffer);
   let assemblyFormat = "$index `[` $sizes `]` attr-dict";
 }
 
 def WeightOp : Schedule_Op<"weight", [Pure]> {
   let summary = "a constant, at a byte offset of the module's weights";
+  let description = [{
+    The weights are in the memory of each back end whose schedules name them there, since its code was loaded.
+  }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$offset);
   let results = (outs Schedule_Buffer:$buffer);
-  let assemblyFormat = "$offset attr-dict";
+  let assemblyFormat = "$offset custom<Memory>(type($buffer)) attr-dict";
 }
 
 def ArenaOp : Schedule_Op<"arena"> {
@@ -146,7 +165,7 @@ def ArenaOp : Schedule_Op<"arena"> {
 def LocalOp : Schedule_Op<"local"> {
   let summary = "a few bytes of the host, from the beginning to the end of the call";
   let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$bytes);
-  let results = (outs Schedule_Buffer:$buffer);
+  let results = (outs Schedule_HostBuffer:$buffer);
   let assemblyFormat = "$bytes attr-dict";
 }
 
@@ -154,16 +173,16 @@ def AcquireOp : Schedule_Op<"acquire"> {
   let summary = "memory of a size that the call itself finds; fails when there is none";
   let arguments = (ins Schedule_Size:$bytes);
   let results = (outs Schedule_Buffer:$buffer);
-  let assemblyFormat = "$bytes attr-dict";
+  let assemblyFormat = "$bytes custom<Memory>(type($buffer)) attr-dict";
 }
 
 def ReleaseOp : Schedule_Op<"release"> {
-  let summary = "gives acquired memory back";
+  let summary = "gives acquired memory back, after all launches before it that use it";
   let arguments = (ins Schedule_Buffer:$buffer);
-  let assemblyFormat = "$buffer attr-dict";
+  let assemblyFormat = "$buffer custom<Memory>(type($buffer)) attr-dict";
 }
 
-def GrowOp : Schedule_Op<"grow"> {
+def GrowOp : Schedule_Op<"grow", [AllTypesMatch<["buffer", "larger"]>]> {
   let summary = "acquired memory of at least `needed` bytes that begins with the bytes of `buffer`";
   let description = [{
     `buffer`, which is given up, has `capacity` bytes. The same buffer where these are enough. Fails when there is no
@@ -171,46 +190,58 @@ def GrowOp : Schedule_Op<"grow"> {
   }];
   let arguments = (ins Schedule_Buffer:$buffer, Schedule_Size:$capacity, Schedule_Size:$needed);
   let results = (outs Schedule_Buffer:$larger, Schedule_Size:$larger_capacity);
-  let assemblyFormat = "$buffer `of` $capacity `to` $needed attr-dict";
+  let assemblyFormat = "$buffer custom<Memory>(type($buffer)) `of` $capacity `to` $needed attr-dict";
 }
 
-def ViewOp : Schedule_Op<"view", [Pure]> {
+def ViewOp : Schedule_Op<"view", [Pure, AllTypesMatch<["buffer", "view"]>]> {
   let summary = "a part of a buffer, from a byte offset on";
   let arguments = (ins Schedule_Buffer:$buffer, Schedule_Size:$offset);
   let results = (outs Schedule_Buffer:$view);
-  let assemblyFormat = "$buffer `at` $offset attr-dict";
+  let assemblyFormat = "$buffer custom<Memory>(type($buffer)) `at` $offset attr-dict";
 }
 
 def LoadOp : Schedule_Op<"load"> {
   let summary = "the element at a byte offset of a buffer; booleans are stored as bytes";
-  let arguments = (ins Schedule_Buffer:$buffer, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let arguments = (ins Schedule_HostBuffer:$buffer, DefaultValuedAttr<I64Attr, "0">:$offset);
   let results = (outs Schedule_Element:$element);
   let assemblyFormat = "$buffer (`at` $offset^)? attr-dict `:` type($element)";
 }
 
 def StoreOp : Schedule_Op<"store"> {
   let summary = "writes one element at a byte offset of a buffer";
-  let arguments = (ins Schedule_Element:$element, Schedule_Buffer:$buffer, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let arguments = (ins Schedule_Element:$element, Schedule_HostBuffer:$buffer, DefaultValuedAttr<I64Attr, "0">:$offset);
   let assemblyFormat = "$element `to` $buffer (`at` $offset^)? attr-dict `:` type($element)";
 }
 
 def CopyOp : Schedule_Op<"copy"> {
   let summary = "copies bytes; the two do not overlap, or are the same";
+  let description = [{
+    From or to the memory of a back end: the host's bytes have been read, or are there, when the op is done. `wait`
+    comes before a copy to the host.
+
+    * (C1) one of the two is in the host's memory, or both are in the same.
+  }];
   let arguments = (ins Schedule_Buffer:$from, Schedule_Buffer:$to, Schedule_Size:$bytes);
-  let assemblyFormat = "$from `to` $to `bytes` $bytes attr-dict";
+  let assemblyFormat = "$from custom<Memory>(type($from)) `to` $to custom<Memory>(type($to)) `bytes` $bytes attr-dict";
+  let hasVerifier = 1;
 }
 
 def CopyPiecesOp : Schedule_Op<"copy_pieces"> {
   let summary = "copies `count` pieces of `bytes` each that lie at regular distances";
+  let description = [{ * (C1) one of the two is in the host's memory, or both are in the same. }];
   let arguments = (ins Schedule_Buffer:$from, Schedule_Size:$from_step, Schedule_Buffer:$to, Schedule_Size:$to_step,
                        Schedule_Size:$bytes, Schedule_Size:$count);
-  let assemblyFormat = "$from `step` $from_step `to` $to `step` $to_step `bytes` $bytes `count` $count attr-dict";
+  let assemblyFormat = [{
+    $from custom<Memory>(type($from)) `step` $from_step `to` $to custom<Memory>(type($to)) `step` $to_step
+    `bytes` $bytes `count` $count attr-dict
+  }];
+  let hasVerifier = 1;
 }
 
 def ClearOp : Schedule_Op<"clear"> {
   let summary = "sets bytes to 0";
   let arguments = (ins Schedule_Buffer:$buffer, Schedule_Size:$bytes);
-  let assemblyFormat = "$buffer `bytes` $bytes attr-dict";
+  let assemblyFormat = "$buffer custom<Memory>(type($buffer)) `bytes` $bytes attr-dict";
 }
 
 // Kernels and the call.
@@ -238,20 +269,34 @@ def CodeOp : Schedule_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, Sin
 }
 
 def LaunchOp : Schedule_Op<"launch"> {
-  let summary = "runs all chunks of a kernel and waits until what follows may read its results";
+  let summary = "runs all chunks of a kernel";
   let description = [{
     The arguments are those of the kernel: inputs, results, room for sizes that it finds, scratch memory, sizes. Of the
     buffers, the kernel writes those numbered in `writes` and only reads the others. `inline` says that the kernel is so
     short, or has so few chunks, that it runs on the calling thread. Fails with the kernel's status, and when the call
     was cancelled, but not after `commit`.
 
-    * (C1) `writes` numbers buffers among the arguments, in ascending order.
+    `on` names the back end that runs the kernel, where that is not the host. The op is then done when the launch has
+    been handed over; a failure shows at the next `wait`. `ordered` launches run in the order of the text.
+
+    * (C1) `writes` numbers buffers among the arguments, in ascending order. * (C2) All buffers are in the memory of the
+    back end that runs the kernel. * (C3) `inline` is for the host alone.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Schedule_Argument>:$arguments, Schedule_Size:$chunks,
-                       DenseI64ArrayAttr:$writes, UnitAttr:$runs_inline);
+                       DenseI64ArrayAttr:$writes, UnitAttr:$runs_inline, UnitAttr:$ordered,
+                       OptionalAttr<StrAttr>:$backend);
   let assemblyFormat = [{
-    (`inline` $runs_inline^)? $kernel `(` $arguments `)` `writes` $writes `chunks` $chunks attr-dict `:` type($arguments)
+    (`inline` $runs_inline^)? (`ordered` $ordered^)? $kernel (`on` $backend^)? `(` $arguments `)` `writes` $writes
+    `chunks` $chunks attr-dict `:` type($arguments)
   }];
+  let hasVerifier = 1;
+}
+
+def WaitOp : Schedule_Op<"wait"> {
+  let summary = "waits until all launches and copies so far that use a buffer are done; fails when one failed";
+  let description = [{ * (C1) The buffer is in the memory of a back end: the host's own launches are done when they end. }];
+  let arguments = (ins Schedule_Buffer:$buffer);
+  let assemblyFormat = "$buffer custom<Memory>(type($buffer)) attr-dict";
   let hasVerifier = 1;
 }
 

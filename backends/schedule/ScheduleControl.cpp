@@ -28,7 +28,7 @@ LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
     if (plan.isRegister(result))
       types.push_back(signless(getElementTypeOrSelf(result.getType())));
     else if (isDynamic(result))
-      types.push_back(s.bufferType);
+      types.push_back(s.memoryType);
     else if (failed(place(result)))
       return failure();
   }
@@ -411,7 +411,7 @@ LogicalResult ScheduleEmitter::emitStack(LoopState &state, unsigned j) {
                 dims[size.axis], size.value);
     }
     Value needed = s.checkedProduct({outer, piece, state.trips ? state.trips : s.add(state.trip, s.i64(1))});
-    auto grown = schedule::GrowOp::create(s.b, s.bufferType, s.i64Type, base, state.stackCapacity[j], needed);
+    auto grown = schedule::GrowOp::create(s.b, base.getType(), s.i64Type, base, state.stackCapacity[j], needed);
     base = grown.getLarger();
     state.next.append({base, grown.getLargerCapacity()});
     for (const LoopState::Size &size : state.sliceSizes)

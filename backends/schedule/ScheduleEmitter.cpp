@@ -31,6 +31,13 @@ void ScheduleEmitter::bindInputs() {
     pointers[argument] = schedule::InputOp::create(s.b, s.bufferType, number);
     bindFresh(argument, [&](int64_t axis) { return schedule::InputSizeOp::create(s.b, s.i64Type, number, axis); });
   }
+  // Kernels with a memory of their own read a copy there.
+  for (BlockArgument argument : function.getArguments())
+    if (!s.isOnHost() && !argument.use_empty()) {
+      Value size = bytes(argument), own = s.acquire(size);
+      s.copy(own, pointers.lookup(argument), size);
+      pointers[argument] = own;
+    }
   for (BlockArgument argument : function.getArguments()) {
     if (plan.isRegister(argument))
       registers[argument] = s.load(getElementTypeOrSelf(argument.getType()), pointers.lookup(argument));
@@ -202,7 +209,8 @@ FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp modu
       checks[scheduled].append(found);
   });
 
-  bool registers = kernels.backend().holdsElements();
+  StringRef memory = kernels.memory();
+  bool registers = kernels.host().holdsElements() && memory.empty();
   KernelLaunches launches;
   bool ok = !function
                  .walk([&](KernelOp kernel) {
@@ -217,9 +225,9 @@ FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp modu
                  .wasInterrupted();
   if (!ok)
     return failure();
-  SchedulePlan plan(function, sizes, launches, registers);
+  SchedulePlan plan(function, sizes, launches, registers, /*statesInPlace=*/memory.empty());
   ScheduleBuilder builder(module, function.getLoc(), entry, function.getNumArguments(), function.getNumResults(),
-                          context);
+                          context, memory);
   ScheduleEmitter emitter(function, builder, sizes, plan, launches, checks, weights);
   if (failed(emitter.run()))
     return failure();

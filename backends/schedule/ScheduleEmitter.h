@@ -51,6 +51,12 @@ private:
   /// Appends memory for each result.
   llvm::LogicalResult placeResults(KernelOp kernel, const KernelLaunch &launch,
                                    llvm::SmallVectorImpl<mlir::Value> &values);
+  /// Before the host computes a kernel whose tensors lie in another memory: gives it memory of its own with copies of
+  /// what it reads. `values` are its arguments from then on, the result what they were.
+  llvm::SmallVector<mlir::Value> stageOnHost(KernelOp kernel, const KernelTraits &traits,
+                                             llvm::MutableArrayRef<mlir::Value> values);
+  /// After it: copies results to where they belong.
+  void unstage(KernelOp kernel, llvm::ArrayRef<mlir::Value> staged, llvm::ArrayRef<mlir::Value> values);
   /// Before a kernel that writes only what differs from one input: brings that input into the result's memory.
   void startUpdate(KernelOp kernel, const KernelTraits &traits, llvm::MutableArrayRef<mlir::Value> values);
 

@@ -53,6 +53,7 @@ static int64_t updatedZeros(KernelOp kernel, const KernelTraits &traits) {
 LogicalResult ScheduleEmitter::pointInputs(KernelOp kernel, const KernelLaunch &launch,
                                            SmallVectorImpl<Value> &values) {
   int64_t zeros = updatedZeros(kernel, launch.traits);
+  Type constantType = launch.backend.empty() ? s.bufferType : s.memoryType;
   for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
     if (zeros == static_cast<int64_t>(i)) {
       values.emplace_back(); // the result's own memory, which is not known yet
@@ -63,7 +64,14 @@ LogicalResult ScheduleEmitter::pointInputs(KernelOp kernel, const KernelLaunch &
       FailureOr<int64_t> offset = weights.add(input.getDefiningOp<ConstantOp>().getValue(), *packing);
       if (failed(offset))
         return kernel.emitOpError("requires a dense or dense_resource constant to pack");
-      values.push_back(s.weight(*offset));
+      values.push_back(WeightOp::create(s.b, constantType, *offset));
+      continue;
+    }
+    if (auto constant = plan.root(input).getDefiningOp<ConstantOp>(); constant && constantType != s.memoryType) {
+      FailureOr<int64_t> offset = weights.add(constant.getValue());
+      if (failed(offset))
+        return constant.emitOpError("requires a dense or dense_resource value");
+      values.push_back(WeightOp::create(s.b, constantType, *offset));
       continue;
     }
     FailureOr<Value> base = pointer(input);
@@ -79,8 +87,8 @@ LogicalResult ScheduleEmitter::placeResults(KernelOp kernel, const KernelLaunch 
   for (auto [i, result] : llvm::enumerate(kernel.getResults())) {
     if (launch.traits.writesSizes) {
       int64_t width = byteWidth(cast<RankedTensorType>(result.getType()).getElementType());
-      pointers[result] = s.acquire(s.checkedProduct({s.materialize(launch.traits.capacity[i]), s.i64(width)}));
-      values.push_back(pointers[result]);
+      Value room = s.checkedProduct({s.materialize(launch.traits.capacity[i]), s.i64(width)});
+      values.push_back(pointers[result] = s.acquireOnHost(room));
       continue;
     }
     if (failed(requireKnownSizes(result)))
@@ -106,6 +114,33 @@ void ScheduleEmitter::startUpdate(KernelOp kernel, const KernelTraits &traits, M
   }
 }
 
+SmallVector<Value> ScheduleEmitter::stageOnHost(KernelOp kernel, const KernelTraits &traits,
+                                                MutableArrayRef<Value> values) {
+  SmallVector<Value> staged(values.size());
+  unsigned inputs = kernel.getNumOperands();
+  for (unsigned i = 0; i < inputs + kernel.getNumResults(); ++i) {
+    if (values[i].getType() == s.bufferType)
+      continue;
+    Value size = bytes(i < inputs ? kernel.getInputs()[i] : kernel.getResult(i - inputs));
+    staged[i] = s.acquireOnHost(size);
+    if (i < inputs || traits.updates >= 0)
+      s.copy(staged[i], values[i], size);
+    std::swap(staged[i], values[i]);
+  }
+  return staged;
+}
+
+void ScheduleEmitter::unstage(KernelOp kernel, ArrayRef<Value> staged, ArrayRef<Value> values) {
+  unsigned inputs = kernel.getNumOperands();
+  for (auto [i, home] : llvm::enumerate(staged)) {
+    if (!home)
+      continue;
+    if (i >= inputs)
+      s.copy(home, values[i], bytes(kernel.getResult(i - inputs)));
+    s.release(values[i]);
+  }
+}
+
 LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   auto found = launches.find(kernel);
   if (found == launches.end())
@@ -124,16 +159,25 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
     values.push_back(written);
   }
   int workspace = plan.workspaceOf(kernel);
-  bool acquired = workspace >= 0 && plan.slot(workspace).kind == Slot::Kind::Dynamic;
-  if (workspace >= 0)
-    values.push_back(acquired ? s.acquire(s.materialize(traits.workspaceBytes)) : slotPointer(workspace));
+  bool isStaged = launch.backend.empty() && !s.isOnHost(); // the host computes what lies elsewhere
+  bool acquired = workspace >= 0 && (isStaged || plan.slot(workspace).kind == Slot::Kind::Dynamic);
+  if (acquired)
+    values.push_back(
+        AcquireOp::create(s.b, isStaged ? s.bufferType : s.memoryType, s.materialize(traits.workspaceBytes)));
+  else if (workspace >= 0)
+    values.push_back(slotPointer(workspace));
   Value scratch = acquired ? values.back() : Value();
   SmallVector<int64_t> writes = llvm::to_vector(llvm::seq<int64_t>(firstWritten, values.size()));
   for (DimExpr size : launch.symbols)
     values.push_back(size && s.isBound(size) ? s.materialize(size) : s.i64(-1));
   startUpdate(kernel, traits, values);
   bool isOne = traits.chunks.isConstant() && traits.chunks.constant() <= 1;
-  LaunchOp::create(s.b, launch.kernel, values, s.materialize(traits.chunks), writes, isOne || traits.isShort);
+  SmallVector<Value> staged;
+  if (isStaged)
+    staged = stageOnHost(kernel, traits, values);
+  bool isInline = launch.backend.empty() && (isOne || traits.isShort);
+  LaunchOp::create(s.b, launch.kernel, values, s.materialize(traits.chunks), writes, isInline, traits.isOrdered,
+                   launch.backend.empty() ? StringAttr() : s.b.getStringAttr(launch.backend));
   if (acquired)
     s.release(scratch);
   for (Value result : kernel.getResults())
@@ -145,5 +189,12 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
     if (size.kind() == DimExpr::Kind::Symbol && !s.isBound(size))
       s.bind(size.symbol(), s.load(s.i64Type, written, static_cast<int64_t>(i) * 8));
   }
+  unstage(kernel, staged, values);
+  if (isStaged && traits.writesSizes)
+    for (Value result : kernel.getResults()) { // its size is known now
+      Value size = bytes(result), found = pointers.lookup(result);
+      s.copy(pointers[result] = s.acquire(size), found, size);
+      s.release(found);
+    }
   return success();
 }

@@ -97,7 +97,7 @@ FailureOr<Value> ScheduleEmitter::place(Value value) {
   if (where.kind == Slot::Kind::Output && !outputPointers.contains(slot)) {
     // The output may be a view of this value under another shape.
     Value returned = function.getBody().front().getTerminator()->getOperand(where.output);
-    if (llvm::all_of(plan.dims(returned), [&](DimExpr size) { return s.isBound(size); })) {
+    if (s.isOnHost() && llvm::all_of(plan.dims(returned), [&](DimExpr size) { return s.isBound(size); })) {
       outputPointers[slot] = storageOf(where.output, returned);
     } else {
       if (failed(requireKnownSizes(value)))
@@ -224,7 +224,7 @@ void ScheduleEmitter::placeArena() {
   }
   if (placed.empty())
     return;
-  auto arena = schedule::ArenaOp::create(s.b, SmallVector<Type>(placed.size(), s.bufferType), bytes, lives);
+  auto arena = schedule::ArenaOp::create(s.b, SmallVector<Type>(placed.size(), s.memoryType), bytes, lives);
   for (auto [slot, buffer] : llvm::zip(placed, arena.getBuffers()))
     arenaBuffers[slot] = buffer;
 }

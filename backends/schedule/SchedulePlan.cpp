@@ -26,12 +26,14 @@ bool schedule::isScalarKernel(KernelOp kernel) {
   });
 }
 
-SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes, const KernelLaunches &launches, bool registers)
+SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes, const KernelLaunches &launches, bool registers,
+                           bool statesInPlace)
     : function(function), sizes(sizes), launches(launches), registers(registers) {
   findEntrySymbols();
   Block &entry = function.getBody().front();
   aliasBlock(entry);
-  placeStates();
+  if (statesInPlace)
+    placeStates();
   for (OpOperand &operand : entry.getTerminator()->getOpOperands()) {
     Slot slot;
     slot.kind = Slot::Kind::Output;

@@ -71,8 +71,10 @@ bool isScalarKernel(KernelOp kernel);
 
 class SchedulePlan {
 public:
-  /// `registers`: single elements are SSA values. Without, everything lies in memory.
-  SchedulePlan(mlir::func::FuncOp function, ShapeAnalysis &sizes, const KernelLaunches &launches, bool registers);
+  /// `registers`: single elements are SSA values. Without, everything lies in memory. `statesInPlace`: states may be
+  /// written where they lie, which is the host's memory.
+  SchedulePlan(mlir::func::FuncOp function, ShapeAnalysis &sizes, const KernelLaunches &launches, bool registers,
+               bool statesInPlace = true);
 
   /// The value whose memory `value` is a view of.
   mlir::Value root(mlir::Value value) const;

@@ -155,3 +155,75 @@ schedule.kernel @code_c3_a_constant_is_no_input for "cpu" sizes ["4"] constants 
     sinter.yield(%s) : tensor<4xf32>
   }
 }
+
+// -----
+
+schedule.function @launch_c2_buffer_of_the_host inputs 1 outputs 0 {
+  %x = schedule.input 0
+  %n = arith.constant 64 : i64
+  // expected-error @+1 {{requires buffers in the memory of its back end (gpu), got '!schedule.buffer'}}
+  schedule.launch @kernel on "gpu"(%x) writes [] chunks %n : !schedule.buffer
+  schedule.return
+}
+
+// -----
+
+schedule.function @launch_c2_buffer_of_a_device_on_the_host inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  %a = schedule.acquire %n in "gpu"
+  // expected-error @+1 {{requires buffers in the memory of its back end (the host), got '!schedule.buffer<"gpu">'}}
+  schedule.launch @kernel(%a) writes [] chunks %n : !schedule.buffer<"gpu">
+  schedule.return
+}
+
+// -----
+
+schedule.function @launch_c3_inline_on_a_device inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  %a = schedule.acquire %n in "gpu"
+  // expected-error @+1 {{requires the host for 'inline', got 'gpu'}}
+  schedule.launch inline @kernel on "gpu"(%a) writes [] chunks %n : !schedule.buffer<"gpu">
+  schedule.return
+}
+
+// -----
+
+schedule.function @copy_c1_between_two_devices inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  %a = schedule.acquire %n in "gpu"
+  %b = schedule.acquire %n in "npu"
+  // expected-error @+1 {{requires one buffer of the host, or both in the same memory, got '!schedule.buffer<"gpu">' and '!schedule.buffer<"npu">'}}
+  schedule.copy %a in "gpu" to %b in "npu" bytes %n
+  schedule.return
+}
+
+// -----
+
+schedule.function @copy_pieces_c1_between_two_devices inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  %a = schedule.acquire %n in "gpu"
+  %b = schedule.acquire %n in "npu"
+  // expected-error @+1 {{requires one buffer of the host, or both in the same memory, got '!schedule.buffer<"gpu">' and '!schedule.buffer<"npu">'}}
+  schedule.copy_pieces %a in "gpu" step %n to %b in "npu" step %n bytes %n count %n
+  schedule.return
+}
+
+// -----
+
+schedule.function @wait_c1_for_the_host inputs 1 outputs 0 {
+  %x = schedule.input 0
+  // expected-error @+1 {{requires a buffer in the memory of a back end, got one of the host}}
+  schedule.wait %x
+  schedule.return
+}
+
+// -----
+
+schedule.function @load_from_a_device inputs 0 outputs 0 {
+  %n = arith.constant 64 : i64
+  // expected-note @+1 {{prior use here}}
+  %a = schedule.acquire %n in "gpu"
+  // expected-error @+1 {{use of value '%a' expects different type than prior uses: '!schedule.buffer' vs '!schedule.buffer<"gpu">'}}
+  %element = schedule.load %a : f32
+  schedule.return
+}

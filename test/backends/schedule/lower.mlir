@@ -197,3 +197,45 @@ schedule.function @sizes inputs 2 outputs 0 {
   schedule.commit
   schedule.return
 }
+
+// -----
+
+// Another back end is reached through one table of functions (runtime/device.h). Its buffers are addresses that the
+// host never reads.
+// CHECK: llvm.mlir.global external constant @sinter_device_gpu()
+// CHECK-LABEL: llvm.func @device
+schedule.function @device inputs 1 outputs 1 {
+  // A call begins with what an earlier one left behind.
+  // CHECK: %[[TABLE:.*]] = llvm.mlir.addressof @sinter_device_gpu
+  // CHECK: %[[BEGUN:.*]] = llvm.call %{{.*}}(%[[TABLE]], %arg0) : !llvm.ptr, (!llvm.ptr, !llvm.ptr) -> i32
+  // CHECK: llvm.icmp "eq" %[[BEGUN]]
+  %x = schedule.input 0
+  %n = schedule.input_size 0 axis 0
+  // CHECK: %[[A:.*]] = llvm.call %{{.*}}(%{{.*}}, %arg0, %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64) -> !llvm.ptr
+  // CHECK: llvm.icmp "ne" %[[A]]
+  %a = schedule.arena(%n) lives [0, 1] : !schedule.buffer<"gpu">
+  // CHECK: %[[OWN:.*]] = llvm.call %{{.*}}(%{{.*}}, %arg0, %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64) -> !llvm.ptr
+  %own = schedule.acquire %n in "gpu"
+  // CHECK: %[[W:.*]] = llvm.call %{{.*}}(%{{.*}}, %arg0, %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i64) -> !llvm.ptr
+  %w = schedule.weight 64 in "gpu"
+  // CHECK: %[[IN:.*]] = llvm.mlir.constant(0 : i32) : i32
+  // CHECK: llvm.call %{{.*}}(%{{.*}}, %arg0, %[[A]], %{{.*}}, %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i32) -> i32
+  schedule.copy %x to %a in "gpu" bytes %n
+  // Pieces are copied by a loop.
+  // CHECK: llvm.icmp "slt"
+  // CHECK: llvm.call %{{.*}} : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i32) -> i32
+  schedule.copy_pieces %a in "gpu" step %n to %own in "gpu" step %n bytes %n count %n
+  // CHECK: llvm.call %{{.*}}(%{{.*}}, %arg0, %[[OWN]], %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, i64) -> i32
+  schedule.clear %own in "gpu" bytes %n
+  // CHECK: llvm.call %{{.*}} : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64, i32) -> i32
+  schedule.launch ordered @kernel on "gpu"(%w, %a, %n) writes [1] chunks %n : !schedule.buffer<"gpu">, !schedule.buffer<"gpu">, i64
+  // CHECK: llvm.intr.smax
+  %larger, %capacity = schedule.grow %own in "gpu" of %n to %n
+  %y = schedule.output 0[%n]
+  // CHECK: llvm.call %{{.*}}(%{{.*}}, %arg0, %[[A]]) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> i32
+  schedule.wait %a in "gpu"
+  schedule.copy %a in "gpu" to %y bytes %n
+  // CHECK: llvm.call %{{.*}} : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+  schedule.release %larger in "gpu"
+  schedule.return
+}

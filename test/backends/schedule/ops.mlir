@@ -67,3 +67,38 @@ schedule.kernel @fill for "cpu" sizes ["s0 4", "2"] elements ["", "s0 -1"] const
     sinter.yield(%n) : tensor<?x4xf32>
   }
 }
+
+// Memory and kernels of another back end.
+// CHECK-LABEL: schedule.function @device
+schedule.function @device inputs 1 outputs 1 {
+  %x = schedule.input 0
+  %n = schedule.input_size 0 axis 0
+  // CHECK: %[[A:.*]] = schedule.arena(%{{.*}}) lives [0, 1] : !schedule.buffer<"gpu">
+  %a = schedule.arena(%n) lives [0, 1] : !schedule.buffer<"gpu">
+  // CHECK: %[[OWN:.*]] = schedule.acquire %{{.*}} in "gpu"
+  %own = schedule.acquire %n in "gpu"
+  // CHECK: schedule.weight 64 in "gpu"
+  %w = schedule.weight 64 in "gpu"
+  // CHECK: schedule.copy %{{.*}} to %[[A]] in "gpu" bytes
+  schedule.copy %x to %a in "gpu" bytes %n
+  // CHECK: schedule.copy_pieces %[[A]] in "gpu" step %{{.*}} to %[[OWN]] in "gpu" step
+  schedule.copy_pieces %a in "gpu" step %n to %own in "gpu" step %n bytes %n count %n
+  // CHECK: schedule.clear %[[OWN]] in "gpu" bytes
+  schedule.clear %own in "gpu" bytes %n
+  // CHECK: schedule.view %[[OWN]] in "gpu" at
+  %part = schedule.view %own in "gpu" at %n
+  // CHECK: schedule.launch @kernel on "gpu"(%{{.*}}, %{{.*}}, %[[A]]) writes [2] chunks
+  schedule.launch @kernel on "gpu"(%w, %part, %a) writes [2] chunks %n : !schedule.buffer<"gpu">, !schedule.buffer<"gpu">, !schedule.buffer<"gpu">
+  // CHECK: schedule.launch ordered @reduce_over_ranks on "gpu"(%[[A]]) writes [0] chunks
+  schedule.launch ordered @reduce_over_ranks on "gpu"(%a) writes [0] chunks %n : !schedule.buffer<"gpu">
+  // CHECK: %{{.*}}, %{{.*}} = schedule.grow %[[OWN]] in "gpu" of
+  %larger, %capacity = schedule.grow %own in "gpu" of %n to %n
+  %y = schedule.output 0[%n]
+  // CHECK: schedule.wait %[[A]] in "gpu"
+  schedule.wait %a in "gpu"
+  // CHECK: schedule.copy %[[A]] in "gpu" to %{{.*}} bytes
+  schedule.copy %a in "gpu" to %y bytes %n
+  // CHECK: schedule.release %{{.*}} in "gpu"
+  schedule.release %larger in "gpu"
+  schedule.return
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The contract between compiled host code and the runtime of a back end whose kernels run elsewhere: on a GPU, say,
+// with a memory and a queue of their own. Host code of a module with kernels of back end NAME refers to one symbol,
+// `const sinter_device sinter_device_NAME`, which that runtime defines. Before the first call the runtime has loaded
+// the back end's code and weights.
+//
+// All functions are called on the session's thread. Those that can fail return a status code, having set the message by
+// `ctx->fail`.
+
+#ifndef SINTER_RUNTIME_DEVICE_H
+#define SINTER_RUNTIME_DEVICE_H
+
+#include "abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SINTER_DEVICE_VERSION 1u
+
+/// What a word of a launch is.
+typedef enum sinter_word {
+  SINTER_WORD_SIZE = 0,
+  SINTER_WORD_READ = 1,   // a buffer that the kernel only reads
+  SINTER_WORD_WRITTEN = 2 // a buffer that the kernel writes, and may read
+} sinter_word;
+
+/// Where a copy goes. The device's side of it may be any address within a buffer.
+typedef enum sinter_copy {
+  SINTER_COPY_TO_DEVICE = 0, // the host's bytes have been read when the call returns
+  SINTER_COPY_TO_HOST = 1,   // the host's bytes are there when the call returns
+  SINTER_COPY_WITHIN = 2
+} sinter_copy;
+
+typedef struct sinter_device sinter_device;
+struct sinter_device {
+  uint32_t version;     // SINTER_DEVICE_VERSION
+  uint32_t struct_size; // fields are appended, never moved
+
+  /// A call of a function begins. What an earlier call left, as it failed, is given up.
+  int32_t (*begin)(const sinter_device *device, sinter_context *ctx);
+
+  /// Memory of the device, 64-byte aligned, not initialized: an address that the host never reads or writes. Null
+  /// when there is none. Lives until `release`, or until the next `begin`.
+  void *(*acquire)(const sinter_device *device, sinter_context *ctx, int64_t bytes);
+  /// May be called while launches that use the buffer wait in the queue: it is given back after them.
+  void (*release)(const sinter_device *device, sinter_context *ctx, void *buffer);
+
+  /// The device's copy of the module's weights, from a byte offset on.
+  void *(*weight)(const sinter_device *device, sinter_context *ctx, int64_t offset);
+
+  int32_t (*copy)(const sinter_device *device, sinter_context *ctx, void *to, const void *from, int64_t bytes,
+                  int32_t direction);
+  int32_t (*clear)(const sinter_device *device, sinter_context *ctx, void *to, int64_t bytes);
+
+  /// Puts a kernel into the queue. `words` are its arguments (copied at once), `roles[i]` the sinter_word of each. It
+  /// runs at any time after launches, copies and clears before it that write what it reads or writes, or read what it
+  /// writes. `ordered`: also after all ordered launches before it.
+  int32_t (*launch)(const sinter_device *device, sinter_context *ctx, const char *kernel, const int64_t *words,
+                    const uint8_t *roles, int64_t num_words, int64_t chunks, int32_t ordered);
+
+  /// Waits until all that uses the buffer is done; the status of what failed.
+  int32_t (*wait)(const sinter_device *device, sinter_context *ctx, void *buffer);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
