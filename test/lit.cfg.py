@@ -29,6 +29,8 @@ models = os.environ.get("SINTER_MODELS") or os.path.join(cache, "models")
 
 # What libsinter_data.a was built to need.
 libraries = ["-lz"] + [{"PNG": "-lpng", "JPEG": "-ljpeg"}[name] for name in config.data_packages.split(";") if name]
+if {"-lpng", "-ljpeg"} <= set(libraries):
+    config.available_features.add("pictures")
 config.substitutions += [
     ("%data-libraries", " ".join(libraries)),
     ("%sinter", os.path.join(tools, "sinter")),
