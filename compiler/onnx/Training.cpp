@@ -4,6 +4,7 @@
 // states.
 
 #include "compiler/onnx/OpImport.h"
+#include "compiler/train/Moves.h"
 
 using namespace mlir;
 
@@ -21,6 +22,21 @@ static unsigned countTensors(OpImport &n, unsigned groups) {
   return rest / groups;
 }
 
+namespace {
+/// Numbers of formulas (compiler/train/Moves.h) as values of an import, which broadcasts and keeps its first error.
+struct NodeNumber {
+  OpImport *n;
+  Value value;
+};
+NodeNumber operator+(NodeNumber a, NodeNumber b) { return {a.n, a.n->add(a.value, b.value)}; }
+NodeNumber operator-(NodeNumber a, NodeNumber b) { return {a.n, a.n->sub(a.value, b.value)}; }
+NodeNumber operator*(NodeNumber a, NodeNumber b) { return {a.n, a.n->mul(a.value, b.value)}; }
+NodeNumber operator/(NodeNumber a, NodeNumber b) { return {a.n, a.n->div(a.value, b.value)}; }
+NodeNumber operator+(NodeNumber a, double k) { return {a.n, a.n->add(a.value, k)}; }
+NodeNumber operator*(double k, NodeNumber a) { return {a.n, a.n->mul(a.value, k)}; }
+NodeNumber squareRoot(NodeNumber a) { return {a.n, a.n->make<SqrtOp>(a.value)}; }
+} // namespace
+
 static LogicalResult importAdagrad(OpImport &n) {
   unsigned count = countTensors(n, 3);
   if (!count)
@@ -29,14 +45,15 @@ static LogicalResult importAdagrad(OpImport &n) {
   double norm = n.floatAttr("norm_coefficient", 0);
   SmallVector<Value> xs, states;
   for (unsigned k = 0; k < count; ++k) {
-    Value x = n.in(2 + k), gradient = n.in(2 + count + k), state = n.in(2 + 2 * count + k);
+    NodeNumber x{&n, n.in(2 + k)}, state{&n, n.in(2 + 2 * count + k)};
+    NodeNumber gradient = formulas::decayed(NodeNumber{&n, n.in(2 + count + k)}, norm, x);
     // R / (1 + T * decay)
     Value rate =
         n.div(n.reshape(n.in(0), {}), n.add(n.mul(n.convert(n.reshape(n.in(1), {}), n.elem(n.in(0))), decay), 1));
-    gradient = n.add(n.mul(x, norm), gradient);
-    state = n.add(state, n.mul(gradient, gradient));
-    xs.push_back(n.sub(x, n.div(n.mul(gradient, n.convert(rate, n.elem(x))), n.add(n.make<SqrtOp>(state), epsilon))));
-    states.push_back(state);
+    state = state + gradient * gradient;
+    NodeNumber scaled = gradient * NodeNumber{&n, n.convert(rate, n.elem(x.value))};
+    xs.push_back((x - formulas::scaledByRoot(scaled, state, epsilon)).value);
+    states.push_back(state.value);
   }
   xs.append(states);
   for (Value value : xs)
@@ -52,17 +69,16 @@ static LogicalResult importMomentum(OpImport &n) {
   bool nesterov = n.stringAttr("mode", "standard") == "nesterov";
   SmallVector<Value> xs, states;
   for (unsigned k = 0; k < count; ++k) {
-    Value x = n.in(2 + k), gradient = n.in(2 + count + k), state = n.in(2 + 2 * count + k);
-    Type type = n.elem(x);
-    Value rate = n.convert(n.reshape(n.in(0), {}), type);
-    gradient = n.add(n.mul(x, norm), gradient);
+    NodeNumber x{&n, n.in(2 + k)}, state{&n, n.in(2 + 2 * count + k)};
+    NodeNumber gradient = formulas::decayed(NodeNumber{&n, n.in(2 + count + k)}, norm, x);
+    Type type = n.elem(x.value);
     // beta is 1 in the first step
     Value first = n.compare(CompareKind::gt, n.reshape(n.in(1), {}), 0);
-    Value share = n.select(first, n.scalar(type, beta), n.scalar(type, 1));
-    state = n.add(n.mul(state, alpha), n.mul(gradient, share));
-    Value step = nesterov ? n.add(gradient, n.mul(state, alpha)) : state;
-    xs.push_back(n.sub(x, n.mul(step, rate)));
-    states.push_back(state);
+    NodeNumber share{&n, n.select(first, n.scalar(type, beta), n.scalar(type, 1))};
+    state = alpha * state + gradient * share;
+    NodeNumber step = nesterov ? gradient + alpha * state : state;
+    xs.push_back((x - step * NodeNumber{&n, n.convert(n.reshape(n.in(0), {}), type)}).value);
+    states.push_back(state.value);
   }
   xs.append(states);
   for (Value value : xs)
@@ -79,22 +95,21 @@ static LogicalResult importAdam(OpImport &n) {
   double norm = n.floatAttr("norm_coefficient", 0), normAfter = n.floatAttr("norm_coefficient_post", 0);
   SmallVector<Value> xs, means, squares;
   for (unsigned k = 0; k < count; ++k) {
-    Value x = n.in(2 + k), gradient = n.in(2 + count + k), mean = n.in(2 + 2 * count + k),
-          square = n.in(2 + 3 * count + k);
-    Type type = n.elem(x);
+    NodeNumber x{&n, n.in(2 + k)}, mean{&n, n.in(2 + 2 * count + k)}, square{&n, n.in(2 + 3 * count + k)};
+    NodeNumber gradient = formulas::decayed(NodeNumber{&n, n.in(2 + count + k)}, norm, x);
+    Type type = n.elem(x.value);
     Value rate = n.convert(n.reshape(n.in(0), {}), type), step = n.reshape(n.in(1), {});
-    gradient = n.add(n.mul(x, norm), gradient);
-    mean = n.add(n.mul(mean, alpha), n.mul(gradient, 1 - alpha));
-    square = n.add(n.mul(square, beta), n.mul(n.mul(gradient, gradient), 1 - beta));
+    mean = formulas::averaged(alpha, mean, gradient);
+    square = formulas::averaged(beta, square, gradient * gradient);
     // the bias correction starts with the second step
     Value steps = n.convert(step, type);
     Value corrected = n.div(n.mul(rate, n.make<SqrtOp>(n.sub(1, n.binary<PowOp>(n.scalar(type, beta), steps)))),
                             n.sub(1, n.binary<PowOp>(n.scalar(type, alpha), steps)));
     rate = n.select(n.compare(CompareKind::gt, step, 0), corrected, rate);
-    Value moved = n.sub(x, n.div(n.mul(mean, rate), n.add(n.make<SqrtOp>(square), epsilon)));
-    xs.push_back(n.mul(moved, 1 - normAfter));
-    means.push_back(mean);
-    squares.push_back(square);
+    NodeNumber moved = x - formulas::scaledByRoot(mean * NodeNumber{&n, rate}, square, epsilon);
+    xs.push_back(n.mul(moved.value, 1 - normAfter));
+    means.push_back(mean.value);
+    squares.push_back(square.value);
   }
   xs.append(means);
   xs.append(squares);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/train/Loss.h"
+#include "compiler/train/Losses.h"
+#include "compiler/train/TermNumber.h"
 #include "ir/Constants.h"
 #include "ir/Elementwise.h"
 #include "ir/Normalization.h"
 #include "ir/Regions.h"
 #include "ir/Shape.h"
 #include "ir/gradient/Moves.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -17,8 +20,14 @@ namespace {
 struct LossSpec {
   StringRef kind, output;
   std::optional<int64_t> axis, ignore;
+  double width = 1; // delta of huber, beta of smooth_l1
 };
 } // namespace
+
+/// Of losses that compare each element with a target.
+static bool comparesElements(StringRef kind) {
+  return llvm::StringSwitch<bool>(kind).Cases({"mse", "l1", "huber", "smooth_l1", "bce", "kl"}, true).Default(false);
+}
 
 static std::string resultName(func::FuncOp function, unsigned k) {
   auto name = function.getResultAttrOfType<StringAttr>(k, "sinter.name");
@@ -29,7 +38,7 @@ static FailureOr<LossSpec> parse(func::FuncOp function, StringRef text) {
   LossSpec spec;
   StringRef options;
   std::tie(spec.kind, options) = text.split(':');
-  if (spec.kind != "cross_entropy" && spec.kind != "mse") {
+  if (spec.kind != "cross_entropy" && !comparesElements(spec.kind)) {
     spec.kind = text; // an output may have any name
     return spec;
   }
@@ -39,6 +48,7 @@ static FailureOr<LossSpec> parse(func::FuncOp function, StringRef text) {
   for (StringRef part : parts) {
     auto [key, value] = part.split('=');
     int64_t number;
+    StringRef ofWidth = spec.kind == "huber" ? "delta" : spec.kind == "smooth_l1" ? "beta" : "";
     bool isNumber = spec.kind == "cross_entropy" && !value.getAsInteger(10, number);
     if (key == "output")
       spec.output = value;
@@ -46,10 +56,12 @@ static FailureOr<LossSpec> parse(func::FuncOp function, StringRef text) {
       spec.axis = number;
     else if (key == "ignore" && isNumber)
       spec.ignore = number;
-    else
+    else if (ofWidth.empty() || key != ofWidth || value.getAsDouble(spec.width) || !(spec.width > 0))
       return function.emitError() << "loss " << spec.kind << " requires options output=NAME"
-                                  << (spec.kind == "mse" ? "" : ", axis=NUMBER and ignore=LABEL") << ", got '" << part
-                                  << "'",
+                                  << (spec.kind == "cross_entropy" ? ", axis=NUMBER and ignore=LABEL"
+                                      : ofWidth.empty()            ? ""
+                                                                   : " and " + ofWidth + "=NUMBER")
+                                  << ", got '" << part << "'",
              failure();
   }
   return spec;
@@ -122,11 +134,18 @@ static Value mean(Composer &c, Term x) {
   return axes.empty() ? x : x.sum(axes) / Term{c, c.count(x, axes)};
 }
 
-static Value meanSquare(Composer &c, func::FuncOp function, Value output) {
+/// The mean over all elements of what the output and the input `target` differ by.
+static Value compareElements(Composer &c, func::FuncOp function, Value output, const LossSpec &spec) {
+  using formulas::TermNumber;
   ArrayAttr dims = wantedSizes(output, -1, "target").names;
-  Term target{c, States(function).addInput("target", tensorTypeOf(output), dims)};
-  Term difference = Term{c, output} - target;
-  return mean(c, difference * difference);
+  TermNumber x = Term{c, output}, t = Term{c, States(function).addInput("target", tensorTypeOf(output), dims)};
+  TermNumber loss = spec.kind == "l1"          ? formulas::absoluteLoss(x, t)
+                    : spec.kind == "huber"     ? formulas::huberLoss(x, t, spec.width)
+                    : spec.kind == "smooth_l1" ? formulas::smoothAbsoluteLoss(x, t, spec.width)
+                    : spec.kind == "bce"       ? formulas::binaryCrossEntropy(x, t)
+                    : spec.kind == "kl"        ? formulas::divergence(x, t)
+                                               : formulas::squareLoss(x, t);
+  return mean(c, loss.term);
 }
 
 /// Whether each label counts, as negative ones do not; one past the classes is an error at run time.
@@ -182,7 +201,7 @@ LogicalResult sinter::addLoss(func::FuncOp function, StringRef text, Type labelT
   FailureOr<LossSpec> spec = parse(function, text);
   if (failed(spec))
     return failure();
-  bool isOutput = spec->kind != "cross_entropy" && spec->kind != "mse";
+  bool isOutput = spec->kind != "cross_entropy" && !comparesElements(spec->kind);
   FailureOr<Value> output = findOutput(function, isOutput ? spec->kind : spec->output);
   if (failed(output))
     return failure();
@@ -196,8 +215,8 @@ LogicalResult sinter::addLoss(func::FuncOp function, StringRef text, Type labelT
       return function.emitError() << "the loss requires an output with one element, '" << spec->kind << "' is " << type;
     loss = c.reshape(*output, RankedTensorType::get({}, type.getElementType()));
   } else {
-    loss =
-        spec->kind == "mse" ? meanSquare(c, function, *output) : crossEntropy(c, function, *output, *spec, labelType);
+    loss = comparesElements(spec->kind) ? compareElements(c, function, *output, *spec)
+                                        : crossEntropy(c, function, *output, *spec, labelType);
   }
   if (failed(loss))
     return failure();

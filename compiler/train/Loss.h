@@ -6,9 +6,11 @@
 //                       mean over all labels of -log softmax(output) at the label. Classes lie along axis A, else the
 //                       last one. Negative labels and LABEL do not count; a label past the classes is an error.
 //   mse[:output=NAME]   mean of (output - target)^2 over all elements
+//   l1, huber:delta=D, smooth_l1:beta=B, bce (the output before a sigmoid), kl (the output as logarithms)
+//                       the same of what Losses.h says
 //   NAME                an output of the model with one element
 //
-// `output` is the first float one by default. cross_entropy and mse add an input: `labels`, of the output's shape
+// `output` is the first float one by default. They add an input: `labels`, of the output's shape
 // without the classes, or `target`, of its type.
 
 #ifndef SINTER_COMPILER_TRAIN_LOSS_H

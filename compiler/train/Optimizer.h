@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Optimizers as graphs: from a weight and its gradient the weight's next value, in pointwise ops that become one kernel
-// a weight. Moments and the number of steps are states called optimizer.KIND.WEIGHT and optimizer.step. Formulas are
-// those of torch.optim, and You et al. 2020 for lamb; numbers that all weights share are computed once, in f64.
+// The optimizer (Formulas.h) of a training step, as ops at its end: pointwise ones, as a rule, that become one kernel a
+// weight.
 
 #ifndef SINTER_COMPILER_TRAIN_OPTIMIZER_H
 #define SINTER_COMPILER_TRAIN_OPTIMIZER_H
 
 #include "compiler/train/OptimizerSpec.h"
 #include "compiler/train/States.h"
-#include "ir/gradient/Term.h"
+#include "ir/Composer.h"
 
 namespace sinter {
 
@@ -20,8 +19,9 @@ struct Weight {
 };
 
 /// Adds to the end of `states`'s function what moves `weights`: states, the input `lr` where the rate is one, and the
-/// results that replace the weights.
-void addOptimizer(Composer &composer, const OptimizerSpec &spec, States &states, llvm::ArrayRef<Weight> weights);
+/// results that replace the weights. `loss` has rank 0.
+void addOptimizer(Composer &composer, const OptimizerSpec &spec, States &states, llvm::ArrayRef<Weight> weights,
+                  mlir::Value loss);
 
 } // namespace sinter
 

@@ -148,7 +148,7 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
   b.setInsertionPoint(terminator);
   Composer composer(step->getLoc(), b);
   States ofStep(*step);
-  addOptimizer(composer, options.optimizer, ofStep, moved);
+  addOptimizer(composer, options.optimizer, ofStep, moved, terminator->getOperand(0));
 
   b.setInsertionPointToEnd(module->getBody());
   makeInfer(take(used, "infer"));

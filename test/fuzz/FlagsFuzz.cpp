@@ -192,7 +192,7 @@ static void readOptimizer(const std::string &text) {
   if (!OptimizerSpec::parse(text, spec, error))
     requireOneLine(error);
   else
-    require(spec.rateIsInput || std::isfinite(spec.rate));
+    require(spec.lr_is_input || std::isfinite(spec.lr));
 }
 
 static void readPolicy(const std::string &text) {

@@ -4,6 +4,7 @@
 
 #include "compiler/train/TrainStep.h"
 #include "backends/schedule/Signature.h"
+#include "compiler/train/ImportStates.h"
 #include "tools/sinter/Model.h"
 #include "tools/sinter/NamePattern.h"
 #include <filesystem>
@@ -72,22 +73,9 @@ static std::function<bool(llvm::StringRef)> chosen(const TrainStepFlags &flags) 
 
 /// Which initializers are states: weights by name and statistics. `seen` gets the names that --trainable is asked for.
 static AdjustImport adjustment(const TrainStepFlags &flags, bool forInference, std::vector<std::string> &seen) {
-  std::function<bool(llvm::StringRef)> isTrained = chosen(flags);
-  bool isNamed = !flags.trainable.empty();
-  return [&flags, &seen, isTrained, isNamed, forInference](onnx::OnnxImportOptions &import) {
-    import.forInference = forInference;
-    if (!forInference)
-      import.batch = flags.batch;
-    import.isState = [&seen, isTrained, isNamed](const onnx::OnnxInitializer &initializer) {
-      if (initializer.isStatistic)
-        return true;
-      if (initializer.isSetting)
-        return false;
-      seen.push_back(initializer.name.str());
-      if (isTrained && !isTrained(initializer.name))
-        return false;
-      return isNamed || initializer.isNamedByTorch || initializer.type.getRank() > 0; // a formula's number is no weight
-    };
+  TrainedInitializers trained{chosen(flags), !flags.trainable.empty()};
+  return [&flags, &seen, trained, forInference](onnx::OnnxImportOptions &import) {
+    trained.adjust(import, forInference, flags.batch, seen);
   };
 }
 
@@ -109,9 +97,9 @@ static Exit trainStep(const TrainStepFlags &flags) {
   if (!OptimizerSpec::parse(flags.optimizer, train.optimizer, error))
     throw Stop(Exit::Usage, error);
   if (flags.clip > 0) {
-    if (train.optimizer.clip > 0)
+    if (train.optimizer.clipsNorm())
       throw Stop(Exit::Usage, "--clip and the optimizer's clip are one option, got both");
-    train.optimizer.clip = flags.clip;
+    train.optimizer.clipNorm(flags.clip);
   }
   std::optional<OutputFormat> format = formatOf(flags);
   bool isLinked = format == OutputFormat::Object || format == OutputFormat::Archive || format == OutputFormat::Shared;
@@ -180,14 +168,17 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command
       ->add_option("--loss", flags->train.loss,
-                   "cross_entropy[:axis=A,ignore=LABEL,output=NAME], mse[:output=NAME] or the name of an output")
+                   "cross_entropy[:axis=A,ignore=LABEL,output=NAME], mse, l1, huber[:delta=D], smooth_l1[:beta=B], bce "
+                   "(before a "
+                   "sigmoid) or kl [:output=NAME], or the name of an output")
       ->required();
   command->add_option("--labels", flags->labels, "element type of the labels: i64, i32, i16, i8 or ui8 (default i64)")
       ->transform(CLI::Transformer(std::map<std::string, std::string>{
           {"int64", "i64"}, {"int32", "i32"}, {"int16", "i16"}, {"int8", "i8"}, {"uint8", "ui8"}}));
   command
       ->add_option("--optimizer", flags->optimizer,
-                   "sgd, adam, adamw, adagrad, rmsprop or lamb, with options: sgd:lr=0.1,momentum=0.9")
+                   "sgd, adam, adamw, adagrad, rmsprop, adadelta, lamb, lion, muon or adafactor, with options: "
+                   "sgd:lr=0.1,momentum=0.9")
       ->required();
   command->add_option("--clip", flags->clip, "greatest norm of all gradients together")->check(positive());
   command->add_option(

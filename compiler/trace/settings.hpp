@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What moves weights in training, as plain numbers: the same for programs (optim.hpp), for `sinter train-step` and for
+// both halves of the library.
+
+#ifndef SINTER_TRACE_SETTINGS_HPP
+#define SINTER_TRACE_SETTINGS_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sinter {
+
+/// A factor on the rate by the number t of steps done before: min(1, (t + 1) / warmup), then with
+/// u = max(t - warmup, 0) and d = min(u / steps, 1)
+///   constant      1
+///   step          factor ^ floor(u / every)
+///   exponential   factor ^ u
+///   polynomial    final + (1 - final) (1 - d) ^ power
+///   cosine        final + (1 - final) (1 + cos(pi d)) / 2
+///   one_cycle     from 1 / start up to 1 in the share `rise` of the steps, then down to final, by cosines
+///   plateau       factor ^ n, at least final; n grows by 1 when the loss has not fallen below (1 - threshold) times
+///   its
+///                 least for more than `patience` steps; after that, `cooldown` steps are not counted
+struct ScheduleSettings {
+  enum class Kind : int32_t { constant, step, exponential, polynomial, cosine, one_cycle, plateau };
+  Kind kind = Kind::constant;
+  double warmup = 0, steps = 0, final = 0, every = 0, factor = 0.1, power = 1;
+  double start = 25, rise = 0.3;
+  double patience = 10, cooldown = 0, threshold = 1e-4;
+};
+
+/// How a weight moves. Formulas are in compiler/train/Moves.h.
+struct MoveSettings {
+  enum class Kind : int32_t { sgd, adam, adamw, adagrad, rmsprop, adadelta, lamb, lion, adafactor, muon };
+  Kind kind = Kind::sgd;
+  double lr = 0;
+  /// The rate is an input of the step.
+  bool lr_is_input = false;
+  /// sgd, rmsprop, muon
+  double momentum = 0, dampening = 0;
+  bool nesterov = false;
+  /// Added to the gradient (sgd, adam, adagrad, rmsprop, adadelta), or taken from the weights (the others).
+  double weight_decay = 0;
+  /// adam, adamw, lamb, lion, and muon's weights that are no matrices; below 1
+  double beta1 = 0.9, beta2 = 0.999;
+  /// rmsprop, adadelta
+  double alpha = 0.99;
+  /// adagrad
+  double lr_decay = 0;
+  double eps = 0;
+  /// adafactor: the least size of a weight, the greatest of a move, and beta2 = 1 - t ^ beta2_decay
+  double eps_weight = 1e-3, greatest = 1, beta2_decay = -0.8;
+};
+
+/// What torch and the papers begin with.
+inline MoveSettings defaultMove(MoveSettings::Kind kind) {
+  using Kind = MoveSettings::Kind;
+  MoveSettings s;
+  s.kind = kind;
+  s.eps = kind == Kind::adagrad     ? 1e-10
+          : kind == Kind::lamb      ? 1e-6
+          : kind == Kind::adadelta  ? 1e-6
+          : kind == Kind::adafactor ? 2.220446049250313e-16
+                                    : 1e-8;
+  s.weight_decay = kind == Kind::adamw || kind == Kind::lamb ? 0.01 : kind == Kind::muon ? 0.1 : 0;
+  if (kind == Kind::adadelta)
+    s.alpha = 0.9;
+  if (kind == Kind::lion)
+    s.beta2 = 0.99;
+  if (kind == Kind::muon) {
+    s.momentum = 0.95;
+    s.nesterov = true;
+  }
+  return s;
+}
+
+struct OptimizerSettings : MoveSettings {
+  ScheduleSettings schedule;
+  /// What is done to all gradients first, in order.
+  struct Change {
+    enum class Kind : int32_t { clip_norm, clip_value, scale };
+    Kind kind;
+    double value;
+  };
+  std::vector<Change> changes;
+  /// Weights whose names match (POSIX extended, somewhere in the name) move in another way; the first match counts.
+  struct Group {
+    std::string pattern;
+    MoveSettings move;
+  };
+  std::vector<Group> groups;
+  /// Above 0: averages of the weights, ema * old + (1 - ema) * new, which are states of their own.
+  double ema = 0;
+  /// Weights move once in so many calls, by the mean of their gradients.
+  int64_t accumulate = 1;
+};
+
+} // namespace sinter
+
+#endif

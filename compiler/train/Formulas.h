@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A whole optimizer over any type of numbers (Moves.h): accumulation, what is done to gradients, schedules, groups,
+// moves, averages. `Store` keeps states from step to step:
+//
+//   get(name, like)      the state, first zeros like `like`
+//   put(name, value)     replaces it; also that of a weight
+//   number(k)            an N in f64 of rank 0
+//   counter(name)        the state, an i64 of rank 0
+//   rateInput()          the rate that the caller gives, in f64
+//   matches(pattern, name)
+//
+// Moments and the number of steps are states called optimizer.KIND.WEIGHT and optimizer.step.
+
+#ifndef SINTER_COMPILER_TRAIN_FORMULAS_H
+#define SINTER_COMPILER_TRAIN_FORMULAS_H
+
+#include "compiler/train/Schedules.h"
+
+namespace sinter::formulas {
+
+/// A tensor that training moves.
+template <class N> struct Moved {
+  std::string name;
+  N value, gradient; // of one static float type
+};
+
+template <class N, class Store> class Optimizer {
+public:
+  Optimizer(const OptimizerSettings &settings, Store &store) : settings(settings), store(store) {}
+
+  /// Replaces the weights and all states. `loss` is what plateaus look at, may be null without one.
+  void run(std::vector<Moved<N>> weights, const N *loss) {
+    N step = store.counter("optimizer.step");
+    before = wide(step);
+    if (settings.accumulate > 1)
+      accumulate(weights);
+    for (const OptimizerSettings::Change &change : settings.changes)
+      apply(change, weights);
+    std::optional<N> plateau;
+    if (settings.schedule.kind == ScheduleSettings::Kind::plateau && loss)
+      plateau = plateauFactor(wide(*loss));
+    auto paceFor = [&](const MoveSettings &move) {
+      N given = move.lr_is_input ? store.rateInput() : store.number(move.lr);
+      N rate = scheduled(settings.schedule, given, *before);
+      return paceOf(move, plateau ? rate * *plateau : rate, *before);
+    };
+    std::optional<Pace<N>> common;
+    std::vector<std::optional<Pace<N>>> paces(settings.groups.size());
+    for (const Moved<N> &weight : weights) {
+      size_t group = 0;
+      while (group < paces.size() && !store.matches(settings.groups[group].pattern, weight.name))
+        ++group;
+      bool isGrouped = group < paces.size();
+      const MoveSettings &move = isGrouped ? settings.groups[group].move : settings;
+      std::optional<Pace<N>> &pace = isGrouped ? paces[group] : common;
+      if (!pace)
+        pace = paceFor(move);
+      Moments moments{*this, weight.name};
+      N next = Move<N, Moments>(move, *pace, moments)(weight.value, weight.gradient);
+      put(weight.name, weight.value, next);
+      if (settings.ema > 0) { // the first average is the weight
+        N old = moments.get("ema", next);
+        moments.put("ema", choose(isAbove(*before, 0), averaged(settings.ema, old, next), next));
+      }
+    }
+    put("optimizer.step", step, oneMore(step));
+  }
+
+private:
+  struct Moments {
+    Optimizer &all;
+    const std::string &weight;
+    std::vector<std::pair<std::string, N>> old = {};
+    N get(const std::string &kind, const N &like) {
+      std::string name = "optimizer." + kind + "." + weight;
+      N value = all.store.get(name, like);
+      old.emplace_back(kind, value);
+      return value;
+    }
+    void put(const std::string &kind, const N &value) {
+      for (const auto &[known, before] : old)
+        if (known == kind)
+          return all.put("optimizer." + kind + "." + weight, before, value);
+    }
+  };
+
+  /// Replaces a state, unless this call only adds to the gradients.
+  void put(const std::string &name, const N &old, const N &value) {
+    store.put(name, moves ? choose(*moves, value, old) : value);
+  }
+
+  /// Sums gradients; weights move in every `settings.accumulate`-th call.
+  void accumulate(std::vector<Moved<N>> &weights) {
+    N count = store.counter("optimizer.batches"), next = oneMore(count);
+    moves = isAbove(wide(next), static_cast<double>(settings.accumulate) - 0.5);
+    store.put("optimizer.batches", choose(*moves, fill(next, 0), next));
+    for (Moved<N> &weight : weights) {
+      std::string name = "optimizer.gradient." + weight.name;
+      weight.gradient =
+          store.get(name, weight.gradient) + 1.0 / static_cast<double>(settings.accumulate) * weight.gradient;
+      store.put(name, choose(*moves, fill(weight.gradient, 0), weight.gradient));
+    }
+  }
+
+  void apply(const OptimizerSettings::Change &change, std::vector<Moved<N>> &weights) {
+    using Kind = OptimizerSettings::Change::Kind;
+    if (change.kind == Kind::clip_norm) { // g *= min(1, clip / (|all g| + 1e-6))
+      std::optional<N> sum;
+      for (const Moved<N> &weight : weights) {
+        N part = wide(total(weight.gradient * weight.gradient));
+        sum = sum ? *sum + part : part;
+      }
+      if (!sum)
+        return;
+      N factor = least(store.number(change.value) / (squareRoot(*sum) + 1e-6), store.number(1));
+      for (Moved<N> &weight : weights)
+        weight.gradient = weight.gradient * inTypeOf(factor, weight.gradient);
+      return;
+    }
+    for (Moved<N> &weight : weights) {
+      N &g = weight.gradient;
+      g = change.kind == Kind::scale ? change.value * g
+                                     : greatest(least(g, fill(g, change.value)), fill(g, -change.value));
+    }
+  }
+
+  /// As torch's ReduceLROnPlateau, which is asked after a step: this step has the factor that earlier losses made.
+  N plateauFactor(const N &loss) {
+    const ScheduleSettings &s = settings.schedule;
+    N zero = store.number(0);
+    N cuts = store.get("optimizer.plateau.cuts", zero), best = store.get("optimizer.plateau.best", zero),
+      bad = store.get("optimizer.plateau.bad", zero), rest = store.get("optimizer.plateau.rest", zero);
+    N one = store.number(1), isFirst = isBelow(*before, 0.5);
+    N isBetter = either(isFirst, isAbove(best * (1 - s.threshold) - loss, 0));
+    N newBest = choose(isBetter, loss, best), newBad = choose(isBetter, zero, bad + 1.0);
+    N rests = isAbove(rest, 0.5);
+    N newRest = choose(rests, rest - 1.0, rest);
+    newBad = choose(rests, zero, newBad);
+    N cut = isAbove(newBad, s.patience);
+    put("optimizer.plateau.cuts", cuts, choose(cut, cuts + one, cuts));
+    put("optimizer.plateau.best", best, newBest);
+    put("optimizer.plateau.bad", bad, choose(cut, zero, newBad));
+    put("optimizer.plateau.rest", rest, choose(cut, store.number(s.cooldown), newRest));
+    return greatest(power(store.number(s.factor), cuts), store.number(s.final));
+  }
+
+  const OptimizerSettings &settings;
+  Store &store;
+  std::optional<N> before, moves;
+};
+
+} // namespace sinter::formulas
+
+#endif
