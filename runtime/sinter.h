@@ -599,6 +599,33 @@ SINTER_API sinter_status_code sinter_graph_custom_vjp(sinter_graph *graph, int32
                                                       sinter_region forward, sinter_region backward, int32_t room,
                                                       sinter_value *results, int32_t *count);
 
+//===- Training
+
+/// Makes input `input` of a finished function the state `name`, which sessions keep from call to call; `output`, unless
+/// negative, is what replaces it. States of one name in several functions are one. `initial`, of the input's type, is
+/// its first value; null: zeros.
+SINTER_API sinter_status_code sinter_graph_state(sinter_graph *graph, int32_t function, int32_t input, int32_t output,
+                                                 const char *name, const sinter_tensor *initial);
+
+typedef struct sinter_train_options {
+  uint32_t struct_size;  // sizeof(sinter_train_options)
+  int32_t draws_weights; // non-zero: weights without a first value are drawn by `weight_seed`; else they are zeros
+  const char *loss;      // texts as of `sinter train-step`: --loss
+  const char *optimizer; // --optimizer, "adamw:lr=1e-3"
+  const char *labels;    // --labels; null: i64
+  const char *trainable; // --trainable; null: all weights
+  const char *frozen;    // --frozen; null: none
+  int64_t batch;         // --batch; 0: as the model says
+  uint64_t weight_seed;
+  uint64_t seed; // of random numbers such as dropout's
+} sinter_train_options;
+
+/// The training step of a model, as `sinter train-step` makes it: a graph of two functions over the same states, `step`
+/// and `infer`. The model is the graph's function `main`, else its first, and its states are the weights; of a graph
+/// that was loaded from an ONNX file, which is read again, its float initializers. The caller owns `*step`.
+SINTER_API sinter_status_code sinter_graph_train_step(sinter_graph *graph, const sinter_train_options *options,
+                                                      sinter_graph **step);
+
 //===- Out of a graph
 //
 // These require that no function is open. Private functions are left out.

@@ -115,6 +115,8 @@ sinter_status_code sinter_graph_load(const char *path, sinter_graph **graph) {
   if (sinter_status_code status = loadModule(*context, path, module))
     return status;
   *graph = new sinter_graph(std::move(context), std::move(module));
+  if (StringRef(path).ends_with(".onnx"))
+    (*graph)->source = path;
   return SINTER_OK;
 }
 

@@ -159,6 +159,7 @@ struct sinter_graph {
   mlir::OwningOpRef<mlir::ModuleOp> graveyard;
   std::vector<std::unique_ptr<mlir::Region>> buriedRegions;
   mlir::Location location;
+  std::string source;      // the ONNX file that it was read from
   std::string message;     // of the first error since it was cleared
   std::string text;        // of the last print
   bool namePlaces = false; // messages begin with where the op was recorded

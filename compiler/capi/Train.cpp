@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// States of recorded functions, and training steps.
+
+#include "compiler/capi/Public.h"
+#include "compiler/train/ImportStates.h"
+#include "compiler/train/TrainStep.h"
+#include "ir/Shapes.h"
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/Regex.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::capi;
+
+sinter_status_code sinter_graph_state(sinter_graph *graph, int32_t index, int32_t input, int32_t output,
+                                      const char *name, const sinter_tensor *initial) {
+  if (!graph || !name || !*name)
+    return invalid("state requires a graph and a name, got null");
+  if (index < 0 || index >= static_cast<int32_t>(graph->functions.size()) ||
+      !graph->functions[static_cast<size_t>(index)].op)
+    return invalid("state requires a finished function, got " + Twine(index));
+  func::FuncOp function = graph->functions[static_cast<size_t>(index)].op;
+  std::string what = "state '" + std::string(name) + "' of '" + graph->functions[static_cast<size_t>(index)].name + "'";
+  if (input < 0 || input >= static_cast<int32_t>(function.getNumArguments()))
+    return invalid(what + " requires an input below " + Twine(function.getNumArguments()) + ", got " + Twine(input));
+  if (output >= static_cast<int32_t>(function.getNumResults()))
+    return invalid(what + " requires an output below " + Twine(function.getNumResults()) + ", got " + Twine(output));
+  auto at = static_cast<unsigned>(input);
+  auto type = cast<RankedTensorType>(function.getArgumentTypes()[at]);
+  if (output >= 0 && function.getResultTypes()[static_cast<unsigned>(output)] != type)
+    return invalid(what + " requires an output of type " + describe(type) + ", got " +
+                   describe(function.getResultTypes()[static_cast<unsigned>(output)]));
+  if (function.getArgAttr(at, "sinter.state"))
+    return invalid(what + " requires an input that is no state yet, got " + Twine(input));
+  if (initial) {
+    if (sinter_status_code status = checkTensor(initial, what + ": its first value"))
+      return status;
+    HostTensor value = hostTensorOf(graph->context.get(), *initial);
+    if (value.tensorType() != type)
+      return invalid(what + " requires a first value of type " + describe(type) + ", got " +
+                     describe(value.tensorType()));
+    function.setArgAttr(at, "sinter.initial", value.toAttr(name));
+  }
+  auto text = StringAttr::get(graph->context.get(), name);
+  function.setArgAttr(at, "sinter.state", text);
+  if (output >= 0)
+    function.setResultAttr(static_cast<unsigned>(output), "sinter.state", text);
+  return SINTER_OK;
+}
+
+/// Null with an empty text; false after an error.
+static bool readPattern(const char *flag, const char *text, std::shared_ptr<llvm::Regex> &pattern) {
+  if (!text || !*text)
+    return true;
+  pattern = std::make_shared<llvm::Regex>(text);
+  std::string reason;
+  if (pattern->isValid(reason))
+    return true;
+  (void)invalid(Twine("train_step requires a regular expression for ") + flag + ", got '" + text + "': " + reason);
+  return false;
+}
+
+/// Reads the model twice, as it is in training and when it is used, into `context`.
+static LogicalResult readModel(sinter_graph &graph, MLIRContext *context, const TrainedInitializers &trained,
+                               int64_t batch, OwningOpRef<ModuleOp> &training, OwningOpRef<ModuleOp> &inference) {
+  std::vector<std::string> seen, again;
+  if (graph.source.empty()) { // another context's module comes as bytes
+    std::string bytes;
+    llvm::raw_string_ostream os(bytes);
+    if (failed(writeBytecodeToFile(*graph.module, os)))
+      return failure();
+    training = parseSourceString<ModuleOp>(bytes, ParserConfig(context));
+    if (!training)
+      return failure();
+    for (auto function : llvm::make_early_inc_range(training->getOps<func::FuncOp>()))
+      if (function.isPrivate())
+        function.erase();
+    inference = training->clone();
+    return success();
+  }
+  for (bool isInference : {false, true}) {
+    onnx::OnnxImportOptions options;
+    trained.adjust(options, isInference, batch, isInference ? again : seen);
+    auto read = onnx::importOnnx(context, graph.source, options);
+    if (failed(read))
+      return failure();
+    (isInference ? inference : training) = std::move(*read);
+  }
+  return success();
+}
+
+sinter_status_code sinter_graph_train_step(sinter_graph *graph, const sinter_train_options *options,
+                                           sinter_graph **step) {
+  if (!graph || !options || !step)
+    return invalid("train_step requires a graph, options and a place for the step, got null");
+  *step = nullptr;
+  sinter_train_options chosen = {};
+  if (!readOptions(options, chosen))
+    return invalid("train_step options require their struct_size");
+  if (!chosen.loss || !chosen.optimizer)
+    return invalid("train_step requires a loss and an optimizer, got null");
+  if (!graph->frames.empty())
+    return invalid("train_step requires that all functions are ended, got " + Twine(graph->frames.size()) + " open");
+  TrainOptions train;
+  std::string error;
+  train.loss = chosen.loss;
+  if (chosen.labels)
+    train.labels = chosen.labels;
+  if (!OptimizerSpec::parse(chosen.optimizer, train.optimizer, error))
+    return invalid(error);
+  if (chosen.draws_weights)
+    train.seed = chosen.weight_seed;
+  train.randomSeed = chosen.seed;
+  std::shared_ptr<llvm::Regex> trainable, frozen;
+  if (!readPattern("trainable", chosen.trainable, trainable) || !readPattern("frozen", chosen.frozen, frozen))
+    return SINTER_INVALID_ARGUMENT;
+  if (trainable || frozen)
+    train.isTrained = [trainable, frozen](StringRef name) {
+      return (!trainable || trainable->match(name)) && (!frozen || !frozen->match(name));
+    };
+  std::unique_ptr<MLIRContext> context = makeSinterContext();
+  OwningOpRef<ModuleOp> module;
+  std::string message;
+  {
+    ScopedDiagnosticHandler collect(context.get(), [&](Diagnostic &diagnostic) {
+      if (message.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        message = diagnostic.str();
+      return success();
+    });
+    OwningOpRef<ModuleOp> training, inference;
+    TrainedInitializers trained{train.isTrained, static_cast<bool>(trainable)};
+    int64_t batch = chosen.batch > 0 ? chosen.batch : -1;
+    if (succeeded(readModel(*graph, context.get(), trained, batch, training, inference)))
+      if (FailureOr<TrainStep> made = makeTrainStep(*training, *inference, train); succeeded(made))
+        module = std::move(made->module);
+  }
+  if (!module)
+    return invalid(message.empty() ? "the model has no training step" : message);
+  *step = new sinter_graph(std::move(context), std::move(module));
+  return SINTER_OK;
+}
