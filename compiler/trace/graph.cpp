@@ -122,14 +122,15 @@ Graph::Graph(sinter_graph *owned) : graph(owned, sinter_graph_destroy) {}
 
 Graph Graph::load(const std::string &path, Where where) {
   sinter_graph *loaded = nullptr;
+  if (sinter_status_code code = sinter_graph_load(path.c_str(), &loaded))
+    return failed(Error(sinter_last_error(), where, StatusCode(code)));
+  return Graph(loaded);
+}
+
+Graph Graph::failed(Error error) {
+  (void)detail::report(error);
   Graph result;
-  if (sinter_status_code code = sinter_graph_load(path.c_str(), &loaded)) {
-    Error error(sinter_last_error(), where, StatusCode(code));
-    (void)detail::report(error);
-    result.failure = std::make_shared<Error>(std::move(error));
-  } else {
-    result.graph.reset(loaded, sinter_graph_destroy);
-  }
+  result.failure = std::make_shared<Error>(std::move(error));
   return result;
 }
 

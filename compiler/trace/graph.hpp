@@ -113,8 +113,12 @@ class Graph {
 public:
   Graph() = default;
   explicit Graph(sinter_graph *owned);
+  explicit Graph(std::shared_ptr<sinter_graph> shared) : graph(std::move(shared)) {}
   /// Reads an ONNX model, `.sinter` or `.mlir`.
   static Graph load(const std::string &path, Where where = Where::current());
+
+  /// Throws; in a program without exceptions a graph that holds the error.
+  static Graph failed(Error error);
 
   bool defined() const { return bool(graph); }
   sinter_graph *handle() const { return graph.get(); }

@@ -155,23 +155,4 @@ std::pair<Tensor, Tensor> gru(const Operand &x, const Tensor &h, const Tensor &w
   return {all, last};
 }
 
-Tensor mse_loss(const Operand &prediction, const Tensor &target) {
-  return detail::composed("mse_loss", prediction, [&](detail::Build &b, const Tensor &value) {
-    Tensor wanted = target.dtype() == prediction.tensor.dtype() ? b.astype(target, value.dtype()) : target;
-    Tensor gap = b.sub(value, wanted);
-    return b.mean(b.mul(gap, gap), b.axes({}, gap.rank()), false);
-  });
-}
-
-Tensor cross_entropy(const Operand &logits, const Tensor &labels) {
-  detail::Build b("cross_entropy", logits.where);
-  Tensor value = b.floats(logits.tensor), at = b.positions(labels);
-  if (!b.failed() && at.rank() + 1 != value.rank())
-    return b.fail("labels of one rank less than the logits, got " + at.type().str() + " and " + value.type().str());
-  Tensor logarithms = b.op("softmax", {value}, {{"axis", value.rank() - 1}, {"logarithm", true}});
-  at = b.unsqueeze(at, Shape{at.rank()});
-  Tensor picked = b.op("gather_elements", {logarithms, at}, {{"axis", value.rank() - 1}});
-  return negative(Operand(mean(Operand(picked, logits.where)), logits.where));
-}
-
 } // namespace sinter::inline SINTER_HOST

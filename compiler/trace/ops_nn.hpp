@@ -48,11 +48,23 @@ std::pair<Tensor, LstmState> lstm(const Operand &x, const LstmState &state, cons
 std::pair<Tensor, Tensor> gru(const Operand &x, const Tensor &h, const Tensor &w, const Tensor &r,
                               const Tensor &input_bias = {}, const Tensor &hidden_bias = {});
 
+/// What becomes of the losses of elements: their mean, their sum, all of them, or the sum divided by the first axis.
+enum class Reduction { mean, sum, none, batch_mean };
+
 /// Mean of the squared difference.
-Tensor mse_loss(const Operand &prediction, const Tensor &target);
-/// Mean of -log softmax(logits)[label] over all but the last axis, which is that of the classes; labels are positions
-/// in it.
-Tensor cross_entropy(const Operand &logits, const Tensor &labels);
+Tensor mse_loss(const Operand &prediction, const Tensor &target, Reduction reduction = Reduction::mean);
+
+struct CrossEntropyOptions {
+  std::optional<int64_t> ignore = {}; // a label that does not count; negative ones never do
+  double smoothing = 0;               // the share that all classes have alike
+  Tensor weight = {};                 // one for each class
+  int axis = -1;                      // of the classes
+  Reduction reduction = Reduction::mean;
+};
+/// Mean of -log softmax(logits) at the labels, positions along the axis of classes, or for distributions over it (of
+/// the type of the logits) of -sum target * log softmax(logits). A label past the classes is an error when it runs. The
+/// same as the loss cross_entropy of `sinter train-step`.
+Tensor cross_entropy(const Operand &logits, const Tensor &labels, const CrossEntropyOptions &options = {});
 
 } // namespace sinter::inline SINTER_HOST
 

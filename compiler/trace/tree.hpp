@@ -50,6 +50,10 @@ template <class A, class B> struct IsTuple<std::pair<A, B>> : std::true_type {};
 template <class T>
 concept ListsFields = requires(T &tree) { tree.fields(); };
 
+/// A class that stands for its parts, without a step of the path: `auto transparent() { return std::tie(a, b); }`.
+template <class T>
+concept Transparent = requires(T &tree) { tree.transparent(); };
+
 template <class T>
 concept Fixed = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>;
 
@@ -106,6 +110,8 @@ template <class T> void visitTree(T &tree, TreeVisitor &visitor) {
     [&]<size_t... I>(std::index_sequence<I...>) {
       ((visitor.enterIndex(I), visitTree(std::get<I>(tree), visitor), visitor.leave()), ...);
     }(std::make_index_sequence<std::tuple_size_v<T>>());
+  } else if constexpr (Transparent<T>) {
+    std::apply([&](auto &...part) { (visitTree(part, visitor), ...); }, tree.transparent());
   } else if constexpr (ListsFields<T>) {
     auto fields = tree.fields();
     [&]<size_t... I>(std::index_sequence<I...>) {

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "losses.hpp"
+#include "Build.h"
+#include "TensorNumber.h"
+#include "compiler/train/Losses.h"
+#include "ops_linalg.hpp"
+#include "scan.hpp"
+
+namespace sinter::inline SINTER_HOST {
+namespace detail {
+
+static Tensor reduced(const Tensor &loss, Reduction reduction) {
+  switch (reduction) {
+  case Reduction::none:
+    return loss;
+  case Reduction::sum:
+    return loss.rank() ? sum(loss) : loss;
+  case Reduction::mean:
+    return loss.rank() ? mean(loss) : loss;
+  case Reduction::batch_mean:
+    return divide(sum(loss), astype(as_tensor(loss.dim(0)), loss.dtype()));
+  }
+  return loss;
+}
+
+/// A loss of elements: `formula(x, target)`, of one type.
+template <class Formula>
+static Tensor elements(const char *name, const Operand &prediction, const Tensor &target, Reduction reduction,
+                       Formula formula) {
+  Build b(name, prediction.where);
+  Tensor x = prediction.tensor, t = target;
+  b.agree({&x, &t});
+  b.floats(x);
+  b.broadcast({&x, &t});
+  if (b.failed())
+    return b.error();
+  FunctionScope scope(name);
+  return reduced(formula(TensorNumber(x), TensorNumber(t)).tensor, reduction);
+}
+
+} // namespace detail
+
+using detail::elements;
+using detail::reduced;
+using detail::TensorNumber;
+
+Tensor mse_loss(const Operand &prediction, const Tensor &target, Reduction reduction) {
+  return elements("mse_loss", prediction, target, reduction, [](auto x, auto t) { return formulas::squareLoss(x, t); });
+}
+Tensor l1_loss(const Operand &prediction, const Tensor &target, Reduction reduction) {
+  return elements("l1_loss", prediction, target, reduction,
+                  [](auto x, auto t) { return formulas::absoluteLoss(x, t); });
+}
+Tensor huber_loss(const Operand &prediction, const Tensor &target, double delta, Reduction reduction) {
+  return elements("huber_loss", prediction, target, reduction,
+                  [&](auto x, auto t) { return formulas::huberLoss(x, t, delta); });
+}
+Tensor smooth_l1_loss(const Operand &prediction, const Tensor &target, double beta, Reduction reduction) {
+  return elements("smooth_l1_loss", prediction, target, reduction,
+                  [&](auto x, auto t) { return formulas::smoothAbsoluteLoss(x, t, beta); });
+}
+
+Tensor bce_with_logits(const Operand &logits, const Tensor &target, const BceOptions &options) {
+  Tensor loss = elements("bce_with_logits", logits, target, Reduction::none, [&](TensorNumber x, TensorNumber t) {
+    if (!options.pos_weight.defined())
+      return formulas::binaryCrossEntropy(x, t);
+    TensorNumber factor = subtract(options.pos_weight, 1);
+    TensorNumber low = logarithm1p(exponential(-1.0 * magnitude(x))) + greatest(-1.0 * x, fill(x, 0));
+    return (1.0 - t) * x + (factor * t + 1.0) * low;
+  });
+  return reduced(options.weight.defined() ? multiply(loss, options.weight) : loss, options.reduction);
+}
+
+Tensor kl_div(const Operand &x, const Tensor &target, bool log_target, Reduction reduction) {
+  return elements("kl_div", x, target, reduction, [&](TensorNumber a, TensorNumber t) {
+    return log_target ? exponential(t) * (t - a) : formulas::divergence(a, t);
+  });
+}
+
+//===--- classes --------------------------------------------------------------------------------------------------===//
+
+namespace detail {
+
+/// -sum of target * w * logarithms by distributions.
+static Tensor byDistribution(const Tensor &logarithms, const Tensor &target, const CrossEntropyOptions &options,
+                             const Tensor &weight) {
+  int64_t classes = logarithms.known_dim(-1);
+  Tensor wanted = target;
+  if (options.smoothing > 0)
+    wanted = add(multiply(1 - options.smoothing, wanted), options.smoothing / double(classes));
+  Tensor parts = multiply(wanted, logarithms);
+  Tensor loss = negative(sum(weight.defined() ? multiply(parts, weight) : parts, -1));
+  if (options.reduction != Reduction::mean)
+    return reduced(loss, options.reduction);
+  int64_t rows = loss.known_size(); // over what is counted, not by weights, as torch does
+  return rows >= 0 ? divide(sum(loss), double(rows)) : mean(loss);
+}
+
+/// By labels: those below 0 and `ignore` do not count; one past the classes is an error when it runs.
+static Tensor byLabel(Build &b, const Tensor &logarithms, const Tensor &labels, const CrossEntropyOptions &options,
+                      const Tensor &weight) {
+  int last = logarithms.rank() - 1;
+  Tensor at = convert(labels, DType::i64, b.where);
+  if (options.ignore)
+    at = where(equal(at, *options.ignore), full_like(at, -1), at);
+  Tensor valid = greater_equal(at, 0);
+  at = b.op("check_positions", {maximum(at, 0), b.sizeTensor(b.size(logarithms, last))},
+            {{"axes", std::vector<int64_t>{last}}, {"tuples", false}, {"what", "labels"}});
+  Tensor picked = b.op("gather_elements", {logarithms, b.unsqueeze(at, Shape{last})}, {{"axis", last}});
+  picked = squeeze(picked, last);
+  Tensor share = astype(valid, logarithms.dtype());
+  if (weight.defined())
+    share = multiply(share, take(weight, at, 0));
+  Tensor loss = negative(multiply(where(valid, picked, zeros_like(picked)), share));
+  if (options.smoothing > 0) {
+    Tensor all = weight.defined() ? multiply(logarithms, weight) : logarithms;
+    Tensor rest = negative(where(valid, sum(all, -1), zeros_like(picked)));
+    loss = add(multiply(1 - options.smoothing, loss),
+               multiply(options.smoothing / double(logarithms.known_dim(-1)), rest));
+  }
+  if (options.reduction != Reduction::mean)
+    return reduced(loss, options.reduction);
+  return loss.rank() ? divide(sum(loss), sum(share)) : divide(loss, share);
+}
+
+static Tensor ofClasses(Build &b, const Tensor &given, const Tensor &labels, const CrossEntropyOptions &options) {
+  Tensor logarithms = given, target = labels, weight = options.weight;
+  if (weight.defined() && !b.failed() && (weight.rank() != 1 || weight.dtype() != logarithms.dtype()))
+    b.fail("a weight for each class of type " + std::string(dtype_name(logarithms.dtype())) + ", got " +
+           weight.type().str());
+  if (!b.failed() && options.smoothing != 0 && !(options.smoothing > 0 && options.smoothing < 1))
+    b.fail("smoothing from 0 to below 1, got " + std::to_string(options.smoothing));
+  if (b.failed())
+    return b.error();
+  int along = b.axis(options.axis, logarithms.rank());
+  bool isDistribution = is_float(target.dtype());
+  if (b.failed())
+    return b.error();
+  if (isDistribution ? !(target.type() == logarithms.type()) : target.rank() + 1 != logarithms.rank())
+    return b.fail(isDistribution ? "a distribution of the type of the logits, got " + target.type().str() + " and " +
+                                       logarithms.type().str()
+                                 : "labels of one rank less than the logits, got " + target.type().str() + " and " +
+                                       logarithms.type().str());
+  if (along != logarithms.rank() - 1) {
+    logarithms = moveaxis(logarithms, along, -1);
+    if (isDistribution)
+      target = moveaxis(target, along, -1);
+  }
+  return isDistribution ? byDistribution(logarithms, target, options, weight)
+                        : byLabel(b, logarithms, b.positions(target), options, weight);
+}
+
+} // namespace detail
+
+Tensor cross_entropy(const Operand &logits, const Tensor &labels, const CrossEntropyOptions &options) {
+  detail::Build b("cross_entropy", logits.where);
+  Tensor value = b.floats(logits.tensor);
+  b.in(labels);
+  int along = b.axis(options.axis, value.rank());
+  if (b.failed())
+    return b.error();
+  return detail::ofClasses(b, b.op("softmax", {value}, {{"axis", along}, {"logarithm", true}}), labels, options);
+}
+
+Tensor nll_loss(const Operand &log_probabilities, const Tensor &labels, const CrossEntropyOptions &options) {
+  detail::Build b("nll_loss", log_probabilities.where);
+  Tensor value = b.floats(log_probabilities.tensor);
+  b.in(labels);
+  return b.failed() ? b.error() : detail::ofClasses(b, value, labels, options);
+}
+
+//===--- pairs ----------------------------------------------------------------------------------------------------===//
+
+Tensor cosine_embedding_loss(const Operand &a, const Tensor &b, const Tensor &y, double margin, Reduction reduction) {
+  const Tensor &x = a.tensor;
+  auto length = [](const Tensor &v) { return add(sum(multiply(v, v), -1), 1e-12); }; // torch's epsilon
+  Tensor cosine = divide(sum(multiply(x, b), -1), sqrt(multiply(length(x), length(b))));
+  Tensor apart = maximum(subtract(cosine, margin), 0);
+  return reduced(where(greater(y, 0), subtract(1, cosine), apart), reduction);
+}
+
+Tensor info_nce(const Operand &queries, const Tensor &keys, double temperature, Reduction reduction) {
+  auto unit = [](const Tensor &v) { return divide(v, maximum(sqrt(sum(multiply(v, v), -1, true)), 1e-12)); };
+  Tensor logits = divide(matmul(unit(queries.tensor), matrix_transpose(unit(keys))), temperature);
+  CrossEntropyOptions options;
+  options.reduction = reduction;
+  return cross_entropy(Operand(logits, queries.where), iota({queries.tensor.dim(0)}), options);
+}
+
+Tensor margin_ranking_loss(const Operand &a, const Tensor &b, const Tensor &y, double margin, Reduction reduction) {
+  return reduced(maximum(add(negative(multiply(y, subtract(a, b))), margin), 0), reduction);
+}
+
+Tensor triplet_margin_loss(const Operand &anchor, const Tensor &positive, const Tensor &negative, double margin,
+                           Reduction reduction) {
+  auto distance = [&](const Tensor &other) {
+    Tensor gap = add(subtract(anchor, other), 1e-6); // torch's pairwise_distance
+    return sqrt(sum(multiply(gap, gap), -1));
+  };
+  return reduced(maximum(add(subtract(distance(positive), distance(negative)), margin), 0), reduction);
+}
+
+//===--- alignments -----------------------------------------------------------------------------------------------===//
+
+Tensor ctc_loss(const Operand &log_probabilities, const Tensor &targets, const Tensor &input_lengths,
+                const Tensor &target_lengths, int64_t blank, Reduction reduction) {
+  detail::Build b("ctc_loss", log_probabilities.where);
+  Tensor x = b.floats(log_probabilities.tensor);
+  for (const Tensor *tensor : {&targets, &input_lengths, &target_lengths})
+    b.integers(*tensor);
+  if (!b.failed() && (x.rank() != 3 || targets.rank() != 2 || input_lengths.rank() != 1 || target_lengths.rank() != 1))
+    b.fail("[T, N, C], [N, S], [N] and [N], got " + x.type().str() + ", " + targets.type().str() + ", " +
+           input_lengths.type().str() + " and " + target_lengths.type().str());
+  if (!b.failed() && !targets.known_shape().isStatic())
+    b.fail("targets of fixed sizes, got " + targets.type().str());
+  if (b.failed())
+    return b.error();
+  // Blanks around and between labels: states 0 to 2 S. Probabilities of 0 are a number that sums do not overflow.
+  constexpr double never = -1e30;
+  int64_t batch = targets.known_dim(0), states = 2 * targets.known_dim(1) + 1;
+  Tensor labels = astype(targets, DType::i64), empty = full_like(labels, blank);
+  Tensor last = full({batch, int64_t(1)}, blank, DType::i64);
+  Tensor path = concatenate({reshape(stack({empty, labels}, 2), {batch, states - 1}), last}, 1);
+  Tensor impossible = full({batch, int64_t(1)}, never, x.dtype());
+  auto shifted = [&](const Tensor &alpha, int64_t by) {
+    std::vector<Tensor> parts(size_t(by), impossible);
+    parts.push_back(alpha(ellipsis, slice(0, states - by)));
+    return concatenate(parts, 1);
+  };
+  // From two states before, where that skips a blank between different labels.
+  Tensor skips = full({batch, std::min<int64_t>(states, 2)}, false);
+  if (states > 2)
+    skips = concatenate(
+        {skips, logical_and(not_equal(path(ellipsis, slice(2, states)), blank),
+                            not_equal(path(ellipsis, slice(2, states)), path(ellipsis, slice(0, states - 2))))},
+        1);
+  Tensor place = iota({batch, states}, 1);
+  Tensor first = full({batch, states}, never, x.dtype());
+  auto emitted = [&](const Tensor &row) { return take_along_axis(row, path, 1); };
+  auto both = [](const Tensor &p, const Tensor &q) {
+    Tensor top = maximum(p, q);
+    return add(top, log1p(exp(negative(abs(subtract(p, q))))));
+  };
+  using Carry = std::pair<Tensor, Tensor>; // alpha, the number of steps done
+  auto [end, none] = scan(
+      [&](const Carry &carry, const Tensor &row) {
+        const auto &[alpha, time] = carry;
+        Tensor here = emitted(row);
+        Tensor begin = where(less(place, 2), here, first);
+        Tensor moved = both(alpha, shifted(alpha, 1));
+        if (states > 2)
+          moved = where(skips, both(moved, shifted(alpha, 2)), moved);
+        Tensor next = where(equal(time, 0), begin, maximum(add(moved, here), never));
+        Tensor runs = expand_dims(less(time, astype(input_lengths, DType::i64)), 1);
+        return std::pair(Carry{where(runs, next, alpha), add(time, 1)}, std::tuple<>());
+      },
+      Carry{first, scalar(int64_t(0))}, x);
+  Tensor count = expand_dims(astype(target_lengths, DType::i64), 1);
+  auto stateAt = [&](const Tensor &position) { return squeeze(take_along_axis(end.first, position, 1), 1); };
+  Tensor closed = stateAt(multiply(count, 2));
+  Tensor open = stateAt(maximum(subtract(multiply(count, 2), 1), 0));
+  Tensor isEmpty = equal(squeeze(count, 1), 0);
+  Tensor loss = negative(where(isEmpty, closed, both(closed, open)));
+  loss = where(greater(loss, 1e29), full_like(loss, std::numeric_limits<double>::infinity()), loss);
+  if (reduction == Reduction::mean)
+    return mean(divide(loss, maximum(astype(target_lengths, x.dtype()), 1)));
+  return reduced(loss, reduction);
+}
+
+} // namespace sinter::inline SINTER_HOST

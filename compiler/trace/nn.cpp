@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "nn.hpp"
+#include "Trace.h"
+#include "gradient.hpp"
+#include "ops.hpp"
+#include <algorithm>
+#include <cmath>
+
+namespace sinter::inline SINTER_HOST {
+namespace detail {
+std::vector<std::string> stateNames(AnyTree tree); // optim.cpp
+} // namespace detail
+namespace nn {
+
+/// `tensor`, through which no gradient goes.
+static Tensor still(Tensor tensor, Where where) {
+  detail::stopGradient(detail::anyTree(tensor), where);
+  return tensor;
+}
+
+static Operand at(const Tensor &tensor, Where where) { return Operand(tensor, where); }
+
+/// `bias` [C] along axis 1 of `x`.
+static Tensor addBias(const Tensor &x, const std::optional<Tensor> &bias, Where where) {
+  if (!bias)
+    return x;
+  Shape sizes{bias->known_dim(0)};
+  for (int axis = 2; axis < x.rank(); ++axis)
+    sizes.push_back(1);
+  return add(at(x, where), at(reshape(at(*bias, where), sizes), where));
+}
+
+Tensor Linear::operator()(const Operand &x) const {
+  Tensor y = matmul(x, matrix_transpose(at(weight, x.where)));
+  return bias ? add(at(y, x.where), at(*bias, x.where)) : y;
+}
+
+static Tensor uniform(const Key &key, const Shape &shape, double bound, DType dtype, Where where) {
+  return random::uniform(key, shape, -bound, bound, dtype, where);
+}
+
+Linear linear(const Key &key, int64_t in, int64_t out, const LinearOptions &options, Where where) {
+  auto [first, second] = key.split<2>(where);
+  double bound = in > 0 ? 1 / std::sqrt(double(in)) : 0;
+  Linear layer{uniform(first, Shape{out, in}, bound, options.dtype, where), std::nullopt};
+  if (options.bias)
+    layer.bias = uniform(second, Shape{out}, bound, options.dtype, where);
+  return layer;
+}
+
+Tensor Conv::operator()(const Operand &x) const {
+  ConvOptions options;
+  options.strides = stride;
+  options.padding = padding;
+  options.dilation = dilation;
+  options.groups = groups;
+  return addBias(conv(x, weight, options), bias, x.where);
+}
+Tensor ConvTranspose::operator()(const Operand &x) const {
+  ConvOptions options;
+  options.strides = stride;
+  options.padding = padding;
+  options.dilation = dilation;
+  options.output_padding = output_padding;
+  options.groups = groups;
+  return addBias(conv_transpose(x, weight, options), bias, x.where);
+}
+
+/// weight [first, second, window...] and bias [out], within 1 / sqrt(fan in of the weight).
+template <class Layer>
+static Layer makeConv(const Key &key, int64_t first, int64_t second, int64_t out, int64_t window, size_t space,
+                      const ConvSettings &settings, Where where) {
+  auto [one, two] = key.split<2>(where);
+  Shape shape{first, second};
+  double fan = double(second);
+  for (size_t axis = 0; axis < space; ++axis) {
+    shape.push_back(window);
+    fan *= double(window);
+  }
+  double bound = fan > 0 ? 1 / std::sqrt(fan) : 0;
+  Layer layer;
+  layer.weight = uniform(one, shape, bound, settings.dtype, where);
+  if (settings.bias)
+    layer.bias = uniform(two, Shape{out}, bound, settings.dtype, where);
+  layer.stride.assign(space, settings.stride);
+  layer.padding.assign(space, settings.padding);
+  layer.dilation.assign(space, settings.dilation);
+  layer.groups = settings.groups;
+  if constexpr (std::is_same_v<Layer, ConvTranspose>)
+    layer.output_padding.assign(space, settings.output_padding);
+  return layer;
+}
+static Conv convOf(const Key &key, int64_t in, int64_t out, int64_t window, size_t space, const ConvSettings &settings,
+                   Where where) {
+  return makeConv<Conv>(key, out, in / std::max<int64_t>(settings.groups, 1), out, window, space, settings, where);
+}
+static ConvTranspose transposeOf(const Key &key, int64_t in, int64_t out, int64_t window, size_t space,
+                                 const ConvSettings &settings, Where where) {
+  return makeConv<ConvTranspose>(key, in, out / std::max<int64_t>(settings.groups, 1), out, window, space, settings,
+                                 where);
+}
+Conv conv1d(const Key &key, int64_t in, int64_t out, int64_t window, const ConvSettings &settings, Where where) {
+  return convOf(key, in, out, window, 1, settings, where);
+}
+Conv conv2d(const Key &key, int64_t in, int64_t out, int64_t window, const ConvSettings &settings, Where where) {
+  return convOf(key, in, out, window, 2, settings, where);
+}
+Conv conv3d(const Key &key, int64_t in, int64_t out, int64_t window, const ConvSettings &settings, Where where) {
+  return convOf(key, in, out, window, 3, settings, where);
+}
+ConvTranspose conv_transpose1d(const Key &key, int64_t in, int64_t out, int64_t window, const ConvSettings &settings,
+                               Where where) {
+  return transposeOf(key, in, out, window, 1, settings, where);
+}
+ConvTranspose conv_transpose2d(const Key &key, int64_t in, int64_t out, int64_t window, const ConvSettings &settings,
+                               Where where) {
+  return transposeOf(key, in, out, window, 2, settings, where);
+}
+ConvTranspose conv_transpose3d(const Key &key, int64_t in, int64_t out, int64_t window, const ConvSettings &settings,
+                               Where where) {
+  return transposeOf(key, in, out, window, 3, settings, where);
+}
+
+//===--- normalizations -------------------------------------------------------------------------------------------===//
+
+Tensor BatchNorm::operator()(const Operand &x) const {
+  return sinter::batch_norm(x, weight, bias, running_mean, running_var, 1, eps);
+}
+
+Tensor BatchNorm::operator()(const Operand &x, Mode &mode) {
+  if (!mode.training)
+    return std::as_const(*this)(x);
+  Where where = x.where;
+  Axes rest(std::vector<int64_t>{});
+  for (int axis = 0; axis < x.tensor.rank(); ++axis)
+    if (axis != 1)
+      rest.axes.push_back(axis);
+  Tensor mean = sinter::mean(x, rest), variance = var(x, rest);
+  Tensor y = sinter::batch_norm(x, weight, bias, mean, variance, 1, eps);
+  auto follow = [&](const Tensor &old, const Tensor &seen) {
+    Tensor kept = multiply(Operand(1 - momentum, where), at(old, where));
+    return add(at(kept, where), at(multiply(Operand(momentum, where), at(still(seen, where), where)), where));
+  };
+  running_mean = follow(running_mean, mean);
+  running_var = follow(running_var, var(x, rest, 1)); // torch's running variance is the unbiased one
+  num_batches_tracked = add(at(num_batches_tracked, where), Operand(1, where));
+  return y;
+}
+BatchNorm batch_norm(int64_t channels, DType dtype, Where where) {
+  return {ones({channels}, dtype, where), zeros({channels}, dtype, where), zeros({channels}, dtype, where),
+          ones({channels}, dtype, where), scalar(int64_t(0), where)};
+}
+
+Tensor LayerNorm::operator()(const Operand &x) const {
+  return sinter::layer_norm(x, weight, bias, -weight.rank(), eps);
+}
+LayerNorm layer_norm(const Shape &sizes, DType dtype, Where where) {
+  return {ones(sizes, dtype, where), zeros(sizes, dtype, where)};
+}
+Tensor RMSNorm::operator()(const Operand &x) const { return sinter::rms_norm(x, weight, -weight.rank(), eps); }
+RMSNorm rms_norm(const Shape &sizes, DType dtype, Where where) { return {ones(sizes, dtype, where)}; }
+Tensor GroupNorm::operator()(const Operand &x) const { return sinter::group_norm(x, weight, bias, groups, eps); }
+GroupNorm group_norm(int64_t groups, int64_t channels, DType dtype, Where where) {
+  return {ones({channels}, dtype, where), zeros({channels}, dtype, where), groups};
+}
+Tensor InstanceNorm::operator()(const Operand &x) const {
+  return sinter::group_norm(x, weight, bias, weight.known_dim(0), eps);
+}
+InstanceNorm instance_norm(int64_t channels, DType dtype, Where where) {
+  return {ones({channels}, dtype, where), zeros({channels}, dtype, where)};
+}
+
+//===--- the rest -------------------------------------------------------------------------------------------------===//
+
+Tensor Embedding::operator()(const Operand &positions) const {
+  return take(at(weight, positions.where), positions.tensor, 0);
+}
+Embedding embedding(const Key &key, int64_t count, int64_t width, DType dtype, Where where) {
+  return {random::normal(key, Shape{count, width}, dtype, where)};
+}
+
+Tensor Dropout::operator()(const Operand &x, Mode &mode) const {
+  return mode.training && rate > 0 ? dropout(mode.next(x.where), x, rate) : x.tensor;
+}
+
+Tensor MaxPool::operator()(const Operand &x) const { return max_pool(x, window, {stride, padding}); }
+Tensor AvgPool::operator()(const Operand &x) const { return avg_pool(x, window, {stride, padding, count_padding}); }
+Tensor GlobalAvgPool::operator()(const Operand &x) const {
+  Axes space(std::vector<int64_t>{});
+  for (int axis = 2; axis < x.tensor.rank(); ++axis)
+    space.axes.push_back(axis);
+  return mean(x, space);
+}
+Tensor Flatten::operator()(const Operand &x) const { return flatten(x, 1); }
+
+Tensor GLU::operator()(const Operand &x) const {
+  std::vector<Tensor> halves = split(x, 2, axis);
+  Operand gated = at(halves[1], x.where);
+  Tensor open = gate == Gate::sigmoid ? sigmoid(gated)
+                : gate == Gate::relu  ? relu(gated)
+                : gate == Gate::gelu  ? gelu(gated)
+                                      : silu(gated);
+  return multiply(at(halves[0], x.where), at(open, x.where));
+}
+
+//===--- files ----------------------------------------------------------------------------------------------------===//
+
+Status saveLeaves(const std::string &path, detail::AnyTree tree, Where where) {
+  std::vector<std::string> names = detail::stateNames(tree);
+  std::vector<Tensor> leaves = tree.leaves();
+  std::vector<const char *> pointers;
+  std::vector<sinter_tensor> views;
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    if (!leaves[k].defined() || leaves[k].traced() || leaves[k].error())
+      return detail::report(Error("save requires tensors with elements, '" + names[k] + "' has none", where));
+    pointers.push_back(names[k].c_str());
+    views.push_back(leaves[k].view());
+  }
+  auto write = path.ends_with(".npz") ? sinter_npz_write : sinter_safetensors_write;
+  if (!path.ends_with(".npz") && !path.ends_with(".safetensors"))
+    return detail::report(Error("save requires the suffix .safetensors or .npz, got '" + path + "'", where));
+  if (sinter_status_code code = write(path.c_str(), pointers.data(), views.data(), int32_t(leaves.size())))
+    return detail::report(Error(sinter_last_error(), where, StatusCode(code)));
+  return {};
+}
+
+namespace {
+/// A file of named tensors of either kind.
+class NamedTensors {
+public:
+  sinter_status_code open(const std::string &path) {
+    isArchive = path.ends_with(".npz");
+    return isArchive ? sinter_npz_open(path.c_str(), &npz) : sinter_safetensors_open(path.c_str(), &file);
+  }
+  NamedTensors() = default;
+  NamedTensors(const NamedTensors &) = delete;
+  ~NamedTensors() {
+    if (npz)
+      sinter_npz_close(npz);
+    if (file)
+      sinter_safetensors_close(file);
+  }
+  int32_t count() const { return isArchive ? sinter_npz_count(npz) : sinter_safetensors_count(file); }
+  const char *name(int32_t k) const { return isArchive ? sinter_npz_name(npz, k) : sinter_safetensors_name(file, k); }
+  sinter_status_code read(const char *name, sinter_tensor *tensor) const {
+    return isArchive ? sinter_npz_read(npz, name, tensor) : sinter_safetensors_read(file, name, tensor);
+  }
+
+private:
+  bool isArchive = false;
+  sinter_npz *npz = nullptr;
+  sinter_safetensors *file = nullptr;
+};
+} // namespace
+
+Status loadLeaves(const std::string &path, detail::AnyTree tree, bool exact, Where where) {
+  auto last = [&](sinter_status_code code) {
+    return detail::report(Error(sinter_last_error(), where, StatusCode(code)));
+  };
+  NamedTensors file;
+  if (sinter_status_code code = file.open(path))
+    return last(code);
+  std::vector<std::string> names = detail::stateNames(tree);
+  std::vector<Tensor> leaves = tree.leaves();
+  if (exact)
+    for (int32_t k = 0; k < file.count(); ++k)
+      if (std::find(names.begin(), names.end(), file.name(k)) == names.end())
+        return detail::report(
+            Error("'" + path + "' holds '" + file.name(k) + "', which the tree does not have", where));
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    sinter_tensor read{};
+    if (sinter_status_code code = file.read(names[k].c_str(), &read))
+      return last(code);
+    Tensor value = detail::adoptTensor(read, where);
+    if (!(value.type() == leaves[k].type()))
+      return detail::report(Error("'" + path + "' requires type " + leaves[k].type().str() + " for '" + names[k] +
+                                      "', got " + value.type().str(),
+                                  where));
+    leaves[k] = value;
+  }
+  tree.setLeaves(leaves);
+  return {};
+}
+
+} // namespace nn
+} // namespace sinter::inline SINTER_HOST

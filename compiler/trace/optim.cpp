@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "optim.hpp"
+#include "Pattern.h"
+#include "TensorNumber.h"
+#include "Walks.h"
+#include "compiler/train/Formulas.h"
+
+namespace sinter::inline SINTER_HOST {
+namespace optim {
+
+using Kind = MoveSettings::Kind;
+using Schedule = ScheduleSettings::Kind;
+using Change = OptimizerSettings::Change;
+
+static Optimizer with(const Optimizer &from, detail::FunctionRef<void(OptimizerSettings &)> change) {
+  OptimizerSettings settings = from.settings();
+  change(settings);
+  return Optimizer::from(std::move(settings));
+}
+
+Optimizer Optimizer::from(OptimizerSettings settings) {
+  Optimizer optimizer{MoveSettings()};
+  optimizer.numbers = std::move(settings);
+  return optimizer;
+}
+
+Optimizer Optimizer::schedule(const ScheduleSettings &schedule) const {
+  return with(*this, [&](OptimizerSettings &s) {
+    double warmup = s.schedule.warmup;
+    s.schedule = schedule;
+    if (schedule.warmup == 0)
+      s.schedule.warmup = warmup;
+  });
+}
+Optimizer Optimizer::warmup(double steps) const {
+  return with(*this, [&](OptimizerSettings &s) { s.schedule.warmup = steps; });
+}
+Optimizer Optimizer::clip_norm(double greatest) const {
+  return with(*this, [&](OptimizerSettings &s) { s.changes.push_back({Change::Kind::clip_norm, greatest}); });
+}
+Optimizer Optimizer::clip_value(double greatest) const {
+  return with(*this, [&](OptimizerSettings &s) { s.changes.push_back({Change::Kind::clip_value, greatest}); });
+}
+Optimizer Optimizer::scale(double factor) const {
+  return with(*this, [&](OptimizerSettings &s) { s.changes.push_back({Change::Kind::scale, factor}); });
+}
+Optimizer Optimizer::group(const std::string &pattern, const Optimizer &other) const {
+  return with(*this, [&](OptimizerSettings &s) { s.groups.push_back({pattern, other.numbers}); });
+}
+Optimizer Optimizer::no_decay(const std::string &pattern) const {
+  return with(*this, [&](OptimizerSettings &s) {
+    MoveSettings move = s;
+    move.weight_decay = 0;
+    s.groups.push_back({pattern, move});
+  });
+}
+Optimizer Optimizer::ema(double keep) const {
+  return with(*this, [&](OptimizerSettings &s) { s.ema = keep; });
+}
+Optimizer Optimizer::accumulate(int64_t batches) const {
+  return with(*this, [&](OptimizerSettings &s) { s.accumulate = batches; });
+}
+
+static std::string problemOf(const MoveSettings &s) {
+  auto text = [](double value) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%g", value);
+    return std::string(digits);
+  };
+  if (!(s.lr >= 0))
+    return "an optimizer requires a rate of 0 or more, got " + text(s.lr);
+  if (!(s.weight_decay >= 0))
+    return "an optimizer requires a decay of 0 or more, got " + text(s.weight_decay);
+  for (double beta : {s.beta1, s.beta2})
+    if (!(beta >= 0 && beta < 1))
+      return "an optimizer requires betas from 0 to below 1, got " + text(beta);
+  for (double share : {s.momentum, s.alpha, s.dampening})
+    if (!(share >= 0 && share <= 1))
+      return "an optimizer requires momentum, alpha and dampening from 0 to 1, got " + text(share);
+  if (s.kind == Kind::sgd && s.nesterov && s.momentum == 0)
+    return "sgd requires momentum above 0 with nesterov";
+  return "";
+}
+
+using detail::Pattern;
+
+std::string Optimizer::problem() const {
+  std::string found = problemOf(numbers);
+  for (const OptimizerSettings::Group &group : numbers.groups) {
+    if (found.empty())
+      found = problemOf(group.move);
+    if (found.empty() && !Pattern(group.pattern).valid)
+      found = "a group requires a regular expression, got '" + group.pattern + "'";
+  }
+  if (found.empty() && numbers.accumulate < 1)
+    found = "accumulate requires 1 batch or more, got " + std::to_string(numbers.accumulate);
+  if (found.empty() && !(numbers.ema >= 0 && numbers.ema < 1))
+    found = "ema requires a number from 0 to below 1";
+  const ScheduleSettings &s = numbers.schedule;
+  bool hasSteps = s.kind == Schedule::cosine || s.kind == Schedule::polynomial || s.kind == Schedule::one_cycle;
+  if (found.empty() && ((hasSteps && !(s.steps >= 1)) || (s.kind == Schedule::step && !(s.every >= 1))))
+    found = "a schedule requires 1 step or more";
+  return found;
+}
+
+Optimizer sgd(const Sgd &o) {
+  MoveSettings s = defaultMove(Kind::sgd);
+  s.lr = o.lr;
+  s.momentum = o.momentum;
+  s.dampening = o.dampening;
+  s.weight_decay = o.weight_decay;
+  s.nesterov = o.nesterov;
+  return s;
+}
+
+template <class Options> static MoveSettings withMoments(Kind kind, const Options &o) {
+  MoveSettings s = defaultMove(kind);
+  s.lr = o.lr;
+  s.beta1 = o.beta1;
+  s.beta2 = o.beta2;
+  s.weight_decay = o.weight_decay;
+  if constexpr (requires { o.eps; })
+    s.eps = o.eps;
+  return s;
+}
+Optimizer adam(const Adam &o) { return withMoments(Kind::adam, o); }
+Optimizer adamw(const AdamW &o) { return withMoments(Kind::adamw, o); }
+Optimizer lamb(const Lamb &o) { return withMoments(Kind::lamb, o); }
+Optimizer lion(const Lion &o) { return withMoments(Kind::lion, o); }
+Optimizer muon(const Muon &o) {
+  MoveSettings s = withMoments(Kind::muon, o);
+  s.momentum = o.momentum;
+  s.nesterov = o.nesterov;
+  return s;
+}
+Optimizer adagrad(const Adagrad &o) {
+  MoveSettings s = defaultMove(Kind::adagrad);
+  s.lr = o.lr;
+  s.lr_decay = o.lr_decay;
+  s.weight_decay = o.weight_decay;
+  s.eps = o.eps;
+  return s;
+}
+Optimizer rmsprop(const RmsProp &o) {
+  MoveSettings s = defaultMove(Kind::rmsprop);
+  s.lr = o.lr;
+  s.alpha = o.alpha;
+  s.eps = o.eps;
+  s.weight_decay = o.weight_decay;
+  s.momentum = o.momentum;
+  return s;
+}
+Optimizer adadelta(const Adadelta &o) {
+  MoveSettings s = defaultMove(Kind::adadelta);
+  s.lr = o.lr;
+  s.alpha = o.rho;
+  s.eps = o.eps;
+  s.weight_decay = o.weight_decay;
+  return s;
+}
+Optimizer adafactor(const Adafactor &o) {
+  MoveSettings s = defaultMove(Kind::adafactor);
+  s.lr = o.lr;
+  s.beta2_decay = o.beta2_decay;
+  s.eps = o.eps;
+  s.eps_weight = o.eps_weight;
+  s.greatest = o.greatest;
+  s.weight_decay = o.weight_decay;
+  return s;
+}
+
+static ScheduleSettings scheduleOf(Schedule kind, double steps, double final) {
+  ScheduleSettings s;
+  s.kind = kind;
+  s.steps = steps;
+  s.final = final;
+  return s;
+}
+ScheduleSettings step(double every, double factor) {
+  ScheduleSettings s = scheduleOf(Schedule::step, 0, 0);
+  s.every = every;
+  s.factor = factor;
+  return s;
+}
+ScheduleSettings exponential(double factor) {
+  ScheduleSettings s = scheduleOf(Schedule::exponential, 0, 0);
+  s.factor = factor;
+  return s;
+}
+ScheduleSettings polynomial(double steps, double power, double final) {
+  ScheduleSettings s = scheduleOf(Schedule::polynomial, steps, final);
+  s.power = power;
+  return s;
+}
+ScheduleSettings cosine(double steps, double final) { return scheduleOf(Schedule::cosine, steps, final); }
+ScheduleSettings one_cycle(double steps, double rise, double start, double end) {
+  ScheduleSettings s = scheduleOf(Schedule::one_cycle, steps, 1 / (start * end));
+  s.rise = rise;
+  s.start = start;
+  return s;
+}
+ScheduleSettings plateau(double factor, double patience, double threshold, double cooldown, double least) {
+  ScheduleSettings s = scheduleOf(Schedule::plateau, 0, least);
+  s.factor = factor;
+  s.patience = patience;
+  s.threshold = threshold;
+  s.cooldown = cooldown;
+  return s;
+}
+
+} // namespace optim
+
+namespace detail {
+namespace {
+/// States in a map.
+class MapStore {
+public:
+  MapStore(optim::State &state, Where where) : state(state), where(where) {}
+
+  TensorNumber get(const std::string &name, const TensorNumber &like) {
+    auto found = state.find(name);
+    return found == state.end() ? TensorNumber(zeros_like(like.tensor)) : TensorNumber(found->second);
+  }
+  void put(const std::string &name, const TensorNumber &value) { state[name] = value.tensor; }
+  TensorNumber number(double value) { return scalar(value, where); }
+  TensorNumber counter(const std::string &name) {
+    auto found = state.find(name);
+    return found == state.end() ? TensorNumber(scalar(int64_t(0), where)) : TensorNumber(found->second);
+  }
+  TensorNumber rateInput() { return number(0); } // a program gives rates as numbers
+  bool matches(const std::string &pattern, const std::string &name) { return Pattern(pattern).finds(name); }
+
+private:
+  optim::State &state;
+  Where where;
+};
+} // namespace
+
+void moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, std::span<const Tensor> gradients,
+                 const std::vector<std::string> &names, optim::State &state, const Tensor &loss, Where where) {
+  auto refuse = [&](const std::string &message) {
+    Tensor problem = fail(where, message);
+    for (Tensor &weight : weights)
+      weight = problem;
+  };
+  if (std::string problem = optim::Optimizer::from(settings).problem(); !problem.empty())
+    return refuse(problem);
+  if (weights.size() != gradients.size())
+    return refuse("an optimizer requires a gradient for each of " + std::to_string(weights.size()) + " tensors, got " +
+                  std::to_string(gradients.size()));
+  if (settings.schedule.kind == ScheduleSettings::Kind::plateau && !loss.defined())
+    return refuse("a plateau requires the loss, got none");
+  std::vector<formulas::Moved<TensorNumber>> moved;
+  for (size_t k = 0; k < weights.size(); ++k) {
+    if (!is_float(weights[k].dtype()))
+      continue;
+    if (weights[k].error() || gradients[k].error()) {
+      Tensor problem = weights[k].error() ? weights[k] : gradients[k];
+      for (Tensor &weight : weights)
+        weight = problem;
+      return;
+    }
+    if (!gradients[k].defined() || !(weights[k].type() == gradients[k].type()))
+      return refuse("an optimizer requires a gradient of type " + weights[k].type().str() + " for " + names[k] +
+                    ", got " + (gradients[k].defined() ? gradients[k].type().str() : "none"));
+    moved.push_back({names[k], weights[k], gradients[k]});
+  }
+  MapStore store(state, where);
+  TensorNumber seen = loss.defined() ? loss : scalar(0.0, where);
+  formulas::Optimizer<TensorNumber, MapStore>(settings, store).run(std::move(moved), &seen);
+  for (size_t k = 0; k < weights.size(); ++k)
+    if (auto found = state.find(names[k]); found != state.end()) {
+      weights[k] = found->second;
+      state.erase(found);
+    }
+}
+
+std::vector<std::string> stateNames(AnyTree tree) {
+  std::vector<std::string> names;
+  for (const std::string &path : tree.paths()) {
+    std::string name;
+    for (char letter : path)
+      if (letter == '[' || letter == '.')
+        name += name.empty() ? "" : ".";
+      else if (letter != ']' && letter != '"')
+        name += letter;
+    names.push_back(name.empty() ? "value" : name);
+  }
+  return names;
+}
+
+} // namespace detail
+} // namespace sinter::inline SINTER_HOST
