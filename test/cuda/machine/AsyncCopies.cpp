@@ -2,6 +2,7 @@
 // cp.async: what was copied arrives when its thread waits for it, and not before, so that a missing wait is seen: the
 // bytes are marked, and reading or writing them before is a race.
 #include "Families.h"
+#include "Mbarriers.h"
 
 #include <cstring>
 
@@ -82,6 +83,8 @@ static void wait(Warp &w, const Inst &i, Mask m) {
 static void decodeAsync(Decoder &d) {
   if (!d.flag("async"))
     d.unsupported();
+  if (d.flag("bulk"))
+    return decodeBulkCopy(d);
   if (d.flag("commit_group")) {
     d.expectCount(0, 0);
     return d.emit(&commit);
@@ -135,7 +138,8 @@ static void decodeAsync(Decoder &d) {
 
 std::vector<Instruction> asyncInstructions() {
   return {{"cp", decodeAsync,
-           ".async.ca .cg of 4, 8, 16 bytes, src-size, ignore-src; .commit_group .wait_group .wait_all"}};
+           ".async.ca .cg of 4, 8, 16 bytes, src-size, ignore-src; .commit_group .wait_group .wait_all; .bulk between "
+           "shared and global with mbarrier or bulk_group"}};
 }
 
 } // namespace sinter::ptx

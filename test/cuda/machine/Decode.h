@@ -41,6 +41,7 @@ public:
   unsigned inAny(const Operand &operand, Type type);
   /// A constant in all lanes.
   unsigned inConstant(uint64_t value, Type type);
+  unsigned operandCount() const { return unsigned(ins.size()); }
   /// The base of an address; its offset goes to imm. `space` becomes that of a variable if it was generic.
   void address(const Operand &operand, Space &space, bool &frameLocal);
   Type typeOf(const Operand &operand) const; // of a register
