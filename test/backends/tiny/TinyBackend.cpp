@@ -229,7 +229,7 @@ FailureOr<schedule::CodeObject> TinyBackend::code(Location loc) {
   if (!folder.write(from, kPrelude + source, error))
     return emitError(loc, error);
   // No product and sum are one rounding, as the rounding of each op is part of its meaning.
-  if (auto failed = runCommand("cc -O1 -ffp-contract=off -fwrapv -fPIC -shared -w -o " + to + " " + from + " -lm"))
+  if (auto failed = runCommand("cc -O0 -ffp-contract=off -fwrapv -fPIC -shared -w -o " + to + " " + from + " -lm"))
     return emitError(loc, *failed);
   std::optional<std::string> bytes = readFile(to, error);
   if (!bytes)

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rows of the numerics table on the tiny back end, against NumPy. A family's rows are one graph.
+
+#include "TinyDevice.h"
+#include "TinyProgram.h"
+#include "test/numerics/Program.h"
+#include <cstdio>
+#include <set>
+
+using namespace sinter;
+using namespace sinter::numerics;
+
+static void runFamily(const char *name, std::vector<Row> rows, size_t leastRows) {
+  Program program(rows, DType::f32);
+  auto function = [&](const Tensors &inputs) { return program.run(inputs); };
+  std::vector<Spec> specs;
+  for (const Tensor &input : program.inputs)
+    specs.push_back(spec_of(input));
+  Graph graph = traceWith(function, std::tuple<Tensors>(program.inputs), std::span<const Spec>(specs), "main", {}, {},
+                          Where::current());
+  tiny::Compiled compiled;
+  std::string error;
+  ASSERT_TRUE(tiny::compileGraph(graph.text(), compiled, error)) << error;
+  Tensors results;
+  {
+    Session session(Module::open(compiled.path));
+    std::remove(compiled.path.c_str());
+    results = session(program.inputs);
+  }
+  compareWithGoldens(program, results, name);
+  std::set<std::string> names;
+  for (const Call &call : program.calls)
+    names.insert(call.row->name);
+  EXPECT_GE(names.size(), leastRows);
+  EXPECT_GT(compiled.onDevice, leastRows);
+  EXPECT_GT(tiny::traceDevice().launches, static_cast<int>(leastRows));
+}
+
+TEST(TinyRows, Elementwise) { runFamily("elementwise", elementwiseRows(), 30); }
+TEST(TinyRows, Shape) { runFamily("shape", shapeRows(), 8); }
+TEST(TinyRows, Reduce) { runFamily("reduce", reduceRows(), 0); }
