@@ -124,7 +124,56 @@ static Dims pointwiseDims(ShapeQuery &shapes, Operation *op) {
   return result;
 }
 
+static bool mayHaveContents(Value value);
+
+namespace {
+/// Sizes are found from numbers and numbers from sizes: each without recursion, but in turn by calls of each other. The
+/// object stands for one such call.
+class Turn {
+public:
+  Turn() { ++depth; }
+  ~Turn() { --depth; }
+  /// Finds what `value` depends on from the bottom up, where there are many turns already.
+  static void shorten(ShapeAnalysis &shapes, Value value);
+
+private:
+  static constexpr unsigned kMost = 64;
+  static thread_local unsigned depth;
+  static thread_local bool isShortening;
+};
+} // namespace
+thread_local unsigned Turn::depth = 0;
+thread_local bool Turn::isShortening = false;
+
+void Turn::shorten(ShapeAnalysis &shapes, Value value) {
+  if (depth <= kMost || isShortening)
+    return;
+  isShortening = true;
+  llvm::DenseSet<Value> seen;
+  SmallVector<std::pair<Value, bool>> stack{{value, false}};
+  while (!stack.empty()) {
+    auto [next, isReady] = stack.pop_back_val();
+    bool hasSizes = !cast<RankedTensorType>(next.getType()).hasStaticShape();
+    if (isReady && hasSizes)
+      shapes.dims(next);
+    else if (isReady)
+      shapes.contents(next);
+    if (isReady || !next.getDefiningOp() || !seen.insert(next).second)
+      continue;
+    if (next != value)
+      stack.push_back({next, true});
+    for (Value operand : next.getDefiningOp()->getOperands()) {
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      if (type && (!type.hasStaticShape() || mayHaveContents(operand)))
+        stack.push_back({operand, false});
+    }
+  }
+  isShortening = false;
+}
+
 Dims ShapeAnalysis::compute(Value value) {
+  Turn turn;
+  Turn::shorten(*this, value);
   auto argument = dyn_cast<BlockArgument>(value);
   if (argument)
     return argumentDims(argument);
@@ -330,6 +379,8 @@ std::optional<Dims> ShapeAnalysis::predicates(Value value) {
 }
 
 std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
+  Turn turn;
+  Turn::shorten(*this, value);
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Value captured = capturedValue(argument);
     return captured ? contents(captured) : std::nullopt;

@@ -20,6 +20,7 @@ def chain(kind, first, second=None):
 
 def save(name, nodes, dtype, shape, last):
     weights = [numpy_helper.from_array(np.full((), .5, np.float32), "c"), numpy_helper.from_array(np.zeros(1, np.int64), "zero")]
+    weights += [numpy_helper.from_array(np.int64(v), k) for k, v in (("start", 0), ("step", 1))]
     graph = h.make_graph(nodes, "g", [h.make_tensor_value_info("x", dtype, shape)], [h.make_tensor_value_info(last, T.FLOAT if last == "y" else dtype, None)], weights)
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), name)
 
@@ -43,8 +44,14 @@ def main():
         node for i in range(COUNT // 2) for node in (h.make_node("ReduceMax", [f"v{i}"], [f"a{i}"], keepdims=0, axes=[0]), h.make_node("Unsqueeze", [f"a{i}", "zero"], [f"b{i}"]),
                                                      h.make_node("Gather", [f"b{i}", "zero"], [f"v{i + 1}"]))
     ] + [h.make_node("Expand", ["c", f"v{COUNT // 2}"], ["e"]), h.make_node("ReduceSum", ["e"], ["y"], keepdims=0)], T.FLOAT, ["n"], "y")
+    # Numbers that are found from sizes, which are found from numbers.
+    save("turns.onnx", [node for i in range(1000) for node in (
+        h.make_node("Shape", [f"v{i - 1}" if i else "x"], [f"s{i}"]), h.make_node("Squeeze", [f"s{i}"], [f"n{i}"]),
+        h.make_node("Add", [f"n{i}", "step"], [f"m{i}"]), h.make_node("Range", ["start", f"m{i}", "step"], [f"v{i}"]))
+    ] + [h.make_node("Cast", ["v999"], ["f"], to=T.FLOAT), h.make_node("ReduceSum", ["f"], ["y"], keepdims=0)], T.FLOAT, ["n"], "y")
     for name in ("sums", "sines", "numbers", "sizes", "gathers"):
         run("compile", f"{name}.onnx", "-o", "m.smod", "--threads", "1")
+    run("compile", "turns.onnx", "--emit=fused", "-o", "turns.mlir")
     for form in ("sinter", "mlir"):
         run("convert", "sums.onnx", f"sums.{form}")
         run("compile", f"sums.{form}", "-o", "m.smod", "--threads", "1")
