@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What an emitter computes for one element, or for a vector of lanes: the same ops serve both. f16 and bf16 are
-// computed in f32 and rounded back. No body traps: divisors that would are replaced before the division.
+// computed in f32 and rounded back. No body traps: divisors that would are replaced before the division. The bodies
+// themselves are in Elementwise.td; here is what they are written in, and those that take statements.
 
 #include "ir/Constants.h"
 #include "ir/Elementwise.h"
@@ -172,41 +173,7 @@ Value Body::power(Value lhs, Value rhs) {
 
 static Type operandElement(Operation *op, unsigned i = 0) { return getElementTypeOrSelf(op->getOperand(i).getType()); }
 
-#define BODY(OP, RESULT)                                                                                               \
-  Value OP::buildBody(OpBuilder &builder, Location loc, ValueRange args) {                                             \
-    Body x(builder, loc, operandElement(*this), args);                                                                 \
-    return x.finish(RESULT);                                                                                           \
-  }
-#define MATH_BODY(OP, MATH_OP) BODY(OP, x.make<math::MATH_OP>(x[0]))
-
 //===- one operand -------------------------------------------------------------------------------------------===//
-
-MATH_BODY(CeilOp, CeilOp)
-MATH_BODY(FloorOp, FloorOp)
-MATH_BODY(RoundOp, RoundEvenOp)
-MATH_BODY(SqrtOp, SqrtOp)
-MATH_BODY(ExpOp, ExpOp)
-MATH_BODY(Expm1Op, ExpM1Op)
-MATH_BODY(LogOp, LogOp)
-MATH_BODY(Log1pOp, Log1pOp)
-MATH_BODY(SinOp, SinOp)
-MATH_BODY(CosOp, CosOp)
-MATH_BODY(TanOp, TanOp)
-MATH_BODY(AsinOp, AsinOp)
-MATH_BODY(AcosOp, AcosOp)
-MATH_BODY(AtanOp, AtanOp)
-MATH_BODY(SinhOp, SinhOp)
-MATH_BODY(CoshOp, CoshOp)
-MATH_BODY(TanhOp, TanhOp)
-MATH_BODY(AsinhOp, AsinhOp)
-MATH_BODY(AcoshOp, AcoshOp)
-MATH_BODY(AtanhOp, AtanhOp)
-MATH_BODY(ErfOp, ErfOp)
-BODY(RsqrtOp, x.make<arith::DivFOp>({x.constant(1.0), x.make<math::SqrtOp>(x[0])}))
-BODY(NotOp, x.make<arith::XOrIOp>({x[0], x.constant(int64_t(-1))}))
-BODY(IsNanOp, arith::CmpFOp::create(x.b, arith::CmpFPredicate::UNO, x[0], x[0]))
-BODY(IsInfOp, arith::CmpFOp::create(x.b, arith::CmpFPredicate::OEQ, x.make<math::AbsFOp>(x[0]),
-                                    x.constant(std::numeric_limits<double>::infinity())))
 
 static Value buildAbs(Body &x) {
   if (x.isFloat)
@@ -216,12 +183,10 @@ static Value buildAbs(Body &x) {
   Value zero = x.constant(int64_t(0));
   return x.greater(x[0], x.make<arith::SubIOp>({zero, x[0]})); // the least number: both sides are it
 }
-BODY(AbsOp, buildAbs(x))
 
 static Value buildNeg(Body &x) {
   return x.isFloat ? x.make<arith::NegFOp>(x[0]) : x.make<arith::SubIOp>({x.constant(int64_t(0)), x[0]});
 }
-BODY(NegOp, buildNeg(x))
 
 static Value buildSign(Body &x) {
   Value zero = x.constant(int64_t(0)), unit = x.constant(int64_t(1));
@@ -229,7 +194,6 @@ static Value buildSign(Body &x) {
   Value otherwise = x.asUnsigned ? x[0] : x.select(x.less(x[0], zero), x.constant(int64_t(-1)), x[0]);
   return x.select(x.compare(CompareKind::gt, x[0], zero), unit, otherwise);
 }
-BODY(SignOp, buildSign(x))
 
 /// With z = e^-|x|, which cannot overflow: 1 / (1 + z) above 0, z / (1 + z) below.
 static Value buildLogistic(Body &x) {
@@ -238,23 +202,13 @@ static Value buildLogistic(Body &x) {
   Value numerator = x.select(x.less(x[0], x.constant(0.0)), z, unit);
   return x.make<arith::DivFOp>({numerator, x.make<arith::AddFOp>({unit, z})});
 }
-BODY(LogisticOp, buildLogistic(x))
+
+static Value buildIsInf(Body &x) {
+  Value infinity = x.constant(std::numeric_limits<double>::infinity());
+  return arith::CmpFOp::create(x.b, arith::CmpFPredicate::OEQ, x.make<math::AbsFOp>(x[0]), infinity);
+}
 
 //===- two operands ------------------------------------------------------------------------------------------===//
-
-BODY(AddOp, x.isFloat ? x.make<arith::AddFOp>({x[0], x[1]}) : x.make<arith::AddIOp>({x[0], x[1]}))
-BODY(SubOp, x.isFloat ? x.make<arith::SubFOp>({x[0], x[1]}) : x.make<arith::SubIOp>({x[0], x[1]}))
-BODY(MulOp, x.isFloat ? x.make<arith::MulFOp>({x[0], x[1]}) : x.make<arith::MulIOp>({x[0], x[1]}))
-BODY(DivOp, x.divide(x[0], x[1], /*remainder=*/false))
-BODY(RemOp, x.divide(x[0], x[1], /*remainder=*/true))
-BODY(PowOp, x.power(x[0], x[1]))
-BODY(MaxOp, x.greater(x[0], x[1]))
-BODY(MinOp, x.lesser(x[0], x[1]))
-BODY(Atan2Op, x.make<math::Atan2Op>({x[0], x[1]}))
-BODY(AndOp, x.make<arith::AndIOp>({x[0], x[1]}))
-BODY(OrOp, x.make<arith::OrIOp>({x[0], x[1]}))
-BODY(XorOp, x.make<arith::XOrIOp>({x[0], x[1]}))
-BODY(CompareOp, x.compare(getKind(), x[0], x[1]))
 
 /// A negative amount is, as an unsigned number, past the width.
 static Value isInWidth(Body &x) {
@@ -265,7 +219,6 @@ static Value buildShiftLeft(Body &x) {
   Value inWidth = isInWidth(x), zero = x.constant(int64_t(0));
   return x.select(inWidth, x.make<arith::ShLIOp>({x[0], x.select(inWidth, x[1], zero)}), zero);
 }
-BODY(ShiftLeftOp, buildShiftLeft(x))
 
 static Value buildShiftRight(Body &x) {
   Value inWidth = isInWidth(x), zero = x.constant(int64_t(0));
@@ -273,12 +226,19 @@ static Value buildShiftRight(Body &x) {
     return x.select(inWidth, x.make<arith::ShRUIOp>({x[0], x.select(inWidth, x[1], zero)}), zero);
   return x.make<arith::ShRSIOp>({x[0], x.select(inWidth, x[1], x.constant(int64_t(x.width() - 1)))});
 }
-BODY(ShiftRightOp, buildShiftRight(x))
+
+#define BODY(OP, RESULT)                                                                                               \
+  Value OP::buildBody(OpBuilder &builder, Location loc, ValueRange args) {                                             \
+    Body x(builder, loc, operandElement(*this), args);                                                                 \
+    return x.finish(RESULT);                                                                                           \
+  }
+#define GET_POINTWISE_BODIES
+#include "ir/Pointwise.inc"
 
 //===- three operands and changes of type --------------------------------------------------------------------===//
 
+BODY(CompareOp, x.compare(getKind(), x[0], x[1]))
 BODY(ClampOp, x.lesser(x.greater(x[1], x[0]), x[2]))
-#undef MATH_BODY
 #undef BODY
 
 Value SelectOp::buildBody(OpBuilder &builder, Location loc, ValueRange args) {

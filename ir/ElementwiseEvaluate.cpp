@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Values of elementwise ops: one driver per number of operands, given a function on f64 and one on i64.
+// Values of elementwise ops: one driver per number of operands, given a function on f64 and one on i64, which
+// Elementwise.td has; here are those that take statements.
 // Integers arrive sign- or zero-extended to 64 bits (ui64 bit for bit) and wrap when they are stored.
 
 #include "ir/Elementwise.h"
@@ -71,13 +72,6 @@ static int64_t noInts(int64_t, int64_t) { llvm_unreachable("the op takes no inte
 
 //===- one operand -------------------------------------------------------------------------------------------===//
 
-#define UNARY(OP, ON_FLOATS, ON_INTS)                                                                                  \
-  Tensors OP::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {                                                   \
-    [[maybe_unused]] Type type = operands[0].elementType();                                                            \
-    return evaluateUnary(*this, operands, ON_FLOATS, ON_INTS);                                                         \
-  }
-#define UNARY_MATH(OP, FUNCTION) UNARY(OP, [](double x) { return FUNCTION; }, noInt)
-
 /// Wraps instead of being undefined on the least number.
 static int64_t negate(int64_t x) { return static_cast<int64_t>(-static_cast<uint64_t>(x)); }
 
@@ -88,39 +82,6 @@ static double logistic(double x) {
 }
 
 static double signOf(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
-
-UNARY(
-    AbsOp, [](double x) { return std::fabs(x); }, [&](int64_t x) { return isUnsigned(type) || x >= 0 ? x : negate(x); })
-UNARY(NegOp, [](double x) { return -x; }, negate)
-UNARY(SignOp, signOf, [&](int64_t x) -> int64_t { return x == 0 ? 0 : isUnsigned(type) || x > 0 ? 1 : -1; })
-UNARY(NotOp, noFloat, [&](int64_t x) -> int64_t { return type.isInteger(1) ? x == 0 : ~x; })
-UNARY_MATH(CeilOp, std::ceil(x))
-UNARY_MATH(FloorOp, std::floor(x))
-UNARY_MATH(RoundOp, std::nearbyint(x))
-UNARY_MATH(SqrtOp, std::sqrt(x))
-UNARY_MATH(RsqrtOp, 1 / std::sqrt(x))
-UNARY_MATH(ExpOp, std::exp(x))
-UNARY_MATH(Expm1Op, std::expm1(x))
-UNARY_MATH(LogOp, std::log(x))
-UNARY_MATH(Log1pOp, std::log1p(x))
-UNARY_MATH(SinOp, std::sin(x))
-UNARY_MATH(CosOp, std::cos(x))
-UNARY_MATH(TanOp, std::tan(x))
-UNARY_MATH(AsinOp, std::asin(x))
-UNARY_MATH(AcosOp, std::acos(x))
-UNARY_MATH(AtanOp, std::atan(x))
-UNARY_MATH(SinhOp, std::sinh(x))
-UNARY_MATH(CoshOp, std::cosh(x))
-UNARY_MATH(TanhOp, std::tanh(x))
-UNARY_MATH(AsinhOp, std::asinh(x))
-UNARY_MATH(AcoshOp, std::acosh(x))
-UNARY_MATH(AtanhOp, std::atanh(x))
-UNARY_MATH(ErfOp, std::erf(x))
-UNARY_MATH(LogisticOp, logistic(x))
-UNARY_MATH(IsNanOp, std::isnan(x))
-UNARY_MATH(IsInfOp, std::isinf(x))
-#undef UNARY_MATH
-#undef UNARY
 
 //===- two operands ------------------------------------------------------------------------------------------===//
 
@@ -183,31 +144,8 @@ static int64_t shiftRight(Type type, int64_t a, int64_t by) {
   return a >> (past ? 63 : by);
 }
 
-#define BINARY(OP, ON_FLOATS, ON_INTS)                                                                                 \
-  Tensors OP::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {                                                   \
-    [[maybe_unused]] Type type = operands[0].elementType();                                                            \
-    return evaluateBinary(*this, operands, ON_FLOATS, ON_INTS);                                                        \
-  }
-#define INTS(EXPRESSION) [&](int64_t a, int64_t b) -> int64_t { return EXPRESSION; }
-#define FLOATS(EXPRESSION) [](double a, double b) -> double { return EXPRESSION; }
-
-BINARY(AddOp, FLOATS(a + b), INTS(bits(a) + bits(b)))
-BINARY(SubOp, FLOATS(a - b), INTS(bits(a) - bits(b)))
-BINARY(MulOp, FLOATS(a *b), INTS(bits(a) * bits(b)))
-BINARY(DivOp, FLOATS(a / b), INTS(divide(type, a, b)))
-BINARY(RemOp, FLOATS(std::fmod(a, b)), INTS(remainder(type, a, b)))
-BINARY(PowOp, FLOATS(std::pow(a, b)), INTS(power(type, a, b)))
-BINARY(MaxOp, greater, INTS(less(type, a, b) ? b : a))
-BINARY(MinOp, lesser, INTS(less(type, b, a) ? b : a))
-BINARY(Atan2Op, FLOATS(std::atan2(a, b)), noInts)
-BINARY(AndOp, noFloats, INTS(a &b))
-BINARY(OrOp, noFloats, INTS(a | b))
-BINARY(XorOp, noFloats, INTS(a ^ b))
-BINARY(ShiftLeftOp, noFloats, INTS(shiftLeft(type, a, b)))
-BINARY(ShiftRightOp, noFloats, INTS(shiftRight(type, a, b)))
-#undef FLOATS
-#undef INTS
-#undef BINARY
+#define GET_POINTWISE_REFERENCES
+#include "ir/Pointwise.inc"
 
 template <typename T> static bool holds(CompareKind kind, T a, T b) {
   switch (kind) {

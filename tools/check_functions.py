@@ -5,8 +5,8 @@
     check_functions.py [ROOT]
 
 A function is what compiler/trace/ops_*.hpp and random.hpp declare in namespace sinter or sinter::random: free functions,
-operators, and the members of Tensor and Key that
-the sources beside them define. A row begins with the function's name: `{"reshape", ...`, or
+operators, and the members of Tensor and Key that the sources beside them define; and what the entries of
+ir/Elementwise.td name as a function. A row begins with the function's name: `{"reshape", ...`, or
 `ROW(sin, ...`.
 """
 import glob
@@ -20,6 +20,8 @@ FUNCTION = re.compile(
 DEFINED = re.compile(
     r"^(?:[\w:]+(?:<[\w:, ]+>)?) &?(?:Tensor::|Key::)(operator ?(?:\(\)|\[\]|[^\s\w(]+)|\w+)\(", re.M)
 MEMBER = re.compile(r"^template <class\.\.\. Rest> (?:Tensor|Update) Tensor::(operator\(\)|\w+)\(", re.M)
+ENTRY = re.compile(r'^def \w+Op : Sinter_(?:(?:Math)?(Function)|\w+)<"(\w+)"[^{]*\{(.*?)^\}', re.M | re.S)
+NAMED = re.compile(r'let function = "(\w*)"')
 ROW = re.compile(r'^\s*(?:(?:ROW2?|REDUCTION)\((\w+)|\{\s*"([^"]+)",|OPERATOR\("([^"]+)")', re.M)
 
 
@@ -49,6 +51,16 @@ def functions(root):
     return found
 
 
+def entries(root):
+    found = {}
+    with open(os.path.join(root, "ir", "Elementwise.td"), encoding="utf-8") as f:
+        for is_function, mnemonic, body in ENTRY.findall(f.read()):
+            named = NAMED.search(body)
+            if named or is_function:
+                found[named.group(1) if named else mnemonic] = "functions.hpp"
+    return found
+
+
 def rows(root):
     found = {}
     for path in sorted(glob.glob(os.path.join(root, "test", "numerics", "*Rows.cpp"))):
@@ -61,7 +73,7 @@ def rows(root):
 
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    defined, tested = functions(root), rows(root)
+    defined, tested = functions(root) | entries(root), rows(root)
     complaints = [f"compiler/trace/{defined[name]}: {name} requires a row in test/numerics/, found none"
                   for name in sorted(defined.keys() - tested.keys())]
     complaints += [f"test/numerics/{tested[name]}: the row {name} names no function of compiler/trace/"

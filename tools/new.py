@@ -27,6 +27,26 @@ def {cpp}Op : Sinter_Op<"{op}"> {{
 }}
 """
 
+ENTRY_DEFINITION = """
+def {cpp}Op : Sinter_Function<"{op}", "what it computes, in one line"> {{
+  let body = "x[0]";
+  let floats = "x";
+  let partial = "Partial::One";
+}}
+"""
+
+ENTRY_TEST = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: sinter-opt %s --sinter-fold-constants | FileCheck %s
+
+// CHECK-LABEL: @{op}_of_one
+// CHECK: what it computes
+func.func @{op}_of_one() -> tensor<f32> {{
+  %x = sinter.constant dense<1.0> : tensor<f32>
+  %y = sinter.{op} %x : (tensor<f32>) -> tensor<f32>
+  return %y : tensor<f32>
+}}
+"""
+
 OP_RULES = """
 //===- {op} {rule}===//
 
@@ -139,7 +159,12 @@ def new_op(family, op):
     names = {"op": op, "cpp": camel(op)}
     names["indent"] = " " * len(f"LogicalResult {names['cpp']}Op::inferReturnTypes(")
     names["rule"] = "-" * max(3, 90 - len(op))
-    write(f"test/ir/{dashed(family, '_')}/{op.replace('_', '-')}.mlir", OP_TEST.format(**names), new=True)
+    test = f"test/ir/{dashed(family, '_')}/{op.replace('_', '-')}.mlir"
+    if family == "Elementwise":  # one entry says all
+        write(test, ENTRY_TEST.format(**names), new=True)
+        append("ir/Elementwise.td", ENTRY_DEFINITION.format(**names))
+        return
+    write(test, OP_TEST.format(**names), new=True)
     append(f"ir/{family}.td", OP_DEFINITION.format(**names))
     append(f"ir/{family}.cpp", OP_RULES.format(**names))
 

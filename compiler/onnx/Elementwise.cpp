@@ -303,6 +303,8 @@ static LogicalResult importBitShift(OpImport &n) {
 static LogicalResult importWhere(OpImport &n) { return n.out(n.select(n.in(0), n.in(1), n.in(2))); }
 
 void registerElementwise(Registry &r) {
+#define GET_POINTWISE_READERS
+#include "ir/Pointwise.inc"
   r.add("Abs", 1, 1, [](OpImport &n) {
     return n.elem(n.in(0)).isUnsignedInteger() ? n.out(n.in(0)) : n.out(n.make<AbsOp>(n.in(0)));
   });
@@ -311,28 +313,7 @@ void registerElementwise(Registry &r) {
   r.add("Ceil", 1, 1, importFloatUnary<CeilOp>);
   r.add("Floor", 1, 1, importFloatUnary<FloorOp>);
   r.add("Round", 11, 1, importFloatUnary<RoundOp>);
-  r.add("Sqrt", 1, 1, importUnary<SqrtOp>);
-  r.add("Exp", 1, 1, importUnary<ExpOp>);
-  r.add("Log", 1, 1, importUnary<LogOp>);
-  r.add("Sin", 7, 1, importUnary<SinOp>);
-  r.add("Cos", 7, 1, importUnary<CosOp>);
-  r.add("Tan", 7, 1, importUnary<TanOp>);
-  r.add("Asin", 7, 1, importUnary<AsinOp>);
-  r.add("Acos", 7, 1, importUnary<AcosOp>);
-  r.add("Atan", 7, 1, importUnary<AtanOp>);
-  r.add("Sinh", 9, 1, importUnary<SinhOp>);
-  r.add("Cosh", 9, 1, importUnary<CoshOp>);
-  r.add("Tanh", 1, 1, importUnary<TanhOp>);
-  r.add("Asinh", 9, 1, importUnary<AsinhOp>);
-  r.add("Acosh", 9, 1, importUnary<AcoshOp>);
-  r.add("Atanh", 9, 1, importUnary<AtanhOp>);
-  r.add("Erf", 9, 1, importUnary<ErfOp>);
-  r.add("Sigmoid", 1, 1, importUnary<LogisticOp>);
   r.add("Reciprocal", 1, 1, importReciprocal);
-  r.add("Add", 1, 2, importBinary<AddOp>);
-  r.add("Sub", 1, 2, importBinary<SubOp>);
-  r.add("Mul", 1, 2, importBinary<MulOp>);
-  r.add("Div", 1, 2, importBinary<DivOp>);
   r.add("Pow", 1, 2, importPow);
   r.add("Mod", 10, 2, importMod);
   r.add("Max", 1, 1, importVariadic<MaxOp>);
@@ -372,7 +353,6 @@ void registerLogic(Registry &r) {
   r.add("LessOrEqual", 12, 2, importCompare<CompareKind::le>);
   r.add("Greater", 1, 2, importCompare<CompareKind::gt>);
   r.add("GreaterOrEqual", 12, 2, importCompare<CompareKind::ge>);
-  r.add("IsNaN", 9, 1, importUnary<IsNanOp>);
   r.add("IsInf", 10, 1, importIsInf);
   r.add("BitShift", 11, 2, importBitShift);
   r.add("BitwiseAnd", 18, 2, importBinary<AndOp>);

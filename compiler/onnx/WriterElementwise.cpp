@@ -31,18 +31,6 @@ static LogicalResult writeNeg(NegOp op, OpExport &n) {
   return n.out("Neg", {n.in(0)});
 }
 
-static LogicalResult writeRsqrt(RsqrtOp op, OpExport &n) { return n.out("Reciprocal", {n.emit("Sqrt", {n.in(0)})}); }
-
-static LogicalResult writeExpm1(Expm1Op op, OpExport &n) {
-  return n.out("Sub", {n.emit("Exp", {n.in(0)}), n.scalar(n.elem(op.getOperand()), 1)});
-}
-
-static LogicalResult writeLog1p(Log1pOp op, OpExport &n) {
-  return n.out("Log", {n.emit("Add", {n.in(0), n.scalar(n.elem(op.getOperand()), 1)})});
-}
-
-static LogicalResult writeRem(RemOp op, OpExport &n) { return n.out("Mod", {n.in(0), n.in(1)}, {{"fmod", 1}}); }
-
 template <typename OpT> static LogicalResult writeShift(OpT op, OpExport &n) {
   if (!isUnsigned(n.elem(op.getLhs())))
     return n.reject("BitShift requires unsigned integers");
@@ -86,40 +74,9 @@ static LogicalResult writeConvert(ConvertOp op, OpExport &n) {
 }
 
 void exportElementwise(ExportTable &t) {
-  t.addNode<AbsOp>("Abs");
+#define GET_POINTWISE_WRITERS
+#include "ir/Pointwise.inc"
   t.add<NegOp>(writeNeg);
-  t.addNode<SignOp>("Sign");
-  t.addNode<CeilOp>("Ceil");
-  t.addNode<FloorOp>("Floor");
-  t.addNode<RoundOp>("Round");
-  t.addNode<SqrtOp>("Sqrt");
-  t.add<RsqrtOp>(writeRsqrt);
-  t.addNode<ExpOp>("Exp");
-  t.add<Expm1Op>(writeExpm1);
-  t.addNode<LogOp>("Log");
-  t.add<Log1pOp>(writeLog1p);
-  t.addNode<SinOp>("Sin");
-  t.addNode<CosOp>("Cos");
-  t.addNode<TanOp>("Tan");
-  t.addNode<AsinOp>("Asin");
-  t.addNode<AcosOp>("Acos");
-  t.addNode<AtanOp>("Atan");
-  t.addNode<SinhOp>("Sinh");
-  t.addNode<CoshOp>("Cosh");
-  t.addNode<TanhOp>("Tanh");
-  t.addNode<AsinhOp>("Asinh");
-  t.addNode<AcoshOp>("Acosh");
-  t.addNode<AtanhOp>("Atanh");
-  t.addNode<ErfOp>("Erf");
-  t.addNode<LogisticOp>("Sigmoid");
-  t.addNode<IsNanOp>("IsNaN");
-  t.addNode<IsInfOp>("IsInf");
-  t.addNode<AddOp>("Add");
-  t.addNode<SubOp>("Sub");
-  t.addNode<MulOp>("Mul");
-  t.addNode<DivOp>("Div");
-  t.add<RemOp>(writeRem);
-  t.addNode<PowOp>("Pow");
   t.add<NotOp>(byKind<NotOp, kNot>);
   t.add<AndOp>(byKind<AndOp, kAnd>);
   t.add<OrOp>(byKind<OrOp, kOr>);

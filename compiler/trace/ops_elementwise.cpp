@@ -164,15 +164,14 @@ Tensor trunc(const Operand &x) {
   return b.select(b.compare("lt", value, b.number(value.dtype(), 0)), b.unary("ceil", value), b.unary("floor", value));
 }
 
-Tensor exp(const Operand &x) { return detail::math("exp", "exp", x); }
-Tensor expm1(const Operand &x) { return detail::math("expm1", "expm1", x); }
+#define GET_POINTWISE_FUNCTIONS
+#include "ir/Pointwise.inc"
+
 Tensor exp2(const Operand &x) {
   detail::Build b("exp2", x.where);
   Tensor value = b.floats(x.tensor);
   return b.binary("pow", b.number(value.dtype(), 2), value);
 }
-Tensor log(const Operand &x) { return detail::math("log", "log", x); }
-Tensor log1p(const Operand &x) { return detail::math("log1p", "log1p", x); }
 Tensor log2(const Operand &x) {
   return detail::composed("log2", x, [](detail::Build &b, const Tensor &value) {
     return b.mul(b.unary("log", value), b.number(value.dtype(), 1.4426950408889634));
@@ -183,8 +182,6 @@ Tensor log10(const Operand &x) {
     return b.mul(b.unary("log", value), b.number(value.dtype(), 0.4342944819032518));
   });
 }
-Tensor sqrt(const Operand &x) { return detail::math("sqrt", "sqrt", x); }
-Tensor rsqrt(const Operand &x) { return detail::math("rsqrt", "rsqrt", x); }
 
 Tensor cbrt(const Operand &x) {
   return detail::composed("cbrt", x, [](detail::Build &b, const Tensor &value) {
@@ -214,18 +211,6 @@ Tensor hypot(const Operand &x, const Operand &y) {
   // also beside NaN, as in C
   return b.select(b.either(b.compare("eq", lhs, infinity), b.compare("eq", rhs, infinity)), infinity, length);
 }
-Tensor sin(const Operand &x) { return detail::math("sin", "sin", x); }
-Tensor cos(const Operand &x) { return detail::math("cos", "cos", x); }
-Tensor tan(const Operand &x) { return detail::math("tan", "tan", x); }
-Tensor asin(const Operand &x) { return detail::math("asin", "asin", x); }
-Tensor acos(const Operand &x) { return detail::math("acos", "acos", x); }
-Tensor atan(const Operand &x) { return detail::math("atan", "atan", x); }
-Tensor sinh(const Operand &x) { return detail::math("sinh", "sinh", x); }
-Tensor cosh(const Operand &x) { return detail::math("cosh", "cosh", x); }
-Tensor tanh(const Operand &x) { return detail::math("tanh", "tanh", x); }
-Tensor asinh(const Operand &x) { return detail::math("asinh", "asinh", x); }
-Tensor acosh(const Operand &x) { return detail::math("acosh", "acosh", x); }
-Tensor atanh(const Operand &x) { return detail::math("atanh", "atanh", x); }
 
 Tensor atan2(const Operand &y, const Operand &x) {
   detail::Build b("atan2", y.where);
@@ -235,7 +220,6 @@ Tensor atan2(const Operand &y, const Operand &x) {
   b.broadcast({&lhs, &rhs});
   return b.op("atan2", {lhs, rhs});
 }
-Tensor erf(const Operand &x) { return detail::math("erf", "erf", x); }
 
 Tensor erfc(const Operand &x) {
   return detail::composed("erfc", x, [](detail::Build &b, const Tensor &value) {
@@ -337,8 +321,6 @@ Tensor where(const Operand &pred, const Tensor &on_true, const Tensor &on_false)
   detail::Build b("where", pred.where);
   return b.select(detail::truth(b, pred.tensor), on_true, on_false);
 }
-Tensor isnan(const Operand &x) { return detail::math("isnan", "is_nan", x); }
-Tensor isinf(const Operand &x) { return detail::math("isinf", "is_inf", x); }
 Tensor isfinite(const Operand &x) {
   detail::Build b("isfinite", x.where);
   Tensor value = b.floats(x.tensor);
@@ -358,8 +340,6 @@ Tensor bitcast(const Operand &x, DType dtype) {
     return b.fail("dtypes of one width, got " + std::string(dtype_name(value.dtype())) + " and " + dtype_name(dtype));
   return b.failed() || value.dtype() == dtype ? value : b.op("bitcast", {value}, {{"element_type", dtype}});
 }
-
-Tensor sigmoid(const Operand &x) { return detail::math("sigmoid", "logistic", x); }
 
 Tensor relu(const Operand &x) {
   detail::Build b("relu", x.where);

@@ -7,7 +7,7 @@
 #ifndef SINTER_TRACE_OPS_ELEMENTWISE_HPP
 #define SINTER_TRACE_OPS_ELEMENTWISE_HPP
 
-#include "axes.hpp"
+#include "functions.hpp"
 
 namespace sinter::inline SINTER_HOST {
 
@@ -60,36 +60,17 @@ Tensor round(const Operand &x);
 /// Toward zero.
 Tensor trunc(const Operand &x);
 
-//===--- exponentials, roots, trigonometry ------------------------------------------------------------------------===//
+//===--- functions of floats (functions.hpp has those that are one op) --------------------------------------------===//
 
-Tensor exp(const Operand &x);
-Tensor expm1(const Operand &x);
 Tensor exp2(const Operand &x);
-Tensor log(const Operand &x);
-Tensor log1p(const Operand &x);
 Tensor log2(const Operand &x);
 Tensor log10(const Operand &x);
-Tensor sqrt(const Operand &x);
-Tensor rsqrt(const Operand &x);
 /// The real cube root: a power, then one step of Newton, in which nothing overflows.
 Tensor cbrt(const Operand &x);
 /// sqrt(x^2 + y^2) without overflow.
 Tensor hypot(const Operand &x, const Operand &y);
-Tensor sin(const Operand &x);
-Tensor cos(const Operand &x);
-Tensor tan(const Operand &x);
-Tensor asin(const Operand &x);
-Tensor acos(const Operand &x);
-Tensor atan(const Operand &x);
-Tensor sinh(const Operand &x);
-Tensor cosh(const Operand &x);
-Tensor tanh(const Operand &x);
-Tensor asinh(const Operand &x);
-Tensor acosh(const Operand &x);
-Tensor atanh(const Operand &x);
 /// The angle of the point (x, y).
 Tensor atan2(const Operand &y, const Operand &x);
-Tensor erf(const Operand &x);
 /// 1 - erf(x), accurate in the tail: t exp(-z^2 + p(t)) with z = |x|, t = 2 / (2 + z), and p a Chebyshev series fitted
 /// to 50 digits.
 Tensor erfc(const Operand &x);
@@ -138,8 +119,6 @@ Tensor operator!(const Tensor &x);
 
 /// `on_true` where `pred` is true, else `on_false`.
 Tensor where(const Operand &pred, const Tensor &on_true, const Tensor &on_false);
-Tensor isnan(const Operand &x);
-Tensor isinf(const Operand &x);
 Tensor isfinite(const Operand &x);
 /// Floats to integers truncate toward zero and saturate, NaN gives 0; integers to narrower ones wrap.
 Tensor astype(const Operand &x, DType dtype);
@@ -148,8 +127,6 @@ Tensor bitcast(const Operand &x, DType dtype);
 
 //===--- activations ----------------------------------------------------------------------------------------------===//
 
-/// 1 / (1 + e^-x).
-Tensor sigmoid(const Operand &x);
 /// The greater of x and 0, with slope 0 at 0 (maximum(x, 0) has 1/2 there).
 Tensor relu(const Operand &x);
 /// x above 0, else slope x, with that slope at 0.

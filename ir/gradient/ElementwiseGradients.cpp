@@ -82,63 +82,17 @@ template <typename OpT, PartialOf partial> struct PartialRule : Rule<PartialRule
 
 } // namespace
 
-//===- one operand ---------------------------------------------------------------------------===//
+//===- partial derivatives that take statements (the others are in ir/Elementwise.td) ---------===//
 
-// A step: the derivative is 0 wherever there is one.
-static Partial step(const Point &, unsigned) { return Partial::Zero; }
-static Partial neg(const Point &, unsigned) { return Partial::Minus; }
-// |x|' = sign(x), 0 at 0
-static Partial abs(const Point &p, unsigned) { return p.x().then<SignOp>(); }
-// sqrt(x)' = 1 / (2 sqrt(x))
-static Partial sqrt(const Point &p, unsigned) { return 0.5 / p.y(); }
-// (x^-1/2)' = -y / (2 x)
-static Partial rsqrt(const Point &p, unsigned) { return -0.5 * (p.y() / p.x()); }
-static Partial exp(const Point &p, unsigned) { return p.y(); }
-// (e^x - 1)' = y + 1
-static Partial expm1(const Point &p, unsigned) { return p.y() + 1; }
-static Partial log(const Point &p, unsigned) { return 1 / p.x(); }
-static Partial log1p(const Point &p, unsigned) { return 1 / (p.x() + 1); }
-static Partial sin(const Point &p, unsigned) { return p.x().then<CosOp>(); }
-static Partial cos(const Point &p, unsigned) { return -p.x().then<SinOp>(); }
-// tan' = 1 + tan^2
-static Partial tan(const Point &p, unsigned) { return p.y() * p.y() + 1; }
-// asin' = 1 / sqrt((1 - x)(1 + x)), acos' = -asin'
-static Partial asin(const Point &p, unsigned) { return gradient::rsqrt((1 - p.x()) * (p.x() + 1)); }
-static Partial acos(const Point &p, unsigned) { return -gradient::rsqrt((1 - p.x()) * (p.x() + 1)); }
-static Partial atan(const Point &p, unsigned) { return 1 / (p.x() * p.x() + 1); }
-static Partial sinh(const Point &p, unsigned) { return p.x().then<CoshOp>(); }
-static Partial cosh(const Point &p, unsigned) { return p.x().then<SinhOp>(); }
-// tanh' = 1 - tanh^2
-static Partial tanh(const Point &p, unsigned) { return 1 - p.y() * p.y(); }
-// asinh' = 1 / sqrt(x^2 + 1)
-static Partial asinh(const Point &p, unsigned) { return gradient::rsqrt(p.x() * p.x() + 1); }
-// acosh' = 1 / sqrt((x - 1)(x + 1))
-static Partial acosh(const Point &p, unsigned) { return gradient::rsqrt((p.x() - 1) * (p.x() + 1)); }
-// atanh' = 1 / ((1 - x)(1 + x))
-static Partial atanh(const Point &p, unsigned) { return 1 / ((1 - p.x()) * (p.x() + 1)); }
-// erf' = 2 / sqrt(pi) e^(-x^2)
-static Partial erf(const Point &p, unsigned) {
-  return 2 / std::sqrt(std::numbers::pi) * gradient::exp(-(p.x() * p.x()));
-}
-// logistic' = y (1 - y)
-static Partial logistic(const Point &p, unsigned) { return p.y() * (1 - p.y()); }
-
-//===- two operands --------------------------------------------------------------------------===//
-
-static Partial add(const Point &, unsigned) { return Partial::One; }
-static Partial sub(const Point &, unsigned i) { return i == 0 ? Partial::One : Partial::Minus; }
-static Partial mul(const Point &p, unsigned i) { return p.x(1 - i); }
-// (a / b)' = 1 / b and -y / b
-static Partial div(const Point &p, unsigned i) { return i == 0 ? 1 / p.x(1) : -(p.y() / p.x(1)); }
 // a rem b = a - trunc(a / b) b, where trunc(a / b) = (a - y) / b, an integer
-static Partial rem(const Point &p, unsigned i) {
+static Partial remainderPartial(const Point &p, unsigned i) {
   if (i == 0)
     return Partial::One;
   return -((p.x(0) - p.y()) / p.x(1)).then<RoundOp>();
 }
 
 // (a^b)' = b a^(b-1) and y log(a). Where a and b are 0 the first is 0 * 0^0, and log(0) counts as 0 for b >= 0.
-static Partial pow(const Point &p, unsigned i) {
+static Partial powerPartial(const Point &p, unsigned i) {
   Term a = p.x(0), b = p.x(1);
   if (i == 1) {
     Term vanishing = both(compare(a, CompareKind::eq, 0), compare(b, CompareKind::ge, 0));
@@ -159,20 +113,21 @@ static Partial pow(const Point &p, unsigned i) {
 
 // The operand that wins has 1, at a tie each has 1/2, whether either is a constant or not: what is known of an operand
 // changes no gradient. Both have 1 where either is NaN.
-static Partial extremum(const Point &p, unsigned i, CompareKind loses) {
+static Partial extremumPartial(const Point &p, unsigned i, CompareKind loses) {
   Term mine = p.x(i), other = p.x(1 - i);
   Term lost = compare(mine, loses, other);
   Term atTie = select(compare(mine, CompareKind::eq, other), mine.fill(0.5), mine.fill(1));
   return select(lost, Term(p.c, Value()), atTie);
 }
-static Partial max(const Point &p, unsigned i) { return extremum(p, i, CompareKind::lt); }
-static Partial min(const Point &p, unsigned i) { return extremum(p, i, CompareKind::gt); }
 
 // atan2(y, x)' = x / (x^2 + y^2) and -y / (x^2 + y^2)
-static Partial atan2(const Point &p, unsigned i) {
+static Partial atan2Partial(const Point &p, unsigned i) {
   Term y = p.x(0), x = p.x(1), norm = x * x + y * y;
   return i == 0 ? x / norm : -(y / norm);
 }
+
+#define GET_POINTWISE_PARTIALS
+#include "ir/Pointwise.inc"
 
 //===- three operands, types -----------------------------------------------------------------===//
 
@@ -227,45 +182,11 @@ template <typename OpT, PartialOf partial> static void attachPartial(MLIRContext
 }
 
 void sinter::attachElementwiseGradients(MLIRContext &context) {
-  attachPartial<SignOp, step>(context);
-  attachPartial<CeilOp, step>(context);
-  attachPartial<FloorOp, step>(context);
-  attachPartial<RoundOp, step>(context);
-  attachPartial<NegOp, neg>(context);
-  attachPartial<AbsOp, abs>(context);
-  attachPartial<SqrtOp, sqrt>(context);
-  attachPartial<RsqrtOp, rsqrt>(context);
-  attachPartial<ExpOp, exp>(context);
-  attachPartial<Expm1Op, expm1>(context);
-  attachPartial<LogOp, log>(context);
-  attachPartial<Log1pOp, log1p>(context);
-  attachPartial<SinOp, sin>(context);
-  attachPartial<CosOp, cos>(context);
-  attachPartial<TanOp, tan>(context);
-  attachPartial<AsinOp, asin>(context);
-  attachPartial<AcosOp, acos>(context);
-  attachPartial<AtanOp, atan>(context);
-  attachPartial<SinhOp, sinh>(context);
-  attachPartial<CoshOp, cosh>(context);
-  attachPartial<TanhOp, tanh>(context);
-  attachPartial<AsinhOp, asinh>(context);
-  attachPartial<AcoshOp, acosh>(context);
-  attachPartial<AtanhOp, atanh>(context);
-  attachPartial<ErfOp, erf>(context);
-  attachPartial<LogisticOp, logistic>(context);
-  attachPartial<AddOp, add>(context);
-  attachPartial<SubOp, sub>(context);
-  attachPartial<MulOp, mul>(context);
-  attachPartial<DivOp, div>(context);
-  attachPartial<RemOp, rem>(context);
-  attachPartial<PowOp, pow>(context);
-  attachPartial<MaxOp, max>(context);
-  attachPartial<MinOp, min>(context);
-  attachPartial<Atan2Op, atan2>(context);
+#define GET_POINTWISE_GRADIENTS
+#include "ir/Pointwise.inc"
   attachPartial<SelectOp, selection>(context);
   attachPartial<ClampOp, clamp>(context);
   attach<ConvertRule>(context);
-  attachNoGradient<Discrete::Values, NotOp, IsNanOp, IsInfOp, AndOp, OrOp, XorOp, ShiftLeftOp, ShiftRightOp, CompareOp>(
-      context);
+  attachNoGradient<Discrete::Values, CompareOp>(context);
   attachNoGradient<Discrete::Bits, BitcastOp>(context);
 }
