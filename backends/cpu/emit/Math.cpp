@@ -95,7 +95,8 @@ static Value buildRsqrt(MathLanes &m, Value x) { return m.div(m.number(1), m.sqr
 void cpu::populateMathPolynomials(RewritePatternSet &patterns, bool scales) {
   MLIRContext *context = patterns.getContext();
   populateMathExpansions(patterns);
-  patterns.add<ReplaceUnary<math::ExpOp, buildExp>, ReplaceUnary<math::LogOp, buildLog>,
+  patterns.add<ReplaceUnary<math::ExpOp, buildExp>, ReplaceUnary<math::Exp2Op, buildExp2>,
+               ReplaceUnary<math::LogOp, buildLog>, ReplaceUnary<math::Log2Op, buildLog2>,
                ReplaceUnary<math::RsqrtOp, buildRsqrt>>(context, /*onDoubles=*/true, scales);
   patterns.add<ReplaceUnary<math::ExpM1Op, buildExpM1>, ReplaceUnary<math::Log1pOp, buildLog1p>,
                ReplaceUnary<math::SinhOp, buildSinh>, ReplaceUnary<math::CoshOp, buildCosh>,

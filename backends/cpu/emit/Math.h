@@ -10,13 +10,14 @@
 
 namespace sinter::cpu {
 
-/// Replaces, on f32 and on vectors of f32: exp, expm1, log, log1p, sin, cos, tan, asin, acos, atan, atan2, sinh, cosh,
-/// tanh, asinh, acosh, atanh, erf, powf; on f64: exp, expm1 and log (the rest goes to libm). On both: rsqrt, and
-/// maximumf and minimumf (two or three instructions instead of six; of two zeros either may be the result).
+/// Replaces, on f32 and on vectors of f32: exp, exp2, expm1, log, log2, log1p, sin, cos, tan, asin, acos, atan, atan2,
+/// sinh, cosh, tanh, asinh, acosh, atanh, erf, powf; on f64: exp, exp2, expm1, log and log2 (the rest goes to libm). On
+/// both: rsqrt, and maximumf and minimumf (two or three instructions instead of six; of two zeros either may be the
+/// result).
 ///
-/// Errors, in units in the last place: exp, log, tanh and erf at most 2, others 4 (test/backends/cpu/emit/MathTest.cpp
-/// measures them). Infinities, NaN, zeros, denormal arguments and denormal results are right. Sines of |x| > 2^28 take
-/// a branch that calls libm.
+/// Errors, in units in the last place: exp, exp2, log, log2, tanh and erf at most 2, others 4
+/// (test/backends/cpu/emit/MathTest.cpp measures them). Infinities, NaN, zeros, denormal arguments and denormal results
+/// are right. Sines of |x| > 2^28 take a branch that calls libm.
 ///
 /// `scales`: as Target::hasScaling. The bits of results are the same.
 void populateMathPolynomials(mlir::RewritePatternSet &patterns, bool scales);

@@ -5,23 +5,30 @@
 
 #include "backends/cpu/emit/MathLanes.h"
 
+#include <numbers>
+
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2.
 namespace {
+/// e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2, or 2^x.
 struct Split {
   Value n, r; // NaN where x is; r is anything where x is infinite or n has more digits than a float
   Value bits; // an integer whose low bits are n + `offset`
 };
+enum class Base { E, Two };
 } // namespace
 
 /// Adding 1.5 * 2^23 (2^52) rounds and leaves n in the low bits.
-static Split splitExp(MathLanes &m, Value x, int offset) {
+static Split splitExp(MathLanes &m, Value x, int offset, Base base = Base::E) {
   bool f64 = m.isDouble();
+  if (base == Base::Two) {
+    Value magic = m.number((f64 ? 0x1.8p52 : 0x1.8p23) + offset), shifted = m.add(x, magic), n = m.sub(shifted, magic);
+    return {n, m.mul(m.sub(x, n), m.number(std::numbers::ln2)), m.toBits(shifted)};
+  }
   // `high` ends in zeros, so that n * high is exact where there is no FMA.
   double log2e = 0x1.71547652b82fep+0, high = f64 ? 0x1.62e42fee00000p-1 : 0x1.62e4p-1;
   double low = f64 ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;
@@ -46,23 +53,31 @@ static Value buildNormalExp(MathLanes &m, Value x) {
   return m.fromBits(m.addBits(m.toBits(e), m.shiftLeft(split.bits, m.isDouble() ? 52 : 23)));
 }
 
-/// e^x is e^r times two powers of two, the halves of its exponent: the first product is exact, the second rounds where
-/// e^x is denormal and overflows where it is too large. With N = n + twice the bias of floats, floor(N / 2) and the
-/// rest of N are the exponents as floats hold them.
-Value cpu::buildExp(MathLanes &m, Value x) {
+/// A power is e^r times two powers of two, the halves of its exponent: the first product is exact, the second rounds
+/// where it is denormal and overflows where it is too large. With N = n + twice the bias of floats, floor(N / 2) and
+/// the rest of N are the exponents as floats hold them.
+static Value buildPower(MathLanes &m, Value x, Base base) {
   bool f64 = m.isDouble();
   if (canScale(m)) {
     // For huge x, r is anything and n tells the result, unless e^r is infinite or NaN.
-    Split split = splitExp(m, x, 0);
+    Split split = splitExp(m, x, 0, base);
     return buildScaled(m, buildFraction(m, buildBounded(m, split.r, 0.5)), split.n);
   }
   int64_t digits = f64 ? 52 : 23;
-  // Past these e^x is 0 or infinite. NaN stays, as products keep it.
-  Split split = splitExp(m, m.atMost(m.atLeast(x, f64 ? -750 : -110), f64 ? 715 : 100), f64 ? 2046 : 254);
+  // Past these the power is 0 or infinite. NaN stays, as products keep it.
+  double least = f64 ? -750 : -110, most = f64 ? 715 : 100;
+  if (base == Base::Two) {
+    least = f64 ? -1080 : -155;
+    most = f64 ? 1030 : 140;
+  }
+  Split split = splitExp(m, m.atMost(m.atLeast(x, least), most), f64 ? 2046 : 254, base);
   Value half = m.andBits(m.shiftLeft(split.bits, digits - 1), -(int64_t{1} << digits));
   Value rest = m.subBits(m.shiftLeft(split.bits, digits), half);
   return m.mul(m.mul(buildFraction(m, split.r), m.fromBits(half)), m.fromBits(rest));
 }
+
+Value cpu::buildExp(MathLanes &m, Value x) { return buildPower(m, x, Base::E); }
+Value cpu::buildExp2(MathLanes &m, Value x) { return buildPower(m, x, Base::Two); }
 
 /// -inf, inf or NaN where x is not positive and finite.
 static Value withLogLimits(MathLanes &m, Value x, Value log) {
@@ -74,8 +89,8 @@ static Value withLogLimits(MathLanes &m, Value x, Value log) {
   return m.select(isInside, log, limit);
 }
 
-/// x = 2^n c with c in [sqrt(1/2), sqrt(2)) and f = c - 1: log x = n ln 2 + log(1 + f).
-Value cpu::buildLog(MathLanes &m, Value x) {
+/// x = 2^n c with c in [sqrt(1/2), sqrt(2)) and f = c - 1: log x = n ln 2 + log(1 + f), log2 x = n + log(1 + f) / ln 2.
+static Value buildLogarithm(MathLanes &m, Value x, Base base) {
   bool f64 = m.isDouble();
   Value isTiny = m.less(x, m.number(f64 ? 0x1p-1022 : 0x1p-126));
   double up = f64 ? 54 : 24;
@@ -88,6 +103,14 @@ Value cpu::buildLog(MathLanes &m, Value x) {
   Value n = m.sub(m.fromBits(m.addBits(exponent, m.toBits(magic))), magic);
   n = m.sub(n, m.select(isTiny, m.number(up), m.number(0)));
   double high = f64 ? 0x1.62e42fee00000p-1 : 0x1.63p-1, low = f64 ? 0x1.a39ef35793c76p-33 : -0x1.bd0106p-13;
+  // Of log2, n is added as it is.
+  auto withLow = [&](Value x, Value y) {
+    return base == Base::Two ? m.mul(x, y) : m.fma(x, y, m.mul(n, m.number(low)));
+  };
+  auto logTwo = [&](Value rest) {
+    Value scale = m.number(std::numbers::log2e);
+    return m.fma(f, scale, m.fma(rest, scale, n));
+  };
   Value square = m.mul(f, f), log;
   if (f64) {
     // With s = f / (2 + f), log(1 + f) = 2s + s R(s^2) = f - (f^2 / 2 - s (f^2 / 2 + R)).
@@ -96,17 +119,21 @@ Value cpu::buildLog(MathLanes &m, Value x) {
         z, m.polynomial(z, {0x1.5555555555593p-1, 0x1.999999997fb32p-2, 0x1.2492494217af3p-2, 0x1.c71c51e7e1c64p-3,
                             0x1.7466463223d48p-3, 0x1.39a0f460b700ap-3, 0x1.2f0d9560ed94ap-3}));
     Value half = m.mul(m.number(0.5), square);
-    Value correction = m.fma(s, m.add(half, tail), m.mul(n, m.number(low)));
-    log = m.fma(n, m.number(high), m.sub(f, m.sub(half, correction)));
+    Value correction = withLow(s, m.add(half, tail));
+    log = base == Base::Two ? logTwo(m.sub(correction, half))
+                            : m.fma(n, m.number(high), m.sub(f, m.sub(half, correction)));
   } else {
     // log(1 + f) = f - f^2 / 2 + f^3 P(f)
     Value p = m.polynomial(f, {-0.5, 0x1.555548p-2, -0x1.000006p-2, 0x1.99a4b6p-3, -0x1.555c4ep-3, 0x1.233768p-3,
                                -0x1.fc220ap-4, 0x1.e6f06cp-4, -0x1.de3c12p-4, 0x1.1457a0p-4});
-    Value tail = m.fma(square, p, m.mul(n, m.number(low)));
-    log = m.fma(n, m.number(high), m.add(f, tail));
+    Value tail = withLow(square, p);
+    log = base == Base::Two ? logTwo(tail) : m.fma(n, m.number(high), m.add(f, tail));
   }
   return withLogLimits(m, x, log);
 }
+
+Value cpu::buildLog(MathLanes &m, Value x) { return buildLogarithm(m, x, Base::E); }
+Value cpu::buildLog2(MathLanes &m, Value x) { return buildLogarithm(m, x, Base::Two); }
 
 //===- f32 by way of f64 -------------------------------------------------------------------------------------===//
 

@@ -85,7 +85,9 @@ mlir::Value buildBounded(MathLanes &m, mlir::Value x, double most);
 
 // Functions of f32 and f64, in MathExponential.cpp.
 mlir::Value buildExp(MathLanes &m, mlir::Value x);
+mlir::Value buildExp2(MathLanes &m, mlir::Value x);
 mlir::Value buildLog(MathLanes &m, mlir::Value x);
+mlir::Value buildLog2(MathLanes &m, mlir::Value x);
 
 // Functions of f32, in MathExponential.cpp: those near e^x and its inverse.
 mlir::Value buildExpM1(MathLanes &m, mlir::Value x);

@@ -187,6 +187,8 @@ TEST(MathTest, FunctionsOfF32KeepTheirBounds) {
   const Case<float> cases[] = {
       {"math.exp", UNARY(std::exp(x)), -104, 89, 2},
       {"math.log", UNARY(std::log(x)), 0, 4, 2},
+      {"math.exp2", UNARY(std::exp2(x)), -150, 128, 2},
+      {"math.log2", UNARY(std::log2(x)), 0, 4, 2},
       {"math.tanh", UNARY(std::tanh(x)), -10, 10, 2},
       {"math.erf", UNARY(std::erf(x)), -5, 5, 2},
       {"math.expm1", UNARY(std::expm1(x)), -20, 5, 4},
@@ -216,7 +218,8 @@ TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
   const Case<double> cases[] = {
       {"math.exp", UNARY(std::exp(x)), -745, 710, 2},    {"math.log", UNARY(std::log(x)), 0, 4, 2},
       {"math.rsqrt", UNARY(1 / std::sqrt(x)), 0, 10, 2}, {"math.tanh", UNARY(std::tanh(x)), -10, 10, 4},
-      {"math.expm1", UNARY(std::expm1(x)), -20, 5, 4},
+      {"math.expm1", UNARY(std::expm1(x)), -20, 5, 4},   {"math.exp2", UNARY(std::exp2(x)), -1075, 1024, 2},
+      {"math.log2", UNARY(std::log2(x)), 0, 4, 2},
   };
   for (const Case<double> &c : cases)
     measure(c, /*scales=*/false);
@@ -227,9 +230,31 @@ TEST(MathTest, ExponentialsThatScaleKeepTheirBoundsAndBits) {
   if (!sinter::cpu::Target::host().hasScaling)
     GTEST_SKIP() << "the host has no AVX-512";
   measure<float>({"math.exp", UNARY(std::exp(x)), -104, 89, 2}, true);
+  measure<float>({"math.exp2", UNARY(std::exp2(x)), -150, 128, 2}, true);
   measure<float>({"math.expm1", UNARY(std::expm1(x)), -20, 5, 4}, true);
   measure<float>({"math.powf", BINARY(std::pow(x, y)), -20, 20, 4, true}, true);
   measure<double>({"math.exp", UNARY(std::exp(x)), -745, 710, 2}, true);
+  measure<double>({"math.exp2", UNARY(std::exp2(x)), -1075, 1024, 2}, true);
+}
+
+/// Users expect log2(8) to be 3 and exp2(3) to be 8.
+TEST(MathTest, PowersOfTwoAreExact) {
+  Compiled log2("math.log2", false, false, 16, false), exp2("math.exp2", false, false, 16, false);
+  Compiled log2Wide("math.log2", false, true, 8, false), exp2Wide("math.exp2", false, true, 8, false);
+  for (int n = -1074; n < 1024; ++n) {
+    double power = std::ldexp(1.0, n), number = n, result;
+    log2Wide.onScalar(&power, &power, &result);
+    EXPECT_EQ(result, n);
+    exp2Wide.onScalar(&number, &number, &result);
+    EXPECT_EQ(result, power);
+    if (n < -149 || n > 127)
+      continue;
+    float narrowPower = std::ldexp(1.f, n), narrowNumber = static_cast<float>(n), narrowResult;
+    log2.onScalar(&narrowPower, &narrowPower, &narrowResult);
+    EXPECT_EQ(narrowResult, narrowNumber);
+    exp2.onScalar(&narrowNumber, &narrowNumber, &narrowResult);
+    EXPECT_EQ(narrowResult, narrowPower);
+  }
 }
 
 } // namespace
