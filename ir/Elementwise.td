@@ -114,6 +114,14 @@ def LogOp : Sinter_MathFunction<"log", "LogOp", "natural logarithm"> {
   let onnx = "Log";
   let since = 1;
 }
+def Exp2Op : Sinter_MathFunction<"exp2", "Exp2Op", "2^x"> {
+  let partial = "std::numbers::ln2 * p.y()";
+  let write = [{n.out("Pow", {n.scalar(n.elem(op.getOperand()), 2), n.in(0)})}];
+}
+def Log2Op : Sinter_MathFunction<"log2", "Log2Op", "base 2 logarithm"> {
+  let partial = "std::numbers::log2e / p.x()";
+  let write = [{n.out("Mul", {n.emit("Log", {n.in(0)}), n.scalar(n.elem(op.getOperand()), std::numbers::log2e)})}];
+}
 def Log1pOp : Sinter_MathFunction<"log1p", "Log1pOp", "log(1 + x)"> {
   let partial = "1 / (p.x() + 1)";
   let write = [{n.out("Log", {n.emit("Add", {n.in(0), n.scalar(n.elem(op.getOperand()), 1)})})}];
@@ -184,6 +192,12 @@ def ErfOp : Sinter_MathFunction<"erf", "ErfOp", "error function"> {
   let partial = "2 / std::sqrt(std::numbers::pi) * gradient::exp(-(p.x() * p.x()))";
   let onnx = "Erf";
   let since = 9;
+}
+// erfinv' = sqrt(pi) / 2 e^(y^2)
+def ErfinvOp : Sinter_Function<"erfinv", "inverse of erf; infinite at -1 and 1, NaN beyond"> {
+  let body = "buildErfinv(x)";
+  let floats = "erfinv(x)";
+  let partial = "std::sqrt(std::numbers::pi) / 2 * gradient::exp(p.y() * p.y())";
 }
 def LogisticOp : Sinter_Function<"logistic", "1 / (1 + e^-x)"> {
   let body = "buildLogistic(x)";

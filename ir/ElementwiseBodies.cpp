@@ -208,6 +208,60 @@ static Value buildIsInf(Body &x) {
   return arith::CmpFOp::create(x.b, arith::CmpFPredicate::OEQ, x.make<math::AbsFOp>(x[0]), infinity);
 }
 
+/// c[0] + c[1] x + c[2] x^2 + ...
+static Value polynomial(Body &x, Value at, ArrayRef<double> c) {
+  Value sum = x.constant(c.back());
+  for (double next : llvm::reverse(c.drop_back()))
+    sum = x.make<math::FmaOp>({sum, at, x.constant(next)});
+  return sum;
+}
+
+/// erfinv(x) / x is smooth in w = -log(1 - x^2), far out in sqrt(w) (M. Giles, "Approximating the erfinv function",
+/// 2011). The series are Chebyshev fits of 40 digits about the middle of each range: w below 6.25, sqrt(w) to 4 and to
+/// the greatest number below 1; of f32 w below 5, and to the greatest number below 1.
+static Value buildErfinv(Body &x) {
+  Value one = x.constant(1.0);
+  Value rest = x.make<arith::MulFOp>({x.make<arith::SubFOp>({one, x[0]}), x.make<arith::AddFOp>({one, x[0]})});
+  Value w = x.make<arith::NegFOp>(x.make<math::LogOp>(rest)), root = x.make<math::SqrtOp>(w);
+  auto series = [&](Value at, double middle, ArrayRef<double> c) {
+    return polynomial(x, x.make<arith::SubFOp>({at, x.constant(middle)}), c);
+  };
+  Value factor;
+  if (x.element.isF64()) {
+    Value far = series(root, 5.0625,
+                       {0x1.3a6f678932e7fp+2, 0x1.02a1c126f26efp+0, -0x1.73d5046abed0fp-13, -0x1.9cacac55843dbp-13,
+                        0x1.260719459bb47p-14, -0x1.2f0bc9b74063ap-16, 0x1.142d7900b9514p-18, -0x1.dc536e811c43fp-21,
+                        0x1.a3ebf0ff624abp-23, -0x1.c148de879883ap-25, 0x1.5f8a9db36d895p-26, -0x1.63efde65c63ecp-27,
+                        0x1.65ccdf72c0fe8p-28, -0x1.525aee897176bp-29, 0x1.39bd7645269a2p-30, -0x1.93798718451f6p-32,
+                        0x1.71b726c26d2d0p-38, 0x1.b26844c88ab8bp-36});
+    Value between = series(
+        root, 3.25, {0x1.8abcc380d5a48p+1,   0x1.0158a6d641d54p+0,   0x1.5ffcfe5b71831p-8,   -0x1.ebadabb9fd945p-9,
+                     0x1.468eeca71fc73p-9,   -0x1.ba9240d9b7431p-10, 0x1.f3cc552091e2bp-11,  -0x1.7448bc8217f18p-12,
+                     0x1.932d7684a6a52p-16,  0x1.1e6ab36be6c27p-14,  -0x1.8cf0bea0971c6p-15, 0x1.a242f876789c6p-17,
+                     0x1.88af4a1d56a98p-19,  -0x1.0b8068913d37bp-18, 0x1.924ec74d8058bp-20,  -0x1.cfedcff902170p-26,
+                     -0x1.235ac6aaf025ep-22, 0x1.1969ef2a93940p-23,  0x1.7f235c757454ep-31,  -0x1.03765b5ec5c93p-26});
+    Value near = series(
+        w, 3.125, {0x1.a755e7c99ae86p+0,   0x1.ebd80d9b13df9p-3,   -0x1.8b6c33114eeaep-8,  -0x1.84576948353e1p-11,
+                   0x1.879c2a20da432p-13,  -0x1.d1d1f7ca4030fp-17, -0x1.6e8a53f106129p-20, 0x1.c6b4f890935ddp-22,
+                   -0x1.f36ce4ae847fdp-26, -0x1.1a9eb1bc8f0f0p-28, 0x1.20f4e6bf074cfp-30,  -0x1.dc3ee8b6c53ccp-35,
+                   -0x1.c89564c5d1004p-37, 0x1.723527b7cff86p-39,  -0x1.6d9ec5e3ec6afp-44, -0x1.686642b67610ap-45,
+                   0x1.db523eb040288p-48,  -0x1.73898c37dc54ap-55, -0x1.2c266176e7096p-53, 0x1.1f4ba5de5dc3fp-56,
+                   0x1.536d397f9b9b1p-60,  -0x1.9d290dd3bcb70p-62, -0x1.5087a244b0f6cp-70, 0x1.e9b8ae7230c25p-69});
+    factor = x.select(x.less(w, x.constant(6.25)), near, x.select(x.less(root, x.constant(4.0)), between, far));
+  } else {
+    Value far = series(root, 3.1805339887498949,
+                       {0x1.81cd6bf96074ap+1, 0x1.0123f52fed5b3p+0, 0x1.987db16744c71p-8, -0x1.28fa2b9806bf0p-8,
+                        0x1.9a4560d208f71p-9, -0x1.163b31e18b3c2p-9, 0x1.3978fc552ec67p-10, -0x1.725e2d460036ap-12,
+                        -0x1.098c81c589aa5p-13, 0x1.c171cd35c98f8p-14});
+    Value near = series(w, 2.5,
+                        {0x1.805c5cfcedef5p+0, 0x1.f91e8b47bc332p-3, -0x1.11c3ccf583fccp-8, -0x1.4866876636aa3p-10,
+                         0x1.c9b8392b34813p-13, -0x1.4cd6db31136aep-18, -0x1.cb7b9e68dc51ap-19, 0x1.f3bcf6b20a36ap-22,
+                         0x1.129bb8c97f855p-26, -0x1.2c4526ac24209p-27, 0x1.00d79ace31a9fp-31});
+    factor = x.select(x.less(w, x.constant(5.0)), near, far);
+  }
+  return x.make<arith::MulFOp>({x[0], factor});
+}
+
 //===- two operands ------------------------------------------------------------------------------------------===//
 
 /// A negative amount is, as an unsigned number, past the width.

@@ -7,6 +7,7 @@
 #include "ir/Elementwise.h"
 
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace sinter;
@@ -79,6 +80,22 @@ static int64_t negate(int64_t x) { return static_cast<int64_t>(-static_cast<uint
 static double logistic(double x) {
   double z = std::exp(-std::fabs(x));
   return (x < 0 ? z : 1) / (1 + z);
+}
+
+/// By Newton's method on the logarithm of erfc, or on erf where x is small.
+static double erfinv(double x) {
+  double size = std::fabs(x), rest = 1 - size;
+  if (!(size < 1))
+    return size == 1 ? std::copysign(std::numeric_limits<double>::infinity(), x)
+                     : std::numeric_limits<double>::quiet_NaN();
+  double logarithm = std::log((1 - size) * (1 + size)), half = 4.33 + logarithm / 2;
+  double least = size * (std::sqrt(std::numbers::pi) / 2); // the slope grows from there
+  double y = std::max(least, std::sqrt(std::sqrt(half * half - logarithm / 0.147) - half)); // S. Winitzki
+  for (int step = 0; step < 4; ++step) {
+    double slope = 2 / std::sqrt(std::numbers::pi) * std::exp(-y * y);
+    y += size < 0.5 ? (size - std::erf(y)) / slope : std::erfc(y) / slope * std::log(std::erfc(y) / rest);
+  }
+  return std::copysign(size < 1e-8 ? least : y, x);
 }
 
 static double signOf(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }

@@ -37,7 +37,7 @@ def functions(root):
         if os.path.exists(source):
             with open(source, encoding="utf-8") as f:
                 for match in DEFINED.finditer(f.read()):
-                    found[match.group(1).replace(" ", "")] = os.path.basename(source)
+                    found[match.group(1).replace(" ", "")] = os.path.relpath(source, root)
         scopes = []
         for _, kind, match in sorted(events, key=lambda event: event[0]):
             if kind == "scope":
@@ -47,7 +47,7 @@ def functions(root):
                     scopes.pop()
             elif "detail" not in scopes:
                 name = match.group(1).replace(" ", "")
-                found["random::" + name if scopes[-1:] == ["random"] else name] = os.path.basename(path)
+                found["random::" + name if scopes[-1:] == ["random"] else name] = os.path.relpath(path, root)
     return found
 
 
@@ -57,7 +57,7 @@ def entries(root):
         for is_function, mnemonic, body in ENTRY.findall(f.read()):
             named = NAMED.search(body)
             if named or is_function:
-                found[named.group(1) if named else mnemonic] = "functions.hpp"
+                found[named.group(1) if named else mnemonic] = "ir/Elementwise.td"
     return found
 
 
@@ -74,7 +74,7 @@ def rows(root):
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     defined, tested = functions(root) | entries(root), rows(root)
-    complaints = [f"compiler/trace/{defined[name]}: {name} requires a row in test/numerics/, found none"
+    complaints = [f"{defined[name]}: {name} requires a row in test/numerics/, found none"
                   for name in sorted(defined.keys() - tested.keys())]
     complaints += [f"test/numerics/{tested[name]}: the row {name} names no function of compiler/trace/"
                    for name in sorted(tested.keys() - defined.keys())]

@@ -6,6 +6,7 @@
 #include "ir/Constants.h"
 
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 

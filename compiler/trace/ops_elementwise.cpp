@@ -167,16 +167,6 @@ Tensor trunc(const Operand &x) {
 #define GET_POINTWISE_FUNCTIONS
 #include "ir/Pointwise.inc"
 
-Tensor exp2(const Operand &x) {
-  detail::Build b("exp2", x.where);
-  Tensor value = b.floats(x.tensor);
-  return b.binary("pow", b.number(value.dtype(), 2), value);
-}
-Tensor log2(const Operand &x) {
-  return detail::composed("log2", x, [](detail::Build &b, const Tensor &value) {
-    return b.mul(b.unary("log", value), b.number(value.dtype(), 1.4426950408889634));
-  });
-}
 Tensor log10(const Operand &x) {
   return detail::composed("log10", x, [](detail::Build &b, const Tensor &value) {
     return b.mul(b.unary("log", value), b.number(value.dtype(), 0.4342944819032518));

@@ -62,8 +62,6 @@ Tensor trunc(const Operand &x);
 
 //===--- functions of floats (functions.hpp has those that are one op) --------------------------------------------===//
 
-Tensor exp2(const Operand &x);
-Tensor log2(const Operand &x);
 Tensor log10(const Operand &x);
 /// The real cube root: a power, then one step of Newton, in which nothing overflows.
 Tensor cbrt(const Operand &x);

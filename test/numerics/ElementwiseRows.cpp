@@ -83,6 +83,7 @@ std::vector<Row> elementwiseRows() {
       ROW(atanh, kFloats, -0.9, 0.9, 8, HOST(std::atanh(x)), 8),
       ROW2(atan2, kFloats, 0.5, 4, 4, HOST(std::atan2(x, y)), 8),
       ROW(erf, kFloats, -3, 3, 8, HOST(std::erf(x)), 8),
+      ROW(erfinv, kFloats, -0.99, 0.99, 8),
       ROW(erfc, kFloats, -3, 4, 16, HOST(std::erfc(x)), 64),
       ROW2(logaddexp, kFloats, -4, 4, 8, HOST(std::log(std::exp(x) + std::exp(y))), 64),
       ROW2(equal, kAll, -2, 2, 0, HOST(x == y)),

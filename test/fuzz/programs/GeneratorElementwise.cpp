@@ -18,7 +18,7 @@ void RegionGenerator::smooth() {
   auto unit = [&](double scale) { return c.make<MulOp>(number(k, scale), c.make<TanhOp>(x)); }; // (-scale, scale)
   auto above = [&](double low) { return c.make<AddOp>(c.make<MulOp>(x, x), number(k, low)); };  // [low, ...)
   double square = k.bound * k.bound;
-  switch (below(24)) {
+  switch (below(27)) {
   case 0:
     return give(c.make<ExpOp>(unit(2)), false, 8);
   case 1:
@@ -65,6 +65,12 @@ void RegionGenerator::smooth() {
     return giveMoved(c.make<AbsOp>(x), k);
   case 22:
     return give(c.make<MulOp>(x, x), false, square);
+  case 23:
+    return give(c.make<Exp2Op>(unit(2)), false, 4);
+  case 24:
+    return give(c.make<Log2Op>(above(0.5)), false, std::log2(square + 1) + 1);
+  case 25:
+    return give(c.make<ErfinvOp>(unit(0.9)), false, 2);
   default:
     return give(c.make<MulOp>(x, number(k, 0.3)), false, k.bound);
   }

@@ -26,6 +26,9 @@ func.func @unary(%x: tensor<4x?xf32>, %h: tensor<3xf16>, %i: tensor<2xi8>, %b: t
   %22 = sinter.acosh %x : (tensor<4x?xf32>) -> tensor<4x?xf32>
   %23 = sinter.atanh %x : (tensor<4x?xf32>) -> tensor<4x?xf32>
   %24 = sinter.erf %x : (tensor<4x?xf32>) -> tensor<4x?xf32>
+  %log2 = sinter.log2 %x : (tensor<4x?xf32>) -> tensor<4x?xf32>
+  %exp2 = sinter.exp2 %x : (tensor<4x?xf32>) -> tensor<4x?xf32>
+  %erfinv = sinter.erfinv %x : (tensor<4x?xf32>) -> tensor<4x?xf32>
   %25 = sinter.logistic %x : (tensor<4x?xf32>) -> tensor<4x?xf32>
   %26 = sinter.not %b : (tensor<i1>) -> tensor<i1>
   %27 = sinter.is_nan %x : (tensor<4x?xf32>) -> tensor<4x?xi1>
