@@ -40,6 +40,8 @@ TEST(Nulls, AreRefusedByEveryFunctionOfTheCompiler) {
   info.struct_size = sizeof info;
   sinter_jit_report report = {};
   report.struct_size = sizeof report;
+  sinter_train_options train = {};
+  train.struct_size = sizeof train;
   sinter_module *module = nullptr;
   std::string path = testing::TempDir() + "nulls.sinter";
 
@@ -80,6 +82,9 @@ TEST(Nulls, AreRefusedByEveryFunctionOfTheCompiler) {
     WALK(sinter_graph_checkpoint, {}, graph, 0, 1, result, &count);
     WALK(sinter_graph_check_gradient, {6}, graph, 9, 1, wrt, 1, &tensor, &checkOptions, &check);
     WALK(sinter_graph_custom_vjp, {}, graph, 1, values, 1, 0, 0, 1, result, &count);
+    WALK(sinter_graph_state, {5}, graph, 9, 0, -1, "state", &tensor);
+    WALK(sinter_graph_train_step, {}, graph, &train, static_cast<sinter_graph **>(nullptr));
+    WALK(sinter_graph_train_step, {}, nullptr, &train, &read);
     WALK(sinter_graph_print, {}, graph, &text);
     WALK(sinter_graph_save, {}, graph, path.c_str());
     WALK(sinter_graph_load, {}, path.c_str(), static_cast<sinter_graph **>(nullptr));
