@@ -110,9 +110,9 @@ LogicalResult ForOp::verify() {
 }
 
 LogicalResult ScanOp::verify() {
-  size_t sequences = getSequences().size(), stacks = getStacks().size();
   if (getResults().size() < getInit().size()) // C1
     return emitOpError() << "requires a result per init, got " << getResults().size() << " and " << getInit().size();
+  size_t sequences = getSequences().size(), stacks = getStacks().size();
   if (sequences == 0) // C5
     return emitOpError("requires at least one sequence, got none");
   if (getAxes().size() != sequences || getReverse().size() != sequences) // C6

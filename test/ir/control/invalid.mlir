@@ -109,3 +109,42 @@ func.func @message_of_a_limit(%x: tensor<f32>, %p: tensor<i1>) -> tensor<f32> {
   }
   return %0#1 : tensor<f32>
 }
+
+// -----
+
+// Fewer results than inits are told before anything looks at the results.
+
+func.func @scan_without_a_result(%x: tensor<f32>, %s: tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.scan' op requires a result per init, got 0 and 1}}
+  sinter.scan (%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64>, out_reverse = array<i1>}
+       : (tensor<f32>, tensor<4xf32>) -> () body {
+  ^bb0(%c: tensor<f32>, %e: tensor<f32>):
+    sinter.yield (%c) : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @for_without_a_result(%n: tensor<i64>, %x: tensor<f32>) {
+  // expected-error @+1 {{'sinter.for' op requires a result per init, got 0 and 1}}
+  sinter.for %n to %n step %n (%x) captures() : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<f32>) -> () body {
+  ^bb0(%i: tensor<i64>, %c: tensor<f32>):
+    sinter.yield (%c) : tensor<f32>
+  }
+  return
+}
+
+// -----
+
+func.func @while_without_a_result(%x: tensor<i1>) {
+  // expected-error @+1 {{'sinter.while' op expected 1 or more results}}
+  sinter.while (%x) captures() : (tensor<i1>) -> () cond {
+  ^bb0(%c: tensor<i1>):
+    sinter.yield (%c) : tensor<i1>
+  } body {
+  ^bb0(%c: tensor<i1>):
+    sinter.yield (%c) : tensor<i1>
+  }
+  return
+}
