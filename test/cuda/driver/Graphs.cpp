@@ -221,7 +221,7 @@ SINTER_CUDA_API CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) 
     return call.status;
   if (!call.context->executables.contains(executable))
     return CUDA_ERROR_INVALID_HANDLE;
-  if (stream && reinterpret_cast<uintptr_t>(stream) > 2 && stream->capture)
+  if (isCapturing(stream))
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   assignConditions(*executable->graph);
   return runGraph(*call.context, *executable->graph);

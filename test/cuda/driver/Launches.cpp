@@ -259,7 +259,7 @@ SINTER_CUDA_API CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 SINTER_CUDA_API CUresult cuStreamSynchronize(CUstream stream) {
   Call call;
-  if (call && stream && reinterpret_cast<uintptr_t>(stream) > 2 && stream->capture)
+  if (call && isCapturing(stream))
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return call.status;
 }
@@ -282,7 +282,7 @@ SINTER_CUDA_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *out) {
 }
 SINTER_CUDA_API CUresult cuStreamIsCapturing(CUstream stream, int *status) {
   Call call;
-  *status = stream && reinterpret_cast<uintptr_t>(stream) > 2 && stream->capture;
+  *status = isCapturing(stream);
   return call.status;
 }
 

@@ -74,6 +74,9 @@ struct Stream {
   Context *context;
   std::unique_ptr<Graph> capture;
 };
+/// Whether it was made, and is not one of the context's own: 0, or 1 and 2, the legacy and the per-thread stream.
+inline bool isMade(const Stream *stream) { return reinterpret_cast<uintptr_t>(stream) > 2; }
+inline bool isCapturing(const Stream *stream) { return isMade(stream) && stream->capture; }
 struct Event {
   Context *context;
   double time = 0; // ms

@@ -141,7 +141,7 @@ CUresult perform(Context &context, const Work &work) {
 }
 
 CUresult submit(Context &context, Stream *stream, Work work) {
-  if (stream && reinterpret_cast<uintptr_t>(stream) > 2) { // 1 and 2 are the legacy and the per-thread stream
+  if (isMade(stream)) {
     if (!context.streams.contains(stream))
       return CUDA_ERROR_INVALID_HANDLE;
     if (stream->capture) {

@@ -146,6 +146,18 @@ static std::string atPlace(const Warp::Place &place, unsigned bytes) {
   return describeIn(*place.region, place.region->base + place.offset, bytes);
 }
 
+void Warp::checkWriter(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong, const Granule &g,
+                       const char *does) {
+  if (g.pending)
+    fault(FaultKind::Race, i, lane,
+          std::string(does) + " what the asynchronous copy of line " + std::to_string(g.writerLine) +
+              " writes, before anybody waited for it; " + atPlace(place, bytes));
+  if (g.writer != number(lane) && !(g.writerStrong && strong) && !ordered(g.writer, g.writerClock))
+    fault(FaultKind::Race, i, lane,
+          std::string(does) + " what " + threadName(g.writer) + " wrote at line " + std::to_string(g.writerLine) +
+              " without a barrier between; " + atPlace(place, bytes));
+}
+
 void Warp::noteRead(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong) {
   const ThreadNumber me = number(lane);
   const uint32_t now = clock[index], stamp = place.region->base < kDeviceBase ? block.stamp : launch.stamp;
@@ -156,14 +168,7 @@ void Warp::noteRead(const Inst &i, unsigned lane, const Place &place, unsigned b
       g = {};
       g.stamp = stamp;
     } else if (g.writer && (g.writerMask & range.mask)) {
-      if (g.pending)
-        fault(FaultKind::Race, i, lane,
-              "reads what the asynchronous copy of line " + std::to_string(g.writerLine) +
-                  " writes, before anybody waited for it; " + atPlace(place, bytes));
-      if (g.writer != me && !(g.writerStrong && strong) && !ordered(g.writer, g.writerClock))
-        fault(FaultKind::Race, i, lane,
-              "reads what " + threadName(g.writer) + " wrote at line " + std::to_string(g.writerLine) +
-                  " without a barrier between; " + atPlace(place, bytes));
+      checkWriter(i, lane, place, bytes, strong, g, "reads");
     }
     if (g.readers[0] != me) {
       g.readers[1] = g.readers[0];
@@ -189,16 +194,8 @@ void Warp::noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned 
       g = {};
       g.stamp = stamp;
     } else {
-      if (g.writer && (g.writerMask & range.mask)) {
-        if (g.pending)
-          fault(FaultKind::Race, i, lane,
-                "writes what the asynchronous copy of line " + std::to_string(g.writerLine) +
-                    " writes, before anybody waited for it; " + atPlace(place, bytes));
-        if (g.writer != me && !(g.writerStrong && strong) && !ordered(g.writer, g.writerClock))
-          fault(FaultKind::Race, i, lane,
-                "writes what " + threadName(g.writer) + " wrote at line " + std::to_string(g.writerLine) +
-                    " without a barrier between; " + atPlace(place, bytes));
-      }
+      if (g.writer && (g.writerMask & range.mask))
+        checkWriter(i, lane, place, bytes, strong, g, "writes");
       const bool race0 = g.readers[0] && g.readers[0] != me && (g.readerMask0 & range.mask) &&
                          !(g.readerStrong0 && strong) && !ordered(g.readers[0], g.readerClocks[0]);
       const bool race1 = g.readers[1] && g.readers[1] != me && (g.readerMask1 & range.mask) &&

@@ -85,6 +85,9 @@ public:
     uint64_t offset;
   };
   Place locate(const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes, bool forWrite);
+  /// Faults where an access that `does` ("reads", "writes") comes after another's write without an order.
+  void checkWriter(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong, const Granule &g,
+                   const char *does);
   void noteRead(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong);
   void noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong, uint32_t line);
   void checkValid(const Inst &i, unsigned lane, const Place &place, unsigned bytes);

@@ -198,16 +198,28 @@ static void decodeMbarrier(Decoder &d) {
   d.emit(&run);
 }
 
+namespace {
+struct Bulk {
+  uint32_t bytes;
+  uint64_t to, from;
+};
+} // namespace
+
+static Bulk bulkOf(Warp &w, const Inst &i, const Use &use, unsigned l) {
+  const Bulk bulk{w.in<uint32_t>(i, unsigned(use.count))[l], use.addresses.get(w, i, 0, l),
+                  use.addresses.get(w, i, 1, l)};
+  if (bulk.bytes % 16 || bulk.to % 16 || bulk.from % 16)
+    w.fault(FaultKind::Misaligned, i, l,
+            "a bulk copy of " + std::to_string(bulk.bytes) + " bytes; addresses and size must be multiples of 16");
+  return bulk;
+}
+
 // To shared memory, completing on an mbarrier.
 static void bulkLoad(Warp &w, const Inst &i, Mask mask) {
   const Use &use = *static_cast<const Use *>(i.extra);
   for (; mask; mask &= mask - 1) {
     const unsigned l = unsigned(std::countr_zero(mask));
-    const uint32_t bytes = w.in<uint32_t>(i, unsigned(use.count))[l];
-    const uint64_t to = use.addresses.get(w, i, 0, l), from = use.addresses.get(w, i, 1, l);
-    if (bytes % 16 || to % 16 || from % 16)
-      w.fault(FaultKind::Misaligned, i, l,
-              "a bulk copy of " + std::to_string(bytes) + " bytes; addresses and size must be multiples of 16");
+    const auto [bytes, to, from] = bulkOf(w, i, use, l);
     Block::Mbarrier &m = object(w, i, l, use.addresses, 2);
     for (uint32_t n = 0; n < bytes; n += 16) {
       const uint8_t *source = w.read(i, l, Space::Global, from + n, 16, false);
@@ -229,11 +241,7 @@ static void bulkStore(Warp &w, const Inst &i, Mask mask) {
   const Use &use = *static_cast<const Use *>(i.extra);
   for (; mask; mask &= mask - 1) {
     const unsigned l = unsigned(std::countr_zero(mask));
-    const uint32_t bytes = w.in<uint32_t>(i, unsigned(use.count))[l];
-    const uint64_t to = use.addresses.get(w, i, 0, l), from = use.addresses.get(w, i, 1, l);
-    if (bytes % 16 || to % 16 || from % 16)
-      w.fault(FaultKind::Misaligned, i, l,
-              "a bulk copy of " + std::to_string(bytes) + " bytes; addresses and size must be multiples of 16");
+    const auto [bytes, to, from] = bulkOf(w, i, use, l);
     for (uint32_t n = 0; n < bytes; n += 16) {
       uint8_t data[16];
       std::memcpy(data, w.read(i, l, use.addresses.space(1, Space::Shared), from + n, 16, false), 16);
