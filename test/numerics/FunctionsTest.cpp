@@ -124,11 +124,7 @@ TEST_P(Functions, AgreeInAllFourWays) {
   }
   compareWithGoldens(program, eager, kFamilies[family].name);
   auto function = [&](const Tensors &inputs) { return program.run(inputs); };
-  std::vector<Spec> specs;
-  for (const Tensor &input : program.inputs)
-    specs.push_back(spec_of(input));
-  Graph graph = traceWith(function, std::tuple<Tensors>(program.inputs), std::span<const Spec>(specs), "main", {}, {},
-                          Where::current());
+  Graph graph = program.trace();
   Tensors reference = graph.evaluate(program.inputs);
   compare(program, eager, reference, "eager against reference", false);
 

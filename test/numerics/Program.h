@@ -66,6 +66,15 @@ public:
     }
     return results;
   }
+  /// The same as a graph.
+  Graph trace() {
+    std::vector<Spec> specs;
+    for (const Tensor &input : inputs)
+      specs.push_back(spec_of(input));
+    auto function = [&](const Tensors &operands) { return run(operands); };
+    return traceWith(function, std::tuple<Tensors>(inputs), std::span<const Spec>(specs), "main", {}, {},
+                     Where::current());
+  }
   std::string describe(const Call &call) const {
     std::string text = std::string(call.row->name) + " of";
     for (size_t k : call.operands)

@@ -13,12 +13,7 @@ using namespace sinter::numerics;
 
 static void runFamily(const char *name, std::vector<Row> rows, size_t leastRows) {
   Program program(rows, DType::f32);
-  auto function = [&](const Tensors &inputs) { return program.run(inputs); };
-  std::vector<Spec> specs;
-  for (const Tensor &input : program.inputs)
-    specs.push_back(spec_of(input));
-  Graph graph = traceWith(function, std::tuple<Tensors>(program.inputs), std::span<const Spec>(specs), "main", {}, {},
-                          Where::current());
+  Graph graph = program.trace();
   tiny::Compiled compiled;
   std::string error;
   ASSERT_TRUE(tiny::compileGraph(graph.text(), compiled, error)) << error;
