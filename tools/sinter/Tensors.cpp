@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Tensors.h"
+#include "backends/schedule/Signature.h"
 #include "compiler/Link.h"
 #include "ir/Limits.h"
 #include "ir/Shapes.h"
@@ -15,29 +16,7 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::tool;
 
-int32_t tool::dtypeOf(Type type) {
-  if (type.isF64())
-    return SINTER_F64;
-  if (type.isF32())
-    return SINTER_F32;
-  if (type.isF16())
-    return SINTER_F16;
-  if (type.isBF16())
-    return SINTER_BF16;
-  bool wide = type.isUnsignedInteger();
-  switch (type.getIntOrFloatBitWidth()) {
-  case 1:
-    return SINTER_I1;
-  case 8:
-    return wide ? SINTER_U8 : SINTER_I8;
-  case 16:
-    return wide ? SINTER_U16 : SINTER_I16;
-  case 32:
-    return wide ? SINTER_U32 : SINTER_I32;
-  default:
-    return wide ? SINTER_U64 : SINTER_I64;
-  }
-}
+int32_t tool::dtypeOf(Type type) { return schedule::dtypeOf(type); }
 
 Type tool::elementTypeOf(MLIRContext *context, int32_t dtype) {
   auto integer = [&](unsigned width, bool wide) -> Type {
