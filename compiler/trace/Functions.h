@@ -5,6 +5,7 @@
 #ifndef SINTER_TRACE_FUNCTIONS_H
 #define SINTER_TRACE_FUNCTIONS_H
 
+#include "Trace.h"
 #include "graph.hpp"
 
 namespace sinter::inline SINTER_HOST::detail {
@@ -16,10 +17,12 @@ struct TracedFunction {
   std::shared_ptr<Error> error;
 };
 
-/// Traces `call(arguments)`, which fills `result`, into a function of `graph`.
+/// Traces `call(arguments)`, which fills `result`, into a function of `graph`. Of the arguments the last ones stand for
+/// `bound`, tensors with elements that `call` uses; others that it uses are noted in `collected`.
 TracedFunction traceFunction(sinter_graph *graph, const char *name, std::span<const Spec> specs,
                              const std::vector<std::string> &inputNames, const std::vector<std::string> &outputNames,
-                             Where where, AnyTree result, FunctionRef<void(std::span<const Tensor>)> call);
+                             Where where, AnyTree result, FunctionRef<void(std::span<const Tensor>)> call,
+                             std::span<const Tensor> bound = {}, Trace::Captures *collected = nullptr);
 
 } // namespace sinter::inline SINTER_HOST::detail
 

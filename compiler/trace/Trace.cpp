@@ -62,6 +62,14 @@ Tensor errorTensor(const Error &error) {
   return Tensor::adopt(value);
 }
 
+Trace::Trace(sinter_graph *graph, bool typesOnly)
+    : graph(graph), outer(std::exchange(currentSlot(), this)), typesOnly(typesOnly), serial(++serials()),
+      outerSerial(std::exchange(serialOfOpenTrace(), serial)) {}
+Trace::~Trace() {
+  currentSlot() = outer;
+  serialOfOpenTrace() = outerSerial;
+}
+
 Trace *&Trace::currentSlot() {
   static thread_local Trace *trace = nullptr;
   return trace;
@@ -249,7 +257,10 @@ uint32_t Trace::useConstant(const Tensor &tensor, Where where, Tensor &problem) 
   for (Frame *frame = top; frame; frame = frame->parent)
     if (auto known = frame->constants.find(tensor.value()); known != frame->constants.end())
       return known->second.value()->id;
-  int64_t bytes = tensor.known_size() * dtype_bytes(tensor.dtype());
+  if (auto known = bound.find(tensor.value()); known != bound.end())
+    return known->second.value()->id;
+  int64_t number = collected ? collectCapture(tensor) : -1;
+  int64_t bytes = number >= 0 ? 0 : tensor.known_size() * dtype_bytes(tensor.dtype());
   if (bytes > kSilentConstantBytes && typesOnly)
     return useType(tensor, where, problem);
   if (bytes > kSilentConstantBytes && !tensor.value()->large) {
@@ -260,15 +271,15 @@ uint32_t Trace::useConstant(const Tensor &tensor, Where where, Tensor &problem) 
   }
   uint64_t hash = hashBytes(uint64_t(tensor.dtype()) * 7919 + uint64_t(tensor.rank()), tensor.view().dims,
                             size_t(tensor.rank()) * 8);
-  hash = hashBytes(hash, tensor.view().data, size_t(bytes));
+  hash = number >= 0 ? hashBytes(hash, &number, sizeof number) : hashBytes(hash, tensor.view().data, size_t(bytes));
   Step *step;
   if (!replay(hash, {}, where, step, problem)) {
     locate(where);
-    uint32_t id = 0;
-    if (sinter_graph_constant(graph, &tensor.view(), &id)) {
+    uint32_t id = number >= 0 ? useType(tensor, where, problem) : 0;
+    if (number < 0 && sinter_graph_constant(graph, &tensor.view(), &id))
       problem = failGraph(where);
+    if (problem.defined())
       return 0;
-    }
     step = &append(hash, {}, where);
     step->results.push_back(wrap(id, where));
   } else if (!step) {
@@ -278,6 +289,27 @@ uint32_t Trace::useConstant(const Tensor &tensor, Where where, Tensor &problem) 
   top->constants.emplace(tensor.value(), result);
   top->kept.push_back(tensor);
   return result.value()->id;
+}
+
+int64_t Trace::collectCapture(const Tensor &tensor) {
+  constexpr int64_t manyElements = 64; // fewer integers may be sizes or axes, which are part of types
+  auto note = [&](const void *data, size_t count) { collected->log.append(static_cast<const char *>(data), count); };
+  std::vector<Tensor> &seen = collected->tensors;
+  if (tensor.weak() || tensor.value()->region == serial ||
+      (!is_float(tensor.dtype()) && tensor.known_size() <= manyElements)) {
+    auto bytes = size_t(tensor.known_size() * dtype_bytes(tensor.dtype()));
+    uint64_t hash[2] = {hashBytes(1, tensor.view().data, bytes), hashBytes(2, tensor.view().data, bytes)};
+    note("constant", 8);
+    note(bytes <= 64 ? tensor.view().data : hash, bytes <= 64 ? bytes : sizeof hash);
+    return -1;
+  }
+  auto same = std::find_if(seen.begin(), seen.end(), [&](const Tensor &t) { return t.value() == tensor.value(); });
+  int64_t number = same - seen.begin();
+  if (same == seen.end())
+    seen.push_back(tensor);
+  note("capture", 7);
+  note(&number, sizeof number);
+  return number;
 }
 
 uint32_t Trace::useType(const Tensor &tensor, Where where, Tensor &problem) {
@@ -303,8 +335,11 @@ uint32_t Trace::useType(const Tensor &tensor, Where where, Tensor &problem) {
   uint32_t id = 0, spread = 0;
   int32_t count = 0;
   locate(where);
-  if (sinter_graph_constant(graph, &number, &id) ||
-      sinter_graph_op(graph, "broadcast", 1, &id, 3, attrs, 1, &spread, &count))
+  if (sinter_graph_constant(graph, &number, &id))
+    problem = failGraph(where);
+  else if (type.rank == 0)
+    return id;
+  else if (sinter_graph_op(graph, "broadcast", 1, &id, 3, attrs, 1, &spread, &count))
     problem = failGraph(where);
   return spread;
 }

@@ -125,16 +125,28 @@ public:
   static Trace *current() { return currentSlot(); }
 
   /// `typesOnly`: nobody runs the graph; it only tells what types a function returns.
-  explicit Trace(sinter_graph *graph, bool typesOnly = false)
-      : graph(graph), outer(std::exchange(currentSlot(), this)), typesOnly(typesOnly) {}
+  explicit Trace(sinter_graph *graph, bool typesOnly = false);
   Trace(const Trace &) = delete;
-  ~Trace() { currentSlot() = outer; }
+  ~Trace();
 
   sinter_graph *handle() const { return graph; }
   bool isForTypes() const { return typesOnly; }
   /// The first error of this trace, in a program without exceptions.
   const Error *error() const { return failure.get(); }
   void note(const Error &error);
+
+  //===- tensors of the host ----------------------------------------------------------------------===//
+
+  /// Tensors that existed before the trace, in the order of use, and what the trace took from the host, in bytes: equal
+  /// ones, equal traces as far as the host goes. Their elements stay open.
+  struct Captures {
+    std::vector<Tensor> tensors;
+    std::string log;
+  };
+  /// From now on, tensors with elements are noted in `into`.
+  void collect(Captures *into) { collected = into; }
+  /// From now on `argument` stands for `captured`.
+  void bind(const Tensor &captured, const Tensor &argument) { bound.emplace(captured.value(), argument); }
 
   //===- values -----------------------------------------------------------------------------------===//
 
@@ -187,6 +199,8 @@ private:
   static std::atomic<uint64_t> &serials();
 
   uint32_t useConstant(const Tensor &tensor, Where where, Tensor &problem);
+  /// Its number when the elements of `tensor` may differ from trace to trace, else -1.
+  int64_t collectCapture(const Tensor &tensor);
 
   /// Zeros of the type of `tensor`, which cost nothing to hold.
   uint32_t useType(const Tensor &tensor, Where where, Tensor &problem);
@@ -194,6 +208,9 @@ private:
   sinter_graph *graph;
   Trace *outer;
   bool typesOnly;
+  uint64_t serial, outerSerial; // what values that are made meanwhile carry
+  Captures *collected = nullptr;
+  std::unordered_map<const Value *, Tensor> bound;
   Frame *top = nullptr;
   std::vector<uint64_t> regions; // serial numbers of open functions and regions
   Where located{};

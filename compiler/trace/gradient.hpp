@@ -2,7 +2,12 @@
 //
 // Gradients of functions over trees. The function is traced apart, its gradient is built in the same graph, and the
 // call of that is recorded in its place; so gradients compose with jit, compile, control flow and themselves. Outside
-// of a trace they compile themselves, as jitted functions do.
+// of a trace they compile themselves, as jitted functions do, and what is compiled is kept: `grad(f)(x)` in a loop is
+// compiled in its first trip. What is kept belongs to the line of the call, the function, and the types and sizes of
+// its arguments, as in jit. A function without captures (a lambda `[]`, a pointer to a function) that uses no tensor
+// from outside is traced once; numbers that it reads from outside are those of that time. One that captures is traced
+// each time, and compiled when it is another one than before; tensors that it captures may differ in their elements
+// (integers and booleans of up to 64 elements, which may be sizes, may not).
 
 #ifndef SINTER_TRACE_GRADIENT_HPP
 #define SINTER_TRACE_GRADIENT_HPP
@@ -100,6 +105,10 @@ template <class F, bool WithValue, size_t... I> struct GradientFunction {
     else
       return gradients;
   }
+  template <class... Trees> auto plain(const Trees &...args) const { return applyFunction(f, std::tie(args...)); }
+  bool identify(std::string &state) const {
+    return state.append(options.memory) += '\0', detail::identify(std::as_const(f), state);
+  }
 };
 
 /// The function that `checkpoint` makes.
@@ -120,6 +129,7 @@ template <class F> struct CheckpointFunction {
     recordCheckpoint(applies<Arguments>(f), anyTree(args), anyTree(result), where);
     return result;
   }
+  bool identify(std::string &state) const { return detail::identify(std::as_const(f), state); }
 };
 
 template <class Args, class Given>
@@ -174,11 +184,33 @@ template <class F, class Forward, class Backward> struct CustomVjpFunction {
                      where});
     return result;
   }
+  bool identify(std::string &state) const {
+    return detail::identify(std::as_const(f), state) && detail::identify(std::as_const(forward), state) &&
+           detail::identify(std::as_const(backward), state);
+  }
 };
 
-/// Runs `f(trees)` in a trace: the one that is open, or one of its own that is compiled.
-template <class F, class... Trees> auto inTrace(F f, Where where, const Trees &...trees) {
-  return Jitted<F>(std::move(f), JitOptions{}, where)(trees...);
+/// `run(args, directions)`, which differentiates `f` at `args`.
+template <class F, class Run> struct DirectedFunction {
+  F &f;
+  Run run;
+  const std::string &memory;
+
+  template <class Args, class Directions> auto operator()(const Args &args, const Directions &directions) const {
+    return run(args, directions);
+  }
+  template <class Args, class Directions> auto plain(const Args &args, const Directions &) const {
+    return applyFunction(f, args);
+  }
+  bool identify(std::string &state) const {
+    return state.append(memory) += '\0', detail::identify(std::as_const(f), state);
+  }
+};
+
+/// `run(args, directions)` in a trace: the one that is open, or one of its own that is compiled.
+template <class F, class Run, class Args, class Directions>
+auto inTrace(F &f, Run run, const std::string &memory, Where where, const Args &args, const Directions &directions) {
+  return Jitted<DirectedFunction<F, Run>>({f, std::move(run), memory}, where)(args, directions);
 }
 
 } // namespace detail
@@ -190,7 +222,7 @@ template <size_t... I, class F> auto grad(F &&f, GradientOptions options = {}, W
   if constexpr (sizeof...(I) == 0)
     return grad<0>(std::forward<F>(f), std::move(options), where);
   else
-    return jit(detail::GradientFunction<Plain, false, I...>{std::forward<F>(f), std::move(options), where}, {}, where);
+    return Jitted<detail::GradientFunction<Plain, false, I...>>({std::forward<F>(f), std::move(options), where}, where);
 }
 
 /// A pair of the result of `f` and its gradient.
@@ -200,7 +232,7 @@ auto value_and_grad(F &&f, GradientOptions options = {}, Where where = Where::cu
   if constexpr (sizeof...(I) == 0)
     return value_and_grad<0>(std::forward<F>(f), std::move(options), where);
   else
-    return jit(detail::GradientFunction<Plain, true, I...>{std::forward<F>(f), std::move(options), where}, {}, where);
+    return Jitted<detail::GradientFunction<Plain, true, I...>>({std::forward<F>(f), std::move(options), where}, where);
 }
 
 /// Reverse mode: a pair of `f(primals...)` and the cotangents of the primals (a tuple), given those of the results.
@@ -217,7 +249,7 @@ auto vjp(F &&f, const std::tuple<Primals...> &primals, const Cotangents &cotange
     made.derivative(detail::anyTree(both.second));
     return both;
   };
-  return detail::inTrace(run, where, primals, cotangents);
+  return detail::inTrace(f, run, options.memory, where, primals, cotangents);
 }
 
 /// Forward mode: a pair of `f(primals...)` and its tangent, given the tangents of the primals.
@@ -235,7 +267,7 @@ auto jvp(F &&f, const std::tuple<Primals...> &primals, const std::tuple<Tangents
     made.derivative(detail::anyTree(both.second));
     return both;
   };
-  return detail::inTrace(run, where, primals, tangents);
+  return detail::inTrace(f, run, GradientOptions().memory, where, primals, tangents);
 }
 
 /// The second derivative of `f`, whose result is a float of rank 0, times `direction`: a tuple like `primals`.
@@ -252,7 +284,7 @@ auto hessian_vector_product(F &&f, const std::tuple<Primals...> &primals, const 
         .derivative(detail::anyTree(product));
     return product;
   };
-  return detail::inTrace(run, where, primals, direction);
+  return detail::inTrace(f, run, options.memory, where, primals, direction);
 }
 
 /// `tree`, through which no gradient goes.

@@ -50,9 +50,11 @@ static bool lowerSpec(sinter_graph *graph, const Spec &spec, sinter_value_type &
 
 TracedFunction traceFunction(sinter_graph *graph, const char *name, std::span<const Spec> specs,
                              const std::vector<std::string> &inputNames, const std::vector<std::string> &outputNames,
-                             Where where, AnyTree result, FunctionRef<void(std::span<const Tensor>)> call) {
+                             Where where, AnyTree result, FunctionRef<void(std::span<const Tensor>)> call,
+                             std::span<const Tensor> bound, Trace::Captures *collected) {
   TracedFunction traced;
   Trace trace(graph);
+  trace.collect(collected);
   auto report = [&] {
     traced.error = std::make_shared<Error>(trace.error() ? *trace.error() : Error(sinter_last_error(), where));
 #if SINTER_HAS_EXCEPTIONS
@@ -76,7 +78,10 @@ TracedFunction traceFunction(sinter_graph *graph, const char *name, std::span<co
   std::vector<Tensor> arguments;
   for (size_t k = 0; k < specs.size(); ++k)
     arguments.push_back(trace.wrap(ids[k], where));
-  runFrame(trace, where, result, [&] { call(std::span<const Tensor>(arguments)); });
+  size_t own = arguments.size() - bound.size();
+  for (size_t k = 0; k < bound.size(); ++k)
+    trace.bind(bound[k], arguments[own + k]);
+  runFrame(trace, where, result, [&] { call(std::span<const Tensor>(arguments).first(own)); });
   if (trace.error()) {
     report();
     return traced;

@@ -88,8 +88,11 @@ struct SignatureMatcher final : TreeVisitor {
 /// What all compiled forms of a jitted function share that does not depend on its types.
 class CompiledForm {
 public:
+  std::vector<const TreeOps *> types; // of the arguments, then the result
+  std::string key;                    // of a site: what it was traced to
+  bool isBare = false;                // it uses no tensors from outside
   std::vector<int64_t> signature;
-  std::vector<TensorType> inputs;
+  std::vector<TensorType> inputs; // of the arguments, then captured ones
   std::vector<std::string> paths;
   std::map<std::string, std::string> fixed; // numbers and texts in the arguments, by path
   std::vector<TensorType> outputs;
@@ -165,23 +168,60 @@ static bool logsRecompiles() {
   return on;
 }
 
+namespace {
+/// What is compiled for a line and a function's type.
+struct SiteForms {
+  std::mutex lock;
+  std::vector<std::shared_ptr<CompiledForm>> forms;
+};
+/// Never destroyed: threads that outlive main may look here.
+struct Sites {
+  std::mutex lock;
+  std::map<std::string, std::shared_ptr<SiteForms>, std::less<>> byKey;
+};
+} // namespace
+
+static Sites &sites() {
+  static Sites &instance = *new Sites();
+  return instance;
+}
+
+static std::shared_ptr<SiteForms> findSite(Where where, const JitSite &site) {
+  std::string key = place(where) + ":" + std::to_string(where.column()) + " ";
+  key.append(reinterpret_cast<const char *>(&site.type), sizeof site.type);
+  key += site.state;
+  Sites &all = sites();
+  std::lock_guard guard(all.lock);
+  std::shared_ptr<SiteForms> &found = all.byKey[key];
+  if (!found)
+    found = std::make_shared<SiteForms>();
+  return found;
+}
+
 /// A jitted function: what it was made with, and its compiled forms.
 struct JitCore::State {
   State(JitOptions options, Where where) : options(std::move(options)), where(where) {}
   struct Entry {
-    std::vector<const TreeOps *> types; // of the arguments, then the result
-    CompiledForm form;
+    std::shared_ptr<CompiledForm> form;
+    std::vector<Tensor> captured; // what the last inputs are called with
   };
   JitOptions options;
   Where where;
+  std::shared_ptr<SiteForms> site; // null: nobody else has forms of this function
+  bool isWhole = false;            // as JitSite says
   std::mutex lock;
   std::vector<std::unique_ptr<Entry>> entries; // never removed, so that `last` may be read without the lock
   std::atomic<Entry *> last{nullptr};
   std::vector<std::string> history;
 
-  Entry *find(std::span<const AnyTree> args, AnyTree result, FunctionRef<void(std::span<const Tensor>, void *)> trace,
-              FunctionRef<bool(Entry *)> matches);
+  using Matches = FunctionRef<bool(const CompiledForm &)>;
+  Entry *find(std::span<const AnyTree> args, AnyTree result, JitTrace trace, const JitProbe *probe, Matches matches);
+  Entry *add(std::shared_ptr<CompiledForm> form, std::vector<Tensor> captured);
   void run(CompiledForm &form, sinter_tensor *views, AnyTree result);
+  bool compile(CompiledForm &form, std::span<const Spec> specs, std::span<const Tensor> captured, AnyTree result,
+               JitTrace trace) const;
+  bool probeSite(std::span<const Spec> specs, const JitProbe &probe, std::string &key,
+                 std::vector<Tensor> &captured) const;
   /// What the arguments must look like; false with the error in `problem`.
   bool specsOf(std::span<const Tensor> leaves, std::vector<Spec> &specs, Tensor &problem) const;
 };
@@ -189,6 +229,10 @@ struct JitCore::State {
 static constexpr size_t kInlineTensors = 16;
 
 JitCore::JitCore(JitOptions options, Where where) : state(std::make_shared<State>(std::move(options), where)) {}
+JitCore::JitCore(Where where, const JitSite &site) : JitCore(JitOptions{}, where) {
+  state->site = findSite(where, site);
+  state->isWhole = site.isWhole;
+}
 
 std::string JitCore::explain() const {
   std::lock_guard guard(state->lock);
@@ -202,18 +246,17 @@ int JitCore::forms() const {
   return int(state->history.size());
 }
 
-void JitCore::call(std::span<const AnyTree> args, AnyTree result,
-                   FunctionRef<void(std::span<const Tensor>, void *)> trace) const {
+void JitCore::call(std::span<const AnyTree> args, AnyTree result, JitTrace trace, const JitProbe *probe) const {
   sinter_tensor inlineViews[kInlineTensors];
   std::vector<sinter_tensor> manyViews;
   sinter_tensor *views = inlineViews;
-  auto matches = [&](State::Entry *entry) {
-    if (!entry || entry->types.size() != args.size() + 1 || entry->types.back() != result.ops)
+  sinter_tensor *next = views;
+  auto matches = [&](const CompiledForm &form) {
+    if (form.types.size() != args.size() + 1 || form.types.back() != result.ops)
       return false;
     for (size_t k = 0; k < args.size(); ++k)
-      if (entry->types[k] != args[k].ops)
+      if (form.types[k] != args[k].ops)
         return false;
-    const CompiledForm &form = entry->form;
     if (form.inputs.size() > kInlineTensors) {
       manyViews.resize(form.inputs.size());
       views = manyViews.data();
@@ -221,15 +264,18 @@ void JitCore::call(std::span<const AnyTree> args, AnyTree result,
     SignatureMatcher matcher(form.signature, views);
     for (const AnyTree &arg : args)
       arg.visit(matcher);
+    next = matcher.views;
     return matcher.same && matcher.next == matcher.end;
   };
   State::Entry *entry = state->last.load(std::memory_order_acquire);
-  if (!matches(entry)) {
-    entry = state->find(args, result, trace, matches);
+  if (!entry || !matches(*entry->form)) {
+    entry = state->find(args, result, trace, probe, matches);
     if (!entry)
       return;
   }
-  state->run(entry->form, views, result);
+  for (const Tensor &tensor : entry->captured)
+    *next++ = tensor.view();
+  state->run(*entry->form, views, result);
 }
 
 void JitCore::State::run(CompiledForm &form, sinter_tensor *views, AnyTree result) {
@@ -332,49 +378,43 @@ static int defaultThreads(const CompiledForm &form) {
   return 1;
 }
 
-/// The entry for these arguments, compiled if need be. Null after an error, which `result` then carries.
-JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTree result,
-                                            FunctionRef<void(std::span<const Tensor>, void *)> trace,
-                                            FunctionRef<bool(Entry *)> matches) {
-  std::lock_guard guard(lock);
-  Entry *before = last.load(std::memory_order_relaxed);
-  for (const std::unique_ptr<Entry> &entry : entries)
-    if (matches(entry.get())) {
-      last.store(entry.get(), std::memory_order_release);
-      return entry.get();
-    }
-  SignatureWriter writer(options.specs);
-  FixedValues walk;
-  for (size_t k = 0; k < args.size(); ++k) {
-    args[k].visit(writer);
-    walk.enter(std::to_string(k));
-    args[k].visit(walk);
-    walk.leave();
-  }
+/// Traces what the function is a gradient of: what it does with arguments of `specs` as a text, and tensors from
+/// outside. False when that fails; then the whole function fails in the same way.
+bool JitCore::State::probeSite(std::span<const Spec> specs, const JitProbe &probe, std::string &key,
+                               std::vector<Tensor> &captured) const {
+  sinter_graph *raw = nullptr;
+  if (sinter_graph_create(&raw))
+    return false;
+  std::unique_ptr<sinter_graph, void (*)(sinter_graph *)> graph(raw, sinter_graph_destroy);
+  Trace::Captures captures;
+  auto traced = traceFunction(
+      raw, "main", specs, {}, {}, where, probe.result,
+      [&](std::span<const Tensor> leaves) { probe.trace(leaves, probe.result.tree); }, {}, &captures);
+  const char *text = nullptr;
+  if (traced.error || sinter_graph_print(raw, &text))
+    return false;
+  key = text + captures.log;
+  captured = std::move(captures.tensors);
+  return true;
+}
+
+/// Traces and compiles; false after an error, which `result` then carries.
+bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, std::span<const Tensor> captured,
+                             AnyTree result, JitTrace trace) const {
   auto stop = [&](const Tensor &problem) {
     result.poison(problem);
-    return nullptr;
+    return false;
   };
-  std::vector<Spec> specs;
-  if (Tensor problem; !specsOf(writer.leaves, specs, problem))
-    return stop(problem);
-  auto entry = std::make_unique<Entry>();
-  CompiledForm &form = entry->form;
-  for (const Tensor &leaf : writer.leaves)
-    form.inputs.push_back(leaf.type());
-  for (const AnyTree &arg : args)
-    entry->types.push_back(arg.ops);
-  entry->types.push_back(result.ops);
-  form.paths = std::move(walk.names);
-  form.fixed = std::move(walk.values);
-  form.signature = std::move(writer.words);
-
+  std::vector<Spec> all(specs.begin(), specs.end());
+  for (const Tensor &tensor : captured)
+    all.push_back(spec_of(tensor));
   sinter_graph *raw = nullptr;
   if (sinter_graph_create(&raw))
     return stop(fail(where, sinter_last_error()));
   std::unique_ptr<sinter_graph, void (*)(sinter_graph *)> graph(raw, sinter_graph_destroy);
-  auto traced = traceFunction(raw, "main", specs, {}, {}, where, result,
-                              [&](std::span<const Tensor> leaves) { trace(leaves, result.tree); });
+  auto traced = traceFunction(
+      raw, "main", all, {}, {}, where, result, [&](std::span<const Tensor> leaves) { trace(leaves, result.tree); },
+      captured);
   if (traced.error)
     return stop(errorTensor(*traced.error));
   result.each([](Tensor &leaf) { leaf = Tensor(); });
@@ -391,15 +431,75 @@ JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTr
     return stop(fail(where, sinter_last_error()));
   form.module = Module(module);
   form.threads = options.threads ? options.threads : defaultThreads(form);
+  return true;
+}
+
+JitCore::State::Entry *JitCore::State::add(std::shared_ptr<CompiledForm> form, std::vector<Tensor> captured) {
+  Entry *before = last.load(std::memory_order_relaxed);
   std::string line = place(where) + ": compiled form " + std::to_string(entries.size() + 1) + ": " +
-                     explainChange(before ? &before->form : nullptr, form);
+                     explainChange(before ? before->form.get() : nullptr, *form);
   if (logsRecompiles())
     std::fprintf(stderr, "sinter: %s\n", line.c_str());
   history.push_back(std::move(line));
-  entries.push_back(std::move(entry));
+  entries.push_back(std::make_unique<Entry>(Entry{std::move(form), std::move(captured)}));
   last.store(entries.back().get(), std::memory_order_release);
-  matches(entries.back().get()); // collects the views
   return entries.back().get();
+}
+
+/// The entry for these arguments, compiled if need be. Null after an error, which `result` then carries.
+JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTree result, JitTrace trace,
+                                            const JitProbe *probe, Matches matches) {
+  std::lock_guard guard(lock);
+  for (const std::unique_ptr<Entry> &entry : entries)
+    if (matches(*entry->form)) {
+      last.store(entry.get(), std::memory_order_release);
+      return entry.get();
+    }
+  std::unique_lock<std::mutex> siteGuard;
+  if (site)
+    siteGuard = std::unique_lock(site->lock);
+  if (site && isWhole)
+    for (const std::shared_ptr<CompiledForm> &form : site->forms)
+      if (form->isBare && matches(*form))
+        return add(form, {});
+  SignatureWriter writer(options.specs);
+  FixedValues walk;
+  for (size_t k = 0; k < args.size(); ++k) {
+    args[k].visit(writer);
+    walk.enter(std::to_string(k));
+    args[k].visit(walk);
+    walk.leave();
+  }
+  std::vector<Spec> specs;
+  if (Tensor problem; !specsOf(writer.leaves, specs, problem)) {
+    result.poison(problem);
+    return nullptr;
+  }
+  std::vector<Tensor> captured;
+  std::string key;
+  if (site && probe && probeSite(specs, *probe, key, captured))
+    for (const std::shared_ptr<CompiledForm> &form : site->forms)
+      if (form->key == key && matches(*form))
+        return add(form, std::move(captured));
+
+  auto form = std::make_shared<CompiledForm>();
+  for (const auto &list : {std::span<const Tensor>(writer.leaves), std::span<const Tensor>(captured)})
+    for (const Tensor &leaf : list)
+      form->inputs.push_back(leaf.type());
+  for (const AnyTree &arg : args)
+    form->types.push_back(arg.ops);
+  form->types.push_back(result.ops);
+  form->paths = std::move(walk.names);
+  form->fixed = std::move(walk.values);
+  form->signature = std::move(writer.words);
+  form->isBare = !key.empty() && captured.empty();
+  form->key = std::move(key);
+  if (!compile(*form, specs, captured, result, trace))
+    return nullptr;
+  if (site)
+    site->forms.push_back(form);
+  matches(*form); // collects the views
+  return add(std::move(form), std::move(captured));
 }
 
 } // namespace detail
@@ -407,6 +507,10 @@ JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTr
 Status jit_limit(int64_t most, Where where) {
   return sinter_jit_limit(most) ? detail::report(Error(sinter_last_error(), where)) : Status();
 }
-void jit_clear() { sinter_jit_clear(); }
+void jit_clear() {
+  sinter_jit_clear();
+  std::lock_guard guard(detail::sites().lock);
+  detail::sites().byKey.clear(); // who uses one holds it
+}
 
 } // namespace sinter::inline SINTER_HOST

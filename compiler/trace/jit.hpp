@@ -24,14 +24,30 @@ struct JitOptions {
 
 namespace detail {
 
+/// A function that is made again at each call of what makes it (`grad(f)(x)`): what is compiled belongs to the line and
+/// the function's type.
+struct JitSite {
+  const void *type = nullptr; // one address per type
+  std::string state = {};     // what the function is made with, as far as it is known
+  bool isWhole = false;       // `state` is all of it: the function does the same each time
+};
+
+/// Tensors for the leaves of all arguments, and what to fill.
+using JitTrace = FunctionRef<void(std::span<const Tensor> leaves, void *result)>;
+
+/// The function alone that a gradient is of, by which a site knows it again.
+struct JitProbe {
+  AnyTree result;
+  JitTrace trace;
+};
+
 /// What a jitted function has compiled, whatever its types. Copies share it.
 class JitCore {
 public:
   JitCore(JitOptions options, Where where);
-  /// Fills `result` by the compiled form for these arguments, which is made if need be: then `trace` gets tensors for
-  /// the leaves of all arguments, and fills a result.
-  void call(std::span<const AnyTree> args, AnyTree result,
-            FunctionRef<void(std::span<const Tensor> leaves, void *result)> trace) const;
+  JitCore(Where where, const JitSite &site);
+  /// Fills `result` by the compiled form for these arguments, which is made if need be, by `trace`.
+  void call(std::span<const AnyTree> args, AnyTree result, JitTrace trace, const JitProbe *probe = nullptr) const;
   std::string explain() const;
   int forms() const;
 
@@ -39,6 +55,26 @@ private:
   struct State;
   std::shared_ptr<State> state;
 };
+
+template <class T> inline constexpr char kTypeTag = 0;
+
+/// Appends what makes `f` another function than others of its type; false when that cannot be known (what a lambda
+/// captures).
+template <class F> bool identify(const F &f, std::string &state) {
+  if constexpr (std::is_empty_v<F>)
+    return true;
+  else if constexpr (std::is_pointer_v<F>)
+    return state.append(reinterpret_cast<const char *>(&f), sizeof f), true;
+  else if constexpr (requires { f.identify(state); })
+    return f.identify(state);
+  else
+    return false;
+}
+template <class F> JitSite siteOf(const F &f) {
+  JitSite site{&kTypeTag<F>};
+  site.isWhole = identify(f, site.state);
+  return site;
+}
 
 /// Replaces the leaves of all `trees`.
 void setLeaves(std::span<const AnyTree> trees, std::span<const Tensor> leaves);
@@ -51,6 +87,9 @@ public:
   using Wrapped = F;
   Jitted(F f, JitOptions options, Where where)
       : function(std::make_shared<F>(std::move(f))), core(std::move(options), where) {}
+  /// Shares what is compiled with others that were made of such a function at `where`.
+  Jitted(F f, Where where)
+      : function(std::make_shared<F>(std::move(f))), core(where, detail::siteOf(std::as_const(*function))) {}
 
   /// Inside of a trace the function becomes part of that trace.
   template <class... Args>
@@ -66,19 +105,33 @@ public:
   std::string explain() const { return core.explain(); }
   /// The number of compiled forms.
   int cache_size() const { return core.forms(); }
+  bool identify(std::string &state) const { return detail::identify(std::as_const(*function), state); }
 
 private:
   template <class Result, class... Trees> Result run(const Trees &...args) const {
     Result result{};
     const detail::AnyTree list[] = {detail::anyTree(args)..., {}};
-    core.call(std::span(list, sizeof...(Trees)), detail::anyTree(result),
-              [&](std::span<const Tensor> leaves, void *out) { trace<Result>(leaves, out, args...); });
+    auto traced = [&](std::span<const Tensor> leaves, void *out) {
+      trace<Result>([this](const auto &...given) { return (*function)(given...); }, leaves, out, args...);
+    };
+    if constexpr (requires { function->plain(args...); }) {
+      using Value = decltype(function->plain(args...));
+      Value value{};
+      auto plain = [&](std::span<const Tensor> leaves, void *out) {
+        trace<Value>([this](const auto &...given) { return function->plain(given...); }, leaves, out, args...);
+      };
+      detail::JitProbe probe{detail::anyTree(value), plain};
+      core.call(std::span(list, sizeof...(Trees)), detail::anyTree(result), traced, &probe);
+    } else {
+      core.call(std::span(list, sizeof...(Trees)), detail::anyTree(result), traced);
+    }
     return result;
   }
-  template <class Result, class... Trees> void trace(std::span<const Tensor> leaves, void *out, Trees... args) const {
+  template <class Result, class F0, class... Trees>
+  void trace(const F0 &f, std::span<const Tensor> leaves, void *out, Trees... args) const {
     const detail::AnyTree list[] = {detail::anyTree(args)..., {}};
     detail::setLeaves(std::span(list, sizeof...(Trees)), leaves);
-    *static_cast<Result *>(out) = detail::treeCast<Result>((*function)(std::as_const(args)...));
+    *static_cast<Result *>(out) = detail::treeCast<Result>(f(std::as_const(args)...));
   }
 
   std::shared_ptr<F> function;

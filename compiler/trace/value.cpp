@@ -69,6 +69,11 @@ private:
 
 } // namespace
 
+uint64_t &serialOfOpenTrace() {
+  static thread_local uint64_t serial = 0;
+  return serial;
+}
+
 Value *Value::create(size_t bytes) {
   int exponent = BlockPool::exponent(headBytes() + bytes);
   void *memory = BlockPool::take(exponent);
@@ -76,6 +81,7 @@ Value *Value::create(size_t bytes) {
     return nullptr;
   auto *value = new (memory) Value;
   value->exponent = uint8_t(exponent);
+  value->region = serialOfOpenTrace();
   value->tensor.data = static_cast<char *>(memory) + headBytes();
   return value;
 }

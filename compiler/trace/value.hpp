@@ -26,8 +26,10 @@ struct Value {
   void *owner = nullptr;
   // traced
   uint32_t id = 0;
-  int32_t depth = 0;   // of the region that made it
-  uint64_t region = 0; // its serial number, unique in the process
+  int32_t depth = 0; // of the region that made it
+  /// The serial number of that region, unique in the process. Of an eager value: of the trace that was open, 0 for
+  /// none.
+  uint64_t region = 0;
   Where where{};
   // error
   Error *error = nullptr;
@@ -47,6 +49,9 @@ struct Value {
 private:
   void destroy();
 };
+
+/// Of the innermost trace of this thread.
+uint64_t &serialOfOpenTrace();
 
 } // namespace sinter::inline SINTER_HOST::detail
 

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Gradients that are made again at each call: what is compiled is kept, and is never taken for another function.
+
+#include "Agree.h"
+
+using namespace sinter;
+using namespace sinter::test;
+
+namespace {
+
+int64_t compiles() {
+  sinter_jit_report report{};
+  report.struct_size = sizeof report;
+  sinter_jit_stats(&report);
+  return report.compiles + report.memory_hits; // each asks for a module
+}
+
+using Numbers = std::vector<double>;
+Numbers numbers(const Tensor &tensor) { return tensor.to_vector<double>(); }
+
+Tensor square(Tensor x) { return sum(x * x); }
+Tensor cube(Tensor x) { return sum(x * x * x); }
+
+TEST(GradientCache, AFunctionWithoutCapturesIsCompiledOncePerLine) {
+  int64_t before = 0;
+  for (int k = 0; k < 4; ++k) {
+    Tensor x({1. + k, 2.});
+    auto [value, slope] = value_and_grad([](Tensor x) { return sum(x * x); })(x);
+    EXPECT_EQ(value.item<double>(), (1. + k) * (1. + k) + 4);
+    EXPECT_EQ(numbers(slope), (Numbers{2. + 2 * k, 4.}));
+    if (k == 0)
+      before = compiles();
+  }
+  EXPECT_EQ(compiles(), before);
+}
+
+TEST(GradientCache, AnotherShapeIsAnotherForm) {
+  for (int64_t n : {2, 3, 2, 3})
+    EXPECT_EQ(numbers(grad([](Tensor x) { return sum(x * x); })(ones({n}, DType::f64))), Numbers(size_t(n), 2.));
+}
+
+TEST(GradientCache, FunctionsOfOneTypeAtOneLineAreToldApart) {
+  Tensor x({2., 3.});
+  for (int k = 0; k < 2; ++k)
+    for (bool third : {false, true}) {
+      EXPECT_EQ(numbers(grad(third ? cube : square)(x)), (third ? Numbers{12., 27.} : Numbers{4., 6.}));
+      std::function<Tensor(Tensor)> f = third ? cube : square;
+      EXPECT_EQ(numbers(grad(f)(x)), (third ? Numbers{12., 27.} : Numbers{4., 6.}));
+      double exponent = third ? 3 : 2;
+      EXPECT_EQ(numbers(grad([=](Tensor x) { return sum(power(x, exponent)); })(x)),
+                (third ? Numbers{12., 27.} : Numbers{4., 6.}));
+    }
+}
+
+TEST(GradientCache, CapturedTensorsMayHaveOtherElements) {
+  int64_t before = 0;
+  for (int k = 0; k < 4; ++k) {
+    Tensor batch({1. * k, 5.}), other({7., 1. + k}), x({1., 1.});
+    EXPECT_EQ(numbers(grad([&](Tensor x) { return sum(x * batch + x * x * other); })(x)),
+              (Numbers{k + 14., 5. + 2 * (1 + k)}));
+    if (k == 0)
+      before = compiles();
+  }
+  EXPECT_EQ(compiles(), before);
+}
+
+TEST(GradientCache, TheSameTensorTwiceIsNotTwoTensors) {
+  Tensor a({2., 3.}), b({5., 7.}), x({1., 1.});
+  for (int k = 0; k < 2; ++k)
+    for (bool same : {true, false}) {
+      const Tensor &second = same ? a : b;
+      EXPECT_EQ(numbers(grad([&](Tensor x) { return sum(x * a * second); })(x)),
+                (same ? Numbers{4., 9.} : Numbers{10., 21.}));
+    }
+}
+
+TEST(GradientCache, CapturedIntegersAreSizesToo) {
+  Tensor x({1., 2., 3., 4.});
+  for (int32_t k : {0, 2, 1, 2}) {
+    Tensor place({k});
+    Numbers wanted(4, 0.);
+    wanted[size_t(k)] = 1;
+    EXPECT_EQ(numbers(grad([&](Tensor x) { return sum(take(x, place)); })(x)), wanted);
+  }
+}
+
+TEST(GradientCache, CapturesBranchOnTheHostOfATensor) {
+  for (double scale : {2., 3., 2.}) {
+    Tensor factor = scalar(scale);
+    auto f = [&](Tensor x) {
+      if (x > 0)
+        return x * factor;
+      return x * factor * factor;
+    };
+    EXPECT_EQ(grad(f)(scalar(1.)).item<double>(), scale);
+    EXPECT_EQ(grad(f)(scalar(-1.)).item<double>(), scale * scale);
+  }
+}
+
+Tensor weights;
+
+TEST(GradientCache, TensorsOfTheProgramAreCaptures) {
+  for (double value : {2., 3., 4.}) {
+    weights = Tensor({value, value});
+    EXPECT_EQ(numbers(grad([](Tensor x) { return sum(x * weights); })(Tensor({1., 1.}))), (Numbers{value, value}));
+  }
+  weights = Tensor();
+}
+
+TEST(GradientCache, WhatIsKeptByTheProgramStaysAsItWas) {
+  Tensor factor({2., 2.}), x({1., 1.});
+  auto slope = grad([&](Tensor x) { return sum(x * factor); });
+  EXPECT_EQ(numbers(slope(x)), (Numbers{2., 2.}));
+  factor = Tensor({3., 3.});
+  EXPECT_EQ(numbers(slope(x)), (Numbers{2., 2.})); // as a jitted function
+}
+
+TEST(GradientCache, DirectionsAreKeptToo) {
+  int64_t before = 0;
+  for (int k = 0; k < 3; ++k) {
+    Tensor x({1. + k, 2.}), ones({1., 1.});
+    auto f = [](Tensor x) { return sum(x * x * x); };
+    auto [y, back] = vjp(f, std::tuple{x}, scalar(2.));
+    EXPECT_EQ(numbers(std::get<0>(back)), (Numbers{6. * (1 + k) * (1 + k), 24.}));
+    auto [value, tangent] = jvp(f, std::tuple{x}, std::tuple{ones});
+    EXPECT_EQ(tangent.item<double>(), 3. * (1 + k) * (1 + k) + 12);
+    auto [product] = hessian_vector_product(f, std::tuple{x}, std::tuple{ones});
+    EXPECT_EQ(numbers(product), (Numbers{6. * (1 + k), 12.}));
+    if (k == 0)
+      before = compiles();
+  }
+  EXPECT_EQ(compiles(), before);
+}
+
+TEST(GradientCache, PoliciesAndOrdersAreToldApart) {
+  Tensor x = scalar(2.);
+  for (int k = 0; k < 2; ++k)
+    for (const char *memory : {"all", "recompute"}) {
+      auto f = [](Tensor x) { return for_loop(0, 3, [](auto, Tensor c) { return c * c; }, x); };
+      EXPECT_EQ(grad(f, {.memory = memory})(x).item<double>(), 8 * 128.);
+      EXPECT_EQ(grad(grad(f))(x).item<double>(), 56 * 64.);
+    }
+}
+
+TEST(GradientCache, AnErrorIsNotKept) {
+  for (int k = 0; k < 2; ++k)
+    EXPECT_EQ(messageOf([&] { (void)grad([](Tensor x) { return x * x; })(Tensor({1., 2.})); }),
+              "grad requires a function whose result is a float of rank 0, got f64[2]");
+}
+
+TEST(GradientCache, IsGivenBackByJitClear) {
+  auto slope = [](double x) { return grad([](Tensor x) { return x * x * x; })(scalar(x)).item<double>(); };
+  EXPECT_EQ(slope(2), 12);
+  int64_t before = compiles();
+  jit_clear();
+  EXPECT_EQ(slope(3), 27);
+  EXPECT_EQ(compiles(), before + 1);
+}
+
+} // namespace
