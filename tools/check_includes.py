@@ -22,7 +22,7 @@ BELOW = {
 }
 ABI = re.compile(r"runtime/(abi|device|host|output)\.h$")
 PUBLIC = re.compile(r"runtime/(abi\.h|host\.h|output\.h|sinter\.hp*|smod\.h|manifest\w*\.h)$")
-TOOLS = re.compile(PUBLIC.pattern[:-2] + r"|data/\w+\.h)$")  # the library of data ships beside the runtime
+TOOLS = re.compile(PUBLIC.pattern[:-2] + r"|(data|train)/\w+\.h)$")  # these libraries ship beside the runtime
 # What a room must not know of, by the folder of the header.
 FOREIGN = {
     "ir": re.compile(r"mlir/(Dialect/(LLVMIR|GPU|NVGPU|X86|ArmSVE|ArmNeon|AMX)|Target)/|llvm/(IR|Target|CodeGen)/"),

@@ -2,17 +2,13 @@
 //
 // The C face: each call of C++ in a guard that turns what it throws into a status.
 
+#include "Face.h"
 #include "Arrays.h"
 #include "Columns.h"
 #include "Open.h"
-#include "data.h"
 #include <algorithm>
 
 using namespace sinter::data;
-
-struct sinter_data {
-  Dataset dataset;
-};
 
 struct sinter_loader {
   Loader loader;
@@ -23,23 +19,6 @@ struct sinter_loader {
 struct sinter_columns {
   FeatureColumns columns;
 };
-
-/// Runs `body`, unless one of the pointers is null.
-template <typename Body, typename... Pointers>
-static sinter_status_code guarded(const char *call, Body body, const Pointers *...pointers) {
-  if ((... || !pointers))
-    return sinter_set_error(SINTER_INVALID_ARGUMENT, (std::string(call) + " requires pointers, got null").c_str());
-  try {
-    body();
-    return SINTER_OK;
-  } catch (const Error &error) {
-    return sinter_set_error(error.code(), error.what());
-  } catch (const std::bad_alloc &) {
-    return sinter_set_error(SINTER_OUT_OF_MEMORY, "data requires more memory than the process may have");
-  } catch (const std::exception &error) {
-    return sinter_set_error(SINTER_OUT_OF_MEMORY, error.what());
-  }
-}
 
 /// One data set from another.
 template <typename Make>

@@ -29,7 +29,7 @@ SIDE_BY_SIDE = {"sinter_cpu_math_tests", "sinter_cpu_moves_tests", "sinter_cpu_r
                 "sinter_graph_file_sanitized_tests", "sinter_graph_file_tests", "sinter_hosts_tests", "sinter_ir_composite_tests",
                 "sinter_ir_elementwise_tests", "sinter_ir_gradient_tests", "sinter_ir_sampling_tests", "sinter_ir_shape_tests", "sinter_onnx_sanitized_tests",
                 "sinter_onnx_tests", "sinter_ops_tests", "sinter_ops_without_exceptions_tests", "sinter_ptx_tests", "sinter_tiny_rows_tests",
-                "sinter_training_tests"}
+                "sinter_trainer_tests", "sinter_training_tests"}
 SPLIT = {"functions_tests"}
 LIT_TEST_SECONDS = 600  # one lit test: far above the slowest, for what hangs
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "tools/sinter/FolderFeed.h"
-#include "runtime/data/Media.h"
+#include "../data/Media.h"
+#include "Inputs.h"
 
 using namespace sinter;
-using namespace sinter::tool;
-using Input = FolderFeed::Input;
+using namespace sinter::train;
+using Input = Folder::Input;
 
-FolderFeed::FolderFeed(const std::string &folder)
-    : RecordFeed(folder), source(guarded([&] {
-        std::vector<std::string> suffixes = data::pictureSuffixes();
-        suffixes.insert(suffixes.end(), {".wav", ".WAV"});
-        return data::openFolder(folder, suffixes);
-      })) {}
+Folder::Folder(const std::string &path) : path(path) {
+  std::vector<std::string> suffixes = data::pictureSuffixes();
+  suffixes.insert(suffixes.end(), {".wav", ".WAV"});
+  source = data::openFolder(path, suffixes);
+}
 
 static std::string textOf(const std::vector<int64_t> &dims) {
   std::string text;
@@ -107,25 +106,53 @@ static data::Record converted(const data::Record &file, const std::vector<Input>
   return record;
 }
 
-void FolderFeed::require(const sinter_tensor_type &type) {
+void Folder::require(const sinter_tensor_type &type) {
   Input input{.name = type.name, .dtype = type.dtype};
   for (int32_t d = 1; d < type.rank; ++d)
     input.dims.push_back(std::max<int64_t>(type.dims[d], -1));
   input.isLabel = type.rank == 1 && (type.dtype == SINTER_I64 || type.dtype == SINTER_I32);
   if (type.rank < 1 || (!input.isLabel && type.dtype != SINTER_F32))
-    throw Stop(Exit::Failure, "--data " + input.name +
-                                  " requires f32 for pictures and sounds or a vector of i64 or i32 " +
-                                  "for labels to be fed from a folder, the step takes " +
-                                  sinter_dtype_name(type.dtype) + " of rank " + std::to_string(type.rank));
+    throw data::Error(SINTER_INVALID_ARGUMENT,
+                      "data " + input.name + " requires f32 for pictures and sounds or a vector of i64 or i32 " +
+                          "for labels to be fed from a folder, the step takes " + sinter_dtype_name(type.dtype) +
+                          " of rank " + std::to_string(type.rank));
   if (source->size() == 0)
-    throw Stop(Exit::Failure,
-               path + ": training requires pictures (.png, .jpg, .ppm, ...) or sounds (.wav) in the folder");
+    throw data::Error(SINTER_INVALID_ARGUMENT,
+                      path + ": training requires pictures (.png, .jpg, .ppm, ...) or sounds (.wav) in the folder");
   inputs.push_back(input);
-  guarded([&] { converted(source->read(0), {input}); });
+  converted(source->read(0), {input});
 }
 
-data::Dataset FolderFeed::batches(int64_t first, int64_t size, std::optional<uint64_t> seed) const {
-  data::Dataset files = seed ? data::Dataset::shuffledFrom(source, *seed) : data::Dataset::from(source);
-  auto convert = [inputs = inputs](const data::Record &file) { return converted(file, inputs); };
-  return files.skip(first * size).map(convert, {.threads = 2}).batch({.size = size});
+namespace {
+/// Some of the files.
+class Chosen : public data::Source {
+public:
+  Chosen(std::shared_ptr<const data::Source> all, std::vector<int64_t> files, std::string text)
+      : all(std::move(all)), files(std::move(files)), text(std::move(text)) {}
+  int64_t size() const override { return static_cast<int64_t>(files.size()); }
+  data::Record read(int64_t i) const override { return all->read(files[static_cast<size_t>(i)]); }
+  std::string signature() const override { return all->signature() + text; }
+
+private:
+  std::shared_ptr<const data::Source> all;
+  std::vector<int64_t> files;
+  std::string text;
+};
+} // namespace
+
+Batches Folder::batches(const BatchPlan &plan, const Share &share) const {
+  std::shared_ptr<const data::Source> files = source;
+  if (share.part != Share::All)
+    files = std::make_shared<Chosen>(source, share.of(source->size()),
+                                     " part " + std::to_string(share.part) + " of " + std::to_string(share.validation) +
+                                         " seed " + std::to_string(share.seed));
+  auto from = [files, plan, inputs = inputs](int64_t first) {
+    data::Dataset records =
+        plan.shuffle ? data::Dataset::shuffledFrom(files, *plan.shuffle) : data::Dataset::from(files);
+    if (first)
+      records = records.skip(first * plan.size);
+    return records.map([inputs](const data::Record &file) { return converted(file, inputs); }, {.threads = 2})
+        .batch({.size = plan.size, .dropRemainder = plan.dropsRest});
+  };
+  return Batches(from, stepsOf(files->size(), plan));
 }
