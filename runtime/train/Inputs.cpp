@@ -42,7 +42,8 @@ public:
   }
 
   Batches batches(const Share &share) const {
-    BatchPlan plan{batch, isBatchFixed, share.part == Share::Validation ? std::nullopt : config.shuffle};
+    bool isTraining = share.part != Share::Validation && !isValidation;
+    BatchPlan plan{batch, isBatchFixed && isTraining, isTraining ? config.shuffle : std::nullopt};
     if (table)
       return table->batches(plan, share);
     if (folder)
@@ -50,12 +51,14 @@ public:
     return arrayBatches(arrays, samples, plan, share, config.memoryBytes);
   }
   /// Refuses batches that no step can take.
-  void requireStep(const Batches &made, int64_t count, const std::string &what) const {
+  void requireStep(const Batches &made, const Share &share, const std::string &what) const {
+    int64_t count = share.part == Share::All ? samples : static_cast<int64_t>(share.of(samples).size());
     if (count < 1 || made.perEpoch() < 1)
-      refuse(what + " requires a batch of samples at least, got " + std::to_string(std::max<int64_t>(count, 0)) +
-             " samples and batches of " + std::to_string(batch));
+      refuse(what + " requires a batch of samples at least, got " + std::to_string(count) + " samples and batches of " +
+             std::to_string(batch));
   }
 
+  bool isValidation = false;
   std::map<std::string, data::Value> constants;
   int64_t samples = -1;
 
@@ -234,19 +237,20 @@ Inputs sinter::train::openInputs(const sinter_function &step, const Config &conf
   bool isShared = config.validationShare > 0;
   Share share{isShared ? Share::Training : Share::All, config.validationShare, config.validationSeed};
   inputs.training = training.batches(share);
-  training.requireStep(inputs.training, training.samples, "training");
+  training.requireStep(inputs.training, share, "training");
   inputs.constants = training.constants;
   if (isShared) {
     share.part = Share::Validation;
     inputs.validation = training.batches(share);
-    training.requireStep(inputs.validation, training.samples, "a validation");
+    training.requireStep(inputs.validation, share, "a validation");
   } else if (!config.validation.empty()) {
     std::map<std::string, std::string> texts = config.data; // what is the same in each step need not be said twice
     for (const auto &[name, text] : config.validation)
       texts[name] = text;
     Opening validation(step, config, texts);
+    validation.isValidation = true;
     inputs.validation = validation.batches({});
-    validation.requireStep(inputs.validation, validation.samples, "a validation");
+    validation.requireStep(inputs.validation, {}, "a validation");
   }
   return inputs;
 }

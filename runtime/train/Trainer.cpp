@@ -179,12 +179,44 @@ double Trainer::step(const data::Record &batch) {
 
 //===- Validation ------------------------------------------------------------------------------------------------===//
 
+/// `value` with its last row repeated until there are `rows`.
+static data::Value filledUp(const data::Value &value, int64_t rows) {
+  int64_t bytes = value.count() * sinter_dtype_bytes(value.dtype()), rowBytes = bytes / value.rows();
+  data::Dims dims = value.dims();
+  dims.set(0, rows);
+  auto memory = data::allocate(rows * rowBytes);
+  std::memcpy(memory.get(), value.data(), static_cast<size_t>(bytes));
+  for (int64_t row = value.rows(); row < rows; ++row)
+    std::memcpy(memory.get() + row * rowBytes, value.data() + bytes - rowBytes, static_cast<size_t>(rowBytes));
+  return data::Value(value.dtype(), dims, std::move(memory));
+}
+
+/// A model that takes batches of one size has the last one filled up, and what it makes of that cut off again.
 void Trainer::measure(const data::Record &batch) {
-  bind(inferSession.get(), batch);
+  data::Record full = batch;
+  int64_t rows = 0, room = 0;
+  const sinter_function *infer = sinter_session_function(inferSession.get());
+  for (int32_t i = 0; i < infer->num_inputs; ++i) {
+    const sinter_tensor_type &type = infer->inputs[i];
+    int64_t column = isState(*infer, i) || inputs.constants.contains(type.name) ? -1 : batch.find(type.name);
+    if (column < 0 || type.rank < 1 || batch.value(column).rows() < 1 ||
+        batch.value(column).rows() >= type.dims[0]) // also where that is open
+      continue;
+    rows = batch.value(column).rows();
+    room = type.dims[0];
+    full.value(column) = filledUp(batch.value(column), room);
+  }
+  bind(inferSession.get(), full);
   data::check(sinter_session_run(inferSession.get()));
   for (Scored &scored : metrics) {
     sinter_tensor output;
     data::check(sinter_session_output(inferSession.get(), scored.output, &output));
+    if (room && (output.rank < 1 || output.dims[0] * rows % room != 0))
+      refuse("metric '" + scored.metric->name + "' requires rows of output '" + scored.metric->output +
+             "' for each sample, where a batch of " + std::to_string(rows) + " is filled up to " +
+             std::to_string(room));
+    if (room)
+      output.dims[0] = output.dims[0] * rows / room;
     sinter_tensor_type target = {scored.metric->target.c_str(), 0, /*rank=*/-1, nullptr}; // as it is
     scored.metric->add(output, valueOf(target, batch));
   }
