@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One stream runs everything in the order in which the host asked for it, so that launches need no further order and
+// memory that was given back may be handed out at once: who gets it is behind who had it.
+
+#include "cuda_device.h"
+#include "cuda_driver.h"
+#include "status.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Kernel {
+  const char *name;
+  CudaFunction function;
+  uint32_t threads;
+  int32_t perBlock; // a chunk is what a block computes
+} Kernel;
+
+typedef struct Buffer {
+  CudaAddress address;
+  int64_t bytes;
+  int32_t isBusy;
+} Buffer;
+
+typedef struct Program {
+  sinter_device device; // first: what host code has the address of
+  CudaDriver driver;
+  int32_t ordinal;
+  int handle, hasContext;
+  CudaContext context;
+  CudaModule module;
+  CudaStream stream;
+  CudaAddress weights;
+  char *code; // with a 0 behind each kernel's name and at the end
+  Kernel *kernels;
+  int32_t numKernels;
+  Buffer *buffers; // of the pool
+  int32_t numBuffers, roomForBuffers;
+} Program;
+
+#define WORDS_OF_A_LAUNCH 512
+
+static Program *programOf(const sinter_device *device) { return (Program *)(uintptr_t)device; }
+
+//===- Calls of compiled code ---------------------------------------------------------------------===//
+
+/// Records that `what` failed, with the driver's words, and returns the status.
+static int32_t failed(const Program *program, sinter_context *ctx, const char *what, int error) {
+  char text[SRT_MESSAGE_BYTES];
+  snprintf(text, sizeof text, "back end cuda: %s: %s", what, srtCudaErrorText(&program->driver, error));
+  return ctx->fail(ctx, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR, text, 0, 0);
+}
+
+/// Work is done on the program's context, whatever else the thread uses.
+static int enter(Program *program) { return program->driver.pushContext(program->context); }
+static void leave(Program *program) {
+  CudaContext context;
+  program->driver.popContext(&context);
+}
+
+static int32_t begin(const sinter_device *device, sinter_context *ctx) {
+  Program *program = programOf(device);
+  int error = enter(program);
+  if (!error) {
+    error = program->driver.streamSynchronize(program->stream);
+    leave(program);
+  }
+  for (int32_t i = 0; i < program->numBuffers; ++i)
+    program->buffers[i].isBusy = 0;
+  return error ? failed(program, ctx, "a call cannot begin", error) : 0;
+}
+
+static void freeIdle(Program *program) {
+  int32_t kept = 0;
+  for (int32_t i = 0; i < program->numBuffers; ++i) {
+    if (program->buffers[i].isBusy)
+      program->buffers[kept++] = program->buffers[i];
+    else
+      program->driver.memFree(program->buffers[i].address);
+  }
+  program->numBuffers = kept;
+}
+
+/// The smallest buffer of the pool that is not larger than twice what is needed.
+static Buffer *findIdle(Program *program, int64_t bytes) {
+  Buffer *best = NULL;
+  for (int32_t i = 0; i < program->numBuffers; ++i) {
+    Buffer *buffer = &program->buffers[i];
+    if (!buffer->isBusy && buffer->bytes >= bytes && buffer->bytes / 2 <= bytes &&
+        (!best || buffer->bytes < best->bytes))
+      best = buffer;
+  }
+  return best;
+}
+
+static Buffer *addBuffer(Program *program) {
+  if (program->numBuffers == program->roomForBuffers) {
+    int32_t room = program->roomForBuffers ? 2 * program->roomForBuffers : 16;
+    Buffer *buffers = realloc(program->buffers, (size_t)room * sizeof *buffers);
+    if (!buffers)
+      return NULL;
+    program->buffers = buffers;
+    program->roomForBuffers = room;
+  }
+  return &program->buffers[program->numBuffers];
+}
+
+static void *acquire(const sinter_device *device, sinter_context *ctx, int64_t bytes) {
+  Program *program = programOf(device);
+  int64_t rounded;
+  if (bytes < 0 || __builtin_add_overflow(bytes, 63, &rounded)) {
+    ctx->fail(ctx, SINTER_OUT_OF_MEMORY, "back end cuda has no memory for a buffer of {} bytes", bytes, 0);
+    return NULL;
+  }
+  bytes = rounded < 64 ? 64 : rounded / 64 * 64;
+  Buffer *buffer = findIdle(program, bytes);
+  if (!buffer) {
+    buffer = addBuffer(program);
+    CudaAddress address = 0;
+    int error = buffer ? enter(program) : CUDA_OUT_OF_MEMORY;
+    if (!error) {
+      error = program->driver.memAlloc(&address, (size_t)bytes);
+      if (error == CUDA_OUT_OF_MEMORY) { // what the pool holds may be what is missing
+        freeIdle(program);
+        buffer = &program->buffers[program->numBuffers];
+        error = program->driver.memAlloc(&address, (size_t)bytes);
+      }
+      leave(program);
+    }
+    if (error) {
+      char what[64];
+      snprintf(what, sizeof what, "a buffer of %" PRId64 " bytes", bytes);
+      failed(program, ctx, what, error);
+      return NULL;
+    }
+    buffer->address = address;
+    buffer->bytes = bytes;
+    ++program->numBuffers;
+  }
+  buffer->isBusy = 1;
+  return (void *)(uintptr_t)buffer->address;
+}
+
+static void release(const sinter_device *device, sinter_context *ctx, void *address) {
+  Program *program = programOf(device);
+  (void)ctx;
+  for (int32_t i = 0; i < program->numBuffers; ++i)
+    if (program->buffers[i].address == (uintptr_t)address)
+      program->buffers[i].isBusy = 0;
+}
+
+static void *weight(const sinter_device *device, sinter_context *ctx, int64_t offset) {
+  (void)ctx;
+  return (void *)(uintptr_t)(programOf(device)->weights + (uint64_t)offset);
+}
+
+static int32_t copy(const sinter_device *device, sinter_context *ctx, void *to, const void *from, int64_t bytes,
+                    int32_t direction) {
+  Program *program = programOf(device);
+  if (bytes == 0)
+    return 0;
+  CudaDriver *driver = &program->driver;
+  CudaStream stream = program->stream;
+  int error = enter(program);
+  if (!error) {
+    if (direction == SINTER_COPY_WITHIN)
+      error = driver->copyWithin((uintptr_t)to, (uintptr_t)from, (size_t)bytes, stream);
+    else if (direction == SINTER_COPY_TO_DEVICE)
+      error = driver->copyToDevice((uintptr_t)to, from, (size_t)bytes, stream);
+    else
+      error = driver->copyToHost(to, (uintptr_t)from, (size_t)bytes, stream);
+    // The host's memory may be pinned: then the driver reads and writes it after the call has returned.
+    if (!error && direction != SINTER_COPY_WITHIN)
+      error = driver->streamSynchronize(stream);
+    leave(program);
+  }
+  return error ? failed(program, ctx, "a copy", error) : 0;
+}
+
+static int32_t clear(const sinter_device *device, sinter_context *ctx, void *to, int64_t bytes) {
+  Program *program = programOf(device);
+  if (bytes == 0)
+    return 0;
+  int error = enter(program);
+  if (!error) {
+    error = program->driver.fill((uintptr_t)to, 0, (size_t)bytes, program->stream);
+    leave(program);
+  }
+  return error ? failed(program, ctx, "zeros", error) : 0;
+}
+
+static int32_t launch(const sinter_device *device, sinter_context *ctx, const char *name, const int64_t *words,
+                      const uint8_t *roles, int64_t numWords, int64_t chunks, int32_t ordered) {
+  Program *program = programOf(device);
+  (void)roles, (void)ordered; // one stream orders all
+  if (chunks <= 0)
+    return 0;
+  const Kernel *kernel = program->kernels, *end = kernel + program->numKernels;
+  while (kernel < end && strcmp(kernel->name, name))
+    ++kernel;
+  if (kernel == end || numWords >= WORDS_OF_A_LAUNCH)
+    return ctx->fail(ctx, SINTER_RUNTIME_ERROR, "back end cuda has no such kernel of {} words", numWords, 0);
+  void *parameters[WORDS_OF_A_LAUNCH];
+  for (int64_t i = 0; i < numWords; ++i)
+    parameters[i] = (void *)(uintptr_t)&words[i];
+  parameters[numWords] = &chunks;
+  // A kernel walks over all chunks, whatever the grid.
+  uint32_t threads = kernel->threads;
+  int64_t blocks = chunks;
+  if (!kernel->perBlock) {
+    if (chunks < threads)
+      threads = (uint32_t)(chunks + 31) / 32 * 32;
+    blocks = (chunks - 1) / threads + 1;
+  }
+  if (blocks > INT32_MAX)
+    blocks = INT32_MAX;
+  int error = enter(program);
+  if (!error) {
+    error = program->driver.launch(kernel->function, (uint32_t)blocks, 1, 1, threads, 1, 1, 0, program->stream,
+                                   parameters, NULL);
+    leave(program);
+  }
+  return error ? failed(program, ctx, name, error) : 0;
+}
+
+static int32_t waitFor(const sinter_device *device, sinter_context *ctx, void *buffer) {
+  Program *program = programOf(device);
+  (void)buffer;
+  int error = enter(program);
+  if (!error) {
+    error = program->driver.streamSynchronize(program->stream);
+    leave(program);
+  }
+  return error ? failed(program, ctx, "a kernel", error) : 0;
+}
+
+//===- Loading ------------------------------------------------------------------------------------===//
+
+/// Reads the lines before the PTX, which `*ptx` then is.
+static int32_t readKernels(Program *program, const char **ptx) {
+  char *line = program->code;
+  while (*line && *line != '\n') {
+    char *next = strchr(line, '\n'), *name = line, *space;
+    if (!next || strncmp(line, "kernel ", 7) != 0 || !(space = strchr(name += 7, ' ')) || space > next)
+      return srtError(SINTER_CORRUPT, "the code of back end cuda requires a line for each kernel");
+    Kernel *kernels = realloc(program->kernels, (size_t)(program->numKernels + 1) * sizeof *kernels);
+    if (!kernels)
+      return srtError(SINTER_OUT_OF_MEMORY, "no memory for the kernels of back end cuda");
+    program->kernels = kernels;
+    Kernel *kernel = &kernels[program->numKernels++];
+    memset(kernel, 0, sizeof *kernel);
+    kernel->name = name;
+    char form[8];
+    if (sscanf(space, " %7s %" SCNu32, form, &kernel->threads) != 2 || kernel->threads == 0 || kernel->threads > 1024 ||
+        (strcmp(form, "thread") != 0 && strcmp(form, "block") != 0))
+      return srtError(SINTER_CORRUPT, "the code of back end cuda requires 'thread' or 'block' and up to 1024 threads");
+    kernel->perBlock = form[0] == 'b';
+    *space = 0;
+    line = next + 1;
+  }
+  *ptx = *line ? line + 1 : line;
+  return SINTER_OK;
+}
+
+static int32_t loadCode(Program *program, const char *ptx) {
+  char log[4096] = "";
+  int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)sizeof log};
+  int error = program->driver.moduleLoad(&program->module, ptx, 2, options, values);
+  if (error) {
+    program->module = NULL;
+    log[sizeof log - 1] = 0;
+    return srtError(error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_UNSUPPORTED,
+                    "GPU cuda:%d does not take the code: %s%s%.300s", program->ordinal,
+                    srtCudaErrorText(&program->driver, error), *log ? ": " : "", log);
+  }
+  for (int32_t i = 0; i < program->numKernels; ++i) {
+    Kernel *kernel = &program->kernels[i];
+    error = program->driver.moduleGetFunction(&kernel->function, program->module, kernel->name);
+    if (error)
+      return srtError(SINTER_CORRUPT, "the code of back end cuda has no kernel %s", kernel->name);
+  }
+  return SINTER_OK;
+}
+
+static int32_t loadWeights(Program *program, const void *weights, int64_t bytes) {
+  CudaDriver *driver = &program->driver;
+  int error = driver->memAlloc(&program->weights, bytes ? (size_t)bytes : 64); // empty constants have an address, too
+  if (error)
+    program->weights = 0;
+  else if (bytes)
+    error = driver->copyToDevice(program->weights, weights, (size_t)bytes, program->stream);
+  if (!error)
+    error = driver->streamSynchronize(program->stream);
+  if (error)
+    return srtError(error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR,
+                    "%" PRId64 " bytes of weights on GPU cuda:%d: %s", bytes, program->ordinal,
+                    srtCudaErrorText(driver, error));
+  return SINTER_OK;
+}
+
+static int32_t load(Program *program, const char *ptx, const void *weights, int64_t weightsBytes) {
+  int error = enter(program);
+  if (!error)
+    error = program->driver.streamCreate(&program->stream, 0);
+  if (error)
+    return srtError(SINTER_RUNTIME_ERROR, "GPU cuda:%d has no stream: %s", program->ordinal,
+                    srtCudaErrorText(&program->driver, error));
+  int32_t status = loadCode(program, ptx);
+  if (!status)
+    status = loadWeights(program, weights, weightsBytes);
+  leave(program);
+  return status;
+}
+
+static int32_t start(Program *program, const CudaOptions *options) {
+  CudaDriver *driver = &program->driver;
+  int32_t status = srtCudaDriverOpen(driver, options ? options->driver : NULL);
+  if (status)
+    return status;
+  program->ordinal = options ? options->ordinal : 0;
+  status = srtCudaFindDevice(driver, program->ordinal, &program->handle);
+  if (status)
+    return status;
+  int error = driver->primaryRetain(&program->context, program->handle);
+  if (error)
+    return srtError(SINTER_UNSUPPORTED, "GPU cuda:%d has no context: %s", program->ordinal,
+                    srtCudaErrorText(driver, error));
+  program->hasContext = 1;
+  return SINTER_OK;
+}
+
+int32_t srtCudaOpen(const char *code, size_t codeBytes, const void *weights, int64_t weightsBytes,
+                    const CudaOptions *options, const sinter_device **device) {
+  *device = NULL;
+  Program *program = calloc(1, sizeof *program);
+  char *copied = malloc(codeBytes + 1);
+  if (!program || !copied) {
+    free(program);
+    free(copied);
+    return srtError(SINTER_OUT_OF_MEMORY, "no memory for the code of back end cuda");
+  }
+  memcpy(copied, code, codeBytes);
+  copied[codeBytes] = 0;
+  program->code = copied;
+  program->device = (sinter_device){
+      SINTER_DEVICE_VERSION, sizeof(sinter_device), begin, acquire, release, weight, copy, clear, launch, waitFor};
+  const char *ptx = NULL;
+  int32_t status = readKernels(program, &ptx);
+  if (!status)
+    status = start(program, options);
+  if (!status)
+    status = load(program, ptx, weights, weightsBytes);
+  if (status)
+    srtCudaClose(&program->device);
+  else
+    *device = &program->device;
+  return status;
+}
+
+void srtCudaClose(const sinter_device *device) {
+  if (!device)
+    return;
+  Program *program = programOf(device);
+  CudaDriver *driver = &program->driver;
+  if (program->hasContext) {
+    if (enter(program) == 0) {
+      if (program->stream) {
+        driver->streamSynchronize(program->stream);
+        driver->streamDestroy(program->stream);
+      }
+      for (int32_t i = 0; i < program->numBuffers; ++i)
+        driver->memFree(program->buffers[i].address);
+      if (program->weights)
+        driver->memFree(program->weights);
+      if (program->module)
+        driver->moduleUnload(program->module);
+      leave(program);
+    }
+    driver->primaryRelease(program->handle);
+  }
+  srtCudaDriverClose(driver);
+  free(program->buffers);
+  free(program->kernels);
+  free(program->code);
+  free(program);
+}
