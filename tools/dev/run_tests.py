@@ -25,7 +25,7 @@ import check_commands
 LIT_OUTCOMES = {"PASS": "passed", "FLAKYPASS": "passed", "XFAIL": "passed", "UNSUPPORTED": "skipped", "SKIPPED": "skipped"}
 UNIT_TEST_SECONDS = 900  # a program of unit tests
 # Programs that compile on one thread and measure neither time nor threads share the cores: whole, or with a process for each test.
-SIDE_BY_SIDE = {"sinter_cpu_math_tests", "sinter_cpu_moves_tests", "sinter_cpu_roots_tests", "sinter_dims_tests", "sinter_gradient_tests",
+SIDE_BY_SIDE = {"sinter_cpu_math_tests", "sinter_cpu_moves_tests", "sinter_cpu_roots_tests", "sinter_cuda_rows_tests", "sinter_cuda_tests", "sinter_dims_tests", "sinter_gradient_tests",
                 "sinter_graph_file_sanitized_tests", "sinter_graph_file_tests", "sinter_hosts_tests", "sinter_ir_composite_tests",
                 "sinter_ir_elementwise_tests", "sinter_ir_gradient_tests", "sinter_ir_sampling_tests", "sinter_ir_shape_tests", "sinter_onnx_sanitized_tests",
                 "sinter_onnx_tests", "sinter_ops_tests", "sinter_ops_without_exceptions_tests", "sinter_ptx_tests", "sinter_tiny_rows_tests",

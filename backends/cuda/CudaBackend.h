@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// NVIDIA GPUs as a back end: PTX for one generation, which newer ones run as well. Kernels have the GPU's memory, and
+// what has no form here the CPU computes on copies.
+//
+// The code of a module is text, which runtime/cuda_device.c reads: a line for each kernel, an empty line, the PTX.
+//
+//     kernel NAME thread|block THREADS     a chunk is computed by a thread, or by a block of as many threads
+
+#ifndef SINTER_BACKENDS_CUDA_CUDABACKEND_H
+#define SINTER_BACKENDS_CUDA_CUDABACKEND_H
+
+#include "backends/cuda/Ptx.h"
+#include "backends/schedule/Backend.h"
+
+namespace sinter::cuda {
+
+class CudaBackend final : public schedule::Backend {
+public:
+  explicit CudaBackend(Generation generation = {});
+  ~CudaBackend() override;
+
+  llvm::StringRef name() const override { return "cuda"; }
+  bool hasOwnMemory() const override { return true; }
+  std::unique_ptr<schedule::KernelSpec> specify(KernelOp kernel, ShapeAnalysis *outer) override;
+  std::string refusal(schedule::KernelSpec &spec) override;
+  llvm::LogicalResult settle(schedule::KernelSpec &spec, Refused refused) override;
+  llvm::SmallVector<schedule::Packing> packing(schedule::KernelSpec &) override { return {}; }
+  schedule::KernelTraits describe(schedule::KernelSpec &spec, llvm::StringRef symbol) override;
+  llvm::FailureOr<schedule::CodeObject> code(mlir::Location loc) override;
+
+  unsigned numKernels() const { return kernels.size(); }
+
+private:
+  struct Kernel {
+    std::string symbol;
+    const KernelForm *form;
+    mlir::OwningOpRef<mlir::ModuleOp> loops;
+  };
+  Generation generation;
+  cpu::KernelOptions options; // of the CPU's emitters: plain scalar loops
+  std::vector<Kernel> kernels;
+};
+
+} // namespace sinter::cuda
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cuda/KernelForms.h"
+#include "backends/cpu/emit/Emitters.h"
+#include "ir/Shapes.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cuda;
+
+/// The scalar loops of an emitter, with chunks as small as they come.
+static std::string planLoops(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+  cpu::Plan plan = cpu::findEmitter(name)->plan(spec, {});
+  if (!plan.takes())
+    return plan.refusal;
+  auto least = [](const cpu::Choice &choice) { return choice.chosen ? choice.least : 0; };
+  SmallVector<int64_t> tile;
+  for (const cpu::Choice &choice : plan.tile)
+    tile.push_back(least(choice));
+  schedule =
+      ScheduleAttr::get(spec.kernel.getContext(), name, least(plan.lanes), tile, least(plan.chunk), plan.packing, {});
+  return "";
+}
+
+template <cpu::EmittedKernel (*Emit)(cpu::KernelSpec &, ModuleOp, StringRef)>
+static cpu::EmittedKernel emitLoops(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
+  return Emit(spec, module, symbol);
+}
+
+static const KernelForm forms[] = {
+    {"row", Chunk::Thread, 256, planLoops, emitLoops<cpu::emitRow>},
+    {"scatter", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitScatter>},
+    {"order", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitOrder>},
+    {"running", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitRunning>},
+    {"triangular", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitTriangular>},
+    {"general", Chunk::Thread, 256, planLoops, emitLoops<cpu::emitGeneral>},
+};
+
+ArrayRef<KernelForm> cuda::kernelForms() { return forms; }
+
+const KernelForm *cuda::findForm(StringRef name) {
+  const auto *found = llvm::find_if(forms, [&](const KernelForm &form) { return form.name == name; });
+  return found == std::end(forms) ? nullptr : found;
+}
+
+/// Functions of math that f32 has (f16 and bf16 go through it); f64 has the first ones only.
+static bool isSupported(Operation *op) {
+  if (op->getName().getDialectNamespace() != "math")
+    return true;
+  bool isDouble = getElementTypeOrSelf(op->getResult(0)).isF64();
+  return llvm::StringSwitch<bool>(op->getName().stripDialect())
+      .Cases({"absi", "absf", "ceil", "copysign", "ctlz", "cttz", "ctpop", "floor", "fma", "isfinite", "isinf"}, true)
+      .Cases({"isnan", "isnormal", "round", "roundeven", "rsqrt", "sqrt", "trunc"}, true)
+      .Cases({"exp", "exp2", "expm1", "log", "log2"}, true)
+      .Cases({"log1p", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "powf"}, !isDouble)
+      .Cases({"sin", "cos", "tan", "asin", "acos", "atan", "atan2"}, !isDouble)
+      .Default(false);
+}
+
+std::string cuda::findUnsupported(ModuleOp loops) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  loops.walk([&](Operation *op) {
+    if (isSupported(op))
+      return WalkResult::advance();
+    os << op->getName() << " of " << op->getResult(0).getType();
+    return WalkResult::interrupt();
+  });
+  return text;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How a kernel is spread over a GPU, and its loops.
+//
+// A kernel's function computes chunks [begin, end), as on the CPU; on a GPU a chunk is what one thread, or one block of
+// threads, computes. General forms are the CPU's scalar loops with chunks of one element or one row; they cover every
+// op that has such loops.
+
+#ifndef SINTER_BACKENDS_CUDA_KERNELFORMS_H
+#define SINTER_BACKENDS_CUDA_KERNELFORMS_H
+
+#include "backends/cpu/KernelSpec.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace sinter::cuda {
+
+/// Who computes a chunk.
+enum class Chunk { Thread, Block };
+
+/// A kernel with the loops that were written for it.
+class KernelSpec final : public cpu::KernelSpec {
+public:
+  using cpu::KernelSpec::KernelSpec;
+
+  mlir::OwningOpRef<mlir::ModuleOp> loops;
+  cpu::EmittedKernel emitted;
+};
+
+struct KernelForm {
+  llvm::StringLiteral name;
+  Chunk chunk = Chunk::Thread;
+  int64_t threads = 256; // of a block
+  /// Why the form does not take the kernel, empty when it does; `schedule` is what it would choose.
+  std::string (*plan)(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
+  cpu::EmittedKernel (*emit)(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
+};
+
+/// All forms, in the order in which they are asked.
+llvm::ArrayRef<KernelForm> kernelForms();
+/// Null for no form of that name.
+const KernelForm *findForm(llvm::StringRef name);
+
+/// An op in a kernel's loops that no instruction and no polynomial of ours computes, with its type; empty for none.
+std::string findUnsupported(mlir::ModuleOp loops);
+
+} // namespace sinter::cuda
+
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loops of kernels (scf, arith, math, memref, func, nvvm) -> the LLVM dialect for a GPU, where there is no libm.
+
+#ifndef SINTER_BACKENDS_CUDA_LOWERING_H
+#define SINTER_BACKENDS_CUDA_LOWERING_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include <memory>
+
+namespace sinter::cuda {
+
+/// Patterns are built once.
+class Lowering {
+public:
+  explicit Lowering(mlir::MLIRContext *context);
+  ~Lowering();
+  llvm::LogicalResult run(mlir::ModuleOp module);
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+/// Sine, cosine and tangent in f64 of arguments that were f32 and lie beyond 2^28, as the polynomials of f32 leave them
+/// to libm on the CPU. The result is right to f32.
+void populateLargeSines(mlir::RewritePatternSet &patterns);
+
+/// arith.remf, whose LLVM form on a GPU rounds the quotient.
+void populateRemainders(mlir::RewritePatternSet &patterns);
+
+} // namespace sinter::cuda
+
+#endif

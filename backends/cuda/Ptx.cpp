@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cuda/Ptx.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cuda;
+
+static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const Generation &generation, std::string &error) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, generation.cpu, generation.features,
+                                                                          llvm::TargetOptions(), llvm::Reloc::PIC_));
+}
+
+/// `void NAME(words..., chunks)` around the kernel's function, which is inlined: a thread, or a block, computes every
+/// chunk that lies as many as there are of them behind another.
+static void addEntry(llvm::Module &module, const PtxUnit &unit) {
+  llvm::Function *body = module.getFunction(unit.kernel);
+  assert(body && "a kernel's module has the function that it is called after");
+  body->setName(unit.kernel + "_body");
+  body->setLinkage(llvm::GlobalValue::InternalLinkage);
+  body->addFnAttr(llvm::Attribute::AlwaysInline);
+  body->setDoesNotThrow();
+
+  llvm::LLVMContext &context = module.getContext();
+  llvm::Type *i64 = llvm::Type::getInt64Ty(context);
+  SmallVector<llvm::Type *> types;
+  for (unsigned i = 0; i + 2 < body->arg_size(); ++i)
+    types.push_back(body->getArg(i)->getType());
+  types.push_back(i64);
+  auto *entry = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getVoidTy(context), types, false),
+                                       llvm::GlobalValue::ExternalLinkage, unit.kernel, module);
+  entry->setCallingConv(llvm::CallingConv::PTX_Kernel);
+  entry->addFnAttr("nvvm.maxntid", std::to_string(unit.threads));
+  entry->setDoesNotThrow();
+
+  auto *first = llvm::BasicBlock::Create(context, "", entry), *test = llvm::BasicBlock::Create(context, "", entry),
+       *loop = llvm::BasicBlock::Create(context, "", entry), *done = llvm::BasicBlock::Create(context, "", entry);
+  llvm::IRBuilder<> b(first);
+  auto read = [&](llvm::Intrinsic::ID id) { return b.CreateZExt(b.CreateIntrinsic(id, {}), i64); };
+  llvm::Value *start = read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  llvm::Value *step = read(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  if (unit.chunk == Chunk::Thread) {
+    llvm::Value *threads = read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
+    start = b.CreateAdd(b.CreateMul(start, threads), read(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x));
+    step = b.CreateMul(step, threads);
+  }
+  b.CreateBr(test);
+  b.SetInsertPoint(test);
+  llvm::PHINode *chunk = b.CreatePHI(i64, 2);
+  chunk->addIncoming(start, first);
+  b.CreateCondBr(b.CreateICmpSLT(chunk, entry->getArg(entry->arg_size() - 1)), loop, done);
+  b.SetInsertPoint(loop);
+  SmallVector<llvm::Value *> arguments;
+  for (unsigned i = 0; i + 1 < entry->arg_size(); ++i)
+    arguments.push_back(entry->getArg(i));
+  arguments.push_back(chunk);
+  arguments.push_back(b.CreateNSWAdd(chunk, b.getInt64(1)));
+  b.CreateCall(body, arguments);
+  chunk->addIncoming(b.CreateNSWAdd(chunk, step), loop);
+  b.CreateBr(test);
+  b.SetInsertPoint(done);
+  b.CreateRetVoid();
+}
+
+/// False when the result is not valid, which is LLVM's mistake or ours.
+static bool optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.SLPVectorization = false;
+  tuning.LoopVectorization = false;
+  tuning.LoopInterleaving = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  return !llvm::verifyModule(module);
+}
+
+FailureOr<std::string> cuda::generatePtx(ArrayRef<PtxUnit> units, const Generation &generation, Location loc) {
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(generation, error);
+  if (!machine)
+    return emitError(loc) << "no code generator for nvptx64: " << error;
+  llvm::LLVMContext context;
+  llvm::Module all("kernels", context);
+  all.setDataLayout(machine->createDataLayout());
+  all.setTargetTriple(machine->getTargetTriple());
+  for (const PtxUnit &unit : units) {
+    std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(unit.module, context, unit.kernel);
+    if (!module)
+      return emitError(loc, unit.kernel + " cannot be translated to LLVM IR");
+    module->setDataLayout(all.getDataLayout());
+    module->setTargetTriple(all.getTargetTriple());
+    addEntry(*module, unit);
+    if (llvm::Linker::linkModules(all, std::move(module)))
+      return emitError(loc, unit.kernel + " has a function that another kernel has as well");
+  }
+  if (!optimize(all, *machine))
+    return emitError(loc, "code is not valid after LLVM's optimizations");
+  SmallVector<char, 0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return emitError(loc, "the target cannot print PTX");
+  passes.run(all);
+  return std::string(text.begin(), text.end());
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels in the LLVM dialect -> PTX.
+
+#ifndef SINTER_BACKENDS_CUDA_PTX_H
+#define SINTER_BACKENDS_CUDA_PTX_H
+
+#include "backends/cuda/KernelForms.h"
+
+namespace sinter::cuda {
+
+/// The generation of GPUs that code is for: newer ones run it as well.
+struct Generation {
+  std::string cpu = "sm_80";
+  std::string features = "+ptx70";
+};
+
+/// A kernel function whose loops are in a module of their own: (buffers..., sizes..., begin, end) -> i32.
+struct PtxUnit {
+  mlir::ModuleOp module; // in the LLVM dialect
+  std::string kernel;
+  Chunk chunk;
+  int64_t threads;
+};
+
+/// Kernels NAME(buffers and sizes as 64-bit words..., chunks), each of which walks over all chunks whatever the grid.
+/// Fails with a diagnostic.
+llvm::FailureOr<std::string> generatePtx(llvm::ArrayRef<PtxUnit> units, const Generation &generation,
+                                         mlir::Location loc);
+
+} // namespace sinter::cuda
+
+#endif
