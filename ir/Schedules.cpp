@@ -41,7 +41,8 @@ static void printNumbers(AsmPrinter &printer, StringRef name, ArrayRef<int64_t> 
 
 //===- target --------------------------------------------------------------------------------===//
 
-static constexpr StringLiteral capabilityNames[] = {"fma", "masked_memory", "scaling"};
+static constexpr StringLiteral capabilityNames[] = {"bfloat_dots",   "equal_byte_dots", "fma",     "half_conversion",
+                                                    "masked_memory", "mixed_byte_dots", "scaling", "short_dots"};
 
 bool TargetAttr::isCapability(StringRef name) { return llvm::is_contained(capabilityNames, name); }
 
@@ -55,8 +56,8 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
                                  int64_t lineBytes, int64_t panelBytes) {
   for (StringAttr capability : capabilities)
     if (!isCapability(capability))
-      return emitError() << "a target requires capabilities fma, masked_memory and scaling, got '"
-                         << capability.getValue() << "'";
+      return emitError() << "a target requires capabilities of " << llvm::join(ArrayRef(capabilityNames), ", ")
+                         << ", got '" << capability.getValue() << "'";
   if (!llvm::is_sorted(capabilities, [](StringAttr a, StringAttr b) { return a.getValue() <= b.getValue(); }))
     return emitError() << "a target requires its capabilities sorted, each once";
   // What the back ends' arithmetic relies on, and no machine exceeds.

@@ -51,6 +51,8 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
     target.vectorBytes = 16;
     target.vectorRegisters = 32;
     target.hasFma = true;
+    target.hasHalfConversion = true;
+    target.byteDots = code.has("dotprod") ? ByteDots::equal : ByteDots::none;
   } else {
     bool wide = code.level() == "x86-64-v4";
     target.vectorBytes = wide ? 64 : code.has("avx2") ? 32 : 16;
@@ -58,6 +60,14 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
     target.hasFma = code.has("fma");
     target.hasMaskedMemory = wide;
     target.hasScaling = wide;
+    target.hasHalfConversion = code.has("f16c");
+    target.hasShortDots = true;
+    if (code.has(wide ? "avx512vnni" : "avxvnni"))
+      target.byteDots = ByteDots::mixed;
+    // Intel's cores with FP16 or AMX multiply pairs of bf16 at half the rate of f32 (measured); AMD's at twice the
+    // rate.
+    target.hasBfloatDots =
+        wide && code.has("avx512bf16") && !extensions.has("avx512fp16") && !extensions.has("amx-bf16");
   }
   for (const KnownCaches &known : knownCaches) {
     llvm::SmallVector<StringRef> cpus;

@@ -19,6 +19,9 @@ class TargetAttr;
 
 namespace sinter::cpu {
 
+/// Sums of four products of bytes: unsigned by signed (vpdpbusd), or of one sign (sdot, udot).
+enum class ByteDots { none, mixed, equal };
+
 struct Target {
   std::string name;     // "x86-64-v4", "znver4", "aarch64", ...
   std::string triple;   // LLVM triple
@@ -30,8 +33,12 @@ struct Target {
   int64_t vectorBytes = 16;     // widest vector worth using
   int64_t vectorRegisters = 16; // architectural
   bool hasFma = false;
-  bool hasMaskedMemory = false; // masked loads and stores are cheap (AVX-512)
-  bool hasScaling = false;      // one instruction for x * 2^n, rounded once, and one that bounds |x| (AVX-512)
+  bool hasMaskedMemory = false;   // masked loads and stores are cheap (AVX-512)
+  bool hasScaling = false;        // one instruction for x * 2^n, rounded once, and one that bounds |x| (AVX-512)
+  bool hasHalfConversion = false; // instructions between f16 and f32
+  bool hasShortDots = false;      // sums of two products of i16 (pmaddwd)
+  bool hasBfloatDots = false;     // sums of two products of bf16, at more than the rate of FMAs (vdpbf16ps)
+  ByteDots byteDots = ByteDots::none;
   int64_t l1Bytes = 32 << 10, l1Ways = 8, l2Bytes = 1 << 20, l3Bytes = 16 << 20;
   int64_t cacheLineBytes = 64;
   int64_t panelBytes = 128; // one row of a matrix in panels: 32 columns of f32

@@ -8,13 +8,19 @@ using namespace sinter;
 using namespace sinter::cpu;
 
 TargetAttr Target::attribute(MLIRContext *context) const {
-  SmallVector<StringAttr> capabilities;
-  if (hasFma)
-    capabilities.push_back(StringAttr::get(context, "fma"));
-  if (hasMaskedMemory)
-    capabilities.push_back(StringAttr::get(context, "masked_memory"));
-  if (hasScaling)
-    capabilities.push_back(StringAttr::get(context, "scaling"));
+  SmallVector<StringAttr> capabilities; // sorted
+  auto add = [&](bool has, StringRef name) {
+    if (has)
+      capabilities.push_back(StringAttr::get(context, name));
+  };
+  add(hasBfloatDots, "bfloat_dots");
+  add(byteDots == ByteDots::equal, "equal_byte_dots");
+  add(hasFma, "fma");
+  add(hasHalfConversion, "half_conversion");
+  add(hasMaskedMemory, "masked_memory");
+  add(byteDots == ByteDots::mixed, "mixed_byte_dots");
+  add(hasScaling, "scaling");
+  add(hasShortDots, "short_dots");
   return TargetAttr::get(context, name, triple, cpu, features, requiredFeatures, capabilities, vectorBytes * 8,
                          vectorRegisters, l1Bytes, l1Ways, l2Bytes, l3Bytes, cacheLineBytes, panelBytes);
 }
@@ -29,6 +35,12 @@ Target Target::of(TargetAttr attribute) {
   target.hasFma = attribute.has("fma");
   target.hasMaskedMemory = attribute.has("masked_memory");
   target.hasScaling = attribute.has("scaling");
+  target.hasHalfConversion = attribute.has("half_conversion");
+  target.hasShortDots = attribute.has("short_dots");
+  target.hasBfloatDots = attribute.has("bfloat_dots");
+  target.byteDots = attribute.has("mixed_byte_dots")   ? ByteDots::mixed
+                    : attribute.has("equal_byte_dots") ? ByteDots::equal
+                                                       : ByteDots::none;
   target.vectorBytes = attribute.getVectorBits() / 8;
   target.vectorRegisters = attribute.getRegisters();
   target.l1Bytes = attribute.getL1Bytes();

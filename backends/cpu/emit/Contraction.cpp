@@ -10,8 +10,10 @@
 // transposed when its k is contiguous (q k^T), copied when its rows lie far apart and many rows of lhs read them (then
 // they share few cache sets and each is a page of its own); else rhs is read where it lies. Row blocks of one panel
 // follow each other, so that a strip is made once in most calls. The left operand is never packed: one scalar a row and
-// k is read whatever its strides are. When the rows do not divide into tiles the last tile overlaps the one before it
-// and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each other.
+// k is read whatever its strides are, unless steps of k want several elements side by side or others than memory holds
+// (ProductForm.h): then a chunk takes many panels, and first copies its rows to the workspace. When the rows do not
+// divide into tiles the last tile overlaps the one before it and computes a few rows twice; below one tile, tiles of 8,
+// 4, 2 and 1 rows follow each other.
 //
 // Where the schedule lists an input that may hold blocks of zeros, as probabilities behind a mask do, a tile looks at
 // its rows of lhs, or at what its result is multiplied with, and sums only from the first block that is not zero to the
@@ -22,6 +24,7 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
+#include "backends/cpu/emit/Strips.h"
 #include "ir/Elementwise.h"
 
 using namespace mlir;
@@ -52,19 +55,25 @@ struct ResultAxes {
 class ContractionEmitter {
 public:
   ContractionEmitter(KernelFunction &fn, DotGeneralOp dot, const ContractionPlan &plan)
-      : fn(fn), b(fn.b), spec(fn.spec), dims(fn.spec.dims), dot(dot), plan(plan) {
-    Type type = getElementTypeOrSelf(dot.getResult());
+      : fn(fn), b(fn.b), spec(fn.spec), dims(fn.spec.dims), dot(dot), plan(plan), form(plan.form) {
     ResultAxes axes(spec, dot, plan);
     resultSizes = axes.sizes;
     rowAxes = axes.rowAxes;
     walksAxes = axes.walksAxes;
-    width = byteWidth(type);
+    width = widthOf(form.sum);
     lanes = spec.schedule().getLanes();
-    vectorType = VectorType::get({lanes}, type);
+    vectorType = VectorType::get({lanes}, typeOf(form.sum, b.getContext()));
     panel = spec.target().panelBytes / width;
     tile = {spec.schedule().getTile()[0], spec.schedule().getTile()[1]};
     int64_t columns = constantOr(plan.columns, ShapedType::kDynamic);
     masked = columns == ShapedType::kDynamic || columns % panel != 0;
+    DimExpr pack = dims.constant(form.kPack);
+    steps = form.kPack == 1 ? plan.k : dims.ceilDiv(plan.k, pack);
+    stripElements = dims.mul(dims.add(steps, dims.constant(form.headers())), dims.constant(panel * form.kPack));
+    // Rows that lie a multiple of 4 KiB apart would share cache sets.
+    rowPitch = dims.mul(steps, pack);
+    if (constantOr(rowPitch, 1) * widthOf(form.row) % 4096 == 0)
+      rowPitch = dims.add(rowPitch, dims.constant(64 / widthOf(form.row)));
   }
 
   EmittedKernel emit();
@@ -77,8 +86,18 @@ private:
     memref::PrefetchOp::create(b, buffer, ValueRange{at}, isWrite, /*localityHint=*/3, /*isDataCache=*/true);
   }
   void emitStrip(Value base, Value columnBegin);
-  void emitCopiedStrip(Value base, Value columnBegin);
-  void emitTransposedStrip(Value base, Value columnBegin);
+  void copyRows(Value begin, Value end, Value lhsBase);
+  void emitColumns(Value group, Value batch, Value rhsBase, Value lhsBase, Value rowBegin, Value rowEnd, Value isNew,
+                   ArrayRef<Value> batchIndex);
+  EmittedKernel emitPanelChunks();
+  EmittedKernel emitRowChunks();
+  EmittedKernel finish(DimExpr chunks, DimExpr workspaceBytes);
+  /// Quotient and rest.
+  std::pair<Value, Value> split(Value index, Value count) {
+    Value outer = arith::DivUIOp::create(b, index, count);
+    return {outer, arith::SubIOp::create(b, index, mul(outer, count)).getResult()};
+  }
+  std::pair<Value, Value> basesOf(ArrayRef<Value> batchIndex);
   void emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
                 ArrayRef<Value> batchIndex);
   void emitRows(Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
@@ -101,12 +120,15 @@ private:
   DimContext &dims;
   DotGeneralOp dot;
   const ContractionPlan &plan;
+  const ProductForm &form;
   int64_t width = 4, lanes = 16, panel = 32;
-  VectorType vectorType;
+  DimExpr steps, stripElements, rowPitch;
+  VectorType vectorType; // of sums
   RegisterTile tile;
   bool masked = false;
-  bool walksAxes = false; // rows or columns cannot be walked as one in the epilogue
-  Value strip, stripBase; // the transposed right operand of this chunk
+  bool walksAxes = false;            // rows or columns cannot be walked as one in the epilogue
+  Value strip, stripBase;            // the columns of this chunk that are not read where they lie
+  Value copies, copyBase, copyBegin; // the rows that this chunk copied, from row `copyBegin` on
   Dims resultSizes;
   int64_t rowAxes = 0;
 };
@@ -292,30 +314,51 @@ void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, V
 void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase,
                                   Value rhsStep, ArrayRef<Value> batchIndex) {
   MicroOperands operands;
-  operands.a = fn.input(plan.lhs.input);
+  operands.form = form;
   operands.b = fn.input(plan.rhs.input);
-  Value rowStride = fn.materialize(plan.lhsRows.stride);
-  for (int64_t i = 0; i < tile.rows; ++i)
-    operands.aRows.push_back(add(lhsBase, mul(add(row, fn.index(i)), rowStride)));
-  if (int64_t step = constantOr(plan.lhsK.stride, 0); step != 1) {
-    operands.aStride = fn.materialize(plan.lhsK.stride);
-    // The rows of a tile lie beside each other then, and each k on lines of its own that nothing foresees.
-    if (step * width >= spec.costs().farBytes && constantOr(plan.lhsRows.stride, 0) == 1)
-      operands.prefetchSteps = 16;
+  if (plan.copiesRows) {
+    operands.a = copies;
+    Value first = arith::SubIOp::create(b, row, copyBegin);
+    for (int64_t i = 0; i < tile.rows; ++i)
+      operands.aRows.push_back(add(copyBase, mul(add(first, fn.index(i)), fn.materialize(rowPitch))));
+    if (form.kPack > 1)
+      operands.aStride = fn.index(form.kPack);
+  } else {
+    operands.a = fn.input(plan.lhs.input);
+    Value rowStride = fn.materialize(plan.lhsRows.stride);
+    for (int64_t i = 0; i < tile.rows; ++i)
+      operands.aRows.push_back(add(lhsBase, mul(add(row, fn.index(i)), rowStride)));
+    if (form.kPack > 1) {
+      operands.aStride = fn.index(form.kPack);
+    } else if (int64_t step = constantOr(plan.lhsK.stride, 0); step != 1) {
+      operands.aStride = fn.materialize(plan.lhsK.stride);
+      // The rows of a tile lie beside each other then, and each k on lines of its own that nothing foresees.
+      if (step * width >= spec.costs().farBytes && constantOr(plan.lhsRows.stride, 0) == 1)
+        operands.prefetchSteps = 16;
+    }
   }
 
-  Value kSize = fn.materialize(plan.k);
+  Value stepCount = fn.materialize(steps);
+  SmallVector<Value> starts;
   if (plan.packed || plan.hasStrips()) {
-    operands.bStride = fn.index(panel);
+    operands.bStride = fn.index(panel * form.kPack);
     if (plan.hasStrips())
       operands.b = strip;
     int64_t perPanel = panel / lanes;
     for (int64_t j = 0; j < tile.vectors; ++j) {
-      Value panelBase = j / perPanel ? add(rhsBase, mul(fn.index(j / perPanel * panel), kSize)) : rhsBase;
-      operands.bVectors.push_back(add(panelBase, fn.index(j % perPanel * lanes)));
+      int64_t next = j / perPanel;
+      Value first = next ? add(rhsBase, mul(fn.index(next), fn.materialize(stripElements))) : rhsBase;
+      first = add(first, fn.index(j % perPanel * lanes * form.kPack));
+      if (form.headers()) {
+        auto type = VectorType::get({lanes * form.kPack}, typeOf(form.b, b.getContext()));
+        Value header = vector::LoadOp::create(b, type, operands.b, ValueRange{first});
+        starts.push_back(vector::BitCastOp::create(b, vectorType, header));
+        first = add(first, operands.bStride);
+      }
+      operands.bVectors.push_back(first);
     }
     // Prefetching pays when the panels stream from beyond L2.
-    int64_t bytes = constantOr(dims.mul(plan.k, plan.columns), 0) * width;
+    int64_t bytes = constantOr(dims.mul(plan.k, plan.columns), 0) * widthOf(form.b);
     if (plan.packed && bytes > spec.target().l2Bytes)
       operands.prefetchRows = 128;
   } else {
@@ -326,80 +369,40 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
       operands.bMasks.push_back(columnMask(at));
     }
   }
+  SmallVector<Value> firstRow(starts);
+  for (int64_t i = 1; i < tile.rows; ++i)
+    starts.append(firstRow);
   prefetchEpilogue(tile, row, column, batchIndex);
-  Value kBegin = fn.index(0), kEnd = kSize;
+  Value kBegin = fn.index(0), kEnd = stepCount;
   bool isLine = !operands.aStride || constantOr(plan.lhsRows.stride, 0) == 1;
   if (BlockArgument factor = zeroFactor())
     kEnd = nonzeroEnd(tile, factor, row, column, batchIndex);
   else if (mayHoldZeros(plan.lhs.input) && isLine && constantOr(plan.k, 1) % kZeroBlock == 0)
     std::tie(kBegin, kEnd) = nonzeroRange(operands);
-  SmallVector<Value> sums = emitBlockedMicroKernel(fn, operands, vectorType, kBegin, kEnd, plan.k);
+  SmallVector<Value> sums = emitBlockedMicroKernel(fn, operands, vectorType, kBegin, kEnd, steps, starts);
   emitTileEpilogue(
       fn, dot.getResult(), sums, tile.rows, tile.vectors, vectorType,
       [&](KernelElements &elements, Value i) { return resultIndex(elements, batchIndex, add(row, i)); }, column,
       [&](Value at) { return columnMask(at); });
 }
 
-/// Writes columns [columnBegin, columnBegin + panel) of rhs to `strip` as [k][panel]. What is beyond the last column
-/// does not matter.
+/// Writes columns [columnBegin, columnBegin + panel) of rhs to `strip`.
 void ContractionEmitter::emitStrip(Value base, Value columnBegin) {
-  if (plan.transposed)
-    emitTransposedStrip(base, columnBegin);
-  else
-    emitCopiedStrip(base, columnBegin);
+  StripSource source{fn.input(plan.rhs.input),         base,
+                     fn.materialize(plan.k),           fn.materialize(plan.columns),
+                     fn.materialize(plan.rhsK.stride), fn.materialize(plan.rhsColumns.stride)};
+  source.transposed = plan.transposed;
+  source.masked = masked;
+  cpu::emitStrip(fn, form, source, columnBegin, panel, lanes, strip, stripBase);
 }
 
-void ContractionEmitter::emitCopiedStrip(Value base, Value columnBegin) {
-  Value source = fn.input(plan.rhs.input), step = fn.materialize(plan.rhsK.stride);
-  fn.loop(fn.index(0), fn.materialize(plan.k), 1, [&](Value k) {
-    Value from = add(add(base, columnBegin), mul(k, step)), to = add(stripBase, mul(k, fn.index(panel)));
-    for (int64_t at = 0; at < panel; at += lanes) {
-      Value row;
-      if (Value mask = columnMask(add(columnBegin, fn.index(at)))) {
-        Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
-        row = vector::MaskedLoadOp::create(b, vectorType, source, ValueRange{add(from, fn.index(at))}, mask, zero);
-      } else {
-        row = vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, fn.index(at))});
-      }
-      vector::StoreOp::create(b, row, strip, ValueRange{add(to, fn.index(at))});
-    }
-  });
-}
-
-/// k is contiguous in rhs.
-void ContractionEmitter::emitTransposedStrip(Value base, Value columnBegin) {
-  Value kSize = fn.materialize(plan.k), columnCount = fn.materialize(plan.columns);
-  Value columnStride = fn.materialize(plan.rhsColumns.stride);
-  Value source = fn.input(plan.rhs.input);
-  Value tail = arith::RemUIOp::create(b, kSize, fn.index(lanes));
-  Value kEnd = arith::SubIOp::create(b, kSize, tail);
-  Value last = arith::SubIOp::create(b, columnCount, fn.index(1));
-  auto columnBase = [&](Value column) {
-    // A column past the end repeats the last one; its products are not stored.
-    Value inside = arith::MinSIOp::create(b, column, last);
-    return add(base, mul(inside, columnStride));
-  };
-  for (int64_t block = 0; block < panel; block += lanes) {
-    SmallVector<Value> columns;
-    for (int64_t i = 0; i < lanes; ++i)
-      columns.push_back(columnBase(add(columnBegin, fn.index(block + i))));
-    fn.loop(fn.index(0), kEnd, lanes, [&](Value k) {
-      SmallVector<Value> rows;
-      for (Value column : columns)
-        rows.push_back(vector::LoadOp::create(b, vectorType, source, ValueRange{add(column, k)}));
-      for (auto [i, row] : llvm::enumerate(transposeVectors(b, rows))) {
-        Value to = add(mul(add(k, fn.index(i)), fn.index(panel)), fn.index(block));
-        vector::StoreOp::create(b, row, strip, ValueRange{add(stripBase, to)});
-      }
-    });
-    fn.loop(kEnd, kSize, 1, [&](Value k) {
-      for (auto [i, column] : llvm::enumerate(columns)) {
-        Value value = memref::LoadOp::create(b, source, ValueRange{add(column, k)});
-        Value to = add(mul(k, fn.index(panel)), fn.index(block + i));
-        memref::StoreOp::create(b, value, strip, ValueRange{add(stripBase, to)});
-      }
-    });
-  }
+/// Writes rows [begin, end) of lhs to `copies`, and those before them that an overlapping last tile reads.
+void ContractionEmitter::copyRows(Value begin, Value end, Value lhsBase) {
+  RowSource source{fn.input(plan.lhs.input), lhsBase, fn.materialize(plan.k), fn.materialize(plan.lhsRows.stride),
+                   fn.materialize(plan.lhsK.stride)};
+  source.isContiguous = constantOr(plan.lhsK.stride, 0) == 1;
+  emitRowCopy(fn, form, source, begin, end, fn.materialize(dims.mul(steps, dims.constant(form.kPack))),
+              fn.materialize(rowPitch), copies, copyBase);
 }
 
 /// The tiles of one row block. Where the number of rows is not known before the call, it may be less than a tile.
@@ -434,10 +437,57 @@ void ContractionEmitter::emitRows(Value rowBegin, Value rowEnd, Value column, Va
   }
 }
 
+/// Where the matrices of a batch begin.
+std::pair<Value, Value> ContractionEmitter::basesOf(ArrayRef<Value> batchIndex) {
+  Value lhsBase = fn.index(0), rhsBase = fn.index(0);
+  for (auto [k, i] : llvm::enumerate(batchIndex)) {
+    lhsBase = add(lhsBase, mul(i, fn.materialize(plan.lhs.strides[plan.lhsBatch[k]])));
+    if (!plan.packed)
+      rhsBase = add(rhsBase, mul(i, fn.materialize(plan.rhs.strides[plan.rhsBatch[k]])));
+  }
+  return {lhsBase, rhsBase};
+}
+
+/// One group of panels over rows [rowBegin, rowEnd). A strip is made where `isNew` (always if that is null).
+void ContractionEmitter::emitColumns(Value group, Value batch, Value rhsBase, Value lhsBase, Value rowBegin,
+                                     Value rowEnd, Value isNew, ArrayRef<Value> batchIndex) {
+  Value column = mul(group, fn.index(tile.vectors * lanes)), rhsStep;
+  if (plan.packed) {
+    Value panelIndex = arith::DivUIOp::create(b, column, fn.index(panel));
+    Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
+    if (form.kPack > 1)
+      inPanel = mul(inPanel, fn.index(form.kPack));
+    Value panels = fn.materialize(dims.ceilDiv(plan.columns, dims.constant(panel)));
+    Value flatPanel = add(mul(batch, panels), panelIndex);
+    rhsBase = add(mul(flatPanel, fn.materialize(stripElements)), inPanel);
+  } else if (plan.hasStrips()) {
+    if (isNew) {
+      auto make = scf::IfOp::create(b, isNew, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(make.thenBlock());
+      emitStrip(rhsBase, column);
+    } else {
+      emitStrip(rhsBase, column);
+    }
+    rhsBase = stripBase;
+  } else {
+    rhsBase = add(rhsBase, column);
+    rhsStep = fn.materialize(plan.rhsK.stride);
+  }
+  emitRows(rowBegin, rowEnd, column, lhsBase, rhsBase, rhsStep, batchIndex);
+}
+
 EmittedKernel ContractionEmitter::emit() {
+  if (plan.hasStrips())
+    strip = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(form.b, b.getContext())), fn.workspace(),
+                                   fn.index(0), ValueRange{});
+  return plan.copiesRows ? emitRowChunks() : emitPanelChunks();
+}
+
+/// Rows are read where they lie: a chunk is one group of panels and a block of rows.
+EmittedKernel ContractionEmitter::emitPanelChunks() {
   int64_t tileColumns = tile.vectors * lanes;
   DimExpr groups = dims.ceilDiv(plan.columns, dims.constant(tileColumns));
-  DimExpr panels = dims.ceilDiv(plan.columns, dims.constant(panel));
   DimExpr tilesPerBlock =
       dims.max(dims.constant(1), dims.floorDiv(dims.constant(spec.schedule().getChunk() / (tileColumns * tile.rows)),
                                                dims.max(plan.k, dims.constant(1))));
@@ -449,65 +499,92 @@ EmittedKernel ContractionEmitter::emit() {
   }
   DimExpr blockRows = dims.mul(tilesPerBlock, dims.constant(tile.rows));
   DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
-  DimExpr stripElements = dims.mul(plan.k, dims.constant(panel));
 
   Value rowCount = fn.materialize(plan.rows), groupCount = fn.materialize(groups), blockCount = fn.materialize(blocks);
-  if (plan.hasStrips())
-    strip = memref::ViewOp::create(b, MemRefType::get({kHuge}, vectorType.getElementType()), fn.workspace(),
-                                   fn.index(0), ValueRange{});
-
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     // Of chunks that follow each other, those with strips share them, the others share rows of lhs.
-    auto split = [&](Value index, Value count) {
-      Value outer = arith::DivUIOp::create(b, index, count);
-      return std::pair(outer, arith::SubIOp::create(b, index, mul(outer, count)).getResult());
-    };
     auto [outer, inner] = split(chunk, plan.hasStrips() ? blockCount : groupCount);
     auto [batch, middle] = split(outer, plan.hasStrips() ? groupCount : blockCount);
     Value group = plan.hasStrips() ? middle : inner, block = plan.hasStrips() ? inner : middle;
     SmallVector<Value> batchIndex = fn.delinearize(batch, plan.batches);
-    Value lhsBase = fn.index(0), rhsBase = fn.index(0);
-    for (auto [k, i] : llvm::enumerate(batchIndex)) {
-      lhsBase = add(lhsBase, mul(i, fn.materialize(plan.lhs.strides[plan.lhsBatch[k]])));
-      if (!plan.packed)
-        rhsBase = add(rhsBase, mul(i, fn.materialize(plan.rhs.strides[plan.rhsBatch[k]])));
-    }
-    Value column = mul(group, fn.index(tileColumns));
-    Value rhsStep;
-    if (plan.packed) {
-      Value panelIndex = arith::DivUIOp::create(b, column, fn.index(panel));
-      Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
-      Value flatPanel = add(mul(batch, fn.materialize(panels)), panelIndex);
-      rhsBase = add(mul(flatPanel, fn.materialize(stripElements)), inPanel);
-    } else if (plan.hasStrips()) {
+    auto [lhsBase, rhsBase] = basesOf(batchIndex);
+    Value isNew;
+    if (plan.hasStrips()) {
       // One strip for all chunks of a call, where it stays in cache.
       stripBase = mul(fn.begin(), fn.materialize(stripElements));
       Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, chunk, fn.begin());
       Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block, fn.index(0));
-      auto make = scf::IfOp::create(b, arith::OrIOp::create(b, isFirst, isOther), /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(make.thenBlock());
-      emitStrip(rhsBase, column);
-      rhsBase = stripBase;
-    } else {
-      rhsBase = add(rhsBase, column);
-      rhsStep = fn.materialize(plan.rhsK.stride);
+      isNew = arith::OrIOp::create(b, isFirst, isOther);
     }
-
     Value rowBegin = mul(block, fn.materialize(blockRows));
     Value rowEnd = arith::MinSIOp::create(b, add(rowBegin, fn.materialize(blockRows)), rowCount);
-    emitRows(rowBegin, rowEnd, column, lhsBase, rhsBase, rhsStep, batchIndex);
+    emitColumns(group, batch, rhsBase, lhsBase, rowBegin, rowEnd, isNew, batchIndex);
   });
-  fn.finish();
+  DimExpr chunks = dims.mul(dims.product(plan.batches), dims.mul(blocks, groups));
+  return finish(chunks, dims.mul(dims.mul(chunks, stripElements), dims.constant(widthOf(form.b))));
+}
 
+/// Rows are copied: a chunk is a block of rows and all columns, or a part of them where there are few rows.
+EmittedKernel ContractionEmitter::emitRowChunks() {
+  auto atLeastOne = [&](DimExpr expr) { return dims.max(dims.constant(1), expr); };
+  DimExpr tileRows = dims.constant(tile.rows), tileColumns = dims.constant(tile.vectors * lanes);
+  DimExpr groups = dims.ceilDiv(plan.columns, tileColumns), tiles = dims.ceilDiv(plan.rows, tileRows);
+  DimExpr wanted = dims.ceilDiv(dims.constant(spec.costs().stripChunks), atLeastOne(dims.product(plan.batches)));
+  DimExpr tilesOfWork = dims.floorDiv(dims.constant(spec.schedule().getChunk()), atLeastOne(plan.k)); // elements of c
+  auto share = [&](DimExpr count, DimExpr chunks, DimExpr elements) {
+    return dims.max(atLeastOne(dims.ceilDiv(count, chunks)), dims.floorDiv(tilesOfWork, atLeastOne(elements)));
+  };
+  DimExpr tilesPerBlock = dims.min(atLeastOne(tiles), share(tiles, wanted, dims.mul(tileRows, plan.columns)));
+  DimExpr blockRows = dims.mul(tilesPerBlock, tileRows);
+  DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
+  DimExpr parts = dims.ceilDiv(wanted, atLeastOne(blocks));
+  DimExpr groupsPerChunk = share(groups, parts, dims.mul(blockRows, tileColumns));
+  DimExpr splits = dims.ceilDiv(groups, groupsPerChunk);
+  DimExpr chunks = dims.mul(dims.product(plan.batches), dims.mul(blocks, splits));
+  // A strip for each chunk, then copied rows for each.
+  DimExpr line = dims.constant(64);
+  DimExpr stripBytes = dims.constant(0);
+  if (plan.hasStrips())
+    stripBytes =
+        dims.mul(dims.ceilDiv(dims.mul(dims.mul(chunks, stripElements), dims.constant(widthOf(form.b))), line), line);
+  DimExpr copyElements = dims.mul(dims.add(blockRows, tileRows), rowPitch);
+  DimExpr copyBytes = dims.mul(dims.mul(chunks, copyElements), dims.constant(widthOf(form.row)));
+
+  copies = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(form.row, b.getContext())), fn.workspace(),
+                                  fn.materialize(stripBytes), ValueRange{});
+  Value rowCount = fn.materialize(plan.rows), splitCount = fn.materialize(splits), blockCount = fn.materialize(blocks);
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    auto [outer, part] = split(chunk, splitCount);
+    auto [batch, block] = split(outer, blockCount);
+    SmallVector<Value> batchIndex = fn.delinearize(batch, plan.batches);
+    auto [lhsBase, rhsBase] = basesOf(batchIndex);
+    stripBase = mul(fn.begin(), fn.materialize(stripElements));
+    copyBase = mul(fn.begin(), fn.materialize(copyElements));
+    Value rowBegin = mul(block, fn.materialize(blockRows));
+    Value rowEnd = arith::MinSIOp::create(b, add(rowBegin, fn.materialize(blockRows)), rowCount);
+    // The last tile overlaps the one before it, which may be another block's.
+    Value lastTile = arith::MaxSIOp::create(b, arith::SubIOp::create(b, rowCount, fn.index(tile.rows)), fn.index(0));
+    copyBegin = arith::MinSIOp::create(b, rowBegin, lastTile);
+    copyRows(copyBegin, rowEnd, lhsBase);
+    Value groupBegin = mul(part, fn.materialize(groupsPerChunk));
+    Value groupEnd = arith::MinSIOp::create(b, add(groupBegin, fn.materialize(groupsPerChunk)), fn.materialize(groups));
+    fn.loop(groupBegin, groupEnd, 1, [&, rhsBase = rhsBase, lhsBase = lhsBase, batch = batch](Value group) {
+      emitColumns(group, batch, rhsBase, lhsBase, rowBegin, rowEnd, nullptr, batchIndex);
+    });
+  });
+  return finish(chunks, dims.add(stripBytes, copyBytes));
+}
+
+EmittedKernel ContractionEmitter::finish(DimExpr chunks, DimExpr workspaceBytes) {
+  fn.finish();
   EmittedKernel emitted;
   emitted.function = fn.function;
-  emitted.chunks = dims.mul(dims.product(plan.batches), dims.mul(blocks, groups));
-  if (plan.hasStrips())
-    emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, stripElements), dims.constant(width));
+  emitted.chunks = chunks;
+  if (plan.hasStrips() || plan.copiesRows)
+    emitted.workspaceBytes = workspaceBytes;
   DimExpr work = dims.mul(dims.product(plan.batches), dims.mul(plan.rows, dims.mul(plan.columns, plan.k)));
   if (int64_t macs = constantOr(work, 0))
-    emitted.estimatedNs = static_cast<double>(macs) / spec.costs().tiledMacsPerNs;
+    emitted.estimatedNs = static_cast<double>(macs) / macsPerNs(spec.costs(), form);
   return emitted;
 }
 
@@ -521,15 +598,15 @@ static SmallVector<int64_t> packedInputs(KernelSpec &spec, DotGeneralOp dot) {
 
 Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   auto dot = dyn_cast_or_null<DotGeneralOp>(findShapedRoot(spec));
-  if (!dot || !hasMicroKernel(dot) || spec.target().vectorBytes < 16)
-    return Plan::refuse(
-        "its root is no product of f32 or f64, its results have several shapes, or the target no vectors");
+  if (!dot || spec.target().vectorBytes < 16)
+    return Plan::refuse("its root is no product, its results have several shapes, or the target no vectors");
   Plan plan;
   plan.packing = packedInputs(spec, dot);
+  std::string refusal;
   std::optional<ContractionPlan> product =
-      ContractionPlan::of(spec, dot, given ? given.getPacking() : ArrayRef<int64_t>(plan.packing));
+      ContractionPlan::of(spec, dot, given ? given.getPacking() : ArrayRef<int64_t>(plan.packing), refusal);
   if (!product)
-    return Plan::refuse("an operand is computed, or neither its columns nor the sum are contiguous");
+    return Plan::refuse(refusal);
   if (!canBuildAfter(spec, dot))
     return Plan::refuse("what follows the product cannot be built element by element");
   // Lanes run along the last result axis; several column axes would need lanes across axes unless all merge.
@@ -537,12 +614,13 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   if (!axes.mergesColumns || axes.columnAxes == 0 ||
       (axes.columnAxes > 1 && axes.sizes.back() == spec.dims.constant(1)))
     return Plan::refuse("its columns are none, or several axes that cannot be walked as one");
-  int64_t width = byteWidth(getElementTypeOrSelf(dot.getResult())), most = spec.target().lanes(width);
+  const ProductForm &form = product->form;
+  int64_t width = widthOf(form.sum), most = spec.target().lanes(width);
   // Without columns to vectorize (matrix times vector on the right) scalar loops are as good.
   int64_t columns = constantOr(spec.dims, product->columns, ShapedType::kDynamic);
   if (columns != ShapedType::kDynamic && columns < most / 2)
     return Plan::refuse("it has fewer columns than half a vector");
-  plan.setLanes(most, 16 / width);
+  plan.setLanes(most, form.leastLanes());
 
   int64_t lanes = lanesOr(given, most), panel = spec.target().panelBytes / width, vectorsPerPanel = panel / lanes;
   int64_t panels = columns == ShapedType::kDynamic ? 1 : llvm::divideCeil(columns, panel);
@@ -550,22 +628,24 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   // have.
   int64_t vectors = product->hasStrips() ? vectorsPerPanel : panels * vectorsPerPanel;
   int64_t rowStride = constantOr(spec.dims, product->lhsRows.stride, 1);
-  bool conflicting = rowStride * width % 4096 == 0 && rowStride != 0;
+  bool conflicting = !product->copiesRows && rowStride * widthOf(form.a) % 4096 == 0 && rowStride != 0;
   int64_t rows = constantOr(spec.dims, product->rows, ShapedType::kDynamic);
-  RegisterTile tile = chooseTile(spec.target(), rows, vectors, conflicting);
+  RegisterTile tile = chooseTile(spec.target(), rows, vectors, conflicting, form.parts());
   // The last tile overlaps the one before it: no tile is higher than the result.
   int64_t highest = rows == ShapedType::kDynamic ? kMostTileRows : std::clamp<int64_t>(rows, 1, kMostTileRows);
   plan.addTile(tile.rows, std::max(tile.rows, highest));
   plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)), vectors);
   plan.setChunk(spec.costs().contractionMacs);
-  if (std::optional<ArrayRef<int64_t>> zeros = spec.kernel.getZeros())
+  if (std::optional<ArrayRef<int64_t>> zeros = spec.kernel.getZeros();
+      zeros && form.step == ProductForm::Step::fused && !product->copiesRows)
     plan.zeros.assign(zeros->begin(), zeros->end());
   return plan;
 }
 
 EmittedKernel sinter::cpu::emitContraction(KernelSpec &spec, ModuleOp module, StringRef name) {
   auto dot = cast<DotGeneralOp>(findShapedRoot(spec));
-  ContractionPlan plan = *ContractionPlan::of(spec, dot, spec.schedule().getPacking());
-  KernelFunction fn(spec, module, name, {.workspace = plan.hasStrips()});
+  std::string refusal;
+  ContractionPlan plan = *ContractionPlan::of(spec, dot, spec.schedule().getPacking(), refusal);
+  KernelFunction fn(spec, module, name, {.workspace = plan.hasStrips() || plan.copiesRows});
   return ContractionEmitter(fn, dot, plan).emit();
 }

@@ -16,10 +16,9 @@ SmallVector<int64_t> sinter::cpu::freeAxes(int64_t rank, ArrayRef<int64_t> batch
   return axes;
 }
 
-bool sinter::cpu::hasMicroKernel(DotGeneralOp dot) {
-  Type type = getElementTypeOrSelf(dot.getResult());
-  return (type.isF32() || type.isF64()) && getElementTypeOrSelf(dot.getLhs()) == type &&
-         getElementTypeOrSelf(dot.getRhs()) == type;
+std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, DotGeneralOp dot, std::string &refusal) {
+  return productFormOf(spec.target(), getElementTypeOrSelf(dot.getLhs()), getElementTypeOrSelf(dot.getRhs()),
+                       getElementTypeOrSelf(dot.getResult()), refusal);
 }
 
 //===- packed constants ----------------------------------------------------------------------------------===//
@@ -31,9 +30,31 @@ static DotGeneralOp dotOf(KernelSpec &spec) {
   return nullptr;
 }
 
-/// [batch..., k..., n...] of a row-major constant becomes [batch][panel][k][columns], zero beyond n.
-static HostTensor packPanels(const HostTensor &source, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract,
-                             ArrayRef<int64_t> free, int64_t panelBytes) {
+namespace {
+/// How the right operand is packed: [batch..., k..., n...] of a row-major constant becomes
+/// [batch][panel][header, steps of k][columns][kPack], zero beyond k and n.
+struct PanelLayout {
+  SmallVector<int64_t> batch, contract, free;
+  ProductForm form;
+  int64_t columns; // of a panel
+
+  std::string tag() const;
+  HostTensor pack(const HostTensor &source) const;
+};
+} // namespace
+
+std::string PanelLayout::tag() const {
+  std::string tag = "panels;" + std::to_string(columns) + ";" + std::to_string(form.kPack) + ";" +
+                    std::to_string(form.columnFactor());
+  for (ArrayRef<int64_t> axes : {ArrayRef(batch), ArrayRef(contract), ArrayRef(free)}) {
+    tag += ';';
+    for (int64_t axis : axes)
+      tag += std::to_string(axis) + ',';
+  }
+  return tag;
+}
+
+HostTensor PanelLayout::pack(const HostTensor &source) const {
   SmallVector<int64_t> strides = source.strides();
   auto offsets = [&](ArrayRef<int64_t> axes) {
     SmallVector<int64_t> sizes, axisStrides, result;
@@ -44,25 +65,41 @@ static HostTensor packPanels(const HostTensor &source, ArrayRef<int64_t> batch, 
     forEachIndex(sizes, [&](ArrayRef<int64_t> index) { result.push_back(linearIndex(index, axisStrides)); });
     return result;
   };
-  SmallVector<int64_t> batches = offsets(batch), ks = offsets(contract), columns = offsets(free);
-  int64_t width = byteWidth(source.elementType()), panel = panelBytes / width;
-  int64_t panels = llvm::divideCeil(columns.size(), panel);
-  HostTensor packed(source.elementType(),
-                    {static_cast<int64_t>(batches.size()), panels, static_cast<int64_t>(ks.size()), panel});
+  SmallVector<int64_t> batches = offsets(batch), ks = offsets(contract), places = offsets(free);
+  int64_t width = byteWidth(source.elementType()), panels = llvm::divideCeil(places.size(), columns);
+  auto k = static_cast<int64_t>(ks.size()), count = static_cast<int64_t>(places.size());
+  int64_t steps = form.headers() + llvm::divideCeil(k, form.kPack);
+  HostTensor packed(source.elementType(), {static_cast<int64_t>(batches.size()), panels, steps, columns, form.kPack});
   const char *from = source.data();
   char *to = packed.data();
   for (int64_t batchOffset : batches)
-    for (int64_t p = 0; p < panels; ++p)
-      for (int64_t k : ks)
-        for (int64_t lane = 0; lane < panel; ++lane, to += width)
-          if (int64_t n = p * panel + lane; n < static_cast<int64_t>(columns.size()))
-            std::memcpy(to, from + (batchOffset + k + columns[n]) * width, width);
+    for (int64_t p = 0; p < panels; ++p) {
+      int64_t inside = std::min(columns, count - p * columns);
+      if (form.headers()) {
+        for (int64_t n = 0; n < inside; ++n) {
+          uint32_t sum = 0;
+          for (int64_t offset : ks) {
+            char value = from[batchOffset + offset + places[p * columns + n]];
+            sum += static_cast<uint32_t>(form.b == Number::u8 ? int(uint8_t(value)) : int(int8_t(value)));
+          }
+          sum *= static_cast<uint32_t>(form.columnFactor());
+          std::memcpy(to + n * sizeof sum, &sum, sizeof sum);
+        }
+        to += columns * form.kPack;
+      }
+      for (int64_t first = 0; first < k; first += form.kPack, to += columns * form.kPack * width)
+        for (int64_t r = 0; r < std::min(form.kPack, k - first); ++r)
+          for (int64_t n = 0; n < inside; ++n)
+            std::memcpy(to + (n * form.kPack + r) * width,
+                        from + (batchOffset + ks[first + r] + places[p * columns + n]) * width, width);
+    }
   return packed;
 }
 
 bool sinter::cpu::packsContraction(KernelSpec &spec, unsigned input) {
   DotGeneralOp dot = dotOf(spec);
-  if (!dot || !hasMicroKernel(dot))
+  std::string refusal;
+  if (!dot || !productFormOf(spec, dot, refusal))
     return false;
   auto argument = dyn_cast<BlockArgument>(dot.getRhs());
   return argument && argument.getArgNumber() == input && canBePacked(spec, argument);
@@ -71,18 +108,14 @@ bool sinter::cpu::packsContraction(KernelSpec &spec, unsigned input) {
 Packing sinter::cpu::packContraction(KernelSpec &spec, unsigned input) {
   DotGeneralOp dot = dotOf(spec);
   auto argument = cast<BlockArgument>(dot.getRhs());
-  int64_t panelBytes = spec.target().panelBytes;
-  SmallVector<int64_t> batch(dot.getRhsBatch()), contract(dot.getRhsContract());
-  SmallVector<int64_t> free = freeAxes(cast<RankedTensorType>(argument.getType()).getRank(), batch, contract);
-  std::string tag = "panels;" + std::to_string(panelBytes);
-  for (ArrayRef<int64_t> axes : {ArrayRef(batch), ArrayRef(contract), ArrayRef(free)}) {
-    tag += ';';
-    for (int64_t axis : axes)
-      tag += std::to_string(axis) + ',';
-  }
-  return {input, tag, [batch, contract, free, panelBytes](const HostTensor &source) {
-            return packPanels(source, batch, contract, free, panelBytes);
-          }};
+  std::string refusal;
+  PanelLayout layout;
+  layout.form = *productFormOf(spec, dot, refusal);
+  layout.columns = spec.target().panelBytes / widthOf(layout.form.sum);
+  layout.batch.assign(dot.getRhsBatch().begin(), dot.getRhsBatch().end());
+  layout.contract.assign(dot.getRhsContract().begin(), dot.getRhsContract().end());
+  layout.free = freeAxes(cast<RankedTensorType>(argument.getType()).getRank(), layout.batch, layout.contract);
+  return {input, layout.tag(), [layout](const HostTensor &source) { return layout.pack(source); }};
 }
 
 //===- the plan --------------------------------------------------------------------------------------------===//
@@ -101,15 +134,22 @@ static BlockArgument findPanels(DotGeneralOp dot, int64_t panelBytes) {
   return isWhole && type.getDimSize(2) * byteWidth(type.getElementType()) == panelBytes ? panels : BlockArgument();
 }
 
-std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralOp dot, ArrayRef<int64_t> packing) {
+std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralOp dot, ArrayRef<int64_t> packing,
+                                                   std::string &refusal) {
   DimContext &dims = spec.dims;
+  std::optional<ProductForm> form = productFormOf(spec, dot, refusal);
+  if (!form)
+    return std::nullopt;
   std::optional<StridedView> lhs = viewOf(spec, dot.getLhs()), rhs = viewOf(spec, dot.getRhs());
-  BlockArgument panels = findPanels(dot, spec.target().panelBytes);
+  BlockArgument panels = form->readsColumns() ? findPanels(dot, spec.target().panelBytes)
+                                              : BlockArgument(); // as PackInvariants makes them
   if (panels)
     rhs = StridedView{panels.getArgNumber(), spec.sizes->dims(dot.getRhs()), {}};
+  refusal = "an operand is computed";
   if (!lhs || !rhs)
     return std::nullopt;
   ContractionPlan plan;
+  plan.form = *form;
   plan.lhs = *lhs;
   plan.rhs = *rhs;
   plan.lhsBatch.assign(dot.getLhsBatch().begin(), dot.getLhsBatch().end());
@@ -121,12 +161,17 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   SmallVector<int64_t> lhsFree = freeAxes(lhs->sizes.size(), plan.lhsBatch, dot.getLhsContract());
   SmallVector<int64_t> rhsFree = freeAxes(rhs->sizes.size(), plan.rhsBatch, dot.getRhsContract());
   std::optional<MergedAxes> rows = mergeAxes(spec, *lhs, lhsFree), lhsK = mergeAxes(spec, *lhs, dot.getLhsContract());
+  refusal = "rows, columns or the sum are several axes that cannot be walked as one";
   if (!rows || !lhsK)
     return std::nullopt;
   plan.lhsRows = *rows;
   plan.lhsK = *lhsK;
   plan.rows = rows->size;
   plan.k = lhsK->size;
+  auto isUnit = [&](DimExpr stride) { return stride.isConstant() && stride.constant() == 1; };
+  DimExpr k = dims.resolve(plan.k);
+  bool fillsSteps = k.isConstant() && k.constant() % form->kPack == 0 && isUnit(dims.resolve(lhsK->stride));
+  plan.copiesRows = form->copiesRows() || (form->kPack > 1 && !fillsSteps);
   if (plan.packed) {
     Dims sizes;
     for (int64_t axis : rhsFree)
@@ -141,13 +186,14 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   plan.rhsColumns = *columns;
   plan.rhsK = *rhsK;
   plan.columns = columns->size;
-  auto isUnit = [&](DimExpr stride) { return stride.isConstant() && stride.constant() == 1; };
   if (isUnit(columns->stride)) {
     DimExpr rows = dims.resolve(plan.rows), step = dims.resolve(rhsK->stride);
-    plan.copied = rows.isConstant() && rows.constant() >= spec.costs().copiedForRows && step.isConstant() &&
-                  step.constant() * byteWidth(getElementTypeOrSelf(dot.getRhs())) >= spec.costs().farBytes;
+    plan.copied = !form->readsColumns() ||
+                  (rows.isConstant() && rows.constant() >= spec.costs().copiedForRows && step.isConstant() &&
+                   step.constant() * byteWidth(getElementTypeOrSelf(dot.getRhs())) >= spec.costs().farBytes);
     return plan;
   }
+  refusal = "neither its columns nor the sum are contiguous";
   if (!isUnit(rhsK->stride))
     return std::nullopt;
   plan.transposed = true;

@@ -6,13 +6,14 @@
 #ifndef SINTER_BACKENDS_CPU_EMIT_CONTRACTIONPLAN_H
 #define SINTER_BACKENDS_CPU_EMIT_CONTRACTIONPLAN_H
 
+#include "backends/cpu/emit/ProductForm.h"
 #include "backends/cpu/emit/StridedView.h"
 #include "ir/Contraction.h"
 
 namespace sinter::cpu {
 
-/// f32 and f64 have vector FMAs; everything else goes through the general emitter.
-bool hasMicroKernel(DotGeneralOp dot);
+/// How a register tile multiplies the product's operands; nothing with the reason in `refusal`.
+std::optional<ProductForm> productFormOf(KernelSpec &spec, DotGeneralOp dot, std::string &refusal);
 
 /// The axes of [0, rank) that are neither batch nor summed.
 llvm::SmallVector<int64_t> freeAxes(int64_t rank, llvm::ArrayRef<int64_t> batch, llvm::ArrayRef<int64_t> contract);
@@ -21,6 +22,7 @@ llvm::SmallVector<int64_t> freeAxes(int64_t rank, llvm::ArrayRef<int64_t> batch,
 bool packsContraction(KernelSpec &spec, unsigned input);
 
 struct ContractionPlan {
+  ProductForm form;
   StridedView lhs, rhs;
   llvm::SmallVector<int64_t> lhsBatch, rhsBatch;
   MergedAxes lhsRows, lhsK, rhsK, rhsColumns;
@@ -28,12 +30,14 @@ struct ContractionPlan {
   Dims batches;
   bool packed = false;     // rhs is a packed constant, or panels that PackInvariants made
   bool transposed = false; // rhs has contiguous k: strips go through the workspace
-  bool copied = false;     // so do they where rows of rhs lie far apart
+  bool copied = false;     // so do they where rows of rhs lie far apart, or tiles want another order
+  bool copiesRows = false; // rows of lhs go through the workspace
   bool hasStrips() const { return transposed || copied; }
 
-  /// The right operand is packed if `packing` lists its input. Nothing when strides and sizes are not of a form that
-  /// the emitter walks.
-  static std::optional<ContractionPlan> of(KernelSpec &spec, DotGeneralOp dot, llvm::ArrayRef<int64_t> packing);
+  /// The right operand is packed if `packing` lists its input. Nothing with the reason in `refusal` when strides, sizes
+  /// and types are not of a form that the emitter walks.
+  static std::optional<ContractionPlan> of(KernelSpec &spec, DotGeneralOp dot, llvm::ArrayRef<int64_t> packing,
+                                           std::string &refusal);
 };
 
 } // namespace sinter::cpu

@@ -2,16 +2,20 @@
 
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/BlockSums.h"
+#include "backends/cpu/emit/General.h"
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting) {
+RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting,
+                                     int64_t parts) {
   // Accumulators, one row of b and one broadcast live at once; one register stays free for addresses that spill into
   // it.
   int64_t registers = target.vectorRegisters - 1;
-  auto mostRows = [&](int64_t width) { return (registers - width - 1 + (target.vectorRegisters <= 16)) / width; };
+  auto mostRows = [&](int64_t width) {
+    return (registers - width * parts - 1 + (target.vectorRegisters <= 16)) / width;
+  };
 
   // Few rows: wide tiles, so that there are enough independent FMAs to hide their latency.
   int64_t width = 2;
@@ -47,6 +51,7 @@ SmallVector<Value> sinter::cpu::zeroAccumulators(KernelFunction &fn, VectorType 
 SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                 VectorType vectorType, Value low, Value high, ValueRange accumulators) {
   ImplicitLocOpBuilder &b = fn.b;
+  const ProductForm &form = operands.form;
   int64_t vectors = operands.bVectors.size();
   auto add = [&](Value x, Value y) {
     return arith::AddIOp::create(b, x, y, arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw)
@@ -60,16 +65,18 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
     SmallVector<Value> sums(carried);
     Value bOffset = mul(k, operands.bStride);
     Value aOffset = operands.aStride ? mul(k, operands.aStride) : k;
-    SmallVector<Value> bRow;
+    SmallVector<SmallVector<Value>> bRow;
+    auto bType = VectorType::get({vectorType.getNumElements() * form.kPack}, typeOf(form.b, b.getContext()));
     for (auto [j, vector] : llvm::enumerate(operands.bVectors)) {
-      Value at = add(vector, bOffset);
+      Value at = add(vector, bOffset), loaded;
       Value mask = j < operands.bMasks.size() ? operands.bMasks[j] : Value();
       if (mask) {
-        Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
-        bRow.push_back(vector::MaskedLoadOp::create(b, vectorType, operands.b, ValueRange{at}, mask, zero));
+        Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bType));
+        loaded = vector::MaskedLoadOp::create(b, bType, operands.b, ValueRange{at}, mask, zero);
       } else {
-        bRow.push_back(vector::LoadOp::create(b, vectorType, operands.b, ValueRange{at}));
+        loaded = vector::LoadOp::create(b, bType, operands.b, ValueRange{at});
       }
+      bRow.push_back(partsOf(b, form, loaded));
       if (operands.prefetchRows) {
         Value ahead = add(at, mul(fn.index(operands.prefetchRows), operands.bStride));
         memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/3,
@@ -82,22 +89,28 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
         memref::PrefetchOp::create(b, operands.a, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/2,
                                    /*isDataCache=*/true);
       }
-    for (auto [i, row] : llvm::enumerate(operands.aRows)) {
-      Value scalar = memref::LoadOp::create(b, operands.a, ValueRange{add(row, aOffset)});
-      Value spread = vector::BroadcastOp::create(b, vectorType, scalar);
-      for (int64_t j = 0; j < vectors; ++j)
-        sums[i * vectors + j] = vector::FMAOp::create(b, spread, bRow[j], sums[i * vectors + j]);
-    }
+    for (int64_t part = 0; part < form.parts(); ++part)
+      for (auto [i, row] : llvm::enumerate(operands.aRows)) {
+        Value spread = spreadOf(b, form, operands.a, add(row, aOffset), part, vectorType.getNumElements());
+        for (int64_t j = 0; j < vectors; ++j)
+          sums[i * vectors + j] = multiplyAdd(b, form, spread, bRow[j][part], sums[i * vectors + j]);
+      }
     return sums;
   });
 }
 
 SmallVector<Value> sinter::cpu::emitBlockedMicroKernel(KernelFunction &fn, const MicroOperands &operands,
-                                                       VectorType vectorType, Value low, Value high, DimExpr size) {
+                                                       VectorType vectorType, Value low, Value high, DimExpr size,
+                                                       ValueRange starts) {
   auto count = static_cast<int64_t>(operands.aRows.size() * operands.bVectors.size());
-  SmallVector<Value> zeros = zeroAccumulators(fn, vectorType, count);
+  SmallVector<Value> zeros = zeroAccumulators(fn, vectorType, count), first(zeros);
+  if (!starts.empty())
+    first.assign(starts.begin(), starts.end());
+  if (!operands.form.sumsByBlocks())
+    return emitMicroKernel(fn, operands, vectorType, low, high, first);
   return sumRange(
-      fn, low, high, size, kProductBlock, zeros, zeros, [&](Value x, Value y) { return joinFloats(fn.b, x, y); },
+      fn, low, high, size, kProductBlock / operands.form.kPack, first, zeros,
+      [&](Value x, Value y) { return joinFloats(fn.b, x, y); },
       [&](Value from, Value to, ValueRange sums) { return emitMicroKernel(fn, operands, vectorType, from, to, sums); });
 }
 
@@ -134,7 +147,9 @@ void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Valu
     KernelElements elements(fn, lanes);
     Value at = arith::AddIOp::create(b, column, fn.index(j * lanes));
     elements.mask = mask(at);
-    elements.install(root, [&](ArrayRef<LaneIndex>) { return accumulator; });
+    elements.install(root, [&](ArrayRef<LaneIndex>) {
+      return narrow(b, b.getLoc(), accumulator, getElementTypeOrSelf(root.getType()));
+    });
     SmallVector<LaneIndex> index = rowIndex(elements, row);
     index.back() = {at, 1, nullptr};
     for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)

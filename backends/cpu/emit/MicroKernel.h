@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The register tile that matrix products and convolutions share: `rows` rows by `vectors` vectors of accumulators, one
-// step of k a broadcast of each row's scalar and one FMA per accumulator.
+// step of k a broadcast of each row's scalar (or word) and one FMA (or dot product) per accumulator (ProductForm.h).
 //
 // What matters, measured: per row one scalar load and broadcast, then its FMAs (the other order spills); k is not
 // unrolled; no more than registers - vectors - 1 accumulators.
@@ -10,6 +10,7 @@
 #define SINTER_BACKENDS_CPU_EMIT_MICROKERNEL_H
 
 #include "backends/cpu/emit/KernelElements.h"
+#include "backends/cpu/emit/ProductForm.h"
 
 namespace sinter::cpu {
 
@@ -23,32 +24,34 @@ inline constexpr int64_t kMostTileRows = 30, kMostTileVectors = 8;
 
 /// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` available vectors. `conflicting` says
 /// that rows of the left operand lie a multiple of 4 KiB apart, so that they share cache sets: then at most as many
-/// rows as the cache has ways.
-RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting);
+/// rows as the cache has ways. `parts`: vectors of b in registers for each one that is loaded.
+RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting, int64_t parts = 1);
 
-/// What one k loop reads.
+/// What one k loop reads. A step of k takes `form.kPack` elements of it.
 struct MicroOperands {
+  ProductForm form;
   mlir::Value a;                           // flat buffer of the left operand
   llvm::SmallVector<mlir::Value> aRows;    // element offset of each row at k = 0
-  mlir::Value aStride;                     // elements from k to k + 1 (null: 1)
+  mlir::Value aStride;                     // elements from step to step (null: 1)
   mlir::Value b;                           // flat buffer of the right operand
   llvm::SmallVector<mlir::Value> bVectors; // element offset of each vector at k = 0
-  mlir::Value bStride;                     // elements from k to k + 1
+  mlir::Value bStride;                     // elements from step to step
   llvm::SmallVector<mlir::Value> bMasks;   // per vector; empty or null entries: whole vectors
   int64_t prefetchRows = 0;                // prefetch b that many k ahead; 0: do not
   int64_t prefetchSteps = 0;               // prefetch a into L2 that many k ahead, of all rows; 0: do not
 };
 
-/// acc[row * vectors + vector] += sum over k in [low, high); returns the new accumulators. Elements are f32 or f64 in
-/// vectors of `lanes`.
+/// acc[row * vectors + vector] += sum over steps in [low, high); returns the new accumulators, which are of
+/// `vectorType`.
 llvm::SmallVector<mlir::Value> emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                mlir::VectorType vectorType, mlir::Value low, mlir::Value high,
                                                mlir::ValueRange accumulators);
 
-/// The same from zeros, long sums by blocks (BlockSums.h). `size` is what is known of `high`.
+/// The same from `starts` (zeros if there are none), long sums of floats by blocks (BlockSums.h). `size` is what is
+/// known of `high`.
 llvm::SmallVector<mlir::Value> emitBlockedMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                       mlir::VectorType vectorType, mlir::Value low, mlir::Value high,
-                                                      DimExpr size);
+                                                      DimExpr size, mlir::ValueRange starts = {});
 
 /// Applies what follows `root` in the kernel to a tile of its result and stores the kernel's results. `rowIndex` gives
 /// the result index of tile row `row` (0 is the first; an index value) with any entry for the last axis, which is

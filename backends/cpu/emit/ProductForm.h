@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How register tiles multiply and add numbers of given types on a target, as data. What follows from it: the layout of
+// packed operands, the instructions of a step of k, and what a step costs.
+//
+//   a * b -> sum               step          b in memory, for each column      a in memory
+//   f32 or f64, all the same   fused         k                                 read where it lies
+//   bf16 b -> f32              bfloat_pairs  k, k + 1, shifted into two f32    rows converted to f32
+//   f16 b, integers, mixed     converted     k, converted in registers         rows converted to sum's type
+//   bf16 -> f32                bfloat_dots   k, k + 1                          k, k + 1
+//   i8, u8 -> i32              byte_dots     k .. k + 3                        k .. k + 3
+//   i8, u8, i16 -> i32         short_dots    k, k + 1, converted to i16        rows converted to i16
+//
+// Elements of k that a step takes at once lie side by side (`kPack` of them, 32 bits of what the step multiplies), and
+// zeros follow the last one. Rows of a are read where they lie if that is so there; else a chunk copies its rows.
+//
+// byte_dots on x86 (vpdpbusd) multiply unsigned by signed bytes, on AArch64 (sdot, udot) bytes of one sign. Where a and
+// b are not of such kinds, rows of a are copied with their sign bits flipped, which adds or takes 128 from each
+// element; sums then start from 128 times the sum of b's column with the other sign, which stands in front of packed
+// columns.
+
+#ifndef SINTER_BACKENDS_CPU_EMIT_PRODUCTFORM_H
+#define SINTER_BACKENDS_CPU_EMIT_PRODUCTFORM_H
+
+#include "backends/cpu/CostModel.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <optional>
+#include <string>
+
+namespace sinter::cpu {
+
+enum class Number { bf16, f16, f32, f64, i8, u8, i16, u16, i32, i64 };
+
+int64_t widthOf(Number number); // bytes
+bool isFloat(Number number);
+/// Signless, as memory holds it.
+mlir::Type typeOf(Number number, mlir::MLIRContext *context);
+
+struct ProductForm {
+  enum class Step { fused, bfloat_pairs, converted, bfloat_dots, byte_dots, short_dots };
+
+  Step step = Step::fused;
+  Number a = Number::f32, b = Number::f32;
+  Number sum = Number::f32;
+  Number row = Number::f32; // what a step reads of a; rows are copied if that is not `a`
+  int64_t kPack = 1;        // elements of k side by side
+  bool flips = false;       // rows are copied with their sign bits flipped
+
+  /// Rows have to be copied wherever they lie.
+  bool copiesRows() const { return row != a || flips; }
+  /// b is read where it lies if its columns are contiguous; else it is packed or goes through strips.
+  bool readsColumns() const { return kPack == 1 && b == sum; }
+  /// Vectors of b that a step holds for each one that it loads.
+  int64_t parts() const { return step == Step::bfloat_pairs ? 2 : 1; }
+  /// What a copy flips in each element, and what column sums are multiplied with to make up for it.
+  int64_t columnFactor() const { return !flips ? 0 : a == Number::i8 ? -128 : 128; }
+  /// Rows of words in front of packed columns.
+  int64_t headers() const { return flips ? 1 : 0; }
+  /// Long sums of floats go by blocks.
+  bool sumsByBlocks() const { return isFloat(sum); }
+
+  /// The fewest lanes that have instructions.
+  int64_t leastLanes() const { return 16 / widthOf(sum); }
+
+  std::string describe() const;
+};
+
+/// The form of products of these element types on `target`; nothing with the reason in `refusal`.
+std::optional<ProductForm> productFormOf(const Target &target, mlir::Type a, mlir::Type b, mlir::Type result,
+                                         std::string &refusal);
+
+/// Multiply-adds of its register tiles a nanosecond.
+double macsPerNs(const CostModel &costs, const ProductForm &form);
+
+/// The vectors that a step multiplies with, from `lanes` columns of b as they lie in memory (kPack elements each).
+llvm::SmallVector<mlir::Value> partsOf(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form,
+                                       mlir::Value loaded);
+
+/// sum + a * b for one step of k: `b` is a part, `a` what `spreadOf` gives.
+mlir::Value multiplyAdd(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value a, mlir::Value b,
+                        mlir::Value sum);
+
+/// The elements of a row at `at` that part `part` is multiplied with, in all lanes.
+mlir::Value spreadOf(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value buffer, mlir::Value at,
+                     int64_t part, int64_t lanes);
+
+/// An element of a as rows hold it.
+mlir::Value toRow(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value value);
+
+} // namespace sinter::cpu
+
+#endif

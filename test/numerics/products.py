@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""products.py BUILD [TARGET...]
+
+Products of all types that register tiles take, over odd sizes, batches, transposes, constants and what follows, against NumPy: integers to the bit,
+floats by 1e-5 of the sum of magnitudes in f64 (and the rounding of 16-bit results). All of them for the targets that are named; by default some for each that
+this machine can run."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import ml_dtypes
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
+import sinter_runtime
+
+sinter_runtime.DTYPES[4] = ml_dtypes.bfloat16
+sinter_runtime.CODES[np.dtype(ml_dtypes.bfloat16)] = 4
+TYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "ui8": np.uint8, "i16": np.int16, "ui16": np.uint16,
+         "i32": np.int32, "i64": np.int64}
+ROUNDING = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 0, "f64": 0}
+PRODUCTS = [("ui8", "i8", "i32"), ("i8", "i8", "i32"), ("ui8", "ui8", "i32"), ("i8", "ui8", "i32"), ("i16", "i16", "i32"), ("i32", "i32", "i32"), ("i8", "i8", "i8"),
+            ("ui16", "i16", "i32"), ("i64", "i64", "i64"), ("i32", "i32", "i64"), ("bf16", "bf16", "f32"), ("bf16", "bf16", "bf16"), ("f16", "f16", "f32"),
+            ("f16", "f16", "f16"), ("f32", "bf16", "f32"), ("bf16", "f32", "f32"), ("f16", "f32", "f32"), ("f32", "f32", "f64"), ("f32", "f32", "f32"), ("f64", "f64", "f64")]
+SIZES = [(1, 17, 64), (3, 7, 129), (17, 64, 33), (64, 129, 17), (129, 64, 100), (5, 2100, 40), (31, 12, 7)]
+TARGETS = {"x86-64": [], "x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v3,+avxvnni": ["avx_vnni"], "x86-64-v4": ["avx512bw"], "x86-64-v4,+avx512vnni": ["avx512_vnni"],
+           "x86-64-v4,+avx512bf16": ["avx512_bf16"], "native": []}
+
+
+def bits_of(array):
+    return "0x" + np.ascontiguousarray(array).tobytes().hex().upper()
+
+
+def draw(rng, shape, kind):
+    if kind in ROUNDING:
+        return rng.uniform(-1, 1, shape).astype(np.float32).astype(TYPES[kind])
+    info = np.iinfo(TYPES[kind])
+    values = rng.integers(info.min, info.max, shape, dtype=TYPES[kind], endpoint=True)
+    values[..., 0] = info.min  # the corners where sums of pairs would saturate
+    values[..., -1] = info.max
+    return values
+
+
+class Case:
+    """Variation `v` of a product: its bits are batch, transposes, a constant and an addition after it."""
+
+    def __init__(self, number, kinds, sizes, v):
+        self.name, self.kinds = f"p{number}", kinds
+        rng = np.random.default_rng(number)
+        (m, k, n), batch = sizes, (2,) if v & 8 else ()
+        self.transposes = v & 1, v >> 1 & 1
+        self.constant, self.adds, rank = v & 4, v & 16, len(batch)
+        a_shape = batch + ((k, m) if v & 1 else (m, k))
+        b_shape = batch + ((n, k) if v & 2 else (k, n))
+        self.a, self.b = draw(rng, a_shape, kinds[0]), draw(rng, b_shape, kinds[1])
+        self.c = draw(rng, (n,), kinds[2])
+        self.out = batch + (m, n)
+        self.contract = rank + (0 if v & 1 else 1), rank + (1 if v & 2 else 0)
+        self.rank = rank
+
+    def text(self):
+        a, b, out = (f"tensor<{'x'.join(map(str, s))}x{t}>" for s, t in zip((self.a.shape, self.b.shape, self.out), self.kinds))
+        c = f"tensor<{self.out[-1]}x{self.kinds[2]}>"
+        batch = "array<i64: 0>" if self.rank else "array<i64>"
+        lines = [f"func.func @{self.name}(%a: {a} {{sinter.name = \"a\"}}" + ("" if self.constant else f", %b: {b} {{sinter.name = \"b\"}}") +
+                 (f", %c: {c} {{sinter.name = \"c\"}}" if self.adds else "") + f") -> {out} {{"]
+        if self.constant:
+            lines.append(f'  %b = sinter.constant dense<"{bits_of(self.b)}"> : {b}')
+        lines.append(f"  %p = sinter.dot_general %a, %b {{lhs_batch = {batch}, rhs_batch = {batch}, lhs_contract = array<i64: {self.contract[0]}>, "
+                     f"rhs_contract = array<i64: {self.contract[1]}>, element_type = {self.kinds[2]}}} : ({a}, {b}) -> {out}")
+        if self.adds:
+            lines.append(f"  %d = sinter.broadcast %c axes = [{self.rank + 1}] {{type = {out}}} : ({c}) -> {out}")
+            lines.append(f"  %r = sinter.add %p, %d : ({out}, {out}) -> {out}")
+        return "\n".join(lines + [f"  return %{'r' if self.adds else 'p'} : {out}", "}", ""])
+
+    def check(self, got):
+        a, b = (np.swapaxes(x, -1, -2) if t else x for x, t in zip((self.a, self.b), self.transposes))
+        kind = self.kinds[2]
+        if kind not in ROUNDING:
+            expected = np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(TYPES[kind])  # modulo 2^width, as both do
+            if self.adds:
+                expected = expected + self.c
+            return int(np.sum(got != expected)), 0.0
+        wide = np.float64 if kind != "f64" else np.longdouble
+        a, b = a.astype(wide), b.astype(wide)
+        expected, scale = np.matmul(a, b), np.matmul(np.abs(a), np.abs(b))
+        rounded = np.abs(expected)  # what 16 bits round once, and again after an addition
+        if self.adds:
+            expected, scale = expected + self.c.astype(wide), scale + np.abs(self.c.astype(wide))
+            rounded = rounded + np.abs(expected)
+        bound = (1e-5 if kind != "f64" else 1e-14) * scale + ROUNDING[kind] * rounded
+        ratio = np.abs(got.astype(wide) - expected) / bound
+        return int(np.sum(~(ratio <= 1))), float(np.max(ratio))
+
+
+def main():
+    build, chosen = sys.argv[1], sys.argv[2:]
+    with open("/proc/cpuinfo") as file:
+        flags = set(next((line for line in file if line.startswith("flags")), "").split())
+    cases = []
+    for i, kinds in enumerate(PRODUCTS):
+        for j, sizes in enumerate(SIZES):
+            cases.append(Case(len(cases), kinds, sizes, (5 * i + 7 * j + i * j) % 32))
+    runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
+    wrong = 0
+    everything = cases
+    for number, (target, needs) in enumerate(TARGETS.items()):
+        if chosen and target not in chosen or not chosen and not flags.issuperset(needs):
+            continue
+        cases = everything if chosen else everything[::2] if target == "native" else everything[number::6]
+        worst = 0.0
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/m.mlir", "w") as file:
+                file.write("".join(case.text() for case in cases))
+            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", target, "-o", f"{folder}/m.smod"], check=True)
+            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in cases])
+            for case in cases:
+                session = sessions[case.name]
+                feeds = {name: getattr(case, name) for name in session.inputs}
+                bad, ratio = case.check(next(iter(session.run(feeds).values())))
+                worst = max(worst, ratio)
+                if bad:
+                    wrong += 1
+                    print(f"{target}: {case.name} {case.kinds} {case.a.shape} x {case.b.shape}, constant {bool(case.constant)}: {bad} of {np.prod(case.out)} wrong, {ratio}")
+        print(f"{target}: {len(cases)} products, {worst:.3f} of the bound")
+    sys.exit(wrong > 0)
+
+
+main()
