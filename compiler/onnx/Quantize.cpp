@@ -108,10 +108,47 @@ static Value centre(OpImport &n, Value value, Value zero, int64_t axis) {
   return n.sub(wide, offset);
 }
 
+/// True for no zero point, and for constants of zeros.
+static bool isZero(Value zero) {
+  DenseElementsAttr numbers;
+  return !zero ||
+         (matchPattern(zero, m_Constant(&numbers)) && numbers.isSplat() && numbers.getSplatValue<APInt>().isZero());
+}
+
+/// The product of `a` and `b` less their zero points, which stay out of the sum over bytes:
+///
+///   sum (a - za) (b - zb) = sum a b - zb sum a - za sum (b - zb)
+///
+/// The last sum is a constant where `b` is.
+static Value integerProduct(OpImport &n, Value a, Value b, Value aZero, Value bZero) {
+  if (n.failed())
+    return {};
+  Type i32 = n.b.getI32Type();
+  int64_t aRank = n.rank(a), bRank = n.rank(b);
+  auto isLine = [&](Value zero) { return isZero(zero) || n.rank(zero) <= 1; };
+  if (aRank < 2 || bRank < 2 || !isLine(aZero) || !isLine(bZero)) {
+    Value left = centre(n, a, aZero, std::max<int64_t>(aRank - 2, 0));
+    return n.matmul(left, centre(n, b, bZero, std::max<int64_t>(bRank - 1, 0)), i32);
+  }
+  Value sums = n.matmul(a, b, i32);
+  // One number, or one for each row of a [m, 1], each column of b [n].
+  auto lineOf = [&](Value zero, bool isRows) {
+    Value line = n.convert(zero, i32);
+    return isRows && n.rank(line) == 1 ? n.unsqueeze(line, {1}) : line;
+  };
+  if (!isZero(bZero)) {
+    Value totals = n.reduce(Combiner::add, n.convert(a, i32), {aRank - 1}, /*keepDims=*/true);
+    sums = n.sub(sums, n.mul(totals, lineOf(bZero, /*isRows=*/false)));
+  }
+  if (!isZero(aZero)) {
+    Value totals = n.reduce(Combiner::add, centre(n, b, bZero, bRank - 1), {bRank - 2}, /*keepDims=*/true);
+    sums = n.sub(sums, n.mul(totals, lineOf(aZero, /*isRows=*/true)));
+  }
+  return sums;
+}
+
 static LogicalResult importMatMulInteger(OpImport &n) {
-  Value a = centre(n, n.in(0), n.in(2), std::max<int64_t>(n.rank(n.in(0)) - 2, 0));
-  Value b = centre(n, n.in(1), n.in(3), std::max<int64_t>(n.rank(n.in(1)) - 1, 0));
-  return n.out(n.matmul(a, b, n.b.getI32Type()));
+  return n.out(integerProduct(n, n.in(0), n.in(1), n.in(2), n.in(3)));
 }
 
 static LogicalResult importConvInteger(OpImport &n) {
@@ -130,9 +167,7 @@ static Value requantize(OpImport &n, Value sums, Value scale, Value outScale, Va
 
 static LogicalResult importQLinearMatMul(OpImport &n) {
   Value a = n.in(0), b = n.in(3), f32Scale = n.in(1);
-  Value left = centre(n, a, n.in(2), std::max<int64_t>(n.rank(a) - 2, 0));
-  Value right = centre(n, b, n.in(5), std::max<int64_t>(n.rank(b) - 1, 0));
-  Value sums = n.matmul(left, right, n.b.getI32Type());
+  Value sums = integerProduct(n, a, b, n.in(2), n.in(5));
   if (n.failed())
     return failure();
   Type wide = n.b.getF32Type();
