@@ -49,6 +49,7 @@ typedef struct Image {
   char *base;
   // From the dynamic section.
   uint64_t symbols, strings, stringBytes, hash, relocations, relocationBytes, slots, slotBytes;
+  const Devices *devices;
 } Image;
 
 static sinter_status_code refuse(const Image *image, const char *what) {
@@ -362,6 +363,8 @@ static sinter_status_code resolve(const Image *image, uint64_t index, uint64_t *
   if (!name)
     return refuse(image, "symbols with names");
   *address = (uint64_t)(uintptr_t)srtFindImport(name);
+  if (!*address)
+    *address = (uint64_t)(uintptr_t)srtFindDevice(image->devices, name);
   if (!*address && ELF64_ST_BIND(symbol.st_info) != STB_WEAK)
     return srtError(SINTER_UNSUPPORTED,
                     "cannot load the code of '%s': it calls '%s', which this runtime does not offer", image->path,
@@ -426,10 +429,11 @@ static sinter_status_code loadImage(Image *image, Code *code) {
   return protect(image);
 }
 
-sinter_status_code srtLoadCode(const char *path, const void *file, int64_t bytes, Code *code) {
+sinter_status_code srtLoadCode(const char *path, const void *file, int64_t bytes, const Devices *devices, Code *code) {
   *code = (Code){0};
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  Image image = {.path = path, .file = file, .fileBytes = (uint64_t)bytes, .page = page, .alignment = page};
+  Image image = {
+      .path = path, .file = file, .fileBytes = (uint64_t)bytes, .page = page, .alignment = page, .devices = devices};
   sinter_status_code status = bytes > SRT_MAX_CODE_BYTES ? refuse(&image, "at most 1 GiB") : loadImage(&image, code);
   if (status)
     srtUnloadCode(code);
@@ -465,7 +469,7 @@ sinter_status_code sinter_code_load(const char *name, const void *image, int64_t
   *code = malloc(sizeof **code);
   if (!*code)
     return srtError(SINTER_OUT_OF_MEMORY, "no memory for the code of '%s'", name);
-  sinter_status_code status = srtLoadCode(name, image, bytes, *code);
+  sinter_status_code status = srtLoadCode(name, image, bytes, NULL, *code);
   if (status) {
     free(*code);
     *code = NULL;

@@ -10,14 +10,16 @@
 //   PT_PHDR, PT_GNU_RELRO (which becomes read-only after relocation), PT_GNU_STACK (not executable); nothing else:
 //              no interpreter, no thread-local storage
 //   relocations: relative, and addresses of symbols of the image or of the functions below; no DT_INIT and its like
-//   imports    functions of C and of its mathematics that srtFindImport knows, whatever libraries (libc, libm) it names
+//   imports    functions of C and of its mathematics that srtFindImport knows, whatever libraries (libc, libm) it
+//   names,
+//              and the devices of the module
 //
 // What it gives up: dladdr and dl_iterate_phdr do not know the code. Compiled code has no unwind tables in either case.
 
 #ifndef SINTER_RUNTIME_CODE_H
 #define SINTER_RUNTIME_CODE_H
 
-#include "sinter.h"
+#include "devices.h"
 
 /// Most bytes of an image, in the file and in memory.
 #define SRT_MAX_CODE_BYTES (INT64_C(1) << 30)
@@ -29,10 +31,11 @@ typedef struct Code {
   const sinter_function *const *functions; // `sinter_functions`, which the image must export
 } Code;
 
-/// Loads `image`, copying it. Messages begin with "cannot load the code of 'path': ". Fails with SINTER_CORRUPT
-/// (what our linker does not make), SINTER_UNSUPPORTED (another machine's, an import that this runtime does not offer),
-/// SINTER_OUT_OF_MEMORY or SINTER_LIMIT (the system does not let memory become executable).
-sinter_status_code srtLoadCode(const char *path, const void *image, int64_t bytes, Code *code);
+/// Loads `image`, copying it. `devices` (null: none) are those that it may call. Messages begin with "cannot load the
+/// code of 'path': ". Fails with SINTER_CORRUPT (what our linker does not make), SINTER_UNSUPPORTED (another machine's,
+/// an import that this runtime does not offer), SINTER_OUT_OF_MEMORY or SINTER_LIMIT (the system does not let memory
+/// become executable).
+sinter_status_code srtLoadCode(const char *path, const void *image, int64_t bytes, const Devices *devices, Code *code);
 
 /// Nothing is done for a Code of zeros.
 void srtUnloadCode(Code *code);

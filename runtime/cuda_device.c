@@ -236,6 +236,17 @@ static int32_t waitFor(const sinter_device *device, sinter_context *ctx, void *b
   return error ? failed(program, ctx, "a kernel", error) : 0;
 }
 
+static void end(const sinter_device *device, sinter_context *ctx) {
+  Program *program = programOf(device);
+  (void)ctx;
+  if (enter(program) == 0) {
+    program->driver.streamSynchronize(program->stream);
+    leave(program);
+  }
+  for (int32_t i = 0; i < program->numBuffers; ++i)
+    program->buffers[i].isBusy = 0;
+}
+
 //===- Loading ------------------------------------------------------------------------------------===//
 
 /// Reads the lines before the PTX, which `*ptx` then is.
@@ -346,7 +357,7 @@ int32_t srtCudaOpen(const char *code, size_t codeBytes, const void *weights, int
   copied[codeBytes] = 0;
   program->code = copied;
   program->device = (sinter_device){
-      SINTER_DEVICE_VERSION, sizeof(sinter_device), begin, acquire, release, weight, copy, clear, launch, waitFor};
+      SINTER_DEVICE_VERSION, sizeof(sinter_device), begin, acquire, release, weight, copy, clear, launch, waitFor, end};
   const char *ptx = NULL;
   int32_t status = readKernels(program, &ptx);
   if (!status)

@@ -2,11 +2,11 @@
 //
 // The contract between compiled host code and the runtime of a back end whose kernels run elsewhere: on a GPU, say,
 // with a memory and a queue of their own. Host code of a module with kernels of back end NAME refers to one symbol,
-// `const sinter_device sinter_device_NAME`, which that runtime defines. Before the first call the runtime has loaded
-// the back end's code and weights.
+// `const sinter_device sinter_device_NAME`, which is what the back end's driver (driver.h) loaded the module's code and
+// weights into. Each open module has a device of its own.
 //
-// All functions are called on the session's thread. Those that can fail return a status code, having set the message by
-// `ctx->fail`.
+// All functions are called on the thread of a session, whose memory and queue are its own: `ctx` tells which. Several
+// sessions may call at once. Those that can fail return a status code, having set the message by `ctx->fail`.
 
 #ifndef SINTER_RUNTIME_DEVICE_H
 #define SINTER_RUNTIME_DEVICE_H
@@ -62,6 +62,9 @@ struct sinter_device {
 
   /// Waits until all that uses the buffer is done; the status of what failed.
   int32_t (*wait)(const sinter_device *device, sinter_context *ctx, void *buffer);
+
+  /// The session is destroyed: what it had is given up. Called once, also for a session that began no call.
+  void (*end)(const sinter_device *device, sinter_context *ctx);
 };
 
 #ifdef __cplusplus

@@ -27,6 +27,7 @@ void sinter_module_close(sinter_module *module) {
     return;
   if (module->library)
     dlclose(module->library);
+  srtUnloadDevices(&module->devices);
   srtUnloadCode(&module->code);
   sinter_smod_close(module->container);
   free(module->functions);
@@ -152,11 +153,16 @@ sinter_status_code sinter_smod_choose(const sinter_smod *smod, int32_t *index) {
     candidates[i] = candidateOf(section);
     numCode += section->kind == SINTER_SMOD_CODE;
   }
-  *index = srtChoose(candidates, count);
-  char why[SRT_CHOICE_TEXT_BYTES];
+  // The best whose devices this machine has, too.
+  char why[SRT_CHOICE_TEXT_BYTES], device[SRT_DEVICE_TEXT_BYTES] = "", other[SRT_DEVICE_TEXT_BYTES];
+  while ((*index = srtChoose(candidates, count)) >= 0 &&
+         !srtDevicesRun(smod, candidates[*index].priority, *device ? other : device))
+    candidates[*index].requirements = NULL;
   sinter_status_code status = SINTER_OK;
   if (!numCode)
     status = srtError(SINTER_CORRUPT, "module '%s' has no code section", path);
+  else if (*index < 0 && *device)
+    status = srtError(SINTER_UNSUPPORTED, "module '%s' has no code for this machine: %s", path, device);
   else if (*index < 0)
     status = srtError(SINTER_UNSUPPORTED, "module '%s' has no code for this machine: %s", path,
                       srtExplainChoice(candidates, count, why));
@@ -172,7 +178,9 @@ static sinter_status_code openContainer(sinter_module *module, const char *path,
   if (status)
     return status;
   const sinter_smod_section *section = sinter_smod_section_at(module->container, best);
-  status = srtLoadCode(path, section->data, section->bytes, &module->code);
+  status = srtLoadDevices(module->container, best, &module->devices);
+  if (!status)
+    status = srtLoadCode(path, section->data, section->bytes, &module->devices, &module->code);
   if (status)
     return status;
   srtSmodDropUnused(module->container, best);

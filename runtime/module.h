@@ -4,6 +4,7 @@
 #define SINTER_RUNTIME_MODULE_H
 
 #include "code.h"
+#include "devices.h"
 #include "sinter.h"
 #include <stdatomic.h>
 
@@ -16,6 +17,7 @@ struct sinter_module {
   void *library;                     // from dlopen
   Code code;                         // of a .smod
   struct Smod *container;            // holds the weights; null without a .smod
+  Devices devices;                   // which run parts of the code
 };
 
 void srtModuleHold(sinter_module *module);

@@ -116,6 +116,8 @@ void sinter_session_destroy(sinter_session *session) {
     }
   }
   srtPoolStop(&session->pool);
+  if (session->owner == getpid()) // nor has a child its devices
+    srtDevicesEnd(&module->devices, &session->context);
   Memory memory = session->memory;
   for (int32_t i = 0; i < session->function->num_inputs; ++i)
     srtFree(&memory, InputMemory, session->inputs[i].own.data, session->inputs[i].own.bytes);

@@ -68,7 +68,7 @@ static void requireMessage(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   sinter_module module = {0};
-  if (srtLoadCode("it", data, (int64_t)size, &module.code) == SINTER_OK) {
+  if (srtLoadCode("it", data, (int64_t)size, NULL, &module.code) == SINTER_OK) {
     if (!srtIsCodeOfMachine(data, (int64_t)size))
       abort();
     if (srtTakeTable(&module, module.code.functions) == SINTER_OK) {

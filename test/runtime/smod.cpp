@@ -118,6 +118,7 @@ TEST(Smod, SectionsAreAlignedAndDescribed) {
   const sinter_smod_range ranges[] = {{0, 4}, {8, 8}};
   container.add(SINTER_SMOD_CODE, other.data(), other.size());
   container.sections.back().back_end = "cuda";
+  container.sections.back().priority = 5; // no host code goes with it
   container.sections.back().has_sha256 = 1;
   container.add(SINTER_SMOD_CODE, container.code.data(), container.code.size(), longList.c_str(), 9);
   container.sections.back().ranges = ranges;
