@@ -4,7 +4,6 @@
 #include "compiler/Pipeline.h"
 #include "compiler/Targets.h"
 #include "ir/Limits.h"
-#include "ir/Schedules.h"
 #include "ir/reference/FloatState.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/InlineCalls.h"
@@ -26,23 +25,23 @@ static double now() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Runs phases `first` to `last` on `module`, for `target`.
-static LogicalResult runPhases(ModuleOp module, const cpu::Target &target, const Options &options, Phase last,
+/// Runs phases `first` to `last` on `module`, which is marked as one for the first of `targets`.
+static LogicalResult runPhases(ModuleOp module, ArrayRef<schedule::Target> targets, const Options &options, Phase last,
                                Phase first = Phase::Graph) {
-  module->setAttr(TargetAttr::moduleAttr, target.attribute(module.getContext()));
+  schedule::writeTarget(module, targets.front());
   PassManager passes(module.getContext());
-  buildPipeline(passes, options, last, first);
+  buildPipeline(passes, options, last, first, targets);
   // A pass may give a tensor more axes.
   return success(succeeded(passes.run(module)) && succeeded(verifyLimits(module)));
 }
 
 /// Makes the code of one target of several, whose number is `i`.
-static LogicalResult compileTarget(ModuleOp module, unsigned i, const cpu::Target &target, cpu::CodeOptions options,
-                                   CompiledModule &result) {
+static LogicalResult compileTarget(ModuleOp module, unsigned i, const schedule::Target &target,
+                                   schedule::CodeOptions options, CompiledModule &result) {
   if (i > 0) // functions of all targets may be linked into one object
     options.prefix += "_v" + std::to_string(i);
-  options.target = target;
-  FailureOr<schedule::CodeModule> code = cpu::compileCode(module, options);
+  schedule::Devices devices(target, options.optLevel);
+  FailureOr<schedule::CodeModule> code = schedule::hostBackend().compile(module, *target.host, devices.list(), options);
   if (failed(code))
     return failure();
   if (i == 0) {
@@ -60,7 +59,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   DefaultFloatState floatState; // what folds does not depend on the caller's rounding mode
   CompiledModule result;
   std::string error;
-  std::vector<cpu::Target> targets;
+  std::vector<schedule::Target> targets;
   if (!findTargets(graph, options.target, targets, error)) {
     graph.emitError(error);
     return failure();
@@ -75,14 +74,13 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   // The fused pipeline starts with the graph's: it is only run by itself when somebody looks at what it leaves.
   using Last = CompileRequest::Last;
   double start = now();
-  const cpu::Target &first = targets.front();
   bool several = targets.size() > 1;
   if (request.keepGraph || request.onGraph || request.last == Last::Graph || several) {
-    bool isTargeted = graph->hasAttr(TargetAttr::moduleAttr);
-    if (failed(runPhases(graph, first, options, Phase::Graph)))
+    schedule::Target given; // text says the next phase's only where it came with one
+    (void)schedule::readTarget(graph, given, error);
+    if (failed(runPhases(graph, targets, options, Phase::Graph)))
       return failure();
-    if (!isTargeted)
-      graph->removeAttr(TargetAttr::moduleAttr); // the next phase's
+    schedule::writeTarget(graph, given);
     if (request.keepGraph)
       result.graph = printModule(graph);
     if (request.onGraph)
@@ -93,7 +91,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   OwningOpRef<ModuleOp> unfused; // what the other targets start from
   if (several)
     unfused = graph.clone();
-  if (failed(runPhases(graph, first, options, Phase::Fused, several ? Phase::Fused : Phase::Graph)))
+  if (failed(runPhases(graph, targets.front(), options, Phase::Fused, several ? Phase::Fused : Phase::Graph)))
     return failure();
   result.graphMs = now() - start;
   if (request.keepFused || request.last == Last::Fused)
@@ -101,7 +99,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   if (request.last == Last::Fused)
     return result;
 
-  cpu::CodeOptions codeOptions;
+  schedule::CodeOptions codeOptions;
   codeOptions.optLevel = options.optLevel;
   codeOptions.threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   codeOptions.prefix = request.name;

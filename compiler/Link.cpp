@@ -256,19 +256,19 @@ bool sinter::linkToFile(llvm::ArrayRef<std::string> arguments, StringRef path, b
 }
 
 /// How Debian names folders of a kind of machine.
-static StringRef machineOf(const cpu::Target &target) {
-  return llvm::Triple(target.triple).isAArch64() ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
+static StringRef machineOf(const llvm::Triple &machine) {
+  return machine.isAArch64() ? "aarch64-linux-gnu" : "x86_64-linux-gnu";
 }
 
-static bool isOtherMachine(const cpu::Target &target) {
-  return llvm::Triple(target.triple).getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch();
+static bool isOtherMachine(const llvm::Triple &machine) {
+  return machine.getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch();
 }
 
 /// The first of `names` in a folder of the C library.
-static std::optional<std::string> findSystemFile(const cpu::Target &target, llvm::ArrayRef<StringRef> names) {
-  std::string machine = machineOf(target).str();
-  std::vector<std::string> folders = {"/usr/lib/" + machine, "/lib/" + machine, "/usr/" + machine + "/lib"};
-  if (!isOtherMachine(target))
+static std::optional<std::string> findSystemFile(const llvm::Triple &machine, llvm::ArrayRef<StringRef> names) {
+  std::string kind = machineOf(machine).str();
+  std::vector<std::string> folders = {"/usr/lib/" + kind, "/lib/" + kind, "/usr/" + kind + "/lib"};
+  if (!isOtherMachine(machine))
     folders.insert(folders.end(), {"/usr/lib64", "/usr/lib"});
   for (const std::string &folder : folders)
     for (StringRef name : names) {
@@ -280,8 +280,8 @@ static std::optional<std::string> findSystemFile(const cpu::Target &target, llvm
   return std::nullopt;
 }
 
-static std::vector<std::string> commonArguments(const cpu::Target &target) {
-  bool arm = llvm::Triple(target.triple).isAArch64();
+static std::vector<std::string> commonArguments(const llvm::Triple &machine) {
+  bool arm = machine.isAArch64();
   return {"-m",
           arm ? "aarch64linux" : "elf_x86_64",
           "--gc-sections",
@@ -292,36 +292,37 @@ static std::vector<std::string> commonArguments(const cpu::Target &target) {
           "--build-id=none"};
 }
 
-std::vector<std::string> sinter::codeArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target) {
-  std::vector<std::string> arguments = commonArguments(target);
+std::vector<std::string> sinter::codeArguments(llvm::ArrayRef<std::string> files, const llvm::Triple &machine) {
+  std::vector<std::string> arguments = commonArguments(machine);
   arguments.insert(arguments.end(), {"-shared", "--exclude-libs=ALL", "-z", "relro", "-z", "now"});
   arguments.insert(arguments.end(), files.begin(), files.end());
   return arguments;
 }
 
-std::vector<std::string> sinter::sharedLibraryArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target) {
-  std::vector<std::string> arguments = codeArguments(files, target);
+std::vector<std::string> sinter::sharedLibraryArguments(llvm::ArrayRef<std::string> files,
+                                                        const llvm::Triple &machine) {
+  std::vector<std::string> arguments = codeArguments(files, machine);
   // Math and memory functions; without these files (another machine's code) the names are looked up at load.
   for (StringRef name : {"libm.so.6", "libc.so.6"})
-    if (std::optional<std::string> path = findSystemFile(target, name))
+    if (std::optional<std::string> path = findSystemFile(machine, name))
       arguments.push_back(*path);
   return arguments;
 }
 
 std::optional<std::vector<std::string>> sinter::programArguments(llvm::ArrayRef<std::string> files,
-                                                                 const cpu::Target &target, std::string &error) {
-  bool arm = llvm::Triple(target.triple).isAArch64();
-  std::vector<std::string> arguments = commonArguments(target);
+                                                                 const llvm::Triple &machine, std::string &error) {
+  bool arm = machine.isAArch64();
+  std::vector<std::string> arguments = commonArguments(machine);
   arguments.insert(arguments.end(), {"-pie", "-z", "relro", "-z", "now", "--eh-frame-hdr", "-dynamic-linker",
                                      arm ? "/lib/ld-linux-aarch64.so.1" : "/lib64/ld-linux-x86-64.so.2"});
   auto add = [&](llvm::ArrayRef<StringRef> names) {
-    if (std::optional<std::string> path = findSystemFile(target, names)) {
+    if (std::optional<std::string> path = findSystemFile(machine, names)) {
       arguments.push_back(*path);
       return true;
     }
     error = ("a program requires " + names.front() + " of the C library, found none: install " +
-             (isOtherMachine(target) ? "libc6-dev-arm64-cross (Debian), or link a .o with a cross compiler"
-                                     : "libc6-dev (Debian) or glibc-devel"))
+             (isOtherMachine(machine) ? "libc6-dev-arm64-cross (Debian), or link a .o with a cross compiler"
+                                      : "libc6-dev (Debian) or glibc-devel"))
                 .str();
     return false;
   };
@@ -331,14 +332,14 @@ std::optional<std::vector<std::string>> sinter::programArguments(llvm::ArrayRef<
   // libc_nonshared.a holds what newer C libraries moved out of libc.so.6 (atexit, stat).
   if (!add({"libm.so.6"}) || !add({"libc.so.6"}))
     return std::nullopt;
-  if (std::optional<std::string> path = findSystemFile(target, {"libc_nonshared.a"}))
+  if (std::optional<std::string> path = findSystemFile(machine, {"libc_nonshared.a"}))
     arguments.push_back(*path);
   if (!add(StringRef("crtn.o")))
     return std::nullopt;
   return arguments;
 }
 
-std::optional<std::string> sinter::findRuntimeArchive(StringRef name, const cpu::Target &target, std::string &error) {
+std::optional<std::string> sinter::findRuntimeArchive(StringRef name, const llvm::Triple &machine, std::string &error) {
   Dl_info info;
   std::string folder;
   const char *given = std::getenv("SINTER_RUNTIME_DIR");
@@ -347,8 +348,8 @@ std::optional<std::string> sinter::findRuntimeArchive(StringRef name, const cpu:
   else if (dladdr(reinterpret_cast<void *>(&sinter::findRuntimeArchive), &info) && info.dli_fname)
     folder = llvm::sys::path::parent_path(info.dli_fname).str();
   // Archives for other machines lie in folders of their own.
-  std::vector<std::string> folders = {folder + "/" + machineOf(target).str()};
-  if (given || !isOtherMachine(target))
+  std::vector<std::string> folders = {folder + "/" + machineOf(machine).str()};
+  if (given || !isOtherMachine(machine))
     folders.push_back(folder);
   for (const std::string &place : folders) {
     llvm::SmallString<128> path(place);
@@ -357,7 +358,7 @@ std::optional<std::string> sinter::findRuntimeArchive(StringRef name, const cpu:
       return path.str().str();
   }
   error = ("linking requires " + name + ", looked in " + llvm::join(folders, ", ")).str();
-  if (isOtherMachine(target))
-    error += "; README.md (\"For other machines\") says how to build it for " + machineOf(target).str();
+  if (isOtherMachine(machine))
+    error += "; README.md (\"For other machines\") says how to build it for " + machineOf(machine).str();
   return std::nullopt;
 }

@@ -6,8 +6,8 @@
 #ifndef SINTER_COMPILER_LINK_H
 #define SINTER_COMPILER_LINK_H
 
-#include "backends/cpu/Target.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/TargetParser/Triple.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,20 +43,20 @@ std::optional<std::string> linkToMemory(llvm::ArrayRef<std::string> arguments, s
 bool linkToFile(llvm::ArrayRef<std::string> arguments, llvm::StringRef path, bool executable, std::string &error);
 
 /// Arguments of a code section's image from these files (runtime/code.h). What stays undefined the runtime must offer.
-std::vector<std::string> codeArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target);
+std::vector<std::string> codeArguments(llvm::ArrayRef<std::string> files, const llvm::Triple &machine);
 
 /// Arguments of a shared library from these files. Nothing but libc and libm may stay undefined.
-std::vector<std::string> sharedLibraryArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target);
+std::vector<std::string> sharedLibraryArguments(llvm::ArrayRef<std::string> files, const llvm::Triple &machine);
 
 /// Arguments of a program: the C library's start files are searched where Debian, Fedora and Arch put them. Fails
 /// naming the package that is missing.
-std::optional<std::vector<std::string>> programArguments(llvm::ArrayRef<std::string> files, const cpu::Target &target,
+std::optional<std::vector<std::string>> programArguments(llvm::ArrayRef<std::string> files, const llvm::Triple &machine,
                                                          std::string &error);
 
-/// Path of an archive of the runtime ("libsinter_rt.a") for the target's kind of machine: in the folder that the
+/// Path of an archive of the runtime ("libsinter_rt.a") for this kind of machine: in the folder that the
 /// environment variable SINTER_RUNTIME_DIR names, else beside the compiler's library; for another kind than the
 /// compiler's in a folder there that is called after it ("aarch64-linux-gnu").
-std::optional<std::string> findRuntimeArchive(llvm::StringRef name, const cpu::Target &target, std::string &error);
+std::optional<std::string> findRuntimeArchive(llvm::StringRef name, const llvm::Triple &machine, std::string &error);
 
 } // namespace sinter
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Module.h"
-#include "backends/cpu/FloatSupport.h"
-#include "backends/cpu/FunctionTable.h"
 #include "compiler/Header.h"
 #include "compiler/Link.h"
 #include "compiler/Options.h"
@@ -21,69 +19,72 @@ namespace {
 /// Files of one link.
 class LinkFolder {
 public:
-  LinkFolder(const CompiledModule &module, const cpu::Target &target, const schedule::CodeModule &code)
-      : module(module), target(target), code(code) {
-    options.target = &target;
-  }
+  LinkFolder(const CompiledModule &module, const schedule::HostMachine &machine, const schedule::CodeModule &code)
+      : module(module), machine(machine), code(code) {}
 
-  bool prepare(const cpu::TableOptions &table, std::string &error) {
+  bool prepare(const schedule::TableOptions &table, std::string &error) {
     if (folder.path().empty()) {
       error = "cannot make a temporary folder";
       return false;
     }
-    for (const std::string &object : code.objects)
-      if (!add(object, error))
-        return false;
-    for (const cpu::TableVariant &variant : table.variants)
+    const schedule::HostKind &host = schedule::hostBackend();
+    std::vector<std::string> objects = code.objects;
+    for (const schedule::TableVariant &variant : table.variants)
       for (const CompiledModule::Variant &other : module.variants)
-        if (&other.target == variant.target)
-          for (const std::string &object : other.code.objects)
-            if (!add(object, error))
-              return false;
-    FailureOr<std::string> described = cpu::makeTableObject(code.functions, table, options, error);
-    if (failed(described) || !add(*described, error))
+        if (other.target.host.get() == variant.machine)
+          llvm::append_range(objects, other.code.objects);
+    FailureOr<std::string> described = host.tableObject(code.functions, table, machine, error);
+    if (failed(described))
       return false;
-    if (callsFloats) {
-      FailureOr<std::string> support = cpu::floatSupport(options, error);
-      if (failed(support) || !add(*support, error))
+    objects.push_back(std::move(*described));
+    FailureOr<std::string> support = host.supportObject(objects, machine, error);
+    if (failed(support))
+      return false;
+    if (!support->empty())
+      objects.push_back(std::move(*support));
+    for (const std::string &object : objects) {
+      files.push_back(folder.file(std::to_string(files.size()) + ".o"));
+      if (!folder.write(files.back(), object, error))
         return false;
     }
     if (table.weights.empty())
       return true;
     files.push_back(folder.file("weights.o"));
-    return cpu::writeDataObject(files.back(), table.weights, module.code.weights, target, error);
-  }
-
-  bool add(const std::string &object, std::string &error) {
-    callsFloats |= cpu::callsFloatSupport(object);
-    files.push_back(folder.file(std::to_string(files.size()) + ".o"));
-    return folder.write(files.back(), object, error);
+    return host.writeDataObject(files.back(), table.weights, module.code.weights, machine, error);
   }
 
   const CompiledModule &module;
-  const cpu::Target &target;
+  const schedule::HostMachine &machine;
   const schedule::CodeModule &code;
   TemporaryFolder folder;
-  cpu::ObjectOptions options;
   std::vector<std::string> files;
-  bool callsFloats = false;
 };
 } // namespace
 
 /// Code alone as a shared library: weights are given at load.
-static std::optional<std::string> linkCode(const CompiledModule &module, const cpu::Target &target,
+static std::optional<std::string> linkCode(const CompiledModule &module, const schedule::HostMachine &machine,
                                            const schedule::CodeModule &code, std::string &error) {
-  LinkFolder link(module, target, code);
-  cpu::TableOptions table;
+  LinkFolder link(module, machine, code);
+  schedule::TableOptions table;
   table.weightsBytes = static_cast<int64_t>(module.code.weights.size());
   if (!link.prepare(table, error))
     return std::nullopt;
-  return linkToMemory(codeArguments(link.files, target), error);
+  return linkToMemory(codeArguments(link.files, llvm::Triple(machine.triple)), error);
 }
 
-bool LoadedModule::link(const CompiledModule &module, const cpu::Target &target, const schedule::CodeModule &code,
-                        std::string &error) {
-  std::optional<std::string> image = linkCode(module, target, code, error);
+/// The name of a back end beside the host's that has code in `module`; empty without one.
+static std::string findDevice(const CompiledModule &module) {
+  if (!module.code.others.empty())
+    return module.code.others.front().backend;
+  for (const CompiledModule::Variant &variant : module.variants)
+    if (!variant.code.others.empty())
+      return variant.code.others.front().backend;
+  return "";
+}
+
+bool LoadedModule::link(const CompiledModule &module, const schedule::HostMachine &machine,
+                        const schedule::CodeModule &code, std::string &error) {
+  std::optional<std::string> image = linkCode(module, machine, code, error);
   if (!image)
     return false;
   if (sinter_code_load("memory", image->data(), static_cast<int64_t>(image->size()), &loaded) != SINTER_OK) {
@@ -104,13 +105,24 @@ bool LoadedModule::link(const CompiledModule &module, const cpu::Target &target,
 }
 
 std::unique_ptr<LoadedModule> LoadedModule::load(const CompiledModule &module, std::string &error) {
+  if (!findDevice(module).empty()) { // the runtime knows which section belongs to which
+    std::unique_ptr<LoadedModule> loaded(new LoadedModule());
+    TemporaryFolder folder;
+    std::string path = folder.file("memory.smod");
+    if (!writeModule(module, path, OutputFormat::Module, error))
+      return nullptr;
+    if (sinter_module_open(path.c_str(), nullptr, &loaded->handle) == SINTER_OK)
+      return loaded;
+    error = sinter_last_error();
+    return nullptr;
+  }
   for (const CompiledModule::Variant &variant : llvm::reverse(module.variants)) {
     std::unique_ptr<LoadedModule> loaded(new LoadedModule());
-    if (loaded->link(module, variant.target, variant.code, error))
+    if (loaded->link(module, *variant.target.host, variant.code, error))
       return loaded;
   }
   std::unique_ptr<LoadedModule> loaded(new LoadedModule());
-  return loaded->link(module, module.target, module.code, error) ? std::move(loaded) : nullptr;
+  return loaded->link(module, *module.target.host, module.code, error) ? std::move(loaded) : nullptr;
 }
 
 LoadedModule::~LoadedModule() {
@@ -146,13 +158,13 @@ std::string sinter::printManifest(const CompiledModule &module) {
     json.attribute("compiler", "sinter 0.1.0");
     if (!module.cacheKey.empty())
       json.attribute("cache_key", module.cacheKey);
-    json.attribute("target", module.target.name);
-    json.attribute("cpu", module.target.cpu);
+    json.attribute("target", module.target.name());
+    json.attribute("cpu", module.target.host->cpu);
     if (!module.variants.empty())
       json.attributeArray("targets", [&] {
-        json.value(module.target.name);
+        json.value(module.target.name());
         for (const CompiledModule::Variant &variant : module.variants)
-          json.value(variant.target.name);
+          json.value(variant.target.name());
       });
     json.attribute("opt_level", static_cast<int64_t>(module.optLevel));
     if (module.fastMath)
@@ -194,29 +206,35 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
     return section;
   };
   add(SINTER_SMOD_MANIFEST, manifest.data(), manifest.size());
-  std::vector<std::string> images, requirements;
+  std::vector<std::string> images;
   std::vector<std::vector<sinter_smod_range>> ranges;
   size_t count = 1 + module.variants.size();
-  for (auto *list : {&images, &requirements})
-    list->reserve(count);
+  images.reserve(count);
   ranges.reserve(count);
-  auto addCode = [&](const cpu::Target &target, const schedule::CodeModule &code) {
-    std::optional<std::string> image = linkCode(module, target, code, error);
+  // Code of devices has the priority of the host's code that starts it.
+  auto addCode = [&](const schedule::Target &target, const schedule::CodeModule &code) {
+    std::optional<std::string> image = linkCode(module, *target.host, code, error);
     if (!image)
       return false;
     images.push_back(std::move(*image));
-    requirements.push_back(requirementsOf(target));
+    auto priority = static_cast<uint32_t>(images.size() - 1);
     sinter_smod_section &section = add(SINTER_SMOD_CODE, images.back().data(), images.back().size());
-    section.priority = static_cast<uint32_t>(images.size() - 1);
-    section.requirements = requirements.back().c_str();
+    section.priority = priority;
+    section.requirements = target.host->requirements.c_str();
     std::vector<sinter_smod_range> &read = ranges.emplace_back();
     for (schedule::WeightRange range : code.usedWeights)
       read.push_back({range.offset, range.bytes});
     bool readsAll = read.size() == 1 && read[0].bytes == static_cast<int64_t>(weights.size());
-    if (readsAll)
-      return true;
-    section.ranges = read.data();
-    section.num_ranges = static_cast<int32_t>(read.size());
+    if (!readsAll) {
+      section.ranges = read.data();
+      section.num_ranges = static_cast<int32_t>(read.size());
+    }
+    for (const schedule::CodeObject &other : code.others) {
+      sinter_smod_section &beside = add(SINTER_SMOD_CODE, other.payload.data(), other.payload.size());
+      beside.back_end = other.backend.c_str();
+      beside.requirements = other.requirements.c_str();
+      beside.priority = priority;
+    }
     return true;
   };
   if (!addCode(module.target, module.code))
@@ -224,11 +242,6 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
   for (const CompiledModule::Variant &variant : module.variants)
     if (!addCode(variant.target, variant.code))
       return false;
-  for (const schedule::CodeObject &other : module.code.others) {
-    sinter_smod_section &section = add(SINTER_SMOD_CODE, other.payload.data(), other.payload.size());
-    section.back_end = other.backend.c_str();
-    section.requirements = other.requirements.c_str();
-  }
   if (!weights.empty())
     add(SINTER_SMOD_WEIGHTS, weights.data(), weights.size());
   if (sinter_smod_write(path.str().c_str(), sections.data(), static_cast<int32_t>(sections.size())) == SINTER_OK)
@@ -246,19 +259,25 @@ std::string sinter::symbolStem(StringRef path) {
 
 static bool writeLinked(const CompiledModule &module, StringRef path, OutputFormat format, std::string &error) {
   std::string stem = symbolStem(path);
+  llvm::Triple machine(module.target.host->triple);
+  if (std::string device = findDevice(module); !device.empty()) {
+    error = "code for the back end '" + device + "' requires a .smod, got '" + path.str() +
+            "': files for the linker and programs hold the host's code alone";
+    return false;
+  }
   for (const CompiledModule::Variant &variant : module.variants)
-    if (llvm::Triple(variant.target.triple).getArch() != llvm::Triple(module.target.triple).getArch()) {
-      error = "a file for the linker or a program requires targets of one kind of machine, got " + module.target.name +
-              " and " + variant.target.name + ": a .smod may hold code for both";
+    if (llvm::Triple(variant.target.host->triple).getArch() != machine.getArch()) {
+      error = "a file for the linker or a program requires targets of one kind of machine, got " +
+              module.target.name() + " and " + variant.target.name() + ": a .smod may hold code for both";
       return false;
     }
-  LinkFolder link(module, module.target, module.code);
-  cpu::TableOptions table;
+  LinkFolder link(module, *module.target.host, module.code);
+  schedule::TableOptions table;
   table.weightsBytes = static_cast<int64_t>(module.code.weights.size());
   if (!module.code.weights.empty())
     table.weights = stem + "_weights";
   for (const CompiledModule::Variant &variant : module.variants)
-    table.variants.push_back({variant.code.functions, &variant.target});
+    table.variants.push_back({variant.code.functions, variant.target.host.get()});
   bool program = format == OutputFormat::Program;
   if (!program) {
     table.symbol = stem + "_functions";
@@ -270,7 +289,7 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
     return false;
 
   auto archive = [&](StringRef name) {
-    std::optional<std::string> found = findRuntimeArchive(name, module.target, error);
+    std::optional<std::string> found = findRuntimeArchive(name, machine, error);
     if (found)
       link.files.push_back(*found);
     return found.has_value();
@@ -310,11 +329,11 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
     break;
   case OutputFormat::Shared:
     ok = archive("libsinter_rt.a") &&
-         linkToFile(sharedLibraryArguments(link.files, module.target), path, /*executable=*/true, error);
+         linkToFile(sharedLibraryArguments(link.files, machine), path, /*executable=*/true, error);
     break;
   default:
     if (archive("libsinter_rt_main.a") && archive("libsinter_rt.a"))
-      if (auto arguments = programArguments(link.files, module.target, error))
+      if (auto arguments = programArguments(link.files, machine, error))
         ok = linkToFile(*arguments, path, /*executable=*/true, error);
     break;
   }

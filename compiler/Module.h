@@ -5,7 +5,7 @@
 #ifndef SINTER_COMPILER_MODULE_H
 #define SINTER_COMPILER_MODULE_H
 
-#include "backends/cpu/CodeModule.h"
+#include "backends/schedule/Backends.h"
 #include "runtime/smod.h"
 
 namespace sinter {
@@ -22,13 +22,13 @@ enum class OutputFormat {
 
 struct CompiledModule {
   /// Where several are asked for, the one that demands least.
-  cpu::Target target;
+  schedule::Target target;
   unsigned optLevel = 2;
   bool fastMath = false;
   schedule::CodeModule code;
   /// The same functions for the other targets, each better than those before; their weights are in `code.weights`.
   struct Variant {
-    cpu::Target target;
+    schedule::Target target;
     schedule::CodeModule code;
   };
   std::vector<Variant> variants;
@@ -65,7 +65,7 @@ public:
 
 private:
   LoadedModule() = default;
-  bool link(const CompiledModule &module, const cpu::Target &target, const schedule::CodeModule &code,
+  bool link(const CompiledModule &module, const schedule::HostMachine &machine, const schedule::CodeModule &code,
             std::string &error);
 
   sinter_code *loaded = nullptr;

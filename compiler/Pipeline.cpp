@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Pipeline.h"
-#include "backends/cpu/ChooseSchedules.h"
-#include "backends/cpu/Composites.h"
-#include "backends/cpu/TakenKernels.h"
+#include "backends/schedule/ChooseSchedules.h"
 #include "passes/FormKernels.h"
 #include "passes/Passes.h"
 
@@ -19,8 +17,36 @@ static void endPhase(OpPassManager &pm) {
   pm.addPass(createMergeEqualOps());
 }
 
+/// The back ends that each target has code from.
+using Kinds = std::vector<SmallVector<const schedule::BackendKind *>>;
+
+static Kinds kindsOf(ArrayRef<schedule::Target> targets) {
+  Kinds kinds(std::max<size_t>(targets.size(), 1));
+  for (auto [target, list] : llvm::zip(targets, kinds))
+    for (const auto &device : target.devices)
+      list.push_back(&device->kind());
+  for (auto &list : kinds)
+    list.push_back(&schedule::hostBackend());
+  return kinds;
+}
+
+/// A composite stays where each target's first back end has a form for it.
+static CompositeFilter keptComposites(ArrayRef<schedule::Target> targets) {
+  return [kinds = kindsOf(targets)](Operation *op) {
+    return llvm::all_of(kinds, [&](const auto &list) { return list.front()->keepsComposite(op); });
+  };
+}
+
+static KernelFilter takenKernels(ArrayRef<schedule::Target> targets) {
+  return [kinds = kindsOf(targets)](KernelOp kernel, ShapeAnalysis &sizes) {
+    return llvm::all_of(kinds, [&](const auto &list) {
+      return llvm::any_of(list, [&](const schedule::BackendKind *kind) { return kind->takesKernel(kernel, sizes); });
+    });
+  };
+}
+
 // sinter + func, as imported  ->  the same with sizes in types, constants folded, composites found
-static void buildGraphPhase(OpPassManager &pm, const Options &o) {
+static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedule::Target> targets) {
   FoldConstantsOptions folding{.maxBytes = o.maxFoldedBytes, .maxSteps = o.maxFoldingSteps};
   pm.addNestedPass<func::FuncOp>(createExpandCheckpoints()); // nothing is differentiated from here on
   pm.addNestedPass<func::FuncOp>(createSinkConstants());
@@ -41,7 +67,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
   pm.addNestedPass<func::FuncOp>(createFoldBatchNorm({.fastMath = o.fastMath}));
   pm.addNestedPass<func::FuncOp>(createProjectRecurrent());
-  pm.addNestedPass<func::FuncOp>(createDecompose(cpu::keepsComposite));
+  pm.addNestedPass<func::FuncOp>(createDecompose(keptComposites(targets)));
   pm.addNestedPass<func::FuncOp>(createHoistInvariants());
   pm.addNestedPass<func::FuncOp>(createHoistProducts());
   endPhase(pm);
@@ -63,23 +89,28 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
 
 // sinter + func  ->  functions and control flow bodies are schedules of sinter.kernel regions, each with the schedule
 // of its code where the module has a target
-static void buildFusedPhase(OpPassManager &pm, const Options &o) {
+static void buildFusedPhase(OpPassManager &pm, const Options &o, ArrayRef<schedule::Target> targets) {
   if (o.optLevel > 0)
     pm.addNestedPass<func::FuncOp>(createRecomputeValues()); // late, as CSE would undo it
-  pm.addNestedPass<func::FuncOp>(createFormKernels({.maxOps = o.optLevel > 0 ? o.maxFusedOps : 1}, cpu::takesKernel));
+  pm.addNestedPass<func::FuncOp>(
+      createFormKernels({.maxOps = o.optLevel > 0 ? o.maxFusedOps : 1}, takenKernels(targets)));
   if (o.optLevel >= 2)
     pm.addNestedPass<func::FuncOp>(createPackInvariants());
   endPhase(pm);
-  pm.addNestedPass<func::FuncOp>(cpu::createChooseSchedules(o.optLevel));
+  for (const auto &list : kindsOf(targets))
+    for (const schedule::BackendKind *kind : list)
+      kind->addPasses(pm.nest<func::FuncOp>(), o.optLevel);
+  pm.addNestedPass<func::FuncOp>(schedule::createChooseSchedules(o.optLevel));
 }
 
-void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phase, Phase first) {
+void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phase, Phase first,
+                           ArrayRef<schedule::Target> targets) {
   if (first == Phase::Graph) {
-    buildGraphPhase(pm, options);
+    buildGraphPhase(pm, options, targets);
     buildLayoutPhase(pm, options);
   }
   if (phase == Phase::Fused)
-    buildFusedPhase(pm, options);
+    buildFusedPhase(pm, options, targets);
 }
 
 LogicalResult sinter::refineForGradient(func::FuncOp function, const Options &options) {

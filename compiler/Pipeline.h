@@ -3,6 +3,7 @@
 #ifndef SINTER_COMPILER_PIPELINE_H
 #define SINTER_COMPILER_PIPELINE_H
 
+#include "backends/schedule/Backends.h"
 #include "compiler/Options.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -10,13 +11,14 @@
 namespace sinter {
 
 /// The levels of DESIGN.md that are passes over one module. From `Fused` on each kernel is a module of its own, which
-/// backends/cpu/ lowers.
+/// back ends lower.
 enum class Phase { Graph, Fused };
 
 /// Adds every pass from the begin of phase `first` to the end of `phase`. Passes know the target by the module's
-/// attribute `sinter.target`.
+/// attributes (schedule::writeTarget). `targets` say which back ends choose what is kept whole: none mean the host's.
+/// The graph's phase is for all of them, the fused one for one.
 void buildPipeline(mlir::OpPassManager &pm, const Options &options, Phase phase = Phase::Fused,
-                   Phase first = Phase::Graph);
+                   Phase first = Phase::Graph, llvm::ArrayRef<schedule::Target> targets = {});
 
 /// Finds out what sizes `function` has: constants are folded and types refined, no op is taken apart. What is to be
 /// differentiated comes through here first, since gradients are made for the sizes that types tell.

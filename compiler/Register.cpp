@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Register.h"
-#include "backends/cpu/ChooseSchedules.h"
-#include "backends/cpu/Lowering.h"
-#include "backends/cpu/SchedulePasses.h"
-#include "backends/schedule/Dialect.h"
+#include "backends/schedule/Backends.h"
+#include "backends/schedule/ChooseSchedules.h"
 #include "compiler/Pipeline.h"
 #include "ir/Dialect.h"
 #include "ir/gradient/Differentiable.h"
@@ -21,13 +19,15 @@ void sinter::registerDialects(DialectRegistry &registry) {
                   LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, schedule::ScheduleDialect,
                   scf::SCFDialect, vector::VectorDialect>();
   registerGradients(registry);
-  cpu::registerTranslations(registry);
+  for (const auto &kind : schedule::backendKinds())
+    kind->registerDialects(registry);
 }
 
 void sinter::registerPasses() {
   registerTransformsPasses();
   registerSinterPasses();
-  cpu::registerChooseSchedules();
+  schedule::registerChooseSchedules();
   registerPipelines();
-  cpu::registerSchedulePasses();
+  for (const auto &kind : schedule::backendKinds())
+    kind->registerPasses();
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Targets.h"
-#include "ir/Schedules.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/TargetParser/Triple.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -22,57 +20,60 @@ llvm::SmallVector<std::string> sinter::splitTargets(StringRef text) {
   return names;
 }
 
-std::string sinter::requirementsOf(const cpu::Target &target) {
-  StringRef required = target.requiredFeatures;
-  StringRef kind = llvm::Triple(target.triple).isAArch64() ? "aarch64" : "x86-64";
-  if (required.empty())
-    return kind.str();
-  return required.starts_with(kind) ? required.str() : (kind + " " + required).str();
-}
-
 /// What a target demands, to be compared in this order.
-static std::tuple<int64_t, StringRef, size_t> demandsOf(const cpu::Target &target) {
-  SmallVector<StringRef> words;
-  StringRef(target.requiredFeatures).split(words, ' ', -1, /*KeepEmpty=*/false);
-  StringRef level = words.empty() || !words.front().starts_with("x86-64") ? StringRef() : words.front();
-  return {target.vectorBytes, level, words.size()};
+static std::vector<int64_t> demandsOf(const schedule::Target &target) {
+  std::vector<int64_t> demands = {static_cast<int64_t>(target.devices.size())};
+  for (const auto &device : target.devices)
+    llvm::append_range(demands, device->demands);
+  llvm::append_range(demands, target.host->demands);
+  return demands;
 }
 
-bool sinter::parseTargets(StringRef text, std::vector<cpu::Target> &targets, std::string &error) {
+static bool haveSameCode(const schedule::Target &a, const schedule::Target &b) {
+  return a.host->code == b.host->code && llvm::equal(a.devices, b.devices, [](const auto &one, const auto &other) {
+           return &one->kind() == &other->kind() && one->code == other->code;
+         });
+}
+
+bool sinter::parseTargets(StringRef text, std::vector<schedule::Target> &targets, std::string &error) {
   targets.clear();
   for (const std::string &name : splitTargets(text)) {
-    cpu::Target target;
-    if (!cpu::Target::parse(name, target, error))
+    schedule::Target target;
+    if (!schedule::parseTarget(name, target, error))
       return false;
-    for (const cpu::Target &other : targets)
-      if (other.triple == target.triple && other.cpu == target.cpu && other.features == target.features) {
-        error = "a list of targets requires different ones, got '" + name + "' after '" + other.name + "'";
+    for (const schedule::Target &other : targets)
+      if (haveSameCode(other, target)) {
+        error = "a list of targets requires different ones, got '" + name + "' after '" + other.name() + "'";
         return false;
       }
-    auto place = llvm::upper_bound(
-        targets, target, [](const cpu::Target &a, const cpu::Target &b) { return demandsOf(a) < demandsOf(b); });
+    auto place = llvm::upper_bound(targets, target, [](const schedule::Target &a, const schedule::Target &b) {
+      return demandsOf(a) < demandsOf(b);
+    });
     targets.insert(place, std::move(target));
   }
   return true;
 }
 
-bool sinter::findTargets(ModuleOp module, StringRef text, std::vector<cpu::Target> &targets, std::string &error) {
-  Attribute given = module->getAttr(TargetAttr::moduleAttr);
-  auto own = dyn_cast_or_null<TargetAttr>(given);
-  if (given && !own) {
-    error = "sinter.target does not fit: it requires a #sinter.target";
+bool sinter::findTargets(ModuleOp module, StringRef text, std::vector<schedule::Target> &targets, std::string &error) {
+  schedule::Target own;
+  if (!schedule::readTarget(module, own, error))
     return false;
-  }
-  if (text.empty() && own) {
-    targets.assign(1, cpu::Target::of(own));
+  if (text.empty() && own.host) {
+    targets.assign(1, own);
     return true;
   }
   if (!parseTargets(text.empty() ? "native" : text, targets, error))
     return false;
-  auto isOwn = [&](const cpu::Target &target) { return target.attribute(module.getContext()) == own; };
-  if (!own || llvm::all_of(targets, isOwn))
+  MLIRContext *context = module.getContext();
+  auto isOwn = [&](const schedule::Target &target) {
+    return target.host->attribute(context) == own.host->attribute(context) &&
+           llvm::equal(target.devices, own.devices, [&](const auto &a, const auto &b) {
+             return &a->kind() == &b->kind() && a->attribute(context) == b->attribute(context);
+           });
+  };
+  if (!own.host || llvm::all_of(targets, isOwn))
     return true;
-  error = ("target '" + text + "' does not fit text for '" + own.getName() +
+  error = ("target '" + text + "' does not fit text for '" + own.name() +
            "': leave the target out, or take sinter.target and the schedules out of the text")
               .str();
   return false;

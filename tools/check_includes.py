@@ -20,8 +20,8 @@ BELOW = {
     "runtime": {"runtime"},
     "tools": {"tools", "compiler", "passes", "backends", "ir"},
 }
-ABI = re.compile(r"runtime/(abi|device|host|output)\.h$")
-PUBLIC = re.compile(r"runtime/(abi\.h|host\.h|output\.h|sinter\.hp*|smod\.h|manifest\w*\.h)$")
+ABI = re.compile(r"runtime/(abi|device|driver|host|output)\.h$")
+PUBLIC = re.compile(r"runtime/(abi\.h|driver\.h|host\.h|output\.h|sinter\.hp*|smod\.h|manifest\w*\.h)$")
 TOOLS = re.compile(PUBLIC.pattern[:-2] + r"|(data|train)/\w+\.h)$")  # these libraries ship beside the runtime
 SCALAR_LOOPS = re.compile(r"^backends/cpu/(emit/\w+|KernelSpec)\.h$")
 # What a room must not know of, by the folder of the header.
@@ -49,6 +49,8 @@ def complaint(room, path, header):
         return None if allowed.search(header) else f"{room}/ may include only {allowed.pattern} of runtime/"
     if target not in BELOW[room]:
         return f"{room}/ must not include {target}/"
+    if room == "compiler" and target == "backends" and not header.startswith("backends/schedule/"):
+        return f"compiler/ must not include {header.rsplit('/', 1)[0]}/: it walks the back ends that register themselves"
     if room == "backends" and target == "backends":
         mine, theirs = path.split("/")[1:-1], header.split("/")[1:-1]
         # A GPU's general kernels are the CPU's scalar loops, each thread with a chunk of its own.

@@ -85,8 +85,9 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   }
   if (options.keepSchedule) {
     OwningOpRef<ModuleOp> text = schedules->clone();
-    if (TargetAttr target = targetOf(module))
-      (*text)->setAttr(TargetAttr::moduleAttr, target);
+    for (StringRef name : {StringRef(TargetAttr::moduleAttr), StringRef(schedule::kDevicesAttr)})
+      if (Attribute target = module->getAttr(name))
+        (*text)->setAttr(name, target);
     kernels.write(*text);
     printModule(result.schedule, *text);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/FunctionTable.h"
+#include "backends/cpu/CpuKind.h"
 #include "ir/Shapes.h"
 #include "runtime/abi.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -210,7 +211,7 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
   for (auto [f, function] : llvm::enumerate(functions)) {
     SmallVector<llvm::Constant *> variants;
     for (auto [v, variant] : llvm::enumerate(table.variants))
-      variants.push_back(describe(variant.functions[f], *variant.target, v + 1, {}));
+      variants.push_back(describe(variant.functions[f], targetOf(*variant.machine), v + 1, {}));
     all.push_back(describe(function, *options.target, 0, variants));
   }
   all.push_back(b.null());

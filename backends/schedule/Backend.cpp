@@ -20,18 +20,19 @@ StringRef KernelTable::memory() const {
   return found == devices.end() ? StringRef() : (*found)->name();
 }
 
-FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) {
-  Backend *backend = &hostBackend;
-  std::unique_ptr<KernelSpec> spec;
+std::pair<Backend *, std::unique_ptr<KernelSpec>> KernelTable::place(KernelOp kernel, ShapeAnalysis &sizes) {
   for (Backend *device : devices) {
-    spec = device->specify(kernel, &sizes);
-    if (device->refusal(*spec).empty()) {
-      backend = device;
-      break;
-    }
+    std::unique_ptr<KernelSpec> spec = device->specify(kernel, &sizes);
+    if (device->refusal(*spec).empty())
+      return {device, std::move(spec)};
   }
-  if (backend == &hostBackend)
-    spec = hostBackend.specify(kernel, &sizes);
+  return {&hostBackend, hostBackend.specify(kernel, &sizes)};
+}
+
+FailureOr<KernelLaunch> KernelTable::add(KernelOp kernel, ShapeAnalysis &sizes) {
+  Backend *backend;
+  std::unique_ptr<KernelSpec> spec;
+  std::tie(backend, spec) = place(kernel, sizes);
   if (failed(backend->settle(*spec)))
     return failure();
   SmallVector<Packing> packed = backend->packing(*spec);

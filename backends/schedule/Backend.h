@@ -85,6 +85,9 @@ public:
   KernelTable(Backend &host, std::string prefix, llvm::ArrayRef<Backend *> devices = {})
       : hostBackend(host), devices(devices), prefix(std::move(prefix)) {}
 
+  /// The back end that computes a kernel, and the kernel by itself as that one wants it.
+  std::pair<Backend *, std::unique_ptr<KernelSpec>> place(KernelOp kernel, ShapeAnalysis &sizes);
+
   /// Finds or makes the code of a kernel, by its schedule, which it gets here if nobody chose one. Fails with a
   /// diagnostic at the op that no back end takes, or whose schedule does not fit.
   llvm::FailureOr<KernelLaunch> add(KernelOp kernel, ShapeAnalysis &sizes);

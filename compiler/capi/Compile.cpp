@@ -39,7 +39,7 @@ static sinter_status_code readCompileOptions(const sinter_compile_options *given
   options.fastMath = read.fast_math != 0;
   if (read.target)
     options.target = read.target;
-  std::vector<cpu::Target> targets;
+  std::vector<schedule::Target> targets;
   std::string error;
   return parseTargets(options.target, targets, error) ? SINTER_OK : fail(SINTER_UNSUPPORTED, "target: " + error);
 }
@@ -80,7 +80,7 @@ sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compil
   OwningOpRef<ModuleOp> module;
   if (sinter_status_code status = moduleToCompile(*graph, read, module))
     return status;
-  std::vector<cpu::Target> targets;
+  std::vector<schedule::Target> targets;
   std::string error;
   (void)parseTargets(options.target, targets, error); // was checked
   JitCacheOptions cache;

@@ -48,15 +48,16 @@ static std::string hexDigest(ArrayRef<uint8_t> bytes) {
   return llvm::toHex(llvm::SHA256::hash(bytes), /*LowerCase=*/true);
 }
 
-std::string capi::jitKey(ModuleOp module, const Options &options, ArrayRef<cpu::Target> targets) {
+std::string capi::jitKey(ModuleOp module, const Options &options, ArrayRef<schedule::Target> targets) {
   std::string key;
   llvm::raw_string_ostream os(key);
   os << buildOfCompiler() << "\n-O" << options.optLevel << (options.fastMath ? " fast-math" : "") << " fused "
      << options.maxFusedOps << " folded " << options.maxFoldedBytes << ' ' << options.maxFoldingSteps << "\n";
-  for (const cpu::Target &t : targets)
-    os << t.name << ' ' << t.triple << ' ' << t.cpu << ' ' << t.features << ' ' << t.requiredFeatures << ' '
-       << t.vectorBytes << ' ' << t.vectorRegisters << ' ' << t.hasFma << t.hasMaskedMemory << t.hasScaling << ' '
-       << t.l1Bytes << ' ' << t.l1Ways << ' ' << t.l2Bytes << ' ' << t.l3Bytes << ' ' << t.cacheLineBytes << '\n';
+  for (const schedule::Target &target : targets) {
+    os << target.host->key << '\n';
+    for (const auto &device : target.devices)
+      os << device->name << ' ' << device->key << '\n';
+  }
   OpPrintingFlags flags;
   flags.elideLargeResourceString(0).useLocalScope();
   module->print(os, flags);

@@ -7,7 +7,7 @@
 #ifndef SINTER_COMPILER_CAPI_JITCACHE_H
 #define SINTER_COMPILER_CAPI_JITCACHE_H
 
-#include "backends/cpu/Target.h"
+#include "backends/schedule/Backends.h"
 #include "compiler/Options.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/sinter.h"
@@ -17,7 +17,7 @@ namespace sinter::capi {
 
 /// The graph without its source lines, the contents of its weights (by SHA-256), targets, options and this build of the
 /// compiler.
-std::string jitKey(mlir::ModuleOp module, const Options &options, llvm::ArrayRef<cpu::Target> targets);
+std::string jitKey(mlir::ModuleOp module, const Options &options, llvm::ArrayRef<schedule::Target> targets);
 
 /// Most modules of this process, and most kernels of sinter_eager, that are kept.
 int64_t jitLimit();

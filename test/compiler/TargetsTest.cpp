@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Targets.h"
+#include "backends/cpu/CpuKind.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>
@@ -21,12 +22,12 @@ TEST(Targets, AWordWithASignGoesOnWithTheTargetBeforeIt) {
 }
 
 std::string order(StringRef text) {
-  std::vector<cpu::Target> targets;
+  std::vector<schedule::Target> targets;
   std::string error, names;
   if (!parseTargets(text, targets, error))
     return error;
-  for (const cpu::Target &target : targets)
-    names += (names.empty() ? "" : " < ") + target.name;
+  for (const schedule::Target &target : targets)
+    names += (names.empty() ? "" : " < ") + target.name();
   return names;
 }
 
@@ -43,15 +44,23 @@ TEST(Targets, UnknownAndEqualOnesAreRefused) {
   EXPECT_NE(order("x86-64-v3,z80").find("z80"), std::string::npos);
 }
 
+TEST(Targets, BackEndsBesideTheHostAreRefusedByName) {
+  for (const char *text : {"", "cpu:", "cpu+", "x86-64,"})
+    EXPECT_EQ(order(text).find("a target requires the name of a machine or of a back end, got '"), 0u) << text;
+  EXPECT_EQ(order("cpu+gpu:9"), "target 'cpu+gpu:9' requires back ends of this compiler behind '+' (cpu), got 'gpu'");
+  EXPECT_EQ(order("x86-64-v3,+avx512f+cpu"),
+            "target 'x86-64-v3,+avx512f+cpu' requires back ends of this compiler behind '+' (cpu), got 'cpu'");
+}
+
 TEST(Targets, RequirementsNameTheKindOfMachine) {
-  std::vector<cpu::Target> targets;
+  std::vector<schedule::Target> targets;
   std::string error;
   ASSERT_TRUE(parseTargets("x86-64-v3,aarch64", targets, error)) << error;
-  EXPECT_EQ(requirementsOf(targets[0]), "aarch64");
-  EXPECT_EQ(requirementsOf(targets[1]), "x86-64-v3");
-  cpu::Target baseline = targets[1];
+  EXPECT_EQ(targets[0].host->requirements, "aarch64");
+  EXPECT_EQ(targets[1].host->requirements, "x86-64-v3");
+  cpu::Target baseline = cpu::targetOf(*targets[1].host);
   baseline.requiredFeatures = "sse4.2";
-  EXPECT_EQ(requirementsOf(baseline), "x86-64 sse4.2");
+  EXPECT_EQ(cpu::requirementsOf(baseline), "x86-64 sse4.2");
 }
 
 TEST(Targets, CodeForAllOfThemIsCalledAlike) {

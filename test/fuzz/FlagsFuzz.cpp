@@ -4,6 +4,7 @@
 // what messages become. The first byte says of what. Each is read, or refused with a message of one line that is no
 // defect.
 
+#include "backends/cpu/CpuKind.h"
 #include "backends/cpu/HostTarget.h"
 #include "compiler/Targets.h"
 #include "compiler/train/OptimizerSpec.h"
@@ -92,19 +93,19 @@ static void readInput(const std::string &text) {
 /// What code for a target requires is what the runtime asks of a host.
 static void requireKnown(const cpu::Target &target) {
   char word[64];
-  std::string requirements = requirementsOf(target);
+  std::string requirements = cpu::requirementsOf(target);
   require(sinter_host_runs(sinter_host_get(), requirements.c_str(), word, sizeof word) != SINTER_HOST_UNKNOWN);
   require(target.vectorBytes >= 16 && target.l1Bytes > 0 && target.l2Bytes > 0);
 }
 
 static void readTargets(const std::string &text) {
-  std::vector<cpu::Target> targets;
+  std::vector<schedule::Target> targets;
   std::string error;
   if (!parseTargets(text, targets, error))
     return requireOneLine(error);
   require(!targets.empty());
-  for (const cpu::Target &target : targets)
-    requireKnown(target);
+  for (const schedule::Target &target : targets)
+    requireKnown(cpu::targetOf(*target.host));
 }
 
 /// A host that a file describes, and targets there: the first line goes on with them.

@@ -75,10 +75,10 @@ static Exit doctor(bool describes) {
       result = Exit::Failure;
   };
   std::string error;
-  bool found = findRuntimeArchive("libsinter_rt.a", target, error).has_value();
+  bool found = findRuntimeArchive("libsinter_rt.a", llvm::Triple(target.triple), error).has_value();
   check("runtime archive (for --emit=so and exe)", found, error);
   error.clear();
-  found = programArguments({}, target, error).has_value();
+  found = programArguments({}, llvm::Triple(target.triple), error).has_value();
   check("start files of the C library (for --emit=exe)", found, error);
   return result;
 }

@@ -103,7 +103,7 @@ Model::Model(const std::string &path, const SharedOptions &options, const Adjust
   ctx = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   ctx->loadAllAvailableDialects();
   ctx->printOpOnDiagnostic(false);
-  std::vector<cpu::Target> targets;
+  std::vector<schedule::Target> targets;
   std::string error;
   if (!parseTargets(options.target, targets, error))
     throw Stop(Exit::Usage, "--target: " + error);
@@ -313,14 +313,15 @@ sinter_session *Model::session() {
   if (!opened) {
     std::string error;
     compile();
-    cpu::Target host = cpu::Target::host();
-    auto isOurs = [&](const cpu::Target &target) {
-      return llvm::StringRef(host.triple).split('-').first == llvm::StringRef(target.triple).split('-').first;
-    };
+    schedule::Target host;
+    if (!schedule::parseTarget("native", host, error))
+      throw Stop(Exit::Failure, error);
+    auto kindOf = [](const schedule::Target &target) { return llvm::StringRef(target.host->triple).split('-').first; };
+    auto isOurs = [&](const schedule::Target &target) { return kindOf(host) == kindOf(target); };
     if (!isOurs(compiled->target) &&
         llvm::none_of(compiled->variants, [&](const auto &variant) { return isOurs(variant.target); }))
-      throw Stop(Exit::Failure, path + ": running requires code for this machine (" + host.triple +
-                                    "), --target gives " + compiled->target.triple);
+      throw Stop(Exit::Failure, path + ": running requires code for this machine (" + host.host->triple +
+                                    "), --target gives " + compiled->target.host->triple);
     loaded = LoadedModule::load(*compiled, error);
     if (!loaded)
       stopWithReproducer(error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Sections.h"
+#include "runtime/driver.h"
 #include "runtime/smod.h"
 #include "tools/sinter/Command.h"
 #include <iostream>
@@ -22,7 +23,7 @@ json sinter::tool::readSections(const std::string &path, bool digests, std::stri
   if (sinter_smod_open(path.c_str(), &opened) != SINTER_OK)
     throw Stop(Exit::Failure, sinter_last_error());
   std::unique_ptr<sinter_smod, decltype(&sinter_smod_close)> smod(opened, sinter_smod_close);
-  int32_t taken;
+  int32_t taken = -1;
   if (sinter_smod_choose(smod.get(), &taken) != SINTER_OK)
     refusal = sinter_last_error();
   json list = json::array();
@@ -32,7 +33,12 @@ json sinter::tool::readSections(const std::string &path, bool digests, std::stri
     if (section.kind == SINTER_SMOD_CODE) {
       entry["back_end"] = section.back_end;
       entry["requirements"] = section.requirements;
-      entry["taken"] = i == taken;
+      // Code of a device goes with the host's of the same priority.
+      bool isDevice = section.back_end != std::string("cpu");
+      entry["taken"] = i == taken || (isDevice && taken >= 0 &&
+                                      section.priority == sinter_smod_section_at(smod.get(), taken)->priority);
+      if (isDevice)
+        entry["driver"] = sinter_driver_find(section.back_end) != nullptr;
       int64_t read = 0;
       for (int32_t r = 0; r < section.num_ranges; ++r)
         read += section.ranges[r].bytes;
@@ -74,6 +80,8 @@ void sinter::tool::printSections(const json &sections) {
     std::cout << ": " << section["bytes"] << " bytes";
     if (section.contains("weight_bytes"))
       std::cout << ", reads " << section["weight_bytes"] << " bytes of the weights";
+    if (!section.value("driver", true))
+      std::cout << ", no driver here";
     if (section.value("taken", false))
       std::cout << ", taken by this machine";
     if (section.contains("sha256"))

@@ -5,6 +5,8 @@
 #ifndef SINTER_TEST_BACKENDS_CPU_EXECUTE_H
 #define SINTER_TEST_BACKENDS_CPU_EXECUTE_H
 
+#include "backends/cpu/CodeModule.h"
+#include "backends/cpu/CpuKind.h"
 #include "compiler/Module.h"
 #include "compiler/Pipeline.h"
 #include "compiler/Register.h"
@@ -61,7 +63,7 @@ public:
       error = "does not compile";
       return;
     }
-    compiled.target = options.target;
+    compiled.target.host = cpu::machineOf(options.target);
     compiled.code = std::move(*code);
     loaded = LoadedModule::load(compiled, error);
     if (loaded)

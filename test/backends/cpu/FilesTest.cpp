@@ -101,7 +101,8 @@ TEST_F(Files, ObjectAndHeaderLinkIntoCPrograms) {
         "#include \"model.h\"\nint main(void) { model *m = model_init(1); float x[4] = {1, 2, 3, 4}, y[4];\n"
         "return !m || model_run(m, 2, x, y) || y[3] != 8.0f; }\n";
     ASSERT_TRUE(writeFile(folder.file("main.c"), source, error)) << error;
-    std::optional<std::string> runtime = findRuntimeArchive("libsinter_rt.a", cpu::Target::host(), error);
+    std::optional<std::string> runtime =
+        findRuntimeArchive("libsinter_rt.a", llvm::Triple(cpu::Target::host().triple), error);
     ASSERT_TRUE(runtime) << error;
     std::string program = folder.file("program");
     ASSERT_EQ(shell("clang-22 -fuse-ld=lld " + folder.file("main.c") + " " + path + " " + *runtime +

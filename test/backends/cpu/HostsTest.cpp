@@ -5,6 +5,8 @@
 
 #include "test/hosts/Hosts.h"
 #include "Execute.h"
+#include "backends/cpu/CodeModule.h"
+#include "backends/cpu/CpuKind.h"
 #include "backends/cpu/HostTarget.h"
 #include "compiler/Link.h"
 #include "llvm/ADT/SmallVector.h"
@@ -47,7 +49,7 @@ protected:
     options.keepAssembly = true;
     llvm::FailureOr<schedule::CodeModule> code = cpu::compileCode(*copy, options);
     CompiledModule compiled;
-    compiled.target = target;
+    compiled.target.host = cpu::machineOf(target);
     if (llvm::failed(code))
       ADD_FAILURE() << "does not compile";
     else

@@ -43,12 +43,13 @@ int32_t launch(const sinter_device *, sinter_context *ctx, const char *kernel, c
   return current->launch(current, ctx, kernel, words, roles, numWords, chunks, ordered);
 }
 int32_t wait(const sinter_device *, sinter_context *ctx, void *buffer) { return current->wait(current, ctx, buffer); }
+void end(const sinter_device *, sinter_context *ctx) { current->end(current, ctx); }
 } // namespace
 
 extern "C" {
 __attribute__((visibility("default"))) extern const sinter_device sinter_device_cuda;
 const sinter_device sinter_device_cuda = {
-    SINTER_DEVICE_VERSION, sizeof(sinter_device), begin, acquire, release, weight, copy, clear, launch, wait};
+    SINTER_DEVICE_VERSION, sizeof(sinter_device), begin, acquire, release, weight, copy, clear, launch, wait, end};
 }
 
 static void *machine() {

@@ -4,12 +4,15 @@
 #include "PrintC.h"
 #include "compiler/Link.h"
 #include "ir/Elements.h"
+#include "ir/Ops.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <cstdio>
 #include <map>
 
@@ -204,7 +207,6 @@ LogicalResult TinyBackend::settle(schedule::KernelSpec &spec, Refused) {
 schedule::KernelTraits TinyBackend::describe(schedule::KernelSpec &spec, StringRef symbol) {
   std::string unknown;
   source += *writeKernel(spec, symbol, unknown);
-  ++kernels;
   schedule::KernelTraits traits;
   traits.chunks = spec.dims.constant(1);
   // As a collective would say: several results must come in one order everywhere.
@@ -225,7 +227,7 @@ std::optional<std::string> tiny::runCommand(const std::string &command) {
 FailureOr<schedule::CodeObject> TinyBackend::code(Location loc) {
   TemporaryFolder folder;
   std::string error, from = folder.file("kernels.c"), to = folder.file("kernels.so");
-  schedule::CodeObject object{name().str(), "x86-64", ""};
+  schedule::CodeObject object{name().str(), requirements, ""};
   if (!folder.write(from, kPrelude + source, error))
     return emitError(loc, error);
   // No product and sum are one rounding, as the rounding of each op is part of its meaning.
@@ -234,6 +236,52 @@ FailureOr<schedule::CodeObject> TinyBackend::code(Location loc) {
   std::optional<std::string> bytes = readFile(to, error);
   if (!bytes)
     return emitError(loc, error);
-  object.payload = std::move(*bytes);
+  // The system's loader trusts what it gets, so the driver compares the length first.
+  object.payload = llvm::formatv("tiny{0,-12}", bytes->size()).str() + *bytes;
   return object;
+}
+
+//===- In the compiler -----------------------------------------------------------------------------===//
+
+namespace {
+class TinyMachine final : public schedule::Machine {
+public:
+  TinyMachine(StringRef given) : version(given) {
+    name = "tiny" + (given.empty() ? "" : ":" + given.str());
+    requirements = code = key = "tiny-" + (given.empty() ? "1" : given.str());
+    demands = {1};
+  }
+  const schedule::BackendKind &kind() const override { return *schedule::findBackend("tiny"); }
+  Attribute attribute(MLIRContext *context) const override { return StringAttr::get(context, version); }
+
+  const std::string version;
+};
+} // namespace
+
+static schedule::RegisterBackend<TinyKind> registered;
+
+std::shared_ptr<const schedule::Machine> TinyKind::parse(StringRef text, std::string &error) const {
+  if (text.empty() || (text.size() == 1 && llvm::isDigit(text[0])))
+    return std::make_shared<TinyMachine>(text);
+  error = ("tiny requires a digit, got '" + text + "'").str();
+  return nullptr;
+}
+
+std::shared_ptr<const schedule::Machine> TinyKind::read(Attribute attribute, std::string &error) const {
+  if (auto text = dyn_cast<StringAttr>(attribute))
+    return parse(text, error);
+  error = "sinter.devices does not fit: tiny requires text";
+  return nullptr;
+}
+
+/// The host has a form for it, which the tests want to see used.
+bool TinyKind::keepsComposite(Operation *op) const { return isa<SoftmaxOp>(op); }
+
+bool TinyKind::takesKernel(KernelOp kernel, ShapeAnalysis &sizes) const {
+  TinyBackend backend;
+  return backend.refusal(*backend.specify(kernel, &sizes)).empty();
+}
+
+std::unique_ptr<schedule::Backend> TinyKind::create(const schedule::Machine &machine, int) const {
+  return std::make_unique<TinyBackend>(machine.requirements);
 }

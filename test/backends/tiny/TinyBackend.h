@@ -7,12 +7,14 @@
 #ifndef SINTER_TEST_BACKENDS_TINY_TINYBACKEND_H
 #define SINTER_TEST_BACKENDS_TINY_TINYBACKEND_H
 
-#include "backends/schedule/Backend.h"
+#include "backends/schedule/Backends.h"
 
 namespace sinter::tiny {
 
 class TinyBackend final : public schedule::Backend {
 public:
+  explicit TinyBackend(std::string requirements = "") : requirements(std::move(requirements)) {}
+
   llvm::StringRef name() const override { return "tiny"; }
   bool hasOwnMemory() const override { return true; }
   std::unique_ptr<schedule::KernelSpec> specify(KernelOp kernel, ShapeAnalysis *outer) override;
@@ -21,11 +23,19 @@ public:
   schedule::KernelTraits describe(schedule::KernelSpec &spec, llvm::StringRef symbol) override;
   llvm::FailureOr<schedule::CodeObject> code(mlir::Location loc) override;
 
-  unsigned numKernels() const { return kernels; }
-
 private:
-  std::string source;
-  unsigned kernels = 0;
+  std::string requirements, source;
+};
+
+/// "tiny" in a target, or "tiny:N" for a machine that requires "tiny-N".
+class TinyKind final : public schedule::BackendKind {
+public:
+  llvm::StringRef name() const override { return "tiny"; }
+  std::shared_ptr<const schedule::Machine> parse(llvm::StringRef text, std::string &error) const override;
+  std::shared_ptr<const schedule::Machine> read(mlir::Attribute attribute, std::string &error) const override;
+  bool keepsComposite(mlir::Operation *op) const override;
+  bool takesKernel(KernelOp kernel, ShapeAnalysis &sizes) const override;
+  std::unique_ptr<schedule::Backend> create(const schedule::Machine &machine, int optLevel) const override;
 };
 
 /// Runs `command`; what it wrote when it fails.

@@ -14,11 +14,7 @@ using namespace sinter;
 /// Every program of this binary is for the tiny back end.
 static sinter_module *openTiny(mlir::ModuleOp fused, int, std::string &error) {
   tiny::Compiled compiled;
-  sinter_module *module = nullptr;
-  if (tiny::compile(fused, compiled, error) && sinter_module_open(compiled.path.c_str(), nullptr, &module))
-    error = sinter_last_error();
-  std::remove(compiled.path.c_str());
-  return module;
+  return tiny::compile(fused, compiled, error) ? tiny::open(compiled, error) : nullptr;
 }
 
 static const bool isSet = (test::openProgram = openTiny, true);
@@ -26,7 +22,7 @@ static const bool isSet = (test::openProgram = openTiny, true);
 static tiny::Compiled compiled(const char *text) {
   tiny::Compiled result;
   std::string error;
-  EXPECT_TRUE(tiny::compileGraph(text, result, error)) << error;
+  EXPECT_TRUE(tiny::compileText(text, result, error)) << error;
   std::remove(result.path.c_str());
   return result;
 }
@@ -162,8 +158,11 @@ TEST(Tiny, OrderedLaunchesKeepTheirOrder) {
 }
 
 TEST(Tiny, AModuleHoldsTheCodeOfBoth) {
-  std::string path = testing::TempDir() + "tiny-" + std::to_string(getpid()) + ".smod", error;
-  ASSERT_TRUE(tiny::writeContainer(chainText, path, error)) << error;
+  tiny::Compiled result;
+  std::string error;
+  ASSERT_TRUE(tiny::compileText(chainText, result, error)) << error;
+  std::string path = result.path;
+  tiny::registerDriver();
   sinter_smod *smod = nullptr;
   ASSERT_EQ(sinter_smod_open(path.c_str(), &smod), SINTER_OK) << sinter_last_error();
   std::remove(path.c_str());
@@ -176,7 +175,7 @@ TEST(Tiny, AModuleHoldsTheCodeOfBoth) {
       continue;
     backends.emplace_back(section->back_end);
     EXPECT_EQ(i == chosen, backends.back() == "cpu");
-    EXPECT_EQ(std::string_view(static_cast<const char *>(section->data), 4), "\177ELF");
+    EXPECT_EQ(std::string_view(static_cast<const char *>(section->data), 4), i == chosen ? "\177ELF" : "tiny");
   }
   EXPECT_EQ(backends, (std::vector<std::string>{"cpu", "tiny"}));
   sinter_smod_close(smod);

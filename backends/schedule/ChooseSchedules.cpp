@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "backends/cpu/ChooseSchedules.h"
-#include "backends/cpu/emit/Emitters.h"
+#include "backends/schedule/ChooseSchedules.h"
+#include "backends/schedule/Backends.h"
 #include "backends/schedule/SchedulePlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -10,6 +10,7 @@
 
 using namespace mlir;
 using namespace sinter;
+using namespace sinter::schedule;
 
 namespace {
 class ChooseSchedules : public PassWrapper<ChooseSchedules, OperationPass<func::FuncOp>> {
@@ -27,23 +28,32 @@ public:
   }
 
   void runOnOperation() override {
-    TargetAttr attribute = targetOf(getOperation());
-    if (!attribute || getOperation().isDeclaration() || getOperation().isPrivate()) // no code is made of those
+    func::FuncOp function = getOperation();
+    if (function.isDeclaration() || function.isPrivate()) // no code is made of those
       return;
-    cpu::Target target = cpu::Target::of(attribute);
-    cpu::KernelOptions options{&target, optLevel};
+    Target target;
+    std::string error;
+    if (!readTarget(function->getParentOfType<ModuleOp>(), target, error)) {
+      function.emitError(error);
+      return signalPassFailure();
+    }
+    if (!target.host)
+      return;
+    std::unique_ptr<Backend> host = target.host->kind().create(*target.host, optLevel);
+    Devices devices(target, optLevel);
+    KernelTable places(*host, "", devices.list());
     DimContext context;
     ShapeAnalysis sizes(context);
-    schedule::settleSizes(getOperation(), sizes);
-    WalkResult chosen = getOperation()->walk([&](KernelOp kernel) {
-      if (optLevel > 0 && schedule::isScalarKernel(kernel))
+    settleSizes(function, sizes);
+    WalkResult chosen = function->walk([&](KernelOp kernel) {
+      if (host->holdsElements() && isScalarKernel(kernel))
         return WalkResult::skip();
-      cpu::KernelSpec spec(kernel, options, &sizes);
+      auto [backend, spec] = places.place(kernel, sizes);
       auto refused = [&](StringRef emitter, StringRef why) {
         if (explain)
           kernel.emitRemark() << "emitter '" << emitter << "' does not take it: " << why;
       };
-      return succeeded(cpu::settleSchedule(spec, refused)) ? WalkResult::skip() : WalkResult::interrupt();
+      return succeeded(backend->settle(*spec, refused)) ? WalkResult::skip() : WalkResult::interrupt();
     });
     if (chosen.wasInterrupted())
       signalPassFailure();
@@ -56,6 +66,8 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Pass> cpu::createChooseSchedules(int optLevel) { return std::make_unique<ChooseSchedules>(optLevel); }
+std::unique_ptr<Pass> schedule::createChooseSchedules(int optLevel) {
+  return std::make_unique<ChooseSchedules>(optLevel);
+}
 
-void cpu::registerChooseSchedules() { PassRegistration<ChooseSchedules>(); }
+void schedule::registerChooseSchedules() { PassRegistration<ChooseSchedules>(); }
