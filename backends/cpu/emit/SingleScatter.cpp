@@ -11,7 +11,8 @@
 // each group of places. When a group has taken as many as a chain holds, the sums of its places move to a slot of their
 // own and the places start again from nothing; slots are in f64 (RunningTotal.h), and come back to their places at the
 // end. Most groups never have a slot, so that there are few: one for `longest + 1` updates at most. Sums of few
-// elements are all in f64.
+// elements are all in f64, of very few in several copies that updates take in turns: one need not wait for the one
+// before it where both go to one place, as those of a histogram do.
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
@@ -30,6 +31,9 @@ constexpr int64_t kFewElements = 4096, kFewUpdatedOften = 32768, kOften = 4;
 constexpr int64_t kSmallestGroup = 4, kLargestGroup = 32;
 /// Updates whose positions are looked at together.
 constexpr int64_t kRun = 512;
+/// Copies of sums, and elements that have any: they stay in the first-level cache, and cost nothing beside the updates.
+constexpr int64_t kCopies = 4, kCopiedElements = 512, kUpdatedToCopy = 64;
+static_assert(kRun % kCopies == 0);
 
 namespace {
 class ScatterEmitter {
@@ -50,6 +54,7 @@ private:
   void overUpdates(Update body);
   bool looksAhead();
   void checkRuns(ArrayRef<Value> outer, Update body);
+  bool hasCopies();
   /// No position of the updates in [low, low + kRun) on the last axis is negative or outside.
   Value isRunInside(ArrayRef<Value> outer, Value low);
   void updateAt(ArrayRef<Value> index, bool isKnownInside, Update body);
@@ -83,8 +88,9 @@ private:
   Dims sizes, indices, chosen,
       slice; // of the operand; what numbers the updates; axes that positions choose; the others
   DimExpr count;
-  bool isWide;     // all sums in f64
-  int64_t carried; // floats that a sum in a slot consists of
+  bool isWide;                  // all sums in f64
+  int64_t carried;              // floats that a sum in a slot consists of
+  int64_t copies = 1, copy = 0; // of all sums; the one that the update at hand goes to
   int64_t group = kSmallestGroup;
   // Number of slots, the slot of each group (0: none), the group of each slot from 1 on.
   Value words;
@@ -194,10 +200,14 @@ void ScatterEmitter::checkRuns(ArrayRef<Value> outer, Update body) {
         k.b, k.less(end, whole), [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, k.negate(truth())); },
         [&](OpBuilder &b, Location loc) { scf::YieldOp::create(b, loc, isRunInside(outer, low)); });
     auto updates = [&](Value from, Value to, bool isKnownInside) {
-      k.fn.loop(from, to, 1, [&](Value i) {
-        SmallVector<Value> index(outer);
-        index.push_back(i);
-        updateAt(index, isKnownInside, body);
+      int64_t together = isKnownInside ? copies : 1;
+      k.fn.loop(from, to, together, [&](Value i) {
+        for (copy = 0; copy < together; ++copy) {
+          SmallVector<Value> index(outer);
+          index.push_back(k.add(i, k.fn.index(copy)));
+          updateAt(index, isKnownInside, body);
+        }
+        copy = 0;
       });
     };
     auto branch = scf::IfOp::create(k.b, isWhole.getResult(0), /*withElseRegion=*/true);
@@ -260,7 +270,8 @@ struct ScatterEmitter::Room {
 ScatterEmitter::Room ScatterEmitter::room(int64_t longest) {
   DimContext &dims = k.dims();
   if (isWide)
-    return {dims.mul(dims.product(sizes), dims.constant(8)), dims.constant(0), dims.constant(0)};
+    return {dims.mul(dims.product(sizes), dims.constant(8 * (hasCopies() ? kCopies : 1))), dims.constant(0),
+            dims.constant(0)};
   DimExpr slots = dims.min(groups(), dims.floorDiv(count, dims.constant(longest + 1)));
   DimExpr line = dims.constant(64), word = dims.constant(8);
   DimExpr floats = dims.mul(dims.mul(slots, slotSize()), dims.constant(carried));
@@ -343,6 +354,12 @@ void ScatterEmitter::spill(Value number) {
   });
 }
 
+bool ScatterEmitter::hasCopies() {
+  DimExpr all = k.dims().resolve(k.dims().product(sizes)), updated = k.dims().resolve(count);
+  return isWide && all.isConstant() && updated.isConstant() && all.constant() <= kCopiedElements &&
+         updated.constant() / kUpdatedToCopy >= all.constant() && looksAhead();
+}
+
 /// Sums of narrower floats, in f64.
 void ScatterEmitter::emitWide() {
   ImplicitLocOpBuilder &b = k.b;
@@ -353,18 +370,27 @@ void ScatterEmitter::emitWide() {
     return arith::ExtFOp::create(b, f64, widen(b, loc, value, accumulator, /*isUnsigned=*/false));
   };
   Value zero = k.fn.index(0), elements = k.size(k.dims().product(sizes));
-  k.fn.loop(zero, elements, 1,
-            [&](Value at) { memref::StoreOp::create(b, widened(k.loadResult(0, at)), sums, ValueRange{at}); });
+  copies = hasCopies() ? kCopies : 1;
+  auto inCopy = [&](Value at, int64_t number) { return k.add(at, k.mul(elements, k.fn.index(number))); };
+  k.fn.loop(zero, elements, 1, [&](Value at) {
+    memref::StoreOp::create(b, widened(k.loadResult(0, at)), sums, ValueRange{at});
+    for (int64_t other = 1; other < copies; ++other) {
+      Value nothing = arith::ConstantOp::create(b, b.getF64FloatAttr(-0.0));
+      memref::StoreOp::create(b, nothing, sums, ValueRange{inCopy(at, other)});
+    }
+  });
   overUpdates([&](ArrayRef<Value> index, ArrayRef<Value> place) {
     overSlice(index, place, [&](ArrayRef<Value>, ArrayRef<Value> from, Value to) {
-      Value old = memref::LoadOp::create(b, sums, ValueRange{to});
+      Value mine = inCopy(to, copy), old = memref::LoadOp::create(b, sums, ValueRange{mine});
       Value next = arith::AddFOp::create(b, old, widened(k.element(updates, from)));
-      memref::StoreOp::create(b, next, sums, ValueRange{to});
+      memref::StoreOp::create(b, next, sums, ValueRange{mine});
     });
   });
   k.fn.loop(zero, elements, 1, [&](Value at) {
-    Value sum = arith::TruncFOp::create(b, accumulator, memref::LoadOp::create(b, sums, ValueRange{at}).getResult());
-    k.store(0, narrow(b, loc, sum, type), at);
+    Value sum = memref::LoadOp::create(b, sums, ValueRange{at});
+    for (int64_t other = 1; other < copies; ++other)
+      sum = arith::AddFOp::create(b, sum, memref::LoadOp::create(b, sums, ValueRange{inCopy(at, other)}));
+    k.store(0, narrow(b, loc, arith::TruncFOp::create(b, accumulator, sum), type), at);
   });
 }
 
