@@ -326,6 +326,40 @@ struct DynamicPadToPad : OpRewritePattern<DynamicPadOp> {
   }
 };
 
+/// Zeros around what has zeros around it: one pad. Interior elements and what a pad removes stay apart.
+struct MergePads : OpRewritePattern<PadOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PadOp op, PatternRewriter &rewriter) const override {
+    auto inner = op.getOperand().getDefiningOp<PadOp>();
+    auto isPlain = [](PadOp pad) {
+      auto isZero = [](int64_t amount) { return amount == 0; };
+      auto adds = [](int64_t amount) { return amount >= 0; };
+      return pad.getMode() == PadMode::constant && llvm::all_of(pad.getInterior(), isZero) &&
+             llvm::all_of(pad.getLow(), adds) && llvm::all_of(pad.getHigh(), adds);
+    };
+    if (!inner || !isPlain(op) || !isPlain(inner))
+      return rewriter.notifyMatchFailure(op, "no two pads that add elements");
+    Attribute filled, filledBefore;
+    bool same = op.getValue() == inner.getValue() ||
+                (matchPattern(op.getValue(), m_Constant(&filled)) &&
+                 matchPattern(inner.getValue(), m_Constant(&filledBefore)) && filled == filledBefore);
+    if (!same)
+      return rewriter.notifyMatchFailure(op, "they fill with different values");
+    SmallVector<int64_t> low, high;
+    for (size_t axis = 0; axis < op.getLow().size(); ++axis) {
+      int64_t before, after;
+      if (llvm::AddOverflow(op.getLow()[axis], inner.getLow()[axis], before) ||
+          llvm::AddOverflow(op.getHigh()[axis], inner.getHigh()[axis], after))
+        return rewriter.notifyMatchFailure(op, "the sum is no size");
+      low.push_back(before);
+      high.push_back(after);
+    }
+    rewriter.replaceOpWithNewOp<PadOp>(op, tensor(op.getResult()), inner.getOperand(), op.getValue(), low, high,
+                                       op.getInterior(), op.getMode());
+    return success();
+  }
+};
+
 /// Operands without elements go, and operands that are concatenated along the same axis move up.
 struct FlattenConcatenate : OpRewritePattern<ConcatenateOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -395,7 +429,7 @@ void DynamicUpdateSliceOp::getCanonicalizationPatterns(RewritePatternSet &result
   results.add<ReplaceWholeUpdate>(context);
 }
 void DynamicPadOp::getCanonicalizationPatterns(RewritePatternSet &results, MLIRContext *context) {
-  results.add<DynamicPadToPad>(context);
+  results.add<DynamicPadToPad, MergePads>(context); // all ops' patterns run together
 }
 void ConcatenateOp::getCanonicalizationPatterns(RewritePatternSet &results, MLIRContext *context) {
   results.add<FlattenConcatenate>(context);

@@ -26,6 +26,9 @@ namespace sinter {
 /// Bytes of a function's constants that repeat one number and are stored all the same, for kernels that read memory.
 constexpr int64_t kMaxNumberBytes = 16 << 20;
 
+/// Operands that one kernel joins.
+constexpr int64_t kMaxJoined = 64;
+
 /// A constant that stands for one number, which a kernel holds itself.
 static bool isSplat(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
@@ -157,6 +160,26 @@ static void sortByReaders(Block &block) {
         next->moveBefore(end);
       waiting.pop_back();
     }
+  }
+}
+
+/// A join of more operands than a kernel may have becomes joins of joins: code is made for each operand, and compilers
+/// take longer than linear for one long block. What is joined is copied once more for each level.
+static void joinInParts(Block &block) {
+  for (auto join : llvm::make_early_inc_range(block.getOps<ConcatenateOp>())) {
+    OpBuilder b(join);
+    SmallVector<Value> parts(join.getOperands());
+    while (static_cast<int64_t>(parts.size()) > kMaxJoined) {
+      SmallVector<Value> joined;
+      for (ArrayRef<Value> rest = parts; !rest.empty();
+           rest = rest.drop_front(std::min<size_t>(kMaxJoined, rest.size()))) {
+        ArrayRef<Value> few = rest.take_front(kMaxJoined);
+        joined.push_back(few.size() == 1 ? few.front()
+                                         : ConcatenateOp::create(b, join.getLoc(), few, join.getAxis()).getResult());
+      }
+      parts = std::move(joined);
+    }
+    join->setOperands(parts);
   }
 }
 
@@ -305,6 +328,7 @@ public:
     for (Block *block : blocks) {
       if (isa<KernelOp>(block->getParentOp()))
         continue;
+      joinInParts(*block);
       spreadNumbers(*block, room);
       if (maxOps > 1)
         putTapsFirst(*block);

@@ -411,6 +411,14 @@ SmallVector<unsigned, 4> Planner::placesOf(Operation *op, Group &group) {
 bool Planner::canJoin(Operation *op, Group &group) {
   if (static_cast<int64_t>(group.ops.size()) >= options.maxOps)
     return false;
+  // Code is made for each operand: joins of many count as many ops.
+  auto joinedBy = [](Operation *member) { return static_cast<int64_t>(std::max(member->getNumOperands(), 3U)) - 3; };
+  int64_t joined = joinedBy(op);
+  if (joined > 0)
+    for (Operation *member : group.ops)
+      joined += joinedBy(member);
+  if (joined > options.maxOps)
+    return false;
   if (llvm::any_of(group.ops, [&](Operation *member) { return givesSizes(op, member); }))
     return false;
   bool isMove = !isa<Pointwise>(op);

@@ -37,41 +37,55 @@ static Value isOdd(MathLanes &m, Value quadrant) {
   return arith::CmpIOp::create(m.b, arith::CmpIPredicate::ne, m.andBits(quadrant, 1), m.integer(0));
 }
 
-/// `fast`, but `OpT` on f64, lane by lane, as soon as one argument is out of the reach of `reduce`.
+/// `fast`, but `OpT` on f64 in the lanes whose argument is out of the reach of `reduce`. A loop over these lanes takes
+/// a call and not one for each lane: a kernel of many sines would be mostly calls that nobody makes.
 template <typename OpT> static Value guardLarge(MathLanes &m, Value x, Value fast) {
-  Value isLarge = m.less(m.number(0x1p28), m.abs(x)), any = isLarge;
-  auto vector = dyn_cast<VectorType>(m.type);
-  int64_t lanes = vector ? vector.getNumElements() : 1;
-  Value flat = x;
-  if (vector) {
-    auto flags = VectorType::get({lanes}, m.b.getI1Type());
-    if (vector.getRank() != 1) {
-      isLarge = vector::ShapeCastOp::create(m.b, flags, isLarge);
-      flat = vector::ShapeCastOp::create(m.b, VectorType::get({lanes}, vector.getElementType()), x);
-    }
-    any = vector::ReductionOp::create(m.b, vector::CombiningKind::OR, isLarge);
-  }
-  auto ifOp = scf::IfOp::create(m.b, TypeRange(m.type), any, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(m.b);
-  m.b.setInsertionPointToStart(ifOp.thenBlock());
+  ImplicitLocOpBuilder &b = m.b;
   auto exact = [&](Value lane) -> Value {
-    Value wide = OpT::create(m.b, arith::ExtFOp::create(m.b, m.b.getF64Type(), lane));
-    return arith::TruncFOp::create(m.b, m.b.getF32Type(), wide);
+    Value wide = OpT::create(b, arith::ExtFOp::create(b, b.getF64Type(), lane));
+    return arith::TruncFOp::create(b, b.getF32Type(), wide);
   };
-  Value result = flat;
-  if (!vector)
-    result = exact(x);
-  else
-    for (int64_t lane = 0; lane < lanes; ++lane)
-      result = vector::InsertOp::create(m.b, exact(vector::ExtractOp::create(m.b, flat, lane)), result, lane);
-  if (vector && vector.getRank() != 1)
-    result = vector::ShapeCastOp::create(m.b, vector, result);
-  // Lanes in reach keep their value, so that it does not depend on their neighbours.
-  Value keep = m.less(m.number(0x1p28), m.abs(x));
-  scf::YieldOp::create(m.b, m.select(keep, result, fast));
-  m.b.setInsertionPointToStart(ifOp.elseBlock());
-  scf::YieldOp::create(m.b, fast);
-  return ifOp.getResult(0);
+  Value isLarge = m.less(m.number(0x1p28), m.abs(x));
+  auto vector = dyn_cast<VectorType>(m.type);
+  OpBuilder::InsertionGuard guard(b);
+  if (!vector) {
+    auto choice = scf::IfOp::create(b, TypeRange(m.type), isLarge, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(choice.thenBlock());
+    scf::YieldOp::create(b, exact(x));
+    b.setInsertionPointToStart(choice.elseBlock());
+    scf::YieldOp::create(b, fast);
+    return choice.getResult(0);
+  }
+  int64_t lanes = vector.getNumElements();
+  auto flatType = VectorType::get({lanes}, vector.getElementType());
+  auto flattened = [&](Value value, VectorType type) -> Value {
+    return vector.getRank() == 1 ? value : vector::ShapeCastOp::create(b, type, value).getResult();
+  };
+  Value flat = flattened(x, flatType);
+  Value flags = flattened(isLarge, VectorType::get({lanes}, b.getI1Type()));
+  Type mask = b.getIntegerType(static_cast<unsigned>(lanes)), word = b.getI64Type();
+  Value packed = vector::BitCastOp::create(b, VectorType::get({1}, mask), flags);
+  Value first = vector::ExtractOp::create(b, packed, 0);
+  if (lanes < 64)
+    first = arith::ExtUIOp::create(b, word, first);
+  Value zero = arith::ConstantIntOp::create(b, word, 0), one = arith::ConstantIntOp::create(b, word, 1);
+  // One bit for each lane that is left.
+  auto loop = scf::WhileOp::create(
+      b, TypeRange{word, flatType}, ValueRange{first, flattened(fast, flatType)},
+      [&](OpBuilder &, Location loc, ValueRange carried) {
+        Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, carried[0], zero);
+        scf::ConditionOp::create(b, loc, more, carried);
+      },
+      [&](OpBuilder &, Location loc, ValueRange carried) {
+        Value lane = arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                                math::CountTrailingZerosOp::create(b, loc, carried[0]).getResult());
+        Value next =
+            vector::InsertOp::create(b, loc, exact(vector::ExtractOp::create(b, loc, flat, lane)), carried[1], lane);
+        Value rest = arith::AndIOp::create(b, loc, carried[0], arith::SubIOp::create(b, loc, carried[0], one));
+        scf::YieldOp::create(b, loc, ValueRange{rest, next});
+      });
+  Value result = loop.getResult(1);
+  return vector.getRank() == 1 ? result : vector::ShapeCastOp::create(b, vector, result).getResult();
 }
 
 /// The sine `turns` quadrants ahead.

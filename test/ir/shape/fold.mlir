@@ -212,3 +212,25 @@ func.func @tile_of_unit_axis_is_a_broadcast(%a: tensor<1x3xf32>) -> tensor<5x3xf
   %0 = sinter.tile %a, %r : (tensor<1x3xf32>, tensor<2xi64>) -> tensor<5x3xf32>
   return %0 : tensor<5x3xf32>
 }
+
+// CHECK-LABEL: @pads_of_one_value_merge
+// CHECK-NEXT: sinter.pad %arg0, %arg1 {high = array<i64: 2, 2>, interior = array<i64: 0, 0>, low = array<i64: 3, 0>}
+// CHECK-NEXT: return
+func.func @pads_of_one_value_merge(%a: tensor<?x4xf32>, %v: tensor<f32>) -> tensor<?x6xf32> {
+  %0 = sinter.pad %a, %v {low = array<i64: 1, 0>, high = array<i64: 0, 2>, interior = array<i64: 0, 0>} : (tensor<?x4xf32>, tensor<f32>) -> tensor<?x6xf32>
+  %1 = sinter.pad %0, %v {low = array<i64: 2, 0>, high = array<i64: 2, 0>, interior = array<i64: 0, 0>} : (tensor<?x6xf32>, tensor<f32>) -> tensor<?x6xf32>
+  return %1 : tensor<?x6xf32>
+}
+
+// What a pad removes was filled, what lies between elements is between all, and each value stays where it is.
+// CHECK-LABEL: @pads_that_differ_stay
+// CHECK-COUNT-6: sinter.pad
+func.func @pads_that_differ_stay(%a: tensor<4xf32>, %v: tensor<f32>, %w: tensor<f32>) -> (tensor<6xf32>, tensor<4xf32>, tensor<11xf32>) {
+  %0 = sinter.pad %a, %v {low = array<i64: 1>, high = array<i64: 0>, interior = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<5xf32>
+  %1 = sinter.pad %0, %w {low = array<i64: 1>, high = array<i64: 0>, interior = array<i64: 0>} : (tensor<5xf32>, tensor<f32>) -> tensor<6xf32>
+  %2 = sinter.pad %a, %v {low = array<i64: 2>, high = array<i64: 0>, interior = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<6xf32>
+  %3 = sinter.pad %2, %v {low = array<i64: 0>, high = array<i64: -2>, interior = array<i64: 0>} : (tensor<6xf32>, tensor<f32>) -> tensor<4xf32>
+  %4 = sinter.pad %a, %v {low = array<i64: 0>, high = array<i64: 1>, interior = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<5xf32>
+  %5 = sinter.pad %4, %v {low = array<i64: 1>, high = array<i64: 1>, interior = array<i64: 1>} : (tensor<5xf32>, tensor<f32>) -> tensor<11xf32>
+  return %1, %3, %5 : tensor<6xf32>, tensor<4xf32>, tensor<11xf32>
+}

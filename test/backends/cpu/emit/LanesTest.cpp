@@ -92,9 +92,9 @@ protected:
       RewritePatternSet patterns(&context);
       sinter::cpu::populateMathPolynomials(patterns, /*scales=*/false);
       (void)applyPatternsGreedily(function, std::move(patterns));
-      function.walk([&](Operation *inner) { // a branch is for numbers that hardly occur
-        if (!isa<scf::IfOp>(inner->getParentOp()) && isa<arith::ArithDialect, math::MathDialect>(inner->getDialect()) &&
-            !isInstruction(inner))
+      function.walk([&](Operation *inner) { // a branch, or a loop over some lanes, is for numbers that hardly occur
+        if (!isa<scf::IfOp, scf::WhileOp>(inner->getParentOp()) &&
+            isa<arith::ArithDialect, math::MathDialect>(inner->getDialect()) && !isInstruction(inner))
           found.insert(name.stripDialect().str());
       });
     }

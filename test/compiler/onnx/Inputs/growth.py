@@ -76,8 +76,9 @@ GRAPHS = {
     "products": (products, 100),
     # What is padded or joined is read once for lanes inside and once for others.
     "pads": (chain(lambda v, i: [node("Pad", [v, "low"], f"p{i}"), node("Sin", [f"p{i}"], f"v{i}")]), 15),
+    "pads alone": (chain(lambda v, i: [node("Pad", [v, "low"], f"p{i}")]), 500),
     "doubling joins": (chain(lambda v, i: [h.make_node("Concat", [v, v], [f"j{i}"], axis=0), node("Slice", [f"j{i}", "one", "most", "zero", "two"], f"v{i}")]), 15),
-    "joins": (joins, 100),
+    "joins": (joins, 200),
     # Each size is an expression that holds the one before several times.
     "slices": (chain(lambda v, i: [node("Slice", [v, "one", "end"], f"v{i}")]), 15),
 }
