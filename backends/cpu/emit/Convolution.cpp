@@ -110,6 +110,8 @@ Plan sinter::cpu::planFilter(KernelSpec &spec) {
     return Plan::refuse(
         "its root is no convolution of f32 or f64 with channels last and a static filter, or the target has "
         "no vectors");
+  if (cast<RankedTensorType>(op.getFilter().getType()).getNumElements() == 0)
+    return Plan::refuse("its filter has no elements");
   Plan plan;
   if (auto filter = dyn_cast<BlockArgument>(op.getFilter())) {
     if (!canBePacked(spec, filter))

@@ -357,6 +357,9 @@ def empties(c):
     c.add("empty-gather", model_of([node("Gather", "x i", "y")], none, [value("y", None)], [ints("i", [0, 5])]), ANY, {"x": "zeros"}, both=True)
     c.add("empty-resize", model_of([node("Resize", "x   z", "y")], [value("x", [1, 1, 0, 2])], [value("y", None)], [ints("z", [1, 1, 4, 4])]), ANY, {"x": "zeros"}, both=True)
     c.add("empty-conv", model_of([node("Conv", "x w", "y")], [value("x", [1, 2, 0, 5])], [value("y", None)], [ints("w", np.ones((2, 2, 3, 3)), np.float32)]), ANY, {"x": "zeros"}, both=True)
+    for channels, filters, taps in ((0, 0, 3), (0, 2, 3), (2, 0, 3), (2, 2, 0)):
+        c.add(f"empty-conv-{channels}-{filters}-{taps}", model_of([node("Conv", "x w", "y")], [value("x", [1, channels, 5, 5])], [value("y", None)],
+                                                                  [ints("w", np.ones((filters, channels, taps, taps)), np.float32)]), ANY, {"x": "ones"}, both=True)
 
 
 def damaged(c):
