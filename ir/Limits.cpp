@@ -16,6 +16,16 @@ std::optional<int64_t> countBytes(Type elementType, ArrayRef<int64_t> shape) {
   return countElements(factors);
 }
 
+static bool isElement(Type type) {
+  if (isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type))
+    return true;
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer)
+    return false;
+  return integer.getWidth() == 1 ? integer.isSignless()
+                                 : !integer.isSigned() && llvm::is_contained({8U, 16U, 32U, 64U}, integer.getWidth());
+}
+
 static LogicalResult verifyTypes(Operation *op, TypeRange types) {
   for (Type type : types) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -24,8 +34,9 @@ static LogicalResult verifyTypes(Operation *op, TypeRange types) {
     if (tensor.getRank() > kMaxRank)
       return op->emitError() << "requires tensors of at most " << kMaxRank << " axes (kMaxRank), got "
                              << tensor.getRank();
-    if (!tensor.getElementType().isIntOrFloat())
-      continue; // refused elsewhere, with a better message
+    if (!isElement(tensor.getElementType()))
+      return op->emitError() << "requires tensors of f64, f32, f16, bf16, i1, i8 to i64 or ui8 to ui64, got "
+                             << tensor.getElementType();
     SmallVector<int64_t> known = llvm::filter_to_vector(tensor.getShape(), [](int64_t size) { return size > 0; });
     std::optional<int64_t> bytes = countBytes(tensor.getElementType(), known);
     if (!bytes || *bytes > kMaxTypeBytes)

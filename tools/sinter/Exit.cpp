@@ -2,6 +2,7 @@
 
 #include "tools/sinter/Exit.h"
 #include "runtime/sinter.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace sinter::tool;
@@ -104,9 +105,14 @@ std::string sinter::tool::printable(const std::string &text) {
   return out;
 }
 
+/// Bytes of a file's text that a message shows: names may be as long as a file.
+constexpr size_t kMostShown = 2000;
+
 std::string sinter::tool::oneLine(const std::string &text) {
   std::string out;
-  appendPrintable(out, text.data(), text.size(), "");
+  appendPrintable(out, text.data(), std::min(text.size(), kMostShown), "");
+  if (text.size() > kMostShown)
+    out += "... (" + std::to_string(text.size()) + " bytes)";
   return out;
 }
 

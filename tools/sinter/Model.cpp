@@ -190,6 +190,9 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
                                       "--emit=fused writes can be gone on from");
   if (module->getOps<func::FuncOp>().empty())
     throw Stop(Exit::Damage, path + ": requires a function, got an empty module");
+  if (llvm::none_of(module->getOps<func::FuncOp>(),
+                    [](func::FuncOp function) { return function.isPublic() && !function.isDeclaration(); }))
+    throw Stop(Exit::Damage, path + ": requires a public function with a body, got none");
   func::FuncOp main = function();
   auto portOf = [&](Type type, Attribute name, const std::string &otherwise, unsigned number) {
     auto tensor = dyn_cast<RankedTensorType>(type);
