@@ -3,6 +3,8 @@
 #include "backends/cuda/CudaBackend.h"
 #include "backends/cuda/Lowering.h"
 #include "ir/Shape.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -25,7 +27,18 @@ CudaBackend::~CudaBackend() = default;
 
 static cuda::KernelSpec &ours(schedule::KernelSpec &spec) { return static_cast<cuda::KernelSpec &>(spec); }
 
+/// Only who compiles for a GPU needs its dialect.
+static void loadDialects(MLIRContext *context) {
+  if (context->getLoadedDialect<NVVM::NVVMDialect>())
+    return;
+  DialectRegistry registry;
+  registerNVVMDialectTranslation(registry);
+  context->appendDialectRegistry(registry);
+  context->loadDialect<NVVM::NVVMDialect>();
+}
+
 std::unique_ptr<schedule::KernelSpec> CudaBackend::specify(KernelOp kernel, ShapeAnalysis *outer) {
+  loadDialects(kernel.getContext());
   return std::make_unique<cuda::KernelSpec>(kernel, options, outer);
 }
 
@@ -89,7 +102,9 @@ schedule::KernelTraits CudaBackend::describe(schedule::KernelSpec &given, String
   cuda::KernelSpec &spec = ours(given);
   writeLoops(spec);
   spec.emitted.function.setName(symbol);
-  kernels.push_back({symbol.str(), findForm(spec.schedule().getEmitter()), std::move(spec.loops)});
+  const KernelForm *form = findForm(spec.schedule().getEmitter());
+  int64_t threads = form->threads ? form->threads : spec.schedule().getLanes();
+  kernels.push_back({symbol.str(), form->chunk, threads, std::move(spec.loops)});
   return spec.emitted;
 }
 
@@ -101,9 +116,9 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
   for (Kernel &kernel : kernels) {
     if (failed(lowering.run(*kernel.loops)))
       return failure();
-    units.push_back({*kernel.loops, kernel.symbol, kernel.form->chunk, kernel.form->threads});
-    os << "kernel " << kernel.symbol << (kernel.form->chunk == Chunk::Thread ? " thread " : " block ")
-       << kernel.form->threads << "\n";
+    units.push_back({*kernel.loops, kernel.symbol, kernel.chunk, kernel.threads});
+    os << "kernel " << kernel.symbol << (kernel.chunk == Chunk::Thread ? " thread " : " block ") << kernel.threads
+       << "\n";
   }
   FailureOr<std::string> ptx = generatePtx(units, generation, loc);
   if (failed(ptx))

@@ -34,7 +34,8 @@ public:
 private:
   struct Kernel {
     std::string symbol;
-    const KernelForm *form;
+    Chunk chunk;
+    int64_t threads; // of a block
     mlir::OwningOpRef<mlir::ModuleOp> loops;
   };
   Generation generation;

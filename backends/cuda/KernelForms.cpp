@@ -2,6 +2,7 @@
 
 #include "backends/cuda/KernelForms.h"
 #include "backends/cpu/emit/Emitters.h"
+#include "backends/cuda/BlockForms.h"
 #include "ir/Shapes.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -29,6 +30,8 @@ static cpu::EmittedKernel emitLoops(cuda::KernelSpec &spec, ModuleOp module, Str
 }
 
 static const KernelForm forms[] = {
+    {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},
+    {"block_row", Chunk::Block, 0, planBlockRow, emitBlockRow},
     {"row", Chunk::Thread, 256, planLoops, emitLoops<cpu::emitRow>},
     {"scatter", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitScatter>},
     {"order", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitOrder>},

@@ -29,7 +29,7 @@ public:
 struct KernelForm {
   llvm::StringLiteral name;
   Chunk chunk = Chunk::Thread;
-  int64_t threads = 256; // of a block
+  int64_t threads = 256; // of a block; 0: as many as the schedule has lanes
   /// Why the form does not take the kernel, empty when it does; `schedule` is what it would choose.
   std::string (*plan)(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
   cpu::EmittedKernel (*emit)(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);

@@ -9,6 +9,7 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cpu/emit/RowForm.h"
+#include "backends/cpu/emit/RowWalk.h"
 #include "backends/cpu/emit/TakenForms.h"
 #include "ir/Composer.h"
 #include "ir/Normalization.h"
@@ -33,7 +34,7 @@ public:
   RowEmitter(KernelFunction &fn, Operation *root)
       : fn(fn), b(fn.b), root(root), sizes(fn.spec.sizes->dims(root->getOperand(0))),
         type(elementTypeOf(root->getOperand(0))) {}
-  EmittedKernel emit();
+  EmittedKernel emit(DimExpr perChunk, MakeRowWalk makeWalk);
 
 private:
   SmallVector<LaneIndex> indexOf(KernelElements &elements, Value column) {
@@ -54,12 +55,11 @@ private:
     return elements.lanes > 1 && !isa<VectorType>(value.getType()) ? elements.splat(value) : value;
   }
   /// Combines `value(elements, column)` over the row.
-  Value reduceRow(LaneLoop &row, Combiner combiner, llvm::function_ref<Value(KernelElements &, Value)> value) {
+  Value reduceRow(RowWalk &row, Combiner combiner, llvm::function_ref<Value(KernelElements &, Value)> value) {
     auto join = [&](Value x, Value y) { return combine(b, b.getLoc(), combiner, type, x, y); };
-    return row.combine({}, identityOf(fn, combiner, type), blockOf(combiner, type), join,
-                       [&](ArrayRef<Value>, KernelElements &elements, Value column, Value total) {
-                         return join(total, value(elements, column));
-                       });
+    return row.combine(
+        identityOf(fn, combiner, type), blockOf(combiner, type), join,
+        [&](KernelElements &elements, Value column, Value total) { return join(total, value(elements, column)); });
   }
   /// Stores every result of the row's shape, where result 0 of the root is `value`.
   void storeRow(KernelElements &elements, Value column, Value value) {
@@ -68,8 +68,8 @@ private:
     for (unsigned i : rowResults)
       elements.storeResult(i, elements.load(fn.spec.yielded(i), index), index);
   }
-  void softmaxRow(SoftmaxOp op, LaneLoop &row);
-  void layerNormRow(LayerNormOp op, LaneLoop &row);
+  void softmaxRow(SoftmaxOp op, RowWalk &row);
+  void layerNormRow(LayerNormOp op, RowWalk &row);
   void storeStatistic(Value scalar, Value statistic);
 
   KernelFunction &fn;
@@ -82,7 +82,7 @@ private:
 };
 } // namespace
 
-void RowEmitter::softmaxRow(SoftmaxOp op, LaneLoop &row) {
+void RowEmitter::softmaxRow(SoftmaxOp op, RowWalk &row) {
   Value x = op.getOperand();
   Value greatest = reduceRow(row, Combiner::max, [&](KernelElements &e, Value column) { return read(e, column, x); });
   auto shifted = [&](KernelElements &e, Value column) -> Value {
@@ -129,7 +129,7 @@ void RowEmitter::storeStatistic(Value scalar, Value statistic) {
       elements.storeResult(i, scalar, index);
 }
 
-void RowEmitter::layerNormRow(LayerNormOp op, LaneLoop &row) {
+void RowEmitter::layerNormRow(LayerNormOp op, RowWalk &row) {
   Value x = op.getOperand();
   Value length = arith::IndexCastOp::create(b, b.getI64Type(), fn.materialize(sizes.back()));
   Value count = arith::SIToFPOp::create(b, type, length);
@@ -163,11 +163,13 @@ void RowEmitter::layerNormRow(LayerNormOp op, LaneLoop &row) {
       value = arith::AddFOp::create(b, value, bias);
     storeRow(e, column, value);
   });
-  storeStatistic(mean, op.getMean());
-  storeStatistic(inverse, op.getInverseDeviation());
+  row.once([&] {
+    storeStatistic(mean, op.getMean());
+    storeStatistic(inverse, op.getInverseDeviation());
+  });
 }
 
-EmittedKernel RowEmitter::emit() {
+EmittedKernel RowEmitter::emit(DimExpr perChunk, MakeRowWalk makeWalk) {
   DimContext &dims = fn.spec.dims;
   for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i) {
     Value yielded = fn.spec.yielded(i);
@@ -175,20 +177,18 @@ EmittedKernel RowEmitter::emit() {
       rowResults.push_back(i);
   }
   Dims outerSizes(sizes.begin(), sizes.end() - 1);
-  DimExpr one = dims.constant(1), rows = dims.product(outerSizes), length = sizes.back();
-  int64_t lanes = fn.spec.schedule().getLanes();
-  DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(fn.spec.schedule().getChunk()), dims.max(length, one)));
+  DimExpr rows = dims.product(outerSizes), length = sizes.back();
   Value step = fn.materialize(perChunk), count = fn.materialize(rows);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = arith::MulIOp::create(b, chunk, step);
     Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, step), count);
     fn.loop(low, high, 1, [&](Value flat) {
       outer = fn.delinearize(flat, outerSizes);
-      LaneLoop row(fn, length, lanes);
+      std::unique_ptr<RowWalk> row = makeWalk(length);
       if (auto softmax = dyn_cast<SoftmaxOp>(root))
-        softmaxRow(softmax, row);
+        softmaxRow(softmax, *row);
       else
-        layerNormRow(cast<LayerNormOp>(root), row);
+        layerNormRow(cast<LayerNormOp>(root), *row);
     });
   });
   fn.finish();
@@ -226,8 +226,35 @@ Plan sinter::cpu::planRow(KernelSpec &spec, ScheduleAttr) {
   return plan;
 }
 
-EmittedKernel sinter::cpu::emitRow(KernelSpec &spec, ModuleOp module, StringRef name) {
+EmittedKernel sinter::cpu::emitRows(KernelFunction &fn, DimExpr rowsPerChunk, MakeRowWalk makeWalk) {
   bool several = false;
+  return RowEmitter(fn, findRoot(fn.spec, several)).emit(rowsPerChunk, makeWalk);
+}
+
+namespace {
+class LaneWalk final : public RowWalk {
+public:
+  LaneWalk(KernelFunction &fn, DimExpr length, int64_t lanes) : row(fn, length, lanes) {}
+  Value combine(Value identity, int64_t block, Join join, Step step) override {
+    return row.combine({}, identity, block, join,
+                       [&](ArrayRef<Value>, KernelElements &elements, Value column, Value total) {
+                         return step(elements, column, total);
+                       });
+  }
+  void forEach(function_ref<void(KernelElements &, Value)> body) override { row.forEach(body); }
+  void once(function_ref<void()> body) override { body(); }
+
+private:
+  LaneLoop row;
+};
+} // namespace
+
+EmittedKernel sinter::cpu::emitRow(KernelSpec &spec, ModuleOp module, StringRef name) {
   KernelFunction fn(spec, module, name, {});
-  return RowEmitter(fn, findRoot(spec, several)).emit();
+  bool several = false;
+  DimContext &dims = spec.dims;
+  DimExpr one = dims.constant(1), length = spec.sizes->dims(findRoot(spec, several)->getOperand(0)).back();
+  DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(spec.schedule().getChunk()), dims.max(length, one)));
+  return emitRows(fn, perChunk,
+                  [&](DimExpr length) { return std::make_unique<LaneWalk>(fn, length, spec.schedule().getLanes()); });
 }

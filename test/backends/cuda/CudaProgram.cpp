@@ -57,6 +57,10 @@ static void *machine() {
   return handle;
 }
 
+static std::string newestCode;
+
+const std::string &cuda::lastCode() { return newestCode; }
+
 std::string cuda::report() { return reinterpret_cast<const char *(*)()>(dlsym(machine(), "sinterPtxReport"))(); }
 
 void cuda::failAt(const char *kind, unsigned n) {
@@ -96,7 +100,7 @@ bool cuda::compile(ModuleOp fused, Compiled &compiled, std::string &error) {
     return false;
   }
   compiled.schedule = code->schedule;
-  compiled.code = code->others.front().payload;
+  newestCode = compiled.code = code->others.front().payload;
   compiled.onDevice = backend.numKernels();
   compiled.onHost = code->kernels.size();
 

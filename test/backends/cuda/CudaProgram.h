@@ -25,6 +25,9 @@ bool compile(mlir::ModuleOp fused, Compiled &compiled, std::string &error);
 /// The same of a graph's text.
 bool compileGraph(const std::string &text, Compiled &compiled, std::string &error);
 
+/// The code that was compiled last.
+const std::string &lastCode();
+
 /// What the machine has told since the last compilation; empty when nothing was wrong.
 std::string report();
 

@@ -1,21 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows of the numerics table as PTX on the machine of test/cuda, against NumPy. A family's rows are one graph.
+// Rows of the numerics table as PTX on the machine of test/cuda, against NumPy. The rows of a family and an element
+// type are one graph. `./dev test` runs three of them; `./dev test cuda`, which sets SINTER_CUDA_LONG, all.
 
 #include "CudaProgram.h"
 #include "test/numerics/Program.h"
 #include <cstdio>
-#include <fstream>
 
 using namespace sinter;
 using namespace sinter::numerics;
 
-static void runFamily(const char *name, std::vector<Row> rows, unsigned leastKernels, unsigned mostOnHost) {
-  Program program(rows, DType::f32);
-  Graph graph = program.trace();
+namespace {
+struct Family {
+  const char *name;
+  std::vector<Row> (*rows)();
+  unsigned onHost; // kernels that the GPU has no form for, at most: functions of f64, sizes that only running tells,
+                   // recurrent cells
+};
+
+const Family kFamilies[] = {
+    {"elementwise", elementwiseRows, 0}, {"shape", shapeRows, 0},       {"index", indexRows, 12},
+    {"reduce", reduceRows, 0},           {"contract", contractRows, 0}, {"network", networkRows, 20},
+    {"linalg", linalgRows, 0},           {"random", randomRows, 0}};
+
+struct Case {
+  const Family *family;
+  DType dtype;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  for (const Family &family : kFamilies) {
+    std::vector<DType> dtypes;
+    for (const Row &row : family.rows())
+      for (DType dtype : row.dtypes)
+        if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end())
+          dtypes.push_back(dtype);
+    for (DType dtype : dtypes)
+      list.push_back({&family, dtype});
+  }
+  return list;
+}
+
+class CudaRows : public testing::TestWithParam<Case> {};
+} // namespace
+
+TEST_P(CudaRows, AreNumPys) {
+  auto [family, dtype] = GetParam();
+  bool isShort = dtype == DType::f32 &&
+                 (family->rows == elementwiseRows || family->rows == shapeRows || family->rows == reduceRows);
+  if (!isShort && !std::getenv("SINTER_CUDA_LONG"))
+    GTEST_SKIP() << "`./dev test cuda` runs it";
+  std::vector<Row> rows = family->rows();
+  Program program(rows, dtype);
   cuda::Compiled compiled;
   std::string error;
-  ASSERT_TRUE(cuda::compileGraph(graph.text(), compiled, error)) << error;
+  ASSERT_TRUE(cuda::compileGraph(program.trace().text(), compiled, error)) << error;
   Tensors results;
   {
     Session session(Module::open(compiled.path));
@@ -27,11 +67,11 @@ static void runFamily(const char *name, std::vector<Row> rows, unsigned leastKer
     }
   }
   EXPECT_EQ(cuda::report(), "");
-  compareWithGoldens(program, results, name);
-  EXPECT_GE(compiled.onDevice, leastKernels);
-  EXPECT_LE(compiled.onHost, mostOnHost);
+  compareWithGoldens(program, results, family->name);
+  EXPECT_GT(compiled.onDevice, 0u);
+  EXPECT_LE(compiled.onHost, isShort ? 0 : family->onHost) << compiled.schedule;
 }
 
-TEST(CudaRows, Elementwise) { runFamily("elementwise", elementwiseRows(), 500, 0); }
-TEST(CudaRows, Shape) { runFamily("shape", shapeRows(), 100, 0); }
-TEST(CudaRows, Reduce) { runFamily("reduce", reduceRows(), 200, 0); }
+INSTANTIATE_TEST_SUITE_P(Cuda, CudaRows, testing::ValuesIn(cases()), [](const auto &info) {
+  return std::string(info.param.family->name) + "_" + dtype_name(info.param.dtype);
+});
