@@ -32,6 +32,7 @@ endforeach()
 # The archives are what the compiler links into the programs that it writes; it looks for them beside itself.
 install(TARGETS sinter_compiler sinter_rt_shared sinter_rt sinter_rt_main EXPORT sinterTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS sinter_cuda_runtime LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # Of its own, as it needs zlib where the program is built.
 install(TARGETS sinter_data sinter_trainer EXPORT sinterDataTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS sinter sinter_core

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// The driver of back end "cuda" (driver.h), a library of its own: a module's kernels on one GPU.
+//
 // One stream runs everything in the order in which the host asked for it, so that launches need no further order and
-// memory that was given back may be handed out at once: who gets it is behind who had it.
+// memory that was given back may be handed out at once: who gets it is behind who had it. Sessions share the stream and
+// the pool of memory.
 
-#include "cuda_device.h"
 #include "cuda_driver.h"
-#include "status.h"
+#include "driver.h"
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +25,7 @@ typedef struct Kernel {
 typedef struct Buffer {
   CudaAddress address;
   int64_t bytes;
-  int32_t isBusy;
+  const void *session; // null: nobody's
 } Buffer;
 
 typedef struct Program {
@@ -36,11 +40,13 @@ typedef struct Program {
   char *code; // with a 0 behind each kernel's name and at the end
   Kernel *kernels;
   int32_t numKernels;
-  Buffer *buffers; // of the pool
+  pthread_mutex_t mutex; // of the pool
+  Buffer *buffers;
   int32_t numBuffers, roomForBuffers;
 } Program;
 
 #define WORDS_OF_A_LAUNCH 512
+#define MESSAGE_BYTES 512
 
 static Program *programOf(const sinter_device *device) { return (Program *)(uintptr_t)device; }
 
@@ -48,7 +54,7 @@ static Program *programOf(const sinter_device *device) { return (Program *)(uint
 
 /// Records that `what` failed, with the driver's words, and returns the status.
 static int32_t failed(const Program *program, sinter_context *ctx, const char *what, int error) {
-  char text[SRT_MESSAGE_BYTES];
+  char text[MESSAGE_BYTES];
   snprintf(text, sizeof text, "back end cuda: %s: %s", what, srtCudaErrorText(&program->driver, error));
   return ctx->fail(ctx, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR, text, 0, 0);
 }
@@ -60,22 +66,31 @@ static void leave(Program *program) {
   program->driver.popContext(&context);
 }
 
+static void giveUp(Program *program, const void *session) {
+  pthread_mutex_lock(&program->mutex);
+  for (int32_t i = 0; i < program->numBuffers; ++i)
+    if (program->buffers[i].session == session)
+      program->buffers[i].session = NULL;
+  pthread_mutex_unlock(&program->mutex);
+}
+
 static int32_t begin(const sinter_device *device, sinter_context *ctx) {
   Program *program = programOf(device);
+  giveUp(program, ctx);
   int error = enter(program);
   if (!error) {
     error = program->driver.streamSynchronize(program->stream);
     leave(program);
   }
-  for (int32_t i = 0; i < program->numBuffers; ++i)
-    program->buffers[i].isBusy = 0;
   return error ? failed(program, ctx, "a call cannot begin", error) : 0;
 }
+
+static void end(const sinter_device *device, sinter_context *ctx) { giveUp(programOf(device), ctx); }
 
 static void freeIdle(Program *program) {
   int32_t kept = 0;
   for (int32_t i = 0; i < program->numBuffers; ++i) {
-    if (program->buffers[i].isBusy)
+    if (program->buffers[i].session)
       program->buffers[kept++] = program->buffers[i];
     else
       program->driver.memFree(program->buffers[i].address);
@@ -88,7 +103,7 @@ static Buffer *findIdle(Program *program, int64_t bytes) {
   Buffer *best = NULL;
   for (int32_t i = 0; i < program->numBuffers; ++i) {
     Buffer *buffer = &program->buffers[i];
-    if (!buffer->isBusy && buffer->bytes >= bytes && buffer->bytes / 2 <= bytes &&
+    if (!buffer->session && buffer->bytes >= bytes && buffer->bytes / 2 <= bytes &&
         (!best || buffer->bytes < best->bytes))
       best = buffer;
   }
@@ -107,48 +122,58 @@ static Buffer *addBuffer(Program *program) {
   return &program->buffers[program->numBuffers];
 }
 
+/// With the mutex: memory that nobody has, for `session`. Returns an error of the driver.
+static int take(Program *program, int64_t bytes, const void *session, CudaAddress *address) {
+  Buffer *buffer = findIdle(program, bytes);
+  if (!buffer) {
+    if (!addBuffer(program))
+      return CUDA_OUT_OF_MEMORY;
+    int error = program->driver.memAlloc(address, (size_t)bytes);
+    if (error == CUDA_OUT_OF_MEMORY) { // what the pool holds may be what is missing
+      freeIdle(program);
+      error = program->driver.memAlloc(address, (size_t)bytes);
+    }
+    if (error)
+      return error;
+    buffer = &program->buffers[program->numBuffers++];
+    *buffer = (Buffer){*address, bytes, NULL};
+  }
+  buffer->session = session;
+  *address = buffer->address;
+  return 0;
+}
+
 static void *acquire(const sinter_device *device, sinter_context *ctx, int64_t bytes) {
   Program *program = programOf(device);
   int64_t rounded;
-  if (bytes < 0 || __builtin_add_overflow(bytes, 63, &rounded)) {
-    ctx->fail(ctx, SINTER_OUT_OF_MEMORY, "back end cuda has no memory for a buffer of {} bytes", bytes, 0);
-    return NULL;
-  }
-  bytes = rounded < 64 ? 64 : rounded / 64 * 64;
-  Buffer *buffer = findIdle(program, bytes);
-  if (!buffer) {
-    buffer = addBuffer(program);
-    CudaAddress address = 0;
-    int error = buffer ? enter(program) : CUDA_OUT_OF_MEMORY;
+  int error = CUDA_OUT_OF_MEMORY;
+  CudaAddress address = 0;
+  if (bytes >= 0 && !__builtin_add_overflow(bytes, 63, &rounded)) {
+    error = enter(program);
     if (!error) {
-      error = program->driver.memAlloc(&address, (size_t)bytes);
-      if (error == CUDA_OUT_OF_MEMORY) { // what the pool holds may be what is missing
-        freeIdle(program);
-        buffer = &program->buffers[program->numBuffers];
-        error = program->driver.memAlloc(&address, (size_t)bytes);
-      }
+      pthread_mutex_lock(&program->mutex);
+      error = take(program, rounded < 64 ? 64 : rounded / 64 * 64, ctx, &address);
+      pthread_mutex_unlock(&program->mutex);
       leave(program);
     }
-    if (error) {
-      char what[64];
-      snprintf(what, sizeof what, "a buffer of %" PRId64 " bytes", bytes);
-      failed(program, ctx, what, error);
-      return NULL;
-    }
-    buffer->address = address;
-    buffer->bytes = bytes;
-    ++program->numBuffers;
   }
-  buffer->isBusy = 1;
-  return (void *)(uintptr_t)buffer->address;
+  if (error) {
+    char what[64];
+    snprintf(what, sizeof what, "a buffer of %" PRId64 " bytes", bytes);
+    failed(program, ctx, what, error);
+    return NULL;
+  }
+  return (void *)(uintptr_t)address;
 }
 
 static void release(const sinter_device *device, sinter_context *ctx, void *address) {
   Program *program = programOf(device);
   (void)ctx;
+  pthread_mutex_lock(&program->mutex);
   for (int32_t i = 0; i < program->numBuffers; ++i)
     if (program->buffers[i].address == (uintptr_t)address)
-      program->buffers[i].isBusy = 0;
+      program->buffers[i].session = NULL;
+  pthread_mutex_unlock(&program->mutex);
 }
 
 static void *weight(const sinter_device *device, sinter_context *ctx, int64_t offset) {
@@ -236,37 +261,35 @@ static int32_t waitFor(const sinter_device *device, sinter_context *ctx, void *b
   return error ? failed(program, ctx, "a kernel", error) : 0;
 }
 
-static void end(const sinter_device *device, sinter_context *ctx) {
-  Program *program = programOf(device);
-  (void)ctx;
-  if (enter(program) == 0) {
-    program->driver.streamSynchronize(program->stream);
-    leave(program);
-  }
-  for (int32_t i = 0; i < program->numBuffers; ++i)
-    program->buffers[i].isBusy = 0;
-}
-
 //===- Loading ------------------------------------------------------------------------------------===//
 
+/// Writes the reason and returns the status.
+__attribute__((format(printf, 3, 4))) static int32_t explain(char *why, int32_t status, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(why, SINTER_DRIVER_TEXT_BYTES, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
 /// Reads the lines before the PTX, which `*ptx` then is.
-static int32_t readKernels(Program *program, const char **ptx) {
+static int32_t readKernels(Program *program, const char **ptx, char *why) {
   char *line = program->code;
   while (*line && *line != '\n') {
     char *next = strchr(line, '\n'), *name = line, *space;
     if (!next || strncmp(line, "kernel ", 7) != 0 || !(space = strchr(name += 7, ' ')) || space > next)
-      return srtError(SINTER_CORRUPT, "the code of back end cuda requires a line for each kernel");
+      return explain(why, SINTER_CORRUPT, "its code requires a line for each kernel");
     Kernel *kernels = realloc(program->kernels, (size_t)(program->numKernels + 1) * sizeof *kernels);
     if (!kernels)
-      return srtError(SINTER_OUT_OF_MEMORY, "no memory for the kernels of back end cuda");
+      return explain(why, SINTER_OUT_OF_MEMORY, "no memory for its kernels");
     program->kernels = kernels;
     Kernel *kernel = &kernels[program->numKernels++];
     memset(kernel, 0, sizeof *kernel);
     kernel->name = name;
     char form[8];
-    if (sscanf(space, " %7s %" SCNu32, form, &kernel->threads) != 2 || kernel->threads == 0 || kernel->threads > 1024 ||
-        (strcmp(form, "thread") != 0 && strcmp(form, "block") != 0))
-      return srtError(SINTER_CORRUPT, "the code of back end cuda requires 'thread' or 'block' and up to 1024 threads");
+    if (sscanf(space, " %7s %4" SCNu32, form, &kernel->threads) != 2 || kernel->threads == 0 ||
+        kernel->threads > 1024 || (strcmp(form, "thread") != 0 && strcmp(form, "block") != 0))
+      return explain(why, SINTER_CORRUPT, "its code requires 'thread' or 'block' and up to 1024 threads");
     kernel->perBlock = form[0] == 'b';
     *space = 0;
     line = next + 1;
@@ -275,7 +298,7 @@ static int32_t readKernels(Program *program, const char **ptx) {
   return SINTER_OK;
 }
 
-static int32_t loadCode(Program *program, const char *ptx) {
+static int32_t loadCode(Program *program, const char *ptx, char *why) {
   char log[4096] = "";
   int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
   void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -283,20 +306,20 @@ static int32_t loadCode(Program *program, const char *ptx) {
   if (error) {
     program->module = NULL;
     log[sizeof log - 1] = 0;
-    return srtError(error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_UNSUPPORTED,
-                    "GPU cuda:%d does not take the code: %s%s%.300s", program->ordinal,
-                    srtCudaErrorText(&program->driver, error), *log ? ": " : "", log);
+    return explain(why, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_UNSUPPORTED,
+                   "GPU cuda:%d does not take its code: %s%s%.160s", program->ordinal,
+                   srtCudaErrorText(&program->driver, error), *log ? ": " : "", log);
   }
   for (int32_t i = 0; i < program->numKernels; ++i) {
     Kernel *kernel = &program->kernels[i];
     error = program->driver.moduleGetFunction(&kernel->function, program->module, kernel->name);
     if (error)
-      return srtError(SINTER_CORRUPT, "the code of back end cuda has no kernel %s", kernel->name);
+      return explain(why, SINTER_CORRUPT, "its code has no kernel %.100s", kernel->name);
   }
   return SINTER_OK;
 }
 
-static int32_t loadWeights(Program *program, const void *weights, int64_t bytes) {
+static int32_t loadWeights(Program *program, const void *weights, int64_t bytes, char *why) {
   CudaDriver *driver = &program->driver;
   int error = driver->memAlloc(&program->weights, bytes ? (size_t)bytes : 64); // empty constants have an address, too
   if (error)
@@ -306,95 +329,116 @@ static int32_t loadWeights(Program *program, const void *weights, int64_t bytes)
   if (!error)
     error = driver->streamSynchronize(program->stream);
   if (error)
-    return srtError(error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR,
-                    "%" PRId64 " bytes of weights on GPU cuda:%d: %s", bytes, program->ordinal,
-                    srtCudaErrorText(driver, error));
+    return explain(why, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR,
+                   "%" PRId64 " bytes of weights on GPU cuda:%d: %s", bytes, program->ordinal,
+                   srtCudaErrorText(driver, error));
   return SINTER_OK;
 }
 
-static int32_t load(Program *program, const char *ptx, const void *weights, int64_t weightsBytes) {
-  int error = enter(program);
-  if (!error)
-    error = program->driver.streamCreate(&program->stream, 0);
-  if (error)
-    return srtError(SINTER_RUNTIME_ERROR, "GPU cuda:%d has no stream: %s", program->ordinal,
-                    srtCudaErrorText(&program->driver, error));
-  int32_t status = loadCode(program, ptx);
-  if (!status)
-    status = loadWeights(program, weights, weightsBytes);
-  leave(program);
-  return status;
-}
-
-static int32_t start(Program *program, const CudaOptions *options) {
+static int32_t start(Program *program, char *why) {
   CudaDriver *driver = &program->driver;
-  int32_t status = srtCudaDriverOpen(driver, options ? options->driver : NULL);
-  if (status)
-    return status;
-  program->ordinal = options ? options->ordinal : 0;
-  status = srtCudaFindDevice(driver, program->ordinal, &program->handle);
+  int32_t status = srtCudaDriverOpen(driver, why);
+  if (!status)
+    status = srtCudaFindDevice(driver, &program->ordinal, &program->handle, why);
   if (status)
     return status;
   int error = driver->primaryRetain(&program->context, program->handle);
   if (error)
-    return srtError(SINTER_UNSUPPORTED, "GPU cuda:%d has no context: %s", program->ordinal,
-                    srtCudaErrorText(driver, error));
+    return explain(why, SINTER_UNSUPPORTED, "GPU cuda:%d has no context: %s", program->ordinal,
+                   srtCudaErrorText(driver, error));
   program->hasContext = 1;
-  return SINTER_OK;
-}
-
-int32_t srtCudaOpen(const char *code, size_t codeBytes, const void *weights, int64_t weightsBytes,
-                    const CudaOptions *options, const sinter_device **device) {
-  *device = NULL;
-  Program *program = calloc(1, sizeof *program);
-  char *copied = malloc(codeBytes + 1);
-  if (!program || !copied) {
-    free(program);
-    free(copied);
-    return srtError(SINTER_OUT_OF_MEMORY, "no memory for the code of back end cuda");
+  error = enter(program);
+  if (!error) {
+    error = driver->streamCreate(&program->stream, 0);
+    leave(program);
   }
-  memcpy(copied, code, codeBytes);
-  copied[codeBytes] = 0;
-  program->code = copied;
-  program->device = (sinter_device){
-      SINTER_DEVICE_VERSION, sizeof(sinter_device), begin, acquire, release, weight, copy, clear, launch, waitFor, end};
-  const char *ptx = NULL;
-  int32_t status = readKernels(program, &ptx);
-  if (!status)
-    status = start(program, options);
-  if (!status)
-    status = load(program, ptx, weights, weightsBytes);
-  if (status)
-    srtCudaClose(&program->device);
-  else
-    *device = &program->device;
-  return status;
+  return error ? explain(why, SINTER_UNSUPPORTED, "GPU cuda:%d has no stream: %s", program->ordinal,
+                         srtCudaErrorText(driver, error))
+               : SINTER_OK;
 }
 
-void srtCudaClose(const sinter_device *device) {
-  if (!device)
-    return;
+static void unload(const sinter_driver *driver, const sinter_device *device) {
+  (void)driver;
   Program *program = programOf(device);
-  CudaDriver *driver = &program->driver;
+  CudaDriver *cuda = &program->driver;
   if (program->hasContext) {
     if (enter(program) == 0) {
       if (program->stream) {
-        driver->streamSynchronize(program->stream);
-        driver->streamDestroy(program->stream);
+        cuda->streamSynchronize(program->stream);
+        cuda->streamDestroy(program->stream);
       }
       for (int32_t i = 0; i < program->numBuffers; ++i)
-        driver->memFree(program->buffers[i].address);
+        cuda->memFree(program->buffers[i].address);
       if (program->weights)
-        driver->memFree(program->weights);
+        cuda->memFree(program->weights);
       if (program->module)
-        driver->moduleUnload(program->module);
+        cuda->moduleUnload(program->module);
       leave(program);
     }
-    driver->primaryRelease(program->handle);
+    cuda->primaryRelease(program->handle);
   }
-  srtCudaDriverClose(driver);
+  srtCudaDriverClose(cuda);
+  pthread_mutex_destroy(&program->mutex);
   free(program->buffers);
   free(program->kernels);
   free(program->code);
   free(program);
 }
+
+static int32_t load(const sinter_driver *driver, const sinter_device_code *code, const sinter_device **device,
+                    char *why) {
+  Program *program = calloc(1, sizeof *program);
+  char *copied = malloc((size_t)code->bytes + 1);
+  if (!program || !copied) {
+    free(program);
+    free(copied);
+    return explain(why, SINTER_OUT_OF_MEMORY, "no memory for its code");
+  }
+  memcpy(copied, code->payload, (size_t)code->bytes);
+  copied[code->bytes] = 0;
+  program->code = copied;
+  pthread_mutex_init(&program->mutex, NULL);
+  program->device = (sinter_device){
+      SINTER_DEVICE_VERSION, sizeof(sinter_device), begin, acquire, release, weight, copy, clear, launch, waitFor, end};
+  const char *ptx = NULL;
+  int32_t status = readKernels(program, &ptx, why);
+  if (!status)
+    status = start(program, why);
+  if (!status && enter(program) == 0) {
+    status = loadCode(program, ptx, why);
+    if (!status)
+      status = loadWeights(program, code->weights, code->weight_bytes, why);
+    leave(program);
+  }
+  if (status)
+    unload(driver, &program->device);
+  else
+    *device = &program->device;
+  return status;
+}
+
+/// `requirements`: "sm_80", which newer generations have as well.
+static int32_t runs(const sinter_driver *driver, const char *requirements, char *why) {
+  (void)driver;
+  CudaDriver cuda;
+  int32_t ordinal, device, major = 0, minor = 0, required = 0;
+  if (sscanf(requirements, "sm_%d", &required) != 1) {
+    explain(why, 0, "it requires a generation of GPUs that this driver does not know");
+    return 0;
+  }
+  if (srtCudaDriverOpen(&cuda, why))
+    return 0;
+  int32_t status = srtCudaFindDevice(&cuda, &ordinal, &device, why);
+  if (!status) {
+    cuda.deviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, device);
+    cuda.deviceGetAttribute(&minor, CUDA_ATTRIBUTE_MINOR, device);
+    if (10 * major + minor < required)
+      status = explain(why, 1, "GPU cuda:%d is of generation sm_%d", ordinal, 10 * major + minor);
+  }
+  srtCudaDriverClose(&cuda);
+  return status == 0;
+}
+
+__attribute__((visibility("default"))) extern const sinter_driver sinter_driver_cuda;
+const sinter_driver sinter_driver_cuda = {
+    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "cuda", NULL, runs, load, unload};

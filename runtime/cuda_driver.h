@@ -63,12 +63,12 @@ typedef struct CudaDriver {
 #undef CUDA_FIELD
 } CudaDriver;
 
-/// Opens the library at `path` (null: SINTER_CUDA_DRIVER of the environment, else libcuda.so.1) and starts it. Returns
-/// a status with the message set.
-int32_t srtCudaDriverOpen(CudaDriver *driver, const char *path);
+/// Opens what SINTER_CUDA_DRIVER of the environment names, else libcuda.so.1, and starts it. Returns a status, with the
+/// reason in `why` (SINTER_DRIVER_TEXT_BYTES).
+int32_t srtCudaDriverOpen(CudaDriver *driver, char *why);
 void srtCudaDriverClose(CudaDriver *driver);
-/// The driver's number of GPU `ordinal`. Returns a status with the message set.
-int32_t srtCudaFindDevice(const CudaDriver *driver, int32_t ordinal, int *device);
+/// The GPU that SINTER_CUDA_DEVICE of the environment names by its number, else the first. Returns a status as above.
+int32_t srtCudaFindDevice(const CudaDriver *driver, int32_t *ordinal, int *device, char *why);
 /// The driver's words for an error.
 const char *srtCudaErrorText(const CudaDriver *driver, int error);
 

@@ -3,8 +3,6 @@
 #include "backends/cuda/CudaBackend.h"
 #include "backends/cuda/Lowering.h"
 #include "ir/Shape.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -27,18 +25,7 @@ CudaBackend::~CudaBackend() = default;
 
 static cuda::KernelSpec &ours(schedule::KernelSpec &spec) { return static_cast<cuda::KernelSpec &>(spec); }
 
-/// Only who compiles for a GPU needs its dialect.
-static void loadDialects(MLIRContext *context) {
-  if (context->getLoadedDialect<NVVM::NVVMDialect>())
-    return;
-  DialectRegistry registry;
-  registerNVVMDialectTranslation(registry);
-  context->appendDialectRegistry(registry);
-  context->loadDialect<NVVM::NVVMDialect>();
-}
-
 std::unique_ptr<schedule::KernelSpec> CudaBackend::specify(KernelOp kernel, ShapeAnalysis *outer) {
-  loadDialects(kernel.getContext());
   return std::make_unique<cuda::KernelSpec>(kernel, options, outer);
 }
 

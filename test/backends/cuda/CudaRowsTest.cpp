@@ -55,7 +55,7 @@ TEST_P(CudaRows, AreNumPys) {
   Program program(rows, dtype);
   cuda::Compiled compiled;
   std::string error;
-  ASSERT_TRUE(cuda::compileGraph(program.trace().text(), compiled, error)) << error;
+  ASSERT_TRUE(cuda::compileText(program.trace().text(), compiled, error)) << error;
   Tensors results;
   {
     Session session(Module::open(compiled.path));
