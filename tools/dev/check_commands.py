@@ -21,6 +21,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 SHORT = [
     (r"\./dev demo", "./dev demo"),
     (r"\./dev test$", "this is what runs"),
+    (r"\./dev test cuda", "sinter_cuda_tests and sinter_cuda_rows_tests are its short form"),
     (r"\./dev test hosts", "hosts/qemu.test, hosts/qemu-aarch64.test and sinter_hosts_tests are its short form"),
     (r"\./dev test \[PRESET\].*|\./dev test dev", "the same tests on a build that takes long to make"),
     (r"\./dev test --filter fold-constants", "./dev test --filter fold-constants"),
