@@ -19,7 +19,7 @@ config.test_exec_root = os.path.join(config.sinter_build, "test")
 
 tools = os.path.join(config.sinter_build, "bin")
 config.environment["PATH"] = os.pathsep.join([tools, config.llvm_tools, os.environ.get("PATH", "/usr/bin:/bin")])
-for name in ("HOME", "XDG_CACHE_HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+for name in ("HOME", "XDG_CACHE_HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "SINTER_LONG"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 

@@ -71,7 +71,7 @@ def check(options, runtime, name, level, fixed, cases, wants, scratch):
         print(f"{what}: FAILED to compile, exit code {done.returncode}: {done.stderr.strip()[-2000:]}")
         return False
     good, size = True, os.path.getsize(module) / 1e6
-    for (label, calls, feedback), want in zip(cases[:1] if fixed or level == "0" else cases, wants):
+    for (label, calls, feedback), want in zip(cases[:1] if fixed or (level == "0" and not os.environ.get("SINTER_LONG")) else cases, wants):
         got = {}
         try:
             for threads in (2,) if level == "0" else (1, 2):

@@ -23,6 +23,7 @@ SHORT = [
     (r"\./dev test$", "this is what runs"),
     (r"\./dev test cuda", "sinter_cuda_tests and sinter_cuda_rows_tests are its short form"),
     (r"\./dev test hosts", "hosts/qemu.test, hosts/qemu-aarch64.test and sinter_hosts_tests are its short form"),
+    (r"\./dev test long", "`./dev test` runs the same tests with smaller counts"),
     (r"\./dev test \[PRESET\].*|\./dev test dev", "the same tests on a build that takes long to make"),
     (r"\./dev test --filter fold-constants", "./dev test --filter fold-constants"),
     (r"\./dev build.*", "./dev build release sinter"),
