@@ -41,6 +41,11 @@ static LogicalResult compileTarget(ModuleOp module, unsigned i, const schedule::
   if (i > 0) // functions of all targets may be linked into one object
     options.prefix += "_v" + std::to_string(i);
   schedule::Devices devices(target, options.optLevel);
+  auto hasMemory = [](schedule::Backend *device) { return device->hasOwnMemory(); };
+  auto memories = llvm::make_filter_range(devices.list(), hasMemory);
+  if (llvm::range_size(memories) > 1)
+    return module.emitError("a target requires at most one back end with a memory of its own, got '")
+           << (*memories.begin())->name() << "' and '" << (*std::next(memories.begin()))->name() << "'";
   FailureOr<schedule::CodeModule> code = schedule::hostBackend().compile(module, *target.host, devices.list(), options);
   if (failed(code))
     return failure();

@@ -238,7 +238,12 @@ sinter_status_code srtLoadInputs(sinter_session *session) {
     Binding *input = &session->inputs[i];
     sinter_tensor_slot *slot = &session->inputSlots[i];
     if (input->state) {
-      slot->data = input->count ? input->state->current.data : (void *)emptyData;
+      sinter_status_code status = input->onDevice ? srtStateToDevice(input->state) : srtStateToHost(input->state);
+      if (status)
+        return status;
+      slot->data = input->onDevice ? input->state->there
+                   : input->count  ? input->state->current.data
+                                   : (void *)emptyData;
       continue;
     }
     slot->data = input->count ? input->tensor.data : (void *)emptyData;

@@ -84,8 +84,8 @@ sinter_status_code sinter_session_call(sinter_session *session, int32_t numInput
     output->rank = function->outputs[o].rank;
     memcpy(output->dims, slot->dims, (size_t)output->rank * sizeof *slot->dims);
     if (binding->bound && binding->copied)
-      continue; // in the caller's memory, in the caller's order
-    output->data = slot->data;
+      continue;                                           // in the caller's memory, in the caller's order
+    output->data = binding->onDevice ? NULL : slot->data; // sinter_session_state_get brings it
     output->strides = NULL;
   }
   srtLeave(session);

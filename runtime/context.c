@@ -113,6 +113,8 @@ static void *output(sinter_context *context, int32_t index, const int64_t *dims,
     memcpy(slot->dims, dims, (size_t)rank * sizeof *dims);
 
   if (binding->state) { // its dims are fixed: what does not agree with them is found when the call ends
+    if (bytes == binding->state->bytes && binding->onDevice)
+      return slot->data = binding->inPlace ? binding->state->there : binding->state->spareThere;
     if (bytes == binding->state->bytes)
       return slot->data = (binding->inPlace ? &binding->state->current : &binding->state->spare)->data;
     snprintf(text, sizeof text, "state '%s' requires %" PRId64 " bytes, its code produced %" PRId64,

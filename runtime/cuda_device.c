@@ -143,20 +143,25 @@ static int take(Program *program, int64_t bytes, const void *session, CudaAddres
   return 0;
 }
 
+/// Memory of at least `bytes` for `session`. Returns an error of the driver.
+static int allocate(Program *program, int64_t bytes, const void *session, CudaAddress *address) {
+  int64_t rounded;
+  if (bytes < 0 || __builtin_add_overflow(bytes, 63, &rounded))
+    return CUDA_OUT_OF_MEMORY;
+  int error = enter(program);
+  if (error)
+    return error;
+  pthread_mutex_lock(&program->mutex);
+  error = take(program, rounded < 64 ? 64 : rounded / 64 * 64, session, address);
+  pthread_mutex_unlock(&program->mutex);
+  leave(program);
+  return error;
+}
+
 static void *acquire(const sinter_device *device, sinter_context *ctx, int64_t bytes) {
   Program *program = programOf(device);
-  int64_t rounded;
-  int error = CUDA_OUT_OF_MEMORY;
   CudaAddress address = 0;
-  if (bytes >= 0 && !__builtin_add_overflow(bytes, 63, &rounded)) {
-    error = enter(program);
-    if (!error) {
-      pthread_mutex_lock(&program->mutex);
-      error = take(program, rounded < 64 ? 64 : rounded / 64 * 64, ctx, &address);
-      pthread_mutex_unlock(&program->mutex);
-      leave(program);
-    }
-  }
+  int error = allocate(program, bytes, ctx, &address);
   if (error) {
     char what[64];
     snprintf(what, sizeof what, "a buffer of %" PRId64 " bytes", bytes);
@@ -259,6 +264,33 @@ static int32_t waitFor(const sinter_device *device, sinter_context *ctx, void *b
     leave(program);
   }
   return error ? failed(program, ctx, "a kernel", error) : 0;
+}
+
+//===- States -------------------------------------------------------------------------------------===//
+
+/// The program itself stands for the session, so that no call gives the memory up.
+static void *keep(const sinter_device *device, int64_t bytes) {
+  Program *program = programOf(device);
+  CudaAddress address = 0;
+  return allocate(program, bytes, program, &address) ? NULL : (void *)(uintptr_t)address;
+}
+
+static void discard(const sinter_device *device, void *buffer) { release(device, NULL, buffer); }
+
+static int32_t transfer(const sinter_device *device, void *to, const void *from, int64_t bytes, int32_t direction) {
+  Program *program = programOf(device);
+  if (bytes == 0)
+    return SINTER_OK;
+  int error = enter(program);
+  if (error)
+    return SINTER_RUNTIME_ERROR;
+  error = direction == SINTER_COPY_TO_DEVICE
+              ? program->driver.copyToDevice((uintptr_t)to, from, (size_t)bytes, program->stream)
+              : program->driver.copyToHost(to, (uintptr_t)from, (size_t)bytes, program->stream);
+  if (!error)
+    error = program->driver.streamSynchronize(program->stream);
+  leave(program);
+  return error ? SINTER_RUNTIME_ERROR : SINTER_OK;
 }
 
 //===- Loading ------------------------------------------------------------------------------------===//
@@ -398,8 +430,20 @@ static int32_t load(const sinter_driver *driver, const sinter_device_code *code,
   copied[code->bytes] = 0;
   program->code = copied;
   pthread_mutex_init(&program->mutex, NULL);
-  program->device = (sinter_device){
-      SINTER_DEVICE_VERSION, sizeof(sinter_device), begin, acquire, release, weight, copy, clear, launch, waitFor, end};
+  program->device = (sinter_device){SINTER_DEVICE_VERSION,
+                                    sizeof(sinter_device),
+                                    begin,
+                                    acquire,
+                                    release,
+                                    weight,
+                                    copy,
+                                    clear,
+                                    launch,
+                                    waitFor,
+                                    end,
+                                    keep,
+                                    discard,
+                                    transfer};
   const char *ptx = NULL;
   int32_t status = readKernels(program, &ptx, why);
   if (!status)

@@ -33,6 +33,10 @@ typedef enum sinter_copy {
   SINTER_COPY_WITHIN = 2
 } sinter_copy;
 
+/// A flag of a sinter_state: it lies in the memory of the module's device, where inputs and outputs of compiled code
+/// are.
+#define SINTER_STATE_ON_DEVICE 2
+
 typedef struct sinter_device sinter_device;
 struct sinter_device {
   uint32_t version;     // SINTER_DEVICE_VERSION
@@ -65,6 +69,14 @@ struct sinter_device {
 
   /// The session is destroyed: what it had is given up. Called once, also for a session that began no call.
   void (*end)(const sinter_device *device, sinter_context *ctx);
+
+  // States lie in memory that all sessions of the module share, each for one session at a time. No call of compiled
+  // code uses the memory while these functions run, on any thread.
+  /// Memory as that of `acquire`, but until `discard`; null when there is none.
+  void *(*keep)(const sinter_device *device, int64_t bytes);
+  void (*discard)(const sinter_device *device, void *buffer);
+  /// Copies all of it to or from the host (sinter_copy), which is done when the call returns. A status code.
+  int32_t (*transfer)(const sinter_device *device, void *to, const void *from, int64_t bytes, int32_t direction);
 };
 
 #ifdef __cplusplus

@@ -228,6 +228,8 @@ sinter_status_code srtOutput(const sinter_session *session, int32_t index, sinte
                           .dtype = function->outputs[index].dtype,
                           .rank = function->outputs[index].rank};
   memcpy(view->dims, session->outputSlots[index].dims, sizeof view->dims);
+  if (binding->onDevice)
+    view->data = NULL; // sinter_session_state_get brings it
   if (binding->bound && binding->copied) {
     view->data = binding->tensor.data;
     view->strides = binding->tensor.strides;

@@ -26,6 +26,7 @@ typedef struct Binding {
   Block own;
   State *state; // the session's tensor that the function reads or replaces here; null: the caller's
   int inPlace;  // an output whose state is written where it lies
+  int onDevice; // compiled code has the state in the memory of a device
 } Binding;
 
 /// The first error that compiled code reported, from any thread of the session.

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int32_t srtNumStates(const sinter_function *function) {
   return function->struct_size >= offsetof(sinter_function, states) + sizeof function->states ? function->num_states
@@ -36,7 +37,7 @@ sinter_status_code srtCheckStates(const sinter_function *function) {
     const sinter_state *state = &function->states[s];
     int hasOutput = state->output >= 0;
     if (!state->name || state->input < 0 || state->input >= function->num_inputs || state->output < -1 ||
-        state->output >= function->num_outputs || (state->flags & ~SINTER_STATE_IN_PLACE))
+        state->output >= function->num_outputs || (state->flags & ~(SINTER_STATE_IN_PLACE | SINTER_STATE_ON_DEVICE)))
       return srtError(SINTER_CORRUPT, "state %d of function '%s' has no name, bad indices or unknown flags", s,
                       function->name);
     const sinter_tensor_type *type = &function->inputs[state->input];
@@ -84,6 +85,7 @@ static sinter_status_code makeStore(const sinter_module *module, const Memory *m
   store->holds = 0;
   store->memory = (Memory){.hooks = memory->hooks, .noHugePages = memory->noHugePages};
   store->module = module;
+  store->owner = getpid();
   store->states = states;
   *result = store;
   int32_t count = 0;
@@ -120,12 +122,15 @@ static void freeStore(StateStore *store) {
   for (int32_t s = 0; s < store->count; ++s) {
     srtFree(&store->memory, StateMemory, store->states[s].current.data, store->states[s].current.bytes);
     srtFree(&store->memory, StateMemory, store->states[s].spare.data, store->states[s].spare.bytes);
+    if (store->owner == getpid()) // a child has no devices
+      srtStateDiscardThere(&store->states[s]);
   }
   free(store->states);
   free(store);
 }
 
-static void initialize(const State *state) {
+static void initialize(State *state) {
+  srtStateSetOnHost(state);
   if (!state->bytes)
     return;
   if (state->initial)
@@ -148,14 +153,24 @@ static sinter_status_code bindStates(sinter_session *session) {
     State *state = findState(session->store, from->name);
     int isNew = !state->current.data;
     sinter_status_code status = reserveState(session->store, state, &state->current);
-    if (!status && from->output >= 0 && !(from->flags & SINTER_STATE_IN_PLACE))
+    int hasSpare = from->output >= 0 && !(from->flags & SINTER_STATE_IN_PLACE);
+    int onDevice = (from->flags & SINTER_STATE_ON_DEVICE) != 0;
+    if (onDevice && !session->module->devices.count)
+      return srtError(SINTER_CORRUPT, "state '%s' of function '%s' requires a device, its module has none", state->name,
+                      function->name);
+    if (!status && onDevice) {
+      state->device = session->module->devices.all[0].device;
+      status = srtStateReserveThere(state, hasSpare);
+    } else if (!status && hasSpare) {
       status = reserveState(session->store, state, &state->spare);
+    }
     if (status)
       return status;
     if (isNew)
       initialize(state);
     Binding *input = &session->inputs[from->input];
     input->state = state;
+    input->onDevice = onDevice;
     input->bound = 1;
     input->tensor = (sinter_tensor){.dtype = state->dtype, .rank = state->rank};
     if (state->rank)
@@ -165,6 +180,7 @@ static sinter_status_code bindStates(sinter_session *session) {
     if (from->output >= 0) {
       session->outputs[from->output].state = state;
       session->outputs[from->output].inPlace = (from->flags & SINTER_STATE_IN_PLACE) != 0;
+      session->outputs[from->output].onDevice = onDevice;
     }
   }
   return SINTER_OK;
@@ -224,9 +240,22 @@ void srtStatesCommit(sinter_session *session) {
   const sinter_function *function = session->function;
   for (int32_t s = 0; s < srtNumStates(function); ++s) {
     const sinter_state *from = &function->states[s];
-    if (from->output < 0 || (from->flags & SINTER_STATE_IN_PLACE))
+    if (from->output < 0)
       continue;
     State *state = session->inputs[from->input].state;
+    int inPlace = (from->flags & SINTER_STATE_IN_PLACE) != 0;
+    if (from->flags & SINTER_STATE_ON_DEVICE) {
+      void *oldThere = state->there;
+      if (!inPlace) {
+        state->there = state->spareThere;
+        state->spareThere = oldThere;
+      }
+      srtStateSetThere(state);
+      continue;
+    }
+    srtStateSetOnHost(state);
+    if (inPlace)
+      continue;
     Block old = state->current;
     state->current = state->spare;
     state->spare = old;
@@ -281,9 +310,9 @@ sinter_status_code sinter_session_state_get(const sinter_session *session, const
   sinter_status_code status = claimState(session, name, &state);
   if (status)
     return status;
-  if (view)
+  if (view && !(status = srtStateToHost(state)))
     *view = viewOf(state);
-  else
+  else if (!status)
     status = srtError(SINTER_INVALID_ARGUMENT, "state '%s' requires a place for the view, got null", name);
   srtStatesRelease(session);
   return status;
@@ -326,7 +355,11 @@ sinter_status_code sinter_session_state_set(sinter_session *session, const char 
                  srtDimsText(own.dims, own.rank, dims), value ? sinter_dtype_name(value->dtype) : "null",
                  valid ? srtDimsText(value->dims, value->rank, got) : "", value && !value->data ? " without data" : "");
   } else if (state->bytes) {
-    status = copyState(state, value);
+    status = srtStateToHost(state); // of which it may be a view
+    if (!status)
+      status = copyState(state, value);
+    if (!status)
+      srtStateSetOnHost(state);
     if (!status && own.dtype == SINTER_I1)
       srtNormalizeTruths(own.data, state->bytes);
   }
@@ -361,13 +394,16 @@ sinter_status_code sinter_session_save(const sinter_session *session, const char
   sinter_tensor *tensors = malloc((size_t)store->count * sizeof *tensors);
   const char **names = malloc((size_t)store->count * sizeof *names);
   int32_t count = 0;
-  for (int32_t s = 0; tensors && names && s < store->count; ++s)
+  for (int32_t s = 0; tensors && names && !status && s < store->count; ++s)
     if (store->states[s].current.data) {
+      status = srtStateToHost(&store->states[s]);
       names[count] = store->states[s].name;
       tensors[count++] = viewOf(&store->states[s]);
     }
-  status = tensors && names ? sinter_safetensors_write(path, names, tensors, count)
-                            : srtError(SINTER_OUT_OF_MEMORY, "no memory to write '%s'", path ? path : "");
+  if (!tensors || !names)
+    status = srtError(SINTER_OUT_OF_MEMORY, "no memory to write '%s'", path ? path : "");
+  else if (!status)
+    status = sinter_safetensors_write(path, names, tensors, count);
   free(tensors);
   free(names);
   srtStatesRelease(session);
@@ -416,6 +452,7 @@ sinter_status_code sinter_session_load(sinter_session *session, const char *path
     if (!status && block->data) {
       Block old = store->states[s].current;
       store->states[s].current = *block;
+      srtStateSetOnHost(&store->states[s]);
       *block = old;
     }
     srtFree(&store->memory, StateMemory, block->data, block->bytes);

@@ -9,6 +9,7 @@
 
 #include "memory.h"
 #include "module.h"
+#include <sys/types.h>
 
 typedef struct State {
   const char *name;
@@ -18,6 +19,10 @@ typedef struct State {
   const void *initial; // null: zeros
   Block current;       // no data: no session uses it
   Block spare;         // no data: written in place, or only read
+  // Of states in the memory of a device (state_device.c); null: the host has it.
+  const sinter_device *device;
+  void *there, *spareThere;
+  int isNewerHere, isNewerThere; // what the other side has is old
 } State;
 
 typedef struct StateStore {
@@ -25,6 +30,7 @@ typedef struct StateStore {
   _Atomic int32_t busy;  // a session runs, saves or loads
   Memory memory;
   const sinter_module *module;
+  pid_t owner; // the process that has its devices
   int32_t count;
   State *states; // sorted by name
 } StateStore;
@@ -34,6 +40,16 @@ int32_t srtNumStates(const sinter_function *function);
 
 /// Checks what `function` says about its states.
 sinter_status_code srtCheckStates(const sinter_function *function);
+
+/// Memory of the state's device, and as much again with `withSpare`.
+sinter_status_code srtStateReserveThere(State *state, int withSpare);
+void srtStateDiscardThere(State *state);
+/// Brings the value to the host, or to the device, if it is not there. Nothing is done for states of the host.
+sinter_status_code srtStateToHost(State *state);
+sinter_status_code srtStateToDevice(State *state);
+/// The value on the host, or on the device, is the new one.
+void srtStateSetOnHost(State *state);
+void srtStateSetThere(State *state);
 
 /// Gives `session` the states of its function, from the store of `shared` (may be null) or from a new one.
 sinter_status_code srtStatesJoin(sinter_session *session, sinter_session *shared);

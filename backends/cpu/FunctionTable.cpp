@@ -3,7 +3,7 @@
 #include "backends/cpu/FunctionTable.h"
 #include "backends/cpu/CpuKind.h"
 #include "ir/Shapes.h"
-#include "runtime/abi.h"
+#include "runtime/device.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
@@ -47,7 +47,7 @@ public:
     SmallVector<llvm::Constant *> result;
     for (const Signature::State &state : list)
       result.push_back(record({text(state.name), i32(state.input), i32(state.output),
-                               i32(state.inPlace ? SINTER_STATE_IN_PLACE : 0), i32(0), i64(state.initial)}));
+                               i32((state.inPlace ? SINTER_STATE_IN_PLACE : 0) | (state.onDevice ? SINTER_STATE_ON_DEVICE : 0)), i32(0), i64(state.initial)}));
     return array(result);
   }
 

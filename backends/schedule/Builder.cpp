@@ -179,11 +179,16 @@ Value ScheduleBuilder::local(int64_t bytes) {
   return atBegin([&] { return LocalOp::create(b, bufferType, std::max<int64_t>(bytes, 8)).getResult(); });
 }
 
+void ScheduleBuilder::wait(Value buffer) {
+  if (buffer.getType() != bufferType)
+    WaitOp::create(b, buffer);
+}
+
 void ScheduleBuilder::copy(Value to, Value from, Value bytes) {
   if (getConstantIntValue(bytes) == 0)
     return;
-  if (from.getType() != bufferType && to.getType() == bufferType)
-    WaitOp::create(b, from);
+  if (to.getType() == bufferType)
+    wait(from);
   CopyOp::create(b, from, to, bytes);
 }
 
@@ -196,8 +201,8 @@ void ScheduleBuilder::copyPieces(Value to, Value toStep, Value from, Value fromS
   if (getConstantIntValue(count) == 1) {
     copy(to, from, bytes);
   } else {
-    if (from.getType() != bufferType && to.getType() == bufferType)
-      WaitOp::create(b, from);
+    if (to.getType() == bufferType)
+      wait(from);
     CopyPiecesOp::create(b, from, fromStep, to, toStep, bytes, count);
   }
 }

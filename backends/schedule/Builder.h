@@ -52,6 +52,8 @@ public:
   mlir::Value local(int64_t bytes);
   /// Waits for the buffer that is copied to the host, if it is in another memory.
   void copy(mlir::Value to, mlir::Value from, mlir::Value bytes);
+  /// Waits for what was written to the buffer, if it is in another memory than the host's.
+  void wait(mlir::Value buffer);
   void clear(mlir::Value to, mlir::Value bytes);
   /// `count` pieces of `bytes` each, at the given distances.
   void copyPieces(mlir::Value to, mlir::Value toStep, mlir::Value from, mlir::Value fromStep, mlir::Value bytes,
@@ -59,9 +61,9 @@ public:
   mlir::Value acquire(mlir::Value bytes) { return AcquireOp::create(b, memoryType, bytes); }
   mlir::Value acquireOnHost(mlir::Value bytes) { return AcquireOp::create(b, bufferType, bytes); }
   void release(mlir::Value buffer) { ReleaseOp::create(b, buffer); }
-  /// Storage of output `index`.
-  mlir::Value output(unsigned index, llvm::ArrayRef<mlir::Value> sizes) {
-    return OutputOp::create(b, bufferType, index, sizes);
+  /// Storage of output `index`, with the caller, or where tensors lie for a state that the session keeps there.
+  mlir::Value output(unsigned index, llvm::ArrayRef<mlir::Value> sizes, bool isState) {
+    return OutputOp::create(b, isState ? memoryType : bufferType, index, sizes);
   }
   mlir::Value weight(int64_t offset) { return WeightOp::create(b, memoryType, offset); }
 

@@ -125,16 +125,17 @@ def ProductOp : Schedule_Op<"product", [Pure]> {
 
 def InputOp : Schedule_Op<"input", [Pure]> {
   let summary = "memory of an input";
+  let description = [{ That of a state may be in the memory of a back end, where the session keeps it. }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$index);
-  let results = (outs Schedule_HostBuffer:$buffer);
-  let assemblyFormat = "$index attr-dict";
+  let results = (outs Schedule_Buffer:$buffer);
+  let assemblyFormat = "$index custom<Memory>(type($buffer)) attr-dict";
 }
 
 def OutputOp : Schedule_Op<"output"> {
   let summary = "memory for an output of the given sizes; fails when there is none";
   let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative]>:$index, Variadic<Schedule_Size>:$sizes);
-  let results = (outs Schedule_HostBuffer:$buffer);
-  let assemblyFormat = "$index `[` $sizes `]` attr-dict";
+  let results = (outs Schedule_Buffer:$buffer);
+  let assemblyFormat = "$index `[` $sizes `]` custom<Memory>(type($buffer)) attr-dict";
 }
 
 def WeightOp : Schedule_Op<"weight", [Pure]> {

@@ -28,12 +28,13 @@ ScheduleEmitter::ScheduleEmitter(func::FuncOp function, ScheduleBuilder &builder
 void ScheduleEmitter::bindInputs() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
-    pointers[argument] = schedule::InputOp::create(s.b, s.bufferType, number);
+    bool isState = function.getArgAttr(number, "sinter.state") != nullptr;
+    pointers[argument] = schedule::InputOp::create(s.b, isState ? s.memoryType : s.bufferType, number);
     bindFresh(argument, [&](int64_t axis) { return schedule::InputSizeOp::create(s.b, s.i64Type, number, axis); });
   }
-  // Kernels with a memory of their own read a copy there.
+  // Kernels with a memory of their own read a copy there; states are kept there.
   for (BlockArgument argument : function.getArguments())
-    if (!s.isOnHost() && !argument.use_empty()) {
+    if (pointers.lookup(argument).getType() != s.memoryType && !argument.use_empty()) {
       Value size = bytes(argument), own = s.acquire(size);
       s.copy(own, pointers.lookup(argument), size);
       pointers[argument] = own;
@@ -165,13 +166,16 @@ LogicalResult ScheduleEmitter::emitReturn(Operation *op) {
     unsigned index = operand.getOperandNumber();
     int slot = plan.slotOf(root);
     if (slot >= 0 && plan.slot(slot).kind == Slot::Kind::Output && plan.slot(slot).output == index &&
-        !lateOutputs.contains(index))
+        !lateOutputs.contains(index)) {
+      s.wait(slotPointer(slot));
       continue;
+    }
     if (failed(requireKnownSizes(operand.get())))
       return failure();
     Value to = storageOf(index, operand.get());
     if (root != plan.writtenOverState(index) && failed(copyTo(to, operand.get())))
       return failure();
+    s.wait(to); // a call that has ended has no launches left that can fail
   }
   return success();
 }
@@ -231,5 +235,5 @@ FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp modu
   ScheduleEmitter emitter(function, builder, sizes, plan, launches, checks, weights);
   if (failed(emitter.run()))
     return failure();
-  return makeSignature(function, entry, plan, context, weights);
+  return makeSignature(function, entry, plan, context, weights, /*statesOnDevice=*/!memory.empty());
 }

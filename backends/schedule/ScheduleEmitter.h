@@ -66,6 +66,8 @@ private:
   /// Memory for what `value` is about to be; a size that is not known yet is an error.
   llvm::FailureOr<mlir::Value> place(mlir::Value value);
   mlir::Value slotPointer(int slot);
+  /// True when the session keeps the state that a result is.
+  bool isState(unsigned result) const;
   /// Where output `output`, which is to hold `returned`, lies.
   mlir::Value storageOf(unsigned output, mlir::Value returned);
   /// Where `value` lies; one that is held in a register is stored first.

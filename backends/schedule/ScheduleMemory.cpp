@@ -97,7 +97,8 @@ FailureOr<Value> ScheduleEmitter::place(Value value) {
   if (where.kind == Slot::Kind::Output && !outputPointers.contains(slot)) {
     // The output may be a view of this value under another shape.
     Value returned = function.getBody().front().getTerminator()->getOperand(where.output);
-    if (s.isOnHost() && llvm::all_of(plan.dims(returned), [&](DimExpr size) { return s.isBound(size); })) {
+    if ((s.isOnHost() || isState(where.output)) &&
+        llvm::all_of(plan.dims(returned), [&](DimExpr size) { return s.isBound(size); })) {
       outputPointers[slot] = storageOf(where.output, returned);
     } else {
       if (failed(requireKnownSizes(value)))
@@ -119,7 +120,11 @@ FailureOr<Value> ScheduleEmitter::place(Value value) {
 
 Value ScheduleEmitter::storageOf(unsigned output, Value returned) {
   Value early = earlyOutputs.lookup(output);
-  return early ? early : s.output(output, materializeDims(returned));
+  return early ? early : s.output(output, materializeDims(returned), isState(output));
+}
+
+bool ScheduleEmitter::isState(unsigned result) const {
+  return function.getResultAttr(result, "sinter.state") != nullptr;
 }
 
 /// Asks for the memory of outputs before states are written: that can fail.
@@ -129,7 +134,7 @@ void ScheduleEmitter::placeOutputs() {
   for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands()) {
     unsigned k = operand.getOperandNumber();
     if (!plan.writtenOverState(k) && plan.knownAtEntry(operand.get()))
-      earlyOutputs[k] = s.output(k, materializeDims(operand.get()));
+      earlyOutputs[k] = s.output(k, materializeDims(operand.get()), isState(k));
   }
 }
 

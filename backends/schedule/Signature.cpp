@@ -107,10 +107,12 @@ static LogicalResult findStates(func::FuncOp function, const SchedulePlan &plan,
 }
 
 FailureOr<Signature> schedule::makeSignature(func::FuncOp function, StringRef entry, const SchedulePlan &plan,
-                                             const DimContext &context, Weights &weights) {
+                                             const DimContext &context, Weights &weights, bool statesOnDevice) {
   Signature signature = describe(function, entry, plan, context);
   if (failed(findStates(function, plan, signature, weights)))
     return failure();
+  for (Signature::State &state : signature.states)
+    state.onDevice = statesOnDevice;
   return signature;
 }
 

@@ -25,6 +25,7 @@ struct Signature {
     int input = 0, output = -1; // -1: only read
     int64_t initial = -1;       // byte offset in the weights of `sinter.initial`; -1: zeros
     bool inPlace = false;       // the result is written to the argument's memory, after all that can fail
+    bool onDevice = false;      // it lies in the memory of the module's device
   };
   std::string name;
   std::string entry; // symbol of the entry point
@@ -36,7 +37,7 @@ struct Signature {
 /// The signature of `function`, which symbol `entry` computes. First values of states go to `weights`. Fails with a
 /// diagnostic where arguments and results do not make states.
 llvm::FailureOr<Signature> makeSignature(mlir::func::FuncOp function, llvm::StringRef entry, const SchedulePlan &plan,
-                                         const DimContext &context, Weights &weights);
+                                         const DimContext &context, Weights &weights, bool statesOnDevice);
 
 /// STEM, or STEM_FUNCTION when there are several.
 std::string plainName(llvm::ArrayRef<Signature> functions, size_t index, llvm::StringRef stem);

@@ -72,6 +72,8 @@ schedule.kernel @fill for "cpu" sizes ["s0 4", "2"] elements ["", "s0 -1"] const
 // CHECK-LABEL: schedule.function @device
 schedule.function @device inputs 1 outputs 1 {
   %x = schedule.input 0
+  // CHECK: schedule.input 0 in "gpu"
+  %state = schedule.input 0 in "gpu"
   %n = schedule.input_size 0 axis 0
   // CHECK: %[[A:.*]] = schedule.arena(%{{.*}}) lives [0, 1] : !schedule.buffer<"gpu">
   %a = schedule.arena(%n) lives [0, 1] : !schedule.buffer<"gpu">
@@ -93,6 +95,8 @@ schedule.function @device inputs 1 outputs 1 {
   schedule.launch ordered @reduce_over_ranks on "gpu"(%a) writes [0] chunks %n : !schedule.buffer<"gpu">
   // CHECK: %{{.*}}, %{{.*}} = schedule.grow %[[OWN]] in "gpu" of
   %larger, %capacity = schedule.grow %own in "gpu" of %n to %n
+  // CHECK: schedule.output 0[%{{.*}}] in "gpu"
+  %next = schedule.output 0[%n] in "gpu"
   %y = schedule.output 0[%n]
   // CHECK: schedule.wait %[[A]] in "gpu"
   schedule.wait %a in "gpu"

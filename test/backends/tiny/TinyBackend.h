@@ -11,7 +11,7 @@
 
 namespace sinter::tiny {
 
-class TinyBackend final : public schedule::Backend {
+class TinyBackend : public schedule::Backend {
 public:
   explicit TinyBackend(std::string requirements = "") : requirements(std::move(requirements)) {}
 
@@ -28,7 +28,7 @@ private:
 };
 
 /// "tiny" in a target, or "tiny:N" for a machine that requires "tiny-N".
-class TinyKind final : public schedule::BackendKind {
+class TinyKind : public schedule::BackendKind {
 public:
   llvm::StringRef name() const override { return "tiny"; }
   std::shared_ptr<const schedule::Machine> parse(llvm::StringRef text, std::string &error) const override;

@@ -333,8 +333,40 @@ int32_t wait(const sinter_device *self, sinter_context *ctx, void *buffer) {
   return of(self).status[ctx];
 }
 
-constexpr sinter_device kFunctions = {
-    SINTER_DEVICE_VERSION, sizeof(sinter_device), begin, acquire, release, weight, copy, clear, launch, wait, end};
+void *keep(const sinter_device *self, int64_t bytes) { return of(self).acquire(bytes, self); }
+
+void discard(const sinter_device *self, void *buffer) {
+  of(self).waitFor([](const Task &) { return true; });
+  int64_t at = of(self).bufferOf(wordOf(buffer));
+  std::lock_guard lock(of(self).mutex);
+  of(self).buffers.erase(at);
+}
+
+int32_t transfer(const sinter_device *self, void *to, const void *from, int64_t bytes, int32_t direction) {
+  Device &device = of(self);
+  ++device.trace.transfers;
+  device.waitFor([](const Task &) { return true; });
+  bool isIn = direction == SINTER_COPY_TO_DEVICE;
+  if (device.bufferOf(wordOf(isIn ? to : from), bytes) < 0)
+    return SINTER_RUNTIME_ERROR;
+  std::memcpy(isIn ? device.real(wordOf(to)) : to, isIn ? from : device.real(wordOf(from)), static_cast<size_t>(bytes));
+  return 0;
+}
+
+constexpr sinter_device kFunctions = {SINTER_DEVICE_VERSION,
+                                      sizeof(sinter_device),
+                                      begin,
+                                      acquire,
+                                      release,
+                                      weight,
+                                      copy,
+                                      clear,
+                                      launch,
+                                      wait,
+                                      end,
+                                      keep,
+                                      discard,
+                                      transfer};
 
 int32_t runs(const sinter_driver *, const char *requirements, char *why) {
   std::snprintf(why, SINTER_DRIVER_TEXT_BYTES, "this machine has tiny-1");

@@ -17,6 +17,7 @@ void registerDriver();
 /// What the queue of the device that was loaded last did since then.
 struct Trace {
   int launches = 0, copiesIn = 0, copiesOut = 0, waits = 0;
+  int transfers = 0;                         // of states
   int overtaken = 0;                         // launches that ran before an older one
   std::vector<std::string> ordered, running; // ordered launches as they were asked for, and as they ran
 };

@@ -3,6 +3,7 @@
 // Modules with code of the CPU and of the tiny back end, as a program opens and runs them, and what is said when that
 // fails.
 
+#include "TinyBackend.h"
 #include "TinyDevice.h"
 #include "TinyProgram.h"
 #include "runtime/driver.h"
@@ -108,6 +109,61 @@ TEST(TinyModule, FunctionsShareAState) {
   EXPECT_NEAR(total(looking), totalOf({2.5f, 3.5f, 0, 1}), 1e-4);
   sinter_session_destroy(looking);
   sinter_session_destroy(stepping);
+}
+
+std::vector<float> stateOf(sinter_session *session) {
+  sinter_tensor view = {};
+  EXPECT_EQ(sinter_session_state_get(session, "w", &view), SINTER_OK) << sinter_last_error();
+  auto *values = static_cast<const float *>(view.data);
+  return std::vector<float>(values, values + 4);
+}
+
+TEST(TinyModule, AStateStaysOnTheDevice) {
+  Opened opened;
+  sinter_session *session = opened.start("step"), *looking = opened.start("total", session);
+  for (int call = 1; call <= 4; ++call)
+    ASSERT_EQ(step(session, {1, 1, 1, 1}), SINTER_OK) << sinter_last_error();
+  tiny::Trace trace = tiny::traceDevice();
+  EXPECT_EQ(trace.transfers, 1) << "its first value";
+  EXPECT_EQ(trace.copiesIn, 4) << "x alone";
+  EXPECT_EQ(trace.copiesOut, 4) << "y alone";
+  total(looking);
+  EXPECT_EQ(tiny::traceDevice().transfers, 1) << "another function reads it there";
+  EXPECT_EQ(stateOf(session), (std::vector<float>{5, 6, 7, 8}));
+  EXPECT_EQ(stateOf(session), (std::vector<float>{5, 6, 7, 8}));
+  EXPECT_EQ(tiny::traceDevice().transfers, 2) << "looked at once";
+
+  std::vector<float> given = {1, 0, 1, 0};
+  sinter_tensor tensor = vectorOf(given);
+  ASSERT_EQ(sinter_session_state_set(session, "w", &tensor), SINTER_OK) << sinter_last_error();
+  ASSERT_EQ(step(session, {1, 1, 1, 1}), SINTER_OK);
+  EXPECT_EQ(stateOf(session), (std::vector<float>{2, 1, 2, 1}));
+  ASSERT_EQ(sinter_session_state_reset(session), SINTER_OK);
+  EXPECT_EQ(stateOf(session), (std::vector<float>{1, 2, 3, 4}));
+  ASSERT_EQ(step(session, {0, 0, 0, 0}), SINTER_OK);
+  EXPECT_EQ(stateOf(session), (std::vector<float>{1, 2, 3, 4}));
+
+  sinter_tensor view = {};
+  view.data = given.data();
+  ASSERT_EQ(sinter_session_output(session, 0, &view), SINTER_OK);
+  EXPECT_EQ(view.data, nullptr) << "the host has no address of it";
+  sinter_session_destroy(looking);
+  sinter_session_destroy(session);
+  EXPECT_EQ(tiny::countBuffers(), 0);
+}
+
+TEST(TinyModule, AStateThatHasNoMemoryThereIsAnError) {
+  Opened opened;
+  for (int call : {1, 2}) { // its value, and the next one
+    tiny::failAcquire(call);
+    sinter_session *session = nullptr;
+    EXPECT_EQ(
+        sinter_session_create(opened.module, sinter_module_find_function(opened.module, "step"), nullptr, &session),
+        SINTER_OUT_OF_MEMORY);
+    EXPECT_STREQ(sinter_last_error(), "no memory of the device for state 'w' of 16 bytes");
+    tiny::failAcquire(0);
+  }
+  EXPECT_EQ(tiny::countBuffers(), 0);
 }
 
 TEST(TinyModule, AStateIsSavedAndLoaded) {
@@ -219,6 +275,71 @@ TEST(TinyModule, WhatCannotRunIsRefusedByName) {
                     }),
             "cannot load the code of FILE for the back end 'tiny': its length is not what it says");
   EXPECT_EQ(tiny::countDevices(), 0);
+}
+
+/// Another back end with a memory of its own.
+class SecondBackend final : public tiny::TinyBackend {
+public:
+  llvm::StringRef name() const override { return "second"; }
+};
+class SecondMachine final : public schedule::Machine {
+public:
+  const schedule::BackendKind &kind() const override { return *schedule::findBackend("second"); }
+  mlir::Attribute attribute(mlir::MLIRContext *context) const override { return mlir::UnitAttr::get(context); }
+};
+class SecondKind final : public tiny::TinyKind {
+public:
+  llvm::StringRef name() const override { return "second"; }
+  std::shared_ptr<const schedule::Machine> parse(llvm::StringRef, std::string &) const override {
+    auto machine = std::make_shared<SecondMachine>();
+    machine->name = "second";
+    return machine;
+  }
+  std::shared_ptr<const schedule::Machine> read(mlir::Attribute, std::string &error) const override {
+    return parse("", error);
+  }
+  std::unique_ptr<schedule::Backend> create(const schedule::Machine &, int) const override {
+    return std::make_unique<SecondBackend>();
+  }
+};
+const schedule::RegisterBackend<SecondKind> second;
+
+TEST(TinyModule, TargetsThatAreNotUnderstoodAreRefused) {
+  auto refusal = [](const char *target) {
+    tiny::Compiled compiled;
+    std::string error;
+    EXPECT_FALSE(tiny::compileText(modelText, compiled, error, target));
+    return error;
+  };
+  EXPECT_EQ(refusal("cpu+tiny+second"),
+            "a target requires at most one back end with a memory of its own, got 'second' and 'tiny'");
+  EXPECT_EQ(refusal("cpu+tiny+tiny:2"), "target 'cpu+tiny+tiny:2' requires each back end once, got 'tiny' twice");
+  EXPECT_EQ(refusal("tiny:two"), "tiny requires a digit, got 'two'");
+  EXPECT_EQ(refusal("tiny+cuba"),
+            "target 'tiny+cuba' requires back ends of this compiler behind '+' (cpu, second, tiny), got 'cuba'");
+}
+
+TEST(TinyModule, TextSaysWhichDevicesItIsFor) {
+  std::string error;
+  auto refusal = [&](const char *attributes) {
+    tiny::Compiled compiled;
+    EXPECT_FALSE(tiny::compileText(std::string("module attributes {") + attributes + "} {" + modelText + "}", compiled,
+                                   error, ""));
+    return error;
+  };
+  EXPECT_EQ(refusal("sinter.devices = {tiny = \"\"}"),
+            "sinter.devices does not fit: it requires a dictionary, and a sinter.target beside it");
+}
+
+TEST(TinyModule, FilesForTheLinkerHoldTheHostsCodeAlone) {
+  CompiledModule module;
+  std::string error;
+  schedule::parseTarget("cpu+tiny", module.target, error);
+  module.code.others.push_back({"tiny", "tiny-1", "code"});
+  EXPECT_FALSE(writeModule(module, "x.o", OutputFormat::Object, error));
+  EXPECT_EQ(error,
+            "code for the back end 'tiny' requires a .smod, got 'x.o': files for the linker and programs hold the "
+            "host's code alone");
 }
 
 TEST(TinyModule, AListOfTargetsRunsWhereTheDeviceIsMissing) {

@@ -16,11 +16,10 @@ bool tiny::compile(ModuleOp module, Compiled &compiled, std::string &error, cons
   options.target = target;
   CompileRequest request;
   request.keepSchedule = true;
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) { error = diagnostic.str(); });
   FailureOr<CompiledModule> result = compileGraph(module, options, request);
-  if (failed(result)) {
-    error = "does not compile";
+  if (failed(result))
     return false;
-  }
   compiled.schedule = result->code.schedule;
   for (StringRef line : llvm::split(StringRef(compiled.schedule), '\n'))
     compiled.onDevice += line.contains("schedule.kernel") && line.contains("for \"tiny\"");
