@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """products.py BUILD [TARGET...]
 
-Products of all types that register tiles take, over odd sizes, batches, transposes, constants and what follows, against NumPy: integers to the bit,
+Products and convolutions of all types that register tiles take, over odd sizes, batches, transposes, constants and what follows, against NumPy: integers to the bit,
 floats by 1e-5 of the sum of magnitudes in f64 (and the rounding of 16-bit results). All of them for the targets that are named; by default some for each that
 this machine can run."""
 import os
@@ -24,7 +24,12 @@ ROUNDING = {"bf16": 2.0**-8, "f16": 2.0**-11, "f32": 0, "f64": 0}
 PRODUCTS = [("ui8", "i8", "i32"), ("i8", "i8", "i32"), ("ui8", "ui8", "i32"), ("i8", "ui8", "i32"), ("i16", "i16", "i32"), ("i32", "i32", "i32"), ("i8", "i8", "i8"),
             ("ui16", "i16", "i32"), ("i64", "i64", "i64"), ("i32", "i32", "i64"), ("bf16", "bf16", "f32"), ("bf16", "bf16", "bf16"), ("f16", "f16", "f32"),
             ("f16", "f16", "f16"), ("f32", "bf16", "f32"), ("bf16", "f32", "f32"), ("f16", "f32", "f32"), ("f32", "f32", "f64"), ("f32", "f32", "f32"), ("f64", "f64", "f64")]
-SIZES = [(1, 17, 64), (3, 7, 129), (17, 64, 33), (64, 129, 17), (129, 64, 100), (5, 2100, 40), (31, 12, 7)]
+CONVOLUTIONS = [("ui8", "i8", "i32"), ("i8", "i8", "i32"), ("ui8", "ui8", "i32"), ("i16", "i8", "i32"), ("i32", "i32", "i32"), ("bf16", "bf16", "f32"),
+                ("bf16", "bf16", "bf16"), ("f16", "f16", "f32"), ("f32", "bf16", "f32"), ("f32", "f32", "f32")]
+# images, height, width, channels, filters, kernel, stride, low, high, dilation, groups
+WINDOWS = [(2, 9, 11, 8, 40, 3, 1, 1, 1, 1, 1), (1, 7, 17, 3, 33, 3, 2, 1, 0, 1, 1), (1, 13, 5, 32, 17, 1, 1, 0, 0, 1, 1), (2, 6, 7, 10, 12, 3, 1, 2, 2, 2, 2),
+           (1, 12, 9, 33, 33, 3, 1, 1, 1, 1, 33), (1, 5, 4, 520, 8, 1, 1, 0, 0, 1, 1)]
+SIZES = [(1, 17, 64), (3, 7, 129), (17, 64, 33), (64, 129, 17), (129, 64, 100), (5, 2100, 40), (31, 12, 7), (9, 34, 1)]
 TARGETS = {"x86-64": [], "x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v3,+avxvnni": ["avx_vnni"], "x86-64-v4": ["avx512bw"], "x86-64-v4,+avx512vnni": ["avx512_vnni"],
            "x86-64-v4,+avx512bf16": ["avx512_bf16"], "native": []}
 
@@ -75,24 +80,65 @@ class Case:
             lines.append(f"  %r = sinter.add %p, %d : ({out}, {out}) -> {out}")
         return "\n".join(lines + [f"  return %{'r' if self.adds else 'p'} : {out}", "}", ""])
 
-    def check(self, got):
+    def operands(self, wide):
         a, b = (np.swapaxes(x, -1, -2) if t else x for x, t in zip((self.a, self.b), self.transposes))
+        return a.astype(wide), b.astype(wide)
+
+    product = staticmethod(np.matmul)
+
+    def check(self, got):
         kind = self.kinds[2]
         if kind not in ROUNDING:
-            expected = np.matmul(a.astype(np.int64), b.astype(np.int64)).astype(TYPES[kind])  # modulo 2^width, as both do
+            expected = self.product(*self.operands(np.int64)).astype(TYPES[kind])  # modulo 2^width, as both do
             if self.adds:
                 expected = expected + self.c
             return int(np.sum(got != expected)), 0.0
         wide = np.float64 if kind != "f64" else np.longdouble
-        a, b = a.astype(wide), b.astype(wide)
-        expected, scale = np.matmul(a, b), np.matmul(np.abs(a), np.abs(b))
+        a, b = self.operands(wide)
+        expected, scale = self.product(a, b), self.product(np.abs(a), np.abs(b))
         rounded = np.abs(expected)  # what 16 bits round once, and again after an addition
         if self.adds:
             expected, scale = expected + self.c.astype(wide), scale + np.abs(self.c.astype(wide))
             rounded = rounded + np.abs(expected)
         bound = (1e-5 if kind != "f64" else 1e-14) * scale + ROUNDING[kind] * rounded
-        ratio = np.abs(got.astype(wide) - expected) / bound
+        ratio = np.abs(got.astype(wide) - expected) / np.maximum(bound, 1e-300)
         return int(np.sum(~(ratio <= 1))), float(np.max(ratio))
+
+
+class ConvolutionCase(Case):
+    """Channels last, a constant filter."""
+
+    def __init__(self, number, kinds, sizes):
+        self.name, self.kinds, self.sizes, self.adds, self.constant = f"c{number}", kinds, sizes, False, True
+        rng = np.random.default_rng(number)
+        images, height, width, channels, filters, kernel, stride, low, high, dilation, groups = sizes
+        self.a, self.b = draw(rng, (images, height, width, channels), kinds[0]), draw(rng, (filters, kernel, kernel, channels // groups), kinds[1])
+        reach = (kernel - 1) * dilation + 1
+        self.out = (images, (height + low + high - reach) // stride + 1, (width + low + high - reach) // stride + 1, filters)
+
+    def text(self):
+        a, b, out = (f"tensor<{'x'.join(map(str, s))}x{t}>" for s, t in zip((self.a.shape, self.b.shape, self.out), self.kinds))
+        stride, low, high, dilation, groups = self.sizes[6:]
+        both = lambda value: f"array<i64: {value}, {value}>"
+        return (f'func.func @{self.name}(%a: {a} {{sinter.name = "a"}}) -> {out} {{\n  %b = sinter.constant dense<"{bits_of(self.b)}"> : {b}\n'
+                f"  %p = sinter.convolution %a, %b {{strides = {both(stride)}, low = {both(low)}, high = {both(high)}, input_dilation = {both(1)}, dilation = {both(dilation)}, "
+                f"groups = {groups} : i64, layout = #sinter<conv_layout channels_last>, element_type = {self.kinds[2]}}} : ({a}, {b}) -> {out}\n  return %p : {out}\n}}\n")
+
+    def operands(self, wide):
+        return self.a.astype(wide), self.b.astype(wide)
+
+    def product(self, a, b):
+        kernel, stride, low, high, dilation, groups = self.sizes[5:]
+        a = np.pad(a, [(0, 0), (low, high), (low, high), (0, 0)])
+        rows, columns = self.out[1:3]
+        result = np.zeros(self.out, a.dtype)
+        for y in range(kernel):
+            for x in range(kernel):
+                window = a[:, y * dilation :: stride, x * dilation :: stride][:, :rows, :columns]
+                for g in range(groups):
+                    part, filters = window.shape[-1] // groups, b.shape[0] // groups
+                    result[..., g * filters : (g + 1) * filters] += window[..., g * part : (g + 1) * part] @ b[g * filters : (g + 1) * filters, y, x].T
+        return result
 
 
 def main():
@@ -103,13 +149,16 @@ def main():
     for i, kinds in enumerate(PRODUCTS):
         for j, sizes in enumerate(SIZES):
             cases.append(Case(len(cases), kinds, sizes, (5 * i + 7 * j + i * j) % 32))
+    for kinds in CONVOLUTIONS:
+        for sizes in WINDOWS:
+            cases.append(ConvolutionCase(len(cases), kinds, sizes))
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
     everything = cases
     for number, (target, needs) in enumerate(TARGETS.items()):
         if chosen and target not in chosen or not chosen and not flags.issuperset(needs):
             continue
-        cases = everything if chosen else everything[::2] if target == "native" else everything[number::6]
+        cases = everything if chosen else everything[::2] if target == "native" else everything[number::8]
         worst = 0.0
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/m.mlir", "w") as file:

@@ -618,8 +618,11 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   int64_t width = widthOf(form.sum), most = spec.target().lanes(width);
   // Without columns to vectorize (matrix times vector on the right) scalar loops are as good.
   int64_t columns = constantOr(spec.dims, product->columns, ShapedType::kDynamic);
-  if (columns != ShapedType::kDynamic && columns < most / 2)
+  bool isFew = columns != ShapedType::kDynamic && columns < most / 2;
+  if (isFew && form.step == ProductForm::Step::fused)
     return Plan::refuse("it has fewer columns than half a vector");
+  while (isFew && most > form.leastLanes() && columns <= most / 2) // other forms have nothing better
+    most /= 2;
   plan.setLanes(most, form.leastLanes());
 
   int64_t lanes = lanesOr(given, most), panel = spec.target().panelBytes / width, vectorsPerPanel = panel / lanes;

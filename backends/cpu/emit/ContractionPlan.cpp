@@ -77,12 +77,7 @@ HostTensor PanelLayout::pack(const HostTensor &source) const {
       int64_t inside = std::min(columns, count - p * columns);
       if (form.headers()) {
         for (int64_t n = 0; n < inside; ++n) {
-          uint32_t sum = 0;
-          for (int64_t offset : ks) {
-            char value = from[batchOffset + offset + places[p * columns + n]];
-            sum += static_cast<uint32_t>(form.b == Number::u8 ? int(uint8_t(value)) : int(int8_t(value)));
-          }
-          sum *= static_cast<uint32_t>(form.columnFactor());
+          uint32_t sum = columnStart(form, ks, from + batchOffset + places[p * columns + n]);
           std::memcpy(to + n * sizeof sum, &sum, sizeof sum);
         }
         to += columns * form.kPack;

@@ -55,31 +55,46 @@ BlockArgument sinter::cpu::filterInput(ConvolutionOp op) {
 }
 
 bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
-  Type type = getElementTypeOrSelf(op.getResult());
   auto filter = cast<RankedTensorType>(op.getFilter().getType());
-  return (type.isF32() || type.isF64()) && getElementTypeOrSelf(op.getInput()) == type &&
-         getElementTypeOrSelf(op.getFilter()) == type && op.getLayout() == ConvLayout::channels_last &&
-         filter.hasStaticShape() && filter.getRank() >= 3 && filter.getRank() <= 4 &&
-         isa<BlockArgument>(op.getInput()) && filterInput(op);
+  return op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 &&
+         filter.getRank() <= 4 && isa<BlockArgument>(op.getInput()) && filterInput(op);
 }
 
-/// [O, kh, kw, c] of a constant becomes [group][panel][kh][kw][c][columns], zero beyond the group's output channels.
-static HostTensor packFilter(const HostTensor &source, int64_t groups, int64_t panelBytes) {
+std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, ConvolutionOp op, std::string &refusal) {
+  return productFormOf(spec.target(), getElementTypeOrSelf(op.getInput()), getElementTypeOrSelf(op.getFilter()),
+                       getElementTypeOrSelf(op.getResult()), refusal);
+}
+
+/// [O, kh, kw, c] of a constant becomes [group][panel][header, kh, kw, c / kPack][columns][kPack], zero beyond the
+/// group's output channels and the channels.
+static HostTensor packFilter(const HostTensor &source, int64_t groups, int64_t panel, const ProductForm &form) {
   int64_t taps = 1, rank = source.rank();
   for (int64_t k = 1; k + 1 < rank; ++k)
     taps *= source.size(k);
   int64_t channels = source.size(rank - 1), perGroup = source.size(0) / groups, run = taps * channels;
-  int64_t width = byteWidth(source.elementType()), panel = panelBytes / width,
-          panels = llvm::divideCeil(perGroup, panel);
-  HostTensor packed(source.elementType(), {groups, panels, run, panel});
+  int64_t width = byteWidth(source.elementType()), panels = llvm::divideCeil(perGroup, panel);
+  int64_t steps = llvm::divideCeil(channels, form.kPack);
+  HostTensor packed(source.elementType(), {groups, panels, form.headers() + taps * steps, panel, form.kPack});
   const char *from = source.data();
   char *to = packed.data();
   for (int64_t g = 0; g < groups; ++g)
-    for (int64_t p = 0; p < panels; ++p)
-      for (int64_t k = 0; k < run; ++k)
-        for (int64_t lane = 0; lane < panel; ++lane, to += width)
-          if (int64_t o = p * panel + lane; o < perGroup)
-            std::memcpy(to, from + ((g * perGroup + o) * run + k) * width, width);
+    for (int64_t p = 0; p < panels; ++p) {
+      int64_t inside = std::min(panel, perGroup - p * panel);
+      auto filterOf = [&](int64_t n) { return from + (g * perGroup + p * panel + n) * run * width; };
+      if (form.headers()) {
+        for (int64_t n = 0; n < inside; ++n) {
+          uint32_t sum = columnStart(form, llvm::seq<int64_t>(0, run), filterOf(n));
+          std::memcpy(to + n * sizeof sum, &sum, sizeof sum);
+        }
+        to += panel * form.kPack;
+      }
+      for (int64_t tap = 0; tap < taps; ++tap)
+        for (int64_t step = 0; step < steps; ++step, to += panel * form.kPack * width)
+          for (int64_t r = 0; r < std::min(form.kPack, channels - step * form.kPack); ++r)
+            for (int64_t n = 0; n < inside; ++n)
+              std::memcpy(to + (n * form.kPack + r) * width,
+                          filterOf(n) + (tap * channels + step * form.kPack + r) * width, width);
+    }
   return packed;
 }
 
@@ -99,25 +114,34 @@ Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
   ConvolutionOp op = convolutionOf(spec);
   if (isDepthwise(op))
     return {input, "depthwise", packDepthwise};
-  int64_t groups = op.getGroups(), panelBytes = spec.target().panelBytes;
-  return {input, "filter;" + std::to_string(groups) + ";" + std::to_string(panelBytes),
-          [groups, panelBytes](const HostTensor &source) { return packFilter(source, groups, panelBytes); }};
+  std::string refusal;
+  ProductForm form = *productFormOf(spec, op, refusal);
+  int64_t groups = op.getGroups(), panel = spec.target().panelBytes / widthOf(form.sum);
+  return {input,
+          "filter;" + std::to_string(groups) + ";" + std::to_string(panel) + ";" + std::to_string(form.kPack) + ";" +
+              std::to_string(form.columnFactor()),
+          [groups, panel, form](const HostTensor &source) { return packFilter(source, groups, panel, form); }};
 }
 
 Plan sinter::cpu::planFilter(KernelSpec &spec) {
   ConvolutionOp op = convolutionOf(spec);
   if (!op || !hasConvolutionKernel(op) || spec.target().vectorBytes < 16)
     return Plan::refuse(
-        "its root is no convolution of f32 or f64 with channels last and a static filter, or the target has "
-        "no vectors");
+        "its root is no convolution with channels last and a static filter, or the target has no vectors");
   if (cast<RankedTensorType>(op.getFilter().getType()).getNumElements() == 0)
     return Plan::refuse("its filter has no elements");
+  std::string refusal;
+  std::optional<ProductForm> form = productFormOf(spec, op, refusal);
+  if (!form)
+    return Plan::refuse(refusal);
   Plan plan;
   if (auto filter = dyn_cast<BlockArgument>(op.getFilter())) {
     if (!canBePacked(spec, filter))
       return Plan::refuse("a filter that is no constant does not come with its taps first");
     plan.packing = {static_cast<int64_t>(filter.getArgNumber())};
     plan.needsPacking = true;
+  } else if (form->step != ProductForm::Step::fused) {
+    return Plan::refuse("a filter of its types has to be packed, and is no constant");
   }
   if (!spec.sizes->dims(op.getInput()).back().isConstant())
     return Plan::refuse("the number of channels is not known");
@@ -126,8 +150,7 @@ Plan sinter::cpu::planFilter(KernelSpec &spec) {
       return Plan::refuse("its results have several shapes");
   if (!canBuildAfter(spec, op))
     return Plan::refuse("what follows the convolution cannot be built element by element");
-  int64_t width = byteWidth(getElementTypeOrSelf(op.getResult()));
-  plan.setLanes(spec.target().lanes(width), 16 / width);
+  plan.setLanes(spec.target().lanes(widthOf(form->sum)), form->leastLanes());
   return plan;
 }
 
@@ -166,14 +189,15 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
 
 void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, Value source, Value imageBase,
                                  Value target, Value targetBase, Value rowBegin, Value rowCount, Value channelBegin,
-                                 int64_t channels, VectorType vectorType) {
+                                 int64_t channels, int64_t pitch, int64_t lanes, const ProductForm &form) {
   ImplicitLocOpBuilder &b = fn.b;
   auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
   auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
-  int64_t lanes = vectorType.getNumElements();
+  Type element = typeOf(form.a, b.getContext());
+  auto vectorType = VectorType::get({lanes}, element);
   Value width = fn.materialize(shape.paddedWidth), zeroIndex = fn.index(0);
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
-  Value zeroScalar = arith::ConstantOp::create(b, b.getZeroAttr(vectorType.getElementType()));
+  Value zero = toRow(b, form, arith::ConstantOp::create(b, b.getZeroAttr(vectorType)));
+  Value zeroScalar = toRow(b, form, arith::ConstantOp::create(b, b.getZeroAttr(element)));
   // Where padded position p comes from: (p - low) / dilation, when that is whole and inside.
   auto inside = [&](Value position, int64_t low, int64_t dilation, DimExpr size, Value &from) {
     Value shifted = arith::SubIOp::create(b, position, fn.index(low));
@@ -190,23 +214,23 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
   fn.loop(zeroIndex, rowCount, 1, [&](Value r) {
     Value fromRow;
     Value rowInside = inside(add(rowBegin, r), shape.lowH, shape.inputDilationH, shape.height, fromRow);
-    Value rowTarget = add(targetBase, mul(r, mul(width, fn.index(channels))));
+    Value rowTarget = add(targetBase, mul(r, mul(width, fn.index(pitch))));
     Value rowSource = add(imageBase, mul(mul(fromRow, fn.materialize(shape.width)), fn.index(shape.channels)));
     fn.loop(zeroIndex, width, 1, [&](Value c) {
       Value fromColumn;
       Value columnInside = inside(c, shape.lowW, shape.inputDilationW, shape.width, fromColumn);
-      Value to = add(rowTarget, mul(c, fn.index(channels)));
+      Value to = add(rowTarget, mul(c, fn.index(pitch)));
       auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, rowInside, columnInside), /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(b);
       int64_t whole = channels / lanes * lanes;
       b.setInsertionPointToStart(branch.thenBlock());
       Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.channels))), channelBegin);
       fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
-        Value value = vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)});
+        Value value = toRow(b, form, vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)}));
         vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});
       });
       fn.loop(fn.index(whole), fn.index(channels), 1, [&](Value i) {
-        Value value = memref::LoadOp::create(b, source, ValueRange{add(from, i)});
+        Value value = toRow(b, form, memref::LoadOp::create(b, source, ValueRange{add(from, i)}));
         memref::StoreOp::create(b, value, target, ValueRange{add(to, i)});
       });
       b.setInsertionPointToStart(branch.elseBlock());
@@ -214,6 +238,10 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
               [&](Value i) { vector::StoreOp::create(b, zero, target, ValueRange{add(to, i)}); });
       fn.loop(fn.index(whole), fn.index(channels), 1,
               [&](Value i) { memref::StoreOp::create(b, zeroScalar, target, ValueRange{add(to, i)}); });
+      b.setInsertionPointAfter(branch);
+      if (pitch > channels)
+        fn.loop(fn.index(channels), fn.index(pitch), 1,
+                [&](Value i) { memref::StoreOp::create(b, zeroScalar, target, ValueRange{add(to, i)}); });
     });
   });
 }
@@ -225,7 +253,9 @@ struct ConvolutionForm {
 
   ConvolutionOp op;
   ConvolutionShape shape;
-  int64_t width, panel, groups, groupIn, groupOut, pixelStride;
+  ProductForm product;
+  int64_t panel, groups, groupIn, groupOut, pixelStride;
+  int64_t pitch; // channels of a group, whole steps of them
   bool masked, flattened = false;
   bool inPlace; // the filter is read as [kh][kw][channels][O]
 };
@@ -239,7 +269,7 @@ class ConvolutionEmitter : ConvolutionForm {
 public:
   ConvolutionEmitter(KernelFunction &fn, ConvolutionOp op)
       : ConvolutionForm(fn.spec, op), fn(fn), b(fn.b), dims(fn.spec.dims), lanes(fn.spec.schedule().getLanes()),
-        vectorType(VectorType::get({lanes}, getElementTypeOrSelf(op.getResult()))) {
+        vectorType(VectorType::get({lanes}, typeOf(product.sum, b.getContext()))) {
     ArrayRef<int64_t> numbers = fn.spec.schedule().getTile();
     tile = {numbers[0], numbers[1], numbers[2]};
   }
@@ -266,14 +296,17 @@ private:
 } // namespace
 
 ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), shape(spec, op) {
-  width = byteWidth(getElementTypeOrSelf(op.getResult()));
-  panel = spec.target().panelBytes / width;
+  std::string refusal;
+  product = *productFormOf(spec, op, refusal);
+  panel = spec.target().panelBytes / widthOf(product.sum);
   groups = op.getGroups();
   groupIn = shape.channels / groups;
   groupOut = shape.outChannels / groups;
   masked = groupOut % panel != 0;
   inPlace = !isa<BlockArgument>(op.getFilter());
-  pixelStride = shape.needsCopy ? groupIn : shape.channels;
+  pitch = static_cast<int64_t>(llvm::alignTo(groupIn, product.kPack));
+  shape.needsCopy |= product.copiesRows() || pitch != groupIn;
+  pixelStride = shape.needsCopy ? pitch : shape.channels;
   // A pointwise convolution walks all pixels as one row.
   if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy) {
     DimExpr one = spec.dims.constant(1);
@@ -293,12 +326,16 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
     rowBases.push_back(add(base, mul(pixel, fn.index(shape.strideW * pixelStride))));
   }
   // (kw, channel) is one run when nothing lies between the channels of neighbouring taps.
-  bool oneRun = shape.kernelW == 1 || (shape.dilationW == 1 && pixelStride == groupIn);
-  int64_t runLength = oneRun ? shape.kernelW * groupIn : groupIn;
+  bool oneRun = shape.kernelW == 1 || (shape.dilationW == 1 && pixelStride == pitch);
+  int64_t tapSteps = pitch / product.kPack, runLength = oneRun ? shape.kernelW * tapSteps : tapSteps;
   int64_t runs = oneRun ? 1 : shape.kernelW;
   int64_t perPanel = panel / lanes;
-  int64_t step = inPlace ? shape.outChannels : panel; // from k to k + 1
-  int64_t rowFilter = shape.kernelW * groupIn * step;
+  int64_t step = inPlace ? shape.outChannels : panel * product.kPack; // of the filter
+  int64_t rowFilter = shape.kernelW * tapSteps * step, header = product.headers() * step;
+  auto aheadOf = [&](int64_t j) {
+    return inPlace ? j * lanes
+                   : j / perPanel * (header + shape.kernelH * rowFilter) + j % perPanel * lanes * product.kPack;
+  };
   auto columnMask = [&](Value at) -> Value {
     if (!masked)
       return nullptr;
@@ -310,24 +347,26 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
 
   auto run = [&](Value kh, Value kw, Value from, Value to, ValueRange sums) {
     MicroOperands operands;
+    operands.form = product;
     operands.a = input;
+    if (product.kPack > 1)
+      operands.aStride = fn.index(product.kPack);
     operands.b = fn.input(filterInput(op).getArgNumber());
     operands.bStride = fn.index(step);
     // Rows of many channels lie pages apart, where no hardware prefetches.
-    if (inPlace && step * width >= 1024)
+    if (inPlace && step * widthOf(product.b) >= 1024)
       operands.prefetchRows = 16;
     Value inputOffset = mul(mul(kh, fn.index(shape.dilationH)), rowElements);
     Value filterOffset = mul(kh, fn.index(rowFilter));
     if (kw) {
       inputOffset = add(inputOffset, mul(kw, fn.index(shape.dilationW * pixelStride)));
-      filterOffset = add(filterOffset, mul(kw, fn.index(groupIn * step)));
+      filterOffset = add(filterOffset, mul(kw, fn.index(tapSteps * step)));
     }
     for (int64_t r = 0; r < high; ++r)
       for (int64_t i = 0; i < wide; ++i)
         operands.aRows.push_back(add(add(rowBases[r], fn.index(i * shape.strideW * pixelStride)), inputOffset));
     for (int64_t j = 0; j < tile.vectors; ++j) {
-      int64_t ahead = inPlace ? j * lanes : j / perPanel * shape.kernelH * rowFilter + j % perPanel * lanes;
-      operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(ahead)));
+      operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(header + aheadOf(j))));
       if (inPlace)
         operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes))));
     }
@@ -335,15 +374,25 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   };
 
   // Over (kh, kw, part of a run); what is of size 1 is no loop.
-  int64_t parts = llvm::divideCeil(runLength, kProductBlock), perPart = llvm::divideCeil(runLength, parts);
+  int64_t block = product.sumsByBlocks() ? kProductBlock / product.kPack : kNoBlocks;
+  int64_t parts = product.sumsByBlocks() ? llvm::divideCeil(runLength, block) : 1,
+          perPart = llvm::divideCeil(runLength, parts);
   int64_t sizes[] = {shape.kernelH, runs, parts};
   SmallVector<SummedAxis> axes;
   for (int64_t size : sizes)
     if (size != 1)
       axes.push_back(summedAxis(fn, dims.constant(size)));
+  SmallVector<Value> starts = zeroAccumulators(fn, vectorType, high * wide * tile.vectors);
+  for (int64_t j = 0; product.headers() && j < tile.vectors; ++j) {
+    auto type = VectorType::get({lanes * product.kPack}, typeOf(product.b, b.getContext()));
+    Value start = vector::LoadOp::create(b, type, fn.input(filterInput(op).getArgNumber()),
+                                         ValueRange{add(filterBase, fn.index(aheadOf(j)))});
+    start = vector::BitCastOp::create(b, vectorType, start);
+    for (int64_t i = 0; i < high * wide; ++i)
+      starts[i * tile.vectors + j] = start;
+  }
   SmallVector<Value> sums = sumNest(
-      fn, axes, perPart, kProductBlock, zeroAccumulators(fn, vectorType, high * wide * tile.vectors),
-      [&](Value x, Value y) { return joinFloats(b, x, y); },
+      fn, axes, perPart, block, starts, [&](Value x, Value y) { return joinFloats(b, x, y); },
       [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
         Value kh = fn.index(0), kw, from = fn.index(0), to = fn.index(runLength);
         if (shape.kernelH != 1)
@@ -410,12 +459,13 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
 static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors) {
   int64_t outWidth = sizeOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
           outHeight = sizeOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
-  bool conflicting = form.pixelStride * form.shape.strideW * form.width % 4096 == 0;
-  RegisterTile tile = chooseTile(spec.target(), outWidth, vectors, conflicting);
+  int64_t width = widthOf(form.shape.needsCopy ? form.product.row : form.product.a);
+  bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0;
+  RegisterTile tile = chooseTile(spec.target(), outWidth, vectors, conflicting, form.product.parts());
   if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
     return {1, tile.rows, tile.vectors};
   // Narrow images: a tile takes several rows.
-  RegisterTile most = chooseTile(spec.target(), outWidth * outHeight, vectors, conflicting);
+  RegisterTile most = chooseTile(spec.target(), outWidth * outHeight, vectors, conflicting, form.product.parts());
   int64_t highest = std::clamp<int64_t>(most.rows / std::max<int64_t>(outWidth, 1), 1, std::max<int64_t>(outHeight, 1));
   // The last tile overlaps the one before it: take the height that computes the fewest rows twice.
   int64_t high = highest;
@@ -473,13 +523,18 @@ EmittedKernel ConvolutionEmitter::emit() {
   // A block's last tile that reaches back reads up to `high - 1` output rows more.
   if (!alongRow)
     inputRows = dims.add(inputRows, dims.constant((high - 1) * shape.strideH));
-  DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(groupIn)));
+  DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(pitch)));
+  // Vectors of the copy that few channels fill, too.
+  int64_t copied = lanes;
+  if (product.step != ProductForm::Step::fused)
+    copied = std::min(fn.spec.target().lanes(std::max(widthOf(product.a), widthOf(product.row))),
+                      static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(groupIn))));
 
   unsigned inputNumber = cast<BlockArgument>(op.getInput()).getArgNumber();
   Value source = fn.input(inputNumber), copy;
   if (shape.needsCopy)
-    copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, vectorType.getElementType()), fn.workspace(), fn.index(0),
-                                  ValueRange{});
+    copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(product.row, b.getContext())), fn.workspace(),
+                                  fn.index(0), ValueRange{});
   Value blockCount = fn.materialize(blocks), walkedSize = fn.materialize(walked);
   Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.channels));
 
@@ -500,7 +555,11 @@ EmittedKernel ConvolutionEmitter::emit() {
       filterBase = add(mul(group, fn.index(groupOut)), column);
     } else {
       Value panelIndex = add(mul(group, fn.index(panels)), arith::DivUIOp::create(b, column, fn.index(panel)));
-      filterBase = add(mul(panelIndex, fn.index(taps * panel)), arith::RemUIOp::create(b, column, fn.index(panel)));
+      Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
+      if (product.kPack > 1)
+        inPanel = mul(inPanel, fn.index(product.kPack));
+      int64_t steps = product.headers() + shape.kernelH * shape.kernelW * (pitch / product.kPack);
+      filterBase = add(mul(panelIndex, fn.index(steps * panel * product.kPack)), inPanel);
     }
 
     Value low = mul(block, fn.materialize(blockLength));
@@ -522,7 +581,8 @@ EmittedKernel ConvolutionEmitter::emit() {
                             : add(mul(arith::SubIOp::create(b, arith::SubIOp::create(b, high_, firstRow), fn.index(1)),
                                       fn.index(shape.strideH)),
                                   fn.index((shape.kernelH - 1) * shape.dilationH + 1));
-      emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, groupIn, vectorType);
+      emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, groupIn, pitch,
+                     copied, product);
     } else {
       input = source;
       inputBase = add(imageBase, channelBegin);
@@ -545,14 +605,14 @@ EmittedKernel ConvolutionEmitter::emit() {
   emitted.function = fn.function;
   emitted.chunks = dims.mul(dims.mul(shape.images, dims.constant(groups * columnTiles)), blocks);
   if (shape.needsCopy)
-    emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(width));
+    emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(widthOf(product.row)));
   if (int64_t outputs = constantOr(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0))
-    emitted.estimatedNs = static_cast<double>(outputs) * shape.outChannels * taps / fn.spec.costs().tiledMacsPerNs;
+    emitted.estimatedNs = static_cast<double>(outputs) * shape.outChannels * taps / macsPerNs(fn.spec.costs(), product);
   return emitted;
 }
 
 EmittedKernel sinter::cpu::emitConvolution(KernelSpec &spec, ModuleOp module, StringRef name) {
   ConvolutionOp op = convolutionOf(spec);
-  KernelFunction fn(spec, module, name, {.workspace = ConvolutionShape(spec, op).needsCopy});
+  KernelFunction fn(spec, module, name, {.workspace = ConvolutionForm(spec, op).shape.needsCopy});
   return ConvolutionEmitter(fn, op).emit();
 }

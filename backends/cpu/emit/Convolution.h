@@ -6,6 +6,7 @@
 #define SINTER_BACKENDS_CPU_EMIT_CONVOLUTION_H
 
 #include "backends/cpu/emit/Emitter.h"
+#include "backends/cpu/emit/ProductForm.h"
 #include "ir/Contraction.h"
 
 namespace sinter::cpu {
@@ -14,8 +15,8 @@ namespace sinter::cpu {
 ConvolutionOp convolutionOf(KernelSpec &spec);
 /// One input and one output channel per group.
 bool isDepthwise(ConvolutionOp op);
-/// f32 or f64, channels last, one or two spatial axes, a static filter, operands that are kernel inputs (the filter
-/// perhaps with its taps first).
+/// Channels last, one or two spatial axes, a static filter, operands that are kernel inputs (the filter perhaps with
+/// its taps first).
 bool hasConvolutionKernel(ConvolutionOp op);
 /// The kernel input that the filter is, or is the transpose of: [taps..., C, O] for a filter [O, taps..., C]. Null for
 /// any other filter.
@@ -36,11 +37,14 @@ struct ConvolutionShape {
 };
 
 /// Copies padded rows [rowBegin, rowBegin + rowCount) of one image to `target` at `targetBase` as
-/// [row][paddedWidth][channels], channels [channelBegin, channelBegin + channels) of the source. `imageBase` addresses
-/// the image in `source`.
+/// [row][paddedWidth][pitch], channels [channelBegin, channelBegin + channels) of the source, as rows of `form` hold
+/// them. What is beyond `channels` is zero. `imageBase` addresses the image in `source`.
 void emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, mlir::Value source, mlir::Value imageBase,
                     mlir::Value target, mlir::Value targetBase, mlir::Value rowBegin, mlir::Value rowCount,
-                    mlir::Value channelBegin, int64_t channels, mlir::VectorType vectorType);
+                    mlir::Value channelBegin, int64_t channels, int64_t pitch, int64_t lanes, const ProductForm &form);
+
+/// How a register tile multiplies the operands; nothing with the reason in `refusal`.
+std::optional<ProductForm> productFormOf(KernelSpec &spec, ConvolutionOp op, std::string &refusal);
 
 /// What both ask of a kernel: lanes and packing, or why it is none of theirs.
 Plan planFilter(KernelSpec &spec);

@@ -32,15 +32,28 @@ Plan sinter::cpu::planDepthwise(KernelSpec &spec, ScheduleAttr) {
   return plan;
 }
 
+/// Channels are lanes, so that nothing has to lie side by side: elements are converted where they are loaded.
+static ProductForm depthwiseForm(KernelSpec &spec, ConvolutionOp op) {
+  std::string refusal;
+  ProductForm form = *productFormOf(spec, op, refusal);
+  if (form.step == ProductForm::Step::fused && !form.copiesRows())
+    return form;
+  form.step = ProductForm::Step::converted;
+  form.row = form.a;
+  form.kPack = 1;
+  form.flips = false;
+  return form;
+}
+
 EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, StringRef name) {
   ConvolutionOp op = convolutionOf(spec);
   KernelFunction fn(spec, module, name, {.workspace = ConvolutionShape(spec, op).needsCopy});
   ImplicitLocOpBuilder &b = fn.b;
   DimContext &dims = fn.spec.dims;
   ConvolutionShape shape(fn.spec, op);
-  Type type = cast<RankedTensorType>(op.getResult().getType()).getElementType();
-  int64_t width = byteWidth(type), lanes = spec.schedule().getLanes(), channels = shape.channels;
-  auto vectorType = VectorType::get({lanes}, type);
+  ProductForm form = depthwiseForm(spec, op);
+  int64_t width = widthOf(form.a), lanes = spec.schedule().getLanes(), channels = shape.channels;
+  auto vectorType = VectorType::get({lanes}, typeOf(form.sum, b.getContext()));
   auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
   auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
 
@@ -58,7 +71,8 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, Stri
   Value filter = fn.input(filterInput(op).getArgNumber());
   Value copy = source;
   if (shape.needsCopy)
-    copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, type), fn.workspace(), fn.index(0), ValueRange{});
+    copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(form.a, b.getContext())), fn.workspace(),
+                                  fn.index(0), ValueRange{});
   Value blockCount = fn.materialize(blocks), outHeight = fn.materialize(shape.outHeight),
         outWidth = fn.materialize(shape.outWidth);
   Value paddedRow = fn.materialize(dims.mul(shape.paddedWidth, dims.constant(channels)));
@@ -66,11 +80,12 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, Stri
 
   int64_t pixels = spec.schedule().getTile().front();
   auto emitTile = [&](int64_t wide, Value image, Value row, Value x, Value channel, Value mask, Value rowBase) {
-    auto load = [&](Value buffer, Value at) -> Value {
+    auto load = [&](Value buffer, Number number, Value at) -> Value {
+      auto type = VectorType::get({lanes}, typeOf(number, b.getContext()));
       if (!mask)
-        return vector::LoadOp::create(b, vectorType, buffer, ValueRange{at});
-      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
-      return vector::MaskedLoadOp::create(b, vectorType, buffer, ValueRange{at}, mask, zero);
+        return toSum(b, form, vector::LoadOp::create(b, type, buffer, ValueRange{at}), number);
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+      return toSum(b, form, vector::MaskedLoadOp::create(b, type, buffer, ValueRange{at}, mask, zero), number);
     };
     Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * channels))), channel);
     auto join = [&](Value x, Value y) { return joinFloats(b, x, y); };
@@ -82,17 +97,17 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, Stri
       Value filterRow = add(mul(kh, fn.index(shape.kernelW * channels)), channel);
       std::map<int64_t, Value> inputs; // by pixel offset
       for (int64_t kw = 0; kw < shape.kernelW; ++kw) {
-        if (kw > 0 && kw % kProductBlock == 0) {
+        if (kw > 0 && kw % kProductBlock == 0 && form.sumsByBlocks()) {
           parts.push_back(next);
           next = zeroAccumulators(fn, vectorType, wide);
         }
-        Value tap = load(filter, add(filterRow, fn.index(kw * channels)));
+        Value tap = load(filter, form.b, add(filterRow, fn.index(kw * channels)));
         for (int64_t i = 0; i < wide; ++i) {
           int64_t at = i * shape.strideW + kw * shape.dilationW;
           Value &input = inputs[at];
           if (!input)
-            input = load(copy, add(inputRow, fn.index(at * channels)));
-          next[i] = vector::FMAOp::create(b, input, tap, next[i]);
+            input = load(copy, form.a, add(inputRow, fn.index(at * channels)));
+          next[i] = multiplyAdd(b, form, input, tap, next[i]);
         }
       }
       for (; !parts.empty(); parts.pop_back())
@@ -100,8 +115,8 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, Stri
           sum = join(part, sum);
       return next;
     };
-    int64_t length = std::min(shape.kernelW, kProductBlock);
-    SmallVector<Value> sums = sumNest(fn, summedAxis(fn, dims.constant(shape.kernelH)), length, kProductBlock,
+    int64_t length = std::min(shape.kernelW, kProductBlock), block = form.sumsByBlocks() ? kProductBlock : kNoBlocks;
+    SmallVector<Value> sums = sumNest(fn, summedAxis(fn, dims.constant(shape.kernelH)), length, block,
                                       zeroAccumulators(fn, vectorType, wide), join, overWidth);
     emitTileEpilogue(
         fn, op.getResult(), sums, wide, 1, vectorType,
@@ -128,7 +143,8 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, Stri
       firstRow = mul(low, fn.index(shape.strideH));
       Value last = arith::SubIOp::create(b, arith::SubIOp::create(b, high, low), fn.index(1));
       emitPaddedRows(fn, shape, source, imageBase, copy, base, firstRow,
-                     add(mul(last, fn.index(shape.strideH)), fn.index(reach)), fn.index(0), channels, vectorType);
+                     add(mul(last, fn.index(shape.strideH)), fn.index(reach)), fn.index(0), channels, channels, lanes,
+                     form);
     }
     fn.loop(low, high, 1, [&](Value row) {
       Value inputRow = arith::SubIOp::create(b, mul(row, fn.index(shape.strideH)), firstRow);

@@ -94,10 +94,8 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
   form.b = *right;
   using Step = ProductForm::Step;
   auto has = [&](Number number) { return form.a == number || form.b == number; };
-  if (isFloat(form.a) != isFloat(form.b) || isFloat(form.a) != isFloat(*wanted)) {
-    refusal = "it mixes integers and floats";
-    return std::nullopt;
-  }
+  assert(isFloat(form.a) == isFloat(form.b) && isFloat(form.a) == isFloat(*wanted) &&
+         "operands and result of a product are of one kind");
   if (isFloat(form.a)) {
     form.sum = has(Number::f64) || *wanted == Number::f64 ? Number::f64 : Number::f32;
     form.row = form.sum;
@@ -257,6 +255,10 @@ Value sinter::cpu::multiplyAdd(ImplicitLocOpBuilder &b, const ProductForm &form,
     return arith::AddIOp::create(b, sum, arith::MulIOp::create(b, x, y));
   }
   llvm_unreachable("all steps handled");
+}
+
+Value sinter::cpu::toSum(ImplicitLocOpBuilder &b, const ProductForm &form, Value value, Number from) {
+  return convert(b, value, from, form.sum);
 }
 
 Value sinter::cpu::toRow(ImplicitLocOpBuilder &b, const ProductForm &form, Value value) {

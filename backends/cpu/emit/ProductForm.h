@@ -70,6 +70,14 @@ struct ProductForm {
 std::optional<ProductForm> productFormOf(const Target &target, mlir::Type a, mlir::Type b, mlir::Type result,
                                          std::string &refusal);
 
+/// What the sums of a column of bytes start from; its elements lie at `offsets` from `column`.
+template <typename Offsets> uint32_t columnStart(const ProductForm &form, const Offsets &offsets, const char *column) {
+  uint32_t sum = 0;
+  for (int64_t offset : offsets)
+    sum += static_cast<uint32_t>(form.b == Number::u8 ? int(uint8_t(column[offset])) : int(int8_t(column[offset])));
+  return sum * static_cast<uint32_t>(form.columnFactor());
+}
+
 /// Multiply-adds of its register tiles a nanosecond.
 double macsPerNs(const CostModel &costs, const ProductForm &form);
 
@@ -84,6 +92,9 @@ mlir::Value multiplyAdd(mlir::ImplicitLocOpBuilder &builder, const ProductForm &
 /// The elements of a row at `at` that part `part` is multiplied with, in all lanes.
 mlir::Value spreadOf(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value buffer, mlir::Value at,
                      int64_t part, int64_t lanes);
+
+/// Elements of a or b, which are `from`, as sums.
+mlir::Value toSum(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value value, Number from);
 
 /// An element of a as rows hold it.
 mlir::Value toRow(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value value);
