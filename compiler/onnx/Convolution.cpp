@@ -108,7 +108,7 @@ Value alongChannels(OpImport &n, Value bias, Value like) {
   return n.broadcastLike(bias, like, {1});
 }
 
-Value convolve(OpImport &n, Value x, Value filter, Type elementType) {
+Value convolve(OpImport &n, Value x, Value filter, Type elementType, Value fill) {
   if (n.failed())
     return {};
   if (n.rank(filter) != n.rank(x)) {
@@ -127,6 +127,14 @@ Value convolve(OpImport &n, Value x, Value filter, Type elementType) {
   if (failed(window))
     return {};
   SmallVector<int64_t> ones(window->kernel.size(), 1);
+  if (fill && window->isPadded()) {
+    SmallVector<int64_t> low{0, 0}, high{0, 0};
+    low.append(window->low);
+    high.append(window->high);
+    x = n.pad(x, fill, low, high);
+    window->low.assign(ones.size(), 0);
+    window->high.assign(ones.size(), 0);
+  }
   return n.make<ConvolutionOp>(x, filter, window->strides, window->low, window->high, ones, window->dilations,
                                n.intAttr("group", 1), ConvLayout::channels_first, elementType);
 }

@@ -95,14 +95,13 @@ static LogicalResult importDynamicQuantizeLinear(OpImport &n) {
 
 //===--- products -----------------------------------------------------------------------------------------------===//
 
-/// `value` minus its zero point as i32; `lines` is the number of trailing axes that a rank-1 zero point does not run
-/// along.
+/// `value` minus its zero point as i16, which holds every difference of bytes. A rank-1 zero point runs along `axis`.
 static Value centre(OpImport &n, Value value, Value zero, int64_t axis) {
-  Type i32 = n.b.getI32Type();
-  Value wide = n.convert(value, i32);
+  Type i16 = n.b.getIntegerType(16);
+  Value wide = n.convert(value, i16);
   if (!zero || n.failed())
     return wide;
-  Value offset = n.convert(zero, i32);
+  Value offset = n.convert(zero, i16);
   if (n.rank(offset) <= 1)
     return n.sub(wide, alongAxis(n, offset, value, axis));
   return n.sub(wide, offset);
@@ -137,11 +136,11 @@ static Value integerProduct(OpImport &n, Value a, Value b, Value aZero, Value bZ
     return isRows && n.rank(line) == 1 ? n.unsqueeze(line, {1}) : line;
   };
   if (!isZero(bZero)) {
-    Value totals = n.reduce(Combiner::add, n.convert(a, i32), {aRank - 1}, /*keepDims=*/true);
+    Value totals = n.reduce(Combiner::add, n.convert(a, i32), {aRank - 1}, true);
     sums = n.sub(sums, n.mul(totals, lineOf(bZero, /*isRows=*/false)));
   }
   if (!isZero(aZero)) {
-    Value totals = n.reduce(Combiner::add, centre(n, b, bZero, bRank - 1), {bRank - 2}, /*keepDims=*/true);
+    Value totals = n.reduce(Combiner::add, n.convert(centre(n, b, bZero, bRank - 1), i32), {bRank - 2}, true);
     sums = n.sub(sums, n.mul(totals, lineOf(aZero, /*isRows=*/true)));
   }
   return sums;
@@ -151,9 +150,27 @@ static LogicalResult importMatMulInteger(OpImport &n) {
   return n.out(integerProduct(n, n.in(0), n.in(1), n.in(2), n.in(3)));
 }
 
+/// The convolution of `x` by `filter` less their zero points. Where the filter has none, that of `x` fills the borders
+/// and is multiplied with sums of the filter, as in `integerProduct`; else all is centred first.
+static Value integerConvolution(OpImport &n, Value x, Value filter, Value xZero, Value filterZero) {
+  Type i32 = n.b.getI32Type();
+  if (n.failed())
+    return {};
+  bool isOne = !xZero || n.rank(xZero) == 0 || (n.rank(xZero) == 1 && n.size(xZero, 0) == 1);
+  if (!isZero(filterZero) || !isOne)
+    return convolve(n, centre(n, x, xZero, 1), centre(n, filter, filterZero, 0), i32);
+  if (isZero(xZero))
+    return convolve(n, x, filter, i32);
+  Value zero = n.reshape(xZero, {});
+  Value sums = convolve(n, x, filter, i32, zero);
+  if (n.failed())
+    return {};
+  Value totals = n.reduce(Combiner::add, n.convert(filter, i32), ArrayRef(n.allAxes(filter)).drop_front(), false);
+  return n.sub(sums, alongChannels(n, n.mul(totals, n.convert(zero, i32)), sums));
+}
+
 static LogicalResult importConvInteger(OpImport &n) {
-  Value x = centre(n, n.in(0), n.in(2), 1), filter = centre(n, n.in(1), n.in(3), 0);
-  return n.out(convolve(n, x, filter, n.b.getI32Type()));
+  return n.out(integerConvolution(n, n.in(0), n.in(1), n.in(2), n.in(3)));
 }
 
 /// i32 sums of scale `scale` as `type` with the node's output scale and zero point.
@@ -178,8 +195,7 @@ static LogicalResult importQLinearMatMul(OpImport &n) {
 }
 
 static LogicalResult importQLinearConv(OpImport &n) {
-  Value x = centre(n, n.in(0), n.in(2), 1), filter = centre(n, n.in(3), n.in(5), 0);
-  Value sums = convolve(n, x, filter, n.b.getI32Type());
+  Value sums = integerConvolution(n, n.in(0), n.in(3), n.in(2), n.in(5));
   if (n.in(8) && sums)
     sums = n.add(sums, alongChannels(n, n.in(8), sums));
   if (n.failed())

@@ -29,8 +29,9 @@ struct Window {
 /// there is a filter. Resolves auto_pad and ceil_mode. Emits errors.
 mlir::FailureOr<Window> readWindow(OpImport &n, mlir::Value x, std::optional<llvm::ArrayRef<int64_t>> kernel);
 
-/// Convolution of `x` by `filter` as the node's attributes say, without bias; the result has `elementType`.
-mlir::Value convolve(OpImport &n, mlir::Value x, mlir::Value filter, mlir::Type elementType);
+/// Convolution of `x` by `filter` as the node's attributes say, without bias; the result has `elementType`. Borders are
+/// zeros, or `fill` if there is one.
+mlir::Value convolve(OpImport &n, mlir::Value x, mlir::Value filter, mlir::Type elementType, mlir::Value fill = {});
 
 /// `bias` [C] along axis 1 of `like`.
 mlir::Value alongChannels(OpImport &n, mlir::Value bias, mlir::Value like);

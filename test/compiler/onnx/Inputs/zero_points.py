@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""zero_points.py BUILD: MatMulInteger with zero points of every form, constant and not, against NumPy."""
+"""zero_points.py BUILD: MatMulInteger and ConvInteger with zero points of every form, constant and not, against NumPy."""
 import os
 import subprocess
 import sys
@@ -14,6 +14,53 @@ import sinter_runtime
 # a, b, zero point of a and of b by shape (None: left out), which of b and the zero points are constants
 CASES = [((5, 17), (17, 33), (), None, "b a"), ((5, 17), (17, 33), (5,), (33,), "b"), ((5, 17), (17, 33), (1,), (1,), "b ab"), ((2, 3, 4), (4, 9), (), (), ""),
          ((2, 3, 4), (2, 4, 9), (3,), (9,), "ab"), ((4, 3), (2, 3, 8), (), (8,), "b ab"), ((7,), (7, 6), (), (6,), "b"), ((2, 3, 4), (2, 4, 5), (2, 3, 1), (2, 1, 5), "b a")]
+
+
+# x, filter, zero point of the filter by shape, pads, stride, groups
+CONVOLUTIONS = [((1, 3, 8, 9), (5, 3, 3, 3), None, (1, 1, 1, 1), 1, 1), ((2, 8, 7, 6), (4, 8, 3, 3), None, (0, 1, 2, 0), 2, 1), ((1, 6, 5, 5), (6, 1, 3, 3), None, (1, 1, 1, 1), 1, 6),
+                ((1, 4, 6, 7), (33, 4, 1, 1), (), (0, 0, 0, 0), 1, 1), ((1, 4, 6, 6), (8, 2, 3, 3), (8,), (1, 1, 1, 1), 1, 2)]
+
+
+def convolve(x, filters, pads, stride, groups):
+    x = np.pad(x, [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
+    high, wide, each, part = *filters.shape[2:], filters.shape[0] // groups, filters.shape[1]
+    rows, columns = (x.shape[2] - high) // stride + 1, (x.shape[3] - wide) // stride + 1
+    result = np.zeros((x.shape[0], filters.shape[0], rows, columns), np.int64)
+    for i in range(high):
+        for j in range(wide):
+            window = x[:, :, i::stride, j::stride][:, :, :rows, :columns]
+            for g in range(groups):
+                result[:, g * each : (g + 1) * each] += np.einsum("nchw,oc->nohw", window[:, g * part : (g + 1) * part], filters[g * each : (g + 1) * each, :, i, j])
+    return result
+
+
+def check_convolutions(build, runtime, rng):
+    wrong = 0
+    for number, (shape, filters, zero, pads, stride, groups) in enumerate(CONVOLUTIONS):
+        kinds = [(np.uint8, np.int8), (np.uint8, np.uint8), (np.int8, np.int8)][number % 3]
+        draw = lambda shape, kind: np.asarray(rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, dtype=kind, endpoint=True))
+        values = {"X": draw(shape, kinds[0]), "W": draw(filters, kinds[1]), "XZ": draw((), kinds[0])}
+        if zero is not None:
+            values["WZ"] = draw(zero, kinds[1])
+        wide = {name: value.astype(np.int64) for name, value in values.items()}
+        line = wide.get("WZ", np.zeros((), np.int64))
+        expected = convolve(wide["X"] - wide["XZ"], wide["W"] - (line.reshape(-1, 1, 1, 1) if line.ndim else line), pads, stride, groups)
+        graph = helper.make_graph([helper.make_node("ConvInteger", list(values), ["Y"], pads=pads, strides=[stride, stride], group=groups)], "g",
+                                  [helper.make_tensor_value_info("X", helper.np_dtype_to_tensor_dtype(values["X"].dtype), shape)],
+                                  [helper.make_tensor_value_info("Y", TensorProto.INT32, expected.shape)], [numpy_helper.from_array(v, k) for k, v in values.items() if k != "X"])
+        got = run(build, runtime, graph, {"X": values["X"]})
+        if not np.array_equal(got, expected):
+            wrong += 1
+            print(f"convolution {number}: {np.sum(got != expected)} of {expected.size} wrong")
+    print(f"{len(CONVOLUTIONS)} convolutions, {wrong} wrong")
+    return wrong
+
+
+def run(build, runtime, graph, feeds):
+    with tempfile.TemporaryDirectory() as folder:
+        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), f"{folder}/m.onnx")
+        subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.onnx", "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
+        return runtime.session(f"{folder}/m.smod").run(feeds)["Y"]
 
 
 def main():
@@ -36,14 +83,12 @@ def main():
         info = lambda name, value: helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
         graph = helper.make_graph([helper.make_node("MatMulInteger", names, ["Y"])], "g", [info(name, value) for name, value in values.items() if name not in fixed],
                                   [helper.make_tensor_value_info("Y", TensorProto.INT32, expected.shape)], [numpy_helper.from_array(values[name], name) for name in fixed])
-        with tempfile.TemporaryDirectory() as folder:
-            save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), f"{folder}/m.onnx")
-            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.onnx", "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
-            got = runtime.session(f"{folder}/m.smod").run({name: value for name, value in values.items() if name not in fixed})["Y"]
+        got = run(build, runtime, graph, {name: value for name, value in values.items() if name not in fixed})
         if not np.array_equal(got, expected):
             wrong += 1
             print(f"case {number}: {np.sum(got != expected)} of {expected.size} wrong")
     print(f"{len(CASES)} products, {wrong} wrong")
+    wrong += check_convolutions(build, runtime, rng)
     sys.exit(wrong > 0)
 
 
