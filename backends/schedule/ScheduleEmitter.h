@@ -67,7 +67,7 @@ private:
   llvm::FailureOr<mlir::Value> place(mlir::Value value);
   mlir::Value slotPointer(int slot);
   /// True when the session keeps the state that a result is.
-  bool isState(unsigned result) const;
+  bool isState(unsigned result);
   /// Where output `output`, which is to hold `returned`, lies.
   mlir::Value storageOf(unsigned output, mlir::Value returned);
   /// Where `value` lies; one that is held in a register is stored first.

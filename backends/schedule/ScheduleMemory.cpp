@@ -123,7 +123,7 @@ Value ScheduleEmitter::storageOf(unsigned output, Value returned) {
   return early ? early : s.output(output, materializeDims(returned), isState(output));
 }
 
-bool ScheduleEmitter::isState(unsigned result) const {
+bool ScheduleEmitter::isState(unsigned result) {
   return function.getResultAttr(result, "sinter.state") != nullptr;
 }
 

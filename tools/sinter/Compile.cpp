@@ -5,6 +5,7 @@
 #include "compiler/Targets.h"
 #include "ir/file/GraphFile.h"
 #include "tools/sinter/Model.h"
+#include "tools/sinter/Remarks.h"
 #include "tools/sinter/Sections.h"
 #include <filesystem>
 #include <iostream>
@@ -17,7 +18,7 @@ namespace {
 struct CompileFlags {
   SharedOptions shared;
   std::string model, output, emit, dumpFolder;
-  bool digests = false, force = false;
+  bool digests = false, force = false, remarks = false;
 };
 } // namespace
 
@@ -92,6 +93,9 @@ static Exit compile(const CompileFlags &flags) {
   if (!header.empty())
     requireWritable(header, {flags.model}, Kind::Header, flags.force, "the header of -o");
   Model model(flags.model, flags.shared);
+  std::optional<Remarks> remarks;
+  if (flags.remarks)
+    remarks.emplace(*model.context());
 
   CompileRequest request;
   bool all = !flags.dumpFolder.empty();
@@ -123,6 +127,8 @@ static Exit compile(const CompileFlags &flags) {
   request.name = symbolStem(output == "-" ? flags.model : output);
   request.sha256 = flags.digests;
   const CompiledModule &module = model.compile(request);
+  if (remarks)
+    std::cerr << remarks->lines();
   if (!isGraphWritten)
     throw Stop(Exit::Failure, graphError);
   if (all) {
@@ -191,6 +197,7 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   command->add_flag("--sha256", flags->digests,
                     "print the SHA-256 of the file; a .smod also states that of each section (see inspect --sha256)");
   command->add_option("--dump-ir", flags->dumpFolder, "folder to write the text of every phase to");
+  command->add_flag("--remarks", flags->remarks, "print which kernels have plain loops, and why each emitter declined");
   addForce(*command, flags->force);
   command->callback([flags, &result] { result = compile(*flags); });
 }

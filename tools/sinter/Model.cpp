@@ -17,6 +17,7 @@
 #include "passes/InlineCalls.h"
 #include "passes/Passes.h"
 #include "tools/sinter/Crash.h"
+#include "tools/sinter/Remarks.h"
 #include "llvm/Support/SourceMgr.h"
 #include <chrono>
 #include <cmath>
@@ -31,25 +32,6 @@ using namespace sinter::tool;
 
 static double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// The innermost name and the file of a location, as `file: node 'name'`.
-static std::string place(Location loc) {
-  std::string file, node;
-  loc->walk([&](Location inner) {
-    if (auto name = dyn_cast<NameLoc>(inner); name && node.empty())
-      node = name.getName().str();
-    if (auto position = dyn_cast<FileLineColLoc>(inner); position && file.empty()) {
-      file = position.getFilename().str();
-      if (position.getColumn()) // a binary file has none
-        file += ":" + std::to_string(position.getLine()) + ":" + std::to_string(position.getColumn());
-    }
-    return WalkResult::advance();
-  });
-  std::string text = file;
-  if (!node.empty())
-    text += (text.empty() ? "" : ": ") + ("'" + node + "'");
-  return oneLine(text);
 }
 
 Diagnostics::Diagnostics(MLIRContext &context)

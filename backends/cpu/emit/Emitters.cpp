@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/Emitters.h"
+#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -169,15 +170,27 @@ static LogicalResult checkSchedule(KernelSpec &spec, ScheduleAttr given) {
   return success();
 }
 
+/// Tells of a kernel that no emitter of its template takes. Those of one op alone never have such a template.
+static void remarkPlainLoops(KernelOp kernel, StringRef refusals) {
+  if (kernel.getKernelTemplate() != KernelTemplate::single)
+    remark::missed(kernel.getLoc(), remark::RemarkOpts::name("plain loops").category("schedule"))
+        << ("the kernel (" + stringifyKernelTemplate(kernel.getKernelTemplate()) + ") has plain loops" + refusals)
+               .str();
+}
+
 LogicalResult sinter::cpu::settleSchedule(KernelSpec &spec, function_ref<void(StringRef, StringRef)> refused) {
   if (ScheduleAttr given = spec.schedule())
     return checkSchedule(spec, given);
+  std::string refusals;
   for (const KernelEmitter *emitter : emittersFor(spec)) {
     Plan plan = emitter->plan(spec, {});
     if (plan.takes()) {
       spec.kernel.setScheduleAttr(plan.schedule(spec.kernel.getContext(), emitter->name));
+      if (StringRef(emitter->name) == "general")
+        remarkPlainLoops(spec.kernel, refusals);
       return success();
     }
+    refusals += ("; " + StringRef(emitter->name) + ": " + plan.refusal).str();
     if (refused)
       refused(emitter->name, plan.refusal);
   }
