@@ -7,12 +7,14 @@
 // Ops that only move elements are not worth a kernel while they move few: a copy by strides (Moves.h) or the evaluator
 // gives the same bits.
 
+#include "compiler/capi/EagerGradient.h"
 #include "compiler/capi/JitCache.h"
 #include "compiler/capi/Moves.h"
 #include "compiler/capi/Public.h"
 #include "ir/Dialect.h"
 #include "ir/Shapes.h"
 #include "ir/reference/Evaluator.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringMap.h"
 #include <atomic>
@@ -37,6 +39,8 @@ struct Call {
   StringRef op;
   ArrayRef<sinter_tensor> operands; // dtype 0: left out
   ArrayRef<sinter_attr> attrs;
+  ArrayRef<std::vector<int32_t>> levels = {}; // of derivatives, as EagerDerivative says
+  size_t own = operands.size();               // operands that are the op's
 };
 
 /// A compiled op; made by the first who needs it.
@@ -46,6 +50,7 @@ struct Kernel {
   sinter_status_code status = SINTER_OK;
   std::string error;
   sinter_module *module = nullptr;
+  SmallVector<bool> reads; // of a derivative: per operand that is not left out
   std::mutex lock;
   std::vector<sinter_session *> idle, idleThreaded;
 
@@ -113,6 +118,11 @@ static void addText(Key &key, StringRef text) {
 static void addOp(Key &key, const Call &call) {
   addText(key, call.op);
   addNumber(key, static_cast<uint32_t>(call.attrs.size()));
+  addNumber(key, static_cast<uint32_t>(call.levels.size()));
+  for (const std::vector<int32_t> &level : call.levels) {
+    addNumber(key, static_cast<uint32_t>(level.size()));
+    addBytes(key, level.data(), level.size() * sizeof(int32_t));
+  }
   for (const sinter_attr &attr : call.attrs) {
     addText(key, attr.name ? attr.name : "");
     addNumber(key, attr.kind);
@@ -187,7 +197,8 @@ template <typename Size>
 static sinter_status_code recordOp(sinter_graph &graph, const Call &call, Size size,
                                    SmallVectorImpl<sinter_value> &results) {
   SmallVector<sinter_value_type> types;
-  for (const sinter_tensor &tensor : call.operands) {
+  ArrayRef<sinter_tensor> own = call.operands.take_front(call.own);
+  for (const sinter_tensor &tensor : own) {
     if (!tensor.dtype)
       continue;
     sinter_value_type type = {tensor.dtype, tensor.rank, {}};
@@ -200,7 +211,7 @@ static sinter_status_code recordOp(sinter_graph &graph, const Call &call, Size s
                                               nullptr, arguments.data()))
     return status;
   size_t next = 0;
-  for (const sinter_tensor &tensor : call.operands)
+  for (const sinter_tensor &tensor : own)
     operands.push_back(tensor.dtype ? arguments[next++] : 0);
   results.assign(16, 0);
   int32_t count = 0;
@@ -209,22 +220,70 @@ static sinter_status_code recordOp(sinter_graph &graph, const Call &call, Size s
   return status;
 }
 
+/// Replaces a function by its derivative with respect to `wrt`, which gives gradients only.
+static sinter_status_code differentiate(sinter_graph &graph, ArrayRef<int32_t> wrt, int32_t &function) {
+  sinter_gradient_options options = {};
+  options.struct_size = sizeof options;
+  options.mode = SINTER_VJP;
+  int32_t made = 0;
+  if (sinter_status_code status =
+          sinter_graph_gradient(&graph, function, static_cast<int32_t>(wrt.size()), wrt.data(), &options, &made))
+    return status;
+  graph.functions[static_cast<size_t>(function)].op.setPrivate();
+  sinter_graph::Function &derivative = graph.functions[static_cast<size_t>(made)];
+  func::FuncOp op = derivative.op;
+  Block &block = op.getBody().front();
+  auto values = static_cast<unsigned>(derivative.outputs.size() - wrt.size());
+  block.getTerminator()->eraseOperands(0, values);
+  derivative.outputs.erase(derivative.outputs.begin(), derivative.outputs.begin() + values);
+  derivative.outputNames.erase(derivative.outputNames.begin(), derivative.outputNames.begin() + values);
+  SmallVector<DictionaryAttr> attributes;
+  op.getAllResultAttrs(attributes);
+  op.setFunctionType(
+      FunctionType::get(op.getContext(), block.getArgumentTypes(), block.getTerminator()->getOperandTypes()));
+  op.setAllResultAttrs(ArrayRef(attributes).drop_front(values));
+  SmallVector<Operation *> ops;
+  for (Operation &inner : block.without_terminator())
+    ops.push_back(&inner);
+  for (Operation *inner : llvm::reverse(ops))
+    if (isOpTriviallyDead(inner))
+      graph.bury(inner);
+  function = made;
+  return SINTER_OK;
+}
+
+/// Records the op, or its derivative, as function `function` of `graph`.
 template <typename Size>
-static sinter_status_code compileKernel(const Call &call, Size size, unsigned numSymbols, sinter_module **module) {
+static sinter_status_code recordFunction(sinter_graph &graph, const Call &call, Size size, int32_t &function) {
+  SmallVector<sinter_value> results;
+  if (sinter_status_code status = recordOp(graph, call, size, results))
+    return status;
+  if (sinter_status_code status = graph.end(static_cast<int32_t>(results.size()), results.data(), nullptr, &function))
+    return status;
+  for (const std::vector<int32_t> &wrt : call.levels)
+    if (sinter_status_code status = differentiate(graph, wrt, function))
+      return status;
+  return SINTER_OK;
+}
+
+template <typename Size>
+static sinter_status_code compileKernel(const Call &call, Size size, unsigned numSymbols, Kernel &kernel) {
   sinter_graph graph;
   for (unsigned k = 0; k < numSymbols; ++k) {
     sinter_dim dim;
     sinter_graph_symbol(&graph, ("n" + std::to_string(k)).c_str(), &dim);
   }
-  SmallVector<sinter_value> results;
-  if (sinter_status_code status = recordOp(graph, call, size, results))
+  int32_t function = 0;
+  if (sinter_status_code status = recordFunction(graph, call, size, function))
     return status;
-  if (sinter_status_code status = graph.end(static_cast<int32_t>(results.size()), results.data(), nullptr, nullptr))
-    return status;
+  kernel.reads.clear();
+  if (!call.levels.empty())
+    for (Value argument : graph.functions[static_cast<size_t>(function)].op.getArguments())
+      kernel.reads.push_back(!argument.use_empty());
   sinter_compile_options options = {};
   options.struct_size = sizeof options;
   options.threads = 1;
-  return sinter_graph_compile(&graph, &options, module);
+  return sinter_graph_compile(&graph, &options, &kernel.module);
 }
 
 /// Compiles the kernel if nobody has yet, for all sizes of the call's class, or with `exact` for the call's own only.
@@ -239,8 +298,8 @@ static sinter_status_code makeKernel(Kernel &kernel, const Call &call, bool exac
   ++cache().compiles;
   sinter_status_code status =
       exact ? compileKernel(
-                  call, [](int64_t size) { return size; }, 0, &kernel.module)
-            : compileKernel(call, std::ref(classOf), static_cast<unsigned>(all.seen.size()), &kernel.module);
+                  call, [](int64_t size) { return size; }, 0, kernel)
+            : compileKernel(call, std::ref(classOf), static_cast<unsigned>(all.seen.size()), kernel);
   // What memory, files or descriptors did not allow may go well the next time.
   if (status != SINTER_OK && status != SINTER_INVALID_ARGUMENT && status != SINTER_UNSUPPORTED)
     return status;
@@ -249,6 +308,22 @@ static sinter_status_code makeKernel(Kernel &kernel, const Call &call, bool exac
   kernel.made = true;
   numKernels += !status;
   return status;
+}
+
+/// The kernel of the call's class, which may have no code yet.
+static std::shared_ptr<Kernel> kernelOfClass(const Call &call) {
+  Key key;
+  addOp(key, call);
+  addOperands(key, call, SizeClass());
+  std::lock_guard<std::shared_mutex> guard(cache().lock);
+  if (numKernels >= jitLimit() || cache().kernels.size() >= kMaxPlans) {
+    cache().plans.clear(); // who runs one of them holds it
+    cache().kernels.clear();
+  }
+  std::shared_ptr<Kernel> &kernel = cache().kernels[key];
+  if (!kernel)
+    kernel = std::make_shared<Kernel>();
+  return kernel;
 }
 
 /// Applies the shape rule to these exact shapes and finds or adds the kernel of their class.
@@ -286,22 +361,49 @@ static sinter_status_code makePlan(const Call &call, bool reference, std::shared
   plan->moves = !reference && isMove(call.op) && elements < kThreadedElements;
   if (reference || plan->moves || (moves && elements <= kEvaluatedElements))
     return SINTER_OK;
-  Key key;
-  addOp(key, call);
-  addOperands(key, call, SizeClass());
-  std::lock_guard<std::shared_mutex> guard(cache().lock);
-  if (numKernels >= jitLimit() || cache().kernels.size() >= kMaxPlans) {
-    cache().plans.clear(); // who runs one of them holds it
-    cache().kernels.clear();
-  }
-  std::shared_ptr<Kernel> &kernel = cache().kernels[key];
-  if (!kernel)
-    kernel = std::make_shared<Kernel>();
-  plan->kernel = kernel;
+  plan->kernel = kernelOfClass(call);
   return SINTER_OK;
 }
 
+/// Gradients have the types of what they are gradients of.
+static std::shared_ptr<Plan> planDerivative(const Call &call) {
+  auto plan = std::make_shared<Plan>();
+  SmallVector<const sinter_tensor *> present;
+  for (const sinter_tensor &tensor : call.operands)
+    if (tensor.dtype)
+      present.push_back(&tensor);
+  for (int32_t k : call.levels.back()) {
+    sinter_value_type type = {present[static_cast<size_t>(k)]->dtype, present[static_cast<size_t>(k)]->rank, {}};
+    llvm::copy(ArrayRef(present[static_cast<size_t>(k)]->dims, type.rank), type.dims);
+    plan->outputs.push_back(type);
+  }
+  plan->kernel = kernelOfClass(call);
+  return plan;
+}
+
 //===- running ---------------------------------------------------------------------------------------===//
+
+/// Whether everything is evaluated: SINTER_EAGER=reference.
+static bool isReference() {
+  static const bool reference = [] {
+    const char *choice = std::getenv("SINTER_EAGER");
+    return choice && StringRef(choice) == "reference";
+  }();
+  return reference;
+}
+
+static sinter_status_code evaluateDerivative(const Call &call, std::span<sinter_tensor> outputs) {
+  sinter_graph graph;
+  int32_t function = 0, count = 0;
+  if (sinter_status_code status = recordFunction(graph, call, [](int64_t size) { return size; }, function))
+    return status;
+  SmallVector<sinter_tensor> present;
+  for (const sinter_tensor &tensor : call.operands)
+    if (tensor.dtype)
+      present.push_back(tensor);
+  return sinter_graph_evaluate(&graph, function, static_cast<int32_t>(present.size()), present.data(),
+                               static_cast<int32_t>(outputs.size()), outputs.data(), &count);
+}
 
 static sinter_status_code evaluate(const Call &call, sinter_tensor *outputs) {
   static thread_local Scratch scratch;
@@ -435,6 +537,42 @@ static sinter_status_code runKernel(Kernel &kernel, const Plan &plan, const Call
   return status;
 }
 
+/// What is remembered of these exact shapes, null for nothing; `key` becomes their key.
+static std::shared_ptr<Plan> findPlan(const Call &call, Key &key) {
+  addOp(key, call);
+  addOperands(key, call, [](int64_t size) { return size; });
+  std::shared_lock<std::shared_mutex> guard(cache().lock);
+  auto it = cache().plans.find(key);
+  if (it == cache().plans.end())
+    return nullptr;
+  ++cache().hits;
+  return it->second;
+}
+
+static void keepPlan(const Key &key, std::shared_ptr<Plan> plan) {
+  std::lock_guard<std::shared_mutex> guard(cache().lock);
+  if (cache().plans.size() >= kMaxPlans)
+    cache().plans.clear();
+  cache().plans[key] = std::move(plan);
+}
+
+/// Compiles the plan's kernel where it has no code yet.
+static sinter_status_code settleKernel(const Call &call, const Key &key, std::shared_ptr<Plan> &plan) {
+  sinter_status_code status = makeKernel(*plan->kernel, call, plan->exact);
+  if (!status || plan->exact)
+    return status;
+  // some ops want sizes that a class leaves open (a filter's, a tuple's length)
+  auto own = std::make_shared<Plan>(*plan);
+  own->kernel = std::make_shared<Kernel>();
+  own->exact = true;
+  if ((status = makeKernel(*own->kernel, call, true)))
+    return status;
+  plan = own;
+  std::lock_guard<std::shared_mutex> guard(cache().lock);
+  cache().plans[key] = plan;
+  return SINTER_OK;
+}
+
 sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sinter_tensor *operands, int32_t num_attrs,
                                 const sinter_attr *attrs, int32_t room, sinter_tensor *outputs, int32_t *count) {
   if (!op || !count || num_operands < 0 || num_attrs < 0 || (num_operands && !operands) || (num_attrs && !attrs))
@@ -444,30 +582,14 @@ sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sint
     if (tensor.dtype)
       if (sinter_status_code status = checkTensor(&tensor, call.op + ": operand " + Twine(k)))
         return status;
-  static const bool reference = [] {
-    const char *choice = std::getenv("SINTER_EAGER");
-    return choice && StringRef(choice) == "reference";
-  }();
+  bool reference = isReference();
 
   Key key;
-  addOp(key, call);
-  addOperands(key, call, [](int64_t size) { return size; });
-  std::shared_ptr<Plan> plan;
-  {
-    std::shared_lock<std::shared_mutex> guard(cache().lock);
-    auto it = cache().plans.find(key);
-    if (it != cache().plans.end())
-      plan = it->second;
-  }
-  if (plan) {
-    ++cache().hits;
-  } else {
+  std::shared_ptr<Plan> plan = findPlan(call, key);
+  if (!plan) {
     if (sinter_status_code status = makePlan(call, reference, plan))
       return status;
-    std::lock_guard<std::shared_mutex> guard(cache().lock);
-    if (cache().plans.size() >= kMaxPlans)
-      cache().plans.clear();
-    cache().plans[key] = plan;
+    keepPlan(key, plan);
   }
   *count = static_cast<int32_t>(plan->outputs.size());
   if (room < *count || (*count && !outputs))
@@ -476,18 +598,34 @@ sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sint
     return SINTER_OK;
   if (!plan->kernel)
     return evaluate(call, outputs);
-  if (sinter_status_code status = makeKernel(*plan->kernel, call, plan->exact)) {
-    if (plan->exact)
-      return status;
-    // some ops want sizes that a class leaves open (a filter's, a tuple's length)
-    auto own = std::make_shared<Plan>(*plan);
-    own->kernel = std::make_shared<Kernel>();
-    own->exact = true;
-    if ((status = makeKernel(*own->kernel, call, true)))
-      return status;
-    plan = own;
-    std::lock_guard<std::shared_mutex> guard(cache().lock);
-    cache().plans[key] = plan;
-  }
+  if (sinter_status_code status = settleKernel(call, key, plan))
+    return status;
   return runKernel(*plan->kernel, *plan, call, outputs);
+}
+
+sinter_status_code capi::eagerDerivative(const EagerDerivative &derivative, std::span<sinter_tensor> outputs,
+                                         bool &needsChanged) {
+  needsChanged = false;
+  Call call{derivative.op, ArrayRef(derivative.operands.data(), derivative.operands.size()),
+            ArrayRef(derivative.attrs.data(), derivative.attrs.size()),
+            ArrayRef(derivative.levels.data(), derivative.levels.size()), derivative.own};
+  assert(!call.levels.empty() && outputs.size() == call.levels.back().size() &&
+         "a derivative gives its last gradients");
+  if (isReference())
+    return evaluateDerivative(call, outputs);
+  Key key;
+  std::shared_ptr<Plan> plan = findPlan(call, key);
+  if (!plan) {
+    plan = planDerivative(call);
+    keepPlan(key, plan);
+  }
+  if (sinter_status_code status = settleKernel(call, key, plan))
+    return status;
+  size_t present = 0;
+  for (auto [k, tensor] : llvm::enumerate(call.operands))
+    if (tensor.dtype && plan->kernel->reads[present++] && k < derivative.changed.size() && derivative.changed[k]) {
+      needsChanged = true;
+      return invalid("the gradient of " + call.op + " needs operand " + Twine(k) + ", which was changed in place");
+    }
+  return runKernel(*plan->kernel, *plan, call, outputs.data());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Apply.h"
+#include "Tape.h"
 
 namespace sinter::inline SINTER_HOST::detail {
 
@@ -51,6 +52,8 @@ bool applyEager(const char *op, std::span<const Tensor> operands, std::span<cons
   count = given;
   for (int k = 0; k < given; ++k)
     results[size_t(k)] = adoptTensor(outputs[k], where);
+  if (isRecorded(operands))
+    recordOp(op, operands, attrs, results.first(size_t(given)), where);
   return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Trace.h"
+#include "Tape.h"
 
 namespace sinter::inline SINTER_HOST::detail {
 
@@ -259,6 +260,12 @@ uint32_t Trace::useConstant(const Tensor &tensor, Where where, Tensor &problem) 
       return known->second.value()->id;
   if (auto known = bound.find(tensor.value()); known != bound.end())
     return known->second.value()->id;
+  if (isRecorded(std::span(&tensor, 1))) {
+    problem =
+        fail(where, "a function that is traced requires tensors from outside without requires_grad, whose gradient "
+                    "would be lost; pass the tensor as an argument, or detach it");
+    return 0;
+  }
   int64_t number = collected ? collectCapture(tensor) : -1;
   int64_t bytes = number >= 0 ? 0 : tensor.known_size() * dtype_bytes(tensor.dtype());
   if (bytes > kSilentConstantBytes && typesOnly)

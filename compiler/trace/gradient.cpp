@@ -290,11 +290,10 @@ void recordCustomVjp(const CustomVjp &parts) {
 }
 
 void stopGradient(AnyTree tree, Where where) {
-  if (tracing())
-    tree.each([&](Tensor &leaf) {
-      if (is_float(leaf.dtype()))
-        leaf = apply("stop_gradient", {leaf}, {}, where);
-    });
+  tree.each([&](Tensor &leaf) {
+    if (is_float(leaf.dtype()))
+      leaf = tracing() ? apply("stop_gradient", {leaf}, {}, where) : leaf.detach();
+  });
 }
 
 bool checkedSpecs(AnyTree args, std::vector<Spec> &specs, GradientCheck &check, Where where) {

@@ -13,6 +13,7 @@
 #define SINTER_TRACE_GRADIENT_HPP
 
 #include "jit.hpp"
+#include "tape.hpp"
 #include <array>
 
 namespace sinter::inline SINTER_HOST {
@@ -160,10 +161,12 @@ template <class F, class Forward, class Backward> struct CustomVjpFunction {
     using Cotangents = std::invoke_result_t<Backward &, const Residuals &, const Result &>;
     static_assert(CotangentsOf<Arguments, Cotangents>,
                   "the backward function of custom_vjp returns a tuple with a tree like each argument");
-    if (!tracing())
-      return applyFunction(f, args);
     using Given = std::conditional_t<std::is_same_v<tree_t<Cotangents>, std::tuple_element_t<0, Arguments>>,
                                      std::tuple<tree_t<Cotangents>>, Arguments>;
+    if (!tracing() && isRecorded(anyTree(args)))
+      return onTape<Arguments, Result, Residuals, Given>(std::move(args));
+    if (!tracing())
+      return applyFunction(f, args);
     Result result{};
     Pair pair{};
     Given back{};
@@ -173,15 +176,43 @@ template <class F, class Forward, class Backward> struct CustomVjpFunction {
                        *static_cast<Pair *>(out) = applyFunction(forward, *static_cast<const Arguments *>(used));
                      },
                      [&](const void *residuals, const void *cotangent, void *out) {
-                       auto given = backward(*static_cast<const Residuals *>(residuals),
-                                             *static_cast<const Result *>(cotangent));
-                       if constexpr (std::is_same_v<Given, Arguments> &&
-                                     !std::is_same_v<tree_t<Cotangents>, std::tuple_element_t<0, Arguments>>)
-                         *static_cast<Given *>(out) = treeCast<Arguments>(std::move(given));
-                       else
-                         *static_cast<Given *>(out) = Given(asTree(given));
+                       *static_cast<Given *>(out) = cotangentsOf<Given>(*static_cast<const Residuals *>(residuals),
+                                                                        *static_cast<const Result *>(cotangent));
                      },
                      where});
+    return result;
+  }
+  template <class Given, class Residuals, class Result>
+  Given cotangentsOf(const Residuals &residuals, const Result &cotangent) const {
+    auto given = backward(residuals, cotangent);
+    if constexpr (std::is_same_v<tree_t<decltype(given)>, std::tuple_element_t<0, Given>>)
+      return Given(asTree(given));
+    else
+      return treeCast<Given>(std::move(given));
+  }
+  /// Runs the forward function and records the backward one. Where gradients are recorded, the forward one runs again.
+  template <class Arguments, class Result, class Residuals, class Given> Result onTape(Arguments args) const {
+    struct State {
+      CustomVjpFunction function;
+      Arguments args;
+      Result result;
+      Residuals residuals;
+    };
+    auto made = no_grad([&] { return applyFunction(forward, args); });
+    auto state = std::make_shared<State>(State{*this, std::move(args), std::get<0>(made), std::get<1>(made)});
+    Result result = std::get<0>(std::move(made));
+    recordCall("custom_vjp", anyTree(state->args), anyTree(result),
+               {state,
+                [](void *held, std::span<const Tensor> cotangents, bool create) {
+                  auto &state = *static_cast<State *>(held);
+                  Result given = state.result;
+                  anyTree(given).setLeaves(cotangents);
+                  Residuals residuals = state.residuals;
+                  if (create)
+                    residuals = std::get<1>(applyFunction(state.function.forward, state.args));
+                  return anyTree(state.function.template cotangentsOf<Given>(residuals, given)).leaves();
+                }},
+               where);
     return result;
   }
   bool identify(std::string &state) const {

@@ -247,6 +247,11 @@ int JitCore::forms() const {
 }
 
 void JitCore::call(std::span<const AnyTree> args, AnyTree result, JitTrace trace, const JitProbe *probe) const {
+  for (const AnyTree &arg : args)
+    if (probe && isRecorded(arg))
+      return result.poison(fail(state->where,
+                                "a gradient of a function requires arguments without requires_grad, whose "
+                                "gradients would be lost; detach them, or use NoGrad"));
   sinter_tensor inlineViews[kInlineTensors];
   std::vector<sinter_tensor> manyViews;
   sinter_tensor *views = inlineViews;

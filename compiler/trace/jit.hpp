@@ -8,6 +8,7 @@
 #define SINTER_TRACE_JIT_HPP
 
 #include "module.hpp"
+#include "tape.hpp"
 
 namespace sinter::inline SINTER_HOST {
 
@@ -91,13 +92,17 @@ public:
   Jitted(F f, Where where)
       : function(std::make_shared<F>(std::move(f))), core(where, detail::siteOf(std::as_const(*function))) {}
 
-  /// Inside of a trace the function becomes part of that trace.
+  /// Inside of a trace the function becomes part of that trace. On tensors that need a gradient (tape.hpp) it runs op
+  /// by op, so that they are recorded.
   template <class... Args>
     requires std::is_invocable_v<F &, const detail::tree_t<Args> &...>
   auto operator()(const Args &...args) const {
     using Result = detail::tree_t<std::invoke_result_t<F &, const detail::tree_t<Args> &...>>;
     if (detail::tracing())
       return detail::treeCast<Result>((*function)(detail::asTree(args)...));
+    if constexpr (!requires { function->plain(args...); })
+      if ((detail::isRecorded(detail::anyTree(detail::asTree(args))) || ...))
+        return detail::treeCast<Result>((*function)(detail::asTree(args)...));
     return run<Result>(detail::asTree(args)...);
   }
 

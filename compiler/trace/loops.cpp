@@ -2,6 +2,7 @@
 
 #include "Loops.h"
 #include "Apply.h"
+#include "Tape.h"
 
 namespace sinter::inline SINTER_HOST::detail {
 
@@ -72,6 +73,16 @@ public:
       return fail(where, "an axis of stacked outputs requires 0 to " + std::to_string(shape.size()) + ", got " +
                              std::to_string(axis));
     shape.insert(axis, count());
+    std::vector<Tensor> parts;
+    for (int64_t k = 0; k < count(); ++k)
+      parts.push_back(trips[size_t(reverse ? count() - 1 - k : k)][leaf]);
+    if (isRecorded(std::span<const Tensor>(parts))) {
+      Shape one = type.shape;
+      one.insert(axis, 1);
+      for (Tensor &part : parts)
+        part = apply("reshape", {part}, {Attr("type", TensorType{type.dtype, one})}, where);
+      return parts.size() == 1 ? parts[0] : apply("concatenate", parts, {Attr("axis", axis)}, where);
+    }
     Tensor result = Tensor::empty(type.dtype, shape, where);
     if (result.error())
       return result;
@@ -80,7 +91,7 @@ public:
       (k < axis ? outer : inner) *= type.shape[k];
     auto *to = static_cast<char *>(result.view().data);
     for (int64_t k = 0; k < count(); ++k) {
-      auto *from = static_cast<const char *>(trips[size_t(reverse ? count() - 1 - k : k)][leaf].view().data);
+      auto *from = static_cast<const char *>(parts[size_t(k)].view().data);
       for (int64_t row = 0; row < outer; ++row)
         if (inner)
           std::memcpy(to + (row * count() + k) * inner, from + row * inner, size_t(inner));

@@ -103,7 +103,9 @@ Status Session::call(std::span<const Tensor> inputs, std::span<Tensor> outputs, 
     numInputs = inputs.size();
   if (!shortOutputs)
     numOutputs = outputs.size();
-  scratch.assign(numInputs + numOutputs, sinter_tensor{});
+  // Of lists without states only the entries that stand for something are read: the others stay as they are.
+  if (!shortInputs || !shortOutputs || scratch.size() != numInputs + numOutputs)
+    scratch.assign(numInputs + numOutputs, sinter_tensor{});
   for (size_t k = 0; k < inputs.size(); ++k) {
     const Tensor &input = inputs[k];
     if (!input.defined() || input.traced() || input.error())
@@ -114,8 +116,7 @@ Status Session::call(std::span<const Tensor> inputs, std::span<Tensor> outputs, 
   sinter_tensor *results = scratch.data() + numInputs;
   auto slot = [&](size_t k) -> sinter_tensor & { return results[shortOutputs ? size_t(returned[k]) : k]; };
   for (size_t k = 0; k < outputs.size(); ++k)
-    if (outputs[k].defined())
-      slot(k) = outputs[k].view();
+    slot(k) = outputs[k].defined() ? outputs[k].view() : sinter_tensor{};
   if (sinter_status_code code =
           sinter_session_call(session.get(), int32_t(numInputs), scratch.data(), int32_t(numOutputs), results))
     return detail::report(lastError(code, where));

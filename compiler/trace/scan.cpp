@@ -3,12 +3,25 @@
 #include "scan.hpp"
 #include "Apply.h"
 #include "Loops.h"
+#include "Tape.h"
 
 namespace sinter::inline SINTER_HOST::detail {
 
 /// Slice `index` of an axis of a tensor with elements.
 static Tensor sliceOf(const Tensor &tensor, int axis, int64_t index, Where where) {
   Shape shape = tensor.known_shape();
+  if (isRecorded(std::span(&tensor, 1))) {
+    Shape starts, limits = shape, steps;
+    for (int k = 0; k < shape.size(); ++k) {
+      starts.push_back(k == axis ? index : 0);
+      steps.push_back(1);
+    }
+    limits[axis] = index + 1;
+    shape.erase(axis);
+    Tensor slice =
+        apply("slice", {tensor}, {Attr("starts", starts), Attr("limits", limits), Attr("steps", steps)}, where);
+    return apply("reshape", {slice}, {Attr("type", TensorType{tensor.dtype(), shape})}, where);
+  }
   int64_t outer = 1, inner = dtype_bytes(tensor.dtype()), size = shape[axis];
   for (int k = 0; k < shape.size(); ++k)
     if (k != axis)

@@ -22,6 +22,7 @@
 #include "jit.hpp"
 #include "ops.hpp"
 #include "scan.hpp"
+#include "tape.hpp"
 #include "text.hpp"
 #include <cmath>
 

@@ -156,6 +156,28 @@ public:
     }
   }
 
+  //===--- gradients of programs that run (tape.hpp) ---===//
+
+  /// Asks for the gradient of this tensor (and its copies): ops on it are recorded, `backward` adds to `grad()`. With
+  /// `on` false, no more. Floats only, with elements; a computed tensor has a gradient already, and cannot be without.
+  Tensor requires_grad(bool on = true, Where where = Where::current()) const;
+  /// Whether ops on this tensor are recorded: it has requires_grad, or was computed from a tensor that has.
+  bool needs_grad() const { return head && head->node; }
+  /// The sum of the gradients so far, of this tensor's type; Tensor() when there was none.
+  Tensor grad() const;
+  /// Forgets it.
+  void zero_grad() const;
+  /// Makes `backward` keep the gradient of a computed tensor, which `grad()` then gives.
+  Tensor retain_grad(Where where = Where::current()) const;
+  /// The same elements, without what they were computed from.
+  Tensor detach() const;
+  /// Replaces the elements of this tensor and all its copies by those of `values`, of the same type (a literal takes
+  /// it). It is then computed from what `values` was. A tensor with requires_grad may be changed within NoGrad only,
+  /// which leaves it what it is; a gradient that needs the elements before is an error when it is asked for.
+  const Tensor &assign(const Tensor &values, Where where = Where::current()) const;
+  /// How often the elements were changed.
+  int64_t version() const { return head ? int64_t(head->shared ? head->shared->version : head->version) : 0; }
+
   /// Outside of a trace, the value of a tensor of one element. Inside, a branch of the host: the traced function runs
   /// once per outcome, and the outcomes become a `cond`.
   explicit operator bool() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "value.hpp"
+#include "Tape.h"
 #include <cstdlib>
 #include <new>
 
@@ -87,6 +88,8 @@ Value *Value::create(size_t bytes) {
 }
 
 void Value::destroy() {
+  if (node)
+    TapeNode::release(node);
   if (drop)
     drop(this);
   delete error;

@@ -13,6 +13,8 @@
 
 namespace sinter::inline SINTER_HOST::detail {
 
+class TapeNode;
+
 struct Value {
   enum class Kind : uint8_t { eager, traced, error };
 
@@ -31,6 +33,11 @@ struct Value {
   /// none.
   uint64_t region = 0;
   Where where{};
+  // eager, on a tape
+  TapeNode *node = nullptr; // what computed it, or holds its gradient; counted
+  uint32_t output = 0;      // which one of the node's
+  uint32_t version = 0;     // changes in place
+  Value *shared = nullptr;  // whose elements these are, which counts the changes; null: its own
   // error
   Error *error = nullptr;
 

@@ -104,6 +104,17 @@ int main() {
   expect(says(vector(Tensor({1.f, 2.f})), "grad requires a function whose result is a float of rank 0"),
          "gradient of a vector");
 
+  Tensor w = Tensor({1.f, 2.f}).requires_grad(), y = sum(w * w);
+  expect(backward(y).ok() && w.grad()[1].item<float>() == 4, "backward");
+  Status again = backward(y);
+  expect(!again.ok() && again.error()->message().find("pass retain_graph") != std::string::npos, "backward twice");
+  Status seed = backward(w * w);
+  expect(!seed.ok() && seed.error()->message().find("or a seed") != std::string::npos, "backward of a vector");
+  expect(!backward(w * bad).ok(), "backward of an error");
+  expect(says(Tensor({1, 2}).requires_grad(), "requires_grad requires floats"), "requires_grad of integers");
+  expect(says(gradients({w * w}, {w})[0], "or a seed"), "gradients of a vector");
+  expect(says(jit([&](Tensor x) { return x * w; })(1.f), "without requires_grad"), "a leaf in a trace");
+
   Status status = compile(f, {spec<float>({2}), spec<float>({2})}, {.output = "/nonexistent/f.smod"});
   expect(!status.ok() && status.error()->message().find("one spec per tensor") != std::string::npos, "compile");
   expect(Module::open("/nonexistent/f.smod").error(), "open");
