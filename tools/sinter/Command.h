@@ -22,6 +22,8 @@ struct SharedOptions {
   std::string target = "native";
   std::vector<std::string> shapes; // NAME=1x80
   std::string indexPolicy;         // clamp or error; empty: as the graph has it
+  std::string function;            // of a module; empty: its first
+  std::string states;              // safetensors file that states have their values of; empty: their first ones
   /// The flags given among those that say how to compile (-O, --fast-math, --target), or on how many threads.
   std::vector<std::string> compiling, threading;
 

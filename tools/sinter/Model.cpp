@@ -91,6 +91,8 @@ Model::Model(const std::string &path, const SharedOptions &options, const Adjust
     throw Stop(Exit::Usage, "--target: " + error);
   if (path.ends_with(".smod") || path.ends_with(".so"))
     readModule();
+  else if (!options.function.empty())
+    throw Stop(Exit::Usage, "--function requires a module (.smod, .so), got " + path);
   else
     readGraphFile(adjust, keepsCalls);
 }
@@ -252,7 +254,15 @@ void Model::readModule() {
   requireFile(path);
   if (int32_t status = sinter_module_open(path.c_str(), nullptr, &opened))
     stopFor(status);
-  describeFunction(*sinter_module_function(opened, 0));
+  if (!options.function.empty()) {
+    functionIndex = sinter_module_find_function(opened, options.function.c_str());
+    std::string names;
+    for (int32_t i = 0; i < sinter_module_num_functions(opened); ++i)
+      names += (i ? ", " : "") + oneLine(sinter_module_function(opened, i)->name);
+    if (functionIndex < 0)
+      throw Stop(Exit::Failure, path + " has no function '" + oneLine(options.function) + "'; it has " + names);
+  }
+  describeFunction(*sinter_module_function(opened, functionIndex));
 }
 
 void Model::stopWithReproducer(const std::string &message) {
@@ -314,7 +324,7 @@ sinter_session *Model::session() {
   sinter_session_options sessionOptions = {};
   sessionOptions.struct_size = sizeof(sessionOptions);
   sessionOptions.threads = options.threads;
-  if (int32_t status = sinter_session_create(opened ? opened : loaded->get(), 0, &sessionOptions, &active))
+  if (int32_t status = sinter_session_create(opened ? opened : loaded->get(), functionIndex, &sessionOptions, &active))
     stopFor(status);
   return active;
 }
@@ -322,6 +332,10 @@ sinter_session *Model::session() {
 std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
   sinter_session *s = session();
   if (int32_t status = hasStates ? sinter_session_state_reset(s) : SINTER_OK)
+    stopFor(status);
+  if (!options.states.empty() && sinter_session_num_states(s) == 0)
+    throw Stop(Exit::Failure, "--load requires a function with states, " + path + " has none");
+  if (int32_t status = options.states.empty() ? SINTER_OK : sinter_session_load(s, options.states.c_str()))
     stopFor(status);
   std::vector<int64_t> dims;
   for (auto [i, tensor] : llvm::enumerate(inputs)) {

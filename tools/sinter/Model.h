@@ -87,6 +87,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;  // as read; compilation works on a copy
   std::vector<Port> inputPorts, outputPorts; // without states
   bool hasStates = false;
+  int32_t functionIndex = 0; // of a module
   std::optional<CompiledModule> compiled;
   std::unique_ptr<LoadedModule> loaded;
   sinter_module *opened = nullptr;

@@ -21,6 +21,8 @@ static Exit run(const RunFlags &flags) {
   if (flags.reference) {
     flags.shared.refuseCompiling("--reference, which compiles nothing");
     flags.shared.refuseThreads("--reference, which runs on one");
+    if (!flags.shared.states.empty())
+      throw Stop(Exit::Usage, "--load has no effect with --reference, which takes the first values of states");
   }
   Model model(flags.model, flags.shared);
   // Where outputs go is checked before anything runs.
@@ -35,6 +37,8 @@ static Exit run(const RunFlags &flags) {
   for (const std::string &flag : flags.inputs)
     if (size_t at = flag.find("=@"); at != std::string::npos)
       read.push_back(flag.substr(at + 2));
+  if (!flags.shared.states.empty())
+    read.push_back(flags.shared.states);
   for (const auto &[name, path] : files)
     requireWritable(path, read, Kind::Npy, flags.force, "--output");
   for (const auto &[name, path] : files)
@@ -62,6 +66,9 @@ void sinter::tool::addRun(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("run", "run a model once");
   flags->shared.addTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter, .mlir, .smod or .so)")->required();
+  command->add_option("--function", flags->shared.function, "function of a module (.smod, .so), such as a step's infer");
+  command->add_option("--load", flags->shared.states,
+                      "safetensors file with the values of states, such as sinter train saves");
   command->add_option("--input", flags->inputs, "NAME=@x.npy, @x.npz, @x.raw, random:SEED, zeros, ones or a number")
       ->allow_extra_args(false)
       ->take_all();

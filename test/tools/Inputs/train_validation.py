@@ -2,7 +2,8 @@
 """Makes samples of two classes, and checks by formulas in NumPy what a training measured of them, and what it wrote for
 TensorBoard.
 
-usage: train_validation.py data | metrics CHECKPOINT CURVE | events FILE CURVE | damage FILE KIND"""
+usage: train_validation.py data | metrics CHECKPOINT CURVE | events FILE CURVE | outputs CHECKPOINT |
+damage FILE KIND"""
 import csv
 import json
 import os
@@ -152,6 +153,12 @@ def events(path, curve):
     print(len(found), "events are those of the curve")
 
 
+def outputs(checkpoint):
+    wanted = np.load("few_x.npy").astype(np.float64) @ read_safetensors(checkpoint)["w"]
+    assert np.abs(np.load("few_y.npy") - wanted).max() < 1e-5
+    print("outputs are those of the weights")
+
+
 def damage(path, kind):
     with open(path, "rb") as f:
         file = bytearray(f.read())
@@ -166,4 +173,4 @@ def damage(path, kind):
 
 
 if __name__ == "__main__":
-    {"data": data, "metrics": metrics, "events": events, "damage": damage}[sys.argv[1]](*sys.argv[2:])
+    {"data": data, "metrics": metrics, "events": events, "outputs": outputs, "damage": damage}[sys.argv[1]](*sys.argv[2:])
