@@ -66,7 +66,8 @@ void sinter::tool::addRun(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("run", "run a model once");
   flags->shared.addTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter, .mlir, .smod or .so)")->required();
-  command->add_option("--function", flags->shared.function, "function of a module (.smod, .so), such as a step's infer");
+  command->add_option("--function", flags->shared.function,
+                      "function of a module (.smod, .so), such as a step's infer");
   command->add_option("--load", flags->shared.states,
                       "safetensors file with the values of states, such as sinter train saves");
   command->add_option("--input", flags->inputs, "NAME=@x.npy, @x.npz, @x.raw, random:SEED, zeros, ones or a number")
