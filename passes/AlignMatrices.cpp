@@ -13,7 +13,7 @@
 #include "ir/Control.h"
 #include "ir/Schedules.h"
 #include "ir/Shape.h"
-#include "passes/Captures.h"
+#include "passes/Control.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -129,14 +129,14 @@ Value AlignMatrices::findCopy(BlockArgument matrix, bool transposed) {
   if (Value known = copies[{matrix, nullptr}][transposed])
     return known;
   Operation *op = matrix.getOwner()->getParentOp();
-  std::optional<Captures> captures = capturesOf(op);
-  if (!captures || matrix.getArgNumber() < captures->firstArgument)
+  std::optional<Control> control = controlOf(op);
+  if (!control || matrix.getArgNumber() < control->firstCapture)
     return {};
-  Value outside = captures->values[matrix.getArgNumber() - captures->firstArgument], copy;
+  Value outside = control->captures[matrix.getArgNumber() - control->firstCapture], copy;
   if (auto argument = dyn_cast<BlockArgument>(outside))
     copy = findCopy(argument, transposed);
   if (!copy) {
-    if (!isa<WhileOp, ForOp, ScanOp>(op) || matchPattern(outside, m_Constant()))
+    if (!isLoop(op) || matchPattern(outside, m_Constant()))
       return {};
     copy = copyBefore(op, outside, transposed);
   }

@@ -10,6 +10,7 @@
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "passes/FusionPlan.h"
+#include "passes/SizeUses.h"
 #include "passes/ZeroBlocks.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -187,7 +188,7 @@ static void joinInParts(Block &block) {
 /// updates, as what is cleared is not copied.
 static bool readsMemory(OpOperand &use, DenseElementsAttr number) {
   Operation *op = use.getOwner();
-  if (isa<DimOp, ShapeOp, KernelOp>(op))
+  if (isSize(op) || isa<KernelOp>(op))
     return false;
   if (isScheduleOp(op))
     return true;
@@ -237,7 +238,7 @@ static void formKernels(Block &block, ShapeAnalysis &sizes, const FusionOptions 
     for (Operation *op : group.ops)
       for (Value value : op->getResults()) {
         if (llvm::is_contained(group.results, value) ||
-            llvm::none_of(value.getUsers(), [](Operation *user) { return isa<DimOp, ShapeOp>(user); }))
+            llvm::none_of(value.getUsers(), [](Operation *user) { return isSize(user); }))
           continue;
         for (auto [result, given] : llvm::zip(group.results, kernel.getResults()))
           if (cast<RankedTensorType>(result.getType()).getRank() == cast<RankedTensorType>(value.getType()).getRank()) {
@@ -250,7 +251,7 @@ static void formKernels(Block &block, ShapeAnalysis &sizes, const FusionOptions 
   for (auto [result, given] : replacements)
     result.replaceAllUsesWith(given);
   for (auto [value, given] : measured)
-    value.replaceUsesWithIf(given, [](OpOperand &use) { return isa<DimOp, ShapeOp>(use.getOwner()); });
+    value.replaceUsesWithIf(given, [](OpOperand &use) { return isSize(use.getOwner()); });
   // The ops use one another still, in any order.
   for (Operation *op : old)
     op->dropAllReferences();

@@ -33,7 +33,7 @@ static constexpr int64_t kLargeBytes = 1 << 20, kLargeCost = 40;
 static constexpr size_t kMaxPlaces = 64, kMaxCostlyPlaces = 8;
 
 bool sinter::isScheduleOp(Operation *op) {
-  return isa<ConstantOp, ReshapeOp, DimOp, ShapeOp, RequireOp, KernelOp>(op) || op->getNumRegions() != 0 ||
+  return isSize(op) || isa<ConstantOp, ReshapeOp, RequireOp, KernelOp>(op) || op->getNumRegions() != 0 ||
          op->hasTrait<OpTrait::IsTerminator>();
 }
 
@@ -231,14 +231,12 @@ unsigned Planner::startGroup(Operation *op) {
   return number;
 }
 
-static bool measures(Operation *op) { return isa<DimOp, ShapeOp>(op); }
-
 /// True when `target` depends on a size of what `measured` computes: it cannot be in the same kernel.
 bool Planner::measuresReach(ArrayRef<Operation *> measured, Operation *target) {
   llvm::SmallSetVector<Operation *, 8> reached;
   for (Operation *op : measured)
     for (Operation *user : op->getUsers())
-      if (measures(user))
+      if (isSize(user))
         reached.insert(user);
   for (size_t i = 0; i < reached.size(); ++i) {
     if (reached[i] == target)
@@ -333,7 +331,7 @@ void Planner::growEpilogue(unsigned number) {
     Operation *next = nullptr;
     for (Operation *member : members)
       for (Operation *user : member->getUsers())
-        if (!members.contains(user) && !measures(user) && (!next || position[user] < position[next]))
+        if (!members.contains(user) && !isSize(user) && (!next || position[user] < position[next]))
           next = user;
     if (!next || isScheduleOp(next) || groupsOf.contains(next) || stateUpdates.contains(next))
       break;
@@ -346,8 +344,8 @@ void Planner::growEpilogue(unsigned number) {
       break;
     members.insert(next);
     bool single = llvm::all_of(members, [&](Operation *member) {
-      return member == next || llvm::all_of(member->getUsers(),
-                                            [&](Operation *user) { return members.contains(user) || measures(user); });
+      return member == next ||
+             llvm::all_of(member->getUsers(), [&](Operation *user) { return members.contains(user) || isSize(user); });
     });
     if (single && isa<Pointwise>(next))
       committed = members.size();
@@ -526,7 +524,7 @@ void Planner::place(Operation *op) {
     auto it = groupsOf.find(user);
     if (it != groupsOf.end())
       users.insert(it->second.begin(), it->second.end());
-    else if (measures(user))
+    else if (isSize(user))
       measured = true;
     else
       leaves = true;
@@ -617,7 +615,7 @@ FusionPlan Planner::run() {
         continue;
       auto needsIt = [&](Operation *user) {
         // Who measures asks another result, unless results differ in shape or there is none.
-        if (measures(user))
+        if (isSize(user))
           return op->getNumResults() > 1;
         auto it = groupsOf.find(user);
         return it == groupsOf.end() ||
@@ -628,7 +626,7 @@ FusionPlan Planner::run() {
           out.results.push_back(result);
     }
     for (Operation *op : out.ops)
-      if (out.results.empty() && home.lookup_or(op, groups.size()) == number && llvm::any_of(op->getUsers(), measures))
+      if (out.results.empty() && home.lookup_or(op, groups.size()) == number && llvm::any_of(op->getUsers(), isSize))
         out.results.push_back(op->getResult(0));
   }
   FusionPlan plan;

@@ -3,8 +3,9 @@
 #include "ir/Control.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
-#include "passes/Captures.h"
+#include "passes/Control.h"
 #include "passes/Passes.h"
+#include "passes/SizeUses.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -31,11 +32,11 @@ static llvm::SetVector<Operation *> findInvariants(Block &body, unsigned firstCa
 }
 
 /// What is cheaper to make again in each trip than to keep in memory.
-static bool isCheap(Operation *op) { return isa<ConstantOp, BroadcastOp, IotaOp, DimOp, ShapeOp>(op); }
+static bool isCheap(Operation *op) { return isSize(op) || isa<ConstantOp, BroadcastOp, IotaOp>(op); }
 
 static void hoist(Operation *loop, Region &region, unsigned regionNumber) {
-  Captures captures = *capturesOf(loop);
-  llvm::SetVector<Operation *> invariants = findInvariants(region.front(), captures.firstArgument);
+  Control control = *controlOf(loop);
+  llvm::SetVector<Operation *> invariants = findInvariants(region.front(), control.firstCapture);
 
   // From the last one up: what a hoisted op reads goes with it.
   llvm::SmallPtrSet<Operation *, 8> moved;
@@ -49,8 +50,8 @@ static void hoist(Operation *loop, Region &region, unsigned regionNumber) {
 
   OpBuilder b(loop);
   IRMapping map;
-  for (auto [k, value] : llvm::enumerate(captures.values))
-    map.map(region.getArgument(captures.firstArgument + k), value);
+  for (auto [k, value] : llvm::enumerate(control.captures))
+    map.map(region.getArgument(control.firstCapture + k), value);
   for (Operation *op : invariants) {
     if (!moved.contains(op))
       continue;
@@ -75,7 +76,7 @@ class HoistInvariants : public sinter::impl::HoistInvariantsBase<HoistInvariants
     // Inner loops first: what leaves them may leave the outer ones, too.
     SmallVector<Operation *> loops;
     getOperation()->walk<WalkOrder::PostOrder>([&](Operation *op) {
-      if (isa<WhileOp, ForOp, ScanOp>(op))
+      if (isLoop(op))
         loops.push_back(op);
     });
     for (Operation *loop : loops)

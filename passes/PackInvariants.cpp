@@ -17,7 +17,7 @@
 #include "ir/Control.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
-#include "passes/Captures.h"
+#include "passes/Control.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -55,9 +55,9 @@ struct Product {
 static Operation *capturingLoop(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   Operation *loop = argument ? argument.getOwner()->getParentOp() : nullptr;
-  if (!isa_and_nonnull<WhileOp, ForOp, ScanOp>(loop))
+  if (!loop || !isLoop(loop))
     return nullptr;
-  return argument.getArgNumber() >= capturesOf(loop)->firstArgument ? loop : nullptr;
+  return argument.getArgNumber() >= controlOf(loop)->firstCapture ? loop : nullptr;
 }
 
 static bool hasFewTrips(Operation *loop) {
@@ -111,8 +111,8 @@ static bool repaysPacking(const Product &product) {
 static Value packBefore(Operation *user, Value matrix, const Product &product, int64_t panel) {
   if (Operation *loop = capturingLoop(matrix)) {
     auto argument = cast<BlockArgument>(matrix);
-    Captures captures = *capturesOf(loop);
-    Value outside = captures.values[argument.getArgNumber() - captures.firstArgument];
+    Control control = *controlOf(loop);
+    Value outside = control.captures[argument.getArgNumber() - control.firstCapture];
     Value packed = packBefore(loop, outside, product, panel);
     return addCapture(loop, packed)[argument.getOwner()->getParent()->getRegionNumber()];
   }

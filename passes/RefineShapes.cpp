@@ -4,6 +4,7 @@
 #include "ir/Elementwise.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
+#include "passes/Control.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Iterators.h"
@@ -26,7 +27,7 @@ public:
 
 private:
   void refineValue(Value value);
-  void refineLoop(Operation *op, Region &body, unsigned firstCarry, OperandRange init);
+  void refineLoop(Operation *op, const Control &control);
   void foldContents(Operation *op);
   void dropSizes(ReshapeOp op);
   void dropSizes(BroadcastOp op);
@@ -55,9 +56,10 @@ void Refiner::refineValue(Value value) {
 }
 
 /// A carry whose size each trip keeps has init's size.
-void Refiner::refineLoop(Operation *op, Region &body, unsigned firstCarry, OperandRange init) {
-  for (auto [k, value] : llvm::enumerate(init)) {
-    BlockArgument argument = body.getArgument(firstCarry + k);
+void Refiner::refineLoop(Operation *op, const Control &control) {
+  Region &body = op->getRegions().back();
+  for (auto [k, value] : llvm::enumerate(control.init)) {
+    BlockArgument argument = body.getArgument(control.firstCarry + k);
     auto type = cast<RankedTensorType>(argument.getType());
     Dims before = sizes.dims(value), given = sizes.dims(argument);
     Dims next = sizes.dims(body.front().getTerminator()->getOperand(k));
@@ -70,8 +72,8 @@ void Refiner::refineLoop(Operation *op, Region &body, unsigned firstCarry, Opera
       continue;
     auto better = RankedTensorType::get(shape, type.getElementType());
     refined.emplace_back(argument, better);
-    if (auto loop = dyn_cast<WhileOp>(op))
-      refined.emplace_back(loop.getCondRegion().getArgument(k), better);
+    if (op->getNumRegions() > 1) // the condition's
+      refined.emplace_back(op->getRegion(0).getArgument(k), better);
   }
 }
 
@@ -152,12 +154,8 @@ bool Refiner::run() {
         refineValue(argument);
     for (Value result : op->getResults())
       refineValue(result);
-    if (auto loop = dyn_cast<WhileOp>(op))
-      refineLoop(op, loop.getBodyRegion(), 0, loop.getInit());
-    else if (auto loop = dyn_cast<ForOp>(op))
-      refineLoop(op, loop.getBodyRegion(), 1, loop.getInit());
-    else if (auto loop = dyn_cast<ScanOp>(op))
-      refineLoop(op, loop.getBodyRegion(), 0, loop.getInit());
+    if (std::optional<Control> control = controlOf(op); control && control->isLoop)
+      refineLoop(op, *control);
     foldContents(op);
     if (auto reshape = dyn_cast<ReshapeOp>(op))
       dropSizes(reshape);

@@ -2,7 +2,7 @@
 
 #include "ir/Control.h"
 #include "ir/Shape.h"
-#include "passes/Captures.h"
+#include "passes/Control.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
@@ -19,15 +19,15 @@ class SinkConstants : public sinter::impl::SinkConstantsBase<SinkConstants> {
   void runOnOperation() override {
     // Outer regions first: what arrives there goes on into inner ones.
     getOperation()->walk<WalkOrder::PreOrder>([](Operation *op) {
-      std::optional<Captures> captures = capturesOf(op);
-      if (!captures)
+      std::optional<Control> control = controlOf(op);
+      if (!control)
         return;
-      for (auto [k, value] : llvm::enumerate(captures->values)) {
+      for (auto [k, value] : llvm::enumerate(control->captures)) {
         auto constant = value.getDefiningOp<ConstantOp>();
         if (!constant)
           continue;
         for (Region &region : op->getRegions()) {
-          BlockArgument argument = region.getArgument(captures->firstArgument + k);
+          BlockArgument argument = region.getArgument(control->firstCapture + k);
           if (argument.use_empty())
             continue;
           OpBuilder b = OpBuilder::atBlockBegin(&region.front());

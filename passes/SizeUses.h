@@ -9,10 +9,12 @@
 
 namespace sinter {
 
+/// True of an op whose results are sizes of its operand.
+inline bool isSize(mlir::Operation *op) { return llvm::isa<DimOp, ShapeOp>(op); }
+
 inline bool readsOnlySizes(mlir::OpOperand &use) {
   // All operands of a broadcast but the first say how large the result is.
-  return llvm::isa<DimOp, ShapeOp>(use.getOwner()) ||
-         (llvm::isa<BroadcastOp>(use.getOwner()) && use.getOperandNumber() != 0);
+  return isSize(use.getOwner()) || (llvm::isa<BroadcastOp>(use.getOwner()) && use.getOperandNumber() != 0);
 }
 
 /// True when one op reads the value's elements; any number may read its sizes.

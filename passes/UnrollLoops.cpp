@@ -6,7 +6,7 @@
 #include "ir/Constants.h"
 #include "ir/Control.h"
 #include "ir/Shape.h"
-#include "passes/Captures.h"
+#include "passes/Control.h"
 #include "passes/Passes.h"
 #include "passes/gradient/CheckpointPolicy.h"
 
@@ -73,9 +73,9 @@ struct Unroller {
     for (unsigned k = 0; k < sequences.size(); ++k)
       if (!isStatic(body.getArgument(first + init.size() + k)))
         return false;
-    Captures captures = *capturesOf(op);
-    for (auto [k, value] : llvm::enumerate(captures.values))
-      if (body.getArgument(captures.firstArgument + k).getType() != value.getType())
+    Control control = *controlOf(op);
+    for (auto [k, value] : llvm::enumerate(control.captures))
+      if (body.getArgument(control.firstCapture + k).getType() != value.getType())
         return false;
     return llvm::all_of(op->getResults().drop_front(init.size()), isStatic) &&
            llvm::all_of(body.getTerminator()->getOperands().drop_front(init.size()), isStatic);
@@ -90,7 +90,7 @@ struct Unroller {
 
   void apply() {
     OpBuilder b(op);
-    Captures captures = *capturesOf(op);
+    Control control = *controlOf(op);
     SmallVector<Value> carries(init);
     SmallVector<SmallVector<Value>> parts(op->getNumResults() - init.size());
     for (int64_t trip = 0; trip < trips; ++trip) {
@@ -104,8 +104,8 @@ struct Unroller {
         map.map(body.getArgument(first + k), carry);
       for (unsigned k = 0; k < sequences.size(); ++k)
         map.map(body.getArgument(first + init.size() + k), sliceOf(b, k, trip));
-      for (auto [k, value] : llvm::enumerate(captures.values))
-        map.map(body.getArgument(captures.firstArgument + k), value);
+      for (auto [k, value] : llvm::enumerate(control.captures))
+        map.map(body.getArgument(control.firstCapture + k), value);
       for (Operation &inner : body.without_terminator())
         b.clone(inner, map);
       OperandRange yielded = body.getTerminator()->getOperands();

@@ -5,7 +5,7 @@
 #include "ir/Elementwise.h"
 #include "ir/Random.h"
 #include "ir/Shape.h"
-#include "passes/Captures.h"
+#include "passes/Control.h"
 #include "runtime/abi.h"
 #include "llvm/ADT/SetVector.h"
 

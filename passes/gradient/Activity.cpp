@@ -3,7 +3,7 @@
 #include "passes/gradient/Activity.h"
 #include "ir/Gradient.h"
 #include "ir/gradient/Differentiable.h"
-#include "passes/Captures.h"
+#include "passes/Control.h"
 #include "passes/gradient/LoopView.h"
 
 using namespace mlir;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/Control.h"
+#include "ir/Control.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace sinter;
+
+std::optional<Control> sinter::controlOf(Operation *op) {
+  auto branch = [](auto choice) { return Control{SmallVector<Value>(choice.getCaptures())}; };
+  auto loop = [](auto loop, unsigned firstCarry, size_t sequences = 0) {
+    SmallVector<Value> init(loop.getInit());
+    return Control{SmallVector<Value>(loop.getCaptures()), static_cast<unsigned>(firstCarry + init.size() + sequences),
+                   /*isLoop=*/true, init, firstCarry};
+  };
+  return llvm::TypeSwitch<Operation *, std::optional<Control>>(op)
+      .Case<CondOp, SwitchOp>(branch)
+      .Case([&](WhileOp op) { return loop(op, 0); })
+      .Case([&](ForOp op) { return loop(op, 1); })
+      .Case([&](ScanOp op) { return loop(op, 0, op.getSequences().size()); })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+SmallVector<BlockArgument> sinter::addCapture(Operation *op, Value value) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<CondOp, SwitchOp, WhileOp, ForOp, ScanOp>([&](auto control) { control.getCapturesMutable().append(value); })
+      .Default([](Operation *) { llvm_unreachable("only control flow captures"); });
+  SmallVector<BlockArgument> arguments;
+  for (Region &region : op->getRegions())
+    arguments.push_back(region.addArgument(value.getType(), value.getLoc()));
+  return arguments;
+}
