@@ -5,6 +5,7 @@
 #include "ir/Indexing.h"
 #include "ir/Axes.h"
 #include "ir/Checks.h"
+#include "ir/Sparse.h"
 
 #include "mlir/IR/OpImplementation.h"
 
@@ -22,6 +23,10 @@ void SinterDialect::registerIndexing() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/Checks.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/Sparse.cpp.inc"
       >();
 }
 

@@ -3,6 +3,8 @@
 #include "passes/IndexPolicy.h"
 #include "ir/Checks.h"
 #include "ir/Indexing.h"
+#include "ir/Shape.h"
+#include "ir/Sparse.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -24,8 +26,15 @@ static std::string describe(Operation *op) {
   return file.empty() ? name : file + ": " + name;
 }
 
+/// Rows that are no row of a table are past its end on purpose, and read or written by nobody.
+static bool isOfGroups(Value positions) {
+  while (auto reshape = positions.getDefiningOp<ReshapeOp>())
+    positions = reshape.getOperand();
+  return positions.getDefiningOp<GroupRowsOp>() || positions.getDefiningOp<GradientRowsOp>();
+}
+
 static void check(Operation *op, Value operand, OpOperand &positions, ArrayRef<int64_t> axes, bool tuples) {
-  if (positions.get().getDefiningOp<CheckPositionsOp>())
+  if (positions.get().getDefiningOp<CheckPositionsOp>() || isOfGroups(positions.get()))
     return;
   OpBuilder builder(op);
   positions.set(checkPositions(builder, op->getLoc(), positions.get(), operand, axes, tuples, describe(op)));
@@ -57,6 +66,7 @@ void sinter::applyIndexPolicy(ModuleOp module, IndexPolicy policy) {
         .Case<GatherOp, GatherElementsOp, ScatterElementsOp>([](auto op) {
           check(op, op.getOperand(), op.getPositionsMutable(), {static_cast<int64_t>(op.getAxis())}, /*tuples=*/false);
         })
+        .Case([](BagSumOp op) { check(op, op.getOperand(), op.getPositionsMutable(), {0}, /*tuples=*/false); })
         .Case([](GatherNdOp op) {
           check(op, op.getOperand(), op.getPositionsMutable(),
                 tupleAxes(op.getPositions(), static_cast<int64_t>(op.getBatchAxes())), /*tuples=*/true);

@@ -47,6 +47,7 @@ struct CostModel {
   int64_t sortChunks = 8;        // at most so many chunks of a sort, as each has a workspace
   int64_t selectedRows = 16;     // rows of a top-k
   int64_t cumulativeElements = 4096;
+  int64_t baggedElements = 2048;   // results of sums of bags, each of which reads some rows
   int64_t argWindowElements = 256; // results of a window's positions
   int64_t choleskyChunks = 64;     // at most so many, as matrices share workspaces
 

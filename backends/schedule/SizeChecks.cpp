@@ -3,6 +3,7 @@
 #include "backends/schedule/SizeChecks.h"
 #include "ir/Limits.h"
 #include "ir/Ops.h"
+#include "ir/Sparse.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -178,6 +179,11 @@ void Collector::run(Operation *op) {
       })
       .Case([&](ScatterNdOp op) {
         updates(op.getUpdates(), op.getPositions(), static_cast<size_t>(op.getPositions().getType().getRank() - 1));
+      })
+      .Case([&](BagSumOp op) {
+        require(Kind::AtLeast, sizes.dims(op.getSplits())[0], number(1), "splits with at least {} element, got {}");
+        if (op.getWeights())
+          updates(op.getWeights(), op.getPositions(), 1);
       })
       .Case([&](GatherElementsOp op) {
         Dims operand = sizes.dims(op.getOperand()), positions = sizes.dims(op.getPositions());

@@ -4,6 +4,7 @@
 #include "compiler/capi/Types.h"
 #include "ir/Checks.h"
 #include "ir/Ops.h"
+#include "ir/Sparse.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -127,6 +128,10 @@ ArrayRef<OpEntry> capi::allOps() {
     addAll<
 #define GET_OP_LIST
 #include "ir/Indexing.cpp.inc"
+        >(entries);
+    addAll<
+#define GET_OP_LIST
+#include "ir/Sparse.cpp.inc"
         >(entries);
     addAll<
 #define GET_OP_LIST

@@ -90,7 +90,7 @@ public:
   bool checkPositions(std::string_view name, std::span<const Tensor> operands, std::initializer_list<Attr> attrs,
                       std::vector<Tensor> &checked) {
     bool tuples = name == "gather_nd" || name == "scatter_nd";
-    if (!tuples && name != "gather" && name != "gather_elements" && name != "scatter_elements")
+    if (!tuples && name != "gather" && name != "bag_sum" && name != "gather_elements" && name != "scatter_elements")
       return false;
     const Tensor &indexed = operands[0], &positions = operands[1];
     int64_t first = 0, count = tuples && positions.rank() > 0 ? positions.dim(positions.rank() - 1) : 1;

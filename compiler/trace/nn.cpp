@@ -180,6 +180,38 @@ Embedding embedding(const Key &key, int64_t count, int64_t width, DType dtype, W
   return {random::normal(key, Shape{count, width}, dtype, where)};
 }
 
+Tensor EmbeddingBag::operator()(const Operand &positions) const {
+  const Tensor &given = positions.tensor;
+  if (!given.defined() || given.error())
+    return take(at(weight, positions.where), given, 0);
+  if (given.rank() != 2 || given.known_dim(0) < 0 || given.known_dim(1) < 0)
+    return detail::fail(positions.where,
+                        "an embedding bag without splits requires positions [bags, n] of known sizes, got " +
+                            given.type().str());
+  int64_t bags = given.known_dim(0), each = given.known_dim(1);
+  Tensor splits = iota({bags + 1}, 0, DType::i64, positions.where) * each;
+  return (*this)(Operand(reshape(given, {bags * each}), positions.where), splits);
+}
+Tensor EmbeddingBag::operator()(const Operand &positions, const Tensor &splits, const Tensor &weights) const {
+  Operand table = at(weight, positions.where);
+  Tensor sums = bag_sum(table, positions.tensor, splits, weights);
+  if (combine == Bag::sum || sums.error())
+    return sums;
+  // How much of each bag there is: 1 or its weight for each row, or their squares.
+  Tensor ones =
+      weights.defined() ? astype(weights, sums.dtype()) : full_like(astype(positions.tensor, sums.dtype()), 1.0);
+  Tensor amounts = combine == Bag::sqrtn && weights.defined() ? ones * ones : ones;
+  Tensor places = cumsum(full_like(astype(positions.tensor, DType::i64), int64_t(1)), 0) - int64_t(1);
+  Tensor total = bag_sum(amounts, places, splits);
+  if (combine == Bag::sqrtn)
+    total = sqrt(total);
+  total = where(equal(total, 0.0), full_like(total, 1.0), total);
+  return sums / expand_dims(total, 1);
+}
+EmbeddingBag embedding_bag(const Key &key, int64_t count, int64_t width, Bag combine, DType dtype, Where where) {
+  return {random::normal(key, Shape{count, width}, dtype, where), combine};
+}
+
 Tensor Dropout::operator()(const Operand &x, Mode &mode) const {
   return mode.training && rate > 0 ? dropout(mode.next(x.where), x, rate) : x.tensor;
 }

@@ -124,6 +124,19 @@ struct Embedding {
 Embedding embedding(const Key &key, int64_t count, int64_t width, DType dtype = DType::f32,
                     Where where = Where::current());
 
+/// Bags of rows of the weight [count, width]: their sum, their mean, or their sum over the root of their number. With
+/// weights, of the weighted rows: mean divides by the sum of the weights, sqrtn by the root of the sum of their
+/// squares. A bag without rows is 0. `splits` as in bag_sum; without, `positions` [bags, n] has equal bags.
+enum class Bag { sum, mean, sqrtn };
+struct EmbeddingBag {
+  Tensor weight;
+  Bag combine = Bag::sum;
+  Tensor operator()(const Operand &positions) const;
+  Tensor operator()(const Operand &positions, const Tensor &splits, const Tensor &weights = {}) const;
+};
+EmbeddingBag embedding_bag(const Key &key, int64_t count, int64_t width, Bag combine = Bag::sum,
+                           DType dtype = DType::f32, Where where = Where::current());
+
 /// In training zeros with probability `rate`, the rest divided by 1 - rate; else x.
 struct Dropout {
   double rate = 0.5;

@@ -475,6 +475,15 @@ Tensor dynamic_update_slice(const Operand &x, const Tensor &update, const std::v
   return b.op("dynamic_update_slice", {value, with, b.sizesTensor(std::vector<Size>(starts.begin(), starts.end()))});
 }
 
+Tensor bag_sum(const Operand &x, const Tensor &positions, const Tensor &splits, const Tensor &weights) {
+  detail::Build b("bag_sum", x.where);
+  Tensor value = b.floats(x.tensor), at = b.positions(positions), parts = b.astype(b.positions(splits), DType::i64);
+  if (!weights.defined())
+    return b.op("bag_sum", {value, at, parts});
+  Tensor factors = b.floats(weights);
+  return b.op("bag_sum", {value, at, parts, b.failed() ? factors : b.astype(factors, value.dtype())});
+}
+
 Tensor nonzero(const Operand &x) {
   detail::Build b("nonzero", x.where);
   return b.op("nonzero", {b.strong(x.tensor)});

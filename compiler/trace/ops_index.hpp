@@ -97,6 +97,10 @@ Tensor take_along_axis(const Operand &x, const Tensor &positions, int axis);
 /// which both share.
 Tensor gather(const Operand &x, const Tensor &positions, int batch_axes = 0);
 
+/// Sums of bags of slices of the first axis: result[b] = sum of weights[i] * x[positions[i]] over i in [splits[b],
+/// splits[b + 1]). `splits` ascends, one element more than there are bags; without `weights` they are 1.
+Tensor bag_sum(const Operand &x, const Tensor &positions, const Tensor &splits, const Tensor &weights = {});
+
 /// How `scatter` joins an update with what was there.
 enum class Combine { set, add, multiply, max, min };
 

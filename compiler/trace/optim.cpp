@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "optim.hpp"
+#include "Apply.h"
 #include "Pattern.h"
 #include "TensorNumber.h"
 #include "Walks.h"
@@ -61,6 +62,9 @@ Optimizer Optimizer::ema(double keep) const {
 Optimizer Optimizer::accumulate(int64_t batches) const {
   return with(*this, [&](OptimizerSettings &s) { s.accumulate = batches; });
 }
+Optimizer Optimizer::sparse(const std::string &pattern) const {
+  return with(*this, [&](OptimizerSettings &s) { s.sparse = pattern; });
+}
 
 static std::string problemOf(const MoveSettings &s) {
   auto text = [](double value) {
@@ -93,6 +97,10 @@ std::string Optimizer::problem() const {
     if (found.empty() && !Pattern(group.pattern).valid)
       found = "a group requires a regular expression, got '" + group.pattern + "'";
   }
+  if (found.empty() && !Pattern(numbers.sparse).valid)
+    found = "sparse requires a regular expression, got '" + numbers.sparse + "'";
+  if (found.empty() && !numbers.sparse.empty())
+    found = formulas::problemOfRows(numbers);
   if (found.empty() && numbers.accumulate < 1)
     found = "accumulate requires 1 batch or more, got " + std::to_string(numbers.accumulate);
   if (found.empty() && !(numbers.ema >= 0 && numbers.ema < 1))
@@ -157,6 +165,14 @@ Optimizer adadelta(const Adadelta &o) {
   s.alpha = o.rho;
   s.eps = o.eps;
   s.weight_decay = o.weight_decay;
+  return s;
+}
+Optimizer ftrl(const Ftrl &o) {
+  MoveSettings s = defaultMove(Kind::ftrl);
+  s.lr = o.lr;
+  s.l1 = o.l1;
+  s.l2 = o.l2;
+  s.beta = o.beta;
   return s;
 }
 Optimizer adafactor(const Adafactor &o) {
@@ -230,6 +246,14 @@ public:
   }
   TensorNumber rateInput() { return number(0); } // a program gives rates as numbers
   bool matches(const std::string &pattern, const std::string &name) { return Pattern(pattern).finds(name); }
+  // Rows are no positions that a user gave: an index policy does not look at them.
+  TensorNumber readRows(const TensorNumber &table, const TensorNumber &rows) {
+    return apply("gather", {table.tensor, rows.tensor}, {{"axis", 0}}, where);
+  }
+  TensorNumber writeRows(const TensorNumber &table, const TensorNumber &rows, const TensorNumber &values) {
+    return apply("scatter_nd", {table.tensor, expand_dims(rows.tensor, 1), values.tensor}, {{"combiner", "set"}},
+                 where);
+  }
 
 private:
   optim::State &state;
@@ -252,6 +276,7 @@ void moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, s
   if (settings.schedule.kind == ScheduleSettings::Kind::plateau && !loss.defined())
     return refuse("a plateau requires the loss, got none");
   std::vector<formulas::Moved<TensorNumber>> moved;
+  Pattern tables(settings.sparse);
   for (size_t k = 0; k < weights.size(); ++k) {
     if (!is_float(weights[k].dtype()))
       continue;
@@ -264,7 +289,18 @@ void moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, s
     if (!gradients[k].defined() || !(weights[k].type() == gradients[k].type()))
       return refuse("an optimizer requires a gradient of type " + weights[k].type().str() + " for " + names[k] +
                     ", got " + (gradients[k].defined() ? gradients[k].type().str() : "none"));
-    moved.push_back({names[k], weights[k], gradients[k]});
+    if (settings.sparse.empty() || !tables.finds(names[k])) {
+      moved.push_back({names[k], weights[k], gradients[k]});
+      continue;
+    }
+    if (weights[k].rank() == 0)
+      return refuse("a table that moves by rows requires rank 1 or more, got '" + names[k] + "' of rank 0");
+    auto [rows, values] = gradients[k].traced()
+                              ? apply_many<2>("gradient_rows", {gradients[k]}, {{"table", names[k].c_str()}}, where)
+                              : apply_many<2>("gradient_rows", {gradients[k]}, {}, where);
+    if (rows.error())
+      return refuse(rows.error()->message());
+    moved.push_back({names[k], weights[k], values, TensorNumber(rows)});
   }
   MapStore store(state, where);
   TensorNumber seen = loss.defined() ? loss : scalar(0.0, where);

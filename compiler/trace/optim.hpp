@@ -47,6 +47,11 @@ public:
   /// Moves once in `batches` calls, by the mean of their gradients.
   Optimizer accumulate(int64_t batches) const;
 
+  /// Of weights whose names match, only the rows move that lookups (take along axis 0, bag_sum, nn::Embedding,
+  /// nn::EmbeddingBag) read: time and memory of a step follow the batch, not the table. Moments of other rows rest, too
+  /// (torch's SparseAdam), and decay is that of the rows. Not with lamb, adafactor, muon, `ema` and `accumulate`.
+  Optimizer sparse(const std::string &pattern) const;
+
   const OptimizerSettings &settings() const { return numbers; }
   /// The first error: a number out of range, a pattern that is none. Empty when there is none.
   std::string problem() const;
@@ -89,6 +94,11 @@ struct Muon {
   bool nesterov = true;
 };
 
+/// McMahan et al. 2013: a weight whose gradients do not add up to l1 is 0.
+struct Ftrl {
+  double lr = 0.1, l1 = 0, l2 = 0, beta = 1;
+};
+
 Optimizer sgd(const Sgd &options);
 Optimizer adam(const Adam &options = {});
 Optimizer adamw(const AdamW &options = {});
@@ -99,6 +109,7 @@ Optimizer lamb(const Lamb &options = {});
 Optimizer lion(const Lion &options = {});
 Optimizer adafactor(const Adafactor &options = {});
 Optimizer muon(const Muon &options = {});
+Optimizer ftrl(const Ftrl &options = {});
 
 /// The rate is lr * factor ^ floor(steps / every).
 ScheduleSettings step(double every, double factor = 0.1);

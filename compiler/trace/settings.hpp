@@ -33,7 +33,7 @@ struct ScheduleSettings {
 
 /// How a weight moves. Formulas are in compiler/train/Moves.h.
 struct MoveSettings {
-  enum class Kind : int32_t { sgd, adam, adamw, adagrad, rmsprop, adadelta, lamb, lion, adafactor, muon };
+  enum class Kind : int32_t { sgd, adam, adamw, adagrad, rmsprop, adadelta, lamb, lion, adafactor, muon, ftrl };
   Kind kind = Kind::sgd;
   double lr = 0;
   /// The rate is an input of the step.
@@ -52,6 +52,8 @@ struct MoveSettings {
   double eps = 0;
   /// adafactor: the least size of a weight, the greatest of a move, and beta2 = 1 - t ^ beta2_decay
   double eps_weight = 1e-3, greatest = 1, beta2_decay = -0.8;
+  /// ftrl: weights whose sum of gradients stays below l1 are 0
+  double l1 = 0, l2 = 0, beta = 1;
 };
 
 /// What torch and the papers begin with.
@@ -95,6 +97,9 @@ struct OptimizerSettings : MoveSettings {
   double ema = 0;
   /// Weights move once in so many calls, by the mean of their gradients.
   int64_t accumulate = 1;
+  /// Tables, by name: only rows that were looked up move, and no gradient as large as the table is made. Moments of the
+  /// other rows stay as they are, too. Empty: none.
+  std::string sparse;
 };
 
 } // namespace sinter

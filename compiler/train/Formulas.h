@@ -9,6 +9,7 @@
 //   counter(name)        the state, an i64 of rank 0
 //   rateInput()          the rate that the caller gives, in f64
 //   matches(pattern, name)
+//   readRows(table, rows), writeRows(table, rows, values)   rows past the table read anything and are not written
 //
 // Moments and the number of steps are states called optimizer.KIND.WEIGHT and optimizer.step.
 
@@ -23,7 +24,28 @@ namespace sinter::formulas {
 template <class N> struct Moved {
   std::string name;
   N value, gradient; // of one static float type
+  /// Of a table of which only some rows move: their numbers. `gradient` is theirs then.
+  std::optional<N> rows = {};
 };
+
+/// Why tables cannot be moved by rows in this way; empty when they can.
+inline std::string problemOfRows(const OptimizerSettings &settings) {
+  using Kind = MoveSettings::Kind;
+  auto isWhole = [](const MoveSettings &s) {
+    return s.kind == Kind::lamb || s.kind == Kind::adafactor || s.kind == Kind::muon;
+  };
+  bool hasWhole = isWhole(settings);
+  for (const OptimizerSettings::Group &group : settings.groups)
+    hasWhole |= isWhole(group.move);
+  if (hasWhole)
+    return "a table moves by rows with sgd, adam, adamw, adagrad, rmsprop, adadelta, lion or ftrl; lamb, adafactor and "
+           "muon need all of a gradient";
+  if (settings.accumulate > 1)
+    return "a table moves by rows in each call; gradients over several calls would be as large as the table";
+  if (settings.ema > 0)
+    return "a table moves by rows; averages of weights change all rows in each step";
+  return "";
+}
 
 template <class N, class Store> class Optimizer {
 public:
@@ -56,9 +78,10 @@ public:
       std::optional<Pace<N>> &pace = isGrouped ? paces[group] : common;
       if (!pace)
         pace = paceFor(move);
-      Moments moments{*this, weight.name};
-      N next = Move<N, Moments>(move, *pace, moments)(weight.value, weight.gradient);
-      put(weight.name, weight.value, next);
+      Moments moments{*this, weight};
+      N next =
+          Move<N, Moments>(move, *pace, moments, weight.rows.has_value())(moments.part(weight.value), weight.gradient);
+      put(weight.name, weight.value, moments.whole(weight.value, next));
       if (settings.ema > 0) { // the first average is the weight
         N old = moments.get("ema", next);
         moments.put("ema", choose(isAbove(*before, 0), averaged(settings.ema, old, next), next));
@@ -70,18 +93,22 @@ public:
 private:
   struct Moments {
     Optimizer &all;
-    const std::string &weight;
+    const Moved<N> &weight;
     std::vector<std::pair<std::string, N>> old = {};
+    /// The rows that move, of a table; `table` with other ones instead.
+    N part(const N &table) { return weight.rows ? all.store.readRows(table, *weight.rows) : table; }
+    N whole(const N &table, const N &value) {
+      return weight.rows ? all.store.writeRows(table, *weight.rows, value) : value;
+    }
     N get(const std::string &kind, const N &like) {
-      std::string name = "optimizer." + kind + "." + weight;
-      N value = all.store.get(name, like);
+      N value = all.store.get("optimizer." + kind + "." + weight.name, weight.rows ? weight.value : like);
       old.emplace_back(kind, value);
-      return value;
+      return part(value);
     }
     void put(const std::string &kind, const N &value) {
       for (const auto &[known, before] : old)
         if (known == kind)
-          return all.put("optimizer." + kind + "." + weight, before, value);
+          return all.put("optimizer." + kind + "." + weight.name, before, whole(before, value));
     }
   };
 

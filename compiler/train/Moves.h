@@ -15,8 +15,8 @@
 //   wide(a)              `a` in f64
 //   fill(like, k), rankOf(a), sizeOf(a, axis), product(a, b), transposed(a)   of matrices
 //
-// They are torch's (torch.optim), You et al. 2020 for lamb and Chen et al. 2023 for lion. Numbers that all weights
-// share are f64: `1 - 0.999^t` loses four digits in f32.
+// They are torch's (torch.optim), You et al. 2020 for lamb, Chen et al. 2023 for lion and McMahan et al. 2013 for ftrl.
+// Numbers that all weights share are f64: `1 - 0.999^t` loses four digits in f32.
 
 #ifndef SINTER_COMPILER_TRAIN_MOVES_H
 #define SINTER_COMPILER_TRAIN_MOVES_H
@@ -86,7 +86,9 @@ template <class N> Pace<N> paceOf(const MoveSettings &s, const N &rate, const N 
 /// `put(kind, value)` replaces it.
 template <class N, class Moments> class Move {
 public:
-  Move(const MoveSettings &s, const Pace<N> &pace, Moments &moments) : s(s), pace(pace), moments(moments) {}
+  /// `isOfRows`: the weight is some rows of a table.
+  Move(const MoveSettings &s, const Pace<N> &pace, Moments &moments, bool isOfRows = false)
+      : s(s), pace(pace), moments(moments), isOfRows(isOfRows) {}
 
   N operator()(N x, N g) {
     using Kind = MoveSettings::Kind;
@@ -130,6 +132,8 @@ public:
       return adafactor(x, g);
     case Kind::muon:
       return rankOf(x) == 2 ? muon(x, g) : adam(shrunk(x), g);
+    case Kind::ftrl:
+      return ftrl(x, coupled(x, g));
     }
     return x;
   }
@@ -155,9 +159,12 @@ private:
     return s.nesterov ? g + s.momentum * next : next;
   }
 
-  /// m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
+  /// m / (sqrt(v) / sqrt(1 - beta2^t) + eps); of rows, where t counts all steps, m / (sqrt(v) + eps) sqrt(1 - beta2^t)
+  /// (torch's SparseAdam)
   N adamDirection(const N &g) {
     N mean = average("mean", s.beta1, g), square = average("square", s.beta2, g * g);
+    if (isOfRows)
+      return scaledByRoot(mean, square, s.eps) * shared(*pace.secondCorrection, g);
     return mean / (squareRoot(square) * shared(1.0 / *pace.secondCorrection, g) + s.eps);
   }
   N adam(const N &x, const N &g) { return x - shared(pace.rate / *pace.firstCorrection, x) * adamDirection(g); }
@@ -209,6 +216,19 @@ private:
     return x - step / greatest(length, fill(length, 1)) * update;
   }
 
+  /// n' = n + g^2, z += g - (sqrt(n') - sqrt(n)) / rate x; x = 0 where |z| <= l1, else
+  /// (sign(z) l1 - z) / ((beta + sqrt(n')) / rate + l2)
+  N ftrl(const N &x, const N &g) {
+    N old = moments.get("square", g), square = old + g * g;
+    N rate = shared(pace.rate, x), root = squareRoot(square);
+    N sum = moments.get("sum", g) + g - (root - squareRoot(old)) / rate * x;
+    moments.put("square", square);
+    moments.put("sum", sum);
+    N side = signOf(sum);
+    N moved = (s.l1 * side - sum) / ((root + s.beta) / rate + s.l2);
+    return choose(isAbove(side * sum, s.l1), moved, fill(moved, 0));
+  }
+
   N muon(const N &x, const N &g) {
     N next = averaged(s.momentum, moments.get("momentum", g), g);
     moments.put("momentum", next);
@@ -220,6 +240,7 @@ private:
   const MoveSettings &s;
   const Pace<N> &pace;
   Moments &moments;
+  bool isOfRows;
 };
 
 } // namespace sinter::formulas

@@ -3,6 +3,7 @@
 #include "compiler/train/Optimizer.h"
 #include "compiler/train/Formulas.h"
 #include "compiler/train/TermNumber.h"
+#include "ir/Indexing.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Regex.h"
 
@@ -29,6 +30,13 @@ public:
       rate = c.convert(states.addInput("lr", RankedTensorType::get({}, c.getF32Type())), c.getF64Type());
     return Term{c, rate};
   }
+  TermNumber readRows(const TermNumber &table, const TermNumber &rows) {
+    return Term{c, c.make<GatherOp>(table.term, rows.term, int64_t(0))};
+  }
+  TermNumber writeRows(const TermNumber &table, const TermNumber &rows, const TermNumber &values) {
+    auto type = RankedTensorType::get({tensorTypeOf(rows.term).getDimSize(0), 1}, c.getI64Type());
+    return Term{c, c.make<ScatterNdOp>(table.term, c.reshape(rows.term, type), values.term, Combiner::set)};
+  }
   bool matches(StringRef pattern, StringRef name) { return llvm::Regex(pattern).match(name); }
 
 private:
@@ -42,8 +50,11 @@ void sinter::addOptimizer(Composer &composer, const OptimizerSpec &spec, States 
                           Value loss) {
   Store store(composer, states);
   std::vector<Moved<TermNumber>> moved;
-  for (const Weight &weight : weights)
+  for (const Weight &weight : weights) {
     moved.push_back({weight.name, Term{composer, weight.value}, Term{composer, weight.gradient}});
+    if (weight.rows)
+      moved.back().rows = Term{composer, weight.rows};
+  }
   TermNumber seen = Term{composer, loss};
   formulas::Optimizer<TermNumber, Store>(spec, store).run(std::move(moved), &seen);
 }

@@ -16,6 +16,8 @@ namespace sinter {
 struct Weight {
   std::string name;
   mlir::Value value, gradient; // of one static float type
+  /// Of a table that moves by rows: which ones (GradientRows); `gradient` is theirs.
+  mlir::Value rows = {};
 };
 
 /// Adds to the end of `states`'s function what moves `weights`: states, the input `lr` where the rate is one, and the

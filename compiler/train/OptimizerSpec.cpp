@@ -48,9 +48,9 @@ struct Parser {
 #define SINTER_FIELD(FIELD) [](OptimizerSpec &spec) -> double & { return spec.FIELD; }
 
 static const std::pair<StringRef, Kind> kKinds[] = {
-    {"sgd", Kind::sgd},         {"adam", Kind::adam},          {"adamw", Kind::adamw}, {"adagrad", Kind::adagrad},
-    {"rmsprop", Kind::rmsprop}, {"adadelta", Kind::adadelta},  {"lamb", Kind::lamb},   {"lion", Kind::lion},
-    {"muon", Kind::muon},       {"adafactor", Kind::adafactor}};
+    {"sgd", Kind::sgd},         {"adam", Kind::adam},           {"adamw", Kind::adamw}, {"adagrad", Kind::adagrad},
+    {"rmsprop", Kind::rmsprop}, {"adadelta", Kind::adadelta},   {"lamb", Kind::lamb},   {"lion", Kind::lion},
+    {"muon", Kind::muon},       {"adafactor", Kind::adafactor}, {"ftrl", Kind::ftrl}};
 
 static const std::pair<StringRef, Schedule> kSchedules[] = {
     {"constant", Schedule::constant},     {"step", Schedule::step},     {"exponential", Schedule::exponential},
@@ -75,6 +75,9 @@ static const llvm::SmallVector<Key> &keys() {
        SINTER_FIELD(eps),
        {Kind::adam, Kind::adamw, Kind::lamb, Kind::rmsprop, Kind::adagrad, Kind::adadelta, Kind::adafactor,
         Kind::muon}},
+      {"l1", 0, kMost, false, SINTER_FIELD(l1), {Kind::ftrl}},
+      {"l2", 0, kMost, false, SINTER_FIELD(l2), {Kind::ftrl}},
+      {"beta", 0, kMost, false, SINTER_FIELD(beta), {Kind::ftrl}},
       {"eps_weight", 0, kMost, false, SINTER_FIELD(eps_weight), {Kind::adafactor}},
       {"greatest", 0, kMost, false, SINTER_FIELD(greatest), {Kind::adafactor}},
       {"warmup", 0, 1e15, false, SINTER_FIELD(schedule.warmup), {}},

@@ -3,14 +3,17 @@
 #include "compiler/train/TrainStep.h"
 #include "compiler/MainFunction.h"
 #include "compiler/Pipeline.h"
+#include "compiler/train/Formulas.h"
 #include "compiler/train/Loss.h"
 #include "compiler/train/Optimizer.h"
 #include "compiler/train/StepKeys.h"
+#include "ir/Sparse.h"
 #include "ir/reference/HostTensor.h"
 #include "passes/gradient/BuildGradient.h"
 #include "passes/gradient/Dependencies.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/xxhash.h"
 #include <cmath>
 
@@ -75,6 +78,54 @@ static void makeInfer(func::FuncOp function) {
       (void)function.eraseArgument(i);
 }
 
+/// Gradients of the tables that `pattern` names become those of the rows that were looked up.
+static LogicalResult takeRows(Composer &c, StringRef pattern, MutableArrayRef<Weight> weights) {
+  if (pattern.empty())
+    return success();
+  llvm::Regex tables(pattern);
+  for (Weight &weight : weights) {
+    if (!tables.match(weight.name))
+      continue;
+    std::optional<SmallVector<LookupGradient>> lookups = findLookups(c, weight.gradient);
+    if (!lookups || lookups->empty())
+      return emitError(c.getLoc()) << "the gradient of table '" << weight.name
+                                   << "' is a sum of more than what lookups of rows give back";
+    GradientRows found = combineLookups(c, *lookups, tensorTypeOf(weight.value).getDimSize(0));
+    weight.rows = found.rows;
+    weight.gradient = found.values;
+  }
+  return success();
+}
+
+/// Checks that the tables that `settings` names can move by rows: they are in `weights` and only looked up.
+static LogicalResult checkTables(func::FuncOp loss, ArrayRef<unsigned> weights, const OptimizerSettings &settings) {
+  if (settings.sparse.empty())
+    return success();
+  std::string problem = formulas::problemOfRows(settings), names;
+  if (!problem.empty())
+    return loss.emitError(problem);
+  llvm::Regex pattern(settings.sparse);
+  bool any = false;
+  for (unsigned argument : weights) {
+    StringRef name = stateOf(loss, argument);
+    names += (names.empty() ? "" : ", ") + name.str();
+    if (!pattern.match(name))
+      continue;
+    any = true;
+    if (OpOperand *other = findOtherUse(loss.getArgument(argument))) {
+      InFlightDiagnostic error = loss.emitError() << "table '" << name << "' moves by rows, which requires that only "
+                                                  << "lookups of rows read it; '"
+                                                  << other->getOwner()->getName().stripDialect() << "' reads it, too";
+      error.attachNote(other->getOwner()->getLoc()) << "here";
+      return error;
+    }
+  }
+  if (!any)
+    return loss.emitError() << "tables that move by rows require the name of a tensor that is trained, none matches '"
+                            << settings.sparse << "'; they are " << names;
+  return success();
+}
+
 FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference, const TrainOptions &options) {
   func::FuncOp forward = mainFunction(training), used = mainFunction(inference);
   if (!forward || !used)
@@ -122,6 +173,8 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
     return loss.emitError() << "a training step requires weights that the loss depends on, it depends on none of "
                             << names,
            failure();
+  if (failed(checkTables(loss, weights, options.optimizer)))
+    return failure();
 
   GradientOptions gradient;
   gradient.mode = GradientMode::ValueAndGrad;
@@ -141,12 +194,14 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
     made.trained.push_back(stateOf(*step, argument).str());
     moved.push_back({made.trained.back(), step->getArgument(argument), terminator->getOperand(first + k)});
   }
+  b.setInsertionPoint(terminator);
+  Composer composer(step->getLoc(), b);
+  if (failed(takeRows(composer, options.optimizer.sparse, moved)))
+    return failure();
   for (unsigned k = step->getNumResults(); k-- > first;) {
     (void)step->eraseResult(k);
     terminator->eraseOperand(k);
   }
-  b.setInsertionPoint(terminator);
-  Composer composer(step->getLoc(), b);
   States ofStep(*step);
   addOptimizer(composer, options.optimizer, ofStep, moved, terminator->getOperand(0));
 

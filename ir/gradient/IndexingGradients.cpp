@@ -7,7 +7,9 @@
 #include "ir/Checks.h"
 #include "ir/Elementwise.h"
 #include "ir/Indexing.h"
+#include "ir/Reduction.h"
 #include "ir/Shape.h"
+#include "ir/Sparse.h"
 #include "ir/gradient/LinearRule.h"
 #include "ir/gradient/Moves.h"
 
@@ -279,10 +281,68 @@ struct UniqueRule : Rule<UniqueRule, UniqueOp> {
   }
 };
 
+// y[b] = sum of w[i] x[p[i]] over the bag b: dx = zeros with w[i] dy[b of i] added at p[i], dw[i] = sum of x[p[i]] dy[b
+// of i]
+struct BagSumRule : Rule<BagSumRule, BagSumOp> {
+  /// The bag of each position: -1 before the first bag, the number of bags after the last.
+  static Value bagOf(Composer &c, BagSumOp op) {
+    Value positions = c.convert(op.getPositions(), c.getI64Type()), splits = op.getSplits();
+    Value marks = c.make<ScatterElementsOp>(c.fill(0, positions), splits, c.fill(1, splits), int64_t(0), Combiner::add);
+    return Term(c, c.make<CumulativeOp>(marks, int64_t(0), Combiner::add)) - 1;
+  }
+
+  LogicalResult vjp(BagSumOp op, VjpBuilder &g) const {
+    Value dy = g.cotangent(), weights = op.getWeights();
+    if (!dy || (!g.wants(0) && !(weights && g.wants(3))))
+      return success();
+    Value x = op.getOperand(), positions = op.getPositions(), bag = bagOf(g, op);
+    Term isInBag = isInside(g, bag, sizeLike(g, dy, 0, bag));
+    isInBag = both(isInBag, compare(Term(g, bag), CompareKind::ge, 0));
+    Value each = g.make<GatherOp>(dy, bag, int64_t(0));
+    if (g.wants(0)) {
+      Value size = sizeLike(g, x, 0, positions);
+      Value places = select(isInBag, Term(g, clampPositions(g, positions, size)), Term(g, size));
+      Value updates = weights ? g.make<MulOp>(each, g.spread(weights, each, {0})) : each;
+      g.give(0, g.make<ScatterNdOp>(zerosLike(g, x, elementTypeOf(dy)), asTuples(g, places), updates, Combiner::add));
+    }
+    if (weights && g.wants(3)) {
+      Value product = g.make<MulOp>(g.make<GatherOp>(x, positions, int64_t(0)), each);
+      if (int64_t rank = tensorTypeOf(product).getRank(); rank > 1)
+        product = g.reduce(product, axisRange(1, rank), Combiner::add);
+      g.give(3, select(isInBag, Term(g, product), Term(g, Value())));
+    }
+    return success();
+  }
+
+  LogicalResult jvp(BagSumOp op, JvpBuilder &t) const {
+    if (Value tx = t.tangent(0))
+      t.set(0, t.make<BagSumOp>(tx, op.getPositions(), op.getSplits(), op.getWeights()));
+    if (Value tw = op.getWeights() ? t.tangent(3) : Value())
+      t.set(0, t.make<BagSumOp>(op.getOperand(), op.getPositions(), op.getSplits(), tw));
+    return success();
+  }
+};
+
+// gradient_rows: the values are rows of the gradient
+struct GradientRowsRule : Rule<GradientRowsRule, GradientRowsOp> {
+  LogicalResult vjp(GradientRowsOp op, VjpBuilder &g) const {
+    if (Value dy = g.cotangent(1); dy && g.wants(0))
+      g.give(0, g.make<ScatterNdOp>(zerosLike(g, op.getGradient(), elementTypeOf(dy)), asTuples(g, g.result(0)), dy,
+                                    Combiner::add));
+    return success();
+  }
+  LogicalResult jvp(GradientRowsOp op, JvpBuilder &t) const {
+    if (Value tx = t.tangent(0))
+      t.set(1, t.make<GatherOp>(tx, t.result(0), int64_t(0)));
+    return success();
+  }
+};
+
 } // namespace
 
 void sinter::attachIndexingGradients(MLIRContext &context) {
-  attach<GatherRule, GatherElementsRule, GatherNdRule, ScatterElementsRule, ScatterNdRule, CompressRule, UniqueRule>(
+  attach<GatherRule, GatherElementsRule, GatherNdRule, ScatterElementsRule, ScatterNdRule, CompressRule, UniqueRule,
+         BagSumRule, GradientRowsRule>(context);
+  attachNoGradient<Discrete::Positions, NonzeroOp, NonMaxSuppressionOp, CheckPositionsOp, RequireOp, GroupRowsOp>(
       context);
-  attachNoGradient<Discrete::Positions, NonzeroOp, NonMaxSuppressionOp, CheckPositionsOp, RequireOp>(context);
 }

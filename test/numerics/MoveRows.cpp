@@ -165,6 +165,16 @@ std::vector<Row> indexRows() {
                         at(t, {S(1, 2)}).set(5)};
        }},
       {"take", kAll, lists, -4, 4, 0, [](const Tensors &x) { return take(x[0], place(x[1], x[0].dim(0))); }},
+      {"bag_sum",
+       kFloats,
+       {{{5, 4}, {6}}, {{5}, {6}}, {{3, 2, 2}, {6}}, {{5, 40}, {6}}, {{5, 0}, {6}}},
+       -4,
+       4,
+       4,
+       [](const Tensors &x) {
+         Tensor at = place(x[1], x[0].dim(0)), splits = Tensor(std::vector<int64_t>{0, 2, 2, 6});
+         return Tensors{bag_sum(x[0], at, splits), bag_sum(x[0], at, splits, x[1])};
+       }},
       {"take_along_axis", kAll, rows, -4, 4, 0,
        [](const Tensors &x) { return take_along_axis(x[0], place(x[1], x[0].dim(0)), 0); }},
       {"gather", kAll, tuples, -4, 4, 0, [](const Tensors &x) { return gather(x[0], place(x[1], 2)); }},

@@ -217,6 +217,12 @@ def scatter_rows(x):
     return results
 
 
+def bags(x):
+    rows = x[0][place(x[1], x[0].shape[0])]
+    weights = x[1].reshape([-1] + [1] * (x[0].ndim - 1))
+    return [np.stack([r[a:b].sum(0) for a, b in ((0, 2), (2, 2), (2, 6))]) for r in (rows, rows * weights)]
+
+
 def gather_rows(x):
     t, at = x[0], place(x[1], 2)
     if not at.size:
@@ -366,7 +372,7 @@ ROWS = {
     # index
     "operator()": indexing, "operator[]": lambda x: [x[0][0], x[0][-1], x[0][1:3]] if len(x[0]) else [x[0][1:]],
     "index": lambda x: x[0][..., 0:2], "at": updates, "take": lambda x: np.take(x[0], place(x[1], x[0].shape[0]), axis=0),
-    "take_along_axis": lambda x: np.take_along_axis(x[0], place(x[1], x[0].shape[0]), 0), "gather": gather_rows, "scatter": scatter_rows,
+    "bag_sum": bags, "take_along_axis": lambda x: np.take_along_axis(x[0], place(x[1], x[0].shape[0]), 0), "gather": gather_rows, "scatter": scatter_rows,
     "put_along_axis": put_along, "dynamic_slice": lambda x: x[0][window(x)], "dynamic_update_slice": set_window,
     "nonzero": lambda x: np.array(np.nonzero(x[0])).reshape(x[0].ndim, -1), "compress": lambda x: x[0][::2],
     "one_hot": lambda x: [(x[0][..., None] == np.arange(5)), np.zeros(x[0].shape + (0,))],

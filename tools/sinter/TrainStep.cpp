@@ -18,7 +18,7 @@ namespace {
 struct TrainStepFlags {
   SharedOptions shared;
   TrainOptions train;
-  std::string model, output, emit, optimizer, trainable, frozen, labels;
+  std::string model, output, emit, optimizer, trainable, frozen, sparse, labels;
   double clip = 0;
   int64_t batch = -1;
   bool force = false;
@@ -115,6 +115,8 @@ static Exit trainStep(const TrainStepFlags &flags) {
   }
 
   train.isTrained = chosen(flags);
+  if (parsePattern("--sparse", flags.sparse))
+    train.optimizer.sparse = flags.sparse;
   std::string kind = train.loss.substr(0, train.loss.find(':'));
   if (!flags.labels.empty() && kind != "cross_entropy")
     throw Stop(Exit::Usage, "--labels applies to the loss cross_entropy, got " + kind);
@@ -177,7 +179,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
           {"int64", "i64"}, {"int32", "i32"}, {"int16", "i16"}, {"int8", "i8"}, {"uint8", "ui8"}}));
   command
       ->add_option("--optimizer", flags->optimizer,
-                   "sgd, adam, adamw, adagrad, rmsprop, adadelta, lamb, lion, muon or adafactor, with options: "
+                   "sgd, adam, adamw, adagrad, rmsprop, adadelta, lamb, lion, muon, adafactor or ftrl, with options: "
                    "sgd:lr=0.1,momentum=0.9")
       ->required();
   command->add_option("--clip", flags->clip, "greatest norm of all gradients together")->check(positive());
@@ -186,6 +188,9 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
       "regular expression (POSIX extended): initializers whose names it finds are trained (default: all weights)");
   command->add_option("--frozen", flags->frozen,
                       "regular expression (POSIX extended): initializers whose names it finds are not trained");
+  command->add_option("--sparse", flags->sparse,
+                      "regular expression (POSIX extended): tables whose names it finds move by the rows that a batch "
+                      "looks up (Gather), and their moments, too; nothing as large as a table is computed");
   command
       ->add_option("--batch", flags->batch, "size of the first dim of inputs in a step, where the model leaves it open")
       ->check(positive());

@@ -84,6 +84,7 @@ Plan planDepthwise(KernelSpec &spec, ScheduleAttr given);
 Plan planWindow(KernelSpec &spec, ScheduleAttr given);
 Plan planRecurrent(KernelSpec &spec, ScheduleAttr given);
 Plan planTranspose(KernelSpec &spec, ScheduleAttr given);
+Plan planBags(KernelSpec &spec, ScheduleAttr given);
 Plan planScatter(KernelSpec &spec, ScheduleAttr given);
 Plan planOrder(KernelSpec &spec, ScheduleAttr given);
 Plan planSelection(KernelSpec &spec, ScheduleAttr given);
@@ -102,6 +103,7 @@ EmittedKernel emitDepthwise(KernelSpec &spec, mlir::ModuleOp module, llvm::Strin
 EmittedKernel emitWindow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 EmittedKernel emitRecurrent(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 EmittedKernel emitTranspose(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitBags(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 EmittedKernel emitScatter(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 EmittedKernel emitOrder(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 EmittedKernel emitSelection(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);

@@ -99,6 +99,7 @@ static const KernelEmitter emitters[] = {
     {"convolution", planConvolution, emitConvolution, packConvolution},
     {"window", planWindow, emitWindow},
     {"recurrent", planRecurrent, emitRecurrent, packRecurrent},
+    {"bags", planBags, emitBags},
     {"scatter", planScatter, emitScatter},
     {"order", planOrder, emitOrder},
     {"selection", planSelection, emitSelection},
@@ -144,7 +145,7 @@ SmallVector<const KernelEmitter *> sinter::cpu::emittersFor(KernelSpec &spec) {
   if (spec.options.optLevel > 0)
     for (StringRef name : namesOf(spec.kernel.getKernelTemplate()))
       result.push_back(findEmitter(name));
-  for (StringRef name : {"scatter", "order", "selection", "running", "triangular", "general"})
+  for (StringRef name : {"bags", "scatter", "order", "selection", "running", "triangular", "general"})
     result.push_back(findEmitter(name));
   return result;
 }

@@ -21,26 +21,30 @@ inline sinter::Tensor fill(const sinter::Shape &shape, int seed, double scale = 
   return sinter::Tensor(values, shape);
 }
 
-inline std::vector<double> golden(const std::string &name) {
-  static const auto all = [] {
-    std::map<std::string, std::vector<double>> read;
-    std::ifstream file(SINTER_GOLDENS);
-    for (std::string line; std::getline(file, line);) {
-      std::istringstream words(line);
-      std::string key, number;
-      words >> key;
-      while (words >> number)
-        read[key].push_back(std::stod(number));
-    }
-    return read;
-  }();
+inline std::vector<double> golden(const std::string &name, const char *path = SINTER_GOLDENS) {
+  static std::map<std::string, std::map<std::string, std::vector<double>>> files;
+  if (!files.count(path))
+    files[path] = [&] {
+      std::map<std::string, std::vector<double>> read;
+      std::ifstream file(path);
+      for (std::string line; std::getline(file, line);) {
+        std::istringstream words(line);
+        std::string key, number;
+        words >> key;
+        while (words >> number)
+          read[key].push_back(std::stod(number));
+      }
+      return read;
+    }();
+  const auto &all = files[path];
   auto found = all.find(name);
   EXPECT_NE(found, all.end()) << name;
   return found == all.end() ? std::vector<double>() : found->second;
 }
 
-inline void expectNear(const std::string &name, const std::vector<double> &got, double tolerance = 1e-12) {
-  std::vector<double> wanted = golden(name);
+inline void expectNear(const std::string &name, const std::vector<double> &got, double tolerance = 1e-12,
+                       const char *path = SINTER_GOLDENS) {
+  std::vector<double> wanted = golden(name, path);
   ASSERT_EQ(got.size(), wanted.size()) << name;
   for (size_t k = 0; k < got.size(); ++k)
     ASSERT_NEAR(got[k], wanted[k], tolerance * std::max(1., std::abs(wanted[k]))) << name << " " << k;

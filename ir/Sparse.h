@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A gradient of a table is kept as what lookups give back: positions and slices, no tensor as large as the table.
+//
+//   %a = gather %table, %i           d table = scatter(0, %i, da) + scatter(0, %j, db)
+//   %b = gather %table, %j           lookups: (%i, da), (%j, db)
+//   rows, splits, order = group_rows(concat(%i, %j));  values = bag_sum(concat(da, db), order, splits)
+
+#ifndef SINTER_IR_SPARSE_H
+#define SINTER_IR_SPARSE_H
+
+#include "ir/Composer.h"
+#include "ir/Dialect.h"
+
+#define GET_OP_CLASSES
+#include "ir/Sparse.h.inc"
+
+namespace sinter {
+
+/// What one lookup gives back: `values` [n, ...] are added to the rows `positions` [n].
+struct LookupGradient {
+  mlir::Value positions, values;
+};
+
+/// Rows of a gradient: `rows` [n] ascending, those past the table standing for none, and `values` [n, ...].
+struct GradientRows {
+  mlir::Value rows, values;
+};
+
+/// The lookups whose sum `gradient` is, built where `composer` stands; nothing when it is another sum.
+std::optional<llvm::SmallVector<LookupGradient>> findLookups(Composer &composer, mlir::Value gradient);
+/// Their sums, row by row: lookups are taken one after the other, elements of each in order. `size` is that of the
+/// table's first axis.
+GradientRows combineLookups(Composer &composer, llvm::ArrayRef<LookupGradient> lookups, int64_t size);
+
+/// The use of `table`, or of the same in another float type, that is no lookup of rows; null when all are.
+mlir::OpOperand *findOtherUse(mlir::Value table);
+
+} // namespace sinter
+
+#endif

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Trains a table with `train-step --sparse` and by NumPy.
+
+usage: sparse_step.py SINTER LIBRARY FOLDER"""
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T
+from onnx import helper as h
+from onnx import numpy_helper as nh
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models"))
+from sinter_runtime import Runtime
+
+ROWS, WIDTH, BATCH, EACH, STEPS, RATE = 50, 8, 6, 4, 10, 0.05
+SINTER, LIBRARY, FOLDER = sys.argv[1:]
+
+
+def write(path, tied):
+    rng = np.random.default_rng(1)
+    table = rng.standard_normal((ROWS, WIDTH)).astype(np.float32)
+    head = rng.standard_normal((WIDTH, 1)).astype(np.float32)
+    nodes = [h.make_node("Gather", ["table", "ids"], ["rows"], axis=0),
+             h.make_node("ReduceSum", ["rows", "axes"], ["bags"], keepdims=0),
+             h.make_node("Gather", ["table", "first"], ["more"], axis=0),
+             h.make_node("Add", ["bags", "more"], ["all"]),
+             h.make_node("MatMul", ["all", "head"], ["y"])]
+    if tied:
+        nodes[-1:] = [h.make_node("Transpose", ["table"], ["turned"]), h.make_node("MatMul", ["all", "turned"], ["y"])]
+    graph = h.make_graph(
+        nodes, "tables", [h.make_tensor_value_info("ids", T.INT64, [BATCH, EACH]), h.make_tensor_value_info("first", T.INT64, [BATCH])],
+        [h.make_tensor_value_info("y", T.FLOAT, [BATCH, ROWS if tied else 1])],
+        [nh.from_array(table, "table"), nh.from_array(head, "head"), nh.from_array(np.array([1]), "axes")][: None if not tied else 3])
+    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.save(model, path)
+    return table.astype(np.float64), head.astype(np.float64)
+
+
+def step(model, optimizer, pattern, out):
+    return subprocess.run([SINTER, "train-step", model, "--loss", "mse", "--optimizer", optimizer, "--sparse", pattern, "-o", out, "--force"],
+                          stderr=subprocess.PIPE, text=True)
+
+
+class Adam:
+    def __init__(self, x):
+        self.m, self.v, self.t = np.zeros_like(x), np.zeros_like(x), 0
+
+    def move(self, x, rows, g, lazy):
+        self.t += 1
+        self.m[rows] += 0.1 * (g - self.m[rows])
+        self.v[rows] += 0.001 * (g * g - self.v[rows])
+        fix1, fix2 = 1 - 0.9**self.t, np.sqrt(1 - 0.999**self.t)
+        root = np.sqrt(self.v[rows])
+        x[rows] -= RATE / fix1 * self.m[rows] * (fix2 / (root + 1e-8) if lazy else 1 / (root / fix2 + 1e-8))
+
+
+class Adagrad:
+    def __init__(self, x):
+        self.sum = np.zeros_like(x)
+
+    def move(self, x, rows, g, lazy):
+        self.sum[rows] += g * g
+        x[rows] -= RATE * g / (np.sqrt(self.sum[rows]) + 1e-10)
+
+
+def train(name, kind):
+    model = os.path.join(FOLDER, "model.onnx")
+    table, head = write(model, tied=False)
+    done = step(model, f"{name}:lr={RATE}", "^table$", os.path.join(FOLDER, "step.smod"))
+    assert done.returncode == 0, done.stderr
+    session = Runtime(LIBRARY).session(os.path.join(FOLDER, "step.smod"), 2)
+    begin, of_table, of_head, seen = table.copy(), kind(table), kind(head), set()
+    rng = np.random.default_rng(2)
+    for t in range(STEPS):
+        ids, first = rng.integers(-10, 20, (BATCH, EACH)), rng.integers(0, 20, BATCH)
+        y = rng.standard_normal((BATCH, 1)).astype(np.float32)
+        session.set("ids", ids)
+        session.set("first", first)
+        session.set("target", y)
+        session.call()
+        x = table[ids].sum(1) + table[first]
+        error = x @ head - y
+        assert abs(session.result("loss") - (error * error).mean()) < 1e-4, (name, t)
+        dy = 2 * error / BATCH
+        dx, dense = dy @ head.T, np.zeros_like(table)
+        np.add.at(dense, ids.ravel() % ROWS, np.repeat(dx, EACH, 0))
+        np.add.at(dense, first, dx)
+        rows = np.unique(np.concatenate([ids.ravel() % ROWS, first]))
+        seen |= set(rows.tolist())
+        of_head.move(head, np.arange(WIDTH), x.T @ dy, lazy=False)
+        of_table.move(table, rows, dense[rows], lazy=True)
+    got = session.state("table")
+    others = sorted(set(range(ROWS)) - seen)
+    assert others and (got[others] == begin[others].astype(np.float32)).all()
+    assert np.abs(got - table).max() < 1e-4, np.abs(got - table).max()
+    print(f"{name}: losses and rows as NumPy's, other rows untouched", flush=True)
+
+
+train("adam", Adam)
+train("adagrad", Adagrad)
+write(os.path.join(FOLDER, "tied.onnx"), tied=True)
+for model, optimizer, pattern in (("tied", "sgd:lr=1", "table"), ("model", "sgd:lr=1", "tables"), ("model", "lamb:lr=1", "table"), ("model", "sgd:lr=1", "(")):
+    done = step(os.path.join(FOLDER, model + ".onnx"), optimizer, pattern, os.path.join(FOLDER, "other.smod"))
+    assert done.returncode in (1, 2), done.returncode
+    print(done.stderr.splitlines()[0] if done.stderr else "nothing")
