@@ -313,8 +313,7 @@ void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, V
 
 void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase,
                                   Value rhsStep, ArrayRef<Value> batchIndex) {
-  MicroOperands operands;
-  operands.form = form;
+  MicroOperands operands(form);
   operands.b = fn.input(plan.rhs.input);
   if (plan.copiesRows) {
     operands.a = copies;

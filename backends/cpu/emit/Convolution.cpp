@@ -346,8 +346,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
 
   auto run = [&](Value kh, Value kw, Value from, Value to, ValueRange sums) {
-    MicroOperands operands;
-    operands.form = product;
+    MicroOperands operands(product);
     operands.a = input;
     if (product.kPack > 1)
       operands.aStride = fn.index(product.kPack);

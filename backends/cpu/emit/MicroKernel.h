@@ -29,6 +29,8 @@ RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, boo
 
 /// What one k loop reads. A step of k takes `form.kPack` elements of it.
 struct MicroOperands {
+  explicit MicroOperands(const ProductForm &form) : form(form) {}
+
   ProductForm form;
   mlir::Value a;                           // flat buffer of the left operand
   llvm::SmallVector<mlir::Value> aRows;    // element offset of each row at k = 0

@@ -47,6 +47,9 @@ struct ProductForm {
   int64_t kPack = 1;        // elements of k side by side
   bool flips = false;       // rows are copied with their sign bits flipped
 
+  /// Operands and sums of one type.
+  static ProductForm fusedOf(Number number) { return {Step::fused, number, number, number, number}; }
+
   /// Rows have to be copied wherever they lie.
   bool copiesRows() const { return row != a || flips; }
   /// b is read where it lies if its columns are contiguous; else it is packed or goes through strips.

@@ -160,7 +160,7 @@ void RecurrentEmitter::emitTile(int64_t rows, Value step, Value row, Value block
     for (int64_t gate = 0; gate < gates; ++gate)
       inputs.push_back(load(fn.input(x.getArgNumber()), add(base, fn.index(gate * units)), mask));
   }
-  MicroOperands operands;
+  MicroOperands operands(ProductForm::fusedOf(vectorType.getElementType().isF64() ? Number::f64 : Number::f32));
   operands.a = previous;
   operands.b = fn.input(r.getArgNumber());
   operands.bStride = fn.index(gates * lanes);
