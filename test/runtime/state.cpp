@@ -239,8 +239,10 @@ TEST(State, DescriptionsAreChecked) {
   };
   EXPECT_EQ(says([](Training &t) { t.stepState.input = 2; }),
             "state 0 of function 'main' has no name, bad indices or unknown flags");
-  EXPECT_EQ(says([](Training &t) { t.stepState.flags = 2; }),
+  EXPECT_EQ(says([](Training &t) { t.stepState.flags = 4; }),
             "state 0 of function 'main' has no name, bad indices or unknown flags");
+  EXPECT_EQ(says([](Training &t) { t.stepState.flags = 2; }),
+            "state 'layer.w' of function 'main' requires a device, its module has none");
   EXPECT_EQ(says([](Training &t) { t.stepState.initial = 12; }),
             "state 'layer.w' of function 'main' requires a first value within 16 bytes of weights");
   EXPECT_EQ(says([](Training &t) { t.step.types[2].dtype = SINTER_I32; }),

@@ -316,7 +316,7 @@ TEST(TinyModule, TargetsThatAreNotUnderstoodAreRefused) {
   EXPECT_EQ(refusal("cpu+tiny+tiny:2"), "target 'cpu+tiny+tiny:2' requires each back end once, got 'tiny' twice");
   EXPECT_EQ(refusal("tiny:two"), "tiny requires a digit, got 'two'");
   EXPECT_EQ(refusal("tiny+cuba"),
-            "target 'tiny+cuba' requires back ends of this compiler behind '+' (cpu, second, tiny), got 'cuba'");
+            "target 'tiny+cuba' requires back ends of this compiler behind '+' (cpu, cuda, second, tiny), got 'cuba'");
 }
 
 TEST(TinyModule, TextSaysWhichDevicesItIsFor) {
