@@ -25,8 +25,8 @@ struct CompileFlags {
 /// What --emit and the suffix of -o name, and the suffix that a file of that form gets by default.
 static const std::vector<std::pair<std::string, std::string>> kForms = {
     {"graph", ".mlir"}, {"fused", ".mlir"}, {"schedule", ".mlir"}, {"loops", ".mlir"},
-    {"llvm", ".mlir"},  {"asm", ".s"},      {"obj", ".o"},         {"archive", ".a"},
-    {"so", ".so"},      {"exe", ""},        {"module", ".smod"}};
+    {"llvm", ".mlir"},  {"asm", ".s"},      {"ptx", ".ptx"},       {"obj", ".o"},
+    {"archive", ".a"},  {"so", ".so"},      {"exe", ""},           {"module", ".smod"}};
 
 static std::string formOf(const CompileFlags &flags) {
   if (!flags.emit.empty())
@@ -60,13 +60,19 @@ static std::string headerOf(const std::string &form, const std::string &output) 
   return has ? fs::path(output).replace_extension(".h").string() : std::string();
 }
 
+/// The code of GPUs without the lines about its kernels (backends/cuda/CudaBackend.cpp), as ptxas takes it.
+static std::string ptxOf(const CompiledModule &module) {
+  for (const schedule::CodeObject &object : module.code.others)
+    if (object.backend == "cuda")
+      return object.payload.substr(("\n" + object.payload).find("\n\n") + 1);
+  throw Stop(Exit::Usage, "--emit=ptx requires kernels for a GPU, such as those of --target=cpu+cuda");
+}
+
 static Exit compile(const CompileFlags &flags) {
   std::string form = formOf(flags);
-  if (form == "ptx")
-    throw Stop(Exit::Unsupported, "--emit=ptx requires the CUDA back end; this build compiles for CPUs");
   std::string output = flags.output;
-  bool isText =
-      form == "graph" || form == "fused" || form == "schedule" || form == "loops" || form == "llvm" || form == "asm";
+  bool isText = form == "graph" || form == "fused" || form == "schedule" || form == "loops" || form == "llvm" ||
+                form == "asm" || form == "ptx";
   if (output.empty() && isText) {
     output = "-";
   } else if (output.empty()) {
@@ -76,12 +82,15 @@ static Exit compile(const CompileFlags &flags) {
   if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
     throw Stop(Exit::Usage, flags.model + ": is compiled already; compile requires a graph (.onnx, .sinter or .mlir)");
   if (output == "-" && !isText)
-    throw Stop(Exit::Usage, "-o - requires a text format (graph, fused, schedule, loops, llvm or asm), got " + form);
+    throw Stop(Exit::Usage,
+               "-o - requires a text format (graph, fused, schedule, loops, llvm, asm or ptx), got " + form);
+  if (flags.remarks && form == "graph")
+    throw Stop(Exit::Usage, "--remarks requires kernels, which --emit=graph does not make");
   if (output == "-" && flags.digests)
     throw Stop(Exit::Usage, "--sha256 requires a file, got standard output");
   // The graph and its kernels are for any machine.
   size_t numTargets = splitTargets(flags.shared.target).size();
-  if (numTargets > 1 && (form == "schedule" || form == "loops" || form == "llvm" || form == "asm"))
+  if (numTargets > 1 && (form == "schedule" || form == "loops" || form == "llvm" || form == "asm" || form == "ptx"))
     throw Stop(Exit::Usage, "--emit=" + form + " requires one target, got " + std::to_string(numTargets) + ": " +
                                 flags.shared.target);
   if (numTargets > 1 && !flags.dumpFolder.empty())
@@ -159,6 +168,8 @@ static Exit compile(const CompileFlags &flags) {
     writeText(module.code.llvm, output);
   else if (form == "asm")
     writeText(module.code.assembly, output);
+  else if (form == "ptx")
+    writeText(ptxOf(module), output);
   else if (form == "obj")
     writeBinary(OutputFormat::Object);
   else if (form == "archive")
@@ -191,7 +202,8 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   command->add_option("-o,--output", flags->output,
                       "file to write; its suffix chooses the format; - is standard output, the default for text");
   command
-      ->add_option("--emit", flags->emit, "graph, fused, schedule, loops, llvm, asm, obj, archive, so, exe or module")
+      ->add_option("--emit", flags->emit,
+                   "graph, fused, schedule, loops, llvm, asm, ptx, obj, archive, so, exe or module")
       ->check(CLI::IsMember(
           {"graph", "fused", "schedule", "loops", "llvm", "asm", "obj", "archive", "so", "exe", "module", "ptx"}));
   command->add_flag("--sha256", flags->digests,
