@@ -55,6 +55,11 @@ def save(path, nodes, output, shape):
 layers = [h.make_node("Gemm", ["x", "w1", "b1"], ["h"]), h.make_node("Relu", ["h"], ["r"]), h.make_node("MatMul", ["r", "w2"], ["logits"])]
 save("model.onnx", layers, "logits", [12, 4])
 save("loss.onnx", layers + [h.make_node("ReduceMean", ["logits"], ["loss"], keepdims=0)], "loss", [])
+tables = [n.from_array(random.standard_normal(s).astype(np.float32), k) for k, s in (("embedding", (50, 8)), ("w", (8, 1)))]
+ranker = [h.make_node("Gather", ["embedding", "ids"], ["rows"]), h.make_node("ReduceMean", ["rows"], ["mean"], axes=[1], keepdims=0),
+          h.make_node("MatMul", ["mean", "w"], ["score"])]
+graph = h.make_graph(ranker, "g", [h.make_tensor_value_info("ids", T.INT64, [12, 3])], [h.make_tensor_value_info("score", T.FLOAT, [12, 1])], tables)
+onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), "ranker.onnx")
 np.save("x.npy", random.standard_normal((48, 8)).astype(np.float32))
 np.save("y.npy", random.integers(0, 4, 48))
 np.save("x1.npy", random.standard_normal((12, 8)).astype(np.float32))
