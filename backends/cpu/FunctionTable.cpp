@@ -46,8 +46,10 @@ public:
   llvm::Constant *states(ArrayRef<Signature::State> list) {
     SmallVector<llvm::Constant *> result;
     for (const Signature::State &state : list)
-      result.push_back(record({text(state.name), i32(state.input), i32(state.output),
-                               i32((state.inPlace ? SINTER_STATE_IN_PLACE : 0) | (state.onDevice ? SINTER_STATE_ON_DEVICE : 0)), i32(0), i64(state.initial)}));
+      result.push_back(
+          record({text(state.name), i32(state.input), i32(state.output),
+                  i32((state.inPlace ? SINTER_STATE_IN_PLACE : 0) | (state.onDevice ? SINTER_STATE_ON_DEVICE : 0)),
+                  i32(0), i64(state.initial)}));
     return array(result);
   }
 

@@ -123,9 +123,7 @@ Value ScheduleEmitter::storageOf(unsigned output, Value returned) {
   return early ? early : s.output(output, materializeDims(returned), isState(output));
 }
 
-bool ScheduleEmitter::isState(unsigned result) {
-  return function.getResultAttr(result, "sinter.state") != nullptr;
-}
+bool ScheduleEmitter::isState(unsigned result) { return function.getResultAttr(result, "sinter.state") != nullptr; }
 
 /// Asks for the memory of outputs before states are written: that can fail.
 void ScheduleEmitter::placeOutputs() {

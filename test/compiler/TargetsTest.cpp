@@ -47,7 +47,8 @@ TEST(Targets, UnknownAndEqualOnesAreRefused) {
 TEST(Targets, BackEndsBesideTheHostAreRefusedByName) {
   for (const char *text : {"", "cpu:", "cpu+", "x86-64,"})
     EXPECT_EQ(order(text).find("a target requires the name of a machine or of a back end, got '"), 0u) << text;
-  EXPECT_EQ(order("cpu+gpu:9"), "target 'cpu+gpu:9' requires back ends of this compiler behind '+' (cpu, cuda), got 'gpu'");
+  EXPECT_EQ(order("cpu+gpu:9"),
+            "target 'cpu+gpu:9' requires back ends of this compiler behind '+' (cpu, cuda), got 'gpu'");
   EXPECT_EQ(order("x86-64-v3,+avx512f+cpu"),
             "target 'x86-64-v3,+avx512f+cpu' requires back ends of this compiler behind '+' (cpu, cuda), got 'cpu'");
 }

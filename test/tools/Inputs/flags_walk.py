@@ -34,6 +34,8 @@ USES = {
     ("compile", "--fast-math"): [([GRAPH, "--fast-math", "-o", "o.smod"], None), ([SMOD, "--fast-math"], REFUSED)],
     ("compile", "--force"): [([GRAPH, "--force", "-o", "o.smod"], None)],
     ("compile", "--sha256"): [([GRAPH, "--sha256", "-o", "o.smod"], None), ([GRAPH, "--sha256", "--emit", "graph"], REFUSED)],
+    ("compile", "--remarks"): [([GRAPH, "--remarks", "-o", "o.smod"], None), ([GRAPH, "--remarks", "--emit", "graph"], REFUSED),
+                               ([SMOD, "--remarks"], REFUSED)],
     ("compile", "--output"): [([GRAPH, "-o", "o.smod"], None)],
     ("compile", "--emit"): [([GRAPH, "--emit", "graph"], None)],
     ("compile", "--dump-ir"): [([GRAPH, "--dump-ir", "ir", "-o", "o.smod"], None)],
@@ -49,6 +51,9 @@ USES = {
                                 ([SMOD, "--index-policy", "error", "--input", "x=1"], REFUSED)],
     ("run", "--fast-math"): [([GRAPH, "--fast-math", "--input", "x=1"], None), ([SMOD, "--fast-math", "--input", "x=1"], REFUSED)],
     ("run", "--force"): [([GRAPH, "--input", "x=2", "--output", "y=@y.npy", "--force"], None)],
+    ("run", "--function"): [(["step.smod", "--function", "infer", "--input", "x=1"], None), ([GRAPH, "--function", "main", "--input", "x=1"], REFUSED)],
+    # train-validation.test has states to load.
+    ("run", "--load"): [([GRAPH, "--load", "w.safetensors", "--input", "x=1", "--reference"], REFUSED)],
     ("run", "--input"): [([GRAPH, "--input", "x=2"], None)],
     ("run", "--output"): [([GRAPH, "--input", "x=2", "--output", "y=@y.npy"], None)],
     ("run", "--print"): [([GRAPH, "--input", "x=2", "--print"], None)],
