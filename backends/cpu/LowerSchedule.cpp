@@ -2,13 +2,12 @@
 
 #include "backends/cpu/LowerSchedule.h"
 #include "backends/cpu/EntryFunction.h"
+#include "backends/cpu/emit/Branches.h"
 #include "backends/schedule/Dialect.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/DialectConversion.h"
 #include "runtime/device.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SetVector.h"
@@ -321,17 +320,8 @@ void ScheduleLowering::run() {
   }
 }
 
-/// Loops and branches of schedules become blocks; kernels that lie in the module keep theirs.
-static LogicalResult lowerControlFlow(schedule::FunctionOp function) {
-  RewritePatternSet patterns(function.getContext());
-  populateSCFToControlFlowConversionPatterns(patterns);
-  ConversionTarget target(*function.getContext());
-  target.addIllegalDialect<scf::SCFDialect>();
-  target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  return applyPartialConversion(function, target, std::move(patterns));
-}
-
-LogicalResult cpu::lowerSchedules(ModuleOp module, bool smallOnStack) {
+void cpu::lowerSchedules(ModuleOp module, bool smallOnStack) {
+  FrozenRewritePatternSet branches = branchPatterns(module.getContext());
   for (auto function : llvm::make_early_inc_range(module.getOps<schedule::FunctionOp>())) {
     llvm::DenseSet<Value> usedInLoops;
     function.walk([&](ArenaOp arena) {
@@ -339,12 +329,10 @@ LogicalResult cpu::lowerSchedules(ModuleOp module, bool smallOnStack) {
         if (isUsedInLoop(buffer))
           usedInLoops.insert(buffer);
     });
-    if (failed(lowerControlFlow(function)))
-      return failure();
+    lowerToBranches(function, branches); // kernels that lie in the module keep theirs
     std::string name = function.getSymName().str();
     function.setSymName(name + ".schedule"); // the entry function takes the name
     ScheduleLowering(function, name, usedInLoops, smallOnStack).run();
     function.erase();
   }
-  return success();
 }

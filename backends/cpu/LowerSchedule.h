@@ -13,7 +13,7 @@ namespace sinter::cpu {
 
 /// Replaces every schedule.function of `module`; what else its regions hold (arith, math) stays as it is. With
 /// `smallOnStack`, buffers of few known bytes lie on the stack and need no place in the arena.
-llvm::LogicalResult lowerSchedules(mlir::ModuleOp module, bool smallOnStack);
+void lowerSchedules(mlir::ModuleOp module, bool smallOnStack);
 
 } // namespace sinter::cpu
 

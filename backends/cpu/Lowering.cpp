@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/Lowering.h"
+#include "backends/cpu/emit/Branches.h"
 #include "backends/cpu/emit/Math.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -10,7 +11,6 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -39,9 +39,9 @@ struct cpu::Lowering::Impl {
     vector::populateVectorStepLoweringPatterns(first);
     vector::populateVectorMaskMaterializationPatterns(first, /*force32BitVectorIndices=*/true);
     expand = FrozenRewritePatternSet(std::move(first));
+    branches = branchPatterns(context);
 
     RewritePatternSet second(context);
-    populateSCFToControlFlowConversionPatterns(second);
     cf::populateControlFlowToLLVMConversionPatterns(types, second);
     populateFuncToLLVMConversionPatterns(types, second);
     populateFinalizeMemRefToLLVMConversionPatterns(types, second);
@@ -64,7 +64,7 @@ struct cpu::Lowering::Impl {
   LowerToLLVMOptions options;
   LLVMTypeConverter types;
   LLVMConversionTarget target;
-  FrozenRewritePatternSet expand, convert;
+  FrozenRewritePatternSet expand, branches, convert;
 };
 
 cpu::Lowering::Lowering(MLIRContext *context, const Target &target, int optLevel)
@@ -91,6 +91,7 @@ LogicalResult cpu::Lowering::run(ModuleOp module) {
     if (failed(applyPatternsGreedily(module, impl->expand, config)))
       return module.emitError("the rewrites before the conversion to the LLVM dialect do not come to an end");
   }
+  lowerToBranches(module, impl->branches);
   return applyFullConversion(module, impl->target, impl->convert);
 }
 

@@ -83,8 +83,9 @@ struct LowerSchedule : PassWrapper<LowerSchedule, OperationPass<ModuleOp>> {
     if (failed(findMachine(getOperation(), target, machine)))
       return signalPassFailure();
     CpuBackend backend(machine, optLevel);
-    if (failed(backend.emitKernels(getOperation())) || failed(lowerSchedules(getOperation(), smallOnStack)))
-      signalPassFailure();
+    if (failed(backend.emitKernels(getOperation())))
+      return signalPassFailure();
+    lowerSchedules(getOperation(), smallOnStack);
   }
 
   Option<std::string> target{*this, "target", llvm::cl::init("x86-64-v3"), llvm::cl::desc("CPU that kernels are for")};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cuda/Lowering.h"
+#include "backends/cpu/emit/Branches.h"
 #include "backends/cpu/emit/Math.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -9,7 +10,6 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -30,9 +30,9 @@ struct cuda::Lowering::Impl {
     arith::populateCeilFloorDivExpandOpsPatterns(first);
     arith::populateExpandBFloat16Patterns(first);
     expand = FrozenRewritePatternSet(std::move(first));
+    branches = cpu::branchPatterns(context);
 
     RewritePatternSet second(context);
-    populateSCFToControlFlowConversionPatterns(second);
     cf::populateControlFlowToLLVMConversionPatterns(types, second);
     populateFuncToLLVMConversionPatterns(types, second);
     populateFinalizeMemRefToLLVMConversionPatterns(types, second);
@@ -53,7 +53,7 @@ struct cuda::Lowering::Impl {
   LowerToLLVMOptions options;
   LLVMTypeConverter types;
   LLVMConversionTarget target;
-  FrozenRewritePatternSet expand, convert;
+  FrozenRewritePatternSet expand, branches, convert;
 };
 
 cuda::Lowering::Lowering(MLIRContext *context) : impl(std::make_unique<Impl>(context)) {}
@@ -64,5 +64,6 @@ LogicalResult cuda::Lowering::run(ModuleOp module) {
   config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
   if (failed(applyPatternsGreedily(module, impl->expand, config)))
     return module.emitError("the rewrites before the conversion to the LLVM dialect do not come to an end");
+  cpu::lowerToBranches(module, impl->branches);
   return applyFullConversion(module, impl->target, impl->convert);
 }
