@@ -9,16 +9,21 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+
 random.seed(5)
 sinter = sys.argv[1]
-command = [sinter, "train", "line.smod", "--data", "x=@x.npy", "--data", "target=@y.npy", "--steps", "20000", "--batch", "16", "--shuffle", "3",
-           "--threads", "1"]
+for name in "x", "y":  # long epochs: each ends with a file, for which the disk is waited for
+    rows = np.load(f"{name}.npy")
+    np.save(f"many_{name}.npy", np.concatenate([rows] * (16000 // len(rows))))
+command = [sinter, "train", "line.smod", "--data", "x=@many_x.npy", "--data", "target=@many_y.npy", "--steps", "60000", "--batch", "16",
+           "--shuffle", "3", "--threads", "1"]
 
 
 def train(name, kill=None, after=0.0):
     path = name + ".safetensors"
     resume = ["--resume", path] if os.path.exists(path) else []
-    process = subprocess.Popen([*command, "--save", path, "--save-every", "300", *resume], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*command, "--save", path, "--save-every", "800", *resume], stderr=subprocess.PIPE, text=True)
     if kill:
         time.sleep(after)
         process.send_signal(kill)
