@@ -6,15 +6,11 @@
 #ifndef SINTER_TEST_BACKENDS_CUDA_CUDAPROGRAM_H
 #define SINTER_TEST_BACKENDS_CUDA_CUDAPROGRAM_H
 
-#include "compiler/Module.h"
+#include "test/backends/DeviceProgram.h"
 
 namespace sinter::cuda {
 
-struct Compiled {
-  std::string path; // of a .smod
-  std::string schedule, code;
-  unsigned onDevice = 0, onHost = 0; // distinct kernels
-};
+using Compiled = test::DeviceProgram;
 
 /// Compiles a module for `target` and writes it to a file; false with the reason in `error`. The machine's reports
 /// begin anew.

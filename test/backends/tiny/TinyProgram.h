@@ -5,15 +5,11 @@
 #ifndef SINTER_TEST_BACKENDS_TINY_TINYPROGRAM_H
 #define SINTER_TEST_BACKENDS_TINY_TINYPROGRAM_H
 
-#include "compiler/Module.h"
+#include "test/backends/DeviceProgram.h"
 
 namespace sinter::tiny {
 
-struct Compiled {
-  std::string path; // of a .smod
-  std::string schedule;
-  size_t onDevice = 0, onHost = 0; // distinct kernels
-};
+using Compiled = test::DeviceProgram;
 
 /// Compiles a module for `target` and writes it to a file; false with the reason in `error`.
 bool compile(mlir::ModuleOp module, Compiled &compiled, std::string &error, const char *target = "cpu+tiny");
