@@ -15,17 +15,6 @@ using namespace sinter;
 
 using Tensors = SmallVector<HostTensor>;
 
-/// The position that a read uses; -1 when the axis is empty.
-static int64_t readPosition(int64_t position, int64_t size) {
-  return size == 0 ? -1 : std::clamp<int64_t>(position < 0 ? position + size : position, 0, size - 1);
-}
-
-/// The position that a write uses; -1 when it is outside.
-static int64_t writePosition(int64_t position, int64_t size) {
-  position = position < 0 ? position + size : position;
-  return position < size ? std::max<int64_t>(position, -1) : -1;
-}
-
 static HostTensor ints(MLIRContext *context, ArrayRef<int64_t> values) {
   return HostTensor::ofInts(IntegerType::get(context, 64), values);
 }

@@ -10,6 +10,7 @@
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
 #include "ir/gradient/Moves.h"
+#include "ir/reference/Moves.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
 #include <map>
@@ -101,7 +102,7 @@ FailureOr<SmallVector<HostTensor>> BagSumOp::evaluate(ArrayRef<HostTensor> opera
   for (int64_t bag = 0; bag < shape[0]; ++bag) {
     std::vector<double> sums(slice);
     for (int64_t i = std::max<int64_t>(splits[bag], 0); rows > 0 && i < std::min(splits[bag + 1], count); ++i) {
-      int64_t row = std::clamp<int64_t>(positions[i] < 0 ? positions[i] + rows : positions[i], 0, rows - 1);
+      int64_t row = readPosition(positions[i], rows);
       double weight = operands.size() > 3 ? operands[3].getFloat(i) : 1;
       for (int64_t k = 0; k < slice; ++k)
         sums[k] += weight * elements[row * slice + k];
@@ -117,9 +118,8 @@ FailureOr<SmallVector<HostTensor>> GroupRowsOp::evaluate(ArrayRef<HostTensor> op
   std::map<int64_t, std::vector<int64_t>> places;
   std::vector<int64_t> outside;
   for (int64_t i = 0; i < count; ++i) {
-    int64_t position = operands[0].getInt(i);
-    position = position < 0 ? position + size : position;
-    if (position >= 0 && position < size)
+    int64_t position = writePosition(operands[0].getInt(i), size);
+    if (position >= 0)
       places[position].push_back(i);
     else
       outside.push_back(i);

@@ -148,9 +148,8 @@ public:
     }
     for (size_t k = 0; k < made.size(); ++k)
       gradients[k] = adoptTensor(made[k], where);
-    if (create && isRecorded(std::span<const Tensor>(given))) {
+    if (create && isRecorded(std::span<const Tensor>(given)))
       setNodes(gradients, new OpNode(name.c_str(), attrs, levels, own, given, gradients, where));
-    }
     return true;
   }
   void forget() override {

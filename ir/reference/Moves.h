@@ -7,8 +7,20 @@
 
 #include "ir/reference/HostTensor.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <algorithm>
 
 namespace sinter {
+
+/// The position that a read uses; -1 when the axis is empty.
+inline int64_t readPosition(int64_t position, int64_t size) {
+  return size == 0 ? -1 : std::clamp<int64_t>(position < 0 ? position + size : position, 0, size - 1);
+}
+
+/// The position that a write uses; -1 when it is outside.
+inline int64_t writePosition(int64_t position, int64_t size) {
+  position = position < 0 ? position + size : position;
+  return position < size ? std::max<int64_t>(position, -1) : -1;
+}
 
 /// One side of a strided copy; both are in elements and may be negative.
 struct StridedView {
