@@ -19,7 +19,6 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/DialectConversion.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -85,12 +84,8 @@ static bool needsExpansion(ModuleOp module) {
 }
 
 LogicalResult cpu::Lowering::run(ModuleOp module) {
-  if (needsExpansion(module)) {
-    GreedyRewriteConfig config;
-    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    if (failed(applyPatternsGreedily(module, impl->expand, config)))
-      return module.emitError("the rewrites before the conversion to the LLVM dialect do not come to an end");
-  }
+  if (needsExpansion(module) && failed(expandMath(module, impl->expand)))
+    return failure();
   lowerToBranches(module, impl->branches);
   return applyFullConversion(module, impl->target, impl->convert);
 }

@@ -15,7 +15,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/DialectConversion.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -60,10 +59,8 @@ cuda::Lowering::Lowering(MLIRContext *context) : impl(std::make_unique<Impl>(con
 cuda::Lowering::~Lowering() = default;
 
 LogicalResult cuda::Lowering::run(ModuleOp module) {
-  GreedyRewriteConfig config;
-  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-  if (failed(applyPatternsGreedily(module, impl->expand, config)))
-    return module.emitError("the rewrites before the conversion to the LLVM dialect do not come to an end");
+  if (failed(cpu::expandMath(module, impl->expand)))
+    return failure();
   cpu::lowerToBranches(module, impl->branches);
   return applyFullConversion(module, impl->target, impl->convert);
 }

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/emit/Math.h"
 #include "backends/cpu/emit/MathLanes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -109,4 +110,12 @@ void cpu::populateMathPolynomials(RewritePatternSet &patterns, bool scales) {
   patterns.add<ReplaceBinary<math::PowFOp, buildPow>, ReplaceBinary<math::Atan2Op, buildAtan2>>(context, scales);
   patterns.add<ReplaceExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
                ReplaceExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(context);
+}
+
+LogicalResult sinter::cpu::expandMath(ModuleOp module, const FrozenRewritePatternSet &patterns) {
+  GreedyRewriteConfig config;
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  if (failed(applyPatternsGreedily(module, patterns, config)))
+    return module.emitError("the rewrites before the conversion to the LLVM dialect do not come to an end");
+  return success();
 }

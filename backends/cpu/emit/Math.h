@@ -6,7 +6,9 @@
 #ifndef SINTER_BACKENDS_CPU_EMIT_MATH_H
 #define SINTER_BACKENDS_CPU_EMIT_MATH_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
 
 namespace sinter::cpu {
 
@@ -24,6 +26,9 @@ void populateMathPolynomials(mlir::RewritePatternSet &patterns, bool scales);
 
 /// What MLIR's own lowering loses all digits of, at every level of optimization: expm1. Among the polynomials, too.
 void populateMathExpansions(mlir::RewritePatternSet &patterns);
+
+/// Rewrites the module by such patterns, before its conversion to the LLVM dialect.
+llvm::LogicalResult expandMath(mlir::ModuleOp module, const mlir::FrozenRewritePatternSet &patterns);
 
 } // namespace sinter::cpu
 
