@@ -20,6 +20,7 @@ typedef struct Kernel {
   CudaFunction function;
   uint32_t threads;
   int32_t perBlock; // a chunk is what a block computes
+  int32_t follows;  // runs behind the one before it
 } Kernel;
 
 typedef struct Buffer {
@@ -221,6 +222,21 @@ static int32_t clear(const sinter_device *device, sinter_context *ctx, void *to,
   return error ? failed(program, ctx, "zeros", error) : 0;
 }
 
+/// Launches one kernel, which walks over all chunks, whatever the grid. Returns an error of the driver.
+static int launchOne(Program *program, const Kernel *kernel, int64_t chunks, void **parameters) {
+  uint32_t threads = kernel->threads;
+  int64_t blocks = chunks;
+  if (!kernel->perBlock) {
+    if (chunks < threads)
+      threads = (uint32_t)(chunks + 31) / 32 * 32;
+    blocks = (chunks - 1) / threads + 1;
+  }
+  if (blocks > INT32_MAX)
+    blocks = INT32_MAX;
+  return program->driver.launch(kernel->function, (uint32_t)blocks, 1, 1, threads, 1, 1, 0, program->stream, parameters,
+                                NULL);
+}
+
 static int32_t launch(const sinter_device *device, sinter_context *ctx, const char *name, const int64_t *words,
                       const uint8_t *roles, int64_t numWords, int64_t chunks, int32_t ordered) {
   Program *program = programOf(device);
@@ -236,20 +252,11 @@ static int32_t launch(const sinter_device *device, sinter_context *ctx, const ch
   for (int64_t i = 0; i < numWords; ++i)
     parameters[i] = (void *)(uintptr_t)&words[i];
   parameters[numWords] = &chunks;
-  // A kernel walks over all chunks, whatever the grid.
-  uint32_t threads = kernel->threads;
-  int64_t blocks = chunks;
-  if (!kernel->perBlock) {
-    if (chunks < threads)
-      threads = (uint32_t)(chunks + 31) / 32 * 32;
-    blocks = (chunks - 1) / threads + 1;
-  }
-  if (blocks > INT32_MAX)
-    blocks = INT32_MAX;
   int error = enter(program);
   if (!error) {
-    error = program->driver.launch(kernel->function, (uint32_t)blocks, 1, 1, threads, 1, 1, 0, program->stream,
-                                   parameters, NULL);
+    do
+      error = launchOne(program, kernel, chunks, parameters);
+    while (!error && ++kernel < end && kernel->follows);
     leave(program);
   }
   return error ? failed(program, ctx, name, error) : 0;
@@ -309,7 +316,9 @@ static int32_t readKernels(Program *program, const char **ptx, char *why) {
   char *line = program->code;
   while (*line && *line != '\n') {
     char *next = strchr(line, '\n'), *name = line, *space;
-    if (!next || strncmp(line, "kernel ", 7) != 0 || !(space = strchr(name += 7, ' ')) || space > next)
+    int follows = program->numKernels > 0 && strncmp(line, "then ", 5) == 0;
+    if (!next || !(follows || strncmp(line, "kernel ", 7) == 0) || !(space = strchr(name += follows ? 5 : 7, ' ')) ||
+        space > next)
       return explain(why, SINTER_CORRUPT, "its code requires a line for each kernel");
     Kernel *kernels = realloc(program->kernels, (size_t)(program->numKernels + 1) * sizeof *kernels);
     if (!kernels)
@@ -318,6 +327,7 @@ static int32_t readKernels(Program *program, const char **ptx, char *why) {
     Kernel *kernel = &kernels[program->numKernels++];
     memset(kernel, 0, sizeof *kernel);
     kernel->name = name;
+    kernel->follows = follows;
     char form[8];
     if (sscanf(space, " %7s %4" SCNu32, form, &kernel->threads) != 2 || kernel->threads == 0 ||
         kernel->threads > 1024 || (strcmp(form, "thread") != 0 && strcmp(form, "block") != 0))

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Forms in which a block computes a chunk: one result of a reduction, one row of a softmax or layer norm. `lanes` of
-// their schedules are the threads.
+// their schedules are the threads. Few results of long sums have `tile` = [parts]: a block reduces one part into the
+// workspace, and a second kernel the parts.
 
 #include "backends/cuda/BlockForms.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/TakenForms.h"
 #include "backends/cuda/BlockWalk.h"
+#include "backends/cuda/Gpus.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
@@ -20,6 +22,9 @@ constexpr int64_t kFewColumns = 64;
 /// Reductions with so many results or more, which lie side by side, have a thread for each.
 constexpr int64_t kManyResults = 4096;
 constexpr int64_t kMostThreads = 256;
+/// Parts of a sum have at least so many elements for each thread.
+constexpr int64_t kElementsOfPart = 16;
+constexpr int64_t kMostReducedParts = 256;
 
 /// As many threads as have four columns each; a power of two.
 static int64_t threadsFor(DimExpr length) {
@@ -29,8 +34,22 @@ static int64_t threadsFor(DimExpr length) {
   return std::min(std::max<int64_t>(wanted, 32), kMostThreads);
 }
 
-static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, DimExpr length) {
-  return ScheduleAttr::get(spec.kernel.getContext(), name, threadsFor(length), {}, 0, {}, {});
+static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, DimExpr length, int64_t parts = 1) {
+  SmallVector<int64_t> tile;
+  if (parts > 1)
+    tile.push_back(parts);
+  return ScheduleAttr::get(spec.kernel.getContext(), name, threadsFor(length), tile, 0, {}, {});
+}
+
+static int64_t partsOf(ScheduleAttr schedule) { return schedule.getTile().empty() ? 1 : schedule.getTile().front(); }
+
+/// As many as give every multiprocessor two blocks.
+static int64_t partsFor(cuda::KernelSpec &spec, DimExpr length, DimExpr results) {
+  if (!length.isConstant() || !results.isConstant() || results.constant() == 0)
+    return 1;
+  int64_t wanted = 2 * gpuOf(spec.target().name).multiprocessors / results.constant();
+  int64_t most = std::min(kMostReducedParts, length.constant() / (threadsFor(length) * kElementsOfPart));
+  return std::max<int64_t>(1, std::min(wanted, most));
 }
 
 static DimExpr reducedSize(cuda::KernelSpec &spec, ReduceOp op) {
@@ -54,25 +73,89 @@ std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, Schedu
   bool isInner = llvm::is_contained(op.getAxes(), cast<RankedTensorType>(op.getOperand().getType()).getRank() - 1);
   if (!isInner && (!results.isConstant() || results.constant() >= kManyResults))
     return "its results lie side by side, a thread for each";
-  schedule = scheduleOf(spec, name, each);
+  if (schedule) { // given
+    bool isFit = schedule.getTile().size() <= 1 && partsOf(schedule) <= kMostReducedParts &&
+                 schedule == scheduleOf(spec, name, each, partsOf(schedule));
+    return isFit ? "" : "its threads follow from the sizes, and its tile is the number of parts, up to 256";
+  }
+  schedule = scheduleOf(spec, name, each, partsFor(spec, each, results));
   return "";
+}
+
+/// What the kernel yields where a reduction's result is `total`.
+static void storeReduced(cpu::KernelFunction &fn, ReduceOp op, Value total, ArrayRef<Value> at) {
+  cpu::KernelSpec &spec = fn.spec;
+  Value value = cpu::narrow(fn.b, fn.b.getLoc(), total, getElementTypeOrSelf(op.getOperand()));
+  cpu::KernelElements elements(fn, 1);
+  elements.install(op.getResult(), [value](ArrayRef<LaneIndex>) { return value; });
+  SmallVector<LaneIndex> index;
+  for (Value i : at)
+    index.push_back(elements.uniform(i));
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+}
+
+/// Where the sum of a part is in the workspace.
+static Value placeOfPart(cpu::KernelFunction &fn, Type type) {
+  auto buffer = MemRefType::get({cpu::kHuge}, cpu::storageType(type));
+  return memref::ViewOp::create(fn.b, buffer, fn.workspace(), fn.index(0), ValueRange());
+}
+
+/// A kernel after the first one: the parts of each result.
+static void emitReducedParts(cuda::KernelSpec &spec, ReduceOp op, ModuleOp module, StringRef symbol, int64_t parts) {
+  cpu::KernelFunction fn(spec, module, symbol, {.workspace = true});
+  ImplicitLocOpBuilder &b = fn.b;
+  Dims results = spec.sizes->dims(op.getResult());
+  Type elementType = getElementTypeOrSelf(op.getOperand()), accumulator = cpu::accumulatorType(elementType);
+  auto join = [&](Value x, Value y) { return cpu::combine(b, b.getLoc(), op.getCombiner(), elementType, x, y); };
+  Value sums = placeOfPart(fn, accumulator), end = fn.materialize(spec.dims.product(results));
+  // There are as many chunks as in the first kernel: more than results.
+  fn.loop(fn.begin(), arith::MinSIOp::create(b, fn.end(), end), 1, [&](Value chunk) {
+    BlockWalk walk(fn, spec.dims.constant(parts), kJoinThreads);
+    Value first = arith::MulIOp::create(b, chunk, fn.index(parts));
+    Value total = walk.combine(cpu::identityOf(fn, op.getCombiner(), elementType), cpu::kNoBlocks, join,
+                               [&](cpu::KernelElements &, Value part, Value total) {
+                                 Value at = arith::AddIOp::create(b, first, part);
+                                 return join(total, fn.load(sums, at, accumulator));
+                               });
+    walk.once([&] { storeReduced(fn, op, total, fn.delinearize(chunk, results)); });
+  });
+  fn.finish();
 }
 
 cpu::EmittedKernel cuda::emitBlockReduce(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
   auto op = cast<ReduceOp>(cpu::findShapedRoot(spec));
-  cpu::KernelFunction fn(spec, module, symbol, {});
+  int64_t parts = partsOf(spec.schedule());
+  if (parts > 1)
+    emitReducedParts(spec, op, module, (symbol + kJoinSuffix).str(), parts);
+  cpu::KernelFunction fn(spec, module, symbol, {.workspace = parts > 1});
   ImplicitLocOpBuilder &b = fn.b;
   Dims sizes = spec.sizes->dims(op.getOperand()), results = spec.sizes->dims(op.getResult()), reduced;
   for (int64_t axis : op.getAxes())
     reduced.push_back(sizes[axis]);
   Type elementType = getElementTypeOrSelf(op.getOperand()), accumulator = cpu::accumulatorType(elementType);
   auto join = [&](Value x, Value y) { return cpu::combine(b, b.getLoc(), op.getCombiner(), elementType, x, y); };
+  DimExpr all = reducedSize(spec, op), each = spec.dims.resolve(spec.dims.ceilDiv(all, spec.dims.constant(parts)));
+  Value sums = parts > 1 ? placeOfPart(fn, accumulator) : Value();
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
-    SmallVector<Value> outer = fn.delinearize(chunk, results);
-    BlockWalk walk(fn, reducedSize(spec, op), spec.schedule().getLanes());
+    Value result = chunk, first;
+    if (parts > 1) {
+      result = arith::DivUIOp::create(b, chunk, fn.index(parts));
+      Value part = arith::SubIOp::create(b, chunk, arith::MulIOp::create(b, result, fn.index(parts)));
+      first = arith::MulIOp::create(b, part, fn.materialize(each));
+    }
+    SmallVector<Value> outer = fn.delinearize(result, results);
+    BlockWalk walk(fn, each, spec.schedule().getLanes());
     Value total =
         walk.combine(cpu::identityOf(fn, op.getCombiner(), elementType), cpu::blockOf(op.getCombiner(), elementType),
                      join, [&](cpu::KernelElements &elements, Value flat, Value total) {
+                       Value isThere;
+                       if (first) { // the last parts may be shorter, or have nothing
+                         Value last = arith::SubIOp::create(b, fn.materialize(all), fn.index(1));
+                         flat = arith::AddIOp::create(b, flat, first);
+                         isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, flat, last);
+                         flat = arith::MinSIOp::create(b, flat, last);
+                       }
                        SmallVector<Value> inner = fn.delinearize(flat, reduced);
                        SmallVector<LaneIndex> index(sizes.size());
                        for (auto [axis, i] : llvm::zip(op.getAxes(), inner))
@@ -83,23 +166,23 @@ cpu::EmittedKernel cuda::emitBlockReduce(cuda::KernelSpec &spec, ModuleOp module
                            i = elements.uniform(outer[next++]);
                        Value value = cpu::widen(b, b.getLoc(), elements.load(op.getOperand(), index), accumulator,
                                                 isUnsigned(elementType));
-                       return join(total, value);
+                       Value joined = join(total, value);
+                       return first ? arith::SelectOp::create(b, isThere, joined, total).getResult() : joined;
                      });
     walk.once([&] {
-      Value value = cpu::narrow(b, b.getLoc(), total, elementType);
-      cpu::KernelElements elements(fn, 1);
-      elements.install(op.getResult(), [value](ArrayRef<LaneIndex>) { return value; });
-      SmallVector<LaneIndex> index;
-      for (Value i : outer)
-        index.push_back(elements.uniform(i));
-      for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-        elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+      if (parts > 1)
+        fn.store(total, sums, chunk);
+      else
+        storeReduced(fn, op, total, outer);
     });
   });
   fn.finish();
   cpu::EmittedKernel emitted;
   emitted.function = fn.function;
-  emitted.chunks = spec.dims.product(results);
+  emitted.chunks = spec.dims.mul(spec.dims.product(results), spec.dims.constant(parts));
+  if (parts > 1)
+    emitted.workspaceBytes =
+        spec.dims.mul(emitted.chunks, spec.dims.constant(cpu::storageType(accumulator).getIntOrFloatBitWidth() / 8));
   return emitted;
 }
 

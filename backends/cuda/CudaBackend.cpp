@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cuda/CudaBackend.h"
+#include "backends/cpu/emit/Emitters.h"
 #include "backends/cuda/Lowering.h"
 #include "ir/Shape.h"
 
@@ -9,18 +10,15 @@ using namespace sinter;
 using namespace sinter::cuda;
 
 /// What the scalar loops of the CPU's emitters are told of the machine.
-static const cpu::Target &scalarTarget() {
-  static const cpu::Target target = [] {
-    cpu::Target target;
-    target.name = "cuda";
-    target.hasFma = true;
-    return target;
-  }();
+static cpu::Target scalarTarget(const Generation &generation) {
+  cpu::Target target;
+  target.name = generation.cpu;
+  target.hasFma = true;
   return target;
 }
 
 CudaBackend::CudaBackend(Generation generation)
-    : generation(std::move(generation)), options{&scalarTarget(), /*optLevel=*/0} {}
+    : generation(std::move(generation)), target(scalarTarget(this->generation)), options{&target, /*optLevel=*/0} {}
 CudaBackend::~CudaBackend() = default;
 
 static cuda::KernelSpec &ours(schedule::KernelSpec &spec) { return static_cast<cuda::KernelSpec &>(spec); }
@@ -43,8 +41,14 @@ std::string CudaBackend::refusal(schedule::KernelSpec &given) {
     if (!isa<BlockArgument>(spec.source(k).value))
       return "a size that only running tells";
   ScheduleAttr before = spec.schedule(), schedule;
+  // A kernel that the host got has the host's schedule when it is asked for again. What only a GPU has is forced, which
+  // `settle` checks.
+  if (before && (!findForm(before.getEmitter()) || !cpu::findEmitter(before.getEmitter())))
+    return findForm(before.getEmitter()) ? "" : "its schedule is another back end's";
   std::string reasons;
   for (const KernelForm &form : kernelForms()) {
+    if (before && before.getEmitter() != form.name)
+      continue;
     std::string reason = form.plan(spec, form.name, schedule);
     if (reason.empty()) {
       reasons.clear();
@@ -54,34 +58,36 @@ std::string CudaBackend::refusal(schedule::KernelSpec &given) {
   }
   if (!reasons.empty())
     return reasons;
-  if (before)
-    return ""; // forced, which `settle` checks
+  if (before && before != schedule)
+    return "its schedule is another back end's";
   spec.kernel.setScheduleAttr(schedule);
   writeLoops(spec);
-  spec.kernel.removeScheduleAttr();
+  if (!before)
+    spec.kernel.removeScheduleAttr();
   std::string unsupported = findUnsupported(*spec.loops);
   return unsupported.empty() ? "" : unsupported + " has no form on the GPU";
 }
 
 LogicalResult CudaBackend::settle(schedule::KernelSpec &given, Refused refused) {
   cuda::KernelSpec &spec = ours(given);
-  ScheduleAttr before = spec.schedule(), schedule;
+  ScheduleAttr before = spec.schedule();
   for (const KernelForm &form : kernelForms()) {
     if (before && before.getEmitter() != form.name)
       continue;
+    ScheduleAttr schedule = before;
     std::string reason = form.plan(spec, form.name, schedule);
     if (!reason.empty()) {
       if (refused)
         refused(form.name, reason);
+      if (before)
+        return spec.kernel.emitOpError("has schedule ") << before << " that does not fit on a GPU: " << reason;
       continue;
     }
-    if (before && before != schedule)
-      return spec.kernel.emitOpError("requires schedule ") << schedule << " on a GPU, got " << before;
     spec.kernel.setScheduleAttr(schedule);
     return success();
   }
   if (before)
-    return spec.kernel.emitOpError("has a schedule that does not fit on a GPU: ") << before;
+    return spec.kernel.emitOpError("has schedule ") << before << " of no form on a GPU";
   return spec.kernel.emitOpError("has no form on a GPU");
 }
 
@@ -91,7 +97,10 @@ schedule::KernelTraits CudaBackend::describe(schedule::KernelSpec &given, String
   spec.emitted.function.setName(symbol);
   const KernelForm *form = findForm(spec.schedule().getEmitter());
   int64_t threads = form->threads ? form->threads : spec.schedule().getLanes();
-  kernels.push_back({symbol.str(), form->chunk, threads, std::move(spec.loops)});
+  auto join = spec.loops->lookupSymbol<func::FuncOp>(("kernel" + kJoinSuffix).str());
+  if (join)
+    join.setName((symbol + kJoinSuffix).str());
+  kernels.push_back({symbol.str(), form->chunk, threads, bool(join), std::move(spec.loops)});
   return spec.emitted;
 }
 
@@ -103,9 +112,14 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
   for (Kernel &kernel : kernels) {
     if (failed(lowering.run(*kernel.loops)))
       return failure();
-    units.push_back({*kernel.loops, kernel.symbol, kernel.chunk, kernel.threads});
+    units.push_back({*kernel.loops, {{kernel.symbol, kernel.chunk, kernel.threads}}});
     os << "kernel " << kernel.symbol << (kernel.chunk == Chunk::Thread ? " thread " : " block ") << kernel.threads
        << "\n";
+    if (!kernel.isJoined)
+      continue;
+    std::string join = kernel.symbol + kJoinSuffix.str();
+    units.back().entries.push_back({join, Chunk::Block, kJoinThreads});
+    os << "then " << join << " block " << kJoinThreads << "\n";
   }
   FailureOr<std::string> ptx = generatePtx(units, generation, loc);
   if (failed(ptx))

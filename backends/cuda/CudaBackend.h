@@ -6,6 +6,7 @@
 // The code of a module is text, which runtime/cuda_device.c reads: a line for each kernel, an empty line, the PTX.
 //
 //     kernel NAME thread|block THREADS     a chunk is computed by a thread, or by a block of as many threads
+//     then NAME block THREADS              runs behind the one before whenever that is launched, on as many chunks
 
 #ifndef SINTER_BACKENDS_CUDA_CUDABACKEND_H
 #define SINTER_BACKENDS_CUDA_CUDABACKEND_H
@@ -36,9 +37,11 @@ private:
     std::string symbol;
     Chunk chunk;
     int64_t threads; // of a block
+    bool isJoined;   // by a second function
     mlir::OwningOpRef<mlir::ModuleOp> loops;
   };
   Generation generation;
+  cpu::Target target;
   cpu::KernelOptions options; // of the CPU's emitters: plain scalar loops
   std::vector<Kernel> kernels;
 };

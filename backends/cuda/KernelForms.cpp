@@ -3,6 +3,7 @@
 #include "backends/cuda/KernelForms.h"
 #include "backends/cpu/emit/Emitters.h"
 #include "backends/cuda/BlockForms.h"
+#include "backends/cuda/ProductForms.h"
 #include "ir/Shapes.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -29,15 +30,40 @@ static cpu::EmittedKernel emitLoops(cuda::KernelSpec &spec, ModuleOp module, Str
   return Emit(spec, module, symbol);
 }
 
+template <Core core> static std::string planTiles(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+  return planProduct(spec, name, core, schedule);
+}
+
+template <Core core> static cpu::EmittedKernel emitTiles(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
+  return emitProduct(spec, module, symbol, core);
+}
+
+/// A form that chooses one schedule for each kernel takes no other.
+template <std::string (*Plan)(cuda::KernelSpec &, StringRef, ScheduleAttr &)>
+static std::string planOnly(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+  ScheduleAttr chosen;
+  std::string reason = Plan(spec, name, chosen);
+  if (!reason.empty())
+    return reason;
+  if (schedule && schedule != chosen) {
+    llvm::raw_string_ostream(reason) << "its schedule is " << chosen;
+    return reason;
+  }
+  schedule = chosen;
+  return "";
+}
+
 static const KernelForm forms[] = {
+    {"mma_product", Chunk::Block, 0, planTiles<Core::Warps>, emitTiles<Core::Warps>},
+    {"product", Chunk::Block, 0, planTiles<Core::Threads>, emitTiles<Core::Threads>},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},
-    {"block_row", Chunk::Block, 0, planBlockRow, emitBlockRow},
-    {"row", Chunk::Thread, 256, planLoops, emitLoops<cpu::emitRow>},
-    {"scatter", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitScatter>},
-    {"order", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitOrder>},
-    {"running", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitRunning>},
-    {"triangular", Chunk::Thread, 32, planLoops, emitLoops<cpu::emitTriangular>},
-    {"general", Chunk::Thread, 256, planLoops, emitLoops<cpu::emitGeneral>},
+    {"block_row", Chunk::Block, 0, planOnly<planBlockRow>, emitBlockRow},
+    {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},
+    {"scatter", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitScatter>},
+    {"order", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitOrder>},
+    {"running", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitRunning>},
+    {"triangular", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitTriangular>},
+    {"general", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitGeneral>},
 };
 
 ArrayRef<KernelForm> cuda::kernelForms() { return forms; }

@@ -26,11 +26,17 @@ public:
   cpu::EmittedKernel emitted;
 };
 
+/// A second function of a kernel's module, by its name behind the first one's: it runs after all of the first, over as
+/// many chunks, each of which is a block's of so many threads.
+inline constexpr llvm::StringLiteral kJoinSuffix = "_join";
+inline constexpr int64_t kJoinThreads = 256;
+
 struct KernelForm {
   llvm::StringLiteral name;
   Chunk chunk = Chunk::Thread;
   int64_t threads = 256; // of a block; 0: as many as the schedule has lanes
-  /// Why the form does not take the kernel, empty when it does; `schedule` is what it would choose.
+  /// Why the form does not take the kernel, or not by the schedule that is given, empty when it does; with none given
+  /// `schedule` becomes what it would choose.
   std::string (*plan)(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
   cpu::EmittedKernel (*emit)(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
 };

@@ -3,6 +3,7 @@
 #include "backends/cuda/Ptx.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
@@ -35,7 +36,7 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const Generation &
 
 /// `void NAME(words..., chunks)` around the kernel's function, which is inlined: a thread, or a block, computes every
 /// chunk that lies as many as there are of them behind another.
-static void addEntry(llvm::Module &module, const PtxUnit &unit) {
+static void addEntry(llvm::Module &module, const PtxUnit::Entry &unit) {
   llvm::Function *body = module.getFunction(unit.kernel);
   assert(body && "a kernel's module has the function that it is called after");
   body->setName(unit.kernel + "_body");
@@ -104,6 +105,16 @@ static bool optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   return !llvm::verifyModule(module);
 }
 
+/// Values that LLVM leaves open become 0. They stand where a path does not use what it carries (the stack of a sum that
+/// is still empty, say), and a register that nothing has written may hold other bits in each run.
+static void settleOpenValues(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      for (llvm::Use &operand : instruction.operands())
+        if (llvm::isa<llvm::UndefValue>(operand.get()) && operand->getType()->isSingleValueType())
+          operand.set(llvm::Constant::getNullValue(operand->getType()));
+}
+
 FailureOr<std::string> cuda::generatePtx(ArrayRef<PtxUnit> units, const Generation &generation, Location loc) {
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(generation, error);
@@ -114,17 +125,20 @@ FailureOr<std::string> cuda::generatePtx(ArrayRef<PtxUnit> units, const Generati
   all.setDataLayout(machine->createDataLayout());
   all.setTargetTriple(machine->getTargetTriple());
   for (const PtxUnit &unit : units) {
-    std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(unit.module, context, unit.kernel);
+    const std::string &name = unit.entries.front().kernel;
+    std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(unit.module, context, name);
     if (!module)
-      return emitError(loc, unit.kernel + " cannot be translated to LLVM IR");
+      return emitError(loc, name + " cannot be translated to LLVM IR");
     module->setDataLayout(all.getDataLayout());
     module->setTargetTriple(all.getTargetTriple());
-    addEntry(*module, unit);
+    for (const PtxUnit::Entry &entry : unit.entries)
+      addEntry(*module, entry);
     if (llvm::Linker::linkModules(all, std::move(module)))
-      return emitError(loc, unit.kernel + " has a function that another kernel has as well");
+      return emitError(loc, name + " has a function that another kernel has as well");
   }
   if (!optimize(all, *machine))
     return emitError(loc, "code is not valid after LLVM's optimizations");
+  settleOpenValues(all);
   SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;

@@ -15,12 +15,15 @@ struct Generation {
   std::string features = "+ptx70";
 };
 
-/// A kernel function whose loops are in a module of their own: (buffers..., sizes..., begin, end) -> i32.
+/// Kernel functions whose loops are in a module of their own: (buffers..., sizes..., begin, end) -> i32.
 struct PtxUnit {
+  struct Entry {
+    std::string kernel;
+    Chunk chunk;
+    int64_t threads;
+  };
   mlir::ModuleOp module; // in the LLVM dialect
-  std::string kernel;
-  Chunk chunk;
-  int64_t threads;
+  llvm::SmallVector<Entry, 2> entries;
 };
 
 /// Kernels NAME(buffers and sizes as 64-bit words..., chunks), each of which walks over all chunks whatever the grid.

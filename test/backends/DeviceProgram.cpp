@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace sinter;
 
 bool test::compileFor(const std::string &backEnd, const char *target, ModuleOp module, DeviceProgram &program,
-                      std::string &error) {
+                      std::string &error, llvm::function_ref<void(std::string &)> edit) {
   Options options;
   options.target = target;
   CompileRequest request;
@@ -21,6 +21,8 @@ bool test::compileFor(const std::string &backEnd, const char *target, ModuleOp m
   if (failed(result))
     return false;
   program.schedule = result->code.schedule;
+  if (!result->code.others.empty() && edit)
+    edit(result->code.others.front().payload);
   if (!result->code.others.empty())
     program.code = result->code.others.front().payload;
   for (StringRef line : llvm::split(StringRef(program.schedule), '\n'))

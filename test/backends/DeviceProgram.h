@@ -16,8 +16,9 @@ struct DeviceProgram {
 };
 
 /// Compiles a module for `target`, which names `backEnd`, and writes it to a file; false with the reason in `error`.
+/// `edit` may change the back end's code before.
 bool compileFor(const std::string &backEnd, const char *target, mlir::ModuleOp module, DeviceProgram &program,
-                std::string &error);
+                std::string &error, llvm::function_ref<void(std::string &code)> edit = nullptr);
 
 /// The module in `text`, in a context of its own, for `compile`; false with the reason in `error`.
 bool withParsed(const std::string &text, std::string &error, llvm::function_ref<bool(mlir::ModuleOp)> compile);

@@ -108,3 +108,57 @@ TEST(Blocks, Softmax) {
     }
   }
 }
+
+/// One long row is for many blocks; parts that are forced may be shorter than others, or empty.
+TEST(Blocks, PartsOfLongRows) {
+  std::vector<double> x = drawn(2 * 20000, "f32");
+  auto results = run(R"(func.func @f(%x: tensor<2x20000xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+    %s = sinter.reduce add %x axes = [1] : (tensor<2x20000xf32>) -> tensor<2xf32>
+    %a = sinter.abs %s : (tensor<2xf32>) -> tensor<2xf32>
+    %m = sinter.reduce max %x axes = [1] : (tensor<2x20000xf32>) -> tensor<2xf32>
+    return %a, %m : tensor<2xf32>, tensor<2xf32>
+  })",
+                     x, 2, 20000, "_reduce_join block 256");
+  ASSERT_EQ(results.size(), 2u);
+  for (int64_t row = 0; row < 2; ++row) {
+    auto from = x.begin() + row * 20000;
+    EXPECT_NEAR(results[0][size_t(row)], std::fabs(std::accumulate(from, from + 20000, 0.0)), 0.01);
+    EXPECT_EQ(results[1][size_t(row)], *std::max_element(from, from + 20000));
+  }
+}
+
+TEST(Blocks, PartsThatAreForced) {
+  for (const char *type : {"f32", "f64", "bf16", "i8", "i1"}) {
+    std::string text = filled(R"(func.func @f(%x: tensor<3x100x$>) -> tensor<3x$> {
+      %0 = sinter.kernel reduce(%x) {schedule = #sinter.schedule<block_reduce, lanes = 32, tile = [7]>} : (tensor<3x100x$>) -> tensor<3x$> {
+      ^bb0(%a: tensor<3x100x$>):
+        %s = sinter.reduce max %a axes = [1] : (tensor<3x100x$>) -> tensor<3x$>
+        sinter.yield(%s) : tensor<3x$>
+      }
+      return %0 : tensor<3x$>
+    })",
+                              "$", type);
+    SCOPED_TRACE(text);
+    std::string name = type;
+    if (name == "i1")
+      text = filled(text, "reduce max", "reduce or");
+    test::Program program(text, 2);
+    ASSERT_EQ(program.error, "");
+    EXPECT_NE(cuda::lastCode().find("then sinter_k0_reduce_join block 256"), std::string::npos);
+    auto tensor = mlir::cast<mlir::RankedTensorType>(program.function().getArgumentTypes()[0]);
+    HostTensor input(tensor.getElementType(), tensor.getShape());
+    auto isInteger = name[0] == 'i';
+    for (int64_t i = 0; i < 300; ++i) {
+      int64_t value = name == "i1" ? i == 199 : i * 37 % 101 - 50;
+      isInteger ? input.setInt(i, value) : input.setFloat(i, double(value));
+    }
+    auto results = program.run({input});
+    ASSERT_TRUE(results) << program.error << cuda::report();
+    for (int64_t row = 0; row < 3; ++row) {
+      double most = -1e9;
+      for (int64_t i = row * 100; i < row * 100 + 100; ++i)
+        most = std::max(most, isInteger ? double(input.getInt(i)) : input.getFloat(i));
+      EXPECT_EQ(isInteger ? double((*results)[0].getInt(row)) : (*results)[0].getFloat(row), most);
+    }
+  }
+}

@@ -27,8 +27,15 @@ void cuda::failAt(const char *kind, unsigned n) {
   reinterpret_cast<void (*)(const char *, uint64_t)>(dlsym(machine(), "sinterPtxFail"))(kind, n);
 }
 
+static std::function<void(std::string &)> edit;
+void cuda::editCode(std::function<void(std::string &)> with) { edit = std::move(with); }
+
 bool cuda::compile(ModuleOp module, Compiled &compiled, std::string &error, const char *target) {
-  if (!test::compileFor("cuda", target, module, compiled, error))
+  auto change = [](std::string &code) {
+    if (edit)
+      edit(code);
+  };
+  if (!test::compileFor("cuda", target, module, compiled, error, change))
     return false;
   newestCode = compiled.code;
   if (machine())

@@ -7,6 +7,7 @@
 #define SINTER_TEST_BACKENDS_CUDA_CUDAPROGRAM_H
 
 #include "test/backends/DeviceProgram.h"
+#include <functional>
 
 namespace sinter::cuda {
 
@@ -19,6 +20,9 @@ bool compile(mlir::ModuleOp module, Compiled &compiled, std::string &error, cons
 /// The same of text.
 bool compileText(const std::string &text, Compiled &compiled, std::string &error, const char *target = "cpu+cuda");
 
+/// Code that is compiled from now on is changed so; null: it stays.
+void editCode(std::function<void(std::string &code)> edit);
+
 /// Opens what was compiled and removes its file; null with the reason in `error`.
 sinter_module *open(const Compiled &compiled, std::string &error);
 
@@ -28,7 +32,8 @@ const std::string &lastCode();
 /// What the machine has told; empty when nothing was wrong.
 std::string report();
 
-/// Lets the machine's call number `n` of a kind ("alloc", "copy", "launch", "module") fail from now on; 0: none.
+/// Lets the machine's call number `n` of a kind ("alloc", "copy", "launch", "module") from now on fail, or all
+/// allocations from number `n` on ("memory"); 0: none.
 void failAt(const char *kind, unsigned n);
 
 } // namespace sinter::cuda

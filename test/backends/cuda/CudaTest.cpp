@@ -67,6 +67,21 @@ TEST(Cuda, EveryFormIsOnTheGpu) {
   test::expectMatches(chainText, {{{{3, 4}, {}}}});
 }
 
+/// The GPU is asked twice about a kernel: when its schedule is chosen, and when code is made, by when it has the
+/// host's.
+TEST(Cuda, WhatHasNoFormStaysOnTheHost) {
+  const char text[] = R"(func.func @f(%x: tensor<3x4xf64>, %y: tensor<4x2xf64>) -> (tensor<3x2xf64>, tensor<3x2xf64>) {
+    %p = sinter.dot_general %x, %y {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f64} : (tensor<3x4xf64>, tensor<4x2xf64>) -> tensor<3x2xf64>
+    %s = sinter.cumulative add %p {axis = 0 : i64} : (tensor<3x2xf64>) -> tensor<3x2xf64>
+    %t = sinter.tanh %s : (tensor<3x2xf64>) -> tensor<3x2xf64>
+    return %s, %t : tensor<3x2xf64>, tensor<3x2xf64>
+  })";
+  cuda::Compiled result = compiled(text);
+  EXPECT_EQ(result.onDevice, 2u);
+  EXPECT_EQ(result.onHost, 1u);
+  test::expectMatches(text, {{{{3, 4}, {}}, {{4, 2}, {}}}}, 1e-14, /*isGraph=*/true);
+}
+
 //===- What goes wrong ------------------------------------------------------------------------===//
 
 /// Runs the chain with call number n of a kind failing, for every n until none fails; then the same session works.

@@ -30,7 +30,8 @@ void tell(const std::string &line) {
 
 bool injected(Injected kind) {
   Driver &d = driver();
-  return ++d.calls[kind] == d.failAt[kind];
+  uint64_t call = ++d.calls[kind];
+  return call == d.failAt[kind] || (kind == Allocations && d.exhaustedFrom && call >= d.exhaustedFrom);
 }
 
 CUresult errorOf(FaultKind kind) {
@@ -334,6 +335,8 @@ SINTER_CUDA_API void sinterPtxReset() {
 /// Makes the n-th call from now fail; kinds are alloc, copy, launch, module. 0 makes none fail.
 SINTER_CUDA_API void sinterPtxFail(const char *kind, uint64_t n) {
   static const char *names[] = {"alloc", "copy", "launch", "module"};
+  if (!std::strcmp(kind, "memory"))
+    driver().exhaustedFrom = n ? driver().calls[Allocations] + n : 0;
   for (int k = 0; k < 4; ++k)
     if (!std::strcmp(kind, names[k]))
       driver().failAt[k] = n ? driver().calls[k] + n : 0;

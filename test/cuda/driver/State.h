@@ -107,6 +107,7 @@ struct Driver {
   unsigned primaryUsers = 0;
   std::string report, printed;
   uint64_t calls[4] = {}, failAt[4] = {}; // allocations, copies, launches, modules
+  uint64_t exhaustedFrom = 0;             // the first allocation of all that fail
   uint64_t instructions = 0;
 };
 enum Injected { Allocations, Copies, Launches, Modules };

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cuda/ProductForms.h"
+#include "backends/cpu/emit/BlockSums.h"
+#include "backends/cpu/emit/General.h"
+#include "backends/cuda/TileCore.h"
+#include "ir/Shape.h"
+#include "ir/Shapes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cuda;
+
+/// Tiles one above the other that follow each other, so that what they read of b is still in the cache.
+constexpr int64_t kTilesInGroup = 8;
+/// Products of fewer multiply-adds a thread for each result computes as soon.
+constexpr int64_t kFewMacs = 4096;
+constexpr int64_t kFewSums = 8;
+
+//===- Plan -------------------------------------------------------------------------------------===//
+
+std::string cuda::planProduct(cuda::KernelSpec &spec, StringRef name, Core core, ScheduleAttr &schedule) {
+  std::string refusal;
+  std::optional<MatrixProduct> product = MatrixProduct::of(spec, refusal);
+  if (!product)
+    return refusal;
+  std::optional<ProductTypes> types = ProductTypes::of(*product, core, refusal);
+  if (!types)
+    return refusal;
+  if (schedule) { // given
+    if (schedule.getTile().size() != 7)
+      return "its tile requires 7 numbers";
+    ProductTile tile = ProductTile::of(schedule);
+    refusal = unfit(tile, *types, *product, core);
+    if (refusal.empty() && tile.schedule(spec.kernel.getContext(), name, core) != schedule)
+      return "its schedule has other fields than `lanes`, the tile's " + std::to_string(tile.threads(core)) +
+             " threads, and `tile`";
+    return refusal;
+  }
+  int64_t macs = 1;
+  for (DimExpr size : {product->rowCount, product->columnCount, product->k}) {
+    size = spec.dims.resolve(size);
+    if (size == spec.dims.resolve(product->k) && size.isConstant() && size.constant() < kFewSums)
+      return "it sums few elements";
+    macs = size.isConstant() ? llvm::SaturatingMultiply<uint64_t>(macs, size.constant()) : kFewMacs;
+  }
+  if (macs < kFewMacs)
+    return "it is small";
+  DimExpr inGroup = product->rowCount, ofGroup = product->columnCount;
+  if (product->root->getName().stripDialect() == "convolution")
+    for (DimExpr size : {inGroup, ofGroup})
+      if (size = spec.dims.resolve(size); size.isConstant() && size.constant() < 4)
+        return "its groups are small";
+  schedule = chooseTile(spec, *product, *types, core).schedule(spec.kernel.getContext(), name, core);
+  return "";
+}
+
+//===- Code -------------------------------------------------------------------------------------===//
+
+namespace {
+class ProductEmitter {
+public:
+  ProductEmitter(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
+                 const ProductTile &tile)
+      : spec(spec), dims(spec.dims), product(product), types(types), core(core), tile(tile) {
+    auto tiles = [&](DimExpr size, int64_t of) { return dims.resolve(dims.ceilDiv(size, dims.constant(of))); };
+    tilesDown = tiles(product.rowCount, tile.rows);
+    tilesAcross = tiles(product.columnCount, tile.columns);
+    perPart = dims.mul(tiles(tiles(product.k, tile.parts), tile.slab), dims.constant(tile.slab));
+    DimExpr perBatch = dims.mul(tilesDown, tilesAcross);
+    chunks = dims.resolve(dims.mul(dims.mul(perBatch, product.batchCount), dims.constant(tile.parts)));
+    results = dims.mul(dims.mul(product.rowCount, product.columnCount), product.batchCount);
+  }
+
+  cpu::EmittedKernel emit(ModuleOp module, StringRef symbol);
+
+private:
+  struct Stage { // of slabs in shared memory
+    Value a, b;
+  };
+  void emitTile(TileBuilder &t, Value chunk, SlabLoader &a, SlabLoader &b, TileCore &code, Value memory);
+  SmallVector<Value> sumSlabs(TileBuilder &t, const SlabPlace &forA, const SlabPlace &forB, Value kBegin, SlabLoader &a,
+                              SlabLoader &b, TileCore &code, Value memory);
+  void storeRuns(TileBuilder &t, TileCore &code, ValueRange sums, const SlabPlace &forA, const SlabPlace &forB,
+                 Value part);
+  void finishRun(TileBuilder &t, ArrayRef<Value> batch, Value row, Value column, Value sums, int64_t lanes);
+  void emitJoin(ModuleOp module, StringRef symbol);
+  Value startOfPart(TileBuilder &t, Value part, ArrayRef<Value> batch);
+  bool divides(DimExpr size, int64_t by) {
+    size = dims.resolve(size);
+    return size.isConstant() && size.constant() % by == 0;
+  }
+
+  cuda::KernelSpec &spec;
+  DimContext &dims;
+  const MatrixProduct &product;
+  const ProductTypes &types;
+  Core core;
+  ProductTile tile;
+  DimExpr tilesDown, tilesAcross, perPart, chunks, results;
+  SmallVector<Value> isAligned; // by result
+};
+} // namespace
+
+/// Passes slabs through shared memory; the sums of all of this part's k.
+SmallVector<Value> ProductEmitter::sumSlabs(TileBuilder &t, const SlabPlace &forA, const SlabPlace &forB, Value kBegin,
+                                            SlabLoader &a, SlabLoader &b, TileCore &code, Value memory) {
+  cpu::KernelFunction &fn = t.fn;
+  int64_t stageBytes = a.layout.bytes() + b.layout.bytes();
+  auto stageAt = [&](Value stage) -> Stage {
+    Value at = t.mul(stage, stageBytes);
+    return {t.behind(memory, at), t.behind(memory, t.add(at, a.layout.bytes()))};
+  };
+  auto kOf = [&](Value slab) { return t.add(kBegin, t.mul(slab, tile.slab)); };
+  Value zero = fn.index(0), length = arith::MaxSIOp::create(t.b, t.sub(forA.kEnd, kBegin), zero);
+  Value slabs = t.div(t.add(length, tile.slab - 1), tile.slab);
+  // What an earlier chunk left has been read.
+  NVVM::Barrier0Op::create(t.b);
+  for (int64_t i = 0; i + 1 < tile.stages; ++i) {
+    Value slab = fn.index(i);
+    Stage stage = stageAt(slab);
+    t.when(t.less(slab, slabs), [&] {
+      a.bring(forA, kOf(slab), stage.a);
+      b.bring(forB, kOf(slab), stage.b);
+    });
+    NVVM::CpAsyncCommitGroupOp::create(t.b);
+  }
+  Value none = arith::ConstantOp::create(t.b, t.b.getZeroAttr(types.sum));
+  SmallVector<Value> fresh(code.numSums(), none);
+  // Carried: sums, the stage that is multiplied, the stage that is filled.
+  auto chain = [&](Value low, Value high, ValueRange init) {
+    return fn.loop(low, high, 1, init, [&](Value slab, ValueRange carried) -> SmallVector<Value> {
+      Value current = carried[carried.size() - 2], next = carried.back();
+      NVVM::CpAsyncWaitGroupOp::create(t.b, static_cast<uint32_t>(tile.stages - 2));
+      NVVM::Barrier0Op::create(t.b);
+      Value ahead = t.add(slab, tile.stages - 1), isThere = t.less(ahead, slabs);
+      Stage now = stageAt(current), filled = stageAt(next);
+      SmallVector<Value> ofA = a.begin(forA, kOf(ahead), filled.a, isThere);
+      SmallVector<Value> ofB = b.begin(forB, kOf(ahead), filled.b, isThere);
+      SmallVector<Value> sums = code.multiply(now.a, now.b, carried.drop_back(2));
+      a.end(ofA, filled.a);
+      b.end(ofB, filled.b);
+      NVVM::CpAsyncCommitGroupOp::create(t.b);
+      auto after = [&](Value stage) -> Value {
+        Value last = arith::CmpIOp::create(t.b, arith::CmpIPredicate::eq, stage, fn.index(tile.stages - 1));
+        return arith::SelectOp::create(t.b, last, zero, t.add(stage, 1));
+      };
+      sums.push_back(after(current));
+      sums.push_back(after(next));
+      return sums;
+    });
+  };
+  DimExpr known = dims.resolve(perPart);
+  bool byBlocks = core == Core::Threads && isa<FloatType>(types.sum) &&
+                  !(known.isConstant() && known.constant() <= cpu::kProductBlock);
+  SmallVector<Value> init = fresh;
+  init.append({zero, fn.index(tile.stages - 1)});
+  if (!byBlocks) {
+    SmallVector<Value> sums = chain(zero, slabs, init);
+    sums.truncate(code.numSums());
+    return sums;
+  }
+  int64_t perBlock = cpu::kProductBlock / tile.slab;
+  SmallVector<Value> totals = fn.loop(zero, slabs, perBlock, init, [&](Value first, ValueRange carried) {
+    SmallVector<Value> from = fresh;
+    llvm::append_range(from, carried.take_back(2));
+    SmallVector<Value> sums = chain(first, t.min(t.add(first, perBlock), slabs), from);
+    for (auto [sum, total] : llvm::zip(MutableArrayRef(sums).drop_back(2), carried))
+      sum = arith::AddFOp::create(t.b, total, sum);
+    return sums;
+  });
+  totals.truncate(code.numSums());
+  return totals;
+}
+
+/// The first element of a part's sums of a batch in the workspace.
+Value ProductEmitter::startOfPart(TileBuilder &t, Value part, ArrayRef<Value> batch) {
+  Value at = part;
+  for (auto [i, size] : llvm::zip(batch, product.batches))
+    at = t.add(t.mul(at, t.fn.materialize(size)), i);
+  return t.mul(t.mul(at, t.fn.materialize(product.rowCount)), t.fn.materialize(product.columnCount));
+}
+
+/// What follows the product, on one run of its results.
+void ProductEmitter::finishRun(TileBuilder &t, ArrayRef<Value> batch, Value row, Value column, Value sums,
+                               int64_t lanes) {
+  cpu::KernelElements elements(t.fn, lanes);
+  Value root = product.root->getResult(0), value = cpu::narrow(t.b, t.b.getLoc(), sums, product.resultType);
+  elements.install(root, [value](ArrayRef<LaneIndex>) { return value; });
+  SmallVector<LaneIndex> index = product.resultIndex(t.fn, elements, batch, row, column, lanes);
+  SmallVector<Value> values;
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    values.push_back(elements.load(spec.yielded(i), index));
+  for (auto [i, result] : llvm::enumerate(values)) {
+    if (lanes == 1 || getElementTypeOrSelf(result).isInteger(1)) {
+      elements.storeResult(i, result, index);
+      continue;
+    }
+    Value spread = isa<VectorType>(result.getType()) ? result : elements.splat(result);
+    auto store = [&] {
+      SmallVector<Value> at = llvm::map_to_vector(index, [](const LaneIndex &each) { return each.base; });
+      int64_t width = getElementTypeOrSelf(spread).getIntOrFloatBitWidth() / 8;
+      Value offset = t.mul(t.fn.offset(at, spec.sizes->dims(root)), width);
+      t.store(spread, t.behind(t.global(t.fn.result(i)), offset), width * lanes);
+    };
+    // A slice that a loop writes where it lies begins anywhere.
+    t.when(isAligned[i], store, [&] { elements.storeResult(i, spread, index); });
+  }
+}
+
+void ProductEmitter::storeRuns(TileBuilder &t, TileCore &code, ValueRange sums, const SlabPlace &forA,
+                               const SlabPlace &forB, Value part) {
+  bool always = divides(product.rowCount, tile.rows) && divides(product.columnCount, tile.columns);
+  for (const TileCore::Run &run : code.runs()) {
+    auto lanes = static_cast<int64_t>(run.sums.size());
+    if (!product.hasRunsOf(spec, lanes))
+      lanes = 1;
+    for (size_t first = 0; first < run.sums.size(); first += static_cast<size_t>(lanes)) {
+      Value row = t.add(forA.free, run.row), column = t.add(t.add(forB.free, run.column), static_cast<int64_t>(first));
+      auto finish = [&] {
+        SmallVector<Value> elements;
+        for (unsigned sum : ArrayRef(run.sums).slice(first, static_cast<size_t>(lanes)))
+          elements.push_back(sums[sum]);
+        Value value =
+            lanes == 1 ? elements.front()
+                       : vector::FromElementsOp::create(t.b, VectorType::get({lanes}, types.sum), elements).getResult();
+        if (tile.parts == 1)
+          return finishRun(t, forA.batch, row, column, value, lanes);
+        Value at = t.add(t.mul(row, t.fn.materialize(product.columnCount)), column);
+        int64_t width = types.sum.getIntOrFloatBitWidth() / 8;
+        at = t.mul(t.add(startOfPart(t, part, forA.batch), at), width);
+        t.store(value, t.behind(t.global(t.fn.workspace()), at), width * lanes);
+      };
+      if (always)
+        finish();
+      else
+        t.when(t.both(t.less(row, forA.freeEnd), t.less(column, forB.freeEnd)), finish);
+    }
+  }
+}
+
+void ProductEmitter::emitTile(TileBuilder &t, Value chunk, SlabLoader &a, SlabLoader &b, TileCore &code, Value memory) {
+  cpu::KernelFunction &fn = t.fn;
+  // chunk -> (part, batch, tile); tiles in groups of rows, down in each group first.
+  SmallVector<Value> at = fn.delinearize(
+      chunk, {dims.constant(tile.parts), product.batchCount, dims.resolve(dims.mul(tilesDown, tilesAcross))});
+  Value part = at[0], down = fn.materialize(tilesDown), across = fn.materialize(tilesAcross);
+  Value perGroup = t.mul(across, kTilesInGroup), group = arith::DivUIOp::create(t.b, at[2], perGroup);
+  Value firstOfGroup = t.mul(group, kTilesInGroup);
+  Value height = t.min(t.sub(down, firstOfGroup), fn.index(kTilesInGroup));
+  Value inGroup = t.sub(at[2], t.mul(group, perGroup));
+  Value column = arith::DivUIOp::create(t.b, inGroup, height);
+  Value row = t.add(firstOfGroup, t.sub(inGroup, t.mul(column, height)));
+
+  Value kBegin = t.mul(part, fn.materialize(perPart));
+  Value kEnd = t.min(t.add(kBegin, fn.materialize(perPart)), fn.materialize(product.k));
+  SmallVector<Value> batch = fn.delinearize(at[1], product.batches);
+  SlabPlace forA{batch, t.mul(row, tile.rows), fn.materialize(product.rowCount), kEnd};
+  SlabPlace forB{batch, t.mul(column, tile.columns), fn.materialize(product.columnCount), kEnd};
+  SmallVector<Value> sums = sumSlabs(t, forA, forB, kBegin, a, b, code, memory);
+  storeRuns(t, code, sums, forA, forB, part);
+}
+
+/// A kernel after the first one: the parts' sums in their order, and what follows the product.
+void ProductEmitter::emitJoin(ModuleOp module, StringRef symbol) {
+  cpu::KernelFunction fn(spec, module, symbol, {.workspace = true});
+  TileBuilder t(fn);
+  Value total = fn.materialize(results), from = t.global(fn.workspace());
+  Value step = t.mul(fn.materialize(chunks), kJoinThreads);
+  int64_t width = types.sum.getIntOrFloatBitWidth() / 8;
+  Value thread = t.threadNumber();
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    auto loop = scf::ForOp::create(t.b, t.add(t.mul(chunk, kJoinThreads), thread), total, step);
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(loop.getBody());
+    Value flat = loop.getInductionVar(), sum;
+    for (int64_t part = 0; part < tile.parts; ++part) {
+      Value at = t.add(flat, t.mul(total, part));
+      Value next = t.load(types.sum, t.behind(from, t.mul(at, width)), width);
+      sum = !sum                        ? next
+            : isa<FloatType>(types.sum) ? arith::AddFOp::create(t.b, sum, next).getResult()
+                                        : arith::AddIOp::create(t.b, sum, next).getResult();
+    }
+    SmallVector<Value> at = fn.delinearize(flat, {product.batchCount, product.rowCount, product.columnCount});
+    finishRun(t, fn.delinearize(at[0], product.batches), at[1], at[2], sum, 1);
+  });
+  fn.finish();
+}
+
+cpu::EmittedKernel ProductEmitter::emit(ModuleOp module, StringRef symbol) {
+  bool isSplit = tile.parts > 1;
+  if (isSplit)
+    emitJoin(module, (symbol + kJoinSuffix).str());
+  cpu::KernelFunction fn(spec, module, symbol, {.workspace = isSplit});
+  TileBuilder t(fn);
+  Value thread = t.threadNumber();
+  int64_t threads = tile.threads(core);
+  SlabLoader a(t, *product.a, SlabLayout::of(tile, types, *product.a, true, core), types.a, threads, thread);
+  SlabLoader b(t, *product.b, SlabLayout::of(tile, types, *product.b, false, core), types.b, threads, thread);
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
+    Value address = t.i64(memref::ExtractAlignedPointerAsIndexOp::create(t.b, fn.result(i)));
+    Value low =
+        arith::AndIOp::create(t.b, address, arith::ConstantIntOp::create(t.b, t.b.getI64Type(), kChunkBytes - 1));
+    isAligned.push_back(arith::CmpIOp::create(t.b, arith::CmpIPredicate::eq, low,
+                                              arith::ConstantIntOp::create(t.b, t.b.getI64Type(), 0)));
+  }
+  Value memory = t.shared("slabs", sharedBytes(tile, types, product, core));
+  std::unique_ptr<TileCore> code = TileCore::of(core, t, tile, types, a, b, thread);
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) { emitTile(t, chunk, a, b, *code, memory); });
+  fn.finish();
+  cpu::EmittedKernel emitted;
+  emitted.function = fn.function;
+  emitted.chunks = chunks;
+  if (isSplit)
+    emitted.workspaceBytes = dims.mul(results, dims.constant(tile.parts * types.sum.getIntOrFloatBitWidth() / 8));
+  return emitted;
+}
+
+cpu::EmittedKernel cuda::emitProduct(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol, Core core) {
+  std::string refusal;
+  MatrixProduct product = *MatrixProduct::of(spec, refusal);
+  ProductTypes types = *ProductTypes::of(product, core, refusal);
+  return ProductEmitter(spec, product, types, core, ProductTile::of(spec.schedule())).emit(module, symbol);
+}

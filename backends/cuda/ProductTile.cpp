@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cuda/ProductTile.h"
+#include "backends/cpu/emit/General.h"
+#include "backends/cuda/Gpus.h"
+#include "backends/cuda/TileMemory.h"
+#include "ir/Shapes.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cuda;
+
+/// Without asking the driver for more.
+constexpr int64_t kMostSharedBytes = 48 << 10;
+constexpr int64_t kMostParts = 64;
+/// Sizes that only running tells are taken for this.
+constexpr int64_t kUsualSize = 1024;
+
+//===- Types ------------------------------------------------------------------------------------===//
+
+std::optional<ProductTypes> ProductTypes::of(const MatrixProduct &product, Core core, std::string &refusal) {
+  ProductTypes types;
+  Type a = signless(product.a->type), b = signless(product.b->type), result = signless(product.resultType);
+  types.aUnsigned = isUnsigned(product.a->type);
+  types.bUnsigned = isUnsigned(product.b->type);
+  if (core == Core::Warps) {
+    types.a = a;
+    types.b = b;
+    bool isHalf = a == b && (a.isF16() || a.isBF16()) && (result == a || result.isF32());
+    bool isBytes = a.isInteger(8) && b.isInteger(8) && result.isInteger(32);
+    types.sum = isHalf ? Type(Float32Type::get(a.getContext())) : Type(IntegerType::get(a.getContext(), 32));
+    if (isHalf || isBytes)
+      return types;
+    refusal = "no mma.sync multiplies its types";
+    return std::nullopt;
+  }
+  types.sum = cpu::accumulatorType(product.resultType);
+  if (types.sum.isInteger() && types.sum.getIntOrFloatBitWidth() < 32) // modulo 2^n all the same
+    types.sum = IntegerType::get(a.getContext(), 32);
+  types.a = types.b = types.sum;
+  return types;
+}
+
+//===- Tiles ------------------------------------------------------------------------------------===//
+
+ProductTile ProductTile::of(ScheduleAttr schedule) {
+  ArrayRef<int64_t> tile = schedule.getTile();
+  assert(tile.size() == 7 && "a product's schedule was checked");
+  return {tile[0], tile[1], tile[2], tile[3], tile[4], tile[5], tile[6]};
+}
+
+ScheduleAttr ProductTile::schedule(MLIRContext *context, StringRef name, Core core) const {
+  int64_t tile[] = {rows, columns, slab, innerRows, innerColumns, stages, parts};
+  return ScheduleAttr::get(context, name, threads(core), tile, 0, {}, {});
+}
+
+int64_t cuda::sharedBytes(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product, Core core) {
+  return tile.stages * (SlabLayout::of(tile, types, *product.a, true, core).bytes() +
+                        SlabLayout::of(tile, types, *product.b, false, core).bytes());
+}
+
+std::string cuda::unfit(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product, Core core) {
+  for (int64_t size : {tile.rows, tile.columns, tile.slab})
+    if (size < 8 || !llvm::isPowerOf2_64(static_cast<uint64_t>(size)))
+      return "its tile requires powers of two from 8 on";
+  if (tile.innerRows < 1 || tile.innerColumns < 1 || tile.rows % tile.innerRows || tile.columns % tile.innerColumns)
+    return "what a thread or warp takes has to divide the tile";
+  if (tile.stages < 2 || tile.stages > 4)
+    return "2 to 4 slabs are held at once";
+  if (tile.parts < 1 || tile.parts > kMostParts)
+    return "k has 1 to 64 parts";
+  int64_t perChunk = kChunkBytes / types.width();
+  if (core == Core::Warps) {
+    if (tile.innerRows % 16 || tile.innerColumns % 16 || tile.slab % (2 * perChunk))
+      return "a warp takes multiples of 16 rows and columns, and two chunks of k";
+  } else if (tile.rows / tile.innerRows % 4 || tile.columns / tile.innerColumns % 8 || tile.innerRows % perChunk ||
+             tile.innerColumns % perChunk || tile.slab % perChunk) {
+    return "a warp has 4 x 8 threads, each with whole chunks of rows, columns and k";
+  }
+  int64_t sums = tile.innerRows * tile.innerColumns / (core == Core::Warps ? 32 : 1);
+  if (sums * static_cast<int64_t>(types.sum.getIntOrFloatBitWidth()) > 64 * 32)
+    return "a thread has 64 words of sums at most";
+  if (tile.threads(core) > 512)
+    return "a block has 512 threads at most";
+  if (sharedBytes(tile, types, product, core) > kMostSharedBytes)
+    return "its slabs do not fit into 48 KiB";
+  return "";
+}
+
+//===- The cost model ---------------------------------------------------------------------------===//
+
+namespace {
+struct Sizes {
+  int64_t batches, rows, columns, k;
+  bool areKnown;
+};
+} // namespace
+
+static Sizes sizesOf(cuda::KernelSpec &spec, const MatrixProduct &product) {
+  Sizes sizes{1, 1, 1, 1, true};
+  auto known = [&](DimExpr expr, int64_t otherwise) {
+    expr = spec.dims.resolve(expr);
+    sizes.areKnown &= expr.isConstant();
+    return expr.isConstant() ? std::max<int64_t>(expr.constant(), 1) : otherwise;
+  };
+  sizes.batches = known(product.batchCount, 1);
+  sizes.rows = known(product.rowCount, kUsualSize);
+  sizes.columns = known(product.columnCount, kUsualSize);
+  sizes.k = known(product.k, kUsualSize);
+  return sizes;
+}
+
+static int64_t blocksOf(const ProductTile &tile, const Sizes &sizes) {
+  return sizes.batches * llvm::divideCeil(sizes.rows, tile.rows) * llvm::divideCeil(sizes.columns, tile.columns);
+}
+
+/// Nanoseconds, roughly: waves of blocks, each bound by its multiply-adds or by what it reads.
+static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductTypes &types, Core core,
+                     const Gpu &gpu) {
+  auto tiles = [](int64_t size, int64_t of) { return static_cast<double>((size + of - 1) / of); };
+  auto blocks = static_cast<double>(blocksOf(tile, sizes) * tile.parts);
+  double slabs = std::ceil(tiles(sizes.k, tile.slab) / static_cast<double>(tile.parts)), slab = double(tile.slab);
+  double macs = core == Core::Warps ? (types.width() == 1 ? gpu.macs8 : gpu.macs16)
+                                    : (types.width() == 8 ? gpu.macs64 : gpu.macs32);
+  // A multiprocessor that has few threads waits for memory; sums in registers are what an element is used for.
+  double threads = static_cast<double>(tile.threads(core));
+  double waiting = 1 + 24 / (static_cast<double>(tile.innerRows * tile.innerColumns) / (core == Core::Warps ? 32 : 1));
+  double multiplying = double(tile.rows * tile.columns) * slab / macs * waiting;
+  double reading = double((tile.rows + tile.columns) * types.width()) * slab /
+                   (2.5 * gpu.bandwidth / double(gpu.multiprocessors)); // most of it is in the second cache
+  // Blocks of few threads share a multiprocessor.
+  double atOnce = std::max(1.0, 256 / threads), places = double(gpu.multiprocessors) * atOnce;
+  double waves = std::ceil(blocks / places);
+  double each = slabs * std::max({multiplying, reading, 40 * threads / 256}) * (waves > 1 ? atOnce : 1) + 600;
+  double cost = waves * each;
+  if (tile.parts > 1)
+    cost += gpu.launchNs + 2 * static_cast<double>(sizes.batches * sizes.rows * sizes.columns * tile.parts) *
+                               static_cast<double>(types.sum.getIntOrFloatBitWidth() / 8) / gpu.bandwidth;
+  return cost;
+}
+
+ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types,
+                             Core core) {
+  static const ProductTile ofThreads[] = {{128, 128, 16, 8, 8}, {64, 128, 16, 8, 8}, {64, 64, 16, 4, 4},
+                                          {32, 64, 16, 4, 4},   {32, 32, 32, 4, 4},  {16, 64, 32, 4, 4}};
+  static const ProductTile ofWarps[] = {{128, 128, 32, 64, 32, 3}, {128, 64, 32, 32, 32, 3}, {64, 64, 32, 32, 32, 3},
+                                        {64, 32, 32, 16, 32, 3},   {32, 32, 64, 16, 16, 3},  {16, 64, 64, 16, 16, 3}};
+  const Gpu &gpu = gpuOf(spec.target().name);
+  Sizes sizes = sizesOf(spec, product);
+  ProductTile best;
+  double least = INFINITY;
+  for (ProductTile tile : core == Core::Warps ? ArrayRef(ofWarps) : ArrayRef(ofThreads)) {
+    if (core == Core::Warps && types.width() == 1)
+      tile.slab *= 2;
+    if (core == Core::Threads && types.width() == 8)
+      tile.innerRows = tile.innerColumns = 4;
+    int64_t slabs = llvm::divideCeil(sizes.k, tile.slab);
+    for (tile.parts = 1; tile.parts <= kMostParts; tile.parts *= 2) {
+      if (tile.parts > 1 && (!sizes.areKnown || slabs < 4 * tile.parts || blocksOf(tile, sizes) >= gpu.multiprocessors))
+        break;
+      if (!unfit(tile, types, product, core).empty())
+        continue;
+      double cost = costOf(tile, sizes, types, core, gpu);
+      if (cost < least) {
+        least = cost;
+        best = tile;
+      }
+    }
+  }
+  assert(best.rows && "some tile fits any product");
+  return best;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How a product is cut into tiles. In a schedule `lanes` are the threads of a block and `tile` the seven numbers:
+//
+//     #sinter.schedule<product, lanes = 256, tile = [128, 128, 16, 8, 8, 2, 1]>
+//                                   a block's rows, columns, slab of k; a thread's (product) or a warp's (mma_product)
+//                                   rows and columns; slabs in shared memory at once; parts of k
+
+#ifndef SINTER_BACKENDS_CUDA_PRODUCTTILE_H
+#define SINTER_BACKENDS_CUDA_PRODUCTTILE_H
+
+#include "backends/cuda/MatrixProduct.h"
+
+namespace sinter::cuda {
+
+/// Who multiplies: threads, element by element, or warps by mma.sync.
+enum class Core { Threads, Warps };
+
+struct ProductTile {
+  int64_t rows = 0, columns = 0, slab = 0;
+  int64_t innerRows = 0, innerColumns = 0; // of a thread or a warp
+  int64_t stages = 2, parts = 1;
+
+  int64_t threads(Core core) const {
+    return rows / innerRows * (columns / innerColumns) * (core == Core::Warps ? 32 : 1);
+  }
+  static ProductTile of(ScheduleAttr schedule);
+  ScheduleAttr schedule(mlir::MLIRContext *context, llvm::StringRef name, Core core) const;
+};
+
+/// The types that a block multiplies and sums.
+struct ProductTypes {
+  mlir::Type a, b; // as shared memory holds them, signless
+  mlir::Type sum;
+  bool aUnsigned = false, bUnsigned = false;
+
+  /// Nothing with the reason in `refusal`.
+  static std::optional<ProductTypes> of(const MatrixProduct &product, Core core, std::string &refusal);
+  int64_t width() const { return static_cast<int64_t>(a.getIntOrFloatBitWidth() / 8); }
+};
+
+/// Bytes of shared memory of all stages.
+int64_t sharedBytes(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product, Core core);
+
+/// Why no code can be written by the tile; empty where it can.
+std::string unfit(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product, Core core);
+
+/// The tile that the cost model prefers for these sizes.
+ProductTile chooseTile(KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core);
+
+} // namespace sinter::cuda
+
+#endif

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How the threads of a block multiply two slabs in shared memory, and which results each of them sums.
+//
+// Threads (f32, f64, integers). A warp is 4 x 8 threads; thread (y, x) sums rows and columns in runs of a chunk where
+// these lie side by side in shared memory (free inner), else every so-manieth one:
+//
+//     rows y*4 .. y*4+3, and so on every 4 * threads of a column; or y, y + threads of a column, ...
+//
+// Warps (mma.sync m16n8k16 of f16 and bf16, m16n8k32 of bytes). Lane l of a warp holds, of each 16 x 8 tile of results,
+// columns 2 (l % 4) and the next of rows l / 4 and l / 4 + 8.
+
+#ifndef SINTER_BACKENDS_CUDA_TILECORE_H
+#define SINTER_BACKENDS_CUDA_TILECORE_H
+
+#include "backends/cuda/TileMemory.h"
+
+namespace sinter::cuda {
+
+class TileCore {
+public:
+  virtual ~TileCore();
+
+  /// Results side by side in a row of the tile.
+  struct Run {
+    mlir::Value row, column; // within the tile
+    llvm::SmallVector<unsigned, 4> sums;
+  };
+  /// All that this thread sums.
+  virtual llvm::SmallVector<Run> runs() = 0;
+  virtual int64_t numSums() const = 0;
+  virtual llvm::SmallVector<mlir::Value> multiply(mlir::Value slabA, mlir::Value slabB, mlir::ValueRange sums) = 0;
+
+  static std::unique_ptr<TileCore> of(Core core, TileBuilder &t, const ProductTile &tile, const ProductTypes &types,
+                                      SlabLoader &a, SlabLoader &b, mlir::Value thread);
+};
+
+} // namespace sinter::cuda
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cuda/TileMemory.h"
+#include "backends/cpu/emit/General.h"
+#include "ir/Shapes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cuda;
+
+/// Elements that a thread holds on their way to shared memory.
+constexpr int64_t kMostElements = 8;
+constexpr unsigned kGlobal = 1, kShared = 3; // NVPTX's numbers of memories
+
+//===- TileBuilder ------------------------------------------------------------------------------===//
+
+void TileBuilder::when(Value condition, function_ref<void()> body, function_ref<void()> otherwise) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/bool(otherwise));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+  if (otherwise) {
+    b.setInsertionPointToStart(branch.elseBlock());
+    otherwise();
+  }
+}
+
+Value TileBuilder::behind(Value pointer, Value bytes) {
+  return LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{i64(bytes)});
+}
+
+Value TileBuilder::load(Type type, Value pointer, int64_t alignment) {
+  return LLVM::LoadOp::create(b, type, pointer, static_cast<unsigned>(alignment));
+}
+
+SmallVector<Value> TileBuilder::loadChunk(Type element, Value pointer) {
+  int64_t count = kChunkBytes * 8 / element.getIntOrFloatBitWidth();
+  Value chunk = load(VectorType::get({count}, element), pointer, kChunkBytes);
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < count; ++i)
+    elements.push_back(vector::ExtractOp::create(b, chunk, i));
+  return elements;
+}
+
+void TileBuilder::store(Value value, Value pointer, int64_t alignment) {
+  LLVM::StoreOp::create(b, value, pointer, static_cast<unsigned>(alignment));
+}
+
+Value TileBuilder::global(Value buffer) {
+  Value address = i64(memref::ExtractAlignedPointerAsIndexOp::create(b, buffer));
+  Value generic = LLVM::IntToPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext()), address);
+  return LLVM::AddrSpaceCastOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), kGlobal), generic);
+}
+
+Value TileBuilder::shared(StringRef name, int64_t bytes) {
+  auto module = fn.function->getParentOfType<ModuleOp>();
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), static_cast<uint64_t>(bytes));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(module.getBody());
+  auto memory = LLVM::GlobalOp::create(b, type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+                                       /*alignment=*/128, kShared);
+  {
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToStart(&memory.getInitializerRegion().emplaceBlock());
+    LLVM::ReturnOp::create(b, ValueRange{LLVM::UndefOp::create(b, type)});
+  }
+  b.setInsertionPointToStart(&fn.function.getBody().front());
+  return LLVM::AddressOfOp::create(b, memory);
+}
+
+Value TileBuilder::threadNumber() {
+  return arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+}
+
+//===- SlabLayout -------------------------------------------------------------------------------===//
+
+SlabLayout SlabLayout::of(const ProductTile &tile, const ProductTypes &types, const ProductSide &side, bool isA,
+                          Core core) {
+  SlabLayout layout;
+  layout.width = types.width();
+  layout.isSwizzled = core == Core::Warps;
+  // ldmatrix turns elements of two bytes only.
+  layout.kInner = side.kInner || (layout.isSwizzled && layout.width == 1);
+  layout.free = isA ? tile.rows : tile.columns;
+  layout.k = tile.slab;
+  return layout;
+}
+
+//===- SlabLoader -------------------------------------------------------------------------------===//
+
+SlabLoader::SlabLoader(TileBuilder &t, ProductSide &side, SlabLayout layout, Type stored, int64_t threads, Value thread)
+    : layout(layout), t(t), fn(t.fn), b(t.b), side(side), stored(stored), threads(threads), thread(thread) {
+  canCopy = side.copied && signless(side.type) == stored && side.kInner == layout.kInner;
+  for (DimExpr step : side.steps) {
+    step = fn.spec.dims.resolve(step);
+    canCopy &= !step.isConstant() || step.constant() % layout.perChunk() == 0;
+  }
+  if (!canCopy)
+    return;
+  Value buffer = fn.input(*side.copied);
+  source = t.global(buffer);
+  // A slice that a loop reads where it lies begins anywhere.
+  Value bits = t.i64(memref::ExtractAlignedPointerAsIndexOp::create(b, buffer));
+  for (DimExpr step : side.steps)
+    if (step = fn.spec.dims.resolve(step); !step.isConstant())
+      bits = arith::OrIOp::create(b, bits, t.i64(t.mul(fn.materialize(step), layout.width)));
+  Value low = arith::AndIOp::create(b, bits, arith::ConstantIntOp::create(b, b.getI64Type(), kChunkBytes - 1));
+  aligned = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low, arith::ConstantIntOp::create(b, b.getI64Type(), 0));
+}
+
+Value SlabLoader::chunkAt(Value outer, Value chunk) {
+  int64_t perRow = layout.inner() * layout.width / kChunkBytes;
+  if (layout.isSwizzled) {
+    int64_t period = std::min<int64_t>(perRow, 8), rowsPerLine = std::max<int64_t>(1, 8 / perRow);
+    chunk = arith::XOrIOp::create(b, chunk, t.rem(t.div(outer, rowsPerLine), period));
+  }
+  return t.add(t.mul(outer, layout.pitchBytes()), t.mul(chunk, kChunkBytes));
+}
+
+Value SlabLoader::byteOf(Value outer, Value inner) {
+  if (!layout.isSwizzled)
+    return t.add(t.mul(outer, layout.pitchBytes()), t.mul(inner, layout.width));
+  Value chunk = t.div(inner, layout.perChunk());
+  return t.add(chunkAt(outer, chunk), t.mul(t.rem(inner, layout.perChunk()), layout.width));
+}
+
+void SlabLoader::copyChunks(const SlabPlace &place, Value k, Value slab) {
+  int64_t perRow = layout.inner() / layout.perChunk(), chunks = layout.outer() * perRow;
+  // Rows whose chunks lie alike are a constant apart, which costs no register.
+  int64_t rowsApart = std::max<int64_t>(1, threads / perRow), period = layout.isSwizzled ? 8 : 1;
+  Value chunk = t.rem(thread, perRow), first = t.div(thread, perRow);
+  for (int64_t i = 0; i < chunks; i += threads) {
+    auto copy = [&] {
+      int64_t row = i / perRow;
+      Value outer = threads % perRow ? t.div(t.add(thread, i), perRow) : t.add(first, row);
+      if (threads % perRow)
+        chunk = t.rem(t.add(thread, i), perRow);
+      Value inner = t.mul(chunk, layout.perChunk());
+      Value freeAt = t.add(place.free, layout.kInner ? outer : inner), kAt = t.add(k, layout.kInner ? inner : outer);
+      // What of the chunk is there; the rest becomes zeros.
+      Value left = layout.kInner ? t.sub(place.kEnd, kAt) : t.sub(place.freeEnd, freeAt);
+      Value inside = t.both(t.less(freeAt, place.freeEnd), t.less(kAt, place.kEnd));
+      Value at = side.offset(fn, place.batch, freeAt, kAt, inside);
+      Value count = t.min(left, fn.index(layout.perChunk()));
+      Value bytes = arith::SelectOp::create(b, inside, t.mul(count, layout.width), fn.index(0));
+      bool isApart = threads % perRow == 0 && rowsApart % period == 0;
+      Value to = isApart ? t.add(chunkAt(first, chunk), row * layout.pitchBytes()) : chunkAt(outer, chunk);
+      // Of no bytes the address is not looked at.
+      NVVM::CpAsyncOp::create(b, t.behind(slab, to), t.behind(source, t.mul(at, layout.width)), kChunkBytes,
+                              NVVM::LoadCacheModifierKind::CG,
+                              arith::TruncIOp::create(b, b.getI32Type(), t.i64(bytes)));
+    };
+    if (i + threads <= chunks)
+      copy();
+    else
+      t.when(t.less(t.add(thread, i), fn.index(chunks)), copy);
+  }
+}
+
+/// Element `number` of the slab, as shared memory holds it, with where it goes.
+Value SlabLoader::elementAt(const SlabPlace &place, Value k, Value number, Value &at) {
+  // Neighbours read neighbours, however the slab lies.
+  int64_t inner = side.kInner ? layout.k : layout.free;
+  Value high = t.div(number, inner), low = t.rem(number, inner);
+  Value freeIn = side.kInner ? high : low, kIn = side.kInner ? low : high;
+  at = layout.kInner ? byteOf(freeIn, kIn) : byteOf(kIn, freeIn);
+  Value freeAt = t.add(place.free, freeIn), kAt = t.add(k, kIn);
+  Value inside = t.both(t.less(freeAt, place.freeEnd), t.less(kAt, place.kEnd));
+  freeAt = t.min(freeAt, t.sub(place.freeEnd, fn.index(1)));
+  kAt = t.min(kAt, t.sub(place.kEnd, fn.index(1)));
+  cpu::KernelElements elements(fn, 1);
+  Value value = side.element(fn, elements, place.batch, freeAt, kAt, inside);
+  value = cpu::widen(b, b.getLoc(), value, stored, isUnsigned(side.type));
+  return arith::SelectOp::create(b, inside, value, arith::ConstantOp::create(b, b.getZeroAttr(stored)));
+}
+
+/// One after the other: unrolled, what each of them needs would stay in registers all the while.
+void SlabLoader::moveElements(const SlabPlace &place, Value k, Value slab) {
+  Value step = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::BlockDimXOp::create(b, b.getI32Type()));
+  auto loop = scf::ForOp::create(b, thread, fn.index(layout.free * layout.k), step);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value at, value = elementAt(place, k, loop.getInductionVar(), at);
+  t.store(value, t.behind(slab, at), layout.width);
+}
+
+void SlabLoader::bring(const SlabPlace &place, Value k, Value slab) {
+  if (!canCopy)
+    return moveElements(place, k, slab);
+  t.when(aligned, [&] { copyChunks(place, k, slab); }, [&] { moveElements(place, k, slab); });
+}
+
+SmallVector<Value> SlabLoader::begin(const SlabPlace &place, Value k, Value slab, Value isThere) {
+  if (canCopy || layout.free * layout.k % threads != 0 || layout.free * layout.k / threads > kMostElements) {
+    t.when(isThere, [&] { bring(place, k, slab); });
+    return {};
+  }
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < layout.free * layout.k; i += threads) {
+    Value at;
+    elements.push_back(elementAt(place, k, t.add(thread, i), at));
+    elements.push_back(at);
+  }
+  return elements;
+}
+
+void SlabLoader::end(ArrayRef<Value> elements, Value slab) {
+  for (size_t i = 0; i < elements.size(); i += 2)
+    t.store(elements[i], t.behind(slab, elements[i + 1]), layout.width);
+}

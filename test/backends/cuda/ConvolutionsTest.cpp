@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Convolutions by tiles, by schedules that are forced, against the sum that defines them; and what ptxas says of tiles.
+
+#include "CudaProgram.h"
+#include "test/backends/cpu/Execute.h"
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <regex>
+#include <unistd.h>
+
+using namespace sinter;
+
+namespace {
+struct Case {
+  const char *type;
+  int64_t images, channels, features, groups;
+  int64_t size[2], taps[2], strides[2], low[2], high[2], spacing[2], dilation[2];
+  const char *schedule;
+};
+
+std::string pair(const int64_t (&values)[2]) {
+  return "array<i64: " + std::to_string(values[0]) + ", " + std::to_string(values[1]) + ">";
+}
+
+std::string tensorOf(const Case &c, int64_t first, int64_t channels, const int64_t (&size)[2]) {
+  std::string inner = std::to_string(size[0]) + "x" + std::to_string(size[1]) + "x";
+  std::string channel = std::to_string(channels) + "x";
+  return "tensor<" + std::to_string(first) + "x" + inner + channel + c.type + ">";
+}
+
+/// Position of (first, channel, y, x) in such a tensor.
+size_t at(int64_t channels, const int64_t (&size)[2], int64_t first, int64_t channel, int64_t y, int64_t x) {
+  return size_t(((first * size[0] + y) * size[1] + x) * channels + channel);
+}
+
+void expectRight(const Case &c) {
+  int64_t out[2];
+  for (int i = 0; i < 2; ++i)
+    out[i] = ((c.size[i] - 1) * c.spacing[i] + 1 + c.low[i] + c.high[i] - ((c.taps[i] - 1) * c.dilation[i] + 1)) /
+                 c.strides[i] +
+             1;
+  std::string input = tensorOf(c, c.images, c.channels, c.size);
+  std::string filter = tensorOf(c, c.features, c.channels / c.groups, c.taps);
+  std::string result = tensorOf(c, c.images, c.features, out);
+  std::string types = " : (" + input + ", " + filter + ") -> " + result;
+  std::string text = "func.func @f(%x: " + input + ", %w: " + filter + ") -> " + result +
+                     " {\n  %0 = sinter.kernel convolution(%x, %w) {schedule = #sinter.schedule<" + c.schedule + ">}" +
+                     types + " {\n  ^bb0(%a: " + input + ", %b: " + filter + "):\n" +
+                     "    %c = sinter.convolution %a, %b {strides = " + pair(c.strides) + ", low = " + pair(c.low) +
+                     ", high = " + pair(c.high) + ", input_dilation = " + pair(c.spacing) +
+                     ", dilation = " + pair(c.dilation) + ", groups = " + std::to_string(c.groups) + " : i64, " +
+                     "layout = #sinter<conv_layout channels_last>, " + "element_type = " + c.type + "}" + types +
+                     "\n    sinter.yield(%c) : " + result + "\n  }\n  return %0 : " + result + "\n}\n";
+  SCOPED_TRACE(text);
+  test::Program program(text, 2);
+  ASSERT_EQ(program.error, "");
+  ASSERT_NE(cuda::lastCode().find("_convolution block "), std::string::npos);
+  std::mt19937 random(7);
+  std::vector<HostTensor> inputs;
+  std::vector<std::vector<double>> values;
+  for (mlir::Type type : program.function().getArgumentTypes()) {
+    auto tensor = mlir::cast<mlir::RankedTensorType>(type);
+    inputs.emplace_back(tensor.getElementType(), tensor.getShape());
+    values.emplace_back();
+    for (int64_t i = 0; i < inputs.back().numElements(); ++i)
+      values.back().push_back(double(int(random() % 33) - 16) / 8);
+    inputs.back().assignFloats(values.back());
+  }
+  auto results = program.run(inputs);
+  ASSERT_TRUE(results) << program.error << cuda::report();
+  int64_t inGroup = c.channels / c.groups, ofGroup = c.features / c.groups;
+  double epsilon = c.type[0] == 'b' ? 0x1p-7 : 1e-6;
+  for (int64_t n = 0; n < c.images; ++n)
+    for (int64_t o = 0; o < c.features; ++o)
+      for (int64_t y = 0; y < out[0]; ++y)
+        for (int64_t x = 0; x < out[1]; ++x) {
+          double sum = 0;
+          for (int64_t channel = 0; channel < inGroup; ++channel)
+            for (int64_t v = 0; v < c.taps[0]; ++v)
+              for (int64_t u = 0; u < c.taps[1]; ++u) {
+                int64_t row = y * c.strides[0] + v * c.dilation[0] - c.low[0];
+                int64_t column = x * c.strides[1] + u * c.dilation[1] - c.low[1];
+                if (row < 0 || column < 0 || row % c.spacing[0] || column % c.spacing[1] ||
+                    row / c.spacing[0] >= c.size[0] || column / c.spacing[1] >= c.size[1])
+                  continue;
+                sum += values[0][at(c.channels, c.size, n, o / ofGroup * inGroup + channel, row / c.spacing[0],
+                                    column / c.spacing[1])] *
+                       values[1][at(inGroup, c.taps, o, channel, v, u)];
+              }
+          ASSERT_NEAR((*results)[0].getFloat(int64_t(at(c.features, out, n, o, y, x))), sum,
+                      epsilon * (1 + std::fabs(sum)))
+              << n << " " << o << " " << y << " " << x;
+        }
+}
+
+const char kThreads[] = "product, lanes = 64, tile = [32, 32, 16, 4, 4, 2, 1]";
+const char kParts[] = "product, lanes = 64, tile = [32, 32, 16, 4, 4, 2, 3]";
+const char kWarps[] = "mma_product, lanes = 128, tile = [32, 32, 32, 16, 16, 3, 1]";
+} // namespace
+
+TEST(Convolutions, OfAllForms) {
+  // Channels in whole chunks, with padding; other channels; strides, spaces and dilations; groups; a filter alone.
+  expectRight({"f32", 2, 8, 12, 1, {6, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kThreads});
+  expectRight({"bf16", 2, 16, 24, 1, {5, 9}, {3, 2}, {2, 1}, {1, 0}, {1, 1}, {1, 1}, {1, 2}, kWarps});
+  expectRight({"f32", 1, 5, 9, 1, {5, 4}, {2, 3}, {1, 2}, {2, -1}, {1, 3}, {2, 3}, {2, 1}, kParts});
+  expectRight({"bf16", 1, 6, 10, 2, {7, 5}, {1, 3}, {1, 1}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, kWarps});
+}
+
+/// The tiles that large products get: no spills, registers within what lets the block run, and the instructions that
+/// they are for.
+TEST(ProductPtx, TilesFitIntoRegisters) {
+  if (std::system("ptxas --version > /dev/null 2>&1") != 0)
+    GTEST_SKIP() << "ptxas is not installed";
+  std::string text =
+      R"(func.func @f(%x: tensor<512x512xf32>, %z: tensor<512x512xf64>, %w: tensor<512x512xi8>, %v: tensor<512x512xbf16>)
+      -> (tensor<512x512xf32>, tensor<512x512xf64>, tensor<512x512xi32>, tensor<512x512xbf16>) {
+)";
+  const char *kernels[][5] = {
+      {"x", "f32", "f32", "product, lanes = 256, tile = [128, 128, 16, 8, 8, 2, 1]", "0"},
+      {"z", "f64", "f64", "product, lanes = 256, tile = [64, 64, 16, 4, 4, 2, 1]", "0"},
+      {"w", "i8", "i32", "mma_product, lanes = 256, tile = [128, 128, 64, 64, 32, 3, 1]", "1"},
+      {"v", "bf16", "bf16", "mma_product, lanes = 256, tile = [128, 128, 32, 64, 32, 3, 1]", "0"}};
+  for (auto [name, type, result, schedule, axis] : kernels) {
+    std::string from = std::string("tensor<512x512x") + type + ">", to = std::string("tensor<512x512x") + result + ">";
+    std::string types = " : (" + from + ", " + from + ") -> " + to;
+    text += std::string("  %r") + name + " = sinter.kernel contraction(%" + name + ", %" + name +
+            ") {schedule = #sinter.schedule<" + schedule + ">}" + types + " {\n  ^bb0(%a: " + from + ", %b: " + from +
+            "):\n    %d = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = " +
+            "array<i64: 1>, rhs_contract = array<i64: " + axis + ">, element_type = " + result + "}" + types +
+            "\n    sinter.yield(%d) : " + to + "\n  }\n";
+  }
+  text += "  return %rx, %rz, %rw, %rv : tensor<512x512xf32>, tensor<512x512xf64>, tensor<512x512xi32>, "
+          "tensor<512x512xbf16>\n}\n";
+  cuda::Compiled compiled;
+  std::string error;
+  ASSERT_TRUE(cuda::compileText(text, compiled, error)) << error << text;
+  std::remove(compiled.path.c_str());
+  EXPECT_EQ(compiled.onHost, 0u);
+  std::string ptx = compiled.code.substr(compiled.code.find("\n\n") + 2);
+  for (const char *part :
+       {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+        "cp.async.cg.shared.global", "cp.async.wait_group", "cvta.to.global.u64", "st.global.v4", "ld.shared.v4"})
+    EXPECT_NE(ptx.find(part), std::string::npos) << part;
+  std::string path = testing::TempDir() + "sinter-tiles-" + std::to_string(getpid()) + ".ptx", output = path + ".log";
+  std::ofstream(path) << ptx;
+  for (const char *generation : {"sm_80", "sm_90"}) {
+    std::string command =
+        "ptxas -v -o /dev/null -arch=" + std::string(generation) + " " + path + " > " + output + " 2>&1";
+    int status = std::system(command.c_str());
+    std::ifstream log(output);
+    std::string told((std::istreambuf_iterator<char>(log)), std::istreambuf_iterator<char>());
+    EXPECT_EQ(status, 0) << generation << ": " << told;
+    std::regex numbers("([0-9]+) bytes spill stores|Used ([0-9]+) registers");
+    unsigned seen = 0;
+    for (std::sregex_iterator it(told.begin(), told.end(), numbers), end; it != end; ++it, ++seen) {
+      if ((*it)[1].matched)
+        EXPECT_EQ((*it)[1], "0") << generation << ": " << told;
+      else
+        EXPECT_LE(std::stoi((*it)[2]), 240) << generation << ": " << told; // 256 threads have 255 each
+    }
+    EXPECT_EQ(seen, 8u) << told;
+    std::remove(output.c_str());
+  }
+  std::remove(path.c_str());
+}

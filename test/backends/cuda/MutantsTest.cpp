@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Mistakes put into PTX that the compiler made: the machine of test/cuda tells each, or the result differs from the
+// evaluator's. So a mistake of the compiler would be found.
+
+#include "CudaProgram.h"
+#include "test/backends/cpu/Execute.h"
+#include <cmath>
+#include <regex>
+#include <sstream>
+
+using namespace sinter;
+
+namespace {
+constexpr const char *kSum = R"(func.func @f(%x: tensor<3x200xf32>) -> tensor<3xf32> {
+  %r = sinter.reduce add %x axes = [1] : (tensor<3x200xf32>) -> tensor<3xf32>
+  return %r : tensor<3xf32>
+})";
+constexpr const char *kSoftmax = R"(func.func @f(%x: tensor<3x200xf32>) -> tensor<3x200xf32> {
+  %r = sinter.softmax %x {axis = 1 : i64} : (tensor<3x200xf32>) -> tensor<3x200xf32>
+  return %r : tensor<3x200xf32>
+})";
+constexpr const char *kMap = R"(func.func @f(%x: tensor<3x200xf32>) -> tensor<200x3xf32> {
+  %t = sinter.transpose %x {permutation = array<i64: 1, 0>} : (tensor<3x200xf32>) -> tensor<200x3xf32>
+  %r = sinter.neg %t : (tensor<200x3xf32>) -> tensor<200x3xf32>
+  return %r : tensor<200x3xf32>
+})";
+constexpr const char *kGather = R"(func.func @f(%x: tensor<20x17xf32>, %i: tensor<7xi64>) -> tensor<7x17xf32> {
+  %r = sinter.gather %x, %i {axis = 0 : i64} : (tensor<20x17xf32>, tensor<7xi64>) -> tensor<7x17xf32>
+  return %r : tensor<7x17xf32>
+})";
+constexpr const char *kProduct = R"(func.func @f(%x: tensor<70x40x$>, %y: tensor<40x72x$>) -> tensor<70x72x$> {
+  %r = sinter.dot_general %x, %y {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = $} : (tensor<70x40x$>, tensor<40x72x$>) -> tensor<70x72x$>
+  return %r : tensor<70x72x$>
+})";
+
+struct Program {
+  const char *name, *text;
+  std::vector<test::Feed> feeds;
+};
+
+std::string productOf(const char *type) { return std::regex_replace(kProduct, std::regex("\\$"), type); }
+const std::string kProductF32 = productOf("f32"), kProductF16 = productOf("f16");
+
+const Program kPrograms[] = {{"sum", kSum, {{{3, 200}, {}}}},
+                             {"softmax", kSoftmax, {{{3, 200}, {}}}},
+                             {"map", kMap, {{{3, 200}, {}}}},
+                             {"gather", kGather, {{{20, 17}, {}}, {{7}, {0, 3, -1, 19, 2, 1, -20}}}},
+                             {"tile", kProductF32.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
+                             {"mma", kProductF16.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}}};
+
+/// A mistake: the line that fits `pattern`, the first one or the last, becomes `by`.
+struct Mutant {
+  const char *what, *program, *pattern, *by;
+  bool last = false;
+};
+
+const Mutant kMutants[] = {
+    {"no barrier before totals are read", "sum", R"(\tbar\.sync.*)", "", true},
+    {"another lane of a shuffle", "sum", R"((\tshfl\.sync\.bfly\.b32.*), 16, 31, -1;)", "$1, 8, 31, -1;"},
+    {"lanes missing in a shuffle's mask", "sum", R"((\tshfl\.sync\.bfly\.b32.*), -1;)", "$1, 1;"},
+    {"a column past the row", "sum", R"((\tsetp\.lt\.u64.*), 136;)", "$1, 137;"},
+    {"a column too few", "sum", R"((\tsetp\.lt\.u64.*), 136;)", "$1, 135;"},
+    {"a result stored by each thread", "sum", R"((\tsetp\.ne\.b32.*), 0;)", "$1, 100000;", true},
+    {"no total in shared memory", "sum", R"(\tst\.shared\.b32.*)", ""},
+    {"a difference for a sum", "sum", R"(\tadd\.rn\.f32(.*))", "\tsub.rn.f32$1", true},
+    {"no sum in shared memory", "softmax", R"(\tst\.shared\.b32.*)", "", true},
+    {"no barrier before sums are read", "softmax", R"(\tbar\.sync.*)", "", true},
+    {"no row stored", "softmax", R"(\tst\.global\.b32.*)", "", true},
+    {"a row divided from the next column", "softmax", R"((\tld\.global\.b32.*\[%rd[0-9]+)(\];))", "$1+4$2", true},
+    {"twice the stride", "map", R"((\tshl\.b64.*), 2;)", "$1, 3;"},
+    {"half the stride", "map", R"((\tshl\.b64.*), 2;)", "$1, 1;"},
+    {"no element stored", "map", R"(\tst\.global\.b32.*)", ""},
+    {"the neighbour's element", "map", R"((\tld\.global\.b32.*\[%rd[0-9]+)(\];))", "$1+4$2"},
+    {"a row that is one element longer", "map", R"((\tmad\.lo\.s64.*), 800,(.*))", "$1, 804,$2"},
+    {"a negative position that stays", "gather", R"((\tsetp\.lt\.s64.*), 0;)", "$1, -100;"},
+    {"position 0 from the end", "gather", R"((\tsetp\.lt\.s64.*), 0;)", "$1, 1;"},
+    {"a tile that is not waited for", "tile", R"((\tcp\.async\.wait_group.*)0;)", "$1 1;", true},
+    {"no barrier around a tile", "tile", R"(\tbar\.sync.*)", "", true},
+    {"a row past the matrix", "tile", R"((\tsetp\.lt\.s64.*), 70;)", "$1, 71;", true},
+    {"rows of a tile too far apart", "tile", R"((\tcp\.async\.cg.*\+)1280(\].*))", "$011296$2"},
+    {"a matrix that is not transposed", "mma", R"((\tldmatrix.*)\.trans(.*))", "$1$2"},
+    {"fragments in another order", "mma", R"((\tldmatrix.*\{)(%r[0-9]+), (%r[0-9]+)(,.*))", "$1$3, $2$4"},
+    {"a group of copies too many under way", "mma", R"((\tcp\.async\.wait_group.*)1;)", "$1 2;"},
+};
+
+std::string nameOf(std::string text) {
+  for (char &c : text)
+    c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return text;
+}
+
+/// The code with the mistake in it; empty where no line fits.
+std::string mutate(const std::string &code, const Mutant &mutant) {
+  std::regex pattern(mutant.pattern);
+  std::vector<std::string> lines;
+  std::istringstream in(code);
+  for (std::string line; std::getline(in, line);)
+    lines.push_back(line);
+  std::string *chosen = nullptr;
+  for (std::string &line : lines)
+    if ((mutant.last || !chosen) && std::regex_match(line, pattern))
+      chosen = &line;
+  if (!chosen)
+    return "";
+  *chosen = std::regex_replace(*chosen, pattern, mutant.by);
+  std::string all;
+  for (const std::string &line : lines)
+    all += line + "\n";
+  return all;
+}
+
+/// What is wrong with a run; empty for nothing.
+std::string run(const Program &program, const std::function<void(std::string &)> &edit) {
+  cuda::editCode(edit);
+  test::Program compiled(program.text, 2, 1, /*isGraph=*/true);
+  cuda::editCode(nullptr);
+  if (!compiled.error.empty())
+    return compiled.error;
+  std::vector<HostTensor> inputs;
+  for (auto [feed, type] : llvm::zip(program.feeds, compiled.function().getArgumentTypes()))
+    inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), feed));
+  auto expected = compiled.evaluate(inputs);
+  auto actual = compiled.run(inputs);
+  if (!actual)
+    return compiled.error + " " + cuda::report();
+  if (std::string told = cuda::report(); !told.empty())
+    return told;
+  std::vector<double> wanted = (*expected)[0].toFloats(), got = (*actual)[0].toFloats();
+  for (size_t k = 0; k < wanted.size(); ++k)
+    if (!(std::abs(got[k] - wanted[k]) <= 2e-3 * std::max(1.0, std::abs(wanted[k]))))
+      return "element " + std::to_string(k) + " is " + std::to_string(got[k]) + ", not " + std::to_string(wanted[k]);
+  return "";
+}
+
+class Mutants : public testing::TestWithParam<Mutant> {
+protected:
+  void TearDown() override { // what the machine told was asked for
+    cuda::Compiled none;
+    std::string error;
+    if (cuda::compileText(kMap, none, error))
+      std::remove(none.path.c_str());
+  }
+};
+} // namespace
+
+TEST(MutantsTest, WithoutAMistakeNothingIsTold) {
+  for (const Program &program : kPrograms)
+    EXPECT_EQ(run(program, nullptr), "") << program.name;
+}
+
+TEST_P(Mutants, IsCaught) {
+  const Mutant &mutant = GetParam();
+  const Program &program =
+      *llvm::find_if(kPrograms, [&](const Program &each) { return std::string(each.name) == mutant.program; });
+  bool isMade = false;
+  std::string told = run(program, [&](std::string &code) {
+    std::string changed = mutate(code, mutant);
+    isMade = !changed.empty();
+    if (isMade)
+      code = changed;
+  });
+  EXPECT_TRUE(isMade) << "no line fits " << mutant.pattern << " in\n" << cuda::lastCode();
+  EXPECT_NE(told, "") << cuda::lastCode();
+  RecordProperty("told", told);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Mutants, testing::ValuesIn(kMutants), [](const auto &info) {
+  return std::string(info.param.program) + "_" + nameOf(info.param.what);
+});

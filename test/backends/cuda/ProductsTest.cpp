@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products and convolutions by tiles, by schedules that are forced, against formulas in f64 (or integers modulo 2^n).
+
+#include "CudaProgram.h"
+#include "test/backends/cpu/Execute.h"
+#include <cmath>
+#include <random>
+
+using namespace sinter;
+
+static std::string tensorOf(std::initializer_list<int64_t> shape, const std::string &type) {
+  std::string text = "tensor<";
+  for (int64_t size : shape)
+    text += std::to_string(size) + "x";
+  return text + type + ">";
+}
+
+namespace {
+struct Types {
+  std::string a, b, result;
+};
+
+/// One product: batch x (m x k) * (k x n), either operand as its transpose, with a bias, a residual and an absolute
+/// value behind.
+struct Case {
+  Types types;
+  int64_t batch, m, n, k;
+  bool transposesA = false, transposesB = false, isFused = false;
+  std::string schedule = "";
+};
+
+bool isFloat(const std::string &type) { return type.find('f') != std::string::npos; }
+
+std::string textOf(const Case &c) {
+  auto [batch, m, n, k] = std::tuple(c.batch, c.m, c.n, c.k);
+  std::string a = c.transposesA ? tensorOf({batch, k, m}, c.types.a) : tensorOf({batch, m, k}, c.types.a);
+  std::string b = c.transposesB ? tensorOf({batch, n, k}, c.types.b) : tensorOf({batch, k, n}, c.types.b);
+  std::string result = tensorOf({batch, m, n}, c.types.result), bias = tensorOf({n}, c.types.result);
+  auto contract = [](bool isFirst) { return std::string("array<i64: ") + (isFirst ? "1" : "2") + ">"; };
+  std::string text = "func.func @f(%x: " + a + ", %y: " + b + ", %z: " + bias + ", %r: " + result + ") -> " + result +
+                     " {\n  %0 = sinter.kernel contraction(%x, %y, %z, %r)";
+  if (!c.schedule.empty())
+    text += " {schedule = #sinter.schedule<" + c.schedule + ">}";
+  text += " : (" + a + ", " + b + ", " + bias + ", " + result + ") -> " + result + " {\n  ^bb0(%p: " + a +
+          ", %q: " + b + ", %s: " + bias + ", %t: " + result +
+          "):\n    %d = sinter.dot_general %p, %q {lhs_batch = array<i64: 0>, " +
+          "rhs_batch = array<i64: 0>, lhs_contract = " + contract(c.transposesA) +
+          ", rhs_contract = " + contract(!c.transposesB) + ", element_type = " + c.types.result + "} : (" + a + ", " +
+          b + ") -> " + result + "\n";
+  if (c.isFused)
+    text += "    %w = sinter.broadcast %s axes = [2] {type = " + result + "} : (" + bias + ") -> " + result +
+            "\n    %u = sinter.add %d, %w : (" + result + ", " + result + ") -> " + result +
+            "\n    %v = sinter.add %u, %t : (" + result + ", " + result + ") -> " + result +
+            "\n    %e = sinter.abs %v : (" + result + ") -> " + result + "\n";
+  text += std::string("    sinter.yield(") + (c.isFused ? "%e" : "%d") + ") : " + result +
+          "\n  }\n  return %0 : " + result + "\n}\n";
+  return text;
+}
+
+std::vector<double> drawn(std::mt19937 &random, const HostTensor &tensor, const std::string &type) {
+  std::vector<double> values(size_t(tensor.numElements()));
+  for (double &value : values)
+    value = isFloat(type) ? double(int(random() % 65) - 32) / 16
+                          : double(random() % (type[0] == 'u' ? 200 : 100)) - (type[0] == 'u' ? 0 : 50);
+  return values;
+}
+
+double epsilonOf(const std::string &type) {
+  return type == "f64" ? 0x1p-52 : type == "f32" ? 0x1p-23 : type == "f16" ? 0x1p-10 : type == "bf16" ? 0x1p-7 : 0;
+}
+
+void expectRight(const Case &c, const char *form) {
+  std::string text = textOf(c);
+  SCOPED_TRACE(text);
+  test::Program program(text, 2);
+  ASSERT_EQ(program.error, "");
+  ASSERT_NE(cuda::lastCode().find(form), std::string::npos) << cuda::lastCode().substr(0, 300);
+  std::mt19937 random(uint32_t(c.m * 31 + c.n * 7 + c.k));
+  std::vector<HostTensor> inputs;
+  std::vector<std::vector<double>> values;
+  const std::string types[] = {c.types.a, c.types.b, c.types.result, c.types.result};
+  for (auto [i, type] : llvm::enumerate(program.function().getArgumentTypes())) {
+    auto tensor = mlir::cast<mlir::RankedTensorType>(type);
+    inputs.emplace_back(tensor.getElementType(), tensor.getShape());
+    values.push_back(drawn(random, inputs.back(), types[i]));
+    if (isFloat(types[i]))
+      inputs.back().assignFloats(values.back());
+    else
+      for (int64_t k = 0; k < inputs.back().numElements(); ++k)
+        inputs.back().setInt(k, int64_t(values.back()[size_t(k)]));
+  }
+  auto first = program.run(inputs), second = program.run(inputs);
+  ASSERT_TRUE(first && second) << program.error << cuda::report();
+  const HostTensor &result = (*first)[0];
+  EXPECT_EQ(std::memcmp(result.data(), (*second)[0].data(), result.numBytes()), 0); // the same bits each time
+  double epsilon = epsilonOf(c.types.result);
+  for (int64_t batch = 0, at = 0; batch < c.batch; ++batch)
+    for (int64_t i = 0; i < c.m; ++i)
+      for (int64_t j = 0; j < c.n; ++j, ++at) {
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < c.k; ++k) {
+          double x = values[0][size_t(batch * c.m * c.k + (c.transposesA ? k * c.m + i : i * c.k + k))];
+          double y = values[1][size_t(batch * c.n * c.k + (c.transposesB ? j * c.k + k : k * c.n + j))];
+          sum += x * y;
+          magnitude += std::fabs(x * y);
+        }
+        double rounded = std::fabs(sum); // to the result's type, one time each
+        if (c.isFused) {
+          sum += values[2][size_t(j)];
+          rounded += std::fabs(sum);
+          sum = std::fabs(sum + values[3][size_t(at)]);
+          rounded += sum;
+        }
+        if (!isFloat(c.types.result))
+          ASSERT_EQ(result.getInt(at), int64_t(sum)) << batch << " " << i << " " << j;
+        else
+          ASSERT_NEAR(result.getFloat(at), sum, rounded * epsilon + magnitude * 1e-6) << batch << " " << i << " " << j;
+      }
+}
+
+std::string threadSchedule(const std::string &tile, int64_t lanes) {
+  return "product, lanes = " + std::to_string(lanes) + ", tile = [" + tile + "]";
+}
+std::string warpSchedule(const std::string &tile, int64_t lanes) { return "mma_" + threadSchedule(tile, lanes); }
+
+const Types kF32{"f32", "f32", "f32"}, kF64{"f64", "f64", "f64"}, kI32{"i32", "i32", "i32"}, kI64{"i64", "i64", "i64"};
+const Types kBF16{"bf16", "bf16", "bf16"}, kF16{"f16", "f16", "f16"}, kF16F32{"f16", "f16", "f32"};
+} // namespace
+
+/// Sizes around tiles and chunks of 16 bytes, each operand in either direction.
+static void allEdges(const Types &types, const std::string &schedule, const char *form) {
+  const int64_t sizes[][3] = {{1, 1, 1}, {33, 64, 40}, {40, 32, 72}, {37, 29, 67}, {64, 40, 128}, {3, 8, 0}};
+  for (auto [number, size] : llvm::enumerate(sizes))
+    expectRight({types, 1 + int64_t(number) % 2, size[0], size[1], size[2], number % 2 == 1, number / 2 % 2 == 1,
+                 number % 3 == 1, schedule},
+                form);
+}
+
+TEST(Products, ThreadsOfAllEdgesF32) {
+  allEdges(kF32, threadSchedule("32, 32, 16, 4, 4, 3, 1", 64), "contraction block");
+}
+TEST(Products, ThreadsOfAllEdgesF64) {
+  allEdges(kF64, threadSchedule("16, 32, 16, 4, 4, 2, 1", 32), "contraction block");
+}
+TEST(Products, WarpsOfAllEdgesBF16) {
+  allEdges(kBF16, warpSchedule("32, 32, 32, 16, 16, 3, 1", 128), "contraction block");
+}
+TEST(Products, WarpsOfAllEdgesF16) {
+  allEdges(kF16F32, warpSchedule("16, 32, 64, 16, 16, 2, 1", 64), "contraction block");
+}
+
+TEST(Products, WarpsOfAllBytes) {
+  for (const char *a : {"i8", "ui8"})
+    for (const char *b : {"i8", "ui8"})
+      expectRight({{a, b, "i32"},
+                   2,
+                   37,
+                   33,
+                   80,
+                   a[0] == 'u',
+                   b[0] == 'i',
+                   a[0] == b[0],
+                   warpSchedule("32, 32, 64, 16, 16, 3, 1", 128)},
+                  "contraction block");
+}
+
+TEST(Products, ThreadsOfAllTypes) {
+  for (const Types &types : {kI32, kI64, Types{"i8", "i8", "i8"}, Types{"i16", "i16", "i32"},
+                             Types{"bf16", "bf16", "bf16"}, Types{"f16", "f32", "f32"}, Types{"ui8", "ui8", "ui32"}}) {
+    bool isSmall = types.result == "i8";
+    expectRight({types, 1, 18, 20, isSmall ? int64_t(0) : 21, false, false, !isSmall && types.result != "ui32",
+                 threadSchedule("16, 32, 16, 4, 4, 2, 1", 32)},
+                "contraction block");
+  }
+}
+
+/// Every tile of the cost model's menus, a little over one tile large.
+TEST(Products, AllTilesOfTheMenus) {
+  for (const char *tile : {"128, 128, 16, 8, 8, 2, 1", "64, 128, 16, 8, 8, 2, 1", "64, 64, 16, 4, 4, 2, 1",
+                           "32, 64, 16, 4, 4, 2, 1", "16, 64, 32, 4, 4, 2, 1"}) {
+    int64_t rows = 0, columns = 0, down = 0, across = 0;
+    std::sscanf(tile, "%ld, %ld, %*d, %ld, %ld", &rows, &columns, &down, &across);
+    expectRight({kF32, 1, rows + 1, columns + 4, 20, false, false, true,
+                 threadSchedule(tile, rows / down * (columns / across))},
+                "contraction block");
+  }
+  for (const char *tile : {"128, 128, 32, 64, 32, 3, 1", "128, 64, 32, 32, 32, 3, 1", "64, 64, 32, 32, 32, 3, 1",
+                           "64, 32, 32, 16, 32, 3, 1", "16, 64, 64, 16, 16, 3, 1"}) {
+    int64_t rows = 0, columns = 0, down = 0, across = 0;
+    std::sscanf(tile, "%ld, %ld, %*d, %ld, %ld", &rows, &columns, &down, &across);
+    expectRight({kBF16, 1, rows + 1, columns + 8, 40, false, false, true,
+                 warpSchedule(tile, rows / down * (columns / across) * 32)},
+                "contraction block");
+  }
+}
+
+TEST(Products, PartsOfKAreAddedInOrder) {
+  for (int64_t k : {1, 200, 1000}) {
+    expectRight({kF32, 2, 20, 36, k, false, k == 200, true, threadSchedule("32, 32, 16, 4, 4, 3, 4", 64)},
+                "_join block 256");
+    expectRight({kBF16, 1, 20, 36, k, false, k == 200, true, warpSchedule("32, 32, 32, 16, 16, 3, 8", 128)},
+                "_join block 256");
+  }
+}
+
+/// Sums of equal terms round the same way each time: no chain may be long.
+TEST(Products, LongSumsStayAccurate) {
+  std::string text = R"(func.func @f(%x: tensor<16x8192xf32>, %y: tensor<8192x32xf32>) -> tensor<16x32xf32> {
+    %0 = sinter.kernel contraction(%x, %y) {schedule = #sinter.schedule<product, lanes = 32, tile = [16, 32, 32, 4, 4, 2, 1]>}
+        : (tensor<16x8192xf32>, tensor<8192x32xf32>) -> tensor<16x32xf32> {
+    ^bb0(%p: tensor<16x8192xf32>, %q: tensor<8192x32xf32>):
+      %d = sinter.dot_general %p, %q {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<16x8192xf32>, tensor<8192x32xf32>) -> tensor<16x32xf32>
+      sinter.yield(%d) : tensor<16x32xf32>
+    }
+    return %0 : tensor<16x32xf32>
+  })";
+  test::Program program(text, 2);
+  ASSERT_EQ(program.error, "");
+  std::vector<HostTensor> inputs;
+  double x = double(0.1f), y = double(0.7f);
+  for (auto [i, type] : llvm::enumerate(program.function().getArgumentTypes())) {
+    auto tensor = mlir::cast<mlir::RankedTensorType>(type);
+    inputs.emplace_back(tensor.getElementType(), tensor.getShape());
+    inputs.back().assignFloats(std::vector<double>(size_t(inputs.back().numElements()), i ? y : x));
+  }
+  auto results = program.run(inputs);
+  ASSERT_TRUE(results) << program.error << cuda::report();
+  EXPECT_NEAR((*results)[0].getFloat(77), 8192 * x * y, 8192 * x * y * 1e-5);
+}
+
+TEST(Products, ATileThatDoesNotFitIsToldWhy) {
+  const char *schedules[][3] = {
+      {"product, lanes = 64, tile = [32, 32]", "f32", "its tile requires 7 numbers"},
+      {"product, lanes = 64, tile = [24, 32, 16, 4, 4, 2, 1]", "f32", "its tile requires powers of two from 8 on"},
+      {"product, lanes = 64, tile = [32, 32, 16, 5, 4, 2, 1]", "f32", "has to divide the tile"},
+      {"product, lanes = 64, tile = [32, 32, 16, 4, 4, 5, 1]", "f32", "2 to 4 slabs are held at once"},
+      {"product, lanes = 64, tile = [32, 32, 16, 4, 4, 2, 65]", "f32", "k has 1 to 64 parts"},
+      {"product, lanes = 16, tile = [32, 32, 16, 8, 8, 2, 1]", "f32", "a warp has 4 x 8 threads"},
+      {"product, lanes = 32, tile = [64, 128, 16, 16, 16, 2, 1]", "f32", "64 words of sums at most"},
+      {"product, lanes = 1024, tile = [128, 128, 16, 4, 4, 2, 1]", "f32", "512 threads at most"},
+      {"product, lanes = 256, tile = [128, 128, 32, 8, 8, 2, 1]", "f32", "do not fit into 48 KiB"},
+      {"product, lanes = 32, tile = [32, 32, 16, 4, 4, 2, 1]", "f32", "the tile's 64 threads"},
+      {"mma_product, lanes = 128, tile = [32, 32, 16, 8, 16, 3, 1]", "bf16", "a warp takes multiples of 16"},
+      {"mma_product, lanes = 128, tile = [32, 32, 32, 16, 16, 3, 1]", "f32", "no mma.sync multiplies its types"}};
+  for (auto [schedule, type, part] : schedules) {
+    test::Program program(textOf({{type, type, type}, 1, 40, 40, 40, false, false, false, schedule}), 2);
+    EXPECT_NE(program.error.find(part), std::string::npos) << schedule << ": " << program.error;
+  }
+}
+
+/// Without a schedule: few results of long sums in parts, bf16 by warps, small products as they were.
+TEST(Products, TheCostModelChooses) {
+  auto codeOf = [](const Case &c) {
+    EXPECT_EQ(test::Program(textOf(c), 2).error, "");
+    return cuda::lastCode();
+  };
+  EXPECT_NE(codeOf({kF32, 1, 32, 32, 8192}).find("then "), std::string::npos);
+  EXPECT_EQ(codeOf({kF32, 1, 2048, 2048, 256}).find("then "), std::string::npos);
+  EXPECT_NE(codeOf({kBF16, 1, 64, 64, 64}).find("mma.sync"), std::string::npos);
+  EXPECT_NE(codeOf({kF32, 1, 4, 4, 16}).find("_contraction thread "), std::string::npos);
+}
