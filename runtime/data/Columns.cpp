@@ -94,11 +94,18 @@ std::vector<EmbeddingTable> FeatureColumns::tables() const {
       tables.push_back({name, column.combiner, column.numIds(), column.dim, {column.name}});
       continue;
     }
-    require(column, !column.isFitted() || at->rows == column.numIds(),
+    const FeatureColumn &first = *std::ranges::find(columns, at->columns.front(), &FeatureColumn::name);
+    bool areFitted = column.isFitted() && first.isFitted();
+    require(column, !areFitted || at->rows == column.numIds(),
             "as many ids as the others of table '" + name + "', " + std::to_string(at->rows) + ", got " +
                 std::to_string(column.numIds()));
     require(column, at->dim == column.dim && at->combiner == column.combiner,
             "dim and combiner of the others of table '" + name + "'");
+    // An id is one row, whichever column it comes from.
+    require(column, column.kind == first.kind, "the kind of the others of table '" + name + "'");
+    require(column, column.most == first.most && column.least == first.least && column.oov == first.oov,
+            "most, least and oov of the others of table '" + name + "'");
+    require(column, !areFitted || column.values == first.values, "the values of the others of table '" + name + "'");
     at->columns.push_back(column.name);
   }
   return tables;

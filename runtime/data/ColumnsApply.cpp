@@ -150,17 +150,38 @@ static void finish(FeatureColumn &column, Fit &fit) {
   }
 }
 
+/// The column that column `c` is fitted with: of the vocabularies of one table the first, or one that is stated; else
+/// `c`.
+static size_t leaderOf(const std::vector<FeatureColumn> &columns, size_t c) {
+  auto tableOf = [&](const FeatureColumn &column) {
+    bool hasTable = column.form == ColumnForm::Embedding && column.kind == ColumnKind::Vocabulary;
+    return !hasTable ? std::string() : column.table.empty() ? column.name : column.table;
+  };
+  std::string table = tableOf(columns[c]);
+  size_t leader = c;
+  for (size_t other = columns.size(); !table.empty() && other-- > 0;)
+    if (tableOf(columns[other]) == table && (columns[other].isFitted() || !columns[leader].isFitted()))
+      leader = other;
+  return leader;
+}
+
 void FeatureColumns::fit(const Dataset &batches, int64_t maxValues) {
   std::vector<Fit> fits(columns.size());
+  std::vector<size_t> leaders;
+  for (size_t c = 0; c < columns.size(); ++c)
+    leaders.push_back(leaderOf(columns, c));
   Loader loader(batches);
   for (Record batch; loader.next(batch);)
     for (size_t c = 0; c < columns.size(); ++c)
-      if (!columns[c].isFitted())
-        count(columns[c], batch[columns[c].keys[0]], fits[c], maxValues);
+      if (!columns[leaders[c]].isFitted())
+        count(columns[c], batch[columns[c].keys[0]], fits[leaders[c]], maxValues);
   std::vector<FeatureColumn> fitted = columns;
   for (size_t c = 0; c < columns.size(); ++c)
-    if (!columns[c].isFitted())
+    if (leaders[c] == c && !columns[c].isFitted())
       finish(fitted[c], fits[c]);
+  for (size_t c = 0; c < columns.size(); ++c)
+    if (leaders[c] != c && !columns[c].isFitted())
+      fitted[c].values = fitted[leaders[c]].values;
   *this = FeatureColumns(std::move(fitted));
 }
 

@@ -34,9 +34,11 @@ public:
   void put(std::string_view bytes, const char *limit = nullptr) {
     auto size = static_cast<int64_t>(bytes.size());
     reserve(size + 32);
+    if (!size)
+      return; // the bytes may be nowhere
     if (size <= 32 && limit && limit - bytes.data() >= 32)
       std::memcpy(end(), bytes.data(), 32); // without a call
-    else if (size)
+    else
       std::memcpy(end(), bytes.data(), bytes.size());
     advance(size);
   }

@@ -35,6 +35,12 @@ bool readsJpeg();
 /// A picture of any of these formats, told by its first bytes, with `channels` of them: 1 gray (by ITU-R BT.601), 2
 /// with alpha, 3 colours, 4 with alpha (full where there is none); 0: as they are.
 Value decodePicture(std::string_view bytes, int64_t channels = 0, int64_t maxPixels = int64_t(1) << 27);
+/// A picture in another size: ui8 or ui16 [height, width, channels], each channel by itself, by a triangle filter that
+/// averages where the picture becomes smaller: along rows, then along columns. The pixels are those of Pillow's
+/// BILINEAR, where that takes columns first (a height that shrinks more than the width) at most one step apart.
+///   decodeColumn([](std::string_view bytes) { return resizePicture(decodePicture(bytes, 3), 64, 64); }, "bytes",
+///   "image")
+Value resizePicture(const Value &picture, int64_t height, int64_t width, int64_t maxPixels = int64_t(1) << 27);
 /// For openFolder: .png, .jpg, .jpeg, .ppm, .pgm, .pbm.
 const std::vector<std::string> &pictureSuffixes();
 /// Throws unless there are 1 to `maxPixels` of them.

@@ -2,28 +2,14 @@
 #include "TfRecord.h"
 #include "Crc32c.h"
 #include "StreamRecords.h"
-extern "C" {
-#include "../file.h"
-}
-#include <zlib.h>
 
 using namespace sinter::data;
-
-static RecordCompression named(const std::string &path, RecordCompression compression) {
-  if (compression != RecordCompression::ByName)
-    return compression;
-  return path.ends_with(".gz")     ? RecordCompression::Gzip
-         : path.ends_with(".zlib") ? RecordCompression::Zlib
-                                   : RecordCompression::None;
-}
 
 template <typename T> static T load(const char *at) {
   T value;
   std::memcpy(&value, at, sizeof value);
   return value;
 }
-
-//===- Reading --------------------------------------------------------------------------------------===//
 
 namespace {
 struct Frame {
@@ -71,7 +57,7 @@ Compression streamCompression(RecordCompression compression) {
 class TfRecords : public StreamRecords {
 public:
   TfRecords(const std::string &path, const TfRecordOptions &options, Names names)
-      : StreamRecords(path, streamCompression(named(path, options.compression)), "tfrecord"), options(options),
+      : StreamRecords(path, streamCompression(compressionOf(path, options.compression)), "tfrecord"), options(options),
         names(std::move(names)) {}
 
   bool next(Record &record) override {
@@ -98,8 +84,8 @@ private:
 class TfRecordBatches : public Iterator {
 public:
   TfRecordBatches(const std::string &path, const TfRecordOptions &options, Names names, int64_t batchRecords)
-      : stream(path, streamCompression(named(path, options.compression))), options(options), names(std::move(names)),
-        batchRecords(batchRecords), file(path) {}
+      : stream(path, streamCompression(compressionOf(path, options.compression))), options(options),
+        names(std::move(names)), batchRecords(batchRecords), file(path) {}
 
   bool next(Record &record) override {
     auto batch = std::make_shared<Batch>();
@@ -230,86 +216,4 @@ Dataset sinter::data::readTfRecordBatches(const std::string &path, int64_t batch
   if (batchRecords < 1)
     throw Error(SINTER_INVALID_ARGUMENT, "a batch requires 1 record or more, got " + std::to_string(batchRecords));
   return Dataset(std::make_shared<TfRecordNode>(path, options, batchRecords));
-}
-
-//===- Writing --------------------------------------------------------------------------------------===//
-
-struct TfRecordWriter::Writer {
-  std::string path, pending;
-  NewFile file;
-  z_stream stream = {};
-  bool isCompressed = false, isOpen = true;
-
-  void put(std::string_view bytes, int flush) {
-    if (!isCompressed) {
-      pending += bytes;
-      if (pending.size() > 1 << 20 || flush == Z_FINISH) {
-        check(srtWriteAll(file.file, pending.data(), static_cast<int64_t>(pending.size()), path.c_str()));
-        pending.clear();
-      }
-      return;
-    }
-    do { // zlib counts in 32 bits
-      std::string_view part = bytes.substr(0, 1 << 30);
-      bytes.remove_prefix(part.size());
-      stream.next_in = reinterpret_cast<unsigned char *>(const_cast<char *>(part.data()));
-      stream.avail_in = static_cast<unsigned>(part.size());
-      do {
-        char out[1 << 16];
-        stream.next_out = reinterpret_cast<unsigned char *>(out);
-        stream.avail_out = sizeof out;
-        deflate(&stream, bytes.empty() ? flush : Z_NO_FLUSH);
-        check(srtWriteAll(file.file, out, static_cast<int64_t>(sizeof out - stream.avail_out), path.c_str()));
-      } while (stream.avail_out == 0);
-    } while (!bytes.empty());
-  }
-
-  ~Writer() {
-    if (isCompressed)
-      deflateEnd(&stream);
-    if (isOpen)
-      srtFinishFile(&file, SINTER_CANCELLED);
-  }
-};
-
-TfRecordWriter::TfRecordWriter(const std::string &path, RecordCompression compression) {
-  auto made = std::make_unique<Writer>();
-  made->isOpen = false;
-  made->path = path;
-  check(srtCreateFile(made->path.c_str(), &made->file));
-  made->isOpen = true;
-  compression = named(path, compression);
-  if (compression != RecordCompression::None) {
-    int window = compression == RecordCompression::Gzip ? 15 + 16 : 15;
-    if (deflateInit2(&made->stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-      throw std::bad_alloc();
-    made->isCompressed = true;
-  }
-  writer = std::move(made);
-}
-
-TfRecordWriter::~TfRecordWriter() = default;
-
-void TfRecordWriter::write(std::string_view record) {
-  if (!writer)
-    throw Error(SINTER_INVALID_ARGUMENT, "a record requires a writer that is not closed");
-  char head[12];
-  auto length = static_cast<uint64_t>(record.size());
-  std::memcpy(head, &length, 8);
-  uint32_t crc = maskedCrc32c({head, 8});
-  std::memcpy(head + 8, &crc, 4);
-  writer->put({head, 12}, Z_NO_FLUSH);
-  writer->put(record, Z_NO_FLUSH);
-  crc = maskedCrc32c(record);
-  writer->put({reinterpret_cast<const char *>(&crc), 4}, Z_NO_FLUSH);
-}
-
-void TfRecordWriter::close() {
-  if (!writer)
-    return;
-  writer->put({}, Z_FINISH);
-  writer->isOpen = false;
-  sinter_status_code status = srtFinishFile(&writer->file, SINTER_OK);
-  writer.reset();
-  check(status);
 }

@@ -15,6 +15,9 @@ namespace sinter::data {
 
 enum class RecordCompression { None, Gzip, Zlib, ByName }; // by name: `.gz` and `.zlib`, else none
 
+/// What ByName means for a path; any other as it is.
+RecordCompression compressionOf(const std::string &path, RecordCompression compression);
+
 struct TfRecordOptions {
   RecordCompression compression = RecordCompression::ByName;
   int64_t maxRecordBytes = 256 << 20;

@@ -227,6 +227,9 @@ Value Value::copyOf(const sinter_tensor &tensor) {
 }
 
 Value Value::take(sinter_tensor &tensor) {
+  if (!sinter_dtype_bytes(tensor.dtype))
+    throw Error(SINTER_INVALID_ARGUMENT,
+                std::string("a value requires elements of whole bytes, got ") + sinter_dtype_name(tensor.dtype));
   auto holder = std::make_shared<sinter_tensor>(tensor);
   tensor = {};
   std::shared_ptr<sinter_tensor> owner(holder.get(), [holder](sinter_tensor *held) { sinter_tensor_free(held); });

@@ -48,6 +48,7 @@ private:
   std::array<int64_t, SINTER_MAX_RANK> sizes;
 };
 
+/// The sinter_dtype of a C++ type.
 template <typename T> constexpr int32_t dtypeOf();
 template <> constexpr int32_t dtypeOf<double>() { return SINTER_F64; }
 template <> constexpr int32_t dtypeOf<float>() { return SINTER_F32; }

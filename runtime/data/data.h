@@ -61,7 +61,9 @@ sinter_status_code sinter_data_transform(const sinter_data *data, const sinter_c
 
 /* Loaders. */
 
+/* A loader over `data`, at its beginning; the caller owns `*loader`. It belongs to one thread at a time. */
 sinter_status_code sinter_loader_create(const sinter_data *data, sinter_loader **loader);
+/* Ends its threads and frees it; null is ignored. */
 void sinter_loader_destroy(sinter_loader *loader);
 /* Makes the next batch the current one and sets `*more` to 1, or to 0 at the end. After an error of one record it may
  * be called again. */
@@ -84,6 +86,7 @@ sinter_status_code sinter_loader_load(sinter_loader *loader, const void *state, 
 
 /* Feature columns (Columns.h describes the files). */
 
+/* The columns that the JSON file `path` describes, fitted or not; the caller owns `*columns`. */
 sinter_status_code sinter_columns_load(const char *path, sinter_columns **columns);
 /* Fits what the file leaves open, to a data set of features. Belongs to one thread. */
 sinter_status_code sinter_columns_fit(sinter_columns *columns, const sinter_data *data);

@@ -13,8 +13,23 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       {{.name = "a", .dtype = SINTER_I32, .dims = {-1}, .hasDefault = true},
        {.name = "b", .dtype = Bytes, .dims = {-1}, .hasDefault = true, .isSequence = true},
        {.name = "c", .dtype = SINTER_F32, .dims = {-1, 2}, .hasDefault = true, .isSequence = true}});
+  // The same names with other kinds, sizes and defaults, one by one and in batches.
+  static const std::vector<Feature> fixed = {
+      {.name = "a", .dtype = SINTER_I1, .dims = {}, .hasDefault = true, .number = 1},
+      {.name = "b", .dtype = Bytes, .dims = {2}, .hasDefault = true},
+      {.name = "c", .dtype = SINTER_F64, .dims = {-1, 2}}};
+  static const auto single = parseExample(fixed), batched = parseExamples(fixed);
   try {
-    (void)sequence(bytes);
+    Record one = single(bytes);
+    Record list{{"record", Value::strings(std::vector<std::string>(1, std::string(bytes["record"].bytes())))}};
+    if (!(batched(list).value(0).row(0) == one.value(0)))
+      abort();
+  } catch (const Error &) {
+  }
+  try {
+    Record steps = sequence(bytes), copy{{"record", Value::string(makeSequenceExample(steps, {"b", "c"}))}};
+    if (!(sequence(copy) == steps))
+      abort();
   } catch (const Error &) {
   }
   Record read;

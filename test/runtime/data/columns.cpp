@@ -131,6 +131,23 @@ static std::string refused(const std::string &columns) {
       [&] { FeatureColumns::parse(columns.starts_with("{") ? "{\"columns\": [" + columns + "]}" : columns); });
 }
 
+TEST(DataColumns, vocabularies_of_one_table_are_fitted_together) {
+  Record batch({{"seen", Value::strings({"a", "b", "b", "c"})}, {"bought", Value::strings({"c", "c", "d", "c"})}});
+  auto fit = [&](const std::string &first, const std::string &second) {
+    std::string more = R"(, "kind": "vocabulary", "as": "embedding", "dim": 2, "table": "items"})";
+    FeatureColumns columns = FeatureColumns::parse("{\"columns\": [{\"name\": \"seen\"" + first + more +
+                                                   ", {\"name\": \"bought\"" + second + more + "]}");
+    columns.fit(Dataset::fromRows(batch).batch({.size = 2}));
+    EXPECT_EQ(columns.all()[0].values, columns.all()[1].values);
+    EXPECT_EQ(columns.tables()[0].rows, columns.all()[0].numIds());
+    return columns.all()[0].values;
+  };
+  using Values = std::vector<std::string>;
+  EXPECT_EQ(fit("", ""), (Values{"c", "b", "a", "d"})); // 4, 2, 1 and 1 of both
+  EXPECT_EQ(fit(R"(, "most": 2)", R"(, "most": 2)"), (Values{"c", "b"}));
+  EXPECT_EQ(fit("", R"(, "values": ["d", "a"])"), (Values{"d", "a"}));
+}
+
 TEST(DataColumns, what_is_wrong_with_a_specification_is_told) {
   EXPECT_NE(refused("[").find("'columns': columns are required to be JSON: "), std::string::npos);
   EXPECT_EQ(refused("[]"), "'columns': an object with a list 'columns' and nothing else is required");
@@ -176,6 +193,19 @@ TEST(DataColumns, what_is_wrong_with_a_specification_is_told) {
   EXPECT_NE(refused(one + R"({"name": "b", "kind": "hashed", "buckets": 3, "as": "embedding", "dim": 3, "table": "t"})")
                 .find("column 'b' requires dim and combiner of the others of table 't'"),
             std::string::npos);
+  EXPECT_NE(
+      refused(one + R"({"name": "b", "kind": "identity", "buckets": 3, "as": "embedding", "dim": 2, "table": "t"})")
+          .find("column 'b' requires the kind of the others of table 't'"),
+      std::string::npos);
+  std::string two =
+      R"({"name": "a", "kind": "vocabulary", "values": ["x"], "as": "embedding", "dim": 2, "table": "t"}, )";
+  std::string other = R"({"name": "b", "kind": "vocabulary", "as": "embedding", "dim": 2, "table": "t", )";
+  EXPECT_NE(
+      refused(two + other + R"("values": ["y"]})").find("column 'b' requires the values of the others of table 't'"),
+      std::string::npos);
+  EXPECT_NE(
+      refused(two + other + R"("most": 3})").find("column 'b' requires most, least and oov of the others of table 't'"),
+      std::string::npos);
 }
 
 TEST(DataColumns, what_is_wrong_with_data_is_told) {

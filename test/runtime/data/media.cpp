@@ -35,6 +35,46 @@ TEST(DataPictures, every_kind_of_netpbm) {
   EXPECT_EQ(numbersOf<uint8_t>(color), (Numbers{'a', 'b', 'c', 'd', 'e', 'f'}));
 }
 
+/// Pixel i has (7 i^2 + 31 i) mod 251.
+static Value patternOf(const Dims &dims) {
+  std::vector<uint8_t> pixels;
+  for (int64_t i = 0; i < dims.count(); ++i)
+    pixels.push_back(static_cast<uint8_t>((i * i * 7 + i * 31) % 251));
+  return Value::of(std::span<const uint8_t>(pixels), dims);
+}
+
+TEST(DataPictures, other_sizes_have_pillows_pixels) {
+  using Numbers = std::vector<int64_t>;
+  Value gray = patternOf({3, 5, 1}), colors = patternOf({37, 53, 3}); // Pillow 13.0, Image.resize(..., BILINEAR)
+  EXPECT_EQ(resizePicture(gray, 2, 3).dims().text(), "2x3x1");
+  EXPECT_EQ(numbersOf<uint8_t>(resizePicture(gray, 2, 3)), (Numbers{57, 102, 177, 98, 124, 90}));
+  EXPECT_EQ(numbersOf<uint8_t>(resizePicture(gray, 4, 2)), (Numbers{43, 161, 94, 142, 118, 114, 109, 85}));
+  EXPECT_EQ(numbersOf<uint8_t>(resizePicture(gray, 1, 7)), (Numbers{36, 98, 127, 86, 132, 138, 121}));
+  auto sum = [&](int64_t height, int64_t width) {
+    uint32_t sum = 0;
+    for (int64_t pixel : numbersOf<uint8_t>(resizePicture(colors, height, width)))
+      sum = sum * 31 + static_cast<uint32_t>(pixel);
+    return sum;
+  };
+  EXPECT_EQ(sum(16, 16), 1607263406u);
+  EXPECT_EQ(sum(37, 53), 2051742065u);
+  EXPECT_EQ(sum(80, 20), 724574749u);
+  EXPECT_EQ(sum(1, 1), 131076u);
+}
+
+TEST(DataPictures, other_sizes_of_wide_pixels) {
+  std::vector<uint16_t> pixels = {0, 65535, 65535, 65535};
+  Value picture = Value::of(std::span<const uint16_t>(pixels), {1, 4, 1});
+  EXPECT_EQ(numbersOf<uint16_t>(resizePicture(picture, 1, 1)),
+            (std::vector<int64_t>{51882})); // less 5/24, the weight of 0
+  EXPECT_EQ(numbersOf<uint16_t>(resizePicture(picture, 2, 4)),
+            (std::vector<int64_t>{0, 65535, 65535, 65535, 0, 65535, 65535, 65535}));
+  EXPECT_EQ(messageOf([&] { resizePicture(picture, 0, 4); }),
+            "a resized picture requires 1 to 134217728 pixels, got 0x4");
+  EXPECT_EQ(messageOf([] { resizePicture(Value::scalar(1.f), 2, 2); }),
+            "a picture to be resized requires ui8 or ui16 [height, width, channels], got f32 scalar");
+}
+
 TEST(DataPictures, what_is_no_picture_is_told) {
   const std::pair<std::string, const char *> bad[] = {
       {"P7 1 1", "the start P1 to P6"},

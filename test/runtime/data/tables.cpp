@@ -394,3 +394,10 @@ TEST_F(DataRecords, features_come_in_any_order_and_form) {
   EXPECT_EQ(parsed["b"].row(1), Value::of(std::vector<int32_t>{6, 7, 5}));
   EXPECT_EQ(parsed["z"], Value::of(std::vector<int64_t>{5, 5}));
 }
+
+TEST_F(DataRecords, strings_that_are_missing_in_a_batch_are_empty) {
+  std::string full = makeExample({{"s", Value::string("word")}}), empty = makeExample({});
+  std::vector<Feature> features = {{.name = "s", .dtype = Bytes, .hasDefault = true}};
+  Record batch = parseExamples(features)({{"record", Value::strings(std::vector<std::string>{full, empty, full})}});
+  EXPECT_EQ(batch["s"], Value::strings(std::vector<std::string>{"word", "", "word"}));
+}
