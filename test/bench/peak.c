@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Prints the f32 peak of one core in GFLOP/s: independent chains of fused multiply-adds in registers,
-// as wide as the CPU has them, best of a hundred slices of 2 ms, so that a busy machine still
-// shows it. Compile with -O2 -ffp-contract=fast.
+// Prints three figures of one core, best of many short slices, so that a busy machine still shows them:
+//
+//   f32 GFLOP/s of independent chains of fused multiply-adds in registers, as wide as the CPU has them
+//   the same with one operand of each read from the first-level cache, as register tiles of products do
+//   GB/s of reading memory far larger than most caches
+//
+// and, with an argument, the GB/s of that many threads together. Compile with -O2 -ffp-contract=fast -pthread.
 
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 typedef float Narrow __attribute__((vector_size(16)));
@@ -35,25 +42,44 @@ static volatile float sink;
     return 2.0 * 12 * sizeof(VECTOR) / sizeof(float) * (double)steps;                                                  \
   }
 
+// The same with operands from a buffer of 16 KB; each is read once for four multiply-adds of other rows.
+#define LOADS(NAME, VECTOR, TARGET)                                                                                    \
+  TARGET static double NAME(long steps) {                                                                              \
+    static VECTOR rows[16384 / sizeof(VECTOR)];                                                                        \
+    VECTOR a = (VECTOR){0} + 0.5f, x[12];                                                                              \
+    for (int i = 0; i < 12; ++i)                                                                                       \
+      x[i] = (VECTOR){0} + (float)i;                                                                                   \
+    for (long s = 0; s < steps; ++s) {                                                                                 \
+      const VECTOR *row = rows + s % 64 * 3;                                                                           \
+      _Pragma("clang loop unroll(full)") for (int i = 0; i < 12; ++i) {                                                \
+        VECTOR b = row[i / 4];                                                                                         \
+        __asm__("" : REGISTER(b));                                                                                     \
+        x[i] = x[i] * a + b;                                                                                           \
+        __asm__("" : REGISTER(x[i]));                                                                                  \
+      }                                                                                                                \
+    }                                                                                                                  \
+    for (int i = 0; i < 12; ++i)                                                                                       \
+      sink = x[i][0];                                                                                                  \
+    return 2.0 * 12 * sizeof(VECTOR) / sizeof(float) * (double)steps;                                                  \
+  }
+
 #if defined(__x86_64__)
 #define REGISTER(X) "+v"(X)
-CHAINS(wide, Wide, __attribute__((target("avx512f,fma"))))
-CHAINS(middle, Middle, __attribute__((target("avx2,fma"))))
+#define AVX512 __attribute__((target("avx512f,fma")))
+#define AVX2 __attribute__((target("avx2,fma")))
+CHAINS(wide, Wide, AVX512)
+CHAINS(middle, Middle, AVX2)
+LOADS(wideLoads, Wide, AVX512)
+LOADS(middleLoads, Middle, AVX2)
 #else
 #define REGISTER(X) "+w"(X)
 #endif
 CHAINS(narrow, Narrow, )
+LOADS(narrowLoads, Narrow, )
 
-int main(void) {
-  double (*chains)(long) = narrow;
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f"))
-    chains = wide;
-  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    chains = middle;
-#endif
+static double bestRate(double (*chains)(long)) {
   double best = 0;
-  for (int slice = 0; slice < 100; ++slice) {
+  for (int slice = 0; slice < 50; ++slice) {
     double start = seconds(), operations = 0, end;
     do {
       operations += chains(20000);
@@ -62,6 +88,71 @@ int main(void) {
     double rate = operations / (end - start) * 1e-9;
     best = rate > best ? rate : best;
   }
-  printf("%.2f\n", best);
+  return best;
+}
+
+// Each thread reads a block of its own, larger than most caches, in pieces that are timed one by one.
+static const size_t kBlock = (size_t)96 << 20, kPiece = (size_t)4 << 20;
+static pthread_barrier_t barrier;
+
+static void *readBlock(void *made) {
+  double *rate = made;
+  char *block = aligned_alloc(64, kBlock);
+  if (!block) {
+    fputs("peak: no memory for a block of 96 MB\n", stderr);
+    exit(1);
+  }
+  memset(block, 1, kBlock);
+  for (int turn = 0; turn < 8; ++turn) {
+    pthread_barrier_wait(&barrier);
+    for (size_t piece = 0; piece < kBlock; piece += kPiece) {
+      double start = seconds();
+      const Wide *vectors = (const Wide *)(block + piece);
+      Wide sums[8] = {{0}};
+      for (size_t i = 0; i < kPiece / sizeof(Wide); i += 8)
+        for (size_t k = 0; k < 8; ++k)
+          sums[k] += vectors[i + k];
+      for (int k = 0; k < 8; ++k)
+        sink = sums[k][0];
+      double now = (double)kPiece / (seconds() - start) * 1e-9;
+      *rate = now > *rate ? now : *rate;
+    }
+  }
+  free(block);
+  return NULL;
+}
+
+static double bandwidth(int count) {
+  enum { kMost = 256 };
+  pthread_t threads[kMost];
+  double rates[kMost] = {0}, sum = 0;
+  count = count < 1 ? 1 : count > kMost ? kMost : count;
+  pthread_barrier_init(&barrier, NULL, (unsigned)count);
+  for (int i = 0; i < count; ++i)
+    if (pthread_create(&threads[i], NULL, readBlock, &rates[i]) != 0)
+      exit(1);
+  for (int i = 0; i < count; ++i) {
+    pthread_join(threads[i], NULL);
+    sum += rates[i];
+  }
+  pthread_barrier_destroy(&barrier);
+  return sum;
+}
+
+int main(int argc, char **argv) {
+  double (*chains)(long) = narrow, (*loads)(long) = narrowLoads;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    chains = wide;
+    loads = wideLoads;
+  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    chains = middle;
+    loads = middleLoads;
+  }
+#endif
+  printf("%.2f %.2f %.2f", bestRate(chains), bestRate(loads), bandwidth(1));
+  if (argc > 1)
+    printf(" %.2f", bandwidth(atoi(argv[1])));
+  printf("\n");
   return 0;
 }
