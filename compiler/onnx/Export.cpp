@@ -6,6 +6,7 @@
 #include "compiler/onnx/Exporter.h"
 #include "compiler/onnx/Limits.h"
 #include "ir/Checks.h"
+#include "ir/Storage.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -37,7 +38,13 @@ int32_t onnxType(Type element) {
     return onnxfile::FLOAT16;
   if (element.isBF16())
     return onnxfile::BFLOAT16;
+  if (isa<Float8E4M3FNType>(element))
+    return onnxfile::FLOAT8E4M3FN;
+  if (isa<Float8E5M2Type>(element))
+    return onnxfile::FLOAT8E5M2;
   switch (element.getIntOrFloatBitWidth()) {
+  case 4:
+    return isUnsigned(element) ? onnxfile::UINT4 : onnxfile::INT4;
   case 1:
     return onnxfile::BOOL;
   case 8:
@@ -145,7 +152,7 @@ std::string OpExport::ints(ArrayRef<int64_t> values) {
 std::string OpExport::scalar(Type element, double value) {
   std::string name = exporter.unique("scalar");
   HostTensor tensor = HostTensor::scalar(element, value);
-  addTensor(graph, name, tensor.tensorType(), {tensor.data(), static_cast<size_t>(tensor.numBytes())});
+  addTensor(graph, name, tensor.tensorType(), toStored(tensor));
   return name;
 }
 
@@ -237,8 +244,10 @@ void Exporter::constant(ConstantOp op, onnxfile::Graph &graph) {
     (void)OpExport(*this, graph, op).reject("the constant has no content");
     return;
   }
-  addTensor(graph, names[op.getResult()], tensor->tensorType(),
-            {tensor->data(), static_cast<size_t>(tensor->numBytes())});
+  const HostTensor &host = *tensor; // stored as ONNX stores it, so most need no copy
+  if (isPacked(host.elementType()))
+    return addTensor(graph, names[op.getResult()], host.tensorType(), toStored(host));
+  addTensor(graph, names[op.getResult()], host.tensorType(), {host.data(), static_cast<size_t>(host.numBytes())});
 }
 
 void Exporter::write(Operation &op, onnxfile::Graph &graph) {
@@ -302,11 +311,18 @@ SmallVector<std::string> Exporter::inlineBlock(Block &block, ArrayRef<std::strin
 }
 
 LogicalResult Exporter::run(func::FuncOp main, onnxfile::Model &model) {
-  model.set_ir_version(kExportVersion);
+  WalkResult walked = main->walk([](Operation *op) {
+    auto isHalf = [](Type type) { return isPacked(getElementTypeOrSelf(type)); };
+    return llvm::any_of(op->getOperandTypes(), isHalf) || llvm::any_of(op->getResultTypes(), isHalf)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  const bool has4Bits = walked.wasInterrupted();
+  model.set_ir_version(has4Bits ? kPackedVersion : kExportVersion);
   model.set_producer_name("sinter");
   onnxfile::OperatorSet &opset = *model.add_opset_import();
   opset.set_domain("");
-  opset.set_version(kExportOpset);
+  opset.set_version(has4Bits ? kPackedOpset : kExportOpset);
   onnxfile::Graph &graph = *model.mutable_graph();
   graph.set_name(main.getName().str());
 

@@ -13,6 +13,8 @@ namespace sinter::onnx {
 
 /// The operator set that exported models use, and the format version that goes with it.
 inline constexpr int64_t kExportOpset = 20, kExportVersion = 9;
+/// Of models with 4-bit integers, which no earlier version has.
+inline constexpr int64_t kPackedOpset = 21, kPackedVersion = 10;
 
 /// Writes the function `main` of `graph` (or the only public one) as an ONNX model at `path`; calls are expanded.
 /// Weights are stored within the model, which holds 2 GiB at most. Fails without a file: with one line in `unsupported`

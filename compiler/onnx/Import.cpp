@@ -55,6 +55,14 @@ Type Importer::elementType(int64_t onnxType) {
     return b.getF16Type();
   case onnxfile::BFLOAT16:
     return b.getBF16Type();
+  case onnxfile::FLOAT8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case onnxfile::FLOAT8E5M2:
+    return Float8E5M2Type::get(context);
+  case onnxfile::INT4:
+    return b.getIntegerType(4);
+  case onnxfile::UINT4:
+    return b.getIntegerType(4, false);
   case onnxfile::BOOL:
     return b.getI1Type();
   case onnxfile::INT8:

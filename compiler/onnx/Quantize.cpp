@@ -2,7 +2,9 @@
 //
 // Integers with a scale and a zero point. Products of integers accumulate in i32.
 
+#include "compiler/onnx/Float8.h"
 #include "compiler/onnx/Windows.h"
+#include "ir/Storage.h"
 
 using namespace mlir;
 
@@ -21,10 +23,68 @@ static Value alongAxis(OpImport &n, Value parameter, Value x, int64_t axis) {
   return n.broadcastLike(parameter, x, {axis});
 }
 
-/// round(x / scale) + zero, saturated to `type`; `x` and `scale` are floats of the same type and shape.
+/// A parameter of as many places along `axis` as `x` has blocks of `blockSize` there, in the shape of `x`.
+static Value alongBlocks(OpImport &n, Value parameter, Value x, int64_t axis, int64_t blockSize) {
+  if (n.failed())
+    return {};
+  int64_t size = n.size(x, axis), blocks = n.rank(parameter) == n.rank(x) ? n.size(parameter, axis) : 0;
+  if (ShapedType::isDynamic(size) || ShapedType::isDynamic(blocks)) {
+    (void)n.unsupported("blocked quantization along an axis whose size is not fixed");
+    return {};
+  }
+  if (blockSize < 0 || n.rank(parameter) != n.rank(x) || blocks != int64_t(llvm::divideCeil(size, blockSize))) {
+    (void)n.error("requires a scale of the input's rank with one place for each block of " + Twine(blockSize) +
+                  " along axis " + Twine(axis) + ", found rank " + Twine(n.rank(parameter)) + " and " + Twine(blocks) +
+                  " for " + Twine(size) + " elements");
+    return {};
+  }
+  SmallVector<int64_t> positions;
+  for (int64_t i = 0; i < size; ++i)
+    positions.push_back(i / blockSize);
+  return n.gather(parameter, n.ints(positions), axis);
+}
+
+/// A scale or zero point in the shape of `x`: blocked, or as `alongAxis` has it.
+static Value inShapeOf(OpImport &n, Value parameter, Value x, int64_t axis) {
+  int64_t blockSize = n.intAttr("block_size", 0);
+  return blockSize ? alongBlocks(n, parameter, x, axis, blockSize) : alongAxis(n, parameter, x, axis);
+}
+
+/// The axis that scales run along; negative when the attribute is wrong.
+static int64_t scaleAxis(OpImport &n, Value x, Value scale) {
+  if (n.failed() || n.rank(x) == 0)
+    return 0;
+  bool isUsed = n.intAttr("block_size", 0) != 0 || (n.rank(scale) == 1 && n.size(scale, 0) != 1);
+  return isUsed ? n.axisAttr("axis", 1, n.rank(x)) : 0;
+}
+
+Value convertAsStated(OpImport &n, Value value, Type type) {
+  if (n.failed())
+    return {};
+  if (!isFloat8(type) || n.elem(value) == type || n.intAttr("saturate", 1) != 0)
+    return n.convert(value, type);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (!isa<FloatType>(n.elem(value)) || isStorageOnly(n.elem(value)))
+    value = n.convert(value, n.b.getF32Type());
+  Value magnitude = n.make<AbsOp>(value), near = n.convert(value, type);
+  if (isa<Float8E4M3FNType>(type)) // 464 is half way to what would be the next number
+    return n.select(n.compare(CompareKind::gt, magnitude, 464),
+                    n.broadcastLike(n.scalar(type, std::numeric_limits<double>::quiet_NaN()), near), near);
+  Value above = n.broadcastLike(n.scalar(type, infinity), near),
+        below = n.broadcastLike(n.scalar(type, -infinity), near);
+  Value beyond = n.select(n.compare(CompareKind::gt, value, 0), above, below);
+  return n.select(n.compare(CompareKind::ge, magnitude, 61440), beyond, near);
+}
+
+/// round(x / scale) + zero, saturated to `type`; `x` and `scale` are floats of the same type and shape. 8-bit floats
+/// round by themselves.
 static Value quantize(OpImport &n, Value x, Value scale, Value zero, Type type) {
   if (n.failed())
     return {};
+  if (isFloat8(type)) {
+    Value scaled = n.div(x, scale);
+    return convertAsStated(n, zero ? n.add(scaled, zero) : scaled, type);
+  }
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer || integer.getWidth() > 16) {
     (void)n.unsupported("quantization to this element type");
@@ -40,29 +100,25 @@ static Value quantize(OpImport &n, Value x, Value scale, Value zero, Type type) 
 
 static LogicalResult importQuantizeLinear(OpImport &n) {
   Value x = n.in(0), scale = n.in(1), zero = n.in(2);
-  if (n.intAttr("block_size", 0) != 0)
-    return n.unsupported("blocked quantization");
   Type type = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
   if (zero)
     type = n.elem(zero);
   else if (int64_t wanted = n.intAttr("output_dtype", 0))
     type = n.elementType(wanted);
-  int64_t axis = n.rank(x) ? n.rank(scale) == 1 && n.size(scale, 0) != 1 ? n.axisAttr("axis", 1, n.rank(x)) : 0 : 0;
+  int64_t axis = scaleAxis(n, x, scale);
   if (!type || axis < 0)
     return failure();
   Type wide = n.elem(scale);
   if (wide.isF16() || wide.isBF16())
     wide = n.b.getF32Type();
-  Value steps = alongAxis(n, n.convert(scale, wide), x, axis);
-  Value offset = zero ? alongAxis(n, n.convert(zero, wide), x, axis) : Value();
+  Value steps = inShapeOf(n, n.convert(scale, wide), x, axis);
+  Value offset = zero ? inShapeOf(n, n.convert(zero, wide), x, axis) : Value();
   return n.out(quantize(n, n.convert(x, wide), steps, offset, type));
 }
 
 static LogicalResult importDequantizeLinear(OpImport &n) {
   Value x = n.in(0), scale = n.in(1), zero = n.in(2);
-  if (n.intAttr("block_size", 0) != 0)
-    return n.unsupported("blocked quantization");
-  int64_t axis = n.rank(scale) == 1 && n.size(scale, 0) != 1 ? n.axisAttr("axis", 1, n.rank(x)) : 0;
+  int64_t axis = scaleAxis(n, x, scale);
   if (axis < 0)
     return failure();
   Type type = n.elem(scale);
@@ -70,11 +126,11 @@ static LogicalResult importDequantizeLinear(OpImport &n) {
     type = n.elementType(wanted);
   if (!type)
     return failure();
-  Type i32 = n.b.getI32Type();
-  Value centred = n.convert(x, i32);
+  Type exact = isa<FloatType>(n.elem(x)) ? Type(n.b.getF32Type()) : n.b.getI32Type();
+  Value centred = n.convert(x, exact);
   if (zero)
-    centred = n.sub(centred, alongAxis(n, n.convert(zero, i32), x, axis));
-  Value steps = alongAxis(n, n.convert(scale, type), x, axis);
+    centred = n.sub(centred, inShapeOf(n, n.convert(zero, exact), x, axis));
+  Value steps = inShapeOf(n, n.convert(scale, type), x, axis);
   return n.out(n.mul(n.convert(centred, type), steps));
 }
 

@@ -43,6 +43,10 @@ unsigned elementBytes(int32_t type) {
   case onnxfile::UINT8:
   case onnxfile::INT8:
   case onnxfile::BOOL:
+  case onnxfile::FLOAT8E4M3FN:
+  case onnxfile::FLOAT8E5M2:
+  case onnxfile::INT4:
+  case onnxfile::UINT4:
     return 1;
   case onnxfile::UINT16:
   case onnxfile::INT16:
@@ -62,6 +66,9 @@ unsigned elementBytes(int32_t type) {
   }
 }
 
+/// Files have two in a byte; a TensorData has a byte for each (0 to 15).
+static bool hasHalfBytes(int32_t type) { return type == onnxfile::INT4 || type == onnxfile::UINT4; }
+
 int64_t TensorData::numElements() const {
   unsigned size = elementBytes(type);
   return size ? int64_t(bytes.size() / size) : 0;
@@ -71,6 +78,11 @@ template <typename T> static T load(const char *from) {
   T value;
   std::memcpy(&value, from, sizeof(T));
   return value;
+}
+
+static double loadByte(const fltSemantics &semantics, const char *from) {
+  APFloat value(semantics, APInt(8, load<uint8_t>(from)));
+  return value.convertToDouble();
 }
 
 static double loadHalf(const fltSemantics &semantics, const char *from) {
@@ -86,7 +98,11 @@ template <typename T> static SmallVector<T> convertAll(const TensorData &data) {
   for (int64_t i = 0; i < count; ++i) {
     const char *from = data.bytes.data() + i * size;
     switch (data.type) {
+    case onnxfile::INT4:
+      out.push_back(T(int(load<uint8_t>(from) ^ 8) - 8));
+      break;
     case onnxfile::BOOL:
+    case onnxfile::UINT4:
     case onnxfile::UINT8:
       out.push_back(T(load<uint8_t>(from)));
       break;
@@ -112,10 +128,12 @@ template <typename T> static SmallVector<T> convertAll(const TensorData &data) {
       out.push_back(T(load<uint64_t>(from)));
       break;
     default: {
-      double value = data.type == onnxfile::FLOAT     ? double(load<float>(from))
-                     : data.type == onnxfile::DOUBLE  ? load<double>(from)
-                     : data.type == onnxfile::FLOAT16 ? loadHalf(APFloat::IEEEhalf(), from)
-                                                      : loadHalf(APFloat::BFloat(), from);
+      double value = data.type == onnxfile::FLOAT          ? double(load<float>(from))
+                     : data.type == onnxfile::DOUBLE       ? load<double>(from)
+                     : data.type == onnxfile::FLOAT8E4M3FN ? loadByte(APFloat::Float8E4M3FN(), from)
+                     : data.type == onnxfile::FLOAT8E5M2   ? loadByte(APFloat::Float8E5M2(), from)
+                     : data.type == onnxfile::FLOAT16      ? loadHalf(APFloat::IEEEhalf(), from)
+                                                           : loadHalf(APFloat::BFloat(), from);
       if constexpr (std::is_integral_v<T>)
         out.push_back(value >= -9.2e18 && value <= 9.2e18 ? T(value) : T(0)); // NaN fails both comparisons
       else
@@ -271,7 +289,7 @@ Expected<TensorData> decodeTensor(const onnxfile::Tensor &proto, ExternalFiles *
   }
   if (is_contained(proto.dims(), 0))
     count = 0;
-  uint64_t bytes = count * size;
+  uint64_t entries = hasHalfBytes(out.type) ? count / 2 + count % 2 : count, bytes = entries * size;
   bool external = proto.data_location() == 1;
   if (external) {
     Expected<ArrayRef<char>> data = externalBytes(proto, files, bytes);
@@ -285,8 +303,16 @@ Expected<TensorData> decodeTensor(const onnxfile::Tensor &proto, ExternalFiles *
   } else {
     // the size is right only after decodeTyped has compared it with the field
     out.bytes = ArrayRef<char>(static_cast<const char *>(nullptr), bytes);
-    if (Error error = decodeTyped(proto, out, int64_t(count)))
+    if (Error error = decodeTyped(proto, out, int64_t(entries)))
       return std::move(error);
+  }
+  if (hasHalfBytes(out.type)) { // one byte each from here on
+    auto owned = std::make_shared<std::vector<char>>();
+    owned->reserve(count);
+    for (uint64_t i = 0; i < count; ++i)
+      owned->push_back(char(uint8_t(out.bytes[i / 2]) >> i % 2 * 4 & 15));
+    out.bytes = ArrayRef<char>(owned->data(), owned->size());
+    out.owner = owned;
   }
   if (out.type == onnxfile::BOOL && llvm::any_of(out.bytes, [](char byte) { return uint8_t(byte) > 1; })) {
     auto owned = std::make_shared<std::vector<char>>();

@@ -15,6 +15,8 @@ SINTER = sys.argv[1]
 WEIGHTS = [numpy_helper.from_array(np.full((), v, np.float32), k) for k, v in (("a", 1.01), ("b", .1), ("c", .5))]
 SIZES = [numpy_helper.from_array(np.array([v], np.int64), k) for k, v in (("zero", 0), ("one", 1), ("two", 2), ("end", -1), ("most", 10**9))]
 SIZES.append(numpy_helper.from_array(np.array([1, 0], np.int64), "low"))
+SIZES.append(numpy_helper.from_array(np.array([128, 64], np.int64), "wide"))
+SIZES += [numpy_helper.from_array(np.array(v, np.int64), k) for k, v in (("first", 1), ("trips", 10))]
 
 
 def save(nodes, last, shape=(64,)):
@@ -60,6 +62,29 @@ def joins(count):
     return nodes + [h.make_node("Concat", [n.output[0] for n in nodes], ["j"], axis=0), h.make_node("ReduceSum", ["j"], ["y"], keepdims=0)]
 
 
+def ranges(count):
+    """Gathers at positions that are computed: checks and sizes stand between the launches of one long function."""
+    nodes, value = [], "x"
+    for i in range(count):
+        nodes += [h.make_node("Shape", [value], [f"s{i}"]), h.make_node("Squeeze", [f"s{i}"], [f"n{i}"]),
+                  h.make_node("Range", ["first", f"n{i}", "first"], [f"r{i}"]), h.make_node("Gather", [value, f"r{i}"], [f"v{i}"])]
+        value = f"v{i}"
+    return nodes + [h.make_node("ReduceSum", [value], ["y"], keepdims=0)]
+
+
+def loops(count):
+    """Loops with a capture of more elements than are carried along."""
+    nodes, value = [h.make_node("Expand", ["x", "wide"], ["start"]), h.make_node("Sin", ["start"], ["w"])], "start"
+    for i in range(count):
+        info = h.make_tensor_value_info
+        body = h.make_graph([h.make_node("Mul", [f"c{i}", "w"], [f"o{i}"]), h.make_node("Identity", [f"k{i}"], [f"q{i}"])], "b",
+                            [info(f"t{i}", T.INT64, []), info(f"k{i}", T.BOOL, []), info(f"c{i}", T.FLOAT, [128, 64])],
+                            [info(f"q{i}", T.BOOL, []), info(f"o{i}", T.FLOAT, [128, 64])])
+        nodes.append(h.make_node("Loop", ["trips", "", value], [f"v{i}"], body=body))
+        value = f"v{i}"
+    return nodes + [h.make_node("ReduceSum", [value], ["y"], keepdims=0)]
+
+
 def node(kind, operands, name):
     return h.make_node(kind, operands, [name])
 
@@ -81,7 +106,12 @@ GRAPHS = {
     "joins": (joins, 200),
     # Each size is an expression that holds the one before several times.
     "slices": (chain(lambda v, i: [node("Slice", [v, "one", "end"], f"v{i}")]), 15),
+    # One function of thousands of blocks: LLVM asks all blocks before one what they tell of a value.
+    "ranges": (ranges, 60),
+    "loops": (loops, 200),
 }
+NAMED = ("slices", "ranges")  # of a size that has a name
+FORWARD = ("ranges", "loops")  # without the gradient, whose parts are rows of their own
 
 
 def seconds(*command):
@@ -93,7 +123,7 @@ def seconds(*command):
 
 
 def measure(make, count, gradient):
-    save(make(count), "y", (8, 8) if make is products else ("n",) if make is GRAPHS["slices"][0] else (64,))
+    save(make(count), "y", (8, 8) if make is products else ("n",) if make in [GRAPHS[k][0] for k in NAMED] else (64,))
     model, found = "m.onnx", 0.0
     if gradient:
         found = seconds("grad", "m.onnx", "--loss", "y", "-o", "g.mlir", "--force")
@@ -105,7 +135,7 @@ def main():
     save([node("Sin", ["x"], "y")], "y")
     empty = seconds("compile", "m.onnx", "-o", "m.smod", "--threads", "1")
     for name, (make, count) in GRAPHS.items():
-        for gradient in (False, True):
+        for gradient in (False,) if name in FORWARD else (False, True):
             few, many = (measure(make, n, gradient) for n in (count, 4 * count))
             ratio = max(many - empty, 0) / max(few - empty, 0.05)
             if ratio > 8:  # once more: a loaded machine
