@@ -102,6 +102,7 @@ private:
                 ArrayRef<Value> batchIndex);
   void emitRows(Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
                 ArrayRef<Value> batchIndex);
+  void prefetchPanels(MicroOperands &operands, Value row, Value rhsBase);
   void prefetchEpilogue(const RegisterTile &tile, Value row, Value column, ArrayRef<Value> batchIndex);
   Value flatPosition(Value row, Value column, ArrayRef<Value> batchIndex);
   bool mayHoldZeros(unsigned input);
@@ -125,6 +126,8 @@ private:
   DimExpr steps, stripElements, rowPitch;
   VectorType vectorType; // of sums
   RegisterTile tile;
+  DimExpr tilesPerBlock; // of rows
+  Value blockBegin;      // the first of them
   bool masked = false;
   bool walksAxes = false;            // rows or columns cannot be walked as one in the epilogue
   Value strip, stripBase;            // the columns of this chunk that are not read where they lie
@@ -311,6 +314,28 @@ void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, V
     }
 }
 
+/// Panels that stream from beyond the second-level cache: each tile asks for its part of the next columns' panels,
+/// where both fit that cache beside the rows, else for what it needs 128 steps later.
+void ContractionEmitter::prefetchPanels(MicroOperands &operands, Value row, Value rhsBase) {
+  int64_t bytes = constantOr(dims.mul(steps, plan.columns), 0) * form.kPack * widthOf(form.b);
+  if (!plan.packed || bytes <= spec.target().l2Bytes)
+    return;
+  int64_t stepElements = tile.vectors * lanes * form.kPack, stepCount = constantOr(steps, 0);
+  int64_t tiles = tilesPerBlock.isConstant() ? tilesPerBlock.constant() : 0;
+  bool arePanels = tile.vectors * lanes % panel == 0;
+  if (!arePanels || tiles == 0 || stepElements * widthOf(form.b) * stepCount > spec.target().l2Bytes / 8) {
+    operands.prefetchRows = 128;
+    return;
+  }
+  operands.aheadStride = llvm::divideCeil(stepElements, tiles);
+  // The last tile reaches back over rows of the one before it.
+  Value lastRow = add(arith::SubIOp::create(b, row, blockBegin), fn.index(tile.rows - 1));
+  Value tileOfBlock = arith::DivUIOp::create(b, lastRow, fn.index(tile.rows));
+  Value share = mul(tileOfBlock, fn.index(operands.aheadStride * stepCount));
+  Value next = mul(fn.index(tile.vectors * lanes / panel), fn.materialize(stripElements));
+  operands.ahead = add(add(rhsBase, next), share);
+}
+
 void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase,
                                   Value rhsStep, ArrayRef<Value> batchIndex) {
   MicroOperands operands(form);
@@ -356,10 +381,7 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
       }
       operands.bVectors.push_back(first);
     }
-    // Prefetching pays when the panels stream from beyond L2.
-    int64_t bytes = constantOr(dims.mul(plan.k, plan.columns), 0) * widthOf(form.b);
-    if (plan.packed && bytes > spec.target().l2Bytes)
-      operands.prefetchRows = 128;
+    prefetchPanels(operands, row, rhsBase);
   } else {
     operands.bStride = rhsStep;
     for (int64_t j = 0; j < tile.vectors; ++j) {
@@ -407,6 +429,7 @@ void ContractionEmitter::copyRows(Value begin, Value end, Value lhsBase) {
 /// The tiles of one row block. Where the number of rows is not known before the call, it may be less than a tile.
 void ContractionEmitter::emitRows(Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase,
                                   Value rhsStep, ArrayRef<Value> batchIndex) {
+  blockBegin = rowBegin;
   Value rowCount = fn.materialize(plan.rows);
   auto wholeTiles = [&] {
     Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
@@ -487,7 +510,7 @@ EmittedKernel ContractionEmitter::emit() {
 EmittedKernel ContractionEmitter::emitPanelChunks() {
   int64_t tileColumns = tile.vectors * lanes;
   DimExpr groups = dims.ceilDiv(plan.columns, dims.constant(tileColumns));
-  DimExpr tilesPerBlock =
+  tilesPerBlock =
       dims.max(dims.constant(1), dims.floorDiv(dims.constant(spec.schedule().getChunk() / (tileColumns * tile.rows)),
                                                dims.max(plan.k, dims.constant(1))));
   if (plan.hasStrips()) {
@@ -496,6 +519,10 @@ EmittedKernel ContractionEmitter::emitPanelChunks() {
     DimExpr wanted = dims.ceilDiv(dims.constant(spec.costs().stripChunks), strips);
     tilesPerBlock = dims.max(tilesPerBlock, dims.ceilDiv(tiles, wanted));
   }
+  // Blocks of one size: threads would wait for a large one behind a small one.
+  DimExpr tiles = dims.ceilDiv(plan.rows, dims.constant(tile.rows));
+  DimExpr equal = dims.max(dims.constant(1), dims.ceilDiv(tiles, tilesPerBlock));
+  tilesPerBlock = dims.resolve(dims.max(dims.constant(1), dims.ceilDiv(tiles, equal)));
   DimExpr blockRows = dims.mul(tilesPerBlock, dims.constant(tile.rows));
   DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
 
@@ -533,7 +560,7 @@ EmittedKernel ContractionEmitter::emitRowChunks() {
   auto share = [&](DimExpr count, DimExpr chunks, DimExpr elements) {
     return dims.max(atLeastOne(dims.ceilDiv(count, chunks)), dims.floorDiv(tilesOfWork, atLeastOne(elements)));
   };
-  DimExpr tilesPerBlock = dims.min(atLeastOne(tiles), share(tiles, wanted, dims.mul(tileRows, plan.columns)));
+  tilesPerBlock = dims.min(atLeastOne(tiles), share(tiles, wanted, dims.mul(tileRows, plan.columns)));
   DimExpr blockRows = dims.mul(tilesPerBlock, tileRows);
   DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
   DimExpr parts = dims.ceilDiv(wanted, atLeastOne(blocks));
@@ -637,7 +664,7 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   int64_t highest = rows == ShapedType::kDynamic ? kMostTileRows : std::clamp<int64_t>(rows, 1, kMostTileRows);
   plan.addTile(tile.rows, std::max(tile.rows, highest));
   plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)), vectors);
-  plan.setChunk(spec.costs().contractionMacs);
+  plan.setChunk(product->chunk(spec, tile.vectors * lanes));
   if (std::optional<ArrayRef<int64_t>> zeros = spec.kernel.getZeros();
       zeros && form.step == ProductForm::Step::fused && !product->copiesRows)
     plan.zeros.assign(zeros->begin(), zeros->end());

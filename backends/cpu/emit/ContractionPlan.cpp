@@ -194,3 +194,24 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   plan.transposed = true;
   return plan;
 }
+
+int64_t ContractionPlan::chunk(KernelSpec &spec, int64_t tileColumns) const {
+  const CostModel &costs = spec.costs();
+  if (copiesRows)
+    return costs.contractionMacs;
+  DimContext &dims = spec.dims;
+  auto sizeOr = [&](DimExpr size, int64_t otherwise) {
+    size = dims.resolve(size);
+    return size.isConstant() ? size.constant() : otherwise;
+  };
+  // The right operand comes once for each block of rows, mostly from beyond the second-level cache, and the block's
+  // rows of lhs come once for each group of columns. So a block fills half of that cache, whatever k is, and rows that
+  // nearly fit are one block.
+  int64_t width = widthOf(form.a), fast = spec.target().l2Bytes, most = fast / 2 / width * tileColumns;
+  int64_t lhsElements = sizeOr(dims.mul(rows, k), 0), ofAllRows = lhsElements * tileColumns;
+  if (lhsElements * width <= fast / 4 * 3)
+    most = std::max(most, ofAllRows);
+  DimExpr groups = dims.mul(dims.product(batches), dims.ceilDiv(columns, dims.constant(tileColumns)));
+  int64_t blocks = llvm::divideCeil(costs.parallelChunks, std::max<int64_t>(sizeOr(groups, 1), 1));
+  return std::max(costs.contractionMacs, std::min(most, (lhsElements ? ofAllRows : most) / blocks));
+}

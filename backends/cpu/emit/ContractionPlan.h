@@ -34,6 +34,10 @@ struct ContractionPlan {
   bool copiesRows = false; // rows of lhs go through the workspace
   bool hasStrips() const { return transposed || copied; }
 
+  /// Multiply-adds of a chunk, a block of rows by `tileColumns` columns: many rows, so that the right operand comes few
+  /// times, but few enough for the second-level cache and for many threads.
+  int64_t chunk(KernelSpec &spec, int64_t tileColumns) const;
+
   /// The right operand is packed if `packing` lists its input. Nothing with the reason in `refusal` when strides, sizes
   /// and types are not of a form that the emitter walks.
   static std::optional<ContractionPlan> of(KernelSpec &spec, DotGeneralOp dot, llvm::ArrayRef<int64_t> packing,

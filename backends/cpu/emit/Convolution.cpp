@@ -254,8 +254,9 @@ struct ConvolutionForm {
   ConvolutionOp op;
   ConvolutionShape shape;
   ProductForm product;
-  int64_t panel, groups, groupIn, groupOut, pixelStride;
-  int64_t pitch; // channels of a group, whole steps of them
+  int64_t panel, groups, groupIn, groupOut;
+  int64_t pixelStride; // elements from one pixel to the next where tiles read
+  int64_t pitch;       // channels of a group, whole steps of them
   bool masked, flattened = false;
   bool inPlace; // the filter is read as [kh][kw][channels][O]
 };
@@ -307,6 +308,9 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   pitch = static_cast<int64_t>(llvm::alignTo(groupIn, product.kPack));
   shape.needsCopy |= product.copiesRows() || pitch != groupIn;
   pixelStride = shape.needsCopy ? pitch : shape.channels;
+  // The pixels of a tile would share cache sets.
+  if (shape.needsCopy && pixelStride * shape.strideW * widthOf(product.row) % 4096 == 0)
+    pixelStride += spec.target().cacheLineBytes / widthOf(product.row);
   // A pointwise convolution walks all pixels as one row.
   if (shape.kernelH == 1 && shape.kernelW == 1 && shape.strideH == 1 && shape.strideW == 1 && !shape.needsCopy) {
     DimExpr one = spec.dims.constant(1);
@@ -471,7 +475,27 @@ static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &
   for (int64_t rows = highest; rows > 0; --rows)
     if (llvm::divideCeil(outHeight, rows) * rows < llvm::divideCeil(outHeight, high) * high)
       high = rows;
-  return {high, std::max<int64_t>(outWidth, 1), most.vectors};
+  return {high, std::max<int64_t>(outWidth, 1), high > 1 ? most.vectors : tile.vectors};
+}
+
+/// Multiply-adds of a chunk: as many chunks as threads may share, unless a chunk would take no longer than waking a
+/// thread costs, or copy more than a quarter of its rows for a neighbour's, too.
+static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const ConvolutionTile &tile, int64_t lanes) {
+  const CostModel &costs = spec.costs();
+  DimContext &dims = spec.dims;
+  const ConvolutionShape &shape = form.shape;
+  int64_t taps = shape.kernelH * shape.kernelW * form.groupIn;
+  int64_t results = sizeOr(dims, dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)), 0);
+  if (results == 0)
+    return costs.convolutionMacs;
+  int64_t all = results * shape.outChannels * taps;
+  auto least = static_cast<int64_t>(4 * costs.inlineNs * macsPerNs(costs, form.product));
+  if (shape.needsCopy) {
+    int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
+    int64_t rows = llvm::divideCeil(4 * shared, shape.strideH);
+    least = std::max(least, rows * sizeOr(dims, shape.outWidth, 1) * tile.vectors * lanes * taps);
+  }
+  return std::clamp(all / costs.parallelChunks, std::min(least, costs.convolutionMacs), costs.convolutionMacs);
 }
 
 Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
@@ -491,7 +515,7 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
   plan.addTile(tile.high, most(form.shape.outHeight, tile.high, 1));
   plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, kMostTileRows));
   plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)), vectors);
-  plan.setChunk(spec.costs().convolutionMacs);
+  plan.setChunk(chooseChunk(spec, form, tile, lanes));
   return plan;
 }
 
@@ -508,8 +532,11 @@ EmittedKernel ConvolutionEmitter::emit() {
   DimExpr units = dims.max(
       one, dims.floorDiv(dims.constant(std::max<int64_t>(1, fn.spec.schedule().getChunk() / (tileColumns * taps))),
                          dims.max(unit, one)));
-  DimExpr blockLength = dims.mul(units, dims.constant(alongRow ? wide : high));
-  DimExpr walked = alongRow ? shape.outWidth : shape.outHeight;
+  // Blocks of one size: threads would wait for a large one behind a small one.
+  DimExpr walked = alongRow ? shape.outWidth : shape.outHeight, perUnit = dims.constant(alongRow ? wide : high);
+  DimExpr allUnits = dims.max(one, dims.ceilDiv(walked, perUnit));
+  units = dims.ceilDiv(allUnits, dims.ceilDiv(allUnits, units));
+  DimExpr blockLength = dims.mul(units, perUnit);
   // The copy of one row serves the whole row: splitting it would repeat the copy.
   if (alongRow && shape.needsCopy)
     blockLength = dims.max(walked, one);
@@ -522,7 +549,7 @@ EmittedKernel ConvolutionEmitter::emit() {
   // A block's last tile that reaches back reads up to `high - 1` output rows more.
   if (!alongRow)
     inputRows = dims.add(inputRows, dims.constant((high - 1) * shape.strideH));
-  DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(pitch)));
+  DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(pixelStride)));
   // Vectors of the copy that few channels fill, too.
   int64_t copied = lanes;
   if (product.step != ProductForm::Step::fused)
@@ -574,13 +601,19 @@ EmittedKernel ConvolutionEmitter::emit() {
     }
     if (shape.needsCopy) {
       input = copy;
-      inputBase = mul(chunk, fn.materialize(copyElements));
+      // One copy for all columns of a call, in the same place for all its blocks, so that it stays in cache.
+      inputBase = mul(fn.begin(), fn.materialize(copyElements));
       inputRow0 = mul(firstRow, fn.index(shape.strideH));
       Value rows = alongRow ? fn.materialize(inputRows)
                             : add(mul(arith::SubIOp::create(b, arith::SubIOp::create(b, high_, firstRow), fn.index(1)),
                                       fn.index(shape.strideH)),
                                   fn.index((shape.kernelH - 1) * shape.dilationH + 1));
-      emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, groupIn, pitch,
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, chunk, fn.begin());
+      Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columnTile, fn.index(0));
+      auto make = scf::IfOp::create(b, arith::OrIOp::create(b, isFirst, isOther), /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(make.thenBlock());
+      emitPaddedRows(fn, shape, source, imageBase, copy, inputBase, inputRow0, rows, channelBegin, groupIn, pixelStride,
                      copied, product);
     } else {
       input = source;

@@ -139,7 +139,7 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, Stri
     Value high = arith::MinSIOp::create(b, add(low, fn.materialize(blockRows)), outHeight);
     Value imageBase = mul(image, imageElements), base = imageBase, firstRow = fn.index(0);
     if (shape.needsCopy) {
-      base = mul(chunk, fn.materialize(copyElements));
+      base = mul(fn.begin(), fn.materialize(copyElements)); // the same place for all chunks of a call
       firstRow = mul(low, fn.index(shape.strideH));
       Value last = arith::SubIOp::create(b, arith::SubIOp::create(b, high, low), fn.index(1));
       emitPaddedRows(fn, shape, source, imageBase, copy, base, firstRow,

@@ -21,6 +21,9 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
   int64_t width = 2;
   if (rows != ShapedType::kDynamic && rows <= 6)
     width = rows <= 2 ? 8 : 4;
+  // Rows that share cache sets are no more than the ways; few rows are not.
+  if (rows != ShapedType::kDynamic && rows <= target.l1Ways)
+    conflicting = false;
   if (conflicting && mostRows(2) > target.l1Ways)
     width = 4;
   while (width > 1 && (vectors % width != 0 || mostRows(width) < 1))
@@ -82,6 +85,13 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
         memref::PrefetchOp::create(b, operands.b, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/3,
                                    /*isDataCache=*/true);
       }
+    }
+    if (operands.ahead) {
+      Value ahead = add(operands.ahead, mul(k, fn.index(operands.aheadStride)));
+      int64_t line = fn.spec.target().cacheLineBytes / widthOf(form.b);
+      for (int64_t at = 0; at < operands.aheadStride; at += line)
+        memref::PrefetchOp::create(b, operands.b, ValueRange{add(ahead, fn.index(at))}, /*isWrite=*/false,
+                                   /*localityHint=*/2, /*isDataCache=*/true);
     }
     if (operands.prefetchSteps)
       for (Value row : {operands.aRows.front(), operands.aRows.back()}) {

@@ -230,6 +230,9 @@ EmittedKernel RecurrentEmitter::emit() {
   Value steps = fn.materialize(sizes[0]), zero = fn.index(0);
   Value y = all, initial = fn.input(h0.getArgNumber());
   int64_t wholeBlocks = units / lanes;
+  // Weights that a cache does not hold: each other step walks them backwards, so that it begins with those that the
+  // step before used last and the cache still has.
+  bool turnsAround = units * units * gates * width > fn.spec.target().l2Bytes / 4 * 3;
 
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = mul(chunk, fn.index(chunkRows));
@@ -256,8 +259,16 @@ EmittedKernel RecurrentEmitter::emit() {
         }
       };
       if (wholeBlocks)
-        fn.loop(zero, fn.index(wholeBlocks), 1,
-                [&](Value block) { overRows(block, mul(block, fn.index(lanes)), nullptr); });
+        fn.loop(zero, fn.index(wholeBlocks), 1, [&](Value i) {
+          Value block = i;
+          if (turnsAround) {
+            Value fromLast = arith::SubIOp::create(b, fn.index(wholeBlocks - 1), i);
+            Value isOdd =
+                arith::TruncIOp::create(b, b.getI1Type(), arith::IndexCastOp::create(b, b.getI64Type(), step));
+            block = arith::SelectOp::create(b, isOdd, fromLast, i);
+          }
+          overRows(block, mul(block, fn.index(lanes)), nullptr);
+        });
       if (units % lanes) {
         auto maskType = VectorType::get({lanes}, b.getI1Type());
         Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(units % lanes)});

@@ -1,0 +1,23 @@
+// The tiles of a narrow image are as wide as it is, wherever its pixels lie: copies of pixels that would share cache sets
+// have a stride of their own, and up to as many pixels as the cache has ways do not mind. No pixel is computed twice.
+// RUN: sinter compile %s --target=emeraldrapids --emit=fused -o - | FileCheck --check-prefixes=CHECK,WIDE %s
+// RUN: sinter compile %s --target=znver4 --emit=fused -o - | FileCheck --check-prefixes=CHECK,WIDE %s
+// RUN: sinter compile %s --target=haswell --emit=fused -o - | FileCheck --check-prefixes=CHECK,NARROW %s
+
+// CHECK-LABEL: @padded
+// WIDE: tile = [1, 7, 2]
+// NARROW: tile = [1, 4, 2]
+func.func @padded(%x: tensor<1x14x14x512xf32>) -> tensor<1x7x7x512xf32> {
+  %w = sinter.constant dense<0.5> : tensor<512x3x3x512xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 2, 2>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x14x14x512xf32>, tensor<512x3x3x512xf32>) -> tensor<1x7x7x512xf32>
+  return %p : tensor<1x7x7x512xf32>
+}
+
+// CHECK-LABEL: @pointwise
+// WIDE: tile = [1, 7, 2]
+// NARROW: tile = [1, 4, 2]
+func.func @pointwise(%x: tensor<1x14x14x1024xf32>) -> tensor<1x7x7x512xf32> {
+  %w = sinter.constant dense<0.5> : tensor<512x1x1x1024xf32>
+  %p = sinter.convolution %x, %w {strides = array<i64: 2, 2>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x14x14x1024xf32>, tensor<512x1x1x1024xf32>) -> tensor<1x7x7x512xf32>
+  return %p : tensor<1x7x7x512xf32>
+}

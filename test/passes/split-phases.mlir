@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// RUN: sinter-opt --sinter-split-phases %s | FileCheck %s
+
+// Elements two and three apart: six phases of five channels each.
+// CHECK-LABEL: @phases_are_channels
+// CHECK: sinter.reverse {{.*}}axes = array<i64: 1, 2>
+// CHECK: sinter.convolution {{.*}}input_dilation = array<i64: 1, 1>{{.*}} (tensor<2x4x6x3xf32>, tensor<30x1x1x3xf32>) -> tensor<2x4x6x30xf32>
+// CHECK: sinter.transpose {{.*}} (tensor<2x4x6x2x3x5xf32>) -> tensor<2x4x2x6x3x5xf32>
+// CHECK: sinter.reshape {{.*}} -> tensor<2x8x18x5xf32>
+// CHECK: sinter.transpose {{.*}} -> tensor<2x5x8x18xf32>
+func.func @phases_are_channels(%x: tensor<2x3x4x6xf32>, %w: tensor<5x3x2x3xf32>) -> tensor<2x5x8x18xf32> {
+  %0 = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 2>, high = array<i64: 1, 2>, input_dilation = array<i64: 2, 3>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<2x3x4x6xf32>, tensor<5x3x2x3xf32>) -> tensor<2x5x8x18xf32>
+  return %0 : tensor<2x5x8x18xf32>
+}
+
+// CHECK-LABEL: @along_one_axis
+// CHECK: sinter.convolution {{.*}} (tensor<1x7x3xf32>, tensor<8x1x3xf32>) -> tensor<1x7x8xf32>
+func.func @along_one_axis(%x: tensor<1x7x3xf32>, %w: tensor<2x4x3xf32>) -> tensor<1x28x2xf32> {
+  %0 = sinter.convolution %x, %w {layout = #sinter<conv_layout channels_last>, strides = array<i64: 1>, low = array<i64: 3>, high = array<i64: 3>, input_dilation = array<i64: 4>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x7x3xf32>, tensor<2x4x3xf32>) -> tensor<1x28x2xf32>
+  return %0 : tensor<1x28x2xf32>
+}
+
+// Results meet one tap or two.
+// CHECK-LABEL: @keeps_filters_that_overlap
+// CHECK: sinter.convolution {{.*}}input_dilation = array<i64: 2, 2>
+func.func @keeps_filters_that_overlap(%x: tensor<1x3x4x4xf32>, %w: tensor<3x3x3x3xf32>) -> tensor<1x3x7x7xf32> {
+  %0 = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 2, 2>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x3x4x4xf32>, tensor<3x3x3x3xf32>) -> tensor<1x3x7x7xf32>
+  return %0 : tensor<1x3x7x7xf32>
+}
+
+// CHECK-LABEL: @keeps_infinite_weights
+// CHECK: sinter.convolution {{.*}}input_dilation = array<i64: 2>
+func.func @keeps_infinite_weights(%x: tensor<1x1x3xf32>) -> tensor<1x1x6xf32> {
+  %w = sinter.constant dense<[[[1.0, 0x7F800000]]]> : tensor<1x1x2xf32>
+  %0 = sinter.convolution %x, %w {strides = array<i64: 1>, low = array<i64: 1>, high = array<i64: 1>, input_dilation = array<i64: 2>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x1x3xf32>, tensor<1x1x2xf32>) -> tensor<1x1x6xf32>
+  return %0 : tensor<1x1x6xf32>
+}
+
+// CHECK-LABEL: @keeps_groups
+// CHECK: sinter.convolution {{.*}}groups = 3
+func.func @keeps_groups(%x: tensor<1x3x4xf32>, %w: tensor<3x1x2xf32>) -> tensor<1x3x8xf32> {
+  %0 = sinter.convolution %x, %w {groups = 3 : i64, strides = array<i64: 1>, low = array<i64: 1>, high = array<i64: 1>, input_dilation = array<i64: 2>, dilation = array<i64: 1>, element_type = f32} : (tensor<1x3x4xf32>, tensor<3x1x2xf32>) -> tensor<1x3x8xf32>
+  return %0 : tensor<1x3x8xf32>
+}
