@@ -11,6 +11,7 @@
 #include "compiler/capi/JitCache.h"
 #include "compiler/capi/Public.h"
 #include "passes/IndexPolicy.h"
+#include "passes/StripDebug.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -44,13 +45,17 @@ static sinter_status_code readCompileOptions(const sinter_compile_options *given
   return parseTargets(options.target, targets, error) ? SINTER_OK : fail(SINTER_UNSUPPORTED, "target: " + error);
 }
 
-/// The public functions of the graph with the policy of positions that the options ask for.
+/// The public functions of the graph with the checks and prints that the options ask for.
 static sinter_status_code moduleToCompile(sinter_graph &graph, const sinter_compile_options &read,
                                           OwningOpRef<ModuleOp> &module) {
   if (sinter_status_code status = publicModule(graph, "compile", module))
     return status;
   if (read.index_policy != SINTER_INDEX_AS_RECORDED)
     applyIndexPolicy(*module, read.index_policy == SINTER_INDEX_ERROR ? IndexPolicy::Error : IndexPolicy::Clamp);
+  if (read.strip_debug)
+    stripDebug(*module);
+  if (read.profile)
+    (*module)->setAttr("sinter.profile", UnitAttr::get(module->getContext()));
   return SINTER_OK;
 }
 
@@ -99,6 +104,42 @@ sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compil
   };
   FileLimitIsAnError fileLimit;
   return findOrCompile(key, cache, compile, result);
+}
+
+sinter_status_code sinter_graph_dump(sinter_graph *graph, const char *phase, const sinter_compile_options *given,
+                                     const char **text) {
+  if (!graph || !phase || !text)
+    return invalid("dump requires a graph, a phase and a place for the text, got null");
+  sinter_compile_options read = {};
+  Options options;
+  if (sinter_status_code status = readCompileOptions(given, read, options))
+    return status;
+  CompileRequest request;
+  using Last = CompileRequest::Last;
+  std::pair<bool *, Last> asked = llvm::StringSwitch<std::pair<bool *, Last>>(phase)
+                                      .Case("graph", {&request.keepGraph, Last::Graph})
+                                      .Case("fused", {&request.keepFused, Last::Fused})
+                                      .Case("schedule", {&request.keepSchedule, Last::Schedule})
+                                      .Case("loops", {&request.keepLoops, Last::Loops})
+                                      .Case("llvm", {&request.keepLLVM, Last::Code})
+                                      .Case("asm", {&request.keepAssembly, Last::Code})
+                                      .Default({nullptr, Last::Code});
+  if (!asked.first)
+    return invalid(Twine("dump requires one of graph, fused, schedule, loops, llvm and asm, got '") + phase + "'");
+  *asked.first = true;
+  request.last = asked.second;
+  OwningOpRef<ModuleOp> module;
+  if (sinter_status_code status = moduleToCompile(*graph, read, module))
+    return status;
+  CompiledModule compiled;
+  if (sinter_status_code status = compileModule(*graph, *module, options, request, compiled))
+    return status;
+  for (std::string *part : {&compiled.graph, &compiled.fused, &compiled.code.schedule, &compiled.code.loops,
+                            &compiled.code.llvm, &compiled.code.assembly})
+    if (!part->empty())
+      graph->text = std::move(*part);
+  *text = graph->text.c_str();
+  return SINTER_OK;
 }
 
 //===- files -----------------------------------------------------------------------------------------===//

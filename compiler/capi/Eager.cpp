@@ -477,6 +477,11 @@ static void giveSession(Kernel &kernel, bool threaded, sinter_session *session) 
   idleThreadedSessions += threaded;
 }
 
+/// Bytes of `count` elements, two in one where they have 4 bits.
+static size_t bytesOf(int32_t dtype, int64_t count) {
+  return static_cast<size_t>(sinter_dtype_bytes(dtype) ? count * sinter_dtype_bytes(dtype) : count / 2 + count % 2);
+}
+
 static sinter_status_code runKernel(Kernel &kernel, const Plan &plan, const Call &call, sinter_tensor *outputs) {
   SmallVector<sinter_tensor, 8> inputs;
   int64_t elements = 0;
@@ -496,8 +501,7 @@ static sinter_status_code runKernel(Kernel &kernel, const Plan &plan, const Call
       continue;
     int64_t size = countElements(dims).value_or(0);
     elements = std::max(elements, size);
-    outputs[k].data = std::aligned_alloc(
-        64, std::max<size_t>((static_cast<size_t>(size * sinter_dtype_bytes(type.dtype)) + 63) / 64 * 64, 64));
+    outputs[k].data = std::aligned_alloc(64, std::max<size_t>((bytesOf(type.dtype, size) + 63) / 64 * 64, 64));
     if (!outputs[k].data)
       status = fail(SINTER_OUT_OF_MEMORY, call.op + " has no memory for its result");
     owned[k] = true;
@@ -515,8 +519,7 @@ static sinter_status_code runKernel(Kernel &kernel, const Plan &plan, const Call
   for (size_t k = 0; !status && k < count; ++k) {
     if (owned[k])
       continue; // else in the session's memory
-    size_t bytes = static_cast<size_t>(countElements(ArrayRef(outputs[k].dims, outputs[k].rank)).value_or(0) *
-                                       sinter_dtype_bytes(outputs[k].dtype));
+    size_t bytes = bytesOf(outputs[k].dtype, countElements(ArrayRef(outputs[k].dims, outputs[k].rank)).value_or(0));
     void *copy = std::aligned_alloc(64, std::max<size_t>((bytes + 63) / 64 * 64, 64));
     if (!copy)
       status = fail(SINTER_OUT_OF_MEMORY, call.op + " has no memory for its result");

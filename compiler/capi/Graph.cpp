@@ -3,6 +3,7 @@
 #include "compiler/capi/Graph.h"
 #include "backends/schedule/Signature.h"
 #include "compiler/Register.h"
+#include "compiler/capi/Public.h"
 #include "ir/Ops.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Verifier.h"
@@ -12,6 +13,7 @@ using namespace sinter;
 using namespace sinter::capi;
 
 std::unique_ptr<MLIRContext> makeSinterContext() {
+  capi::setHostCalls();
   DialectRegistry registry;
   registerDialects(registry);
   auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);

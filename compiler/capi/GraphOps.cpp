@@ -5,6 +5,7 @@
 #include "compiler/capi/Graph.h"
 #include "ir/Ops.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/dtypes.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -67,7 +68,7 @@ static sinter_status_code checkAttr(const sinter_attr &attr, const Twine &what, 
         return invalid(what + " requires strings, got null for string " + Twine(i));
     return SINTER_OK;
   case SINTER_ATTR_DTYPE:
-    if (attr.i64 < 0 || attr.i64 > SINTER_U64 || sinter_dtype_bytes(static_cast<int32_t>(attr.i64)) == 0)
+    if (attr.i64 < 0 || attr.i64 > SINTER_U4 || sinter_dtype_bits(static_cast<int32_t>(attr.i64)) == 0)
       return invalid(what + " requires a dtype, got " + Twine(attr.i64));
     return SINTER_OK;
   case SINTER_ATTR_TYPE:

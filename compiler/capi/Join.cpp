@@ -5,14 +5,16 @@
 //
 //   cond p { a; t(a, x) } { b; t(b, x) }   ->   y = cond p { a } { b };  t(y, x)
 //
-// That is a fact about the graph, whatever the host's code did, since ops have no side effects. Two ops are one when
-// they have the same name, attributes and types, come from the same place of the source, and all uses of the one
-// correspond to uses of the other. So n branches one after the other make a graph of n branches instead of 2^n ways.
+// That is a fact about the graph, whatever the host's code did, since ops have no side effects (those that print stay
+// inside). Two ops are one when they have the same name, attributes and types, come from the same place of the source,
+// and all uses of the one correspond to uses of the other. So n branches one after the other make a graph of n branches
+// instead of 2^n ways.
 
 #include "compiler/capi/Graph.h"
 #include "ir/Ops.h"
 #include "ir/Shapes.h"
 #include "mlir/IR/OperationSupport.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
@@ -73,7 +75,7 @@ public:
 private:
   /// The op of the second region whose results are used as `op`'s are, by ops that are shared.
   Operation *findPartner(Operation &op) {
-    if (isa<ConstantOp, UnrealizedConversionCastOp>(op) || op.use_empty())
+    if (isa<ConstantOp, UnrealizedConversionCastOp>(op) || op.use_empty() || !isMemoryEffectFree(&op))
       return nullptr;
     Operation *other = nullptr;
     size_t uses = 0;
@@ -195,13 +197,16 @@ sinter_status_code sinter_graph::join(sinter_value predicate, sinter_region then
   }
   pruneCaptures(*this, onTrue->captures);
   pruneCaptures(*this, onFalse->captures);
-  SmallVector<sinter_value> branch(yields.size());
+  SmallVector<sinter_value> branch(std::max<size_t>(yields.size(), 1));
+  auto hasEffects = [](const Region *region) {
+    return llvm::any_of(region->region->front(), [](Operation &op) { return !isMemoryEffectFree(&op); });
+  };
   int32_t numBranch = 0;
-  if (yields.empty()) {
+  if (yields.empty() && !hasEffects(onTrue) && !hasEffects(onFalse)) {
     bury(std::move(onTrue->region));
     bury(std::move(onFalse->region));
   } else if (sinter_status_code status =
-                 branches("cond", predicate, numbers, static_cast<int32_t>(branch.size()), branch.data(), &numBranch)) {
+                 branches("cond", predicate, numbers, static_cast<int32_t>(yields.size()), branch.data(), &numBranch)) {
     return status;
   }
 

@@ -32,7 +32,8 @@ template <typename T> static void copyRow(char *to, const char *from, int64_t co
 
 bool capi::move(llvm::StringRef op, const sinter_tensor &operand, llvm::ArrayRef<sinter_attr> attrs,
                 const sinter_value_type &type, sinter_tensor &output) {
-  if (operand.strides || llvm::any_of(llvm::ArrayRef(type.dims, type.rank), [](int64_t size) { return size < 0; }))
+  if (operand.strides || sinter_dtype_bytes(type.dtype) == 0 ||
+      llvm::any_of(llvm::ArrayRef(type.dims, type.rank), [](int64_t size) { return size < 0; }))
     return false;
   int64_t width = static_cast<int64_t>(sinter_dtype_bytes(type.dtype)), elements = 1;
   // Bytes from one element of the operand to the next along its own axes, then along those of the result.

@@ -17,6 +17,9 @@ sinter_status_code publicModule(sinter_graph &graph, const llvm::Twine &call,
 /// What sinter_graph_load reads, in a context that may be used again. Fails with the calls' status and message.
 sinter_status_code loadModule(mlir::MLIRContext &context, const char *path, mlir::OwningOpRef<mlir::ModuleOp> &module);
 
+/// Lets the evaluator call functions of the program and print.
+void setHostCalls();
+
 /// Copies that own their data.
 sinter_status_code copyOutputs(llvm::ArrayRef<HostTensor> results, sinter_tensor *outputs);
 

@@ -3,8 +3,10 @@
 #include "compiler/capi/Types.h"
 #include "backends/schedule/Signature.h"
 #include "ir/Shapes.h"
+#include "ir/Storage.h"
 #include "ir/reference/Loops.h"
 #include "mlir/IR/Builders.h"
+#include "runtime/dtypes.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -26,6 +28,14 @@ Type capi::elementTypeOf(MLIRContext *context, int32_t dtype) {
     return b.getF16Type();
   case SINTER_BF16:
     return b.getBF16Type();
+  case SINTER_F8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case SINTER_F8E5M2:
+    return Float8E5M2Type::get(context);
+  case SINTER_I4:
+    return b.getIntegerType(4);
+  case SINTER_U4:
+    return b.getIntegerType(4, /*isSigned=*/false);
   case SINTER_I1:
     return b.getI1Type();
   case SINTER_I8:
@@ -44,7 +54,7 @@ Type capi::elementTypeOf(MLIRContext *context, int32_t dtype) {
 }
 
 static sinter_status_code checkForm(int32_t dtype, int32_t rank, const Twine &what) {
-  if (sinter_dtype_bytes(dtype) == 0)
+  if (sinter_dtype_bits(dtype) == 0)
     return invalid(what + " requires a dtype, got " + Twine(dtype));
   if (rank < 0 || rank > SINTER_MAX_RANK)
     return invalid(what + " requires a rank of at most " + Twine(SINTER_MAX_RANK) + ", got " + Twine(rank));
@@ -55,13 +65,13 @@ static sinter_status_code checkForm(int32_t dtype, int32_t rank, const Twine &wh
 /// others are.
 static sinter_status_code checkBytes(int32_t dtype, ArrayRef<int64_t> dims, const Twine &what,
                                      int64_t *count = nullptr) {
-  int64_t bytes = sinter_dtype_bytes(dtype);
+  int64_t width = std::max<int64_t>(sinter_dtype_bytes(dtype), 1), bytes = width; // of 4 bits, at most
   bool empty = llvm::is_contained(dims, 0);
   for (int64_t size : dims)
     if (size > 0 && __builtin_mul_overflow(bytes, size, &bytes))
       return invalid(what + " requires fewer than 2^63 bytes, got " + printShape(dims));
   if (count)
-    *count = empty ? 0 : bytes / sinter_dtype_bytes(dtype);
+    *count = empty ? 0 : bytes / width;
   return SINTER_OK;
 }
 
@@ -92,6 +102,9 @@ sinter_status_code capi::checkTensor(const sinter_tensor *tensor, const Twine &w
     return status;
   if (count != 0 && !tensor->data)
     return invalid(what + " requires data for " + printShape(dims) + ", got null");
+  if (tensor->strides && sinter_dtype_bytes(tensor->dtype) == 0)
+    return invalid(what + " of " + sinter_dtype_name(tensor->dtype) +
+                   " requires row-major elements without gaps, got strides");
   return SINTER_OK;
 }
 
@@ -111,7 +124,7 @@ HostTensor capi::hostTensorOf(MLIRContext *context, const sinter_tensor &tensor)
   const char *data = static_cast<const char *>(tensor.data);
   HostTensor result;
   if (!tensor.strides) {
-    result = HostTensor(element, shape, ArrayRef(data, count * width));
+    result = fromStored(element, shape, ArrayRef(data, sinter::storedBytes(element, count)));
   } else {
     result = HostTensor(element, shape);
     char *target = result.data();
@@ -127,12 +140,14 @@ HostTensor capi::hostTensorOf(MLIRContext *context, const sinter_tensor &tensor)
 }
 
 bool capi::copyOut(const HostTensor &tensor, sinter_tensor &result) {
-  size_t bytes = static_cast<size_t>(tensor.numBytes());
+  size_t bytes = static_cast<size_t>(sinter::storedBytes(tensor.elementType(), tensor.numElements()));
   result = {};
   result.data = std::aligned_alloc(64, std::max<size_t>((bytes + 63) / 64 * 64, 64));
   if (!result.data)
     return false;
-  if (bytes)
+  if (isPacked(tensor.elementType()))
+    llvm::copy(toStored(tensor), static_cast<char *>(result.data));
+  else if (bytes)
     std::memcpy(result.data, tensor.data(), bytes);
   result.dtype = schedule::dtypeOf(tensor.elementType());
   result.rank = static_cast<int32_t>(tensor.rank());

@@ -111,6 +111,7 @@ concept Number = std::is_arithmetic_v<T> && Element<T>;
 
 template <Element T> inline constexpr DType dtype_of = DType(detail::dtypeCode<std::remove_cv_t<T>>());
 
+/// What kind of numbers a dtype has; booleans are none of these.
 constexpr bool is_float(DType type) { return int(type) >= SINTER_F64 && int(type) <= SINTER_BF16; }
 constexpr bool is_signed_integer(DType type) { return int(type) >= SINTER_I8 && int(type) <= SINTER_I64; }
 constexpr bool is_unsigned_integer(DType type) { return int(type) >= SINTER_U8 && int(type) <= SINTER_U64; }

@@ -4,6 +4,7 @@
 #include "Functions.h"
 #include "Trace.h"
 #include "Walks.h"
+#include <chrono>
 #include <mutex>
 
 namespace sinter::inline SINTER_HOST {
@@ -125,6 +126,22 @@ public:
     std::lock_guard guard(lock);
     rest.push_back(session);
   }
+  /// Calls `f` on each session that nobody uses.
+  void eachIdle(FunctionRef<void(sinter_session *)> f) {
+    std::vector<sinter_session *> taken;
+    if (sinter_session *session = idle.exchange(nullptr, std::memory_order_acquire))
+      taken.push_back(session);
+    {
+      std::lock_guard guard(lock);
+      taken.insert(taken.end(), rest.begin(), rest.end());
+      rest.clear();
+    }
+    for (sinter_session *session : taken) {
+      f(session);
+      give(session);
+    }
+  }
+  std::atomic<int64_t> calls{0}, ns{0}; // of a profile
   CompiledForm() = default;
   CompiledForm(const CompiledForm &) = delete;
   ~CompiledForm() {
@@ -246,6 +263,41 @@ int JitCore::forms() const {
   return int(state->history.size());
 }
 
+Profile JitCore::profile() const {
+  std::lock_guard guard(state->lock);
+  Profile profile;
+  std::map<std::string, Profile::Kernel> byName;
+  int64_t ns = 0;
+  for (const std::unique_ptr<State::Entry> &entry : state->entries) {
+    profile.calls += entry->form->calls;
+    ns += entry->form->ns;
+    std::string form =
+        state->entries.size() > 1 ? "form " + std::to_string(&entry - state->entries.data() + 1) + " " : "";
+    entry->form->eachIdle([&](sinter_session *session) {
+      int32_t count = 0;
+      if (sinter_session_profile(session, 0, nullptr, &count))
+        return;
+      std::vector<sinter_kernel_profile> kernels(size_t(count), sinter_kernel_profile{});
+      if (sinter_session_profile(session, count, kernels.data(), &count))
+        return;
+      for (const sinter_kernel_profile &kernel : kernels) {
+        Profile::Kernel &known = byName[form + kernel.name];
+        known.calls += kernel.calls;
+        known.seconds += double(kernel.ns) * 1e-9;
+      }
+    });
+  }
+  profile.seconds = double(ns) * 1e-9;
+  for (auto &[name, kernel] : byName) {
+    kernel.name = name;
+    kernel.share = profile.seconds > 0 ? kernel.seconds / profile.seconds : 0;
+    profile.kernels.push_back(kernel);
+  }
+  std::sort(profile.kernels.begin(), profile.kernels.end(),
+            [](const auto &a, const auto &b) { return a.seconds > b.seconds; });
+  return profile;
+}
+
 void JitCore::call(std::span<const AnyTree> args, AnyTree result, JitTrace trace, const JitProbe *probe) const {
   for (const AnyTree &arg : args)
     if (probe && isRecorded(arg))
@@ -317,11 +369,16 @@ void JitCore::State::run(CompiledForm &form, sinter_tensor *views, AnyTree resul
     leaf = Tensor::adopt(value);
   });
   sinter_session *session = form.take();
+  auto begin = options.profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   if (!session || sinter_session_call(session, int32_t(form.inputs.size()), views, int32_t(count), outputs)) {
     std::string message = sinter_last_error();
     if (session)
       form.give(session);
     return result.poison(fail(where, std::move(message)));
+  }
+  if (options.profile) {
+    ++form.calls;
+    form.ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   }
   if (!allStatic) {
     next = 0;
@@ -431,12 +488,41 @@ bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, st
   lowered.opt_level = int32_t(options.opt_level);
   lowered.fast_math = options.fast_math;
   lowered.disk_cache = options.disk_cache;
+  lowered.profile = options.profile;
   sinter_module *module = nullptr;
   if (sinter_graph_compile(raw, &lowered, &module))
     return stop(fail(where, sinter_last_error()));
   form.module = Module(module);
   form.threads = options.threads ? options.threads : defaultThreads(form);
   return true;
+}
+
+std::string JitCore::dump(const char *phase, std::span<const AnyTree> args, AnyTree result, JitTrace trace) const {
+  const State &s = *state;
+  auto stop = [](const Tensor &problem) { return std::string("error: ") + problem.error()->what(); };
+  SignatureWriter writer(s.options.specs);
+  for (const AnyTree &arg : args)
+    arg.visit(writer);
+  std::vector<Spec> specs;
+  if (Tensor problem; !s.specsOf(writer.leaves, specs, problem))
+    return stop(problem);
+  sinter_graph *raw = nullptr;
+  if (sinter_graph_create(&raw))
+    return stop(fail(s.where, sinter_last_error()));
+  std::unique_ptr<sinter_graph, void (*)(sinter_graph *)> graph(raw, sinter_graph_destroy);
+  auto traced = traceFunction(raw, "main", specs, {}, {}, s.where, result,
+                              [&](std::span<const Tensor> leaves) { trace(leaves, result.tree); }, {});
+  if (traced.error)
+    return stop(errorTensor(*traced.error));
+  sinter_compile_options lowered{};
+  lowered.struct_size = sizeof(lowered);
+  lowered.opt_level = int32_t(s.options.opt_level);
+  lowered.fast_math = s.options.fast_math;
+  lowered.profile = s.options.profile;
+  const char *text = nullptr;
+  if (sinter_graph_dump(raw, phase, &lowered, &text))
+    return stop(fail(s.where, sinter_last_error()));
+  return text;
 }
 
 JitCore::State::Entry *JitCore::State::add(std::shared_ptr<CompiledForm> form, std::vector<Tensor> captured) {
@@ -508,6 +594,18 @@ JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTr
 }
 
 } // namespace detail
+
+std::string Profile::str() const {
+  char line[256];
+  std::snprintf(line, sizeof line, "%lld calls, %.6f s\n", static_cast<long long>(calls), seconds);
+  std::string text = line;
+  for (const Kernel &kernel : kernels) {
+    std::snprintf(line, sizeof line, "%5.1f %%  %12.6f s  %8lld calls  ", kernel.share * 100, kernel.seconds,
+                  static_cast<long long>(kernel.calls));
+    text += line + kernel.name + "\n";
+  }
+  return text;
+}
 
 Status jit_limit(int64_t most, Where where) {
   return sinter_jit_limit(most) ? detail::report(Error(sinter_last_error(), where)) : Status();

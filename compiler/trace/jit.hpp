@@ -21,6 +21,22 @@ struct JitOptions {
   OptLevel opt_level = OptLevel::standard;
   int threads = 0;        // that run it; 0: all cores for large arguments, else one
   bool fast_math = false; // rewrites that change rounding, infinities and NaN
+  bool profile = false;   // count calls and time of each kernel, which costs some 50 ns a call
+};
+
+/// What the calls of a jitted function took.
+struct Profile {
+  struct Kernel {
+    std::string name; // a number, the form of its loops, and the first ops that it computes
+    int64_t calls = 0;
+    double seconds = 0; // that the caller waited for it
+    double share = 0;   // of all seconds
+  };
+  int64_t calls = 0;
+  double seconds = 0;          // all told, also copies, branches and what is between kernels
+  std::vector<Kernel> kernels; // the longest first
+  /// A table.
+  std::string str() const;
 };
 
 namespace detail {
@@ -51,6 +67,9 @@ public:
   void call(std::span<const AnyTree> args, AnyTree result, JitTrace trace, const JitProbe *probe = nullptr) const;
   std::string explain() const;
   int forms() const;
+  Profile profile() const;
+  /// The text of a phase for these arguments.
+  std::string dump(const char *phase, std::span<const AnyTree> args, AnyTree result, JitTrace trace) const;
 
 private:
   struct State;
@@ -108,11 +127,30 @@ public:
 
   /// One line per compilation: what had changed since the call before.
   std::string explain() const { return core.explain(); }
+  /// What calls took since it was made, over all compiled forms, with JitOptions::profile; else nothing. Calls that run
+  /// meanwhile in other threads are left out.
+  Profile profile() const { return core.profile(); }
+  /// The text of a phase of the compiler for such arguments, named as `sinter compile --emit` does: "graph", "fused",
+  /// "schedule", "loops", "llvm" or "asm". The function is traced again, and nothing is kept.
+  template <class... Args>
+    requires std::is_invocable_v<F &, const detail::tree_t<Args> &...>
+  std::string dump(const char *phase, const Args &...args) const {
+    using Result = detail::tree_t<std::invoke_result_t<F &, const detail::tree_t<Args> &...>>;
+    return dumpTrees<Result>(phase, detail::asTree(args)...);
+  }
   /// The number of compiled forms.
   int cache_size() const { return core.forms(); }
   bool identify(std::string &state) const { return detail::identify(std::as_const(*function), state); }
 
 private:
+  template <class Result, class... Trees> std::string dumpTrees(const char *phase, const Trees &...args) const {
+    Result result{};
+    const detail::AnyTree list[] = {detail::anyTree(args)..., {}};
+    auto traced = [&](std::span<const Tensor> leaves, void *out) {
+      trace<Result>([this](const auto &...given) { return (*function)(given...); }, leaves, out, args...);
+    };
+    return core.dump(phase, std::span(list, sizeof...(Trees)), detail::anyTree(result), traced);
+  }
   template <class Result, class... Trees> Result run(const Trees &...args) const {
     Result result{};
     const detail::AnyTree list[] = {detail::anyTree(args)..., {}};

@@ -9,6 +9,7 @@
 
 namespace sinter::inline SINTER_HOST::nn {
 
+/// Whether layers train, and where those that draw random numbers then take them from.
 struct Mode {
   bool training = false;
   /// Where random numbers come from in training.

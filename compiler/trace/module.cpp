@@ -236,6 +236,7 @@ Status detail::writeGraph(const Graph &graph, const CompileOptions &options) {
   lowered.struct_size = sizeof(lowered);
   lowered.opt_level = int32_t(options.opt_level);
   lowered.fast_math = options.fast_math;
+  lowered.strip_debug = options.strip_debug;
   lowered.target = options.target.empty() ? nullptr : options.target.c_str();
   lowered.header = options.header.empty() ? nullptr : options.header.c_str();
   lowered.sha256 = options.sha256;

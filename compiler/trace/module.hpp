@@ -128,7 +128,8 @@ struct CompileOptions {
   /// machine.
   std::string target = {};
   OptLevel opt_level = OptLevel::standard;
-  bool fast_math = false; // rewrites that change rounding, infinities and NaN
+  bool fast_math = false;   // rewrites that change rounding, infinities and NaN
+  bool strip_debug = false; // without debug_print and check_finite
   std::string name = "main";
   bool sha256 = false;                                // of a .smod's sections, stated in it
   std::vector<std::string> inputs = {}, outputs = {}; // names, in the order of leaves

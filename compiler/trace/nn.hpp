@@ -144,10 +144,12 @@ struct Dropout {
   Tensor operator()(const Operand &x, Mode &mode) const;
 };
 
+/// The greatest element under a window over the spatial axes of x [N, C, space...]; stride: that of the window.
 struct MaxPool {
   std::vector<int64_t> window, stride = {}, padding = {};
   Tensor operator()(const Operand &x) const;
 };
+/// The mean under a window; with `count_padding` padded places count as zeros.
 struct AvgPool {
   std::vector<int64_t> window, stride = {}, padding = {};
   bool count_padding = true;
@@ -162,30 +164,38 @@ struct Flatten {
   Tensor operator()(const Operand &x) const;
 };
 
+/// max(x, 0)
 struct ReLU {
   Tensor operator()(const Operand &x) const { return relu(x); }
 };
+/// x where x is above 0, else slope * x.
 struct LeakyReLU {
   double slope = 0.01;
   Tensor operator()(const Operand &x) const { return leaky_relu(x, slope); }
 };
+/// x where x is above 0, else alpha * (e^x - 1).
 struct ELU {
   double alpha = 1;
   Tensor operator()(const Operand &x) const { return elu(x, alpha); }
 };
+/// x times the normal distribution's function at x; `approximate` by tanh.
 struct GELU {
   bool approximate = false;
   Tensor operator()(const Operand &x) const { return gelu(x, approximate); }
 };
+/// x * sigmoid(x)
 struct SiLU {
   Tensor operator()(const Operand &x) const { return silu(x); }
 };
+/// 1 / (1 + e^-x)
 struct Sigmoid {
   Tensor operator()(const Operand &x) const { return sigmoid(x); }
 };
+/// The hyperbolic tangent.
 struct Tanh {
   Tensor operator()(const Operand &x) const { return tanh(x); }
 };
+/// log(1 + e^x)
 struct Softplus {
   Tensor operator()(const Operand &x) const { return softplus(x); }
 };

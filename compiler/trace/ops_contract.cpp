@@ -454,7 +454,7 @@ static Tensor reduceWindow(Build &b, const char *combiner, const Tensor &x, cons
 
 Tensor max_pool(const Operand &x, const std::vector<int64_t> &window, const PoolOptions &options) {
   detail::Build b("max_pool", x.where);
-  return detail::reduceWindow(b, "max", b.strong(x.tensor), window, options);
+  return detail::reduceWindow(b, "max", b.numbers(x.tensor), window, options);
 }
 
 Tensor avg_pool(const Operand &x, const std::vector<int64_t> &window, const PoolOptions &options) {

@@ -108,6 +108,7 @@ Tensor clip(const Operand &x, const Tensor &low, const Tensor &high) {
   detail::Build b("clip", x.where);
   Tensor least = low, value = x.tensor, most = high;
   b.agree({&value, &least, &most});
+  value = b.numbers(value);
   b.broadcast({&value, &least, &most});
   return b.op("clamp", {least, value, most});
 }

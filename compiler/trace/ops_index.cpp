@@ -478,6 +478,9 @@ Tensor dynamic_update_slice(const Operand &x, const Tensor &update, const std::v
 Tensor bag_sum(const Operand &x, const Tensor &positions, const Tensor &splits, const Tensor &weights) {
   detail::Build b("bag_sum", x.where);
   Tensor value = b.floats(x.tensor), at = b.positions(positions), parts = b.astype(b.positions(splits), DType::i64);
+  for (const Tensor *list : {&at, &parts})
+    if (!b.failed() && list->rank() != 1)
+      return b.fail("positions and splits of rank 1, got " + at.type().str() + " and " + parts.type().str());
   if (!weights.defined())
     return b.op("bag_sum", {value, at, parts});
   Tensor factors = b.floats(weights);

@@ -60,6 +60,7 @@ private:
   OptimizerSettings numbers;
 };
 
+/// What the optimizers of these names take; defaults and formulas are torch's, and `lr` is the rate.
 struct Sgd {
   double lr = 0, momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false;
@@ -79,9 +80,11 @@ struct RmsProp {
 struct Adadelta {
   double lr = 1, rho = 0.9, eps = 1e-6, weight_decay = 0;
 };
+/// You et al. 2020: Adam's direction, scaled to the length of each weight.
 struct Lamb {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-6, weight_decay = 0.01;
 };
+/// Chen et al. 2023: the sign of an interpolated momentum.
 struct Lion {
   double lr = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0;
 };
@@ -99,6 +102,8 @@ struct Ftrl {
   double lr = 0.1, l1 = 0, l2 = 0, beta = 1;
 };
 
+/// An optimizer with these settings, for train_step, Trainer and optim::update. It holds numbers only; its states are
+/// in optim::State or in the session of the step.
 Optimizer sgd(const Sgd &options);
 Optimizer adam(const Adam &options = {});
 Optimizer adamw(const AdamW &options = {});

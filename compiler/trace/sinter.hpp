@@ -17,6 +17,7 @@
     "sinter.hpp requires C++20: compile with -std=c++20 (in CMake, link sinter::compiler or set CMAKE_CXX_STANDARD 20)"
 #else
 
+#include "debug.hpp"
 #include "dlpack.hpp"
 #include "gradient.hpp"
 #include "jit.hpp"

@@ -264,6 +264,7 @@ SizeComparison operator>=(const A &x, const B &y) {
   return {"ge", detail::sizeOf(x), detail::sizeOf(y)};
 }
 
+/// Sizes change in place, as numbers do.
 template <std::integral T> Size &Size::operator+=(T other) { return *this = *this + other; }
 template <std::integral T> Size &Size::operator-=(T other) { return *this = *this - other; }
 template <std::integral T> Size &Size::operator*=(T other) { return *this = *this * other; }

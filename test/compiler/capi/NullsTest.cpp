@@ -64,8 +64,10 @@ TEST(Nulls, AreRefusedByEveryFunctionOfTheCompiler) {
     WALK(sinter_graph_call, {}, graph, 9, 1, values, 1, result, &count);
     WALK(sinter_graph_constant, {}, graph, &tensor, result);
     WALK(sinter_graph_constant_data, {}, graph, 0, &view);
+    WALK(sinter_graph_dump, {2}, graph, "phase", &compile, &text);
     WALK(sinter_graph_op, {}, graph, "none", 1, values, 1, &attr, 1, result, &count);
     WALK(sinter_graph_num_ops, {}, graph);
+    WALK(sinter_graph_external, {}, graph, "op", 1, values, 1, values, 1, &scalar, result);
     WALK(sinter_graph_region_begin, {}, nullptr, 1, &scalar, values);
     WALK(sinter_graph_region_end, {}, graph, 1, static_cast<sinter_value *>(nullptr), &region);
     WALK(sinter_graph_cond, {}, graph, 0, 0, 0, 1, result, &count);
