@@ -19,6 +19,8 @@ extern "C" {
 
 #define SINTER_ABI_VERSION 1u
 #define SINTER_MAX_RANK 16
+/// Inputs and outputs together of a function of the program that is an op, and tensors of one debug_print.
+#define SINTER_MAX_OP_TENSORS 64
 
 /// Element types, as stored. Booleans are bytes 0 or 1. Values are part of the file formats.
 typedef enum sinter_dtype {
@@ -52,6 +54,11 @@ typedef enum sinter_status_code {
 } sinter_status_code;
 
 struct sinter_context;
+struct sinter_tensor;
+
+/// A function of the program that is an op (sinter.h says what it may do).
+typedef int32_t (*sinter_op_fn)(int32_t num_inputs, const struct sinter_tensor *inputs, int32_t num_outputs,
+                                const struct sinter_tensor *outputs, char *message);
 
 /// A kernel over chunks `[begin, end)`. `args` is an array of 8-byte words: pointers to buffers, then
 /// sizes, in the order of the kernel's own signature.
@@ -117,6 +124,17 @@ typedef struct sinter_context {
   /// given up. Capacities grow geometrically. Null when memory runs out, `needed` is negative, or all such buffers
   /// would exceed the session's max_tape_bytes (the message is set). Called on the session's thread only.
   void *(*grow)(struct sinter_context *ctx, void *buffer, int64_t used, int64_t needed, int64_t *capacity);
+
+  /// Calls `function`, the op `name`, or where that is null prints `name`, a format of sinter_debug_print. `layout` has
+  /// the number of inputs and of outputs, at most SINTER_MAX_OP_TENSORS together, then dtype and rank of each; `words`
+  /// has the address of each tensor and then its dims. Returns a status code, the message is set. Called on the
+  /// session's thread only.
+  int32_t (*external)(struct sinter_context *ctx, const char *name, sinter_op_fn function, const int32_t *layout,
+                      const int64_t *words);
+
+  /// `parallel`, counted under the kernel's name: code that is compiled for profiles calls it instead.
+  int32_t (*measure)(struct sinter_context *ctx, const char *name, sinter_kernel_fn fn, const int64_t *args,
+                     int64_t chunks);
 } sinter_context;
 
 /// The compiled function. `symbols[i]` is the size bound to the i-th named dim (see

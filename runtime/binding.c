@@ -3,6 +3,7 @@
 // The caller's tensors: checks against the signature, overlap, and copies for those that compiled code
 // cannot read or write in place.
 
+#include "dtypes.h"
 #include "session.h"
 #include "strided.h"
 #include <inttypes.h>
@@ -112,6 +113,9 @@ sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const 
   binding->begin = binding->end = 0;
   binding->bound = 0;
   if (count && !srtIsDense(tensor)) {
+    if (sinter_dtype_bytes(tensor->dtype) == 0)
+      return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' of %s requires row-major elements without gaps, got strides",
+                      kind, type->name, sinter_dtype_name(tensor->dtype));
     memcpy(binding->strides, tensor->strides, (size_t)tensor->rank * sizeof *tensor->strides);
     binding->tensor.strides = binding->strides;
   }

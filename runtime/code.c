@@ -365,10 +365,14 @@ static sinter_status_code resolve(const Image *image, uint64_t index, uint64_t *
   *address = (uint64_t)(uintptr_t)srtFindImport(name);
   if (!*address)
     *address = (uint64_t)(uintptr_t)srtFindDevice(image->devices, name);
+  if (!*address)
+    *address = (uint64_t)(uintptr_t)sinter_op_find(name, 0);
   if (!*address && ELF64_ST_BIND(symbol.st_info) != STB_WEAK)
-    return srtError(SINTER_UNSUPPORTED,
-                    "cannot load the code of '%s': it calls '%s', which this runtime does not offer", image->path,
-                    name);
+    return srtError(
+        SINTER_UNSUPPORTED,
+        "cannot load the code of '%s': it calls '%s', which this runtime does not offer and the program has not "
+        "registered (sinter_op_register)",
+        image->path, name);
   return SINTER_OK;
 }
 

@@ -2,11 +2,14 @@
 //
 // What compiled code may call: the functions of sinter_context.
 
+#define _GNU_SOURCE
+#include "external.h"
 #include "session.h"
 #include "tape.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 void srtContextFail(sinter_session *session, int32_t code, const char *message) {
   Failure *failure = &session->failure;
@@ -169,6 +172,25 @@ static int32_t fail(sinter_context *context, int32_t code, const char *message, 
   return code;
 }
 
+static int32_t external(sinter_context *context, const char *name, sinter_op_fn function, const int32_t *layout,
+                        const int64_t *words) {
+  int32_t status = srtCallExternal(name, function, layout, words);
+  if (status)
+    srtContextFail((sinter_session *)context, status, sinter_last_error());
+  return status;
+}
+
+static int32_t measure(sinter_context *context, const char *name, sinter_kernel_fn fn, const int64_t *args,
+                       int64_t chunks) {
+  struct timespec begin, end;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  int32_t status = parallel(context, fn, args, chunks);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  srtProfileAdd(&((sinter_session *)context)->profile, name,
+                (int64_t)(end.tv_sec - begin.tv_sec) * 1000000000 + (end.tv_nsec - begin.tv_nsec));
+  return status;
+}
+
 void srtContextInit(sinter_session *session) {
   session->context = (sinter_context){
       .abi_version = SINTER_ABI_VERSION,
@@ -181,5 +203,7 @@ void srtContextInit(sinter_session *session) {
       .output = output,
       .fail = fail,
       .grow = grow,
+      .external = external,
+      .measure = measure,
   };
 }

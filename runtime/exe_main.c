@@ -3,9 +3,12 @@
 // The main function of `sinter compile --emit=exe`: reads npy files, runs the linked function, writes
 // npy files. An archive of its own (sinter_rt_main), so that libsinter_rt.a never brings a `main`.
 
+#include "dtypes.h"
+#include "log.h"
 #include "sinter.h"
 #include "status.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,23 +88,14 @@ static void printHelp(const Run *run) {
 
 //===- Values -------------------------------------------------------------------------------------===//
 
-/// A half or bfloat16 as a float.
-static float widen(uint16_t bits, int exponentBits) {
-  int mantissaBits = 15 - exponentBits;
-  uint32_t sign = (uint32_t)(bits >> 15) << 31, exponent = bits >> mantissaBits & ((1u << exponentBits) - 1);
-  uint32_t mantissa = bits & ((1u << mantissaBits) - 1);
-  uint32_t bias = (1u << (exponentBits - 1)) - 1, wide;
-  if (exponent == (1u << exponentBits) - 1)
-    wide = 0x7F800000 | mantissa << (23 - mantissaBits);
-  else if (exponent == 0 && exponentBits < 8) { // zero or denormal: a normal number once wide
-    float value = (float)mantissa / (float)(1u << mantissaBits) / (float)(1u << (bias - 1));
-    return sign ? -value : value;
-  } else
-    wide = (exponent + 127 - bias) << 23 | mantissa << (23 - mantissaBits);
-  wide |= sign;
-  float value;
-  memcpy(&value, &wide, sizeof value);
-  return value;
+/// Half `index` of packed elements.
+static int half(const void *data, int64_t index) { return ((const uint8_t *)data)[index / 2] >> index % 2 * 4 & 15; }
+
+/// An f8E4M3FN, whose exponent is less by 2^8 than that of a half with the same bits.
+static double wideByte(uint8_t bits) {
+  if ((bits & 0x7F) == 0x7F)
+    return (double)NAN;
+  return 256 * (double)srtWiden((uint16_t)((bits & 0x80) << 8 | (bits & 0x7F) << 7), 5);
 }
 
 static void printValue(const sinter_tensor *tensor, int64_t index) {
@@ -115,10 +109,22 @@ static void printValue(const sinter_tensor *tensor, int64_t index) {
     printf("%.9g", (double)LOAD(float));
     break;
   case SINTER_F16:
-    printf("%.5g", (double)widen(LOAD(uint16_t), 5));
+    printf("%.5g", (double)srtWiden(LOAD(uint16_t), 5));
     break;
   case SINTER_BF16:
-    printf("%.4g", (double)widen(LOAD(uint16_t), 8));
+    printf("%.4g", (double)srtWiden(LOAD(uint16_t), 8));
+    break;
+  case SINTER_F8E4M3FN:
+    printf("%.3g", wideByte(LOAD(uint8_t)));
+    break;
+  case SINTER_F8E5M2:
+    printf("%.3g", (double)srtWiden((uint16_t)(LOAD(uint8_t) << 8), 5));
+    break;
+  case SINTER_I4:
+    printf("%d", (half(tensor->data, index) ^ 8) - 8);
+    break;
+  case SINTER_U4:
+    printf("%d", half(tensor->data, index));
     break;
   case SINTER_I8:
     printf("%d", LOAD(int8_t));

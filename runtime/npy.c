@@ -5,6 +5,7 @@
 // Files come from anywhere: every length is checked before it is used.
 
 #include "npy.h"
+#include "dtypes.h"
 #include "file.h"
 #include "status.h"
 #include "strided.h"
@@ -287,11 +288,16 @@ sinter_status_code sinter_npy_read(const char *path, sinter_tensor *tensor) {
 
 //===- Writing ------------------------------------------------------------------------------------===//
 
-int64_t srtNpyWriteHeader(const sinter_tensor *tensor, char *header) {
-  const char *code = "";
+/// "" for a type that NumPy does not have.
+static const char *codeOf(int32_t dtype) {
   for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i)
-    if (codes[i].dtype == tensor->dtype)
-      code = codes[i].code;
+    if (codes[i].dtype == dtype)
+      return codes[i].code;
+  return "";
+}
+
+int64_t srtNpyWriteHeader(const sinter_tensor *tensor, char *header) {
+  const char *code = codeOf(tensor->dtype);
   int used = 10;
   used += snprintf(header + used, SRT_NPY_HEADER_ROOM - 10, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                    sinter_dtype_bytes(tensor->dtype) > 1 ? '<' : '|', code);
@@ -312,6 +318,9 @@ sinter_status_code srtNpyDense(const sinter_tensor *tensor, const void **dense, 
                                const char *name) {
   *copy = NULL;
   int64_t count;
+  if (tensor && sinter_dtype_bits(tensor->dtype) && !*codeOf(tensor->dtype))
+    return srtError(SINTER_UNSUPPORTED, "writing '%s' requires an element type that npy files have, got %s", name,
+                    sinter_dtype_name(tensor->dtype));
   if (!tensor || tensor->rank < 0 || tensor->rank > SINTER_MAX_RANK || !sinter_dtype_bytes(tensor->dtype) ||
       !srtTensorBytes(tensor->dtype, tensor->rank, tensor->dims, &count, bytes) || (count && !tensor->data))
     return srtError(SINTER_INVALID_ARGUMENT, "writing '%s' requires a tensor with a dtype, dims of 0 or more and data",

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "safetensors.h"
+#include "dtypes.h"
 #include "file.h"
 #include "json.h"
 #include "status.h"
@@ -27,9 +28,11 @@ struct sinter_safetensors {
 static const struct {
   const char *name;
   int32_t dtype;
-} dtypes[] = {{"F64", SINTER_F64}, {"F32", SINTER_F32}, {"F16", SINTER_F16}, {"BF16", SINTER_BF16}, {"BOOL", SINTER_I1},
-              {"I8", SINTER_I8},   {"I16", SINTER_I16}, {"I32", SINTER_I32}, {"I64", SINTER_I64},   {"U8", SINTER_U8},
-              {"U16", SINTER_U16}, {"U32", SINTER_U32}, {"U64", SINTER_U64}};
+} dtypes[] = {{"F64", SINTER_F64},   {"F32", SINTER_F32},          {"F16", SINTER_F16},
+              {"BF16", SINTER_BF16}, {"BOOL", SINTER_I1},          {"I8", SINTER_I8},
+              {"I16", SINTER_I16},   {"I32", SINTER_I32},          {"I64", SINTER_I64},
+              {"U8", SINTER_U8},     {"U16", SINTER_U16},          {"U32", SINTER_U32},
+              {"U64", SINTER_U64},   {"F8_E4M3", SINTER_F8E4M3FN}, {"F8_E5M2", SINTER_F8E5M2}};
 
 //===- The header -----------------------------------------------------------------------------------===//
 

@@ -126,6 +126,7 @@ void sinter_session_destroy(sinter_session *session) {
   srtStatesLeave(session);
   srtArenasDestroy(&memory, &session->arenas);
   srtScratchDestroy(&memory, &session->scratch);
+  srtProfileFree(&session->profile);
   srtFree(&memory, FixedMemory, session, session->fixedBytes);
   sinter_module_close(module);
 }

@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "module.h"
 #include "plan.h"
+#include "profile.h"
 #include "state.h"
 #include "status.h"
 #include "threads.h"
@@ -46,6 +47,7 @@ struct sinter_session {
   Scratch scratch;
   StateStore *store; // null when the function has no states
   Arena *arenas;
+  Profile profile;
   int64_t maxTapeBytes; // 0: no limit
   Failure failure;
   _Atomic int32_t running;  // a call of some thread is in progress

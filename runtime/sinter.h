@@ -7,8 +7,9 @@
 // Threads. A module may be shared by any number of threads. A session belongs to one thread at a
 // time: while a call of one is in progress, calls of others fail with SINTER_BUSY and change nothing; only
 // `sinter_session_cancel` has its effect then. `sinter_last_error` is per thread.
-// Nothing here prints, exits or aborts, and a process keeps its signals, descriptors, limits and environment: workers
-// block all signals, and files are open only during the call that opens them, or until what they made is closed.
+// Nothing here prints (but debug_print, when a program asks for it), exits or aborts, and a process keeps its signals,
+// descriptors, limits and environment: workers block all signals, and files are open only during the call that opens
+// them, or until what they made is closed.
 //
 // Forks. A child may use, destroy and make sessions. Those that its parent made run on the calling thread alone; one
 // that another thread was running at the fork can only be destroyed, and keeps its memory.
@@ -75,6 +76,54 @@ typedef struct sinter_tensor {
   const int64_t *strides;        // elements, may be negative; null means row-major without gaps
 } sinter_tensor;
 
+//===- Functions of the program as ops ------------------------------------------------------------===//
+//
+// A graph may call a function of the program as an op (sinter_graph_external). Code in memory, of sinter_graph_compile
+// or a .smod, finds the function by the op's name in a table of the process; objects, archives, libraries and programs
+// that the compiler writes refer to a C function of that name, which is linked with them.
+
+/// Bytes of a message, the terminator included.
+#define SINTER_OP_MESSAGE_BYTES 256
+
+/// int32_t name(int32_t num_inputs, const sinter_tensor *inputs, int32_t num_outputs, const sinter_tensor *outputs,
+///              char *message)
+///
+/// `sinter_op_fn` (abi.h) reads inputs and writes all elements of outputs, whose dtypes and dims are those that the
+/// graph states. Tensors are row-major without strides, and belong to the caller: nothing of them may be kept after the
+/// call, inputs must not be written, outputs hold anything at first and share no bytes with others. Data of an empty
+/// tensor may be null. It returns SINTER_OK; else the call that ran it fails with that status code (another number
+/// counts as SINTER_RUNTIME_ERROR), with what is written to `message` (SINTER_OP_MESSAGE_BYTES, at first empty), and
+/// states stay what they were.
+///
+/// It runs on the thread of the session, several at a time when several sessions run; it must not throw, nor use the
+/// session that runs it. It has no effects but its outputs, and equal inputs give equal outputs: a call whose result is
+/// not needed may be left out, and one that is needed in several places made once or several times.
+
+/// Enters an op by its name, a C identifier that is not a function of the C library. `reference` is what the reference
+/// evaluator calls; null: `function`. The same functions may be entered again; others for a known name are an error. A
+/// null `function` takes the op out; code that was loaded before keeps it. Any thread may call.
+SINTER_API sinter_status_code sinter_op_register(const char *name, sinter_op_fn function, sinter_op_fn reference);
+
+/// What was entered, or null. `reference`: non-zero asks for that function.
+SINTER_API sinter_op_fn sinter_op_find(const char *name, int32_t reference);
+
+/// Calls an op as compiled code does: its failure becomes a status and the message of sinter_last_error.
+SINTER_API sinter_status_code sinter_op_call(const char *name, sinter_op_fn function, int32_t num_inputs,
+                                             const sinter_tensor *inputs, int32_t num_outputs,
+                                             const sinter_tensor *outputs);
+
+//===- What programs print ------------------------------------------------------------------------===//
+
+/// Takes a text without a newline at its end (long tensors have some inside), valid during the call. Called on the
+/// thread that prints, several at a time where several threads print.
+typedef void (*sinter_log_fn)(void *user, const char *text);
+
+/// Sends what debug_print prints to `log`; null: to standard error, as at first. Nothing else is printed.
+SINTER_API void sinter_log_to(sinter_log_fn log, void *user);
+
+/// Prints `format`, each {} of which stands for a tensor: what the op debug_print does when code reaches it.
+SINTER_API sinter_status_code sinter_debug_print(const char *format, int32_t count, const sinter_tensor *tensors);
+
 //===- Modules ------------------------------------------------------------------------------------===//
 
 typedef struct sinter_module sinter_module;
@@ -113,6 +162,7 @@ SINTER_API void sinter_module_close(sinter_module *module);
 /// One more hold on `module`, to be given back by sinter_module_close. Returns `module`.
 SINTER_API sinter_module *sinter_module_retain(sinter_module *module);
 
+/// How many functions the module has.
 SINTER_API int32_t sinter_module_num_functions(const sinter_module *module);
 
 /// The description of function `index`: names, dtypes, dims, symbols (see abi.h). Null when out of
@@ -164,6 +214,7 @@ SINTER_API sinter_status_code sinter_session_create(sinter_module *module, int32
 /// Joins the workers and frees all memory of the session. Not during a call of another thread. Null is ignored.
 SINTER_API void sinter_session_destroy(sinter_session *session);
 
+/// The description of the function that the session runs; valid as long as the session.
 SINTER_API const sinter_function *sinter_session_function(const sinter_session *session);
 
 /// The number of threads that runs use.
@@ -217,7 +268,21 @@ typedef struct sinter_memory_report {
   int64_t state_bytes;   // states, shared with other sessions or not
 } sinter_memory_report;
 
+/// Fills `*report` with what the session holds now and held at most, in bytes.
 SINTER_API sinter_status_code sinter_session_memory(const sinter_session *session, sinter_memory_report *report);
+
+/// The calls of one kernel and the time that the session waited for them.
+typedef struct sinter_kernel_profile {
+  const char *name; // what it computes; valid as long as the module
+  int64_t calls;
+  int64_t ns;
+} sinter_kernel_profile;
+
+/// Writes up to `room` kernels in the order of their first calls, and to `*count` how many there are: none unless the
+/// code was compiled for it (sinter_compile_options.profile). What the session does besides (branches, copies, numbers
+/// held in registers) is no kernel.
+SINTER_API sinter_status_code sinter_session_profile(const sinter_session *session, int32_t room,
+                                                     sinter_kernel_profile *kernels, int32_t *count);
 
 //===- State --------------------------------------------------------------------------------------===//
 
@@ -382,6 +447,7 @@ typedef struct sinter_function_info {
   const char *name;     // valid as long as the graph
 } sinter_function_info;
 
+/// Fills `*info` with what function `function` of the graph takes and gives. SINTER_INVALID_ARGUMENT when out of range.
 SINTER_API sinter_status_code sinter_graph_function(const sinter_graph *graph, int32_t function,
                                                     sinter_function_info *info);
 
@@ -445,6 +511,14 @@ typedef struct sinter_attr {
 SINTER_API sinter_status_code sinter_graph_op(sinter_graph *graph, const char *op, int32_t num_operands,
                                               const sinter_value *operands, int32_t num_attrs, const sinter_attr *attrs,
                                               int32_t room, sinter_value *results, int32_t *count);
+
+/// Calls the C function `name` of the program as an op (sinter_op_register). `types` are those of its results; each dim
+/// that is SINTER_DIM_UNKNOWN there is the next one of `sizes` (rank-0 i64). It has no gradient of its own:
+/// sinter_graph_custom_vjp gives it one.
+SINTER_API sinter_status_code sinter_graph_external(sinter_graph *graph, const char *name, int32_t num_operands,
+                                                    const sinter_value *operands, int32_t num_sizes,
+                                                    const sinter_value *sizes, int32_t num_results,
+                                                    const sinter_value_type *types, sinter_value *results);
 
 /// The number of ops recorded and not dropped since, in the whole graph.
 SINTER_API int64_t sinter_graph_num_ops(const sinter_graph *graph);
@@ -529,7 +603,10 @@ typedef struct sinter_mark {
   int32_t reserved;
 } sinter_mark;
 
+/// A mark of how far the graph is built, for sinter_graph_truncate.
 SINTER_API sinter_mark sinter_graph_mark(const sinter_graph *graph);
+/// Drops what was recorded since `mark`. SINTER_INVALID_ARGUMENT when the function or region that was innermost then is
+/// not open, or the mark is none of this graph.
 SINTER_API sinter_status_code sinter_graph_truncate(sinter_graph *graph, sinter_mark mark);
 
 //===- Gradients
@@ -677,6 +754,8 @@ typedef struct sinter_compile_options {
   int32_t fast_math;        // rewrites that change rounding, infinities and NaN, as `sinter compile --fast-math`
   int32_t sha256;           // files only, .smod: non-zero stores the SHA-256 of each section
   int32_t index_policy;     // sinter_index_policy
+  int32_t strip_debug;      // non-zero: without debug_print and check_finite
+  int32_t profile;          // non-zero: sessions count calls and time of each kernel, which costs some 50 ns a call
   int32_t reserved;         // 0
 } sinter_compile_options;
 
@@ -696,6 +775,7 @@ typedef struct sinter_jit_report {
   int64_t eager_kept;   // kernels of sinter_eager
 } sinter_jit_report;
 
+/// Fills `*report` with what this process has compiled and found compiled so far.
 SINTER_API sinter_status_code sinter_jit_stats(sinter_jit_report *report);
 
 /// Sets how many modules of functions, and how many kernels of sinter_eager, this process keeps in memory: at first 512
@@ -709,6 +789,11 @@ SINTER_API void sinter_jit_clear(void);
 /// it does not need the graph. `options` may be null.
 SINTER_API sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compile_options *options,
                                                    sinter_module **module);
+
+/// The text of a phase, named as `sinter compile --emit` does: graph, fused, schedule, loops, llvm or asm. Valid until
+/// the next call on this graph. `options` may be null.
+SINTER_API sinter_status_code sinter_graph_dump(sinter_graph *graph, const char *phase,
+                                                const sinter_compile_options *options, const char **text);
 
 /// Writes what `sinter compile` writes. `options` may be null.
 SINTER_API sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *path,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "state.h"
+#include "dtypes.h"
 #include "safetensors.h"
 #include "session.h"
 #include "strided.h"
@@ -42,10 +43,11 @@ sinter_status_code srtCheckStates(const sinter_function *function) {
                       function->name);
     const sinter_tensor_type *type = &function->inputs[state->input];
     int64_t elements, bytes;
-    if (!isFixed(type) || !srtTensorBytes(type->dtype, type->rank, type->dims, &elements, &bytes) ||
+    if (!isFixed(type) || sinter_dtype_bytes(type->dtype) == 0 ||
+        !srtTensorBytes(type->dtype, type->rank, type->dims, &elements, &bytes) ||
         (hasOutput && !sameType(type, &function->outputs[state->output])))
-      return srtError(SINTER_CORRUPT, "state '%s' of function '%s' requires one type with fixed dims", state->name,
-                      function->name);
+      return srtError(SINTER_CORRUPT, "state '%s' of function '%s' requires one type of whole bytes with fixed dims",
+                      state->name, function->name);
     if (state->initial < -1 || (state->initial >= 0 && (state->initial > function->weights_bytes ||
                                                         bytes > function->weights_bytes - state->initial)))
       return srtError(SINTER_CORRUPT,

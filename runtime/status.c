@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "status.h"
+#include "dtypes.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,13 +44,16 @@ const char *sinter_status_name(int32_t code) {
 
 static const struct {
   const char *name;
-  int64_t bytes;
-} dtypes[] = {{"unknown", 0}, {"f64", 8}, {"f32", 4}, {"f16", 2}, {"bf16", 2}, {"i1", 1},   {"i8", 1},
-              {"i16", 2},     {"i32", 4}, {"i64", 8}, {"ui8", 1}, {"ui16", 2}, {"ui32", 4}, {"ui64", 8}};
+  int64_t bits;
+} dtypes[] = {{"unknown", 0}, {"f64", 64},  {"f32", 32},     {"f16", 16},   {"bf16", 16}, {"i1", 8},
+              {"i8", 8},      {"i16", 16},  {"i32", 32},     {"i64", 64},   {"ui8", 8},   {"ui16", 16},
+              {"ui32", 32},   {"ui64", 64}, {"f8E4M3FN", 8}, {"f8E5M2", 8}, {"i4", 4},    {"ui4", 4}};
 
-static int knownDtype(int32_t dtype) { return dtype >= SINTER_F64 && dtype <= SINTER_U64; }
+static int knownDtype(int32_t dtype) { return dtype >= SINTER_F64 && dtype <= SINTER_U4; }
 
-int64_t sinter_dtype_bytes(int32_t dtype) { return dtypes[knownDtype(dtype) ? dtype : 0].bytes; }
+int64_t sinter_dtype_bits(int32_t dtype) { return dtypes[knownDtype(dtype) ? dtype : 0].bits; }
+
+int64_t sinter_dtype_bytes(int32_t dtype) { return sinter_dtype_bits(dtype) / 8; }
 
 const char *sinter_dtype_name(int32_t dtype) { return dtypes[knownDtype(dtype) ? dtype : 0].name; }
 
@@ -74,8 +78,10 @@ int srtTensorBytes(int32_t dtype, int32_t rank, const int64_t *dims, int64_t *co
     else if (__builtin_mul_overflow(product, dims[i], &product))
       return 0;
   }
-  int64_t size;
-  if (__builtin_mul_overflow(product, sinter_dtype_bytes(dtype), &size))
+  int64_t size, bits = sinter_dtype_bits(dtype);
+  if (bits % 8)
+    size = product / 2 + product % 2;
+  else if (__builtin_mul_overflow(product, bits / 8, &size))
     return 0;
   *count = empty ? 0 : product;
   *bytes = empty ? 0 : size;

@@ -2,6 +2,7 @@
 
 #include "table.h"
 #include "choice.h"
+#include "dtypes.h"
 #include "smod.h"
 #include "state.h"
 #include "status.h"
@@ -89,7 +90,7 @@ static sinter_status_code checkTensors(const sinter_function *function, const si
     return srtError(SINTER_CORRUPT, "function '%s' states %d %ss", function->name, count, kind);
   for (int32_t i = 0; i < count; ++i) {
     const sinter_tensor_type *type = &types[i];
-    if (!type->name || sinter_dtype_bytes(type->dtype) == 0 || type->rank < 0 || type->rank > SINTER_MAX_RANK ||
+    if (!type->name || sinter_dtype_bits(type->dtype) == 0 || type->rank < 0 || type->rank > SINTER_MAX_RANK ||
         (type->rank && !type->dims))
       return srtError(SINTER_CORRUPT, "%s %d of function '%s' has no name, an unknown dtype (%d) or a bad rank (%d)",
                       kind, i, function->name, type->dtype, type->rank);

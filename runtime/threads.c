@@ -127,19 +127,23 @@ static void work(Pool *pool, uint32_t epoch, int fromBack) {
     uint32_t front = claim & 0xFFFF, back = claim >> 16 & 0xFFFF;
     if ((uint32_t)(claim >> 32) != epoch || front + back >= blocks)
       break;
-    uint64_t next = claim + (fromBack ? 1 << 16 : 1);
+    // Many at once while there are many: calls of few blocks make again what blocks beside each other share.
+    uint32_t count = (blocks - front - back) / (2 * (uint32_t)pool->threads);
+    if (count < 1)
+      count = 1;
+    uint64_t next = claim + (fromBack ? (uint64_t)count << 16 : count);
     if (!atomic_compare_exchange_weak_explicit(&pool->claim, &claim, next, memory_order_acq_rel, memory_order_acquire))
       continue;
     if (isCancelled(context))
       setStatus(pool, SINTER_CANCELLED);
     if (atomic_load_explicit(&pool->status, memory_order_relaxed) == SINTER_OK) {
-      int64_t begin = (int64_t)(fromBack ? blocks - 1 - back : front) * chunksPerBlock;
-      int64_t end = chunks - begin < chunksPerBlock ? chunks : begin + chunksPerBlock;
+      int64_t begin = (int64_t)(fromBack ? blocks - back - count : front) * chunksPerBlock;
+      int64_t end = chunks - begin < count * chunksPerBlock ? chunks : begin + count * chunksPerBlock;
       int32_t status = fn(context, args, begin, end);
       if (status != SINTER_OK)
         setStatus(pool, status);
     }
-    ++numRun;
+    numRun += count;
     claim = atomic_load_explicit(&pool->claim, memory_order_acquire);
   }
   if (numRun == 0)
@@ -187,9 +191,10 @@ static void *workerMain(void *argument) {
   }
 }
 
-/// One thread, one block or a busy pool. In a few pieces, so that a cancelled call ends soon.
+/// One thread, one block or a busy pool. In pieces of about a millisecond, so that a cancelled call ends soon; calls of
+/// few chunks make again what chunks beside each other share.
 static int32_t runInline(sinter_context *context, sinter_kernel_fn fn, const int64_t *args, int64_t chunks) {
-  int64_t piece = chunks / 16 + 1;
+  int64_t piece = chunks / 16 + 1, start = chunks > piece ? nowNanoseconds() : 0;
   for (int64_t begin = 0; begin < chunks;) {
     if (isCancelled(context))
       return SINTER_CANCELLED;
@@ -198,6 +203,11 @@ static int32_t runInline(sinter_context *context, sinter_kernel_fn fn, const int
     if (status != SINTER_OK)
       return status;
     begin = end;
+    if (begin >= chunks)
+      break;
+    int64_t now = nowNanoseconds(), times = 1000000 / (now - start + 1);
+    piece = times > 64 ? piece * 64 : times > 1 ? piece * times : piece;
+    start = now;
   }
   return SINTER_OK;
 }
@@ -206,8 +216,8 @@ int32_t srtPoolRun(Pool *pool, sinter_context *context, sinter_kernel_fn fn, con
   if (chunks <= 1 || pool->threads <= 1 || atomic_load_explicit(&pool->busy, memory_order_relaxed))
     return runInline(context, fn, args, chunks);
 
-  // Eight blocks a thread even out what is uneven; what a chunk computes does not depend on its block.
-  int64_t chunksPerBlock = chunks / ((int64_t)pool->threads * 8);
+  // Sixteen blocks a thread even out what is uneven; what a chunk computes does not depend on its block.
+  int64_t chunksPerBlock = chunks / ((int64_t)pool->threads * 16);
   if (chunksPerBlock < 1)
     chunksPerBlock = 1;
   int64_t blocks = (chunks - 1) / chunksPerBlock + 1;

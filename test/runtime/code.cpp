@@ -182,7 +182,9 @@ TEST(Code, WhatOurLinkerDoesNotMakeIsRefused) {
          "it requires symbols of functions and data");
   refuse([&](Image &i) { bySymbol(i, 1), i.symbol(1).st_value = 1 << 30; }, "it requires symbols inside its segments");
   refuse([&](Image &i) { bySymbol(i, 1), i.symbol(1).st_shndx = SHN_UNDEF; },
-         "it calls 'sinter_functions', which this runtime does not offer", SINTER_UNSUPPORTED);
+         "it calls 'sinter_functions', which this runtime does not offer and the program has not registered "
+         "(sinter_op_register)",
+         SINTER_UNSUPPORTED);
   refuse([&](Image &i) { bySymbol(i, 1), i.symbol(1).st_shndx = SHN_UNDEF, i.symbol(1).st_name = ~0u; },
          "it requires symbols with names");
 

@@ -2,6 +2,7 @@
 
 #include "Files.h"
 #include "Functions.h"
+#include "runtime/dtypes.h"
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
@@ -53,6 +54,35 @@ TEST(Npy, EveryDtypeAndRankComesBack) {
       EXPECT_EQ(got.data, nullptr);
     }
   EXPECT_EQ(folder.count(), 1);
+}
+
+TEST(Npy, RefusesTypesThatNumpyHasNot) {
+  Folder folder;
+  std::string path = folder.file("x.npy");
+  unsigned char byte = 0x38;
+  sinter_tensor tensor = {};
+  tensor.data = &byte;
+  tensor.rank = 1;
+  tensor.dims[0] = 1;
+  for (int32_t dtype : {SINTER_F8E4M3FN, SINTER_F8E5M2, SINTER_I4, SINTER_U4}) {
+    tensor.dtype = dtype;
+    EXPECT_EQ(sinter_npy_write(path.c_str(), &tensor), SINTER_UNSUPPORTED);
+    EXPECT_EQ(lastError(),
+              "writing '" + path + "' requires an element type that npy files have, got " + sinter_dtype_name(dtype));
+  }
+  EXPECT_EQ(folder.count(), 0);
+}
+
+TEST(Dtypes, BitsAndBytesOfEach) {
+  EXPECT_EQ(sinter_dtype_bits(SINTER_F64), 64);
+  EXPECT_EQ(sinter_dtype_bits(SINTER_I1), 8);
+  EXPECT_EQ(sinter_dtype_bits(SINTER_F8E5M2), 8);
+  EXPECT_EQ(sinter_dtype_bytes(SINTER_F8E4M3FN), 1);
+  EXPECT_EQ(sinter_dtype_bits(SINTER_I4), 4);
+  EXPECT_EQ(sinter_dtype_bytes(SINTER_U4), 0);
+  EXPECT_STREQ(sinter_dtype_name(SINTER_U4), "ui4");
+  EXPECT_EQ(sinter_dtype_bits(18), 0);
+  EXPECT_EQ(sinter_dtype_bits(-1), 0);
 }
 
 TEST(Npy, WritesWhatNumpyWrites) {

@@ -5,6 +5,7 @@
 #include "Nulls.h"
 #include "Files.h"
 #include "Functions.h"
+#include "runtime/dtypes.h"
 #include "runtime/embed.h"
 
 using namespace sinter::test;
@@ -53,13 +54,23 @@ TEST(Nulls, AreRefusedByEveryFunctionOfTheRuntime) {
   Folder folder;
   std::string npy = folder.file("x.npy"), npz = folder.file("x.npz"), safetensors = folder.file("x.safetensors");
   const char *names[] = {"x"};
+  sinter_kernel_profile kernel;
+  int32_t count;
 
   WALK(sinter_abi_version, {});
   WALK(sinter_last_error, {});
   WALK(sinter_set_error, {1}, SINTER_OK, "text");
   WALK(sinter_status_name, {}, 99);
+  WALK(sinter_dtype_bits, {}, 99);
   WALK(sinter_dtype_bytes, {}, 99);
   WALK(sinter_dtype_name, {}, 99);
+
+  WALK(sinter_session_profile, {}, session, 1, &kernel, &count);
+  WALK(sinter_op_register, {1, 2}, "op", nullptr, nullptr);
+  WALK(sinter_op_find, {}, "op", 0);
+  WALK(sinter_op_call, {}, "op", nullptr, 1, inputs, 1, outputs);
+  WALK(sinter_log_to, {}, nullptr, nullptr);
+  WALK(sinter_debug_print, {}, "{}", 1, inputs);
 
   WALK(sinter_module_open, {1}, npy.c_str(), nullptr, &made);
   WALK(sinter_module_open_functions, {1}, nullptr, &open, &made);

@@ -246,7 +246,7 @@ TEST(State, DescriptionsAreChecked) {
   EXPECT_EQ(says([](Training &t) { t.stepState.initial = 12; }),
             "state 'layer.w' of function 'main' requires a first value within 16 bytes of weights");
   EXPECT_EQ(says([](Training &t) { t.step.types[2].dtype = SINTER_I32; }),
-            "state 'layer.w' of function 'main' requires one type with fixed dims");
+            "state 'layer.w' of function 'main' requires one type of whole bytes with fixed dims");
   EXPECT_EQ(says([](Training &t) { t.step.function.num_states = -1; }), "function 'main' states -1 states");
   EXPECT_EQ(says([](Training &t) { t.infer.types[0].dtype = SINTER_I32; }),
             "functions of a module give state 'layer.w' different types");

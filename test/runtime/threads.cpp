@@ -60,6 +60,28 @@ TEST(Threads, EveryChunkRunsOnce) {
   }
 }
 
+int32_t countCalls(sinter_context *, const int64_t *args, int64_t begin, int64_t end) {
+  pointer<std::atomic<int>>(args[0])->fetch_add(1, std::memory_order_relaxed);
+  pointer<std::atomic<int64_t>>(args[1])->fetch_add(end - begin, std::memory_order_relaxed);
+  return SINTER_OK;
+}
+
+// Calls make again what their chunks share: a strip, a padded copy.
+TEST(Threads, ManyChunksRunInFewCalls) {
+  Function function(runKernel, {}, {});
+  for (auto [threads, most] : {std::pair{1, 16}, {2, 16}, {8, 64}}) {
+    Session session(function, threads);
+    for (int64_t chunks : {4096, 100000}) {
+      std::atomic<int> calls{0};
+      std::atomic<int64_t> run{0};
+      job = {countCalls, {word(&calls), word(&run)}, chunks};
+      ASSERT_EQ(sinter_session_run(session), SINTER_OK);
+      EXPECT_EQ(run, chunks);
+      EXPECT_LE(calls, most) << threads << " threads, " << chunks << " chunks";
+    }
+  }
+}
+
 /// Partial sums in f32, one per chunk.
 int32_t sumKernel(sinter_context *, const int64_t *args, int64_t begin, int64_t end) {
   for (int64_t c = begin; c < end; ++c) {
