@@ -4,6 +4,8 @@
 #include "ir/Composer.h"
 #include "ir/Constants.h"
 #include "ir/Elementwise.h"
+#include "ir/External.h"
+#include "ir/Limits.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
 
@@ -46,6 +48,22 @@ LogicalResult CheckPositionsOp::inferReturnTypes(MLIRContext *, std::optional<Lo
   if (!adaptor.getTuples() && axes != 1) // C2
     return emitOptionalError(location, "check_positions requires one axis without tuples, got ", axes);
   types.push_back(positions);
+  return success();
+}
+
+LogicalResult CheckFiniteOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getOperand().getType());
+  return success();
+}
+
+LogicalResult DebugPrintOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                             SmallVectorImpl<Type> &) {
+  constexpr size_t most = 64; // SINTER_MAX_OP_TENSORS of the C ABI
+  size_t holes = adaptor.getFormat().count("{}"), count = adaptor.getOperands().size();
+  if (holes != count || count > most) // C1
+    return emitOptionalError(location, "debug_print requires a {} for each of ", count, " operands, at most ", most,
+                             ", got ", holes);
   return success();
 }
 
@@ -189,9 +207,11 @@ Value sinter::checkPositions(OpBuilder &builder, Location loc, Value positions, 
 
 SmallVector<Dims> RequireOp::resultDims(ShapeQuery &shapes) { return {shapes.dims(getValue())}; }
 SmallVector<Dims> CheckPositionsOp::resultDims(ShapeQuery &shapes) { return {shapes.dims(getPositions())}; }
+SmallVector<Dims> CheckFiniteOp::resultDims(ShapeQuery &shapes) { return {shapes.dims(getOperand())}; }
 
 std::optional<Dims> RequireOp::resultContents(ShapeQuery &shapes) { return shapes.contents(getValue()); }
 std::optional<Dims> CheckPositionsOp::resultContents(ShapeQuery &shapes) { return shapes.contents(getPositions()); }
+std::optional<Dims> CheckFiniteOp::resultContents(ShapeQuery &) { return std::nullopt; }
 
 //===- evaluate ------------------------------------------------------------------------------===//
 
@@ -222,6 +242,36 @@ FailureOr<SmallVector<HostTensor>> CheckPositionsOp::evaluate(ArrayRef<HostTenso
       return report(*this, messageFor(getWhat(), std::to_string(getAxes()[k])), position, size);
   }
   return SmallVector<HostTensor>{positions};
+}
+
+static std::string finiteMessage(StringRef what, int64_t rank) {
+  std::string name = what.str(), place[] = {"", " at [{}]", " at [{}, {}]"};
+  llvm::replace(name, '{', '(');
+  llvm::replace(name, '}', ')');
+  return "check_finite requires finite elements in '" + name + "', got one that is not" +
+         (rank <= 2 ? place[rank] : " at position {} of {} in row-major order");
+}
+
+FailureOr<SmallVector<HostTensor>> CheckFiniteOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  const HostTensor &x = operands[0];
+  for (int64_t i = 0; i < x.numElements(); ++i) {
+    if (std::isfinite(x.getFloat(i)))
+      continue;
+    int64_t columns = x.rank() == 2 ? x.size(1) : 1;
+    bool isMatrix = x.rank() == 2;
+    return report(*this, finiteMessage(getWhat(), x.rank()), isMatrix ? i / columns : i,
+                  isMatrix ? i % columns : x.numElements());
+  }
+  return SmallVector<HostTensor>{x};
+}
+
+FailureOr<SmallVector<HostTensor>> DebugPrintOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  std::string problem = "there is nowhere to print to here";
+  if (auto *print = hostCalls().print)
+    problem = print(getFormat(), operands);
+  if (!problem.empty())
+    return mlir::emitError(getLoc()) << problem;
+  return SmallVector<HostTensor>{};
 }
 
 //===- decompose -----------------------------------------------------------------------------===//
@@ -268,4 +318,47 @@ FailureOr<SmallVector<Value>> CheckPositionsOp::decompose(OpBuilder &builder) {
     result = c.make<RequireOp>(holds, result, found, size, messageFor(getWhat(), std::to_string(getAxes()[k])));
   }
   return SmallVector<Value>{c.retype(result, getType())};
+}
+
+/// Least position of an element that is not finite, else their number: one minimum an element.
+static Value firstOutside(Composer &c, Value finite, Value count) {
+  RankedTensorType type = tensor(finite);
+  bool isSmall = type.hasStaticShape() && type.getNumElements() < std::numeric_limits<int32_t>::max();
+  Type integer = c.getIntegerType(isSmall ? 32 : 64);
+  auto flat = RankedTensorType::get({type.hasStaticShape() ? type.getNumElements() : ShapedType::kDynamic},
+                                    c.getIntegerType(1));
+  Value all = c.reshape(finite, flat);
+  auto positions = RankedTensorType::get(flat.getShape(), integer);
+  Value index = c.make<IotaOp>(type.hasStaticShape() ? Value() : Value(c.make<ShapeOp>(all)), int64_t(0), positions);
+  Value none = c.spread(c.convert(count, integer), index, {});
+  Value least = c.reduce(c.make<SelectOp>(all, none, index), {0}, Combiner::min);
+  return c.convert(least, c.getI64Type());
+}
+
+FailureOr<SmallVector<Value>> CheckFiniteOp::decompose(OpBuilder &builder) {
+  Composer c(getLoc(), builder);
+  Value x = getOperand();
+  RankedTensorType type = tensor(x);
+  if (llvm::is_contained(type.getShape(), 0))
+    return SmallVector<Value>{c.retype(x, getType())};
+  // Comparisons with NaN are false.
+  Value infinity = c.scalar(type.getElementType(), std::numeric_limits<double>::infinity());
+  Value size = c.make<AbsOp>(x);
+  Value finite = c.make<CompareOp>(size, type.getRank() == 0 ? infinity : c.spread(infinity, x, {}), CompareKind::lt);
+  Value zero = c.scalar(c.getI64Type(), 0), found = zero, other = zero, holds = finite;
+  if (type.getRank() > 0) {
+    Value count = c.scalar(c.getI64Type(), 1);
+    for (int64_t axis = 0; axis < type.getRank(); ++axis)
+      count = c.make<MulOp>(count, c.size(x, axis));
+    found = firstOutside(c, finite, count);
+    holds = c.make<CompareOp>(found, count, CompareKind::ge); // the least of none is above all
+    other = count;
+    if (type.getRank() == 2) {
+      Value columns = c.make<MaxOp>(c.size(x, 1), c.scalar(c.getI64Type(), 1));
+      other = c.make<RemOp>(found, columns);
+      found = c.make<DivOp>(found, columns);
+    }
+  }
+  Value checked = c.make<RequireOp>(holds, x, found, other, finiteMessage(getWhat(), type.getRank()));
+  return SmallVector<Value>{c.retype(checked, getType())};
 }

@@ -21,9 +21,9 @@ class Sinter_CheckOp<string mnemonic, list<Trait> traits = []>
 def RequireOp : Sinter_CheckOp<"require"> {
   let summary = "value, if it holds; else the call fails with a message";
   let description = [{ The first {} of `message` stands for `found`, the second for `wanted`. }];
-  let arguments = (ins Sinter_BoolScalar:$holds, Sinter_IntTensor:$value, Sinter_IndexScalar:$found, Sinter_IndexScalar:$wanted,
+  let arguments = (ins Sinter_BoolScalar:$holds, Sinter_Tensor:$value, Sinter_IndexScalar:$found, Sinter_IndexScalar:$wanted,
                        StrAttr:$message);
-  let results = (outs Sinter_IntTensor:$result);
+  let results = (outs Sinter_Tensor:$result);
 }
 
 def CheckPositionsOp : Sinter_CheckOp<"check_positions", [DeclareOpInterfaceMethods<Decomposable>]> {
@@ -39,4 +39,27 @@ def CheckPositionsOp : Sinter_CheckOp<"check_positions", [DeclareOpInterfaceMeth
                        DefaultValuedAttr<BoolAttr, "false">:$tuples, StrAttr:$what);
   let results = (outs Sinter_PositionTensor:$result);
   let hasFolder = 1;
+}
+
+def CheckFiniteOp : Sinter_CheckOp<"check_finite", [DeclareOpInterfaceMethods<Decomposable>]> {
+  let summary = "the operand, if each element is finite";
+  let description = [{
+    An infinity or NaN ends the call with an error that names `what` and the first place in row-major order: its index up to
+    rank 2, else its position and the number of elements. Its gradient is the cotangent, which is not checked.
+  }];
+  let arguments = (ins Sinter_FloatTensor:$operand, StrAttr:$what);
+  let results = (outs Sinter_FloatTensor:$result);
+}
+
+def DebugPrintOp : Op<Sinter_Dialect, "debug_print", [MemoryEffects<[MemWrite]>, InferTypeOpAdaptor,
+                                                      DeclareOpInterfaceMethods<Evaluable>]> {
+  let summary = "prints text when it is reached";
+  let description = [{
+    Each {} of `format` stands for an operand. Prints of a region keep their order. Where something is computed again, in the backward
+    part of a checkpoint say, it prints again.
+
+    * (C1) `format` has as many {} as there are operands, and at most 64.
+  }];
+  let arguments = (ins StrAttr:$format, Variadic<Sinter_ComputedTensor>:$operands);
+  let assemblyFormat = "$format `(` $operands `)` attr-dict `:` type($operands)";
 }

@@ -19,11 +19,17 @@ def Sinter_SInt : AnyTypeOf<[I8, I16, I32, I64]>;
 def Sinter_UInt : AnyTypeOf<[UI8, UI16, UI32, UI64]>;
 def Sinter_Int : AnyTypeOf<[I8, I16, I32, I64, UI8, UI16, UI32, UI64]>;
 def Sinter_Bool : TypeAlias<I1, "boolean">;
-def Sinter_Element : AnyTypeOf<[F64, F32, F16, BF16, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64]>;
+/// Types that tensors are kept in but not computed in: what `convert` and ops that move elements take.
+def Sinter_I4 : I<4>;
+def Sinter_UI4 : UI<4>;
+def Sinter_Element : AnyTypeOf<[F64, F32, F16, BF16, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64, Sinter_I4, Sinter_UI4,
+                                F8E4M3FN, F8E5M2]>;
+def Sinter_Computed : AnyTypeOf<[F64, F32, F16, BF16, I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64]>;
 def Sinter_Number : AnyTypeOf<[F64, F32, F16, BF16, I8, I16, I32, I64, UI8, UI16, UI32, UI64]>;
 def Sinter_IntOrBool : AnyTypeOf<[I1, I8, I16, I32, I64, UI8, UI16, UI32, UI64]>;
 
 def Sinter_Tensor : RankedTensorOf<[Sinter_Element]>;
+def Sinter_ComputedTensor : RankedTensorOf<[Sinter_Computed]>;
 def Sinter_NumberTensor : RankedTensorOf<[Sinter_Number]>;
 def Sinter_FloatTensor : RankedTensorOf<[Sinter_Float]>;
 def Sinter_IntTensor : RankedTensorOf<[Sinter_Int]>;

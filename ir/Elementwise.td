@@ -287,14 +287,14 @@ def PowOp : Sinter_BinaryOp<"pow", Sinter_NumberTensor,
   let onnx = "Pow";
   let hasCanonicalizer = 1;
 }
-def MaxOp : Sinter_BinaryOp<"max", Sinter_Tensor, "greater of the two; NaN propagates; booleans: or", [Commutative]> {
+def MaxOp : Sinter_BinaryOp<"max", Sinter_ComputedTensor, "greater of the two; NaN propagates; booleans: or", [Commutative]> {
   let body = "x.greater(x[0], x[1])";
   let floats = "greater(a, b)";
   let ints = "less(type, a, b) ? b : a";
   let partial = "extremumPartial(p, i, CompareKind::lt)";
   let hasFolder = 1;
 }
-def MinOp : Sinter_BinaryOp<"min", Sinter_Tensor, "lesser of the two; NaN propagates; booleans: and", [Commutative]> {
+def MinOp : Sinter_BinaryOp<"min", Sinter_ComputedTensor, "lesser of the two; NaN propagates; booleans: and", [Commutative]> {
   let body = "x.lesser(x[0], x[1])";
   let floats = "lesser(a, b)";
   let ints = "less(type, b, a) ? b : a";
@@ -334,7 +334,7 @@ def ShiftRightOp : Sinter_BinaryOp<"shift_right", Sinter_IntTensor,
 
 def CompareOp : Sinter_PointwiseOp<"compare"> {
   let summary = "lhs KIND rhs, one boolean an element";
-  let arguments = (ins Sinter_Tensor:$lhs, Sinter_Tensor:$rhs, Sinter_CompareKindAttr:$kind);
+  let arguments = (ins Sinter_ComputedTensor:$lhs, Sinter_ComputedTensor:$rhs, Sinter_CompareKindAttr:$kind);
   let results = (outs Sinter_BoolTensor:$result);
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }

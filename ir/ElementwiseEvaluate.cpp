@@ -5,6 +5,7 @@
 // Integers arrive sign- or zero-extended to 64 bits (ui64 bit for bit) and wrap when they are stored.
 
 #include "ir/Elementwise.h"
+#include "ir/Storage.h"
 
 #include <cmath>
 #include <numbers>
@@ -246,11 +247,26 @@ static double roundOnce(int64_t value, bool asUnsigned, const llvm::fltSemantics
   return rounded.convertToDouble();
 }
 
+/// The numbers of `x` in an 8-bit float type: what is greater than any of them becomes the greatest. f64 holds all
+/// 64-bit integers that do not become that.
+static HostTensor toFloat8(const HostTensor &x, FloatType to) {
+  HostTensor result(to, x.shape());
+  std::vector<double> values = x.toFloats();
+  double greatest = llvm::APFloat::getLargest(to.getFloatSemantics()).convertToDouble();
+  for (double &value : values)
+    if (!std::isnan(value))
+      value = std::clamp(value, -greatest, greatest);
+  result.assignFloats(values);
+  return result;
+}
+
 Tensors ConvertOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
   const HostTensor &x = operands[0];
   Type from = x.elementType(), to = resultElement(*this);
-  HostTensor result(to, x.shape());
   auto floatType = dyn_cast<FloatType>(to);
+  if (isFloat8(to))
+    return one(toFloat8(x, floatType));
+  HostTensor result(to, x.shape());
   if (x.isFloat()) {
     result.assignFloats(x.toFloats());
   } else if (!floatType) {

@@ -5,6 +5,7 @@
 #include "ir/Indexing.h"
 #include "ir/Axes.h"
 #include "ir/Checks.h"
+#include "ir/External.h"
 #include "ir/Sparse.h"
 
 #include "mlir/IR/OpImplementation.h"
@@ -27,6 +28,10 @@ void SinterDialect::registerIndexing() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/Sparse.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/External.cpp.inc"
       >();
 }
 

@@ -33,21 +33,21 @@ def GatherNdOp : Sinter_Op<"gather_nd", [DeclareOpInterfaceMethods<Elemental>, D
 
 def ScatterElementsOp : Sinter_Op<"scatter_elements", [DeclareOpInterfaceMethods<SymbolicShape>]> {
   let summary = "operand with updates[i] combined into element i with i[axis] := positions[i], in index order";
-  let arguments = (ins Sinter_Tensor:$operand, Sinter_PositionTensor:$positions, Sinter_Tensor:$updates, I64Attr:$axis,
+  let arguments = (ins Sinter_ComputedTensor:$operand, Sinter_PositionTensor:$positions, Sinter_ComputedTensor:$updates, I64Attr:$axis,
                        DefaultValuedAttr<Sinter_CombinerAttr, "Combiner::set">:$combiner);
-  let results = (outs Sinter_Tensor:$result);
+  let results = (outs Sinter_ComputedTensor:$result);
 }
 
 def ScatterNdOp : Sinter_Op<"scatter_nd", [DeclareOpInterfaceMethods<SymbolicShape>]> {
   let summary = "operand with slices combined at tuples of positions, in index order";
-  let arguments = (ins Sinter_Tensor:$operand, Sinter_PositionTensor:$positions, Sinter_Tensor:$updates,
+  let arguments = (ins Sinter_ComputedTensor:$operand, Sinter_PositionTensor:$positions, Sinter_ComputedTensor:$updates,
                        DefaultValuedAttr<Sinter_CombinerAttr, "Combiner::set">:$combiner);
-  let results = (outs Sinter_Tensor:$result);
+  let results = (outs Sinter_ComputedTensor:$result);
 }
 
 def NonzeroOp : Sinter_Op<"nonzero"> {
   let summary = "positions of the elements that are not zero, [rank, count], in row-major order";
-  let arguments = (ins Sinter_Tensor:$operand);
+  let arguments = (ins Sinter_ComputedTensor:$operand);
   let results = (outs RankedTensorOf<[I64]>:$result);
 }
 
@@ -63,8 +63,8 @@ def UniqueOp : Sinter_Op<"unique"> {
     values: the distinct slices, sorted ascending or in order of first occurrence; first: position of each
     value's first occurrence; inverse: for each slice of the operand its place in values; counts.
   }];
-  let arguments = (ins Sinter_Tensor:$operand, I64Attr:$axis, DefaultValuedAttr<BoolAttr, "true">:$sorted);
-  let results = (outs Sinter_Tensor:$values, 1DTensorOf<[I64]>:$first, 1DTensorOf<[I64]>:$inverse, 1DTensorOf<[I64]>:$counts);
+  let arguments = (ins Sinter_ComputedTensor:$operand, I64Attr:$axis, DefaultValuedAttr<BoolAttr, "true">:$sorted);
+  let results = (outs Sinter_ComputedTensor:$values, 1DTensorOf<[I64]>:$first, 1DTensorOf<[I64]>:$inverse, 1DTensorOf<[I64]>:$counts);
 }
 
 def NonMaxSuppressionOp : Sinter_Op<"non_max_suppression"> {

@@ -2,6 +2,7 @@
 
 #include "ir/Limits.h"
 #include "ir/Shapes.h"
+#include "ir/Storage.h"
 #include "ir/reference/Evaluator.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -17,7 +18,8 @@ std::optional<int64_t> countBytes(Type elementType, ArrayRef<int64_t> shape) {
 }
 
 static bool isElement(Type type) {
-  if (isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type))
+  if (isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type) ||
+      (isStorageOnly(type) && !type.isSignedInteger()))
     return true;
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
@@ -35,8 +37,9 @@ static LogicalResult verifyTypes(Operation *op, TypeRange types) {
       return op->emitError() << "requires tensors of at most " << kMaxRank << " axes (kMaxRank), got "
                              << tensor.getRank();
     if (!isElement(tensor.getElementType()))
-      return op->emitError() << "requires tensors of f64, f32, f16, bf16, i1, i8 to i64 or ui8 to ui64, got "
-                             << tensor.getElementType();
+      return op->emitError()
+             << "requires tensors of f64, f32, f16, bf16, f8E4M3FN, f8E5M2, i1, i4 to i64 or ui4 to ui64, got "
+             << tensor.getElementType();
     SmallVector<int64_t> known = llvm::filter_to_vector(tensor.getShape(), [](int64_t size) { return size > 0; });
     std::optional<int64_t> bytes = countBytes(tensor.getElementType(), known);
     if (!bytes || *bytes > kMaxTypeBytes)

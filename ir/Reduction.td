@@ -11,8 +11,8 @@ def ReduceOp : Sinter_Op<"reduce", [DeclareOpInterfaceMethods<SymbolicShape>]> {
     Combiners add, mul, max, min (numbers), and, or (booleans and integers). An empty reduction gives the
     identity: 0, 1, the least, the greatest value (infinities for floats), all ones, zero.
   }];
-  let arguments = (ins Sinter_Tensor:$operand, DenseI64ArrayAttr:$axes, Sinter_CombinerAttr:$combiner);
-  let results = (outs Sinter_Tensor:$result);
+  let arguments = (ins Sinter_ComputedTensor:$operand, DenseI64ArrayAttr:$axes, Sinter_CombinerAttr:$combiner);
+  let results = (outs Sinter_ComputedTensor:$result);
   let assemblyFormat = "$combiner $operand `axes` `=` $axes attr-dict `:` functional-type(operands, results)";
   let hasFolder = 1;
   let hasCanonicalizer = 1;
@@ -21,7 +21,7 @@ def ReduceOp : Sinter_Op<"reduce", [DeclareOpInterfaceMethods<SymbolicShape>]> {
 def ArgReduceOp : Sinter_Op<"arg_reduce", [DeclareOpInterfaceMethods<SymbolicShape>]> {
   let summary = "position (i64) of the greatest or least element along an axis, which disappears";
   let description = [{ Ties: the first, or the last with `last`. NaN counts as greatest (least for min). Combiner: max or min. }];
-  let arguments = (ins Sinter_Tensor:$operand, I64Attr:$axis, Sinter_CombinerAttr:$combiner, DefaultValuedAttr<BoolAttr, "false">:$last);
+  let arguments = (ins Sinter_ComputedTensor:$operand, I64Attr:$axis, Sinter_CombinerAttr:$combiner, DefaultValuedAttr<BoolAttr, "false">:$last);
   let results = (outs RankedTensorOf<[I64]>:$result);
   let assemblyFormat = "$combiner $operand attr-dict `:` functional-type(operands, results)";
 }
@@ -57,13 +57,13 @@ def ArgReduceWindowOp : Sinter_Op<"arg_reduce_window", [DeclareOpInterfaceMethod
 def SortOp : Sinter_Op<"sort", [DeclareOpInterfaceMethods<SymbolicShape>]> {
   let summary = "stable order of an axis: the sorted elements and their former positions (i64)";
   let description = [{ NaN is last in both directions. }];
-  let arguments = (ins Sinter_Tensor:$operand, I64Attr:$axis, DefaultValuedAttr<BoolAttr, "false">:$descending);
-  let results = (outs Sinter_Tensor:$values, RankedTensorOf<[I64]>:$positions);
+  let arguments = (ins Sinter_ComputedTensor:$operand, I64Attr:$axis, DefaultValuedAttr<BoolAttr, "false">:$descending);
+  let results = (outs Sinter_ComputedTensor:$values, RankedTensorOf<[I64]>:$positions);
 }
 
 def TopKOp : Sinter_Op<"top_k", [DeclareOpInterfaceMethods<SymbolicShape>]> {
   let summary = "the k greatest (or least) elements of an axis in order, and their positions (i64); ties by position";
   let description = [{ `k` (rank 0) is clamped to the axis's size. }];
-  let arguments = (ins Sinter_Tensor:$operand, Sinter_IndexScalar:$k, I64Attr:$axis, DefaultValuedAttr<BoolAttr, "true">:$largest);
-  let results = (outs Sinter_Tensor:$values, RankedTensorOf<[I64]>:$positions);
+  let arguments = (ins Sinter_ComputedTensor:$operand, Sinter_IndexScalar:$k, I64Attr:$axis, DefaultValuedAttr<BoolAttr, "true">:$largest);
+  let results = (outs Sinter_ComputedTensor:$values, RankedTensorOf<[I64]>:$positions);
 }

@@ -9,6 +9,7 @@
 #include "ir/Padding.h"
 #include "ir/Ranges.h"
 
+#include "ir/Storage.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -23,6 +24,10 @@ void SinterDialect::registerShape() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/Shape.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/Storage.cpp.inc"
       >();
 }
 

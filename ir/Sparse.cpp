@@ -258,18 +258,67 @@ std::optional<SmallVector<LookupGradient>> sinter::findLookups(Composer &c, Valu
   return lookups;
 }
 
+namespace {
+/// Values of a lookup as rows of something smaller: values[i] = weights[i] * rows[places[i]].
+struct RowsOfLookup {
+  Value rows, places, weights; // no places: each row once, in order; no weights: all are 1
+};
+} // namespace
+
+/// What bags give back is the bag's row for each of its elements.
+static RowsOfLookup rowsOf(Value values) {
+  RowsOfLookup found{values, Value(), Value()};
+  auto gatherOf = [&](Value value) {
+    auto gather = value.getDefiningOp<GatherOp>();
+    return gather && gather.getAxis() == 0 && tensor(gather.getPositions()).getRank() == 1 ? gather : GatherOp();
+  };
+  if (auto product = values.getDefiningOp<MulOp>()) {
+    auto spread = product.getRhs().getDefiningOp<BroadcastOp>();
+    GatherOp gather = gatherOf(product.getLhs());
+    int64_t count = tensor(values).getDimSize(0); // an unknown one may repeat a single weight
+    bool isOfRows = spread && spread.getAxes() == ArrayRef<int64_t>{0} && !ShapedType::isDynamic(count) &&
+                    tensor(spread.getOperand()).getDimSize(0) == count;
+    if (gather && isOfRows)
+      return {gather.getOperand(), gather.getPositions(), spread.getOperand()};
+  }
+  if (GatherOp gather = gatherOf(values))
+    return {gather.getOperand(), gather.getPositions(), Value()};
+  return found;
+}
+
 GradientRows sinter::combineLookups(Composer &c, ArrayRef<LookupGradient> lookups, int64_t size) {
   assert(!lookups.empty() && "a table that nobody looks at has no gradient");
-  SmallVector<Value> positions, values;
-  for (const LookupGradient &lookup : lookups) {
-    positions.push_back(lookup.positions);
-    values.push_back(lookup.values);
-  }
+  SmallVector<Value> positions, rows, places, weights;
   auto joined = [&](ArrayRef<Value> parts) -> Value {
     return parts.size() == 1 ? parts.front() : c.make<ConcatenateOp>(ValueRange(parts), int64_t(0));
   };
+  bool isWeighted = false, isPlain = true;
+  SmallVector<RowsOfLookup> found;
+  for (const LookupGradient &lookup : lookups) {
+    found.push_back(rowsOf(lookup.values));
+    isWeighted |= found.back().weights != nullptr;
+    isPlain &= !found.back().places;
+  }
+  Value before; // rows of the lookups before
+  for (auto [lookup, from] : llvm::zip(lookups, found)) {
+    positions.push_back(lookup.positions);
+    rows.push_back(from.rows);
+    if (isWeighted)
+      weights.push_back(from.weights ? from.weights
+                                     : c.convert(c.fill(1, lookup.positions), elementTypeOf(lookup.values)));
+    if (isPlain)
+      continue;
+    Value count = c.size(from.rows, 0);
+    Value at = from.places ? c.convert(from.places, c.getI64Type()) : gradient::iotaLike(c, lookup.positions, 0);
+    if (from.places && lookups.size() > 1)
+      at = gradient::clampPositions(c, at, c.spread(count, at, {}));
+    places.push_back(before ? c.make<AddOp>(at, c.spread(before, at, {})) : at);
+    before = before ? c.make<AddOp>(before, count) : count;
+  }
   auto groups = GroupRowsOp::create(c, joined(positions), size);
-  return {groups.getRows(), c.make<BagSumOp>(joined(values), groups.getOrder(), groups.getSplits(), Value())};
+  auto ordered = [&](ArrayRef<Value> parts) { return c.make<GatherOp>(joined(parts), groups.getOrder(), int64_t(0)); };
+  Value order = isPlain ? groups.getOrder() : ordered(places), weight = isWeighted ? ordered(weights) : Value();
+  return {groups.getRows(), c.make<BagSumOp>(joined(rows), order, groups.getSplits(), weight)};
 }
 
 OpOperand *sinter::findOtherUse(Value table) {

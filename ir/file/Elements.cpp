@@ -26,6 +26,11 @@ mlir::Type file::typeOf(MLIRContext *context, Element element) {
     return b.getBF16Type();
   case Element::Index:
     return b.getIndexType();
+  case Element::F8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case Element::F8E5M2:
+    return Float8E5M2Type::get(context);
+  case Element::U4:
   case Element::U8:
   case Element::U16:
   case Element::U32:
@@ -36,13 +41,21 @@ mlir::Type file::typeOf(MLIRContext *context, Element element) {
   }
 }
 
-unsigned file::bitsOf(Element element) { return element == Element::I1 ? 1 : 8 * bytesOf(element); }
+unsigned file::bitsOf(Element element) {
+  return element == Element::I1 ? 1 : isPacked(element) ? 4 : 8 * bytesOf(element);
+}
+
+bool file::isPacked(Element element) { return element == Element::I4 || element == Element::U4; }
 
 unsigned file::bytesOf(Element element) {
   switch (element) {
   case Element::I1:
+  case Element::I4:
+  case Element::U4:
   case Element::I8:
   case Element::U8:
+  case Element::F8E4M3FN:
+  case Element::F8E5M2:
     return 1;
   case Element::F16:
   case Element::BF16:
@@ -59,5 +72,6 @@ unsigned file::bytesOf(Element element) {
 }
 
 bool file::isFloat(Element element) {
-  return element == Element::F64 || element == Element::F32 || element == Element::F16 || element == Element::BF16;
+  return element == Element::F64 || element == Element::F32 || element == Element::F16 || element == Element::BF16 ||
+         element == Element::F8E4M3FN || element == Element::F8E5M2;
 }

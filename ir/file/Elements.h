@@ -16,8 +16,10 @@ namespace sinter::file {
 std::optional<Element> elementOf(mlir::Type type);
 /// `element` is one of the enumeration's values.
 mlir::Type typeOf(mlir::MLIRContext *context, Element element);
-/// Bytes of one stored element; a boolean is one byte, an index eight.
+/// Bytes of one element by itself; a boolean is one byte, an index eight, and one of 4 bits a byte.
 unsigned bytesOf(Element element);
+/// Of 4 bits: two lie in a byte.
+bool isPacked(Element element);
 /// Bits of a value: 1 for booleans.
 unsigned bitsOf(Element element);
 bool isFloat(Element element);

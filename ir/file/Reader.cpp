@@ -5,6 +5,7 @@
 
 #include "ir/Dialect.h"
 #include "ir/EnumNames.h"
+#include "ir/Storage.h"
 #include "ir/file/Elements.h"
 #include "ir/file/FileBytes.h"
 #include "ir/file/GraphFile.h"
@@ -191,6 +192,17 @@ Attribute GraphReader::tensor(const file::Attribute &value) {
     std::optional<DenseResourceElementsHandle> &handle = resources[value.index()];
     if (handle)
       return DenseResourceElementsAttr::get(type, *handle);
+    if (isPacked(type.getElementType())) { // a byte each in memory
+      auto unpacked = std::make_shared<HostTensor>(fromStored(type.getElementType(), type.getShape(), content));
+      const HostTensor &elements = *unpacked;
+      AsmResourceBlob blob(
+          ArrayRef(elements.data(), elements.numBytes()), 1,
+          [unpacked](void *, size_t, size_t) mutable { unpacked.reset(); }, /*dataIsMutable=*/false);
+      auto attr =
+          DenseResourceElementsAttr::get(type, str(graph->resources()->Get(value.index())->name()), std::move(blob));
+      handle = attr.getRawHandle();
+      return attr;
+    }
     // The alignment that is printed; where the content lies it is 64.
     AsmResourceBlob blob(
         content, byteWidth(type.getElementType()), [owner = bytes](void *, size_t, size_t) mutable { owner.reset(); },
@@ -199,6 +211,10 @@ Attribute GraphReader::tensor(const file::Attribute &value) {
         DenseResourceElementsAttr::get(type, str(graph->resources()->Get(value.index())->name()), std::move(blob));
     handle = attr.getRawHandle();
     return attr;
+  }
+  if (isPacked(type.getElementType()) && value.storage() != file::Storage::Splat) {
+    HostTensor unpacked = fromStored(type.getElementType(), type.getShape(), content);
+    return DenseElementsAttr::getFromRawBuffer(type, ArrayRef(std::as_const(unpacked).data(), unpacked.numBytes()));
   }
   if (!isBoolean)
     return DenseElementsAttr::getFromRawBuffer(type, content);

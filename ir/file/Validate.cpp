@@ -262,6 +262,8 @@ bool Validator::tensor(const Attribute &value) {
       return fail("a constant requires fixed sizes, found -1");
     bytes *= uint64_t(type.dims()->Get(k)); // at most kMaxTensorBytes
   }
+  if (isPacked(type.element()))
+    bytes = bytes / 2 + bytes % 2;
   uint64_t found = sizeOf(value.bytes());
   if (value.storage() > Storage::MAX)
     return fail("a constant requires a known storage, found {0}", int(value.storage()));

@@ -5,6 +5,7 @@
 
 #include "ir/Dialect.h"
 #include "ir/EnumNames.h"
+#include "ir/Storage.h"
 #include "ir/file/Elements.h"
 #include "ir/file/GraphFile.h"
 #include "ir/file/Header.h"
@@ -45,7 +46,8 @@ private:
   uint32_t location(Location loc);
   FailureOr<uint32_t> type(Type type);
   FailureOr<uint32_t> valueType(Type type);
-  uint32_t resource(DenseResourceElementsHandle handle, ArrayRef<char> content);
+  uint32_t resource(DenseResourceElementsHandle handle, ArrayRef<char> content,
+                    std::shared_ptr<std::vector<char>> owner = nullptr);
 
   FailureOr<AttributeOffset> attribute(StringRef name, Attribute value);
   FailureOr<AttributeOffset> tensor(StringRef name, ElementsAttr value);
@@ -86,11 +88,12 @@ uint32_t GraphWriter::name(StringRef text) {
 
 uint32_t GraphWriter::opName(OperationName op) { return ops.try_emplace(op, ops.size()).first->second; }
 
-uint32_t GraphWriter::resource(DenseResourceElementsHandle handle, ArrayRef<char> content) {
+uint32_t GraphWriter::resource(DenseResourceElementsHandle handle, ArrayRef<char> content,
+                               std::shared_ptr<std::vector<char>> owner) {
   auto [it, isNew] = resourceNumbers.try_emplace(handle.getKey(), resources.size());
   if (isNew) {
     auto text = builder.CreateString(handle.getKey().str());
-    resources.push_back(file::CreateResource(builder, text, weights.add(content)));
+    resources.push_back(file::CreateResource(builder, text, weights.add(content, std::move(owner))));
   }
   return it->second;
 }
@@ -181,7 +184,15 @@ FailureOr<AttributeOffset> GraphWriter::tensor(StringRef name, ElementsAttr valu
     if (!blob)
       return fail() << "a constant without content, found " << name << " with resource '"
                     << shared.getRawHandle().getKey() << "'";
-    return finish(file::Storage::Resource, {}, resource(shared.getRawHandle(), blob->getData()));
+    if (!isPacked(value.getElementType()))
+      return finish(file::Storage::Resource, {}, resource(shared.getRawHandle(), blob->getData()));
+    FailureOr<HostTensor> elements = HostTensor::fromAttr(value);
+    if (failed(elements))
+      return fail() << "as many bytes as elements in resource '" << shared.getRawHandle().getKey() << "', found "
+                    << blob->getData().size();
+    auto owner = std::make_shared<std::vector<char>>(toStored(*elements));
+    ArrayRef<char> stored = *owner;
+    return finish(file::Storage::Resource, {}, resource(shared.getRawHandle(), stored, std::move(owner)));
   }
   auto dense = dyn_cast<DenseElementsAttr>(value);
   if (!dense)
@@ -195,6 +206,10 @@ FailureOr<AttributeOffset> GraphWriter::tensor(StringRef name, ElementsAttr valu
     else
       for (bool element : dense.getValues<bool>())
         owner->push_back(element);
+    bytes = *owner;
+  }
+  if (isPacked(dense.getElementType()) && !isSplat) {
+    *owner = toStored(*HostTensor::fromAttr(dense));
     bytes = *owner;
   }
   if (isSplat)

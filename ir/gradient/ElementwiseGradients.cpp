@@ -5,6 +5,7 @@
 
 #include "ir/Constants.h"
 #include "ir/Elementwise.h"
+#include "ir/Storage.h"
 #include "ir/gradient/Rules.h"
 #include "ir/gradient/Term.h"
 
@@ -159,10 +160,11 @@ static Partial clamp(const Point &p, unsigned i) {
 }
 
 namespace {
-/// dx = dy in x's element type, where both are floats; a step otherwise.
+/// dx = dy in x's element type, where both are floats of at least 16 bits; a step otherwise.
 struct ConvertRule : Rule<ConvertRule, ConvertOp> {
   static bool isSmooth(ConvertOp op) {
-    return isa<FloatType>(elementTypeOf(op.getOperand())) && isa<FloatType>(op.getElementType());
+    auto isSmoothType = [](Type type) { return isa<FloatType>(type) && !isStorageOnly(type); };
+    return isSmoothType(elementTypeOf(op.getOperand())) && isSmoothType(op.getElementType());
   }
   LogicalResult vjp(ConvertOp op, VjpBuilder &g) const {
     if (Value dy = g.cotangent(); dy && g.wants(0) && isSmooth(op))

@@ -6,6 +6,7 @@
 
 #include "ir/Checks.h"
 #include "ir/Elementwise.h"
+#include "ir/External.h"
 #include "ir/Indexing.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
@@ -16,14 +17,6 @@
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::gradient;
-
-/// Positions as reads use them: a negative one from the end, then clamped to [0, size). `size` has the positions'
-/// shape.
-static Value clampPositions(Composer &c, Value positions, Value size) {
-  Term p(c, positions), n(c, size);
-  Term fromStart = select(compare(p, CompareKind::lt, 0), p + n, p);
-  return c.make<ClampOp>(p.fill(0), fromStart, n - 1);
-}
 
 /// True where a write happens: -size <= p < size.
 static Term isInside(Composer &c, Value positions, Value size) {
@@ -338,11 +331,29 @@ struct GradientRowsRule : Rule<GradientRowsRule, GradientRowsOp> {
   }
 };
 
+// check_finite: dx = dy
+struct CheckFiniteRule : Rule<CheckFiniteRule, CheckFiniteOp> {
+  LogicalResult vjp(CheckFiniteOp, VjpBuilder &g) const {
+    g.give(0, g.cotangent());
+    return success();
+  }
+  LogicalResult jvp(CheckFiniteOp, JvpBuilder &t) const {
+    t.set(0, t.tangent());
+    return success();
+  }
+};
+
+/// Nobody but the program knows what it computes.
+struct ExternalRule : NonDifferentiable::ExternalModel<ExternalRule, CallExternalOp> {
+  StringRef reason(Operation *) const { return "it is a function of the program without a vjp"; }
+};
+
 } // namespace
 
 void sinter::attachIndexingGradients(MLIRContext &context) {
   attach<GatherRule, GatherElementsRule, GatherNdRule, ScatterElementsRule, ScatterNdRule, CompressRule, UniqueRule,
-         BagSumRule, GradientRowsRule>(context);
+         BagSumRule, GradientRowsRule, CheckFiniteRule>(context);
+  CallExternalOp::attachInterface<ExternalRule>(context);
   attachNoGradient<Discrete::Positions, NonzeroOp, NonMaxSuppressionOp, CheckPositionsOp, RequireOp, GroupRowsOp>(
       context);
 }

@@ -197,6 +197,12 @@ Value gatherFlat(Composer &c, Value values, Value positions) {
   return c.make<GatherOp>(flatten(c, values), positions, 0);
 }
 
+Value clampPositions(Composer &c, Value positions, Value size) {
+  Term p(c, positions), n(c, size);
+  Term fromStart = select(compare(p, CompareKind::lt, 0), p + n, p);
+  return c.make<ClampOp>(p.fill(0), fromStart, n - 1);
+}
+
 Operation *rebuild(Composer &c, Operation *op, ValueRange operands) {
   Operation *copy = c.clone(*op);
   Type before = op->getNumOperands() ? elementTypeOf(op->getOperand(0)) : Type();

@@ -52,6 +52,10 @@ mlir::Value scatterFlat(Composer &c, mlir::Value positions, mlir::Value updates,
 /// The elements of `values` at row-major `positions`.
 mlir::Value gatherFlat(Composer &c, mlir::Value values, mlir::Value positions);
 
+/// Positions as reads use them: a negative one from the end, then clamped to [0, size). `size` has the positions'
+/// shape.
+mlir::Value clampPositions(Composer &c, mlir::Value positions, mlir::Value size);
+
 /// `op` on other operands: same attributes, result types with the element type of the first operand where that changes.
 mlir::Operation *rebuild(Composer &c, mlir::Operation *op, mlir::ValueRange operands);
 

@@ -6,6 +6,7 @@
 #include "ir/Constants.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
+#include "ir/Storage.h"
 #include "ir/gradient/LinearRule.h"
 #include "ir/gradient/Moves.h"
 
@@ -236,4 +237,5 @@ void sinter::attachShapeGradients(MLIRContext &context) {
          DynamicUpdateSliceRule, PadRule, DynamicPadRule, ConcatenateRule, TileRule>(context);
   attachNoGradient<Discrete::Fixed, ConstantOp, IotaOp>(context);
   attachNoGradient<Discrete::Sizes, DimOp, ShapeOp>(context);
+  attachNoGradient<Discrete::Bits, StorageOp>(context);
 }

@@ -3,6 +3,7 @@
 #include "ir/reference/HostTensor.h"
 #include "ir/Limits.h"
 #include "ir/Shapes.h"
+#include "ir/Storage.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/APFloat.h"
@@ -18,7 +19,7 @@ namespace sinter {
 
 /// How elements are stored, decided once per loop instead of once per element.
 namespace {
-enum class Form { F64, F32, F16, BF16, I1, I8, I16, I32, I64, U8, U16, U32, U64 };
+enum class Form { F64, F32, F16, BF16, F8E4M3FN, F8E5M2, I1, I4, I8, I16, I32, I64, U4, U8, U16, U32, U64 };
 } // namespace
 
 static Form formOf(Type type) {
@@ -30,11 +31,17 @@ static Form formOf(Type type) {
     return Form::F16;
   if (type.isBF16())
     return Form::BF16;
+  if (isa<Float8E4M3FNType>(type))
+    return Form::F8E4M3FN;
+  if (isa<Float8E5M2Type>(type))
+    return Form::F8E5M2;
   unsigned width = type.getIntOrFloatBitWidth();
   if (width == 1)
     return Form::I1;
   bool wide = type.isUnsignedInteger();
   switch (width) {
+  case 4:
+    return wide ? Form::U4 : Form::I4;
   case 8:
     return wide ? Form::U8 : Form::I8;
   case 16:
@@ -46,19 +53,32 @@ static Form formOf(Type type) {
   }
 }
 
-static double decodeHalf(uint16_t bits, const llvm::fltSemantics &semantics) {
-  llvm::APFloat value(semantics, llvm::APInt(16, bits));
+/// A float of 16 or 8 bits.
+static double decodeSmall(uint16_t bits, const llvm::fltSemantics &semantics) {
+  llvm::APFloat value(semantics, llvm::APInt(llvm::APFloat::getSizeInBits(semantics), bits));
   bool lost;
   value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
   return value.convertToDouble();
 }
 
-static uint16_t encodeHalf(double value, const llvm::fltSemantics &semantics) {
+static uint16_t encodeSmall(double value, const llvm::fltSemantics &semantics) {
   llvm::APFloat converted(value);
   bool lost;
   converted.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &lost);
   return static_cast<uint16_t>(converted.bitcastToAPInt().getZExtValue());
 }
+
+/// Rounds to nearest even. What lies beyond the greatest number becomes an infinity (e5m2) or NaN (e4m3fn); NaN has one
+/// form, and its sign.
+static uint8_t encodeByte(double value, const llvm::fltSemantics &semantics) {
+  if (std::isnan(value))
+    return static_cast<uint8_t>((&semantics == &llvm::APFloat::Float8E5M2() ? 0x7e : 0x7f) |
+                                (std::signbit(value) ? 0x80 : 0));
+  return static_cast<uint8_t>(encodeSmall(value, semantics));
+}
+
+/// The low half of a byte as a number of -8 to 7.
+static int8_t signedHalf(uint8_t byte) { return static_cast<int8_t>(static_cast<int8_t>(byte << 4) >> 4); }
 
 template <typename T> static T loadAs(const char *data, int64_t i) {
   T value;
@@ -76,10 +96,17 @@ static double readFloat(Form form, const char *data, int64_t i) {
   case Form::F32:
     return loadAs<float>(data, i);
   case Form::F16:
-    return decodeHalf(loadAs<uint16_t>(data, i), llvm::APFloat::IEEEhalf());
+    return decodeSmall(loadAs<uint16_t>(data, i), llvm::APFloat::IEEEhalf());
   case Form::BF16:
     return llvm::bit_cast<float>(static_cast<uint32_t>(loadAs<uint16_t>(data, i)) << 16);
+  case Form::F8E4M3FN:
+    return decodeSmall(loadAs<uint8_t>(data, i), llvm::APFloat::Float8E4M3FN());
+  case Form::F8E5M2:
+    return decodeSmall(loadAs<uint8_t>(data, i), llvm::APFloat::Float8E5M2());
+  case Form::I4:
+    return signedHalf(loadAs<uint8_t>(data, i));
   case Form::I1:
+  case Form::U4:
   case Form::U8:
     return loadAs<uint8_t>(data, i);
   case Form::I8:
@@ -114,7 +141,10 @@ template <typename T> static T saturate(double value) {
 
 static int64_t readInt(Form form, const char *data, int64_t i) {
   switch (form) {
+  case Form::I4:
+    return signedHalf(loadAs<uint8_t>(data, i));
   case Form::I1:
+  case Form::U4:
   case Form::U8:
     return loadAs<uint8_t>(data, i);
   case Form::I8:
@@ -142,9 +172,17 @@ static void writeFloat(Form form, char *data, int64_t i, double value) {
   case Form::F32:
     return storeAs(data, i, static_cast<float>(value));
   case Form::F16:
-    return storeAs(data, i, encodeHalf(value, llvm::APFloat::IEEEhalf()));
+    return storeAs(data, i, encodeSmall(value, llvm::APFloat::IEEEhalf()));
   case Form::BF16:
-    return storeAs(data, i, encodeHalf(value, llvm::APFloat::BFloat()));
+    return storeAs(data, i, encodeSmall(value, llvm::APFloat::BFloat()));
+  case Form::F8E4M3FN:
+    return storeAs(data, i, encodeByte(value, llvm::APFloat::Float8E4M3FN()));
+  case Form::F8E5M2:
+    return storeAs(data, i, encodeByte(value, llvm::APFloat::Float8E5M2()));
+  case Form::I4:
+    return storeAs<uint8_t>(data, i, saturate<int8_t>(std::clamp(value, -8.0, 7.0)) & 15);
+  case Form::U4:
+    return storeAs(data, i, saturate<uint8_t>(std::min(value, 15.0)));
   case Form::I1:
     return storeAs<uint8_t>(data, i, value != 0);
   case Form::I8:
@@ -168,6 +206,9 @@ static void writeFloat(Form form, char *data, int64_t i, double value) {
 
 static void writeInt(Form form, char *data, int64_t i, int64_t value) {
   switch (form) {
+  case Form::I4:
+  case Form::U4:
+    return storeAs<uint8_t>(data, i, value & 15);
   case Form::I1:
     return storeAs<uint8_t>(data, i, value != 0);
   case Form::I8:
@@ -187,8 +228,12 @@ static void writeInt(Form form, char *data, int64_t i, int64_t value) {
   }
 }
 
-/// What others call true may be any byte but 0; here it is 1.
+/// What others call true may be any byte but 0; here it is 1. Of 4-bit elements only the low half counts.
 static void copyContent(std::vector<char> &to, Type elementType, ArrayRef<char> content) {
+  if (isPacked(elementType)) {
+    llvm::transform(content, to.begin(), [](char byte) { return static_cast<char>(byte & 15); });
+    return;
+  }
   if (elementType.isInteger(1))
     llvm::transform(content, to.begin(), [](char byte) { return static_cast<char>(byte != 0); });
   else if (!content.empty())

@@ -25,3 +25,12 @@ func.func @check_positions_c2_axes_without_tuples(%p: tensor<4xi64>, %m: tensor<
   %0 = sinter.check_positions %p, %m, %n {axes = array<i64: 0, 1>, what = "gather"} : (tensor<4xi64>, tensor<i64>, tensor<i64>) -> tensor<4xi64>
   return %0 : tensor<4xi64>
 }
+
+// -----
+
+func.func @debug_print_c1_other_number(%x: tensor<4xf32>) {
+  // expected-error @+2 {{debug_print requires a {} for each of 1 operands, at most 64, got 2}}
+  // expected-error @+1 {{failed to infer returned types}}
+  sinter.debug_print "{} {}" (%x) : tensor<4xf32>
+  return
+}

@@ -52,6 +52,12 @@ std::vector<RuleRow> sinter::test::pointwiseRules() {
 
 std::vector<RuleRow> sinter::test::otherRules() {
   return {
+      // checks
+      {"check_finite", "what = \"x\"", "2x3 -> 2x3"},
+      {"check_finite", "what = \"x\"", "s -> s"},
+      {"check_finite", "what = \"x\"", "1x4x1 -> 1x4x1"},
+      {"check_finite", "what = \"x\"", "?x3@2x3 -> ?x3"},
+      {"check_finite", "what = \"x\"", "0x3 -> 0x3"},
       // shape
       {"broadcast", "axes = [1], type = tensor<2x3xf64>, operandSegmentSizes = array<i32: 1, 0, 0>", "3 -> 2x3"},
       {"broadcast", "axes = [0, 1], type = tensor<4x3xf64>, operandSegmentSizes = array<i32: 1, 0, 0>", "1x3 -> 4x3"},

@@ -68,9 +68,10 @@ Tensors floatsOf(const Tensors &all) {
 
 /// Ops that structure a graph: the gradient walks their regions, or they exist only after it.
 bool isStructure(StringRef name) {
-  static const llvm::StringSet<> names{"sinter.yield",      "sinter.cond",         "sinter.switch", "sinter.while",
-                                       "sinter.for",        "sinter.scan",         "sinter.kernel", "sinter.checkpoint",
-                                       "sinter.custom_vjp", "sinter.stop_gradient"};
+  static const llvm::StringSet<> names{"sinter.yield",         "sinter.cond",       "sinter.switch",
+                                       "sinter.while",         "sinter.for",        "sinter.scan",
+                                       "sinter.kernel",        "sinter.checkpoint", "sinter.custom_vjp",
+                                       "sinter.stop_gradient", "sinter.debug_print"};
   return names.contains(name);
 }
 

@@ -31,3 +31,41 @@ func.func @other_sums_stay(%i: tensor<4x1xi64>, %a: tensor<4x3xf32>, %g: tensor<
   %1:2 = sinter.gradient_rows %0 {table = "emb"} : (tensor<1000x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>)
   return %1#0, %1#1 : tensor<?xi64>, tensor<?x3xf32>
 }
+
+// -----
+
+// What bags give back stays the bags' rows: 16 of them, not one for each of 80 ids.
+// CHECK-LABEL: @bags_are_read_where_they_are
+// CHECK-SAME:    (%[[I:.*]]: tensor<80x1xi64>, %[[BAG:.*]]: tensor<80xi64>, %[[D:.*]]: tensor<16x3xf32>)
+// CHECK:         %[[P:.*]] = sinter.reshape %[[I]]
+// CHECK:         %[[ROWS:.*]], %[[SPLITS:.*]], %[[ORDER:.*]] = sinter.group_rows %[[P]]
+// CHECK:         %[[AT:.*]] = sinter.gather %[[BAG]], %[[ORDER]]
+// CHECK:         sinter.bag_sum %[[D]], %[[AT]], %[[SPLITS]] :
+// CHECK-NOT:     tensor<80x3xf32>, tensor<80xi64>
+func.func @bags_are_read_where_they_are(%i: tensor<80x1xi64>, %bag: tensor<80xi64>, %d: tensor<16x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<1000x3xf32>
+  %each = sinter.gather %d, %bag {axis = 0 : i64} : (tensor<16x3xf32>, tensor<80xi64>) -> tensor<80x3xf32>
+  %0 = sinter.scatter_nd %zero, %i, %each {combiner = #sinter<combiner add>} : (tensor<1000x3xf32>, tensor<80x1xi64>, tensor<80x3xf32>) -> tensor<1000x3xf32>
+  %1:2 = sinter.gradient_rows %0 : (tensor<1000x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>)
+  return %1#0, %1#1 : tensor<?xi64>, tensor<?x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @bags_with_weights_and_single_rows_are_joined
+// CHECK-SAME:    %[[D:[a-z0-9]*]]: tensor<16x3xf32>, %[[W:[a-z0-9]*]]: tensor<80xf32>, {{.*}}, %[[B:[a-z0-9]*]]: tensor<2x3xf32>)
+// CHECK:         %[[WEIGHTS:.*]] = sinter.concatenate %[[W]], %{{.*}} : (tensor<80xf32>, tensor<2xf32>)
+// CHECK-DAG:     %[[ROWS:.*]] = sinter.concatenate %[[D]], %[[B]]
+// CHECK-DAG:     %[[EACH:.*]] = sinter.gather %[[WEIGHTS]], %[[ORDER:.*]] {
+// CHECK:         sinter.bag_sum %[[ROWS]], %{{.*}}, %{{.*}}, %[[EACH]]
+func.func @bags_with_weights_and_single_rows_are_joined(%i: tensor<80x1xi64>, %bag: tensor<80xi64>, %d: tensor<16x3xf32>, %w: tensor<80xf32>, %j: tensor<2x1xi64>, %b: tensor<2x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<1000x3xf32>
+  %g = sinter.gather %d, %bag {axis = 0 : i64} : (tensor<16x3xf32>, tensor<80xi64>) -> tensor<80x3xf32>
+  %s = sinter.broadcast %w axes = [0] {type = tensor<80x3xf32>} : (tensor<80xf32>) -> tensor<80x3xf32>
+  %each = sinter.mul %g, %s : (tensor<80x3xf32>, tensor<80x3xf32>) -> tensor<80x3xf32>
+  %0 = sinter.scatter_nd %zero, %i, %each {combiner = #sinter<combiner add>} : (tensor<1000x3xf32>, tensor<80x1xi64>, tensor<80x3xf32>) -> tensor<1000x3xf32>
+  %1 = sinter.scatter_nd %zero, %j, %b {combiner = #sinter<combiner add>} : (tensor<1000x3xf32>, tensor<2x1xi64>, tensor<2x3xf32>) -> tensor<1000x3xf32>
+  %2 = sinter.add %0, %1 : (tensor<1000x3xf32>, tensor<1000x3xf32>) -> tensor<1000x3xf32>
+  %3:2 = sinter.gradient_rows %2 : (tensor<1000x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>)
+  return %3#0, %3#1 : tensor<?xi64>, tensor<?x3xf32>
+}
