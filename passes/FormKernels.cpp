@@ -10,6 +10,7 @@
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "passes/FusionPlan.h"
+#include "passes/KernelNumbers.h"
 #include "passes/SizeUses.h"
 #include "passes/ZeroBlocks.h"
 
@@ -337,6 +338,7 @@ public:
       ShapeAnalysis sizes(context);
       formKernels(*block, sizes, {.maxOps = maxOps});
     }
+    passNumbers(getOperation());
     if (takes)
       splitRefused(getOperation(), takes);
   }

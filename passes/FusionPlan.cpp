@@ -6,6 +6,7 @@
 #include "ir/Control.h"
 #include "ir/ElementCost.h"
 #include "ir/Elementwise.h"
+#include "ir/External.h"
 #include "ir/Indexing.h"
 #include "ir/Kernel.h"
 #include "ir/Normalization.h"
@@ -14,6 +15,7 @@
 #include "ir/Reduction.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
+#include "ir/Storage.h"
 #include "passes/KernelOrder.h"
 #include "passes/SizeUses.h"
 
@@ -33,8 +35,8 @@ static constexpr int64_t kLargeBytes = 1 << 20, kLargeCost = 40;
 static constexpr size_t kMaxPlaces = 64, kMaxCostlyPlaces = 8;
 
 bool sinter::isScheduleOp(Operation *op) {
-  return isSize(op) || isa<ConstantOp, ReshapeOp, RequireOp, KernelOp>(op) || op->getNumRegions() != 0 ||
-         op->hasTrait<OpTrait::IsTerminator>();
+  return isSize(op) || isView(op) || isa<ConstantOp, RequireOp, KernelOp>(op) || op->getNumRegions() != 0 ||
+         op->hasTrait<OpTrait::IsTerminator>() || runsOnHost(op);
 }
 
 KernelTemplate sinter::templateOf(Operation *op) {

@@ -64,6 +64,15 @@ def FlattenDepth : Sinter_FunctionPass<"sinter-flatten-depth"> {
   }];
 }
 
+def SplitPhases : Sinter_FunctionPass<"sinter-split-phases"> {
+  let summary = "transposed convolutions that overlap nowhere as products";
+  let description = [{
+    Requires: static sizes, where it is to find anything.  Ensures: no float convolution without groups has as many taps as its input's elements are
+    apart: it is one over all elements by filters of one tap, those of all phases side by side, and its results are put in their places.
+    (* example test/passes/split-phases.mlir *)
+  }];
+}
+
 def SinkConstants : Sinter_FunctionPass<"sinter-sink-constants"> {
   let summary = "constants into the regions that capture them";
   let description = [{
