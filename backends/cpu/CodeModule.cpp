@@ -4,6 +4,7 @@
 #include "backends/cpu/CpuBackend.h"
 #include "backends/cpu/LowerSchedule.h"
 #include "backends/schedule/ScheduleEmitter.h"
+#include "ir/Shape.h"
 #include <chrono>
 
 using namespace mlir;
@@ -55,6 +56,24 @@ static llvm::StringMap<Calls> countCalls(ModuleOp schedules) {
   return calls;
 }
 
+/// "k3 contraction: dot_general add max", by symbol: what profiles call kernels.
+static llvm::StringMap<std::string> nameKernels(const KernelTable &kernels) {
+  llvm::StringMap<std::string> names;
+  for (const KernelTable::Entry &entry : kernels.entries()) {
+    KernelOp kernel = entry.spec->kernel;
+    std::string &name = names[entry.symbol];
+    name =
+        "k" + std::to_string(names.size() - 1) + " " + stringifyKernelTemplate(kernel.getKernelTemplate()).str() + ":";
+    llvm::SmallSetVector<StringRef, 8> ops;
+    for (Operation &op : kernel.getBody().front().without_terminator())
+      if (!isa<ConstantOp>(op))
+        ops.insert(op.getName().stripDialect());
+    for (auto [k, op] : llvm::enumerate(ops))
+      name += k < 6 ? " " + op.str() : k == 6 ? " ..." : "";
+  }
+  return names;
+}
+
 FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &options) {
   auto start = std::chrono::steady_clock::now();
   CodeModule result;
@@ -99,8 +118,14 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
       return failure();
     result.others.push_back(std::move(*code));
   }
+  llvm::StringMap<std::string> names;
+  bool isProfiled = module->hasAttr("sinter.profile");
+  if (isProfiled) {
+    names = nameKernels(kernels);
+    schedules->walk([](schedule::LaunchOp launch) { launch.setRunsInline(false); });
+  }
   llvm::StringMap<Calls> calls = countCalls(*schedules);
-  lowerSchedules(*schedules, options.optLevel > 0);
+  lowerSchedules(*schedules, options.optLevel > 0, isProfiled ? &names : nullptr);
 
   SmallVector<ObjectUnit> units;
   ObjectUnit &first = units.emplace_back();
@@ -120,7 +145,8 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
       Inline inlining = called.direct > kMostInlinedCalls                   ? Inline::Never
                         : code.isSmall && called.direct <= kMaxInlinedCalls ? Inline::Always
                                                                             : Inline::AsLLVMThinks;
-      units.front().parts.push_back({*code.module, entry.symbol, inlining, !code.isSmall && called.inParallel});
+      units.front().parts.push_back(
+          {*code.module, entry.symbol, inlining, (!code.isSmall || isProfiled) && called.inParallel});
       continue;
     }
     reports.push_back(result.kernels.size() - 1);

@@ -276,11 +276,13 @@ void EntryFunction::beginCommit() {
   store(status(*this, 1), ctx, static_cast<int64_t>(offsetof(sinter_context, committing)));
 }
 
+Value EntryFunction::text(StringRef characters) {
+  std::string terminated = characters.str() + '\0';
+  return global("message", LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size()), b.getStringAttr(terminated), 1);
+}
+
 void EntryFunction::fail(int32_t code, StringRef message, Value a, Value second) {
-  std::string terminated = message.str() + '\0';
-  Value text =
-      global("message", LLVM::LLVMArrayType::get(b.getI8Type(), terminated.size()), b.getStringAttr(terminated), 1);
-  Value result = call(offsetof(sinter_context, fail), i32Type, {status(*this, code), text, a, second});
+  Value result = call(offsetof(sinter_context, fail), i32Type, {status(*this, code), text(message), a, second});
   branch(exit, result);
 }
 
@@ -294,10 +296,27 @@ static void declareOnce(EntryFunction &builder, ModuleOp module, StringRef name,
   function.setVisibility_(LLVM::Visibility::Hidden);
 }
 
-void EntryFunction::launch(StringRef kernel, Value args, Value chunks) {
+void EntryFunction::callExternal(StringRef name, bool prints, ArrayRef<int32_t> layout, Value words) {
+  Value address = LLVM::ZeroOp::create(b, ptrType);
+  if (!prints) {
+    if (!module.lookupSymbol(name)) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(module.getBody());
+      LLVM::LLVMFuncOp::create(b, name,
+                               LLVM::LLVMFunctionType::get(i32Type, {i32Type, ptrType, i32Type, ptrType, ptrType}));
+    }
+    address = LLVM::AddressOfOp::create(b, ptrType, name);
+  }
+  Value result = call(offsetof(sinter_context, external), i32Type, {text(name), address, constantArray(layout), words});
+  require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
+}
+
+void EntryFunction::launch(StringRef kernel, Value args, Value chunks, StringRef counted) {
   declareOnce(*this, module, kernel, {ptrType, ptrType, i64Type, i64Type});
   Value address = LLVM::AddressOfOp::create(b, ptrType, kernel);
-  Value result = call(offsetof(sinter_context, parallel), i32Type, {address, args, chunks});
+  Value result = counted.empty()
+                     ? call(offsetof(sinter_context, parallel), i32Type, {address, args, chunks})
+                     : call(offsetof(sinter_context, measure), i32Type, {text(counted), address, args, chunks});
   require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
 }
 

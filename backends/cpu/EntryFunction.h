@@ -68,10 +68,15 @@ public:
   void beginCommit();
   /// Records the error and returns.
   void fail(int32_t code, llvm::StringRef message, mlir::Value a, mlir::Value b);
-  /// A call of a kernel's wrapper over `chunks` chunks through `parallel`; returns early on failure.
-  void launch(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks);
+  /// A call of a kernel's wrapper over `chunks` chunks through `parallel`, or counted under a name through `measure`;
+  /// returns early on failure.
+  void launch(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks, llvm::StringRef counted = {});
   /// A call of a kernel by its own arguments on this thread; returns early on failure.
   void call(llvm::StringRef kernel, llvm::ArrayRef<mlir::Value> arguments);
+
+  /// Calls the program's function `name` on the tensors that `layout` and `words` describe (abi.h), or prints the text
+  /// `name`; returns early on failure.
+  void callExternal(llvm::StringRef name, bool prints, llvm::ArrayRef<int32_t> layout, mlir::Value words);
 
   // A back end with a memory and a queue of its own (runtime/device.h). `device` is its name.
   void beginDevice(llvm::StringRef device);
@@ -105,6 +110,8 @@ private:
   /// Calls a function of `sinter_device_NAME`; an i32 that is not 0 ends the call.
   mlir::Value callDevice(llvm::StringRef device, int64_t field, mlir::Type result,
                          llvm::ArrayRef<mlir::Value> arguments);
+  /// A constant of C's characters.
+  mlir::Value text(llvm::StringRef characters);
   mlir::Value saturatingMul(mlir::Value x, mlir::Value y);
   mlir::Value global(llvm::StringRef name, mlir::Type type, mlir::Attribute value, unsigned alignment);
 

@@ -41,8 +41,8 @@ struct ArenaPlace {
 class ScheduleLowering {
 public:
   ScheduleLowering(schedule::FunctionOp function, StringRef name, const llvm::DenseSet<Value> &usedInLoops,
-                   bool smallOnStack)
-      : function(function), usedInLoops(usedInLoops), smallOnStack(smallOnStack),
+                   bool smallOnStack, const llvm::StringMap<std::string> *names)
+      : function(function), usedInLoops(usedInLoops), smallOnStack(smallOnStack), names(names),
         fn(function->getParentOfType<ModuleOp>(), function.getLoc(), name) {}
 
   void run();
@@ -61,6 +61,7 @@ private:
   schedule::FunctionOp function;
   const llvm::DenseSet<Value> &usedInLoops;
   bool smallOnStack;
+  const llvm::StringMap<std::string> *names; // null: calls are not counted
   EntryFunction fn;
   IRMapping values;
   llvm::DenseMap<Value, ArenaPlace> places;
@@ -157,7 +158,7 @@ void ScheduleLowering::lowerLaunch(schedule::LaunchOp op) {
     fn.launchOn(*device, op.getKernel(), to, roles, chunks, op.getOrdered());
     return;
   }
-  fn.launch(op.getKernel(), to, chunks);
+  fn.launch(op.getKernel(), to, chunks, names ? names->lookup(op.getKernel()) : std::string());
 }
 
 /// The sinter_copy of a copy that is not the host's alone.
@@ -278,6 +279,13 @@ void ScheduleLowering::lower(Operation *op) {
                 get(require.getSecond()));
         fn.enter(next);
       })
+      .Case([&](schedule::ExternalOp external) {
+        SmallVector<Value> arguments = get(external.getArguments());
+        Value words = fn.stackWords(static_cast<int64_t>(arguments.size()));
+        for (auto [word, argument] : llvm::enumerate(arguments))
+          fn.store(argument, words, 8 * static_cast<int64_t>(word));
+        fn.callExternal(external.getName(), external.getPrints(), external.getLayout(), words);
+      })
       .Case(
           [&](schedule::PollOp poll) { fn.pollCancelled(get(poll.getTrip()), static_cast<int64_t>(poll.getEvery())); })
       .Case([&](schedule::CommitOp) { fn.beginCommit(); })
@@ -320,7 +328,7 @@ void ScheduleLowering::run() {
   }
 }
 
-void cpu::lowerSchedules(ModuleOp module, bool smallOnStack) {
+void cpu::lowerSchedules(ModuleOp module, bool smallOnStack, const llvm::StringMap<std::string> *names) {
   FrozenRewritePatternSet branches = branchPatterns(module.getContext());
   for (auto function : llvm::make_early_inc_range(module.getOps<schedule::FunctionOp>())) {
     llvm::DenseSet<Value> usedInLoops;
@@ -332,7 +340,7 @@ void cpu::lowerSchedules(ModuleOp module, bool smallOnStack) {
     lowerToBranches(function, branches); // kernels that lie in the module keep theirs
     std::string name = function.getSymName().str();
     function.setSymName(name + ".schedule"); // the entry function takes the name
-    ScheduleLowering(function, name, usedInLoops, smallOnStack).run();
+    ScheduleLowering(function, name, usedInLoops, smallOnStack, names).run();
     function.erase();
   }
 }

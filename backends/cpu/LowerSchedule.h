@@ -8,12 +8,14 @@
 #define SINTER_BACKENDS_CPU_LOWERSCHEDULE_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace sinter::cpu {
 
 /// Replaces every schedule.function of `module`; what else its regions hold (arith, math) stays as it is. With
-/// `smallOnStack`, buffers of few known bytes lie on the stack and need no place in the arena.
-void lowerSchedules(mlir::ModuleOp module, bool smallOnStack);
+/// `smallOnStack`, buffers of few known bytes lie on the stack and need no place in the arena. Where `names` has texts
+/// for kernels, their calls are counted under these.
+void lowerSchedules(mlir::ModuleOp module, bool smallOnStack, const llvm::StringMap<std::string> *names = nullptr);
 
 } // namespace sinter::cpu
 

@@ -20,6 +20,7 @@
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/InstSimplifyPass.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/SROA.h"
@@ -136,6 +137,23 @@ static void splitFma(llvm::Module &module) {
   }
 }
 
+/// A function of more blocks is long, as a schedule of a thousand launches is. Passes that ask something of all blocks
+/// that dominate a value (InstCombine whether it is defined, loop passes whether it is in a range) take time that is
+/// quadratic in them.
+constexpr size_t kMostBlocks = 2000;
+
+static bool isLong(const llvm::Function &function) { return function.size() > kMostBlocks; }
+
+namespace {
+/// InstCombine, or in a long function what folds without proofs.
+struct CombinePass : llvm::PassInfoMixin<CombinePass> {
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
+    return isLong(function) ? llvm::InstSimplifyPass().run(function, analyses)
+                            : llvm::InstCombinePass().run(function, analyses);
+  }
+};
+} // namespace
+
 /// False when the result is not valid, which is LLVM's mistake or ours.
 static bool optimize(llvm::Module &module, llvm::TargetMachine &machine, const ObjectOptions &options, bool light) {
   llvm::LoopAnalysisManager loops;
@@ -161,13 +179,13 @@ static bool optimize(llvm::Module &module, llvm::TargetMachine &machine, const O
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::ModulePassManager passes;
-  if (light || options.optLevel == 0) {
+  if (light || options.optLevel == 0 || llvm::any_of(module, isLong)) {
     passes.addPass(llvm::AlwaysInlinerPass());
     llvm::FunctionPassManager local;
     local.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     local.addPass(llvm::SimplifyCFGPass());
     local.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-    local.addPass(llvm::InstCombinePass());
+    local.addPass(CombinePass());
     local.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
     local.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(local)));

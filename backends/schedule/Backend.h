@@ -49,6 +49,9 @@ public:
   /// when nothing takes it, or when the schedule does not fit.
   virtual llvm::LogicalResult settle(KernelSpec &spec, Refused refused = nullptr) = 0;
 
+  /// Schedules beside the one of a settled kernel, that it may have instead: what tuning measures. All fit.
+  virtual llvm::SmallVector<ScheduleAttr> neighbours(KernelSpec &spec) { return {}; }
+
   /// The inputs that the kernel's schedule reads packed.
   virtual llvm::SmallVector<Packing> packing(KernelSpec &spec) { return {}; }
 

@@ -171,6 +171,31 @@ LogicalResult WaitOp::verify() {
   return success();
 }
 
+LogicalResult ExternalOp::verify() {
+  ArrayRef<int32_t> layout = getLayout();
+  auto isSound = [&] { // C1
+    if (layout.size() < 2 || layout[0] < 0 || layout[1] < 0 ||
+        layout.size() != 2 + 2 * (static_cast<size_t>(layout[0]) + static_cast<size_t>(layout[1])))
+      return false;
+    SmallVector<Type> types(getArguments().getTypes());
+    size_t next = 0;
+    for (size_t k = 3; k < layout.size(); k += 2) {
+      auto rank = static_cast<size_t>(layout[k]);
+      if (layout[k] < 0 || next + rank >= types.size() || !isa<BufferType>(types[next]) ||
+          llvm::any_of(ArrayRef(types).slice(next + 1, rank), llvm::IsaPred<BufferType>))
+        return false;
+      next += 1 + rank;
+    }
+    return next == types.size();
+  };
+  if (!isSound())
+    return emitOpError("requires a buffer and sizes for each tensor of 'layout'");
+  for (Type type : getArguments().getTypes()) // C2
+    if (auto buffer = dyn_cast<BufferType>(type); buffer && !buffer.isHost())
+      return emitOpError("requires buffers of the host, got ") << buffer;
+  return success();
+}
+
 LogicalResult PollOp::verify() {
   if (!llvm::isPowerOf2_64(getEvery()))
     return emitOpError("requires a power of two of trips, got ") << getEvery();

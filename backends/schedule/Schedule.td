@@ -313,6 +313,21 @@ def RequireOp : Schedule_Op<"require"> {
   let assemblyFormat = "$holds `else` $code $message `(` $first `,` $second `)` attr-dict";
 }
 
+def ExternalOp : Schedule_Op<"external"> {
+  let summary = "calls a C function of the program, or prints";
+  let description = [{
+    `name` is the function, which is linked or found when code is loaded; with `prints` the text of a debug_print. `layout` has the
+    number of tensors that are read and of those that are written, then the sinter_dtype and rank of each; `arguments` has
+    the buffer and the sizes of each in that order. Fails with the function's status.
+
+    * (C1) `arguments` are what `layout` says. * (C2) All buffers are the host's.
+  }];
+  let arguments = (ins StrAttr:$name, UnitAttr:$prints, Variadic<Schedule_Argument>:$arguments,
+                       DenseI32ArrayAttr:$layout);
+  let assemblyFormat = "(`prints` $prints^)? $name `(` $arguments `)` `layout` $layout attr-dict `:` type($arguments)";
+  let hasVerifier = 1;
+}
+
 def PollOp : Schedule_Op<"poll"> {
   let summary = "ends the call if somebody cancelled it";
   let description = [{ Looks in one of `every` trips only, a power of two; `trip` counts them. }];

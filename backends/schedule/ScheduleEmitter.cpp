@@ -2,9 +2,11 @@
 
 #include "backends/schedule/ScheduleEmitter.h"
 #include "ir/Constants.h"
+#include "ir/External.h"
 #include "ir/Limits.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
+#include "ir/Storage.h"
 #include "runtime/abi.h"
 
 using namespace mlir;
@@ -113,12 +115,66 @@ LogicalResult ScheduleEmitter::emitRequire(sinter::RequireOp op) {
   return success();
 }
 
+LogicalResult ScheduleEmitter::emitHostOp(Operation *op, ValueRange operands, StringRef name, bool prints) {
+  SmallVector<int32_t> layout = {static_cast<int32_t>(operands.size()), static_cast<int32_t>(op->getNumResults())};
+  SmallVector<Value> arguments, copies;
+  SmallVector<std::pair<Value, Value>> staged; // where results belong, and where the host writes them
+  auto describe = [&](Value tensor, Value buffer) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    layout.append({dtypeOf(type.getElementType()), static_cast<int32_t>(type.getRank())});
+    arguments.push_back(buffer);
+    arguments.append(materializeDims(tensor));
+  };
+  for (Value operand : operands) {
+    FailureOr<Value> from = pointer(operand);
+    if (failed(from) || failed(requireKnownSizes(operand)))
+      return failure();
+    Value buffer = *from;
+    if (buffer.getType() != s.bufferType) {
+      Value size = bytes(operand);
+      copies.push_back(s.acquireOnHost(size));
+      s.copy(copies.back(), buffer, size);
+      buffer = copies.back();
+    }
+    describe(operand, buffer);
+  }
+  for (Value result : op->getResults()) {
+    if (failed(requireKnownSizes(result)))
+      return failure();
+    FailureOr<Value> to = place(result);
+    if (failed(to))
+      return failure();
+    Value buffer = *to;
+    if (buffer.getType() != s.bufferType) {
+      copies.push_back(s.acquireOnHost(bytes(result)));
+      staged.emplace_back(buffer, copies.back());
+      buffer = copies.back();
+    }
+    describe(result, buffer);
+  }
+  schedule::ExternalOp::create(s.b, name, prints, arguments, layout);
+  size_t next = 0;
+  for (Value result : op->getResults()) {
+    if (plan.isRegister(result))
+      registers[result] = s.load(getElementTypeOrSelf(result.getType()), spills.lookup(result));
+    else if (next < staged.size() && pointers.lookup(result) == staged[next].first) {
+      s.copy(staged[next].first, staged[next].second, bytes(result));
+      ++next;
+    }
+  }
+  for (Value copy : copies)
+    s.release(copy);
+  return success();
+}
+
 LogicalResult ScheduleEmitter::emitOp(Operation *op) {
   if (isa<ConstantOp>(op))
     return success();
   emitChecks(op);
   if (auto kernel = dyn_cast<KernelOp>(op))
     return emitKernel(kernel);
+  if (isa<StorageOp>(op))
+    return requireKnownSizes(op->getResult(0));
   if (auto reshape = dyn_cast<ReshapeOp>(op)) {
     if (Value shape = reshape.getShape()) {
       FailureOr<Value> base = pointer(shape);
@@ -142,6 +198,10 @@ LogicalResult ScheduleEmitter::emitOp(Operation *op) {
   }
   if (auto require = dyn_cast<sinter::RequireOp>(op))
     return emitRequire(require);
+  if (auto call = dyn_cast<CallExternalOp>(op))
+    return emitHostOp(op, call.getInputs(), call.getSymbol(), /*prints=*/false);
+  if (auto print = dyn_cast<DebugPrintOp>(op))
+    return emitHostOp(op, print.getOperands(), print.getFormat(), /*prints=*/true);
   if (isa<CondOp, SwitchOp>(op))
     return emitChoice(op);
   if (LoopView::isLoop(op))

@@ -37,6 +37,8 @@ private:
   llvm::LogicalResult emitOp(mlir::Operation *op);
   /// Fails the call unless the op's condition holds.
   llvm::LogicalResult emitRequire(sinter::RequireOp op);
+  /// A call of a function of the program, or a print. What lies in another memory is copied to and from the host's.
+  llvm::LogicalResult emitHostOp(mlir::Operation *op, mlir::ValueRange operands, llvm::StringRef name, bool prints);
   void emitSizes(mlir::Value result, mlir::Value of, llvm::ArrayRef<int64_t> axes);
   /// Fails the call where the op's sizes do not fit. `early`: only what is known before the first op.
   void emitChecks(mlir::Operation *op, bool early = false);

@@ -4,6 +4,7 @@
 
 #include "backends/schedule/ScheduleEmitter.h"
 #include "ir/Shape.h"
+#include "ir/Storage.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -16,6 +17,8 @@ SmallVector<Value> ScheduleEmitter::materializeDims(Value value) {
 }
 
 Value ScheduleEmitter::bytes(Value value) {
+  if (isPacked(getElementTypeOrSelf(value.getType())))
+    return s.materialize(plan.bytes(value));
   SmallVector<Value> factors = materializeDims(value);
   factors.push_back(s.i64(byteWidth(cast<RankedTensorType>(value.getType()).getElementType())));
   return s.checkedProduct(factors);
@@ -49,6 +52,8 @@ void ScheduleEmitter::define(Value value) {
   if (found == contentSymbols.end())
     return;
   Type type = getElementTypeOrSelf(value.getType());
+  if (isStorageOnly(type)) // nothing takes sizes from these
+    return;
   int64_t width = byteWidth(type);
   Value known = registers.lookup(plan.root(value)), base;
   if (!known) {

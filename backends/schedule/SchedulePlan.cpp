@@ -2,7 +2,9 @@
 
 #include "backends/schedule/SchedulePlan.h"
 #include "ir/Checks.h"
+#include "ir/External.h"
 #include "ir/Shape.h"
+#include "ir/Storage.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -83,7 +85,9 @@ Dims SchedulePlan::dims(Value value) const {
 DimExpr SchedulePlan::bytes(Value value) const {
   DimContext &context = sizes.context();
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  return context.mul(context.product(dims(value)), context.constant(byteWidth(element)));
+  DimExpr count = context.product(dims(value));
+  return isPacked(element) ? context.ceilDiv(count, context.constant(2))
+                           : context.mul(count, context.constant(byteWidth(element)));
 }
 
 //===- views ---------------------------------------------------------------------------------------===//
@@ -96,8 +100,8 @@ Value SchedulePlan::root(Value value) const {
 
 void SchedulePlan::aliasBlock(Block &block) {
   for (Operation &op : block) {
-    if (auto reshape = dyn_cast<ReshapeOp>(op)) {
-      alias(reshape.getResult(), reshape.getOperand());
+    if (isView(&op)) {
+      alias(op.getResult(0), op.getOperand(0));
     } else if (auto require = dyn_cast<sinter::RequireOp>(op)) {
       alias(require.getResult(), require.getValue());
     } else if (auto cond = dyn_cast<CondOp>(op)) {
@@ -133,7 +137,9 @@ void SchedulePlan::aliasBlock(Block &block) {
 //===- slots ---------------------------------------------------------------------------------------===//
 
 bool SchedulePlan::isRegister(Value root) const {
-  if (!registers || !isOneElement(root.getType()))
+  // A view of its bytes has another type than the register would have.
+  if (!registers || !isOneElement(root.getType()) || isStorageOnly(getElementTypeOrSelf(root.getType())) ||
+      llvm::any_of(root.getUsers(), llvm::IsaPred<StorageOp>))
     return false;
   // A stack is written slice by slice, also one of a single trip.
   Operation *op = root.getDefiningOp();
@@ -171,7 +177,7 @@ bool SchedulePlan::choosesPlace(OpResult result, bool sizeKnownAtEntry) const {
   Operation *op = result.getOwner();
   if (isa<KernelOp>(op))
     return !launches.find(op)->second.traits.writesSizes;
-  if (isa<DimOp, ShapeOp>(op))
+  if (isa<DimOp, ShapeOp>(op) || runsOnHost(op))
     return true;
   if (isa<CondOp, SwitchOp>(op))
     return sizeKnownAtEntry;

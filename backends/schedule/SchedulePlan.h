@@ -148,6 +148,7 @@ private:
   void touch(mlir::Value value, int position, bool inLoop);
   void touchSlot(int slot, int position, bool inLoop);
   void measureBlock(mlir::Block &block, bool inLoop);
+  int slotToReuse(KernelOp kernel, int target, int at);
   void reuseInPlace(mlir::Block &block);
   /// True for what a Dynamic carry of the loop around holds.
   bool isDynamicCarry(mlir::Value root);

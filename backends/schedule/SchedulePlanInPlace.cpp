@@ -3,6 +3,7 @@
 // Which results are written over one of their inputs: of loops, of kernels in the arena, and of unknown size.
 
 #include "backends/schedule/SchedulePlan.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -117,6 +118,27 @@ void SchedulePlan::takeOverInits(Block &block) {
   }
 }
 
+/// The slot of an input that dies with the kernel at `at` and that the kernel may write slot `target` over; else -1.
+int SchedulePlan::slotToReuse(KernelOp kernel, int target, int at) {
+  if (slots[target].kind != Slot::Kind::Planned || slots[target].first != at)
+    return -1;
+  for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
+    int from = slotOf(root(input));
+    if (from < 0 || slots[from].kind != Slot::Kind::Planned)
+      continue;
+    from = representative(from);
+    if (slots[from].last != at || slots[from].bytes != slots[target].bytes || !canOverwrite(kernel, i))
+      continue;
+    int64_t reads = llvm::count_if(kernel.getInputs(), [&](Value other) {
+      int slot = slotOf(root(other));
+      return slot >= 0 && representative(slot) == from;
+    });
+    if (reads == 1)
+      return from;
+  }
+  return -1;
+}
+
 void SchedulePlan::reuseInPlace(Block &block) {
   for (Operation &op : block) {
     auto kernel = dyn_cast<KernelOp>(op);
@@ -125,29 +147,15 @@ void SchedulePlan::reuseInPlace(Block &block) {
         reuseInPlace(region.front());
       continue;
     }
-    if (!launches.contains(kernel) || kernel.getNumResults() != 1)
+    if (!launches.contains(kernel))
       continue;
-    int at = positions[kernel];
-    int target = slotOf(kernel.getResult(0));
-    if (slots[target].kind != Slot::Kind::Planned || slots[target].first != at)
-      continue;
-    for (auto [i, input] : llvm::enumerate(kernel.getInputs())) {
-      Value source = root(input);
-      int from = slotOf(source);
-      if (from < 0 || slots[from].kind != Slot::Kind::Planned)
-        continue;
-      from = representative(from);
-      if (slots[from].last != at || slots[from].bytes != slots[target].bytes || !canOverwrite(kernel, i))
-        continue;
-      bool readTwice = llvm::count_if(kernel.getInputs(), [&](Value other) {
-                         int slot = slotOf(root(other));
-                         return slot >= 0 && representative(slot) == from;
-                       }) > 1;
-      if (readTwice)
+    llvm::SmallSet<int, 4> taken; // each input is one result's
+    for (Value result : kernel.getResults()) {
+      int target = slotOf(result), from = target < 0 ? -1 : slotToReuse(kernel, target, positions[kernel]);
+      if (from < 0 || !taken.insert(from).second)
         continue;
       slots[target].mergedInto = from;
       slots[from].last = std::max(slots[from].last, slots[target].last);
-      break;
     }
   }
 }

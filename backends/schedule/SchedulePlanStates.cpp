@@ -13,6 +13,7 @@
 
 #include "backends/schedule/SchedulePlan.h"
 #include "ir/Shape.h"
+#include "ir/Storage.h"
 #include "llvm/ADT/SetVector.h"
 #include <queue>
 
@@ -23,7 +24,7 @@ using namespace sinter::schedule;
 /// True when the op may end the call: it waits for memory, or looks whether the call was cancelled. Launches do so as
 /// well, but not once states are written.
 bool SchedulePlan::canFail(Operation *op) const {
-  if (isa<ConstantOp, ReshapeOp, DimOp, ShapeOp>(op))
+  if (isView(op) || isa<ConstantOp, DimOp, ShapeOp>(op))
     return false;
   auto kernel = dyn_cast<KernelOp>(op);
   if (!kernel)
@@ -45,7 +46,7 @@ SmallVector<Operation *> SchedulePlan::readersOf(Value value) {
     Value view = pending.pop_back_val();
     llvm::append_range(pending, viewsOf.lookup(view));
     for (Operation *user : view.getUsers())
-      if (!isa<ReshapeOp>(user))
+      if (!isView(user))
         if (Operation *here = entry.findAncestorOpInBlock(*user))
           readers.push_back(here);
   }

@@ -4,6 +4,7 @@
 #include "backends/schedule/SchedulePlan.h"
 #include "ir/Shapes.h"
 #include "runtime/abi.h"
+#include "runtime/dtypes.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -117,6 +118,8 @@ FailureOr<Signature> schedule::makeSignature(func::FuncOp function, StringRef en
 }
 
 int32_t schedule::dtypeOf(Type type) {
+  if (isa<Float8E4M3FNType, Float8E5M2Type>(type))
+    return isa<Float8E5M2Type>(type) ? SINTER_F8E5M2 : SINTER_F8E4M3FN;
   if (auto real = dyn_cast<FloatType>(type))
     return real.isF64() ? SINTER_F64 : real.isF32() ? SINTER_F32 : real.isBF16() ? SINTER_BF16 : SINTER_F16;
   unsigned width = type.getIntOrFloatBitWidth();
@@ -124,6 +127,8 @@ int32_t schedule::dtypeOf(Type type) {
   switch (width) {
   case 1:
     return SINTER_I1;
+  case 4:
+    return negative ? SINTER_I4 : SINTER_U4;
   case 8:
     return negative ? SINTER_I8 : SINTER_U8;
   case 16:

@@ -5,6 +5,7 @@
 #include "ir/Ops.h"
 #include "ir/Sparse.h"
 
+#include "ir/Storage.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -225,8 +226,8 @@ void Collector::run(Operation *op) {
           pointwise(op);
       });
   // These give no more elements than an operand has.
-  if (!isa<Pointwise, ReshapeOp, TransposeOp, ReverseOp, SliceOp, RangeSliceOp, DynamicSliceOp, ReduceOp, ArgReduceOp,
-           KernelOp>(op) &&
+  if (!isa<Pointwise, ReshapeOp, StorageOp, TransposeOp, ReverseOp, SliceOp, RangeSliceOp, DynamicSliceOp, ReduceOp,
+           ArgReduceOp, KernelOp>(op) &&
       op->getDialect() == op->getContext()->getLoadedDialect<SinterDialect>() && op->getNumRegions() == 0)
     for (Value result : op->getResults())
       if (isa<RankedTensorType>(result.getType()))
