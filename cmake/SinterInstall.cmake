@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(_headers ${PROJECT_SOURCE_DIR}/runtime/abi.h ${PROJECT_SOURCE_DIR}/runtime/device.h ${PROJECT_SOURCE_DIR}/runtime/driver.h ${PROJECT_SOURCE_DIR}/runtime/host.h ${PROJECT_SOURCE_DIR}/runtime/sinter.h ${PROJECT_SOURCE_DIR}/runtime/smod.h)
+set(_headers ${PROJECT_SOURCE_DIR}/runtime/abi.h ${PROJECT_SOURCE_DIR}/runtime/device.h ${PROJECT_SOURCE_DIR}/runtime/driver.h ${PROJECT_SOURCE_DIR}/runtime/dtypes.h ${PROJECT_SOURCE_DIR}/runtime/host.h ${PROJECT_SOURCE_DIR}/runtime/sinter.h ${PROJECT_SOURCE_DIR}/runtime/smod.h)
 file(GLOB _tracer CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/compiler/trace/*.hpp)
 list(APPEND _headers ${_tracer})
 install(FILES ${_headers} ${PROJECT_BINARY_DIR}/ir/functions.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter)

@@ -7,6 +7,7 @@
 #include "ir/reference/FloatState.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/InlineCalls.h"
+#include "passes/LowerStorage.h"
 #include <chrono>
 #include <thread>
 
@@ -33,6 +34,12 @@ static LogicalResult runPhases(ModuleOp module, ArrayRef<schedule::Target> targe
   buildPipeline(passes, options, last, first, targets);
   // A pass may give a tensor more axes.
   return success(succeeded(passes.run(module)) && succeeded(verifyLimits(module)));
+}
+
+/// The phase that `module`, which may be what an earlier one printed, begins with: kernels are there once the graph is
+/// fused, and the passes of graphs do not look into them.
+static Phase firstPhaseOf(ModuleOp module) {
+  return module.walk([](KernelOp) { return WalkResult::interrupt(); }).wasInterrupted() ? Phase::Fused : Phase::Graph;
 }
 
 /// Makes the code of one target of several, whose number is `i`.
@@ -73,18 +80,20 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   result.sha256 = request.sha256;
   result.optLevel = static_cast<unsigned>(options.optLevel);
   result.fastMath = options.fastMath;
-  if (failed(inlineCalls(graph)) || failed(verifyLimits(graph)))
+  if (failed(inlineCalls(graph)) || failed(verifyLimits(graph)) || failed(lowerStorage(graph)))
     return failure();
 
-  // The fused pipeline starts with the graph's: it is only run by itself when somebody looks at what it leaves.
+  // The graph's phase runs by itself when somebody looks at what it leaves, or several targets start from it.
   using Last = CompileRequest::Last;
   double start = now();
   bool several = targets.size() > 1;
+  Phase first = firstPhaseOf(graph);
   if (request.keepGraph || request.onGraph || request.last == Last::Graph || several) {
     schedule::Target given; // text says the next phase's only where it came with one
     (void)schedule::readTarget(graph, given, error);
-    if (failed(runPhases(graph, targets, options, Phase::Graph)))
+    if (first == Phase::Graph && failed(runPhases(graph, targets, options, Phase::Graph)))
       return failure();
+    first = Phase::Fused;
     schedule::writeTarget(graph, given);
     if (request.keepGraph)
       result.graph = printModule(graph);
@@ -96,9 +105,11 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   OwningOpRef<ModuleOp> unfused; // what the other targets start from
   if (several)
     unfused = graph.clone();
-  if (failed(runPhases(graph, targets.front(), options, Phase::Fused, several ? Phase::Fused : Phase::Graph)))
+  if (failed(runPhases(graph, targets.front(), options, Phase::Fused, first)))
     return failure();
   result.graphMs = now() - start;
+  if (request.onFused && failed(request.onFused(graph, targets.front())))
+    return failure();
   if (request.keepFused || request.last == Last::Fused)
     result.fused = printModule(graph);
   if (request.last == Last::Fused)
@@ -120,7 +131,8 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     OwningOpRef<ModuleOp> copy;
     if (i > 0) {
       copy = unfused->clone();
-      if (failed(runPhases(*copy, target, options, Phase::Fused, Phase::Fused)))
+      if (failed(runPhases(*copy, target, options, Phase::Fused, Phase::Fused)) ||
+          (request.onFused && failed(request.onFused(*copy, target))))
         return failure();
     }
     if (failed(compileTarget(copy ? *copy : graph, i, target, codeOptions, result)))

@@ -21,6 +21,8 @@ struct CompileRequest {
        keepAssembly = false;
   /// Called with the graph at the end of its phase, if set.
   std::function<void(mlir::ModuleOp)> onGraph;
+  /// Called with the module at the end of its fused phase for each target, if set: it may give kernels other schedules.
+  std::function<llvm::LogicalResult(mlir::ModuleOp, const schedule::Target &)> onFused;
   /// The last phase that is run; the code is there only after Code.
   enum class Last { Graph, Fused, Schedule, Loops, Code } last = Last::Code;
 };

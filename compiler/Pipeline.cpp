@@ -78,6 +78,7 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   if (o.optLevel < 2)
     return;
   pm.addNestedPass<func::FuncOp>(createFlattenDepth());
+  pm.addNestedPass<func::FuncOp>(createSplitPhases());
   pm.addNestedPass<func::FuncOp>(createAssignLayout());
   pm.addNestedPass<func::FuncOp>(
       createFoldConstants({.maxBytes = o.maxFoldedBytes, .maxSteps = o.maxFoldingSteps})); // filters

@@ -27,8 +27,9 @@ SHORT = [
     (r"\./dev test \[PRESET\].*|\./dev test dev", "the same tests on a build that takes long to make"),
     (r"\./dev test --filter fold-constants", "./dev test --filter fold-constants"),
     (r"\./dev build.*", "./dev build release sinter"),
-    (r"\./dev bench(?! loops| train).*", "./dev bench mlp_4_16_16_3 --processes 1 --seconds 0.05"),
+    (r"\./dev bench(?! loops| tables| train).*", "SINTER_PEERS={python} ./dev bench mlp_4_16_16_3 --processes 2 --seconds 0.05"),
     (r"\./dev bench train.*", "SINTER_PEERS={python} ./dev bench train mlp --engines ours --processes 1 --rounds 1 --seconds 0.05"),
+    (r"\./dev bench tables.*", "SINTER_PEERS={python} ./dev bench tables --rows 5000 --engines ours --rounds 2 --steps 2"),
     (r"\./dev bench loops.*", "SINTER_PEERS={python} ./dev bench loops --only newton --processes 1 --seconds 0.05"),
     (r"\./dev fuzz (\[asan\] )?\[SECONDS\]", "./dev fuzz 1"),
     (r"\./dev fuzz \[asan\] runs.*", "./dev fuzz runs 200"),
@@ -36,6 +37,7 @@ SHORT = [
     (r"\./dev fuzz programs.*", "./dev fuzz programs --count 20"),
     (r"\./dev fuzz graphs.*", "./dev fuzz graphs --count 50"),
     (r"\./dev fuzz pipelines.*", "./dev fuzz pipelines --count 20"),
+    (r"\./dev docs", "./dev docs"),
     (r"\./dev format.*", "./dev format --check"),
     (r"\./dev clean.*", "it removes the build that runs this"),
     (r"cmake --build build/dev -t check-passes", "LIT_FILTER=fold-constants cmake --build build/release -t check-passes"),
@@ -99,11 +101,11 @@ def printed():
 
 
 def sinter_line(command, folder):
-    """What to run for a line with build/bin/sinter: itself, with a model that has what it asks for."""
+    """What to run for a line with build/bin/sinter: itself, in short, with a model that has what it asks for."""
     shutil.copy(os.path.join(folder, "loss.onnx" if " --loss loss" in command else "linear.onnx"), os.path.join(folder, "model.onnx"))
     # `run` takes one batch, `train` all rows.
     shutil.copy(os.path.join(folder, "all.npy" if " train " in command else "x1.npy"), os.path.join(folder, "x.npy"))
-    return command
+    return command.replace("--tune=30", "--tune=1")  # the longest that it may take
 
 
 def run(command, folder, environment):

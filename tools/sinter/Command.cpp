@@ -43,6 +43,9 @@ void SharedOptions::addTo(CLI::App &command, bool onlyCompiles) {
                 "also rewrites that change rounding, infinities and NaN: merge-numbers, reciprocal, "
                 "batch-norm-as-sum (passes/REWRITES.md)")
       ->each(noteIn(compiling, "--fast-math"));
+  command
+      .add_flag("--strip-debug", stripDebug, "leaves out debug_print and check_finite of the program (default: kept)")
+      ->each(noteIn(compiling, "--strip-debug"));
   (onlyCompiles ? command.add_option("--threads", compilerThreads, "threads to compile on (default: all cores)")
                 : command.add_option("--threads", threads, "threads to run on (default: all cores)"))
       ->check(CLI::Range(1, 1024))

@@ -22,6 +22,7 @@ struct SharedOptions {
   std::string target = "native";
   std::vector<std::string> shapes; // NAME=1x80
   std::string indexPolicy;         // clamp or error; empty: as the graph has it
+  bool stripDebug = false;         // without debug_print and check_finite
   std::string function;            // of a module; empty: its first
   std::string states;              // safetensors file that states have their values of; empty: their first ones
   /// The flags given among those that say how to compile (-O, --fast-math, --target), or on how many threads.
@@ -42,7 +43,7 @@ struct SharedOptions {
 CLI::Validator positive();
 
 /// What is written, as far as an existing file can be told to be of the same kind: by what it begins with.
-enum class Kind { Text, Module, Elf, Archive, Graph, Onnx, Npy, Safetensors, Csv, Svg, Header };
+enum class Kind { Text, Module, Elf, Archive, Graph, Onnx, Npy, Safetensors, Csv, Svg, Header, Schedules };
 
 /// Refuses outputs that a rename would destroy: folders, devices, an input of the same command (under any name), and,
 /// unless `force`, a file of another kind. Throws Stop that names `flag`.

@@ -7,6 +7,7 @@
 #include "tools/sinter/Model.h"
 #include "tools/sinter/Remarks.h"
 #include "tools/sinter/Sections.h"
+#include "tools/sinter/Tune.h"
 #include <filesystem>
 #include <iostream>
 
@@ -17,8 +18,25 @@ namespace fs = std::filesystem;
 namespace {
 struct CompileFlags {
   SharedOptions shared;
-  std::string model, output, emit, dumpFolder;
+  std::string model, output, emit, dumpFolder, schedules, tune; // seconds to tune for; empty: not at all
   bool digests = false, force = false, remarks = false;
+};
+
+/// What --tune and --schedules do to the kernels of each target.
+class Scheduling {
+public:
+  /// Throws Stop: a file that cannot be read, is damaged, or holds nothing for any of the targets.
+  Scheduling(const CompileFlags &flags, Model &model);
+  void addTo(CompileRequest &request);
+  /// Writes what was chosen, and says what was used.
+  void finish();
+
+private:
+  const CompileFlags &flags;
+  std::vector<schedule::Target> targets;
+  ScheduleFile file;
+  std::optional<TuneReport> report;
+  std::map<std::string, std::vector<std::string>> used; // keys by target
 };
 } // namespace
 
@@ -68,6 +86,51 @@ static std::string ptxOf(const CompiledModule &module) {
   throw Stop(Exit::Usage, "--emit=ptx requires kernels for a GPU, such as those of --target=cpu+cuda");
 }
 
+Scheduling::Scheduling(const CompileFlags &flags, Model &model) : flags(flags) {
+  std::string error;
+  if (flags.schedules.empty())
+    return;
+  if (!findTargets(model.graph(), compilerOptions(flags.shared).target, targets, error))
+    throw Stop(Exit::Failure, error);
+  if (!flags.tune.empty()) {
+    file.begin(targets.front());
+    return;
+  }
+  if (!ScheduleFile::read(flags.schedules, model.context(), file, error))
+    throw Stop(classOf(error.c_str(), Exit::Damage), error);
+  auto isKnown = [&](const schedule::Target &target) { return file.knows(target); };
+  if (llvm::none_of(targets, isKnown))
+    throw Stop(Exit::Failure, flags.schedules + ": holds schedules for " + file.targets() +
+                                  ", and this compilation is for " + describeForSchedules(targets.front()));
+}
+
+void Scheduling::addTo(CompileRequest &request) {
+  if (flags.schedules.empty())
+    return;
+  request.onFused = [this](mlir::ModuleOp module, const schedule::Target &target) -> mlir::LogicalResult {
+    if (!flags.tune.empty()) {
+      mlir::FailureOr<TuneReport> made = tune(module, target, flags.shared.optLevel, std::stod(flags.tune), file);
+      if (mlir::failed(made))
+        return mlir::failure();
+      report = *made;
+    }
+    return file.apply(module, target, flags.shared.optLevel, used[describeForSchedules(target)]);
+  };
+}
+
+void Scheduling::finish() {
+  if (report) {
+    writeText(file.text(), flags.schedules);
+    std::cerr << report->line() << "\nwrote " << flags.schedules << "\n";
+    return;
+  }
+  for (const schedule::Target &target : targets) {
+    std::string name = describeForSchedules(target);
+    std::cerr << flags.schedules << ": " << used[name].size() << " of " << file.size(target) << " schedules for "
+              << name << " belong to kernels of this model\n";
+  }
+}
+
 static Exit compile(const CompileFlags &flags) {
   std::string form = formOf(flags);
   std::string output = flags.output;
@@ -96,12 +159,22 @@ static Exit compile(const CompileFlags &flags) {
   if (numTargets > 1 && !flags.dumpFolder.empty())
     throw Stop(Exit::Usage,
                "--dump-ir requires one target, got " + std::to_string(numTargets) + ": " + flags.shared.target);
+  if (!flags.tune.empty() && flags.schedules.empty())
+    throw Stop(Exit::Usage, "--tune requires --schedules FILE, to which it writes what it chooses");
+  if (!flags.schedules.empty() && form == "graph")
+    throw Stop(Exit::Usage, "--schedules requires kernels, which --emit=graph does not make");
+  if (!flags.tune.empty() && numTargets > 1)
+    throw Stop(Exit::Usage,
+               "--tune requires one target, got " + std::to_string(numTargets) + ": " + flags.shared.target);
+  if (!flags.tune.empty())
+    requireWritable(flags.schedules, {flags.model}, Kind::Schedules, flags.force, "--schedules");
   if (output != "-")
     requireWritable(output, {flags.model}, kindOf(form, output), flags.force);
   std::string header = headerOf(form, output);
   if (!header.empty())
     requireWritable(header, {flags.model}, Kind::Header, flags.force, "the header of -o");
   Model model(flags.model, flags.shared);
+  Scheduling scheduling(flags, model);
   std::optional<Remarks> remarks;
   if (flags.remarks)
     remarks.emplace(*model.context());
@@ -135,7 +208,9 @@ static Exit compile(const CompileFlags &flags) {
     request.last = CompileRequest::Last::Loops;
   request.name = symbolStem(output == "-" ? flags.model : output);
   request.sha256 = flags.digests;
+  scheduling.addTo(request);
   const CompiledModule &module = model.compile(request);
+  scheduling.finish();
   if (remarks)
     std::cerr << remarks->lines();
   if (!isGraphWritten)
@@ -210,6 +285,12 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
                     "print the SHA-256 of the file; a .smod also states that of each section (see inspect --sha256)");
   command->add_option("--dump-ir", flags->dumpFolder, "folder to write the text of every phase to");
   command->add_flag("--remarks", flags->remarks, "print which kernels have plain loops, and why each emitter declined");
+  command
+      ->add_flag("--tune{60}", flags->tune, // a string: numeric flags are counts
+                 "=SECONDS: measure other schedules of the kernels on this machine, at most so long (default 60), and "
+                 "write what is better to --schedules")
+      ->check(CLI::Range(0.01, 1e6));
+  command->add_option("--schedules", flags->schedules, "file of schedules for kernels, as --tune writes it");
   addForce(*command, flags->force);
   command->callback([flags, &result] { result = compile(*flags); });
 }

@@ -16,6 +16,7 @@
 #include "passes/IndexPolicy.h"
 #include "passes/InlineCalls.h"
 #include "passes/Passes.h"
+#include "passes/StripDebug.h"
 #include "tools/sinter/Crash.h"
 #include "tools/sinter/Remarks.h"
 #include "llvm/Support/SourceMgr.h"
@@ -168,6 +169,8 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
     throw Stop(Exit::Unsupported, diagnostics.errors());
   if (!options.indexPolicy.empty() && !path.ends_with(".onnx")) // the importer knows already
     applyIndexPolicy(*module, options.indexPolicy == "error" ? IndexPolicy::Error : IndexPolicy::Clamp);
+  if (options.stripDebug)
+    stripDebug(*module);
   if (!module->getOps<schedule::FunctionOp>().empty())
     throw Stop(Exit::Unsupported, path +
                                       ": is a schedule, whose text lacks the model's constants; what --emit=graph or "
@@ -337,9 +340,9 @@ std::vector<HostTensor> Model::run(const std::vector<HostTensor> &inputs) {
     throw Stop(Exit::Failure, "--load requires a function with states, " + path + " has none");
   if (int32_t status = options.states.empty() ? SINTER_OK : sinter_session_load(s, options.states.c_str()))
     stopFor(status);
-  std::vector<int64_t> dims;
+  std::vector<std::vector<int64_t>> rooms(inputs.size()); // until the call has ended
   for (auto [i, tensor] : llvm::enumerate(inputs)) {
-    sinter_tensor view = viewOf(tensor, dims);
+    sinter_tensor view = viewOf(tensor, rooms[i]);
     if (int32_t status = sinter_session_set_input(s, inputPorts[i].number, &view))
       stopFor(status);
   }

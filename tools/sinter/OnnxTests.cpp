@@ -5,6 +5,7 @@
 
 #include "tools/sinter/OnnxTests.h"
 #include "compiler/onnx/TensorData.h"
+#include "runtime/dtypes.h"
 #include "tools/sinter/Model.h"
 #include <algorithm>
 #include <cerrno>
@@ -44,6 +45,14 @@ static Type elementTypeOfOnnx(MLIRContext *context, int32_t type) {
     return elementTypeOf(context, SINTER_F16);
   case onnxfile::BFLOAT16:
     return elementTypeOf(context, SINTER_BF16);
+  case onnxfile::FLOAT8E4M3FN:
+    return elementTypeOf(context, SINTER_F8E4M3FN);
+  case onnxfile::FLOAT8E5M2:
+    return elementTypeOf(context, SINTER_F8E5M2);
+  case onnxfile::INT4:
+    return elementTypeOf(context, SINTER_I4);
+  case onnxfile::UINT4:
+    return elementTypeOf(context, SINTER_U4);
   case onnxfile::BOOL:
     return elementTypeOf(context, SINTER_I1);
   case onnxfile::INT8:

@@ -41,6 +41,8 @@ static bool isOfKind(const std::string &bytes, Kind kind) {
     return beginsWith(bytes, "<svg") || beginsWith(bytes, "<?xml");
   case Kind::Header:
     return beginsWith(bytes, "// Made by sinter.");
+  case Kind::Schedules:
+    return beginsWith(bytes, "sinter-schedules ");
   case Kind::Text:
     return isText;
   }
@@ -48,9 +50,9 @@ static bool isOfKind(const std::string &bytes, Kind kind) {
 }
 
 static const char *describe(Kind kind) {
-  static constexpr std::array names{"text",         "a module",       "an ELF file",         "an archive",
-                                    "a graph",      "an ONNX model",  "an npy file",         "a safetensors file",
-                                    "a loss curve", "an SVG picture", "a header of sinter's"};
+  static constexpr std::array names{"text",         "a module",       "an ELF file",          "an archive",
+                                    "a graph",      "an ONNX model",  "an npy file",          "a safetensors file",
+                                    "a loss curve", "an SVG picture", "a header of sinter's", "a file of schedules"};
   return names[static_cast<size_t>(kind)];
 }
 

@@ -5,6 +5,8 @@
 #include "compiler/Link.h"
 #include "ir/Limits.h"
 #include "ir/Shapes.h"
+#include "ir/Storage.h"
+#include "runtime/dtypes.h"
 #include "tools/sinter/Command.h"
 #include <cmath>
 #include <cstring>
@@ -31,6 +33,14 @@ Type tool::elementTypeOf(MLIRContext *context, int32_t dtype) {
     return Float16Type::get(context);
   case SINTER_BF16:
     return BFloat16Type::get(context);
+  case SINTER_F8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case SINTER_F8E5M2:
+    return Float8E5M2Type::get(context);
+  case SINTER_I4:
+    return integer(4, false);
+  case SINTER_U4:
+    return integer(4, true);
   case SINTER_I1:
     return integer(1, false);
   case SINTER_I8:
@@ -59,10 +69,16 @@ std::string tool::describe(RankedTensorType type) {
 }
 std::string tool::describe(const HostTensor &tensor) { return describe(tensor.tensorType()); }
 
-sinter_tensor tool::viewOf(const HostTensor &tensor, std::vector<int64_t> &dims) {
-  dims.assign(tensor.shape().begin(), tensor.shape().end());
+sinter_tensor tool::viewOf(const HostTensor &tensor, std::vector<int64_t> &room) {
+  llvm::ArrayRef<int64_t> dims = tensor.shape();
   sinter_tensor view = {};
   view.data = const_cast<char *>(tensor.data());
+  if (isPacked(tensor.elementType())) {
+    std::vector<char> stored = toStored(tensor); // two elements in a byte
+    room.resize(stored.size() / sizeof(int64_t) + 1);
+    std::memcpy(room.data(), stored.data(), stored.size());
+    view.data = room.data();
+  }
   view.dtype = dtypeOf(tensor.elementType());
   view.rank = static_cast<int32_t>(dims.size());
   for (size_t k = 0; k < dims.size(); ++k)
@@ -71,10 +87,10 @@ sinter_tensor tool::viewOf(const HostTensor &tensor, std::vector<int64_t> &dims)
 }
 
 HostTensor tool::copyOf(MLIRContext *context, const sinter_tensor &tensor) {
-  HostTensor copy(elementTypeOf(context, tensor.dtype), ArrayRef<int64_t>(tensor.dims, tensor.rank));
-  if (copy.numBytes())
-    std::memcpy(copy.data(), tensor.data, copy.numBytes());
-  return copy;
+  Type type = elementTypeOf(context, tensor.dtype);
+  ArrayRef<int64_t> shape(tensor.dims, tensor.rank);
+  int64_t bytes = storedBytes(type, countElements(shape).value_or(0));
+  return fromStored(type, shape, ArrayRef<char>(static_cast<const char *>(tensor.data), bytes));
 }
 
 HostTensor tool::randomTensor(RankedTensorType type, uint64_t seed) {
@@ -140,6 +156,8 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
     }
     needsShape();
     std::optional<int64_t> size = countBytes(type.getElementType(), type.getShape());
+    if (size && isPacked(type.getElementType()))
+      size = storedBytes(type.getElementType(), *size);
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error))
       throw fail("cannot read " + oneLine(path) + ": not a regular file");
@@ -151,7 +169,7 @@ static HostTensor readValue(MLIRContext *context, const Port &port, const std::s
     std::optional<std::string> bytes = readFile(path, problem);
     if (!bytes || bytes->size() != found)
       throw fail(bytes ? "cannot read " + oneLine(path) + ": became shorter while it was read" : oneLine(problem));
-    return HostTensor(type.getElementType(), type.getShape(), *bytes); // booleans become 0 or 1
+    return fromStored(type.getElementType(), type.getShape(), *bytes); // booleans become 0 or 1
   }
   needsShape();
   if (text == "random" || text.starts_with("random:")) {
@@ -254,8 +272,8 @@ bool tool::isFinite(const HostTensor &tensor) {
 }
 
 void tool::writeNpy(const HostTensor &tensor, const std::string &path) {
-  std::vector<int64_t> dims;
-  sinter_tensor view = viewOf(tensor, dims);
+  std::vector<int64_t> room;
+  sinter_tensor view = viewOf(tensor, room);
   if (int32_t status = sinter_npy_write(path.c_str(), &view))
     stopFor(status);
 }

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Trains a table with `train-step --sparse` and by NumPy.
+"""Trains a table with `train-step --sparse` and by NumPy, and in a C program, whose losses and rows are the same bits.
 
-usage: sparse_step.py SINTER LIBRARY FOLDER"""
+usage: sparse_step.py SINTER LIBRARY FOLDER CC..."""
+import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -16,7 +18,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from sinter_runtime import Runtime
 
 ROWS, WIDTH, BATCH, EACH, STEPS, RATE = 50, 8, 6, 4, 10, 0.05
-SINTER, LIBRARY, FOLDER = sys.argv[1:]
+SINTER, LIBRARY, FOLDER = sys.argv[1:4]
+CC = sys.argv[4:]
 
 
 def write(path, tied):
@@ -75,6 +78,7 @@ def train(name, kind):
     session = Runtime(LIBRARY).session(os.path.join(FOLDER, "step.smod"), 2)
     begin, of_table, of_head, seen = table.copy(), kind(table), kind(head), set()
     rng = np.random.default_rng(2)
+    batches, losses = open(os.path.join(FOLDER, "batches"), "wb"), []
     for t in range(STEPS):
         ids, first = rng.integers(-10, 20, (BATCH, EACH)), rng.integers(0, 20, BATCH)
         y = rng.standard_normal((BATCH, 1)).astype(np.float32)
@@ -82,6 +86,8 @@ def train(name, kind):
         session.set("first", first)
         session.set("target", y)
         session.call()
+        losses.append(float(session.result("loss")).hex())
+        batches.write(ids.tobytes() + first.tobytes() + y.tobytes())
         x = table[ids].sum(1) + table[first]
         error = x @ head - y
         assert abs(session.result("loss") - (error * error).mean()) < 1e-4, (name, t)
@@ -98,6 +104,29 @@ def train(name, kind):
     assert others and (got[others] == begin[others].astype(np.float32)).all()
     assert np.abs(got - table).max() < 1e-4, np.abs(got - table).max()
     print(f"{name}: losses and rows as NumPy's, other rows untouched", flush=True)
+    batches.close()
+    in_c(name, losses, session)
+
+
+def in_c(name, losses, session):
+    """The same batches in a C program over the step's object file."""
+    model, path = os.path.join(FOLDER, "model.onnx"), lambda *parts: os.path.join(FOLDER, *parts)
+    done = step(model, f"{name}:lr={RATE}", "^table$", path("step.o"))
+    assert done.returncode == 0, done.stderr
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sparse_main.c")
+    subprocess.run([*CC, "-I" + FOLDER, source, path("step.o"), os.path.join(os.path.dirname(LIBRARY), "libsinter_rt.a"),
+                    "-lm", "-ldl", "-lpthread", "-o", path("main")], check=True)
+    ran = subprocess.run([path("main"), path("batches"), path("states.safetensors")], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert [float.fromhex(line) for line in ran.stdout.split()] == [float.fromhex(loss) for loss in losses], (ran.stdout, losses)
+    with open(path("states.safetensors"), "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header, data = json.loads(file.read(size)), file.read()
+    assert sorted(set(header) - {"__metadata__"}) == sorted(session.states), header
+    for state in session.states:
+        begin, end = header[state]["data_offsets"]
+        assert data[begin:end] == session.state(state).tobytes(), (name, state)
+    print(f"{name}: a C program's losses, rows and moments are the same bits", flush=True)
 
 
 train("adam", Adam)
