@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compares real models, compiled, with onnxruntime.
 
-    check_models.py BUILD MODELS NAME... [--levels 0,2]
+    check_models.py BUILD MODELS NAME... [--levels 0,2] [--target TARGET]
 
 With the model's dims left open and with the first case's shapes fixed by --shape: 1 and 2 threads must agree bit for
 bit, and no output may be off by more than 1e-4 of its largest magnitude. At level 0, whose plain loops take up to a
@@ -63,7 +63,7 @@ def check(options, runtime, name, level, fixed, cases, wants, scratch):
     extra = shapes(cases[0]) if fixed else []
     start = time.monotonic()
     command = [os.path.join(options.build, "bin", "sinter"), "compile", os.path.join(options.models, name + ".onnx"),
-               f"-O{level}", "-o", module, *extra]
+               f"-O{level}", "--target", options.target, "-o", module, *extra]
     done = subprocess.run(command, capture_output=True, text=True)
     seconds = time.monotonic() - start
     what = f"{name} -O{level} {'fixed' if fixed else 'open'} dims"
@@ -97,7 +97,9 @@ def main():
     parser.add_argument("models")
     parser.add_argument("names", nargs="+")
     parser.add_argument("--levels", default="0,2")
+    parser.add_argument("--target", default="native", help="with a back end beside the CPU, the first case with fixed dims alone")
     options = parser.parse_args()
+    beside = options.target.startswith("cpu+")
     runtime = sinter_runtime.Runtime(os.path.join(options.build, "lib", "libsinter_rt.so"))
     good = True
     with tempfile.TemporaryDirectory() as scratch:
@@ -105,7 +107,7 @@ def main():
             cases = sample_inputs.cases(name)
             wants = expected(os.path.join(options.models, name + ".onnx"), cases)
             for level in options.levels.split(","):
-                for fixed in (False,) if level == "0" else (False, True):
+                for fixed in (True,) if beside else (False,) if level == "0" else (False, True):
                     good &= check(options, runtime, name, level, fixed, cases, wants, scratch)
     return 0 if good else 1
 

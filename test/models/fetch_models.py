@@ -28,6 +28,10 @@ PACKAGED = {
         "rapidocr-onnxruntime==1.4.4",
         {"rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx": "pp_ocrv4_rec.onnx"},
     ),
+    "pp_ocrv4_det": (
+        "rapidocr-onnxruntime==1.4.4",
+        {"rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx": "pp_ocrv4_det.onnx"},
+    ),
     "ppocr_cls": (
         "rapidocr-onnxruntime==1.4.4",
         {"rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx": "ppocr_cls.onnx"},

@@ -64,6 +64,7 @@ CASES = {
     "silero_vad": silero_vad,
     "magika": magika,
     "pp_ocrv4_rec": lambda r: image(r, "x", (1, 3, 48, 320), (2, 3, 48, 203)),
+    "pp_ocrv4_det": lambda r: image(r, "x", (1, 3, 640, 640)),
     "ppocr_cls": lambda r: image(r, "x", (1, 3, 48, 192), (3, 3, 48, 192)),
     "mobilenetv2": lambda r: image(r, "input", (1, 3, 224, 224)),
     "resnet50": lambda r: image(r, "input", (1, 3, 224, 224)),

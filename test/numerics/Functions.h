@@ -68,6 +68,16 @@ std::vector<Row> contractRows();
 std::vector<Row> networkRows();
 std::vector<Row> linalgRows();
 std::vector<Row> randomRows();
+/// Of LayerFacts.cpp: for ReferenceTest.cpp only.
+std::vector<Row> layerRows();
+
+struct Family {
+  const char *name;
+  std::vector<Row> (*rows)();
+};
+inline const Family kFamilies[] = {
+    {"elementwise", elementwiseRows}, {"shape", shapeRows},     {"index", indexRows},   {"reduce", reduceRows},
+    {"contract", contractRows},       {"network", networkRows}, {"linalg", linalgRows}, {"random", randomRows}};
 
 } // namespace sinter::numerics
 

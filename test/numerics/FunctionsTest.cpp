@@ -84,14 +84,6 @@ static void compareWithHost(const Program &program, const Tensors &eager) {
 
 namespace {
 
-struct Family {
-  const char *name;
-  std::vector<Row> (*rows)();
-};
-const Family kFamilies[] = {{"elementwise", elementwiseRows}, {"shape", shapeRows},       {"index", indexRows},
-                            {"reduce", reduceRows},           {"contract", contractRows}, {"network", networkRows},
-                            {"linalg", linalgRows},           {"random", randomRows}};
-
 class Functions : public testing::TestWithParam<std::pair<int, DType>> {};
 
 /// The families, each on all element types that its rows name.

@@ -8,6 +8,7 @@
 #include "Functions.h"
 
 #include <cmath>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -127,8 +128,11 @@ private:
 /// oracle.py with the reason why NumPy has none.
 void compareWithGoldens(const Program &program, const Tensors &results, const std::string &family);
 
-/// Compares the gradients of the calls that have one with differences of NumPy's functions (goldens/gradients.npz).
-void compareGradientsWithGoldens(const Program &program);
+/// Runs function `main` of a graph.
+using RunGraph = std::function<Tensors(const Graph &graph, const Tensors &inputs)>;
+/// Compares the gradients of the calls that have one with differences of NumPy's functions (goldens/gradients.npz): on
+/// the evaluator and from the tape, or by `run`.
+void compareGradientsWithGoldens(const Program &program, const RunGraph &run = nullptr);
 
 /// For oracle.py: operands and types of results, to FOLDER/FAMILY-DTYPE.{npz,txt}.
 void writeOperands(const Program &program, const Tensors &results, const std::string &family,

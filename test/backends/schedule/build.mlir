@@ -98,3 +98,31 @@ func.func @loop(%x: tensor<64xf32>, %t: tensor<f32>) -> tensor<64xf32> {
   }
   return %c#0 : tensor<64xf32>
 }
+
+// -----
+
+// One of two results is written over what dies here, the other has a place of its own; the third place is the product's.
+// CHECK-LABEL: schedule.function @sinter_run_two_results
+// CHECK: %[[A:.*]]:3 = schedule.arena(%{{.*}}, %{{.*}}, %{{.*}}) lives
+// CHECK: schedule.launch {{.*}}@{{.*}}(%{{.*}}, %[[A]]#0) writes [1]
+// CHECK: schedule.launch {{.*}}@{{.*}}(%[[A]]#0, %[[A]]#0, %[[A]]#1) writes [1, 2]
+// LLVM: llvm.func @sinter_run_two_results(
+func.func @two_results(%x: tensor<256x64xf32>) -> tensor<256x256xf32> {
+  %p = sinter.kernel row(%x) : (tensor<256x64xf32>) -> tensor<256x64xf32> {
+  ^bb0(%a: tensor<256x64xf32>):
+    %s = sinter.softmax %a {axis = 1 : i64} : (tensor<256x64xf32>) -> tensor<256x64xf32>
+    sinter.yield(%s) : tensor<256x64xf32>
+  }
+  %q:2 = sinter.kernel map(%p) : (tensor<256x64xf32>) -> (tensor<256x64xf32>, tensor<256x64xf32>) {
+  ^bb0(%a: tensor<256x64xf32>):
+    %d = sinter.add %a, %a : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x64xf32>
+    %e = sinter.mul %a, %a : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x64xf32>
+    sinter.yield(%d, %e) : tensor<256x64xf32>, tensor<256x64xf32>
+  }
+  %r = sinter.kernel contraction(%q#0, %q#1) : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x256xf32> {
+  ^bb0(%a: tensor<256x64xf32>, %b: tensor<256x64xf32>):
+    %d = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 1>, element_type = f32} : (tensor<256x64xf32>, tensor<256x64xf32>) -> tensor<256x256xf32>
+    sinter.yield(%d) : tensor<256x256xf32>
+  }
+  return %r : tensor<256x256xf32>
+}

@@ -13,6 +13,8 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 #include <cmath>
+#include <cstdlib>
+#include <dlfcn.h>
 #include <random>
 
 using namespace mlir;
@@ -42,6 +44,17 @@ private:
   ScopedDiagnosticHandler handler;
 };
 } // namespace
+
+static std::string onlyTarget;
+void sinter::test::checkFor(const std::string &target) { onlyTarget = target; }
+
+/// What the PTX machine has told, where it is the driver.
+static std::string machineReport() {
+  const char *driver = std::getenv("SINTER_CUDA_DRIVER");
+  void *library = driver && !onlyTarget.empty() ? dlopen(driver, RTLD_NOW | RTLD_LOCAL) : nullptr;
+  void *report = library ? dlsym(library, "sinterPtxReport") : nullptr;
+  return report ? reinterpret_cast<const char *(*)()>(report)() : "";
+}
 
 static Outcome evaluate(ModuleOp module, ArrayRef<HostTensor> inputs) {
   Messages messages(module.getContext());
@@ -75,6 +88,8 @@ static std::string compileNative(ModuleOp module, int optLevel, Native &native, 
   if (random && !drawSchedules(*copy, *random))
     return "does not pass the pipeline: " + messages.text;
   Options options;
+  if (!onlyTarget.empty())
+    options.target = onlyTarget;
   if (random)
     options.target = ""; // the copy tells
   options.optLevel = optLevel;
@@ -234,18 +249,22 @@ std::optional<std::string> sinter::test::checkValues(ModuleOp module, ArrayRef<H
     int level;
     bool drawn;
   };
-  for (Way way : {Way{0, false}, Way{2, false}, Way{2, true}}) {
+  SmallVector<Way> ways = {{0, false}, {2, false}, {2, true}};
+  if (!onlyTarget.empty())
+    ways = {{2, false}};
+  for (Way way : ways) {
     Native native;
     int level = way.level;
     std::string what = "-O" + std::to_string(level) + (way.drawn ? " with schedules drawn" : "");
     if (std::string error = compileNative(module, level, native, way.drawn ? &random : nullptr); !error.empty())
       return what + ": " + error;
     Tensors last;
-    for (int threads = 1; threads <= std::max(level, 1); ++threads) { // what was compiled at -O0 runs on one thread
+    int most = onlyTarget.empty() ? std::max(level, 1) : 1; // what was compiled at -O0 runs on one thread
+    for (int threads = 1; threads <= most; ++threads) {
       std::string how = what + " on " + std::to_string(threads) + " threads: ";
       Outcome actual = runNative(main, *native.loaded, inputs, threads);
-      if (!actual.error.empty())
-        return how + actual.error;
+      if (std::string told = actual.error + machineReport(); !told.empty())
+        return how + told;
       std::string text = difference(actual.results, expected.results, tolerance);
       if (!text.empty())
         text =

@@ -13,6 +13,10 @@
 
 namespace sinter::test {
 
+/// Native code is made for this target alone, at -O2 on one thread; "": for the host in every way below. With a back
+/// end beside the CPU whose driver is the PTX machine (test/cuda), what that reports is wrong as well.
+void checkFor(const std::string &target);
+
 /// What is wrong with `main` of `module` on `inputs`: the reference against native code at -O0 and -O2, then at -O2
 /// with schedules drawn at random, with one and two threads. Nothing if all agree. Diagnostics are part of the text.
 std::optional<std::string> checkValues(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs);

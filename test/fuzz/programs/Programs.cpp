@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// sinter_programs [--seed S] [--count N] [--steps K] [--gradients] [--out FOLDER] [--print]
+// sinter_programs [--seed S] [--count N] [--steps K] [--gradients] [--target TARGET] [--out FOLDER] [--print]
 //
 // Makes N random programs from seed S on and checks each. A failing one shrinks and is written to FOLDER as an .mlir
 // file that holds its inputs as constants; such a file, once its cause is mended, goes to test/fuzz/programs/cases/.
@@ -30,7 +30,7 @@ struct Flags {
   uint64_t seed, count;
   unsigned steps;
   bool gradients, print;
-  std::string folder;
+  std::string folder, target;
   std::vector<std::string> files;
 };
 } // namespace
@@ -46,14 +46,18 @@ static void parseFlags(int argc, char **argv) {
   static cl::opt<bool> gradients("gradients", cl::desc("check derivatives"));
   static cl::opt<bool> print("print", cl::desc("print the programs rather than check them"));
   static cl::opt<std::string> folder("out", cl::desc("folder for failing programs"), cl::init("build/fuzz/programs"));
+  static cl::opt<std::string> target("target", cl::desc("of native code, in one way only (default: the host, in all)"));
   static cl::list<std::string> files(cl::Positional, cl::desc("[FILE.mlir...]"));
   cl::ParseCommandLineOptions(argc, argv, "random programs: reference, -O0, -O2 and derivatives agree\n");
   flags = {seed,
            count,
-           steps ? unsigned(steps) : gradients ? 8u : 12u,
+           steps       ? unsigned(steps)
+           : gradients ? 8u
+                       : 12u,
            gradients,
            print,
            folder,
+           target,
            {files.begin(), files.end()}};
 }
 
@@ -124,6 +128,7 @@ static void report(MLIRContext &context, uint64_t seed, const std::string &what)
 
 int main(int argc, char **argv) {
   parseFlags(argc, argv);
+  checkFor(flags.target);
   DialectRegistry registry;
   registerDialects(registry);
   uint64_t failures = 0, done = 0;
