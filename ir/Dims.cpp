@@ -3,9 +3,11 @@
 // The normal form is a sum of monomials; a monomial is an integer times a product of atoms (symbols, and quotients,
 // remainders, minima and maxima that do not simplify). Two expressions that expand to the same sum
 // are thus the same node. Coefficients saturate: a size of 2^63 - 1 is an error wherever one is allocated or verified.
+// What expressions are as numbers: SizeArithmetic.h.
 
 #include "ir/Dims.h"
 #include "ir/Ranges.h"
+#include "ir/SizeArithmetic.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -197,6 +199,15 @@ struct DimContext::Impl {
     return quotient;
   }
 
+  /// A division of numbers, of 0, or by 0.
+  std::optional<DimExpr> knownDivision(DimExpr::Kind kind, DimExpr a, DimExpr b) {
+    if (a.isConstant() && (b.isConstant() || a.constant() == 0))
+      return constant(b.isConstant() ? combineSizes(kind, a.constant(), b.constant()) : 0);
+    if (b.isConstant() && b.constant() == 0)
+      return kind == DimExpr::Kind::Mod ? constant(0) : a;
+    return std::nullopt;
+  }
+
   /// a = divisor * quotient + remainder with the remainder's coefficients in [0, divisor).
   static void splitByConstant(const Sum &a, int64_t divisor, Sum &quotient, Sum &remainder) {
     for (const auto &[atoms, coefficient] : a) {
@@ -261,15 +272,20 @@ DimExpr DimContext::mul(DimExpr a, DimExpr b) {
   return impl->fromSum(Impl::multiply(x, y));
 }
 
+/// Terms may only be cancelled against a divisor that no symbol makes 0.
+static bool surelyNotZero(DimContext &context, DimExpr expr) {
+  auto [low, high] = context.bounds(expr);
+  return (low && *low > 0) || (high && *high < 0);
+}
+
 DimExpr DimContext::floorDiv(DimExpr a, DimExpr b) {
-  if (b.isConstant() && b.constant() == 0)
-    return impl->get(DimExpr::Kind::FloorDiv, 0, {a, b});
+  if (std::optional<DimExpr> known = impl->knownDivision(DimExpr::Kind::FloorDiv, a, b))
+    return *known;
   if (b.isConstant() && b.constant() == -1)
     return sub(constant(0), a);
-  if (a.isConstant() && b.isConstant())
-    return constant(llvm::divideFloorSigned(a.constant(), b.constant()));
   Sum numerator = Impl::toSum(a);
-  if (std::optional<Sum> quotient = Impl::termwiseQuotient(numerator, Impl::toSum(b)))
+  if (std::optional<Sum> quotient =
+          surelyNotZero(*this, b) ? Impl::termwiseQuotient(numerator, Impl::toSum(b)) : std::nullopt)
     return impl->fromSum(*quotient);
   if (!b.isConstant() || b.constant() < 0)
     return impl->get(DimExpr::Kind::FloorDiv, 0, {a, b});
@@ -283,7 +299,7 @@ DimExpr DimContext::floorDiv(DimExpr a, DimExpr b) {
   if (low && high && *low >= 0 && *high < b.constant())
     fraction = constant(0);
   else if (inner.kind() == DimExpr::Kind::FloorDiv && inner.operands()[1].isConstant() &&
-           inner.operands()[1].constant() > 0)
+           inner.operands()[1].constant() > 0 && inner.operands()[1].constant() <= kGreatestSize / b.constant())
     fraction = floorDiv(inner.operands()[0], mul(inner.operands()[1], b)); // floor(floor(x / p) / q) = floor(x / pq)
   else
     fraction = impl->get(DimExpr::Kind::FloorDiv, 0, {inner, b});
@@ -291,7 +307,10 @@ DimExpr DimContext::floorDiv(DimExpr a, DimExpr b) {
 }
 
 DimExpr DimContext::ceilDiv(DimExpr a, DimExpr b) {
-  if (std::optional<Sum> quotient = Impl::termwiseQuotient(Impl::toSum(a), Impl::toSum(b)))
+  if (std::optional<DimExpr> known = impl->knownDivision(DimExpr::Kind::CeilDiv, a, b))
+    return *known;
+  if (std::optional<Sum> quotient =
+          surelyNotZero(*this, b) ? Impl::termwiseQuotient(Impl::toSum(a), Impl::toSum(b)) : std::nullopt)
     return impl->fromSum(*quotient);
   if (b.isConstant() && b.constant() > 0) // one form for both roundings
     return floorDiv(add(a, constant(b.constant() - 1)), b);
@@ -299,6 +318,8 @@ DimExpr DimContext::ceilDiv(DimExpr a, DimExpr b) {
 }
 
 DimExpr DimContext::mod(DimExpr a, DimExpr b) {
+  if (std::optional<DimExpr> known = impl->knownDivision(DimExpr::Kind::Mod, a, b))
+    return *known;
   if (!b.isConstant() || b.constant() <= 0) {
     if (a == b || Impl::termwiseQuotient(Impl::toSum(a), Impl::toSum(b)))
       return constant(0);
@@ -350,29 +371,9 @@ Bound ofBoth(Bound a, Bound b, bool smaller) {
 Bound ofEither(Bound a, Bound b, bool smaller) { return a && b ? ofBoth(a, b, smaller) : a ? a : b; }
 } // namespace
 
-/// Calls `visit` for `expr` and what it consists of, operands first, without recursion: sizes of deep graphs are deep.
-/// What `isKnown` holds for is left out.
-static void visitOperandsFirst(DimExpr expr, llvm::function_ref<bool(DimExpr)> isKnown,
-                               llvm::function_ref<void(DimExpr)> visit) {
-  SmallVector<DimExpr> stack{expr};
-  while (!stack.empty()) {
-    DimExpr next = stack.back();
-    size_t before = stack.size();
-    if (!isKnown(next))
-      for (DimExpr operand : next.operands())
-        if (!isKnown(operand))
-          stack.push_back(operand);
-    if (stack.size() > before)
-      continue;
-    stack.pop_back();
-    if (!isKnown(next))
-      visit(next);
-  }
-}
-
 DimBounds DimContext::bounds(DimExpr expr) {
   auto isKnown = [&](DimExpr part) { return impl->knownBounds.contains(Impl::nodeOf(part)); };
-  visitOperandsFirst(expr, isKnown, [&](DimExpr part) {
+  visitSize(expr, isKnown, [&](DimExpr part) {
     DimBounds found =
         impl->boundsOf(part, [&](DimExpr operand) { return impl->knownBounds.lookup(Impl::nodeOf(operand)); });
     impl->knownBounds.try_emplace(Impl::nodeOf(part), found);
@@ -480,7 +481,7 @@ void DimContext::unify(DimExpr a, DimExpr b) {
 
 DimExpr DimContext::Impl::rebuild(DimContext &context, DimExpr expr) {
   auto isKnown = [&](DimExpr part) { return part.isConstant() || resolved.contains(nodeOf(part)); };
-  visitOperandsFirst(expr, isKnown, [&](DimExpr part) { resolved[nodeOf(part)] = rebuildNode(context, part); });
+  visitSize(expr, isKnown, [&](DimExpr part) { resolved[nodeOf(part)] = rebuildNode(context, part); });
   return expr.isConstant() ? expr : resolved.lookup(nodeOf(expr));
 }
 
@@ -529,7 +530,7 @@ DimExpr DimContext::rebuild(DimExpr expr, llvm::function_ref<DimExpr(DimExpr)> s
   DenseMap<const Node *, DimExpr> made;
   auto isKnown = [&](DimExpr part) { return made.contains(Impl::nodeOf(part)); };
   auto now = [&](DimExpr part) { return made.lookup(Impl::nodeOf(part)); };
-  visitOperandsFirst(expr, isKnown, [&](DimExpr part) {
+  visitSize(expr, isKnown, [&](DimExpr part) {
     DimExpr result = part.isConstant()                      ? constant(part.constant())
                      : part.kind() == DimExpr::Kind::Symbol ? symbol(part)
                                                             : Impl::combine(*this, part, now);
@@ -544,7 +545,7 @@ DimExpr DimContext::resolve(DimExpr expr) { return impl->unified ? impl->rebuild
 static int64_t numParts(DimExpr expr, int64_t most) {
   DenseMap<const void *, int64_t> parts;
   auto isKnown = [&](DimExpr part) { return parts.contains(part.getOpaqueValue()); };
-  visitOperandsFirst(expr, isKnown, [&](DimExpr part) {
+  visitSize(expr, isKnown, [&](DimExpr part) {
     int64_t total = 1;
     for (DimExpr operand : part.operands())
       total = std::min(most, total + parts.lookup(operand.getOpaqueValue()));

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/EntryFunction.h"
 #include "ir/Shapes.h"
+#include "ir/SizeArithmetic.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "runtime/device.h"
 #include <cstddef>
@@ -10,7 +11,6 @@
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
-using schedule::SizeKind;
 
 EntryFunction::EntryFunction(ModuleOp module, Location loc, StringRef name)
     : b(loc, module.getContext()), module(module) {
@@ -73,55 +73,52 @@ Value EntryFunction::checkedProduct(ArrayRef<Value> factors) {
 
 //===- sizes ---------------------------------------------------------------------------------------===//
 
-Value EntryFunction::saturatingMul(Value x, Value y) {
-  if (getConstantIntValue(x) == 1)
-    return y;
-  if (getConstantIntValue(y) == 1)
-    return x;
-  if (getConstantIntValue(x) == -1)
-    return LLVM::SSubSat::create(b, i64(0), y);
-  Type pair = LLVM::LLVMStructType::getLiteral(b.getContext(), {i64Type, b.getI1Type()});
-  Value both = LLVM::SMulWithOverflowOp::create(b, pair, x, y);
-  Value value = LLVM::ExtractValueOp::create(b, both, 0), over = LLVM::ExtractValueOp::create(b, both, 1);
-  Value negative = compare(LLVM::ICmpPredicate::slt, LLVM::XOrOp::create(b, x, y), i64(0));
-  Value nearest = select(negative, i64(std::numeric_limits<int64_t>::min()), i64(std::numeric_limits<int64_t>::max()));
-  return select(over, nearest, value);
-}
+namespace {
+/// Sizes in an entry function, of type i64.
+class LLVMSizes {
+public:
+  using Value = mlir::Value;
+  using Number = SizeNumber<Value>;
 
-Value EntryFunction::combine(SizeKind kind, Value x, Value y) {
-  switch (kind) {
-  // As in DimContext: beyond 64 bits a size stays at the nearest number, which no check of sizes lets pass.
-  case SizeKind::add:
-    return LLVM::SAddSat::create(b, x, y);
-  case SizeKind::mul:
-    return saturatingMul(x, y);
-  case SizeKind::min:
-    return LLVM::SMinOp::create(b, x, y);
-  case SizeKind::max:
-    return LLVM::SMaxOp::create(b, x, y);
-  default:
-    break;
+  explicit LLVMSizes(EntryFunction &fn) : fn(fn), b(fn.b) {}
+
+  Value constant(int64_t number) { return fn.i64(number); }
+  Value add(Value x, Value y) { return fn.add(x, y); }
+  Value mul(Value x, Value y) { return fn.mul(x, y); }
+  Value min(Value x, Value y) { return LLVM::SMinOp::create(b, x, y); }
+  Value max(Value x, Value y) { return LLVM::SMaxOp::create(b, x, y); }
+  Value quotient(Value x, Value y) { return LLVM::SDivOp::create(b, x, y); }
+  Value remainder(Value x, Value y) { return LLVM::SRemOp::create(b, x, y); }
+  Value isLess(Value x, Value y) { return fn.compare(LLVM::ICmpPredicate::slt, x, y); }
+  Value isEqual(Value x, Value y) { return fn.compare(LLVM::ICmpPredicate::eq, x, y); }
+  Value both(Value x, Value y) { return LLVM::AndOp::create(b, x, y); }
+  Value either(Value x, Value y) { return LLVM::OrOp::create(b, x, y); }
+  Value select(Value condition, Value x, Value y) { return fn.select(condition, x, y); }
+  Value saturatingAdd(Number x, Number y) { return LLVM::SAddSat::create(b, x.value, y.value); }
+  Value saturatingMul(Number x, Number y) {
+    if (x.isConstant() && x.low == -1)
+      return LLVM::SSubSat::create(b, constant(0), y.value);
+    Type pair = LLVM::LLVMStructType::getLiteral(b.getContext(), {fn.i64Type, b.getI1Type()});
+    Value both = LLVM::SMulWithOverflowOp::create(b, pair, x.value, y.value);
+    Value value = LLVM::ExtractValueOp::create(b, both, 0), over = LLVM::ExtractValueOp::create(b, both, 1);
+    Value negative = isLess(LLVM::XOrOp::create(b, x.value, y.value), constant(0));
+    return select(over, select(negative, constant(kLeastSize), constant(kGreatestSize)), value);
   }
-  // Division rounds down (up); by 0, which no size that is used comes from, and of the least number by -1 it must not
-  // trap.
-  Value divisor = y;
-  if (std::optional<int64_t> known = getConstantIntValue(y); !known || *known == 0 || *known == -1) {
-    divisor = select(compare(LLVM::ICmpPredicate::eq, y, i64(0)), i64(1), y);
-    Value isMinusOne = compare(LLVM::ICmpPredicate::eq, y, i64(-1));
-    x = select(isMinusOne, LLVM::SMaxOp::create(b, x, i64(-std::numeric_limits<int64_t>::max())), x);
-  }
-  Value quotient = LLVM::SDivOp::create(b, x, divisor);
-  Value remainder = LLVM::SRemOp::create(b, x, divisor);
-  Value inexact = compare(LLVM::ICmpPredicate::ne, remainder, i64(0));
-  Value opposite = compare(LLVM::ICmpPredicate::slt, LLVM::XOrOp::create(b, remainder, divisor), i64(0));
-  if (kind == SizeKind::ceil_div) {
-    Value same = compare(LLVM::ICmpPredicate::sge, LLVM::XOrOp::create(b, remainder, divisor), i64(0));
-    return select(LLVM::AndOp::create(b, inexact, same), add(quotient, i64(1)), quotient);
-  }
-  Value below = LLVM::AndOp::create(b, inexact, opposite);
-  if (kind == SizeKind::floor_div)
-    return select(below, sub(quotient, i64(1)), quotient);
-  return select(below, add(remainder, divisor), remainder);
+
+private:
+  EntryFunction &fn;
+  ImplicitLocOpBuilder &b;
+};
+} // namespace
+
+Value EntryFunction::combine(DimExpr::Kind kind, Value x, Value y) {
+  auto number = [](Value value) -> SizeNumber<Value> {
+    if (std::optional<int64_t> known = getConstantIntValue(value))
+      return {value, *known, *known};
+    return {value};
+  };
+  LLVMSizes sizes(*this);
+  return SizeArithmetic<LLVMSizes>(sizes).combine(kind, number(x), number(y)).value;
 }
 
 //===- memory --------------------------------------------------------------------------------------===//

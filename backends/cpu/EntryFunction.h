@@ -7,6 +7,7 @@
 #define SINTER_BACKENDS_CPU_ENTRYFUNCTION_H
 
 #include "backends/schedule/Dialect.h"
+#include "ir/Dims.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -33,8 +34,8 @@ public:
   /// -1 when a factor is negative or the product does not fit.
   mlir::Value checkedProduct(llvm::ArrayRef<mlir::Value> factors);
 
-  /// Two sizes combined; schedule.size says how.
-  mlir::Value combine(schedule::SizeKind kind, mlir::Value x, mlir::Value y);
+  /// Two sizes combined (ir/SizeArithmetic.h).
+  mlir::Value combine(DimExpr::Kind kind, mlir::Value x, mlir::Value y);
 
   // Memory.
   mlir::Value load(mlir::Type type, mlir::Value base, int64_t byteOffset = 0);
@@ -112,7 +113,6 @@ private:
                          llvm::ArrayRef<mlir::Value> arguments);
   /// A constant of C's characters.
   mlir::Value text(llvm::StringRef characters);
-  mlir::Value saturatingMul(mlir::Value x, mlir::Value y);
   mlir::Value global(llvm::StringRef name, mlir::Type type, mlir::Attribute value, unsigned alignment);
 
   mlir::ModuleOp module;

@@ -193,7 +193,7 @@ void ScheduleLowering::lower(Operation *op) {
         give(size, fn.load(fn.i64Type, fn.inputs, dims + static_cast<int64_t>(size.getAxis()) * 8));
       })
       .Case([&](schedule::SizeOp size) {
-        give(size, fn.combine(size.getKind(), get(size.getLhs()), get(size.getRhs())));
+        give(size, fn.combine(schedule::dimKind(size.getKind()), get(size.getLhs()), get(size.getRhs())));
       })
       .Case([&](schedule::ProductOp product) { give(product, fn.checkedProduct(get(product.getFactors()))); })
       .Case([&](schedule::OutputOp output) {

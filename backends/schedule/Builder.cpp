@@ -2,6 +2,7 @@
 
 #include "backends/schedule/Builder.h"
 #include "ir/Shapes.h"
+#include "ir/SizeArithmetic.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
@@ -109,45 +110,22 @@ bool ScheduleBuilder::isBound(DimExpr expr) {
 }
 
 Value ScheduleBuilder::combine(DimExpr::Kind kind, Value x, Value y) {
-  auto make = [&](SizeKind kind) { return SizeOp::create(b, i64Type, kind, x, y).getResult(); };
-  switch (kind) {
-  case DimExpr::Kind::Add:
-    if (getConstantIntValue(x) == 0 || getConstantIntValue(y) == 0)
-      return add(x, y);
-    return make(SizeKind::add);
-  case DimExpr::Kind::Mul:
-    if (getConstantIntValue(x) == 1 || getConstantIntValue(y) == 1)
-      return mul(x, y);
-    return make(SizeKind::mul);
-  case DimExpr::Kind::FloorDiv:
-    return make(SizeKind::floor_div);
-  case DimExpr::Kind::CeilDiv:
-    return make(SizeKind::ceil_div);
-  case DimExpr::Kind::Mod:
-    return make(SizeKind::mod);
-  case DimExpr::Kind::Min:
-    return make(SizeKind::min);
-  case DimExpr::Kind::Max:
-    return make(SizeKind::max);
-  case DimExpr::Kind::Constant:
-  case DimExpr::Kind::Symbol:
-    break;
-  }
-  llvm_unreachable("constants and symbols have no operands to combine");
+  if (kind == DimExpr::Kind::Add && (getConstantIntValue(x) == 0 || getConstantIntValue(y) == 0))
+    return add(x, y);
+  if (kind == DimExpr::Kind::Mul && (getConstantIntValue(x) == 1 || getConstantIntValue(y) == 1))
+    return mul(x, y);
+  return SizeOp::create(b, i64Type, sizeKind(kind), x, y);
 }
 
 Value ScheduleBuilder::materialize(DimExpr expr) {
-  expr = dims.resolve(expr);
-  if (expr.isConstant())
-    return i64(expr.constant());
-  if (Value value = known.lookup(expr.getOpaqueValue()))
-    return value;
-  assert(expr.kind() != DimExpr::Kind::Symbol && "sizes are bound where their value is defined, before they are used");
-  Value value = materialize(expr.operands().front());
-  for (DimExpr operand : expr.operands().drop_front())
-    value = combine(expr.kind(), value, materialize(operand));
-  known.insert(expr.getOpaqueValue(), value);
-  return value;
+  return buildSize<Value>(
+      dims, dims.resolve(expr),
+      [&](DimExpr part) { return part.isConstant() ? i64(part.constant()) : known.lookup(part.getOpaqueValue()); },
+      [&](DimExpr part, Value value) { known.insert(part.getOpaqueValue(), value); },
+      [](DimExpr) -> Value { llvm_unreachable("sizes are bound where their value is defined, before they are used"); },
+      [&](DimExpr::Kind kind, SizeNumber<Value> x, SizeNumber<Value> y) {
+        return SizeNumber<Value>{combine(kind, x.value, y.value)};
+      });
 }
 
 //===- memory --------------------------------------------------------------------------------------===//

@@ -22,6 +22,24 @@ using namespace sinter::schedule;
 #define GET_TYPEDEF_CLASSES
 #include "backends/schedule/ScheduleTypes.cpp.inc"
 
+static constexpr std::pair<SizeKind, DimExpr::Kind> kSizeKinds[] = {{SizeKind::add, DimExpr::Kind::Add},
+                                                                    {SizeKind::mul, DimExpr::Kind::Mul},
+                                                                    {SizeKind::floor_div, DimExpr::Kind::FloorDiv},
+                                                                    {SizeKind::ceil_div, DimExpr::Kind::CeilDiv},
+                                                                    {SizeKind::mod, DimExpr::Kind::Mod},
+                                                                    {SizeKind::min, DimExpr::Kind::Min},
+                                                                    {SizeKind::max, DimExpr::Kind::Max}};
+
+SizeKind schedule::sizeKind(DimExpr::Kind kind) {
+  const auto *entry = llvm::find_if(kSizeKinds, [&](auto pair) { return pair.second == kind; });
+  assert(entry != std::end(kSizeKinds) && "constants and symbols have no operands to combine");
+  return entry->first;
+}
+
+DimExpr::Kind schedule::dimKind(SizeKind kind) {
+  return llvm::find_if(kSizeKinds, [&](auto pair) { return pair.first == kind; })->second;
+}
+
 /// The memory of a buffer: nothing for the host's, else ` in "cuda"`.
 static ParseResult parseMemory(OpAsmParser &parser, Type &type) {
   StringAttr memory;

@@ -5,6 +5,7 @@
 #ifndef SINTER_BACKENDS_SCHEDULE_DIALECT_H
 #define SINTER_BACKENDS_SCHEDULE_DIALECT_H
 
+#include "ir/Dims.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -15,6 +16,12 @@
 
 #include "backends/schedule/ScheduleDialect.h.inc"
 #include "backends/schedule/ScheduleEnums.h.inc"
+
+namespace sinter::schedule {
+/// What two operands of an expression become, as a schedule names it; and back.
+SizeKind sizeKind(DimExpr::Kind kind);
+DimExpr::Kind dimKind(SizeKind kind);
+} // namespace sinter::schedule
 
 #define GET_ATTRDEF_CLASSES
 #include "backends/schedule/ScheduleAttributes.h.inc"

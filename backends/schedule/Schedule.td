@@ -105,8 +105,8 @@ def InputSizeOp : Schedule_Op<"input_size", [Pure]> {
 def SizeOp : Schedule_Op<"size", [Pure]> {
   let summary = "two sizes combined, without overflow and without a trap";
   let description = [{
-    As expressions of sizes mean it (DimContext): what exceeds 64 bits stays at the nearest number, a division by 0 is
-    one by 1, and quotients round down (`floor_div`, `mod`) or up (`ceil_div`).
+    As expressions of sizes mean it (ir/SizeArithmetic.h): what exceeds 64 bits stays at the nearest number, a division
+    by 0 is one by 1, and quotients round down (`floor_div`, `mod`) or up (`ceil_div`).
   }];
   let arguments = (ins Schedule_SizeKindAttr:$kind, Schedule_Size:$lhs, Schedule_Size:$rhs);
   let results = (outs Schedule_Size:$result);

@@ -34,14 +34,25 @@ TEST_F(DimsTest, DivisionMovesWholePartsOut) {
   EXPECT_EQ(c.floorDiv(c.mul(k(6), n), k(3)), c.mul(k(2), n));
   EXPECT_EQ(c.floorDiv(c.add(c.mul(k(4), n), k(3)), k(4)), n);
   EXPECT_EQ(c.floorDiv(c.add(c.mul(k(4), n), m), k(4)), c.add(n, c.floorDiv(m, k(4))));
-  EXPECT_EQ(c.floorDiv(c.mul(n, m), m), n);
-  EXPECT_EQ(c.floorDiv(c.mul(k(12), c.mul(n, m)), c.mul(k(4), n)), c.mul(k(3), m));
+  DimExpr some = c.max(m, k(1)), more = c.add(n, k(1));
+  EXPECT_EQ(c.floorDiv(c.mul(n, some), some), n);
+  EXPECT_EQ(c.floorDiv(c.mul(k(12), c.mul(n, some)), c.mul(k(4), some)), c.mul(k(3), n));
   EXPECT_EQ(c.floorDiv(c.floorDiv(n, k(2)), k(3)), c.floorDiv(n, k(6)));
   EXPECT_EQ(c.ceilDiv(n, k(2)), c.floorDiv(c.add(n, k(1)), k(2)));
   EXPECT_EQ(c.floorDiv(k(-7), k(2)), k(-4));
-  EXPECT_EQ(c.floorDiv(c.mul(c.add(n, m), c.add(n, k(1))), c.add(n, m)).kind(), DimExpr::Kind::FloorDiv);
-  EXPECT_EQ(c.floorDiv(c.add(c.mul(k(2), n), c.mul(k(2), m)), c.add(n, m)), k(2));
+  EXPECT_EQ(c.floorDiv(c.mul(c.add(n, m), more), c.add(n, m)).kind(), DimExpr::Kind::FloorDiv);
+  EXPECT_EQ(c.floorDiv(c.add(c.mul(k(2), more), c.mul(k(2), m)), c.add(more, m)), k(2));
   EXPECT_EQ(c.print(c.floorDiv(c.add(n, k(1)), k(2))), "(n + 1) floordiv 2");
+}
+
+TEST_F(DimsTest, DivisionByWhatMayBeZeroIsLeftAsItIs) {
+  EXPECT_EQ(c.floorDiv(c.mul(n, m), m).kind(), DimExpr::Kind::FloorDiv);
+  EXPECT_EQ(c.ceilDiv(n, n).kind(), DimExpr::Kind::CeilDiv);
+  EXPECT_EQ(c.floorDiv(k(0), n), k(0));
+  EXPECT_EQ(c.mod(c.mul(n, m), m), k(0)); // by 0, too
+  EXPECT_EQ(c.floorDiv(n, k(0)), n);
+  EXPECT_EQ(c.ceilDiv(n, k(0)), n);
+  EXPECT_EQ(c.mod(n, k(0)), k(0));
 }
 
 TEST_F(DimsTest, Remainders) {

@@ -2,8 +2,7 @@
 
 #include "backends/cpu/emit/Emitter.h"
 #include "ir/Shapes.h"
-#include "mlir/IR/Matchers.h"
-#include <limits>
+#include "ir/SizeArithmetic.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -55,78 +54,32 @@ Value KernelFunction::index(int64_t value) { return materialize(spec.dims.consta
 
 Value KernelFunction::materialize(DimExpr expr) {
   expr = spec.dims.resolve(expr);
-  auto [it, isNew] = materialized.try_emplace(expr.getOpaqueValue());
-  if (!isNew)
-    return it->second;
+  if (Value known = materialized.lookup(expr.getOpaqueValue()))
+    return known;
   // Sizes do not change while a kernel runs: they are computed once, in the entry block.
   OpBuilder::InsertionGuard guard(b);
-  Block &entry = function.getBody().front();
   if (sizesEnd)
     b.setInsertionPointAfter(sizesEnd);
   else
-    b.setInsertionPointToStart(&entry);
-
-  auto fold = [&](auto combine) {
-    Value value = materialize(expr.operands().front());
-    for (DimExpr operand : expr.operands().drop_front()) {
-      Value next = materialize(operand);
-      if (sizesEnd)
-        b.setInsertionPointAfter(sizesEnd);
-      value = combine(value, next);
-      sizesEnd = value.getDefiningOp();
-    }
-    return value;
-  };
-  Value value;
-  switch (expr.kind()) {
-  case DimExpr::Kind::Constant:
-    value = arith::ConstantIndexOp::create(b, expr.constant());
-    sizesEnd = value.getDefiningOp();
-    break;
-  case DimExpr::Kind::Symbol: {
+    b.setInsertionPointToStart(&function.getBody().front());
+  ArithSizes arith(b, b.getLoc());
+  auto leaf = [&](DimExpr part) -> Value {
+    if (part.isConstant())
+      return arith.constant(part.constant());
     unsigned position = 0;
-    while (position < spec.numSymbols() && spec.dims.resolve(spec.argument(position)) != expr)
+    while (position < spec.numSymbols() && spec.dims.resolve(spec.argument(position)) != part)
       ++position;
     assert(position < spec.numSymbols() && "every symbol in a kernel is one of its arguments");
-    value = function.getArgument(function.getNumArguments() - 2 - spec.numSymbols() + position);
-    break;
-  }
-  case DimExpr::Kind::Add:
-    value = fold([&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); });
-    break;
-  case DimExpr::Kind::Mul:
-    value = fold([&](Value x, Value y) {
-      // A size that a call gives may be the least number, which has no opposite; the schedule takes the next one, too.
-      IntegerAttr factor;
-      if (matchPattern(x, m_Constant(&factor)) && factor.getInt() == -1)
-        y = arith::MaxSIOp::create(b, y, arith::ConstantIndexOp::create(b, -std::numeric_limits<int64_t>::max()));
-      return arith::MulIOp::create(b, x, y).getResult();
-    });
-    break;
-  case DimExpr::Kind::FloorDiv:
-    // Sizes are not negative where a kernel runs.
-    value = fold([&](Value x, Value y) { return arith::DivSIOp::create(b, x, y).getResult(); });
-    break;
-  case DimExpr::Kind::CeilDiv:
-    value = fold([&](Value x, Value y) {
-      // Not (x + y - 1) / y, which a large y lets overflow.
-      Value quotient = arith::DivSIOp::create(b, x, y), rest = arith::RemSIOp::create(b, x, y);
-      Value isMore = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, rest, arith::ConstantIndexOp::create(b, 0));
-      Value one = arith::IndexCastUIOp::create(b, b.getIndexType(), isMore);
-      return arith::AddIOp::create(b, quotient, one).getResult();
-    });
-    break;
-  case DimExpr::Kind::Mod:
-    value = fold([&](Value x, Value y) { return arith::RemSIOp::create(b, x, y).getResult(); });
-    break;
-  case DimExpr::Kind::Min:
-    value = fold([&](Value x, Value y) { return arith::MinSIOp::create(b, x, y).getResult(); });
-    break;
-  case DimExpr::Kind::Max:
-    value = fold([&](Value x, Value y) { return arith::MaxSIOp::create(b, x, y).getResult(); });
-    break;
-  }
-  materialized[expr.getOpaqueValue()] = value;
+    return function.getArgument(function.getNumArguments() - 2 - spec.numSymbols() + position);
+  };
+  Value value = buildSize<Value>(
+      spec.dims, expr, [&](DimExpr part) { return materialized.lookup(part.getOpaqueValue()); },
+      [&](DimExpr part, Value value) { materialized[part.getOpaqueValue()] = value; }, leaf,
+      [&](DimExpr::Kind kind, ArithSizes::Number x, ArithSizes::Number y) {
+        return SizeArithmetic<ArithSizes>(arith).combine(kind, x, y);
+      });
+  if (b.getInsertionPoint() != b.getInsertionBlock()->begin())
+    sizesEnd = &*std::prev(b.getInsertionPoint());
   return value;
 }
 

@@ -259,6 +259,9 @@ private:
                                    : from.isInteger(32) ? "int_to_float(%0)"
                                                         : "long_to_double(%0)",
                                    &op));
+    } else if (auto product = dyn_cast<arith::MulSIExtendedOp>(op)) {
+      assign(product.getLow(), fill("(T)((uint64_t)$0 * (uint64_t)$1)", &op));
+      assign(product.getHigh(), fill("(T)(((__int128)%0 * %1) >> (8 * sizeof(T)))", &op));
     } else if (auto load = dyn_cast<memref::LoadOp>(op)) {
       assign(load, name(load.getMemRef()) + "[" + name(load.getIndices()[0]) + "]");
     } else if (auto store = dyn_cast<memref::StoreOp>(op)) {

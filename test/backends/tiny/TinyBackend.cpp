@@ -7,6 +7,7 @@
 #include "ir/Ops.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
+#include "ir/SizeArithmetic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -66,46 +67,22 @@ public:
 
 private:
   Value number(DimExpr expr) {
-    expr = spec.dims.resolve(expr);
-    if (expr.isConstant())
-      return arith::ConstantIndexOp::create(b, loc, expr.constant());
-    if (expr.kind() == DimExpr::Kind::Symbol) {
-      unsigned buffers = spec.kernel.getNumOperands() + spec.kernel.getNumResults();
-      for (unsigned k = 0; k < spec.numSymbols(); ++k)
-        if (spec.argument(k) == expr)
-          return function.getArgument(buffers + k);
-    }
-    SmallVector<Value> parts = llvm::map_to_vector(expr.operands(), [&](DimExpr part) { return number(part); });
-    Value value = parts.front();
-    for (Value part : llvm::drop_begin(parts)) {
-      Value divisor = part;
-      if (expr.kind() == DimExpr::Kind::FloorDiv || expr.kind() == DimExpr::Kind::CeilDiv ||
-          expr.kind() == DimExpr::Kind::Mod)
-        divisor = arith::MaxSIOp::create(b, loc, part, arith::ConstantIndexOp::create(b, loc, 1));
-      switch (expr.kind()) {
-      case DimExpr::Kind::Add:
-        value = arith::AddIOp::create(b, loc, value, part);
-        break;
-      case DimExpr::Kind::Mul:
-        value = arith::MulIOp::create(b, loc, value, part);
-        break;
-      case DimExpr::Kind::FloorDiv:
-        value = arith::FloorDivSIOp::create(b, loc, value, divisor);
-        break;
-      case DimExpr::Kind::CeilDiv:
-        value = arith::CeilDivSIOp::create(b, loc, value, divisor);
-        break;
-      case DimExpr::Kind::Mod:
-        value = arith::RemSIOp::create(b, loc, value, divisor);
-        break;
-      case DimExpr::Kind::Min:
-        value = arith::MinSIOp::create(b, loc, value, part);
-        break;
-      default:
-        value = arith::MaxSIOp::create(b, loc, value, part);
-      }
-    }
-    return value;
+    ArithSizes arith(b, loc);
+    DenseMap<const void *, Value> made;
+    auto leaf = [&](DimExpr part) -> Value {
+      if (part.isConstant())
+        return arith.constant(part.constant());
+      unsigned buffers = spec.kernel.getNumOperands() + spec.kernel.getNumResults(), k = 0;
+      while (spec.argument(k) != part)
+        ++k;
+      return function.getArgument(buffers + k);
+    };
+    return buildSize<Value>(
+        spec.dims, spec.dims.resolve(expr), [&](DimExpr part) { return made.lookup(part.getOpaqueValue()); },
+        [&](DimExpr part, Value value) { made[part.getOpaqueValue()] = value; }, leaf,
+        [&](DimExpr::Kind kind, ArithSizes::Number x, ArithSizes::Number y) {
+          return SizeArithmetic<ArithSizes>(arith).combine(kind, x, y);
+        });
   }
 
   Value flat(ArrayRef<LaneIndex> index, Value tensor) {
@@ -224,16 +201,23 @@ std::optional<std::string> tiny::runCommand(const std::string &command) {
   return std::nullopt;
 }
 
-FailureOr<schedule::CodeObject> TinyBackend::code(Location loc) {
+std::optional<std::string> tiny::compileC(const std::string &functions, std::string &error) {
   TemporaryFolder folder;
-  std::string error, from = folder.file("kernels.c"), to = folder.file("kernels.so");
-  schedule::CodeObject object{name().str(), requirements, ""};
-  if (!folder.write(from, kPrelude + source, error))
-    return emitError(loc, error);
+  std::string from = folder.file("kernels.c"), to = folder.file("kernels.so");
+  if (!folder.write(from, kPrelude + functions, error))
+    return std::nullopt;
   // No product and sum are one rounding, as the rounding of each op is part of its meaning.
-  if (auto failed = runCommand("cc -O0 -ffp-contract=off -fwrapv -fPIC -shared -w -o " + to + " " + from + " -lm"))
-    return emitError(loc, *failed);
-  std::optional<std::string> bytes = readFile(to, error);
+  if (auto failed = runCommand("cc -O0 -ffp-contract=off -fwrapv -fPIC -shared -w -o " + to + " " + from + " -lm")) {
+    error = *failed;
+    return std::nullopt;
+  }
+  return readFile(to, error);
+}
+
+FailureOr<schedule::CodeObject> TinyBackend::code(Location loc) {
+  std::string error;
+  schedule::CodeObject object{name().str(), requirements, ""};
+  std::optional<std::string> bytes = compileC(source, error);
   if (!bytes)
     return emitError(loc, error);
   // The system's loader trusts what it gets, so the driver compares the length first.

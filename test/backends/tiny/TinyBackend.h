@@ -41,6 +41,10 @@ public:
 /// Runs `command`; what it wrote when it fails.
 std::optional<std::string> runCommand(const std::string &command);
 
+/// Bytes of a shared object of functions that printC gave; nothing, with the compiler's words in `error`, when it
+/// fails.
+std::optional<std::string> compileC(const std::string &functions, std::string &error);
+
 } // namespace sinter::tiny
 
 #endif
