@@ -45,6 +45,10 @@ static KernelFilter takenKernels(ArrayRef<schedule::Target> targets) {
   };
 }
 
+static bool areHosts(ArrayRef<schedule::Target> targets) {
+  return llvm::all_of(targets, [](const schedule::Target &target) { return target.devices.empty(); });
+}
+
 // sinter + func, as imported  ->  the same with sizes in types, constants folded, composites found
 static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedule::Target> targets) {
   FoldConstantsOptions folding{.maxBytes = o.maxFoldedBytes, .maxSteps = o.maxFoldingSteps};
@@ -67,6 +71,8 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedu
   pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
   pm.addNestedPass<func::FuncOp>(createFoldBatchNorm({.fastMath = o.fastMath}));
   pm.addNestedPass<func::FuncOp>(createProjectRecurrent());
+  if (areHosts(targets)) // others write states beside the old ones, and a loop would copy both
+    pm.addNestedPass<func::FuncOp>(createChunkRowUpdates());
   pm.addNestedPass<func::FuncOp>(createDecompose(keptComposites(targets)));
   pm.addNestedPass<func::FuncOp>(createHoistInvariants());
   pm.addNestedPass<func::FuncOp>(createHoistProducts());

@@ -189,6 +189,17 @@ def ExpandCheckpoints : Sinter_FunctionPass<"sinter-expand-checkpoints"> {
   }];
 }
 
+def ChunkRowUpdates : Sinter_FunctionPass<"sinter-chunk-row-updates"> {
+  let summary = "rows of tables moved some thousands at a time";
+  let description = [{
+    Requires: group_rows whole.  Ensures: tables of which the rows of one group_rows are replaced by pointwise functions of those rows and
+    of their sums of bags are carries of a loop, where these rows take more than `chunk-bytes` in the largest table; a trip moves
+    rows of so many bytes. Nothing of the size of all rows is made, and what a trip makes stays in a cache. Results are the same bits.
+    (* example test/passes/chunk-row-updates.mlir *)
+  }];
+  let options = [Option<"chunkBytes", "chunk-bytes", "int64_t", "1 << 20", "bytes of rows that move together">];
+}
+
 def HoistProducts : Sinter_FunctionPass<"sinter-hoist-products"> {
   let summary = "products of all trips at once";
   let description = [{

@@ -221,6 +221,8 @@ LogicalResult ScheduleEmitter::initCarries(LoopState &state) {
       return failure();
     SmallVector<Value> before = materializeDims(init);
     if (how.kind == CarryPlan::Kind::InPlace) {
+      if (const Slot &slot = plan.slot(how.current); slot.kind == Slot::Kind::Output)
+        outputPointers[how.current] = storageOf(slot.output, init); // a state, which has the type of what comes
       state.current[j] = slotPointer(how.current);
       if (!plan.sharePlace(plan.root(init), inside))
         s.copy(state.current[j], *from, bytes(init));
@@ -578,7 +580,8 @@ LogicalResult ScheduleEmitter::emitCounted(LoopState &state) {
     ScheduleBuilder::Scope scope(s);
     s.b.setInsertionPointToStart(loop.getBody());
     bindCarried(state, loop.getBody()->getArguments());
-    schedule::PollOp::create(s.b, state.trip, isBrief(state.loop) ? kBriefTrips : 1);
+    if (!plan.isStateLoop(state.loop.op))
+      schedule::PollOp::create(s.b, state.trip, isBrief(state.loop) ? kBriefTrips : 1);
     if (failed(emitBody(state)))
       return failure();
     if (loop.getBody()->mightHaveTerminator())

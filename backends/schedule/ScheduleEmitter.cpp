@@ -224,7 +224,7 @@ LogicalResult ScheduleEmitter::emitReturn(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     Value root = plan.root(operand.get());
     unsigned index = operand.getOperandNumber();
-    int slot = plan.slotOf(root);
+    int slot = plan.slotOf(root) >= 0 ? plan.slotOf(root) : plan.carrySlotOf(root);
     if (slot >= 0 && plan.slot(slot).kind == Slot::Kind::Output && plan.slot(slot).output == index &&
         !lateOutputs.contains(index)) {
       s.wait(slotPointer(slot));

@@ -227,6 +227,10 @@ void SchedulePlan::assignLoop(Operation *op) {
     } else if (isRegister(inside)) {
       carry.kind = CarryPlan::Kind::Register;
     } else if (knownAtEntry(inside)) {
+      if (auto state = stateCarries.find(loop.carries[j]); state != stateCarries.end()) {
+        slot.kind = Slot::Kind::Output;
+        slot.output = state->second;
+      }
       carry.current = newSlot(slot);
       Value start = root(init.get());
       if (bytes(start) == slot.bytes && diesAt(start, op, &init))
@@ -239,6 +243,7 @@ void SchedulePlan::assignLoop(Operation *op) {
         plan.carries.push_back(carry);
         continue;
       }
+      assert(slot.kind == Slot::Kind::Planned && "the body writes over the carry of a state");
       carry.kind = CarryPlan::Kind::Double;
       carry.next = newSlot(slot);
       alsoIn[inside] = {carry.current, carry.next};

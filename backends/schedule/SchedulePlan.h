@@ -109,6 +109,8 @@ public:
   /// on can fail; null when none of them writes a state.
   mlir::BlockArgument writtenOverState(unsigned index) const { return inPlaceResults.lookup(index); }
   mlir::Operation *firstCommit() const { return commit; }
+  /// True for a loop that writes all of its carries over states: it can neither fail nor be cancelled.
+  bool isStateLoop(mlir::Operation *op) const { return stateLoops.contains(op); }
   bool hasStatesInPlace() const { return !inPlaceResults.empty(); }
 
   bool knownAtEntry(DimExpr expr) const;
@@ -129,12 +131,15 @@ private:
   // SchedulePlanStates.cpp
   void placeStates();
   bool canFail(mlir::Operation *op) const;
+  bool writesOverState(LoopView &loop, unsigned j, mlir::BlockArgument old);
   llvm::SmallVector<mlir::Operation *> readersOf(mlir::Value value);
 
   void assignBlock(mlir::Block &block);
   void assignLoop(mlir::Operation *op);
   /// Lets the body write the next value of carry `j` over the old one; false when that is read later.
   bool planInPlace(LoopView &loop, unsigned j, int slot);
+  /// The kernel that may write the next value of carry `j` over the old one, if the body has one; else null.
+  KernelOp overwriterOf(LoopView &loop, unsigned j);
   /// True when nothing after `op` in its block, nor `op` but by operand `use`, reads what `root` holds.
   bool diesAt(mlir::Value root, mlir::Operation *op, mlir::OpOperand *use);
   bool canOverwrite(KernelOp kernel, unsigned input);
@@ -176,6 +181,8 @@ private:
   llvm::DenseSet<mlir::Value> moved;
   llvm::DenseMap<unsigned, mlir::BlockArgument> inPlaceResults;
   llvm::DenseMap<mlir::Value, mlir::BlockArgument> writtenOver; // by root: the state in whose memory it is computed
+  llvm::DenseSet<mlir::Operation *> stateLoops;
+  llvm::DenseMap<mlir::Value, unsigned> stateCarries; // carries of these loops: the results that they are
   mlir::Operation *commit = nullptr;
   int position = 0;
 };

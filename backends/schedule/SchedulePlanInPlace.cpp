@@ -73,14 +73,18 @@ bool SchedulePlan::planInPlace(LoopView &loop, unsigned j, int slot) {
     OpOperand &init = op->getOpOperand(inner.firstInit() + m);
     return root(init.get()) == old && diesAt(old, op, &init);
   }
-  auto kernel = dyn_cast<KernelOp>(op);
-  if (!kernel)
-    return false;
+  return overwriterOf(loop, j) && computeInto(next, loop.body, slot);
+}
+
+KernelOp SchedulePlan::overwriterOf(LoopView &loop, unsigned j) {
+  BlockArgument old = loop.bodyCarry(j);
+  auto kernel = root(loop.next(j)).getDefiningOp<KernelOp>();
+  if (!kernel || kernel->getBlock() != loop.body)
+    return {};
   for (OpOperand &operand : kernel->getOpOperands())
     if (root(operand.get()) == old)
-      return canOverwrite(kernel, operand.getOperandNumber()) && diesAt(old, op, &operand) &&
-             computeInto(next, loop.body, slot);
-  return diesAt(old, op, nullptr) && computeInto(next, loop.body, slot);
+      return canOverwrite(kernel, operand.getOperandNumber()) && diesAt(old, kernel, &operand) ? kernel : KernelOp();
+  return diesAt(old, kernel, nullptr) ? kernel : KernelOp();
 }
 
 /// A loop that updates a carry in place does so in the buffer that the carry starts from, when nobody else needs that.

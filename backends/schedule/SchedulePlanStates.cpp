@@ -8,10 +8,13 @@
 //   %dx = kernel contraction(%dy, %w)         reads the state w
 //   %m1, %w1 = kernel map(%g, %m, %w)         the first writer: from here on nothing fails
 //
+// A counted loop all of whose carries are states is such a writer, too, if nothing in it can fail: it is not cancelled.
+//
 // Otherwise ops keep their order, so that a gradient lives no longer than before. A state whose next value cannot be
 // written over the old one element by element, or is needed by something that can fail, gets other memory.
 
 #include "backends/schedule/SchedulePlan.h"
+#include "ir/Composer.h"
 #include "ir/Shape.h"
 #include "ir/Storage.h"
 #include "llvm/ADT/SetVector.h"
@@ -24,7 +27,7 @@ using namespace sinter::schedule;
 /// True when the op may end the call: it waits for memory, or looks whether the call was cancelled. Launches do so as
 /// well, but not once states are written.
 bool SchedulePlan::canFail(Operation *op) const {
-  if (isView(op) || isa<ConstantOp, DimOp, ShapeOp>(op))
+  if (stateLoops.contains(op) || isView(op) || isa<ConstantOp, DimOp, ShapeOp>(op))
     return false;
   auto kernel = dyn_cast<KernelOp>(op);
   if (!kernel)
@@ -35,6 +38,27 @@ bool SchedulePlan::canFail(Operation *op) const {
   DimExpr workspace = launch->second.traits.workspaceBytes;
   return launch->second.traits.writesSizes || (workspace && !knownAtEntry(workspace)) ||
          llvm::any_of(op->getResults(), [&](Value result) { return !knownAtEntry(result); });
+}
+
+/// True when carry `j` starts from the state `old`, which nothing else in the loop reads, and each trip may write over
+/// it and cannot fail.
+bool SchedulePlan::writesOverState(LoopView &loop, unsigned j, BlockArgument old) {
+  auto isSafe = [&](Operation &op) {
+    auto isStatic = [](Value value) { return tensorTypeOf(value).hasStaticShape(); };
+    return !canFail(&op) && llvm::all_of(op.getOperands(), isStatic) && llvm::all_of(op.getResults(), isStatic);
+  };
+  if (!isa<ForOp>(loop.op) || !loop.stacks.empty() || loop.isUnchanged(j) || isRegister(loop.bodyCarry(j)) ||
+      !llvm::all_of(loop.body->without_terminator(), isSafe))
+    return false;
+  Value next = root(loop.next(j));
+  unsigned uses = 0, reads = 0;
+  for (unsigned i = 0; i < loop.init.size(); ++i)
+    uses += root(loop.next(i)) == next;
+  for (Value operand : loop.op->getOperands())
+    reads += root(operand) == old;
+  KernelOp writer = overwriterOf(loop, j);
+  return root(loop.init[j]) == old && uses == 1 && reads == 1 && writer &&
+         choosesPlace(cast<OpResult>(next), knownAtEntry(next));
 }
 
 /// The ops of the entry block that read `value` or a view of it.
@@ -54,7 +78,7 @@ SmallVector<Operation *> SchedulePlan::readersOf(Value value) {
 }
 
 namespace {
-/// A kernel that writes the next value of `old` over it.
+/// A kernel or loop that writes the next value of `old` over it.
 struct Update {
   unsigned result;
   BlockArgument old;
@@ -133,6 +157,14 @@ void SchedulePlan::placeStates() {
     // Other results must not be copied from what is gone by then.
     if (value != old && llvm::any_of(terminator->getOperands(), [&](Value other) { return root(other) == old; }))
       continue;
+    if (auto loop = value.getDefiningOp<ForOp>(); loop && loop->getBlock() == &entry && firstResultOf[value] == k) {
+      LoopView view(loop);
+      auto j = static_cast<unsigned>(std::distance(view.carries.begin(), llvm::find(view.carries, value)));
+      if (j < view.carries.size() && writesOverState(view, j, old)) {
+        updates.push_back({k, old, loop});
+        continue;
+      }
+    }
     auto kernel = value.getDefiningOp<KernelOp>();
     bool direct = kernel && !isRegister(value) && kernel->getBlock() == &entry && firstResultOf[value] == k &&
                   choosesPlace(cast<OpResult>(value), knownAtEntry(value));
@@ -147,17 +179,33 @@ void SchedulePlan::placeStates() {
       updates.push_back({k, old, kernel});
   }
 
+  // What a loop carries is copied back when all has been computed, unless all of it is written over states.
+  auto giveUp = [&](Operation *loop) {
+    llvm::erase_if(updates, [&](const Update &update) {
+      if (update.writer == loop)
+        inPlaceResults[update.result] = update.old;
+      return update.writer == loop;
+    });
+    stateLoops.erase(loop);
+  };
+  for (Operation &op : entry)
+    if (LoopView::isLoop(&op)) {
+      auto written = llvm::count_if(updates, [&](const Update &update) { return update.writer == &op; });
+      if (written != 0 && written == static_cast<int64_t>(LoopView(&op).carries.size()))
+        stateLoops.insert(&op);
+      else
+        giveUp(&op);
+    }
+
   SmallVector<Operation *> ops;
   DenseMap<Operation *, unsigned> position;
-  SmallVector<Operation *> failing;
   for (Operation &op : entry.without_terminator()) {
     position[&op] = ops.size();
     ops.push_back(&op);
-    if (canFail(&op))
-      failing.push_back(&op);
   }
   // One of two that wait for each other gives way, the later one.
-  for (; !updates.empty(); updates.pop_back()) {
+  while (!updates.empty()) {
+    SmallVector<Operation *> failing = llvm::filter_to_vector(ops, [&](Operation *op) { return canFail(op); });
     DenseMap<Operation *, SmallVector<Operation *>> before;
     for (const Update &update : updates) {
       SmallVector<Operation *> &firsts = before[update.writer];
@@ -173,11 +221,21 @@ void SchedulePlan::placeStates() {
     // The last writer that the order did not reach.
     DenseSet<Operation *> reached(order.begin(), order.end());
     auto stuck = llvm::find_if(llvm::reverse(updates), [&](const Update &u) { return !reached.contains(u.writer); });
-    std::swap(*stuck, updates.back());
+    if (stateLoops.contains(stuck->writer))
+      giveUp(stuck->writer);
+    else
+      updates.erase(std::next(stuck).base());
   }
   for (const Update &update : updates) {
     inPlaceResults[update.result] = update.old;
-    writtenOver[root(terminator->getOperand(update.result))] = update.old;
+    Value value = root(terminator->getOperand(update.result));
+    writtenOver[value] = update.old;
+    if (stateLoops.contains(update.writer)) {
+      LoopView loop(update.writer);
+      auto j = static_cast<unsigned>(std::distance(loop.carries.begin(), llvm::find(loop.carries, value)));
+      writtenOver[loop.bodyCarry(j)] = update.old;
+      stateCarries[value] = update.result;
+    }
     if (!commit || update.writer->isBeforeInBlock(commit))
       commit = update.writer;
   }

@@ -59,6 +59,61 @@ func.func @step(%w: tensor<4096xf32> {sinter.state = "w"}, %g: tensor<4096xf32>)
 
 // -----
 
+// A counted loop whose carry is a state writes that where it lies: nothing is copied, and it cannot be cancelled.
+// CHECK-LABEL: schedule.function @sinter_run_trips inputs 2 outputs 1
+// CHECK: %[[W:.*]] = schedule.input 0
+// CHECK: schedule.commit
+// CHECK: %[[OUT:.*]] = schedule.output 0
+// CHECK-NOT: schedule.copy
+// CHECK: scf.for
+// CHECK-NOT: schedule.poll
+// CHECK: schedule.launch {{.*}}(%[[OUT]], %{{.*}}, %[[OUT]]) writes [2]
+// CHECK-NOT: schedule.copy
+// CHECK: schedule.return
+func.func @trips(%w: tensor<4096xf32> {sinter.state = "w"}, %g: tensor<4096xf32>) -> (tensor<4096xf32> {sinter.state = "w"}) {
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %one = sinter.constant dense<1> : tensor<i64>
+  %many = sinter.constant dense<100> : tensor<i64>
+  %r = sinter.for %zero to %many step %one(%w) captures(%g) : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32> body {
+  ^bb0(%i: tensor<i64>, %x: tensor<4096xf32>, %d: tensor<4096xf32>):
+    %n = sinter.kernel map(%x, %d) : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32> {
+    ^bb0(%a: tensor<4096xf32>, %b: tensor<4096xf32>):
+      %s = sinter.sub %a, %b : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32>
+      sinter.yield(%s) : tensor<4096xf32>
+    }
+    sinter.yield(%n) : tensor<4096xf32>
+  }
+  return %r : tensor<4096xf32>
+}
+
+// -----
+
+// One that reads the old state in every trip, too, works beside it and may be cancelled until then.
+// CHECK-LABEL: schedule.function @sinter_run_reads_old inputs 1 outputs 1
+// CHECK: %[[W:.*]] = schedule.input 0
+// CHECK: schedule.copy %[[W]]  to %[[BESIDE:[^ ]*]]
+// CHECK: scf.for
+// CHECK: schedule.poll
+// CHECK: schedule.launch {{.*}}(%[[BESIDE]], %[[W]], %[[BESIDE]]) writes [2]
+// CHECK: schedule.copy %[[BESIDE]]
+func.func @reads_old(%w: tensor<4096xf32> {sinter.state = "w"}) -> (tensor<4096xf32> {sinter.state = "w"}) {
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %one = sinter.constant dense<1> : tensor<i64>
+  %many = sinter.constant dense<100> : tensor<i64>
+  %r = sinter.for %zero to %many step %one(%w) captures(%w) : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32> body {
+  ^bb0(%i: tensor<i64>, %x: tensor<4096xf32>, %d: tensor<4096xf32>):
+    %n = sinter.kernel map(%x, %d) : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32> {
+    ^bb0(%a: tensor<4096xf32>, %b: tensor<4096xf32>):
+      %s = sinter.sub %a, %b : (tensor<4096xf32>, tensor<4096xf32>) -> tensor<4096xf32>
+      sinter.yield(%s) : tensor<4096xf32>
+    }
+    sinter.yield(%n) : tensor<4096xf32>
+  }
+  return %r : tensor<4096xf32>
+}
+
+// -----
+
 // A loop carries the trip, single elements and buffers; of two buffers, one is read and one written in each trip.
 // CHECK-LABEL: schedule.function @sinter_run_loop
 // CHECK: %[[A:.*]]:2 = schedule.arena

@@ -129,8 +129,45 @@ def in_c(name, losses, session):
     print(f"{name}: a C program's losses, rows and moments are the same bits", flush=True)
 
 
+def by_chunks():
+    """2,600 lookups of rows of 512 bytes, more than move at once: rows and moments against NumPy, on one thread and on two."""
+    rows, width, count = 4000, 128, 2600
+    rng = np.random.default_rng(3)
+    table = rng.standard_normal((rows, width)).astype(np.float32)
+    nodes = [h.make_node("Gather", ["table", "ids"], ["y"], axis=0)]
+    graph = h.make_graph(nodes, "rows", [h.make_tensor_value_info("ids", T.INT64, [count])], [h.make_tensor_value_info("y", T.FLOAT, [count, width])],
+                         [nh.from_array(table, "table")])
+    model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.save(model, os.path.join(FOLDER, "rows.onnx"))
+    done = step(os.path.join(FOLDER, "rows.onnx"), f"adam:lr={RATE}", "^table$", os.path.join(FOLDER, "rows.smod"))
+    assert done.returncode == 0, done.stderr
+    sessions = [Runtime(LIBRARY).session(os.path.join(FOLDER, "rows.smod"), threads) for threads in (1, 2)]
+    x, begin, moves, seen = table.astype(np.float64), table.copy(), Adam(table.astype(np.float64)), set()
+    for t in range(3):
+        ids = rng.integers(-50, [2000, 20, 3900][t], count)  # in the second step most trips have no row
+        target = rng.standard_normal((count, width)).astype(np.float32)
+        for session in sessions:
+            session.set("ids", ids)
+            session.set("target", target)
+            session.call()
+        g = np.zeros_like(x)
+        np.add.at(g, ids % rows, 2 * (x[ids] - target) / target.size)
+        used = np.unique(ids % rows)
+        seen |= set(used.tolist())
+        moves.move(x, used, g[used], lazy=True)
+    others = sorted(set(range(rows)) - seen)
+    for name, wanted in (("table", x), ("optimizer.mean.table", moves.m), ("optimizer.square.table", moves.v)):
+        got = [session.state(name) for session in sessions]
+        assert got[0].tobytes() == got[1].tobytes(), name
+        assert np.abs(got[0] - wanted).max() <= 2e-5 * max(np.abs(wanted).max(), 1e-30), (name, np.abs(got[0] - wanted).max())
+    assert others and (got[0][others] == 0).all() and (sessions[0].state("table")[others] == begin[others]).all()
+    print("by chunks: rows and moments as NumPy's with one thread and two", flush=True)
+
+
 train("adam", Adam)
 train("adagrad", Adagrad)
+by_chunks()
 write(os.path.join(FOLDER, "tied.onnx"), tied=True)
 for model, optimizer, pattern in (("tied", "sgd:lr=1", "table"), ("model", "sgd:lr=1", "tables"), ("model", "lamb:lr=1", "table"), ("model", "sgd:lr=1", "(")):
     done = step(os.path.join(FOLDER, model + ".onnx"), optimizer, pattern, os.path.join(FOLDER, "other.smod"))
