@@ -77,7 +77,8 @@ static constexpr std::array<Field, 4> kModelFields{
     {{7, graphKind}, {8, operatorSetKind}, {14, entryKind}, {25, functionKind}}};
 static const Kind &modelKind() { return kindOf<onnxfile::Model, kModelFields>(); }
 
-/// Adds what the rest of a message of this kind takes. False at what is no message, or beyond `most`.
+/// Adds what the rest of a message of this kind takes, up to the limit of `in`. False at what is no message, or beyond
+/// `most`.
 static bool addFootprint(CodedInputStream &in, const Kind &kind, int depth, uint64_t most, uint64_t &bytes) {
   while (uint32_t tag = in.ReadTag()) {
     uint64_t number;
@@ -92,7 +93,8 @@ static bool addFootprint(CodedInputStream &in, const Kind &kind, int depth, uint
         return false;
       break;
     case 2: {
-      if (!in.ReadVarint32(&length) || length > INT32_MAX)
+      // A length beyond its message is damage, not memory: it is not counted.
+      if (!in.ReadVarint32(&length) || length > uint32_t(in.BytesUntilLimit()))
         return false;
       const Field *field = find_if(kind.fields, [&](const Field &known) { return known.number == tag >> 3; });
       bytes += sizeof(void *); // among its equals
@@ -127,6 +129,7 @@ static bool addFootprint(CodedInputStream &in, const Kind &kind, int depth, uint
 Error checkFootprint(StringRef text) {
   CodedInputStream in(reinterpret_cast<const uint8_t *>(text.data()), int(text.size()));
   uint64_t bytes = 0, most = kMinFootprint + kMaxSpread * text.size();
+  in.PushLimit(int(text.size()));
   (void)addFootprint(in, modelKind(), kMaxMessageDepth, most, bytes);
   if (bytes > most)
     return createStringError(inconvertibleErrorCode(),

@@ -4,6 +4,8 @@
 #include "compiler/onnx/Limits.h"
 #include "test/runtime/Files.h"
 #include "gtest/gtest.h"
+#include <cstring>
+#include <random>
 #include <sys/stat.h>
 
 using namespace sinter::onnx;
@@ -325,6 +327,23 @@ TEST(Reader, messages_that_take_more_memory_than_their_file) {
               std::string::npos);
   }
   EXPECT_EQ(llvm::toString(checkFootprint(reluModel().SerializeAsString())), "");
+}
+
+TEST(Reader, lengths_beyond_the_file_are_no_memory) {
+  for (char key : {0x12, 0x3a, 0x7a}) { // text, the graph, a field that no model has
+    Folder folder;
+    std::string path = folder.write("m.onnx", std::string{key} + "\xff\xff\xff\x7f" + std::string(50, 'a'));
+    EXPECT_EQ(readError(path), path + ": requires an ONNX model, found something else or a truncated one");
+  }
+  std::mt19937 random(1);
+  std::string bytes(3000, '\0');
+  for (int k = 0; k < 20000; ++k) {
+    for (size_t at = 0; at < bytes.size(); at += 4) {
+      uint32_t drawn = random();
+      std::memcpy(bytes.data() + at, &drawn, 4);
+    }
+    ASSERT_EQ(llvm::toString(checkFootprint(bytes)), "") << "file " << k;
+  }
 }
 
 TEST(Check, messages_stay_one_line) {

@@ -18,7 +18,7 @@ for fatal in (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE):
     while program.poll() is None and not re.search(r" r-xp \S+ 00:00 0 *$", open(f"/proc/{program.pid}/maps").read(), re.M):
         time.sleep(0.01)
     program.send_signal(fatal)
-    _, text = program.communicate(timeout=60)
+    _, text = program.communicate(timeout=300)
     assert program.returncode == 70, (fatal, program.returncode, text)
     assert text.startswith("sinter: internal error: ") and text.count("\n") == 1, text
     folder = re.search(r"a reproducer is in (.*)\)$", text.strip()).group(1)

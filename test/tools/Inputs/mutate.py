@@ -17,7 +17,7 @@ for model in sys.argv[2:]:
         with open("mutated.onnx", "wb") as f:
             f.write(content)
         done = subprocess.run([sinter, "compile", "-O0", "--emit=graph", "mutated.onnx", "-o", "mutated.mlir"],
-                              capture_output=True, text=True, errors="replace", timeout=60)
+                              capture_output=True, text=True, errors="replace", timeout=300)
         refused = done.returncode in (1, 3, 6, 7) and done.stderr.startswith("sinter: error: ") and not os.path.exists("mutated.mlir")
         if done.returncode != 0 and done.returncode != 3 and done.stderr.count("\n") != 1:
             refused = False
