@@ -2,6 +2,7 @@
 
 #include "backends/cpu/Object.h"
 #include "backends/cpu/BFloatBits.h"
+#include "backends/cpu/LongFunctions.h"
 #include "backends/cpu/Lowering.h"
 #include "backends/cpu/OrderDefinitions.h"
 #include "backends/cpu/SingleLaneStores.h"
@@ -137,13 +138,6 @@ static void splitFma(llvm::Module &module) {
   }
 }
 
-/// A function of more blocks is long, as a schedule of a thousand launches is. Passes that ask something of all blocks
-/// that dominate a value (InstCombine whether it is defined, loop passes whether it is in a range) take time that is
-/// quadratic in them.
-constexpr size_t kMostBlocks = 2000;
-
-static bool isLong(const llvm::Function &function) { return function.size() > kMostBlocks; }
-
 namespace {
 /// InstCombine, or in a long function what folds without proofs.
 struct CombinePass : llvm::PassInfoMixin<CombinePass> {
@@ -268,6 +262,7 @@ static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options,
   for (ObjectUnit::Part &part : unit.parts)
     if (part.wrapped)
       addWrapper(*module, *module->getFunction(part.kernel + "_body"), part.kernel);
+  splitLongFunctions(*module);
   setAttributes(*module, *options.target);
   if (!options.target->hasFma)
     splitFma(*module);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""growth.py SINTER: four times the ops take at most eight times the processor time to compile (16 would be quadratic, and paths
+"""growth.py SINTER: four times the ops take at most eight times the processor time to compile, of long schedules 5.5 (16 would be quadratic, and paths
 through values that are read twice are 2^n): chains, values read twice or more, selects, and gradients of
 them."""
 import os
@@ -106,12 +106,17 @@ GRAPHS = {
     "joins": (joins, 200),
     # Each size is an expression that holds the one before several times.
     "slices": (chain(lambda v, i: [node("Slice", [v, "one", "end"], f"v{i}")]), 15),
-    # One function of thousands of blocks: LLVM asks all blocks before one what they tell of a value.
-    "ranges": (ranges, 60),
+    # Schedules of thousands of blocks. LLVM is quadratic in those of one function.
+    "ranges": (ranges, 120),
     "loops": (loops, 200),
+    "many sums": (separate, 800),
 }
 NAMED = ("slices", "ranges")  # of a size that has a name
-FORWARD = ("ranges", "loops")  # without the gradient, whose parts are rows of their own
+FORWARD = ("ranges", "loops", "many sums")  # without the gradient, whose parts are rows of their own
+
+
+# Four times the ops took 6 to 7.6 times the processor time while such a schedule was one function, and now take 3 to 4.6.
+MOST = {"ranges": 5.5, "loops": 5.5, "many sums": 5.5}
 
 
 def seconds(*command):
@@ -138,11 +143,12 @@ def main():
         for gradient in (False,) if name in FORWARD else (False, True):
             few, many = (measure(make, n, gradient) for n in (count, 4 * count))
             ratio = max(many - empty, 0) / max(few - empty, 0.05)
-            if ratio > 8:  # once more: a loaded machine
+            most = MOST.get(name, 8)
+            if ratio > most:  # once more: a loaded machine
                 few, many = (min(t, measure(make, n, gradient)) for t, n in ((few, count), (many, 4 * count)))
                 ratio = max(many - empty, 0) / max(few - empty, 0.05)
             print(f"{name}{' gradient' if gradient else ''}: {few:.2f} s for {count}, {many:.2f} s for {4 * count}: "
-                  f"{'near linear' if ratio <= 8 else f'GROWS {ratio:.1f} times'}", flush=True)
+                  f"{'near linear' if ratio <= most else f'GROWS {ratio:.1f} times'}", flush=True)
 
 
 main()
