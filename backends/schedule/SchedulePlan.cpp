@@ -17,7 +17,9 @@ bool schedule::isOneElement(Type type) {
 
 bool schedule::isScalarKernel(KernelOp kernel) {
   Block &body = kernel.getBody().front();
-  if (!llvm::all_of(body.getArgumentTypes(), isOneElement))
+  // No register holds a result whose bytes are looked at.
+  if (!llvm::all_of(body.getArgumentTypes(), isOneElement) ||
+      llvm::any_of(kernel->getUsers(), llvm::IsaPred<StorageOp>))
     return false;
   return llvm::all_of(body.without_terminator(), [](Operation &op) {
     if (!llvm::all_of(op.getResultTypes(), isOneElement))

@@ -45,7 +45,7 @@ bool applyEager(const char *op, std::span<const Tensor> operands, std::span<cons
   int32_t given = 0;
   if (sinter_eager(op, int32_t(operands.size()), in, int32_t(attrs.size()), attrs.data(),
                    int32_t(std::min<size_t>(room, results.size())), outputs, &given)) {
-    results[0] = fail(where, inFunction(sinter_last_error()));
+    results[0] = fail(where, inFunction(refusal(op, operands, sinter_last_error())));
     count = 1;
     return false;
   }
@@ -100,7 +100,7 @@ Tensor apply(const char *op, std::span<const Tensor> operands, std::span<const A
 Tensor convert(const Tensor &tensor, DType dtype, Where where) {
   if (tensor.error() || tensor.dtype() == dtype)
     return tensor;
-  if (!tensor.weak() || tensor.traced())
+  if (!tensor.weak() || tensor.traced() || is_storage(dtype))
     return apply("convert", {tensor}, {Attr("element_type", dtype)}, where);
   Tensor result = visitDType(dtype, [&]<class To>(To) { return scalar(tensor.item<To>(), where); });
   result.value()->weak = true;

@@ -143,6 +143,11 @@ public:
       return problem;
     DType own = number.dtype();
     bool fits = is_float(dtype) ? own != DType::boolean : dtype == DType::boolean ? own == dtype : is_integer(own);
+    if (is_storage(dtype) && own != DType::boolean) {
+      bool isFloat = dtype_bytes(dtype) != 0;
+      int64_t least = dtype == DType::i4 ? -8 : 0, value = isFloat || number.traced() ? 0 : number.item<int64_t>();
+      fits = isFloat || (is_integer(own) && value >= least && value < least + 16);
+    }
     if (fits && is_integer(dtype) && !number.traced()) { // a traced one is a loop's carry that began as a literal
       bool isNegative = is_signed_integer(own) && number.item<int64_t>() < 0;
       fits = visitDType(dtype, [&]<class T>(T) {

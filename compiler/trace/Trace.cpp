@@ -28,6 +28,16 @@ std::string inFunction(std::string message) {
   return !name || message.starts_with(name) ? message : std::string(name) + ": " + message;
 }
 
+std::string refusal(const char *op, std::span<const Tensor> operands, std::string message) {
+  const char *name = currentFunction() ? currentFunction() : op;
+  if (message.find(" must be ") != std::string::npos) // what definitions of ops say of types that they do not take
+    for (const Tensor &operand : operands)
+      if (is_storage(operand.dtype()))
+        return std::string(name) + " requires a dtype to compute in, got " + dtype_name(operand.dtype()) +
+               " (convert with astype)";
+  return message;
+}
+
 sinter_value_type valueType(const TensorType &type) {
   sinter_value_type result;
   result.dtype = int32_t(type.dtype);
@@ -193,7 +203,7 @@ bool Trace::record(const char *op, std::span<const Tensor> operands, std::span<c
   int32_t given = 0;
   if (sinter_graph_op(graph, op, int32_t(used.size()), ids, int32_t(attrs.size()), attrs.data(),
                       int32_t(std::min(room, results.size())), outputs, &given)) {
-    results[0] = fail(where, inFunction(graphMessage(where)));
+    results[0] = fail(where, inFunction(refusal(op, operands, graphMessage(where))));
     return false;
   }
   count = given;
@@ -267,7 +277,7 @@ uint32_t Trace::useConstant(const Tensor &tensor, Where where, Tensor &problem) 
     return 0;
   }
   int64_t number = collected ? collectCapture(tensor) : -1;
-  int64_t bytes = number >= 0 ? 0 : tensor.known_size() * dtype_bytes(tensor.dtype());
+  int64_t bytes = number >= 0 ? 0 : dtype_bytes(tensor.dtype(), tensor.known_size());
   if (bytes > kSilentConstantBytes && typesOnly)
     return useType(tensor, where, problem);
   if (bytes > kSilentConstantBytes && !tensor.value()->large) {
@@ -304,7 +314,7 @@ int64_t Trace::collectCapture(const Tensor &tensor) {
   std::vector<Tensor> &seen = collected->tensors;
   if (tensor.weak() || tensor.value()->region == serial ||
       (!is_float(tensor.dtype()) && tensor.known_size() <= manyElements)) {
-    auto bytes = size_t(tensor.known_size() * dtype_bytes(tensor.dtype()));
+    auto bytes = size_t(dtype_bytes(tensor.dtype(), tensor.known_size()));
     uint64_t hash[2] = {hashBytes(1, tensor.view().data, bytes), hashBytes(2, tensor.view().data, bytes)};
     note("constant", 8);
     note(bytes <= 64 ? tensor.view().data : hash, bytes <= 64 ? bytes : sizeof hash);

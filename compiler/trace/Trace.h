@@ -35,6 +35,8 @@ inline uint64_t hashText(uint64_t hash, const char *text) { return hashBytes(has
 const char *&currentFunction();
 /// Messages about an op name the op: says in which function it is.
 std::string inFunction(std::string message);
+/// `message` of an op, or that nothing computes in the element type of one of its operands, where that is why.
+std::string refusal(const char *op, std::span<const Tensor> operands, std::string message);
 struct FunctionScope {
   explicit FunctionScope(const char *name) : before(std::exchange(currentFunction(), name)) {}
   ~FunctionScope() { currentFunction() = before; }

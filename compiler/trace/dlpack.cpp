@@ -110,6 +110,12 @@ dlpack::ManagedTensor *to_dlpack(const Tensor &tensor, Where where) {
     detail::cannotRead(tensor, "to_dlpack", where);
     return nullptr;
   }
+  if (is_storage(tensor.dtype())) {
+    detail::hostError(Error(std::string("to_dlpack requires a dtype to compute in, got ") + dtype_name(tensor.dtype()) +
+                                " (convert with astype)",
+                            where));
+    return nullptr;
+  }
   struct Shared {
     dlpack::ManagedTensor managed;
     Tensor tensor;

@@ -350,7 +350,7 @@ void JitCore::State::run(CompiledForm &form, sinter_tensor *views, AnyTree resul
   result.each([&](Tensor &leaf) {
     const TensorType &type = form.outputs[next];
     sinter_tensor &output = outputs[next++];
-    int64_t bytes = type.shape.elements() < 0 ? -1 : type.shape.elements() * dtype_bytes(type.dtype);
+    int64_t bytes = type.shape.elements() < 0 ? -1 : dtype_bytes(type.dtype, type.shape.elements());
     Value *value = bytes < 0 ? nullptr : Value::create(size_t(bytes));
     if (!value) {
       allStatic = false;
@@ -388,7 +388,7 @@ void JitCore::State::run(CompiledForm &form, sinter_tensor *views, AnyTree resul
         return;
       leaf =
           Tensor::empty(DType(output.dtype), Shape(std::span<const int64_t>(output.dims, size_t(output.rank))), where);
-      if (size_t bytes = leaf.error() ? 0 : size_t(leaf.known_size() * dtype_bytes(leaf.dtype())))
+      if (size_t bytes = leaf.error() ? 0 : size_t(dtype_bytes(leaf.dtype(), leaf.known_size())))
         std::memcpy(leaf.view().data, output.data, bytes);
     });
   }

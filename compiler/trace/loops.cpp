@@ -76,7 +76,7 @@ public:
     std::vector<Tensor> parts;
     for (int64_t k = 0; k < count(); ++k)
       parts.push_back(trips[size_t(reverse ? count() - 1 - k : k)][leaf]);
-    if (isRecorded(std::span<const Tensor>(parts))) {
+    if (dtype_bytes(type.dtype) == 0 || isRecorded(std::span<const Tensor>(parts))) {
       Shape one = type.shape;
       one.insert(axis, 1);
       for (Tensor &part : parts)

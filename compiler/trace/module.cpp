@@ -132,7 +132,7 @@ Status Session::call(std::span<const Tensor> inputs, std::span<Tensor> outputs, 
       outputs[k] = Tensor::empty(DType(result.dtype), shape, where);
       if (outputs[k].error())
         return *outputs[k].error();
-      if (size_t bytes = size_t(outputs[k].known_size() * dtype_bytes(outputs[k].dtype())))
+      if (size_t bytes = size_t(dtype_bytes(outputs[k].dtype(), outputs[k].known_size())))
         std::memcpy(outputs[k].view().data, result.data, bytes);
     }
   }
@@ -175,7 +175,7 @@ Tensor Session::state(const std::string &name, Where where) const {
     return detail::errorTensor(lastError(code, where));
   }
   Tensor copy = Tensor::empty(DType(view.dtype), Shape(std::span<const int64_t>(view.dims, size_t(view.rank))), where);
-  if (size_t bytes = copy.error() ? 0 : size_t(copy.known_size() * dtype_bytes(copy.dtype())))
+  if (size_t bytes = copy.error() ? 0 : size_t(dtype_bytes(copy.dtype(), copy.known_size())))
     std::memcpy(copy.view().data, view.data, bytes);
   return copy;
 }

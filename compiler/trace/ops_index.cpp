@@ -136,7 +136,7 @@ static Tensor takeSlices(Build &b, Tensor x, std::span<const Subscript> entries)
 static Tensor sideBySide(const Tensor &x, const Places &places, Where where) {
   const std::vector<Subscript> &entries = places.entries;
   if (!places.newAxes.empty() || !x.value() || x.value()->kind != Value::Kind::eager || Trace::current() ||
-      isRecorded(std::span(&x, 1)))
+      dtype_bytes(x.dtype()) == 0 || isRecorded(std::span(&x, 1)))
     return Tensor();
   size_t lead = 0;
   int64_t offset = 0, elements = 1;

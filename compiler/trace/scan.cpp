@@ -10,7 +10,7 @@ namespace sinter::inline SINTER_HOST::detail {
 /// Slice `index` of an axis of a tensor with elements.
 static Tensor sliceOf(const Tensor &tensor, int axis, int64_t index, Where where) {
   Shape shape = tensor.known_shape();
-  if (isRecorded(std::span(&tensor, 1))) {
+  if (dtype_bytes(tensor.dtype()) == 0 || isRecorded(std::span(&tensor, 1))) {
     Shape starts, limits = shape, steps;
     for (int k = 0; k < shape.size(); ++k) {
       starts.push_back(k == axis ? index : 0);

@@ -290,7 +290,7 @@ void recordCall(const char *name, AnyTree operands, AnyTree results, TapeCall ca
 Tensor zerosOf(const TensorType &type, Where where) {
   Tensor zeros = Tensor::empty(type.dtype, type.shape, where);
   if (!zeros.error())
-    std::memset(zeros.view().data, 0, size_t(type.shape.elements() * dtype_bytes(type.dtype)));
+    std::memset(zeros.view().data, 0, size_t(dtype_bytes(type.dtype, type.shape.elements())));
   return zeros;
 }
 
@@ -405,7 +405,7 @@ const Tensor &Tensor::assign(const Tensor &given, Where where) const {
   bool isLeaf = head->node && head->node->isLeaf();
   if (isLeaf && detail::recording())
     return refuse("a tensor without requires_grad, or a NoGrad around it");
-  std::memmove(head->tensor.data, values.view().data, size_t(known_size() * dtype_bytes(dtype())));
+  std::memmove(head->tensor.data, values.view().data, size_t(dtype_bytes(dtype(), known_size())));
   ++(head->shared ? head->shared : head)->version;
   if (!detail::recording() || values.value() == head)
     return *this;

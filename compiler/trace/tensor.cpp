@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tensor.hpp"
+#include <algorithm>
 
 namespace sinter::inline SINTER_HOST {
 
@@ -60,10 +61,12 @@ bool Tensor::allocate(DType dtype, const Shape &shape, Where where) {
     *this = detail::fail(where, "a tensor requires " + problem);
     return false;
   }
-  int64_t bytes = dtype_bytes(dtype);
+  int64_t bytes = std::max<int64_t>(dtype_bytes(dtype), 1);
   bool fits = true;
   for (int64_t dim : shape)
     fits &= !__builtin_mul_overflow(bytes, dim, &bytes);
+  if (dtype_bytes(dtype) == 0)
+    bytes = dtype_bytes(dtype, bytes);
   head = fits ? detail::Value::create(size_t(bytes)) : nullptr;
   if (!head) {
     *this = detail::fail(where, "a tensor requires memory for " + TensorType{dtype, shape}.str() + ", got none");
@@ -88,6 +91,23 @@ void Tensor::fill(DType dtype, const void *values, size_t count, const Shape &sh
   }
   if (allocate(dtype, shape, where) && count)
     std::memcpy(head->tensor.data, values, count * size_t(dtype_bytes(dtype)));
+}
+
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const Shape &shape, Where where) {
+  Tensor tensor;
+  if (!tensor.allocate(dtype, shape, where))
+    return tensor;
+  int64_t count = shape.elements(), wanted = dtype_bytes(dtype, count);
+  if (wanted != int64_t(bytes.size()))
+    return detail::fail(where, "from_bytes requires " + std::to_string(wanted) + " bytes for " + tensor.type().str() +
+                                   ", got " + std::to_string(bytes.size()));
+  if (bytes.empty())
+    return tensor;
+  auto *to = static_cast<uint8_t *>(tensor.head->tensor.data);
+  std::memcpy(to, bytes.data(), bytes.size());
+  if (dtype_bytes(dtype) == 0 && count % 2)
+    to[wanted - 1] &= 15; // nobody reads the half that is left, but equal tensors have equal bytes
+  return tensor;
 }
 
 //===- reading --------------------------------------------------------------------------------------===//
@@ -118,6 +138,20 @@ bool Tensor::holds(DType wanted, Where where) const {
   return false;
 }
 
+std::span<const std::byte> Tensor::bytes(Where where) const & {
+  if (!readable("bytes", where))
+    return {};
+  return {static_cast<const std::byte *>(head->tensor.data), size_t(dtype_bytes(dtype(), known_size()))};
+}
+
+/// Number k of elements that are stored as `dtype`, a From.
+template <class From> static From elementAt(const void *data, DType dtype, size_t k) {
+  if (dtype_bytes(dtype))
+    return static_cast<const From *>(data)[k];
+  uint8_t half = static_cast<const uint8_t *>(data)[k / 2] >> (k % 2 * 4) & 15;
+  return From(dtype == DType::i4 && half > 7 ? half - 16 : half);
+}
+
 void Tensor::readAll(DType to, void *values, size_t count) const {
   if (count == 0)
     return;
@@ -128,7 +162,7 @@ void Tensor::readAll(DType to, void *values, size_t count) const {
   detail::visitDType(dtype(), [&]<class From>(From) {
     detail::visitDType(to, [&]<class To>(To) {
       for (size_t k = 0; k < count; ++k)
-        static_cast<To *>(values)[k] = detail::convertNumber<To>(static_cast<const From *>(head->tensor.data)[k]);
+        static_cast<To *>(values)[k] = detail::convertNumber<To>(elementAt<From>(head->tensor.data, dtype(), k));
     });
   });
 }

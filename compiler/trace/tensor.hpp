@@ -75,6 +75,10 @@ public:
     tensor.head = value;
     return tensor;
   }
+  /// The tensor whose elements are stored as `bytes`, of any element type: two of 4 bits lie in a byte, the first in
+  /// the low half.
+  static Tensor from_bytes(std::span<const std::byte> bytes, DType dtype, const Shape &shape,
+                           Where where = Where::current());
   /// A tensor with room for its elements, which are not initialized; `shape` must be static.
   static Tensor empty(DType dtype, const Shape &shape, Where where = Where::current());
 
@@ -142,6 +146,9 @@ public:
   }
   template <Element T>
   std::span<const T> span(Where where = Where::current()) const && = delete; // the elements may die with this tensor
+  /// The elements as stored, of any element type, which live as long as some copy of this tensor.
+  std::span<const std::byte> bytes(Where where = Where::current()) const &;
+  std::span<const std::byte> bytes(Where where = Where::current()) const && = delete;
   /// The elements converted to T, row-major.
   template <Element T> std::vector<T> to_vector(Where where = Where::current()) const {
     size_t count = readable("to_vector", where) ? size_t(known_size()) : 0;

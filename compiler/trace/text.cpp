@@ -12,7 +12,7 @@ namespace detail {
 template <class T> void appendNumber(std::string &text, T value) {
   if constexpr (std::is_same_v<T, bool>) {
     text += value ? "true" : "false";
-  } else if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>) {
+  } else if constexpr (isSmallFloat<T>) {
     appendNumber(text, float(value));
   } else {
     if constexpr (std::is_floating_point_v<T>)
@@ -60,7 +60,14 @@ std::string to_string(const Tensor &tensor, bool all) {
   int64_t size = tensor.known_size(), edge = all || size <= fewElements ? INT64_MAX / 2 : shownAtEachEnd;
   std::string text;
   detail::visitDType(tensor.dtype(), [&]<class T>(T) {
-    detail::appendAxis(text, tensor, static_cast<const T *>(tensor.view().data), 0, size, edge);
+    std::vector<std::conditional_t<std::is_same_v<T, bool>, char, T>> unpacked;
+    auto *data = static_cast<const T *>(tensor.view().data);
+    if constexpr (std::is_same_v<T, int8_t> || std::is_same_v<T, uint8_t>)
+      if (dtype_bytes(tensor.dtype()) == 0) {
+        unpacked = tensor.to_vector<T>();
+        data = unpacked.data();
+      }
+    detail::appendAxis(text, tensor, data, 0, size, edge);
   });
   return text;
 }
