@@ -136,11 +136,8 @@ static void changeTypes(Operation *op) {
       op->setAttr(attribute.getName(), TypeAttr::get(inner(type.getValue())));
 }
 
-/// States of 4 bits would be written by halves of bytes; what a call passes has types that its function says.
+/// What a call passes has types that its function says.
 static LogicalResult check(func::FuncOp function) {
-  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
-    if (isPacked(getElementTypeOrSelf(type)) && function.getArgAttr(i, "sinter.state"))
-      return function.emitOpError("requires states of at least 8 bits an element, got ") << type;
   WalkResult walked = function.walk([](CallOpInterface call) {
     if (llvm::none_of(call->getOperandTypes(), isStored) && llvm::none_of(call->getResultTypes(), isStored))
       return WalkResult::advance();

@@ -382,6 +382,10 @@ static sinter_status_code describe(Text *text, const char *path, const char *con
     for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; ++k)
       if (dtypes[k].dtype == tensor->dtype)
         dtype = dtypes[k].name;
+    if (names[i] && !dtype && sinter_dtype_bits(tensor->dtype))
+      return srtError(SINTER_INVALID_ARGUMENT,
+                      "tensor '%s' of '%s' requires an element type that safetensors files have, got %s", names[i],
+                      path, sinter_dtype_name(tensor->dtype));
     int64_t elements, bytes;
     if (!names[i] || strcmp(names[i], "__metadata__") == 0 || !dtype || tensor->rank < 0 ||
         tensor->rank > SINTER_MAX_RANK ||

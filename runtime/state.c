@@ -43,11 +43,11 @@ sinter_status_code srtCheckStates(const sinter_function *function) {
                       function->name);
     const sinter_tensor_type *type = &function->inputs[state->input];
     int64_t elements, bytes;
-    if (!isFixed(type) || sinter_dtype_bytes(type->dtype) == 0 ||
+    if (!isFixed(type) || sinter_dtype_bits(type->dtype) == 0 ||
         !srtTensorBytes(type->dtype, type->rank, type->dims, &elements, &bytes) ||
         (hasOutput && !sameType(type, &function->outputs[state->output])))
-      return srtError(SINTER_CORRUPT, "state '%s' of function '%s' requires one type of whole bytes with fixed dims",
-                      state->name, function->name);
+      return srtError(SINTER_CORRUPT, "state '%s' of function '%s' requires one type with fixed dims", state->name,
+                      function->name);
     if (state->initial < -1 || (state->initial >= 0 && (state->initial > function->weights_bytes ||
                                                         bytes > function->weights_bytes - state->initial)))
       return srtError(SINTER_CORRUPT,
@@ -178,7 +178,8 @@ static sinter_status_code bindStates(sinter_session *session) {
     if (state->rank)
       memcpy(input->tensor.dims, state->dims, (size_t)state->rank * sizeof *state->dims);
     input->bytes = state->bytes;
-    input->count = state->bytes / sinter_dtype_bytes(state->dtype);
+    int64_t bytes;
+    srtTensorBytes(state->dtype, state->rank, state->dims, &input->count, &bytes);
     if (from->output >= 0) {
       session->outputs[from->output].state = state;
       session->outputs[from->output].inPlace = (from->flags & SINTER_STATE_IN_PLACE) != 0;
@@ -327,6 +328,9 @@ static sinter_status_code copyState(State *state, const sinter_tensor *value) {
     memmove(own, value->data, (size_t)state->bytes);
     return SINTER_OK;
   }
+  if (sinter_dtype_bytes(state->dtype) == 0)
+    return srtError(SINTER_INVALID_ARGUMENT, "state '%s' of %s requires row-major elements without gaps, got strides",
+                    state->name, sinter_dtype_name(state->dtype));
   uintptr_t begin, end;
   if (!srtExtent(value, state->bytes, &begin, &end))
     return srtError(SINTER_INVALID_ARGUMENT, "state '%s' requires strides inside the address space", state->name);

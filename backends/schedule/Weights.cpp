@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/schedule/Weights.h"
+#include "ir/Storage.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/xxhash.h"
 #include <cstring>
@@ -50,6 +51,8 @@ FailureOr<int64_t> Weights::add(ElementsAttr value) {
   FailureOr<HostTensor> tensor = HostTensor::fromAttr(value);
   if (failed(tensor))
     return failure();
+  if (isPacked(value.getElementType()))
+    return use(it->second = place(toStored(*tensor)));
   return use(it->second = place(ArrayRef(std::as_const(*tensor).data(), tensor->numBytes())));
 }
 

@@ -181,6 +181,11 @@ TEST(Safetensors, RefusesToWriteNonsense) {
   EXPECT_EQ(sinter_safetensors_write(folder.file("x").c_str(), same, two, 2), SINTER_INVALID_ARGUMENT);
   EXPECT_NE(lastError().find("requires distinct names, got 'a' twice"), std::string::npos);
   EXPECT_EQ(sinter_safetensors_write(folder.file("x").c_str(), metadata, two, 1), SINTER_INVALID_ARGUMENT);
+  two[0].dtype = SINTER_U4;
+  EXPECT_EQ(sinter_safetensors_write(folder.file("x").c_str(), same, two, 1), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(lastError(),
+            "tensor 'a' of '" + folder.file("x") + "' requires an element type that safetensors files have, got ui4");
+  two[0].dtype = SINTER_F32;
   EXPECT_EQ(sinter_safetensors_write(folder.file("no/x").c_str(), same, two, 1), SINTER_IO);
   EXPECT_EQ(folder.count(), 0);
 }

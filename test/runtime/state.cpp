@@ -2,6 +2,7 @@
 
 #include "Files.h"
 #include "Functions.h"
+#include "runtime/dtypes.h"
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -230,6 +231,29 @@ TEST(State, MemoryThatRunsOutIsAnErrorAndNothingLeaks) {
   }
 }
 
+TEST(State, TwoElementsOf4BitsLieInAByte) {
+  Training training;
+  for (sinter_tensor_type *type : {&training.step.types[0], &training.step.types[2], &training.infer.types[0]})
+    type->dtype = SINTER_I4;
+  sinter_session *session = training.open(1);
+  ASSERT_NE(session, nullptr) << lastError();
+  uint8_t byte = 0x2f;
+  int64_t strides[1] = {2};
+  sinter_tensor value{}, read{};
+  value.data = &byte;
+  value.dtype = SINTER_I4;
+  value.rank = 1;
+  value.dims[0] = 2;
+  ASSERT_EQ(sinter_session_state_set(session, "layer.w", &value), SINTER_OK) << lastError();
+  ASSERT_EQ(sinter_session_state_get(session, "layer.w", &read), SINTER_OK);
+  EXPECT_EQ(read.dtype, SINTER_I4);
+  EXPECT_EQ(*static_cast<uint8_t *>(read.data), 0x2f);
+  value.strides = strides;
+  EXPECT_EQ(sinter_session_state_set(session, "layer.w", &value), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(lastError(), "state 'layer.w' of i4 requires row-major elements without gaps, got strides");
+  sinter_session_destroy(session);
+}
+
 TEST(State, DescriptionsAreChecked) {
   auto says = [](auto change) {
     Training training;
@@ -246,7 +270,7 @@ TEST(State, DescriptionsAreChecked) {
   EXPECT_EQ(says([](Training &t) { t.stepState.initial = 12; }),
             "state 'layer.w' of function 'main' requires a first value within 16 bytes of weights");
   EXPECT_EQ(says([](Training &t) { t.step.types[2].dtype = SINTER_I32; }),
-            "state 'layer.w' of function 'main' requires one type of whole bytes with fixed dims");
+            "state 'layer.w' of function 'main' requires one type with fixed dims");
   EXPECT_EQ(says([](Training &t) { t.step.function.num_states = -1; }), "function 'main' states -1 states");
   EXPECT_EQ(says([](Training &t) { t.infer.types[0].dtype = SINTER_I32; }),
             "functions of a module give state 'layer.w' different types");

@@ -58,6 +58,60 @@ template <class F> StatusCode codeOf(F &&f) {
 }
 
 using Floats = std::vector<float>;
+/// w' = w + x in 4 bits, wrapped, which is read where it lies and written there.
+constexpr const char *halves = R"(
+func.func @step(%w: tensor<5xi4> {sinter.state = "w", sinter.initial = dense<[1, 2, 3, -4, 5]> : tensor<5xi4>},
+                %u: tensor<2x2xui4> {sinter.state = "u"}, %f: tensor<2xf8E4M3FN> {sinter.state = "f"},
+                %x: tensor<5xi8> {sinter.name = "x"})
+    -> (tensor<5xi4> {sinter.state = "w"}, tensor<2x2xui4> {sinter.state = "u"}, tensor<2xf8E4M3FN> {sinter.state = "f"},
+        tensor<5xi32> {sinter.name = "before"}) attributes {sinter.name = "step"} {
+  %wide = sinter.convert %w {element_type = i8} : (tensor<5xi4>) -> tensor<5xi8>
+  %sum = sinter.add %wide, %x : (tensor<5xi8>, tensor<5xi8>) -> tensor<5xi8>
+  %next = sinter.convert %sum {element_type = i4} : (tensor<5xi8>) -> tensor<5xi4>
+  %before = sinter.convert %w {element_type = i32} : (tensor<5xi4>) -> tensor<5xi32>
+  %swapped = sinter.transpose %u {permutation = array<i64: 1, 0>} : (tensor<2x2xui4>) -> tensor<2x2xui4>
+  %turned = sinter.reverse %f {axes = array<i64: 0>} : (tensor<2xf8E4M3FN>) -> tensor<2xf8E4M3FN>
+  return %next, %swapped, %turned, %before : tensor<5xi4>, tensor<2x2xui4>, tensor<2xf8E4M3FN>, tensor<5xi32>
+}
+)";
+
+TEST_F(Sessions, KeepStatesOf4Bits) {
+  using Ints = std::vector<int>;
+  std::ofstream(path("halves.mlir")) << halves;
+  for (OptLevel level : {OptLevel::each_op, OptLevel::two}) {
+    Module compiled = build(Graph::load(path("halves.mlir")), {.opt_level = level});
+    Session session(compiled, "step");
+    Tensor x(std::vector<int8_t>{1, 7, -1, -5, 9});
+    EXPECT_EQ(session.state("w").type().str(), "i4[5]");
+    EXPECT_EQ(session.state("w").to_vector<int>(), (Ints{1, 2, 3, -4, 5}));
+    Tensor pairs = astype(Tensor({{1, 2}, {3, 15}}), DType::u4);
+    ASSERT_TRUE(session.set_state("u", pairs).ok());
+    ASSERT_TRUE(session.set_state("f", astype(Tensor({1.5f, -448.f}), DType::f8E4M3FN)).ok());
+    Ints wanted{1, 2, 3, -4, 5};
+    for (int step = 0; step < 3; ++step) {
+      EXPECT_EQ(session({x})[0].to_vector<int>(), wanted);
+      for (size_t k = 0; k < wanted.size(); ++k) // modulo 16, into -8 to 7
+        wanted[k] = ((wanted[k] + x.to_vector<int>()[k] + 8) % 16 + 16) % 16 - 8;
+      EXPECT_EQ(session.state("w").to_vector<int>(), wanted);
+    }
+    EXPECT_EQ(session.state("u").to_vector<int>(), (Ints{1, 3, 2, 15}));
+    EXPECT_EQ(session.state("f").to_vector<float>(), (Floats{-448, 1.5f}));
+    EXPECT_EQ(codeOf([&] { (void)session.set_state("w", zeros({5}, DType::i8)); }), StatusCode::invalid_argument);
+    // The format has no such elements, so nothing is written and nothing is read.
+    try {
+      (void)session.save(path("halves.safetensors"));
+      ADD_FAILURE() << "no error";
+    } catch (const Error &error) {
+      EXPECT_EQ(error.message(), "tensor 'u' of '" + path("halves.safetensors") +
+                                     "' requires an element type that safetensors files have, got ui4");
+    }
+    EXPECT_FALSE(std::filesystem::exists(path("halves.safetensors")));
+    (void)session.reset();
+    EXPECT_EQ(session.state("w").to_vector<int>(), (Ints{1, 2, 3, -4, 5}));
+    EXPECT_EQ(session.state("u").to_vector<int>(), (Ints{0, 0, 0, 0}));
+  }
+}
+
 } // namespace
 
 TEST_F(Sessions, KeepTheirStates) {
