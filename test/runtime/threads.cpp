@@ -162,10 +162,15 @@ TEST(Threads, NestedRegionsRunInline) {
     EXPECT_EQ(count, 30);
 }
 
+std::atomic<int> arrivals;
+
+/// Ends when a second thread is inside, too, or was: a minute later none will come.
 int32_t recordThreadKernel(sinter_context *, const int64_t *args, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i)
     pointer<std::thread::id>(args[0])[i] = std::this_thread::get_id();
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  ++arrivals;
+  for (int wait = 0; arrivals < 2 && wait < 60000; ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   return SINTER_OK;
 }
 
@@ -177,6 +182,7 @@ TEST(Threads, SleepingWorkersWakeUp) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5)); // all workers sleep now
       std::vector<std::thread::id> ids(24);
       job = {recordThreadKernel, {word(ids.data())}, 24};
+      arrivals = 0;
       ASSERT_EQ(sinter_session_run(session), SINTER_OK);
       std::sort(ids.begin(), ids.end());
       EXPECT_GE(std::unique(ids.begin(), ids.end()) - ids.begin(), 2);

@@ -98,7 +98,7 @@ void expectSame(const std::map<std::string, std::string> &before, const char *af
 /// Threads of the process; ones that end may take a moment to be gone.
 size_t threadsNow(size_t expected) {
   size_t count = 0;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 12000; ++i) {
     count = entries("/proc/self/task").size() - 2; // . and ..
     if (count == expected)
       break;
@@ -298,7 +298,7 @@ TEST(Embedding, CompilesInChildrenToo) {
   ASSERT_EQ(sinter_graph_compile(recorder.graph, nullptr, &module), SINTER_OK) << sinter_last_error();
   pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    alarm(600);
     Recorder own;
     recordProgram(own, 5);
     sinter_module *made = nullptr;
@@ -341,7 +341,7 @@ TEST(Embedding, ForksWhileAnotherThreadCompiles) {
   for (int k = 0; k < 24 || compiled < 3; ++k) {
     pid_t child = fork();
     if (child == 0) {
-      alarm(60);
+      alarm(600);
       run(module, 7);
       int code = testing::Test::HasFailure() ? 2 : 0;
       if (k % 2)
@@ -373,7 +373,7 @@ TEST(Embedding, SurvivesLimits) {
   for (auto [limit, value] : limits) {
     pid_t child = fork();
     if (child == 0) {
-      alarm(60);
+      alarm(600);
       struct rlimit lowered = {value, value};
       setrlimit(limit, &lowered);
       std::string saved = at + "/m.mlir", shared = at + "/m.so";

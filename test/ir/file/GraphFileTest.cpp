@@ -8,7 +8,7 @@
 #include "test/fuzz/MutateGraph.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
-#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -175,9 +175,9 @@ TEST(GraphFile, RefusesOrReadsEveryChangedFile) {
       context = newContext();
     std::string bytes = seeds[i % seeds.size()];
     fuzz::mutateGraph(bytes, static_cast<unsigned>(i + 1));
-    auto start = std::chrono::steady_clock::now();
+    std::clock_t start = std::clock(); // processor time, whatever else runs
     read += fuzz::readAny(*context, ArrayRef<char>(bytes.data(), bytes.size()));
-    ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)) << "seed " << i + 1;
+    ASSERT_LT((std::clock() - start) / CLOCKS_PER_SEC, 5) << "seed " << i + 1;
   }
   // Most changes are noticed, but some of them make another good graph.
   EXPECT_GT(read, total / 100);

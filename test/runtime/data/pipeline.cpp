@@ -3,6 +3,7 @@
 // What the random programs of Inputs/pipelines.py do not say: errors, bounds, statistics, values that are no numbers.
 #include "Messages.h"
 #include "runtime/data/Dataset.h"
+#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 #include <thread>
@@ -237,11 +238,19 @@ TEST(DataStatistics, the_side_that_waits_is_named) {
     ;
   EXPECT_NE(describe(data.statistics()).find("of the time waits for data"), std::string::npos);
   EXPECT_GT(data.statistics()[1].secondsForData, 0);
-  Loader compute(Dataset::range(20).prefetch(2));
-  while (compute.next(record))
+  std::atomic<int> reads = 0;
+  auto count = [&](const Record &r) {
+    ++reads;
+    return r;
+  };
+  Loader compute(Dataset::range(20).map(count).prefetch(2));
+  for (int taken = 1; compute.next(record); ++taken) {
+    while (reads < std::min(taken + 2, 20)) // the next lie ready, however slowly they came
+      std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
   EXPECT_NE(describe(compute.statistics()).find("of the time waits for compute"), std::string::npos);
-  EXPECT_GT(compute.statistics()[1].secondsForConsumer, 0);
+  EXPECT_GT(compute.statistics()[2].secondsForConsumer, 0);
 }
 
 TEST(DataRows, errors_come_between_and_a_state_is_exact) {

@@ -20,12 +20,15 @@ command = [sinter, "train", "line.smod", "--data", "x=@many_x.npy", "--data", "t
            "--shuffle", "3", "--threads", "1"]
 
 
-def train(name, kill=None, after=0.0):
+def train(name, kill=None, after=None):
+    """`kill` is sent `after` seconds, or after a file is there."""
     path = name + ".safetensors"
     resume = ["--resume", path] if os.path.exists(path) else []
     process = subprocess.Popen([*command, "--save", path, "--save-every", "800", *resume], stderr=subprocess.PIPE, text=True)
     if kill:
-        time.sleep(after)
+        while after is None and process.poll() is None and not os.path.exists(path):
+            time.sleep(0.001)
+        time.sleep(after or 0)
         process.send_signal(kill)
     errors = process.communicate(timeout=300)[1]
     return process.returncode, errors.strip().splitlines()
@@ -34,7 +37,7 @@ def train(name, kill=None, after=0.0):
 code, lines = train("through")
 assert code == 0, lines
 for _ in range(200):  # until the signal meets a training under way
-    code, lines = train("stopped", signal.SIGINT, random.uniform(0.05, 0.3))
+    code, lines = train("stopped", signal.SIGINT)
     if code == 1 and "interrupted after step" in lines[-1]:
         break
     if os.path.exists("stopped.safetensors"):
