@@ -282,14 +282,23 @@ struct Extreme {
 };
 } // namespace
 
+/// True when positions of 32 bits are compared in as many: twice the size is below 2^31, so that a sum that is negative
+/// or beyond 31 bits is no sum of a position inside, read without a sign.
+static bool fitsInPositions(Value positions, Value size) {
+  std::optional<SmallVector<int64_t>> known = constantInts(size);
+  return getElementTypeOrSelf(positions).isSignlessInteger(32) && known && known->front() < int64_t(1) << 30;
+}
+
 /// A position outside of [-size, size) if there is one: of those that are too low the highest, else the highest of all.
 /// Two operations an element: position + size as a number without sign is below 2 * size just inside.
 static Extreme findExtreme(Composer &c, Value positions, Value size) {
   RankedTensorType type = tensor(positions);
   if (type.hasStaticShape() && type.getNumElements() == 1 && type.getRank() > 0)
     positions = c.reshape(positions, RankedTensorType::get({}, type.getElementType()));
-  positions = c.convert(positions, c.getI64Type());
-  Type natural = c.getIntegerType(64, /*isSigned=*/false), integer = c.getI64Type();
+  unsigned width = fitsInPositions(positions, size) ? 32 : 64;
+  Type natural = c.getIntegerType(width, /*isSigned=*/false), integer = c.getIntegerType(width);
+  positions = c.convert(positions, integer);
+  size = c.convert(size, integer);
   int64_t rank = tensor(positions).getRank();
   Value most = c.convert(c.make<AddOp>(positions, rank == 0 ? size : c.spread(size, positions, {})), natural);
   if (rank > 0)
@@ -302,7 +311,7 @@ static Extreme findExtreme(Composer &c, Value positions, Value size) {
       Value count = c.size(positions, axis), zero = c.make<SubOp>(count, count);
       inside = c.make<OrOp>(inside, c.make<CompareOp>(count, zero, CompareKind::eq));
     }
-  return {c.make<SubOp>(c.convert(most, integer), size), inside};
+  return {c.convert(c.make<SubOp>(c.convert(most, integer), size), c.getI64Type()), inside};
 }
 
 FailureOr<SmallVector<Value>> CheckPositionsOp::decompose(OpBuilder &builder) {

@@ -37,3 +37,17 @@ func.func @no_positions_are_inside_of_nothing(%p: tensor<?xi64>, %n: tensor<i64>
   %q = sinter.check_positions %p, %n {axes = array<i64: 0>, what = "gather"} : (tensor<?xi64>, tensor<i64>) -> tensor<?xi64>
   return %q : tensor<?xi64>
 }
+
+// Of 32 bits are sums whose limit is known and has room above it.
+// CHECK-LABEL: @as_wide_as_positions
+// CHECK:         sinter.reduce max %{{.*}} : (tensor<?xui32>) -> tensor<ui32>
+// CHECK:         sinter.reduce max %{{.*}} : (tensor<?xui64>) -> tensor<ui64>
+// CHECK:         sinter.reduce max %{{.*}} : (tensor<?xui64>) -> tensor<ui64>
+func.func @as_wide_as_positions(%p: tensor<?xi32>, %n: tensor<i64>) -> (tensor<?xi32>, tensor<?xi32>, tensor<?xi32>) {
+  %room = sinter.constant dense<1073741823> : tensor<i64>
+  %none = sinter.constant dense<1073741824> : tensor<i64>
+  %a = sinter.check_positions %p, %room {axes = array<i64: 0>, what = "gather"} : (tensor<?xi32>, tensor<i64>) -> tensor<?xi32>
+  %b = sinter.check_positions %p, %none {axes = array<i64: 0>, what = "gather"} : (tensor<?xi32>, tensor<i64>) -> tensor<?xi32>
+  %c = sinter.check_positions %p, %n {axes = array<i64: 0>, what = "gather"} : (tensor<?xi32>, tensor<i64>) -> tensor<?xi32>
+  return %a, %b, %c : tensor<?xi32>, tensor<?xi32>, tensor<?xi32>
+}

@@ -63,6 +63,9 @@ def families():
 
     small = save("small", "g (float[3, 4] x, int32[3] i) => (float[3, 4] z) { z = Gather(x, i) }")
     refuses("int32", small, {"x": X, "i": ids(0, 3, 1, dtype=np.int32)}, says("z", "Gather", 0, 3, 3))
+    gives("int32", small, {"x": X, "i": ids(-3, 2, -1, dtype=np.int32)}, X[[-3, 2, -1]])
+    for far in (-4, -2**31, -2**31 + 3, 2**31 - 1, 2**31 - 3):
+        refuses("int32", small, {"x": X, "i": ids(0, far, 1, dtype=np.int32)}, says("z", "Gather", 0, far, 3))
 
     scalar = save("scalar", "g (float[3, 4] x, int64 i) => (float[4] z) { j = Add(i, i)\n z = Gather(x, j) }")
     gives("scalar", scalar, {"x": X, "i": np.int64(1)}, X[2])
