@@ -4,6 +4,7 @@
 #include "dtypes.h"
 #include "safetensors.h"
 #include "session.h"
+#include "state_write.h"
 #include "strided.h"
 #include <inttypes.h>
 #include <stddef.h>
@@ -317,6 +318,20 @@ sinter_status_code sinter_session_state_get(const sinter_session *session, const
     *view = viewOf(state);
   else if (!status)
     status = srtError(SINTER_INVALID_ARGUMENT, "state '%s' requires a place for the view, got null", name);
+  srtStatesRelease(session);
+  return status;
+}
+
+sinter_status_code srtStateToWrite(sinter_session *session, const char *name, sinter_tensor *view) {
+  State *state;
+  sinter_status_code status = claimState(session, name, &state);
+  if (status)
+    return status;
+  status = srtStateToHost(state);
+  if (!status) {
+    srtStateSetOnHost(state);
+    *view = viewOf(state);
+  }
   srtStatesRelease(session);
   return status;
 }

@@ -30,6 +30,7 @@ extern "C" {
 typedef struct sinter_data sinter_data;
 typedef struct sinter_loader sinter_loader;
 typedef struct sinter_columns sinter_columns;
+typedef struct sinter_rows sinter_rows;
 
 /* Data sets. */
 
@@ -92,6 +93,48 @@ sinter_status_code sinter_columns_load(const char *path, sinter_columns **column
 sinter_status_code sinter_columns_fit(sinter_columns *columns, const sinter_data *data);
 sinter_status_code sinter_columns_save(const sinter_columns *columns, const char *path);
 void sinter_columns_release(sinter_columns *columns);
+
+/* Tables larger than memory (RowStore.h, RowCache.h): rows in a folder, of which a step that is compiled for a table of
+ * `slots` rows has those that its batches look up. One thread at a time. */
+
+typedef struct sinter_row_field {
+  const char *name; /* the state of the step, f32 [slots, count] */
+  int64_t count;
+  const char *stored; /* "f32", "bf16" or "i8" in the file; null: f32 */
+  float bound;        /* rows that nobody wrote are in [-bound, bound), by seed, field and row */
+} sinter_row_field;
+
+typedef struct sinter_rows_statistics {
+  uint32_t struct_size; /* sizeof(sinter_rows_statistics), set by the caller */
+  uint32_t reserved;
+  int64_t lookups, distinct, missed, prefetched; /* ids; different ones of each batch; not in a slot; read ahead */
+  int64_t read, written;                         /* rows, from and to the folder */
+  double waited_s;                               /* for reading and writing */
+  double hit_rate;                               /* of the lookups */
+} sinter_rows_statistics;
+
+/* Makes a folder for `rows` rows in `shards` files. The caller owns `*table`. */
+sinter_status_code sinter_rows_create(const char *folder, const sinter_row_field *fields, int32_t num_fields,
+                                      int64_t rows, int64_t shards, uint64_t seed, sinter_rows **table);
+/* Opens one that was flushed; to serve, not `writable`, also several times. */
+sinter_status_code sinter_rows_open(const char *folder, int32_t writable, sinter_rows **table);
+/* What was not flushed is lost. Null is ignored. */
+void sinter_rows_close(sinter_rows *table);
+/* Lets the states of `session`, which must outlive the table, hold rows. `threads` read and write them. */
+sinter_status_code sinter_rows_attach(sinter_rows *table, sinter_session *session, int64_t slots, int32_t threads);
+/* Brings rows into slots and says where each is: `slots` is what the step looks up. `moves`: the step writes them. */
+sinter_status_code sinter_rows_prepare(sinter_rows *table, const int64_t *rows, int64_t count, int64_t *slots,
+                                       int32_t moves);
+/* Begins to read those that the next batch needs, while the step runs. */
+sinter_status_code sinter_rows_prefetch(sinter_rows *table, const int64_t *rows, int64_t count);
+/* Writes what moved to the folder, which may then be opened. */
+sinter_status_code sinter_rows_flush(sinter_rows *table);
+/* Flushes, and writes the rows that changed since the last snapshot to PREFIX-00001-of-NNNNN.safetensors ...; `*files`
+ * is NNNNN. */
+sinter_status_code sinter_rows_snapshot(sinter_rows *table, const char *prefix, int64_t *files);
+/* Takes the rows of one such file. Not after sinter_rows_attach. */
+sinter_status_code sinter_rows_apply(sinter_rows *table, const char *file);
+sinter_status_code sinter_rows_get_statistics(const sinter_rows *table, sinter_rows_statistics *statistics);
 
 /* Where the elements of an array lie: its dtype, rank and dims in `*shape`, whose data stays null, the byte that they
  * begin at, and whether they lie column-major. `name` is a tensor of a safetensors file, null for an npy file. */

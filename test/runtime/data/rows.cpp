@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tables larger than memory against tables in memory: what is computed with rows must not depend on where they lie.
+#include "Messages.h"
+#include "runtime/data/RowCache.h"
+#include "runtime/data/RowVocabulary.h"
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+#include <set>
+#include <unistd.h>
+
+using namespace sinter::data;
+using sinter::test::messageOf;
+
+namespace {
+
+constexpr int64_t kRows = 1000, kWidth = 5;
+
+class Rows : public testing::Test {
+protected:
+  Rows() { std::filesystem::create_directories(base); }
+  ~Rows() override { std::filesystem::remove_all(base); }
+  std::string folder(const std::string &name) const { return base + "/" + name; }
+
+  static RowStoreOptions options(RowField::Stored stored = RowField::Stored::F32, int64_t shards = 3) {
+    return {.fields = {{"table", kWidth, stored, 0.5f}, {"sum", kWidth}}, .rows = kRows, .shards = shards, .seed = 7};
+  }
+
+  std::string base = testing::TempDir() + "/rows" + std::to_string(getpid());
+};
+
+/// What a step has: a table and a moment of some rows.
+struct Memory {
+  explicit Memory(int64_t slots) : table(slots * kWidth), sum(slots * kWidth) {}
+  RowMemory access() {
+    return [this](size_t field) { return field == 0 ? table.data() : sum.data(); };
+  }
+  /// Adagrad with the gradient `g` in all elements.
+  void move(int64_t slot, float g) {
+    for (int64_t k = slot * kWidth; k < (slot + 1) * kWidth; ++k) {
+      sum[k] += g * g;
+      table[k] -= 0.1f * g / (std::sqrt(sum[k]) + 1e-10f);
+    }
+  }
+  bool sameRow(int64_t slot, const Memory &other, int64_t row) const {
+    return std::equal(&table[slot * kWidth], &table[slot * kWidth] + kWidth, &other.table[row * kWidth]) &&
+           std::equal(&sum[slot * kWidth], &sum[slot * kWidth] + kWidth, &other.sum[row * kWidth]);
+  }
+  std::vector<float> table, sum;
+};
+
+/// All rows of a store that nobody wrote.
+Memory firstValues(const RowStore &store) {
+  Memory all(kRows);
+  for (int64_t row = 0; row < kRows; ++row)
+    store.unpack(0, row, nullptr, &all.table[row * kWidth]);
+  return all;
+}
+
+/// Rows of `store` that differ from `all`.
+int64_t countDifferent(RowStore &store, const Memory &all) {
+  Memory few(10);
+  RowCache cache(store, few.access(), 10);
+  int64_t count = 0;
+  for (int64_t row = 0; row < kRows; ++row) {
+    int64_t slot;
+    cache.prepare({&row, 1}, {&slot, 1}, false);
+    count += !few.sameRow(slot, all, row);
+  }
+  return count;
+}
+
+TEST_F(Rows, batchesComputeWhatTheyWouldInMemory) {
+  for (int64_t slots : {40, 200, 1000}) {
+    std::string path = folder("store" + std::to_string(slots));
+    RowStore store(path, options());
+    Memory all = firstValues(store), few(slots);
+    RowCache cache(store, few.access(), slots, 3);
+    std::mt19937 random(5);
+    auto draw = [&](int64_t count) { // small rows are more frequent
+      std::vector<int64_t> rows;
+      for (int64_t i = 0; i < count; ++i)
+        rows.push_back(random() % (random() % kRows + 1));
+      return rows;
+    };
+    std::vector<int64_t> next = draw(30), places;
+    int64_t lookups = 0;
+    for (int step = 0; step < 400; ++step) {
+      std::vector<int64_t> rows = next;
+      next = draw(1 + random() % 39);
+      places.assign(rows.size(), -1);
+      cache.prepare(rows, places);
+      lookups += rows.size();
+      if (random() % 4) // what comes, or something else
+        cache.prefetch(random() % 4 ? next : draw(20));
+      std::map<int64_t, int64_t> placeOf;
+      std::set<int64_t> taken;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        auto [known, isNew] = placeOf.try_emplace(rows[i], places[i]);
+        ASSERT_EQ(known->second, places[i]);
+        ASSERT_EQ(taken.insert(places[i]).second, isNew) << "two rows in one slot";
+        if (!isNew)
+          continue;
+        ASSERT_TRUE(few.sameRow(places[i], all, rows[i])) << "row " << rows[i] << " in step " << step;
+        float g = static_cast<float>(random() % 100) / 10;
+        few.move(places[i], g);
+        all.move(rows[i], g);
+      }
+      if (step % 150 == 99) {
+        int64_t row = random() % kRows;
+        cache.forget(row);
+        store.unpack(0, row, nullptr, &all.table[row * kWidth]);
+        std::fill_n(&all.sum[row * kWidth], kWidth, 0.f);
+      }
+    }
+    cache.flush();
+    RowCache::Statistics s = cache.statistics();
+    EXPECT_EQ(s.lookups, lookups);
+    if (slots < kRows) {
+      EXPECT_GT(s.prefetched, 0);
+    }
+    EXPECT_LE(s.prefetched, s.missed);
+    EXPECT_GE(s.distinct, s.missed);
+    if (slots == kRows) {
+      EXPECT_LE(s.missed, kRows + 2); // rows that were forgotten came twice
+    }
+    RowStore again(path);
+    EXPECT_EQ(countDifferent(again, all), 0);
+  }
+}
+
+TEST_F(Rows, frequentRowsStay) {
+  RowStore store(folder("store"), options());
+  Memory few(60);
+  RowCache cache(store, few.access(), 60);
+  std::vector<int64_t> rows(30), places(30);
+  int64_t missed = 0;
+  for (int64_t step = 0; step < 100; ++step) {
+    for (int64_t i = 0; i < 30; ++i) // ten rows come always, twenty never again
+      rows[i] = i < 10 ? i : 10 + (step * 20 + i) % 990;
+    cache.prepare(rows, places);
+    missed = cache.statistics().missed;
+  }
+  EXPECT_EQ(missed, 10 + 100 * 20);
+}
+
+TEST_F(Rows, snapshotsHoldWhatChanged) {
+  RowStore store(folder("store"), options());
+  Memory all = firstValues(store), few(50);
+  RowCache cache(store, few.access(), 50);
+  std::vector<std::string> names;
+  auto move = [&](int64_t first, int64_t count) {
+    for (int64_t row = first; row < first + count; ++row) {
+      int64_t slot;
+      cache.prepare({&row, 1}, {&slot, 1});
+      few.move(slot, static_cast<float>(row));
+      all.move(row, static_cast<float>(row));
+    }
+    cache.flush();
+  };
+  move(0, 300);
+  std::vector<std::string> first = store.snapshot(folder("all"), 100 * 48); // a row is 48 bytes there
+  EXPECT_EQ(first.size(), 3u);
+  EXPECT_EQ(first.back(), folder("all") + "-00003-of-00003.safetensors");
+  move(290, 20);
+  cache.forget(5);
+  store.unpack(0, 5, nullptr, &all.table[5 * kWidth]);
+  std::fill_n(&all.sum[5 * kWidth], kWidth, 0.f);
+  std::vector<std::string> second = store.snapshot(folder("more"));
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(second[0])), 21 * 48, 400); // and a header
+
+  RowStore other(folder("other"), options(RowField::Stored::F32, 1));
+  for (const auto &part : {first, second})
+    for (const std::string &name : part)
+      other.apply(name);
+  other.flush();
+  EXPECT_EQ(countDifferent(other, all), 0);
+}
+
+TEST_F(Rows, narrowRowsAreRounded) {
+  for (auto stored : {RowField::Stored::BF16, RowField::Stored::I8}) {
+    std::string path = folder(stored == RowField::Stored::I8 ? "i8" : "bf16");
+    RowStore store(path, options(stored));
+    EXPECT_EQ(store.recordBytes(), (stored == RowField::Stored::I8 ? 4 + kWidth : 2 * kWidth) + 4 * kWidth);
+    Memory few(4);
+    RowCache cache(store, few.access(), 4);
+    std::vector<std::array<float, kWidth>> wanted = {{1, -2, 0.1f, 3e-30f, -127},
+                                                     {0, 0, 0, 0, 0},
+                                                     {1e30f, -1e30f, 5e29f, 1, -0.f},
+                                                     {1 + 1.f / 256, 1 + 3.f / 256, 1, 2, 3}};
+    for (int64_t row = 0; row < 4; ++row) {
+      int64_t slot;
+      cache.prepare({&row, 1}, {&slot, 1});
+      std::copy(wanted[row].begin(), wanted[row].end(), &few.table[slot * kWidth]);
+    }
+    cache.flush();
+    RowStore again(path);
+    RowCache reading(again, few.access(), 4);
+    for (int64_t row = 0; row < 4; ++row) {
+      int64_t slot;
+      reading.prepare({&row, 1}, {&slot, 1}, false);
+      float most = 0;
+      for (float value : wanted[row])
+        most = std::max(most, std::abs(value));
+      for (int64_t k = 0; k < kWidth; ++k) {
+        double got = few.table[slot * kWidth + k], value = wanted[row][k];
+        // Half a step: of 2^-7 of the value, or of a 127th of the greatest.
+        double bound = stored == RowField::Stored::I8 ? most / 254 * (1 + 1e-5) : std::abs(value) / 256;
+        EXPECT_LE(std::abs(got - value), bound) << row << " " << k;
+      }
+    }
+    if (stored == RowField::Stored::BF16) { // ties go to the even one
+      int64_t row = 3, slot;
+      reading.prepare({&row, 1}, {&slot, 1}, false);
+      EXPECT_EQ(few.table[slot * kWidth], 1.f);
+      EXPECT_EQ(few.table[slot * kWidth + 1], 1 + 4.f / 256);
+    }
+  }
+}
+
+TEST_F(Rows, errorsNameWhatIsWrong) {
+  auto message = [](auto body) { return messageOf(body); };
+  EXPECT_EQ(message([&] { RowStore(folder("a"), {.fields = {{"t", 1}}, .rows = 0}); }),
+            "a row store requires 1 to 2^40 rows, got 0");
+  EXPECT_EQ(message([&] { RowStore(folder("a"), {.fields = {{"t", 1}, {"t", 2}}, .rows = 1}); }),
+            "a row store requires fields of different names, got 't' twice");
+  EXPECT_EQ(message([&] { RowStore(folder("a"), {.fields = {{"t", 0}}, .rows = 1}); }),
+            "field 't' requires 1 to 2^20 elements, got 0");
+  Memory few(2);
+  {
+    RowStore store(folder("store"), options());
+    EXPECT_EQ(message([&] { RowStore(folder("store"), options()); }),
+              "'" + folder("store") + "': the folder holds a row store already");
+    RowCache cache(store, few.access(), 2);
+    std::vector<int64_t> rows = {1, 2, 1, 3, 4}, places(5);
+    EXPECT_EQ(message([&] { cache.prepare(rows, places); }),
+              "a batch requires a slot for each of its different rows, got 2 slots");
+    rows = {2, kRows, 1, 1, 1};
+    EXPECT_EQ(message([&] { cache.prepare(rows, places); }), "a table requires rows from 0 to 999, got 1000");
+    EXPECT_EQ(message([&] { cache.prepare(rows, std::span(places).first(2)); }),
+              "prepare requires a place for each of 5 rows, got 2");
+    rows = {1, 3, 1, 1, 3};
+    cache.prepare(rows, places);
+    few.move(places[1], 1); // is lost, as the store is not flushed
+  }
+  EXPECT_EQ(
+      message([&] { RowStore again(folder("store")); }),
+      "'" + folder("store/rows.json") +
+          "': rows were written after the last flush, and whoever wrote them is gone: make a store from snapshots");
+  {
+    RowStore store(folder("other"), options());
+    RowCache cache(store, few.access(), 2);
+    int64_t row = 998, place;
+    cache.prepare({&row, 1}, {&place, 1});
+    cache.flush();
+  }
+  {
+    RowStore reading(folder("other"));
+    RowCache cache(reading, few.access(), 2);
+    int64_t row = 998, place;
+    EXPECT_EQ(message([&] { cache.prepare({&row, 1}, {&place, 1}); }),
+              "rows of a store that is open for reading cannot be moved");
+    std::filesystem::resize_file(folder("other/2.rows"), 100);
+    EXPECT_EQ(message([&] { cache.prepare({&row, 1}, {&place, 1}, false); }),
+              "'" + folder("other/2.rows") + "' record 998 at byte 13280: the file ends before a row that was written");
+  }
+  std::ofstream(folder("other/written")) << "short";
+  EXPECT_EQ(message([&] { RowStore again(folder("other")); }),
+            "'" + folder("other/written") + "': requires 128 bytes, got 5");
+  std::ofstream(folder("other/rows.json")) << "{\"rows\": 3";
+  EXPECT_EQ(message([&] { RowStore again(folder("other")); }),
+            "'" + folder("other/rows.json") + "': requires a row store's description in JSON");
+}
+
+TEST_F(Rows, idsGetAndLoseRowsAsInAModelOfSets) {
+  RowVocabulary vocabulary({.rows = 40, .admitAfter = 3, .candidates = 1 << 20});
+  struct Known {
+    int64_t row, count, seen;
+  };
+  std::map<int64_t, Known> known;
+  std::map<int64_t, int64_t> counted;
+  std::set<int64_t> free;
+  for (int64_t row = 1; row < 40; ++row)
+    free.insert(row);
+  std::mt19937_64 random(3);
+  int64_t unknown = 0;
+  for (int64_t batch = 1; batch <= 300; ++batch) {
+    std::vector<int64_t> ids(20), rows(20);
+    for (int64_t &id : ids)
+      id = static_cast<int64_t>(0x9E3779B97F4A7C15u * (random() % (random() % 120 + 1))) -
+           (random() % 2); // far apart, or beside each other
+    vocabulary.rowsOf(ids, rows);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      int64_t wanted = 0;
+      if (auto found = known.find(ids[i]); found != known.end()) {
+        ++found->second.count;
+        found->second.seen = batch;
+        wanted = found->second.row;
+      } else if (++counted[ids[i]] >= 3 && !free.empty()) {
+        wanted = *free.begin();
+        free.erase(wanted);
+        known[ids[i]] = {wanted, counted[ids[i]], batch};
+        counted.erase(ids[i]);
+      } else {
+        ++unknown;
+      }
+      ASSERT_EQ(rows[i], wanted) << "batch " << batch << " id " << ids[i];
+    }
+    if (batch % 40 == 0) {
+      std::set<int64_t> leave;
+      for (auto entry = known.begin(); entry != known.end();)
+        if (batch - entry->second.seen >= 4 && entry->second.count < 30) {
+          leave.insert(entry->second.row);
+          entry = known.erase(entry);
+        } else {
+          ++entry;
+        }
+      free.insert(leave.begin(), leave.end());
+      EXPECT_EQ(vocabulary.evict({.age = 4, .count = 30}), std::vector<int64_t>(leave.begin(), leave.end()));
+    }
+    ASSERT_EQ(vocabulary.size(), static_cast<int64_t>(known.size()));
+    if (batch == 150) { // what is saved goes on in the same way
+      vocabulary.save(folder("vocabulary"));
+      vocabulary = RowVocabulary(folder("vocabulary"));
+      unknown = 0;
+    }
+  }
+  EXPECT_EQ(vocabulary.unknown(), unknown);
+  std::vector<int64_t> ids = {12345, known.begin()->first}, rows(2);
+  for (int i = 0; i < 5; ++i)
+    vocabulary.rowsOf(ids, rows, false);
+  EXPECT_EQ(rows, (std::vector<int64_t>{0, known.begin()->second.row}));
+}
+
+TEST_F(Rows, candidatesAreFew) {
+  RowVocabulary vocabulary({.rows = 10, .admitAfter = 4, .candidates = 8});
+  std::vector<int64_t> row(1);
+  auto see = [&](int64_t id) { return vocabulary.rowsOf({&id, 1}, row), row[0]; };
+  see(1), see(1), see(1);
+  for (int64_t id = 100; id < 107; ++id) // with the seventh of these there are eight: three become one, ones go
+    EXPECT_EQ(see(id), 0);
+  EXPECT_EQ(see(1), 0); // 2
+  EXPECT_EQ(see(1), 0);
+  EXPECT_EQ(see(1), 1);
+  EXPECT_EQ(messageOf([] { RowVocabulary({.rows = 1}); }), "a vocabulary of rows requires 2 to 2^32 rows, got 1");
+}
+
+} // namespace
