@@ -155,6 +155,18 @@ TEST(Storage, Moves) {
   EXPECT_EQ(rows.to_vector<int>(), (std::vector<int>{-8, -8, -8, 1, 2, 3, 1, 2, 3, 4, 5, 6}));
 }
 
+TEST(Storage, FillsAndChooses) {
+  EXPECT_EQ(bytesOf(zeros({3}, DType::i4)), (std::vector<int>{0, 0}));
+  EXPECT_EQ(bytesOf(full({3}, 5, DType::u4)), (std::vector<int>{0x55, 0x05}));
+  EXPECT_EQ(bytesOf(ones({2}, DType::f8E4M3FN)), (std::vector<int>{0x38, 0x38}));
+  Tensor x = fromBytes({0x21, 0x03}, DType::i4, {3});
+  EXPECT_EQ(ones_like(x).to_vector<int>(), (std::vector<int>{1, 1, 1}));
+  auto choose = [](Tensor mask, Tensor x) { return where(mask, x, -7); };
+  Tensor mask({true, false, true});
+  EXPECT_EQ(choose(mask, x).to_vector<int>(), (std::vector<int>{1, -7, 3}));
+  EXPECT_EQ(jit(choose)(mask, x).to_vector<int>(), (std::vector<int>{1, -7, 3}));
+}
+
 TEST(Storage, NothingIsComputed) {
   Tensor four = fromBytes({0x21}, DType::i4, {2}), eight = fromBytes({0x38, 0xc0}, DType::f8E5M2, {2});
   const std::string wanted = " requires a dtype to compute in, got ", how = " (convert with astype)";
