@@ -3,7 +3,7 @@
 
 Lines with build/bin/sinter run as they are printed, one after the other, in a folder with a model and its data of the names
 that they use. What has a longer form (bench, fuzz, all tests) runs with the options that make it short. Beside these lines, which build
-nothing, the others run one after the other.
+nothing, the others run one after the other. Commands that are printed twice, or have one short form, run once and count each.
 """
 import concurrent.futures
 import os
@@ -138,6 +138,7 @@ def commands(build, pattern, scratch):
 
 
 def run_lane(chosen, python, folder, environment):
+    done = {}  # what a short form that changes nothing gave
     for command in chosen:
         name = f"commands/{command}"
         if command.startswith("build/bin/sinter"):
@@ -155,7 +156,9 @@ def run_lane(chosen, python, folder, environment):
             yield "skipped", name, f"{tool} is not installed"
             continue
         try:
-            code, output = run(short.replace("{python}", python), where, environment)
+            if where == folder or short not in done:  # lines with files of theirs always run
+                done[short] = run(short.replace("{python}", python), where, environment)
+            code, output = done[short]
         except subprocess.TimeoutExpired:
             code, output = f"no end within {SECONDS} s", ""
         if code == 0:

@@ -24,12 +24,7 @@ import check_commands
 
 LIT_OUTCOMES = {"PASS": "passed", "FLAKYPASS": "passed", "XFAIL": "passed", "UNSUPPORTED": "skipped", "SKIPPED": "skipped"}
 UNIT_TEST_SECONDS = 900  # a program of unit tests
-# Programs that compile on one thread and measure neither time nor threads share the cores: whole, or with a process for each test.
-SIDE_BY_SIDE = {"sinter_cpu_math_tests", "sinter_cpu_moves_tests", "sinter_cpu_roots_tests", "sinter_cuda_rows_tests", "sinter_cuda_tests", "sinter_dims_tests", "sinter_gradient_tests",
-                "sinter_graph_file_sanitized_tests", "sinter_graph_file_tests", "sinter_hosts_tests", "sinter_ir_composite_tests",
-                "sinter_ir_elementwise_tests", "sinter_ir_gradient_tests", "sinter_ir_sampling_tests", "sinter_ir_shape_tests", "sinter_onnx_sanitized_tests",
-                "sinter_onnx_tests", "sinter_ops_tests", "sinter_ops_without_exceptions_tests", "sinter_ptx_tests", "sinter_tiny_rows_tests",
-                "sinter_trainer_tests", "sinter_training_tests"}
+# A process for each of its tests, which are long.
 SPLIT = {"functions_tests"}
 LIT_TEST_SECONDS = 600  # one lit test: far above the slowest, for what hangs
 
@@ -82,7 +77,8 @@ def run_unit_tests(binary, tests, result):
 
 
 def unit_tests(folder, pattern, scratch):
-    """Yields (outcome, name, reason) of each test: of the programs that share the cores, then of the others one by one."""
+    """Yields (outcome, name, reason) of each test. The programs share the cores: none of them asserts times of the clock on the
+    wall (tools/check_repeatable.py). Those that are split come last and fill what the others leave."""
     chosen = {}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if not name.endswith("_tests"):
@@ -100,7 +96,7 @@ def unit_tests(folder, pattern, scratch):
         return outcomes
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = [pool.submit(start, name, tests) for name, tests in chosen.items() if name in SIDE_BY_SIDE]
+        runs = [pool.submit(start, name, tests) for name, tests in chosen.items() if name not in SPLIT]
         for name in SPLIT & chosen.keys():
             print(f"== {name}: {len(chosen[name])} tests, a process each", flush=True)
             runs += [pool.submit(start, name, [test], f"-{i}") for i, test in enumerate(chosen[name])]
@@ -108,8 +104,6 @@ def unit_tests(folder, pattern, scratch):
                 yield "failed", f"{name} (lists no tests)", ""
         for run in runs:
             yield from run.result()
-    for name in sorted(chosen.keys() - SIDE_BY_SIDE - SPLIT):
-        yield from start(name, chosen[name])
 
 
 def lit_tests(folder, pattern, scratch):
@@ -134,6 +128,11 @@ def lit_tests(folder, pattern, scratch):
             yield outcome, test["name"], last_line(test.get("output")) if outcome == "skipped" else ""
 
 
+def processor_seconds():
+    used = os.times()
+    return used.children_user + used.children_system
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
@@ -143,12 +142,14 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         kinds = ((unit_tests, os.path.join(options.build, "bin")), (lit_tests, options.build), (check_commands.commands, options.build))
         for run, folder in kinds:
+            began, before = time.monotonic(), processor_seconds()
             for outcome, name, reason in run(folder, options.filter, scratch):
                 counts[outcome] += 1
                 if outcome == "failed":
                     failures.append(name)
                 elif outcome == "skipped":
                     skipped.append(f"{name}: {reason or 'no reason given'}")
+            print(f"== all {run.__name__.replace('_', ' ')}: {time.monotonic() - began:.0f} s, {processor_seconds() - before:.0f} s of processors", flush=True)
     for line in skipped:
         print("skipped:", line)
     for name in failures:
