@@ -58,7 +58,7 @@ REASONS = {
 }
 IMPORT = re.compile(r"^(?:import random\b|from random\b)", re.M)
 SEED = re.compile(r"\brandom\.seed\(\w+\)")
-GLOBAL = re.compile(r"(?<![\w.])random\.(?:random|uniform|randrange|randint|choice|choices|sample|shuffle|gauss|randbytes|getrandbits)\(")
+GLOBAL = r"(?<![\w.])random\.(?:random|uniform|randrange|randint|choice|choices|sample|shuffle|gauss|randbytes|getrandbits)\("
 SUFFIXES = (".c", ".cpp", ".h", ".hpp", ".mlir", ".py", ".sh", ".test")
 
 
@@ -75,12 +75,11 @@ def found(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
     seeded = not IMPORT.search(text) or SEED.search(text)
-    for number, line in enumerate(text.splitlines(), 1):
-        for kind, pattern in KINDS.items():
-            if path.endswith(CODE.get(kind, SUFFIXES)) and (match := re.search(pattern, line)):
-                yield number, kind, match[0]
-        if path.endswith(".py") and not seeded and (match := GLOBAL.search(line)):
-            yield number, "no seed", match[0]
+    patterns = {kind: pattern for kind, pattern in KINDS.items() if path.endswith(CODE.get(kind, SUFFIXES))}
+    patterns |= {} if seeded or not path.endswith(".py") else {"no seed ": GLOBAL}
+    matches = [(match.start(), kind.strip(), match[0]) for kind, pattern in patterns.items() for match in re.finditer(pattern, text, re.M)]
+    for start, kind, what in sorted(matches):
+        yield text.count("\n", 0, start) + 1, kind, what
 
 
 def check(root):
