@@ -16,6 +16,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Dominators.h"
@@ -27,8 +28,7 @@
 
 using namespace llvm;
 
-/// A function of more blocks is split, and if it cannot be, gets fewer passes. No model that people train or run in one
-/// process has come near it, and code of such is as LLVM makes it from one function.
+/// A function of more blocks is split, and if it cannot be, gets fewer passes.
 constexpr size_t kMostBlocks = 2000;
 /// Blocks of a part: calls between parts are few, and what is quadratic in so many is less than what is linear.
 constexpr size_t kPartBlocks = 400;
@@ -155,6 +155,26 @@ void Stretches::add(ArrayRef<Link> chain) {
     regions.push_back(std::move(region));
 }
 
+/// The region in which `variable` and all addresses that are computed from it are used, or null. An address that is
+/// stored is the argument of a launch, which reads it before it returns.
+static const Region *regionOfUses(AllocaInst *variable, const DenseMap<BasicBlock *, const Region *> &regionOf) {
+  const Region *region = nullptr;
+  SmallSetVector<Value *, 8> addresses;
+  addresses.insert(variable);
+  for (size_t i = 0; i < addresses.size(); ++i)
+    for (User *user : addresses[i]->users()) {
+      const Region *used = regionOf.lookup(cast<Instruction>(user)->getParent());
+      if (!used || (region && used != region))
+        return nullptr;
+      region = used;
+      if (isa<GetElementPtrInst, PHINode, SelectInst>(user))
+        addresses.insert(user);
+      else if (user->getType()->isPointerTy() && !isa<LoadInst, CallInst>(user))
+        return nullptr;
+    }
+  return region;
+}
+
 /// Moves variables on the stack that only one region uses into its first block. What a region that runs more than once
 /// left in a variable it may read again.
 static void moveVariables(Function &function, ArrayRef<Region> regions) {
@@ -162,16 +182,10 @@ static void moveVariables(Function &function, ArrayRef<Region> regions) {
   for (const Region &region : regions)
     for (BasicBlock *block : region.blocks)
       regionOf[block] = &region;
-  for (Instruction &instruction : make_early_inc_range(function.getEntryBlock())) {
-    auto *variable = dyn_cast<AllocaInst>(&instruction);
-    if (!variable || !variable->isStaticAlloca() || variable->use_empty())
-      continue;
-    auto regionOfUser = [&](User *user) { return regionOf.lookup(cast<Instruction>(user)->getParent()); };
-    const Region *region = regionOfUser(*variable->user_begin());
-    if (region && region->runsOnce &&
-        all_of(variable->users(), [&](User *user) { return regionOfUser(user) == region; }))
-      variable->moveBefore(region->blocks.front()->getFirstNonPHIIt());
-  }
+  for (Instruction &instruction : make_early_inc_range(function.getEntryBlock()))
+    if (auto *variable = dyn_cast<AllocaInst>(&instruction); variable && variable->isStaticAlloca())
+      if (const Region *region = regionOfUses(variable, regionOf); region && region->runsOnce)
+        variable->moveBefore(region->blocks.front()->getFirstNonPHIIt());
 }
 
 /// Code generators give variables a place in the frame that are declared in the first block.
@@ -195,7 +209,8 @@ size_t sinter::cpu::splitFunction(Function &function, size_t partBlocks) {
   for (size_t before = SIZE_MAX; function.size() > partBlocks && function.size() < before - before / 4;) {
     before = function.size();
     SmallVector<Region> regions = std::move(Stretches(function, partBlocks).regions);
-    moveVariables(function, regions);
+    if (parts == 0) // a part may hand back an address that it was given
+      moveVariables(function, regions);
     CodeExtractorAnalysisCache cache(function);
     for (Region &region : regions) {
       CodeExtractor extractor(region.blocks, /*DT=*/nullptr, /*AggregateArgs=*/false, /*BFI=*/nullptr, /*BPI=*/nullptr,

@@ -34,7 +34,7 @@ public:
       variables.push_back(b.CreateAlloca(b.getInt64Ty()));
     for (Value *variable : variables)
       b.CreateStore(b.getInt64(0), variable);
-    for (unsigned k = 0; k < 3 * kWords; ++k)
+    for (unsigned k = 0; k < 12 * kWords; ++k)
       inner.push_back(b.CreateAlloca(b.getInt64Ty()));
     for (unsigned k = 0; k < kWords; ++k)
       live.push_back(b.CreateLoad(b.getInt64Ty(), word(k)));
@@ -81,6 +81,14 @@ private:
       b.CreateStore(any(), own);
       live.push_back(b.CreateLoad(b.getInt64Ty(), own));
     }
+    if (inner.size() > 1 && pick(3) == 0) { // one of two, read later
+      Value *two[] = {inner.pop_back_val(), inner.pop_back_val()};
+      for (Value *one : two)
+        b.CreateStore(any(), one);
+      addresses.push_back(b.CreateSelect(b.CreateICmpSLT(any(), any()), two[0], two[1]));
+    }
+    if (!addresses.empty() && pick(2) == 0)
+      live.push_back(b.CreateLoad(b.getInt64Ty(), addresses[pick(addresses.size())]));
   }
 
   void leave(Value *code) {
@@ -108,7 +116,7 @@ private:
     carried->addIncoming(start, before);
     b.CreateCondBr(b.CreateICmpSLT(trip, b.getInt64(1 + pick(4))), body, after);
     b.SetInsertPoint(body);
-    size_t known = live.size();
+    size_t known = live.size(), knownAddresses = addresses.size();
     live.append({trip, carried});
     if (!inner.empty()) { // what the trip before left in a variable
       Value *own = inner.pop_back_val(), *old = b.CreateLoad(b.getInt64Ty(), own);
@@ -122,6 +130,7 @@ private:
     carried->addIncoming(next, b.GetInsertBlock());
     b.CreateBr(header);
     live.truncate(known);
+    addresses.truncate(knownAddresses);
     live.push_back(carried);
     b.SetInsertPoint(after);
   }
@@ -129,7 +138,7 @@ private:
   void choose(unsigned blocks, unsigned depth) {
     BasicBlock *ways[] = {newBlock(), newBlock()}, *after = newBlock();
     b.CreateCondBr(b.CreateICmpSLT(any(), any()), ways[0], ways[1]);
-    size_t known = live.size();
+    size_t known = live.size(), knownAddresses = addresses.size();
     PHINode *both = PHINode::Create(b.getInt64Ty(), 2, "", after);
     for (BasicBlock *way : ways) {
       b.SetInsertPoint(way);
@@ -137,6 +146,7 @@ private:
       both->addIncoming(any(), b.GetInsertBlock());
       b.CreateBr(after);
       live.truncate(known);
+      addresses.truncate(knownAddresses);
     }
     live.push_back(both);
     b.SetInsertPoint(after);
@@ -144,7 +154,7 @@ private:
 
   std::mt19937 random;
   IRBuilder<> b;
-  SmallVector<Value *> variables, inner, live;
+  SmallVector<Value *> variables, inner, addresses, live;
   BasicBlock *end;
   PHINode *status;
 };
@@ -179,7 +189,7 @@ TEST(LongFunctions, PartsDoWhatTheWholeDid) {
   InitializeNativeTarget();
   InitializeNativeTargetAsmPrinter();
   size_t split = 0, early = 0;
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 12; ++seed) {
     size_t parts;
     Result whole = run(seed, 0, parts);
     early += whole.status != 0;
@@ -187,9 +197,9 @@ TEST(LongFunctions, PartsDoWhatTheWholeDid) {
     EXPECT_EQ(now, whole) << "seed " << seed;
     split += parts > 1;
   }
-  EXPECT_EQ(split, 20u);
-  EXPECT_GT(early, 2u);
-  EXPECT_LT(early, 18u);
+  EXPECT_EQ(split, 12u);
+  EXPECT_GT(early, 0u);
+  EXPECT_LT(early, 12u);
 }
 
 /// As many launches with a check after each as there are `count`, every one with a variable of its own; again and again
