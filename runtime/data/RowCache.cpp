@@ -4,6 +4,7 @@
 #include "../state_write.h"
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 namespace sinter::data {
 
@@ -108,18 +109,21 @@ void RowCache::pack(std::span<const int64_t> from, Batch &batch) const {
 }
 
 void RowCache::writeAll(const Batch &batch) {
-  inParts(static_cast<int64_t>(batch.rows.size()), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      store.write(batch.rows[static_cast<size_t>(i)], batch.records.data() + i * store.recordBytes());
+  std::vector<size_t> order(batch.rows.size()); // as they lie in the file
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return batch.rows[a] < batch.rows[b]; });
+  inParts(static_cast<int64_t>(order.size()), [&](int64_t begin, int64_t end) {
+    for (size_t i : std::span(order).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)))
+      store.write(batch.rows[i], batch.records.data() + i * static_cast<size_t>(store.recordBytes()));
   });
 }
 
 void RowCache::finishJob() {
   if (job.joinable())
     job.join();
-  else if (!leaving.rows.empty())
+  else
     writeAll(leaving); // nothing was prefetched meanwhile
-  leaving = {};
+  leaving.clear();
   if (jobError)
     std::rethrow_exception(std::exchange(jobError, nullptr));
 }
@@ -206,7 +210,7 @@ void RowCache::prepare(std::span<const int64_t> rows, std::span<int64_t> places,
     numbers.prefetched += one.record != nullptr;
     numbers.read += store.isWritten(one.row);
   }
-  ahead = {};
+  ahead.clear();
   aheadOf.clear();
   numbers.lookups += static_cast<int64_t>(rows.size());
   numbers.distinct += pinned;
@@ -229,12 +233,13 @@ void RowCache::readAhead(std::span<const int64_t> rows) {
     if (i + farther < rows.size())
       slotOf.expect(rows[i + farther]);
     int64_t row = rows[i];
-    if (row >= 0 && row < store.options().rows && store.isWritten(row) && slotOf.find(row) < 0 &&
-        aheadOf.find(row) < 0) {
-      aheadOf.insert(row, static_cast<int64_t>(ahead.rows.size()));
+    if (row >= 0 && row < store.options().rows && store.isWritten(row) && slotOf.find(row) < 0)
       ahead.rows.push_back(row);
-    }
   }
+  std::sort(ahead.rows.begin(), ahead.rows.end());
+  ahead.rows.erase(std::unique(ahead.rows.begin(), ahead.rows.end()), ahead.rows.end());
+  for (size_t i = 0; i < ahead.rows.size(); ++i)
+    aheadOf.insert(ahead.rows[i], static_cast<int64_t>(i));
   ahead.records.resize(ahead.rows.size() * static_cast<size_t>(store.recordBytes()));
   inParts(static_cast<int64_t>(ahead.rows.size()), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
@@ -243,8 +248,9 @@ void RowCache::readAhead(std::span<const int64_t> rows) {
 }
 
 void RowCache::prefetch(std::span<const int64_t> rows) {
-  finishJob();
-  ahead = {};
+  if (job.joinable()) // for rows that nobody wants now
+    finishJob();
+  ahead.clear();
   aheadOf.clear();
   // Nothing else looks at the slots until `prepare` has waited for it.
   job = std::thread([this, wanted = std::vector<int64_t>(rows.begin(), rows.end())] {
@@ -253,7 +259,7 @@ void RowCache::prefetch(std::span<const int64_t> rows) {
       readAhead(wanted);
     } catch (...) {
       jobError = std::current_exception();
-      ahead = {};
+      ahead.clear();
       aheadOf.clear();
     }
   });
@@ -268,7 +274,7 @@ void RowCache::flush() {
     pack(from, batch);
     writeAll(batch);
     numbers.written += static_cast<int64_t>(from.size());
-    batch = {};
+    batch.clear();
     from.clear();
   };
   for (int64_t slot = 0; slot < slots; ++slot)
@@ -285,7 +291,7 @@ void RowCache::flush() {
 
 void RowCache::forget(int64_t row) {
   finishJob();
-  ahead = {};
+  ahead.clear();
   aheadOf.clear();
   if (int64_t slot = slotOf.find(row); slot >= 0) {
     slotOf.erase(row);

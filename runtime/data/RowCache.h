@@ -85,6 +85,10 @@ private:
   struct Batch { // records of rows
     std::vector<int64_t> rows;
     std::vector<char> records;
+    void clear() { // and keep the memory
+      rows.clear();
+      records.clear();
+    }
   };
 
   int64_t chooseSlot();
