@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/Composites.h"
+#include "backends/cpu/emit/AttentionForm.h"
 #include "backends/cpu/emit/RecurrentForm.h"
 #include "backends/cpu/emit/RowForm.h"
 #include "ir/Recurrent.h"
@@ -19,5 +20,5 @@ static bool hasConstantRecurrence(Operation *op) {
 }
 
 bool sinter::cpu::keepsComposite(Operation *op) {
-  return hasRowTemplate(op) || (hasRecurrentTemplate(op) && hasConstantRecurrence(op));
+  return hasRowTemplate(op) || (hasRecurrentTemplate(op) && hasConstantRecurrence(op)) || hasAttentionTemplate(op);
 }

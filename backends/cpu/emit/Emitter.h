@@ -90,6 +90,7 @@ Plan planOrder(KernelSpec &spec, ScheduleAttr given);
 Plan planSelection(KernelSpec &spec, ScheduleAttr given);
 Plan planRunning(KernelSpec &spec, ScheduleAttr given);
 Plan planTriangular(KernelSpec &spec, ScheduleAttr given);
+Plan planAttention(KernelSpec &spec, ScheduleAttr given);
 Plan planGeneral(KernelSpec &spec, ScheduleAttr given);
 EmittedKernel emitMap(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 EmittedKernel emitReduce(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
@@ -109,6 +110,7 @@ EmittedKernel emitOrder(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef
 EmittedKernel emitSelection(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 EmittedKernel emitRunning(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 EmittedKernel emitTriangular(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+EmittedKernel emitAttention(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 EmittedKernel emitGeneral(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 
 } // namespace sinter::cpu

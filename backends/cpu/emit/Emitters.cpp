@@ -99,6 +99,7 @@ static const KernelEmitter emitters[] = {
     {"convolution", planConvolution, emitConvolution, packConvolution},
     {"window", planWindow, emitWindow},
     {"recurrent", planRecurrent, emitRecurrent, packRecurrent},
+    {"attention", planAttention, emitAttention},
     {"bags", planBags, emitBags},
     {"scatter", planScatter, emitScatter},
     {"order", planOrder, emitOrder},
@@ -133,7 +134,7 @@ static ArrayRef<StringRef> namesOf(KernelTemplate form) {
     return window;
   case KernelTemplate::recurrent:
     return recurrent;
-  case KernelTemplate::attention: // decomposed before kernels are formed (Composites.h)
+  case KernelTemplate::attention:
   case KernelTemplate::single:
     return {};
   }
@@ -145,7 +146,7 @@ SmallVector<const KernelEmitter *> sinter::cpu::emittersFor(KernelSpec &spec) {
   if (spec.options.optLevel > 0)
     for (StringRef name : namesOf(spec.kernel.getKernelTemplate()))
       result.push_back(findEmitter(name));
-  for (StringRef name : {"bags", "scatter", "order", "selection", "running", "triangular", "general"})
+  for (StringRef name : {"attention", "bags", "scatter", "order", "selection", "running", "triangular", "general"})
     result.push_back(findEmitter(name));
   return result;
 }

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention in one kernel against the evaluator, which forms each row of scores in f64.
+
+#include "test/backends/cpu/KernelCase.h"
+#include <limits>
+#include <random>
+
+using namespace sinter::test;
+using sinter::HostTensor;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+namespace {
+struct Shape {
+  int64_t heads, rows, keys, depth, width;
+};
+} // namespace
+
+static std::vector<double> numbers(int64_t count, unsigned seed, double range = 1.5) {
+  std::mt19937 next(seed);
+  std::vector<double> values;
+  for (int64_t i = 0; i < std::max<int64_t>(count, 1); ++i)
+    values.push_back(static_cast<float>(range * (static_cast<double>(next() % 20001) / 10000 - 1)));
+  return values;
+}
+
+static std::string tensor(llvm::ArrayRef<int64_t> shape, llvm::StringRef type, bool open = false) {
+  std::string text = "tensor<";
+  for (int64_t size : shape)
+    text += (open ? "?" : std::to_string(size)) + "x";
+  return text + type.str() + ">";
+}
+
+static std::string attention(llvm::ArrayRef<std::string> types, llvm::StringRef result, double scale = 0.25) {
+  bool biased = types.size() > 3;
+  std::string text = "%r0 = sinter.attention %a, %b, %c" + std::string(biased ? ", %d" : "") +
+                     " {scale = " + std::to_string(scale) + " : f64} : (";
+  for (auto [i, type] : llvm::enumerate(types))
+    text += (i ? ", " : "") + type;
+  return text + ") -> " + result.str();
+}
+
+static std::vector<Feed> feedsOf(const Shape &s) {
+  return {{{s.heads, s.rows, s.depth}, numbers(s.heads * s.rows * s.depth, 1)},
+          {{s.heads, s.keys, s.depth}, numbers(s.heads * s.keys * s.depth, 2)},
+          {{s.heads, s.keys, s.width}, numbers(s.heads * s.keys * s.width, 3)}};
+}
+
+static void expectAttention(const Shape &s, llvm::StringRef type, bool open = false, const Feed *bias = nullptr) {
+  std::vector<std::string> types = {tensor({s.heads, s.rows, s.depth}, type, open),
+                                    tensor({s.heads, s.keys, s.depth}, type, open),
+                                    tensor({s.heads, s.keys, s.width}, type, open)};
+  std::vector<Feed> feeds = feedsOf(s);
+  if (bias) {
+    types.push_back(tensor(bias->shape, type));
+    feeds.push_back(*bias);
+  }
+  std::string result = tensor({s.heads, s.rows, s.width}, type, open);
+  expectKernel("attention", types, {result}, attention(types, result), {feeds});
+}
+
+// One row, odd sizes, depths and widths of a vector and less, several blocks of keys and of rows.
+TEST(Attention, AnySize) {
+  for (const char *type : {"f32", "f64"})
+    for (const Shape &s : {Shape{1, 1, 1, 1, 1}, Shape{2, 1, 130, 17, 5}, Shape{1, 7, 64, 64, 64},
+                           Shape{3, 13, 65, 80, 80}, Shape{2, 101, 33, 17, 128}})
+      expectAttention(s, type);
+}
+
+TEST(Attention, SizesKnownWhenItRuns) {
+  for (const Shape &s : {Shape{2, 5, 70, 3, 9}, Shape{70, 2, 3, 4, 4}, Shape{1, 100, 129, 16, 16}})
+    expectAttention(s, "f32", /*open=*/true);
+}
+
+TEST(Attention, NoKeysAreASumOfNone) {
+  expectAttention({2, 3, 0, 4, 20}, "f32");
+  expectAttention({2, 0, 5, 4, 20}, "f32");
+  expectAttention({2, 3, 5, 0, 20}, "f32");
+}
+
+TEST(Attention, BiasRepeatsInAnyAxis) {
+  for (llvm::SmallVector<int64_t> shape :
+       {llvm::SmallVector<int64_t>{2, 9, 70}, {1, 9, 70}, {2, 1, 70}, {2, 9, 1}, {1, 1, 70}, {1, 1, 1}}) {
+    Feed bias{shape, numbers(shape[0] * shape[1] * shape[2], 4)};
+    expectAttention({2, 9, 70, 8, 8}, "f32", false, &bias);
+  }
+}
+
+/// -inf but for keys from `row - before` to `row`.
+static Feed window(int64_t rows, int64_t keys, int64_t before) {
+  Feed bias{{1, rows, keys}, {}};
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < keys; ++j)
+      bias.values.push_back(j <= i && j >= i - before ? 0.125 * static_cast<double>(j % 3) : -kInfinity);
+  return bias;
+}
+
+TEST(Attention, CausalAndSlidingWindows) {
+  for (int64_t before : {1000, 0, 70}) {
+    Feed bias = window(200, 200, before);
+    expectAttention({2, 200, 200, 16, 16}, "f32", false, &bias);
+  }
+}
+
+/// The results of the kernel on `threads`.
+static std::vector<HostTensor> resultsOf(llvm::StringRef text, llvm::ArrayRef<Feed> feeds, unsigned threads) {
+  Program program(text, 2, threads);
+  EXPECT_EQ(program.error, "");
+  std::vector<HostTensor> inputs;
+  for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
+    inputs.push_back(makeInput(mlir::getElementTypeOrSelf(type), feed));
+  auto outputs = program.run(inputs);
+  EXPECT_TRUE(outputs) << program.error;
+  return *outputs;
+}
+
+// Rows 0 to 4 count nothing, in the first block of rows and of keys alike; the others count keys of the last block
+// only.
+TEST(Attention, RowsThatCountNothingAreNan) {
+  Shape s{1, 150, 140, 4, 3};
+  Feed bias{{1, s.rows, s.keys}, {}};
+  for (int64_t i = 0; i < s.rows; ++i)
+    for (int64_t j = 0; j < s.keys; ++j)
+      bias.values.push_back(i >= 5 && j >= 130 ? 0 : -kInfinity);
+  std::vector<std::string> types = {"tensor<1x150x4xf32>", "tensor<1x140x4xf32>", "tensor<1x140x3xf32>",
+                                    "tensor<1x150x140xf32>"};
+  std::string text = kernelText("attention", types, {"tensor<1x150x3xf32>"}, attention(types, "tensor<1x150x3xf32>"));
+  std::vector<Feed> feeds = feedsOf(s);
+  feeds.push_back(bias);
+  std::vector<HostTensor> inputs;
+  Program program(text, 2);
+  ASSERT_EQ(program.error, "");
+  for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
+    inputs.push_back(makeInput(mlir::getElementTypeOrSelf(type), feed));
+  auto expected = program.evaluate(inputs);
+  auto actual = program.run(inputs);
+  ASSERT_TRUE(actual && llvm::succeeded(expected));
+  for (int64_t k = 0; k < s.rows * s.width; ++k) {
+    ASSERT_EQ(std::isnan(actual->front().getFloat(k)), k < 5 * s.width) << k;
+    ASSERT_EQ(std::isnan((*expected)[0].getFloat(k)), k < 5 * s.width) << k;
+    if (k >= 5 * s.width)
+      ASSERT_NEAR(actual->front().getFloat(k), (*expected)[0].getFloat(k), 1e-5);
+  }
+}
+
+// Scores of 3e4 would overflow without their maximum, which later blocks of keys raise.
+TEST(Attention, LargeScores) {
+  std::vector<std::string> types = {"tensor<1x9x4xf32>", "tensor<1x200x4xf32>", "tensor<1x200x4xf32>"};
+  std::string text = kernelText("attention", types, {"tensor<1x9x4xf32>"}, attention(types, "tensor<1x9x4xf32>", 50));
+  std::vector<Feed> feeds = {{{1, 9, 4}, numbers(36, 1, 8)}, {{1, 200, 4}, {}}, {{1, 200, 4}, numbers(800, 3)}};
+  for (int64_t j = 0; j < 200; ++j)
+    for (int64_t i = 0; i < 4; ++i)
+      feeds[1].values.push_back(0.25 * static_cast<double>(j + i));
+  expectMatches(text, {feeds}, 1e-4);
+}
+
+TEST(Attention, AnyNumberOfThreadsGivesTheSameBits) {
+  Shape s{3, 300, 190, 24, 40};
+  std::vector<std::string> types = {tensor({s.heads, s.rows, s.depth}, "f32"),
+                                    tensor({s.heads, s.keys, s.depth}, "f32"),
+                                    tensor({s.heads, s.keys, s.width}, "f32")};
+  std::string result = tensor({s.heads, s.rows, s.width}, "f32");
+  std::string text = kernelText("attention", types, {result}, attention(types, result));
+  std::vector<HostTensor> one = resultsOf(text, feedsOf(s), 1);
+  for (unsigned threads : {2, 4}) {
+    std::vector<HostTensor> more = resultsOf(text, feedsOf(s), threads);
+    EXPECT_EQ(std::memcmp(one[0].data(), more[0].data(), one[0].numBytes()), 0) << threads;
+  }
+}
