@@ -3,6 +3,7 @@
 #include "compiler/Pipeline.h"
 #include "backends/schedule/ChooseSchedules.h"
 #include "passes/FormKernels.h"
+#include "passes/LowerPrecision.h"
 #include "passes/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -79,6 +80,13 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedu
   endPhase(pm);
 }
 
+// sinter + func  ->  products in the types of the module's policy; after all that recognizes ops of one type
+static void buildPrecisionPhase(OpPassManager &pm, const Options &o) {
+  pm.addNestedPass<func::FuncOp>(createLowerPrecision());
+  if (o.optLevel > 0) // weights
+    pm.addNestedPass<func::FuncOp>(createFoldConstants({.maxBytes = o.maxFoldedBytes, .maxSteps = o.maxFoldingSteps}));
+}
+
 // sinter + func  ->  convolutions and pools with channels last, matrices of loops in aligned rows
 static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   if (o.optLevel < 2)
@@ -114,6 +122,7 @@ void sinter::buildPipeline(OpPassManager &pm, const Options &options, Phase phas
                            ArrayRef<schedule::Target> targets) {
   if (first == Phase::Graph) {
     buildGraphPhase(pm, options, targets);
+    buildPrecisionPhase(pm, options);
     buildLayoutPhase(pm, options);
   }
   if (phase == Phase::Fused)

@@ -59,6 +59,17 @@ void SharedOptions::addTo(CLI::App &command, bool onlyCompiles) {
   addShapesTo(command);
 }
 
+void SharedOptions::addPrecisionTo(CLI::App &command) {
+  command
+      .add_option(
+          "--precision", precision,
+          "f32, bf16 or f16: what products and convolutions of f32 multiply in; sums, results and all other ops "
+          "stay f32. Single ones after it: bf16,convolution=f32 or f32,dot_general=bf16 (default: as a graph "
+          "file says, else f32)")
+      ->type_name("TYPE[,OP=TYPE...]")
+      ->each(noteIn(compiling, "--precision"));
+}
+
 void SharedOptions::addShapesTo(CLI::App &command) {
   command.add_option("--shape", shapes, "NAME=1x3x224x224: fixes the dims of an input ('?' keeps one dynamic)")
       ->type_name("NAME=DIMS")

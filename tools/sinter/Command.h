@@ -22,6 +22,7 @@ struct SharedOptions {
   std::string target = "native";
   std::vector<std::string> shapes; // NAME=1x80
   std::string indexPolicy;         // clamp or error; empty: as the graph has it
+  std::string precision;           // setPrecision (passes/LowerPrecision.h); empty: as the graph says
   bool stripDebug = false;         // without debug_print and check_finite
   std::string function;            // of a module; empty: its first
   std::string states;              // safetensors file that states have their values of; empty: their first ones
@@ -30,6 +31,8 @@ struct SharedOptions {
 
   /// --threads are those to run on, or of a command that only compiles those to compile on.
   void addTo(CLI::App &command, bool onlyCompiles = false);
+  /// --precision, of commands that make code and compare it with nothing.
+  void addPrecisionTo(CLI::App &command);
   /// --shape and --index-policy alone.
   void addShapesTo(CLI::App &command);
   /// Throws Stop where -O or --target is given, or --threads: `why` says what they have no effect on.

@@ -15,6 +15,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/IndexPolicy.h"
 #include "passes/InlineCalls.h"
+#include "passes/LowerPrecision.h"
 #include "passes/Passes.h"
 #include "passes/StripDebug.h"
 #include "tools/sinter/Crash.h"
@@ -169,6 +170,9 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
     throw Stop(Exit::Unsupported, diagnostics.errors());
   if (!options.indexPolicy.empty() && !path.ends_with(".onnx")) // the importer knows already
     applyIndexPolicy(*module, options.indexPolicy == "error" ? IndexPolicy::Error : IndexPolicy::Clamp);
+  std::string precisionError;
+  if (!options.precision.empty() && !setPrecision(*module, options.precision, precisionError))
+    throw Stop(Exit::Usage, "--precision: " + precisionError);
   if (options.stripDebug)
     stripDebug(*module);
   if (!module->getOps<schedule::FunctionOp>().empty())

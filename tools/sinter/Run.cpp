@@ -65,6 +65,7 @@ void sinter::tool::addRun(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App *command = program.add_subcommand("run", "run a model once");
   flags->shared.addTo(*command);
+  flags->shared.addPrecisionTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter, .mlir, .smod or .so)")->required();
   command->add_option("--function", flags->shared.function,
                       "function of a module (.smod, .so), such as a step's infer");

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/LowerPrecision.h"
+#include "ir/Composer.h"
+#include "ir/Contraction.h"
+#include "ir/Kernel.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace sinter;
+
+/// A conversion reads and writes an element; products that read it as often as this gain more than that.
+static constexpr int64_t kLeastReads = 16;
+/// With fewer channels a group rows of a convolution are padded more than they gain.
+static constexpr int64_t kLeastChannels = 16;
+
+static Type typeNamed(StringRef name, MLIRContext *context) {
+  if (name == "f32")
+    return Float32Type::get(context);
+  if (name == "bf16")
+    return BFloat16Type::get(context);
+  if (name == "f16")
+    return Float16Type::get(context);
+  return {};
+}
+
+static bool isPrecisionOp(StringRef name) { return llvm::is_contained(kPrecisionOps, name); }
+
+bool sinter::setPrecision(ModuleOp module, StringRef text, std::string &error) {
+  if (module.walk([](KernelOp) { return WalkResult::interrupt(); }).wasInterrupted()) {
+    error = "has no effect on kernels, which have their types already";
+    return false;
+  }
+  MLIRContext *context = module.getContext();
+  NamedAttrList policy;
+  SmallVector<StringRef> words;
+  text.split(words, ',');
+  for (auto [i, word] : llvm::enumerate(words)) {
+    auto [op, name] = word.contains('=') ? word.split('=') : std::pair<StringRef, StringRef>("", word);
+    Type type = typeNamed(name, context);
+    if (!type) {
+      error = "requires f32, bf16 or f16, got '" + name.str() + "'";
+      return false;
+    }
+    if (word.contains('=') ? !isPrecisionOp(op) : i > 0) {
+      error = "requires OP=TYPE with an op of " + llvm::join(ArrayRef<StringLiteral>(kPrecisionOps), ", ") + ", got '" +
+              word.str() + "'";
+      return false;
+    }
+    for (StringRef known : kPrecisionOps)
+      if (op.empty() || op == known)
+        policy.set(known, TypeAttr::get(type));
+  }
+  module->setAttr(kPrecisionAttr, policy.getDictionary(context));
+  return true;
+}
+
+static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
+
+/// True where converting an operand pays that is read `reads` times an element. Constants are converted when they are
+/// folded; sizes that are not known count as large.
+static bool pays(Value operand, int64_t reads) {
+  return isConstant(operand) || ShapedType::isDynamic(reads) || reads >= kLeastReads;
+}
+
+/// The product of the sizes along `axes`, dynamic where one of them is.
+static int64_t countAlong(Value value, ArrayRef<int64_t> axes) {
+  int64_t count = 1;
+  for (int64_t axis : axes) {
+    int64_t size = tensorTypeOf(value).getDimSize(axis);
+    if (ShapedType::isDynamic(size))
+      return size;
+    count *= size;
+  }
+  return count;
+}
+
+static int64_t countFree(Value value, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+  SmallVector<int64_t> taken(batch);
+  llvm::append_range(taken, contract);
+  return countAlong(value, otherAxes(tensorTypeOf(value).getRank(), taken));
+}
+
+static bool gains(DotGeneralOp op) {
+  return pays(op.getLhs(), countFree(op.getRhs(), op.getRhsBatch(), op.getRhsContract())) &&
+         pays(op.getRhs(), countFree(op.getLhs(), op.getLhsBatch(), op.getLhsContract()));
+}
+
+static bool gains(ConvolutionOp op) {
+  auto filter = tensorTypeOf(op.getFilter());
+  int64_t channels = filter.getDimSize(op.getLayout() == ConvLayout::channels_first ? 1 : filter.getRank() - 1);
+  return isConstant(op.getFilter()) && (ShapedType::isDynamic(channels) || channels >= kLeastChannels) &&
+         pays(op.getInput(), filter.getDimSize(0));
+}
+
+static bool gains(Operation *op) {
+  if (auto product = dyn_cast<DotGeneralOp>(op))
+    return gains(product);
+  auto convolution = dyn_cast<ConvolutionOp>(op);
+  return convolution && gains(convolution);
+}
+
+namespace {
+
+class LowerPrecision : public PassWrapper<LowerPrecision, OperationPass<func::FuncOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerPrecision)
+
+  StringRef getArgument() const override { return "sinter-lower-precision"; }
+  StringRef getDescription() const override { return "products of f32 in the types of the module's policy"; }
+
+  void runOnOperation() override {
+    Attribute attribute = getOperation()->getParentOfType<ModuleOp>()->getAttr(kPrecisionAttr);
+    if (!attribute)
+      return;
+    if (failed(read(attribute)))
+      return signalPassFailure();
+    SmallVector<std::pair<Operation *, Type>> products;
+    getOperation().walk([&](Operation *op) {
+      Type type = policy.lookup(op->getName().stripDialect());
+      if (type && llvm::all_of(op->getOperandTypes(), isF32) && isF32(op->getResult(0).getType()) && gains(op))
+        products.push_back({op, type});
+    });
+    for (auto [op, type] : products)
+      for (OpOperand &operand : op->getOpOperands())
+        operand.set(converted(operand.get(), type));
+    policy.clear();
+    conversions.clear();
+  }
+
+private:
+  llvm::StringMap<Type> policy; // of ops whose type is not f32
+  llvm::DenseMap<std::pair<Value, Type>, Value> conversions;
+
+  static bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
+
+  LogicalResult read(Attribute attribute) {
+    auto table = dyn_cast<DictionaryAttr>(attribute);
+    if (!table)
+      return getOperation().emitError() << kPrecisionAttr << " requires a dictionary of ops and types";
+    for (NamedAttribute entry : table) {
+      auto type = dyn_cast<TypeAttr>(entry.getValue());
+      if (!isPrecisionOp(entry.getName()) || !type || !(type.getValue().isF32() || isLow(type.getValue())))
+        return getOperation().emitError()
+               << kPrecisionAttr << " requires f32, bf16 or f16 for ops of "
+               << llvm::join(ArrayRef<StringLiteral>(kPrecisionOps), ", ") << ", got " << entry.getName().getValue();
+      if (isLow(type.getValue()))
+        policy[entry.getName()] = type.getValue();
+    }
+    return success();
+  }
+
+  static bool isLow(Type type) { return type.isBF16() || type.isF16(); }
+
+  /// `value` in `type`, converted where it is defined: outside of the loops that capture it.
+  Value converted(Value value, Type type) {
+    Value &result = conversions[{value, type}];
+    if (!result) {
+      OpBuilder b(&getContext());
+      b.setInsertionPointAfterValue(value);
+      result = Composer(value.getLoc(), b).convert(value, type);
+    }
+    return result;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> sinter::createLowerPrecision() { return std::make_unique<LowerPrecision>(); }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which ops multiply in a 16-bit float type, as data of the module, and the pass that places the conversions.
+//
+//   module attributes {sinter.precision = {dot_general = bf16}}
+//     %z = dot_general %x, %y : f32, f32 -> f32
+//   becomes
+//     %a = convert %x : bf16
+//     %b = convert %y : bf16
+//     %z = dot_general %a, %b : bf16, bf16 -> f32
+//
+// Sums and results stay f32, so that every other op, weights of training steps and their optimizers do, too.
+
+#ifndef SINTER_PASSES_LOWERPRECISION_H
+#define SINTER_PASSES_LOWERPRECISION_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace sinter {
+
+/// The attribute of a module that names the type of each op of the policy; ops that it lacks stay as they are.
+inline constexpr llvm::StringLiteral kPrecisionAttr = "sinter.precision";
+
+/// The ops that a policy may name, sorted.
+inline constexpr llvm::StringLiteral kPrecisionOps[] = {"convolution", "dot_general"};
+
+/// Gives `module` the policy that `text` says: the type of all ops (f32, bf16, f16), then OP=TYPE of single ones,
+/// separated by commas, as in `bf16,convolution=f32`. Later ones win. False with the reason in `error`, the module
+/// unchanged, where the text is malformed or the module holds kernels, which have their types already.
+bool setPrecision(mlir::ModuleOp module, llvm::StringRef text, std::string &error);
+
+/// `sinter-lower-precision`: products and convolutions of f32 multiply in the type that the module's policy gives them.
+/// An operand is converted once, where it is defined. These stay f32: what reads an element that it has to convert
+/// while running fewer than 16 times, convolutions of fewer than 16 channels a group, and those whose filter is no
+/// constant. Fails with a diagnostic on a malformed policy.
+std::unique_ptr<mlir::Pass> createLowerPrecision();
+
+} // namespace sinter
+
+#endif

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""precision.py SINTER: products and a convolution under --precision, for this machine and the oldest one, at -O0, -O1 and -O2, against NumPy on operands rounded to the
+type: by 1e-5 of the sum of magnitudes, as all products. The current folder is written to."""
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+SINTER = sys.argv[1]
+r = np.random.default_rng(5)
+x, w, v = (r.standard_normal(shape).astype(np.float32) for shape in [(37, 70), (70, 45), (2, 70, 50)])
+u, image, taps = (r.standard_normal(shape).astype(np.float32) for shape in [(2, 33, 70), (1, 20, 9, 8), (17, 20, 3, 3)])
+nodes = [helper.make_node("MatMul", ["x", "w"], ["xw"]), helper.make_node("MatMul", ["u", "v"], ["uv"]),
+         helper.make_node("Conv", ["image", "taps"], ["conv"], pads=[1, 1, 1, 1])]
+inputs = {"x": x, "u": u, "v": v, "image": image}
+ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape) for name, value in inputs.items()]
+outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("xw", "uv", "conv")]
+graph = helper.make_graph(nodes, "g", ports, outputs, [numpy_helper.from_array(w, "w"), numpy_helper.from_array(taps, "taps")])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "model.onnx")
+for name, value in inputs.items():
+    np.save(name + ".npy", value)
+
+
+def convolve(image, taps):
+    padded = np.pad(image, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
+    return np.einsum("nchwij,ocij->nohw", windows, taps)
+
+
+def results(kind, change):
+    x_, w_, u_, v_, image_, taps_ = (change(t.astype(kind).astype(np.float64)) for t in (x, w, u, v, image, taps))
+    return {"xw": x_ @ w_, "uv": u_ @ v_, "conv": convolve(image_, taps_)}
+
+
+TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+exact = results(np.float32, lambda t: t)
+runs = 0
+for name, kind in TYPES.items():
+    wanted, magnitudes = results(kind, lambda t: t), results(kind, np.abs)
+    for flags in (["-O0"], ["-O1"], ["-O2"], ["-O2", "--target=x86-64"]):
+        if flags[-1] == "--target=x86-64" and "x86" not in __import__("platform").machine():
+            flags = ["-O3"]
+        subprocess.run([SINTER, "run", "model.onnx", f"--precision={name}", *flags, "--force", *(a for n in inputs for a in ("--input", f"{n}=@{n}.npy")),
+                        *(a for n in exact for a in ("--output", f"{n}=@{n}.npy"))], check=True, stdout=subprocess.DEVNULL)
+        for n, value in wanted.items():
+            error = np.abs(np.load(n + ".npy") - value)
+            assert (error <= 1e-5 * magnitudes[n]).all(), (name, flags, n, (error / magnitudes[n]).max())
+            # The type did take part.
+            assert name == "f32" or (np.abs(value - exact[n]) > 1e-4 * magnitudes[n]).any(), (name, n)
+        runs += 1
+print(runs, "runs")
