@@ -96,13 +96,6 @@ static bool gains(ConvolutionOp op) {
          pays(op.getInput(), filter.getDimSize(0));
 }
 
-static bool gains(Operation *op) {
-  if (auto product = dyn_cast<DotGeneralOp>(op))
-    return gains(product);
-  auto convolution = dyn_cast<ConvolutionOp>(op);
-  return convolution && gains(convolution);
-}
-
 namespace {
 
 class LowerPrecision : public PassWrapper<LowerPrecision, OperationPass<func::FuncOp>> {
@@ -119,11 +112,13 @@ public:
     if (failed(read(attribute)))
       return signalPassFailure();
     SmallVector<std::pair<Operation *, Type>> products;
-    getOperation().walk([&](Operation *op) {
+    auto collect = [&](auto op) {
       Type type = policy.lookup(op->getName().stripDialect());
-      if (type && llvm::all_of(op->getOperandTypes(), isF32) && isF32(op->getResult(0).getType()) && gains(op))
+      if (type && llvm::all_of(op->getOperandTypes(), isF32) && isF32(op.getType()) && gains(op))
         products.push_back({op, type});
-    });
+    };
+    getOperation().walk([&](DotGeneralOp op) { collect(op); });
+    getOperation().walk([&](ConvolutionOp op) { collect(op); });
     for (auto [op, type] : products)
       for (OpOperand &operand : op->getOpOperands())
         operand.set(converted(operand.get(), type));
