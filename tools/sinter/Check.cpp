@@ -90,6 +90,7 @@ void sinter::tool::addCheck(CLI::App &program, Exit &result) {
   CLI::App *command =
       program.add_subcommand("check", "compare compiled code with the reference evaluator, or run ONNX test folders");
   flags->shared.addTo(*command);
+  flags->shared.addDeviceTo(*command);
   CLI::Option *model = command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)");
   command->add_flag("--reference", flags->tests.reference, "run the reference evaluator alone");
   command->add_option("--input", flags->inputs, "NAME=VALUE, as for run; others are random")
@@ -118,6 +119,7 @@ void sinter::tool::addCheck(CLI::App &program, Exit &result) {
       if (given) {
         flags->shared.refuseCompiling(std::string(what) + ", which compiles nothing");
         flags->shared.refuseThreads(std::string(what) + ", which runs on one");
+        flags->shared.refuseDevice(std::string(what) + ", which runs on the CPU");
       }
     if (!flags->tests.folders.empty()) {
       result = runOnnxTests(flags->tests, flags->shared);

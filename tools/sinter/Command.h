@@ -20,6 +20,7 @@ struct SharedOptions {
   bool fastMath = false;
   int threads = 0, compilerThreads = 0; // 0: all cores
   std::string target = "native";
+  std::string device;              // cuda:0; empty: the CPU, or what a module has code for
   std::vector<std::string> shapes; // NAME=1x80
   std::string indexPolicy;         // clamp or error; empty: as the graph has it
   std::string precision;           // setPrecision (passes/LowerPrecision.h); empty: as the graph says
@@ -35,9 +36,18 @@ struct SharedOptions {
   void addPrecisionTo(CLI::App &command);
   /// --shape and --index-policy alone.
   void addShapesTo(CLI::App &command);
+  /// --device of commands that run code.
+  void addDeviceTo(CLI::App &command);
+  /// What --target says, or --device where that alone is given: code of the CPU and kernels of the GPU. Throws Stop
+  /// where the two disagree.
+  std::string targets() const;
+  /// Has back ends use the device, and checks that the module at `path` has code for it that this machine takes. Does
+  /// nothing without --device. Throws Stop.
+  void useDevice(const std::string &path) const;
   /// Throws Stop where -O or --target is given, or --threads: `why` says what they have no effect on.
   void refuseCompiling(const std::string &why) const;
   void refuseThreads(const std::string &why) const;
+  void refuseDevice(const std::string &why) const;
   /// Splits each at its last '='. Throws Stop on malformed ones. -1 (written `?`) keeps a dim dynamic.
   std::map<std::string, std::vector<int64_t>> parsedShapes() const;
 };

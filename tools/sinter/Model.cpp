@@ -74,7 +74,7 @@ Options tool::compilerOptions(const SharedOptions &options) {
   result.fastMath = options.fastMath;
   // Text at the fused level tells its target itself.
   bool isGiven = llvm::is_contained(options.compiling, "--target");
-  result.target = isGiven ? options.target : "";
+  result.target = isGiven || !options.device.empty() ? options.targets() : "";
   result.threads = static_cast<unsigned>(options.compilerThreads);
   return result;
 }
@@ -89,8 +89,14 @@ Model::Model(const std::string &path, const SharedOptions &options, const Adjust
   ctx->printOpOnDiagnostic(false);
   std::vector<schedule::Target> targets;
   std::string error;
-  if (!parseTargets(options.target, targets, error))
+  if (!parseTargets(options.targets(), targets, error))
     throw Stop(Exit::Usage, "--target: " + error);
+  options.useDevice(path);
+  // The machine would be free to run a target without the GPU.
+  for (const schedule::Target &target : targets)
+    if (!options.device.empty() && target.name().find("+cuda") == std::string::npos)
+      throw Stop(Exit::Usage,
+                 "--device " + options.device + " requires targets with cuda such as cpu+cuda, got " + options.target);
   if (path.ends_with(".smod") || path.ends_with(".so"))
     readModule();
   else if (!options.function.empty())
@@ -325,6 +331,9 @@ sinter_session *Model::session() {
       throw Stop(Exit::Failure, path + ": running requires code for this machine (" + host.host->triple +
                                     "), --target gives " + compiled->target.host->triple);
     loaded = LoadedModule::load(*compiled, error);
+    // A machine without the GPU that the target names is no defect.
+    if (size_t at = error.find("the back end '"); !loaded && at != std::string::npos)
+      throw Stop(Exit::Unsupported, path + ": " + error.substr(at));
     if (!loaded)
       stopWithReproducer(error);
   }

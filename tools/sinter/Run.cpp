@@ -21,6 +21,7 @@ static Exit run(const RunFlags &flags) {
   if (flags.reference) {
     flags.shared.refuseCompiling("--reference, which compiles nothing");
     flags.shared.refuseThreads("--reference, which runs on one");
+    flags.shared.refuseDevice("--reference, which runs on the CPU");
     if (!flags.shared.states.empty())
       throw Stop(Exit::Usage, "--load has no effect with --reference, which takes the first values of states");
   }
@@ -66,6 +67,7 @@ void sinter::tool::addRun(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("run", "run a model once");
   flags->shared.addTo(*command);
   flags->shared.addPrecisionTo(*command);
+  flags->shared.addDeviceTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter, .mlir, .smod or .so)")->required();
   command->add_option("--function", flags->shared.function,
                       "function of a module (.smod, .so), such as a step's infer");

@@ -18,6 +18,7 @@ using namespace sinter::tool;
 namespace {
 struct TrainFlags {
   std::string step, file;
+  SharedOptions shared; // its device alone
   std::vector<std::string> data, validation;
   train::Config config; // what flags say
   CLI::App *command = nullptr;
@@ -117,6 +118,7 @@ static Exit runTrain(const TrainFlags &flags) {
   try {
     train::Config config = configOf(flags);
     checkOutputs(flags, config);
+    flags.shared.useDevice(flags.step);
     auto module = openStep(flags.step);
     train::Trainer trainer(module.get(), config);
     trainer.onLine = [&](const std::string &line, bool isLast) { // past what escapes control characters
@@ -218,6 +220,7 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
       ->take_all();
   add("--events", &Config::events, "folder for a file that TensorBoard shows; goes on with --resume");
   add("--threads", &Config::threads, "threads to run on (default: all cores)")->check(CLI::Range(1, 1024));
+  flags->shared.addDeviceTo(*command);
   addForce(*command, flags->force);
   command->callback([flags, &result] { result = runTrain(*flags); });
 }

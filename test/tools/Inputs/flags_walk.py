@@ -22,7 +22,7 @@ make("convert", MODEL, "m.mlir")
 make("train-step", MODEL, "--loss", "mse", "--optimizer", "sgd:lr=0.1", "-o", "step.smod")
 
 GRAPH, SMOD = "m.mlir", "m.smod"
-REFUSED, DAMAGED = 2, 6
+REFUSED, UNSUPPORTED, DAMAGED = 2, 3, 6
 # (subcommand, flag) -> uses: (arguments, REFUSED or None for accepted)
 USES = {
     ("compile", "-O"): [([GRAPH, "-O1", "-o", "o.smod"], None), ([SMOD, "-O1"], REFUSED)],
@@ -53,6 +53,11 @@ USES = {
     ("run", "--target"): [([GRAPH, "--target", "native", "--input", "x=1"], None),
                           ([SMOD, "--target", "native", "--input", "x=1"], REFUSED),
                           ([GRAPH, "--target", "native", "--input", "x=1", "--reference"], REFUSED)],
+    # device.test runs on one.
+    ("run", "--device"): [([GRAPH, "--device", "cuda", "--input", "x=1"], REFUSED), ([GRAPH, "--device", "cuda:0", "--input", "x=1", "--reference"], REFUSED),
+                          ([GRAPH, "--device", "cuda:0", "--target", "native", "--input", "x=1"], REFUSED)],
+    ("check", "--device"): [([GRAPH, "--device", "cuda:0", "--reference"], REFUSED), ([GRAPH, "--device", "cuda:0", "--gradient"], REFUSED)],
+    ("bench", "--device"): [([SMOD, "--device", "cuda:0", "--seconds", "0.01"], UNSUPPORTED)],
     ("run", "--shape"): [([GRAPH, "--shape", "x=2x3", "--input", "x=1"], None), ([SMOD, "--shape", "x=2x3", "--input", "x=1"], None)],
     ("run", "--index-policy"): [([GRAPH, "--index-policy", "error", "--input", "x=1"], None),
                                 ([SMOD, "--index-policy", "error", "--input", "x=1"], REFUSED)],
