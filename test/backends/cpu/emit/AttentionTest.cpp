@@ -144,6 +144,19 @@ TEST(Attention, RowsThatCountNothingAreNan) {
   }
 }
 
+// NaN in keys of a block that the mask hides from all rows is not read.
+TEST(Attention, HiddenBlocksAreLeftOut) {
+  std::vector<std::string> types = {"tensor<1x9x4xf32>", "tensor<1x256x4xf32>", "tensor<1x256x4xf32>",
+                                    "tensor<1x9x256xf32>"};
+  std::string text = kernelText("attention", types, {"tensor<1x9x4xf32>"}, attention(types, "tensor<1x9x4xf32>"));
+  std::vector<Feed> feeds = feedsOf({1, 9, 256, 4, 4});
+  std::fill(feeds[1].values.begin() + 192 * 4, feeds[1].values.end(), std::numeric_limits<double>::quiet_NaN());
+  feeds.push_back(window(9, 256, 1000));
+  HostTensor result = resultsOf(text, feeds, 1)[0];
+  for (int64_t k = 0; k < result.numElements(); ++k)
+    ASSERT_TRUE(std::isfinite(result.getFloat(k))) << k;
+}
+
 // Scores of 3e4 would overflow without their maximum, which later blocks of keys raise.
 TEST(Attention, LargeScores) {
   std::vector<std::string> types = {"tensor<1x9x4xf32>", "tensor<1x200x4xf32>", "tensor<1x200x4xf32>"};
