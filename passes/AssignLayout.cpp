@@ -17,6 +17,7 @@
 #include "ir/Shape.h"
 #include "passes/Passes.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;

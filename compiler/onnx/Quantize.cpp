@@ -6,6 +6,8 @@
 #include "compiler/onnx/Windows.h"
 #include "ir/Storage.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 
 namespace sinter::onnx {

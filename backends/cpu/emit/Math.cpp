@@ -2,6 +2,7 @@
 
 #include "backends/cpu/emit/Math.h"
 #include "backends/cpu/emit/MathLanes.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;

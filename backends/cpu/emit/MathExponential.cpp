@@ -5,6 +5,8 @@
 
 #include "backends/cpu/emit/MathLanes.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <numbers>
 
 using namespace mlir;
