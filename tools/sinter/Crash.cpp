@@ -45,11 +45,19 @@ static void put(int file, const char *text) {
     return;
 }
 
-static void copyModel() {
+/// Copies the model, unless it is so large that the copies of a few crashes would fill a disk.
+static void copyModel(int readme) {
   int from = open(reproducer.model, O_RDONLY | O_CLOEXEC);
+  struct stat file = {};
+  if (from < 0 || fstat(from, &file) != 0)
+    return;
+  if (file.st_size > (off_t(64) << 20)) {
+    put(readme, "the model is over 64 MiB and was not copied\n");
+    return;
+  }
   int to = open(reproducer.copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   char block[16 * 1024];
-  for (ssize_t bytes; from >= 0 && to >= 0 && (bytes = read(from, block, sizeof block)) > 0;)
+  for (ssize_t bytes; to >= 0 && (bytes = read(from, block, sizeof block)) > 0;)
     if (write(to, block, static_cast<size_t>(bytes)) != bytes)
       break;
 }
@@ -77,7 +85,7 @@ static void copyModel() {
     put(readme, "\n");
     put(readme, reproducer.commandLine);
     put(readme, "\n");
-    copyModel();
+    copyModel(readme);
     put(2, " (this is a defect of sinter; a reproducer is in ");
     put(2, reproducer.folder);
     put(2, ")");
