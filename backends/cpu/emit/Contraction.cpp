@@ -6,7 +6,7 @@
 //   tile      MR rows by NV vectors of accumulators in registers     (MicroKernel.h)
 //
 // A constant rhs is packed at compile time as [panel][k][32 columns], and one that a loop leaves as it is before the
-// loop (PackInvariants). Otherwise one panel after the other goes to the workspace as a strip [k][32 columns]:
+// loop (PackInvariants). Otherwise the columns of one tile after the other go to the workspace as a strip [k][columns]:
 // transposed when its k is contiguous (q k^T), copied when its rows lie far apart and many rows of lhs read them (then
 // they share few cache sets and each is a page of its own); else rhs is read where it lies. Row blocks of one panel
 // follow each other, so that a strip is made once in most calls. The left operand is never packed: one scalar a row and
@@ -63,10 +63,12 @@ public:
     width = widthOf(form.sum);
     lanes = spec.schedule().getLanes();
     vectorType = VectorType::get({lanes}, typeOf(form.sum, b.getContext()));
-    panel = spec.target().panelBytes / width;
     tile = {spec.schedule().getTile()[0], spec.schedule().getTile()[1]};
+    // A strip holds the columns of one tile: of more, the last one would reach beyond the end of rhs.
+    int64_t tileColumns = tile.vectors * lanes;
+    panel = plan.hasStrips() ? tileColumns : spec.target().panelBytes / width;
     int64_t columns = constantOr(plan.columns, ShapedType::kDynamic);
-    masked = columns == ShapedType::kDynamic || columns % panel != 0;
+    masked = columns == ShapedType::kDynamic || columns % tileColumns != 0;
     DimExpr pack = dims.constant(form.kPack);
     steps = form.kPack == 1 ? plan.k : dims.ceilDiv(plan.k, pack);
     stripElements = dims.mul(dims.add(steps, dims.constant(form.headers())), dims.constant(panel * form.kPack));
