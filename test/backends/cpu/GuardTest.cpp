@@ -180,3 +180,31 @@ TEST(Guard, ProductsOfOtherShapes) {
   product("bf16", 64, 2048, 128);
   product("f32", 64, 1024, 96, /*transposed=*/true);
 }
+
+TEST(Guard, Convolutions) {
+  auto convolve = [](const std::string &type, const char *image, const char *filter, const char *result, int pad) {
+    std::string sum = type == "i8" ? "i32" : "f32", x = "tensor<" + std::string(image) + "x" + type + ">",
+                w = "tensor<" + std::string(filter) + "x" + type + ">",
+                y = "tensor<" + std::string(result) + "x" + sum + ">";
+    std::string pads = "array<i64: " + std::to_string(pad) + ", " + std::to_string(pad) + ">";
+    run("func.func @main(%x: " + x + ", %w: " + w + ") -> " + y +
+            " {\n  %y = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = " + pads + ", high = " + pads +
+            ", input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, "
+            "layout = #sinter<conv_layout channels_last>, element_type = " +
+            sum + "} : (" + x + ", " + w + ") -> " + y + "\n  return %y : " + y + "\n}\n",
+        type);
+  };
+  for (const char *type : {"f32", "bf16"}) {
+    SCOPED_TRACE(type);
+    convolve(type, "1x12x12x32", "40x3x3x32", "1x12x12x40", 1);
+    convolve(type, "1x8x8x48", "64x1x1x48", "1x8x8x64", 0);
+  }
+}
+
+TEST(Guard, Maps) {
+  run("func.func @main(%x: tensor<37x48xf32>, %w: tensor<37x48xf32>) -> tensor<37x48xf32> {\n"
+      "  %a = sinter.add %x, %w : (tensor<37x48xf32>, tensor<37x48xf32>) -> tensor<37x48xf32>\n"
+      "  %y = sinter.mul %a, %w : (tensor<37x48xf32>, tensor<37x48xf32>) -> tensor<37x48xf32>\n"
+      "  return %y : tensor<37x48xf32>\n}\n",
+      "f32", [](size_t i) { return (valueAt(i) + valueAt(i + 1)) * valueAt(i + 1); });
+}
