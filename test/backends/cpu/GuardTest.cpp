@@ -208,3 +208,44 @@ TEST(Guard, Maps) {
       "  return %y : tensor<37x48xf32>\n}\n",
       "f32", [](size_t i) { return (valueAt(i) + valueAt(i + 1)) * valueAt(i + 1); });
 }
+
+/// One op of the inputs x and w, which have the shapes `x` and `w`.
+static void one(const std::string &op, const std::string &x, const std::string &w, const std::string &y,
+                const std::function<double(size_t)> &expected = nullptr) {
+  SCOPED_TRACE(op);
+  auto tensor = [](const std::string &shape) { return "tensor<" + shape + "xf32>"; };
+  std::string types = op.find("%w") == op.npos ? tensor(x) : tensor(x) + ", " + tensor(w);
+  if (op.find("attention") != op.npos)
+    types += ", " + tensor(w);
+  run("func.func @main(%x: " + tensor(x) + ", %w: " + tensor(w) + ") -> " + tensor(y) + " {\n  %y = sinter." + op +
+          " : (" + types + ") -> " + tensor(y) + "\n  return %y : " + tensor(y) + "\n}\n",
+      "f32", expected);
+}
+
+TEST(Guard, OtherKernels) {
+  one("reduce add %x axes = [1]", "37x48", "1", "37", [](size_t i) {
+    double total = 0;
+    for (size_t k = 0; k < 48; ++k)
+      total += valueAt(i * 48 + k);
+    return total;
+  });
+  one("reduce add %x axes = [0]", "37x48", "1", "48", [](size_t i) {
+    double total = 0;
+    for (size_t k = 0; k < 37; ++k)
+      total += valueAt(k * 48 + i);
+    return total;
+  });
+  one("transpose %x {permutation = array<i64: 1, 0>}", "37x48", "1", "48x37",
+      [](size_t i) { return valueAt(i % 37 * 48 + i / 37); });
+  one("concatenate %x, %w {axis = 1}", "16x33", "16x15", "16x48",
+      [](size_t i) { return i % 48 < 33 ? valueAt(i / 48 * 33 + i % 48) : valueAt(i / 48 * 15 + i % 48 - 33 + 1); });
+  one("slice %x {starts = array<i64: 1, 2>, limits = array<i64: 37, 48>, steps = array<i64: 3, 1>}", "37x48", "1",
+      "12x46", [](size_t i) { return valueAt((1 + i / 46 * 3) * 48 + 2 + i % 46); });
+  one("cumulative add %x {axis = 1 : i64}", "16x33", "1", "16x33");
+  one("softmax %x {axis = 1 : i64}", "16x33", "1", "16x33");
+  one("reduce_window max %x {window = array<i64: 1, 3, 3, 1>, strides = array<i64: 1, 2, 2, 1>, low = array<i64: 0, 1, "
+      "1, 0>, "
+      "high = array<i64: 0, 1, 1, 0>, dilations = array<i64: 1, 1, 1, 1>}",
+      "2x8x8x17", "1", "2x4x4x17");
+  one("attention %x, %w, %w {scale = 0.25 : f64}", "1x67x32", "1x2051x32", "1x67x32");
+}
