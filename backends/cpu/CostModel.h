@@ -52,8 +52,7 @@ struct CostModel {
   int64_t argWindowElements = 256; // results of a window's positions
   int64_t choleskyChunks = 64;     // at most so many, as matrices share workspaces
   int64_t attentionChunks = 64;    // at most so many, as blocks of rows share workspaces
-  int64_t attentionRows = 96;      // of a block of scores, for which keys are transposed once
-  int64_t attentionKeys = 64;      // of such a block
+  int64_t attentionRows = 192;     // at most, of a block of scores, for which keys are transposed once
 
   // Limits that decide between two ways.
   int64_t updateElements = 1 << 16; // a larger window is written by the map emitter, on all threads

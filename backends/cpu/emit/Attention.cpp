@@ -76,7 +76,9 @@ private:
   /// `atVector(i)` and `atRest(i)` for [0, count) by vectors, then one by one.
   void forRange(Value count, llvm::function_ref<void(Value)> atVector, llvm::function_ref<void(Value)> atRest);
   void turnKeys(const Rows &at, Value first, Value count);
-  void formScores(const Rows &at, Value key, Value count, Value row, int64_t rows);
+  void formScores(const Rows &at, Value key, Value count, Value column, Value row, int64_t rows);
+  Value greater(Value x, Value y);
+  Value greatestLane(Value lanesOf);
   void updateSoftmax(const Rows &at, Value row);
   void addValues(const Rows &at, Value key, Value count, Value row, int64_t rows);
   Value isHidden(const Rows &at, Value key, Value count);
@@ -149,59 +151,83 @@ void AttentionEmitter::turnKeys(const Rows &at, Value first, Value count) {
       [&](Value j) { k.fn.loop(index(0), depth, 1, [&](Value i) { moveOne(i, j); }); });
 }
 
-/// s for `rows` rows and a block of keys, -inf behind the last key.
-void AttentionEmitter::formScores(const Rows &at, Value key, Value count, Value row, int64_t rows) {
-  k.fn.loop(index(0), index(keys), vectors * lanes, [&](Value column) {
-    MicroOperands operands(form);
-    operands.a = input(0);
-    for (int64_t r = 0; r < rows; ++r)
-      operands.aRows.push_back(k.add(at.query, k.mul(k.add(row, index(r)), depth)));
-    operands.b = work;
-    for (int64_t v = 0; v < vectors; ++v)
-      operands.bVectors.push_back(k.add(k.add(at.turned, column), index(v * lanes)));
-    operands.bStride = index(keys);
-    SmallVector<Value> sums = emitBlockedMicroKernel(k.fn, operands, vector, index(0), depth, depthSize);
-    Value scale = spread(number(op.getScale().convertToDouble()));
-    Value never = spread(number(-std::numeric_limits<double>::infinity()));
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value place = k.add(column, index(v * lanes)), mask = firstLanes(k.sub(count, place));
-      for (int64_t r = 0; r < rows; ++r) {
-        Value score = arith::MulFOp::create(b, sums[r * vectors + v], scale);
-        if (at.bias) {
-          Value offset = biasRow ? k.add(at.bias, k.mul(k.add(row, index(r)), biasRow)) : at.bias;
-          Value bias = biasColumns ? vector::MaskedLoadOp::create(
-                                         b, vector, input(3), ValueRange{k.add(offset, k.add(key, place))}, mask, never)
-                                         .getResult()
-                                   : spread(scalar(input(3), offset));
-          score = arith::AddFOp::create(b, score, bias);
-        }
-        store(k.select(mask, score, never), work,
-              k.add(at.scores, k.add(k.mul(k.add(row, index(r)), index(keys)), place)));
+/// s for `rows` rows and a register tile of keys from `column` of the block on, -inf behind the last key.
+void AttentionEmitter::formScores(const Rows &at, Value key, Value count, Value column, Value row, int64_t rows) {
+  MicroOperands operands(form);
+  operands.a = input(0);
+  for (int64_t r = 0; r < rows; ++r)
+    operands.aRows.push_back(k.add(at.query, k.mul(k.add(row, index(r)), depth)));
+  operands.b = work;
+  for (int64_t v = 0; v < vectors; ++v)
+    operands.bVectors.push_back(k.add(k.add(at.turned, column), index(v * lanes)));
+  operands.bStride = index(keys);
+  SmallVector<Value> sums = emitBlockedMicroKernel(k.fn, operands, vector, index(0), depth, depthSize);
+  Value scale = spread(number(op.getScale().convertToDouble()));
+  Value never = spread(number(-std::numeric_limits<double>::infinity()));
+  for (int64_t v = 0; v < vectors; ++v) {
+    Value place = k.add(column, index(v * lanes)), mask = firstLanes(k.sub(count, place));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value score = arith::MulFOp::create(b, sums[r * vectors + v], scale);
+      if (at.bias) {
+        Value offset = biasRow ? k.add(at.bias, k.mul(k.add(row, index(r)), biasRow)) : at.bias;
+        Value bias = biasColumns ? vector::MaskedLoadOp::create(
+                                       b, vector, input(3), ValueRange{k.add(offset, k.add(key, place))}, mask, never)
+                                       .getResult()
+                                 : spread(scalar(input(3), offset));
+        score = arith::AddFOp::create(b, score, bias);
       }
+      store(k.select(mask, score, never), work,
+            k.add(at.scores, k.add(k.mul(k.add(row, index(r)), index(keys)), place)));
     }
-  });
+  }
+}
+
+/// The greater of two, one instruction on x86; of a NaN and a number either one. A NaN among scores becomes one of the
+/// sum of exponentials, whatever is taken off.
+Value AttentionEmitter::greater(Value x, Value y) {
+  return k.select(arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, y, x), y, x);
+}
+
+/// The greatest lane.
+Value AttentionEmitter::greatestLane(Value lanesOf) {
+  for (int64_t half = lanes / 2; half > 0; half /= 2) {
+    SmallVector<int64_t> low = llvm::to_vector(llvm::seq<int64_t>(0, half)),
+                         high = llvm::to_vector(llvm::seq<int64_t>(half, 2 * half));
+    lanesOf = greater(vector::ShuffleOp::create(b, lanesOf, lanesOf, low),
+                      vector::ShuffleOp::create(b, lanesOf, lanesOf, high));
+  }
+  return vector::ExtractOp::create(b, lanesOf, ArrayRef<int64_t>{0});
 }
 
 /// p in place of s, and m, l and c of a row.
 void AttentionEmitter::updateSoftmax(const Rows &at, Value row) {
   Value first = k.add(at.scores, k.mul(row, index(keys))), infinity = number(-std::numeric_limits<double>::infinity());
-  SmallVector<Value> scores;
-  Value most, sum;
-  for (int64_t v = 0; v < keys / lanes; ++v) {
+  SmallVector<Value> scores, shares;
+  for (int64_t v = 0; v < keys / lanes; ++v)
     scores.push_back(load(work, k.add(first, index(v * lanes))));
-    most = most ? arith::MaximumFOp::create(b, most, scores.back()).getResult() : scores.back();
-  }
+  // As a tree: a chain would wait for every step.
+  auto combine = [](SmallVector<Value> values, function_ref<Value(Value, Value)> with) {
+    while (values.size() > 1) {
+      SmallVector<Value> pairs;
+      for (size_t i = 0; i + 1 < values.size(); i += 2)
+        pairs.push_back(with(values[i], values[i + 1]));
+      if (values.size() % 2)
+        pairs.push_back(values.back());
+      values = std::move(pairs);
+    }
+    return values.front();
+  };
   Value old = scalar(work, k.add(at.greatest, row));
-  Value greatest = arith::MaximumFOp::create(
-      b, old, vector::ReductionOp::create(b, vector::CombiningKind::MAXIMUMF, most).getResult());
+  Value most = combine(scores, [&](Value x, Value y) { return greater(x, y); });
+  Value greatest = greater(old, greatestLane(most));
   // Nothing that counts so far: all exponentials are zero.
   Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, infinity);
   Value shift = k.select(isNone, number(0), greatest);
   for (int64_t v = 0; v < keys / lanes; ++v) {
-    Value share = math::ExpOp::create(b, arith::SubFOp::create(b, scores[v], spread(shift)));
-    store(share, work, k.add(first, index(v * lanes)));
-    sum = sum ? arith::AddFOp::create(b, sum, share).getResult() : share;
+    shares.push_back(math::ExpOp::create(b, arith::SubFOp::create(b, scores[v], spread(shift))));
+    store(shares.back(), work, k.add(first, index(v * lanes)));
   }
+  Value sum = combine(shares, [&](Value x, Value y) { return arith::AddFOp::create(b, x, y).getResult(); });
   Value factor = math::ExpOp::create(b, arith::SubFOp::create(b, old, shift));
   Value total = scalar(work, k.add(at.total, row));
   total = arith::AddFOp::create(b, arith::MulFOp::create(b, total, factor),
@@ -280,7 +306,10 @@ void AttentionEmitter::emitRows(const Rows &at) {
     Value count = k.min(k.sub(keyCount, key), index(keys));
     auto take = [&] {
       turnKeys(at, key, count);
-      forTiles(at.count, [&](Value row, int64_t rows) { formScores(at, key, count, row, rows); });
+      // Keys of one register tile stay in the first-level cache while the rows go by.
+      k.fn.loop(index(0), index(keys), vectors * lanes, [&](Value column) {
+        forTiles(at.count, [&](Value row, int64_t rows) { formScores(at, key, count, column, row, rows); });
+      });
       k.fn.loop(index(0), at.count, 1, [&](Value row) { updateSoftmax(at, row); });
       forTiles(at.count, [&](Value row, int64_t rows) { addValues(at, key, count, row, rows); });
     };
@@ -382,9 +411,12 @@ Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
   plan.addTile(6, 6);
   int64_t vectors = spec.target().vectorRegisters > 16 ? 4 : 2;
   plan.addTile(vectors, vectors, vectors);
-  plan.addTile(std::max(spec.costs().attentionKeys, vectors * lanes), kMostKeys);
+  // A row of scores in half of the registers, a block of them in a quarter of the second-level cache.
+  int64_t keys = std::min(kMostKeys, lanes * spec.target().vectorRegisters / 2);
+  int64_t rows = std::min(spec.costs().attentionRows, spec.target().l2Bytes / 4 / (keys * bytes));
+  plan.addTile(std::max(keys, vectors * lanes), kMostKeys);
   plan.tile.back().least = plan.tile.back().multiple = vectors * lanes;
-  plan.setChunk(spec.costs().attentionRows);
+  plan.setChunk(std::max<int64_t>(rows / 6 * 6, 6));
   return plan;
 }
 
