@@ -59,12 +59,15 @@ private:
     RankedTensorType type = tensorTypeOf(value);
     return type.hasStaticShape() && type.getRank() > 0 && type.getDimSize(0) == count;
   }
+  static bool isWritten(Value table) { return isa_and_nonnull<ScatterNdOp>(table.getDefiningOp()); }
   Operation *copyInto(OpBuilder &b, Operation *op, IRMapping &map, int64_t rows) const;
 
   GroupRowsOp groups;
   int64_t count; // of rows, those that stand for none with them
   SmallVector<ScatterNdOp> writes;
   llvm::SetVector<Operation *> ops;
+  llvm::SmallPtrSet<Operation *, 8> cheap; // of ops, those that may be made twice
+  llvm::SmallPtrSet<Value, 8> whole;       // what some of ops read otherwise than row by row
 };
 } // namespace
 
@@ -72,15 +75,26 @@ private:
 bool RowUpdates::isRowWise(Operation *op) {
   if (op->getNumResults() != 1 || !isOfRows(op->getResult(0)))
     return false;
-  if (auto gather = dyn_cast<GatherOp>(op)) // of what no write here gave
-    return gather.getAxis() == 0 && gather.getPositions() == groups.getRows() &&
-           !gather.getOperand().getDefiningOp<ScatterNdOp>();
-  if (auto bags = dyn_cast<BagSumOp>(op))
+  if (auto gather = dyn_cast<GatherOp>(op)) { // of what no write gave
+    whole.insert(gather.getOperand());
+    cheap.insert(op);
+    return gather.getAxis() == 0 && gather.getPositions() == groups.getRows() && !isWritten(gather.getOperand());
+  }
+  if (auto bags = dyn_cast<BagSumOp>(op)) {
+    whole.insert_range(op->getOperands());
     return bags.getSplits() == groups.getSplits();
-  if (auto broadcast = dyn_cast<BroadcastOp>(op))
-    return !llvm::is_contained(broadcast.getAxes(), 0) || add(broadcast.getOperand());
-  if (auto constant = dyn_cast<ConstantOp>(op))
+  }
+  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    cheap.insert(op);
+    if (llvm::is_contained(broadcast.getAxes(), 0))
+      return add(broadcast.getOperand());
+    whole.insert_range(op->getOperands());
+    return true;
+  }
+  if (auto constant = dyn_cast<ConstantOp>(op)) {
+    cheap.insert(op);
     return isa<DenseElementsAttr>(constant.getValue()) && cast<DenseElementsAttr>(constant.getValue()).isSplat();
+  }
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return isOfRows(reshape.getOperand()) && add(reshape.getOperand());
   return isa<Pointwise>(op) && llvm::all_of(op->getOperands(), [&](Value operand) { return add(operand); });
@@ -122,8 +136,7 @@ bool RowUpdates::find() {
     bool again =
         llvm::count_if(writes, [&](ScatterNdOp other) { return other.getOperand() == write.getOperand(); }) > 1;
     if (again || !table.hasStaticShape() || table.getDimSize(0) != static_cast<int64_t>(groups.getSize()) ||
-        rows.getRank() != table.getRank() || write.getOperand().getDefiningOp<ScatterNdOp>() ||
-        !add(write.getUpdates()))
+        rows.getRank() != table.getRank() || isWritten(write.getOperand()) || !add(write.getUpdates()))
       return false;
   }
   // The loop stands where the last write does.
@@ -133,18 +146,11 @@ bool RowUpdates::find() {
           !here || here->isBeforeInBlock(writes.back()) || here == writes.back())
         return false;
   // What is read whole is no such row.
-  for (Operation *op : ops) {
-    bool isWhole = isa<GatherOp, BagSumOp>(op);
-    if (auto broadcast = dyn_cast<BroadcastOp>(op))
-      isWhole = !llvm::is_contained(broadcast.getAxes(), 0);
-    if (isWhole && llvm::any_of(op->getOperands(), [&](Value operand) {
-          return operand.getDefiningOp() && ops.contains(operand.getDefiningOp());
-        }))
-      return false;
-  }
+  if (llvm::any_of(whole, [&](Value value) { return value.getDefiningOp() && ops.contains(value.getDefiningOp()); }))
+    return false;
   // Sums that others read, too, must be made whole.
   for (Operation *op : ops)
-    if (!isa<GatherOp, BroadcastOp, ConstantOp>(op) &&
+    if (!cheap.contains(op) &&
         llvm::any_of(op->getUsers(), [&](Operation *user) { return !ops.contains(user) && !written.contains(user); }))
       return false;
   return true;

@@ -361,6 +361,9 @@ void Planner::growEpilogue(unsigned number) {
   }
 }
 
+/// Whether the elements of what an op gives follow from few numbers.
+static bool spreads(Operation *op) { return isa<BroadcastOp, IotaOp>(op); }
+
 /// True when the operand `use` of a product only repeats batches (or adds axes of size 1).
 bool Planner::repeatsBatches(BroadcastOp op, OpOperand &use) {
   auto dot = cast<DotGeneralOp>(use.getOwner());
@@ -422,7 +425,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
   if (llvm::any_of(group.ops, [&](Operation *member) { return givesSizes(op, member); }))
     return false;
   bool isMove = !isa<Pointwise>(op);
-  bool isSpread = isa<BroadcastOp, IotaOp>(op);
+  bool isSpread = spreads(op);
   int64_t cost = costOf(op);
   if (placesOf(op, group).size() > (cost > kCheapCost ? kMaxCostlyPlaces : kMaxPlaces))
     return false;
@@ -439,8 +442,8 @@ bool Planner::canJoin(Operation *op, Group &group) {
       if (isFilterOrder(op) || (kernelTemplate == KernelTemplate::contraction && isRowStart(op)))
         continue;
       // A product reads repeated batches with a stride of 0.
-      if (kernelTemplate == KernelTemplate::contraction && isa<BroadcastOp>(op)) {
-        if (!repeatsBatches(cast<BroadcastOp>(op), use))
+      if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && kernelTemplate == KernelTemplate::contraction) {
+        if (!repeatsBatches(broadcast, use))
           return false;
         continue;
       }
@@ -540,7 +543,7 @@ void Planner::place(Operation *op) {
     leaves = users.size() != 1 || joinable.empty() || !isAligned(op, groups[joinable[0]]) ||
              llvm::any_of(groups[joinable[0]].ops, [&](Operation *member) { return measuresReach(op, member); });
 
-  bool isSpread = isa<BroadcastOp, IotaOp>(op);
+  bool isSpread = spreads(op);
   bool isMove = isa<Elemental>(op) && costOf(op) <= kCheapCost;
   bool everyUser = !leaves && joinable.size() == users.size();
   if (everyUser && (users.size() == 1 || isMove || isa<ConvertOp>(op))) {

@@ -25,6 +25,8 @@ namespace sinter {
 
 static bool isFloat(Value value) { return isa<FloatType>(tensorTypeOf(value).getElementType()); }
 
+static BroadcastOp broadcastOf(Value value) { return value.getDefiningOp<BroadcastOp>(); }
+
 static bool isPositiveZero(Value value) {
   std::optional<double> number = uniformValue(value);
   return number && *number == 0 && !std::signbit(*number);
@@ -285,7 +287,7 @@ private:
 
   /// 0, 1, 2 ... along the axis.
   static bool isPositions(Value value, int64_t axis) {
-    auto broadcast = value.getDefiningOp<BroadcastOp>();
+    auto broadcast = broadcastOf(value);
     if (!broadcast || broadcast.getAxes() != ArrayRef<int64_t>{axis} ||
         tensorTypeOf(broadcast.getOperand()).getDimSize(0) != tensorTypeOf(value).getDimSize(axis))
       return false;
@@ -296,7 +298,7 @@ private:
   }
   /// `value`, which is the same all along the axis, without it; null if it is not.
   static Value withoutAxis(PatternRewriter &b, Value value, int64_t axis) {
-    auto broadcast = value.getDefiningOp<BroadcastOp>();
+    auto broadcast = broadcastOf(value);
     if (!broadcast || llvm::is_contained(broadcast.getAxes(), axis))
       return {};
     SmallVector<int64_t> shape(tensorTypeOf(value).getShape()), axes;
@@ -333,7 +335,7 @@ struct SplitReduction : OpRewritePattern<ReduceOp> {
 struct MergeBroadcasts : OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &b) const override {
-    auto before = op.getOperand().getDefiningOp<BroadcastOp>();
+    auto before = broadcastOf(op.getOperand());
     if (!before)
       return b.notifyMatchFailure(op, "does not follow a broadcast");
     if (!op.getType().hasStaticShape() && !op.getShape() && op.getLike().empty())
@@ -398,7 +400,7 @@ struct MeasureSource : OpRewritePattern<DimOp> {
     } else if (isa<Pointwise>(source)) {
       // Constants and repeated numbers are made to the others' size.
       for (Value candidate : source->getOperands())
-        if (!matchPattern(candidate, m_Constant()) && !candidate.getDefiningOp<BroadcastOp>()) {
+        if (!matchPattern(candidate, m_Constant()) && !broadcastOf(candidate)) {
           operand = candidate;
           break;
         }
@@ -422,7 +424,7 @@ struct ShapeOfPointwise : OpRewritePattern<ShapeOp> {
     if (!isa_and_nonnull<Pointwise>(source))
       return b.notifyMatchFailure(op, "does not measure a pointwise op");
     for (Value candidate : source->getOperands())
-      if (!matchPattern(candidate, m_Constant()) && !candidate.getDefiningOp<BroadcastOp>()) {
+      if (!matchPattern(candidate, m_Constant()) && !broadcastOf(candidate)) {
         b.modifyOpInPlace(op, [&] { op.setOperand(candidate); });
         return success();
       }
@@ -460,7 +462,7 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
         continue;
       }
       ElementsAttr attr;
-      auto broadcast = operand.getDefiningOp<BroadcastOp>();
+      auto broadcast = broadcastOf(operand);
       bool isNumber = broadcast && tensorTypeOf(broadcast.getOperand()).getRank() == 0;
       if (!isNumber && !(matchPattern(operand, m_Constant(&attr)) && isa<DenseElementsAttr>(attr) && attr.isSplat()))
         return b.notifyMatchFailure(op, "another operand is not one number");
@@ -475,7 +477,7 @@ struct ReshapeAfterPointwise : OpInterfaceRewritePattern<Pointwise> {
       SmallVector<Value> like;
       if (!type.hasStaticShape())
         like.push_back(x);
-      auto broadcast = operand.getDefiningOp<BroadcastOp>();
+      auto broadcast = broadcastOf(operand);
       if (operand == reshape.getResult()) {
         operands.push_back(x);
       } else if (broadcast && tensorTypeOf(broadcast.getOperand()).getRank() == 0) {

@@ -34,6 +34,7 @@ CODE = {"hash": (".py",), "process": (".test", ".mlir")}
 REASONS = {
     "test/compiler/capi/EmbeddingTest.cpp": (["time"], "waits for what happens, a minute at most; signals may arrive at any time"),
     "test/compiler/capi/JitTest.cpp": (["times of files"], "sets the times that decide which file is the oldest"),
+    "test/cuda/on_a_gpu.py": (["time"], "measures on a GPU; values alone decide"),
     "test/cuda/driver/Launches.cpp": (["time"], "events tell milliseconds, as those of the driver that it stands for"),
     "test/ir/file/LargeGraphTest.cpp": (["time", "memory or disk"], "the least of three, as a share of what cp takes; where bert.onnx is, which the suite does not fetch"),
     "test/cuda/machine/Floats.cpp": (["processor"], "an instruction where there is one, else the same rounding in C"),
