@@ -4,6 +4,7 @@
 #include "runtime/data/TfRecord.h"
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 using namespace sinter::data;
 
@@ -18,14 +19,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       {.name = "a", .dtype = SINTER_I1, .dims = {}, .hasDefault = true, .number = 1},
       {.name = "b", .dtype = Bytes, .dims = {2}, .hasDefault = true},
       {.name = "c", .dtype = SINTER_F64, .dims = {-1, 2}}};
-  static const auto single = parseExample(fixed), batched = parseExamples(fixed);
-  try {
-    Record one = single(bytes);
-    Record list{{"record", Value::strings(std::vector<std::string>(1, std::string(bytes["record"].bytes())))}};
-    if (!(batched(list).value(0).row(0) == one.value(0)))
-      abort();
-  } catch (const Error &) {
-  }
+  static const std::vector<Feature> pairs = {{.name = "a", .dtype = SINTER_I32, .dims = {2}, .hasDefault = true},
+                                             {.name = "b", .dtype = Bytes, .dims = {}, .hasDefault = true},
+                                             {.name = "c", .dtype = SINTER_F32, .dims = {2}, .hasDefault = true}};
+  static const std::pair<decltype(parseExample(fixed)), decltype(parseExamples(fixed))> readers[] = {
+      {parseExample(fixed), parseExamples(fixed)}, {parseExample(pairs), parseExamples(pairs)}};
+  for (const auto &[single, batched] : readers)
+    try {
+      Record one = single(bytes);
+      Record list{{"record", Value::strings(std::vector<std::string>(1, std::string(bytes["record"].bytes())))}};
+      if (!(batched(list).value(0).row(0) == one.value(0)))
+        abort();
+    } catch (const Error &) {
+    }
   try {
     Record steps = sequence(bytes), copy{{"record", Value::string(makeSequenceExample(steps, {"b", "c"}))}};
     if (!(sequence(copy) == steps))

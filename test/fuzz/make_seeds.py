@@ -56,6 +56,48 @@ for name, text in {"object": '{"a": 1, "b": [2, 30], "c": "text"}', "escapes": '
 
 
 
+def varint(number):
+    low = bytes()
+    while number > 127:
+        low, number = low + bytes([number & 127 | 128]), number >> 7
+    return low + bytes([number])
+
+
+def message(*fields):
+    """Protobuf's fields (number, content) that are bytes or messages."""
+    return b"".join(varint(number << 3 | 2) + varint(len(content)) + content for number, content in fields)
+
+
+def feature(values):
+    """tf.train.Feature of strings, floats or integers."""
+    if isinstance(values[0], bytes):
+        return message((1, message(*((1, value) for value in values))))
+    if isinstance(values[0], float):
+        return message((2, message((1, struct.pack(f"<{len(values)}f", *values)))))
+    return message((3, message((1, b"".join(varint(value) for value in values)))))
+
+
+def features(**named):
+    return message(*((1, message((1, name.encode()), (2, feature(values)))) for name, values in named.items()))
+
+
+# The names are those that ExampleFuzz.cpp asks for.
+for name, named in {"fits": {"a": [1], "b": [b"x", b"yz"], "c": [0.5, 1.0, 2.0, 3.0]}, "pairs": {"a": [5, 6], "b": [b"x"], "c": [0.5, 1.0]},
+                    "missing": {"c": [0.5, 1.0]}, "many": {"a": [1], "b": [b"x", b"y", b"z"], "c": [1.0, 2.0]}, "odd": {"a": [1], "b": [b"", b""], "c": [1.0, 2.0, 3.0]},
+                    "wide": {"a": [1 << 40, 1], "c": [1.0, 2.0]}, "kinds": {"a": [0.5], "b": [1], "c": [b"x"]}}.items():
+    put("example", name, message((1, features(**named))))
+def unusual(name, content):
+    """An example whose one feature has these bytes."""
+    return message((1, message((1, message((1, name.encode()), (2, content))))))
+
+
+put("example", "alone", unusual("a", bytes([0x1A, 2, 0x08, 1])) + unusual("c", bytes([0x12, 5, 0x0D, 0, 0, 0, 63])))  # not packed
+put("example", "cut", unusual("c", message((2, message((1, bytes(6)))))))
+for name, steps in {"steps": {"b": [[b"p", b"q"], [b"r"]], "c": [[0.5, 1.5], [2.0, 3.0]]}, "uneven": {"c": [[0.5, 1.5], [2.0]]}}.items():
+    lists = message(*((1, message((1, key.encode()), (2, message(*((1, feature(step)) for step in value))))) for key, value in steps.items()))
+    put("example", name, message((1, features(a=[3, 4])), (2, lists)))
+
+
 def npy(header, data, version=1):
     text = header.encode() + b"\n"
     return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text + data
