@@ -100,7 +100,7 @@ schedule::KernelTraits CudaBackend::describe(schedule::KernelSpec &given, String
   auto join = spec.loops->lookupSymbol<func::FuncOp>(("kernel" + kJoinSuffix).str());
   if (join)
     join.setName((symbol + kJoinSuffix).str());
-  kernels.push_back({symbol.str(), form->chunk, threads, bool(join), std::move(spec.loops)});
+  kernels.push_back({symbol.str(), form->chunk, threads, form->threadsAtOnce, bool(join), std::move(spec.loops)});
   return spec.emitted;
 }
 
@@ -112,7 +112,7 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
   for (Kernel &kernel : kernels) {
     if (failed(lowering.run(*kernel.loops)))
       return failure();
-    units.push_back({*kernel.loops, {{kernel.symbol, kernel.chunk, kernel.threads}}});
+    units.push_back({*kernel.loops, {{kernel.symbol, kernel.chunk, kernel.threads, kernel.threadsAtOnce}}});
     os << "kernel " << kernel.symbol << (kernel.chunk == Chunk::Thread ? " thread " : " block ") << kernel.threads
        << "\n";
     if (!kernel.isJoined)

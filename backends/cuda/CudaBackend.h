@@ -36,8 +36,9 @@ private:
   struct Kernel {
     std::string symbol;
     Chunk chunk;
-    int64_t threads; // of a block
-    bool isJoined;   // by a second function
+    int64_t threads;       // of a block
+    int64_t threadsAtOnce; // of the form
+    bool isJoined;         // by a second function
     mlir::OwningOpRef<mlir::ModuleOp> loops;
   };
   Generation generation;

@@ -54,8 +54,8 @@ static std::string planOnly(cuda::KernelSpec &spec, StringRef name, ScheduleAttr
 }
 
 static const KernelForm forms[] = {
-    {"mma_product", Chunk::Block, 0, planTiles<Core::Warps>, emitTiles<Core::Warps>},
-    {"product", Chunk::Block, 0, planTiles<Core::Threads>, emitTiles<Core::Threads>},
+    {"mma_product", Chunk::Block, 0, planTiles<Core::Warps>, emitTiles<Core::Warps>, kThreadsAtOnce},
+    {"product", Chunk::Block, 0, planTiles<Core::Threads>, emitTiles<Core::Threads>, kThreadsAtOnce},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},
     {"block_row", Chunk::Block, 0, planOnly<planBlockRow>, emitBlockRow},
     {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},

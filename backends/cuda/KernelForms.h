@@ -39,6 +39,9 @@ struct KernelForm {
   /// `schedule` becomes what it would choose.
   std::string (*plan)(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
   cpu::EmittedKernel (*emit)(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
+  /// Threads of a multiprocessor that are enough: ptxas may share out all registers among them, and need not spill so
+  /// that more fit. 0: ptxas chooses.
+  int64_t threadsAtOnce = 0;
 };
 
 /// All forms, in the order in which they are asked.

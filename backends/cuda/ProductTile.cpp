@@ -130,7 +130,7 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   double reading = double((tile.rows + tile.columns) * types.width()) * slab /
                    (2.5 * gpu.bandwidth / double(gpu.multiprocessors)); // most of it is in the second cache
   // Blocks of few threads share a multiprocessor.
-  double atOnce = std::max(1.0, 256 / threads), places = double(gpu.multiprocessors) * atOnce;
+  double atOnce = std::max(1.0, kThreadsAtOnce / threads), places = double(gpu.multiprocessors) * atOnce;
   double waves = std::ceil(blocks / places);
   double each = slabs * std::max({multiplying, reading, 40 * threads / 256}) * (waves > 1 ? atOnce : 1) + 600;
   double cost = waves * each;

@@ -28,6 +28,9 @@ struct ProductTile {
   ScheduleAttr schedule(mlir::MLIRContext *context, llvm::StringRef name, Core core) const;
 };
 
+/// Threads of a multiprocessor that hide each other's waiting: each may have all the registers that it can name.
+inline constexpr int64_t kThreadsAtOnce = 256;
+
 /// The types that a block multiplies and sums.
 struct ProductTypes {
   mlir::Type a, b; // as shared memory holds them, signless

@@ -54,6 +54,8 @@ static void addEntry(llvm::Module &module, const PtxUnit::Entry &unit) {
                                        llvm::GlobalValue::ExternalLinkage, unit.kernel, module);
   entry->setCallingConv(llvm::CallingConv::PTX_Kernel);
   entry->addFnAttr("nvvm.maxntid", std::to_string(unit.threads));
+  if (unit.threadsAtOnce)
+    entry->addFnAttr("nvvm.minctasm", std::to_string(std::max<int64_t>(1, unit.threadsAtOnce / unit.threads)));
   entry->setDoesNotThrow();
 
   auto *first = llvm::BasicBlock::Create(context, "", entry), *test = llvm::BasicBlock::Create(context, "", entry),

@@ -21,6 +21,7 @@ struct PtxUnit {
     std::string kernel;
     Chunk chunk;
     int64_t threads;
+    int64_t threadsAtOnce = 0; // of the form (KernelForms.h)
   };
   mlir::ModuleOp module; // in the LLVM dialect
   llvm::SmallVector<Entry, 2> entries;
