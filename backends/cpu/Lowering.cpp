@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/Lowering.h"
+#include "backends/cpu/BFloatRounding.h"
 #include "backends/cpu/emit/Branches.h"
 #include "backends/cpu/emit/Math.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -34,6 +35,7 @@ struct cpu::Lowering::Impl {
       populateMathExpansions(first);
     }
     arith::populateCeilFloorDivExpandOpsPatterns(first);
+    populateBFloatRounding(first);
     arith::populateExpandBFloat16Patterns(first);
     vector::populateVectorStepLoweringPatterns(first);
     vector::populateVectorMaskMaterializationPatterns(first, /*force32BitVectorIndices=*/true);
