@@ -26,6 +26,7 @@
 #include "backends/cpu/emit/Packing.h"
 #include "backends/cpu/emit/Strips.h"
 #include "ir/Elementwise.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace sinter;
@@ -93,6 +94,7 @@ private:
                    ArrayRef<Value> batchIndex);
   EmittedKernel emitPanelChunks();
   EmittedKernel emitRowChunks();
+  DimExpr rowBlocks(DimExpr chunks);
   EmittedKernel finish(DimExpr chunks, DimExpr workspaceBytes);
   /// Quotient and rest.
   std::pair<Value, Value> split(Value index, Value count) {
@@ -503,7 +505,7 @@ void ContractionEmitter::emitColumns(Value group, Value batch, Value rhsBase, Va
 
 EmittedKernel ContractionEmitter::emit() {
   if (plan.hasStrips())
-    strip = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(form.b, b.getContext())), fn.workspace(),
+    strip = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(form.column, b.getContext())), fn.workspace(),
                                    fn.index(0), ValueRange{});
   return plan.copiesRows ? emitRowChunks() : emitPanelChunks();
 }
@@ -549,7 +551,21 @@ EmittedKernel ContractionEmitter::emitPanelChunks() {
     emitColumns(group, batch, rhsBase, lhsBase, rowBegin, rowEnd, isNew, batchIndex);
   });
   DimExpr chunks = dims.mul(dims.product(plan.batches), dims.mul(blocks, groups));
-  return finish(chunks, dims.mul(dims.mul(chunks, stripElements), dims.constant(widthOf(form.b))));
+  return finish(chunks, dims.mul(dims.mul(chunks, stripElements), dims.constant(widthOf(form.column))));
+}
+
+/// Blocks of copied rows, of `chunks` chunks. Each block makes all strips again and each part of the columns copies all
+/// rows again: so many blocks that this is the least together, and that the copies of a block stay in the second-level
+/// cache. Packed columns cost nothing again.
+DimExpr ContractionEmitter::rowBlocks(DimExpr chunks) {
+  int64_t rows = constantOr(plan.rows, 0), columns = constantOr(plan.columns, 0), most = constantOr(chunks, 0);
+  if (!plan.hasStrips() || rows <= 0 || columns <= 0 || most <= 1)
+    return chunks;
+  auto least = static_cast<int64_t>(std::sqrt(static_cast<double>(most) * rows / columns));
+  int64_t rowBytes = constantOr(rowPitch, 1) * widthOf(form.row);
+  int64_t fitting =
+      llvm::divideCeil(rows, std::max<int64_t>(1, spec.target().l2Bytes / 2 / std::max<int64_t>(1, rowBytes)));
+  return dims.constant(std::clamp<int64_t>(std::max(least, fitting), 1, most));
 }
 
 /// Rows are copied: a chunk is a block of rows and all columns, or a part of them where there are few rows.
@@ -562,7 +578,7 @@ EmittedKernel ContractionEmitter::emitRowChunks() {
   auto share = [&](DimExpr count, DimExpr chunks, DimExpr elements) {
     return dims.max(atLeastOne(dims.ceilDiv(count, chunks)), dims.floorDiv(tilesOfWork, atLeastOne(elements)));
   };
-  tilesPerBlock = dims.min(atLeastOne(tiles), share(tiles, wanted, dims.mul(tileRows, plan.columns)));
+  tilesPerBlock = dims.min(atLeastOne(tiles), share(tiles, rowBlocks(wanted), dims.mul(tileRows, plan.columns)));
   DimExpr blockRows = dims.mul(tilesPerBlock, tileRows);
   DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
   DimExpr parts = dims.ceilDiv(wanted, atLeastOne(blocks));
@@ -573,8 +589,8 @@ EmittedKernel ContractionEmitter::emitRowChunks() {
   DimExpr line = dims.constant(64);
   DimExpr stripBytes = dims.constant(0);
   if (plan.hasStrips())
-    stripBytes =
-        dims.mul(dims.ceilDiv(dims.mul(dims.mul(chunks, stripElements), dims.constant(widthOf(form.b))), line), line);
+    stripBytes = dims.mul(
+        dims.ceilDiv(dims.mul(dims.mul(chunks, stripElements), dims.constant(widthOf(form.column))), line), line);
   DimExpr copyElements = dims.mul(dims.add(blockRows, tileRows), rowPitch);
   DimExpr copyBytes = dims.mul(dims.mul(chunks, copyElements), dims.constant(widthOf(form.row)));
 

@@ -152,6 +152,8 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   for (int64_t axis : plan.lhsBatch)
     plan.batches.push_back(dims.resolve(lhs->sizes[axis]));
   plan.packed = panels || llvm::is_contained(packing, static_cast<int64_t>(rhs->input));
+  if (!plan.packed)
+    plan.form = form->throughStrips();
 
   SmallVector<int64_t> lhsFree = freeAxes(lhs->sizes.size(), plan.lhsBatch, dot.getLhsContract());
   SmallVector<int64_t> rhsFree = freeAxes(rhs->sizes.size(), plan.rhsBatch, dot.getRhsContract());
@@ -165,8 +167,8 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   plan.k = lhsK->size;
   auto isUnit = [&](DimExpr stride) { return stride.isConstant() && stride.constant() == 1; };
   DimExpr k = dims.resolve(plan.k);
-  bool fillsSteps = k.isConstant() && k.constant() % form->kPack == 0 && isUnit(dims.resolve(lhsK->stride));
-  plan.copiesRows = form->copiesRows() || (form->kPack > 1 && !fillsSteps);
+  bool fillsSteps = k.isConstant() && k.constant() % plan.form.kPack == 0 && isUnit(dims.resolve(lhsK->stride));
+  plan.copiesRows = form->copiesRows() || (plan.form.kPack > 1 && !fillsSteps);
   if (plan.packed) {
     Dims sizes;
     for (int64_t axis : rhsFree)

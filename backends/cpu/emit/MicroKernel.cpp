@@ -69,7 +69,7 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
     Value bOffset = mul(k, operands.bStride);
     Value aOffset = operands.aStride ? mul(k, operands.aStride) : k;
     SmallVector<SmallVector<Value>> bRow;
-    auto bType = VectorType::get({vectorType.getNumElements() * form.kPack}, typeOf(form.b, b.getContext()));
+    auto bType = VectorType::get({vectorType.getNumElements() * form.kPack}, typeOf(form.column, b.getContext()));
     for (auto [j, vector] : llvm::enumerate(operands.bVectors)) {
       Value at = add(vector, bOffset), loaded;
       Value mask = j < operands.bMasks.size() ? operands.bMasks[j] : Value();
@@ -88,7 +88,7 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
     }
     if (operands.ahead) {
       Value ahead = add(operands.ahead, mul(k, fn.index(operands.aheadStride)));
-      int64_t line = fn.spec.target().cacheLineBytes / widthOf(form.b);
+      int64_t line = fn.spec.target().cacheLineBytes / widthOf(form.column);
       for (int64_t at = 0; at < operands.aheadStride; at += line)
         memref::PrefetchOp::create(b, operands.b, ValueRange{add(ahead, fn.index(at))}, /*isWrite=*/false,
                                    /*localityHint=*/2, /*isDataCache=*/true);

@@ -91,7 +91,7 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
   }
   ProductForm form;
   form.a = *left;
-  form.b = *right;
+  form.b = form.column = *right;
   using Step = ProductForm::Step;
   auto has = [&](Number number) { return form.a == number || form.b == number; };
   assert(isFloat(form.a) == isFloat(form.b) && isFloat(form.a) == isFloat(*wanted) &&
@@ -134,6 +134,16 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
     form.step = Step::short_dots;
     form.row = Number::i16;
     form.kPack = 2;
+  }
+  return form;
+}
+
+ProductForm ProductForm::throughStrips() const {
+  ProductForm form = *this;
+  if (isFloat(sum) && (step == Step::bfloat_pairs || step == Step::converted)) {
+    form.step = Step::fused;
+    form.column = sum;
+    form.kPack = 1;
   }
   return form;
 }
@@ -269,6 +279,10 @@ Value sinter::cpu::toRow(ImplicitLocOpBuilder &b, const ProductForm &form, Value
   return arith::XOrIOp::create(b, value, arith::ConstantOp::create(b, b.getIntegerAttr(value.getType(), -128)));
 }
 
+Value sinter::cpu::toColumn(ImplicitLocOpBuilder &b, const ProductForm &form, Value value) {
+  return convert(b, value, form.b, form.column);
+}
+
 //===- words ---------------------------------------------------------------------------------===//
 
 static StringRef nameOf(Number number) {
@@ -285,6 +299,8 @@ std::string ProductForm::describe() const {
     os << ", k by " << kPack;
   if (copiesRows())
     os << ", rows as " << nameOf(row);
+  if (column != b)
+    os << ", columns as " << nameOf(column);
   if (flips)
     os << " with flipped signs";
   return text;

@@ -7,6 +7,7 @@
 //   f32 or f64, all the same   fused         k                                 read where it lies
 //   bf16 b -> f32              bfloat_pairs  k, k + 1, shifted into two f32    rows converted to f32
 //   f16 b, integers, mixed     converted     k, converted in registers         rows converted to sum's type
+//   the same floats in strips  fused         k, converted when it is written   rows converted to sum's type
 //   bf16 -> f32                bfloat_dots   k, k + 1                          k, k + 1
 //   i8, u8 -> i32              byte_dots     k .. k + 3                        k .. k + 3
 //   i8, u8, i16 -> i32         short_dots    k, k + 1, converted to i16        rows converted to i16
@@ -43,12 +44,16 @@ struct ProductForm {
   Step step = Step::fused;
   Number a = Number::f32, b = Number::f32;
   Number sum = Number::f32;
-  Number row = Number::f32; // what a step reads of a; rows are copied if that is not `a`
-  int64_t kPack = 1;        // elements of k side by side
-  bool flips = false;       // rows are copied with their sign bits flipped
+  Number row = Number::f32;    // what a step reads of a; rows are copied if that is not `a`
+  Number column = Number::f32; // what a step reads of b; strips hold that
+  int64_t kPack = 1;           // elements of k side by side
+  bool flips = false;          // rows are copied with their sign bits flipped
 
   /// Operands and sums of one type.
-  static ProductForm fusedOf(Number number) { return {Step::fused, number, number, number, number}; }
+  static ProductForm fusedOf(Number number) { return {Step::fused, number, number, number, number, number}; }
+  /// The form where b goes through strips: they are read many times, so floats that steps would convert are converted
+  /// once, when the strip is written.
+  ProductForm throughStrips() const;
 
   /// Rows have to be copied wherever they lie.
   bool copiesRows() const { return row != a || flips; }
@@ -101,6 +106,9 @@ mlir::Value toSum(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, 
 
 /// An element of a as rows hold it.
 mlir::Value toRow(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value value);
+
+/// Elements of b as strips hold them.
+mlir::Value toColumn(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value value);
 
 } // namespace sinter::cpu
 

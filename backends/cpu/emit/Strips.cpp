@@ -110,7 +110,7 @@ void StripWriter::writeStep(Value step, bool isLast) {
         row = vector::LoadOp::create(b, rowVector, source.buffer, ValueRange{from});
       rows.push_back(isLast ? arith::SelectOp::create(b, inside[r], row, zeroOf(rowVector)).getResult() : row);
     }
-    vector::StoreOp::create(b, interleave(b, rows), strip, ValueRange{add(words, place(step, at))});
+    vector::StoreOp::create(b, toColumn(b, form, interleave(b, rows)), strip, ValueRange{add(words, place(step, at))});
   }
 }
 
@@ -139,14 +139,15 @@ void StripWriter::writeSingly() {
       for (int64_t r = 0; r < form.kPack; ++r) {
         Value k = add(mul(step, fn.index(form.kPack)), fn.index(r));
         Value to = add(place(step, 0), add(mul(column, fn.index(form.kPack)), fn.index(r)));
-        memref::StoreOp::create(b, loadOrZero(k, add(columnBegin, column)), strip, ValueRange{add(words, to)});
+        Value value = toColumn(b, form, loadOrZero(k, add(columnBegin, column)));
+        memref::StoreOp::create(b, value, strip, ValueRange{add(words, to)});
       }
     });
   });
 }
 
 void StripWriter::writeColumns() {
-  if (!source.masked || fn.spec.target().hasMaskedMemory || form.step == ProductForm::Step::fused)
+  if (!source.masked || fn.spec.target().hasMaskedMemory || form.b == form.sum)
     return writeWholeColumns();
   Value isWhole =
       arith::CmpIOp::create(b, arith::CmpIPredicate::sle, add(columnBegin, fn.index(panel)), source.columns);
@@ -162,7 +163,9 @@ void StripWriter::writeColumns() {
 
 /// k is contiguous: squares of words are turned in registers.
 void StripWriter::writeTransposed() {
-  Type word = form.kPack == 1 ? element : b.getIntegerType(form.kPack * widthOf(form.b) * 8);
+  Type held = typeOf(form.column, b.getContext());
+  Type word = form.kPack == 1 ? held : b.getIntegerType(form.kPack * widthOf(form.b) * 8);
+  auto stepVector = VectorType::get(wordVector.getShape(), held);
   Value whole = wholeSteps();
   Value kEnd = arith::SubIOp::create(b, whole, arith::RemUIOp::create(b, whole, fn.index(lanes)));
   Value last = arith::SubIOp::create(b, source.columns, fn.index(1));
@@ -180,10 +183,11 @@ void StripWriter::writeTransposed() {
       Value k = form.kPack == 1 ? step : mul(step, fn.index(form.kPack));
       SmallVector<Value> rows;
       for (Value column : columns)
-        rows.push_back(castTo(vector::LoadOp::create(b, wordVector, source.buffer, ValueRange{add(column, k)}),
-                              VectorType::get({lanes}, word)));
+        rows.push_back(
+            castTo(toColumn(b, form, vector::LoadOp::create(b, wordVector, source.buffer, ValueRange{add(column, k)})),
+                   VectorType::get({lanes}, word)));
       for (auto [i, row] : llvm::enumerate(transposeVectors(b, rows)))
-        vector::StoreOp::create(b, castTo(row, wordVector), strip,
+        vector::StoreOp::create(b, castTo(row, stepVector), strip,
                                 ValueRange{add(words, place(add(step, fn.index(i)), block))});
     });
     fn.loop(kEnd, stepCount(), 1, [&](Value step) {
@@ -199,7 +203,7 @@ void StripWriter::writeTransposed() {
             value = memref::LoadOp::create(b, source.buffer, ValueRange{add(column, at)});
             value = arith::SelectOp::create(b, isInside, value, zeroOf(element));
           }
-          memref::StoreOp::create(b, value, strip, ValueRange{to});
+          memref::StoreOp::create(b, toColumn(b, form, value), strip, ValueRange{to});
         }
     });
   }
