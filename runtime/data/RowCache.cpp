@@ -4,7 +4,7 @@
 #include "../state_write.h"
 #include <algorithm>
 #include <chrono>
-#include <numeric>
+#include <system_error>
 
 namespace sinter::data {
 
@@ -46,41 +46,49 @@ RowCache::~RowCache() {
     job.join();
 }
 
-template <typename Body> void RowCache::inParts(int64_t count, Body body) const {
-  int64_t parts = std::clamp<int64_t>(count / leastPart, 1, threads);
-  std::vector<std::exception_ptr> errors(static_cast<size_t>(parts));
-  auto run = [&](int64_t part) {
-    try {
-      body(count * part / parts, count * (part + 1) / parts);
-    } catch (...) {
-      errors[static_cast<size_t>(part)] = std::current_exception();
-    }
-  };
+/// Runs `body` on `count` threads, this one with them; on fewer where the system gives no more.
+template <typename Body> static void onThreads(int64_t count, Body body) {
   std::vector<std::thread> others;
-  for (int64_t part = 1; part < parts; ++part)
-    others.emplace_back(run, part);
-  run(0);
+  try {
+    for (int64_t i = 1; i < count; ++i)
+      others.emplace_back([&body] { body(); });
+  } catch (const std::system_error &) {
+  }
+  body();
   for (std::thread &other : others)
     other.join();
-  for (const std::exception_ptr &error : errors)
-    if (error)
-      std::rethrow_exception(error);
 }
 
-void RowCache::touch(int64_t slot) {
+template <typename Body> void RowCache::inParts(int64_t count, Body body) const {
+  std::atomic<int64_t> next = 0;
+  onThreads(std::min<int64_t>(threads, count / leastPart), [&] {
+    for (int64_t begin; (begin = next.fetch_add(leastPart)) < count;)
+      body(begin, std::min(begin + leastPart, count));
+  });
+}
+
+void RowCache::findMemory() {
+  values.clear();
+  for (size_t f = 0; f < store.options().fields.size(); ++f)
+    values.push_back(memory(f));
+}
+
+/// `batch` needs the slot.
+void RowCache::touch(int64_t slot, Batch &batch) {
   Slot &here = held[static_cast<size_t>(slot)];
-  if (here.usedAt == now)
+  if (here.usedAt == batch.at)
     return;
-  here.usedAt = now;
+  pinned += here.usedAt != current.at;
+  here.usedAt = batch.at;
   here.uses = std::min<uint8_t>(here.uses + 1, mostUses);
-  ++pinned;
+  batch.slots.push_back(slot);
 }
 
-/// The slot of a row that leaves. There is one that this batch does not use.
-int64_t RowCache::chooseSlot() {
+/// The slot of a row that leaves: one that neither `batch` needs nor the one that the step computes with. There is one.
+int64_t RowCache::chooseSlot(const Batch &batch) {
   for (;; hand = hand + 1 == slots ? 0 : hand + 1) {
     Slot &here = held[static_cast<size_t>(hand)];
-    if (here.usedAt == now)
+    if (here.usedAt == current.at || here.usedAt == batch.at)
       continue;
     if (here.row < 0 || here.uses == 0)
       return hand;
@@ -88,64 +96,143 @@ int64_t RowCache::chooseSlot() {
   }
 }
 
-std::vector<float *> RowCache::memories() const {
-  std::vector<float *> all;
-  for (size_t f = 0; f < store.options().fields.size(); ++f)
-    all.push_back(memory(f));
-  return all;
+/// Puts the values of a slot into the store. They stay in the slot, too, where that fails.
+void RowCache::writeSlot(int64_t slot) {
+  Slot &here = held[static_cast<size_t>(slot)];
+  char *record = store.append(here.row);
+  for (size_t f = 0; f < values.size(); ++f)
+    store.pack(f, values[f] + slot * store.options().fields[f].count, record);
+  here.isDirty = false;
+  ++written;
 }
 
-/// What slots hold as records, before other rows come.
-void RowCache::pack(std::span<const int64_t> from, Batch &batch) const {
-  const std::vector<RowField> &fields = store.options().fields;
-  std::vector<float *> values = memories();
-  batch.records.resize(from.size() * static_cast<size_t>(store.recordBytes()));
-  inParts(static_cast<int64_t>(from.size()), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      for (size_t f = 0; f < fields.size(); ++f)
-        store.pack(f, values[f] + from[static_cast<size_t>(i)] * fields[f].count,
-                   batch.records.data() + i * store.recordBytes());
-  });
-}
-
-void RowCache::writeAll(const Batch &batch) {
-  std::vector<size_t> order(batch.rows.size()); // as they lie in the file
-  std::iota(order.begin(), order.end(), size_t(0));
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return batch.rows[a] < batch.rows[b]; });
-  inParts(static_cast<int64_t>(order.size()), [&](int64_t begin, int64_t end) {
-    for (size_t i : std::span(order).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)))
-      store.write(batch.rows[i], batch.records.data() + i * static_cast<size_t>(store.recordBytes()));
-  });
-}
-
-void RowCache::finishJob() {
-  if (job.joinable())
-    job.join();
-  else
-    writeAll(leaving); // nothing was prefetched meanwhile
-  leaving.clear();
-  if (jobError)
-    std::rethrow_exception(std::exchange(jobError, nullptr));
-}
-
-/// Fills slots.
-void RowCache::load(std::vector<Load> &loads) {
-  std::sort(loads.begin(), loads.end(), [](const Load &a, const Load &b) { return a.row < b.row; });
-  const std::vector<RowField> &fields = store.options().fields;
-  std::vector<float *> to = memories();
-  inParts(static_cast<int64_t>(loads.size()), [&](int64_t begin, int64_t end) {
-    std::vector<char> record(static_cast<size_t>(store.recordBytes()));
-    for (int64_t i = begin; i < end; ++i) {
-      const Load &one = loads[static_cast<size_t>(i)];
-      const char *from = one.record;
-      if (!from && store.isWritten(one.row)) {
-        store.read(one.row, record.data());
-        from = record.data();
-      }
-      for (size_t f = 0; f < fields.size(); ++f)
-        store.unpack(f, one.row, from, to[f] + one.slot * fields[f].count);
+/// Finds a slot for each row of the batch, as long as there are any. Those that are to be filled are in `arrivals`.
+void RowCache::assign(Batch &batch) {
+  std::vector<int64_t> &rows = batch.rows, &places = batch.places;
+  places.assign(rows.size(), -1);
+  batch.slots.clear();
+  batch.isWhole = false;
+  batch.at = ++batches;
+  pinned = &batch == &current ? 0 : static_cast<int64_t>(current.slots.size());
+  // What is here stays, before anything leaves.
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + farther < rows.size())
+      slotOf.expect(rows[i + farther]);
+    places[i] = slotOf.find(rows[i]);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + farther < rows.size() && places[i + farther] >= 0)
+      __builtin_prefetch(&held[static_cast<size_t>(places[i + farther])]);
+    if (places[i] >= 0)
+      touch(places[i], batch);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (places[i] >= 0 || (places[i] = slotOf.find(rows[i])) >= 0)
+      continue;
+    if (pinned == slots)
+      return;
+    int64_t slot = chooseSlot(batch);
+    Slot &here = held[static_cast<size_t>(slot)];
+    if (here.row >= 0) {
+      if (here.isDirty)
+        writeSlot(slot);
+      slotOf.erase(here.row);
     }
-  });
+    here = {.row = rows[i]};
+    slotOf.insert(rows[i], slot);
+    arrivals.push_back({rows[i], slot, -1});
+    touch(slot, batch);
+    places[i] = slot;
+  }
+  batch.isWhole = true;
+}
+
+//===- Reading ---------------------------------------------------------------------------------------===//
+
+/// Says what is to be read: `readParts` may be called then, by any number of threads.
+void RowCache::beginReading() {
+  try {
+    for (Arrival &one : arrivals)
+      one.place = store.placeOf(one.row); // not before: a segment may have been moved
+    std::sort(arrivals.begin(), arrivals.end(), [](const Arrival &a, const Arrival &b) { return a.place < b.place; });
+    for (const Arrival &one : arrivals)
+      if (one.place >= 0)
+        wanted.push_back(one.row);
+    records.resize(wanted.size() * static_cast<size_t>(store.recordBytes()));
+  } catch (...) {
+    wanted.clear();
+    readError = std::current_exception();
+  }
+  nextPart = 0;
+  isReading = true;
+  isReading.notify_all();
+}
+
+void RowCache::readParts() {
+  auto count = static_cast<int64_t>(wanted.size());
+  for (int64_t begin; (begin = nextPart.fetch_add(leastPart)) < count;)
+    try {
+      store.read(std::span(wanted).subspan(static_cast<size_t>(begin),
+                                           static_cast<size_t>(std::min(leastPart, count - begin))),
+                 records.data() + begin * store.recordBytes());
+    } catch (...) {
+      std::scoped_lock lock(errorMutex);
+      readError = std::current_exception();
+    }
+}
+
+/// Gives each row of `batch` a slot and reads those that come. `settle` must follow, on the thread of the caller.
+void RowCache::bring(Batch &batch, int readers) {
+  try {
+    assign(batch);
+  } catch (...) { // those that have a slot are brought
+    jobError = std::current_exception();
+  }
+  beginReading();
+  onThreads(std::min<int64_t>(readers, static_cast<int64_t>(wanted.size()) / leastPart), [this] { readParts(); });
+}
+
+/// Waits until what `prefetch` began is done, and does a part of it.
+void RowCache::finishJob() {
+  if (!job.joinable())
+    return;
+  isReading.wait(false);
+  readParts();
+  job.join();
+}
+
+/// Fills the slots of those that came. Throws what kept rows from being read or written; rows that were not read are
+/// in no slot then.
+void RowCache::settle(bool isAhead) {
+  const std::vector<RowField> &fields = store.options().fields;
+  auto unwritten = static_cast<int64_t>(arrivals.size() - wanted.size());
+  if (readError) {
+    for (const Arrival &one : arrivals) {
+      slotOf.erase(one.row);
+      held[static_cast<size_t>(one.slot)] = {};
+    }
+  } else if (!arrivals.empty()) {
+    findMemory();
+    inParts(static_cast<int64_t>(arrivals.size()), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Arrival &one = arrivals[static_cast<size_t>(i)];
+        const char *from = i < unwritten ? nullptr : records.data() + (i - unwritten) * store.recordBytes();
+        for (size_t f = 0; f < fields.size(); ++f)
+          store.unpack(f, one.row, from, values[f] + one.slot * fields[f].count);
+        held[static_cast<size_t>(one.slot)].came = isAhead && from ? Came::Ahead : Came::Now;
+      }
+    });
+    numbers.read += static_cast<int64_t>(wanted.size());
+  }
+  arrivals.clear();
+  wanted.clear();
+  isReading = false;
+  std::exception_ptr error = readError ? readError : jobError;
+  readError = jobError = nullptr;
+  if (error) {
+    next.isWhole = false;
+    std::rethrow_exception(error);
+  }
 }
 
 void RowCache::prepare(std::span<const int64_t> rows, std::span<int64_t> places, bool moves) {
@@ -161,143 +248,76 @@ void RowCache::prepare(std::span<const int64_t> rows, std::span<int64_t> places,
                                                std::to_string(row));
   auto start = std::chrono::steady_clock::now();
   finishJob();
-  auto waited = std::chrono::steady_clock::now() - start;
-  ++now;
-  pinned = 0;
-  // What is here stays, before anything leaves.
-
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (i + farther < rows.size())
-      slotOf.expect(rows[i + farther]);
-    places[i] = slotOf.find(rows[i]);
+  settle(true);
+  if (next.isWhole && std::ranges::equal(next.rows, rows)) {
+    std::swap(current, next);
+  } else {
+    current.rows.assign(rows.begin(), rows.end());
+    findMemory();
+    bring(current, threads);
+    settle(false);
   }
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (i + farther < rows.size() && places[i + farther] >= 0)
-      __builtin_prefetch(&held[static_cast<size_t>(places[i + farther])]);
-    if (places[i] >= 0)
-      touch(places[i]);
-  }
-  std::vector<Load> loads;
-  std::vector<int64_t> from; // slots of rows that leave and moved
-  bool isFull = false;
-  for (size_t i = 0; i < rows.size() && !isFull; ++i) {
-    if (places[i] >= 0 || (places[i] = slotOf.find(rows[i])) >= 0)
-      continue;
-    isFull = pinned == slots;
-    if (isFull)
-      break;
-    int64_t slot = chooseSlot();
-    Slot &here = held[static_cast<size_t>(slot)];
-    if (here.row >= 0) {
-      if (here.isDirty) {
-        from.push_back(slot);
-        leaving.rows.push_back(here.row);
-      }
-      slotOf.erase(here.row);
-    }
-    int64_t place = aheadOf.find(rows[i]);
-    loads.push_back({rows[i], slot, place < 0 ? nullptr : ahead.records.data() + place * store.recordBytes()});
-    here = {.row = rows[i]};
-    slotOf.insert(rows[i], slot);
-    touch(slot);
-    places[i] = slot;
-  }
-  pack(from, leaving);
-  start = std::chrono::steady_clock::now();
-  load(loads);
-  numbers.waited += std::chrono::duration<double>(waited + (std::chrono::steady_clock::now() - start)).count();
-  for (const Load &one : loads) {
-    numbers.prefetched += one.record != nullptr;
-    numbers.read += store.isWritten(one.row);
-  }
-  ahead.clear();
-  aheadOf.clear();
+  next.isWhole = false;
+  numbers.waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   numbers.lookups += static_cast<int64_t>(rows.size());
-  numbers.distinct += pinned;
-  numbers.missed += static_cast<int64_t>(loads.size());
-  numbers.written += static_cast<int64_t>(leaving.rows.size());
-  if (isFull)
+  numbers.distinct += static_cast<int64_t>(current.slots.size());
+  for (int64_t slot : current.slots) {
+    Slot &here = held[static_cast<size_t>(slot)];
+    numbers.missed += here.came != Came::Before;
+    numbers.prefetched += here.came == Came::Ahead;
+    here.came = Came::Before;
+    if (moves && current.isWhole && !here.isDirty) {
+      here.isDirty = true;
+      store.mark(here.row);
+    }
+  }
+  if (!current.isWhole)
     throw Error(SINTER_INVALID_ARGUMENT,
                 "a batch requires a slot for each of its different rows, got " + std::to_string(slots) + " slots");
-  if (moves)
-    for (int64_t place : places)
-      if (Slot &here = held[static_cast<size_t>(place)]; !here.isDirty) {
-        here.isDirty = true;
-        store.mark(here.row);
-      }
-}
-
-/// Reads those of `rows` that are in no slot.
-void RowCache::readAhead(std::span<const int64_t> rows) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (i + farther < rows.size())
-      slotOf.expect(rows[i + farther]);
-    int64_t row = rows[i];
-    if (row >= 0 && row < store.options().rows && store.isWritten(row) && slotOf.find(row) < 0)
-      ahead.rows.push_back(row);
-  }
-  std::sort(ahead.rows.begin(), ahead.rows.end());
-  ahead.rows.erase(std::unique(ahead.rows.begin(), ahead.rows.end()), ahead.rows.end());
-  for (size_t i = 0; i < ahead.rows.size(); ++i)
-    aheadOf.insert(ahead.rows[i], static_cast<int64_t>(i));
-  ahead.records.resize(ahead.rows.size() * static_cast<size_t>(store.recordBytes()));
-  inParts(static_cast<int64_t>(ahead.rows.size()), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      store.read(ahead.rows[static_cast<size_t>(i)], ahead.records.data() + i * store.recordBytes());
-  });
+  std::copy(current.places.begin(), current.places.end(), places.begin());
 }
 
 void RowCache::prefetch(std::span<const int64_t> rows) {
-  if (job.joinable()) // for rows that nobody wants now
-    finishJob();
-  ahead.clear();
-  aheadOf.clear();
-  // Nothing else looks at the slots until `prepare` has waited for it.
-  job = std::thread([this, wanted = std::vector<int64_t>(rows.begin(), rows.end())] {
-    try {
-      writeAll(leaving);
-      readAhead(wanted);
-    } catch (...) {
-      jobError = std::current_exception();
-      ahead.clear();
-      aheadOf.clear();
-    }
-  });
+  finishJob(); // for rows that nobody wants now
+  settle(true);
+  next.isWhole = false;
+  next.rows.clear();
+  for (int64_t row : rows)
+    if (row >= 0 && row < store.options().rows) // `prepare` names the others
+      next.rows.push_back(row);
+  // A step may run meanwhile: its slots are not touched, and no others are written before `settle`.
+  findMemory();
+  try {
+    job = std::thread([this] { bring(next, threads); });
+  } catch (const std::system_error &) { // no thread is to be had: `prepare` does it
+  }
 }
 
 void RowCache::flush() {
   finishJob();
-  auto perBatch = std::max<size_t>((size_t(1) << 24) / static_cast<size_t>(store.recordBytes()), 1);
-  Batch batch;
-  std::vector<int64_t> from;
-  auto write = [&] {
-    pack(from, batch);
-    writeAll(batch);
-    numbers.written += static_cast<int64_t>(from.size());
-    batch.clear();
-    from.clear();
-  };
+  settle(true);
+  findMemory();
   for (int64_t slot = 0; slot < slots; ++slot)
-    if (Slot &here = held[static_cast<size_t>(slot)]; here.isDirty) {
-      from.push_back(slot);
-      batch.rows.push_back(here.row);
-      here.isDirty = false;
-      if (from.size() == perBatch)
-        write();
-    }
-  write();
+    if (held[static_cast<size_t>(slot)].isDirty)
+      writeSlot(slot);
   store.flush();
 }
 
 void RowCache::forget(int64_t row) {
   finishJob();
-  ahead.clear();
-  aheadOf.clear();
+  settle(true);
+  next.isWhole = false;
   if (int64_t slot = slotOf.find(row); slot >= 0) {
     slotOf.erase(row);
     held[static_cast<size_t>(slot)] = {};
   }
   store.forget(row);
+}
+
+RowCache::Statistics RowCache::statistics() const {
+  Statistics all = numbers;
+  all.written = written;
+  return all;
 }
 
 } // namespace sinter::data

@@ -18,15 +18,21 @@
 // on threads or on what was prefetched.
 //
 // Which row leaves: a hand goes round the slots, halves how often each was used and takes the first that is at zero, so
-// that rows which many batches look up stay.
+// that rows which many batches look up stay. Its values go to the end of the store's log before another row comes;
+// where they cannot be written, it stays.
+//
+// What `prefetch` does beside the step: it looks up the ids, chooses slots that the step does not touch, writes what
+// leaves and reads what comes. `prepare` then puts the values into the slots, which is all that the step waits for.
 
 #ifndef SINTER_RUNTIME_DATA_ROWCACHE_H
 #define SINTER_RUNTIME_DATA_ROWCACHE_H
 
 #include "RowMap.h"
 #include "RowStore.h"
+#include <atomic>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <thread>
 
@@ -52,54 +58,57 @@ public:
     double hitRate() const { return lookups ? 1 - static_cast<double>(missed) / static_cast<double>(lookups) : 1; }
   };
 
-  /// `store` must outlive it. `threads` read and write.
+  /// `store` must outlive it. `threads` read, and move values to and from slots.
   RowCache(RowStore &store, RowMemory memory, int64_t slots, int threads = 4);
   ~RowCache(); // without flush, what moved since is lost
   RowCache(const RowCache &) = delete;
   RowCache &operator=(const RowCache &) = delete;
 
   /// Brings `rows` into slots and says where each lies. `moves`: a step will write them. All others may leave. Fails
-  /// when a row is outside of the table, or there are more different ones than slots; the cache can be used on then.
+  /// when a row is outside of the table, there are more different ones than slots, or rows cannot be read or written.
+  /// The cache can be used on then, and nothing that moved is lost: a row that could not be written keeps its slot.
   void prepare(std::span<const int64_t> rows, std::span<int64_t> slots, bool moves = true);
-  /// Begins to read those of `rows` that are in no slot. The next `prepare` finds them, and forgets those that it does
-  /// not ask for.
+  /// Begins to bring those of `rows` that are in no slot, into slots that the last `prepare` did not give. The next
+  /// one finds them.
   void prefetch(std::span<const int64_t> rows);
   /// Writes what moved, and flushes the store.
   void flush();
   /// Gives a row its first value again.
   void forget(int64_t row);
 
-  Statistics statistics() const { return numbers; }
+  Statistics statistics() const;
 
 private:
+  /// When a row was brought into its slot: before its last batch, or for a batch that `prepare` has not given yet.
+  enum class Came : uint8_t { Before, Now, Ahead };
   struct Slot {
-    int64_t row = -1; // -1: none
-    uint32_t usedAt = 0;
+    int64_t row = -1;             // -1: none
+    uint32_t usedAt = UINT32_MAX; // the number of the last batch that needed it
     uint8_t uses = 0;
     bool isDirty = false;
+    Came came = Came::Before;
   };
-  struct Load {
-    int64_t row, slot;
-    const char *record; // read before; null: in the store
+  struct Arrival {            // a row that has a slot, whose values are not there yet
+    int64_t row, slot, place; // place: in the store, -1 for one that nobody wrote
   };
-  struct Batch { // records of rows
-    std::vector<int64_t> rows;
-    std::vector<char> records;
-    void clear() { // and keep the memory
-      rows.clear();
-      records.clear();
-    }
+  struct Batch {
+    std::vector<int64_t> rows, places; // what was asked for, and its slots
+    std::vector<int64_t> slots;        // the different ones
+    uint32_t at = 0;                   // its number
+    bool isWhole = false;              // each row has a place
   };
 
-  int64_t chooseSlot();
-  void touch(int64_t slot);
-  void load(std::vector<Load> &loads);
-  std::vector<float *> memories() const;
-  void pack(std::span<const int64_t> from, Batch &batch) const;
-  void readAhead(std::span<const int64_t> rows);
-  void writeAll(const Batch &batch);
+  int64_t chooseSlot(const Batch &batch);
+  void touch(int64_t slot, Batch &batch);
+  void assign(Batch &batch);
+  void beginReading();
+  void readParts();
+  void bring(Batch &batch, int readers);
   void finishJob();
-  /// Runs body(begin, end) for parts of [0, count) on threads; throws what one of them threw.
+  void settle(bool isAhead);
+  void writeSlot(int64_t slot);
+  void findMemory();
+  /// Runs body(begin, end), which must not throw, for parts of [0, count) on threads.
   template <typename Body> void inParts(int64_t count, Body body) const;
 
   RowStore &store;
@@ -108,12 +117,19 @@ private:
   int threads;
   RowMap slotOf;
   std::vector<Slot> held;
-  int64_t hand = 0, pinned = 0;
-  uint32_t now = 0;
-  Batch leaving, ahead; // what the job writes, and what it reads
-  RowMap aheadOf;       // places in `ahead`
+  std::vector<float *> values;  // of the fields, as of the last findMemory
+  int64_t hand = 0, pinned = 0; // slots that must stay
+  uint32_t batches = 0;         // numbers of batches that were given out
+  Batch current, next;          // what `prepare` gave, and what `prefetch` brings
+  std::vector<Arrival> arrivals;
+  std::vector<int64_t> wanted; // of the arrivals, those that are read: the last ones
+  std::vector<char> records;   // theirs
+  std::atomic<int64_t> nextPart = 0;
+  std::atomic<bool> isReading = false; // `wanted` is known, who waits may read some
+  std::mutex errorMutex;
+  std::exception_ptr readError, jobError;
   std::thread job;
-  std::exception_ptr jobError;
+  std::atomic<int64_t> written = 0; // rows
   Statistics numbers;
 };
 

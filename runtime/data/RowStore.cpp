@@ -2,8 +2,11 @@
 
 #include "RowStore.h"
 #include "../output.h"
+#include "Crc32c.h"
 #include "File.h"
 #include "Random.h"
+#include "RowMap.h"
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -11,6 +14,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace sinter::data {
@@ -35,16 +39,50 @@ int64_t RowField::bytes() const {
   throw Error(SINTER_IO, std::string(what) + ": " + std::strerror(errno), {path});
 }
 
+/// A whole number of a description, also where JSON calls it another kind of number or it is too large.
+static int64_t integerOf(const Json &object, const char *key) {
+  const Json &value = object.at(key);
+  return value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX ? INT64_MAX
+         : value.is_number_integer()                                     ? value.get<int64_t>()
+                                                                         : -1;
+}
+
+namespace {
+
+/// A file that has its name when all of it is there.
+class Output {
+public:
+  explicit Output(const std::string &path) { check(sinter_output_create(path.c_str(), 0, &output)); }
+  ~Output() {
+    if (output)
+      sinter_output_finish(output, SINTER_IO);
+  }
+  Output(const Output &) = delete;
+  Output &operator=(const Output &) = delete;
+  void append(const void *data, size_t count) {
+    if (status == SINTER_OK)
+      status = sinter_output_append(output, data, static_cast<int64_t>(count));
+  }
+  void finish() { check(sinter_output_finish(std::exchange(output, nullptr), status)); }
+
+private:
+  sinter_output *output = nullptr;
+  sinter_status_code status = SINTER_OK;
+};
+
+} // namespace
+
 static void checkOptions(const RowStoreOptions &o) {
   auto require = [](bool holds, const std::string &message) {
     if (!holds)
       throw Error(SINTER_INVALID_ARGUMENT, message);
   };
-  require(o.rows >= 1 && o.rows <= int64_t(1) << 40,
-          "a row store requires 1 to 2^40 rows, got " + std::to_string(o.rows));
+  require(o.rows >= 1 && o.rows <= int64_t(1) << 36,
+          "a row store requires 1 to 2^36 rows, got " + std::to_string(o.rows));
   require(o.shards >= 1 && o.shards <= 4096, "a row store requires 1 to 4096 shards, got " + std::to_string(o.shards));
   require(!o.fields.empty() && o.fields.size() <= 64,
           "a row store requires 1 to 64 fields, got " + std::to_string(o.fields.size()));
+  int64_t bytes = 0;
   for (const RowField &field : o.fields) {
     require(!field.name.empty() && field.name != "rows", "a field of a row store requires a name other than 'rows'");
     require(field.count >= 1 && field.count <= 1 << 20,
@@ -54,7 +92,23 @@ static void checkOptions(const RowStoreOptions &o) {
     require(std::count_if(o.fields.begin(), o.fields.end(),
                           [&](const RowField &other) { return other.name == field.name; }) == 1,
             "a row store requires fields of different names, got '" + field.name + "' twice");
+    bytes += field.bytes();
   }
+  require(o.rows <= (int64_t(1) << 59) / bytes, "a row store requires at most 2^59 bytes, got " +
+                                                    std::to_string(o.rows) + " rows of " + std::to_string(bytes));
+}
+
+RowPlaces::RowPlaces(int64_t rows)
+    : entries(static_cast<char *>(std::calloc(static_cast<size_t>(rows) + 1, bytesEach)), std::free) {
+  if (!entries)
+    throw std::bad_alloc();
+}
+
+/// About a MiB, which one call writes as quickly as it can be written; fewer records where the table is small, so that
+/// its log has some segments to choose from.
+static int64_t recordsOfSegment(int64_t rows, int64_t bytes) {
+  auto most = std::clamp<int64_t>(std::min((int64_t(1) << 20) / bytes, rows / 16), 1, 1 << 16);
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most)));
 }
 
 RowStore::RowStore(const std::string &folder, RowStoreOptions options) : folder(folder), settings(std::move(options)) {
@@ -63,9 +117,12 @@ RowStore::RowStore(const std::string &folder, RowStoreOptions options) : folder(
     failAt(folder, "cannot make the folder");
   if (access((folder + "/rows.json").c_str(), F_OK) == 0)
     throw Error(SINTER_INVALID_ARGUMENT, "the folder holds a row store already", {folder});
-  written.resize(static_cast<size_t>((settings.rows + 63) / 64));
-  describe(false);
-  openShards(true);
+  places = RowPlaces(settings.rows);
+  changed.resize(static_cast<size_t>((settings.rows + 63) / 64));
+  unlink((folder + "/index").c_str()); // of a store whose description is gone
+  openFiles(true);
+  perSegment = recordsOfSegment(settings.rows, bytes);
+  describe();
 }
 
 RowStore::RowStore(const std::string &folder, bool writable) : folder(folder), mayWrite(writable) {
@@ -74,41 +131,38 @@ RowStore::RowStore(const std::string &folder, bool writable) : folder(folder), m
   if (!file)
     failAt(path, "cannot be opened");
   Json all = Json::parse(file, nullptr, false);
+  auto require = [&](bool holds, const std::string &message) {
+    if (!holds)
+      throw Error(SINTER_CORRUPT, message, {path});
+  };
+  require(!all.is_discarded(), "requires a row store's description in JSON");
   try {
-    if (all.is_discarded())
-      throw Error(SINTER_CORRUPT, "requires a row store's description in JSON", {path});
-    settings.rows = all.at("rows");
-    settings.shards = all.at("shards");
-    settings.seed = all.at("seed");
+    settings.rows = integerOf(all, "rows");
+    settings.shards = integerOf(all, "shards");
+    settings.seed = all.at("seed").get<uint64_t>();
+    perSegment = integerOf(all, "segment");
     for (const Json &one : all.at("fields")) {
-      RowField field{one.at("name"), one.at("count"), RowField::Stored::F32, one.at("bound")};
+      RowField field{one.at("name"), integerOf(one, "count"), RowField::Stored::F32, one.at("bound")};
       std::string stored = one.at("stored");
       size_t kind = 0;
       while (kind < std::size(storedNames) && stored != storedNames[kind])
         ++kind;
-      if (kind == std::size(storedNames))
-        throw Error(SINTER_CORRUPT, "requires fields stored as f32, bf16 or i8, got '" + stored + "'", {path});
+      require(kind < std::size(storedNames), "requires fields stored as f32, bf16 or i8, got '" + stored + "'");
       field.stored = static_cast<RowField::Stored>(kind);
       settings.fields.push_back(field);
     }
-    checkOptions(settings);
-    if (!all.at("clean"))
-      throw Error(SINTER_CORRUPT,
-                  "rows were written after the last flush, and whoever wrote them is gone: make a store from snapshots",
-                  {path});
   } catch (const Json::exception &error) {
     throw Error(SINTER_CORRUPT, error.what(), {path});
   }
-  written.resize(static_cast<size_t>((settings.rows + 63) / 64));
-  File bits(folder + "/written");
-  auto wanted = static_cast<int64_t>(written.size() * sizeof written[0]);
-  if (bits.size() != wanted)
-    throw Error(SINTER_CORRUPT, "requires " + std::to_string(wanted) + " bytes, got " + std::to_string(bits.size()),
-                {bits.path()});
-  bits.readAt(0, reinterpret_cast<char *>(written.data()), wanted);
-  openShards(false);
-  if (mayWrite)
-    describe(false);
+  try {
+    checkOptions(settings);
+  } catch (const Error &error) {
+    throw Error(SINTER_CORRUPT, error.what(), {path});
+  }
+  openFiles(false);
+  require(perSegment >= 1 && perSegment <= 1 << 16 && perSegment * bytes <= std::max(int64_t(1) << 20, bytes),
+          "requires segments of 1 to 2^16 records and a MiB, got " + std::to_string(perSegment));
+  readIndex();
 }
 
 RowStore::~RowStore() {
@@ -116,15 +170,19 @@ RowStore::~RowStore() {
     close(file);
 }
 
-void RowStore::openShards(bool create) {
+std::string RowStore::pathOf(int64_t segment) const {
+  return folder + "/" + std::to_string(segment % settings.shards) + ".rows";
+}
+
+void RowStore::openFiles(bool create) {
   for (const RowField &field : settings.fields) {
     offsets.push_back(bytes);
     bytes += field.bytes();
   }
-  changed.resize(written.size());
   for (int64_t shard = 0; shard < settings.shards; ++shard) {
-    std::string path = folder + "/" + std::to_string(shard) + ".rows";
-    int file = open(path.c_str(), (mayWrite ? O_RDWR : O_RDONLY) | O_CLOEXEC | (create ? O_CREAT | O_TRUNC : 0), 0666);
+    std::string path = pathOf(shard);
+    int file =
+        ::open(path.c_str(), (mayWrite ? O_RDWR : O_RDONLY) | O_CLOEXEC | (create ? O_CREAT | O_TRUNC : 0), 0666);
     if (file < 0)
       failAt(path, "cannot be opened");
     files.push_back(file);
@@ -132,13 +190,7 @@ void RowStore::openShards(bool create) {
   }
 }
 
-static void writeWhole(const std::string &path, const void *data, size_t count) {
-  sinter_output *output;
-  check(sinter_output_create(path.c_str(), 0, &output));
-  check(sinter_output_finish(output, sinter_output_append(output, data, static_cast<int64_t>(count))));
-}
-
-void RowStore::describe(bool isClean) const {
+void RowStore::describe() const {
   Json fields = Json::array();
   for (const RowField &field : settings.fields)
     fields.push_back({{"name", field.name},
@@ -148,52 +200,266 @@ void RowStore::describe(bool isClean) const {
   std::string text = Json{{"rows", settings.rows},
                           {"shards", settings.shards},
                           {"seed", settings.seed},
-                          {"fields", fields},
-                          {"clean", isClean}}
+                          {"segment", perSegment},
+                          {"fields", fields}}
                          .dump(1) +
                      "\n";
-  writeWhole(folder + "/rows.json", text.data(), text.size());
+  Output output(folder + "/rows.json");
+  output.append(text.data(), text.size());
+  output.finish();
 }
 
-//===- records ---------------------------------------------------------------------------------------===//
+//===- the index -------------------------------------------------------------------------------------===//
 
-void RowStore::read(int64_t row, char *record) const {
-  int64_t shard = row % settings.shards, at = row / settings.shards * bytes;
-  for (int64_t done = 0; done < bytes;) {
-    ssize_t count =
-        pread(files[static_cast<size_t>(shard)], record + done, static_cast<size_t>(bytes - done), at + done);
-    if (count < 0 && errno == EINTR)
+namespace {
+
+/// What the index begins with. Behind it: the places of all rows, 5 bytes each, a bit for each row that changed since
+/// the last snapshot, in words of 64, and the CRC-32C of all that.
+struct IndexHeader {
+  char magic[8] = {'s', 'n', 'r', 'o', 'w', 's', '0', '1'};
+  int64_t rows = 0, segment = 0, segments = 0;
+};
+
+} // namespace
+
+void RowStore::writeIndex() {
+  IndexHeader header;
+  header.rows = settings.rows;
+  header.segment = perSegment;
+  header.segments = segments();
+  Output output(folder + "/index");
+  uint32_t crc = 0;
+  auto append = [&](const void *data, size_t count) {
+    crc = crc32c({static_cast<const char *>(data), count}, crc);
+    output.append(data, count);
+  };
+  append(&header, sizeof header);
+  append(places.data(), static_cast<size_t>(settings.rows) * RowPlaces::bytesEach);
+  append(changed.data(), changed.size() * sizeof changed[0]);
+  output.append(&crc, sizeof crc);
+  output.finish();
+}
+
+void RowStore::readIndex() {
+  std::string path = folder + "/index";
+  auto require = [&](bool holds, const std::string &message) {
+    if (!holds)
+      throw Error(SINTER_CORRUPT, message, {path});
+  };
+  require(access(path.c_str(), F_OK) == 0,
+          "is missing: the rows were never flushed, and whoever wrote them is gone; make a store from snapshots");
+  File file(path);
+  // The size comes first: what the files claim takes memory only where they are as large.
+  auto words = static_cast<size_t>((settings.rows + 63) / 64),
+       entryBytes = static_cast<size_t>(settings.rows) * RowPlaces::bytesEach;
+  auto wanted = static_cast<int64_t>(sizeof(IndexHeader) + entryBytes + words * 8 + 4);
+  require(file.size() == wanted, "requires " + std::to_string(wanted) + " bytes, got " + std::to_string(file.size()));
+  IndexHeader header;
+  uint32_t crc = 0, stated;
+  int64_t at = 0;
+  auto read = [&](void *to, size_t count) {
+    file.readAt(at, static_cast<char *>(to), static_cast<int64_t>(count));
+    crc = crc32c({static_cast<const char *>(to), count}, crc);
+    at += static_cast<int64_t>(count);
+  };
+  read(&header, sizeof header);
+  places = RowPlaces(settings.rows);
+  changed.resize(words);
+  read(places.data(), entryBytes);
+  read(changed.data(), words * 8);
+  file.readAt(at, reinterpret_cast<char *>(&stated), 4);
+  require(crc == stated, "is damaged: its checksum differs");
+  require(std::memcmp(header.magic, IndexHeader().magic, sizeof header.magic) == 0 && header.rows == settings.rows &&
+              header.segment == perSegment,
+          "is not the index of these rows");
+  // A log has at most four times the room of its table, and a few segments.
+  require(header.segments >= 0 && header.segments <= 4 * (settings.rows / perSegment + 4),
+          "has a log of " + std::to_string(header.segments) + " segments");
+  log.resize(static_cast<size_t>(header.segments));
+  std::vector<uint64_t> taken(static_cast<size_t>((header.segments * perSegment + 63) / 64));
+  for (int64_t row = 0; row < settings.rows; ++row)
+    if (int64_t place = places[row]; place >= 0) {
+      require(place < header.segments * perSegment, "has a row that lies beyond the log");
+      uint64_t &word = taken[static_cast<size_t>(place / 64)], bit = uint64_t(1) << (place % 64);
+      require(!(word & bit), "has two rows in one place");
+      word |= bit;
+      Segment &segment = log[static_cast<size_t>(place / perSegment)];
+      ++segment.live;
+      segment.isFree = false;
+      segment.isFlushed = true;
+    }
+  for (int64_t segment = segments(); segment-- > 0;)
+    if (log[static_cast<size_t>(segment)].isFree)
+      freed.push_back(segment);
+}
+
+void RowStore::flush() {
+  if (!mayWrite)
+    return;
+  if (open >= 0)
+    writeOpen();
+  for (size_t shard = 0; shard < files.size(); ++shard)
+    if (fdatasync(files[shard]) != 0)
+      failAt(pathOf(static_cast<int64_t>(shard)), "cannot be written");
+  writeIndex();
+  for (Segment &segment : log)
+    segment.isFlushed = segment.live > 0;
+  freed.insert(freed.end(), waiting.begin(), waiting.end());
+  waiting.clear();
+}
+
+//===- the log ---------------------------------------------------------------------------------------===//
+
+void RowStore::readAt(int64_t segment, int64_t offset, char *to, int64_t count) const {
+  int64_t at = offsetOf(segment) + offset;
+  for (int64_t done = 0; done < count;) {
+    ssize_t some = pread(fileOf(segment), to + done, static_cast<size_t>(count - done), at + done);
+    if (some < 0 && errno == EINTR)
       continue;
-    if (count < 0)
-      failAt(folder + "/" + std::to_string(shard) + ".rows", "cannot be read");
-    if (count == 0)
-      throw Error(SINTER_CORRUPT, "the file ends before a row that was written",
-                  {folder + "/" + std::to_string(shard) + ".rows", row, at});
-    done += count;
+    if (some < 0)
+      failAt(pathOf(segment), "cannot be read");
+    if (some == 0)
+      throw Error(SINTER_CORRUPT, "the file ends before a row that was written", {pathOf(segment), -1, at});
+    done += some;
   }
 }
 
-void RowStore::write(int64_t row, const char *record) {
-  int64_t shard = row % settings.shards, at = row / settings.shards * bytes;
-  for (int64_t done = 0; done < bytes;) {
-    ssize_t count =
-        pwrite(files[static_cast<size_t>(shard)], record + done, static_cast<size_t>(bytes - done), at + done);
-    if (count < 0 && errno == EINTR)
+void RowStore::read(std::span<const int64_t> rows, char *records) const {
+  std::vector<size_t> slow; // not in memory
+  auto locate = [&](size_t i) {
+    int64_t place = places[rows[i]];
+    return std::pair(place / perSegment, perSegment * 8 + place % perSegment * bytes);
+  };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    auto [segment, offset] = locate(i);
+    char *to = records + static_cast<int64_t>(i) * bytes;
+    if (segment == open) {
+      std::memcpy(to, buffer.data() + offset, static_cast<size_t>(bytes));
       continue;
-    if (count < 0)
-      failAt(folder + "/" + std::to_string(shard) + ".rows", "cannot be written");
-    done += count;
+    }
+    iovec whole = {to, static_cast<size_t>(bytes)};
+    if (preadv2(fileOf(segment), &whole, 1, offsetOf(segment) + offset, RWF_NOWAIT) != bytes)
+      slow.push_back(i);
+  }
+  // The disk gets all of them to read before anybody waits for the first.
+  if (slow.size() > 1)
+    for (size_t i : slow) {
+      auto [segment, offset] = locate(i);
+      posix_fadvise(fileOf(segment), offsetOf(segment) + offset, bytes, POSIX_FADV_WILLNEED);
+    }
+  for (size_t i : slow) {
+    auto [segment, offset] = locate(i);
+    readAt(segment, offset, records + static_cast<int64_t>(i) * bytes, bytes);
   }
 }
 
-void RowStore::mark(int64_t row) {
-  written[static_cast<size_t>(row / 64)] |= uint64_t(1) << (row % 64);
-  changed[static_cast<size_t>(row / 64)] |= uint64_t(1) << (row % 64);
+/// Writes what the segment that is being filled has so far.
+void RowStore::writeOpen() {
+  int64_t count = perSegment * 8 + filled * bytes;
+  for (int64_t done = 0; done < count;) {
+    ssize_t some = pwrite(fileOf(open), buffer.data() + done, static_cast<size_t>(count - done), offsetOf(open) + done);
+    if (some < 0 && errno == EINTR)
+      continue;
+    if (some < 0)
+      failAt(pathOf(open), "cannot be written");
+    done += some;
+  }
+}
+
+/// A segment of dead records: it may be written, unless the last flush refers to it.
+void RowStore::giveBack(int64_t segment) {
+  Segment &here = log[static_cast<size_t>(segment)];
+  here.isFree = true;
+  (here.isFlushed ? waiting : freed).push_back(segment);
+}
+
+/// The record at `place` is dead.
+void RowStore::release(int64_t place) {
+  if (place < 0)
+    return;
+  int64_t segment = place / perSegment;
+  if (--log[static_cast<size_t>(segment)].live == 0 && segment != open)
+    giveBack(segment);
+}
+
+/// The segment in use with the most dead records.
+int64_t RowStore::fullest() const {
+  int64_t best = -1;
+  for (int64_t segment = 0; segment < segments(); ++segment)
+    if (const Segment &here = log[static_cast<size_t>(segment)];
+        !here.isFree && segment != open && (best < 0 || here.live < log[static_cast<size_t>(best)].live))
+      best = segment;
+  return best;
+}
+
+/// Finds room for the next segment. The one before is written.
+void RowStore::beginSegment() {
+  // Twice the room of the table, so that some segment is at most half alive.
+  int64_t most = 2 * ((settings.rows + perSegment - 1) / perSegment) + 4;
+  std::vector<char> moved;
+  std::vector<int64_t> alive; // places in `moved`
+  if (segments() - static_cast<int64_t>(freed.size() + waiting.size()) >= most) {
+    int64_t victim = fullest();
+    moved.resize(static_cast<size_t>(segmentBytes()));
+    // A segment that a flush wrote before it was full ends early, and so may the file.
+    const Segment &old = log[static_cast<size_t>(victim)];
+    readAt(victim, 0, moved.data(), perSegment * 8);
+    auto *rows = reinterpret_cast<const int64_t *>(moved.data());
+    for (int64_t i = 0; i < perSegment; ++i)
+      if (rows[i] >= 0 && rows[i] < settings.rows && places[rows[i]] == victim * perSegment + i)
+        alive.push_back(i);
+    if (static_cast<int32_t>(alive.size()) != old.live)
+      throw Error(SINTER_CORRUPT,
+                  "requires a segment with " + std::to_string(old.live) + " rows, got " + std::to_string(alive.size()),
+                  {pathOf(victim), -1, offsetOf(victim)});
+    readAt(victim, perSegment * 8, moved.data() + perSegment * 8, (alive.back() + 1) * bytes);
+    // Nothing fails from here on.
+    for (int64_t i : alive)
+      places.set(rows[i], -1);
+    log[static_cast<size_t>(victim)].live = 0;
+    giveBack(victim);
+  }
+  if (freed.empty()) {
+    freed.push_back(segments());
+    log.emplace_back();
+  }
+  open = freed.back();
+  freed.pop_back();
+  log[static_cast<size_t>(open)] = {.live = 0, .isFlushed = false, .isFree = false};
+  filled = 0;
+  buffer.assign(static_cast<size_t>(segmentBytes()), 0);
+  std::fill_n(reinterpret_cast<int64_t *>(buffer.data()), perSegment, -1);
+  for (int64_t i : alive)
+    std::memcpy(put(reinterpret_cast<const int64_t *>(moved.data())[i]), moved.data() + perSegment * 8 + i * bytes,
+                static_cast<size_t>(bytes));
+}
+
+/// The next record of the segment that is being filled, which has room, for a row.
+char *RowStore::put(int64_t row) {
+  release(places[row]);
+  places.set(row, open * perSegment + filled);
+  ++log[static_cast<size_t>(open)].live;
+  reinterpret_cast<int64_t *>(buffer.data())[filled] = row;
+  return buffer.data() + perSegment * 8 + filled++ * bytes;
+}
+
+char *RowStore::append(int64_t row) {
+  if (open >= 0 && filled == perSegment) {
+    writeOpen();
+    int64_t written = std::exchange(open, -1);
+    if (log[static_cast<size_t>(written)].live == 0)
+      giveBack(written);
+  }
+  if (open < 0)
+    beginSegment();
+  mark(row);
+  return put(row);
 }
 
 void RowStore::forget(int64_t row) {
-  written[static_cast<size_t>(row / 64)] &= ~(uint64_t(1) << (row % 64));
-  changed[static_cast<size_t>(row / 64)] |= uint64_t(1) << (row % 64);
+  release(places[row]);
+  places.set(row, -1);
+  mark(row);
 }
 
 /// The nearest bf16, ties to even; NaN stays one.
@@ -270,16 +536,6 @@ void RowStore::pack(size_t f, const float *values, char *record) const {
   }
 }
 
-void RowStore::flush() {
-  if (!mayWrite)
-    return;
-  for (size_t shard = 0; shard < files.size(); ++shard)
-    if (fdatasync(files[shard]) != 0)
-      failAt(folder + "/" + std::to_string(shard) + ".rows", "cannot be written");
-  writeWhole(folder + "/written", written.data(), written.size() * sizeof written[0]);
-  describe(true);
-}
-
 //===- snapshots -------------------------------------------------------------------------------------===//
 
 std::vector<std::string> RowStore::snapshot(const std::string &prefix, int64_t maxBytes) {
@@ -295,9 +551,22 @@ std::vector<std::string> RowStore::snapshot(const std::string &prefix, int64_t m
   int64_t perFile = std::max<int64_t>(maxBytes / each, 1), count = static_cast<int64_t>(rows.size());
   int64_t parts = std::max<int64_t>((count + perFile - 1) / perFile, 1);
   std::vector<std::string> names;
-  std::vector<char> record(static_cast<size_t>(bytes));
+  std::vector<char> records;
   for (int64_t part = 0; part < parts; ++part) {
     int64_t begin = part * perFile, here = std::min(perFile, count - begin);
+    std::vector<std::pair<int64_t, int64_t>> order; // places and rows, as they lie in the files
+    for (int64_t row : std::span(rows).subspan(static_cast<size_t>(begin), static_cast<size_t>(here)))
+      if (isWritten(row))
+        order.emplace_back(placeOf(row), row);
+    std::sort(order.begin(), order.end());
+    std::vector<int64_t> inOrder;
+    RowMap recordOf;
+    for (auto [place, row] : order) {
+      recordOf.insert(row, static_cast<int64_t>(inOrder.size()));
+      inOrder.push_back(row);
+    }
+    records.resize(inOrder.size() * static_cast<size_t>(bytes));
+    read(inOrder, records.data());
     std::vector<std::vector<float>> values;
     std::vector<const char *> tensors = {"rows"};
     std::vector<sinter_tensor> views = {
@@ -306,10 +575,9 @@ std::vector<std::string> RowStore::snapshot(const std::string &prefix, int64_t m
       values.emplace_back(static_cast<size_t>(here * field.count));
     for (int64_t i = 0; i < here; ++i) {
       int64_t row = rows[static_cast<size_t>(begin + i)];
-      if (isWritten(row))
-        read(row, record.data());
+      int64_t at = recordOf.find(row);
       for (size_t f = 0; f < values.size(); ++f)
-        unpack(f, row, isWritten(row) ? record.data() : nullptr, values[f].data() + i * settings.fields[f].count);
+        unpack(f, row, at < 0 ? nullptr : records.data() + at * bytes, values[f].data() + i * settings.fields[f].count);
     }
     for (size_t f = 0; f < values.size(); ++f) {
       tensors.push_back(settings.fields[f].name.c_str());
@@ -362,12 +630,10 @@ void RowStore::apply(const std::string &path) {
                   "requires rows from 0 to " + std::to_string(settings.rows - 1) + ", got " +
                       std::to_string(numbers[i]),
                   {path, i});
-  std::vector<char> record(static_cast<size_t>(bytes));
   for (int64_t i = 0; i < count; ++i) {
+    char *record = append(numbers[i]);
     for (size_t f = 0; f < values.size(); ++f)
-      pack(f, static_cast<const float *>(values[f].get()) + i * settings.fields[f].count, record.data());
-    mark(numbers[i]);
-    write(numbers[i], record.data());
+      pack(f, static_cast<const float *>(values[f].get()) + i * settings.fields[f].count, record);
   }
 }
 

@@ -2,18 +2,26 @@
 //
 // The rows of a table that is larger than memory, in a folder:
 //
-//   rows.json     what a row is: its fields, one for the table and one for each moment that moves with it
-//   0.rows ...    the shards: row r is record r / shards of shard r mod shards, all fields of it side by side, so that
-//                 one read brings all that a step needs of a row
-//   written       a bit for each row: one that nobody wrote has its first value, which takes no room on the disk
+//   rows.json     what a row is: its fields, one for the table and one for each moment that moves with it; how many
+//                 records a segment has
+//   0.rows ...    a log: segments, which lie in the files in turn. A segment is written at once when it is full: the
+//                 numbers of its rows, then their records, all fields of a row side by side, so that one read brings
+//                 all that a step needs of it
+//   index         where the record of each row is, as of the last flush, and which rows changed since the last snapshot
 //
-// What is in the folder is a table only after flush; a process that ends before leaves a folder that says so. What
-// survives that are snapshots, which are safetensors files of the rows that changed since the last one.
+// A row that is written again goes to the end of the log. Its old record is dead, and so is a segment of dead records,
+// which is then written anew. When the log has twice the room of the table, the segment with the most dead records is
+// read and its others are written again: a row that leaves costs at most one that is moved, and both are parts of large
+// writes. A row that nobody wrote has its first value, which takes no room on the disk.
+//
+// Segments that the last flush refers to are left as they are until the next one. So a folder whose process was killed
+// opens as it was flushed last. The log may then take four times the room of the table.
 
 #ifndef SINTER_RUNTIME_DATA_ROWSTORE_H
 #define SINTER_RUNTIME_DATA_ROWSTORE_H
 
 #include "Error.h"
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,16 +44,42 @@ struct RowField {
 
 struct RowStoreOptions {
   std::vector<RowField> fields;
-  int64_t rows = 0; // at most 2^40
-  int64_t shards = 1;
+  int64_t rows = 0;   // at most 2^36
+  int64_t shards = 1; // files
   uint64_t seed = 0;
+};
+
+/// Where the record of each row is in the log: five bytes a row, of which those of rows that nobody wrote are never
+/// touched.
+class RowPlaces {
+public:
+  static constexpr size_t bytesEach = 5;
+
+  /// All rows without a place. Throws std::bad_alloc.
+  explicit RowPlaces(int64_t rows);
+  /// -1: none.
+  int64_t operator[](int64_t row) const {
+    uint64_t place = 0;
+    std::memcpy(&place, entries.get() + row * static_cast<int64_t>(bytesEach), bytesEach);
+    return static_cast<int64_t>(place) - 1;
+  }
+  void set(int64_t row, int64_t place) {
+    auto entry = static_cast<uint64_t>(place + 1);
+    std::memcpy(entries.get() + row * static_cast<int64_t>(bytesEach), &entry, bytesEach);
+  }
+  /// All entries, for the file of the index.
+  char *data() { return entries.get(); }
+
+private:
+  std::unique_ptr<char, void (*)(void *)> entries;
 };
 
 class RowStore {
 public:
   /// Makes `folder`, which must not hold a store.
   RowStore(const std::string &folder, RowStoreOptions options);
-  /// Opens one that was flushed. Several may read one folder; who may write it is alone.
+  /// Opens what was flushed last. Several may read one folder, until who writes it flushes again; who writes it is
+  /// alone.
   explicit RowStore(const std::string &folder, bool writable = false);
   ~RowStore();
   RowStore(const RowStore &) = delete;
@@ -56,22 +90,30 @@ public:
   /// Bytes of a row in the file.
   int64_t recordBytes() const { return bytes; }
   /// Whether somebody wrote the row.
-  bool isWritten(int64_t row) const { return written[row / 64] >> (row % 64) & 1; }
+  bool isWritten(int64_t row) const { return places[row] >= 0; }
+  /// Where the record of a row is: rows that are read in this order are read from the beginning of the files to their
+  /// end. -1: nobody wrote it.
+  int64_t placeOf(int64_t row) const { return places[row]; }
 
-  /// The record of a written row. Threads may read and write different rows at once.
-  void read(int64_t row, char *record) const;
-  void write(int64_t row, const char *record);
-  /// Says that rows were or will be written, before `write`; one thread at a time. So for `forget`, which gives a row
-  /// its first value again.
-  void mark(int64_t row);
+  /// The records of written rows, one behind the other. Threads may read at once, while nobody writes.
+  void read(std::span<const int64_t> rows, char *records) const;
+  /// A new record of a row, whose bytes the caller sets before any other call. Where this throws because a segment
+  /// cannot be written, nothing was lost and nothing changed: it may be called again.
+  char *append(int64_t row);
+  /// Says that a row changes: it will be in the next snapshot.
+  void mark(int64_t row) { changed[static_cast<size_t>(row / 64)] |= uint64_t(1) << (row % 64); }
+  /// Gives a row its first value again.
   void forget(int64_t row);
 
   /// Field `field` of a record in f32, and the other way round; `record` null: its first value.
   void unpack(size_t field, int64_t row, const char *record, float *values) const;
   void pack(size_t field, const float *values, char *record) const;
 
-  /// All that was written is on the disk, and the folder may be opened.
+  /// All that was written is on the disk, and is what the folder opens as.
   void flush();
+  /// Segments of the log, and how many records each has.
+  int64_t segments() const { return static_cast<int64_t>(log.size()); }
+  int64_t segmentRecords() const { return perSegment; }
 
   /// Writes the rows that changed since the last snapshot (at first: since the store was made) to
   /// PREFIX-00001-of-00003.safetensors ..., of at most `maxBytes` each: `rows`, i64 [n], ascending, and each field
@@ -81,16 +123,41 @@ public:
   void apply(const std::string &file);
 
 private:
-  void openShards(bool create);
-  void describe(bool isClean) const;
+  struct Segment {
+    int32_t live = 0;       // records that are a row's newest
+    bool isFlushed = false; // the last flush refers to it
+    bool isFree = true;     // in `freed` or `waiting`
+  };
+
+  void openFiles(bool create);
+  void describe() const;
+  void readIndex();
+  void writeIndex();
+  std::string pathOf(int64_t segment) const;
+  int64_t offsetOf(int64_t segment) const { return segment / settings.shards * segmentBytes(); }
+  int64_t segmentBytes() const { return perSegment * (8 + bytes); }
+  int fileOf(int64_t segment) const { return files[static_cast<size_t>(segment % settings.shards)]; }
+  void readAt(int64_t segment, int64_t offset, char *to, int64_t count) const;
+  void writeOpen();
+  void beginSegment();
+  int64_t fullest() const;
+  void release(int64_t place);
+  void giveBack(int64_t segment);
+  char *put(int64_t row);
 
   std::string folder;
   RowStoreOptions settings;
   bool mayWrite = true;
   std::vector<int64_t> offsets; // of the fields in a record
-  int64_t bytes = 0;
+  int64_t bytes = 0, perSegment = 0;
   std::vector<int> files;
-  std::vector<uint64_t> written, changed;
+  RowPlaces places{0};
+  std::vector<uint64_t> changed;
+  std::vector<Segment> log;
+  std::vector<int64_t> freed, waiting; // segments to write; those that are free with the next flush
+  // The segment that is being filled, in memory. -1: none.
+  int64_t open = -1, filled = 0;
+  std::vector<char> buffer;
 };
 
 } // namespace sinter::data

@@ -116,16 +116,17 @@ typedef struct sinter_rows_statistics {
 /* Makes a folder for `rows` rows in `shards` files. The caller owns `*table`. */
 sinter_status_code sinter_rows_create(const char *folder, const sinter_row_field *fields, int32_t num_fields,
                                       int64_t rows, int64_t shards, uint64_t seed, sinter_rows **table);
-/* Opens one that was flushed; to serve, not `writable`, also several times. */
+/* Opens one as it was flushed last; to serve, not `writable`, also several times. */
 sinter_status_code sinter_rows_open(const char *folder, int32_t writable, sinter_rows **table);
 /* What was not flushed is lost. Null is ignored. */
 void sinter_rows_close(sinter_rows *table);
 /* Lets the states of `session`, which must outlive the table, hold rows. `threads` read and write them. */
 sinter_status_code sinter_rows_attach(sinter_rows *table, sinter_session *session, int64_t slots, int32_t threads);
-/* Brings rows into slots and says where each is: `slots` is what the step looks up. `moves`: the step writes them. */
+/* Brings rows into slots and says where each is: `slots` is what the step looks up. `moves`: the step writes them. Where
+ * rows that leave cannot be written, it fails, they stay, and it may be called again. */
 sinter_status_code sinter_rows_prepare(sinter_rows *table, const int64_t *rows, int64_t count, int64_t *slots,
                                        int32_t moves);
-/* Begins to read those that the next batch needs, while the step runs. */
+/* Begins to bring those that the next batch needs, while the step runs, into slots that it does not look up. */
 sinter_status_code sinter_rows_prefetch(sinter_rows *table, const int64_t *rows, int64_t count);
 /* Writes what moved to the folder, which may then be opened. */
 sinter_status_code sinter_rows_flush(sinter_rows *table);

@@ -5,12 +5,15 @@
 #include "runtime/data/RowCache.h"
 #include "runtime/data/RowVocabulary.h"
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
 #include <set>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace sinter::data;
@@ -226,7 +229,7 @@ TEST_F(Rows, narrowRowsAreRounded) {
 TEST_F(Rows, errorsNameWhatIsWrong) {
   auto message = [](auto body) { return messageOf(body); };
   EXPECT_EQ(message([&] { RowStore(folder("a"), {.fields = {{"t", 1}}, .rows = 0}); }),
-            "a row store requires 1 to 2^40 rows, got 0");
+            "a row store requires 1 to 2^36 rows, got 0");
   EXPECT_EQ(message([&] { RowStore(folder("a"), {.fields = {{"t", 1}, {"t", 2}}, .rows = 1}); }),
             "a row store requires fields of different names, got 't' twice");
   EXPECT_EQ(message([&] { RowStore(folder("a"), {.fields = {{"t", 0}}, .rows = 1}); }),
@@ -250,8 +253,8 @@ TEST_F(Rows, errorsNameWhatIsWrong) {
   }
   EXPECT_EQ(
       message([&] { RowStore again(folder("store")); }),
-      "'" + folder("store/rows.json") +
-          "': rows were written after the last flush, and whoever wrote them is gone: make a store from snapshots");
+      "'" + folder("store/index") +
+          "': is missing: the rows were never flushed, and whoever wrote them is gone; make a store from snapshots");
   {
     RowStore store(folder("other"), options());
     RowCache cache(store, few.access(), 2);
@@ -265,16 +268,254 @@ TEST_F(Rows, errorsNameWhatIsWrong) {
     int64_t row = 998, place;
     EXPECT_EQ(message([&] { cache.prepare({&row, 1}, {&place, 1}); }),
               "rows of a store that is open for reading cannot be moved");
-    std::filesystem::resize_file(folder("other/2.rows"), 100);
+    std::filesystem::resize_file(folder("other/0.rows"), 280); // segments of 32 records: 32 rows, then 24 bytes
     EXPECT_EQ(message([&] { cache.prepare({&row, 1}, {&place, 1}, false); }),
-              "'" + folder("other/2.rows") + "' record 998 at byte 13280: the file ends before a row that was written");
+              "'" + folder("other/0.rows") + "' at byte 256: the file ends before a row that was written");
+    EXPECT_EQ(message([&] { cache.prepare({&row, 1}, {&place, 1}, false); }),
+              "'" + folder("other/0.rows") + "' at byte 256: the file ends before a row that was written")
+        << "a row that was not read is in no slot";
   }
-  std::ofstream(folder("other/written")) << "short";
-  EXPECT_EQ(message([&] { RowStore again(folder("other")); }),
-            "'" + folder("other/written") + "': requires 128 bytes, got 5");
-  std::ofstream(folder("other/rows.json")) << "{\"rows\": 3";
-  EXPECT_EQ(message([&] { RowStore again(folder("other")); }),
-            "'" + folder("other/rows.json") + "': requires a row store's description in JSON");
+  auto change = [&](const std::string &name, int64_t at, const std::string &bytes) {
+    std::fstream file(folder("other/" + name), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(at);
+    file << bytes;
+  };
+  std::string index = "'" + folder("other/index") + "': ";
+  auto open = [&] { return message([&] { RowStore again(folder("other")); }); };
+  change("index", 100, "x");
+  EXPECT_EQ(open(), index + "is damaged: its checksum differs");
+  std::filesystem::resize_file(folder("other/index"), 5);
+  EXPECT_EQ(open(), index + "requires 5164 bytes, got 5");
+  std::filesystem::remove(folder("other/index"));
+  EXPECT_EQ(open(),
+            index +
+                "is missing: the rows were never flushed, and whoever wrote them is gone; make a store from snapshots");
+  auto describe = [&](const std::string &text) { std::ofstream(folder("other/rows.json")) << text; };
+  std::string description = "'" + folder("other/rows.json") + "': ";
+  describe("{\"rows\": 3");
+  EXPECT_EQ(open(), description + "requires a row store's description in JSON");
+  std::string fields = ", \"shards\": 1, \"seed\": 1, \"fields\": [{\"name\": \"t\", \"count\": 4, \"bound\": 0, "
+                       "\"stored\": \"f32\"}]}";
+  describe("{\"segment\": 1, \"rows\": 18446744073709551615" + fields);
+  EXPECT_EQ(open(), description + "a row store requires 1 to 2^36 rows, got 9223372036854775807");
+  describe("{\"segment\": 1, \"rows\": 1.5" + fields);
+  EXPECT_EQ(open(), description + "a row store requires 1 to 2^36 rows, got -1");
+  describe("{\"segment\": 70000, \"rows\": 1000000" + fields);
+  EXPECT_EQ(open(), description + "requires segments of 1 to 2^16 records and a MiB, got 70000");
+  describe("{\"segment\": 1" + fields);
+  EXPECT_NE(open().find("key 'rows' not found"), std::string::npos);
+}
+
+/// A table of a log that is cleaned often, and what rows should hold.
+struct LoggedTable {
+  LoggedTable(const std::string &folder, const RowStoreOptions &options) : store(folder, options) {
+    all = std::make_unique<Memory>(firstValues(store));
+  }
+  /// Writes a row with numbers that nobody wrote before.
+  void write(int64_t row) {
+    float value = static_cast<float>(++count);
+    std::fill_n(&all->table[row * kWidth], kWidth, value);
+    std::fill_n(&all->sum[row * kWidth], kWidth, -value);
+    char *record = store.append(row);
+    store.pack(0, &all->table[row * kWidth], record);
+    store.pack(1, &all->sum[row * kWidth], record);
+  }
+  void forget(int64_t row) {
+    store.forget(row);
+    store.unpack(0, row, nullptr, &all->table[row * kWidth]);
+    std::fill_n(&all->sum[row * kWidth], kWidth, 0.f);
+  }
+  RowStore store;
+  std::unique_ptr<Memory> all;
+  int64_t count = 0;
+};
+
+TEST_F(Rows, theLogHoldsTheNewestRecordOfEachRow) {
+  for (int64_t flushEach : {1'000'000, 700, 3000}) {
+    std::string path = folder("log" + std::to_string(flushEach));
+    LoggedTable table(path, options());
+    ASSERT_EQ(table.store.segmentRecords(), 32);
+    std::mt19937 random(9);
+    Memory flushed = *table.all;
+    for (int64_t i = 1; i <= 40'000; ++i) {
+      int64_t row = random() % (random() % kRows + 1);
+      random() % 50 ? table.write(row) : table.forget(row);
+      if (i % flushEach == 0) {
+        table.store.flush();
+        flushed = *table.all;
+      }
+      if (i % 5000 == 4321 && flushEach < i) { // what a process sees that opens it now: the last flush
+        RowStore other(path);
+        ASSERT_EQ(countDifferent(other, flushed), 0) << i;
+      }
+    }
+    // Twice the room of the table, and twice that where the last flush keeps segments.
+    EXPECT_LE(table.store.segments(), flushEach > 40'000 ? 69 : 2 * 69);
+    EXPECT_EQ(countDifferent(table.store, *table.all), 0);
+    table.store.flush();
+    int64_t segments = table.store.segments();
+    RowStore again(path, true); // goes on
+    for (int i = 0; i < 3000; ++i) {
+      int64_t row = i % 300;
+      std::fill_n(&table.all->table[row * kWidth], kWidth, static_cast<float>(i));
+      again.pack(0, &table.all->table[row * kWidth], again.append(row));
+      std::vector<char> record(again.recordBytes());
+      again.read({&row, 1}, record.data());
+      again.unpack(1, row, record.data(), &table.all->sum[row * kWidth]);
+    }
+    EXPECT_EQ(countDifferent(again, *table.all), 0);
+    EXPECT_LE(again.segments(), std::max<int64_t>(segments, 2 * 69));
+  }
+}
+
+TEST_F(Rows, rowsThatCannotBeWrittenStayInMemory) {
+  RowStore store(folder("store"), options(RowField::Stored::F32, 1));
+  Memory all = firstValues(store), few(100);
+  RowCache cache(store, few.access(), 100, 2);
+  std::mt19937 random(11);
+  rlimit old;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old), 0);
+  auto handler = signal(SIGXFSZ, SIG_IGN);
+  auto limit = [&](rlim_t bytes) {
+    rlimit both = {std::min(bytes, old.rlim_max), old.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &both), 0);
+  };
+  int failures = 0;
+  for (int step = 0; step < 300; ++step) {
+    std::vector<int64_t> rows(20), places(20), next(20);
+    for (int64_t &row : rows)
+      row = random() % kRows;
+    for (int64_t &row : next)
+      row = random() % kRows;
+    if (step % 10 == 5) // the disk is full
+      limit(4096);
+    for (int tries = 0;; ++tries) {
+      std::string text = messageOf([&] { cache.prepare(rows, places); });
+      if (text == "nothing" || tries == 3)
+        break;
+      ++failures;
+      EXPECT_EQ(text, "'" + folder("store/0.rows") + "': cannot be written: File too large");
+      if (tries == 1) // there is room again
+        limit(old.rlim_cur);
+    }
+    limit(old.rlim_cur);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (std::find(rows.begin(), rows.begin() + i, rows[i]) != rows.begin() + i)
+        continue;
+      ASSERT_TRUE(few.sameRow(places[i], all, rows[i])) << "row " << rows[i] << " in step " << step;
+      few.move(places[i], static_cast<float>(step));
+      all.move(rows[i], static_cast<float>(step));
+    }
+    if (step % 20 == 4) { // fails while it reads ahead
+      limit(4096);
+      cache.prefetch(next);
+      std::vector<int64_t> slots(20);
+      for (int i = 0; i < 3; ++i)
+        failures += messageOf([&] { cache.prepare(next, slots, false); }) != "nothing";
+      limit(old.rlim_cur);
+    }
+  }
+  EXPECT_GT(failures, 20);
+  limit(4096);
+  EXPECT_EQ(messageOf([&] { cache.flush(); }), "'" + folder("store/0.rows") + "': cannot be written: File too large");
+  limit(old.rlim_cur);
+  signal(SIGXFSZ, handler);
+  cache.flush();
+  RowStore again(folder("store"));
+  EXPECT_EQ(countDifferent(again, all), 0);
+}
+
+TEST_F(Rows, aProcessThatIsKilledLeavesItsLastFlushAndSnapshots) {
+  for (int killAt : {3, 60, 61, 77, 100, 143}) {
+    std::string path = folder("killed" + std::to_string(killAt));
+    int progress[2];
+    ASSERT_EQ(pipe(progress), 0);
+    pid_t child = fork();
+    if (child == 0) { // trains until it is killed: a flush each 20 steps, a snapshot each 50
+      RowStore store(path, options());
+      Memory few(60);
+      RowCache cache(store, few.access(), 60, 1);
+      std::mt19937 random(1);
+      std::vector<int64_t> rows(30), places(30);
+      for (int step = 1;; ++step) {
+        for (int64_t &row : rows)
+          row = random() % kRows;
+        cache.prepare(rows, places);
+        for (size_t i = 0; i < rows.size(); ++i)
+          few.move(places[i], static_cast<float>(step));
+        if (step % 20 == 0 || step % 50 == 0)
+          cache.flush();
+        if (step % 50 == 0)
+          store.snapshot(path + "-" + std::to_string(step));
+        if (write(progress[1], "s", 1) != 1)
+          _exit(1);
+        while (step == 170)
+          pause();
+      }
+    }
+    ASSERT_GT(child, 0);
+    close(progress[1]);
+    char byte;
+    for (int i = 0; i < killAt; ++i)
+      ASSERT_EQ(read(progress[0], &byte, 1), 1);
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    int status;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    int64_t steps = killAt; // of which we know
+    while (read(progress[0], &byte, 1) == 1)
+      ++steps;
+    close(progress[0]);
+    // What it would be after any number of steps.
+    RowStore first(folder("first" + std::to_string(killAt)), options());
+    Memory now = firstValues(first);
+    std::vector<std::unique_ptr<Memory>> flushes; // after each
+    std::map<int64_t, std::unique_ptr<Memory>> snapshots;
+    std::mt19937 random(1);
+    for (int64_t step = 1; step <= steps + 1; ++step) {
+      for (int i = 0; i < 30; ++i)
+        now.move(random() % kRows, static_cast<float>(step));
+      if (step % 20 == 0 || step % 50 == 0)
+        flushes.push_back(std::make_unique<Memory>(now));
+      if (step % 50 == 0)
+        snapshots[step] = std::make_unique<Memory>(now);
+    }
+    // The step after the last that was told may have been done as well, in whole or in part.
+    std::string text = messageOf([&] {
+      RowStore again(path);
+      bool isLast = !flushes.empty() && countDifferent(again, *flushes.back()) == 0;
+      bool isBefore = flushes.size() > 1 && countDifferent(again, *flushes[flushes.size() - 2]) == 0;
+      EXPECT_TRUE(isLast || (isBefore && (steps + 1) % 10 == 0)) << killAt << ", " << steps;
+    });
+    if (text != "nothing") {
+      EXPECT_LT(steps, 20) << text;
+      EXPECT_NE(text.find("never flushed"), std::string::npos) << text;
+    }
+    RowStore restored(folder("restored" + std::to_string(killAt)), options());
+    int64_t last = 0;
+    for (int64_t step = 50; std::filesystem::exists(path + "-" + std::to_string(step) + "-00001-of-00001.safetensors");
+         step += 50)
+      restored.apply(path + "-" + std::to_string(last = step) + "-00001-of-00001.safetensors");
+    EXPECT_GE(last, steps / 50 * 50);
+    if (last)
+      EXPECT_EQ(countDifferent(restored, *snapshots.at(last)), 0) << last;
+  }
+}
+
+TEST_F(Rows, whatChangedIsKnownAfterOpeningAgain) {
+  {
+    LoggedTable table(folder("store"), options());
+    for (int64_t row = 0; row < 10; ++row)
+      table.write(row);
+    table.store.flush();
+    table.store.snapshot(folder("a"));
+    table.write(3);
+    table.store.flush();
+  }
+  RowStore again(folder("store"), true);
+  again.append(5);
+  std::vector<std::string> names = again.snapshot(folder("b"));
+  EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(names.at(0))), 2 * 48, 400); // rows 3 and 5, and a header
 }
 
 TEST_F(Rows, idsGetAndLoseRowsAsInAModelOfSets) {
