@@ -122,8 +122,8 @@ sinter_status_code sinter_rows_open(const char *folder, int32_t writable, sinter
 void sinter_rows_close(sinter_rows *table);
 /* Lets the states of `session`, which must outlive the table, hold rows. `threads` read and write them. */
 sinter_status_code sinter_rows_attach(sinter_rows *table, sinter_session *session, int64_t slots, int32_t threads);
-/* Brings rows into slots and says where each is: `slots` is what the step looks up. `moves`: the step writes them. Where
- * rows that leave cannot be written, it fails, they stay, and it may be called again. */
+/* Brings rows into slots and says where each is: `slots` is what the step looks up. `moves`: the step writes them.
+ * Where rows that leave cannot be written, it fails, they stay, and it may be called again. */
 sinter_status_code sinter_rows_prepare(sinter_rows *table, const int64_t *rows, int64_t count, int64_t *slots,
                                        int32_t moves);
 /* Begins to bring those that the next batch needs, while the step runs, into slots that it does not look up. */
