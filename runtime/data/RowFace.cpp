@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The C face of tables larger than memory.
+// The C face of tables larger than memory and of vocabularies of rows.
 
 #include "Face.h"
 #include "RowCache.h"
+#include "RowVocabulary.h"
 #include <cstring>
 #include <optional>
 
@@ -19,6 +20,11 @@ struct sinter_rows {
   }
   RowStore store;
   std::optional<RowCache> cache;
+};
+
+struct sinter_row_vocabulary {
+  RowVocabulary vocabulary;
+  std::vector<int64_t> evicted; // by the last call
 };
 
 static RowField::Stored storedOf(const char *name) {
@@ -127,4 +133,80 @@ sinter_status_code sinter_rows_get_statistics(const sinter_rows *table, sinter_r
         std::memcpy(statistics, &all, std::min<size_t>(statistics->struct_size, sizeof all));
       },
       table, statistics);
+}
+
+sinter_status_code sinter_rows_forget(sinter_rows *table, const int64_t *rows, int64_t count) {
+  return guarded(
+      __func__,
+      [&] {
+        int64_t size = table->store.options().rows;
+        for (int64_t row : spanOf(rows, count))
+          if (row < 0 || row >= size)
+            throw Error(SINTER_INVALID_ARGUMENT,
+                        "a table requires rows from 0 to " + std::to_string(size - 1) + ", got " + std::to_string(row));
+        if (!table->store.writable())
+          throw Error(SINTER_INVALID_ARGUMENT, "rows of a store that is open for reading cannot be forgotten");
+        for (int64_t row : spanOf(rows, count))
+          table->cache ? table->cache->forget(row) : table->store.forget(row);
+      },
+      table, rows);
+}
+
+sinter_status_code sinter_row_vocabulary_create(int64_t rows, int64_t admit_after, int64_t candidates,
+                                                sinter_row_vocabulary **vocabulary) {
+  return guarded(
+      __func__,
+      [&] {
+        RowVocabulary::Options options{.rows = rows, .admitAfter = admit_after};
+        if (candidates)
+          options.candidates = candidates;
+        *vocabulary = new sinter_row_vocabulary{RowVocabulary(options), {}};
+      },
+      vocabulary);
+}
+
+sinter_status_code sinter_row_vocabulary_open(const char *path, sinter_row_vocabulary **vocabulary) {
+  return guarded(
+      __func__, [&] { *vocabulary = new sinter_row_vocabulary{RowVocabulary(std::string(path)), {}}; }, path,
+      vocabulary);
+}
+
+sinter_status_code sinter_row_vocabulary_save(const sinter_row_vocabulary *vocabulary, const char *path) {
+  return guarded(__func__, [&] { vocabulary->vocabulary.save(path); }, vocabulary, path);
+}
+
+void sinter_row_vocabulary_destroy(sinter_row_vocabulary *vocabulary) { delete vocabulary; }
+
+sinter_status_code sinter_row_vocabulary_rows_of(sinter_row_vocabulary *vocabulary, const int64_t *ids, int64_t count,
+                                                 int64_t *rows, int32_t learns) {
+  return guarded(
+      __func__,
+      [&] {
+        std::span<const int64_t> given = spanOf(ids, count);
+        vocabulary->vocabulary.rowsOf(given, {rows, given.size()}, learns != 0);
+      },
+      vocabulary, ids, rows);
+}
+
+sinter_status_code sinter_row_vocabulary_evict(sinter_row_vocabulary *vocabulary, int64_t age, int64_t occurrences,
+                                               const int64_t **rows, int64_t *count) {
+  return guarded(
+      __func__,
+      [&] {
+        vocabulary->evicted = vocabulary->vocabulary.evict({.age = age, .count = occurrences});
+        *rows = vocabulary->evicted.data();
+        *count = static_cast<int64_t>(vocabulary->evicted.size());
+      },
+      vocabulary, rows, count);
+}
+
+sinter_status_code sinter_row_vocabulary_size(const sinter_row_vocabulary *vocabulary, int64_t *size,
+                                              int64_t *unknown) {
+  return guarded(
+      __func__,
+      [&] {
+        *size = vocabulary->vocabulary.size();
+        *unknown = vocabulary->vocabulary.unknown();
+      },
+      vocabulary, size, unknown);
 }

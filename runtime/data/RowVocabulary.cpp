@@ -6,11 +6,10 @@
 
 namespace sinter::data {
 
-RowVocabulary::RowVocabulary(Options options) : options(options) {
-  checkOptions();
-  uses.resize(static_cast<size_t>(options.rows));
-  findFree();
-}
+/// Occurrences and batches of files are fewer, so that counting on does not overflow.
+static constexpr int64_t mostCounted = int64_t(1) << 62;
+
+RowVocabulary::RowVocabulary(Options options) : options(options), free({{1, options.rows}}) { checkOptions(); }
 
 void RowVocabulary::checkOptions() const {
   if (options.rows < 2 || options.rows > int64_t(1) << 32)
@@ -22,11 +21,15 @@ void RowVocabulary::checkOptions() const {
                                              std::to_string(options.candidates));
 }
 
-void RowVocabulary::findFree() {
-  free.clear();
-  for (int64_t row = 1; row < options.rows; ++row) // ascending is a heap
-    if (uses[static_cast<size_t>(row)].count == 0)
-      free.push_back(row);
+/// The lowest row that is free. There is one.
+int64_t RowVocabulary::takeFree() {
+  std::pop_heap(free.begin(), free.end(), std::greater<>());
+  int64_t row = free.back().first++;
+  if (free.back().first == free.back().second)
+    free.pop_back();
+  else
+    std::push_heap(free.begin(), free.end(), std::greater<>());
+  return row;
 }
 
 /// Counts an id without a row; its row if it has one now, else 0.
@@ -34,12 +37,9 @@ int64_t RowVocabulary::admit(int64_t id) {
   int64_t count = std::max<int64_t>(candidates.find(id), 0) + 1;
   if (count >= options.admitAfter && !free.empty()) {
     candidates.erase(id);
-    std::pop_heap(free.begin(), free.end(), std::greater<>());
-    int64_t row = free.back();
-    free.pop_back();
-    rowOf.insert(id, row);
-    uses[static_cast<size_t>(row)] = {id, count, batch};
-    return row;
+    useOf.insert(id, size());
+    uses.push_back({takeFree(), id, count, batch});
+    return uses.back().row;
   }
   ++refused;
   candidates.insert(id, count);
@@ -60,39 +60,51 @@ void RowVocabulary::rowsOf(std::span<const int64_t> ids, std::span<int64_t> rows
                                              " ids, got " + std::to_string(rows.size()));
   batch += learns;
   for (size_t i = 0; i < ids.size(); ++i) {
-    int64_t row = rowOf.find(ids[i]);
-    if (row >= 0 && learns) {
-      ++uses[static_cast<size_t>(row)].count;
-      uses[static_cast<size_t>(row)].seen = batch;
+    int64_t at = useOf.find(ids[i]);
+    if (at < 0) {
+      rows[i] = learns ? admit(ids[i]) : 0;
+      continue;
     }
-    rows[i] = row >= 0 ? row : learns ? admit(ids[i]) : 0;
+    Use &use = uses[static_cast<size_t>(at)];
+    rows[i] = use.row;
+    if (learns) {
+      ++use.count;
+      use.seen = batch;
+    }
   }
 }
 
 std::vector<int64_t> RowVocabulary::evict(const Eviction &which) {
   std::vector<int64_t> rows;
-  for (int64_t row = 1; row < options.rows; ++row) {
-    Use &use = uses[static_cast<size_t>(row)];
-    if (use.count == 0 || use.count >= which.count || batch - use.seen < which.age)
-      continue;
-    rowOf.erase(use.id);
-    use = {};
-    rows.push_back(row);
+  size_t kept = 0;
+  for (const Use &use : uses)
+    if (use.count < which.count && batch - use.seen >= which.age) {
+      rows.push_back(use.row);
+      useOf.erase(use.id);
+    } else {
+      useOf.insert(use.id, static_cast<int64_t>(kept));
+      uses[kept++] = use;
+    }
+  uses.resize(kept);
+  std::sort(rows.begin(), rows.end());
+  for (int64_t row : rows) {
+    free.emplace_back(row, row + 1);
+    std::push_heap(free.begin(), free.end(), std::greater<>());
   }
-  findFree();
   return rows;
 }
 
 void RowVocabulary::save(const std::string &path) const {
   std::vector<int64_t> settings = {options.rows, options.admitAfter, options.candidates, batch}, ids, rows, counts,
                        seen, others, times;
-  for (int64_t row = 1; row < options.rows; ++row)
-    if (const Use &use = uses[static_cast<size_t>(row)]; use.count) {
-      ids.push_back(use.id);
-      rows.push_back(row);
-      counts.push_back(use.count);
-      seen.push_back(use.seen);
-    }
+  std::vector<Use> byRow = uses;
+  std::sort(byRow.begin(), byRow.end(), [](const Use &a, const Use &b) { return a.row < b.row; });
+  for (const Use &use : byRow) {
+    ids.push_back(use.id);
+    rows.push_back(use.row);
+    counts.push_back(use.count);
+    seen.push_back(use.seen);
+  }
   std::vector<std::pair<int64_t, int64_t>> sorted; // the same file for the same vocabulary
   candidates.each([&](int64_t id, int64_t count) { sorted.emplace_back(id, count); });
   std::sort(sorted.begin(), sorted.end());
@@ -133,23 +145,34 @@ RowVocabulary::RowVocabulary(const std::string &path) {
   require(settings.size() == 4, "it requires four settings");
   options = {.rows = settings[0], .admitAfter = settings[1], .candidates = settings[2]};
   batch = settings[3];
-  checkOptions();
+  try {
+    checkOptions();
+  } catch (const Error &error) {
+    throw Error(SINTER_CORRUPT, error.what(), {path});
+  }
+  auto isCount = [](int64_t count) { return count > 0 && count < mostCounted; };
+  require(batch >= 0 && batch < mostCounted, "its number of batches is out of range");
   require(ids.size() == rows.size() && ids.size() == counts.size() && ids.size() == seen.size() &&
               others.size() == times.size(),
           "sizes differ");
-  uses.resize(static_cast<size_t>(options.rows));
+  int64_t next = 1; // rows ascend, and those between them are free
   for (size_t i = 0; i < ids.size(); ++i) {
-    require(rows[i] > 0 && rows[i] < options.rows && uses[static_cast<size_t>(rows[i])].count == 0 &&
-                rowOf.find(ids[i]) < 0 && counts[i] > 0 && seen[i] <= batch,
+    require(rows[i] >= next && rows[i] < options.rows && useOf.find(ids[i]) < 0 && isCount(counts[i]) && seen[i] >= 0 &&
+                seen[i] <= batch,
             "an id or a row comes twice, or a number is out of range");
-    rowOf.insert(ids[i], rows[i]);
-    uses[static_cast<size_t>(rows[i])] = {ids[i], counts[i], seen[i]};
+    useOf.insert(ids[i], size());
+    uses.push_back({rows[i], ids[i], counts[i], seen[i]});
+    if (rows[i] > next)
+      free.emplace_back(next, rows[i]);
+    next = rows[i] + 1;
   }
+  if (next < options.rows)
+    free.emplace_back(next, options.rows); // ascending is a heap
   for (size_t i = 0; i < others.size(); ++i) {
-    require(times[i] > 0, "a candidate was never seen");
+    require(isCount(times[i]) && useOf.find(others[i]) < 0 && candidates.find(others[i]) < 0,
+            "a candidate comes twice, or a number is out of range");
     candidates.insert(others[i], times[i]);
   }
-  findFree();
 }
 
 } // namespace sinter::data

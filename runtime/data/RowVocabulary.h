@@ -14,6 +14,7 @@
 #include "RowMap.h"
 #include <span>
 #include <string>
+#include <utility>
 
 namespace sinter::data {
 
@@ -32,7 +33,7 @@ public:
   };
 
   explicit RowVocabulary(Options options);
-  /// Reads what `save` wrote.
+  /// Reads what `save` wrote. Throws with the file's name where it is damaged.
   explicit RowVocabulary(const std::string &path);
 
   /// The row of each id. `learns`: this is a batch of training, which counts ids and gives them rows; a new id takes
@@ -41,7 +42,7 @@ public:
   /// Takes rows away from ids, which may be admitted again, and returns them, ascending.
   std::vector<int64_t> evict(const Eviction &which);
   /// Ids that have a row.
-  int64_t size() const { return rowOf.size(); }
+  int64_t size() const { return static_cast<int64_t>(uses.size()); }
   /// Occurrences that found no row while learning.
   int64_t unknown() const { return refused; }
 
@@ -51,17 +52,18 @@ public:
 
 private:
   struct Use {
-    int64_t id = 0, count = 0, seen = 0; // count 0: the row is free
+    int64_t row, id, count, seen;
   };
 
   int64_t admit(int64_t id);
+  int64_t takeFree();
   void checkOptions() const;
-  void findFree();
 
+  // What is in memory depends on the ids, not on the rows that the table has.
   Options options;
-  RowMap rowOf, candidates;  // candidates: occurrences
-  std::vector<Use> uses;     // by row
-  std::vector<int64_t> free; // a heap of the lowest
+  RowMap useOf, candidates;                      // places in `uses`; occurrences
+  std::vector<Use> uses;                         // in no stated order
+  std::vector<std::pair<int64_t, int64_t>> free; // ranges of rows, from and to, a heap of the lowest
   int64_t batch = 0, refused = 0;
 };
 

@@ -136,6 +136,31 @@ sinter_status_code sinter_rows_snapshot(sinter_rows *table, const char *prefix, 
 /* Takes the rows of one such file. Not after sinter_rows_attach. */
 sinter_status_code sinter_rows_apply(sinter_rows *table, const char *file);
 sinter_status_code sinter_rows_get_statistics(const sinter_rows *table, sinter_rows_statistics *statistics);
+/* Gives rows their first values again, for ids that are new. */
+sinter_status_code sinter_rows_forget(sinter_rows *table, const int64_t *rows, int64_t count);
+
+/* Rows for ids that nobody knew before (RowVocabulary.h). One thread at a time. */
+
+typedef struct sinter_row_vocabulary sinter_row_vocabulary;
+
+/* For a table of `rows` rows: an id has one from its occurrence number `admit_after` on, as long as there are any, and
+ * row 0 before; `candidates` ids without one are counted, 0: 2^20. The caller owns `*vocabulary`. */
+sinter_status_code sinter_row_vocabulary_create(int64_t rows, int64_t admit_after, int64_t candidates,
+                                                sinter_row_vocabulary **vocabulary);
+/* Reads what sinter_row_vocabulary_save wrote, a safetensors file. */
+sinter_status_code sinter_row_vocabulary_open(const char *path, sinter_row_vocabulary **vocabulary);
+sinter_status_code sinter_row_vocabulary_save(const sinter_row_vocabulary *vocabulary, const char *path);
+/* Null is ignored. */
+void sinter_row_vocabulary_destroy(sinter_row_vocabulary *vocabulary);
+/* The row of each of `count` ids. `learns`: this is a batch of training, which counts ids and gives them rows. */
+sinter_status_code sinter_row_vocabulary_rows_of(sinter_row_vocabulary *vocabulary, const int64_t *ids, int64_t count,
+                                                 int64_t *rows, int32_t learns);
+/* Takes their rows from ids that `age` or more batches have not seen and that occurred fewer than `occurrences` times.
+ * `*rows`, ascending, is valid until the next call; sinter_rows_forget should get it. */
+sinter_status_code sinter_row_vocabulary_evict(sinter_row_vocabulary *vocabulary, int64_t age, int64_t occurrences,
+                                               const int64_t **rows, int64_t *count);
+/* Ids that have a row, and occurrences that found none while learning. */
+sinter_status_code sinter_row_vocabulary_size(const sinter_row_vocabulary *vocabulary, int64_t *size, int64_t *unknown);
 
 /* Where the elements of an array lie: its dtype, rank and dims in `*shape`, whose data stays null, the byte that they
  * begin at, and whether they lie column-major. `name` is a tensor of a safetensors file, null for an npy file. */

@@ -215,3 +215,41 @@ for i, columns in enumerate((
         [{"name": "w", "kind": "vocabulary", "dtype": "i64", "sequence": True, "size": -1}])):
     put("columns", f"one{i}", json.dumps({"columns": columns}).encode())
 put("columns", "name", b'{"columns": [{"name": 5}]}')
+
+
+# Folders of rows: description, index, log. See RowsFuzz.cpp and RowStore.h.
+def rows_folder(places, records, rows=40, segment=2, shards=1, seed=1, fields=(("t", 4, "f32", 0.5),), changed=0, segments=None, magic=b"snrows01", **more):
+    """`records`: for each segment, the rows it was written for."""
+    description = {"rows": rows, "shards": shards, "seed": seed, "segment": segment,
+                   "fields": [{"name": name, "count": count, "stored": stored, "bound": bound} for name, count, stored, bound in fields], **more}
+    width = sum({"f32": 4 * count, "bf16": 2 * count}.get(stored, 4 + count) for _, count, stored, _ in fields)
+    log = b"".join(struct.pack(f"<{segment}q", *part, *[-1] * (segment - len(part))) + bytes(range(segment * width)) for part in records)
+    index = magic + struct.pack("<3q", rows, segment, len(records) if segments is None else segments)
+    index += b"".join((places.get(row, -1) + 1).to_bytes(5, "little") for row in range(rows)) + struct.pack("<Q", changed) * ((rows + 63) // 64) + bytes(4)
+    text = json.dumps(description).encode()
+    return struct.pack("<H", len(text)) + text + struct.pack("<H", len(index)) + index + log
+
+
+for name, content in {
+        "empty": rows_folder({}, []), "some": rows_folder({3: 0, 5: 1, 7: 2}, [[3, 5], [7]], changed=1 << 5), "dead": rows_folder({5: 1, 7: 4}, [[3, 5], [3, 3], [7]]),
+        "one": rows_folder({0: 0}, [[0]], rows=1, segment=1), "wide": rows_folder({9: 3}, [[1, 2, 3, 9]], segment=4, fields=(("t", 3, "bf16", 0), ("s", 2, "i8", 1), ("u", 1, "f32", 0))),
+        "many": rows_folder({row: row for row in range(160)}, [list(range(k, k + 8)) for k in range(0, 160, 8)], rows=160, segment=8),
+        "wrong": rows_folder({3: 0, 5: 1}, [[5, 3]]), "beyond": rows_folder({3: 9}, [[3]]), "twice": rows_folder({3: 0, 4: 0}, [[3]]), "short": rows_folder({3: 9}, [[3]], segments=5),
+        "huge": rows_folder({}, [], segments=1 << 50), "magic": rows_folder({}, [], magic=b"snrows99"), "shards": rows_folder({}, [], shards=2),
+        "stored": rows_folder({}, [], fields=(("t", 4, "f16", 0),)), "segment": rows_folder({}, [], segment=70000), "rows": rows_folder({}, [], rows=40, seed=-1),
+        "names": rows_folder({}, [], fields=(("t", 1, "f32", 0), ("t", 1, "f32", 0))), "bound": rows_folder({}, [], fields=(("t", 1, "f32", -1),)),
+        "count": rows_folder({}, [], fields=(("t", 0, "f32", 0),)), "text": struct.pack("<H", 2) + b"{]" + bytes(2)}.items():
+    put("rows", name, b"\1" + content)
+put("rows", "checksum", b"\0" + rows_folder({3: 0}, [[3]]))
+
+
+def vocabulary(settings=(40, 2, 100, 9), ids=(5, 8), rows=(1, 4), counts=(3, 2), seen=(9, 1), candidates=(1, 27), occurrences=(1, 1), dtype="I64"):
+    named = {"settings": settings, "ids": ids, "rows": rows, "counts": counts, "seen": seen, "candidates": candidates, "occurrences": occurrences}
+    return safetensors({name: (dtype, [len(values)], struct.pack(f"<{len(values)}q", *values)) for name, values in named.items()})
+
+
+for name, content in {"words": vocabulary(), "full": vocabulary(settings=(3, 1, 2, 3), rows=(1, 2), seen=(1, 2)), "few": vocabulary(settings=(9, 5, 3, 9)), "old": vocabulary(settings=(1 << 32, 1, 9, 9)),
+                      "settings": vocabulary(settings=(1, 2)), "options": vocabulary(settings=(1, 0, 0, 1)), "zero": vocabulary(settings=(40, 0, 1, 9)), "batch": vocabulary(settings=(40, 1, 1, -1)),
+                      "sizes": vocabulary(seen=(1,)), "twice": vocabulary(rows=(4, 4)), "same": vocabulary(ids=(5, 5)), "counts": vocabulary(counts=(0, 1)), "times": vocabulary(occurrences=(0, 1)),
+                      "both": vocabulary(candidates=(5, 6)), "type": vocabulary(dtype="U64")}.items():
+    put("rows", "vocabulary-" + name, b"\2" + content)

@@ -158,6 +158,45 @@ static void arrays(const char *folder) {
               "tensor 'z' is required");
 }
 
+static void vocabulary(const char *folder) {
+  char name[512], store[512];
+  sinter_row_vocabulary *known = NULL, *again = NULL;
+  sinter_rows *table = NULL;
+  sinter_row_field field = {"t", 2, NULL, 0};
+  const int64_t *evicted = NULL;
+  int64_t ids[5] = {700, 800, 700, -3, 800}, rows[5], count = 0, size = 0, unknown = 0;
+  snprintf(name, sizeof name, "%s/ids.safetensors", folder);
+  snprintf(store, sizeof store, "%s/rows", folder);
+  expect(!sinter_row_vocabulary_create(4, 2, 0, &known) && !sinter_row_vocabulary_rows_of(known, ids, 5, rows, 1) &&
+             rows[0] == 0 && rows[1] == 0 && rows[2] == 1 && rows[3] == 0 && rows[4] == 2,
+         "ids have a row from their second occurrence on");
+  expect(!sinter_row_vocabulary_size(known, &size, &unknown) && size == 2 && unknown == 3, "size");
+  expect(!sinter_row_vocabulary_save(known, name) && !sinter_row_vocabulary_open(name, &again) &&
+             !sinter_row_vocabulary_rows_of(again, ids + 3, 2, rows, 0) && rows[0] == 0 && rows[1] == 2,
+         "saved and opened");
+  expect(!sinter_row_vocabulary_rows_of(known, ids, 1, rows, 1) &&
+             !sinter_row_vocabulary_evict(known, 1, INT64_MAX, &evicted, &count) && count == 1 && evicted[0] == 2,
+         "what the last batch did not see goes");
+  expect(!sinter_rows_create(store, &field, 1, 4, 1, 0, &table) && !sinter_rows_forget(table, evicted, count),
+         "its row is forgotten");
+  rows[0] = 4;
+  expectError(sinter_rows_forget(table, rows, 1), SINTER_INVALID_ARGUMENT, "a table requires rows from 0 to 3, got 4");
+  expectError(sinter_rows_forget(NULL, rows, 1), SINTER_INVALID_ARGUMENT, "requires pointers, got null");
+  expectError(sinter_row_vocabulary_create(1, 1, 0, &again), SINTER_INVALID_ARGUMENT, "requires 2 to 2^32 rows, got 1");
+  expectError(sinter_row_vocabulary_create(4, 1, 0, NULL), SINTER_INVALID_ARGUMENT, "requires pointers, got null");
+  expectError(sinter_row_vocabulary_open("/none", &again), SINTER_IO, "/none");
+  expectError(sinter_row_vocabulary_open(NULL, &again), SINTER_INVALID_ARGUMENT, "requires pointers, got null");
+  expectError(sinter_row_vocabulary_save(known, NULL), SINTER_INVALID_ARGUMENT, "requires pointers, got null");
+  expectError(sinter_row_vocabulary_rows_of(known, ids, 5, NULL, 1), SINTER_INVALID_ARGUMENT, "pointers, got null");
+  expectError(sinter_row_vocabulary_rows_of(known, ids, -1, rows, 1), SINTER_INVALID_ARGUMENT, "a count of 0 or more");
+  expectError(sinter_row_vocabulary_evict(known, 1, 1, NULL, &count), SINTER_INVALID_ARGUMENT, "pointers, got null");
+  expectError(sinter_row_vocabulary_size(known, NULL, &unknown), SINTER_INVALID_ARGUMENT, "pointers, got null");
+  sinter_rows_close(table);
+  sinter_row_vocabulary_destroy(known);
+  sinter_row_vocabulary_destroy(again);
+  sinter_row_vocabulary_destroy(NULL);
+}
+
 int main(int argc, char **argv) {
   if (argc < 2)
     return 2;
@@ -174,6 +213,7 @@ int main(int argc, char **argv) {
   values();
   errors();
   arrays(argv[1]);
+  vocabulary(argv[1]);
   printf("%d failures\n", failures);
   return failures != 0;
 }

@@ -591,4 +591,52 @@ TEST_F(Rows, candidatesAreFew) {
   EXPECT_EQ(messageOf([] { RowVocabulary({.rows = 1}); }), "a vocabulary of rows requires 2 to 2^32 rows, got 1");
 }
 
+TEST_F(Rows, damagedVocabulariesAreErrorsThatNameTheFile) {
+  std::string path = folder("vocabulary");
+  using Values = std::vector<int64_t>;
+  auto open = [&](const std::map<std::string, Values> &changes) {
+    std::map<std::string, Values> values = {
+        {"settings", {40, 2, 100, 9}}, {"ids", {5, 8}},        {"rows", {1, 4}}, {"counts", {3, 2}}, {"seen", {9, 1}},
+        {"candidates", {1, 27}},       {"occurrences", {1, 1}}};
+    std::vector<const char *> names;
+    std::vector<sinter_tensor> tensors;
+    for (auto &[name, content] : values) {
+      if (auto change = changes.find(name); change != changes.end())
+        content = change->second;
+      names.push_back(name.c_str());
+      tensors.push_back({.data = content.data(),
+                         .dtype = SINTER_I64,
+                         .rank = 1,
+                         .dims = {static_cast<int64_t>(content.size())},
+                         .strides = nullptr});
+    }
+    check(sinter_safetensors_write(path.c_str(), names.data(), tensors.data(), static_cast<int32_t>(names.size())));
+    return messageOf([&] {
+      RowVocabulary vocabulary(path);
+      Values ids = {100, 101, 5, 102, 103}, rows(5); // takes the lowest rows that are free
+      vocabulary.rowsOf(ids, rows);
+      vocabulary.rowsOf(ids, rows);
+      EXPECT_EQ(rows, (Values{2, 3, 1, 5, 6}));
+      EXPECT_EQ(vocabulary.evict({.age = 1}), Values{4});
+    });
+  };
+  const std::string file = "'" + path + "': ",
+                    number = file + "is no vocabulary of rows: an id or a row comes twice, or a number is out of range",
+                    candidate = file + "is no vocabulary of rows: a candidate comes twice, or a number is out of range";
+  EXPECT_EQ(open({}), "nothing");
+  EXPECT_EQ(open({{"settings", {int64_t(1) << 32, 2, 100, 9}}}), "nothing"); // no memory for rows that nobody has
+  EXPECT_EQ(open({{"settings", {40, 2, 100}}}), file + "is no vocabulary of rows: it requires four settings");
+  EXPECT_EQ(open({{"settings", {1, 2, 100, 9}}}), file + "a vocabulary of rows requires 2 to 2^32 rows, got 1");
+  EXPECT_EQ(open({{"settings", {40, 2, 100, -1}}}),
+            file + "is no vocabulary of rows: its number of batches is out of range");
+  EXPECT_EQ(open({{"seen", {9}}}), file + "is no vocabulary of rows: sizes differ");
+  EXPECT_EQ(open({{"rows", {4, 4}}}), number);
+  EXPECT_EQ(open({{"rows", {4, 40}}}), number);
+  EXPECT_EQ(open({{"ids", {5, 5}}}), number);
+  EXPECT_EQ(open({{"counts", {INT64_MAX, 1}}}), number);
+  EXPECT_EQ(open({{"seen", {INT64_MIN, 1}}}), number);
+  EXPECT_EQ(open({{"occurrences", {INT64_MAX, 1}}}), candidate);
+  EXPECT_EQ(open({{"candidates", {5, 6}}}), candidate);
+}
+
 } // namespace
