@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Starts a new op or pass: definition, rules, test and registration, ready to be filled in.
+"""Starts a new op, root op or pass: definition, rules, emitter, test and registration, ready to be filled in.
 
     tools/new.py op FAMILY NAME       for example: op Elementwise cbrt
+    tools/new.py root FAMILY NAME     for example: root Contraction qr; an op with an emitter of its own
     tools/new.py pass NAME            for example: pass FuseElementwise
 
 What it writes compiles, and its test fails until the op or pass does what it says.
@@ -63,6 +64,33 @@ FailureOr<SmallVector<HostTensor>> {cpp}Op::evaluate(ArrayRef<HostTensor> operan
   return emitOpError("has no reference yet");
 }}
 """
+
+EMITTER_SOURCE = SPDX + """//
+// What {op} computes, and how its loops go.
+
+#include "backends/cpu/emit/Single.h"
+#include "ir/{family}.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+Plan sinter::cpu::plan{cpp}(KernelSpec &spec, ScheduleAttr) {{
+  if (!isa_and_nonnull<{cpp}Op>(singleRoot(spec)))
+    return Plan::refuse("it is no {op} alone");
+  Plan plan;
+  plan.setLanes(1);
+  return plan;
+}}
+
+EmittedKernel sinter::cpu::emit{cpp}(KernelSpec &spec, ModuleOp module, StringRef name) {{
+  SingleKernel k(spec, module, name, singleRoot(spec));
+  spec.kernel.emitError("{op} has no loops yet");
+  return k.finish();
+}}
+"""
+
+EMITTER_ROW = "SINTER_EMITTER({op}, {cpp}, std::nullopt)\n"
 
 OP_TEST = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: sinter-opt %s --split-input-file --verify-diagnostics
@@ -149,6 +177,19 @@ def dashed(name, by):
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", by, name).lower()
 
 
+def new_root(family, op):
+    """An op, its emitter, and the emitter's row, before that of the general one."""
+    if family == "Elementwise":
+        sys.exit("new: an op that shapes a loop nest is required, got a family of pointwise ops; say `op Elementwise ...`")
+    names = new_op(family, op)
+    rows = "backends/cpu/emit/Emitters.def"
+    text, last = read(rows), "SINTER_EMITTER(general,"
+    if last not in text:
+        sys.exit(f"new: {rows} has no row of the general emitter; add {op} by hand")
+    write(f"backends/cpu/emit/{names['cpp']}.cpp", EMITTER_SOURCE.format(**names), new=True)
+    write(rows, text.replace(last, EMITTER_ROW.format(**names) + last))
+
+
 def new_op(family, op):
     if not re.fullmatch(r"[a-z][a-z0-9_]*", op):
         sys.exit(f"new: an op name in lower case with underscores is required, got '{op}'")
@@ -156,17 +197,18 @@ def new_op(family, op):
         sys.exit(f"new: an op family is required: ir/{family}.td does not exist")
     if f'<"{op}"' in read(f"ir/{family}.td"):
         sys.exit(f"new: sinter.{op} exists already in ir/{family}.td")
-    names = {"op": op, "cpp": camel(op)}
+    names = {"op": op, "cpp": camel(op), "family": family}
     names["indent"] = " " * len(f"LogicalResult {names['cpp']}Op::inferReturnTypes(")
     names["rule"] = "-" * max(3, 90 - len(op))
     test = f"test/ir/{dashed(family, '_')}/{op.replace('_', '-')}.mlir"
     if family == "Elementwise":  # one entry says all
         write(test, ENTRY_TEST.format(**names), new=True)
         append("ir/Elementwise.td", ENTRY_DEFINITION.format(**names))
-        return
+        return names
     write(test, OP_TEST.format(**names), new=True)
     append(f"ir/{family}.td", OP_DEFINITION.format(**names))
     append(f"ir/{family}.cpp", OP_RULES.format(**names))
+    return names
 
 
 def new_pass(name):
@@ -187,6 +229,8 @@ def main():
     match sys.argv[1:]:
         case ["op", family, name]:
             new_op(family, name)
+        case ["root", family, name]:
+            new_root(family, name)
         case ["pass", name]:
             new_pass(name)
         case _:

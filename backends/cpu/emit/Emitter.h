@@ -72,46 +72,10 @@ private:
 mlir::Type storageType(mlir::Type elementType);
 
 // Each emitter's plan and its code (Emitters.h).
-Plan planMap(KernelSpec &spec, ScheduleAttr given);
-Plan planReduce(KernelSpec &spec, ScheduleAttr given);
-Plan planRow(KernelSpec &spec, ScheduleAttr given);
-Plan planContraction(KernelSpec &spec, ScheduleAttr given);
-Plan planUpdate(KernelSpec &spec, ScheduleAttr given);
-Plan planVectorMatrix(KernelSpec &spec, ScheduleAttr given);
-Plan planMatrixVector(KernelSpec &spec, ScheduleAttr given);
-Plan planConvolution(KernelSpec &spec, ScheduleAttr given);
-Plan planDepthwise(KernelSpec &spec, ScheduleAttr given);
-Plan planWindow(KernelSpec &spec, ScheduleAttr given);
-Plan planRecurrent(KernelSpec &spec, ScheduleAttr given);
-Plan planTranspose(KernelSpec &spec, ScheduleAttr given);
-Plan planBags(KernelSpec &spec, ScheduleAttr given);
-Plan planScatter(KernelSpec &spec, ScheduleAttr given);
-Plan planOrder(KernelSpec &spec, ScheduleAttr given);
-Plan planSelection(KernelSpec &spec, ScheduleAttr given);
-Plan planRunning(KernelSpec &spec, ScheduleAttr given);
-Plan planTriangular(KernelSpec &spec, ScheduleAttr given);
-Plan planAttention(KernelSpec &spec, ScheduleAttr given);
-Plan planGeneral(KernelSpec &spec, ScheduleAttr given);
-EmittedKernel emitMap(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitReduce(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitRow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitContraction(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitUpdate(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitVectorMatrix(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitMatrixVector(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitConvolution(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitDepthwise(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitWindow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitRecurrent(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitTranspose(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitBags(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitScatter(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitOrder(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitSelection(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitRunning(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitTriangular(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitAttention(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
-EmittedKernel emitGeneral(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+#define SINTER_EMITTER(name, Code, kernels, ...)                                                                       \
+  Plan plan##Code(KernelSpec &spec, ScheduleAttr given);                                                               \
+  EmittedKernel emit##Code(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+#include "backends/cpu/emit/Emitters.def"
 
 } // namespace sinter::cpu
 

@@ -87,26 +87,8 @@ std::string Plan::check(ScheduleAttr given) const {
 //===- emitters ------------------------------------------------------------------------------===//
 
 static const KernelEmitter emitters[] = {
-    {"update", planUpdate, emitUpdate},
-    {"transpose", planTranspose, emitTranspose},
-    {"map", planMap, emitMap},
-    {"reduce", planReduce, emitReduce},
-    {"row", planRow, emitRow},
-    {"vector_matrix", planVectorMatrix, emitVectorMatrix},
-    {"contraction", planContraction, emitContraction, packContraction},
-    {"matrix_vector", planMatrixVector, emitMatrixVector},
-    {"depthwise", planDepthwise, emitDepthwise, packConvolution},
-    {"convolution", planConvolution, emitConvolution, packConvolution},
-    {"window", planWindow, emitWindow},
-    {"recurrent", planRecurrent, emitRecurrent, packRecurrent},
-    {"attention", planAttention, emitAttention},
-    {"bags", planBags, emitBags},
-    {"scatter", planScatter, emitScatter},
-    {"order", planOrder, emitOrder},
-    {"selection", planSelection, emitSelection},
-    {"running", planRunning, emitRunning},
-    {"triangular", planTriangular, emitTriangular},
-    {"general", planGeneral, emitGeneral},
+#define SINTER_EMITTER(name, Code, kernels, ...) {#name, plan##Code, emit##Code, kernels, ##__VA_ARGS__},
+#include "backends/cpu/emit/Emitters.def"
 };
 
 const KernelEmitter *sinter::cpu::findEmitter(StringRef name) {
@@ -114,40 +96,12 @@ const KernelEmitter *sinter::cpu::findEmitter(StringRef name) {
   return found == std::end(emitters) ? nullptr : found;
 }
 
-static ArrayRef<StringRef> namesOf(KernelTemplate form) {
-  static const StringRef map[] = {"update", "transpose", "map"}, reduce[] = {"reduce"}, row[] = {"row"},
-                         contraction[] = {"vector_matrix", "contraction", "matrix_vector"},
-                         convolution[] = {"depthwise", "convolution"}, window[] = {"window"},
-                         recurrent[] = {"recurrent"};
-  switch (form) {
-  case KernelTemplate::map:
-    return map;
-  case KernelTemplate::reduce:
-    return reduce;
-  case KernelTemplate::row:
-    return row;
-  case KernelTemplate::contraction:
-    return contraction;
-  case KernelTemplate::convolution:
-    return convolution;
-  case KernelTemplate::window:
-    return window;
-  case KernelTemplate::recurrent:
-    return recurrent;
-  case KernelTemplate::attention:
-  case KernelTemplate::single:
-    return {};
-  }
-  llvm_unreachable("all templates handled");
-}
-
 SmallVector<const KernelEmitter *> sinter::cpu::emittersFor(KernelSpec &spec) {
   SmallVector<const KernelEmitter *> result;
-  if (spec.options.optLevel > 0)
-    for (StringRef name : namesOf(spec.kernel.getKernelTemplate()))
-      result.push_back(findEmitter(name));
-  for (StringRef name : {"attention", "bags", "scatter", "order", "selection", "running", "triangular", "general"})
-    result.push_back(findEmitter(name));
+  KernelTemplate form = spec.kernel.getKernelTemplate();
+  for (const KernelEmitter &emitter : emitters)
+    if (!emitter.kernels || (spec.options.optLevel > 0 && *emitter.kernels == form))
+      result.push_back(&emitter);
   return result;
 }
 

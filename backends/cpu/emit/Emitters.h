@@ -8,6 +8,7 @@
 #include "backends/cpu/emit/Emitter.h"
 #include "backends/cpu/emit/Packing.h"
 #include "backends/cpu/emit/Plan.h"
+#include <optional>
 
 namespace sinter::cpu {
 
@@ -17,6 +18,8 @@ struct KernelEmitter {
   Plan (*plan)(KernelSpec &spec, ScheduleAttr given);
   /// Writes the loops that the kernel's schedule asks for, which must be one that the plan allows.
   EmittedKernel (*emit)(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
+  /// The template of the kernels for which it is asked, when code is optimized; none: it is asked for every kernel.
+  std::optional<KernelTemplate> kernels;
   /// How input `input` is packed, for emitters whose plans pack.
   Packing (*pack)(KernelSpec &spec, unsigned input) = nullptr;
 };

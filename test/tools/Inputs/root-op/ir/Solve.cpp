@@ -1,0 +1,1 @@
+static void emitSolve(TriangularSolveOp op);

@@ -1,0 +1,1 @@
+LogicalResult TriangularSolveOp::verify();
