@@ -2,6 +2,7 @@
 
 #include "ir/Control.h"
 #include "ir/Axes.h"
+#include "ir/ControlFlow.h"
 #include "ir/Leaves.h"
 #include "ir/Limits.h"
 #include "ir/reference/Loops.h"
@@ -17,6 +18,7 @@ void SinterDialect::registerControl() {
 #define GET_OP_LIST
 #include "ir/Control.cpp.inc"
       >();
+  attachControlInterfaces(*getContext());
 }
 
 void YieldOp::build(OpBuilder &, OperationState &) {}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Structured control flow. Regions are isolated: what they use from outside is listed as captures and
-// arrives as block arguments, so that the adjoint of a capture is a sum by construction.
+// arrives as block arguments, so that the adjoint of a capture is a sum by construction. ControlFlow.h says what an op
+// captures and carries; upstream's RegionBranchOpInterface and LoopLikeOpInterface are attached in ControlInterfaces.cpp.
 
 include "ir/Dialect.td"
 include "mlir/IR/RegionKindInterface.td"
@@ -13,7 +14,9 @@ class Sinter_ControlOp<string mnemonic, list<Trait> traits = []> : Op<Sinter_Dia
   let hasVerifier = 1;
 }
 
-def YieldOp : Op<Sinter_Dialect, "yield", [Pure, Terminator, ReturnLike]> {
+// ReturnLike, but a loop's yield hands carries alone to the next trip (ControlInterfaces.cpp).
+def YieldOp : Op<Sinter_Dialect, "yield", [Pure, Terminator,
+    DeclareOpInterfaceMethods<RegionBranchTerminatorOpInterface>, NativeOpTrait<"ReturnLike">]> {
   let summary = "ends a region of control flow or of a kernel";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "(`(` $operands^ `)` `:` type($operands))? attr-dict";

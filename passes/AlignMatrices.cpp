@@ -11,9 +11,9 @@
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
+#include "ir/ControlFlow.h"
 #include "ir/Schedules.h"
 #include "ir/Shape.h"
-#include "passes/Control.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Matchers.h"

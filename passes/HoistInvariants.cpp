@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/Control.h"
+#include "ir/ControlFlow.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
-#include "passes/Control.h"
 #include "passes/Passes.h"
 #include "passes/SizeUses.h"
 

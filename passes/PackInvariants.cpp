@@ -15,9 +15,9 @@
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
+#include "ir/ControlFlow.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
-#include "passes/Control.h"
 #include "passes/Passes.h"
 
 using namespace mlir;

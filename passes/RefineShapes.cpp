@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/Control.h"
+#include "ir/ControlFlow.h"
 #include "ir/Elementwise.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
-#include "passes/Control.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Iterators.h"

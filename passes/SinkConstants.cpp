@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/Control.h"
+#include "ir/ControlFlow.h"
 #include "ir/Shape.h"
-#include "passes/Control.h"
 #include "passes/Passes.h"
 
 using namespace mlir;

@@ -5,8 +5,8 @@
 
 #include "ir/Constants.h"
 #include "ir/Control.h"
+#include "ir/ControlFlow.h"
 #include "ir/Shape.h"
-#include "passes/Control.h"
 #include "passes/Passes.h"
 #include "passes/gradient/CheckpointPolicy.h"
 

@@ -2,10 +2,10 @@
 
 #include "compiler/train/StepKeys.h"
 #include "ir/Composer.h"
+#include "ir/ControlFlow.h"
 #include "ir/Elementwise.h"
 #include "ir/Random.h"
 #include "ir/Shape.h"
-#include "passes/Control.h"
 #include "runtime/abi.h"
 #include "llvm/ADT/SetVector.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/gradient/Activity.h"
+#include "ir/ControlFlow.h"
 #include "ir/Gradient.h"
 #include "ir/gradient/Differentiable.h"
-#include "passes/Control.h"
 #include "passes/gradient/LoopView.h"
 
 using namespace mlir;

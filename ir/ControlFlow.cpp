@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/Control.h"
+#include "ir/ControlFlow.h"
 #include "ir/Control.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -10,16 +10,21 @@ using namespace sinter;
 
 std::optional<Control> sinter::controlOf(Operation *op) {
   auto branch = [](auto choice) { return Control{SmallVector<Value>(choice.getCaptures())}; };
-  auto loop = [](auto loop, unsigned firstCarry, size_t sequences = 0) {
+  auto loop = [](auto loop, unsigned firstCarry, size_t sequences, unsigned firstCarryResult) {
     SmallVector<Value> init(loop.getInit());
-    return Control{SmallVector<Value>(loop.getCaptures()), static_cast<unsigned>(firstCarry + init.size() + sequences),
-                   /*isLoop=*/true, init, firstCarry};
+    return Control{SmallVector<Value>(loop.getCaptures()),
+                   static_cast<unsigned>(firstCarry + init.size() + sequences),
+                   /*isLoop=*/true,
+                   init,
+                   firstCarry,
+                   loop.getInit().getBeginOperandIndex(),
+                   firstCarryResult};
   };
   return llvm::TypeSwitch<Operation *, std::optional<Control>>(op)
       .Case<CondOp, SwitchOp>(branch)
-      .Case([&](WhileOp op) { return loop(op, 0); })
-      .Case([&](ForOp op) { return loop(op, 1); })
-      .Case([&](ScanOp op) { return loop(op, 0, op.getSequences().size()); })
+      .Case([&](WhileOp op) { return loop(op, 0, 0, /*firstCarryResult=*/1); })
+      .Case([&](ForOp op) { return loop(op, 1, 0, 0); })
+      .Case([&](ScanOp op) { return loop(op, 0, op.getSequences().size(), 0); })
       .Default([](Operation *) { return std::nullopt; });
 }
 
