@@ -1,52 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The driver of back end "cuda" (driver.h), a library of its own: a module's kernels on one GPU.
+// The driver of back end "cuda" (driver.h), a library of its own: a module's kernels on one GPU (cuda_device.h).
 //
-// One stream runs everything in the order in which the host asked for it, so that launches need no further order and
-// memory that was given back may be handed out at once: who gets it is behind who had it. Sessions share the stream and
-// the pool of memory.
+// SINTER_CUDA_GRAPHS of the environment: `off` has every call made at once, without graphs, and the host asked in each
+// trip of a loop; `launches` has graphs, but the host asked. Results have the same bits.
 
-#include "cuda_driver.h"
-#include "driver.h"
+#include "cuda_device.h"
+#include "cuda_control.h"
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Kernel {
-  const char *name;
-  CudaFunction function;
-  uint32_t threads;
-  int32_t perBlock; // a chunk is what a block computes
-  int32_t follows;  // runs behind the one before it
-} Kernel;
-
-typedef struct Buffer {
-  CudaAddress address;
-  int64_t bytes;
-  const void *session; // null: nobody's
-} Buffer;
-
-typedef struct Program {
-  sinter_device device; // first: what host code has the address of
-  CudaDriver driver;
-  int32_t ordinal;
-  int handle, hasContext;
-  CudaContext context;
-  CudaModule module;
-  CudaStream stream;
-  CudaAddress weights;
-  char *code; // with a 0 behind each kernel's name and at the end
-  Kernel *kernels;
-  int32_t numKernels;
-  pthread_mutex_t mutex; // of the pool
-  Buffer *buffers;
-  int32_t numBuffers, roomForBuffers;
-} Program;
-
-#define WORDS_OF_A_LAUNCH 512
 #define MESSAGE_BYTES 512
 
 static Program *programOf(const sinter_device *device) { return (Program *)(uintptr_t)device; }
@@ -55,6 +21,8 @@ static Program *programOf(const sinter_device *device) { return (Program *)(uint
 
 /// Records that `what` failed, with the driver's words, and returns the status.
 static int32_t failed(const Program *program, sinter_context *ctx, const char *what, int error) {
+  if (error == -SINTER_CANCELLED)
+    return SINTER_CANCELLED;
   char text[MESSAGE_BYTES];
   snprintf(text, sizeof text, "back end cuda: %s: %s", what, srtCudaErrorText(&program->driver, error));
   return ctx->fail(ctx, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR, text, 0, 0);
@@ -67,118 +35,182 @@ static void leave(Program *program) {
   program->driver.popContext(&context);
 }
 
-static void giveUp(Program *program, const void *session) {
+/// The session of a call, made where there is none yet; null without memory.
+static Session *sessionOf(Program *program, const sinter_context *ctx) {
+  static _Thread_local struct {
+    uint64_t program, epoch;
+    const sinter_context *context;
+    Session *session;
+  } last;
+  uint64_t epoch = __atomic_load_n(&program->epoch, __ATOMIC_ACQUIRE);
+  if (last.context == ctx && last.program == program->id && last.epoch == epoch)
+    return last.session;
   pthread_mutex_lock(&program->mutex);
-  for (int32_t i = 0; i < program->numBuffers; ++i)
-    if (program->buffers[i].session == session)
-      program->buffers[i].session = NULL;
+  Session *session = program->sessions;
+  while (session && session->context != ctx)
+    session = session->next;
+  if (!session && (session = calloc(1, sizeof *session))) {
+    session->context = ctx;
+    session->staged = STAGING_BEGIN;
+    session->next = program->sessions;
+    program->sessions = session;
+  }
   pthread_mutex_unlock(&program->mutex);
+  if (session) {
+    last.program = program->id;
+    last.epoch = epoch;
+    last.context = ctx;
+    last.session = session;
+  }
+  return session;
+}
+
+static int32_t noMemory(sinter_context *ctx) {
+  return ctx->fail(ctx, SINTER_OUT_OF_MEMORY, "back end cuda: the host has no memory for a call", 0, 0);
+}
+
+/// Hands over what was recorded, if it need not, or must not, wait for more.
+static int advance(Program *program, Session *session) {
+  if (session->depth > 0)
+    return 0;
+  if (session->record.numItems > ITEMS_OF_A_GRAPH)
+    session->tooLong = 1;
+  if (program->usesGraphs && !session->tooLong)
+    return 0;
+  int error = enter(program);
+  if (!error) {
+    error = srtCudaFlush(program, session);
+    leave(program);
+  }
+  return error;
+}
+
+/// Hands over what was recorded and waits for it.
+static int finish(Program *program, Session *session) {
+  if (session->record.numItems == 0 && !session->isBusy)
+    return 0;
+  int error = enter(program);
+  if (!error) {
+    error = srtCudaFinish(program, session);
+    leave(program);
+  }
+  return error;
 }
 
 static int32_t begin(const sinter_device *device, sinter_context *ctx) {
   Program *program = programOf(device);
-  giveUp(program, ctx);
-  int error = enter(program);
-  if (!error) {
-    error = program->driver.streamSynchronize(program->stream);
-    leave(program);
+  Session *session = sessionOf(program, ctx);
+  if (!session)
+    return noMemory(ctx);
+  // What a call that failed recorded is forgotten.
+  session->record.numItems = session->record.numWords = session->depth = 0;
+  int error = finish(program, session);
+  if (error == -SINTER_CANCELLED) // the call before
+    error = 0;
+  session->staged = STAGING_BEGIN;
+  for (int32_t i = 0; i < session->nextHeld; ++i)
+    session->held[i]->isLive = 0;
+  session->tooLong = session->nextHeld = 0;
+  if (session->isHeldIncomplete) {
+    pthread_mutex_lock(&program->mutex);
+    for (int32_t i = 0; i < program->numBuffers; ++i)
+      if (program->buffers[i]->session == session)
+        program->buffers[i]->isLive = 0;
+    pthread_mutex_unlock(&program->mutex);
+    session->isHeldIncomplete = 0;
   }
   return error ? failed(program, ctx, "a call cannot begin", error) : 0;
 }
 
-static void end(const sinter_device *device, sinter_context *ctx) { giveUp(programOf(device), ctx); }
-
-static void freeIdle(Program *program) {
-  int32_t kept = 0;
-  for (int32_t i = 0; i < program->numBuffers; ++i) {
-    if (program->buffers[i].session)
-      program->buffers[kept++] = program->buffers[i];
-    else
-      program->driver.memFree(program->buffers[i].address);
-  }
-  program->numBuffers = kept;
-}
-
-/// The smallest buffer of the pool that is not larger than twice what is needed.
-static Buffer *findIdle(Program *program, int64_t bytes) {
-  Buffer *best = NULL;
-  for (int32_t i = 0; i < program->numBuffers; ++i) {
-    Buffer *buffer = &program->buffers[i];
-    if (!buffer->session && buffer->bytes >= bytes && buffer->bytes / 2 <= bytes &&
-        (!best || buffer->bytes < best->bytes))
-      best = buffer;
-  }
-  return best;
-}
-
-static Buffer *addBuffer(Program *program) {
-  if (program->numBuffers == program->roomForBuffers) {
-    int32_t room = program->roomForBuffers ? 2 * program->roomForBuffers : 16;
-    Buffer *buffers = realloc(program->buffers, (size_t)room * sizeof *buffers);
-    if (!buffers)
-      return NULL;
-    program->buffers = buffers;
-    program->roomForBuffers = room;
-  }
-  return &program->buffers[program->numBuffers];
-}
-
-/// With the mutex: memory that nobody has, for `session`. Returns an error of the driver.
-static int take(Program *program, int64_t bytes, const void *session, CudaAddress *address) {
-  Buffer *buffer = findIdle(program, bytes);
-  if (!buffer) {
-    if (!addBuffer(program))
-      return CUDA_OUT_OF_MEMORY;
-    int error = program->driver.memAlloc(address, (size_t)bytes);
-    if (error == CUDA_OUT_OF_MEMORY) { // what the pool holds may be what is missing
-      freeIdle(program);
-      error = program->driver.memAlloc(address, (size_t)bytes);
-    }
-    if (error)
-      return error;
-    buffer = &program->buffers[program->numBuffers++];
-    *buffer = (Buffer){*address, bytes, NULL};
-  }
-  buffer->session = session;
-  *address = buffer->address;
-  return 0;
-}
-
-/// Memory of at least `bytes` for `session`. Returns an error of the driver.
-static int allocate(Program *program, int64_t bytes, const void *session, CudaAddress *address) {
-  int64_t rounded;
-  if (bytes < 0 || __builtin_add_overflow(bytes, 63, &rounded))
-    return CUDA_OUT_OF_MEMORY;
-  int error = enter(program);
-  if (error)
-    return error;
+static void end(const sinter_device *device, sinter_context *ctx) {
+  Program *program = programOf(device);
   pthread_mutex_lock(&program->mutex);
-  error = take(program, rounded < 64 ? 64 : rounded / 64 * 64, session, address);
+  Session **at = &program->sessions, *session;
+  while ((session = *at) && session->context != ctx)
+    at = &session->next;
+  if (session) {
+    *at = session->next;
+    __atomic_add_fetch(&program->epoch, 1, __ATOMIC_RELEASE);
+  }
   pthread_mutex_unlock(&program->mutex);
-  leave(program);
-  return error;
+  if (!session)
+    return;
+  if (enter(program) == 0) {
+    if (session->isBusy)
+      program->driver.streamSynchronize(program->stream);
+    srtCudaFreeGraphs(program, session);
+    if (session->staging)
+      program->driver.hostFree(session->staging);
+    leave(program);
+  }
+  pthread_mutex_lock(&program->mutex);
+  srtCudaGiveUp(program, session);
+  pthread_mutex_unlock(&program->mutex);
+  srtCudaFreeRecord(&session->record);
+  free(session->held);
+  free(session);
+}
+
+/// Remembers that the call acquired the buffer at this place. Not to have it costs a search the next time.
+static void hold(Session *session, Buffer *buffer) {
+  if (session->nextHeld == session->roomForHeld) {
+    int32_t room = session->roomForHeld ? 2 * session->roomForHeld : 64;
+    Buffer **held = realloc(session->held, (size_t)room * sizeof *held);
+    if (!held) {
+      session->isHeldIncomplete = 1;
+      return;
+    }
+    session->held = held;
+    session->roomForHeld = room;
+  }
+  session->held[session->nextHeld++] = buffer;
+  session->numHeld = session->nextHeld;
 }
 
 static void *acquire(const sinter_device *device, sinter_context *ctx, int64_t bytes) {
   Program *program = programOf(device);
-  CudaAddress address = 0;
-  int error = allocate(program, bytes, ctx, &address);
+  Session *session = sessionOf(program, ctx);
+  if (!session) {
+    noMemory(ctx);
+    return NULL;
+  }
+  Buffer *buffer = session->nextHeld < session->numHeld ? session->held[session->nextHeld] : NULL;
+  int64_t least = bytes >= 0 && bytes < 64 ? 64 : bytes;
+  if (buffer && !buffer->isLive && buffer->bytes >= least && buffer->bytes / 2 <= least) {
+    buffer->isLive = 1;
+    ++session->nextHeld;
+    return (void *)(uintptr_t)buffer->address;
+  }
+  int error = enter(program);
+  if (!error) {
+    error = srtCudaTake(program, bytes, session, &buffer);
+    if (error == CUDA_OUT_OF_MEMORY && bytes >= 0 && session->depth == 0) { // what is idle may be what is missing
+      error = srtCudaFinish(program, session);
+      pthread_mutex_lock(&program->mutex);
+      srtCudaTrim(program, session);
+      pthread_mutex_unlock(&program->mutex);
+      if (!error)
+        error = srtCudaTake(program, bytes, session, &buffer);
+    }
+    leave(program);
+  }
   if (error) {
     char what[64];
     snprintf(what, sizeof what, "a buffer of %" PRId64 " bytes", bytes);
     failed(program, ctx, what, error);
     return NULL;
   }
-  return (void *)(uintptr_t)address;
+  hold(session, buffer);
+  return (void *)(uintptr_t)buffer->address;
 }
 
 static void release(const sinter_device *device, sinter_context *ctx, void *address) {
   Program *program = programOf(device);
   (void)ctx;
   pthread_mutex_lock(&program->mutex);
-  for (int32_t i = 0; i < program->numBuffers; ++i)
-    if (program->buffers[i].address == (uintptr_t)address)
-      program->buffers[i].session = NULL;
+  Buffer *buffer = srtCudaFind(program, (uintptr_t)address);
+  if (buffer && buffer->address == (uintptr_t)address)
+    buffer->isLive = 0;
   pthread_mutex_unlock(&program->mutex);
 }
 
@@ -187,90 +219,213 @@ static void *weight(const sinter_device *device, sinter_context *ctx, int64_t of
   return (void *)(uintptr_t)(programOf(device)->weights + (uint64_t)offset);
 }
 
+static void fillRoles(Session *session, const Item *item, int first, int second, int third) {
+  uint8_t *roles = session->record.roles + item->firstWord;
+  const int given[] = {first, second, third};
+  for (int32_t i = 0; i < item->numWords; ++i)
+    roles[i] = (uint8_t)given[i];
+}
+
+/// Adds an item of up to three words with their roles. An error of the driver.
+static int add(Program *program, Session *session, ItemKind kind, int32_t number, int32_t numWords,
+               const int64_t words[3], const int roles[3]) {
+  Item *item = srtCudaAdd(session, kind, number, 0, numWords);
+  if (!item)
+    return CUDA_OUT_OF_MEMORY;
+  memcpy(session->record.words + item->firstWord, words, (size_t)numWords * sizeof *words);
+  fillRoles(session, item, roles[0], roles[1], roles[2]);
+  return advance(program, session);
+}
+
+/// Memory of the host that the device reads when it comes to that; null where there is none of so many bytes.
+static void *stage(Program *program, Session *session, int64_t bytes) {
+  if (!program->usesGraphs || bytes > STAGING_BYTES / 2)
+    return NULL;
+  if (!session->staging && !session->stagingFailed) {
+    void *host = NULL;
+    if (program->driver.hostAlloc(&host, STAGING_BYTES, CUDA_HOST_MAPPED))
+      session->stagingFailed = 1; // copies go without
+    else
+      session->staging = host;
+    if (host) {
+      memset(host, 0, STAGING_BEGIN);
+      if (program->driver.hostAddress(&session->stop, host, 0))
+        session->stop = 0;
+    }
+  }
+  int64_t rounded = (bytes + 15) / 16 * 16;
+  if (!session->staging || session->staged + rounded > STAGING_BYTES)
+    return NULL;
+  void *at = session->staging + session->staged;
+  session->staged += rounded;
+  return at;
+}
+
+/// The host's bytes go by themselves: they are many, or memory for staging is used up.
+static int copyNow(Program *program, Session *session, void *to, const void *from, int64_t bytes) {
+  int error = srtCudaFlush(program, session);
+  if (!error)
+    error = program->driver.copyToDevice((uintptr_t)to, from, (size_t)bytes, program->stream);
+  session->isBusy = 1;
+  // The host's memory may be pinned: then the driver reads it after the call has returned.
+  return error ? error : srtCudaFinish(program, session);
+}
+
+/// False when an item of the record reads or writes the buffer that `to` lies in.
+static int isUntouched(Program *program, const Session *session, const void *to) {
+  const Record *record = &session->record;
+  if (record->numWords > 1024)
+    return 0; // it would take long to find out
+  pthread_mutex_lock(&program->mutex);
+  const Buffer *buffer = srtCudaFind(program, (uintptr_t)to);
+  pthread_mutex_unlock(&program->mutex);
+  for (int32_t i = 0; buffer && i < record->numWords; ++i)
+    if (record->roles[i] != SINTER_WORD_SIZE &&
+        (CudaAddress)record->words[i] - buffer->address < (CudaAddress)buffer->bytes)
+      return 0;
+  return buffer != NULL;
+}
+
+static int copyToDevice(Program *program, Session *session, void *to, const void *from, int64_t bytes) {
+  int error = enter(program);
+  if (error)
+    return error;
+  void *staged = stage(program, session, bytes);
+  if (staged) {
+    memcpy(staged, from, (size_t)bytes);
+    leave(program);
+    return add(program, session, ITEM_COPY, SINTER_COPY_TO_DEVICE, 3,
+               (const int64_t[]){(int64_t)(uintptr_t)to, (int64_t)(uintptr_t)staged, bytes},
+               (const int[]){SINTER_WORD_WRITTEN, SINTER_WORD_SIZE, SINTER_WORD_SIZE});
+  }
+  if (session->depth > 0) {
+    error = CUDA_OUT_OF_MEMORY; // loops of the device copy nothing that is not there before
+  } else if (session->record.numItems && isUntouched(program, session, to)) {
+    // Before what is recorded, which goes on to be one graph.
+    error = program->driver.copyToDevice((uintptr_t)to, from, (size_t)bytes, program->stream);
+    if (!error)
+      error = program->driver.streamSynchronize(program->stream);
+  } else {
+    error = copyNow(program, session, to, from, bytes);
+  }
+  leave(program);
+  return error;
+}
+
+static int copyToHost(Program *program, Session *session, void *to, const void *from, int64_t bytes) {
+  int error = enter(program);
+  if (error)
+    return error;
+  error = srtCudaFinish(program, session);
+  if (!error)
+    error = program->driver.copyToHost(to, (uintptr_t)from, (size_t)bytes, program->stream);
+  if (!error)
+    error = program->driver.streamSynchronize(program->stream);
+  leave(program);
+  return error;
+}
+
 static int32_t copy(const sinter_device *device, sinter_context *ctx, void *to, const void *from, int64_t bytes,
                     int32_t direction) {
   Program *program = programOf(device);
+  Session *session = sessionOf(program, ctx);
+  if (!session)
+    return noMemory(ctx);
   if (bytes == 0)
     return 0;
-  CudaDriver *driver = &program->driver;
-  CudaStream stream = program->stream;
-  int error = enter(program);
-  if (!error) {
-    if (direction == SINTER_COPY_WITHIN)
-      error = driver->copyWithin((uintptr_t)to, (uintptr_t)from, (size_t)bytes, stream);
-    else if (direction == SINTER_COPY_TO_DEVICE)
-      error = driver->copyToDevice((uintptr_t)to, from, (size_t)bytes, stream);
-    else
-      error = driver->copyToHost(to, (uintptr_t)from, (size_t)bytes, stream);
-    // The host's memory may be pinned: then the driver reads and writes it after the call has returned.
-    if (!error && direction != SINTER_COPY_WITHIN)
-      error = driver->streamSynchronize(stream);
-    leave(program);
-  }
+  int error;
+  if (direction == SINTER_COPY_TO_DEVICE)
+    error = copyToDevice(program, session, to, from, bytes);
+  else if (direction == SINTER_COPY_TO_HOST)
+    error = copyToHost(program, session, to, from, bytes);
+  else
+    error = add(program, session, ITEM_COPY, SINTER_COPY_WITHIN, 3,
+                (const int64_t[]){(int64_t)(uintptr_t)to, (int64_t)(uintptr_t)from, bytes},
+                (const int[]){SINTER_WORD_WRITTEN, SINTER_WORD_READ, SINTER_WORD_SIZE});
   return error ? failed(program, ctx, "a copy", error) : 0;
 }
 
 static int32_t clear(const sinter_device *device, sinter_context *ctx, void *to, int64_t bytes) {
   Program *program = programOf(device);
+  Session *session = sessionOf(program, ctx);
+  if (!session)
+    return noMemory(ctx);
   if (bytes == 0)
     return 0;
-  int error = enter(program);
-  if (!error) {
-    error = program->driver.fill((uintptr_t)to, 0, (size_t)bytes, program->stream);
-    leave(program);
-  }
+  int error = add(program, session, ITEM_CLEAR, 0, 2, (const int64_t[]){(int64_t)(uintptr_t)to, bytes, 0},
+                  (const int[]){SINTER_WORD_WRITTEN, SINTER_WORD_SIZE, SINTER_WORD_SIZE});
   return error ? failed(program, ctx, "zeros", error) : 0;
 }
 
-/// Launches one kernel, which walks over all chunks, whatever the grid. Returns an error of the driver.
-static int launchOne(Program *program, const Kernel *kernel, int64_t chunks, void **parameters) {
-  uint32_t threads = kernel->threads;
-  int64_t blocks = chunks;
-  if (!kernel->perBlock) {
-    if (chunks < threads)
-      threads = (uint32_t)(chunks + 31) / 32 * 32;
-    blocks = (chunks - 1) / threads + 1;
-  }
-  if (blocks > INT32_MAX)
-    blocks = INT32_MAX;
-  return program->driver.launch(kernel->function, (uint32_t)blocks, 1, 1, threads, 1, 1, 0, program->stream, parameters,
-                                NULL);
+/// The kernel's number, or -1. The same text has the same address as a rule.
+static int32_t findKernel(Program *program, Session *session, const char *name) {
+  KnownKernel *known = &session->known[((uintptr_t)name / 8) % KNOWN_KERNELS];
+  if (known->name == name)
+    return known->number;
+  for (int32_t i = 0; i < program->numKernels; ++i)
+    if (strcmp(program->kernels[i].name, name) == 0) {
+      *known = (KnownKernel){name, i};
+      return i;
+    }
+  return -1;
 }
 
 static int32_t launch(const sinter_device *device, sinter_context *ctx, const char *name, const int64_t *words,
                       const uint8_t *roles, int64_t numWords, int64_t chunks, int32_t ordered) {
   Program *program = programOf(device);
-  (void)roles, (void)ordered; // one stream orders all
+  Session *session = sessionOf(program, ctx);
+  (void)ordered; // no launch of ours is
+  if (!session)
+    return noMemory(ctx);
   if (chunks <= 0)
     return 0;
-  const Kernel *kernel = program->kernels, *end = kernel + program->numKernels;
-  while (kernel < end && strcmp(kernel->name, name))
-    ++kernel;
-  if (kernel == end || numWords >= WORDS_OF_A_LAUNCH)
+  int32_t kernel = findKernel(program, session, name);
+  if (kernel < 0 || numWords >= WORDS_OF_A_LAUNCH)
     return ctx->fail(ctx, SINTER_RUNTIME_ERROR, "back end cuda has no such kernel of {} words", numWords, 0);
-  void *parameters[WORDS_OF_A_LAUNCH];
-  for (int64_t i = 0; i < numWords; ++i)
-    parameters[i] = (void *)(uintptr_t)&words[i];
-  parameters[numWords] = &chunks;
-  int error = enter(program);
-  if (!error) {
-    do
-      error = launchOne(program, kernel, chunks, parameters);
-    while (!error && ++kernel < end && kernel->follows);
-    leave(program);
-  }
+  const Item *item = srtCudaAdd(session, ITEM_KERNEL, kernel, chunks, (int32_t)numWords);
+  if (!item)
+    return noMemory(ctx);
+  memcpy(session->record.words + item->firstWord, words, (size_t)numWords * sizeof *words);
+  memcpy(session->record.roles + item->firstWord, roles, (size_t)numWords);
+  int error = advance(program, session);
   return error ? failed(program, ctx, name, error) : 0;
 }
 
 static int32_t waitFor(const sinter_device *device, sinter_context *ctx, void *buffer) {
   Program *program = programOf(device);
+  Session *session = sessionOf(program, ctx);
   (void)buffer;
-  int error = enter(program);
-  if (!error) {
-    error = program->driver.streamSynchronize(program->stream);
-    leave(program);
+  if (!session)
+    return noMemory(ctx);
+  int error = finish(program, session);
+  return error ? failed(program, ctx, "a kernel or a copy", error) : 0;
+}
+
+static int32_t control(const sinter_device *device, sinter_context *ctx, int32_t part, void *buffer, int64_t limit) {
+  static const ItemKind kinds[] = {ITEM_LOOP, ITEM_TEST, ITEM_LOOP_END, ITEM_IF, ITEM_ELSE, ITEM_IF_END};
+  Program *program = programOf(device);
+  Session *session = sessionOf(program, ctx);
+  if (!session)
+    return noMemory(ctx);
+  int begins = part == SINTER_CONTROL_LOOP || part == SINTER_CONTROL_BRANCH;
+  int ends = part == SINTER_CONTROL_LOOP_END || part == SINTER_CONTROL_BRANCH_END;
+  if (begins && session->depth == 0 && program->usesControl && !session->staging) {
+    // Loops look there whether they go on.
+    int error = enter(program);
+    if (!error) {
+      stage(program, session, 0);
+      leave(program);
+    }
+    if (error || !session->stop)
+      return failed(program, ctx, "memory of the host that the GPU reads", error ? error : CUDA_OUT_OF_MEMORY);
   }
-  return error ? failed(program, ctx, "a kernel", error) : 0;
+  session->depth += begins;
+  session->depth -= ends;
+  int isRead = part == SINTER_CONTROL_TEST || part == SINTER_CONTROL_BRANCH;
+  int numWords = part == SINTER_CONTROL_LOOP ? 2 : isRead;
+  int error = add(program, session, kinds[part], 0, numWords, (const int64_t[]){(int64_t)(uintptr_t)buffer, limit, 0},
+                  (const int[]){isRead ? SINTER_WORD_READ : SINTER_WORD_WRITTEN, SINTER_WORD_SIZE, SINTER_WORD_SIZE});
+  return error ? failed(program, ctx, "a loop or a branch", error) : 0;
 }
 
 //===- States -------------------------------------------------------------------------------------===//
@@ -278,11 +433,31 @@ static int32_t waitFor(const sinter_device *device, sinter_context *ctx, void *b
 /// The program itself stands for the session, so that no call gives the memory up.
 static void *keep(const sinter_device *device, int64_t bytes) {
   Program *program = programOf(device);
-  CudaAddress address = 0;
-  return allocate(program, bytes, program, &address) ? NULL : (void *)(uintptr_t)address;
+  Buffer *buffer = NULL;
+  int error = enter(program);
+  if (error)
+    return NULL;
+  error = srtCudaTake(program, bytes, program, &buffer);
+  if (error == CUDA_OUT_OF_MEMORY && bytes >= 0) {
+    pthread_mutex_lock(&program->mutex);
+    srtCudaTrim(program, NULL);
+    pthread_mutex_unlock(&program->mutex);
+    error = srtCudaTake(program, bytes, program, &buffer);
+  }
+  leave(program);
+  return error ? NULL : (void *)(uintptr_t)buffer->address;
 }
 
-static void discard(const sinter_device *device, void *buffer) { release(device, NULL, buffer); }
+static void discard(const sinter_device *device, void *address) {
+  Program *program = programOf(device);
+  pthread_mutex_lock(&program->mutex);
+  Buffer *buffer = srtCudaFind(program, (uintptr_t)address);
+  if (buffer && buffer->address == (uintptr_t)address) {
+    buffer->session = NULL;
+    buffer->isLive = 0;
+  }
+  pthread_mutex_unlock(&program->mutex);
+}
 
 static int32_t transfer(const sinter_device *device, void *to, const void *from, int64_t bytes, int32_t direction) {
   Program *program = programOf(device);
@@ -361,6 +536,25 @@ static int32_t loadCode(Program *program, const char *ptx, char *why) {
   return SINTER_OK;
 }
 
+/// Graphs where the driver has them, and loops in them where it has these.
+static int32_t startGraphs(Program *program, char *why) {
+  CudaDriver *driver = &program->driver;
+  const char *given = getenv("SINTER_CUDA_GRAPHS");
+  int isOff = given && strcmp(given, "off") == 0, isLaunches = given && strcmp(given, "launches") == 0;
+  if (given && *given && !isOff && !isLaunches && strcmp(given, "on") != 0)
+    return explain(why, SINTER_INVALID_ARGUMENT, "SINTER_CUDA_GRAPHS requires on, launches or off, got '%.60s'", given);
+  program->usesGraphs = driver->hasGraphs && !isOff;
+  if (!program->usesGraphs || !driver->hasControl || isLaunches)
+    return SINTER_OK;
+  // A driver that has the functions and does not take the module is one whose GPU has no such nodes.
+  if (driver->moduleLoad(&program->control, SINTER_CUDA_CONTROL_PTX, 0, NULL, NULL))
+    program->control = NULL;
+  else
+    program->usesControl = driver->moduleGetFunction(&program->loopKernel, program->control, "sinter_loop") == 0 &&
+                           driver->moduleGetFunction(&program->branchKernel, program->control, "sinter_branch") == 0;
+  return SINTER_OK;
+}
+
 static int32_t loadWeights(Program *program, const void *weights, int64_t bytes, char *why) {
   CudaDriver *driver = &program->driver;
   int error = driver->memAlloc(&program->weights, bytes ? (size_t)bytes : 64); // empty constants have an address, too
@@ -410,17 +604,21 @@ static void unload(const sinter_driver *driver, const sinter_device *device) {
         cuda->streamDestroy(program->stream);
       }
       for (int32_t i = 0; i < program->numBuffers; ++i)
-        cuda->memFree(program->buffers[i].address);
+        cuda->memFree(program->buffers[i]->address);
       if (program->weights)
         cuda->memFree(program->weights);
       if (program->module)
         cuda->moduleUnload(program->module);
+      if (program->control)
+        cuda->moduleUnload(program->control);
       leave(program);
     }
     cuda->primaryRelease(program->handle);
   }
   srtCudaDriverClose(cuda);
   pthread_mutex_destroy(&program->mutex);
+  for (int32_t i = 0; i < program->numBuffers; ++i)
+    free(program->buffers[i]);
   free(program->buffers);
   free(program->kernels);
   free(program->code);
@@ -429,6 +627,7 @@ static void unload(const sinter_driver *driver, const sinter_device *device) {
 
 static int32_t load(const sinter_driver *driver, const sinter_device_code *code, const sinter_device **device,
                     char *why) {
+  static uint64_t numPrograms;
   Program *program = calloc(1, sizeof *program);
   char *copied = malloc((size_t)code->bytes + 1);
   if (!program || !copied) {
@@ -439,6 +638,7 @@ static int32_t load(const sinter_driver *driver, const sinter_device_code *code,
   memcpy(copied, code->payload, (size_t)code->bytes);
   copied[code->bytes] = 0;
   program->code = copied;
+  program->id = __atomic_add_fetch(&numPrograms, 1, __ATOMIC_RELAXED);
   pthread_mutex_init(&program->mutex, NULL);
   program->device = (sinter_device){SINTER_DEVICE_VERSION,
                                     sizeof(sinter_device),
@@ -453,13 +653,16 @@ static int32_t load(const sinter_driver *driver, const sinter_device_code *code,
                                     end,
                                     keep,
                                     discard,
-                                    transfer};
+                                    transfer,
+                                    control};
   const char *ptx = NULL;
   int32_t status = readKernels(program, &ptx, why);
   if (!status)
     status = start(program, why);
   if (!status && enter(program) == 0) {
     status = loadCode(program, ptx, why);
+    if (!status)
+      status = startGraphs(program, why);
     if (!status)
       status = loadWeights(program, code->weights, code->weight_bytes, why);
     leave(program);

@@ -32,6 +32,18 @@ int32_t srtCudaDriverOpen(CudaDriver *driver, char *why) {
   }
   CUDA_FUNCTIONS(CUDA_FIND)
 #undef CUDA_FIND
+  driver->hasGraphs = 1;
+#define CUDA_FIND_GRAPHS(field, name, parameters)                                                                      \
+  *(void **)&driver->field = dlsym(driver->library, #name);                                                            \
+  driver->hasGraphs &= driver->field != NULL;
+  CUDA_GRAPH_FUNCTIONS(CUDA_FIND_GRAPHS)
+#undef CUDA_FIND_GRAPHS
+  driver->hasControl = driver->hasGraphs;
+#define CUDA_FIND_CONTROL(field, name, parameters)                                                                     \
+  *(void **)&driver->field = dlsym(driver->library, #name);                                                            \
+  driver->hasControl &= driver->field != NULL;
+  CUDA_CONTROL_FUNCTIONS(CUDA_FIND_CONTROL)
+#undef CUDA_FIND_CONTROL
   int error = driver->init(0);
   if (!error)
     return SINTER_OK;

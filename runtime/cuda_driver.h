@@ -14,9 +14,60 @@ typedef struct CudaContext_ *CudaContext;
 typedef struct CudaModule_ *CudaModule;
 typedef struct CudaFunction_ *CudaFunction;
 typedef struct CudaStream_ *CudaStream;
+typedef struct CudaGraph_ *CudaGraph;
+typedef struct CudaNode_ *CudaNode;
+typedef struct CudaGraphExec_ *CudaGraphExec;
+
+typedef struct CudaKernelNode {
+  CudaFunction function;
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  void **parameters, **extra;
+  void *kernel;
+  CudaContext context;
+} CudaKernelNode;
+
+/// One side of a copy of graphs.
+typedef struct CudaCopySide {
+  size_t xBytes, y, z, level;
+  int type; // CUDA_MEMORY_HOST or CUDA_MEMORY_DEVICE
+  void *host;
+  CudaAddress device;
+  void *array, *reserved;
+  size_t pitch, height;
+} CudaCopySide;
+typedef struct CudaCopyNode {
+  CudaCopySide from, to;
+  size_t bytes, height, depth;
+} CudaCopyNode;
+
+typedef struct CudaFillNode {
+  CudaAddress to;
+  size_t pitch;
+  unsigned value, elementBytes;
+  size_t width, height;
+} CudaFillNode;
+
+/// What cuGraphAddNode takes, for conditional nodes.
+typedef struct CudaConditionalNode {
+  int type; // CUDA_NODE_CONDITIONAL
+  int reserved0[3];
+  uint64_t handle;
+  int kind; // CUDA_CONDITIONAL_IF or CUDA_CONDITIONAL_WHILE
+  unsigned size;
+  CudaGraph *bodies; // filled by the driver
+  CudaContext context;
+  long long reserved1[26];
+} CudaConditionalNode;
 
 enum {
   CUDA_OUT_OF_MEMORY = 2,
+  CUDA_NOT_READY = 600,
+  CUDA_MEMORY_HOST = 1,
+  CUDA_MEMORY_DEVICE = 2,
+  CUDA_NODE_CONDITIONAL = 13,
+  CUDA_CONDITIONAL_IF = 0,
+  CUDA_CONDITIONAL_WHILE = 1,
+  CUDA_HOST_MAPPED = 2, // of hostAlloc: kernels read and write the memory, too
   CUDA_NO_DEVICE = 100,
   CUDA_ATTRIBUTE_MULTIPROCESSORS = 16,
   CUDA_ATTRIBUTE_MAJOR = 75,
@@ -56,10 +107,47 @@ enum {
     (CudaFunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,          \
      unsigned blockZ, unsigned sharedBytes, CudaStream stream, void **parameters, void **extra))
 
+/// Those of graphs, which drivers have from 12.0 on; null where one is missing.
+#define CUDA_GRAPH_FUNCTIONS(X)                                                                                        \
+  X(hostAlloc, cuMemHostAlloc, (void **host, size_t bytes, unsigned flags))                                            \
+  X(hostFree, cuMemFreeHost, (void *host))                                                                             \
+  X(hostAddress, cuMemHostGetDevicePointer_v2, (CudaAddress * address, void *host, unsigned flags))                    \
+  X(streamQuery, cuStreamQuery, (CudaStream stream))                                                                   \
+  X(graphCreate, cuGraphCreate, (CudaGraph * graph, unsigned flags))                                                   \
+  X(graphDestroy, cuGraphDestroy, (CudaGraph graph))                                                                   \
+  X(graphAddKernel, cuGraphAddKernelNode_v2,                                                                           \
+    (CudaNode * node, CudaGraph graph, const CudaNode *after, size_t count, const CudaKernelNode *parameters))         \
+  X(graphAddCopy, cuGraphAddMemcpyNode,                                                                                \
+    (CudaNode * node, CudaGraph graph, const CudaNode *after, size_t count, const CudaCopyNode *parameters,            \
+     CudaContext context))                                                                                             \
+  X(graphAddFill, cuGraphAddMemsetNode,                                                                                \
+    (CudaNode * node, CudaGraph graph, const CudaNode *after, size_t count, const CudaFillNode *parameters,            \
+     CudaContext context))                                                                                             \
+  X(graphInstantiate, cuGraphInstantiateWithFlags, (CudaGraphExec * exec, CudaGraph graph, unsigned long long flags))  \
+  X(graphLaunch, cuGraphLaunch, (CudaGraphExec exec, CudaStream stream))                                               \
+  X(execDestroy, cuGraphExecDestroy, (CudaGraphExec exec))                                                             \
+  X(execSetKernel, cuGraphExecKernelNodeSetParams_v2,                                                                  \
+    (CudaGraphExec exec, CudaNode node, const CudaKernelNode *parameters))                                             \
+  X(execSetCopy, cuGraphExecMemcpyNodeSetParams,                                                                       \
+    (CudaGraphExec exec, CudaNode node, const CudaCopyNode *parameters, CudaContext context))                          \
+  X(execSetFill, cuGraphExecMemsetNodeSetParams,                                                                       \
+    (CudaGraphExec exec, CudaNode node, const CudaFillNode *parameters, CudaContext context))
+
+/// Those of loops and branches within graphs, which drivers have from 12.4 on.
+#define CUDA_CONTROL_FUNCTIONS(X)                                                                                      \
+  X(conditionCreate, cuGraphConditionalHandleCreate,                                                                   \
+    (uint64_t *handle, CudaGraph graph, CudaContext context, unsigned initial, unsigned flags))                        \
+  X(graphAddNode, cuGraphAddNode_v2,                                                                                   \
+    (CudaNode * node, CudaGraph graph, const CudaNode *after, const void *edges, size_t count,                         \
+     CudaConditionalNode *parameters))
+
 typedef struct CudaDriver {
   void *library;
+  int32_t hasGraphs, hasControl; // all functions of graphs; those of loops and branches as well
 #define CUDA_FIELD(field, name, parameters) int(*field) parameters;
   CUDA_FUNCTIONS(CUDA_FIELD)
+  CUDA_GRAPH_FUNCTIONS(CUDA_FIELD)
+  CUDA_CONTROL_FUNCTIONS(CUDA_FIELD)
 #undef CUDA_FIELD
 } CudaDriver;
 

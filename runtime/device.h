@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define SINTER_DEVICE_VERSION 1u
+#define SINTER_DEVICE_VERSION 2u
 
 /// What a word of a launch is.
 typedef enum sinter_word {
@@ -32,6 +32,16 @@ typedef enum sinter_copy {
   SINTER_COPY_TO_HOST = 1,   // the host's bytes are there when the call returns
   SINTER_COPY_WITHIN = 2
 } sinter_copy;
+
+/// Parts of loops and branches that the device decides (`control`).
+typedef enum sinter_control {
+  SINTER_CONTROL_LOOP = 0, // what follows up to the test computes the condition
+  SINTER_CONTROL_TEST = 1, // one more trip of what follows up to the loop's end, if the condition holds
+  SINTER_CONTROL_LOOP_END = 2,
+  SINTER_CONTROL_BRANCH = 3, // what follows up to `else` runs if the condition holds
+  SINTER_CONTROL_ELSE = 4,   // what follows up to the branch's end runs if it does not
+  SINTER_CONTROL_BRANCH_END = 5
+} sinter_control;
 
 /// A flag of a sinter_state: it lies in the memory of the module's device, where inputs and outputs of compiled code
 /// are.
@@ -77,6 +87,13 @@ struct sinter_device {
   void (*discard)(const sinter_device *device, void *buffer);
   /// Copies all of it to or from the host (sinter_copy), which is done when the call returns. A status code.
   int32_t (*transfer)(const sinter_device *device, void *to, const void *from, int64_t bytes, int32_t direction);
+
+  /// Loops and branches, as deep in each other as the caller likes; launches, copies within the device and clears
+  /// between their parts run as often as the device decides. `part` is a sinter_control. `buffer`: for a test and a
+  /// branch a byte, not 0 where the condition holds; for a loop 8 bytes that will hold the number of trips. `limit`: of
+  /// a loop, the most trips that it makes; negative for any number. A cancelled call ends the loops, and the next wait
+  /// returns SINTER_CANCELLED. Null for a back end whose host code never calls it.
+  int32_t (*control)(const sinter_device *device, sinter_context *ctx, int32_t part, void *buffer, int64_t limit);
 };
 
 #ifdef __cplusplus

@@ -236,6 +236,98 @@ TEST_F(DriverTest, while_nodes_run_until_the_device_says_stop) {
   EXPECT_EQ(report(), "");
 }
 
+TEST_F(DriverTest, graphs_that_are_used_wrongly_are_told) {
+  CUgraph graph, other;
+  CUgraphExec exec;
+  OK(cu("cuGraphCreate", &graph, 0u));
+  OK(cu("cuGraphCreate", &other, 0u));
+  CUgraphNode node, foreign;
+  OK(cu("cuGraphAddEmptyNode", &foreign, other, (const CUgraphNode *)nullptr, size_t(0)));
+  EXPECT_EQ(cu("cuGraphAddEmptyNode", &node, graph, (const CUgraphNode *)&foreign, size_t(1)),
+            CUDA_ERROR_INVALID_VALUE);
+  CUDA_KERNEL_NODE_PARAMS none{function("big"), 0, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr, nullptr};
+  EXPECT_EQ(cu("cuGraphAddKernelNode", &node, graph, (const CUgraphNode *)nullptr, size_t(0),
+               (const CUDA_KERNEL_NODE_PARAMS *)&none),
+            CUDA_ERROR_INVALID_VALUE);
+  uint64_t handle;
+  OK(cu("cuGraphConditionalHandleCreate", &handle, other, context, 1u, 1u));
+  CUgraphNodeParams loop{};
+  loop.type = 13;
+  loop.conditional = {handle, 1, 1, nullptr, context};
+  EXPECT_EQ(cu("cuGraphAddNode", &node, graph, (const CUgraphNode *)nullptr, (const void *)nullptr, size_t(0), &loop),
+            CUDA_ERROR_INVALID_VALUE);
+  OK(cu("cuGraphAddEmptyNode", &node, graph, (const CUgraphNode *)nullptr, size_t(0)));
+  OK(cu("cuGraphInstantiate", &exec, graph, 0ull));
+  CUDA_KERNEL_NODE_PARAMS big{function("big"), 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr, nullptr};
+  EXPECT_EQ(cu("cuGraphExecKernelNodeSetParams", exec, foreign, (const CUDA_KERNEL_NODE_PARAMS *)&big),
+            CUDA_ERROR_INVALID_VALUE);
+  OK(cu("cuGraphExecDestroy", exec));
+  EXPECT_EQ(cu("cuGraphLaunch", exec, CUstream(nullptr)), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cu("cuGraphExecDestroy", exec), CUDA_ERROR_INVALID_HANDLE);
+  OK(cu("cuGraphDestroy", other));
+  EXPECT_EQ(cu("cuGraphDestroy", other), CUDA_ERROR_INVALID_VALUE);
+  for (const char *told :
+       {"wrong graph: a node depends on one of another graph",
+        "wrong launch: kernel big: a grid or a block of no threads",
+        "wrong graph: a conditional node requires a condition of its graph that no other node has",
+        "wrong graph: an update of a node that the executable graph has not",
+        "use after free: cuGraphLaunch of what is no executable graph",
+        "free: cuGraphExecDestroy of what is no executable graph", "free: cuGraphDestroy of what is no graph"})
+    EXPECT_NE(report().find(told), std::string::npos) << told << " in\n" << report();
+  OK(cu("cuGraphDestroy", graph));
+}
+
+TEST_F(DriverTest, graphs_that_nobody_destroys_are_leaks) {
+  CUcontext own;
+  OK((cu("cuCtxCreate_v2", &own, 0u, 0)));
+  CUgraph graph;
+  CUgraphExec exec;
+  OK(cu("cuGraphCreate", &graph, 0u));
+  OK(cu("cuGraphInstantiate", &exec, graph, 0ull));
+  OK(cu("cuCtxDestroy", own));
+  EXPECT_NE(report().find("leak: 1 executable graphs were not destroyed"), std::string::npos) << report();
+  EXPECT_NE(report().find("leak: a graph of 0 nodes was not destroyed"), std::string::npos) << report();
+}
+
+TEST_F(DriverTest, kernels_see_mapped_memory_of_the_host) {
+  void *host = nullptr;
+  CUdeviceptr p = 0;
+  OK(cu("cuMemHostAlloc", &host, size_t(8), 2u));
+  static_cast<float *>(host)[0] = 3;
+  OK(cu("cuMemHostGetDevicePointer", &p, host, 0u));
+  OK(scale(p, 2, 1));
+  EXPECT_EQ(static_cast<float *>(host)[0], 6);
+  OK(cu("cuMemFreeHost", host));
+  EXPECT_EQ(cu("cuMemFreeHost", host), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_NE(report().find("free: no memory of the host"), std::string::npos) << report();
+}
+
+/// A program that forgot a dependency gets the wrong result.
+TEST_F(DriverTest, nodes_that_are_free_run_in_another_order_than_they_were_made) {
+  CUdeviceptr p = put({1});
+  CUgraph graph;
+  CUgraphExec exec;
+  OK(cu("cuGraphCreate", &graph, 0u));
+  CUDA_MEMSET_NODE_PARAMS fill{p, 0, 0x40400000, 4, 1, 1, nullptr}; // 3
+  CUgraphNode first, second;
+  OK(cu("cuGraphAddMemsetNode", &first, graph, (const CUgraphNode *)nullptr, size_t(0),
+        (const CUDA_MEMSET_NODE_PARAMS *)&fill, context));
+  float by = 2;
+  unsigned n = 1;
+  void *params[] = {&p, &by, &n};
+  CUDA_KERNEL_NODE_PARAMS twice{function("scale"), 1, 1, 1, 32, 1, 1, 0, params, nullptr, nullptr, nullptr};
+  OK(cu("cuGraphAddKernelNode", &second, graph, (const CUgraphNode *)nullptr, size_t(0),
+        (const CUDA_KERNEL_NODE_PARAMS *)&twice));
+  OK(cu("cuGraphInstantiate", &exec, graph, 0ull));
+  OK(cu("cuGraphLaunch", exec, CUstream(nullptr)));
+  float got = 0;
+  OK(cu("cuMemcpyDtoH", (void *)&got, p, size_t(4)));
+  EXPECT_EQ(got, 3);
+  OK(cu("cuGraphExecDestroy", exec));
+  OK(cu("cuGraphDestroy", graph));
+  OK(cu("cuMemFree", p));
+}
+
 TEST_F(DriverTest, occupancy_attributes_and_names) {
   int value = 0;
   OK(cu("cuDeviceGetAttribute", &value, 75, 0));

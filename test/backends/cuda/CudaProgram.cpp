@@ -23,6 +23,10 @@ std::string cuda::report() {
   return machine() ? reinterpret_cast<const char *(*)()>(dlsym(machine(), "sinterPtxReport"))() : dlerror();
 }
 
+uint64_t cuda::count(const char *what) {
+  return machine() ? reinterpret_cast<uint64_t (*)(const char *)>(dlsym(machine(), "sinterPtxCount"))(what) : 0;
+}
+
 void cuda::failAt(const char *kind, unsigned n) {
   reinterpret_cast<void (*)(const char *, uint64_t)>(dlsym(machine(), "sinterPtxFail"))(kind, n);
 }

@@ -32,6 +32,10 @@ const std::string &lastCode();
 /// What the machine has told; empty when nothing was wrong.
 std::string report();
 
+/// Calls of the driver since the last program was compiled: "wait" for the device, copies "to host", "launch" of single
+/// kernels and of a "graph", graphs that were "build" with so many "edge"s between nodes, nodes that were "update"d.
+uint64_t count(const char *what);
+
 /// Lets the machine's call number `n` of a kind ("alloc", "copy", "launch", "module") from now on fail, or all
 /// allocations from number `n` on ("memory"); 0: none.
 void failAt(const char *kind, unsigned n);

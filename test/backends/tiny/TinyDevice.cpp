@@ -366,7 +366,8 @@ constexpr sinter_device kFunctions = {SINTER_DEVICE_VERSION,
                                       end,
                                       keep,
                                       discard,
-                                      transfer};
+                                      transfer,
+                                      nullptr};
 
 int32_t runs(const sinter_driver *, const char *requirements, char *why) {
   std::snprintf(why, SINTER_DRIVER_TEXT_BYTES, "this machine has tiny-1");

@@ -73,12 +73,21 @@ void endContext(Context *context) {
     delete stream;
   for (Event *event : context->events)
     delete event;
+  if (!context->executables.empty())
+    tell("leak: " + std::to_string(context->executables.size()) +
+         " executable graphs were not destroyed when their context ended");
   for (Executable *executable : context->executables)
     delete executable;
+  for (Graph *graph : driver().graphs)
+    if (graph->context == context && !graph->owned) {
+      tell("leak: a graph of " + std::to_string(graph->nodes.size()) +
+           " nodes was not destroyed when its context ended");
+      graph->context = nullptr; // told once
+    }
   if (!context->hostAllocations.empty())
     tell("leak: " + std::to_string(context->hostAllocations.size()) +
          " host allocations were not freed when their context ended");
-  for (void *host : context->hostAllocations)
+  for (auto [host, address] : context->hostAllocations)
     std::free(host);
   driver().contexts.erase(context);
   delete context;
@@ -257,7 +266,11 @@ SINTER_CUDA_API CUresult cuCtxGetDevice(CUdevice *device) {
   Call call;
   return *device = 0, call.status;
 }
-SINTER_CUDA_API CUresult cuCtxSynchronize() { return Call().status; }
+SINTER_CUDA_API CUresult cuCtxSynchronize() {
+  Call call;
+  ++driver().counts["wait"];
+  return call.status;
+}
 
 struct ErrorName {
   CUresult code;
@@ -331,6 +344,7 @@ SINTER_CUDA_API const char *sinterPtxPrinted() { return driver().printed.c_str()
 SINTER_CUDA_API void sinterPtxReset() {
   driver().report.clear();
   driver().printed.clear();
+  driver().counts.clear();
 }
 /// Makes the n-th call from now fail; kinds are alloc, copy, launch, module. 0 makes none fail.
 SINTER_CUDA_API void sinterPtxFail(const char *kind, uint64_t n) {
@@ -340,6 +354,12 @@ SINTER_CUDA_API void sinterPtxFail(const char *kind, uint64_t n) {
   for (int k = 0; k < 4; ++k)
     if (!std::strcmp(kind, names[k]))
       driver().failAt[k] = n ? driver().calls[k] + n : 0;
+}
+/// Calls since the last reset: "wait" for the device, copies "to host", "launch" of single kernels and of "graph",
+/// graphs that were "build" (instantiated) with so many "edge"s between their nodes, and nodes that were "update"d.
+SINTER_CUDA_API uint64_t sinterPtxCount(const char *what) {
+  auto found = driver().counts.find(what);
+  return found == driver().counts.end() ? 0 : found->second;
 }
 /// Instructions of threads that ran so far.
 SINTER_CUDA_API uint64_t sinterPtxInstructions() { return driver().instructions; }

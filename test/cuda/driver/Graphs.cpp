@@ -9,13 +9,20 @@ SINTER_CUDA_API CUresult cuGraphCreate(CUgraph *out, unsigned) {
   if (!call)
     return call.status;
   *out = new Graph;
+  (*out)->context = call.context;
   driver().graphs.insert(*out);
   return CUDA_SUCCESS;
 }
 SINTER_CUDA_API CUresult cuGraphDestroy(CUgraph graph) {
   Call call(false);
-  if (!driver().graphs.contains(graph) || graph->owned)
+  if (!driver().graphs.contains(graph)) {
+    tell("free: cuGraphDestroy of what is no graph, or no longer");
     return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (graph->owned) {
+    tell("free: cuGraphDestroy of a body, which its conditional node owns");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   driver().graphs.erase(graph);
   delete graph;
   return CUDA_SUCCESS;
@@ -45,13 +52,17 @@ static std::shared_ptr<Graph> copyOf(const Graph &from, std::map<const Node *, N
 }
 
 static CUresult add(CUgraphNode *out, CUgraph graph, const CUgraphNode *after, size_t count, Work work) {
-  if (!driver().graphs.contains(graph))
+  if (!driver().graphs.contains(graph)) {
+    tell("use after free: a node for what is no graph, or no longer");
     return CUDA_ERROR_INVALID_VALUE;
+  }
   auto node = std::make_unique<Node>();
   for (size_t n = 0; n < count; ++n) {
     if (std::none_of(graph->nodes.begin(), graph->nodes.end(),
-                     [&](const auto &known) { return known.get() == after[n]; }))
-      return CUDA_ERROR_INVALID_VALUE; // of another graph
+                     [&](const auto &known) { return known.get() == after[n]; })) {
+      tell("wrong graph: a node depends on one of another graph");
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     node->after.push_back(after[n]);
   }
   node->work = std::move(work);
@@ -101,7 +112,7 @@ SINTER_CUDA_API CUresult cuGraphConditionalHandleCreate(uint64_t *out, CUgraph g
   if (!call || !driver().graphs.contains(graph))
     return call ? CUDA_ERROR_INVALID_VALUE : call.status;
   *out = driver().nextCondition++;
-  driver().conditions[*out] = {initial, initial, (flags & 1) != 0};
+  driver().conditions[*out] = {initial, initial, (flags & 1) != 0, graph};
   return CUDA_SUCCESS;
 }
 
@@ -124,8 +135,13 @@ SINTER_CUDA_API CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, cons
   case 13: {
     CUDA_CONDITIONAL_NODE_PARAMS &c = p->conditional;
     const bool sizes = c.type == 0 ? c.size == 1 || c.size == 2 : c.type == 1 ? c.size == 1 : c.type == 2 && c.size > 0;
-    if (!sizes || !driver().conditions.contains(c.handle))
+    auto condition = driver().conditions.find(c.handle);
+    if (!sizes || condition == driver().conditions.end() || condition->second.graph != graph ||
+        condition->second.isTaken) {
+      tell("wrong graph: a conditional node requires a condition of its graph that no other node has");
       return CUDA_ERROR_INVALID_VALUE;
+    }
+    condition->second.isTaken = true;
     ConditionalWork work{c.handle, c.type, {}, {}};
     for (unsigned n = 0; n < c.size; ++n) {
       auto body = std::shared_ptr<Graph>(new Graph, [](Graph *g) {
@@ -133,6 +149,7 @@ SINTER_CUDA_API CUresult cuGraphAddNode_v2(CUgraphNode *out, CUgraph graph, cons
         delete g;
       });
       body->owned = true;
+      body->context = graph->context;
       driver().graphs.insert(body.get());
       work.handles.push_back(body.get());
       work.bodies.push_back(std::move(body));
@@ -183,8 +200,13 @@ SINTER_CUDA_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph g
   Call call;
   if (!call)
     return call.status;
-  if (!driver().graphs.contains(graph) || !isAcyclic(*graph))
+  if (!driver().graphs.contains(graph) || !isAcyclic(*graph)) {
+    tell("wrong graph: cuGraphInstantiate of what is no graph, or has a cycle");
     return CUDA_ERROR_INVALID_VALUE;
+  }
+  ++driver().counts["build"];
+  for (const auto &node : graph->nodes)
+    driver().counts["edge"] += node->after.size();
   auto *made = new Executable{call.context, nullptr, {}};
   made->graph = copyOf(*graph, &made->copies);
   call.context->executables.insert(made);
@@ -196,8 +218,10 @@ SINTER_CUDA_API CUresult cuGraphInstantiate(CUgraphExec *out, CUgraph graph, uns
 }
 SINTER_CUDA_API CUresult cuGraphExecDestroy(CUgraphExec executable) {
   Call call(false);
-  if (!call.context || !call.context->executables.erase(executable))
+  if (!call.context || !call.context->executables.erase(executable)) {
+    tell("free: cuGraphExecDestroy of what is no executable graph, or no longer");
     return CUDA_ERROR_INVALID_HANDLE;
+  }
   delete executable;
   return CUDA_SUCCESS;
 }
@@ -219,10 +243,13 @@ SINTER_CUDA_API CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) 
   Call call;
   if (!call)
     return call.status;
-  if (!call.context->executables.contains(executable))
+  if (!call.context->executables.contains(executable)) {
+    tell("use after free: cuGraphLaunch of what is no executable graph, or no longer");
     return CUDA_ERROR_INVALID_HANDLE;
+  }
   if (isCapturing(stream))
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  ++driver().counts["graph"];
   assignConditions(*executable->graph);
   return runGraph(*call.context, *executable->graph);
 }
@@ -267,11 +294,18 @@ SINTER_CUDA_API CUresult cuGraphExecUpdate_v2(CUgraphExec executable, CUgraph gr
 
 static CUresult exchange(CUgraphExec executable, CUgraphNode node, Work work) {
   Call call;
-  if (!call || !call.context->executables.contains(executable))
-    return call ? CUDA_ERROR_INVALID_HANDLE : call.status;
+  if (!call)
+    return call.status;
+  if (!call.context->executables.contains(executable)) {
+    tell("use after free: a node of what is no executable graph, or no longer");
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  ++driver().counts["update"];
   auto it = executable->copies.find(node);
-  if (it == executable->copies.end() || it->second->work.index() != work.index())
+  if (it == executable->copies.end() || it->second->work.index() != work.index()) {
+    tell("wrong graph: an update of a node that the executable graph has not, or has of another kind");
     return CUDA_ERROR_INVALID_VALUE;
+  }
   it->second->work = std::move(work);
   return CUDA_SUCCESS;
 }

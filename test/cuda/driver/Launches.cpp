@@ -168,6 +168,10 @@ CUresult sinter::ptx::kernelWork(const CUDA_KERNEL_NODE_PARAMS &p, KernelWork &w
   work.block = {p.blockDimX, p.blockDimY, p.blockDimZ};
   work.dynamicShared = p.sharedMemBytes;
   const Function &f = *p.func->code->function;
+  if (!work.grid.count() || !work.block.count()) {
+    tell("wrong launch: kernel " + f.name + ": a grid or a block of no threads");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   work.params.assign(f.paramBytes, 0);
   if (p.kernelParams) {
     for (size_t n = 0; n < f.params.size(); ++n)
@@ -218,6 +222,7 @@ SINTER_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfuncti
                                                   residentBlocks(driver().device, *function->code,
                                                                  unsigned(work.block.count()), work.dynamicShared))
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  ++driver().counts["launch"];
   return submit(*call.context, config->hStream, std::move(work));
 }
 SINTER_CUDA_API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
@@ -259,6 +264,7 @@ SINTER_CUDA_API CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 SINTER_CUDA_API CUresult cuStreamSynchronize(CUstream stream) {
   Call call;
+  ++driver().counts["wait"];
   if (call && isCapturing(stream))
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return call.status;
@@ -312,7 +318,11 @@ SINTER_CUDA_API CUresult cuEventRecord(CUevent event, CUstream) {
   event->recorded = true;
   return call.status;
 }
-SINTER_CUDA_API CUresult cuEventSynchronize(CUevent) { return Call().status; }
+SINTER_CUDA_API CUresult cuEventSynchronize(CUevent) {
+  Call call;
+  ++driver().counts["wait"];
+  return call.status;
+}
 SINTER_CUDA_API CUresult cuEventQuery(CUevent) { return Call().status; }
 SINTER_CUDA_API CUresult cuEventElapsedTime_v2(float *ms, CUevent from, CUevent to) {
   Call call;

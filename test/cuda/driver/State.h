@@ -59,7 +59,8 @@ struct Node {
 };
 struct Graph {
   std::vector<std::unique_ptr<Node>> nodes;
-  bool owned = false; // by a node
+  bool owned = false;         // by a node
+  Context *context = nullptr; // where it was made
 };
 struct Executable {
   Context *context;
@@ -69,6 +70,8 @@ struct Executable {
 struct Condition {
   uint32_t value = 0, initial = 0;
   bool assign = false;
+  Graph *graph = nullptr; // which has its node
+  bool isTaken = false;   // by a node
 };
 struct Stream {
   Context *context;
@@ -90,7 +93,7 @@ struct Context {
   std::set<Stream *> streams;
   std::set<Event *> events;
   std::set<Executable *> executables;
-  std::set<void *> hostAllocations;
+  std::map<void *, CUdeviceptr> hostAllocations;  // 0: kernels do not see it
   std::map<CUdeviceptr, std::string> allocations; // still held
   bool primary = false;
 };
@@ -109,6 +112,7 @@ struct Driver {
   uint64_t calls[4] = {}, failAt[4] = {}; // allocations, copies, launches, modules
   uint64_t exhaustedFrom = 0;             // the first allocation of all that fail
   uint64_t instructions = 0;
+  std::map<std::string, uint64_t> counts; // of calls that tests ask about
 };
 enum Injected { Allocations, Copies, Launches, Modules };
 

@@ -67,7 +67,7 @@ SINTER_CUDA_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size
     *size = region->size;
   return CUDA_SUCCESS;
 }
-SINTER_CUDA_API CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned) {
+SINTER_CUDA_API CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
   Call call;
   if (!call)
     return call.status;
@@ -75,7 +75,8 @@ SINTER_CUDA_API CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned) {
     return CUDA_ERROR_INVALID_VALUE;
   if (injected(Allocations) || !(*out = std::malloc(bytes)))
     return CUDA_ERROR_OUT_OF_MEMORY;
-  call.context->hostAllocations.insert(*out);
+  Region *region = flags & 2 ? call.context->memory.map(*out, bytes, "memory of the host") : nullptr;
+  call.context->hostAllocations[*out] = region ? region->base : 0;
   return CUDA_SUCCESS;
 }
 SINTER_CUDA_API CUresult cuMemAllocHost_v2(void **out, size_t bytes) { return cuMemHostAlloc(out, bytes, 0); }
@@ -83,10 +84,25 @@ SINTER_CUDA_API CUresult cuMemFreeHost(void *host) {
   Call call(false);
   if (!call.context)
     return CUDA_ERROR_INVALID_CONTEXT;
-  if (!call.context->hostAllocations.erase(host))
+  auto found = call.context->hostAllocations.find(host);
+  if (found == call.context->hostAllocations.end()) {
+    tell("free: no memory of the host is allocated at this address");
     return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (found->second)
+    call.context->memory.release(found->second);
+  call.context->hostAllocations.erase(found);
   std::free(host);
   return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *host, unsigned) {
+  Call call;
+  if (!call)
+    return call.status;
+  auto found = call.context->hostAllocations.find(host);
+  if (found == call.context->hostAllocations.end() || !found->second)
+    return CUDA_ERROR_INVALID_VALUE;
+  return *address = found->second, CUDA_SUCCESS;
 }
 SINTER_CUDA_API CUresult cuMemHostRegister_v2(void *, size_t, unsigned) { return Call().status; }
 SINTER_CUDA_API CUresult cuMemHostUnregister(void *) { return Call().status; }
@@ -106,6 +122,8 @@ static CUresult copy(CUstream stream, CUdeviceptr toDevice, void *toHost, CUdevi
   c.srcDevice = fromDevice;
   c.WidthInBytes = bytes;
   c.Height = c.Depth = 1;
+  if (toHost)
+    ++driver().counts["to host"];
   return submit(*call.context, stream, c);
 }
 SINTER_CUDA_API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {

@@ -156,24 +156,32 @@ CUresult submit(Context &context, Stream *stream, Work work) {
   return perform(context, work);
 }
 
-// In the order of their making, each once those before it are done.
+// Each once those before it are done; of those that may run, the one that was made last: programs as a rule make nodes
+// in an order that is right, which would hide that a dependency is missing.
 CUresult runGraph(Context &context, const Graph &graph) {
-  std::set<const Node *> done;
-  while (done.size() < graph.nodes.size()) {
-    bool any = false;
-    for (const auto &node : graph.nodes) {
-      if (done.contains(node.get()) ||
-          !std::all_of(node->after.begin(), node->after.end(), [&](Node *n) { return done.contains(n); }))
-        continue;
-      if (CUresult status = perform(context, node->work))
-        return status;
-      done.insert(node.get());
-      any = true;
-    }
-    if (!any)
-      return CUDA_ERROR_INVALID_VALUE; // a cycle
+  std::map<const Node *, size_t> waiting; // for how many others
+  std::map<const Node *, std::vector<size_t>> followers;
+  std::set<size_t> ready;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node &node = *graph.nodes[n];
+    waiting[&node] = node.after.size();
+    for (const Node *before : node.after)
+      followers[before].push_back(n);
+    if (node.after.empty())
+      ready.insert(n);
   }
-  return CUDA_SUCCESS;
+  size_t done = 0;
+  for (; !ready.empty(); ++done) {
+    const size_t last = *ready.rbegin();
+    ready.erase(last);
+    const Node *node = graph.nodes[last].get();
+    if (CUresult status = perform(context, node->work))
+      return status;
+    for (size_t follower : followers[node])
+      if (--waiting[graph.nodes[follower].get()] == 0)
+        ready.insert(follower);
+  }
+  return done == graph.nodes.size() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; // a cycle
 }
 
 } // namespace sinter::ptx

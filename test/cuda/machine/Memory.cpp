@@ -2,6 +2,8 @@
 #include "Memory.h"
 #include "Shadow.h"
 
+#include <algorithm>
+
 namespace sinter::ptx {
 
 Region *Memory::allocate(uint64_t size, std::string name) {
@@ -18,13 +20,30 @@ Region *Memory::allocate(uint64_t size, std::string name) {
   region->data = region->ownData.get();
   region->valid = region->ownValid.get();
   region->shadow = region->ownShadow.get();
+  return add(std::move(region));
+}
+
+Region *Memory::add(std::unique_ptr<Region> region) {
   // An odd multiple of the alignment, with a gap that is at least as wide.
   region->base = (top + 2 * kDeviceAlign) / (2 * kDeviceAlign) * (2 * kDeviceAlign) + kDeviceAlign;
-  top = region->base + size + kDeviceAlign;
-  usedBytes += size;
+  top = region->base + region->size + kDeviceAlign;
+  usedBytes += region->size;
   Region *raw = region.get();
   regions[raw->base] = std::move(region);
   return raw;
+}
+
+Region *Memory::map(void *host, uint64_t size, std::string name) {
+  auto region = std::make_unique<Region>();
+  region->size = size;
+  region->name = std::move(name);
+  region->data = static_cast<uint8_t *>(host);
+  region->ownValid = zeroArray<uint8_t>(size + 1);
+  if (!region->ownValid)
+    return nullptr;
+  region->valid = region->ownValid.get();
+  std::fill_n(region->valid, size, uint8_t(1));
+  return add(std::move(region));
 }
 
 bool Memory::release(uint64_t address) {

@@ -49,6 +49,8 @@ class Memory {
 public:
   /// A new region of uninitialised bytes; null beyond `limit`.
   Region *allocate(uint64_t size, std::string name);
+  /// The host's memory under an address of the device: what the host wrote counts as written, races are not looked for.
+  Region *map(void *host, uint64_t size, std::string name);
   /// False if nothing is allocated at `address`.
   bool release(uint64_t address);
   /// The region (freed ones too) that holds `address` or is the nearest before it; null if there is none.
@@ -63,6 +65,8 @@ public:
   uint64_t generation = 1; // changes whenever a region ends
 
 private:
+  Region *add(std::unique_ptr<Region> region);
+
   std::map<uint64_t, std::unique_ptr<Region>> regions;
   uint64_t top = kDeviceBase, usedBytes = 0;
 };

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A module's kernels on one GPU: what the parts of the CUDA driver (cuda_device.c) share.
+//
+//     compiled code ── acquire, copy, launch, control ──> cuda_device ──> cuda_record: what was asked for since the host
+//                            │                                            last waited, in order
+//                      cuda_memory: buffers                                  │ flush, where the host waits
+//                                                                            v
+//                                                         cuda_graph: an executable graph, built once for each
+//                                                         record, launched; or one driver call after the other
+//
+// One stream runs everything that is flushed in that order. Buffers of a session stay its own until it ends, so that
+// what it recorded and did not flush yet cannot meet another session's work.
+
+#ifndef SINTER_RUNTIME_CUDA_DEVICE_H
+#define SINTER_RUNTIME_CUDA_DEVICE_H
+
+#include "cuda_driver.h"
+#include "driver.h"
+#include <pthread.h>
+
+typedef struct Kernel {
+  const char *name;
+  CudaFunction function;
+  uint32_t threads;
+  int32_t perBlock; // a chunk is what a block computes
+  int32_t follows;  // runs behind the one before it
+} Kernel;
+
+typedef struct Buffer {
+  CudaAddress address;
+  int64_t bytes;
+  const void *session; // null: nobody's
+  int32_t isLive;      // acquired and not released
+} Buffer;
+
+//===- What a session asked for --------------------------------------------------------------------===//
+
+/// Items of a record. Those between ITEM_LOOP and its ITEM_TEST compute the condition, those up to its ITEM_LOOP_END are
+/// the body; branches alike.
+typedef enum ItemKind {
+  ITEM_KERNEL, // its words; `number` is the kernel's
+  ITEM_COPY,   // to, from, bytes; `number` is a sinter_copy, never one to the host
+  ITEM_CLEAR,  // to, bytes
+  ITEM_LOOP,   // trips, limit
+  ITEM_TEST,   // flag
+  ITEM_LOOP_END,
+  ITEM_IF, // flag
+  ITEM_ELSE,
+  ITEM_IF_END
+} ItemKind;
+
+typedef struct Item {
+  int32_t kind, number;
+  int32_t firstWord, numWords;
+  int64_t chunks;
+} Item;
+
+typedef struct Record {
+  Item *items;
+  int64_t *words;
+  uint8_t *roles; // a sinter_word for each word
+  int32_t numItems, numWords, roomForItems, roomForWords;
+} Record;
+
+/// A node that updates reach, with the item that it was made for.
+typedef struct GraphNode {
+  CudaNode node;
+  int32_t item;
+  int32_t kernel; // of an ITEM_KERNEL
+} GraphNode;
+
+/// An executable graph and what it was made from.
+typedef struct Graph {
+  Record record;
+  CudaGraph graph;
+  CudaGraphExec exec;
+  GraphNode *nodes;
+  int32_t numNodes, roomForNodes;
+  int32_t hasControl;
+  uint64_t order; // of the dependencies
+  uint64_t used;  // when
+} Graph;
+
+#define GRAPHS_OF_A_SESSION 16
+/// Graphs that differ in addresses and sizes alone; further ones take the place of the one that was used longest ago.
+#define GRAPHS_OF_A_SHAPE 4
+/// What is longer is not kept as a graph: a loop of the host that makes many trips.
+#define ITEMS_OF_A_GRAPH 4096
+/// Bytes through which small copies go to the device. The first word asks loops to stop.
+#define STAGING_BYTES (256 << 10)
+#define STAGING_BEGIN 64
+
+/// Kernels by the address of their name in compiled code.
+#define KNOWN_KERNELS 512
+typedef struct KnownKernel {
+  const char *name;
+  int32_t number;
+} KnownKernel;
+
+typedef struct Session {
+  const sinter_context *context;
+  struct Session *next;
+  Record record;
+  int32_t depth;    // of loops and branches in the record
+  int32_t tooLong;  // the record was longer than a graph: calls are made at once until the host waits
+  int32_t isBusy;   // work was handed over that nobody waited for
+  int32_t hasLoops; // some of it loops
+  // Buffers in the order in which the last call acquired them: the next one asks for the same as a rule.
+  Buffer **held;
+  int32_t numHeld, roomForHeld, nextHeld;
+  int32_t isHeldIncomplete; // some that the call acquired are not in the list
+  char *staging; // pinned
+  CudaAddress stop;
+  int64_t staged;
+  int32_t stagingFailed;
+  Graph graphs[GRAPHS_OF_A_SESSION];
+  int32_t numGraphs;
+  uint64_t clock;
+  KnownKernel known[KNOWN_KERNELS];
+} Session;
+
+typedef struct Program {
+  sinter_device device; // first: what host code has the address of
+  CudaDriver driver;
+  int32_t ordinal;
+  int handle, hasContext;
+  CudaContext context;
+  CudaModule module, control;
+  CudaFunction loopKernel, branchKernel;
+  int32_t usesGraphs, usesControl;
+  CudaStream stream;
+  CudaAddress weights;
+  char *code; // with a 0 behind each kernel's name and at the end
+  Kernel *kernels;
+  int32_t numKernels;
+  uint64_t id, epoch;    // no other program has the number; counts the sessions that ended
+  pthread_mutex_t mutex; // of all below
+  Buffer **buffers;      // by address
+  int32_t numBuffers, roomForBuffers;
+  Session *sessions;
+} Program;
+
+#define WORDS_OF_A_LAUNCH 512
+
+// cuda_memory.c. All of these return an error of the driver, or 0, and want the program's context entered.
+/// Memory of at least `bytes` for `owner`, a session or the program itself.
+int srtCudaTake(Program *program, int64_t bytes, const void *owner, Buffer **buffer);
+/// The buffer that holds `address`, or null. With the mutex.
+Buffer *srtCudaFind(Program *program, CudaAddress address);
+/// Gives every idle buffer back to the driver, also those of `session`, whose work is done.
+void srtCudaTrim(Program *program, Session *session);
+/// Makes all of the session's memory nobody's.
+void srtCudaGiveUp(Program *program, const void *session);
+
+// cuda_record.c. Errors of the driver; CUDA_OUT_OF_MEMORY also where the host has none.
+/// Adds an item, with room for its words and roles, which the caller fills.
+Item *srtCudaAdd(Session *session, ItemKind kind, int32_t number, int64_t chunks, int32_t numWords);
+void srtCudaFreeRecord(Record *record);
+/// The grid of a launch.
+void srtCudaGeometry(const Kernel *kernel, int64_t chunks, uint32_t *blocks, uint32_t *threads);
+/// The item that ends what item `at` begins: ITEM_TEST and ITEM_ELSE for a beginning, the end for these.
+int32_t srtCudaFindNext(const Record *record, int32_t at);
+/// Makes the calls for items [from, to) one after the other. Loops ask the host for each trip. SINTER_CANCELLED, as a
+/// negative number, when the call was cancelled.
+int srtCudaIssue(Program *program, Session *session, int32_t from, int32_t to);
+/// Hands over all that was recorded. An error as above.
+int srtCudaFlush(Program *program, Session *session);
+/// The same, then waits for it.
+int srtCudaFinish(Program *program, Session *session);
+
+// cuda_graph.c
+/// Launches the record as a graph.
+int srtCudaRunGraph(Program *program, Session *session);
+void srtCudaFreeGraphs(Program *program, Session *session);
+
+#endif
