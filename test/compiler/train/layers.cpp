@@ -86,10 +86,13 @@ TEST(Layers, convolutions) {
 }
 
 TEST(Layers, normalizations) {
-  check("batch_norm", nn::batch_norm(4, kWide), image(), [](nn::BatchNorm &layer, const Tensor &x) {
+  auto trained = [](nn::BatchNorm &layer, const Tensor &x) {
     nn::Mode mode{.training = true};
     return layer(x, mode);
-  });
+  };
+  check("batch_norm", nn::batch_norm(4, kWide), image(), trained);
+  check("batch_norm_rows", nn::batch_norm(6, kWide), fill({5, 6}, 27, 2), trained);
+  check("batch_norm_volumes", nn::batch_norm(2, kWide), fill({2, 2, 3, 2, 2}, 28, 2), trained);
   check("batch_norm_eval", nn::batch_norm(4, kWide), image());
   check("layer_norm", nn::layer_norm({7, 6}, kWide), image());
   check("rms_norm", nn::rms_norm({6}, kWide), image());
@@ -99,7 +102,23 @@ TEST(Layers, normalizations) {
 
 TEST(Layers, without_numbers) {
   check("embedding", nn::embedding(kKey, 7, 3, kWide), Tensor(std::vector<int64_t>{1, 2, 6, 0, 2, 2}, {2, 3}));
+  check("max_pool", nn::MaxPool{{3, 3}, {2, 2}, {1, 1}}, image());
+  check("avg_pool", nn::AvgPool{{3, 2}, {2, 1}, {1, 1}}, image());
+  check("avg_pool_inside", nn::AvgPool{{3, 3}, {2, 2}, {1, 1}, false}, image());
+  check("global_avg_pool", nn::GlobalAvgPool(), image());
+  check("relu", nn::ReLU(), image());
+  check("leaky_relu", nn::LeakyReLU{0.1}, image());
+  check("elu", nn::ELU{0.7}, image());
+  check("gelu", nn::GELU(), image());
+  check("gelu_tanh", nn::GELU{true}, image());
+  check("silu", nn::SiLU(), image());
+  check("sigmoid", nn::Sigmoid(), image());
+  check("tanh", nn::Tanh(), image());
+  check("softplus", nn::Softplus(), image());
   check("glu", nn::GLU{.axis = 1}, image());
+  check("reglu", nn::GLU{nn::Gate::relu, 1}, image());
+  check("geglu", nn::GLU{nn::Gate::gelu, 1}, image());
+  check("swiglu", nn::GLU{nn::Gate::silu, 1}, image());
 }
 
 TEST(Layers, attention) {
@@ -137,6 +156,7 @@ TEST(Layers, recurrence) {
   check("lstm", nn::lstm(kKey, 8, 3, {.layers = 2, .bidirectional = true, .dtype = kWide}), words(), parts);
   check("gru", nn::gru(kKey, 8, 3, {.layers = 2, .dtype = kWide}), words(), parts);
   check("rnn", nn::rnn(kKey, 8, 3, {.bidirectional = true, .dtype = kWide}), words(), parts);
+  check("rnn_relu", nn::rnn(kKey, 8, 3, {.layers = 2, .bias = false, .dtype = kWide}, true), words(), parts);
 }
 
 /// The sum of a loss, and a sum of its gradient by the first tensor.

@@ -167,6 +167,64 @@ def optimizers():
     train("plateau", by(o.SGD, lr=0.3), lambda x: s.ReduceLROnPlateau(x, factor=0.5, patience=2, cooldown=1), plateau=True)
 
 
+def everything(name, kind, **options):
+    """Groups, clipping by norm, two batches a step, a rise and a cosine, all at once."""
+    model = fill_model(Small())
+    named = dict(model.named_parameters())
+    parts = [
+        ([named["first.bias"], named["second.bias"]], {"lr": 0.02, "weight_decay": 0}),
+        ([named["second.weight"]], {"lr": 0.01, "weight_decay": 0.3}),
+        ([named["first.weight"]], {"lr": 0.05, "weight_decay": 0.1}),
+    ]
+    if isinstance(kind, type):
+        optimizer = kind([{"params": p, **settings} for p, settings in parts], lr=0.05, **options)
+
+        def move(factor):
+            for group, (_, settings) in zip(optimizer.param_groups, parts):
+                group["lr"] = settings["lr"] * factor
+            optimizer.step()
+    else:  # a formula
+        made = [Plain(nn.ParameterList(p), None) for p, _ in parts]
+
+        def move(factor):
+            for one, (_, settings) in zip(made, parts):
+                one.move = lambda p, g, s, t: kind(p, g, s, t, lr=settings["lr"] * factor, decay=settings["weight_decay"])
+                one.step()
+
+    losses = []
+    for t in range(STEPS):
+        x, y = fill((5, 3), 100 + t, 2), fill((5, 2), 200 + t, 2)
+        loss = ((model(x) - y) ** 2).mean()
+        losses.append(loss.item())
+        (loss / 2).backward()
+        if t % 2 == 0:
+            continue
+        moves = t // 2  # before this one
+        rise = min(1, (moves + 1) / 3)
+        fall = 0.1 + 0.9 * (1 + math.cos(math.pi * min(max(moves - 3, 0) / 7, 1))) / 2
+        nn.utils.clip_grad_norm_(model.parameters(), 0.3)
+        move(rise * fall)
+        for p in model.parameters():
+            p.grad = None
+    show("all." + name, losses + [p.detach().sum().item() for p in model.parameters()])
+
+
+def everywhere():
+    o = torch.optim
+    everything("sgd", o.SGD)
+    everything("momentum", o.SGD, momentum=0.9, dampening=0.1)
+    everything("nesterov", o.SGD, momentum=0.9, nesterov=True)
+    everything("adam", o.Adam)
+    everything("adamw", o.AdamW)
+    everything("adagrad", o.Adagrad)
+    everything("rmsprop", o.RMSprop, momentum=0.5)
+    everything("adadelta", o.Adadelta, rho=0.8)
+    everything("adafactor", o.Adafactor)
+    everything("lamb", lamb)
+    everything("lion", lion)
+    everything("muon", muon)
+
+
 class Cnn(nn.Module):
     def __init__(self):
         super().__init__()
@@ -265,8 +323,21 @@ def layers():
     layer("rms_norm", nn.RMSNorm(6, eps=1e-6), image())
     layer("group_norm", nn.GroupNorm(2, 4), image())
     layer("instance_norm", nn.InstanceNorm2d(4, affine=True), image())
+    layer("batch_norm_rows", nn.BatchNorm1d(6), fill((5, 6), 27, 2))
+    layer("batch_norm_volumes", nn.BatchNorm3d(2), fill((2, 2, 3, 2, 2), 28, 2))
     layer("embedding", nn.Embedding(7, 3), torch.tensor([[1, 2, 6], [0, 2, 2]]))
+    layer("max_pool", nn.MaxPool2d(3, 2, 1), image())
+    layer("avg_pool", nn.AvgPool2d((3, 2), (2, 1), (1, 1)), image())
+    layer("avg_pool_inside", nn.AvgPool2d(3, 2, 1, count_include_pad=False), image())
+    layer("global_avg_pool", nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), image())
+    activations = {"relu": nn.ReLU(), "leaky_relu": nn.LeakyReLU(0.1), "elu": nn.ELU(0.7), "gelu": nn.GELU(),
+                   "gelu_tanh": nn.GELU("tanh"), "silu": nn.SiLU(), "sigmoid": nn.Sigmoid(), "tanh": nn.Tanh(),
+                   "softplus": nn.Softplus()}
+    for name, module in activations.items():
+        layer(name, module, image())
     layer("glu", nn.GLU(1), image())
+    for name, gate in {"reglu": F.relu, "geglu": F.gelu, "swiglu": F.silu}.items():
+        layer(name, nn.Identity(), image(), lambda m, x: x.chunk(2, 1)[0] * gate(x.chunk(2, 1)[1]))
     words = lambda: fill((2, 5, 8), 26, 2)
     attention = lambda m, x: m(x, x, x, need_weights=False)[0]
     layer("attention", nn.MultiheadAttention(8, 2, batch_first=True), words(), attention)
@@ -280,6 +351,7 @@ def layers():
     layer("lstm", nn.LSTM(8, 3, num_layers=2, bidirectional=True, batch_first=True), words(), last)
     layer("gru", nn.GRU(8, 3, num_layers=2, batch_first=True), words(), last)
     layer("rnn", nn.RNN(8, 3, bidirectional=True, batch_first=True), words(), last)
+    layer("rnn_relu", nn.RNN(8, 3, num_layers=2, bias=False, nonlinearity="relu", batch_first=True), words(), last)
 
     class Grouped(nn.Module):  # heads in groups, and positions as angles
         def __init__(self):
@@ -344,8 +416,108 @@ def losses():
     loss("ctc_sum", ctc("sum"), (8, 3, 4))
 
 
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True)
+        self.gru = nn.GRU(6, 4, batch_first=True)
+        self.rnn = nn.RNN(4, 5, batch_first=True)
+
+    def forward(self, x):
+        return self.rnn(self.gru(self.lstm(x)[0])[0])[0]
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(6, 8)
+        self.block = nn.TransformerEncoderLayer(8, 2, 12, dropout=0, batch_first=True, norm_first=True, activation="gelu")
+        self.norm = nn.RMSNorm(8, eps=1e-6)
+        self.head = nn.Linear(8, 6)
+
+    def forward(self, x):
+        causal = torch.triu(torch.full((5, 5), -math.inf), 1)
+        return self.head(self.norm(self.block(self.embedding(x), src_mask=causal)))
+
+
+class Pictures(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(2, 4, 3, padding=1, stride=2), nn.GroupNorm(2, 4), nn.SiLU(), nn.ConvTranspose2d(4, 2, 2, stride=2),
+            nn.InstanceNorm2d(2, affine=True), nn.LeakyReLU(), nn.AvgPool2d(2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class Sounds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv1d(2, 4, 3, padding=1), nn.BatchNorm1d(4), nn.GLU(1), nn.ConvTranspose1d(2, 3, 3, stride=2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+class Volumes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv3d(1, 3, 2), nn.BatchNorm3d(3), nn.ELU(), nn.ConvTranspose3d(3, 1, 2), nn.Softplus())
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def train_layers(name, model, loss):
+    """`loss(model, t)`. Decay of the weights alone, clipping, two batches a step, a falling rate. (By sgd, as Adam makes steps of
+    what rounding leaves of a gradient that is 0: that of a bias before a normalization.)"""
+    by_name(model).train()
+    decayed = [p for n, p in model.named_parameters() if "bias" not in n]
+    rest = [p for n, p in model.named_parameters() if "bias" in n]
+    optimizer = torch.optim.SGD([{"params": decayed, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0}], lr=0.05, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 12)
+    losses = []
+    for t in range(STEPS):
+        value = loss(model, t)
+        losses.append(value.item())
+        (value / 2).backward()
+        if t % 2:
+            nn.utils.clip_grad_norm_(model.parameters(), 0.4)
+            optimizer.step()
+            optimizer.zero_grad()
+            scheduler.step()
+    sums = [v.sum().item() for k, v in sorted(model.state_dict().items()) if v.is_floating_point()]
+    show("train." + name, losses + sums)
+
+
+def networks():
+    labels = lambda n, t, classes: torch.tensor([(i * 3 + t) % classes for i in range(n)])
+    weight = fill((6,), 40) + 1
+    train_layers("recurrent", Recurrent(),
+                 lambda m, t: F.cross_entropy(m(fill((2, 6, 4), 100 + t, 2)).transpose(1, 2), labels(12, t, 5).view(2, 6), label_smoothing=0.1))
+    train_layers("words", Words(), lambda m, t: F.cross_entropy(m(labels(10, t, 6).view(2, 5)).flatten(0, 1), labels(10, t + 1, 6), weight, ignore_index=2))
+    train_layers("pictures", Pictures(), lambda m, t: F.huber_loss(m(fill((2, 2, 8, 6), 100 + t, 2)), fill((2, 2, 4, 3), 200 + t, 2), delta=0.3))
+    train_layers("sounds", Sounds(), lambda m, t: F.binary_cross_entropy_with_logits(m(fill((3, 2, 5), 100 + t, 2)), fill((3, 3, 11), 200 + t).sigmoid()))
+    train_layers("volumes", Volumes(), lambda m, t: F.smooth_l1_loss(m(fill((2, 1, 3, 4, 3), 100 + t, 2)), fill((2, 1, 3, 4, 3), 200 + t, 2)))
+    sign = torch.tensor([1.0, -1, 1, -1, 1])
+    rows = lambda m, t, k: m(fill((5, 3), 100 + 50 * k + t, 2))
+    train_layers("kl", Small(), lambda m, t: F.kl_div(rows(m, t, 0).log_softmax(-1), fill((5, 2), 200 + t, 2).softmax(-1), reduction="batchmean"))
+    train_layers("nll", Small(), lambda m, t: F.nll_loss(rows(m, t, 0).log_softmax(-1), labels(5, t, 2)))
+    train_layers("ctc", Small(),
+                 lambda m, t: F.ctc_loss(m(fill((4, 3, 3), 100 + t, 2)).log_softmax(-1), torch.tensor([[1, 1], [1, 0], [1, 1]]),
+                                         torch.tensor([4, 4, 3]), torch.tensor([2, 1, 2])))
+    train_layers("cosine", Small(), lambda m, t: F.cosine_embedding_loss(rows(m, t, 0), rows(m, t, 1), sign, margin=-0.5))
+    train_layers("ranking", Small(), lambda m, t: F.margin_ranking_loss(rows(m, t, 0).sum(1), rows(m, t, 1).sum(1), sign, margin=0.3))
+    train_layers("triplet", Small(), lambda m, t: F.triplet_margin_loss(rows(m, t, 0), rows(m, t, 1), rows(m, t, 2)))
+    train_layers("info_nce", Small(), lambda m, t: F.cross_entropy(F.normalize(rows(m, t, 0)) @ F.normalize(rows(m, t, 1)).T / 0.5, torch.arange(5)))
+    train_layers("l1", Small(), lambda m, t: F.l1_loss(rows(m, t, 0), fill((5, 2), 200 + t, 2), reduction="sum"))
+
+
 optimizers()
+everywhere()
 cnn()
 mlp()
 layers()
 losses()
+networks()
