@@ -39,6 +39,7 @@ config.substitutions += [
     ("%python", python),
     ("%models", models),
     ("%clang", config.clang),
+    ("%kills", "50" if os.environ.get("SINTER_LONG") else "8"),
     ("%onnxdata", "/usr/share/libonnx-testdata/data"),
 ]
 
