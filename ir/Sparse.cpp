@@ -213,16 +213,56 @@ static bool isIdentity(TransposeOp op) {
   return llvm::equal(op.getPermutation(), llvm::seq<int64_t>(0, tensor(op.getOperand()).getRank()));
 }
 
-/// The scatters whose sum `gradient` is, in the order of its terms; nothing when it is another sum.
-static std::optional<SmallVector<ScatterNdOp>> findScatters(Value gradient) {
-  SmallVector<ScatterNdOp> found;
+namespace {
+/// One of what a gradient is the sum of: what a lookup gives back, or what the trips of a loop add to a carry, all of
+/// which are lookups.
+struct Term {
+  ScatterNdOp scatter;
+  OpResult sum; // of a loop; null for a scatter
+};
+} // namespace
+
+static bool hasStaticShapes(ScatterNdOp scatter) {
+  return tensor(scatter.getPositions()).hasStaticShape() && tensor(scatter.getUpdates()).hasStaticShape();
+}
+
+static OperandRange initsOf(Operation *loop) {
+  auto scan = dyn_cast<ScanOp>(loop);
+  return scan ? scan.getInit() : cast<ForOp>(loop).getInit();
+}
+
+/// The argument that carry `k` of a scan or for is in its body.
+static BlockArgument carryOf(Operation *loop, unsigned k) {
+  return loop->getRegion(0).getArgument(k + isa<ForOp>(loop));
+}
+
+/// How many trips a loop has, if its type says it.
+static int64_t tripsOf(Operation *loop) {
+  int64_t trips = ShapedType::kDynamic;
+  if (auto scan = dyn_cast<ScanOp>(loop))
+    for (auto [sequence, axis] : llvm::zip(scan.getSequences(), scan.getAxes()))
+      trips = meetSize(trips, tensor(sequence).getDimSize(axis)).value_or(trips);
+  return trips;
+}
+
+static bool sumsLookups(OpResult result);
+
+/// The terms of `gradient`; nothing when it is another sum. In the body of a loop `carry` is to be one, and is left
+/// out.
+static std::optional<SmallVector<Term>> findTerms(Value gradient, BlockArgument carry = {}) {
+  SmallVector<Term> found;
   SmallVector<Value> pending = {gradient};
+  bool isCarried = false;
   while (!pending.empty()) {
     Value value = pending.pop_back_val();
     Operation *op = value.getDefiningOp();
     auto transpose = dyn_cast_or_null<TransposeOp>(op);
     auto reshape = dyn_cast_or_null<ReshapeOp>(op);
     auto convert = dyn_cast_or_null<ConvertOp>(op);
+    if (carry && value == carry) {
+      isCarried = true; // once, as it has one use
+      continue;
+    }
     if (uniformValue(value) == 0.0)
       continue;
     if (auto add = dyn_cast_or_null<AddOp>(op))
@@ -232,30 +272,113 @@ static std::optional<SmallVector<ScatterNdOp>> findScatters(Value gradient) {
              (convert && isa<FloatType>(elementTypeOf(convert.getOperand()))))
       pending.push_back(op->getOperand(0));
     else if (auto scatter = dyn_cast_or_null<ScatterNdOp>(op); scatter && scatter.getCombiner() == Combiner::add &&
-                                                               tensor(scatter.getPositions()).getShape().back() == 1) {
+                                                               tensor(scatter.getPositions()).getShape().back() == 1 &&
+                                                               (!carry || hasStaticShapes(scatter))) {
       pending.push_back(scatter.getOperand());
-      found.push_back(scatter);
+      found.push_back({scatter, {}});
+    } else if (auto result = dyn_cast<OpResult>(value);
+               result && sumsLookups(result) && !(carry && ShapedType::isDynamic(tripsOf(op)))) {
+      pending.push_back(initsOf(op)[result.getResultNumber()]);
+      found.push_back({{}, result});
     } else
       return std::nullopt;
   }
+  if (carry && !isCarried)
+    return std::nullopt;
   return found;
 }
 
-std::optional<SmallVector<LookupGradient>> sinter::findLookups(Composer &c, Value gradient) {
+/// Whether `result` is a carry of a scan or for whose trips add lookups to it, and that may stack them. One that reads
+/// snapshots may not: its trips run in parts.
+static bool sumsLookups(OpResult result) {
+  Operation *loop = result.getOwner();
+  unsigned k = result.getResultNumber();
+  if (!isa<ScanOp, ForOp>(loop) || k >= initsOf(loop).size() || !carryOf(loop, k).hasOneUse())
+    return false;
+  for (Value operand : loop->getOperands())
+    if (Operation *other = operand.getDefiningOp())
+      if (auto memory = other->getAttrOfType<StringAttr>("sinter.memory");
+          memory && memory.getValue() != "all" && memory.getValue() != "recompute")
+        return false;
+  return findTerms(loop->getRegion(0).front().getTerminator()->getOperand(k), carryOf(loop, k)).has_value();
+}
+
+/// The loop again, which stacks `values` of its body, too, along a new first axis. They are its last results.
+static Operation *withStacks(RewriterBase &rewriter, Operation *loop, ArrayRef<Value> values) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(loop);
+  SmallVector<Type> types(loop->getResultTypes());
+  auto scan = dyn_cast<ScanOp>(loop);
+  for (Value value : values) {
+    SmallVector<int64_t> shape = {tripsOf(loop)};
+    llvm::append_range(shape, tensor(value).getShape());
+    types.push_back(RankedTensorType::get(shape, elementTypeOf(value)));
+  }
+  OperationState state(loop->getLoc(), loop->getName(), loop->getOperands(), types, loop->getAttrs());
+  if (scan) {
+    SmallVector<int64_t> axes(scan.getOutAxes());
+    SmallVector<bool> reverse(scan.getOutReverse());
+    axes.resize(axes.size() + values.size(), 0);
+    reverse.resize(reverse.size() + values.size(), false);
+    state.attributes.set("out_axes", rewriter.getDenseI64ArrayAttr(axes));
+    state.attributes.set("out_reverse", rewriter.getDenseBoolArrayAttr(reverse));
+  }
+  Operation *yield = loop->getRegion(0).front().getTerminator();
+  rewriter.modifyOpInPlace(yield, [&] { yield->insertOperands(yield->getNumOperands(), values); });
+  state.addRegion();
+  Operation *wider = rewriter.create(state);
+  rewriter.inlineRegionBefore(loop->getRegion(0), wider->getRegion(0), wider->getRegion(0).end());
+  rewriter.replaceOp(loop, wider->getResults().drop_back(values.size()));
+  return wider;
+}
+
+/// What the terms give back. `slice` is the shape of a row behind an axis of any size.
+static SmallVector<LookupGradient> lookupsOf(RewriterBase &rewriter, Location loc, SmallVector<Term> terms,
+                                             SmallVector<int64_t> slice, Type element) {
+  SmallVector<LookupGradient> lookups;
+  Composer c(loc, rewriter);
+  auto add = [&](Value positions, Value updates) {
+    positions = gradient::flatten(c, c.convert(positions, c.getI64Type()));
+    slice[0] = tensor(positions).getDimSize(0);
+    lookups.push_back({positions, c.convert(gradient::reshapeTo(c, updates, slice), element)});
+  };
+  for (auto [k, term] : llvm::enumerate(terms)) {
+    if (term.scatter) {
+      add(term.scatter.getPositions(), term.scatter.getUpdates());
+      continue;
+    }
+    Operation *loop = term.sum.getOwner();
+    unsigned carry = term.sum.getResultNumber();
+    Operation *yield = loop->getRegion(0).front().getTerminator();
+    SmallVector<Value> stacked;
+    {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPoint(yield);
+      for (LookupGradient inner :
+           lookupsOf(rewriter, loc, *findTerms(yield->getOperand(carry), carryOf(loop, carry)), slice, element))
+        stacked.append({inner.positions, inner.values});
+    }
+    if (stacked.empty())
+      continue;
+    Operation *wider = withStacks(rewriter, loop, stacked);
+    for (Term &later : MutableArrayRef(terms).drop_front(k + 1))
+      if (later.sum && later.sum.getOwner() == loop)
+        later.sum = wider->getResult(later.sum.getResultNumber());
+    ResultRange stacks = wider->getResults().take_back(stacked.size());
+    for (size_t i = 0; i < stacked.size(); i += 2)
+      add(stacks[i], stacks[i + 1]);
+  }
+  return lookups;
+}
+
+std::optional<SmallVector<LookupGradient>> sinter::findLookups(RewriterBase &rewriter, Location loc, Value gradient) {
   SmallVector<int64_t> slice(tensor(gradient).getShape());
   if (llvm::any_of(ArrayRef(slice).drop_front(), ShapedType::isDynamic))
     return std::nullopt;
-  std::optional<SmallVector<ScatterNdOp>> scatters = findScatters(gradient);
-  if (!scatters)
+  std::optional<SmallVector<Term>> terms = findTerms(gradient);
+  if (!terms)
     return std::nullopt;
-  SmallVector<LookupGradient> lookups;
-  for (ScatterNdOp scatter : *scatters) {
-    Value positions = gradient::flatten(c, c.convert(scatter.getPositions(), c.getI64Type()));
-    slice[0] = tensor(positions).getDimSize(0);
-    Value values = gradient::reshapeTo(c, scatter.getUpdates(), slice);
-    lookups.push_back({positions, c.convert(values, elementTypeOf(gradient))});
-  }
-  return lookups;
+  return lookupsOf(rewriter, loc, *terms, slice, elementTypeOf(gradient));
 }
 
 namespace {
@@ -330,9 +453,22 @@ OpOperand *sinter::findOtherUse(Value table) {
       bool isLookup = use.getOperandNumber() == 0 && (isa<BagSumOp>(user) || (gather && gather.getAxis() == 0));
       if (isLookup || isa<DimOp, ShapeOp>(user))
         continue;
-      if (!isa<ConvertOp>(user))
+      if (isa<ConvertOp>(user)) {
+        pending.push_back(user->getResult(0));
+        continue;
+      }
+      // What a loop captures are its last operands, and the last arguments of its regions.
+      size_t captures = 0, fromEnd = user->getNumOperands() - use.getOperandNumber();
+      if (auto loop = dyn_cast<ScanOp>(user))
+        captures = loop.getCaptures().size();
+      else if (auto loop = dyn_cast<ForOp>(user))
+        captures = loop.getCaptures().size();
+      else if (auto loop = dyn_cast<WhileOp>(user))
+        captures = loop.getCaptures().size();
+      if (fromEnd > captures)
         return &use;
-      pending.push_back(user->getResult(0));
+      for (Region &region : user->getRegions())
+        pending.push_back(region.getArgument(region.getNumArguments() - fromEnd));
     }
   }
   return nullptr;
@@ -345,10 +481,10 @@ struct TakeLookups : OpRewritePattern<GradientRowsOp> {
     int64_t size = tensor(op.getGradient()).getDimSize(0);
     if (ShapedType::isDynamic(size))
       return rewriter.notifyMatchFailure(op, "the size of the table is not known");
-    Composer c(op.getLoc(), rewriter);
-    std::optional<SmallVector<LookupGradient>> lookups = findLookups(c, op.getGradient());
+    std::optional<SmallVector<LookupGradient>> lookups = findLookups(rewriter, op.getLoc(), op.getGradient());
     if (!lookups || lookups->empty())
       return rewriter.notifyMatchFailure(op, "the gradient is no sum of lookups");
+    Composer c(op.getLoc(), rewriter);
     GradientRows found = combineLookups(c, *lookups, size);
     rewriter.replaceOp(
         op, {c.retype(found.rows, op.getRows().getType()), c.retype(found.values, op.getValues().getType())});

@@ -79,14 +79,24 @@ static void makeInfer(func::FuncOp function) {
 }
 
 /// Gradients of the tables that `pattern` names become those of the rows that were looked up.
-static LogicalResult takeRows(Composer &c, StringRef pattern, MutableArrayRef<Weight> weights) {
+/// They are operands of `terminator` from `first` on.
+static LogicalResult takeRows(Composer &c, StringRef pattern, MutableArrayRef<Weight> weights, Operation *terminator,
+                              unsigned first) {
   if (pattern.empty())
     return success();
   llvm::Regex tables(pattern);
+  IRRewriter rewriter(c);
+  // Loops are replaced on the way, and with them gradients that they carry.
+  auto current = [&] {
+    for (auto [k, weight] : llvm::enumerate(weights))
+      if (!weight.rows)
+        weight.gradient = terminator->getOperand(first + k);
+  };
   for (Weight &weight : weights) {
+    current();
     if (!tables.match(weight.name))
       continue;
-    std::optional<SmallVector<LookupGradient>> lookups = findLookups(c, weight.gradient);
+    std::optional<SmallVector<LookupGradient>> lookups = findLookups(rewriter, c.getLoc(), weight.gradient);
     if (!lookups || lookups->empty())
       return emitError(c.getLoc()) << "the gradient of table '" << weight.name
                                    << "' is a sum of more than what lookups of rows give back";
@@ -94,6 +104,7 @@ static LogicalResult takeRows(Composer &c, StringRef pattern, MutableArrayRef<We
     weight.rows = found.rows;
     weight.gradient = found.values;
   }
+  current();
   return success();
 }
 
@@ -196,7 +207,7 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
   }
   b.setInsertionPoint(terminator);
   Composer composer(step->getLoc(), b);
-  if (failed(takeRows(composer, options.optimizer.sparse, moved)))
+  if (failed(takeRows(composer, options.optimizer.sparse, moved, terminator, first)))
     return failure();
   for (unsigned k = step->getNumResults(); k-- > first;) {
     (void)step->eraseResult(k);

@@ -69,3 +69,47 @@ func.func @bags_with_weights_and_single_rows_are_joined(%i: tensor<80x1xi64>, %b
   %3:2 = sinter.gradient_rows %2 : (tensor<1000x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>)
   return %3#0, %3#1 : tensor<?xi64>, tensor<?x3xf32>
 }
+
+// -----
+
+// What the trips of a loop look up is stacked; its carry is gone with its last use.
+// CHECK-LABEL: @trips_of_a_scan_stack_their_lookups
+// CHECK:         %[[STACKS:.*]]:2 = sinter.scan() over
+// CHECK-NOT:     1000x3
+// CHECK:         %[[POSITIONS:.*]] = sinter.reshape %[[STACKS]]#0 {type = tensor<20xi64>}
+// CHECK:         %[[VALUES:.*]] = sinter.reshape %[[STACKS]]#1 {type = tensor<20x3xf32>}
+// CHECK:         sinter.group_rows %[[POSITIONS]] {size = 1000 : i64}
+// CHECK:         sinter.bag_sum %[[VALUES]]
+func.func @trips_of_a_scan_stack_their_lookups(%i: tensor<5x4xi64>, %a: tensor<5x4x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<1000x3xf32>
+  %sum = sinter.scan(%zero) over(%i, %a) captures() {axes = array<i64: 0, 0>, out_axes = array<i64>, out_reverse = array<i1>, reverse = array<i1: true, true>} : (tensor<1000x3xf32>, tensor<5x4xi64>, tensor<5x4x3xf32>) -> tensor<1000x3xf32> body {
+  ^bb0(%carry: tensor<1000x3xf32>, %at: tensor<4xi64>, %rows: tensor<4x3xf32>):
+    %none = sinter.constant dense<0.0> : tensor<1000x3xf32>
+    %column = sinter.reshape %at {type = tensor<4x1xi64>} : (tensor<4xi64>) -> tensor<4x1xi64>
+    %one = sinter.scatter_nd %none, %column, %rows {combiner = #sinter<combiner add>} : (tensor<1000x3xf32>, tensor<4x1xi64>, tensor<4x3xf32>) -> tensor<1000x3xf32>
+    %next = sinter.add %carry, %one : (tensor<1000x3xf32>, tensor<1000x3xf32>) -> tensor<1000x3xf32>
+    sinter.yield(%next) : tensor<1000x3xf32>
+  }
+  %rows:2 = sinter.gradient_rows %sum : (tensor<1000x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>)
+  return %rows#0, %rows#1 : tensor<?xi64>, tensor<?x3xf32>
+}
+
+// -----
+
+// Each trip shrinks what the others gave: no sum.
+// CHECK-LABEL: @trips_that_scale_the_carry_are_no_sum
+// CHECK:         sinter.gradient_rows
+func.func @trips_that_scale_the_carry_are_no_sum(%i: tensor<5x4x1xi64>, %a: tensor<5x4x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>) {
+  %zero = sinter.constant dense<0.0> : tensor<1000x3xf32>
+  %sum = sinter.scan(%zero) over(%i, %a) captures() {axes = array<i64: 0, 0>, out_axes = array<i64>, out_reverse = array<i1>, reverse = array<i1: true, true>} : (tensor<1000x3xf32>, tensor<5x4x1xi64>, tensor<5x4x3xf32>) -> tensor<1000x3xf32> body {
+  ^bb0(%carry: tensor<1000x3xf32>, %at: tensor<4x1xi64>, %rows: tensor<4x3xf32>):
+    %half = sinter.constant dense<0.5> : tensor<1000x3xf32>
+    %less = sinter.mul %carry, %half : (tensor<1000x3xf32>, tensor<1000x3xf32>) -> tensor<1000x3xf32>
+    %next = sinter.scatter_nd %less, %at, %rows {combiner = #sinter<combiner add>} : (tensor<1000x3xf32>, tensor<4x1xi64>, tensor<4x3xf32>) -> tensor<1000x3xf32>
+    sinter.yield(%next) : tensor<1000x3xf32>
+  }
+  // expected-error @+2 {{the gradient of 'emb' is a sum of more than what lookups of rows give back}}
+  // expected-error @+1 {{has no decomposition in this form}}
+  %rows:2 = sinter.gradient_rows %sum {table = "emb"} : (tensor<1000x3xf32>) -> (tensor<?xi64>, tensor<?x3xf32>)
+  return %rows#0, %rows#1 : tensor<?xi64>, tensor<?x3xf32>
+}

@@ -3,7 +3,7 @@
 reads sparse_goldens.txt. Run by hand where torch is: python sparse_goldens.py > sparse_goldens.txt
 
 One table is looked up three times: bags with a mean, bags with weights, single rows; some rows twice in a batch, some never.
-Each line is a name and numbers: losses of steps, then the rows of the table."""
+In the walks it is looked up in loops, which are written out here. Each line is a name and numbers: losses of steps, then the rows of the table."""
 
 import math
 
@@ -78,12 +78,49 @@ class Ftrl:  # McMahan et al. 2013; torch has none
             p[rows] = torch.where(zz.abs() > l1, (torch.sign(zz) * l1 - zz) / ((beta + new.sqrt()) / lr + l2), torch.zeros_like(w))
 
 
-def train(name, make):
-    model = Tables()
+class Walk(nn.Module):
+    """A state [2, 3] goes on by rows of the table, in `kind` of loop."""
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind, self.table = kind, nn.Parameter(fill((ROWS, WIDTH), 0))
+        self.head = nn.Linear(WIDTH, 2)
+        with torch.no_grad():
+            self.head.weight.copy_(fill((2, WIDTH), 1))
+            self.head.bias.copy_(fill((2,), 2))
+
+    def look(self, ids):
+        return F.embedding(ids, self.table, sparse=True)
+
+    def forward(self, ids):  # [6, 2]
+        h = 0.1 * self.look(ids[0])
+        if self.kind == "while":  # as long as a number grows slowly enough
+            total, i = torch.tensor(0.0), 0
+            while total < 1.5:
+                h = torch.tanh(h + self.look((ids[0] + 3 * i) % ROWS))
+                total = total + 0.3 + (h.detach() ** 2).mean()
+                i += 1
+        elif self.kind == "nested":
+            for i in range(3):
+                for j in range(2):
+                    h = torch.tanh(h + self.look(ids[2 * i + j]) * (1 + j))
+                h = h + self.look(ids[i])
+        else:
+            for i in range(6):
+                h = torch.tanh(h * 0.9 + self.look(ids[i])) + self.look((ids[i] + 1) % ROWS)
+        return self.head(h)
+
+
+def walk_batch(t):
+    return (torch.tensor([[(3 * i + 5 * j * j + t * (i + 1)) % 10 for j in range(2)] for i in range(6)]),)
+
+
+def train(name, make, model=None, batch=batch, shape=(4, 2)):
+    model = model or Tables()
     optimizers = make(model)
     losses = []
     for t in range(STEPS):
-        loss = ((model(*batch(t)) - fill((4, 2), 200 + t, 2)) ** 2).mean()
+        loss = ((model(*batch(t)) - fill(shape, 200 + t, 2)) ** 2).mean()
         losses.append(loss.item())
         for optimizer in optimizers:
             optimizer.zero_grad()
@@ -99,3 +136,5 @@ if __name__ == "__main__":
     train("adagrad", adagrad_of_rows(lr=0.1, lr_decay=0.1))
     train("adam", adam_of_rows)
     train("ftrl", lambda m: [Ftrl(m.parameters(), 0.3, 0.02, 0.1, 1.0)])
+    for kind in ("for", "while", "nested"):
+        train(kind, adam_of_rows, Walk(kind), walk_batch, (2, 2))
