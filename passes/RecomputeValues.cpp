@@ -26,8 +26,8 @@ namespace sinter {
 
 /// An element that costs more additions than this is not computed twice.
 static constexpr int64_t kMostCost = 8;
-/// Places that are looked at, and how often.
-static constexpr size_t kPlaces = 24, kRounds = 3;
+/// Places that are looked at, and how often. A cut takes longer than linear, so that of longer blocks fewer are.
+static constexpr size_t kPlaces = 24, kRounds = 3, kOpsOfAllPlaces = 16384;
 /// Values that are read again after fewer ops, or a smaller part of the block, may never be stored at all.
 static constexpr size_t kRestingOps = 16, kPartOfBlock = 16;
 
@@ -46,8 +46,9 @@ public:
   /// Recomputes at the best place; false when less than `minBytes` would go anywhere.
   bool run(int64_t minBytes) {
     Plan best;
-    for (size_t k = 1; k < kPlaces; ++k) {
-      Plan plan = planAt(ops.size() * k / kPlaces);
+    size_t places = std::max<size_t>(2, kPlaces * kOpsOfAllPlaces / std::max(ops.size(), kOpsOfAllPlaces));
+    for (size_t k = 1; k < places; ++k) {
+      Plan plan = planAt(ops.size() * k / places);
       if (plan.bytesSaved > best.bytesSaved)
         best = std::move(plan);
     }
@@ -146,20 +147,33 @@ private:
 
   /// A copy of each op right before the first op that reads it from `place` on.
   void apply(const Plan &plan) {
-    DenseSet<Operation *> late(ops.begin() + plan.place, ops.end());
+    // Of late ops: where they stand, and of copies, where the op stands before which they do. Asking the block for the
+    // order after each copy would number all of its ops again.
+    DenseMap<Operation *, size_t> late;
+    for (size_t k = plan.place; k < ops.size(); ++k)
+      late[ops[k]] = k;
+    auto isBefore = [&](Operation *a, Operation *b) {
+      size_t first = late.lookup(a), second = late.lookup(b);
+      if (first != second)
+        return first < second;
+      return ops[first] == b || (ops[first] != a && a->isBeforeInBlock(b));
+    };
     for (Operation *op : llvm::reverse(plan.recomputed)) {
       Value value = op->getResult(0);
       Operation *first = nullptr;
       for (OpOperand &use : value.getUses())
-        if (late.contains(use.getOwner()) && !readsOnlySizes(use) && (!first || use.getOwner()->isBeforeInBlock(first)))
+        if (late.contains(use.getOwner()) && !readsOnlySizes(use) &&
+            (!first || (first != use.getOwner() && isBefore(use.getOwner(), first))))
           first = use.getOwner();
       if (!first)
         continue;
       Operation *copy = OpBuilder(first).clone(*op);
-      late.insert(copy);
+      // Only readers of sizes may stand before the first reader of elements.
       value.replaceUsesWithIf(copy->getResult(0), [&](OpOperand &use) {
-        return late.contains(use.getOwner()) && use.getOwner() != copy && !use.getOwner()->isBeforeInBlock(copy);
+        Operation *reader = use.getOwner();
+        return late.contains(reader) && !(reader != first && readsOnlySizes(use) && isBefore(reader, first));
       });
+      late[copy] = late.lookup(first);
     }
     // What only late ops read is not computed early any more.
     for (Operation *op : llvm::reverse(plan.recomputed))

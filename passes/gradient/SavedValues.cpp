@@ -30,6 +30,7 @@ public:
   void saturate(int source, int sink) {
     while (layer(source, sink)) {
       next.assign(edgesOf.size(), 0);
+      path.clear();
       while (push(source, sink))
         ;
     }
@@ -66,6 +67,8 @@ private:
     while (!work.empty()) {
       int node = work.front();
       work.pop();
+      if (level[sink] >= 0 && level[node] >= level[sink])
+        break; // what lies further away leads no shorter way
       for (size_t edge : edgesOf[node])
         if (edges[edge].capacity > 0 && level[edges[edge].to] < 0) {
           level[edges[edge].to] = level[node] + 1;
@@ -75,10 +78,10 @@ private:
     return level[sink] >= 0;
   }
   /// Sends as much as fits along one path through the layers; false when there is none. Paths are as long as chains of
-  /// ops, too long for recursion.
+  /// ops, too long for recursion and to be walked from the source each time: the next one starts as this one did, up to
+  /// the edge that is full.
   bool push(int source, int sink) {
-    path.clear();
-    for (int node = source; node != sink;) {
+    for (int node = path.empty() ? source : edges[path.back()].to; node != sink;) {
       size_t &k = next[node];
       while (k < edgesOf[node].size() && !isOpen(edgesOf[node][k], node))
         ++k;
@@ -100,6 +103,7 @@ private:
       edges[edge].capacity -= pushed;
       edges[edge ^ 1].capacity += pushed;
     }
+    path.erase(llvm::find_if(path, [&](size_t edge) { return edges[edge].capacity == 0; }), path.end());
     return true;
   }
   bool isOpen(size_t edge, int from) const {
