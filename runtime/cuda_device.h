@@ -2,7 +2,8 @@
 //
 // A module's kernels on one GPU: what the parts of the CUDA driver (cuda_device.c) share.
 //
-//     compiled code ── acquire, copy, launch, control ──> cuda_device ──> cuda_record: what was asked for since the host
+//     compiled code ── acquire, copy, launch, control ──> cuda_device ──> cuda_record: what was asked for since the
+//     host
 //                            │                                            last waited, in order
 //                      cuda_memory: buffers                                  │ flush, where the host waits
 //                                                                            v
@@ -36,8 +37,8 @@ typedef struct Buffer {
 
 //===- What a session asked for --------------------------------------------------------------------===//
 
-/// Items of a record. Those between ITEM_LOOP and its ITEM_TEST compute the condition, those up to its ITEM_LOOP_END are
-/// the body; branches alike.
+/// Items of a record. Those between ITEM_LOOP and its ITEM_TEST compute the condition, those up to its ITEM_LOOP_END
+/// are the body; branches alike.
 typedef enum ItemKind {
   ITEM_KERNEL, // its words; `number` is the kernel's
   ITEM_COPY,   // to, from, bytes; `number` is a sinter_copy, never one to the host
@@ -110,7 +111,7 @@ typedef struct Session {
   Buffer **held;
   int32_t numHeld, roomForHeld, nextHeld;
   int32_t isHeldIncomplete; // some that the call acquired are not in the list
-  char *staging; // pinned
+  char *staging;            // pinned
   CudaAddress stop;
   int64_t staged;
   int32_t stagingFailed;

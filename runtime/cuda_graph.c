@@ -232,8 +232,7 @@ static void addDecision(Builder *b, Scope *scope, CudaFunction function, void **
   CudaNode node = NULL;
   CudaKernelNode kernel = {function, 1, 1, 1, 1, 1, 1, 0, parameters, NULL, NULL, NULL};
   if (!b->error)
-    b->error =
-        b->program->driver.graphAddKernel(&node, scope->graph, scope->after, (size_t)scope->numAfter, &kernel);
+    b->error = b->program->driver.graphAddKernel(&node, scope->graph, scope->after, (size_t)scope->numAfter, &kernel);
   if (!b->error)
     finishNode(b, scope, node, -1, -1);
 }
@@ -250,15 +249,12 @@ static void freeScope(Scope *scope) {
 
 /// A node that runs a body, of items [from, to) and of those that `more` adds; the body.
 static CudaGraph addConditional(Builder *b, Scope *scope, uint64_t condition, int kind) {
-  CudaConditionalNode parameters = {.type = CUDA_NODE_CONDITIONAL,
-                                    .handle = condition,
-                                    .kind = kind,
-                                    .size = 1,
-                                    .context = b->program->context};
+  CudaConditionalNode parameters = {
+      .type = CUDA_NODE_CONDITIONAL, .handle = condition, .kind = kind, .size = 1, .context = b->program->context};
   CudaNode node = NULL;
   if (!b->error)
-    b->error = b->program->driver.graphAddNode(&node, scope->graph, scope->after, NULL, (size_t)scope->numAfter,
-                                               &parameters);
+    b->error =
+        b->program->driver.graphAddNode(&node, scope->graph, scope->after, NULL, (size_t)scope->numAfter, &parameters);
   if (b->error)
     return NULL;
   finishNode(b, scope, node, -1, -1);

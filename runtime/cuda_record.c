@@ -140,7 +140,8 @@ int srtCudaIssue(Program *program, Session *session, int32_t from, int32_t to) {
         uint8_t flag;
         error = readFlag(program, words[0], &flag);
         if (!error)
-          error = flag ? srtCudaIssue(program, session, i + 1, middle) : srtCudaIssue(program, session, middle + 1, end);
+          error =
+              flag ? srtCudaIssue(program, session, i + 1, middle) : srtCudaIssue(program, session, middle + 1, end);
       }
       i = end;
     }

@@ -91,6 +91,8 @@ public:
   void launchOn(llvm::StringRef device, llvm::StringRef kernel, mlir::Value args, llvm::ArrayRef<uint8_t> roles,
                 mlir::Value chunks, bool ordered);
   void waitOn(llvm::StringRef device, mlir::Value buffer);
+  /// A part of a loop or branch that the device runs, a sinter_control; `buffer` may be null.
+  void controlOn(llvm::StringRef device, int32_t part, mlir::Value buffer = {}, int64_t limit = -1);
 
   // Control flow.
   mlir::Block *newBlock(llvm::ArrayRef<mlir::Type> arguments = {});

@@ -56,6 +56,12 @@ private:
   void lower(Operation *op);
   void lowerArena(ArenaOp op);
   void lowerLaunch(schedule::LaunchOp op);
+  void lowerRepeat(schedule::RepeatOp op);
+  void lowerChoose(schedule::ChooseOp op);
+  void lowerBlock(Block &block) {
+    for (Operation &op : block)
+      lower(&op);
+  }
   Value wordsOfLaunches();
 
   schedule::FunctionOp function;
@@ -178,6 +184,24 @@ static std::pair<Value, Value> growOn(EntryFunction &fn, StringRef memory, Value
   return {larger, bytes};
 }
 
+void ScheduleLowering::lowerRepeat(schedule::RepeatOp op) {
+  StringRef memory = memoryOf(op.getTrips());
+  fn.controlOn(memory, SINTER_CONTROL_LOOP, get(op.getTrips()),
+               op.getMost() ? static_cast<int64_t>(*op.getMost()) : -1);
+  lowerBlock(op.getTest().front());
+  lowerBlock(op.getBody().front());
+  fn.controlOn(memory, SINTER_CONTROL_LOOP_END);
+}
+
+void ScheduleLowering::lowerChoose(schedule::ChooseOp op) {
+  StringRef memory = memoryOf(op.getFlag());
+  fn.controlOn(memory, SINTER_CONTROL_BRANCH, get(op.getFlag()));
+  lowerBlock(op.getThenRegion().front());
+  fn.controlOn(memory, SINTER_CONTROL_ELSE);
+  lowerBlock(op.getElseRegion().front());
+  fn.controlOn(memory, SINTER_CONTROL_BRANCH_END);
+}
+
 void ScheduleLowering::lower(Operation *op) {
   fn.b.setLoc(op->getLoc());
   auto give = [&](Value old, Value now) { values.map(old, now); };
@@ -271,6 +295,12 @@ void ScheduleLowering::lower(Operation *op) {
         memory.empty() ? fn.clear(to, bytes) : fn.clearOn(memory, to, bytes);
       })
       .Case([&](schedule::LaunchOp launch) { lowerLaunch(launch); })
+      .Case([&](schedule::RepeatOp repeat) { lowerRepeat(repeat); })
+      .Case([&](schedule::ChooseOp choose) { lowerChoose(choose); })
+      .Case([&](schedule::TestOp test) {
+        fn.controlOn(memoryOf(test.getFlag()), SINTER_CONTROL_TEST, get(test.getFlag()));
+      })
+      .Case([&](schedule::EndOp) {})
       .Case([&](schedule::RequireOp require) {
         Block *next = fn.newBlock(), *refused = fn.newBlock();
         fn.branch(get(require.getHolds()), next, {}, refused, {});
@@ -323,8 +353,7 @@ void ScheduleLowering::run() {
   for (Block *block : order) {
     if (block != &body.front())
       fn.enter(values.lookup(block));
-    for (Operation &op : *block)
-      lower(&op);
+    lowerBlock(*block);
   }
 }
 

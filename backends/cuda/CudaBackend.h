@@ -23,6 +23,7 @@ public:
 
   llvm::StringRef name() const override { return "cuda"; }
   bool hasOwnMemory() const override { return true; }
+  bool runsControl() const override { return true; }
   std::unique_ptr<schedule::KernelSpec> specify(KernelOp kernel, ShapeAnalysis *outer) override;
   std::string refusal(schedule::KernelSpec &spec) override;
   llvm::LogicalResult settle(schedule::KernelSpec &spec, Refused refused) override;

@@ -20,6 +20,10 @@ StringRef KernelTable::memory() const {
   return found == devices.end() ? StringRef() : (*found)->name();
 }
 
+bool KernelTable::runsControl() const {
+  return llvm::any_of(devices, [](Backend *device) { return device->hasOwnMemory() && device->runsControl(); });
+}
+
 std::pair<Backend *, std::unique_ptr<KernelSpec>> KernelTable::place(KernelOp kernel, ShapeAnalysis &sizes) {
   for (Backend *device : devices) {
     std::unique_ptr<KernelSpec> spec = device->specify(kernel, &sizes);

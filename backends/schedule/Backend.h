@@ -32,6 +32,10 @@ public:
   /// leave `writesSizes` false, and sizes of results follow from what the host knows.
   virtual bool hasOwnMemory() const { return false; }
 
+  /// Its runtime runs loops and branches by itself (`schedule.repeat`, `schedule.choose`). For one with a memory of its
+  /// own.
+  virtual bool runsControl() const { return false; }
+
   /// Tensors of one element are values of the schedule, which computes kernels of them alone. Without, everything lies
   /// in memory.
   virtual bool holdsElements() const { return true; }
@@ -101,6 +105,8 @@ public:
   Backend &host() const { return hostBackend; }
   /// Where tensors lie: the name of the back end with a memory of its own, if there is one.
   llvm::StringRef memory() const;
+  /// True when that back end runs loops and branches by itself.
+  bool runsControl() const;
   llvm::ArrayRef<Entry> entries() const { return all; }
 
 private:

@@ -183,6 +183,38 @@ LogicalResult CopyOp::verify() { return verifyMemories(*this, getFrom().getType(
 
 LogicalResult CopyPiecesOp::verify() { return verifyMemories(*this, getFrom().getType(), getTo().getType()); }
 
+/// (C2) of loops and branches that a back end runs.
+static LogicalResult verifyOwn(Operation *op, StringAttr memory) {
+  for (Region &region : op->getRegions())
+    for (Operation &inner : region.front()) {
+      auto isThere = [&](Value value) {
+        auto buffer = dyn_cast<BufferType>(value.getType());
+        return !buffer || buffer.getMemory() == memory;
+      };
+      bool isOwn =
+          isa<LaunchOp, CopyOp, CopyPiecesOp, ClearOp, RepeatOp, ChooseOp, TestOp, EndOp>(inner) || isPure(&inner);
+      if (!isOwn || !llvm::all_of(inner.getOperands(), isThere))
+        return inner.emitOpError("requires the host, ") << op->getName() << " runs on " << memory << " alone";
+    }
+  return success();
+}
+
+LogicalResult RepeatOp::verifyRegions() {
+  auto memory = cast<BufferType>(getTrips().getType()).getMemory();
+  if (!memory) // C1
+    return emitOpError("requires 'trips' in the memory of a back end, got a buffer of the host");
+  if (!isa<TestOp>(getTest().front().getTerminator()) || !isa<EndOp>(getBody().front().getTerminator()))
+    return emitOpError("requires a first region that ends with schedule.test, and one that ends with schedule.end");
+  return verifyOwn(*this, memory);
+}
+
+LogicalResult ChooseOp::verifyRegions() {
+  auto memory = cast<BufferType>(getFlag().getType()).getMemory();
+  if (!memory) // C1
+    return emitOpError("requires 'flag' in the memory of a back end, got a buffer of the host");
+  return verifyOwn(*this, memory);
+}
+
 LogicalResult WaitOp::verify() {
   if (cast<BufferType>(getBuffer().getType()).isHost()) // C1
     return emitOpError("requires a buffer in the memory of a back end, got one of the host");

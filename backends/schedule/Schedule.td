@@ -293,6 +293,50 @@ def LaunchOp : Schedule_Op<"launch"> {
   let hasVerifier = 1;
 }
 
+def RepeatOp : Schedule_Op<"repeat", [SingleBlock]> {
+  let summary = "a loop that a back end runs by itself, without the host";
+  let description = [{
+    The launches of `test`, then, where the byte that its terminator names is not 0, those of the body, and again. At
+    most `most` trips are made, if that is there. `trips` is where their number is stored, 64 bits. The host writes the
+    whole loop into the back end's queue once and goes on. A cancelled call ends the loop; the next `wait` says so.
+
+    * (C1) `trips` is in the memory of a back end. * (C2) The regions hold launches of this back end, copies within its
+    memory, clears, loops and branches of its own, and ops without effects.
+  }];
+  let arguments = (ins Schedule_Buffer:$trips, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$most);
+  let regions = (region SizedRegion<1>:$test, SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `counting` $trips custom<Memory>(type($trips)) (`most` $most^)? attr-dict-with-keyword `while` $test `do` $body
+  }];
+  let hasRegionVerifier = 1;
+}
+
+def ChooseOp : Schedule_Op<"choose", [SingleBlock]> {
+  let summary = "a branch that a back end takes by itself, without the host";
+  let description = [{
+    The launches of one of two regions: of the first, if the byte at `flag` is not 0.
+
+    * (C1) `flag` is in the memory of a back end. * (C2) as for `repeat`.
+  }];
+  let arguments = (ins Schedule_Buffer:$flag);
+  let regions = (region SizedRegion<1>:$thenRegion, SizedRegion<1>:$elseRegion);
+  let assemblyFormat = [{
+    $flag custom<Memory>(type($flag)) attr-dict-with-keyword `then` $thenRegion `else` $elseRegion
+  }];
+  let hasRegionVerifier = 1;
+}
+
+def TestOp : Schedule_Op<"test", [Terminator, HasParent<"RepeatOp">]> {
+  let summary = "ends the test of a `repeat`: one more trip, if the byte at `flag` is not 0";
+  let arguments = (ins Schedule_Buffer:$flag);
+  let assemblyFormat = "$flag custom<Memory>(type($flag)) attr-dict";
+}
+
+def EndOp : Schedule_Op<"end", [Terminator, ParentOneOf<["RepeatOp", "ChooseOp"]>]> {
+  let summary = "ends a trip or a branch";
+  let assemblyFormat = "attr-dict";
+}
+
 def WaitOp : Schedule_Op<"wait"> {
   let summary = "waits until all launches and copies so far that use a buffer are done; fails when one failed";
   let description = [{ * (C1) The buffer is in the memory of a back end: the host's own launches are done when they end. }];

@@ -3,7 +3,7 @@
 // Branches and loops of a schedule. What a region yields is already in place, or is copied; memory whose size is found
 // only at run time changes hands with its pointer.
 
-#include "backends/schedule/ScheduleEmitter.h"
+#include "backends/schedule/LoopState.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "runtime/abi.h"
@@ -20,6 +20,8 @@ constexpr int64_t kBriefTrips = 256;
 //===- cond, switch --------------------------------------------------------------------------------===//
 
 LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
+  if (runsOnDevice(op))
+    return emitDeviceChoice(cast<CondOp>(op));
   auto isDynamic = [&](Value result) { return plan.slot(plan.slotOf(result)).kind == Slot::Kind::Dynamic; };
   // The branches yield single elements and the buffers of dynamic results, then sizes that depend on the branch.
   SmallVector<Type> types;
@@ -116,29 +118,6 @@ LogicalResult ScheduleEmitter::emitChoice(Operation *op) {
 }
 
 //===- loops ---------------------------------------------------------------------------------------===//
-
-/// The loop under construction. It carries the trip and what changes; `next` collects what the body passes on, in the
-/// same order.
-struct ScheduleEmitter::LoopState {
-  explicit LoopState(Operation *op, const LoopPlan &plan) : loop(op), plan(plan) {}
-
-  struct Size {
-    unsigned symbol; // of the body's argument or of the stack
-    Value value;     // now
-    unsigned index;  // carry or stack
-    int64_t axis;    // of the carry, or of the stack's slice
-  };
-
-  LoopView loop;
-  const LoopPlan &plan;
-  Value trips; // of counted loops
-  Value trip;
-  Block *before = nullptr; // the first block of a while
-  SmallVector<Value> init, next;
-  SmallVector<Value> current, other; // per carry: buffers now
-  SmallVector<Size> carrySizes, sliceSizes;
-  SmallVector<Value> stackPointer, stackCapacity;
-};
 
 /// ceil((upper - lower) / step), 0 when the step is 0 or leads away.
 static Value countTrips(schedule::ScheduleBuilder &s, Value lower, Value upper, Value step) {
@@ -598,6 +577,7 @@ LogicalResult ScheduleEmitter::emitCounted(LoopState &state) {
 LogicalResult ScheduleEmitter::emitLoop(Operation *op) {
   LoopState state(op, plan.loop(op));
   LoopView &loop = state.loop;
+  bool isOnDevice = runsOnDevice(op);
   SmallVector<std::pair<unsigned, Value>> results; // symbols of the results
   auto learn = [&](Value result, int64_t axis, Value value) {
     DimExpr size = plan.dims(result)[axis];
@@ -607,7 +587,9 @@ LogicalResult ScheduleEmitter::emitLoop(Operation *op) {
   {
     // What a region binds is forgotten at its end, what the loop as a whole binds after its results are known.
     ScheduleBuilder::Scope outer(s);
-    if (failed(startLoop(state)) || failed(loop.cond ? emitWhile(state) : emitCounted(state)))
+    if (failed(startLoop(state)) || failed(isOnDevice  ? emitDeviceLoop(state)
+                                           : loop.cond ? emitWhile(state)
+                                                       : emitCounted(state)))
       return failure();
     for (auto [j, carry] : llvm::enumerate(loop.carries)) {
       if (state.plan.carries[j].kind == CarryPlan::Kind::Register)
@@ -627,7 +609,7 @@ LogicalResult ScheduleEmitter::emitLoop(Operation *op) {
         if (size.index == j)
           results.emplace_back(size.symbol, size.value);
     }
-    if (loop.trips && failed(setElement(loop.trips, state.trip)))
+    if (loop.trips && !isOnDevice && failed(setElement(loop.trips, state.trip)))
       return failure();
   }
   for (auto [symbol, value] : results)

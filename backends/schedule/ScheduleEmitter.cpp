@@ -17,12 +17,59 @@ static_assert(kMaxRank == SINTER_MAX_RANK, "a tensor of a graph fits into one of
 
 ScheduleEmitter::ScheduleEmitter(func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes,
                                  const SchedulePlan &plan, const KernelLaunches &launches, const SizeChecks &checks,
-                                 Weights &weights)
-    : function(function), s(builder), sizes(sizes), plan(plan), launches(launches), checks(checks), weights(weights) {
+                                 Weights &weights, bool runsControl)
+    : function(function), s(builder), sizes(sizes), plan(plan), launches(launches), checks(checks), weights(weights),
+      runsControl(runsControl) {
   DimContext &context = sizes.context();
-  for (unsigned i = 0; i < context.numSymbols(); ++i)
-    if (context.source(i).kind == SymbolSource::Kind::Content)
+  DenseSet<unsigned> used;
+  if (!s.isOnHost())
+    used = findUsedSymbols();
+  for (unsigned i = 0; i < context.numSymbols(); ++i) {
+    if (context.source(i).kind != SymbolSource::Kind::Content)
+      continue;
+    // The host would wait for a number of another memory.
+    bool isUsed = s.isOnHost();
+    if (!isUsed)
+      DimContext::forEachSymbol(context.resolve(context.symbol(context.source(i))),
+                                [&](unsigned symbol) { isUsed |= used.contains(symbol); });
+    if (isUsed)
       contentSymbols[context.source(i).value].push_back(i);
+  }
+}
+
+DenseSet<unsigned> ScheduleEmitter::findUsedSymbols() {
+  DenseSet<unsigned> used;
+  auto use = [&](DimExpr size) {
+    if (size)
+      DimContext::forEachSymbol(sizes.context().resolve(size), [&](unsigned symbol) { used.insert(symbol); });
+  };
+  auto useAll = [&](const auto &list) {
+    for (DimExpr size : list)
+      use(size);
+  };
+  function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Value result : op->getResults())
+      useAll(plan.dims(result));
+    if (isa<KernelOp>(op))
+      return WalkResult::skip();
+    for (Region &region : op->getRegions())
+      for (Value argument : region.getArguments())
+        useAll(plan.dims(argument));
+    return WalkResult::advance();
+  });
+  for (const auto &[op, launch] : launches) {
+    use(launch.traits.chunks);
+    use(launch.traits.workspaceBytes);
+    useAll(launch.traits.capacity);
+    useAll(launch.symbols);
+  }
+  for (const auto &[op, list] : checks)
+    for (const SizeCheck &check : list) {
+      use(check.size);
+      use(check.wanted);
+      useAll(check.factors);
+    }
+  return used;
 }
 
 //===- ops -----------------------------------------------------------------------------------------===//
@@ -292,7 +339,7 @@ FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp modu
   SchedulePlan plan(function, sizes, launches, registers, /*statesInPlace=*/memory.empty());
   ScheduleBuilder builder(module, function.getLoc(), entry, function.getNumArguments(), function.getNumResults(),
                           context, memory);
-  ScheduleEmitter emitter(function, builder, sizes, plan, launches, checks, weights);
+  ScheduleEmitter emitter(function, builder, sizes, plan, launches, checks, weights, kernels.runsControl());
   if (failed(emitter.run()))
     return failure();
   return makeSignature(function, entry, plan, context, weights, /*statesOnDevice=*/!memory.empty());

@@ -27,11 +27,13 @@ using SizeChecks = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<SizeCheck
 class ScheduleEmitter {
 public:
   ScheduleEmitter(mlir::func::FuncOp function, ScheduleBuilder &builder, ShapeAnalysis &sizes, const SchedulePlan &plan,
-                  const KernelLaunches &launches, const SizeChecks &checks, Weights &weights);
+                  const KernelLaunches &launches, const SizeChecks &checks, Weights &weights, bool runsControl);
   llvm::LogicalResult run();
 
 private:
   // Schedule.cpp
+  /// Symbols that sizes of tensors, arguments of kernels and checks are of.
+  llvm::DenseSet<unsigned> findUsedSymbols();
   void bindInputs();
   llvm::LogicalResult emitBlock(mlir::Block &block);
   llvm::LogicalResult emitOp(mlir::Operation *op);
@@ -114,6 +116,20 @@ private:
   mlir::Value tripCount(LoopView &loop);
   bool isBrief(LoopView &loop);
 
+  // DeviceControl.cpp
+  /// Why the host runs the loop or the branch; empty when the back end in whose memory tensors lie can, and `depth`
+  /// others are around it there.
+  std::string needsHost(mlir::Operation *op, int depth = 0);
+  std::string regionNeedsHost(mlir::Block &block, int depth);
+  std::string kernelNeedsHost(KernelOp kernel);
+  /// The same with a remark.
+  bool runsOnDevice(mlir::Operation *op);
+  llvm::LogicalResult emitDeviceLoop(LoopState &state);
+  llvm::LogicalResult emitDeviceBody(LoopState &state);
+  llvm::LogicalResult emitDeviceChoice(CondOp op);
+  /// Where that is an error, fails the call after a loop that had trips left to make.
+  llvm::LogicalResult checkLimit(LoopState &state);
+
   mlir::func::FuncOp function;
   ScheduleBuilder &s;
   ShapeAnalysis &sizes;
@@ -121,6 +137,7 @@ private:
   const KernelLaunches &launches;
   const SizeChecks &checks;
   Weights &weights;
+  bool runsControl; // the back end in whose memory tensors lie runs loops and branches
 
   llvm::DenseMap<int, mlir::Value> arenaBuffers;      // by Planned slot
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;  // by root

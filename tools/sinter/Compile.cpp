@@ -285,7 +285,9 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   command->add_flag("--sha256", flags->digests,
                     "print the SHA-256 of the file; a .smod also states that of each section (see inspect --sha256)");
   command->add_option("--dump-ir", flags->dumpFolder, "folder to write the text of every phase to");
-  command->add_flag("--remarks", flags->remarks, "print which kernels have plain loops, and why each emitter declined");
+  command->add_flag("--remarks", flags->remarks,
+                    "print which kernels have plain loops and why each emitter declined, and which loops on a GPU the "
+                    "host takes part in");
   command
       ->add_flag("--tune{60}", flags->tune, // a string: numeric flags are counts
                  "=SECONDS: measure other schedules of the kernels on this machine, at most so long (default 60), and "

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Calls as CUDA graphs: how often they are built, launched and changed, what their nodes wait for, and that results have
-// the bits that single launches give. The machine runs nodes that are free of each other in an order that is not the
-// text's.
+// Calls as CUDA graphs: how often they are built, launched and changed, what their nodes wait for, and that results
+// have the bits that single launches give. The machine runs nodes that are free of each other in an order that is not
+// the text's.
 
 #include "CudaProgram.h"
 #include "test/backends/cpu/Execute.h"

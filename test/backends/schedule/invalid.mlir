@@ -227,3 +227,74 @@ schedule.function @load_from_a_device inputs 0 outputs 0 {
   %element = schedule.load %a : f32
   schedule.return
 }
+
+// -----
+
+schedule.function @repeat_c1_counts_on_the_host inputs 0 outputs 0 {
+  %x = schedule.local 8
+  // expected-error @+1 {{requires 'trips' in the memory of a back end, got a buffer of the host}}
+  schedule.repeat counting %x while {
+    schedule.test %x
+  } do {
+    schedule.end
+  }
+  schedule.return
+}
+
+// -----
+
+schedule.function @repeat_c2_waits_for_the_host inputs 0 outputs 0 {
+  %n = arith.constant 8 : i64
+  %a = schedule.acquire %n in "gpu"
+  schedule.repeat counting %a in "gpu" while {
+    schedule.test %a in "gpu"
+  } do {
+    // expected-error @+1 {{requires the host, schedule.repeat runs on "gpu" alone}}
+    schedule.wait %a in "gpu"
+    schedule.end
+  }
+  schedule.return
+}
+
+// -----
+
+schedule.function @repeat_requires_a_test inputs 0 outputs 0 {
+  %n = arith.constant 8 : i64
+  %a = schedule.acquire %n in "gpu"
+  // expected-error @+1 {{requires a first region that ends with schedule.test, and one that ends with schedule.end}}
+  schedule.repeat counting %a in "gpu" while {
+    schedule.end
+  } do {
+    schedule.end
+  }
+  schedule.return
+}
+
+// -----
+
+schedule.function @choose_c1_looks_at_the_host inputs 0 outputs 0 {
+  %x = schedule.local 8
+  // expected-error @+1 {{requires 'flag' in the memory of a back end, got a buffer of the host}}
+  schedule.choose %x then {
+    schedule.end
+  } else {
+    schedule.end
+  }
+  schedule.return
+}
+
+// -----
+
+schedule.function @choose_c2_copies_to_the_host inputs 0 outputs 0 {
+  %n = arith.constant 8 : i64
+  %x = schedule.local 8
+  %a = schedule.acquire %n in "gpu"
+  schedule.choose %a in "gpu" then {
+    // expected-error @+1 {{requires the host, schedule.choose runs on "gpu" alone}}
+    schedule.copy %a in "gpu" to %x bytes %n
+    schedule.end
+  } else {
+    schedule.end
+  }
+  schedule.return
+}

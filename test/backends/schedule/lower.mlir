@@ -239,3 +239,26 @@ schedule.function @device inputs 1 outputs 1 {
   schedule.release %larger in "gpu"
   schedule.return
 }
+
+// -----
+
+// The parts of a loop that a back end runs are calls of one function: the host goes through each region once.
+// CHECK-LABEL: llvm.func @control
+schedule.function @control inputs 0 outputs 0 {
+  %n = arith.constant 8 : i64
+  %a = schedule.acquire %n in "gpu"
+  // CHECK: %[[LOOP:.*]] = llvm.mlir.constant(0 : i32) : i32
+  // CHECK: %[[MOST:.*]] = llvm.mlir.constant(7 : i64) : i64
+  // CHECK: llvm.call %{{.*}}(%{{.*}}, %arg0, %{{.*}}, %[[A:.*]], %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64) -> i32
+  schedule.repeat counting %a in "gpu" most 7 while {
+    // CHECK: llvm.call %{{.*}}(%{{.*}}, %arg0, %{{.*}}, %[[A]], %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64) -> i32
+    schedule.test %a in "gpu"
+  } do {
+    // CHECK: llvm.call %{{.*}}(%{{.*}}, %arg0, %[[A]], %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, i64) -> i32
+    schedule.clear %a in "gpu" bytes %n
+    schedule.end
+  }
+  // CHECK: llvm.mlir.zero : !llvm.ptr
+  // CHECK: llvm.call %{{.*}} : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64) -> i32
+  schedule.return
+}

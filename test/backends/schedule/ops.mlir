@@ -106,3 +106,37 @@ schedule.function @device inputs 1 outputs 1 {
   schedule.release %larger in "gpu"
   schedule.return
 }
+
+// Loops and branches that another back end runs.
+// CHECK-LABEL: schedule.function @control
+schedule.function @control inputs 0 outputs 0 {
+  %n = arith.constant 8 : i64
+  // CHECK: %[[A:.*]]:3 = schedule.arena
+  %a:3 = schedule.arena(%n, %n, %n) lives [0, 1, 0, 1, 0, 1] : !schedule.buffer<"gpu">, !schedule.buffer<"gpu">, !schedule.buffer<"gpu">
+  // CHECK: schedule.repeat counting %[[A]]#0 in "gpu" most 7 while {
+  // CHECK: schedule.test %[[A]]#1 in "gpu"
+  // CHECK: } do {
+  // CHECK: schedule.choose %[[A]]#1 in "gpu" then {
+  // CHECK: schedule.end
+  // CHECK: } else {
+  // CHECK: schedule.end
+  schedule.repeat counting %a#0 in "gpu" most 7 while {
+    schedule.launch @test on "gpu"(%a#2, %a#1) writes [1] chunks %n : !schedule.buffer<"gpu">, !schedule.buffer<"gpu">
+    schedule.test %a#1 in "gpu"
+  } do {
+    schedule.choose %a#1 in "gpu" then {
+      schedule.clear %a#2 in "gpu" bytes %n
+      schedule.end
+    } else {
+      schedule.end
+    }
+    schedule.end
+  }
+  // CHECK: schedule.repeat counting %[[A]]#0 in "gpu" while {
+  schedule.repeat counting %a#0 in "gpu" while {
+    schedule.test %a#1 in "gpu"
+  } do {
+    schedule.end
+  }
+  schedule.return
+}

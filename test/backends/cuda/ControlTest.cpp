@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loops and branches that the GPU runs by itself: results are the evaluator's, the bits are those that the host's loops
+// give, and the host waits once a call however many trips there are. (ExecuteTest and control-flow.test have the
+// variety.)
+
+#include "CudaProgram.h"
+#include "runtime/cuda_control.h"
+#include "test/backends/cpu/Execute.h"
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <unistd.h>
+
+using namespace sinter;
+
+namespace {
+/// SINTER_CUDA_GRAPHS for the modules that are opened while it lives.
+struct Graphs {
+  explicit Graphs(const char *how) { setenv("SINTER_CUDA_GRAPHS", how, 1); }
+  ~Graphs() { unsetenv("SINTER_CUDA_GRAPHS"); }
+};
+} // namespace
+
+/// Newton's method for x = cos(a x), until the step is below 1e-6: the trips depend on a.
+static const char newtonText[] = R"(func.func @f(%a: tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>) {
+    %half = sinter.constant dense<0.5> : tensor<5xf32>
+    %one = sinter.constant dense<1.0> : tensor<5xf32>
+    %n, %x, %s = sinter.while(%half, %one) captures(%a) : (tensor<5xf32>, tensor<5xf32>, tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>, tensor<5xf32>) cond {
+    ^bb0(%x: tensor<5xf32>, %s: tensor<5xf32>, %c: tensor<5xf32>):
+      %most = sinter.reduce max %s axes = [0] : (tensor<5xf32>) -> tensor<f32>
+      %small = sinter.constant dense<1.0e-6> : tensor<f32>
+      %go = sinter.compare gt %most, %small : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      sinter.yield(%go) : tensor<i1>
+    } body {
+    ^bb0(%x: tensor<5xf32>, %s: tensor<5xf32>, %c: tensor<5xf32>):
+      %p = sinter.mul %c, %x : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+      %cos = sinter.cos %p : (tensor<5xf32>) -> tensor<5xf32>
+      %sin = sinter.sin %p : (tensor<5xf32>) -> tensor<5xf32>
+      %f = sinter.sub %x, %cos : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+      %as = sinter.mul %c, %sin : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+      %o = sinter.constant dense<1.0> : tensor<5xf32>
+      %d = sinter.add %o, %as : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+      %q = sinter.div %f, %d : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+      %y = sinter.sub %x, %q : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+      %t = sinter.abs %q : (tensor<5xf32>) -> tensor<5xf32>
+      sinter.yield(%y, %t) : tensor<5xf32>, tensor<5xf32>
+    }
+    return %n, %x : tensor<i64>, tensor<5xf32>
+  })";
+
+TEST(CudaControl, NewtonsMethodRunsWithoutTheHost) {
+  test::Program program(newtonText, 2, 1, /*isGraph=*/true);
+  ASSERT_EQ(program.error, "");
+  mlir::Type f32 = mlir::Float32Type::get(&program.context);
+  std::vector<double> trips;
+  std::vector<uint64_t> waits;
+  for (const std::vector<double> &values : {std::vector<double>{0, 0, 0, 0, 0}, {1, 0.5, 2, 0.25, 1.5}, {3, 4, 1, 2, 5}}) {
+    std::vector<HostTensor> inputs = {test::makeInput(f32, {{5}, values})};
+    auto expected = program.evaluate(inputs);
+    auto before = cuda::count("graph"), waited = cuda::count("wait"), copied = cuda::count("to host");
+    auto actual = program.run(inputs);
+    ASSERT_TRUE(actual) << program.error;
+    EXPECT_EQ((*actual)[0].getFloat(0), (*expected)[0].getFloat(0));
+    for (int64_t k = 0; k < 5; ++k)
+      EXPECT_NEAR((*actual)[1].getFloat(k), (*expected)[1].getFloat(k), 1e-6);
+    trips.push_back((*actual)[0].getFloat(0));
+    EXPECT_EQ(cuda::count("graph"), before + 1);
+    EXPECT_EQ(cuda::count("launch"), 0u);
+    waits.push_back(cuda::count("wait") - waited);
+    EXPECT_EQ(cuda::count("to host") - copied, 2u); // the results
+  }
+  EXPECT_LT(trips[0], trips[2]);
+  EXPECT_EQ(waits[0], waits[2]); // whatever the trips: for the graph, and for each result's copy
+  EXPECT_LE(waits[2], 3u);
+  EXPECT_EQ(cuda::count("build"), 1u);
+}
+
+/// Carries that take each other's places, one that stays, a limit, and a loop that makes no trip.
+static const char fibonacciText[] = R"(func.func @f(%x: tensor<3xf32>, %end: tensor<f32>) -> (tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+    %n, %a, %b, %c = sinter.while(%x, %x, %x) captures(%end) {max_trip = 9 : i64} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) cond {
+    ^bb0(%p: tensor<3xf32>, %q: tensor<3xf32>, %r: tensor<3xf32>, %l: tensor<f32>):
+      %most = sinter.reduce max %p axes = [0] : (tensor<3xf32>) -> tensor<f32>
+      %go = sinter.compare lt %most, %l : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      sinter.yield(%go) : tensor<i1>
+    } body {
+    ^bb0(%p: tensor<3xf32>, %q: tensor<3xf32>, %r: tensor<3xf32>, %l: tensor<f32>):
+      %s = sinter.add %p, %q : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      sinter.yield(%q, %s, %p) : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+    }
+    return %n, %a, %b, %c : tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+  })";
+
+/// A loop in a loop with a branch in it, and a branch around all.
+static const char nestedText[] = R"(func.func @f(%x: tensor<4xf32>, %flag: tensor<i1>) -> tensor<4xf32> {
+    %r = sinter.cond %flag(%x) : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32> then {
+    ^bb0(%y: tensor<4xf32>):
+      %zero = sinter.constant dense<0> : tensor<i64>
+      %n:3 = sinter.while(%y, %zero) captures() : (tensor<4xf32>, tensor<i64>) -> (tensor<i64>, tensor<4xf32>, tensor<i64>) cond {
+      ^bb0(%v: tensor<4xf32>, %i: tensor<i64>):
+        %four = sinter.constant dense<4> : tensor<i64>
+        %go = sinter.compare lt %i, %four : (tensor<i64>, tensor<i64>) -> tensor<i1>
+        sinter.yield(%go) : tensor<i1>
+      } body {
+      ^bb0(%v: tensor<4xf32>, %i: tensor<i64>):
+        %m:2 = sinter.while(%v) captures(%i) : (tensor<4xf32>, tensor<i64>) -> (tensor<i64>, tensor<4xf32>) cond {
+        ^bb0(%w: tensor<4xf32>, %j: tensor<i64>):
+          %sum = sinter.reduce add %w axes = [0] : (tensor<4xf32>) -> tensor<f32>
+          %f = sinter.convert %j {element_type = f32} : (tensor<i64>) -> tensor<f32>
+          %ten = sinter.constant dense<10.0> : tensor<f32>
+          %l = sinter.mul %f, %ten : (tensor<f32>, tensor<f32>) -> tensor<f32>
+          %go = sinter.compare lt %sum, %l : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          sinter.yield(%go) : tensor<i1>
+        } body {
+        ^bb0(%w: tensor<4xf32>, %j: tensor<i64>):
+          %one = sinter.constant dense<1.0> : tensor<4xf32>
+          %p = sinter.add %w, %one : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+          sinter.yield(%p) : tensor<4xf32>
+        }
+        %two = sinter.constant dense<2> : tensor<i64>
+        %even = sinter.rem %i, %two : (tensor<i64>, tensor<i64>) -> tensor<i64>
+        %nought = sinter.constant dense<0> : tensor<i64>
+        %is = sinter.compare eq %even, %nought : (tensor<i64>, tensor<i64>) -> tensor<i1>
+        %q = sinter.cond %is(%m#1) : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32> then {
+        ^bb0(%w: tensor<4xf32>):
+          %s = sinter.reverse %w {axes = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
+          sinter.yield(%s) : tensor<4xf32>
+        } else {
+        ^bb0(%w: tensor<4xf32>):
+          sinter.yield(%w) : tensor<4xf32>
+        }
+        %inc = sinter.constant dense<1> : tensor<i64>
+        %next = sinter.add %i, %inc : (tensor<i64>, tensor<i64>) -> tensor<i64>
+        sinter.yield(%q, %next) : tensor<4xf32>, tensor<i64>
+      }
+      sinter.yield(%n#1) : tensor<4xf32>
+    } else {
+    ^bb0(%y: tensor<4xf32>):
+      %e = sinter.exp %y : (tensor<4xf32>) -> tensor<4xf32>
+      sinter.yield(%e) : tensor<4xf32>
+    }
+    return %r : tensor<4xf32>
+  })";
+
+namespace {
+struct ControlCase {
+  const char *text;
+  std::vector<std::vector<test::Feed>> feeds;
+};
+} // namespace
+
+static const ControlCase &fibonacci() {
+  static const ControlCase result = {
+      fibonacciText, {{{{3}, {1, 2, 3}}, {{}, {40}}}, {{{3}, {1, 2, 3}}, {{}, {1e9}}}, {{{3}, {1, 2, 3}}, {{}, {0}}}}};
+  return result;
+}
+static const ControlCase &nested() {
+  static const ControlCase result = {
+      nestedText, {{{{4}, {0.5, 1, 2, -1}}, {{}, {1}}}, {{{4}, {0.5, 1, 2, -1}}, {{}, {0}}}, {{{4}, {9}}, {{}, {1}}}}};
+  return result;
+}
+
+TEST(CudaControl, LoopsAndBranchesInEachOther) {
+  for (const ControlCase *one : {&fibonacci(), &nested()}) {
+    test::expectMatches(one->text, one->feeds, 1e-6, /*isGraph=*/true);
+    EXPECT_EQ(cuda::count("launch"), 0u);
+    EXPECT_EQ(cuda::count("graph"), 2 * one->feeds.size()); // each feed is called twice
+    EXPECT_EQ(cuda::count("build"), 1u);
+  }
+}
+
+/// Older drivers have no loops in graphs, or no graphs: the host looks at the condition then.
+TEST(CudaControl, TheHostsLoopsGiveTheSameBits) {
+  const ControlCase newton = {newtonText, {{{{5}, {1, 0.5, 2, 0.25, 1.5}}}}};
+  for (const ControlCase *one : {&newton, &fibonacci(), &nested()}) {
+    std::vector<std::vector<std::string>> results;
+    for (const char *how : {"on", "launches", "off"}) {
+      Graphs graphs(how);
+      test::Program program(one->text, 2, 1, /*isGraph=*/true);
+      ASSERT_EQ(program.error, "");
+      std::vector<std::string> &bits = results.emplace_back();
+      for (const std::vector<test::Feed> &feeds : one->feeds) {
+        std::vector<HostTensor> inputs;
+        for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
+          inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), feed));
+        auto actual = program.run(inputs);
+        ASSERT_TRUE(actual) << how << ": " << program.error;
+        for (const HostTensor &tensor : *actual)
+          bits.emplace_back(tensor.data(), tensor.numBytes());
+      }
+      EXPECT_EQ(cuda::count("launch") > 0, std::string(how) != "on");
+    }
+    EXPECT_EQ(results[0], results[1]);
+    EXPECT_EQ(results[0], results[2]);
+  }
+}
+
+TEST(CudaControl, ALimitThatIsAnErrorIsToldAfterTheLoop) {
+  std::string text = fibonacciText;
+  text.insert(text.find("max_trip = 9 : i64") + 18, ", on_limit = #sinter<limit_policy trap>");
+  test::Program program(text, 2, 1, /*isGraph=*/true);
+  ASSERT_EQ(program.error, "");
+  mlir::Type f32 = mlir::Float32Type::get(&program.context);
+  HostTensor x = test::makeInput(f32, {{3}, {1, 2, 3}});
+  EXPECT_TRUE(program.run({x, test::makeInput(f32, {{}, {40}})})) << program.error;
+  EXPECT_FALSE(program.run({x, test::makeInput(f32, {{}, {1e9}})}));
+  EXPECT_NE(program.error.find("a loop requires at most 9 trips, its condition still holds after 9"), std::string::npos)
+      << program.error;
+  EXPECT_TRUE(program.run({x, test::makeInput(f32, {{}, {40}})})) << program.error;
+  EXPECT_EQ(cuda::count("launch"), 0u);
+}
+
+TEST(CudaControl, TheKernelsThatDecideAssemble) {
+  if (std::system("ptxas --version > /dev/null 2>&1") != 0)
+    GTEST_SKIP() << "ptxas is not installed";
+  std::string path = testing::TempDir() + "sinter-control-" + std::to_string(getpid()) + ".ptx";
+  std::ofstream(path) << SINTER_CUDA_CONTROL_PTX;
+  for (const char *generation : {"sm_80", "sm_89", "sm_90", "sm_100"})
+    EXPECT_EQ(std::system(("ptxas -c -o /dev/null -arch=" + std::string(generation) + " " + path).c_str()), 0)
+        << generation;
+  std::remove(path.c_str());
+}

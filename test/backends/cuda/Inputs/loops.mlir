@@ -1,0 +1,37 @@
+func.func @f(%a: tensor<5xf32>, %x: tensor<5xf64>) -> (tensor<5xf32>, tensor<5xf64>, tensor<?x5xf32>) {
+  %half = sinter.constant dense<0.5> : tensor<5xf32>
+  %n, %r = sinter.while(%half) captures(%a) : (tensor<5xf32>, tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>) cond {
+  ^bb0(%v: tensor<5xf32>, %c: tensor<5xf32>):
+    %most = sinter.reduce max %v axes = [0] : (tensor<5xf32>) -> tensor<f32>
+    %ten = sinter.constant dense<10.0> : tensor<f32>
+    %go = sinter.compare lt %most, %ten : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    sinter.yield(%go) : tensor<i1>
+  } body {
+  ^bb0(%v: tensor<5xf32>, %c: tensor<5xf32>):
+    %s = sinter.add %v, %c : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+    sinter.yield(%s) : tensor<5xf32>
+  }
+  %m, %t = sinter.while(%x) captures() : (tensor<5xf64>) -> (tensor<i64>, tensor<5xf64>) cond {
+  ^bb0(%v: tensor<5xf64>):
+    %most = sinter.reduce max %v axes = [0] : (tensor<5xf64>) -> tensor<f64>
+    %small = sinter.constant dense<0.1> : tensor<f64>
+    %go = sinter.compare gt %most, %small : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    sinter.yield(%go) : tensor<i1>
+  } body {
+  ^bb0(%v: tensor<5xf64>):
+    %s = sinter.sin %v : (tensor<5xf64>) -> tensor<5xf64>
+    sinter.yield(%s) : tensor<5xf64>
+  }
+  %k, %u, %all = sinter.while(%half) captures(%a) : (tensor<5xf32>, tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>, tensor<?x5xf32>) cond {
+  ^bb0(%v: tensor<5xf32>, %c: tensor<5xf32>):
+    %most = sinter.reduce max %v axes = [0] : (tensor<5xf32>) -> tensor<f32>
+    %ten = sinter.constant dense<10.0> : tensor<f32>
+    %go = sinter.compare lt %most, %ten : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    sinter.yield(%go) : tensor<i1>
+  } body {
+  ^bb0(%v: tensor<5xf32>, %c: tensor<5xf32>):
+    %s = sinter.add %v, %c : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+    sinter.yield(%s, %v) : tensor<5xf32>, tensor<5xf32>
+  }
+  return %r, %t, %all : tensor<5xf32>, tensor<5xf64>, tensor<?x5xf32>
+}
