@@ -73,7 +73,7 @@ bool Trace::decide(const Tensor &given) {
     fail(where, tooManyPaths());
     return afterError = !afterError;
   }
-  if (sinter_graph_region_begin(graph, 0, nullptr, nullptr)) {
+  if (sinter_graph_region_begin(handle(), 0, nullptr, nullptr)) {
     failGraph(where);
     return afterError = !afterError;
   }

@@ -18,11 +18,13 @@ struct TracedFunction {
 };
 
 /// Traces `call(arguments)`, which fills `result`, into a function of `graph`. Of the arguments the last ones stand for
-/// `bound`, tensors with elements that `call` uses; others that it uses are noted in `collected`.
+/// `bound`, tensors with elements that `call` uses; others that it uses are noted in `collected`. With `scripted`,
+/// whose graph it is then, sizes have no names.
 TracedFunction traceFunction(sinter_graph *graph, const char *name, std::span<const Spec> specs,
                              const std::vector<std::string> &inputNames, const std::vector<std::string> &outputNames,
                              Where where, AnyTree result, FunctionRef<void(std::span<const Tensor>)> call,
-                             std::span<const Tensor> bound = {}, Trace::Captures *collected = nullptr);
+                             std::span<const Tensor> bound = {}, Trace::Captures *collected = nullptr,
+                             ScriptedGraph *scripted = nullptr);
 
 } // namespace sinter::inline SINTER_HOST::detail
 

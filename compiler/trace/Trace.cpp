@@ -73,9 +73,9 @@ Tensor errorTensor(const Error &error) {
   return Tensor::adopt(value);
 }
 
-Trace::Trace(sinter_graph *graph, bool typesOnly)
-    : graph(graph), outer(std::exchange(currentSlot(), this)), typesOnly(typesOnly), serial(++serials()),
-      outerSerial(std::exchange(serialOfOpenTrace(), serial)) {}
+Trace::Trace(sinter_graph *graph, bool typesOnly, ScriptedGraph *scripted)
+    : graph(graph), scripted(scripted), outer(std::exchange(currentSlot(), this)), typesOnly(typesOnly),
+      serial(++serials()), outerSerial(std::exchange(serialOfOpenTrace(), serial)) {}
 Trace::~Trace() {
   currentSlot() = outer;
   serialOfOpenTrace() = outerSerial;
@@ -93,7 +93,7 @@ void Trace::note(const Error &error) {
 
 Tensor Trace::wrap(uint32_t id, Where where) {
   sinter_value_type type;
-  if (sinter_graph_value_type(graph, id, &type))
+  if (scripted ? scripted->valueType(id, &type) : sinter_graph_value_type(graph, id, &type))
     return fail(where, sinter_last_error());
   Value *value = Value::create(0);
   value->kind = Value::Kind::traced;
@@ -198,11 +198,9 @@ bool Trace::record(const char *op, std::span<const Tensor> operands, std::span<c
     std::copy_n(step->results.begin(), std::min(step->results.size(), results.size()), results.begin());
     return true;
   }
-  locate(where);
   uint32_t outputs[room];
   int32_t given = 0;
-  if (sinter_graph_op(graph, op, int32_t(used.size()), ids, int32_t(attrs.size()), attrs.data(),
-                      int32_t(std::min(room, results.size())), outputs, &given)) {
+  if (!addOp(op, used, attrs, int32_t(std::min(room, results.size())), outputs, given, where)) {
     results[0] = fail(where, inFunction(refusal(op, operands, graphMessage(where))));
     return false;
   }
@@ -213,11 +211,27 @@ bool Trace::record(const char *op, std::span<const Tensor> operands, std::span<c
   return true;
 }
 
+bool Trace::addConstant(const sinter_tensor &tensor, Where where, uint32_t &id) {
+  if (scripted)
+    return !scripted->constant(tensor, &id, where);
+  locate(where);
+  return !sinter_graph_constant(graph, &tensor, &id);
+}
+bool Trace::addOp(const char *op, std::span<const uint32_t> operands, std::span<const sinter_attr> attrs, int32_t room,
+                  uint32_t *results, int32_t &count, Where where) {
+  if (scripted)
+    return !scripted->op(op, operands, attrs, room, results, &count, where);
+  locate(where);
+  return !sinter_graph_op(graph, op, int32_t(operands.size()), operands.data(), int32_t(attrs.size()), attrs.data(),
+                          room, results, &count);
+}
+
 void Trace::locate(Where where) {
-  if (located.file_name() == where.file_name() && located.line() == where.line() && located.column() == where.column())
+  if (!scripted && located.file_name() == where.file_name() && located.line() == where.line() &&
+      located.column() == where.column())
     return;
   located = where;
-  sinter_graph_location(graph, where.file_name(), int32_t(where.line()), int32_t(where.column()),
+  sinter_graph_location(handle(), where.file_name(), int32_t(where.line()), int32_t(where.column()),
                         where.function_name());
 }
 
@@ -238,7 +252,8 @@ Tensor Trace::nonDeterministic(Where where, Where before) {
 
 void Trace::dropRegions(size_t depth, sinter_mark mark) {
   regions.resize(depth);
-  sinter_graph_truncate(graph, mark);
+  if (!scripted || scripted->isReal())
+    sinter_graph_truncate(handle(), mark);
 }
 
 bool Trace::materialize(AnyTree tree, Where where, std::vector<uint32_t> &ids, std::vector<TensorType> &types) {
@@ -291,9 +306,8 @@ uint32_t Trace::useConstant(const Tensor &tensor, Where where, Tensor &problem) 
   hash = number >= 0 ? hashBytes(hash, &number, sizeof number) : hashBytes(hash, tensor.view().data, size_t(bytes));
   Step *step;
   if (!replay(hash, {}, where, step, problem)) {
-    locate(where);
     uint32_t id = number >= 0 ? useType(tensor, where, problem) : 0;
-    if (number < 0 && sinter_graph_constant(graph, &tensor.view(), &id))
+    if (number < 0 && !addConstant(tensor.view(), where, id))
       problem = failGraph(where);
     if (problem.defined())
       return 0;
@@ -351,12 +365,11 @@ uint32_t Trace::useType(const Tensor &tensor, Where where, Tensor &problem) {
   attrs[2].i64s = segments;
   uint32_t id = 0, spread = 0;
   int32_t count = 0;
-  locate(where);
-  if (sinter_graph_constant(graph, &number, &id))
+  if (!addConstant(number, where, id))
     problem = failGraph(where);
   else if (type.rank == 0)
     return id;
-  else if (sinter_graph_op(graph, "broadcast", 1, &id, 3, attrs, 1, &spread, &count))
+  else if (!addOp("broadcast", std::span(&id, 1), attrs, 1, &spread, count, where))
     problem = failGraph(where);
   return spread;
 }

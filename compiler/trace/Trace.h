@@ -13,6 +13,7 @@
 #ifndef SINTER_TRACE_TRACE_H
 #define SINTER_TRACE_TRACE_H
 
+#include "GraphScript.h"
 #include "anytree.hpp"
 #include <algorithm>
 #include <array>
@@ -102,8 +103,7 @@ public:
   /// Makes `frame` the innermost frame. Unless it is finished, what it recorded is dropped when the scope ends.
   class FrameScope {
   public:
-    FrameScope(Trace &trace, Frame &frame)
-        : trace(trace), depth(trace.regions.size()), mark(sinter_graph_mark(trace.graph)) {
+    FrameScope(Trace &trace, Frame &frame) : trace(trace), depth(trace.regions.size()), mark(trace.mark()) {
       frame.parent = trace.top;
       trace.top = &frame;
     }
@@ -126,12 +126,13 @@ public:
   static Trace *&currentSlot();
   static Trace *current() { return currentSlot(); }
 
-  /// `typesOnly`: nobody runs the graph; it only tells what types a function returns.
-  explicit Trace(sinter_graph *graph, bool typesOnly = false);
+  /// `typesOnly`: nobody runs the graph; it only tells what types a function returns. With `scripted`, whose function
+  /// was begun, the graph is made when it must be.
+  explicit Trace(sinter_graph *graph, bool typesOnly = false, ScriptedGraph *scripted = nullptr);
   Trace(const Trace &) = delete;
   ~Trace();
 
-  sinter_graph *handle() const { return graph; }
+  sinter_graph *handle() const { return scripted ? scripted->graph() : graph; }
   bool isForTypes() const { return typesOnly; }
   /// The first error of this trace, in a program without exceptions.
   const Error *error() const { return failure.get(); }
@@ -200,6 +201,11 @@ public:
 private:
   static std::atomic<uint64_t> &serials();
 
+  sinter_mark mark() const { return scripted ? scripted->mark() : sinter_graph_mark(graph); }
+  bool addConstant(const sinter_tensor &tensor, Where where, uint32_t &id);
+  bool addOp(const char *op, std::span<const uint32_t> operands, std::span<const sinter_attr> attrs, int32_t room,
+             uint32_t *results, int32_t &count, Where where);
+
   uint32_t useConstant(const Tensor &tensor, Where where, Tensor &problem);
   /// Its number when the elements of `tensor` may differ from trace to trace, else -1.
   int64_t collectCapture(const Tensor &tensor);
@@ -208,6 +214,7 @@ private:
   uint32_t useType(const Tensor &tensor, Where where, Tensor &problem);
 
   sinter_graph *graph;
+  ScriptedGraph *scripted;
   Trace *outer;
   bool typesOnly;
   uint64_t serial, outerSerial; // what values that are made meanwhile carry

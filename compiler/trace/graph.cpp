@@ -51,9 +51,9 @@ static bool lowerSpec(sinter_graph *graph, const Spec &spec, sinter_value_type &
 TracedFunction traceFunction(sinter_graph *graph, const char *name, std::span<const Spec> specs,
                              const std::vector<std::string> &inputNames, const std::vector<std::string> &outputNames,
                              Where where, AnyTree result, FunctionRef<void(std::span<const Tensor>)> call,
-                             std::span<const Tensor> bound, Trace::Captures *collected) {
+                             std::span<const Tensor> bound, Trace::Captures *collected, ScriptedGraph *scripted) {
   TracedFunction traced;
-  Trace trace(graph);
+  Trace trace(graph, false, scripted);
   trace.collect(collected);
   auto report = [&] {
     traced.error = std::make_shared<Error>(trace.error() ? *trace.error() : Error(sinter_last_error(), where));
@@ -68,9 +68,11 @@ TracedFunction traceFunction(sinter_graph *graph, const char *name, std::span<co
       return traced;
     }
   std::vector<uint32_t> ids(specs.size() + 1);
-  trace.locate(where);
-  if (sinter_graph_begin(graph, name, int32_t(specs.size()), types.data(), pointers(inputNames, specs.size()).data(),
-                         ids.data())) {
+  if (!scripted)
+    trace.locate(where);
+  if (scripted ? scripted->begin(name, std::span(types).first(specs.size()), ids.data())
+               : sinter_graph_begin(graph, name, int32_t(specs.size()), types.data(),
+                                    pointers(inputNames, specs.size()).data(), ids.data())) {
     report();
     return traced;
   }
@@ -88,8 +90,9 @@ TracedFunction traceFunction(sinter_graph *graph, const char *name, std::span<co
   }
   std::vector<uint32_t> outputs;
   if (!trace.materialize(result, where, outputs, traced.outputs) ||
-      sinter_graph_end(graph, int32_t(outputs.size()), outputs.data(), pointers(outputNames, outputs.size()).data(),
-                       &traced.function))
+      (scripted ? scripted->end(outputs, collected ? collected->log : std::string(), &traced.function)
+                : sinter_graph_end(graph, int32_t(outputs.size()), outputs.data(),
+                                   pointers(outputNames, outputs.size()).data(), &traced.function)))
     report();
   return traced;
 }

@@ -5,6 +5,7 @@
 #include "Trace.h"
 #include "Walks.h"
 #include <chrono>
+#include <deque>
 #include <mutex>
 
 namespace sinter::inline SINTER_HOST {
@@ -188,8 +189,20 @@ static bool logsRecompiles() {
 namespace {
 /// What is compiled for a line and a function's type.
 struct SiteForms {
+  /// What a trace asked for that led to a form: several traces may be the same text.
+  struct Known {
+    GraphScript script;
+    std::shared_ptr<CompiledForm> form;
+  };
   std::mutex lock;
   std::vector<std::shared_ptr<CompiledForm>> forms;
+  std::deque<Known> scripts; // the latest are the last
+  static constexpr size_t kMaxScripts = 32;
+  void add(GraphScript &&script, const std::shared_ptr<CompiledForm> &form) {
+    if (scripts.size() == kMaxScripts)
+      scripts.pop_front();
+    scripts.push_back({std::move(script), form});
+  }
 };
 /// Never destroyed: threads that outlive main may look here.
 struct Sites {
@@ -237,8 +250,8 @@ struct JitCore::State {
   void run(CompiledForm &form, sinter_tensor *views, AnyTree result);
   bool compile(CompiledForm &form, std::span<const Spec> specs, std::span<const Tensor> captured, AnyTree result,
                JitTrace trace) const;
-  bool probeSite(std::span<const Spec> specs, const JitProbe &probe, std::string &key,
-                 std::vector<Tensor> &captured) const;
+  struct Probed;
+  bool probeSite(std::span<const Spec> specs, const JitProbe &probe, Matches matches, Probed &probed) const;
   /// What the arguments must look like; false with the error in `problem`.
   bool specsOf(std::span<const Tensor> leaves, std::vector<Spec> &specs, Tensor &problem) const;
 };
@@ -440,23 +453,45 @@ static int defaultThreads(const CompiledForm &form) {
   return 1;
 }
 
-/// Traces what the function is a gradient of: what it does with arguments of `specs` as a text, and tensors from
-/// outside. False when that fails; then the whole function fails in the same way.
-bool JitCore::State::probeSite(std::span<const Spec> specs, const JitProbe &probe, std::string &key,
-                               std::vector<Tensor> &captured) const {
-  sinter_graph *raw = nullptr;
-  if (sinter_graph_create(&raw))
-    return false;
-  std::unique_ptr<sinter_graph, void (*)(sinter_graph *)> graph(raw, sinter_graph_destroy);
+/// What became of a trace that only looks which function it is.
+struct JitCore::State::Probed {
+  std::shared_ptr<CompiledForm> form; // known by what the trace asked for; null: by its text, if at all
+  std::string key;                    // the text
+  std::vector<Tensor> captured;       // tensors from outside
+  GraphScript script;                 // what the trace asked for, where all of it can be held
+  bool hasScript = false;
+};
+
+/// Traces what the function is a gradient of: what it does with arguments of `specs`. False when that fails; then the
+/// whole function fails in the same way.
+bool JitCore::State::probeSite(std::span<const Spec> specs, const JitProbe &probe, Matches matches,
+                               Probed &probed) const {
+  std::vector<const GraphScript *> scripts;
+  std::vector<std::shared_ptr<CompiledForm>> forms;
+  for (auto known = site->scripts.rbegin(); known != site->scripts.rend(); ++known)
+    if (matches(*known->form)) {
+      scripts.push_back(&known->script);
+      forms.push_back(known->form);
+    }
+  ScriptedGraph graph(scripts);
   Trace::Captures captures;
   auto traced = traceFunction(
-      raw, "main", specs, {}, {}, where, probe.result,
-      [&](std::span<const Tensor> leaves) { probe.trace(leaves, probe.result.tree); }, {}, &captures);
-  const char *text = nullptr;
-  if (traced.error || sinter_graph_print(raw, &text))
+      nullptr, "main", specs, {}, {}, where, probe.result,
+      [&](std::span<const Tensor> leaves) { probe.trace(leaves, probe.result.tree); }, {}, &captures, &graph);
+  if (traced.error)
     return false;
-  key = text + captures.log;
-  captured = std::move(captures.tensors);
+  probed.captured = std::move(captures.tensors);
+  if (const GraphScript *followed = graph.followed()) {
+    probed.form = forms[size_t(std::find(scripts.begin(), scripts.end(), followed) - scripts.begin())];
+    return true;
+  }
+  probed.hasScript = graph.isWhole();
+  if (probed.hasScript)
+    probed.script = std::move(graph.script);
+  const char *text = nullptr;
+  if (sinter_graph_print(graph.graph(), &text))
+    return false;
+  probed.key = text + captures.log;
   return true;
 }
 
@@ -566,12 +601,19 @@ JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTr
     result.poison(problem);
     return nullptr;
   }
-  std::vector<Tensor> captured;
-  std::string key;
-  if (site && probe && probeSite(specs, *probe, key, captured))
+  Probed probed;
+  std::vector<Tensor> &captured = probed.captured;
+  std::string &key = probed.key;
+  if (site && probe && probeSite(specs, *probe, matches, probed)) {
+    if (probed.form)
+      return matches(*probed.form), add(probed.form, std::move(captured)); // `matches` collects the views
     for (const std::shared_ptr<CompiledForm> &form : site->forms)
-      if (form->key == key && matches(*form))
+      if (form->key == key && matches(*form)) {
+        if (probed.hasScript)
+          site->add(std::move(probed.script), form);
         return add(form, std::move(captured));
+      }
+  }
 
   auto form = std::make_shared<CompiledForm>();
   for (const auto &list : {std::span<const Tensor>(writer.leaves), std::span<const Tensor>(captured)})
@@ -589,6 +631,8 @@ JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTr
     return nullptr;
   if (site)
     site->forms.push_back(form);
+  if (probed.hasScript)
+    site->add(std::move(probed.script), form);
   matches(*form); // collects the views
   return add(std::move(form), std::move(captured));
 }

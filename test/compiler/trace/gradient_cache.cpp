@@ -85,6 +85,68 @@ TEST(GradientCache, CapturedIntegersAreSizesToo) {
   }
 }
 
+TEST(GradientCache, ProgramsThatBeginAlikeAreToldApart) {
+  Tensor x({.5, 2.});
+  for (int k = 0; k < 9; ++k) { // each was seen before from the fourth trip on
+    Tensor factor({1. + k, 1.});
+    auto f = [&](Tensor x) {
+      Tensor y = x * factor + 1.;
+      if (k % 3 == 0)
+        return sum(y * y);
+      if (k % 3 == 1)
+        return sum(y * y * y);
+      return sum(y);
+    };
+    double a = 1. + k, y = .5 * a + 1;
+    Numbers wanted = k % 3 == 0   ? Numbers{2 * y * a, 2. * 3}
+                     : k % 3 == 1 ? Numbers{3 * y * y * a, 3. * 9}
+                                  : Numbers{a, 1.};
+    EXPECT_EQ(numbers(grad(f)(x)), wanted) << k;
+  }
+}
+
+TEST(GradientCache, ProgramsGoOnBehindAKnownBeginning) {
+  for (int k = 0; k < 6; ++k) { // shorter and longer than what is known, with loops and branches there
+    Tensor factor({2., 3.}), x({1., 1.});
+    int more = k % 3;
+    auto f = [&](Tensor x) {
+      Tensor y = x * factor;
+      if (more == 1)
+        y = for_loop(0, 2, [&](auto, Tensor c) { return c * factor; }, y);
+      if (more == 2)
+        y = cond(sum(y) > 0, [&] { return y * y * factor; }, [&] { return y; });
+      return sum(y);
+    };
+    Numbers wanted = more == 0 ? Numbers{2., 3.} : more == 1 ? Numbers{8., 27.} : Numbers{16., 54.};
+    EXPECT_EQ(numbers(grad(f)(x)), wanted) << k;
+  }
+}
+
+TEST(GradientCache, NumbersOfTheHostAreComparedByTheirElements) {
+  Tensor x({1., 2.}), factor({2., 2.});
+  for (double scale : {3., 4., 3., 5.}) {
+    EXPECT_EQ(numbers(grad([&](Tensor x) { return sum(x * factor * scale); })(x)), Numbers(2, 2 * scale));
+    Tensor few({scale, scale + 1}); // floats of a program are captures, whatever they are
+    EXPECT_EQ(numbers(grad([&](Tensor x) { return sum(x * factor * few); })(x)), (Numbers{2 * scale, 2 * scale + 2}));
+    auto made = [&](Tensor x) { return sum(x * factor * Tensor({scale, 1.})); }; // made while it is traced
+    EXPECT_EQ(numbers(grad(made)(x)), (Numbers{2 * scale, 2.}));
+    auto flags = [&](Tensor x) { return sum(where(Tensor({scale > 3, true}), x * factor, x)); };
+    EXPECT_EQ(numbers(grad(flags)(x)), (Numbers{scale > 3 ? 2. : 1., 2.}));
+  }
+}
+
+TEST(GradientCache, AnErrorBehindAKnownBeginningIsNotKept) {
+  Tensor x({1., 2.}), factor({2., 3.}), wrong({1., 2., 3.});
+  for (int k = 0; k < 4; ++k) {
+    auto f = [&](Tensor x) { return sum(x * factor * (k % 2 ? wrong : factor)); };
+    if (k % 2)
+      EXPECT_NE(messageOf([&] { (void)grad(f)(x); }).find("shape"), std::string::npos)
+          << messageOf([&] { (void)grad(f)(x); });
+    else
+      EXPECT_EQ(numbers(grad(f)(x)), (Numbers{4., 9.}));
+  }
+}
+
 TEST(GradientCache, CapturesBranchOnTheHostOfATensor) {
   for (double scale : {2., 3., 2.}) {
     Tensor factor = scalar(scale);
