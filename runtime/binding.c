@@ -9,8 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/// Where an empty input points.
-static _Alignas(SRT_ALIGNMENT) const char emptyData[SRT_ALIGNMENT];
+_Alignas(SRT_ALIGNMENT) const char srtEmptyData[SRT_ALIGNMENT];
 
 //===- One tensor ---------------------------------------------------------------------------------===//
 
@@ -125,6 +124,24 @@ sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const 
   return SINTER_OK;
 }
 
+int srtRebind(Binding *binding, const sinter_tensor *tensor) {
+  const sinter_tensor *bound = &binding->tensor;
+  if (!binding->bound || tensor->strides || bound->strides || tensor->dtype != bound->dtype ||
+      tensor->rank != bound->rank || (uintptr_t)tensor->data % SRT_ALIGNMENT || (!tensor->data && binding->count))
+    return 0;
+  for (int32_t d = 0; d < tensor->rank; ++d)
+    if (tensor->dims[d] != bound->dims[d])
+      return 0;
+  uintptr_t begin = (uintptr_t)tensor->data;
+  if (__builtin_add_overflow(begin, (uintptr_t)binding->bytes, &binding->end))
+    return 0;
+  binding->tensor.data = tensor->data;
+  binding->begin = begin;
+  if (!binding->count)
+    binding->begin = binding->end = 0;
+  return 1;
+}
+
 //===- Symbols ------------------------------------------------------------------------------------===//
 
 /// Checks the dims of input `index` and binds the symbols that it is the first to use.
@@ -163,7 +180,8 @@ static int overlap(const Binding *a, const Binding *b) { return a->begin < b->en
 
 /// 1 + the output in whose session memory a tensor lies, or 0.
 static int32_t findOwnOutput(const sinter_session *session, const Binding *tensor) {
-  for (int32_t o = 0; o < session->function->num_outputs; ++o) {
+  for (int32_t k = 0; k < session->numCallerOutputs; ++k) {
+    int32_t o = session->callerOutputs[k];
     const Block *own = &session->outputs[o].own;
     if (own->data && tensor->begin < (uintptr_t)own->data + (uintptr_t)own->bytes && (uintptr_t)own->data < tensor->end)
       return o + 1;
@@ -178,15 +196,14 @@ static int inPlace(const Binding *binding) {
 /// Overlaps, and which bindings go through copies: what addresses decide.
 static sinter_status_code bindAddresses(sinter_session *session) {
   const sinter_function *function = session->function;
-  for (int32_t i = 0; i < function->num_inputs; ++i) {
-    Binding *input = &session->inputs[i];
-    if (input->state)
-      continue;
+  for (int32_t k = 0; k < session->numCallerInputs; ++k) {
+    Binding *input = &session->inputs[session->callerInputs[k]];
     input->fromOutput = input->count ? findOwnOutput(session, input) : 0;
     input->copied =
         input->count && (!inPlace(input) || input->fromOutput || srtStatesOverlap(session, input->begin, input->end));
   }
-  for (int32_t o = 0; o < function->num_outputs; ++o) {
+  for (int32_t k = 0; k < session->numCallerOutputs; ++k) {
+    int32_t o = session->callerOutputs[k];
     Binding *output = &session->outputs[o];
     if (!output->bound)
       continue;
@@ -202,14 +219,18 @@ static sinter_status_code bindAddresses(sinter_session *session) {
     if (output->count && srtStatesOverlap(session, output->begin, output->end))
       return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps a state of the session",
                       function->outputs[o].name);
-    for (int32_t i = 0; i < function->num_inputs; ++i)
+    for (int32_t j = 0; j < session->numCallerInputs; ++j) {
+      int32_t i = session->callerInputs[j];
       if (overlap(output, &session->inputs[i]))
         return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps input '%s'", function->outputs[o].name,
                         function->inputs[i].name);
-    for (int32_t p = 0; p < o; ++p)
+    }
+    for (int32_t j = 0; j < k; ++j) {
+      int32_t p = session->callerOutputs[j];
       if (session->outputs[p].bound && overlap(output, &session->outputs[p]))
         return srtError(SINTER_INVALID_ARGUMENT, "output '%s' overlaps output '%s'", function->outputs[o].name,
                         function->outputs[p].name);
+    }
   }
   return SINTER_OK;
 }
@@ -238,19 +259,14 @@ sinter_status_code srtBindAll(sinter_session *session) {
 //===- Copies -------------------------------------------------------------------------------------===//
 
 sinter_status_code srtLoadInputs(sinter_session *session) {
-  for (int32_t i = 0; i < session->function->num_inputs; ++i) {
+  sinter_status_code placed = srtStatesPlace(session);
+  if (placed)
+    return placed;
+  for (int32_t k = 0; k < session->numCallerInputs; ++k) {
+    int32_t i = session->callerInputs[k];
     Binding *input = &session->inputs[i];
     sinter_tensor_slot *slot = &session->inputSlots[i];
-    if (input->state) {
-      sinter_status_code status = input->onDevice ? srtStateToDevice(input->state) : srtStateToHost(input->state);
-      if (status)
-        return status;
-      slot->data = input->onDevice ? input->state->there
-                   : input->count  ? input->state->current.data
-                                   : (void *)emptyData;
-      continue;
-    }
-    slot->data = input->count ? input->tensor.data : (void *)emptyData;
+    slot->data = input->count ? input->tensor.data : (void *)srtEmptyData;
     int truths = input->count && session->function->inputs[i].dtype == SINTER_I1;
     int otherTruths = truths && !input->tensor.strides && srtHasOtherTruths(input->tensor.data, input->bytes);
     if (!input->copied && !otherTruths)
@@ -269,9 +285,24 @@ sinter_status_code srtLoadInputs(sinter_session *session) {
   return SINTER_OK;
 }
 
+/// An error when this call did not produce all outputs that are states.
+static sinter_status_code checkStates(const sinter_session *session) {
+  if (session->numCallerOutputs == session->function->num_outputs)
+    return SINTER_OK;
+  for (int32_t o = 0; o < session->function->num_outputs; ++o)
+    if (session->stateOutputs[o].call != session->call && session->outputs[o].state)
+      return srtError(SINTER_RUNTIME_ERROR, "function '%s' did not produce output '%s'", session->function->name,
+                      session->function->outputs[o].name);
+  return SINTER_OK;
+}
+
 sinter_status_code srtStoreOutputs(sinter_session *session) {
   const sinter_function *function = session->function;
-  for (int32_t o = 0; o < function->num_outputs; ++o) {
+  sinter_status_code status = checkStates(session);
+  if (status)
+    return status;
+  for (int32_t k = 0; k < session->numCallerOutputs; ++k) {
+    int32_t o = session->callerOutputs[k];
     const sinter_tensor_type *type = &function->outputs[o];
     const sinter_tensor_slot *slot = &session->outputSlots[o];
     Binding *output = &session->outputs[o];

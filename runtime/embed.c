@@ -38,9 +38,10 @@ static sinter_status_code checkPointers(const sinter_session *session, const int
   if ((function->num_symbols && !symbols) || (function->num_inputs + function->num_outputs && !pointers))
     return srtError(SINTER_INVALID_ARGUMENT, "call of function '%s' requires sizes and pointers, got null",
                     function->name);
-  for (int32_t o = 0; o < function->num_outputs; ++o) {
+  for (int32_t k = 0; k < session->numCallerOutputs; ++k) {
+    int32_t o = session->callerOutputs[k];
     sinter_tensor tensor;
-    if (session->outputs[o].state || resolve(&function->outputs[o], symbols, NULL, &tensor))
+    if (resolve(&function->outputs[o], symbols, NULL, &tensor))
       continue;
     if (!pointers[function->num_inputs + o] || !dims || !dims[o])
       return srtError(SINTER_INVALID_ARGUMENT, "output '%s' requires places for its address and its sizes, got null",
@@ -57,22 +58,26 @@ static sinter_status_code runClaimed(sinter_session *session, const int64_t *sym
   sinter_status_code status = checkPointers(session, symbols, pointers, dims);
   if (status)
     return status;
-  for (int32_t i = 0; i < function->num_inputs; ++i) {
-    if (session->inputs[i].state)
-      continue;
+  for (int32_t k = 0; k < session->numCallerInputs; ++k) {
+    int32_t i = session->callerInputs[k];
     resolve(&function->inputs[i], symbols, pointers[i], &tensor);
-    if ((status = srtSetInput(session, i, &tensor)))
+    if (!srtRebind(&session->inputs[i], &tensor) && (status = srtSetInput(session, i, &tensor)))
       return status;
   }
+  session->addressesChanged = 1;
+  session->ran = 0;
   void *const *outputs = pointers + function->num_inputs;
-  for (int32_t o = 0; o < function->num_outputs; ++o)
-    if (!session->outputs[o].state && resolve(&function->outputs[o], symbols, outputs[o], &tensor))
-      if ((status = srtSetOutput(session, o, &tensor)))
+  for (int32_t k = 0; k < session->numCallerOutputs; ++k) {
+    int32_t o = session->callerOutputs[k];
+    if (resolve(&function->outputs[o], symbols, outputs[o], &tensor))
+      if (!srtRebind(&session->outputs[o], &tensor) && (status = srtSetOutput(session, o, &tensor)))
         return status;
+  }
   if ((status = srtRun(session)))
     return status;
-  for (int32_t o = 0; o < function->num_outputs; ++o) {
-    if (session->outputs[o].state || resolve(&function->outputs[o], symbols, outputs[o], &tensor))
+  for (int32_t k = 0; k < session->numCallerOutputs; ++k) {
+    int32_t o = session->callerOutputs[k];
+    if (resolve(&function->outputs[o], symbols, outputs[o], &tensor))
       continue;
     if ((status = srtOutput(session, o, &tensor)))
       return status;

@@ -31,6 +31,10 @@ static pthread_t *carveSession(Carver *carver, const sinter_function *function, 
   session->outputs = carve(carver, function->num_outputs, sizeof *session->outputs);
   session->inputSlots = carve(carver, function->num_inputs, sizeof *session->inputSlots);
   session->outputSlots = carve(carver, function->num_outputs, sizeof *session->outputSlots);
+  session->callerInputs = carve(carver, function->num_inputs, sizeof *session->callerInputs);
+  session->callerOutputs = carve(carver, function->num_outputs, sizeof *session->callerOutputs);
+  session->swappedStates = carve(carver, srtNumStates(function), sizeof *session->swappedStates);
+  session->stateOutputs = carve(carver, function->num_outputs, sizeof *session->stateOutputs);
   session->symbols = carve(carver, function->num_symbols, sizeof *session->symbols);
   session->symbolInput = carve(carver, function->num_symbols, sizeof *session->symbolInput);
   session->symbolDim = carve(carver, function->num_symbols, sizeof *session->symbolDim);
@@ -97,6 +101,12 @@ sinter_status_code sinter_session_create(sinter_module *module, int32_t index, c
     srtFree(&memory, FixedMemory, session, session->fixedBytes);
     return status;
   }
+  for (int32_t i = 0; i < function->num_inputs; ++i)
+    if (!session->inputs[i].state)
+      session->callerInputs[session->numCallerInputs++] = i;
+  for (int32_t o = 0; o < function->num_outputs; ++o)
+    if (!session->outputs[o].state)
+      session->callerOutputs[session->numCallerOutputs++] = o;
   srtModuleHold(module);
   *result = session;
   return SINTER_OK;
@@ -225,7 +235,7 @@ sinter_status_code srtOutput(const sinter_session *session, int32_t index, sinte
     return srtError(SINTER_INVALID_ARGUMENT, "output '%s' requires a run that succeeded before",
                     function->outputs[index].name);
   const Binding *binding = &session->outputs[index];
-  *view = (sinter_tensor){.data = session->outputSlots[index].data,
+  *view = (sinter_tensor){.data = binding->state ? binding->state->current.data : session->outputSlots[index].data,
                           .dtype = function->outputs[index].dtype,
                           .rank = function->outputs[index].rank};
   memcpy(view->dims, session->outputSlots[index].dims, sizeof view->dims);
@@ -277,8 +287,9 @@ static sinter_status_code runOnce(sinter_session *session) {
   sinter_status_code status = srtLoadInputs(session);
   if (status)
     return status;
-  for (int32_t o = 0; o < session->function->num_outputs; ++o)
-    session->outputSlots[o].data = NULL;
+  for (int32_t k = 0; k < session->numCallerOutputs; ++k)
+    session->outputSlots[session->callerOutputs[k]].data = NULL;
+  ++session->call;
   atomic_store_explicit(&session->failure.claimed, 0, memory_order_relaxed);
   session->failure.code = SINTER_OK;
 

@@ -30,6 +30,14 @@ typedef struct Binding {
   int onDevice; // compiled code has the state in the memory of a device
 } Binding;
 
+/// An output that is a state of the host: where compiled code writes it, and the last call that did.
+typedef struct StateOutput {
+  void *data; // null: ask its binding
+  int32_t rank;
+  uint32_t call;
+  int64_t dims[2]; // of ranks 1 and 2: what calls compare lies here
+} StateOutput;
+
 /// The first error that compiled code reported, from any thread of the session.
 typedef struct Failure {
   _Atomic int32_t claimed;
@@ -60,6 +68,14 @@ struct sinter_session {
   Binding *outputs;
   sinter_tensor_slot *inputSlots;
   sinter_tensor_slot *outputSlots;
+  // Calls look at what callers bind, and at states where they moved: there may be hundreds, which stay as they are.
+  int32_t *callerInputs, *callerOutputs;
+  int32_t numCallerInputs, numCallerOutputs;
+  StateOutput *stateOutputs; // one an output
+  int32_t *swappedStates;    // those whose new value is written beside the old one
+  int32_t numSwappedStates;
+  uint32_t call;         // its number, from 1 on
+  uint64_t statesPlaced; // the store's placement that slots and `stateOutputs` show; 0: none
   int64_t *symbols;
   int32_t *symbolInput; // which input bound the symbol, and which of its dims
   int32_t *symbolDim;
@@ -75,6 +91,9 @@ sinter_status_code srtSetOutput(sinter_session *session, int32_t index, const si
 sinter_status_code srtRun(sinter_session *session);
 sinter_status_code srtOutput(const sinter_session *session, int32_t index, sinter_tensor *view);
 
+/// Where an empty input points.
+extern const char srtEmptyData[SRT_ALIGNMENT];
+
 /// Fills the callbacks of `session->context`.
 void srtContextInit(sinter_session *session);
 
@@ -84,6 +103,10 @@ void srtContextFail(sinter_session *session, int32_t code, const char *message);
 /// Checks a caller's tensor against a signature and fills `binding` with it.
 sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const sinter_tensor_type *type,
                            const char *kind);
+
+/// Takes over the address of a tensor that is like the bound one in all else and needs no copy; returns 0 otherwise.
+/// Then addresses alone have changed.
+int srtRebind(Binding *binding, const sinter_tensor *tensor);
 
 /// The addresses that the elements of a non-empty tensor span. Returns 0 when they leave the address space.
 int srtExtent(const sinter_tensor *tensor, int64_t bytes, uintptr_t *begin, uintptr_t *end);

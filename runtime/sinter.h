@@ -242,7 +242,7 @@ SINTER_API sinter_status_code sinter_session_run(sinter_session *session);
 
 /// Binds all inputs and outputs and runs: the quick way for callers that come again with tensors of the same shapes at
 /// other addresses. An output without data goes to the session's memory; on success each output describes what was
-/// written. What is given for states is not looked at. The bindings stay.
+/// written. What is given for states is not looked at; lists without them are taken, too. The bindings stay.
 SINTER_API sinter_status_code sinter_session_call(sinter_session *session, int32_t num_inputs,
                                                   const sinter_tensor *inputs, int32_t num_outputs,
                                                   sinter_tensor *outputs);

@@ -90,6 +90,7 @@ static sinter_status_code makeStore(const sinter_module *module, const Memory *m
   store->module = module;
   store->owner = getpid();
   store->states = states;
+  store->placement = 1;
   *result = store;
   int32_t count = 0;
   for (int32_t f = 0; f < module->numFunctions; ++f) {
@@ -129,6 +130,7 @@ static void freeStore(StateStore *store) {
       srtStateDiscardThere(&store->states[s]);
   }
   free(store->states);
+  free(store->extents);
   free(store);
 }
 
@@ -146,6 +148,31 @@ static sinter_status_code reserveState(StateStore *store, State *state, Block *b
   if (block->data || srtReserve(&store->memory, StateMemory, block, state->bytes))
     return SINTER_OK;
   return srtError(SINTER_OUT_OF_MEMORY, "no memory for state '%s' of %" PRId64 " bytes", state->name, state->bytes);
+}
+
+static int compareExtents(const void *a, const void *b) {
+  uintptr_t first = *(const uintptr_t *)a, second = *(const uintptr_t *)b;
+  return (first > second) - (first < second);
+}
+
+/// Sorts the memory of all states by address. It stays where it is but when a file is loaded.
+static sinter_status_code listExtents(StateStore *store) {
+  if (!store->extents)
+    store->extents = calloc(4 * (size_t)store->count + 1, sizeof *store->extents);
+  if (!store->extents)
+    return srtError(SINTER_OUT_OF_MEMORY, "no memory for the addresses of %d states", store->count);
+  store->numExtents = 0;
+  for (int32_t s = 0; s < store->count; ++s) {
+    const Block *blocks[] = {&store->states[s].current, &store->states[s].spare};
+    for (int k = 0; k < 2; ++k)
+      if (blocks[k]->data) {
+        uintptr_t *extent = &store->extents[2 * store->numExtents++];
+        extent[0] = (uintptr_t)blocks[k]->data;
+        extent[1] = extent[0] + (uintptr_t)blocks[k]->bytes;
+      }
+  }
+  qsort(store->extents, (size_t)store->numExtents, 2 * sizeof *store->extents, compareExtents);
+  return SINTER_OK;
 }
 
 /// Ties the inputs and outputs of the session to the states of its store.
@@ -183,11 +210,16 @@ static sinter_status_code bindStates(sinter_session *session) {
     srtTensorBytes(state->dtype, state->rank, state->dims, &input->count, &bytes);
     if (from->output >= 0) {
       session->outputs[from->output].state = state;
-      session->outputs[from->output].inPlace = (from->flags & SINTER_STATE_IN_PLACE) != 0;
+      session->outputs[from->output].inPlace = !hasSpare;
+      if (hasSpare)
+        session->swappedStates[session->numSwappedStates++] = s;
       session->outputs[from->output].onDevice = onDevice;
+      if (state->rank)
+        memcpy(session->outputSlots[from->output].dims, state->dims, (size_t)state->rank * sizeof *state->dims);
     }
   }
-  return SINTER_OK;
+  ++session->store->placement;
+  return listExtents(session->store);
 }
 
 sinter_status_code srtStatesJoin(sinter_session *session, sinter_session *shared) {
@@ -240,8 +272,63 @@ void srtStatesRelease(const sinter_session *session) {
     atomic_store_explicit(&session->store->busy, 0, memory_order_release);
 }
 
+/// The input and, if it has one, the output of state `s` of the session's function, which the host has.
+static void placeState(sinter_session *session, int32_t s) {
+  const sinter_state *from = &session->function->states[s];
+  const Binding *input = &session->inputs[from->input];
+  const State *state = input->state;
+  session->inputSlots[from->input].data = input->count ? state->current.data : (void *)srtEmptyData;
+  if (from->output < 0)
+    return;
+  int inPlace = (from->flags & SINTER_STATE_IN_PLACE) != 0;
+  StateOutput *output = &session->stateOutputs[from->output];
+  output->data = (inPlace ? &state->current : &state->spare)->data;
+  output->rank = state->rank;
+  for (int32_t d = 0; d < state->rank && d < 2; ++d)
+    output->dims[d] = state->dims[d];
+}
+
+sinter_status_code srtStatesPlace(sinter_session *session) {
+  const sinter_function *function = session->function;
+  if (!session->store)
+    return SINTER_OK;
+  if (session->module->devices.count) { // values may have to be copied from one side to the other
+    for (int32_t s = 0; s < srtNumStates(function); ++s) {
+      Binding *input = &session->inputs[function->states[s].input];
+      sinter_status_code status = input->onDevice ? srtStateToDevice(input->state) : srtStateToHost(input->state);
+      if (status)
+        return status;
+      session->inputSlots[function->states[s].input].data = input->onDevice ? input->state->there
+                                                            : input->count  ? input->state->current.data
+                                                                            : (void *)srtEmptyData;
+    }
+    return SINTER_OK;
+  }
+  if (session->statesPlaced == session->store->placement)
+    return SINTER_OK;
+  for (int32_t s = 0; s < srtNumStates(function); ++s)
+    placeState(session, s);
+  session->statesPlaced = session->store->placement;
+  return SINTER_OK;
+}
+
 void srtStatesCommit(sinter_session *session) {
   const sinter_function *function = session->function;
+  int hasDevices = session->module->devices.count > 0;
+  if (!hasDevices && !session->numSwappedStates)
+    return;
+  if (!hasDevices) {
+    for (int32_t k = 0; k < session->numSwappedStates; ++k) {
+      int32_t s = session->swappedStates[k];
+      State *state = session->inputs[function->states[s].input].state;
+      Block old = state->current;
+      state->current = state->spare;
+      state->spare = old;
+      placeState(session, s);
+    }
+    session->statesPlaced = ++session->store->placement;
+    return;
+  }
   for (int32_t s = 0; s < srtNumStates(function); ++s) {
     const sinter_state *from = &function->states[s];
     if (from->output < 0)
@@ -266,16 +353,19 @@ void srtStatesCommit(sinter_session *session) {
   }
 }
 
-static int lies(const Block *block, uintptr_t begin, uintptr_t end) {
-  return block->data && begin < (uintptr_t)block->data + (uintptr_t)block->bytes && (uintptr_t)block->data < end;
-}
-
 int srtStatesOverlap(const sinter_session *session, uintptr_t begin, uintptr_t end) {
   const StateStore *store = session->store;
-  for (int32_t s = 0; store && s < store->count; ++s)
-    if (lies(&store->states[s].current, begin, end) || lies(&store->states[s].spare, begin, end))
-      return 1;
-  return 0;
+  if (!store)
+    return 0;
+  int32_t low = 0, high = store->numExtents; // the first block that ends behind `begin`: they do not overlap
+  while (low < high) {
+    int32_t middle = low + (high - low) / 2;
+    if (store->extents[2 * middle + 1] <= begin)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < store->numExtents && store->extents[2 * low] < end;
 }
 
 //===- What callers see -----------------------------------------------------------------------------===//
@@ -478,6 +568,9 @@ sinter_status_code sinter_session_load(sinter_session *session, const char *path
     }
     srtFree(&store->memory, StateMemory, block->data, block->bytes);
   }
+  ++store->placement;
+  if (!status)
+    status = listExtents(store);
   free(blocks);
   sinter_safetensors_close(file);
   srtStatesRelease(session);

@@ -32,7 +32,10 @@ typedef struct StateStore {
   const sinter_module *module;
   pid_t owner; // the process that has its devices
   int32_t count;
-  State *states; // sorted by name
+  State *states;      // sorted by name
+  uint64_t placement; // changes when a state gets other memory, from 1 on
+  uintptr_t *extents; // begin and end of all blocks of states, sorted; for srtStatesOverlap
+  int32_t numExtents; // blocks
 } StateStore;
 
 /// The states that a function lists; none in descriptions from before states.
@@ -60,6 +63,9 @@ void srtStatesLeave(sinter_session *session);
 /// Claims the store for the session, or says who has it.
 sinter_status_code srtStatesClaim(const sinter_session *session);
 void srtStatesRelease(const sinter_session *session);
+
+/// Shows compiled code where the states lie.
+sinter_status_code srtStatesPlace(sinter_session *session);
 
 /// Exchanges the buffers of states that were written beside the old value.
 void srtStatesCommit(sinter_session *session);

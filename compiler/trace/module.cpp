@@ -95,33 +95,22 @@ std::vector<std::string> Session::outputs() const {
 Status Session::call(std::span<const Tensor> inputs, std::span<Tensor> outputs, Where where) {
   if (failure)
     return *failure;
-  const sinter_function &function = *sinter_session_function(session.get());
-  size_t numInputs = size_t(function.num_inputs), numOutputs = size_t(function.num_outputs);
-  // Of other lengths, as the C library says what is wrong with them.
-  bool shortInputs = inputs.size() == given.size(), shortOutputs = outputs.size() == returned.size();
-  if (!shortInputs)
-    numInputs = inputs.size();
-  if (!shortOutputs)
-    numOutputs = outputs.size();
-  // Of lists without states only the entries that stand for something are read: the others stay as they are.
-  if (!shortInputs || !shortOutputs || scratch.size() != numInputs + numOutputs)
-    scratch.assign(numInputs + numOutputs, sinter_tensor{});
+  scratch.resize(inputs.size() + outputs.size());
   for (size_t k = 0; k < inputs.size(); ++k) {
     const Tensor &input = inputs[k];
     if (!input.defined() || input.traced() || input.error())
       return detail::report(input.error() ? *input.error()
                                           : Error("call requires tensors with elements, got one without", where));
-    scratch[shortInputs ? size_t(given[k]) : k] = input.view();
+    scratch[k] = input.view();
   }
-  sinter_tensor *results = scratch.data() + numInputs;
-  auto slot = [&](size_t k) -> sinter_tensor & { return results[shortOutputs ? size_t(returned[k]) : k]; };
+  sinter_tensor *results = scratch.data() + inputs.size();
   for (size_t k = 0; k < outputs.size(); ++k)
-    slot(k) = outputs[k].defined() ? outputs[k].view() : sinter_tensor{};
+    results[k] = outputs[k].defined() ? outputs[k].view() : sinter_tensor{};
   if (sinter_status_code code =
-          sinter_session_call(session.get(), int32_t(numInputs), scratch.data(), int32_t(numOutputs), results))
+          sinter_session_call(session.get(), int32_t(inputs.size()), scratch.data(), int32_t(outputs.size()), results))
     return detail::report(lastError(code, where));
   for (size_t k = 0; k < outputs.size(); ++k) {
-    const sinter_tensor &result = slot(k);
+    const sinter_tensor &result = results[k];
     Shape shape(std::span<const int64_t>(result.dims, size_t(result.rank)));
     if (outputs[k].defined()) {
       if (!(shape == outputs[k].known_shape()))
