@@ -27,7 +27,9 @@ int main(int argc, char **argv) {
   auto [first, second, third, fourth] = sn::key(1).split<4>();
   Autoencoder net{nn::linear(first, kPixels, 64), nn::linear(second, 64, 8), nn::linear(third, 8, 64),
                   nn::linear(fourth, 64, kPixels)};
-  auto step = sn::train_step(loss, net, sn::optim::adam({.lr = 0.003}), {.inputs = {"x"}});
+  auto optimizer = sn::optim::adam({.lr = 0.003});
+  training.eager(sn::train_step(loss, net, optimizer, {.eager = true}), x);
+  auto step = sn::train_step(loss, net, optimizer, {.inputs = {"x"}});
   auto use = [](Autoencoder &net, const sn::Tensor &x) { return net(x); };
   training.run(step, use, std::tuple(x[sn::slice(0, int64_t(kPictures))]),
                ", \"metrics\": [\"mse:y,x\"], \"validation\": {\"x\": \"@x.npy\"}", x);

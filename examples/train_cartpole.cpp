@@ -50,7 +50,9 @@ int main(int argc, char **argv) {
   Training training(argc, argv, 1);
   auto [first, second] = sn::key(1).split<2>();
   Policy policy{nn::linear(first, 4, 16), nn::linear(second, 16, 2)};
-  auto step = sn::train_step(loss, policy, sn::optim::adam({.lr = 0.02}), {.inputs = {"weight"}});
+  auto optimizer = sn::optim::adam({.lr = 0.02});
+  training.eagerSteps(sn::train_step(loss, policy, optimizer, {.eager = true}), sn::Tensor(1.f));
+  auto step = sn::train_step(loss, policy, optimizer, {.inputs = {"weight"}});
   auto use = [](Policy &policy, const sn::Tensor &state) { return policy(state); };
   training.inputs = "\"weight\": 1";
   training.runSteps(step, use, std::tuple(sn::zeros({kTrials, 4})), "", sn::Tensor(1.f));

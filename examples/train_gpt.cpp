@@ -80,6 +80,7 @@ int main(int argc, char **argv) {
     net.blocks.push_back(nn::transformer_block(keys[size_t(k)], kWidth, kHeads, 4 * kWidth,
                                                {.norm_first = true, .use_gelu = true, .attention = {.rotary = true}}));
   auto optimizer = sn::optim::adamw({.lr = 2e-3}).no_decay("bias|norm").clip_norm(1);
+  training.eager(sn::train_step(loss, net, optimizer, {.eager = true}), x, next);
   auto step = sn::train_step(loss, net, optimizer, {.inputs = {"x", "next"}});
   auto use = [](Gpt &net, const sn::Tensor &x) { return net(x); };
   training.run(

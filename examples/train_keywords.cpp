@@ -80,7 +80,9 @@ int main(int argc, char **argv) {
 
   auto [first, second] = sn::key(1).split<2>();
   Spotter net{nn::conv1d(first, 32, 16, 5, {.padding = 2}), nn::linear(second, 16, kWords)};
-  auto step = sn::train_step(loss, net, sn::optim::adam({.lr = 0.02}), {.inputs = {"x", "labels"}});
+  auto optimizer = sn::optim::adam({.lr = 0.02});
+  training.eagerSteps(sn::train_step(loss, net, optimizer, {.eager = true}), x, y);
+  auto step = sn::train_step(loss, net, optimizer, {.inputs = {"x", "labels"}});
   auto use = [](Spotter &net, const sn::Tensor &x) { return net(x); };
   training.run(step, use, std::tuple(x), ", \"metrics\": [\"accuracy\"], \"validation\": {\"x\": \"@sounds\"}", x, y);
 }

@@ -55,7 +55,9 @@ int main(int argc, char **argv) {
 
   auto [first, second] = sn::key(1).split<2>();
   Field net{nn::linear(first, 2, 32), nn::linear(second, 32, 2)};
-  auto step = sn::train_step(loss, net, sn::optim::adam({.lr = 0.01}), {.inputs = {"x", "after"}});
+  auto optimizer = sn::optim::adam({.lr = 0.01});
+  training.eager(sn::train_step(loss, net, optimizer, {.eager = true}), x, y);
+  auto step = sn::train_step(loss, net, optimizer, {.inputs = {"x", "after"}});
   auto use = [](Field &f, const sn::Tensor &x) { return solve(f, x); };
   training.run(step, use, std::tuple(x[sn::slice(0, kBatch)]),
                ", \"metrics\": [\"mse\"], \"validation\": {\"x\": \"@x.npy\"}", x, y);

@@ -41,7 +41,9 @@ int main(int argc, char **argv) {
   auto [first, second, third] = sn::key(1).split<3>();
   Tagger net{nn::embedding(first, kLetters, 16), nn::lstm(second, 16, 32, {.bidirectional = true}),
              nn::linear(third, 64, kTags)};
-  auto step = sn::train_step(loss, net, sn::optim::adamw({.lr = 0.01}).clip_norm(1), {.inputs = {"x", "tags"}});
+  auto optimizer = sn::optim::adamw({.lr = 0.01}).clip_norm(1);
+  training.eager(sn::train_step(loss, net, optimizer, {.eager = true}), x, y);
+  auto step = sn::train_step(loss, net, optimizer, {.inputs = {"x", "tags"}});
   auto use = [](Tagger &net, const sn::Tensor &x) { return net(x); };
   training.run(step, use, std::tuple(x[sn::slice(0, kBatch)]),
                ", \"metrics\": [\"accuracy\"], \"validation\": {\"x\": \"@x.npy\"}", x, y);
