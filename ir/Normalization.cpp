@@ -95,51 +95,6 @@ LogicalResult GroupNormOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
   return success();
 }
 
-LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, AttentionOp::Adaptor adaptor,
-                                            SmallVectorImpl<Type> &inferred) {
-  RankedTensorType query = ranked(adaptor.getQuery().getType()), key = ranked(adaptor.getKey().getType()),
-                   value = ranked(adaptor.getValue().getType());
-  int64_t rank = query.getRank();
-  if (rank < 2 || key.getRank() != rank || value.getRank() != rank) // C1
-    return emitOptionalError(loc, "attention requires query, key and value of one rank of 2 or more, got ", rank, ", ",
-                             key.getRank(), " and ", value.getRank());
-  Type element = query.getElementType();
-  if (key.getElementType() != element || value.getElementType() != element) // C2
-    return emitOptionalError(loc, "attention requires query, key and value of one element type, got ", element, ", ",
-                             key.getElementType(), " and ", value.getElementType());
-  SmallVector<int64_t> shape;
-  for (int64_t k = 0; k < rank - 2; ++k) {
-    std::optional<int64_t> size = meetSize(query.getDimSize(k), key.getDimSize(k));
-    size = size ? meetSize(*size, value.getDimSize(k)) : size;
-    if (!size) // C3
-      return emitOptionalError(loc, "attention requires equal leading axes, got ", printShape(query.getShape()), ", ",
-                               printShape(key.getShape()), " and ", printShape(value.getShape()));
-    shape.push_back(*size);
-  }
-  if (!meetSize(query.getDimSize(rank - 1), key.getDimSize(rank - 1))) // C4
-    return emitOptionalError(loc, "attention requires query and key of one depth, got ", query.getDimSize(rank - 1),
-                             " and ", key.getDimSize(rank - 1));
-  std::optional<int64_t> count = meetSize(key.getDimSize(rank - 2), value.getDimSize(rank - 2));
-  if (!count) // C5
-    return emitOptionalError(loc, "attention requires as many keys as values, got ", key.getDimSize(rank - 2), " and ",
-                             value.getDimSize(rank - 2));
-  shape.push_back(query.getDimSize(rank - 2));
-  if (Value bias = adaptor.getBias()) {
-    SmallVector<int64_t> scores(shape);
-    scores.push_back(*count);
-    RankedTensorType type = ranked(bias.getType());
-    bool fits = type.getRank() == rank && type.getElementType() == element;
-    for (int64_t k = 0; fits && k < rank; ++k)
-      fits = type.getDimSize(k) == 1 || meetSize(type.getDimSize(k), scores[k]);
-    if (!fits) // C6
-      return emitOptionalError(loc, "attention requires a bias that broadcasts to ",
-                               RankedTensorType::get(scores, element), ", got ", type);
-  }
-  shape.push_back(value.getDimSize(rank - 1));
-  inferred.push_back(RankedTensorType::get(shape, element));
-  return success();
-}
-
 //===- sizes ---------------------------------------------------------------------------------===//
 
 SmallVector<Dims> SoftmaxOp::resultDims(ShapeQuery &shapes) { return {shapes.dims(getOperand())}; }
@@ -150,12 +105,6 @@ SmallVector<Dims> LayerNormOp::resultDims(ShapeQuery &shapes) {
   Dims dims = shapes.dims(getOperand()), statistics = dims;
   std::fill(statistics.begin() + getAxis(), statistics.end(), shapes.context().constant(1));
   return {dims, statistics, statistics};
-}
-
-SmallVector<Dims> AttentionOp::resultDims(ShapeQuery &shapes) {
-  Dims dims = shapes.dims(getQuery());
-  dims.back() = shapes.dims(getValue()).back();
-  return {dims};
 }
 
 //===- evaluate ------------------------------------------------------------------------------===//
@@ -252,48 +201,4 @@ FailureOr<SmallVector<HostTensor>> GroupNormOp::evaluate(ArrayRef<HostTensor> op
         value = value * scale[c] + bias[c];
       }
   return SmallVector<HostTensor>{tensorOf(operand.elementType(), operand.shape(), values)};
-}
-
-FailureOr<SmallVector<HostTensor>> AttentionOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &evaluator) {
-  const HostTensor &query = operands[0], &key = operands[1], &value = operands[2];
-  int64_t rank = query.rank(), m = query.size(rank - 2), d = query.size(rank - 1), n = key.size(rank - 2),
-          e = value.size(rank - 1);
-  std::vector<double> q = query.toFloats(), k = key.toFloats(), v = value.toFloats(), b;
-  SmallVector<int64_t> shape(query.shape()), scoresShape(query.shape()), biasStrides(rank, 0);
-  shape.back() = e;
-  scoresShape.back() = n;
-  if (getBias()) {
-    b = operands[3].toFloats();
-    SmallVector<int64_t> strides = operands[3].strides();
-    for (int64_t axis = 0; axis < rank; ++axis)
-      biasStrides[axis] = operands[3].size(axis) == 1 ? 0 : strides[axis];
-  }
-  if (failed(requireRoom(*this, evaluator, Float64Type::get(getContext()), shape))) // as computed
-    return failure();
-  std::vector<double> result(*countElements(shape), 0), scores(n);
-  int64_t row = 0;
-  bool isAffordable = true;
-  forEachOffset(ArrayRef(scoresShape).drop_back(), ArrayRef(biasStrides).drop_back(), [&](int64_t biasRow) {
-    isAffordable = isAffordable && evaluator.spend(n * (d + e) / 4);
-    if (!isAffordable)
-      return;
-    int64_t head = row / m;
-    double greatest = -std::numeric_limits<double>::infinity(), total = 0;
-    for (int64_t j = 0; j < n; ++j) {
-      double dot = 0;
-      for (int64_t i = 0; i < d; ++i)
-        dot += q[row * d + i] * k[(head * n + j) * d + i];
-      scores[j] = dot * getScale().convertToDouble() + (b.empty() ? 0.0 : b[biasRow + j * biasStrides[rank - 1]]);
-      greatest = std::max(greatest, scores[j]);
-    }
-    for (double &score : scores)
-      total += score = std::exp(score - greatest);
-    for (int64_t j = 0; j < n; ++j)
-      for (int64_t i = 0; i < e; ++i)
-        result[row * e + i] += scores[j] / total * v[(head * n + j) * e + i];
-    ++row;
-  });
-  if (!isAffordable)
-    return outOfSteps(*this);
-  return SmallVector<HostTensor>{tensorOf(query.elementType(), shape, result)};
 }

@@ -39,12 +39,40 @@ def GroupNormOp : Sinter_Composite<"group_norm"> {
 }
 
 def AttentionOp : Sinter_Composite<"attention"> {
-  let summary = "softmax(scale * q k^T + bias) v";
+  let summary = "softmax(scale * q k^T + bias) v over the keys that each row counts";
   let description = [{
     q [..., m, d], k [..., n, d], v [..., n, e], bias (optional) of shape [..., m, n] with the same leading axes
     or size 1 in any of its axes. Result [..., m, e].
+
+    Row i counts the keys from i - `before` to i + `after`; without either, all on that side. So `after = 0` is a causal
+    mask, `before = w - 1` with it a sliding window of w keys, and `after = p` is causal behind p keys of the past. A row
+    that counts no key of several is NaN.
+
+    Keys and values may have fewer heads (sizes of the last leading axis): each serves as many heads of q, in order.
+
+    With `log_sums` there is a second result [..., m]: the logarithm of the sum of exp(scale * q k^T + bias) over the
+    keys that a row counts, from which attention_gradient computes shares again.
   }];
   let arguments = (ins Sinter_FloatTensor:$query, Sinter_FloatTensor:$key, Sinter_FloatTensor:$value,
-                       Optional<Sinter_FloatTensor>:$bias, F64Attr:$scale);
-  let results = (outs Sinter_FloatTensor:$result);
+                       Optional<Sinter_FloatTensor>:$bias, F64Attr:$scale, OptionalAttr<I64Attr>:$before,
+                       OptionalAttr<I64Attr>:$after, DefaultValuedAttr<BoolAttr, "false">:$log_sums);
+  let results = (outs Sinter_FloatTensor:$result, Optional<Sinter_FloatTensor>:$sums);
+}
+
+def AttentionGradientOp : Sinter_Composite<"attention_gradient"> {
+  let summary = "what a cotangent of attention's result becomes for q, k and v";
+  let description = [{
+    `query`, `key`, `value`, `bias` and attributes are those of an `attention`, `cotangent` dy [..., m, e] is that of its
+    result, and `row_sums` [..., m] is sum(dy y) of each row, less the cotangent of the second result if there is one.
+    With the shares p = softmax(scale * q k^T + bias) and ds = p (dy v^T - row_sums), the results are scale ds k,
+    scale ds^T q and p^T dy, of the types of q, k and v. `log_sums` [..., m] has to be the attention's second result:
+    back ends may read p = exp(scale * q k^T + bias - log_sums) from it; it is no other input of the function.
+    (Dao, FlashAttention-2, 2023.)
+  }];
+  let arguments = (ins Sinter_FloatTensor:$query, Sinter_FloatTensor:$key, Sinter_FloatTensor:$value,
+                       Sinter_FloatTensor:$cotangent, Sinter_FloatTensor:$log_sums, Sinter_FloatTensor:$row_sums,
+                       Optional<Sinter_FloatTensor>:$bias, F64Attr:$scale, OptionalAttr<I64Attr>:$before,
+                       OptionalAttr<I64Attr>:$after);
+  let results = (outs Sinter_FloatTensor:$query_gradient, Sinter_FloatTensor:$key_gradient,
+                      Sinter_FloatTensor:$value_gradient);
 }

@@ -3,7 +3,6 @@
 // Row composites in primitives. f16 and bf16 are computed in f32 and rounded once, as the composites are.
 
 #include "ir/Composer.h"
-#include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Normalization.h"
 #include "ir/Shape.h"
@@ -133,22 +132,4 @@ FailureOr<SmallVector<Value>> GroupNormOp::decompose(OpBuilder &builder) {
     shape = c.make<ShapeOp>(x);
   Value back = c.make<ReshapeOp>(normalized, shape, type);
   return SmallVector<Value>{finish(c, rescale(c, back, getScale(), getBias(), int64_t(1)), getResult())};
-}
-
-FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
-  Composer c(getLoc(), builder);
-  Type element = computeType(getQuery());
-  Value query = c.convert(getQuery(), element), key = c.convert(getKey(), element),
-        value = c.convert(getValue(), element);
-  int64_t rank = tensorTypeOf(query).getRank();
-  auto batch = llvm::to_vector(llvm::seq<int64_t>(0, rank - 2));
-  Value scores = c.make<DotGeneralOp>(query, key, batch, batch, rank - 1, rank - 1, element);
-  scores = c.make<MulOp>(scores, c.fill(getScale().convertToDouble(), scores));
-  if (getBias()) {
-    auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    scores = c.make<AddOp>(scores, c.spread(c.convert(getBias(), element), scores, axes));
-  }
-  Value weights = c.make<SoftmaxOp>(scores, rank - 1);
-  Value result = c.make<DotGeneralOp>(weights, value, batch, batch, rank - 1, rank - 2, element);
-  return SmallVector<Value>{finish(c, result, getResult())};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/FusionPlan.h"
+#include "ir/Attention.h"
 #include "ir/Checks.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
@@ -60,7 +61,7 @@ KernelTemplate sinter::templateOf(Operation *op) {
       return KernelTemplate::window;
   if (isa<LstmOp, GruOp, RnnOp>(op))
     return KernelTemplate::recurrent;
-  if (isa<AttentionOp>(op))
+  if (isAttention(op))
     return KernelTemplate::attention;
   return KernelTemplate::single;
 }

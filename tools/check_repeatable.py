@@ -41,6 +41,7 @@ REASONS = {
     "test/lit.cfg.py": (["processor"], "which tests this host can run: the others are skipped by name"),
     "test/models/check_models.py": (["time"], "prints how long compiling took"),
     "test/models/train_torch.py": (["time"], "--time prints what a step takes"),
+    "test/numerics/attention.py": (["processor"], "which forms this host can run"),
     "test/numerics/products.py": (["processor"], "which forms this host can run"),
     "test/numerics/sums.py": (["processor"], "which forms this host can run"),
     "test/runtime/data/Speed.cpp": (["time"], "a program that measures; no test runs it"),

@@ -53,6 +53,8 @@ struct CostModel {
   int64_t choleskyChunks = 64;     // at most so many, as matrices share workspaces
   int64_t attentionChunks = 64;    // at most so many, as blocks of rows share workspaces
   int64_t attentionRows = 192;     // at most, of a block of scores, for which keys are transposed once
+  int64_t attentionKeyBytes = 768; // of a row of shares in the backward part
+  int64_t attentionHeads = 8;      // so many heads of keys are enough chunks for the backward part
 
   // Limits that decide between two ways.
   int64_t updateElements = 1 << 16; // a larger window is written by the map emitter, on all threads

@@ -4,12 +4,13 @@
 // bf16 are computed in f32 and rounded, as the composites are. Group norm has no rule: its decomposition is a layer
 // norm.
 
-#include "ir/Contraction.h"
+#include "ir/Attention.h"
 #include "ir/Elementwise.h"
 #include "ir/Normalization.h"
 #include "ir/Shape.h"
 #include "ir/gradient/Moves.h"
 #include "ir/gradient/Rules.h"
+#include "ir/gradient/Through.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -205,83 +206,107 @@ struct BatchNormRule : Rule<BatchNormRule, BatchNormOp> {
 };
 
 // attention, s = scale q k^T + bias, p = softmax(s), y = p v, with p computed again instead of kept:
-//   dv = p^T dy, dp = dy v^T, ds = p (dp - sum(dy y)) since sum(p dp) = sum(dy y), dq = scale ds k, dk = scale ds^T q,
-//   d bias = ds
+//   dv = p^T dy, dp = dy v^T, ds = p (dp - sum(dy y) + d sums) since sum(p dp) = sum(dy y) and d sums / ds = p,
+//   dq = scale ds k, dk = scale ds^T q, d bias = ds
+// One op does that where log-sums are there and the bias is not asked for.
 struct AttentionRule : Rule<AttentionRule, AttentionOp> {
-  struct Form {
+  struct Form : AttentionSteps {
     GradientBuilder &b;
-    mutable AttentionOp op; // accessors of ops are not const
-    Term q, k, v, p;
-    int64_t rank;
-    SmallVector<int64_t> batch;
+    Term p;
+    SmallVector<int64_t> outer; // all axes but the last
 
     Form(AttentionOp op, GradientBuilder &b)
-        : b(b), op(op), q(wide(b, b.operand(0))), k(wide(b, b.operand(1))), v(wide(b, b.operand(2))), p(b, Value()),
-          rank(q.rank()), batch(axisRange(0, rank - 2)) {
-      Term s = scaled(product(q, rank - 1, k, rank - 1));
-      if (op.getBias())
-        s = s + wide(b, b.operand(3)).spread(s, axisRange(0, rank));
-      p = {b, b.make<SoftmaxOp>(s, rank - 1)};
-    }
-    /// The batched product that sums over the two axes; the axes left over are those of `a`, then of `c`.
-    Term product(Term a, int64_t aAxis, Term c, int64_t cAxis) const {
-      return {b, b.make<DotGeneralOp>(a, c, batch, batch, aAxis, cAxis, a.element())};
-    }
-    Term scaled(Term s) const { return op.getScale().convertToDouble() * s; }
+        : AttentionSteps(b, op), b(b), p(b, shares()), outer(axisRange(0, rank - 1)) {}
+    Term times(Term x, Term y) const { return {b, timesKeys(x, y)}; }
+    /// x [..., m, n] times y [..., n, d] of fewer heads.
+    Term over(Term x, Term y) const { return {b, unfold(product(fold(x), rank - 1, y, rank - 2))}; }
+    /// x [..., m, n] and y [..., m, d], summed over rows: [..., n, d].
+    Term overRows(Term x, Term y) const { return {b, product(fold(x), rank - 2, fold(y), rank - 2)}; }
+    Term scaled(Term s) const { return scale * s; }
   };
 
   LogicalResult vjp(AttentionOp op, VjpBuilder &g) const {
-    if (!g.cotangent())
+    Value dSums = op.getSums() ? g.cotangent(1) : Value();
+    if (!g.cotangent() && !dSums)
       return success();
-    Form form(op, g);
-    int64_t last = form.rank - 1, rows = form.rank - 2;
-    Term dy = wide(g, g.cotangent()), y = wide(g, g.result());
-    if (g.wants(2))
-      g.give(2, narrow(form.product(form.p, rows, dy, rows), g.operand(2)));
     bool wantsBias = op.getBias() && g.wants(3);
+    Term y = wide(g, g.result()), dy = g.cotangent() ? wide(g, g.cotangent()) : y.fill(0);
+    int64_t last = y.rank() - 1;
+    Term rowSums = (dy * y).sum(last) - wide(g, dSums);
+    if (op.getSums() && !wantsBias) {
+      auto gradient = AttentionGradientOp::create(g, g.operand(0), g.operand(1), g.operand(2), narrow(dy, g.result()),
+                                                  g.result(1), narrow(rowSums, g.result(1)), op.getBias(),
+                                                  op.getScaleAttr(), op.getBeforeAttr(), op.getAfterAttr());
+      for (unsigned i = 0; i < 3; ++i)
+        if (g.wants(i))
+          g.give(i, gradient.getResult(i));
+      return success();
+    }
+    Form form(op, g);
+    if (g.wants(2))
+      g.give(2, narrow(form.overRows(form.p, dy), g.operand(2)));
     if (!g.wants(0) && !g.wants(1) && !wantsBias)
       return success();
-    Term dp = form.product(dy, last, form.v, last);
-    Term total = (dy * y).sum(last).spread(dp, axisRange(0, last));
-    Term ds = form.p * (dp - total);
+    Term dp = form.times(dy, {g, form.value});
+    Term ds = form.p * (dp - rowSums.spread(dp, form.outer));
     if (wantsBias)
       g.give(3, narrow({g, sumTo(g, ds, g.operand(3))}, g.operand(3)));
     if (!g.wants(0) && !g.wants(1))
       return success();
     ds = form.scaled(ds);
     if (g.wants(0))
-      g.give(0, narrow(form.product(ds, last, form.k, rows), g.operand(0)));
+      g.give(0, narrow(form.over(ds, {g, form.key}), g.operand(0)));
     if (g.wants(1))
-      g.give(1, narrow(form.product(ds, rows, form.q, rows), g.operand(1)));
+      g.give(1, narrow(form.overRows(ds, {g, form.query}), g.operand(1)));
     return success();
   }
 
-  // ts = scale (tq k^T + q tk^T) + t bias, tp = p (ts - sum(p ts)), ty = tp v + p tv
+  // ts = scale (tq k^T + q tk^T) + t bias, t sums = sum(p ts), tp = p (ts - t sums), ty = tp v + p tv
   LogicalResult jvp(AttentionOp op, JvpBuilder &t) const {
     Form form(op, t);
-    int64_t last = form.rank - 1, rows = form.rank - 2;
+    int64_t last = form.rank - 1;
     Term tq = wide(t, t.tangent(0)), tk = wide(t, t.tangent(1)), tv = wide(t, t.tangent(2)), ts(t, Value()),
          ty(t, Value());
     if (tq)
-      ts = ts + form.scaled(form.product(tq, last, form.k, last));
+      ts = ts + form.scaled(form.times(tq, {t, form.key}));
     if (tk)
-      ts = ts + form.scaled(form.product(form.q, last, tk, last));
+      ts = ts + form.scaled(form.times({t, form.query}, tk));
     if (op.getBias() && t.tangent(3))
       ts = ts + wide(t, t.tangent(3)).spread(form.p, axisRange(0, form.rank));
     if (ts) {
-      Term total = (form.p * ts).sum(last).spread(ts, axisRange(0, last));
-      ty = form.product(form.p * (ts - total), last, form.v, rows);
+      Term total = (form.p * ts).sum(last);
+      if (op.getSums())
+        t.set(1, narrow(total, t.result(1)));
+      ty = form.over(form.p * (ts - total.spread(ts, form.outer)), {t, form.value});
     }
     if (tv)
-      ty = ty + form.product(form.p, last, tv, rows);
+      ty = ty + form.over(form.p, tv);
     if (ty)
       t.set(0, narrow(ty, t.result()));
     return success();
   }
 };
 
+// attention_gradient, by its steps. log_sums count as what the other operands make of them, as in the steps.
+struct AttentionGradientRule : Rule<AttentionGradientRule, AttentionGradientOp> {
+  static SmallVector<Value> restate(AttentionGradientOp op, Composer &c, ValueRange operands) {
+    auto copy = AttentionGradientOp::create(c, operands[0], operands[1], operands[2], operands[3], operands[4],
+                                            operands[5], operands.size() > 6 ? operands[6] : Value(), op.getScaleAttr(),
+                                            op.getBeforeAttr(), op.getAfterAttr());
+    FailureOr<SmallVector<Value>> results = copy.decompose(c);
+    copy.erase();
+    return *results;
+  }
+  LogicalResult vjp(AttentionGradientOp op, VjpBuilder &g) const {
+    return vjpThrough(g, [&](Composer &c, ValueRange operands) { return restate(op, c, operands); });
+  }
+  LogicalResult jvp(AttentionGradientOp op, JvpBuilder &t) const {
+    return jvpThrough(t, [&](Composer &c, ValueRange operands) { return restate(op, c, operands); });
+  }
+};
+
 } // namespace
 
 void sinter::attachNormalizationGradients(MLIRContext &context) {
-  attach<SoftmaxRule, LayerNormRule, BatchNormRule, AttentionRule>(context);
+  attach<SoftmaxRule, LayerNormRule, BatchNormRule, AttentionRule, AttentionGradientRule>(context);
 }

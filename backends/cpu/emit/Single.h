@@ -34,6 +34,11 @@ public:
   void store(unsigned result, mlir::Value value, mlir::Value offset);
   mlir::Value loadResult(unsigned result, mlir::Value offset);
   bool isYielded(unsigned result) const { return !yields[result].empty(); }
+  /// The buffer of a result that is yielded, once.
+  mlir::Value buffer(unsigned result) {
+    assert(yields[result].size() == 1 && "a result that is yielded once");
+    return fn.result(yields[result].front());
+  }
 
   /// Loops over all positions of `sizes` in row-major order.
   void nest(llvm::ArrayRef<DimExpr> sizes, llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> body);

@@ -1,4 +1,4 @@
-// Large attention is one kernel; small attention, open sizes, and one whose gradient forms the scores again are not.
+// Large attention is one kernel, and so is its backward part; small attention, open sizes, and one whose gradient forms the scores again are not.
 // RUN: sinter compile %s --emit=fused -o - | FileCheck %s
 // CHECK-LABEL: @large(
 // CHECK: sinter.kernel attention
@@ -31,4 +31,25 @@ func.func @scores_are_formed_anyway(%q: tensor<2x64x8xf32>, %k: tensor<2x2048x8x
   %0 = sinter.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<2x64x8xf32>, tensor<2x2048x8xf32>, tensor<2x2048x8xf32>) -> tensor<2x64x8xf32>
   %1 = sinter.dot_general %q, %k {lhs_batch = array<i64: 0>, rhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_contract = array<i64: 2>, element_type = f32} : (tensor<2x64x8xf32>, tensor<2x2048x8xf32>) -> tensor<2x64x2048xf32>
   return %0, %1 : tensor<2x64x8xf32>, tensor<2x64x2048xf32>
+}
+
+// CHECK-LABEL: @both_parts(
+// CHECK: %[[F:.*]]:2 = sinter.kernel attention
+// CHECK: sinter.attention {{.*}}after = 0
+// CHECK: sinter.kernel attention({{.*}}%[[F]]#1
+// CHECK: sinter.attention_gradient {{.*}}after = 0
+// CHECK-NOT: tensor<{{.*}}64x2048x
+func.func @both_parts(%q: tensor<4x64x8xf32>, %k: tensor<2x2048x8xf32>, %v: tensor<2x2048x8xf32>, %g: tensor<4x64x8xf32>, %r: tensor<4x64xf32>) -> (tensor<4x64x8xf32>, tensor<4x64x8xf32>, tensor<2x2048x8xf32>, tensor<2x2048x8xf32>) {
+  %0:2 = sinter.attention %q, %k, %v {scale = 0.5 : f64, after = 0 : i64, log_sums = true} : (tensor<4x64x8xf32>, tensor<2x2048x8xf32>, tensor<2x2048x8xf32>) -> (tensor<4x64x8xf32>, tensor<4x64xf32>)
+  %1:3 = sinter.attention_gradient %q, %k, %v, %g, %0#1, %r {scale = 0.5 : f64, after = 0 : i64} : (tensor<4x64x8xf32>, tensor<2x2048x8xf32>, tensor<2x2048x8xf32>, tensor<4x64x8xf32>, tensor<4x64xf32>, tensor<4x64xf32>) -> (tensor<4x64x8xf32>, tensor<2x2048x8xf32>, tensor<2x2048x8xf32>)
+  return %0#0, %1#0, %1#1, %1#2 : tensor<4x64x8xf32>, tensor<4x64x8xf32>, tensor<2x2048x8xf32>, tensor<2x2048x8xf32>
+}
+
+// Keys of the other heads are not repeated, and no mask lies in memory, where there is no kernel either.
+// CHECK-LABEL: @small(
+// CHECK-NOT: tensor<4x5x8xf32>
+// CHECK: sinter.softmax
+func.func @small(%q: tensor<4x3x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5x8xf32>) -> tensor<4x3x8xf32> {
+  %0:2 = sinter.attention %q, %k, %v {scale = 0.5 : f64, after = 2 : i64, log_sums = true} : (tensor<4x3x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) -> (tensor<4x3x8xf32>, tensor<4x3xf32>)
+  return %0#0 : tensor<4x3x8xf32>
 }

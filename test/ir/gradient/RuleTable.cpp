@@ -337,6 +337,18 @@ std::vector<RuleRow> sinter::test::otherRules() {
       {"attention", "scale = 0.5", "1x2x2x3 1x2x2x3 1x2x2x1 1x1x2x2 -> 1x2x2x1"},
       {"attention", "scale = 0.5", "?x?x2@2x3x2 ?x?x2@2x4x2 ?x?x2@2x4x2 -> ?x?x2"},
       {"attention", "scale = 1.0", "1x2 3x2 3x2 1x1 -> 1x2"},
+      {"attention", "scale = 0.7, after = 1 : i64, log_sums = true", "2x3 4x3 4x2 -> 2x2 2"},
+      {"attention", "scale = 0.5, before = 1 : i64, after = 0 : i64, log_sums = true",
+       "2x3x2 1x3x2 1x3x2 -> 2x3x2 2x3"},
+      {"attention", "scale = 0.5, log_sums = true", "1x4x2x3 1x2x2x3 1x2x2x1 1x1x2x2 -> 1x4x2x1 1x4x2"},
+      {"attention", "scale = 0.5, after = 2 : i64, log_sums = true",
+       "?x?x2@2x3x2 ?x?x2@2x4x2 ?x?x2@2x4x2 -> ?x?x2 ?x?"},
+      {"attention_gradient", "scale = 0.7, after = 1 : i64", "2x3 4x3 4x2 2x2 2 2 -> 2x3 4x3 4x2"},
+      {"attention_gradient", "scale = 0.5", "1x2 3x2 3x1 1x1 1 1 -> 1x2 3x2 3x1"},
+      {"attention_gradient", "scale = 0.5, before = 1 : i64", "1x2x2 1x3x2 1x3x2 1x2x2 1x2 1x2 -> 1x2x2 1x3x2 1x3x2"},
+      {"attention_gradient", "scale = 0.5, after = 0 : i64",
+       "?x?x2@1x2x2 ?x?x2@1x2x2 ?x?x2@1x2x2 ?x?x2@1x2x2 ?x?@1x2 ?x?@1x2 -> ?x?x2 ?x?x2 ?x?x2"},
+      {"attention_gradient", "scale = 0.5", "2x2x2 1x3x2 1x3x1 2x2x1 2x2 2x2 2x1x3 -> 2x2x2 1x3x2 1x3x1"},
       // resampling
       {"resize",
        "mode = #resize_mode nearest, coordinates = #coordinate_mode asymmetric, operandSegmentSizes = array<i32: 1, 1, "

@@ -52,3 +52,30 @@ func.func @attention_bias(%q: tensor<3x5xf32>, %k: tensor<6x5xf32>, %v: tensor<6
   %0 = sinter.attention %q, %k, %v, %b {scale = 1.0 : f64} : (tensor<3x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
   return
 }
+
+// -----
+
+func.func @attention_heads(%q: tensor<3x4x5xf32>, %k: tensor<2x6x5xf32>) {
+  // expected-error @+2 {{attention requires equal leading axes, of which the last of query may be a multiple, got 3x4x5, 2x6x5 and 2x6x5}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<3x4x5xf32>, tensor<2x6x5xf32>, tensor<2x6x5xf32>) -> tensor<3x4x5xf32>
+  return
+}
+
+// -----
+
+func.func @attention_gradient_cotangent(%q: tensor<4x5xf32>, %k: tensor<6x5xf32>, %s: tensor<4xf32>) {
+  // expected-error @+2 {{attention_gradient requires a cotangent of type 'tensor<4x5xf32>', got 'tensor<6x5xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:3 = sinter.attention_gradient %q, %k, %k, %k, %s, %s {scale = 1.0 : f64} : (tensor<4x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_gradient_sums(%q: tensor<4x5xf32>, %k: tensor<6x5xf32>, %s: tensor<5xf32>) {
+  // expected-error @+2 {{attention_gradient requires log_sums and row_sums of type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0:3 = sinter.attention_gradient %q, %k, %k, %q, %s, %s {scale = 1.0 : f64} : (tensor<4x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>, tensor<4x5xf32>, tensor<5xf32>, tensor<5xf32>) -> (tensor<4x5xf32>, tensor<6x5xf32>, tensor<6x5xf32>)
+  return
+}

@@ -197,3 +197,57 @@ TEST(Attention, AnyNumberOfThreadsGivesTheSameBits) {
     EXPECT_EQ(std::memcmp(one[0].data(), more[0].data(), one[0].numBytes()), 0) << threads;
   }
 }
+
+/// Both parts, causal, with two heads of queries to one of keys.
+static std::string bothParts(const Shape &s, llvm::StringRef type) {
+  std::string q = tensor({2 * s.heads, s.rows, s.depth}, type), k = tensor({s.heads, s.keys, s.depth}, type),
+              v = tensor({s.heads, s.keys, s.width}, type), g = tensor({2 * s.heads, s.rows, s.width}, type),
+              r = tensor({2 * s.heads, s.rows}, type), band = "{scale = 0.25 : f64, after = 1 : i64";
+  std::string inputs = q + ", " + k + ", " + v, all = inputs + ", " + g + ", " + r + ", " + r;
+  return "func.func @f(%q: " + q + ", %k: " + k + ", %v: " + v + ", %g: " + g + ", %r: " + r + ") -> (" + g + ", " + q +
+         ", " + k + ", " + v + ") {\n  %y:2 = sinter.kernel attention(%q, %k, %v) : (" + inputs + ") -> (" + g + ", " +
+         r + ") {\n  ^bb0(%a: " + q + ", %b: " + k + ", %c: " + v + "):\n    %0:2 = sinter.attention %a, %b, %c " +
+         band + ", log_sums = true} : (" + inputs + ") -> (" + g + ", " + r + ")\n    sinter.yield(%0#0, %0#1) : " + g +
+         ", " + r + "\n  }\n  %t:3 = sinter.kernel attention(%q, %k, %v, %g, %y#1, %r) : (" + all + ") -> (" + inputs +
+         ") {\n  ^bb0(%a: " + q + ", %b: " + k + ", %c: " + v + ", %d: " + g + ", %e: " + r + ", %f: " + r +
+         "):\n    %0:3 = sinter.attention_gradient %a, %b, %c, %d, %e, %f " + band + "} : (" + all + ") -> (" + inputs +
+         ")\n    sinter.yield(%0#0, %0#1, %0#2) : " + inputs + "\n  }\n  return %y#0, %t#0, %t#1, %t#2 : " + g + ", " +
+         inputs + "\n}\n";
+}
+
+static std::vector<Feed> feedsOfBoth(const Shape &s) {
+  std::vector<Feed> feeds = feedsOf({2 * s.heads, s.rows, s.keys, s.depth, s.width});
+  feeds[1] = {{s.heads, s.keys, s.depth}, numbers(s.heads * s.keys * s.depth, 2)};
+  feeds[2] = {{s.heads, s.keys, s.width}, numbers(s.heads * s.keys * s.width, 3)};
+  feeds.push_back({{2 * s.heads, s.rows, s.width}, numbers(2 * s.heads * s.rows * s.width, 4)});
+  feeds.push_back({{2 * s.heads, s.rows}, numbers(2 * s.heads * s.rows, 5)});
+  return feeds;
+}
+
+// Eight heads of keys are one task each, two are blocks of keys and of rows: in the order of blocks either way.
+TEST(AttentionGradient, AnyNumberOfThreadsGivesTheSameBits) {
+  for (int64_t heads : {8, 2}) {
+    Shape s{heads, 230, 240, 17, 24};
+    std::vector<HostTensor> one = resultsOf(bothParts(s, "f32"), feedsOfBoth(s), 1);
+    for (unsigned threads : {2, 4}) {
+      std::vector<HostTensor> more = resultsOf(bothParts(s, "f32"), feedsOfBoth(s), threads);
+      for (size_t i = 0; i < one.size(); ++i)
+        EXPECT_EQ(std::memcmp(one[i].data(), more[i].data(), one[i].numBytes()), 0)
+            << heads << " " << threads << " " << i;
+    }
+  }
+}
+
+TEST(AttentionGradient, AnySize) {
+  for (const char *type : {"f32", "f64"})
+    for (const Shape &s : {Shape{1, 1, 1, 1, 1}, Shape{8, 201, 233, 17, 64}}) {
+      SCOPED_TRACE(s.keys);
+      expectMatches(bothParts(s, type), {feedsOfBoth(s)});
+    }
+}
+
+// Without any key there is nothing to add; without rows the gradients of keys are zero.
+TEST(AttentionGradient, NothingToCount) {
+  for (const Shape &s : {Shape{2, 3, 0, 4, 20}, Shape{8, 0, 5, 4, 20}, Shape{2, 0, 5, 4, 20}})
+    expectMatches(bothParts(s, "f32"), {feedsOfBoth(s)});
+}

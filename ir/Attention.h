@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention in steps: what its decomposition and its gradient rule both build.
+
+#ifndef SINTER_IR_ATTENTION_H
+#define SINTER_IR_ATTENTION_H
+
+#include "ir/Composer.h"
+#include "ir/Normalization.h"
+
+namespace sinter {
+
+/// How many heads of queries each head of keys serves: 1 where one of the numbers is not known, or there are no heads.
+int64_t headGroups(mlir::Type query, mlir::Type key);
+
+/// The steps of an attention in one float type (f32 for shorter ones). Heads of queries that share keys are rows of one
+/// matrix, so that no key is repeated: q [..., h, m, d] is read as [..., h / groups, groups * m, d].
+class AttentionSteps {
+public:
+  /// `op` is an attention or an attention_gradient.
+  AttentionSteps(Composer &c, mlir::Operation *op);
+
+  mlir::Value query, key, value, bias; // bias is null if there is none
+  int64_t rank;
+  double scale;
+
+  /// Values in the type that is computed in; null stays null.
+  mlir::Value widen(mlir::Value x) const;
+  /// [..., h, m, x] as [..., h / groups, groups * m, x], and back.
+  mlir::Value fold(mlir::Value x) const;
+  mlir::Value unfold(mlir::Value x) const;
+  /// The product over axis `aAxis` of `a` and `cAxis` of `b`, where leading axes go along.
+  mlir::Value product(mlir::Value a, int64_t aAxis, mlir::Value b, int64_t bAxis) const;
+  /// x [..., m, d] times y [..., n, d] of fewer heads: [..., m, n].
+  mlir::Value timesKeys(mlir::Value x, mlir::Value y) const;
+  /// scale q k^T + bias, -inf where a row does not count a key: [..., m, n].
+  mlir::Value scores() const;
+  /// `x` [..., m, n], `otherwise` where a row does not count a key.
+  mlir::Value counted(mlir::Value x, double otherwise) const;
+  /// The softmax of `scores()`.
+  mlir::Value shares() const;
+
+private:
+  Composer &c;
+  std::optional<int64_t> before, after;
+  int64_t groups;
+};
+
+/// True for an attention and for its gradient.
+bool isAttention(mlir::Operation *op);
+
+} // namespace sinter
+
+#endif

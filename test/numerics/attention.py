@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""attention.py BUILD [TARGET...]
+
+The kernels of attention and of its backward part at sizes around their blocks, with groups of heads, bands of keys and biases, against NumPy's formulas, which form all scores in a
+wider type: results by 1e-5 (f32) or 1e-12 (f64) of the sums of magnitudes. For the targets that are named; by default some for each that this machine can run."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
+import sinter_runtime
+
+TYPES = {"f32": np.float32, "f64": np.float64}
+BOUND = {"f32": 1e-5, "f64": 1e-12}
+# batch, heads, heads of keys, rows, keys, depth, width, before, after, shape of the bias (letters: as scores have it, 1: once, none)
+SIZES = [(1, 1, 1, 1, 1, 1, 1, None, None, ""), (1, 8, 8, 13, 65, 16, 16, None, 0, ""), (1, 2, 2, 200, 200, 64, 64, None, 0, ""), (1, 8, 8, 200, 200, 64, 64, None, 0, ""),
+         (2, 4, 2, 37, 70, 9, 21, None, 33, ""), (1, 16, 8, 61, 61, 20, 5, 7, 0, ""), (2, 3, 1, 300, 290, 8, 17, 40, 3, ""), (1, 8, 8, 100, 401, 33, 64, 150, 301, ""),
+         (1, 2, 2, 31, 129, 64, 80, None, None, "bhmn"), (1, 9, 9, 25, 70, 7, 7, None, None, "11mn"), (2, 4, 2, 40, 193, 16, 16, None, 153, "b11n"), (1, 2, 1, 50, 50, 4, 4, None, 0, "1hm1"),
+         (1, 8, 4, 202, 202, 16, 16, 20, 20, "11mn"), (3, 4, 4, 7, 600, 32, 32, 5, 598, "")]
+TARGETS = {"x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "native": []}
+
+
+class Case:
+    def __init__(self, number, kind, sizes):
+        self.name, self.kind, self.sizes = f"a{number}", kind, sizes
+        batch, heads, few, m, n, d, e, self.before, self.after, letters = sizes
+        rng = np.random.default_rng(number)
+        draw = lambda *shape: rng.uniform(-1.5, 1.5, shape).astype(np.float32).astype(TYPES[kind])
+        self.feeds = {"q": draw(batch, heads, m, d), "k": draw(batch, few, n, d), "v": draw(batch, few, n, e), "g": draw(batch, heads, m, e), "r": draw(batch, heads, m)}
+        if letters:
+            wanted = dict(b=batch, h=heads, m=m, n=n)
+            self.feeds["b"] = draw(*(wanted.get(letter, 1) for letter in letters))
+            self.feeds["b"][rng.random(self.feeds["b"].shape) < 0.2] = -4
+            if letters == "bhmn":
+                self.feeds["b"][..., 64:] = -np.inf  # blocks that a mask hides
+        self.scale = 0.5
+
+    def text(self):
+        types = {name: f"tensor<{'x'.join(map(str, x.shape))}x{self.kind}>" for name, x in self.feeds.items()}
+        inputs = ", ".join(f'%{name}: {types[name]} {{sinter.name = "{name}"}}' for name in types)
+        band = "".join(f", {name} = {value} : i64" for name, value in (("before", self.before), ("after", self.after)) if value is not None)
+
+        def kernel(op, operands, results, attributes):
+            inner, given = ", ".join(f"%i{x}" for x in operands), ", ".join(types[x] for x in operands)
+            results = ", ".join(results)
+            places = ", ".join(f"%o{i}" for i in range(results.count("tensor")))
+            return (f"sinter.kernel attention({', '.join('%' + x for x in operands)}) : ({given}) -> ({results}) {{\n  ^bb0({', '.join(f'%i{x}: {types[x]}' for x in operands)}):\n"
+                    f"    %o:{results.count('tensor')} = sinter.{op} {inner} {{scale = {self.scale} : f64{band}{attributes}}} : ({given}) -> ({results})\n"
+                    f"    sinter.yield({', '.join(f'%o#{i}' for i in range(results.count('tensor')))}) : {results}\n  }}\n")
+
+        y, few = types["g"], [x for x in ("b",) if x in types]
+        forward = kernel("attention", ["q", "k", "v"] + few, [y, types["r"]], ", log_sums = true")
+        types["s"] = types["r"]
+        backward = kernel("attention_gradient", ["q", "k", "v", "g", "s", "r"] + few, [types["q"], types["k"], types["v"]], "")
+        results = ", ".join([y, types["r"], types["q"], types["k"], types["v"]])
+        return (f"func.func @{self.name}({inputs}) -> ({results}) {{\n  %f:2 = {forward}" +
+                f"  %t:3 = {backward.replace('%s,', '%f#1,', 1)}  return %f#0, %f#1, %t#0, %t#1, %t#2 : {results}\n}}\n")
+
+    def expected(self):
+        """Pairs of a result and the sum of magnitudes that its error is measured by."""
+        wide = np.longdouble if self.kind == "f64" else np.float64
+        q, k, v, g, r = (self.feeds[name].astype(wide) for name in "qkvgr")
+        groups = q.shape[1] // k.shape[1]
+        k, v = (np.repeat(x, groups, axis=1) for x in (k, v))
+        m, n = q.shape[2], k.shape[2]
+        product = lambda x, y: np.matmul(x, y)
+        turn = lambda x: np.swapaxes(x, -1, -2)
+        scores = self.scale * product(q, turn(k))
+        if "b" in self.feeds:
+            scores = scores + self.feeds["b"].astype(wide)
+        distance = np.arange(n) - np.arange(m)[:, None]
+        counts = (distance <= (self.after if self.after is not None else n)) & (distance >= -(self.before if self.before is not None else m))
+        scores = np.where(counts, scores, -np.inf)
+        most = scores.max(-1, keepdims=True)
+        p = np.exp(scores - most)
+        total = p.sum(-1, keepdims=True)
+        p = p / total
+        sums = (most + np.log(total))[..., 0]
+        dp, size = product(g, turn(v)), product(abs(g), turn(abs(v)))
+        ds, size = self.scale * p * (dp - r[..., None]), self.scale * p * (size + abs(r[..., None]))
+        joined = lambda x: x.reshape(x.shape[0], -1, groups, *x.shape[2:]).sum(2)
+        return [(product(p, v), product(p, abs(v))), (sums, 1 + abs(sums)), (product(ds, k), product(size, abs(k))),
+                (joined(product(turn(ds), q)), joined(product(turn(size), abs(q)))), (joined(product(turn(p), g)), joined(product(turn(p), abs(g))))]
+
+    def check(self, results):
+        worst = 0.0
+        for (wanted, size), got in zip(self.expected(), results):
+            ratio = np.abs(got.astype(wanted.dtype) - wanted) / (BOUND[self.kind] * size + 1e-300)
+            worst = max(worst, float(np.max(np.where(np.isnan(ratio), np.inf, ratio))))
+        return worst
+
+
+def main():
+    build, chosen = sys.argv[1], sys.argv[2:]
+    with open("/proc/cpuinfo") as file:
+        flags = set(next((line for line in file if line.startswith("flags")), "").split())
+    everything = [Case(2 * i + j, kind, sizes) for i, sizes in enumerate(SIZES) for j, kind in enumerate(TYPES)]
+    runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
+    wrong = 0
+    for number, (target, needs) in enumerate(TARGETS.items()):
+        if chosen and target not in chosen or not chosen and not flags.issuperset(needs):
+            continue
+        cases = everything if chosen else everything[::3] if target == "native" else everything[number::14]
+        worst = 0.0
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/m.mlir", "w") as file:
+                file.write("".join(case.text() for case in cases))
+            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", target, "-o", f"{folder}/m.smod"], check=True)
+            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in cases])
+            for case in cases:
+                ratio = case.check(list(sessions[case.name].run(case.feeds).values()))
+                worst = max(worst, ratio)
+                if not ratio <= 1:
+                    wrong += 1
+                    print(f"{target}: {case.name} {case.kind} {case.sizes}: {ratio} of the bound")
+        print(f"{target}: {len(cases)} attentions, {worst:.3f} of the bound")
+    sys.exit(wrong > 0)
+
+
+main()
