@@ -179,6 +179,15 @@ std::string sinter::printManifest(const CompiledModule &module) {
           json.attribute("name", function.name);
           json.attributeArray("inputs", [&] { tensors(function.inputs, function); });
           json.attributeArray("outputs", [&] { tensors(function.outputs, function); });
+          if (const std::optional<schedule::KeepReport> &keeps = function.keeps)
+            json.attributeObject("checkpoint", [&] {
+              json.attribute("policy", keeps->policy);
+              json.attribute("arena_bytes", keeps->arenaBytes);
+              json.attribute("arena_bytes_of_all", keeps->arenaBytesOfAll);
+              json.attribute("ops", static_cast<int64_t>(keeps->launches));
+              json.attribute("repeated_ops", static_cast<int64_t>(keeps->repeated));
+              json.attribute("added_work", keeps->addedWork);
+            });
         });
     });
     json.attributeArray("kernels", [&] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "plan.h"
+#include "arena.h"
 #include "status.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -151,6 +152,20 @@ sinter_status_code srtPlan(Memory *memory, const sinter_buffer_life *lives, int6
   *total = best;
   srtFree(memory, FixedMemory, room, work);
   return SINTER_OK;
+}
+
+sinter_status_code sinter_arena_bytes(const sinter_buffer_life *lives, int64_t count, const int64_t *bytes,
+                                      int64_t *total) {
+  if (!total || (count > 0 && (!lives || !bytes)))
+    return srtError(SINTER_INVALID_ARGUMENT, "an arena's size requires lives, sizes and a place for it, got null");
+  Memory memory = {0};
+  int64_t work = count > 0 && count <= INT32_MAX ? count * (int64_t)sizeof(int64_t) : 0;
+  int64_t *offsets = work ? srtAllocate(&memory, FixedMemory, work) : NULL;
+  if (work && !offsets)
+    return srtError(SINTER_OUT_OF_MEMORY, "no memory for %" PRId64 " bytes to plan the arena", work);
+  sinter_status_code status = srtPlan(&memory, lives, count, bytes, offsets, total);
+  srtFree(&memory, FixedMemory, offsets, work);
+  return status;
 }
 
 //===- Cache --------------------------------------------------------------------------------------===//

@@ -684,6 +684,11 @@ SINTER_API sinter_status_code sinter_graph_custom_vjp(sinter_graph *graph, int32
 SINTER_API sinter_status_code sinter_graph_state(sinter_graph *graph, int32_t function, int32_t input, int32_t output,
                                                  const char *name, const sinter_tensor *initial);
 
+/// Says what a finished function keeps where values are read much later, as activations in a backward part: texts as of
+/// `sinter train-step --checkpoint` ("none", "full", "named:REGEX", "budget:64M", "budget:40%"). Results keep their
+/// bits. Whether a budget can be met is found when the function is compiled.
+SINTER_API sinter_status_code sinter_graph_keep(sinter_graph *graph, int32_t function, const char *policy);
+
 typedef struct sinter_train_options {
   uint32_t struct_size;  // sizeof(sinter_train_options)
   int32_t draws_weights; // non-zero: weights without a first value are drawn by `weight_seed`; else they are zeros
@@ -694,7 +699,8 @@ typedef struct sinter_train_options {
   const char *frozen;    // --frozen; null: none
   int64_t batch;         // --batch; 0: as the model says
   uint64_t weight_seed;
-  uint64_t seed; // of random numbers such as dropout's
+  uint64_t seed;          // of random numbers such as dropout's
+  const char *checkpoint; // --checkpoint, as sinter_graph_keep of the step; null: none
 } sinter_train_options;
 
 /// The training step of a model, as `sinter train-step` makes it: a graph of two functions over the same states, `step`

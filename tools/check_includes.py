@@ -20,7 +20,7 @@ BELOW = {
     "runtime": {"runtime"},
     "tools": {"tools", "compiler", "passes", "backends", "ir"},
 }
-ABI = re.compile(r"runtime/(abi|device|driver|dtypes|host|output)\.h$")
+ABI = re.compile(r"runtime/(abi|arena|device|driver|dtypes|host|output)\.h$")
 PUBLIC = re.compile(r"runtime/(abi\.h|driver\.h|dtypes\.h|host\.h|output\.h|sinter\.hp*|smod\.h|manifest\w*\.h)$")
 TOOLS = re.compile(PUBLIC.pattern[:-2] + r"|(data|train)/\w+\.h)$")  # these libraries ship beside the runtime
 SCALAR_LOOPS = re.compile(r"^backends/cpu/(emit/\w+|KernelSpec)\.h$")

@@ -35,8 +35,6 @@ public:
 
 struct EmittedKernel : schedule::KernelTraits {
   mlir::func::FuncOp function;
-  /// About how many nanoseconds the whole launch takes (CostModel::inlineNs). Over static sizes only; 0 means unknown.
-  double estimatedNs = 0;
 };
 
 } // namespace sinter::cpu

@@ -43,6 +43,8 @@ struct KernelTraits {
   bool isOrdered = false;
   /// A launch takes some nanoseconds: a loop of such kernels alone need not look in each trip whether it was cancelled.
   bool isBrief = false;
+  /// About how many nanoseconds the whole launch takes on one core. Over static sizes only; 0 means unknown.
+  double estimatedNs = 0;
 };
 
 /// One kernel op and the code that it runs, with sizes as expressions over the symbols of the function around.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/schedule/ScheduleEmitter.h"
+#include "backends/schedule/Recomputation.h"
 #include "ir/Constants.h"
 #include "ir/External.h"
 #include "ir/Limits.h"
@@ -336,11 +337,27 @@ FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp modu
                  .wasInterrupted();
   if (!ok)
     return failure();
+  std::optional<KeepReport> keeps;
+  if (auto text = function->getAttrOfType<StringAttr>(kKeepAttr)) {
+    std::string error;
+    std::optional<KeepPolicy> policy = KeepPolicy::parse(text.getValue(), error);
+    if (!policy)
+      return function.emitError() << kKeepAttr << " " << error, failure();
+    FailureOr<KeepReport> report = recompute(function, *policy, sizes, launches, registers, memory.empty());
+    if (failed(report))
+      return failure();
+    keeps = *report;
+    keeps->policy = text.str();
+  }
   SchedulePlan plan(function, sizes, launches, registers, /*statesInPlace=*/memory.empty());
   ScheduleBuilder builder(module, function.getLoc(), entry, function.getNumArguments(), function.getNumResults(),
                           context, memory);
   ScheduleEmitter emitter(function, builder, sizes, plan, launches, checks, weights, kernels.runsControl());
   if (failed(emitter.run()))
     return failure();
-  return makeSignature(function, entry, plan, context, weights, /*statesOnDevice=*/!memory.empty());
+  FailureOr<Signature> signature =
+      makeSignature(function, entry, plan, context, weights, /*statesOnDevice=*/!memory.empty());
+  if (succeeded(signature))
+    signature->keeps = std::move(keeps);
+  return signature;
 }

@@ -5,6 +5,7 @@
 #ifndef SINTER_BACKENDS_SCHEDULE_SIGNATURE_H
 #define SINTER_BACKENDS_SCHEDULE_SIGNATURE_H
 
+#include "backends/schedule/KeepPolicy.h"
 #include "backends/schedule/Weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -32,6 +33,7 @@ struct Signature {
   std::vector<Tensor> inputs, outputs;
   std::vector<State> states;
   std::vector<std::string> symbols;
+  std::optional<KeepReport> keeps; // what came of the function's policy, if it has one
 };
 
 /// The signature of `function`, which symbol `entry` computes. First values of states go to `weights`. Fails with a

@@ -2,6 +2,7 @@
 //
 // States of recorded functions, and training steps.
 
+#include "backends/schedule/KeepPolicy.h"
 #include "compiler/capi/Public.h"
 #include "compiler/train/ImportStates.h"
 #include "compiler/train/TrainStep.h"
@@ -47,6 +48,20 @@ sinter_status_code sinter_graph_state(sinter_graph *graph, int32_t index, int32_
   function.setArgAttr(at, "sinter.state", text);
   if (output >= 0)
     function.setResultAttr(static_cast<unsigned>(output), "sinter.state", text);
+  return SINTER_OK;
+}
+
+sinter_status_code sinter_graph_keep(sinter_graph *graph, int32_t index, const char *policy) {
+  if (!graph || !policy)
+    return invalid("keep requires a graph and a policy, got null");
+  if (index < 0 || index >= static_cast<int32_t>(graph->functions.size()) ||
+      !graph->functions[static_cast<size_t>(index)].op)
+    return invalid("keep requires a finished function, got " + Twine(index));
+  std::string error;
+  if (!schedule::KeepPolicy::parse(policy, error))
+    return invalid("a checkpoint policy " + error);
+  graph->functions[static_cast<size_t>(index)].op->setAttr(schedule::kKeepAttr,
+                                                           StringAttr::get(graph->context.get(), policy));
   return SINTER_OK;
 }
 
@@ -113,6 +128,11 @@ sinter_status_code sinter_graph_train_step(sinter_graph *graph, const sinter_tra
   if (chosen.draws_weights)
     train.seed = chosen.weight_seed;
   train.randomSeed = chosen.seed;
+  if (chosen.checkpoint && *chosen.checkpoint) {
+    if (!schedule::KeepPolicy::parse(chosen.checkpoint, error))
+      return invalid("a checkpoint policy " + error);
+    train.checkpoint = chosen.checkpoint;
+  }
   std::shared_ptr<llvm::Regex> trainable, frozen;
   if (!readPattern("trainable", chosen.trainable, trainable) || !readPattern("frozen", chosen.frozen, frozen))
     return SINTER_INVALID_ARGUMENT;

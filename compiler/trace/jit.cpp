@@ -517,6 +517,8 @@ bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, st
   result.each([](Tensor &leaf) { leaf = Tensor(); });
   form.prototype = result.clone();
   form.outputs = std::move(traced.outputs);
+  if (!options.checkpoint.empty() && sinter_graph_keep(raw, traced.function, options.checkpoint.c_str()))
+    return stop(fail(where, sinter_last_error()));
 
   sinter_compile_options lowered{};
   lowered.struct_size = sizeof(lowered);
@@ -549,6 +551,8 @@ std::string JitCore::dump(const char *phase, std::span<const AnyTree> args, AnyT
                               [&](std::span<const Tensor> leaves) { trace(leaves, result.tree); }, {});
   if (traced.error)
     return stop(errorTensor(*traced.error));
+  if (!s.options.checkpoint.empty() && sinter_graph_keep(raw, traced.function, s.options.checkpoint.c_str()))
+    return stop(fail(s.where, sinter_last_error()));
   sinter_compile_options lowered{};
   lowered.struct_size = sizeof(lowered);
   lowered.opt_level = int32_t(s.options.opt_level);

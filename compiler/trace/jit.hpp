@@ -22,6 +22,9 @@ struct JitOptions {
   int threads = 0;        // that run it; 0: all cores for large arguments, else one
   bool fast_math = false; // rewrites that change rounding, infinities and NaN
   bool profile = false;   // count calls and time of each kernel, which costs some 50 ns a call
+  /// What is computed again instead of kept where it is read much later, as in a gradient: none, full, budget:64M,
+  /// budget:40%; empty: none.
+  std::string checkpoint = {};
 };
 
 /// What the calls of a jitted function took.

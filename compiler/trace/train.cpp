@@ -338,6 +338,8 @@ std::shared_ptr<sinter_graph> StepCore::State::build(std::span<const Spec> batch
     error = traced.error;
     return nullptr;
   }
+  if (!options.checkpoint.empty() && sinter_graph_keep(raw, traced.function, options.checkpoint.c_str()))
+    return stop(problem(sinter_last_error()));
   for (size_t k = 0; k < all.size(); ++k) {
     auto found = std::find(replaced.begin(), replaced.end(), all[k].name);
     int32_t output = found == replaced.end() ? -1 : int32_t(1 + (found - replaced.begin()));
@@ -421,6 +423,8 @@ Tensor StepCore::call(std::span<const AnyTree> batch, LossCall loss) {
           });
       if (traced.error)
         return stop(errorTensor(*traced.error));
+      if (!s.options.checkpoint.empty() && sinter_graph_keep(raw, traced.function, s.options.checkpoint.c_str()))
+        return stop(s.problem(sinter_last_error()));
       Module module = sinter::build(graph, build, s.where);
       if (module.error())
         return stop(errorTensor(*module.error()));
@@ -624,6 +628,7 @@ Graph train_step(const Graph &model, const GraphStepOptions &options, Where wher
   lowered.draws_weights = options.weight_seed.has_value();
   lowered.weight_seed = options.weight_seed.value_or(0);
   lowered.seed = options.seed;
+  lowered.checkpoint = options.checkpoint.c_str();
   sinter_graph *step = nullptr;
   if (sinter_status_code code = sinter_graph_train_step(model.handle(), &lowered, &step))
     return Graph::failed(Error(sinter_last_error(), where, StatusCode(code)));

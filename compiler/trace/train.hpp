@@ -29,6 +29,10 @@ struct StepOptions {
   OptLevel opt_level = OptLevel::standard;
   int threads = 0; // 0: all cores
   bool fast_math = false;
+  /// What the step keeps of activations, and what it computes again: none, full (the smallest arena), named:REGEX
+  /// (blocks by the names of their leaves: "layers\\.[0-9]+\\."), budget:64M, budget:40%; empty: none. Results keep
+  /// their bits. A budget that cannot be met is an error that tells the least.
+  std::string checkpoint = {};
   /// Names of what a step takes, in the order of leaves, for code that is compiled ahead of time.
   std::vector<std::string> inputs = {};
 };
@@ -173,6 +177,7 @@ struct GraphStepOptions {
   int64_t batch = 0;                        // size of first dims that an ONNX model leaves open; 0: they stay open
   std::optional<uint64_t> weight_seed = {}; // draws weights without a first value
   uint64_t seed = 0;                        // of random numbers
+  std::string checkpoint = {};              // as in StepOptions
 };
 /// A graph of the functions `step` and `infer` over the same states, from one that was loaded (ONNX: the file is read
 /// again, and its float initializers are the weights) or recorded with states. `build` or `compile` it.

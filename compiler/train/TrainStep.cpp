@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/train/TrainStep.h"
+#include "backends/schedule/KeepPolicy.h"
 #include "compiler/MainFunction.h"
 #include "compiler/Pipeline.h"
 #include "compiler/train/Formulas.h"
@@ -195,6 +196,8 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
     return failure();
   loss.erase();
   (*step)->setAttr("sinter.name", b.getStringAttr("step"));
+  if (!options.checkpoint.empty())
+    (*step)->setAttr(schedule::kKeepAttr, b.getStringAttr(options.checkpoint));
 
   // The gradients are the last results.
   Operation *terminator = step->getBody().front().getTerminator();

@@ -33,6 +33,8 @@ struct TrainOptions {
   std::optional<uint64_t> seed;
   /// Of random numbers in the step, such as dropout's: the first value of the state random.seed.
   uint64_t randomSeed = 0;
+  /// What the step keeps of activations (backends/schedule/KeepPolicy.h), which must be well formed; empty: all.
+  std::string checkpoint;
 };
 
 struct TrainStep {

@@ -2,120 +2,16 @@
 
 #include "passes/gradient/SavedValues.h"
 #include "ir/Dialect.h"
+#include "ir/FlowNetwork.h"
 #include "passes/SizeUses.h"
 
 #include "llvm/ADT/SetVector.h"
-#include <queue>
 
 using namespace mlir;
 using namespace sinter;
 
 /// Bytes assumed for an axis of unknown size, and what no cut takes if there is another.
-constexpr int64_t kUnknownSize = 64, kUnlimited = int64_t(1) << 60, kRagged = int64_t(1) << 50;
-
-namespace {
-/// Dinic's maximum flow.
-class FlowNetwork {
-public:
-  int addNode() {
-    edgesOf.emplace_back();
-    return static_cast<int>(edgesOf.size()) - 1;
-  }
-  void addEdge(int from, int to, int64_t capacity) {
-    edgesOf[from].push_back(edges.size());
-    edges.push_back({to, capacity});
-    edgesOf[to].push_back(edges.size());
-    edges.push_back({from, 0});
-  }
-  void saturate(int source, int sink) {
-    while (layer(source, sink)) {
-      next.assign(edgesOf.size(), 0);
-      path.clear();
-      while (push(source, sink))
-        ;
-    }
-  }
-  /// The nodes from which the sink can still be reached.
-  std::vector<bool> reaching(int sink) const {
-    std::vector<bool> reached(edgesOf.size());
-    std::vector<int> work{sink};
-    reached[sink] = true;
-    while (!work.empty()) {
-      int node = work.back();
-      work.pop_back();
-      for (size_t edge : edgesOf[node]) {
-        int from = edges[edge].to;
-        if (!reached[from] && edges[edge ^ 1].capacity > 0) {
-          reached[from] = true;
-          work.push_back(from);
-        }
-      }
-    }
-    return reached;
-  }
-
-private:
-  struct Edge {
-    int to;
-    int64_t capacity;
-  };
-  bool layer(int source, int sink) {
-    level.assign(edgesOf.size(), -1);
-    std::queue<int> work;
-    level[source] = 0;
-    work.push(source);
-    while (!work.empty()) {
-      int node = work.front();
-      work.pop();
-      if (level[sink] >= 0 && level[node] >= level[sink])
-        break; // what lies further away leads no shorter way
-      for (size_t edge : edgesOf[node])
-        if (edges[edge].capacity > 0 && level[edges[edge].to] < 0) {
-          level[edges[edge].to] = level[node] + 1;
-          work.push(edges[edge].to);
-        }
-    }
-    return level[sink] >= 0;
-  }
-  /// Sends as much as fits along one path through the layers; false when there is none. Paths are as long as chains of
-  /// ops, too long for recursion and to be walked from the source each time: the next one starts as this one did, up to
-  /// the edge that is full.
-  bool push(int source, int sink) {
-    for (int node = path.empty() ? source : edges[path.back()].to; node != sink;) {
-      size_t &k = next[node];
-      while (k < edgesOf[node].size() && !isOpen(edgesOf[node][k], node))
-        ++k;
-      if (k < edgesOf[node].size()) {
-        path.push_back(edgesOf[node][k]);
-        node = edges[path.back()].to;
-      } else if (path.empty()) {
-        return false;
-      } else {
-        node = edges[path.back() ^ 1].to;
-        path.pop_back();
-        ++next[node];
-      }
-    }
-    int64_t pushed = kUnlimited;
-    for (size_t edge : path)
-      pushed = std::min(pushed, edges[edge].capacity);
-    for (size_t edge : path) {
-      edges[edge].capacity -= pushed;
-      edges[edge ^ 1].capacity += pushed;
-    }
-    path.erase(llvm::find_if(path, [&](size_t edge) { return edges[edge].capacity == 0; }), path.end());
-    return true;
-  }
-  bool isOpen(size_t edge, int from) const {
-    return edges[edge].capacity > 0 && level[edges[edge].to] == level[from] + 1;
-  }
-
-  std::vector<Edge> edges;
-  std::vector<std::vector<size_t>> edgesOf;
-  std::vector<size_t> next, path;
-  std::vector<int> level;
-};
-} // namespace
+constexpr int64_t kUnknownSize = 64, kUnlimited = FlowNetwork::kUnlimited, kRagged = int64_t(1) << 50;
 
 int64_t sinter::estimatedBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());

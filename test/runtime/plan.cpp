@@ -2,6 +2,7 @@
 
 #include "Functions.h"
 extern "C" {
+#include "runtime/arena.h"
 #include "runtime/plan.h"
 }
 #include "test/Growth.h"
@@ -55,6 +56,19 @@ double checkPlan(const Problem &problem) {
 TEST(Plan, KeepsLiveBuffersApart) {
   for (unsigned seed = 0; seed < 200; ++seed)
     checkPlan(randomProblem(seed, 1 + static_cast<int>(seed % 60), 1 + seed % 40, 1 + seed % 13, 1 + seed * 100));
+}
+
+TEST(Plan, TellsTheBytesOfAnArena) {
+  const sinter_buffer_life lives[] = {{0, 1}, {1, 2}, {2, 3}};
+  const int64_t bytes[] = {100, 64, 100};
+  int64_t total = -1;
+  ASSERT_EQ(sinter_arena_bytes(lives, 3, bytes, &total), SINTER_OK);
+  EXPECT_EQ(total, 128 + 64); // the first and the last share their bytes
+  ASSERT_EQ(sinter_arena_bytes(nullptr, 0, nullptr, &total), SINTER_OK);
+  EXPECT_EQ(total, 0);
+  EXPECT_EQ(sinter_arena_bytes(lives, 3, bytes, nullptr), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(sinter_arena_bytes(nullptr, 3, bytes, &total), SINTER_INVALID_ARGUMENT);
+  EXPECT_EQ(sinter_arena_bytes(lives, 3, nullptr, &total), SINTER_INVALID_ARGUMENT);
 }
 
 TEST(Plan, StaysNearTheLowerBound) {

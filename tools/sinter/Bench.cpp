@@ -79,6 +79,7 @@ void sinter::tool::addBench(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("bench", "measure the time per call");
   flags->shared.addTo(*command);
   flags->shared.addPrecisionTo(*command);
+  flags->shared.addCheckpointTo(*command);
   flags->shared.addDeviceTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter, .mlir, .smod or .so)")->required();
   command->add_option("--input", flags->inputs, "NAME=VALUE, as for run; others are random")

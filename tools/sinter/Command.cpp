@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Command.h"
+#include "backends/schedule/KeepPolicy.h"
 #include "compiler/Link.h"
 #include <charconv>
 #include <cmath>
@@ -18,6 +19,15 @@ CLI::Validator sinter::tool::positive() {
     return isPositive ? std::string() : "requires a number above 0, got '" + text + "'";
   };
   return CLI::Validator(check, "ABOVE 0");
+}
+
+/// Checks that the value of an option is a policy.
+static CLI::Validator checkpointPolicy() {
+  auto check = [](const std::string &text) {
+    std::string error;
+    return sinter::schedule::KeepPolicy::parse(text, error) ? std::string() : error;
+  };
+  return CLI::Validator(check, "POLICY");
 }
 
 /// Appends the option's name to `given` when it is read.
@@ -68,6 +78,17 @@ void SharedOptions::addPrecisionTo(CLI::App &command) {
           "file says, else f32)")
       ->type_name("TYPE[,OP=TYPE...]")
       ->each(noteIn(compiling, "--precision"));
+}
+
+void SharedOptions::addCheckpointTo(CLI::App &command) {
+  command
+      .add_option("--checkpoint", checkpoint,
+                  "what is computed again instead of kept where it is read much later, as activations in a backward "
+                  "part: none; full, the smallest arena; named:REGEX, blocks by the names of what they read; "
+                  "budget:BYTES (with K, M or G) or budget:SHARE%, as little as such an arena allows "
+                  "(default: as the graph says, else none)")
+      ->check(checkpointPolicy())
+      ->each(noteIn(compiling, "--checkpoint"));
 }
 
 void SharedOptions::addShapesTo(CLI::App &command) {

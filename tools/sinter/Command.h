@@ -24,6 +24,7 @@ struct SharedOptions {
   std::vector<std::string> shapes; // NAME=1x80
   std::string indexPolicy;         // clamp or error; empty: as the graph has it
   std::string precision;           // setPrecision (passes/LowerPrecision.h); empty: as the graph says
+  std::string checkpoint;          // schedule::KeepPolicy of the main function; empty: as the graph says
   bool stripDebug = false;         // without debug_print and check_finite
   std::string function;            // of a module; empty: its first
   std::string states;              // safetensors file that states have their values of; empty: their first ones
@@ -34,6 +35,8 @@ struct SharedOptions {
   void addTo(CLI::App &command, bool onlyCompiles = false);
   /// --precision, of commands that make code and compare it with nothing.
   void addPrecisionTo(CLI::App &command);
+  /// --checkpoint, of commands that make code.
+  void addCheckpointTo(CLI::App &command);
   /// --shape and --index-policy alone.
   void addShapesTo(CLI::App &command);
   /// --device of commands that run code.

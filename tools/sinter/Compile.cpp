@@ -274,6 +274,7 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("compile", "compile a model to native code");
   flags->shared.addTo(*command, /*onlyCompiles=*/true);
   flags->shared.addPrecisionTo(*command);
+  flags->shared.addCheckpointTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command->add_option("-o,--output", flags->output,
                       "file to write; its suffix chooses the format; - is standard output, the default for text");

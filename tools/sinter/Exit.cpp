@@ -44,6 +44,9 @@ static const char *const kFiles[] = {"No such file or directory",
                                      "cannot read",
                                      "cannot write"};
 
+/// What a user asked of checkpoints and cannot have.
+static const char *const kChoices[] = {"for checkpoints", "checkpoints of named blocks"};
+
 template <size_t N> static bool hasAny(const char *message, const char *const (&words)[N]) {
   for (const char *word : words)
     if (std::strstr(message, word))
@@ -52,7 +55,10 @@ template <size_t N> static bool hasAny(const char *message, const char *const (&
 }
 
 Exit sinter::tool::classOf(const char *message, Exit otherwise) {
-  return hasAny(message, kLimits) ? Exit::Limit : hasAny(message, kFiles) ? Exit::File : otherwise;
+  return hasAny(message, kChoices)  ? Exit::Failure
+         : hasAny(message, kLimits) ? Exit::Limit
+         : hasAny(message, kFiles)  ? Exit::File
+                                    : otherwise;
 }
 
 void sinter::tool::stopFor(int32_t status) {

@@ -110,8 +110,14 @@ static Exit inspect(const InspectFlags &flags) {
     report["memory"] = {{"session_bytes", memory.fixed_bytes},   {"arena_bytes", memory.arena_bytes},
                         {"input_bytes", memory.input_bytes},     {"output_bytes", memory.output_bytes},
                         {"scratch_bytes", memory.scratch_bytes}, {"peak_bytes", memory.peak_bytes}};
-    if (model.graph())
+    report["memory"]["state_bytes"] = memory.state_bytes;
+    if (model.graph()) {
       report["memory"]["weight_bytes"] = model.compile().code.weights.size();
+      if (const auto &keeps = model.compile().code.functions.front().keeps) {
+        report["memory"]["arena_bytes_of_all"] = keeps->arenaBytesOfAll;
+        report["memory"]["repeated_ops"] = keeps->repeated;
+      }
+    }
   }
   if (!flags.dot.empty()) {
     requireGraph("--dot");
@@ -154,6 +160,7 @@ void sinter::tool::addInspect(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App *command = program.add_subcommand("inspect", "show what a model or module contains");
   flags->shared.addTo(*command);
+  flags->shared.addCheckpointTo(*command);
   command->add_option("file", flags->model, "model or module (.onnx, .sinter, .mlir, .smod or .so)")->required();
   command->add_flag("--ops", flags->ops, "how often each op occurs");
   command->add_flag("--kernels", flags->kernels, "compiled kernels, their code sizes and compile times");

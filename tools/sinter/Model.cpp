@@ -2,6 +2,7 @@
 
 #include "tools/sinter/Model.h"
 #include "backends/schedule/Dialect.h"
+#include "backends/schedule/KeepPolicy.h"
 #include "compiler/MainFunction.h"
 #include "compiler/Register.h"
 #include "compiler/Targets.h"
@@ -191,6 +192,8 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
                     [](func::FuncOp function) { return function.isPublic() && !function.isDeclaration(); }))
     throw Stop(Exit::Damage, path + ": requires a public function with a body, got none");
   func::FuncOp main = function();
+  if (!options.checkpoint.empty())
+    main->setAttr(schedule::kKeepAttr, StringAttr::get(ctx.get(), options.checkpoint));
   auto portOf = [&](Type type, Attribute name, const std::string &otherwise, unsigned number) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)

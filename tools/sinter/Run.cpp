@@ -67,6 +67,7 @@ void sinter::tool::addRun(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("run", "run a model once");
   flags->shared.addTo(*command);
   flags->shared.addPrecisionTo(*command);
+  flags->shared.addCheckpointTo(*command);
   flags->shared.addDeviceTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter, .mlir, .smod or .so)")->required();
   command->add_option("--function", flags->shared.function,

@@ -7,8 +7,10 @@
 #include "compiler/train/ImportStates.h"
 #include "tools/sinter/Model.h"
 #include "tools/sinter/NamePattern.h"
+#include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 
 using namespace sinter;
 using namespace sinter::tool;
@@ -79,6 +81,18 @@ static AdjustImport adjustment(const TrainStepFlags &flags, bool forInference, s
   };
 }
 
+/// What came of --checkpoint.
+static std::string keeps(const schedule::Signature &function) {
+  if (!function.keeps || function.keeps->arenaBytes < 0)
+    return "";
+  const schedule::KeepReport &report = *function.keeps;
+  std::ostringstream text;
+  text << "; arena " << describeBytes(static_cast<uintmax_t>(report.arenaBytes)) << " of "
+       << describeBytes(static_cast<uintmax_t>(report.arenaBytesOfAll)) << ", " << report.repeated << " of "
+       << report.launches << " ops run twice (" << std::lround(100 * report.addedWork) << " % more work)";
+  return text.str();
+}
+
 /// A file cannot say which of its floats are constants: a user must see what is trained.
 static std::string trains(const TrainStep &step) {
   return "; trains " + std::to_string(step.trained.size()) + (step.trained.size() > 1 ? " tensors: " : " tensor: ") +
@@ -110,7 +124,9 @@ static Exit trainStep(const TrainStepFlags &flags) {
   if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
     throw Stop(Exit::Usage, flags.model + ": is compiled already; train-step requires a graph");
   if (!format) {
-    flags.shared.refuseCompiling("a graph, which is not compiled");
+    SharedOptions others = flags.shared;
+    llvm::erase(others.compiling, "--checkpoint"); // which the graph holds
+    others.refuseCompiling("a graph, which is not compiled");
     flags.shared.refuseThreads("a graph, which is not compiled");
   }
 
@@ -124,8 +140,10 @@ static Exit trainStep(const TrainStepFlags &flags) {
     train.labels = flags.labels;
   if (flags.batch >= 0 && (flags.model.ends_with(".mlir") || flags.model.ends_with(".sinter")))
     throw Stop(Exit::Usage, "--batch applies to ONNX models; " + flags.model + " states its own types");
+  SharedOptions shared = flags.shared;
+  train.checkpoint = std::exchange(shared.checkpoint, ""); // of the step, not of the model
   std::vector<std::string> seen, again;
-  Model model(flags.model, flags.shared, adjustment(flags, false, seen));
+  Model model(flags.model, shared, adjustment(flags, false, seen));
   mlir::OwningOpRef<mlir::ModuleOp> inference = model.readAgain(adjustment(flags, true, again));
   if (train.isTrained && !seen.empty() && llvm::none_of(seen, train.isTrained))
     throw Stop(Exit::Failure,
@@ -159,7 +177,8 @@ static Exit trainStep(const TrainStepFlags &flags) {
     std::cerr << ", " << header << ": " << stem << "_init, " << stem << "_step, " << stem << "_infer, " << stem
               << "_save, " << stem << "_load"
               << (schedule::hasSeed(compiled->code.functions) ? ", " + stem + "_seed" : "");
-  std::cerr << "; state " << describeBytes(stateBytes(compiled->code.functions.front())) << trains(*step) << "\n";
+  std::cerr << "; state " << describeBytes(stateBytes(compiled->code.functions.front()))
+            << keeps(compiled->code.functions.front()) << trains(*step) << "\n";
   return Exit::Success;
 }
 
@@ -167,6 +186,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   auto flags = std::make_shared<TrainStepFlags>();
   CLI::App *command = program.add_subcommand("train-step", "compile the step that trains a model");
   flags->shared.addTo(*command, /*onlyCompiles=*/true);
+  flags->shared.addCheckpointTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command
       ->add_option("--loss", flags->train.loss,
