@@ -15,10 +15,10 @@ struct ScheduleEmitter::LoopState {
   explicit LoopState(mlir::Operation *op, const LoopPlan &plan) : loop(op), plan(plan) {}
 
   struct Size {
-    unsigned symbol; // of the body's argument or of the stack
-    mlir::Value value;     // now
-    unsigned index;  // carry or stack
-    int64_t axis;    // of the carry, or of the stack's slice
+    unsigned symbol;   // of the body's argument or of the stack
+    mlir::Value value; // now
+    unsigned index;    // carry or stack
+    int64_t axis;      // of the carry, or of the stack's slice
   };
 
   LoopView loop;

@@ -495,6 +495,16 @@ bool JitCore::State::probeSite(std::span<const Spec> specs, const JitProbe &prob
   return true;
 }
 
+/// What the compiler takes for JitOptions::device: null for this machine's CPU. False for another name.
+static bool targetOf(const std::string &device, const char *&target) {
+  target = device == "cuda" ? "cpu+cuda" : nullptr;
+  return target || device.empty() || device == "cpu";
+}
+
+static std::string unknownDevice(const std::string &device) {
+  return "a jitted function requires a device cpu or cuda, got '" + device + "'";
+}
+
 /// Traces and compiles; false after an error, which `result` then carries.
 bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, std::span<const Tensor> captured,
                              AnyTree result, JitTrace trace) const {
@@ -526,6 +536,8 @@ bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, st
   lowered.fast_math = options.fast_math;
   lowered.disk_cache = options.disk_cache;
   lowered.profile = options.profile;
+  if (!targetOf(options.device, lowered.target))
+    return stop(fail(where, unknownDevice(options.device)));
   sinter_module *module = nullptr;
   if (sinter_graph_compile(raw, &lowered, &module))
     return stop(fail(where, sinter_last_error()));
@@ -558,6 +570,8 @@ std::string JitCore::dump(const char *phase, std::span<const AnyTree> args, AnyT
   lowered.opt_level = int32_t(s.options.opt_level);
   lowered.fast_math = s.options.fast_math;
   lowered.profile = s.options.profile;
+  if (!targetOf(s.options.device, lowered.target))
+    return stop(fail(s.where, unknownDevice(s.options.device)));
   const char *text = nullptr;
   if (sinter_graph_dump(raw, phase, &lowered, &text))
     return stop(fail(s.where, sinter_last_error()));

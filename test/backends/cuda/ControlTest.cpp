@@ -55,7 +55,8 @@ TEST(CudaControl, NewtonsMethodRunsWithoutTheHost) {
   mlir::Type f32 = mlir::Float32Type::get(&program.context);
   std::vector<double> trips;
   std::vector<uint64_t> waits;
-  for (const std::vector<double> &values : {std::vector<double>{0, 0, 0, 0, 0}, {1, 0.5, 2, 0.25, 1.5}, {3, 4, 1, 2, 5}}) {
+  for (const std::vector<double> &values :
+       {std::vector<double>{0, 0, 0, 0, 0}, {1, 0.5, 2, 0.25, 1.5}, {3, 4, 1, 2, 5}}) {
     std::vector<HostTensor> inputs = {test::makeInput(f32, {{5}, values})};
     auto expected = program.evaluate(inputs);
     auto before = cuda::count("graph"), waited = cuda::count("wait"), copied = cuda::count("to host");
@@ -77,7 +78,8 @@ TEST(CudaControl, NewtonsMethodRunsWithoutTheHost) {
 }
 
 /// Carries that take each other's places, one that stays, a limit, and a loop that makes no trip.
-static const char fibonacciText[] = R"(func.func @f(%x: tensor<3xf32>, %end: tensor<f32>) -> (tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+static const char fibonacciText[] =
+    R"(func.func @f(%x: tensor<3xf32>, %end: tensor<f32>) -> (tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
     %n, %a, %b, %c = sinter.while(%x, %x, %x) captures(%end) {max_trip = 9 : i64} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) cond {
     ^bb0(%p: tensor<3xf32>, %q: tensor<3xf32>, %r: tensor<3xf32>, %l: tensor<f32>):
       %most = sinter.reduce max %p axes = [0] : (tensor<3xf32>) -> tensor<f32>
