@@ -510,6 +510,23 @@ Status StepCore::compile(const CompileOptions &options, std::span<const AnyTree>
   return writeGraph(Graph(graph), options);
 }
 
+std::string StepCore::dump(const char *phase, std::span<const AnyTree> batch, LossCall loss) {
+  State &s = *state_;
+  s.fetch();
+  std::shared_ptr<Error> error;
+  std::shared_ptr<sinter_graph> graph = s.build(specsOf(batch), loss, false, error);
+  if (!graph)
+    return std::string("error: ") + error->what();
+  sinter_compile_options lowered{};
+  lowered.struct_size = sizeof(lowered);
+  lowered.opt_level = int32_t(s.options.opt_level);
+  lowered.fast_math = s.options.fast_math;
+  const char *text = nullptr;
+  if (sinter_graph_dump(graph.get(), phase, &lowered, &text))
+    return std::string("error: ") + s.problem(sinter_last_error()).error()->what();
+  return text;
+}
+
 void StepCore::model(AnyTree into) const {
   state_->fetch();
   into.setLeaves(state_->leaves);

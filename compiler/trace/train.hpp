@@ -51,6 +51,8 @@ public:
   /// Writes `step` over `batch`, and `infer` over `inputs`, whose leaves are examples.
   Status compile(const CompileOptions &options, std::span<const AnyTree> batch, LossCall loss,
                  std::span<const AnyTree> inputs, AnyTree result, UseCall use);
+  /// The text of a phase for such batches.
+  std::string dump(const char *phase, std::span<const AnyTree> batch, LossCall loss);
   void model(AnyTree into) const;
   Status setModel(AnyTree from);
   std::vector<std::string> states() const;
@@ -136,6 +138,14 @@ public:
           *static_cast<Result *>(out) = detail::treeCast<Result>(
               std::apply([&](const auto &...input) { return infer(*static_cast<Model *>(model), input...); }, given));
         });
+  }
+
+  /// The text of a phase of the compiler for such a batch, as Jitted::dump gives it: what a call compiles, kernel by
+  /// kernel. Nothing is kept.
+  template <class... Batch> std::string dump(const char *phase, const Batch &...batch) {
+    std::tuple<detail::tree_t<Batch>...> trees(batch...);
+    const detail::AnyTree list[] = {detail::anyTree(trees)};
+    return core.dump(phase, list, lossOf(trees));
   }
 
 private:

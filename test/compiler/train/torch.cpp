@@ -3,6 +3,7 @@
 // Trainings in f64 against torch's (Inputs/torch_goldens.py), which no formula of this tree has made.
 
 #include "Goldens.h"
+#include <regex>
 #include <sinter/nn.hpp>
 #include <sinter/train.hpp>
 
@@ -274,6 +275,77 @@ TEST(TrainStep, ahead_of_time_and_jitted_are_the_same_bits) {
   Cnn trained = step.model();
   sn::Tensor gap = sn::max(sn::abs(use(trained, one) - infer({one})[0]));
   EXPECT_LT(gap.item<double>(), 1e-13);
+}
+
+/// Functions of an assembly text by name, without what says where they are: labels without their numbers, constants in
+/// place of their labels, names without `prefix`.
+std::map<std::string, std::string> functionsOf(const std::string &assembly, const std::string &prefix) {
+  std::map<std::string, std::vector<std::string>> blocks;
+  std::string current;
+  const std::regex label(R"(^([\w.$]+):.*)"),
+      place(R"(\s*\.(section|p2align|type|size|globl|hidden|text|file|ident)\b.*)");
+  std::istringstream lines(assembly);
+  for (std::string line; std::getline(lines, line);) {
+    line = line.substr(0, line.find('#'));
+    std::smatch match;
+    if (std::regex_match(line, match, label) && line.rfind(".LBB", 0) && line.rfind(".Ltmp", 0))
+      blocks[current = match[1]] = {};
+    else if (!current.empty() && !std::regex_match(line, place))
+      blocks[current].push_back(line);
+  }
+  auto replaceAll = [](std::string text, const std::regex &what, auto by) {
+    std::string result;
+    std::smatch match;
+    for (; std::regex_search(text, match, what); text = match.suffix())
+      result += match.prefix().str() + by(match.str());
+    return result + text;
+  };
+  const std::regex constant(R"(\.LCPI\d+_\d+)"), local(R"(\.L(BB|tmp|JTI)\d+(_\d+)?)"), own(prefix);
+  std::map<std::string, std::string> functions;
+  for (const auto &[name, body] : blocks) {
+    if (name.starts_with(".L") || !name.starts_with(prefix))
+      continue;
+    std::string &text = functions[name.substr(prefix.size())];
+    for (std::string line : body) {
+      line = replaceAll(line, own, [](const std::string &) { return std::string(); });
+      line = replaceAll(line, local, [](const std::string &) { return std::string(".L"); });
+      text += replaceAll(line, constant,
+                         [&](const std::string &key) {
+                           std::string data;
+                           for (const std::string &part : blocks[key])
+                             data += part + ";";
+                           return data;
+                         }) +
+              "\n";
+    }
+  }
+  return functions;
+}
+
+TEST(TrainStep, has_the_kernels_of_the_step_ahead_of_time) {
+  auto step = sn::train_step(cnnLoss, makeCnn(), optim::adamw({.lr = 0.01}).clip_norm(1));
+  sn::Tensor x = fill({6, 1, 8, 8}, 300, 2), labels = labelsOf(0, 1), one = fill({1, 1, 8, 8}, 400, 2);
+  step(x, labels);
+  std::string path = testing::TempDir() + "cnnstep.s";
+  auto use = [](Cnn &model, const sn::Tensor &x) {
+    nn::Mode mode;
+    return model(x, mode);
+  };
+  ASSERT_TRUE(step.compile({.output = path}, use, std::tuple(one), std::tuple(x, labels)).ok());
+  std::ifstream file(path);
+  std::stringstream ahead;
+  ahead << file.rdbuf();
+  auto jitted = functionsOf(step.dump("asm", x, labels), "sinter_"), written = functionsOf(ahead.str(), "cnnstep_");
+  EXPECT_GT(jitted.size(), 2u);
+  EXPECT_GT(written.size(), jitted.size()); // infer, too
+  size_t bytes = 0;
+  for (const auto &[name, text] : jitted) {
+    bytes += text.size();
+    EXPECT_TRUE(written.contains(name)) << name;
+    EXPECT_EQ(text, written[name]) << name;
+  }
+  EXPECT_GT(bytes, 10000u); // they are bodies, not names
+  EXPECT_NE(step.dump("graph", x, labels).find("sinter.convolution"), std::string::npos);
 }
 
 TEST(TrainStep, saves_and_goes_on) {
