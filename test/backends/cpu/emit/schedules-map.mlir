@@ -79,12 +79,12 @@ func.func @map(%x: tensor<7x33xf32>, %y: tensor<7x33xf32>, %t: tensor<13x37xf32>
     %s = sinter.dynamic_update_slice %a, %b, %c : (tensor<40x9xf32>, tensor<3x5xf32>, tensor<2xi64>) -> tensor<40x9xf32>
     sinter.yield (%s) : tensor<40x9xf32>
   }
-  %k14 = sinter.kernel map(%big, %part, %at) {schedule = #sinter.schedule<update, lanes = 4>} : (tensor<40x9xf32>, tensor<3x5xf32>, tensor<2xi64>) -> tensor<40x9xf32> {
+  %k14 = sinter.kernel map(%big, %part, %at) {schedule = #sinter.schedule<general, chunk = 3>} : (tensor<40x9xf32>, tensor<3x5xf32>, tensor<2xi64>) -> tensor<40x9xf32> {
   ^bb0(%a: tensor<40x9xf32>, %b: tensor<3x5xf32>, %c: tensor<2xi64>):
     %s = sinter.dynamic_update_slice %a, %b, %c : (tensor<40x9xf32>, tensor<3x5xf32>, tensor<2xi64>) -> tensor<40x9xf32>
     sinter.yield (%s) : tensor<40x9xf32>
   }
-  %k15 = sinter.kernel map(%big, %part, %at) {schedule = #sinter.schedule<map, lanes = 4, chunk = 36>} : (tensor<40x9xf32>, tensor<3x5xf32>, tensor<2xi64>) -> tensor<40x9xf32> {
+  %k15 = sinter.kernel map(%big, %part, %at) {schedule = #sinter.schedule<map, lanes = 2, chunk = 36>} : (tensor<40x9xf32>, tensor<3x5xf32>, tensor<2xi64>) -> tensor<40x9xf32> {
   ^bb0(%a: tensor<40x9xf32>, %b: tensor<3x5xf32>, %c: tensor<2xi64>):
     %s = sinter.dynamic_update_slice %a, %b, %c : (tensor<40x9xf32>, tensor<3x5xf32>, tensor<2xi64>) -> tensor<40x9xf32>
     sinter.yield (%s) : tensor<40x9xf32>
