@@ -7,9 +7,11 @@
 #include "CudaProgram.h"
 #include "runtime/cuda_control.h"
 #include "test/backends/cpu/Execute.h"
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 #include <unistd.h>
 
 using namespace sinter;
@@ -210,6 +212,30 @@ TEST(CudaControl, ALimitThatIsAnErrorIsToldAfterTheLoop) {
       << program.error;
   EXPECT_TRUE(program.run({x, test::makeInput(f32, {{}, {40}})})) << program.error;
   EXPECT_EQ(cuda::count("launch"), 0u);
+}
+
+/// Where the host looks at the condition. (The machine does all work when it is submitted, so a loop of its own without
+/// an end would never let the host go on.)
+TEST(CudaControl, ALoopOfTheHostWithoutAnEndCanBeCancelled) {
+  for (const char *how : {"launches", "off"}) {
+    Graphs graphs(how);
+    std::string text = fibonacciText;
+    text.erase(text.find("{max_trip = 9 : i64} "), 21);
+    test::Program endless(text, 2, 1, /*isGraph=*/true);
+    ASSERT_EQ(endless.error, "");
+    mlir::Type f32 = mlir::Float32Type::get(&endless.context);
+    HostTensor x = test::makeInput(f32, {{3}, {0}}), most = test::makeInput(f32, {{}, {1}});
+    std::atomic<bool> isDone = false;
+    std::thread canceller([&] {
+      while (!isDone) // before the run begins it has no effect
+        sinter_session_cancel(endless.session);
+    });
+    EXPECT_FALSE(endless.run({x, most}));
+    isDone = true;
+    canceller.join();
+    EXPECT_NE(endless.error.find("cancelled"), std::string::npos) << endless.error;
+    EXPECT_TRUE(endless.run({x, test::makeInput(f32, {{}, {0}})})) << endless.error; // no trip
+  }
 }
 
 TEST(CudaControl, TheKernelsThatDecideAssemble) {
