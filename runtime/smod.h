@@ -107,6 +107,7 @@ typedef struct SmodReading {
   const char *sha256; // of the whole file, 64 digits; null: any
 } SmodReading;
 
+/// Opens a container as sinter_smod_open does, with what only the runtime asks for; the caller closes `*smod`.
 sinter_status_code srtSmodOpen(const char *path, const SmodReading *reading, sinter_smod **smod);
 
 /// What was opened.

@@ -16,12 +16,14 @@ namespace sinter::data {
 
 inline constexpr uint64_t golden = 0x9E3779B97F4A7C15u;
 
+/// SplitMix64's finalizer: each of the 64 bits of the result depends on all of `z`.
 inline uint64_t mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
 }
 
+/// 64 random bits of a place in an epoch; always the same ones.
 inline uint64_t draw(uint64_t seed, int64_t epoch, int64_t position) {
   uint64_t z = mix(seed + golden);
   z = mix(z + golden * (static_cast<uint64_t>(epoch) + 1));

@@ -17,9 +17,12 @@ import subprocess
 import sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-SOURCES = {"C++": ["sinter/sinter.hpp", "sinter/nn.hpp", "sinter/nn_sequence.hpp", "sinter/losses.hpp", "sinter/train.hpp"],
-           "data and training, C++": ["data/" + name for name in ("Open.h", "Columns.h", "Media.h", "Text.h", "Tokenizer.h")] + ["train/Trainer.h"],
-           "C": ["sinter/sinter.h", "data/data.h", "train/train.h"]}
+SOURCES = {"C++": ["sinter/sinter.hpp", "sinter/nn.hpp", "sinter/nn_sequence.hpp", "sinter/losses.hpp", "sinter/train.hpp",
+                   "sinter/custom_op.hpp"],
+           "data and training, C++": ["data/" + name for name in ("Open.h", "Columns.h", "Media.h", "Text.h", "Tokenizer.h", "Arrays.h", "JsonLines.h", "Random.h")] + ["train/Trainer.h"],
+           "C": ["sinter/sinter.h", "device.h", "driver.h", "host.h", "smod.h", "data/data.h", "train/train.h"]}
+# Headers without a page: what they declare is in namespace detail, or in those that they include.
+WITHOUT = {"anytree.hpp", "fields.hpp", "host.hpp", "ops.hpp", "sinter.hpp", "value.hpp"}
 DECLARED = {"FunctionDecl", "FunctionTemplateDecl", "CXXRecordDecl", "ClassTemplateDecl", "EnumDecl", "TypeAliasDecl", "TypedefDecl",
             "RecordDecl"}
 FUNCTIONS = {"FunctionDecl", "FunctionTemplateDecl"}
@@ -96,7 +99,7 @@ class Reader:
 
 
 def is_public(path):
-    return re.search(r"(include/sinter|runtime/(data|train))/\w+\.(h|hpp)$", path) or path.endswith("runtime/sinter.h")
+    return re.search(r"(include/sinter|runtime/(data|train))/\w+\.(h|hpp)$", path) or re.search(r"runtime/(sinter|device|driver|host|smod)\.h$", path)
 
 
 def find_body(node):
@@ -242,6 +245,17 @@ def page(reader, path, facts, complaints, index, out):
     return None
 
 
+def installed(build):
+    """The public headers, below sinter/: those of the build folder, and what cmake/SinterInstall.cmake lists."""
+    with open(os.path.join(ROOT, "cmake", "SinterInstall.cmake"), encoding="utf-8") as file:
+        text = file.read()
+    names = {name for name in os.listdir(os.path.join(build, "include", "sinter")) if name.endswith((".h", ".hpp"))}
+    names |= set(re.findall(r"/runtime/(\w+\.h)", text))
+    for folder in ("data", "train"):
+        names |= {f"{folder}/{name}.h" for name in re.search(rf"set\(_{folder} ([^)]*)\)", text)[1].split()}
+    return sorted(names)
+
+
 def main():
     build, facts_path, out = sys.argv[1:]
     facts, complaints, index = read_facts(facts_path), [], {}
@@ -255,6 +269,9 @@ def main():
                 continue
             if (written := page(reader, path, facts, complaints, index, out)):
                 contents.append(f"* [`<{written[0]}>`]({written[1]}), {written[2]} functions")
+    for name in installed(build):
+        if name not in WITHOUT and not os.path.exists(os.path.join(out, name.replace("/", "-") + ".md")):
+            complaints.append(f"sinter/{name}: no page is written, as no header of SOURCES includes it")
     contents += ["", "## Functions", "", ", ".join(f"[`{name}`]({target})" for name, target in sorted(index.items()))]
     with open(os.path.join(out, "README.md"), "w", encoding="utf-8") as file:
         file.write("\n".join(contents) + "\n")
