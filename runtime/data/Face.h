@@ -9,6 +9,10 @@
 #include "data.h"
 #include <new>
 
+namespace sinter::data {
+class RowCache;
+} // namespace sinter::data
+
 struct sinter_data {
   sinter::data::Dataset dataset;
 };
@@ -31,6 +35,9 @@ sinter_status_code guarded(const char *call, Body body, const Pointers *...point
     return sinter_set_error(SINTER_OUT_OF_MEMORY, error.what());
   }
 }
+
+/// The cache of a table that is attached to a session, else throws.
+RowCache &cacheOf(sinter_rows &table);
 
 } // namespace sinter::data
 

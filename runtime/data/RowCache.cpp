@@ -293,14 +293,14 @@ void RowCache::prefetch(std::span<const int64_t> rows) {
   }
 }
 
-void RowCache::flush() {
+void RowCache::flush(int64_t mark) {
   finishJob();
   settle(true);
   findMemory();
   for (int64_t slot = 0; slot < slots; ++slot)
     if (held[static_cast<size_t>(slot)].isDirty)
       writeSlot(slot);
-  store.flush();
+  store.flush(mark);
 }
 
 void RowCache::forget(int64_t row) {

@@ -71,8 +71,9 @@ public:
   /// Begins to bring those of `rows` that are in no slot, into slots that the last `prepare` did not give. The next
   /// one finds them.
   void prefetch(std::span<const int64_t> rows);
-  /// Writes what moved, and flushes the store.
-  void flush();
+  /// Writes what moved, and flushes the store with this mark.
+  void flush(int64_t mark = 0);
+  const RowStore &rows() const { return store; }
   /// Gives a row its first value again.
   void forget(int64_t row);
 

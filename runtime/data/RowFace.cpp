@@ -22,6 +22,8 @@ struct sinter_rows {
   std::optional<RowCache> cache;
 };
 
+RowCache &sinter::data::cacheOf(sinter_rows &table) { return table.attached(); }
+
 struct sinter_row_vocabulary {
   RowVocabulary vocabulary;
   std::vector<int64_t> evicted; // by the last call

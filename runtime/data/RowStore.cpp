@@ -217,7 +217,7 @@ namespace {
 /// the last snapshot, in words of 64, and the CRC-32C of all that.
 struct IndexHeader {
   char magic[8] = {'s', 'n', 'r', 'o', 'w', 's', '0', '1'};
-  int64_t rows = 0, segment = 0, segments = 0;
+  int64_t rows = 0, segment = 0, segments = 0, mark = 0;
 };
 
 } // namespace
@@ -227,6 +227,7 @@ void RowStore::writeIndex() {
   header.rows = settings.rows;
   header.segment = perSegment;
   header.segments = segments();
+  header.mark = lastMark;
   Output output(folder + "/index");
   uint32_t crc = 0;
   auto append = [&](const void *data, size_t count) {
@@ -272,6 +273,7 @@ void RowStore::readIndex() {
   require(std::memcmp(header.magic, IndexHeader().magic, sizeof header.magic) == 0 && header.rows == settings.rows &&
               header.segment == perSegment,
           "is not the index of these rows");
+  lastMark = header.mark;
   // A log has at most four times the room of its table, and a few segments.
   require(header.segments >= 0 && header.segments <= 4 * (settings.rows / perSegment + 4),
           "has a log of " + std::to_string(header.segments) + " segments");
@@ -293,7 +295,7 @@ void RowStore::readIndex() {
       freed.push_back(segment);
 }
 
-void RowStore::flush() {
+void RowStore::flush(int64_t mark) {
   if (!mayWrite)
     return;
   if (open >= 0)
@@ -301,7 +303,13 @@ void RowStore::flush() {
   for (size_t shard = 0; shard < files.size(); ++shard)
     if (fdatasync(files[shard]) != 0)
       failAt(pathOf(static_cast<int64_t>(shard)), "cannot be written");
-  writeIndex();
+  int64_t before = std::exchange(lastMark, mark);
+  try {
+    writeIndex();
+  } catch (...) {
+    lastMark = before;
+    throw;
+  }
   for (Segment &segment : log)
     segment.isFlushed = segment.live > 0;
   freed.insert(freed.end(), waiting.begin(), waiting.end());

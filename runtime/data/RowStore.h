@@ -109,8 +109,11 @@ public:
   void unpack(size_t field, int64_t row, const char *record, float *values) const;
   void pack(size_t field, const float *values, char *record) const;
 
-  /// All that was written is on the disk, and is what the folder opens as.
-  void flush();
+  /// All that was written is on the disk, and is what the folder opens as. `mark` is kept with it: the step of a
+  /// training, say.
+  void flush(int64_t mark = 0);
+  /// What the last flush was given; 0 before the first.
+  int64_t flushedMark() const { return lastMark; }
   /// Segments of the log, and how many records each has.
   int64_t segments() const { return static_cast<int64_t>(log.size()); }
   int64_t segmentRecords() const { return perSegment; }
@@ -149,7 +152,7 @@ private:
   RowStoreOptions settings;
   bool mayWrite = true;
   std::vector<int64_t> offsets; // of the fields in a record
-  int64_t bytes = 0, perSegment = 0;
+  int64_t bytes = 0, perSegment = 0, lastMark = 0;
   std::vector<int> files;
   RowPlaces places{0};
   std::vector<uint64_t> changed;

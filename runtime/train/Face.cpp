@@ -76,6 +76,11 @@ sinter_status_code sinter_trainer_on_step(sinter_trainer *trainer, void (*step)(
       trainer);
 }
 
+sinter_status_code sinter_trainer_look_up(sinter_trainer *trainer, const char *input, sinter_rows *table) {
+  return data::guarded(
+      __func__, [&] { trainer->trainer->lookUp(input, data::cacheOf(*table)); }, trainer, input, table);
+}
+
 sinter_status_code sinter_trainer_run(sinter_trainer *trainer, sinter_trainer_outcome *outcome) {
   return data::guarded(
       __func__,

@@ -169,8 +169,69 @@ void Trainer::bind(sinter_session *of, const data::Record &batch) const {
     }
 }
 
+void Trainer::lookUp(const std::string &input, data::RowCache &cache) {
+  const sinter_function *function = sinter_session_function(session());
+  int32_t at = sinter_function_find_input(function, input.c_str());
+  if (at < 0 || isState(*function, at) || function->inputs[at].dtype != SINTER_I64)
+    refuse("rows of a table require an input of i64 that looks them up, '" + input + "' is none");
+  if (inputs.constants.contains(input))
+    refuse("rows of a table require batches, '" + input + "' is the same in each step");
+  lookups.push_back({input, &cache});
+}
+
+/// The batch with slots instead of rows.
+data::Record Trainer::withSlots(const data::Record &batch, bool moves) const {
+  data::Record slotted = batch;
+  for (const Lookup &lookup : lookups) {
+    int64_t column = batch.find(lookup.input);
+    if (column < 0)
+      continue; // `bind` says so, if it is needed
+    const data::Value &rows = batch.value(column);
+    if (rows.dtype() != SINTER_I64)
+      refuse("rows of a table require i64, column '" + lookup.input + "' is " + data::dtypeName(rows.dtype()));
+    auto count = static_cast<size_t>(rows.count());
+    auto memory = data::allocate(rows.count() * static_cast<int64_t>(sizeof(int64_t)));
+    lookup.cache->prepare({reinterpret_cast<const int64_t *>(rows.data()), count},
+                          {reinterpret_cast<int64_t *>(memory.get()), count}, moves);
+    slotted.value(column) = data::Value(SINTER_I64, rows.dims(), std::move(memory));
+  }
+  return slotted;
+}
+
+data::Record Trainer::takeBatch() {
+  if (aheadError)
+    std::rethrow_exception(std::exchange(aheadError, nullptr));
+  if (ahead)
+    return *std::exchange(ahead, std::nullopt);
+  data::Record batch;
+  if (!iterator->next(batch))
+    throw data::Error(SINTER_CORRUPT, "the data are required to stay as they are while they are read, they end early");
+  return batch;
+}
+
+/// Begins to bring the rows of the batch after the one that the step is about to see, if the epoch has one.
+void Trainer::readAhead() {
+  if (lookups.empty() || (done + 1) % inputs.training.perEpoch() == 0 || done + 1 == total)
+    return;
+  data::StateWriter writer;
+  iterator->save(writer);
+  aheadPosition = writer.take();
+  try {
+    ahead = takeBatch();
+  } catch (const data::Error &) { // the next step's
+    aheadError = std::current_exception();
+    return;
+  }
+  for (const Lookup &lookup : lookups)
+    if (int64_t column = ahead->find(lookup.input); column >= 0 && ahead->value(column).dtype() == SINTER_I64)
+      lookup.cache->prefetch({reinterpret_cast<const int64_t *>(ahead->value(column).data()),
+                              static_cast<size_t>(ahead->value(column).count())});
+}
+
 double Trainer::step(const data::Record &batch) {
-  bind(session(), batch);
+  data::Record slotted = withSlots(batch, true); // which the session reads when it runs
+  bind(session(), slotted);
+  readAhead();
   data::check(sinter_session_run(session()));
   sinter_tensor view;
   data::check(sinter_session_output(session(), lossOutput, &view));
@@ -206,6 +267,7 @@ void Trainer::measure(const data::Record &batch) {
     room = type.dims[0];
     full.value(column) = filledUp(batch.value(column), room);
   }
+  full = withSlots(full, false);
   bind(inferSession.get(), full);
   data::check(sinter_session_run(inferSession.get()));
   for (Scored &scored : metrics) {
@@ -287,7 +349,9 @@ void Trainer::keepPosition() {
   position.step = done;
   position.dataSignature = dataSignature;
   position.data.clear();
-  if (isWholeEpoch && iterator && done % inputs.training.perEpoch() != 0) {
+  if (isWholeEpoch && (ahead || aheadError)) {
+    position.data = aheadPosition;
+  } else if (isWholeEpoch && iterator && done % inputs.training.perEpoch() != 0) {
     data::StateWriter writer;
     iterator->save(writer);
     position.data = writer.take();
@@ -301,13 +365,16 @@ void Trainer::store() {
   events.flush();
   if (!config.save.empty())
     data::check(sinter_session_save(session(), config.save.c_str()));
-  if (!checkpoints)
-    return;
-  keepPosition();
-  std::vector<sinter_session *> sessions = {session()};
-  if (inferSession)
-    sessions.push_back(inferSession.get());
-  checkpoints->write(sessions, position);
+  if (checkpoints) {
+    keepPosition();
+    std::vector<sinter_session *> sessions = {session()};
+    if (inferSession)
+      sessions.push_back(inferSession.get());
+    checkpoints->write(sessions, position);
+  }
+  // Last: one who is killed before has the checkpoint that these rows belong to, as the newest but one.
+  for (const Lookup &lookup : lookups)
+    lookup.cache->flush(done);
 }
 
 void Trainer::beginEpoch() {
@@ -319,18 +386,16 @@ void Trainer::beginEpoch() {
     data::StateReader reader(position.data);
     iterator->load(reader);
   }
+  ahead.reset();
+  aheadError = nullptr;
   epochSum = 0;
   epochSteps = 0;
 }
 
 void Trainer::stepOnce() {
-  data::Record batch;
   double loss;
   try {
-    if (!iterator->next(batch))
-      throw data::Error(SINTER_CORRUPT,
-                        "the data are required to stay as they are while they are read, they end early");
-    loss = step(batch);
+    loss = step(takeBatch());
   } catch (const data::Error &error) { // it has changed nothing
     if (done > begun)
       store();
@@ -388,6 +453,10 @@ Outcome Trainer::run() {
              position.dataSignature + ", got " + dataSignature);
   }
   done = begun = stepsDone();
+  for (const Lookup &lookup : lookups)
+    if (int64_t mark = lookup.cache->rows().flushedMark(); mark != done)
+      refuse("a training that goes on requires rows of its step, those of input '" + lookup.input + "' are of step " +
+             std::to_string(mark) + " and the training is at step " + std::to_string(done));
   if (!config.checkpoints.empty())
     checkpoints = std::make_unique<Checkpoints>(config.checkpoints, config.keep, begun > 0);
   if (!config.events.empty())

@@ -17,6 +17,7 @@
 #ifndef SINTER_RUNTIME_TRAIN_TRAINER_H
 #define SINTER_RUNTIME_TRAIN_TRAINER_H
 
+#include "../data/RowCache.h"
 #include "Checkpoints.h"
 #include "Curve.h"
 #include "Events.h"
@@ -49,6 +50,12 @@ public:
   ~Trainer();
   Trainer(const Trainer &) = delete;
   Trainer &operator=(const Trainer &) = delete;
+
+  /// Lets the batches' `input`, i64, be rows of a table larger than memory: the step and the validation get their
+  /// slots, and those of the next batch are brought while a step runs. `cache`, made with statesOf(session(), ...),
+  /// must live as long as this. Whenever the training is saved its store is flushed with the number of steps, and a
+  /// training that is resumed requires rows of that number. Of the table a file of states has only the slots.
+  void lookUp(const std::string &input, data::RowCache &cache);
 
   /// Trains until what was asked for is done, nothing becomes better, or stop() was called. Where a step fails, what
   /// was reached before it is saved.
@@ -83,6 +90,9 @@ private:
   void bind(sinter_session *session, const data::Record &batch) const;
   void measure(const data::Record &batch);
   double step(const data::Record &batch);
+  data::Record withSlots(const data::Record &batch, bool moves) const;
+  data::Record takeBatch();
+  void readAhead();
   int64_t stepsDone() const;
   void beginEpoch();
   void trainEpoch();
@@ -114,6 +124,15 @@ private:
   Position position;
   std::unique_ptr<data::Iterator> iterator;
   std::string dataSignature;
+  struct Lookup {
+    std::string input;
+    data::RowCache *cache;
+  };
+  std::vector<Lookup> lookups;
+  // Where rows are looked up: the next batch, or why there is none, and where the iterator was before it.
+  std::optional<data::Record> ahead;
+  std::exception_ptr aheadError;
+  std::string aheadPosition;
   bool isWholeEpoch = false; // the iterator began at the epoch's start, so that its state can be kept
   std::unique_ptr<Checkpoints> checkpoints;
   Curve curve;

@@ -59,6 +59,10 @@ sinter_status_code sinter_trainer_on_line(sinter_trainer *trainer,
 sinter_status_code sinter_trainer_on_step(sinter_trainer *trainer, void (*step)(void *user, int64_t step, double loss),
                                           void *user);
 
+/* Lets the batches' `input`, i64, be rows of `table`, which sinter_rows_attach gave sinter_trainer_session and which
+ * must live as long as the trainer. The table is flushed whenever the training is saved, and a training that is resumed
+ * requires rows of its step. */
+sinter_status_code sinter_trainer_look_up(sinter_trainer *trainer, const char *input, sinter_rows *table);
 /* Trains to the end; `outcome` may be null. */
 sinter_status_code sinter_trainer_run(sinter_trainer *trainer, sinter_trainer_outcome *outcome);
 /* Ends a run after the step in progress, which is saved. */

@@ -224,7 +224,7 @@ def rows_folder(places, records, rows=40, segment=2, shards=1, seed=1, fields=((
                    "fields": [{"name": name, "count": count, "stored": stored, "bound": bound} for name, count, stored, bound in fields], **more}
     width = sum({"f32": 4 * count, "bf16": 2 * count}.get(stored, 4 + count) for _, count, stored, _ in fields)
     log = b"".join(struct.pack(f"<{segment}q", *part, *[-1] * (segment - len(part))) + bytes(range(segment * width)) for part in records)
-    index = magic + struct.pack("<3q", rows, segment, len(records) if segments is None else segments)
+    index = magic + struct.pack("<4q", rows, segment, len(records) if segments is None else segments, 7)
     index += b"".join((places.get(row, -1) + 1).to_bytes(5, "little") for row in range(rows)) + struct.pack("<Q", changed) * ((rows + 63) // 64) + bytes(4)
     text = json.dumps(description).encode()
     return struct.pack("<H", len(text)) + text + struct.pack("<H", len(index)) + index + log
