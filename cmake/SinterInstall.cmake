@@ -8,7 +8,7 @@ set(_headers ${PROJECT_SOURCE_DIR}/runtime/abi.h ${PROJECT_SOURCE_DIR}/runtime/d
 file(GLOB _tracer CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/compiler/trace/*.hpp)
 list(APPEND _headers ${_tracer})
 install(FILES ${_headers} ${PROJECT_BINARY_DIR}/ir/functions.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter)
-set(_data Arrays Columns Csv Dataset Error JsonLines Media Open Random Record State Text TfRecord Tokenizer Value data)
+set(_data Arrays Columns Csv Dataset Error JsonLines Media Open Random Record RowCache RowMap RowStore RowVocabulary State Text TfRecord Tokenizer Value data)
 list(TRANSFORM _data REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/runtime/data/\\1.h")
 install(FILES ${_data} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter/data)
 
