@@ -39,7 +39,9 @@ static constexpr unsigned countOf(std::integer_sequence<unsigned, N...>) {
 template <typename Op> static constexpr unsigned numResults() {
   if (kHas<Op, OpTrait::OneResult>)
     return 1;
-  return countOf<Op, OpTrait::NResults, 2>(std::make_integer_sequence<unsigned, 4>());
+  // Of results that may be left out there are none.
+  std::make_integer_sequence<unsigned, 4> counts;
+  return std::max(countOf<Op, OpTrait::NResults, 2>(counts), countOf<Op, OpTrait::AtLeastNResults, 1>(counts));
 }
 
 /// What TableGen's definition requires of the operands, as `verify` says. Shape rules rely on it, and elsewhere it is
