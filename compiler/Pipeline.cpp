@@ -62,6 +62,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedu
     endPhase(pm);
     return;
   }
+  pm.addNestedPass<func::FuncOp>(createRecognizeAttention(keptComposites(targets))); // before its masks are evaluated
   pm.addNestedPass<func::FuncOp>(createFoldConstants(folding));
   pm.addNestedPass<func::FuncOp>(createTrimFilters());
   pm.addNestedPass<func::FuncOp>(createUnrollLoops({.maxTrips = o.maxUnrolledTrips, .maxOps = o.maxUnrolledOps}));
@@ -70,6 +71,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedu
   pm.addPass(createMergeEqualOps());
   pm.addNestedPass<func::FuncOp>(createSimplifyAlgebra({.fastMath = o.fastMath}));
   pm.addNestedPass<func::FuncOp>(createRecognizeComposites()); // on merged broadcasts
+  pm.addNestedPass<func::FuncOp>(createRecognizeAttention(keptComposites(targets)));
   pm.addNestedPass<func::FuncOp>(createFoldBatchNorm({.fastMath = o.fastMath}));
   pm.addNestedPass<func::FuncOp>(createProjectRecurrent());
   if (areHosts(targets)) // others write states beside the old ones, and a loop would copy both
@@ -136,6 +138,8 @@ LogicalResult sinter::refineForGradient(func::FuncOp function, const Options &op
   pm.addPass(createFoldConstants({.maxBytes = options.maxFoldedBytes, .maxSteps = options.maxFoldingSteps}));
   pm.addPass(createRefineShapes()); // what folded may be a size
   pm.addPass(createCanonicalizerPass());
+  if (options.optLevel > 0) // an op whose gradient is one, too
+    pm.addPass(createRecognizeAttention([](Operation *op) { return schedule::hostBackend().keepsComposite(op); }));
   return pm.run(function);
 }
 

@@ -41,10 +41,9 @@ LogicalResult AttentionTypes::check(std::optional<Location> loc) {
     bool isGrouped = size && k == rank - 3 && *size > 0 && heads > 0 && heads % *size == 0; // `?` is below 0
     size = isGrouped ? heads : size ? meetSize(*size, heads) : size;
     if (!size) // C3
-      return emitOptionalError(loc, name,
-                               " requires equal leading axes, of which the last of query may be a multiple, got ",
-                               printShape(query.getShape()), ", ", printShape(key.getShape()), " and ",
-                               printShape(value.getShape()));
+      return emitOptionalError(
+          loc, name, " requires equal leading axes, of which the last of query may be a multiple, got ",
+          printShape(query.getShape()), ", ", printShape(key.getShape()), " and ", printShape(value.getShape()));
     shape.push_back(*size);
   }
   if (!meetSize(query.getDimSize(rank - 1), key.getDimSize(rank - 1))) // C4
@@ -358,8 +357,7 @@ Value AttentionSteps::counted(Value x, double otherwise) const {
   Value shape;
   if (!type.hasStaticShape())
     shape = c.make<ShapeOp>(x);
-  Value distance =
-      c.make<SubOp>(c.make<IotaOp>(shape, rank - 1, type), c.make<IotaOp>(shape, rank - 2, type)), counts;
+  Value distance = c.make<SubOp>(c.make<IotaOp>(shape, rank - 1, type), c.make<IotaOp>(shape, rank - 2, type)), counts;
   auto require = [&](CompareKind kind, int64_t bound) {
     HostTensor number(c.getI64Type(), {});
     number.setInt(0, bound);

@@ -49,6 +49,16 @@ private:
 /// True for an attention and for its gradient.
 bool isAttention(mlir::Operation *op);
 
+/// Asks whether an attention, which stands outside of any function, is better than the ops that it would replace. Null:
+/// always.
+using AttentionFilter = llvm::function_ref<bool(mlir::Operation *)>;
+
+/// Makes an attention of `op` and what it reads where `op` is the second product of one: a product whose left operand
+/// is the softmax of a scaled product, with masks that are added or selected, and with keys that may be repeated for
+/// groups of heads. Sizes are known, types f32 or f64, and nobody else reads what lies between. False leaves `op` as it
+/// was.
+bool recognizeAttention(mlir::Operation *op, AttentionFilter isKept);
+
 } // namespace sinter
 
 #endif

@@ -91,6 +91,17 @@ def RecognizeComposites : Sinter_FunctionPass<"sinter-recognize-composites"> {
   }];
 }
 
+def RecognizeAttention : Sinter_FunctionPass<"sinter-recognize-attention"> {
+  let summary = "attention that was written as two products and a softmax";
+  let description = [{
+    Requires: softmax is a composite (recognize-composites).  Ensures: a product whose left operand is the softmax of a
+    scaled product, with masks and biases, is an attention, where the filter of
+    createRecognizeAttention(CompositeFilter) keeps that (without a filter: everywhere). Masks that are bands become
+    its attributes, keys that are repeated for groups of heads are not.
+    (* example test/passes/recognize-attention.mlir *)
+  }];
+}
+
 def HoistInvariants : Sinter_FunctionPass<"sinter-hoist-invariants"> {
   let summary = "what every trip of a loop computes alike, before the loop";
   let description = [{

@@ -53,3 +53,22 @@ func.func @small(%q: tensor<4x3x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5x8x
   %0:2 = sinter.attention %q, %k, %v {scale = 0.5 : f64, after = 2 : i64, log_sums = true} : (tensor<4x3x8xf32>, tensor<2x5x8xf32>, tensor<2x5x8xf32>) -> (tensor<4x3x8xf32>, tensor<4x3xf32>)
   return %0#0 : tensor<4x3x8xf32>
 }
+
+// Products and a softmax are attention where they are long, causal masks a bound of keys.
+// CHECK-LABEL: @exported(
+// CHECK: sinter.attention {{.*}}after = 0
+// CHECK-NOT: sinter.softmax
+func.func @exported(%q: tensor<2x2048x8xf32>, %k: tensor<2x2048x8xf32>, %v: tensor<2x2048x8xf32>) -> tensor<2x2048x8xf32> {
+  %c = sinter.iota {axis = 1 : i64, type = tensor<2048x2048xi64>} : () -> tensor<2048x2048xi64>
+  %r = sinter.iota {axis = 0 : i64, type = tensor<2048x2048xi64>} : () -> tensor<2048x2048xi64>
+  %m = sinter.compare le %c, %r : (tensor<2048x2048xi64>, tensor<2048x2048xi64>) -> tensor<2048x2048xi1>
+  %z = sinter.constant dense<0.0> : tensor<2048x2048xf32>
+  %n = sinter.constant dense<-3.40282347E+38> : tensor<2048x2048xf32>
+  %b = sinter.select %m, %z, %n : (tensor<2048x2048xi1>, tensor<2048x2048xf32>, tensor<2048x2048xf32>) -> tensor<2048x2048xf32>
+  %s = sinter.dot_general %q, %k {lhs_batch = array<i64: 0>, rhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_contract = array<i64: 2>, element_type = f32} : (tensor<2x2048x8xf32>, tensor<2x2048x8xf32>) -> tensor<2x2048x2048xf32>
+  %w = sinter.broadcast %b axes = [1, 2] {type = tensor<2x2048x2048xf32>} : (tensor<2048x2048xf32>) -> tensor<2x2048x2048xf32>
+  %t = sinter.add %s, %w : (tensor<2x2048x2048xf32>, tensor<2x2048x2048xf32>) -> tensor<2x2048x2048xf32>
+  %p = sinter.softmax %t {axis = 2 : i64} : (tensor<2x2048x2048xf32>) -> tensor<2x2048x2048xf32>
+  %y = sinter.dot_general %p, %v {lhs_batch = array<i64: 0>, rhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_contract = array<i64: 1>, element_type = f32} : (tensor<2x2048x2048xf32>, tensor<2x2048x8xf32>) -> tensor<2x2048x8xf32>
+  return %y : tensor<2x2048x8xf32>
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Exports write attention as two products around a softmax. It is one op where a back end has a form for it; elsewhere
+// everything stays as it was written.
+
+#include "ir/Attention.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+using namespace sinter;
+
+namespace sinter {
+#define GEN_PASS_DEF_RECOGNIZEATTENTION
+#include "passes/Passes.h.inc"
+} // namespace sinter
+
+namespace {
+class RecognizeAttention : public sinter::impl::RecognizeAttentionBase<RecognizeAttention> {
+public:
+  using RecognizeAttentionBase::RecognizeAttentionBase;
+  explicit RecognizeAttention(CompositeFilter filter) : filter(std::move(filter)) {}
+
+private:
+  void runOnOperation() override {
+    // What an attention replaces comes before it.
+    getOperation()->walk([&](Operation *op) {
+      if (filter)
+        recognizeAttention(op, filter);
+      else
+        recognizeAttention(op, nullptr);
+    });
+  }
+
+  CompositeFilter filter;
+};
+} // namespace
+
+std::unique_ptr<Pass> sinter::createRecognizeAttention(CompositeFilter keep) {
+  return std::make_unique<RecognizeAttention>(std::move(keep));
+}
