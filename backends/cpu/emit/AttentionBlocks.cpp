@@ -140,8 +140,7 @@ void AttentionBlocks::addProduct(Value result, Value first, Value width, Value a
       operands.bMasks.push_back(mask);
     }
     operands.bStride = width;
-    SmallVector<Value> sums =
-        emitBlockedMicroKernel(k.fn, operands, vector, low, high, k.dims().constant(mostSteps));
+    SmallVector<Value> sums = emitBlockedMicroKernel(k.fn, operands, vector, low, high, k.dims().constant(mostSteps));
     Value none = arith::ConstantOp::create(b, b.getZeroAttr(vector));
     for (size_t r = 0; r < aRows.size(); ++r) {
       Value line = k.add(k.add(first, k.mul(index(r), width)), column);
@@ -214,8 +213,8 @@ void AttentionBlocks::hide(Value at, Value key, Value row, Value value) {
     Value start = index(v * lanes), mask;
     if (high) {
       Value counted = firstLanes(k.max(k.sub(high, start), index(0)));
-      mask = arith::XOrIOp::create(b, counted, arith::ConstantOp::create(b, DenseElementsAttr::get(
-                                                   cast<ShapedType>(counted.getType()), true)));
+      mask = arith::XOrIOp::create(
+          b, counted, arith::ConstantOp::create(b, DenseElementsAttr::get(cast<ShapedType>(counted.getType()), true)));
     }
     if (low) {
       Value early = firstLanes(k.max(k.sub(low, start), index(0)));
@@ -257,9 +256,8 @@ Value AttentionBlocks::isHidden(Value offset, Value count, Value key, Value keys
         Value base = k.add(biasRow ? k.add(offset, k.mul(carried[0], biasRow)) : offset, key);
         SmallVector<Value> most = k.fn.loop(
             index(0), keys, lanes, ValueRange{spread(infinity)}, [&](Value j, ValueRange so) -> SmallVector<Value> {
-              Value lanesOf =
-                  vector::MaskedLoadOp::create(b, vector, input(biasOperand), ValueRange{k.add(base, j)},
-                                               firstLanes(k.sub(keys, j)), spread(infinity));
+              Value lanesOf = vector::MaskedLoadOp::create(b, vector, input(biasOperand), ValueRange{k.add(base, j)},
+                                                           firstLanes(k.sub(keys, j)), spread(infinity));
               return {arith::MaximumFOp::create(b, so.front(), lanesOf)};
             });
         Value greatest = vector::ReductionOp::create(b, vector::CombiningKind::MAXIMUMF, most.front());

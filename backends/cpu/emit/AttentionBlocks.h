@@ -29,7 +29,8 @@ protected:
   /// `count` rounded down to a multiple of `step`.
   mlir::Value whole(mlir::Value count, int64_t step);
 
-  /// `body(first, rows)` for register tiles of rows in [low, high), then for single rows. `low` is a multiple of a tile.
+  /// `body(first, rows)` for register tiles of rows in [low, high), then for single rows. `low` is a multiple of a
+  /// tile.
   void forTiles(mlir::Value low, mlir::Value high, llvm::function_ref<void(mlir::Value, int64_t)> body);
   /// `atVector(i)` and `atRest(i)` for [0, count) by vectors, then one by one.
   void forRange(mlir::Value count, llvm::function_ref<void(mlir::Value)> atVector,

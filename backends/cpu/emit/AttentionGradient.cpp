@@ -61,7 +61,8 @@ private:
   void forKeyBlocks(Value head, Value low, Value high, llvm::function_ref<void(const Keys &)> body);
   void forRowBlocks(Value head, Value low, Value high, llvm::function_ref<void(const Rows &)> body);
   void turnKeys(const Room &room, const Keys &at);
-  void formShares(const Room &room, const Keys &at, const Rows &rows, Value bias, Value column, Value row, int64_t tile);
+  void formShares(const Room &room, const Keys &at, const Rows &rows, Value bias, Value column, Value row,
+                  int64_t tile);
   void formSlopes(const Room &room, const Keys &at, const Rows &rows, Value column, Value row, int64_t tile);
   /// p and ds of a block, then `use`; nothing where no row counts any of the keys.
   void withBlock(const Room &room, const Keys &at, const Rows &rows, llvm::function_ref<void()> use);
@@ -275,9 +276,8 @@ void AttentionGradientEmitter::emitKeys(const Room &room, Value task) {
   turnKeys(room, at);
   Value firstHead = k.mul(head, index(groups));
   k.fn.loop(firstHead, k.add(firstHead, index(groups)), 1, [&](Value queries) {
-    forRowBlocks(queries, firstRow(first), rowsEnd(first, at.count), [&](const Rows &rows) {
-      withBlock(room, at, rows, [&] { addToKeys(room, at, rows); });
-    });
+    forRowBlocks(queries, firstRow(first), rowsEnd(first, at.count),
+                 [&](const Rows &rows) { withBlock(room, at, rows, [&] { addToKeys(room, at, rows); }); });
   });
 }
 
@@ -299,8 +299,8 @@ void AttentionGradientEmitter::emit() {
   DimExpr heads = dims.product(batch), keyHeads = dims.floorDiv(heads, dims.constant(groups));
   keyBlocks = dims.ceilDiv(keySize, dims.constant(keys));
   rowBlocks = dims.ceilDiv(rowSize, dims.constant(blockRows));
-  roomSize = dims.add(dims.mul(dims.add(depthSize, widthSize), dims.constant(keys)),
-                      dims.constant(2 * blockRows * pitch));
+  roomSize =
+      dims.add(dims.mul(dims.add(depthSize, widthSize), dims.constant(keys)), dims.constant(2 * blockRows * pitch));
   bool wantsQueries = k.isYielded(kQueryGradient), wantsKeys = k.isYielded(kKeyGradient) || k.isYielded(kValueGradient);
   int64_t chunks = attentionChunks(k.fn.spec, op, 2 * blockRows * pitch + 128 * keys);
   auto share = [&](DimExpr tasks) { return dims.ceilDiv(tasks, dims.constant(chunks)); };
