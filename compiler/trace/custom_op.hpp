@@ -38,8 +38,8 @@ struct CustomOpOptions {
   std::function<std::vector<ResultType>(std::span<const Tensor> operands)> results = {};
   /// A cotangent for each operand, of its type, from operands, results, and the results' cotangents; those of operands
   /// and results that are no floats are Tensor(). It is a function of tensors as any other, which may call ops like
-  /// this one: second derivatives are its own, and there are no third ones. None: asking for a gradient is an error.
-  /// Forward mode always is one.
+  /// this one: second derivatives are its own, and there are no third ones. Forward mode (jvp) transposes it, as it is
+  /// linear in the cotangents. None: asking for a gradient, or a tangent, is an error.
   std::function<std::vector<Tensor>(std::span<const Tensor> operands, std::span<const Tensor> results,
                                     std::span<const Tensor> cotangents)>
       vjp = {};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/gradient/Forward.h"
-#include "ir/Gradient.h"
 #include "ir/gradient/Differentiable.h"
+#include "mlir/IR/SymbolTable.h"
+#include "passes/gradient/BuildGradient.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -28,6 +29,8 @@ LogicalResult Forward::visit(Operation *op) {
     return visitLoop(*loop);
   if (isa<CondOp, SwitchOp>(op))
     return visitBranches(op);
+  if (auto custom = dyn_cast<CustomVjpOp>(op))
+    return visitCustom(custom);
   SmallVector<Value> given;
   for (Value operand : op->getOperands())
     given.push_back(tangents.lookup(operand));
@@ -37,8 +40,6 @@ LogicalResult Forward::visit(Operation *op) {
   if (!rule) {
     if (auto none = dyn_cast<NonDifferentiable>(op))
       return op->emitOpError() << "has no gradient: " << none.reason();
-    if (isa<CustomVjpOp>(op))
-      return op->emitOpError("has no forward-mode gradient");
     return op->emitOpError("has no gradient rule");
   }
   OpBuilder builder(op->getContext());
@@ -55,6 +56,83 @@ LogicalResult Forward::visit(Operation *op) {
     tangents[result] = tangent;
   }
   return success();
+}
+
+/// The values that `region` yields for `given`, as a copy of its ops at `b`.
+static SmallVector<Value> inlined(OpBuilder &b, Block &block, ValueRange given) {
+  Composer composer(block.getParentOp()->getLoc(), b);
+  IRMapping map;
+  for (auto [argument, value] : llvm::zip(block.getArguments(), given))
+    map.map(argument, composer.retype(value, argument.getType()));
+  for (Operation &inner : block.without_terminator())
+    b.clone(inner, map);
+  return llvm::map_to_vector(block.getTerminator()->getOperands(),
+                             [&](Value value) { return map.lookupOrDefault(value); });
+}
+
+/// The function (residuals, cotangents, tangents of operands) -> (..., tangents of results) that is the transpose of
+/// the op's backward part: with J^T c as that part, the gradient of <J^T c, t> by c is J t. The caller erases both.
+static FailureOr<func::FuncOp> transposed(CustomVjpOp op, unsigned cotangents, func::FuncOp &source) {
+  auto module = op->getParentOfType<ModuleOp>();
+  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+  Block &backward = op.getBackward().front();
+  std::string name;
+  for (unsigned k = 0; name.empty() || SymbolTable::lookupSymbolIn(module, name); ++k)
+    name = "sinter.backward" + std::to_string(k);
+  TypeRange results = backward.getTerminator()->getOperandTypes();
+  source = func::FuncOp::create(b, op.getLoc(), name, b.getFunctionType(backward.getArgumentTypes(), results));
+  Block *body = source.addEntryBlock();
+  b.setInsertionPointToStart(body);
+  SmallVector<Value> yields = inlined(b, backward, body->getArguments());
+  func::ReturnOp::create(b, op.getLoc(), yields);
+  unsigned all = backward.getNumArguments();
+  SmallVector<unsigned> wrt = llvm::to_vector(llvm::seq(all - cotangents, all));
+  return buildGradient(source, wrt, {.mode = GradientMode::Vjp, .name = name + ".transposed"});
+}
+
+LogicalResult Forward::visitCustom(CustomVjpOp op) {
+  SmallVector<Value> floats;
+  for (Value result : op->getResults())
+    if (isDifferentiable(result.getType()))
+      floats.push_back(result);
+  bool moves = llvm::any_of(op->getOperands(), [&](Value operand) { return tangents.contains(operand); });
+  if (floats.empty() || !moves)
+    return success();
+  if (auto captures = op->getAttrOfType<IntegerAttr>("sinter.captures"))
+    for (Value capture : op->getOperands().take_back(static_cast<size_t>(captures.getInt())))
+      if (tangents.contains(capture))
+        return op->emitOpError("has a gradient by its arguments only, got one by a tensor that it captures; make that "
+                               "an argument, or stop its gradient");
+  func::FuncOp source;
+  FailureOr<func::FuncOp> transpose = transposed(op, floats.size(), source);
+  if (succeeded(transpose)) {
+    OpBuilder b(op);
+    Composer composer(op.getLoc(), b);
+    SmallVector<Value> yields = inlined(b, op.getForward().front(), op->getOperands());
+    SmallVector<Value> given(ArrayRef(yields).drop_front(op->getNumResults()));
+    for (auto [result, value] : llvm::zip(op->getResults(), yields))
+      if (isDifferentiable(result.getType()))
+        given.push_back(composer.fill(0, value)); // linear in them: any would do
+    for (Value operand : op->getOperands())
+      if (isDifferentiable(operand.getType()))
+        given.push_back(tangentOrZero(b, operand));
+    SmallVector<Value> all = inlined(b, transpose->getBody().front(), given);
+    ArrayRef<Value> moved = ArrayRef(all).take_back(floats.size());
+    for (auto [result, value] : llvm::zip(op->getResults(), yields)) {
+      Value same = composer.retype(value, result.getType());
+      if (isDifferentiable(result.getType())) {
+        tangents[same] = composer.retype(moved.front(), result.getType());
+        moved = moved.drop_front();
+      }
+      if (activity(result))
+        activity.mark(same);
+      result.replaceAllUsesWith(same);
+    }
+    op->erase();
+    transpose->erase();
+  }
+  source->erase();
+  return failure(failed(transpose));
 }
 
 LogicalResult Forward::visitBranches(Operation *op) {

@@ -6,6 +6,7 @@
 #ifndef SINTER_PASSES_GRADIENT_FORWARD_H
 #define SINTER_PASSES_GRADIENT_FORWARD_H
 
+#include "ir/Gradient.h"
 #include "passes/gradient/Activity.h"
 #include "passes/gradient/LoopView.h"
 
@@ -27,6 +28,8 @@ private:
   mlir::LogicalResult visit(mlir::Operation *op);
   mlir::LogicalResult visitLoop(LoopView loop);
   mlir::LogicalResult visitBranches(mlir::Operation *op);
+  /// A custom_vjp: its backward part is linear in the cotangents, so that the transpose of that is the tangent.
+  mlir::LogicalResult visitCustom(CustomVjpOp op);
   /// Gives regions arguments for the tangents of these carries, sequences and captures.
   void addArguments(LoopView loop, llvm::ArrayRef<size_t> carries, llvm::ArrayRef<size_t> walked,
                     llvm::ArrayRef<size_t> captured);

@@ -122,6 +122,26 @@ TEST(CustomOp, HasTheGradientsOfItsVjpOnATape) {
   EXPECT_EQ(numbers(x.grad()), (Numbers{4, 32, -108}));
 }
 
+TEST(CustomOp, ForwardModeTransposesItsVjp) {
+  Tensor x({1., 2., -3.}), t({1., .5, 2.});
+  auto f = [](Tensor x) { return cube()(x) * x; }; // x^4, moved by 4 x^3 t
+  auto [value, tangent] = jvp(f, std::tuple{x}, std::tuple{t});
+  EXPECT_EQ(numbers(value), (Numbers{1, 16, 81}));
+  EXPECT_EQ(numbers(tangent), (Numbers{4, 16, -216}));
+  auto [jitted, moved] = jit([&](Tensor x, Tensor t) { return jvp(f, std::tuple{x}, std::tuple{t}); })(x, t);
+  EXPECT_EQ(numbers(moved), (Numbers{4, 16, -216}));
+  // 12 x^2 t, forward over reverse
+  auto product = hessian_vector_product([&](Tensor x) { return sum(f(x)); }, std::tuple{x}, std::tuple{t});
+  EXPECT_EQ(numbers(std::get<0>(product)), (Numbers{12, 24, 216}));
+}
+
+TEST(CustomOp, TangentWithoutAVjpIsAnError) {
+  EXPECT_NE(messageOf([] {
+              jvp([](Tensor x) { return root()(x); }, std::tuple{Tensor({4.})}, std::tuple{Tensor({1.})});
+            }).find("has no gradient: it is a function of the program without a vjp"),
+            std::string::npos);
+}
+
 TEST(CustomOp, WorksInLoopsAndBranches) {
   // x <- x^3 / 2, three times: x^27 / 2^13; its slope is 27 x^26 / 2^13
   auto f = [](Tensor x) { return for_loop(0, 3, [](Tensor, Tensor x) { return cube()(x) / 2.; }, x); };
