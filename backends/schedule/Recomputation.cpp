@@ -53,18 +53,18 @@ static std::optional<int64_t> arenaBytes(const SchedulePlan &plan) {
 }
 
 /// Moves what only the function's results are made of (new weights and moments) behind what it is computed from, and
-/// single numbers, which that may need, to the front: else all gradients of a step would wait for its last part. What may
-/// not be written yet is put off again when memory is planned.
+/// single numbers, which that may need, to the front: else all gradients of a step would wait for its last part. What
+/// may not be written yet is put off again when memory is planned.
 static void replaceStatesEarly(func::FuncOp function) {
   Block &block = function.getBody().front();
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator())
     ops.push_back(&op);
   for (Operation *op : ops) {
-    bool isLast = !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) {
-      return user->hasTrait<OpTrait::IsTerminator>();
-    });
-    bool isNumber = llvm::all_of(op->getOperandTypes(), isOneElement) && llvm::all_of(op->getResultTypes(), isOneElement);
+    bool isLast = !op->use_empty() &&
+                  llvm::all_of(op->getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
+    bool isNumber =
+        llvm::all_of(op->getOperandTypes(), isOneElement) && llvm::all_of(op->getResultTypes(), isOneElement);
     if (!isa<KernelOp>(op) || !(isLast || isNumber))
       continue;
     Operation *after = nullptr;
@@ -88,13 +88,13 @@ public:
       auto tensor = dyn_cast<RankedTensorType>(type);
       return tensor && !tensor.hasStaticShape();
     };
-    hasOpenSizes = llvm::any_of(function.getArgumentTypes(), isOpen) ||
-                   function
-                       .walk([&](Operation *op) {
-                         return llvm::any_of(op->getResultTypes(), isOpen) ? WalkResult::interrupt()
-                                                                           : WalkResult::advance();
-                       })
-                       .wasInterrupted();
+    hasOpenSizes =
+        llvm::any_of(function.getArgumentTypes(), isOpen) ||
+        function
+            .walk([&](Operation *op) {
+              return llvm::any_of(op->getResultTypes(), isOpen) ? WalkResult::interrupt() : WalkResult::advance();
+            })
+            .wasInterrupted();
   }
 
   FailureOr<KeepReport> run(const KeepPolicy &policy) {
@@ -103,8 +103,8 @@ public:
     bool isBudget = policy.kind == KeepPolicy::Kind::Bytes || policy.kind == KeepPolicy::Kind::Share;
     std::optional<int64_t> all = planned(nullptr);
     if (isBudget && !all)
-      return function.emitError() << "a budget of bytes for checkpoints requires fixed sizes in '"
-                                  << function.getName() << "', some are open",
+      return function.emitError() << "a budget of bytes for checkpoints requires fixed sizes in '" << function.getName()
+                                  << "', some are open",
              failure();
     report.arenaBytes = report.arenaBytesOfAll = all.value_or(-1);
     int64_t budget = policy.kind == KeepPolicy::Kind::Bytes || !isBudget
@@ -240,7 +240,8 @@ private:
       candidates.push_back(std::move(best));
     }
     std::optional<Outcome> result;
-    for (Candidate *candidate : firstOf(candidates, kCandidates, [](const Candidate &c) { return c.outcome.addedNs; })) {
+    for (Candidate *candidate :
+         firstOf(candidates, kCandidates, [](const Candidate &c) { return c.outcome.addedNs; })) {
       keepMore(candidate->kept, candidate->outcome, fits);
       if (!result || candidate->outcome.addedNs < result->addedNs)
         result = std::move(candidate->outcome);
@@ -337,7 +338,8 @@ private:
       if (tensor.step >= end)
         continue;
       int own = member[tensor.step];
-      kept[t] = own < 0 || llvm::any_of(tensor.readers, [&](int reader) { return reader < end && member[reader] != own; });
+      kept[t] =
+          own < 0 || llvm::any_of(tensor.readers, [&](int reader) { return reader < end && member[reader] != own; });
     }
     return model.simulate(model.repeated(model.cut(kept, kLeastPrice)));
   }

@@ -13,8 +13,8 @@
 // merge equal ones, and before memory is planned.
 //
 // How it is decided. Blocks lie between narrow places of the first part, and what is alive there is not computed again
-// (Chen et al. 2016, "Training deep nets with sublinear memory cost"). Within blocks a minimum cut tells what to keep: a
-// kept value costs its bytes, an op that runs again its time, times a price (Kusumoto et al. 2019, "A graph theoretic
+// (Chen et al. 2016, "Training deep nets with sublinear memory cost"). Within blocks a minimum cut tells what to keep:
+// a kept value costs its bytes, an op that runs again its time, times a price (Kusumoto et al. 2019, "A graph theoretic
 // framework of recomputation algorithms"). Sizes of blocks and prices are tried; the arena of the best ones is planned
 // as it will be (SchedulePlan, runtime/arena.h), and the one that takes the least time within the budget is taken.
 
@@ -27,8 +27,9 @@
 namespace sinter::schedule {
 
 /// Rewrites `function` by `policy` and adds the launches of the new kernels. `registers` and `statesInPlace` are those
-/// of SchedulePlan; `sizes` are the function's. Fails with a diagnostic: for a budget that cannot be met, with the least that can; for a budget where
-/// sizes are open; for a name that nothing has. Values whose sizes only running tells are kept.
+/// of SchedulePlan; `sizes` are the function's. Fails with a diagnostic: for a budget that cannot be met, with the
+/// least that can; for a budget where sizes are open; for a name that nothing has. Values whose sizes only running
+/// tells are kept.
 llvm::FailureOr<KeepReport> recompute(mlir::func::FuncOp function, const KeepPolicy &policy, ShapeAnalysis &sizes,
                                       KernelLaunches &launches, bool registers, bool statesInPlace);
 

@@ -212,8 +212,7 @@ Flags RecomputeModel::boundaries(int64_t bytes) const {
   Flags result(tensors.size());
   for (auto [t, tensor] : llvm::enumerate(tensors))
     for (int reader : tensor.readers)
-      if (reader < place &&
-          llvm::any_of(cuts, [&](int at) { return tensor.step < at && at <= reader; }))
+      if (reader < place && llvm::any_of(cuts, [&](int at) { return tensor.step < at && at <= reader; }))
         result[t] = true;
   return result;
 }
@@ -409,7 +408,7 @@ void RecomputeModel::apply(const RecomputeModel &model, const Outcome &outcome, 
     if (number >= model.place)
       for (OpOperand &operand : next->getOpOperands())
         operand.set(mapped(b, operand.get()));
-  }  // A view that nothing reads any more would be a use of what it looks at.
+  } // A view that nothing reads any more would be a use of what it looks at.
   Block &block = *ops.front()->getBlock();
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isView(&op) && op.use_empty())

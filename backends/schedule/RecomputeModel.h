@@ -29,7 +29,7 @@ public:
   /// Memory that one step writes, under all its views.
   struct Tensor {
     int64_t bytes = 0;
-    int step = -1; // that writes it
+    int step = -1;       // that writes it
     bool isKept = false; // in any case: it is a result of the function, a register, or its step cannot run again
     llvm::SmallVector<int> readers; // steps, ascending
   };
