@@ -30,6 +30,8 @@ private:
   /// The position among all keys of each query.
   Value queryPositions(Value plane);
   Value plane() { return n.spread(n.scalar(type, 0), {n.fixed(1), n.fixed(1), n.sizeOf(q, 2), n.sizeOf(k, 2)}); }
+  /// What rows count as numbers, if it can be said so and each row counts some key.
+  bool findBand(IntegerAttr &before, IntegerAttr &after);
   /// By the composite, which kernels know.
   Value whole();
   /// Step by step, as caps, windows and the scores as an output need it.
@@ -82,8 +84,8 @@ LogicalResult Attention::readHeads() {
     return n.error("requires past_key or nonpad_kv_seqlen, found both");
   presentKey = past ? n.concat({past, k}, 2) : k;
   presentValue = past ? n.concat({n.in(5), v}, 2) : v;
-  k = repeatHeads(presentKey);
-  v = repeatHeads(presentValue);
+  k = presentKey;
+  v = presentValue;
   return success(!n.failed());
 }
 
@@ -143,16 +145,34 @@ Value Attention::findAllowed() {
   return allowed;
 }
 
+bool Attention::findBand(IntegerAttr &before, IntegerAttr &after) {
+  bool isCausal = n.intAttr("is_causal", 0) != 0;
+  if (!isCausal && left < 0 && right < 0)
+    return true;
+  int64_t rows = n.size(q, 2), columns = n.size(k, 2), behind = past ? n.size(past, 2) : 0;
+  // A row that looks nowhere is zero, which the composite does not say; booleans may lead to such rows.
+  if (lengths || boolMask || ShapedType::isDynamic(behind))
+    return false;
+  if (left >= 0 && (ShapedType::isDynamic(rows) || ShapedType::isDynamic(columns) || rows + behind - left > columns))
+    return false;
+  if (left >= 0)
+    before = n.b.getI64IntegerAttr(left - behind);
+  if (isCausal || right >= 0)
+    after = n.b.getI64IntegerAttr((isCausal ? 0 : right) + behind);
+  return true;
+}
+
 Value Attention::whole() {
   // booleans say where to look; a row that may look nowhere is zero
   Value bias = floatMask, allowed = boolMask;
-  if (Value more = findAllowed())
+  IntegerAttr before, after;
+  if (Value more = findBand(before, after) ? Value() : findAllowed())
     allowed = allowed ? n.binary<AndOp>(allowed, more) : more;
   if (allowed) {
     Value penalty = n.select(allowed, n.scalar(type, 0), n.scalar(type, type.isF16() ? -65504 : -3.0e38));
     bias = bias ? n.add(bias, penalty) : penalty;
   }
-  Value result = n.make<AttentionOp>(q, k, v, bias, scale);
+  Value result = n.makeAll<AttentionOp>(2, q, k, v, bias, APFloat(scale), before, after, /*log_sums=*/true)[0];
   if (allowed && boolMask)
     result = n.select(n.reduce(Combiner::logical_or, allowed, {3}, true), result, 0);
   return result;
@@ -160,6 +180,8 @@ Value Attention::whole() {
 
 Value Attention::bySteps() {
   double infinity = std::numeric_limits<double>::infinity(), root = std::sqrt(scale);
+  k = repeatHeads(k);
+  v = repeatHeads(v);
   Value keys = n.transpose(k, {0, 1, 3, 2});
   Value product = n.matmul(n.mul(q, root), n.mul(keys, root), type), capped = product;
   if (cap > 0)
@@ -202,7 +224,10 @@ LogicalResult Attention::run() {
   if (failed(readHeads()))
     return failure();
   readMask();
-  bool isPlain = cap == 0 && left < 0 && right < 0 && !lengths && !n.wants(3);
+  IntegerAttr before, after;
+  bool isWindow = left >= 0 || right >= 0; // f16 and bf16 round after each step there
+  bool isPlain =
+      cap == 0 && !lengths && !n.wants(3) && (!isWindow || ((type.isF32() || type.isF64()) && findBand(before, after)));
   Value result = isPlain ? whole() : bySteps();
   if (n.failed() || failed(n.out(joinHeads(result))))
     return failure();

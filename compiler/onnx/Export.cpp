@@ -5,6 +5,7 @@
 #include "compiler/MainFunction.h"
 #include "compiler/onnx/Exporter.h"
 #include "compiler/onnx/Limits.h"
+#include "ir/Attention.h"
 #include "ir/Checks.h"
 #include "ir/Storage.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -354,6 +355,38 @@ LogicalResult Exporter::run(func::FuncOp main, onnxfile::Model &model) {
   return success(refusals.empty());
 }
 
+/// Attention that no node of the writer's op set says: it counts some keys alone, shares heads, or gives its sums.
+static bool needsSteps(Operation *op) {
+  auto attention = dyn_cast<AttentionOp>(op);
+  if (!attention)
+    return isa<AttentionGradientOp>(op);
+  return attention.getBefore() || attention.getAfter() ||
+         headGroups(attention.getQuery().getType(), attention.getKey().getType()) != 1 ||
+         (attention.getSums() && !attention.getSums().use_empty());
+}
+
+/// A copy of `module` where such attention is in steps; null if there is none.
+static OwningOpRef<ModuleOp> withSteps(ModuleOp module) {
+  auto isPlain = [](Operation *op) { return needsSteps(op) ? WalkResult::interrupt() : WalkResult::advance(); };
+  if (!module.walk(isPlain).wasInterrupted())
+    return {};
+  OwningOpRef<ModuleOp> copy = module.clone();
+  SmallVector<Operation *> ops;
+  copy->walk([&](Operation *op) {
+    if (needsSteps(op))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops) {
+    OpBuilder builder(op);
+    FailureOr<SmallVector<Value>> steps = cast<Decomposable>(op).decompose(builder);
+    if (failed(steps)) // the writer says so
+      continue;
+    op->replaceAllUsesWith(*steps);
+    op->erase();
+  }
+  return copy;
+}
+
 LogicalResult exportOnnx(ModuleOp module, StringRef path, std::vector<std::string> &unsupported) {
   func::FuncOp main = mainFunction(module);
   if (!main || main.isExternal())
@@ -362,6 +395,11 @@ LogicalResult exportOnnx(ModuleOp module, StringRef path, std::vector<std::strin
     for (Type type : types)
       if (!isa<RankedTensorType>(type))
         return emitError(main.getLoc()) << "requires tensors as inputs and outputs of the function, found " << type;
+  OwningOpRef<ModuleOp> stepped = withSteps(module);
+  if (stepped) {
+    module = *stepped;
+    main = mainFunction(module);
+  }
   onnxfile::Model model;
   Exporter exporter(module);
   LogicalResult done = exporter.run(main, model);

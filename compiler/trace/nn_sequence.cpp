@@ -41,8 +41,10 @@ Tensor MultiHeadAttention::operator()(const Operand &x, const AttentionOptions &
   };
   Tensor query = part(0, heads), key = part(heads, key_heads), value = part(heads + key_heads, key_heads);
   Tensor past = scalar(int64_t(0), where);
+  int64_t knownPast = 0; // below 0: known when it runs
   if (options.cache && options.cache->key) {
     past = as_tensor(options.cache->key->dim(2), where);
+    knownPast = options.cache->key->known_dim(2);
   }
   if (is_rotary) {
     query = rotary(at(query, where), past);
@@ -57,18 +59,17 @@ Tensor MultiHeadAttention::operator()(const Operand &x, const AttentionOptions &
     options.cache->value = value;
   }
   Tensor bias = options.mask;
-  if (options.causal) {
+  CountedKeys counted;
+  if (options.causal && knownPast >= 0) {
+    counted = {.causal = true, .past = knownPast};
+  } else if (options.causal) {
     Tensor rows = add(expand_dims(arange(query.dim(2)), 1), past), columns = arange(key.dim(2));
     Tensor zero = astype(scalar(0.0, where), query.dtype());
     Tensor never = full_like(zero, -std::numeric_limits<double>::infinity());
     Tensor causal = sinter::where(at(less_equal(columns, rows), where), zero, never);
     bias = bias.defined() ? add(at(bias, where), at(causal, where)) : causal;
   }
-  if (key_heads != heads) {
-    key = repeat(at(key, where), heads / key_heads, 1);
-    value = repeat(at(value, where), heads / key_heads, 1);
-  }
-  Tensor mixed = attention(at(query, where), key, value, bias);
+  Tensor mixed = attention(at(query, where), key, value, bias, 0, counted);
   mixed =
       reshape(at(transpose(at(mixed, where), {0, 2, 1, 3}), where), {x.tensor.dim(0), x.tensor.dim(1), heads * width});
   return out_proj(at(mixed, where));

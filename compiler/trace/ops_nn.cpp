@@ -72,7 +72,8 @@ Tensor group_norm(const Operand &x, const Tensor &scale, const Tensor &bias, int
   return b.op("group_norm", {value, factor, offset}, {{"groups", groups}, {"epsilon", epsilon}});
 }
 
-Tensor attention(const Operand &query, const Tensor &key, const Tensor &value, const Tensor &bias, double scale) {
+Tensor attention(const Operand &query, const Tensor &key, const Tensor &value, const Tensor &bias, double scale,
+                 const CountedKeys &counted) {
   detail::Build b("attention", query.where);
   Tensor q = query.tensor, k = key, v = value, offset = bias;
   if (bias.defined())
@@ -95,7 +96,22 @@ Tensor attention(const Operand &query, const Tensor &key, const Tensor &value, c
   if (scale == 0 && q.known_dim(-1) < 0)
     return b.fail("a scale when the size of the last axis is not known");
   double factor = scale != 0 ? scale : q.known_dim(-1) ? 1 / std::sqrt(double(q.known_dim(-1))) : 1;
-  return b.op("attention", {q, k, v, offset}, {{"scale", factor}});
+  // The op shares keys among heads where their numbers are known, which they are not in code that runs at once.
+  int64_t heads = rank > 2 ? q.known_dim(-3) : 0, few = rank > 2 ? k.known_dim(-3) : 0;
+  if (heads > 0 && few > 0 && heads != few && heads % few == 0) {
+    k = repeat(Operand(k, query.where), heads / few, rank - 3);
+    v = repeat(Operand(v, query.where), heads / few, rank - 3);
+  }
+  if (counted.window < 0 || (counted.window > 0 && !counted.causal))
+    return b.fail("a window from 1 on (0: none) of causal attention, got " + std::to_string(counted.window));
+  int64_t before = counted.window - 1 - counted.past;
+  if (counted.causal && counted.window)
+    return b.ops<2>("attention", {q, k, v, offset},
+                    {{"scale", factor}, {"before", before}, {"after", counted.past}, {"log_sums", true}})[0];
+  if (counted.causal)
+    return b.ops<2>("attention", {q, k, v, offset},
+                    {{"scale", factor}, {"after", counted.past}, {"log_sums", true}})[0];
+  return b.ops<2>("attention", {q, k, v, offset}, {{"scale", factor}, {"log_sums", true}})[0];
 }
 
 LstmState lstm_cell(const Operand &x, const LstmState &state, const Tensor &w, const Tensor &r, const Tensor &bias) {

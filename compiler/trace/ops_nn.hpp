@@ -25,9 +25,17 @@ Tensor batch_norm(const Operand &x, const Tensor &scale, const Tensor &bias, con
                   int axis = 1, double epsilon = 1e-5);
 /// Normalizes each group of channels of x [N, C, ...] over channels and space; scale, bias [C].
 Tensor group_norm(const Operand &x, const Tensor &scale, const Tensor &bias, int64_t groups, double epsilon = 1e-5);
-/// softmax(scale q k^T + bias) v with q [..., m, d], k [..., n, d], v [..., n, e]; scale 0 stands for 1 / sqrt(d).
+/// Which keys a row of attention counts. `causal`: those up to its own position, which for row i is i + `past`; with
+/// `window` (0: no limit), the last `window` of these alone. Nothing of it lies in memory as a mask does.
+struct CountedKeys {
+  bool causal = false;
+  int64_t window = 0, past = 0;
+};
+/// softmax(scale q k^T + bias) v with q [..., m, d], k [..., n, d], v [..., n, e]; scale 0 stands for 1 / sqrt(d). k
+/// and v may have fewer heads (sizes of the third axis from the end), each of which then serves as many heads of q in
+/// order.
 Tensor attention(const Operand &query, const Tensor &key, const Tensor &value, const Tensor &bias = {},
-                 double scale = 0);
+                 double scale = 0, const CountedKeys &counted = {});
 
 /// The hidden and the cell state of an LSTM after a step.
 struct LstmState {

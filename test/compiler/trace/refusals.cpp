@@ -83,6 +83,8 @@ TEST(Refusals, OfProducts) {
        "max_pool requires one window size per spatial axis of [N, C, spatial...], got 1 for f32[3]"},
       {[] { attention(line(), line(), line()); },
        "attention requires operands of one rank of at least 2, got f32[3], f32[3] and f32[3]"},
+      {[] { attention(square(), square(), square(), {}, 0, {.window = 3}); },
+       "attention requires a window from 1 on (0: none) of causal attention, got 3"},
       {[] { gru_cell(line(), line(), square(), square()); }, "gru_cell requires weights [3H, I], got f32[2, 2]"},
       {[] { cross_entropy(square(), Tensor({{0, 1}})); },
        "cross_entropy requires labels of one rank less than the logits, got i32[1, 2] and f32[2, 2]"},
