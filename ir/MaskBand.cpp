@@ -135,7 +135,8 @@ std::optional<Entry> Distances::compute(Value value, ArrayRef<int> axes) {
   using Of = Entry::Of;
   Entry result = uniform(0);
   auto is = [&](size_t i, Of of) { return operands[i].of == of; };
-  bool isPair = operands.size() == 2 && ((is(0, Of::row) && is(1, Of::column)) || (is(0, Of::column) && is(1, Of::row)));
+  bool isPair =
+      operands.size() == 2 && ((is(0, Of::row) && is(1, Of::column)) || (is(0, Of::column) && is(1, Of::row)));
   bool hasPosition = llvm::any_of(operands, [](const Entry &e) { return e.of == Of::row || e.of == Of::column; });
   if (isPair && isa<SubOp, CompareOp>(op))
     result.of = Of::distance;

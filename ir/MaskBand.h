@@ -18,8 +18,8 @@ struct MaskBand {
 };
 
 /// The band that `mask` is, of floats, or of booleans that say what counts; of static sizes, whose leading axes have
-/// size 1. Reads constants, and what is computed from the distance of column and row. Nothing if it is none, or if a row
-/// counts no column.
+/// size 1. Reads constants, and what is computed from the distance of column and row. Nothing if it is none, or if a
+/// row counts no column.
 std::optional<MaskBand> findMaskBand(mlir::Value mask);
 
 } // namespace sinter
