@@ -39,7 +39,8 @@ std::vector<std::vector<float>> trained(const std::string &policy, bool eager = 
   auto step = sn::train_step(loss, makeNet(), sn::optim::adam({.lr = 0.01}), {.eager = eager, .checkpoint = policy});
   std::vector<std::vector<float>> bits;
   for (int t = 0; t < 3; ++t)
-    bits.push_back({step(sn::random::normal(sn::key(90 + t), {64, 16}), sn::random::normal(sn::key(80 + t), {64, 16})).item<float>()});
+    bits.push_back({step(sn::random::normal(sn::key(90 + t), {64, 16}), sn::random::normal(sn::key(80 + t), {64, 16}))
+                        .item<float>()});
   for (const std::string &name : step.trained())
     bits.push_back(step.state(name).to_vector<float>());
   return bits;
