@@ -165,7 +165,9 @@ TEST_F(Drivers, DamagedCodeIsTheDriversToRefuse) {
 TEST_F(Drivers, DevicesOfAnotherVersionAreRefused) {
   add("fake", "good", kernels, 0);
   Fake::wrongVersion = true;
-  EXPECT_EQ(refusal(SINTER_UNSUPPORTED), "the device of back end 'fake' has version 2, this runtime takes 1");
+  EXPECT_EQ(refusal(SINTER_UNSUPPORTED), "the device of back end 'fake' has version " +
+                                             std::to_string(SINTER_DEVICE_VERSION + 1) + ", this runtime takes " +
+                                             std::to_string(SINTER_DEVICE_VERSION));
 }
 
 TEST_F(Drivers, TwoSectionsOfOneBackEndForOneHostAreRefused) {
