@@ -19,7 +19,7 @@ import sys
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 SOURCES = {"C++": ["sinter/sinter.hpp", "sinter/nn.hpp", "sinter/nn_sequence.hpp", "sinter/losses.hpp", "sinter/train.hpp",
                    "sinter/custom_op.hpp"],
-           "data and training, C++": ["data/" + name for name in ("Open.h", "Columns.h", "Media.h", "Text.h", "Tokenizer.h", "Arrays.h", "JsonLines.h", "Random.h")] + ["train/Trainer.h"],
+           "data and training, C++": ["data/" + name for name in ("Open.h", "Columns.h", "Media.h", "Text.h", "Tokenizer.h", "Arrays.h", "JsonLines.h", "Random.h", "RowCache.h", "RowVocabulary.h")] + ["train/Trainer.h"],
            "C": ["sinter/sinter.h", "device.h", "driver.h", "host.h", "smod.h", "data/data.h", "train/train.h"]}
 # Headers without a page: what they declare is in namespace detail, or in those that they include.
 WITHOUT = {"anytree.hpp", "fields.hpp", "host.hpp", "ops.hpp", "sinter.hpp", "value.hpp"}
