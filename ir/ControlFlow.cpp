@@ -10,21 +10,22 @@ using namespace sinter;
 
 std::optional<Control> sinter::controlOf(Operation *op) {
   auto branch = [](auto choice) { return Control{SmallVector<Value>(choice.getCaptures())}; };
-  auto loop = [](auto loop, unsigned firstCarry, size_t sequences, unsigned firstCarryResult) {
+  // An empty range of operands may lie behind the last one, so that it cannot be asked where it begins.
+  auto loop = [](auto loop, unsigned firstCarry, size_t sequences, unsigned firstInit, unsigned firstCarryResult) {
     SmallVector<Value> init(loop.getInit());
     return Control{SmallVector<Value>(loop.getCaptures()),
                    static_cast<unsigned>(firstCarry + init.size() + sequences),
                    /*isLoop=*/true,
                    init,
                    firstCarry,
-                   loop.getInit().getBeginOperandIndex(),
+                   firstInit,
                    firstCarryResult};
   };
   return llvm::TypeSwitch<Operation *, std::optional<Control>>(op)
       .Case<CondOp, SwitchOp>(branch)
-      .Case([&](WhileOp op) { return loop(op, 0, 0, /*firstCarryResult=*/1); })
-      .Case([&](ForOp op) { return loop(op, 1, 0, 0); })
-      .Case([&](ScanOp op) { return loop(op, 0, op.getSequences().size(), 0); })
+      .Case([&](WhileOp op) { return loop(op, 0, 0, /*firstInit=*/0, /*firstCarryResult=*/1); })
+      .Case([&](ForOp op) { return loop(op, 1, 0, /*firstInit=*/3, 0); })
+      .Case([&](ScanOp op) { return loop(op, 0, op.getSequences().size(), /*firstInit=*/0, 0); })
       .Default([](Operation *) { return std::nullopt; });
 }
 
