@@ -16,14 +16,6 @@
 
 using namespace sinter;
 
-namespace {
-/// SINTER_CUDA_GRAPHS for the modules that are opened while it lives.
-struct Graphs {
-  explicit Graphs(const char *how) { setenv("SINTER_CUDA_GRAPHS", how, 1); }
-  ~Graphs() { unsetenv("SINTER_CUDA_GRAPHS"); }
-};
-} // namespace
-
 /// Newton's method for x = cos(a x), until the step is below 1e-6: the trips depend on a.
 static const char newtonText[] = R"(func.func @f(%a: tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>) {
     %half = sinter.constant dense<0.5> : tensor<5xf32>
@@ -179,7 +171,7 @@ TEST(CudaControl, TheHostsLoopsGiveTheSameBits) {
   for (const ControlCase *one : {&newton, &fibonacci(), &nested()}) {
     std::vector<std::vector<std::string>> results;
     for (const char *how : {"on", "launches", "off"}) {
-      Graphs graphs(how);
+      cuda::Graphs graphs(how);
       test::Program program(one->text, 2, 1, /*isGraph=*/true);
       ASSERT_EQ(program.error, "");
       std::vector<std::string> &bits = results.emplace_back();
@@ -218,7 +210,7 @@ TEST(CudaControl, ALimitThatIsAnErrorIsToldAfterTheLoop) {
 /// an end would never let the host go on.)
 TEST(CudaControl, ALoopOfTheHostWithoutAnEndCanBeCancelled) {
   for (const char *how : {"launches", "off"}) {
-    Graphs graphs(how);
+    cuda::Graphs graphs(how);
     std::string text = fibonacciText;
     text.erase(text.find("{max_trip = 9 : i64} "), 21);
     test::Program endless(text, 2, 1, /*isGraph=*/true);

@@ -7,6 +7,7 @@
 #define SINTER_TEST_BACKENDS_CUDA_CUDAPROGRAM_H
 
 #include "test/backends/DeviceProgram.h"
+#include <cstdlib>
 #include <functional>
 
 namespace sinter::cuda {
@@ -39,6 +40,12 @@ uint64_t count(const char *what);
 /// Lets the machine's call number `n` of a kind ("alloc", "copy", "launch", "module") from now on fail, or all
 /// allocations from number `n` on ("memory"); 0: none.
 void failAt(const char *kind, unsigned n);
+
+/// SINTER_CUDA_GRAPHS for the modules that are opened while it lives.
+struct Graphs {
+  explicit Graphs(const char *how) { setenv("SINTER_CUDA_GRAPHS", how, 1); }
+  ~Graphs() { unsetenv("SINTER_CUDA_GRAPHS"); }
+};
 
 } // namespace sinter::cuda
 

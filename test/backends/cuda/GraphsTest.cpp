@@ -10,14 +10,6 @@
 
 using namespace sinter;
 
-namespace {
-/// SINTER_CUDA_GRAPHS for the modules that are opened while it lives.
-struct Graphs {
-  explicit Graphs(const char *how) { setenv("SINTER_CUDA_GRAPHS", how, 1); }
-  ~Graphs() { unsetenv("SINTER_CUDA_GRAPHS"); }
-};
-} // namespace
-
 static std::vector<HostTensor> inputsOf(test::Program &program, llvm::ArrayRef<test::Feed> feeds) {
   std::vector<HostTensor> inputs;
   for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
@@ -86,7 +78,7 @@ TEST(CudaGraphs, OtherSizesChangeTheNodes) {
 TEST(CudaGraphs, WithoutThemResultsHaveTheSameBits) {
   std::vector<std::vector<HostTensor>> results;
   for (const char *how : {"on", "off"}) {
-    Graphs graphs(how);
+    cuda::Graphs graphs(how);
     test::Program program(forkText, 2, 1, /*isGraph=*/true);
     ASSERT_EQ(program.error, "");
     for (int64_t rows : {3, 70}) {
@@ -103,7 +95,7 @@ TEST(CudaGraphs, WithoutThemResultsHaveTheSameBits) {
 }
 
 TEST(CudaGraphs, AnUnknownWayIsAnError) {
-  Graphs graphs("perhaps");
+  cuda::Graphs graphs("perhaps");
   test::Program program(forkText, 2, 1, /*isGraph=*/true);
   EXPECT_NE(program.error.find("SINTER_CUDA_GRAPHS requires on, launches or off, got 'perhaps'"), std::string::npos)
       << program.error;
