@@ -250,6 +250,9 @@ struct JitCore::State {
   void run(CompiledForm &form, sinter_tensor *views, AnyTree result);
   bool compile(CompiledForm &form, std::span<const Spec> specs, std::span<const Tensor> captured, AnyTree result,
                JitTrace trace) const;
+  /// Writes what the options ask of a traced function into its graph and into `lowered`; false with the error in
+  /// `problem`.
+  bool lower(sinter_graph *graph, int32_t function, sinter_compile_options &lowered, Tensor &problem) const;
   struct Probed;
   bool probeSite(std::span<const Spec> specs, const JitProbe &probe, Matches matches, Probed &probed) const;
   /// What the arguments must look like; false with the error in `problem`.
@@ -501,8 +504,21 @@ static bool targetOf(const std::string &device, const char *&target) {
   return target || device.empty() || device == "cpu";
 }
 
-static std::string unknownDevice(const std::string &device) {
-  return "a jitted function requires a device cpu or cuda, got '" + device + "'";
+bool JitCore::State::lower(sinter_graph *graph, int32_t function, sinter_compile_options &lowered,
+                           Tensor &problem) const {
+  if (!options.checkpoint.empty() && sinter_graph_keep(graph, function, options.checkpoint.c_str())) {
+    problem = fail(where, sinter_last_error());
+    return false;
+  }
+  lowered.struct_size = sizeof(lowered);
+  lowered.opt_level = int32_t(options.opt_level);
+  lowered.fast_math = options.fast_math;
+  lowered.profile = options.profile;
+  if (!targetOf(options.device, lowered.target)) {
+    problem = fail(where, "a jitted function requires a device cpu or cuda, got '" + options.device + "'");
+    return false;
+  }
+  return true;
 }
 
 /// Traces and compiles; false after an error, which `result` then carries.
@@ -527,17 +543,10 @@ bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, st
   result.each([](Tensor &leaf) { leaf = Tensor(); });
   form.prototype = result.clone();
   form.outputs = std::move(traced.outputs);
-  if (!options.checkpoint.empty() && sinter_graph_keep(raw, traced.function, options.checkpoint.c_str()))
-    return stop(fail(where, sinter_last_error()));
-
   sinter_compile_options lowered{};
-  lowered.struct_size = sizeof(lowered);
-  lowered.opt_level = int32_t(options.opt_level);
-  lowered.fast_math = options.fast_math;
+  if (Tensor problem; !lower(raw, traced.function, lowered, problem))
+    return stop(problem);
   lowered.disk_cache = options.disk_cache;
-  lowered.profile = options.profile;
-  if (!targetOf(options.device, lowered.target))
-    return stop(fail(where, unknownDevice(options.device)));
   sinter_module *module = nullptr;
   if (sinter_graph_compile(raw, &lowered, &module))
     return stop(fail(where, sinter_last_error()));
@@ -563,15 +572,9 @@ std::string JitCore::dump(const char *phase, std::span<const AnyTree> args, AnyT
                               [&](std::span<const Tensor> leaves) { trace(leaves, result.tree); }, {});
   if (traced.error)
     return stop(errorTensor(*traced.error));
-  if (!s.options.checkpoint.empty() && sinter_graph_keep(raw, traced.function, s.options.checkpoint.c_str()))
-    return stop(fail(s.where, sinter_last_error()));
   sinter_compile_options lowered{};
-  lowered.struct_size = sizeof(lowered);
-  lowered.opt_level = int32_t(s.options.opt_level);
-  lowered.fast_math = s.options.fast_math;
-  lowered.profile = s.options.profile;
-  if (!targetOf(s.options.device, lowered.target))
-    return stop(fail(s.where, unknownDevice(s.options.device)));
+  if (Tensor problem; !s.lower(raw, traced.function, lowered, problem))
+    return stop(problem);
   const char *text = nullptr;
   if (sinter_graph_dump(raw, phase, &lowered, &text))
     return stop(fail(s.where, sinter_last_error()));
