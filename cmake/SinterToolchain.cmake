@@ -7,7 +7,7 @@ if(SINTER_CCACHE)
   # precompiled header.
   file(RELATIVE_PATH _relative ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
   string(REGEX REPLACE "/$" "" _relative "${_relative}")
-  set(_launcher ${CMAKE_COMMAND} -E env LC_ALL=C.UTF-8 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
+  set(_launcher ${CMAKE_COMMAND} -E env LC_ALL=C.UTF-8 CCACHE_SLOPPINESS=pch_defines,time_macros,locale CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
       CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
       ${CMAKE_CURRENT_LIST_DIR}/launch.sh ${CMAKE_SOURCE_DIR} ${_relative} ${SINTER_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${_launcher})
