@@ -3,7 +3,7 @@
 // A file of named tensors: what is read is written and read again. SINTER_ARCHIVE is npz or safetensors, whose
 // functions differ in their names alone.
 
-#include "MemoryFile.h"
+#include "HeldFiles.h"
 #include "Same.h"
 
 #define ARCHIVE_JOIN(a, b) a##b
@@ -26,15 +26,15 @@ static int32_t readAll(ARCHIVE_TYPE *file, const char *names[], sinter_tensor te
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   enum { room = 16 };
-  const char *path = memoryFile(data, size);
+  const char *path = givenFile(data, size);
   ARCHIVE_TYPE *file, *again;
   const char *names[room];
   sinter_tensor tensors[room], tensor;
   if (ARCHIVE(open)(path, &file) == SINTER_OK) {
     int32_t count = readAll(file, names, tensors, room);
     // Two of one name, or a name that the writer refuses, are no error of the reader.
-    if (ARCHIVE(write)(pathToWrite(), names, tensors, count) == SINTER_OK) {
-      if (ARCHIVE(open)(pathToWrite(), &again) || ARCHIVE(count)(again) != count)
+    if (ARCHIVE(write)(writtenFile(), names, tensors, count) == SINTER_OK) {
+      if (ARCHIVE(open)(writtenFile(), &again) || ARCHIVE(count)(again) != count)
         abort();
       for (int32_t i = 0; i < count; ++i) {
         if (ARCHIVE(read)(again, names[i], &tensor))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A file in memory with a path, since everything that reads untrusted bytes takes a path.
+// A file in memory with a path of the system, for readers that map it or go through what HeldFiles.h does not hold.
 
 #ifndef SINTER_TEST_FUZZ_MEMORYFILE_H
 #define SINTER_TEST_FUZZ_MEMORYFILE_H

@@ -8,7 +8,7 @@
 //
 // What opens is used: what rows hold afterwards must be what was written.
 
-#include "MemoryFile.h"
+#include "HeldFiles.h"
 #include "runtime/data/Crc32c.h"
 #include "runtime/data/Random.h"
 #include "runtime/data/RowStore.h"
@@ -106,7 +106,7 @@ static void useRows() {
 
 static void useVocabulary(const uint8_t *data, size_t size) {
   try {
-    RowVocabulary vocabulary(memoryFile(data, size));
+    RowVocabulary vocabulary(givenFile(data, size));
     std::vector<int64_t> ids, rows(40), again(40);
     for (int64_t id = 0; id < 20; ++id)
       ids.insert(ids.end(), {id, id * id * id});

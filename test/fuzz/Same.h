@@ -8,23 +8,8 @@
 #include "runtime/sinter.h"
 #include "runtime/status.h"
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/// A path for what this process writes; the file is gone at the end.
-static char writtenPath[64];
-static inline void removeWritten(void) { unlink(writtenPath); }
-static inline const char *pathToWrite(void) {
-  if (!*writtenPath) {
-    snprintf(writtenPath, sizeof writtenPath, "/dev/shm/sinter-fuzz-%ld", (long)getpid());
-    if (access("/dev/shm", W_OK) != 0)
-      snprintf(writtenPath, sizeof writtenPath, "/tmp/sinter-fuzz-%ld", (long)getpid());
-    atexit(removeWritten);
-  }
-  return writtenPath;
-}
 
 /// Ends the process where they differ.
 static inline void requireSame(const sinter_tensor *one, const sinter_tensor *other) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "MemoryFile.h"
+#include "HeldFiles.h"
 #include "runtime/data/TfRecord.h"
 
 using namespace sinter::data;
@@ -37,7 +37,7 @@ static void resume(const Dataset &dataset, const std::vector<std::string> &recor
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  const char *path = memoryFile(data, size);
+  const char *path = givenFile(data, size);
   // Told by the first bytes, as trying all three takes three times as long.
   RecordCompression compression = size > 1 && data[0] == 0x1F && data[1] == 0x8B ? RecordCompression::Gzip
                                   : size > 1 && data[0] == 0x78                  ? RecordCompression::Zlib
