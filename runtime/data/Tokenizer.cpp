@@ -14,7 +14,7 @@ class sinter::data::WordCache {
 public:
   static constexpr size_t longest = 64; // bytes of a word
 
-  WordCache() : slots(size_t(1) << 12) {}
+  WordCache() : slots(size_t(1) << 8) {}
 
   /// Appends the tokens of a word, made by `make(word, ids)` where it was not seen before. 16 bytes from the word on
   /// may be read if they end before `limit`.

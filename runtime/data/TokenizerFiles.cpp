@@ -11,7 +11,7 @@ extern "C" {
 #include <nlohmann/json.hpp>
 
 using namespace sinter::data;
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 namespace {
 /// The characters that stand for bytes: printable ones of Latin-1 for themselves, U+0100 on for the others.
@@ -287,8 +287,20 @@ Tokenizer Tokenizer::read(const std::string &path) {
   return parseTokenizer(contentOf(path), path);
 }
 
+/// Its objects keep their order.
+using Ordered = nlohmann::ordered_json;
+
 std::string Tokenizer::json() const {
-  Json added = Json::array(), vocab = Json::object(), merges = Json::array();
+  Ordered added = Ordered::array(), vocab = Ordered::object(), merges = Ordered::array();
+  // Such an object looks through all of its names for one.
+  std::unordered_map<std::string, size_t> placeOf;
+  auto name = [&placeOf, &entries = vocab.get_ref<Ordered::object_t &>()](const std::string &text, int32_t id) {
+    auto [place, isNew] = placeOf.try_emplace(text, entries.size());
+    if (isNew)
+      entries.Ordered::object_t::Container::emplace_back(text, id);
+    else
+      entries.begin()[static_cast<std::ptrdiff_t>(place->second)].second = id;
+  };
   std::vector<bool> isSpecial(pairs->tokens.size());
   for (const BytePairs::Special &special : pairs->specials) {
     added.push_back({{"id", special.id},
@@ -299,19 +311,19 @@ std::string Tokenizer::json() const {
                      {"normalized", false},
                      {"special", true}});
     isSpecial[static_cast<size_t>(special.id)] = true;
-    vocab[special.text] = special.id;
+    name(special.text, special.id);
   }
   for (size_t i = 0; i < pairs->tokens.size(); ++i)
     if (!isSpecial[i] && !pairs->tokens[i].empty())
-      vocab[alphabet().spelled(pairs->tokens[i])] = i;
+      name(alphabet().spelled(pairs->tokens[i]), static_cast<int32_t>(i));
   auto spelled = [&](int32_t id) { return alphabet().spelled(pairs->tokens[static_cast<size_t>(id)]); };
   for (const BytePairs::Merge &merge : pairs->merges)
     merges.push_back({spelled(merge.left), spelled(merge.right)});
-  Json level = {{"type", "ByteLevel"},
-                {"add_prefix_space", pairs->addsBlank},
-                {"trim_offsets", true},
-                {"use_regex", pairs->splits}};
-  Json json = {
+  Ordered level = {{"type", "ByteLevel"},
+                   {"add_prefix_space", pairs->addsBlank},
+                   {"trim_offsets", true},
+                   {"use_regex", pairs->splits}};
+  Ordered json = {
       {"version", "1.0"},
       {"truncation", nullptr},
       {"padding", nullptr},
@@ -333,7 +345,7 @@ std::string Tokenizer::json() const {
         {"merges", merges}}}};
   try {
     return json.dump(1) + "\n";
-  } catch (const Json::exception &) {
+  } catch (const Ordered::exception &) {
     throw Error(SINTER_INVALID_ARGUMENT, "special tokens are required to be UTF-8 to be written as JSON");
   }
 }

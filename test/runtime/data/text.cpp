@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/data/Text.h"
 #include "Messages.h"
+#include "runtime/data/BytePairs.h"
+#include "test/Growth.h"
 #include <fstream>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -112,4 +114,22 @@ TEST(DataTokenizer, words_are_learned_again_when_the_cache_is_full) {
     text += " " + std::to_string(i * 7919 % 1000003);
   EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
   EXPECT_EQ(tokenizer.encode("the cat").size(), trainer.train({.size = 280}).encode("the cat").size());
+}
+
+TEST(DataTokenizer, vocabularies_are_read_and_written_in_time_that_grows_with_them) {
+  auto jsonOf = [](int words) {
+    std::string text;
+    for (int i = 0; i < words; ++i)
+      text += " " + std::to_string(int64_t(i) * 2654435761 % 4294967291) + "aa";
+    BpeTrainer trainer;
+    trainer.add(text);
+    return trainer.train({.size = 256 + words, .minCount = 1}).json();
+  };
+  constexpr int few = 1500;
+  std::string small = jsonOf(few), large = jsonOf(4 * few);
+  double growth = sinter::test::growth(few, [&](int words) {
+    const std::string &json = words == few ? small : large;
+    EXPECT_EQ(parseTokenizer(json, "file").json(), json);
+  });
+  EXPECT_LT(growth, 8);
 }
