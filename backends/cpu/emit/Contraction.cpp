@@ -11,9 +11,9 @@
 // they share few cache sets and each is a page of its own); else rhs is read where it lies. Row blocks of one panel
 // follow each other, so that a strip is made once in most calls. The left operand is never packed: one scalar a row and
 // k is read whatever its strides are, unless steps of k want several elements side by side or others than memory holds
-// (ProductForm.h): then a chunk takes many panels, and first copies its rows to the workspace. When the rows do not
-// divide into tiles the last tile overlaps the one before it and computes a few rows twice; below one tile, tiles of 8,
-// 4, 2 and 1 rows follow each other.
+// (ProductForm.h): then a chunk takes many panels, and first copies its rows to the workspace, where the chunks of a
+// call that need the same rows share them. When the rows do not divide into tiles the last tile overlaps the one before
+// it and computes a few rows twice; below one tile, tiles of 8, 4, 2 and 1 rows follow each other.
 //
 // Where the schedule lists an input that may hold blocks of zeros, as probabilities behind a mask do, a tile looks at
 // its rows of lhs, or at what its result is multiplied with, and sums only from the first block that is not zero to the
@@ -426,6 +426,7 @@ void ContractionEmitter::copyRows(Value begin, Value end, Value lhsBase) {
   RowSource source{fn.input(plan.lhs.input), lhsBase, fn.materialize(plan.k), fn.materialize(plan.lhsRows.stride),
                    fn.materialize(plan.lhsK.stride)};
   source.isContiguous = constantOr(plan.lhsK.stride, 0) == 1;
+  source.isTransposed = !source.isContiguous && constantOr(plan.lhsRows.stride, 0) == 1;
   emitRowCopy(fn, form, source, begin, end, fn.materialize(dims.mul(steps, dims.constant(form.kPack))),
               fn.materialize(rowPitch), copies, copyBase);
 }
@@ -609,7 +610,15 @@ EmittedKernel ContractionEmitter::emitRowChunks() {
     // The last tile overlaps the one before it, which may be another block's.
     Value lastTile = arith::MaxSIOp::create(b, arith::SubIOp::create(b, rowCount, fn.index(tile.rows)), fn.index(0));
     copyBegin = arith::MinSIOp::create(b, rowBegin, lastTile);
-    copyRows(copyBegin, rowEnd, lhsBase);
+    {
+      // The parts of a block follow each other, and those of a call share its rows.
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, chunk, fn.begin());
+      Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, part, fn.index(0));
+      auto copy = scf::IfOp::create(b, arith::OrIOp::create(b, isFirst, isOther), /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(copy.thenBlock());
+      copyRows(copyBegin, rowEnd, lhsBase);
+    }
     Value groupBegin = mul(part, fn.materialize(groupsPerChunk));
     Value groupEnd = arith::MinSIOp::create(b, add(groupBegin, fn.materialize(groupsPerChunk)), fn.materialize(groups));
     fn.loop(groupBegin, groupEnd, 1, [&, rhsBase = rhsBase, lhsBase = lhsBase, batch = batch](Value group) {

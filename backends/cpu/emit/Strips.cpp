@@ -232,31 +232,87 @@ void sinter::cpu::emitStrip(KernelFunction &fn, const ProductForm &form, const S
   StripWriter(fn, form, source, columnBegin, panel, lanes, strip, stripBase).write();
 }
 
+namespace {
+class RowWriter {
+public:
+  RowWriter(KernelFunction &fn, const ProductForm &form, const RowSource &source, Value begin, Value end, Value width,
+            Value pitch, Value rows, Value rowsBase)
+      : fn(fn), b(fn.b), form(form), source(source), begin(begin), end(end), width(width), pitch(pitch), rows(rows),
+        rowsBase(rowsBase), from(typeOf(form.a, b.getContext())) {}
+
+  void write() {
+    if (!source.isTransposed)
+      return writeRows(fn.index(0));
+    int64_t lanes = fn.spec.target().lanes(form.kPack * widthOf(form.row)), square = lanes * form.kPack;
+    Value count = arith::SubIOp::create(b, end, begin);
+    Value isHigh = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, count, fn.index(lanes));
+    Value whole = arith::SubIOp::create(b, source.k, arith::RemUIOp::create(b, source.k, fn.index(square)));
+    Value turned = arith::SelectOp::create(b, isHigh, whole, fn.index(0));
+    // The last square overlaps the one before it.
+    Value last = arith::SubIOp::create(b, end, fn.index(lanes));
+    fn.loop(fn.index(0), turned, square, [&](Value k) {
+      fn.loop(begin, end, lanes, [&](Value row) { writeSquare(arith::MinSIOp::create(b, row, last), k, lanes); });
+    });
+    writeRows(turned);
+  }
+
+private:
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+  Value targetOf(Value row) { return add(rowsBase, mul(arith::SubIOp::create(b, row, begin), pitch)); }
+
+  /// `lanes` rows from `row` on, as many steps of k: turned in registers.
+  void writeSquare(Value row, Value k, int64_t lanes) {
+    auto held = VectorType::get({lanes * form.kPack}, typeOf(form.row, b.getContext()));
+    auto words = VectorType::get({lanes}, b.getIntegerType(form.kPack * widthOf(form.row) * 8));
+    SmallVector<Value> steps;
+    for (int64_t step = 0; step < lanes; ++step) {
+      SmallVector<Value> parts;
+      for (int64_t r = 0; r < form.kPack; ++r) {
+        Value at = add(add(source.base, row), mul(add(k, fn.index(step * form.kPack + r)), source.kStride));
+        parts.push_back(
+            toRow(b, form, vector::LoadOp::create(b, VectorType::get({lanes}, from), source.buffer, ValueRange{at})));
+      }
+      steps.push_back(vector::BitCastOp::create(b, words, interleave(b, parts)));
+    }
+    for (auto [i, turned] : llvm::enumerate(transposeVectors(b, steps)))
+      vector::StoreOp::create(b, vector::BitCastOp::create(b, held, turned), rows,
+                              ValueRange{add(targetOf(add(row, fn.index(i))), k)});
+  }
+
+  /// Elements from `first` on, then zeros up to `width`.
+  void writeRows(Value first) {
+    int64_t lanes = fn.spec.target().lanes(std::max(widthOf(form.row), widthOf(form.a)));
+    fn.loop(begin, end, 1, [&](Value row) {
+      Value start = add(source.base, mul(row, source.rowStride)), target = targetOf(row), done = first;
+      if (source.isContiguous) {
+        done = arith::SubIOp::create(b, source.k, arith::RemUIOp::create(b, source.k, fn.index(lanes)));
+        fn.loop(first, done, lanes, [&](Value k) {
+          Value loaded =
+              vector::LoadOp::create(b, VectorType::get({lanes}, from), source.buffer, ValueRange{add(start, k)});
+          vector::StoreOp::create(b, toRow(b, form, loaded), rows, ValueRange{add(target, k)});
+        });
+      }
+      fn.loop(done, source.k, 1, [&](Value k) {
+        Value at = add(start, source.isContiguous ? k : mul(k, source.kStride));
+        Value loaded = memref::LoadOp::create(b, source.buffer, ValueRange{at});
+        memref::StoreOp::create(b, toRow(b, form, loaded), rows, ValueRange{add(target, k)});
+      });
+      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(typeOf(form.row, b.getContext())));
+      fn.loop(source.k, width, 1, [&](Value k) { memref::StoreOp::create(b, zero, rows, ValueRange{add(target, k)}); });
+    });
+  }
+
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  const ProductForm &form;
+  const RowSource &source;
+  Value begin, end, width, pitch, rows, rowsBase;
+  Type from;
+};
+} // namespace
+
 void sinter::cpu::emitRowCopy(KernelFunction &fn, const ProductForm &form, const RowSource &source, Value begin,
                               Value end, Value width, Value pitch, Value rows, Value rowsBase) {
-  ImplicitLocOpBuilder &b = fn.b;
-  auto add = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, x, y); };
-  auto mul = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, x, y); };
-  Type from = typeOf(form.a, b.getContext()), to = typeOf(form.row, b.getContext());
-  int64_t lanes = fn.spec.target().lanes(std::max(widthOf(form.row), widthOf(form.a)));
-  fn.loop(begin, end, 1, [&](Value row) {
-    Value start = add(source.base, mul(row, source.rowStride));
-    Value target = add(rowsBase, mul(arith::SubIOp::create(b, row, begin), pitch));
-    Value done = fn.index(0);
-    if (source.isContiguous) {
-      done = arith::SubIOp::create(b, source.k, arith::RemUIOp::create(b, source.k, fn.index(lanes)));
-      fn.loop(fn.index(0), done, lanes, [&](Value k) {
-        Value loaded =
-            vector::LoadOp::create(b, VectorType::get({lanes}, from), source.buffer, ValueRange{add(start, k)});
-        vector::StoreOp::create(b, toRow(b, form, loaded), rows, ValueRange{add(target, k)});
-      });
-    }
-    fn.loop(done, source.k, 1, [&](Value k) {
-      Value at = add(start, source.isContiguous ? k : mul(k, source.kStride));
-      Value loaded = memref::LoadOp::create(b, source.buffer, ValueRange{at});
-      memref::StoreOp::create(b, toRow(b, form, loaded), rows, ValueRange{add(target, k)});
-    });
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(to));
-    fn.loop(source.k, width, 1, [&](Value k) { memref::StoreOp::create(b, zero, rows, ValueRange{add(target, k)}); });
-  });
+  RowWriter(fn, form, source, begin, end, width, pitch, rows, rowsBase).write();
 }

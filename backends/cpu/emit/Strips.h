@@ -32,6 +32,7 @@ struct RowSource {
   mlir::Value buffer, base; // the first element
   mlir::Value k, rowStride, kStride;
   bool isContiguous = false; // along k
+  bool isTransposed = false; // rows lie side by side: rowStride is 1
 };
 
 /// Writes rows [begin, end) to `rows` from `rowsBase` on, `pitch` elements from one to the next; zeros from k to

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""precision.py SINTER: products and a convolution under --precision, for this machine and the oldest one, at -O0, -O1 and -O2, against NumPy on operands rounded to the
-type: by 1e-5 of the sum of magnitudes, as all products. The current folder is written to."""
+"""precision.py SINTER: products (one of them of a transposed matrix, as gradients of weights are) and a convolution under --precision, for this
+machine and the oldest one, at -O0, -O1 and -O2, against NumPy on operands rounded to the type: by 1e-5 of the sum of magnitudes, as all products. The current folder is written to."""
 import subprocess
 import sys
 
@@ -12,12 +12,14 @@ from onnx import TensorProto, helper, numpy_helper
 SINTER = sys.argv[1]
 r = np.random.default_rng(5)
 x, w, v = (r.standard_normal(shape).astype(np.float32) for shape in [(37, 70), (70, 45), (2, 70, 50)])
+t = np.ascontiguousarray(x.T)
 u, image, taps = (r.standard_normal(shape).astype(np.float32) for shape in [(2, 33, 70), (1, 20, 9, 8), (17, 20, 3, 3)])
 nodes = [helper.make_node("MatMul", ["x", "w"], ["xw"]), helper.make_node("MatMul", ["u", "v"], ["uv"]),
+         helper.make_node("Gemm", ["t", "w"], ["tw"], transA=1),
          helper.make_node("Conv", ["image", "taps"], ["conv"], pads=[1, 1, 1, 1])]
-inputs = {"x": x, "u": u, "v": v, "image": image}
+inputs = {"x": x, "t": t, "u": u, "v": v, "image": image}
 ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape) for name, value in inputs.items()]
-outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("xw", "uv", "conv")]
+outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("xw", "uv", "tw", "conv")]
 graph = helper.make_graph(nodes, "g", ports, outputs, [numpy_helper.from_array(w, "w"), numpy_helper.from_array(taps, "taps")])
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "model.onnx")
 for name, value in inputs.items():
@@ -32,7 +34,7 @@ def convolve(image, taps):
 
 def results(kind, change):
     x_, w_, u_, v_, image_, taps_ = (change(t.astype(kind).astype(np.float64)) for t in (x, w, u, v, image, taps))
-    return {"xw": x_ @ w_, "uv": u_ @ v_, "conv": convolve(image_, taps_)}
+    return {"xw": x_ @ w_, "uv": u_ @ v_, "tw": x_ @ w_, "conv": convolve(image_, taps_)}
 
 
 TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
