@@ -76,6 +76,23 @@ bool sinter::isFilterOrder(Operation *op) {
   return permutation[0] == rank - 1 && llvm::equal(permutation.drop_front(), llvm::seq<int64_t>(0, rank - 1));
 }
 
+/// True when `op` adds one number around the input of a convolution, which pads its rows itself.
+static bool isPadding(Operation *op) {
+  auto pad = dyn_cast<PadOp>(op);
+  auto convolution = pad && op->hasOneUse() ? dyn_cast<ConvolutionOp>(*op->user_begin()) : ConvolutionOp();
+  if (!convolution || op->use_begin()->getOperandNumber() != 0 || pad.getMode() != PadMode::constant ||
+      !matchPattern(pad.getValue(), m_Constant()) || !matchPattern(convolution.getFilter(), m_Constant()))
+    return false;
+  auto isNone = [](int64_t added) { return added == 0; };
+  auto isSpatial = [](ArrayRef<int64_t> added) {
+    return added.front() == 0 && added.back() == 0 && llvm::all_of(added, [](int64_t n) { return n >= 0; });
+  };
+  return convolution.getLayout() == ConvLayout::channels_last && pad.getType().getRank() <= 4 &&
+         isSpatial(pad.getLow()) && isSpatial(pad.getHigh()) && llvm::all_of(pad.getInterior(), isNone) &&
+         llvm::all_of(convolution.getLow(), isNone) && llvm::all_of(convolution.getHigh(), isNone) &&
+         llvm::all_of(convolution.getInputDilation(), [](int64_t distance) { return distance == 1; });
+}
+
 /// True when `op` takes whole rows of a matrix without what they end with: products read it where it lies.
 static bool isRowStart(Operation *op) {
   auto slice = dyn_cast<SliceOp>(op);
@@ -440,7 +457,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
-      if (isFilterOrder(op) || (kernelTemplate == KernelTemplate::contraction && isRowStart(op)))
+      if (isFilterOrder(op) || isPadding(op) || (kernelTemplate == KernelTemplate::contraction && isRowStart(op)))
         continue;
       // A product reads repeated batches with a stride of 0.
       if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && kernelTemplate == KernelTemplate::contraction) {

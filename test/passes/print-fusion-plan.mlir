@@ -98,3 +98,14 @@ func.func @moves_upon_moves_are_not_one_kernel(%x: tensor<6xf64>) -> tensor<6xf6
   %u7 = sinter.dynamic_update_slice %u6, %p7, %zero : (tensor<6xf64>, tensor<5xf64>, tensor<1xi64>) -> tensor<6xf64>
   return %u7 : tensor<6xf64>
 }
+
+// A convolution with a constant filter fills the borders of the rows that it copies.
+// CHECK-LABEL: @padding_joins_its_convolution
+// CHECK-NEXT: convolution: pad [convolution] -> 1
+func.func @padding_joins_its_convolution(%x: tensor<1x4x4x8xui8>) -> tensor<1x4x4x2xi32> {
+  %zero = sinter.constant dense<7> : tensor<ui8>
+  %w = sinter.constant dense<1> : tensor<2x3x3x8xi8>
+  %0 = sinter.pad %x, %zero {low = array<i64: 0, 1, 1, 0>, high = array<i64: 0, 1, 1, 0>, interior = array<i64: 0, 0, 0, 0>} : (tensor<1x4x4x8xui8>, tensor<ui8>) -> tensor<1x6x6x8xui8>
+  %1 = sinter.convolution %0, %w {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, layout = #sinter<conv_layout channels_last>, element_type = i32} : (tensor<1x6x6x8xui8>, tensor<2x3x3x8xi8>) -> tensor<1x4x4x2xi32>
+  return %1 : tensor<1x4x4x2xi32>
+}

@@ -16,6 +16,7 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
+#include "ir/Constants.h"
 #include "ir/Contraction.h"
 #include "ir/Shape.h"
 
@@ -47,6 +48,26 @@ bool sinter::cpu::isDepthwise(ConvolutionOp op) {
          filter.getDimSize(0) == static_cast<int64_t>(op.getGroups());
 }
 
+PadOp sinter::cpu::paddingOf(ConvolutionOp op) {
+  auto pad = op.getInput().getDefiningOp<PadOp>();
+  auto isOne = [](int64_t distance) { return distance == 1; };
+  auto isNone = [](int64_t added) { return added == 0; };
+  auto padsInside = [](ArrayRef<int64_t> added) {
+    return added.front() == 0 && added.back() == 0 && llvm::all_of(added, [](int64_t n) { return n >= 0; });
+  };
+  bool isPlain = pad && pad.getMode() == PadMode::constant && llvm::all_of(pad.getInterior(), isNone) &&
+                 padsInside(pad.getLow()) && padsInside(pad.getHigh()) && uniformValue(pad.getValue());
+  return isPlain && llvm::all_of(op.getLow(), isNone) && llvm::all_of(op.getHigh(), isNone) &&
+                 llvm::all_of(op.getInputDilation(), isOne)
+             ? pad
+             : PadOp();
+}
+
+BlockArgument sinter::cpu::convolvedInput(ConvolutionOp op) {
+  PadOp pad = paddingOf(op);
+  return dyn_cast<BlockArgument>(pad ? pad.getOperand() : op.getInput());
+}
+
 BlockArgument sinter::cpu::filterInput(ConvolutionOp op) {
   if (auto argument = dyn_cast<BlockArgument>(op.getFilter()))
     return argument;
@@ -57,7 +78,7 @@ BlockArgument sinter::cpu::filterInput(ConvolutionOp op) {
 bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
   auto filter = cast<RankedTensorType>(op.getFilter().getType());
   return op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 &&
-         filter.getRank() <= 4 && isa<BlockArgument>(op.getInput()) && filterInput(op);
+         filter.getRank() <= 4 && convolvedInput(op) && filterInput(op);
 }
 
 std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, ConvolutionOp op, std::string &refusal) {
@@ -156,7 +177,7 @@ Plan sinter::cpu::planFilter(KernelSpec &spec) {
 
 ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) {
   DimContext &dims = spec.dims;
-  Dims input = spec.sizes->dims(op.getInput()), result = spec.sizes->dims(op.getResult());
+  Dims input = spec.sizes->dims(convolvedInput(op)), result = spec.sizes->dims(op.getResult());
   ArrayRef<int64_t> filter = cast<RankedTensorType>(op.getFilter().getType()).getShape();
   bool flat = input.size() == 3;
   DimExpr one = dims.constant(1);
@@ -176,6 +197,11 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
   pick(op.getHigh(), 0, highH, highW);
   pick(op.getInputDilation(), 1, inputDilationH, inputDilationW);
   pick(op.getDilation(), 1, dilationH, dilationW);
+  if (PadOp pad = paddingOf(op)) {
+    pick(pad.getLow().drop_front().drop_back(), 0, lowH, lowW);
+    pick(pad.getHigh().drop_front().drop_back(), 0, highH, highW);
+    fill = *uniformValue(pad.getValue());
+  }
   kernelH = flat ? 1 : filter[1];
   kernelW = filter[flat ? 1 : 2];
   needsCopy = lowH || lowW || highH || highW || inputDilationH != 1 || inputDilationW != 1;
@@ -196,8 +222,8 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
   Type element = typeOf(form.a, b.getContext());
   auto vectorType = VectorType::get({lanes}, element);
   Value width = fn.materialize(shape.paddedWidth), zeroIndex = fn.index(0);
-  Value zero = toRow(b, form, arith::ConstantOp::create(b, b.getZeroAttr(vectorType)));
-  Value zeroScalar = toRow(b, form, arith::ConstantOp::create(b, b.getZeroAttr(element)));
+  Value beyond = toRow(b, form, buildConstant(b, b.getLoc(), vectorType, shape.fill));
+  Value beyondScalar = toRow(b, form, buildConstant(b, b.getLoc(), element, shape.fill));
   // Where padded position p comes from: (p - low) / dilation, when that is whole and inside.
   auto inside = [&](Value position, int64_t low, int64_t dilation, DimExpr size, Value &from) {
     Value shifted = arith::SubIOp::create(b, position, fn.index(low));
@@ -235,13 +261,13 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
       });
       b.setInsertionPointToStart(branch.elseBlock());
       fn.loop(zeroIndex, fn.index(whole), lanes,
-              [&](Value i) { vector::StoreOp::create(b, zero, target, ValueRange{add(to, i)}); });
+              [&](Value i) { vector::StoreOp::create(b, beyond, target, ValueRange{add(to, i)}); });
       fn.loop(fn.index(whole), fn.index(channels), 1,
-              [&](Value i) { memref::StoreOp::create(b, zeroScalar, target, ValueRange{add(to, i)}); });
+              [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
       b.setInsertionPointAfter(branch);
       if (pitch > channels)
         fn.loop(fn.index(channels), fn.index(pitch), 1,
-                [&](Value i) { memref::StoreOp::create(b, zeroScalar, target, ValueRange{add(to, i)}); });
+                [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
     });
   });
 }
@@ -556,7 +582,7 @@ EmittedKernel ConvolutionEmitter::emit() {
     copied = std::min(fn.spec.target().lanes(std::max(widthOf(product.a), widthOf(product.row))),
                       static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(groupIn))));
 
-  unsigned inputNumber = cast<BlockArgument>(op.getInput()).getArgNumber();
+  unsigned inputNumber = convolvedInput(op).getArgNumber();
   Value source = fn.input(inputNumber), copy;
   if (shape.needsCopy)
     copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(product.row, b.getContext())), fn.workspace(),

@@ -8,6 +8,7 @@
 #include "backends/cpu/emit/Emitter.h"
 #include "backends/cpu/emit/ProductForm.h"
 #include "ir/Contraction.h"
+#include "ir/Shape.h"
 
 namespace sinter::cpu {
 
@@ -18,6 +19,10 @@ bool isDepthwise(ConvolutionOp op);
 /// Channels last, one or two spatial axes, a static filter, operands that are kernel inputs (the filter perhaps with
 /// its taps first).
 bool hasConvolutionKernel(ConvolutionOp op);
+/// The kernel input that is convolved, perhaps with its ends padded first (`paddingOf`); null for any other input.
+mlir::BlockArgument convolvedInput(ConvolutionOp op);
+/// The op that adds elements of one number at the ends of the spatial axes, or null.
+PadOp paddingOf(ConvolutionOp op);
 /// The kernel input that the filter is, or is the transpose of: [taps..., C, O] for a filter [O, taps..., C]. Null for
 /// any other filter.
 mlir::BlockArgument filterInput(ConvolutionOp op);
@@ -34,6 +39,8 @@ struct ConvolutionShape {
   int64_t strideH, strideW, lowH, lowW, highH, highW, inputDilationH, inputDilationW, dilationH, dilationW;
   /// Padding or input dilation: kernels read a padded copy.
   bool needsCopy;
+  /// What is beyond the input's ends.
+  double fill = 0;
 };
 
 /// Copies padded rows [rowBegin, rowBegin + rowCount) of one image to `target` at `targetBase` as

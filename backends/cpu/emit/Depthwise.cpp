@@ -67,7 +67,7 @@ EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, Stri
                dims.constant(reach));
   DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(channels)));
 
-  Value source = fn.input(cast<BlockArgument>(op.getInput()).getArgNumber());
+  Value source = fn.input(convolvedInput(op).getArgNumber());
   Value filter = fn.input(filterInput(op).getArgNumber());
   Value copy = source;
   if (shape.needsCopy)
