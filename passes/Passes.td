@@ -131,6 +131,16 @@ def UnrollLoops : Sinter_FunctionPass<"sinter-unroll-loops"> {
                  Option<"maxOps", "max-ops", "int64_t", "64", "ops that all copies have at most">];
 }
 
+def MultiplyIntegers : Sinter_FunctionPass<"sinter-multiply-integers"> {
+  let summary = "products of bytes with scales and zero points in integers";
+  let description = [{
+    Requires: constants are not folded yet, so that weights are bytes still.
+    Ensures: no f32 product or convolution has two operands of bytes with constant scales, the first with one scale, whose sums fit i32: it is one of bytes with sums of i32,
+    less what zero points add, times the scales. Padding of such a convolution is elements of its input. What was bytes, moved and rounded to the same bytes again is moved only.
+    (* example test/passes/multiply-integers.mlir *)
+  }];
+}
+
 def FoldBatchNorm : Sinter_FunctionPass<"sinter-fold-batch-norm"> {
   let summary = "batch norm with constant statistics into the filter and bias before it";
   let description = [{

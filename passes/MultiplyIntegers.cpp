@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products and convolutions whose operands stand in bytes, each with a scale and a zero point, as integer ones:
+//
+//   sum (a - za) sa (b - zb) sb = sa sb (sum a b - zb sum a - za sum (b - zb))
+//
+// The sums are exact in i32 and the last one is a constant where b is. What follows (a bias, an activation, the
+// rounding to bytes) stays as it is written and becomes the kernel's epilogue. The result differs from the graph in f32
+// by what that rounds: products of scaled bytes, their sum, and the scales, which are multiplied with each other first.
+
+#include "ir/Composer.h"
+#include "ir/Contraction.h"
+#include "ir/Reduction.h"
+#include "ir/Schedules.h"
+#include "ir/Shape.h"
+#include "passes/Passes.h"
+#include "passes/Quantized.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace sinter;
+
+namespace sinter {
+#define GEN_PASS_DEF_MULTIPLYINTEGERS
+#include "passes/Passes.h.inc"
+} // namespace sinter
+
+/// Scales whose products with sums of 31 bits are finite, and which are no denormals.
+static bool areNormal(ArrayRef<double> scales) {
+  return llvm::all_of(scales, [](double scale) { return std::abs(scale) >= 0x1p-126 && std::abs(scale) < 0x1p96; });
+}
+
+/// A constant, as i8 without zeros where all of its differences are such numbers.
+static void dropZeros(Quantized &operand, Composer &b) {
+  ElementsAttr attr;
+  if (!operand.hasZeros() || !matchPattern(operand.codes, m_Constant(&attr)))
+    return;
+  FailureOr<HostTensor> codes = HostTensor::fromAttr(attr);
+  if (failed(codes))
+    return;
+  int64_t inner = operand.isUniform() ? 1 : codes->strides()[operand.axis];
+  std::vector<int64_t> differences = codes->toInts();
+  for (auto [i, difference] : llvm::enumerate(differences)) {
+    difference -= static_cast<int64_t>(operand.zeros[static_cast<int64_t>(i) / inner % operand.zeros.size()]);
+    if (difference < -128 || difference > 127)
+      return;
+  }
+  HostTensor centred(b.getI8Type(), codes->shape());
+  centred.assignInts(differences);
+  operand.codes = ConstantOp::create(b, centred.tensorType(), centred.toAttr("centred"));
+  operand.zeros = {0};
+}
+
+/// Numbers of one or of several places as a tensor of rank 0 or 1.
+static Value listOf(Composer &b, Type element, ArrayRef<double> numbers) {
+  if (numbers.size() == 1)
+    return b.scalar(element, numbers.front());
+  HostTensor list(element, {static_cast<int64_t>(numbers.size())});
+  list.assignFloats(numbers);
+  return ConstantOp::create(b, list.tensorType(), list.toAttr("scales"));
+}
+
+/// `numbers` along `axis` of `like`, or everywhere.
+static Value spreadNumbers(Composer &b, Value like, ArrayRef<double> numbers, int64_t axis) {
+  Value list = listOf(b, elementTypeOf(like), numbers);
+  return b.spread(list, like, numbers.size() == 1 ? ArrayRef<int64_t>() : ArrayRef<int64_t>(axis));
+}
+
+/// i32 sums times the product of scales in f32, rounded once; the scales of `b` run along `axis` of the sums.
+static Value scaled(Composer &b, Value sums, double scale, ArrayRef<double> scales, int64_t axis) {
+  std::vector<double> products;
+  for (double other : scales)
+    products.push_back(static_cast<float>(static_cast<float>(scale) * static_cast<float>(other)));
+  Value numbers = b.convert(sums, b.getF32Type());
+  return b.make<MulOp>(numbers, spreadNumbers(b, numbers, products, axis));
+}
+
+static bool fitsSums(int64_t terms, const Quantized &a, const Quantized &b) {
+  return static_cast<double>(terms) * a.most() * b.most() < 0x1p31;
+}
+
+static bool areProductsNormal(const Quantized &a, const Quantized &b) {
+  return llvm::all_of(
+      a.scales, [&](double x) { return llvm::all_of(b.scales, [&](double y) { return areNormal({x, y, x * y}); }); });
+}
+
+//===- products of matrices ------------------------------------------------------------------===//
+
+namespace {
+/// One operand of a product: which axes of it are left in the result, and where.
+struct Side {
+  Quantized numbers;
+  ArrayRef<int64_t> batch, contract;
+  SmallVector<int64_t> places; // of the axes that are not summed, in their own order
+
+  Side(Quantized numbers, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract, int64_t firstFree)
+      : numbers(std::move(numbers)), batch(batch), contract(contract) {
+    int64_t rank = tensorTypeOf(this->numbers.codes).getRank();
+    for (int64_t axis : otherAxes(rank, contract)) {
+      const auto *found = llvm::find(batch, axis);
+      places.push_back(found != batch.end() ? found - batch.begin() : firstFree++);
+    }
+  }
+
+  /// The axis of the result that `axis`, which is not summed, becomes; -1 for one that is.
+  int64_t placeOf(int64_t axis) const {
+    SmallVector<int64_t> left = otherAxes(tensorTypeOf(numbers.codes).getRank(), contract);
+    const auto *found = llvm::find(left, axis);
+    return found == left.end() ? -1 : places[found - left.begin()];
+  }
+};
+} // namespace
+
+/// Sums of codes less `zeros` over the summed axes, times `factors`, which run along `axis` of the result, in the shape
+/// of `like`.
+static Value correction(Composer &b, const Side &side, bool isCentred, ArrayRef<double> factors, int64_t axis,
+                        Value like) {
+  Value codes = b.convert(side.numbers.codes, b.getI32Type());
+  if (isCentred && side.numbers.hasZeros())
+    codes = b.make<SubOp>(codes, spreadNumbers(b, codes, side.numbers.zeros, side.numbers.axis));
+  Value sums = b.spread(b.reduce(codes, side.contract, Combiner::add), like, side.places);
+  return b.make<MulOp>(sums, spreadNumbers(b, like, factors, axis));
+}
+
+static Value multiplied(DotGeneralOp op, Quantized lhs, Quantized rhs, Composer &b) {
+  int64_t terms = 1;
+  for (int64_t axis : op.getLhsContract())
+    terms =
+        tensorTypeOf(op.getLhs()).isDynamicDim(axis) ? INT32_MAX : terms * tensorTypeOf(op.getLhs()).getDimSize(axis);
+  dropZeros(rhs, b);
+  dropZeros(lhs, b);
+  if (!fitsSums(terms, lhs, rhs) || !areProductsNormal(lhs, rhs))
+    return {};
+  auto batches = static_cast<int64_t>(op.getLhsBatch().size());
+  int64_t rows = tensorTypeOf(op.getLhs()).getRank() - batches - static_cast<int64_t>(op.getLhsContract().size());
+  Side left(lhs, op.getLhsBatch(), op.getLhsContract(), batches),
+      right(rhs, op.getRhsBatch(), op.getRhsContract(), batches + rows);
+  int64_t axis = rhs.isUniform() ? -1 : right.placeOf(rhs.axis);
+  bool areKnown = lhs.isUniform() && (rhs.isUniform() || axis >= 0);
+  if (!areKnown || !llvm::is_sorted(left.places) || !llvm::is_sorted(right.places))
+    return {};
+  Value sums = b.make<DotGeneralOp>(lhs.codes, rhs.codes, op.getLhsBatch(), op.getRhsBatch(), op.getLhsContract(),
+                                    op.getRhsContract(), b.getI32Type());
+  if (rhs.hasZeros())
+    sums = b.make<SubOp>(sums, correction(b, left, /*isCentred=*/false, rhs.zeros, axis, sums));
+  if (lhs.hasZeros())
+    sums = b.make<SubOp>(sums, correction(b, right, /*isCentred=*/true, lhs.zeros, -1, sums));
+  return scaled(b, sums, lhs.scales.front(), rhs.scales, axis);
+}
+
+//===- convolutions --------------------------------------------------------------------------===//
+
+/// The input with its padding as elements, which stand for zeros.
+static Value padded(ConvolutionOp op, const Quantized &input, Composer &b) {
+  SmallVector<int64_t> low, high, interior(tensorTypeOf(input.codes).getRank(), 0);
+  bool isFirst = op.getLayout() == ConvLayout::channels_first;
+  auto ends = [&](ArrayRef<int64_t> spatial) {
+    SmallVector<int64_t> all{0};
+    if (isFirst)
+      all.push_back(0);
+    llvm::append_range(all, spatial);
+    all.resize(interior.size(), 0);
+    return all;
+  };
+  Value zero = b.scalar(elementTypeOf(input.codes), input.zeros.front());
+  return b.make<PadOp>(input.codes, zero, ends(op.getLow()), ends(op.getHigh()), interior, PadMode::constant);
+}
+
+static Value convolved(ConvolutionOp op, const Quantized &input, Quantized filter, Composer &b) {
+  RankedTensorType type = tensorTypeOf(op.getFilter());
+  auto isOne = [](int64_t distance) { return distance == 1; };
+  if (!type.hasStaticShape() || type.getDimSize(0) == 0 || !input.isUniform() ||
+      (input.hasZeros() && !llvm::all_of(op.getInputDilation(), isOne)))
+    return {};
+  dropZeros(filter, b);
+  if (filter.hasZeros() || filter.axis > 0 || !fitsSums(type.getNumElements() / type.getDimSize(0), input, filter) ||
+      !areProductsNormal(input, filter))
+    return {};
+  bool isPadded = llvm::any_of(op.getLow(), [](int64_t n) { return n != 0; }) ||
+                  llvm::any_of(op.getHigh(), [](int64_t n) { return n != 0; });
+  auto moved = cast<ConvolutionOp>(b.clone(*op));
+  moved->setOperands({input.codes, filter.codes});
+  moved.setElementType(b.getI32Type());
+  moved.getResult().setType(op.getType().clone(b.getI32Type()));
+  if (input.hasZeros() && isPadded) {
+    b.setInsertionPoint(moved);
+    moved.getInputMutable().assign(padded(op, input, b));
+    SmallVector<int64_t> none(op.getLow().size(), 0);
+    moved.setLow(none);
+    moved.setHigh(none);
+    b.setInsertionPointAfter(moved);
+  }
+  Value sums = moved.getResult();
+  int64_t channels = op.getLayout() == ConvLayout::channels_first ? 1 : op.getType().getRank() - 1;
+  if (input.hasZeros()) {
+    SmallVector<int64_t> summed = otherAxes(type.getRank(), {0});
+    Value totals = b.reduce(b.convert(filter.codes, b.getI32Type()), summed, Combiner::add);
+    totals = b.make<MulOp>(totals, spreadNumbers(b, totals, input.zeros, -1));
+    sums = b.make<SubOp>(sums, b.spread(totals, sums, {channels}));
+  }
+  return scaled(b, sums, input.scales.front(), filter.scales, channels);
+}
+
+//===- bytes ---------------------------------------------------------------------------------===//
+
+/// What is computed as i8 as ui8, from which readers take 128: vectors multiply unsigned bytes by signed ones, and
+/// weights are signed. The bits of what readers compute stay.
+static void storeUnsigned(ConvertOp op) {
+  SmallVector<ConvertOp> readers;
+  for (Operation *user : op->getUsers())
+    if (auto reader = dyn_cast<ConvertOp>(user); reader && elementTypeOf(reader.getResult()).isInteger(32))
+      readers.push_back(reader);
+  if (readers.empty())
+    return;
+  OpBuilder at(op->getBlock(), std::next(op->getIterator()));
+  Composer b(op.getLoc(), at);
+  Type unsignedByte = b.getIntegerType(8, /*isSigned=*/false);
+  Value shifted = b.convert(op.getResult(), unsignedByte);
+  shifted = b.make<AddOp>(shifted, b.fill(128, shifted));
+  Value number = b.convert(shifted, b.getI32Type());
+  number = b.make<SubOp>(number, b.fill(128, number));
+  for (ConvertOp reader : readers) {
+    reader.getResult().replaceAllUsesWith(number);
+    reader.erase();
+  }
+}
+
+/// Rounding of numbers that stand in such bytes already, with the same scale and zero: (c - z) s / s is closer to c - z
+/// than to any other integer.
+static bool reuseCodes(ConvertOp op, Quantization &bytes) {
+  OpBuilder b(op);
+  if (!areNormal(bytes.scale))
+    return false;
+  std::optional<Quantized> known = Quantized::of(bytes.source(), b);
+  if (!known || !known->isUniform() || elementTypeOf(known->codes) != elementTypeOf(op.getResult()) ||
+      known->scales.front() != bytes.scale || known->zeros.front() != bytes.zero)
+    return false;
+  op.getResult().replaceAllUsesWith(known->codes);
+  return true;
+}
+
+/// x / s as x (1 / s) where x is a sum of `sums` and pointwise ops: its last bit is open.
+static void multiplyByInverse(Quantization &bytes, const llvm::SmallPtrSetImpl<Operation *> &open) {
+  auto inverse = static_cast<float>(1 / bytes.scale);
+  Operation *source = bytes.source().getDefiningOp();
+  if (!areNormal({bytes.scale, inverse}) || !source || !open.contains(source))
+    return;
+  OpBuilder at(bytes.division);
+  Composer b(bytes.division.getLoc(), at);
+  Value product = b.make<MulOp>(bytes.source(), b.fill(inverse, bytes.source()));
+  bytes.division.getResult().replaceAllUsesWith(product);
+  bytes.division.erase();
+}
+
+namespace {
+class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyIntegers> {
+  void runOnOperation() override {
+    TargetAttr target = targetOf(getOperation());
+    if (!target || !target.has("equal_byte_dots"))
+      for (ConvertOp op : conversions())
+        if (elementTypeOf(op.getResult()).isSignlessInteger(8) && Quantization::of(op))
+          storeUnsigned(op);
+    for (ConvertOp op : conversions())
+      if (std::optional<Quantization> bytes = Quantization::of(op))
+        reuseCodes(op, *bytes);
+    multiply<DotGeneralOp>([](DotGeneralOp op) { return std::pair(op.getLhs(), op.getRhs()); }, multiplied);
+    multiply<ConvolutionOp>([](ConvolutionOp op) { return std::pair(op.getInput(), op.getFilter()); }, convolved);
+    markPointwise();
+    for (ConvertOp op : conversions())
+      if (std::optional<Quantization> bytes = Quantization::of(op))
+        multiplyByInverse(*bytes, open);
+    open.clear();
+  }
+
+  /// Conversions to bytes that something reads.
+  SmallVector<ConvertOp> conversions() {
+    SmallVector<ConvertOp> found;
+    getOperation().walk([&](ConvertOp op) {
+      if (elementTypeOf(op.getResult()).isInteger(8) && !op->use_empty())
+        found.push_back(op);
+    });
+    return found;
+  }
+
+  template <typename Op, typename Operands, typename Rewrite> void multiply(Operands operandsOf, Rewrite rewrite) {
+    SmallVector<Op> ops;
+    getOperation().walk([&](Op op) { ops.push_back(op); });
+    for (Op op : ops) {
+      if (!elementTypeOf(op.getResult()).isF32())
+        continue;
+      OpBuilder at(op);
+      auto [x, y] = operandsOf(op);
+      std::optional<Quantized> a = Quantized::of(x, at), b = a ? Quantized::of(y, at) : std::nullopt;
+      Composer composer(op.getLoc(), at);
+      Value result = b ? rewrite(op, *a, *b, composer) : Value();
+      if (!result)
+        continue;
+      open.insert(result.getDefiningOp());
+      op.getResult().replaceAllUsesWith(result);
+      op.erase();
+    }
+  }
+
+  /// Pointwise ops of what `multiply` made.
+  void markPointwise() {
+    getOperation().walk([&](Operation *op) {
+      if (isa<Pointwise>(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+            return operand.getDefiningOp() && open.contains(operand.getDefiningOp());
+          }))
+        open.insert(op);
+    });
+  }
+
+  llvm::SmallPtrSet<Operation *, 16> open; // whose last bit is not what the graph says
+};
+} // namespace

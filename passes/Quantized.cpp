@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/Quantized.h"
+#include "ir/Composer.h"
+#include "ir/Constants.h"
+#include "ir/Shape.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace sinter;
+
+static bool isByte(Type element) { return element.isInteger(8); }
+
+/// The numbers of a list that repeat one are that one.
+static NumbersAlong shortest(NumbersAlong along) {
+  if (llvm::all_equal(along.numbers) && !along.numbers.empty())
+    return {-1, {along.numbers.front()}};
+  return along;
+}
+
+std::optional<NumbersAlong> sinter::numbersAlong(Value value) {
+  SmallVector<Operation *> way; // from the value to the constant
+  ElementsAttr attr;
+  while (!matchPattern(value, m_Constant(&attr))) {
+    Operation *op = value.getDefiningOp();
+    if (!isa_and_nonnull<BroadcastOp, ReshapeOp, ConvertOp>(op))
+      return std::nullopt;
+    way.push_back(op);
+    value = op->getOperand(0);
+  }
+  RankedTensorType type = tensorTypeOf(value);
+  int64_t axis = -1;
+  for (auto [k, size] : llvm::enumerate(type.getShape()))
+    if (size != 1) {
+      if (axis >= 0 && !attr.isSplat())
+        return std::nullopt;
+      axis = static_cast<int64_t>(k);
+    }
+  if (attr.isSplat())
+    axis = -1;
+  for (Operation *op : llvm::reverse(way)) {
+    if (axis < 0)
+      continue;
+    if (auto broadcast = dyn_cast<BroadcastOp>(op))
+      axis = broadcast.getAxes()[axis];
+    else if (isa<ReshapeOp>(op))
+      return std::nullopt;
+  }
+  FailureOr<HostTensor> tensor = HostTensor::fromAttr(attr);
+  if (failed(tensor) || tensor->numElements() == 0)
+    return std::nullopt;
+  for (Operation *op : llvm::reverse(way)) // each conversion rounds
+    if (auto convert = dyn_cast<ConvertOp>(op)) {
+      HostTensor converted(elementTypeOf(convert), tensor->shape());
+      converted.assignFloats(tensor->toFloats());
+      tensor = converted;
+    }
+  std::vector<double> numbers = tensor->toFloats();
+  if (axis < 0)
+    numbers.resize(1);
+  return shortest({axis, std::move(numbers)});
+}
+
+//===- numbers of bytes ----------------------------------------------------------------------===//
+
+/// `along` joined to a list that runs along `axis`; false when it runs along another axis.
+static bool agrees(const NumbersAlong &along, int64_t &axis) {
+  if (along.axis < 0)
+    return true;
+  if (axis < 0)
+    axis = along.axis;
+  return axis == along.axis;
+}
+
+/// (code - zeros) * scales where the value is written so.
+static std::optional<Quantized> written(Value value) {
+  auto product = value.getDefiningOp<MulOp>();
+  auto number = product ? product.getLhs().getDefiningOp<ConvertOp>() : ConvertOp();
+  std::optional<NumbersAlong> scales = number ? numbersAlong(product.getRhs()) : std::nullopt;
+  if (!scales || !elementTypeOf(value).isF32())
+    return std::nullopt;
+  Quantized result;
+  result.scales = std::move(scales->numbers);
+  result.axis = scales->axis;
+  result.zeros = {0};
+  Value integer = number.getOperand();
+  while (auto difference = integer.getDefiningOp<SubOp>()) {
+    std::optional<NumbersAlong> zeros = numbersAlong(difference.getRhs());
+    if (!zeros || !elementTypeOf(integer).isInteger(32) || !agrees(*zeros, result.axis))
+      return std::nullopt;
+    if (result.zeros.size() == 1)
+      result.zeros.resize(zeros->numbers.size(), result.zeros.front());
+    for (auto [k, zero] : llvm::enumerate(result.zeros))
+      zero += zeros->numbers[zeros->numbers.size() == 1 ? 0 : k];
+    integer = difference.getLhs();
+  }
+  while (auto convert = integer.getDefiningOp<ConvertOp>()) {
+    if (!isByte(elementTypeOf(convert.getOperand())) || isByte(elementTypeOf(integer)))
+      break;
+    integer = convert.getOperand();
+  }
+  if (!isByte(elementTypeOf(integer)))
+    return std::nullopt;
+  result.codes = integer;
+  return result;
+}
+
+/// Ops that only move elements of their first operand; the others say where.
+static bool onlyMoves(Operation *op) { return isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op); }
+
+static std::optional<Quantized> joined(ConcatenateOp op, OpBuilder &b) {
+  std::optional<Quantized> first;
+  SmallVector<Value> parts;
+  for (Value operand : op.getOperands()) {
+    std::optional<Quantized> part = Quantized::of(operand, b);
+    if (!part || !part->isUniform() ||
+        (first && (part->zeros != first->zeros || part->scales != first->scales ||
+                   elementTypeOf(part->codes) != elementTypeOf(first->codes))))
+      return std::nullopt;
+    parts.push_back(part->codes);
+    if (!first)
+      first = std::move(part);
+  }
+  if (first)
+    first->codes = ConcatenateOp::create(b, op.getLoc(), parts, op.getAxis());
+  return first;
+}
+
+std::optional<Quantized> Quantized::of(Value value, OpBuilder &b) {
+  if (std::optional<Quantized> direct = written(value))
+    return direct;
+  Operation *op = value.getDefiningOp();
+  if (auto join = dyn_cast_or_null<ConcatenateOp>(op))
+    return joined(join, b);
+  if (!op || !onlyMoves(op))
+    return std::nullopt;
+  std::optional<Quantized> before = of(op->getOperand(0), b);
+  if (!before || !before->isUniform())
+    return std::nullopt;
+  Operation *moved = b.clone(*op);
+  moved->setOperand(0, before->codes);
+  auto type = tensorTypeOf(value).clone(elementTypeOf(before->codes));
+  moved->getResult(0).setType(type);
+  if (moved->hasAttr("type"))
+    moved->setAttr("type", TypeAttr::get(type));
+  before->codes = moved->getResult(0);
+  return before;
+}
+
+bool Quantized::hasZeros() const {
+  return llvm::any_of(zeros, [](double zero) { return zero != 0; });
+}
+
+double Quantized::most() const {
+  bool isUnsigned = elementTypeOf(codes).isUnsignedInteger();
+  double low = isUnsigned ? 0 : -128, high = isUnsigned ? 255 : 127, most = 0;
+  for (double zero : zeros)
+    most = std::max({most, std::abs(low - zero), std::abs(high - zero)});
+  return most;
+}
+
+//===- bytes of numbers ----------------------------------------------------------------------===//
+
+/// The side of `value` that is no number, and the number of the other side, where `value` is an `Op`.
+template <typename Op> static std::optional<std::pair<Value, double>> splitNumber(Value value) {
+  auto op = value.getDefiningOp<Op>();
+  if (!op)
+    return std::nullopt;
+  std::optional<NumbersAlong> number = numbersAlong(op.getRhs());
+  if (!number || number->axis >= 0)
+    return std::nullopt;
+  return std::pair(op.getLhs(), number->numbers.front());
+}
+
+std::optional<Quantization> Quantization::of(ConvertOp op) {
+  Type element = elementTypeOf(op.getResult());
+  if (!isByte(element) || !elementTypeOf(op.getOperand()).isF32())
+    return std::nullopt;
+  double low = element.isUnsignedInteger() ? 0 : -128;
+  auto below = splitNumber<MinOp>(op.getOperand());
+  auto above = below ? splitNumber<MaxOp>(below->first) : std::nullopt;
+  if (!above || below->second != low + 255 || above->second != low)
+    return std::nullopt;
+  Value shifted = above->first;
+  Quantization result;
+  result.zero = 0;
+  if (auto sum = splitNumber<AddOp>(shifted)) {
+    result.zero = sum->second;
+    shifted = sum->first;
+  }
+  auto round = shifted.getDefiningOp<RoundOp>();
+  result.division = round ? round.getOperand().getDefiningOp<DivOp>() : DivOp();
+  auto divided = round ? splitNumber<DivOp>(round.getOperand()) : std::nullopt;
+  if (!divided)
+    return std::nullopt;
+  result.scale = divided->second;
+  return result;
+}

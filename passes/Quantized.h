@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Bytes that stand for numbers, as graphs write them in primitives:
+//
+//   (code - zero) * scale                           mul(convert(sub(convert(codes), zeros)), scales)
+//   saturated round(x / scale) + zero               convert(min(max(add(round(div(x, scale)), zero), low), high))
+
+#ifndef SINTER_PASSES_QUANTIZED_H
+#define SINTER_PASSES_QUANTIZED_H
+
+#include "ir/Elementwise.h"
+#include "ir/reference/HostTensor.h"
+
+namespace sinter {
+
+/// Numbers of a constant: one for all elements, or one for each place along `axis`.
+struct NumbersAlong {
+  int64_t axis = -1;
+  std::vector<double> numbers;
+};
+
+/// What `value` repeats: a constant that is perhaps converted, reshaped and broadcast. Nothing for anything else.
+std::optional<NumbersAlong> numbersAlong(mlir::Value value);
+
+/// An f32 tensor of (code - zero) * scale.
+struct Quantized {
+  mlir::Value codes; // i8 or ui8, of the tensor's shape
+  int64_t axis = -1; // that zeros or scales run along; -1: they have one number each
+  std::vector<double> zeros, scales;
+
+  /// Looks through what only moves elements, and moves codes instead where there is one scale: builds ops at `b`.
+  static std::optional<Quantized> of(mlir::Value value, mlir::OpBuilder &b);
+
+  bool isUniform() const { return axis < 0; }
+  bool hasZeros() const;
+  /// The most that |code - zero| can be.
+  double most() const;
+};
+
+/// An i8 or ui8 tensor of saturated round(x / scale) + zero, with one scale and one zero.
+struct Quantization {
+  DivOp division;
+  double scale, zero;
+
+  static std::optional<Quantization> of(ConvertOp op);
+  mlir::Value source() { return division.getLhs(); }
+};
+
+} // namespace sinter
+
+#endif

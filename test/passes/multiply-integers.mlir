@@ -1,0 +1,132 @@
+// RUN: sinter-opt %s --sinter-multiply-integers --canonicalize | FileCheck %s
+
+// (a - 3) 0.5 times b (0.25, 0.125): products of bytes, less 3 times the sums of columns, times the products of scales.
+
+// CHECK-LABEL: @product_of_bytes
+// CHECK-DAG: %[[B:.*]] = sinter.constant {{.*}} : tensor<4x2xi8>
+// CHECK-DAG: %[[S:.*]] = sinter.constant dense<[1.250000e-01, 6.250000e-02]>
+// CHECK: %[[P:.*]] = sinter.dot_general %arg0, %[[B]] {element_type = i32
+// CHECK: %[[T:.*]] = sinter.reduce add
+// CHECK: sinter.sub %[[P]]
+// CHECK: sinter.mul {{.*}} : {{.*}}tensor<8x2xf32>
+func.func @product_of_bytes(%x: tensor<8x4xui8>) -> tensor<8x2xf32> {
+  %three = sinter.constant dense<3> : tensor<i32>
+  %half = sinter.constant dense<0.5> : tensor<f32>
+  %w = sinter.constant dense<[[1, 2], [3, 4], [5, 6], [7, -128]]> : tensor<4x2xi8>
+  %scales = sinter.constant dense<[0.25, 0.125]> : tensor<2xf32>
+  %0 = sinter.convert %x {element_type = i32} : (tensor<8x4xui8>) -> tensor<8x4xi32>
+  %1 = sinter.broadcast %three axes = [] {type = tensor<8x4xi32>} : (tensor<i32>) -> tensor<8x4xi32>
+  %2 = sinter.sub %0, %1 : (tensor<8x4xi32>, tensor<8x4xi32>) -> tensor<8x4xi32>
+  %3 = sinter.convert %2 {element_type = f32} : (tensor<8x4xi32>) -> tensor<8x4xf32>
+  %4 = sinter.broadcast %half axes = [] {type = tensor<8x4xf32>} : (tensor<f32>) -> tensor<8x4xf32>
+  %5 = sinter.mul %3, %4 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %6 = sinter.convert %w {element_type = f32} : (tensor<4x2xi8>) -> tensor<4x2xf32>
+  %7 = sinter.broadcast %scales axes = [1] {type = tensor<4x2xf32>} : (tensor<2xf32>) -> tensor<4x2xf32>
+  %8 = sinter.mul %6, %7 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %9 = sinter.dot_general %5, %8 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  return %9 : tensor<8x2xf32>
+}
+
+// 255 * 128 * 70000 does not fit 31 bits.
+
+// CHECK-LABEL: @keeps_sums_that_are_too_long
+// CHECK: sinter.dot_general {{.*}}element_type = f32
+func.func @keeps_sums_that_are_too_long(%x: tensor<1x70000xui8>, %w: tensor<70000x1xi8>) -> tensor<1x1xf32> {
+  %half = sinter.constant dense<0.5> : tensor<f32>
+  %0 = sinter.convert %x {element_type = f32} : (tensor<1x70000xui8>) -> tensor<1x70000xf32>
+  %1 = sinter.broadcast %half axes = [] {type = tensor<1x70000xf32>} : (tensor<f32>) -> tensor<1x70000xf32>
+  %2 = sinter.mul %0, %1 : (tensor<1x70000xf32>, tensor<1x70000xf32>) -> tensor<1x70000xf32>
+  %3 = sinter.convert %w {element_type = f32} : (tensor<70000x1xi8>) -> tensor<70000x1xf32>
+  %4 = sinter.broadcast %half axes = [] {type = tensor<70000x1xf32>} : (tensor<f32>) -> tensor<70000x1xf32>
+  %5 = sinter.mul %3, %4 : (tensor<70000x1xf32>, tensor<70000x1xf32>) -> tensor<70000x1xf32>
+  %6 = sinter.dot_general %2, %5 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<1x70000xf32>, tensor<70000x1xf32>) -> tensor<1x1xf32>
+  return %6 : tensor<1x1xf32>
+}
+
+// A scale that is no constant may be anything.
+
+// CHECK-LABEL: @keeps_scales_of_run_time
+// CHECK: sinter.dot_general {{.*}}element_type = f32
+func.func @keeps_scales_of_run_time(%x: tensor<2x4xui8>, %w: tensor<4x2xi8>, %s: tensor<f32>) -> tensor<2x2xf32> {
+  %0 = sinter.convert %x {element_type = f32} : (tensor<2x4xui8>) -> tensor<2x4xf32>
+  %1 = sinter.broadcast %s axes = [] {type = tensor<2x4xf32>} : (tensor<f32>) -> tensor<2x4xf32>
+  %2 = sinter.mul %0, %1 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %3 = sinter.convert %w {element_type = f32} : (tensor<4x2xi8>) -> tensor<4x2xf32>
+  %4 = sinter.broadcast %s axes = [] {type = tensor<4x2xf32>} : (tensor<f32>) -> tensor<4x2xf32>
+  %5 = sinter.mul %3, %4 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %6 = sinter.dot_general %2, %5 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x4xf32>, tensor<4x2xf32>) -> tensor<2x2xf32>
+  return %6 : tensor<2x2xf32>
+}
+
+// Padding stands for 0, which is the code 7. Weights of 128 + w without their zero point are w.
+
+// CHECK-LABEL: @convolution_of_bytes
+// CHECK-DAG: %[[F:.*]] = sinter.constant dense<{{\[\[\[\[}}1, -2]]]]> : tensor<1x1x1x2xi8>
+// CHECK-DAG: %[[Z:.*]] = sinter.constant dense<7> : tensor<ui8>
+// CHECK: %[[P:.*]] = sinter.pad %arg0, %[[Z]]
+// CHECK: sinter.convolution %[[P]], %[[F]] {{.*}}element_type = i32{{.*}}low = array<i64: 0, 0>
+func.func @convolution_of_bytes(%x: tensor<1x1x4x4xui8>) -> tensor<1x1x4x5xf32> {
+  %seven = sinter.constant dense<7> : tensor<i32>
+  %middle = sinter.constant dense<128> : tensor<i32>
+  %half = sinter.constant dense<0.5> : tensor<f32>
+  %w = sinter.constant dense<[[[[129, 126]]]]> : tensor<1x1x1x2xui8>
+  %0 = sinter.convert %x {element_type = i32} : (tensor<1x1x4x4xui8>) -> tensor<1x1x4x4xi32>
+  %1 = sinter.broadcast %seven axes = [] {type = tensor<1x1x4x4xi32>} : (tensor<i32>) -> tensor<1x1x4x4xi32>
+  %2 = sinter.sub %0, %1 : (tensor<1x1x4x4xi32>, tensor<1x1x4x4xi32>) -> tensor<1x1x4x4xi32>
+  %3 = sinter.convert %2 {element_type = f32} : (tensor<1x1x4x4xi32>) -> tensor<1x1x4x4xf32>
+  %4 = sinter.broadcast %half axes = [] {type = tensor<1x1x4x4xf32>} : (tensor<f32>) -> tensor<1x1x4x4xf32>
+  %5 = sinter.mul %3, %4 : (tensor<1x1x4x4xf32>, tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %6 = sinter.convert %w {element_type = i32} : (tensor<1x1x1x2xui8>) -> tensor<1x1x1x2xi32>
+  %7 = sinter.broadcast %middle axes = [] {type = tensor<1x1x1x2xi32>} : (tensor<i32>) -> tensor<1x1x1x2xi32>
+  %8 = sinter.sub %6, %7 : (tensor<1x1x1x2xi32>, tensor<1x1x1x2xi32>) -> tensor<1x1x1x2xi32>
+  %9 = sinter.convert %8 {element_type = f32} : (tensor<1x1x1x2xi32>) -> tensor<1x1x1x2xf32>
+  %10 = sinter.broadcast %half axes = [] {type = tensor<1x1x1x2xf32>} : (tensor<f32>) -> tensor<1x1x1x2xf32>
+  %11 = sinter.mul %9, %10 : (tensor<1x1x1x2xf32>, tensor<1x1x1x2xf32>) -> tensor<1x1x1x2xf32>
+  %12 = sinter.convolution %5, %11 {strides = array<i64: 1, 1>, low = array<i64: 0, 1>, high = array<i64: 0, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<1x1x4x4xf32>, tensor<1x1x1x2xf32>) -> tensor<1x1x4x5xf32>
+  return %12 : tensor<1x1x4x5xf32>
+}
+
+// Bytes that are moved as numbers and rounded again are moved as bytes.
+
+// CHECK-LABEL: @moves_bytes
+// CHECK-NEXT: %[[T:.*]] = sinter.transpose %arg0 {{.*}} (tensor<4x2xui8>) -> tensor<2x4xui8>
+// CHECK-NEXT: return %[[T]]
+func.func @moves_bytes(%x: tensor<4x2xui8>) -> tensor<2x4xui8> {
+  %scale = sinter.constant dense<0.3> : tensor<f32>
+  %low = sinter.constant dense<0.0> : tensor<f32>
+  %high = sinter.constant dense<255.0> : tensor<f32>
+  %0 = sinter.convert %x {element_type = f32} : (tensor<4x2xui8>) -> tensor<4x2xf32>
+  %1 = sinter.broadcast %scale axes = [] {type = tensor<4x2xf32>} : (tensor<f32>) -> tensor<4x2xf32>
+  %2 = sinter.mul %0, %1 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %3 = sinter.transpose %2 {permutation = array<i64: 1, 0>} : (tensor<4x2xf32>) -> tensor<2x4xf32>
+  %4 = sinter.broadcast %scale axes = [] {type = tensor<2x4xf32>} : (tensor<f32>) -> tensor<2x4xf32>
+  %5 = sinter.div %3, %4 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %6 = sinter.round %5 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %7 = sinter.broadcast %low axes = [] {type = tensor<2x4xf32>} : (tensor<f32>) -> tensor<2x4xf32>
+  %8 = sinter.max %6, %7 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %9 = sinter.broadcast %high axes = [] {type = tensor<2x4xf32>} : (tensor<f32>) -> tensor<2x4xf32>
+  %10 = sinter.min %8, %9 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %11 = sinter.convert %10 {element_type = ui8} : (tensor<2x4xf32>) -> tensor<2x4xui8>
+  return %11 : tensor<2x4xui8>
+}
+
+// What stands in signed bytes is stored unsigned, and its readers take 128; with a zero point the codes lie as far apart.
+
+// CHECK-LABEL: @stores_unsigned_bytes
+// CHECK: %[[Q:.*]] = sinter.convert {{.*}} -> tensor<4xi8>
+// CHECK: %[[U:.*]] = sinter.convert %[[Q]] {{.*}} -> tensor<4xui8>
+// CHECK: %[[S:.*]] = sinter.add %[[U]]
+// CHECK: %[[I:.*]] = sinter.convert %[[S]] {{.*}} -> tensor<4xi32>
+// CHECK: sinter.sub %[[I]]
+func.func @stores_unsigned_bytes(%x: tensor<4xf32>) -> tensor<4xi32> {
+  %scale = sinter.constant dense<0.3> : tensor<4xf32>
+  %low = sinter.constant dense<-128.0> : tensor<4xf32>
+  %high = sinter.constant dense<127.0> : tensor<4xf32>
+  %0 = sinter.div %x, %scale : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = sinter.round %0 : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = sinter.max %1, %low : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = sinter.min %2, %high : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %4 = sinter.convert %3 {element_type = i8} : (tensor<4xf32>) -> tensor<4xi8>
+  %5 = sinter.convert %4 {element_type = i32} : (tensor<4xi8>) -> tensor<4xi32>
+  return %5 : tensor<4xi32>
+}
