@@ -69,6 +69,24 @@ inline int64_t rankOf(NumberArgument a) { return a.tensor.rank(); }
 inline int64_t sizeOf(NumberArgument a, int64_t axis) { return a.tensor.known_dim(int(axis)); }
 inline TensorNumber product(NumberArgument a, NumberArgument b) { return matmul(a.tensor, b.tensor); }
 inline TensorNumber transposed(NumberArgument a) { return matrix_transpose(a.tensor); }
+inline int64_t bitsOf(NumberArgument a) { return 8 * dtype_bytes(a.tensor.dtype()); }
+inline TensorNumber inBlocks(NumberArgument a, int64_t size) {
+  Tensor flat = ravel(a.tensor);
+  int64_t missing = -flat.known_dim(0) % size;
+  return reshape(missing ? pad(flat, {{0, missing + size}}) : flat, {-1, size});
+}
+inline TensorNumber fromBlocks(NumberArgument a, NumberArgument like) {
+  Shape shape = like.tensor.known_shape();
+  Tensor flat = ravel(a.tensor);
+  return reshape(flat.known_dim(0) == shape.elements() ? flat : flat[slice(0, shape.elements())], shape);
+}
+inline TensorNumber greatestAlong(NumberArgument a, int64_t axis) { return max(a.tensor, axis); }
+inline TensorNumber upperHalf(NumberArgument a, NumberArgument up) {
+  Tensor bits = bitcast(astype(a.tensor, DType::f32), DType::i32);
+  Tensor cut = bitwise_and(add(bits, astype(multiply(0x1p16, up.tensor), DType::i32)), -0x10000);
+  return astype(bitcast(cut, DType::f32), DType::bf16);
+}
+inline TensorNumber asByte(NumberArgument a) { return astype(a.tensor, DType::i8); }
 
 } // namespace sinter::inline SINTER_HOST::detail
 

@@ -65,6 +65,9 @@ Optimizer Optimizer::accumulate(int64_t batches) const {
 Optimizer Optimizer::sparse(const std::string &pattern) const {
   return with(*this, [&](OptimizerSettings &s) { s.sparse = pattern; });
 }
+Optimizer Optimizer::states(StateType type) const {
+  return with(*this, [&](OptimizerSettings &s) { s.states = type; });
+}
 
 static std::string problemOf(const MoveSettings &s) {
   auto text = [](double value) {

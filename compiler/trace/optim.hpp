@@ -52,6 +52,10 @@ public:
   /// (torch's SparseAdam), and decay is that of the rows. Not with lamb, adafactor, muon, `ema` and `accumulate`.
   Optimizer sparse(const std::string &pattern) const;
 
+  /// Keeps moments of 4,096 elements and more in fewer bits: bf16, or int8 with a scale for each 256 elements. `int8`
+  /// is not for tables that move by rows. Steps compute in the weights' type all the same.
+  Optimizer states(StateType type) const;
+
   const OptimizerSettings &settings() const { return numbers; }
   /// The first error: a number out of range, a pattern that is none. Empty when there is none.
   std::string problem() const;

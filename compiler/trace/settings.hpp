@@ -78,6 +78,10 @@ inline MoveSettings defaultMove(MoveSettings::Kind kind) {
   return s;
 }
 
+/// What moments of at least 4,096 elements are kept as between steps: as their weight is, in bf16, or in 8 bits with a
+/// scale for each 256 elements, the state `optimizer.KIND_scale.WEIGHT`. Those of weights of 16 bits stay.
+enum class StateType : int32_t { weight, bf16, int8 };
+
 struct OptimizerSettings : MoveSettings {
   ScheduleSettings schedule;
   /// What is done to all gradients first, in order.
@@ -100,6 +104,8 @@ struct OptimizerSettings : MoveSettings {
   /// Tables, by name: only rows that were looked up move, and no gradient as large as the table is made. Moments of the
   /// other rows stay as they are, too. Empty: none.
   std::string sparse;
+  /// Codes are in compiler/train/Codes.h. Averages of weights and sums of gradients are no moments.
+  StateType states = StateType::weight;
 };
 
 } // namespace sinter

@@ -16,7 +16,9 @@
 #ifndef SINTER_COMPILER_TRAIN_FORMULAS_H
 #define SINTER_COMPILER_TRAIN_FORMULAS_H
 
+#include "compiler/train/Codes.h"
 #include "compiler/train/Schedules.h"
+#include <map>
 
 namespace sinter::formulas {
 
@@ -44,6 +46,8 @@ inline std::string problemOfRows(const OptimizerSettings &settings) {
     return "a table moves by rows in each call; gradients over several calls would be as large as the table";
   if (settings.ema > 0)
     return "a table moves by rows; averages of weights change all rows in each step";
+  if (settings.states == StateType::int8)
+    return "a table moves by rows; moments in 8 bits share scales among rows (bf16 does not)";
   return "";
 }
 
@@ -78,38 +82,91 @@ public:
       std::optional<Pace<N>> &pace = isGrouped ? paces[group] : common;
       if (!pace)
         pace = paceFor(move);
-      Moments moments{*this, weight};
-      N next =
-          Move<N, Moments>(move, *pace, moments, weight.rows.has_value())(moments.part(weight.value), weight.gradient);
+      Moments moments(*this, weight, move);
+      Move<N, Moments> moveOf(move, *pace, moments, weight.rows.has_value());
+      N next = moveOf(moments.part(weight.value), moments.gradient());
       put(weight.name, weight.value, moments.whole(weight.value, next));
       if (settings.ema > 0) { // the first average is the weight
-        N old = moments.get("ema", next);
-        moments.put("ema", choose(isAbove(*before, 0), averaged(settings.ema, old, next), next));
+        N old = moments.exact("ema", next);
+        moments.replaceExact("ema", choose(isAbove(*before, 0), averaged(settings.ema, old, next), next));
       }
     }
     put("optimizer.step", step, oneMore(step));
   }
 
 private:
-  struct Moments {
-    Optimizer &all;
-    const Moved<N> &weight;
-    std::vector<std::pair<std::string, N>> old = {};
-    /// The rows that move, of a table; `table` with other ones instead.
-    N part(const N &table) { return weight.rows ? all.store.readRows(table, *weight.rows) : table; }
-    N whole(const N &table, const N &value) {
-      return weight.rows ? all.store.writeRows(table, *weight.rows, value) : value;
+  /// The moments of one weight.
+  class Moments {
+  public:
+    Moments(Optimizer &all, const Moved<N> &weight, const MoveSettings &move)
+        : all(all), weight(weight), move(move),
+          isInBlocks(typeOf(weight.value) == StateType::int8 && movesInBlocks(move.kind)) {}
+
+    /// What moves of a tensor like the weight: some rows of a table, or the blocks that share scales, or all of it.
+    N part(const N &whole) {
+      if (weight.rows)
+        return all.store.readRows(whole, *weight.rows);
+      return isInBlocks ? inBlocks(whole, kBlock) : whole;
     }
+    /// `before` with what moved.
+    N whole(const N &before, const N &value) {
+      if (weight.rows)
+        return all.store.writeRows(before, *weight.rows, value);
+      return isInBlocks ? fromBlocks(value, before) : value;
+    }
+    N gradient() { return isInBlocks ? inBlocks(weight.gradient, kBlock) : weight.gradient; }
+
     N get(const std::string &kind, const N &like) {
-      N value = all.store.get("optimizer." + kind + "." + weight.name, weight.rows ? weight.value : like);
-      old.emplace_back(kind, value);
-      return part(value);
+      const N &full = fullOf(like);
+      switch (typeOf(full)) {
+      case StateType::weight:
+        break;
+      case StateType::bf16:
+        return inTypeOf(part(kept(kind, upperHalf(fill(full, 0), all.store.number(0)))), like);
+      case StateType::int8: {
+        N zero = fill(full, 0), code = kept(kind, asByte(zero));
+        N scale = kept(kind + "_scale", greatestAlong(inBlocks(zero, kBlock), 1));
+        return decoded(code, scale, isOfSquares(kind, move.kind), like);
+      }
+      }
+      return exact(kind, like);
     }
     void put(const std::string &kind, const N &value) {
-      for (const auto &[known, before] : old)
-        if (known == kind)
-          return all.put("optimizer." + kind + "." + weight.name, before, whole(before, value));
+      N rounding = roundingOf(*all.before);
+      switch (typeOf(fullOf(value))) {
+      case StateType::weight:
+        return replaceExact(kind, value);
+      case StateType::bf16:
+        return replace(kind, whole(old.at(kind), upperHalf(value, rounding)));
+      case StateType::int8: {
+        Blocks<N> blocks = encoded(value, isOfSquares(kind, move.kind), rounding);
+        replace(kind, fromBlocks(blocks.code, old.at(kind)));
+        replace(kind + "_scale", blocks.scale);
+      }
+      }
     }
+    /// As `get`, of a state that is always in the weight's type; `replaceExact` puts it.
+    N exact(const std::string &kind, const N &like) { return part(kept(kind, fullOf(like))); }
+    void replaceExact(const std::string &kind, const N &value) { replace(kind, whole(old.at(kind), value)); }
+
+  private:
+    StateType typeOf(const N &full) const {
+      return isCoded(all.settings.states, full) ? all.settings.states : StateType::weight;
+    }
+    /// What a moment like `like`, of what moves, is part of.
+    const N &fullOf(const N &like) const { return weight.rows || isInBlocks ? weight.value : like; }
+    /// The whole state.
+    const N &kept(const std::string &kind, const N &like) {
+      return old.emplace(kind, all.store.get(nameOf(kind), like)).first->second;
+    }
+    void replace(const std::string &kind, const N &value) { all.put(nameOf(kind), old.at(kind), value); }
+    std::string nameOf(const std::string &kind) const { return "optimizer." + kind + "." + weight.name; }
+
+    Optimizer &all;
+    const Moved<N> &weight;
+    const MoveSettings &move;
+    bool isInBlocks;
+    std::map<std::string, N> old;
   };
 
   /// Replaces a state, unless this call only adds to the gradients.

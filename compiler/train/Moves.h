@@ -15,6 +15,15 @@
 //   wide(a)              `a` in f64
 //   fill(like, k), rankOf(a), sizeOf(a, axis), product(a, b), transposed(a)   of matrices
 //
+// and for moments in fewer bits (Codes.h)
+//
+//   bitsOf(a)            of its element type
+//   inBlocks(a, n)       the elements in row-major order as [blocks, n], filled up with zeros
+//   fromBlocks(a, like)  back to the shape of `like`
+//   greatestAlong(a, axis)
+//   upperHalf(a, up)     `a` in bf16: to zero, or away from it where at least 1 - up of a step is left (`up` in f64)
+//   asByte(a)            in i8
+//
 // They are torch's (torch.optim), You et al. 2020 for lamb, Chen et al. 2023 for lion and McMahan et al. 2013 for ftrl.
 // Numbers that all weights share are f64: `1 - 0.999^t` loses four digits in f32.
 

@@ -57,6 +57,9 @@ static const std::pair<StringRef, Schedule> kSchedules[] = {
     {"polynomial", Schedule::polynomial}, {"cosine", Schedule::cosine}, {"one_cycle", Schedule::one_cycle},
     {"plateau", Schedule::plateau}};
 
+static const std::pair<StringRef, StateType> kStateTypes[] = {
+    {"weight", StateType::weight}, {"bf16", StateType::bf16}, {"int8", StateType::int8}};
+
 static const llvm::SmallVector<Key> &keys() {
   static const llvm::SmallVector<Kind, 3> adams = {Kind::adam, Kind::adamw, Kind::lamb, Kind::lion, Kind::muon};
   static const llvm::SmallVector<Key> all = {
@@ -164,6 +167,13 @@ bool Parser::setOption(StringRef option) {
     spec.nesterov = value == "1";
     return true;
   }
+  if (key == "states") {
+    auto *found = llvm::find_if(kStateTypes, [&, given = value](const auto &entry) { return entry.first == given; });
+    if (found == std::end(kStateTypes))
+      return fail("requires states " + listedNames(kStateTypes) + ", got '" + value + "'");
+    spec.states = found->second;
+    return true;
+  }
   if (key == "no_decay") {
     std::string reason;
     if (!llvm::Regex(value).isValid(reason))
@@ -189,7 +199,7 @@ bool Parser::setOption(StringRef option) {
       return setNumber(key, value, entry.least, entry.greatest, entry.isBelow, entry.field(spec));
   }
   return fail("has no option '" + key + "'; it has " + llvm::join(known, ", ") +
-              ", clip, clip_value, no_decay, accumulate, schedule" + (hasNesterov ? ", nesterov" : ""));
+              ", clip, clip_value, no_decay, accumulate, states, schedule" + (hasNesterov ? ", nesterov" : ""));
 }
 
 /// What only all options together tell.

@@ -6,6 +6,7 @@
 //   schedule=NAME     with the keys that it has
 //   clip, clip_value  the greatest norm of all gradients together, the greatest magnitude of their elements
 //   no_decay=REGEX    weights whose names it finds do not decay
+//   states=TYPE       what moments are kept as: weight, bf16 or int8
 //   ema, accumulate
 
 #ifndef SINTER_COMPILER_TRAIN_OPTIMIZERSPEC_H

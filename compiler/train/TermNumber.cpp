@@ -77,3 +77,35 @@ TermNumber formulas::product(const TermNumber &a, const TermNumber &b) {
 TermNumber formulas::transposed(const TermNumber &a) {
   return Term{a.term.c(), a.term.c().make<TransposeOp>(a.term, ArrayRef<int64_t>{1, 0})};
 }
+int64_t formulas::bitsOf(const TermNumber &a) { return a.term.element().getIntOrFloatBitWidth(); }
+TermNumber formulas::inBlocks(const TermNumber &a, int64_t size) {
+  Composer &c = a.term.c();
+  RankedTensorType type = tensorTypeOf(a.term);
+  int64_t count = type.getNumElements(), blocks = (count + size - 1) / size;
+  Value flat = c.reshape(a.term, type.clone({count}));
+  if (int64_t missing = blocks * size - count) {
+    int64_t none = 0;
+    flat = c.make<PadOp>(flat, c.scalar(type.getElementType(), 0), none, missing, none);
+  }
+  return Term{c, c.reshape(flat, type.clone({blocks, size}))};
+}
+TermNumber formulas::fromBlocks(const TermNumber &a, const TermNumber &like) {
+  Composer &c = a.term.c();
+  RankedTensorType type = tensorTypeOf(a.term), wanted = type.clone(tensorTypeOf(like.term).getShape());
+  Value flat = c.reshape(a.term, type.clone({type.getNumElements()}));
+  if (type.getNumElements() != wanted.getNumElements())
+    flat = c.slice(flat, 0, 0, wanted.getNumElements());
+  return Term{c, c.reshape(flat, wanted)};
+}
+TermNumber formulas::greatestAlong(const TermNumber &a, int64_t axis) {
+  return Term{a.term.c(), a.term.c().reduce(a.term, {axis}, Combiner::max)};
+}
+TermNumber formulas::upperHalf(const TermNumber &a, const TermNumber &up) {
+  Composer &c = a.term.c();
+  Type f32 = c.getF32Type(), i32 = c.getI32Type();
+  Term bits{c, c.make<BitcastOp>(a.term.as(f32), i32)};
+  Term raised = bits + like((0x1p16 * up.term).as(i32), bits);
+  Term cut = raised.then<AndOp>(raised.fill(-0x1p16).v());
+  return Term{c, c.make<BitcastOp>(cut, f32)}.as(c.getBF16Type());
+}
+TermNumber formulas::asByte(const TermNumber &a) { return a.term.as(a.term.c().getI8Type()); }

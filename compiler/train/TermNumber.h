@@ -52,6 +52,12 @@ int64_t rankOf(const TermNumber &a);
 int64_t sizeOf(const TermNumber &a, int64_t axis);
 TermNumber product(const TermNumber &a, const TermNumber &b);
 TermNumber transposed(const TermNumber &a);
+int64_t bitsOf(const TermNumber &a);
+TermNumber inBlocks(const TermNumber &a, int64_t size);
+TermNumber fromBlocks(const TermNumber &a, const TermNumber &like);
+TermNumber greatestAlong(const TermNumber &a, int64_t axis);
+TermNumber upperHalf(const TermNumber &a, const TermNumber &up);
+TermNumber asByte(const TermNumber &a);
 
 } // namespace sinter::formulas
 

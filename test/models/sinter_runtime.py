@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 MAX_RANK = 16
-DTYPES = {1: np.float64, 2: np.float32, 3: np.float16, 5: np.bool_, 6: np.int8, 7: np.int16, 8: np.int32, 9: np.int64,
+DTYPES = {1: np.float64, 2: np.float32, 3: np.float16, 4: np.uint16, 5: np.bool_, 6: np.int8, 7: np.int16, 8: np.int32, 9: np.int64,
           10: np.uint8, 11: np.uint16, 12: np.uint32, 13: np.uint64}
 CODES = {np.dtype(v): k for k, v in DTYPES.items()}
 
