@@ -85,10 +85,10 @@ public:
       Moments moments(*this, weight, move);
       Move<N, Moments> moveOf(move, *pace, moments, weight.rows.has_value());
       N next = moveOf(moments.part(weight.value), moments.gradient());
-      put(weight.name, weight.value, moments.whole(weight.value, next));
+      N now = put(weight.name, weight.value, moments.whole(weight.value, next));
       if (settings.ema > 0) { // the first average is the weight
-        N old = moments.exact("ema", next);
-        moments.replaceExact("ema", choose(isAbove(*before, 0), averaged(settings.ema, old, next), next));
+        N seen = moments.part(now), old = moments.exact("ema", seen);
+        moments.replaceExact("ema", choose(isAbove(*before, 0), averaged(settings.ema, old, seen), seen));
       }
     }
     put("optimizer.step", step, oneMore(step));
@@ -131,23 +131,27 @@ private:
       }
       return exact(kind, like);
     }
-    void put(const std::string &kind, const N &value) {
-      N rounding = roundingOf(*all.before);
+    N put(const std::string &kind, const N &value) {
       switch (typeOf(fullOf(value))) {
       case StateType::weight:
         return replaceExact(kind, value);
       case StateType::bf16:
-        return replace(kind, whole(old.at(kind), upperHalf(value, rounding)));
+        replace(kind, whole(old.at(kind), upperHalf(value, roundingOf(*all.before))));
+        break;
       case StateType::int8: {
-        Blocks<N> blocks = encoded(value, isOfSquares(kind, move.kind), rounding);
+        Blocks<N> blocks = encoded(value, isOfSquares(kind, move.kind), roundingOf(*all.before));
         replace(kind, fromBlocks(blocks.code, old.at(kind)));
         replace(kind + "_scale", blocks.scale);
       }
       }
+      return value;
     }
     /// As `get`, of a state that is always in the weight's type; `replaceExact` puts it.
     N exact(const std::string &kind, const N &like) { return part(kept(kind, fullOf(like))); }
-    void replaceExact(const std::string &kind, const N &value) { replace(kind, whole(old.at(kind), value)); }
+    N replaceExact(const std::string &kind, const N &value) {
+      N next = replace(kind, whole(old.at(kind), value));
+      return weight.rows || isInBlocks ? value : next;
+    }
 
   private:
     StateType typeOf(const N &full) const {
@@ -159,7 +163,7 @@ private:
     const N &kept(const std::string &kind, const N &like) {
       return old.emplace(kind, all.store.get(nameOf(kind), like)).first->second;
     }
-    void replace(const std::string &kind, const N &value) { all.put(nameOf(kind), old.at(kind), value); }
+    N replace(const std::string &kind, const N &value) { return all.put(nameOf(kind), old.at(kind), value); }
     std::string nameOf(const std::string &kind) const { return "optimizer." + kind + "." + weight.name; }
 
     Optimizer &all;
@@ -169,9 +173,12 @@ private:
     std::map<std::string, N> old;
   };
 
-  /// Replaces a state, unless this call only adds to the gradients.
-  void put(const std::string &name, const N &old, const N &value) {
-    store.put(name, moves ? choose(*moves, value, old) : value);
+  /// Replaces a state, unless this call only adds to the gradients; then nothing of what follows is kept, either. So it
+  /// may go on with what the state becomes: with `value` itself, both would be in memory.
+  N put(const std::string &name, const N &old, const N &value) {
+    N next = moves ? choose(*moves, value, old) : value;
+    store.put(name, next);
+    return next;
   }
 
   /// Sums gradients; weights move in every `settings.accumulate`-th call.
@@ -179,11 +186,12 @@ private:
     N count = store.counter("optimizer.batches"), next = oneMore(count);
     moves = isAbove(wide(next), static_cast<double>(settings.accumulate) - 0.5);
     store.put("optimizer.batches", choose(*moves, fill(next, 0), next));
+    N adds = isAbove(wide(count), 0.5); // to a sum, which else begins anew
     for (Moved<N> &weight : weights) {
       std::string name = "optimizer.gradient." + weight.name;
-      weight.gradient =
-          store.get(name, weight.gradient) + 1.0 / static_cast<double>(settings.accumulate) * weight.gradient;
-      store.put(name, choose(*moves, fill(weight.gradient, 0), weight.gradient));
+      N old = store.get(name, weight.gradient), sum = choose(adds, old, fill(old, 0)) + weight.gradient;
+      store.put(name, sum);
+      weight.gradient = 1.0 / static_cast<double>(settings.accumulate) * sum;
     }
   }
 

@@ -92,7 +92,7 @@ template <class N> Pace<N> paceOf(const MoveSettings &s, const N &rate, const N 
 }
 
 /// Moves one weight. `Moments` keeps its moments: `get(kind, like)` is one, first zeros like `like`, and
-/// `put(kind, value)` replaces it.
+/// `put(kind, value)` replaces it and gives what to go on with.
 template <class N, class Moments> class Move {
 public:
   /// `isOfRows`: the weight is some rows of a table.
@@ -106,17 +106,14 @@ public:
       return x - shared(pace.rate, x) * sgdDirection(x, coupled(x, g));
     case Kind::adagrad: {
       g = coupled(x, g);
-      N sum = moments.get("sum", g) + g * g;
-      moments.put("sum", sum);
+      N sum = moments.put("sum", moments.get("sum", g) + g * g);
       return x - shared(pace.rate, x) * scaledByRoot(g, sum, s.eps);
     }
     case Kind::rmsprop: {
       g = coupled(x, g);
       N direction = scaledByRoot(g, average("square", s.alpha, g * g), s.eps);
-      if (s.momentum > 0) {
-        direction = s.momentum * moments.get("momentum", g) + direction;
-        moments.put("momentum", direction);
-      }
+      if (s.momentum > 0)
+        direction = moments.put("momentum", s.momentum * moments.get("momentum", g) + direction);
       return x - shared(pace.rate, x) * direction;
     }
     case Kind::adadelta: {
@@ -153,9 +150,7 @@ private:
   N coupled(const N &x, const N &g) { return s.weight_decay > 0 ? decayed(g, s.weight_decay, x) : g; }
   N shrunk(const N &x) { return s.weight_decay > 0 ? x * shared(1.0 - s.weight_decay * pace.rate, x) : x; }
   N average(const char *kind, double keep, const N &seen) {
-    N next = averaged(keep, moments.get(kind, seen), seen);
-    moments.put(kind, next);
-    return next;
+    return moments.put(kind, averaged(keep, moments.get(kind, seen), seen));
   }
 
   N sgdDirection(const N &x, const N &g) {
@@ -164,7 +159,7 @@ private:
     N old = moments.get("momentum", x), next = s.momentum * old + (1 - s.dampening) * g;
     if (s.dampening > 0) // the first gradient counts whole
       next = choose(isAbove(pace.before, 0), next, g);
-    moments.put("momentum", next);
+    next = moments.put("momentum", next);
     return s.nesterov ? g + s.momentum * next : next;
   }
 
@@ -196,9 +191,8 @@ private:
     N step = shared(rate, x) * greatest(size, fill(size, s.eps_weight));
     x = shrunk(x);
     auto follow = [&](const char *kind, const N &seen) {
-      N old = moments.get(kind, seen), next = old + fresh * (seen - old);
-      moments.put(kind, next);
-      return next;
+      N old = moments.get(kind, seen);
+      return moments.put(kind, old + fresh * (seen - old));
     };
     int64_t rank = rankOf(x);
     std::optional<N> variance;
@@ -228,19 +222,16 @@ private:
   /// n' = n + g^2, z += g - (sqrt(n') - sqrt(n)) / rate x; x = 0 where |z| <= l1, else
   /// (sign(z) l1 - z) / ((beta + sqrt(n')) / rate + l2)
   N ftrl(const N &x, const N &g) {
-    N old = moments.get("square", g), square = old + g * g;
+    N old = moments.get("square", g), square = moments.put("square", old + g * g);
     N rate = shared(pace.rate, x), root = squareRoot(square);
-    N sum = moments.get("sum", g) + g - (root - squareRoot(old)) / rate * x;
-    moments.put("square", square);
-    moments.put("sum", sum);
+    N sum = moments.put("sum", moments.get("sum", g) + g - (root - squareRoot(old)) / rate * x);
     N side = signOf(sum);
     N moved = (s.l1 * side - sum) / ((root + s.beta) / rate + s.l2);
     return choose(isAbove(side * sum, s.l1), moved, fill(moved, 0));
   }
 
   N muon(const N &x, const N &g) {
-    N next = averaged(s.momentum, moments.get("momentum", g), g);
-    moments.put("momentum", next);
+    N next = moments.put("momentum", averaged(s.momentum, moments.get("momentum", g), g));
     N direction = orthogonalized(s.nesterov ? averaged(s.momentum, next, g) : next);
     double rows = static_cast<double>(sizeOf(x, 0)), columns = static_cast<double>(sizeOf(x, 1));
     return shrunk(x) - std::sqrt(std::max(1.0, rows / columns)) * shared(pace.rate, x) * direction;

@@ -94,6 +94,23 @@ class Checker:
         session.close()
         return path
 
+    def check_accumulation(self, optimizer, moments):
+        """Sums of gradients are states and cost no other memory: moments and weights that may stay are chosen where they are computed."""
+        random = np.random.default_rng(3)
+        feeds = {"x": random.standard_normal((64, LAYERS[0])).astype(np.float32), "labels": random.integers(0, 10, 64)}
+        arenas = []
+        for options in ("", ",accumulate=4"):
+            path = os.path.join(self.folder, "sums.smod")
+            self.run("train-step", self.write("mlp.mlir", mlp()), "--loss", "cross_entropy", "--optimizer", optimizer + options, "--init", "1", "-o", path)
+            session = self.runtime.session(path)
+            session.run(feeds)
+            arenas.append(session.memory().arena)
+            states = session.memory().state
+            session.close()
+        weights = sum(4 * (rows + 1) * columns for rows, columns in zip(LAYERS, LAYERS[1:]))
+        if arenas[1] > arenas[0] or states != weights * (2 + moments) + 16:
+            self.fail(f"{optimizer}: an arena of {arenas[0]} bytes, {arenas[1]} with accumulation, and states of {states}, weights {weights}")
+
     def check_cancelled(self, path):
         """A step that is cancelled at any time has replaced all states or none."""
         random = np.random.default_rng(3)
@@ -163,6 +180,8 @@ def main(sinter, library, folder):
                                ("adamw:lr=0.01", 2), ("sgd:lr=0.1,momentum=0.9", 1)):
         checker.check_memory(optimizer, moments, "-O0")
         path = checker.check_memory(optimizer, moments)
+    for optimizer, moments in (("sgd:lr=0.1,momentum=0.9", 1), ("adam:lr=0.01", 2), ("rmsprop:lr=0.01,momentum=0.5", 2), ("adamw:lr=0.01,ema=0.9", 3)):
+        checker.check_accumulation(optimizer, moments)
     checker.check_cancelled(path)
     checker.check_mixed()
     print("failed" if checker.failures else "all states are in place")
