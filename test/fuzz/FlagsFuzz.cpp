@@ -4,13 +4,13 @@
 // what messages become. The first byte says of what. Each is read, or refused with a message of one line that is no
 // defect.
 
+#include "KeptContext.h"
 #include "backends/cpu/CpuKind.h"
 #include "backends/cpu/HostTarget.h"
 #include "compiler/Targets.h"
 #include "compiler/train/OptimizerSpec.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
 #include "passes/gradient/CheckpointPolicy.h"
 #include "tools/sinter/Command.h"
 #include "tools/sinter/Tensors.h"
@@ -200,7 +200,8 @@ static void readPolicy(const std::string &text) {
   auto policy = CheckpointPolicy::parse(text);
   if (policy)
     require(policy->count >= (policy->hasSnapshots() ? 1 : 0));
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  static fuzz::KeptContext kept(fuzz::bareContext);
+  mlir::MLIRContext &context = kept.next();
   int errors = 0;
   mlir::ScopedDiagnosticHandler collect(&context, [&](mlir::Diagnostic &) {
     ++errors;

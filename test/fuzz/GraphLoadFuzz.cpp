@@ -2,6 +2,7 @@
 // Any bytes through sinter_graph_load, as each of its formats, and what it gives through the calls that look at a
 // graph.
 
+#include "KeptContext.h"
 #include "LinkedFile.h"
 #include "compiler/capi/Public.h"
 #include "mlir/IR/Verifier.h"
@@ -17,7 +18,7 @@ static void requireMessage() {
     abort();
 }
 
-/// The call itself, and what looks at its graph.
+/// The call itself, which makes a context, and what looks at its graph.
 static void loadGraph(const char *path) {
   sinter_graph *graph = nullptr;
   if (sinter_graph_load(path, &graph) != SINTER_OK)
@@ -28,14 +29,12 @@ static void loadGraph(const char *path) {
   sinter_graph_destroy(graph);
 }
 
-/// What the call does, in a context of many files: making one takes ten times as long as reading a file.
+/// What the call does, in a context of many files.
 static void loadModule(const char *path) {
-  static std::unique_ptr<mlir::MLIRContext> context;
-  static int uses = 0;
-  if (!context || ++uses % 2000 == 0)
-    context = makeSinterContext();
+  static fuzz::KeptContext kept(makeSinterContext);
+  mlir::MLIRContext &context = kept.next();
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  if (capi::loadModule(*context, path, module) != SINTER_OK)
+  if (capi::loadModule(context, path, module) != SINTER_OK)
     return requireMessage();
   if (failed(mlir::verify(*module)))
     abort();
@@ -46,6 +45,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bool isText = size > 8 && std::isprint(data[0]) && std::isprint(data[7]);
   const char *suffix = size > 0 && data[0] == 0x8f ? ".sinter" : isText ? ".mlir" : ".onnx";
   const char *path = fuzz::linkedFile(data, size, suffix);
-  size % 64 == 0 ? loadGraph(path) : loadModule(path);
+  size % 512 == 0 ? loadGraph(path) : loadModule(path);
   return 0;
 }

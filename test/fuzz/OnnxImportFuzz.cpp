@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Any bytes as an ONNX model on its way into the dialect: either a module that verifies, or a message.
 
+#include "KeptContext.h"
 #include "LinkedFile.h"
 #include "MutateOnnx.h"
 #include "compiler/onnx/Import.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace sinter;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static std::unique_ptr<mlir::MLIRContext> context;
-  static int uses = 0;
-  if (!context || ++uses % 2000 == 0)
-    context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
+  static fuzz::KeptContext kept(fuzz::bareContext);
+  mlir::MLIRContext &context = kept.next();
   onnx::OnnxImportReport report;
   onnx::OnnxImportOptions options;
   options.report = &report;
@@ -23,11 +21,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size % 5 == 0)
     options.isState = [](const onnx::OnnxInitializer &tensor) { return !tensor.isSetting; };
   int errors = 0;
-  mlir::ScopedDiagnosticHandler collect(context.get(), [&](mlir::Diagnostic &) {
+  mlir::ScopedDiagnosticHandler collect(&context, [&](mlir::Diagnostic &) {
     ++errors;
     return mlir::success();
   });
-  auto module = onnx::importOnnx(context.get(), fuzz::linkedFile(data, size, ".onnx"), options);
+  auto module = onnx::importOnnx(&context, fuzz::linkedFile(data, size, ".onnx"), options);
   if (failed(module) ? errors == 0 : failed(mlir::verify(**module)))
     abort();
   return 0;
