@@ -147,6 +147,7 @@ void registerNormalization(Registry &registry);
 void registerRecurrent(Registry &registry);
 void registerControl(Registry &registry);
 void registerQuantize(Registry &registry);
+void registerQuantizeContrib(Registry &registry);
 void registerResize(Registry &registry);
 void registerLoss(Registry &registry);
 void registerSignal(Registry &registry);

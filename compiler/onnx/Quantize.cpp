@@ -3,6 +3,7 @@
 // Integers with a scale and a zero point. Products of integers accumulate in i32.
 
 #include "compiler/onnx/Float8.h"
+#include "compiler/onnx/Quantized.h"
 #include "compiler/onnx/Windows.h"
 #include "ir/Storage.h"
 
@@ -80,7 +81,7 @@ Value convertAsStated(OpImport &n, Value value, Type type) {
 
 /// round(x / scale) + zero, saturated to `type`; `x` and `scale` are floats of the same type and shape. 8-bit floats
 /// round by themselves.
-static Value quantize(OpImport &n, Value x, Value scale, Value zero, Type type) {
+static Value roundTo(OpImport &n, Value x, Value scale, Value zero, Type type) {
   if (n.failed())
     return {};
   if (isFloat8(type)) {
@@ -100,7 +101,21 @@ static Value quantize(OpImport &n, Value x, Value scale, Value zero, Type type) 
   return n.convert(n.min(n.max(shifted, low), high), type);
 }
 
-static LogicalResult importQuantizeLinear(OpImport &n) {
+Value quantize(OpImport &n, Value x, Value scale, Value zero, Type type) {
+  Value steps = alongAxis(n, n.convert(scale, n.elem(x)), x, 0);
+  return roundTo(n, x, steps, zero ? alongAxis(n, n.convert(zero, n.elem(x)), x, 0) : Value(), type);
+}
+
+Value dequantize(OpImport &n, Value codes, Value scale, Value zero, int64_t axis) {
+  if (n.failed())
+    return {};
+  Value centred = n.convert(codes, n.b.getI32Type());
+  if (zero)
+    centred = n.sub(centred, alongAxis(n, n.convert(zero, n.b.getI32Type()), codes, axis));
+  return n.mul(n.convert(centred, n.elem(scale)), alongAxis(n, scale, codes, axis));
+}
+
+LogicalResult importQuantizeLinear(OpImport &n) {
   Value x = n.in(0), scale = n.in(1), zero = n.in(2);
   Type type = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
   if (zero)
@@ -115,10 +130,10 @@ static LogicalResult importQuantizeLinear(OpImport &n) {
     wide = n.b.getF32Type();
   Value steps = inShapeOf(n, n.convert(scale, wide), x, axis);
   Value offset = zero ? inShapeOf(n, n.convert(zero, wide), x, axis) : Value();
-  return n.out(quantize(n, n.convert(x, wide), steps, offset, type));
+  return n.out(roundTo(n, n.convert(x, wide), steps, offset, type));
 }
 
-static LogicalResult importDequantizeLinear(OpImport &n) {
+LogicalResult importDequantizeLinear(OpImport &n) {
   Value x = n.in(0), scale = n.in(1), zero = n.in(2);
   int64_t axis = scaleAxis(n, x, scale);
   if (axis < 0)
@@ -146,7 +161,7 @@ static LogicalResult importDynamicQuantizeLinear(OpImport &n) {
   Value scale = n.div(n.sub(high, low), 255);
   Value zero = n.make<RoundOp>(n.min(n.max(n.div(n.sub(0, low), scale), 0), 255));
   zero = n.convert(zero, u8);
-  (void)n.out(quantize(n, x, n.broadcastLike(scale, x), n.broadcastLike(zero, x), u8));
+  (void)n.out(roundTo(n, x, n.broadcastLike(scale, x), n.broadcastLike(zero, x), u8));
   (void)n.out(scale);
   return n.out(zero);
 }
@@ -237,7 +252,7 @@ static Value requantize(OpImport &n, Value sums, Value scale, Value outScale, Va
     return {};
   Value factor = n.div(scale, outScale); // at most one of the scales runs along an axis
   Value x = n.mul(n.convert(sums, n.elem(factor)), alongAxis(n, factor, sums, axis));
-  return quantize(n, x, n.full(x, 1), alongAxis(n, outZero, sums, axis), n.elem(outZero));
+  return roundTo(n, x, n.full(x, 1), alongAxis(n, outZero, sums, axis), n.elem(outZero));
 }
 
 static LogicalResult importQLinearMatMul(OpImport &n) {

@@ -20,6 +20,7 @@ Registry::Registry() {
   registerRecurrent(*this);
   registerControl(*this);
   registerQuantize(*this);
+  registerQuantizeContrib(*this);
   registerResize(*this);
   registerLoss(*this);
   registerSignal(*this);
