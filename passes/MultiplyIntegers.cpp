@@ -242,6 +242,11 @@ static bool reuseCodes(ConvertOp op, Quantization &bytes) {
   return true;
 }
 
+/// Conversions saturate, and a sum with 0 is the same integer: bounds and such sums are left out.
+static void dropBounds(ConvertOp op, const Quantization &bytes) {
+  op.getOperandMutable().assign(bytes.zero == 0 ? bytes.rounded : bytes.shifted);
+}
+
 /// x / s as x (1 / s) where x is a sum of `sums` and pointwise ops: its last bit is open.
 static void multiplyByInverse(Quantization &bytes, const llvm::SmallPtrSetImpl<Operation *> &open) {
   auto inverse = static_cast<float>(1 / bytes.scale);
@@ -270,8 +275,10 @@ class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyInteg
     multiply<ConvolutionOp>([](ConvolutionOp op) { return std::pair(op.getInput(), op.getFilter()); }, convolved);
     markPointwise();
     for (ConvertOp op : conversions())
-      if (std::optional<Quantization> bytes = Quantization::of(op))
+      if (std::optional<Quantization> bytes = Quantization::of(op)) {
+        dropBounds(op, *bytes);
         multiplyByInverse(*bytes, open);
+      }
     open.clear();
   }
 

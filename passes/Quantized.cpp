@@ -182,14 +182,14 @@ std::optional<Quantization> Quantization::of(ConvertOp op) {
   auto above = below ? splitNumber<MaxOp>(below->first) : std::nullopt;
   if (!above || below->second != low + 255 || above->second != low)
     return std::nullopt;
-  Value shifted = above->first;
   Quantization result;
   result.zero = 0;
-  if (auto sum = splitNumber<AddOp>(shifted)) {
+  result.rounded = result.shifted = above->first;
+  if (auto sum = splitNumber<AddOp>(result.shifted)) {
     result.zero = sum->second;
-    shifted = sum->first;
+    result.rounded = sum->first;
   }
-  auto round = shifted.getDefiningOp<RoundOp>();
+  auto round = result.rounded.getDefiningOp<RoundOp>();
   result.division = round ? round.getOperand().getDefiningOp<DivOp>() : DivOp();
   auto divided = round ? splitNumber<DivOp>(round.getOperand()) : std::nullopt;
   if (!divided)

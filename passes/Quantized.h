@@ -40,6 +40,8 @@ struct Quantized {
 /// An i8 or ui8 tensor of saturated round(x / scale) + zero, with one scale and one zero.
 struct Quantization {
   DivOp division;
+  mlir::Value rounded; // round(x / scale)
+  mlir::Value shifted; // plus zero; the conversion would saturate it by itself
   double scale, zero;
 
   static std::optional<Quantization> of(ConvertOp op);

@@ -130,3 +130,22 @@ func.func @stores_unsigned_bytes(%x: tensor<4xf32>) -> tensor<4xi32> {
   %5 = sinter.convert %4 {element_type = i32} : (tensor<4xi8>) -> tensor<4xi32>
   return %5 : tensor<4xi32>
 }
+
+// The bounds of bytes are those of the conversion.
+
+// CHECK-LABEL: @drops_bounds
+// CHECK-NOT: sinter.max
+// CHECK-NOT: sinter.min
+// CHECK: %[[R:.*]] = sinter.round
+// CHECK-NEXT: sinter.convert %[[R]]
+func.func @drops_bounds(%x: tensor<4xf32>) -> tensor<4xui8> {
+  %scale = sinter.constant dense<0.3> : tensor<4xf32>
+  %low = sinter.constant dense<0.0> : tensor<4xf32>
+  %high = sinter.constant dense<255.0> : tensor<4xf32>
+  %0 = sinter.div %x, %scale : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = sinter.round %0 : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = sinter.max %1, %low : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = sinter.min %2, %high : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %4 = sinter.convert %3 {element_type = ui8} : (tensor<4xf32>) -> tensor<4xui8>
+  return %4 : tensor<4xui8>
+}
