@@ -7,6 +7,9 @@
 // after folding, and those that an operand takes while it is read, are limited by what the function's constants have
 // before.
 
+#include "ir/Composer.h"
+#include "ir/Contraction.h"
+#include "ir/Elementwise.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
 #include "passes/Passes.h"
@@ -116,6 +119,15 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
     return attr.isSplat() ? byteWidth(attr.getElementType()) : bytesOf(value.getType()).value_or(0);
   }
 
+  /// Bytes that products of floats read: a matrix of floats would take four times as long to come from memory.
+  static bool isReadAsBytes(Operation *op) {
+    return isa<ConvertOp>(op) && tensorTypeOf(op->getOperand(0)).getElementType().isInteger(8) &&
+           llvm::all_of(op->getUses(), [](OpOperand &use) {
+             auto dot = dyn_cast<DotGeneralOp>(use.getOwner());
+             return dot && use.getOperandNumber() == 1 && !matchPattern(dot.getLhs(), m_Constant());
+           });
+  }
+
   bool isKnown(Value value) {
     Operation *op = value.getDefiningOp();
     return op && (op->hasTrait<OpTrait::ConstantLike>() || virtuals.contains(op));
@@ -134,7 +146,7 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
   }
 
   void fold(Operation *op, Evaluator &evaluator) {
-    if (!llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); }))
+    if (!llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); }) || isReadAsBytes(op))
       return;
     std::optional<int64_t> before = bytesOf(op->getOperandTypes()), after = bytesOf(op->getResultTypes());
     if (after && *after > maxBytes)

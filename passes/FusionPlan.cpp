@@ -93,6 +93,15 @@ static bool isPadding(Operation *op) {
          llvm::all_of(convolution.getInputDilation(), [](int64_t distance) { return distance == 1; });
 }
 
+/// True when `use` is of floats that are made of constant bytes, by a product: it makes them in registers.
+static bool isOfBytes(OpOperand &use) {
+  auto convert = use.get().getDefiningOp<ConvertOp>();
+  auto dot = dyn_cast<DotGeneralOp>(use.getOwner());
+  return convert && dot && use.getOperandNumber() == 1 && matchPattern(convert.getOperand(), m_Constant()) &&
+         getElementTypeOrSelf(convert.getOperand()).isInteger(8) && getElementTypeOrSelf(convert.getResult()).isF32() &&
+         getElementTypeOrSelf(dot.getLhs()).isF32();
+}
+
 /// True when `op` takes whole rows of a matrix without what they end with: products read it where it lies.
 static bool isRowStart(Operation *op) {
   auto slice = dyn_cast<SliceOp>(op);
@@ -457,7 +466,8 @@ bool Planner::canJoin(Operation *op, Group &group) {
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
-      if (isFilterOrder(op) || isPadding(op) || (kernelTemplate == KernelTemplate::contraction && isRowStart(op)))
+      if (isFilterOrder(op) || isPadding(op) ||
+          (kernelTemplate == KernelTemplate::contraction && (isRowStart(op) || isOfBytes(use))))
         continue;
       // A product reads repeated batches with a stride of 0.
       if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && kernelTemplate == KernelTemplate::contraction) {

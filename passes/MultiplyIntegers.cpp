@@ -151,6 +151,23 @@ static Value multiplied(DotGeneralOp op, Quantized lhs, Quantized rhs, Composer 
   return scaled(b, sums, lhs.scales.front(), rhs.scales, axis);
 }
 
+/// x times constant bytes of one scale a column, as x times the bytes and the sums times the scales: kernels make
+/// floats of bytes in registers.
+static Value multipliedByBytes(DotGeneralOp op, Quantized rhs, Composer &b) {
+  dropZeros(rhs, b);
+  if (!matchPattern(rhs.codes, m_Constant()) || rhs.hasZeros() || !areNormal(rhs.scales) || !op.getRhsBatch().empty())
+    return {};
+  int64_t rank = op.getType().getRank();
+  bool isColumn = rhs.isUniform() || !llvm::is_contained(op.getRhsContract(), rhs.axis);
+  if (tensorTypeOf(rhs.codes).getRank() != 2 || op.getRhsContract().size() != 1 || !isColumn)
+    return {};
+  auto product = cast<DotGeneralOp>(b.clone(*op));
+  b.setInsertionPoint(product);
+  product.getRhsMutable().assign(b.convert(rhs.codes, b.getF32Type()));
+  b.setInsertionPointAfter(product);
+  return b.make<MulOp>(product.getResult(), spreadNumbers(b, product.getResult(), rhs.scales, rank - 1));
+}
+
 //===- convolutions --------------------------------------------------------------------------===//
 
 /// The input with its padding as elements, which stand for zeros.
@@ -273,6 +290,8 @@ class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyInteg
         reuseCodes(op, *bytes);
     multiply<DotGeneralOp>([](DotGeneralOp op) { return std::pair(op.getLhs(), op.getRhs()); }, multiplied);
     multiply<ConvolutionOp>([](ConvolutionOp op) { return std::pair(op.getInput(), op.getFilter()); }, convolved);
+    if (!getOperation()->getParentOfType<ModuleOp>()->hasAttr("sinter.devices")) // of which none has such kernels
+      keepBytes();
     markPointwise();
     for (ConvertOp op : conversions())
       if (std::optional<Quantization> bytes = Quantization::of(op)) {
@@ -308,6 +327,21 @@ class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyInteg
       open.insert(result.getDefiningOp());
       op.getResult().replaceAllUsesWith(result);
       op.erase();
+    }
+  }
+
+  void keepBytes() {
+    SmallVector<DotGeneralOp> products;
+    getOperation().walk([&](DotGeneralOp op) { products.push_back(op); });
+    for (DotGeneralOp op : products) {
+      OpBuilder at(op);
+      Composer composer(op.getLoc(), at);
+      std::optional<Quantized> weights =
+          elementTypeOf(op.getLhs()).isF32() ? Quantized::of(op.getRhs(), at) : std::nullopt;
+      if (Value result = weights ? multipliedByBytes(op, *weights, composer) : Value()) {
+        op.getResult().replaceAllUsesWith(result);
+        op.erase();
+      }
     }
   }
 

@@ -64,3 +64,20 @@ func.func @keeps_the_types_of_results() -> tensor<1x?xi64> {
   %0 = sinter.nonzero %a : (tensor<3xi1>) -> tensor<1x?xi64>
   return %0 : tensor<1x?xi64>
 }
+
+// A product reads bytes as they are; sums do not.
+// CHECK-LABEL: @keeps_bytes_that_a_product_reads
+// CHECK-DAG: sinter.constant {{.*}} : tensor<2x2xi8>
+// CHECK-DAG: sinter.constant {{.*}} : tensor<2x2xf32>
+// CHECK: %[[F:.*]] = sinter.convert {{.*}} -> tensor<2x2xf32>
+// CHECK: sinter.dot_general %arg0, %[[F]]
+// CHECK-NOT: sinter.convert
+func.func @keeps_bytes_that_a_product_reads(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  %w = sinter.constant dense<[[1, 2], [3, 4]]> : tensor<2x2xi8>
+  %v = sinter.constant dense<[[5, 6], [7, 8]]> : tensor<2x2xi8>
+  %0 = sinter.convert %w {element_type = f32} : (tensor<2x2xi8>) -> tensor<2x2xf32>
+  %1 = sinter.convert %v {element_type = f32} : (tensor<2x2xi8>) -> tensor<2x2xf32>
+  %2 = sinter.dot_general %x, %0 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %3 = sinter.add %x, %1 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %2, %3 : tensor<2x2xf32>, tensor<2x2xf32>
+}

@@ -131,6 +131,25 @@ func.func @stores_unsigned_bytes(%x: tensor<4xf32>) -> tensor<4xi32> {
   return %5 : tensor<4xi32>
 }
 
+// Weights alone are bytes: x (b s) = (x b) s, where the kernel of the product makes floats of b.
+
+// CHECK-LABEL: @keeps_weights_as_bytes
+// CHECK-DAG: %[[W:.*]] = sinter.constant {{.*}} : tensor<4x2xi8>
+// CHECK-DAG: %[[S:.*]] = sinter.constant dense<[2.500000e-01, 1.250000e-01]>
+// CHECK: %[[F:.*]] = sinter.convert %[[W]] {{.*}} -> tensor<4x2xf32>
+// CHECK: %[[P:.*]] = sinter.dot_general %arg0, %[[F]]
+// CHECK: %[[B:.*]] = sinter.broadcast %[[S]] axes = [1]
+// CHECK: sinter.mul %[[P]], %[[B]]
+func.func @keeps_weights_as_bytes(%x: tensor<8x4xf32>) -> tensor<8x2xf32> {
+  %w = sinter.constant dense<[[1, 2], [3, 4], [5, 6], [7, -128]]> : tensor<4x2xi8>
+  %scales = sinter.constant dense<[0.25, 0.125]> : tensor<2xf32>
+  %0 = sinter.convert %w {element_type = f32} : (tensor<4x2xi8>) -> tensor<4x2xf32>
+  %1 = sinter.broadcast %scales axes = [1] {type = tensor<4x2xf32>} : (tensor<2xf32>) -> tensor<4x2xf32>
+  %2 = sinter.mul %0, %1 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %3 = sinter.dot_general %x, %2 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  return %3 : tensor<8x2xf32>
+}
+
 // The bounds of bytes are those of the conversion.
 
 // CHECK-LABEL: @drops_bounds

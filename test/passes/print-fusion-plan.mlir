@@ -109,3 +109,16 @@ func.func @padding_joins_its_convolution(%x: tensor<1x4x4x8xui8>) -> tensor<1x4x
   %1 = sinter.convolution %0, %w {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, layout = #sinter<conv_layout channels_last>, element_type = i32} : (tensor<1x6x6x8xui8>, tensor<2x3x3x8xi8>) -> tensor<1x4x4x2xi32>
   return %1 : tensor<1x4x4x2xi32>
 }
+
+// Products make floats of constant bytes in registers, each of those that read them.
+// CHECK-LABEL: @floats_of_bytes_join_their_products
+// CHECK-NEXT: contraction: convert [dot_general] -> 1
+// CHECK-NEXT: contraction: convert [dot_general] add -> 1
+func.func @floats_of_bytes_join_their_products(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>) -> tensor<8x2xf32> {
+  %w = sinter.constant dense<[[1, 2], [3, 4], [5, 6], [7, -128]]> : tensor<4x2xi8>
+  %0 = sinter.convert %w {element_type = f32} : (tensor<4x2xi8>) -> tensor<4x2xf32>
+  %1 = sinter.dot_general %x, %0 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %2 = sinter.dot_general %y, %0 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %3 = sinter.add %1, %2 : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  return %3 : tensor<8x2xf32>
+}

@@ -643,7 +643,7 @@ EmittedKernel ContractionEmitter::finish(DimExpr chunks, DimExpr workspaceBytes)
 
 /// The right operand's input, if it is packed at compile time unless a schedule says otherwise.
 static SmallVector<int64_t> packedInputs(KernelSpec &spec, DotGeneralOp dot) {
-  auto argument = dyn_cast<BlockArgument>(dot.getRhs());
+  auto argument = dyn_cast<BlockArgument>(rightOperand(dot));
   if (argument && packsContraction(spec, argument.getArgNumber()))
     return {static_cast<int64_t>(argument.getArgNumber())};
   return {};

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/emit/ContractionPlan.h"
 #include "backends/cpu/emit/Packing.h"
+#include "ir/Elementwise.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -16,8 +17,14 @@ SmallVector<int64_t> sinter::cpu::freeAxes(int64_t rank, ArrayRef<int64_t> batch
   return axes;
 }
 
+Value sinter::cpu::rightOperand(DotGeneralOp dot) {
+  auto convert = dot.getRhs().getDefiningOp<ConvertOp>();
+  bool isByte = convert && getElementTypeOrSelf(convert.getOperand()).isInteger(8);
+  return isByte && isa<FloatType>(getElementTypeOrSelf(convert.getResult())) ? convert.getOperand() : dot.getRhs();
+}
+
 std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, DotGeneralOp dot, std::string &refusal) {
-  return productFormOf(spec.target(), getElementTypeOrSelf(dot.getLhs()), getElementTypeOrSelf(dot.getRhs()),
+  return productFormOf(spec.target(), getElementTypeOrSelf(dot.getLhs()), getElementTypeOrSelf(rightOperand(dot)),
                        getElementTypeOrSelf(dot.getResult()), refusal);
 }
 
@@ -96,13 +103,13 @@ bool sinter::cpu::packsContraction(KernelSpec &spec, unsigned input) {
   std::string refusal;
   if (!dot || !productFormOf(spec, dot, refusal))
     return false;
-  auto argument = dyn_cast<BlockArgument>(dot.getRhs());
+  auto argument = dyn_cast<BlockArgument>(rightOperand(dot));
   return argument && argument.getArgNumber() == input && canBePacked(spec, argument);
 }
 
 Packing sinter::cpu::packContraction(KernelSpec &spec, unsigned input) {
   DotGeneralOp dot = dotOf(spec);
-  auto argument = cast<BlockArgument>(dot.getRhs());
+  auto argument = cast<BlockArgument>(rightOperand(dot));
   std::string refusal;
   PanelLayout layout;
   layout.form = *productFormOf(spec, dot, refusal);
@@ -135,7 +142,7 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   std::optional<ProductForm> form = productFormOf(spec, dot, refusal);
   if (!form)
     return std::nullopt;
-  std::optional<StridedView> lhs = viewOf(spec, dot.getLhs()), rhs = viewOf(spec, dot.getRhs());
+  std::optional<StridedView> lhs = viewOf(spec, dot.getLhs()), rhs = viewOf(spec, rightOperand(dot));
   BlockArgument panels = form->readsColumns() ? findPanels(dot, spec.target().panelBytes)
                                               : BlockArgument(); // as PackInvariants makes them
   if (panels)
@@ -185,9 +192,9 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   plan.columns = columns->size;
   if (isUnit(columns->stride)) {
     DimExpr rows = dims.resolve(plan.rows), step = dims.resolve(rhsK->stride);
-    plan.copied = !form->readsColumns() ||
-                  (rows.isConstant() && rows.constant() >= spec.costs().copiedForRows && step.isConstant() &&
-                   step.constant() * byteWidth(getElementTypeOrSelf(dot.getRhs())) >= spec.costs().farBytes);
+    plan.copied =
+        !form->readsColumns() || (rows.isConstant() && rows.constant() >= spec.costs().copiedForRows &&
+                                  step.isConstant() && step.constant() * widthOf(form->b) >= spec.costs().farBytes);
     return plan;
   }
   refusal = "neither its columns nor the sum are contiguous";

@@ -12,6 +12,10 @@
 
 namespace sinter::cpu {
 
+/// The right operand as memory holds it: bytes that the kernel makes floats of first stay bytes until a step multiplies
+/// them.
+mlir::Value rightOperand(DotGeneralOp dot);
+
 /// How a register tile multiplies the product's operands; nothing with the reason in `refusal`.
 std::optional<ProductForm> productFormOf(KernelSpec &spec, DotGeneralOp dot, std::string &refusal);
 

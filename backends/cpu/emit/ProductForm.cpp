@@ -94,8 +94,8 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
   form.b = form.column = *right;
   using Step = ProductForm::Step;
   auto has = [&](Number number) { return form.a == number || form.b == number; };
-  assert(isFloat(form.a) == isFloat(form.b) && isFloat(form.a) == isFloat(*wanted) &&
-         "operands and result of a product are of one kind");
+  assert((isFloat(form.a) == isFloat(form.b) || isByte(form.b)) && isFloat(form.a) == isFloat(*wanted) &&
+         "operands and result of a product are of one kind, but for bytes that a kernel makes floats of");
   if (isFloat(form.a)) {
     form.sum = has(Number::f64) || *wanted == Number::f64 ? Number::f64 : Number::f32;
     form.row = form.sum;
@@ -176,6 +176,9 @@ static Value convert(ImplicitLocOpBuilder &b, Value value, Number from, Number t
     type = VectorType::get(vector.getShape(), element);
   if (isFloat(from))
     return arith::ExtFOp::create(b, type, value);
+  if (isFloat(to))
+    return from == Number::u8 ? arith::UIToFPOp::create(b, type, value).getResult()
+                              : arith::SIToFPOp::create(b, type, value).getResult();
   if (widthOf(from) == widthOf(to))
     return value;
   if (from == Number::u8 || from == Number::u16)

@@ -6,7 +6,7 @@
 //   a * b -> sum               step          b in memory, for each column      a in memory
 //   f32 or f64, all the same   fused         k                                 read where it lies
 //   bf16 b -> f32              bfloat_pairs  k, k + 1, shifted into two f32    rows converted to f32
-//   f16 b, integers, mixed     converted     k, converted in registers         rows converted to sum's type
+//   f16 or byte b, mixed       converted     k, converted in registers         rows converted to sum's type
 //   the same floats in strips  fused         k, converted when it is written   rows converted to sum's type
 //   bf16 -> f32                bfloat_dots   k, k + 1                          k, k + 1
 //   i8, u8 -> i32              byte_dots     k .. k + 3                        k .. k + 3

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """quantized_graphs.py BUILD: products and convolutions between DequantizeLinear and QuantizeLinear, of all signs, scales and zero points. That they multiply bytes
 is seen in the fused graph. Each code is compared with the exact number that it rounds: it is at most half a step away, but for what f32 rounds. Then chains of
-such layers, in which nothing is exact, against onnxruntime with all of its rewrites off: no code of their results differs by more than one step."""
+such layers, in which nothing is exact, against onnxruntime with all of its rewrites off: no code of their results differs by more than one step. And products of floats
+with weights of bytes, in modules that hold bytes."""
 import os
 import re
 import subprocess
@@ -138,6 +139,33 @@ def check_single(build, runtime, rng):
     return wrong
 
 
+def check_weights(build, runtime, rng):
+    """Weights alone are bytes: they stay so in the module, for one row and for many, read by rows and by columns; tensors that two products share, too."""
+    wrong = 0
+    for number, (rows, k, n) in enumerate([(1, 300, 260), (1, 64, 33), (40, 300, 260), (7, 257, 100)]):
+        layers, transposed = Layers(rng), number % 2
+        shape = (n, k) if transposed else (k, n)
+        w, exact = layers.dequantized(shape, KINDS[number % 4][1], (0 if transposed else 1) if number < 3 else -1, zero=False)
+        x = rng.standard_normal((rows, k)).astype(np.float32)
+        layers.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape))
+        products = [layers.node("Gemm", name, w, transB=transposed) for name in ("x", layers.node("Neg", "x"))[: 1 + (number == 0)]]
+        result = layers.node("Sub", *products) if len(products) > 1 else products[0]
+        model = layers.model(result, np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            save(model, f"{folder}/m.onnx")
+            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.onnx", "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
+            (got,) = runtime.session(f"{folder}/m.smod").run({"x": x}).values()
+            grows = os.path.getsize(f"{folder}/m.smod") > 3 * k * n and k * n > 20000
+        exact = exact.T if transposed else exact
+        expected, bound = (x.astype(np.float64) @ exact) * len(products), np.abs(x) @ np.abs(exact) * len(products)
+        beyond = (np.abs(got - expected) / bound).max()
+        if beyond > 1e-6 or grows:
+            wrong += 1
+            print(f"weights {number}: {beyond} of the sum of magnitudes, " + ("a module with floats" if grows else ""))
+    print(f"4 products with weights of bytes, {wrong} wrong")
+    return wrong
+
+
 def check_chains(build, runtime, rng):
     """Two blocks of a residual network with moves of bytes between them."""
     wrong = 0
@@ -177,7 +205,7 @@ def check_chains(build, runtime, rng):
 def main():
     build, rng = sys.argv[1], np.random.default_rng(7)
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
-    sys.exit(check_single(build, runtime, rng) + check_chains(build, runtime, rng) > 0)
+    sys.exit(check_single(build, runtime, rng) + check_weights(build, runtime, rng) + check_chains(build, runtime, rng) > 0)
 
 
 main()
