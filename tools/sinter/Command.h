@@ -86,6 +86,7 @@ void addCheck(CLI::App &program, Exit &result);
 void addBench(CLI::App &program, Exit &result);
 void addGrad(CLI::App &program, Exit &result);
 void addInspect(CLI::App &program, Exit &result);
+void addQuantize(CLI::App &program, Exit &result);
 void addTrain(CLI::App &program, Exit &result);
 void addTrainStep(CLI::App &program, Exit &result);
 void addData(CLI::App &program, Exit &result);

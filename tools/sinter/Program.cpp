@@ -36,6 +36,7 @@ int sinter::tool::runProgram(int argc, char **argv) {
   Exit result = Exit::Success;
   addCompile(program, result);
   addConvert(program, result);
+  addQuantize(program, result);
   addTrainStep(program, result);
   addTrain(program, result);
   addRun(program, result);

@@ -139,8 +139,8 @@ TRAINING = ["--loss", "mse", "--optimizer", "sgd:lr=0.1"]
 for flag, value in {"-O": "-O1", "--threads": "--threads=1", "--target": "--target=native"}.items():
     USES["train-step", flag] = [([MODEL, *TRAINING, value, "-o", "t.smod"], None), ([MODEL, *TRAINING, value, "-o", "t.mlir"], REFUSED),
                                 ([SMOD, *TRAINING, value, "-o", "t.smod"], REFUSED)]
-# What test/tools/train-step*.test and train.test hold to its effect.
-TESTED_ELSEWHERE = {"train", "train-step", "doctor", "data"}
+# What tests of their own hold to its effect (train-step*.test, train.test, quantize.test ...).
+TESTED_ELSEWHERE = {"train", "train-step", "doctor", "data", "quantize"}
 
 bad = []
 for subcommand in re.findall(r"^  ([a-z-]+) {2,}", run("--help").stdout, re.M):
