@@ -170,12 +170,15 @@ private:
           result.error = std::current_exception();
         }
       }
+      bool isAwaited = number < 0;
       if (number >= 0) {
         std::lock_guard lock(mutex);
         result.isReady = true;
         slots[static_cast<size_t>(number) % slots.size()] = std::move(result);
+        isAwaited = number == delivered; // who reads waits for no other
       }
-      ready.notify_all();
+      if (isAwaited)
+        ready.notify_all();
       if (number < 0) {
         room.notify_all();
         return;

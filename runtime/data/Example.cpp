@@ -217,7 +217,7 @@ Dataset::Map parser(std::vector<Feature> features, const std::string &column, bo
   auto table = std::make_shared<const NameTable>(*names);
   return [=](const Record &record) {
     Finder finder(features, *table, isSequence);
-    finder.find(record[column].bytes(), nullptr);
+    finder.find(record[column].bytes());
     std::vector<Value> values;
     for (size_t f = 0; f < features.size(); ++f) {
       const Feature &feature = features[f];

@@ -43,23 +43,15 @@ inline uint64_t varint(std::string_view &message) {
   return longVarint(message);
 }
 
-/// The same, where 8 bytes may be read before `limit`: without branches for numbers of up to 8 bytes, whose lengths
-/// nobody can predict.
-inline uint64_t varint(std::string_view &message, const char *limit) {
-  if (limit - message.data() >= 8) [[likely]] {
-    uint64_t word;
-    std::memcpy(&word, message.data(), sizeof word);
-    uint64_t ends = ~word & 0x8080808080808080u; // the top bit of bytes that end a number
-    auto size = static_cast<size_t>(std::countr_zero(ends) / 8 + 1);
-    if (ends && size <= message.size()) [[likely]] {
-      message.remove_prefix(size);
-      word &= (ends ^ (ends - 1)) & 0x7F7F7F7F7F7F7F7Fu;
-      word = (word & 0x007F007F007F007Fu) | (word & 0x7F007F007F007F00u) >> 1; // 7 bits of each byte to 14 of each two
-      word = (word & 0x00003FFF00003FFFu) | (word & 0x3FFF00003FFF0000u) >> 2;
-      return (word & 0x000000000FFFFFFFu) | (word & 0x0FFFFFFF00000000u) >> 4;
-    }
-  }
-  return varint(message);
+/// Makes `bytes`, 8 from a number on, that number, and returns how many it has; 9 where it has more than 8. Without
+/// branches for its length, which nobody can predict.
+inline size_t shortVarint(uint64_t &bytes) {
+  uint64_t ends = ~bytes & 0x8080808080808080u; // the top bit of bytes that end a number
+  bytes &= (ends ^ (ends - 1)) & 0x7F7F7F7F7F7F7F7Fu;
+  bytes = (bytes & 0x007F007F007F007Fu) | (bytes & 0x7F007F007F007F00u) >> 1; // 7 bits of each byte to 14 of each two
+  bytes = (bytes & 0x00003FFF00003FFFu) | (bytes & 0x3FFF00003FFF0000u) >> 2;
+  bytes = (bytes & 0x000000000FFFFFFFu) | (bytes & 0x0FFFFFFF00000000u) >> 4;
+  return static_cast<size_t>(std::countr_zero(ends) / 8 + 1);
 }
 
 /// Takes the next field off the front. False at the end.
@@ -93,19 +85,23 @@ struct List {
   std::string_view content{};
 };
 
-/// Where the content of `message` begins if it is one field of bytes and nothing else, as what writers make is; it
-/// ends with the message. Null otherwise.
-[[gnu::always_inline]] inline const char *onlyField(const char *at, const char *end, char key) {
-  if (end - at < 2 || *at != key)
+/// Where content begins whose size stands at `at`, in one byte or two, and which ends with the message. Null otherwise.
+[[gnu::always_inline]] inline const char *lastContent(const char *at, const char *end) {
+  if (at == end)
     return nullptr;
-  auto size = static_cast<int64_t>(static_cast<unsigned char>(at[1]));
-  at += 2;
+  auto size = static_cast<int64_t>(static_cast<unsigned char>(*at++));
   if (size >= 128) {
     if (at == end || (*at & 128))
       return nullptr;
     size = (size & 127) | static_cast<int64_t>(*at++) << 7;
   }
   return end - at == size ? at : nullptr;
+}
+
+/// Where the content of a message begins if it is one field of bytes and nothing else, as what writers make is; it ends
+/// with the message. Null otherwise.
+[[gnu::always_inline]] inline const char *onlyField(const char *at, const char *end, char key) {
+  return at < end && *at == key ? lastContent(at + 1, end) : nullptr;
 }
 
 inline List listOf(std::string_view feature) {
@@ -161,21 +157,20 @@ Dims dimsFor(const Feature &feature, std::span<const int64_t> wanted, int64_t co
 /// The names of features that can be columns, else throws.
 Names checkFeatures(const std::vector<Feature> &features);
 
-/// Where the features wanted are in a message.
+/// Where the features wanted are in a message, whatever a writer made of it. The last of equal names counts.
 class Finder {
 public:
   /// `names` are those of the features.
   Finder(const std::vector<Feature> &features, const NameTable &names, bool isSequence)
       : contents(features.size()), features(features), names(names), isSequence(isSequence) {}
 
-  /// 8 bytes may be read at once if they end before `limit`.
-  void find(std::string_view message, const char *limit) {
+  void find(std::string_view message) {
     std::fill(contents.begin(), contents.end(), std::string_view());
-    for (Field field; next(message, field);) {
-      if (field.type != 2 || field.number < 1 || field.number > (isSequence ? 2 : 1))
-        continue;
-      findIn(field.bytes.data(), field.bytes.data() + field.bytes.size(), field.number == 2, limit);
-    }
+    for (Field field; next(message, field);)
+      if (field.type == 2 && field.number >= 1 && field.number <= (isSequence ? 2 : 1))
+        for (Field entry; next(field.bytes, entry);)
+          if (entry.number == 1 && entry.type == 2)
+            place(entry.bytes, field.number == 2);
   }
 
   /// Without memory where a feature is not there.
@@ -183,50 +178,11 @@ public:
   bool isThere(size_t f) const { return contents[f].data() != nullptr; }
 
 private:
-  /// Pointers instead of views, which the compiler would keep in memory.
-  void findIn(const char *at, const char *end, bool isInLists, const char *limit) {
-    while (at < end) {
-      if (end - at > 2 && *at == 10) [[likely]] {
-        const char *from = at + 1;
-        int64_t size = static_cast<unsigned char>(*from++);
-        if (size >= 128)
-          size = *from & 128 ? INT64_MAX : (size & 127) | static_cast<int64_t>(*from++) << 7;
-        if (size <= end - from) [[likely]] {
-          at = from + size;
-          place(from, at, isInLists, limit);
-          continue;
-        }
-      }
-      std::string_view rest(at, static_cast<size_t>(end - at));
-      Field entry;
-      next(rest, entry);
-      at = rest.data();
-      if (entry.number == 1 && entry.type == 2)
-        place(entry.bytes.data(), entry.bytes.data() + entry.bytes.size(), isInLists, limit);
-    }
-  }
-
-  [[gnu::always_inline]] void place(const char *begin, const char *end, bool isInLists, const char *limit) {
-    const char *content = nullptr;
-    int64_t size = end - begin < 2 ? 128 : static_cast<unsigned char>(begin[1]);
-    // A short name, then the content, as writers put them.
-    if (size < 128 && *begin == 10 && end - begin > size + 2)
-      content = onlyField(begin + 2 + size, end, 18);
-    if (content) [[likely]]
-      set({begin + 2, static_cast<size_t>(size)}, {content, static_cast<size_t>(end - content)}, isInLists, limit);
-    else
-      placeGeneral({begin, static_cast<size_t>(end - begin)}, isInLists, limit);
-  }
-
-  [[gnu::noinline]] void placeGeneral(std::string_view entry, bool isInLists, const char *limit) {
-    auto [name, last] = mapEntry(entry);
-    set(name, last.data() ? last : std::string_view("", 0), isInLists, limit);
-  }
-
-  [[gnu::always_inline]] void set(std::string_view name, std::string_view content, bool isInLists, const char *limit) {
-    int64_t f = names.find(name, limit);
+  void place(std::string_view entry, bool isInLists) {
+    auto [name, content] = mapEntry(entry);
+    int64_t f = names.find(name, nullptr);
     if (f >= 0 && features[static_cast<size_t>(f)].isSequence == isInLists)
-      contents[static_cast<size_t>(f)] = content;
+      contents[static_cast<size_t>(f)] = content.data() ? content : std::string_view("", 0);
   }
 
   const std::vector<Feature> &features;

@@ -19,6 +19,8 @@ public:
   }
   char *end() { return memory.get() + used; }
   void advance(int64_t bytes) { used += bytes; }
+  /// Keeps the first `bytes`.
+  void cut(int64_t bytes) { used = bytes; }
   int64_t size() const { return used; }
   std::shared_ptr<char> take() {
     reserve(1);
@@ -30,14 +32,16 @@ public:
     std::memcpy(end(), &element, sizeof element);
     advance(sizeof element);
   }
-  /// 32 bytes from `bytes` on may be read at once if they end before `limit`.
+  /// Memory up to `limit` may be read.
   void put(std::string_view bytes, const char *limit = nullptr) {
+    constexpr int64_t piece = 32, most = 4 * piece; // copied without a call
     auto size = static_cast<int64_t>(bytes.size());
-    reserve(size + 32);
+    reserve(size + piece);
     if (!size)
       return; // the bytes may be nowhere
-    if (size <= 32 && limit && limit - bytes.data() >= 32)
-      std::memcpy(end(), bytes.data(), 32); // without a call
+    if (size <= most && limit && limit - bytes.data() >= size + piece)
+      for (int64_t at = 0; at < size; at += piece)
+        std::memcpy(end() + at, bytes.data() + at, piece);
     else
       std::memcpy(end(), bytes.data(), bytes.size());
     advance(size);
@@ -67,6 +71,16 @@ public:
     ++count;
   }
   int64_t size() const { return count; }
+  /// Keeps the first `strings`.
+  void cut(int64_t strings) {
+    if (offsets.size() == 0)
+      return;
+    offsets.cut((strings + 1) * static_cast<int64_t>(sizeof(int64_t)));
+    int64_t last;
+    std::memcpy(&last, offsets.end() - sizeof last, sizeof last);
+    texts.cut(last);
+    count = strings;
+  }
   Value take(const Dims &dims) {
     if (offsets.size() == 0)
       offsets.put<int64_t>(0);

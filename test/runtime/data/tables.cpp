@@ -395,6 +395,46 @@ TEST_F(DataRecords, features_come_in_any_order_and_form) {
   EXPECT_EQ(parsed["z"], Value::of(std::vector<int64_t>{5, 5}));
 }
 
+TEST_F(DataRecords, records_of_any_order_stand_beside_each_other) {
+  const std::string wide = "a name that is longer than sixteen bytes";
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < 200; ++i) {
+    int64_t number = (i % 3 ? 1 : -1) * (int64_t(1) << (i % 63)); // of every length
+    std::vector<std::pair<std::string, Value>> columns = {
+        {"number", Value::scalar(number)},
+        {"bag", Value::of(std::vector<int64_t>(static_cast<size_t>(i % 7), i % 5 ? number >> 1 : i))},
+        {wide, Value::strings({std::string(static_cast<size_t>(i % 2 ? i : 3), 'w'), "x"})},
+        {"unknown", Value::scalar(1.f)},
+        {"reals", Value::of(std::vector<float>(static_cast<size_t>(i % 50), float(i)))}};
+    if (i % 4 == 0) // an order of its own
+      std::rotate(columns.begin(), columns.begin() + i % 5, columns.end());
+    if (i % 9 == 0)
+      columns.erase(columns.begin() + i % 3);
+    Record record;
+    for (auto &[name, value] : columns)
+      record.set(name, value);
+    texts.push_back(makeExample(record));
+    if (i % 11 == 0) // a map whose name comes again: the last one counts
+      texts.back() += makeExample({{"number", Value::scalar(i)}, {"bag", Value::of(std::vector<int64_t>{i, -i})}});
+  }
+  std::vector<Feature> features = {
+      {.name = "bag", .dtype = SINTER_I64, .dims = {-1}, .hasDefault = true},
+      {.name = "reals", .dims = {-1}, .hasDefault = true},
+      {.name = wide, .dtype = Bytes, .dims = {2}, .hasDefault = true},
+      {.name = "number", .dtype = SINTER_I64, .hasDefault = true, .number = 7},
+  };
+  Record batch = parseExamples(features)({{"record", Value::strings(texts)}});
+  auto single = parseExample(features);
+  for (size_t r = 0; r < texts.size(); ++r) {
+    Record one = single({{"record", Value::string(texts[r])}});
+    for (int64_t c = 0; c < one.size(); ++c)
+      ASSERT_TRUE(batch.value(c).row(static_cast<int64_t>(r)) == one.value(c)) << r << " " << one.name(c);
+  }
+  texts[150] = texts[150].substr(0, texts[150].size() - 1);
+  EXPECT_EQ(messageOf([&] { (void)parseExamples(features)({{"record", Value::strings(texts)}}); }),
+            "record 150 of the batch: a tf.Example requires fields within their message");
+}
+
 TEST_F(DataRecords, strings_that_are_missing_in_a_batch_are_empty) {
   std::string full = makeExample({{"s", Value::string("word")}}), empty = makeExample({});
   std::vector<Feature> features = {{.name = "s", .dtype = Bytes, .hasDefault = true}};
