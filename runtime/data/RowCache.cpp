@@ -294,13 +294,33 @@ void RowCache::prefetch(std::span<const int64_t> rows) {
 }
 
 void RowCache::flush(int64_t mark) {
+  if (store.writable()) {
+    stage(mark);
+    commit();
+  }
+}
+
+void RowCache::stage(int64_t mark) {
   finishJob();
   settle(true);
   findMemory();
   for (int64_t slot = 0; slot < slots; ++slot)
     if (held[static_cast<size_t>(slot)].isDirty)
       writeSlot(slot);
-  store.flush(mark);
+  store.stage(mark);
+}
+
+bool RowCache::opensAt(int64_t mark) {
+  finishJob();
+  settle(true);
+  if (store.flushedMark() == mark)
+    return true;
+  if (!store.opensAt(mark))
+    return false;
+  slotOf.clear();
+  held.assign(held.size(), {});
+  current = next = {};
+  return true;
 }
 
 void RowCache::forget(int64_t row) {

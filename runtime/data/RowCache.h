@@ -73,6 +73,11 @@ public:
   void prefetch(std::span<const int64_t> rows);
   /// Writes what moved, and flushes the store with this mark.
   void flush(int64_t mark = 0);
+  /// The two halves of it, as of the store.
+  void stage(int64_t mark);
+  void commit() { store.commit(); }
+  /// As RowStore::opensAt. Slots are empty then.
+  bool opensAt(int64_t mark);
   const RowStore &rows() const { return store; }
   /// Gives a row its first value again.
   void forget(int64_t row);

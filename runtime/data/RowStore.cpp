@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RowStore.h"
-#include "../output.h"
-#include "Crc32c.h"
-#include "File.h"
 #include "Random.h"
 #include "RowMap.h"
+#include "WholeFile.h"
 #include <bit>
 #include <cerrno>
 #include <cmath>
@@ -35,7 +33,7 @@ int64_t RowField::bytes() const {
   return 4 * count;
 }
 
-[[noreturn]] static void failAt(const std::string &path, const char *what) {
+void failAt(const std::string &path, const char *what) {
   throw Error(SINTER_IO, std::string(what) + ": " + std::strerror(errno), {path});
 }
 
@@ -46,31 +44,6 @@ static int64_t integerOf(const Json &object, const char *key) {
          : value.is_number_integer()                                     ? value.get<int64_t>()
                                                                          : -1;
 }
-
-namespace {
-
-/// A file that has its name when all of it is there.
-class Output {
-public:
-  explicit Output(const std::string &path) { check(sinter_output_create(path.c_str(), 0, &output)); }
-  ~Output() {
-    if (output)
-      sinter_output_finish(output, SINTER_IO);
-  }
-  Output(const Output &) = delete;
-  Output &operator=(const Output &) = delete;
-  void append(const void *data, size_t count) {
-    if (status == SINTER_OK)
-      status = sinter_output_append(output, data, static_cast<int64_t>(count));
-  }
-  void finish() { check(sinter_output_finish(std::exchange(output, nullptr), status)); }
-
-private:
-  sinter_output *output = nullptr;
-  sinter_status_code status = SINTER_OK;
-};
-
-} // namespace
 
 static void checkOptions(const RowStoreOptions &o) {
   auto require = [](bool holds, const std::string &message) {
@@ -119,7 +92,8 @@ RowStore::RowStore(const std::string &folder, RowStoreOptions options) : folder(
     throw Error(SINTER_INVALID_ARGUMENT, "the folder holds a row store already", {folder});
   places = RowPlaces(settings.rows);
   changed.resize(static_cast<size_t>((settings.rows + 63) / 64));
-  unlink((folder + "/index").c_str()); // of a store whose description is gone
+  for (const char *left : {"/index", "/index.next"}) // of a store whose description is gone
+    unlink((folder + left).c_str());
   openFiles(true);
   perSegment = recordsOfSegment(settings.rows, bytes);
   describe();
@@ -162,7 +136,7 @@ RowStore::RowStore(const std::string &folder, bool writable) : folder(folder), m
   openFiles(false);
   require(perSegment >= 1 && perSegment <= 1 << 16 && perSegment * bytes <= std::max(int64_t(1) << 20, bytes),
           "requires segments of 1 to 2^16 records and a MiB, got " + std::to_string(perSegment));
-  readIndex();
+  readIndex(indexPath());
 }
 
 RowStore::~RowStore() {
@@ -204,116 +178,9 @@ void RowStore::describe() const {
                           {"fields", fields}}
                          .dump(1) +
                      "\n";
-  Output output(folder + "/rows.json");
+  WholeFile output(folder + "/rows.json");
   output.append(text.data(), text.size());
   output.finish();
-}
-
-//===- the index -------------------------------------------------------------------------------------===//
-
-namespace {
-
-/// What the index begins with. Behind it: the places of all rows, 5 bytes each, a bit for each row that changed since
-/// the last snapshot, in words of 64, and the CRC-32C of all that.
-struct IndexHeader {
-  char magic[8] = {'s', 'n', 'r', 'o', 'w', 's', '0', '1'};
-  int64_t rows = 0, segment = 0, segments = 0, mark = 0;
-};
-
-} // namespace
-
-void RowStore::writeIndex() {
-  IndexHeader header;
-  header.rows = settings.rows;
-  header.segment = perSegment;
-  header.segments = segments();
-  header.mark = lastMark;
-  Output output(folder + "/index");
-  uint32_t crc = 0;
-  auto append = [&](const void *data, size_t count) {
-    crc = crc32c({static_cast<const char *>(data), count}, crc);
-    output.append(data, count);
-  };
-  append(&header, sizeof header);
-  append(places.data(), static_cast<size_t>(settings.rows) * RowPlaces::bytesEach);
-  append(changed.data(), changed.size() * sizeof changed[0]);
-  output.append(&crc, sizeof crc);
-  output.finish();
-}
-
-void RowStore::readIndex() {
-  std::string path = folder + "/index";
-  auto require = [&](bool holds, const std::string &message) {
-    if (!holds)
-      throw Error(SINTER_CORRUPT, message, {path});
-  };
-  require(access(path.c_str(), F_OK) == 0,
-          "is missing: the rows were never flushed, and whoever wrote them is gone; make a store from snapshots");
-  File file(path);
-  // The size comes first: what the files claim takes memory only where they are as large.
-  auto words = static_cast<size_t>((settings.rows + 63) / 64),
-       entryBytes = static_cast<size_t>(settings.rows) * RowPlaces::bytesEach;
-  auto wanted = static_cast<int64_t>(sizeof(IndexHeader) + entryBytes + words * 8 + 4);
-  require(file.size() == wanted, "requires " + std::to_string(wanted) + " bytes, got " + std::to_string(file.size()));
-  IndexHeader header;
-  uint32_t crc = 0, stated;
-  int64_t at = 0;
-  auto read = [&](void *to, size_t count) {
-    file.readAt(at, static_cast<char *>(to), static_cast<int64_t>(count));
-    crc = crc32c({static_cast<const char *>(to), count}, crc);
-    at += static_cast<int64_t>(count);
-  };
-  read(&header, sizeof header);
-  places = RowPlaces(settings.rows);
-  changed.resize(words);
-  read(places.data(), entryBytes);
-  read(changed.data(), words * 8);
-  file.readAt(at, reinterpret_cast<char *>(&stated), 4);
-  require(crc == stated, "is damaged: its checksum differs");
-  require(std::memcmp(header.magic, IndexHeader().magic, sizeof header.magic) == 0 && header.rows == settings.rows &&
-              header.segment == perSegment,
-          "is not the index of these rows");
-  lastMark = header.mark;
-  // A log has at most four times the room of its table, and a few segments.
-  require(header.segments >= 0 && header.segments <= 4 * (settings.rows / perSegment + 4),
-          "has a log of " + std::to_string(header.segments) + " segments");
-  log.resize(static_cast<size_t>(header.segments));
-  std::vector<uint64_t> taken(static_cast<size_t>((header.segments * perSegment + 63) / 64));
-  for (int64_t row = 0; row < settings.rows; ++row)
-    if (int64_t place = places[row]; place >= 0) {
-      require(place < header.segments * perSegment, "has a row that lies beyond the log");
-      uint64_t &word = taken[static_cast<size_t>(place / 64)], bit = uint64_t(1) << (place % 64);
-      require(!(word & bit), "has two rows in one place");
-      word |= bit;
-      Segment &segment = log[static_cast<size_t>(place / perSegment)];
-      ++segment.live;
-      segment.isFree = false;
-      segment.isFlushed = true;
-    }
-  for (int64_t segment = segments(); segment-- > 0;)
-    if (log[static_cast<size_t>(segment)].isFree)
-      freed.push_back(segment);
-}
-
-void RowStore::flush(int64_t mark) {
-  if (!mayWrite)
-    return;
-  if (open >= 0)
-    writeOpen();
-  for (size_t shard = 0; shard < files.size(); ++shard)
-    if (fdatasync(files[shard]) != 0)
-      failAt(pathOf(static_cast<int64_t>(shard)), "cannot be written");
-  int64_t before = std::exchange(lastMark, mark);
-  try {
-    writeIndex();
-  } catch (...) {
-    lastMark = before;
-    throw;
-  }
-  for (Segment &segment : log)
-    segment.isFlushed = segment.live > 0;
-  freed.insert(freed.end(), waiting.begin(), waiting.end());
-  waiting.clear();
 }
 
 //===- the log ---------------------------------------------------------------------------------------===//
@@ -452,6 +319,7 @@ char *RowStore::put(int64_t row) {
 }
 
 char *RowStore::append(int64_t row) {
+  dropStaged();
   if (open >= 0 && filled == perSegment) {
     writeOpen();
     int64_t written = std::exchange(open, -1);
@@ -465,6 +333,7 @@ char *RowStore::append(int64_t row) {
 }
 
 void RowStore::forget(int64_t row) {
+  dropStaged();
   release(places[row]);
   places.set(row, -1);
   mark(row);

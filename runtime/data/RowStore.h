@@ -8,6 +8,7 @@
 //                 numbers of its rows, then their records, all fields of a row side by side, so that one read brings
 //                 all that a step needs of it
 //   index         where the record of each row is, as of the last flush, and which rows changed since the last snapshot
+//   index.next    the same of a flush that is staged
 //
 // A row that is written again goes to the end of the log. Its old record is dead, and so is a segment of dead records,
 // which is then written anew. When the log has twice the room of the table, the segment with the most dead records is
@@ -23,6 +24,7 @@
 #include "Error.h"
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -48,6 +50,9 @@ struct RowStoreOptions {
   int64_t shards = 1; // files
   uint64_t seed = 0;
 };
+
+/// Throws what errno says of a file.
+[[noreturn]] void failAt(const std::string &path, const char *what);
 
 /// Where the record of each row is in the log: five bytes a row, of which those of rows that nobody wrote are never
 /// touched.
@@ -112,6 +117,14 @@ public:
   /// All that was written is on the disk, and is what the folder opens as. `mark` is kept with it: the step of a
   /// training, say.
   void flush(int64_t mark = 0);
+  /// The two halves of a flush, for who saves something else with the rows, or several stores. What is staged is on
+  /// the disk, and the folder opens as before; commit() makes it what the folder opens as, in one call that writes
+  /// nothing. Rows that are written between the two undo the first.
+  void stage(int64_t mark);
+  void commit();
+  /// Whether the rows are those of a flush with this mark: the last one, or one that was staged by a process that was
+  /// killed before it could commit, which is committed then. To be called before rows are read or written.
+  bool opensAt(int64_t mark);
   /// What the last flush was given; 0 before the first.
   int64_t flushedMark() const { return lastMark; }
   /// Segments of the log, and how many records each has.
@@ -134,8 +147,11 @@ private:
 
   void openFiles(bool create);
   void describe() const;
-  void readIndex();
-  void writeIndex();
+  void readIndex(const std::string &path);
+  void writeIndex(const std::string &path, int64_t mark);
+  void dropStaged();
+  std::string indexPath() const { return folder + "/index"; }
+  std::string stagedPath() const { return folder + "/index.next"; }
   std::string pathOf(int64_t segment) const;
   int64_t offsetOf(int64_t segment) const { return segment / settings.shards * segmentBytes(); }
   int64_t segmentBytes() const { return perSegment * (8 + bytes); }
@@ -151,7 +167,9 @@ private:
   std::string folder;
   RowStoreOptions settings;
   bool mayWrite = true;
-  std::vector<int64_t> offsets; // of the fields in a record
+  bool mayBeStaged = true;           // there may be an index that was staged
+  std::optional<int64_t> stagedMark; // of the one that may be committed
+  std::vector<int64_t> offsets;      // of the fields in a record
   int64_t bytes = 0, perSegment = 0, lastMark = 0;
   std::vector<int> files;
   RowPlaces places{0};

@@ -358,8 +358,11 @@ void Trainer::keepPosition() {
   }
 }
 
-/// What goes on behind these files is cut off by a resume, so the checkpoint is the last.
+/// What goes on behind these files is cut off by a resume, so the checkpoint is the last of them. Rows are staged
+/// before it and committed behind it: those of the checkpoint that is the newest are there at every moment.
 void Trainer::store() {
+  for (const Lookup &lookup : lookups)
+    lookup.cache->stage(done);
   for (const std::string &path : config.curves)
     curve.write(path);
   events.flush();
@@ -372,9 +375,8 @@ void Trainer::store() {
       sessions.push_back(inferSession.get());
     checkpoints->write(sessions, position);
   }
-  // Last: one who is killed before has the checkpoint that these rows belong to, as the newest but one.
   for (const Lookup &lookup : lookups)
-    lookup.cache->flush(done);
+    lookup.cache->commit();
 }
 
 void Trainer::beginEpoch() {
@@ -454,9 +456,10 @@ Outcome Trainer::run() {
   }
   done = begun = stepsDone();
   for (const Lookup &lookup : lookups)
-    if (int64_t mark = lookup.cache->rows().flushedMark(); mark != done)
+    if (!lookup.cache->opensAt(done))
       refuse("a training that goes on requires rows of its step, those of input '" + lookup.input + "' are of step " +
-             std::to_string(mark) + " and the training is at step " + std::to_string(done));
+             std::to_string(lookup.cache->rows().flushedMark()) + " and the training is at step " +
+             std::to_string(done));
   if (!config.checkpoints.empty())
     checkpoints = std::make_unique<Checkpoints>(config.checkpoints, config.keep, begun > 0);
   if (!config.events.empty())

@@ -503,6 +503,47 @@ TEST_F(Rows, aProcessThatIsKilledLeavesItsLastFlushAndSnapshots) {
   }
 }
 
+TEST_F(Rows, stagedFlushesAreThoseOfTheirMark) {
+  std::string path = folder("store");
+  Memory first(0), second(0);
+  {
+    LoggedTable table(path, options());
+    for (int64_t i = 0; i < 3000; ++i)
+      table.write(i * 7 % kRows);
+    table.store.flush(1);
+    first = *table.all;
+    for (int64_t i = 0; i < 3000; ++i)
+      table.write(i * 11 % kRows);
+    second = *table.all;
+    table.store.stage(2); // and is killed
+  }
+  for (bool isCommitted : {false, true}) { // opened for reading, nothing is decided
+    RowStore before(path);
+    EXPECT_FALSE(before.opensAt(2));
+    EXPECT_EQ(before.flushedMark(), 1);
+    ASSERT_EQ(countDifferent(before, first), 0);
+    if (!isCommitted)
+      continue;
+    Memory few(10);
+    RowStore after(path, true);
+    RowCache cache(after, few.access(), 10);
+    EXPECT_FALSE(cache.opensAt(3));
+    EXPECT_TRUE(cache.opensAt(2));
+    EXPECT_EQ(after.flushedMark(), 2);
+    ASSERT_EQ(countDifferent(after, second), 0);
+  }
+  // A row that is written undoes what was staged.
+  RowStore last(path, true);
+  last.stage(5);
+  last.append(3);
+  EXPECT_EQ(messageOf([&] { last.commit(); }),
+            "'" + path + "': committing requires a flush that was staged, with no row written since");
+  EXPECT_FALSE(last.opensAt(5));
+  RowStore reader(path);
+  EXPECT_EQ(reader.flushedMark(), 2);
+  EXPECT_EQ(countDifferent(reader, second), 0);
+}
+
 TEST_F(Rows, whatChangedIsKnownAfterOpeningAgain) {
   {
     LoggedTable table(folder("store"), options());

@@ -35,6 +35,13 @@ ssize_t write(int file, const void *data, size_t bytes) {
   sendSignal();
   return written;
 }
+ssize_t pwrite(int file, const void *data, size_t bytes, off_t at) {
+  if (!isChosen())
+    return NEXT(pwrite)(file, data, bytes, at);
+  ssize_t written = NEXT(pwrite)(file, data, (bytes + 1) / 2, at);
+  sendSignal();
+  return written;
+}
 int rename(const char *from, const char *to) {
   if (isChosen())
     sendSignal();
