@@ -54,7 +54,8 @@ LogicalResult AttentionTypes::check(std::optional<Location> loc) {
     return emitOptionalError(loc, name, " requires as many keys as values, got ", key.getDimSize(rank - 2), " and ",
                              value.getDimSize(rank - 2));
   shape.push_back(query.getDimSize(rank - 2));
-  sums = RankedTensorType::get(shape, element);
+  sums = RankedTensorType::get(shape,
+                               element.getIntOrFloatBitWidth() < 32 ? Float32Type::get(element.getContext()) : element);
   if (bias) {
     SmallVector<int64_t> scores(shape);
     scores.push_back(*count);
@@ -217,7 +218,7 @@ FailureOr<SmallVector<HostTensor>> AttentionOp::evaluate(ArrayRef<HostTensor> op
     return outOfSteps(*this);
   SmallVector<HostTensor> results = {tensorOf(operands[0].elementType(), shape, result)};
   if (getSums())
-    results.push_back(tensorOf(operands[0].elementType(), sumsShape, sums));
+    results.push_back(tensorOf(getElementTypeOrSelf(getSums()), sumsShape, sums));
   return results;
 }
 

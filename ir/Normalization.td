@@ -51,7 +51,8 @@ def AttentionOp : Sinter_Composite<"attention"> {
     Keys and values may have fewer heads (sizes of the last leading axis): each serves as many heads of q, in order.
 
     With `log_sums` there is a second result [..., m]: the logarithm of the sum of exp(scale * q k^T + bias) over the
-    keys that a row counts, from which attention_gradient computes shares again.
+    keys that a row counts, from which attention_gradient computes shares again. It is f32 where q has shorter elements:
+    rounded to 8 bits, a logarithm of 8 would change shares by 3 %.
   }];
   let arguments = (ins Sinter_FloatTensor:$query, Sinter_FloatTensor:$key, Sinter_FloatTensor:$value,
                        Optional<Sinter_FloatTensor>:$bias, F64Attr:$scale, OptionalAttr<I64Attr>:$before,
@@ -63,7 +64,8 @@ def AttentionGradientOp : Sinter_Composite<"attention_gradient"> {
   let summary = "what a cotangent of attention's result becomes for q, k and v";
   let description = [{
     `query`, `key`, `value`, `bias` and attributes are those of an `attention`, `cotangent` dy [..., m, e] is that of its
-    result, and `row_sums` [..., m] is sum(dy y) of each row, less the cotangent of the second result if there is one.
+    result, and `row_sums` [..., m] is sum(dy y) of each row, less the cotangent of the second result if there is one, of the
+    type of that result.
     With the shares p = softmax(scale * q k^T + bias) and ds = p (dy v^T - row_sums), the results are scale ds k,
     scale ds^T q and p^T dy, of the types of q, k and v. `log_sums` [..., m] has to be the attention's second result:
     back ends may read p = exp(scale * q k^T + bias - log_sums) from it; it is no other input of the function.

@@ -22,6 +22,13 @@ func.func @attention(%q: tensor<2x3x4xf16>, %k: tensor<2x?x4xf16>, %v: tensor<2x
   return
 }
 
+// Sums of short floats are f32.
+func.func @attention_sums(%q: tensor<2x3x4xbf16>, %k: tensor<2x7x4xbf16>, %g: tensor<2x3x4xbf16>) {
+  %0:2 = sinter.attention %q, %k, %k {scale = 0.5 : f64, log_sums = true} : (tensor<2x3x4xbf16>, tensor<2x7x4xbf16>, tensor<2x7x4xbf16>) -> (tensor<2x3x4xbf16>, tensor<2x3xf32>)
+  %1:3 = sinter.attention_gradient %q, %k, %k, %g, %0#1, %0#1 {scale = 0.5 : f64} : (tensor<2x3x4xbf16>, tensor<2x7x4xbf16>, tensor<2x7x4xbf16>, tensor<2x3x4xbf16>, tensor<2x3xf32>, tensor<2x3xf32>) -> (tensor<2x3x4xbf16>, tensor<2x7x4xbf16>, tensor<2x7x4xbf16>)
+  return
+}
+
 func.func @attention_grouped(%q: tensor<6x3x4xf32>, %k: tensor<2x7x4xf32>, %v: tensor<2x7x5xf32>, %g: tensor<6x3x5xf32>) {
   %0:2 = sinter.attention %q, %k, %v {scale = 0.5 : f64, before = 2 : i64, after = 4 : i64, log_sums = true} : (tensor<6x3x4xf32>, tensor<2x7x4xf32>, tensor<2x7x5xf32>) -> (tensor<6x3x5xf32>, tensor<6x3xf32>)
   %1:3 = sinter.attention_gradient %q, %k, %v, %g, %0#1, %0#1 {scale = 0.5 : f64, before = 2 : i64, after = 4 : i64} : (tensor<6x3x4xf32>, tensor<2x7x4xf32>, tensor<2x7x5xf32>, tensor<6x3x5xf32>, tensor<6x3xf32>, tensor<6x3xf32>) -> (tensor<6x3x4xf32>, tensor<2x7x4xf32>, tensor<2x7x5xf32>)
