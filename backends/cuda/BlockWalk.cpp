@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cuda/BlockWalk.h"
+#include "backends/cuda/Shuffles.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -15,8 +16,6 @@ BlockWalk::BlockWalk(cpu::KernelFunction &fn, DimExpr length, int64_t threads)
     : fn(fn), b(fn.b), length(length), threads(threads) {
   thread = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ThreadIdXOp::create(b, b.getI32Type()));
 }
-
-Value BlockWalk::integer(int64_t value) { return arith::ConstantIntOp::create(b, b.getI32Type(), value); }
 
 void BlockWalk::forEach(function_ref<void(cpu::KernelElements &, Value)> body) {
   fn.loop(thread, fn.materialize(length), threads, [&](Value column) {
@@ -63,33 +62,9 @@ Value BlockWalk::combine(Value identity, int64_t block, cpu::Join join, Step ste
   return joinThreads(total, join);
 }
 
-/// The value of lane `mask` xor this one, in words of 32 bits.
-Value BlockWalk::exchange(Value value, int64_t mask) {
-  Type type = value.getType(), i32 = b.getI32Type(), i64 = b.getI64Type();
-  unsigned width = type.getIntOrFloatBitWidth();
-  Type bitsType = b.getIntegerType(width);
-  auto send = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(b, i32, integer(-1), word, integer(mask), integer(kWarp - 1), NVVM::ShflKind::bfly,
-                                UnitAttr());
-  };
-  Value bits = type == bitsType ? value : arith::BitcastOp::create(b, bitsType, value).getResult();
-  if (width == 64) {
-    Value shift = arith::ConstantIntOp::create(b, i64, 32);
-    Value low = send(arith::TruncIOp::create(b, i32, bits));
-    Value high = send(arith::TruncIOp::create(b, i32, arith::ShRUIOp::create(b, bits, shift)));
-    Value above = arith::ShLIOp::create(b, arith::ExtUIOp::create(b, i64, high), shift);
-    bits = arith::OrIOp::create(b, arith::ExtUIOp::create(b, i64, low), above);
-  } else if (width == 32) {
-    bits = send(bits);
-  } else {
-    bits = arith::TruncIOp::create(b, bitsType, send(arith::ExtUIOp::create(b, i32, bits)));
-  }
-  return type == bitsType ? bits : arith::BitcastOp::create(b, type, bits).getResult();
-}
-
 Value BlockWalk::joinThreads(Value value, cpu::Join join) {
   for (int64_t mask = kWarp / 2; mask > 0; mask /= 2)
-    value = join(value, exchange(value, mask));
+    value = join(value, exchange(b, value, mask));
   int64_t warps = threads / kWarp;
   // One warp: lanes may have got other bits (zeros of both signs), so all take those of the first.
   Type stored = cpu::storageType(value.getType());

@@ -22,8 +22,6 @@ public:
   void once(llvm::function_ref<void()> body) override;
 
 private:
-  mlir::Value integer(int64_t value);
-  mlir::Value exchange(mlir::Value value, int64_t mask);
   /// Of all threads; in all threads.
   mlir::Value joinThreads(mlir::Value value, cpu::Join join);
 

@@ -3,6 +3,7 @@
 // NVIDIA GPUs among the back ends of the compiler: "cuda" in a target, or "cuda:sm_90" for one generation and newer.
 
 #include "backends/cpu/emit/RowForm.h"
+#include "backends/cuda/AttentionShape.h"
 #include "backends/cuda/CudaBackend.h"
 #include "backends/schedule/Backends.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -56,7 +57,7 @@ public:
     return nullptr;
   }
 
-  bool keepsComposite(Operation *op) const override { return cpu::hasRowTemplate(op); }
+  bool keepsComposite(Operation *op) const override { return cpu::hasRowTemplate(op) || hasAttentionForm(op); }
   bool takesKernel(KernelOp kernel, ShapeAnalysis &sizes) const override {
     CudaBackend backend;
     return backend.refusal(*backend.specify(kernel, &sizes)).empty();

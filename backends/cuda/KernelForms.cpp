@@ -2,6 +2,7 @@
 
 #include "backends/cuda/KernelForms.h"
 #include "backends/cpu/emit/Emitters.h"
+#include "backends/cuda/AttentionForms.h"
 #include "backends/cuda/BlockForms.h"
 #include "backends/cuda/ProductForms.h"
 #include "ir/Shapes.h"
@@ -38,6 +39,16 @@ template <Core core> static cpu::EmittedKernel emitTiles(cuda::KernelSpec &spec,
   return emitProduct(spec, module, symbol, core);
 }
 
+template <Core core, bool isGradient>
+static std::string planHeads(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+  return planAttention(spec, name, core, isGradient, schedule);
+}
+
+template <Core core, bool isGradient>
+static cpu::EmittedKernel emitHeads(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
+  return isGradient ? emitAttentionGradient(spec, module, symbol, core) : emitAttention(spec, module, symbol, core);
+}
+
 /// A form that chooses one schedule for each kernel takes no other.
 template <std::string (*Plan)(cuda::KernelSpec &, StringRef, ScheduleAttr &)>
 static std::string planOnly(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
@@ -56,6 +67,13 @@ static std::string planOnly(cuda::KernelSpec &spec, StringRef name, ScheduleAttr
 static const KernelForm forms[] = {
     {"mma_product", Chunk::Block, 0, planTiles<Core::Warps>, emitTiles<Core::Warps>, kThreadsAtOnce},
     {"product", Chunk::Block, 0, planTiles<Core::Threads>, emitTiles<Core::Threads>, kThreadsAtOnce},
+    {"mma_attention", Chunk::Block, 0, planHeads<Core::Warps, false>, emitHeads<Core::Warps, false>, kThreadsAtOnce},
+    {"block_attention", Chunk::Block, 0, planHeads<Core::Threads, false>, emitHeads<Core::Threads, false>,
+     kThreadsAtOnce},
+    {"mma_attention_gradient", Chunk::Block, 0, planHeads<Core::Warps, true>, emitHeads<Core::Warps, true>,
+     kThreadsAtOnce},
+    {"block_attention_gradient", Chunk::Block, 0, planHeads<Core::Threads, true>, emitHeads<Core::Threads, true>,
+     kThreadsAtOnce},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},
     {"block_row", Chunk::Block, 0, planOnly<planBlockRow>, emitBlockRow},
     {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},

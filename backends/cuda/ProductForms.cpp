@@ -205,7 +205,6 @@ void ProductEmitter::finishRun(TileBuilder &t, ArrayRef<Value> batch, Value row,
       Value offset = t.mul(t.fn.offset(at, spec.sizes->dims(root)), width);
       t.store(spread, t.behind(t.global(t.fn.result(i)), offset), width * lanes);
     };
-    // A slice that a loop writes where it lies begins anywhere.
     t.when(isAligned[i], store, [&] { elements.storeResult(i, spread, index); });
   }
 }
@@ -299,15 +298,10 @@ cpu::EmittedKernel ProductEmitter::emit(ModuleOp module, StringRef symbol) {
   int64_t threads = tile.threads(core);
   SlabLoader a(t, *product.a, SlabLayout::of(tile, types, *product.a, true, core), types.a, threads, thread);
   SlabLoader b(t, *product.b, SlabLayout::of(tile, types, *product.b, false, core), types.b, threads, thread);
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i) {
-    Value address = t.i64(memref::ExtractAlignedPointerAsIndexOp::create(t.b, fn.result(i)));
-    Value low =
-        arith::AndIOp::create(t.b, address, arith::ConstantIntOp::create(t.b, t.b.getI64Type(), kChunkBytes - 1));
-    isAligned.push_back(arith::CmpIOp::create(t.b, arith::CmpIPredicate::eq, low,
-                                              arith::ConstantIntOp::create(t.b, t.b.getI64Type(), 0)));
-  }
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    isAligned.push_back(t.isAligned(fn.result(i)));
   Value memory = t.shared("slabs", sharedBytes(tile, types, product, core));
-  std::unique_ptr<TileCore> code = TileCore::of(core, t, tile, types, a, b, thread);
+  std::unique_ptr<TileCore> code = TileCore::of(core, t, tile, types, a.layout, b.layout, thread);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) { emitTile(t, chunk, a, b, *code, memory); });
   fn.finish();
   cpu::EmittedKernel emitted;

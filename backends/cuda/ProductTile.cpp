@@ -11,8 +11,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-/// Without asking the driver for more.
-constexpr int64_t kMostSharedBytes = 48 << 10;
 constexpr int64_t kMostParts = 64;
 /// Sizes that only running tells are taken for this.
 constexpr int64_t kUsualSize = 1024;

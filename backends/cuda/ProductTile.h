@@ -31,6 +31,9 @@ struct ProductTile {
 /// Threads of a multiprocessor that hide each other's waiting: each may have all the registers that it can name.
 inline constexpr int64_t kThreadsAtOnce = 256;
 
+/// Shared memory of a block, without asking the driver for more.
+inline constexpr int64_t kMostSharedBytes = 48 << 10;
+
 /// The types that a block multiplies and sums.
 struct ProductTypes {
   mlir::Type a, b; // as shared memory holds them, signless

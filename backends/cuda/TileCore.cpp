@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cuda/TileCore.h"
+#include "backends/cuda/Shuffles.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -10,25 +11,34 @@ using namespace sinter::cuda;
 
 cuda::TileCore::~TileCore() = default;
 
+Value TileCore::joinRow(Value value, function_ref<Value(Value, Value)> join) {
+  for (int64_t mask = 1; mask < threadsOfRow(); mask *= 2)
+    value = join(value, exchange(t.b, value, mask));
+  return value;
+}
+
 //===- Threads ----------------------------------------------------------------------------------===//
 
 namespace {
 class ThreadCore final : public TileCore {
 public:
-  ThreadCore(TileBuilder &t, const ProductTile &tile, const ProductTypes &types, SlabLoader &a, SlabLoader &b,
-             Value thread)
-      : t(t), tile(tile), types(types), a(a), b(b) {
+  ThreadCore(TileBuilder &t, const ProductTile &tile, const ProductTypes &types, const SlabLayout &a,
+             const SlabLayout &b, Value thread)
+      : TileCore(t), tile(tile), types(types), a(a), b(b) {
     int64_t across = tile.columns / tile.innerColumns, warpsAcross = across / 8;
-    Value warp = t.div(thread, 32), lane = t.rem(thread, 32);
+    Value warp = t.div(thread, 32);
+    lane = t.rem(thread, 32);
     y = t.add(t.mul(t.div(warp, warpsAcross), 4), t.div(lane, 8));
     x = t.add(t.mul(t.rem(warp, warpsAcross), 8), t.rem(lane, 8));
   }
 
   int64_t numSums() const override { return tile.innerRows * tile.innerColumns; }
+  int64_t numRows() const override { return tile.innerRows; }
+  int64_t threadsOfRow() const override { return 8; }
 
   SmallVector<Run> runs() override {
     SmallVector<Run> all;
-    int64_t together = b.layout.kInner ? 1 : b.layout.perChunk();
+    int64_t together = b.kInner ? 1 : b.perChunk();
     for (int64_t i = 0; i < tile.innerRows; ++i)
       for (int64_t j = 0; j < tile.innerColumns; j += together) {
         Run run{position(a, y, i, tile.rows / tile.innerRows), position(b, x, j, tile.columns / tile.innerColumns), {}};
@@ -41,45 +51,70 @@ public:
 
   SmallVector<Value> multiply(Value slabA, Value slabB, ValueRange given) override {
     SmallVector<Value> sums(given);
-    int64_t step = a.layout.perChunk();
-    for (int64_t k = 0; k < tile.slab; k += step) {
-      auto as = read(a, slabA, y, k, tile.innerRows, tile.rows / tile.innerRows);
-      auto bs = read(b, slabB, x, k, tile.innerColumns, tile.columns / tile.innerColumns);
-      for (int64_t n = 0; n < step; ++n)
-        for (int64_t i = 0; i < tile.innerRows; ++i)
-          for (int64_t j = 0; j < tile.innerColumns; ++j) {
-            Value &sum = sums[i * tile.innerColumns + j];
-            sum = multiplyAdd(as[n][i], bs[n][j], sum);
-          }
+    for (int64_t k = 0; k < tile.slab; k += a.perChunk()) {
+      Chunk as = read(a, slabA, y, k, tile.innerRows, tile.rows / tile.innerRows);
+      Chunk bs = read(b, slabB, x, k, tile.innerColumns, tile.columns / tile.innerColumns);
+      for (auto [ofA, ofB] : llvm::zip(as, bs))
+        addOuter(sums, ofA, ofB);
+    }
+    return sums;
+  }
+
+  /// Column k of what is held is with lane k % 8 of those that hold the row.
+  SmallVector<Value> multiplyHeld(ValueRange held, Value slabB, ValueRange given) override {
+    SmallVector<Value> sums(given);
+    Value first = t.mul(t.div(lane, 8), 8);
+    int64_t columns = tile.slab / 8;
+    for (int64_t k = 0; k < tile.slab; ++k) {
+      SmallVector<Value> ofA;
+      for (int64_t i = 0; i < tile.innerRows; ++i)
+        ofA.push_back(fromLane(t.b, held[i * columns + k / 8], t.add(first, k % 8)));
+      addOuter(sums, ofA, readRow(b, slabB, x, k, tile.innerColumns, tile.columns / tile.innerColumns));
     }
     return sums;
   }
 
 private:
+  using Chunk = SmallVector<SmallVector<Value>>; // [k][position]
+
+  void addOuter(MutableArrayRef<Value> sums, ArrayRef<Value> ofA, ArrayRef<Value> ofB) {
+    for (int64_t i = 0; i < tile.innerRows; ++i)
+      for (int64_t j = 0; j < tile.innerColumns; ++j) {
+        Value &sum = sums[i * tile.innerColumns + j];
+        sum = multiplyAdd(ofA[i], ofB[j], sum);
+      }
+  }
+
   /// Where in the tile position `i` of a thread is, of `threads` along that side.
-  Value position(SlabLoader &side, Value at, int64_t i, int64_t threads) {
-    if (side.layout.kInner)
+  Value position(const SlabLayout &side, Value at, int64_t i, int64_t threads) {
+    if (side.kInner)
       return t.add(at, i * threads);
-    int64_t run = side.layout.perChunk();
+    int64_t run = side.perChunk();
     return t.add(t.mul(at, run), i / run * threads * run + i % run);
   }
 
-  /// The thread's elements of a chunk of k: [k][position].
-  SmallVector<SmallVector<Value>> read(SlabLoader &side, Value slab, Value at, int64_t k, int64_t count,
-                                       int64_t threads) {
-    int64_t step = side.layout.perChunk();
-    SmallVector<SmallVector<Value>> elements(step);
-    if (side.layout.kInner) {
+  /// The thread's elements of a chunk of k.
+  Chunk read(const SlabLayout &side, Value slab, Value at, int64_t k, int64_t count, int64_t threads) {
+    int64_t step = side.perChunk();
+    Chunk elements(step);
+    if (side.kInner) {
       for (int64_t i = 0; i < count; ++i)
         for (auto [n, value] : llvm::enumerate(
-                 t.loadChunk(types.sum, t.behind(slab, side.byteOf(position(side, at, i, threads), t.fn.index(k))))))
+                 t.loadChunk(types.sum, t.behind(slab, side.byteOf(t, position(side, at, i, threads), t.fn.index(k))))))
           elements[n].push_back(value);
       return elements;
     }
     for (int64_t n = 0; n < step; ++n)
-      for (int64_t i = 0; i < count; i += step)
-        elements[n].append(
-            t.loadChunk(types.sum, t.behind(slab, side.byteOf(t.fn.index(k + n), position(side, at, i, threads)))));
+      elements[n] = readRow(side, slab, at, k + n, count, threads);
+    return elements;
+  }
+
+  /// The thread's elements of one k where free positions lie side by side.
+  SmallVector<Value> readRow(const SlabLayout &side, Value slab, Value at, int64_t k, int64_t count, int64_t threads) {
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < count; i += side.perChunk())
+      elements.append(
+          t.loadChunk(types.sum, t.behind(slab, side.byteOf(t, t.fn.index(k), position(side, at, i, threads)))));
     return elements;
   }
 
@@ -89,20 +124,19 @@ private:
     return arith::AddIOp::create(t.b, sum, arith::MulIOp::create(t.b, x, y));
   }
 
-  TileBuilder &t;
-  const ProductTile &tile;
-  const ProductTypes &types;
-  SlabLoader &a, &b;
-  Value x, y; // the thread's column and row among the threads
+  const ProductTile tile;
+  const ProductTypes types;
+  const SlabLayout a, b;
+  Value x, y, lane; // the thread's column and row among the threads
 };
 
 //===- Warps ------------------------------------------------------------------------------------===//
 
 class WarpCore final : public TileCore {
 public:
-  WarpCore(TileBuilder &t, const ProductTile &tile, const ProductTypes &types, SlabLoader &a, SlabLoader &b,
+  WarpCore(TileBuilder &t, const ProductTile &tile, const ProductTypes &types, const SlabLayout &a, const SlabLayout &b,
            Value thread)
-      : t(t), tile(tile), types(types), a(a), b(b) {
+      : TileCore(t), tile(tile), types(types), a(a), b(b) {
     int64_t across = tile.columns / tile.innerColumns;
     Value warp = t.div(thread, 32);
     lane = t.rem(thread, 32);
@@ -111,6 +145,8 @@ public:
   }
 
   int64_t numSums() const override { return tile.innerRows * tile.innerColumns / 32; }
+  int64_t numRows() const override { return tile.innerRows / 8; }
+  int64_t threadsOfRow() const override { return 4; }
 
   SmallVector<Run> runs() override {
     SmallVector<Run> all;
@@ -128,45 +164,64 @@ public:
 
   SmallVector<Value> multiply(Value slabA, Value slabB, ValueRange given) override {
     SmallVector<Value> sums(given);
-    int64_t step = 2 * a.layout.perChunk(), across = tile.innerColumns / 8;
-    for (int64_t k = 0; k < tile.slab; k += step) {
-      SmallVector<SmallVector<Value>> as, bs;
+    for (int64_t k = 0; k < tile.slab; k += 2 * a.perChunk()) {
+      SmallVector<SmallVector<Value>> as;
       for (int64_t i = 0; i < tile.innerRows; i += 16)
         as.push_back(read(a, slabA, t.add(firstRow, i), k, /*freeFirst=*/true));
-      for (int64_t j = 0; j < tile.innerColumns; j += 16) {
-        SmallVector<Value> both = read(b, slabB, t.add(firstColumn, j), k, /*freeFirst=*/false);
-        bs.push_back({both[0], both[1]});
-        bs.push_back({both[2], both[3]});
+      addChunks(sums, as, slabB, k);
+    }
+    return sums;
+  }
+
+  /// Two tiles of 8 columns lie in a lane's registers as the operand for 16 k does.
+  SmallVector<Value> multiplyHeld(ValueRange held, Value slabB, ValueRange given) override {
+    SmallVector<Value> sums(given);
+    for (int64_t k = 0; k < tile.slab; k += 16) {
+      SmallVector<SmallVector<Value>> as;
+      for (int64_t i = 0; i < tile.innerRows / 16; ++i) {
+        SmallVector<Value> registers;
+        for (int64_t first = (i * (tile.slab / 8) + k / 8) * 4, at = first; at < first + 8; at += 2)
+          registers.push_back(operandOf(t.pack(types.a, held[at], held[at + 1])));
+        as.push_back(registers);
       }
-      for (int64_t i = 0; i < tile.innerRows / 16; ++i)
-        for (int64_t j = 0; j < across; ++j) {
-          MutableArrayRef<Value> part = MutableArrayRef(sums).slice((i * across + j) * 4, 4);
-          llvm::copy(multiplyAdd(as[i], bs[j], part), part.begin());
-        }
+      addChunks(sums, as, slabB, k);
     }
     return sums;
   }
 
 private:
+  /// Adds the products of two chunks of k.
+  void addChunks(MutableArrayRef<Value> sums, ArrayRef<SmallVector<Value>> as, Value slabB, int64_t k) {
+    int64_t across = tile.innerColumns / 8;
+    for (int64_t j = 0; j < across; j += 2) {
+      SmallVector<Value> both = read(b, slabB, t.add(firstColumn, j * 8), k, /*freeFirst=*/false);
+      for (int64_t i = 0; i < tile.innerRows / 16; ++i)
+        for (int64_t half = 0; half < 2; ++half) {
+          MutableArrayRef<Value> part = sums.slice((i * across + j + half) * 4, 4);
+          llvm::copy(multiplyAdd(as[i], ArrayRef(both).slice(2 * half, 2), part), part.begin());
+        }
+    }
+  }
+
   /// Four 8 x 8 matrices (of 16 bits; bytes in pairs): 16 free positions from `first` on, two chunks of k. They are in
   /// the order in which mma.sync has them: of a free positions change first, of b k.
-  SmallVector<Value> read(SlabLoader &side, Value slab, Value first, int64_t k, bool freeFirst) {
+  SmallVector<Value> read(const SlabLayout &side, Value slab, Value first, int64_t k, bool freeFirst) {
     Value matrix = t.div(lane, 8), row = t.rem(lane, 8);
     Value low = t.rem(matrix, 2), high = t.div(matrix, 2);
     Value freeHalf = freeFirst ? low : high, kHalf = freeFirst ? high : low;
-    int64_t perChunk = side.layout.perChunk();
+    int64_t perChunk = side.perChunk();
     Value at;
-    if (side.layout.kInner) {
+    if (side.kInner) {
       Value outer = t.add(t.add(first, t.mul(freeHalf, 8)), row);
-      at = side.chunkAt(outer, t.add(kHalf, k / perChunk));
+      at = side.chunkAt(t, outer, t.add(kHalf, k / perChunk));
     } else {
       Value outer = t.add(t.add(t.mul(kHalf, 8), row), k);
-      at = side.chunkAt(outer, t.add(t.div(first, perChunk), freeHalf));
+      at = side.chunkAt(t, outer, t.add(t.div(first, perChunk), freeHalf));
     }
     Type i32 = t.b.getI32Type();
     auto type = LLVM::LLVMStructType::getLiteral(t.b.getContext(), {i32, i32, i32, i32});
     Value four = NVVM::LdMatrixOp::create(
-        t.b, type, t.behind(slab, at), 4, side.layout.kInner ? NVVM::MMALayout::row : NVVM::MMALayout::col,
+        t.b, type, t.behind(slab, at), 4, side.kInner ? NVVM::MMALayout::row : NVVM::MMALayout::col,
         NVVM::LdStMatrixShapeAttr::get(t.b.getContext(), 8, 8), NVVM::LdStMatrixEltType::B16);
     SmallVector<Value> registers;
     for (int64_t i = 0; i < 4; ++i)
@@ -178,6 +233,11 @@ private:
     if (!types.a.isF16())
       return bits;
     return LLVM::BitcastOp::create(t.b, VectorType::get({2}, types.a), bits);
+  }
+
+  /// What `asOperand` makes of bits, made of a pair of elements.
+  Value operandOf(Value pair) {
+    return types.a.isF16() ? pair : LLVM::BitcastOp::create(t.b, t.b.getI32Type(), pair).getResult();
   }
 
   NVVM::MMATypes typeOf(bool isA) const {
@@ -203,16 +263,15 @@ private:
     return values;
   }
 
-  TileBuilder &t;
-  const ProductTile &tile;
-  const ProductTypes &types;
-  SlabLoader &a, &b;
+  const ProductTile tile;
+  const ProductTypes types;
+  const SlabLayout a, b;
   Value lane, firstRow, firstColumn; // of the warp, within the tile
 };
 } // namespace
 
 std::unique_ptr<TileCore> TileCore::of(Core core, TileBuilder &t, const ProductTile &tile, const ProductTypes &types,
-                                       SlabLoader &a, SlabLoader &b, Value thread) {
+                                       const SlabLayout &a, const SlabLayout &b, Value thread) {
   if (core == Core::Warps)
     return std::make_unique<WarpCore>(t, tile, types, a, b, thread);
   return std::make_unique<ThreadCore>(t, tile, types, a, b, thread);

@@ -31,8 +31,23 @@ public:
   virtual int64_t numSums() const = 0;
   virtual llvm::SmallVector<mlir::Value> multiply(mlir::Value slabA, mlir::Value slabB, mlir::ValueRange sums) = 0;
 
+  /// The same with an operand a that threads hold: what a core of the same threads and rows sums, whose columns are
+  /// this one's k. Free positions of b lie side by side, and rows are those of one warp.
+  virtual llvm::SmallVector<mlir::Value> multiplyHeld(mlir::ValueRange held, mlir::Value slabB,
+                                                      mlir::ValueRange sums) = 0;
+  /// Of how many rows this thread sums elements; `runs` has those of one row together, as many of each.
+  virtual int64_t numRows() const = 0;
+  /// How many threads of a warp share a row.
+  virtual int64_t threadsOfRow() const = 0;
+  /// `value` of this thread joined with theirs.
+  mlir::Value joinRow(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> join);
+
   static std::unique_ptr<TileCore> of(Core core, TileBuilder &t, const ProductTile &tile, const ProductTypes &types,
-                                      SlabLoader &a, SlabLoader &b, mlir::Value thread);
+                                      const SlabLayout &a, const SlabLayout &b, mlir::Value thread);
+
+protected:
+  explicit TileCore(TileBuilder &t) : t(t) {}
+  TileBuilder &t;
 };
 
 } // namespace sinter::cuda

@@ -12,6 +12,8 @@ using namespace sinter::cuda;
 
 /// Elements that a thread holds on their way to shared memory.
 constexpr int64_t kMostElements = 8;
+/// Copies of chunks that a thread asks for without a loop around.
+constexpr int64_t kMostCopies = 8;
 constexpr unsigned kGlobal = 1, kShared = 3; // NVPTX's numbers of memories
 
 //===- TileBuilder ------------------------------------------------------------------------------===//
@@ -46,6 +48,22 @@ SmallVector<Value> TileBuilder::loadChunk(Type element, Value pointer) {
 
 void TileBuilder::store(Value value, Value pointer, int64_t alignment) {
   LLVM::StoreOp::create(b, value, pointer, static_cast<unsigned>(alignment));
+}
+
+Value TileBuilder::isAligned(Value buffer, Value also) {
+  Value bits = memref::ExtractAlignedPointerAsIndexOp::create(b, buffer);
+  if (also)
+    bits = either(bits, also);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rem(bits, kChunkBytes), fn.index(0));
+}
+
+Value TileBuilder::pack(Type element, Value first, Value second) {
+  StringRef name = element.isF16() ? "llvm.nvvm.ff2f16x2.rn" : "llvm.nvvm.ff2bf16x2.rn";
+  return intrinsic(name, VectorType::get({2}, element), {second, first}); // the high half comes first
+}
+
+Value TileBuilder::intrinsic(StringRef name, Type type, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(name), operands).getResult(0);
 }
 
 Value TileBuilder::global(Value buffer) {
@@ -85,7 +103,28 @@ SlabLayout SlabLayout::of(const ProductTile &tile, const ProductTypes &types, co
   layout.kInner = side.kInner || (layout.isSwizzled && layout.width == 1);
   layout.free = isA ? tile.rows : tile.columns;
   layout.k = tile.slab;
+  layout.padding = !layout.isSwizzled && layout.kInner ? kChunkBytes : 0;
   return layout;
+}
+
+SlabLayout SlabLayout::ofRows(int64_t rows, int64_t k, int64_t width, Core core) {
+  bool isSwizzled = core == Core::Warps;
+  return {/*kInner=*/true, isSwizzled, rows, k, width, isSwizzled ? 0 : kChunkBytes};
+}
+
+Value SlabLayout::chunkAt(TileBuilder &t, Value row, Value chunk) const {
+  int64_t perRow = inner() * width / kChunkBytes;
+  if (isSwizzled) {
+    int64_t period = std::min<int64_t>(perRow, 8), rowsPerLine = std::max<int64_t>(1, 8 / perRow);
+    chunk = arith::XOrIOp::create(t.b, chunk, t.rem(t.div(row, rowsPerLine), period));
+  }
+  return t.add(t.mul(row, pitchBytes()), t.mul(chunk, kChunkBytes));
+}
+
+Value SlabLayout::byteOf(TileBuilder &t, Value row, Value position) const {
+  if (!isSwizzled)
+    return t.add(t.mul(row, pitchBytes()), t.mul(position, width));
+  return t.add(chunkAt(t, row, t.div(position, perChunk())), t.mul(t.rem(position, perChunk()), width));
 }
 
 //===- SlabLoader -------------------------------------------------------------------------------===//
@@ -101,33 +140,38 @@ SlabLoader::SlabLoader(TileBuilder &t, ProductSide &side, SlabLayout layout, Typ
     return;
   Value buffer = fn.input(*side.copied);
   source = t.global(buffer);
-  // A slice that a loop reads where it lies begins anywhere.
-  Value bits = t.i64(memref::ExtractAlignedPointerAsIndexOp::create(b, buffer));
+  Value apart;
   for (DimExpr step : side.steps)
-    if (step = fn.spec.dims.resolve(step); !step.isConstant())
-      bits = arith::OrIOp::create(b, bits, t.i64(t.mul(fn.materialize(step), layout.width)));
-  Value low = arith::AndIOp::create(b, bits, arith::ConstantIntOp::create(b, b.getI64Type(), kChunkBytes - 1));
-  aligned = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low, arith::ConstantIntOp::create(b, b.getI64Type(), 0));
+    if (step = fn.spec.dims.resolve(step); !step.isConstant()) {
+      Value bytes = t.mul(fn.materialize(step), layout.width);
+      apart = apart ? t.either(apart, bytes) : bytes;
+    }
+  aligned = t.isAligned(buffer, apart);
 }
 
-Value SlabLoader::chunkAt(Value outer, Value chunk) {
-  int64_t perRow = layout.inner() * layout.width / kChunkBytes;
-  if (layout.isSwizzled) {
-    int64_t period = std::min<int64_t>(perRow, 8), rowsPerLine = std::max<int64_t>(1, 8 / perRow);
-    chunk = arith::XOrIOp::create(b, chunk, t.rem(t.div(outer, rowsPerLine), period));
-  }
-  return t.add(t.mul(outer, layout.pitchBytes()), t.mul(chunk, kChunkBytes));
-}
-
-Value SlabLoader::byteOf(Value outer, Value inner) {
-  if (!layout.isSwizzled)
-    return t.add(t.mul(outer, layout.pitchBytes()), t.mul(inner, layout.width));
-  Value chunk = t.div(inner, layout.perChunk());
-  return t.add(chunkAt(outer, chunk), t.mul(t.rem(inner, layout.perChunk()), layout.width));
+/// Copies what of chunk `chunk` of row `outer` is there to `to`; the rest becomes zeros.
+void SlabLoader::copyChunk(const SlabPlace &place, Value k, Value outer, Value chunk, Value to) {
+  Value inner = t.mul(chunk, layout.perChunk());
+  Value freeAt = t.add(place.free, layout.kInner ? outer : inner), kAt = t.add(k, layout.kInner ? inner : outer);
+  Value left = layout.kInner ? t.sub(place.kEnd, kAt) : t.sub(place.freeEnd, freeAt);
+  Value inside = t.both(t.less(freeAt, place.freeEnd), t.less(kAt, place.kEnd));
+  Value at = side.offset(fn, place.batch, freeAt, kAt, inside);
+  Value count = t.min(left, fn.index(layout.perChunk()));
+  Value bytes = arith::SelectOp::create(b, inside, t.mul(count, layout.width), fn.index(0));
+  // Of no bytes the address is not looked at.
+  NVVM::CpAsyncOp::create(b, to, t.behind(source, t.mul(at, layout.width)), kChunkBytes,
+                          NVVM::LoadCacheModifierKind::CG, arith::TruncIOp::create(b, b.getI32Type(), t.i64(bytes)));
 }
 
 void SlabLoader::copyChunks(const SlabPlace &place, Value k, Value slab) {
   int64_t perRow = layout.inner() / layout.perChunk(), chunks = layout.outer() * perRow;
+  if (chunks > kMostCopies * threads) {
+    forEachOf(chunks, [&](Value number) {
+      Value outer = t.div(number, perRow), chunk = t.rem(number, perRow);
+      copyChunk(place, k, outer, chunk, t.behind(slab, layout.chunkAt(t, outer, chunk)));
+    });
+    return;
+  }
   // Rows whose chunks lie alike are a constant apart, which costs no register.
   int64_t rowsApart = std::max<int64_t>(1, threads / perRow), period = layout.isSwizzled ? 8 : 1;
   Value chunk = t.rem(thread, perRow), first = t.div(thread, perRow);
@@ -137,20 +181,10 @@ void SlabLoader::copyChunks(const SlabPlace &place, Value k, Value slab) {
       Value outer = threads % perRow ? t.div(t.add(thread, i), perRow) : t.add(first, row);
       if (threads % perRow)
         chunk = t.rem(t.add(thread, i), perRow);
-      Value inner = t.mul(chunk, layout.perChunk());
-      Value freeAt = t.add(place.free, layout.kInner ? outer : inner), kAt = t.add(k, layout.kInner ? inner : outer);
-      // What of the chunk is there; the rest becomes zeros.
-      Value left = layout.kInner ? t.sub(place.kEnd, kAt) : t.sub(place.freeEnd, freeAt);
-      Value inside = t.both(t.less(freeAt, place.freeEnd), t.less(kAt, place.kEnd));
-      Value at = side.offset(fn, place.batch, freeAt, kAt, inside);
-      Value count = t.min(left, fn.index(layout.perChunk()));
-      Value bytes = arith::SelectOp::create(b, inside, t.mul(count, layout.width), fn.index(0));
       bool isApart = threads % perRow == 0 && rowsApart % period == 0;
-      Value to = isApart ? t.add(chunkAt(first, chunk), row * layout.pitchBytes()) : chunkAt(outer, chunk);
-      // Of no bytes the address is not looked at.
-      NVVM::CpAsyncOp::create(b, t.behind(slab, to), t.behind(source, t.mul(at, layout.width)), kChunkBytes,
-                              NVVM::LoadCacheModifierKind::CG,
-                              arith::TruncIOp::create(b, b.getI32Type(), t.i64(bytes)));
+      Value to =
+          isApart ? t.add(layout.chunkAt(t, first, chunk), row * layout.pitchBytes()) : layout.chunkAt(t, outer, chunk);
+      copyChunk(place, k, outer, chunk, t.behind(slab, to));
     };
     if (i + threads <= chunks)
       copy();
@@ -165,7 +199,7 @@ Value SlabLoader::elementAt(const SlabPlace &place, Value k, Value number, Value
   int64_t inner = side.kInner ? layout.k : layout.free;
   Value high = t.div(number, inner), low = t.rem(number, inner);
   Value freeIn = side.kInner ? high : low, kIn = side.kInner ? low : high;
-  at = layout.kInner ? byteOf(freeIn, kIn) : byteOf(kIn, freeIn);
+  at = layout.kInner ? layout.byteOf(t, freeIn, kIn) : layout.byteOf(t, kIn, freeIn);
   Value freeAt = t.add(place.free, freeIn), kAt = t.add(k, kIn);
   Value inside = t.both(t.less(freeAt, place.freeEnd), t.less(kAt, place.kEnd));
   freeAt = t.min(freeAt, t.sub(place.freeEnd, fn.index(1)));
@@ -177,13 +211,19 @@ Value SlabLoader::elementAt(const SlabPlace &place, Value k, Value number, Value
 }
 
 /// One after the other: unrolled, what each of them needs would stay in registers all the while.
-void SlabLoader::moveElements(const SlabPlace &place, Value k, Value slab) {
+void SlabLoader::forEachOf(int64_t count, function_ref<void(Value)> body) {
   Value step = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::BlockDimXOp::create(b, b.getI32Type()));
-  auto loop = scf::ForOp::create(b, thread, fn.index(layout.free * layout.k), step);
+  auto loop = scf::ForOp::create(b, thread, fn.index(count), step);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value at, value = elementAt(place, k, loop.getInductionVar(), at);
-  t.store(value, t.behind(slab, at), layout.width);
+  body(loop.getInductionVar());
+}
+
+void SlabLoader::moveElements(const SlabPlace &place, Value k, Value slab) {
+  forEachOf(layout.free * layout.k, [&](Value number) {
+    Value at, value = elementAt(place, k, number, at);
+    t.store(value, t.behind(slab, at), layout.width);
+  });
 }
 
 void SlabLoader::bring(const SlabPlace &place, Value k, Value slab) {

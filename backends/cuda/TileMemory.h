@@ -21,20 +21,6 @@ namespace sinter::cuda {
 
 constexpr int64_t kChunkBytes = 16;
 
-/// How slabs of one operand lie.
-struct SlabLayout {
-  bool kInner = false, isSwizzled = false;
-  int64_t free = 0, k = 0, width = 4; // positions, bytes of an element
-  int64_t inner() const { return kInner ? k : free; }
-  int64_t outer() const { return kInner ? free : k; }
-  int64_t perChunk() const { return kChunkBytes / width; }
-  int64_t pitchBytes() const { return inner() * width + (!isSwizzled && kInner ? kChunkBytes : 0); }
-  int64_t bytes() const { return outer() * pitchBytes(); }
-
-  static SlabLayout of(const ProductTile &tile, const ProductTypes &types, const ProductSide &side, bool isA,
-                       Core core);
-};
-
 /// Helpers over i64 values and pointers.
 class TileBuilder {
 public:
@@ -52,6 +38,8 @@ public:
     return mlir::arith::CmpIOp::create(b, mlir::arith::CmpIPredicate::slt, x, y);
   }
   mlir::Value both(mlir::Value x, mlir::Value y) { return mlir::arith::AndIOp::create(b, x, y); }
+  mlir::Value max(mlir::Value x, mlir::Value y) { return mlir::arith::MaxSIOp::create(b, x, y); }
+  mlir::Value either(mlir::Value x, mlir::Value y) { return mlir::arith::OrIOp::create(b, x, y); }
   mlir::Value i64(mlir::Value index) { return mlir::arith::IndexCastOp::create(b, b.getI64Type(), index); }
   void when(mlir::Value condition, llvm::function_ref<void()> body, llvm::function_ref<void()> otherwise = nullptr);
 
@@ -61,6 +49,12 @@ public:
   /// The 16 bytes there, as elements.
   llvm::SmallVector<mlir::Value> loadChunk(mlir::Type element, mlir::Value pointer);
   void store(mlir::Value value, mlir::Value pointer, int64_t alignment);
+  /// Whether an address is a multiple of a chunk, where `also` (null: nothing) is or'd to it: at run time, as a slice
+  /// that a loop reads or writes where it lies begins anywhere.
+  mlir::Value isAligned(mlir::Value buffer, mlir::Value also = nullptr);
+  /// Two f32 rounded to f16 or bf16, as a vector.
+  mlir::Value pack(mlir::Type element, mlir::Value first, mlir::Value second);
+  mlir::Value intrinsic(llvm::StringRef name, mlir::Type type, mlir::ValueRange operands);
   /// A buffer of the kernel in global memory.
   mlir::Value global(mlir::Value buffer);
   /// Memory that the block shares, for the whole kernel.
@@ -69,6 +63,30 @@ public:
 
   cpu::KernelFunction &fn;
   mlir::ImplicitLocOpBuilder &b;
+};
+
+/// How slabs of one operand lie.
+struct SlabLayout {
+  bool kInner = false, isSwizzled = false;
+  int64_t free = 0, k = 0, width = 4; // positions, bytes of an element
+  int64_t padding = 0;                // bytes behind each row
+  int64_t inner() const { return kInner ? k : free; }
+  int64_t outer() const { return kInner ? free : k; }
+  int64_t perChunk() const { return kChunkBytes / width; }
+  int64_t pitchBytes() const { return inner() * width + padding; }
+  int64_t bytes() const { return outer() * pitchBytes(); }
+  /// The same memory read in the other direction: its rows are k, or are no longer.
+  SlabLayout turned() const { return {!kInner, isSwizzled, k, free, width, padding}; }
+
+  /// Where the element at `position` of row `row` lies behind a slab's beginning, in bytes.
+  mlir::Value byteOf(TileBuilder &t, mlir::Value row, mlir::Value position) const;
+  /// Of a chunk: `chunk` counts along a row.
+  mlir::Value chunkAt(TileBuilder &t, mlir::Value row, mlir::Value chunk) const;
+
+  static SlabLayout of(const ProductTile &tile, const ProductTypes &types, const ProductSide &side, bool isA,
+                       Core core);
+  /// Rows of k, `width` bytes an element.
+  static SlabLayout ofRows(int64_t rows, int64_t k, int64_t width, Core core);
 };
 
 /// What of the operands a block is at.
@@ -84,11 +102,6 @@ public:
   SlabLoader(TileBuilder &t, ProductSide &side, SlabLayout layout, mlir::Type stored, int64_t threads,
              mlir::Value thread);
 
-  /// Where an element lies behind a slab's beginning, in bytes.
-  mlir::Value byteOf(mlir::Value outer, mlir::Value inner);
-  /// Of a chunk: `chunk` counts along a row.
-  mlir::Value chunkAt(mlir::Value outer, mlir::Value chunk);
-
   /// All of it, some of which may only be there after the copies have been waited for. Only where there is such a slab.
   void bring(const SlabPlace &place, mlir::Value k, mlir::Value slab);
   /// The same in two steps around what hides the time that memory takes; `isThere` says whether there is such a slab.
@@ -98,7 +111,9 @@ public:
   const SlabLayout layout;
 
 private:
+  void copyChunk(const SlabPlace &place, mlir::Value k, mlir::Value outer, mlir::Value chunk, mlir::Value to);
   void copyChunks(const SlabPlace &place, mlir::Value k, mlir::Value slab);
+  void forEachOf(int64_t count, llvm::function_ref<void(mlir::Value)> body);
   mlir::Value elementAt(const SlabPlace &place, mlir::Value k, mlir::Value number, mlir::Value &at);
   void moveElements(const SlabPlace &place, mlir::Value k, mlir::Value slab);
 

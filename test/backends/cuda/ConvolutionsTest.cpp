@@ -3,13 +3,10 @@
 // Convolutions by tiles, by schedules that are forced, against the sum that defines them; and what ptxas says of tiles.
 
 #include "CudaProgram.h"
+#include "Ptxas.h"
 #include "test/backends/cpu/Execute.h"
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <random>
-#include <regex>
-#include <unistd.h>
 
 using namespace sinter;
 
@@ -109,39 +106,10 @@ TEST(Convolutions, OfAllForms) {
   expectRight({"bf16", 1, 6, 10, 2, {7, 5}, {1, 3}, {1, 1}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, kWarps});
 }
 
-namespace {
-/// What is wrong with PTX by ptxas: `kernels` that spill nothing and need `registers` at most.
-void expectNoSpills(const std::string &ptx, unsigned kernels, int registers) {
-  std::string path = testing::TempDir() + "sinter-tiles-" + std::to_string(getpid()) + ".ptx", output = path + ".log";
-  std::ofstream(path) << ptx;
-  for (const char *generation : {"sm_80", "sm_90"}) {
-    std::string command =
-        "ptxas -v -o /dev/null -arch=" + std::string(generation) + " " + path + " > " + output + " 2>&1";
-    int status = std::system(command.c_str());
-    std::ifstream log(output);
-    std::string told((std::istreambuf_iterator<char>(log)), std::istreambuf_iterator<char>());
-    EXPECT_EQ(status, 0) << generation << ": " << told;
-    std::regex numbers("([0-9]+) bytes spill stores|Used ([0-9]+) registers");
-    unsigned seen = 0;
-    for (std::sregex_iterator it(told.begin(), told.end(), numbers), end; it != end; ++it, ++seen) {
-      if ((*it)[1].matched)
-        EXPECT_EQ((*it)[1], "0") << generation << ": " << told;
-      else
-        EXPECT_LE(std::stoi((*it)[2]), registers) << generation << ": " << told;
-    }
-    EXPECT_EQ(seen, 2 * kernels) << told;
-    std::remove(output.c_str());
-  }
-  std::remove(path.c_str());
-}
-
-bool hasPtxas() { return std::system("ptxas --version > /dev/null 2>&1") == 0; }
-} // namespace
-
 /// The tiles that large products get: no spills, registers within what lets the block run, and the instructions that
 /// they are for.
 TEST(ProductPtx, TilesFitIntoRegisters) {
-  if (!hasPtxas())
+  if (!cuda::hasPtxas())
     GTEST_SKIP() << "ptxas is not installed";
   std::string text =
       R"(func.func @f(%x: tensor<512x512xf32>, %z: tensor<512x512xf64>, %w: tensor<512x512xi8>, %v: tensor<512x512xbf16>)
@@ -174,13 +142,13 @@ TEST(ProductPtx, TilesFitIntoRegisters) {
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
         "cp.async.cg.shared.global", "cp.async.wait_group", "cvta.to.global.u64", "st.global.v4", "ld.shared.v4"})
     EXPECT_NE(ptx.find(part), std::string::npos) << part;
-  expectNoSpills(ptx, 4, 240); // 256 threads have 255 each
+  cuda::expectNoSpills(ptx, 4, 240); // 256 threads have 255 each
 }
 
 /// Pixels whose sizes only running tells are found by divisions, which are calls of a subroutine to ptxas: their blocks
 /// of 64 threads have the registers for it, though shared memory would hold more blocks.
 TEST(ProductPtx, BlocksOfFewThreadsFitIntoRegisters) {
-  if (!hasPtxas())
+  if (!cuda::hasPtxas())
     GTEST_SKIP() << "ptxas is not installed";
   std::string input = "tensor<?x?x?x16xf32>", filter = "tensor<24x1x1x16xf32>", result = "tensor<?x?x?x24xf32>";
   std::string bias = "tensor<24xf32>", taken = "(" + input + ", " + filter + ", " + bias + ") -> " + result;
@@ -201,5 +169,5 @@ TEST(ProductPtx, BlocksOfFewThreadsFitIntoRegisters) {
   std::remove(compiled.path.c_str());
   std::string ptx = compiled.code.substr(compiled.code.find("\n\n") + 2);
   EXPECT_NE(ptx.find(".minnctapersm 4"), std::string::npos); // 256 threads of a multiprocessor
-  expectNoSpills(ptx, 1, 255);
+  cuda::expectNoSpills(ptx, 1, 255);
 }

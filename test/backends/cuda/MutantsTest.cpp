@@ -34,10 +34,39 @@ constexpr const char *kProduct = R"(func.func @f(%x: tensor<70x40x$>, %y: tensor
   return %r : tensor<70x72x$>
 })";
 
+/// Kernels of both parts, by tiles that take several slabs.
+constexpr const char *kAttention =
+    R"(func.func @f(%q: tensor<1x40x64xf16>, %k: tensor<1x70x64xf16>) -> tensor<1x40x64xf16> {
+  %r = sinter.kernel attention(%q, %k) {schedule = #sinter.schedule<mma_attention, lanes = 64, tile = [32, 32, 16]>} : (tensor<1x40x64xf16>, tensor<1x70x64xf16>) -> tensor<1x40x64xf16> {
+  ^bb0(%a: tensor<1x40x64xf16>, %b: tensor<1x70x64xf16>):
+    %y = sinter.attention %a, %b, %b {scale = 0.25 : f64, after = 40 : i64} : (tensor<1x40x64xf16>, tensor<1x70x64xf16>, tensor<1x70x64xf16>) -> tensor<1x40x64xf16>
+    sinter.yield(%y) : tensor<1x40x64xf16>
+  }
+  return %r : tensor<1x40x64xf16>
+})";
+constexpr const char *kBackward =
+    R"(func.func @f(%q: tensor<1x40x32xf16>, %k: tensor<1x50x32xf16>, %g: tensor<1x40x32xf16>, %s: tensor<1x40xf32>) -> tensor<1x50x32xf16> {
+  %y:2 = sinter.kernel attention(%q, %k) : (tensor<1x40x32xf16>, tensor<1x50x32xf16>) -> (tensor<1x40x32xf16>, tensor<1x40xf32>) {
+  ^bb0(%a: tensor<1x40x32xf16>, %b: tensor<1x50x32xf16>):
+    %o:2 = sinter.attention %a, %b, %b {scale = 0.25 : f64, log_sums = true} : (tensor<1x40x32xf16>, tensor<1x50x32xf16>, tensor<1x50x32xf16>) -> (tensor<1x40x32xf16>, tensor<1x40xf32>)
+    sinter.yield(%o#0, %o#1) : tensor<1x40x32xf16>, tensor<1x40xf32>
+  }
+  %r = sinter.kernel attention(%q, %k, %g, %y#1, %s) {schedule = #sinter.schedule<mma_attention_gradient, lanes = 64, tile = [32, 16, 16]>} : (tensor<1x40x32xf16>, tensor<1x50x32xf16>, tensor<1x40x32xf16>, tensor<1x40xf32>, tensor<1x40xf32>) -> tensor<1x50x32xf16> {
+  ^bb0(%a: tensor<1x40x32xf16>, %b: tensor<1x50x32xf16>, %c: tensor<1x40x32xf16>, %d: tensor<1x40xf32>, %e: tensor<1x40xf32>):
+    %o:3 = sinter.attention_gradient %a, %b, %b, %c, %d, %e {scale = 0.25 : f64} : (tensor<1x40x32xf16>, tensor<1x50x32xf16>, tensor<1x50x32xf16>, tensor<1x40x32xf16>, tensor<1x40xf32>, tensor<1x40xf32>) -> (tensor<1x40x32xf16>, tensor<1x50x32xf16>, tensor<1x50x32xf16>)
+    sinter.yield(%o#1) : tensor<1x50x32xf16>
+  }
+  return %r : tensor<1x50x32xf16>
+})";
+
 struct Program {
   const char *name, *text;
   std::vector<test::Feed> feeds;
+  bool isGraph = true;
 };
+
+/// Small ones, so that shares of a row are alike.
+const std::vector<double> kSmall = {0.5, -0.25, 0.125, 0, -0.5, 0.375, 0.25, -0.125, 0.0625, -0.375, 0.4375};
 
 std::string productOf(const char *type) { return std::regex_replace(kProduct, std::regex("\\$"), type); }
 const std::string kProductF32 = productOf("f32"), kProductF16 = productOf("f16");
@@ -47,7 +76,12 @@ const Program kPrograms[] = {{"sum", kSum, {{{3, 200}, {}}}},
                              {"map", kMap, {{{3, 200}, {}}}},
                              {"gather", kGather, {{{20, 17}, {}}, {{7}, {0, 3, -1, 19, 2, 1, -20}}}},
                              {"tile", kProductF32.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
-                             {"mma", kProductF16.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}}};
+                             {"mma", kProductF16.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
+                             {"attention", kAttention, {{{1, 40, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
+                             {"backward",
+                              kBackward,
+                              {{{1, 40, 32}, kSmall}, {{1, 50, 32}, kSmall}, {{1, 40, 32}, kSmall}, {{1, 40}, kSmall}},
+                              false}};
 
 /// A mistake: the line that fits `pattern`, the first one or the last, becomes `by`.
 struct Mutant {
@@ -82,6 +116,15 @@ const Mutant kMutants[] = {
     {"a matrix that is not transposed", "mma", R"((\tldmatrix.*)\.trans(.*))", "$1$2"},
     {"fragments in another order", "mma", R"((\tldmatrix.*\{)(%r[0-9]+), (%r[0-9]+)(,.*))", "$1$3, $2$4"},
     {"a group of copies too many under way", "mma", R"((\tcp\.async\.wait_group.*)1;)", "$1 2;"},
+    {"keys that are not waited for", "attention", R"((\tcp\.async\.wait_group.*)0;)", "$1 1;"},
+    {"no barrier before a slab is read", "attention", R"(\tbar\.sync.*)", "", true},
+    {"the total of another row", "attention", R"((\tshfl\.sync\.bfly\.b32.*), 2, 31, -1;)", "$1, 4, 31, -1;", true},
+    {"shares in another order", "attention", R"((\tcvt\.rn\.f16x2\.f32.*), (%r[0-9]+), (%r[0-9]+);)", "$1, $3, $2;"},
+    {"a key past the last", "attention", R"((\tsetp\.lt\.u64.*), 70;)", "$1, 71;"},
+    {"values that are not turned", "attention", R"((\tldmatrix.*)\.trans(.*))", "$1$2"},
+    {"no barrier before rows are read", "backward", R"(\tbar\.sync.*)", "", true},
+    {"slopes in another order", "backward", R"((\tcvt\.rn\.f16x2\.f32.*), (%r[0-9]+), (%r[0-9]+);)", "$1, $3, $2;",
+     true},
 };
 
 std::string nameOf(std::string text) {
@@ -113,7 +156,7 @@ std::string mutate(const std::string &code, const Mutant &mutant) {
 /// What is wrong with a run; empty for nothing.
 std::string run(const Program &program, const std::function<void(std::string &)> &edit) {
   cuda::editCode(edit);
-  test::Program compiled(program.text, 2, 1, /*isGraph=*/true);
+  test::Program compiled(program.text, 2, 1, program.isGraph);
   cuda::editCode(nullptr);
   if (!compiled.error.empty())
     return compiled.error;
