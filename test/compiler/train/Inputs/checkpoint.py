@@ -10,11 +10,18 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../models"))
-from sinter_runtime import Runtime
+from sinter_runtime import Runtime, aligned
 
 DOT = "element_type = f32, lhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_batch = array<i64>, rhs_contract = array<i64: 0>"
 STACK = 16384  # bytes of small buffers that are not in the arena (backends/README.md)
 BATCH, WIDTH, HIDDEN, CLASSES, BLOCKS = 128, 32, 96, 10, 8
+RESIDENT = 49152  # rows of a batch whose activations outweigh what else a process gets
+
+
+def held(what):
+    """Bytes of this process that /proc counts as `what`."""
+    with open("/proc/self/status") as file:
+        return next(1024 * int(line.split()[1]) for line in file if line.startswith(what + ":"))
 
 
 def network(batch):
@@ -120,6 +127,23 @@ class Checker:
         path, message = self.compile("budget:50%", self.open)
         self.expect(not path and "a budget of bytes for checkpoints requires fixed sizes in 'step', some are open" in message, message)
 
+    def check_resident(self):
+        """The report says what the process comes to hold, as the system counts it (VmHWM), within 5 %."""
+        random = np.random.default_rng(7)
+        feeds = {"x": aligned(random.standard_normal((RESIDENT, WIDTH)).astype(np.float32)), "labels": aligned(random.integers(0, CLASSES, RESIDENT))}
+        for policy in ("none", "full"):
+            path, _ = self.compile(policy, self.open)
+            with open("/proc/self/clear_refs", "w") as file:
+                file.write("5")  # the highest so far is what is held now
+            before = held("VmHWM")
+            session = self.runtime.session(path)
+            for _ in range(2):
+                session.run(feeds)
+            memory, grown = session.memory(), held("VmHWM") - before
+            session.close()
+            said = memory.peak + memory.state
+            self.expect(said > 30e6 and abs(grown / said - 1) < .05, f"{policy}: the report says {said} bytes, the process grew by {grown}")
+
     def check_errors(self):
         for policy, wanted in (("half", "requires none, full, named:REGEX, budget:BYTES (with K, M or G) or budget:SHARE% (1 to 100), got 'half'"),
                                ("budget:0", "got 'budget:0'"), ("budget:101%", "got 'budget:101%'"), ("budget:9999999999G", "got 'budget:9999999999G'"),
@@ -137,6 +161,7 @@ def main(sinter, library, folder):
     checker.expect(again == bits and arena <= .8 * all, f"clipped gradients: {arena} bytes of {all}")
     bits = [checker.train("budget:60%", threads=threads)[0] for threads in (1, 2)]
     checker.expect(bits[0] == bits[1], "bits depend on the number of threads")
+    checker.check_resident()
     checker.check_least()
     checker.check_open()
     checker.check_errors()
