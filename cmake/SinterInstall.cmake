@@ -12,7 +12,7 @@ set(_data Arrays Columns Csv Dataset Error JsonLines Media Open Random Record Ro
 list(TRANSFORM _data REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/runtime/data/\\1.h")
 install(FILES ${_data} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter/data)
 
-set(_train Batches Checkpoints Config Curve Events Inputs Metrics Trainer train)
+set(_train Batches Checkpoints Config Curve Events Inputs Metrics RowTable Trainer train)
 list(TRANSFORM _train REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/runtime/train/\\1.h")
 install(FILES ${_train} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sinter/train)
 

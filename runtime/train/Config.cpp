@@ -72,6 +72,7 @@ static const char *read(const Json &value, std::map<std::string, std::string> &t
   }
 static const Field kFields[] = {
     SINTER_FIELD("data", data),
+    SINTER_FIELD("rows", rows),
     SINTER_FIELD("columns", columns),
     SINTER_COUNT("batch", batch),
     SINTER_COUNT("shuffle", shuffle),

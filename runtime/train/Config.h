@@ -23,6 +23,9 @@ struct Config {
   // The data, by input of the step: "@x.npy" (samples along the first dim), "all@x.npy" (the same in each step), "0.01"
   // (a number), "@table.csv" with `columns`, "@folder" (pictures or sounds in folders that are their labels).
   std::map<std::string, std::string> data{};
+  // Tables larger than memory, by the input that looks up their rows: "@folder,table=embedding.weight,rows=16000000"
+  // (RowTable.h).
+  std::map<std::string, std::string> rows{};
   std::string columns{};             // fitted feature columns, of a table
   std::optional<int64_t> batch{};    // samples in a step that leaves it open; 32
   std::optional<uint64_t> shuffle{}; // seed of an order of the samples, another one in each epoch

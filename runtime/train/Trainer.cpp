@@ -132,6 +132,11 @@ void Trainer::start() {
   total = config.steps ? config.steps : config.epochs * inputs.training.perEpoch();
   if (inputs.training.perEpoch() < 1)
     refuse("training requires data of a batch at least, got none");
+  for (const auto &[input, text] : config.rows) {
+    requireLookup(input); // before a folder is made
+    tables.push_back(openRows(session(), input, text));
+    lookUp(input, *tables.back().cache);
+  }
 }
 
 int64_t Trainer::stepsDone() const {
@@ -169,13 +174,18 @@ void Trainer::bind(sinter_session *of, const data::Record &batch) const {
     }
 }
 
-void Trainer::lookUp(const std::string &input, data::RowCache &cache) {
+/// Throws unless the input can be looked up in a table.
+void Trainer::requireLookup(const std::string &input) const {
   const sinter_function *function = sinter_session_function(session());
   int32_t at = sinter_function_find_input(function, input.c_str());
   if (at < 0 || isState(*function, at) || function->inputs[at].dtype != SINTER_I64)
     refuse("rows of a table require an input of i64 that looks them up, '" + input + "' is none");
   if (inputs.constants.contains(input))
     refuse("rows of a table require batches, '" + input + "' is the same in each step");
+}
+
+void Trainer::lookUp(const std::string &input, data::RowCache &cache) {
+  requireLookup(input);
   lookups.push_back({input, &cache});
 }
 

@@ -23,6 +23,7 @@
 #include "Events.h"
 #include "Inputs.h"
 #include "Metrics.h"
+#include "RowTable.h"
 #include <atomic>
 #include <chrono>
 
@@ -68,6 +69,8 @@ public:
   sinter_session *session() const { return stepSession.get(); }
   /// Which of the metrics is watched for what is best.
   size_t watchedMetric() const { return watched; }
+  /// The tables that the configuration names, with what was looked up in them.
+  const std::vector<RowTable> &rowTables() const { return tables; }
   /// What run() asks to be resumed from: the folder of checkpoints, or the file that is saved; may be empty.
   const std::string &resumePath() const { return config.checkpoints.empty() ? config.save : config.checkpoints; }
 
@@ -90,6 +93,7 @@ private:
   void bind(sinter_session *session, const data::Record &batch) const;
   void measure(const data::Record &batch);
   double step(const data::Record &batch);
+  void requireLookup(const std::string &input) const;
   data::Record withSlots(const data::Record &batch, bool moves) const;
   data::Record takeBatch();
   void readAhead();
@@ -128,6 +132,7 @@ private:
     std::string input;
     data::RowCache *cache;
   };
+  std::vector<RowTable> tables; // of the configuration
   std::vector<Lookup> lookups;
   // Where rows are looked up: the next batch, or why there is none, and where the iterator was before it.
   std::optional<data::Record> ahead;

@@ -64,6 +64,8 @@ graph = h.make_graph(ranker, "g", [h.make_tensor_value_info("ids", T.INT64, [12,
 onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), "ranker.onnx")
 np.save("x.npy", random.standard_normal((48, 8)).astype(np.float32))
 np.save("y.npy", random.integers(0, 4, 48))
+np.save("ids.npy", random.integers(0, 1000000, (48, 3)))
+np.save("clicks.npy", random.integers(0, 2, (48, 1)).astype(np.float32))
 np.save("x1.npy", random.standard_normal((12, 8)).astype(np.float32))
 import json
 names = [f"a{i}" for i in range(8)]

@@ -19,7 +19,7 @@ namespace {
 struct TrainFlags {
   std::string step, file;
   SharedOptions shared; // its device alone
-  std::vector<std::string> data, validation;
+  std::vector<std::string> data, validation, rows;
   train::Config config; // what flags say
   CLI::App *command = nullptr;
   std::vector<std::function<void(train::Config &)>> given; // sets the fields of the flags that were given
@@ -42,13 +42,13 @@ static void interrupt(int signal) {
 }
 
 /// Sets entries of `to` from NAME=WHAT.
-static void readEntries(const std::vector<std::string> &texts, const std::string &flag,
+static void readEntries(const std::vector<std::string> &texts, const std::string &flag, const std::string &wanted,
                         std::map<std::string, std::string> &to) {
   std::map<std::string, std::string> read;
   for (const std::string &text : texts) {
     size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw Stop(Exit::Usage, flag + " requires NAME=@FILE.npy, got '" + text + "'");
+      throw Stop(Exit::Usage, flag + " requires NAME=" + wanted + ", got '" + text + "'");
     std::string name = text.substr(0, equals);
     if (!read.emplace(name, text.substr(equals + 1)).second)
       throw Stop(Exit::Usage, flag + " requires each name once, got '" + name + "' twice");
@@ -66,8 +66,9 @@ static train::Config configOf(const TrainFlags &flags) {
     config.epochs = config.steps = 0; // one of them
   for (const auto &set : flags.given)
     set(config);
-  readEntries(flags.data, "--data", config.data);
-  readEntries(flags.validation, "--validation", config.validation);
+  readEntries(flags.data, "--data", "@FILE.npy", config.data);
+  readEntries(flags.validation, "--validation", "@FILE.npy", config.validation);
+  readEntries(flags.rows, "--rows", "@FOLDER,table=STATE,rows=N", config.rows);
   if ((config.epochs > 0) == (config.steps > 0))
     throw Stop(Exit::Usage, "train requires --epochs N or --steps N, one of them");
   if (config.saveEvery && config.save.empty() && config.checkpoints.empty())
@@ -145,6 +146,8 @@ static Exit runTrain(const TrainFlags &flags) {
       stopFor(data::Error(error.code(), error.what() + goOn));
     }
     running = nullptr;
+    for (const train::RowTable &table : trainer.rowTables())
+      std::fprintf(stderr, "%s\n", oneLine(table.describe()).c_str());
     if (outcome.end == train::End::Interrupted)
       throw Stop(Exit::Failure, "interrupted after step " + std::to_string(outcome.steps) + goOn);
     if (outcome.end == train::End::NoBetter)
@@ -183,6 +186,12 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
           "--data", flags->data,
           "NAME=@x.npy: samples along the first dim; NAME=all@x.npy: the same in each step; NAME=0.01: a number; "
           "NAME=@table.csv: with --columns; NAME=@folder: pictures or sounds in folders that are their labels")
+      ->allow_extra_args(false)
+      ->take_all();
+  command
+      ->add_option("--rows", flags->rows,
+                   "NAME=@FOLDER,table=STATE,rows=N: input NAME looks up rows of a table larger than memory, of which "
+                   "the step's state holds some; also bound, stored (f32, bf16, i8), shards, seed, readers")
       ->allow_extra_args(false)
       ->take_all();
   add("--columns", &Config::columns,
