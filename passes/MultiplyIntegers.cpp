@@ -10,6 +10,7 @@
 
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
+#include "ir/Indexing.h"
 #include "ir/Reduction.h"
 #include "ir/Schedules.h"
 #include "ir/Shape.h"
@@ -264,6 +265,22 @@ static void dropBounds(ConvertOp op, const Quantization &bytes) {
   op.getOperandMutable().assign(bytes.zero == 0 ? bytes.rounded : bytes.shifted);
 }
 
+/// Rows of a table of bytes, taken as bytes and made numbers then.
+static void gatherBytes(GatherOp op) {
+  OpBuilder at(op);
+  std::optional<Quantized> table = Quantized::of(op.getOperand(), at);
+  if (!table || !table->isUniform() || !matchPattern(table->codes, m_Constant()))
+    return;
+  Composer b(op.getLoc(), at);
+  auto rows = cast<GatherOp>(b.clone(*op));
+  rows->setOperand(0, table->codes);
+  rows.getResult().setType(op.getType().clone(elementTypeOf(table->codes)));
+  Value numbers = b.convert(rows.getResult(), b.getI32Type());
+  numbers = b.convert(b.make<SubOp>(numbers, spreadNumbers(b, numbers, table->zeros, -1)), b.getF32Type());
+  op.getResult().replaceAllUsesWith(b.make<MulOp>(numbers, spreadNumbers(b, numbers, table->scales, -1)));
+  op.erase();
+}
+
 /// x / s as x (1 / s) where x is a sum of `sums` and pointwise ops: its last bit is open.
 static void multiplyByInverse(Quantization &bytes, const llvm::SmallPtrSetImpl<Operation *> &open) {
   auto inverse = static_cast<float>(1 / bytes.scale);
@@ -285,6 +302,9 @@ class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyInteg
       for (ConvertOp op : conversions())
         if (elementTypeOf(op.getResult()).isSignlessInteger(8) && Quantization::of(op))
           storeUnsigned(op);
+    SmallVector<GatherOp> gathers;
+    getOperation().walk([&](GatherOp op) { gathers.push_back(op); });
+    llvm::for_each(gathers, gatherBytes);
     for (ConvertOp op : conversions())
       if (std::optional<Quantization> bytes = Quantization::of(op))
         reuseCodes(op, *bytes);

@@ -168,3 +168,15 @@ func.func @drops_bounds(%x: tensor<4xf32>) -> tensor<4xui8> {
   %4 = sinter.convert %3 {element_type = ui8} : (tensor<4xf32>) -> tensor<4xui8>
   return %4 : tensor<4xui8>
 }
+
+// CHECK-LABEL: @gathers_bytes
+// CHECK: %[[T:.*]] = sinter.constant {{.*}} : tensor<3x2xui8>
+// CHECK: sinter.gather %[[T]], %arg0 {{.*}} -> tensor<4x2xui8>
+func.func @gathers_bytes(%ids: tensor<4xi64>) -> tensor<4x2xf32> {
+  %table = sinter.constant dense<[[1, 2], [3, 4], [5, 255]]> : tensor<3x2xui8>
+  %half = sinter.constant dense<0.5> : tensor<3x2xf32>
+  %0 = sinter.convert %table {element_type = f32} : (tensor<3x2xui8>) -> tensor<3x2xf32>
+  %1 = sinter.mul %0, %half : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  %2 = sinter.gather %1, %ids {axis = 0 : i64} : (tensor<3x2xf32>, tensor<4xi64>) -> tensor<4x2xf32>
+  return %2 : tensor<4x2xf32>
+}

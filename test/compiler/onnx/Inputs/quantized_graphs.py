@@ -162,7 +162,19 @@ def check_weights(build, runtime, rng):
         if beyond > 1e-6 or grows:
             wrong += 1
             print(f"weights {number}: {beyond} of the sum of magnitudes, " + ("a module with floats" if grows else ""))
-    print(f"4 products with weights of bytes, {wrong} wrong")
+    layers = Layers(rng)
+    table, exact = layers.dequantized((700, 64), np.uint8, -1)
+    model = layers.model(layers.node("Gather", table, layers.constant(np.array([3, 699, 0]))), np.float32)
+    model.graph.node[-1].input[1] = "ids"
+    model.graph.input.append(helper.make_tensor_value_info("ids", TensorProto.INT64, [3]))
+    with tempfile.TemporaryDirectory() as folder:
+        save(model, f"{folder}/m.onnx")
+        subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.onnx", "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
+        (got,) = runtime.session(f"{folder}/m.smod").run({"ids": np.array([3, 699, 0])}).values()
+        if not np.allclose(got, exact[[3, 699, 0]], rtol=1e-6, atol=0) or os.path.getsize(f"{folder}/m.smod") > 2 * 700 * 64:
+            wrong += 1
+            print(f"rows of a table of bytes: {np.abs(got - exact[[3, 699, 0]]).max()} apart, a module of {os.path.getsize(f'{folder}/m.smod')} bytes")
+    print(f"4 products with weights of bytes and a table, {wrong} wrong")
     return wrong
 
 
