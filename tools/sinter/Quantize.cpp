@@ -130,6 +130,10 @@ static std::map<std::string, onnx::Range> observe(const onnx::OnnxFile &file, co
   Model model(scratch.file("observed.onnx"), flags.shared);
   DataSet data(model, flags.data, "--data");
   size_t first = model.outputs().size() - names.size();
+  for (size_t i = 0; i < names.size(); ++i)
+    if (mlir::RankedTensorType type = model.outputs()[first + i].type; !type.getElementType().isF32())
+      throw Stop(Exit::Failure, flags.model + ": requires products of f32, found one of " + describe(type) + " '" +
+                                    oneLine(plan.activations[i]) + "', whose node --exclude can name");
   std::vector<onnx::Observed> observed(names.size());
   auto lookAt = [&](auto look) {
     for (int64_t k = 0; k < data.batches(); ++k) {

@@ -134,6 +134,11 @@ def check_graphs(folder):
 
 
 def check_errors(folder):
+    integers = [helper.make_node("Cast", ["x"], ["i"], to=TensorProto.INT32), helper.make_node("MatMul", ["i", "i"], ["y"])]
+    graph = helper.make_graph(integers, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [48, 3, 12, 12])], [helper.make_tensor_value_info("y", TensorProto.INT32, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder.file("integers.onnx"))
+    done = folder.run("quantize", folder.file("integers.onnx"), "--data", f"x=@{folder.file('x.npy')}", "-o", folder.file("q.onnx"))
+    expect(done.returncode == 1 and "requires products of f32, found one of i32 48x3x12x12 'i', whose node --exclude can name" in done.stderr, done.stderr)
     np.save(folder.file("few.npy"), folder.x[:, :2])
     bad = folder.x.copy()
     bad[3] = np.inf
