@@ -17,6 +17,7 @@
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
 #include "ir/Storage.h"
+#include "passes/Devices.h"
 #include "passes/KernelOrder.h"
 #include "passes/SizeUses.h"
 
@@ -80,8 +81,9 @@ bool sinter::isFilterOrder(Operation *op) {
 static bool isPadding(Operation *op) {
   auto pad = dyn_cast<PadOp>(op);
   auto convolution = pad && op->hasOneUse() ? dyn_cast<ConvolutionOp>(*op->user_begin()) : ConvolutionOp();
-  if (!convolution || op->use_begin()->getOperandNumber() != 0 || pad.getMode() != PadMode::constant ||
-      !matchPattern(pad.getValue(), m_Constant()) || !matchPattern(convolution.getFilter(), m_Constant()))
+  if (!convolution || hasDevices(op) || op->use_begin()->getOperandNumber() != 0 ||
+      pad.getMode() != PadMode::constant || !matchPattern(pad.getValue(), m_Constant()) ||
+      !matchPattern(convolution.getFilter(), m_Constant()))
     return false;
   auto isNone = [](int64_t added) { return added == 0; };
   auto isSpatial = [](ArrayRef<int64_t> added) {

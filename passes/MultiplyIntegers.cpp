@@ -14,6 +14,7 @@
 #include "ir/Reduction.h"
 #include "ir/Schedules.h"
 #include "ir/Shape.h"
+#include "passes/Devices.h"
 #include "passes/Passes.h"
 #include "passes/Quantized.h"
 
@@ -310,7 +311,7 @@ class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyInteg
         reuseCodes(op, *bytes);
     multiply<DotGeneralOp>([](DotGeneralOp op) { return std::pair(op.getLhs(), op.getRhs()); }, multiplied);
     multiply<ConvolutionOp>([](ConvolutionOp op) { return std::pair(op.getInput(), op.getFilter()); }, convolved);
-    if (!getOperation()->getParentOfType<ModuleOp>()->hasAttr("sinter.devices")) // of which none has such kernels
+    if (!hasDevices(getOperation()))
       keepBytes();
     markPointwise();
     for (ConvertOp op : conversions())
