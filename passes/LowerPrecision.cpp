@@ -58,6 +58,14 @@ bool sinter::setPrecision(ModuleOp module, StringRef text, std::string &error) {
   return true;
 }
 
+bool sinter::multipliesInHalf(ModuleOp module) {
+  auto policy = module->getAttrOfType<DictionaryAttr>(kPrecisionAttr);
+  return policy && llvm::any_of(policy, [](NamedAttribute entry) {
+           auto type = dyn_cast<TypeAttr>(entry.getValue());
+           return type && type.getValue().isF16();
+         });
+}
+
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 
 /// True where converting an operand pays that is read `reads` times an element. Constants are converted when they are

@@ -30,6 +30,9 @@ inline constexpr llvm::StringLiteral kPrecisionOps[] = {"convolution", "dot_gene
 /// unchanged, where the text is malformed or the module holds kernels, which have their types already.
 bool setPrecision(mlir::ModuleOp module, llvm::StringRef text, std::string &error);
 
+/// True where the policy of `module` lets an op multiply in f16, whose least and greatest numbers are near.
+bool multipliesInHalf(mlir::ModuleOp module);
+
 /// `sinter-lower-precision`: products and convolutions of f32 multiply in the type that the module's policy gives them.
 /// An operand is converted once, where it is defined. These stay f32: what reads an element that it has to convert
 /// while running fewer than 16 times, convolutions of fewer than 16 channels a group, and those whose filter is no

@@ -689,6 +689,10 @@ SINTER_API sinter_status_code sinter_graph_state(sinter_graph *graph, int32_t fu
 /// bits. Whether a budget can be met is found when the function is compiled.
 SINTER_API sinter_status_code sinter_graph_keep(sinter_graph *graph, int32_t function, const char *policy);
 
+/// Says what products and convolutions of f32 in the graph's functions multiply in, gradients' too: texts as of
+/// `sinter compile --precision` ("bf16", "bf16,convolution=f32"). Sums, results and all other ops stay f32.
+SINTER_API sinter_status_code sinter_graph_precision(sinter_graph *graph, const char *policy);
+
 typedef struct sinter_train_options {
   uint32_t struct_size;  // sizeof(sinter_train_options)
   int32_t draws_weights; // non-zero: weights without a first value are drawn by `weight_seed`; else they are zeros
@@ -701,6 +705,8 @@ typedef struct sinter_train_options {
   uint64_t weight_seed;
   uint64_t seed;          // of random numbers such as dropout's
   const char *checkpoint; // --checkpoint, as sinter_graph_keep of the step; null: none
+  const char *precision;  // --precision, as sinter_graph_precision of the step; null: as the model says, else f32
+  const char *loss_scale; // --loss-scale: "none", "1024", "dynamic"; null: dynamic with products in f16, else none
 } sinter_train_options;
 
 /// The training step of a model, as `sinter train-step` makes it: a graph of two functions over the same states, `step`

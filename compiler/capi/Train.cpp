@@ -5,10 +5,12 @@
 #include "backends/schedule/KeepPolicy.h"
 #include "compiler/capi/Public.h"
 #include "compiler/train/ImportStates.h"
+#include "compiler/train/LossScale.h"
 #include "compiler/train/TrainStep.h"
 #include "ir/Shapes.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/LowerPrecision.h"
 #include "llvm/Support/Regex.h"
 
 using namespace mlir;
@@ -62,6 +64,15 @@ sinter_status_code sinter_graph_keep(sinter_graph *graph, int32_t index, const c
     return invalid("a checkpoint policy " + error);
   graph->functions[static_cast<size_t>(index)].op->setAttr(schedule::kKeepAttr,
                                                            StringAttr::get(graph->context.get(), policy));
+  return SINTER_OK;
+}
+
+sinter_status_code sinter_graph_precision(sinter_graph *graph, const char *policy) {
+  if (!graph || !policy)
+    return invalid("precision requires a graph and a policy, got null");
+  std::string error;
+  if (!setPrecision(*graph->module, policy, error))
+    return invalid("a policy of precision " + error);
   return SINTER_OK;
 }
 
@@ -133,6 +144,8 @@ sinter_status_code sinter_graph_train_step(sinter_graph *graph, const sinter_tra
       return invalid("a checkpoint policy " + error);
     train.checkpoint = chosen.checkpoint;
   }
+  if (chosen.loss_scale && *chosen.loss_scale && !parseLossScale(chosen.loss_scale, train.lossScale.emplace(), error))
+    return invalid("a loss scale " + error);
   std::shared_ptr<llvm::Regex> trainable, frozen;
   if (!readPattern("trainable", chosen.trainable, trainable) || !readPattern("frozen", chosen.frozen, frozen))
     return SINTER_INVALID_ARGUMENT;
@@ -152,7 +165,10 @@ sinter_status_code sinter_graph_train_step(sinter_graph *graph, const sinter_tra
     OwningOpRef<ModuleOp> training, inference;
     TrainedInitializers trained{train.isTrained, static_cast<bool>(trainable)};
     int64_t batch = chosen.batch > 0 ? chosen.batch : -1;
-    if (succeeded(readModel(*graph, context.get(), trained, batch, training, inference)))
+    bool isRead = succeeded(readModel(*graph, context.get(), trained, batch, training, inference));
+    if (isRead && chosen.precision && *chosen.precision && !setPrecision(*training, chosen.precision, error))
+      return invalid("a policy of precision " + error);
+    if (isRead)
       if (FailureOr<TrainStep> made = makeTrainStep(*training, *inference, train); succeeded(made))
         module = std::move(made->module);
   }

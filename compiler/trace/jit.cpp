@@ -506,7 +506,8 @@ static bool targetOf(const std::string &device, const char *&target) {
 
 bool JitCore::State::lower(sinter_graph *graph, int32_t function, sinter_compile_options &lowered,
                            Tensor &problem) const {
-  if (!options.checkpoint.empty() && sinter_graph_keep(graph, function, options.checkpoint.c_str())) {
+  if ((!options.checkpoint.empty() && sinter_graph_keep(graph, function, options.checkpoint.c_str())) ||
+      (!options.precision.empty() && sinter_graph_precision(graph, options.precision.c_str()))) {
     problem = fail(where, sinter_last_error());
     return false;
   }

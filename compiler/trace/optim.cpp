@@ -247,6 +247,10 @@ public:
     auto found = state.find(name);
     return found == state.end() ? TensorNumber(scalar(int64_t(0), where)) : TensorNumber(found->second);
   }
+  TensorNumber start(const std::string &name, double value) {
+    auto found = state.find(name);
+    return found == state.end() ? TensorNumber(scalar(float(value), where)) : TensorNumber(found->second);
+  }
   TensorNumber rateInput() { return number(0); } // a program gives rates as numbers
   bool matches(const std::string &pattern, const std::string &name) { return Pattern(pattern).finds(name); }
   // Rows are no positions that a user gave: an index policy does not look at them.
@@ -264,13 +268,14 @@ private:
 };
 } // namespace
 
-void moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, std::span<const Tensor> gradients,
-                 const std::vector<std::string> &names, optim::State &state, const Tensor &loss, Where where) {
-  auto refuse = [&](const std::string &message) {
-    Tensor problem = fail(where, message);
+Tensor moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, std::span<const Tensor> gradients,
+                   const std::vector<std::string> &names, optim::State &state, const Tensor &loss, Where where) {
+  auto stop = [&](const Tensor &problem) {
     for (Tensor &weight : weights)
       weight = problem;
+    return problem;
   };
+  auto refuse = [&](const std::string &message) { return stop(fail(where, message)); };
   if (std::string problem = optim::Optimizer::from(settings).problem(); !problem.empty())
     return refuse(problem);
   if (weights.size() != gradients.size())
@@ -283,12 +288,8 @@ void moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, s
   for (size_t k = 0; k < weights.size(); ++k) {
     if (!is_float(weights[k].dtype()))
       continue;
-    if (weights[k].error() || gradients[k].error()) {
-      Tensor problem = weights[k].error() ? weights[k] : gradients[k];
-      for (Tensor &weight : weights)
-        weight = problem;
-      return;
-    }
+    if (weights[k].error() || gradients[k].error())
+      return stop(weights[k].error() ? weights[k] : gradients[k]);
     if (!gradients[k].defined() || !(weights[k].type() == gradients[k].type()))
       return refuse("an optimizer requires a gradient of type " + weights[k].type().str() + " for " + names[k] +
                     ", got " + (gradients[k].defined() ? gradients[k].type().str() : "none"));
@@ -307,12 +308,14 @@ void moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, s
   }
   MapStore store(state, where);
   TensorNumber seen = loss.defined() ? loss : scalar(0.0, where);
-  formulas::Optimizer<TensorNumber, MapStore>(settings, store).run(std::move(moved), &seen);
+  std::optional<TensorNumber> counts =
+      formulas::Optimizer<TensorNumber, MapStore>(settings, store).run(std::move(moved), &seen);
   for (size_t k = 0; k < weights.size(); ++k)
     if (auto found = state.find(names[k]); found != state.end()) {
       weights[k] = found->second;
       state.erase(found);
     }
+  return counts ? counts->tensor : Tensor();
 }
 
 std::vector<std::string> stateNames(AnyTree tree) {

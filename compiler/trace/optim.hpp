@@ -140,9 +140,10 @@ ScheduleSettings plateau(double factor = 0.1, double patience = 10, double thres
 namespace sinter::inline SINTER_HOST {
 namespace detail {
 
-/// Moves the leaves `weights`, called `names`, by `gradients`; `loss` may be undefined but for plateaus.
-void moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, std::span<const Tensor> gradients,
-                 const std::vector<std::string> &names, optim::State &state, const Tensor &loss, Where where);
+/// Moves the leaves `weights`, called `names`, by `gradients`; `loss` may be undefined but for plateaus. With a loss
+/// scale the result says whether the step counts, a boolean of rank 0; else it is undefined.
+Tensor moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, std::span<const Tensor> gradients,
+                   const std::vector<std::string> &names, optim::State &state, const Tensor &loss, Where where);
 
 /// Names of leaves as torch's state_dict has them: `layers.0.weight`.
 std::vector<std::string> stateNames(AnyTree tree);

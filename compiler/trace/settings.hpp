@@ -82,8 +82,24 @@ inline MoveSettings defaultMove(MoveSettings::Kind kind) {
 /// scale for each 256 elements, the state `optimizer.KIND_scale.WEIGHT`. Those of weights of 16 bits stay.
 enum class StateType : int32_t { weight, bf16, int8 };
 
+/// The factor S that the loss is multiplied with before it is differentiated, so that small gradients stay above the
+/// least number of f16. Where a gradient is not finite, a step is skipped: no state changes but S and the count of
+/// these.
+///   fixed     S is `scale`
+///   dynamic   S begins as `scale`, is multiplied with `backoff` by each skipped step and with `growth` after
+///   `interval`
+///             others in a row, as torch.amp.GradScaler's
+struct LossScaleSettings {
+  enum class Kind : int32_t { none, fixed, dynamic };
+  Kind kind = Kind::none;
+  double scale = 65536, growth = 2, backoff = 0.5;
+  int64_t interval = 2000;
+};
+
 struct OptimizerSettings : MoveSettings {
   ScheduleSettings schedule;
+  /// What the gradients that come have been multiplied with.
+  LossScaleSettings loss_scale;
   /// What is done to all gradients first, in order.
   struct Change {
     enum class Kind : int32_t { clip_norm, clip_value, scale };

@@ -5,6 +5,7 @@
 #include "Functions.h"
 #include "Pattern.h"
 #include "Trace.h"
+#include "compiler/train/LossScale.h"
 #include "ops.hpp"
 #include <sinter/abi.h>
 
@@ -74,11 +75,15 @@ struct StepCore::State {
   /// The loss with `all` as leaves; `all` becomes what the model is after it.
   Tensor lossOf(LossCall loss, std::vector<Tensor> &all, std::span<const Tensor> batch, const Tensor &seed,
                 const Tensor &before, bool *drew) const;
+  bool isScaled() const { return optimizer.settings().loss_scale.kind != LossScaleSettings::Kind::none; }
+  bool hasScaleState() const { return optimizer.settings().loss_scale.kind == LossScaleSettings::Kind::dynamic; }
+  Tensor readLossScale();
   Tensor explore(LossCall loss, std::span<const Spec> batch);
+  Tensor say(sinter_graph *graph, int32_t function) const;
   std::vector<Tensor> stepOf(LossCall loss, std::span<const Tensor> batch, std::span<const Tensor> model,
                              std::span<const Tensor> states, std::vector<std::string> *stateNames) const;
   std::vector<Tensor> gradientOf(LossCall loss, std::span<const Tensor> batch, std::span<const Tensor> model,
-                                 const Tensor &seed, const Tensor &before) const;
+                                 const Tensor &seed, const Tensor &before, const Tensor &scale) const;
   std::shared_ptr<sinter_graph> build(std::span<const Spec> batch, LossCall loss, bool holdsValues,
                                       std::shared_ptr<Error> &error);
   std::vector<KeptState> kept() const;
@@ -101,9 +106,28 @@ Tensor StepCore::State::lossOf(LossCall loss, std::vector<Tensor> &all, std::spa
   return value;
 }
 
+/// Takes the scale of the options, or what follows from the precision, into the optimizer. Undefined unless it is none.
+Tensor StepCore::State::readLossScale() {
+  OptimizerSettings settings = optimizer.settings();
+  std::string error;
+  if (options.loss_scale.empty()) {
+    size_t at = options.precision.find("f16");
+    while (at != std::string::npos && at > 0 && options.precision[at - 1] == 'b')
+      at = options.precision.find("f16", at + 1);
+    if (at != std::string::npos)
+      settings.loss_scale.kind = LossScaleSettings::Kind::dynamic;
+  } else if (!parseLossScale(options.loss_scale, settings.loss_scale, error)) {
+    return problem("a loss scale " + error);
+  }
+  optimizer = optim::Optimizer::from(std::move(settings));
+  return {};
+}
+
 /// Finds out, in a graph that is dropped, which leaves the loss changes, whether it draws numbers, and what the
 /// optimizer keeps. Undefined unless something is wrong.
 Tensor StepCore::State::explore(LossCall loss, std::span<const Spec> batch) {
+  if (Tensor wrong = readLossScale(); wrong.defined())
+    return wrong;
   sinter_graph *raw = nullptr;
   if (sinter_graph_create(&raw))
     return problem(sinter_last_error());
@@ -188,6 +212,8 @@ Tensor StepCore::State::explore(LossCall loss, std::span<const Spec> batch) {
     moments[name] = zeros(type.shape, type.dtype, where);
   if (draws)
     moments[SINTER_SEED_STATE] = scalar(int64_t(options.seed), where);
+  if (hasScaleState())
+    moments[kLossScaleState] = scalar(float(optimizer.settings().loss_scale.scale), where);
   for (auto &[name, value] : moments)
     if (auto found = loaded.find(name); found != loaded.end() && found->second.type() == value.type())
       value = found->second;
@@ -196,26 +222,35 @@ Tensor StepCore::State::explore(LossCall loss, std::span<const Spec> batch) {
   return Tensor();
 }
 
-/// Loss, all leaves of the model after it, gradients of the weights.
+/// Loss, all leaves of the model after it, gradients of the weights, multiplied with the scale. `scale` is the state of
+/// a dynamic one.
 std::vector<Tensor> StepCore::State::gradientOf(LossCall loss, std::span<const Tensor> batch,
-                                                std::span<const Tensor> model, const Tensor &seed,
-                                                const Tensor &before) const {
+                                                std::span<const Tensor> model, const Tensor &seed, const Tensor &before,
+                                                const Tensor &scale) const {
   std::vector<Tensor> args(batch.begin(), batch.end()), value;
   args.insert(args.end(), model.begin(), model.end());
   size_t first = batch.size(), count = model.size();
   if (seed.defined())
     args.insert(args.end(), {seed, before});
+  if (scale.defined())
+    args.push_back(scale);
   std::vector<int32_t> wrt;
   for (size_t k = 0; k < count; ++k)
     if (trained[k])
       wrt.push_back(int32_t(first + k));
-  value.assign(1 + count, Tensor());
+  value.assign(1 + count + isScaled(), Tensor());
+  bool isRandom = seed.defined();
   auto f = [&](const void *given, void *out) {
     const auto &all = *static_cast<const std::vector<Tensor> *>(given);
     std::vector<Tensor> leaves(all.begin() + std::ptrdiff_t(first), all.begin() + std::ptrdiff_t(first + count));
-    bool isRandom = all.size() > first + count;
     Tensor result = lossOf(loss, leaves, std::span(all).first(first), isRandom ? all[first + count] : Tensor(),
-                           isRandom ? all.back() : Tensor(), nullptr);
+                           isRandom ? all[first + count + 1] : Tensor(), nullptr);
+    if (isScaled())
+      leaves.push_back(result);
+    if (hasScaleState())
+      result = result * astype(all.back(), result.dtype());
+    else if (isScaled())
+      result = result * optimizer.settings().loss_scale.scale;
     leaves.insert(leaves.begin(), result);
     *static_cast<std::vector<Tensor> *>(out) = std::move(leaves);
   };
@@ -223,6 +258,10 @@ std::vector<Tensor> StepCore::State::gradientOf(LossCall loss, std::span<const T
       recordGradient("train_step", SINTER_VALUE_AND_GRAD, f, anyTree(args), anyTree(value), wrt, {}, {}, where);
   if (made.problem.defined())
     return {made.problem};
+  if (isScaled()) {
+    value[0] = value.back();
+    value.pop_back();
+  }
   value.insert(value.end(), made.results.end() - std::ptrdiff_t(wrt.size()), made.results.end());
   return value;
 }
@@ -234,23 +273,28 @@ std::vector<Tensor> StepCore::State::stepOf(LossCall loss, std::span<const Tenso
   size_t next = 0;
   for (const auto &[name, value] : moments)
     now[name] = states[next++];
-  Tensor seed, before;
+  Tensor seed, before, scale;
   if (draws) {
     seed = now.at(SINTER_SEED_STATE);
     before = now.at("optimizer.step");
   }
-  std::vector<Tensor> parts = gradientOf(loss, batch, model, seed, before);
+  if (hasScaleState())
+    scale = now.at(kLossScaleState);
+  std::vector<Tensor> parts = gradientOf(loss, batch, model, seed, before, scale);
   if (parts.size() == 1)
     return parts;
   size_t count = model.size();
   std::vector<Tensor> weights = weightsOf(model);
-  moveWeights(optimizer.settings(), weights, std::span(parts).subspan(1 + count), weightNames(), now, parts[0], where);
+  Tensor counts = moveWeights(optimizer.settings(), weights, std::span(parts).subspan(1 + count), weightNames(), now,
+                              parts[0], where);
   std::vector<Tensor> result{parts[0]};
   size_t weight = 0;
   for (size_t k = 0; k < count; ++k) {
     if (!trained[k] && !changed[k])
       continue;
-    result.push_back(trained[k] ? weights[weight++] : parts[1 + k]);
+    result.push_back(trained[k]         ? weights[weight++]
+                     : counts.defined() ? sinter::where(counts, parts[1 + k], model[k])
+                                        : parts[1 + k]);
     if (outputs)
       outputs->push_back(names[k]);
   }
@@ -298,6 +342,14 @@ static std::vector<std::string> inputNames(const std::vector<std::string> &given
   return names;
 }
 
+/// Says in the graph how the function is compiled. Undefined unless something is wrong.
+Tensor StepCore::State::say(sinter_graph *graph, int32_t function) const {
+  if ((!options.checkpoint.empty() && sinter_graph_keep(graph, function, options.checkpoint.c_str())) ||
+      (!options.precision.empty() && sinter_graph_precision(graph, options.precision.c_str())))
+    return problem(sinter_last_error());
+  return {};
+}
+
 /// A graph with the function `step`, which may hold the states as first values.
 std::shared_ptr<sinter_graph> StepCore::State::build(std::span<const Spec> batch, LossCall loss, bool holdsValues,
                                                      std::shared_ptr<Error> &error) {
@@ -338,8 +390,8 @@ std::shared_ptr<sinter_graph> StepCore::State::build(std::span<const Spec> batch
     error = traced.error;
     return nullptr;
   }
-  if (!options.checkpoint.empty() && sinter_graph_keep(raw, traced.function, options.checkpoint.c_str()))
-    return stop(problem(sinter_last_error()));
+  if (Tensor wrong = say(raw, traced.function); wrong.defined())
+    return stop(wrong);
   for (size_t k = 0; k < all.size(); ++k) {
     auto found = std::find(replaced.begin(), replaced.end(), all[k].name);
     int32_t output = found == replaced.end() ? -1 : int32_t(1 + (found - replaced.begin()));
@@ -414,17 +466,20 @@ Tensor StepCore::call(std::span<const AnyTree> batch, LossCall loss) {
         all.push_back(spec_of(leaf));
       if (s.draws)
         all.insert(all.end(), 2, Spec{DType::i64, {}});
+      if (s.hasScaleState())
+        all.push_back(Spec{DType::f32, {}});
       std::vector<Tensor> result;
       auto traced =
           traceFunction(raw, "gradient", all, {}, {}, s.where, anyTree(result), [&](std::span<const Tensor> leaves) {
             size_t first = specs.size(), count = s.leaves.size();
-            result = s.gradientOf(loss, leaves.first(first), leaves.subspan(first, count),
-                                  s.draws ? leaves[first + count] : Tensor(), s.draws ? leaves.back() : Tensor());
+            result = s.gradientOf(
+                loss, leaves.first(first), leaves.subspan(first, count), s.draws ? leaves[first + count] : Tensor(),
+                s.draws ? leaves[first + count + 1] : Tensor(), s.hasScaleState() ? leaves.back() : Tensor());
           });
       if (traced.error)
         return stop(errorTensor(*traced.error));
-      if (!s.options.checkpoint.empty() && sinter_graph_keep(raw, traced.function, s.options.checkpoint.c_str()))
-        return stop(s.problem(sinter_last_error()));
+      if (Tensor wrong = s.say(raw, traced.function); wrong.defined())
+        return stop(wrong);
       Module module = sinter::build(graph, build, s.where);
       if (module.error())
         return stop(errorTensor(*module.error()));
@@ -454,15 +509,18 @@ Tensor StepCore::call(std::span<const AnyTree> batch, LossCall loss) {
     inputs.insert(inputs.end(), s.leaves.begin(), s.leaves.end());
     if (s.draws)
       inputs.insert(inputs.end(), {s.moments.at(SINTER_SEED_STATE), s.moments.at("optimizer.step")});
+    if (s.hasScaleState())
+      inputs.push_back(s.moments.at(kLossScaleState));
     std::vector<Tensor> parts = (*form->runner)(inputs, s.where);
     if (parts[0].error())
       return stop(parts[0]);
     std::vector<Tensor> weights = s.weightsOf(s.leaves);
-    moveWeights(s.optimizer.settings(), weights, std::span(parts).subspan(1 + s.leaves.size()), s.weightNames(),
-                s.moments, parts[0], s.where);
+    Tensor counts = moveWeights(s.optimizer.settings(), weights, std::span(parts).subspan(1 + s.leaves.size()),
+                                s.weightNames(), s.moments, parts[0], s.where);
+    bool isSkipped = counts.defined() && !counts.item<bool>();
     size_t weight = 0;
     for (size_t k = 0; k < s.leaves.size(); ++k)
-      s.leaves[k] = s.trained[k] ? weights[weight++] : s.changed[k] ? parts[1 + k] : s.leaves[k];
+      s.leaves[k] = s.trained[k] ? weights[weight++] : s.changed[k] && !isSkipped ? parts[1 + k] : s.leaves[k];
     return parts[0];
   }
   if (s.current != form) {
@@ -646,6 +704,8 @@ Graph train_step(const Graph &model, const GraphStepOptions &options, Where wher
   lowered.weight_seed = options.weight_seed.value_or(0);
   lowered.seed = options.seed;
   lowered.checkpoint = options.checkpoint.c_str();
+  lowered.precision = options.precision.c_str();
+  lowered.loss_scale = options.loss_scale.c_str();
   sinter_graph *step = nullptr;
   if (sinter_status_code code = sinter_graph_train_step(model.handle(), &lowered, &step))
     return Graph::failed(Error(sinter_last_error(), where, StatusCode(code)));

@@ -33,6 +33,14 @@ struct StepOptions {
   /// (blocks by the names of their leaves: "layers\\.[0-9]+\\."), budget:64M, budget:40%; empty: none. Results keep
   /// their bits. A budget that cannot be met is an error that tells the least.
   std::string checkpoint = {};
+  /// What products and convolutions of f32 multiply in, gradients' too, as `sinter compile --precision` says it: bf16,
+  /// f16, "bf16,convolution=f32"; empty: f32. Weights, the optimizer's states, sums and losses stay f32.
+  std::string precision = {};
+  /// What the loss is multiplied with while gradients are computed: none, a number, or
+  /// dynamic[:init=65536,growth=2,backoff=0.5,interval=2000], as torch.amp.GradScaler. A step whose gradients are not
+  /// finite changes no state but these: `optimizer.loss_scale`, and `optimizer.skipped`, which counts such steps.
+  /// Empty: dynamic where `precision` names f16, else none.
+  std::string loss_scale = {};
   /// Names of what a step takes, in the order of leaves, for code that is compiled ahead of time.
   std::vector<std::string> inputs = {};
 };
@@ -187,7 +195,9 @@ struct GraphStepOptions {
   int64_t batch = 0;                        // size of first dims that an ONNX model leaves open; 0: they stay open
   std::optional<uint64_t> weight_seed = {}; // draws weights without a first value
   uint64_t seed = 0;                        // of random numbers
-  std::string checkpoint = {};              // as in StepOptions
+  std::string checkpoint = {};              // as in StepOptions, as are
+  std::string precision = {};               // empty: as the model says, else f32
+  std::string loss_scale = {};
 };
 /// A graph of the functions `step` and `infer` over the same states, from one that was loaded (ONNX: the file is read
 /// again, and its float initializers are the weights) or recorded with states. `build` or `compile` it.

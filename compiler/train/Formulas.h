@@ -7,6 +7,7 @@
 //   put(name, value)     replaces it; also that of a weight
 //   number(k)            an N in f64 of rank 0
 //   counter(name)        the state, an i64 of rank 0
+//   start(name, k)       the state, an f32 of rank 0 that begins as k
 //   rateInput()          the rate that the caller gives, in f64
 //   matches(pattern, name)
 //   readRows(table, rows), writeRows(table, rows, values)   rows past the table read anything and are not written
@@ -17,6 +18,7 @@
 #define SINTER_COMPILER_TRAIN_FORMULAS_H
 
 #include "compiler/train/Codes.h"
+#include "compiler/train/LossScale.h"
 #include "compiler/train/Schedules.h"
 #include <map>
 
@@ -55,10 +57,13 @@ template <class N, class Store> class Optimizer {
 public:
   Optimizer(const OptimizerSettings &settings, Store &store) : settings(settings), store(store) {}
 
-  /// Replaces the weights and all states. `loss` is what plateaus look at, may be null without one.
-  void run(std::vector<Moved<N>> weights, const N *loss) {
+  /// Replaces the weights and all states. `loss` is what plateaus look at, may be null without one. Of scaled gradients
+  /// the result is a mask of rank 0: whether the step counts, rather than being skipped.
+  std::optional<N> run(std::vector<Moved<N>> weights, const N *loss) {
     N step = store.counter("optimizer.step");
     before = wide(step);
+    if (settings.loss_scale.kind != LossScaleSettings::Kind::none)
+      moves = counts = LossScale<N, Store>(settings.loss_scale, store).unscale(weights);
     if (settings.accumulate > 1)
       accumulate(weights);
     for (const OptimizerSettings::Change &change : settings.changes)
@@ -84,14 +89,14 @@ public:
         pace = paceFor(move);
       Moments moments(*this, weight, move);
       Move<N, Moments> moveOf(move, *pace, moments, weight.rows.has_value());
-      N next = moveOf(moments.part(weight.value), moments.gradient());
-      N now = put(weight.name, weight.value, moments.whole(weight.value, next));
+      N now = moments.replace(weight.name, weight.value, moveOf(moments.part(weight.value), moments.gradient()));
       if (settings.ema > 0) { // the first average is the weight
         N seen = moments.part(now), old = moments.exact("ema", seen);
         moments.replaceExact("ema", choose(isAbove(*before, 0), averaged(settings.ema, old, seen), seen));
       }
     }
     put("optimizer.step", step, oneMore(step));
+    return counts;
   }
 
 private:
@@ -108,11 +113,13 @@ private:
         return all.store.readRows(whole, *weight.rows);
       return isInBlocks ? inBlocks(whole, kBlock) : whole;
     }
-    /// `before` with what moved.
-    N whole(const N &before, const N &value) {
-      if (weight.rows)
-        return all.store.writeRows(before, *weight.rows, value);
-      return isInBlocks ? fromBlocks(value, before) : value;
+    /// Replaces what moves of the state `name` and gives the whole; a call in which weights rest writes what was there.
+    N replace(const std::string &name, const N &before, const N &value) {
+      if (!weight.rows)
+        return all.put(name, before, isInBlocks ? fromBlocks(value, before) : value);
+      N next = all.store.writeRows(before, *weight.rows, all.chosen(part(before), value));
+      all.store.put(name, next);
+      return next;
     }
     N gradient() { return isInBlocks ? inBlocks(weight.gradient, kBlock) : weight.gradient; }
 
@@ -136,12 +143,12 @@ private:
       case StateType::weight:
         return replaceExact(kind, value);
       case StateType::bf16:
-        replace(kind, whole(old.at(kind), upperHalf(value, roundingOf(*all.before))));
+        replace(nameOf(kind), old.at(kind), upperHalf(value, roundingOf(*all.before)));
         break;
       case StateType::int8: {
         Blocks<N> blocks = encoded(value, isOfSquares(kind, move.kind), roundingOf(*all.before));
-        replace(kind, fromBlocks(blocks.code, old.at(kind)));
-        replace(kind + "_scale", blocks.scale);
+        all.put(nameOf(kind), old.at(kind), fromBlocks(blocks.code, old.at(kind)));
+        all.put(nameOf(kind + "_scale"), old.at(kind + "_scale"), blocks.scale);
       }
       }
       return value;
@@ -149,7 +156,7 @@ private:
     /// As `get`, of a state that is always in the weight's type; `replaceExact` puts it.
     N exact(const std::string &kind, const N &like) { return part(kept(kind, fullOf(like))); }
     N replaceExact(const std::string &kind, const N &value) {
-      N next = replace(kind, whole(old.at(kind), value));
+      N next = replace(nameOf(kind), old.at(kind), value);
       return weight.rows || isInBlocks ? value : next;
     }
 
@@ -163,7 +170,6 @@ private:
     const N &kept(const std::string &kind, const N &like) {
       return old.emplace(kind, all.store.get(nameOf(kind), like)).first->second;
     }
-    N replace(const std::string &kind, const N &value) { return all.put(nameOf(kind), old.at(kind), value); }
     std::string nameOf(const std::string &kind) const { return "optimizer." + kind + "." + weight.name; }
 
     Optimizer &all;
@@ -173,26 +179,34 @@ private:
     std::map<std::string, N> old;
   };
 
-  /// Replaces a state, unless this call only adds to the gradients; then nothing of what follows is kept, either. So it
-  /// may go on with what the state becomes: with `value` itself, both would be in memory.
+  /// `value` where weights move in this call, else `old`.
+  N chosen(const N &old, const N &value) { return moves ? choose(*moves, value, old) : value; }
+  /// Replaces a state, unless weights rest in this call; then nothing of what follows is kept, either. So it may go on
+  /// with what the state becomes: with `value` itself, both would be in memory.
   N put(const std::string &name, const N &old, const N &value) {
-    N next = moves ? choose(*moves, value, old) : value;
+    N next = chosen(old, value);
     store.put(name, next);
     return next;
   }
 
-  /// Sums gradients; weights move in every `settings.accumulate`-th call.
+  /// Sums gradients; weights move in every `settings.accumulate`-th call that counts.
   void accumulate(std::vector<Moved<N>> &weights) {
     N count = store.counter("optimizer.batches"), next = oneMore(count);
-    moves = isAbove(wide(next), static_cast<double>(settings.accumulate) - 0.5);
-    store.put("optimizer.batches", choose(*moves, fill(next, 0), next));
+    N isLast = isAbove(wide(next), static_cast<double>(settings.accumulate) - 0.5);
+    auto keep = [&](const std::string &name, const N &old, const N &value) {
+      N kept = counts ? choose(*counts, value, old) : value;
+      store.put(name, kept);
+      return kept;
+    };
+    keep("optimizer.batches", count, choose(isLast, fill(next, 0), next));
     N adds = isAbove(wide(count), 0.5); // to a sum, which else begins anew
     for (Moved<N> &weight : weights) {
       std::string name = "optimizer.gradient." + weight.name;
-      N old = store.get(name, weight.gradient), sum = choose(adds, old, fill(old, 0)) + weight.gradient;
-      store.put(name, sum);
+      N old = store.get(name, weight.gradient);
+      N sum = keep(name, old, choose(adds, old, fill(old, 0)) + weight.gradient);
       weight.gradient = 1.0 / static_cast<double>(settings.accumulate) * sum;
     }
+    moves = counts ? both(isLast, *counts) : isLast;
   }
 
   void apply(const OptimizerSettings::Change &change, std::vector<Moved<N>> &weights) {
@@ -239,7 +253,8 @@ private:
 
   const OptimizerSettings &settings;
   Store &store;
-  std::optional<N> before, moves;
+  std::optional<N> before;
+  std::optional<N> counts, moves; // masks: gradients are finite, and the last of those that are summed
 };
 
 } // namespace sinter::formulas

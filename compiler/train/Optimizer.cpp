@@ -25,6 +25,10 @@ public:
     Value count = states.find(name);
     return Term{c, count ? count : states.add(name, RankedTensorType::get({}, c.getI64Type()))};
   }
+  TermNumber start(StringRef name, double value) {
+    Value number = states.find(name);
+    return Term{c, number ? number : states.addNumber(name, c.getF32Type(), value)};
+  }
   TermNumber rateInput() {
     if (!rate)
       rate = c.convert(states.addInput("lr", RankedTensorType::get({}, c.getF32Type())), c.getF64Type());
@@ -46,8 +50,8 @@ private:
 };
 } // namespace
 
-void sinter::addOptimizer(Composer &composer, const OptimizerSpec &spec, States &states, ArrayRef<Weight> weights,
-                          Value loss) {
+Value sinter::addOptimizer(Composer &composer, const OptimizerSpec &spec, States &states, ArrayRef<Weight> weights,
+                           Value loss) {
   Store store(composer, states);
   std::vector<Moved<TermNumber>> moved;
   for (const Weight &weight : weights) {
@@ -56,5 +60,6 @@ void sinter::addOptimizer(Composer &composer, const OptimizerSpec &spec, States 
       moved.back().rows = Term{composer, weight.rows};
   }
   TermNumber seen = Term{composer, loss};
-  formulas::Optimizer<TermNumber, Store>(spec, store).run(std::move(moved), &seen);
+  std::optional<TermNumber> counts = formulas::Optimizer<TermNumber, Store>(spec, store).run(std::move(moved), &seen);
+  return counts ? counts->term.v() : Value();
 }

@@ -21,9 +21,10 @@ struct Weight {
 };
 
 /// Adds to the end of `states`'s function what moves `weights`: states, the input `lr` where the rate is one, and the
-/// results that replace the weights. `loss` has rank 0.
-void addOptimizer(Composer &composer, const OptimizerSpec &spec, States &states, llvm::ArrayRef<Weight> weights,
-                  mlir::Value loss);
+/// results that replace the weights. `loss` has rank 0. Of a scaled loss the result says whether the step counts, an i1
+/// of rank 0; else it is null.
+mlir::Value addOptimizer(Composer &composer, const OptimizerSpec &spec, States &states, llvm::ArrayRef<Weight> weights,
+                         mlir::Value loss);
 
 } // namespace sinter
 

@@ -34,6 +34,14 @@ Value States::add(StringRef name, RankedTensorType type, ElementsAttr initial) {
   return addArgument(name, type, attributes);
 }
 
+Value States::addNumber(StringRef name, FloatType type, double value) {
+  auto scalar = RankedTensorType::get({}, type);
+  APFloat number(value);
+  bool isExact;
+  number.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven, &isExact);
+  return add(name, scalar, DenseElementsAttr::get(scalar, number));
+}
+
 Value States::addInput(StringRef name, RankedTensorType type, ArrayAttr dims) {
   Builder b(function.getContext());
   SmallVector<NamedAttribute> attributes;

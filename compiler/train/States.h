@@ -19,6 +19,8 @@ public:
   mlir::Value find(llvm::StringRef name);
   /// A new argument: the state `name`, first zeros or `initial`.
   mlir::Value add(llvm::StringRef name, mlir::RankedTensorType type, mlir::ElementsAttr initial = {});
+  /// The same of a float of rank 0, first `value`.
+  mlir::Value addNumber(llvm::StringRef name, mlir::FloatType type, double value);
   /// A new argument that the caller gives.
   mlir::Value addInput(llvm::StringRef name, mlir::RankedTensorType type, mlir::ArrayAttr dims = {});
   /// Makes `value` what replaces the state `name`.

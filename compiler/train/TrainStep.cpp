@@ -8,8 +8,11 @@
 #include "compiler/train/Loss.h"
 #include "compiler/train/Optimizer.h"
 #include "compiler/train/StepKeys.h"
+#include "compiler/train/TermNumber.h"
+#include "ir/Elementwise.h"
 #include "ir/Sparse.h"
 #include "ir/reference/HostTensor.h"
+#include "passes/LowerPrecision.h"
 #include "passes/gradient/BuildGradient.h"
 #include "passes/gradient/Dependencies.h"
 #include "llvm/ADT/StringSet.h"
@@ -138,11 +141,58 @@ static LogicalResult checkTables(func::FuncOp loss, ArrayRef<unsigned> weights, 
   return success();
 }
 
+static LossScaleSettings lossScaleFor(ModuleOp training, const TrainOptions &options) {
+  LossScaleSettings settings;
+  if (multipliesInHalf(training))
+    settings.kind = LossScaleSettings::Kind::dynamic;
+  return options.lossScale.value_or(settings);
+}
+
+/// Multiplies the loss, the first result, with the scale, and adds it as it is as the last one.
+static void scaleLoss(func::FuncOp function, States &states, const LossScaleSettings &settings) {
+  Operation *terminator = function.getBody().front().getTerminator();
+  OpBuilder b(terminator);
+  Composer c(function.getLoc(), b);
+  Value loss = terminator->getOperand(0), scale;
+  Type element = elementTypeOf(loss);
+  if (settings.kind == LossScaleSettings::Kind::fixed)
+    scale = c.scalar(element, settings.scale);
+  else
+    scale = c.convert(states.addNumber(kLossScaleState, c.getF32Type(), settings.scale), element);
+  terminator->setOperand(0, c.make<MulOp>(loss, scale));
+  unsigned last = terminator->getNumOperands();
+  terminator->insertOperands(last, loss);
+  LogicalResult inserted = function.insertResult(last, loss.getType(), {});
+  assert(succeeded(inserted) && "a tensor type is a type of results");
+  (void)inserted;
+}
+
+/// Makes the result `last`, the loss as it is, the first one.
+static void restoreLoss(func::FuncOp step, unsigned last) {
+  Operation *terminator = step.getBody().front().getTerminator();
+  terminator->setOperand(0, terminator->getOperand(last));
+  terminator->eraseOperand(last);
+  (void)step.eraseResult(last);
+}
+
+/// Keeps what the model's own results replace, as running statistics, where `counts` does not hold.
+static void keepStatistics(Composer &c, func::FuncOp step, States &states, unsigned end, Value counts) {
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (unsigned k = 0; k < end; ++k)
+    if (auto name = step.getResultAttrOfType<StringAttr>(k, "sinter.state")) {
+      auto number = [&](Value value) { return formulas::TermNumber(gradient::Term{c, value}); };
+      formulas::TermNumber next = number(terminator->getOperand(k)), old = number(states.find(name.getValue()));
+      terminator->setOperand(k, formulas::choose(number(counts), next, old).term);
+    }
+}
+
 FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference, const TrainOptions &options) {
   func::FuncOp forward = mainFunction(training), used = mainFunction(inference);
   if (!forward || !used)
     return training.emitError("a training step requires a model with a function"), failure();
   OwningOpRef<ModuleOp> module = ModuleOp::create(training.getLoc());
+  if (Attribute precision = training->getAttr(kPrecisionAttr))
+    (*module)->setAttr(kPrecisionAttr, precision);
   OpBuilder b(module->getBodyRegion());
   auto take = [&](func::FuncOp function, StringRef name) {
     auto copy = cast<func::FuncOp>(b.clone(*function));
@@ -185,8 +235,13 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
     return loss.emitError() << "a training step requires weights that the loss depends on, it depends on none of "
                             << names,
            failure();
-  if (failed(checkTables(loss, weights, options.optimizer)))
+  OptimizerSpec optimizer = options.optimizer;
+  optimizer.loss_scale = lossScaleFor(training, options);
+  bool isScaled = optimizer.loss_scale.kind != LossScaleSettings::Kind::none;
+  if (failed(checkTables(loss, weights, optimizer)))
     return failure();
+  if (isScaled)
+    scaleLoss(loss, states, optimizer.loss_scale);
 
   GradientOptions gradient;
   gradient.mode = GradientMode::ValueAndGrad;
@@ -199,6 +254,8 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
   if (!options.checkpoint.empty())
     (*step)->setAttr(schedule::kKeepAttr, b.getStringAttr(options.checkpoint));
 
+  if (isScaled)
+    restoreLoss(*step, step->getNumResults() - weights.size() - 1);
   // The gradients are the last results.
   Operation *terminator = step->getBody().front().getTerminator();
   unsigned first = step->getNumResults() - weights.size();
@@ -210,14 +267,15 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
   }
   b.setInsertionPoint(terminator);
   Composer composer(step->getLoc(), b);
-  if (failed(takeRows(composer, options.optimizer.sparse, moved, terminator, first)))
+  if (failed(takeRows(composer, optimizer.sparse, moved, terminator, first)))
     return failure();
   for (unsigned k = step->getNumResults(); k-- > first;) {
     (void)step->eraseResult(k);
     terminator->eraseOperand(k);
   }
   States ofStep(*step);
-  addOptimizer(composer, options.optimizer, ofStep, moved, terminator->getOperand(0));
+  if (Value counts = addOptimizer(composer, optimizer, ofStep, moved, terminator->getOperand(0)))
+    keepStatistics(composer, *step, ofStep, first, counts);
 
   b.setInsertionPointToEnd(module->getBody());
   makeInfer(take(used, "infer"));

@@ -33,6 +33,9 @@ struct TrainOptions {
   std::optional<uint64_t> seed;
   /// Of random numbers in the step, such as dropout's: the first value of the state random.seed.
   uint64_t randomSeed = 0;
+  /// What gradients are multiplied with while they are computed; without it that is dynamic where a product or
+  /// convolution multiplies in f16 by the policy of `training` (passes/LowerPrecision.h), and nothing elsewhere.
+  std::optional<LossScaleSettings> lossScale;
   /// What the step keeps of activations (backends/schedule/KeepPolicy.h), which must be well formed; empty: all.
   std::string checkpoint;
 };
@@ -44,8 +47,8 @@ struct TrainStep {
 };
 
 /// `training` and `inference` hold the model's function (`main`, else the first) as it is in training and when it is
-/// used. Arguments with `sinter.state` are states; those of floats that no result replaces are weights. Fails with a
-/// diagnostic.
+/// used; its policy of precision is that of the step. Arguments with `sinter.state` are states; those of floats that no
+/// result replaces are weights. Fails with a diagnostic.
 llvm::FailureOr<TrainStep> makeTrainStep(mlir::ModuleOp training, mlir::ModuleOp inference,
                                          const TrainOptions &options);
 

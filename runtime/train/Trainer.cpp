@@ -11,6 +11,9 @@
 using namespace sinter;
 using namespace sinter::train;
 
+/// The state in which a step with a scaled loss counts batches that moved nothing.
+constexpr const char *skippedState = "optimizer.skipped";
+
 [[noreturn]] static void refuse(const std::string &message) { throw data::Error(SINTER_INVALID_ARGUMENT, message); }
 
 /// A metric with the place of what it looks at.
@@ -139,14 +142,21 @@ void Trainer::start() {
   }
 }
 
-int64_t Trainer::stepsDone() const {
+/// The value of a state that counts; nothing where there is none.
+std::optional<int64_t> Trainer::counter(const char *name) const {
   sinter_tensor count;
-  if (sinter_session_state_get(session(), "optimizer.step", &count) != SINTER_OK || count.dtype != SINTER_I64 ||
-      count.rank != 0)
+  if (sinter_session_state_get(session(), name, &count) != SINTER_OK || count.dtype != SINTER_I64 || count.rank != 0)
+    return std::nullopt;
+  int64_t value;
+  std::memcpy(&value, count.data, sizeof value);
+  return value;
+}
+
+int64_t Trainer::stepsDone() const {
+  std::optional<int64_t> steps = counter("optimizer.step");
+  if (!steps)
     refuse("training requires the state optimizer.step that sinter train-step and sinter::train_step make");
-  int64_t steps;
-  std::memcpy(&steps, count.data, sizeof steps);
-  return steps;
+  return *steps + counter(skippedState).value_or(0);
 }
 
 //===- A step ----------------------------------------------------------------------------------------------------===//
@@ -342,6 +352,8 @@ std::string Trainer::describe(bool isLast) const {
                 static_cast<long long>((done + perEpoch - 1) / perEpoch), static_cast<long long>(done),
                 static_cast<long long>(total), std::isnan(loss) ? std::abs(loss) : loss, seconds);
   std::string line = text;
+  if (int64_t skipped = counter(skippedState).value_or(0))
+    line += "  " + std::to_string(skipped) + " skipped";
   if (!isLast && done > begun) {
     std::snprintf(text, sizeof text, "  %.0f s left",
                   seconds / static_cast<double>(done - begun) * static_cast<double>(total - done));

@@ -26,6 +26,7 @@
 #include "RowTable.h"
 #include <atomic>
 #include <chrono>
+#include <optional>
 
 namespace sinter::train {
 
@@ -97,6 +98,7 @@ private:
   data::Record withSlots(const data::Record &batch, bool moves) const;
   data::Record takeBatch();
   void readAhead();
+  std::optional<int64_t> counter(const char *name) const;
   int64_t stepsDone() const;
   void beginEpoch();
   void trainEpoch();

@@ -5,6 +5,7 @@
 #include "compiler/train/TrainStep.h"
 #include "backends/schedule/Signature.h"
 #include "compiler/train/ImportStates.h"
+#include "compiler/train/LossScale.h"
 #include "tools/sinter/Model.h"
 #include "tools/sinter/NamePattern.h"
 #include <cmath>
@@ -20,7 +21,7 @@ namespace {
 struct TrainStepFlags {
   SharedOptions shared;
   TrainOptions train;
-  std::string model, output, emit, optimizer, trainable, frozen, sparse, labels;
+  std::string model, output, emit, optimizer, trainable, frozen, sparse, labels, lossScale;
   double clip = 0;
   int64_t batch = -1;
   bool force = false;
@@ -115,6 +116,8 @@ static Exit trainStep(const TrainStepFlags &flags) {
       throw Stop(Exit::Usage, "--clip and the optimizer's clip are one option, got both");
     train.optimizer.clipNorm(flags.clip);
   }
+  if (!flags.lossScale.empty() && !parseLossScale(flags.lossScale, train.lossScale.emplace(), error))
+    throw Stop(Exit::Usage, "--loss-scale " + error);
   std::optional<OutputFormat> format = formatOf(flags);
   bool isLinked = format == OutputFormat::Object || format == OutputFormat::Archive || format == OutputFormat::Shared;
   std::string header = isLinked ? fs::path(flags.output).replace_extension(".h").string() : std::string();
@@ -125,7 +128,8 @@ static Exit trainStep(const TrainStepFlags &flags) {
     throw Stop(Exit::Usage, flags.model + ": is compiled already; train-step requires a graph");
   if (!format) {
     SharedOptions others = flags.shared;
-    llvm::erase(others.compiling, "--checkpoint"); // which the graph holds
+    for (const char *held : {"--checkpoint", "--precision"}) // which the graph holds
+      llvm::erase(others.compiling, held);
     others.refuseCompiling("a graph, which is not compiled");
     flags.shared.refuseThreads("a graph, which is not compiled");
   }
@@ -187,6 +191,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   CLI::App *command = program.add_subcommand("train-step", "compile the step that trains a model");
   flags->shared.addTo(*command, /*onlyCompiles=*/true);
   flags->shared.addCheckpointTo(*command);
+  flags->shared.addPrecisionTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command
       ->add_option("--loss", flags->train.loss,
@@ -202,6 +207,13 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
                    "sgd, adam, adamw, adagrad, rmsprop, adadelta, lamb, lion, muon, adafactor or ftrl, with options: "
                    "sgd:lr=0.1,momentum=0.9")
       ->required();
+  command
+      ->add_option("--loss-scale", flags->lossScale,
+                   "what the loss is multiplied with while gradients are computed, for f16: none, a number, or "
+                   "dynamic[:init=65536,growth=2,backoff=0.5,interval=2000], halved by a step whose gradients are not "
+                   "finite, which changes no weight and is counted, and doubled after 2000 others (default: dynamic "
+                   "where --precision has f16, else none)")
+      ->type_name("SCALE");
   command->add_option("--clip", flags->clip, "greatest norm of all gradients together")->check(positive());
   command->add_option(
       "--trainable", flags->trainable,

@@ -85,6 +85,7 @@ TEST(Nulls, AreRefusedByEveryFunctionOfTheCompiler) {
     WALK(sinter_graph_check_gradient, {6}, graph, 9, 1, wrt, 1, &tensor, &checkOptions, &check);
     WALK(sinter_graph_custom_vjp, {}, graph, 1, values, 1, 0, 0, 1, result, &count);
     WALK(sinter_graph_keep, {}, graph, 9, "full");
+    WALK(sinter_graph_precision, {}, graph, "bf16");
     WALK(sinter_graph_state, {5}, graph, 9, 0, -1, "state", &tensor);
     WALK(sinter_graph_train_step, {}, graph, &train, static_cast<sinter_graph **>(nullptr));
     WALK(sinter_graph_train_step, {}, nullptr, &train, &read);
