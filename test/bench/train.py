@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training steps against torch, torch.compile and JAX, on the same machine, in the same minutes.
 
-    train.py BUILD [NAME...] [--threads 1,2] [--engines ours,torch,compile,jax] [--processes 3] [--rounds 5] [--seconds 0.5] [--json FILE]
+    train.py BUILD [NAME...] [--threads 1,2] [--engines ours,torch,compile,jax] [--precision bf16] [--processes 3] [--rounds 5] [--seconds 0.5] [--json FILE]
 
 Needs a Python with torch, jax and onnx (the one that runs this). Ours is the artifact of `sinter train-step`, called through the
 runtime. A process of each engine is made ready, then they take turns of --seconds; a figure is the median over processes of the median over
 steps. Memory is the largest resident size of a process less what the same process had before it made the model; the code of the framework is in neither.
 With one thread a process is bound to one core, which is what JAX listens to.
+
+With --precision bf16 or f16 products and convolutions multiply in that type: `sinter train-step --precision`, torch.autocast. JAX has nothing of the
+kind and is left out. The loss of f16 is scaled by the rule of torch's GradScaler on both sides.
 
 --before and --after are shell commands to run around the timed part, to hold other work on the machine.
 """
@@ -33,7 +36,7 @@ def status(field):
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field + ":"))
 
 
-def make_step(engine, name, threads, library, module):
+def make_step(engine, name, threads, library, module, precision):
     """A function that does one step, and the resident size before the model was made."""
     if engine == "ours":
         from sinter_runtime import Runtime
@@ -59,18 +62,18 @@ def make_step(engine, name, threads, library, module):
 
     torch.set_num_threads(threads)
     before = status("VmRSS")
-    return train_models.torch_step(name, engine == "compile"), before
+    return train_models.torch_step(name, engine == "compile", precision), before
 
 
 def worker(arguments):
     """Answers each number of seconds on its standard input with the times of steps."""
-    engine, name, threads, library, module = arguments
+    engine, name, threads, library, module, precision = arguments
     threads = int(threads)
     if threads == 1:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     answers = os.dup(1)
     os.dup2(2, 1)
-    step, before = make_step(engine, name, threads, library, module)
+    step, before = make_step(engine, name, threads, library, module, precision)
     losses = [step() for _ in range(3)]
 
     def answer(value):
@@ -87,9 +90,9 @@ def worker(arguments):
 
 
 class Process:
-    def __init__(self, engine, name, threads, library, module):
+    def __init__(self, engine, name, threads, library, module, precision):
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
-        command = [sys.executable, os.path.abspath(__file__), "--worker", engine, name, str(threads), library, module]
+        command = [sys.executable, os.path.abspath(__file__), "--worker", engine, name, str(threads), library, module, precision]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         self.engine, self.times, self.bytes = engine, [], 0
         self.losses = self.answer()["losses"]
@@ -116,7 +119,7 @@ def measure(options, name, threads, library, module):
     """For each engine the median time of its processes in ms, and their largest memory in bytes."""
     found = {engine: [] for engine in options.engines}
     for _ in range(options.processes):
-        processes = [Process(engine, name, threads, library, module) for engine in options.engines]
+        processes = [Process(engine, name, threads, library, module, options.precision) for engine in options.engines]
         try:
             if options.before:
                 subprocess.run(options.before, shell=True, check=True)
@@ -130,7 +133,7 @@ def measure(options, name, threads, library, module):
                 process.end()
         for process in processes:
             found[process.engine].append({"ms": statistics.median(process.times), "bytes": process.bytes, "losses": process.losses})
-    row = {"name": name, "threads": threads}
+    row = {"name": name, "threads": threads, "precision": options.precision}
     for engine, runs in found.items():
         row[engine] = {"ms": statistics.median(r["ms"] for r in runs), "bytes": max(r["bytes"] for r in runs), "processes": runs}
     return row
@@ -149,6 +152,7 @@ def main():
     parser.add_argument("names", nargs="*", help="default all: " + ", ".join(train_models.MODELS))
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--engines", default=",".join(ENGINES))
+    parser.add_argument("--precision", default="f32", choices=["f32", "bf16", "f16"])
     parser.add_argument("--processes", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="for each turn")
@@ -156,7 +160,7 @@ def main():
     parser.add_argument("--after", help="shell command")
     parser.add_argument("--json", help="file for all figures")
     options = parser.parse_intermixed_args()
-    options.engines = options.engines.split(",")
+    options.engines = [e for e in options.engines.split(",") if e != "jax" or options.precision == "f32"]
     library = os.path.join(options.build, "lib", "libsinter_rt.so")
     rows = []
     print(f"{'step':<10} {'threads':>7}" + "".join(f" {e:>21}" for e in options.engines) + f" {'times':>7}")
@@ -167,7 +171,7 @@ def main():
                 train_models.export(name, model)
                 # All but masks are trained.
                 command = [os.path.join(options.build, "bin", "sinter"), "train-step", model, "--loss", "cross_entropy", "--optimizer",
-                           train_models.MODELS[name], "--trainable", "^([^m]|m[^a])", "-o", module]
+                           train_models.MODELS[name], "--trainable", "^([^m]|m[^a])", "--precision", options.precision, "-o", module]
                 subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             for threads in map(int, options.threads.split(",")):
                 rows.append(measure(options, name, threads, library, module))

@@ -105,8 +105,8 @@ def export(name, path):
                           input_names=["x"], output_names=["scores"], **options)
 
 
-def torch_step(name, compiled):
-    """A function that does one training step and returns the loss."""
+def torch_step(name, compiled, precision="f32"):
+    """A function that does one training step and returns the loss; below f32 under autocast."""
     import torch
     from torch.nn import functional as F
 
@@ -119,8 +119,12 @@ def torch_step(name, compiled):
     else:
         optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9, fused=True)
 
+    kind = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[precision]
+    scaler = torch.amp.GradScaler("cpu", enabled=precision == "f16")
+
     def loss_of(x, labels):
-        scores = model(x)
+        with torch.autocast("cpu", kind, enabled=precision != "f32"):
+            scores = model(x).float()
         return F.cross_entropy(scores.view(-1, scores.shape[-1]), labels.view(-1))
 
     if compiled:
@@ -129,10 +133,12 @@ def torch_step(name, compiled):
     def step():
         optimizer.zero_grad(set_to_none=True)
         loss = loss_of(x, labels)
-        loss.backward()
+        scaler.scale(loss).backward()
         if name in WORDS:
+            scaler.unscale_(optimizer)
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        scaler.step(optimizer)
+        scaler.update()
         return loss.item()
 
     return step
