@@ -138,7 +138,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     if (failed(compileTarget(copy ? *copy : graph, i, target, codeOptions, result)))
       return failure();
   }
-  result.code.weights = weights.take();
+  result.code.weights = weights.take(codeOptions.threads);
   result.codeMs = now() - start;
   return result;
 }

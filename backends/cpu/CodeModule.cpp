@@ -93,7 +93,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   if (result.functions.empty())
     return module.emitError("compilation requires a public function with a body, found none");
   result.usedWeights = weights.takeUsed();
-  result.weights = own.take();
+  result.weights = own.take(options.threads);
   result.scheduleMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
   if (options.keepLoops) {

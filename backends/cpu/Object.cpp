@@ -6,6 +6,7 @@
 #include "backends/cpu/Lowering.h"
 #include "backends/cpu/OrderDefinitions.h"
 #include "backends/cpu/SingleLaneStores.h"
+#include "backends/schedule/Threads.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
@@ -29,9 +30,7 @@
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <mutex>
-#include <pthread.h>
 
 using namespace mlir;
 using namespace sinter;
@@ -313,29 +312,7 @@ FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUni
       if (failed(compileUnit(units[i], options, *lowering, *machine, mlirLock, files[i])))
         ok = false;
   };
-  // Signals are for the host's threads. A thread that cannot be had is done without.
-  std::vector<pthread_t> threads;
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, size_t(8) << 20); // LLVM recurses, whatever a host's limits say
-  for (unsigned i = 1; i < std::min<size_t>(options.threads, units.size()); ++i) {
-    pthread_t thread;
-    auto enter = [](void *job) -> void * {
-      (*static_cast<decltype(work) *>(job))();
-      return nullptr;
-    };
-    if (pthread_create(&thread, &attributes, enter, &work) != 0)
-      break;
-    threads.push_back(thread);
-  }
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  work();
-  for (pthread_t thread : threads)
-    pthread_join(thread, nullptr);
+  schedule::runOnThreads(std::min<size_t>(options.threads, units.size()), work);
   if (!ok)
     return failure();
   return files;

@@ -6,10 +6,16 @@
 #define SINTER_BACKENDS_SCHEDULE_KERNELLAUNCH_H
 
 #include "backends/schedule/KernelSpec.h"
-#include "ir/reference/HostTensor.h"
 #include <functional>
 
 namespace sinter::schedule {
+
+/// How elements come into another order.
+struct PackedForm {
+  int64_t bytes;
+  /// Writes `bytes` bytes, which are zero before, from the row-major elements. Touches no IR: several run at once.
+  std::function<void(const char *from, char *to)> write;
+};
 
 /// A constant in the order in which a kernel reads it. Packing happens once, at compile time: the kernel finds the
 /// packed bytes where an input would lie. The IR keeps the logical type.
@@ -17,7 +23,8 @@ struct Packing {
   unsigned input; // of the kernel
   /// Equal constants with equal tags have equal packed bytes.
   std::string tag;
-  std::function<HostTensor(const HostTensor &)> pack;
+  /// How a constant of that type is packed.
+  std::function<PackedForm(mlir::RankedTensorType)> form;
 };
 
 /// What code needs and what it promises. Sizes are over the symbols of the kernel's spec.

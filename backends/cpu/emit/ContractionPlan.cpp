@@ -4,6 +4,8 @@
 #include "backends/cpu/emit/Packing.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
+#include "ir/reference/HostTensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -38,6 +40,16 @@ static DotGeneralOp dotOf(KernelSpec &spec) {
 }
 
 namespace {
+/// A right operand of known sizes, packed: where its elements are, in the order of batches, of k and of columns.
+struct Panels {
+  ProductForm form;
+  int64_t columns, width; // of a panel; bytes of an element
+  std::vector<int64_t> batches, ks, places;
+
+  int64_t bytes() const;
+  void write(const char *from, char *to) const;
+};
+
 /// How the right operand is packed: [batch..., k..., n...] of a row-major constant becomes
 /// [batch][panel][header, steps of k][columns][kPack], zero beyond k and n.
 struct PanelLayout {
@@ -46,7 +58,7 @@ struct PanelLayout {
   int64_t columns; // of a panel
 
   std::string tag() const;
-  HostTensor pack(const HostTensor &source) const;
+  PackedForm packs(RankedTensorType source) const;
 };
 } // namespace
 
@@ -61,24 +73,31 @@ std::string PanelLayout::tag() const {
   return tag;
 }
 
-HostTensor PanelLayout::pack(const HostTensor &source) const {
-  SmallVector<int64_t> strides = source.strides();
+PackedForm PanelLayout::packs(RankedTensorType source) const {
+  SmallVector<int64_t> strides = mlir::computeStrides(source.getShape());
   auto offsets = [&](ArrayRef<int64_t> axes) {
-    SmallVector<int64_t> sizes, axisStrides, result;
+    SmallVector<int64_t> sizes, axisStrides;
+    std::vector<int64_t> result;
     for (int64_t axis : axes) {
-      sizes.push_back(source.size(axis));
+      sizes.push_back(source.getDimSize(axis));
       axisStrides.push_back(strides[axis]);
     }
     forEachIndex(sizes, [&](ArrayRef<int64_t> index) { result.push_back(linearIndex(index, axisStrides)); });
     return result;
   };
-  SmallVector<int64_t> batches = offsets(batch), ks = offsets(contract), places = offsets(free);
-  int64_t width = byteWidth(source.elementType()), panels = llvm::divideCeil(places.size(), columns);
+  Panels all{form, columns, byteWidth(source.getElementType()), offsets(batch), offsets(contract), offsets(free)};
+  return {all.bytes(), [all](const char *from, char *to) { all.write(from, to); }};
+}
+
+int64_t Panels::bytes() const {
+  int64_t steps = form.headers() + llvm::divideCeil(ks.size(), form.kPack);
+  return static_cast<int64_t>(batches.size() * llvm::divideCeil(places.size(), columns)) * steps * columns *
+         form.kPack * width;
+}
+
+void Panels::write(const char *from, char *to) const {
   auto k = static_cast<int64_t>(ks.size()), count = static_cast<int64_t>(places.size());
-  int64_t steps = form.headers() + llvm::divideCeil(k, form.kPack);
-  HostTensor packed(source.elementType(), {static_cast<int64_t>(batches.size()), panels, steps, columns, form.kPack});
-  const char *from = source.data();
-  char *to = packed.data();
+  int64_t panels = llvm::divideCeil(count, columns);
   for (int64_t batchOffset : batches)
     for (int64_t p = 0; p < panels; ++p) {
       int64_t inside = std::min(columns, count - p * columns);
@@ -95,7 +114,6 @@ HostTensor PanelLayout::pack(const HostTensor &source) const {
             std::memcpy(to + (n * form.kPack + r) * width,
                         from + (batchOffset + ks[first + r] + places[p * columns + n]) * width, width);
     }
-  return packed;
 }
 
 bool sinter::cpu::packsContraction(KernelSpec &spec, unsigned input) {
@@ -117,7 +135,7 @@ Packing sinter::cpu::packContraction(KernelSpec &spec, unsigned input) {
   layout.batch.assign(dot.getRhsBatch().begin(), dot.getRhsBatch().end());
   layout.contract.assign(dot.getRhsContract().begin(), dot.getRhsContract().end());
   layout.free = freeAxes(cast<RankedTensorType>(argument.getType()).getRank(), layout.batch, layout.contract);
-  return {input, layout.tag(), [layout](const HostTensor &source) { return layout.pack(source); }};
+  return {input, layout.tag(), [layout](RankedTensorType source) { return layout.packs(source); }};
 }
 
 //===- the plan --------------------------------------------------------------------------------------------===//

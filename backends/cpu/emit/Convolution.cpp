@@ -88,47 +88,43 @@ std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, Convolut
 
 /// [O, kh, kw, c] of a constant becomes [group][panel][header, kh, kw, c / kPack][columns][kPack], zero beyond the
 /// group's output channels and the channels.
-static HostTensor packFilter(const HostTensor &source, int64_t groups, int64_t panel, const ProductForm &form) {
-  int64_t taps = 1, rank = source.rank();
-  for (int64_t k = 1; k + 1 < rank; ++k)
-    taps *= source.size(k);
-  int64_t channels = source.size(rank - 1), perGroup = source.size(0) / groups, run = taps * channels;
-  int64_t width = byteWidth(source.elementType()), panels = llvm::divideCeil(perGroup, panel);
+static PackedForm packFilter(RankedTensorType source, int64_t groups, int64_t panel, const ProductForm &form) {
+  int64_t taps = ShapedType::getNumElements(source.getShape().drop_front().drop_back());
+  int64_t channels = source.getShape().back(), perGroup = source.getDimSize(0) / groups, run = taps * channels;
+  int64_t width = byteWidth(source.getElementType()), panels = llvm::divideCeil(perGroup, panel);
   int64_t steps = llvm::divideCeil(channels, form.kPack);
-  HostTensor packed(source.elementType(), {groups, panels, form.headers() + taps * steps, panel, form.kPack});
-  const char *from = source.data();
-  char *to = packed.data();
-  for (int64_t g = 0; g < groups; ++g)
-    for (int64_t p = 0; p < panels; ++p) {
-      int64_t inside = std::min(panel, perGroup - p * panel);
-      auto filterOf = [&](int64_t n) { return from + (g * perGroup + p * panel + n) * run * width; };
-      if (form.headers()) {
-        for (int64_t n = 0; n < inside; ++n) {
-          uint32_t sum = columnStart(form, llvm::seq<int64_t>(0, run), filterOf(n));
-          std::memcpy(to + n * sizeof sum, &sum, sizeof sum);
-        }
-        to += panel * form.kPack;
-      }
-      for (int64_t tap = 0; tap < taps; ++tap)
-        for (int64_t step = 0; step < steps; ++step, to += panel * form.kPack * width)
-          for (int64_t r = 0; r < std::min(form.kPack, channels - step * form.kPack); ++r)
-            for (int64_t n = 0; n < inside; ++n)
-              std::memcpy(to + (n * form.kPack + r) * width,
-                          filterOf(n) + (tap * channels + step * form.kPack + r) * width, width);
-    }
-  return packed;
+  int64_t bytes = groups * panels * (form.headers() + taps * steps) * panel * form.kPack * width;
+  return {bytes, [=](const char *from, char *to) {
+            for (int64_t g = 0; g < groups; ++g)
+              for (int64_t p = 0; p < panels; ++p) {
+                int64_t inside = std::min(panel, perGroup - p * panel);
+                auto filterOf = [&](int64_t n) { return from + (g * perGroup + p * panel + n) * run * width; };
+                if (form.headers()) {
+                  for (int64_t n = 0; n < inside; ++n) {
+                    uint32_t sum = columnStart(form, llvm::seq<int64_t>(0, run), filterOf(n));
+                    std::memcpy(to + n * sizeof sum, &sum, sizeof sum);
+                  }
+                  to += panel * form.kPack;
+                }
+                for (int64_t tap = 0; tap < taps; ++tap)
+                  for (int64_t step = 0; step < steps; ++step, to += panel * form.kPack * width)
+                    for (int64_t r = 0; r < std::min(form.kPack, channels - step * form.kPack); ++r)
+                      for (int64_t n = 0; n < inside; ++n)
+                        std::memcpy(to + (n * form.kPack + r) * width,
+                                    filterOf(n) + (tap * channels + step * form.kPack + r) * width, width);
+              }
+          }};
 }
 
 /// [C, kh, kw, 1] becomes [kh][kw][C].
-static HostTensor packDepthwise(const HostTensor &source) {
-  int64_t channels = source.size(0), taps = source.numElements() / std::max<int64_t>(channels, 1);
-  int64_t width = byteWidth(source.elementType());
-  HostTensor packed(source.elementType(), {taps, channels});
-  char *to = packed.data();
-  for (int64_t tap = 0; tap < taps; ++tap)
-    for (int64_t c = 0; c < channels; ++c, to += width)
-      std::memcpy(to, source.data() + (c * taps + tap) * width, width);
-  return packed;
+static PackedForm packDepthwise(RankedTensorType source) {
+  int64_t channels = source.getDimSize(0), taps = ShapedType::getNumElements(source.getShape().drop_front());
+  int64_t width = byteWidth(source.getElementType());
+  return {taps * channels * width, [=](const char *from, char *to) {
+            for (int64_t tap = 0; tap < taps; ++tap)
+              for (int64_t c = 0; c < channels; ++c, to += width)
+                std::memcpy(to, from + (c * taps + tap) * width, width);
+          }};
 }
 
 Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
@@ -141,7 +137,7 @@ Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
   return {input,
           "filter;" + std::to_string(groups) + ";" + std::to_string(panel) + ";" + std::to_string(form.kPack) + ";" +
               std::to_string(form.columnFactor()),
-          [groups, panel, form](const HostTensor &source) { return packFilter(source, groups, panel, form); }};
+          [groups, panel, form](RankedTensorType source) { return packFilter(source, groups, panel, form); }};
 }
 
 Plan sinter::cpu::planFilter(KernelSpec &spec) {

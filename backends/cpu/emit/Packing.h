@@ -9,6 +9,7 @@
 
 namespace sinter::cpu {
 
+using schedule::PackedForm;
 using schedule::Packing;
 
 /// How an emitter packs input `input`.

@@ -48,23 +48,23 @@ static Value recurrenceOf(Operation *cell) {
 static int64_t gatesOf(Operation *cell) { return isa<LstmOp>(cell) ? 4 : 3; }
 
 /// [gates * H, H] becomes [H / lanes][H (k)][gate][lanes], zero beyond H.
-static HostTensor packRecurrence(const HostTensor &source, int64_t gates, int64_t lanes) {
-  int64_t units = source.size(1), blocks = llvm::divideCeil(units, lanes), width = byteWidth(source.elementType());
-  HostTensor packed(source.elementType(), {blocks, units, gates, lanes});
-  char *to = packed.data();
-  for (int64_t block = 0; block < blocks; ++block)
-    for (int64_t k = 0; k < units; ++k)
-      for (int64_t gate = 0; gate < gates; ++gate)
-        for (int64_t lane = 0; lane < lanes; ++lane, to += width)
-          if (int64_t unit = block * lanes + lane; unit < units)
-            std::memcpy(to, source.data() + ((gate * units + unit) * units + k) * width, width);
-  return packed;
+static PackedForm packRecurrence(RankedTensorType source, int64_t gates, int64_t lanes) {
+  int64_t units = source.getDimSize(1), blocks = llvm::divideCeil(units, lanes);
+  int64_t width = byteWidth(source.getElementType());
+  return {blocks * units * gates * lanes * width, [=](const char *from, char *to) {
+            for (int64_t block = 0; block < blocks; ++block)
+              for (int64_t k = 0; k < units; ++k)
+                for (int64_t gate = 0; gate < gates; ++gate)
+                  for (int64_t lane = 0; lane < lanes; ++lane, to += width)
+                    if (int64_t unit = block * lanes + lane; unit < units)
+                      std::memcpy(to, from + ((gate * units + unit) * units + k) * width, width);
+          }};
 }
 
 Packing sinter::cpu::packRecurrent(KernelSpec &spec, unsigned input) {
   int64_t gates = gatesOf(cellOf(spec)), lanes = spec.schedule().getLanes();
   return {input, "recurrence;" + std::to_string(gates) + ";" + std::to_string(lanes),
-          [gates, lanes](const HostTensor &source) { return packRecurrence(source, gates, lanes); }};
+          [gates, lanes](RankedTensorType source) { return packRecurrence(source, gates, lanes); }};
 }
 
 namespace {
