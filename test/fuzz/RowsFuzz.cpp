@@ -3,7 +3,8 @@
 // Folders of rows and vocabularies. The first byte says which:
 //
 //   0, 1   a folder: what stands in rows.json, index and 0.rows, each but the last behind its size in two bytes. 1: the
-//          checksum of the index is made right, since hardly any change would get past it
+//          checksum of the index is made right, since hardly any change would get past it, and now and then the same
+//          index lies there as that of a flush that is staged
 //   2      a vocabulary
 //
 // What opens is used: what rows hold afterwards must be what was written.
@@ -50,11 +51,36 @@ static std::string recordOf(const RowStore &store, int64_t row) {
   return record;
 }
 
-static void useRows() {
+/// Makes the checksum of an index right.
+static void fixChecksum(std::string &index) {
+  uint32_t crc;
+  if (index.size() < sizeof crc)
+    return;
+  crc = crc32c(std::string_view(index).substr(0, index.size() - sizeof crc));
+  std::memcpy(index.data() + index.size() - sizeof crc, &crc, sizeof crc);
+}
+
+/// Beside an index the same with the next mark, as a flush that was staged leaves it.
+static void stage(std::string index) {
+  constexpr size_t markAt = 32;
+  if (index.size() < markAt + 12)
+    return;
+  int64_t mark;
+  std::memcpy(&mark, index.data() + markAt, sizeof mark);
+  mark = mark == INT64_MAX ? 0 : mark + 1;
+  std::memcpy(index.data() + markAt, &mark, sizeof mark);
+  fixChecksum(index);
+  put("index.next", index);
+}
+
+static void useRows(bool isStaged) {
   std::map<int64_t, std::string> wanted;
   std::vector<std::string> parts;
   try {
     RowStore store(folder(), true);
+    int64_t mark = store.flushedMark();
+    if (isStaged && mark != INT64_MAX && (!store.opensAt(mark + 1) || store.flushedMark() != mark + 1))
+      abort();
     int64_t rows = std::min<int64_t>(store.options().rows, 300);
     if (store.recordBytes() > 4096)
       return;
@@ -150,12 +176,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   };
   put("rows.json", take());
   std::string index = take();
-  if (uint32_t crc; isRight && index.size() >= sizeof crc) {
-    crc = crc32c(std::string_view(index).substr(0, index.size() - sizeof crc));
-    std::memcpy(index.data() + index.size() - sizeof crc, &crc, sizeof crc);
-  }
+  if (isRight)
+    fixChecksum(index);
   put("index", index);
   put("0.rows", rest);
-  useRows();
+  bool isStaged = isRight && size % 4 == 0;
+  if (isStaged)
+    stage(index);
+  useRows(isStaged);
   return 0;
 }
