@@ -393,6 +393,7 @@ private:
 Expected<onnxfile::Model> quantizeModel(const OnnxFile &file, const QuantizePlan &plan,
                                         const std::map<std::string, Range> &ranges, const QuantizeOptions &options) {
   onnxfile::Model model = file.model;
+  model.set_ir_version(std::max<int64_t>(model.ir_version(), 4)); // initializers that are no inputs
   if (Error error = Quantizer(file, ranges, options, model).run(plan))
     return error;
   if (options.form == QuantizeOptions::Form::int4 && !versionOf(model, "com.microsoft")) {
