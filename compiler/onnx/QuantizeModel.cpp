@@ -58,7 +58,8 @@ Expected<QuantizePlan> planQuantization(const OnnxFile &file, const QuantizeOpti
   int64_t needed = options.perChannel ? 13 : 10, version = versionOf(file.model, "");
   if (options.form != Form::int4 && version < needed)
     return fail("%s: requires operator set %d for %s, found %d", file.path.c_str(), int(needed),
-                options.perChannel ? "a scale for each channel" : "bytes with a scale", int(version));
+                options.perChannel ? "a scale for each channel (10 for one of all)" : "bytes with a scale",
+                int(version));
   StringMap<const onnxfile::Tensor *> initializers = initializersOf(graph);
   QuantizePlan plan;
   StringSet<> seen;

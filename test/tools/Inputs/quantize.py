@@ -134,6 +134,14 @@ def check_graphs(folder):
 
 
 def check_errors(folder):
+    old = onnx.load(folder.file("m.onnx"))
+    old.opset_import[0].version = 11
+    onnx.save(old, folder.file("old.onnx"))
+    args = ["quantize", folder.file("old.onnx"), "--data", f"x=@{folder.file('x.npy')}", "-o", folder.file("q.onnx")]
+    done = folder.run(*args)
+    expect(done.returncode == 1 and "old.onnx: requires operator set 13 for a scale for each channel (10 for one of all), found 11" in done.stderr, done.stderr)
+    expect(folder.run(*args, "--per-tensor").returncode == 0, "a scale for all")
+    os.remove(folder.file("q.onnx"))
     integers = [helper.make_node("Cast", ["x"], ["i"], to=TensorProto.INT32), helper.make_node("MatMul", ["i", "i"], ["y"])]
     graph = helper.make_graph(integers, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [48, 3, 12, 12])], [helper.make_tensor_value_info("y", TensorProto.INT32, None)])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder.file("integers.onnx"))
