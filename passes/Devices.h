@@ -9,9 +9,7 @@ namespace sinter {
 
 /// True where the module is made for devices besides the host, too: then forms of kernels that the host alone has are
 /// not made.
-inline bool hasDevices(mlir::Operation *op) {
-  return op->getParentOfType<mlir::ModuleOp>()->hasAttr("sinter.devices");
-}
+inline bool hasDevices(mlir::Operation *op) { return op->getParentOfType<mlir::ModuleOp>()->hasAttr("sinter.devices"); }
 
 } // namespace sinter
 

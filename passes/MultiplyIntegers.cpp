@@ -7,6 +7,9 @@
 // The sums are exact in i32 and the last one is a constant where b is. What follows (a bias, an activation, the
 // rounding to bytes) stays as it is written and becomes the kernel's epilogue. The result differs from the graph in f32
 // by what that rounds: products of scaled bytes, their sum, and the scales, which are multiplied with each other first.
+//
+// Where the weights alone are bytes they stay so, as an operand that is converted, and sums are scaled; so do tables
+// whose rows are taken.
 
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
