@@ -63,7 +63,7 @@ static void buildGraphPhase(OpPassManager &pm, const Options &o, ArrayRef<schedu
     return;
   }
   pm.addNestedPass<func::FuncOp>(createRecognizeAttention(keptComposites(targets))); // before its masks are evaluated
-  pm.addNestedPass<func::FuncOp>(createMultiplyIntegers()); // before weights are evaluated
+  pm.addNestedPass<func::FuncOp>(createMultiplyIntegers());                          // before weights are evaluated
   pm.addNestedPass<func::FuncOp>(createFoldConstants(folding));
   pm.addNestedPass<func::FuncOp>(createTrimFilters());
   pm.addNestedPass<func::FuncOp>(createUnrollLoops({.maxTrips = o.maxUnrolledTrips, .maxOps = o.maxUnrolledOps}));
