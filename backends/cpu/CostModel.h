@@ -35,7 +35,7 @@ struct CostModel {
   int64_t parallelChunks = 24;        // blocks of a product grow only while there are so many
   int64_t stripChunks = 24;           // strips pay for many rows: row blocks are made only until there are so many
   int64_t convolutionMacs = 1 << 23;  // about 100 us, so that copied rows are few beside computed ones
-  int64_t depthwiseBytes = 128 << 10; // of padded input, which should stay in the second-level cache
+  int64_t depthwiseBytes = 128 << 10; // of padded input, or more where a chunk would copy mostly what others do
   int64_t streamedMacs = 1 << 16;     // matrix times vector streams the matrix
   int64_t mapElements = 16384;        // that are only moved; fewer of dear ones
   int64_t transposedElements = 16384;

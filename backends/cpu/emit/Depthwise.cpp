@@ -16,6 +16,18 @@ using namespace sinter::cpu;
 /// Pixels of a tile that may be forced.
 constexpr int64_t kMostPixels = 14;
 
+/// Bytes of padded input of a chunk: so many that at most a third of the rows that it copies are a neighbour's, too, as
+/// long as half of the second-level cache holds them.
+static int64_t chooseChunk(KernelSpec &spec, ConvolutionShape &shape) {
+  int64_t usual = spec.costs().depthwiseBytes, width = spec.dims.resolve(shape.paddedWidth).staticSize();
+  if (!shape.needsCopy || width == ShapedType::kDynamic)
+    return usual;
+  int64_t shared = std::max<int64_t>((shape.kernelH - 1) * shape.dilationH + 1 - shape.strideH, 0);
+  int64_t rows = llvm::divideCeil(2 * shared, shape.strideH) * shape.strideH;
+  int64_t rowBytes = width * shape.channels * byteWidth(getElementTypeOrSelf(shape.op.getInput()));
+  return std::clamp(rows * rowBytes, usual, std::max(usual, spec.target().l2Bytes / 2));
+}
+
 Plan sinter::cpu::planDepthwise(KernelSpec &spec, ScheduleAttr) {
   Plan plan = planFilter(spec);
   if (!plan.takes())
@@ -24,11 +36,12 @@ Plan sinter::cpu::planDepthwise(KernelSpec &spec, ScheduleAttr) {
   if (!isDepthwise(op))
     return Plan::refuse("it is not depthwise");
   // Accumulators and the inputs of one filter row fit the registers.
+  ConvolutionShape shape(spec, op);
   int64_t pixels = spec.target().vectorRegisters > 16 ? 7 : 4;
-  if (int64_t size = ConvolutionShape(spec, op).outWidth.staticSize(); size != ShapedType::kDynamic)
+  if (int64_t size = shape.outWidth.staticSize(); size != ShapedType::kDynamic)
     pixels = std::clamp<int64_t>(size, 1, pixels);
   plan.addTile(pixels, kMostPixels);
-  plan.setChunk(spec.costs().depthwiseBytes);
+  plan.setChunk(chooseChunk(spec, shape));
   return plan;
 }
 

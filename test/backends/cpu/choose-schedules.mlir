@@ -25,6 +25,26 @@ func.func @product(%x: tensor<20x3xf32>) -> (tensor<20x32xf32>, tensor<20x32xf32
   return %0, %1 : tensor<20x32xf32>, tensor<20x32xf32>
 }
 
+// Eight rows, so that a third of the copied ones are a neighbour's, too, where rows are shared.
+// CHECK-LABEL: @depthwise
+// CHECK: #sinter.schedule<depthwise, lanes = 16, tile = [7], chunk = 645120, packing = [1]>
+// CHECK: #sinter.schedule<depthwise, lanes = 16, tile = [7], chunk = 131072, packing = [1]>
+func.func @depthwise(%x: tensor<1x12x80x240xf32>) -> (tensor<1x12x80x240xf32>, tensor<1x12x80x240xf32>) {
+  %w0 = sinter.constant dense_resource<w> : tensor<240x5x5x1xf32>
+  %w1 = sinter.constant dense_resource<w> : tensor<240x1x3x1xf32>
+  %0 = sinter.kernel convolution(%x, %w0) : (tensor<1x12x80x240xf32>, tensor<240x5x5x1xf32>) -> tensor<1x12x80x240xf32> {
+  ^bb0(%a: tensor<1x12x80x240xf32>, %b: tensor<240x5x5x1xf32>):
+    %c = sinter.convolution %a, %b {dilation = array<i64: 1, 1>, element_type = f32, groups = 240 : i64, high = array<i64: 2, 2>, input_dilation = array<i64: 1, 1>, layout = #sinter<conv_layout channels_last>, low = array<i64: 2, 2>, strides = array<i64: 1, 1>} : (tensor<1x12x80x240xf32>, tensor<240x5x5x1xf32>) -> tensor<1x12x80x240xf32>
+    sinter.yield (%c) : tensor<1x12x80x240xf32>
+  }
+  %1 = sinter.kernel convolution(%x, %w1) : (tensor<1x12x80x240xf32>, tensor<240x1x3x1xf32>) -> tensor<1x12x80x240xf32> {
+  ^bb0(%a: tensor<1x12x80x240xf32>, %b: tensor<240x1x3x1xf32>):
+    %c = sinter.convolution %a, %b {dilation = array<i64: 1, 1>, element_type = f32, groups = 240 : i64, high = array<i64: 0, 1>, input_dilation = array<i64: 1, 1>, layout = #sinter<conv_layout channels_last>, low = array<i64: 0, 1>, strides = array<i64: 1, 1>} : (tensor<1x12x80x240xf32>, tensor<240x1x3x1xf32>) -> tensor<1x12x80x240xf32>
+    sinter.yield (%c) : tensor<1x12x80x240xf32>
+  }
+  return %0, %1 : tensor<1x12x80x240xf32>, tensor<1x12x80x240xf32>
+}
+
 // Fewer elements of dear ones: about the same time.
 // CHECK-LABEL: @maps
 // CHECK: sinter.kernel map({{.*}}) {schedule = #sinter.schedule<map, lanes = 16, chunk = 16384>}
