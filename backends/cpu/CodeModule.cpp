@@ -23,6 +23,10 @@ static void printModule(std::string &text, ModuleOp module) {
 /// matrices.
 constexpr unsigned kMaxInlinedCalls = 4, kMostInlinedCalls = 32;
 
+/// Where there are more kernels than this, short ones are cold: they take no longer than what launches them, and to
+/// compile thousands with care takes minutes. The largest models have some hundred.
+constexpr size_t kManyKernels = 1000;
+
 /// True when the schedule itself computes: it has small kernels or loops.
 static bool isWorthOptimizing(ModuleOp module, const KernelTable &kernels) {
   if (llvm::any_of(kernels.entries(), [](const KernelTable::Entry &entry) { return entry.traits.isBrief; }))
@@ -156,7 +160,8 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
     unit.kernel = entry.symbol;
     unit.callable = called.direct > 0;
     unit.wrapped = called.inParallel;
-    unit.light = form == KernelTemplate::contraction || form == KernelTemplate::convolution;
+    bool isCold = entry.traits.isShort && kernels.entries().size() > kManyKernels;
+    unit.light = form == KernelTemplate::contraction || form == KernelTemplate::convolution || isCold;
   }
   ObjectOptions objectOptions;
   objectOptions.target = &options.target;

@@ -35,7 +35,8 @@ struct ObjectUnit {
   bool callable = false;
   /// It gets a wrapper `i32 NAME(ctx, args, begin, end)`.
   bool wrapped = true;
-  /// A micro-kernel that came out of its emitter as it should be: five passes instead of a pipeline.
+  /// A micro-kernel that came out of its emitter as it should be, or code that hardly runs: five passes instead of a
+  /// pipeline.
   bool light = false;
   /// Kernels that become internal functions of this module, each a module with one function.
   struct Part {
