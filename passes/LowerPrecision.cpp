@@ -17,13 +17,16 @@ static constexpr int64_t kLeastReads = 16;
 /// With fewer channels a group rows of a convolution are padded more than they gain.
 static constexpr int64_t kLeastChannels = 16;
 
-static Type typeNamed(StringRef name, MLIRContext *context) {
+/// What an op of the policy multiplies in, as the attribute has it; null for no such name.
+static Attribute precisionNamed(StringRef name, MLIRContext *context) {
   if (name == "f32")
-    return Float32Type::get(context);
+    return TypeAttr::get(Float32Type::get(context));
   if (name == "bf16")
-    return BFloat16Type::get(context);
+    return TypeAttr::get(BFloat16Type::get(context));
   if (name == "f16")
-    return Float16Type::get(context);
+    return TypeAttr::get(Float16Type::get(context));
+  if (name == kTf32)
+    return StringAttr::get(context, kTf32);
   return {};
 }
 
@@ -40,9 +43,9 @@ bool sinter::setPrecision(ModuleOp module, StringRef text, std::string &error) {
   text.split(words, ',');
   for (auto [i, word] : llvm::enumerate(words)) {
     auto [op, name] = word.contains('=') ? word.split('=') : std::pair<StringRef, StringRef>("", word);
-    Type type = typeNamed(name, context);
-    if (!type) {
-      error = "requires f32, bf16 or f16, got '" + name.str() + "'";
+    Attribute precision = precisionNamed(name, context);
+    if (!precision) {
+      error = "requires f32, tf32, bf16 or f16, got '" + name.str() + "'";
       return false;
     }
     if (word.contains('=') ? !isPrecisionOp(op) : i > 0) {
@@ -52,7 +55,7 @@ bool sinter::setPrecision(ModuleOp module, StringRef text, std::string &error) {
     }
     for (StringRef known : kPrecisionOps)
       if (op.empty() || op == known)
-        policy.set(known, TypeAttr::get(type));
+        policy.set(known, precision);
   }
   module->setAttr(kPrecisionAttr, policy.getDictionary(context));
   return true;
@@ -146,11 +149,13 @@ private:
       return getOperation().emitError() << kPrecisionAttr << " requires a dictionary of ops and types";
     for (NamedAttribute entry : table) {
       auto type = dyn_cast<TypeAttr>(entry.getValue());
-      if (!isPrecisionOp(entry.getName()) || !type || !(type.getValue().isF32() || isLow(type.getValue())))
+      bool isKnown = type ? type.getValue().isF32() || isLow(type.getValue())
+                          : entry.getValue() == StringAttr::get(&getContext(), kTf32);
+      if (!isPrecisionOp(entry.getName()) || !isKnown)
         return getOperation().emitError()
-               << kPrecisionAttr << " requires f32, bf16 or f16 for ops of "
+               << kPrecisionAttr << " requires f32, tf32, bf16 or f16 for ops of "
                << llvm::join(ArrayRef<StringLiteral>(kPrecisionOps), ", ") << ", got " << entry.getName().getValue();
-      if (isLow(type.getValue()))
+      if (type && isLow(type.getValue()))
         policy[entry.getName()] = type.getValue();
     }
     return success();

@@ -10,22 +10,22 @@
 //     %z = dot_general %a, %b : bf16, bf16 -> f32
 //
 // Sums and results stay f32, so that every other op, weights of training steps and their optimizers do, too.
+//
+// tf32 changes nothing here: it lets a target that multiplies f32 faster with 10 bits behind the point do so
+// (backends/cuda); others multiply f32.
 
 #ifndef SINTER_PASSES_LOWERPRECISION_H
 #define SINTER_PASSES_LOWERPRECISION_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "ir/Precision.h"
 #include "mlir/Pass/Pass.h"
 
 namespace sinter {
 
-/// The attribute of a module that names the type of each op of the policy; ops that it lacks stay as they are.
-inline constexpr llvm::StringLiteral kPrecisionAttr = "sinter.precision";
-
 /// The ops that a policy may name, sorted.
 inline constexpr llvm::StringLiteral kPrecisionOps[] = {"convolution", "dot_general"};
 
-/// Gives `module` the policy that `text` says: the type of all ops (f32, bf16, f16), then OP=TYPE of single ones,
+/// Gives `module` the policy that `text` says: the type of all ops (f32, tf32, bf16, f16), then OP=TYPE of single ones,
 /// separated by commas, as in `bf16,convolution=f32`. Later ones win. False with the reason in `error`, the module
 /// unchanged, where the text is malformed or the module holds kernels, which have their types already.
 bool setPrecision(mlir::ModuleOp module, llvm::StringRef text, std::string &error);

@@ -66,6 +66,7 @@ static std::string planOnly(cuda::KernelSpec &spec, StringRef name, ScheduleAttr
 
 static const KernelForm forms[] = {
     {"mma_product", Chunk::Block, 0, planTiles<Core::Warps>, emitTiles<Core::Warps>, kThreadsAtOnce},
+    {"tf32_product", Chunk::Block, 0, planTiles<Core::WarpsTf32>, emitTiles<Core::WarpsTf32>, kThreadsAtOnce},
     {"product", Chunk::Block, 0, planTiles<Core::Threads>, emitTiles<Core::Threads>, kThreadsAtOnce},
     {"mma_attention", Chunk::Block, 0, planHeads<Core::Warps, false>, emitHeads<Core::Warps, false>, kThreadsAtOnce},
     {"block_attention", Chunk::Block, 0, planHeads<Core::Threads, false>, emitHeads<Core::Threads, false>,

@@ -4,6 +4,7 @@
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cuda/TileCore.h"
+#include "ir/Precision.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -29,6 +30,8 @@ std::string cuda::planProduct(cuda::KernelSpec &spec, StringRef name, Core core,
   std::optional<ProductTypes> types = ProductTypes::of(*product, core, refusal);
   if (!types)
     return refusal;
+  if (!schedule && core == Core::WarpsTf32 && !mayMultiplyInTf32(product->root))
+    return "nobody allows it to round to tf32";
   if (schedule) { // given
     if (schedule.getTile().size() != 7)
       return "its tile requires 7 numbers";

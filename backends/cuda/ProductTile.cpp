@@ -22,6 +22,13 @@ std::optional<ProductTypes> ProductTypes::of(const MatrixProduct &product, Core 
   Type a = signless(product.a->type), b = signless(product.b->type), result = signless(product.resultType);
   types.aUnsigned = isUnsigned(product.a->type);
   types.bUnsigned = isUnsigned(product.b->type);
+  if (core == Core::WarpsTf32) {
+    types.a = types.b = types.sum = a;
+    if (a.isF32() && b.isF32() && result.isF32())
+      return types;
+    refusal = "only f32 is rounded to tf32";
+    return std::nullopt;
+  }
   if (core == Core::Warps) {
     types.a = a;
     types.b = b;
@@ -69,14 +76,14 @@ std::string cuda::unfit(const ProductTile &tile, const ProductTypes &types, cons
   if (tile.parts < 1 || tile.parts > kMostParts)
     return "k has 1 to 64 parts";
   int64_t perChunk = kChunkBytes / types.width();
-  if (core == Core::Warps) {
+  if (isOfWarps(core)) {
     if (tile.innerRows % 16 || tile.innerColumns % 16 || tile.slab % (2 * perChunk))
       return "a warp takes multiples of 16 rows and columns, and two chunks of k";
   } else if (tile.rows / tile.innerRows % 4 || tile.columns / tile.innerColumns % 8 || tile.innerRows % perChunk ||
              tile.innerColumns % perChunk || tile.slab % perChunk) {
     return "a warp has 4 x 8 threads, each with whole chunks of rows, columns and k";
   }
-  int64_t sums = tile.innerRows * tile.innerColumns / (core == Core::Warps ? 32 : 1);
+  int64_t sums = tile.innerRows * tile.innerColumns / (isOfWarps(core) ? 32 : 1);
   if (sums * static_cast<int64_t>(types.sum.getIntOrFloatBitWidth()) > 64 * 32)
     return "a thread has 64 words of sums at most";
   if (tile.threads(core) > 512)
@@ -119,11 +126,11 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   auto tiles = [](int64_t size, int64_t of) { return static_cast<double>((size + of - 1) / of); };
   auto blocks = static_cast<double>(blocksOf(tile, sizes) * tile.parts);
   double slabs = std::ceil(tiles(sizes.k, tile.slab) / static_cast<double>(tile.parts)), slab = double(tile.slab);
-  double macs = core == Core::Warps ? (types.width() == 1 ? gpu.macs8 : gpu.macs16)
-                                    : (types.width() == 8 ? gpu.macs64 : gpu.macs32);
+  double ofWarps = core == Core::WarpsTf32 ? gpu.macs16 / 2 : types.width() == 1 ? gpu.macs8 : gpu.macs16;
+  double macs = isOfWarps(core) ? ofWarps : types.width() == 8 ? gpu.macs64 : gpu.macs32;
   // A multiprocessor that has few threads waits for memory; sums in registers are what an element is used for.
   double threads = static_cast<double>(tile.threads(core));
-  double waiting = 1 + 24 / (static_cast<double>(tile.innerRows * tile.innerColumns) / (core == Core::Warps ? 32 : 1));
+  double waiting = 1 + 24 / (static_cast<double>(tile.innerRows * tile.innerColumns) / (isOfWarps(core) ? 32 : 1));
   double multiplying = double(tile.rows * tile.columns) * slab / macs * waiting;
   double reading = double((tile.rows + tile.columns) * types.width()) * slab /
                    (2.5 * gpu.bandwidth / double(gpu.multiprocessors)); // most of it is in the second cache
@@ -148,9 +155,9 @@ ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &produc
   Sizes sizes = sizesOf(spec, product);
   ProductTile best;
   double least = INFINITY;
-  for (ProductTile tile : core == Core::Warps ? ArrayRef(ofWarps) : ArrayRef(ofThreads)) {
-    if (core == Core::Warps && types.width() == 1)
-      tile.slab *= 2;
+  for (ProductTile tile : isOfWarps(core) ? ArrayRef(ofWarps) : ArrayRef(ofThreads)) {
+    if (isOfWarps(core)) // as many bytes as of 16-bit elements
+      tile.slab = tile.slab * 2 / types.width();
     if (core == Core::Threads && types.width() == 8)
       tile.innerRows = tile.innerColumns = 4;
     int64_t slabs = llvm::divideCeil(sizes.k, tile.slab);

@@ -13,17 +13,16 @@
 
 namespace sinter::cuda {
 
-/// Who multiplies: threads, element by element, or warps by mma.sync.
-enum class Core { Threads, Warps };
+/// Who multiplies: threads, element by element; warps by mma.sync; warps f32 that are rounded to tf32.
+enum class Core { Threads, Warps, WarpsTf32 };
+inline bool isOfWarps(Core core) { return core != Core::Threads; }
 
 struct ProductTile {
   int64_t rows = 0, columns = 0, slab = 0;
   int64_t innerRows = 0, innerColumns = 0; // of a thread or a warp
   int64_t stages = 2, parts = 1;
 
-  int64_t threads(Core core) const {
-    return rows / innerRows * (columns / innerColumns) * (core == Core::Warps ? 32 : 1);
-  }
+  int64_t threads(Core core) const { return rows / innerRows * (columns / innerColumns) * (isOfWarps(core) ? 32 : 1); }
   static ProductTile of(ScheduleAttr schedule);
   ScheduleAttr schedule(mlir::MLIRContext *context, llvm::StringRef name, Core core) const;
 };

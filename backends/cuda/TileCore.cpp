@@ -206,6 +206,8 @@ private:
   /// Four 8 x 8 matrices (of 16 bits; bytes in pairs): 16 free positions from `first` on, two chunks of k. They are in
   /// the order in which mma.sync has them: of a free positions change first, of b k.
   SmallVector<Value> read(const SlabLayout &side, Value slab, Value first, int64_t k, bool freeFirst) {
+    if (!side.kInner && side.width == 4) // ldmatrix turns elements of two bytes only
+      return readWords(side, slab, first, k, freeFirst);
     Value matrix = t.div(lane, 8), row = t.rem(lane, 8);
     Value low = t.rem(matrix, 2), high = t.div(matrix, 2);
     Value freeHalf = freeFirst ? low : high, kHalf = freeFirst ? high : low;
@@ -229,7 +231,21 @@ private:
     return registers;
   }
 
+  /// The same of 4-byte elements, one by one.
+  SmallVector<Value> readWords(const SlabLayout &side, Value slab, Value first, int64_t k, bool freeFirst) {
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < 4; ++i) {
+      int64_t freeHalf = freeFirst ? i % 2 : i / 2, kHalf = freeFirst ? i / 2 : i % 2;
+      Value free = t.add(t.add(first, t.div(lane, 4)), 8 * freeHalf), row = t.add(t.rem(lane, 4), k + 4 * kHalf);
+      registers.push_back(asOperand(t.load(t.b.getI32Type(), t.behind(slab, side.byteOf(t, row, free)), 4)));
+    }
+    return registers;
+  }
+
   Value asOperand(Value bits) {
+    if (types.a.isF32())
+      return t.intrinsic("llvm.nvvm.f2tf32.rna", t.b.getI32Type(),
+                         LLVM::BitcastOp::create(t.b, types.a, bits).getResult());
     if (!types.a.isF16())
       return bits;
     return LLVM::BitcastOp::create(t.b, VectorType::get({2}, types.a), bits);
@@ -245,6 +261,8 @@ private:
       return NVVM::MMATypes::f16;
     if (types.a.isBF16())
       return NVVM::MMATypes::bf16;
+    if (types.a.isF32())
+      return NVVM::MMATypes::tf32;
     return (isA ? types.aUnsigned : types.bUnsigned) ? NVVM::MMATypes::u8 : NVVM::MMATypes::s8;
   }
 
@@ -254,7 +272,7 @@ private:
     std::optional<NVVM::MMAIntOverflow> overflow;
     if (!isFloat)
       overflow = NVVM::MMAIntOverflow::wrapped;
-    Value result = NVVM::MmaOp::create(t.b, type, as, bs, sums, ArrayRef<int64_t>{16, 8, isFloat ? 16 : 32},
+    Value result = NVVM::MmaOp::create(t.b, type, as, bs, sums, ArrayRef<int64_t>{16, 8, 32 / types.width()},
                                        std::nullopt, overflow, std::array{typeOf(true), typeOf(false)},
                                        std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
     SmallVector<Value> values;
@@ -272,7 +290,7 @@ private:
 
 std::unique_ptr<TileCore> TileCore::of(Core core, TileBuilder &t, const ProductTile &tile, const ProductTypes &types,
                                        const SlabLayout &a, const SlabLayout &b, Value thread) {
-  if (core == Core::Warps)
+  if (isOfWarps(core))
     return std::make_unique<WarpCore>(t, tile, types, a, b, thread);
   return std::make_unique<ThreadCore>(t, tile, types, a, b, thread);
 }

@@ -8,7 +8,8 @@
 //     rows y*4 .. y*4+3, and so on every 4 * threads of a column; or y, y + threads of a column, ...
 //
 // Warps (mma.sync m16n8k16 of f16 and bf16, m16n8k32 of bytes). Lane l of a warp holds, of each 16 x 8 tile of results,
-// columns 2 (l % 4) and the next of rows l / 4 and l / 4 + 8.
+// columns 2 (l % 4) and the next of rows l / 4 and l / 4 + 8. f32 is rounded to tf32 (m16n8k8) as it comes from shared
+// memory, to nearest with ties away from zero.
 
 #ifndef SINTER_BACKENDS_CUDA_TILECORE_H
 #define SINTER_BACKENDS_CUDA_TILECORE_H

@@ -98,7 +98,7 @@ SlabLayout SlabLayout::of(const ProductTile &tile, const ProductTypes &types, co
                           Core core) {
   SlabLayout layout;
   layout.width = types.width();
-  layout.isSwizzled = core == Core::Warps;
+  layout.isSwizzled = isOfWarps(core);
   // ldmatrix turns elements of two bytes only.
   layout.kInner = side.kInner || (layout.isSwizzled && layout.width == 1);
   layout.free = isA ? tile.rows : tile.columns;
@@ -108,7 +108,7 @@ SlabLayout SlabLayout::of(const ProductTile &tile, const ProductTypes &types, co
 }
 
 SlabLayout SlabLayout::ofRows(int64_t rows, int64_t k, int64_t width, Core core) {
-  bool isSwizzled = core == Core::Warps;
+  bool isSwizzled = isOfWarps(core);
   return {/*kInner=*/true, isSwizzled, rows, k, width, isSwizzled ? 0 : kChunkBytes};
 }
 

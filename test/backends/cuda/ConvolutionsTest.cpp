@@ -112,14 +112,15 @@ TEST(ProductPtx, TilesFitIntoRegisters) {
   if (!cuda::hasPtxas())
     GTEST_SKIP() << "ptxas is not installed";
   std::string text =
-      R"(func.func @f(%x: tensor<512x512xf32>, %z: tensor<512x512xf64>, %w: tensor<512x512xi8>, %v: tensor<512x512xbf16>)
-      -> (tensor<512x512xf32>, tensor<512x512xf64>, tensor<512x512xi32>, tensor<512x512xbf16>) {
+      R"(func.func @f(%x: tensor<512x512xf32>, %z: tensor<512x512xf64>, %w: tensor<512x512xi8>, %v: tensor<512x512xbf16>, %u: tensor<512x512xf32>)
+      -> (tensor<512x512xf32>, tensor<512x512xf64>, tensor<512x512xi32>, tensor<512x512xbf16>, tensor<512x512xf32>) {
 )";
   const char *kernels[][5] = {
       {"x", "f32", "f32", "product, lanes = 256, tile = [128, 128, 16, 8, 8, 2, 1]", "0"},
       {"z", "f64", "f64", "product, lanes = 256, tile = [64, 64, 16, 4, 4, 2, 1]", "0"},
       {"w", "i8", "i32", "mma_product, lanes = 256, tile = [128, 128, 64, 64, 32, 3, 1]", "1"},
-      {"v", "bf16", "bf16", "mma_product, lanes = 256, tile = [128, 128, 32, 64, 32, 3, 1]", "0"}};
+      {"v", "bf16", "bf16", "mma_product, lanes = 256, tile = [128, 128, 32, 64, 32, 3, 1]", "0"},
+      {"u", "f32", "f32", "tf32_product, lanes = 256, tile = [128, 128, 16, 64, 32, 3, 1]", "0"}};
   for (auto [name, type, result, schedule, axis] : kernels) {
     std::string from = std::string("tensor<512x512x") + type + ">", to = std::string("tensor<512x512x") + result + ">";
     std::string types = " : (" + from + ", " + from + ") -> " + to;
@@ -129,8 +130,8 @@ TEST(ProductPtx, TilesFitIntoRegisters) {
             "array<i64: 1>, rhs_contract = array<i64: " + axis + ">, element_type = " + result + "}" + types +
             "\n    sinter.yield(%d) : " + to + "\n  }\n";
   }
-  text += "  return %rx, %rz, %rw, %rv : tensor<512x512xf32>, tensor<512x512xf64>, tensor<512x512xi32>, "
-          "tensor<512x512xbf16>\n}\n";
+  text += "  return %rx, %rz, %rw, %rv, %ru : tensor<512x512xf32>, tensor<512x512xf64>, tensor<512x512xi32>, "
+          "tensor<512x512xbf16>, tensor<512x512xf32>\n}\n";
   cuda::Compiled compiled;
   std::string error;
   ASSERT_TRUE(cuda::compileText(text, compiled, error)) << error << text;
@@ -139,10 +140,11 @@ TEST(ProductPtx, TilesFitIntoRegisters) {
   std::string ptx = compiled.code.substr(compiled.code.find("\n\n") + 2);
   for (const char *part :
        {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "cvt.rna.tf32.f32",
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
         "cp.async.cg.shared.global", "cp.async.wait_group", "cvta.to.global.u64", "st.global.v4", "ld.shared.v4"})
     EXPECT_NE(ptx.find(part), std::string::npos) << part;
-  cuda::expectNoSpills(ptx, 4, 240); // 256 threads have 255 each
+  cuda::expectNoSpills(ptx, 5, 240); // 256 threads have 255 each
 }
 
 /// Pixels whose sizes only running tells are found by divisions, which are calls of a subroutine to ptxas: their blocks

@@ -150,6 +150,59 @@ TEST(Products, WarpsOfAllEdgesF16) {
   allEdges(kF16F32, warpSchedule("16, 32, 64, 16, 16, 2, 1", 64), "contraction block");
 }
 
+/// Of numbers that tf32 has, nothing is rounded.
+TEST(Products, WarpsOfAllEdgesTf32) {
+  allEdges(kF32, "tf32_" + threadSchedule("32, 32, 16, 16, 16, 3, 1", 128), "contraction block");
+}
+
+/// To nearest with 10 bits behind the point, ties away from zero; sums are f32.
+TEST(Products, Tf32RoundsOperands) {
+  std::string x = "tensor<4x8xf32>", y = "tensor<8x4xf32>", r = "tensor<4x4xf32>",
+              types = " : (" + x + ", " + y + ") -> " + r;
+  std::string text =
+      "func.func @f(%x: " + x + ", %y: " + y + ") -> " + r + " {\n  %0 = sinter.kernel contraction(%x, %y) " +
+      "{schedule = #sinter.schedule<tf32_product, lanes = 128, tile = [32, 32, 16, 16, 16, 2, 1]>}" + types +
+      " {\n  ^bb0(%p: " + x + ", %q: " + y + "):\n    %d = sinter.dot_general %p, %q {lhs_batch = array<i64>, " +
+      "rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32}" +
+      types + "\n    sinter.yield(%d) : " + r + "\n  }\n  return %0 : " + r + "\n}\n";
+  test::Program program(text, 2);
+  ASSERT_EQ(program.error, "");
+  const double given[] = {1 + 0x1p-10, 1 + 0x1p-11, 1 + 0x1p-12, -1 - 0x1p-11},
+               wanted[] = {1 + 0x1p-10, 1 + 0x1p-10, 1, -1 - 0x1p-10};
+  HostTensor a(mlir::Float32Type::get(&program.context), {4, 8}), b(mlir::Float32Type::get(&program.context), {8, 4});
+  std::vector<double> ofA(32), ofB(32);
+  for (size_t i = 0; i < 4; ++i) {
+    ofA[8 * i] = given[i];
+    ofA[8 * i + 1] = 0x1p-20; // which the sum keeps
+    ofB[i] = ofB[4 + i] = 1;
+  }
+  a.assignFloats(ofA);
+  b.assignFloats(ofB);
+  auto results = program.run({a, b});
+  ASSERT_TRUE(results) << program.error << cuda::report();
+  for (int64_t i = 0; i < 4; ++i)
+    EXPECT_EQ((*results)[0].getFloat(4 * i), wanted[i] + 0x1p-20) << i;
+}
+
+/// Only where the module's policy says so.
+TEST(Products, Tf32IsAskedFor) {
+  auto codeOf = [](const std::string &policy) {
+    std::string type = "tensor<64x64xf32>";
+    std::string text =
+        "module" + policy + " {\nfunc.func @f(%x: " + type + ") -> " + type + " {\n  %0 = sinter.dot_general %x, %x " +
+        "{lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: " +
+        "0>, element_type = f32} : (" + type + ", " + type + ") -> " + type + "\n  return %0 : " + type + "\n}\n}\n";
+    cuda::Compiled compiled;
+    std::string error;
+    EXPECT_TRUE(cuda::compileText(text, compiled, error)) << error;
+    std::remove(compiled.path.c_str());
+    return compiled.code.find(".tf32.") != std::string::npos;
+  };
+  EXPECT_TRUE(codeOf(" attributes {sinter.precision = {dot_general = \"tf32\"}}"));
+  EXPECT_FALSE(codeOf(" attributes {sinter.precision = {convolution = \"tf32\"}}"));
+  EXPECT_FALSE(codeOf(""));
+}
+
 TEST(Products, WarpsOfAllBytes) {
   for (const char *a : {"i8", "ui8"})
     for (const char *b : {"i8", "ui8"})

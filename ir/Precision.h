@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which ops multiply in fewer bits than their types have, as data of a module: passes/LowerPrecision.h.
+
+#ifndef SINTER_IR_PRECISION_H
+#define SINTER_IR_PRECISION_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace sinter {
+
+/// The attribute of a module that names what each op of the policy multiplies in; ops that it lacks stay as they are.
+inline constexpr llvm::StringLiteral kPrecisionAttr = "sinter.precision";
+
+/// What stands there, as a string, for f32 that a target may round to 10 bits behind the point where it multiplies: no
+/// type of tensors.
+inline constexpr llvm::StringLiteral kTf32 = "tf32";
+
+/// True where the policy of the module around says tf32 for `op`.
+inline bool mayMultiplyInTf32(mlir::Operation *op) {
+  auto module = op->getParentOfType<mlir::ModuleOp>();
+  auto policy = module ? module->getAttrOfType<mlir::DictionaryAttr>(kPrecisionAttr) : nullptr;
+  auto word = policy ? policy.getAs<mlir::StringAttr>(op->getName().stripDialect()) : nullptr;
+  return word && word.getValue() == kTf32;
+}
+
+} // namespace sinter
+
+#endif
