@@ -4,6 +4,8 @@
 #include "backends/cpu/emit/Single.h"
 #include "backends/cuda/TileMemory.h"
 #include "ir/Attention.h"
+#include "ir/Contraction.h"
+#include "ir/Precision.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 
@@ -20,8 +22,16 @@ constexpr int64_t kMostSumsOfWarps = 128, kMostSumsOfThreads = 64;
 
 static bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
 
+/// True where the module's policy has products of f32 multiply in 16 bits, which those of an f32 attention do as steps.
+static bool isFasterInSteps(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto policy = module ? module->getAttrOfType<DictionaryAttr>(kPrecisionAttr) : nullptr;
+  auto type = policy ? policy.getAs<TypeAttr>(DotGeneralOp::getOperationName().split('.').second) : nullptr;
+  return type && isHalf(type.getValue()) && getElementTypeOrSelf(op->getOperand(0)).isF32();
+}
+
 bool cuda::hasAttentionForm(Operation *op) {
-  if (!isAttention(op))
+  if (!isAttention(op) || isFasterInSteps(op))
     return false;
   RankedTensorType query = tensorTypeOf(op->getOperand(0)), value = tensorTypeOf(op->getOperand(2));
   Type type = query.getElementType();

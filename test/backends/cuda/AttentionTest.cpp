@@ -224,11 +224,11 @@ TEST(Attention, ATileThatDoesNotFitIsToldWhy) {
 
 /// From the graph: attention of f16 and bf16 is one kernel; rows that are no whole chunks are steps as before.
 TEST(Attention, IsKeptWhereItHasAForm) {
-  auto codeOf = [](const char *type, int64_t depth) {
+  auto codeOf = [](const char *type, int64_t depth, const std::string &policy = "") {
     std::string q = tensorOf({1, 40, depth}, type);
-    std::string text = "func.func @f(%q: " + q + ") -> " + q +
+    std::string text = "module" + policy + " {\nfunc.func @f(%q: " + q + ") -> " + q +
                        " {\n  %0 = sinter.attention %q, %q, %q {scale = 1.0 : f64} : (" + q + ", " + q + ", " + q +
-                       ") -> " + q + "\n  return %0 : " + q + "\n}\n";
+                       ") -> " + q + "\n  return %0 : " + q + "\n}\n}\n";
     cuda::Compiled compiled;
     std::string error;
     EXPECT_TRUE(cuda::compileText(text, compiled, error)) << error;
@@ -238,6 +238,10 @@ TEST(Attention, IsKeptWhereItHasAForm) {
   };
   EXPECT_NE(codeOf("f16", 64).find("_attention block "), std::string::npos);
   EXPECT_NE(codeOf("f32", 64).find("_attention block "), std::string::npos);
+  // By a policy its products multiply in 16 bits.
+  std::string steps = codeOf("f32", 64, " attributes {sinter.precision = {dot_general = bf16}}");
+  EXPECT_EQ(steps.find("_attention block "), std::string::npos);
+  EXPECT_NE(steps.find("mma.sync"), std::string::npos);
   for (const std::string &code : {codeOf("f16", 7), codeOf("f16", 264), codeOf("f32", 132)})
     EXPECT_EQ(code.find("_attention block "), std::string::npos) << code.substr(0, 300);
 }
