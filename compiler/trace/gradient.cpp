@@ -3,6 +3,7 @@
 #include "gradient.hpp"
 #include "Apply.h"
 #include "Frames.h"
+#include "ops_create.hpp"
 #include <numeric>
 
 namespace sinter::inline SINTER_HOST {
@@ -74,9 +75,14 @@ static Tensor checkResults(const char *function, int mode, std::span<const Tenso
 
 void Gradients::derivative(AnyTree like) const {
   if (problem.defined())
-    like.poison(problem);
-  else
-    like.setLeaves(std::span(results).last(like.leaves().size()));
+    return like.poison(problem);
+  std::vector<Tensor> leaves = like.leaves();
+  auto next = results.end();
+  for (const Tensor &leaf : leaves)
+    next -= is_float(leaf.dtype());
+  for (Tensor &leaf : leaves)
+    leaf = is_float(leaf.dtype()) ? *next++ : zeros_like(leaf);
+  like.setLeaves(leaves);
 }
 
 /// Traces `f`, at arguments of `types` in trees like `args`, as a function of the graph: `value` and `outputs` are what
@@ -118,6 +124,24 @@ struct KnownGradients {
 };
 } // namespace
 
+/// Those of the leaves `wrt`, of `types`, that a gradient is by: floats. An integer beside floats in a tree is left out
+/// backward; one that is an argument of its own, or that a direction is wanted for, is a mistake, which `problem` says.
+static std::vector<int32_t> floatsOf(std::span<const int32_t> wrt, std::span<const TensorType> types, const char *name,
+                                     int mode, AnyTree args, Where where, Tensor &problem) {
+  std::vector<int32_t> floats, others;
+  for (int32_t k : wrt)
+    (is_float(types[size_t(k)].dtype) ? floats : others).push_back(k);
+  bool isBackward = mode == SINTER_GRAD || mode == SINTER_VALUE_AND_GRAD || mode == SINTER_VJP;
+  for (int32_t k : others) {
+    std::string leaf = argumentNames(args)[size_t(k)];
+    bool isArgument = leaf.find_first_of(".[") == std::string::npos;
+    if (!problem.defined() && (isArgument || floats.empty() || !isBackward))
+      problem = fail(where, std::string(name) + " requires float tensors to differentiate by, got " +
+                                types[size_t(k)].str() + " for " + leaf);
+  }
+  return floats;
+}
+
 Gradients recordGradient(const char *name, int mode, ApplyCall f, AnyTree args, AnyTree value,
                          std::span<const int32_t> wrt, std::span<const Tensor> more, const GradientOptions &options,
                          Where where) {
@@ -139,10 +163,10 @@ Gradients recordGradient(const char *name, int mode, ApplyCall f, AnyTree args, 
   std::vector<uint32_t> all = operands;
   if (!trace.materialize(anyTree(further), where, all, furtherTypes))
     return stop(*anyTree(further).firstError());
-  for (int32_t k : wrt)
-    if (!is_float(types[size_t(k)].dtype))
-      return stop(fail(where, std::string(name) + " requires float tensors to differentiate by, got " +
-                                  types[size_t(k)].str() + " for " + argumentNames(args)[size_t(k)]));
+  Tensor mistake;
+  std::vector<int32_t> floats = floatsOf(wrt, types, name, mode, args, where, mistake);
+  if (mistake.defined())
+    return stop(mistake);
   if (mode == SINTER_JVP || mode == SINTER_HVP)
     if (Tensor problem = checkDirections(name, "tangent", furtherTypes, types, argumentNames(args), where);
         problem.defined())
@@ -174,7 +198,7 @@ Gradients recordGradient(const char *name, int mode, ApplyCall f, AnyTree args, 
   lower.mode = mode;
   lower.memory = options.memory.empty() ? nullptr : options.memory.c_str();
   trace.locate(where);
-  if (sinter_graph_gradient(trace.handle(), function, int32_t(wrt.size()), wrt.data(), &lower, &gradient))
+  if (sinter_graph_gradient(trace.handle(), function, int32_t(floats.size()), floats.data(), &lower, &gradient))
     return stop(trace.failGraph(where));
   std::vector<uint32_t> results(outputTypes.size() * 2 + wrt.size() + 1);
   int32_t count = 0;

@@ -8,6 +8,9 @@
 // from outside is traced once; numbers that it reads from outside are those of that time. One that captures is traced
 // each time, and compiled when it is another one than before; tensors that it captures may differ in their elements
 // (integers and booleans of up to 64 elements, which may be sizes, may not).
+//
+// Of trees, gradients are by the leaves of floats; leaves of integers and booleans (a counter in a model, say) have
+// zeros of their own type there. An argument that is itself such a tensor, or has no floats at all, is an error.
 
 #ifndef SINTER_TRACE_GRADIENT_HPP
 #define SINTER_TRACE_GRADIENT_HPP

@@ -471,6 +471,46 @@ TEST(Gradient, RequiresFloatsToDifferentiateBy) {
             "grad requires float tensors to differentiate by, got i32[] for argument 0");
 }
 
+struct Counted {
+  Tensor scale, steps, shift;
+};
+
+TEST(Gradient, IntegersWithinATreeHaveZeros) {
+  Counted model{Tensor({2., 3.}), Tensor({5, 6}), Tensor(1.)};
+  auto f = [](const Counted &m, Tensor x) { return sum(square(m.scale * x) * astype(m.steps, DType::f64) + m.shift); };
+  Tensor x({1., 2.});
+  for (bool jitted : {false, true}) {
+    auto slopes = [&](const Counted &m, const Tensor &x) { return grad(f)(m, x); };
+    Counted slope = jitted ? jit(slopes)(model, x) : slopes(model, x);
+    EXPECT_EQ(slope.scale.to_vector<double>(), (std::vector<double>{20, 144}));
+    EXPECT_EQ(slope.steps.dtype(), DType::i32);
+    EXPECT_EQ(slope.steps.to_vector<int32_t>(), (std::vector<int32_t>{0, 0}));
+    EXPECT_EQ(slope.shift.item<double>(), 2);
+  }
+  auto [value, back] = vjp(f, std::tuple{model, x}, scalar(1.));
+  EXPECT_EQ(value.item<double>(), 238);
+  EXPECT_EQ(std::get<0>(back).steps.to_vector<int32_t>(), (std::vector<int32_t>{0, 0}));
+  EXPECT_EQ(std::get<1>(back).to_vector<double>(), (std::vector<double>{40, 216}));
+  // In a host's branch the code runs twice, the second time from its log.
+  auto branching = [&](const Counted &m, Tensor x) {
+    Counted slope = grad(f)(m, x);
+    return sum(x) > 0. ? slope.scale : -slope.scale;
+  };
+  EXPECT_EQ(jit(branching)(model, -x).to_vector<double>(), (std::vector<double>{-20, -144}));
+}
+
+TEST(Gradient, RequiresFloatsInATree) {
+  struct Counters {
+    Tensor a, b;
+  };
+  auto f = [](const Counters &m) { return sum(astype(m.a, DType::f32)); };
+  EXPECT_EQ(messageOf([&] { grad(f)(Counters{Tensor({1, 2}), Tensor(3)}); }),
+            "grad requires float tensors to differentiate by, got i32[2] for argument 0.a");
+  auto two = [](Tensor x, Tensor n) { return sum(x * astype(n, DType::f32)); };
+  EXPECT_EQ(messageOf([&] { grad<0, 1>(two)(Tensor({1.f}), Tensor({3})); }),
+            "grad requires float tensors to differentiate by, got i32[1] for argument 1");
+}
+
 TEST(Gradient, RequiresACotangentPerResult) {
   auto two = [](Tensor x) { return std::tuple{x, x}; };
   EXPECT_EQ(messageOf([&] { vjp(two, std::tuple{scalar(1.f)}, scalar(1.f)); }),
