@@ -286,7 +286,7 @@ private:
 };
 } // namespace
 
-Status loadLeaves(const std::string &path, detail::AnyTree tree, bool exact, Where where) {
+Status loadLeaves(const std::string &path, detail::AnyTree tree, const LoadOptions &options, Where where) {
   auto last = [&](sinter_status_code code) {
     return detail::report(Error(sinter_last_error(), where, StatusCode(code)));
   };
@@ -295,7 +295,7 @@ Status loadLeaves(const std::string &path, detail::AnyTree tree, bool exact, Whe
     return last(code);
   std::vector<std::string> names = detail::stateNames(tree);
   std::vector<Tensor> leaves = tree.leaves();
-  if (exact)
+  if (options.exact)
     for (int32_t k = 0; k < file.count(); ++k)
       if (std::find(names.begin(), names.end(), file.name(k)) == names.end())
         return detail::report(
@@ -305,6 +305,8 @@ Status loadLeaves(const std::string &path, detail::AnyTree tree, bool exact, Whe
     if (sinter_status_code code = file.read(names[k].c_str(), &read))
       return last(code);
     Tensor value = detail::adoptTensor(read, where);
+    if (options.convert && is_float(value.dtype()) && is_float(leaves[k].dtype()))
+      value = astype(Operand(value, where), leaves[k].dtype());
     if (!(value.type() == leaves[k].type()))
       return detail::report(Error("'" + path + "' requires type " + leaves[k].type().str() + " for '" + names[k] +
                                       "', got " + value.type().str(),

@@ -241,15 +241,19 @@ template <class... Layers> Sequential<Layers...> sequential(Layers... layers) {
 
 /// Writes the leaves of a tree, by their names: `.safetensors`, or `.npz`.
 Status saveLeaves(const std::string &path, detail::AnyTree tree, Where where);
-/// Reads as many leaves as there are; types must be those of the tree. Tensors of the file that the tree has not are
-/// left unless `exact`.
-Status loadLeaves(const std::string &path, detail::AnyTree tree, bool exact, Where where);
+struct LoadOptions {
+  bool exact = true;    // what the file holds beside the tree is an error
+  bool convert = false; // floats of another type than the leaf's are rounded to it: f16 and bf16 files, f32 models
+};
+/// Reads as many leaves as there are; shapes must be those of the tree, and types unless `convert`. After an error the
+/// tree is as it was.
+Status loadLeaves(const std::string &path, detail::AnyTree tree, const LoadOptions &options, Where where);
 template <class Tree> Status save(const std::string &path, const Tree &tree, Where where = Where::current()) {
   return saveLeaves(path, detail::anyTree(tree), where);
 }
 template <class Tree>
-Status load(const std::string &path, Tree &tree, bool exact = true, Where where = Where::current()) {
-  return loadLeaves(path, detail::anyTree(tree), exact, where);
+Status load(const std::string &path, Tree &tree, const LoadOptions &options = {}, Where where = Where::current()) {
+  return loadLeaves(path, detail::anyTree(tree), options, where);
 }
 
 } // namespace sinter::inline SINTER_HOST::nn

@@ -111,13 +111,12 @@ static Exit inspect(const InspectFlags &flags) {
                         {"input_bytes", memory.input_bytes},     {"output_bytes", memory.output_bytes},
                         {"scratch_bytes", memory.scratch_bytes}, {"peak_bytes", memory.peak_bytes}};
     report["memory"]["state_bytes"] = memory.state_bytes;
-    if (model.graph()) {
-      report["memory"]["weight_bytes"] = model.compile().code.weights.size();
+    report["memory"]["weight_bytes"] = sinter_session_function(model.session())->weights_bytes;
+    if (model.graph())
       if (const auto &keeps = model.compile().code.functions.front().keeps) {
         report["memory"]["arena_bytes_of_all"] = keeps->arenaBytesOfAll;
         report["memory"]["repeated_ops"] = keeps->repeated;
       }
-    }
   }
   if (!flags.dot.empty()) {
     requireGraph("--dot");

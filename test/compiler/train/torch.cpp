@@ -478,6 +478,24 @@ TEST(Files, trees_save_and_load_by_the_names_of_state_dict) {
   }
 }
 
+TEST(Files, floats_are_converted_where_that_is_asked_for) {
+  std::string path = testing::TempDir() + "half.safetensors";
+  for (sn::DType type : {sn::DType::f16, sn::DType::bf16}) {
+    nn::Linear net = nn::linear(sn::key(1), 3, 2), half = net;
+    sn::detail::eachLeaf(half, [&](sn::Tensor &leaf) { leaf = sn::astype(leaf, type); });
+    ASSERT_TRUE(nn::save(path, half).ok());
+    nn::Linear other = nn::linear(sn::key(2), 3, 2);
+    std::string before = sn::to_string(other.weight, true);
+    EXPECT_THROW((void)nn::load(path, other), sn::Error);
+    EXPECT_EQ(sn::to_string(other.weight, true), before);
+    ASSERT_TRUE(nn::load(path, other, {.convert = true}).ok());
+    EXPECT_EQ(other.weight.dtype(), sn::DType::f32);
+    EXPECT_EQ(sn::to_string(other.weight, true), sn::to_string(sn::astype(half.weight, sn::DType::f32), true));
+    nn::Linear wide = nn::linear(sn::key(2), 4, 2);
+    EXPECT_THROW((void)nn::load(path, wide, {.convert = true}), sn::Error);
+  }
+}
+
 TEST(Init, first_values) {
   sn::Tensor q = nn::orthogonal(sn::key(3), {4, 3, 2}, 2, sn::DType::f64), flat = sn::reshape(q, {4, 6});
   sn::Tensor gap = sn::matmul(flat, sn::matrix_transpose(flat)) - 4. * sn::eye(4, {}, 0, sn::DType::f64);
