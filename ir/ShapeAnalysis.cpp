@@ -11,6 +11,7 @@
 #include "ir/Kernel.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
+#include "ir/reference/Evaluator.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -297,6 +298,20 @@ static bool isFollowed(Operation *op) {
   return isa<AddOp, SubOp, MulOp, DivOp, MaxOp, MinOp, NegOp, ConvertOp, CompareOp, SelectOp>(op);
 }
 
+/// True for an integer tensor of few elements.
+static bool mayHaveContents(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  std::optional<int64_t> count = type ? countElements(type.getShape()) : std::nullopt;
+  return count && *count <= kMaxContents && isa<IntegerType>(type.getElementType());
+}
+
+/// True for ops on small integer tensors that no operand makes fail: their results are computed where all elements of
+/// operands are numbers.
+static bool isComputed(Operation *op) {
+  return isa<Pointwise, TransposeOp, ReverseOp>(op) && op->getNumOperands() > 0 &&
+         llvm::all_of(op->getOperands(), mayHaveContents);
+}
+
 /// Integer arithmetic element by element; an element that no expression has is null.
 std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
   if (!isFollowed(op))
@@ -366,6 +381,27 @@ std::optional<Dims> ShapeAnalysis::pointwiseContents(Operation *op) {
   return results;
 }
 
+/// What the reference computes, where all operands are numbers.
+static std::optional<Dims> computedContents(ShapeAnalysis &sizes, Operation *op) {
+  SmallVector<HostTensor> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<Dims> elements = sizes.contents(operand);
+    if (!elements || !llvm::all_of(*elements, [](DimExpr element) { return element && element.isConstant(); }))
+      return std::nullopt;
+    auto type = cast<RankedTensorType>(operand.getType());
+    HostTensor &tensor = operands.emplace_back(type.getElementType(), type.getShape());
+    for (auto [i, element] : llvm::enumerate(*elements))
+      tensor.setInt(i, element.constant());
+  }
+  FailureOr<SmallVector<HostTensor>> results = Evaluator().run(op, operands);
+  if (failed(results))
+    return std::nullopt;
+  Dims elements;
+  for (int64_t element : results->front().toInts())
+    elements.push_back(sizes.context().constant(element));
+  return elements;
+}
+
 /// Elements of a small boolean tensor: 0, 1, or null where bounds do not decide.
 std::optional<Dims> ShapeAnalysis::predicates(Value value) {
   if (std::optional<Dims> known = contents(value))
@@ -390,6 +426,8 @@ std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
   Operation *op = value.getDefiningOp();
   if (std::optional<Dims> elements = pointwiseContents(op))
     return elements;
+  if (isComputed(op))
+    return computedContents(*this, op);
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return contents(reshape.getOperand());
   if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
@@ -450,13 +488,6 @@ std::optional<Dims> ShapeAnalysis::computeContents(Value value) {
   return std::nullopt;
 }
 
-/// True for an integer tensor of few elements.
-static bool mayHaveContents(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  std::optional<int64_t> count = type ? countElements(type.getShape()) : std::nullopt;
-  return count && *count <= kMaxContents && isa<IntegerType>(type.getElementType());
-}
-
 /// True when `expr` has more nodes than an expression that is worth following, each counted where it is read.
 static bool isLong(DimExpr expr) {
   constexpr size_t most = 256;
@@ -479,7 +510,7 @@ std::optional<Dims> ShapeAnalysis::contents(Value value) {
     Value next = stack.back();
     size_t known = stack.size();
     Operation *op = next.getDefiningOp();
-    bool readsAll = op && (isFollowed(op) || isa<SymbolicContents, ScatterElementsOp, ReduceOp>(op));
+    bool readsAll = op && (isFollowed(op) || isComputed(op) || isa<SymbolicContents, ScatterElementsOp, ReduceOp>(op));
     if (!knownContents.contains(next) && (readsAll || isa_and_nonnull<ReshapeOp, BroadcastOp>(op)))
       for (Value operand : readsAll ? op->getOperands() : op->getOperands().take_front())
         if (mayHaveContents(operand) && !knownContents.contains(operand))

@@ -87,3 +87,24 @@ func.func @broadcast_to_itself_needs_no_sizes(%a: tensor<?x4xf32> {sinter.dims =
   %4 = sinter.broadcast %a shape(%3) axes = [0, 1] {type = tensor<?x4xf32>} : (tensor<?x4xf32>, tensor<2xi64>) -> tensor<?x4xf32>
   return %4 : tensor<?x4xf32>
 }
+
+// What pads windows to multiples of 7, as torch writes it: sizes that only a remainder, a logical op or a reversal gives.
+// CHECK-LABEL: @computed_amounts
+// CHECK-SAME: -> tensor<35x21xf32>
+// CHECK: sinter.dynamic_pad {{.*}} -> tensor<35x21xf32>
+func.func @computed_amounts(%a: tensor<30x20xf32>, %fill: tensor<f32>) -> tensor<?x?xf32> {
+  %seven = sinter.constant dense<7> : tensor<2xi64>
+  %zero = sinter.constant dense<0> : tensor<2xi64>
+  %no = sinter.constant dense<false> : tensor<2xi1>
+  %sizes = sinter.shape %a : (tensor<30x20xf32>) -> tensor<2xi64>
+  %swapped = sinter.reverse %sizes {axes = array<i64: 0>} : (tensor<2xi64>) -> tensor<2xi64>
+  %rest = sinter.rem %swapped, %seven : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %negative = sinter.compare lt %rest, %zero : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi1>
+  %differs = sinter.xor %negative, %no : (tensor<2xi1>, tensor<2xi1>) -> tensor<2xi1>
+  %lifted = sinter.add %rest, %seven : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %modulo = sinter.select %differs, %lifted, %rest : (tensor<2xi1>, tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %missing = sinter.sub %seven, %modulo : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %high = sinter.reverse %missing {axes = array<i64: 0>} : (tensor<2xi64>) -> tensor<2xi64>
+  %0 = sinter.dynamic_pad %a, %fill, %zero, %high : (tensor<30x20xf32>, tensor<f32>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}
