@@ -135,6 +135,11 @@ typedef struct sinter_context {
   /// `parallel`, counted under the kernel's name: code that is compiled for profiles calls it instead.
   int32_t (*measure)(struct sinter_context *ctx, const char *name, sinter_kernel_fn fn, const int64_t *args,
                      int64_t chunks);
+
+  /// `parallel`, `steps` times, each after all chunks of the one before; `*step`, a word of `args`, is the number of
+  /// the step that runs. Inline, a step is one call of `fn`.
+  int32_t (*repeat)(struct sinter_context *ctx, sinter_kernel_fn fn, const int64_t *args, int64_t chunks, int64_t *step,
+                    int64_t steps);
 } sinter_context;
 
 /// The compiled function. `symbols[i]` is the size bound to the i-th named dim (see

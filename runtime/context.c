@@ -23,6 +23,11 @@ static int32_t parallel(sinter_context *context, sinter_kernel_fn fn, const int6
   return srtPoolRun(&((sinter_session *)context)->pool, context, fn, args, chunks);
 }
 
+static int32_t repeat(sinter_context *context, sinter_kernel_fn fn, const int64_t *args, int64_t chunks, int64_t *step,
+                      int64_t steps) {
+  return srtPoolRepeat(&((sinter_session *)context)->pool, context, fn, args, chunks, step, steps);
+}
+
 static uint8_t *plan(sinter_context *context, const sinter_buffer_life *lives, int64_t count, const int64_t *bytes,
                      int64_t *offsets) {
   sinter_session *session = (sinter_session *)context;
@@ -218,5 +223,6 @@ void srtContextInit(sinter_session *session) {
       .grow = grow,
       .external = external,
       .measure = measure,
+      .repeat = repeat,
   };
 }

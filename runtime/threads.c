@@ -212,8 +212,26 @@ static int32_t runInline(sinter_context *context, sinter_kernel_fn fn, const int
   return SINTER_OK;
 }
 
+/// Whether a job runs on the calling thread alone.
+static int runsInline(Pool *pool, int64_t chunks) {
+  return chunks <= 1 || pool->threads <= 1 || atomic_load_explicit(&pool->busy, memory_order_relaxed);
+}
+
+int32_t srtPoolRepeat(Pool *pool, sinter_context *context, sinter_kernel_fn fn, const int64_t *args, int64_t chunks,
+                      int64_t *step, int64_t steps) {
+  for (*step = 0; *step < steps; ++*step) {
+    if (isCancelled(context))
+      return SINTER_CANCELLED;
+    int32_t status =
+        runsInline(pool, chunks) ? fn(context, args, 0, chunks) : srtPoolRun(pool, context, fn, args, chunks);
+    if (status != SINTER_OK)
+      return status;
+  }
+  return SINTER_OK;
+}
+
 int32_t srtPoolRun(Pool *pool, sinter_context *context, sinter_kernel_fn fn, const int64_t *args, int64_t chunks) {
-  if (chunks <= 1 || pool->threads <= 1 || atomic_load_explicit(&pool->busy, memory_order_relaxed))
+  if (runsInline(pool, chunks))
     return runInline(context, fn, args, chunks);
 
   // Sixteen blocks a thread even out what is uneven; what a chunk computes does not depend on its block.

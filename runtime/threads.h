@@ -59,6 +59,10 @@ void srtPoolStop(Pool *pool);
 /// What sinter_context.parallel does. Returns the first non-zero status, or SINTER_CANCELLED.
 int32_t srtPoolRun(Pool *pool, sinter_context *context, sinter_kernel_fn fn, const int64_t *args, int64_t chunks);
 
+/// What sinter_context.repeat does. Returns as srtPoolRun does.
+int32_t srtPoolRepeat(Pool *pool, sinter_context *context, sinter_kernel_fn fn, const int64_t *args, int64_t chunks,
+                      int64_t *step, int64_t steps);
+
 /// Cores that this process may use: its affinity mask, and a container's CPU quota rounded up.
 int32_t srtAvailableCores(void);
 

@@ -308,12 +308,21 @@ void EntryFunction::callExternal(StringRef name, bool prints, ArrayRef<int32_t> 
   require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
 }
 
-void EntryFunction::launch(StringRef kernel, Value args, Value chunks, StringRef counted) {
+Value EntryFunction::addressOf(StringRef kernel) {
   declareOnce(*this, module, kernel, {ptrType, ptrType, i64Type, i64Type});
-  Value address = LLVM::AddressOfOp::create(b, ptrType, kernel);
+  return LLVM::AddressOfOp::create(b, ptrType, kernel);
+}
+
+void EntryFunction::launch(StringRef kernel, Value args, Value chunks, StringRef counted) {
+  Value address = addressOf(kernel);
   Value result = counted.empty()
                      ? call(offsetof(sinter_context, parallel), i32Type, {address, args, chunks})
                      : call(offsetof(sinter_context, measure), i32Type, {text(counted), address, args, chunks});
+  require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
+}
+
+void EntryFunction::repeat(StringRef kernel, Value args, Value chunks, Value step, Value steps) {
+  Value result = call(offsetof(sinter_context, repeat), i32Type, {addressOf(kernel), args, chunks, step, steps});
   require(compare(LLVM::ICmpPredicate::eq, result, status(*this, 0)), [&] { return result; });
 }
 

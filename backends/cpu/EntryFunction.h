@@ -72,6 +72,8 @@ public:
   /// A call of a kernel's wrapper over `chunks` chunks through `parallel`, or counted under a name through `measure`;
   /// returns early on failure.
   void launch(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks, llvm::StringRef counted = {});
+  /// `launch` once for each of `steps` steps, whose number is at `step`, one of the words at `args`.
+  void repeat(llvm::StringRef kernel, mlir::Value args, mlir::Value chunks, mlir::Value step, mlir::Value steps);
   /// A call of a kernel by its own arguments on this thread; returns early on failure.
   void call(llvm::StringRef kernel, llvm::ArrayRef<mlir::Value> arguments);
 
@@ -109,6 +111,8 @@ public:
   mlir::Type i32Type, i64Type, ptrType;
 
 private:
+  /// A kernel's wrapper over words.
+  mlir::Value addressOf(llvm::StringRef kernel);
   mlir::Value call(int64_t field, mlir::Type result, llvm::ArrayRef<mlir::Value> arguments);
   /// Calls a function of `sinter_device_NAME`; an i32 that is not 0 ends the call.
   mlir::Value callDevice(llvm::StringRef device, int64_t field, mlir::Type result,

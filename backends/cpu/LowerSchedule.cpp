@@ -139,16 +139,22 @@ Value ScheduleLowering::wordsOfLaunches() {
   if (words)
     return words;
   size_t most = 1;
-  function.walk([&](schedule::LaunchOp op) { most = std::max<size_t>(most, op.getArguments().size()); });
+  function.walk([&](schedule::LaunchOp op) { most = std::max<size_t>(most, op.getArguments().size() + 1); });
   return words = fn.stackWords(static_cast<int64_t>(most));
 }
 
 void ScheduleLowering::lowerLaunch(schedule::LaunchOp op) {
   SmallVector<Value> arguments = get(op.getArguments());
   Value chunks = get(op.getChunks());
+  Value steps = op.getSteps() ? get(op.getSteps()) : Value();
   if (op.getRunsInline()) {
-    arguments.append({fn.i64(0), chunks});
-    fn.call((op.getKernel() + "_body").str(), arguments);
+    auto call = [&](ValueRange step) {
+      SmallVector<Value> all(arguments);
+      llvm::append_range(all, step);
+      all.append({fn.i64(0), chunks});
+      fn.call((op.getKernel() + "_body").str(), all);
+    };
+    steps ? fn.loop(steps, [&](Value step) { call(step); }) : call({});
     return;
   }
   Value to = wordsOfLaunches();
@@ -164,7 +170,16 @@ void ScheduleLowering::lowerLaunch(schedule::LaunchOp op) {
     fn.launchOn(*device, op.getKernel(), to, roles, chunks, op.getOrdered());
     return;
   }
-  fn.launch(op.getKernel(), to, chunks, names ? names->lookup(op.getKernel()) : std::string());
+  std::string counted = names ? names->lookup(op.getKernel()) : std::string();
+  int64_t stepAt = 8 * static_cast<int64_t>(arguments.size());
+  if (!steps)
+    return fn.launch(op.getKernel(), to, chunks, counted);
+  if (counted.empty())
+    return fn.repeat(op.getKernel(), to, chunks, fn.offset(to, stepAt), steps);
+  fn.loop(steps, [&](Value step) {
+    fn.store(step, to, stepAt);
+    fn.launch(op.getKernel(), to, chunks, counted);
+  });
 }
 
 /// The sinter_copy of a copy that is not the host's alone.

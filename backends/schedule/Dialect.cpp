@@ -166,8 +166,9 @@ LogicalResult LaunchOp::verify() {
     if (auto buffer = dyn_cast<BufferType>(argument.getType()); buffer && buffer.getMemory() != getBackendAttr())
       return emitOpError("requires buffers in the memory of its back end (")
              << (getBackend() ? *getBackend() : "the host") << "), got " << buffer;
-  if (getBackend() && getRunsInline()) // C3
-    return emitOpError("requires the host for 'inline', got '") << *getBackend() << "'";
+  if (getBackend() && (getRunsInline() || getSteps())) // C3
+    return emitOpError("requires the host for '")
+           << (getSteps() ? "steps" : "inline") << "', got '" << *getBackend() << "'";
   return success();
 }
 

@@ -50,6 +50,7 @@ FailureOr<KernelLaunch> schedule::describeLaunch(KernelOp kernel, KernelSpec &sp
     return result;
   };
   launch.traits.chunks = toOuter(traits.chunks);
+  launch.traits.steps = toOuter(traits.steps);
   launch.traits.workspaceBytes = toOuter(traits.workspaceBytes);
   if (traits.writesSizes)
     for (auto [i, capacity] : llvm::enumerate(launch.traits.capacity)) {

@@ -31,6 +31,9 @@ struct Packing {
 struct KernelTraits {
   /// Number of chunks; at least 1 unless the kernel has nothing to do.
   DimExpr chunks;
+  /// All chunks run so many times, each time after the time before, whose number is the code's last argument. Null:
+  /// once, without such an argument.
+  DimExpr steps;
   /// Bytes of scratch memory for one launch, or null for none.
   DimExpr workspaceBytes;
   /// Results whose size only running tells: the kernel has a `sizes` buffer and writes every size of every result that

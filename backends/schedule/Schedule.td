@@ -269,7 +269,7 @@ def CodeOp : Schedule_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, Sin
   let hasRegionVerifier = 1;
 }
 
-def LaunchOp : Schedule_Op<"launch"> {
+def LaunchOp : Schedule_Op<"launch", [AttrSizedOperandSegments]> {
   let summary = "runs all chunks of a kernel";
   let description = [{
     The arguments are those of the kernel: inputs, results, room for sizes that it finds, scratch memory, sizes. Of the
@@ -277,18 +277,21 @@ def LaunchOp : Schedule_Op<"launch"> {
     short, or has so few chunks, that it runs on the calling thread. Fails with the kernel's status, and when the call
     was cancelled, but not after `commit`.
 
+    `steps` runs all chunks so many times, each time after all chunks of the time before. The kernel then has one more
+    argument, the last, which is the number of the step.
+
     `on` names the back end that runs the kernel, where that is not the host. The op is then done when the launch has
     been handed over; a failure shows at the next `wait`. `ordered` launches run in the order of the text.
 
     * (C1) `writes` numbers buffers among the arguments, in ascending order. * (C2) All buffers are in the memory of the
-    back end that runs the kernel. * (C3) `inline` is for the host alone.
+    back end that runs the kernel. * (C3) `inline` and `steps` are for the host alone.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Schedule_Argument>:$arguments, Schedule_Size:$chunks,
-                       DenseI64ArrayAttr:$writes, UnitAttr:$runs_inline, UnitAttr:$ordered,
+                       Optional<Schedule_Size>:$steps, DenseI64ArrayAttr:$writes, UnitAttr:$runs_inline, UnitAttr:$ordered,
                        OptionalAttr<StrAttr>:$backend);
   let assemblyFormat = [{
     (`inline` $runs_inline^)? (`ordered` $ordered^)? $kernel (`on` $backend^)? `(` $arguments `)` `writes` $writes
-    `chunks` $chunks attr-dict `:` type($arguments)
+    `chunks` $chunks (`steps` $steps^)? attr-dict `:` type($arguments)
   }];
   let hasVerifier = 1;
 }

@@ -60,6 +60,7 @@ DenseSet<unsigned> ScheduleEmitter::findUsedSymbols() {
   });
   for (const auto &[op, launch] : launches) {
     use(launch.traits.chunks);
+    use(launch.traits.steps);
     use(launch.traits.workspaceBytes);
     useAll(launch.traits.capacity);
     useAll(launch.symbols);

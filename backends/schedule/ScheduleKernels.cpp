@@ -176,7 +176,8 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   if (isStaged)
     staged = stageOnHost(kernel, traits, values);
   bool isInline = launch.backend.empty() && (isOne || traits.isShort);
-  LaunchOp::create(s.b, launch.kernel, values, s.materialize(traits.chunks), writes, isInline, traits.isOrdered,
+  Value steps = traits.steps ? s.materialize(traits.steps) : Value();
+  LaunchOp::create(s.b, launch.kernel, values, s.materialize(traits.chunks), steps, writes, isInline, traits.isOrdered,
                    launch.backend.empty() ? StringAttr() : s.b.getStringAttr(launch.backend));
   if (acquired)
     s.release(scratch);

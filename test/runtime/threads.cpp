@@ -132,6 +132,60 @@ TEST(Threads, AnErrorOfAnyChunkEndsTheCall) {
   }
 }
 
+/// The number of the step is the second word.
+int32_t stepKernel(sinter_context *, const int64_t *args, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    auto &counts = pointer<std::atomic<int>>(args[0])[i];
+    EXPECT_EQ(counts.load(std::memory_order_relaxed), args[1]) << "each step before ran this chunk once";
+    counts.fetch_add(1, std::memory_order_relaxed);
+  }
+  return args[1] == args[2] ? SINTER_RUNTIME_ERROR : SINTER_OK;
+}
+
+int32_t runSteps(sinter_context *context, const sinter_tensor_slot *, sinter_tensor_slot *, const int64_t *,
+                 const void *) {
+  return context->repeat(context, job.kernel, job.args.data(), job.chunks, &job.args[1], job.repeats);
+}
+
+TEST(Threads, EachStepRunsAfterTheOneBefore) {
+  Function function(runSteps, {}, {});
+  for (int threads : {1, 2, 3, 8}) {
+    Session session(function, threads);
+    for (int64_t chunks : {1, 2, 7, 32, 1000}) {
+      std::vector<std::atomic<int>> counts(static_cast<size_t>(chunks));
+      auto run = [&](int64_t failsAt) {
+        for (auto &count : counts)
+          count = 0;
+        job = {stepKernel, {word(counts.data()), -1, failsAt}, chunks, 50};
+        return sinter_session_run(session);
+      };
+      ASSERT_EQ(run(-1), SINTER_OK) << lastError();
+      for (auto &count : counts)
+        ASSERT_EQ(count, 50);
+      ASSERT_EQ(run(20), SINTER_RUNTIME_ERROR);
+      for (auto &count : counts)
+        ASSERT_LE(count, 21);
+    }
+  }
+}
+
+TEST(Threads, OnOneThreadAStepIsOneCall) {
+  Function function(runSteps, {}, {});
+  Session session(function, 1);
+  static std::vector<int64_t> ends;
+  ends.clear();
+  job = {[](sinter_context *, const int64_t *, int64_t begin, int64_t end) -> int32_t {
+           EXPECT_EQ(begin, 0);
+           ends.push_back(end);
+           return SINTER_OK;
+         },
+         {0, -1},
+         100,
+         3};
+  ASSERT_EQ(sinter_session_run(session), SINTER_OK);
+  EXPECT_EQ(ends, (std::vector<int64_t>{100, 100, 100}));
+}
+
 int32_t statusKernel(sinter_context *, const int64_t *args, int64_t, int64_t) { return static_cast<int32_t>(args[0]); }
 
 TEST(Threads, AStatusWithoutAMessageGetsOne) {

@@ -40,6 +40,40 @@ schedule.function @launch_inline inputs 1 outputs 0 {
 
 // -----
 
+// A launch in steps: the number of the step is one more word, which the runtime counts.
+// CHECK: llvm.func hidden @kernel(!llvm.ptr, !llvm.ptr, i64, i64) -> i32
+// CHECK-LABEL: llvm.func @launch_steps
+schedule.function @launch_steps inputs 1 outputs 0 {
+  // CHECK: %[[WORDS:.*]] = llvm.alloca %{{.*}} x i64
+  %x = schedule.input 0
+  // CHECK: %[[N:.*]] = llvm.load %{{.*}} : !llvm.ptr -> i64
+  %n = schedule.input_size 0 axis 1
+  %four = arith.constant 4 : i64
+  // CHECK: llvm.store %[[N]], %{{.*}} : i64, !llvm.ptr
+  // CHECK: %[[THIRD:.*]] = llvm.mlir.constant(16 : i64)
+  // CHECK: %[[STEP:.*]] = llvm.getelementptr %[[WORDS]][%[[THIRD]]]
+  // CHECK: llvm.call %{{.*}}(%arg0, %{{.*}}, %[[WORDS]], %{{.*}}, %[[STEP]], %[[N]])
+  schedule.launch @kernel(%x, %n) writes [0] chunks %four steps %n : !schedule.buffer, i64
+  schedule.return
+}
+
+// -----
+
+// CHECK: llvm.func hidden @kernel_body(!llvm.ptr, i64, i64, i64) -> i32
+// CHECK-LABEL: llvm.func @launch_steps_inline
+schedule.function @launch_steps_inline inputs 1 outputs 0 {
+  %x = schedule.input 0
+  %n = arith.constant 3 : i64
+  // CHECK: ^{{.*}}(%[[STEP:.*]]: i64):
+  // CHECK: llvm.icmp "slt" %[[STEP]]
+  // CHECK: llvm.call @kernel_body(%{{[^,]*}}, %[[STEP]], %{{[^,]*}}, %{{[^,]*}})
+  // CHECK: llvm.add %[[STEP]]
+  schedule.launch inline @kernel(%x) writes [] chunks %n steps %n : !schedule.buffer
+  schedule.return
+}
+
+// -----
+
 // Buffers of few known bytes are on the stack, the others in one plan.
 // CHECK: llvm.mlir.global internal constant @arena_lives{{.*}}(dense<[0, 1, 1, 2]> : tensor<4xi32>)
 // CHECK: llvm.mlir.global internal constant @arena_sizes{{.*}}(dense<[4096, 8192]> : tensor<2xi64>)

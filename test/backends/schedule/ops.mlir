@@ -38,6 +38,8 @@ schedule.function @every_op inputs 1 outputs 1 {
   schedule.launch @kernel(%x, %w, %a#0, %n) writes [2] chunks %blocks : !schedule.buffer, !schedule.buffer, !schedule.buffer, i64
   // CHECK: schedule.launch inline @small(%[[A]]#0) writes [0] chunks
   schedule.launch inline @small(%a#0) writes [0] chunks %four : !schedule.buffer
+  // CHECK: schedule.launch @step(%[[A]]#0) writes [0] chunks %{{.*}} steps %[[N]] : !schedule.buffer
+  schedule.launch @step(%a#0) writes [0] chunks %four steps %n : !schedule.buffer
   %fits = arith.cmpi sle, %n, %four : i64
   // CHECK: schedule.require %{{.*}} else 7 "at most {} elements, got {}"(%{{.*}}, %[[N]])
   schedule.require %fits else 7 "at most {} elements, got {}"(%four, %n)
