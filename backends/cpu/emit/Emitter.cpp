@@ -27,7 +27,7 @@ KernelFunction::KernelFunction(KernelSpec &spec, ModuleOp module, StringRef name
     types.push_back(MemRefType::get({kHuge}, b.getI64Type()));
   if (extras.workspace)
     types.push_back(MemRefType::get({kHuge}, b.getI8Type()));
-  types.append(spec.numSymbols() + 2, b.getIndexType());
+  types.append(spec.numSymbols() + extras.step + 2, b.getIndexType());
   function = func::FuncOp::create(b, name, b.getFunctionType(types, {b.getI32Type()}));
   // No alignment beyond that of the elements is stated: buffers are 64-byte aligned, slices that a loop reads or writes
   // where they lie need not be.
@@ -45,6 +45,11 @@ Value KernelFunction::sizesBuffer() {
 Value KernelFunction::workspace() {
   assert(sized.workspace && "the kernel was made with a workspace");
   return function.getArgument(spec.kernel.getInputs().size() + spec.kernel.getNumResults() + sized.sizes);
+}
+
+Value KernelFunction::step() {
+  assert(sized.step && "the kernel was made with steps");
+  return function.getArgument(function.getNumArguments() - 3);
 }
 
 Value KernelFunction::begin() { return function.getArgument(function.getNumArguments() - 2); }
@@ -70,7 +75,7 @@ Value KernelFunction::materialize(DimExpr expr) {
     while (position < spec.numSymbols() && spec.dims.resolve(spec.argument(position)) != part)
       ++position;
     assert(position < spec.numSymbols() && "every symbol in a kernel is one of its arguments");
-    return function.getArgument(function.getNumArguments() - 2 - spec.numSymbols() + position);
+    return function.getArgument(function.getNumArguments() - 2 - sized.step - spec.numSymbols() + position);
   };
   Value value = buildSize<Value>(
       spec.dims, expr, [&](DimExpr part) { return materialized.lookup(part.getOpaqueValue()); },
@@ -113,6 +118,15 @@ SmallVector<Value> KernelFunction::loop(Value low, Value high, int64_t step, Val
   if (!init.empty())
     scf::YieldOp::create(b, next);
   return llvm::to_vector_of<Value>(loop.getResults());
+}
+
+void KernelFunction::branch(Value condition, function_ref<void()> then, function_ref<void()> otherwise) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  then();
+  b.setInsertionPointToStart(branch.elseBlock());
+  otherwise();
 }
 
 SmallVector<Value> KernelFunction::delinearize(Value flat, ArrayRef<DimExpr> sizes) {

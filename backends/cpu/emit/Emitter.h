@@ -26,6 +26,7 @@ public:
   struct Extras {
     bool sizes = false;
     bool workspace = false;
+    bool step = false; // the number of the step (KernelTraits::steps)
   };
   KernelFunction(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name, Extras extras);
 
@@ -37,6 +38,7 @@ public:
   mlir::Value result(unsigned i); // likewise
   mlir::Value sizesBuffer();      // memref<kHuge x i64>
   mlir::Value workspace();        // memref<kHuge x i8>
+  mlir::Value step();             // index
   mlir::Value begin();
   mlir::Value end();
 
@@ -52,6 +54,8 @@ public:
   llvm::SmallVector<mlir::Value>
   loop(mlir::Value low, mlir::Value high, int64_t step, mlir::ValueRange init,
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)> body);
+  /// One or the other; both may use `b`, which is inside.
+  void branch(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
   /// Splits a flat position into one index per size (row-major).
   llvm::SmallVector<mlir::Value> delinearize(mlir::Value flat, llvm::ArrayRef<DimExpr> sizes);
 

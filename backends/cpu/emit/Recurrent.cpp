@@ -5,8 +5,10 @@
 // lanes][k][gate][lanes]. A tile is a few rows of the batch by all gates of one vector of units; the nonlinearities
 // happen on the accumulators.
 //
-// Steps depend on each other, so one chunk is a block of batch rows and walks all steps. The state h of a step is read
-// from where the step before wrote it: the result y.
+// Steps depend on each other. Of a small cell one chunk is a block of batch rows and walks all steps. Of a cell whose
+// steps are worth several threads, a chunk is one vector of units of a block of rows, and the launch repeats all chunks
+// once for each step (KernelTraits::steps). The state h of a step is read from where the step before wrote it: the
+// result y.
 
 #include "ir/Recurrent.h"
 #include "backends/cpu/emit/General.h"
@@ -67,6 +69,13 @@ Packing sinter::cpu::packRecurrent(KernelSpec &spec, unsigned input) {
           [gates, lanes](RankedTensorType source) { return packRecurrence(source, gates, lanes); }};
 }
 
+/// Whether a step is long enough for several threads. Depends on the cell's size alone, not on the rows.
+static bool splitsUnits(KernelSpec &spec, Operation *cell) {
+  int64_t units = cast<RankedTensorType>(recurrenceOf(cell).getType()).getDimSize(1);
+  const CostModel &costs = spec.costs();
+  return static_cast<double>(gatesOf(cell) * units * units) / costs.streamedMacsPerNs >= 2 * costs.inlineNs;
+}
+
 namespace {
 class RecurrentEmitter {
 public:
@@ -83,6 +92,12 @@ public:
     chunkRows = fn.spec.schedule().getChunk();
     vectorType = VectorType::get({lanes}, type);
     units = cast<RankedTensorType>(r.getType()).getDimSize(1);
+    wholeBlocks = units / lanes;
+    blocks = llvm::divideCeil(units, lanes);
+    isStepped = splitsUnits(fn.spec, cell);
+    // Weights that a cache does not hold: each other step walks them backwards, so that it begins with those that the
+    // step before used last and the cache still has.
+    turnsAround = units * units * gates * width > fn.spec.target().l2Bytes / 4 * 3;
     reverse = (lstm ? lstm.getDirection() : gru.getDirection()) == Direction::reverse;
     clip = (lstm ? lstm.getClip() : gru.getClip()).convertToDouble();
   }
@@ -128,8 +143,20 @@ private:
   Value fused(Value x, Value y, Value z) { return vector::FMAOp::create(b, x, y, z); }
 
   /// One step for rows [row, row + rows) and the units of `block`.
-  void emitTile(int64_t rows, Value step, Value row, Value block, Value unit, Value mask, Value previous,
-                Value previousBase);
+  void emitTile(int64_t rows, Value step, Value row, Value block, Value mask, Value previous, Value previousBase);
+  /// The same for rows [low, high).
+  void emitRows(Value step, Value low, Value high, Value block, Value mask, Value previous, Value previousBase);
+  /// The position in the sequence of the k-th step.
+  Value placeOf(Value k);
+  /// Where h of the step before the k-th begins in the result.
+  Value beforeOf(Value k);
+  /// The lanes of the last block, if not all of its units exist.
+  Value lastMask();
+  /// Sets units [begin, end) of rows [low, high) of the states to what the sequence starts with.
+  void copyInitial(Value low, Value high, Value begin, Value end);
+  void emitSequences();
+  void emitStep();
+  Value turned(Value chunk, Value count);
 
   /// The buffer of the cell's result `i`: the kernel's, or scratch memory when nobody reads that result.
   void placeResults();
@@ -138,20 +165,22 @@ private:
   ImplicitLocOpBuilder &b;
   DimContext &dims;
   Value all, lastH, lastC; // y; h may be null; c is null for a GRU
-  DimExpr scratchElements;
+  DimExpr scratchElements, batchSize;
   LstmOp lstm;
   GruOp gru;
   BlockArgument x, r, h0;
-  int64_t gates, width, lanes, units, chunkRows;
+  int64_t gates, width, lanes, units, chunkRows, wholeBlocks, blocks;
+  bool isStepped, turnsAround;
   VectorType vectorType;
   bool reverse;
   double clip;
-  Value batch;
+  Value batch, stepCount;
 };
 } // namespace
 
-void RecurrentEmitter::emitTile(int64_t rows, Value step, Value row, Value block, Value unit, Value mask,
-                                Value previous, Value previousBase) {
+void RecurrentEmitter::emitTile(int64_t rows, Value step, Value row, Value block, Value mask, Value previous,
+                                Value previousBase) {
+  Value unit = mul(block, fn.index(lanes));
   // Gate inputs of the rows, x[step, row, gate * units + unit].
   SmallVector<Value> inputs;
   for (int64_t i = 0; i < rows; ++i) {
@@ -178,13 +207,18 @@ void RecurrentEmitter::emitTile(int64_t rows, Value step, Value row, Value block
     auto input = [&](int64_t gate) { return inputs[i * gates + gate]; };
     auto product = [&](int64_t gate) { return sums[i * gates + gate]; };
     auto sum = [&](int64_t gate) { return clamp(arith::AddFOp::create(b, input(gate), product(gate))); };
+    auto storeH = [&](Value h) {
+      store(h, all, y, mask);
+      if (lastH)
+        store(h, lastH, state, mask);
+    };
     if (lstm) {
       Value c = lastC;
       Value in = activate(lstm.getGate(), sum(0)), out = activate(lstm.getGate(), sum(1));
       Value forget = activate(lstm.getGate(), sum(2)), fresh = activate(lstm.getCell(), sum(3));
       Value next = fused(forget, load(c, state, mask), arith::MulFOp::create(b, in, fresh));
       store(next, c, state, mask);
-      store(arith::MulFOp::create(b, out, activate(lstm.getHidden(), next)), all, y, mask);
+      storeH(arith::MulFOp::create(b, out, activate(lstm.getHidden(), next)));
       continue;
     }
     // GRU: z, r, h; the hidden bias is inside the product.
@@ -200,7 +234,7 @@ void RecurrentEmitter::emitTile(int64_t rows, Value step, Value row, Value block
     Value fresh = activate(gru.getHidden(), clamp(fused(reset, biased(2), input(2))));
     Value before = load(previous, add(previousBase, state), mask);
     // (1 - z) n + z h = n + z (h - n)
-    store(fused(update, arith::SubFOp::create(b, before, fresh), fresh), all, y, mask);
+    storeH(fused(update, arith::SubFOp::create(b, before, fresh), fresh));
   }
 }
 
@@ -223,82 +257,126 @@ void RecurrentEmitter::placeResults() {
     lastC = buffers[2] ? buffers[2] : scratch(state);
 }
 
-EmittedKernel RecurrentEmitter::emit() {
-  placeResults();
-  Dims sizes = fn.spec.sizes->dims(x);
-  batch = fn.materialize(sizes[1]);
-  Value steps = fn.materialize(sizes[0]), zero = fn.index(0);
-  Value y = all, initial = fn.input(h0.getArgNumber());
-  int64_t wholeBlocks = units / lanes;
-  // Weights that a cache does not hold: each other step walks them backwards, so that it begins with those that the
-  // step before used last and the cache still has.
-  bool turnsAround = units * units * gates * width > fn.spec.target().l2Bytes / 4 * 3;
+void RecurrentEmitter::emitRows(Value step, Value low, Value high, Value block, Value mask, Value previous,
+                                Value previousBase) {
+  Value row = low;
+  for (int64_t rows = fn.spec.schedule().getTile().front(); rows > 0; rows /= 2) {
+    Value left = arith::SubIOp::create(b, high, row);
+    Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(rows)), fn.index(rows)));
+    fn.loop(row, end, rows, [&](Value at) { emitTile(rows, step, at, block, mask, previous, previousBase); });
+    row = end;
+  }
+}
 
+Value RecurrentEmitter::lastMask() {
+  auto maskType = VectorType::get({lanes}, b.getI1Type());
+  return vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(units % lanes)});
+}
+
+void RecurrentEmitter::copyInitial(Value low, Value high, Value begin, Value end) {
+  auto copy = [&](Value from, Value to) {
+    if (!to)
+      return;
+    fn.loop(low, high, 1, [&](Value row) {
+      fn.loop(begin, end, 1, [&](Value unit) {
+        Value at = add(mul(row, fn.index(units)), unit);
+        memref::StoreOp::create(b, memref::LoadOp::create(b, from, ValueRange{at}), to, ValueRange{at});
+      });
+    });
+  };
+  if (lstm)
+    copy(fn.input(cast<BlockArgument>(lstm.getC0()).getArgNumber()), lastC);
+  copy(fn.input(h0.getArgNumber()), lastH);
+}
+
+Value RecurrentEmitter::placeOf(Value k) {
+  return reverse ? arith::SubIOp::create(b, arith::SubIOp::create(b, stepCount, fn.index(1)), k).getResult() : k;
+}
+
+Value RecurrentEmitter::beforeOf(Value k) {
+  Value before = placeOf(arith::SubIOp::create(b, k, fn.index(1)));
+  return mul(before, mul(batch, fn.index(units)));
+}
+
+/// A chunk is a block of rows and walks all steps.
+void RecurrentEmitter::emitSequences() {
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value low = mul(chunk, fn.index(chunkRows));
     Value high = arith::MinSIOp::create(b, add(low, fn.index(chunkRows)), batch);
-    Value stateBegin = mul(low, fn.index(units)), stateEnd = mul(high, fn.index(units));
-    auto copy = [&](Value from, Value fromBase, Value to) {
-      fn.loop(stateBegin, stateEnd, 1, [&](Value i) {
-        Value value = memref::LoadOp::create(b, from, ValueRange{add(fromBase, i)});
-        memref::StoreOp::create(b, value, to, ValueRange{i});
-      });
-    };
-    if (lstm)
-      copy(fn.input(cast<BlockArgument>(lstm.getC0()).getArgNumber()), zero, lastC);
-
-    auto stepAt = [&](Value step, Value previous, Value previousBase) {
-      auto overRows = [&](Value block, Value unit, Value mask) {
-        Value row = low;
-        for (int64_t rows = fn.spec.schedule().getTile().front(); rows > 0; rows /= 2) {
-          Value left = arith::SubIOp::create(b, high, row);
-          Value end = add(row, mul(arith::DivUIOp::create(b, left, fn.index(rows)), fn.index(rows)));
-          fn.loop(row, end, rows,
-                  [&](Value at) { emitTile(rows, step, at, block, unit, mask, previous, previousBase); });
-          row = end;
-        }
-      };
+    copyInitial(low, high, fn.index(0), fn.index(units));
+    auto overBlocks = [&](Value step, Value previous, Value previousBase) {
       if (wholeBlocks)
-        fn.loop(zero, fn.index(wholeBlocks), 1, [&](Value i) {
-          Value block = i;
-          if (turnsAround) {
-            Value fromLast = arith::SubIOp::create(b, fn.index(wholeBlocks - 1), i);
-            Value isOdd =
-                arith::TruncIOp::create(b, b.getI1Type(), arith::IndexCastOp::create(b, b.getI64Type(), step));
-            block = arith::SelectOp::create(b, isOdd, fromLast, i);
-          }
-          overRows(block, mul(block, fn.index(lanes)), nullptr);
-        });
-      if (units % lanes) {
-        auto maskType = VectorType::get({lanes}, b.getI1Type());
-        Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(units % lanes)});
-        overRows(fn.index(wholeBlocks), fn.index(wholeBlocks * lanes), mask);
-      }
+        fn.loop(fn.index(0), fn.index(wholeBlocks), 1,
+                [&](Value block) { emitRows(step, low, high, block, nullptr, previous, previousBase); });
+      if (blocks != wholeBlocks)
+        emitRows(step, low, high, fn.index(wholeBlocks), lastMask(), previous, previousBase);
     };
-    // The first step reads h0, the others read y of the step before.
-    Value stepSize = mul(batch, fn.index(units));
-    Value some = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, steps, zero);
-    auto branch = scf::IfOp::create(b, some, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    Value lastStep = arith::SubIOp::create(b, steps, fn.index(1));
-    auto actual = [&](Value k) -> Value { return reverse ? arith::SubIOp::create(b, lastStep, k).getResult() : k; };
-    stepAt(actual(zero), initial, zero);
-    fn.loop(fn.index(1), steps, 1, [&](Value k) {
-      Value before = actual(arith::SubIOp::create(b, k, fn.index(1)));
-      stepAt(actual(k), y, mul(before, stepSize));
-    });
-    if (lastH)
-      copy(y, mul(actual(lastStep), stepSize), lastH);
-    b.setInsertionPointToStart(branch.elseBlock());
-    if (lastH)
-      copy(initial, zero, lastH);
+    Value first = arith::MinSIOp::create(b, stepCount, fn.index(1));
+    fn.loop(fn.index(0), first, 1, [&](Value k) { overBlocks(placeOf(k), fn.input(h0.getArgNumber()), fn.index(0)); });
+    fn.loop(first, stepCount, 1, [&](Value k) { overBlocks(placeOf(k), all, beforeOf(k)); });
   });
+}
+
+/// On odd steps the chunks come in another order, if that is better for caches: backwards where one thread walks them
+/// all, and where several do, who begin at either end, from the middle to the ends.
+Value RecurrentEmitter::turned(Value chunk, Value count) {
+  if (!turnsAround)
+    return chunk;
+  auto less = [&](Value x, Value y) { return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y).getResult(); };
+  auto minus = [&](Value x, Value y) { return arith::SubIOp::create(b, x, y).getResult(); };
+  Value last = minus(count, fn.index(1)), half = arith::DivUIOp::create(b, count, fn.index(2));
+  Value fromMiddle = arith::SelectOp::create(b, less(chunk, half), minus(minus(half, fn.index(1)), chunk),
+                                             minus(add(last, half), chunk));
+  Value isAlone = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, minus(fn.end(), fn.begin()), count);
+  Value isOdd = arith::TruncIOp::create(b, b.getI1Type(), arith::IndexCastOp::create(b, b.getI64Type(), fn.step()));
+  Value other = arith::SelectOp::create(b, isAlone, minus(last, chunk), fromMiddle);
+  return arith::SelectOp::create(b, isOdd, other, chunk);
+}
+
+/// A chunk is a block of units of a block of rows, at the step that the launch is at.
+void RecurrentEmitter::emitStep() {
+  Value k = fn.step(), rowBlocks = fn.materialize(dims.ceilDiv(batchSize, dims.constant(chunkRows)));
+  Value count = mul(rowBlocks, fn.index(blocks));
+  auto isBelow = [&](Value x, Value y) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y).getResult();
+  };
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    Value place = turned(chunk, count), rows = arith::DivUIOp::create(b, place, fn.index(blocks));
+    Value block = arith::RemUIOp::create(b, place, fn.index(blocks));
+    Value low = mul(rows, fn.index(chunkRows));
+    Value high = arith::MinSIOp::create(b, add(low, fn.index(chunkRows)), batch);
+    auto overRows = [&](Value previous, Value previousBase) {
+      auto emit = [&](Value mask) { emitRows(placeOf(k), low, high, block, mask, previous, previousBase); };
+      if (blocks == wholeBlocks)
+        return emit(nullptr);
+      fn.branch(isBelow(block, fn.index(wholeBlocks)), [&] { emit(nullptr); }, [&] { emit(lastMask()); });
+    };
+    auto start = [&] {
+      Value unit = mul(block, fn.index(lanes));
+      copyInitial(low, high, unit, arith::MinSIOp::create(b, add(unit, fn.index(lanes)), fn.index(units)));
+      // An empty sequence has one step, too, which leaves the initial states.
+      fn.branch(isBelow(k, stepCount), [&] { overRows(fn.input(h0.getArgNumber()), fn.index(0)); }, [] {});
+    };
+    fn.branch(isBelow(k, fn.index(1)), start, [&] { overRows(all, beforeOf(k)); });
+  });
+}
+
+EmittedKernel RecurrentEmitter::emit() {
+  placeResults();
+  Dims sizes = fn.spec.sizes->dims(x);
+  batchSize = sizes[1];
+  batch = fn.materialize(batchSize);
+  stepCount = fn.materialize(sizes[0]);
+  isStepped ? emitStep() : emitSequences();
   fn.finish();
 
   EmittedKernel emitted;
   emitted.function = fn.function;
-  emitted.chunks = dims.ceilDiv(sizes[1], dims.constant(chunkRows));
+  emitted.chunks = dims.ceilDiv(batchSize, dims.constant(chunkRows));
+  if (isStepped) {
+    emitted.chunks = dims.mul(emitted.chunks, dims.constant(blocks));
+    emitted.steps = dims.max(sizes[0], dims.constant(1));
+  }
   emitted.workspaceBytes = dims.mul(scratchElements, dims.constant(width));
   DimExpr rows = dims.resolve(dims.mul(sizes[0], sizes[1]));
   if (rows.isConstant())
@@ -329,6 +407,7 @@ Plan sinter::cpu::planRecurrent(KernelSpec &spec, ScheduleAttr) {
 }
 
 EmittedKernel sinter::cpu::emitRecurrent(KernelSpec &spec, ModuleOp module, StringRef name) {
-  KernelFunction fn(spec, module, name, {.workspace = true});
-  return RecurrentEmitter(fn, cellOf(spec)).emit();
+  Operation *cell = cellOf(spec);
+  KernelFunction fn(spec, module, name, {.workspace = true, .step = splitsUnits(spec, cell)});
+  return RecurrentEmitter(fn, cell).emit();
 }
