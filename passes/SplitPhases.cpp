@@ -7,7 +7,8 @@
 //   out[s * i + a, o] = sum over c of x[i, c] * w[o, s - 1 - a, c]        s: elements are so far apart; a < s: the
 //   phase
 //
-// So it is a product with the filters of all phases side by side, after which the phases are put in their places.
+// So it is a product with the filters of all phases side by side, after which the phases are put in their places. What
+// follows element by element is computed before that, with the product.
 
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
@@ -33,6 +34,57 @@ static Value reshaped(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t>
 
 static bool areFinite(const HostTensor &tensor) {
   return llvm::all_of(tensor.toFloats(), [](double value) { return std::isfinite(value); });
+}
+
+/// `operand` of a pointwise op on results of `op`, for the op on `product`, whose last axis has `phases` times the
+/// channels: what is the same everywhere, or for a channel. Null for others.
+static Value operandOfProduct(OpBuilder &b, Value operand, int64_t channelAxis, Value product, int64_t phases) {
+  Location loc = operand.getLoc();
+  Composer c(loc, b);
+  SplatElementsAttr splat;
+  if (matchPattern(operand, m_Constant(&splat))) {
+    RankedTensorType type = tensorTypeOf(product).clone(splat.getElementType());
+    return ConstantOp::create(b, loc, type, splat.resizeSplat(type));
+  }
+  auto broadcast = operand.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return {};
+  Value source = broadcast.getOperand();
+  if (broadcast.getAxes().empty())
+    return c.spread(source, product, {});
+  if (broadcast.getAxes() != ArrayRef{channelAxis} ||
+      tensorTypeOf(source).getDimSize(0) * phases != tensorTypeOf(product).getShape().back())
+    return {};
+  Value ofPhases = ConcatenateOp::create(b, loc, SmallVector<Value>(phases, source), 0);
+  return c.spread(ofPhases, product, {tensorTypeOf(product).getRank() - 1});
+}
+
+/// Computes on `product` what follows `op` element by element. Returns the op whose result that is, in other places,
+/// with `product` set to it; those between are in `replaced`.
+static Operation *hoistPointwise(PatternRewriter &b, ConvolutionOp op, Value &product, int64_t phases,
+                                 SmallVectorImpl<Operation *> &replaced) {
+  int64_t channelAxis = op.getLayout() == ConvLayout::channels_first ? 1 : op.getType().getRank() - 1;
+  Operation *last = op;
+  while (last->hasOneUse()) {
+    Operation *next = *last->user_begin();
+    if (!isa<Pointwise>(next) || next->getNumResults() != 1 || next->getResult(0).getType() != op.getType())
+      break;
+    b.setInsertionPoint(next);
+    SmallVector<Value> operands;
+    for (Value operand : next->getOperands())
+      operands.push_back(operand == last->getResult(0) ? product
+                                                       : operandOfProduct(b, operand, channelAxis, product, phases));
+    if (!llvm::all_of(operands, [](Value operand) { return operand; }))
+      break;
+    Operation *moved = b.clone(*next);
+    moved->setOperands(operands);
+    moved->getResult(0).setType(product.getType());
+    product = moved->getResult(0);
+    replaced.push_back(last);
+    last = next;
+  }
+  b.setInsertionPointAfter(last);
+  return last;
 }
 
 namespace {
@@ -97,6 +149,9 @@ struct SplitConvolution : OpRewritePattern<ConvolutionOp> {
     product.setLow(none);
     product.setHigh(none);
     product.setInputDilation(ones);
+    Value results = product;
+    SmallVector<Operation *> replaced;
+    Operation *end = hoistPointwise(b, op, results, phases, replaced);
 
     // [N, i..., a..., O] to [N, i, a, ..., O].
     SmallVector<int64_t> split(sizes.drop_back()), order{0}, joined{sizes.front()};
@@ -108,9 +163,11 @@ struct SplitConvolution : OpRewritePattern<ConvolutionOp> {
     }
     order.push_back(2 * axes + 1);
     joined.push_back(outputs);
-    Value placed = TransposeOp::create(b, loc, reshaped(b, loc, product, split), order);
+    Value placed = TransposeOp::create(b, loc, reshaped(b, loc, results, split), order);
     placed = reshaped(b, loc, placed, joined);
-    b.replaceOp(op, isFirst ? Value(TransposeOp::create(b, loc, placed, toFirst)) : placed);
+    b.replaceOp(end, isFirst ? Value(TransposeOp::create(b, loc, placed, toFirst)) : placed);
+    for (Operation *before : llvm::reverse(replaced))
+      b.eraseOp(before);
     return success();
   }
 };

@@ -13,6 +13,27 @@ func.func @phases_are_channels(%x: tensor<2x3x4x6xf32>, %w: tensor<5x3x2x3xf32>)
   return %0 : tensor<2x5x8x18xf32>
 }
 
+// What follows is computed with the product: what is one number for a channel is there once for each phase.
+// CHECK-LABEL: @pointwise_comes_first
+// CHECK: %[[P:.*]] = sinter.convolution {{.*}} -> tensor<2x4x6x12xf32>
+// CHECK: %[[B:.*]] = sinter.concatenate %arg2, %arg2, %arg2, %arg2 {axis = 0 : i64}
+// CHECK: %[[S:.*]] = sinter.broadcast %[[B]] axes = [3] {type = tensor<2x4x6x12xf32>}
+// CHECK: %[[A:.*]] = sinter.add %[[P]], %[[S]]
+// CHECK: %[[M:.*]] = sinter.max %[[A]], %{{.*}} : (tensor<2x4x6x12xf32>
+// CHECK: %[[R:.*]] = sinter.reshape %[[M]]
+// CHECK: sinter.transpose %[[R]]
+// CHECK: %[[Y:.*]] = sinter.transpose {{.*}} -> tensor<2x3x8x12xf32>
+// CHECK: sinter.mul %[[Y]], %arg3
+func.func @pointwise_comes_first(%x: tensor<2x3x4x6xf32>, %w: tensor<3x3x2x2xf32>, %bias: tensor<3xf32>, %other: tensor<2x3x8x12xf32>) -> tensor<2x3x8x12xf32> {
+  %zero = sinter.constant dense<0.0> : tensor<2x3x8x12xf32>
+  %0 = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 2, 2>, dilation = array<i64: 1, 1>, element_type = f32} : (tensor<2x3x4x6xf32>, tensor<3x3x2x2xf32>) -> tensor<2x3x8x12xf32>
+  %1 = sinter.broadcast %bias axes = [1] {type = tensor<2x3x8x12xf32>} : (tensor<3xf32>) -> tensor<2x3x8x12xf32>
+  %2 = sinter.add %0, %1 : (tensor<2x3x8x12xf32>, tensor<2x3x8x12xf32>) -> tensor<2x3x8x12xf32>
+  %3 = sinter.max %2, %zero : (tensor<2x3x8x12xf32>, tensor<2x3x8x12xf32>) -> tensor<2x3x8x12xf32>
+  %4 = sinter.mul %3, %other : (tensor<2x3x8x12xf32>, tensor<2x3x8x12xf32>) -> tensor<2x3x8x12xf32>
+  return %4 : tensor<2x3x8x12xf32>
+}
+
 // CHECK-LABEL: @along_one_axis
 // CHECK: sinter.convolution {{.*}} (tensor<1x7x3xf32>, tensor<8x1x3xf32>) -> tensor<1x7x8xf32>
 func.func @along_one_axis(%x: tensor<1x7x3xf32>, %w: tensor<2x4x3xf32>) -> tensor<1x28x2xf32> {
