@@ -26,7 +26,7 @@ using namespace sinter::cpu;
 
 namespace {
 /// With fewer rows or keys the scores take little memory, and two products and a softmax are faster.
-constexpr int64_t kLeastRows = 64, kLeastKeys = 2048;
+constexpr int64_t kLeastRows = 64, kLeastKeys = 1024;
 /// What may be forced: a row of scores is in registers while its softmax is formed.
 constexpr int64_t kMostKeys = 256;
 
