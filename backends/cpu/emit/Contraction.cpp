@@ -69,7 +69,9 @@ public:
     int64_t tileColumns = tile.vectors * lanes;
     panel = plan.hasStrips() ? tileColumns : spec.target().panelBytes / width;
     int64_t columns = constantOr(plan.columns, ShapedType::kDynamic);
-    masked = columns == ShapedType::kDynamic || columns % tileColumns != 0;
+    bool isOpen = columns == ShapedType::kDynamic || plan.hasStrips();
+    masked = columns == ShapedType::kDynamic || columns % (isOpen ? tileColumns : lanes) != 0;
+    lastVectors = isOpen ? tile.vectors : lastTileVectors(llvm::divideCeil(columns, lanes), tile.vectors);
     DimExpr pack = dims.constant(form.kPack);
     steps = form.kPack == 1 ? plan.k : dims.ceilDiv(plan.k, pack);
     stripElements = dims.mul(dims.add(steps, dims.constant(form.headers())), dims.constant(panel * form.kPack));
@@ -104,8 +106,8 @@ private:
   std::pair<Value, Value> basesOf(ArrayRef<Value> batchIndex);
   void emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
                 ArrayRef<Value> batchIndex);
-  void emitRows(Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
-                ArrayRef<Value> batchIndex);
+  void emitRows(const RegisterTile &tile, Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase,
+                Value rhsStep, ArrayRef<Value> batchIndex);
   void prefetchPanels(MicroOperands &operands, Value row, Value rhsBase);
   void prefetchEpilogue(const RegisterTile &tile, Value row, Value column, ArrayRef<Value> batchIndex);
   Value flatPosition(Value row, Value column, ArrayRef<Value> batchIndex);
@@ -130,6 +132,7 @@ private:
   DimExpr steps, stripElements, rowPitch;
   VectorType vectorType; // of sums
   RegisterTile tile;
+  int64_t lastVectors;   // of the last tile of columns
   DimExpr tilesPerBlock; // of rows
   Value blockBegin;      // the first of them
   bool masked = false;
@@ -432,8 +435,8 @@ void ContractionEmitter::copyRows(Value begin, Value end, Value lhsBase) {
 }
 
 /// The tiles of one row block. Where the number of rows is not known before the call, it may be less than a tile.
-void ContractionEmitter::emitRows(Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase,
-                                  Value rhsStep, ArrayRef<Value> batchIndex) {
+void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Value rowEnd, Value column, Value lhsBase,
+                                  Value rhsBase, Value rhsStep, ArrayRef<Value> batchIndex) {
   blockBegin = rowBegin;
   Value rowCount = fn.materialize(plan.rows);
   auto wholeTiles = [&] {
@@ -501,7 +504,14 @@ void ContractionEmitter::emitColumns(Value group, Value batch, Value rhsBase, Va
     rhsBase = add(rhsBase, column);
     rhsStep = fn.materialize(plan.rhsK.stride);
   }
-  emitRows(rowBegin, rowEnd, column, lhsBase, rhsBase, rhsStep, batchIndex);
+  auto emit = [&](int64_t vectors) {
+    emitRows({tile.rows, vectors}, rowBegin, rowEnd, column, lhsBase, rhsBase, rhsStep, batchIndex);
+  };
+  if (lastVectors == tile.vectors)
+    return emit(tile.vectors);
+  Value end = fn.materialize(plan.columns), next = add(column, fn.index(tile.vectors * lanes));
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, next, end);
+  fn.branch(isLast, [&] { emit(lastVectors); }, [&] { emit(tile.vectors); });
 }
 
 EmittedKernel ContractionEmitter::emit() {
@@ -679,10 +689,11 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   plan.setLanes(most, form.leastLanes());
 
   int64_t lanes = lanesOr(given, most), panel = spec.target().panelBytes / width, vectorsPerPanel = panel / lanes;
-  int64_t panels = columns == ShapedType::kDynamic ? 1 : llvm::divideCeil(columns, panel);
   // A strip or a packed panel is one panel wide; wider tiles need more panels side by side, which only packed constants
   // have.
-  int64_t vectors = product->hasStrips() ? vectorsPerPanel : panels * vectorsPerPanel;
+  int64_t vectors = columns == ShapedType::kDynamic ? vectorsPerPanel : llvm::divideCeil(columns, lanes);
+  if (product->hasStrips())
+    vectors = std::min(vectors, vectorsPerPanel);
   int64_t rowStride = constantOr(spec.dims, product->lhsRows.stride, 1);
   bool conflicting = !product->copiesRows && rowStride * widthOf(form.a) % 4096 == 0 && rowStride != 0;
   int64_t rows = constantOr(spec.dims, product->rows, ShapedType::kDynamic);
@@ -690,7 +701,8 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   // The last tile overlaps the one before it: no tile is higher than the result.
   int64_t highest = rows == ShapedType::kDynamic ? kMostTileRows : std::clamp<int64_t>(rows, 1, kMostTileRows);
   plan.addTile(tile.rows, std::max(tile.rows, highest));
-  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)), vectors);
+  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)),
+               product->packed ? kMostTileVectors : 0);
   plan.setChunk(product->chunk(spec, tile.vectors * lanes));
   if (std::optional<ArrayRef<int64_t>> zeros = spec.kernel.getZeros();
       zeros && form.step == ProductForm::Step::fused && !product->copiesRows)

@@ -279,7 +279,7 @@ struct ConvolutionForm {
   int64_t panel, groups, groupIn, groupOut;
   int64_t pixelStride; // elements from one pixel to the next where tiles read
   int64_t pitch;       // channels of a group, whole steps of them
-  bool masked, flattened = false;
+  bool flattened = false;
   bool inPlace; // the filter is read as [kh][kw][channels][O]
 };
 
@@ -295,6 +295,7 @@ public:
         vectorType(VectorType::get({lanes}, typeOf(product.sum, b.getContext()))) {
     ArrayRef<int64_t> numbers = fn.spec.schedule().getTile();
     tile = {numbers[0], numbers[1], numbers[2]};
+    masked = groupOut % lanes != 0;
   }
   EmittedKernel emit();
 
@@ -312,7 +313,9 @@ private:
   int64_t lanes;
   VectorType vectorType;
   ConvolutionTile tile;
+  bool masked; // the last vector of a group
   // Of the chunk being emitted.
+  int64_t vectors;
   Value image, group, column, filterBase;
   Value input, inputBase, inputRow0; // inputBase addresses (row inputRow0, pixel 0, first channel of the group)
 };
@@ -325,7 +328,6 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   groups = op.getGroups();
   groupIn = shape.channels / groups;
   groupOut = shape.outChannels / groups;
-  masked = groupOut % panel != 0;
   inPlace = !isa<BlockArgument>(op.getFilter());
   pitch = static_cast<int64_t>(llvm::alignTo(groupIn, product.kPack));
   shape.needsCopy |= product.copiesRows() || pitch != groupIn;
@@ -378,9 +380,12 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
       operands.aStride = fn.index(product.kPack);
     operands.b = fn.input(filterInput(op).getArgNumber());
     operands.bStride = fn.index(step);
-    // Rows of many channels lie pages apart, where no hardware prefetches.
+    // Rows of many channels lie pages apart, where no hardware prefetches; panels that the first-level cache does not
+    // keep come from the second for each tile.
     if (inPlace && step * widthOf(product.b) >= 1024)
       operands.prefetchRows = 16;
+    else if (!inPlace && shape.kernelH * rowFilter * widthOf(product.b) > fn.spec.target().l1Bytes)
+      operands.prefetchRows = 128;
     Value inputOffset = mul(mul(kh, fn.index(shape.dilationH)), rowElements);
     Value filterOffset = mul(kh, fn.index(rowFilter));
     if (kw) {
@@ -390,7 +395,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
     for (int64_t r = 0; r < high; ++r)
       for (int64_t i = 0; i < wide; ++i)
         operands.aRows.push_back(add(add(rowBases[r], fn.index(i * shape.strideW * pixelStride)), inputOffset));
-    for (int64_t j = 0; j < tile.vectors; ++j) {
+    for (int64_t j = 0; j < vectors; ++j) {
       operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(header + aheadOf(j))));
       if (inPlace)
         operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes))));
@@ -407,14 +412,14 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   for (int64_t size : sizes)
     if (size != 1)
       axes.push_back(summedAxis(fn, dims.constant(size)));
-  SmallVector<Value> starts = zeroAccumulators(fn, vectorType, high * wide * tile.vectors);
-  for (int64_t j = 0; product.headers() && j < tile.vectors; ++j) {
+  SmallVector<Value> starts = zeroAccumulators(fn, vectorType, high * wide * vectors);
+  for (int64_t j = 0; product.headers() && j < vectors; ++j) {
     auto type = VectorType::get({lanes * product.kPack}, typeOf(product.b, b.getContext()));
     Value start = vector::LoadOp::create(b, type, fn.input(filterInput(op).getArgNumber()),
                                          ValueRange{add(filterBase, fn.index(aheadOf(j)))});
     start = vector::BitCastOp::create(b, vectorType, start);
     for (int64_t i = 0; i < high * wide; ++i)
-      starts[i * tile.vectors + j] = start;
+      starts[i * vectors + j] = start;
   }
   SmallVector<Value> sums = sumNest(
       fn, axes, perPart, block, starts, [&](Value x, Value y) { return joinFloats(b, x, y); },
@@ -432,7 +437,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
       });
 
   emitTileEpilogue(
-      fn, op.getResult(), sums, high * wide, tile.vectors, vectorType,
+      fn, op.getResult(), sums, high * wide, vectors, vectorType,
       [&](KernelElements &elements, Value i) {
         Dims sizes = fn.spec.sizes->dims(op.getResult());
         SmallVector<LaneIndex> index(sizes.size(), elements.constant(0));
@@ -480,7 +485,7 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
   }
 }
 
-/// `vectors` is how many of them the panels of a group have.
+/// `vectors` is how many of them a group's channels fill.
 static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors) {
   int64_t outWidth = sizeOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
           outHeight = sizeOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
@@ -529,14 +534,14 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
     return Plan::refuse("it is depthwise, for which the emitter of that name is");
   ConvolutionForm form(spec, op);
   int64_t lanes = lanesOr(given, plan.lanes.chosen);
-  int64_t vectors = llvm::divideCeil(form.groupOut, form.panel) * (form.panel / lanes);
+  int64_t vectors = llvm::divideCeil(form.groupOut, lanes);
   ConvolutionTile tile = chooseTileShape(spec, form, vectors);
   auto most = [&](DimExpr size, int64_t chosen, int64_t otherwise) {
     return std::max(chosen, std::clamp<int64_t>(sizeOr(spec.dims, size, otherwise), 1, kMostTileRows));
   };
   plan.addTile(tile.high, most(form.shape.outHeight, tile.high, 1));
   plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, kMostTileRows));
-  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)), vectors);
+  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)), kMostTileVectors);
   plan.setChunk(chooseChunk(spec, form, tile, lanes));
   return plan;
 }
@@ -643,15 +648,21 @@ EmittedKernel ConvolutionEmitter::emit() {
       inputRow0 = fn.index(0);
     }
 
-    if (alongRow) {
-      emitPixels(1, wide, fn.index(0), low, high_);
-      return;
-    }
-    Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
-    fn.loop(low, high_, high, [&](Value row) {
-      Value start = high == 1 ? row : arith::MinSIOp::create(b, row, lastStart).getResult();
-      emitPixels(high, wide, start, fn.index(0), fn.materialize(shape.outWidth));
-    });
+    auto walk = [&](int64_t tileVectors) {
+      vectors = tileVectors;
+      if (alongRow)
+        return emitPixels(1, wide, fn.index(0), low, high_);
+      Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
+      fn.loop(low, high_, high, [&](Value row) {
+        Value start = high == 1 ? row : arith::MinSIOp::create(b, row, lastStart).getResult();
+        emitPixels(high, wide, start, fn.index(0), fn.materialize(shape.outWidth));
+      });
+    };
+    int64_t last = lastTileVectors(llvm::divideCeil(groupOut, lanes), tile.vectors);
+    if (last == tile.vectors)
+      return walk(tile.vectors);
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columnTile, fn.index(columnTiles - 1));
+    fn.branch(isLast, [&] { walk(last); }, [&] { walk(tile.vectors); });
   });
   fn.finish();
 

@@ -26,7 +26,7 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
     conflicting = false;
   if (conflicting && mostRows(2) > target.l1Ways)
     width = 4;
-  while (width > 1 && (vectors % width != 0 || mostRows(width) < 1))
+  while (width > 1 && (width > vectors || mostRows(width) < 1))
     width /= 2;
 
   int64_t most = mostRows(width);

@@ -19,12 +19,17 @@ struct RegisterTile {
   int64_t vectors = 0;
 };
 
-/// What may be forced: more than any register file holds, but code of a reasonable size.
+/// What may be forced: more than any register file holds, but code of a reasonable size. Of packed columns, vectors
+/// divide the most, so that each tile begins where a panel does, or lies in one.
 inline constexpr int64_t kMostTileRows = 30, kMostTileVectors = 8;
 
-/// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` available vectors. `conflicting` says
-/// that rows of the left operand lie a multiple of 4 KiB apart, so that they share cache sets: then at most as many
-/// rows as the cache has ways. `parts`: vectors of b in registers for each one that is loaded.
+/// The vectors of the last tile, of a result with `vectors`, of which each other tile has `width`.
+inline int64_t lastTileVectors(int64_t vectors, int64_t width) { return (vectors + width - 1) % width + 1; }
+
+/// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` vectors of columns, of which the last
+/// tile may have fewer. `conflicting` says that rows of the left operand lie a multiple of 4 KiB apart, so that they
+/// share cache sets: then at most as many rows as the cache has ways. `parts`: vectors of b in registers for each one
+/// that is loaded.
 RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting, int64_t parts = 1);
 
 /// What one k loop reads. A step of k takes `form.kPack` elements of it.

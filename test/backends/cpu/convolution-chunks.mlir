@@ -3,7 +3,7 @@
 // RUN: sinter compile %s --target=znver4 --emit=schedule -o - | FileCheck %s
 
 // CHECK-LABEL: run_pointwise
-// CHECK: convolution({{.*}} chunks %c34_i64
+// CHECK: convolution({{.*}} chunks %c17_i64
 func.func @pointwise(%x: tensor<1x112x112x32xf32>) -> tensor<1x112x112x16xf32> {
   %w = sinter.constant dense<0.5> : tensor<16x1x1x32xf32>
   %p = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f32} : (tensor<1x112x112x32xf32>, tensor<16x1x1x32xf32>) -> tensor<1x112x112x16xf32>
