@@ -3,7 +3,10 @@
 #define _GNU_SOURCE
 #include "memory.h"
 #include "tape.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +36,54 @@ static void *mapAligned(int64_t bytes, int hugePages) {
   if (hugePages)
     madvise(start + lead, (size_t)size, MADV_HUGEPAGE); // advice: without huge pages it is only slower
   return start + lead;
+}
+
+/// From here on states and arenas lie in the folder, if there is one: below it a page or two would be read for each.
+static const int64_t folderThreshold = 64 << 10;
+
+static int isInFolder(const Memory *memory, MemoryUse use, int64_t bytes) {
+  return memory->folder && (use == StateMemory || use == ArenaMemory) && bytes >= folderThreshold;
+}
+
+/// A file that no folder lists: its space is free again when nothing maps it, however the process ends.
+static int openUnnamed(const char *folder) {
+  int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+    return file;
+  char path[PATH_MAX];
+  if (snprintf(path, sizeof path, "%s/sinter-XXXXXX", folder) >= (int)sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  file = mkostemp(path, O_CLOEXEC);
+  if (file >= 0)
+    unlink(path);
+  return file;
+}
+
+/// Maps a file in `folder`. The disk has its space before anything is written: a full one is an error here instead of
+/// a signal there. Null with errno.
+static void *mapFile(const char *folder, int64_t bytes) {
+  int file = openUnnamed(folder);
+  if (file < 0)
+    return NULL;
+  int problem = posix_fallocate(file, 0, mappedBytes(bytes));
+  void *start = MAP_FAILED;
+  if (!problem)
+    start = mmap(NULL, (size_t)mappedBytes(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (!problem && start == MAP_FAILED)
+    problem = errno;
+  close(file);
+  errno = problem;
+  return problem ? NULL : start;
+}
+
+FolderProblem srtFolderProblem(const Memory *memory, MemoryUse use, int64_t bytes) {
+  int problem = errno;
+  FolderProblem result = {""};
+  if (isInFolder(memory, use, bytes))
+    snprintf(result.text, sizeof result.text, " in folder '%.200s': %s", memory->folder, strerror(problem));
+  return result;
 }
 
 /// Memory and swap of the machine, or what the container may have. The system promises more than that, and kills the
@@ -77,10 +128,13 @@ int srtCharge(Memory *memory, MemoryUse use, int64_t bytes) {
 void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes) {
   if (bytes <= 0 || bytes > INT64_MAX / 4 || !fits(memory, use, bytes))
     return NULL;
-  if (!memory->hooks.allocate && bytes >= mapThreshold && bytes > machineBytes() - memory->total)
+  int inFolder = isInFolder(memory, use, bytes);
+  if (!inFolder && !memory->hooks.allocate && bytes >= mapThreshold && bytes > machineBytes() - memory->total)
     return NULL;
   void *pointer = NULL;
-  if (memory->hooks.allocate)
+  if (inFolder)
+    pointer = mapFile(memory->folder, bytes);
+  else if (memory->hooks.allocate)
     pointer = memory->hooks.allocate(memory->hooks.user, (size_t)bytes, SRT_ALIGNMENT);
   else if (bytes >= mapThreshold)
     pointer = mapAligned(bytes, !memory->noHugePages);
@@ -95,7 +149,9 @@ void srtFree(Memory *memory, MemoryUse use, void *pointer, int64_t bytes) {
   if (!pointer)
     return;
   count(memory, use, -bytes);
-  if (memory->hooks.allocate)
+  if (isInFolder(memory, use, bytes))
+    munmap(pointer, (size_t)mappedBytes(bytes));
+  else if (memory->hooks.allocate)
     memory->hooks.free(memory->hooks.user, pointer, (size_t)bytes);
   else if (bytes >= mapThreshold)
     munmap(pointer, (size_t)mappedBytes(bytes));

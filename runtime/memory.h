@@ -23,13 +23,15 @@ typedef enum MemoryUse {
 typedef struct Memory {
   sinter_allocator hooks; // functions are null: the system's
   int32_t noHugePages;
+  char *folder; // where large states and arenas lie (sinter_session_options.folder); null: nowhere
   int64_t held[NumMemoryUses];
   int64_t total;
   int64_t peak;
   int64_t limit; // of total; 0: none
 } Memory;
 
-/// `bytes` (> 0) aligned to 64, not initialized; null when memory runs out or the limit is passed. No message.
+/// `bytes` (> 0) aligned to 64, not initialized; null when memory runs out or the limit is passed. No message, but
+/// srtFolderProblem.
 void *srtAllocate(Memory *memory, MemoryUse use, int64_t bytes);
 
 /// Counts `bytes` (or gives them back, when negative) that were had without srtAllocate. Returns 0 and counts nothing
@@ -38,6 +40,12 @@ int srtCharge(Memory *memory, MemoryUse use, int64_t bytes);
 
 /// `bytes` is what was asked for. Null is ignored.
 void srtFree(Memory *memory, MemoryUse use, void *pointer, int64_t bytes);
+
+/// " in folder '...': why" after an allocation that failed and would have been in the folder, else "".
+typedef struct FolderProblem {
+  char text[320];
+} FolderProblem;
+FolderProblem srtFolderProblem(const Memory *memory, MemoryUse use, int64_t bytes);
 
 /// A block that is grown by replacing it; its content is lost.
 typedef struct Block {

@@ -247,7 +247,8 @@ uint8_t *srtArenaPlan(Memory *memory, Arena **arenas, const sinter_buffer_life *
   if (!plan)
     return NULL;
   if (!srtReserve(memory, ArenaMemory, &arena->block, plan->total)) {
-    srtError(SINTER_OUT_OF_MEMORY, "no memory for an arena of %" PRId64 " bytes", plan->total);
+    srtError(SINTER_OUT_OF_MEMORY, "no memory for an arena of %" PRId64 " bytes%s", plan->total,
+             srtFolderProblem(memory, ArenaMemory, plan->total).text);
     return NULL;
   }
   memcpy(offsets, plan->sizesAndOffsets + count, (size_t)count * sizeof *offsets);

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "session.h"
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,9 +96,13 @@ sinter_status_code sinter_session_create(sinter_module *module, int32_t index, c
     srtFree(&memory, FixedMemory, session, session->fixedBytes);
     return status;
   }
-  status = srtStatesJoin(session, given.state_of);
+  if (given.folder && !(session->memory.folder = strdup(given.folder)))
+    status = srtError(SINTER_OUT_OF_MEMORY, "no memory for a session");
+  if (!status)
+    status = srtStatesJoin(session, given.state_of);
   if (status) {
     srtPoolStop(&session->pool);
+    free(session->memory.folder);
     srtFree(&memory, FixedMemory, session, session->fixedBytes);
     return status;
   }
@@ -138,6 +143,7 @@ void sinter_session_destroy(sinter_session *session) {
   srtScratchDestroy(&memory, &session->scratch);
   srtProfileFree(&session->profile);
   srtFree(&memory, FixedMemory, session, session->fixedBytes);
+  free(memory.folder);
   sinter_module_close(module);
 }
 
@@ -152,6 +158,8 @@ int32_t sinter_session_threads(const sinter_session *session) { return session ?
 sinter_status_code srtEnter(const sinter_session *session) {
   if (!session)
     return srtError(SINTER_INVALID_ARGUMENT, "call requires a session, got null");
+  if (session->memory.folder && session->owner != getpid())
+    return srtError(SINTER_INVALID_ARGUMENT, "a session with a folder belongs to the process that made it");
   // The claim is no part of what callers see as constant.
   if (!atomic_exchange_explicit(&((sinter_session *)session)->running, 1, memory_order_acquire))
     return SINTER_OK;

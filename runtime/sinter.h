@@ -203,7 +203,14 @@ typedef struct sinter_session_options {
   struct sinter_session *state_of; // a session of the same module whose states are used; null: states of its own
   int64_t max_bytes;               // most that it may hold at once, states apart; 0: no limit
   int64_t max_tape_bytes;          // most that loops of unknown length may store of their trips, at once; 0: no limit
+  const char *folder;              // states and arenas of 64 KiB and more lie in files here, see below; null: in memory
 } sinter_session_options;
+
+// A session with a folder needs less memory than its states and its arena: they are files that are mapped, which the
+// system writes out where memory is short and reads ahead where they are used in order. Results are the same to the
+// bit. The files have no names, and are gone with the session; the disk has room for them before they are used, so that
+// a full one is an error of sinter_session_create, load or run. Sessions that share states have their folder from the
+// first. States there belong to the process that made them: a child gets an error.
 
 /// Makes a session for function `index` of `module`: one allocation, and threads - 1 workers. The
 /// arena comes with the first run and grows only when sizes do. `options` may be null. The session

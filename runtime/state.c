@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#define _GNU_SOURCE
 #include "state.h"
 #include "dtypes.h"
 #include "safetensors.h"
@@ -87,6 +88,11 @@ static sinter_status_code makeStore(const sinter_module *module, const Memory *m
   }
   store->holds = 0;
   store->memory = (Memory){.hooks = memory->hooks, .noHugePages = memory->noHugePages};
+  if (memory->folder && !(store->memory.folder = strdup(memory->folder))) {
+    free(store);
+    free(states);
+    return srtError(SINTER_OUT_OF_MEMORY, "no memory for states");
+  }
   store->module = module;
   store->owner = getpid();
   store->states = states;
@@ -131,6 +137,7 @@ static void freeStore(StateStore *store) {
   }
   free(store->states);
   free(store->extents);
+  free(store->memory.folder);
   free(store);
 }
 
@@ -147,7 +154,8 @@ static void initialize(State *state) {
 static sinter_status_code reserveState(StateStore *store, State *state, Block *block) {
   if (block->data || srtReserve(&store->memory, StateMemory, block, state->bytes))
     return SINTER_OK;
-  return srtError(SINTER_OUT_OF_MEMORY, "no memory for state '%s' of %" PRId64 " bytes", state->name, state->bytes);
+  return srtError(SINTER_OUT_OF_MEMORY, "no memory for state '%s' of %" PRId64 " bytes%s", state->name, state->bytes,
+                  srtFolderProblem(&store->memory, StateMemory, state->bytes).text);
 }
 
 static int compareExtents(const void *a, const void *b) {
@@ -261,6 +269,8 @@ void srtStatesLeave(sinter_session *session) {
 //===- Runs -----------------------------------------------------------------------------------------===//
 
 sinter_status_code srtStatesClaim(const sinter_session *session) {
+  if (session->store && session->store->memory.folder && session->store->owner != getpid())
+    return srtError(SINTER_INVALID_ARGUMENT, "states in a folder belong to the process that made them");
   if (session->store && atomic_exchange_explicit(&session->store->busy, 1, memory_order_acquire))
     return srtError(SINTER_BUSY, "states of function '%s' are in use by another session or thread",
                     session->function->name);

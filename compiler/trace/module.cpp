@@ -51,6 +51,7 @@ void Session::open(const SessionOptions &options, Where where) {
   lowered.state_of = options.states_of ? options.states_of->handle() : nullptr;
   lowered.max_bytes = options.max_bytes;
   lowered.max_tape_bytes = options.max_tape_bytes;
+  lowered.folder = options.folder.empty() ? nullptr : options.folder.c_str();
   const std::string &name = options.function;
   int index = !module.defined() ? -1 : name.empty() ? 0 : sinter_module_find_function(module.handle(), name.c_str());
   sinter_session *made = nullptr;

@@ -52,6 +52,7 @@ struct SessionOptions {
   const Session *states_of = nullptr; // of the same module: both keep the same states
   int64_t max_bytes = 0;              // most that it may hold at once, states apart; 0: no limit
   int64_t max_tape_bytes = 0;         // most that loops of unknown length may store of their trips; 0: no limit
+  std::string folder = {};            // where large states and the arena lie as mapped files; empty: in memory
 };
 
 /// A function of a module with the memory and threads that run it. It keeps the function's states (weights in training,

@@ -496,7 +496,8 @@ Tensor StepCore::call(std::span<const AnyTree> batch, LossCall loss) {
       if (sinter_graph_compile(raw.get(), &lowered, &module))
         return stop(s.problem(sinter_last_error()));
       made->session = std::make_unique<Session>(
-          Module(module), SessionOptions{.function = "step", .threads = s.options.threads}, s.where);
+          Module(module), SessionOptions{.function = "step", .threads = s.options.threads, .folder = s.options.folder},
+          s.where);
     }
     Session *session = made->session ? made->session.get() : made->runner.get();
     if (session->error())

@@ -41,6 +41,9 @@ struct StepOptions {
   /// finite changes no state but these: `optimizer.loss_scale`, and `optimizer.skipped`, which counts such steps.
   /// Empty: dynamic where `precision` names f16, else none.
   std::string loss_scale = {};
+  /// A folder for states and activations: they lie in files that are mapped (sinter_session_options.folder), so that
+  /// the step needs less memory than they are large. The same bits; not for `eager`. Empty: in memory.
+  std::string folder = {};
   /// Names of what a step takes, in the order of leaves, for code that is compiled ahead of time.
   std::vector<std::string> inputs = {};
 };

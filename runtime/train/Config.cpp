@@ -81,6 +81,7 @@ static const Field kFields[] = {
     SINTER_COUNT("epochs", epochs),
     SINTER_COUNT("steps", steps),
     SINTER_COUNT("threads", threads),
+    SINTER_FIELD("memory_folder", memoryFolder),
     SINTER_FIELD("validation", validation),
     SINTER_FIELD("validation_share", validationShare),
     SINTER_COUNT("validation_seed", validationSeed),

@@ -34,6 +34,7 @@ struct Config {
 
   int64_t epochs = 0, steps = 0; // one of them
   int threads = 0;               // 0: all cores
+  std::string memoryFolder{};    // states and activations lie in mapped files there (sinter_session_options.folder)
 
   // Validation: other data, or a share of the samples that the seed of it chooses and no step sees.
   std::map<std::string, std::string> validation{};

@@ -38,11 +38,13 @@ Trainer::Trainer(sinter_module *of, const Config &config, Inputs inputs)
 
 Trainer::~Trainer() = default;
 
-static sinter_session *makeSession(sinter_module *module, int32_t function, int threads, sinter_session *shared) {
+static sinter_session *makeSession(sinter_module *module, int32_t function, const Config &config,
+                                   sinter_session *shared) {
   sinter_session_options options = {};
   options.struct_size = sizeof options;
-  options.threads = threads;
+  options.threads = config.threads;
   options.state_of = shared;
+  options.folder = config.memoryFolder.empty() ? nullptr : config.memoryFolder.c_str();
   sinter_session *session = nullptr;
   data::check(sinter_session_create(module, function, &options, &session));
   return session;
@@ -56,7 +58,7 @@ void Trainer::open() {
   for (const std::string &path : config.curves)
     Curve::requireFormat(path);
   int32_t index = sinter_module_find_function(module.get(), "step");
-  stepSession.reset(makeSession(module.get(), std::max(index, 0), config.threads, nullptr));
+  stepSession.reset(makeSession(module.get(), std::max(index, 0), config, nullptr));
   const sinter_function *function = sinter_session_function(session());
   lossOutput = sinter_function_find_output(function, "loss");
   int32_t type = lossOutput < 0 ? 0 : function->outputs[lossOutput].dtype;
@@ -87,7 +89,7 @@ void Trainer::openValidation() {
   int32_t index = sinter_module_find_function(module.get(), "infer");
   if (index < 0)
     refuse("metrics require a module with a function 'infer', this one has none");
-  inferSession.reset(makeSession(module.get(), index, config.threads, session()));
+  inferSession.reset(makeSession(module.get(), index, config, session()));
   const sinter_function *infer = sinter_session_function(inferSession.get());
   const sinter_function *step = sinter_session_function(session());
   std::string outputs, targets;

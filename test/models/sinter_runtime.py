@@ -27,7 +27,8 @@ class Tensor(c.Structure):
 
 class SessionOptions(c.Structure):
     _fields_ = [("struct_size", c.c_uint32), ("threads", c.c_int32), ("spin_us", c.c_int32), ("no_huge_pages", c.c_int32),
-                ("hooks", c.c_void_p * 3), ("state_of", c.c_void_p)]
+                ("hooks", c.c_void_p * 3), ("state_of", c.c_void_p), ("max_bytes", c.c_int64), ("max_tape_bytes", c.c_int64),
+                ("folder", c.c_char_p)]
 
 
 class MemoryReport(c.Structure):
@@ -51,8 +52,8 @@ class Runtime:
         if status:
             raise Error(self.lib.sinter_last_error().decode())
 
-    def session(self, path, threads=1):
-        return Session(self, path, threads)
+    def session(self, path, threads=1, folder=None):
+        return Session(self, path, threads, folder=folder)
 
     def sessions(self, path, names, threads=1):
         """One session for each function of a module, by name; they share their states."""
@@ -81,13 +82,13 @@ def copy_of(view):
 
 
 class Session:
-    def __init__(self, runtime, path, threads, name=None, shared=None):
+    def __init__(self, runtime, path, threads, name=None, shared=None, folder=None):
         self.runtime, lib = runtime, runtime.lib
         self.handle = c.c_void_p()
         self.module = shared.module if shared else c.c_void_p()
         if not shared:
             runtime.check(lib.sinter_module_open(os.fsencode(path), None, c.byref(self.module)))
-        options = SessionOptions(struct_size=c.sizeof(SessionOptions), threads=threads)
+        options = SessionOptions(struct_size=c.sizeof(SessionOptions), threads=threads, folder=os.fsencode(folder) if folder else None)
         if shared:
             options.state_of = shared.handle
         index = lib.sinter_module_find_function(self.module, name.encode()) if name else 0

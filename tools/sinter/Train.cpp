@@ -229,6 +229,9 @@ void sinter::tool::addTrain(CLI::App &program, Exit &result) {
       ->take_all();
   add("--events", &Config::events, "folder for a file that TensorBoard shows; goes on with --resume");
   add("--threads", &Config::threads, "threads to run on (default: all cores)")->check(CLI::Range(1, 1024));
+  add("--memory-folder", &Config::memoryFolder,
+      "folder whose disk holds states and activations, as mapped files that have no names: for steps larger than "
+      "memory");
   flags->shared.addDeviceTo(*command);
   addForce(*command, flags->force);
   command->callback([flags, &result] { result = runTrain(*flags); });
