@@ -192,18 +192,21 @@ private:
   /// Sums gradients; weights move in every `settings.accumulate`-th call that counts.
   void accumulate(std::vector<Moved<N>> &weights) {
     N count = store.counter("optimizer.batches"), next = oneMore(count);
-    N isLast = isAbove(wide(next), static_cast<double>(settings.accumulate) - 0.5);
+    auto isFirst = [&](const N &batch) { // of a sum
+      N turns = wide(batch) / static_cast<double>(settings.accumulate);
+      return isBelow(turns - floorOf(turns), 0.5 / static_cast<double>(settings.accumulate));
+    };
     auto keep = [&](const std::string &name, const N &old, const N &value) {
       N kept = counts ? choose(*counts, value, old) : value;
       store.put(name, kept);
       return kept;
     };
-    keep("optimizer.batches", count, choose(isLast, fill(next, 0), next));
-    N adds = isAbove(wide(count), 0.5); // to a sum, which else begins anew
+    keep("optimizer.batches", count, next);
+    N begins = isFirst(count), isLast = isFirst(next);
     for (Moved<N> &weight : weights) {
       std::string name = "optimizer.gradient." + weight.name;
       N old = store.get(name, weight.gradient);
-      N sum = keep(name, old, choose(adds, old, fill(old, 0)) + weight.gradient);
+      N sum = keep(name, old, choose(begins, fill(old, 0), old) + weight.gradient);
       weight.gradient = 1.0 / static_cast<double>(settings.accumulate) * sum;
     }
     moves = counts ? both(isLast, *counts) : isLast;

@@ -12,7 +12,7 @@ using namespace sinter;
 using namespace sinter::train;
 
 /// The state in which a step with a scaled loss counts batches that moved nothing.
-constexpr const char *skippedState = "optimizer.skipped";
+constexpr const char *batchesState = "optimizer.batches", *skippedState = "optimizer.skipped";
 
 [[noreturn]] static void refuse(const std::string &message) { throw data::Error(SINTER_INVALID_ARGUMENT, message); }
 
@@ -158,7 +158,7 @@ int64_t Trainer::stepsDone() const {
   std::optional<int64_t> steps = counter("optimizer.step");
   if (!steps)
     refuse("training requires the state optimizer.step that sinter train-step and sinter::train_step make");
-  return *steps + counter(skippedState).value_or(0);
+  return counter(batchesState).value_or(*steps) + counter(skippedState).value_or(0);
 }
 
 //===- A step ----------------------------------------------------------------------------------------------------===//

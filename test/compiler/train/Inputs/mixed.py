@@ -145,14 +145,15 @@ class Checker:
         """A training that is stopped and resumed goes on with the scale and the batch where it was."""
         for name, array in zip(("x", "target"), (np.concatenate(a) for a in zip(*(batch(t) for t in range(8))))):
             np.save(name + ".npy", array)
-        self.session("--precision", "f16").close()
         command = [self.sinter, "train", "step.smod", "--data", "x=@x.npy", "--data", "target=@target.npy", "--shuffle", "4"]
-        whole = subprocess.run([*command, "--steps", "24", "--save", "whole.safetensors"], check=True, capture_output=True, text=True).stderr
-        self.expect(whole.splitlines()[-1].find("3 skipped") > 0, f"the steps that were skipped are not shown: {whole}")
-        subprocess.run([*command, "--steps", "13", "--save", "part.safetensors"], check=True, capture_output=True)
-        subprocess.run([*command, "--steps", "24", "--resume", "part.safetensors", "--save", "resumed.safetensors"], check=True, capture_output=True)
-        with open("whole.safetensors", "rb") as a, open("resumed.safetensors", "rb") as b:
-            self.expect(a.read() == b.read(), "a resumed training has other states")
+        for options in ("sgd:lr=0.1,momentum=0.9", "adam:lr=0.01,accumulate=3"):
+            self.session("--precision", "f16", "--optimizer", options).close()
+            whole = subprocess.run([*command, "--steps", "24", "--save", "whole.safetensors"], check=True, capture_output=True, text=True).stderr
+            self.expect(whole.splitlines()[-1].find("3 skipped") > 0, f"the steps that were skipped are not shown: {whole}")
+            subprocess.run([*command, "--steps", "13", "--save", "part.safetensors"], check=True, capture_output=True)
+            subprocess.run([*command, "--steps", "24", "--resume", "part.safetensors", "--save", "resumed.safetensors"], check=True, capture_output=True)
+            with open("whole.safetensors", "rb") as a, open("resumed.safetensors", "rb") as b:
+                self.expect(a.read() == b.read(), f"{options}: a resumed training has other states")
 
     def check_accumulation(self):
         """Of batches that are summed, those with an overflow are left out: four moves of two batches among eight and the two that are skipped."""
