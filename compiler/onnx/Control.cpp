@@ -151,6 +151,21 @@ static Value refuseAtRunTime(OpImport &n, Block &block, Value value, ArrayRef<in
   return loop.getCarries().front();
 }
 
+/// `squeeze if the size is 1`, as exporters write it: where the other branch squeezes what branch `k` passes on, all
+/// that follows is made for the squeezed rank, and what branch `k` gives at the end of `block` is refused at run time.
+static LogicalResult refuseUnsqueezed(OpImport &n, const onnxfile::Graph *const *branches, int k, Block &block,
+                                      MutableArrayRef<Value> results) {
+  StringRef operand;
+  std::optional<SmallVector<int64_t>> axes = squeezedAxes(*branches[1 - k], operand);
+  if (!axes || !passesOn(*branches[k], operand))
+    return success();
+  Value &result = results.front();
+  if (failed(n.normalizeAxes(*axes, n.rank(result))))
+    return failure();
+  result = refuseAtRunTime(n, block, result, *axes);
+  return success(result != nullptr);
+}
+
 static LogicalResult importIf(OpImport &n) {
   const onnxfile::Graph *branches[2] = {n.graphAttr("then_branch"), n.graphAttr("else_branch")};
   if (!branches[0] || !branches[1])
@@ -164,8 +179,12 @@ static LogicalResult importIf(OpImport &n) {
   if (!predicate)
     return failure();
   if (std::optional<double> known = n.knownScalar(predicate)) {
+    int taken = *known != 0 ? 0 : 1;
     SmallVector<Value> results;
-    if (failed(n.importInline(*branches[*known != 0 ? 0 : 1], {}, results)))
+    if (failed(n.importInline(*branches[taken], {}, results)))
+      return failure();
+    // A branch for inputs of another size, which this size rules out, stays a branch that can be compiled.
+    if (n.mayRest() && failed(refuseUnsqueezed(n, branches, taken, *n.b.getInsertionBlock(), results)))
       return failure();
     llvm::append_range(n.outputs, results);
     return success();
@@ -179,27 +198,17 @@ static LogicalResult importIf(OpImport &n) {
   for (int k = 0; k < 2; ++k) {
     regions.push_back(n.newRegion());
     Block *block = addBlock(n, *regions.back(), ValueRange(captures).getTypes());
-    if (failed(n.importBody(*branches[k], *block, {}, captures, yielded[k]))) {
+    if (failed(n.importBody(*branches[k], *block, {}, captures, yielded[k], /*mayRest=*/true))) {
       n.keep(regions);
       return failure();
     }
   }
 
-  // `squeeze if the size is 1`, as exporters write it: all that follows is made for one of the two ranks, and that is
-  // the squeezed one
-  for (int k = 0; k < 2; ++k) {
-    StringRef operand;
-    std::optional<SmallVector<int64_t>> axes = squeezedAxes(*branches[k], operand);
-    if (!axes || !passesOn(*branches[1 - k], operand))
-      continue;
-    Value &other = yielded[1 - k].front();
-    if (failed(n.normalizeAxes(*axes, n.rank(other))) ||
-        !(other = refuseAtRunTime(n, regions[1 - k]->front(), other, *axes))) {
+  for (int k = 0; k < 2; ++k)
+    if (failed(refuseUnsqueezed(n, branches, k, regions[k]->front(), yielded[k]))) {
       n.keep(regions);
       return failure();
     }
-    break;
-  }
 
   SmallVector<Type> types;
   for (auto [a, b] : llvm::zip(yielded[0], yielded[1])) {

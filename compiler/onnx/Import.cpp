@@ -366,6 +366,7 @@ LogicalResult Importer::importCall(const onnxfile::Node &node, const onnxfile::F
   Frame callee;
   callee.opsets = operatorSets(function.opset_import());
   callee.callAttributes = &attributes;
+  callee.mayRest = frame.mayRest;
   for (int i = 0; i < function.input_size(); ++i)
     callee.values[function.input(i)] =
         i < node.input_size() && !node.input(i).empty() ? frame.values[node.input(i)] : Value();

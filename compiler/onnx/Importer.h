@@ -19,6 +19,8 @@ struct Frame {
   llvm::StringMap<int64_t> opsets;
   /// In a function body: the attributes of the call, else null.
   const llvm::StringMap<const onnxfile::Attribute *> *callAttributes = nullptr;
+  /// In a branch that may never be taken, at any depth.
+  bool mayRest = false;
 };
 
 /// What the function of the file's graph takes: inputs, then states with their first values.

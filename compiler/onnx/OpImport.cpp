@@ -155,12 +155,13 @@ void OpImport::capturesOf(const onnxfile::Graph &graph, SmallVectorImpl<Value> &
 }
 
 LogicalResult OpImport::importBody(const onnxfile::Graph &graph, Block &block, ArrayRef<Value> arguments,
-                                   ArrayRef<Value> captures, SmallVectorImpl<Value> &results) {
+                                   ArrayRef<Value> captures, SmallVectorImpl<Value> &results, bool mayRest) {
   OpBuilder inner(b.getContext());
   inner.setInsertionPointToEnd(&block);
   Frame scope;
   scope.opsets = frame.opsets;
   scope.callAttributes = frame.callAttributes;
+  scope.mayRest = frame.mayRest || mayRest;
   llvm::SetVector<StringRef> names;
   freeNames(graph, {}, names);
   auto captured = block.getArguments().take_back(captures.size());
@@ -183,6 +184,8 @@ LogicalResult OpImport::importBody(const onnxfile::Graph &graph, Block &block, A
     scope.values[input.name()] = argument;
   return importer.importGraph(graph, scope, inner, loc, results);
 }
+
+bool OpImport::mayRest() const { return frame.mayRest; }
 
 std::unique_ptr<Region> OpImport::newRegion() { return std::make_unique<Region>(importer.regionOwner()); }
 

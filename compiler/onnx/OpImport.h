@@ -74,10 +74,12 @@ public:
   /// Values of the surrounding graphs that `graph` uses and that are no constants (those are repeated inside).
   void capturesOf(const onnxfile::Graph &graph, llvm::SmallVectorImpl<mlir::Value> &captures);
   /// Imports `graph` at the end of `block`; its inputs are `arguments`, `captures` are the last block arguments. The
-  /// values of its outputs are appended to `results`.
+  /// values of its outputs are appended to `results`. `mayRest`: the body is a branch that may never be taken.
   mlir::LogicalResult importBody(const onnxfile::Graph &graph, mlir::Block &block,
                                  llvm::ArrayRef<mlir::Value> arguments, llvm::ArrayRef<mlir::Value> captures,
-                                 llvm::SmallVectorImpl<mlir::Value> &results);
+                                 llvm::SmallVectorImpl<mlir::Value> &results, bool mayRest = false);
+  /// Whether this node is in such a branch.
+  bool mayRest() const;
   /// One of `count` branches by a rank-0 index; negative ones count from the end. `build(k, captures)` builds branch k
   /// from the values that stand for `captures` inside.
   mlir::Value switchOver(mlir::Value index, int64_t count, llvm::ArrayRef<mlir::Value> captures,
