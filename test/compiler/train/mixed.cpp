@@ -117,7 +117,7 @@ TEST(MixedPrecision, ErrorsSayWhatIsPossible) {
     }
     return "";
   };
-  EXPECT_NE(messageOf({.precision = "f8"}).find("a policy of precision requires f32, bf16 or f16, got 'f8'"),
+  EXPECT_NE(messageOf({.precision = "f8"}).find("a policy of precision requires f32, tf32, bf16 or f16, got 'f8'"),
             std::string::npos);
   EXPECT_NE(messageOf({.loss_scale = "-1"}).find("a loss scale requires none, a number above 0 or dynamic, got '-1'"),
             std::string::npos);
