@@ -113,6 +113,7 @@ RowStore::RowStore(const std::string &folder, bool writable) : folder(folder), m
   try {
     settings.rows = integerOf(all, "rows");
     settings.shards = integerOf(all, "shards");
+    require(all.at("seed").is_number_unsigned(), "requires a seed of 0 to 2^64 - 1");
     settings.seed = all.at("seed").get<uint64_t>();
     perSegment = integerOf(all, "segment");
     for (const Json &one : all.at("fields")) {

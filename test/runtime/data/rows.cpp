@@ -301,6 +301,12 @@ TEST_F(Rows, errorsNameWhatIsWrong) {
   EXPECT_EQ(open(), description + "a row store requires 1 to 2^36 rows, got 9223372036854775807");
   describe("{\"segment\": 1, \"rows\": 1.5" + fields);
   EXPECT_EQ(open(), description + "a row store requires 1 to 2^36 rows, got -1");
+  for (const char *seed : {"18446744073709551616", "1.5", "-1", "\"1\""}) {
+    std::string other = fields;
+    describe("{\"segment\": 1, \"rows\": 3" +
+             other.replace(other.find("\"seed\": 1"), 9, std::string("\"seed\": ") + seed));
+    EXPECT_EQ(open(), description + "requires a seed of 0 to 2^64 - 1");
+  }
   describe("{\"segment\": 70000, \"rows\": 1000000" + fields);
   EXPECT_EQ(open(), description + "requires segments of 1 to 2^16 records and a MiB, got 70000");
   describe("{\"segment\": 1" + fields);
