@@ -36,7 +36,7 @@ REASONS = {
     "test/compiler/capi/JitTest.cpp": (["times of files"], "sets the times that decide which file is the oldest"),
     "test/cuda/on_a_gpu.py": (["time"], "measures on a GPU; values alone decide"),
     "test/cuda/driver/Launches.cpp": (["time"], "events tell milliseconds, as those of the driver that it stands for"),
-    "test/ir/file/LargeGraphTest.cpp": (["time", "memory or disk"], "the least of three, as a share of what cp takes; where bert.onnx is, which the suite does not fetch"),
+    "test/ir/file/LargeGraphTest.cpp": (["memory or disk"], "its own pages, against what it holds"),
     "test/cuda/machine/Floats.cpp": (["processor"], "an instruction where there is one, else the same rounding in C"),
     "test/lit.cfg.py": (["processor"], "which tests this host can run: the others are skipped by name"),
     "test/models/check_models.py": (["time"], "prints how long compiling took"),
