@@ -244,6 +244,19 @@ TEST(Graph, SavesAndLoads) {
   EXPECT_EQ(sinter_graph_load(damaged.c_str(), &graph), SINTER_CORRUPT);
 }
 
+TEST(Graph, ErrorsOfFilesAreOneLine) {
+  Folder folder;
+  // IR version 8, operator set 17, a graph whose one input is called "a\nb" and has no type
+  const char bytes[] = "\x08\x08\x42\x02\x10\x11\x3a\x07\x5a\x05\x0a\x03"
+                       "a\nb";
+  std::string path = folder.write("newline.onnx", std::string(bytes, sizeof bytes - 1));
+  sinter_graph *graph = nullptr;
+  EXPECT_EQ(sinter_graph_load(path.c_str(), &graph), SINTER_UNSUPPORTED);
+  std::string message = sinter_last_error();
+  EXPECT_NE(message.find("input 'a\\x0ab' is no tensor, only tensors are supported"), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+}
+
 TEST(Graph, SolvesLinearSystems) {
   auto attrBool = [](const char *name) {
     sinter_attr a = {name, SINTER_ATTR_BOOL, 0, {}};
