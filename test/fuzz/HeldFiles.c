@@ -77,10 +77,11 @@ WRAPPED(sinter_status_code, srtWriteAll, int file, const void *data, int64_t byt
   if (!held)
     return __real_srtWriteAll(file, data, bytes, path);
   size_t size = held->size + (size_t)bytes;
-  if (size > roomBytes)
+  if (size > roomBytes) {
     held->data = room = realloc(room, roomBytes = 2 * size);
-  if (!room)
-    abort();
+    if (!room)
+      abort();
+  }
   if (bytes > 0)
     memcpy(room + held->size, data, (size_t)bytes);
   held->size = size;
