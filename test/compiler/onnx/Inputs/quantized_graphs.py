@@ -139,6 +139,13 @@ def check_single(build, runtime, rng):
     return wrong
 
 
+def compiled(build, model, folder):
+    """The module that `model` becomes in `folder`."""
+    save(model, f"{folder}/m.onnx")
+    subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.onnx", "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
+    return f"{folder}/m.smod"
+
+
 def check_weights(build, runtime, rng):
     """Weights alone are bytes: they stay so in the module, for one row and for many, read by rows and by columns; tensors that two products share, too."""
     wrong = 0
@@ -152,10 +159,9 @@ def check_weights(build, runtime, rng):
         result = layers.node("Sub", *products) if len(products) > 1 else products[0]
         model = layers.model(result, np.float32)
         with tempfile.TemporaryDirectory() as folder:
-            save(model, f"{folder}/m.onnx")
-            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.onnx", "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
-            (got,) = runtime.session(f"{folder}/m.smod").run({"x": x}).values()
-            grows = os.path.getsize(f"{folder}/m.smod") > 3 * k * n and k * n > 20000
+            path = compiled(build, model, folder)
+            (got,) = runtime.session(path).run({"x": x}).values()
+            grows = os.path.getsize(path) > 3 * k * n and k * n > 20000
         exact = exact.T if transposed else exact
         expected, bound = (x.astype(np.float64) @ exact) * len(products), np.abs(x) @ np.abs(exact) * len(products)
         beyond = (np.abs(got - expected) / bound).max()
@@ -168,12 +174,11 @@ def check_weights(build, runtime, rng):
     model.graph.node[-1].input[1] = "ids"
     model.graph.input.append(helper.make_tensor_value_info("ids", TensorProto.INT64, [3]))
     with tempfile.TemporaryDirectory() as folder:
-        save(model, f"{folder}/m.onnx")
-        subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.onnx", "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
-        (got,) = runtime.session(f"{folder}/m.smod").run({"ids": np.array([3, 699, 0])}).values()
-        if not np.allclose(got, exact[[3, 699, 0]], rtol=1e-6, atol=0) or os.path.getsize(f"{folder}/m.smod") > 2 * 700 * 64:
+        path = compiled(build, model, folder)
+        (got,) = runtime.session(path).run({"ids": np.array([3, 699, 0])}).values()
+        if not np.allclose(got, exact[[3, 699, 0]], rtol=1e-6, atol=0) or os.path.getsize(path) > 2 * 700 * 64:
             wrong += 1
-            print(f"rows of a table of bytes: {np.abs(got - exact[[3, 699, 0]]).max()} apart, a module of {os.path.getsize(f'{folder}/m.smod')} bytes")
+            print(f"rows of a table of bytes: {np.abs(got - exact[[3, 699, 0]]).max()} apart, a module of {os.path.getsize(path)} bytes")
     print(f"4 products with weights of bytes and a table, {wrong} wrong")
     return wrong
 
