@@ -2,6 +2,7 @@
 //
 // Graphs as text and files, and their reference evaluation.
 
+#include "compiler/Escapes.h"
 #include "compiler/Link.h"
 #include "compiler/capi/FileLimit.h"
 #include "compiler/capi/Graph.h"
@@ -14,7 +15,6 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -68,25 +68,13 @@ sinter_status_code sinter_graph_save(sinter_graph *graph, const char *path) {
   return writeFile(path, content, error) ? SINTER_OK : fail(SINTER_IO, error);
 }
 
-/// `text` on one line: names of a file may hold control characters.
-static std::string onOneLine(const std::string &text) {
-  std::string out;
-  llvm::raw_string_ostream os(out);
-  for (unsigned char byte : text)
-    if (byte < 0x20 || byte == 0x7f)
-      os << llvm::format("\\x%02x", byte);
-    else
-      os << byte;
-  return out;
-}
-
 sinter_status_code capi::loadModule(MLIRContext &context, const char *path, OwningOpRef<ModuleOp> &module) {
   std::string message;
   onnx::OnnxImportReport report;
   {
     ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
       if (message.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
-        message = onOneLine(diagnostic.str());
+        message = escapeControls(diagnostic.str());
       return success();
     });
     StringRef name = path;

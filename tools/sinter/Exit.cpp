@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tools/sinter/Exit.h"
+#include "compiler/Escapes.h"
 #include "runtime/sinter.h"
-#include <algorithm>
 #include <cstring>
 
 using namespace sinter::tool;
@@ -77,46 +77,13 @@ void sinter::tool::stopFor(int32_t status) {
   }
 }
 
-/// Bytes below 32, 127, and the second control set (U+0080 to U+009F, c2 80 to c2 9f in UTF-8; some terminals take the
-/// bare bytes for it, which no valid UTF-8 has in front of nothing).
-static void appendPrintable(std::string &out, const char *text, size_t count, const char *kept) {
-  static const char digits[] = "0123456789abcdef";
-  auto escape = [&](unsigned char byte) {
-    out += "\\x";
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
-  };
-  for (size_t i = 0; i < count; ++i) {
-    auto byte = static_cast<unsigned char>(text[i]);
-    bool isControl = byte < 0x20 || byte == 0x7f;
-    bool isSecondSet = byte == 0xc2 && i + 1 < count && static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
-                       static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (isSecondSet) {
-      escape(byte);
-      escape(static_cast<unsigned char>(text[++i]));
-    } else if (isControl && !(byte && std::strchr(kept, byte))) {
-      if (byte == '\n')
-        out += "\\n";
-      else
-        escape(byte);
-    } else {
-      out += text[i];
-    }
-  }
-}
-
-std::string sinter::tool::printable(const std::string &text) {
-  std::string out;
-  appendPrintable(out, text.data(), text.size(), "\n\t");
-  return out;
-}
+std::string sinter::tool::printable(const std::string &text) { return escapeControls(text, "\n\t"); }
 
 /// Bytes of a file's text that a message shows: names may be as long as a file.
 constexpr size_t kMostShown = 2000;
 
 std::string sinter::tool::oneLine(const std::string &text) {
-  std::string out;
-  appendPrintable(out, text.data(), std::min(text.size(), kMostShown), "");
+  std::string out = escapeControls(std::string_view(text).substr(0, kMostShown));
   if (text.size() > kMostShown)
     out += "... (" + std::to_string(text.size()) + " bytes)";
   return out;
@@ -130,8 +97,7 @@ int PrintableStream::Buffer::overflow(int character) {
 }
 
 std::streamsize PrintableStream::Buffer::xsputn(const char *text, std::streamsize count) {
-  std::string out;
-  appendPrintable(out, text, static_cast<size_t>(count), "\n\t\r");
+  std::string out = escapeControls({text, static_cast<size_t>(count)}, "\n\t\r");
   return to->sputn(out.data(), static_cast<std::streamsize>(out.size())) == static_cast<std::streamsize>(out.size())
              ? count
              : 0;
