@@ -31,8 +31,7 @@ static const onnxfile::Attribute *attributeOf(const onnxfile::Node &node, String
   return nullptr;
 }
 
-//===--- the plan
-//---------------------------------------------------------------------------------------------------===//
+//===--- the plan ---===//
 
 static StringMap<const onnxfile::Tensor *> initializersOf(const onnxfile::Graph &graph) {
   StringMap<const onnxfile::Tensor *> found;
@@ -99,8 +98,7 @@ Expected<QuantizePlan> planQuantization(const OnnxFile &file, const QuantizeOpti
   return plan;
 }
 
-//===--- names and nodes
-//--------------------------------------------------------------------------------------------===//
+//===--- names and nodes ---===//
 
 namespace {
 
@@ -173,8 +171,7 @@ onnxfile::Model withOutputs(const OnnxFile &file, ArrayRef<std::string> tensors,
   return model;
 }
 
-//===--- weights
-//----------------------------------------------------------------------------------------------------===//
+//===--- weights ---===//
 
 namespace {
 
@@ -237,8 +234,11 @@ public:
     auto product = plan.products.begin();
     google::protobuf::RepeatedPtrField<onnxfile::Node> nodes;
     nodes.Swap(editor.graph.mutable_node());
+    StringSet<> computed;
+    for (const onnxfile::Node &node : nodes)
+      computed.insert(node.output().begin(), node.output().end());
     for (const std::string &name : plan.activations)
-      if (!isComputed(name))
+      if (!computed.contains(name))
         round(name);
     for (int i = 0; i < nodes.size(); ++i) {
       onnxfile::Node &node = *nodes.Mutable(i);
@@ -255,13 +255,6 @@ public:
   }
 
 private:
-  bool isComputed(const std::string &name) const {
-    for (const onnxfile::Node &node : file.model.graph().node())
-      if (is_contained(node.output(), name))
-        return true;
-    return false;
-  }
-
   /// Bytes of a tensor, and the numbers that they stand for.
   void round(const std::string &name) {
     ByteScale bytes = byteScale(ranges.at(name));
@@ -388,8 +381,7 @@ private:
 
 } // namespace
 
-//===--- the model
-//--------------------------------------------------------------------------------------------------===//
+//===--- the model ---===//
 
 Expected<onnxfile::Model> quantizeModel(const OnnxFile &file, const QuantizePlan &plan,
                                         const std::map<std::string, Range> &ranges, const QuantizeOptions &options) {
