@@ -26,6 +26,16 @@ ROWS += [(name, True) for name in ("newton", "ode", "conjugate-gradient")]
 COTANGENTS = {"newton": {"cotangent.x": ()}, "ode": {"cotangent.end": (60,)}, "conjugate-gradient": {"cotangent.x": (128,)}}
 
 
+def cotangents(name):
+    """What a gradient's inputs get beside the program's own: ones, and nothing for the residual."""
+    import numpy as np
+
+    found = {key: np.ones(shape, np.float32) for key, shape in COTANGENTS[name].items()}
+    if name == "conjugate-gradient":
+        found["cotangent.residual"] = np.float32(0)
+    return found
+
+
 def measure(peer, row, seconds):
     name, gradient = ROWS[row]
     call = loop_programs.PEERS[peer](name, gradient)
@@ -59,9 +69,7 @@ def ours(options, row, scratch):
         derived = os.path.join(scratch, "gradient.mlir")
         subprocess.run([sinter, "grad", model, "--mode", "vjp", "-o", derived], check=True)
         model = derived
-        arrays.update({key: np.ones(shape, np.float32) for key, shape in COTANGENTS[name].items()})
-        if name == "conjugate-gradient":
-            arrays["cotangent.residual"] = np.float32(0)
+        arrays.update(cotangents(name))
     figures = os.path.join(scratch, "figures.json")
     command = [sinter, "bench", model, "--threads", "1", "--seconds", str(options.seconds), "--json", figures]
     for key, array in arrays.items():
