@@ -21,7 +21,7 @@ static LogicalResult importGatherElements(OpImport &n) {
 /// Tuples of positions that index the axes of the first input from `first` on.
 static Value checkedTuples(OpImport &n, int64_t first) {
   int64_t rank = n.rank(n.in(1)), length = n.size(n.in(1), rank - 1);
-  if (ShapedType::isDynamic(length) || length < 1 || first < 0 || first + length > n.rank(n.in(0)))
+  if (ShapedType::isDynamic(length) || length < 1 || first < 0 || length > n.rank(n.in(0)) - first)
     return n.in(1); // the op that reads them says so
   return n.checked(n.in(1), n.in(0), llvm::to_vector(llvm::seq<int64_t>(first, first + length)), /*tuples=*/true);
 }

@@ -376,9 +376,9 @@ FAMILIES = [ranks, static_sizes, runtime_sizes, stated, external, names, nests, 
 
 
 def build(folder):
-    import hostile_files, hostile_growth, hostile_structure  # they take their words from here
+    import hostile_attributes, hostile_files, hostile_growth, hostile_structure  # they take their words from here
 
     cases = Cases(folder)
-    for family in FAMILIES + hostile_structure.FAMILIES + hostile_growth.FAMILIES + hostile_files.FAMILIES:
+    for family in FAMILIES + hostile_structure.FAMILIES + hostile_growth.FAMILIES + hostile_files.FAMILIES + hostile_attributes.FAMILIES:
         family(cases)
     return cases.list
