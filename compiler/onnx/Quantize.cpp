@@ -3,7 +3,9 @@
 // Integers with a scale and a zero point. Products of integers accumulate in i32.
 
 #include "compiler/onnx/Float8.h"
+#include "compiler/onnx/OpExport.h"
 #include "compiler/onnx/Quantized.h"
+#include "compiler/onnx/TensorData.h"
 #include "compiler/onnx/Windows.h"
 #include "ir/Storage.h"
 
@@ -180,11 +182,17 @@ static Value centre(OpImport &n, Value value, Value zero, int64_t axis) {
   return n.sub(wide, offset);
 }
 
+/// Refuses all but bytes, which sums of i32 are made of: the standard has products of f8 here, too.
+static LogicalResult requireBytes(OpImport &n, std::initializer_list<Value> values) {
+  for (Value value : values)
+    if (value && !n.failed() && !n.elem(value).isInteger(8))
+      return n.unsupported("a quantized product of " + dataTypeName(onnxType(n.elem(value))));
+  return success(!n.failed());
+}
+
 /// True for no zero point, and for constants of zeros.
 static bool isZero(Value zero) {
-  DenseElementsAttr numbers;
-  return !zero ||
-         (matchPattern(zero, m_Constant(&numbers)) && numbers.isSplat() && numbers.getSplatValue<APInt>().isZero());
+  return !zero || matchPattern(zero, m_Zero());
 }
 
 /// The product of `a` and `b` less their zero points, which stay out of the sum over bytes:
@@ -220,6 +228,8 @@ static Value integerProduct(OpImport &n, Value a, Value b, Value aZero, Value bZ
 }
 
 static LogicalResult importMatMulInteger(OpImport &n) {
+  if (failed(requireBytes(n, {n.in(0), n.in(1), n.in(2), n.in(3)})))
+    return failure();
   return n.out(integerProduct(n, n.in(0), n.in(1), n.in(2), n.in(3)));
 }
 
@@ -243,6 +253,8 @@ static Value integerConvolution(OpImport &n, Value x, Value filter, Value xZero,
 }
 
 static LogicalResult importConvInteger(OpImport &n) {
+  if (failed(requireBytes(n, {n.in(0), n.in(1), n.in(2), n.in(3)})))
+    return failure();
   return n.out(integerConvolution(n, n.in(0), n.in(1), n.in(2), n.in(3)));
 }
 
@@ -257,6 +269,8 @@ static Value requantize(OpImport &n, Value sums, Value scale, Value outScale, Va
 
 static LogicalResult importQLinearMatMul(OpImport &n) {
   Value a = n.in(0), b = n.in(3), f32Scale = n.in(1);
+  if (failed(requireBytes(n, {a, b, n.in(2), n.in(5), n.in(7)})))
+    return failure();
   Value sums = integerProduct(n, a, b, n.in(2), n.in(5));
   if (n.failed())
     return failure();
@@ -268,6 +282,8 @@ static LogicalResult importQLinearMatMul(OpImport &n) {
 }
 
 static LogicalResult importQLinearConv(OpImport &n) {
+  if (failed(requireBytes(n, {n.in(0), n.in(3), n.in(2), n.in(5), n.in(7)})))
+    return failure();
   Value sums = integerConvolution(n, n.in(0), n.in(3), n.in(2), n.in(5));
   if (n.in(8) && sums)
     sums = n.add(sums, alongChannels(n, n.in(8), sums));

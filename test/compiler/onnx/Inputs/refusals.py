@@ -32,6 +32,10 @@ CASES = [
     ("float[4] x", "int64[2] s = {2, 2}", "18: z = CenterCropPad(x, s)", "requires one size an axis, found 2"),
     ("float[4] x", "", "z = DepthToSpace<blocksize = 2>(x)", "requires rank 4 and a positive blocksize, found 4 and 2"),
     ("float[1, 4, 2, 2] x", "", "z = SpaceToDepth<blocksize = 0>(x)", "requires rank 4 and a positive blocksize, found 1x4x2x2 and 0"),
+    ("float[2, 4] x, int64[2, 1] i", "", "z = GatherND<batch_dims = 9223372036854775807>(x, i)", "gather_nd requires batch_axes in [0, 2), got 9223372036854775807"),
+    # Products of integers
+    ("float8e5m2[2, 4] x, float8e5m2[4, 2] w, uint8 u", "float s = {1}, float8e5m2 f = {0}", "21: z = QLinearMatMul(x, s, f, w, s, f, s, u)",
+     "a quantized product of float8e5m2 is not supported"),
     # Shape
     ("float[4] x", "", "z = Constant()", "requires an attribute 'value', found none"),
     ("int64[N] s", "", "z = ConstantOfShape(s)", "a shape operand of unknown length is not supported"),
