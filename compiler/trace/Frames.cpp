@@ -73,7 +73,7 @@ bool Trace::decide(const Tensor &given) {
     fail(where, tooManyPaths());
     return afterError = !afterError;
   }
-  if (sinter_graph_region_begin(handle(), 0, nullptr, nullptr)) {
+  if (int32_t count; !ask(regionBegin({}), nullptr, count, where)) {
     failGraph(where);
     return afterError = !afterError;
   }
@@ -118,8 +118,8 @@ void runFrame(Trace &trace, Where place, AnyTree result, FunctionRef<void()> run
         break;
       Trace::Decision &decision = frame.decisions.back();
       uint32_t region = 0;
-      trace.locate(decision.where);
-      if (sinter_graph_region_end(trace.handle(), int32_t(ids.size()), ids.data(), &region)) {
+      int32_t count = 0;
+      if (!trace.ask(regionEnd(ids), region, decision.where)) {
         result.poison(trace.failGraph(decision.where));
         return;
       }
@@ -130,7 +130,7 @@ void runFrame(Trace &trace, Where place, AnyTree result, FunctionRef<void()> run
         decision.thenRegion = region;
         decision.thenTypes = std::move(types);
         decision.thenPaths = frame.paths;
-        if (sinter_graph_region_begin(trace.handle(), 0, nullptr, nullptr)) {
+        if (!trace.ask(regionBegin({}), nullptr, count, decision.where)) {
           result.poison(trace.failGraph(decision.where));
           return;
         }
@@ -144,19 +144,18 @@ void runFrame(Trace &trace, Where place, AnyTree result, FunctionRef<void()> run
             fail(decision.where, "both outcomes of a branch of the host require results of one type, got " + problem));
         return;
       }
-      std::vector<uint32_t> joined(ids.size() + 1);
-      int32_t count = 0, shared = 0;
-      if (sinter_graph_join(trace.handle(), decision.condition, decision.thenRegion, region, int32_t(ids.size()),
-                            joined.data(), &count, &shared)) {
+      std::vector<uint32_t> joined(ids.size() + 1); // behind the number of ops that are shared
+      if (!trace.ask(joinCall(decision.condition, decision.thenRegion, region, int32_t(ids.size())), joined.data(),
+                     count, decision.where)) {
         result.poison(trace.failGraph(decision.where));
         return;
       }
-      frame.paths = shared ? std::max(frame.paths, decision.thenPaths) : frame.paths + decision.thenPaths;
+      frame.paths = joined[0] ? std::max(frame.paths, decision.thenPaths) : frame.paths + decision.thenPaths;
       if (frame.paths > kMaxPaths) {
         result.poison(fail(decision.where, tooManyPaths()));
         return;
       }
-      size_t next = 0;
+      size_t next = 1;
       result.each([&](Tensor &leaf) { leaf = trace.wrap(joined[next++], decision.where); });
       frame.decisions.pop_back();
     }

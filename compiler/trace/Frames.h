@@ -24,8 +24,7 @@ bool mayFollow(const TensorType &before, const TensorType &after);
 /// Drops regions that were opened and what they hold, unless the op that takes them was built.
 class BuildScope {
 public:
-  explicit BuildScope(Trace &trace)
-      : trace(trace), depth(trace.openRegions()), mark(sinter_graph_mark(trace.handle())) {}
+  explicit BuildScope(Trace &trace) : trace(trace), depth(trace.openRegions()), mark(trace.mark()) {}
   BuildScope(const BuildScope &) = delete;
   void finish() { finished = true; }
   ~BuildScope() {
@@ -36,7 +35,7 @@ public:
 private:
   Trace &trace;
   size_t depth;
-  sinter_mark mark;
+  Trace::Mark mark;
   bool finished = false;
 };
 

@@ -1,84 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GraphScript.h"
-#include "dtype.hpp"
 #include <algorithm>
-#include <cstring>
+#include <atomic>
 
 namespace sinter::inline SINTER_HOST::detail {
 
-static bool sameType(const sinter_value_type &a, const sinter_value_type &b) {
-  return a.dtype == b.dtype && a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
-}
-static bool same(const GraphCall::Attribute &a, const GraphCall::Attribute &b) {
-  return a.kind == b.kind && a.count == b.count && a.name == b.name && a.bytes == b.bytes;
-}
-static bool same(const GraphCall &a, const GraphCall &b) {
-  return a.op == b.op && a.operands == b.operands && sameType(a.type, b.type) && a.elements == b.elements &&
-         std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(),
-                    [](const auto &x, const auto &y) { return same(x, y); });
+static std::atomic<int64_t> graphs{0};
+
+static void locate(sinter_graph *graph, Where where) {
+  sinter_graph_location(graph, where.file_name(), int32_t(where.line()), int32_t(where.column()),
+                        where.function_name());
 }
 
-/// False for kinds that scripts do not hold.
-static bool copyAttribute(const sinter_attr &from, GraphCall::Attribute &to) {
-  to.name = from.name;
-  to.kind = from.kind;
-  to.count = from.count;
-  auto copy = [&](const void *data, size_t bytes) {
-    to.bytes.assign(static_cast<const char *>(data), static_cast<const char *>(data) + bytes);
-    return true;
-  };
-  switch (from.kind) {
-  case SINTER_ATTR_BOOL:
-  case SINTER_ATTR_I64:
-  case SINTER_ATTR_F64:
-  case SINTER_ATTR_DTYPE:
-    return copy(&from.i64, sizeof from.i64);
-  case SINTER_ATTR_STRING:
-    return copy(from.string, std::strlen(from.string) + 1);
-  case SINTER_ATTR_I64S:
-  case SINTER_ATTR_F64S:
-    return copy(from.i64s, size_t(from.count) * sizeof *from.i64s);
-  case SINTER_ATTR_BOOLS:
-    return copy(from.bools, size_t(from.count));
-  case SINTER_ATTR_TYPE: {
-    sinter_value_type type{};
-    type.dtype = from.type->dtype;
-    type.rank = from.type->rank;
-    std::copy_n(from.type->dims, type.rank, type.dims);
-    return copy(&type, sizeof type);
-  }
-  default:
-    return false;
-  }
-}
-
-/// A view, valid while `from` stays where it is.
-static sinter_attr lowered(const GraphCall::Attribute &from) {
-  sinter_attr to{};
-  to.name = from.name.c_str();
-  to.kind = from.kind;
-  to.count = from.count;
-  const char *data = from.bytes.data();
-  switch (from.kind) {
-  case SINTER_ATTR_STRING:
-    to.string = data;
-    break;
-  case SINTER_ATTR_I64S:
-  case SINTER_ATTR_F64S:
-    to.i64s = reinterpret_cast<const int64_t *>(data);
-    break;
-  case SINTER_ATTR_BOOLS:
-    to.bools = reinterpret_cast<const uint8_t *>(data);
-    break;
-  case SINTER_ATTR_TYPE:
-    to.type = reinterpret_cast<const sinter_value_type *>(data);
-    break;
-  default:
-    std::memcpy(&to.i64, data, sizeof to.i64);
-  }
-  return to;
-}
+int64_t ScriptedGraph::graphsMade() { return graphs; }
 
 ScriptedGraph::~ScriptedGraph() { sinter_graph_destroy(real); }
 
@@ -102,7 +37,6 @@ sinter_status_code ScriptedGraph::begin(const char *function, std::span<const si
     return SINTER_OK;
   }
   const GraphScript &known = *candidates.front();
-  script.begin = known.begin;
   script.arguments = known.arguments;
   std::copy(known.arguments.begin(), known.arguments.end(), arguments);
   for (size_t k = 0; k < known.arguments.size(); ++k) {
@@ -113,21 +47,18 @@ sinter_status_code ScriptedGraph::begin(const char *function, std::span<const si
 }
 
 sinter_status_code ScriptedGraph::makeReal() {
+  ++graphs;
   if (sinter_status_code status = sinter_graph_create(&real))
     return status;
+  GraphCall begin = functionBegin(name.c_str(), script.argumentTypes);
   script.arguments.assign(script.argumentTypes.size(), 0);
-  std::vector<uint32_t> ids(script.arguments.size() + 1);
-  std::vector<sinter_value_type> wanted = script.argumentTypes;
-  wanted.emplace_back(); // so that there is one
-  if (sinter_status_code status =
-          sinter_graph_begin(real, name.c_str(), int32_t(script.arguments.size()), wanted.data(), nullptr, ids.data()))
+  int32_t count = 0;
+  if (sinter_status_code status = begin.make(real, begin, script.arguments.data(), &count))
     return status;
-  std::copy_n(ids.begin(), script.arguments.size(), script.arguments.begin());
-  script.begin = sinter_graph_mark(real);
   for (size_t k = 0; k < position; ++k) {
     GraphCall call = candidates.front()->calls[k];
     const std::vector<uint32_t> before = call.results;
-    if (sinter_status_code status = ask(call))
+    if (sinter_status_code status = make(call))
       return status;
     if (call.results != before)
       return sinter_set_error(SINTER_RUNTIME_ERROR, "a graph numbers values in another way than before");
@@ -152,38 +83,32 @@ bool ScriptedGraph::follow(const GraphCall &asked, uint32_t *results, int32_t *c
     return false; // they hold what was asked so far
   std::erase_if(candidates, differs);
   const GraphCall &known = candidates.front()->calls[position++];
-  for (size_t k = 0; k < known.results.size(); ++k) {
-    results[k] = known.results[k];
-    types.resize(std::max<size_t>(types.size(), results[k] + 1));
-    types[results[k]] = known.types[k];
+  std::copy(known.results.begin(), known.results.end(), results);
+  for (size_t k = 0; k < known.types.size(); ++k) {
+    uint32_t id = known.results[size_t(known.handles) + k];
+    types.resize(std::max<size_t>(types.size(), id + 1));
+    types[id] = known.types[k];
   }
   *count = int32_t(known.results.size());
   return true;
 }
 
-/// Records `call` in the graph and fills its results.
-sinter_status_code ScriptedGraph::ask(GraphCall &call) {
-  sinter_graph_location(real, call.where.file_name(), int32_t(call.where.line()), int32_t(call.where.column()),
-                        call.where.function_name());
-  call.results.assign(16, 0);
-  int32_t count = 1;
-  if (call.op.empty()) {
-    sinter_tensor tensor{};
-    tensor.dtype = call.type.dtype;
-    tensor.rank = call.type.rank;
-    std::copy_n(call.type.dims, call.type.rank, tensor.dims);
-    tensor.data = call.elements.data();
-    if (sinter_status_code status = sinter_graph_constant(real, &tensor, call.results.data()))
-      return status;
-  } else {
-    std::vector<sinter_attr> attributes;
-    for (const GraphCall::Attribute &attribute : call.attributes)
-      attributes.push_back(lowered(attribute));
-    if (sinter_status_code status =
-            sinter_graph_op(real, call.op.c_str(), int32_t(call.operands.size()), call.operands.data(),
-                            int32_t(attributes.size()), attributes.data(), 16, call.results.data(), &count))
-      return status;
+static constexpr const char *kMark = "mark", *kTruncate = "truncate"; // calls without `make`
+
+/// Makes `call` in the graph and fills its results.
+sinter_status_code ScriptedGraph::make(GraphCall &call) {
+  call.results.assign(size_t(call.room), 0);
+  if (call.name == kMark && !call.make) {
+    call.results[0] = uint32_t(marks.size());
+    marks.push_back(sinter_graph_mark(real));
+    return SINTER_OK;
   }
+  if (!call.make)
+    return sinter_graph_truncate(real, marks[call.operands[0]]);
+  locate(real, call.where);
+  int32_t count = 0;
+  if (sinter_status_code status = call.make(real, call, call.results.data(), &count))
+    return status;
   call.results.resize(size_t(count));
   return SINTER_OK;
 }
@@ -191,69 +116,77 @@ sinter_status_code ScriptedGraph::ask(GraphCall &call) {
 /// Makes `call`, which was answered, a part of the script.
 void ScriptedGraph::keep(GraphCall &&call) {
   call.types.clear();
-  for (uint32_t id : call.results)
-    whole &= sinter_graph_value_type(real, id, &call.types.emplace_back()) == SINTER_OK;
+  for (size_t k = size_t(call.handles); k < call.results.size(); ++k)
+    whole &= sinter_graph_value_type(real, call.results[k], &call.types.emplace_back()) == SINTER_OK;
   script.calls.push_back(std::move(call));
+}
+
+sinter_status_code ScriptedGraph::ask(GraphCall &&call, uint32_t *results, int32_t *count, Where where) {
+  call.where = where;
+  if (!real) {
+    if (follow(call, results, count))
+      return SINTER_OK;
+    if (sinter_status_code status = makeReal())
+      return status;
+  }
+  if (sinter_status_code status = make(call)) {
+    whole = false; // a call that failed may have been noticed
+    return status;
+  }
+  std::copy(call.results.begin(), call.results.end(), results);
+  *count = int32_t(call.results.size());
+  if (whole)
+    keep(std::move(call));
+  return SINTER_OK;
 }
 
 sinter_status_code ScriptedGraph::op(const char *op, std::span<const uint32_t> operands,
                                      std::span<const sinter_attr> attributes, int32_t room, uint32_t *results,
                                      int32_t *count, Where where) {
-  GraphCall call;
-  bool isHeld = whole;
-  if (isHeld) {
-    call.op = op;
-    call.operands.assign(operands.begin(), operands.end());
-    call.attributes.resize(attributes.size());
-    call.where = where;
-    for (size_t k = 0; k < attributes.size(); ++k)
-      isHeld = isHeld && copyAttribute(attributes[k], call.attributes[k]);
-  }
-  if (!real) {
-    if (isHeld && follow(call, results, count))
-      return SINTER_OK;
-    if (sinter_status_code status = makeReal())
-      return status;
-  }
-  whole = isHeld;
-  sinter_graph_location(real, where.file_name(), int32_t(where.line()), int32_t(where.column()), where.function_name());
-  if (sinter_status_code status = sinter_graph_op(real, op, int32_t(operands.size()), operands.data(),
-                                                  int32_t(attributes.size()), attributes.data(), room, results, count))
-    return status;
   if (whole) {
-    call.results.assign(results, results + *count);
-    keep(std::move(call));
+    GraphCall call;
+    if (opCall(call, op, operands, attributes, room))
+      return ask(std::move(call), results, count, where);
   }
-  return SINTER_OK;
+  sinter_graph *direct = graph();
+  if (!direct)
+    return SINTER_RUNTIME_ERROR; // makeReal has said why
+  locate(direct, where);
+  return sinter_graph_op(direct, op, int32_t(operands.size()), operands.data(), int32_t(attributes.size()),
+                         attributes.data(), room, results, count);
 }
 
 sinter_status_code ScriptedGraph::constant(const sinter_tensor &tensor, uint32_t *id, Where where) {
+  int32_t count = 0;
+  if (whole && !tensor.strides)
+    return ask(constantCall(tensor), id, &count, where);
+  sinter_graph *direct = graph();
+  if (!direct)
+    return SINTER_RUNTIME_ERROR; // makeReal has said why
+  locate(direct, where);
+  return sinter_graph_constant(direct, &tensor, id);
+}
+
+uint32_t ScriptedGraph::mark() {
   GraphCall call;
-  call.type.dtype = tensor.dtype;
-  call.type.rank = tensor.rank;
-  std::copy_n(tensor.dims, tensor.rank, call.type.dims);
-  int64_t count = 1;
-  for (int32_t axis = 0; axis < tensor.rank; ++axis)
-    count *= tensor.dims[axis];
-  auto *data = static_cast<const char *>(tensor.data);
-  call.elements.assign(data, data + (tensor.strides ? 0 : dtype_bytes(DType(tensor.dtype), count)));
-  call.where = where;
-  int32_t given = 1;
-  if (!real) {
-    if (!tensor.strides && follow(call, id, &given))
-      return SINTER_OK;
-    if (sinter_status_code status = makeReal())
-      return status;
-  }
-  whole = whole && !tensor.strides;
-  sinter_graph_location(real, where.file_name(), int32_t(where.line()), int32_t(where.column()), where.function_name());
-  if (sinter_status_code status = sinter_graph_constant(real, &tensor, id))
-    return status;
-  if (whole) {
-    call.results = {*id};
-    keep(std::move(call));
-  }
-  return SINTER_OK;
+  call.name = kMark;
+  call.handles = 1;
+  uint32_t number = 0;
+  int32_t count = 0;
+  // Where no graph can be made the next call says so.
+  return ask(std::move(call), &number, &count, Where::current()) ? 0 : number;
+}
+
+sinter_status_code ScriptedGraph::truncate(uint32_t mark) {
+  if (real && mark >= marks.size())
+    return SINTER_INVALID_ARGUMENT; // it could not be made
+  GraphCall call;
+  call.name = kTruncate;
+  call.room = 0;
+  call.operands = {mark};
+  int32_t count = 0;
+  uint32_t none = 0;
+  return ask(std::move(call), &none, &count, Where::current());
 }
 
 sinter_status_code ScriptedGraph::end(std::span<const uint32_t> outputs, const std::string &log, int32_t *function) {
@@ -274,7 +207,5 @@ sinter_status_code ScriptedGraph::end(std::span<const uint32_t> outputs, const s
   script.log = log;
   return sinter_graph_end(real, int32_t(outputs.size()), outputs.data(), nullptr, function);
 }
-
-sinter_mark ScriptedGraph::mark() { return real ? sinter_graph_mark(real) : script.begin; }
 
 } // namespace sinter::inline SINTER_HOST::detail

@@ -226,12 +226,20 @@ bool Trace::addOp(const char *op, std::span<const uint32_t> operands, std::span<
                           room, results, &count);
 }
 
+bool Trace::ask(GraphCall &&call, uint32_t *results, int32_t &count, Where where) {
+  if (scripted)
+    return !scripted->ask(std::move(call), results, &count, where);
+  locate(where);
+  return !call.make(graph, call, results, &count);
+}
+
 void Trace::locate(Where where) {
-  if (!scripted && located.file_name() == where.file_name() && located.line() == where.line() &&
-      located.column() == where.column())
+  if (scripted) // each call has its own
+    return;
+  if (located.file_name() == where.file_name() && located.line() == where.line() && located.column() == where.column())
     return;
   located = where;
-  sinter_graph_location(handle(), where.file_name(), int32_t(where.line()), int32_t(where.column()),
+  sinter_graph_location(graph, where.file_name(), int32_t(where.line()), int32_t(where.column()),
                         where.function_name());
 }
 
@@ -250,10 +258,12 @@ Tensor Trace::nonDeterministic(Where where, Where before) {
                   place(before) + "; use only its arguments, and no random numbers or counters of the host");
 }
 
-void Trace::dropRegions(size_t depth, sinter_mark mark) {
+void Trace::dropRegions(size_t depth, const Mark &mark) {
   regions.resize(depth);
-  if (!scripted || scripted->isReal())
-    sinter_graph_truncate(handle(), mark);
+  if (scripted)
+    scripted->truncate(mark.inScript);
+  else
+    sinter_graph_truncate(graph, mark.inGraph);
 }
 
 bool Trace::materialize(AnyTree tree, Where where, std::vector<uint32_t> &ids, std::vector<TensorType> &types) {

@@ -100,6 +100,13 @@ public:
     }
   };
 
+  /// A place in the recording.
+  struct Mark {
+    sinter_mark inGraph{};
+    uint32_t inScript = 0;
+  };
+  Mark mark() { return scripted ? Mark{{}, scripted->mark()} : Mark{sinter_graph_mark(graph), 0}; }
+
   /// Makes `frame` the innermost frame. Unless it is finished, what it recorded is dropped when the scope ends.
   class FrameScope {
   public:
@@ -119,7 +126,7 @@ public:
   private:
     Trace &trace;
     size_t depth;
-    sinter_mark mark;
+    Mark mark;
     bool finished = false;
   };
 
@@ -177,6 +184,14 @@ public:
 
   void locate(Where where);
 
+  /// Asks the graph for what is no op; `results` has the call's room. False after an error, which failGraph tells.
+  bool ask(GraphCall &&call, uint32_t *results, int32_t &count, Where where);
+  /// The same for one result.
+  bool ask(GraphCall &&call, uint32_t &result, Where where) {
+    int32_t count = 0;
+    return ask(std::move(call), &result, count, where);
+  }
+
   /// The C library's last message as an error at `where`. The message starts with the place, which the error adds
   /// itself.
   Tensor failGraph(Where where) { return fail(where, graphMessage(where)); }
@@ -190,7 +205,7 @@ public:
   void leaveRegion() { regions.pop_back(); }
   size_t openRegions() const { return regions.size(); }
   /// Back to `depth` open regions and to what the graph was at `mark`.
-  void dropRegions(size_t depth, sinter_mark mark);
+  void dropRegions(size_t depth, const Mark &mark);
 
   /// The values of the leaves of `tree` in the innermost open region, where tensors of the host become constants.
   /// False after an error, which the leaves then carry.
@@ -201,7 +216,6 @@ public:
 private:
   static std::atomic<uint64_t> &serials();
 
-  sinter_mark mark() const { return scripted ? scripted->mark() : sinter_graph_mark(graph); }
   bool addConstant(const sinter_tensor &tensor, Where where, uint32_t &id);
   bool addOp(const char *op, std::span<const uint32_t> operands, std::span<const sinter_attr> attrs, int32_t room,
              uint32_t *results, int32_t &count, Where where);

@@ -46,8 +46,7 @@ TracedRegion traceRegion(Trace &trace, std::span<const TensorType> types, Where 
   std::vector<uint32_t> ids(types.size() + 1);
   std::vector<Tensor> arguments;
   TracedRegion traced;
-  trace.locate(where);
-  if (sinter_graph_region_begin(trace.handle(), int32_t(types.size()), lowered.data(), ids.data()))
+  if (int32_t count; !trace.ask(regionBegin(lowered), ids.data(), count, where))
     traced.problem = trace.failGraph(where);
   trace.enterRegion();
   for (size_t k = 0; k < types.size(); ++k) {
@@ -65,8 +64,7 @@ TracedRegion traceRegion(Trace &trace, std::span<const TensorType> types, Where 
     traced.problem = *result.firstError();
     return traced;
   }
-  trace.locate(where);
-  if (sinter_graph_region_end(trace.handle(), int32_t(traced.ids.size()), traced.ids.data(), &traced.region))
+  if (!trace.ask(regionEnd(traced.ids), traced.region, where))
     traced.problem = trace.failGraph(where);
   trace.leaveRegion();
   return traced;
@@ -104,8 +102,8 @@ bool mayFollow(const TensorType &before, const TensorType &after) {
 
 //===- branches that are traced ---------------------------------------------------------------------===//
 
-/// Builds the op from the branches' regions.
-using JoinOp = FunctionRef<int(std::span<const uint32_t> regions, int32_t room, uint32_t *results, int32_t *count)>;
+/// The op that takes the branches' regions.
+using JoinOp = FunctionRef<GraphCall(std::span<const uint32_t> regions, int32_t room)>;
 
 static void joinBranches(Trace &trace, const char *name, uint32_t id, Where where, size_t count, AnyTree result,
                          BranchCall call, JoinOp op) {
@@ -136,8 +134,7 @@ static void joinBranches(Trace &trace, const char *name, uint32_t id, Where wher
     }
     std::vector<uint32_t> joined(types.size() + 1);
     int32_t joinedCount = 0;
-    trace.locate(where);
-    if (op(regions, int32_t(types.size()), joined.data(), &joinedCount)) {
+    if (!trace.ask(op(regions, int32_t(types.size())), joined.data(), joinedCount, where)) {
       result.poison(trace.failGraph(where));
       return false;
     }
@@ -231,9 +228,7 @@ void chooseBranch(const Operand &predicate, AnyTree result, BranchCall call, std
   if (!id)
     return result.poison(problem);
   joinBranches(*trace, "cond", id, where, 2, result, call,
-               [&](std::span<const uint32_t> regions, int32_t room, uint32_t *results, int32_t *count) {
-                 return int(sinter_graph_cond(trace->handle(), id, regions[0], regions[1], room, results, count));
-               });
+               [&](std::span<const uint32_t> regions, int32_t room) { return condCall(id, regions, room); });
 }
 
 void switchBranch(const Operand &index, size_t count, AnyTree result, BranchCall call,
@@ -253,10 +248,7 @@ void switchBranch(const Operand &index, size_t count, AnyTree result, BranchCall
   if (!id)
     return result.poison(problem);
   joinBranches(*trace, "switch_", id, where, count, result, call,
-               [&](std::span<const uint32_t> regions, int32_t room, uint32_t *results, int32_t *made) {
-                 return int(sinter_graph_switch(trace->handle(), id, int32_t(regions.size()), regions.data(), room,
-                                                results, made));
-               });
+               [&](std::span<const uint32_t> regions, int32_t room) { return switchCall(id, regions, room); });
 }
 
 } // namespace sinter::inline SINTER_HOST::detail

@@ -76,11 +76,11 @@ static std::vector<Tensor> record(Build &b, const CustomOpOptions &op, std::span
   Trace::Step *step;
   if (Tensor problem; trace.replay(hash, ids, b.where, step, problem))
     return step ? step->results : std::vector<Tensor>{problem};
-  trace.locate(b.where);
   std::vector<uint32_t> made(lowered.size());
-  if (sinter_graph_external(trace.handle(), op.name.c_str(), int32_t(operands.size()), ids.data(),
-                            int32_t(sizes.size()), ids.data() + operands.size(), int32_t(lowered.size()),
-                            lowered.data(), made.data()))
+  int32_t count = 0;
+  std::span<const uint32_t> all(ids);
+  if (!trace.ask(externalCall(op.name, all.first(operands.size()), all.subspan(operands.size()), lowered), made.data(),
+                 count, b.where))
     return {trace.failGraph(b.where)};
   std::vector<Tensor> results;
   for (uint32_t id : made)

@@ -88,14 +88,13 @@ void Gradients::derivative(AnyTree like) const {
 /// Traces `f`, at arguments of `types` in trees like `args`, as a function of the graph: `value` and `outputs` are what
 /// it gives, `function` is its number. Returns what went wrong; undefined if nothing did.
 static Tensor traceApart(Trace &trace, const char *name, ApplyCall f, AnyTree args, std::span<const TensorType> types,
-                         Where where, AnyTree value, std::vector<TensorType> &outputs, int32_t &function) {
+                         Where where, AnyTree value, std::vector<TensorType> &outputs, uint32_t &function) {
   std::vector<sinter_value_type> lowered;
   for (const TensorType &type : types)
     lowered.push_back(valueType(type));
-  lowered.emplace_back(); // so that there is one
   std::vector<uint32_t> ids(lowered.size()), results;
-  trace.locate(where);
-  if (sinter_graph_begin(trace.handle(), name, int32_t(types.size()), lowered.data(), nullptr, ids.data()))
+  int32_t count = 0;
+  if (!trace.ask(functionBegin(name, lowered), ids.data(), count, where))
     return trace.failGraph(where);
   trace.enterRegion();
   std::vector<Tensor> arguments;
@@ -110,7 +109,7 @@ static Tensor traceApart(Trace &trace, const char *name, ApplyCall f, AnyTree ar
     return errorTensor(*trace.error());
   if (!trace.materialize(value, where, results, outputs))
     return *value.firstError();
-  if (sinter_graph_end(trace.handle(), int32_t(results.size()), results.data(), nullptr, &function))
+  if (!trace.ask(functionEnd(results), function, where))
     return trace.failGraph(where);
   trace.leaveRegion();
   return Tensor();
@@ -184,7 +183,7 @@ Gradients recordGradient(const char *name, int mode, ApplyCall f, AnyTree args, 
 
   BuildScope scope(trace);
   std::vector<TensorType> outputTypes;
-  int32_t function = -1, gradient = -1;
+  uint32_t function = 0, gradient = 0;
   if (Tensor problem = traceApart(trace, name, f, used, types, where, value, outputTypes, function); problem.defined())
     return stop(problem);
   if (Tensor problem = checkResults(name, mode, outputTypes, where); problem.defined())
@@ -193,17 +192,11 @@ Gradients recordGradient(const char *name, int mode, ApplyCall f, AnyTree args, 
     if (Tensor problem = checkDirections(name, "cotangent", furtherTypes, outputTypes, resultNames(value), where);
         problem.defined())
       return stop(problem);
-  sinter_gradient_options lower{};
-  lower.struct_size = sizeof(lower);
-  lower.mode = mode;
-  lower.memory = options.memory.empty() ? nullptr : options.memory.c_str();
-  trace.locate(where);
-  if (sinter_graph_gradient(trace.handle(), function, int32_t(floats.size()), floats.data(), &lower, &gradient))
+  if (!trace.ask(gradientCall(function, mode, floats, options.memory), gradient, where))
     return stop(trace.failGraph(where));
   std::vector<uint32_t> results(outputTypes.size() * 2 + wrt.size() + 1);
   int32_t count = 0;
-  if (sinter_graph_call(trace.handle(), gradient, int32_t(all.size()), all.data(), int32_t(results.size()),
-                        results.data(), &count))
+  if (!trace.ask(functionCall(gradient, all, int32_t(results.size())), results.data(), count, where))
     return stop(trace.failGraph(where));
   scope.finish();
   for (int32_t k = 0; k < count; ++k)
@@ -226,9 +219,8 @@ void recordCheckpoint(ApplyCall f, AnyTree args, AnyTree result, Where where) {
     auto traced = traceRegion(trace, {}, where, result, [&](std::span<const Tensor>) { f(args.tree, result.tree); });
     std::vector<uint32_t> results(traced.ids.size() + 1);
     int32_t count = 0;
-    trace.locate(where);
     if (!traced.region ||
-        sinter_graph_checkpoint(trace.handle(), traced.region, int32_t(traced.ids.size()), results.data(), &count)) {
+        !trace.ask(checkpointCall(traced.region, int32_t(traced.ids.size())), results.data(), count, where)) {
       result.poison(traced.region ? trace.failGraph(where) : traced.problem);
       return false;
     }
@@ -304,9 +296,7 @@ void recordCustomVjp(const CustomVjp &parts) {
       return stop(back.problem);
     std::vector<uint32_t> made(results + 1);
     int32_t count = 0;
-    trace.locate(where);
-    if (sinter_graph_custom_vjp(trace.handle(), int32_t(ids.size()), ids.data(), int32_t(results), there.region,
-                                back.region, int32_t(results), made.data(), &count))
+    if (!trace.ask(customVjpCall(ids, int32_t(results), there.region, back.region), made.data(), count, where))
       return stop(trace.failGraph(where));
     wrapLeaves(trace, out, made, where);
     return true;

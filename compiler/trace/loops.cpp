@@ -181,7 +181,6 @@ void traceLoop(Trace &trace, const char *name, Where where, AnyTrip trip, const 
         problem = fail(where, text);
       std::vector<uint32_t> results(traced.ids.size() + 2);
       int32_t count = 0;
-      trace.locate(where);
       if (!problem.defined())
         problem = op(ids, types, traced.region, int32_t(traced.ids.size()) + first, results.data(), &count);
       if (problem.defined()) {
@@ -324,13 +323,10 @@ void whileTrips(const char *name, const WhileOptions &options, WhileCondition co
               if (!traced.region)
                 return traced.problem;
               sinter_loop_options lowered{};
-              lowered.struct_size = sizeof(lowered);
               lowered.max_trip = options.max_trip;
               lowered.trap_at_limit = options.on_limit == OnLimit::trap;
               lowered.memory = options.memory;
-              trace->locate(where);
-              if (sinter_graph_while(trace->handle(), int32_t(ids.size()), ids.data(), traced.region, body, &lowered,
-                                     room, results, count))
+              if (!trace->ask(whileCall(ids, traced.region, body, lowered, room), results, *count, where))
                 return trace->failGraph(where);
               return Tensor();
             });
@@ -376,11 +372,7 @@ void forTrips(const char *name, const Range &range, const ForOptions &options, A
   traceLoop(*trace, name, where, trip, parts, 0, inner,
             [&](std::span<const uint32_t> init, std::span<const TensorType>, uint32_t region, int32_t room,
                 uint32_t *results, int32_t *count) -> Tensor {
-              sinter_loop_options lowered{};
-              lowered.struct_size = sizeof(lowered);
-              lowered.memory = options.memory;
-              if (sinter_graph_for_with(trace->handle(), ids[0], ids[1], ids[2], int32_t(init.size()), init.data(),
-                                        region, &lowered, room, results, count))
+              if (!trace->ask(forCall(ids, init, region, options.memory, room), results, *count, where))
                 return trace->failGraph(where);
               return Tensor();
             });

@@ -127,18 +127,8 @@ void scanTrips(const char *name, AnyTrip trip, AnyTree xs, const ScanOptions &op
   traceLoop(*trace, name, where, trip, parts, 0, inner,
             [&](std::span<const uint32_t> init, std::span<const TensorType>, uint32_t region, int32_t room,
                 uint32_t *results, int32_t *count) -> Tensor {
-              size_t stacks = size_t(room) - init.size();
-              std::vector<uint8_t> reverse(std::max(ids.size(), stacks), uint8_t(options.reverse));
-              std::vector<int64_t> outAxes(stacks + 1, 0);
-              sinter_loop_options lowered{};
-              lowered.struct_size = sizeof(lowered);
-              lowered.axes = axes.data();
-              lowered.reverse = reverse.data();
-              lowered.out_axes = outAxes.data();
-              lowered.out_reverse = reverse.data();
-              lowered.memory = options.memory;
-              if (sinter_graph_scan(trace->handle(), int32_t(init.size()), init.data(), int32_t(ids.size()), ids.data(),
-                                    region, &lowered, room, results, count))
+              if (!trace->ask(scanCall(init, ids, axes, options.reverse, region, options.memory, room), results, *count,
+                              where))
                 return trace->failGraph(where);
               return Tensor();
             });

@@ -3,6 +3,7 @@
 // Gradients that are made again at each call: what is compiled is kept, and is never taken for another function.
 
 #include "Agree.h"
+#include "compiler/trace/GraphScript.h"
 
 using namespace sinter;
 using namespace sinter::test;
@@ -118,6 +119,144 @@ TEST(GradientCache, ProgramsGoOnBehindAKnownBeginning) {
       return sum(y);
     };
     Numbers wanted = more == 0 ? Numbers{2., 3.} : more == 1 ? Numbers{8., 27.} : Numbers{16., 54.};
+    EXPECT_EQ(numbers(grad(f)(x)), wanted) << k;
+  }
+}
+
+using detail::ScriptedGraph;
+
+/// Calls `slopes(x, factor)` for several factors and compares with `wanted(factor)`. A graph is made at the first call
+/// only.
+template <class Slopes, class Wanted> void expectOneGraph(const char *what, Slopes slopes, Wanted wanted) {
+  int64_t before = 0;
+  for (int k = 0; k < 5; ++k) {
+    double a = 2. + k, b = 3. - k;
+    Numbers result = numbers(slopes(Tensor({1., 2.}), Tensor({a, b})));
+    Numbers expected = wanted(a, b);
+    ASSERT_EQ(result.size(), expected.size()) << what;
+    for (size_t i = 0; i < result.size(); ++i)
+      EXPECT_NEAR(result[i], expected[i], 1e-12 * std::abs(expected[i])) << what << ", call " << k;
+    if (k == 0)
+      before = ScriptedGraph::graphsMade();
+  }
+  EXPECT_EQ(ScriptedGraph::graphsMade(), before) << what;
+}
+
+TEST(GradientCache, LoopsWithCapturesAreRecordedOnce) {
+  auto cubes = [](double a, double b) { return Numbers{a * a * a, b * b * b}; };
+  expectOneGraph(
+      "for_loop",
+      [](Tensor x, Tensor f) {
+        return grad([&](Tensor x) { return sum(for_loop(0, 3, [&](auto, Tensor c) { return c * f; }, x)); })(x);
+      },
+      cubes);
+  expectOneGraph(
+      "while_loop",
+      [](Tensor x, Tensor f) {
+        return grad([&](Tensor x) {
+          auto [i, y] = while_loop([](Tensor i, auto) { return i < 3; },
+                                   [&](Tensor i, Tensor c) { return std::tuple{i + 1, c * f}; }, Tensor(0), x);
+          return sum(y);
+        })(x);
+      },
+      cubes);
+  expectOneGraph(
+      "scan",
+      [](Tensor x, Tensor f) {
+        return grad([&](Tensor x) {
+          auto [last, all] = scan(
+              [&](Tensor c, Tensor) {
+                Tensor next = c * f;
+                return std::tuple{next, next};
+              },
+              x, ones({3}, DType::f64));
+          return sum(last) + 0. * sum(all);
+        })(x);
+      },
+      cubes);
+  expectOneGraph(
+      "nested loops, and a carry that begins as a literal",
+      [](Tensor x, Tensor f) {
+        return grad([&](Tensor x) {
+          Tensor total = for_loop(
+              0, 2, [&](auto, Tensor sum) { return for_loop(0, 3, [&](auto, Tensor s) { return s + x * f; }, sum); },
+              zeros_like(x));
+          return sinter::sum(total) * for_loop(0, 1, [&](auto, Tensor c) { return c * f[0] / f[0]; }, Tensor(1.));
+        })(x);
+      },
+      [](double a, double b) { return Numbers{6 * a, 6 * b}; });
+}
+
+TEST(GradientCache, BranchesWithCapturesAreRecordedOnce) {
+  auto squares = [](double a, double b) { return Numbers{2 * a * a, 4 * b * b}; };
+  expectOneGraph(
+      "cond",
+      [](Tensor x, Tensor f) {
+        return grad(
+            [&](Tensor x) { return sum(cond(sum(x) > 0, [&] { return x * x * f * f; }, [&] { return x * f; })); })(x);
+      },
+      squares);
+  expectOneGraph(
+      "switch_",
+      [](Tensor x, Tensor f) {
+        return grad([&](Tensor x) {
+          return sum(switch_(astype(sum(x), DType::i64) - 2,
+                             std::tuple{[&] { return x * f; }, [&] { return x * x * f * f; }}));
+        })(x);
+      },
+      squares);
+  expectOneGraph(
+      "a branch of the host, within a loop",
+      [](Tensor x, Tensor f) {
+        return grad([&](Tensor x) {
+          return sum(for_loop(
+              0, 1,
+              [&](auto, Tensor c) {
+                if (sum(c) > 0)
+                  return c * c * f * f;
+                return c * f;
+              },
+              x));
+        })(x);
+      },
+      squares);
+}
+
+TEST(GradientCache, FunctionsWithinAFunctionAreRecordedOnce) {
+  auto squares = [](double a, double b) { return Numbers{2 * a * a, 4 * b * b}; };
+  expectOneGraph(
+      "checkpoint",
+      [](Tensor x, Tensor f) {
+        return grad([&](Tensor x) { return sum(checkpoint([&](Tensor x) { return x * x * f * f; })(x)); })(x);
+      },
+      squares);
+  expectOneGraph(
+      "custom_vjp",
+      [](Tensor x, Tensor f) {
+        auto square =
+            custom_vjp([&](Tensor x) { return x * x * f * f; }, [&](Tensor x) { return std::pair{x * x * f * f, x}; },
+                       [&](Tensor x, Tensor d) { return 2. * x * f * f * d; });
+        return grad([&](Tensor x) { return sum(square(x)); })(x);
+      },
+      squares);
+  expectOneGraph(
+      "a gradient in a gradient",
+      [](Tensor x, Tensor f) {
+        return grad([&](Tensor x) { return sum(grad([&](Tensor x) { return sum(x * x * x * f * f); })(x)) / 3.; })(x);
+      },
+      squares);
+}
+
+TEST(GradientCache, LoopsThatBeginAlikeAreToldApart) {
+  for (int k = 0; k < 8; ++k) {
+    Tensor factor({2., 3.}), x({1., 1.});
+    auto f = [&](Tensor x) {
+      Tensor y = for_loop(0, 2 + k % 2, [&](auto, Tensor c) { return c * factor; }, x);
+      return sum(k % 4 < 2 ? y : for_loop(0, 1, [&](auto, Tensor c) { return c + c * factor; }, y));
+    };
+    Numbers wanted = k % 2 ? Numbers{8., 27.} : Numbers{4., 9.};
+    if (k % 4 >= 2)
+      wanted = {wanted[0] * 3, wanted[1] * 4};
     EXPECT_EQ(numbers(grad(f)(x)), wanted) << k;
   }
 }
