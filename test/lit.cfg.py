@@ -40,6 +40,9 @@ config.substitutions += [
     ("%models", models),
     ("%clang", config.clang),
     ("%kills", "50" if os.environ.get("SINTER_LONG") else "8"),
+    ("%spoken-words", "" if os.environ.get("SINTER_LONG") else "--words yes,no,stop,go --voices 24"),
+    ("%spoken-epochs", "20" if os.environ.get("SINTER_LONG") else "12"),
+    ("%length", "LONG" if os.environ.get("SINTER_LONG") else "SHORT"),
     ("%onnxdata", "/usr/share/libonnx-testdata/data"),
 ]
 
@@ -66,7 +69,7 @@ if not config.sanitize and os.path.exists(os.path.join(config.sinter_build, "lib
     config.available_features.add("installable")
 if os.path.isdir("/usr/share/libonnx-testdata/data"):
     config.available_features.add("onnx-testdata")
-for name in ("gcc", "qemu-x86_64", "qemu-aarch64"):
+for name in ("espeak-ng", "gcc", "qemu-x86_64", "qemu-aarch64"):
     if shutil.which(name):
         config.available_features.add(name)
 if os.path.exists("/usr/aarch64-linux-gnu/lib/Scrt1.o"):  # libc6-dev-arm64-cross
