@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training steps against torch, torch.compile and JAX, on the same machine, in the same minutes.
 
-    train.py BUILD [NAME...] [--threads 1,2] [--engines ours,torch,compile,jax] [--precision bf16] [--processes 3] [--rounds 5] [--seconds 0.5] [--json FILE]
+    train.py BUILD [NAME...] [--threads 1,2] [--engines ours,ahead,jitted,torch,compile,jax] [--precision bf16] [--processes 3] [--rounds 5] [--seconds 0.5] [--json FILE]
 
-Needs a Python with torch, jax and onnx (the one that runs this). Ours is the artifact of `sinter train-step`, called through the
-runtime. A process of each engine is made ready, then they take turns of --seconds; a figure is the median over processes of the median over
+Needs a Python with torch, jax and onnx (the one that runs this). Ours is the artifact of `sinter train-step` from an ONNX file, called through the
+runtime. `ahead` and `jitted` are the same networks in C++ (train_steps.cpp: mlp, gpt, resnet18), compiled ahead of time and when called. A process of each engine is made ready, then they take turns of --seconds; a figure is the median over processes of the median over
 steps. Memory is the largest resident size of a process less what the same process had before it made the model; the code of the framework is in neither.
 With one thread a process is bound to one core, which is what JAX listens to.
 
@@ -28,6 +28,7 @@ sys.path[:0] = [here, os.path.join(here, "..", "models")]
 import train_models
 
 ENGINES = ["ours", "torch", "compile", "jax"]
+CXX = {"ahead": ["mlp", "gpt", "resnet18"], "jitted": ["mlp", "gpt", "resnet18"]}  # engines of train_steps.cpp, and their networks
 
 
 def status(field):
@@ -93,6 +94,9 @@ class Process:
     def __init__(self, engine, name, threads, library, module, precision):
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
         command = [sys.executable, os.path.abspath(__file__), "--worker", engine, name, str(threads), library, module, precision]
+        if engine in CXX:
+            steps = os.path.join(os.path.dirname(library), "..", "bin", "sinter_train_steps")
+            command = [steps, engine, name, str(threads), module + ".cxx.smod"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         self.engine, self.times, self.bytes = engine, [], 0
         self.losses = self.answer()["losses"]
@@ -140,10 +144,12 @@ def measure(options, name, threads, library, module):
 
 
 def show(row, engines):
-    peers = [e for e in engines if e != "ours"]
+    peers = [e for e in engines if e != "ours" and e not in CXX]
     times = min(row[e]["ms"] for e in peers) / row["ours"]["ms"] if peers and "ours" in engines else None
+    pairs = [pair for pair in (("ahead", "ours"), ("jitted", "ahead")) if set(pair) <= set(engines)]
     print(f"{row['name']:<10} {row['threads']:>7}" + "".join(f" {row[e]['ms']:>8.2f} ms {row[e]['bytes'] / 1e6:>6.0f} MB" for e in engines)
-          + (f" {times:>7.2f}" if times else ""), flush=True)
+          + (f" {times:>7.2f}" if times else "")
+          + "".join(f"  {a}/{b} {row[a]['ms'] / row[b]['ms']:.3f}" for a, b in pairs), flush=True)
 
 
 def main():
@@ -160,12 +166,17 @@ def main():
     parser.add_argument("--after", help="shell command")
     parser.add_argument("--json", help="file for all figures")
     options = parser.parse_intermixed_args()
-    options.engines = [e for e in options.engines.split(",") if e != "jax" or options.precision == "f32"]
+    options.engines = [e for e in options.engines.split(",") if options.precision == "f32" or e != "jax" and e not in CXX]
+    options.names = options.names or [n for n in train_models.MODELS if all(n in CXX.get(e, train_models.MODELS) for e in options.engines)]
+    for name in options.names:
+        for engine in options.engines:
+            if name not in CXX.get(engine, train_models.MODELS):
+                parser.error(f"{engine} has no {name}")
     library = os.path.join(options.build, "lib", "libsinter_rt.so")
     rows = []
     print(f"{'step':<10} {'threads':>7}" + "".join(f" {e:>21}" for e in options.engines) + f" {'times':>7}")
     with tempfile.TemporaryDirectory() as scratch:
-        for name in options.names or train_models.MODELS:
+        for name in options.names:
             model, module = (os.path.join(scratch, name + suffix) for suffix in (".onnx", ".smod"))
             if "ours" in options.engines:
                 train_models.export(name, model)
