@@ -65,8 +65,9 @@ Dataset::Map parseSequenceExample(std::vector<Feature> features, const std::stri
 
 /// The same for a batch of records of bytes, several times as quick: features of known dims become columns with one
 /// more dim, those whose first dim is open ragged ones. A record that is wrong makes the batch an error that names it.
-///   readTfRecordBatches(path, 256).shuffleRows({.window = 10000, .seed = 7, .size = 128}).map(parseExamples(features),
-///   {.threads = 2})
+///   readTfRecordBatches(path, 256).prefetch(40).shuffleRows({.window = 10000, .seed = 7, .size = 128}).map(
+///       parseExamples(features), {.threads = 2})
+/// Reading ahead as many records as a window has lets the next window be read while this one is parsed.
 Dataset::Map parseExamples(std::vector<Feature> features, const std::string &column = "record");
 
 /// The features that a serialized tf.Example has, each with dims {-1}.

@@ -4,7 +4,8 @@
 //
 //   sinter_data_speed examples FILE MEGABYTES FLOATS
 //                                                 writes FILE where it is not there, checks it in a bare loop, then
-//                                                 reads, checks, shuffles, batches and parses it with two threads
+//                                                 reads, checks, shuffles, batches and parses it with two threads:
+//                                                 both parse, or one reads ahead and this one does the rest
 //   sinter_data_speed csv FILE                    reads a table in batches
 //   sinter_data_speed chars TOKENIZER FILE        makes tokens of a text, line by line, on one thread
 #include "runtime/data/Crc32c.h"
@@ -141,4 +142,6 @@ int main(int argc, char **argv) {
   measure("read, shuffled, parsed", [&] { return rowsOf(records.shuffleRows(shuffle).map(parseExamples(features))); });
   measure("read, shuffled, parsed, two threads",
           [&] { return rowsOf(records.shuffleRows(shuffle).map(parseExamples(features), {.threads = 2})); });
+  measure("read ahead, shuffled, parsed",
+          [&] { return rowsOf(records.prefetch(24).shuffleRows(shuffle).map(parseExamples(features))); });
 }
