@@ -7,8 +7,8 @@
  *   sinter train-step few.mlir --loss mse --optimizer adagrad:lr=0.01 --sparse table -o few.smod
  *   cc -I. -c large_table.c
  *   c++ large_table.o libsinter_data.a libsinter_rt.a -lz -lpng -ljpeg -lpthread -ldl -lm -o large_table
- *   ./large_table few.smod FOLDER ROWS STEPS [THREADS [READERS]]   makes FOLDER, trains; - instead of FOLDER: all rows
- * in memory
+ *   ./large_table few.smod FOLDER ROWS STEPS [THREADS [READERS [EXPONENT]]]   makes FOLDER, trains; - instead of FOLDER:
+ * all rows in memory
  *
  * The step's inputs are `ids`, `splits` and `target`; its states `table` and `optimizer.sum.table`. */
 
@@ -28,14 +28,14 @@ static double now(void) {
 
 static int fail(void) { return fprintf(stderr, "%s\n", sinter_last_error()), 1; }
 
-/* Ids of a batch: rank k is as frequent as k^-1.05 (Zipf), by inversion of the integral, and ranks are spread over the
- * table. */
-static void draw(int64_t *ids, int64_t count, int64_t rows, uint64_t *seed) {
-  double all = 1 - pow((double)rows, -0.05);
+/* Ids of a batch: rank k is as frequent as k^-exponent (Zipf), exponent > 1, by inversion of the integral, and ranks are
+ * spread over the table. */
+static void draw(int64_t *ids, int64_t count, int64_t rows, double exponent, uint64_t *seed) {
+  double all = 1 - pow((double)rows, 1 - exponent);
   for (int64_t i = 0; i < count; ++i) {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
     double u = (double)(*seed >> 11) * 0x1p-53;
-    int64_t rank = (int64_t)pow(1 - u * all, -20) - 1;
+    int64_t rank = (int64_t)pow(1 - u * all, 1 / (1 - exponent)) - 1;
     ids[i] = (rank < rows ? rank : rows - 1) * 7368787 % rows;
   }
 }
@@ -44,7 +44,10 @@ static int64_t *integers(int64_t count) { return aligned_alloc(64, (size_t)(coun
 
 int main(int argc, char **argv) {
   if (argc < 5)
-    return fprintf(stderr, "usage: large_table STEP FOLDER|- ROWS STEPS [THREADS [READERS]]\n"), 1;
+    return fprintf(stderr, "usage: large_table STEP FOLDER|- ROWS STEPS [THREADS [READERS [EXPONENT]]]\n"), 1;
+  double exponent = argc > 7 ? atof(argv[7]) : 1.05;
+  if (!(exponent > 1))
+    return fprintf(stderr, "the exponent is required to be above 1, got %s\n", argv[7]), 1;
   int64_t rows = atoll(argv[3]);
   int steps = atoi(argv[4]), inMemory = strcmp(argv[2], "-") == 0;
   sinter_module *module;
@@ -81,10 +84,10 @@ int main(int argc, char **argv) {
                 wanted = {.data = target, .dtype = SINTER_F32, .rank = 2, .dims = {bags, 1}};
   uint64_t seed = 1;
   double total = 0;
-  draw(next, count, rows, &seed);
+  draw(next, count, rows, exponent, &seed);
   for (int at = 0; at < steps; ++at) {
     memcpy(ids, next, (size_t)count * sizeof *ids);
-    draw(next, count, rows, &seed);
+    draw(next, count, rows, exponent, &seed);
     double start = now();
     if (!inMemory && (sinter_rows_prepare(stored, ids, count, slots, 1) || sinter_rows_prefetch(stored, next, count)))
       return fail();

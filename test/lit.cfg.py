@@ -7,6 +7,8 @@ import glob
 import os
 import platform
 import shutil
+import subprocess
+import sys
 
 import lit.formats
 
@@ -67,6 +69,8 @@ if glob.glob("/usr/lib/*/libLLVM-1[4-9].so.1"):
     config.available_features.add("other-llvm")
 if not config.sanitize and os.path.exists(os.path.join(config.sinter_build, "lib", "libsinter_compiler.so")):
     config.available_features.add("installable")
+if subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "examples/Inputs/in_group.py")], capture_output=True).returncode == 0:
+    config.available_features.add("control-groups")  # of memory
 if os.path.isdir("/usr/share/libonnx-testdata/data"):
     config.available_features.add("onnx-testdata")
 for name in ("espeak-ng", "gcc", "qemu-x86_64", "qemu-aarch64"):

@@ -2,8 +2,8 @@
 
 #include "RowStore.h"
 #include "Random.h"
-#include "RowMap.h"
 #include "WholeFile.h"
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cmath>
@@ -323,6 +323,8 @@ char *RowStore::append(int64_t row) {
   dropStaged();
   if (open >= 0 && filled == perSegment) {
     writeOpen();
+    // The disk begins now: where memory is short, who needs a page waits for none that is still to be written.
+    sync_file_range(fileOf(open), offsetOf(open), segmentBytes(), SYNC_FILE_RANGE_WRITE);
     int64_t written = std::exchange(open, -1);
     if (log[static_cast<size_t>(written)].live == 0)
       giveBack(written);
@@ -416,6 +418,33 @@ void RowStore::pack(size_t f, const float *values, char *record) const {
 
 //===- snapshots -------------------------------------------------------------------------------------===//
 
+/// The fields of rows, one array each, read as they lie in the files and a few at a time.
+void RowStore::unpackRows(std::span<const int64_t> rows, std::vector<std::vector<float>> &values) const {
+  constexpr size_t most = 4096;
+  std::vector<std::pair<int64_t, size_t>> order; // places, and which of the rows
+  for (size_t i = 0; i < rows.size(); ++i)
+    order.emplace_back(placeOf(rows[i]), i);
+  std::sort(order.begin(), order.end());
+  std::vector<int64_t> written;
+  std::vector<char> records;
+  for (size_t from = 0; from < order.size(); from += most) {
+    auto some = std::span(order).subspan(from, std::min(most, order.size() - from));
+    written.clear();
+    for (auto [place, i] : some)
+      if (place >= 0)
+        written.push_back(rows[i]);
+    records.resize(written.size() * static_cast<size_t>(bytes));
+    read(written, records.data());
+    const char *record = records.data();
+    for (auto [place, i] : some) {
+      for (size_t f = 0; f < values.size(); ++f)
+        unpack(f, rows[i], place < 0 ? nullptr : record,
+               values[f].data() + static_cast<int64_t>(i) * settings.fields[f].count);
+      record += place < 0 ? 0 : bytes;
+    }
+  }
+}
+
 std::vector<std::string> RowStore::snapshot(const std::string &prefix, int64_t maxBytes) {
   std::vector<int64_t> rows;
   for (int64_t row = 0; row < settings.rows; ++row)
@@ -429,34 +458,15 @@ std::vector<std::string> RowStore::snapshot(const std::string &prefix, int64_t m
   int64_t perFile = std::max<int64_t>(maxBytes / each, 1), count = static_cast<int64_t>(rows.size());
   int64_t parts = std::max<int64_t>((count + perFile - 1) / perFile, 1);
   std::vector<std::string> names;
-  std::vector<char> records;
   for (int64_t part = 0; part < parts; ++part) {
     int64_t begin = part * perFile, here = std::min(perFile, count - begin);
-    std::vector<std::pair<int64_t, int64_t>> order; // places and rows, as they lie in the files
-    for (int64_t row : std::span(rows).subspan(static_cast<size_t>(begin), static_cast<size_t>(here)))
-      if (isWritten(row))
-        order.emplace_back(placeOf(row), row);
-    std::sort(order.begin(), order.end());
-    std::vector<int64_t> inOrder;
-    RowMap recordOf;
-    for (auto [place, row] : order) {
-      recordOf.insert(row, static_cast<int64_t>(inOrder.size()));
-      inOrder.push_back(row);
-    }
-    records.resize(inOrder.size() * static_cast<size_t>(bytes));
-    read(inOrder, records.data());
     std::vector<std::vector<float>> values;
     std::vector<const char *> tensors = {"rows"};
     std::vector<sinter_tensor> views = {
         {.data = rows.data() + begin, .dtype = SINTER_I64, .rank = 1, .dims = {here}, .strides = nullptr}};
     for (const RowField &field : settings.fields)
       values.emplace_back(static_cast<size_t>(here * field.count));
-    for (int64_t i = 0; i < here; ++i) {
-      int64_t row = rows[static_cast<size_t>(begin + i)];
-      int64_t at = recordOf.find(row);
-      for (size_t f = 0; f < values.size(); ++f)
-        unpack(f, row, at < 0 ? nullptr : records.data() + at * bytes, values[f].data() + i * settings.fields[f].count);
-    }
+    unpackRows(std::span(rows).subspan(static_cast<size_t>(begin), static_cast<size_t>(here)), values);
     for (size_t f = 0; f < values.size(); ++f) {
       tensors.push_back(settings.fields[f].name.c_str());
       views.push_back({.data = values[f].data(),

@@ -157,6 +157,7 @@ private:
   int64_t segmentBytes() const { return perSegment * (8 + bytes); }
   int fileOf(int64_t segment) const { return files[static_cast<size_t>(segment % settings.shards)]; }
   void readAt(int64_t segment, int64_t offset, char *to, int64_t count) const;
+  void unpackRows(std::span<const int64_t> rows, std::vector<std::vector<float>> &values) const;
   void writeOpen();
   void beginSegment();
   int64_t fullest() const;
