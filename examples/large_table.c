@@ -7,8 +7,8 @@
  *   sinter train-step few.mlir --loss mse --optimizer adagrad:lr=0.01 --sparse table -o few.smod
  *   cc -I. -c large_table.c
  *   c++ large_table.o libsinter_data.a libsinter_rt.a -lz -lpng -ljpeg -lpthread -ldl -lm -o large_table
- *   ./large_table few.smod FOLDER ROWS STEPS [THREADS [READERS [EXPONENT]]]   makes FOLDER, trains; - instead of FOLDER:
- * all rows in memory
+ *   ./large_table few.smod FOLDER ROWS STEPS [THREADS [READERS [EXPONENT]]]   makes FOLDER, trains; - instead of
+ * FOLDER: all rows in memory
  *
  * The step's inputs are `ids`, `splits` and `target`; its states `table` and `optimizer.sum.table`. */
 
@@ -28,8 +28,8 @@ static double now(void) {
 
 static int fail(void) { return fprintf(stderr, "%s\n", sinter_last_error()), 1; }
 
-/* Ids of a batch: rank k is as frequent as k^-exponent (Zipf), exponent > 1, by inversion of the integral, and ranks are
- * spread over the table. */
+/* Ids of a batch: rank k is as frequent as k^-exponent (Zipf), exponent > 1, by inversion of the integral, and ranks
+ * are spread over the table. */
 static void draw(int64_t *ids, int64_t count, int64_t rows, double exponent, uint64_t *seed) {
   double all = 1 - pow((double)rows, 1 - exponent);
   for (int64_t i = 0; i < count; ++i) {
