@@ -300,14 +300,24 @@ void RowCache::flush(int64_t mark) {
   }
 }
 
-void RowCache::stage(int64_t mark) {
+/// Puts the values of all slots that moved into the store.
+void RowCache::writeAll() {
   finishJob();
   settle(true);
   findMemory();
   for (int64_t slot = 0; slot < slots; ++slot)
     if (held[static_cast<size_t>(slot)].isDirty)
       writeSlot(slot);
+}
+
+void RowCache::stage(int64_t mark) {
+  writeAll();
   store.stage(mark);
+}
+
+std::vector<std::string> RowCache::saveAll(const std::string &prefix) {
+  writeAll();
+  return store.saveAll(prefix);
 }
 
 bool RowCache::opensAt(int64_t mark) {

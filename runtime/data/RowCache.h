@@ -76,6 +76,8 @@ public:
   /// The two halves of it, as of the store.
   void stage(int64_t mark);
   void commit() { store.commit(); }
+  /// As RowStore::saveAll, with the rows in slots as they are now.
+  std::vector<std::string> saveAll(const std::string &prefix);
   /// As RowStore::opensAt. Slots are empty then.
   bool opensAt(int64_t mark);
   const RowStore &rows() const { return store; }
@@ -113,6 +115,7 @@ private:
   void finishJob();
   void settle(bool isAhead);
   void writeSlot(int64_t slot);
+  void writeAll();
   void findMemory();
   /// Runs body(begin, end), which must not throw, for parts of [0, count) on threads.
   template <typename Body> void inParts(int64_t count, Body body) const;

@@ -452,6 +452,21 @@ std::vector<std::string> RowStore::snapshot(const std::string &prefix, int64_t m
       row |= 63;
     else if (word >> (row % 64) & 1)
       rows.push_back(row);
+  std::vector<std::string> names = writeRows(prefix, rows, maxBytes);
+  std::fill(changed.begin(), changed.end(), 0);
+  return names;
+}
+
+std::vector<std::string> RowStore::saveAll(const std::string &prefix, int64_t maxBytes) const {
+  std::vector<int64_t> rows;
+  for (int64_t row = 0; row < settings.rows; ++row)
+    if (isWritten(row))
+      rows.push_back(row);
+  return writeRows(prefix, rows, maxBytes);
+}
+
+std::vector<std::string> RowStore::writeRows(const std::string &prefix, const std::vector<int64_t> &rows,
+                                             int64_t maxBytes) const {
   int64_t each = 8;
   for (const RowField &field : settings.fields)
     each += 4 * field.count;
@@ -463,7 +478,7 @@ std::vector<std::string> RowStore::snapshot(const std::string &prefix, int64_t m
     std::vector<std::vector<float>> values;
     std::vector<const char *> tensors = {"rows"};
     std::vector<sinter_tensor> views = {
-        {.data = rows.data() + begin, .dtype = SINTER_I64, .rank = 1, .dims = {here}, .strides = nullptr}};
+        {.data = const_cast<int64_t *>(rows.data()) + begin, .dtype = SINTER_I64, .rank = 1, .dims = {here}, .strides = nullptr}};
     for (const RowField &field : settings.fields)
       values.emplace_back(static_cast<size_t>(here * field.count));
     unpackRows(std::span(rows).subspan(static_cast<size_t>(begin), static_cast<size_t>(here)), values);
@@ -482,7 +497,6 @@ std::vector<std::string> RowStore::snapshot(const std::string &prefix, int64_t m
     check(sinter_safetensors_write(names.back().c_str(), tensors.data(), views.data(),
                                    static_cast<int32_t>(views.size())));
   }
-  std::fill(changed.begin(), changed.end(), 0);
   return names;
 }
 

@@ -135,6 +135,8 @@ public:
   /// PREFIX-00001-of-00003.safetensors ..., of at most `maxBytes` each: `rows`, i64 [n], ascending, and each field
   /// [n, count] in f32. Rows that were forgotten are in it with their first value. Returns the names.
   std::vector<std::string> snapshot(const std::string &prefix, int64_t maxBytes = int64_t(1) << 26);
+  /// Writes all rows that somebody wrote to such files; the next snapshot has what it would have without.
+  std::vector<std::string> saveAll(const std::string &prefix, int64_t maxBytes = int64_t(1) << 26) const;
   /// Takes the rows of a snapshot, or of any safetensors file like one, which need not be ascending.
   void apply(const std::string &file);
 
@@ -157,6 +159,8 @@ private:
   int64_t segmentBytes() const { return perSegment * (8 + bytes); }
   int fileOf(int64_t segment) const { return files[static_cast<size_t>(segment % settings.shards)]; }
   void readAt(int64_t segment, int64_t offset, char *to, int64_t count) const;
+  std::vector<std::string> writeRows(const std::string &prefix, const std::vector<int64_t> &rows,
+                                     int64_t maxBytes) const;
   void unpackRows(std::span<const int64_t> rows, std::vector<std::vector<float>> &values) const;
   void writeOpen();
   void beginSegment();

@@ -124,6 +124,22 @@ void Checkpoints::write(std::span<sinter_session *const> sessions, const Positio
 
 void Checkpoints::writeBest(std::span<sinter_session *const> sessions, const Position &position) const {
   writeFile((fs::path(folder) / "best.safetensors").string(), sessions, position);
+  std::string rows = rowsOfBest(position.step, "");
+  std::vector<fs::path> old;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    if (std::string path = at->path().string();
+        at->path().filename().string().starts_with("best-") && !path.starts_with(rows))
+      old.push_back(at->path());
+  for (const fs::path &path : old)
+    fs::remove(path, error);
+}
+
+std::string Checkpoints::rowsOfBest(int64_t step, std::string input) const {
+  char name[32];
+  std::snprintf(name, sizeof name, "best-%012lld-", static_cast<long long>(step));
+  std::replace(input.begin(), input.end(), '/', '_');
+  return (fs::path(folder) / (name + input)).string();
 }
 
 //===- Reading --------------------------------------------------------------------------------------------------===//

@@ -2,7 +2,9 @@
 //
 // A folder of checkpoints: `step-000000001200.safetensors` and its like, the newest few, and `best.safetensors`. Each
 // has all states under their names, so that sinter_session_load and torch read it, too, and beside them what else a
-// training needs to go on to the same bits, with a checksum of everything. A file appears whole or not at all.
+// training needs to go on to the same bits, with a checksum of everything. A file appears whole or not at all. The rows
+// of tables larger than memory that belong to `best.safetensors` of step 1200 are in files
+// `best-000000001200-INPUT-00001-of-00002.safetensors`, which RowStore::apply reads.
 
 #ifndef SINTER_RUNTIME_TRAIN_CHECKPOINTS_H
 #define SINTER_RUNTIME_TRAIN_CHECKPOINTS_H
@@ -33,7 +35,10 @@ public:
   /// The states of the sessions, which share them, as the newest checkpoint; older ones than the newest `keep`, and
   /// those of later steps, which a training that went back has given up, are removed.
   void write(std::span<sinter_session *const> sessions, const Position &position) const;
+  /// Files of rows (rowsOfBest) of the step are written before; those of other steps are removed.
   void writeBest(std::span<sinter_session *const> sessions, const Position &position) const;
+  /// What the files with the rows that `input` looks up begin with; slashes of its name are underscores.
+  std::string rowsOfBest(int64_t step, std::string input) const;
 
   /// The checkpoints of a folder, newest first.
   static std::vector<std::string> list(const std::string &folder);

@@ -334,6 +334,8 @@ bool Trainer::becameNoBetter() {
     position.worse = 0;
     if (checkpoints) {
       keepPosition();
+      for (const Lookup &lookup : lookups)
+        lookup.cache->saveAll(checkpoints->rowsOfBest(done, lookup.input));
       checkpoints->writeBest(std::array{session(), inferSession.get()}, position);
     }
   } else {
