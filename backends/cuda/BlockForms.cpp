@@ -6,6 +6,7 @@
 
 #include "backends/cuda/BlockForms.h"
 #include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cpu/emit/TakenForms.h"
 #include "backends/cuda/BlockWalk.h"
 #include "backends/cuda/Gpus.h"
@@ -26,29 +27,30 @@ constexpr int64_t kMostThreads = 256;
 constexpr int64_t kElementsOfPart = 16;
 constexpr int64_t kMostReducedParts = 256;
 
-/// As many threads as have four columns each; a power of two.
-static int64_t threadsFor(DimExpr length) {
+/// As many threads as have four columns each, or a longer vector; a power of two.
+static int64_t threadsFor(DimExpr length, int64_t lanes = 1) {
   if (!length.isConstant())
     return kMostThreads;
-  int64_t wanted = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(length.constant()) / 4));
+  auto each = static_cast<uint64_t>(std::max<int64_t>(lanes, 4));
+  int64_t wanted = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(length.constant()) / each));
   return std::min(std::max<int64_t>(wanted, 32), kMostThreads);
 }
 
-static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, DimExpr length, int64_t parts = 1) {
+static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, int64_t threads, int64_t parts = 1) {
   SmallVector<int64_t> tile;
   if (parts > 1)
     tile.push_back(parts);
-  return ScheduleAttr::get(spec.kernel.getContext(), name, threadsFor(length), tile, 0, {}, {});
+  return ScheduleAttr::get(spec.kernel.getContext(), name, threads, tile, 0, {}, {});
 }
 
 static int64_t partsOf(ScheduleAttr schedule) { return schedule.getTile().empty() ? 1 : schedule.getTile().front(); }
 
 /// As many as give every multiprocessor two blocks.
-static int64_t partsFor(cuda::KernelSpec &spec, DimExpr length, DimExpr results) {
+static int64_t partsFor(cuda::KernelSpec &spec, DimExpr length, int64_t threads, DimExpr results) {
   if (!length.isConstant() || !results.isConstant() || results.constant() == 0)
     return 1;
   int64_t wanted = 2 * gpuOf(spec.target().name).multiprocessors / results.constant();
-  int64_t most = std::min(kMostReducedParts, length.constant() / (threadsFor(length) * kElementsOfPart));
+  int64_t most = std::min(kMostReducedParts, length.constant() / (threads * kElementsOfPart));
   return std::max<int64_t>(1, std::min(wanted, most));
 }
 
@@ -58,6 +60,17 @@ static DimExpr reducedSize(cuda::KernelSpec &spec, ReduceOp op) {
   for (int64_t axis : op.getAxes())
     product = spec.dims.mul(product, sizes[axis]);
   return spec.dims.resolve(product);
+}
+
+static bool isInnermostReduced(ReduceOp op) {
+  return llvm::is_contained(op.getAxes(), cast<RankedTensorType>(op.getOperand().getType()).getRank() - 1);
+}
+
+/// Columns that a thread takes at once.
+static int64_t lanesOfReduce(cuda::KernelSpec &spec, ReduceOp op) {
+  if (!isInnermostReduced(op))
+    return 1;
+  return vectorLanes(spec, spec.sizes->dims(op.getOperand()).back(), getElementTypeOrSelf(op.getOperand()));
 }
 
 std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
@@ -70,15 +83,15 @@ std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, Schedu
           results = spec.dims.resolve(spec.dims.product(spec.sizes->dims(op.getResult())));
   if (each.isConstant() && each.constant() < kFewColumns)
     return "each result is of few elements";
-  bool isInner = llvm::is_contained(op.getAxes(), cast<RankedTensorType>(op.getOperand().getType()).getRank() - 1);
-  if (!isInner && (!results.isConstant() || results.constant() >= kManyResults))
+  if (!isInnermostReduced(op) && (!results.isConstant() || results.constant() >= kManyResults))
     return "its results lie side by side, a thread for each";
+  int64_t threads = threadsFor(each, lanesOfReduce(spec, op));
   if (schedule) { // given
     bool isFit = schedule.getTile().size() <= 1 && partsOf(schedule) <= kMostReducedParts &&
-                 schedule == scheduleOf(spec, name, each, partsOf(schedule));
+                 schedule == scheduleOf(spec, name, threads, partsOf(schedule));
     return isFit ? "" : "its threads follow from the sizes, and its tile is the number of parts, up to 256";
   }
-  schedule = scheduleOf(spec, name, each, partsFor(spec, each, results));
+  schedule = scheduleOf(spec, name, threads, partsFor(spec, each, threads, results));
   return "";
 }
 
@@ -123,20 +136,58 @@ static void emitReducedParts(cuda::KernelSpec &spec, ReduceOp op, ModuleOp modul
   fn.finish();
 }
 
-cpu::EmittedKernel cuda::emitBlockReduce(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
-  auto op = cast<ReduceOp>(cpu::findShapedRoot(spec));
-  int64_t parts = partsOf(spec.schedule());
-  if (parts > 1)
-    emitReducedParts(spec, op, module, (symbol + kJoinSuffix).str(), parts);
+namespace {
+/// The first, or the only, kernel of a reduction.
+class ReduceEmitter {
+public:
+  ReduceEmitter(cuda::KernelSpec &spec, ReduceOp op, int64_t parts)
+      : spec(spec), op(op), parts(parts), sizes(spec.sizes->dims(op.getOperand())),
+        elementType(getElementTypeOrSelf(op.getOperand())), accumulator(cpu::accumulatorType(elementType)) {
+    for (int64_t axis : op.getAxes())
+      reduced.push_back(sizes[axis]);
+    all = reducedSize(spec, op);
+    // Parts begin with a whole vector.
+    DimExpr step = spec.dims.constant(lanesOfReduce(spec, op));
+    each =
+        parts == 1 ? all : spec.dims.mul(spec.dims.ceilDiv(all, spec.dims.mul(step, spec.dims.constant(parts))), step);
+    each = spec.dims.resolve(each);
+  }
+  cpu::EmittedKernel emit(ModuleOp module, StringRef symbol);
+
+private:
+  Value combine(cpu::KernelFunction &fn, BlockWalk &walk, ArrayRef<Value> outer, Value first, int64_t lanes);
+  Value element(cpu::KernelFunction &fn, cpu::KernelElements &elements, ArrayRef<Value> outer, Value flat);
+
+  cuda::KernelSpec &spec;
+  ReduceOp op;
+  int64_t parts;
+  Dims sizes, reduced;
+  Type elementType, accumulator;
+  DimExpr all, each; // elements of a result, and of a part
+};
+} // namespace
+
+/// Elements of the operand from number `flat` of those that a result is made of, as accumulators.
+Value ReduceEmitter::element(cpu::KernelFunction &fn, cpu::KernelElements &elements, ArrayRef<Value> outer,
+                             Value flat) {
+  SmallVector<Value> inner = fn.delinearize(flat, reduced);
+  SmallVector<LaneIndex> index(sizes.size());
+  for (auto [axis, i] : llvm::zip(op.getAxes(), inner))
+    index[axis] = axis + 1 == static_cast<int64_t>(sizes.size()) ? cpu::LaneLoop::at(elements, i) : elements.uniform(i);
+  unsigned next = 0;
+  for (LaneIndex &i : index)
+    if (!i.base)
+      i = elements.uniform(outer[next++]);
+  Value value =
+      cpu::widen(fn.b, fn.b.getLoc(), elements.load(op.getOperand(), index), accumulator, isUnsigned(elementType));
+  return elements.lanes > 1 && !isa<VectorType>(value.getType()) ? elements.splat(value) : value;
+}
+cpu::EmittedKernel ReduceEmitter::emit(ModuleOp module, StringRef symbol) {
   cpu::KernelFunction fn(spec, module, symbol, {.workspace = parts > 1});
   ImplicitLocOpBuilder &b = fn.b;
-  Dims sizes = spec.sizes->dims(op.getOperand()), results = spec.sizes->dims(op.getResult()), reduced;
-  for (int64_t axis : op.getAxes())
-    reduced.push_back(sizes[axis]);
-  Type elementType = getElementTypeOrSelf(op.getOperand()), accumulator = cpu::accumulatorType(elementType);
-  auto join = [&](Value x, Value y) { return cpu::combine(b, b.getLoc(), op.getCombiner(), elementType, x, y); };
-  DimExpr all = reducedSize(spec, op), each = spec.dims.resolve(spec.dims.ceilDiv(all, spec.dims.constant(parts)));
-  Value sums = parts > 1 ? placeOfPart(fn, accumulator) : Value();
+  Dims results = spec.sizes->dims(op.getResult());
+  int64_t lanes = lanesOfReduce(spec, op);
+  Value sums = parts > 1 ? placeOfPart(fn, accumulator) : Value(), aligned = lanes > 1 ? areAligned(fn) : Value();
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value result = chunk, first;
     if (parts > 1) {
@@ -145,36 +196,15 @@ cpu::EmittedKernel cuda::emitBlockReduce(cuda::KernelSpec &spec, ModuleOp module
       first = arith::MulIOp::create(b, part, fn.materialize(each));
     }
     SmallVector<Value> outer = fn.delinearize(result, results);
-    BlockWalk walk(fn, each, spec.schedule().getLanes());
-    Value total =
-        walk.combine(cpu::identityOf(fn, op.getCombiner(), elementType), cpu::blockOf(op.getCombiner(), elementType),
-                     join, [&](cpu::KernelElements &elements, Value flat, Value total) {
-                       Value isThere;
-                       if (first) { // the last parts may be shorter, or have nothing
-                         Value last = arith::SubIOp::create(b, fn.materialize(all), fn.index(1));
-                         flat = arith::AddIOp::create(b, flat, first);
-                         isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, flat, last);
-                         flat = arith::MinSIOp::create(b, flat, last);
-                       }
-                       SmallVector<Value> inner = fn.delinearize(flat, reduced);
-                       SmallVector<LaneIndex> index(sizes.size());
-                       for (auto [axis, i] : llvm::zip(op.getAxes(), inner))
-                         index[axis] = elements.uniform(i);
-                       unsigned next = 0;
-                       for (LaneIndex &i : index)
-                         if (!i.base)
-                           i = elements.uniform(outer[next++]);
-                       Value value = cpu::widen(b, b.getLoc(), elements.load(op.getOperand(), index), accumulator,
-                                                isUnsigned(elementType));
-                       Value joined = join(total, value);
-                       return first ? arith::SelectOp::create(b, isThere, joined, total).getResult() : joined;
-                     });
-    walk.once([&] {
-      if (parts > 1)
-        fn.store(total, sums, chunk);
-      else
-        storeReduced(fn, op, total, outer);
-    });
+    auto reduce = [&](int64_t lanes) {
+      BlockWalk walk(fn, each, spec.schedule().getLanes(), lanes);
+      Value total = combine(fn, walk, outer, first, lanes);
+      walk.once([&] { parts > 1 ? fn.store(total, sums, chunk) : storeReduced(fn, op, total, outer); });
+    };
+    if (aligned)
+      fn.branch(aligned, [&] { reduce(lanes); }, [&] { reduce(1); });
+    else
+      reduce(1);
   });
   fn.finish();
   cpu::EmittedKernel emitted;
@@ -186,26 +216,71 @@ cpu::EmittedKernel cuda::emitBlockReduce(cuda::KernelSpec &spec, ModuleOp module
   return emitted;
 }
 
-static DimExpr rowLength(cuda::KernelSpec &spec) {
+/// The elements of one result, or those from `first` on (null: all) that are a part.
+Value ReduceEmitter::combine(cpu::KernelFunction &fn, BlockWalk &walk, ArrayRef<Value> outer, Value first,
+                             int64_t lanes) {
+  ImplicitLocOpBuilder &b = fn.b;
+  auto join = [&](Value x, Value y) { return cpu::combine(b, b.getLoc(), op.getCombiner(), elementType, x, y); };
+  return walk.combine(cpu::identityOf(fn, op.getCombiner(), elementType), cpu::blockOf(op.getCombiner(), elementType),
+                      join, [&](cpu::KernelElements &elements, Value flat, Value total) {
+                        if (!first)
+                          return join(total, element(fn, elements, outer, flat));
+                        // The last parts may be shorter, or have nothing.
+                        Value last = arith::SubIOp::create(b, fn.materialize(all), fn.index(lanes));
+                        flat = arith::AddIOp::create(b, flat, first);
+                        Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, flat, last);
+                        flat = arith::MinSIOp::create(b, flat, last);
+                        Value joined = join(total, element(fn, elements, outer, flat));
+                        return arith::SelectOp::create(b, isThere, joined, total).getResult();
+                      });
+}
+
+cpu::EmittedKernel cuda::emitBlockReduce(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
+  auto op = cast<ReduceOp>(cpu::findShapedRoot(spec));
+  int64_t parts = partsOf(spec.schedule());
+  if (parts > 1)
+    emitReducedParts(spec, op, module, (symbol + kJoinSuffix).str(), parts);
+  return ReduceEmitter(spec, op, parts).emit(module, symbol);
+}
+
+static Value rowOperand(cuda::KernelSpec &spec) {
   bool several = false;
-  return spec.dims.resolve(spec.sizes->dims(cpu::findRoot(spec, several)->getOperand(0)).back());
+  return cpu::findRoot(spec, several)->getOperand(0);
+}
+
+static DimExpr rowLength(cuda::KernelSpec &spec) {
+  return spec.dims.resolve(spec.sizes->dims(rowOperand(spec)).back());
+}
+
+static int64_t lanesOfRow(cuda::KernelSpec &spec) {
+  return vectorLanes(spec, rowLength(spec), getElementTypeOrSelf(rowOperand(spec)));
 }
 
 std::string cuda::planBlockRow(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
   if (!cpu::isRow(spec))
-    return "it is no softmax or layer norm of f32 or f64 along the last axis";
+    return "it is no softmax or layer norm along the last axis";
   DimExpr length = rowLength(spec);
   if (length.isConstant() && length.constant() < kFewColumns)
     return "its rows are of few elements";
-  schedule = scheduleOf(spec, name, length);
+  schedule = scheduleOf(spec, name, threadsFor(length, lanesOfRow(spec)));
   return "";
 }
 
 cpu::EmittedKernel cuda::emitBlockRow(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
   cpu::KernelFunction fn(spec, module, symbol, {});
-  cpu::EmittedKernel emitted = cpu::emitRows(fn, spec.dims.constant(1), [&](DimExpr length) {
-    return std::make_unique<BlockWalk>(fn, length, spec.schedule().getLanes());
-  });
+  int64_t threads = spec.schedule().getLanes(), lanes = lanesOfRow(spec);
+  Value aligned = lanes > 1 ? areAligned(fn) : Value();
+  cpu::EmittedKernel emitted =
+      cpu::emitRows(fn, spec.dims.constant(1), [&](DimExpr length, function_ref<void(cpu::RowWalk &)> body) {
+        auto walkRow = [&](int64_t lanes) {
+          BlockWalk walk(fn, length, threads, lanes);
+          body(walk);
+        };
+        if (aligned)
+          fn.branch(aligned, [&] { walkRow(lanes); }, [&] { walkRow(1); });
+        else
+          walkRow(1);
+      });
   emitted.estimatedNs = 0;
   return emitted;
 }

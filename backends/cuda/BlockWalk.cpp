@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cuda/BlockWalk.h"
+#include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cuda/Shuffles.h"
+#include "ir/Shapes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -12,16 +14,72 @@ constexpr int64_t kWarp = 32;
 /// MLIR's and NVPTX's number of the memory that the threads of a block share.
 constexpr int64_t kShared = 3;
 
-BlockWalk::BlockWalk(cpu::KernelFunction &fn, DimExpr length, int64_t threads)
-    : fn(fn), b(fn.b), length(length), threads(threads) {
-  thread = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+/// Elements of a row that a thread keeps in registers, at most.
+constexpr int64_t kMostKept = 32;
+constexpr int64_t kMostLanes = 8;
+
+Value cuda::areAligned(cpu::KernelFunction &fn) {
+  ImplicitLocOpBuilder &b = fn.b;
+  Value bits = fn.index(0);
+  auto consider = [&](Value buffer) {
+    bits = arith::OrIOp::create(b, bits, memref::ExtractAlignedPointerAsIndexOp::create(b, buffer));
+  };
+  for (unsigned i = 0; i < fn.spec.body().getNumArguments(); ++i)
+    consider(fn.input(i));
+  for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
+    consider(fn.result(i));
+  Value low = arith::AndIOp::create(b, bits, fn.index(kVectorBytes - 1));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low, fn.index(0));
 }
 
+int64_t cuda::vectorLanes(cpu::KernelSpec &spec, DimExpr length, Type type) {
+  length = spec.dims.resolve(length);
+  if (!length.isConstant() || length.constant() == 0)
+    return 1;
+  int64_t lanes = std::min(kMostLanes, kVectorBytes / byteWidth(type));
+  while (length.constant() % lanes != 0)
+    lanes /= 2;
+  return lanes;
+}
+
+std::unique_ptr<cpu::KernelElements> BlockWalk::makeElements() {
+  auto elements = std::make_unique<cpu::KernelElements>(fn, lanes);
+  if (lanes > 1)
+    elements->bufferAlignment = kVectorBytes;
+  return elements;
+}
+
+BlockWalk::BlockWalk(cpu::KernelFunction &fn, DimExpr length, int64_t threads, int64_t lanes)
+    : fn(fn), b(fn.b), length(fn.spec.dims.resolve(length)), threads(threads), lanes(lanes) {
+  thread = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  first = lanes == 1 ? thread : arith::MulIOp::create(b, thread, fn.index(lanes)).getResult();
+  if (lanes == 1 || !this->length.isConstant())
+    return;
+  int64_t columns = this->length.constant(), together = threads * lanes;
+  if (llvm::divideCeil(columns, together) * lanes > kMostKept)
+    return;
+  for (int64_t begin = 0; begin < columns; begin += together) {
+    Value column = begin ? arith::AddIOp::create(b, first, fn.index(begin)).getResult() : first, isThere;
+    if (begin + together > columns) { // threads without columns look at the last ones, and count nothing
+      Value last = fn.index(columns - lanes);
+      isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, column, last);
+      column = arith::MinSIOp::create(b, column, last);
+    }
+    kept.push_back({column, isThere, makeElements()});
+  }
+}
+
+BlockWalk::~BlockWalk() = default;
+
 void BlockWalk::forEach(function_ref<void(cpu::KernelElements &, Value)> body) {
-  fn.loop(thread, fn.materialize(length), threads, [&](Value column) {
-    cpu::KernelElements elements(fn, 1);
-    body(elements, column);
-  });
+  for (Kept &columns : kept) {
+    OpBuilder::InsertionGuard guard(b);
+    if (columns.isThere)
+      b.setInsertionPointToStart(scf::IfOp::create(b, columns.isThere, /*withElseRegion=*/false).thenBlock());
+    body(*columns.elements, columns.column);
+  }
+  if (kept.empty())
+    fn.loop(first, fn.materialize(length), threads * lanes, [&](Value column) { body(*makeElements(), column); });
 }
 
 void BlockWalk::once(function_ref<void()> body) {
@@ -33,40 +91,49 @@ void BlockWalk::once(function_ref<void()> body) {
 }
 
 Value BlockWalk::combine(Value identity, int64_t block, cpu::Join join, Step step) {
-  DimExpr known = fn.spec.dims.resolve(length);
+  Value start = identity;
+  if (lanes > 1)
+    start = vector::BroadcastOp::create(b, VectorType::get({lanes}, identity.getType()), identity);
+  Value total = combineColumns(start, block, join, step);
+  return joinThreads(lanes > 1 ? cpu::joinLanes(b, total, join) : total, join);
+}
+
+Value BlockWalk::combineColumns(Value identity, int64_t block, cpu::Join join, Step step) {
+  Value total = identity;
+  for (Kept &columns : kept) {
+    Value next = step(*columns.elements, columns.column, total);
+    total = columns.isThere ? arith::SelectOp::create(b, columns.isThere, next, total).getResult() : next;
+  }
+  if (!kept.empty())
+    return total;
   Value end = fn.materialize(length);
   auto chain = [&](Value low, Value high, Value total) {
     return fn
-        .loop(low, high, threads, total,
+        .loop(low, high, threads * lanes, total,
               [&](Value column, ValueRange carried) -> SmallVector<Value> {
-                cpu::KernelElements elements(fn, 1);
-                return {step(elements, column, carried.front())};
+                return {step(*makeElements(), column, carried.front())};
               })
         .front();
   };
-  Value total;
-  int64_t perBlock = block == cpu::kNoBlocks ? 0 : block * threads;
-  if (!perBlock || (known.isConstant() && known.constant() <= perBlock)) {
-    total = chain(thread, end, identity);
-  } else {
-    cpu::SummedAxis blocks = cpu::summedAxis(fn, fn.spec.dims.ceilDiv(known, fn.spec.dims.constant(perBlock)));
-    total = cpu::sumNest(fn, blocks, block, block, identity, join,
-                         [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
-                           Value low = arith::MulIOp::create(b, at.front(), fn.index(perBlock));
-                           Value high =
-                               arith::MinSIOp::create(b, arith::AddIOp::create(b, low, fn.index(perBlock)), end);
-                           return {chain(arith::AddIOp::create(b, low, thread), high, carried.front())};
-                         })
-                .front();
-  }
-  return joinThreads(total, join);
+  int64_t perBlock = block == cpu::kNoBlocks ? 0 : block * threads * lanes;
+  if (!perBlock || (length.isConstant() && length.constant() <= perBlock))
+    return chain(first, end, identity);
+  cpu::SummedAxis blocks = cpu::summedAxis(fn, fn.spec.dims.ceilDiv(length, fn.spec.dims.constant(perBlock)));
+  return cpu::sumNest(fn, blocks, block, block, identity, join,
+                      [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
+                        Value low = arith::MulIOp::create(b, at.front(), fn.index(perBlock));
+                        Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, fn.index(perBlock)), end);
+                        return {chain(arith::AddIOp::create(b, low, first), high, carried.front())};
+                      })
+      .front();
 }
 
 Value BlockWalk::joinThreads(Value value, cpu::Join join) {
   for (int64_t mask = kWarp / 2; mask > 0; mask /= 2)
     value = join(value, exchange(b, value, mask));
   int64_t warps = threads / kWarp;
-  // One warp: lanes may have got other bits (zeros of both signs), so all take those of the first.
+  if (warps == 1) // lanes may have got other bits (zeros of both signs)
+    return fromLane(b, value, fn.index(0));
   Type stored = cpu::storageType(value.getType());
   auto type = MemRefType::get({warps}, stored, MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kShared));
   auto module = fn.function->getParentOfType<ModuleOp>();

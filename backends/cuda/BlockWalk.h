@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A row that the threads of a block walk together: thread t takes columns t, t + threads, ..., so that neighbours read
-// neighbours. Each thread combines its columns in order (sums by blocks, cpu/emit/BlockSums.h); then the lanes of a
-// warp combine theirs in five exchanges, lane i with i xor 16, 8, 4, 2, 1; the warps' totals go through shared memory
-// and every thread combines them in order, so that all have the same bits. No order depends on what runs first.
+// neighbours, or as many columns side by side as are a vector of 16 bytes. Each thread combines its columns in order
+// (sums by blocks, cpu/emit/BlockSums.h), then the lanes of its vector; then the lanes of a warp combine theirs in five
+// exchanges, lane i with i xor 16, 8, 4, 2, 1; the warps' totals go through shared memory and every thread combines
+// them in order, so that all have the same bits. No order depends on what runs first.
+//
+// A row of few vectors a thread stays in registers from one walk to the next.
 
 #ifndef SINTER_BACKENDS_CUDA_BLOCKWALK_H
 #define SINTER_BACKENDS_CUDA_BLOCKWALK_H
@@ -12,25 +15,47 @@
 
 namespace sinter::cuda {
 
+/// What a thread reads or writes at once.
+inline constexpr int64_t kVectorBytes = 16;
+
 class BlockWalk final : public cpu::RowWalk {
 public:
-  /// `threads`: of the block, a power of two from 32 on.
-  BlockWalk(cpu::KernelFunction &fn, DimExpr length, int64_t threads);
+  /// `threads`: of the block, a power of two from 32 on. `lanes`: columns of a vector, which divide the length where
+  /// they are more than 1; the vectors that lie in the kernel's buffers are then `kVectorBytes` aligned.
+  BlockWalk(cpu::KernelFunction &fn, DimExpr length, int64_t threads, int64_t lanes = 1);
+  ~BlockWalk() override;
 
   mlir::Value combine(mlir::Value identity, int64_t block, cpu::Join join, Step step) override;
   void forEach(llvm::function_ref<void(cpu::KernelElements &, mlir::Value column)> body) override;
   void once(llvm::function_ref<void()> body) override;
+  bool keepsElements() const override { return !kept.empty(); }
 
 private:
+  /// Columns that a thread has in registers.
+  struct Kept {
+    mlir::Value column, isThere; // null: always
+    std::unique_ptr<cpu::KernelElements> elements;
+  };
+  std::unique_ptr<cpu::KernelElements> makeElements();
+  /// A thread's columns in order; those of all threads together in blocks of `block`.
+  mlir::Value combineColumns(mlir::Value identity, int64_t block, cpu::Join join, Step step);
   /// Of all threads; in all threads.
   mlir::Value joinThreads(mlir::Value value, cpu::Join join);
 
   cpu::KernelFunction &fn;
   mlir::ImplicitLocOpBuilder &b;
   DimExpr length;
-  int64_t threads;
-  mlir::Value thread; // its number, as an index
+  int64_t threads, lanes;
+  mlir::Value thread, first; // its number and its first column, as indices
+  llvm::SmallVector<Kept> kept;
 };
+
+/// Whether all buffers of the kernel begin at multiples of `kVectorBytes`, at run time: slices that a loop reads or
+/// writes where they lie begin anywhere.
+mlir::Value areAligned(cpu::KernelFunction &fn);
+
+/// As many elements of `type` as a vector has that divides rows of `length`; 1 where that is not known.
+int64_t vectorLanes(cpu::KernelSpec &spec, DimExpr length, mlir::Type type);
 
 } // namespace sinter::cuda
 

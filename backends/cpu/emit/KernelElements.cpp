@@ -24,6 +24,14 @@ LaneIndex KernelElements::flatten(ArrayRef<LaneIndex> index, ArrayRef<DimExpr> s
   return sum;
 }
 
+llvm::MaybeAlign KernelElements::alignmentAt(const LaneIndex &offset, VectorType type) const {
+  if (!bufferAlignment)
+    return std::nullopt;
+  int64_t element = static_cast<int64_t>(type.getElementTypeBitWidth() / 8);
+  return llvm::Align(
+      llvm::MinAlign(static_cast<uint64_t>(bufferAlignment), static_cast<uint64_t>(offset.multiple * element)));
+}
+
 Value KernelElements::loadBuffer(Value buffer, Type elementType, ArrayRef<LaneIndex> index, ArrayRef<DimExpr> sizes) {
   LaneIndex offset = flatten(index, sizes);
   bool isBool = elementType.isInteger(1);
@@ -38,7 +46,8 @@ Value KernelElements::loadBuffer(Value buffer, Type elementType, ArrayRef<LaneIn
       Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
       value = vector::MaskedLoadOp::create(b, loc, vectorType, buffer, ValueRange{offset.base}, mask, zero);
     } else {
-      value = vector::LoadOp::create(b, loc, vectorType, buffer, ValueRange{offset.base});
+      value = vector::LoadOp::create(b, loc, vectorType, buffer, ValueRange{offset.base}, /*nontemporal=*/false,
+                                     alignmentAt(offset, vectorType));
     }
   } else {
     Value positions = offset.varying;
@@ -153,7 +162,8 @@ void KernelElements::storeResult(unsigned i, Value value, ArrayRef<LaneIndex> in
   if (mask)
     vector::MaskedStoreOp::create(b, loc, buffer, ValueRange{offset.base}, mask, value);
   else
-    vector::StoreOp::create(b, loc, value, buffer, ValueRange{offset.base});
+    vector::StoreOp::create(b, loc, value, buffer, ValueRange{offset.base}, /*nontemporal=*/false,
+                            alignmentAt(offset, cast<VectorType>(value.getType())));
 }
 
 Value KernelElements::loadResult(unsigned i, ArrayRef<LaneIndex> index) {

@@ -23,6 +23,9 @@ public:
   /// Lanes that exist (vector<lanes x i1>), or null for all; masks the memory accesses.
   mlir::Value mask;
 
+  /// Buffers begin at multiples of so many bytes, which vectors that lie in them then state; 0: of an element's.
+  int64_t bufferAlignment = 0;
+
   mlir::Value load(mlir::Value tensor, llvm::ArrayRef<LaneIndex> index) override;
   mlir::Value size(mlir::Value tensor, int64_t axis) override;
 
@@ -42,6 +45,8 @@ private:
   mlir::Value compute(mlir::Value tensor, llvm::ArrayRef<LaneIndex> index);
   /// Flat element offset; a constant lane stride is kept apart.
   LaneIndex flatten(llvm::ArrayRef<LaneIndex> index, llvm::ArrayRef<DimExpr> sizes);
+  /// What the address of a vector of `type` there is a multiple of, where that is more than an element.
+  llvm::MaybeAlign alignmentAt(const LaneIndex &offset, mlir::VectorType type) const;
 
   KernelFunction &fn;
   llvm::DenseMap<mlir::Value, Source> sources;

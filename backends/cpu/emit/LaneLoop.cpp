@@ -24,6 +24,17 @@ int64_t sinter::cpu::lanesOfKernel(KernelSpec &spec, DimExpr axis, int64_t width
   return std::max<int64_t>(lanes, 1);
 }
 
+Value sinter::cpu::joinLanes(ImplicitLocOpBuilder &b, Value vector, Join join) {
+  for (int64_t width = cast<VectorType>(vector.getType()).getNumElements(); width > 1; width /= 2) {
+    auto low = llvm::to_vector(llvm::seq<int64_t>(0, width / 2));
+    auto high = llvm::to_vector(llvm::seq<int64_t>(width / 2, width));
+    Value lower = vector::ShuffleOp::create(b, vector, vector, low);
+    Value upper = vector::ShuffleOp::create(b, vector, vector, high);
+    vector = join(lower, upper);
+  }
+  return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
+}
+
 LaneLoop::LaneLoop(KernelFunction &fn, DimExpr extent, int64_t lanes)
     : fn(fn), size(fn.spec.dims.resolve(extent)), lanes(lanes), unroll(kAccumulators),
       masked(fn.spec.target().hasMaskedMemory) {
@@ -149,15 +160,7 @@ Value LaneLoop::finish(ValueRange accumulators, Join join) {
     vectors.truncate(half);
   }
   Value total = vectors.front();
-  if (lanes > 1) {
-    for (int64_t width = lanes; width > 1; width /= 2) {
-      auto low = llvm::to_vector(llvm::seq<int64_t>(0, width / 2));
-      auto high = llvm::to_vector(llvm::seq<int64_t>(width / 2, width));
-      Value lower = vector::ShuffleOp::create(fn.b, total, total, low);
-      Value upper = vector::ShuffleOp::create(fn.b, total, total, high);
-      total = join(lower, upper);
-    }
-    total = vector::ExtractOp::create(fn.b, total, ArrayRef<int64_t>{0});
-  }
+  if (lanes > 1)
+    total = joinLanes(fn.b, total, join);
   return hasScalarTail() ? join(total, accumulators.back()) : total;
 }

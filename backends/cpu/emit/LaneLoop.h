@@ -15,6 +15,9 @@ namespace sinter::cpu {
 /// Lanes of the widest element in the kernel's region (and at least `width` bytes), no more than the axis has.
 int64_t lanesOfKernel(KernelSpec &spec, DimExpr axis, int64_t width);
 
+/// One scalar from all lanes of a vector: of halves, halves of these and so on.
+mlir::Value joinLanes(mlir::ImplicitLocOpBuilder &b, mlir::Value vector, Join join);
+
 class LaneLoop {
 public:
   LaneLoop(KernelFunction &fn, DimExpr size, int64_t lanes);

@@ -2,7 +2,7 @@
 //
 // Softmax and layer norm over the innermost axis: two reductions over a row, then a pass that writes it, with the row
 // in cache. Cheap producers are computed again in each pass; consumers are computed in registers in the last one. The
-// exponentials of a softmax wait in a result's own memory for their sum.
+// exponentials of a softmax wait in a result's own memory for their sum. f16 and bf16 are f32 inside, rounded once.
 //
 //   chunk     a few rows
 
@@ -25,7 +25,7 @@ bool sinter::cpu::hasRowTemplate(Operation *op) {
   RankedTensorType type = tensorTypeOf(op->getOperand(0));
   auto axis =
       static_cast<int64_t>(isa<SoftmaxOp>(op) ? cast<SoftmaxOp>(op).getAxis() : cast<LayerNormOp>(op).getAxis());
-  return (type.getElementType().isF32() || type.getElementType().isF64()) && axis == type.getRank() - 1;
+  return isa<FloatType>(type.getElementType()) && axis == type.getRank() - 1;
 }
 
 namespace {
@@ -33,8 +33,8 @@ class RowEmitter {
 public:
   RowEmitter(KernelFunction &fn, Operation *root)
       : fn(fn), b(fn.b), root(root), sizes(fn.spec.sizes->dims(root->getOperand(0))),
-        type(elementTypeOf(root->getOperand(0))) {}
-  EmittedKernel emit(DimExpr perChunk, MakeRowWalk makeWalk);
+        stored(elementTypeOf(root->getOperand(0))), type(accumulatorType(stored)) {}
+  EmittedKernel emit(DimExpr perChunk, WalkRow walkRow);
 
 private:
   SmallVector<LaneIndex> indexOf(KernelElements &elements, Value column) {
@@ -45,14 +45,17 @@ private:
     return index;
   }
   Value like(KernelElements &elements, Value scalar) { return elements.lanes > 1 ? elements.splat(scalar) : scalar; }
-  Value read(KernelElements &elements, Value column, Value tensor) {
-    Value value = elements.load(tensor, indexOf(elements, column));
+  /// In the type that the row is computed in.
+  Value read(KernelElements &elements, Value tensor, ArrayRef<LaneIndex> index) {
+    Value value = widen(b, b.getLoc(), elements.load(tensor, index), type, /*isUnsigned=*/false);
     return elements.lanes > 1 && !isa<VectorType>(value.getType()) ? elements.splat(value) : value;
+  }
+  Value read(KernelElements &elements, Value column, Value tensor) {
+    return read(elements, tensor, indexOf(elements, column));
   }
   /// A parameter that has the row's axis alone.
   Value readParameter(KernelElements &elements, Value column, Value tensor) {
-    Value value = elements.load(tensor, LaneLoop::at(elements, column));
-    return elements.lanes > 1 && !isa<VectorType>(value.getType()) ? elements.splat(value) : value;
+    return read(elements, tensor, LaneLoop::at(elements, column));
   }
   /// Combines `value(elements, column)` over the row.
   Value reduceRow(RowWalk &row, Combiner combiner, llvm::function_ref<Value(KernelElements &, Value)> value) {
@@ -63,6 +66,7 @@ private:
   }
   /// Stores every result of the row's shape, where result 0 of the root is `value`.
   void storeRow(KernelElements &elements, Value column, Value value) {
+    value = narrow(b, b.getLoc(), value, stored);
     elements.install(root->getResult(0), [value](ArrayRef<LaneIndex>) { return value; });
     SmallVector<LaneIndex> index = indexOf(elements, column);
     for (unsigned i : rowResults)
@@ -76,7 +80,7 @@ private:
   ImplicitLocOpBuilder &b;
   Operation *root;
   Dims sizes;
-  Type type;
+  Type stored, type; // of the row's elements, and what they are computed in
   SmallVector<Value> outer;
   SmallVector<unsigned> rowResults;
 };
@@ -88,17 +92,21 @@ void RowEmitter::softmaxRow(SoftmaxOp op, RowWalk &row) {
   auto shifted = [&](KernelElements &e, Value column) -> Value {
     return arith::SubFOp::create(b, read(e, column, x), like(e, greatest));
   };
-  // A result of the same type holds the exponentials in between: each element is overwritten after it was read.
+  // Where they are not kept, a result of the same type holds the exponentials in between: each element is overwritten
+  // after it was read.
   std::optional<unsigned> scratch;
   for (unsigned i : rowResults)
     if (elementTypeOf(fn.spec.yielded(i)) == type && !scratch)
       scratch = i;
-  if (op.getLogarithm())
+  if (op.getLogarithm() || row.keepsElements())
     scratch.reset();
+  llvm::DenseMap<KernelElements *, Value> kept;
   Value total = reduceRow(row, Combiner::add, [&](KernelElements &e, Value column) -> Value {
     Value exponential = math::ExpOp::create(b, shifted(e, column));
     if (scratch)
       e.storeResult(*scratch, exponential, indexOf(e, column));
+    if (row.keepsElements())
+      kept[&e] = exponential;
     return exponential;
   });
   Value one = arith::ConstantOp::create(b, b.getFloatAttr(type, 1.0));
@@ -109,8 +117,9 @@ void RowEmitter::softmaxRow(SoftmaxOp op, RowWalk &row) {
     if (op.getLogarithm()) {
       value = arith::SubFOp::create(b, shifted(e, column), like(e, factor));
     } else {
-      Value exponential =
-          scratch ? e.loadResult(*scratch, indexOf(e, column)) : math::ExpOp::create(b, shifted(e, column)).getResult();
+      Value exponential = row.keepsElements() ? kept.lookup(&e)
+                          : scratch           ? e.loadResult(*scratch, indexOf(e, column))
+                                              : math::ExpOp::create(b, shifted(e, column)).getResult();
       value = arith::MulFOp::create(b, exponential, like(e, factor));
     }
     storeRow(e, column, value);
@@ -126,7 +135,7 @@ void RowEmitter::storeStatistic(Value scalar, Value statistic) {
   index.push_back(elements.constant(0));
   for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i)
     if (fn.spec.yielded(i) == statistic)
-      elements.storeResult(i, scalar, index);
+      elements.storeResult(i, narrow(b, b.getLoc(), scalar, stored), index);
 }
 
 void RowEmitter::layerNormRow(LayerNormOp op, RowWalk &row) {
@@ -169,7 +178,7 @@ void RowEmitter::layerNormRow(LayerNormOp op, RowWalk &row) {
   });
 }
 
-EmittedKernel RowEmitter::emit(DimExpr perChunk, MakeRowWalk makeWalk) {
+EmittedKernel RowEmitter::emit(DimExpr perChunk, WalkRow walkRow) {
   DimContext &dims = fn.spec.dims;
   for (unsigned i = 0; i < fn.spec.kernel.getNumResults(); ++i) {
     Value yielded = fn.spec.yielded(i);
@@ -184,11 +193,12 @@ EmittedKernel RowEmitter::emit(DimExpr perChunk, MakeRowWalk makeWalk) {
     Value high = arith::MinSIOp::create(b, arith::AddIOp::create(b, low, step), count);
     fn.loop(low, high, 1, [&](Value flat) {
       outer = fn.delinearize(flat, outerSizes);
-      std::unique_ptr<RowWalk> row = makeWalk(length);
-      if (auto softmax = dyn_cast<SoftmaxOp>(root))
-        softmaxRow(softmax, *row);
-      else
-        layerNormRow(cast<LayerNormOp>(root), *row);
+      walkRow(length, [&](RowWalk &row) {
+        if (auto softmax = dyn_cast<SoftmaxOp>(root))
+          softmaxRow(softmax, row);
+        else
+          layerNormRow(cast<LayerNormOp>(root), row);
+      });
     });
   });
   fn.finish();
@@ -217,18 +227,19 @@ bool sinter::cpu::isRow(KernelSpec &spec) {
 
 Plan sinter::cpu::planRow(KernelSpec &spec, ScheduleAttr) {
   if (!isRow(spec))
-    return Plan::refuse("it is no softmax or layer norm of f32 or f64 along the last axis");
+    return Plan::refuse("it is no softmax or layer norm along the last axis");
   bool several = false;
   Value operand = findRoot(spec, several)->getOperand(0);
   Plan plan;
-  plan.setLanes(lanesOfKernel(spec, spec.sizes->dims(operand).back(), byteWidth(elementTypeOf(operand))));
+  plan.setLanes(
+      lanesOfKernel(spec, spec.sizes->dims(operand).back(), byteWidth(accumulatorType(elementTypeOf(operand)))));
   plan.setChunk(spec.costs().rowElements);
   return plan;
 }
 
-EmittedKernel sinter::cpu::emitRows(KernelFunction &fn, DimExpr rowsPerChunk, MakeRowWalk makeWalk) {
+EmittedKernel sinter::cpu::emitRows(KernelFunction &fn, DimExpr rowsPerChunk, WalkRow walkRow) {
   bool several = false;
-  return RowEmitter(fn, findRoot(fn.spec, several)).emit(rowsPerChunk, makeWalk);
+  return RowEmitter(fn, findRoot(fn.spec, several)).emit(rowsPerChunk, walkRow);
 }
 
 namespace {
@@ -255,6 +266,8 @@ EmittedKernel sinter::cpu::emitRow(KernelSpec &spec, ModuleOp module, StringRef 
   DimContext &dims = spec.dims;
   DimExpr one = dims.constant(1), length = spec.sizes->dims(findRoot(spec, several)->getOperand(0)).back();
   DimExpr perChunk = dims.max(one, dims.floorDiv(dims.constant(spec.schedule().getChunk()), dims.max(length, one)));
-  return emitRows(fn, perChunk,
-                  [&](DimExpr length) { return std::make_unique<LaneWalk>(fn, length, spec.schedule().getLanes()); });
+  return emitRows(fn, perChunk, [&](DimExpr length, function_ref<void(RowWalk &)> body) {
+    LaneWalk walk(fn, length, spec.schedule().getLanes());
+    body(walk);
+  });
 }

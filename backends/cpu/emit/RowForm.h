@@ -9,7 +9,7 @@
 
 namespace sinter::cpu {
 
-/// f32 or f64 softmax and layer norm over the innermost axis alone.
+/// Softmax and layer norm over the innermost axis alone.
 bool hasRowTemplate(mlir::Operation *op);
 
 } // namespace sinter::cpu

@@ -22,14 +22,19 @@ public:
   /// Calls `body` for columns, or groups of lanes. A column is the same thread's each time.
   virtual void forEach(llvm::function_ref<void(KernelElements &, mlir::Value column)> body) = 0;
 
+  /// True when the row stays in registers: each walk passes the same elements for a column, and what they loaded or an
+  /// earlier walk computed from them is still there.
+  virtual bool keepsElements() const { return false; }
+
   /// Does what is done once for the row.
   virtual void once(llvm::function_ref<void()> body) = 0;
 };
 
-using MakeRowWalk = llvm::function_ref<std::unique_ptr<RowWalk>(DimExpr length)>;
+/// Writes the code of one row: calls `body` once for each way of walking it between which the code chooses.
+using WalkRow = llvm::function_ref<void(DimExpr length, llvm::function_ref<void(RowWalk &)> body)>;
 
 /// Fills `fn` with the loops of a kernel that `isRow` knows, `rowsPerChunk` rows a chunk.
-EmittedKernel emitRows(KernelFunction &fn, DimExpr rowsPerChunk, MakeRowWalk makeWalk);
+EmittedKernel emitRows(KernelFunction &fn, DimExpr rowsPerChunk, WalkRow walkRow);
 
 } // namespace sinter::cpu
 
