@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/Pipeline.h"
+#include "backends/schedule/Backend.h"
 #include "backends/schedule/ChooseSchedules.h"
 #include "passes/FormKernels.h"
 #include "passes/LowerPrecision.h"
 #include "passes/Passes.h"
+#include "passes/SimplifyControl.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -44,6 +46,14 @@ static KernelFilter takenKernels(ArrayRef<schedule::Target> targets) {
       return llvm::any_of(list, [&](const schedule::BackendKind *kind) { return kind->takesKernel(kernel, sizes); });
     });
   };
+}
+
+/// Where one graph is for several targets, all of them have a back end that runs loops and branches by itself.
+static bool runControl(ArrayRef<schedule::Target> targets) {
+  return !targets.empty() && llvm::all_of(targets, [](const schedule::Target &target) {
+    return llvm::any_of(target.devices,
+                        [](const auto &device) { return device->kind().create(*device, 0)->runsControl(); });
+  });
 }
 
 static bool areHosts(ArrayRef<schedule::Target> targets) {
@@ -110,6 +120,10 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
 static void buildFusedPhase(OpPassManager &pm, const Options &o, ArrayRef<schedule::Target> targets) {
   if (o.optLevel > 0)
     pm.addNestedPass<func::FuncOp>(createRecomputeValues()); // late, as CSE would undo it
+  if (runControl(targets)) {
+    pm.addNestedPass<func::FuncOp>(createSimplifyControl());
+    pm.addNestedPass<func::FuncOp>(createSinkConstants()); // bounds of loops
+  }
   pm.addNestedPass<func::FuncOp>(
       createFormKernels({.maxOps = o.optLevel > 0 ? o.maxFusedOps : 1}, takenKernels(targets)));
   if (o.optLevel >= 2)

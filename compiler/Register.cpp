@@ -7,6 +7,7 @@
 #include "ir/Dialect.h"
 #include "ir/gradient/Differentiable.h"
 #include "passes/Passes.h"
+#include "passes/SimplifyControl.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/DLTI/DLTI.h"
@@ -26,6 +27,7 @@ void sinter::registerDialects(DialectRegistry &registry) {
 void sinter::registerPasses() {
   registerTransformsPasses();
   registerSinterPasses();
+  registerSimplifyControl();
   schedule::registerChooseSchedules();
   registerPipelines();
   for (const auto &kind : schedule::backendKinds())

@@ -9,6 +9,7 @@
 #include "ir/Shape.h"
 #include "passes/Passes.h"
 #include "passes/gradient/CheckpointPolicy.h"
+#include "passes/gradient/SteppedLoop.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -17,14 +18,6 @@ namespace sinter {
 #define GEN_PASS_DEF_UNROLLLOOPS
 #include "passes/Passes.h.inc"
 } // namespace sinter
-
-static std::optional<int64_t> constantOf(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto dense = constant ? dyn_cast<DenseIntElementsAttr>(constant.getValue()) : nullptr;
-  if (!dense || !dense.isSplat())
-    return std::nullopt;
-  return dense.getSplatValue<APInt>().getSExtValue();
-}
 
 static bool isStatic(Value value) { return cast<RankedTensorType>(value.getType()).hasStaticShape(); }
 
@@ -35,29 +28,20 @@ struct Unroller {
 
   /// False when the number of trips is not known or types change on the way through the loop.
   bool prepare(int64_t maxTrips) {
+    std::optional<int64_t> known = knownTrips(*LoopView::of(op));
+    if (!known)
+      return false;
+    trips = *known;
     if (auto loop = dyn_cast<ForOp>(op)) {
-      std::optional<int64_t> low = constantOf(loop.getLower()), high = constantOf(loop.getUpper());
-      std::optional<int64_t> by = constantOf(loop.getStep());
-      if (!low || !high || !by || *by == 0)
-        return false;
-      lower = *low;
-      step = *by;
-      auto span = static_cast<__int128>(*high) - *low;
-      auto stride = static_cast<__int128>(*by);
-      if (stride < 0)
-        span = -span, stride = -stride;
-      auto count = span <= 0 ? 0 : (span + stride - 1) / stride;
-      if (count > maxTrips)
-        return false;
-      trips = static_cast<int64_t>(count);
+      lower = constantInts(loop.getLower())->front();
+      step = constantInts(loop.getStep())->front();
       init = loop.getInit();
     } else {
       auto scan = cast<ScanOp>(op);
       init = scan.getInit();
       sequences = scan.getSequences();
-      if (!llvm::all_of(sequences, isStatic) || sequences.empty())
+      if (!llvm::all_of(sequences, isStatic))
         return false;
-      trips = cast<RankedTensorType>(sequences.front().getType()).getDimSize(scan.getAxes()[0]);
     }
     first = isa<ForOp>(op) ? 1 : 0;
     if (trips < 1 || trips > maxTrips)

@@ -8,6 +8,7 @@
 #include "ir/Precision.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
+#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -30,22 +31,38 @@ static bool isFasterInSteps(Operation *op) {
   return type && isHalf(type.getValue()) && getElementTypeOrSelf(op->getOperand(0)).isF32();
 }
 
-bool cuda::hasAttentionForm(Operation *op) {
-  if (!isAttention(op) || isFasterInSteps(op))
-    return false;
+/// Why attention is better in steps, or must be; empty where a kernel takes it.
+static std::string refusalOf(Operation *op) {
+  if (isFasterInSteps(op))
+    return "the module has products of f32 multiply in 16 bits, which no form of f32 attention does";
   RankedTensorType query = tensorTypeOf(op->getOperand(0)), value = tensorTypeOf(op->getOperand(2));
   Type type = query.getElementType();
   int64_t bytes = byteWidth(type);
   for (int64_t size : {query.getShape().back(), value.getShape().back()}) // of no size that is not known, too
     if (size <= 0 || size * bytes > kMostRowBytes || size * bytes % kChunkBytes != 0)
-      return false;
+      return "rows of a head require whole chunks of 16 bytes, up to 512 bytes, got " +
+             (size < 0 ? "a size that is not known" : std::to_string(size * bytes));
   // A kernel writes sums of logarithms beside the result only.
   if (auto attention = dyn_cast<AttentionOp>(op); attention && attention.getResult().use_empty())
-    return false;
+    return "only its sums of logarithms are asked for";
   int64_t rows = query.getDimSize(query.getRank() - 2);
   if (!isHalf(type) && !ShapedType::isDynamic(rows) && rows < kFewRows)
+    return "heads of f32 and f64 require 32 rows or more, got " + std::to_string(rows);
+  if (llvm::any_of(op->getOperands(), [](Value operand) { return operand.getDefiningOp<ConstantOp>() != nullptr; }))
+    return "an operand is a constant";
+  return "";
+}
+
+bool cuda::hasAttentionForm(Operation *op) { return isAttention(op) && refusalOf(op).empty(); }
+
+bool cuda::keepsAttention(Operation *op) {
+  if (!isAttention(op))
     return false;
-  return llvm::none_of(op->getOperands(), [](Value operand) { return operand.getDefiningOp<ConstantOp>() != nullptr; });
+  std::string reason = refusalOf(op);
+  if (!reason.empty())
+    remark::missed(op->getLoc(), remark::RemarkOpts::name("steps").category("schedule"))
+        << "attention is two products and a softmax on the GPU: " + reason;
+  return reason.empty();
 }
 
 std::optional<AttentionShape> AttentionShape::of(cuda::KernelSpec &spec, Core core, bool isGradient,

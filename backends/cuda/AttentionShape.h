@@ -19,6 +19,8 @@ namespace sinter::cuda {
 /// keys, rows of up to 512 bytes (256 numbers of f16 and bf16, 128 of f32, 64 of f64) that are whole chunks of 16. f32
 /// and f64 with few rows are better as two products and a softmax.
 bool hasAttentionForm(mlir::Operation *op);
+/// The same; a remark says why an attention is not kept.
+bool keepsAttention(mlir::Operation *op);
 
 /// How a block goes over its part of the scores.
 struct AttentionTile {

@@ -57,7 +57,7 @@ public:
     return nullptr;
   }
 
-  bool keepsComposite(Operation *op) const override { return cpu::hasRowTemplate(op) || hasAttentionForm(op); }
+  bool keepsComposite(Operation *op) const override { return cpu::hasRowTemplate(op) || keepsAttention(op); }
   bool takesKernel(KernelOp kernel, ShapeAnalysis &sizes) const override {
     CudaBackend backend;
     return backend.refusal(*backend.specify(kernel, &sizes)).empty();

@@ -5,6 +5,7 @@
 #include "backends/cuda/AttentionForms.h"
 #include "backends/cuda/BlockForms.h"
 #include "backends/cuda/ProductForms.h"
+#include "backends/cuda/UpdateForm.h"
 #include "ir/Shapes.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -75,6 +76,7 @@ static const KernelForm forms[] = {
      kThreadsAtOnce},
     {"block_attention_gradient", Chunk::Block, 0, planHeads<Core::Threads, true>, emitHeads<Core::Threads, true>,
      kThreadsAtOnce},
+    {"update", Chunk::Thread, 256, planOnly<planUpdate>, emitUpdate},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},
     {"block_row", Chunk::Block, 0, planOnly<planBlockRow>, emitBlockRow},
     {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},

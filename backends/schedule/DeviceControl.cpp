@@ -5,6 +5,7 @@
 // where two buffers would change roles on the host.
 
 #include "backends/schedule/LoopState.h"
+#include "ir/CountedLoops.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "ir/Storage.h"
@@ -59,8 +60,12 @@ std::string ScheduleEmitter::regionNeedsHost(Block &block, int depth) {
 }
 
 std::string ScheduleEmitter::needsHost(Operation *op, int depth) {
-  if (!isa<WhileOp, CondOp>(op))
-    return ("the host counts the trips of '" + op->getName().getStringRef() + "'").str();
+  if (!isa<WhileOp, CondOp>(op)) { // others become these where they can (passes/SimplifyControl)
+    std::string reason = ("the host counts the trips of '" + op->getName().getStringRef() + "'").str();
+    if (auto given = op->getAttrOfType<StringAttr>(kCountedByHost))
+      reason += ": " + given.str();
+    return reason;
+  }
   if (auto loopOp = dyn_cast<WhileOp>(op)) {
     LoopView loop(op);
     if (!loop.stacks.empty())

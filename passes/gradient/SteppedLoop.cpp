@@ -2,6 +2,7 @@
 
 #include "passes/gradient/SteppedLoop.h"
 
+#include "ir/Constants.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -64,6 +65,29 @@ SmallVector<Value> sinter::inlineBody(OpBuilder &b, Location loc, Region &region
   for (Value value : region.front().getTerminator()->getOperands())
     yields.push_back(map.lookupOrDefault(value));
   return yields;
+}
+
+std::optional<int64_t> sinter::knownTrips(const LoopView &view) {
+  if (view.sequences) {
+    int64_t size = cast<RankedTensorType>(view.sequence(0).getType()).getDimSize(view.sequenceAxis(0));
+    return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
+  }
+  auto loop = dyn_cast<ForOp>(view.op);
+  if (!loop)
+    return std::nullopt;
+  std::optional<SmallVector<int64_t>> lower = constantInts(loop.getLower()), upper = constantInts(loop.getUpper());
+  std::optional<SmallVector<int64_t>> step = constantInts(loop.getStep());
+  if (!lower || !upper || !step)
+    return std::nullopt;
+  auto span = static_cast<__int128>(upper->front()) - lower->front(), stride = static_cast<__int128>(step->front());
+  if (stride < 0)
+    span = -span, stride = -stride;
+  if (span <= 0 || stride == 0)
+    return 0;
+  auto count = (span + stride - 1) / stride;
+  if (count > std::numeric_limits<int64_t>::max())
+    return std::nullopt;
+  return static_cast<int64_t>(count);
 }
 
 SteppedLoop::SteppedLoop(LoopView loop, StepBuilder &b) : loop(loop) {

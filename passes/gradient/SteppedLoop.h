@@ -37,6 +37,9 @@ public:
 llvm::SmallVector<mlir::Value> inlineBody(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &region,
                                           mlir::ValueRange arguments);
 
+/// The number of trips of a for or scan, where it is known.
+std::optional<int64_t> knownTrips(const LoopView &loop);
+
 class SteppedLoop {
 public:
   /// Builds how many trips there are at `builder`.

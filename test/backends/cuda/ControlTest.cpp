@@ -5,9 +5,11 @@
 // variety.)
 
 #include "CudaProgram.h"
+#include "passes/SimplifyControl.h"
 #include "runtime/cuda_control.h"
 #include "test/backends/cpu/Execute.h"
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -206,27 +208,169 @@ TEST(CudaControl, ALimitThatIsAnErrorIsToldAfterTheLoop) {
   EXPECT_EQ(cuda::count("launch"), 0u);
 }
 
-/// Where the host looks at the condition. (The machine does all work when it is submitted, so a loop of its own without
-/// an end would never let the host go on.)
-TEST(CudaControl, ALoopOfTheHostWithoutAnEndCanBeCancelled) {
-  for (const char *how : {"launches", "off"}) {
+/// Adds 1 to a state as long as it is below `most`, by a loop of its own.
+static const char endlessText[] =
+    R"(func.func @f(%w: tensor<3xf32> {sinter.state = "w", sinter.initial = dense<0.0> : tensor<3xf32>}, %most: tensor<f32>) -> (tensor<3xf32> {sinter.state = "w"}, tensor<i64>, tensor<3xf32>) {
+    %n, %a = sinter.while(%w) captures(%most) : (tensor<3xf32>, tensor<f32>) -> (tensor<i64>, tensor<3xf32>) cond {
+    ^bb0(%p: tensor<3xf32>, %l: tensor<f32>):
+      %least = sinter.reduce min %p axes = [0] : (tensor<3xf32>) -> tensor<f32>
+      %go = sinter.compare lt %least, %l : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      sinter.yield(%go) : tensor<i1>
+    } body {
+    ^bb0(%p: tensor<3xf32>, %l: tensor<f32>):
+      %one = sinter.constant dense<1.0> : tensor<3xf32>
+      %s = sinter.add %p, %one : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      sinter.yield(%s) : tensor<3xf32>
+    }
+    return %a, %n, %w : tensor<3xf32>, tensor<i64>, tensor<3xf32>
+  })";
+
+/// A loop of the device goes on until the host, which waits for it, asks it to stop; a loop of the host looks itself.
+TEST(CudaControl, ALoopWithoutAnEndCanBeCancelled) {
+  for (const char *how : {"on", "launches", "off"}) {
+    SCOPED_TRACE(how);
     cuda::Graphs graphs(how);
-    std::string text = fibonacciText;
-    text.erase(text.find("{max_trip = 9 : i64} "), 21);
-    test::Program endless(text, 2, 1, /*isGraph=*/true);
+    test::Program endless(endlessText, 2, 1, /*isGraph=*/true);
     ASSERT_EQ(endless.error, "");
-    mlir::Type f32 = mlir::Float32Type::get(&endless.context);
-    HostTensor x = test::makeInput(f32, {{3}, {0}}), most = test::makeInput(f32, {{}, {1}});
-    std::atomic<bool> isDone = false;
-    std::thread canceller([&] {
-      while (!isDone) // before the run begins it has no effect
-        sinter_session_cancel(endless.session);
-    });
-    EXPECT_FALSE(endless.run({x, most}));
-    isDone = true;
-    canceller.join();
-    EXPECT_NE(endless.error.find("cancelled"), std::string::npos) << endless.error;
-    EXPECT_TRUE(endless.run({x, test::makeInput(f32, {{}, {0}})})) << endless.error; // no trip
+    bool isDevices = std::string(how) == "on";
+    auto call = [&](float most) {
+      sinter_tensor tensor = {};
+      tensor.data = &most;
+      tensor.dtype = SINTER_F32;
+      sinter_status_code status = sinter_session_set_input(endless.session, 1, &tensor);
+      return status == SINTER_OK ? sinter_session_run(endless.session) : status;
+    };
+    ASSERT_EQ(call(5), SINTER_OK) << sinter_last_error();
+    {
+      cuda::DeferredLoops deferred;
+      std::atomic<bool> isDone = false;
+      std::thread canceller([&] {
+        while (isDevices && cuda::count("not ready") < 20 && !isDone) // it has made trips by then
+          std::this_thread::yield();
+        while (!isDone) // before the run begins it has no effect
+          sinter_session_cancel(endless.session);
+      });
+      EXPECT_EQ(call(1e30f), SINTER_CANCELLED); // sums of f32 stop growing before
+      isDone = true;
+      canceller.join();
+    }
+    EXPECT_EQ(cuda::count("not ready") >= 20, isDevices);
+    // The state is as it was, and the session goes on.
+    ASSERT_EQ(call(7), SINTER_OK) << sinter_last_error();
+    sinter_tensor trips, old;
+    ASSERT_EQ(sinter_session_output(endless.session, 1, &trips), SINTER_OK) << sinter_last_error();
+    ASSERT_EQ(sinter_session_output(endless.session, 2, &old), SINTER_OK) << sinter_last_error();
+    EXPECT_EQ(*static_cast<const int64_t *>(trips.data), 2);
+    EXPECT_EQ(*static_cast<const float *>(old.data), 5);
+    EXPECT_EQ(cuda::report(), "");
+  }
+}
+
+/// The text of a graph as the pipeline for a GPU has it: loops that count are whiles.
+static std::string simplified(const char *text) {
+  mlir::DialectRegistry registry;
+  registerDialects(registry);
+  mlir::MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  mlir::PassManager passes(&context);
+  passes.addNestedPass<mlir::func::FuncOp>(createSimplifyControl());
+  std::string result;
+  llvm::raw_string_ostream os(result);
+  if (module && mlir::succeeded(passes.run(*module)))
+    module->print(os);
+  return result;
+}
+
+/// Per-trip outputs from the front and from the end, slices of either axis, a trip's number, branches and a loop in it.
+static const char countedText[] =
+    R"(func.func @f(%x: tensor<3xf32>, %s: tensor<12x3xf32>, %t: tensor<2x12xf32>, %k: tensor<i64>) -> (tensor<3xf32>, tensor<12x3xf32>, tensor<3x12xf32>, tensor<3xf32>, tensor<11xi64>) {
+    %c, %y, %z = sinter.scan(%x) over(%s, %t) captures(%k) {axes = array<i64: 0, 1>, reverse = array<i1: false, true>, out_axes = array<i64: 0, 1>, out_reverse = array<i1: true, false>}
+        : (tensor<3xf32>, tensor<12x3xf32>, tensor<2x12xf32>, tensor<i64>) -> (tensor<3xf32>, tensor<12x3xf32>, tensor<3x12xf32>) body {
+    ^bb0(%a: tensor<3xf32>, %e: tensor<3xf32>, %f: tensor<2xf32>, %j: tensor<i64>):
+      %sum = sinter.reduce add %f axes = [0] : (tensor<2xf32>) -> tensor<f32>
+      %half = sinter.constant dense<0.5> : tensor<f32>
+      %g = sinter.mul %sum, %half : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %b = sinter.broadcast %g axes = [] {type = tensor<3xf32>} : (tensor<f32>) -> tensor<3xf32>
+      %m = sinter.mul %a, %b : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %n = sinter.add %m, %e : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %w = sinter.switch %j(%n) : (tensor<i64>, tensor<3xf32>) -> tensor<3xf32> {
+      ^bb0(%v: tensor<3xf32>):
+        %p = sinter.exp %v : (tensor<3xf32>) -> tensor<3xf32>
+        sinter.yield(%p) : tensor<3xf32>
+      }, {
+      ^bb0(%v: tensor<3xf32>):
+        %zero = sinter.constant dense<0> : tensor<i64>
+        %one = sinter.constant dense<1> : tensor<i64>
+        %nine = sinter.constant dense<9> : tensor<i64>
+        %p = sinter.for %zero to %nine step %one(%v) captures() : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<3xf32>) -> tensor<3xf32> body {
+        ^bb0(%i: tensor<i64>, %u: tensor<3xf32>):
+          %h = sinter.tanh %u : (tensor<3xf32>) -> tensor<3xf32>
+          sinter.yield(%h) : tensor<3xf32>
+        }
+        sinter.yield(%p) : tensor<3xf32>
+      }, {
+      ^bb0(%v: tensor<3xf32>):
+        sinter.yield(%v) : tensor<3xf32>
+      }
+      sinter.yield(%n, %w, %a) : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+    }
+    %lower = sinter.constant dense<30> : tensor<i64>
+    %upper = sinter.constant dense<9> : tensor<i64>
+    %step = sinter.constant dense<-2> : tensor<i64>
+    %q, %numbers = sinter.for %lower to %upper step %step(%c) captures() : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<3xf32>) -> (tensor<3xf32>, tensor<11xi64>) body {
+    ^bb0(%i: tensor<i64>, %u: tensor<3xf32>):
+      %h = sinter.sin %u : (tensor<3xf32>) -> tensor<3xf32>
+      sinter.yield(%h, %i) : tensor<3xf32>, tensor<i64>
+    }
+    return %c, %y, %z, %q, %numbers : tensor<3xf32>, tensor<12x3xf32>, tensor<3x12xf32>, tensor<3xf32>, tensor<11xi64>
+  })";
+
+/// As many trips as an input says.
+static const char boundText[] =
+    R"(func.func @f(%x: tensor<3xf32>, %upper: tensor<i64>, %step: tensor<i64>) -> tensor<3xf32> {
+    %lower = sinter.constant dense<3> : tensor<i64>
+    %c = sinter.for %lower to %upper step %step(%x) captures() : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<3xf32>) -> tensor<3xf32> body {
+    ^bb0(%i: tensor<i64>, %a: tensor<3xf32>):
+      %f = sinter.convert %i {element_type = f32} : (tensor<i64>) -> tensor<f32>
+      %b = sinter.broadcast %f axes = [] {type = tensor<3xf32>} : (tensor<f32>) -> tensor<3xf32>
+      %n = sinter.add %a, %b : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      sinter.yield(%n) : tensor<3xf32>
+    }
+    return %c : tensor<3xf32>
+  })";
+
+TEST(CudaControl, LoopsThatCountRunWithoutTheHost) {
+  std::vector<double> s, t;
+  for (int i = 0; i < 36; ++i)
+    s.push_back(std::sin(i));
+  for (int i = 0; i < 24; ++i)
+    t.push_back(std::cos(i));
+  ControlCase counted = {countedText, {}}, bound = {boundText, {}};
+  for (double k : {0.0, 1.0, 2.0, -5.0})
+    counted.feeds.push_back({{{3}, {0.5, 1, 2}}, {{12, 3}, s}, {{2, 12}, t}, {{}, {k}}});
+  for (auto [upper, step] : {std::pair(20.0, 4.0), {3.0, 1.0}, {-9.0, -5.0}, {100.0, 0.0}, {4.0, 7.0}})
+    bound.feeds.push_back({{{3}, {0.5, 1, 2}}, {{}, {upper}}, {{}, {step}}});
+  for (const ControlCase *one : {&counted, &bound}) {
+    test::Program source(one->text, 2, 1, /*isGraph=*/true);
+    test::Program program(simplified(one->text), 2, 1, /*isGraph=*/true);
+    ASSERT_EQ(source.error + program.error, "");
+    for (const std::vector<test::Feed> &feeds : one->feeds) {
+      std::vector<HostTensor> inputs;
+      for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
+        inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), feed));
+      auto expected = source.evaluate(inputs);
+      auto graphs = cuda::count("graph");
+      auto actual = program.run(inputs);
+      ASSERT_TRUE(expected && actual) << program.error << cuda::report();
+      EXPECT_EQ(cuda::count("graph"), graphs + 1);
+      for (auto [a, b] : llvm::zip_equal(*actual, *expected))
+        for (int64_t i = 0; i < b.numElements(); ++i)
+          EXPECT_NEAR(a.getFloat(i), b.getFloat(i), 1e-5 * std::max(1.0, std::fabs(b.getFloat(i))));
+    }
+    EXPECT_EQ(cuda::count("launch"), 0u);
+    EXPECT_EQ(cuda::count("build"), 1u);
+    EXPECT_EQ(cuda::report(), "");
   }
 }
 

@@ -31,6 +31,10 @@ void cuda::failAt(const char *kind, unsigned n) {
   reinterpret_cast<void (*)(const char *, uint64_t)>(dlsym(machine(), "sinterPtxFail"))(kind, n);
 }
 
+static void defer(int defers) { reinterpret_cast<void (*)(int)>(dlsym(machine(), "sinterPtxDefer"))(defers); }
+cuda::DeferredLoops::DeferredLoops() { defer(1); }
+cuda::DeferredLoops::~DeferredLoops() { defer(0); }
+
 static std::function<void(std::string &)> edit;
 void cuda::editCode(std::function<void(std::string &)> with) { edit = std::move(with); }
 

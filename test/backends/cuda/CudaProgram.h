@@ -41,6 +41,13 @@ uint64_t count(const char *what);
 /// allocations from number `n` on ("memory"); 0: none.
 void failAt(const char *kind, unsigned n);
 
+/// Whether graphs with loops run on the machine while the host goes on, a trip for each of its looks whether they are
+/// done, for as long as this lives.
+struct DeferredLoops {
+  DeferredLoops();
+  ~DeferredLoops();
+};
+
 /// SINTER_CUDA_GRAPHS for the modules that are opened while it lives.
 struct Graphs {
   explicit Graphs(const char *how) { setenv("SINTER_CUDA_GRAPHS", how, 1); }

@@ -51,7 +51,13 @@ CUresult errorOf(FaultKind kind) {
   }
 }
 
+void finishDeferred() {
+  if (std::unique_ptr<Deferred> work = std::move(driver().deferred))
+    work->finish(); // what failed became the context's error
+}
+
 Call::Call(bool needsContext) : lock(driver().mutex) {
+  finishDeferred();
   if (!driver().initialized) {
     status = CUDA_ERROR_NOT_INITIALIZED;
     return;
@@ -360,6 +366,12 @@ SINTER_CUDA_API void sinterPtxFail(const char *kind, uint64_t n) {
 SINTER_CUDA_API uint64_t sinterPtxCount(const char *what) {
   auto found = driver().counts.find(what);
   return found == driver().counts.end() ? 0 : found->second;
+}
+/// Whether graphs with loops run while the host goes on, a trip for each cuStreamQuery.
+SINTER_CUDA_API void sinterPtxDefer(int defers) {
+  std::lock_guard lock(driver().mutex);
+  finishDeferred();
+  driver().defersLoops = defers != 0;
 }
 /// Instructions of threads that ran so far.
 SINTER_CUDA_API uint64_t sinterPtxInstructions() { return driver().instructions; }

@@ -2,6 +2,8 @@
 // CUDA graphs: nodes, conditional nodes with their bodies and handles, instantiation, updates, launches.
 #include "State.h"
 
+#include <algorithm>
+
 using namespace sinter::ptx;
 
 SINTER_CUDA_API CUresult cuGraphCreate(CUgraph *out, unsigned) {
@@ -239,6 +241,11 @@ static void assignConditions(const Graph &graph) {
   }
 }
 
+static bool hasLoops(const Graph &graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const auto &node) { return std::holds_alternative<ConditionalWork>(node->work); });
+}
+
 SINTER_CUDA_API CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   Call call;
   if (!call)
@@ -251,7 +258,15 @@ SINTER_CUDA_API CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) 
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   ++driver().counts["graph"];
   assignConditions(*executable->graph);
-  return runGraph(*call.context, *executable->graph);
+  if (!driver().defersLoops || !hasLoops(*executable->graph))
+    return runGraph(*call.context, *executable->graph);
+  driver().deferred = std::make_unique<Deferred>([context = call.context, graph = executable->graph] {
+    CUresult status = runGraph(*context, *graph);
+    if (status && !context->error)
+      context->error = status;
+    return status;
+  });
+  return CUDA_SUCCESS;
 }
 SINTER_CUDA_API CUresult cuGraphUpload(CUgraphExec, CUstream) { return Call().status; }
 

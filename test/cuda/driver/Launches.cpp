@@ -269,7 +269,14 @@ SINTER_CUDA_API CUresult cuStreamSynchronize(CUstream stream) {
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return call.status;
 }
-SINTER_CUDA_API CUresult cuStreamQuery(CUstream) { return Call().status; }
+SINTER_CUDA_API CUresult cuStreamQuery(CUstream) {
+  std::lock_guard lock(driver().mutex);
+  if (driver().deferred && !driver().deferred->step()) {
+    ++driver().counts["not ready"];
+    return CUDA_ERROR_NOT_READY;
+  }
+  return Call().status;
+}
 SINTER_CUDA_API CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return Call().status; }
 SINTER_CUDA_API CUresult cuStreamBeginCapture_v2(CUstream stream, int) {
   Call call;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "Abi.h"
+#include "Deferred.h"
 #include "test/cuda/machine/Machine.h"
 
 #include <mutex>
@@ -113,6 +114,8 @@ struct Driver {
   uint64_t exhaustedFrom = 0;             // the first allocation of all that fail
   uint64_t instructions = 0;
   std::map<std::string, uint64_t> counts; // of calls that tests ask about
+  bool defersLoops = false;
+  std::unique_ptr<Deferred> deferred; // a graph with loops that is not done
 };
 enum Injected { Allocations, Copies, Launches, Modules };
 
@@ -124,7 +127,8 @@ void tell(const std::string &line);
 bool injected(Injected kind);
 CUresult errorOf(FaultKind kind);
 
-/// What each call begins with: the lock, and the current context if it is fit for work.
+/// What each call begins with: the lock, the end of a graph that is not done, and the current context if it is fit for
+/// work.
 class Call {
 public:
   explicit Call(bool needsContext = true);
@@ -136,6 +140,8 @@ private:
   std::lock_guard<std::recursive_mutex> lock;
 };
 
+/// Waits for the graph with loops that is not done.
+void finishDeferred();
 CUresult perform(Context &context, const Work &work);
 /// Does the work, or adds it to the graph that the stream captures.
 CUresult submit(Context &context, Stream *stream, Work work);

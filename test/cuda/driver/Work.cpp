@@ -111,9 +111,11 @@ static CUresult runConditional(Context &context, const ConditionalWork &work) {
     return CUDA_ERROR_INVALID_HANDLE;
   Condition &condition = it->second;
   if (work.type == 1) {
-    while (condition.value)
+    while (condition.value) {
+      Deferred::beforeTrip();
       if (CUresult status = runGraph(context, *work.bodies[0]))
         return status;
+    }
     return CUDA_SUCCESS;
   }
   const size_t which = work.type == 2 ? condition.value : condition.value ? 0 : 1;

@@ -1,0 +1,6 @@
+func.func @f(%q: tensor<2x8x64xf32>, %k: tensor<2x40x64xf32>, %h: tensor<2x8x20xbf16>, %l: tensor<2x40x20xbf16>, %g: tensor<2x40x64xf32>) -> (tensor<2x8x64xf32>, tensor<2x8x20xbf16>, tensor<2x40x64xf32>) {
+  %a = sinter.attention %q, %k, %k {scale = 0.125 : f64} : (tensor<2x8x64xf32>, tensor<2x40x64xf32>, tensor<2x40x64xf32>) -> tensor<2x8x64xf32>
+  %b = sinter.attention %h, %l, %l {scale = 0.25 : f64} : (tensor<2x8x20xbf16>, tensor<2x40x20xbf16>, tensor<2x40x20xbf16>) -> tensor<2x8x20xbf16>
+  %c = sinter.attention %g, %k, %k {scale = 0.125 : f64} : (tensor<2x40x64xf32>, tensor<2x40x64xf32>, tensor<2x40x64xf32>) -> tensor<2x40x64xf32>
+  return %a, %b, %c : tensor<2x8x64xf32>, tensor<2x8x20xbf16>, tensor<2x40x64xf32>
+}

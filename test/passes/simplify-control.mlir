@@ -1,0 +1,107 @@
+// RUN: sinter-opt --sinter-simplify-control %s | FileCheck %s
+
+// CHECK-LABEL: @counts_trips
+// CHECK-SAME: (%[[X:.*]]: tensor<4xf32>)
+func.func @counts_trips(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<20x4xf32>) {
+  // CHECK-NOT: sinter.for
+  // CHECK: %[[ZERO:.*]] = sinter.constant dense<0> : tensor<i64>
+  // CHECK: %[[STACK:.*]] = sinter.broadcast {{.*}} -> tensor<20x4xf32>
+  // CHECK: %[[N:.*]], %{{.*}}:3 = sinter.while(%[[ZERO]], %[[X]], %[[STACK]])
+  // CHECK-SAME: max_trip = 20 : i64
+  // CHECK: %[[YES:.*]] = sinter.constant dense<true> : tensor<i1>
+  // CHECK: sinter.yield(%[[YES]])
+  // CHECK: ^bb0(%[[T:.*]]: tensor<i64>, %[[A:.*]]: tensor<4xf32>, %[[B:.*]]: tensor<20x4xf32>,
+  // CHECK: %[[OFFSET:.*]] = sinter.mul %[[T]],
+  // CHECK: %[[I:.*]] = sinter.add %{{.*}}, %[[OFFSET]]
+  // CHECK: sinter.convert %[[I]]
+  // CHECK: sinter.dynamic_update_slice %[[B]],
+  %lower = sinter.constant dense<5> : tensor<i64>
+  %upper = sinter.constant dense<44> : tensor<i64>
+  %step = sinter.constant dense<2> : tensor<i64>
+  %c, %s = sinter.for %lower to %upper step %step(%x) captures() : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<4xf32>) -> (tensor<4xf32>, tensor<20x4xf32>) body {
+  ^bb0(%i: tensor<i64>, %a: tensor<4xf32>):
+    %f = sinter.convert %i {element_type = f32} : (tensor<i64>) -> tensor<f32>
+    %g = sinter.broadcast %f axes = [] {type = tensor<4xf32>} : (tensor<f32>) -> tensor<4xf32>
+    %n = sinter.add %a, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%n, %a) : tensor<4xf32>, tensor<4xf32>
+  }
+  return %c, %s : tensor<4xf32>, tensor<20x4xf32>
+}
+
+// CHECK-LABEL: @bounds_of_run_time
+func.func @bounds_of_run_time(%n: tensor<i64>, %x: tensor<f32>) -> tensor<f32> {
+  // CHECK-NOT: sinter.for
+  // CHECK: %[[COUNT:.*]] = sinter.max
+  // CHECK: sinter.while({{.*}}) captures({{.*}}%[[COUNT]])
+  // CHECK-NOT: max_trip
+  // CHECK: sinter.compare {{ ?}}lt
+  %zero = sinter.constant dense<0> : tensor<i64>
+  %one = sinter.constant dense<1> : tensor<i64>
+  %c = sinter.for %zero to %n step %one(%x) captures() : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<f32>) -> tensor<f32> body {
+  ^bb0(%i: tensor<i64>, %a: tensor<f32>):
+    %m = sinter.sin %a : (tensor<f32>) -> tensor<f32>
+    sinter.yield(%m) : tensor<f32>
+  }
+  return %c : tensor<f32>
+}
+
+// CHECK-LABEL: @gathers_slices_from_the_end
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<4x20xf32>)
+func.func @gathers_slices_from_the_end(%x: tensor<4xf32>, %s: tensor<4x20xf32>) -> (tensor<4xf32>, tensor<4x20xf32>) {
+  // CHECK-NOT: sinter.scan
+  // CHECK: sinter.while
+  // CHECK: ^bb0(%{{.*}}
+  // CHECK: ^bb0(%[[T:[a-z0-9]*]]: tensor<i64>,
+  // CHECK: %[[PLACE:.*]] = sinter.sub %{{.*}}, %[[T]]
+  // CHECK: sinter.gather %{{.*}}, %[[PLACE]] {axis = 1
+  // CHECK: sinter.sub %{{.*}}, %[[T]]
+  // CHECK: sinter.dynamic_update_slice
+  %c, %y = sinter.scan(%x) over(%s) captures() {axes = array<i64: 1>, reverse = array<i1: true>, out_axes = array<i64: 1>, out_reverse = array<i1: true>}
+      : (tensor<4xf32>, tensor<4x20xf32>) -> (tensor<4xf32>, tensor<4x20xf32>) body {
+  ^bb0(%a: tensor<4xf32>, %e: tensor<4xf32>):
+    %n = sinter.mul %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%n, %n) : tensor<4xf32>, tensor<4xf32>
+  }
+  return %c, %y : tensor<4xf32>, tensor<4x20xf32>
+}
+
+// CHECK-LABEL: @sizes_that_are_not_known_stay
+func.func @sizes_that_are_not_known_stay(%x: tensor<4xf32>, %s: tensor<?x4xf32>) -> tensor<4xf32> {
+  // CHECK: sinter.scan{{.*}}sinter.counted_by_host = "a sequence has sizes that are not known"
+  %c = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64>, out_reverse = array<i1>}
+      : (tensor<4xf32>, tensor<?x4xf32>) -> tensor<4xf32> body {
+  ^bb0(%a: tensor<4xf32>, %e: tensor<4xf32>):
+    %n = sinter.mul %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%n) : tensor<4xf32>
+  }
+  return %c : tensor<4xf32>
+}
+
+// CHECK-LABEL: @a_switch_is_conds
+// CHECK-SAME: (%[[K:.*]]: tensor<i64>, %[[X:.*]]: tensor<f32>)
+func.func @a_switch_is_conds(%k: tensor<i64>, %x: tensor<f32>) -> tensor<f32> {
+  // CHECK-NOT: sinter.switch
+  // CHECK: %[[FIRST:.*]] = sinter.compare {{ ?}}eq %[[K]],
+  // CHECK: sinter.cond %[[FIRST]](%[[K]], %[[X]])
+  // CHECK: sinter.sin
+  // CHECK: } else {
+  // CHECK: sinter.compare {{ ?}}eq
+  // CHECK: sinter.cond
+  // CHECK: sinter.cos
+  // CHECK: } else {
+  // CHECK: sinter.exp
+  %r = sinter.switch %k(%x) : (tensor<i64>, tensor<f32>) -> tensor<f32> {
+  ^bb0(%y: tensor<f32>):
+    %s = sinter.sin %y : (tensor<f32>) -> tensor<f32>
+    sinter.yield(%s) : tensor<f32>
+  }, {
+  ^bb0(%y: tensor<f32>):
+    %s = sinter.cos %y : (tensor<f32>) -> tensor<f32>
+    sinter.yield(%s) : tensor<f32>
+  }, {
+  ^bb0(%y: tensor<f32>):
+    %s = sinter.exp %y : (tensor<f32>) -> tensor<f32>
+    sinter.yield(%s) : tensor<f32>
+  }
+  return %r : tensor<f32>
+}
