@@ -11,6 +11,7 @@
 // look at a condition.
 
 #include "passes/SimplifyControl.h"
+#include "ir/ControlFlow.h"
 #include "ir/CountedLoops.h"
 #include "ir/Regions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -124,7 +125,7 @@ public:
     // What is inside comes first: a loop's copy has it in its simple form.
     SmallVector<Operation *> work;
     getOperation()->walk<WalkOrder::PostOrder>([&](Operation *op) {
-      if (isa<ForOp, ScanOp, SwitchOp>(op))
+      if (controlOf(op))
         work.push_back(op);
     });
     for (Operation *op : work) {
@@ -134,11 +135,13 @@ public:
         op->erase();
         continue;
       }
-      LoopView loop = *LoopView::of(op);
-      std::optional<int64_t> trips = knownTrips(loop);
-      std::string reason = refusal(loop, trips);
+      std::optional<LoopView> loop = LoopView::of(op);
+      if (!loop || !countsTrips(*loop))
+        continue;
+      std::optional<int64_t> trips = knownTrips(*loop);
+      std::string reason = refusal(*loop, trips);
       if (reason.empty())
-        countTrips(loop, trips);
+        countTrips(*loop, trips);
       else
         op->setAttr(kCountedByHost, StringAttr::get(&getContext(), reason));
     }

@@ -154,7 +154,8 @@ class UnrollLoops : public sinter::impl::UnrollLoopsBase<UnrollLoops> {
     // Inner loops first: what is left of them counts as the body of the outer one.
     SmallVector<Operation *> loops;
     getOperation()->walk<WalkOrder::PostOrder>([&](Operation *op) {
-      if (isa<ForOp, ScanOp>(op) && !op->hasAttr(kStaysRolled))
+      std::optional<LoopView> loop = LoopView::of(op);
+      if (loop && countsTrips(*loop) && !op->hasAttr(kStaysRolled))
         loops.push_back(op);
     });
     for (Operation *op : loops) {

@@ -48,6 +48,7 @@ NAMED = {
     "RefineShapes.cpp": ("ReshapeOp BroadcastOp", "their result's type says sizes that no operand has"),
     "SimplifyAlgebra.cpp": ("BroadcastOp TransposeOp DotGeneralOp AddOp PadOp SelectOp CompareOp IotaOp ReshapeOp ShapeOp",
                             "rewrites across two ops name both"),
+    "SimplifyControl.cpp": ("SwitchOp", LOOPS),
     "SizeUses.h": ("DimOp ShapeOp BroadcastOp", "these read the sizes of an operand and not its elements"),
     "SplitPhases.cpp": ("BroadcastOp", "it puts what follows a convolution in front of a move, where a bias runs along another axis"),
     "UnrollLoops.cpp": ("ForOp ScanOp", LOOPS),

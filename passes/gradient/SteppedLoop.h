@@ -37,6 +37,8 @@ public:
 llvm::SmallVector<mlir::Value> inlineBody(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &region,
                                           mlir::ValueRange arguments);
 
+/// True for a for or scan: a while has a second region, its condition.
+inline bool countsTrips(const LoopView &loop) { return loop.op->getNumRegions() == 1; }
 /// The number of trips of a for or scan, where it is known.
 std::optional<int64_t> knownTrips(const LoopView &loop);
 
