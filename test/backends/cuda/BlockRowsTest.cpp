@@ -17,7 +17,7 @@ using Formula = Numbers (*)(const Numbers &row, const std::vector<Numbers> &othe
 
 namespace {
 struct Operation {
-  const char *name, *text; // $: a row's matrix, #: its parameters, %C: columns
+  const char *name, *text; // $: a row's matrix, #: its parameters, &: its statistics
   unsigned parameters;
   Formula formula;
 };
@@ -71,11 +71,11 @@ static const Operation kOperations[] = {
     {"log softmax", "%y = sinter.softmax %x {axis = 1 : i64, logarithm = true} : ($) -> $", 0, logSoftmax},
     {"layer norm",
      "%y, %m, %d = sinter.layer_norm %x scale(%a) bias(%b) {axis = 1 : i64, epsilon = 1.0e-5 : f64} : ($, #, #) -> "
-     "($, @, @)",
+     "($, &, &)",
      2, layerNorm},
     {"RMS norm",
      "%y, %m, %d = sinter.layer_norm %x scale(%a) {axis = 1 : i64, epsilon = 1.0e-5 : f64, center = false} : ($, #) -> "
-     "($, @, @)",
+     "($, &, &)",
      1, rmsNorm}};
 
 static std::string graphOf(const Operation &op, const std::string &type, int64_t rows, int64_t columns) {
@@ -85,7 +85,7 @@ static std::string graphOf(const Operation &op, const std::string &type, int64_t
   text += std::string(") -> $ {\n  ") + op.text + "\n  return %y : $\n}";
   std::string width = std::to_string(columns), height = std::to_string(rows);
   text = filled(text, "$", "tensor<" + height + "x" + width + "x" + type + ">");
-  text = filled(text, "@", "tensor<" + height + "x1x" + type + ">");
+  text = filled(text, "&", "tensor<" + height + "x1x" + type + ">");
   return filled(text, "#", "tensor<" + width + "x" + type + ">");
 }
 

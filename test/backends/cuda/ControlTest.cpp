@@ -357,7 +357,7 @@ TEST(CudaControl, LoopsThatCountRunWithoutTheHost) {
     ASSERT_EQ(source.error + program.error, "");
     for (const std::vector<test::Feed> &feeds : one->feeds) {
       std::vector<HostTensor> inputs;
-      for (auto [feed, type] : llvm::zip(feeds, program.function().getArgumentTypes()))
+      for (auto [feed, type] : llvm::zip(feeds, source.function().getArgumentTypes()))
         inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), feed));
       auto expected = source.evaluate(inputs);
       auto graphs = cuda::count("graph");
