@@ -2,6 +2,7 @@
 
 #include "ir/Contraction.h"
 #include "ir/Axes.h"
+#include "ir/Blocks.h"
 #include "ir/Limits.h"
 #include "ir/Ranges.h"
 #include "ir/reference/Loops.h"
@@ -18,6 +19,10 @@ void SinterDialect::registerContraction() {
   addOperations<
 #define GET_OP_LIST
 #include "ir/Contraction.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/Blocks.cpp.inc"
       >();
 }
 

@@ -2,6 +2,7 @@
 
 #include "passes/FusionPlan.h"
 #include "ir/Attention.h"
+#include "ir/Blocks.h"
 #include "ir/Checks.h"
 #include "ir/Contraction.h"
 #include "ir/Control.h"
@@ -48,7 +49,7 @@ KernelTemplate sinter::templateOf(Operation *op) {
     return KernelTemplate::reduce;
   if (isa<SoftmaxOp, LayerNormOp, GroupNormOp>(op))
     return KernelTemplate::row;
-  if (isa<DotGeneralOp>(op))
+  if (isa<DotGeneralOp, BlockDotOp>(op))
     return KernelTemplate::contraction;
   if (isa<ConvolutionOp>(op))
     return KernelTemplate::convolution;
@@ -468,11 +469,10 @@ bool Planner::canJoin(Operation *op, Group &group) {
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
-      if (isFilterOrder(op) || isPadding(op) ||
-          (kernelTemplate == KernelTemplate::contraction && (isRowStart(op) || isOfBytes(use))))
+      if (isFilterOrder(op) || isPadding(op) || (isa<DotGeneralOp>(user) && (isRowStart(op) || isOfBytes(use))))
         continue;
       // A product reads repeated batches with a stride of 0.
-      if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && kernelTemplate == KernelTemplate::contraction) {
+      if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && isa<DotGeneralOp>(user)) {
         if (!repeatsBatches(broadcast, use))
           return false;
         continue;

@@ -6,6 +6,7 @@
 #include "ir/Shapes.h"
 #include "ir/Storage.h"
 #include "ir/reference/HostTensor.h"
+#include "passes/BlockProducts.h"
 #include "passes/StorageNumbers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -189,6 +190,7 @@ static LogicalResult lower(func::FuncOp function) {
     return success();
   if (failed(check(function)))
     return failure();
+  formBlockProducts(function); // which read such constants as they are
   SmallVector<Conversion> conversions = conversionsOf(function);
   SmallVector<std::pair<OpOperand *, RankedTensorType>> results;
   for (OpOperand &operand : function.getBody().front().getTerminator()->getOpOperands())

@@ -6,6 +6,7 @@
 #include "compiler/onnx/Exporter.h"
 #include "compiler/onnx/Limits.h"
 #include "ir/Attention.h"
+#include "ir/Blocks.h"
 #include "ir/Checks.h"
 #include "ir/Storage.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -355,17 +356,18 @@ LogicalResult Exporter::run(func::FuncOp main, onnxfile::Model &model) {
   return success(refusals.empty());
 }
 
-/// Attention that no node of the writer's op set says: it counts some keys alone, shares heads, or gives its sums.
+/// What no node of the writer's op set says: products with codes in blocks, and attention that counts some keys alone,
+/// shares heads, or gives its sums.
 static bool needsSteps(Operation *op) {
   auto attention = dyn_cast<AttentionOp>(op);
   if (!attention)
-    return isa<AttentionGradientOp>(op);
+    return isa<AttentionGradientOp, BlockDotOp>(op);
   return attention.getBefore() || attention.getAfter() ||
          headGroups(attention.getQuery().getType(), attention.getKey().getType()) != 1 ||
          (attention.getSums() && !attention.getSums().use_empty());
 }
 
-/// A copy of `module` where such attention is in steps; null if there is none.
+/// A copy of `module` where such ops are in steps; null if there is none.
 static OwningOpRef<ModuleOp> withSteps(ModuleOp module) {
   auto isPlain = [](Operation *op) { return needsSteps(op) ? WalkResult::interrupt() : WalkResult::advance(); };
   if (!module.walk(isPlain).wasInterrupted())

@@ -5,6 +5,7 @@
 
 #include "compiler/onnx/OpImport.h"
 #include "compiler/onnx/Quantized.h"
+#include "ir/Blocks.h"
 
 using namespace mlir;
 
@@ -107,18 +108,28 @@ static LogicalResult importMatMulNBits(OpImport &n) {
   if (!llvm::equal(n.dims(codes), ArrayRef<int64_t>{columns, blocks, block / perByte}))
     return n.error("requires weights of " + Twine(columns) + "x" + Twine(blocks) + "x" + Twine(block / perByte) +
                    ", found " + printShape(n.dims(codes)));
-  Type number = n.elem(scales);
-  Value weights = n.convert(unpack(n, codes, bits), number), centre;
-  if (!zeros) {
-    centre = n.full(weights, double(1 << (bits - 1)));
-  } else {
-    if (!isa<FloatType>(n.elem(zeros))) {
-      zeros = unpack(n, n.reshape(zeros, {columns, int64_t(llvm::divideCeil(blocks, perByte))}), bits);
-      zeros = n.slice(zeros, 1, 0, blocks);
-    }
-    centre = n.broadcastLike(n.reshape(n.convert(zeros, number), {columns, blocks}), weights, {0, 1});
+  if (zeros && !isa<FloatType>(n.elem(zeros))) {
+    zeros = unpack(n, n.reshape(zeros, {columns, int64_t(llvm::divideCeil(blocks, perByte))}), bits);
+    zeros = n.slice(zeros, 1, 0, blocks);
   }
-  weights = n.mul(n.sub(weights, centre), n.broadcastLike(n.reshape(scales, {columns, blocks}), weights, {0, 1}));
+  scales = n.reshape(scales, {columns, blocks});
+  if (n.failed())
+    return failure();
+  Type number = n.elem(a), single = n.b.getF32Type();
+  if (n.rank(a) < 1 || (n.size(a, n.rank(a) - 1) != k && !ShapedType::isDynamic(n.size(a, n.rank(a) - 1))))
+    return n.error("requires rows of " + Twine(k) + " numbers, found " + printShape(n.dims(a)));
+  bool areIntegers = !zeros || !isa<FloatType>(n.elem(zeros));
+  if (bits == 4 && areIntegers && !ShapedType::isDynamic(n.size(a, n.rank(a) - 1))) {
+    Value result = n.make<BlockDotOp>(n.convert(a, single), codes, n.convert(scales, single), zeros);
+    result = n.convert(result, number);
+    return n.out(n.in(5) ? n.add(result, n.in(5)) : result);
+  }
+  Value weights = n.convert(unpack(n, codes, bits), number), centre;
+  if (!zeros)
+    centre = n.full(weights, double(1 << (bits - 1)));
+  else
+    centre = n.broadcastLike(n.reshape(n.convert(zeros, number), {columns, blocks}), weights, {0, 1});
+  weights = n.mul(n.sub(weights, centre), n.broadcastLike(scales, weights, {0, 1}));
   weights = n.slice(n.reshape(weights, {columns, blocks * block}), 1, 0, k);
   if (n.failed())
     return failure();

@@ -2,12 +2,14 @@
 //
 // Products of tensors: the cotangent of one factor is the contraction of dy with the other.
 
+#include "ir/Blocks.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Indexing.h"
 #include "ir/Shape.h"
 #include "ir/gradient/LinearRule.h"
 #include "ir/gradient/Moves.h"
+#include "ir/gradient/Through.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -116,10 +118,23 @@ struct DetRule : Rule<DetRule, DetOp> {
   }
 };
 
+// block_dot, by its product: dx = dy w, and scales are factors of w.
+struct BlockDotRule : Rule<BlockDotRule, BlockDotOp> {
+  static SmallVector<Value> restate(Composer &c, ValueRange operands) {
+    auto copy =
+        BlockDotOp::create(c, operands[0], operands[1], operands[2], operands.size() > 3 ? operands[3] : Value());
+    FailureOr<SmallVector<Value>> results = copy.decompose(c);
+    copy.erase();
+    return *results;
+  }
+  LogicalResult vjp(BlockDotOp, VjpBuilder &g) const { return vjpThrough(g, restate); }
+  LogicalResult jvp(BlockDotOp, JvpBuilder &t) const { return jvpThrough(t, restate); }
+};
+
 } // namespace
 
 void sinter::attachContractionGradients(MLIRContext &context) {
-  attach<DotGeneralRule, DetRule>(context);
+  attach<DotGeneralRule, DetRule, BlockDotRule>(context);
   attachConvolutionGradient(context);
   attachTriangularGradients(context);
 }

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/Composites.h"
 #include "backends/cpu/emit/AttentionForm.h"
+#include "backends/cpu/emit/BlockDotForm.h"
 #include "backends/cpu/emit/RecurrentForm.h"
 #include "backends/cpu/emit/RowForm.h"
 #include "ir/Recurrent.h"
@@ -20,5 +21,6 @@ static bool hasConstantRecurrence(Operation *op) {
 }
 
 bool sinter::cpu::keepsComposite(Operation *op) {
-  return hasRowTemplate(op) || (hasRecurrentTemplate(op) && hasConstantRecurrence(op)) || hasAttentionTemplate(op);
+  return hasRowTemplate(op) || (hasRecurrentTemplate(op) && hasConstantRecurrence(op)) || hasAttentionTemplate(op) ||
+         hasBlockDotTemplate(op);
 }

@@ -14,6 +14,7 @@ using schedule::Packing;
 
 /// How an emitter packs input `input`.
 Packing packContraction(KernelSpec &spec, unsigned input);
+Packing packBlockDot(KernelSpec &spec, unsigned input);
 Packing packConvolution(KernelSpec &spec, unsigned input);
 Packing packRecurrent(KernelSpec &spec, unsigned input);
 

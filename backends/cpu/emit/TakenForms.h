@@ -12,6 +12,8 @@ namespace sinter::cpu {
 /// True when `emitRow`, `emitWindow` takes the kernel.
 bool isRow(KernelSpec &spec);
 bool isWindow(KernelSpec &spec);
+/// True when it is a product with codes in blocks and what follows it can be built from its elements.
+bool isBlockDot(KernelSpec &spec);
 
 } // namespace sinter::cpu
 

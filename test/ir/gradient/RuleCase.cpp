@@ -36,14 +36,19 @@ struct OperandSpec {
 } // namespace
 
 static std::string elementName(char prefix) {
-  return prefix == 'i' ? "i64" : prefix == 'j' ? "i32" : prefix == 'b' ? "i1" : prefix == 'g' ? "f32" : "f64";
+  return prefix == 'i'   ? "i64"
+         : prefix == 'j' ? "i32"
+         : prefix == 'b' ? "i1"
+         : prefix == 'g' ? "f32"
+         : prefix == 'u' ? "ui8"
+                         : "f64";
 }
 
 /// `ci3=1,2,3`, `?x4@3x4:0.5..2` and the like.
 static OperandSpec parseSpec(StringRef text) {
   OperandSpec spec;
   spec.isConstant = text.consume_front("c");
-  char prefix = StringRef("ijbg").contains(text.front()) ? text.front() : 'f';
+  char prefix = StringRef("ijbgu").contains(text.front()) ? text.front() : 'f';
   if (prefix != 'f')
     text = text.drop_front();
   auto [shapes, rest] = std::pair(text.take_until([](char c) { return c == '=' || c == ':'; }), StringRef());

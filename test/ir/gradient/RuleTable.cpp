@@ -307,6 +307,11 @@ std::vector<RuleRow> sinter::test::otherRules() {
       {"triangular_solve", "unit_diagonal = true", "3x3=9,9,9,1,9,9,0.5,-1,9 3x2 -> 3x2"},
       {"triangular_solve", "", "?x2x?@2x2x2=2,9,1,3,-2,9,1,1.5 ?x?x?@2x2x1 -> ?x2x?"},
       {"triangular_solve", "lower = false", "0x0 0x2 -> 0x2"},
+      {"block_dot", "", "2x16 u3x1x8=135,60,251,18 3x1 -> 2x3"},
+      {"block_dot", "", "2x20 u2x2x8=135,60,251 2x2 u2x2=7,8,3,0 -> 2x2"},
+      {"block_dot", "", "17 u1x2x8=9,200,77 1x2 -> 1"},
+      {"block_dot", "", "?x2x16@1x2x16 u2x1x8=135,60,251 2x1 -> ?x2x2"},
+      {"block_dot", "", "1x1x32 u2x1x16=5,190 2x1 u2x1=15,1 -> 1x1x2"},
       // normalization
       {"softmax", "axis = 1", "2x3 -> 2x3"},
       {"softmax", "axis = 0", "4 -> 4"},

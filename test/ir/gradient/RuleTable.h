@@ -6,9 +6,9 @@
 //   {"reduce", "axes = [1], combiner = #combiner add", "3x4 -> 3"}
 //
 // Attributes: [1, 2] is array<i64: 1, 2>, a number gets : i64 or : f64, #combiner add is #sinter<combiner add>. Types:
-// 3x4 is tensor<3x4xf64>, s is tensor<f64>, ?x4@3x4 has `?` of which this run is 3; a prefix i, j, b, g says i64, i32,
-// i1, f32. An operand may say its elements (=1,2,3), or where they lie (:0.5..2); a prefix c makes it a constant in the
-// function.
+// 3x4 is tensor<3x4xf64>, s is tensor<f64>, ?x4@3x4 has `?` of which this run is 3; a prefix i, j, b, g, u says i64,
+// i32, i1, f32, ui8. An operand may say its elements (=1,2,3), or where they lie (:0.5..2); a prefix c makes it a
+// constant in the function.
 
 #ifndef SINTER_TEST_IR_GRADIENT_RULETABLE_H
 #define SINTER_TEST_IR_GRADIENT_RULETABLE_H

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/DigitRows.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+/// Elements that are made digits of at once.
+constexpr int64_t kGroup = 16;
+/// Fields of f32's exponent: the least that a block's greatest magnitude counts as, so that all powers are normal, and
+/// that of infinities and NaN.
+constexpr int32_t kLeastField = 13, kSpecialField = 255;
+constexpr int32_t kBias = 127, kFractionBits = 23;
+/// log2 of what a first digit may be, and of the base.
+constexpr int32_t kFirstBits = 6, kBaseBits = 7;
+/// Adding 1.5 * 2^23 rounds to an integer, which then stands in the lowest bits.
+constexpr float kRounding = 12582912.0f;
+
+DigitRows::DigitRows(KernelFunction &fn, int64_t k, int64_t block, Value workspace, Value base)
+    : fn(fn), b(fn.b), k(k), block(block), blockWords(wordsOf(block, block)), bytes(workspace), base(base) {
+  assert(block % kGroup == 0 && "blocks are whole groups");
+  auto view = [&](Type element) {
+    return memref::ViewOp::create(b, MemRefType::get({kHuge}, element), workspace, fn.index(0), ValueRange{});
+  };
+  ints = view(b.getI32Type());
+  floats = view(b.getF32Type());
+  // Codes have bytes of either sign.
+  form.step = ProductForm::Step::byte_dots;
+  form.a = form.row = Number::i8;
+  form.b = form.column = fn.spec.target().byteDots == ByteDots::mixed ? Number::u8 : Number::i8;
+  form.sum = Number::i32;
+  form.kPack = 4;
+}
+
+int64_t DigitRows::wordsOf(int64_t k, int64_t block) {
+  return llvm::divideCeil(k, block) * (kDigits * block / 4 + 2 * kDigits);
+}
+
+static Value add(ImplicitLocOpBuilder &b, Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+
+Value DigitRows::blockBase(Value row, Value at) {
+  int64_t rowWords = llvm::divideCeil(k, block) * blockWords;
+  Value inRow = arith::MulIOp::create(b, at, fn.index(blockWords));
+  return add(b, add(b, base, arith::MulIOp::create(b, row, fn.index(rowWords))), inRow);
+}
+
+//===- to digits -----------------------------------------------------------------------------===//
+
+void DigitRows::write(Value row, Value buffer, Value from) {
+  int64_t whole = k / block;
+  fn.loop(fn.index(0), fn.index(whole), 1, [&](Value at) { writeBlock(row, at, buffer, from, block); });
+  if (int64_t rest = k % block)
+    writeBlock(row, fn.index(whole), buffer, from, rest);
+}
+
+/// `count` elements, and zeros up to the block's end.
+void DigitRows::writeBlock(Value row, Value at, Value buffer, Value from, int64_t count) {
+  auto type = VectorType::get({kGroup}, b.getF32Type()), bitsType = VectorType::get({kGroup}, b.getI32Type());
+  auto number = [&](int32_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); };
+  auto splat = [&](int32_t value) {
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(bitsType, value)).getResult();
+  };
+  SmallVector<Value> elements;
+  Value first = add(b, from, arith::MulIOp::create(b, at, fn.index(block))), greatest = splat(0);
+  for (int64_t i = 0; i < block; i += kGroup) {
+    Value place = add(b, first, fn.index(i)), zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    if (i + kGroup <= count) {
+      elements.push_back(vector::LoadOp::create(b, type, buffer, ValueRange{place}));
+    } else if (i < count) {
+      auto maskType = VectorType::get({kGroup}, b.getI1Type());
+      Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(count - i)});
+      elements.push_back(vector::MaskedLoadOp::create(b, type, buffer, ValueRange{place}, mask, zero));
+    } else {
+      elements.push_back(zero);
+    }
+    // Bits of magnitudes are in their order, and those of NaN above all.
+    Value bits = arith::AndIOp::create(b, vector::BitCastOp::create(b, bitsType, elements.back()), splat(0x7fffffff));
+    greatest = arith::MaxSIOp::create(b, greatest, bits);
+  }
+  Value most = vector::ReductionOp::create(b, vector::CombiningKind::MAXSI, greatest);
+  Value field = arith::ShRUIOp::create(b, most, number(kFractionBits));
+  Value isSpecial = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, field, number(kSpecialField));
+  field = arith::MaxSIOp::create(b, field, number(kLeastField));
+  auto power = [&](Value exponent) {
+    Value bits = arith::ShLIOp::create(b, exponent, number(kFractionBits));
+    return arith::BitcastOp::create(b, b.getF32Type(), bits).getResult();
+  };
+  // The greatest magnitude is below 2^(field - 126), and first digits are below 2^6.
+  Value up = power(arith::SubIOp::create(b, number(2 * kBias - 1 + kFirstBits), field));
+  Value down = power(arith::SubIOp::create(b, field, number(kFirstBits - 1 + kBaseBits)));
+  Value nan = arith::ConstantOp::create(b, b.getF32FloatAttr(std::numeric_limits<float>::quiet_NaN()));
+  Value factor = arith::SelectOp::create(b, isSpecial, nan, down);
+  for (Value &element : elements)
+    element = arith::MulFOp::create(b, element, vector::BroadcastOp::create(b, type, up));
+  Value words = blockBase(row, at);
+  writeDigits(elements, words);
+  memref::StoreOp::create(b, factor, floats, ValueRange{add(b, words, fn.index(kDigits * block / 4 + kDigits))});
+}
+
+/// The digits of scaled elements, which this uses up, and their sums.
+void DigitRows::writeDigits(MutableArrayRef<Value> elements, Value words) {
+  auto type = VectorType::get({kGroup}, b.getF32Type()), bitsType = VectorType::get({kGroup}, b.getI32Type());
+  auto splat = [&](float value) {
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value)).getResult();
+  };
+  Value place = arith::MulIOp::create(b, words, fn.index(4)), zero = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+  for (int64_t digit = 0; digit < kDigits; ++digit) {
+    Value sum = splat(0);
+    for (auto [i, element] : llvm::enumerate(elements)) {
+      Value raised = arith::AddFOp::create(b, element, splat(kRounding));
+      Value rounded = arith::SubFOp::create(b, raised, splat(kRounding));
+      Value low = arith::TruncIOp::create(b, VectorType::get({kGroup}, b.getI8Type()),
+                                          vector::BitCastOp::create(b, bitsType, raised));
+      Value to = add(b, place, fn.index(digit * block + static_cast<int64_t>(i) * kGroup));
+      vector::StoreOp::create(b, low, bytes, ValueRange{to});
+      sum = arith::AddFOp::create(b, sum, rounded);
+      element = arith::MulFOp::create(b, arith::SubFOp::create(b, element, rounded), splat(1 << kBaseBits));
+    }
+    Value total = vector::ReductionOp::create(b, vector::CombiningKind::ADD, arith::FPToSIOp::create(b, bitsType, sum));
+    Value negated = arith::SubIOp::create(b, zero, total);
+    memref::StoreOp::create(b, negated, ints, ValueRange{add(b, words, fn.index(kDigits * block / 4 + digit))});
+  }
+}
+
+//===- products ------------------------------------------------------------------------------===//
+
+SmallVector<Value> DigitRows::startOf(Value row, Value at, Value zeros, int64_t lanes) {
+  SmallVector<Value> starts;
+  Value words = blockBase(row, at);
+  auto type = VectorType::get({lanes}, b.getI32Type());
+  for (int64_t digit = 0; digit < kDigits; ++digit) {
+    Value place = add(b, words, fn.index(kDigits * block / 4 + digit));
+    Value sum = memref::LoadOp::create(b, ints, ValueRange{place});
+    if (isa<VectorType>(zeros.getType()))
+      starts.push_back(arith::MulIOp::create(b, zeros, vector::BroadcastOp::create(b, type, sum)));
+    else
+      starts.push_back(vector::BroadcastOp::create(b, type, arith::MulIOp::create(b, zeros, sum)));
+  }
+  return starts;
+}
+
+Value DigitRows::addCodes(Value row, Value at, Value element, int64_t digit, Value codes, Value sum) {
+  Value place = arith::MulIOp::create(b, blockBase(row, at), fn.index(4));
+  place = add(b, add(b, place, fn.index(digit * block)), element);
+  int64_t lanes = cast<VectorType>(sum.getType()).getNumElements();
+  return multiplyAdd(b, form, spreadOf(b, form, bytes, place, 0, lanes), codes, sum);
+}
+
+Value DigitRows::join(ArrayRef<Value> sums) {
+  auto type = cast<VectorType>(sums[0].getType()), floatType = VectorType::get(type.getShape(), b.getF32Type());
+  Value shift = arith::ConstantOp::create(b, DenseElementsAttr::get(type, kBaseBits));
+  auto pair = [&](Value high, Value low) {
+    Value both = add(b, arith::ShLIOp::create(b, high, shift), low);
+    return arith::SIToFPOp::create(b, floatType, both).getResult();
+  };
+  Value unit = arith::ConstantOp::create(b, DenseElementsAttr::get(floatType, std::ldexp(1.0f, -2 * kBaseBits)));
+  return vector::FMAOp::create(b, pair(sums[2], sums[3]), unit, pair(sums[0], sums[1]));
+}
+
+Value DigitRows::factorOf(Value row, Value at, int64_t lanes) {
+  Value place = add(b, blockBase(row, at), fn.index(kDigits * block / 4 + kDigits));
+  Value factor = memref::LoadOp::create(b, floats, ValueRange{place});
+  return vector::BroadcastOp::create(b, VectorType::get({lanes}, b.getF32Type()), factor);
+}

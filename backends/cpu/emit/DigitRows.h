@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rows of floats as digits of bytes, for products with codes of few bits where a target multiplies bytes four at a time.
+//
+// Each block of a row has a power of two, above its greatest magnitude, and each element four digits of base 128:
+//
+//   x = 2^e (d0 + d1 / 2^7 + d2 / 2^14 + d3 / 2^21),   |d| <= 64
+//
+// off by at most 2^-28 of the block's greatest magnitude. Sums of digits times codes are exact in i32, and so is what
+// zero points take from them; four such sums become one float. A block with a NaN or an infinity gives NaN; one whose
+// magnitudes are below 2^-114 has fewer bits.
+//
+//   a block in memory   [digit][elements]  bytes,  the sums of each digit's bytes, negated  i32,  2^(e - 7)  f32
+
+#ifndef SINTER_BACKENDS_CPU_EMIT_DIGITROWS_H
+#define SINTER_BACKENDS_CPU_EMIT_DIGITROWS_H
+
+#include "backends/cpu/emit/ProductForm.h"
+#include "backends/cpu/emit/Emitter.h"
+
+namespace sinter::cpu {
+
+class DigitRows {
+public:
+  /// Digits of an element.
+  static constexpr int64_t kDigits = 4;
+
+  /// Rows of `k` elements in blocks of `block`, a multiple of 16, beside each other in `workspace` (memref of i8) from
+  /// the 32-bit word `base` on.
+  DigitRows(KernelFunction &fn, int64_t k, int64_t block, mlir::Value workspace, mlir::Value base);
+
+  /// True when the target multiplies four bytes at a time.
+  static bool areFor(const Target &target) { return target.byteDots != ByteDots::none; }
+  /// 32-bit words that a row takes.
+  static int64_t wordsOf(int64_t k, int64_t block);
+
+  /// Writes row `row`, whose f32 elements are in `buffer` from `from` on; elements beyond k are zeros.
+  void write(mlir::Value row, mlir::Value buffer, mlir::Value from);
+
+  /// What the sums of block `block` of row `row` start from, [digit]: minus `zeros`, a number or one for each of `lanes`
+  /// lanes (i32), times the digits' sum.
+  llvm::SmallVector<mlir::Value> startOf(mlir::Value row, mlir::Value block, mlir::Value zeros, int64_t lanes);
+  /// Adds four elements' digits, from `element` of the block on, times four codes of each lane (i8, less than 16, lanes
+  /// of four) to `sum`.
+  mlir::Value addCodes(mlir::Value row, mlir::Value block, mlir::Value element, int64_t digit, mlir::Value codes,
+                       mlir::Value sum);
+  /// The float that `sums` of all digits of a block stand for, divided by `factorOf`.
+  mlir::Value join(llvm::ArrayRef<mlir::Value> sums);
+  /// In `lanes` lanes.
+  mlir::Value factorOf(mlir::Value row, mlir::Value block, int64_t lanes);
+
+private:
+  mlir::Value blockBase(mlir::Value row, mlir::Value block);
+  void writeBlock(mlir::Value row, mlir::Value block, mlir::Value buffer, mlir::Value from, int64_t count);
+  void writeDigits(llvm::MutableArrayRef<mlir::Value> elements, mlir::Value base);
+
+  KernelFunction &fn;
+  mlir::ImplicitLocOpBuilder &b;
+  int64_t k, block, blockWords;
+  mlir::Value bytes, ints, floats, base;
+  ProductForm form;
+};
+
+} // namespace sinter::cpu
+
+#endif
