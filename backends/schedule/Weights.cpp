@@ -4,6 +4,7 @@
 #include "backends/schedule/Threads.h"
 #include "ir/Shape.h"
 #include "ir/Storage.h"
+#include "ir/file/FileBytes.h"
 #include "ir/reference/HostTensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/MathExtras.h"
@@ -62,6 +63,7 @@ WeightRange Weights::place(Piece piece) {
   for (unsigned i : same)
     if (pieces[i].key == piece.key && pieces[i].from.bytes == content)
       return pieces[i].range;
+  forgetMapped(content); // until it is written
   piece.range.offset = llvm::alignTo(size, kWeightAlignment);
   size = piece.range.offset + piece.range.bytes;
   same.push_back(pieces.size());
@@ -123,6 +125,7 @@ WeightBytes Weights::take(unsigned threads) {
       } else if (piece.range.bytes) {
         std::memcpy(to, piece.from.bytes.data(), piece.range.bytes);
       }
+      forgetMapped(piece.from.bytes);
       // What lies between this and the next.
       std::memset(end, 0, (i + 1 < pieces.size() ? pieces[i + 1].range.offset : size) - (end - block.data()));
     }

@@ -149,6 +149,9 @@ SmallVector<double> TensorData::asFloats() const { return convertAll<double>(*th
 
 //===--- external data ----------------------------------------------------------------------------------------===//
 
+/// Tensors so large are mapped where their file has them aligned.
+static constexpr uint64_t kMappedTensorBytes = 1 << 20;
+
 Expected<ArrayRef<char>> ExternalFiles::read(StringRef location, uint64_t offset, uint64_t size) {
   std::shared_ptr<FileBytes> &piece = pieces[{location.str(), offset, size}];
   if (piece)
@@ -188,7 +191,8 @@ Expected<ArrayRef<char>> ExternalFiles::read(StringRef location, uint64_t offset
                 has);
   }
   std::string problem;
-  piece = FileBytes::read(fd, offset, size, problem);
+  bool isLarge = size >= kMappedTensorBytes && offset % 16 == 0;
+  piece = isLarge ? FileBytes::map(fd, offset, size, problem) : FileBytes::read(fd, offset, size, problem);
   close(fd);
   if (!piece)
     return fail("external data file '{0}': {1}", shown, problem);

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +14,19 @@ using namespace sinter;
 
 /// From here on memory comes in pages of its own, which go back to the system at once, and in huge ones if it may.
 constexpr uint64_t kMappedBytes = 2 << 20;
+
+namespace {
+/// Files that are mapped: the end of each by its begin.
+struct MappedFiles {
+  std::mutex mutex;
+  std::map<const char *, const char *> ends;
+};
+} // namespace
+
+static MappedFiles &mappedFiles() {
+  static MappedFiles files;
+  return files;
+}
 
 std::shared_ptr<FileBytes> FileBytes::allocate(uint64_t size) {
   std::shared_ptr<FileBytes> result(new FileBytes());
@@ -30,8 +45,12 @@ std::shared_ptr<FileBytes> FileBytes::allocate(uint64_t size) {
 }
 
 FileBytes::~FileBytes() {
+  if (isOfFile) {
+    std::lock_guard lock(mappedFiles().mutex);
+    mappedFiles().ends.erase(start);
+  }
   if (isMapped)
-    munmap(start, bytes);
+    munmap(start - lead, bytes + lead);
   else
     std::free(start);
 }
@@ -54,4 +73,34 @@ std::shared_ptr<FileBytes> FileBytes::read(int file, uint64_t offset, uint64_t s
     done += static_cast<uint64_t>(got);
   }
   return result;
+}
+
+std::shared_ptr<FileBytes> FileBytes::map(int file, uint64_t offset, uint64_t size, std::string &problem) {
+  std::shared_ptr<FileBytes> result(new FileBytes());
+  result->lead = offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  void *memory = mmap(nullptr, size + result->lead, PROT_READ, MAP_PRIVATE, file,
+                      static_cast<off_t>(offset - result->lead));
+  if (memory == MAP_FAILED) {
+    problem = std::string("cannot be mapped: ") + std::strerror(errno);
+    return nullptr;
+  }
+  result->start = static_cast<char *>(memory) + result->lead;
+  result->bytes = size;
+  result->isMapped = result->isOfFile = true;
+  std::lock_guard lock(mappedFiles().mutex);
+  mappedFiles().ends.emplace(result->start, result->start + size);
+  return result;
+}
+
+void sinter::forgetMapped(llvm::ArrayRef<char> bytes) {
+  MappedFiles &files = mappedFiles();
+  std::lock_guard lock(files.mutex);
+  auto next = files.ends.upper_bound(bytes.data());
+  if (bytes.empty() || next == files.ends.begin() || bytes.end() > std::prev(next)->second)
+    return;
+  auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  uintptr_t low = (reinterpret_cast<uintptr_t>(bytes.begin()) + page - 1) / page * page,
+            high = reinterpret_cast<uintptr_t>(bytes.end()) / page * page;
+  if (low < high)
+    madvise(reinterpret_cast<void *>(low), high - low, MADV_DONTNEED);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Files in memory of this process. Readers do not map what users give them: a mapping of a file that another process
-// makes shorter ends this one (SIGBUS), however carefully its content is checked.
+// makes shorter ends this one (SIGBUS), however carefully its content is checked. Large tensors that lie in files beside
+// a model are the exception, as models of billions of weights would need their size twice.
 
 #ifndef SINTER_IR_FILE_FILEBYTES_H
 #define SINTER_IR_FILE_FILEBYTES_H
@@ -21,6 +22,9 @@ public:
   /// Bytes [offset, offset + size) of an open file; null with the reason in `problem` when they cannot be read, also
   /// because the file has become shorter.
   static std::shared_ptr<FileBytes> read(int file, uint64_t offset, uint64_t size, std::string &problem);
+  /// The same bytes, mapped: pages come when they are read, and who makes the file shorter then ends the process. For
+  /// offsets that are multiples of 16, to which the bytes are aligned.
+  static std::shared_ptr<FileBytes> map(int file, uint64_t offset, uint64_t size, std::string &problem);
   ~FileBytes();
   FileBytes(const FileBytes &) = delete;
   FileBytes &operator=(const FileBytes &) = delete;
@@ -34,8 +38,14 @@ private:
   FileBytes() = default;
   char *start = nullptr;
   uint64_t bytes = 0;
-  bool isMapped = false; // anonymous pages rather than the heap's
+  bool isMapped = false; // pages rather than the heap's
+  bool isOfFile = false; // pages of a file
+  uint64_t lead = 0;     // bytes of the first page before `start`
 };
+
+/// Gives pages back that hold nothing but `bytes`, where these lie in a file that is mapped; they come again when they
+/// are read. Elsewhere nothing happens.
+void forgetMapped(llvm::ArrayRef<char> bytes);
 
 } // namespace sinter
 

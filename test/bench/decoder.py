@@ -150,7 +150,7 @@ def peak_of(command):
 def decode(build, module, feeds, threads):
     """In a process of its own: seconds to load, megabytes then, seconds of the median token, and megabytes at the end."""
     before, start = memory(), time.monotonic()
-    session = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")).session(module, threads)
+    session = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")).session(module, threads, mapped=True)
     loaded = time.monotonic() - start
     after = memory()
     for name, array in feeds.items():

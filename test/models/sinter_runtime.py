@@ -31,6 +31,11 @@ class SessionOptions(c.Structure):
                 ("folder", c.c_char_p)]
 
 
+class OpenOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_uint32), ("skip_weight_hash", c.c_int32), ("map_weights", c.c_int32), ("reserved", c.c_int32),
+                ("sha256", c.c_char_p)]
+
+
 class MemoryReport(c.Structure):
     _fields_ = [("struct_size", c.c_uint32), ("reserved", c.c_uint32), ("fixed", c.c_int64), ("arena", c.c_int64),
                 ("input", c.c_int64), ("output", c.c_int64), ("scratch", c.c_int64), ("peak", c.c_int64), ("state", c.c_int64)]
@@ -52,8 +57,9 @@ class Runtime:
         if status:
             raise Error(self.lib.sinter_last_error().decode())
 
-    def session(self, path, threads=1, folder=None):
-        return Session(self, path, threads, folder=folder)
+    def session(self, path, threads=1, folder=None, mapped=False):
+        """`mapped`: weights are pages of the file, whose hash nobody verifies."""
+        return Session(self, path, threads, folder=folder, mapped=mapped)
 
     def sessions(self, path, names, threads=1):
         """One session for each function of a module, by name; they share their states."""
@@ -82,12 +88,13 @@ def copy_of(view):
 
 
 class Session:
-    def __init__(self, runtime, path, threads, name=None, shared=None, folder=None):
+    def __init__(self, runtime, path, threads, name=None, shared=None, folder=None, mapped=False):
         self.runtime, lib = runtime, runtime.lib
         self.handle = c.c_void_p()
         self.module = shared.module if shared else c.c_void_p()
         if not shared:
-            runtime.check(lib.sinter_module_open(os.fsencode(path), None, c.byref(self.module)))
+            opening = OpenOptions(struct_size=c.sizeof(OpenOptions), skip_weight_hash=mapped, map_weights=mapped)
+            runtime.check(lib.sinter_module_open(os.fsencode(path), c.byref(opening), c.byref(self.module)))
         options = SessionOptions(struct_size=c.sizeof(SessionOptions), threads=threads, folder=os.fsencode(folder) if folder else None)
         if shared:
             options.state_of = shared.handle
