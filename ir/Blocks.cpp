@@ -93,7 +93,8 @@ FailureOr<SmallVector<Value>> BlockDotOp::decompose(OpBuilder &builder) {
   auto shaped = [&](Value value, ArrayRef<int64_t> shape) {
     return c.reshape(value, RankedTensorType::get(shape, elementTypeOf(value)));
   };
-  Value low = c.make<AndOp>(getCodes(), c.fill(15, getCodes())), high = c.make<DivOp>(getCodes(), c.fill(16, getCodes()));
+  Value low = c.make<AndOp>(getCodes(), c.fill(15, getCodes())),
+        high = c.make<DivOp>(getCodes(), c.fill(16, getCodes()));
   SmallVector<int64_t> apart = {n, blocks, half, 1};
   Value codes = c.make<ConcatenateOp>(ValueRange{shaped(low, apart), shaped(high, apart)}, 3);
   codes = c.convert(shaped(codes, {n, blocks, block}), element);
@@ -103,7 +104,7 @@ FailureOr<SmallVector<Value>> BlockDotOp::decompose(OpBuilder &builder) {
   weights = shaped(weights, {n, blocks * block});
   if (k != blocks * block)
     weights = c.slice(weights, 1, 0, k);
-  Value result = c.make<DotGeneralOp>(getX(), weights, ArrayRef<int64_t>(), ArrayRef<int64_t>(), ArrayRef<int64_t>{last},
-                                      ArrayRef<int64_t>{1}, element);
+  Value result = c.make<DotGeneralOp>(getX(), weights, ArrayRef<int64_t>(), ArrayRef<int64_t>(),
+                                      ArrayRef<int64_t>{last}, ArrayRef<int64_t>{1}, element);
   return SmallVector<Value>{c.retype(result, getType())};
 }

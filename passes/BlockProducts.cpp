@@ -24,10 +24,10 @@ static constexpr int64_t kSignedShift = 8;
 namespace {
 /// The right operand of a product, as it is written.
 struct Dequantized {
-  ConvertOp codes;  // of a constant of i4 or ui4
-  Value zeros;      // integers in its shape; null: none
-  Value scales;     // f32 in its shape
-  int64_t sumAxis;  // of both
+  ConvertOp codes; // of a constant of i4 or ui4
+  Value zeros;     // integers in its shape; null: none
+  Value scales;    // f32 in its shape
+  int64_t sumAxis; // of both
   int64_t k, n;
 };
 
@@ -145,8 +145,8 @@ static Value blockProduct(DotGeneralOp dot, Dequantized found, Evaluator &evalua
     return {};
   OpBuilder at(dot);
   Composer c(dot.getLoc(), at);
-  auto block = std::clamp<int64_t>(static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(k))), kLeastBlock,
-                                   kMostBlock);
+  auto block =
+      std::clamp<int64_t>(static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(k))), kLeastBlock, kMostBlock);
   std::vector<float> steps = columnsOf<float>(*scales, found.sumAxis);
   scales.reset();
   block = blockOf(ArrayRef(steps), k, block);

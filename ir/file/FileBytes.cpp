@@ -78,8 +78,8 @@ std::shared_ptr<FileBytes> FileBytes::read(int file, uint64_t offset, uint64_t s
 std::shared_ptr<FileBytes> FileBytes::map(int file, uint64_t offset, uint64_t size, std::string &problem) {
   std::shared_ptr<FileBytes> result(new FileBytes());
   result->lead = offset % static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  void *memory = mmap(nullptr, size + result->lead, PROT_READ, MAP_PRIVATE, file,
-                      static_cast<off_t>(offset - result->lead));
+  void *memory =
+      mmap(nullptr, size + result->lead, PROT_READ, MAP_PRIVATE, file, static_cast<off_t>(offset - result->lead));
   if (memory == MAP_FAILED) {
     problem = std::string("cannot be mapped: ") + std::strerror(errno);
     return nullptr;

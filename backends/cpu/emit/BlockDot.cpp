@@ -10,7 +10,8 @@
 //   chunk     a run of panels
 //   few rows  codes stream through registers, once for some rows; a block's sums times its scale are added to the
 //             column's
-//   more      the columns of a panel become a strip of floats in the workspace, which a register tile reads for all rows
+//   more      the columns of a panel become a strip of floats in the workspace, which a register tile reads for all
+//   rows
 //             (MicroKernel.h); memory holds codes alone
 //
 // Few rows become digits of bytes where the target multiplies bytes four at a time (DigitRows.h): a mask makes four
@@ -61,9 +62,7 @@ struct BlockProduct {
 
   int64_t panels() const { return llvm::divideCeil(columns, panel); }
   int64_t words() const { return blocks * block / kWordCodes; } // of a column
-  std::optional<int64_t> knownRows() const {
-    return rows.isConstant() ? std::optional(rows.constant()) : std::nullopt;
-  }
+  std::optional<int64_t> knownRows() const { return rows.isConstant() ? std::optional(rows.constant()) : std::nullopt; }
   bool mayHaveStrips() const { return !knownRows() || *knownRows() > kFewRows; }
 };
 } // namespace
@@ -82,8 +81,7 @@ bool sinter::cpu::isBlockDot(KernelSpec &spec) {
 
 static std::optional<BlockProduct> blockProductOf(KernelSpec &spec) {
   auto op = dyn_cast_or_null<BlockDotOp>(findShapedRoot(spec));
-  if (!op || !getElementTypeOrSelf(op.getX()).isF32() ||
-      !llvm::all_of(op->getOperands(), llvm::IsaPred<BlockArgument>))
+  if (!op || !getElementTypeOrSelf(op.getX()).isF32() || !llvm::all_of(op->getOperands(), llvm::IsaPred<BlockArgument>))
     return std::nullopt;
   auto inputOf = [](Value value) { return cast<BlockArgument>(value).getArgNumber(); };
   for (Value constant : llvm::drop_begin(op->getOperands()))
@@ -344,8 +342,8 @@ SmallVector<Value> BlockDotEmitter::addDigits(const Columns &columns, Value bloc
       Value at = placeOf(columns, block, j);
       Value scale = vector::LoadOp::create(b, floats, fn.input(scales), ValueRange{at});
       Value sum = digitRows->join(ArrayRef(sums).slice(placeOfSum(i, j, 0), digits));
-      next.push_back(vector::FMAOp::create(b, sum, arith::MulFOp::create(b, scale, factor),
-                                           totals[i * columns.vectors + j]));
+      next.push_back(
+          vector::FMAOp::create(b, sum, arith::MulFOp::create(b, scale, factor), totals[i * columns.vectors + j]));
     }
   }
   return next;
@@ -364,8 +362,7 @@ void BlockDotEmitter::emitStream(const Columns &columns, Value row, int64_t heig
       [&](Value x, Value y) { return joinFloats(b, x, y); },
       [&](Value low, Value high, ValueRange start) {
         return fn.loop(low, high, 1, start, [&](Value at, ValueRange carried) {
-          return digitRows ? addDigits(columns, at, row, height, carried)
-                           : addBlock(columns, at, block, rows, carried);
+          return digitRows ? addDigits(columns, at, row, height, carried) : addBlock(columns, at, block, rows, carried);
         });
       });
   if (int64_t rest = k % block; rest && !digitRows)
@@ -460,9 +457,8 @@ void BlockDotEmitter::tileRows(Value panelIndex) {
   for (int64_t first = 0; first < panel / lanes; first += tile.vectors) {
     auto wholeTiles = [&] {
       Value last = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
-      fn.loop(fn.index(0), rowCount, tile.rows, [&](Value row) {
-        emitTile(tile, panelIndex, first, arith::MinSIOp::create(b, row, last));
-      });
+      fn.loop(fn.index(0), rowCount, tile.rows,
+              [&](Value row) { emitTile(tile, panelIndex, first, arith::MinSIOp::create(b, row, last)); });
     };
     if (knownRows()) {
       wholeTiles();
@@ -551,7 +547,9 @@ Plan sinter::cpu::planBlockDot(KernelSpec &spec, ScheduleAttr given) {
   plan.addTile(std::clamp<int64_t>(tile.rows, 1, highest), highest);
   plan.addTile(std::min(tile.vectors, perPanel), perPanel, perPanel);
   // More vectors would leave no registers for masks and what is subtracted.
-  plan.addTile(std::min<int64_t>(perPanel, spec.target().vectorRegisters >= 32 || DigitRows::areFor(spec.target()) ? 2 : 1), perPanel, perPanel);
+  plan.addTile(
+      std::min<int64_t>(perPanel, spec.target().vectorRegisters >= 32 || DigitRows::areFor(spec.target()) ? 2 : 1),
+      perPanel, perPanel);
   // Each chunk has a strip, so that there are few where strips are made.
   int64_t panelMacs = product->words() * kWordCodes * product->panel;
   int64_t perChunk =

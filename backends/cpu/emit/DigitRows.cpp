@@ -107,7 +107,8 @@ void DigitRows::writeDigits(MutableArrayRef<Value> elements, Value words) {
   auto splat = [&](float value) {
     return arith::ConstantOp::create(b, DenseElementsAttr::get(type, value)).getResult();
   };
-  Value place = arith::MulIOp::create(b, words, fn.index(4)), zero = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
+  Value place = arith::MulIOp::create(b, words, fn.index(4)),
+        zero = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
   for (int64_t digit = 0; digit < kDigits; ++digit) {
     Value sum = splat(0);
     for (auto [i, element] : llvm::enumerate(elements)) {

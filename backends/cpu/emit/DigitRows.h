@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows of floats as digits of bytes, for products with codes of few bits where a target multiplies bytes four at a time.
+// Rows of floats as digits of bytes, for products with codes of few bits where a target multiplies bytes four at a
+// time.
 //
 // Each block of a row has a power of two, above its greatest magnitude, and each element four digits of base 128:
 //
@@ -15,8 +16,8 @@
 #ifndef SINTER_BACKENDS_CPU_EMIT_DIGITROWS_H
 #define SINTER_BACKENDS_CPU_EMIT_DIGITROWS_H
 
-#include "backends/cpu/emit/ProductForm.h"
 #include "backends/cpu/emit/Emitter.h"
+#include "backends/cpu/emit/ProductForm.h"
 
 namespace sinter::cpu {
 
@@ -37,8 +38,8 @@ public:
   /// Writes row `row`, whose f32 elements are in `buffer` from `from` on; elements beyond k are zeros.
   void write(mlir::Value row, mlir::Value buffer, mlir::Value from);
 
-  /// What the sums of block `block` of row `row` start from, [digit]: minus `zeros`, a number or one for each of `lanes`
-  /// lanes (i32), times the digits' sum.
+  /// What the sums of block `block` of row `row` start from, [digit]: minus `zeros`, a number or one for each of
+  /// `lanes` lanes (i32), times the digits' sum.
   llvm::SmallVector<mlir::Value> startOf(mlir::Value row, mlir::Value block, mlir::Value zeros, int64_t lanes);
   /// Adds four elements' digits, from `element` of the block on, times four codes of each lane (i8, less than 16, lanes
   /// of four) to `sum`.
