@@ -42,6 +42,7 @@ REASONS = {
     "test/models/check_models.py": (["time"], "prints how long compiling took"),
     "test/models/train_torch.py": (["time"], "--time prints what a step takes"),
     "test/numerics/attention.py": (["processor"], "which forms this host can run"),
+    "test/numerics/block_products.py": (["processor"], "which forms this host can run"),
     "test/numerics/products.py": (["processor"], "which forms this host can run"),
     "test/numerics/sums.py": (["processor"], "which forms this host can run"),
     "test/runtime/data/Speed.cpp": (["time"], "a program that measures; no test runs it"),

@@ -15,7 +15,8 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
-TARGETS = {"x86-64": [], "x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "native": []}
+TARGETS = {"x86-64": [], "x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v3,+avxvnni": ["avx_vnni"], "x86-64-v4": ["avx512bw"],
+           "x86-64-v4,+avx512vnni": ["avx512_vnni"], "native": []}
 # leading sizes of x (0: unknown, of so many), k, columns, block
 SHAPES = [((1,), 64, 32, 32, ()), ((), 100, 40, 16, ()), ((2,), 77, 33, 16, ()), ((3,), 256, 7, 256, ()), ((4,), 130, 100, 64, ()), ((5,), 300, 65, 128, ()),
           ((40,), 96, 48, 32, ()), ((2, 3), 61, 1, 32, ()), ((2, 9), 513, 129, 32, ()), ((0,), 200, 72, 32, (1, 2, 3, 4, 5, 11, 33)), ((2, 0), 64, 96, 16, (1, 2, 3, 8)),
