@@ -85,6 +85,21 @@ protected:
   CUmodule module = nullptr;
 };
 
+TEST_F(DriverTest, tensor_maps_are_checked) {
+  const uint64_t sizes[] = {64, 8}, strides[] = {128}, wrong[] = {136};
+  const uint32_t box[] = {64, 8}, ones[] = {1, 1};
+  alignas(64) char map[128];
+  CUdeviceptr p;
+  OK(cu("cuMemAlloc_v2", &p, size_t(1024)));
+  auto encode = [&](const uint64_t *apart) {
+    return cu("cuTensorMapEncodeTiled", (void *)map, 6, 2u, (void *)p, &sizes[0], apart, &box[0], &ones[0], 0, 3, 0, 0);
+  };
+  EXPECT_EQ(encode(strides), CUDA_SUCCESS);
+  EXPECT_EQ(encode(wrong), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_NE(report().find("a stride of 136 bytes, a multiple of 16 is required"), std::string::npos) << report();
+  OK(cu("cuMemFree_v2", p));
+}
+
 TEST_F(DriverTest, copies_launches_and_frees) {
   CUdeviceptr p = put({1, 2, 3, 4, 5});
   OK(scale(p, 2, 5));

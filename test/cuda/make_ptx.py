@@ -9,6 +9,7 @@ The first lines of a .ptx name the compiler that made it. Tests read the .ptx al
 """
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,9 @@ def find_nvcc():
 def compile_one(nvcc, source):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.ptx")
-        subprocess.run([nvcc, "-ptx", "-arch=compute_80", "-std=c++17", "-o", out, source], check=True)
+        generation = re.search(r"_sm_(\w+)\.cu$", source)  # at the end of its name
+        arch = f"-arch=compute_{generation.group(1) if generation else 80}"
+        subprocess.run([nvcc, "-ptx", arch, "-std=c++17", "-o", out, source], check=True)
         with open(out, encoding="utf-8") as f:
             return f.read()
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Modules, functions, launches, streams, events.
 #include "State.h"
+#include "test/cuda/machine/TensorMap.h"
 
 #include <chrono>
 #include <cstring>
@@ -158,6 +159,27 @@ SINTER_CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(in
                                                                               int threads, size_t dynamicShared,
                                                                               unsigned) {
   return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, dynamicShared);
+}
+
+SINTER_CUDA_API CUresult cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address,
+                                                const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
+                                                const uint32_t *elementStrides, int interleave, int swizzle, int,
+                                                int fill) {
+  Call call(false);
+  if (!call)
+    return call.status;
+  if (driver().device.major < 9)
+    return CUDA_ERROR_NOT_SUPPORTED;
+  TensorMap made;
+  std::string why;
+  if (!TensorMap::encode(made, type, rank, reinterpret_cast<uintptr_t>(address), sizes, strides, box, elementStrides,
+                         interleave, swizzle, fill, why)) {
+    tell("wrong tensor map: " + why);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memset(map, 0, 128);
+  std::memcpy(map, &made, sizeof made);
+  return CUDA_SUCCESS;
 }
 
 CUresult sinter::ptx::kernelWork(const CUDA_KERNEL_NODE_PARAMS &p, KernelWork &work) {

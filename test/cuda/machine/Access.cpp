@@ -188,6 +188,8 @@ void Warp::noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned 
   const ThreadNumber me = number(lane);
   const uint32_t now = clock[index], stamp = place.region->base < kDeviceBase ? block.stamp : launch.stamp;
   const Bytes range = granules(place.offset, bytes);
+  if (block.productsUnderWay && place.region->base < kDeviceBase)
+    checkProducts(i, lane, place, bytes);
   for (unsigned n = 0; n < range.count; ++n) {
     Granule &g = place.shadow[n];
     if (g.stamp != stamp) {
@@ -209,9 +211,42 @@ void Warp::noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned 
     g.writer = me;
     g.writerClock = now;
     g.writerStrong = strong;
-    g.pending = 0;
-    g.writerLine = line < 65535 ? line : 65535;
+    g.pending = g.writerAsync = 0;
+    g.writerLine = line < 32767 ? line : 32767;
   }
+}
+
+void Warp::checkProxy(const Inst &i, unsigned lane, const Place &place, unsigned bytes, const char *does) {
+  for (unsigned n = 0; n < bytes / 4; ++n) {
+    const Granule &g = place.shadow[n];
+    if (g.stamp != block.stamp || !g.writer || g.writerAsync)
+      continue;
+    const uint32_t warp = ((g.writer - 1) >> 5) % launch.warpsPerBlock;
+    if (warp >= proxied.size() || proxied[warp] < g.writerClock)
+      fault(FaultKind::Race, i, lane,
+            std::string(does) + " what " + threadName(g.writer) + " wrote at line " + std::to_string(g.writerLine) +
+                " without a fence.proxy.async between; " + atPlace(place, bytes));
+  }
+}
+
+void Warp::noteAsyncWrite(const Inst &i, unsigned lane, const Place &place, unsigned bytes) {
+  if (!place.shadow || place.region->base >= kDeviceBase)
+    fault(FaultKind::Invalid, i, lane, "a bulk copy must go to shared memory");
+  checkProxy(i, lane, place, bytes, "overwrites");
+  noteWrite(i, lane, place, bytes, false, i.line);
+  for (unsigned n = 0; n < bytes / 4; ++n)
+    place.shadow[n].pending = place.shadow[n].writerAsync = 1;
+}
+
+uint8_t *Warp::readAsync(const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes) {
+  Place place = locate(i, lane, space, address, bytes, false);
+  if (!place.shadow || place.region->base >= kDeviceBase)
+    fault(FaultKind::Invalid, i, lane, "the operand must lie in shared memory");
+  noteRead(i, lane, place, bytes, false);
+  checkProxy(i, lane, place, bytes, "reads");
+  if (!allValid(place.valid, bytes))
+    checkValid(i, lane, place, bytes);
+  return place.data;
 }
 
 uint8_t *Warp::read(const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes, bool strong) {

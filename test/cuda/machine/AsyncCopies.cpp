@@ -39,7 +39,7 @@ static void issue(Warp &w, const Inst &i, Mask m) {
     Warp::Place place = w.locate(i, l, space, to, bytes, true);
     w.noteWrite(i, l, place, bytes, false, i.line);
     for (unsigned n = 0; n < bytes / 4; ++n)
-      place.shadow[n].pending = 1;
+      place.shadow[n].pending = 1; // by the generic proxy: wgmma sees it behind a fence alone
     std::memset(place.valid, 1, bytes);
     copy.address = uint64_t(place.data - w.block.shared.get());
     w.async[l].open.push_back(copy);
@@ -139,7 +139,7 @@ static void decodeAsync(Decoder &d) {
 std::vector<Instruction> asyncInstructions() {
   return {{"cp", decodeAsync,
            ".async.ca .cg of 4, 8, 16 bytes, src-size, ignore-src; .commit_group .wait_group .wait_all; .bulk between "
-           "shared and global with mbarrier or bulk_group"}};
+           "shared and global with mbarrier or bulk_group, .tensor.1d to .5d by tiles"}};
 }
 
 } // namespace sinter::ptx

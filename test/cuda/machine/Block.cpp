@@ -87,7 +87,9 @@ void Warp::arriveAtBarrier(const Inst &i, Mask lanes, unsigned id) {
   barrier.at = &i;
   barrier.arrived += 32;
   join(barrier.clock, clock);
+  join(barrier.proxied, proxied);
   ++clock[index];
+  block.failedWaits = 0;
   if (more->predicate >= 0) {
     Mask predicate = *in<Mask>(i, more->predicate) & here;
     barrier.count += std::popcount(predicate);
@@ -110,6 +112,7 @@ void Warp::arriveAtBarrier(const Inst &i, Mask lanes, unsigned id) {
   for (Warp *warp : barrier.waiting) {
     uint32_t own = warp->clock[warp->index];
     join(warp->clock, barrier.clock);
+    join(warp->proxied, barrier.proxied);
     warp->clock[warp->index] = own;
     for (Group &waiting : warp->groups)
       if (waiting.wait == Group::Barrier && waiting.barrier == id) {

@@ -36,6 +36,7 @@ struct Inst {
   int32_t guard = -1; // a predicate's register number
   uint32_t guardOffset = 0;
   bool guardNegated = false;
+  bool isProduct = false; // wgmma.mma_async
   uint32_t line = 0, index = 0;
   uint64_t imm = 0; // offset of an address, target of a branch
   uint32_t aux = 0, aux2 = 0;
@@ -109,6 +110,7 @@ struct Code {
   std::vector<uint32_t> registerOffsets;
   std::vector<std::pair<SpecialRegister, Ref>> specials; // filled when a frame begins
   std::deque<std::shared_ptr<const void>> extras;        // what instructions point to
+  bool hasProducts = false;                              // wgmma: registers are looked after
 };
 
 /// A loaded module: its code, and its variables in device memory.

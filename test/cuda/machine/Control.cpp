@@ -17,8 +17,19 @@ static void decodeBra(Decoder &d) {
   d.emit(&bra);
 }
 
-static void ret(Warp &w, const Inst &, Mask m) { w.leave(m); }
-static void exitLanes(Warp &w, const Inst &, Mask m) { w.exit(m); }
+// What multiplies asynchronously has been waited for before its registers end.
+static void checkEnd(Warp &w, const Inst &i, Mask m) {
+  if (w.products.underWay())
+    w.fault(FaultKind::Invalid, i, unsigned(std::countr_zero(m)), "ends while wgmma.mma_async is under way");
+}
+static void ret(Warp &w, const Inst &i, Mask m) {
+  checkEnd(w, i, m);
+  w.leave(m);
+}
+static void exitLanes(Warp &w, const Inst &i, Mask m) {
+  checkEnd(w, i, m);
+  w.exit(m);
+}
 static void decodeRet(Decoder &d) {
   d.flag("uni");
   d.expectCount(0, 0);
@@ -128,20 +139,36 @@ static void decodeBarrier(Decoder &d) {
 }
 
 static void fence(Warp &w, const Inst &i, Mask) { w.fence(i.aux2 != 0); }
+static void fenceProxy(Warp &w, const Inst &, Mask) { w.fenceProxy(); }
+static void fenceInit(Warp &w, const Inst &, Mask) { w.block.showMbarriers(w.index); }
 static void decodeFence(Decoder &d) {
   int scope = d.oneOf({"cta", "cluster", "gpu", "sys", "gl"});
   d.oneOf({"sc", "acq_rel", "acquire", "release"});
-  bool proxy = false;
   if (d.flag("proxy") || !d.takePrefix("proxy").empty()) {
-    proxy = true;
+    const bool isAsync = !d.takePrefix("async").empty();
     d.words.clear();
+    d.expectCount(0, 3);
+    return d.emit(isAsync ? &fenceProxy : &fence);
   }
-  d.flag("mbarrier_init");
+  const bool isOfInit = d.flag("mbarrier_init");
   d.expectCount(0, 3);
-  d.inst.aux2 = scope != 0 && !proxy;
-  d.emit(&fence);
+  d.inst.aux2 = scope != 0;
+  d.emit(isOfInit ? &fenceInit : &fence);
 }
 
+static void decodeRegisters(Decoder &d) {
+  if (d.oneOf({"inc", "dec"}) < 0 || !d.flag("sync") || !d.flag("aligned"))
+    d.unsupported();
+  d.type();
+  d.expectCount(1, 1);
+  const Operand &count = d.operand(0);
+  if (count.form != Operand::Integer || count.bits < 24 || count.bits > 256 || count.bits % 8)
+    d.fail("a multiple of 8 from 24 to 256 is required");
+  d.emit([](Warp &w, const Inst &i, Mask m) {
+    if (m != w.initial)
+      w.fault(FaultKind::Invalid, i, unsigned(std::countr_zero(w.initial & ~m)), "all lanes of the warp must be here");
+  });
+}
 static void decodeSleep(Decoder &d) {
   d.words.clear();
   d.emit([](Warp &w, const Inst &, Mask) { w.yield(); });
@@ -159,11 +186,11 @@ std::vector<Instruction> controlInstructions() {
           {"trap", decodeTrap, ""},
           {"bar", decodeBarrier, ".sync .arrive .red, .warp.sync"},
           {"barrier", decodeBarrier, "as bar, .aligned or not; .cluster with clusters of one block"},
-          {"fence", decodeFence, "scopes; proxies are ignored"},
+          {"fence", decodeFence, "scopes; .proxy.async and .mbarrier_init, other proxies as fence.acq_rel.cta"},
           {"membar", decodeFence, ".cta .gl .sys"},
           {"nanosleep", decodeSleep, "gives the turn away"},
           {"griddepcontrol", decodeNothing, "ignored: launches do not overlap"},
-          {"setmaxnreg", decodeNothing, "ignored"},
+          {"setmaxnreg", decodeRegisters, ".inc .dec, checked and without effect"},
           {"pmevent", decodeNothing, "ignored"}};
 }
 

@@ -17,6 +17,7 @@ std::vector<Instruction> controlInstructions();    // Control.cpp
 std::vector<Instruction> warpInstructions();       // Collectives.cpp
 std::vector<Instruction> matrixInstructions();     // Matrix.cpp
 std::vector<Instruction> asyncInstructions();      // AsyncCopies.cpp
+std::vector<Instruction> wgmmaInstructions();      // Wgmma.cpp
 
 // Integers.cpp and Floats.cpp share names.
 void decodeFloatArithmetic(Decoder &d, Type type);

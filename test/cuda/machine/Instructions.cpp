@@ -10,7 +10,7 @@ const std::map<std::string_view, Instruction> &instructions() {
     for (const auto &family :
          {integerInstructions(), bitInstructions(), floatInstructions(), comparisonInstructions(),
           conversionInstructions(), accessInstructions(), atomicInstructions(), controlInstructions(),
-          warpInstructions(), matrixInstructions(), asyncInstructions(), mbarrierInstructions()})
+          warpInstructions(), matrixInstructions(), asyncInstructions(), mbarrierInstructions(), wgmmaInstructions()})
       for (const Instruction &one : family)
         all[one.name] = one;
     return all;

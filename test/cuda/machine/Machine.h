@@ -39,7 +39,9 @@ struct Frame {
   Mask live = 0;
   const Inst *call = nullptr;
   std::vector<uint8_t> registers;
-  std::vector<Mask> written;   // of each register, the lanes that were
+  std::vector<Mask> written; // of each register, the lanes that were
+  std::vector<uint32_t>
+      changed;                 // of each register, the number of wgmma.fence before its last write; empty without wgmma
   std::vector<uint8_t> params; // .param variables, by lane
   uint32_t paramBytes = 0, localBase = 0;
 };
@@ -54,6 +56,20 @@ struct Group {
   Mask members = 0;     // Lanes: who must come
   unsigned barrier = 0; // Arriving, Barrier
   const Inst *at = nullptr;
+};
+
+/// What a warp multiplies asynchronously (Wgmma.cpp).
+struct Products {
+  struct One {
+    const Inst *inst;
+    Frame *frame;
+    std::vector<uint32_t> reads; // 16 bytes of shared memory each
+  };
+  std::vector<std::vector<One>> groups; // committed ones, the oldest first
+  std::vector<One> open;
+  uint32_t fences = 0;
+  size_t issued = 0;
+  bool underWay() const { return !groups.empty() || !open.empty(); }
 };
 
 class Warp {
@@ -89,6 +105,12 @@ public:
   void checkWriter(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong, const Granule &g,
                    const char *does);
   void noteRead(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong);
+  /// The asynchronous proxy sees what the generic one wrote behind fence.proxy.async alone. Both in shared memory.
+  uint8_t *readAsync(const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes);
+  void noteAsyncWrite(const Inst &i, unsigned lane, const Place &place, unsigned bytes);
+  void checkProxy(const Inst &i, unsigned lane, const Place &place, unsigned bytes, const char *does);
+  /// Faults where a wgmma that nobody waited for reads what lies there.
+  void checkProducts(const Inst &i, unsigned lane, const Place &place, unsigned bytes);
   void noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong, uint32_t line);
   void checkValid(const Inst &i, unsigned lane, const Place &place, unsigned bytes);
 
@@ -105,6 +127,7 @@ public:
   bool ordered(ThreadNumber thread, uint32_t clock) const;
   void synchronizeLanes() { ++clock[index]; }
   void fence(bool device);
+  void fenceProxy();
   void releaseAt(uint64_t address, bool explicitly, bool device);
   void acquireAt(uint64_t address, bool explicitly);
   ThreadNumber number(unsigned lane) const { return (globalIndex << 5 | lane) + 1; }
@@ -120,6 +143,7 @@ public:
   uint32_t pc = 0;
   Mask carry = 0; // of add.cc
   Clock clock;
+  Clock proxied;   // what the asynchronous proxy sees
   Clock fenced[2]; // what the last fence of the block, of the device covered
   std::vector<std::pair<uint64_t, size_t>> seen;
   std::vector<Group> groups;
@@ -138,9 +162,11 @@ public:
     std::vector<AsyncCopy> open;
   };
   std::array<AsyncState, 32> async;
+  Products products;
 
 private:
   void step(const Inst &i, Mask m);
+  void checkProductRegisters(const Inst &i, Mask m);
   bool schedule();
   void mergeGroups();
   [[noreturn]] void reportStuck();
@@ -161,7 +187,7 @@ struct BarrierUse {
 /// One of 16 barriers of a block.
 struct Barrier {
   unsigned arrived = 0, expected = 0;
-  Clock clock;
+  Clock clock, proxied;
   std::vector<Warp *> waiting;
   const Inst *at = nullptr;
   uint32_t count = 0, all = ~0u, any = 0; // bar.red
@@ -186,6 +212,13 @@ public:
   std::map<uint64_t, size_t> acquired; // address: how many of its releases the block has seen
   struct Mbarrier;
   std::map<uint32_t, std::shared_ptr<Mbarrier>> mbarriers;
+  /// Copies see from now on what that warp initialized.
+  void showMbarriers(unsigned warp);
+  uint64_t failedWaits = 0; // in a row
+  // What wgmma reads: how many are under way, and of those that read each 16 bytes of shared memory.
+  uint32_t productsUnderWay = 0;
+  std::vector<uint16_t> productReaders;
+  std::vector<std::vector<const Inst *>> productOrders; // of each warpgroup, all that it ran
   bool progress = false;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // mbarrier objects, and bulk copies that complete on them. A phase ends when no arrival and no byte is missing; it
 // carries the clocks of those that arrived to those that wait for it. What a bulk copy writes stays marked until
-// somebody has waited for its phase, so that a missing wait is a race.
+// somebody has waited for its phase, so that a missing wait is a race. Where all that runs are waits that fail, the
+// block does not go on: a deadlock.
 #include "Mbarriers.h"
 
 #include <bit>
@@ -12,7 +13,9 @@ namespace sinter::ptx {
 struct Block::Mbarrier {
   uint32_t expected = 0, pending = 0, phase = 0;
   int64_t bytes = 0; // that are expected and have not come
-  Clock arriving, completed;
+  Clock arriving, completed, arrivingProxied, completedProxied;
+  unsigned maker = 0;             // the warp that initialized it
+  bool isVisibleToCopies = false; // a fence followed
   struct Copy {
     uint64_t offset; // in shared memory
     uint64_t bytes;
@@ -25,26 +28,15 @@ struct Block::Mbarrier {
     ++phase;
     pending = expected;
     completed = std::move(arriving);
+    completedProxied = std::move(arrivingProxied);
     arriving.clear();
+    arrivingProxied.clear();
     landed.insert(landed.end(), inFlight.begin(), inFlight.end());
     inFlight.clear();
   }
 };
 
 namespace {
-// The addresses of an instruction: operand number, width and offset of each.
-struct Addresses {
-  struct One {
-    unsigned operand;
-    bool wide, generic;
-    uint64_t offset;
-  } at[3];
-  uint64_t get(Warp &w, const Inst &i, unsigned n, unsigned lane) const {
-    const One &a = at[n];
-    return (a.wide ? w.in<uint64_t>(i, a.operand)[lane] : w.in<uint32_t>(i, a.operand)[lane]) + a.offset;
-  }
-  Space space(unsigned n, Space otherwise) const { return at[n].generic ? Space::Generic : otherwise; }
-};
 enum Action { Init, Inval, Arrive, Expect, ArriveExpect, CompleteTx, TestWait, TryWait };
 struct Use {
   Addresses addresses;
@@ -54,7 +46,7 @@ struct Use {
 };
 } // namespace
 
-static Addresses::One parseAddress(Decoder &d, const Operand &operand, Space space) {
+Addresses::One parseAddress(Decoder &d, const Operand &operand, Space space) {
   bool local;
   d.inst.aux = 0;
   d.inst.imm = 0;
@@ -81,7 +73,23 @@ static Block::Mbarrier &object(Warp &w, const Inst &i, unsigned lane, const Addr
 
 static void release(Warp &w, Block::Mbarrier &m) {
   join(m.arriving, w.clock);
+  join(m.arrivingProxied, w.proxied);
   ++w.clock[w.index];
+}
+
+void Block::showMbarriers(unsigned warp) {
+  for (auto &[address, m] : mbarriers)
+    if (m->maker == warp)
+      m->isVisibleToCopies = true;
+}
+
+// Many in a row, while nothing else happens to any mbarrier or barrier of the block.
+static void waitFailed(Warp &w, const Inst &i, unsigned lane, const Block::Mbarrier &m) {
+  constexpr uint64_t kMost = 200000;
+  if (++w.block.failedWaits > kMost)
+    w.fault(FaultKind::Deadlock, i, lane,
+            "waits for the end of phase " + std::to_string(m.phase) + " of an mbarrier, where " +
+                std::to_string(m.pending) + " arrivals and " + std::to_string(m.bytes) + " bytes are missing");
 }
 
 static void arrive(Warp &w, const Inst &i, unsigned lane, Block::Mbarrier &m, uint32_t count) {
@@ -89,6 +97,7 @@ static void arrive(Warp &w, const Inst &i, unsigned lane, Block::Mbarrier &m, ui
     w.fault(FaultKind::Invalid, i, lane,
             std::to_string(count) + " arrivals at an mbarrier where " + std::to_string(m.pending) + " are missing");
   m.pending -= count;
+  w.block.failedWaits = 0;
   release(w, m);
   m.endPhase();
   w.block.progress = true;
@@ -112,6 +121,7 @@ static void run(Warp &w, const Inst &i, Mask mask) {
       std::memset(place.valid, 1, 8);
       auto made = std::make_shared<Block::Mbarrier>();
       made->expected = made->pending = count;
+      made->maker = w.index;
       w.block.mbarriers[uint32_t(place.data - w.block.shared.get())] = std::move(made);
       continue;
     }
@@ -145,10 +155,13 @@ static void run(Warp &w, const Inst &i, Mask mask) {
           use.parity ? (m.phase & 1) != (count & 1) : m.phase != uint32_t(w.in<uint64_t>(i, unsigned(use.count))[l]);
       result |= Mask(done) << l;
       failed |= !done;
-      if (!done)
+      if (!done) {
+        waitFailed(w, i, l, m);
         break;
+      }
       const uint32_t own = w.clock[w.index];
       join(w.clock, m.completed);
+      join(w.proxied, m.completedProxied);
       w.clock[w.index] = own;
       for (const auto &copy : m.landed) // somebody has waited
         for (uint64_t n = 0; n < copy.bytes / 4; ++n)
@@ -214,26 +227,39 @@ static Bulk bulkOf(Warp &w, const Inst &i, const Use &use, unsigned l) {
   return bulk;
 }
 
+Arrival::Arrival(Warp &w, const Inst &i, unsigned lane, const Addresses &addresses, unsigned n)
+    : w(w), i(i), lane(lane), mbarrier(object(w, i, lane, addresses, n)) {
+  if (!mbarrier.isVisibleToCopies)
+    w.fault(FaultKind::Race, i, lane,
+            "the mbarrier was initialized, and no fence.proxy.async or fence.mbarrier_init followed that copies see");
+}
+
+void Arrival::write(Space space, uint64_t to, const uint8_t *data) {
+  Warp::Place place = w.locate(i, lane, space, to, 16, true);
+  w.noteAsyncWrite(i, lane, place, 16);
+  std::memcpy(place.data, data, 16);
+  std::memset(place.valid, 1, 16);
+  mbarrier.inFlight.push_back({uint64_t(place.data - w.block.shared.get()), 16});
+  bytes += 16;
+}
+
+void Arrival::finish() {
+  release(w, mbarrier);
+  mbarrier.bytes -= bytes;
+  w.block.failedWaits = 0;
+  mbarrier.endPhase();
+}
+
 // To shared memory, completing on an mbarrier.
 static void bulkLoad(Warp &w, const Inst &i, Mask mask) {
   const Use &use = *static_cast<const Use *>(i.extra);
   for (; mask; mask &= mask - 1) {
     const unsigned l = unsigned(std::countr_zero(mask));
     const auto [bytes, to, from] = bulkOf(w, i, use, l);
-    Block::Mbarrier &m = object(w, i, l, use.addresses, 2);
-    for (uint32_t n = 0; n < bytes; n += 16) {
-      const uint8_t *source = w.read(i, l, Space::Global, from + n, 16, false);
-      Warp::Place place = w.locate(i, l, use.addresses.space(0, Space::Shared), to + n, 16, true);
-      w.noteWrite(i, l, place, 16, false, i.line);
-      std::memcpy(place.data, source, 16);
-      std::memset(place.valid, 1, 16);
-      for (unsigned k = 0; k < 4; ++k)
-        place.shadow[k].pending = 1;
-      m.inFlight.push_back({uint64_t(place.data - w.block.shared.get()), 16});
-    }
-    release(w, m);
-    m.bytes -= bytes;
-    m.endPhase();
+    Arrival arrival(w, i, l, use.addresses, 2);
+    for (uint32_t n = 0; n < bytes; n += 16)
+      arrival.write(use.addresses.space(0, Space::Shared), to + n, w.read(i, l, Space::Global, from + n, 16, false));
+    arrival.finish();
   }
 }
 // From shared memory: done at once, the groups that wait for it have nothing to wait for.
@@ -244,7 +270,7 @@ static void bulkStore(Warp &w, const Inst &i, Mask mask) {
     const auto [bytes, to, from] = bulkOf(w, i, use, l);
     for (uint32_t n = 0; n < bytes; n += 16) {
       uint8_t data[16];
-      std::memcpy(data, w.read(i, l, use.addresses.space(1, Space::Shared), from + n, 16, false), 16);
+      std::memcpy(data, w.readAsync(i, l, use.addresses.space(1, Space::Shared), from + n, 16), 16);
       std::memcpy(w.write(i, l, Space::Global, to + n, 16, false), data, 16);
     }
   }
@@ -255,6 +281,8 @@ void decodeBulkCopy(Decoder &d) {
     d.words.clear();
     return d.emit([](Warp &, const Inst &, Mask) {});
   }
+  if (d.flag("tensor"))
+    return decodeTensorCopy(d);
   const bool complete = d.flag("mbarrier::complete_tx::bytes"), group = d.flag("bulk_group");
   if (complete == group || d.words.size() != 2)
     d.unsupported();

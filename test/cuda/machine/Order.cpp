@@ -49,6 +49,12 @@ void Warp::fence(bool device) {
   seen.clear();
 }
 
+void Warp::fenceProxy() {
+  join(proxied, clock);
+  ++clock[index];
+  block.showMbarriers(index);
+}
+
 void Warp::releaseAt(uint64_t address, bool explicitly, bool device) {
   if (explicitly)
     fence(device);

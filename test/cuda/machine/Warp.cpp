@@ -120,6 +120,8 @@ void Warp::newFrame(const Code &code, const Inst *call, Mask lanes) {
   made->live = lanes;
   made->registers.resize(code.registerBytes);
   made->written.resize(code.registerCount);
+  if (code.hasProducts)
+    made->changed.resize(code.registerCount);
   made->paramBytes = uint32_t(std::max(code.function->paramBytes, code.function->frameParamBytes));
   made->params.resize(size_t(made->paramBytes) * 32);
   made->localBase = frame ? frame->localBase + ((frame->code->function->localBytes + 15) & ~15) : 0;
@@ -193,9 +195,14 @@ void Warp::step(const Inst &i, Mask m) {
       fault(FaultKind::UninitializedRegister, i, std::countr_zero(m & ~written[refs[n].reg]),
             "register " + (refs[n].reg < names.size() ? names[refs[n].reg].name : "?") + " was never written");
     }
+  if (products.underWay() && !i.isProduct)
+    checkProductRegisters(i, m);
+  uint32_t *changed = frame->changed.empty() || i.isProduct ? nullptr : frame->changed.data();
   i.run(*this, i, m);
   for (unsigned n = 0; n < i.outs; ++n)
     written[refs[n].reg] |= m;
+  for (unsigned n = 0; changed && n < i.outs; ++n)
+    changed[refs[n].reg] = products.fences;
 }
 
 bool Warp::run(uint64_t turns) {
