@@ -8,7 +8,6 @@
 #include "cuda_device.h"
 #include "cuda_control.h"
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,6 +381,9 @@ static int32_t launch(const sinter_device *device, sinter_context *ctx, const ch
   int32_t kernel = findKernel(program, session, name);
   if (kernel < 0 || numWords >= WORDS_OF_A_LAUNCH)
     return ctx->fail(ctx, SINTER_RUNTIME_ERROR, "back end cuda has no such kernel of {} words", numWords, 0);
+  int32_t wide = program->kernels[kernel].wide;
+  if (wide && srtCudaMapsFit(&program->kernels[wide], words))
+    kernel = wide;
   const Item *item = srtCudaAdd(session, ITEM_KERNEL, kernel, chunks, (int32_t)numWords);
   if (!item)
     return noMemory(ctx);
@@ -477,72 +479,14 @@ static int32_t transfer(const sinter_device *device, void *to, const void *from,
 
 //===- Loading ------------------------------------------------------------------------------------===//
 
-/// Writes the reason and returns the status.
-__attribute__((format(printf, 3, 4))) static int32_t explain(char *why, int32_t status, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(why, SINTER_DRIVER_TEXT_BYTES, format, arguments);
-  va_end(arguments);
-  return status;
-}
-
-/// Reads the lines before the PTX, which `*ptx` then is.
-static int32_t readKernels(Program *program, const char **ptx, char *why) {
-  char *line = program->code;
-  while (*line && *line != '\n') {
-    char *next = strchr(line, '\n'), *name = line, *space;
-    int follows = program->numKernels > 0 && strncmp(line, "then ", 5) == 0;
-    if (!next || !(follows || strncmp(line, "kernel ", 7) == 0) || !(space = strchr(name += follows ? 5 : 7, ' ')) ||
-        space > next)
-      return explain(why, SINTER_CORRUPT, "its code requires a line for each kernel");
-    Kernel *kernels = realloc(program->kernels, (size_t)(program->numKernels + 1) * sizeof *kernels);
-    if (!kernels)
-      return explain(why, SINTER_OUT_OF_MEMORY, "no memory for its kernels");
-    program->kernels = kernels;
-    Kernel *kernel = &kernels[program->numKernels++];
-    memset(kernel, 0, sizeof *kernel);
-    kernel->name = name;
-    kernel->follows = follows;
-    char form[8];
-    if (sscanf(space, " %7s %4" SCNu32, form, &kernel->threads) != 2 || kernel->threads == 0 ||
-        kernel->threads > 1024 || (strcmp(form, "thread") != 0 && strcmp(form, "block") != 0))
-      return explain(why, SINTER_CORRUPT, "its code requires 'thread' or 'block' and up to 1024 threads");
-    kernel->perBlock = form[0] == 'b';
-    *space = 0;
-    line = next + 1;
-  }
-  *ptx = *line ? line + 1 : line;
-  return SINTER_OK;
-}
-
-static int32_t loadCode(Program *program, const char *ptx, char *why) {
-  char log[4096] = "";
-  int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
-  void *values[] = {log, (void *)(uintptr_t)sizeof log};
-  int error = program->driver.moduleLoad(&program->module, ptx, 2, options, values);
-  if (error) {
-    program->module = NULL;
-    log[sizeof log - 1] = 0;
-    return explain(why, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_UNSUPPORTED,
-                   "GPU cuda:%d does not take its code: %s%s%.160s", program->ordinal,
-                   srtCudaErrorText(&program->driver, error), *log ? ": " : "", log);
-  }
-  for (int32_t i = 0; i < program->numKernels; ++i) {
-    Kernel *kernel = &program->kernels[i];
-    error = program->driver.moduleGetFunction(&kernel->function, program->module, kernel->name);
-    if (error)
-      return explain(why, SINTER_CORRUPT, "its code has no kernel %.100s", kernel->name);
-  }
-  return SINTER_OK;
-}
-
 /// Graphs where the driver has them, and loops in them where it has these.
 static int32_t startGraphs(Program *program, char *why) {
   CudaDriver *driver = &program->driver;
   const char *given = getenv("SINTER_CUDA_GRAPHS");
   int isOff = given && strcmp(given, "off") == 0, isLaunches = given && strcmp(given, "launches") == 0;
   if (given && *given && !isOff && !isLaunches && strcmp(given, "on") != 0)
-    return explain(why, SINTER_INVALID_ARGUMENT, "SINTER_CUDA_GRAPHS requires on, launches or off, got '%.60s'", given);
+    return srtCudaExplain(why, SINTER_INVALID_ARGUMENT, "SINTER_CUDA_GRAPHS requires on, launches or off, got '%.60s'",
+                          given);
   program->usesGraphs = driver->hasGraphs && !isOff;
   if (!program->usesGraphs || !driver->hasControl || isLaunches)
     return SINTER_OK;
@@ -565,9 +509,9 @@ static int32_t loadWeights(Program *program, const void *weights, int64_t bytes,
   if (!error)
     error = driver->streamSynchronize(program->stream);
   if (error)
-    return explain(why, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR,
-                   "%" PRId64 " bytes of weights on GPU cuda:%d: %s", bytes, program->ordinal,
-                   srtCudaErrorText(driver, error));
+    return srtCudaExplain(why, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR,
+                          "%" PRId64 " bytes of weights on GPU cuda:%d: %s", bytes, program->ordinal,
+                          srtCudaErrorText(driver, error));
   return SINTER_OK;
 }
 
@@ -580,16 +524,16 @@ static int32_t start(Program *program, char *why) {
     return status;
   int error = driver->primaryRetain(&program->context, program->handle);
   if (error)
-    return explain(why, SINTER_UNSUPPORTED, "GPU cuda:%d has no context: %s", program->ordinal,
-                   srtCudaErrorText(driver, error));
+    return srtCudaExplain(why, SINTER_UNSUPPORTED, "GPU cuda:%d has no context: %s", program->ordinal,
+                          srtCudaErrorText(driver, error));
   program->hasContext = 1;
   error = enter(program);
   if (!error) {
     error = driver->streamCreate(&program->stream, 0);
     leave(program);
   }
-  return error ? explain(why, SINTER_UNSUPPORTED, "GPU cuda:%d has no stream: %s", program->ordinal,
-                         srtCudaErrorText(driver, error))
+  return error ? srtCudaExplain(why, SINTER_UNSUPPORTED, "GPU cuda:%d has no stream: %s", program->ordinal,
+                                srtCudaErrorText(driver, error))
                : SINTER_OK;
 }
 
@@ -609,6 +553,8 @@ static void unload(const sinter_driver *driver, const sinter_device *device) {
         cuda->memFree(program->weights);
       if (program->module)
         cuda->moduleUnload(program->module);
+      if (program->wideModule)
+        cuda->moduleUnload(program->wideModule);
       if (program->control)
         cuda->moduleUnload(program->control);
       leave(program);
@@ -633,7 +579,7 @@ static int32_t load(const sinter_driver *driver, const sinter_device_code *code,
   if (!program || !copied) {
     free(program);
     free(copied);
-    return explain(why, SINTER_OUT_OF_MEMORY, "no memory for its code");
+    return srtCudaExplain(why, SINTER_OUT_OF_MEMORY, "no memory for its code");
   }
   memcpy(copied, code->payload, (size_t)code->bytes);
   copied[code->bytes] = 0;
@@ -655,12 +601,12 @@ static int32_t load(const sinter_driver *driver, const sinter_device_code *code,
                                     discard,
                                     transfer,
                                     control};
-  const char *ptx = NULL;
-  int32_t status = readKernels(program, &ptx, why);
+  char *ptx = NULL;
+  int32_t status = srtCudaReadKernels(program, &ptx, why);
   if (!status)
     status = start(program, why);
   if (!status && enter(program) == 0) {
-    status = loadCode(program, ptx, why);
+    status = srtCudaLoadCode(program, ptx, why);
     if (!status)
       status = startGraphs(program, why);
     if (!status)
@@ -674,13 +620,14 @@ static int32_t load(const sinter_driver *driver, const sinter_device_code *code,
   return status;
 }
 
-/// `requirements`: "sm_80", which newer generations have as well.
+/// `requirements`: "sm_80", which newer generations have as well, or "sm_90a", which none has.
 static int32_t runs(const sinter_driver *driver, const char *requirements, char *why) {
   (void)driver;
   CudaDriver cuda;
   int32_t ordinal, device, major = 0, minor = 0, required = 0;
-  if (sscanf(requirements, "sm_%d", &required) != 1) {
-    explain(why, 0, "it requires a generation of GPUs that this driver does not know");
+  char exact = 0;
+  if (sscanf(requirements, "sm_%d%c", &required, &exact) < 1) {
+    srtCudaExplain(why, 0, "it requires a generation of GPUs that this driver does not know");
     return 0;
   }
   if (srtCudaDriverOpen(&cuda, why))
@@ -689,8 +636,9 @@ static int32_t runs(const sinter_driver *driver, const char *requirements, char 
   if (!status) {
     cuda.deviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, device);
     cuda.deviceGetAttribute(&minor, CUDA_ATTRIBUTE_MINOR, device);
-    if (10 * major + minor < required)
-      status = explain(why, 1, "GPU cuda:%d is of generation sm_%d", ordinal, 10 * major + minor);
+    int32_t have = 10 * major + minor;
+    if (have < required || (exact == 'a' && have != required))
+      status = srtCudaExplain(why, 1, "GPU cuda:%d is of generation sm_%d", ordinal, have);
   }
   srtCudaDriverClose(&cuda);
   return status == 0;

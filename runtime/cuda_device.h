@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A module's kernels on one GPU: what the parts of the CUDA driver (cuda_device.c) share.
+// A module's kernels on one GPU: what the parts of the CUDA driver (cuda_device.c) share. cuda_code reads
+// and loads its kernels.
 //
 //     compiled code ── acquire, copy, launch, control ──> cuda_device ──> cuda_record: what was asked for since the
 //     host
@@ -20,12 +21,35 @@
 #include "driver.h"
 #include <pthread.h>
 
+#define WORDS_OF_A_LAUNCH 512
+
+/// A product of a constant and words of a launch.
+typedef struct Factors {
+  int64_t constant;
+  int32_t words[4], numWords;
+} Factors;
+
+/// What a tensor map is made of for each launch (cuda_maps.c): the buffer of a word, as a tensor.
+#define MAP_RANK 3
+typedef struct TensorMap {
+  int32_t word, type, rank;
+  Factors sizes[MAP_RANK], strides[MAP_RANK - 1]; // innermost first; strides in bytes
+  uint32_t box[MAP_RANK];
+} TensorMap;
+#define MAPS_OF_A_KERNEL 2
+
 typedef struct Kernel {
   const char *name;
   CudaFunction function;
   uint32_t threads;
   int32_t perBlock; // a chunk is what a block computes
   int32_t follows;  // runs behind the one before it
+  int32_t wide;     // number of the one that runs instead on this GPU where its maps are possible; 0: none
+  // Of such a one:
+  int32_t isWide;
+  uint32_t blocks, sharedBytes;
+  TensorMap maps[MAPS_OF_A_KERNEL];
+  int32_t numMaps;
 } Kernel;
 
 typedef struct Buffer {
@@ -127,7 +151,7 @@ typedef struct Program {
   int32_t ordinal;
   int handle, hasContext;
   CudaContext context;
-  CudaModule module, control;
+  CudaModule module, wideModule, control;
   CudaFunction loopKernel, branchKernel;
   int32_t usesGraphs, usesControl;
   CudaStream stream;
@@ -142,7 +166,22 @@ typedef struct Program {
   Session *sessions;
 } Program;
 
-#define WORDS_OF_A_LAUNCH 512
+// cuda_code.c. Statuses, with the reason in `why` (SINTER_DRIVER_TEXT_BYTES).
+/// Writes the reason and returns the status.
+__attribute__((format(printf, 3, 4))) int32_t srtCudaExplain(char *why, int32_t status, const char *format, ...);
+/// Reads the lines before the PTX, which `*ptx` then is.
+int32_t srtCudaReadKernels(Program *program, char **ptx, char *why);
+/// Loads all kernels of the PTX. Wide ones, which may follow it, are left out on other GPUs, and by drivers that know
+/// none.
+int32_t srtCudaLoadCode(Program *program, char *ptx, char *why);
+
+// cuda_maps.c
+/// Reads what is behind `map ` in a line of the code; false for what makes no sense.
+int32_t srtCudaReadMap(const char *line, TensorMap *map);
+/// Whether the driver would take the kernel's maps for these words.
+int srtCudaMapsFit(const Kernel *kernel, const int64_t *words);
+/// An error of the driver, or 0.
+int srtCudaEncodeMaps(const CudaDriver *driver, const Kernel *kernel, const int64_t *words, CudaMap *encoded);
 
 // cuda_memory.c. All of these return an error of the driver, or 0, and want the program's context entered.
 /// Memory of at least `bytes` for `owner`, a session or the program itself.

@@ -44,6 +44,12 @@ int32_t srtCudaDriverOpen(CudaDriver *driver, char *why) {
   driver->hasControl &= driver->field != NULL;
   CUDA_CONTROL_FUNCTIONS(CUDA_FIND_CONTROL)
 #undef CUDA_FIND_CONTROL
+  driver->hasWide = 1;
+#define CUDA_FIND_WIDE(field, name, parameters)                                                                        \
+  *(void **)&driver->field = dlsym(driver->library, #name);                                                            \
+  driver->hasWide &= driver->field != NULL;
+  CUDA_WIDE_FUNCTIONS(CUDA_FIND_WIDE)
+#undef CUDA_FIND_WIDE
   int error = driver->init(0);
   if (!error)
     return SINTER_OK;

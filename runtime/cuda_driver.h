@@ -18,6 +18,11 @@ typedef struct CudaGraph_ *CudaGraph;
 typedef struct CudaNode_ *CudaNode;
 typedef struct CudaGraphExec_ *CudaGraphExec;
 
+/// A tensor map, opaque.
+typedef struct CudaMap {
+  _Alignas(64) uint8_t bytes[128];
+} CudaMap;
+
 typedef struct CudaKernelNode {
   CudaFunction function;
   unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
@@ -73,6 +78,11 @@ enum {
   CUDA_ATTRIBUTE_MAJOR = 75,
   CUDA_ATTRIBUTE_MINOR = 76,
   CUDA_ATTRIBUTE_SHARED_OPTIN = 97,
+  CUDA_FUNCTION_DYNAMIC_SHARED = 8,
+  CUDA_MAP_F16 = 6,
+  CUDA_MAP_BF16 = 9,
+  CUDA_MAP_SWIZZLE_128 = 3,
+  CUDA_MAP_L2_256 = 3,
   CUDA_JIT_ERROR_LOG = 5,
   CUDA_JIT_ERROR_LOG_BYTES = 6
 };
@@ -141,13 +151,21 @@ enum {
     (CudaNode * node, CudaGraph graph, const CudaNode *after, const void *edges, size_t count,                         \
      CudaConditionalNode *parameters))
 
+/// Those of wide kernels, which drivers have from 12.0 on.
+#define CUDA_WIDE_FUNCTIONS(X)                                                                                         \
+  X(functionSet, cuFuncSetAttribute, (CudaFunction function, int attribute, int value))                                \
+  X(mapEncode, cuTensorMapEncodeTiled,                                                                                 \
+    (CudaMap * map, int type, uint32_t rank, void *address, const uint64_t *sizes, const uint64_t *strides,            \
+     const uint32_t *box, const uint32_t *elementStrides, int interleave, int swizzle, int promotion, int fill))
+
 typedef struct CudaDriver {
   void *library;
-  int32_t hasGraphs, hasControl; // all functions of graphs; those of loops and branches as well
+  int32_t hasGraphs, hasControl, hasWide; // all functions of graphs; those of loops and branches as well
 #define CUDA_FIELD(field, name, parameters) int(*field) parameters;
   CUDA_FUNCTIONS(CUDA_FIELD)
   CUDA_GRAPH_FUNCTIONS(CUDA_FIELD)
   CUDA_CONTROL_FUNCTIONS(CUDA_FIELD)
+  CUDA_WIDE_FUNCTIONS(CUDA_FIELD)
 #undef CUDA_FIELD
 } CudaDriver;
 

@@ -168,11 +168,13 @@ typedef struct Parameters {
   CudaCopyNode copy;
   CudaFillNode fill;
   int64_t chunks;
-  void *pointers[WORDS_OF_A_LAUNCH];
+  void *pointers[WORDS_OF_A_LAUNCH + MAPS_OF_A_KERNEL];
+  CudaMap maps[MAPS_OF_A_KERNEL];
 } Parameters;
 
-static void kernelParameters(const Program *program, const Record *record, const Item *item, int32_t number,
-                             Parameters *p) {
+/// An error of the driver, or 0.
+static int kernelParameters(const Program *program, const Record *record, const Item *item, int32_t number,
+                            Parameters *p) {
   const Kernel *kernel = &program->kernels[number];
   uint32_t blocks, threads;
   srtCudaGeometry(kernel, item->chunks, &blocks, &threads);
@@ -180,7 +182,11 @@ static void kernelParameters(const Program *program, const Record *record, const
   for (int32_t i = 0; i < item->numWords; ++i)
     p->pointers[i] = &record->words[item->firstWord + i];
   p->pointers[item->numWords] = &p->chunks;
-  p->kernel = (CudaKernelNode){kernel->function, blocks, 1, 1, threads, 1, 1, 0, p->pointers, NULL, NULL, NULL};
+  for (int32_t i = 0; i < kernel->numMaps; ++i)
+    p->pointers[item->numWords + 1 + i] = &p->maps[i];
+  p->kernel = (CudaKernelNode){kernel->function,    blocks,      1,    1,    threads, 1, 1,
+                               kernel->sharedBytes, p->pointers, NULL, NULL, NULL};
+  return srtCudaEncodeMaps(&program->driver, kernel, record->words + item->firstWord, p->maps);
 }
 
 static void copyParameters(const Record *record, const Item *item, Parameters *p) {
@@ -211,8 +217,9 @@ static void addItem(Builder *b, Scope *scope, int32_t index) {
     if (!b->graph) {
       // only the order
     } else if (item->kind == ITEM_KERNEL) {
-      kernelParameters(b->program, b->record, item, kernel, &p);
-      b->error = driver->graphAddKernel(&node, scope->graph, scope->after, count, &p.kernel);
+      b->error = kernelParameters(b->program, b->record, item, kernel, &p);
+      if (!b->error)
+        b->error = driver->graphAddKernel(&node, scope->graph, scope->after, count, &p.kernel);
     } else if (item->kind == ITEM_COPY) {
       copyParameters(b->record, item, &p);
       b->error = driver->graphAddCopy(&node, scope->graph, scope->after, count, &p.copy, b->program->context);
@@ -412,8 +419,9 @@ static int update(Program *program, Graph *graph, const Record *record) {
       continue;
     const int64_t *words = record->words + item->firstWord;
     if (item->kind == ITEM_KERNEL) {
-      kernelParameters(program, record, item, node->kernel, &p);
-      error = driver->execSetKernel(graph->exec, node->node, &p.kernel);
+      error = kernelParameters(program, record, item, node->kernel, &p);
+      if (!error)
+        error = driver->execSetKernel(graph->exec, node->node, &p.kernel);
     } else if (item->kind == ITEM_COPY) {
       copyParameters(record, item, &p);
       error = driver->execSetCopy(graph->exec, node->node, &p.copy, program->context);

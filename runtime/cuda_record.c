@@ -49,6 +49,9 @@ Item *srtCudaAdd(Session *session, ItemKind kind, int32_t number, int64_t chunks
 
 void srtCudaGeometry(const Kernel *kernel, int64_t chunks, uint32_t *blocks, uint32_t *threads) {
   *threads = kernel->threads;
+  *blocks = kernel->blocks;
+  if (kernel->isWide)
+    return;
   int64_t count = chunks;
   if (!kernel->perBlock) {
     if (chunks < *threads)
@@ -61,17 +64,23 @@ void srtCudaGeometry(const Kernel *kernel, int64_t chunks, uint32_t *blocks, uin
 //===- Without a graph -----------------------------------------------------------------------------===//
 
 static int issueKernel(Program *program, const Item *item, const int64_t *words) {
-  void *parameters[WORDS_OF_A_LAUNCH];
+  void *parameters[WORDS_OF_A_LAUNCH + MAPS_OF_A_KERNEL];
+  CudaMap maps[MAPS_OF_A_KERNEL];
   int64_t chunks = item->chunks;
   for (int32_t i = 0; i < item->numWords; ++i)
     parameters[i] = (void *)(uintptr_t)&words[i];
   parameters[item->numWords] = &chunks;
   const Kernel *kernel = &program->kernels[item->number], *end = program->kernels + program->numKernels;
-  int error;
+  int error = srtCudaEncodeMaps(&program->driver, kernel, words, maps);
+  for (int32_t i = 0; i < kernel->numMaps; ++i)
+    parameters[item->numWords + 1 + i] = &maps[i];
+  if (error)
+    return error;
   do { // it walks over all chunks, whatever the grid
     uint32_t blocks, threads;
     srtCudaGeometry(kernel, chunks, &blocks, &threads);
-    error = program->driver.launch(kernel->function, blocks, 1, 1, threads, 1, 1, 0, program->stream, parameters, NULL);
+    error = program->driver.launch(kernel->function, blocks, 1, 1, threads, 1, 1, kernel->sharedBytes, program->stream,
+                                   parameters, NULL);
   } while (!error && ++kernel < end && kernel->follows);
   return error;
 }

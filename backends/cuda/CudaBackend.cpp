@@ -96,17 +96,21 @@ schedule::KernelTraits CudaBackend::describe(schedule::KernelSpec &given, String
   writeLoops(spec);
   spec.emitted.function.setName(symbol);
   const KernelForm *form = findForm(spec.schedule().getEmitter());
-  int64_t threads = form->threads ? form->threads : spec.schedule().getLanes();
+  int64_t threads = form->threads ? form->threads : spec.threads ? spec.threads : spec.schedule().getLanes();
   auto join = spec.loops->lookupSymbol<func::FuncOp>(("kernel" + kJoinSuffix).str());
   if (join)
     join.setName((symbol + kJoinSuffix).str());
-  kernels.push_back({symbol.str(), form->chunk, threads, form->threadsAtOnce, bool(join), std::move(spec.loops)});
+  if (spec.wide.module)
+    spec.wide.module->lookupSymbol<func::FuncOp>("kernel").setName((symbol + kWideSuffix).str());
+  kernels.push_back({symbol.str(), form->chunk, threads, form->threadsAtOnce, bool(join), std::move(spec.loops),
+                     std::move(spec.wide)});
   return spec.emitted;
 }
 
 FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
   Lowering lowering(loc.getContext());
-  std::vector<PtxUnit> units;
+  const Generation wideGeneration{"sm_90a", "+ptx80"};
+  std::vector<PtxUnit> units, wideUnits;
   schedule::CodeObject object{name().str(), generation.cpu, ""};
   llvm::raw_string_ostream os(object.payload);
   for (Kernel &kernel : kernels) {
@@ -115,15 +119,31 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
     units.push_back({*kernel.loops, {{kernel.symbol, kernel.chunk, kernel.threads, kernel.threadsAtOnce}}});
     os << "kernel " << kernel.symbol << (kernel.chunk == Chunk::Thread ? " thread " : " block ") << kernel.threads
        << "\n";
-    if (!kernel.isJoined)
+    if (kernel.isJoined) {
+      std::string join = kernel.symbol + kJoinSuffix.str();
+      units.back().entries.push_back({join, Chunk::Block, kJoinThreads});
+      os << "then " << join << " block " << kJoinThreads << "\n";
+    }
+    if (!kernel.wide.module)
       continue;
-    std::string join = kernel.symbol + kJoinSuffix.str();
-    units.back().entries.push_back({join, Chunk::Block, kJoinThreads});
-    os << "then " << join << " block " << kJoinThreads << "\n";
+    if (failed(lowering.run(*kernel.wide.module)))
+      return failure();
+    std::string name = kernel.symbol + kWideSuffix.str();
+    wideUnits.push_back({*kernel.wide.module, {{name, Chunk::Grid, kernel.wide.threads, 0, kernel.wide.numMaps}}});
+    os << "wide " << name << " " << kernel.wide.threads << " " << kernel.wide.sharedBytes << "\n" << kernel.wide.maps;
   }
+  bool isTogether = generation.cpu == wideGeneration.cpu;
+  if (isTogether)
+    llvm::append_range(units, wideUnits);
   FailureOr<std::string> ptx = generatePtx(units, generation, loc);
   if (failed(ptx))
     return failure();
   os << "\n" << *ptx;
+  if (isTogether || wideUnits.empty())
+    return object;
+  ptx = generatePtx(wideUnits, wideGeneration, loc);
+  if (failed(ptx))
+    return failure();
+  os << "\n=== " << wideGeneration.cpu << "\n" << *ptx;
   return object;
 }

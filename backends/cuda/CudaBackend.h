@@ -7,6 +7,16 @@
 //
 //     kernel NAME thread|block THREADS     a chunk is computed by a thread, or by a block of as many threads
 //     then NAME block THREADS              runs behind the one before whenever that is launched, on as many chunks
+//     wide NAME THREADS BYTES              for sm_90a, instead of the kernel before and what runs behind it: a block of
+//     as
+//                                          many threads, with BYTES of dynamic shared memory, for each multiprocessor;
+//                                          behind the words and the number of chunks it takes tensor maps:
+//     map WORD f16|bf16 SIZES STRIDES BOX  of the buffer of that word, the innermost axis first; strides, in bytes, are
+//                                          those of the other axes. A number is a product, `64*w5`, of constants and
+//                                          words. Rows of a box have 128 bytes and are swizzled
+//
+// Where the PTX is for another generation than sm_90a and there are wide kernels, a line `=== sm_90a` follows, and the
+// PTX of these. They are launched on such GPUs, if addresses and strides are multiples of 16 bytes.
 
 #ifndef SINTER_BACKENDS_CUDA_CUDABACKEND_H
 #define SINTER_BACKENDS_CUDA_CUDABACKEND_H
@@ -41,6 +51,7 @@ private:
     int64_t threadsAtOnce; // of the form
     bool isJoined;         // by a second function
     mlir::OwningOpRef<mlir::ModuleOp> loops;
+    WideKernel wide;
   };
   Generation generation;
   cpu::Target target;

@@ -17,8 +17,8 @@ using namespace sinter::cuda;
 static const struct {
   llvm::StringLiteral name;
   llvm::StringLiteral features;
-} generations[] = {{"sm_80", "+ptx70"}, {"sm_86", "+ptx71"},  {"sm_87", "+ptx74"}, {"sm_89", "+ptx78"},
-                   {"sm_90", "+ptx78"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
+} generations[] = {{"sm_80", "+ptx70"}, {"sm_86", "+ptx71"},  {"sm_87", "+ptx74"},  {"sm_89", "+ptx78"},
+                   {"sm_90", "+ptx78"}, {"sm_90a", "+ptx80"}, {"sm_100", "+ptx86"}, {"sm_120", "+ptx87"}};
 
 namespace {
 class CudaMachine final : public schedule::Machine {
@@ -27,8 +27,10 @@ public:
     name = "cuda:" + generation.cpu;
     requirements = code = key = generation.cpu;
     int64_t number = 0;
-    StringRef(generation.cpu).drop_front(3).getAsInteger(10, number);
-    demands = {number};
+    StringRef digits = StringRef(generation.cpu).drop_front(3);
+    bool isExact = digits.consume_back("a"); // no other generation runs it
+    digits.getAsInteger(10, number);
+    demands = {2 * number + isExact};
   }
   const schedule::BackendKind &kind() const override { return *schedule::findBackend("cuda"); }
   Attribute attribute(MLIRContext *context) const override { return StringAttr::get(context, generation.cpu); }

@@ -16,9 +16,11 @@ struct Gpu {
   llvm::StringLiteral name;
   int64_t multiprocessors;
   int64_t sharedBytes;    // of a multiprocessor
+  int64_t sharedOfBlock;  // that a block may ask for
   double bandwidth;       // bytes a nanosecond, of the whole GPU
   double macs32, macs64;  // multiply-adds a nanosecond of a multiprocessor by its threads
   double macs16, macs8;   // by mma.sync
+  double macsWgmma = 0;   // of f16 and bf16, by wgmma
   double launchNs = 3000; // from one kernel to the next
 };
 

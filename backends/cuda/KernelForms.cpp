@@ -6,6 +6,7 @@
 #include "backends/cuda/BlockForms.h"
 #include "backends/cuda/ProductForms.h"
 #include "backends/cuda/UpdateForm.h"
+#include "backends/cuda/WgmmaForms.h"
 #include "ir/Shapes.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -37,7 +38,7 @@ template <Core core> static std::string planTiles(cuda::KernelSpec &spec, String
 }
 
 template <Core core> static cpu::EmittedKernel emitTiles(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
-  return emitProduct(spec, module, symbol, core);
+  return emitProduct(spec, module, symbol, core, ProductTile::of(spec.schedule()));
 }
 
 template <Core core, bool isGradient>
@@ -66,6 +67,7 @@ static std::string planOnly(cuda::KernelSpec &spec, StringRef name, ScheduleAttr
 }
 
 static const KernelForm forms[] = {
+    {"wgmma_product", Chunk::Block, 0, planWgmmaProduct, emitWgmmaProduct, kThreadsAtOnce},
     {"mma_product", Chunk::Block, 0, planTiles<Core::Warps>, emitTiles<Core::Warps>, kThreadsAtOnce},
     {"tf32_product", Chunk::Block, 0, planTiles<Core::WarpsTf32>, emitTiles<Core::WarpsTf32>, kThreadsAtOnce},
     {"product", Chunk::Block, 0, planTiles<Core::Threads>, emitTiles<Core::Threads>, kThreadsAtOnce},

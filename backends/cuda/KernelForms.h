@@ -14,8 +14,17 @@
 
 namespace sinter::cuda {
 
-/// Who computes a chunk.
-enum class Chunk { Thread, Block };
+/// Who computes a chunk; `Grid`: the kernel itself shares its work among blocks (WideKernel).
+enum class Chunk { Thread, Block, Grid };
+
+/// A kernel for sm_90a beside one for the same words: of as many blocks as there are multiprocessors, each of which
+/// gets its number and theirs where others get chunks, then pointers to tensor maps.
+struct WideKernel {
+  mlir::OwningOpRef<mlir::ModuleOp> module; // null where there is none
+  int64_t threads = 0, sharedBytes = 0;     // of a block; the memory is dynamic
+  unsigned numMaps = 0;
+  std::string maps; // lines that the runtime makes them of (CudaBackend.h)
+};
 
 /// A kernel with the loops that were written for it.
 class KernelSpec final : public cpu::KernelSpec {
@@ -24,12 +33,16 @@ public:
 
   mlir::OwningOpRef<mlir::ModuleOp> loops;
   cpu::EmittedKernel emitted;
+  int64_t threads = 0; // of a block, where they are not those of the schedule
+  WideKernel wide;
 };
 
 /// A second function of a kernel's module, by its name behind the first one's: it runs after all of the first, over as
 /// many chunks, each of which is a block's of so many threads.
 inline constexpr llvm::StringLiteral kJoinSuffix = "_join";
 inline constexpr int64_t kJoinThreads = 256;
+/// A wide kernel's name behind the other's.
+inline constexpr llvm::StringLiteral kWideSuffix = "_wide";
 
 struct KernelForm {
   llvm::StringLiteral name;

@@ -52,6 +52,9 @@ public:
     copied = view->input;
     freeStride = freeStep;
     sumStride = sumStep;
+    if (std::optional<cpu::MergedAxes> batches = cpu::mergeAxes(spec, *view, batch))
+      panel = kInner ? Panel{sums->size, rows->size, freeStep, batches->size, batches->stride}
+                     : Panel{rows->size, sums->size, sumStep, batches->size, batches->stride};
     if (!isOne(spec.dims.resolve(kInner ? rows->size : sums->size)))
       steps.push_back(kInner ? freeStep : sumStep);
     for (int64_t axis : batch) {

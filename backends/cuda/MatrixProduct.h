@@ -39,6 +39,14 @@ public:
   /// all of `steps` (elements) are such multiples.
   std::optional<unsigned> copied;
   Dims steps;
+
+  /// All of the operand as a tensor in that input's memory, the innermost axis first: rows (k or free positions, as
+  /// `kInner` says) `outerStride` elements apart, batches `batchStride`. Nothing for a convolution's pixels and for
+  /// batches at several distances.
+  struct Panel {
+    DimExpr inner, outer, outerStride, batches, batchStride;
+  };
+  std::optional<Panel> panel;
 };
 
 struct MatrixProduct {

@@ -3,7 +3,7 @@
 #include "backends/cuda/ProductForms.h"
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
-#include "backends/cuda/TileCore.h"
+#include "backends/cuda/ProductResult.h"
 #include "ir/Precision.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
@@ -14,8 +14,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-/// Tiles one above the other that follow each other, so that what they read of b is still in the cache.
-constexpr int64_t kTilesInGroup = 8;
 /// Products of fewer multiply-adds a thread for each result computes as soon.
 constexpr int64_t kFewMacs = 4096;
 constexpr int64_t kFewSums = 8;
@@ -56,7 +54,8 @@ std::string cuda::planProduct(cuda::KernelSpec &spec, StringRef name, Core core,
     for (DimExpr size : {inGroup, ofGroup})
       if (size = spec.dims.resolve(size); size.isConstant() && size.constant() < 4)
         return "its groups are small";
-  schedule = chooseTile(spec, *product, *types, core).schedule(spec.kernel.getContext(), name, core);
+  const Gpu &gpu = gpuOf(core == Core::Warpgroups ? "sm_90" : spec.target().name);
+  schedule = chooseTile(spec, *product, *types, core, gpu).schedule(spec.kernel.getContext(), name, core);
   return "";
 }
 
@@ -67,14 +66,10 @@ class ProductEmitter {
 public:
   ProductEmitter(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
                  const ProductTile &tile)
-      : spec(spec), dims(spec.dims), product(product), types(types), core(core), tile(tile) {
-    auto tiles = [&](DimExpr size, int64_t of) { return dims.resolve(dims.ceilDiv(size, dims.constant(of))); };
-    tilesDown = tiles(product.rowCount, tile.rows);
-    tilesAcross = tiles(product.columnCount, tile.columns);
-    perPart = dims.mul(tiles(tiles(product.k, tile.parts), tile.slab), dims.constant(tile.slab));
-    DimExpr perBatch = dims.mul(tilesDown, tilesAcross);
-    chunks = dims.resolve(dims.mul(dims.mul(perBatch, product.batchCount), dims.constant(tile.parts)));
-    results = dims.mul(dims.mul(product.rowCount, product.columnCount), product.batchCount);
+      : spec(spec), dims(spec.dims), product(product), types(types), core(core), tile(tile),
+        result(spec, product, types, tile) {
+    auto cut = [&](DimExpr size, int64_t by) { return dims.resolve(dims.ceilDiv(size, dims.constant(by))); };
+    perPart = dims.mul(cut(cut(product.k, tile.parts), tile.slab), dims.constant(tile.slab));
   }
 
   cpu::EmittedKernel emit(ModuleOp module, StringRef symbol);
@@ -86,15 +81,7 @@ private:
   void emitTile(TileBuilder &t, Value chunk, SlabLoader &a, SlabLoader &b, TileCore &code, Value memory);
   SmallVector<Value> sumSlabs(TileBuilder &t, const SlabPlace &forA, const SlabPlace &forB, Value kBegin, SlabLoader &a,
                               SlabLoader &b, TileCore &code, Value memory);
-  void storeRuns(TileBuilder &t, TileCore &code, ValueRange sums, const SlabPlace &forA, const SlabPlace &forB,
-                 Value part);
-  void finishRun(TileBuilder &t, ArrayRef<Value> batch, Value row, Value column, Value sums, int64_t lanes);
   void emitJoin(ModuleOp module, StringRef symbol);
-  Value startOfPart(TileBuilder &t, Value part, ArrayRef<Value> batch);
-  bool divides(DimExpr size, int64_t by) {
-    size = dims.resolve(size);
-    return size.isConstant() && size.constant() % by == 0;
-  }
 
   cuda::KernelSpec &spec;
   DimContext &dims;
@@ -102,8 +89,8 @@ private:
   const ProductTypes &types;
   Core core;
   ProductTile tile;
-  DimExpr tilesDown, tilesAcross, perPart, chunks, results;
-  SmallVector<Value> isAligned; // by result
+  ProductResult result;
+  DimExpr perPart;
 };
 } // namespace
 
@@ -178,99 +165,23 @@ SmallVector<Value> ProductEmitter::sumSlabs(TileBuilder &t, const SlabPlace &for
   return totals;
 }
 
-/// The first element of a part's sums of a batch in the workspace.
-Value ProductEmitter::startOfPart(TileBuilder &t, Value part, ArrayRef<Value> batch) {
-  Value at = part;
-  for (auto [i, size] : llvm::zip(batch, product.batches))
-    at = t.add(t.mul(at, t.fn.materialize(size)), i);
-  return t.mul(t.mul(at, t.fn.materialize(product.rowCount)), t.fn.materialize(product.columnCount));
-}
-
-/// What follows the product, on one run of its results.
-void ProductEmitter::finishRun(TileBuilder &t, ArrayRef<Value> batch, Value row, Value column, Value sums,
-                               int64_t lanes) {
-  cpu::KernelElements elements(t.fn, lanes);
-  Value root = product.root->getResult(0), value = cpu::narrow(t.b, t.b.getLoc(), sums, product.resultType);
-  elements.install(root, [value](ArrayRef<LaneIndex>) { return value; });
-  SmallVector<LaneIndex> index = product.resultIndex(t.fn, elements, batch, row, column, lanes);
-  SmallVector<Value> values;
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    values.push_back(elements.load(spec.yielded(i), index));
-  for (auto [i, result] : llvm::enumerate(values)) {
-    if (lanes == 1 || getElementTypeOrSelf(result).isInteger(1)) {
-      elements.storeResult(i, result, index);
-      continue;
-    }
-    Value spread = isa<VectorType>(result.getType()) ? result : elements.splat(result);
-    auto store = [&] {
-      SmallVector<Value> at = llvm::map_to_vector(index, [](const LaneIndex &each) { return each.base; });
-      int64_t width = getElementTypeOrSelf(spread).getIntOrFloatBitWidth() / 8;
-      Value offset = t.mul(t.fn.offset(at, spec.sizes->dims(root)), width);
-      t.store(spread, t.behind(t.global(t.fn.result(i)), offset), width * lanes);
-    };
-    t.when(isAligned[i], store, [&] { elements.storeResult(i, spread, index); });
-  }
-}
-
-void ProductEmitter::storeRuns(TileBuilder &t, TileCore &code, ValueRange sums, const SlabPlace &forA,
-                               const SlabPlace &forB, Value part) {
-  bool always = divides(product.rowCount, tile.rows) && divides(product.columnCount, tile.columns);
-  for (const TileCore::Run &run : code.runs()) {
-    auto lanes = static_cast<int64_t>(run.sums.size());
-    if (!product.hasRunsOf(spec, lanes))
-      lanes = 1;
-    for (size_t first = 0; first < run.sums.size(); first += static_cast<size_t>(lanes)) {
-      Value row = t.add(forA.free, run.row), column = t.add(t.add(forB.free, run.column), static_cast<int64_t>(first));
-      auto finish = [&] {
-        SmallVector<Value> elements;
-        for (unsigned sum : ArrayRef(run.sums).slice(first, static_cast<size_t>(lanes)))
-          elements.push_back(sums[sum]);
-        Value value =
-            lanes == 1 ? elements.front()
-                       : vector::FromElementsOp::create(t.b, VectorType::get({lanes}, types.sum), elements).getResult();
-        if (tile.parts == 1)
-          return finishRun(t, forA.batch, row, column, value, lanes);
-        Value at = t.add(t.mul(row, t.fn.materialize(product.columnCount)), column);
-        int64_t width = types.sum.getIntOrFloatBitWidth() / 8;
-        at = t.mul(t.add(startOfPart(t, part, forA.batch), at), width);
-        t.store(value, t.behind(t.global(t.fn.workspace()), at), width * lanes);
-      };
-      if (always)
-        finish();
-      else
-        t.when(t.both(t.less(row, forA.freeEnd), t.less(column, forB.freeEnd)), finish);
-    }
-  }
-}
-
 void ProductEmitter::emitTile(TileBuilder &t, Value chunk, SlabLoader &a, SlabLoader &b, TileCore &code, Value memory) {
   cpu::KernelFunction &fn = t.fn;
-  // chunk -> (part, batch, tile); tiles in groups of rows, down in each group first.
-  SmallVector<Value> at = fn.delinearize(
-      chunk, {dims.constant(tile.parts), product.batchCount, dims.resolve(dims.mul(tilesDown, tilesAcross))});
-  Value part = at[0], down = fn.materialize(tilesDown), across = fn.materialize(tilesAcross);
-  Value perGroup = t.mul(across, kTilesInGroup), group = arith::DivUIOp::create(t.b, at[2], perGroup);
-  Value firstOfGroup = t.mul(group, kTilesInGroup);
-  Value height = t.min(t.sub(down, firstOfGroup), fn.index(kTilesInGroup));
-  Value inGroup = t.sub(at[2], t.mul(group, perGroup));
-  Value column = arith::DivUIOp::create(t.b, inGroup, height);
-  Value row = t.add(firstOfGroup, t.sub(inGroup, t.mul(column, height)));
-
-  Value kBegin = t.mul(part, fn.materialize(perPart));
+  ProductResult::Place at = result.place(t, chunk);
+  Value kBegin = t.mul(at.part, fn.materialize(perPart));
   Value kEnd = t.min(t.add(kBegin, fn.materialize(perPart)), fn.materialize(product.k));
-  SmallVector<Value> batch = fn.delinearize(at[1], product.batches);
-  SlabPlace forA{batch, t.mul(row, tile.rows), fn.materialize(product.rowCount), kEnd};
-  SlabPlace forB{batch, t.mul(column, tile.columns), fn.materialize(product.columnCount), kEnd};
+  SlabPlace forA{at.batch, t.mul(at.row, tile.rows), fn.materialize(product.rowCount), kEnd};
+  SlabPlace forB{at.batch, t.mul(at.column, tile.columns), fn.materialize(product.columnCount), kEnd};
   SmallVector<Value> sums = sumSlabs(t, forA, forB, kBegin, a, b, code, memory);
-  storeRuns(t, code, sums, forA, forB, part);
+  result.storeRuns(t, code.runs(), sums, forA, forB, at.part);
 }
 
 /// A kernel after the first one: the parts' sums in their order, and what follows the product.
 void ProductEmitter::emitJoin(ModuleOp module, StringRef symbol) {
   cpu::KernelFunction fn(spec, module, symbol, {.workspace = true});
   TileBuilder t(fn);
-  Value total = fn.materialize(results), from = t.global(fn.workspace());
-  Value step = t.mul(fn.materialize(chunks), kJoinThreads);
+  Value total = fn.materialize(result.elements()), from = t.global(fn.workspace());
+  Value step = t.mul(fn.materialize(result.count()), kJoinThreads);
   int64_t width = types.sum.getIntOrFloatBitWidth() / 8;
   Value thread = t.threadNumber();
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
@@ -286,7 +197,7 @@ void ProductEmitter::emitJoin(ModuleOp module, StringRef symbol) {
                                         : arith::AddIOp::create(t.b, sum, next).getResult();
     }
     SmallVector<Value> at = fn.delinearize(flat, {product.batchCount, product.rowCount, product.columnCount});
-    finishRun(t, fn.delinearize(at[0], product.batches), at[1], at[2], sum, 1);
+    result.finishRun(t, fn.delinearize(at[0], product.batches), at[1], at[2], sum, 1);
   });
   fn.finish();
 }
@@ -301,23 +212,24 @@ cpu::EmittedKernel ProductEmitter::emit(ModuleOp module, StringRef symbol) {
   int64_t threads = tile.threads(core);
   SlabLoader a(t, *product.a, SlabLayout::of(tile, types, *product.a, true, core), types.a, threads, thread);
   SlabLoader b(t, *product.b, SlabLayout::of(tile, types, *product.b, false, core), types.b, threads, thread);
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    isAligned.push_back(t.isAligned(fn.result(i)));
+  result.prepare(t);
   Value memory = t.shared("slabs", sharedBytes(tile, types, product, core));
   std::unique_ptr<TileCore> code = TileCore::of(core, t, tile, types, a.layout, b.layout, thread);
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) { emitTile(t, chunk, a, b, *code, memory); });
   fn.finish();
   cpu::EmittedKernel emitted;
   emitted.function = fn.function;
-  emitted.chunks = chunks;
+  emitted.chunks = result.count();
   if (isSplit)
-    emitted.workspaceBytes = dims.mul(results, dims.constant(tile.parts * types.sum.getIntOrFloatBitWidth() / 8));
+    emitted.workspaceBytes =
+        dims.mul(result.elements(), dims.constant(tile.parts * types.sum.getIntOrFloatBitWidth() / 8));
   return emitted;
 }
 
-cpu::EmittedKernel cuda::emitProduct(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol, Core core) {
+cpu::EmittedKernel cuda::emitProduct(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol, Core core,
+                                     const ProductTile &tile) {
   std::string refusal;
   MatrixProduct product = *MatrixProduct::of(spec, refusal);
   ProductTypes types = *ProductTypes::of(product, core, refusal);
-  return ProductEmitter(spec, product, types, core, ProductTile::of(spec.schedule())).emit(module, symbol);
+  return ProductEmitter(spec, product, types, core, tile).emit(module, symbol);
 }

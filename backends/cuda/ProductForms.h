@@ -19,7 +19,8 @@
 namespace sinter::cuda {
 
 std::string planProduct(KernelSpec &spec, llvm::StringRef name, Core core, ScheduleAttr &schedule);
-cpu::EmittedKernel emitProduct(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol, Core core);
+cpu::EmittedKernel emitProduct(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol, Core core,
+                               const ProductTile &tile);
 
 } // namespace sinter::cuda
 

@@ -2,7 +2,6 @@
 
 #include "backends/cuda/ProductTile.h"
 #include "backends/cpu/emit/General.h"
-#include "backends/cuda/Gpus.h"
 #include "backends/cuda/TileMemory.h"
 #include "ir/Shapes.h"
 #include <cmath>
@@ -29,15 +28,15 @@ std::optional<ProductTypes> ProductTypes::of(const MatrixProduct &product, Core 
     refusal = "only f32 is rounded to tf32";
     return std::nullopt;
   }
-  if (core == Core::Warps) {
+  if (core == Core::Warps || core == Core::Warpgroups) {
     types.a = a;
     types.b = b;
     bool isHalf = a == b && (a.isF16() || a.isBF16()) && (result == a || result.isF32());
     bool isBytes = a.isInteger(8) && b.isInteger(8) && result.isInteger(32);
     types.sum = isHalf ? Type(Float32Type::get(a.getContext())) : Type(IntegerType::get(a.getContext(), 32));
-    if (isHalf || isBytes)
+    if (isHalf || (isBytes && core == Core::Warps))
       return types;
-    refusal = "no mma.sync multiplies its types";
+    refusal = core == Core::Warps ? "no mma.sync multiplies its types" : "it multiplies f16 and bf16 alone";
     return std::nullopt;
   }
   types.sum = cpu::accumulatorType(product.resultType);
@@ -61,11 +60,37 @@ ScheduleAttr ProductTile::schedule(MLIRContext *context, StringRef name, Core co
 }
 
 int64_t cuda::sharedBytes(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product, Core core) {
+  if (core == Core::Warpgroups) // with two mbarriers of each slab
+    return tile.stages * ((tile.rows + tile.columns) * tile.slab * types.width() + 16);
   return tile.stages * (SlabLayout::of(tile, types, *product.a, true, core).bytes() +
                         SlabLayout::of(tile, types, *product.b, false, core).bytes());
 }
 
+/// Of `wgmma_product`.
+static std::string unfitOfWarpgroups(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product) {
+  if (tile.rows != 64 && tile.rows != 128)
+    return "its tile has 64 or 128 rows";
+  if (tile.columns != 32 && tile.columns != 64 && tile.columns != 128 && tile.columns != 256)
+    return "its tile has 32, 64, 128 or 256 columns";
+  if (tile.columns == 32 && !product.b->kInner)
+    return "columns that lie side by side come 64 at once";
+  if (tile.slab != 64)
+    return "its slab is 64, which are 128 bytes";
+  if (tile.innerRows != 64 || tile.innerColumns != tile.columns)
+    return "a warpgroup takes 64 rows of all columns";
+  if (tile.stages < 2 || tile.stages > 16)
+    return "2 to 16 slabs are held at once";
+  if (tile.parts != 1)
+    return "k has one part";
+  int64_t most = gpuOf("sm_90").sharedOfBlock;
+  if (sharedBytes(tile, types, product, Core::Warpgroups) > most)
+    return "its slabs do not fit into " + std::to_string(most >> 10) + " KiB";
+  return "";
+}
+
 std::string cuda::unfit(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product, Core core) {
+  if (core == Core::Warpgroups)
+    return unfitOfWarpgroups(tile, types, product);
   for (int64_t size : {tile.rows, tile.columns, tile.slab})
     if (size < 8 || !llvm::isPowerOf2_64(static_cast<uint64_t>(size)))
       return "its tile requires powers of two from 8 on";
@@ -126,11 +151,17 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   auto tiles = [](int64_t size, int64_t of) { return static_cast<double>((size + of - 1) / of); };
   auto blocks = static_cast<double>(blocksOf(tile, sizes) * tile.parts);
   double slabs = std::ceil(tiles(sizes.k, tile.slab) / static_cast<double>(tile.parts)), slab = double(tile.slab);
-  double ofWarps = core == Core::WarpsTf32 ? gpu.macs16 / 2 : types.width() == 1 ? gpu.macs8 : gpu.macs16;
+  double ofWarps = core == Core::Warpgroups  ? gpu.macsWgmma
+                   : core == Core::WarpsTf32 ? gpu.macs16 / 2
+                   : types.width() == 1      ? gpu.macs8
+                                             : gpu.macs16;
   double macs = isOfWarps(core) ? ofWarps : types.width() == 8 ? gpu.macs64 : gpu.macs32;
   // A multiprocessor that has few threads waits for memory; sums in registers are what an element is used for.
   double threads = static_cast<double>(tile.threads(core));
-  double waiting = 1 + 24 / (static_cast<double>(tile.innerRows * tile.innerColumns) / (isOfWarps(core) ? 32 : 1));
+  double waiting =
+      core == Core::Warpgroups
+          ? 1
+          : 1 + 24 / (static_cast<double>(tile.innerRows * tile.innerColumns) / (isOfWarps(core) ? 32 : 1));
   double multiplying = double(tile.rows * tile.columns) * slab / macs * waiting;
   double reading = double((tile.rows + tile.columns) * types.width()) * slab /
                    (2.5 * gpu.bandwidth / double(gpu.multiprocessors)); // most of it is in the second cache
@@ -145,24 +176,29 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   return cost;
 }
 
-ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types,
-                             Core core) {
+ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
+                             const Gpu &gpu, double *ns) {
   static const ProductTile ofThreads[] = {{128, 128, 16, 8, 8}, {64, 128, 16, 8, 8}, {64, 64, 16, 4, 4},
                                           {32, 64, 16, 4, 4},   {32, 32, 32, 4, 4},  {16, 64, 32, 4, 4}};
   static const ProductTile ofWarps[] = {{128, 128, 32, 64, 32, 3}, {128, 64, 32, 32, 32, 3}, {64, 64, 32, 32, 32, 3},
                                         {64, 32, 32, 16, 32, 3},   {32, 32, 64, 16, 16, 3},  {16, 64, 64, 16, 16, 3}};
-  const Gpu &gpu = gpuOf(spec.target().name);
+  static const ProductTile ofWarpgroups[] = {{128, 256, 64, 64, 256, 4}, {128, 128, 64, 64, 128, 6},
+                                             {128, 64, 64, 64, 64, 8},   {64, 256, 64, 64, 256, 5},
+                                             {64, 128, 64, 64, 128, 8},  {64, 64, 64, 64, 64, 12}};
   Sizes sizes = sizesOf(spec, product);
   ProductTile best;
   double least = INFINITY;
-  for (ProductTile tile : isOfWarps(core) ? ArrayRef(ofWarps) : ArrayRef(ofThreads)) {
-    if (isOfWarps(core)) // as many bytes as of 16-bit elements
+  for (ProductTile tile : core == Core::Warpgroups ? ArrayRef(ofWarpgroups)
+                          : isOfWarps(core)        ? ArrayRef(ofWarps)
+                                                   : ArrayRef(ofThreads)) {
+    if (isOfWarps(core) && core != Core::Warpgroups) // as many bytes as of 16-bit elements
       tile.slab = tile.slab * 2 / types.width();
     if (core == Core::Threads && types.width() == 8)
       tile.innerRows = tile.innerColumns = 4;
     int64_t slabs = llvm::divideCeil(sizes.k, tile.slab);
     for (tile.parts = 1; tile.parts <= kMostParts; tile.parts *= 2) {
-      if (tile.parts > 1 && (!sizes.areKnown || slabs < 4 * tile.parts || blocksOf(tile, sizes) >= gpu.multiprocessors))
+      if (tile.parts > 1 && (core == Core::Warpgroups || !sizes.areKnown || slabs < 4 * tile.parts ||
+                             blocksOf(tile, sizes) >= gpu.multiprocessors))
         break;
       if (!unfit(tile, types, product, core).empty())
         continue;
@@ -174,5 +210,7 @@ ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &produc
     }
   }
   assert(best.rows && "some tile fits any product");
+  if (ns)
+    *ns = least;
   return best;
 }

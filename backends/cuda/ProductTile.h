@@ -5,16 +5,20 @@
 //     #sinter.schedule<product, lanes = 256, tile = [128, 128, 16, 8, 8, 2, 1]>
 //                                   a block's rows, columns, slab of k; a thread's (product) or a warp's (mma_product)
 //                                   rows and columns; slabs in shared memory at once; parts of k
+//
+// Of `wgmma_product` the rows and columns of a thread are those of a warpgroup, beside which one more brings the slabs.
 
 #ifndef SINTER_BACKENDS_CUDA_PRODUCTTILE_H
 #define SINTER_BACKENDS_CUDA_PRODUCTTILE_H
 
+#include "backends/cuda/Gpus.h"
 #include "backends/cuda/MatrixProduct.h"
 
 namespace sinter::cuda {
 
-/// Who multiplies: threads, element by element; warps by mma.sync; warps f32 that are rounded to tf32.
-enum class Core { Threads, Warps, WarpsTf32 };
+/// Who multiplies: threads, element by element; warps by mma.sync; warps f32 that are rounded to tf32; warpgroups (four
+/// warps) by wgmma.
+enum class Core { Threads, Warps, WarpsTf32, Warpgroups };
 inline bool isOfWarps(Core core) { return core != Core::Threads; }
 
 struct ProductTile {
@@ -22,7 +26,10 @@ struct ProductTile {
   int64_t innerRows = 0, innerColumns = 0; // of a thread or a warp
   int64_t stages = 2, parts = 1;
 
-  int64_t threads(Core core) const { return rows / innerRows * (columns / innerColumns) * (isOfWarps(core) ? 32 : 1); }
+  int64_t threads(Core core) const {
+    int64_t cores = rows / innerRows * (columns / innerColumns);
+    return core == Core::Warpgroups ? 128 * (1 + cores) : cores * (isOfWarps(core) ? 32 : 1);
+  }
   static ProductTile of(ScheduleAttr schedule);
   ScheduleAttr schedule(mlir::MLIRContext *context, llvm::StringRef name, Core core) const;
 };
@@ -50,8 +57,9 @@ int64_t sharedBytes(const ProductTile &tile, const ProductTypes &types, const Ma
 /// Why no code can be written by the tile; empty where it can.
 std::string unfit(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product, Core core);
 
-/// The tile that the cost model prefers for these sizes.
-ProductTile chooseTile(KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core);
+/// The tile that the cost model prefers for these sizes on a GPU; its time in `ns`.
+ProductTile chooseTile(KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
+                       const Gpu &gpu, double *ns = nullptr);
 
 } // namespace sinter::cuda
 

@@ -34,8 +34,25 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const Generation &
                                                                           llvm::TargetOptions(), llvm::Reloc::PIC_));
 }
 
-/// `void NAME(words..., chunks)` around the kernel's function, which is inlined: a thread, or a block, computes every
-/// chunk that lies as many as there are of them behind another.
+/// A tensor map: 128 bytes among the kernel's parameters, whose address copies are given.
+static void describeMap(llvm::Function &entry, unsigned argument) {
+  llvm::LLVMContext &context = entry.getContext();
+  llvm::Type *bytes = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), 128);
+  entry.addParamAttr(argument, llvm::Attribute::getWithByValType(context, bytes));
+  entry.addParamAttr(argument, llvm::Attribute::getWithAlignment(context, llvm::Align(64)));
+  entry.addParamAttr(argument, llvm::Attribute::get(context, "nvvm.grid_constant"));
+  entry.addParamAttr(argument, llvm::Attribute::ReadOnly);
+}
+
+/// What threads do together may not move into branches that some of them take.
+static void keepTogether(llvm::Function &function) {
+  for (llvm::Instruction &instruction : llvm::instructions(function))
+    if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction); call && call->isInlineAsm())
+      call->addFnAttr(llvm::Attribute::Convergent);
+}
+
+/// `void NAME(words..., chunks, maps...)` around the kernel's function, which is inlined: a thread, or a block,
+/// computes every chunk that lies as many as there are of them behind another.
 static void addEntry(llvm::Module &module, const PtxUnit::Entry &unit) {
   llvm::Function *body = module.getFunction(unit.kernel);
   assert(body && "a kernel's module has the function that it is called after");
@@ -43,41 +60,57 @@ static void addEntry(llvm::Module &module, const PtxUnit::Entry &unit) {
   body->setLinkage(llvm::GlobalValue::InternalLinkage);
   body->addFnAttr(llvm::Attribute::AlwaysInline);
   body->setDoesNotThrow();
+  keepTogether(*body);
 
   llvm::LLVMContext &context = module.getContext();
   llvm::Type *i64 = llvm::Type::getInt64Ty(context);
   SmallVector<llvm::Type *> types;
-  for (unsigned i = 0; i + 2 < body->arg_size(); ++i)
+  unsigned words = body->arg_size() - unit.numMaps - 2;
+  for (unsigned i = 0; i < words; ++i)
     types.push_back(body->getArg(i)->getType());
   types.push_back(i64);
+  types.append(unit.numMaps, llvm::PointerType::get(context, 0));
   auto *entry = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getVoidTy(context), types, false),
                                        llvm::GlobalValue::ExternalLinkage, unit.kernel, module);
   entry->setCallingConv(llvm::CallingConv::PTX_Kernel);
   entry->addFnAttr("nvvm.maxntid", std::to_string(unit.threads));
+  for (unsigned i = 0; i < unit.numMaps; ++i)
+    describeMap(*entry, words + 1 + i);
+  if (unit.chunk == Chunk::Grid)
+    entry->addFnAttr("nvvm.minctasm", "1");
   if (unit.threadsAtOnce)
     entry->addFnAttr("nvvm.minctasm", std::to_string(std::max<int64_t>(1, unit.threadsAtOnce / unit.threads)));
   entry->setDoesNotThrow();
 
-  auto *first = llvm::BasicBlock::Create(context, "", entry), *test = llvm::BasicBlock::Create(context, "", entry),
-       *loop = llvm::BasicBlock::Create(context, "", entry), *done = llvm::BasicBlock::Create(context, "", entry);
+  auto *first = llvm::BasicBlock::Create(context, "", entry);
   llvm::IRBuilder<> b(first);
   auto read = [&](llvm::Intrinsic::ID id) { return b.CreateZExt(b.CreateIntrinsic(id, {}), i64); };
   llvm::Value *start = read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   llvm::Value *step = read(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  SmallVector<llvm::Value *> arguments;
+  for (unsigned i = 0; i < words; ++i)
+    arguments.push_back(entry->getArg(i));
+  if (unit.chunk == Chunk::Grid) {
+    arguments.append({start, step});
+    for (unsigned i = 0; i < unit.numMaps; ++i)
+      arguments.push_back(entry->getArg(words + 1 + i));
+    b.CreateCall(body, arguments);
+    b.CreateRetVoid();
+    return;
+  }
   if (unit.chunk == Chunk::Thread) {
     llvm::Value *threads = read(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
     start = b.CreateAdd(b.CreateMul(start, threads), read(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x));
     step = b.CreateMul(step, threads);
   }
+  auto *test = llvm::BasicBlock::Create(context, "", entry), *loop = llvm::BasicBlock::Create(context, "", entry),
+       *done = llvm::BasicBlock::Create(context, "", entry);
   b.CreateBr(test);
   b.SetInsertPoint(test);
   llvm::PHINode *chunk = b.CreatePHI(i64, 2);
   chunk->addIncoming(start, first);
-  b.CreateCondBr(b.CreateICmpSLT(chunk, entry->getArg(entry->arg_size() - 1)), loop, done);
+  b.CreateCondBr(b.CreateICmpSLT(chunk, entry->getArg(words)), loop, done);
   b.SetInsertPoint(loop);
-  SmallVector<llvm::Value *> arguments;
-  for (unsigned i = 0; i + 1 < entry->arg_size(); ++i)
-    arguments.push_back(entry->getArg(i));
   arguments.push_back(chunk);
   arguments.push_back(b.CreateNSWAdd(chunk, b.getInt64(1)));
   b.CreateCall(body, arguments);

@@ -22,12 +22,14 @@ struct PtxUnit {
     Chunk chunk;
     int64_t threads;
     int64_t threadsAtOnce = 0; // of the form (KernelForms.h)
+    unsigned numMaps = 0;      // tensor maps behind the chunks
   };
   mlir::ModuleOp module; // in the LLVM dialect
   llvm::SmallVector<Entry, 2> entries;
 };
 
-/// Kernels NAME(buffers and sizes as 64-bit words..., chunks), each of which walks over all chunks whatever the grid.
+/// Kernels NAME(buffers and sizes as 64-bit words..., chunks, tensor maps...), each of which walks over all chunks
+/// whatever the grid.
 /// Fails with a diagnostic.
 llvm::FailureOr<std::string> generatePtx(llvm::ArrayRef<PtxUnit> units, const Generation &generation,
                                          mlir::Location loc);

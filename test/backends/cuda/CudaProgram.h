@@ -34,7 +34,8 @@ const std::string &lastCode();
 std::string report();
 
 /// Calls of the driver since the last program was compiled: "wait" for the device, copies "to host", "launch" of single
-/// kernels and of a "graph", graphs that were "build" with so many "edge"s between nodes, nodes that were "update"d.
+/// kernels and of a "graph", graphs that were "build" with so many "edge"s between nodes, nodes that were "update"d,
+/// launches of any kind that run a kernel with "wgmma".
 uint64_t count(const char *what);
 
 /// Lets the machine's call number `n` of a kind ("alloc", "copy", "launch", "module") from now on fail, or all

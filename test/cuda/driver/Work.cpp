@@ -27,6 +27,8 @@ static CUresult runKernel(Context &context, const KernelWork &work) {
                   "invalid: kernel " + launch.name() + ": no conditional handle " + std::to_string(handle));
     it->second.value = value;
   };
+  if (launch.code->hasProducts)
+    ++driver().counts["wgmma"];
   try {
     if (work.dynamicShared + launch.code->function->staticShared > driver().device.maxShared &&
         work.dynamicShared > work.function->maxDynamicShared)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tiles of a product's result, in the order in which they are computed, and what becomes of sums in registers: what
+// follows the product in the kernel's region, and stores.
+
+#ifndef SINTER_BACKENDS_CUDA_PRODUCTRESULT_H
+#define SINTER_BACKENDS_CUDA_PRODUCTRESULT_H
+
+#include "backends/cuda/TileCore.h"
+
+namespace sinter::cuda {
+
+class ProductResult {
+public:
+  ProductResult(KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, const ProductTile &tile);
+
+  /// A tile: its part of k, its batch (flat, and by axes), its number among those of a row and a column of tiles.
+  struct Place {
+    mlir::Value part, flatBatch, row, column;
+    llvm::SmallVector<mlir::Value> batch;
+  };
+  /// Tiles in groups of rows, down in each group first, so that what they read of b is still in the cache.
+  Place place(TileBuilder &t, mlir::Value number);
+  /// How many there are, of all parts.
+  DimExpr count() const { return tiles; }
+  /// Elements of the result.
+  DimExpr elements() const { return results; }
+
+  /// Once, before anything is stored: which results take vectors.
+  void prepare(TileBuilder &t);
+  /// Stores a thread's sums; with several parts of k those of `part` into the workspace.
+  void storeRuns(TileBuilder &t, llvm::ArrayRef<TileCore::Run> runs, mlir::ValueRange sums, const SlabPlace &forA,
+                 const SlabPlace &forB, mlir::Value part);
+  /// What follows the product, on one run of its results.
+  void finishRun(TileBuilder &t, llvm::ArrayRef<mlir::Value> batch, mlir::Value row, mlir::Value column,
+                 mlir::Value sums, int64_t lanes);
+
+private:
+  mlir::Value startOfPart(TileBuilder &t, mlir::Value part, llvm::ArrayRef<mlir::Value> batch);
+  bool divides(DimExpr size, int64_t by);
+
+  KernelSpec &spec;
+  DimContext &dims;
+  const MatrixProduct &product;
+  const ProductTypes &types;
+  ProductTile tile;
+  DimExpr tilesDown, tilesAcross, tiles, results;
+  llvm::SmallVector<mlir::Value> isAligned; // by result
+};
+
+} // namespace sinter::cuda
+
+#endif

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cuda/WgmmaForms.h"
+#include "backends/cuda/ProductForms.h"
+#include "backends/cuda/ProductResult.h"
+#include "backends/cuda/Shuffles.h"
+#include "backends/cuda/WgmmaInstructions.h"
+#include "ir/Shapes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cuda;
+
+constexpr Core kCore = Core::Warpgroups;
+constexpr int64_t kThreads = 128; // of a warpgroup
+/// Registers of a thread that asks for slabs, and of one that multiplies, where two warpgroups multiply: 65,536 in all.
+constexpr int64_t kFewRegisters = 40, kManyRegisters = 232;
+
+//===- Tensor maps ------------------------------------------------------------------------------===//
+
+/// A size as the runtime reads it, `8*w3`: factors, of which word 3 of the launch is one. Empty for what is no product.
+static std::string factorsOf(cuda::KernelSpec &spec, DimExpr size, unsigned firstWord) {
+  size = spec.dims.resolve(size);
+  SmallVector<DimExpr> factors = {size};
+  if (size.kind() == DimExpr::Kind::Mul)
+    factors.assign(size.operands().begin(), size.operands().end());
+  std::string text;
+  for (DimExpr factor : factors) {
+    std::optional<unsigned> word;
+    for (unsigned k = 0; k < spec.numSymbols(); ++k)
+      if (spec.dims.resolve(spec.argument(k)) == factor)
+        word = firstWord + k;
+    if (!factor.isConstant() && !word)
+      return "";
+    text += (text.empty() ? "" : "*") + (word ? "w" + std::to_string(*word) : std::to_string(factor.constant()));
+  }
+  return text;
+}
+
+namespace {
+/// A map of one operand: boxes of 64 elements (128 bytes) by `boxRows`.
+struct MapLine {
+  std::string text;
+  unsigned rank = 2;
+};
+} // namespace
+
+/// What the runtime makes the map of, `map WORD ELEMENT SIZES STRIDES BOX`; the reason in `refusal` where none is
+/// possible.
+static MapLine mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type element, int64_t boxRows, unsigned firstWord,
+                     std::string &refusal) {
+  MapLine line;
+  if (!side.panel || !side.copied || signless(side.type) != element) {
+    refusal = "an operand is computed, converted or no matrix in memory";
+    return line;
+  }
+  ProductSide::Panel panel = *side.panel;
+  auto constantOf = [&](DimExpr size) {
+    size = spec.dims.resolve(size);
+    return size.isConstant() ? std::optional(size.constant()) : std::nullopt;
+  };
+  if (constantOf(panel.outer) == 1) // its distance is not looked at
+    panel.outerStride = spec.dims.mul(spec.dims.ceilDiv(panel.inner, spec.dims.constant(8)), spec.dims.constant(8));
+  SmallVector<DimExpr> sizes = {panel.inner, panel.outer}, strides = {panel.outerStride};
+  if (constantOf(panel.batches) != 1) {
+    sizes.push_back(panel.batches);
+    strides.push_back(panel.batchStride);
+  }
+  line.rank = sizes.size();
+  for (DimExpr stride : strides)
+    if (std::optional<int64_t> known = constantOf(stride); known && (*known % 8 || *known == 0)) {
+      refusal = "rows of an operand are no multiples of 16 bytes apart";
+      return line;
+    }
+  auto join = [&](ArrayRef<DimExpr> values, int64_t by) {
+    std::string text;
+    for (DimExpr value : values) {
+      std::string factors = factorsOf(spec, spec.dims.mul(value, spec.dims.constant(by)), firstWord);
+      if (factors.empty())
+        refusal = "a size of an operand is no product of sizes";
+      text += (text.empty() ? "" : ",") + factors;
+    }
+    return text;
+  };
+  llvm::raw_string_ostream(line.text) << "map " << *side.copied << (element.isF16() ? " f16 " : " bf16 ")
+                                      << join(sizes, 1) << " " << join(strides, 2) << " 64," << boxRows
+                                      << (line.rank > 2 ? ",1\n" : "\n");
+  return line;
+}
+
+//===- Plan -------------------------------------------------------------------------------------===//
+
+/// Rows of a box of a slab: all free positions where k lies inside, else all k, of 64 positions.
+static int64_t boxRowsOf(const ProductSide &side, int64_t positions, int64_t slab) {
+  return side.kInner ? positions : slab;
+}
+
+static std::string refusalOfMaps(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types) {
+  std::string refusal;
+  for (const ProductSide *side : {product.a.get(), product.b.get()})
+    if (refusal.empty())
+      mapOf(spec, *side, types.a, 64, 0, refusal);
+  return refusal;
+}
+
+std::string cuda::planWgmmaProduct(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+  StringRef generation = spec.target().name;
+  if (generation != "sm_90a" && gpuOf(generation).generation != "sm_90" &&
+      !llvm::is_contained({"sm_80", "sm_86", "sm_87", "sm_89"}, generation))
+    return "sm_90a alone has wgmma";
+  std::string refusal;
+  std::optional<MatrixProduct> product = MatrixProduct::of(spec, refusal);
+  if (!product)
+    return refusal;
+  std::optional<ProductTypes> types = ProductTypes::of(*product, kCore, refusal);
+  if (!types)
+    return refusal;
+  if (refusal = refusalOfMaps(spec, *product, *types); !refusal.empty())
+    return refusal;
+  bool isGiven = bool(schedule);
+  if (refusal = planProduct(spec, name, kCore, schedule); !refusal.empty() || isGiven)
+    return refusal;
+  double ns = 0, nsOfWarps = 0;
+  const Gpu &gpu = gpuOf("sm_90");
+  chooseTile(spec, *product, *types, kCore, gpu, &ns);
+  chooseTile(spec, *product, *types, Core::Warps, gpu, &nsOfWarps);
+  if (ns < nsOfWarps)
+    return "";
+  schedule = nullptr;
+  return "mma_product takes less time";
+}
+
+//===- Code -------------------------------------------------------------------------------------===//
+
+namespace {
+class WgmmaEmitter {
+public:
+  WgmmaEmitter(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, const ProductTile &tile,
+               bool hasWorkspace)
+      : spec(spec), product(product), types(types), tile(tile), result(spec, product, types, tile),
+        hasWorkspace(hasWorkspace) {}
+
+  void emit(WideKernel &wide);
+
+private:
+  /// A place in the ring of slabs: its number, and the parity of its phase.
+  struct Ring {
+    Value stage, parity;
+  };
+  void emitProducer(TileBuilder &t, Value firstTile, Value tileStep);
+  void emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile, Value tileStep);
+  Ring bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring);
+  void bringSlab(TileBuilder &t, const ProductResult::Place &at, Value slab, const Ring &ring);
+  std::pair<SmallVector<Value>, Ring> sumSlabs(TileBuilder &t, Value warpgroup, Ring ring);
+  void forTiles(TileBuilder &t, Value first, Value step, function_ref<Ring(Value, Ring)> body);
+  SmallVector<TileCore::Run> runs(TileBuilder &t, Value warpgroup);
+  Ring after(TileBuilder &t, const Ring &ring);
+
+  int64_t bytesOfA() const { return tile.rows * kSwizzleBytes; }
+  int64_t stageBytes() const { return (tile.rows + tile.columns) * kSwizzleBytes; }
+  int64_t consumers() const { return tile.rows / tile.innerRows; }
+  Value slabAt(TileBuilder &t, const Ring &ring) { return t.behind(memory, t.mul(ring.stage, stageBytes())); }
+  Value full(TileBuilder &t, Value stage) {
+    return t.behind(memory, t.add(t.mul(stage, 8), tile.stages * stageBytes()));
+  }
+  Value empty(TileBuilder &t, Value stage) {
+    return t.behind(memory, t.add(t.mul(stage, 8), tile.stages * (stageBytes() + 8)));
+  }
+  Value slabs(TileBuilder &t) { return t.div(t.add(t.fn.materialize(product.k), tile.slab - 1), tile.slab); }
+  Value lane(TileBuilder &t) { return t.rem(t.threadNumber(), 32); }
+
+  cuda::KernelSpec &spec;
+  const MatrixProduct &product;
+  const ProductTypes &types;
+  ProductTile tile;
+  ProductResult result;
+  bool hasWorkspace;
+  unsigned rankA = 2, rankB = 2;
+  Value memory, mapA, mapB;
+};
+} // namespace
+
+/// The next place of the ring.
+WgmmaEmitter::Ring WgmmaEmitter::after(TileBuilder &t, const Ring &ring) {
+  Value last = arith::CmpIOp::create(t.b, arith::CmpIPredicate::eq, ring.stage, t.fn.index(tile.stages - 1));
+  Value turned = arith::ExtUIOp::create(t.b, t.b.getI32Type(), last);
+  return {arith::SelectOp::create(t.b, last, t.fn.index(0), t.add(ring.stage, 1)),
+          arith::XOrIOp::create(t.b, ring.parity, turned)};
+}
+
+void WgmmaEmitter::forTiles(TileBuilder &t, Value first, Value step, function_ref<Ring(Value, Ring)> body) {
+  Value even = arith::ConstantIntOp::create(t.b, t.b.getI32Type(), 0);
+  auto loop = scf::ForOp::create(t.b, first, t.fn.materialize(result.count()), step, ValueRange{t.fn.index(0), even});
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(loop.getBody());
+  Ring ring = body(loop.getInductionVar(), {loop.getRegionIterArg(0), loop.getRegionIterArg(1)});
+  scf::YieldOp::create(t.b, ValueRange{ring.stage, ring.parity});
+}
+
+void WgmmaEmitter::bringSlab(TileBuilder &t, const ProductResult::Place &at, Value slab, const Ring &ring) {
+  WgmmaBuilder w(t);
+  Value one = arith::ConstantIntOp::create(t.b, t.b.getI32Type(), 1);
+  w.wait(empty(t, ring.stage), arith::XOrIOp::create(t.b, ring.parity, one)); // a fresh one is
+  Value barrier = full(t, ring.stage), to = slabAt(t, ring), k = t.mul(slab, tile.slab);
+  w.arriveAndExpect(barrier, stageBytes());
+  auto bring = [&](const ProductSide &side, Value map, unsigned rank, Value free, int64_t positions, Value begin) {
+    for (int64_t i = 0; i < positions; i += side.kInner ? positions : 64) {
+      SmallVector<Value> coordinates = {side.kInner ? k : t.add(free, i), side.kInner ? free : k};
+      if (rank > 2)
+        coordinates.push_back(at.flatBatch);
+      w.copyBox(map, coordinates, t.behind(begin, t.fn.index(i * kSwizzleBytes)), barrier);
+    }
+  };
+  bring(*product.a, mapA, rankA, t.mul(at.row, tile.rows), tile.rows, to);
+  bring(*product.b, mapB, rankB, t.mul(at.column, tile.columns), tile.columns, t.behind(to, t.fn.index(bytesOfA())));
+}
+
+WgmmaEmitter::Ring WgmmaEmitter::bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring) {
+  SmallVector<Value> end =
+      t.fn.loop(t.fn.index(0), slabs(t), 1, {ring.stage, ring.parity}, [&](Value slab, ValueRange carried) {
+        Ring now{carried[0], carried[1]};
+        bringSlab(t, at, slab, now);
+        Ring next = after(t, now);
+        return SmallVector<Value>{next.stage, next.parity};
+      });
+  return {end[0], end[1]};
+}
+
+void WgmmaEmitter::emitProducer(TileBuilder &t, Value firstTile, Value tileStep) {
+  if (consumers() == 2)
+    WgmmaBuilder(t).setRegisters(kFewRegisters, /*isLess=*/true);
+  t.when(t.less(t.threadNumber(), t.fn.index(1)), [&] {
+    forTiles(t, firstTile, tileStep,
+             [&](Value number, Ring ring) { return bringSlabs(t, result.place(t, number), ring); });
+  });
+}
+
+/// Products of one slab are under way while the next is waited for.
+std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabs(TileBuilder &t, Value warpgroup, Ring ring) {
+  WgmmaBuilder w(t);
+  auto numSums = static_cast<size_t>(tile.innerRows * tile.columns / kThreads);
+  Value none = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0)), isFirst = t.less(lane(t), t.fn.index(1));
+  auto give = [&](Value stage, Value also) { w.arriveWhere(t.both(isFirst, also), empty(t, stage)); };
+  SmallVector<Value> init(numSums, none);
+  init.append({ring.stage, ring.parity, ring.stage});
+  Value count = slabs(t);
+  SmallVector<Value> end = t.fn.loop(t.fn.index(0), count, 1, init, [&](Value slab, ValueRange carried) {
+    Ring now{carried[numSums], carried[numSums + 1]};
+    Value before = carried[numSums + 2], at = slabAt(t, now);
+    w.wait(full(t, now.stage), now.parity);
+    Value ofA = t.behind(at, t.mul(warpgroup, tile.innerRows * kSwizzleBytes));
+    Value ofB = t.behind(at, t.fn.index(bytesOfA()));
+    SmallVector<Value> sums = w.multiply(types.a, {ofA, product.a->kInner}, {ofB, product.b->kInner}, tile.columns,
+                                         carried.take_front(numSums));
+    sums = w.settle(sums, 1);
+    give(before, t.less(t.fn.index(0), slab));
+    Ring next = after(t, now);
+    sums.append({next.stage, next.parity, now.stage});
+    return sums;
+  });
+  SmallVector<Value> sums = w.settle(ValueRange(end).take_front(numSums), 0);
+  give(end[numSums + 2], t.less(t.fn.index(0), count));
+  return {sums, {end[numSums], end[numSums + 1]}};
+}
+
+/// Warp w of a warpgroup has rows 16 w to 16 w + 15; a lane rows l / 4 and l / 4 + 8 of these, two columns of each 8.
+SmallVector<TileCore::Run> WgmmaEmitter::runs(TileBuilder &t, Value warpgroup) {
+  Value warp = t.rem(t.div(t.threadNumber(), 32), 4);
+  Value first = t.add(t.add(t.mul(warpgroup, tile.innerRows), t.mul(warp, 16)), t.div(lane(t), 4));
+  Value pair = t.mul(t.rem(lane(t), 4), 2);
+  SmallVector<TileCore::Run> all;
+  for (int64_t half = 0; half < 2; ++half)
+    for (int64_t j = 0; j < tile.columns / 8; ++j) {
+      auto sum = static_cast<unsigned>(j * 4 + half * 2);
+      all.push_back({t.add(first, half * 8), t.add(pair, j * 8), {sum, sum + 1}});
+    }
+  return all;
+}
+
+void WgmmaEmitter::emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile, Value tileStep) {
+  if (consumers() == 2)
+    WgmmaBuilder(t).setRegisters(kManyRegisters, /*isLess=*/false);
+  forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) {
+    WgmmaBuilder(t).joinWarp();
+    auto [sums, next] = sumSlabs(t, warpgroup, ring);
+    ProductResult::Place at = result.place(t, number);
+    Value kEnd = t.fn.materialize(product.k);
+    SlabPlace forA{at.batch, t.mul(at.row, tile.rows), t.fn.materialize(product.rowCount), kEnd};
+    SlabPlace forB{at.batch, t.mul(at.column, tile.columns), t.fn.materialize(product.columnCount), kEnd};
+    result.storeRuns(t, runs(t, warpgroup), sums, forA, forB, at.part);
+    return next;
+  });
+}
+
+void WgmmaEmitter::emit(WideKernel &wide) {
+  wide.module = ModuleOp::create(spec.kernel.getLoc());
+  cpu::KernelFunction fn(spec, *wide.module, "kernel", {.workspace = hasWorkspace});
+  TileBuilder t(fn);
+  Value block = fn.begin(), blocks = fn.end();
+  Type pointer = LLVM::LLVMPointerType::get(t.b.getContext());
+  auto addMap = [&](const ProductSide &side, int64_t positions, Value &map, unsigned &rank) {
+    unsigned number = fn.function.getNumArguments(), firstWord = number - wide.numMaps - 2 - spec.numSymbols();
+    [[maybe_unused]] LogicalResult added = fn.function.insertArgument(number, pointer, {}, fn.function.getLoc());
+    assert(succeeded(added) && "any function takes one more argument");
+    map = fn.function.getArgument(number);
+    std::string refusal;
+    MapLine line = mapOf(spec, side, types.a, boxRowsOf(side, positions, tile.slab), firstWord, refusal);
+    assert(refusal.empty() && "the plan has asked for it");
+    rank = line.rank;
+    wide.maps += line.text;
+    ++wide.numMaps;
+  };
+  addMap(*product.a, tile.rows, mapA, rankA);
+  addMap(*product.b, tile.columns, mapB, rankB);
+  wide.threads = tile.threads(kCore);
+  wide.sharedBytes = cuda::sharedBytes(tile, types, product, kCore);
+
+  memory = WgmmaBuilder(t).dynamicShared();
+  result.prepare(t);
+  t.when(t.less(t.threadNumber(), fn.index(1)), [&] {
+    WgmmaBuilder w(t);
+    for (int64_t i = 0; i < tile.stages; ++i) {
+      w.initBarrier(full(t, fn.index(i)), 1);
+      w.initBarrier(empty(t, fn.index(i)), 4 * consumers()); // each warp
+    }
+    w.fenceBarriers();
+  });
+  NVVM::Barrier0Op::create(t.b);
+  // Of lane 0, so that it is known to be the warp's.
+  Value number = fromLane(t.b, t.i64(t.div(t.threadNumber(), kThreads)), fn.index(0));
+  Value warpgroup = arith::IndexCastOp::create(t.b, t.b.getIndexType(), number);
+  t.when(
+      t.less(warpgroup, fn.index(1)), [&] { emitProducer(t, block, blocks); },
+      [&] { emitConsumer(t, t.sub(warpgroup, fn.index(1)), block, blocks); });
+  fn.finish();
+}
+
+cpu::EmittedKernel cuda::emitWgmmaProduct(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
+  std::string refusal;
+  MatrixProduct product = *MatrixProduct::of(spec, refusal);
+  ProductTypes types = *ProductTypes::of(product, kCore, refusal);
+  ProductTile beside = chooseTile(spec, product, types, Core::Warps, gpuOf(spec.target().name));
+  cpu::EmittedKernel emitted = emitProduct(spec, module, symbol, Core::Warps, beside);
+  spec.threads = beside.threads(Core::Warps);
+  WgmmaEmitter(spec, product, types, ProductTile::of(spec.schedule()), bool(emitted.workspaceBytes)).emit(spec.wide);
+  return emitted;
+}

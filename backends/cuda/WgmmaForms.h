@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products of f16 and bf16 by wgmma, which sm_90a alone has (ProductTile.h: Core::Warpgroups).
+//
+//     warpgroup 0, one thread: for each tile of this block, for each slab of 64 k:
+//         wait until the slab's place is empty; ask for its boxes (tensor maps), whose bytes end the phase `full`
+//     warpgroups 1, 2: for each tile, for each slab:
+//         wait until it is full; multiply, while the slab before is finished; say that that one is empty
+//         then what follows the product, on the sums in registers, while slabs of the next tile come
+//
+//     dynamic shared memory     │ a, b │ a, b │ ... │ full │ empty │     rows of 128 bytes, swizzled
+//
+// There are as many blocks as multiprocessors, and a block takes every so-manieth tile. The kernel stands beside one of
+// `mma_product` for the same words, which runs wherever this one cannot: on other GPUs, and for operands whose
+// addresses or distances, which only running tells, are no multiples of 16 bytes.
+
+#ifndef SINTER_BACKENDS_CUDA_WGMMAFORMS_H
+#define SINTER_BACKENDS_CUDA_WGMMAFORMS_H
+
+#include "backends/cuda/ProductTile.h"
+
+namespace sinter::cuda {
+
+std::string planWgmmaProduct(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
+/// Emits the kernel of `mma_product`, and this one into `spec.wide`.
+cpu::EmittedKernel emitWgmmaProduct(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
+
+} // namespace sinter::cuda
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cuda/WgmmaInstructions.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cuda;
+
+constexpr unsigned kShared = 3; // NVPTX's number of that memory
+constexpr llvm::StringLiteral kDynamicName = "dynamic_slabs";
+
+Value WgmmaBuilder::dynamicShared() {
+  auto module = t.fn.function->getParentOfType<ModuleOp>();
+  auto type = LLVM::LLVMArrayType::get(t.b.getI8Type(), 0);
+  OpBuilder::InsertionGuard guard(t.b);
+  t.b.setInsertionPointToStart(module.getBody());
+  auto memory = LLVM::GlobalOp::create(t.b, type, /*isConstant=*/false, LLVM::Linkage::External, kDynamicName,
+                                       Attribute(), /*alignment=*/kPatternBytes, kShared);
+  t.b.setInsertionPointToStart(&t.fn.function.getBody().front());
+  return LLVM::AddressOfOp::create(t.b, memory);
+}
+
+//===- Inline PTX -------------------------------------------------------------------------------===//
+
+void WgmmaBuilder::inlinePtx(StringRef text, StringRef constraints, ValueRange operands) {
+  std::string all = (constraints + (constraints.empty() ? "" : ",") + "~{memory}").str();
+  LLVM::InlineAsmOp::create(t.b, TypeRange(), operands, text, all, /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
+/// The text names the sums $0, $1, ... and the other operands after them.
+SmallVector<Value> WgmmaBuilder::tied(StringRef text, StringRef constraints, ValueRange operands, ValueRange sums) {
+  std::string all;
+  llvm::raw_string_ostream os(all);
+  for (size_t i = 0; i < sums.size(); ++i)
+    os << "=f,";
+  os << constraints;
+  for (size_t i = 0; i < sums.size(); ++i)
+    os << i << ",";
+  os << "~{memory}";
+  SmallVector<Value> given(operands);
+  llvm::append_range(given, sums);
+  auto type = LLVM::LLVMStructType::getLiteral(t.b.getContext(), SmallVector<Type>(sums.size(), t.b.getF32Type()));
+  auto made = LLVM::InlineAsmOp::create(t.b, type, given, text, all, /*has_side_effects=*/true,
+                                        /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                                        ArrayAttr());
+  SmallVector<Value> results;
+  for (size_t i = 0; i < sums.size(); ++i)
+    results.push_back(LLVM::ExtractValueOp::create(t.b, made.getResult(0), static_cast<int64_t>(i)));
+  return results;
+}
+
+/// In shared memory, as i32.
+Value WgmmaBuilder::address(Value pointer) { return LLVM::PtrToIntOp::create(t.b, t.b.getI32Type(), pointer); }
+
+//===- mbarriers and copies ---------------------------------------------------------------------===//
+
+void WgmmaBuilder::initBarrier(Value barrier, int64_t arrivals) {
+  Value count = arith::ConstantIntOp::create(t.b, t.b.getI32Type(), arrivals);
+  inlinePtx("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {address(barrier), count});
+}
+
+void WgmmaBuilder::fenceBarriers() { inlinePtx("fence.mbarrier_init.release.cluster;", "", {}); }
+
+void WgmmaBuilder::arriveWhere(Value condition, Value barrier) {
+  Value word = arith::ExtUIOp::create(t.b, t.b.getI32Type(), condition);
+  inlinePtx("{\n.reg .pred here;\nsetp.ne.b32 here, $1, 0;\n@here mbarrier.arrive.shared::cta.b64 _, [$0];\n}", "r,r",
+            {address(barrier), word});
+}
+
+void WgmmaBuilder::joinWarp() {
+  NVVM::SyncWarpOp::create(t.b, arith::ConstantIntOp::create(t.b, t.b.getI32Type(), -1));
+}
+
+void WgmmaBuilder::arriveAndExpect(Value barrier, int64_t bytes) {
+  Value count = arith::ConstantIntOp::create(t.b, t.b.getI32Type(), bytes);
+  inlinePtx("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", {address(barrier), count});
+}
+
+void WgmmaBuilder::wait(Value barrier, Value parity) {
+  inlinePtx("{\n.reg .pred done;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n@done bra DONE;\n"
+            "bra WAIT;\nDONE:\n}",
+            "r,r", {address(barrier), parity});
+}
+
+void WgmmaBuilder::copyBox(Value map, ArrayRef<Value> coordinates, Value to, Value barrier) {
+  SmallVector<Value> operands = {address(to), LLVM::PtrToIntOp::create(t.b, t.b.getI64Type(), map), address(barrier)};
+  std::string text, constraints = "r,l,r";
+  llvm::raw_string_ostream os(text);
+  os << "cp.async.bulk.tensor." << coordinates.size()
+     << "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {";
+  for (auto [i, coordinate] : llvm::enumerate(coordinates)) {
+    operands.push_back(arith::IndexCastOp::create(t.b, t.b.getI32Type(), coordinate));
+    constraints += ",r";
+    os << (i ? ", $" : "$") << i + 3;
+  }
+  os << "}], [$2];";
+  inlinePtx(text, constraints, operands);
+}
+
+void WgmmaBuilder::setRegisters(int64_t count, bool isLess) {
+  NVVM::SetMaxRegisterOp::create(t.b, static_cast<uint32_t>(count),
+                                 isLess ? NVVM::SetMaxRegisterAction::decrease : NVVM::SetMaxRegisterAction::increase);
+}
+
+//===- wgmma ------------------------------------------------------------------------------------===//
+
+/// PTX ISA, "Matrix Descriptor Format": address, distance of 64 free positions where these lie side by side (else not
+/// looked at), distance of eight rows, swizzle of 128 bytes. Distances and addresses are in 16 bytes.
+Value WgmmaBuilder::descriptor(const Operand &operand) {
+  constexpr uint64_t stride = kPatternBytes / 16, mode = uint64_t(1) << 62;
+  uint64_t leading = operand.kInner ? 1 : 64 * kSwizzleBytes / 16;
+  Type i64 = t.b.getI64Type();
+  auto constant = [&](uint64_t value) -> Value {
+    return arith::ConstantOp::create(t.b, IntegerAttr::get(i64, static_cast<int64_t>(value)));
+  };
+  Value at = arith::ExtUIOp::create(t.b, i64, address(operand.slab));
+  at = arith::ShRUIOp::create(t.b, arith::AndIOp::create(t.b, at, constant(0x3ffff)), constant(4));
+  return arith::OrIOp::create(t.b, at, constant(leading << 16 | stride << 32 | mode));
+}
+
+SmallVector<Value> WgmmaBuilder::multiply(Type element, Operand a, Operand b, int64_t columns, ValueRange sums) {
+  size_t count = sums.size();
+  std::string text, results;
+  for (size_t i = 0; i < count; ++i)
+    results += (i ? ", $" : "$") + std::to_string(i);
+  llvm::raw_string_ostream os(text);
+  StringRef type = element.isF16() ? "f16" : "bf16";
+  // From 16 k to the next, in units of 16 bytes.
+  int64_t stepA = a.kInner ? 2 : kSwizzleBytes, stepB = b.kInner ? 2 : kSwizzleBytes;
+  os << "{\n.reg .b64 a, b;\nwgmma.fence.sync.aligned;\n";
+  for (int64_t step = 0; step < 4; ++step)
+    os << "add.s64 a, $" << count << ", " << step * stepA << ";\nadd.s64 b, $" << count + 1 << ", " << step * stepB
+       << ";\nwgmma.mma_async.sync.aligned.m64n" << columns << "k16.f32." << type << "." << type << " {" << results
+       << "}, a, b, 1, 1, 1, " << !a.kInner << ", " << !b.kInner << ";\n";
+  os << "wgmma.commit_group.sync.aligned;\n}";
+  return tied(text, "l,l,", {descriptor(a), descriptor(b)}, sums);
+}
+
+SmallVector<Value> WgmmaBuilder::settle(ValueRange sums, int64_t underWay) {
+  return tied("wgmma.wait_group.sync.aligned " + std::to_string(underWay) + ";", "", {}, sums);
+}

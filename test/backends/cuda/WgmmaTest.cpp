@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products by wgmma, by schedules that are forced, against formulas in f64; where they do not fit, the kernel beside
+// them; which PTX a module holds; what is told of mistakes in it.
+
+#include "ProductCase.h"
+#include "Ptxas.h"
+
+using namespace sinter;
+using namespace sinter::cuda;
+
+static std::string schedule(int64_t rows, int64_t columns, int64_t stages) {
+  return "wgmma_product, lanes = " + std::to_string(128 * (1 + rows / 64)) + ", tile = [" + std::to_string(rows) +
+         ", " + std::to_string(columns) + ", 64, 64, " + std::to_string(columns) + ", " + std::to_string(stages) +
+         ", 1]";
+}
+
+static void expectWide(const Case &c, bool isWide = true) {
+  expectRight(c, "\nwide ");
+  EXPECT_EQ(cuda::count("wgmma"), isWide ? 2u : 0u) << textOf(c); // it runs twice
+  EXPECT_EQ(cuda::report(), "");
+}
+
+/// Sizes around tiles, each operand in either direction; rows are multiples of 16 bytes apart.
+TEST(Wgmma, AllEdgesAndDirections) {
+  const int64_t sizes[][3] = {{64, 64, 64}, {72, 40, 136}, {8, 200, 8}, {136, 72, 328}};
+  for (auto [number, size] : llvm::enumerate(sizes))
+    for (int64_t turns = 0; turns < 4; ++turns)
+      expectWide({turns % 2 ? kF16F32 : kBF16, 1 + int64_t(number) % 3, size[0], size[1], size[2], turns % 2 == 1,
+                  turns / 2 == 1, number % 2 == 1, schedule(64, 64, 3)});
+}
+
+/// Rows and columns need be no multiples of anything where they do not lie side by side.
+TEST(Wgmma, OddRowsAndColumns) {
+  expectWide({kBF16, 2, 67, 33, 72, false, true, true, schedule(64, 32, 2)});
+  expectWide({kF16, 1, 1, 1, 16, false, true, false, schedule(64, 64, 4)});
+}
+
+/// Every tile of the cost model's menu, a little over one tile large.
+TEST(Wgmma, AllTilesOfTheMenu) {
+  for (auto [rows, columns, stages] : {std::tuple(128, 256, 4), std::tuple(128, 128, 6), std::tuple(128, 64, 8),
+                                       std::tuple(64, 256, 5), std::tuple(64, 128, 8), std::tuple(64, 64, 12)})
+    expectWide(
+        {kBF16, 1, rows + 8, columns + 8, 200, rows == 64, columns == 128, true, schedule(rows, columns, stages)});
+}
+
+/// More tiles than blocks: the ring goes on from one to the next, whatever its phase.
+TEST(Wgmma, BlocksTakeTileAfterTile) { expectWide({kBF16, 3, 320, 192, 200, false, true, false, schedule(64, 64, 3)}); }
+
+/// Nothing to sum is zero.
+TEST(Wgmma, EmptySums) { expectWide({kBF16, 1, 64, 64, 0, false, false, true, schedule(64, 64, 3)}, /*isWide=*/false); }
+
+/// Sizes that only running tells: the kernel beside it where rows are not multiples of 16 bytes apart.
+TEST(Wgmma, SizesThatAreToldWhenItRuns) {
+  expectWide({kBF16, 2, 72, 80, 136, false, false, true, schedule(64, 64, 3), /*isDynamic=*/true});
+  expectWide({kBF16, 2, 72, 80, 135, false, false, true, schedule(64, 64, 3), /*isDynamic=*/true}, /*isWide=*/false);
+  expectWide({kBF16, 2, 72, 83, 136, false, false, false, schedule(64, 64, 3), /*isDynamic=*/true}, /*isWide=*/false);
+}
+
+/// Nodes whose addresses and sizes change get other maps.
+TEST(Wgmma, GraphsGetOtherMaps) {
+  const Case c{kBF16, 1, 64, 64, 64, false, false, false, schedule(64, 64, 2), /*isDynamic=*/true};
+  test::Program program(textOf(c), 2);
+  ASSERT_EQ(program.error, "");
+  for (int round = 0; round < 2; ++round)
+    for (int64_t size : {64, 72, 80, 88, 96, 104}) {
+      std::vector<HostTensor> inputs;
+      std::vector<double> ofA, ofB;
+      mlir::Type type = mlir::BFloat16Type::get(&program.context);
+      inputs.emplace_back(type, std::vector<int64_t>{1, size, 64});
+      inputs.emplace_back(type, std::vector<int64_t>{1, 64, size});
+      inputs.emplace_back(type, std::vector<int64_t>{size});
+      inputs.emplace_back(type, std::vector<int64_t>{1, size, size});
+      for (HostTensor &input : inputs)
+        input.assignFloats(std::vector<double>(size_t(input.numElements()), double(round + 1)));
+      auto results = program.run(inputs);
+      ASSERT_TRUE(results) << program.error << cuda::report();
+      for (int64_t i = 0; i < size * size; ++i)
+        ASSERT_EQ((*results)[0].getFloat(i), 64.0 * (round + 1) * (round + 1)) << size;
+    }
+  EXPECT_EQ(cuda::count("wgmma"), 12u);
+}
+
+TEST(Wgmma, ATileThatDoesNotFitIsToldWhy) {
+  const char *schedules[][3] = {
+      {"wgmma_product, lanes = 256, tile = [32, 64, 64, 32, 64, 3, 1]", "bf16", "its tile has 64 or 128 rows"},
+      {"wgmma_product, lanes = 256, tile = [64, 96, 64, 64, 96, 3, 1]", "bf16", "32, 64, 128 or 256 columns"},
+      {"wgmma_product, lanes = 256, tile = [64, 32, 64, 64, 32, 3, 1]", "bf16", "come 64 at once"},
+      {"wgmma_product, lanes = 256, tile = [64, 64, 32, 64, 64, 3, 1]", "bf16", "its slab is 64"},
+      {"wgmma_product, lanes = 256, tile = [128, 64, 64, 128, 64, 3, 1]", "bf16", "64 rows of all columns"},
+      {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 17, 1]", "bf16", "2 to 16 slabs"},
+      {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 2]", "bf16", "k has one part"},
+      {"wgmma_product, lanes = 384, tile = [128, 256, 64, 64, 256, 5, 1]", "bf16", "do not fit into 227 KiB"},
+      {"wgmma_product, lanes = 128, tile = [64, 64, 64, 64, 64, 3, 1]", "bf16", "the tile's 256 threads"},
+      {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]", "f32", "it multiplies f16 and bf16 alone"}};
+  for (auto [schedule, type, part] : schedules) {
+    test::Program program(textOf({{type, type, type}, 1, 40, 40, 40, false, false, false, schedule}), 2);
+    EXPECT_NE(program.error.find(part), std::string::npos) << schedule << ": " << program.error;
+  }
+  test::Program program(textOf({kBF16, 1, 40, 40, 41, false, false, false, schedule(64, 64, 3)}), 2);
+  EXPECT_NE(program.error.find("no multiples of 16 bytes apart"), std::string::npos) << program.error;
+}
+
+static std::string codeFor(const Case &c, const char *target) {
+  Compiled compiled;
+  std::string error;
+  EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error;
+  std::remove(compiled.path.c_str());
+  return compiled.code;
+}
+
+/// A large product has PTX for sm_80, and for sm_90a beside it; a small one, and other generations, the one alone.
+TEST(Wgmma, WhatAModuleHolds) {
+  const Case large{kBF16, 1, 4096, 4096, 4096}, small{kBF16, 1, 128, 128, 128};
+  auto has = [](const std::string &code, const char *part) { return code.find(part) != std::string::npos; };
+  const std::string both = codeFor(large, "cpu+cuda");
+  EXPECT_TRUE(has(both, ".target sm_80") && has(both, "mma.sync") && has(both, "\n=== sm_90a\n") &&
+              has(both, ".target sm_90a") && has(both, "wgmma.mma_async") &&
+              has(both, "map 0 bf16 4096,4096 8192 64,128\n"));
+  EXPECT_FALSE(has(both.substr(0, both.find("=== sm_90a")), "wgmma.mma"));
+  const std::string alone = codeFor(large, "cpu+cuda:sm_90a");
+  EXPECT_TRUE(has(alone, ".target sm_90a") && has(alone, "wgmma.mma_async") && has(alone, "mma.sync") &&
+              !has(alone, "=== sm_90a"));
+  EXPECT_FALSE(has(codeFor(small, "cpu+cuda"), "sm_90a"));
+  EXPECT_FALSE(has(codeFor(large, "cpu+cuda:sm_100"), "sm_90a"));
+}
+
+//===- ptxas --------------------------------------------------------------------------------------------===//
+
+/// No spill, and what two warpgroups that multiply may have: 65,536 registers / 384 threads.
+TEST(Wgmma, PtxasFindsNoSpills) {
+  if (!hasPtxas())
+    GTEST_SKIP() << "ptxas is not installed";
+  for (auto [rows, columns, stages] : {std::tuple(128, 256, 4), std::tuple(128, 128, 6), std::tuple(128, 64, 8),
+                                       std::tuple(64, 256, 5), std::tuple(64, 128, 8), std::tuple(64, 64, 12)})
+    for (bool turned : {false, true}) {
+      const std::string code =
+          codeFor({kBF16, 2, 4096, 4096, 4096, turned, turned, true, schedule(rows, columns, stages)}, "cpu+cuda");
+      const size_t at = code.find("=== sm_90a\n");
+      ASSERT_NE(at, std::string::npos);
+      SCOPED_TRACE(schedule(rows, columns, stages));
+      expectNoSpills(code.substr(at + 11), 1, rows == 128 ? 168 : 255, {"sm_90a"});
+    }
+}
+
+//===- Mistakes -----------------------------------------------------------------------------------------===//
+
+namespace {
+struct Mutant {
+  const char *what, *pattern, *by;
+  int n = 0; // which of the lines
+};
+} // namespace
+
+static std::string mutated(const std::string &code, const Mutant &mutant) {
+  const std::regex pattern(mutant.pattern);
+  std::string all;
+  size_t begin = 0;
+  int seen = 0;
+  bool isMade = false;
+  while (begin < code.size()) {
+    size_t end = std::min(code.find('\n', begin), code.size());
+    std::string line = code.substr(begin, end - begin);
+    if (!isMade && std::regex_search(line, pattern) && seen++ == mutant.n) {
+      line = std::regex_replace(line, pattern, mutant.by);
+      isMade = true;
+    }
+    all += line + "\n";
+    begin = end + 1;
+  }
+  return isMade ? all : "";
+}
+
+/// What is wrong with a product of two tiles whose code is changed so; empty for nothing.
+static std::string wrongOf(const std::function<void(std::string &)> &edit) {
+  cuda::editCode(edit);
+  const Case c{kBF16, 1, 128, 64, 328, false, false, false, schedule(64, 64, 3)};
+  test::Program program(textOf(c), 2);
+  cuda::editCode(nullptr);
+  if (!program.error.empty())
+    return program.error;
+  std::vector<HostTensor> inputs;
+  for (mlir::Type type : program.function().getArgumentTypes())
+    inputs.push_back(
+        test::makeInput(mlir::getElementTypeOrSelf(type),
+                        {mlir::cast<mlir::RankedTensorType>(type).getShape().vec(), {0.5, -0.25, 1, 0.75, 2}}));
+  auto expected = program.evaluate(inputs);
+  auto actual = program.run(inputs);
+  if (!actual || !cuda::report().empty())
+    return program.error + cuda::report();
+  for (int64_t i = 0; i < (*actual)[0].numElements(); ++i)
+    if (!(std::fabs((*actual)[0].getFloat(i) - (*expected)[0].getFloat(i)) <=
+          1e-2 * std::fabs((*expected)[0].getFloat(i)) + 1e-2))
+      return "element " + std::to_string(i);
+  return "";
+}
+
+TEST(Wgmma, MistakesAreCaught) {
+  EXPECT_EQ(wrongOf(nullptr), "");
+  const Mutant mutants[] = {
+      {"slabs that are not waited for", "^@done bra DONE;", "bra DONE;", 1},
+      {"places that are not waited for", "^@done bra DONE;", "bra DONE;", 0},
+      {"a product that is not waited for", "wgmma.wait_group.sync.aligned 0;", ""},
+      {"two products under way where a place is given", "wgmma.wait_group.sync.aligned 1;",
+       "wgmma.wait_group.sync.aligned 2;"},
+      {"no fence of registers", "^wgmma.fence.sync.aligned;", ""},
+      {"no fence behind mbarriers", "fence.mbarrier_init.release.cluster;", ""},
+      {"no barrier behind mbarriers", "\tbar(rier)?\\.(cta\\.)?sync.*", ""},
+      {"bytes that never come", "(mbarrier.arrive.expect_tx.*), (%r[0-9]+);", "add.u32 $2, $2, 16; $1, $2;"},
+      {"bytes that nobody expects", "(mbarrier.arrive.expect_tx.*), (%r[0-9]+);", "sub.u32 $2, $2, 8192; $1, $2;"},
+      {"a swizzle of 64 bytes", "\\b4611686293305360384\\b|\\b4611686293338849280\\b|0x4000004000",
+       "-9223371761976803328"},
+      {"a step of k too far", "^(add.s64 a, .*), 2;", "$1, 4;"},
+      {"operands that are not turned", "(wgmma.mma_async.*), 0, 1;", "$1, 0, 0;"},
+      {"a box of the next row", "(map 0 bf16 .*) 64,64", "$1 64,56"},
+      {"another stride", "map 0 bf16 328,128 656", "map 0 bf16 328,128 672"},
+  };
+  for (const Mutant &mutant : mutants) {
+    bool isMade = false;
+    const std::string told = wrongOf([&](std::string &code) {
+      const size_t at = code.find("wide "); // what is before is not run
+      const std::string changed = mutated(code.substr(at), mutant);
+      isMade = !changed.empty();
+      if (isMade)
+        code = code.substr(0, at) + changed;
+    });
+    EXPECT_TRUE(isMade) << mutant.what << "\n" << cuda::lastCode().substr(cuda::lastCode().find("=== sm_90a"));
+    EXPECT_NE(told, "") << mutant.what;
+  }
+}
