@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A module's code (backends/cuda/CudaBackend.h): lines that say how its kernels are launched, the PTX, and perhaps the
-// PTX of wide kernels, which sm_90a alone has.
+// PTX of wide kernels, which sm_90a alone has. SINTER_CUDA_WGMMA=off of the environment leaves these out.
 
 #include "cuda_device.h"
 #include <inttypes.h>
@@ -121,7 +121,11 @@ int32_t srtCudaLoadCode(Program *program, char *ptx, char *why) {
   int major = 0, minor = 0;
   program->driver.deviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, program->handle);
   program->driver.deviceGetAttribute(&minor, CUDA_ATTRIBUTE_MINOR, program->handle);
-  int isWide = program->driver.hasWide && major == 9 && minor == 0;
+  const char *given = getenv("SINTER_CUDA_WGMMA");
+  int isOff = given && strcmp(given, "off") == 0;
+  if (given && *given && !isOff && strcmp(given, "on") != 0)
+    return srtCudaExplain(why, SINTER_INVALID_ARGUMENT, "SINTER_CUDA_WGMMA requires on or off, got '%.60s'", given);
+  int isWide = !isOff && program->driver.hasWide && major == 9 && minor == 0;
   char *widePtx = strstr(ptx, WIDE_PTX);
   if (widePtx) {
     *widePtx = 0;
