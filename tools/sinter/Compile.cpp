@@ -78,11 +78,12 @@ static std::string headerOf(const std::string &form, const std::string &output) 
   return has ? fs::path(output).replace_extension(".h").string() : std::string();
 }
 
-/// The code of GPUs without the lines about its kernels (backends/cuda/CudaBackend.cpp), as ptxas takes it.
+/// The code of GPUs without the lines about its kernels and without kernels for sm_90a that stand beside them
+/// (backends/cuda/CudaBackend.h), as ptxas takes it.
 static std::string ptxOf(const CompiledModule &module) {
   for (const schedule::CodeObject &object : module.code.others)
     if (object.backend == "cuda")
-      return object.payload.substr(("\n" + object.payload).find("\n\n") + 1);
+      return object.payload.substr(0, object.payload.find("\n=== ")).substr(("\n" + object.payload).find("\n\n") + 1);
   throw Stop(Exit::Usage, "--emit=ptx requires kernels for a GPU, such as those of --target=cpu+cuda");
 }
 

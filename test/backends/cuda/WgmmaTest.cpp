@@ -9,7 +9,7 @@
 using namespace sinter;
 using namespace sinter::cuda;
 
-static std::string schedule(int64_t rows, int64_t columns, int64_t stages) {
+static std::string tiled(int64_t rows, int64_t columns, int64_t stages) {
   return "wgmma_product, lanes = " + std::to_string(128 * (1 + rows / 64)) + ", tile = [" + std::to_string(rows) +
          ", " + std::to_string(columns) + ", 64, 64, " + std::to_string(columns) + ", " + std::to_string(stages) +
          ", 1]";
@@ -27,39 +27,38 @@ TEST(Wgmma, AllEdgesAndDirections) {
   for (auto [number, size] : llvm::enumerate(sizes))
     for (int64_t turns = 0; turns < 4; ++turns)
       expectWide({turns % 2 ? kF16F32 : kBF16, 1 + int64_t(number) % 3, size[0], size[1], size[2], turns % 2 == 1,
-                  turns / 2 == 1, number % 2 == 1, schedule(64, 64, 3)});
+                  turns / 2 == 1, number % 2 == 1, tiled(64, 64, 3)});
 }
 
 /// Rows and columns need be no multiples of anything where they do not lie side by side.
 TEST(Wgmma, OddRowsAndColumns) {
-  expectWide({kBF16, 2, 67, 33, 72, false, true, true, schedule(64, 32, 2)});
-  expectWide({kF16, 1, 1, 1, 16, false, true, false, schedule(64, 64, 4)});
+  expectWide({kBF16, 2, 67, 33, 72, false, true, true, tiled(64, 32, 2)});
+  expectWide({kF16, 1, 1, 1, 16, false, true, false, tiled(64, 64, 4)});
 }
 
 /// Every tile of the cost model's menu, a little over one tile large.
 TEST(Wgmma, AllTilesOfTheMenu) {
   for (auto [rows, columns, stages] : {std::tuple(128, 256, 4), std::tuple(128, 128, 6), std::tuple(128, 64, 8),
                                        std::tuple(64, 256, 5), std::tuple(64, 128, 8), std::tuple(64, 64, 12)})
-    expectWide(
-        {kBF16, 1, rows + 8, columns + 8, 200, rows == 64, columns == 128, true, schedule(rows, columns, stages)});
+    expectWide({kBF16, 1, rows + 8, columns + 8, 200, rows == 64, columns == 128, true, tiled(rows, columns, stages)});
 }
 
 /// More tiles than blocks: the ring goes on from one to the next, whatever its phase.
-TEST(Wgmma, BlocksTakeTileAfterTile) { expectWide({kBF16, 3, 320, 192, 200, false, true, false, schedule(64, 64, 3)}); }
+TEST(Wgmma, BlocksTakeTileAfterTile) { expectWide({kBF16, 3, 320, 192, 200, false, true, false, tiled(64, 64, 3)}); }
 
 /// Nothing to sum is zero.
-TEST(Wgmma, EmptySums) { expectWide({kBF16, 1, 64, 64, 0, false, false, true, schedule(64, 64, 3)}, /*isWide=*/false); }
+TEST(Wgmma, EmptySums) { expectWide({kBF16, 1, 64, 64, 0, false, false, true, tiled(64, 64, 3)}, /*isWide=*/false); }
 
 /// Sizes that only running tells: the kernel beside it where rows are not multiples of 16 bytes apart.
 TEST(Wgmma, SizesThatAreToldWhenItRuns) {
-  expectWide({kBF16, 2, 72, 80, 136, false, false, true, schedule(64, 64, 3), /*isDynamic=*/true});
-  expectWide({kBF16, 2, 72, 80, 135, false, false, true, schedule(64, 64, 3), /*isDynamic=*/true}, /*isWide=*/false);
-  expectWide({kBF16, 2, 72, 83, 136, false, false, false, schedule(64, 64, 3), /*isDynamic=*/true}, /*isWide=*/false);
+  expectWide({kBF16, 2, 72, 80, 136, false, false, true, tiled(64, 64, 3), /*isDynamic=*/true});
+  expectWide({kBF16, 2, 72, 80, 135, false, false, true, tiled(64, 64, 3), /*isDynamic=*/true}, /*isWide=*/false);
+  expectWide({kBF16, 2, 72, 83, 136, false, false, false, tiled(64, 64, 3), /*isDynamic=*/true}, /*isWide=*/false);
 }
 
 /// Nodes whose addresses and sizes change get other maps.
 TEST(Wgmma, GraphsGetOtherMaps) {
-  const Case c{kBF16, 1, 64, 64, 64, false, false, false, schedule(64, 64, 2), /*isDynamic=*/true};
+  const Case c{kBF16, 1, 64, 64, 64, false, false, false, tiled(64, 64, 2), /*isDynamic=*/true};
   test::Program program(textOf(c), 2);
   ASSERT_EQ(program.error, "");
   for (int round = 0; round < 2; ++round)
@@ -93,11 +92,11 @@ TEST(Wgmma, ATileThatDoesNotFitIsToldWhy) {
       {"wgmma_product, lanes = 384, tile = [128, 256, 64, 64, 256, 5, 1]", "bf16", "do not fit into 227 KiB"},
       {"wgmma_product, lanes = 128, tile = [64, 64, 64, 64, 64, 3, 1]", "bf16", "the tile's 256 threads"},
       {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]", "f32", "it multiplies f16 and bf16 alone"}};
-  for (auto [schedule, type, part] : schedules) {
-    test::Program program(textOf({{type, type, type}, 1, 40, 40, 40, false, false, false, schedule}), 2);
-    EXPECT_NE(program.error.find(part), std::string::npos) << schedule << ": " << program.error;
+  for (auto [given, type, part] : schedules) {
+    test::Program program(textOf({{type, type, type}, 1, 40, 40, 40, false, false, false, given}), 2);
+    EXPECT_NE(program.error.find(part), std::string::npos) << given << ": " << program.error;
   }
-  test::Program program(textOf({kBF16, 1, 40, 40, 41, false, false, false, schedule(64, 64, 3)}), 2);
+  test::Program program(textOf({kBF16, 1, 40, 40, 41, false, false, false, tiled(64, 64, 3)}), 2);
   EXPECT_NE(program.error.find("no multiples of 16 bytes apart"), std::string::npos) << program.error;
 }
 
@@ -135,10 +134,10 @@ TEST(Wgmma, PtxasFindsNoSpills) {
                                        std::tuple(64, 256, 5), std::tuple(64, 128, 8), std::tuple(64, 64, 12)})
     for (bool turned : {false, true}) {
       const std::string code =
-          codeFor({kBF16, 2, 4096, 4096, 4096, turned, turned, true, schedule(rows, columns, stages)}, "cpu+cuda");
+          codeFor({kBF16, 2, 4096, 4096, 4096, turned, turned, true, tiled(rows, columns, stages)}, "cpu+cuda");
       const size_t at = code.find("=== sm_90a\n");
       ASSERT_NE(at, std::string::npos);
-      SCOPED_TRACE(schedule(rows, columns, stages));
+      SCOPED_TRACE(tiled(rows, columns, stages));
       expectNoSpills(code.substr(at + 11), 1, rows == 128 ? 168 : 255, {"sm_90a"});
     }
 }
@@ -174,16 +173,16 @@ static std::string mutated(const std::string &code, const Mutant &mutant) {
 /// What is wrong with a product of two tiles whose code is changed so; empty for nothing.
 static std::string wrongOf(const std::function<void(std::string &)> &edit) {
   cuda::editCode(edit);
-  const Case c{kBF16, 1, 128, 64, 328, false, false, false, schedule(64, 64, 3)};
+  const Case c{kBF16, 1, 128, 64, 328, false, false, false, tiled(64, 64, 3)};
   test::Program program(textOf(c), 2);
   cuda::editCode(nullptr);
   if (!program.error.empty())
     return program.error;
   std::vector<HostTensor> inputs;
   for (mlir::Type type : program.function().getArgumentTypes())
-    inputs.push_back(
-        test::makeInput(mlir::getElementTypeOrSelf(type),
-                        {mlir::cast<mlir::RankedTensorType>(type).getShape().vec(), {0.5, -0.25, 1, 0.75, 2}}));
+    inputs.push_back(test::makeInput(
+        mlir::getElementTypeOrSelf(type),
+        {llvm::to_vector(mlir::cast<mlir::RankedTensorType>(type).getShape()), {0.5, -0.25, 1, 0.75, 2}}));
   auto expected = program.evaluate(inputs);
   auto actual = program.run(inputs);
   if (!actual || !cuda::report().empty())
