@@ -613,6 +613,8 @@ FailureOr<OwningOpRef<ModuleOp>> importOnnx(MLIRContext *context, StringRef path
     emitError(UnknownLoc::get(context)) << llvm::toString(file.takeError());
     return failure();
   }
+  if (options.mapTensors)
+    (*file)->external->mapLarge();
   return Importer(context, std::shared_ptr<OnnxFile>(std::move(*file)), options).run();
 }
 

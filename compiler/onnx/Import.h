@@ -47,6 +47,9 @@ struct OnnxImportOptions {
   llvm::StringMap<llvm::SmallVector<int64_t>> shapes;
   /// Positions outside of an axis make a call fail, as ONNX has it; else gathers clamp and scatters skip them.
   bool checkPositions = true;
+  /// Tensors of 1 MiB and more in files beside the model are mapped rather than read, where they lie at multiples of 16
+  /// bytes. It saves their size in memory; who makes such a file shorter meanwhile ends this process.
+  bool mapTensors = false;
   /// Filled when set; not owned.
   OnnxImportReport *report = nullptr;
 };

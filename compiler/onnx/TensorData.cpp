@@ -149,7 +149,7 @@ SmallVector<double> TensorData::asFloats() const { return convertAll<double>(*th
 
 //===--- external data ----------------------------------------------------------------------------------------===//
 
-/// Tensors so large are mapped where their file has them aligned.
+/// What is large enough to be mapped.
 static constexpr uint64_t kMappedTensorBytes = 1 << 20;
 
 Expected<ArrayRef<char>> ExternalFiles::read(StringRef location, uint64_t offset, uint64_t size) {
@@ -191,8 +191,8 @@ Expected<ArrayRef<char>> ExternalFiles::read(StringRef location, uint64_t offset
                 has);
   }
   std::string problem;
-  bool isLarge = size >= kMappedTensorBytes && offset % 16 == 0;
-  piece = isLarge ? FileBytes::map(fd, offset, size, problem) : FileBytes::read(fd, offset, size, problem);
+  bool maps = isMapping && size >= kMappedTensorBytes && offset % 16 == 0;
+  piece = maps ? FileBytes::map(fd, offset, size, problem) : FileBytes::read(fd, offset, size, problem);
   close(fd);
   if (!piece)
     return fail("external data file '{0}': {1}", shown, problem);

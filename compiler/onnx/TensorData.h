@@ -52,8 +52,13 @@ public:
   /// absolute paths, `..`, symbolic links that leave the folder, anything but a regular file, and one that is shorter.
   llvm::Expected<llvm::ArrayRef<char>> read(llvm::StringRef location, uint64_t offset, uint64_t size);
 
+  /// From here on `read` maps what is large and lies at a multiple of 16 bytes: who makes such a file shorter ends this
+  /// process.
+  void mapLarge() { isMapping = true; }
+
 private:
   std::string folder;
+  bool isMapping = false;
   std::map<std::tuple<std::string, uint64_t, uint64_t>, std::shared_ptr<FileBytes>> pieces;
 };
 

@@ -2,7 +2,7 @@
 //
 // Files in memory of this process. Readers do not map what users give them: a mapping of a file that another process
 // makes shorter ends this one (SIGBUS), however carefully its content is checked. Large tensors that lie in files
-// beside a model are the exception, as models of billions of weights would need their size twice.
+// beside a model are mapped where a user asks for it, as models of billions of weights need their size twice otherwise.
 
 #ifndef SINTER_IR_FILE_FILEBYTES_H
 #define SINTER_IR_FILE_FILEBYTES_H

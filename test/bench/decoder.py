@@ -171,7 +171,7 @@ def check(build):
     with tempfile.TemporaryDirectory() as folder:
         model = Model(folder, shape)
         expected = onnxruntime.InferenceSession(model.path).run(None, model.feeds())
-        subprocess.run([os.path.join(build, "bin", "sinter"), "compile", model.path, "-o", folder + "/m.smod"], check=True, capture_output=True)
+        subprocess.run([os.path.join(build, "bin", "sinter"), "compile", model.path, "--map-tensors", "-o", folder + "/m.smod"], check=True, capture_output=True)
         session = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")).session(folder + "/m.smod", 2)
         got = list(session.run(model.feeds()).values())
     worst = max(float(np.abs(x - y).max() / np.abs(y).max()) for x, y in zip(got, expected))
@@ -196,7 +196,7 @@ def main():
         model = Model(folder, options)
         size, module = os.path.getsize(model.path + ".data") / 2**20, os.path.join(folder, "decoder.smod")
         print(f"{model.codes / 1e9:.2f} billion codes, {size:.0f} MiB of weights")
-        seconds, peak, anonymous = peak_of([os.path.join(options.build, "bin", "sinter"), "compile", model.path, "-o", module])
+        seconds, peak, anonymous = peak_of([os.path.join(options.build, "bin", "sinter"), "compile", model.path, "--map-tensors", "-o", module])
         print(f"compiled in {seconds:.1f} s; peak {peak:.0f} MiB, {peak / size:.2f} of the weights (anonymous {anonymous:.0f} MiB, {anonymous / size:.2f}); module {os.path.getsize(module) / 2**20:.0f} MiB", flush=True)
         probe, feeds = host.Probe(folder), model.feeds()
         for threads in map(int, options.threads.split(",")):

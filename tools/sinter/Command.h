@@ -23,6 +23,7 @@ struct SharedOptions {
   std::string device;              // cuda:0; empty: the CPU, or what a module has code for
   std::vector<std::string> shapes; // NAME=1x80
   std::string indexPolicy;         // clamp or error; empty: as the graph has it
+  bool mapTensors = false;         // of ONNX models: files beside them are mapped
   std::string precision;           // setPrecision (passes/LowerPrecision.h); empty: as the graph says
   std::string checkpoint;          // schedule::KeepPolicy of the main function; empty: as the graph says
   bool stripDebug = false;         // without debug_print and check_finite
@@ -37,7 +38,7 @@ struct SharedOptions {
   void addPrecisionTo(CLI::App &command);
   /// --checkpoint, of commands that make code.
   void addCheckpointTo(CLI::App &command);
-  /// --shape and --index-policy alone.
+  /// --shape, --index-policy and --map-tensors alone.
   void addShapesTo(CLI::App &command);
   /// --device of commands that run code.
   void addDeviceTo(CLI::App &command);

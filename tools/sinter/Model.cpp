@@ -132,6 +132,7 @@ OwningOpRef<ModuleOp> Model::import(const AdjustImport &adjust) {
   onnx::OnnxImportOptions import;
   import.report = &report;
   import.checkPositions = options.indexPolicy != "clamp";
+  import.mapTensors = options.mapTensors;
   for (const auto &[name, dims] : options.parsedShapes())
     import.shapes[name].assign(dims.begin(), dims.end());
   if (adjust)
