@@ -120,8 +120,10 @@ Tensor StepCore::State::explore(LossCall loss, std::span<const Spec> batch) {
     all += (all.empty() ? "" : ", ") + names[k];
   }
   if (std::find(trained.begin(), trained.end(), true) == trained.end())
-    return problem("a training step requires weights, none of the model's tensors is one: " +
-                   (all.empty() ? "it has none" : all));
+    return problem("a training step requires weights" +
+                   (options.trainable.empty() ? "" : " that match '" + options.trainable + "'") +
+                   (options.frozen.empty() ? "" : " outside of those that '" + options.frozen + "' freezes") +
+                   ", none of the model's tensors is one: " + (all.empty() ? "it has none" : all));
   // What the optimizer keeps has the types that it makes in a trace.
   std::vector<Spec> weightSpecs;
   for (const Tensor &weight : weightsOf(leaves))

@@ -406,8 +406,11 @@ TEST(TrainStep, says_what_is_wrong) {
   EXPECT_EQ(with(optim::sgd({.lr = 1}).group("(", optim::sgd({.lr = 1}))),
             "a group requires a regular expression, got '('");
   EXPECT_EQ(with(optim::sgd({.lr = 1}), {.frozen = "."}),
-            "a training step requires weights, none of the model's tensors is one: first.weight, first.bias, "
-            "second.weight, second.bias");
+            "a training step requires weights outside of those that '.' freezes, none of the model's tensors is one: "
+            "first.weight, first.bias, second.weight, second.bias");
+  EXPECT_EQ(with(optim::sgd({.lr = 1}), {.trainable = "third"}),
+            "a training step requires weights that match 'third', none of the model's tensors is one: first.weight, "
+            "first.bias, second.weight, second.bias");
   EXPECT_EQ(with(optim::sgd({.lr = 1}), {.trainable = "("}), "a training step requires regular expressions, got '('");
   EXPECT_EQ(message([&] {
               sn::train_step([](Small &model, const sn::Tensor &x) { return model(x); }, makeSmall(),
