@@ -477,8 +477,11 @@ std::vector<std::string> RowStore::writeRows(const std::string &prefix, const st
     int64_t begin = part * perFile, here = std::min(perFile, count - begin);
     std::vector<std::vector<float>> values;
     std::vector<const char *> tensors = {"rows"};
-    std::vector<sinter_tensor> views = {
-        {.data = const_cast<int64_t *>(rows.data()) + begin, .dtype = SINTER_I64, .rank = 1, .dims = {here}, .strides = nullptr}};
+    std::vector<sinter_tensor> views = {{.data = const_cast<int64_t *>(rows.data()) + begin,
+                                         .dtype = SINTER_I64,
+                                         .rank = 1,
+                                         .dims = {here},
+                                         .strides = nullptr}};
     for (const RowField &field : settings.fields)
       values.emplace_back(static_cast<size_t>(here * field.count));
     unpackRows(std::span(rows).subspan(static_cast<size_t>(begin), static_cast<size_t>(here)), values);
