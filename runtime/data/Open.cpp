@@ -56,7 +56,8 @@ std::vector<Feature> sinter::data::sampledFeatures(const std::string &path, int6
   };
   std::map<std::string, Seen> seen;
   std::vector<std::string> order;
-  Loader loader(readTfRecords(path));
+  // A record that is damaged is told, or skipped, by who reads the file.
+  Loader loader(readTfRecords(path).skipErrors());
   int64_t count = 0;
   for (Record record; count < sampleRecords && loader.next(record); ++count) {
     std::vector<Feature> features;
