@@ -17,6 +17,8 @@ constexpr int64_t kShared = 3;
 /// Elements of a row that a thread keeps in registers, at most.
 constexpr int64_t kMostKept = 32;
 constexpr int64_t kMostLanes = 8;
+/// Shorter vectors are not worth a second copy of the code.
+constexpr int64_t kLeastVectorBytes = 8;
 
 Value cuda::areAligned(cpu::KernelFunction &fn) {
   ImplicitLocOpBuilder &b = fn.b;
@@ -39,7 +41,7 @@ int64_t cuda::vectorLanes(cpu::KernelSpec &spec, DimExpr length, Type type) {
   int64_t lanes = std::min(kMostLanes, kVectorBytes / byteWidth(type));
   while (length.constant() % lanes != 0)
     lanes /= 2;
-  return lanes;
+  return lanes * byteWidth(type) < kLeastVectorBytes ? 1 : lanes;
 }
 
 std::unique_ptr<cpu::KernelElements> BlockWalk::makeElements() {
