@@ -80,7 +80,7 @@ static const KernelForm forms[] = {
      kThreadsAtOnce},
     {"update", Chunk::Thread, 256, planOnly<planUpdate>, emitUpdate},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},
-    {"block_row", Chunk::Block, 0, planOnly<planBlockRow>, emitBlockRow},
+    {"block_row", Chunk::Block, 0, planOnly<planBlockRow>, emitBlockRow, 2 * kThreadsAtOnce},
     {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},
     {"scatter", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitScatter>},
     {"order", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitOrder>},
