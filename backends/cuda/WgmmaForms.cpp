@@ -20,23 +20,10 @@ constexpr int64_t kFewRegisters = 40, kManyRegisters = 232;
 
 //===- Tensor maps ------------------------------------------------------------------------------===//
 
-/// A size as the runtime reads it, `8*w3`: factors, of which word 3 of the launch is one. Empty for what is no product.
-static std::string factorsOf(cuda::KernelSpec &spec, DimExpr size, unsigned firstWord) {
+/// Empty for a size that only running tells.
+static std::string numberOf(cuda::KernelSpec &spec, DimExpr size) {
   size = spec.dims.resolve(size);
-  SmallVector<DimExpr> factors = {size};
-  if (size.kind() == DimExpr::Kind::Mul)
-    factors.assign(size.operands().begin(), size.operands().end());
-  std::string text;
-  for (DimExpr factor : factors) {
-    std::optional<unsigned> word;
-    for (unsigned k = 0; k < spec.numSymbols(); ++k)
-      if (spec.dims.resolve(spec.argument(k)) == factor)
-        word = firstWord + k;
-    if (!factor.isConstant() && !word)
-      return "";
-    text += (text.empty() ? "" : "*") + (word ? "w" + std::to_string(*word) : std::to_string(factor.constant()));
-  }
-  return text;
+  return size.isConstant() ? std::to_string(size.constant()) : "";
 }
 
 namespace {
@@ -49,7 +36,7 @@ struct MapLine {
 
 /// What the runtime makes the map of, `map WORD ELEMENT SIZES STRIDES BOX`; the reason in `refusal` where none is
 /// possible.
-static MapLine mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type element, int64_t boxRows, unsigned firstWord,
+static MapLine mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type element, int64_t boxRows,
                      std::string &refusal) {
   MapLine line;
   if (!side.panel || !side.copied || signless(side.type) != element) {
@@ -77,9 +64,9 @@ static MapLine mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type eleme
   auto join = [&](ArrayRef<DimExpr> values, int64_t by) {
     std::string text;
     for (DimExpr value : values) {
-      std::string factors = factorsOf(spec, spec.dims.mul(value, spec.dims.constant(by)), firstWord);
+      std::string factors = numberOf(spec, spec.dims.mul(value, spec.dims.constant(by)));
       if (factors.empty())
-        refusal = "a size of an operand is no product of sizes";
+        refusal = "only running tells a size of an operand";
       text += (text.empty() ? "" : ",") + factors;
     }
     return text;
@@ -101,7 +88,7 @@ static std::string refusalOfMaps(cuda::KernelSpec &spec, const MatrixProduct &pr
   std::string refusal;
   for (const ProductSide *side : {product.a.get(), product.b.get()})
     if (refusal.empty())
-      mapOf(spec, *side, types.a, 64, 0, refusal);
+      mapOf(spec, *side, types.a, 64, refusal);
   return refusal;
 }
 
@@ -301,12 +288,12 @@ void WgmmaEmitter::emit(WideKernel &wide) {
   Value block = fn.begin(), blocks = fn.end();
   Type pointer = LLVM::LLVMPointerType::get(t.b.getContext());
   auto addMap = [&](const ProductSide &side, int64_t positions, Value &map, unsigned &rank) {
-    unsigned number = fn.function.getNumArguments(), firstWord = number - wide.numMaps - 2 - spec.numSymbols();
+    unsigned number = fn.function.getNumArguments();
     [[maybe_unused]] LogicalResult added = fn.function.insertArgument(number, pointer, {}, fn.function.getLoc());
     assert(succeeded(added) && "any function takes one more argument");
     map = fn.function.getArgument(number);
     std::string refusal;
-    MapLine line = mapOf(spec, side, types.a, boxRowsOf(side, positions, tile.slab), firstWord, refusal);
+    MapLine line = mapOf(spec, side, types.a, boxRowsOf(side, positions, tile.slab), refusal);
     assert(refusal.empty() && "the plan has asked for it");
     rank = line.rank;
     wide.maps += line.text;
