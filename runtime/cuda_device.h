@@ -23,17 +23,11 @@
 
 #define WORDS_OF_A_LAUNCH 512
 
-/// A product of a constant and words of a launch.
-typedef struct Factors {
-  int64_t constant;
-  int32_t words[4], numWords;
-} Factors;
-
-/// What a tensor map is made of for each launch (cuda_maps.c): the buffer of a word, as a tensor.
+/// What a tensor map is made of for each launch (cuda_maps.c): the buffer of a word, as a tensor of these sizes.
 #define MAP_RANK 3
 typedef struct TensorMap {
   int32_t word, type, rank;
-  Factors sizes[MAP_RANK], strides[MAP_RANK - 1]; // innermost first; strides in bytes
+  uint64_t sizes[MAP_RANK], strides[MAP_RANK]; // innermost first; strides in bytes, of all axes but that one
   uint32_t box[MAP_RANK];
 } TensorMap;
 #define MAPS_OF_A_KERNEL 2
@@ -178,7 +172,7 @@ int32_t srtCudaLoadCode(Program *program, char *ptx, char *why);
 // cuda_maps.c
 /// Reads what is behind `map ` in a line of the code; false for what makes no sense.
 int32_t srtCudaReadMap(const char *line, TensorMap *map);
-/// Whether the driver would take the kernel's maps for these words.
+/// Whether the driver would take the kernel's maps for the buffers of these words.
 int srtCudaMapsFit(const Kernel *kernel, const int64_t *words);
 /// An error of the driver, or 0.
 int srtCudaEncodeMaps(const CudaDriver *driver, const Kernel *kernel, const int64_t *words, CudaMap *encoded);

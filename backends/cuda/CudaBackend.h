@@ -8,12 +8,11 @@
 //     kernel NAME thread|block THREADS     a chunk is computed by a thread, or by a block of as many threads
 //     then NAME block THREADS              runs behind the one before whenever that is launched, on as many chunks
 //     wide NAME THREADS BYTES              for sm_90a, instead of the kernel before and what runs behind it: a block of
-//     as
-//                                          many threads, with BYTES of dynamic shared memory, for each multiprocessor;
+//                                          THREADS, with BYTES of dynamic shared memory, for each multiprocessor;
 //                                          behind the words and the number of chunks it takes tensor maps:
-//     map WORD f16|bf16 SIZES STRIDES BOX  of the buffer of that word, the innermost axis first; strides, in bytes, are
-//                                          those of the other axes. A number is a product, `64*w5`, of constants and
-//                                          words. Rows of a box have 128 bytes and are swizzled
+//     map WORD f16|bf16 SIZES STRIDES BOX  of the buffer of that word, numbers with commas, the innermost axis first;
+//                                          strides, in bytes, are those of the other axes. Rows of a box have 128 bytes
+//                                          and are swizzled
 //
 // Where the PTX is for another generation than sm_90a and there are wide kernels, a line `=== sm_90a` follows, and the
 // PTX of these. They are launched on such GPUs, if addresses and strides are multiples of 16 bytes.

@@ -64,10 +64,10 @@ static MapLine mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type eleme
   auto join = [&](ArrayRef<DimExpr> values, int64_t by) {
     std::string text;
     for (DimExpr value : values) {
-      std::string factors = numberOf(spec, spec.dims.mul(value, spec.dims.constant(by)));
-      if (factors.empty())
+      std::string number = numberOf(spec, spec.dims.mul(value, spec.dims.constant(by)));
+      if (number.empty())
         refusal = "only running tells a size of an operand";
-      text += (text.empty() ? "" : ",") + factors;
+      text += (text.empty() ? "" : ",") + number;
     }
     return text;
   };
