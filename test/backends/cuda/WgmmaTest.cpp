@@ -163,7 +163,8 @@ static std::string wrongOf(const std::function<void(std::string &)> &edit) {
 TEST(Wgmma, MistakesAreCaught) {
   EXPECT_EQ(wrongOf(nullptr), "");
   const Mutant mutants[] = {
-      {"places that are not waited for", "^@done bra DONE;", "bra DONE;", 0},
+      {"slabs that are not waited for", "^@done bra DONE;", "bra DONE;", 0},
+      {"places that are not waited for", "^@done bra DONE;", "bra DONE;", 4},
       {"a product that is not waited for", "wgmma.wait_group.sync.aligned 0;", ""},
       {"two products under way where a place is given", "wgmma.wait_group.sync.aligned 1;",
        "wgmma.wait_group.sync.aligned 2;"},
