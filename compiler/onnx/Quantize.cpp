@@ -191,9 +191,7 @@ static LogicalResult requireBytes(OpImport &n, std::initializer_list<Value> valu
 }
 
 /// True for no zero point, and for constants of zeros.
-static bool isZero(Value zero) {
-  return !zero || matchPattern(zero, m_Zero());
-}
+static bool isZero(Value zero) { return !zero || matchPattern(zero, m_Zero()); }
 
 /// The product of `a` and `b` less their zero points, which stay out of the sum over bytes:
 ///

@@ -23,7 +23,7 @@ struct Granule {
   ThreadNumber readers[2];
   uint32_t readerClocks[2];
   uint16_t writerMask : 4, readerMask0 : 4, readerMask1 : 4, writerStrong : 1, readerStrong0 : 1, readerStrong1 : 1,
-      pending : 1; // an asynchronous copy that nobody waited for yet
+      pending : 1;                           // an asynchronous copy that nobody waited for yet
   uint16_t writerLine : 15, writerAsync : 1; // written by the asynchronous proxy
 };
 static_assert(sizeof(Granule) == 32);
