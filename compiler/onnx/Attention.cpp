@@ -259,6 +259,9 @@ static LogicalResult importRotaryEmbedding(OpImport &n) {
   rotated = rotated ? rotated : width;
   if (rotated < 0 || rotated % 2 != 0 || rotated > width)
     return n.error("requires an even rotary_embedding_dim of at most " + Twine(width) + ", found " + Twine(rotated));
+  for (Value cache : {cosine, sine})
+    if (n.rank(cache) != (positions ? 2 : 3))
+      return n.error("requires caches of rank " + Twine(positions ? 2 : 3) + ", found " + printShape(n.dims(cache)));
   if (positions) {
     positions = n.checked(positions, cosine, 0);
     cosine = n.gather(cosine, positions, 0);

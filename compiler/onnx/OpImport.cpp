@@ -97,7 +97,10 @@ Type OpImport::elementType(int64_t onnxType) {
 
 Value OpImport::checked(Value positions, Value operand, ArrayRef<int64_t> axes, bool tuples) {
   auto isPosition = [](Type type) { return type.isSignlessInteger(32) || type.isSignlessInteger(64); };
-  if (failed() || !importer.checksPositions() || !isPosition(elem(positions))) // else the op that reads them says so
+  auto isAxis = [&](int64_t axis) { return axis >= 0 && axis < rank(operand); };
+  if (failed() || !importer.checksPositions())
+    return positions;
+  if (!isPosition(elem(positions)) || !llvm::all_of(axes, isAxis)) // the op that reads them says so
     return positions;
   return checkPositions(b, loc, positions, operand, axes, tuples, describeNode(node, 0));
 }

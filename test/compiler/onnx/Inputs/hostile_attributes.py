@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""onnx's own node tests with a number of an attribute that is as far away as it can be: each number of each operator once."""
+"""onnx's own node tests with a number of an attribute that is as far away as it can be, or an input that is a scalar: each number and each
+input of each operator once."""
 import copy
 import glob
 
@@ -36,4 +37,20 @@ def far_attributes(c):
                         c.add(f"far-{node.op_type}-{attribute.name}{place}-{n}", changed, ANY, run=False)
 
 
-FAMILIES = [far_attributes]
+def scalar_inputs(c):
+    seen = set()
+    for path in sorted(glob.glob(NODES)):
+        model = onnx.load(path)
+        for i, value in enumerate(model.graph.input):
+            readers = {(node.op_type, k) for node in model.graph.node for k, name in enumerate(node.input) if name == value.name}
+            if readers <= seen or not value.type.HasField("tensor_type") or not value.type.tensor_type.shape.dim:
+                continue
+            seen |= readers
+            changed = copy.deepcopy(model)
+            del changed.graph.input[i].type.tensor_type.shape.dim[:]
+            for output in changed.graph.output:
+                output.type.tensor_type.ClearField("shape")
+            c.add(f"scalar-{path.split('/')[-2]}-{i}", changed, ANY, run=False)
+
+
+FAMILIES = [far_attributes, scalar_inputs]
