@@ -34,7 +34,7 @@ CASES = [
     ("float[1, 4, 2, 2] x", "", "z = SpaceToDepth<blocksize = 0>(x)", "requires rank 4 and a positive blocksize, found 1x4x2x2 and 0"),
     ("float[2, 4] x, int64[2, 1] i", "", "z = GatherND<batch_dims = 9223372036854775807>(x, i)", "gather_nd requires batch_axes in [0, 2), got 9223372036854775807"),
     # Attention and losses
-    ("float[4, 2, 2, 2] x, float c, float[3] s", "int64[1] p = {2}", "23: z = RotaryEmbedding(x, c, s, p)", "requires caches of rank 2, found a scalar"),
+    ("float[4, 2, 2, 2] x, float c, float[3] s", "int64[1] p = {2}", "23: z = RotaryEmbedding(x, c, s, p)", "requires caches of rank 2, found rank 0"),
     ("float[4, 2, 2, 2] x, float[4, 2, 1] c, float[4] s", "", "23: z = RotaryEmbedding(x, c, s)", "requires caches of rank 3, found 4"),
     ("float[4] x, int64[4] t", "", "13: z = NegativeLogLikelihoodLoss(x, t)", "requires targets of rank 0, found 4"),
     # Products of integers
