@@ -26,6 +26,8 @@ static bool isStatic(Type type) { return cast<RankedTensorType>(type).hasStaticS
 static std::string refusal(const LoopView &loop, std::optional<int64_t> trips) {
   if (!trips && loop.stacks)
     return "its per-trip outputs have sizes that only running tells";
+  if (trips == 0)
+    return "it makes no trip, so nothing has the sizes of a trip";
   for (size_t k = 0; k < loop.carries; ++k)
     if (!isStatic(loop.init(k).getType()) || loop.carryArgument(k).getType() != loop.init(k).getType() ||
         loop.carry(k).getType() != loop.init(k).getType())

@@ -105,3 +105,16 @@ func.func @a_switch_is_conds(%k: tensor<i64>, %x: tensor<f32>) -> tensor<f32> {
   }
   return %r : tensor<f32>
 }
+
+// CHECK-LABEL: @makes_no_trip
+func.func @makes_no_trip(%x: tensor<f32>, %s: tensor<0xf32>) -> (tensor<f32>, tensor<0xf32>) {
+  // CHECK: sinter.scan
+  // CHECK-SAME: it makes no trip
+  %c, %y = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64: 0>, out_reverse = array<i1: false>}
+      : (tensor<f32>, tensor<0xf32>) -> (tensor<f32>, tensor<0xf32>) body {
+  ^bb0(%a: tensor<f32>, %e: tensor<f32>):
+    %n = sinter.add %a, %e : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    sinter.yield(%n, %n) : tensor<f32>, tensor<f32>
+  }
+  return %c, %y : tensor<f32>, tensor<0xf32>
+}
