@@ -3,6 +3,7 @@
 #include "ir/Random.h"
 #include "ir/Constants.h"
 #include "ir/Limits.h"
+#include "ir/Lists.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -29,8 +30,8 @@ constexpr int kRounds = 10;
 LogicalResult RandomBitsOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                              SmallVectorImpl<Type> &types) {
   auto key = cast<RankedTensorType>(adaptor.getKey().getType());
-  if (!meetSize(key.getDimSize(0), 4))
-    return emitOptionalError(location, "random_bits requires a key of 4 words, got ", key.getDimSize(0));
+  if (!isListOf(key, 4))
+    return emitOptionalError(location, "random_bits requires a key of 4 words, got ", printShape(key.getShape()));
   RankedTensorType type = adaptor.getType();
   if (!adaptor.getShape()) {
     if (!type.hasStaticShape())
@@ -39,9 +40,9 @@ LogicalResult RandomBitsOp::inferReturnTypes(MLIRContext *, std::optional<Locati
     return success();
   }
   auto shape = cast<RankedTensorType>(adaptor.getShape().getType());
-  if (!meetSize(shape.getDimSize(0), type.getRank()))
-    return emitOptionalError(location, "random_bits requires one size per axis of its type, got ", shape.getDimSize(0),
-                             " and rank ", type.getRank());
+  if (!isListOf(shape, type.getRank()))
+    return emitOptionalError(location, "random_bits requires one size per axis of its type, got ",
+                             printShape(shape.getShape()), " and rank ", type.getRank());
   SmallVector<int64_t> sizes(type.getShape());
   if (std::optional<SmallVector<int64_t>> known = constantInts(adaptor.getShape()))
     for (auto [size, value] : llvm::zip(sizes, *known)) {

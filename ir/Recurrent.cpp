@@ -80,7 +80,8 @@ struct CellShape {
     return success();
   }
   LogicalResult checkLengths(Value lengths) {
-    if (!lengths || meet(batch, ranked(lengths.getType()).getDimSize(0)))
+    RankedTensorType type = lengths ? ranked(lengths.getType()) : RankedTensorType();
+    if (!type || (type.getRank() == 1 && meet(batch, type.getDimSize(0))))
       return success();
     return emitOptionalError(loc, op, " requires one length per batch row, got ", lengths.getType(), " for ", batch,
                              " rows");

@@ -5,6 +5,7 @@
 #include "ir/Resampling.h"
 #include "ir/Constants.h"
 #include "ir/Kernel.h"
+#include "ir/Lists.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -41,10 +42,10 @@ bool sinter::isScale(double scale) { return scale >= 0x1p-24 && scale <= 0x1p24;
 
 /// One element per axis of `operand`, times `factor`.
 static LogicalResult checkLength(std::optional<Location> location, StringRef what, Value list, int64_t wanted) {
-  int64_t found = list ? cast<RankedTensorType>(list.getType()).getDimSize(0) : wanted;
-  if (meetSize(found, wanted))
+  if (!list || isListOf(cast<RankedTensorType>(list.getType()), wanted))
     return success();
-  return emitOptionalError(location, "resize requires ", wanted, " ", what, ", got ", found);
+  return emitOptionalError(location, "resize requires ", wanted, " ", what, ", got ",
+                           printShape(cast<RankedTensorType>(list.getType()).getShape()));
 }
 
 LogicalResult ResizeOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,

@@ -6,6 +6,7 @@
 #include "ir/Shape.h"
 #include "ir/Axes.h"
 #include "ir/Constants.h"
+#include "ir/Lists.h"
 #include "ir/Padding.h"
 #include "ir/Ranges.h"
 
@@ -49,10 +50,10 @@ static LogicalResult checkEntries(std::optional<Location> location, StringRef op
 /// An operand with one element per axis.
 static LogicalResult checkSizesOperand(std::optional<Location> location, StringRef op, StringRef name, Value sizes,
                                        int64_t rank) {
-  if (!sizes || meetSize(tensor(sizes).getDimSize(0), rank))
+  if (!sizes || isListOf(tensor(sizes), rank))
     return success();
   return emitOptionalError(location, op, " requires one element of ", name, " per axis (", rank, "), got ",
-                           tensor(sizes).getDimSize(0));
+                           printShape(tensor(sizes).getShape()));
 }
 
 static LogicalResult checkElementTypes(std::optional<Location> location, StringRef op, Type a, Type b) {

@@ -36,8 +36,8 @@ LogicalResult BagSumOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
     if (!agree(wanted, weights.getType())) // C2
       return emitOptionalError(location, "bag_sum requires weights of type ", wanted, ", got ", weights.getType());
   }
-  if (splits.getDimSize(0) == 0)
-    return emitOptionalError(location, "bag_sum requires splits with at least one element, got ", splits);
+  if (splits.getRank() != 1 || splits.getDimSize(0) == 0)
+    return emitOptionalError(location, "bag_sum requires a list of splits with at least one element, got ", splits);
   SmallVector<int64_t> shape(operand.getShape());
   shape[0] = splits.isDynamicDim(0) ? ShapedType::kDynamic : splits.getDimSize(0) - 1;
   types.push_back(RankedTensorType::get(shape, operand.getElementType()));
@@ -48,7 +48,10 @@ LogicalResult GroupRowsOp::inferReturnTypes(MLIRContext *context, std::optional<
                                             SmallVectorImpl<Type> &types) {
   if (auto size = static_cast<int64_t>(adaptor.getSize()); size < 0) // C1
     return emitOptionalError(location, "group_rows requires a size of 0 or more, got ", size);
-  int64_t count = tensor(adaptor.getPositions()).getDimSize(0);
+  RankedTensorType positions = tensor(adaptor.getPositions());
+  if (positions.getRank() != 1)
+    return emitOptionalError(location, "group_rows requires a list of positions, got ", positions);
+  int64_t count = positions.getDimSize(0);
   Type i64 = IntegerType::get(context, 64);
   Type all = RankedTensorType::get({count}, i64);
   types.append({all, RankedTensorType::get({ShapedType::isDynamic(count) ? count : count + 1}, i64), all});

@@ -5,8 +5,8 @@
 #include "ir/Storage.h"
 #include "ir/Dims.h"
 #include "ir/Limits.h"
+#include "ir/Lists.h"
 #include "ir/Shape.h"
-#include "ir/Shapes.h"
 
 #include "mlir/IR/OpImplementation.h"
 
@@ -84,9 +84,9 @@ LogicalResult StorageOp::inferReturnTypes(MLIRContext *, std::optional<Location>
     return emitOptionalError(location, "storage requires sizes only for a result of 4-bit elements with `?`");
   if (!toBytes && !adaptor.getShape() && !to.hasStaticShape())
     return emitOptionalError(location, "storage requires sizes for a result of 4-bit elements with `?`, got ", to);
-  if (adaptor.getShape() && !meetSize(tensor(adaptor.getShape()).getDimSize(0), to.getRank()))
+  if (adaptor.getShape() && !isListOf(tensor(adaptor.getShape()), to.getRank()))
     return emitOptionalError(location, "storage requires one size per axis (", to.getRank(), "), got ",
-                             tensor(adaptor.getShape()).getDimSize(0));
+                             printShape(tensor(adaptor.getShape()).getShape()));
   if (toBytes && count)
     shape = {storedBytes(stored, *count)};
   types.push_back(to.clone(shape));

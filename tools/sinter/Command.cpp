@@ -102,9 +102,6 @@ void SharedOptions::addShapesTo(CLI::App &command) {
           "positions outside of an axis: error ends the call, the default of ONNX models; clamp has gathers read "
           "the nearest and scatters skip them (default: as a graph file says)")
       ->check(CLI::IsMember({"clamp", "error"}));
-  command.add_flag("--map-tensors", mapTensors,
-                   "maps large tensors in files beside an ONNX model instead of reading them: less memory, but who "
-                   "makes such a file shorter meanwhile ends the command");
 }
 
 std::map<std::string, std::vector<int64_t>> SharedOptions::parsedShapes() const {

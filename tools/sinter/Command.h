@@ -38,7 +38,7 @@ struct SharedOptions {
   void addPrecisionTo(CLI::App &command);
   /// --checkpoint, of commands that make code.
   void addCheckpointTo(CLI::App &command);
-  /// --shape, --index-policy and --map-tensors alone.
+  /// --shape and --index-policy alone.
   void addShapesTo(CLI::App &command);
   /// --device of commands that run code.
   void addDeviceTo(CLI::App &command);

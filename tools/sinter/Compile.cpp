@@ -284,6 +284,9 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
                    "graph, fused, schedule, loops, llvm, asm, ptx, obj, archive, so, exe or module")
       ->check(CLI::IsMember(
           {"graph", "fused", "schedule", "loops", "llvm", "asm", "obj", "archive", "so", "exe", "module", "ptx"}));
+  command->add_flag("--map-tensors", flags->shared.mapTensors,
+                    "maps large tensors in files beside an ONNX model instead of reading them: less memory, but who "
+                    "makes such a file shorter meanwhile ends the command");
   command->add_flag("--sha256", flags->digests,
                     "print the SHA-256 of the file; a .smod also states that of each section (see inspect --sha256)");
   command->add_option("--dump-ir", flags->dumpFolder, "folder to write the text of every phase to");

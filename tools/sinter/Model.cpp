@@ -172,6 +172,8 @@ void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
   } else {
     module = import(adjust);
   }
+  if (options.mapTensors && !path.ends_with(".onnx"))
+    throw Stop(Exit::Usage, "--map-tensors has no effect on " + path + ", which is no ONNX model");
   if (failed(verifyLimits(*module)))
     throw Stop(Exit::Failure, path + ": " + diagnostics.errors());
   if (!keepsCalls && failed(inlineCalls(*module)))
@@ -268,6 +270,8 @@ void Model::readModule() {
   options.refuseCompiling(path + ", which is compiled already");
   if (!options.indexPolicy.empty())
     throw Stop(Exit::Usage, "--index-policy has no effect on " + path + ", which is compiled already");
+  if (options.mapTensors)
+    throw Stop(Exit::Usage, "--map-tensors has no effect on " + path + ", which is compiled already");
   requireFile(path);
   if (int32_t status = sinter_module_open(path.c_str(), nullptr, &opened))
     stopFor(status);

@@ -20,7 +20,7 @@ func.func @bag_sum_c2_weights_differ(%x: tensor<10x4xf32>, %p: tensor<7xi64>, %s
 // -----
 
 func.func @no_splits(%x: tensor<10x4xf32>, %p: tensor<7xi64>, %s: tensor<0xi64>) {
-  // expected-error @+2 {{bag_sum requires splits with at least one element, got 'tensor<0xi64>'}}
+  // expected-error @+2 {{bag_sum requires a list of splits with at least one element, got 'tensor<0xi64>'}}
   // expected-error @+1 {{failed to infer returned types}}
   %0 = sinter.bag_sum %x, %p, %s : (tensor<10x4xf32>, tensor<7xi64>, tensor<0xi64>) -> tensor<?x4xf32>
   return

@@ -31,6 +31,8 @@ USES = {
     ("compile", "--shape"): [([GRAPH, "--shape", "x=2x3", "-o", "o.smod"], None), ([SMOD, "--shape", "x=2x3"], REFUSED)],
     ("compile", "--index-policy"): [([GRAPH, "--index-policy", "error", "-o", "o.smod"], None),
                                     ([SMOD, "--index-policy", "error"], REFUSED)],
+    ("compile", "--map-tensors"): [(["m.onnx", "--map-tensors", "-o", "o.smod"], None), ([GRAPH, "--map-tensors", "-o", "o.smod"], REFUSED),
+                                   ([SMOD, "--map-tensors"], REFUSED)],
     ("compile", "--fast-math"): [([GRAPH, "--fast-math", "-o", "o.smod"], None), ([SMOD, "--fast-math"], REFUSED)],
     ("compile", "--precision"): [([GRAPH, "--precision", "bf16", "-o", "o.smod"], None), ([GRAPH, "--precision", "f8", "-o", "o.smod"], REFUSED),
                                  ([SMOD, "--precision", "bf16"], REFUSED)],
