@@ -6,7 +6,7 @@
 
 TREE is a checkout of another version with its own build/release. Both compile every row (NAME: prefixes of rows); then processes
 of both take turns, each with the runtime and the module of its side. A figure is the median over processes of the median over
-calls. A row is slower by the rule of figures.compare: by more than 3 % (10 % below 20 us) and three standard errors; then the
+calls. A row is slower by the rule of figures.compare: by more than 3 % (10 % below 20 us) and three standard errors; then, and where no row can be compared, the
 exit code is 1. What only one side compiles is named. Rows of training need a Python with torch and onnx, others one with onnx.
 
 --before and --after are shell commands to run around each row's timing, to hold other work on the machine.
@@ -81,7 +81,9 @@ def loop_rows(options):
 
 
 def run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
+    """Of the checkout whose `sinter` it is, also where that was built in another folder."""
+    libraries = os.path.join(os.path.dirname(os.path.dirname(command[0])), "lib")
+    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ, LD_LIBRARY_PATH=libraries))
     if done.returncode:
         raise RuntimeError(f"{' '.join(command[:3])}: {' '.join(done.stderr.split())[-200:]}")
 
@@ -160,7 +162,7 @@ def main():
         with open(options.json) as file:
             kept = json.load(file)
     print(f"{'row':<28} {'threads':>7} {'before us':>12} {'now us':>12} {'change':>9}")
-    slower = []
+    slower, compared = [], 0
     for row in rows:
         counts = [int(t) for t in options.threads.split(",") if f"{row.name}/{t}" not in kept]
         files = compiled(row, trees, options) if counts else None
@@ -182,13 +184,14 @@ def main():
             error = "" if found["error"] is None else f" +- {100 * found['error']:.1f}"
             print(f"{row.name:<28} {threads:>7} {found['before_us']:>12.1f} {found['now_us']:>12.1f} {100 * found['change']:>+8.1f} %{error}"
                   + ("  SLOWER" if found["slower"] else ""), flush=True)
+            compared += 1
             if found["slower"]:
                 slower.append(f"{row.name}/{threads}")
         if options.json:
             with open(options.json, "w") as file:
                 json.dump(kept, file)
-    print(f"{len(slower)} rows are slower" + (": " + ", ".join(slower) if slower else ""))
-    return 1 if slower else 0
+    print(f"{len(slower)} of {compared} figures are slower" + (": " + ", ".join(slower) if slower else ""))
+    return 1 if slower or not compared else 0
 
 
 if __name__ == "__main__":
