@@ -12,7 +12,7 @@
 //
 // There are as many blocks as multiprocessors, and a block takes every so-manieth tile. The kernel stands beside one of
 // `mma_product` for the same words, which runs wherever this one cannot: on other GPUs, and for operands whose
-// addresses or distances, which only running tells, are no multiples of 16 bytes.
+// addresses, which only running tells, are no multiples of 16 bytes.
 
 #ifndef SINTER_BACKENDS_CUDA_WGMMAFORMS_H
 #define SINTER_BACKENDS_CUDA_WGMMAFORMS_H
