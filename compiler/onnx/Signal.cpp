@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Window functions and Fourier transforms. Transforms are products with a matrix of cosines and sines, whose angles are
-// reduced as integers first so that long transforms keep their precision.
+// Window functions, and the operators of Fourier transforms.
 
-#include "compiler/onnx/OpImport.h"
+#include "compiler/onnx/Fourier.h"
 
 using namespace mlir;
 
 namespace sinter::onnx {
 
 static constexpr double kTwoPi = 6.283185307179586476925286766559;
-
-/// 0, 1, ... size - 1 as `type`.
-static Value countUp(OpImport &n, Value size, Type type) {
-  if (n.failed())
-    return {};
-  std::optional<double> known = n.knownScalar(size);
-  Size length{known ? std::max<int64_t>(int64_t(*known), 0) : ShapedType::kDynamic, {}};
-  if (!known)
-    length.tensor = n.reshape(size, {1});
-  return n.make<IotaOp>(length.tensor, int64_t(0), RankedTensorType::get({length.known}, type));
-}
 
 /// first - second cos(2 pi k / N) + third cos(4 pi k / N)
 static LogicalResult importWindow(OpImport &n, double first, double second, double third) {
@@ -34,41 +22,6 @@ static LogicalResult importWindow(OpImport &n, double first, double second, doub
   if (third != 0)
     window = n.add(window, n.mul(n.make<CosOp>(n.mul(angle, 2)), third));
   return n.out(n.convert(window, type));
-}
-
-namespace {
-
-/// Real and imaginary part; `imaginary` is null for real signals.
-struct Complex {
-  Value real, imaginary;
-};
-
-} // namespace
-
-/// The transform of length `size` along the last axis, of which `kept` results are computed.
-static Complex transform(OpImport &n, Complex signal, Value size, Value kept, bool inverse) {
-  if (n.failed())
-    return {};
-  Type type = n.elem(signal.real), i64 = n.b.getI64Type(), wide = n.b.getF64Type();
-  Value rows = n.unsqueeze(countUp(n, size, i64), {1}), columns = n.unsqueeze(countUp(n, kept, i64), {0});
-  SmallVector<Value, 2> product = {n.mul(rows, columns), size};
-  if (!n.broadcastTogether(product))
-    return {};
-  Value reduced = n.convert(n.make<RemOp>(product[0], product[1]), wide);
-  Value angle = n.div(n.mul(reduced, inverse ? kTwoPi : -kTwoPi), n.convert(size, wide));
-  Value cosine = n.make<CosOp>(angle), sine = n.make<SinOp>(angle);
-  if (inverse) {
-    cosine = n.div(cosine, n.convert(size, wide));
-    sine = n.div(sine, n.convert(size, wide));
-  }
-  cosine = n.convert(cosine, type);
-  sine = n.convert(sine, type);
-  Complex out = {n.matmul(signal.real, cosine, type), n.matmul(signal.real, sine, type)};
-  if (signal.imaginary) {
-    out.real = n.sub(out.real, n.matmul(signal.imaginary, sine, type));
-    out.imaginary = n.add(out.imaginary, n.matmul(signal.imaginary, cosine, type));
-  }
-  return out;
 }
 
 /// The last axis (1 or 2 places) of a tensor as parts.
@@ -139,7 +92,7 @@ static LogicalResult importDft(OpImport &n) {
     size = wanted;
   }
   Value kept = oneSided ? n.add(n.div(size, 2), 1) : size;
-  Complex result = transform(n, *signal, size, kept, inverse);
+  Complex result = fourierTransform(n, *signal, size, kept, inverse);
   if (n.failed())
     return failure();
   result.real = exchangeWithLast(n, result.real, axis);
@@ -173,7 +126,7 @@ static LogicalResult importStft(OpImport &n) {
       *part = n.mul(*part, window);
   }
   Value kept = n.intAttr("onesided", 1) ? n.add(n.div(length, 2), 1) : length;
-  Complex result = transform(n, *signal, length, kept, false);
+  Complex result = fourierTransform(n, *signal, length, kept, false);
   return n.failed() ? failure() : n.out(joinComplex(n, result));
 }
 
