@@ -91,7 +91,7 @@ sinter_status_code sinter_session_create(sinter_module *module, int32_t index, c
   srtContextInit(session);
 
   int32_t spin = given.spin_us == 0 ? defaultSpinMicroseconds : given.spin_us;
-  sinter_status_code status = srtPoolStart(&session->pool, threads, spin, workers);
+  sinter_status_code status = srtPoolStart(&session->pool, threads, spin, &given.executor, workers);
   if (status) {
     srtFree(&memory, FixedMemory, session, session->fixedBytes);
     return status;
@@ -161,8 +161,12 @@ sinter_status_code srtEnter(const sinter_session *session) {
   if (session->memory.folder && session->owner != getpid())
     return srtError(SINTER_INVALID_ARGUMENT, "a session with a folder belongs to the process that made it");
   // The claim is no part of what callers see as constant.
-  if (!atomic_exchange_explicit(&((sinter_session *)session)->running, 1, memory_order_acquire))
+  if (!atomic_exchange_explicit(&((sinter_session *)session)->running, 1, memory_order_acquire)) {
+    Pool *pool = &((sinter_session *)session)->pool;
+    if (pool->executor.run) // its threads are not in a child of their process
+      pool->alone = session->owner != getpid();
     return SINTER_OK;
+  }
   return srtError(SINTER_BUSY,
                   session->owner == getpid() ? "session of function '%s' is in use by another thread"
                                              : "session of function '%s' was running in another thread when this "

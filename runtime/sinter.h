@@ -194,6 +194,28 @@ typedef struct sinter_allocator {
   void *user;
 } sinter_allocator;
 
+/// Threads of the caller's program, for sessions that have no workers of their own. `run` calls task(data, index) for
+/// indices of [0, count), each at most once, on any threads, in any order or at the same time, and returns when all
+/// calls that began have ended. It may leave calls out, as where all threads are busy: the session's thread, which
+/// calls `run` and may be one of them, does what is left. Several sessions may call it at the same time. It throws
+/// nothing. Results do not depend on it.
+typedef struct sinter_executor {
+  void (*run)(void *user, void (*task)(void *data, int32_t index), void *data, int32_t count);
+  void *user;
+} sinter_executor;
+
+/// Workers that sessions share, so that many sessions at once keep no more threads busy than there are: `workers` of
+/// them, besides the sessions' own threads; 0: one less than the cores that the process may use. In a child of the
+/// process that made them they do nothing. The caller owns `*threads`.
+typedef struct sinter_shared_threads sinter_shared_threads;
+SINTER_API sinter_status_code sinter_shared_threads_create(int32_t workers, sinter_shared_threads **threads);
+
+/// For sinter_session_options; valid until they are destroyed.
+SINTER_API sinter_executor sinter_shared_threads_executor(sinter_shared_threads *threads);
+
+/// Joins the workers. All sessions that use them are destroyed before. Null is ignored.
+SINTER_API void sinter_shared_threads_destroy(sinter_shared_threads *threads);
+
 typedef struct sinter_session_options {
   uint32_t struct_size; // sizeof(sinter_session_options)
   int32_t threads;      // the calling one included; 0: all cores that the process may use
@@ -204,6 +226,7 @@ typedef struct sinter_session_options {
   int64_t max_bytes;               // most that it may hold at once, states apart; 0: no limit
   int64_t max_tape_bytes;          // most that loops of unknown length may store of their trips, at once; 0: no limit
   const char *folder;              // states and arenas of 64 KiB and more lie in files here, see below; null: in memory
+  sinter_executor executor;        // with a `run`: threads of the program, `threads` at most; null: workers of its own
 } sinter_session_options;
 
 // A session with a folder needs less memory than its states and its arena: they are files that are mapped, which the

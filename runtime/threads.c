@@ -18,7 +18,7 @@
 
 //===- The machine --------------------------------------------------------------------------------===//
 
-static void pauseCore(void) {
+void srtPauseCore(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -161,7 +161,7 @@ static void waitWhileEqual(Pool *pool, _Atomic uint32_t *word, uint32_t value, _
     for (uint32_t i = 1;; ++i) {
       if (atomic_load_explicit(word, memory_order_acquire) != value)
         return;
-      pauseCore();
+      srtPauseCore();
       if (i % 64)
         continue;
       int64_t now = nowNanoseconds();
@@ -189,6 +189,14 @@ static void *workerMain(void *argument) {
     seen = atomic_load_explicit(&pool->epoch, memory_order_acquire);
     work(pool, seen, fromBack);
   }
+}
+
+/// What a thread of the program does for the job that runs.
+static void hostTask(void *data, int32_t index) {
+  Pool *pool = data;
+  uint64_t floats = srtFloatStateSetDefault();
+  work(pool, atomic_load_explicit(&pool->epoch, memory_order_acquire), index % 2 != 0);
+  srtFloatStateRestore(floats);
 }
 
 /// One thread, one block or a busy pool. In pieces of about a millisecond, so that a cancelled call ends soon; calls of
@@ -255,6 +263,8 @@ int32_t srtPoolRun(Pool *pool, sinter_context *context, sinter_kernel_fn fn, con
   uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_relaxed) + 1;
   atomic_store_explicit(&pool->claim, (uint64_t)epoch << 32, memory_order_release);
   atomic_store(&pool->epoch, epoch);
+  if (pool->executor.run && !pool->alone)
+    pool->executor.run(pool->executor.user, hostTask, pool, (int32_t)(blocks < pool->threads ? blocks : pool->threads));
   int32_t sleeping = atomic_load(&pool->sleeping);
   if (sleeping > 0)
     futexWake(&pool->epoch, blocks - 1 < sleeping ? (int)(blocks - 1) : sleeping);
@@ -273,16 +283,22 @@ void srtPoolStop(Pool *pool) {
   atomic_store_explicit(&pool->stop, 1, memory_order_release);
   atomic_fetch_add(&pool->epoch, 1);
   futexWake(&pool->epoch, INT32_MAX);
-  for (int32_t i = 0; i + 1 < pool->threads; ++i)
+  for (int32_t i = 0; i + 1 < pool->threads && !pool->executor.run; ++i)
     pthread_join(pool->workers[i], NULL);
   pool->threads = 1;
 }
 
-sinter_status_code srtPoolStart(Pool *pool, int32_t threads, int32_t spinMicroseconds, pthread_t *workers) {
+sinter_status_code srtPoolStart(Pool *pool, int32_t threads, int32_t spinMicroseconds, const sinter_executor *executor,
+                                pthread_t *workers) {
   memset(pool, 0, sizeof *pool);
   pool->threads = 1;
   pool->spinMicroseconds = spinMicroseconds;
   pool->workers = workers;
+  pool->executor = *executor;
+  if (executor->run) {
+    pool->threads = threads;
+    return SINTER_OK;
+  }
   // Signals are for the host's threads.
   sigset_t all, old;
   sigfillset(&all);

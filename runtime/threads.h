@@ -12,7 +12,8 @@
 // again then mostly meets the cache that it was in before.
 //
 // Each session has its own pool: sessions then never wait for each other, and a pool is busy exactly
-// when a kernel of its own session runs. Idle workers sleep, so that sessions at rest cost no time.
+// when a kernel of its own session runs. Idle workers sleep, so that sessions at rest cost no time. With an executor
+// the program's threads are the workers: what they do for a job is the same, and who comes too late has nothing to do.
 
 #ifndef SINTER_RUNTIME_THREADS_H
 #define SINTER_RUNTIME_THREADS_H
@@ -47,11 +48,14 @@ typedef struct Pool {
 
   _Alignas(SRT_CACHE_LINE) int32_t threads; // the caller included
   int32_t spinMicroseconds;
+  int32_t alone;            // the executor's threads are those of another process: a fork was between
+  sinter_executor executor; // with a `run`: in place of workers
   pthread_t *workers;
 } Pool;
 
-/// Starts `threads - 1` workers. `workers` is room for as many and stays the caller's.
-sinter_status_code srtPoolStart(Pool *pool, int32_t threads, int32_t spinMicroseconds, pthread_t *workers);
+/// Starts `threads - 1` workers, none with an executor. `workers` is room for as many and stays the caller's.
+sinter_status_code srtPoolStart(Pool *pool, int32_t threads, int32_t spinMicroseconds, const sinter_executor *executor,
+                                pthread_t *workers);
 
 /// Joins the workers. Not during a job.
 void srtPoolStop(Pool *pool);
@@ -71,6 +75,9 @@ void srtCoreLimits(int32_t *affinity, int32_t *quota);
 
 /// Threads that a process with these limits can keep busy: at least 1.
 int32_t srtUsableCores(int32_t online, int32_t affinity, int32_t quota);
+
+/// Tells the core that its thread waits for another.
+void srtPauseCore(void);
 
 /// Sets the default floating-point control state on this thread and returns the old one.
 uint64_t srtFloatStateSetDefault(void);

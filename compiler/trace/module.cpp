@@ -37,6 +37,22 @@ std::string Module::function_name(int index) const {
 
 //===- sessions -------------------------------------------------------------------------------------===//
 
+static void runOn(void *executor, void (*task)(void *data, int32_t index), void *data, int32_t count) noexcept {
+  (*static_cast<Executor *>(executor))(count, [&](int index) { task(data, index); });
+}
+
+Executor shared_threads(int workers) {
+  sinter_shared_threads *made = nullptr;
+  if (sinter_shared_threads_create(workers, &made))
+    return {};
+  std::shared_ptr<sinter_shared_threads> threads(made, sinter_shared_threads_destroy);
+  return [threads](int count, const std::function<void(int)> &task) {
+    sinter_executor executor = sinter_shared_threads_executor(threads.get());
+    auto call = [](void *data, int32_t index) { (*static_cast<const std::function<void(int)> *>(data))(index); };
+    executor.run(executor.user, call, const_cast<std::function<void(int)> *>(&task), count);
+  };
+}
+
 Session::Session(Module owner, const char *function, int threads, Where where) : module(std::move(owner)) {
   open({.function = function ? function : "", .threads = threads}, where);
 }
@@ -52,6 +68,10 @@ void Session::open(const SessionOptions &options, Where where) {
   lowered.max_bytes = options.max_bytes;
   lowered.max_tape_bytes = options.max_tape_bytes;
   lowered.folder = options.folder.empty() ? nullptr : options.folder.c_str();
+  if (options.executor) {
+    executor = std::make_shared<Executor>(options.executor);
+    lowered.executor = {runOn, executor.get()};
+  }
   const std::string &name = options.function;
   int index = !module.defined() ? -1 : name.empty() ? 0 : sinter_module_find_function(module.handle(), name.c_str());
   sinter_session *made = nullptr;

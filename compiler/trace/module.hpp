@@ -6,6 +6,7 @@
 #define SINTER_TRACE_MODULE_HPP
 
 #include "graph.hpp"
+#include <functional>
 
 namespace sinter::inline SINTER_HOST {
 
@@ -46,6 +47,15 @@ enum class OptLevel : int32_t {
 
 class Session;
 
+/// Threads of the program, as sinter_executor: calls task(k) for numbers k of [0, count), each at most once, on any
+/// threads, and returns when all calls that began have ended. What it leaves out the session's thread does. It throws
+/// nothing (std::terminate), and several sessions may call it at the same time.
+using Executor = std::function<void(int count, const std::function<void(int)> &task)>;
+
+/// Workers for any number of sessions, as many as are given besides the sessions' own threads; 0: one less than the
+/// cores that the process may use. They end with the last copy. Undefined where threads cannot be made.
+Executor shared_threads(int workers = 0);
+
 struct SessionOptions {
   std::string function = {};          // empty: the first of the module
   int threads = 0;                    // 0: all cores that the process may use
@@ -53,6 +63,7 @@ struct SessionOptions {
   int64_t max_bytes = 0;              // most that it may hold at once, states apart; 0: no limit
   int64_t max_tape_bytes = 0;         // most that loops of unknown length may store of their trips; 0: no limit
   std::string folder = {};            // where large states and the arena lie as mapped files; empty: in memory
+  Executor executor = {};             // threads of the program, `threads` of them at most; empty: the session's own
 };
 
 /// A function of a module with the memory and threads that run it. It keeps the function's states (weights in training,
@@ -100,6 +111,7 @@ private:
   };
   void open(const SessionOptions &options, Where where);
   Module module;
+  std::shared_ptr<Executor> executor; // outlives the session
   std::unique_ptr<sinter_session, Destroy> session;
   std::shared_ptr<Error> failure;
   std::vector<sinter_tensor> scratch;

@@ -62,12 +62,14 @@ struct Session {
   sinter_session *session = nullptr;
   sinter_status_code status;
 
-  explicit Session(const Function &function, int32_t threads = 1, sinter_allocator allocator = {}, int32_t spinUs = 0) {
+  explicit Session(const Function &function, int32_t threads = 1, sinter_allocator allocator = {}, int32_t spinUs = 0,
+                   sinter_executor executor = {}) {
     sinter_session_options options = {};
     options.struct_size = sizeof options;
     options.threads = threads;
     options.spin_us = spinUs;
     options.allocator = allocator;
+    options.executor = executor;
     sinter_module *module;
     status = sinter_module_open_function(&function.function, nullptr, &module);
     if (status == SINTER_OK)

@@ -85,6 +85,12 @@ TEST(Nulls, AreRefusedByEveryFunctionOfTheRuntime) {
   WALK(sinter_function_find_input, {}, &plain.function, "x");
   WALK(sinter_function_find_output, {}, &plain.function, "a");
 
+  sinter_shared_threads *shared = nullptr;
+  WALK(sinter_shared_threads_create, {1}, 1, nullptr);
+  ASSERT_EQ(sinter_shared_threads_create(1, &shared), SINTER_OK);
+  WALK(sinter_shared_threads_executor, {}, shared);
+  sinter_shared_threads_destroy(shared);
+  WALK(sinter_shared_threads_destroy, {}, static_cast<sinter_shared_threads *>(nullptr));
   WALK(sinter_session_create, {2}, nullptr, 0, nullptr, &other);
   WALK(sinter_session_create, {0, 2}, module, 0, nullptr, nullptr);
   WALK(sinter_session_destroy, {}, static_cast<sinter_session *>(nullptr));

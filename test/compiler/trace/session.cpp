@@ -3,11 +3,13 @@
 // Graphs from files, sessions that keep their states, and errors with codes. The file's two functions share a weight
 // matrix that starts as 0 to 5, to which each step adds the sum of the rows that it is given.
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sinter/sinter.hpp>
+#include <thread>
 #include <unistd.h>
 
 using namespace sinter;
@@ -55,6 +57,62 @@ template <class F> StatusCode codeOf(F &&f) {
     return error.code();
   }
   return StatusCode(0);
+}
+
+/// y = 2 x + 1 over 2^20 elements: enough for any number of threads.
+constexpr const char *wideMap = R"(
+func.func @main(%x: tensor<1048576xf32> {sinter.name = "x"}) -> (tensor<1048576xf32> {sinter.name = "y"}) {
+  %two = sinter.constant dense<2.0> : tensor<1048576xf32>
+  %one = sinter.constant dense<1.0> : tensor<1048576xf32>
+  %p = sinter.mul %x, %two : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
+  %y = sinter.add %p, %one : (tensor<1048576xf32>, tensor<1048576xf32>) -> tensor<1048576xf32>
+  return %y : tensor<1048576xf32>
+}
+)";
+
+TEST_F(Sessions, RunOnThreadsOfTheProgram) {
+  std::ofstream(path("map.mlir")) << wideMap;
+  Module map = build(Graph::load(path("map.mlir")));
+  std::vector<float> numbers(1 << 20);
+  for (size_t k = 0; k < numbers.size(); ++k)
+    numbers[k] = float(k % 1000);
+  Tensor x = tensor(numbers);
+  auto isRight = [&](Session &session) {
+    std::vector<float> y = session({x})[0].to_vector<float>();
+    for (size_t k = 0; k < y.size(); ++k)
+      if (y[k] != 2 * numbers[k] + 1)
+        return false;
+    return y.size() == numbers.size();
+  };
+
+  std::atomic<int> calls{0};
+  Executor threads = [&](int count, const std::function<void(int)> &task) {
+    std::vector<std::thread> made;
+    for (int k = 0; k < count; ++k)
+      made.emplace_back([&, k] { ++calls, task(k); });
+    for (std::thread &thread : made)
+      thread.join();
+  };
+  Session session(map, {.threads = 3, .executor = threads});
+  EXPECT_TRUE(isRight(session));
+  EXPECT_GT(calls, 0);
+  Session moved = std::move(session); // the executor goes along
+  int before = calls;
+  EXPECT_TRUE(isRight(moved));
+  EXPECT_GT(calls, before);
+
+  Executor shared = shared_threads(2);
+  std::vector<std::thread> users;
+  std::atomic<int> right{0};
+  for (int user = 0; user < 3; ++user)
+    users.emplace_back([&] {
+      Session mine(map, {.threads = 3, .executor = shared});
+      for (int k = 0; k < 5; ++k)
+        right += isRight(mine);
+    });
+  for (std::thread &user : users)
+    user.join();
+  EXPECT_EQ(right, 15);
 }
 
 using Floats = std::vector<float>;
