@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a machine with a GPU has to show, point by point, as a table and as JSON. Needs numpy and a build, no network; takes ten minutes at most.
 
-    on_a_gpu.py BUILD [--points 5,6,7,8,9,10] [--small] [--seconds S] [--tolerance F] [--json FILE]
+    on_a_gpu.py BUILD [--points 5,6,7,8,9,10,11] [--small] [--seconds S] [--tolerance F] [--json FILE]
 
      5  results at full sizes in f32, f16 and bf16 against NumPy in f64, the same bits twice; random programs and their gradients
      6  products: bf16 4096 and 8192 cubed at least 0.85 of the best peer, thin and batched ones 0.8, what follows a product at most 5 % slower
@@ -9,8 +9,10 @@
      8  softmax, layer norm, pointwise, AdamW: at least 0.9 of the bandwidth that a copy has
      9  a training step of GPT-2 (124M, batch 16, 1,024 tokens, bf16) at least 1.0 times torch.compile; host time of a step under 20 us
     10  a trip of `while` without the host takes less than one with it; compute-sanitizer, where it is installed, finds nothing
+    11  ResNet-50, inference of 64 pictures in f32 and bf16: the last picture against NumPy in f64, and at least 0.85 of the best peer
 
-Peers are torch and torch.compile (cuBLAS, its attention, Triton), where torch is installed and sees the GPU; without them a row says `no peer`. Operands
+Peers are torch and torch.compile (cuBLAS, cuDNN, its attention, Triton's code), kernels of gpu_peers.py in Triton, and JAX, where they are installed and see the
+GPU; rows of their own tell each, and without any a row says `no peer`. Operands
 stay on the GPU as states, a call repeats the work so that its own time is small beside it, and times are medians of whole calls. `--small` is for the PTX
 machine, as SINTER_CUDA_DRIVER, whose times mean nothing. Ends with 1 on a wrong result; what is `missed` is told alone."""
 import argparse
@@ -25,7 +27,9 @@ import time
 
 import numpy as np
 
+import gpu_peers as peers
 import gpu_programs as programs
+import gpu_resnet
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../models"))
 from sinter_runtime import Runtime, Tensor, aligned
@@ -70,7 +74,11 @@ class Run:
         except ImportError:
             self.torch = None
         if self.torch:
-            self.torch.backends.cuda.matmul.allow_tf32 = False  # as f32 here
+            self.torch.backends.cuda.matmul.allow_tf32 = self.torch.backends.cudnn.allow_tf32 = False  # as f32 here
+        self.triton = peers.find_triton() if self.torch else None
+        self.jax = peers.find_jax()
+        if self.jax:
+            self.jax.config.update("jax_default_matmul_precision", "highest")  # f32 as f32
 
     def tell(self, point, case, ours=None, peer=None, bound=None, verdict="", **more):
         """A row; `verdict` is found from the ratio where there is a bound."""
@@ -138,13 +146,57 @@ class Run:
                 form(t, feeds)
                 t.cuda.synchronize()
 
-            try:
-                seconds = median_of(call, self.options.seconds) / program.repeats
-            except Exception as error:  # a peer that fails is none: it is told
-                print(f"       torch: {str(error).splitlines()[0][:120]}")
-                continue
-            best = seconds if best is None else min(best, seconds)
+            seconds = self.seconds_of("torch", call, program.repeats)
+            best = seconds if best is None else min(best, seconds or best)
         return best
+
+    def seconds_of(self, name, call, repeats=1):
+        """Of a peer's call; None where it fails, which is told."""
+        try:
+            return median_of(call, self.options.seconds) / repeats
+        except Exception as error:
+            print(f"       {name}: {(str(error).splitlines() or [repr(error)])[0][:120]}")
+            return None
+
+    def peer_in_triton(self, program, make, run):
+        """Seconds of `run(kernel, feeds)`, where `make` makes the kernel."""
+        if not self.triton:
+            return None
+        t, kinds = self.torch, {"f32": self.torch.float32, "f16": self.torch.float16, "bf16": self.torch.bfloat16}
+        feeds = {n: t.from_numpy(programs.from_bits(bits, kind).astype(np.float32)).to("cuda", kinds[kind]) for n, (bits, kind) in self.values(program).items()}
+
+        def begin():
+            kernel = make(t, self.triton)
+
+            def call():
+                run(kernel, feeds)
+                t.cuda.synchronize()
+
+            return call
+
+        try:
+            return self.seconds_of("triton", begin(), program.repeats)
+        except Exception as error:
+            print(f"       triton: {(str(error).splitlines() or [repr(error)])[0][:120]}")
+            return None
+
+    def peer_in_jax(self, program, run):
+        """Seconds of `run(jax, feeds)`, compiled."""
+        if not self.jax:
+            return None
+        values = self.values(program)
+        try:
+            feeds = peers.jax_feeds(self.jax, {n: programs.from_bits(bits, kind) for n, (bits, kind) in values.items()}, {n: kind for n, (_, kind) in values.items()})
+            return self.seconds_of("jax", peers.jax_call(self.jax, run, feeds), program.repeats)
+        except Exception as error:
+            print(f"       jax: {(str(error).splitlines() or [repr(error)])[0][:120]}")
+            return None
+
+    def tell_others(self, point, case, ours, **found):
+        """A row for each peer besides torch; without it, why."""
+        for name, seconds in found.items():
+            there = {"triton": self.triton, "jax": self.jax}[name]
+            self.tell(point, f"{case}, {name}", ours, seconds, verdict="beside" if seconds else "not run: it failed" if there else f"not run: no {name} that sees a GPU")
 
 
 # The points -----------------------------------------------------------------------------------------------------
@@ -186,6 +238,19 @@ def point6(run):
             del os.environ["SINTER_CUDA_WGMMA"]
         if bound:
             run.tell(6, "bf16 " + name, times[name], run.peer(program, torch_run), bound)
+            if name.endswith("cubed") and "of" not in name:
+                def in_triton(kernel, v, repeats=program.repeats):
+                    y = v["x"]
+                    for _ in range(repeats):
+                        y = kernel(y, v["w"])
+
+                def in_jax(jax, v, repeats=program.repeats):
+                    y = v["x"]
+                    for _ in range(repeats):
+                        y = y @ v["w"]
+                    return y
+
+                run.tell_others(6, "bf16 " + name, times[name], triton=run.peer_in_triton(program, peers.triton_product, in_triton), jax=run.peer_in_jax(program, in_jax))
         else:
             run.tell(6, "bf16 " + name + ", against without", times[name], plain, 0.95)
 
@@ -218,7 +283,11 @@ def point8(run):
     for name, (program, _, _, size) in {"softmax f32": programs.softmax("f32", rows, columns), "softmax bf16": programs.softmax("bf16", rows, columns),
                                         "layer norm f32": programs.layer_norm("f32", rows, columns), "pointwise bf16": programs.pointwise("bf16", count),
                                         "AdamW": programs.adamw(count)}.items():
-        run.tell(8, name, run.time(program), size / moved, 0.9)
+        seconds = run.time(program)
+        run.tell(8, name, seconds, size / moved, 0.9)
+        if name.startswith("softmax"):
+            run.tell_others(8, name, seconds, triton=run.peer_in_triton(program, peers.triton_softmax, lambda kernel, v: kernel(v["x"])),
+                            jax=run.peer_in_jax(program, lambda jax, v: jax.nn.softmax(v["x"], 1)))
 
 
 def point9(run):
@@ -285,7 +354,27 @@ def point10(run):
     run.tell(10, "compute-sanitizer", verdict="right" if done.returncode == 0 else "WRONG " + done.stdout[-200:])
 
 
-POINTS = {"5": [point5], "6": [point6], "7": [point7], "8": [point8], "9": [point9, one_call], "10": [point10]}
+def point11(run):
+    sizes = gpu_resnet.SMALL if run.options.small else gpu_resnet.FULL
+    for kind in ("f32", "bf16"):
+        program, torch_run, jax_run, some, operations = gpu_resnet.resnet(kind, **sizes)
+        name = f"ResNet-50, {sizes['batch']} pictures {kind}"
+        values = run.values(program)
+        session = run.session(program, values)
+        session.call()
+        scores = programs.from_bits(state_bits(session, "y", kind, program.states["y"][0]), kind)
+        seconds = median_of(session.call, run.options.seconds)
+        session.close()
+        plain = {n: programs.from_bits(bits, k) for n, (bits, k) in values.items()}
+        got, want = some(plain | {"y": scores})[0].astype(np.float64), some(plain)[1](plain)
+        error = float(np.abs(got - want).max() / np.abs(want).max())
+        right = error <= UNITS[kind] * run.options.tolerance * 4  # of 53 layers, one after the other
+        run.tell(11, name + " against NumPy", verdict=f"right ({error:.1e})" if right else f"WRONG ({error:.1e})")
+        run.tell(11, name, seconds, run.peer(program, torch_run), 0.85, teraflops=operations / seconds / 1e12)
+        run.tell_others(11, name, seconds, jax=run.peer_in_jax(program, jax_run))
+
+
+POINTS = {"5": [point5], "6": [point6], "7": [point7], "8": [point8], "9": [point9, one_call], "10": [point10], "11": [point11]}
 
 
 def main():
