@@ -2,6 +2,12 @@
 """What on_a_gpu.py compares with beside torch: products and softmaxes written in Triton, and JAX. Each is None where it is not installed or sees no GPU."""
 import numpy as np
 
+try:
+    import triton
+    import triton.language as tl
+except Exception:  # not installed, or for another machine
+    triton = None
+
 
 def find_jax():
     try:
@@ -23,64 +29,53 @@ def jax_feeds(jax, values, kinds):
     return {name: jax.numpy.asarray(value.astype(np.float32)).astype(types[kinds[name]]) for name, value in values.items()}
 
 
-def find_triton():
-    try:
-        import triton
-
-        return triton
-    except Exception:
-        return None
-
-
-def triton_product(torch, triton):
-    """product(x, w) of matrices whose sizes are multiples of the tiles, which the first call for some sizes measures."""
-    language = triton.language
+def triton_product(torch):
+    """product(x, w) of matrices whose sizes are multiples of the tiles, but for rows; the first call for some sizes measures the tiles."""
     forms = [triton.Config({"M": m, "N": n, "K": k}, num_warps=warps, num_stages=stages)
              for m, n, k, warps, stages in ((128, 256, 64, 8, 3), (128, 128, 64, 8, 4), (128, 128, 64, 4, 3), (64, 128, 64, 4, 4), (16, 128, 128, 4, 4))]
-
-    def kernel(a, b, c, rows, columns, inner, M: language.constexpr, N: language.constexpr, K: language.constexpr):
-        number = language.program_id(0)
-        across, down = language.cdiv(columns, N), language.cdiv(rows, M)
-        first = number // (8 * across) * 8  # eight rows of tiles share columns of b
-        height = min(down - first, 8)
-        row = (first + number % (8 * across) % height) * M + language.arange(0, M)
-        column = number % (8 * across) // height * N + language.arange(0, N)
-        k = language.arange(0, K)
-        sums = language.zeros((M, N), language.float32)
-        for start in range(0, inner, K):
-            x = language.load(a + row[:, None] * inner + (start + k)[None, :], mask=row[:, None] < rows, other=0.0)
-            y = language.load(b + (start + k)[:, None] * columns + column[None, :])
-            sums = language.dot(x, y, sums)
-        language.store(c + row[:, None] * columns + column[None, :], sums.to(c.dtype.element_ty), mask=row[:, None] < rows)
-
-    kernel.__globals__["language"] = language
-    made = triton.autotune(forms, key=["rows", "columns", "inner"])(triton.jit(kernel))
+    tuned = triton.autotune(forms, key=["rows", "columns", "inner"])(product_kernel)
 
     def product(x, w):
         result = torch.empty(x.shape[0], w.shape[1], device=x.device, dtype=x.dtype)
-        made[lambda form: (triton.cdiv(x.shape[0], form["M"]) * triton.cdiv(w.shape[1], form["N"]),)](x, w, result, x.shape[0], w.shape[1], x.shape[1])
+        tuned[lambda form: (triton.cdiv(x.shape[0], form["M"]) * triton.cdiv(w.shape[1], form["N"]),)](x, w, result, x.shape[0], w.shape[1], x.shape[1])
         return result
 
     return product
 
 
-def triton_softmax(torch, triton):
+def triton_softmax(torch):
     """softmax(x) of a matrix, a row a program."""
-    language = triton.language
-
-    def kernel(x, y, columns, WIDTH: language.constexpr):
-        at = language.program_id(0) * columns + language.arange(0, WIDTH)
-        inside = language.arange(0, WIDTH) < columns
-        row = language.load(x + at, mask=inside, other=-float("inf")).to(language.float32)
-        shares = language.exp(row - language.max(row, 0))
-        language.store(y + at, (shares / language.sum(shares, 0)).to(y.dtype.element_ty), mask=inside)
-
-    kernel.__globals__["language"] = language
-    made = triton.jit(kernel)
 
     def softmax(x):
         result = torch.empty_like(x)
-        made[(x.shape[0],)](x, result, x.shape[1], WIDTH=triton.next_power_of_2(x.shape[1]), num_warps=8)
+        softmax_kernel[(x.shape[0],)](x, result, x.shape[1], WIDTH=triton.next_power_of_2(x.shape[1]), num_warps=8)
         return result
 
     return softmax
+
+
+if triton:
+
+    @triton.jit
+    def product_kernel(a, b, c, rows, columns, inner, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+        number = tl.program_id(0)
+        across, down = tl.cdiv(columns, N), tl.cdiv(rows, M)
+        first = number // (8 * across) * 8  # eight rows of tiles share columns of b
+        height = min(down - first, 8)
+        row = (first + number % (8 * across) % height) * M + tl.arange(0, M)
+        column = number % (8 * across) // height * N + tl.arange(0, N)
+        k = tl.arange(0, K)
+        sums = tl.zeros((M, N), tl.float32)
+        for start in range(0, inner, K):
+            x = tl.load(a + row[:, None] * inner + (start + k)[None, :], mask=row[:, None] < rows, other=0.0)
+            y = tl.load(b + (start + k)[:, None] * columns + column[None, :])
+            sums = tl.dot(x, y, sums)
+        tl.store(c + row[:, None] * columns + column[None, :], sums.to(c.dtype.element_ty), mask=row[:, None] < rows)
+
+    @triton.jit
+    def softmax_kernel(x, y, columns, WIDTH: tl.constexpr):
+        at = tl.program_id(0) * columns + tl.arange(0, WIDTH)
+        inside = tl.arange(0, WIDTH) < columns
+        row = tl.load(x + at, mask=inside, other=-float("inf")).to(tl.float32)
+        shares = tl.exp(row - tl.max(row, 0))
+        tl.store(y + at, (shares / tl.sum(shares, 0)).to(y.dtype.element_ty), mask=inside)

@@ -75,7 +75,7 @@ class Run:
             self.torch = None
         if self.torch:
             self.torch.backends.cuda.matmul.allow_tf32 = self.torch.backends.cudnn.allow_tf32 = False  # as f32 here
-        self.triton = peers.find_triton() if self.torch else None
+        self.triton = peers.triton if self.torch else None
         self.jax = peers.find_jax()
         if self.jax:
             self.jax.config.update("jax_default_matmul_precision", "highest")  # f32 as f32
@@ -166,7 +166,7 @@ class Run:
         feeds = {n: t.from_numpy(programs.from_bits(bits, kind).astype(np.float32)).to("cuda", kinds[kind]) for n, (bits, kind) in self.values(program).items()}
 
         def begin():
-            kernel = make(t, self.triton)
+            kernel = make(t)
 
             def call():
                 run(kernel, feeds)
