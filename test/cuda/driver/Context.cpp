@@ -12,6 +12,7 @@ Driver &driver() {
   static Driver &one = *new Driver; // outlives whatever runs at exit
   return one;
 }
+const Device &deviceOf(const Context &context) { return driver().devices[size_t(context.device)].device; }
 std::vector<Context *> &contextStack() {
   static thread_local std::vector<Context *> stack;
   return stack;
@@ -107,6 +108,29 @@ static void readInjections() {
       driver().failAt[kind] = std::strtoull(at + std::strlen(names[kind]) + 1, nullptr, 10);
 }
 
+/// sm_80, or several with commas between.
+static void readDevices() {
+  const char *text = std::getenv("SINTER_PTX_DEVICE");
+  for (size_t i = 0; text && *text; ++i) {
+    unsigned number = unsigned(std::strtoul(text + (std::strncmp(text, "sm_", 3) ? 0 : 3), nullptr, 10));
+    if (i == driver().devices.size())
+      driver().devices.emplace_back();
+    if (Device &device = driver().devices[i].device; number >= 50) {
+      device.major = number / 10;
+      device.minor = number % 10;
+      device.maxSharedOptin = number == 80 ? 163 * 1024 : number >= 90 ? 227 * 1024 : 99 * 1024;
+      device.sharedPerMultiprocessor = device.maxSharedOptin + 1024;
+    }
+    const char *comma = std::strchr(text, ',');
+    text = comma ? comma + 1 : nullptr;
+  }
+}
+
+static DeviceState *findDevice(CUdevice device) {
+  bool isThere = device >= 0 && size_t(device) < driver().devices.size();
+  return isThere ? &driver().devices[size_t(device)] : nullptr;
+}
+
 } // namespace sinter::ptx
 
 using namespace sinter::ptx;
@@ -117,15 +141,7 @@ SINTER_CUDA_API CUresult cuInit(unsigned flags) {
     return CUDA_ERROR_INVALID_VALUE;
   if (!driver().initialized) {
     readInjections();
-    if (const char *device = std::getenv("SINTER_PTX_DEVICE")) { // sm_80
-      unsigned number = unsigned(std::strtoul(device + (std::strncmp(device, "sm_", 3) ? 0 : 3), nullptr, 10));
-      if (number >= 50) {
-        driver().device.major = number / 10;
-        driver().device.minor = number % 10;
-        driver().device.maxSharedOptin = number == 80 ? 163 * 1024 : number >= 90 ? 227 * 1024 : 99 * 1024;
-        driver().device.sharedPerMultiprocessor = driver().device.maxSharedOptin + 1024;
-      }
-    }
+    readDevices();
   }
   driver().initialized = true;
   return CUDA_SUCCESS;
@@ -133,27 +149,35 @@ SINTER_CUDA_API CUresult cuInit(unsigned flags) {
 SINTER_CUDA_API CUresult cuDriverGetVersion(int *version) { return *version = 13000, CUDA_SUCCESS; }
 SINTER_CUDA_API CUresult cuDeviceGetCount(int *count) {
   Call call(false);
-  return *count = 1, call.status;
+  return *count = int(driver().devices.size()), call.status;
 }
 SINTER_CUDA_API CUresult cuDeviceGet(CUdevice *device, int ordinal) {
   Call call(false);
-  if (call && ordinal)
+  if (call && !findDevice(ordinal))
     return CUDA_ERROR_INVALID_DEVICE;
-  return *device = 0, call.status;
+  return *device = ordinal, call.status;
 }
-SINTER_CUDA_API CUresult cuDeviceGetName(char *name, int length, CUdevice) {
+SINTER_CUDA_API CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
   Call call(false);
-  std::snprintf(name, size_t(length), "PTX machine sm_%u%u", driver().device.major, driver().device.minor);
+  const DeviceState *state = findDevice(device);
+  if (!state)
+    return CUDA_ERROR_INVALID_DEVICE;
+  std::snprintf(name, size_t(length), "PTX machine sm_%u%u", state->device.major, state->device.minor);
   return call.status;
 }
-SINTER_CUDA_API CUresult cuDeviceGetUuid_v2(char *uuid, CUdevice) { return std::memset(uuid, 0x51, 16), CUDA_SUCCESS; }
+SINTER_CUDA_API CUresult cuDeviceGetUuid_v2(char *uuid, CUdevice device) {
+  return std::memset(uuid, 0x51 + device, 16), CUDA_SUCCESS;
+}
 SINTER_CUDA_API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice) {
   Call call(false);
   return *bytes = Memory().limit, call.status;
 }
-SINTER_CUDA_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
+SINTER_CUDA_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
   Call call(false);
-  const Device &d = driver().device;
+  const DeviceState *state = findDevice(device);
+  if (!state)
+    return CUDA_ERROR_INVALID_DEVICE;
+  const Device &d = state->device;
   static const std::map<int, int> fixed = {{2, 1024},     {3, 1024},  {4, 64},        {5, 0x7fffffff}, {6, 65535},
                                            {7, 65535},    {10, 32},   {12, 65536},    {13, 1000000},   {31, 1},
                                            {36, 1000000}, {37, 4096}, {38, 32 << 20}, {39, 2048},      {41, 1},
@@ -188,17 +212,20 @@ SINTER_CUDA_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevic
   return call.status;
 }
 
-static CUresult makeContext(CUcontext *out) {
-  auto *context = new Context;
+static CUresult makeContext(CUcontext *out, CUdevice device) {
+  uint64_t &top = findDevice(device)->top;
+  if (!top)
+    top = kDeviceBase + uint64_t(device) * kDeviceSpan;
+  auto *context = new Context(device, &top);
   driver().contexts.insert(context);
   *out = context;
   return CUDA_SUCCESS;
 }
 SINTER_CUDA_API CUresult cuCtxCreate_v2(CUcontext *out, unsigned, CUdevice device) {
   Call call(false);
-  if (!call || device)
+  if (!call || !findDevice(device))
     return call ? CUDA_ERROR_INVALID_DEVICE : call.status;
-  makeContext(out);
+  makeContext(out, device);
   contextStack().push_back(*out);
   return CUDA_SUCCESS;
 }
@@ -216,28 +243,32 @@ SINTER_CUDA_API CUresult cuCtxDestroy_v2(CUcontext context) {
 }
 SINTER_CUDA_API CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device) {
   Call call(false);
-  if (!call || device)
+  DeviceState *state = findDevice(device);
+  if (!call || !state)
     return call ? CUDA_ERROR_INVALID_DEVICE : call.status;
-  if (!driver().primary) {
-    makeContext(&driver().primary);
-    driver().primary->primary = true;
+  if (!state->primary) {
+    makeContext(&state->primary, device);
+    state->primary->primary = true;
   }
-  ++driver().primaryUsers;
-  *out = driver().primary;
+  ++state->primaryUsers;
+  *out = state->primary;
   return CUDA_SUCCESS;
 }
-SINTER_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+SINTER_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   Call call(false);
-  if (!driver().primary || !driver().primaryUsers)
+  DeviceState *state = findDevice(device);
+  if (!state || !state->primary || !state->primaryUsers)
     return CUDA_ERROR_INVALID_CONTEXT;
-  if (--driver().primaryUsers == 0) {
-    endContext(driver().primary);
-    driver().primary = nullptr;
+  if (--state->primaryUsers == 0) {
+    endContext(state->primary);
+    state->primary = nullptr;
   }
   return CUDA_SUCCESS;
 }
-SINTER_CUDA_API CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned *flags, int *active) {
-  return *flags = 0, *active = driver().primary != nullptr, CUDA_SUCCESS;
+SINTER_CUDA_API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+  Call call(false);
+  const DeviceState *state = findDevice(device);
+  return *flags = 0, *active = state && state->primary, state ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 SINTER_CUDA_API CUresult cuCtxPushCurrent_v2(CUcontext context) {
   Call call(false);
@@ -270,7 +301,7 @@ SINTER_CUDA_API CUresult cuCtxGetCurrent(CUcontext *out) {
 }
 SINTER_CUDA_API CUresult cuCtxGetDevice(CUdevice *device) {
   Call call;
-  return *device = 0, call.status;
+  return *device = call ? call.context->device : 0, call.status;
 }
 SINTER_CUDA_API CUresult cuCtxSynchronize() {
   Call call;

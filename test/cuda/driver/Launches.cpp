@@ -29,7 +29,7 @@ static CUresult loadModule(Context &context, CUmodule *out, const char *image, s
   }
   const Program &program = *loaded->module->program;
   const unsigned target = unsigned(std::strtoul(program.target.c_str() + 3, nullptr, 10)),
-                 have = driver().device.major * 10 + driver().device.minor;
+                 have = deviceOf(context).major * 10 + deviceOf(context).minor;
   if (target > have || (program.target.ends_with('a') && target != have)) {
     log = "module.ptx: .target " + program.target + " on a device of sm_" + std::to_string(have);
     tell(log);
@@ -127,7 +127,7 @@ SINTER_CUDA_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunctio
     *value = int(function->module->module->program->version);
     break;
   case 6:
-    *value = int(driver().device.major * 10 + driver().device.minor);
+    *value = int(deviceOf(*function->module->context).major * 10 + deviceOf(*function->module->context).minor);
     break;
   case 8:
     *value = int(function->maxDynamicShared);
@@ -140,7 +140,8 @@ SINTER_CUDA_API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunctio
 SINTER_CUDA_API CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value) {
   Call call;
   if (attribute == 8) {
-    if (value < 0 || uint64_t(value) + function->code->function->staticShared > driver().device.maxSharedOptin)
+    if (value < 0 ||
+        uint64_t(value) + function->code->function->staticShared > deviceOf(*function->module->context).maxSharedOptin)
       return CUDA_ERROR_INVALID_VALUE;
     function->maxDynamicShared = unsigned(value);
   }
@@ -150,9 +151,9 @@ SINTER_CUDA_API CUresult cuFuncSetCacheConfig(CUfunction, int) { return Call().s
 SINTER_CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
                                                                      size_t dynamicShared) {
   Call call;
-  *blocks = threads > 0
-                ? int(residentBlocks(driver().device, *function->code, unsigned(threads), uint32_t(dynamicShared)))
-                : 0;
+  *blocks = threads > 0 ? int(residentBlocks(deviceOf(*function->module->context), *function->code, unsigned(threads),
+                                             uint32_t(dynamicShared)))
+                        : 0;
   return call.status;
 }
 SINTER_CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function,
@@ -168,7 +169,10 @@ SINTER_CUDA_API CUresult cuTensorMapEncodeTiled(void *map, int type, unsigned ra
   Call call(false);
   if (!call)
     return call.status;
-  if (driver().device.major < 9)
+  bool knowsMaps = false; // the call has no context
+  for (const DeviceState &state : driver().devices)
+    knowsMaps |= state.device.major >= 9;
+  if (!knowsMaps)
     return CUDA_ERROR_NOT_SUPPORTED;
   TensorMap made;
   std::string why;
@@ -240,8 +244,8 @@ SINTER_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfuncti
                       config->attrs[n].value.cluster[2]};
     else if (config->attrs[n].id == 2)
       work.cooperative = config->attrs[n].value.cooperative != 0;
-  if (work.cooperative && work.grid.count() > uint64_t(driver().device.multiprocessors) *
-                                                  residentBlocks(driver().device, *function->code,
+  if (work.cooperative && work.grid.count() > uint64_t(deviceOf(*call.context).multiprocessors) *
+                                                  residentBlocks(deviceOf(*call.context), *function->code,
                                                                  unsigned(work.block.count()), work.dynamicShared))
     return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   ++driver().counts["launch"];

@@ -88,7 +88,9 @@ struct Event {
 };
 
 struct Context {
+  Context(CUdevice device, uint64_t *top) : memory(unsigned(device), top), device(device) {}
   Memory memory;
+  CUdevice device;
   CUresult error = CUDA_SUCCESS;
   std::set<LoadedModule *> modules;
   std::set<Stream *> streams;
@@ -99,16 +101,22 @@ struct Context {
   bool primary = false;
 };
 
+/// One of the devices that SINTER_PTX_DEVICE names.
+struct DeviceState {
+  Device device;
+  Context *primary = nullptr;
+  unsigned primaryUsers = 0;
+  uint64_t top = 0; // of the addresses that were given out
+};
+
 struct Driver {
   std::recursive_mutex mutex;
   bool initialized = false;
-  Device device;
+  std::vector<DeviceState> devices = std::vector<DeviceState>(1);
   std::set<Context *> contexts;
   std::set<Graph *> graphs;
   std::map<uint64_t, Condition> conditions;
   uint64_t nextCondition = 1;
-  Context *primary = nullptr;
-  unsigned primaryUsers = 0;
   std::string report, printed;
   uint64_t calls[4] = {}, failAt[4] = {}; // allocations, copies, launches, modules
   uint64_t exhaustedFrom = 0;             // the first allocation of all that fail
@@ -120,6 +128,7 @@ struct Driver {
 enum Injected { Allocations, Copies, Launches, Modules };
 
 Driver &driver();
+const Device &deviceOf(const Context &context);
 std::vector<Context *> &contextStack(); // of this thread
 /// Adds a line to the report, and to the file that SINTER_PTX_REPORT names; to stderr if that is not set.
 void tell(const std::string &line);

@@ -67,6 +67,28 @@ SINTER_CUDA_API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size
     *size = region->size;
   return CUDA_SUCCESS;
 }
+// Of the memory at an address, in any context: 1 its context, 2 where it is, 9 the device.
+SINTER_CUDA_API CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr address) {
+  Call call(false);
+  if (!call)
+    return call.status;
+  for (Context *context : driver().contexts) {
+    Region *region = context->memory.holding(address, 1);
+    if (!region)
+      continue;
+    bool isHost = !region->ownData;
+    if (attribute == 1)
+      std::memcpy(value, &context, sizeof context);
+    else if (attribute == 2)
+      *static_cast<unsigned *>(value) = isHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+    else if (attribute == 9)
+      *static_cast<int *>(value) = context->device;
+    else
+      return CUDA_ERROR_NOT_SUPPORTED;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE; // the host's own memory, as of an allocation that is gone
+}
 SINTER_CUDA_API CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
   Call call;
   if (!call)

@@ -9,10 +9,14 @@ namespace sinter::ptx {
 static CUresult runKernel(Context &context, const KernelWork &work) {
   if (injected(Launches))
     return context.error = CUDA_ERROR_LAUNCH_FAILED;
+  if (work.function->module->context != &context) {
+    tell("wrong launch: kernel " + work.function->code->function->name + ": its module is of another context");
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
   Launch launch;
   launch.module = work.function->module->module.get();
   launch.code = work.function->code;
-  launch.device = driver().device;
+  launch.device = deviceOf(context);
   launch.memory = &context.memory;
   launch.grid = work.grid;
   launch.block = work.block;
@@ -30,7 +34,7 @@ static CUresult runKernel(Context &context, const KernelWork &work) {
   if (launch.code->hasProducts)
     ++driver().counts["wgmma"];
   try {
-    if (work.dynamicShared + launch.code->function->staticShared > driver().device.maxShared &&
+    if (work.dynamicShared + launch.code->function->staticShared > launch.device.maxShared &&
         work.dynamicShared > work.function->maxDynamicShared)
       throw Fault(FaultKind::Launch, launch.name(), 0,
                   "wrong launch: kernel " + launch.name() + ": " + std::to_string(work.dynamicShared) +
@@ -71,6 +75,7 @@ static bool side(Context &context, int type, uint64_t device, void *host, uint64
 }
 
 static CUresult runCopy(Context &context, const CUDA_MEMCPY3D &c) {
+  ++driver().counts["copy"];
   if (injected(Copies))
     return CUDA_ERROR_OUT_OF_MEMORY;
   for (size_t z = 0; z < c.Depth; ++z)

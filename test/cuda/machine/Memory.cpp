@@ -25,8 +25,8 @@ Region *Memory::allocate(uint64_t size, std::string name) {
 
 Region *Memory::add(std::unique_ptr<Region> region) {
   // An odd multiple of the alignment, with a gap that is at least as wide.
-  region->base = (top + 2 * kDeviceAlign) / (2 * kDeviceAlign) * (2 * kDeviceAlign) + kDeviceAlign;
-  top = region->base + region->size + kDeviceAlign;
+  region->base = (*top + 2 * kDeviceAlign) / (2 * kDeviceAlign) * (2 * kDeviceAlign) + kDeviceAlign;
+  *top = region->base + region->size + kDeviceAlign;
   usedBytes += region->size;
   Region *raw = region.get();
   regions[raw->base] = std::move(region);
@@ -87,6 +87,9 @@ std::string describeIn(const Region &region, uint64_t address, uint64_t bytes) {
 }
 
 std::string Memory::describe(uint64_t address, uint64_t bytes) const {
+  if (uint64_t number = (address - kDeviceBase) / kDeviceSpan;
+      address >= kDeviceBase && number < 16 && number != device)
+    return "this is memory of device " + std::to_string(number) + ", device " + std::to_string(device) + " runs";
   auto after = regions.upper_bound(address);
   const Region *before = after == regions.begin() ? nullptr : std::prev(after)->second.get();
   if (before && (address - before->base < before->size + (uint64_t(1) << 20)))

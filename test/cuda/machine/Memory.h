@@ -44,9 +44,16 @@ struct Region {
   }
 };
 
+/// Addresses of two devices are so far apart.
+constexpr uint64_t kDeviceSpan = uint64_t(1) << 40;
+
 /// The memory of one device: what is allocated, and what was.
 class Memory {
 public:
+  Memory(const Memory &) = delete;
+  Memory() = default;
+  /// Of device number `device`, whose contexts take their addresses from one counter.
+  Memory(unsigned device, uint64_t *top) : device(device), top(top) {}
   /// A new region of uninitialised bytes; null beyond `limit`.
   Region *allocate(uint64_t size, std::string name);
   /// The host's memory under an address of the device: what the host wrote counts as written, races are not looked for.
@@ -68,7 +75,9 @@ private:
   Region *add(std::unique_ptr<Region> region);
 
   std::map<uint64_t, std::unique_ptr<Region>> regions;
-  uint64_t top = kDeviceBase, usedBytes = 0;
+  uint64_t ownTop = kDeviceBase, usedBytes = 0;
+  unsigned device = 0;
+  uint64_t *top = &ownTop;
 };
 
 /// "4 bytes past the end of variable s (64 bytes)"
