@@ -140,6 +140,10 @@ typedef struct sinter_context {
   /// the step that runs. Inline, a step is one call of `fn`.
   int32_t (*repeat)(struct sinter_context *ctx, sinter_kernel_fn fn, const int64_t *args, int64_t chunks, int64_t *step,
                     int64_t steps);
+
+  /// For drivers of devices: non-zero when `address` lies in an input or output of this call that is memory of the
+  /// module's device.
+  int32_t (*is_there)(struct sinter_context *ctx, const void *address);
 } sinter_context;
 
 /// The compiled function. `symbols[i]` is the size bound to the i-th named dim (see

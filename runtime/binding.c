@@ -126,8 +126,9 @@ sinter_status_code srtBind(Binding *binding, const sinter_tensor *tensor, const 
 
 int srtRebind(Binding *binding, const sinter_tensor *tensor) {
   const sinter_tensor *bound = &binding->tensor;
-  if (!binding->bound || tensor->strides || bound->strides || tensor->dtype != bound->dtype ||
-      tensor->rank != bound->rank || (uintptr_t)tensor->data % SRT_ALIGNMENT || (!tensor->data && binding->count))
+  if (!binding->bound || binding->there || binding->given || tensor->strides || bound->strides ||
+      tensor->dtype != bound->dtype || tensor->rank != bound->rank || (uintptr_t)tensor->data % SRT_ALIGNMENT ||
+      (!tensor->data && binding->count))
     return 0;
   for (int32_t d = 0; d < tensor->rank; ++d)
     if (tensor->dims[d] != bound->dims[d])
@@ -196,18 +197,21 @@ static int inPlace(const Binding *binding) {
 /// Overlaps, and which bindings go through copies: what addresses decide.
 static sinter_status_code bindAddresses(sinter_session *session) {
   const sinter_function *function = session->function;
+  sinter_status_code status = srtBindThere(session);
+  if (status)
+    return status;
   for (int32_t k = 0; k < session->numCallerInputs; ++k) {
     Binding *input = &session->inputs[session->callerInputs[k]];
     input->fromOutput = input->count ? findOwnOutput(session, input) : 0;
-    input->copied =
-        input->count && (!inPlace(input) || input->fromOutput || srtStatesOverlap(session, input->begin, input->end));
+    input->copied = input->count && !input->there &&
+                    (!inPlace(input) || input->fromOutput || srtStatesOverlap(session, input->begin, input->end));
   }
   for (int32_t k = 0; k < session->numCallerOutputs; ++k) {
     int32_t o = session->callerOutputs[k];
     Binding *output = &session->outputs[o];
     if (!output->bound)
       continue;
-    output->copied = output->count && !inPlace(output);
+    output->copied = output->count && !output->there && !inPlace(output);
     if (output->copied && output->tensor.strides && overlapsItself(&output->tensor))
       return srtError(SINTER_INVALID_ARGUMENT, "output '%s' requires strides by which no two elements share an address",
                       function->outputs[o].name);
@@ -267,7 +271,7 @@ sinter_status_code srtLoadInputs(sinter_session *session) {
     Binding *input = &session->inputs[i];
     sinter_tensor_slot *slot = &session->inputSlots[i];
     slot->data = input->count ? input->tensor.data : (void *)srtEmptyData;
-    int truths = input->count && session->function->inputs[i].dtype == SINTER_I1;
+    int truths = input->count && !input->there && session->function->inputs[i].dtype == SINTER_I1;
     int otherTruths = truths && !input->tensor.strides && srtHasOtherTruths(input->tensor.data, input->bytes);
     if (!input->copied && !otherTruths)
       continue;

@@ -26,7 +26,7 @@ static sinter_status_code bindOutputs(sinter_session *session, const sinter_tens
     Binding *binding = &session->outputs[o];
     const sinter_tensor *output = &outputs[isShort ? k : o];
     if (!output->data) {
-      binding->bound = 0;
+      srtUnbind(binding);
       continue;
     }
     if (srtRebind(binding, output))

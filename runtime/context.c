@@ -143,6 +143,14 @@ static void *output(sinter_context *context, int32_t index, const int64_t *dims,
     srtContextFail(session, SINTER_RUNTIME_ERROR, text);
     return NULL;
   }
+  if (binding->there && !binding->bound) {
+    void *room = srtReserveThere(session, binding, bytes);
+    if (!room) {
+      snprintf(text, sizeof text, "no memory of the device for output '%s' of %" PRId64 " bytes", type->name, bytes);
+      srtContextFail(session, SINTER_OUT_OF_MEMORY, text);
+    }
+    return slot->data = room;
+  }
   if (binding->bound) {
     int fits = binding->tensor.strides
                    ? rank == 0 || memcmp(binding->tensor.dims, dims, (size_t)rank * sizeof *dims) == 0
@@ -224,5 +232,6 @@ void srtContextInit(sinter_session *session) {
       .external = external,
       .measure = measure,
       .repeat = repeat,
+      .is_there = srtIsThere,
   };
 }

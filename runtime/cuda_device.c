@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The driver of back end "cuda" (driver.h), a library of its own: a module's kernels on one GPU (cuda_device.h).
-//
-// SINTER_CUDA_GRAPHS of the environment: `off` has every call made at once, without graphs, and the host asked in each
-// trip of a loop; `launches` has graphs, but the host asked. Results have the same bits.
+// What compiled code calls (device.h).
 
 #include "cuda_device.h"
-#include "cuda_control.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,13 +21,6 @@ static int32_t failed(const Program *program, sinter_context *ctx, const char *w
   char text[MESSAGE_BYTES];
   snprintf(text, sizeof text, "back end cuda: %s: %s", what, srtCudaErrorText(&program->driver, error));
   return ctx->fail(ctx, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR, text, 0, 0);
-}
-
-/// Work is done on the program's context, whatever else the thread uses.
-static int enter(Program *program) { return program->driver.pushContext(program->context); }
-static void leave(Program *program) {
-  CudaContext context;
-  program->driver.popContext(&context);
 }
 
 /// The session of a call, made where there is none yet; null without memory.
@@ -76,10 +65,10 @@ static int advance(Program *program, Session *session) {
     session->tooLong = 1;
   if (program->usesGraphs && !session->tooLong)
     return 0;
-  int error = enter(program);
+  int error = srtCudaEnter(program);
   if (!error) {
     error = srtCudaFlush(program, session);
-    leave(program);
+    srtCudaLeave(program);
   }
   return error;
 }
@@ -88,10 +77,10 @@ static int advance(Program *program, Session *session) {
 static int finish(Program *program, Session *session) {
   if (session->record.numItems == 0 && !session->isBusy)
     return 0;
-  int error = enter(program);
+  int error = srtCudaEnter(program);
   if (!error) {
     error = srtCudaFinish(program, session);
-    leave(program);
+    srtCudaLeave(program);
   }
   return error;
 }
@@ -134,13 +123,13 @@ static void end(const sinter_device *device, sinter_context *ctx) {
   pthread_mutex_unlock(&program->mutex);
   if (!session)
     return;
-  if (enter(program) == 0) {
+  if (srtCudaEnter(program) == 0) {
     if (session->isBusy)
       program->driver.streamSynchronize(program->stream);
     srtCudaFreeGraphs(program, session);
     if (session->staging)
       program->driver.hostFree(session->staging);
-    leave(program);
+    srtCudaLeave(program);
   }
   pthread_mutex_lock(&program->mutex);
   srtCudaGiveUp(program, session);
@@ -180,7 +169,7 @@ static void *acquire(const sinter_device *device, sinter_context *ctx, int64_t b
     ++session->nextHeld;
     return (void *)(uintptr_t)buffer->address;
   }
-  int error = enter(program);
+  int error = srtCudaEnter(program);
   if (!error) {
     error = srtCudaTake(program, bytes, session, &buffer);
     if (error == CUDA_OUT_OF_MEMORY && bytes >= 0 && session->depth == 0) { // what is idle may be what is missing
@@ -191,7 +180,7 @@ static void *acquire(const sinter_device *device, sinter_context *ctx, int64_t b
       if (!error)
         error = srtCudaTake(program, bytes, session, &buffer);
     }
-    leave(program);
+    srtCudaLeave(program);
   }
   if (error) {
     char what[64];
@@ -286,13 +275,13 @@ static int isUntouched(Program *program, const Session *session, const void *to)
 }
 
 static int copyToDevice(Program *program, Session *session, void *to, const void *from, int64_t bytes) {
-  int error = enter(program);
+  int error = srtCudaEnter(program);
   if (error)
     return error;
   void *staged = stage(program, session, bytes);
   if (staged) {
     memcpy(staged, from, (size_t)bytes);
-    leave(program);
+    srtCudaLeave(program);
     return add(program, session, ITEM_COPY, SINTER_COPY_TO_DEVICE, 3,
                (const int64_t[]){(int64_t)(uintptr_t)to, (int64_t)(uintptr_t)staged, bytes},
                (const int[]){SINTER_WORD_WRITTEN, SINTER_WORD_SIZE, SINTER_WORD_SIZE});
@@ -307,12 +296,12 @@ static int copyToDevice(Program *program, Session *session, void *to, const void
   } else {
     error = copyNow(program, session, to, from, bytes);
   }
-  leave(program);
+  srtCudaLeave(program);
   return error;
 }
 
 static int copyToHost(Program *program, Session *session, void *to, const void *from, int64_t bytes) {
-  int error = enter(program);
+  int error = srtCudaEnter(program);
   if (error)
     return error;
   error = srtCudaFinish(program, session);
@@ -320,8 +309,14 @@ static int copyToHost(Program *program, Session *session, void *to, const void *
     error = program->driver.copyToHost(to, (uintptr_t)from, (size_t)bytes, program->stream);
   if (!error)
     error = program->driver.streamSynchronize(program->stream);
-  leave(program);
+  srtCudaLeave(program);
   return error;
+}
+
+/// Whether the caller's tensor at this address lies on the device.
+static int isThere(sinter_context *ctx, const void *address) {
+  size_t end = offsetof(sinter_context, is_there) + sizeof ctx->is_there;
+  return ctx->struct_size >= end && ctx->is_there && ctx->is_there(ctx, address);
 }
 
 static int32_t copy(const sinter_device *device, sinter_context *ctx, void *to, const void *from, int64_t bytes,
@@ -332,15 +327,19 @@ static int32_t copy(const sinter_device *device, sinter_context *ctx, void *to, 
     return noMemory(ctx);
   if (bytes == 0)
     return 0;
-  int error;
-  if (direction == SINTER_COPY_TO_DEVICE)
+  int error = 0;
+  if (direction == SINTER_COPY_TO_DEVICE && to != from && !isThere(ctx, from)) {
     error = copyToDevice(program, session, to, from, bytes);
-  else if (direction == SINTER_COPY_TO_HOST)
+  } else if (direction == SINTER_COPY_TO_HOST && to != from && !isThere(ctx, to)) {
     error = copyToHost(program, session, to, from, bytes);
-  else
-    error = add(program, session, ITEM_COPY, SINTER_COPY_WITHIN, 3,
-                (const int64_t[]){(int64_t)(uintptr_t)to, (int64_t)(uintptr_t)from, bytes},
-                (const int[]){SINTER_WORD_WRITTEN, SINTER_WORD_READ, SINTER_WORD_SIZE});
+  } else {
+    if (to != from)
+      error = add(program, session, ITEM_COPY, SINTER_COPY_WITHIN, 3,
+                  (const int64_t[]){(int64_t)(uintptr_t)to, (int64_t)(uintptr_t)from, bytes},
+                  (const int[]){SINTER_WORD_WRITTEN, SINTER_WORD_READ, SINTER_WORD_SIZE});
+    if (!error && direction == SINTER_COPY_TO_HOST)
+      error = finish(program, session);
+  }
   return error ? failed(program, ctx, "a copy", error) : 0;
 }
 
@@ -413,10 +412,10 @@ static int32_t control(const sinter_device *device, sinter_context *ctx, int32_t
   int ends = part == SINTER_CONTROL_LOOP_END || part == SINTER_CONTROL_BRANCH_END;
   if (begins && session->depth == 0 && program->usesControl && !session->staging) {
     // Loops look there whether they go on.
-    int error = enter(program);
+    int error = srtCudaEnter(program);
     if (!error) {
       stage(program, session, 0);
-      leave(program);
+      srtCudaLeave(program);
     }
     if (error || !session->stop)
       return failed(program, ctx, "memory of the host that the GPU reads", error ? error : CUDA_OUT_OF_MEMORY);
@@ -436,7 +435,7 @@ static int32_t control(const sinter_device *device, sinter_context *ctx, int32_t
 static void *keep(const sinter_device *device, int64_t bytes) {
   Program *program = programOf(device);
   Buffer *buffer = NULL;
-  int error = enter(program);
+  int error = srtCudaEnter(program);
   if (error)
     return NULL;
   error = srtCudaTake(program, bytes, program, &buffer);
@@ -446,7 +445,7 @@ static void *keep(const sinter_device *device, int64_t bytes) {
     pthread_mutex_unlock(&program->mutex);
     error = srtCudaTake(program, bytes, program, &buffer);
   }
-  leave(program);
+  srtCudaLeave(program);
   return error ? NULL : (void *)(uintptr_t)buffer->address;
 }
 
@@ -465,7 +464,7 @@ static int32_t transfer(const sinter_device *device, void *to, const void *from,
   Program *program = programOf(device);
   if (bytes == 0)
     return SINTER_OK;
-  int error = enter(program);
+  int error = srtCudaEnter(program);
   if (error)
     return SINTER_RUNTIME_ERROR;
   error = direction == SINTER_COPY_TO_DEVICE
@@ -473,177 +472,66 @@ static int32_t transfer(const sinter_device *device, void *to, const void *from,
               : program->driver.copyToHost(to, (uintptr_t)from, (size_t)bytes, program->stream);
   if (!error)
     error = program->driver.streamSynchronize(program->stream);
-  leave(program);
+  srtCudaLeave(program);
   return error ? SINTER_RUNTIME_ERROR : SINTER_OK;
 }
 
-//===- Loading ------------------------------------------------------------------------------------===//
+//===- Tensors of callers ---------------------------------------------------------------------------===//
 
-/// Graphs where the driver has them, and loops in them where it has these.
-static int32_t startGraphs(Program *program, char *why) {
-  CudaDriver *driver = &program->driver;
-  const char *given = getenv("SINTER_CUDA_GRAPHS");
-  int isOff = given && strcmp(given, "off") == 0, isLaunches = given && strcmp(given, "launches") == 0;
-  if (given && *given && !isOff && !isLaunches && strcmp(given, "on") != 0)
-    return srtCudaExplain(why, SINTER_INVALID_ARGUMENT, "SINTER_CUDA_GRAPHS requires on, launches or off, got '%.60s'",
-                          given);
-  program->usesGraphs = driver->hasGraphs && !isOff;
-  if (!program->usesGraphs || !driver->hasControl || isLaunches)
-    return SINTER_OK;
-  // A driver that has the functions and does not take the module is one whose GPU has no such nodes.
-  if (driver->moduleLoad(&program->control, SINTER_CUDA_CONTROL_PTX, 0, NULL, NULL))
-    program->control = NULL;
-  else
-    program->usesControl = driver->moduleGetFunction(&program->loopKernel, program->control, "sinter_loop") == 0 &&
-                           driver->moduleGetFunction(&program->branchKernel, program->control, "sinter_branch") == 0;
-  return SINTER_OK;
+/// Kernels of some forms read vectors where addresses are such multiples; those of the rest are asked at each launch.
+#define PLACE_ALIGNMENT 64
+
+static void *place(const sinter_device *device, sinter_context *ctx, int64_t bytes, void *at) {
+  int isUsable = bytes > 0 && isThere(ctx, at) && (uintptr_t)at % PLACE_ALIGNMENT == 0;
+  return isUsable ? at : acquire(device, ctx, bytes);
 }
 
-static int32_t loadWeights(Program *program, const void *weights, int64_t bytes, char *why) {
-  CudaDriver *driver = &program->driver;
-  int error = driver->memAlloc(&program->weights, bytes ? (size_t)bytes : 64); // empty constants have an address, too
-  if (error)
-    program->weights = 0;
-  else if (bytes)
-    error = driver->copyToDevice(program->weights, weights, (size_t)bytes, program->stream);
-  if (!error)
-    error = driver->streamSynchronize(program->stream);
-  if (error)
-    return srtCudaExplain(why, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_RUNTIME_ERROR,
-                          "%" PRId64 " bytes of weights on GPU cuda:%d: %s", bytes, program->ordinal,
-                          srtCudaErrorText(driver, error));
-  return SINTER_OK;
-}
-
-static int32_t start(Program *program, char *why) {
-  CudaDriver *driver = &program->driver;
-  int32_t status = srtCudaDriverOpen(driver, why);
-  if (!status)
-    status = srtCudaFindDevice(driver, &program->ordinal, &program->handle, why);
-  if (status)
-    return status;
-  int error = driver->primaryRetain(&program->context, program->handle);
-  if (error)
-    return srtCudaExplain(why, SINTER_UNSUPPORTED, "GPU cuda:%d has no context: %s", program->ordinal,
-                          srtCudaErrorText(driver, error));
-  program->hasContext = 1;
-  error = enter(program);
-  if (!error) {
-    error = driver->streamCreate(&program->stream, 0);
-    leave(program);
-  }
-  return error ? srtCudaExplain(why, SINTER_UNSUPPORTED, "GPU cuda:%d has no stream: %s", program->ordinal,
-                                srtCudaErrorText(driver, error))
-               : SINTER_OK;
-}
-
-static void unload(const sinter_driver *driver, const sinter_device *device) {
-  (void)driver;
+static int32_t holds(const sinter_device *device, const void *address, int64_t bytes, char *why) {
   Program *program = programOf(device);
-  CudaDriver *cuda = &program->driver;
-  if (program->hasContext) {
-    if (enter(program) == 0) {
-      if (program->stream) {
-        cuda->streamSynchronize(program->stream);
-        cuda->streamDestroy(program->stream);
-      }
-      for (int32_t i = 0; i < program->numBuffers; ++i)
-        cuda->memFree(program->buffers[i]->address);
-      if (program->weights)
-        cuda->memFree(program->weights);
-      if (program->module)
-        cuda->moduleUnload(program->module);
-      if (program->wideModule)
-        cuda->moduleUnload(program->wideModule);
-      if (program->control)
-        cuda->moduleUnload(program->control);
-      leave(program);
-    }
-    cuda->primaryRelease(program->handle);
-  }
-  srtCudaDriverClose(cuda);
-  pthread_mutex_destroy(&program->mutex);
-  for (int32_t i = 0; i < program->numBuffers; ++i)
-    free(program->buffers[i]);
-  free(program->buffers);
-  free(program->kernels);
-  free(program->code);
-  free(program);
-}
-
-static int32_t load(const sinter_driver *driver, const sinter_device_code *code, const sinter_device **device,
-                    char *why) {
-  static uint64_t numPrograms;
-  Program *program = calloc(1, sizeof *program);
-  char *copied = malloc((size_t)code->bytes + 1);
-  if (!program || !copied) {
-    free(program);
-    free(copied);
-    return srtCudaExplain(why, SINTER_OUT_OF_MEMORY, "no memory for its code");
-  }
-  memcpy(copied, code->payload, (size_t)code->bytes);
-  copied[code->bytes] = 0;
-  program->code = copied;
-  program->id = __atomic_add_fetch(&numPrograms, 1, __ATOMIC_RELAXED);
-  pthread_mutex_init(&program->mutex, NULL);
-  program->device = (sinter_device){SINTER_DEVICE_VERSION,
-                                    sizeof(sinter_device),
-                                    begin,
-                                    acquire,
-                                    release,
-                                    weight,
-                                    copy,
-                                    clear,
-                                    launch,
-                                    waitFor,
-                                    end,
-                                    keep,
-                                    discard,
-                                    transfer,
-                                    control};
-  char *ptx = NULL;
-  int32_t status = srtCudaReadKernels(program, &ptx, why);
-  if (!status)
-    status = start(program, why);
-  if (!status && enter(program) == 0) {
-    status = srtCudaLoadCode(program, ptx, why);
-    if (!status)
-      status = startGraphs(program, why);
-    if (!status)
-      status = loadWeights(program, code->weights, code->weight_bytes, why);
-    leave(program);
-  }
-  if (status)
-    unload(driver, &program->device);
-  else
-    *device = &program->device;
-  return status;
-}
-
-/// `requirements`: "sm_80", which newer generations have as well, or "sm_90a", which none has.
-static int32_t runs(const sinter_driver *driver, const char *requirements, char *why) {
-  (void)driver;
-  CudaDriver cuda;
-  int32_t ordinal, device, major = 0, minor = 0, required = 0;
-  char exact = 0;
-  if (sscanf(requirements, "sm_%d%c", &required, &exact) < 1) {
-    srtCudaExplain(why, 0, "it requires a generation of GPUs that this driver does not know");
+  unsigned kind = 0;
+  int ordinal = -1, last = -1;
+  int error = srtCudaEnter(program);
+  if (error) {
+    srtCudaExplain(why, 0, "%s", srtCudaErrorText(&program->driver, error));
     return 0;
   }
-  if (srtCudaDriverOpen(&cuda, why))
-    return 0;
-  int32_t status = srtCudaFindDevice(&cuda, &ordinal, &device, why);
-  if (!status) {
-    cuda.deviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, device);
-    cuda.deviceGetAttribute(&minor, CUDA_ATTRIBUTE_MINOR, device);
-    int32_t have = 10 * major + minor;
-    if (have < required || (exact == 'a' && have != required))
-      status = srtCudaExplain(why, 1, "GPU cuda:%d is of generation sm_%d", ordinal, have);
-  }
-  srtCudaDriverClose(&cuda);
-  return status == 0;
+  const CudaDriver *driver = &program->driver;
+  CudaAddress begin = (uintptr_t)address, end = begin + (uint64_t)bytes - 1;
+  if (driver->pointerGet(&kind, CUDA_POINTER_MEMORY_TYPE, begin) || kind != CUDA_MEMORY_DEVICE)
+    srtCudaExplain(why, 0, "its address is not memory of a GPU");
+  else if (driver->pointerGet(&ordinal, CUDA_POINTER_DEVICE, begin) || ordinal != program->ordinal)
+    srtCudaExplain(why, 0, "it lies on another GPU, number %d, than cuda:%d", ordinal, program->ordinal);
+  else if (driver->pointerGet(&last, CUDA_POINTER_DEVICE, end) || last != program->ordinal)
+    srtCudaExplain(why, 0, "the memory at its address ends before its %" PRId64 " bytes do", bytes);
+  srtCudaLeave(program);
+  return last >= 0 && last == program->ordinal;
 }
 
-__attribute__((visibility("default"))) extern const sinter_driver sinter_driver_cuda;
-const sinter_driver sinter_driver_cuda = {
-    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "cuda", NULL, runs, load, unload};
+static void settle(const sinter_device *device) {
+  Program *program = programOf(device);
+  if (srtCudaEnter(program) == 0) {
+    program->driver.contextSynchronize();
+    srtCudaLeave(program);
+  }
+}
+
+void srtCudaFillDevice(sinter_device *device) {
+  *device = (sinter_device){.version = SINTER_DEVICE_VERSION,
+                            .struct_size = sizeof *device,
+                            .begin = begin,
+                            .acquire = acquire,
+                            .release = release,
+                            .weight = weight,
+                            .copy = copy,
+                            .clear = clear,
+                            .launch = launch,
+                            .wait = waitFor,
+                            .end = end,
+                            .keep = keep,
+                            .discard = discard,
+                            .transfer = transfer,
+                            .control = control,
+                            .place = place,
+                            .holds = holds,
+                            .settle = settle};
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A module's kernels on one GPU: what the parts of the CUDA driver (cuda_device.c) share. cuda_code reads
-// and loads its kernels.
+// A module's kernels on one GPU: what the parts of the CUDA driver share. cuda_load finds the GPU and loads the module,
+// cuda_code reads and loads its kernels.
 //
 //     compiled code ── acquire, copy, launch, control ──> cuda_device ──> cuda_record: what was asked for since the
 //     host
@@ -143,7 +143,8 @@ typedef struct Program {
   sinter_device device; // first: what host code has the address of
   CudaDriver driver;
   int32_t ordinal;
-  int handle, hasContext;
+  int handle, hasContext; // retained, the device's primary one
+  int hasStream;          // made here
   CudaContext context;
   CudaModule module, wideModule, control;
   CudaFunction loopKernel, branchKernel;
@@ -159,6 +160,15 @@ typedef struct Program {
   int32_t numBuffers, roomForBuffers;
   Session *sessions;
 } Program;
+
+// cuda_load.c
+/// Work is done on the program's context, whatever else the thread uses: an error of the driver, or 0.
+int srtCudaEnter(Program *program);
+void srtCudaLeave(Program *program);
+
+// cuda_device.c
+/// The functions that compiled code calls.
+void srtCudaFillDevice(sinter_device *device);
 
 // cuda_code.c. Statuses, with the reason in `why` (SINTER_DRIVER_TEXT_BYTES).
 /// Writes the reason and returns the status.

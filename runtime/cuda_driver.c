@@ -64,13 +64,43 @@ void srtCudaDriverClose(CudaDriver *driver) {
   driver->library = NULL;
 }
 
-int32_t srtCudaFindDevice(const CudaDriver *driver, int32_t *ordinal, int *device, char *why) {
-  const char *given = getenv("SINTER_CUDA_DEVICE");
+/// The number of the device that a context of the program is of; negative for none.
+static long numberOfContext(const CudaDriver *driver, CudaContext context, int count) {
+  int its = -1, device = 0;
+  CudaContext popped;
+  if (driver->pushContext(context) == 0) {
+    if (driver->contextDevice(&its))
+      its = -1;
+    driver->popContext(&popped);
+  }
+  for (int number = 0; its >= 0 && number < count; ++number)
+    if (driver->deviceGet(&device, number) == 0 && device == its)
+      return number;
+  return -1;
+}
+
+int32_t srtCudaFindDevice(const CudaDriver *driver, const sinter_device_choice *choice, int32_t *ordinal, int *device,
+                          char *why) {
+  const char *given = choice && (choice->number || choice->context) ? NULL : getenv("SINTER_CUDA_DEVICE");
   char *end = NULL;
-  long number = given && *given ? strtol(given, &end, 10) : 0;
+  long number = given && *given ? strtol(given, &end, 10) : choice && choice->number ? choice->number - 1 : 0;
   int count = 0, error = driver->deviceGetCount(&count);
+  if (!error && choice && choice->context) {
+    long its = numberOfContext(driver, choice->context, count);
+    if (its < 0 || (choice->number && its != number)) {
+      snprintf(why, SINTER_DRIVER_TEXT_BYTES,
+               its < 0 ? "the context that is given is not one of the NVIDIA driver"
+                       : "the context that is given is one of GPU cuda:%ld, asked for is cuda:%ld",
+               its, number);
+      return SINTER_INVALID_ARGUMENT;
+    }
+    number = its;
+  }
   if (error || (end && *end) || number < 0 || number >= count) {
-    snprintf(why, SINTER_DRIVER_TEXT_BYTES, "it requires GPU number %.20s of %d", given ? given : "0", count);
+    if (given)
+      snprintf(why, SINTER_DRIVER_TEXT_BYTES, "it requires GPU number %.20s of %d", given, count);
+    else
+      snprintf(why, SINTER_DRIVER_TEXT_BYTES, "it requires GPU number %ld of %d", number, count);
     return SINTER_UNSUPPORTED;
   }
   *ordinal = (int32_t)number;

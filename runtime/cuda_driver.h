@@ -6,6 +6,7 @@
 #ifndef SINTER_RUNTIME_CUDA_DRIVER_H
 #define SINTER_RUNTIME_CUDA_DRIVER_H
 
+#include "driver.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -79,6 +80,8 @@ enum {
   CUDA_ATTRIBUTE_MINOR = 76,
   CUDA_ATTRIBUTE_SHARED_OPTIN = 97,
   CUDA_FUNCTION_DYNAMIC_SHARED = 8,
+  CUDA_POINTER_MEMORY_TYPE = 2,
+  CUDA_POINTER_DEVICE = 9,
   CUDA_MAP_F16 = 6,
   CUDA_MAP_BF16 = 9,
   CUDA_MAP_SWIZZLE_128 = 3,
@@ -100,6 +103,9 @@ enum {
   X(primaryRelease, cuDevicePrimaryCtxRelease_v2, (int device))                                                        \
   X(pushContext, cuCtxPushCurrent_v2, (CudaContext context))                                                           \
   X(popContext, cuCtxPopCurrent_v2, (CudaContext * context))                                                           \
+  X(contextDevice, cuCtxGetDevice, (int *device))                                                                      \
+  X(contextSynchronize, cuCtxSynchronize, (void))                                                                      \
+  X(pointerGet, cuPointerGetAttribute, (void *value, int attribute, CudaAddress address))                              \
   X(moduleLoad, cuModuleLoadDataEx,                                                                                    \
     (CudaModule * module, const void *image, unsigned count, int *options, void **values))                             \
   X(moduleUnload, cuModuleUnload, (CudaModule module))                                                                 \
@@ -173,8 +179,10 @@ typedef struct CudaDriver {
 /// reason in `why` (SINTER_DRIVER_TEXT_BYTES).
 int32_t srtCudaDriverOpen(CudaDriver *driver, char *why);
 void srtCudaDriverClose(CudaDriver *driver);
-/// The GPU that SINTER_CUDA_DEVICE of the environment names by its number, else the first. Returns a status as above.
-int32_t srtCudaFindDevice(const CudaDriver *driver, int32_t *ordinal, int *device, char *why);
+/// The GPU that `choice` names, or whose context it gives; else the one of the number in SINTER_CUDA_DEVICE of the
+/// environment, else the first. `choice` may be null. Returns a status as above.
+int32_t srtCudaFindDevice(const CudaDriver *driver, const sinter_device_choice *choice, int32_t *ordinal, int *device,
+                          char *why);
 /// The driver's words for an error.
 const char *srtCudaErrorText(const CudaDriver *driver, int error);
 

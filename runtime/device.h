@@ -26,7 +26,9 @@ typedef enum sinter_word {
   SINTER_WORD_WRITTEN = 2 // a buffer that the kernel writes, and may read
 } sinter_word;
 
-/// Where a copy goes. The device's side of it may be any address within a buffer.
+/// Where a copy goes. The device's side of it may be any address within a buffer. What is the host's side may be memory
+/// of the device, too, where the caller's tensor lies there (`ctx->is_there`): nothing is copied between an address and
+/// itself, and the call returns when the bytes are there.
 typedef enum sinter_copy {
   SINTER_COPY_TO_DEVICE = 0, // the host's bytes have been read when the call returns
   SINTER_COPY_TO_HOST = 1,   // the host's bytes are there when the call returns
@@ -94,6 +96,19 @@ struct sinter_device {
   /// a loop, the most trips that it makes; negative for any number. A cancelled call ends the loops, and the next wait
   /// returns SINTER_CANCELLED. Null for a back end whose host code never calls it.
   int32_t (*control)(const sinter_device *device, sinter_context *ctx, int32_t part, void *buffer, int64_t limit);
+
+  /// Memory for a copy of a tensor of the caller: `at`, which is its address, where that is memory of the device that
+  /// kernels can use as it is; else as `acquire`.
+  void *(*place)(const sinter_device *device, sinter_context *ctx, int64_t bytes, void *at);
+
+  // Callers whose tensors lie on the device. Null and zeros for a back end that takes none.
+  /// Non-zero when these bytes are memory of the device that kernels may use; else `why` (256 bytes) says what they
+  /// are.
+  int32_t (*holds)(const sinter_device *device, const void *address, int64_t bytes, char *why);
+  /// Waits until nothing on the device uses memory that it gave to others: then `discard` may take it back.
+  void (*settle)(const sinter_device *device);
+  void *stream;         // where its work is put, as the back end calls it: a CUstream
+  int32_t type, number; // DLPack's DLDevice
 };
 
 #ifdef __cplusplus

@@ -25,16 +25,27 @@ typedef struct Devices {
   Device all[SRT_MAX_DEVICES];
 } Devices;
 
+/// What the options of sinter_module_open say: empty and zeros without.
+typedef struct DeviceChoice {
+  char backEnd[SINTER_DRIVER_NAME_BYTES];
+  sinter_device_choice choice;
+} DeviceChoice;
+
+/// Reads options that are complete.
+sinter_status_code srtReadDeviceChoice(const sinter_open_options *options, DeviceChoice *choice);
+static inline int srtHasChoice(const DeviceChoice *choice) { return choice && choice->backEnd[0]; }
+
 static inline int srtIsDeviceCode(const sinter_smod_section *section) {
   return section->kind == SINTER_SMOD_CODE && strcmp(section->back_end, "cpu") != 0;
 }
 
 /// True when this machine has drivers for all code of devices with this priority, and they run it; else `why` says what
-/// is missing.
-int srtDevicesRun(const sinter_smod *smod, uint32_t priority, char why[SRT_DEVICE_TEXT_BYTES]);
+/// is missing. With a choice there is code for that back end.
+int srtDevicesRun(const sinter_smod *smod, uint32_t priority, const DeviceChoice *choice,
+                  char why[SRT_DEVICE_TEXT_BYTES]);
 
 /// Loads the code of devices that belongs to section `host`. What was loaded is in `devices` in any case.
-sinter_status_code srtLoadDevices(const sinter_smod *smod, int32_t host, Devices *devices);
+sinter_status_code srtLoadDevices(const sinter_smod *smod, int32_t host, const DeviceChoice *choice, Devices *devices);
 void srtUnloadDevices(Devices *devices);
 
 /// What compiled code calls `symbol` ("sinter_device_NAME"), or null. No devices are allowed.

@@ -134,8 +134,46 @@ const sinter_driver *sinter_driver_find(const char *name) {
 
 //===- Devices of a module -------------------------------------------------------------------------===//
 
-int srtDevicesRun(const sinter_smod *smod, uint32_t priority, char why[SRT_DEVICE_TEXT_BYTES]) {
+sinter_status_code srtReadDeviceChoice(const sinter_open_options *options, DeviceChoice *choice) {
+  *choice = (DeviceChoice){.choice = {.struct_size = sizeof choice->choice}};
+  const char *text = options->device, *end = text ? text + strcspn(text, ":") : text;
+  if (!text) {
+    if (!options->device_context && !options->device_stream)
+      return SINTER_OK;
+    return srtError(SINTER_INVALID_ARGUMENT, "a context or a stream of the program requires the option device");
+  }
+  size_t length = (size_t)(end - text), digits = *end ? strspn(end + 1, "0123456789") : 0;
+  if (length < sizeof choice->backEnd)
+    memcpy(choice->backEnd, text, length);
+  if (!isName(choice->backEnd) || (*end && (digits == 0 || digits > 4 || end[1 + digits])))
+    return srtError(SINTER_INVALID_ARGUMENT,
+                    "the option device requires a back end and a number such as cuda:0, got '%.64s'", text);
+  if (*end)
+    choice->choice.number = 1 + atoi(end + 1);
+  choice->choice.context = options->device_context;
+  choice->choice.stream = options->device_stream;
+  return SINTER_OK;
+}
+
+/// The choice for this back end; null: it has none.
+static const sinter_device_choice *choiceFor(const DeviceChoice *choice, const char *backEnd) {
+  return srtHasChoice(choice) && strcmp(choice->backEnd, backEnd) == 0 ? &choice->choice : NULL;
+}
+
+static int32_t runsOn(const sinter_driver *driver, const sinter_device_choice *choice, const char *requirements,
+                      char *why) {
+  if (!choice)
+    return driver->runs(driver, requirements, why);
+  if (driver->runs_on)
+    return driver->runs_on(driver, choice, requirements, why);
+  snprintf(why, SINTER_DRIVER_TEXT_BYTES, "it has one device, which cannot be chosen");
+  return 0;
+}
+
+int srtDevicesRun(const sinter_smod *smod, uint32_t priority, const DeviceChoice *choice,
+                  char why[SRT_DEVICE_TEXT_BYTES]) {
   char text[SINTER_DRIVER_TEXT_BYTES];
+  int isThere = !srtHasChoice(choice);
   for (int32_t i = 0; i < sinter_smod_count(smod); ++i) {
     const sinter_smod_section *section = sinter_smod_section_at(smod, i);
     if (!srtIsDeviceCode(section) || section->priority != priority)
@@ -146,17 +184,23 @@ int srtDevicesRun(const sinter_smod *smod, uint32_t priority, char why[SRT_DEVIC
       return 0;
     }
     text[0] = 0;
-    if (driver->runs(driver, section->requirements, text))
+    const sinter_device_choice *its = choiceFor(choice, section->back_end);
+    isThere |= its != NULL;
+    if (runsOn(driver, its, section->requirements, text))
       continue;
     snprintf(why, SRT_DEVICE_TEXT_BYTES, "the back end '%s' requires %.160s: %s", section->back_end,
              section->requirements, text);
     return 0;
   }
-  return 1;
+  if (!isThere)
+    snprintf(why, SRT_DEVICE_TEXT_BYTES,
+             "it has no code for the back end '%s'; compile it with a target such as cpu+%s", choice->backEnd,
+             choice->backEnd);
+  return isThere;
 }
 
 static sinter_status_code loadSection(const sinter_smod *smod, const sinter_smod_section *host,
-                                      const sinter_smod_section *section, Device *device) {
+                                      const sinter_smod_section *section, const DeviceChoice *choice, Device *device) {
   const sinter_driver *driver = sinter_driver_find(section->back_end);
   if (!driver)
     return SINTER_UNSUPPORTED;
@@ -168,7 +212,8 @@ static sinter_status_code loadSection(const sinter_smod *smod, const sinter_smod
                              .weights = weights.data,
                              .weight_bytes = weights.bytes,
                              .ranges = host->ranges ? &host->ranges->offset : NULL,
-                             .num_ranges = host->num_ranges};
+                             .num_ranges = host->num_ranges,
+                             .choice = choiceFor(choice, section->back_end)};
   char why[SINTER_DRIVER_TEXT_BYTES] = "";
   const sinter_device *loaded = NULL;
   int32_t status = driver->load(driver, &code, &loaded, why);
@@ -186,7 +231,7 @@ static sinter_status_code loadSection(const sinter_smod *smod, const sinter_smod
                   section->back_end, version, SINTER_DEVICE_VERSION);
 }
 
-sinter_status_code srtLoadDevices(const sinter_smod *smod, int32_t host, Devices *devices) {
+sinter_status_code srtLoadDevices(const sinter_smod *smod, int32_t host, const DeviceChoice *choice, Devices *devices) {
   const sinter_smod_section *chosen = sinter_smod_section_at(smod, host);
   for (int32_t i = 0; i < sinter_smod_count(smod); ++i) {
     const sinter_smod_section *section = sinter_smod_section_at(smod, i);
@@ -200,7 +245,7 @@ sinter_status_code srtLoadDevices(const sinter_smod *smod, int32_t host, Devices
     if (devices->count == SRT_MAX_DEVICES)
       return srtError(SINTER_CORRUPT, "module '%s' requires at most %d back ends beside the host's, got more",
                       srtSmodPath(smod), SRT_MAX_DEVICES);
-    sinter_status_code status = loadSection(smod, chosen, section, &devices->all[devices->count]);
+    sinter_status_code status = loadSection(smod, chosen, section, choice, &devices->all[devices->count]);
     if (status)
       return status;
     ++devices->count;

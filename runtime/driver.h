@@ -22,6 +22,14 @@ extern "C" {
 /// Bytes of text that a driver may write for why something failed.
 #define SINTER_DRIVER_TEXT_BYTES 256
 
+/// Which device of a back end a caller asks for (sinter_open_options). Zeros are the driver's own choices.
+typedef struct sinter_device_choice {
+  uint32_t struct_size; // fields are appended, never moved
+  int32_t number;       // 1 + that of the device; 0: the one that the driver takes
+  void *context;        // of the program, for the back end: a CUcontext
+  void *stream;         // likewise: a CUstream
+} sinter_device_choice;
+
 /// One code section, as the container holds it. Valid during `load`.
 typedef struct sinter_device_code {
   uint32_t struct_size; // fields are appended, never moved
@@ -32,6 +40,7 @@ typedef struct sinter_device_code {
   int64_t weight_bytes;
   const int64_t *ranges; // pairs of offset and bytes that the code reads, in ascending order; null: all of it
   int64_t num_ranges;
+  const sinter_device_choice *choice; // null: the driver's own
 } sinter_device_code;
 
 typedef struct sinter_driver sinter_driver;
@@ -50,6 +59,10 @@ struct sinter_driver {
                   char why[SINTER_DRIVER_TEXT_BYTES]);
   /// Gives the device back. Its sessions have ended.
   void (*unload)(const sinter_driver *driver, const sinter_device *device);
+
+  /// `runs` for the device that a caller asks for. Null for a back end that has one device.
+  int32_t (*runs_on)(const sinter_driver *driver, const sinter_device_choice *choice, const char *requirements,
+                     char why[SINTER_DRIVER_TEXT_BYTES]);
 };
 
 // All of these may be called on any thread.

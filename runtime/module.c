@@ -67,10 +67,18 @@ static sinter_status_code readOptions(const sinter_open_options *options, sinter
   return SINTER_OK;
 }
 
+/// Code that is linked with the program has the host's kernels alone.
+static sinter_status_code refuseDevice(const sinter_open_options *read) {
+  return read->device ? srtError(SINTER_UNSUPPORTED, "the option device requires a .smod, got functions of the program")
+                      : SINTER_OK;
+}
+
 sinter_status_code sinter_module_open_functions(const sinter_function *const *functions,
                                                 const sinter_open_options *options, sinter_module **result) {
   sinter_open_options read;
   sinter_status_code status = readOptions(options, result, &read);
+  if (!status)
+    status = refuseDevice(&read);
   if (status)
     return status;
   if (!functions)
@@ -85,6 +93,8 @@ sinter_status_code sinter_module_open_function(const sinter_function *function, 
                                                sinter_module **result) {
   sinter_open_options read;
   sinter_status_code status = readOptions(options, result, &read);
+  if (!status)
+    status = refuseDevice(&read);
   if (status)
     return status;
   if (!function)
@@ -139,9 +149,7 @@ static Candidate candidateOf(const sinter_smod_section *section) {
   return (Candidate){isOurs ? section->requirements : NULL, section->priority};
 }
 
-sinter_status_code sinter_smod_choose(const sinter_smod *smod, int32_t *index) {
-  if (!smod || !index)
-    return srtError(SINTER_INVALID_ARGUMENT, "choosing requires a module and a place for the index, got null");
+static sinter_status_code chooseCode(const sinter_smod *smod, const DeviceChoice *choice, int32_t *index) {
   *index = -1;
   int32_t count = sinter_smod_count(smod), numCode = 0;
   const char *path = srtSmodPath(smod);
@@ -156,11 +164,13 @@ sinter_status_code sinter_smod_choose(const sinter_smod *smod, int32_t *index) {
   // The best whose devices this machine has, too.
   char why[SRT_CHOICE_TEXT_BYTES], device[SRT_DEVICE_TEXT_BYTES] = "", other[SRT_DEVICE_TEXT_BYTES];
   while ((*index = srtChoose(candidates, count)) >= 0 &&
-         !srtDevicesRun(smod, candidates[*index].priority, *device ? other : device))
+         !srtDevicesRun(smod, candidates[*index].priority, choice, *device ? other : device))
     candidates[*index].requirements = NULL;
   sinter_status_code status = SINTER_OK;
   if (!numCode)
     status = srtError(SINTER_CORRUPT, "module '%s' has no code section", path);
+  else if (*index < 0 && *device && srtHasChoice(choice))
+    status = srtError(SINTER_UNSUPPORTED, "module '%s' does not run on the device that is asked for: %s", path, device);
   else if (*index < 0 && *device)
     status = srtError(SINTER_UNSUPPORTED, "module '%s' has no code for this machine: %s", path, device);
   else if (*index < 0)
@@ -170,15 +180,22 @@ sinter_status_code sinter_smod_choose(const sinter_smod *smod, int32_t *index) {
   return status;
 }
 
-static sinter_status_code openContainer(sinter_module *module, const char *path, const SmodReading *reading) {
+sinter_status_code sinter_smod_choose(const sinter_smod *smod, int32_t *index) {
+  if (!smod || !index)
+    return srtError(SINTER_INVALID_ARGUMENT, "choosing requires a module and a place for the index, got null");
+  return chooseCode(smod, NULL, index);
+}
+
+static sinter_status_code openContainer(sinter_module *module, const char *path, const SmodReading *reading,
+                                        const DeviceChoice *choice) {
   int32_t best;
   sinter_status_code status = srtSmodOpen(path, reading, &module->container);
   if (!status)
-    status = sinter_smod_choose(module->container, &best);
+    status = chooseCode(module->container, choice, &best);
   if (status)
     return status;
   const sinter_smod_section *section = sinter_smod_section_at(module->container, best);
-  status = srtLoadDevices(module->container, best, &module->devices);
+  status = srtLoadDevices(module->container, best, choice, &module->devices);
   if (!status)
     status = srtLoadCode(path, section->data, section->bytes, &module->devices, &module->code);
   if (status)
@@ -195,7 +212,10 @@ sinter_status_code sinter_module_open(const char *path, const sinter_open_option
   if (!path)
     return srtError(SINTER_INVALID_ARGUMENT, "opening requires a path, got null");
   char magic[4];
-  status = srtReadMagic(path, magic);
+  DeviceChoice choice;
+  status = srtReadDeviceChoice(&read, &choice);
+  if (!status)
+    status = srtReadMagic(path, magic);
   if (status)
     return status;
   sinter_module *module = newModule();
@@ -204,7 +224,10 @@ sinter_status_code sinter_module_open(const char *path, const sinter_open_option
   if (memcmp(magic, "SMOD", 4) == 0)
     status = openContainer(
         module, path,
-        &(SmodReading){.skipWeightHash = read.skip_weight_hash, .mapWeights = read.map_weights, .sha256 = read.sha256});
+        &(SmodReading){.skipWeightHash = read.skip_weight_hash, .mapWeights = read.map_weights, .sha256 = read.sha256},
+        &choice);
+  else if (srtHasChoice(&choice))
+    status = srtError(SINTER_UNSUPPORTED, "the option device requires a .smod, got '%s'", path);
   else if (memcmp(magic, "\177ELF", 4) == 0 && read.sha256)
     status =
         srtError(SINTER_INVALID_ARGUMENT,

@@ -131,6 +131,7 @@ void sinter_session_destroy(sinter_session *session) {
     }
   }
   srtPoolStop(&session->pool);
+  srtFreeThere(session);
   if (session->owner == getpid()) // nor has a child its devices
     srtDevicesEnd(&module->devices, &session->context);
   Memory memory = session->memory;
@@ -189,10 +190,8 @@ static sinter_status_code setTensor(sinter_session *session, Binding *bindings, 
     return srtError(SINTER_INVALID_ARGUMENT, "%s '%s' of function '%s' is a state of the session and cannot be bound",
                     kind, types[index].name, session->function->name);
   session->bindingsChanged = 1;
-  if (tensor)
-    return srtBind(&bindings[index], tensor, &types[index], kind);
-  bindings[index].bound = 0;
-  return SINTER_OK;
+  srtUnbind(&bindings[index]);
+  return tensor ? srtBind(&bindings[index], tensor, &types[index], kind) : SINTER_OK;
 }
 
 sinter_status_code srtSetInput(sinter_session *session, int32_t index, const sinter_tensor *tensor) {

@@ -28,6 +28,11 @@ typedef struct Binding {
   State *state; // the session's tensor that the function reads or replaces here; null: the caller's
   int inPlace;  // an output whose state is written where it lies
   int onDevice; // compiled code has the state in the memory of a device
+  // Of the caller's tensors in the memory of the module's device (there.c).
+  int there;
+  void *ownThere; // of an output: the session's
+  int64_t ownThereBytes;
+  sinter_dlpack *given; // what is bound; its deleter is called when something else is
 } Binding;
 
 /// An output that is a state of the host: where compiled code writes it, and the last call that did.
@@ -71,6 +76,7 @@ struct sinter_session {
   // Calls look at what callers bind, and at states where they moved: there may be hundreds, which stay as they are.
   int32_t *callerInputs, *callerOutputs;
   int32_t numCallerInputs, numCallerOutputs;
+  int32_t numThere;          // of them that lie on the device
   StateOutput *stateOutputs; // one an output
   int32_t *swappedStates;    // those whose new value is written beside the old one
   int32_t numSwappedStates;
@@ -116,6 +122,17 @@ sinter_status_code srtBindAll(sinter_session *session);
 
 /// Copies what must be copied before the entry runs, and fills the input slots.
 sinter_status_code srtLoadInputs(sinter_session *session);
+
+// there.c
+/// The caller's tensor is no longer bound to what it was; memory of the session stays.
+void srtUnbind(Binding *binding);
+/// Counts what lies on the device, and refuses inputs in memory that the call writes.
+sinter_status_code srtBindThere(sinter_session *session);
+/// The session's memory on the device for an output; null when there is none.
+void *srtReserveThere(sinter_session *session, Binding *output, int64_t bytes);
+/// Gives back what bindings have, before the session ends.
+void srtFreeThere(sinter_session *session);
+int32_t srtIsThere(sinter_context *context, const void *address);
 
 /// Checks the dims of the outputs and copies those that go through copies to the caller.
 sinter_status_code srtStoreOutputs(sinter_session *session);

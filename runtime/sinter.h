@@ -135,7 +135,16 @@ typedef struct sinter_open_options {
                        // and none that is not used is read. Who makes the file shorter then ends the process
   int32_t reserved;
   const char *sha256; // the SHA-256 that a .smod must have, 64 hexadecimal digits as sha256sum prints; null: any
+  const char
+      *device; // .smod only: the device that its kernels run on, "cuda:1", or "cuda" for the driver's own choice;
+               // the module must have code for it. Null: the best code that runs here, on the driver's choice
+  void *device_context; // of the program, in which the device works: a CUcontext; null: the device's primary context
+  void *device_stream;  // where its work is put in order with the program's: a CUstream; null: a stream of its own
 } sinter_open_options;
+
+// A module that is opened twice may run on two devices: each has its own code, weights and states there. A context and
+// a stream of the program must outlive the module; a stream belongs to that context, or to the device's primary one.
+// Work of all sessions of the module goes to the stream; a run waits for its end before it returns.
 
 /// Opens a `.smod` file, or a shared library that exports `sinter_functions` (or, for `libSTEM.so`,
 /// `STEM_functions`). Both hold native code: open only files that you trust. Of a module with code for
@@ -264,6 +273,72 @@ SINTER_API sinter_status_code sinter_session_set_input(sinter_session *session, 
 /// `tensor` goes back to the session's memory.
 SINTER_API sinter_status_code sinter_session_set_output(sinter_session *session, int32_t index,
                                                         const sinter_tensor *tensor);
+
+// Tensors on the device. In a module whose kernels run on a device (sinter_open_options.device), inputs may lie in that
+// device's memory, and outputs may stay there: nothing of them goes through the host. Addresses are of the device that
+// the module was opened on; those of another one, or of the host, are refused. Kernels read and write them where they
+// lie when the address is a multiple of 64, else by a copy on the device. Elements are row-major without gaps; those of
+// i1 are 0 or 1.
+//
+// Order. What an input holds must have been written when the run begins, or be written by work that is before it in the
+// module's stream (sinter_module_stream): a producer of DLPack is given that stream (`__dlpack__(stream=...)`), or its
+// stream is the one that the module was opened with. A run waits for its own work before it returns, so that a
+// consumer's stream has nothing to wait for.
+
+/// Binds input `index` to memory of the device, as sinter_session_set_input does to the host's. It is not written.
+SINTER_API sinter_status_code sinter_session_set_input_on_device(sinter_session *session, int32_t index,
+                                                                 const sinter_tensor *tensor);
+
+/// Binds the caller's memory on the device for output `index`. Without data: memory of the session there, as large as
+/// the output is. sinter_session_output describes what a run wrote. sinter_session_set_output undoes both.
+SINTER_API sinter_status_code sinter_session_set_output_on_device(sinter_session *session, int32_t index,
+                                                                  const sinter_tensor *tensor);
+
+/// The stream of the module's device (a CUstream), or null: the module has no device with one.
+SINTER_API void *sinter_module_stream(const sinter_module *module);
+
+/// DLManagedTensorVersioned of DLPack 1.0, with its layout: cast pointers where a program has dlpack.h.
+typedef struct sinter_dlpack sinter_dlpack;
+struct sinter_dlpack {
+  uint32_t major, minor; // 1 and 0 or more
+  void *manager;
+  void (*deleter)(sinter_dlpack *self); // may be null
+  uint64_t flags;                       // SINTER_DLPACK_READ_ONLY, SINTER_DLPACK_IS_COPIED
+  void *data;
+  int32_t device_type; // 1: the host; 2: CUDA
+  int32_t device_id;
+  int32_t rank;
+  uint8_t code, bits; // 0 signed, 1 unsigned, 2 float, 4 bf16, 6 bool
+  uint16_t lanes;     // 1
+  int64_t *dims;
+  int64_t *strides; // elements; null: row-major
+  uint64_t offset;  // bytes
+};
+#define SINTER_DLPACK_READ_ONLY 1
+#define SINTER_DLPACK_IS_COPIED 2
+
+/// Binds a tensor of the host (1) or of the module's device (2). On success the session owns `tensor`, whose deleter it
+/// calls when the input is bound anew or the session is destroyed; else the caller still does. Strides are copied on
+/// the host, and refused on the device.
+SINTER_API sinter_status_code sinter_session_set_input_dlpack(sinter_session *session, int32_t index,
+                                                              sinter_dlpack *tensor);
+
+/// The same for an output that is written to the tensor's memory. One that is read-only is refused.
+SINTER_API sinter_status_code sinter_session_set_output_dlpack(sinter_session *session, int32_t index,
+                                                               sinter_dlpack *tensor);
+
+/// Gives the memory of output `index` of the last run, which the session has on the device, to the caller: who calls
+/// the deleter of `*tensor`, once, on any thread, also after the session and the module are gone. The next run writes
+/// to other memory. The deleter waits for what the device still does.
+SINTER_API sinter_status_code sinter_session_take_output_dlpack(sinter_session *session, int32_t index,
+                                                                sinter_dlpack **tensor);
+
+/// A copy of a row-major tensor of the host in the memory of the module's device, to be given to its deleter.
+SINTER_API sinter_status_code sinter_module_to_device(sinter_module *module, const sinter_tensor *tensor,
+                                                      sinter_dlpack **result);
+
+/// Copies a row-major tensor on the module's device to `to`, which has room for it.
+SINTER_API sinter_status_code sinter_module_to_host(const sinter_module *module, const sinter_dlpack *tensor, void *to);
 
 /// Runs the function on the calling thread and the workers. Every input must be bound. The caller's
 /// floating-point control state is set to the default (round to nearest, denormals kept) and
@@ -799,6 +874,8 @@ typedef struct sinter_compile_options {
   int32_t strip_debug;      // non-zero: without debug_print and check_finite
   int32_t profile;          // non-zero: sessions count calls and time of each kernel, which costs some 50 ns a call
   int32_t reserved;         // 0
+  const char *device; // not files: where it runs, "cuda" or "cuda:1" (sinter_open_options.device); without a target the
+                      // code is for that back end and this machine's CPU. Null: the CPU, or what the target names
 } sinter_compile_options;
 
 /// What became of compilations in this process.

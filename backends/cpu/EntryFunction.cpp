@@ -366,6 +366,10 @@ Value EntryFunction::acquireOn(StringRef device, Value bytes) {
   return callDevice(device, offsetof(sinter_device, acquire), ptrType, {bytes});
 }
 
+Value EntryFunction::placeOn(StringRef device, Value bytes, Value at) {
+  return callDevice(device, offsetof(sinter_device, place), ptrType, {bytes, at});
+}
+
 void EntryFunction::releaseOn(StringRef device, Value buffer) {
   callDevice(device, offsetof(sinter_device, release), Type(), {buffer});
 }

@@ -84,6 +84,7 @@ public:
   // A back end with a memory and a queue of its own (runtime/device.h). `device` is its name.
   void beginDevice(llvm::StringRef device);
   mlir::Value acquireOn(llvm::StringRef device, mlir::Value bytes);
+  mlir::Value placeOn(llvm::StringRef device, mlir::Value bytes, mlir::Value at);
   void releaseOn(llvm::StringRef device, mlir::Value buffer);
   mlir::Value weightOn(llvm::StringRef device, int64_t offset);
   /// `direction` is a sinter_copy.

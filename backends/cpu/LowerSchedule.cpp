@@ -250,6 +250,8 @@ void ScheduleLowering::lower(Operation *op) {
       .Case([&](schedule::AcquireOp acquire) {
         StringRef memory = memoryOf(acquire);
         Value bytes = get(acquire.getBytes());
+        if (acquire.getOf() && !memory.empty())
+          return give(acquire, fn.placeOn(memory, bytes, get(acquire.getOf())));
         give(acquire, memory.empty() ? fn.acquire(bytes) : fn.acquireOn(memory, bytes));
       })
       .Case([&](schedule::ReleaseOp release) {

@@ -58,8 +58,10 @@ public:
   /// `count` pieces of `bytes` each, at the given distances.
   void copyPieces(mlir::Value to, mlir::Value toStep, mlir::Value from, mlir::Value fromStep, mlir::Value bytes,
                   mlir::Value count);
-  mlir::Value acquire(mlir::Value bytes) { return AcquireOp::create(b, memoryType, bytes); }
-  mlir::Value acquireOnHost(mlir::Value bytes) { return AcquireOp::create(b, bufferType, bytes); }
+  mlir::Value acquire(mlir::Value bytes) { return AcquireOp::create(b, memoryType, bytes, mlir::Value()); }
+  mlir::Value acquireOnHost(mlir::Value bytes) { return AcquireOp::create(b, bufferType, bytes, mlir::Value()); }
+  /// For a tensor of the caller, which lies at `of`.
+  mlir::Value acquireFor(mlir::Value of, mlir::Value bytes) { return AcquireOp::create(b, memoryType, bytes, of); }
   void release(mlir::Value buffer) { ReleaseOp::create(b, buffer); }
   /// Storage of output `index`, with the caller, or where tensors lie for a state that the session keeps there.
   mlir::Value output(unsigned index, llvm::ArrayRef<mlir::Value> sizes, bool isState) {

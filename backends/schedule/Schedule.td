@@ -172,9 +172,13 @@ def LocalOp : Schedule_Op<"local"> {
 
 def AcquireOp : Schedule_Op<"acquire"> {
   let summary = "memory of a size that the call itself finds; fails when there is none";
-  let arguments = (ins Schedule_Size:$bytes);
+  let description = [{
+    `of` is where a tensor of the caller lies, which is copied to or from `buffer`: memory of a back end is `of` itself
+    where the caller has the tensor there. It is not released then.
+  }];
+  let arguments = (ins Schedule_Size:$bytes, Optional<Schedule_Buffer>:$of);
   let results = (outs Schedule_Buffer:$buffer);
-  let assemblyFormat = "$bytes custom<Memory>(type($buffer)) attr-dict";
+  let assemblyFormat = "$bytes custom<Memory>(type($buffer)) (`of` $of^ custom<Memory>(type($of)))? attr-dict";
 }
 
 def ReleaseOp : Schedule_Op<"release"> {

@@ -83,10 +83,10 @@ void ScheduleEmitter::bindInputs() {
     pointers[argument] = schedule::InputOp::create(s.b, isState ? s.memoryType : s.bufferType, number);
     bindFresh(argument, [&](int64_t axis) { return schedule::InputSizeOp::create(s.b, s.i64Type, number, axis); });
   }
-  // Kernels with a memory of their own read a copy there; states are kept there.
+  // Kernels with a memory of their own read a copy there, or the caller's tensor if it is there; states are kept there.
   for (BlockArgument argument : function.getArguments())
     if (pointers.lookup(argument).getType() != s.memoryType && !argument.use_empty()) {
-      Value size = bytes(argument), own = s.acquire(size);
+      Value size = bytes(argument), own = s.acquireFor(pointers.lookup(argument), size);
       s.copy(own, pointers.lookup(argument), size);
       pointers[argument] = own;
     }

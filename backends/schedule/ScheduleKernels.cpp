@@ -163,7 +163,7 @@ LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
   bool acquired = workspace >= 0 && (isStaged || plan.slot(workspace).kind == Slot::Kind::Dynamic);
   if (acquired)
     values.push_back(
-        AcquireOp::create(s.b, isStaged ? s.bufferType : s.memoryType, s.materialize(traits.workspaceBytes)));
+        AcquireOp::create(s.b, isStaged ? s.bufferType : s.memoryType, s.materialize(traits.workspaceBytes), Value()));
   else if (workspace >= 0)
     values.push_back(slotPointer(workspace));
   Value scratch = acquired ? values.back() : Value();

@@ -109,7 +109,12 @@ FailureOr<Value> ScheduleEmitter::place(Value value) {
       if (failed(requireKnownSizes(value)))
         return failure();
       lateOutputs.insert(where.output);
-      outputPointers[slot] = s.acquire(bytes(value));
+      // Where the caller has the result in the kernels' memory, they write it there.
+      bool isWhole = llvm::all_of(plan.dims(returned), [&](DimExpr size) { return s.isBound(size); }) &&
+                     plan.bytes(returned) == plan.bytes(value);
+      if (isWhole)
+        earlyOutputs[where.output] = s.output(where.output, materializeDims(returned), /*isState=*/false);
+      outputPointers[slot] = isWhole ? s.acquireFor(earlyOutputs[where.output], bytes(value)) : s.acquire(bytes(value));
     }
   }
   if (where.kind == Slot::Kind::Dynamic) {

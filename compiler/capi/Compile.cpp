@@ -38,6 +38,8 @@ static sinter_status_code readCompileOptions(const sinter_compile_options *given
   options.optLevel = read.opt_level == 0 ? 2 : std::max(read.opt_level, 0);
   options.threads = static_cast<unsigned>(read.threads);
   options.fastMath = read.fast_math != 0;
+  if (StringRef device = read.device ? read.device : ""; !device.empty())
+    options.target = ("cpu+" + device.split(':').first).str();
   if (read.target)
     options.target = read.target;
   std::vector<schedule::Target> targets;
@@ -92,6 +94,7 @@ sinter_status_code sinter_graph_compile(sinter_graph *graph, const sinter_compil
   cache.memory = !read.no_memory_cache;
   cache.disk = read.disk_cache;
   cache.folder = read.cache_folder ? read.cache_folder : "";
+  cache.device = read.device ? read.device : "";
   cache.maxBytes = read.cache_bytes ? read.cache_bytes : cache.maxBytes;
   std::string key = cache.memory || cache.disk ? jitKey(*module, options, targets) : "";
   auto compile = [&](const std::string &path) -> sinter_status_code {
@@ -181,6 +184,8 @@ sinter_status_code sinter_graph_compile_file(sinter_graph *graph, const char *pa
   if (sinter_status_code status = readCompileOptions(given, read, options))
     return status;
   StringRef suffix = llvm::sys::path::extension(path);
+  if (read.device)
+    return invalid("a device is for code that runs in this process, files require a target such as cpu+cuda");
   if (read.emit == SINTER_EMIT_BY_SUFFIX && (suffix == ".mlir" || suffix == ".sinter"))
     return sinter_graph_save(graph, path);
   std::optional<OutputFormat> format = formatOf(read.emit, path);

@@ -254,7 +254,9 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
                                        llvm::function_ref<sinter_status_code(const std::string &)> compile,
                                        sinter_module **module) {
   Modules &kept = modules();
-  if (options.memory && (*module = kept.find(key))) {
+  // The file is the same for all devices, what is loaded of it is not.
+  std::string loaded = options.device.empty() ? key : key + "\ndevice " + options.device;
+  if (options.memory && (*module = kept.find(loaded))) {
     ++kept.memoryHits;
     return SINTER_OK;
   }
@@ -262,6 +264,7 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
   std::string folder, path;
   sinter_open_options open = {};
   open.struct_size = sizeof open;
+  open.device = options.device.empty() ? nullptr : options.device.c_str();
   open.skip_weight_hash = 1; // of a file that was just written or verified
   if (options.disk) {
     if (sinter_status_code status = openFolder(options, folder))
@@ -272,7 +275,7 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
         ++kept.diskHits;
         utimensat(AT_FDCWD, path.c_str(), nullptr, 0); // used now
         if (options.memory)
-          kept.add(key, *module);
+          kept.add(loaded, *module);
         return SINTER_OK;
       }
       ++kept.rejected;
@@ -298,6 +301,6 @@ sinter_status_code capi::findOrCompile(const std::string &key, const JitCacheOpt
   if (options.disk)
     evict(folder, options.maxBytes, path);
   if (options.memory)
-    kept.add(key, *module);
+    kept.add(loaded, *module);
   return SINTER_OK;
 }

@@ -26,6 +26,7 @@ struct JitCacheOptions {
   bool memory = true, disk = false;
   std::string folder; // empty: the user's
   int64_t maxBytes = int64_t(1) << 30;
+  std::string device; // sinter_open_options.device; empty: none
 };
 
 /// The module of `key`. Where none is kept, `compile(path)` must write it to `path`.

@@ -9,8 +9,7 @@ namespace dlpack {} // namespace dlpack
 
 namespace detail {
 
-/// None (0) for a type that tensors do not have.
-static int dlpackDType(dlpack::DataType type) {
+int dlpackDType(dlpack::DataType type) {
   if (type.lanes != 1)
     return 0;
   auto byBits = [&](int w8, int w16, int w32, int w64) {

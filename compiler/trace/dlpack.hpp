@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tensors from and to other libraries in this process by the DLPack ABI, on the CPU. The structs have the layout of
-// dlpack.h's (`DLManagedTensor` and what it holds); cast pointers between them where a library brings that header.
+// Tensors from and to other libraries in this process by the DLPack ABI, on the CPU (on a GPU: device.hpp). The structs
+// have the layout of dlpack.h's (`DLManagedTensor` and what it holds); cast pointers between them where a library
+// brings that header.
 
 #ifndef SINTER_TRACE_DLPACK_HPP
 #define SINTER_TRACE_DLPACK_HPP
@@ -39,6 +40,11 @@ struct ManagedTensor {
   void (*deleter)(ManagedTensor *);
 };
 } // namespace dlpack
+
+namespace detail {
+/// None (0) for a type that tensors do not have.
+int dlpackDType(dlpack::DataType type);
+} // namespace detail
 
 /// Takes `managed` over. Row-major elements are shared, others copied.
 Tensor from_dlpack(dlpack::ManagedTensor *managed, Where where = Where::current());

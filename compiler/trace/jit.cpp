@@ -499,9 +499,12 @@ bool JitCore::State::probeSite(std::span<const Spec> specs, const JitProbe &prob
 }
 
 /// What the compiler takes for JitOptions::device: null for this machine's CPU. False for another name.
-static bool targetOf(const std::string &device, const char *&target) {
-  target = device == "cuda" ? "cpu+cuda" : nullptr;
-  return target || device.empty() || device == "cpu";
+static bool deviceOf(const std::string &device, const char *&lowered) {
+  std::string_view number = std::string_view(device).starts_with("cuda:") ? std::string_view(device).substr(5) : "";
+  bool isNumber =
+      !number.empty() && number.size() < 5 && number.find_first_not_of("0123456789") == std::string_view::npos;
+  lowered = device == "cuda" || isNumber ? device.c_str() : nullptr;
+  return lowered || device.empty() || device == "cpu";
 }
 
 bool JitCore::State::lower(sinter_graph *graph, int32_t function, sinter_compile_options &lowered,
@@ -515,8 +518,8 @@ bool JitCore::State::lower(sinter_graph *graph, int32_t function, sinter_compile
   lowered.opt_level = int32_t(options.opt_level);
   lowered.fast_math = options.fast_math;
   lowered.profile = options.profile;
-  if (!targetOf(options.device, lowered.target)) {
-    problem = fail(where, "a jitted function requires a device cpu or cuda, got '" + options.device + "'");
+  if (!deviceOf(options.device, lowered.device)) {
+    problem = fail(where, "a jitted function requires a device cpu, cuda or cuda:NUMBER, got '" + options.device + "'");
     return false;
   }
   return true;

@@ -18,6 +18,7 @@
 #else
 
 #include "debug.hpp"
+#include "device.hpp"
 #include "dlpack.hpp"
 #include "gradient.hpp"
 #include "jit.hpp"

@@ -93,7 +93,8 @@ static int32_t load(const sinter_driver *driver, const sinter_device_code *code,
 
 static void unload(const sinter_driver *driver, const sinter_device *device) { (void)driver, (void)device; }
 
-static const sinter_driver driver = {SINTER_DRIVER_VERSION, sizeof(sinter_driver), "fuzz", NULL, runs, load, unload};
+static const sinter_driver driver = {
+    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "fuzz", NULL, runs, load, unload, NULL};
 
 /// Code of devices that goes with section `host`.
 static void loadDevices(const sinter_smod *module, int32_t host) {

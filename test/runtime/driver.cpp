@@ -49,7 +49,8 @@ struct Fake {
   }
 };
 
-const sinter_driver fake = {SINTER_DRIVER_VERSION, sizeof fake, "fake", nullptr, Fake::runs, Fake::load, Fake::unload};
+const sinter_driver fake = {SINTER_DRIVER_VERSION, sizeof fake, "fake", nullptr, Fake::runs, Fake::load,
+                            Fake::unload,          nullptr};
 
 class Drivers : public testing::Test {
 protected:

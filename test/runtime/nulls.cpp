@@ -98,6 +98,15 @@ TEST(Nulls, AreRefusedByEveryFunctionOfTheRuntime) {
   WALK(sinter_session_threads, {}, session);
   WALK(sinter_session_set_input, {2}, session, 0, &x);
   WALK(sinter_session_set_output, {2}, session, 0, &x);
+  sinter_dlpack packed = {}, *taken;
+  WALK(sinter_session_set_input_on_device, {2}, session, 0, &x);
+  WALK(sinter_session_set_output_on_device, {2}, session, 0, &x);
+  WALK(sinter_session_set_input_dlpack, {}, session, 0, &packed);
+  WALK(sinter_session_set_output_dlpack, {}, session, 0, &packed);
+  WALK(sinter_session_take_output_dlpack, {}, session, 0, &taken);
+  WALK(sinter_module_stream, {}, module);
+  WALK(sinter_module_to_device, {}, module, &x, &taken);
+  WALK(sinter_module_to_host, {}, module, &packed, data);
   WALK(sinter_session_run, {}, session);
   WALK(sinter_session_call, {}, session, 2, inputs, 2, outputs);
   ASSERT_EQ(sinter_session_call(session, 2, inputs, 2, outputs), SINTER_OK) << lastError();

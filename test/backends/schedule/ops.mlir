@@ -81,6 +81,8 @@ schedule.function @device inputs 1 outputs 1 {
   %a = schedule.arena(%n) lives [0, 1] : !schedule.buffer<"gpu">
   // CHECK: %[[OWN:.*]] = schedule.acquire %{{.*}} in "gpu"
   %own = schedule.acquire %n in "gpu"
+  // CHECK: schedule.acquire %{{.*}} in "gpu" of %{{.*}}
+  %there = schedule.acquire %n in "gpu" of %x
   // CHECK: schedule.weight 64 in "gpu"
   %w = schedule.weight 64 in "gpu"
   // CHECK: schedule.copy %{{.*}} to %[[A]] in "gpu" bytes

@@ -353,6 +353,10 @@ int32_t transfer(const sinter_device *self, void *to, const void *from, int64_t 
   return 0;
 }
 
+void *place(const sinter_device *device, sinter_context *ctx, int64_t bytes, void *) {
+  return acquire(device, ctx, bytes);
+}
+
 constexpr sinter_device kFunctions = {SINTER_DEVICE_VERSION,
                                       sizeof(sinter_device),
                                       begin,
@@ -367,7 +371,13 @@ constexpr sinter_device kFunctions = {SINTER_DEVICE_VERSION,
                                       keep,
                                       discard,
                                       transfer,
-                                      nullptr};
+                                      nullptr,
+                                      place,
+                                      nullptr,
+                                      nullptr,
+                                      nullptr,
+                                      0,
+                                      0};
 
 int32_t runs(const sinter_driver *, const char *requirements, char *why) {
   std::snprintf(why, SINTER_DRIVER_TEXT_BYTES, "this machine has tiny-1");
@@ -390,7 +400,8 @@ void unload(const sinter_driver *, const sinter_device *device) {
   delete &of(device);
 }
 
-const sinter_driver driver = {SINTER_DRIVER_VERSION, sizeof(sinter_driver), "tiny", nullptr, runs, load, unload};
+const sinter_driver driver = {
+    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "tiny", nullptr, runs, load, unload, nullptr};
 } // namespace
 
 void tiny::registerDriver() { sinter_driver_register("tiny", &driver); }
