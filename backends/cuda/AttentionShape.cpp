@@ -17,6 +17,13 @@ using namespace sinter::cuda;
 constexpr int64_t kMostRowBytes = 512;
 /// With fewer rows threads of a block would have nothing to do; a product goes over keys and columns in parallel, too.
 constexpr int64_t kFewRows = 32;
+/// So many keys are worth parts, however few rows there are; one part has half as many or more.
+constexpr int64_t kManyKeys = 128;
+constexpr int64_t kMostKeyParts = 128;
+/// So many rows and fewer are few enough to cut keys into parts; a warp for each 16.
+constexpr int64_t kMostRowsOfParts = 64;
+/// Warps of a multiprocessor that hide each other's waiting for keys.
+constexpr int64_t kWarpsAtOnce = 8;
 /// Words of sums of both results that a thread holds beside its part of the scores, and beside elements of both
 /// operands where it multiplies by itself.
 constexpr int64_t kMostSumsOfWarps = 128, kMostSumsOfThreads = 64;
@@ -45,9 +52,10 @@ static std::string refusalOf(Operation *op) {
   // A kernel writes sums of logarithms beside the result only.
   if (auto attention = dyn_cast<AttentionOp>(op); attention && attention.getResult().use_empty())
     return "only its sums of logarithms are asked for";
-  int64_t rows = query.getDimSize(query.getRank() - 2);
-  if (!isHalf(type) && !ShapedType::isDynamic(rows) && rows < kFewRows)
-    return "heads of f32 and f64 require 32 rows or more, got " + std::to_string(rows);
+  int64_t rows = query.getDimSize(query.getRank() - 2), keys = value.getDimSize(value.getRank() - 2);
+  bool hasFewKeys = !ShapedType::isDynamic(keys) && keys < kManyKeys;
+  if (!isHalf(type) && !ShapedType::isDynamic(rows) && rows < kFewRows && (hasFewKeys || isa<AttentionGradientOp>(op)))
+    return "heads of f32 and f64 require 32 rows or more, or forward 128 keys, got " + std::to_string(rows) + " rows";
   if (llvm::any_of(op->getOperands(), [](Value operand) { return operand.getDefiningOp<ConstantOp>() != nullptr; }))
     return "an operand is a constant";
   return "";
@@ -90,7 +98,7 @@ std::optional<AttentionShape> AttentionShape::of(cuda::KernelSpec &spec, Core co
     return std::nullopt;
   }
   if (!hasAttentionForm(shape.root)) {
-    refusal = "it requires rows of whole chunks of 16 bytes, up to 512, and 32 rows or more of f32 or f64";
+    refusal = "it requires rows of whole chunks of 16 bytes, up to 512, and 32 rows or 128 keys of f32 or f64";
     return std::nullopt;
   }
   Dims query = spec.sizes->dims(shape.root->getOperand(0)), value = spec.sizes->dims(shape.root->getOperand(2));
@@ -125,6 +133,11 @@ Value AttentionShape::bias() const {
   return root->getNumOperands() > before ? root->getOperand(before) : Value();
 }
 
+int64_t AttentionShape::fold(const AttentionTile &tile) const {
+  bool isOneBlock = rows.isConstant() && rows.constant() * groups <= tile.own;
+  return isa<AttentionGradientOp>(root) || !isOneBlock ? 1 : groups;
+}
+
 bool AttentionShape::isSplit(const AttentionTile &tile) const {
   int64_t perThread = tile.inner * (padded(depth) + padded(width)) / (core == Core::Warps ? 32 : 8);
   return perThread * std::max<int64_t>(bytes() / 4, 1) > (core == Core::Warps ? kMostSumsOfWarps : kMostSumsOfThreads);
@@ -142,13 +155,15 @@ int64_t AttentionShape::sharedBytes(const AttentionTile &tile) const {
 
 AttentionTile cuda::attentionTileOf(ScheduleAttr schedule) {
   ArrayRef<int64_t> tile = schedule.getTile();
-  assert(tile.size() == 3 && "an attention's schedule was checked");
-  return {tile[0], tile[1], tile[2]};
+  assert((tile.size() == 3 || tile.size() == 4) && "an attention's schedule was checked");
+  return {tile[0], tile[1], tile[2], tile.size() == 4 ? tile[3] : 1};
 }
 
 static ScheduleAttr asSchedule(const AttentionShape &shape, StringRef name, const AttentionTile &tile) {
-  return ScheduleAttr::get(shape.type.getContext(), name, tile.threads(shape.core), {tile.own, tile.other, tile.inner},
-                           0, {}, {});
+  SmallVector<int64_t> numbers = {tile.own, tile.other, tile.inner};
+  if (tile.parts > 1)
+    numbers.push_back(tile.parts);
+  return ScheduleAttr::get(shape.type.getContext(), name, tile.threads(shape.core), numbers, 0, {}, {});
 }
 
 static std::string misfit(const AttentionShape &shape, const AttentionTile &tile) {
@@ -162,6 +177,8 @@ static std::string misfit(const AttentionShape &shape, const AttentionTile &tile
     return "a block requires whole warps, up to 512 threads";
   if (shape.sharedBytes(tile) > kMostSharedBytes)
     return "its slabs do not fit into 48 KiB";
+  if (tile.parts != 1 && (isa<AttentionGradientOp>(shape.root) || tile.parts < 2 || tile.parts > kMostKeyParts))
+    return "keys are cut into 2 to 128 parts, and forward alone";
   return "";
 }
 
@@ -180,6 +197,40 @@ static AttentionTile largestTile(const AttentionShape &shape) {
   llvm_unreachable("the least tile fits any rows of a form");
 }
 
+/// Rows of all heads that share keys; nothing where there are many, or only running tells.
+static std::optional<int64_t> fewRows(const AttentionShape &shape) {
+  if (isa<AttentionGradientOp>(shape.root) || !shape.rows.isConstant() || shape.rows.constant() == 0)
+    return std::nullopt;
+  int64_t rows = shape.rows.constant() * shape.groups;
+  return rows <= kMostRowsOfParts ? std::optional(rows) : std::nullopt;
+}
+
+/// The tile of a decoding step: blocks of as few warps as the rows need, and so many parts of the keys that there are
+/// enough of them. Sizes that only running tells count as one head, and as many keys as there may be parts for.
+static std::optional<AttentionTile> tileOfFewRows(cuda::KernelSpec &spec, const AttentionShape &shape) {
+  static const AttentionTile ofWarps[] = {{16, 64, 16}, {16, 32, 16}, {16, 16, 16}, {32, 64, 16}, {32, 32, 16},
+                                          {32, 16, 16}, {64, 64, 16}, {64, 32, 16}, {64, 16, 16}},
+                             ofThreads[] = {{8, 32, 2},  {8, 16, 2},  {16, 32, 4}, {16, 16, 4},
+                                            {32, 32, 4}, {32, 16, 4}, {64, 32, 4}, {64, 16, 4}};
+  std::optional<int64_t> rows = fewRows(shape);
+  int64_t keys = shape.keys.isConstant() ? shape.keys.constant() : kMostKeyParts * kManyKeys;
+  if (!rows || keys < kManyKeys)
+    return std::nullopt;
+  for (AttentionTile tile : shape.core == Core::Warps ? ArrayRef(ofWarps) : ArrayRef(ofThreads)) {
+    if (tile.own < *rows || !misfit(shape, tile).empty())
+      continue;
+    int64_t heads = 1;
+    for (DimExpr size : shape.batch)
+      if (size = spec.dims.resolve(size); size.isConstant())
+        heads *= std::max<int64_t>(size.constant(), 1);
+    int64_t warps = heads / shape.groups * (tile.threads(shape.core) / 32);
+    int64_t wanted = kWarpsAtOnce * gpuOf(spec.target().name).multiprocessors / std::max<int64_t>(warps, 1);
+    tile.parts = std::max<int64_t>(1, std::min({wanted, keys / (kManyKeys / 2), kMostKeyParts}));
+    return tile;
+  }
+  return std::nullopt;
+}
+
 std::string cuda::planAttention(cuda::KernelSpec &spec, StringRef name, Core core, bool isGradient,
                                 ScheduleAttr &schedule) {
   std::string refusal;
@@ -187,11 +238,12 @@ std::string cuda::planAttention(cuda::KernelSpec &spec, StringRef name, Core cor
   if (!shape)
     return refusal;
   if (!schedule) {
-    schedule = asSchedule(*shape, name, largestTile(*shape));
+    std::optional<AttentionTile> ofFew = tileOfFewRows(spec, *shape);
+    schedule = asSchedule(*shape, name, ofFew ? *ofFew : largestTile(*shape));
     return "";
   }
-  if (schedule.getTile().size() != 3)
-    return "its tile requires 3 numbers";
+  if (schedule.getTile().size() != 3 && schedule.getTile().size() != 4)
+    return "its tile requires 3 numbers, or 4 with parts of the keys";
   AttentionTile tile = attentionTileOf(schedule);
   refusal = misfit(*shape, tile);
   if (refusal.empty() && asSchedule(*shape, name, tile) != schedule)

@@ -40,7 +40,9 @@ private:
 } // namespace
 
 AttentionTiles::AttentionTiles(cpu::SingleKernel &k, const AttentionShape &shape, const AttentionTile &tile)
-    : k(k), fn(k.fn), b(k.b), t(k.fn), shape(shape), tile(tile), thread(t.threadNumber()) {
+    : k(k), fn(k.fn), b(k.b), t(k.fn), shape(shape), tile(tile), thread(t.threadNumber()), fold(shape.fold(tile)),
+      ownHeads(fold == 1 ? shape.heads : shape.keyHeads),
+      ownRows(k.dims().resolve(k.dims().mul(shape.rows, k.dims().constant(fold)))) {
   types.a = types.b = shape.type;
   types.sum = cpu::accumulatorType(shape.type);
 }
@@ -124,9 +126,11 @@ void AttentionTiles::forEach(const Grid &grid, function_ref<void(unsigned, Value
 Value AttentionTiles::biasAt(Value head, Value query, Value key) {
   Value bias = shape.bias();
   Dims sizes = fn.spec.sizes->dims(bias), strides = cpu::stridesOf(fn.spec.dims, sizes);
+  Value row = t.min(query, t.add(fn.materialize(ownRows), -1));
+  if (fold > 1)
+    head = t.add(t.mul(head, fold), t.div(row, shape.rows.constant()));
   SmallVector<Value> position = fn.delinearize(head, shape.batch);
-  position.append(
-      {t.min(query, t.add(fn.materialize(shape.rows), -1)), t.min(key, t.add(fn.materialize(shape.keys), -1))});
+  position.append({rowInHead(row), t.min(key, t.add(fn.materialize(shape.keys), -1))});
   Value at = fn.index(0);
   for (auto [i, size, stride] : llvm::zip(position, sizes, strides)) {
     DimExpr known = fn.spec.dims.resolve(size);
@@ -165,13 +169,14 @@ Value AttentionTiles::crosses(const Grid &grid) {
     also(t.less(grid.key, t.add(grid.query, rows - 1 - *shape.before)));
   if (!divides(shape.keys, keys))
     also(t.less(fn.materialize(shape.keys), t.add(grid.key, keys)));
-  if (!divides(shape.rows, rows))
-    also(t.less(fn.materialize(shape.rows), t.add(grid.query, rows)));
+  if (!divides(ownRows, rows))
+    also(t.less(fn.materialize(ownRows), t.add(grid.query, rows)));
   return across;
 }
 
 Value AttentionTiles::counts(Value query, Value key) {
-  Value all = t.both(t.less(query, fn.materialize(shape.rows)), t.less(key, fn.materialize(shape.keys)));
+  Value all = t.both(t.less(query, fn.materialize(ownRows)), t.less(key, fn.materialize(shape.keys)));
+  query = rowInHead(query);
   if (shape.after)
     all = t.both(all, t.less(key, t.add(query, *shape.after + 1)));
   if (shape.before)

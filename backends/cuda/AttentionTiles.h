@@ -61,7 +61,7 @@ protected:
   /// A tile of scores: own rows are queries or keys, from `query` and `key` on.
   struct Grid {
     TileCore &core;
-    Value head, query, key; // head of queries
+    Value head, query, key; // head of queries, in units of `fold`
     bool ownsKeys = false;
     int64_t own, other;
   };
@@ -94,11 +94,15 @@ protected:
   const AttentionTile tile;
   ProductTypes types;
   Value thread;
+  // Heads of queries that a block takes as one; their number, and the rows of so many.
+  const int64_t fold;
+  const DimExpr ownHeads, ownRows;
 
 private:
   Value biasAt(Value head, Value query, Value key);
   Value crosses(const Grid &grid);
   Value counts(Value query, Value key);
+  Value rowInHead(Value row) { return fold == 1 ? row : t.rem(row, shape.rows.constant()); }
   bool divides(DimExpr size, int64_t by);
   Value within(Value x, DimExpr count) { return t.min(t.max(x, fn.index(0)), fn.materialize(count)); }
 };

@@ -22,13 +22,14 @@ struct Case {
   std::optional<int64_t> before = {}, after = {};
   const char *bias = ""; // which of h, m, n it has; 1 for those that it repeats; empty: none
   const char *forward = "", *backward = "";
+  bool isAlone = false, isOpen = false; // no backward part; only running tells how many keys there are
 };
 } // namespace
 
 static std::string tensorOf(std::initializer_list<int64_t> shape, const std::string &type) {
   std::string text = "tensor<";
   for (int64_t size : shape)
-    text += std::to_string(size) + "x";
+    text += (size < 0 ? "?" : std::to_string(size)) + "x";
   return text + type + ">";
 }
 
@@ -58,8 +59,9 @@ static std::string kernelOf(const std::string &op, const std::vector<std::pair<s
 /// Both parts, with everything that they compute as results.
 static std::string textOf(const Case &c) {
   std::string type = c.type, sumType = type == "f64" ? "f64" : "f32";
-  std::string q = tensorOf({c.heads, c.rows, c.depth}, type), k = tensorOf({c.few, c.keys, c.depth}, type),
-              v = tensorOf({c.few, c.keys, c.width}, type), y = tensorOf({c.heads, c.rows, c.width}, type),
+  int64_t keys = c.isOpen ? -1 : c.keys;
+  std::string q = tensorOf({c.heads, c.rows, c.depth}, type), k = tensorOf({c.few, keys, c.depth}, type),
+              v = tensorOf({c.few, keys, c.width}, type), y = tensorOf({c.heads, c.rows, c.width}, type),
               s = tensorOf({c.heads, c.rows}, sumType);
   std::string attributes = "scale = 0.25 : f64";
   if (c.before)
@@ -71,11 +73,15 @@ static std::string textOf(const Case &c) {
   std::string arguments = "%q: " + q + ", %k: " + k + ", %v: " + v + ", %g: " + y + ", %r: " + s;
   if (*c.bias) {
     std::string bias =
-        tensorOf({c.bias[0] == 'h' ? c.heads : 1, c.bias[1] == 'm' ? c.rows : 1, c.bias[2] == 'n' ? c.keys : 1}, type);
+        tensorOf({c.bias[0] == 'h' ? c.heads : 1, c.bias[1] == 'm' ? c.rows : 1, c.bias[2] == 'n' ? keys : 1}, type);
     arguments += ", %b: " + bias;
     forward.push_back({"%b", bias});
     backward.push_back({"%b", bias});
   }
+  if (c.isAlone)
+    return "func.func @f(" + arguments + ") -> (" + y + ", " + s +
+           ") {\n  %y:2 = " + kernelOf("attention", forward, {y, s}, attributes + ", log_sums = true", c.forward) +
+           "  return %y#0, %y#1 : " + y + ", " + s + "\n}\n";
   std::string results = y + ", " + s + ", " + q + ", " + k + ", " + v;
   return "func.func @f(" + arguments + ") -> (" + results +
          ") {\n  %y:2 = " + kernelOf("attention", forward, {y, s}, attributes + ", log_sums = true", c.forward) +
@@ -88,7 +94,10 @@ static std::vector<HostTensor> inputsOf(test::Program &program, const Case &c) {
   std::vector<HostTensor> inputs;
   for (auto [i, type] : llvm::enumerate(program.function().getArgumentTypes())) {
     auto tensor = mlir::cast<mlir::RankedTensorType>(type);
-    inputs.emplace_back(tensor.getElementType(), tensor.getShape());
+    llvm::SmallVector<int64_t> shape(tensor.getShape());
+    for (int64_t &size : shape)
+      size = mlir::ShapedType::isDynamic(size) ? c.keys : size;
+    inputs.emplace_back(tensor.getElementType(), shape);
     std::vector<double> values(static_cast<size_t>(inputs.back().numElements()));
     for (auto [at, value] : llvm::enumerate(values)) {
       value = static_cast<double>(static_cast<int>(random() % 65) - 32) / 32;
@@ -109,8 +118,8 @@ static void expectRight(const Case &c) {
   bool isHalf = c.type[0] == 'b' || std::string(c.type) == "f16";
   size_t first = cuda::lastCode().find("_attention block ");
   ASSERT_NE(first, std::string::npos) << cuda::lastCode().substr(0, 300);
-  ASSERT_NE(cuda::lastCode().find("_attention block ", first + 1), std::string::npos);
-  EXPECT_EQ(cuda::lastCode().find("mma.sync") != std::string::npos, isHalf && c.keys > 0);
+  ASSERT_EQ(cuda::lastCode().find("_attention block ", first + 1) == std::string::npos, c.isAlone);
+  EXPECT_EQ(cuda::lastCode().find("mma.sync") != std::string::npos, isHalf && (c.keys > 0 || c.isOpen));
   std::vector<HostTensor> inputs = inputsOf(program, c);
   auto expected = program.evaluate(inputs);
   auto actual = program.run(inputs), again = program.run(inputs);
@@ -208,12 +217,78 @@ TEST(Attention, ForcedTiles) {
                "block_attention_gradient, lanes = 32, tile = [32, 16, 8]"});
 }
 
+/// A step of decoding: one row of queries, or few, and many keys, which are cut into parts.
+static void expectParts(Case c) {
+  c.isAlone = true;
+  expectRight(c);
+  EXPECT_NE(cuda::lastCode().find("_attention_join block 256"), std::string::npos) << cuda::lastCode().substr(0, 200);
+}
+
+TEST(Attention, FewRowsTakeKeysInParts) {
+  expectParts({"bf16", 2, 2, 1, 300, 64, 64});
+  expectParts({"f16", 1, 1, 5, 200, 128, 40});
+  expectParts({"bf16", 1, 1, 1, 130, 256, 256});
+  expectParts({"bf16", 1, 1, 33, 129, 16, 16});
+  expectParts({"f32", 2, 2, 1, 200, 64, 64});
+  expectParts({"f32", 1, 1, 2, 140, 128, 20});
+  expectParts({"f64", 1, 1, 1, 150, 16, 64});
+}
+
+// Heads that share keys are rows of one block: 64 of them at most; more are blocks of their own.
+TEST(Attention, FewRowsOfHeadsThatShareKeys) {
+  expectParts({"bf16", 8, 2, 1, 200, 64, 64});
+  expectParts({"f16", 6, 1, 3, 190, 16, 16, 150, 130});
+  expectParts({"f32", 4, 2, 1, 130, 16, 16});
+  expectParts({"bf16", 6, 2, 2, 140, 16, 16, {}, {}, "hmn"});
+  expectParts({"bf16", 4, 1, 3, 140, 16, 16, {}, {}, "h1n"});
+  expectParts({"bf16", 4, 2, 1, 150, 16, 16, {}, {}, "1mn"});
+}
+
+TEST(Attention, PartsOfFewRowsThatCountFewKeys) {
+  expectParts({"bf16", 1, 1, 20, 200, 16, 16, 10, 100});
+  expectParts({"bf16", 2, 2, 1, 500, 16, 16, {}, 70});  // parts that have no keys
+  expectParts({"bf16", 1, 1, 30, 140, 16, 16, {}, -8}); // rows that count none
+  expectParts({"f32", 1, 1, 3, 140, 8, 8, {}, -2});
+}
+
+// A cache that grows: parts follow from how long it is.
+TEST(Attention, PartsOfKeysThatOnlyRunningTells) {
+  for (int64_t keys : {0, 1, 64, 200, 700})
+    expectParts({"bf16", 4, 2, 1, keys, 16, 16, {}, {}, "", "", "", true, true});
+  expectParts({"f16", 2, 2, 2, 90, 16, 16, {}, 80, "1mn", "", "", true, true});
+  expectParts({"f32", 1, 1, 1, 130, 16, 16, {}, {}, "", "", "", true, true});
+}
+
+TEST(Attention, ForcedParts) {
+  for (const char *schedule :
+       {"mma_attention, lanes = 64, tile = [32, 16, 16, 2]", "mma_attention, lanes = 32, tile = [32, 16, 32, 7]",
+        "mma_attention, lanes = 32, tile = [16, 16, 16, 128]"})
+    expectParts({"bf16", 2, 2, 50, 70, 16, 16, 60, 40, "", schedule});
+  expectParts({"f32", 1, 1, 40, 50, 16, 16, {}, 20, "", "block_attention, lanes = 32, tile = [16, 8, 4, 3]"});
+}
+
+/// Where a GPU is full without parts there are none; neither where rows are many.
+TEST(Attention, PartsAreForFewRowsOfFewHeads) {
+  auto partsOf = [](int64_t heads, int64_t few, int64_t rows, int64_t keys) {
+    test::Program program(textOf({"f16", heads, few, rows, keys, 64, 64, {}, {}, "", "", "", true}), 2);
+    EXPECT_EQ(program.error, "");
+    return cuda::lastCode().find("_attention_join") != std::string::npos;
+  };
+  EXPECT_TRUE(partsOf(12, 12, 1, 1024));
+  EXPECT_TRUE(partsOf(32, 8, 1, 4096));
+  EXPECT_FALSE(partsOf(12, 12, 1, 120));
+  EXPECT_FALSE(partsOf(2048, 2048, 1, 1024));
+  EXPECT_FALSE(partsOf(12, 12, 65, 1024));
+}
+
 TEST(Attention, ATileThatDoesNotFitIsToldWhy) {
-  const char *schedules[][2] = {{"lanes = 128, tile = [64, 64]", "its tile requires 3 numbers"},
+  const char *schedules[][2] = {{"lanes = 128, tile = [64, 64]", "its tile requires 3 numbers, or 4"},
                                 {"lanes = 128, tile = [64, 8, 16]", "powers of two from 16 on"},
                                 {"lanes = 128, tile = [64, 64, 8]", "in sixteens for a warp"},
                                 {"lanes = 128, tile = [64, 64, 16]", "do not fit into 48 KiB"},
                                 {"lanes = 128, tile = [32, 16, 16]", "the tile's 64 threads"},
+                                {"lanes = 32, tile = [16, 16, 16, 129]", "2 to 128 parts"},
+                                {"lanes = 32, tile = [16, 16, 16, 1]", "other fields"},
                                 {"lanes = 1024, tile = [512, 16, 16]", "up to 512 threads"}};
   for (auto [schedule, part] : schedules) {
     std::string forward = std::string("mma_attention, ") + schedule;
@@ -251,11 +326,14 @@ TEST(AttentionPtx, TilesFitIntoRegisters) {
   if (!cuda::hasPtxas())
     GTEST_SKIP() << "ptxas is not installed";
   bool isLong = std::getenv("SINTER_CUDA_LONG");
-  std::vector<Case> cases = {{"f16", 8, 8, 512, 512, 128, 128, {}, 0}};
+  std::vector<Case> cases = {{"f16", 8, 8, 512, 512, 128, 128, {}, 0},
+                             {"f16", 32, 8, 1, 4096, 128, 128, {}, {}, "", "", "", true}};
   if (isLong)
     cases.insert(cases.end(), {{"bf16", 8, 2, 512, 512, 64, 64, {}, 0},
                                {"bf16", 8, 8, 512, 512, 256, 256, {}, 0},
-                               {"f32", 8, 8, 512, 512, 128, 128, {}, 0}});
+                               {"f32", 8, 8, 512, 512, 128, 128, {}, 0},
+                               {"bf16", 8, 8, 1, 1000, 256, 256, {}, {}, "", "", "", true, true},
+                               {"f32", 12, 12, 1, 1024, 64, 64, {}, {}, "", "", "", true}});
   for (const Case &c : cases) {
     SCOPED_TRACE(c.depth);
     cuda::Compiled compiled;

@@ -45,6 +45,16 @@ constexpr const char *kAttention =
   }
   return %r : tensor<1x40x64xf16>
 })";
+/// A step of decoding: two heads of queries share the keys, which are two parts.
+constexpr const char *kDecode =
+    R"(func.func @f(%q: tensor<2x1x64xf16>, %k: tensor<1x70x64xf16>) -> tensor<2x1x64xf16> {
+  %r = sinter.kernel attention(%q, %k) {schedule = #sinter.schedule<mma_attention, lanes = 32, tile = [16, 32, 16, 2]>} : (tensor<2x1x64xf16>, tensor<1x70x64xf16>) -> tensor<2x1x64xf16> {
+  ^bb0(%a: tensor<2x1x64xf16>, %b: tensor<1x70x64xf16>):
+    %y = sinter.attention %a, %b, %b {scale = 0.25 : f64} : (tensor<2x1x64xf16>, tensor<1x70x64xf16>, tensor<1x70x64xf16>) -> tensor<2x1x64xf16>
+    sinter.yield(%y) : tensor<2x1x64xf16>
+  }
+  return %r : tensor<2x1x64xf16>
+})";
 constexpr const char *kBackward =
     R"(func.func @f(%q: tensor<1x40x32xf16>, %k: tensor<1x50x32xf16>, %g: tensor<1x40x32xf16>, %s: tensor<1x40xf32>) -> tensor<1x50x32xf16> {
   %y:2 = sinter.kernel attention(%q, %k) : (tensor<1x40x32xf16>, tensor<1x50x32xf16>) -> (tensor<1x40x32xf16>, tensor<1x40xf32>) {
@@ -79,6 +89,7 @@ const Program kPrograms[] = {{"sum", kSum, {{{3, 201}, {}}}},
                              {"tile", kProductF32.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
                              {"mma", kProductF16.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
                              {"attention", kAttention, {{{1, 40, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
+                             {"decode", kDecode, {{{2, 1, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
                              {"backward",
                               kBackward,
                               {{{1, 40, 32}, kSmall}, {{1, 50, 32}, kSmall}, {{1, 40, 32}, kSmall}, {{1, 40}, kSmall}},
@@ -123,6 +134,10 @@ const Mutant kMutants[] = {
     {"shares in another order", "attention", R"((\tcvt\.rn\.f16x2\.f32.*), (%r[0-9]+), (%r[0-9]+);)", "$1, $3, $2;"},
     {"a key past the last", "attention", R"((\tsetp\.lt\.u64.*), 70;)", "$1, 71;"},
     {"values that are not turned", "attention", R"((\tldmatrix.*)\.trans(.*))", "$1$2"},
+    {"the total of another part", "decode", R"((\tld\.global\.b32.*\+)1044(\];))", "$011028$2"},
+    {"one part twice", "decode", R"((\tld\.global\.b32.*)\+512(\];))", "$1$2"},
+    {"a part that leaves no maximum", "decode", R"(\tst\.global\.b32.*\+1024\].*)", ""},
+    {"a row past those that share keys", "decode", R"((\tsetp\.lt\.u64.*), 2;)", "$1, 3;"},
     {"no barrier before rows are read", "backward", R"(\tbar\.sync.*)", "", true},
     {"slopes in another order", "backward", R"((\tcvt\.rn\.f16x2\.f32.*), (%r[0-9]+), (%r[0-9]+);)", "$1, $3, $2;",
      true},
