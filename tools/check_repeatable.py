@@ -47,6 +47,7 @@ REASONS = {
     "test/numerics/sums.py": (["processor"], "which forms this host can run"),
     "test/runtime/data/Speed.cpp": (["time"], "a program that measures; no test runs it"),
     "test/runtime/data/pipeline.cpp": (["time"], "gives other threads the time to do what they must not; no bound of time is asserted"),
+    "test/runtime/executor.cpp": (["time"], "gives a worker the time to wait for work; a bound of time ends only a test in which it never came"),
     "test/runtime/host.cpp": (["processor"], "what the compiler's own detection says of this host; all others are injected"),
     "test/runtime/memory.cpp": (["memory or disk"], "one byte more than the machine has, whatever that is"),
     "test/runtime/npy.cpp": (["time"], "any moment of a kill leaves whole files"),
