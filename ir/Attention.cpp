@@ -3,6 +3,7 @@
 #include "ir/Attention.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
+#include "ir/Indexing.h"
 #include "ir/Limits.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
@@ -12,6 +13,25 @@ using namespace mlir;
 using namespace sinter;
 
 static RankedTensorType ranked(Type type) { return cast<RankedTensorType>(type); }
+
+std::optional<GatheredRows> GatheredRows::of(Value rows) {
+  auto transpose = rows.getDefiningOp<TransposeOp>();
+  if (transpose && transpose.getPermutation().back() + 1 != static_cast<int64_t>(transpose.getPermutation().size()))
+    return std::nullopt;
+  auto gather = (transpose ? transpose.getOperand() : rows).getDefiningOp<GatherOp>();
+  if (!gather || static_cast<int64_t>(gather.getAxis()) + 1 >= ranked(gather.getOperand().getType()).getRank())
+    return std::nullopt;
+  return GatheredRows{gather, transpose};
+}
+
+bool sinter::givesRowsOfCache(Operation *op) {
+  bool isTurned = isa<GatherOp>(op) && op->hasOneUse() && isa<TransposeOp>(*op->user_begin());
+  Operation *rows = isTurned ? *op->user_begin() : op;
+  return rows->getNumResults() == 1 && GatheredRows::of(rows->getResult(0)) &&
+         llvm::all_of(rows->getUses(), [](OpOperand &use) {
+           return isa<AttentionOp>(use.getOwner()) && (use.getOperandNumber() == 1 || use.getOperandNumber() == 2);
+         });
+}
 
 //===- shape ---------------------------------------------------------------------------------===//
 

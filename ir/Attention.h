@@ -49,6 +49,20 @@ private:
 /// True for an attention and for its gradient.
 bool isAttention(mlir::Operation *op);
 
+/// Rows of keys or values that a table picks out of a cache: what a gather of any axis but the last one gives, whose
+/// axes but the last one may be in another order. So a row is one run of the cache.
+struct GatheredRows {
+  mlir::Operation *gather = nullptr, *order = nullptr; // a transpose, or null
+
+  /// Nothing where `rows` are something else.
+  static std::optional<GatheredRows> of(mlir::Value rows);
+  mlir::Value cache() const { return gather->getOperand(0); }
+};
+
+/// True when `op` gives attention alone keys or values that are rows of a cache, or is the gather in that: a kernel
+/// that reads them where they are does without it.
+bool givesRowsOfCache(mlir::Operation *op);
+
 /// Asks whether an attention, which stands outside of any function, is better than the ops that it would replace. Null:
 /// always.
 using AttentionFilter = llvm::function_ref<bool(mlir::Operation *)>;

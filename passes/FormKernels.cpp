@@ -9,6 +9,8 @@
 #include "ir/Ranges.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
+#include "passes/CachePages.h"
+#include "passes/Devices.h"
 #include "passes/FusionPlan.h"
 #include "passes/KernelNumbers.h"
 #include "passes/SizeUses.h"
@@ -330,6 +332,8 @@ public:
     for (Block *block : blocks) {
       if (isa<KernelOp>(block->getParentOp()))
         continue;
+      if (hasDevices(getOperation()))
+        gatherRowsOfPages(*block);
       joinInParts(*block);
       spreadNumbers(*block, room);
       if (maxOps > 1)

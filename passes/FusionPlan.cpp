@@ -465,7 +465,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
       continue;
     if (maySizeResult(use))
       return false;
-    if (readsOnlySizes(use))
+    if (readsOnlySizes(use) || (hasDevices(op) && givesRowsOfCache(op)))
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);

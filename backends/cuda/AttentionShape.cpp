@@ -81,7 +81,11 @@ std::optional<AttentionShape> AttentionShape::of(cuda::KernelSpec &spec, Core co
     refusal = isGradient ? "it is no attention_gradient alone" : "it is no attention alone";
     return std::nullopt;
   }
-  if (!llvm::all_of(shape.root->getOperands(), llvm::IsaPred<BlockArgument>)) {
+  // Keys and values may be what a table picks out of a cache.
+  if (!llvm::all_of(shape.root->getOpOperands(), [&](OpOperand &use) {
+        bool isOfCache = !isGradient && (use.getOperandNumber() == 1 || use.getOperandNumber() == 2);
+        return isa<BlockArgument>(use.get()) || (isOfCache && GatheredRows::of(use.get()));
+      })) {
     refusal = "an operand is computed";
     return std::nullopt;
   }

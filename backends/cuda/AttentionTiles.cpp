@@ -2,6 +2,7 @@
 
 #include "backends/cuda/AttentionTiles.h"
 #include "backends/cpu/emit/General.h"
+#include "ir/Attention.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -12,29 +13,53 @@ using namespace sinter;
 using namespace sinter::cuda;
 
 namespace {
-/// An operand [..., rows, k] as rows of a head.
+/// An operand [..., rows, k] as rows of a head: in its memory, or in that of a cache that a table picks them out of.
 class HeadSide final : public ProductSide {
 public:
   HeadSide(cuda::KernelSpec &spec, Value operand) : operand(operand), sizes(spec.sizes->dims(operand)) {
     type = getElementTypeOrSelf(operand);
     kInner = true;
-    copied = cast<BlockArgument>(operand).getArgNumber();
     steps = {sizes.back()};
+    std::optional<GatheredRows> rows = GatheredRows::of(operand);
+    cache = rows ? rows->cache() : Value();
+    auto memory = dyn_cast<BlockArgument>(cache ? cache : operand);
+    // Of a size that only running tells an axis may be empty, which the gather asks for each element.
+    if (memory && (!cache || tensorTypeOf(cache).hasStaticShape()))
+      copied = memory.getArgNumber();
   }
   Value element(cpu::KernelFunction &fn, cpu::KernelElements &elements, ArrayRef<Value> batch, Value free, Value k,
                 Value &) override {
-    SmallVector<LaneIndex> index;
-    for (Value i : fn.delinearize(batch.front(), ArrayRef(sizes).drop_back(2)))
-      index.push_back(elements.uniform(i));
-    index.append({elements.uniform(free), elements.uniform(k)});
-    return elements.load(operand, index);
+    return elements.load(operand, indexOf(fn, elements, batch, free, k));
   }
   Value offset(cpu::KernelFunction &fn, ArrayRef<Value> batch, Value free, Value k, Value &) override {
+    if (cache) {
+      // Where the ops between would read the cache. Behind the last row there is no position.
+      SmallVector<Value> place;
+      cpu::KernelElements elements(fn, 1);
+      elements.install(cache, [&](ArrayRef<LaneIndex> at) -> Value {
+        for (const LaneIndex &i : at)
+          place.push_back(i.base);
+        return arith::ConstantOp::create(fn.b, fn.b.getZeroAttr(cpu::storageType(type)));
+      });
+      Value last = arith::SubIOp::create(fn.b, fn.materialize(sizes[sizes.size() - 2]), fn.index(1));
+      Value row = arith::MinSIOp::create(fn.b, free, last);
+      elements.load(operand, indexOf(fn, elements, batch, row, k));
+      return fn.offset(place, fn.spec.sizes->dims(cache));
+    }
     return fn.offset({batch.front(), free, k}, {fn.spec.dims.constant(1), sizes[sizes.size() - 2], sizes.back()});
   }
 
 private:
-  Value operand;
+  SmallVector<LaneIndex> indexOf(cpu::KernelFunction &fn, cpu::KernelElements &elements, ArrayRef<Value> batch,
+                                 Value free, Value k) {
+    SmallVector<LaneIndex> index;
+    for (Value i : fn.delinearize(batch.front(), ArrayRef(sizes).drop_back(2)))
+      index.push_back(elements.uniform(i));
+    index.append({elements.uniform(free), elements.uniform(k)});
+    return index;
+  }
+
+  Value operand, cache; // null where there is none
   Dims sizes;
 };
 } // namespace

@@ -55,6 +55,17 @@ constexpr const char *kDecode =
   }
   return %r : tensor<2x1x64xf16>
 })";
+/// Keys are rows of a cache by their numbers, of a size that only running tells: there is one way to bring them.
+constexpr const char *kPaged =
+    R"(func.func @f(%q: tensor<1x1x64xf16>, %c: tensor<1x?x64xf16>, %t: tensor<20xi64>) -> tensor<1x1x64xf16> {
+  %r = sinter.kernel attention(%q, %c, %t) {schedule = #sinter.schedule<mma_attention, lanes = 32, tile = [16, 16, 16]>} : (tensor<1x1x64xf16>, tensor<1x?x64xf16>, tensor<20xi64>) -> tensor<1x1x64xf16> {
+  ^bb0(%a: tensor<1x1x64xf16>, %b: tensor<1x?x64xf16>, %p: tensor<20xi64>):
+    %k = sinter.gather %b, %p {axis = 1 : i64} : (tensor<1x?x64xf16>, tensor<20xi64>) -> tensor<1x20x64xf16>
+    %y = sinter.attention %a, %k, %k {scale = 0.25 : f64} : (tensor<1x1x64xf16>, tensor<1x20x64xf16>, tensor<1x20x64xf16>) -> tensor<1x1x64xf16>
+    sinter.yield(%y) : tensor<1x1x64xf16>
+  }
+  return %r : tensor<1x1x64xf16>
+})";
 constexpr const char *kBackward =
     R"(func.func @f(%q: tensor<1x40x32xf16>, %k: tensor<1x50x32xf16>, %g: tensor<1x40x32xf16>, %s: tensor<1x40xf32>) -> tensor<1x50x32xf16> {
   %y:2 = sinter.kernel attention(%q, %k) : (tensor<1x40x32xf16>, tensor<1x50x32xf16>) -> (tensor<1x40x32xf16>, tensor<1x40xf32>) {
@@ -90,6 +101,12 @@ const Program kPrograms[] = {{"sum", kSum, {{{3, 201}, {}}}},
                              {"mma", kProductF16.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
                              {"attention", kAttention, {{{1, 40, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
                              {"decode", kDecode, {{{2, 1, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
+                             {"paged",
+                              kPaged,
+                              {{{1, 1, 64}, kSmall},
+                               {{1, 30, 64}, kSmall},
+                               {{20}, {3, -1, 7, 7, 29, 0, 12, -30, 5, 18, 1, 2, -2, -3, 28, -4, 11, 13, 14, 15}}},
+                              false},
                              {"backward",
                               kBackward,
                               {{{1, 40, 32}, kSmall}, {{1, 50, 32}, kSmall}, {{1, 40, 32}, kSmall}, {{1, 40}, kSmall}},
@@ -138,6 +155,8 @@ const Mutant kMutants[] = {
     {"one part twice", "decode", R"((\tld\.global\.b32.*)\+512(\];))", "$1$2"},
     {"a part that leaves no maximum", "decode", R"(\tst\.global\.b32.*\+1024\].*)", ""},
     {"a row past those that share keys", "decode", R"((\tsetp\.lt\.u64.*), 2;)", "$1, 3;"},
+    {"positions behind the first", "paged", R"((\tmax\.s64.*), 0;)", "$1, 15;", true},
+    {"a negative position that stays", "paged", R"(\tbfe\.s64 \t(%rd[0-9]+), .*, 31, 1;)", "\tmov.b64 \t$1, 0;"},
     {"no barrier before rows are read", "backward", R"(\tbar\.sync.*)", "", true},
     {"slopes in another order", "backward", R"((\tcvt\.rn\.f16x2\.f32.*), (%r[0-9]+), (%r[0-9]+);)", "$1, $3, $2;",
      true},
