@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/sinter/Dot.h"
+#include "tools/sinter/GpuKernels.h"
 #include "tools/sinter/Model.h"
 #include "tools/sinter/Sections.h"
 #include <iostream>
@@ -100,6 +101,11 @@ static Exit inspect(const InspectFlags &flags) {
   if (flags.kernels) {
     requireGraph("--kernels");
     report["kernels"] = kernelsOf(model.compile());
+    std::string note;
+    if (json kernels = describeGpuKernels(model.compile(), note); !kernels.empty())
+      report["gpu_kernels"] = std::move(kernels);
+    if (!note.empty())
+      report["gpu_note"] = note;
   }
   if (flags.memory) {
     std::vector<HostTensor> inputs = readInputs(model.context(), model.inputs(), {}, "zeros");
@@ -145,6 +151,9 @@ static void print(const json &report) {
       std::cout << "  kernel " << kernel["name"].get<std::string>() << ": "
                 << (kernel["object_bytes"] == 0 ? "inlined" : kernel["object_bytes"].dump() + " bytes") << ", used "
                 << kernel["uses"] << " times\n";
+  printGpuKernels(report.value("gpu_kernels", json::array()));
+  if (report.contains("gpu_note"))
+    std::cout << "  " << report["gpu_note"].get<std::string>() << "\n";
   if (report.contains("memory"))
     for (const auto &[name, bytes] : report["memory"].items())
       std::cout << "  " << name << " " << bytes << "\n";
@@ -162,7 +171,10 @@ void sinter::tool::addInspect(CLI::App &program, Exit &result) {
   flags->shared.addCheckpointTo(*command);
   command->add_option("file", flags->model, "model or module (.onnx, .sinter, .mlir, .smod or .so)")->required();
   command->add_flag("--ops", flags->ops, "how often each op occurs");
-  command->add_flag("--kernels", flags->kernels, "compiled kernels, their code sizes and compile times");
+  command->add_flag(
+      "--kernels", flags->kernels,
+      "compiled kernels, their code sizes and compile times; those of a GPU with registers, shared memory, "
+      "spills and occupancy, where ptxas is installed");
   command->add_flag("--memory", flags->memory, "bytes that a session needs (dims fixed by --shape)");
   command->add_option("--dot", flags->dot, "file to write the graph to, for Graphviz");
   command->add_flag("--sha256", flags->digests, "the SHA-256 of the file and of each section");
