@@ -32,9 +32,12 @@ static std::string refusal(const LoopView &loop, std::optional<int64_t> trips) {
     if (!isStatic(loop.init(k).getType()) || loop.carryArgument(k).getType() != loop.init(k).getType() ||
         loop.carry(k).getType() != loop.init(k).getType())
       return "a carry has sizes that are not known";
-  for (size_t k = 0; k < loop.sequences; ++k)
-    if (!isStatic(loop.sequence(k).getType()))
-      return "a sequence has sizes that are not known";
+  for (size_t k = 0; k < loop.sequences; ++k) {
+    if (!isStatic(loop.sequenceArgument(k).getType()))
+      return "slices of a sequence have sizes that are not known";
+    if (!isStatic(loop.sequence(k).getType()) && loop.sequenceReverse(k))
+      return "it walks a sequence from its end, whose length is not known";
+  }
   for (size_t k = 0; k < loop.stacks; ++k)
     if (!isStatic(loop.stack(k).getType()))
       return "its per-trip outputs have sizes that are not known";

@@ -65,10 +65,53 @@ func.func @gathers_slices_from_the_end(%x: tensor<4xf32>, %s: tensor<4x20xf32>) 
   return %c, %y : tensor<4xf32>, tensor<4x20xf32>
 }
 
-// CHECK-LABEL: @sizes_that_are_not_known_stay
-func.func @sizes_that_are_not_known_stay(%x: tensor<4xf32>, %s: tensor<?x4xf32>) -> tensor<4xf32> {
-  // CHECK: sinter.scan{{.*}}sinter.counted_by_host = "a sequence has sizes that are not known"
+// CHECK-LABEL: @a_length_that_only_the_call_tells
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<?x4xf32>)
+func.func @a_length_that_only_the_call_tells(%x: tensor<4xf32>, %s: tensor<?x4xf32>) -> tensor<4xf32> {
+  // CHECK-NOT: sinter.scan
+  // CHECK: %[[COUNT:.*]] = sinter.dim %[[S]]
+  // CHECK: sinter.while({{.*}}) captures(%[[S]], %[[COUNT]])
+  // CHECK-NOT: max_trip
+  // CHECK: sinter.compare {{ ?}}lt
+  // CHECK: sinter.gather
   %c = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64>, out_reverse = array<i1>}
+      : (tensor<4xf32>, tensor<?x4xf32>) -> tensor<4xf32> body {
+  ^bb0(%a: tensor<4xf32>, %e: tensor<4xf32>):
+    %n = sinter.mul %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%n) : tensor<4xf32>
+  }
+  return %c : tensor<4xf32>
+}
+
+// CHECK-LABEL: @slices_of_a_batch_stay
+func.func @slices_of_a_batch_stay(%x: tensor<4xf32>, %s: tensor<7x?x4xf32>) -> tensor<4xf32> {
+  // CHECK: sinter.scan{{.*}}sinter.counted_by_host = "slices of a sequence have sizes that are not known"
+  %c = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64>, out_reverse = array<i1>}
+      : (tensor<4xf32>, tensor<7x?x4xf32>) -> tensor<4xf32> body {
+  ^bb0(%a: tensor<4xf32>, %e: tensor<?x4xf32>):
+    %r = sinter.reduce add %e axes = [0] : (tensor<?x4xf32>) -> tensor<4xf32>
+    %n = sinter.add %a, %r : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%n) : tensor<4xf32>
+  }
+  return %c : tensor<4xf32>
+}
+
+// CHECK-LABEL: @sizes_that_grow_stay
+func.func @sizes_that_grow_stay(%x: tensor<?xf32>, %s: tensor<?x4xf32>) -> tensor<?xf32> {
+  // CHECK: sinter.scan{{.*}}sinter.counted_by_host = "a carry has sizes that are not known"
+  %c = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64>, out_reverse = array<i1>}
+      : (tensor<?xf32>, tensor<?x4xf32>) -> tensor<?xf32> body {
+  ^bb0(%a: tensor<?xf32>, %e: tensor<4xf32>):
+    %n = sinter.concatenate %a, %e {axis = 0 : i64} : (tensor<?xf32>, tensor<4xf32>) -> tensor<?xf32>
+    sinter.yield(%n) : tensor<?xf32>
+  }
+  return %c : tensor<?xf32>
+}
+
+// CHECK-LABEL: @an_end_that_is_not_known_stays
+func.func @an_end_that_is_not_known_stays(%x: tensor<4xf32>, %s: tensor<?x4xf32>) -> tensor<4xf32> {
+  // CHECK: sinter.scan{{.*}}sinter.counted_by_host = "it walks a sequence from its end, whose length is not known"
+  %c = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: true>, out_axes = array<i64>, out_reverse = array<i1>}
       : (tensor<4xf32>, tensor<?x4xf32>) -> tensor<4xf32> body {
   ^bb0(%a: tensor<4xf32>, %e: tensor<4xf32>):
     %n = sinter.mul %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>

@@ -374,6 +374,43 @@ TEST(CudaControl, LoopsThatCountRunWithoutTheHost) {
   }
 }
 
+/// A recurrence along a sequence whose length only the call tells.
+static const char lengthText[] =
+    R"(func.func @f(%v: tensor<3xf32>, %l: tensor<?x3xf32>) -> tensor<3xf32> {
+    %d = sinter.scan(%v) over(%l) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64>, out_reverse = array<i1>}
+        : (tensor<3xf32>, tensor<?x3xf32>) -> tensor<3xf32> body {
+    ^bb0(%a: tensor<3xf32>, %e: tensor<3xf32>):
+      %n = sinter.add %a, %e : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %h = sinter.sin %n : (tensor<3xf32>) -> tensor<3xf32>
+      sinter.yield(%h) : tensor<3xf32>
+    }
+    return %d : tensor<3xf32>
+  })";
+
+TEST(CudaControl, ALengthThatTheCallTellsIsWalkedWithoutTheHost) {
+  test::Program program(simplified(lengthText), 2, 1, /*isGraph=*/true);
+  ASSERT_EQ(program.error, "");
+  mlir::Type f32 = mlir::Float32Type::get(&program.context);
+  for (int64_t length : {5, 5, 1, 9, 0}) {
+    std::vector<double> values;
+    double expected[] = {0.5, 1, 2};
+    for (int64_t k = 0; k < 3 * length; ++k) {
+      values.push_back(std::sin(0.7 * static_cast<double>(k) + 2));
+      expected[k % 3] = std::sin(expected[k % 3] + values.back());
+    }
+    std::vector<HostTensor> inputs = {test::makeInput(f32, {{3}, {0.5, 1, 2}}),
+                                      test::makeInput(f32, {{length, 3}, values})};
+    auto graphs = cuda::count("graph");
+    auto actual = program.run(inputs);
+    ASSERT_TRUE(actual) << program.error << cuda::report();
+    EXPECT_EQ(cuda::count("graph"), graphs + 1) << length;
+    for (int64_t i = 0; i < 3; ++i)
+      EXPECT_NEAR((*actual)[0].getFloat(i), expected[i], 1e-5) << length;
+  }
+  EXPECT_EQ(cuda::count("launch"), 0u);
+  EXPECT_EQ(cuda::report(), "");
+}
+
 TEST(CudaControl, TheKernelsThatDecideAssemble) {
   if (std::system("ptxas --version > /dev/null 2>&1") != 0)
     GTEST_SKIP() << "ptxas is not installed";

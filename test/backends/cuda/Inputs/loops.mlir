@@ -35,7 +35,7 @@ func.func @f(%a: tensor<5xf32>, %x: tensor<5xf64>) -> (tensor<5xf32>, tensor<5xf
   }
   return %r, %t, %all : tensor<5xf32>, tensor<5xf64>, tensor<?x5xf32>
 }
-func.func @counted(%x: tensor<4xf32>, %s: tensor<20x4xf32>, %u: tensor<?x4xf32>) -> (tensor<4xf32>, tensor<20x4xf32>, tensor<4xf32>) {
+func.func @counted(%x: tensor<4xf32>, %s: tensor<20x4xf32>, %u: tensor<?x4xf32>) -> (tensor<4xf32>, tensor<20x4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %c, %y = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64: 0>, out_reverse = array<i1: false>}
       : (tensor<4xf32>, tensor<20x4xf32>) -> (tensor<4xf32>, tensor<20x4xf32>) body {
   ^bb0(%a: tensor<4xf32>, %e: tensor<4xf32>):
@@ -48,5 +48,11 @@ func.func @counted(%x: tensor<4xf32>, %s: tensor<20x4xf32>, %u: tensor<?x4xf32>)
     %n = sinter.mul %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     sinter.yield(%n) : tensor<4xf32>
   }
-  return %c, %y, %d : tensor<4xf32>, tensor<20x4xf32>, tensor<4xf32>
+  %b = sinter.scan(%x) over(%u) captures() {axes = array<i64: 0>, reverse = array<i1: true>, out_axes = array<i64>, out_reverse = array<i1>}
+      : (tensor<4xf32>, tensor<?x4xf32>) -> tensor<4xf32> body {
+  ^bb0(%a: tensor<4xf32>, %e: tensor<4xf32>):
+    %n = sinter.add %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%n) : tensor<4xf32>
+  }
+  return %c, %y, %d, %b : tensor<4xf32>, tensor<20x4xf32>, tensor<4xf32>, tensor<4xf32>
 }
