@@ -28,33 +28,63 @@ static std::unique_ptr<ExampleColumn> columnOf(const Feature &feature, size_t ro
 }
 
 namespace {
-/// What an entry of the map begins with: the name as its key, and the key of the content.
+/// What stands before the elements of a feature, as writers make it: keys, the name, and sizes of messages that hold
+/// each other and end together, so that all follow from the last. While each is a byte, one comparison tells.
+///
+///   10 size 10 size name 18 size kind size [10 size] elements       the last two before numbers
 class Front {
 public:
-  explicit Front(const std::string &name) : size(name.size() < 128 ? name.size() + 3 : 0) {
-    bytes = {10, static_cast<char>(name.size())};
-    bytes += name + '\x12';
-    std::memcpy(words, bytes.data(), std::min(size, sizeof words));
-    for (size_t i = 0; i < 16; ++i)
-      reinterpret_cast<unsigned char *>(masks)[i] = i < size ? 255 : 0;
+  Front(const std::string &name, uint64_t kind) : Front() {
+    size_t n = name.size();
+    if (n + 8 > sizeof expected)
+      return;
+    std::string bytes = {10, static_cast<char>(n + 6), 10, static_cast<char>(n)};
+    bytes += name;
+    bytes += {18, 2, static_cast<char>(kind << 3 | 2), 0};
+    size = static_cast<int64_t>(bytes.size());
+    most = 127 - bytes[1];
+    isNumbers = kind != 1;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      at(expected, i) = static_cast<unsigned char>(bytes[i]);
+      at(cared, i) = 255;
+    }
+    for (size_t i : {size_t(1), n + 5, n + 7})
+      at(sized, i) = 255;
   }
 
-  /// Where the size of the content stands; null where the entry begins otherwise. Memory up to `limit` may be read.
-  [[gnu::always_inline]] const char *behind(const char *at, const char *end, const char *limit) const {
-    if (size == 0 || end - at <= static_cast<int64_t>(size))
-      return nullptr;
-    if (size > sizeof words || limit - at < static_cast<int64_t>(sizeof words)) [[unlikely]]
-      return std::memcmp(at, bytes.data(), size) == 0 ? at + size : nullptr;
-    uint64_t found[2];
-    std::memcpy(found, at, sizeof found);
-    bool isSame = (((found[0] ^ words[0]) & masks[0]) | ((found[1] ^ words[1]) & masks[1])) == 0;
-    return isSame ? at + size : nullptr;
+  /// The entry of no feature.
+  Front() { at(cared, 0) = 255; }
+
+  /// The elements of an entry at `at`, which end with it. Nowhere where the entry begins otherwise. `read` bytes of
+  /// memory from `at` on may be read.
+  static constexpr int64_t read = 40;
+  [[gnu::always_inline]] Piece elements(const char *at, const char *end, const char *limit) const {
+    auto last = static_cast<unsigned char>(at[size - 1]);
+    Half found, all = {last, last, last, last, last, last, last, last, last, last, last, last, last, last, last, last};
+    std::memcpy(&found, at, sizeof found);
+    Half differs = (found ^ (expected[0] + (all & sized[0]))) & cared[0];
+    if (size > static_cast<int64_t>(sizeof found)) {
+      std::memcpy(&found, at + sizeof found, sizeof found);
+      differs |= (found ^ (expected[1] + (all & sized[1]))) & cared[1];
+    }
+    uint64_t words[2];
+    std::memcpy(words, &differs, sizeof words);
+    uint16_t packed;
+    std::memcpy(&packed, at + size, sizeof packed);
+    bool isPacked = isNumbers & (last != 0), differsThere = isPacked & (packed != (10 | (last - 2) << 8));
+    if ((words[0] | words[1] | differsThere) || last > most || end - at < size + last) [[unlikely]]
+      return {};
+    int64_t front = isPacked ? 2 : 0;
+    return {at + size + front, last - front, limit};
   }
 
 private:
-  size_t size; // 0: no entry begins so
-  uint64_t words[2] = {}, masks[2];
-  std::string bytes;
+  using Half [[gnu::vector_size(16)]] = unsigned char;
+  static unsigned char &at(Half *halves, size_t i) { return reinterpret_cast<unsigned char *>(halves)[i]; }
+
+  bool isNumbers = false;
+  int64_t size = 1, most = 0;
+  Half expected[2] = {}, cared[2] = {}, sized[2] = {}; // sized: bytes that are a constant and the last size
 };
 
 /// What is known of the features before any record.
@@ -62,7 +92,7 @@ struct Layout {
   explicit Layout(std::vector<Feature> given)
       : features(std::move(given)), names(checkFeatures(features)), table(*names) {
     for (const Feature &feature : features) {
-      fronts.emplace_back(feature.name);
+      fronts.emplace_back(feature.name, kindOf(feature.dtype));
       auto behind = std::span(feature.dims).subspan(std::min<size_t>(1, feature.dims.size()));
       if (feature.isSequence || std::ranges::any_of(behind, [](int64_t size) { return size < 0; }))
         throw Error(SINTER_INVALID_ARGUMENT,
@@ -79,17 +109,28 @@ struct Layout {
 class Parser {
 public:
   Parser(const Layout &layout, size_t rows, int64_t batchBytes)
-      : layout(layout), finder(layout.features, layout.table, false), rowOf(layout.features.size(), SIZE_MAX) {
+      : layout(layout), finder(layout.features, layout.table, false), rowOf(layout.features.size(), SIZE_MAX),
+        pieces(layout.features.size() * most) {
     for (const Feature &feature : layout.features)
       columns.push_back(columnOf(feature, rows, batchBytes));
   }
 
+  /// Rows are looked through first, so that a column then takes some at once.
   void add(size_t row, const Span &record) {
-    if (!addPlain(row, record)) [[unlikely]]
+    if (!locate(row, record)) [[unlikely]] {
+      flush();
       addAny(row, record);
+      begun = row + 1;
+      return;
+    }
+    located[numLocated++] = record;
+    locatedBytes += record.size;
+    if (numLocated == most || locatedBytes >= mostBytes)
+      flush();
   }
 
   Record finish(int64_t rows) {
+    flush();
     std::vector<Value> values;
     for (const auto &column : columns)
       values.push_back(column->finish(rows));
@@ -97,67 +138,105 @@ public:
   }
 
 private:
-  /// False where the record is not plain, or wrong: `addAny` tells.
-  bool addPlain(size_t row, const Span &record) {
+  static constexpr size_t most = 32;              // rows that are located, which stay
+  static constexpr int64_t mostBytes = 16 * 1024; // in the first cache
+
+  /// Finds the elements of each feature. False where the record is not plain, or wrong: `addAny` tells.
+  bool locate(size_t row, const Span &record) {
     const char *end = record.data + record.size, *at = onlyField(record.data, end, 10);
     if (!at)
       return false;
-    size_t numThere = 0, place = 0;
-    for (; at < end; ++place) {
-      if (end - at <= 2 || *at != 10)
-        return false;
-      const char *from = at + 2;
-      int64_t size = static_cast<unsigned char>(at[1]);
-      if (size >= 128) {
-        if (*from & 128)
+    bool mayRead = record.limit - end >= Front::read;
+    size_t numThere = 0;
+    for (size_t place = 0; at < end; ++place) {
+      if (place == order.size()) [[unlikely]]
+        order.emplace_back();
+      Expected &expected = order[place];
+      Piece piece = {};
+      if (mayRead) [[likely]]
+        piece = expected.front.elements(at, end, record.limit);
+      if (piece.data) [[likely]] {
+        at = piece.data + piece.size;
+      } else {
+        int64_t f;
+        if (!look(at, end, record.limit, f, piece))
           return false;
-        size = (size & 127) | static_cast<int64_t>(*from++) << 7;
-      }
-      if (size > end - from)
-        return false;
-      at = from + size;
-      const char *content = nullptr;
-      if (place == order.size())
-        order.push_back(-1);
-      int64_t f = order[place];
-      if (f >= 0) [[likely]]
-        content = layout.fronts[static_cast<size_t>(f)].behind(from, at, record.limit);
-      if (!content) {
-        content = look(from, at, record.limit, f);
-        if (!content)
-          return false;
-        order[place] = f;
         if (f < 0)
           continue; // nobody wants it
+        expected = {layout.fronts[static_cast<size_t>(f)], static_cast<size_t>(f)};
       }
-      content = lastContent(content, at);
-      size_t &seen = rowOf[static_cast<size_t>(f)];
-      if (!content || seen == row || !columns[static_cast<size_t>(f)]->addPlain(content, at, record.limit))
+      size_t &seen = rowOf[expected.feature];
+      if (seen == row)
         return false;
       seen = row;
+      pieces[expected.feature * most + numLocated] = piece;
       ++numThere;
     }
-    return numThere == columns.size() || addDefaults(row);
+    return numThere == columns.size() || locateDefaults(row);
   }
 
-  /// Finds which feature an entry is of, -1 for one that is not wanted. Null where the name does not stand in front.
-  const char *look(const char *at, const char *end, const char *limit, int64_t &f) const {
-    int64_t size = end - at < 2 ? 128 : static_cast<unsigned char>(at[1]);
-    if (size >= 128 || *at != 10 || end - at <= size + 2 || at[2 + size] != 18)
-      return nullptr;
-    f = layout.table.find({at + 2, static_cast<size_t>(size)}, limit);
-    return at + size + 3;
-  }
-
-  bool addDefaults(size_t row) {
+  bool locateDefaults(size_t row) {
     for (size_t f = 0; f < columns.size(); ++f) {
       if (rowOf[f] == row)
         continue;
       if (!layout.features[f].hasDefault)
         return false;
-      columns[f]->addDefault();
+      pieces[f * most + numLocated] = {};
     }
     return true;
+  }
+
+  /// The entry at `at`, which is moved behind it, whatever its sizes are: its feature `f`, -1 for one that is not
+  /// wanted, and the elements. False where it is not plain.
+  bool look(const char *&at, const char *end, const char *limit, int64_t &f, Piece &piece) const {
+    if (end - at <= 2 || *at != 10)
+      return false;
+    const char *from = at + 2;
+    int64_t size = static_cast<unsigned char>(at[1]);
+    if (size >= 128) {
+      if (*from & 128)
+        return false;
+      size = (size & 127) | static_cast<int64_t>(*from++) << 7;
+    }
+    if (size > end - from)
+      return false;
+    at = from + size;
+    const char *content = named(from, at, limit, f);
+    if (!content || f < 0)
+      return content;
+    uint64_t kind = kindOf(layout.features[static_cast<size_t>(f)].dtype);
+    content = lastContent(content, at);
+    const char *list = content ? onlyField(content, at, static_cast<char>(kind << 3 | 2)) : nullptr;
+    if (list && kind != 1 && list < at)
+      list = onlyField(list, at, 10);
+    piece = {list, list ? at - list : 0, limit};
+    return list;
+  }
+
+  /// Adds the rows that are located.
+  void flush() {
+    for (size_t from = 0; from < numLocated;) {
+      size_t good = numLocated - from;
+      for (size_t f = 0; f < columns.size(); ++f)
+        good = std::min(good, columns[f]->addRows({pieces.data() + f * most + from, good}));
+      from += good;
+      if (from == numLocated)
+        break;
+      addAny(begun + from, located[from]); // cuts what came behind `good` rows
+      ++from;
+    }
+    begun += numLocated;
+    numLocated = 0;
+    locatedBytes = 0;
+  }
+
+  /// Finds which feature an entry is of, -1 for one that is not wanted. Null where the name does not stand in front.
+  const char *named(const char *at, const char *end, const char *limit, int64_t &f) const {
+    int64_t size = end - at < 2 ? 128 : static_cast<unsigned char>(at[1]);
+    if (size >= 128 || *at != 10 || end - at <= size + 2 || at[2 + size] != 18)
+      return nullptr;
+    f = layout.table.find({at + 2, static_cast<size_t>(size)}, limit);
+    return at + size + 3;
   }
 
   void addAny(size_t row, const Span &record) {
@@ -175,8 +254,16 @@ private:
   const Layout &layout;
   std::vector<std::unique_ptr<ExampleColumn>> columns;
   Finder finder;
-  std::vector<int64_t> order; // which feature stood in each place, -1: one that is not wanted
-  std::vector<size_t> rowOf;  // the last row that had each feature
+  struct Expected {
+    Front front;
+    size_t feature = 0;
+  };
+  std::vector<Expected> order; // what stood in each place
+  std::vector<size_t> rowOf;   // the last row that had each feature
+  std::vector<Piece> pieces;   // `most` of each feature
+  std::array<Span, most> located;
+  size_t begun = 0, numLocated = 0; // rows before those that are located
+  int64_t locatedBytes = 0;
 };
 } // namespace
 

@@ -54,6 +54,17 @@ inline size_t shortVarint(uint64_t &bytes) {
   return static_cast<size_t>(std::countr_zero(ends) / 8 + 1);
 }
 
+/// The same of 4 bytes; 0 where it has more.
+inline size_t shortVarint(uint32_t &bytes) {
+  uint32_t ends = ~bytes & 0x80808080u;
+  if (!ends)
+    return 0;
+  bytes &= (ends ^ (ends - 1)) & 0x7F7F7F7Fu;
+  bytes = (bytes & 0x007F007Fu) | (bytes & 0x7F007F00u) >> 1;
+  bytes = (bytes & 0x00003FFFu) | (bytes & 0x3FFF0000u) >> 2;
+  return static_cast<size_t>(std::countr_zero(ends) / 8 + 1);
+}
+
 /// Takes the next field off the front. False at the end.
 inline bool next(std::string_view &message, Field &field) {
   if (message.empty())

@@ -70,6 +70,10 @@ public:
     offsets.put<int64_t>(texts.size());
     ++count;
   }
+  void reserve(int64_t strings, int64_t bytes) {
+    offsets.reserve((strings + 1) * static_cast<int64_t>(sizeof(int64_t)));
+    texts.reserve(bytes);
+  }
   int64_t size() const { return count; }
   /// Keeps the first `strings`.
   void cut(int64_t strings) {

@@ -435,6 +435,57 @@ TEST_F(DataRecords, records_of_any_order_stand_beside_each_other) {
             "record 150 of the batch: a tf.Example requires fields within their message");
 }
 
+/// Rows are located together and added by columns: an error still names its record, whatever stands around it.
+TEST_F(DataRecords, a_wrong_record_among_others_is_named) {
+  std::vector<Feature> features = {{.name = "i", .dtype = SINTER_I32, .dims = {2}},
+                                   {.name = "bag", .dtype = SINTER_I64, .dims = {-1}},
+                                   {.name = "f", .dims = {2}},
+                                   {.name = "s", .dtype = Bytes}};
+  auto message = [](const std::vector<std::string> &entries) {
+    std::string map;
+    for (const std::string &one : entries)
+      map += one;
+    return "\x0A" + std::string(1, static_cast<char>(map.size())) + map;
+  };
+  auto numbers = [](const std::string &bytes) {
+    auto size = [&](size_t more) { return std::string(1, static_cast<char>(bytes.size() + more)); };
+    return "\x1A" + size(2) + "\x0A" + size(0) + bytes;
+  };
+  std::string reals = std::string("\x12\x0A\x0A\x08") + std::string(8, '\0'), text = "\x0A\x03\x0A\x01w";
+  auto record = [&](const std::string &i, const std::string &bag, const std::string &f, const std::string &s) {
+    return message({entry("i", numbers(i)), entry("bag", numbers(bag)), entry("f", f), entry("s", s)});
+  };
+  std::string good = record("\x01\x02", "\x05\x06\x07", reals, text);
+  const std::pair<std::string, const char *> wrong[] = {
+      {record("\x01", "\x05", reals, text), "feature 'i' requires 2 values, got 1"},
+      {record("\x01\x02\x03", "\x05", reals, text), "feature 'i' requires 2 values, got 3"},
+      {record("\x01\xFF\xFF\xFF\xFF\x0F", "\x05", reals, text), "feature 'i' requires values of i32, got 4294967295"},
+      {record("\x01\x02", "\x85", reals, text), "a tf.Example requires numbers that end"},
+      {record("\x01\x02", std::string(9, '\x85'), reals, text), "a tf.Example requires numbers that end"},
+      {record("\x01\x02", std::string(10, '\x85') + "\x01", reals, text),
+       "a tf.Example requires numbers of at most 10 bytes"},
+      {record("\x01\x02", "\x05", std::string("\x12\x06\x0A\x04", 4) + std::string(4, '\0'), text),
+       "feature 'f' requires 2 values, got 1"},
+      {record("\x01\x02", "\x05", std::string("\x12\x09\x0A\x07", 4) + std::string(7, '\0'), text),
+       "a tf.Example requires packed floats of 4 bytes"},
+      {record("\x01\x02", "\x05", reals, "\x0A\x03\x0A\x02w"), "a tf.Example requires fields within their message"},
+      {record("\x01\x02", "\x05", reals, "\x0A\x06\x0A\x01w\x0A\x01w"), "feature 's' requires one value, got 2"},
+      {message({entry("i", numbers("\x01\x02")), entry("f", reals), entry("s", text)}),
+       "feature 'bag' is required, the record lacks it"}};
+  auto parse = parseExamples(features);
+  for (const auto &[bytes, what] : wrong)
+    for (size_t at : {0, 1, 30, 31, 32, 33, 63, 64, 99}) {
+      std::vector<std::string> texts(100, good);
+      texts[at] = bytes;
+      for (size_t later = at + 1; later < texts.size(); later += 7)
+        texts[later] = wrong[later % std::size(wrong)].first;
+      EXPECT_EQ(messageOf([&] { (void)parse({{"record", Value::strings(texts)}}); }),
+                "record " + std::to_string(at) + " of the batch: " + what);
+    }
+  Record batch = parse({{"record", Value::strings(std::vector<std::string>(100, good))}});
+  EXPECT_EQ(batch["bag"].row(99), Value::of(std::vector<int64_t>{5, 6, 7}));
+}
+
 TEST_F(DataRecords, strings_that_are_missing_in_a_batch_are_empty) {
   std::string full = makeExample({{"s", Value::string("word")}}), empty = makeExample({});
   std::vector<Feature> features = {{.name = "s", .dtype = Bytes, .hasDefault = true}};
