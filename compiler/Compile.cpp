@@ -22,6 +22,8 @@ static std::string printModule(ModuleOp module) {
   return text;
 }
 
+using Kind = schedule::Timeline::Kind;
+
 static double now() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -30,7 +32,10 @@ static double now() {
 static LogicalResult runPhases(ModuleOp module, ArrayRef<schedule::Target> targets, const Options &options, Phase last,
                                Phase first = Phase::Graph) {
   schedule::writeTarget(module, targets.front());
+  schedule::Span span(options.timeline, Kind::Phase, "passes");
   PassManager passes(module.getContext());
+  if (options.timeline)
+    passes.addInstrumentation(options.timeline->passes());
   buildPipeline(passes, options, last, first, targets);
   // A pass may give a tensor more axes.
   return success(succeeded(passes.run(module)) && succeeded(verifyLimits(module)));
@@ -67,11 +72,22 @@ static LogicalResult compileTarget(ModuleOp module, unsigned i, const schedule::
   return success();
 }
 
+/// Gives kernels the schedules that the caller has for them.
+static LogicalResult callOnFused(ModuleOp module, const schedule::Target &target, const Options &options,
+                                 const CompileRequest &request) {
+  if (!request.onFused)
+    return success();
+  schedule::Span span(options.timeline, Kind::Phase, "chosen schedules");
+  return request.onFused(module, target);
+}
+
 FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &options, const CompileRequest &request) {
   DefaultFloatState floatState; // what folds does not depend on the caller's rounding mode
   CompiledModule result;
+  result.timeline = options.timeline;
   std::string error;
   std::vector<schedule::Target> targets;
+  schedule::Span preparing(options.timeline, Kind::Phase, "targets, calls and storage");
   if (!findTargets(graph, options.target, targets, error)) {
     graph.emitError(error);
     return failure();
@@ -82,6 +98,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   result.fastMath = options.fastMath;
   if (failed(inlineCalls(graph)) || failed(verifyLimits(graph)) || failed(lowerStorage(graph)))
     return failure();
+  preparing.end();
 
   // The graph's phase runs by itself when somebody looks at what it leaves, or several targets start from it.
   using Last = CompileRequest::Last;
@@ -95,6 +112,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
       return failure();
     first = Phase::Fused;
     schedule::writeTarget(graph, given);
+    schedule::Span span(options.timeline, Kind::Phase, "text");
     if (request.keepGraph)
       result.graph = printModule(graph);
     if (request.onGraph)
@@ -108,7 +126,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   if (failed(runPhases(graph, targets.front(), options, Phase::Fused, first)))
     return failure();
   result.graphMs = now() - start;
-  if (request.onFused && failed(request.onFused(graph, targets.front())))
+  if (failed(callOnFused(graph, targets.front(), options, request)))
     return failure();
   if (request.keepFused || request.last == Last::Fused)
     result.fused = printModule(graph);
@@ -124,6 +142,7 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   codeOptions.keepLLVM = request.keepLLVM;
   codeOptions.keepAssembly = request.keepAssembly;
   codeOptions.loopsOnly = request.last == Last::Schedule || request.last == Last::Loops;
+  codeOptions.timeline = options.timeline;
   start = now();
   schedule::Weights weights;
   codeOptions.weights = &weights;
@@ -132,12 +151,13 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
     if (i > 0) {
       copy = unfused->clone();
       if (failed(runPhases(*copy, target, options, Phase::Fused, Phase::Fused)) ||
-          (request.onFused && failed(request.onFused(*copy, target))))
+          failed(callOnFused(*copy, target, options, request)))
         return failure();
     }
     if (failed(compileTarget(copy ? *copy : graph, i, target, codeOptions, result)))
       return failure();
   }
+  schedule::Span packing(options.timeline, Kind::Phase, "constants");
   result.code.weights = weights.take(codeOptions.threads);
   result.codeMs = now() - start;
   return result;

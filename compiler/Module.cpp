@@ -222,6 +222,7 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
   ranges.reserve(count);
   // Code of devices has the priority of the host's code that starts it.
   auto addCode = [&](const schedule::Target &target, const schedule::CodeModule &code) {
+    schedule::Span span(module.timeline, schedule::Timeline::Kind::Step, "linker");
     std::optional<std::string> image = linkCode(module, *target.host, code, error);
     if (!image)
       return false;
@@ -253,6 +254,7 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
       return false;
   if (!weights.empty())
     add(SINTER_SMOD_WEIGHTS, weights.data(), weights.size());
+  schedule::Span span(module.timeline, schedule::Timeline::Kind::Step, "file");
   if (sinter_smod_write(path.str().c_str(), sections.data(), static_cast<int32_t>(sections.size())) == SINTER_OK)
     return true;
   error = sinter_last_error();
@@ -354,6 +356,7 @@ static bool writeLinked(const CompiledModule &module, StringRef path, OutputForm
 }
 
 bool sinter::writeModule(const CompiledModule &module, StringRef path, OutputFormat format, std::string &error) {
+  schedule::Span span(module.timeline, schedule::Timeline::Kind::Phase, "linking and writing");
   if (format == OutputFormat::Module)
     return writeContainer(module, path, error);
   if (format == OutputFormat::Assembly)

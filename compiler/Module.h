@@ -39,6 +39,8 @@ struct CompiledModule {
   std::string cacheKey;
   /// Whether a .smod states the SHA-256 of its sections.
   bool sha256 = false;
+  /// Where the time of linking and writing is written down; null: nowhere.
+  schedule::Timeline *timeline = nullptr;
 };
 
 /// What symbols of code in the file `path` begin with: its stem as a C identifier, without `lib`.

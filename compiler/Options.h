@@ -9,6 +9,9 @@
 #include <string>
 
 namespace sinter {
+namespace schedule {
+class Timeline;
+}
 
 struct Options {
   /// 0: each op by itself, plain loops, libm. 1: fusion and templates. 2, 3: also layouts and recognized composites.
@@ -26,6 +29,9 @@ struct Options {
   /// Largest tensor that folding may make, in bytes, and the steps that it takes, about as many as elements.
   int64_t maxFoldedBytes = int64_t(1) << 30;
   int64_t maxFoldingSteps = int64_t(1) << 29;
+  /// Where the time of passes, kernels and files is written down (backends/schedule/Timeline.h); it outlives the
+  /// compiled module. Null: nowhere.
+  schedule::Timeline *timeline = nullptr;
 };
 
 /// The rewrites of `fastMath`, by the names that passes/REWRITES.md gives them.

@@ -78,8 +78,17 @@ static llvm::StringMap<std::string> nameKernels(const KernelTable &kernels) {
   return names;
 }
 
+/// What wrote the loops of a kernel.
+static std::string emitterOf(KernelOp kernel) {
+  if (ScheduleAttr schedule = kernel.getScheduleAttr())
+    return schedule.getEmitter().str();
+  return stringifyKernelTemplate(kernel.getKernelTemplate()).str();
+}
+
 FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &options) {
+  using Kind = schedule::Timeline::Kind;
   auto start = std::chrono::steady_clock::now();
+  schedule::Span scheduling(options.timeline, Kind::Phase, "schedules and loops of kernels");
   CodeModule result;
   CpuBackend backend(options.target, options.optLevel);
   KernelTable kernels(backend, options.prefix, options.devices);
@@ -96,6 +105,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   }
   if (result.functions.empty())
     return module.emitError("compilation requires a public function with a body, found none");
+  scheduling.end();
   result.usedWeights = weights.takeUsed();
   result.weights = own.take(options.threads);
   result.scheduleMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -117,6 +127,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   if (options.loopsOnly)
     return result;
   for (schedule::Backend *device : options.devices) {
+    schedule::Span span(options.timeline, Kind::Phase, ("code for " + device->name()).str());
     FailureOr<schedule::CodeObject> code = device->code(module.getLoc());
     if (failed(code))
       return failure();
@@ -129,7 +140,9 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
     schedules->walk([](schedule::LaunchOp launch) { launch.setRunsInline(false); });
   }
   llvm::StringMap<Calls> calls = countCalls(*schedules);
+  schedule::Span entries(options.timeline, Kind::Phase, "entry functions");
   lowerSchedules(*schedules, options.optLevel > 0, isProfiled ? &names : nullptr);
+  entries.end();
 
   SmallVector<ObjectUnit> units;
   ObjectUnit &first = units.emplace_back();
@@ -160,6 +173,7 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
     unit.kernel = entry.symbol;
     unit.callable = called.direct > 0;
     unit.wrapped = called.inParallel;
+    unit.emitter = emitterOf(entry.spec->kernel);
     bool isCold = entry.traits.isShort && kernels.entries().size() > kManyKernels;
     unit.light = form == KernelTemplate::contraction || form == KernelTemplate::convolution || isCold;
   }
@@ -169,7 +183,10 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   objectOptions.threads = options.threads;
   objectOptions.keepLLVM = options.keepLLVM;
   objectOptions.keepAssembly = options.keepAssembly;
+  objectOptions.timeline = options.timeline;
+  schedule::Span compiling(options.timeline, Kind::Phase, "object code");
   FailureOr<std::vector<ObjectFile>> files = compileObjects(units, objectOptions);
+  compiling.end();
   if (failed(files))
     return failure();
   for (auto [i, file] : llvm::enumerate(*files)) {

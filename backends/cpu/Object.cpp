@@ -234,7 +234,12 @@ static LogicalResult takePart(ModuleOp module, ObjectUnit::Part &part) {
 
 static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options, Lowering &lowering,
                                  llvm::TargetMachine &machine, std::mutex *mlirLock, ObjectFile &file) {
+  using schedule::Span;
+  using Kind = schedule::Timeline::Kind;
+  Span whole(options.timeline, Kind::Kernel, unit.kernel.empty() ? "schedules" : unit.kernel,
+             unit.kernel.empty() ? "schedules" : unit.emitter);
   auto start = std::chrono::steady_clock::now();
+  Span lower(options.timeline, Kind::Step, "to LLVM");
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module;
   {
@@ -266,12 +271,16 @@ static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options,
   if (!options.target->hasFma)
     splitFma(*module);
   file.lowerMs = since(start);
+  lower.end();
 
   start = std::chrono::steady_clock::now();
+  Span optimization(options.timeline, Kind::Step, "LLVM's passes");
   if (!optimize(*module, machine, options, unit.light))
     return unit.module.emitError("code is not valid after LLVM's optimizations");
   file.optimizeMs = since(start);
+  optimization.end();
   start = std::chrono::steady_clock::now();
+  Span generation(options.timeline, Kind::Step, "code generation");
   if (options.keepAssembly) {
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*module);
     if (!generate(*copy, machine, llvm::CodeGenFileType::AssemblyFile, file.assembly))
@@ -295,6 +304,7 @@ FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUni
   std::atomic<bool> ok = true;
   auto work = [&] {
     std::string error;
+    schedule::Span setup(options.timeline, schedule::Timeline::Kind::Step, "patterns and code generators");
     std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(options, error);
     if (!machine) {
       emitError(UnknownLoc::get(context)) << "no code generator for " << options.target->triple << ": " << error;
@@ -308,6 +318,7 @@ FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUni
         lock = std::unique_lock(*mlirLock);
       lowering.emplace(context, *options.target, options.optLevel);
     }
+    setup.end();
     for (size_t i = next++; i < units.size() && ok; i = next++)
       if (failed(compileUnit(units[i], options, *lowering, *machine, mlirLock, files[i])))
         ok = false;

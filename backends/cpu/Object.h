@@ -8,6 +8,7 @@
 #define SINTER_BACKENDS_CPU_OBJECT_H
 
 #include "backends/cpu/Target.h"
+#include "backends/schedule/Timeline.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 #include <string>
@@ -25,6 +26,7 @@ struct ObjectOptions {
   unsigned threads = 1;
   bool keepLLVM = false;     // text of the LLVM dialect
   bool keepAssembly = false; // text of the machine code
+  schedule::Timeline *timeline = nullptr;
 };
 
 struct ObjectUnit {
@@ -38,6 +40,8 @@ struct ObjectUnit {
   /// A micro-kernel that came out of its emitter as it should be, or code that hardly runs: five passes instead of a
   /// pipeline.
   bool light = false;
+  /// The emitter whose row of a timeline its time is added to.
+  std::string emitter = {};
   /// Kernels that become internal functions of this module, each a module with one function.
   struct Part {
     mlir::ModuleOp module; // consumed

@@ -11,6 +11,7 @@
 #define SINTER_BACKENDS_SCHEDULE_BACKENDS_H
 
 #include "backends/schedule/Backend.h"
+#include "backends/schedule/Timeline.h"
 #include "mlir/Pass/PassManager.h"
 #include <memory>
 
@@ -63,6 +64,8 @@ struct CodeOptions {
   bool loopsOnly = false;
   /// Constants of code for other targets, which these join; null for a block of their own.
   Weights *weights = nullptr;
+  /// Where the time is written down; null: nowhere.
+  Timeline *timeline = nullptr;
 };
 
 /// A back end as the compiler sees it before there is a module.

@@ -12,7 +12,28 @@
 #include <string>
 #include <vector>
 
+namespace sinter::schedule {
+class Timeline;
+}
+
 namespace sinter::tool {
+
+/// --time-passes of commands that make code.
+class TimePasses {
+public:
+  void addTo(CLI::App &command);
+  /// Begins to measure if that is asked for. Throws Stop where the file of events cannot be written, or is one of
+  /// `others`.
+  void begin(const std::vector<std::string> &others, bool force);
+  /// Prints the table, and writes the file.
+  void finish();
+  /// Null while nothing is measured.
+  schedule::Timeline *timeline() const { return measured.get(); }
+
+private:
+  std::string file; // "table": none; empty: nothing is measured
+  std::shared_ptr<schedule::Timeline> measured;
+};
 
 /// Flags that several subcommands take.
 struct SharedOptions {
@@ -28,6 +49,7 @@ struct SharedOptions {
   std::string checkpoint;          // schedule::KeepPolicy of the main function; empty: as the graph says
   bool stripDebug = false;         // without debug_print and check_finite
   std::string function;            // of a module; empty: its first
+  TimePasses times;                // of commands that have the flag
   std::string states;              // safetensors file that states have their values of; empty: their first ones
   /// The flags given among those that say how to compile (-O, --fast-math, --target), or on how many threads.
   std::vector<std::string> compiling, threading;

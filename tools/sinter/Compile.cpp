@@ -174,7 +174,11 @@ static Exit compile(const CompileFlags &flags) {
   std::string header = headerOf(form, output);
   if (!header.empty())
     requireWritable(header, {flags.model}, Kind::Header, flags.force, "the header of -o");
-  Model model(flags.model, flags.shared);
+  TimePasses times = flags.shared.times;
+  times.begin({flags.model, output, header, flags.schedules}, flags.force);
+  SharedOptions shared = flags.shared;
+  shared.times = times;
+  Model model(flags.model, shared);
   Scheduling scheduling(flags, model);
   std::optional<Remarks> remarks;
   if (flags.remarks)
@@ -256,6 +260,7 @@ static Exit compile(const CompileFlags &flags) {
     writeBinary(OutputFormat::Program);
   else
     writeBinary(OutputFormat::Module);
+  times.finish();
   if (output == "-")
     return Exit::Success;
   std::cerr << "wrote " << output << " (" << describeBytes(fs::file_size(output)) << ")";
@@ -276,6 +281,7 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   flags->shared.addTo(*command, /*onlyCompiles=*/true);
   flags->shared.addPrecisionTo(*command);
   flags->shared.addCheckpointTo(*command);
+  flags->shared.times.addTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command->add_option("-o,--output", flags->output,
                       "file to write; its suffix chooses the format; - is standard output, the default for text");

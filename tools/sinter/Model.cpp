@@ -3,6 +3,7 @@
 #include "tools/sinter/Model.h"
 #include "backends/schedule/Dialect.h"
 #include "backends/schedule/KeepPolicy.h"
+#include "backends/schedule/Timeline.h"
 #include "compiler/MainFunction.h"
 #include "compiler/Register.h"
 #include "compiler/Targets.h"
@@ -77,6 +78,7 @@ Options tool::compilerOptions(const SharedOptions &options) {
   bool isGiven = llvm::is_contained(options.compiling, "--target");
   result.target = isGiven || !options.device.empty() ? options.targets() : "";
   result.threads = static_cast<unsigned>(options.compilerThreads);
+  result.timeline = options.times.timeline();
   return result;
 }
 
@@ -158,6 +160,7 @@ OwningOpRef<ModuleOp> Model::readAgain(const AdjustImport &adjust) {
 
 void Model::readGraphFile(const AdjustImport &adjust, bool keepsCalls) {
   double start = now();
+  schedule::Span span(options.times.timeline(), schedule::Timeline::Kind::Phase, "import");
   Diagnostics diagnostics(*ctx);
   if (path.ends_with(".mlir")) {
     requireFile(path);

@@ -4,6 +4,7 @@
 
 #include "compiler/train/TrainStep.h"
 #include "backends/schedule/Signature.h"
+#include "backends/schedule/Timeline.h"
 #include "compiler/train/ImportStates.h"
 #include "compiler/train/LossScale.h"
 #include "tools/sinter/Model.h"
@@ -145,10 +146,14 @@ static Exit trainStep(const TrainStepFlags &flags) {
   if (flags.batch >= 0 && (flags.model.ends_with(".mlir") || flags.model.ends_with(".sinter")))
     throw Stop(Exit::Usage, "--batch applies to ONNX models; " + flags.model + " states its own types");
   SharedOptions shared = flags.shared;
+  shared.times.begin({flags.model, flags.output, header}, flags.force);
   train.checkpoint = std::exchange(shared.checkpoint, ""); // of the step, not of the model
   std::vector<std::string> seen, again;
   Model model(flags.model, shared, adjustment(flags, false, seen));
+  using TimedKind = schedule::Timeline::Kind;
+  schedule::Span importing(shared.times.timeline(), TimedKind::Phase, "import for inference");
   mlir::OwningOpRef<mlir::ModuleOp> inference = model.readAgain(adjustment(flags, true, again));
+  importing.end();
   if (train.isTrained && !seen.empty() && llvm::none_of(seen, train.isTrained))
     throw Stop(Exit::Failure,
                flags.model +
@@ -157,23 +162,27 @@ static Exit trainStep(const TrainStepFlags &flags) {
                         : ": --frozen requires that an initializer is left, none is by '" + flags.frozen) +
                    "'; they are " + listed(seen));
   Diagnostics diagnostics(*model.context());
+  schedule::Span deriving(shared.times.timeline(), TimedKind::Phase, "loss, gradients and optimizer");
   auto step = makeTrainStep(model.graph(), *inference, train);
   if (failed(step))
     throw Stop(Exit::Failure, diagnostics.errors());
+  deriving.end();
   if (!format) {
     writeGraphTo(*step->module, flags.output);
+    shared.times.finish();
     std::cerr << "wrote " << flags.output << trains(*step) << "\n";
     return Exit::Success;
   }
 
   CompileRequest request;
   request.name = symbolStem(flags.output);
-  auto compiled = compileGraph(*step->module, compilerOptions(flags.shared), request);
+  auto compiled = compileGraph(*step->module, compilerOptions(shared), request);
   if (failed(compiled))
     throw Stop(classOf(diagnostics.errors().c_str(), Exit::Internal),
                diagnostics.errors().empty() ? flags.model + ": cannot be compiled" : diagnostics.errors());
   if (!writeModule(*compiled, flags.output, *format, error))
     throw Stop(Exit::Failure, error);
+  shared.times.finish();
 
   std::string stem = request.name;
   std::cerr << "wrote " << flags.output << " (" << describeBytes(fs::file_size(flags.output)) << ")";
@@ -192,6 +201,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   flags->shared.addTo(*command, /*onlyCompiles=*/true);
   flags->shared.addCheckpointTo(*command);
   flags->shared.addPrecisionTo(*command);
+  flags->shared.times.addTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command
       ->add_option("--loss", flags->train.loss,

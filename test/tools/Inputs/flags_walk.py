@@ -47,6 +47,8 @@ USES = {
                             ([SMOD, "--tune=0.05", "--schedules", "s.txt"], REFUSED)],
     ("compile", "--schedules"): [([GRAPH, "--schedules", "s.txt", "-o", "o.smod"], None), ([GRAPH, "--schedules", "none.txt", "-o", "o.smod"], 5),
                                  ([GRAPH, "--schedules", "s.txt", "--emit", "graph"], REFUSED)],
+    ("compile", "--time-passes"): [([GRAPH, "--time-passes", "-o", "o.smod"], None), ([GRAPH, "--time-passes=t.json", "-o", "o.smod"], None),
+                                   ([GRAPH, "--time-passes=t.txt", "-o", "o.smod"], REFUSED), ([SMOD, "--time-passes"], REFUSED)],
     ("compile", "--output"): [([GRAPH, "-o", "o.smod"], None)],
     ("compile", "--emit"): [([GRAPH, "--emit", "graph"], None)],
     ("compile", "--dump-ir"): [([GRAPH, "--dump-ir", "ir", "-o", "o.smod"], None)],
