@@ -76,7 +76,7 @@ TEST_F(Sessions, RunOnThreadsOfTheProgram) {
   std::vector<float> numbers(1 << 20);
   for (size_t k = 0; k < numbers.size(); ++k)
     numbers[k] = float(k % 1000);
-  Tensor x = tensor(numbers);
+  Tensor x(numbers);
   auto isRight = [&](Session &session) {
     std::vector<float> y = session({x})[0].to_vector<float>();
     for (size_t k = 0; k < y.size(); ++k)
