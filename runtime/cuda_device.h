@@ -30,7 +30,7 @@ typedef struct TensorMap {
   uint64_t sizes[MAP_RANK], strides[MAP_RANK]; // innermost first; strides in bytes, of all axes but that one
   uint32_t box[MAP_RANK];
 } TensorMap;
-#define MAPS_OF_A_KERNEL 2
+#define MAPS_OF_A_KERNEL 3
 
 typedef struct Kernel {
   const char *name;

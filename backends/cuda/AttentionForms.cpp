@@ -17,7 +17,7 @@
 
 #include "backends/cuda/AttentionForms.h"
 #include "backends/cpu/emit/General.h"
-#include "backends/cuda/AttentionTiles.h"
+#include "backends/cuda/AttentionForward.h"
 #include "ir/Normalization.h"
 #include <cmath>
 
@@ -26,32 +26,23 @@ using namespace sinter;
 using namespace sinter::cuda;
 
 namespace {
-class AttentionEmitter : AttentionTiles {
+class AttentionEmitter : ForwardTiles {
 public:
   AttentionEmitter(cpu::SingleKernel &k, const AttentionShape &shape, const AttentionTile &tile)
-      : AttentionTiles(k, shape, tile), queries(rowsOf(0, tile.own)), keys(rowsOf(1, tile.other)),
-        values(rowsOf(2, tile.other)), products(coreOfScores(queries, keys)), results(coreOfHeld(values)) {}
+      : ForwardTiles(k, shape, tile), queries(rowsOf(0, tile.own)), keys(rowsOf(1, tile.other)),
+        values(rowsOf(2, tile.other)) {
+    products = coreOfScores(queries, keys);
+    results = coreOfHeld(values);
+  }
   void emit();
 
 private:
-  /// Of the rows that this thread holds, and what lies in registers of the result.
-  struct State {
-    Values greatest, total, result; // m, l, y
-    Values all() const;
-    static State of(ValueRange carried, int64_t rows);
-  };
-  struct Shares {
-    Values held, factors; // p and c
-  };
   void emitRows(Value head, Value first, Value part);
   Values scoresOfSlab(const Grid &grid);
-  Shares updateSoftmax(State &state, ValueRange scores);
-  void finish(State state, Value head, Value first);
   void leave(State state, Value head, Value first, Value part);
   Value slab(const Rows &rows);
 
   Rows queries, keys, values;
-  std::unique_ptr<TileCore> products, results;
   Value memory;
 };
 
@@ -87,16 +78,6 @@ private:
 };
 } // namespace
 
-AttentionEmitter::Values AttentionEmitter::State::all() const {
-  Values carried(greatest);
-  llvm::append_range(carried, total);
-  llvm::append_range(carried, result);
-  return carried;
-}
-AttentionEmitter::State AttentionEmitter::State::of(ValueRange carried, int64_t rows) {
-  return {Values(carried.take_front(rows)), Values(carried.slice(rows, rows)), Values(carried.drop_front(2 * rows))};
-}
-
 Value AttentionEmitter::slab(const Rows &rows) {
   int64_t at = &rows == &queries ? 0 : bytesOf(queries) + (&rows == &keys ? 0 : bytesOf(keys));
   return t.behind(memory, fn.index(at));
@@ -105,58 +86,6 @@ Value AttentionEmitter::slab(const Rows &rows) {
 AttentionEmitter::Values AttentionEmitter::scoresOfSlab(const Grid &grid) {
   Values sums = products->multiply(slab(queries), slab(keys), zeros(*products));
   return counted(grid, scoresOf(grid, sums), -INFINITY);
-}
-
-/// m and l in `state`, which each thread of a row has: m of all of its keys, l of the thread's own.
-AttentionEmitter::Shares AttentionEmitter::updateSoftmax(State &state, ValueRange scores) {
-  SmallVector<TileCore::Run> runs = products->runs();
-  size_t perRow = runs.size() / state.total.size();
-  auto greater = [&](Value x, Value y) -> Value { return arith::MaxNumFOp::create(b, x, y); };
-  Shares shares{Values(scores), {}};
-  for (size_t row = 0; row < state.total.size(); ++row) {
-    SmallVector<unsigned> mine;
-    for (const TileCore::Run &run : ArrayRef(runs).slice(row * perRow, perRow))
-      mine.append(run.sums.begin(), run.sums.end());
-    Value greatest = scores[mine.front()], sum;
-    for (unsigned i : ArrayRef(mine).drop_front())
-      greatest = greater(greatest, scores[i]);
-    greatest = greater(state.greatest[row], products->joinRow(greatest, greater));
-    // Nothing that counts so far: all shares are zero.
-    Value shift = select(isEqual(greatest, -INFINITY), number(0), greatest);
-    for (unsigned i : mine) {
-      shares.held[i] = power(minus(scores[i], shift));
-      sum = sum ? plus(sum, shares.held[i]) : shares.held[i];
-    }
-    shares.factors.push_back(power(minus(state.greatest[row], shift)));
-    state.total[row] = math::FmaOp::create(b, state.total[row], shares.factors.back(), sum);
-    state.greatest[row] = greatest;
-  }
-  return shares;
-}
-
-/// y / l, and the logarithm of the sum of exponentials.
-void AttentionEmitter::finish(State state, Value head, Value first) {
-  SmallVector<TileCore::Run> runs = products->runs();
-  Values factors;
-  for (Value &total : state.total) {
-    total = results->joinRow(total, [&](Value x, Value y) { return plus(x, y); });
-    // Without keys there is nothing to divide: a sum of none.
-    Value isNone = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, fn.materialize(shape.keys), fn.index(0));
-    factors.push_back(arith::DivFOp::create(b, number(1), select(isNone, number(1), total)));
-  }
-  storeRows(*results, state.result, factors, 0, head, ownRows, first, shape.width);
-  if (shape.root->getNumResults() < 2 || !k.isYielded(1))
-    return;
-  for (auto [row, greatest, total] : llvm::enumerate(state.greatest, state.total)) {
-    const TileCore::Run &run = runs[row * (runs.size() / state.total.size())];
-    Value at = t.add(first, run.row);
-    // One of the threads that share the row: the one that has its first column.
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, run.column, fn.index(0));
-    t.when(t.both(t.less(at, fn.materialize(ownRows)), isFirst), [&] {
-      Value sum = times(plus(greatest, math::Log2Op::create(b, total)), number(M_LN2));
-      k.store(1, select(isEqual(greatest, -INFINITY), greatest, sum), rowAt(head, ownRows, at));
-    });
-  }
 }
 
 /// What a part has found of its rows.
@@ -214,11 +143,7 @@ void AttentionEmitter::emitRows(Value head, Value first, Value part) {
     Value next = t.add(key, tile.other);
     t.when(t.less(next, end), [&] { bring(keys, keyHead, next, slab(keys)); });
     endGroup();
-    size_t perRow = state.result.size() / static_cast<size_t>(rows);
-    SmallVector<TileCore::Run> runs = results->runs();
-    for (auto [nth, run] : llvm::enumerate(runs))
-      for (unsigned i : run.sums)
-        state.result[i] = times(state.result[i], shares.factors[nth * run.sums.size() / perRow]);
+    scaleResults(state, shares.factors);
     state.result = addHeld(*results, shares.held, slab(values), state.result);
     return state.all();
   });
@@ -295,10 +220,10 @@ static void emitJoin(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol, 
   fn.finish();
 }
 
-cpu::EmittedKernel cuda::emitAttention(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol, Core core) {
+cpu::EmittedKernel cuda::emitAttention(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol, Core core,
+                                       const AttentionTile &tile) {
   std::string refusal;
   AttentionShape shape = *AttentionShape::of(spec, core, /*isGradient=*/false, refusal);
-  AttentionTile tile = attentionTileOf(spec.schedule());
   cpu::SingleKernel k(spec, module, symbol, shape.root, {.workspace = tile.parts > 1});
   AttentionEmitter(k, shape, tile).emit();
   if (tile.parts > 1)

@@ -187,7 +187,7 @@ static std::string misfit(const AttentionShape &shape, const AttentionTile &tile
 }
 
 /// The largest slabs that fit: elements of the block's own are used as often as others come by.
-static AttentionTile largestTile(const AttentionShape &shape) {
+AttentionTile cuda::largestTile(const AttentionShape &shape) {
   static const AttentionTile ofWarps[] = {{128, 64, 32}, {64, 64, 16}, {64, 32, 16}, {64, 16, 16},
                                           {32, 32, 16},  {32, 16, 16}, {16, 16, 16}},
                              ofThreads[] = {{64, 32, 4}, {32, 32, 4}, {32, 16, 4}, {16, 16, 4}, {16, 8, 4}};

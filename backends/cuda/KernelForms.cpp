@@ -3,6 +3,7 @@
 #include "backends/cuda/KernelForms.h"
 #include "backends/cpu/emit/Emitters.h"
 #include "backends/cuda/AttentionForms.h"
+#include "backends/cuda/AttentionWgmma.h"
 #include "backends/cuda/BlockForms.h"
 #include "backends/cuda/ProductForms.h"
 #include "backends/cuda/UpdateForm.h"
@@ -48,7 +49,8 @@ static std::string planHeads(cuda::KernelSpec &spec, StringRef name, ScheduleAtt
 
 template <Core core, bool isGradient>
 static cpu::EmittedKernel emitHeads(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
-  return isGradient ? emitAttentionGradient(spec, module, symbol, core) : emitAttention(spec, module, symbol, core);
+  return isGradient ? emitAttentionGradient(spec, module, symbol, core)
+                    : emitAttention(spec, module, symbol, core, attentionTileOf(spec.schedule()));
 }
 
 /// A form that chooses one schedule for each kernel takes no other.
@@ -71,6 +73,7 @@ static const KernelForm forms[] = {
     {"mma_product", Chunk::Block, 0, planTiles<Core::Warps>, emitTiles<Core::Warps>, kThreadsAtOnce},
     {"tf32_product", Chunk::Block, 0, planTiles<Core::WarpsTf32>, emitTiles<Core::WarpsTf32>, kThreadsAtOnce},
     {"product", Chunk::Block, 0, planTiles<Core::Threads>, emitTiles<Core::Threads>, kThreadsAtOnce},
+    {"wgmma_attention", Chunk::Block, 0, planWgmmaAttention, emitWgmmaAttention, kThreadsAtOnce},
     {"mma_attention", Chunk::Block, 0, planHeads<Core::Warps, false>, emitHeads<Core::Warps, false>, kThreadsAtOnce},
     {"block_attention", Chunk::Block, 0, planHeads<Core::Threads, false>, emitHeads<Core::Threads, false>,
      kThreadsAtOnce},

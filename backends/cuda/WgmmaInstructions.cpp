@@ -142,3 +142,31 @@ SmallVector<Value> WgmmaBuilder::multiply(Type element, Operand a, Operand b, in
 SmallVector<Value> WgmmaBuilder::settle(ValueRange sums, int64_t underWay) {
   return tied("wgmma.wait_group.sync.aligned " + std::to_string(underWay) + ";", "", {}, sums);
 }
+
+SmallVector<Value> WgmmaBuilder::multiplyHeld(Type element, ValueRange held, Operand b, int64_t columns,
+                                              ValueRange sums) {
+  size_t count = sums.size();
+  std::string text, results, constraints;
+  for (size_t i = 0; i < count; ++i)
+    results += (i ? ", $" : "$") + std::to_string(i);
+  SmallVector<Value> operands;
+  for (size_t i = 0; i < held.size(); i += 2) {
+    operands.push_back(LLVM::BitcastOp::create(t.b, t.b.getI32Type(), t.pack(element, held[i], held[i + 1])));
+    constraints += "r,";
+  }
+  operands.push_back(descriptor(b));
+  StringRef type = element.isF16() ? "f16" : "bf16";
+  int64_t stepB = b.kInner ? 2 : kSwizzleBytes; // as above
+  llvm::raw_string_ostream os(text);
+  os << "{\n.reg .b64 b;\nwgmma.fence.sync.aligned;\n";
+  for (size_t step = 0; step < 4; ++step) {
+    os << "add.s64 b, $" << count + 16 << ", " << static_cast<int64_t>(step) * stepB
+       << ";\nwgmma.mma_async.sync.aligned.m64n" << columns << "k16.f32." << type << "." << type << " {" << results
+       << "}, {";
+    for (size_t i = 0; i < 4; ++i)
+      os << (i ? ", $" : "$") << count + step * 4 + i;
+    os << "}, b, 1, 1, 1, " << !b.kInner << ";\n";
+  }
+  os << "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}";
+  return tied(text, constraints + "l,", operands, sums);
+}

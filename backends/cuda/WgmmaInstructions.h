@@ -46,6 +46,10 @@ public:
   /// Adds the product of two slabs of 64 k to the sums, as one group that is under way.
   llvm::SmallVector<mlir::Value> multiply(mlir::Type element, Operand a, Operand b, int64_t columns,
                                           mlir::ValueRange sums);
+  /// The same with an operand a in registers, whose 64 k the thread has as it has sums of 64 columns; done when it
+  /// returns.
+  llvm::SmallVector<mlir::Value> multiplyHeld(mlir::Type element, mlir::ValueRange held, Operand b, int64_t columns,
+                                              mlir::ValueRange sums);
   /// The sums when all but `underWay` groups are done.
   llvm::SmallVector<mlir::Value> settle(mlir::ValueRange sums, int64_t underWay);
 

@@ -267,6 +267,53 @@ TEST(Attention, ForcedParts) {
   expectParts({"f32", 1, 1, 40, 50, 16, 16, {}, 20, "", "block_attention, lanes = 32, tile = [16, 8, 4, 3]"});
 }
 
+/// By wgmma, which runs beside mma_attention's PTX on a GPU of sm_90a.
+static void expectWide(Case c, int64_t rows = 128) {
+  std::string schedule =
+      "wgmma_attention, lanes = " + std::to_string(128 + 2 * rows) + ", tile = [" + std::to_string(rows) + ", 64, 64]";
+  c.forward = schedule.c_str();
+  c.isAlone = true;
+  expectRight(c);
+  EXPECT_EQ(cuda::count("wgmma"), 2u); // it runs twice
+  EXPECT_EQ(cuda::report(), "");
+}
+
+TEST(WideAttention, SizesAndEdges) {
+  expectWide({"bf16", 1, 1, 128, 64, 64, 64});
+  expectWide({"f16", 2, 2, 70, 130, 64, 128});
+  expectWide({"bf16", 1, 1, 130, 65, 128, 64});
+  expectWide({"bf16", 1, 1, 65, 70, 256, 256}, 64);
+  expectWide({"f16", 2, 1, 129, 1, 64, 64});
+}
+
+TEST(WideAttention, MasksBiasesAndGroups) {
+  expectWide({"bf16", 4, 2, 140, 140, 64, 64, {}, 0}, 64);
+  expectWide({"f16", 1, 1, 150, 300, 64, 64, 40, 100});
+  expectWide({"bf16", 1, 1, 150, 20, 64, 64, 10}); // rows that count nothing
+  expectWide({"bf16", 2, 2, 66, 70, 64, 64, {}, {}, "hmn"}, 64);
+}
+
+/// More tiles than blocks: rings and queries go on from one to the next.
+TEST(WideAttention, BlocksTakeTileAfterTile) { expectWide({"bf16", 11, 11, 66, 200, 64, 64, {}, 30}, 64); }
+
+TEST(WideAttention, ATileThatDoesNotFitIsToldWhy) {
+  const char *schedules[][2] = {{"lanes = 384, tile = [128, 64]", "its tile requires 3 numbers"},
+                                {"lanes = 384, tile = [96, 64, 64]", "64 or 128 rows"},
+                                {"lanes = 128, tile = [128, 64, 64]", "the tile's threads"}};
+  for (auto [schedule, part] : schedules) {
+    std::string forward = std::string("wgmma_attention, ") + schedule;
+    test::Program program(textOf({"bf16", 1, 1, 40, 40, 64, 64, {}, {}, "", forward.c_str(), "", true}), 2);
+    EXPECT_NE(program.error.find(part), std::string::npos) << schedule << ": " << program.error;
+  }
+  const char *fits = "wgmma_attention, lanes = 256, tile = [64, 64, 64]";
+  for (const Case &c : {Case{"bf16", 1, 1, 40, 40, 32, 64}, Case{"bf16", 2, 1, 20, 40, 64, 64}}) {
+    Case given = c;
+    given.forward = fits;
+    given.isAlone = true;
+    EXPECT_NE(test::Program(textOf(given), 2).error, "");
+  }
+}
+
 /// Where a GPU is full without parts there are none; neither where rows are many.
 TEST(Attention, PartsAreForFewRowsOfFewHeads) {
   auto partsOf = [](int64_t heads, int64_t few, int64_t rows, int64_t keys) {
@@ -319,6 +366,27 @@ TEST(Attention, IsKeptWhereItHasAForm) {
   EXPECT_NE(steps.find("mma.sync"), std::string::npos);
   for (const std::string &code : {codeOf("f16", 7), codeOf("f16", 264), codeOf("f32", 132)})
     EXPECT_EQ(code.find("_attention block "), std::string::npos) << code.substr(0, 300);
+}
+
+/// Of wide kernels, two warpgroups that multiply may have 65,536 registers / 384 threads.
+TEST(AttentionPtx, WideTilesFitIntoRegisters) {
+  if (!cuda::hasPtxas())
+    GTEST_SKIP() << "ptxas is not installed";
+  for (int64_t depth : {64, 128, 256})
+    for (bool isCausal : {false, true}) {
+      Case c{"bf16", 64, 64, 1024, 1024, depth, depth};
+      if (isCausal)
+        c.after = 0;
+      c.isAlone = true;
+      cuda::Compiled compiled;
+      std::string error;
+      ASSERT_TRUE(cuda::compileText(textOf(c), compiled, error)) << error;
+      std::remove(compiled.path.c_str());
+      size_t at = compiled.code.find("=== sm_90a\n"); // by itself: there are enough blocks
+      ASSERT_NE(at, std::string::npos);
+      SCOPED_TRACE(depth);
+      cuda::expectNoSpills(compiled.code.substr(at + 11), 1, depth < 256 ? 168 : 255, {"sm_90a"});
+    }
 }
 
 /// Heads of 256 need 16 bytes more than all registers backwards, on sm_100 alone.

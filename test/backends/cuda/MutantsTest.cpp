@@ -55,6 +55,16 @@ constexpr const char *kDecode =
   }
   return %r : tensor<2x1x64xf16>
 })";
+/// Two slabs of keys by wgmma.
+constexpr const char *kWide =
+    R"(func.func @f(%q: tensor<1x70x64xf16>, %k: tensor<1x150x64xf16>) -> tensor<1x70x64xf16> {
+  %r = sinter.kernel attention(%q, %k) {schedule = #sinter.schedule<wgmma_attention, lanes = 256, tile = [64, 64, 64]>} : (tensor<1x70x64xf16>, tensor<1x150x64xf16>) -> tensor<1x70x64xf16> {
+  ^bb0(%a: tensor<1x70x64xf16>, %b: tensor<1x150x64xf16>):
+    %y = sinter.attention %a, %b, %b {scale = 0.25 : f64} : (tensor<1x70x64xf16>, tensor<1x150x64xf16>, tensor<1x150x64xf16>) -> tensor<1x70x64xf16>
+    sinter.yield(%y) : tensor<1x70x64xf16>
+  }
+  return %r : tensor<1x70x64xf16>
+})";
 /// Keys are rows of a cache by their numbers, of a size that only running tells: there is one way to bring them.
 constexpr const char *kPaged =
     R"(func.func @f(%q: tensor<1x1x64xf16>, %c: tensor<1x?x64xf16>, %t: tensor<20xi64>) -> tensor<1x1x64xf16> {
@@ -101,6 +111,7 @@ const Program kPrograms[] = {{"sum", kSum, {{{3, 201}, {}}}},
                              {"mma", kProductF16.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
                              {"attention", kAttention, {{{1, 40, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
                              {"decode", kDecode, {{{2, 1, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
+                             {"wide", kWide, {{{1, 70, 64}, kSmall}, {{1, 150, 64}, kSmall}}, false},
                              {"paged",
                               kPaged,
                               {{{1, 1, 64}, kSmall},
@@ -155,6 +166,11 @@ const Mutant kMutants[] = {
     {"one part twice", "decode", R"((\tld\.global\.b32.*)\+512(\];))", "$1$2"},
     {"a part that leaves no maximum", "decode", R"(\tst\.global\.b32.*\+1024\].*)", ""},
     {"a row past those that share keys", "decode", R"((\tsetp\.lt\.u64.*), 2;)", "$1, 3;"},
+    {"no fence before products", "wide", R"(wgmma\.fence\.sync\.aligned;)", "", true},
+    {"shares that are not waited for", "wide", R"(wgmma\.wait_group\.sync\.aligned 0;)", "", true},
+    {"values in the other direction", "wide", R"((wgmma\.mma_async.*\}, b, 1, 1, 1, )1;)", "$010;"},
+    {"shares in another order", "wide", R"((wgmma\.mma_async.*\}, \{)(%r[0-9]+), (%r[0-9]+)(,.*))", "$1$3, $2$4"},
+    {"bytes that do not come", "wide", R"((\tmbarrier\.arrive\.expect_tx.*|mbarrier\.arrive\.expect_tx.*))", ""},
     {"positions behind the first", "paged", R"((\tmax\.s64.*), 0;)", "$1, 15;", true},
     {"a negative position that stays", "paged", R"(\tbfe\.s64 \t(%rd[0-9]+), .*, 31, 1;)", "\tmov.b64 \t$1, 0;"},
     {"no barrier before rows are read", "backward", R"(\tbar\.sync.*)", "", true},
