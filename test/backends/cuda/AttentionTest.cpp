@@ -284,6 +284,17 @@ TEST(WideAttention, SizesAndEdges) {
   expectWide({"bf16", 1, 1, 130, 65, 128, 64});
   expectWide({"bf16", 1, 1, 65, 70, 256, 256}, 64);
   expectWide({"f16", 2, 1, 129, 1, 64, 64});
+  expectWide({"f16", 1, 1, 66, 65, 192, 192}, 64);
+}
+
+/// The kernel beside it, of the same words.
+TEST(WideAttention, OtherGpusMultiplyByMma) {
+  setenv("SINTER_CUDA_WGMMA", "off", 1);
+  Case c{"bf16", 2, 2, 70, 130, 64, 64, {}, 60, "", "wgmma_attention, lanes = 256, tile = [64, 64, 64]"};
+  c.isAlone = true;
+  expectRight(c);
+  unsetenv("SINTER_CUDA_WGMMA");
+  EXPECT_EQ(cuda::count("wgmma"), 0u);
 }
 
 TEST(WideAttention, MasksBiasesAndGroups) {
