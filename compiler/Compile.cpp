@@ -143,6 +143,8 @@ FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &op
   codeOptions.keepAssembly = request.keepAssembly;
   codeOptions.loopsOnly = request.last == Last::Schedule || request.last == Last::Loops;
   codeOptions.timeline = options.timeline;
+  if (options.cachesKernels)
+    codeOptions.kernelStore = {options.kernelFolder, options.kernelFolderBytes};
   start = now();
   schedule::Weights weights;
   codeOptions.weights = &weights;

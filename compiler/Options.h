@@ -29,6 +29,10 @@ struct Options {
   /// Largest tensor that folding may make, in bytes, and the steps that it takes, about as many as elements.
   int64_t maxFoldedBytes = int64_t(1) << 30;
   int64_t maxFoldingSteps = int64_t(1) << 29;
+  /// Keep object code of kernels in a folder from one compilation to the next. An empty folder: the user's.
+  bool cachesKernels = false;
+  std::string kernelFolder;
+  int64_t kernelFolderBytes = int64_t(1) << 30;
   /// Where the time of passes, kernels and files is written down (backends/schedule/Timeline.h); it outlives the
   /// compiled module. Null: nowhere.
   schedule::Timeline *timeline = nullptr;

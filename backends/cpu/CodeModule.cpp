@@ -2,6 +2,7 @@
 
 #include "backends/cpu/CodeModule.h"
 #include "backends/cpu/CpuBackend.h"
+#include "backends/cpu/KernelCache.h"
 #include "backends/cpu/LowerSchedule.h"
 #include "backends/schedule/ScheduleEmitter.h"
 #include "ir/Shape.h"
@@ -184,9 +185,17 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   objectOptions.keepLLVM = options.keepLLVM;
   objectOptions.keepAssembly = options.keepAssembly;
   objectOptions.timeline = options.timeline;
+  std::optional<KernelCache> cache;
+  if (options.kernelStore)
+    objectOptions.cache = &cache.emplace(options.kernelStore->folder, options.kernelStore->maxBytes);
   schedule::Span compiling(options.timeline, Kind::Phase, "object code");
   FailureOr<std::vector<ObjectFile>> files = compileObjects(units, objectOptions);
   compiling.end();
+  if (cache) {
+    cache->sweep();
+    if (std::string problem = cache->problem(); !problem.empty())
+      emitWarning(UnknownLoc::get(module.getContext())) << "the cache of kernels is not used in full: " << problem;
+  }
   if (failed(files))
     return failure();
   for (auto [i, file] : llvm::enumerate(*files)) {

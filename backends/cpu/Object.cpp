@@ -2,11 +2,14 @@
 
 #include "backends/cpu/Object.h"
 #include "backends/cpu/BFloatBits.h"
+#include "backends/cpu/KernelCache.h"
 #include "backends/cpu/LongFunctions.h"
 #include "backends/cpu/Lowering.h"
 #include "backends/cpu/OrderDefinitions.h"
 #include "backends/cpu/SingleLaneStores.h"
 #include "backends/schedule/Threads.h"
+#include "ir/Schedules.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
@@ -232,12 +235,31 @@ static LogicalResult takePart(ModuleOp module, ObjectUnit::Part &part) {
   return success();
 }
 
+/// What the object code of a unit depends on.
+static std::string keyOf(ObjectUnit &unit, const ObjectOptions &options, StringRef targetKey) {
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  os << buildOfCode() << '\n' << targetKey << "\n-O" << options.optLevel << (unit.light ? " light" : "") << '\n';
+  OpPrintingFlags flags;
+  flags.useLocalScope().printGenericOpForm().assumeVerified();
+  auto add = [&](ModuleOp module, StringRef kernel, bool callable, bool wrapped, int inlining) {
+    os << '"' << kernel << "\" " << callable << ' ' << wrapped << ' ' << inlining << '\n';
+    module->print(os, flags);
+    os << '\n';
+  };
+  add(unit.module, unit.kernel, unit.callable, unit.wrapped, 0);
+  for (const ObjectUnit::Part &part : unit.parts)
+    add(part.module, part.kernel, false, part.wrapped, static_cast<int>(part.inlining));
+  return key;
+}
+
+/// What a kernel is called while it is compiled for the cache, whatever its number in the module is.
+constexpr StringRef kAnyKernel = "sinter_kernel";
+
 static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options, Lowering &lowering,
                                  llvm::TargetMachine &machine, std::mutex *mlirLock, ObjectFile &file) {
   using schedule::Span;
   using Kind = schedule::Timeline::Kind;
-  Span whole(options.timeline, Kind::Kernel, unit.kernel.empty() ? "schedules" : unit.kernel,
-             unit.kernel.empty() ? "schedules" : unit.emitter);
   auto start = std::chrono::steady_clock::now();
   Span lower(options.timeline, Kind::Step, "to LLVM");
   llvm::LLVMContext context;
@@ -292,6 +314,44 @@ static LogicalResult compileUnit(ObjectUnit &unit, const ObjectOptions &options,
   return success();
 }
 
+/// The same through the cache.
+static LogicalResult findOrCompileUnit(ObjectUnit &unit, const ObjectOptions &options, StringRef targetKey,
+                                       Lowering &lowering, llvm::TargetMachine &machine, std::mutex *mlirLock,
+                                       ObjectFile &file) {
+  using Kind = schedule::Timeline::Kind;
+  bool isKernel = !unit.kernel.empty();
+  schedule::Span whole(options.timeline, Kind::Kernel, isKernel ? unit.kernel : "schedules",
+                       isKernel ? unit.emitter : "schedules");
+  if (!options.cache || options.keepLLVM || options.keepAssembly)
+    return compileUnit(unit, options, lowering, machine, mlirLock, file);
+  schedule::Span looking(options.timeline, Kind::Step, "cache of kernels");
+  std::string name = unit.kernel, key;
+  {
+    std::unique_lock<std::mutex> lock;
+    if (mlirLock)
+      lock = std::unique_lock(*mlirLock);
+    if (isKernel) {
+      unit.module.lookupSymbol<func::FuncOp>(name).setName(kAnyKernel);
+      unit.kernel = kAnyKernel;
+    }
+    key = keyOf(unit, options, targetKey);
+  }
+  auto callAsAsked = [&] { return !isKernel || renameKernel(file.bytes, kAnyKernel, name); };
+  if (std::optional<std::string> object = options.cache->find(key)) {
+    file.bytes = std::move(*object);
+    file.wasCached = callAsAsked();
+  }
+  looking.note("found", file.wasCached);
+  looking.end();
+  if (file.wasCached)
+    return success();
+  if (failed(compileUnit(unit, options, lowering, machine, mlirLock, file)))
+    return failure();
+  schedule::Span storing(options.timeline, Kind::Step, "cache of kernels, writing");
+  options.cache->store(key, file.bytes);
+  return callAsAsked() ? success() : unit.module.emitError("an object file has no symbols that can be renamed");
+}
+
 FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUnit> units,
                                                        const ObjectOptions &options) {
   std::vector<ObjectFile> files(units.size());
@@ -300,6 +360,9 @@ FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUni
   MLIRContext *context = units.front().module.getContext();
   std::mutex mlirMutex;
   std::mutex *mlirLock = context->isMultithreadingEnabled() ? nullptr : &mlirMutex;
+  std::string targetKey; // all that emitters and LLVM are told about the target
+  if (options.cache)
+    llvm::raw_string_ostream(targetKey) << options.target->attribute(context);
   std::atomic<size_t> next = 0;
   std::atomic<bool> ok = true;
   auto work = [&] {
@@ -320,7 +383,7 @@ FailureOr<std::vector<ObjectFile>> cpu::compileObjects(MutableArrayRef<ObjectUni
     }
     setup.end();
     for (size_t i = next++; i < units.size() && ok; i = next++)
-      if (failed(compileUnit(units[i], options, *lowering, *machine, mlirLock, files[i])))
+      if (failed(findOrCompileUnit(units[i], options, targetKey, *lowering, *machine, mlirLock, files[i])))
         ok = false;
   };
   schedule::runOnThreads(std::min<size_t>(options.threads, units.size()), work);

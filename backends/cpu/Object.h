@@ -20,6 +20,8 @@ class Module;
 
 namespace sinter::cpu {
 
+class KernelCache;
+
 struct ObjectOptions {
   const Target *target = nullptr;
   int optLevel = 2;
@@ -27,6 +29,7 @@ struct ObjectOptions {
   bool keepLLVM = false;     // text of the LLVM dialect
   bool keepAssembly = false; // text of the machine code
   schedule::Timeline *timeline = nullptr;
+  KernelCache *cache = nullptr; // which keepLLVM and keepAssembly pass by
 };
 
 struct ObjectUnit {
@@ -55,6 +58,7 @@ struct ObjectUnit {
 struct ObjectFile {
   std::string bytes; // ELF
   std::string llvm, assembly;
+  bool wasCached = false;
   double lowerMs = 0, optimizeMs = 0, generateMs = 0;
 };
 

@@ -51,6 +51,12 @@ struct Target {
   std::string name() const;
 };
 
+/// A folder of object code, and how much it may hold.
+struct KernelStore {
+  std::string folder; // empty: the user's
+  int64_t maxBytes = int64_t(1) << 30;
+};
+
 struct CodeOptions {
   int optLevel = 2;
   unsigned threads = 1;
@@ -66,6 +72,8 @@ struct CodeOptions {
   Weights *weights = nullptr;
   /// Where the time is written down; null: nowhere.
   Timeline *timeline = nullptr;
+  /// Where the host keeps object code of kernels from one compilation to the next; none by default.
+  std::optional<KernelStore> kernelStore = std::nullopt;
 };
 
 /// A back end as the compiler sees it before there is a module.

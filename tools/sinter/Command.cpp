@@ -92,6 +92,18 @@ void SharedOptions::addCheckpointTo(CLI::App &command) {
       ->each(noteIn(compiling, "--checkpoint"));
 }
 
+void SharedOptions::addKernelCacheTo(CLI::App &command) {
+  command
+      .add_flag("--kernel-cache{-}", kernelCache,
+                "=FOLDER: take object code of kernels that were compiled before from a folder, and keep it there "
+                "(alone: $XDG_CACHE_HOME/sinter/kernels, or ~/.cache/sinter/kernels; without the flag the folder that "
+                "SINTER_KERNEL_CACHE names, if any)")
+      ->each(noteIn(compiling, "--kernel-cache"));
+  command.add_option("--kernel-cache-size", kernelCacheMiB, "MiB that the folder may hold (default 1024)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->each(noteIn(compiling, "--kernel-cache-size"));
+}
+
 void SharedOptions::addShapesTo(CLI::App &command) {
   command.add_option("--shape", shapes, "NAME=1x3x224x224: fixes the dims of an input ('?' keeps one dynamic)")
       ->type_name("NAME=DIMS")

@@ -50,7 +50,9 @@ struct SharedOptions {
   bool stripDebug = false;         // without debug_print and check_finite
   std::string function;            // of a module; empty: its first
   TimePasses times;                // of commands that have the flag
-  std::string states;              // safetensors file that states have their values of; empty: their first ones
+  std::string kernelCache;         // folder; `-`: the user's; empty: what SINTER_KERNEL_CACHE says
+  int64_t kernelCacheMiB = 1024;
+  std::string states; // safetensors file that states have their values of; empty: their first ones
   /// The flags given among those that say how to compile (-O, --fast-math, --target), or on how many threads.
   std::vector<std::string> compiling, threading;
 
@@ -60,6 +62,8 @@ struct SharedOptions {
   void addPrecisionTo(CLI::App &command);
   /// --checkpoint, of commands that make code.
   void addCheckpointTo(CLI::App &command);
+  /// --kernel-cache and --kernel-cache-size, of commands that write code.
+  void addKernelCacheTo(CLI::App &command);
   /// --shape and --index-policy alone.
   void addShapesTo(CLI::App &command);
   /// --device of commands that run code.

@@ -282,6 +282,7 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   flags->shared.addPrecisionTo(*command);
   flags->shared.addCheckpointTo(*command);
   flags->shared.times.addTo(*command);
+  flags->shared.addKernelCacheTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command->add_option("-o,--output", flags->output,
                       "file to write; its suffix chooses the format; - is standard output, the default for text");

@@ -79,6 +79,12 @@ Options tool::compilerOptions(const SharedOptions &options) {
   result.target = isGiven || !options.device.empty() ? options.targets() : "";
   result.threads = static_cast<unsigned>(options.compilerThreads);
   result.timeline = options.times.timeline();
+  const char *folder = std::getenv("SINTER_KERNEL_CACHE");
+  result.kernelFolder = !options.kernelCache.empty() ? options.kernelCache : folder ? folder : "";
+  result.cachesKernels = !result.kernelFolder.empty();
+  if (result.kernelFolder == "-")
+    result.kernelFolder.clear();
+  result.kernelFolderBytes = options.kernelCacheMiB << 20;
   return result;
 }
 

@@ -202,6 +202,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   flags->shared.addCheckpointTo(*command);
   flags->shared.addPrecisionTo(*command);
   flags->shared.times.addTo(*command);
+  flags->shared.addKernelCacheTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command
       ->add_option("--loss", flags->train.loss,
