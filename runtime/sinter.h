@@ -865,15 +865,17 @@ typedef struct sinter_compile_options {
   const char *target;   // null: this machine; several, separated by commas: code for each, the best that runs is taken
   const char *header;   // files only: where the C header goes; null: beside the file
   int32_t disk_cache;   // not files: look for the code in the disk cache, and put it there
-  int32_t no_memory_cache;  // not files: compile even if this process has compiled the same
-  const char *cache_folder; // null: $XDG_CACHE_HOME/sinter/jit, or ~/.cache/sinter/jit
-  int64_t cache_bytes;      // most that the folder may hold; 0: 1 GiB
-  int32_t fast_math;        // rewrites that change rounding, infinities and NaN, as `sinter compile --fast-math`
-  int32_t sha256;           // files only, .smod: non-zero stores the SHA-256 of each section
-  int32_t index_policy;     // sinter_index_policy
-  int32_t strip_debug;      // non-zero: without debug_print and check_finite
-  int32_t profile;          // non-zero: sessions count calls and time of each kernel, which costs some 50 ns a call
-  int32_t reserved;         // 0
+  int32_t no_memory_cache;   // not files: compile even if this process has compiled the same
+  const char *cache_folder;  // null: $XDG_CACHE_HOME/sinter/jit, or ~/.cache/sinter/jit
+  int64_t cache_bytes;       // most that the folder may hold; 0: 1 GiB
+  int32_t fast_math;         // rewrites that change rounding, infinities and NaN, as `sinter compile --fast-math`
+  int32_t sha256;            // files only, .smod: non-zero stores the SHA-256 of each section
+  int32_t index_policy;      // sinter_index_policy
+  int32_t strip_debug;       // non-zero: without debug_print and check_finite
+  int32_t profile;           // non-zero: sessions count calls and time of each kernel, which costs some 50 ns a call
+  int32_t kernel_cache;      // non-zero: take object code of kernels from a folder, and keep it there
+  const char *kernel_folder; // null: $XDG_CACHE_HOME/sinter/kernels, or ~/.cache/sinter/kernels
+  int64_t kernel_bytes;      // most that this folder may hold; 0: 1 GiB
   const char *device; // not files: where it runs, "cuda" or "cuda:1" (sinter_open_options.device); without a target the
                       // code is for that back end and this machine's CPU. Null: the CPU, or what the target names
 } sinter_compile_options;

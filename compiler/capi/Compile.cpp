@@ -5,6 +5,7 @@
 
 #include "compiler/Compile.h"
 #include "backends/schedule/Signature.h"
+#include "backends/schedule/Timeline.h"
 #include "compiler/Link.h"
 #include "compiler/Targets.h"
 #include "compiler/capi/FileLimit.h"
@@ -33,8 +34,11 @@ static sinter_status_code readCompileOptions(const sinter_compile_options *given
     return invalid("compile options require at least 0 threads, got " + Twine(read.threads));
   if (read.index_policy < SINTER_INDEX_AS_RECORDED || read.index_policy > SINTER_INDEX_ERROR)
     return invalid("compile options require an index_policy of sinter_index_policy, got " + Twine(read.index_policy));
-  if (read.reserved != 0)
-    return invalid("compile options require reserved to be 0, got " + Twine(read.reserved));
+  if (read.kernel_bytes < 0)
+    return invalid("compile options require kernel_bytes of at least 0, got " + Twine(read.kernel_bytes));
+  options.cachesKernels = read.kernel_cache != 0;
+  options.kernelFolder = read.kernel_folder ? read.kernel_folder : "";
+  options.kernelFolderBytes = read.kernel_bytes ? read.kernel_bytes : options.kernelFolderBytes;
   options.optLevel = read.opt_level == 0 ? 2 : std::max(read.opt_level, 0);
   options.threads = static_cast<unsigned>(read.threads);
   options.fastMath = read.fast_math != 0;
@@ -66,12 +70,19 @@ static sinter_status_code compileModule(sinter_graph &graph, ModuleOp module, co
                                         const CompileRequest &request, CompiledModule &compiled) {
   graph.message.clear();
   graph.namePlaces = true;
-  FailureOr<CompiledModule> result = compileGraph(module, options, request);
+  Options measured = options;
+  std::optional<schedule::Timeline> timeline;
+  if (const char *asked = std::getenv("SINTER_TIME_PASSES"); asked && *asked)
+    measured.timeline = &timeline.emplace();
+  FailureOr<CompiledModule> result = compileGraph(module, measured, request);
   graph.namePlaces = false;
+  if (timeline)
+    std::fputs(timeline->table().c_str(), stderr);
   if (failed(result))
     return fail(SINTER_UNSUPPORTED,
                 graph.message.empty() ? Twine("the graph cannot be compiled") : Twine(graph.message));
   compiled = std::move(*result);
+  compiled.timeline = nullptr; // which ends here
   return SINTER_OK;
 }
 

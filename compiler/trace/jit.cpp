@@ -551,6 +551,7 @@ bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, st
   if (Tensor problem; !lower(raw, traced.function, lowered, problem))
     return stop(problem);
   lowered.disk_cache = options.disk_cache;
+  lowered.kernel_cache = options.kernel_cache;
   sinter_module *module = nullptr;
   if (sinter_graph_compile(raw, &lowered, &module))
     return stop(fail(where, sinter_last_error()));

@@ -18,6 +18,8 @@ struct JitOptions {
   std::vector<Spec> specs = {};
   /// Look for compiled code in, and write it to, $XDG_CACHE_HOME/sinter/jit.
   bool disk_cache = false;
+  /// Take object code of kernels from $XDG_CACHE_HOME/sinter/kernels, or ~/.cache/sinter/kernels, and keep it there.
+  bool kernel_cache = false;
   OptLevel opt_level = OptLevel::standard;
   int threads = 0;        // that run it; 0: all cores for large arguments, else one
   bool fast_math = false; // rewrites that change rounding, infinities and NaN

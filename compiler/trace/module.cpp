@@ -225,6 +225,7 @@ Module build(const Graph &graph, const BuildOptions &options, Where where) {
   lowered.opt_level = int32_t(options.opt_level);
   lowered.fast_math = options.fast_math;
   lowered.disk_cache = options.disk_cache;
+  lowered.kernel_cache = options.kernel_cache;
   lowered.target = options.target.empty() ? nullptr : options.target.c_str();
   if (graph.error())
     result.failure = std::make_shared<Error>(*graph.error());
@@ -247,6 +248,7 @@ Status detail::writeGraph(const Graph &graph, const CompileOptions &options) {
   lowered.opt_level = int32_t(options.opt_level);
   lowered.fast_math = options.fast_math;
   lowered.strip_debug = options.strip_debug;
+  lowered.kernel_cache = options.kernel_cache;
   lowered.target = options.target.empty() ? nullptr : options.target.c_str();
   lowered.header = options.header.empty() ? nullptr : options.header.c_str();
   lowered.sha256 = options.sha256;

@@ -124,6 +124,7 @@ struct BuildOptions {
   OptLevel opt_level = OptLevel::standard;
   bool fast_math = false;  // rewrites that change rounding, infinities and NaN
   bool disk_cache = false; // as in JitOptions
+  bool kernel_cache = false;
   std::string target = {}; // as in CompileOptions
 };
 Module build(const Graph &graph, const BuildOptions &options, Where where = Where::current());
@@ -141,8 +142,9 @@ struct CompileOptions {
   /// machine.
   std::string target = {};
   OptLevel opt_level = OptLevel::standard;
-  bool fast_math = false;   // rewrites that change rounding, infinities and NaN
-  bool strip_debug = false; // without debug_print and check_finite
+  bool fast_math = false;    // rewrites that change rounding, infinities and NaN
+  bool strip_debug = false;  // without debug_print and check_finite
+  bool kernel_cache = false; // as in JitOptions
   std::string name = "main";
   bool sha256 = false;                                // of a .smod's sections, stated in it
   std::vector<std::string> inputs = {}, outputs = {}; // names, in the order of leaves

@@ -34,6 +34,7 @@ sinter_compile_options StepCore::State::compileOptions() const {
   lowered.struct_size = sizeof(lowered);
   lowered.opt_level = int32_t(options.opt_level);
   lowered.fast_math = options.fast_math;
+  lowered.kernel_cache = options.kernel_cache;
   return lowered;
 }
 
@@ -58,6 +59,7 @@ Tensor StepCore::State::compileGradient(LossCall loss, std::span<const Spec> bat
   BuildOptions build;
   build.opt_level = options.opt_level;
   build.fast_math = options.fast_math;
+  build.kernel_cache = options.kernel_cache;
   Module module = sinter::build(Graph(graph), build, where);
   if (module.error())
     return errorTensor(*module.error());

@@ -29,6 +29,7 @@ struct StepOptions {
   OptLevel opt_level = OptLevel::standard;
   int threads = 0; // 0: all cores
   bool fast_math = false;
+  bool kernel_cache = false; // as in JitOptions
   /// What the step keeps of activations, and what it computes again: none, full (the smallest arena), named:REGEX
   /// (blocks by the names of their leaves: "layers\\.[0-9]+\\."), budget:64M, budget:40%; empty: none. Results keep
   /// their bits. A budget that cannot be met is an error that tells the least.

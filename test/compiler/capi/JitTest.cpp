@@ -92,6 +92,27 @@ TEST(Jit, FindsWhatThisProcessCompiled) {
   EXPECT_EQ(report().compiles, before.compiles + 6);
 }
 
+TEST(Jit, KeepsKernelsInAFolder) {
+  Folder folder;
+  sinter_compile_options options = {};
+  options.no_memory_cache = 1;
+  options.kernel_cache = 1;
+  options.kernel_folder = folder.text.c_str();
+  EXPECT_EQ(Scaled(2).run(options), 6);
+  std::vector<fs::path> files = folder.files();
+  ASSERT_FALSE(files.empty());
+  auto longAgo = fs::file_time_type::clock::now() - std::chrono::hours(48);
+  for (const fs::path &file : files)
+    fs::last_write_time(file, longAgo);
+  EXPECT_EQ(Scaled(2).run(options), 6);
+  EXPECT_EQ(folder.files().size(), files.size());
+  for (const fs::path &file : files) // was used
+    EXPECT_GT(fs::last_write_time(file), longAgo + std::chrono::hours(24));
+  options.kernel_bytes = 1; // less than any: what was stored last goes, too
+  EXPECT_EQ(Scaled(4).run(options), 12);
+  EXPECT_TRUE(folder.files().empty());
+}
+
 /// y = x[i] of five numbers; gives the status, or y where the call is right.
 static std::pair<int32_t, float> gathered(int32_t policy, int64_t position, size_t optionsSize) {
   Recorder r;
@@ -233,6 +254,17 @@ struct Environment {
   }
 };
 } // namespace
+
+TEST(Jit, SaysWhatCompilingTakesIfTheEnvironmentAsks) {
+  Environment asked("SINTER_TIME_PASSES", "1");
+  sinter_compile_options anew = {};
+  anew.no_memory_cache = 1;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Scaled(2).run(anew), 6);
+  std::string table = testing::internal::GetCapturedStderr();
+  for (const char *step : {" all\n", " passes\n", " sinter-form-kernels\n", " object code\n", " code generation\n"})
+    EXPECT_NE(table.find(step), std::string::npos) << step << table;
+}
 
 TEST(Jit, RefusesLinksAndPlacesWithoutFolders) {
   Folder real, link{};

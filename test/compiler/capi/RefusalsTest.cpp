@@ -121,7 +121,8 @@ TEST(Refusals, OfCompileOptions) {
                  "compile options require cache_bytes of at least 0, got -1");
   EXPECT_REFUSED(compile([](auto &o) { o.index_policy = 3; }),
                  "compile options require an index_policy of sinter_index_policy, got 3");
-  EXPECT_REFUSED(compile([](auto &o) { o.reserved = 1; }), "compile options require reserved to be 0, got 1");
+  EXPECT_REFUSED(compile([](auto &o) { o.kernel_bytes = -1; }),
+                 "compile options require kernel_bytes of at least 0, got -1");
   EXPECT_REFUSED(compile([](auto &o) { o.threads = -1; }), "compile options require at least 0 threads, got -1");
   EXPECT_REFUSED(sinter_graph_compile_file(r.graph, "x.pdf", nullptr),
                  "compile requires the suffix .smod, .o, .a, .so, .s, .sinter, .mlir or none, got '.pdf'");
