@@ -58,6 +58,7 @@ REASONS = {
     "test/tools/Inputs/crashing_case.py": (["time"], "waits for a child; any moment of the signal is a crash"),
     "test/tools/Inputs/interrupt.py": (["time"], "waits for a file; any moment of a kill leaves whole files"),
     "test/tools/Inputs/interrupt_table.py": (["time"], "any moment of a kill leaves whole files"),
+    "test/tools/Inputs/kernel_cache.py": (["times of files"], "sets the times that decide which file is the oldest"),
 }
 IMPORT = re.compile(r"^(?:import random\b|from random\b)", re.M)
 SEED = re.compile(r"\brandom\.seed\(\w+\)")
