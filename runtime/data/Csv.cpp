@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <unordered_map>
+#include <unordered_set>
 
 using namespace sinter::data;
 
@@ -13,16 +15,23 @@ namespace {
 struct Column {
   std::string name;
   int32_t dtype = Bytes;
-  std::shared_ptr<char> data{}; // elements, or offsets of strings
-  std::string text{};           // of strings
-  int64_t elementBytes = 8;
+  std::shared_ptr<char> data{};           // elements, or offsets of strings
+  std::string text{};                     // of strings
+  int64_t elementBytes = 8, capacity = 0; // rows
 
   void begin(int64_t rows) {
     elementBytes = dtype == Bytes ? 8 : sinter_dtype_bytes(dtype);
+    capacity = rows;
     data = allocate((rows + 1) * elementBytes);
     text.clear();
     if (dtype == Bytes)
       reinterpret_cast<int64_t *>(data.get())[0] = 0;
+  }
+  void grow() {
+    auto grown = allocate((2 * capacity + 1) * elementBytes);
+    std::memcpy(grown.get(), data.get(), static_cast<size_t>((capacity + 1) * elementBytes));
+    data = std::move(grown);
+    capacity *= 2;
   }
   Value end(int64_t rows) {
     if (dtype != Bytes)
@@ -212,6 +221,8 @@ static Layout layOut(const std::string &path, const CsvOptions &options) {
   Layout layout;
   std::vector<std::string> names;
   auto readNames = [&](int64_t i, const Field &field) {
+    if (i == 0)
+      names.clear(); // a row that was not yet read to its end begins again
     names.push_back(options.hasHeader ? std::string(field.text) : "c" + std::to_string(i));
   };
   int64_t begin = splitter.stream.offset();
@@ -222,10 +233,10 @@ static Layout layOut(const std::string &path, const CsvOptions &options) {
   }
   if (options.hasHeader) {
     layout.dataOffset = splitter.stream.offset();
-    for (size_t i = 0; i < names.size(); ++i)
-      if (std::find(names.begin(), names.begin() + static_cast<long>(i), names[i]) !=
-          names.begin() + static_cast<long>(i))
-        throw Error(SINTER_INVALID_ARGUMENT, "the header requires distinct names, got '" + names[i] + "' twice",
+    std::unordered_set<std::string_view> known;
+    for (const std::string &name : names)
+      if (!known.insert(name).second)
+        throw Error(SINTER_INVALID_ARGUMENT, "the header requires distinct names, got '" + name + "' twice",
                     {path, -1, begin});
   } else {
     layout.dataOffset = begin;
@@ -233,9 +244,13 @@ static Layout layOut(const std::string &path, const CsvOptions &options) {
       names[i] = options.columns[i].name;
   }
   layout.columnOf.assign(names.size(), -1);
+  std::unordered_map<std::string_view, size_t> placeOf;
+  if (!options.columns.empty())
+    for (size_t i = 0; i < names.size(); ++i)
+      placeOf.emplace(names[i], i);
   for (const CsvColumn &column : options.columns) {
-    auto found = std::find(names.begin(), names.end(), column.name);
-    if (found == names.end())
+    auto found = placeOf.find(column.name);
+    if (found == placeOf.end())
       throw Error(SINTER_INVALID_ARGUMENT,
                   "column '" + column.name + "' is required, the file has " + std::to_string(names.size()) +
                       " columns without it",
@@ -244,7 +259,7 @@ static Layout layOut(const std::string &path, const CsvOptions &options) {
     if (std::ranges::find(known, column.dtype) == known.end())
       throw Error(SINTER_UNSUPPORTED, "column '" + column.name + "' requires bytes, i1, i32, i64, f32 or f64, got " +
                                           dtypeName(column.dtype));
-    layout.columnOf[static_cast<size_t>(found - names.begin())] = static_cast<int>(layout.columns.size());
+    layout.columnOf[found->second] = static_cast<int>(layout.columns.size());
     layout.columns.push_back(column);
   }
   if (!options.columns.empty())
@@ -304,8 +319,10 @@ public:
   }
 
   bool next(Record &record) override {
+    // Of a batch with very many columns, memory grows with the rows that come.
+    int64_t few = std::max<int64_t>((int64_t(1) << 23) / static_cast<int64_t>(columns.size() + 1), 1);
     for (Column &column : columns)
-      column.begin(batchRows);
+      column.begin(std::min(batchRows, few));
     int64_t rows = 0;
     while (rows < batchRows) {
       int64_t offset = splitter.stream.offset();
@@ -367,6 +384,8 @@ private:
   }
 
   void store(Column &column, int64_t rows, const Field &field) {
+    if (rows >= column.capacity) [[unlikely]]
+      column.grow();
     char *to = column.data.get() + rows * column.elementBytes;
     if (column.dtype == Bytes) {
       auto *offsets = reinterpret_cast<int64_t *>(to);

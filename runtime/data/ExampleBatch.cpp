@@ -53,7 +53,7 @@ public:
   }
 
   /// The entry of no feature.
-  Front() { at(cared, 0) = 255; }
+  Front() = default;
 
   /// The elements of an entry at `at`, which end with it. Nowhere where the entry begins otherwise. `read` bytes of
   /// memory from `at` on may be read.
@@ -83,7 +83,7 @@ private:
   static unsigned char &at(Half *halves, size_t i) { return reinterpret_cast<unsigned char *>(halves)[i]; }
 
   bool isNumbers = false;
-  int64_t size = 1, most = 0;
+  int64_t size = 1, most = -1; // of what stands before the elements; of these, at most
   Half expected[2] = {}, cared[2] = {}, sized[2] = {}; // sized: bytes that are a constant and the last size
 };
 

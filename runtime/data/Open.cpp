@@ -114,7 +114,10 @@ static Dataset openMedia(const std::string &path) {
     auto sound = [](std::string_view bytes) { return decodeWav(bytes); };
     return isSound ? decodeColumn(sound, "bytes", "sound")(record) : decodeColumn(picture, "bytes", "image")(record);
   };
-  return Dataset::from(openFolder(path, suffixes)).map(decode);
+  std::shared_ptr<const Source> files = openFolder(path, suffixes);
+  if (files->size() == 0)
+    throw Error(SINTER_INVALID_ARGUMENT, "a folder of data requires pictures or sounds, this one has none", {path});
+  return Dataset::from(files).map(decode);
 }
 
 Dataset sinter::data::openFile(const std::string &path) {

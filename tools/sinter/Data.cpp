@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <iostream>
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
 
 using namespace sinter;
@@ -128,16 +129,17 @@ static Exit head(const DataFlags &flags) {
 
 static Exit stats(const DataFlags &flags) {
   std::vector<Summary> columns;
+  std::unordered_map<std::string, size_t> places; // in `columns`
   int64_t records = 0, skipped = 0;
   for (const std::string &path : flags.files) {
     data::Dataset batches = data::openFileBatches(path, 1024);
     data::Loader loader(flags.skip ? batches.skipErrors() : batches);
     for (data::Record batch; loader.next(batch);) {
       for (int64_t c = 0; c < batch.size(); ++c) {
-        auto at = std::ranges::find_if(columns, [&](const Summary &known) { return known.name == batch.name(c); });
-        if (at == columns.end())
-          at = columns.insert(columns.end(), Summary(batch.name(c), batch.value(c)));
-        at->add(batch.value(c));
+        auto [at, isNew] = places.try_emplace(batch.name(c), columns.size());
+        if (isNew)
+          columns.push_back(Summary(batch.name(c), batch.value(c)));
+        columns[at->second].add(batch.value(c));
       }
       records += batch.size() ? batch.value(0).rows() : 0;
     }

@@ -97,6 +97,49 @@ TEST_F(DataTables, without_a_header_columns_are_numbered_or_named) {
   EXPECT_EQ(all(readCsv(path, options))[1]["n"].as<int32_t>()[0], 2);
 }
 
+/// The header is longer than what is read at once, and a batch of so many columns takes no memory for rows that the
+/// file does not have.
+TEST_F(DataTables, a_table_has_very_many_columns) {
+  const int64_t columns = 100000;
+  std::string header, first, second;
+  for (int64_t c = 0; c < columns; ++c) {
+    std::string end = c + 1 < columns ? "," : "\n";
+    header += "column" + std::to_string(c) + end;
+    first += std::to_string(c) + end;
+    second += (c % 2 ? std::to_string(-c) : "word") + end;
+  }
+  std::string path = write("wide.csv", header + first + second);
+  Record batch = all(readCsvBatches(path, 4096))[0];
+  ASSERT_EQ(batch.size(), columns);
+  EXPECT_EQ(batch.value(columns - 1).as<int64_t>()[1], 1 - columns);
+  EXPECT_EQ(batch.value(columns - 2).bytes(1), "word");
+  EXPECT_EQ(batch.name(columns - 1), "column99999");
+  CsvOptions options;
+  options.columns = {{"column7", SINTER_I64}, {"column99999", SINTER_F64}};
+  EXPECT_EQ(all(readCsv(path, options))[1]["column99999"].as<double>()[0], -99999);
+  std::string twice = write("twice.csv", header.substr(0, header.size() - 1) + ",column3\n" + first);
+  EXPECT_NE(messageOf([&] { all(readCsv(twice)); }).find("requires distinct names, got 'column3' twice"),
+            std::string::npos);
+}
+
+/// Memory of columns grows with the rows where there are many columns.
+TEST_F(DataTables, wide_batches_grow) {
+  const int64_t columns = 200000, rows = 50;
+  std::string text;
+  for (int64_t c = 0; c < columns; ++c)
+    text += "c" + std::to_string(c) + (c + 1 < columns ? "," : "\n");
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      (text += c % 3 ? std::to_string((r + c) % 10) : "w" + std::to_string(r)) += c + 1 < columns ? "," : "\n";
+  Record batch = all(readCsvBatches(write("grown.csv", text), rows))[0];
+  for (int64_t c : {int64_t(0), int64_t(1), columns - 1})
+    for (int64_t r = 0; r < rows; ++r)
+      if (c % 3)
+        ASSERT_EQ(batch.value(c).as<int64_t>()[static_cast<size_t>(r)], (r + c) % 10);
+      else
+        ASSERT_EQ(batch.value(c).bytes(r), "w" + std::to_string(r));
+}
+
 TEST_F(DataTables, what_cannot_be_is_refused) {
   std::string path = write("a.csv", "a\n1\n");
   EXPECT_NE(messageOf([&] {
