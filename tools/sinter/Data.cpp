@@ -216,7 +216,8 @@ void sinter::tool::addData(CLI::App &program, Exit &result) {
   data->require_subcommand(1);
   data->footer(
       "Formats, by suffix: .csv, .tsv, .jsonl, .npy, .npz, .safetensors, .idx, .tfrecord (tf.Examples), .txt; tables,\n"
-      "text, IDX and TFRecord also with .gz behind it. A folder is its pictures and sounds, labeled by the folders in "
+      "text, IDX and TFRecord also with .gz behind it, TFRecord with .zlib. A folder is its pictures and sounds, "
+      "labeled by the folders in "
       "it.");
   auto run = [flags, &result](Exit (*command)(const DataFlags &)) {
     return [flags, &result, command] {
