@@ -83,7 +83,7 @@ private:
   static unsigned char &at(Half *halves, size_t i) { return reinterpret_cast<unsigned char *>(halves)[i]; }
 
   bool isNumbers = false;
-  int64_t size = 1, most = -1; // of what stands before the elements; of these, at most
+  int64_t size = 1, most = -1;                         // of what stands before the elements; of these, at most
   Half expected[2] = {}, cared[2] = {}, sized[2] = {}; // sized: bytes that are a constant and the last size
 };
 

@@ -529,6 +529,17 @@ TEST_F(DataRecords, a_wrong_record_among_others_is_named) {
   EXPECT_EQ(batch["bag"].row(99), Value::of(std::vector<int64_t>{5, 6, 7}));
 }
 
+/// Bytes of zero are fields that nobody knows, wherever an entry could stand.
+TEST_F(DataRecords, unknown_fields_in_a_batch_are_passed_over) {
+  std::vector<Feature> features = {{.name = "i", .dtype = SINTER_I64, .hasDefault = true, .number = 7},
+                                   {.name = "bag", .dtype = SINTER_I64, .dims = {-1}, .hasDefault = true}};
+  std::vector<std::string> texts(60, std::string("\x0A\x08\0\0\0\0\0\0\0\0", 10));
+  Record batch = parseExamples(features)({{"record", Value::strings(texts)}});
+  EXPECT_EQ(batch["i"], Value::of(std::vector<int64_t>(60, 7)));
+  EXPECT_EQ(batch["bag"].row(3).count(), 0);
+  (void)parseExamples({})({{"record", Value::strings(texts)}});
+}
+
 TEST_F(DataRecords, strings_that_are_missing_in_a_batch_are_empty) {
   std::string full = makeExample({{"s", Value::string("word")}}), empty = makeExample({});
   std::vector<Feature> features = {{.name = "s", .dtype = Bytes, .hasDefault = true}};
