@@ -54,6 +54,7 @@ REASONS = {
     "test/runtime/smod.cpp": (["memory or disk"], "pages of this process before and after, half of a section apart"),
     "test/runtime/tape.cpp": (["memory or disk"], "addresses of this process and 100 MiB"),
     "test/runtime/threads.cpp": (["time"], "gives workers the time to sleep; what idle ones use is processor time"),
+    "test/tools/Inputs/compile_memory.py": (["time"], "looks at the peak of a process every two milliseconds; no bound of time is asserted"),
     "test/tools/Inputs/crash.py": (["time"], "waits for code that runs"),
     "test/tools/Inputs/crashing_case.py": (["time"], "waits for a child; any moment of the signal is a crash"),
     "test/tools/Inputs/interrupt.py": (["time"], "waits for a file; any moment of a kill leaves whole files"),
