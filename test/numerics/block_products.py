@@ -4,7 +4,7 @@
 
 Products with 4-bit codes in blocks (sinter.block_dot) against NumPy in f64, by 1e-5 of the sum of magnitudes: all block sizes, sums that end within a block and within a
 word, few and many rows, known and unknown, with and without zeros, and what follows; at -O0 too, and on 1, 2 and 4 threads with equal bits. Codes that stand for 0 give
-0. For the targets that are named; by default some that this machine can run."""
+0. Infinities and NaN in x give what IEEE 754 says of the sum. For the targets that are named; by default some that this machine can run."""
 import os
 import subprocess
 import sys
@@ -69,6 +69,12 @@ class Case:
             if not self.follows:
                 yield x * np.float32(1e-30)
                 yield x * np.float32(1e34)
+            if x.size:
+                for places in ([(0, np.inf)], [(0, -np.inf)], [(-1, np.inf)], [(0, np.nan)], [(0, np.inf), (1, np.inf)], [(2, np.inf), (-1, -np.inf)]):
+                    special = x.copy()
+                    for place, number in places:
+                        special.reshape(-1, self.k)[-1, place] = number
+                    yield special
 
     def check(self, x, got):
         n = self.codes.shape[0]
@@ -78,6 +84,11 @@ class Case:
         expected, bound = x @ weights, 1e-5 * (np.abs(x) @ np.abs(weights))
         if self.follows:
             expected, bound = np.tanh(expected + self.c), bound + 2e-6
+        finite = np.isfinite(x).all(-1)
+        same = np.array_equal(got[~finite], expected[~finite].astype(np.float32), equal_nan=True) if not self.follows else np.array_equal(np.isnan(got), np.isnan(expected))
+        if not same:
+            return False, float("inf")
+        got, expected, bound = got[finite], expected[finite], bound[finite]
         apart = np.abs(got.astype(np.float64) - expected)
         return got.shape == expected.shape and bool(np.all(apart <= bound)), float(np.max(apart / np.maximum(bound, 1e-300), initial=0))
 

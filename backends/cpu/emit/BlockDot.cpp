@@ -393,9 +393,12 @@ void BlockDotEmitter::finishTile(ValueRange sums, Value row, int64_t height, con
 
 /// All rows, of which there are few, times one panel.
 void BlockDotEmitter::streamRows(Value panelIndex) {
-  for (int64_t first = 0; first < panel / lanes; first += fewVectors) {
-    Columns columns{panelIndex, first, fewVectors};
-    int64_t most = digitRows ? kDigitRows : kFewRows;
+  // What stands in for digits has no registers for as much, unless there are many.
+  bool standsIn = DigitRows::areFor(fn.spec.target()) && !digitRows;
+  int64_t vectors = standsIn && fn.spec.target().vectorRegisters < 32 ? 1 : fewVectors;
+  for (int64_t first = 0; first < panel / lanes; first += vectors) {
+    Columns columns{panelIndex, first, vectors};
+    int64_t most = digitRows || standsIn ? kDigitRows : kFewRows;
     if (knownRows()) {
       for (int64_t row = 0; row < *knownRows(); row += most)
         emitStream(columns, fn.index(row), std::min(most, *knownRows() - row));
@@ -505,12 +508,20 @@ EmittedKernel BlockDotEmitter::emit() {
     walk(&BlockDotEmitter::tileRows);
   };
   auto few = [&] {
-    if (DigitRows::areFor(fn.spec.target())) {
-      digitRows.emplace(fn, k, block, fn.workspace(), work);
-      fn.loop(fn.index(0), fn.materialize(rows), 1,
-              [&](Value row) { digitRows->write(row, fn.input(x), mul(row, k)); });
-    }
-    walk(&BlockDotEmitter::streamRows);
+    if (!DigitRows::areFor(fn.spec.target()))
+      return walk(&BlockDotEmitter::streamRows);
+    digitRows.emplace(fn, k, block, fn.workspace(), work);
+    Value none = arith::ConstantOp::create(b, b.getBoolAttr(false));
+    Value isSpecial = fn.loop(fn.index(0), fn.materialize(rows), 1, none, [&](Value row, ValueRange carried) {
+      return SmallVector<Value>{digitRows->write(row, fn.input(x), mul(row, k), carried[0])};
+    })[0];
+    auto asDigits = [&] { walk(&BlockDotEmitter::streamRows); };
+    auto asFloats = [&] {
+      digitRows.reset();
+      walk(&BlockDotEmitter::streamRows);
+    };
+    fn.branch(arith::XOrIOp::create(b, isSpecial, arith::ConstantOp::create(b, b.getBoolAttr(true))), asDigits,
+              asFloats);
   };
   if (knownRows())
     mayHaveStrips() ? many() : few();

@@ -50,15 +50,19 @@ Value DigitRows::blockBase(Value row, Value at) {
 
 //===- to digits -----------------------------------------------------------------------------===//
 
-void DigitRows::write(Value row, Value buffer, Value from) {
+Value DigitRows::write(Value row, Value buffer, Value from, Value before) {
   int64_t whole = k / block;
-  fn.loop(fn.index(0), fn.index(whole), 1, [&](Value at) { writeBlock(row, at, buffer, from, block); });
+  Value isSpecial = fn.loop(fn.index(0), fn.index(whole), 1, before, [&](Value at, ValueRange carried) {
+    Value here = writeBlock(row, at, buffer, from, block);
+    return SmallVector<Value>{arith::OrIOp::create(b, carried[0], here)};
+  })[0];
   if (int64_t rest = k % block)
-    writeBlock(row, fn.index(whole), buffer, from, rest);
+    isSpecial = arith::OrIOp::create(b, isSpecial, writeBlock(row, fn.index(whole), buffer, from, rest));
+  return isSpecial;
 }
 
-/// `count` elements, and zeros up to the block's end.
-void DigitRows::writeBlock(Value row, Value at, Value buffer, Value from, int64_t count) {
+/// `count` elements, and zeros up to the block's end. True (i1) where one is a NaN or an infinity.
+Value DigitRows::writeBlock(Value row, Value at, Value buffer, Value from, int64_t count) {
   auto type = VectorType::get({kGroup}, b.getF32Type()), bitsType = VectorType::get({kGroup}, b.getI32Type());
   auto number = [&](int32_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); };
   auto splat = [&](int32_t value) {
@@ -91,14 +95,13 @@ void DigitRows::writeBlock(Value row, Value at, Value buffer, Value from, int64_
   };
   // The greatest magnitude is below 2^(field - 126), and first digits are below 2^6.
   Value up = power(arith::SubIOp::create(b, number(2 * kBias - 1 + kFirstBits), field));
-  Value down = power(arith::SubIOp::create(b, field, number(kFirstBits - 1 + kBaseBits)));
-  Value nan = arith::ConstantOp::create(b, b.getF32FloatAttr(std::numeric_limits<float>::quiet_NaN()));
-  Value factor = arith::SelectOp::create(b, isSpecial, nan, down);
+  Value factor = power(arith::SubIOp::create(b, field, number(kFirstBits - 1 + kBaseBits)));
   for (Value &element : elements)
     element = arith::MulFOp::create(b, element, vector::BroadcastOp::create(b, type, up));
   Value words = blockBase(row, at);
   writeDigits(elements, words);
   memref::StoreOp::create(b, factor, floats, ValueRange{add(b, words, fn.index(kDigits * block / 4 + kDigits))});
+  return isSpecial;
 }
 
 /// The digits of scaled elements, which this uses up, and their sums.

@@ -8,8 +8,8 @@
 //   x = 2^e (d0 + d1 / 2^7 + d2 / 2^14 + d3 / 2^21),   |d| <= 64
 //
 // off by at most 2^-28 of the block's greatest magnitude. Sums of digits times codes are exact in i32, and so is what
-// zero points take from them; four such sums become one float. A block with a NaN or an infinity gives NaN; one whose
-// magnitudes are below 2^-114 has fewer bits.
+// zero points take from them; four such sums become one float. Blocks whose magnitudes are below 2^-114 have fewer
+// bits. A NaN or an infinity has no digits: `write` tells of them, and such rows are multiplied as floats.
 //
 //   a block in memory   [digit][elements]  bytes,  the sums of each digit's bytes, negated  i32,  2^(e - 7)  f32
 
@@ -35,8 +35,9 @@ public:
   /// 32-bit words that a row takes.
   static int64_t wordsOf(int64_t k, int64_t block);
 
-  /// Writes row `row`, whose f32 elements are in `buffer` from `from` on; elements beyond k are zeros.
-  void write(mlir::Value row, mlir::Value buffer, mlir::Value from);
+  /// Writes row `row`, whose f32 elements are in `buffer` from `from` on; elements beyond k are zeros. True (i1) where
+  /// an element is a NaN or an infinity, or `before` is true.
+  mlir::Value write(mlir::Value row, mlir::Value buffer, mlir::Value from, mlir::Value before);
 
   /// What the sums of block `block` of row `row` start from, [digit]: minus `zeros`, a number or one for each of
   /// `lanes` lanes (i32), times the digits' sum.
@@ -52,7 +53,7 @@ public:
 
 private:
   mlir::Value blockBase(mlir::Value row, mlir::Value block);
-  void writeBlock(mlir::Value row, mlir::Value block, mlir::Value buffer, mlir::Value from, int64_t count);
+  mlir::Value writeBlock(mlir::Value row, mlir::Value block, mlir::Value buffer, mlir::Value from, int64_t count);
   void writeDigits(llvm::MutableArrayRef<mlir::Value> elements, mlir::Value base);
 
   KernelFunction &fn;
