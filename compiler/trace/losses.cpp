@@ -142,6 +142,15 @@ static Tensor ofClasses(Build &b, const Tensor &given, const Tensor &labels, con
                                        logarithms.type().str()
                                  : "labels of one rank less than the logits, got " + target.type().str() + " and " +
                                        logarithms.type().str());
+  for (int axis = 0; !isDistribution && axis < target.rank(); ++axis) {
+    int64_t have = target.known_dim(axis), need = logarithms.known_dim(axis < along ? axis : axis + 1);
+    if (have >= 0 && need >= 0 && have != need)
+      return b.fail("labels of the shape of the logits without axis " + std::to_string(along) + ", got " +
+                    target.type().str() + " and " + logarithms.type().str());
+  }
+  if (weight.defined() && weight.known_dim(0) >= 0 && logarithms.known_dim(along) >= 0 &&
+      weight.known_dim(0) != logarithms.known_dim(along))
+    return b.fail("a weight for each class, got " + weight.type().str() + " and " + logarithms.type().str());
   if (along != logarithms.rank() - 1) {
     logarithms = moveaxis(logarithms, along, -1);
     if (isDistribution)

@@ -3,6 +3,7 @@
 // What functions over tensors say of arguments that they cannot take.
 
 #include "Agree.h"
+#include <sinter/losses.hpp>
 
 using namespace sinter;
 using namespace sinter::test;
@@ -88,6 +89,12 @@ TEST(Refusals, OfProducts) {
       {[] { gru_cell(line(), line(), square(), square()); }, "gru_cell requires weights [3H, I], got f32[2, 2]"},
       {[] { cross_entropy(square(), Tensor({{0, 1}})); },
        "cross_entropy requires labels of one rank less than the logits, got i32[1, 2] and f32[2, 2]"},
+      {[] { cross_entropy(square(), Tensor({0, 1, 1})); },
+       "cross_entropy requires labels of the shape of the logits without axis 1, got i32[3] and f32[2, 2]"},
+      {[] { nll_loss(ones({2, 5, 3}), zeros({2, 4}, DType::i64), {.axis = 1}); },
+       "nll_loss requires labels of the shape of the logits without axis 1, got i64[2, 4] and f32[2, 5, 3]"},
+      {[] { cross_entropy(square(), Tensor({0, 1}), {.weight = line()}); },
+       "cross_entropy requires a weight for each class, got f32[3] and f32[2, 2]"},
       {[] { triangular_solve(square(), ones({3, 1})); },
        "triangular_solve requires right-hand sides [..., n] or [..., n, k] for f32[2, 2], got f32[3, 1]"},
   });
