@@ -202,11 +202,12 @@ private:
       return false;
     at = from + size;
     const char *content = named(from, at, limit, f);
+    if (content)
+      content = lastContent(content, at); // no other name behind it, which would be the one that counts
     if (!content || f < 0)
       return content;
     uint64_t kind = kindOf(layout.features[static_cast<size_t>(f)].dtype);
-    content = lastContent(content, at);
-    const char *list = content ? onlyField(content, at, static_cast<char>(kind << 3 | 2)) : nullptr;
+    const char *list = onlyField(content, at, static_cast<char>(kind << 3 | 2));
     if (list && kind != 1 && list < at)
       list = onlyField(list, at, 10);
     piece = {list, list ? at - list : 0, limit};

@@ -540,6 +540,17 @@ TEST_F(DataRecords, unknown_fields_in_a_batch_are_passed_over) {
   (void)parseExamples({})({{"record", Value::strings(texts)}});
 }
 
+/// Of fields that come twice in an entry the last ones count, the name among them: {"x": ..., "i" [5]} is "i".
+TEST_F(DataRecords, the_last_name_of_an_entry_in_a_batch_counts) {
+  std::vector<Feature> features = {{.name = "i", .dtype = SINTER_I64}};
+  std::string value = "\x12\x05\x1A\x03\x0A\x01\x05", twice = "\x0A\x01x" + value + "\x0A\x01i" + value;
+  std::string record = {'\x0A', static_cast<char>(twice.size() + 2), '\x0A', static_cast<char>(twice.size())};
+  record += twice;
+  EXPECT_EQ(parseExample(features)({{"record", Value::string(record)}})["i"], Value::scalar(int64_t(5)));
+  std::vector<std::string> texts(40, record);
+  EXPECT_EQ(parseExamples(features)({{"record", Value::strings(texts)}})["i"], Value::of(std::vector<int64_t>(40, 5)));
+}
+
 TEST_F(DataRecords, strings_that_are_missing_in_a_batch_are_empty) {
   std::string full = makeExample({{"s", Value::string("word")}}), empty = makeExample({});
   std::vector<Feature> features = {{.name = "s", .dtype = Bytes, .hasDefault = true}};
