@@ -38,7 +38,7 @@ std::string Module::function_name(int index) const {
 //===- sessions -------------------------------------------------------------------------------------===//
 
 static void runOn(void *executor, void (*task)(void *data, int32_t index), void *data, int32_t count) noexcept {
-  (*static_cast<Executor *>(executor))(count, [&](int index) { task(data, index); });
+  (*static_cast<const Executor *>(executor))(count, {task, data});
 }
 
 Executor shared_threads(int workers) {
@@ -46,10 +46,9 @@ Executor shared_threads(int workers) {
   if (sinter_shared_threads_create(workers, &made))
     return {};
   std::shared_ptr<sinter_shared_threads> threads(made, sinter_shared_threads_destroy);
-  return [threads](int count, const std::function<void(int)> &task) {
+  return [threads](int count, Executor::Task task) {
     sinter_executor executor = sinter_shared_threads_executor(threads.get());
-    auto call = [](void *data, int32_t index) { (*static_cast<const std::function<void(int)> *>(data))(index); };
-    executor.run(executor.user, call, const_cast<std::function<void(int)> *>(&task), count);
+    executor.run(executor.user, task.call, task.data, count);
   };
 }
 

@@ -6,7 +6,6 @@
 #define SINTER_TRACE_MODULE_HPP
 
 #include "graph.hpp"
-#include <functional>
 
 namespace sinter::inline SINTER_HOST {
 
@@ -47,10 +46,30 @@ enum class OptLevel : int32_t {
 
 class Session;
 
-/// Threads of the program, as sinter_executor: calls task(k) for numbers k of [0, count), each at most once, on any
-/// threads, and returns when all calls that began have ended. What it leaves out the session's thread does. It throws
-/// nothing (std::terminate), and several sessions may call it at the same time.
-using Executor = std::function<void(int count, const std::function<void(int)> &task)>;
+/// Threads of the program, as sinter_executor: made of a function `run(int count, Executor::Task task)` that calls
+/// task(k) for numbers k of [0, count), each at most once, on any threads, and returns when all calls that began have
+/// ended. What it leaves out the session's thread does. It throws nothing (std::terminate), and several sessions may
+/// call it at the same time.
+class Executor {
+public:
+  struct Task {
+    void (*call)(void *data, int32_t index);
+    void *data;
+    void operator()(int index) const { call(data, index); }
+  };
+  Executor() = default;
+  template <typename F>
+    requires(!std::is_same_v<F, Executor>)
+  Executor(F run)
+      : held(std::make_shared<F>(std::move(run))),
+        how([](void *function, int count, Task task) { (*static_cast<F *>(function))(count, task); }) {}
+  explicit operator bool() const { return how != nullptr; }
+  void operator()(int count, Task task) const { how(held.get(), count, task); }
+
+private:
+  std::shared_ptr<void> held;
+  void (*how)(void *function, int count, Task task) = nullptr;
+};
 
 /// Workers for any number of sessions, as many as are given besides the sessions' own threads; 0: one less than the
 /// cores that the process may use. They end with the last copy. Undefined where threads cannot be made.

@@ -86,7 +86,7 @@ TEST_F(Sessions, RunOnThreadsOfTheProgram) {
   };
 
   std::atomic<int> calls{0};
-  Executor threads = [&](int count, const std::function<void(int)> &task) {
+  Executor threads = [&](int count, Executor::Task task) {
     std::vector<std::thread> made;
     for (int k = 0; k < count; ++k)
       made.emplace_back([&, k] { ++calls, task(k); });
