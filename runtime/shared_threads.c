@@ -5,6 +5,7 @@
 // workers that have joined. One lock guards everything: it is taken twice for each call, and a call is a large part of
 // a kernel.
 
+#define _GNU_SOURCE
 #include "sinter.h"
 #include "status.h"
 #include "threads.h"

@@ -96,13 +96,17 @@ static void unload(const sinter_driver *driver, const sinter_device *device) { (
 static const sinter_driver driver = {
     SINTER_DRIVER_VERSION, sizeof(sinter_driver), "fuzz", NULL, runs, load, unload, NULL};
 
-/// Code of devices that goes with section `host`.
+/// Code of devices that goes with section `host`, with and without a device that the caller names.
 static void loadDevices(const sinter_smod *module, int32_t host) {
   static const char symbol[] = "sinter_device_fuzz";
-  Devices devices = {0};
-  if (srtLoadDevices(module, host, &devices) == SINTER_OK && devices.count && !srtFindDevice(&devices, symbol))
-    abort();
-  srtUnloadDevices(&devices);
+  static const DeviceChoice named = {.backEnd = "fuzz"};
+  for (int i = 0; i < 2; ++i) {
+    Devices devices = {0};
+    if (srtLoadDevices(module, host, i ? &named : NULL, &devices) == SINTER_OK && devices.count &&
+        !srtFindDevice(&devices, symbol))
+      abort();
+    srtUnloadDevices(&devices);
+  }
 }
 
 /// A module of a few sections, as what is too short to be one becomes.
