@@ -131,6 +131,8 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
     std::string name = kernel.symbol + kWideSuffix.str();
     wideUnits.push_back({*kernel.wide.module, {{name, Chunk::Grid, kernel.wide.threads, 0, kernel.wide.numMaps}}});
     os << "wide " << name << " " << kernel.wide.threads << " " << kernel.wide.sharedBytes << "\n" << kernel.wide.maps;
+    if (kernel.wide.isJoined)
+      os << "then " << kernel.symbol << kJoinSuffix << " block " << kJoinThreads << "\n";
   }
   bool isTogether = generation.cpu == wideGeneration.cpu;
   if (isTogether)

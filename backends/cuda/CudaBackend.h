@@ -9,7 +9,8 @@
 //     then NAME block THREADS              runs behind the one before whenever that is launched, on as many chunks
 //     wide NAME THREADS BYTES              for sm_90a, instead of the kernel before and what runs behind it: a block of
 //                                          THREADS, with BYTES of dynamic shared memory, for each multiprocessor;
-//                                          behind the words and the number of chunks it takes tensor maps:
+//                                          behind the words and the number of chunks it takes tensor maps; a line
+//                                          `then` behind them says what runs behind the wide kernel
 //     map WORD f16|bf16 SIZES STRIDES BOX  of the buffer of that word, numbers with commas, the innermost axis first;
 //                                          strides, in bytes, are those of the other axes. Rows of a box have 128 bytes
 //                                          and are swizzled

@@ -24,6 +24,8 @@ struct WideKernel {
   int64_t threads = 0, sharedBytes = 0;     // of a block; the memory is dynamic
   unsigned numMaps = 0;
   std::string maps; // lines that the runtime makes them of (CudaBackend.h)
+  /// The second function of the kernel beside runs behind this one, too.
+  bool isJoined = false;
 };
 
 /// A kernel with the loops that were written for it.

@@ -66,6 +66,10 @@ int64_t cuda::sharedBytes(const ProductTile &tile, const ProductTypes &types, co
                         SlabLayout::of(tile, types, *product.b, false, core).bytes());
 }
 
+static std::string unfitOfParts(const ProductTile &tile) {
+  return tile.parts < 1 || tile.parts > kMostParts ? "k has 1 to " + std::to_string(kMostParts) + " parts" : "";
+}
+
 /// Of `wgmma_product`.
 static std::string unfitOfWarpgroups(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product) {
   if (tile.rows != 64 && tile.rows != 128)
@@ -80,8 +84,8 @@ static std::string unfitOfWarpgroups(const ProductTile &tile, const ProductTypes
     return "a warpgroup takes 64 rows of all columns";
   if (tile.stages < 2 || tile.stages > 16)
     return "2 to 16 slabs are held at once";
-  if (tile.parts != 1)
-    return "k has one part";
+  if (std::string reason = unfitOfParts(tile); !reason.empty())
+    return reason;
   int64_t most = gpuOf("sm_90").sharedOfBlock;
   if (sharedBytes(tile, types, product, Core::Warpgroups) > most)
     return "its slabs do not fit into " + std::to_string(most >> 10) + " KiB";
@@ -98,8 +102,8 @@ std::string cuda::unfit(const ProductTile &tile, const ProductTypes &types, cons
     return "what a thread or warp takes has to divide the tile";
   if (tile.stages < 2 || tile.stages > 4)
     return "2 to 4 slabs are held at once";
-  if (tile.parts < 1 || tile.parts > kMostParts)
-    return "k has 1 to 64 parts";
+  if (std::string reason = unfitOfParts(tile); !reason.empty())
+    return reason;
   int64_t perChunk = kChunkBytes / types.width();
   if (isOfWarps(core)) {
     if (tile.innerRows % 16 || tile.innerColumns % 16 || tile.slab % (2 * perChunk))
@@ -165,10 +169,11 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   double multiplying = double(tile.rows * tile.columns) * slab / macs * waiting;
   double reading = double((tile.rows + tile.columns) * types.width()) * slab /
                    (2.5 * gpu.bandwidth / double(gpu.multiprocessors)); // most of it is in the second cache
-  // Blocks of few threads share a multiprocessor.
+  // Blocks of few threads share a multiprocessor, which multiplies and reads no faster for that.
   double atOnce = std::max(1.0, kThreadsAtOnce / threads), places = double(gpu.multiprocessors) * atOnce;
   double waves = std::ceil(blocks / places);
-  double each = slabs * std::max({multiplying, reading, 40 * threads / 256}) * (waves > 1 ? atOnce : 1) + 600;
+  double sharing = std::min(atOnce, std::ceil(blocks / double(gpu.multiprocessors)));
+  double each = slabs * std::max({multiplying, reading, 40 * threads / 256}) * sharing + 600;
   double cost = waves * each;
   if (tile.parts > 1)
     cost += gpu.launchNs + 2 * static_cast<double>(sizes.batches * sizes.rows * sizes.columns * tile.parts) *
@@ -177,7 +182,7 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
 }
 
 ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
-                             const Gpu &gpu, double *ns) {
+                             const Gpu &gpu, double *ns, int64_t parts) {
   static const ProductTile ofThreads[] = {{128, 128, 16, 8, 8}, {64, 128, 16, 8, 8}, {64, 64, 16, 4, 4},
                                           {32, 64, 16, 4, 4},   {32, 32, 32, 4, 4},  {16, 64, 32, 4, 4}};
   static const ProductTile ofWarps[] = {{128, 128, 32, 64, 32, 3}, {128, 64, 32, 32, 32, 3}, {64, 64, 32, 32, 32, 3},
@@ -196,9 +201,9 @@ ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &produc
     if (core == Core::Threads && types.width() == 8)
       tile.innerRows = tile.innerColumns = 4;
     int64_t slabs = llvm::divideCeil(sizes.k, tile.slab);
-    for (tile.parts = 1; tile.parts <= kMostParts; tile.parts *= 2) {
-      if (tile.parts > 1 && (core == Core::Warpgroups || !sizes.areKnown || slabs < 4 * tile.parts ||
-                             blocksOf(tile, sizes) >= gpu.multiprocessors))
+    for (tile.parts = parts ? parts : 1; tile.parts <= (parts ? parts : kMostParts); tile.parts *= 2) {
+      if (!parts && tile.parts > 1 &&
+          (!sizes.areKnown || slabs < 4 * tile.parts || blocksOf(tile, sizes) >= gpu.multiprocessors))
         break;
       if (!unfit(tile, types, product, core).empty())
         continue;

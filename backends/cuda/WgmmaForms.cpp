@@ -127,7 +127,13 @@ public:
   WgmmaEmitter(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, const ProductTile &tile,
                bool hasWorkspace)
       : spec(spec), product(product), types(types), tile(tile), result(spec, product, types, tile),
-        hasWorkspace(hasWorkspace) {}
+        hasWorkspace(hasWorkspace) {
+    auto cut = [&](DimExpr size, int64_t by) {
+      return spec.dims.resolve(spec.dims.ceilDiv(size, spec.dims.constant(by)));
+    };
+    slabCount = cut(product.k, tile.slab);
+    slabsOfPart = cut(slabCount, tile.parts);
+  }
 
   void emit(WideKernel &wide);
 
@@ -136,11 +142,15 @@ private:
   struct Ring {
     Value stage, parity;
   };
+  /// Slabs of one part of k; the last parts may have none.
+  struct Slabs {
+    Value first, count;
+  };
   void emitProducer(TileBuilder &t, Value firstTile, Value tileStep);
   void emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile, Value tileStep);
   Ring bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring);
   void bringSlab(TileBuilder &t, const ProductResult::Place &at, Value slab, const Ring &ring);
-  std::pair<SmallVector<Value>, Ring> sumSlabs(TileBuilder &t, Value warpgroup, Ring ring);
+  std::pair<SmallVector<Value>, Ring> sumSlabs(TileBuilder &t, Value warpgroup, Value count, Ring ring);
   void forTiles(TileBuilder &t, Value first, Value step, function_ref<Ring(Value, Ring)> body);
   SmallVector<TileCore::Run> runs(TileBuilder &t, Value warpgroup);
   Ring after(TileBuilder &t, const Ring &ring);
@@ -155,7 +165,7 @@ private:
   Value empty(TileBuilder &t, Value stage) {
     return t.behind(memory, t.add(t.mul(stage, 8), tile.stages * (stageBytes() + 8)));
   }
-  Value slabs(TileBuilder &t) { return t.div(t.add(t.fn.materialize(product.k), tile.slab - 1), tile.slab); }
+  Slabs slabsOf(TileBuilder &t, Value part);
   Value lane(TileBuilder &t) { return t.rem(t.threadNumber(), 32); }
 
   cuda::KernelSpec &spec;
@@ -164,10 +174,19 @@ private:
   ProductTile tile;
   ProductResult result;
   bool hasWorkspace;
+  DimExpr slabCount, slabsOfPart;
   unsigned rankA = 2, rankB = 2;
   Value memory, mapA, mapB;
 };
 } // namespace
+
+WgmmaEmitter::Slabs WgmmaEmitter::slabsOf(TileBuilder &t, Value part) {
+  Value all = t.fn.materialize(slabCount);
+  if (tile.parts == 1)
+    return {t.fn.index(0), all};
+  Value most = t.fn.materialize(slabsOfPart), first = t.min(t.mul(part, most), all);
+  return {first, t.min(most, t.sub(all, first))};
+}
 
 /// The next place of the ring.
 WgmmaEmitter::Ring WgmmaEmitter::after(TileBuilder &t, const Ring &ring) {
@@ -205,10 +224,11 @@ void WgmmaEmitter::bringSlab(TileBuilder &t, const ProductResult::Place &at, Val
 }
 
 WgmmaEmitter::Ring WgmmaEmitter::bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring) {
+  Slabs slabs = slabsOf(t, at.part);
   SmallVector<Value> end =
-      t.fn.loop(t.fn.index(0), slabs(t), 1, {ring.stage, ring.parity}, [&](Value slab, ValueRange carried) {
+      t.fn.loop(t.fn.index(0), slabs.count, 1, {ring.stage, ring.parity}, [&](Value slab, ValueRange carried) {
         Ring now{carried[0], carried[1]};
-        bringSlab(t, at, slab, now);
+        bringSlab(t, at, t.add(slabs.first, slab), now);
         Ring next = after(t, now);
         return SmallVector<Value>{next.stage, next.parity};
       });
@@ -225,14 +245,14 @@ void WgmmaEmitter::emitProducer(TileBuilder &t, Value firstTile, Value tileStep)
 }
 
 /// Products of one slab are under way while the next is waited for.
-std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabs(TileBuilder &t, Value warpgroup, Ring ring) {
+std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabs(TileBuilder &t, Value warpgroup, Value count,
+                                                                         Ring ring) {
   WgmmaBuilder w(t);
   auto numSums = static_cast<size_t>(tile.innerRows * tile.columns / kThreads);
   Value none = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0)), isFirst = t.less(lane(t), t.fn.index(1));
   auto give = [&](Value stage, Value also) { w.arriveWhere(t.both(isFirst, also), empty(t, stage)); };
   SmallVector<Value> init(numSums, none);
   init.append({ring.stage, ring.parity, ring.stage});
-  Value count = slabs(t);
   SmallVector<Value> end = t.fn.loop(t.fn.index(0), count, 1, init, [&](Value slab, ValueRange carried) {
     Ring now{carried[numSums], carried[numSums + 1]};
     Value before = carried[numSums + 2], at = slabAt(t, now);
@@ -271,8 +291,9 @@ void WgmmaEmitter::emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile
     WgmmaBuilder(t).setRegisters(kManyRegisters, /*isLess=*/false);
   forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) {
     WgmmaBuilder(t).joinWarp();
-    auto [sums, next] = sumSlabs(t, warpgroup, ring);
-    ProductResult::Place at = result.place(t, number);
+    Value part = tile.parts == 1 ? nullptr : result.place(t, number).part;
+    auto [sums, next] = sumSlabs(t, warpgroup, slabsOf(t, part).count, ring);
+    ProductResult::Place at = result.place(t, number); // not in registers before
     Value kEnd = t.fn.materialize(product.k);
     SlabPlace forA{at.batch, t.mul(at.row, tile.rows), t.fn.materialize(product.rowCount), kEnd};
     SlabPlace forB{at.batch, t.mul(at.column, tile.columns), t.fn.materialize(product.columnCount), kEnd};
@@ -301,6 +322,7 @@ void WgmmaEmitter::emit(WideKernel &wide) {
   };
   addMap(*product.a, tile.rows, mapA, rankA);
   addMap(*product.b, tile.columns, mapB, rankB);
+  wide.isJoined = tile.parts > 1;
   wide.threads = tile.threads(kCore);
   wide.sharedBytes = cuda::sharedBytes(tile, types, product, kCore);
 
@@ -328,9 +350,12 @@ cpu::EmittedKernel cuda::emitWgmmaProduct(cuda::KernelSpec &spec, ModuleOp modul
   std::string refusal;
   MatrixProduct product = *MatrixProduct::of(spec, refusal);
   ProductTypes types = *ProductTypes::of(product, kCore, refusal);
-  ProductTile beside = chooseTile(spec, product, types, Core::Warps, gpuOf(spec.target().name));
+  ProductTile tile = ProductTile::of(spec.schedule());
+  // The parts of both are joined by one function.
+  ProductTile beside = chooseTile(spec, product, types, Core::Warps, gpuOf(spec.target().name), nullptr,
+                                  tile.parts > 1 ? tile.parts : 0);
   cpu::EmittedKernel emitted = emitProduct(spec, module, symbol, Core::Warps, beside);
   spec.threads = beside.threads(Core::Warps);
-  WgmmaEmitter(spec, product, types, ProductTile::of(spec.schedule()), bool(emitted.workspaceBytes)).emit(spec.wide);
+  WgmmaEmitter(spec, product, types, tile, bool(emitted.workspaceBytes)).emit(spec.wide);
   return emitted;
 }

@@ -10,6 +10,9 @@
 //
 //     dynamic shared memory     │ a, b │ a, b │ ... │ full │ empty │     rows of 128 bytes, swizzled
 //
+// With several parts of k a tile is that of one part, whose sums go to the workspace; what joins the parts of the
+// kernel beside, which has as many, runs behind this one, too.
+//
 // There are as many blocks as multiprocessors, and a block takes every so-manieth tile. The kernel stands beside one of
 // `mma_product` for the same words, which runs wherever this one cannot: on other GPUs, and for operands whose
 // addresses, which only running tells, are no multiples of 16 bytes.

@@ -9,10 +9,10 @@
 using namespace sinter;
 using namespace sinter::cuda;
 
-static std::string tiled(int64_t rows, int64_t columns, int64_t stages) {
+static std::string tiled(int64_t rows, int64_t columns, int64_t stages, int64_t parts = 1) {
   return "wgmma_product, lanes = " + std::to_string(128 * (1 + rows / 64)) + ", tile = [" + std::to_string(rows) +
          ", " + std::to_string(columns) + ", 64, 64, " + std::to_string(columns) + ", " + std::to_string(stages) +
-         ", 1]";
+         ", " + std::to_string(parts) + "]";
 }
 
 static void expectWide(const Case &c, bool isWide = true) {
@@ -46,6 +46,18 @@ TEST(Wgmma, AllTilesOfTheMenu) {
 /// More tiles than blocks: the ring goes on from one to the next, whatever its phase.
 TEST(Wgmma, BlocksTakeTileAfterTile) { expectWide({kBF16, 3, 320, 192, 200, false, true, false, tiled(64, 64, 3)}); }
 
+/// The last parts may have fewer slabs than others, or none; other GPUs add as many parts of mma.sync.
+TEST(Wgmma, PartsOfKAreAddedInOrder) {
+  for (auto [k, parts] : {std::pair(8, 4), std::pair(328, 4), std::pair(328, 3), std::pair(640, 2)}) {
+    const Case c{parts == 4 ? kF16F32 : kBF16, 2, 72, 104, k, k == 8, k == 640, k != 640, tiled(64, 64, 3, parts)};
+    expectWide(c);
+    EXPECT_NE(cuda::lastCode().find("\nthen sinter_k0_contraction_join block 256\n\n"), std::string::npos);
+    setenv("SINTER_CUDA_WGMMA", "off", 1);
+    expectWide(c, /*isWide=*/false);
+    unsetenv("SINTER_CUDA_WGMMA");
+  }
+}
+
 TEST(Wgmma, ATileThatDoesNotFitIsToldWhy) {
   const char *schedules[][3] = {
       {"wgmma_product, lanes = 256, tile = [32, 64, 64, 32, 64, 3, 1]", "bf16", "its tile has 64 or 128 rows"},
@@ -54,7 +66,7 @@ TEST(Wgmma, ATileThatDoesNotFitIsToldWhy) {
       {"wgmma_product, lanes = 256, tile = [64, 64, 32, 64, 64, 3, 1]", "bf16", "its slab is 64"},
       {"wgmma_product, lanes = 256, tile = [128, 64, 64, 128, 64, 3, 1]", "bf16", "64 rows of all columns"},
       {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 17, 1]", "bf16", "2 to 16 slabs"},
-      {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 2]", "bf16", "k has one part"},
+      {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 65]", "bf16", "k has 1 to 64 parts"},
       {"wgmma_product, lanes = 384, tile = [128, 256, 64, 64, 256, 5, 1]", "bf16", "do not fit into 227 KiB"},
       {"wgmma_product, lanes = 128, tile = [64, 64, 64, 64, 64, 3, 1]", "bf16", "the tile's 256 threads"},
       {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]", "f32", "it multiplies f16 and bf16 alone"}};
@@ -86,6 +98,10 @@ TEST(Wgmma, WhatAModuleHolds) {
   const std::string alone = codeFor(large, "cpu+cuda:sm_90a");
   EXPECT_TRUE(has(alone, ".target sm_90a") && has(alone, "wgmma.mma_async") && has(alone, "mma.sync") &&
               !has(alone, "=== sm_90a"));
+  // Few tiles of a long k are cut into parts, on either GPU.
+  const std::string parted = codeFor({kBF16, 1, 512, 512, 4096}, "cpu+cuda");
+  EXPECT_TRUE(has(parted, "\nwide sinter_k0_contraction_wide ") &&
+              has(parted, "\nthen sinter_k0_contraction_join block 256\n\n"));
   EXPECT_FALSE(has(codeFor(small, "cpu+cuda"), "sm_90a"));
   EXPECT_FALSE(has(codeFor(large, "cpu+cuda:sm_100"), "sm_90a"));
 }
@@ -99,8 +115,10 @@ TEST(Wgmma, PtxasFindsNoSpills) {
   for (auto [rows, columns, stages] : {std::tuple(128, 256, 4), std::tuple(128, 128, 6), std::tuple(128, 64, 8),
                                        std::tuple(64, 256, 5), std::tuple(64, 128, 8), std::tuple(64, 64, 12)})
     for (bool turned : {false, true}) {
+      // Sums of parts are stored where others have what follows the product.
+      const int64_t parts = turned && rows * columns == 128 * 256 ? 4 : 1;
       const std::string code =
-          codeFor({kBF16, 2, 4096, 4096, 4096, turned, turned, true, tiled(rows, columns, stages)}, "cpu+cuda");
+          codeFor({kBF16, 2, 4096, 4096, 4096, turned, turned, true, tiled(rows, columns, stages, parts)}, "cpu+cuda");
       const size_t at = code.find("=== sm_90a\n");
       ASSERT_NE(at, std::string::npos);
       SCOPED_TRACE(tiled(rows, columns, stages));
@@ -114,6 +132,7 @@ namespace {
 struct Mutant {
   const char *what, *pattern, *by;
   int n = 0; // which of the lines
+  int64_t parts = 1;
 };
 } // namespace
 
@@ -137,9 +156,9 @@ static std::string mutated(const std::string &code, const Mutant &mutant) {
 }
 
 /// What is wrong with a product of two tiles whose code is changed so; empty for nothing.
-static std::string wrongOf(const std::function<void(std::string &)> &edit) {
+static std::string wrongOf(const std::function<void(std::string &)> &edit, int64_t parts = 1) {
   cuda::editCode(edit);
-  const Case c{kBF16, 1, 128, 64, 328, false, false, false, tiled(64, 64, 3)};
+  const Case c{kBF16, 1, 128, 64, 328, false, false, false, tiled(64, 64, 3, parts)};
   test::Program program(textOf(c), 2);
   cuda::editCode(nullptr);
   if (!program.error.empty())
@@ -161,7 +180,8 @@ static std::string wrongOf(const std::function<void(std::string &)> &edit) {
 }
 
 TEST(Wgmma, MistakesAreCaught) {
-  EXPECT_EQ(wrongOf(nullptr), "");
+  for (int64_t parts : {1, 2})
+    EXPECT_EQ(wrongOf(nullptr, parts), "");
   const Mutant mutants[] = {
       {"slabs that are not waited for", "^@done bra DONE;", "bra DONE;", 0},
       {"places that are not waited for", "^@done bra DONE;", "bra DONE;", 4},
@@ -178,16 +198,21 @@ TEST(Wgmma, MistakesAreCaught) {
       {"operands that are not turned", "(wgmma.mma_async.*), 0, 1;", "$1, 0, 0;"},
       {"a box of the next row", "(map 0 bf16 .*) 64,64", "$1 64,56"},
       {"another stride", "map 0 bf16 328,128 656", "map 0 bf16 328,128 672"},
+      {"parts that are not joined", "^then .*", "", 0, 2},
+      {"slabs of another part", "(mul.lo.s32 .*), 192;", "$1, 128;", 0, 2},
+      {"a part's sums in another's place", "(and.b64 .*), 8192;", "$1, 4096;", 0, 2},
   };
   for (const Mutant &mutant : mutants) {
     bool isMade = false;
-    const std::string told = wrongOf([&](std::string &code) {
-      const size_t at = code.find("wide "); // what is before is not run
-      const std::string changed = mutated(code.substr(at), mutant);
-      isMade = !changed.empty();
-      if (isMade)
-        code = code.substr(0, at) + changed;
-    });
+    const std::string told = wrongOf(
+        [&](std::string &code) {
+          const size_t at = code.find("wide "); // what is before is not run
+          const std::string changed = mutated(code.substr(at), mutant);
+          isMade = !changed.empty();
+          if (isMade)
+            code = code.substr(0, at) + changed;
+        },
+        mutant.parts);
     EXPECT_TRUE(isMade) << mutant.what << "\n" << cuda::lastCode().substr(cuda::lastCode().find("=== sm_90a"));
     EXPECT_NE(told, "") << mutant.what;
   }
