@@ -23,11 +23,18 @@
 
 #define WORDS_OF_A_LAUNCH 512
 
+/// A number that is multiplied with words of the launch: sizes that only running tells.
+#define MAP_FACTORS 5
+typedef struct MapNumber {
+  uint64_t number;
+  int32_t words[MAP_FACTORS], numWords;
+} MapNumber;
+
 /// What a tensor map is made of for each launch (cuda_maps.c): the buffer of a word, as a tensor of these sizes.
-#define MAP_RANK 3
+#define MAP_RANK 5
 typedef struct TensorMap {
   int32_t word, type, rank;
-  uint64_t sizes[MAP_RANK], strides[MAP_RANK]; // innermost first; strides in bytes, of all axes but that one
+  MapNumber sizes[MAP_RANK], strides[MAP_RANK]; // innermost first; strides in bytes, of all axes but that one
   uint32_t box[MAP_RANK];
 } TensorMap;
 #define MAPS_OF_A_KERNEL 3

@@ -5,20 +5,38 @@
 // and changes with these.
 //
 //     map 0 bf16 64,256 128 64,128       of the buffer of word 0: sizes, strides in bytes, box
+//     map 0 bf16 64,8*w4 128 64,128      eight times as many rows as word 4 says
 
 #include "cuda_device.h"
 #include <stdlib.h>
 #include <string.h>
 
-/// Reads the number at `*at` and the comma, space or end of line behind it. False for what is none.
-static int readNumber(char **at, uint64_t *number) {
-  char *begin = *at;
-  if (*begin < '0' || *begin > '9')
+static int isDigit(char c) { return c >= '0' && c <= '9'; }
+
+/// Reads the number at `*at` with the words behind it, and the comma, space or end of line that follows. False for what
+/// is none.
+static int readNumber(char **at, MapNumber *number) {
+  if (!isDigit(**at))
     return 0;
-  *number = strtoull(begin, at, 10);
+  number->number = strtoull(*at, at, 10);
+  for (number->numWords = 0; strncmp(*at, "*w", 2) == 0; ++number->numWords) {
+    if (number->numWords == MAP_FACTORS || !isDigit((*at)[2]))
+      return 0;
+    unsigned long word = strtoul(*at + 2, at, 10);
+    if (word >= WORDS_OF_A_LAUNCH)
+      return 0;
+    number->words[number->numWords] = (int32_t)word;
+  }
   if (**at == ',' || **at == ' ')
     ++*at;
   return 1;
+}
+
+static uint64_t valueOf(const MapNumber *number, const int64_t *words) {
+  uint64_t value = number->number;
+  for (int32_t i = 0; i < number->numWords; ++i)
+    value *= (uint64_t)words[number->words[i]];
+  return value;
 }
 
 int32_t srtCudaReadMap(const char *line, TensorMap *map) {
@@ -44,10 +62,10 @@ int32_t srtCudaReadMap(const char *line, TensorMap *map) {
     if (!readNumber(&at, &map->strides[i]))
       return 0;
   for (int32_t i = 0; i < map->rank; ++i) {
-    uint64_t box = 0;
-    if (!readNumber(&at, &box) || box < 1 || box > 256)
+    MapNumber box;
+    if (!readNumber(&at, &box) || box.numWords || box.number < 1 || box.number > 256)
       return 0;
-    map->box[i] = (uint32_t)box;
+    map->box[i] = (uint32_t)box.number;
   }
   return *at == '\n' && map->rank >= 2;
 }
@@ -59,10 +77,9 @@ int srtCudaMapsFit(const Kernel *kernel, const int64_t *words) {
       return 0;
     uint64_t before = 1;
     for (int32_t axis = 0; axis < map->rank; ++axis) {
-      uint64_t stride = axis ? map->strides[axis - 1] : 1;
+      uint64_t stride = axis ? valueOf(&map->strides[axis - 1], words) : 1, size = valueOf(&map->sizes[axis], words);
       // A multiple of the one before, as the driver's documentation has it.
-      if (map->sizes[axis] < 1 || map->sizes[axis] > UINT32_MAX ||
-          (axis && (!stride || stride % 16 || stride >> 40 || stride % before)))
+      if (size < 1 || size > UINT32_MAX || (axis && (!stride || stride % 16 || stride >> 40 || stride % before)))
         return 0;
       before = stride;
     }
@@ -71,12 +88,17 @@ int srtCudaMapsFit(const Kernel *kernel, const int64_t *words) {
 }
 
 int srtCudaEncodeMaps(const CudaDriver *driver, const Kernel *kernel, const int64_t *words, CudaMap *encoded) {
-  const uint32_t ones[MAP_RANK] = {1, 1, 1};
+  const uint32_t ones[MAP_RANK] = {1, 1, 1, 1, 1};
   int error = 0;
   for (int32_t i = 0; i < kernel->numMaps && !error; ++i) {
     const TensorMap *map = &kernel->maps[i];
-    error = driver->mapEncode(&encoded[i], map->type, (uint32_t)map->rank, (void *)(uintptr_t)words[map->word],
-                              map->sizes, map->strides, map->box, ones, 0, CUDA_MAP_SWIZZLE_128, CUDA_MAP_L2_256, 0);
+    uint64_t sizes[MAP_RANK], strides[MAP_RANK];
+    for (int32_t axis = 0; axis < map->rank; ++axis) {
+      sizes[axis] = valueOf(&map->sizes[axis], words);
+      strides[axis] = valueOf(&map->strides[axis], words);
+    }
+    error = driver->mapEncode(&encoded[i], map->type, (uint32_t)map->rank, (void *)(uintptr_t)words[map->word], sizes,
+                              strides, map->box, ones, 0, CUDA_MAP_SWIZZLE_128, CUDA_MAP_L2_256, 0);
   }
   return error;
 }

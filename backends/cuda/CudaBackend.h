@@ -12,8 +12,9 @@
 //                                          behind the words and the number of chunks it takes tensor maps; a line
 //                                          `then` behind them says what runs behind the wide kernel
 //     map WORD f16|bf16 SIZES STRIDES BOX  of the buffer of that word, numbers with commas, the innermost axis first;
-//                                          strides, in bytes, are those of the other axes. Rows of a box have 128 bytes
-//                                          and are swizzled
+//                                          strides, in bytes, are those of the other axes. A number may be followed by
+//                                          words that it is multiplied with, 2*w5*w4. Rows of a box have 128 bytes and
+//                                          are swizzled
 //
 // Where the PTX is for another generation than sm_90a and there are wide kernels, a line `=== sm_90a` follows, and the
 // PTX of these. They are launched on such GPUs, if addresses and strides are multiples of 16 bytes.

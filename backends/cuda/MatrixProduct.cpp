@@ -52,9 +52,17 @@ public:
     copied = view->input;
     freeStride = freeStep;
     sumStride = sumStep;
+    panel = kInner ? Panel{sums->size, rows->size, freeStep, {}} : Panel{rows->size, sums->size, sumStep, {}};
+    auto addBatches = [&](DimExpr size, DimExpr stride, std::optional<unsigned> axis) {
+      stride = spec.dims.resolve(stride);
+      if (!isOne(spec.dims.resolve(size)) && !(stride.isConstant() && stride.constant() == 0))
+        panel->batches.push_back({size, stride, axis});
+    };
     if (std::optional<cpu::MergedAxes> batches = cpu::mergeAxes(spec, *view, batch))
-      panel = kInner ? Panel{sums->size, rows->size, freeStep, batches->size, batches->stride}
-                     : Panel{rows->size, sums->size, sumStep, batches->size, batches->stride};
+      addBatches(batches->size, batches->stride, std::nullopt);
+    else
+      for (auto [number, axis] : llvm::enumerate(batch))
+        addBatches(sizes[axis], view->strides[axis], number);
     if (!isOne(spec.dims.resolve(kInner ? rows->size : sums->size)))
       steps.push_back(kInner ? freeStep : sumStep);
     for (int64_t axis : batch) {

@@ -40,11 +40,15 @@ public:
   std::optional<unsigned> copied;
   Dims steps;
 
-  /// All of the operand as a tensor in that input's memory, the innermost axis first: rows (k or free positions, as
-  /// `kInner` says) `outerStride` elements apart, batches `batchStride`. Nothing for a convolution's pixels and for
-  /// batches at several distances.
+  /// All of the operand as a tensor in that input's memory: rows (k or free positions, as `kInner` says) `outerStride`
+  /// elements apart, and batches. Nothing for a convolution's pixels.
   struct Panel {
-    DimExpr inner, outer, outerStride, batches, batchStride;
+    struct Batches {
+      DimExpr size, stride;
+      std::optional<unsigned> axis; // of the product's batches; all of them, counted flat, without
+    };
+    DimExpr inner, outer, outerStride;
+    llvm::SmallVector<Batches> batches; // without axes of one element, and those along which nothing changes
   };
   std::optional<Panel> panel;
 };

@@ -20,60 +20,112 @@ constexpr int64_t kFewRegisters = 40, kManyRegisters = 232;
 
 //===- Tensor maps ------------------------------------------------------------------------------===//
 
-/// Empty for a size that only running tells.
-static std::string numberOf(cuda::KernelSpec &spec, DimExpr size) {
+/// Axes of a tensor map.
+constexpr size_t kMostRank = 5, kMostFactors = 5;
+
+/// As lines `map` write it: a number, and words that it is multiplied with. Empty for what is no product of sizes.
+static std::string numberOf(cuda::KernelSpec &spec, DimExpr size, unsigned firstSize) {
   size = spec.dims.resolve(size);
-  return size.isConstant() ? std::to_string(size.constant()) : "";
+  SmallVector<DimExpr> factors = {size};
+  if (size.kind() == DimExpr::Kind::Mul)
+    factors.assign(size.operands().begin(), size.operands().end());
+  int64_t number = 1;
+  std::string words;
+  size_t count = 0;
+  for (DimExpr factor : factors) {
+    if (factor.isConstant()) {
+      number *= factor.constant();
+      continue;
+    }
+    unsigned position = 0;
+    while (position < spec.numSymbols() && spec.dims.resolve(spec.argument(position)) != factor)
+      ++position;
+    if (position == spec.numSymbols() || ++count > kMostFactors)
+      return "";
+    words += "*w" + std::to_string(firstSize + position);
+  }
+  return std::to_string(number) + words;
 }
 
 namespace {
-/// A map of one operand: boxes of 64 elements (128 bytes) by `boxRows`.
+/// A map of one operand: boxes of 64 elements (128 bytes) by `boxRows`. Axes lie in the order of their strides, as the
+/// driver's documentation has each a multiple of the one before.
 struct MapLine {
+  struct Axis {
+    enum Kind { Inner, Outer, Batch } kind;
+    DimExpr size, stride;
+    std::optional<unsigned> batch; // as ProductSide::Panel
+  };
+  SmallVector<Axis> axes;
   std::string text;
-  unsigned rank = 2;
 };
 } // namespace
 
+/// How far apart elements of an axis are, roughly: more factors that only running tells are further.
+static std::pair<size_t, int64_t> distanceOf(DimContext &dims, DimExpr stride) {
+  stride = dims.resolve(stride);
+  if (stride.isConstant())
+    return {0, stride.constant()};
+  if (stride.kind() != DimExpr::Kind::Mul)
+    return {1, 1};
+  std::pair<size_t, int64_t> distance = {0, 1};
+  for (DimExpr factor : stride.operands())
+    if (factor.isConstant())
+      distance.second *= factor.constant();
+    else
+      ++distance.first;
+  return distance;
+}
+
 /// What the runtime makes the map of, `map WORD ELEMENT SIZES STRIDES BOX`; the reason in `refusal` where none is
-/// possible.
-static MapLine mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type element, int64_t boxRows,
+/// possible. `firstSize` is the word of the first size that only running tells.
+static MapLine mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type element, int64_t boxRows, unsigned firstSize,
                      std::string &refusal) {
   MapLine line;
   if (!side.panel || !side.copied || signless(side.type) != element) {
     refusal = "an operand is computed, converted or no matrix in memory";
     return line;
   }
+  DimContext &dims = spec.dims;
   ProductSide::Panel panel = *side.panel;
   auto constantOf = [&](DimExpr size) {
-    size = spec.dims.resolve(size);
+    size = dims.resolve(size);
     return size.isConstant() ? std::optional(size.constant()) : std::nullopt;
   };
   if (constantOf(panel.outer) == 1) // its distance is not looked at
-    panel.outerStride = spec.dims.mul(spec.dims.ceilDiv(panel.inner, spec.dims.constant(8)), spec.dims.constant(8));
-  SmallVector<DimExpr> sizes = {panel.inner, panel.outer}, strides = {panel.outerStride};
-  if (constantOf(panel.batches) != 1) {
-    sizes.push_back(panel.batches);
-    strides.push_back(panel.batchStride);
+    panel.outerStride = dims.mul(dims.ceilDiv(panel.inner, dims.constant(8)), dims.constant(8));
+  line.axes = {{MapLine::Axis::Inner, panel.inner, dims.constant(1), {}},
+               {MapLine::Axis::Outer, panel.outer, panel.outerStride, {}}};
+  for (const ProductSide::Panel::Batches &batches : panel.batches)
+    line.axes.push_back({MapLine::Axis::Batch, batches.size, batches.stride, batches.axis});
+  if (line.axes.size() > kMostRank) {
+    refusal = "batches of an operand are at more than three distances";
+    return line;
   }
-  line.rank = sizes.size();
-  for (DimExpr stride : strides)
-    if (std::optional<int64_t> known = constantOf(stride); known && (*known % 8 || *known == 0)) {
+  auto key = [&](const MapLine::Axis &axis) {
+    return std::tuple(distanceOf(dims, axis.stride), axis.kind, axis.batch.value_or(0));
+  };
+  llvm::sort(MutableArrayRef(line.axes).drop_front(),
+             [&](const MapLine::Axis &x, const MapLine::Axis &y) { return key(x) < key(y); });
+  std::string sizes, strides, box;
+  for (const MapLine::Axis &axis : line.axes) {
+    bool isInner = axis.kind == MapLine::Axis::Inner;
+    if (std::optional<int64_t> known = constantOf(axis.stride); !isInner && known && (*known % 8 || *known == 0)) {
       refusal = "rows of an operand are no multiples of 16 bytes apart";
       return line;
     }
-  auto join = [&](ArrayRef<DimExpr> values, int64_t by) {
-    std::string text;
-    for (DimExpr value : values) {
-      std::string number = numberOf(spec, spec.dims.mul(value, spec.dims.constant(by)));
-      if (number.empty())
-        refusal = "only running tells a size of an operand";
-      text += (text.empty() ? "" : ",") + number;
+    std::string size = numberOf(spec, axis.size, firstSize),
+                stride = numberOf(spec, dims.mul(axis.stride, dims.constant(2)), firstSize);
+    if (size.empty() || stride.empty()) {
+      refusal = "only running tells a size of an operand, which is no product of sizes";
+      return line;
     }
-    return text;
-  };
-  llvm::raw_string_ostream(line.text) << "map " << *side.copied << (element.isF16() ? " f16 " : " bf16 ")
-                                      << join(sizes, 1) << " " << join(strides, 2) << " 64," << boxRows
-                                      << (line.rank > 2 ? ",1\n" : "\n");
+    sizes += (isInner ? "" : ",") + size;
+    strides += isInner ? "" : (strides.empty() ? "" : ",") + stride;
+    box += isInner ? "64" : axis.kind == MapLine::Axis::Outer ? "," + std::to_string(boxRows) : ",1";
+  }
+  llvm::raw_string_ostream(line.text) << "map " << *side.copied << (element.isF16() ? " f16 " : " bf16 ") << sizes
+                                      << " " << strides << " " << box << "\n";
   return line;
 }
 
@@ -88,7 +140,7 @@ static std::string refusalOfMaps(cuda::KernelSpec &spec, const MatrixProduct &pr
   std::string refusal;
   for (const ProductSide *side : {product.a.get(), product.b.get()})
     if (refusal.empty())
-      mapOf(spec, *side, types.a, 64, refusal);
+      mapOf(spec, *side, types.a, 64, /*firstSize=*/0, refusal);
   return refusal;
 }
 
@@ -175,8 +227,12 @@ private:
   ProductResult result;
   bool hasWorkspace;
   DimExpr slabCount, slabsOfPart;
-  unsigned rankA = 2, rankB = 2;
-  Value memory, mapA, mapB;
+  struct Map {
+    Value address;
+    SmallVector<MapLine::Axis> axes;
+  };
+  Map mapA, mapB;
+  Value memory;
 };
 } // namespace
 
@@ -211,16 +267,19 @@ void WgmmaEmitter::bringSlab(TileBuilder &t, const ProductResult::Place &at, Val
   w.wait(empty(t, ring.stage), arith::XOrIOp::create(t.b, ring.parity, one)); // a fresh one is
   Value barrier = full(t, ring.stage), to = slabAt(t, ring), k = t.mul(slab, tile.slab);
   w.arriveAndExpect(barrier, stageBytes());
-  auto bring = [&](const ProductSide &side, Value map, unsigned rank, Value free, int64_t positions, Value begin) {
+  auto bring = [&](const ProductSide &side, const Map &map, Value free, int64_t positions, Value begin) {
     for (int64_t i = 0; i < positions; i += side.kInner ? positions : 64) {
-      SmallVector<Value> coordinates = {side.kInner ? k : t.add(free, i), side.kInner ? free : k};
-      if (rank > 2)
-        coordinates.push_back(at.flatBatch);
-      w.copyBox(map, coordinates, t.behind(begin, t.fn.index(i * kSwizzleBytes)), barrier);
+      SmallVector<Value> coordinates;
+      for (const MapLine::Axis &axis : map.axes)
+        coordinates.push_back(axis.kind == MapLine::Axis::Batch ? axis.batch ? at.batch[*axis.batch] : at.flatBatch
+                              : (axis.kind == MapLine::Axis::Inner) == side.kInner ? k
+                              : side.kInner                                        ? free
+                                                                                   : t.add(free, i));
+      w.copyBox(map.address, coordinates, t.behind(begin, t.fn.index(i * kSwizzleBytes)), barrier);
     }
   };
-  bring(*product.a, mapA, rankA, t.mul(at.row, tile.rows), tile.rows, to);
-  bring(*product.b, mapB, rankB, t.mul(at.column, tile.columns), tile.columns, t.behind(to, t.fn.index(bytesOfA())));
+  bring(*product.a, mapA, t.mul(at.row, tile.rows), tile.rows, to);
+  bring(*product.b, mapB, t.mul(at.column, tile.columns), tile.columns, t.behind(to, t.fn.index(bytesOfA())));
 }
 
 WgmmaEmitter::Ring WgmmaEmitter::bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring) {
@@ -308,20 +367,20 @@ void WgmmaEmitter::emit(WideKernel &wide) {
   TileBuilder t(fn);
   Value block = fn.begin(), blocks = fn.end();
   Type pointer = LLVM::LLVMPointerType::get(t.b.getContext());
-  auto addMap = [&](const ProductSide &side, int64_t positions, Value &map, unsigned &rank) {
+  auto addMap = [&](const ProductSide &side, int64_t positions, Map &map) {
     unsigned number = fn.function.getNumArguments();
     [[maybe_unused]] LogicalResult added = fn.function.insertArgument(number, pointer, {}, fn.function.getLoc());
     assert(succeeded(added) && "any function takes one more argument");
-    map = fn.function.getArgument(number);
+    map.address = fn.function.getArgument(number);
     std::string refusal;
-    MapLine line = mapOf(spec, side, types.a, boxRowsOf(side, positions, tile.slab), refusal);
+    MapLine line = mapOf(spec, side, types.a, boxRowsOf(side, positions, tile.slab), fn.sizeArgument(0), refusal);
     assert(refusal.empty() && "the plan has asked for it");
-    rank = line.rank;
+    map.axes = line.axes;
     wide.maps += line.text;
     ++wide.numMaps;
   };
-  addMap(*product.a, tile.rows, mapA, rankA);
-  addMap(*product.b, tile.columns, mapB, rankB);
+  addMap(*product.a, tile.rows, mapA);
+  addMap(*product.b, tile.columns, mapB);
   wide.isJoined = tile.parts > 1;
   wide.threads = tile.threads(kCore);
   wide.sharedBytes = cuda::sharedBytes(tile, types, product, kCore);

@@ -49,11 +49,16 @@ Value KernelFunction::workspace() {
 
 Value KernelFunction::step() {
   assert(sized.step && "the kernel was made with steps");
-  return function.getArgument(function.getNumArguments() - 3);
+  return function.getArgument(sizeArgument(spec.numSymbols()));
 }
 
-Value KernelFunction::begin() { return function.getArgument(function.getNumArguments() - 2); }
-Value KernelFunction::end() { return function.getArgument(function.getNumArguments() - 1); }
+Value KernelFunction::begin() { return function.getArgument(sizeArgument(spec.numSymbols()) + sized.step); }
+Value KernelFunction::end() { return function.getArgument(sizeArgument(spec.numSymbols()) + sized.step + 1); }
+
+unsigned KernelFunction::sizeArgument(unsigned position) const {
+  KernelOp kernel = spec.kernel;
+  return kernel.getInputs().size() + kernel.getNumResults() + sized.sizes + sized.workspace + position;
+}
 
 Value KernelFunction::index(int64_t value) { return materialize(spec.dims.constant(value)); }
 
@@ -75,7 +80,7 @@ Value KernelFunction::materialize(DimExpr expr) {
     while (position < spec.numSymbols() && spec.dims.resolve(spec.argument(position)) != part)
       ++position;
     assert(position < spec.numSymbols() && "every symbol in a kernel is one of its arguments");
-    return function.getArgument(function.getNumArguments() - 2 - sized.step - spec.numSymbols() + position);
+    return function.getArgument(sizeArgument(position));
   };
   Value value = buildSize<Value>(
       spec.dims, expr, [&](DimExpr part) { return materialized.lookup(part.getOpaqueValue()); },

@@ -42,6 +42,10 @@ public:
   mlir::Value begin();
   mlir::Value end();
 
+  /// The number of the argument that is symbol `position` of the spec; buffers come before, and what a back end adds
+  /// comes behind all arguments.
+  unsigned sizeArgument(unsigned position) const;
+
   /// A size expression over the kernel's symbols, as an index value (constants are shared per block).
   mlir::Value materialize(DimExpr expr);
   mlir::Value index(int64_t value);

@@ -58,6 +58,95 @@ TEST(Wgmma, PartsOfKAreAddedInOrder) {
   }
 }
 
+/// Sizes that only running tells are words of a launch, which its maps are made of.
+TEST(Wgmma, SizesThatOnlyRunningTells) {
+  for (bool turned : {false, true})
+    expectWide({kBF16, 2, 72, 104, 200, turned, turned, false, tiled(64, 64, 3, turned ? 2 : 1), /*isDynamic=*/true});
+  expectWide({kBF16, 1, 40, 40, 41, false, false, false, tiled(64, 64, 3), /*isDynamic=*/true}, /*isWide=*/false);
+}
+
+namespace {
+/// Sums over the last axis of x [batch, rows, heads, k] and y [batch, columns, heads, k], of which the head, too, is a
+/// batch: these are at two distances.
+struct Heads {
+  std::string batch, rows;  // as types have them
+  bool sharesHeads = false; // y [batch, columns, k]
+  int64_t columns = 40, heads = 3, k = 72;
+};
+} // namespace
+
+static std::string textOf(const Heads &c) {
+  const std::string n = std::to_string(c.columns), h = std::to_string(c.heads), k = std::to_string(c.k);
+  const std::string x = "tensor<" + c.batch + "x" + c.rows + "x" + h + "x" + k + "xbf16>",
+                    wide = "tensor<" + c.batch + "x" + n + "x" + h + "x" + k + "xbf16>",
+                    y = c.sharesHeads ? "tensor<" + c.batch + "x" + n + "x" + k + "xbf16>" : wide,
+                    r = "tensor<" + c.batch + "x" + h + "x" + c.rows + "x" + n + "xf32>";
+  std::string text = "func.func @f(%x: " + x + ", %y: " + y + ") -> " + r +
+                     " {\n  %0 = sinter.kernel contraction(%x, " + "%y) {schedule = #sinter.schedule<" +
+                     tiled(64, 64, 3) + ">} : (" + x + ", " + y + ") -> " + r + " {\n  ^bb0(%p: " + x + ", %q: " + y +
+                     "):\n";
+  if (c.sharesHeads)
+    text += "    %w = sinter.broadcast %q axes = [0, 1, 3] {type = " + wide + "} : (" + y + ") -> " + wide + "\n";
+  return text + "    %d = sinter.dot_general %p, " + (c.sharesHeads ? "%w" : "%q") +
+         " {lhs_batch = array<i64: 0, 2>, rhs_batch = array<i64: 0, 2>, lhs_contract = array<i64: 3>, " +
+         "rhs_contract = array<i64: 3>, element_type = f32} : (" + x + ", " + wide + ") -> " + r +
+         "\n    sinter.yield(%d) : " + r + "\n  }\n  return %0 : " + r + "\n}\n";
+}
+
+/// A run of the program, by wgmma, against the sums in f64.
+static void expectHeads(test::Program &program, const Heads &c, int64_t batch, int64_t rows) {
+  SCOPED_TRACE(textOf(c) + std::to_string(batch) + " " + std::to_string(rows));
+  std::mt19937 random(uint32_t(batch * 100 + rows));
+  std::vector<HostTensor> inputs;
+  std::vector<std::vector<double>> values;
+  std::vector<int64_t> ofY = {batch, c.columns, c.heads, c.k};
+  if (c.sharesHeads)
+    ofY.erase(ofY.begin() + 2);
+  for (const std::vector<int64_t> &shape : {std::vector{batch, rows, c.heads, c.k}, ofY}) {
+    inputs.emplace_back(mlir::BFloat16Type::get(&program.context), shape);
+    values.push_back(drawn(random, inputs.back(), "bf16"));
+    inputs.back().assignFloats(values.back());
+  }
+  const uint64_t before = cuda::count("wgmma");
+  auto results = program.run(inputs);
+  ASSERT_TRUE(results) << program.error << cuda::report();
+  EXPECT_EQ(cuda::count("wgmma"), before + 1);
+  EXPECT_EQ(cuda::report(), "");
+  int64_t at = 0;
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t h = 0; h < c.heads; ++h)
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < c.columns; ++j, ++at) {
+          double sum = 0;
+          for (int64_t k = 0; k < c.k; ++k)
+            sum += values[0][size_t(((b * rows + i) * c.heads + h) * c.k + k)] *
+                   values[1][size_t(c.sharesHeads ? (b * c.columns + j) * c.k + k
+                                                  : ((b * c.columns + j) * c.heads + h) * c.k + k)];
+          ASSERT_NEAR((*results)[0].getFloat(at), sum, 1e-4) << b << " " << h << " " << i << " " << j;
+        }
+}
+
+/// Operands that some batches share have no axis for these in their map.
+TEST(Wgmma, BatchesAtSeveralDistances) {
+  for (bool sharesHeads : {false, true}) {
+    const Heads c{"2", "70", sharesHeads};
+    test::Program program(textOf(c), 2);
+    ASSERT_EQ(program.error, "") << textOf(c);
+    expectHeads(program, c, 2, 70);
+  }
+}
+
+/// One module, and one graph whose maps change.
+TEST(Wgmma, RowsAndBatchesOfEachCall) {
+  const Heads c{"?", "?"};
+  test::Program program(textOf(c), 2);
+  ASSERT_EQ(program.error, "") << textOf(c);
+  EXPECT_NE(cuda::lastCode().find("map 0 bf16 72,3,1*w4,1*w3 144,432,432*w4 64,1,64,1\n"), std::string::npos)
+      << cuda::lastCode().substr(0, 400);
+  for (auto [batch, rows] : {std::pair(1, 64), std::pair(3, 1), std::pair(2, 130), std::pair(1, 64)})
+    expectHeads(program, c, batch, rows);
+}
+
 TEST(Wgmma, ATileThatDoesNotFitIsToldWhy) {
   const char *schedules[][3] = {
       {"wgmma_product, lanes = 256, tile = [32, 64, 64, 32, 64, 3, 1]", "bf16", "its tile has 64 or 128 rows"},
@@ -76,6 +165,16 @@ TEST(Wgmma, ATileThatDoesNotFitIsToldWhy) {
   }
   test::Program program(textOf({kBF16, 1, 40, 40, 41, false, false, false, tiled(64, 64, 3)}), 2);
   EXPECT_NE(program.error.find("no multiples of 16 bytes apart"), std::string::npos) << program.error;
+  const std::string x = "tensor<2x2x2x2x8x8xbf16>", types = " : (" + x + ", " + x + ") -> " + x;
+  test::Program many("func.func @f(%x: " + x + ", %y: " + x + ") -> " + x +
+                         " {\n  %0 = sinter.kernel contraction(%x, " + "%y) {schedule = #sinter.schedule<" +
+                         tiled(64, 64, 3) + ">}" + types + " {\n  ^bb0(%p: " + x + ", %q: " + x +
+                         "):\n    %d = sinter.dot_general %p, %q {lhs_batch = array<i64: 3, 2, 1, 0>, " +
+                         "rhs_batch = array<i64: 0, 1, 2, 3>, lhs_contract = array<i64: 5>, rhs_contract = " +
+                         "array<i64: 5>, element_type = bf16}" + types + "\n    sinter.yield(%d) : " + x +
+                         "\n  }\n  return %0 : " + x + "\n}\n",
+                     2);
+  EXPECT_NE(many.error.find("at more than three distances"), std::string::npos) << many.error;
 }
 
 static std::string codeFor(const Case &c, const char *target) {
@@ -124,6 +223,9 @@ TEST(Wgmma, PtxasFindsNoSpills) {
       SCOPED_TRACE(tiled(rows, columns, stages));
       expectNoSpills(code.substr(at + 11), 1, rows == 128 ? 168 : 255, {"sm_90a"});
     }
+  const std::string code =
+      codeFor({kBF16, 1, 1, 1, 1, false, false, false, tiled(128, 256, 4), /*isDynamic=*/true}, "cpu+cuda");
+  expectNoSpills(code.substr(code.find("=== sm_90a\n") + 11), 1, 168, {"sm_90a"});
 }
 
 //===- Mistakes -----------------------------------------------------------------------------------------===//
@@ -133,6 +235,7 @@ struct Mutant {
   const char *what, *pattern, *by;
   int n = 0; // which of the lines
   int64_t parts = 1;
+  bool isDynamic = false;
 };
 } // namespace
 
@@ -156,18 +259,17 @@ static std::string mutated(const std::string &code, const Mutant &mutant) {
 }
 
 /// What is wrong with a product of two tiles whose code is changed so; empty for nothing.
-static std::string wrongOf(const std::function<void(std::string &)> &edit, int64_t parts = 1) {
+static std::string wrongOf(const std::function<void(std::string &)> &edit, int64_t parts = 1, bool isDynamic = false) {
   cuda::editCode(edit);
-  const Case c{kBF16, 1, 128, 64, 328, false, false, false, tiled(64, 64, 3, parts)};
+  const Case c{kBF16, 1, 128, 64, 328, false, false, false, tiled(64, 64, 3, parts), isDynamic};
   test::Program program(textOf(c), 2);
   cuda::editCode(nullptr);
   if (!program.error.empty())
     return program.error;
   std::vector<HostTensor> inputs;
-  for (mlir::Type type : program.function().getArgumentTypes())
-    inputs.push_back(test::makeInput(
-        mlir::getElementTypeOrSelf(type),
-        {llvm::to_vector(mlir::cast<mlir::RankedTensorType>(type).getShape()), {0.5, -0.25, 1, 0.75, 2}}));
+  const llvm::SmallVector<int64_t> shapes[] = {{c.batch, c.m, c.k}, {c.batch, c.k, c.n}, {c.n}, {c.batch, c.m, c.n}};
+  for (auto [type, shape] : llvm::zip(program.function().getArgumentTypes(), shapes))
+    inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), {shape, {0.5, -0.25, 1, 0.75, 2}}));
   auto expected = program.evaluate(inputs);
   auto actual = program.run(inputs);
   if (!actual || !cuda::report().empty())
@@ -180,8 +282,8 @@ static std::string wrongOf(const std::function<void(std::string &)> &edit, int64
 }
 
 TEST(Wgmma, MistakesAreCaught) {
-  for (int64_t parts : {1, 2})
-    EXPECT_EQ(wrongOf(nullptr, parts), "");
+  for (auto [parts, isDynamic] : {std::pair(1, false), std::pair(2, false), std::pair(1, true)})
+    EXPECT_EQ(wrongOf(nullptr, parts, isDynamic), "");
   const Mutant mutants[] = {
       {"slabs that are not waited for", "^@done bra DONE;", "bra DONE;", 0},
       {"places that are not waited for", "^@done bra DONE;", "bra DONE;", 4},
@@ -200,6 +302,7 @@ TEST(Wgmma, MistakesAreCaught) {
       {"another stride", "map 0 bf16 328,128 656", "map 0 bf16 328,128 672"},
       {"parts that are not joined", "^then .*", "", 0, 2},
       {"slabs of another part", "(mul.lo.s32 .*), 192;", "$1, 128;", 0, 2},
+      {"rows of another size", "(map 0 bf16 1.w7),1.w6", "$1,1*w5", 0, 1, true},
       {"a part's sums in another's place", "(and.b64 .*), 8192;", "$1, 4096;", 0, 2},
   };
   for (const Mutant &mutant : mutants) {
@@ -212,7 +315,7 @@ TEST(Wgmma, MistakesAreCaught) {
           if (isMade)
             code = code.substr(0, at) + changed;
         },
-        mutant.parts);
+        mutant.parts, mutant.isDynamic);
     EXPECT_TRUE(isMade) << mutant.what << "\n" << cuda::lastCode().substr(cuda::lastCode().find("=== sm_90a"));
     EXPECT_NE(told, "") << mutant.what;
   }
