@@ -81,6 +81,19 @@ static LogicalResult callOnFused(ModuleOp module, const schedule::Target &target
   return request.onFused(module, target);
 }
 
+CompileFault sinter::faultOf(StringRef errors) {
+  auto hasAny = [&](ArrayRef<StringRef> words) {
+    return llvm::any_of(words, [&](StringRef word) { return errors.contains(word); });
+  };
+  if (hasAny({"not supported: ", "(kMax", "(max", "size below 2^63", "checkpoints of named blocks", "for checkpoints"}))
+    return CompileFault::Unsupported;
+  if (errors.contains("does not fit"))
+    return CompileFault::Misfit;
+  if (hasAny({"no memory", "more memory", "out of memory", "Cannot allocate memory"}))
+    return CompileFault::Memory;
+  return CompileFault::Internal;
+}
+
 FailureOr<CompiledModule> sinter::compileGraph(ModuleOp graph, const Options &options, const CompileRequest &request) {
   DefaultFloatState floatState; // what folds does not depend on the caller's rounding mode
   CompiledModule result;

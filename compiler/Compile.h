@@ -27,6 +27,17 @@ struct CompileRequest {
   enum class Last { Graph, Fused, Schedule, Loops, Code } last = Last::Code;
 };
 
+/// Whose fault it is that a graph could not be compiled.
+enum class CompileFault {
+  Unsupported, // an op, a type or a size that a back end says it lacks
+  Misfit,      // a schedule or a target that somebody wrote and that a kernel does not allow
+  Memory,      // the system gave too little of it
+  Internal     // a defect of Sinter: every graph that was verified is to compile
+};
+
+/// Tells by the errors of compileGraph; no error at all is a defect.
+CompileFault faultOf(llvm::StringRef errors);
+
 /// Compiles every public function of `graph`, which may be at the graph or the fused level and is changed, for each of
 /// the targets. The graph's phase does not depend on them and is run once; text is kept for the first one only.
 /// Diagnostics go to the context's handlers.

@@ -50,7 +50,8 @@ typedef enum sinter_status_code {
   SINTER_CANCELLED = 6,     // sinter_session_cancel was called
   SINTER_RUNTIME_ERROR = 7, // an op reported an error (index out of bounds under policy `error`, trip limit ...)
   SINTER_BUSY = 8,          // another thread uses the session, or another session its states; nothing was changed
-  SINTER_LIMIT = 9          // the process has reached a limit of the system: open files, executable memory
+  SINTER_LIMIT = 9,         // the process has reached a limit of the system: open files, executable memory
+  SINTER_INTERNAL = 10      // a defect of Sinter: nothing that was given is wrong
 } sinter_status_code;
 
 struct sinter_context;
@@ -144,6 +145,10 @@ typedef struct sinter_context {
   /// For drivers of devices: non-zero when `address` lies in an input or output of this call that is memory of the
   /// module's device.
   int32_t (*is_there)(struct sinter_context *ctx, const void *address);
+
+  /// For drivers of devices: takes note of a kernel or copy `name`, a text that lives as long as the module, that ran
+  /// there between these times of CLOCK_MONOTONIC. Called on the session's thread; null unless the call is traced.
+  void (*measured)(struct sinter_context *ctx, const char *name, int64_t begin_ns, int64_t end_ns, int32_t on_device);
 } sinter_context;
 
 /// The compiled function. `symbols[i]` is the size bound to the i-th named dim (see

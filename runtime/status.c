@@ -38,8 +38,9 @@ const char *sinter_status_name(int32_t code) {
                                       "cancelled",
                                       "runtime error",
                                       "busy",
-                                      "limit"};
-  return code >= 0 && code <= SINTER_LIMIT ? names[code] : "unknown status";
+                                      "limit",
+                                      "internal error"};
+  return code >= 0 && code <= SINTER_INTERNAL ? names[code] : "unknown status";
 }
 
 static const struct {

@@ -65,6 +65,21 @@ static sinter_status_code moduleToCompile(sinter_graph &graph, const sinter_comp
   return SINTER_OK;
 }
 
+static sinter_status_code failToCompile(StringRef errors) {
+  switch (faultOf(errors)) {
+  case CompileFault::Unsupported:
+    return fail(SINTER_UNSUPPORTED, errors);
+  case CompileFault::Misfit:
+    return invalid(errors);
+  case CompileFault::Memory:
+    return fail(SINTER_OUT_OF_MEMORY, errors);
+  case CompileFault::Internal:
+    break;
+  }
+  return fail(SINTER_INTERNAL,
+              (errors.empty() ? "the graph cannot be compiled" : errors) + " (this is a defect of sinter)");
+}
+
 /// Runs the compiler; `module` is used up.
 static sinter_status_code compileModule(sinter_graph &graph, ModuleOp module, const Options &options,
                                         const CompileRequest &request, CompiledModule &compiled) {
@@ -79,8 +94,7 @@ static sinter_status_code compileModule(sinter_graph &graph, ModuleOp module, co
   if (timeline)
     std::fputs(timeline->table().c_str(), stderr);
   if (failed(result))
-    return fail(SINTER_UNSUPPORTED,
-                graph.message.empty() ? Twine("the graph cannot be compiled") : Twine(graph.message));
+    return failToCompile(graph.message);
   compiled = std::move(*result);
   compiled.timeline = nullptr; // which ends here
   return SINTER_OK;

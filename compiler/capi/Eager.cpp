@@ -301,7 +301,8 @@ static sinter_status_code makeKernel(Kernel &kernel, const Call &call, bool exac
                   call, [](int64_t size) { return size; }, 0, kernel)
             : compileKernel(call, std::ref(classOf), static_cast<unsigned>(all.seen.size()), kernel);
   // What memory, files or descriptors did not allow may go well the next time.
-  if (status != SINTER_OK && status != SINTER_INVALID_ARGUMENT && status != SINTER_UNSUPPORTED)
+  if (status != SINTER_OK && status != SINTER_INVALID_ARGUMENT && status != SINTER_UNSUPPORTED &&
+      status != SINTER_INTERNAL)
     return status;
   kernel.status = status;
   kernel.error = status ? sinter_last_error() : "";

@@ -29,7 +29,9 @@ enum class StatusCode : int32_t {
   unsupported = SINTER_UNSUPPORTED,     // an operator, a version or a CPU feature that is not there
   cancelled = SINTER_CANCELLED,         // Session::cancel was called
   runtime_error = SINTER_RUNTIME_ERROR, // an op reported an error
-  busy = SINTER_BUSY                    // another thread uses the session
+  busy = SINTER_BUSY,                   // another thread uses the session
+  limit = SINTER_LIMIT,                 // the process has reached a limit of the system: open files, executable memory
+  internal = SINTER_INTERNAL            // a defect of Sinter: nothing that was given is wrong
 };
 
 /// What went wrong, and where: `what()` is "file:line: message".

@@ -319,11 +319,9 @@ const CompiledModule &Model::compile(const CompileRequest &request) {
   Diagnostics diagnostics(*ctx);
   OwningOpRef<ModuleOp> copy = module->clone();
   FailureOr<CompiledModule> result = compileGraph(*copy, compilerOptions(options), request);
-  // What a back end knows that it lacks is no defect.
   if (failed(result) && diagnostics.errors().find("not supported: ") != std::string::npos)
     throw Stop(Exit::Unsupported, diagnostics.errors());
-  // So it is where text that a person wrote asks for what a kernel or a target does not allow.
-  if (failed(result) && diagnostics.errors().find("does not fit") != std::string::npos)
+  if (failed(result) && faultOf(diagnostics.errors()) == CompileFault::Misfit)
     throw Stop(Exit::Failure, diagnostics.errors());
   if (failed(result))
     stopWithReproducer(diagnostics.errors().empty() ? path + ": cannot be compiled" : diagnostics.errors());
