@@ -208,12 +208,9 @@ static int32_t external(sinter_context *context, const char *name, sinter_op_fn 
 
 static int32_t measure(sinter_context *context, const char *name, sinter_kernel_fn fn, const int64_t *args,
                        int64_t chunks) {
-  struct timespec begin, end;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
+  int64_t begin = srtMonotonicNs();
   int32_t status = parallel(context, fn, args, chunks);
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  srtProfileAdd(&((sinter_session *)context)->profile, name,
-                (int64_t)(end.tv_sec - begin.tv_sec) * 1000000000 + (end.tv_nsec - begin.tv_nsec));
+  srtProfileNote(&((sinter_session *)context)->profile, name, begin, srtMonotonicNs(), 0);
   return status;
 }
 

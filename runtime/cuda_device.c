@@ -63,7 +63,7 @@ static int advance(Program *program, Session *session) {
     return 0;
   if (session->record.numItems > ITEMS_OF_A_GRAPH)
     session->tooLong = 1;
-  if (program->usesGraphs && !session->tooLong)
+  if (program->usesGraphs && !session->tooLong && !session->times.isOn)
     return 0;
   int error = srtCudaEnter(program);
   if (!error) {
@@ -99,6 +99,7 @@ static int32_t begin(const sinter_device *device, sinter_context *ctx) {
   for (int32_t i = 0; i < session->nextHeld; ++i)
     session->held[i]->isLive = 0;
   session->tooLong = session->nextHeld = 0;
+  srtCudaTimesBegin(program, session);
   if (session->isHeldIncomplete) {
     pthread_mutex_lock(&program->mutex);
     for (int32_t i = 0; i < program->numBuffers; ++i)
@@ -127,6 +128,7 @@ static void end(const sinter_device *device, sinter_context *ctx) {
     if (session->isBusy)
       program->driver.streamSynchronize(program->stream);
     srtCudaFreeGraphs(program, session);
+    srtCudaTimesFree(program, session);
     if (session->staging)
       program->driver.hostFree(session->staging);
     srtCudaLeave(program);
@@ -252,8 +254,10 @@ static void *stage(Program *program, Session *session, int64_t bytes) {
 /// The host's bytes go by themselves: they are many, or memory for staging is used up.
 static int copyNow(Program *program, Session *session, void *to, const void *from, int64_t bytes) {
   int error = srtCudaFlush(program, session);
+  int32_t mark = srtCudaTimeBegin(program, session, "copy to the device");
   if (!error)
     error = program->driver.copyToDevice((uintptr_t)to, from, (size_t)bytes, program->stream);
+  srtCudaTimeEnd(program, session, mark);
   session->isBusy = 1;
   // The host's memory may be pinned: then the driver reads it after the call has returned.
   return error ? error : srtCudaFinish(program, session);
@@ -305,10 +309,14 @@ static int copyToHost(Program *program, Session *session, void *to, const void *
   if (error)
     return error;
   error = srtCudaFinish(program, session);
+  int32_t mark = srtCudaTimeBegin(program, session, "copy to the host");
   if (!error)
     error = program->driver.copyToHost(to, (uintptr_t)from, (size_t)bytes, program->stream);
+  srtCudaTimeEnd(program, session, mark);
   if (!error)
     error = program->driver.streamSynchronize(program->stream);
+  if (!error)
+    srtCudaTimesReport(program, session);
   srtCudaLeave(program);
   return error;
 }

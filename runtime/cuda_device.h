@@ -11,6 +11,8 @@
 //                                                         cuda_graph: an executable graph, built once for each
 //                                                         record, launched; or one driver call after the other
 //
+// A traced call (sinter_session_trace) goes without graphs, with events around each item: cuda_times.
+//
 // One stream runs everything that is flushed in that order. Buffers of a session stay its own until it ends, so that
 // what it recorded and did not flush yet cannot meet another session's work.
 
@@ -124,6 +126,21 @@ typedef struct KnownKernel {
   int32_t number;
 } KnownKernel;
 
+/// When something on the stream began and ended.
+typedef struct TimeMark {
+  const char *name;
+  CudaEvent begin, end;
+} TimeMark;
+
+/// Marks of a traced call that were not reported yet.
+#define TIMES_AT_ONCE 1024
+typedef struct Times {
+  TimeMark *marks;
+  CudaEvent origin; // of all times, which the host's clock calls `originNs`
+  int64_t originNs;
+  int32_t count, isOn;
+} Times;
+
 typedef struct Session {
   const sinter_context *context;
   struct Session *next;
@@ -143,6 +160,7 @@ typedef struct Session {
   Graph graphs[GRAPHS_OF_A_SESSION];
   int32_t numGraphs;
   uint64_t clock;
+  Times times;
   KnownKernel known[KNOWN_KERNELS];
 } Session;
 
@@ -219,6 +237,17 @@ int srtCudaIssue(Program *program, Session *session, int32_t from, int32_t to);
 int srtCudaFlush(Program *program, Session *session);
 /// The same, then waits for it.
 int srtCudaFinish(Program *program, Session *session);
+
+// cuda_times.c. What fails here is not told: times are missing then.
+/// A call begins, whose stream is idle: it is traced where its session asks for that. Enters the context by itself.
+void srtCudaTimesBegin(Program *program, Session *session);
+/// What comes onto the stream up to the end of the mark that this returns is called `name`, a text that lives as long
+/// as the program. Negative where nothing is traced.
+int32_t srtCudaTimeBegin(Program *program, Session *session, const char *name);
+void srtCudaTimeEnd(Program *program, Session *session, int32_t mark);
+/// Tells the session of all marks, once the stream has been waited for.
+void srtCudaTimesReport(Program *program, Session *session);
+void srtCudaTimesFree(Program *program, Session *session);
 
 // cuda_graph.c
 /// Launches the record as a graph.

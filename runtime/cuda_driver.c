@@ -50,6 +50,12 @@ int32_t srtCudaDriverOpen(CudaDriver *driver, char *why) {
   driver->hasWide &= driver->field != NULL;
   CUDA_WIDE_FUNCTIONS(CUDA_FIND_WIDE)
 #undef CUDA_FIND_WIDE
+  driver->hasEvents = 1;
+#define CUDA_FIND_EVENT(field, name, parameters)                                                                       \
+  *(void **)&driver->field = dlsym(driver->library, #name);                                                            \
+  driver->hasEvents &= driver->field != NULL;
+  CUDA_EVENT_FUNCTIONS(CUDA_FIND_EVENT)
+#undef CUDA_FIND_EVENT
   int error = driver->init(0);
   if (!error)
     return SINTER_OK;

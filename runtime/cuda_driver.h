@@ -15,6 +15,8 @@ typedef struct CudaContext_ *CudaContext;
 typedef struct CudaModule_ *CudaModule;
 typedef struct CudaFunction_ *CudaFunction;
 typedef struct CudaStream_ *CudaStream;
+typedef struct CudaEvent_ *CudaEvent;
+#define CUDA_EVENT_DEFAULT 0
 typedef struct CudaGraph_ *CudaGraph;
 typedef struct CudaNode_ *CudaNode;
 typedef struct CudaGraphExec_ *CudaGraphExec;
@@ -164,14 +166,23 @@ enum {
     (CudaMap * map, int type, uint32_t rank, void *address, const uint64_t *sizes, const uint64_t *strides,            \
      const uint32_t *box, const uint32_t *elementStrides, int interleave, int swizzle, int promotion, int fill))
 
+/// Those that tell when something on a stream happened.
+#define CUDA_EVENT_FUNCTIONS(X)                                                                                        \
+  X(eventCreate, cuEventCreate, (CudaEvent * event, unsigned flags))                                                   \
+  X(eventDestroy, cuEventDestroy_v2, (CudaEvent event))                                                                \
+  X(eventRecord, cuEventRecord, (CudaEvent event, CudaStream stream))                                                  \
+  X(eventElapsed, cuEventElapsedTime, (float *milliseconds, CudaEvent from, CudaEvent to))
+
 typedef struct CudaDriver {
   void *library;
   int32_t hasGraphs, hasControl, hasWide; // all functions of graphs; those of loops and branches as well
+  int32_t hasEvents;
 #define CUDA_FIELD(field, name, parameters) int(*field) parameters;
   CUDA_FUNCTIONS(CUDA_FIELD)
   CUDA_GRAPH_FUNCTIONS(CUDA_FIELD)
   CUDA_CONTROL_FUNCTIONS(CUDA_FIELD)
   CUDA_WIDE_FUNCTIONS(CUDA_FIELD)
+  CUDA_EVENT_FUNCTIONS(CUDA_FIELD)
 #undef CUDA_FIELD
 } CudaDriver;
 

@@ -125,6 +125,13 @@ static int issueLoop(Program *program, Session *session, int32_t begin, int32_t 
   return error ? error : program->driver.streamSynchronize(program->stream);
 }
 
+static const char *nameOf(const Program *program, const Item *item) {
+  return item->kind == ITEM_KERNEL            ? program->kernels[item->number].name
+         : item->kind == ITEM_CLEAR           ? "zeros"
+         : item->number == SINTER_COPY_WITHIN ? "copy within the device"
+                                              : "copy to the device";
+}
+
 int srtCudaIssue(Program *program, Session *session, int32_t from, int32_t to) {
   const Record *record = &session->record;
   const CudaDriver *driver = &program->driver;
@@ -132,6 +139,7 @@ int srtCudaIssue(Program *program, Session *session, int32_t from, int32_t to) {
   for (int32_t i = from; i < to && !error; ++i) {
     const Item *item = &record->items[i];
     const int64_t *words = record->words + item->firstWord;
+    int32_t mark = item->kind < ITEM_LOOP ? srtCudaTimeBegin(program, session, nameOf(program, item)) : -1;
     if (item->kind == ITEM_KERNEL) {
       error = issueKernel(program, item, words);
     } else if (item->kind == ITEM_COPY) {
@@ -154,6 +162,7 @@ int srtCudaIssue(Program *program, Session *session, int32_t from, int32_t to) {
       }
       i = end;
     }
+    srtCudaTimeEnd(program, session, mark);
   }
   return error;
 }
@@ -167,7 +176,7 @@ int srtCudaFlush(Program *program, Session *session) {
   for (int32_t i = 0; i < record->numItems && !hasControl; ++i)
     hasControl = record->items[i].kind >= ITEM_LOOP;
   int isGraph = program->usesGraphs && (program->usesControl || !hasControl) && !session->tooLong &&
-                (record->numItems > 1 || hasControl);
+                !session->times.isOn && (record->numItems > 1 || hasControl);
   int error = isGraph ? srtCudaRunGraph(program, session) : srtCudaIssue(program, session, 0, record->numItems);
   record->numItems = record->numWords = 0;
   return error;
@@ -194,6 +203,8 @@ int srtCudaFinish(Program *program, Session *session) {
     if (!error && session->hasLoops && *(volatile uint32_t *)(uintptr_t)session->staging)
       error = -SINTER_CANCELLED;
     session->hasLoops = 0;
+    if (!error)
+      srtCudaTimesReport(program, session);
   }
   session->staged = STAGING_BEGIN;
   session->tooLong = 0;

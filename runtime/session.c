@@ -301,6 +301,7 @@ static sinter_status_code runOnce(sinter_session *session) {
   for (int32_t k = 0; k < session->numCallerOutputs; ++k)
     session->outputSlots[session->callerOutputs[k]].data = NULL;
   ++session->call;
+  srtProfileBegin(&session->profile);
   atomic_store_explicit(&session->failure.claimed, 0, memory_order_relaxed);
   session->failure.code = SINTER_OK;
 

@@ -389,6 +389,22 @@ typedef struct sinter_kernel_profile {
 SINTER_API sinter_status_code sinter_session_profile(const sinter_session *session, int32_t room,
                                                      sinter_kernel_profile *kernels, int32_t *count);
 
+/// A call of a kernel, or a copy from or to a device.
+typedef struct sinter_kernel_event {
+  const char *name;         // what it computes, on a device the kernel's symbol; valid as long as the module
+  int32_t on_device;        // non-zero: it ran on the module's device
+  int64_t begin_ns, end_ns; // since the run began
+} sinter_kernel_event;
+
+/// From the next run on the session keeps the first `room` events of each run: kernels of code that was compiled for it
+/// (sinter_compile_options.profile), kernels of a device, and copies; these count in the profile, too. A device then
+/// gets one launch after the other rather than graphs. 0 ends it. Fails with SINTER_INVALID_ARGUMENT where `room` is
+/// not in [0, 2^24], SINTER_OUT_OF_MEMORY.
+SINTER_API sinter_status_code sinter_session_trace(sinter_session *session, int64_t room);
+/// Writes up to `room` events of the last run in the order in which they ended, and to `*count` how many there are.
+SINTER_API sinter_status_code sinter_session_events(const sinter_session *session, int64_t room,
+                                                    sinter_kernel_event *events, int64_t *count);
+
 //===- State --------------------------------------------------------------------------------------===//
 
 // Tensors that a session keeps from call to call: weights in training, an optimizer's moments, random keys. A new

@@ -100,6 +100,7 @@ public:
   std::vector<TensorType> outputs;
   Module module;
   int threads = 1;
+  bool timesDevice = false;        // its sessions measure what runs on a device
   std::shared_ptr<void> prototype; // of the result, with Tensor() for each output
 
   /// A session that nobody uses, null with a message after an error.
@@ -118,7 +119,13 @@ public:
     options.struct_size = sizeof(options);
     options.threads = threads;
     sinter_session *session = nullptr;
-    return sinter_session_create(module.handle(), 0, &options, &session) ? nullptr : session;
+    if (sinter_session_create(module.handle(), 0, &options, &session))
+      return nullptr;
+    if (timesDevice && sinter_session_trace(session, 1)) { // the profile then has the device's kernels, too
+      sinter_session_destroy(session);
+      return nullptr;
+    }
+    return session;
   }
   void give(sinter_session *session) {
     sinter_session *expected = nullptr;
@@ -557,6 +564,7 @@ bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, st
     return stop(fail(where, sinter_last_error()));
   form.module = Module(module);
   form.threads = options.threads ? options.threads : defaultThreads(form);
+  form.timesDevice = options.profile && options.device.starts_with("cuda");
   return true;
 }
 

@@ -4,9 +4,9 @@
 
 #include "compiler/Compile.h"
 #include "compiler/Register.h"
-#include "runtime/sinter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/sinter.h"
 #include <gtest/gtest.h>
 
 using namespace mlir;

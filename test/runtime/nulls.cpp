@@ -66,6 +66,10 @@ TEST(Nulls, AreRefusedByEveryFunctionOfTheRuntime) {
   WALK(sinter_dtype_name, {}, 99);
 
   WALK(sinter_session_profile, {}, session, 1, &kernel, &count);
+  sinter_kernel_event event;
+  int64_t numEvents;
+  WALK(sinter_session_trace, {}, session, 1);
+  WALK(sinter_session_events, {}, session, 1, &event, &numEvents);
   WALK(sinter_op_register, {1, 2}, "op", nullptr, nullptr);
   WALK(sinter_op_find, {}, "op", 0);
   WALK(sinter_op_call, {}, "op", nullptr, 1, inputs, 1, outputs);

@@ -2,6 +2,7 @@
 //
 // sinter bench: time per call through a session on prepared buffers.
 
+#include "tools/sinter/KernelProfile.h"
 #include "tools/sinter/Model.h"
 #include <algorithm>
 #include <chrono>
@@ -17,11 +18,13 @@ struct BenchFlags {
   std::string model, json;
   std::vector<std::string> inputs;
   double seconds = 2;
+  KernelProfile profile;
 };
 } // namespace
 
-static Exit bench(const BenchFlags &flags) {
+static Exit bench(BenchFlags &flags) {
   Model model(flags.model, flags.shared);
+  flags.profile.begin(model, {flags.model, flags.json});
   bool isDrawn = flags.inputs.size() < model.inputs().size();
   std::vector<HostTensor> inputs; // the session reads them where they are
   auto draw = [&](double scale) {
@@ -69,6 +72,7 @@ static Exit bench(const BenchFlags &flags) {
                 "median %.2f us, p10 %.2f, p90 %.2f (%zu calls, %d threads); compiled in %.2f s", quantile(0.5),
                 quantile(0.1), quantile(0.9), times.size(), sinter_session_threads(session), model.compileSeconds());
   std::cout << flags.model << ": " << figures << "\n";
+  flags.profile.measure(session);
   if (!flags.json.empty())
     writeText(report.dump(2) + "\n", flags.json);
   return Exit::Success;
@@ -87,5 +91,6 @@ void sinter::tool::addBench(CLI::App &program, Exit &result) {
       ->take_all();
   command->add_option("--seconds", flags->seconds, "how long to measure (default 2)")->check(CLI::Range(0.01, 3600.0));
   command->add_option("--json", flags->json, "file to write the figures to");
+  flags->profile.addTo(*command);
   command->callback([flags, &result] { result = bench(*flags); });
 }

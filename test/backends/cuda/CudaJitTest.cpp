@@ -3,6 +3,7 @@
 // Functions that are jitted for a GPU, on the machine of test/cuda.
 
 #include "CudaProgram.h"
+#include <cmath>
 #include <gtest/gtest.h>
 #include <sinter/sinter.hpp>
 
@@ -54,4 +55,22 @@ TEST(CudaJit, AnotherDeviceIsAnError) {
               std::string::npos)
         << error.message();
   }
+}
+
+TEST(CudaJit, AProfileHasTheKernelsOfTheGpu) {
+  auto f = jit([](Tensor x) { return sum(tanh(x) * x); }, {.profile = true, .device = "cuda"});
+  Tensor x = full({64, 64}, 0.5f);
+  float value = f(x).item<float>();
+  EXPECT_EQ(f(x).item<float>(), value);
+  EXPECT_NEAR(value, 64 * 64 * 0.5 * std::tanh(0.5), 0.1);
+  Profile profile = f.profile();
+  EXPECT_EQ(profile.calls, 2);
+  int64_t kernels = 0, copies = 0;
+  for (const Profile::Kernel &kernel : profile.kernels) {
+    bool isCopy = kernel.name.starts_with("copy "), isBack = kernel.name == "copy to the host";
+    kernels += isCopy ? 0 : kernel.calls;
+    copies += isBack ? kernel.calls : 0;
+  }
+  EXPECT_GE(kernels, 2) << profile.str();
+  EXPECT_EQ(copies, 2) << profile.str();
 }

@@ -66,6 +66,8 @@ USES = {
     ("run", "--device"): [([GRAPH, "--device", "cuda", "--input", "x=1"], REFUSED), ([GRAPH, "--device", "cuda:0", "--input", "x=1", "--reference"], REFUSED),
                           ([GRAPH, "--device", "cuda:0", "--target", "native", "--input", "x=1"], REFUSED)],
     ("check", "--device"): [([GRAPH, "--device", "cuda:0", "--reference"], REFUSED), ([GRAPH, "--device", "cuda:0", "--gradient"], REFUSED)],
+    ("bench", "--profile"): [([GRAPH, "--profile", "--seconds", "0.01"], None), ([GRAPH, "--profile=p.json", "--seconds", "0.01"], None),
+                             ([GRAPH, "--profile=p.txt", "--seconds", "0.01"], REFUSED), ([SMOD, "--profile", "--seconds", "0.01"], REFUSED)],
     ("bench", "--device"): [([SMOD, "--device", "cuda:0", "--seconds", "0.01"], UNSUPPORTED)],
     ("run", "--shape"): [([GRAPH, "--shape", "x=2x3", "--input", "x=1"], None), ([SMOD, "--shape", "x=2x3", "--input", "x=1"], None)],
     ("run", "--index-policy"): [([GRAPH, "--index-policy", "error", "--input", "x=1"], None),
