@@ -94,7 +94,8 @@ sinter_status_code sinter_op_call(const char *name, sinter_op_fn function, int32
   int32_t status = function(numInputs, inputs, numOutputs, outputs, message);
   if (status != SINTER_OK) {
     message[sizeof message - 1] = 0;
-    sinter_status_code code = status > 0 && status <= SINTER_INTERNAL ? (sinter_status_code)status : SINTER_RUNTIME_ERROR;
+    sinter_status_code code =
+        status > 0 && status <= SINTER_INTERNAL ? (sinter_status_code)status : SINTER_RUNTIME_ERROR;
     if (message[0])
       return srtError(code, "op '%s' failed: %s", name, message);
     return srtError(code, "op '%s' failed with status %d", name, status);
