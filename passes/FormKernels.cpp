@@ -7,6 +7,7 @@
 #include "ir/Indexing.h"
 #include "ir/Kernel.h"
 #include "ir/Ranges.h"
+#include "ir/Resampling.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "passes/CachePages.h"
@@ -40,6 +41,12 @@ static bool isSplat(Value value) {
   return dense && dense.isSplat();
 }
 
+/// A constant whose elements say what the op does: its code depends on them, so its kernel holds them itself.
+static bool isTableOf(Operation *op, Value value) {
+  auto resize = dyn_cast<ResizeOp>(op);
+  return resize && value == resize.getScales() && matchPattern(value, m_Constant());
+}
+
 /// Which inputs of a product's kernel may hold blocks of zeros; null for none.
 static DenseI64ArrayAttr zerosOf(const FusionGroup &group, ArrayRef<Value> inputs) {
   auto dot = dyn_cast_or_null<DotGeneralOp>(group.root);
@@ -69,7 +76,7 @@ static KernelOp buildKernel(const FusionGroup &group) {
       if (members.contains(operand.getDefiningOp()))
         continue;
       // What a root reads is a buffer, even if all its elements are alike.
-      if (op != group.root && isSplat(operand))
+      if (op != group.root && (isSplat(operand) || isTableOf(op, operand)))
         numbers.insert(operand);
       else
         inputs.insert(operand);

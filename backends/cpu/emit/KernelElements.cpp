@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/KernelElements.h"
+#include "ir/Resampling.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 
@@ -100,12 +101,13 @@ Value KernelElements::compute(Value tensor, ArrayRef<LaneIndex> index) {
   Operation *op = tensor.getDefiningOp();
   if (auto constantOp = dyn_cast<ConstantOp>(op)) {
     auto dense = cast<DenseElementsAttr>(constantOp.getValue());
-    TypedAttr splat;
+    int64_t at = dense.isSplat() ? 0 : *getConstantIntValue(index.front().base); // a table is read at known places
+    TypedAttr element;
     if (isa<FloatType>(elementType))
-      splat = b.getFloatAttr(elementType, dense.getSplatValue<APFloat>());
+      element = b.getFloatAttr(elementType, dense.getValues<APFloat>()[at]);
     else
-      splat = b.getIntegerAttr(signless(elementType), dense.getSplatValue<APInt>());
-    return arith::ConstantOp::create(b, loc, splat);
+      element = b.getIntegerAttr(signless(elementType), dense.getValues<APInt>()[at]);
+    return arith::ConstantOp::create(b, loc, element);
   }
   if (auto pointwise = dyn_cast<Pointwise>(op)) {
     SmallVector<Value> operands;
@@ -117,9 +119,13 @@ Value KernelElements::compute(Value tensor, ArrayRef<LaneIndex> index) {
   return cast<Elemental>(op).buildElement(*this, cast<OpResult>(tensor).getResultNumber(), index);
 }
 
-static bool isSplatConstant(ConstantOp constant) {
+/// One number, or the scales of resizes, whose code knows where it reads them.
+static bool isKnownConstant(ConstantOp constant) {
   auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-  return dense && dense.isSplat();
+  return dense && (dense.isSplat() || llvm::all_of(constant->getUses(), [](OpOperand &use) {
+                     auto resize = dyn_cast<ResizeOp>(use.getOwner());
+                     return resize && use.get() == resize.getScales();
+                   }));
 }
 
 bool KernelElements::canBuild(Value value) {
@@ -136,7 +142,7 @@ bool sinter::cpu::canBuild(Value value, function_ref<bool(Value)> isGiven) {
       continue;
     Operation *op = next.getDefiningOp();
     if (auto constant = dyn_cast<ConstantOp>(op)) {
-      if (!isSplatConstant(constant))
+      if (!isKnownConstant(constant))
         return false;
       continue;
     }
