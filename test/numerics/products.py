@@ -29,6 +29,11 @@ CONVOLUTIONS = [("ui8", "i8", "i32"), ("i8", "i8", "i32"), ("ui8", "ui8", "i32")
 # images, height, width, channels, filters, kernel, stride, low, high, dilation, groups
 WINDOWS = [(2, 9, 11, 8, 40, 3, 1, 1, 1, 1, 1), (1, 7, 17, 3, 33, 3, 2, 1, 0, 1, 1), (1, 13, 5, 32, 17, 1, 1, 0, 0, 1, 1), (2, 6, 7, 10, 12, 3, 1, 2, 2, 2, 2),
            (1, 12, 9, 33, 33, 3, 1, 1, 1, 1, 33), (1, 5, 4, 520, 8, 1, 1, 0, 0, 1, 1)]
+# Filters that fill at most half of a vector of 8 or 16, where pixels share accumulators: one tile, the last of several, fewer than half, groups with strides, odd
+# numbers of pixels, narrow images, sums that go by blocks, a tile that is half only.
+HALVES = [(1, 32, 32, 24, 24, 3, 1, 1, 1, 1, 1), (1, 10, 10, 32, 56, 1, 1, 0, 0, 1, 1), (1, 9, 33, 20, 18, 3, 1, 1, 1, 1, 1), (2, 17, 17, 32, 48, 3, 2, 1, 1, 1, 2),
+          (1, 7, 13, 16, 20, 3, 1, 1, 0, 1, 1), (1, 6, 3, 16, 24, 3, 1, 1, 1, 1, 1), (1, 3, 3, 16, 24, 3, 1, 1, 1, 1, 1), (1, 4, 20, 700, 24, 3, 1, 1, 1, 1, 1),
+          (1, 10, 10, 32, 40, 1, 1, 0, 0, 1, 1), (1, 6, 20, 16, 12, 3, 1, 1, 1, 2, 1)]
 SIZES = [(1, 17, 64), (3, 7, 129), (17, 64, 33), (64, 129, 17), (129, 64, 100), (5, 2100, 40), (31, 12, 7), (9, 34, 1)]
 TARGETS = {"x86-64": [], "x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v3,+avxvnni": ["avx_vnni"], "x86-64-v4": ["avx512bw"], "x86-64-v4,+avx512vnni": ["avx512_vnni"],
            "x86-64-v4,+avx512bf16": ["avx512_bf16"], "native": []}
@@ -152,13 +157,14 @@ def main():
     for kinds in CONVOLUTIONS:
         for sizes in WINDOWS:
             cases.append(ConvolutionCase(len(cases), kinds, sizes))
+    halves = [ConvolutionCase(len(cases) + i, (kind,) * 3, sizes) for i, (sizes, kind) in enumerate((sizes, kind) for sizes in HALVES for kind in ("f32", "f64"))]
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
     everything = cases
     for number, (target, needs) in enumerate(TARGETS.items()):
         if chosen and target not in chosen or not chosen and not flags.issuperset(needs):
             continue
-        cases = everything if chosen else everything[::2] if target == "native" else everything[number::8]
+        cases = halves + (everything if chosen else everything[::2] if target == "native" else everything[number::8])
         worst = 0.0
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/m.mlir", "w") as file:

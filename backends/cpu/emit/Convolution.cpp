@@ -281,6 +281,12 @@ struct ConvolutionForm {
   int64_t pitch;       // channels of a group, whole steps of them
   bool flattened = false;
   bool inPlace; // the filter is read as [kh][kw][channels][O]
+
+  /// Whether rows may share accumulators of the last of a group's vectors.
+  bool canShareLast(int64_t lanes) const {
+    int64_t vectors = llvm::divideCeil(groupOut, lanes);
+    return !inPlace && cpu::canShareLast(product, vectors, lanes, groupOut - (vectors - 1) * lanes);
+  }
 };
 
 /// Rows and pixels of output, and vectors of channels.
@@ -316,6 +322,7 @@ private:
   bool masked; // the last vector of a group
   // Of the chunk being emitted.
   int64_t vectors;
+  bool isLastTile; // of a group's columns
   Value image, group, column, filterBase;
   Value input, inputBase, inputRow0; // inputBase addresses (row inputRow0, pixel 0, first channel of the group)
 };
@@ -373,8 +380,12 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   };
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
 
+  bool sharesLast = isLastTile && vectors > 1 && high * wide % 2 == 0 && canShareLast(lanes);
+  int64_t count = high * wide * vectors - (sharesLast ? high * wide / 2 : 0);
+
   auto run = [&](Value kh, Value kw, Value from, Value to, ValueRange sums) {
     MicroOperands operands(product);
+    operands.sharesLast = sharesLast;
     operands.a = input;
     if (product.kPack > 1)
       operands.aStride = fn.index(product.kPack);
@@ -412,7 +423,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   for (int64_t size : sizes)
     if (size != 1)
       axes.push_back(summedAxis(fn, dims.constant(size)));
-  SmallVector<Value> starts = zeroAccumulators(fn, vectorType, high * wide * vectors);
+  SmallVector<Value> starts = zeroAccumulators(fn, vectorType, count);
   for (int64_t j = 0; product.headers() && j < vectors; ++j) {
     auto type = VectorType::get({lanes * product.kPack}, typeOf(product.b, b.getContext()));
     Value start = vector::LoadOp::create(b, type, fn.input(filterInput(op).getArgNumber()),
@@ -436,6 +447,8 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
         return run(kh, kw, from, to, carried);
       });
 
+  if (sharesLast)
+    sums = unshareLast(fn, sums, high * wide, vectors, vectorType);
   emitTileEpilogue(
       fn, op.getResult(), sums, high * wide, vectors, vectorType,
       [&](KernelElements &elements, Value i) {
@@ -486,16 +499,17 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
 }
 
 /// `vectors` is how many of them a group's channels fill.
-static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors) {
+static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
   int64_t outWidth = sizeOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
           outHeight = sizeOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
   int64_t width = widthOf(form.shape.needsCopy ? form.product.row : form.product.a);
-  bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0;
-  RegisterTile tile = chooseTile(spec.target(), outWidth, vectors, conflicting, form.product.parts());
+  bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0, shares = form.canShareLast(lanes);
+  RegisterTile tile = chooseTile(spec.target(), outWidth, vectors, conflicting, form.product.parts(), shares);
   if (outWidth == ShapedType::kDynamic || outWidth > tile.rows || outHeight == ShapedType::kDynamic)
     return {1, tile.rows, tile.vectors};
   // Narrow images: a tile takes several rows.
-  RegisterTile most = chooseTile(spec.target(), outWidth * outHeight, vectors, conflicting, form.product.parts());
+  RegisterTile most =
+      chooseTile(spec.target(), outWidth * outHeight, vectors, conflicting, form.product.parts(), shares);
   int64_t highest = std::clamp<int64_t>(most.rows / std::max<int64_t>(outWidth, 1), 1, std::max<int64_t>(outHeight, 1));
   // The last tile overlaps the one before it: take the height that computes the fewest rows twice.
   int64_t high = highest;
@@ -535,7 +549,7 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
   ConvolutionForm form(spec, op);
   int64_t lanes = lanesOr(given, plan.lanes.chosen);
   int64_t vectors = llvm::divideCeil(form.groupOut, lanes);
-  ConvolutionTile tile = chooseTileShape(spec, form, vectors);
+  ConvolutionTile tile = chooseTileShape(spec, form, vectors, lanes);
   auto most = [&](DimExpr size, int64_t chosen, int64_t otherwise) {
     return std::max(chosen, std::clamp<int64_t>(sizeOr(spec.dims, size, otherwise), 1, kMostTileRows));
   };
@@ -648,8 +662,9 @@ EmittedKernel ConvolutionEmitter::emit() {
       inputRow0 = fn.index(0);
     }
 
-    auto walk = [&](int64_t tileVectors) {
+    auto walk = [&](int64_t tileVectors, bool isLast) {
       vectors = tileVectors;
+      isLastTile = isLast;
       if (alongRow)
         return emitPixels(1, wide, fn.index(0), low, high_);
       Value lastStart = arith::SubIOp::create(b, walkedSize, fn.index(high));
@@ -659,10 +674,10 @@ EmittedKernel ConvolutionEmitter::emit() {
       });
     };
     int64_t last = lastTileVectors(llvm::divideCeil(groupOut, lanes), tile.vectors);
-    if (last == tile.vectors)
-      return walk(tile.vectors);
+    if (columnTiles == 1 || (last == tile.vectors && !canShareLast(lanes)))
+      return walk(last, columnTiles == 1);
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columnTile, fn.index(columnTiles - 1));
-    fn.branch(isLast, [&] { walk(last); }, [&] { walk(tile.vectors); });
+    fn.branch(isLast, [&] { walk(last, true); }, [&] { walk(tile.vectors, false); });
   });
   fn.finish();
 

@@ -9,11 +9,14 @@ using namespace sinter;
 using namespace sinter::cpu;
 
 RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting,
-                                     int64_t parts) {
+                                     int64_t parts, bool sharesLast) {
   // Accumulators, one row of b and one broadcast live at once; one register stays free for addresses that spill into
   // it.
   int64_t registers = target.vectorRegisters - 1;
+  sharesLast &= vectors == 2; // of more, most tiles have whole vectors
   auto mostRows = [&](int64_t width) {
+    if (sharesLast && width == 2) // three accumulators and two broadcasts for two rows
+      return (registers - width - 2) / 3 * 2;
     return (registers - width * parts - 1 + (target.vectorRegisters <= 16)) / width;
   };
 
@@ -41,7 +44,7 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
   int64_t best = most;
   auto cost = [&](int64_t height) { return llvm::divideCeil(rows, height) * (height + 1); };
   for (int64_t height = most - 1; height >= std::max<int64_t>(1, most / 2); --height)
-    if (cost(height) < cost(best))
+    if (cost(height) < cost(best) && !(sharesLast && width == 2 && height % 2))
       best = height;
   return {best, width};
 }
@@ -51,11 +54,37 @@ SmallVector<Value> sinter::cpu::zeroAccumulators(KernelFunction &fn, VectorType 
   return SmallVector<Value>(count, zero);
 }
 
+bool sinter::cpu::canShareLast(const ProductForm &form, int64_t vectors, int64_t lanes, int64_t columnsOfLast) {
+  return form.step == ProductForm::Step::fused && isFloat(form.sum) && vectors >= 2 && lanes >= 8 &&
+         columnsOfLast <= lanes / 2;
+}
+
+SmallVector<Value> sinter::cpu::unshareLast(KernelFunction &fn, ValueRange accumulators, int64_t rows, int64_t vectors,
+                                            VectorType vectorType) {
+  int64_t half = vectorType.getNumElements() / 2;
+  SmallVector<int64_t> high;
+  for (int64_t lane = 0; lane < 2 * half; ++lane)
+    high.push_back(half + lane % half);
+  SmallVector<Value> all;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j + 1 < vectors; ++j)
+      all.push_back(accumulators[i * (vectors - 1) + j]);
+    Value shared = accumulators[rows * (vectors - 1) + i / 2];
+    all.push_back(i % 2 ? vector::ShuffleOp::create(fn.b, shared, shared, high).getResult() : shared);
+  }
+  return all;
+}
+
 SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                 VectorType vectorType, Value low, Value high, ValueRange accumulators) {
   ImplicitLocOpBuilder &b = fn.b;
   const ProductForm &form = operands.form;
-  int64_t vectors = operands.bVectors.size();
+  int64_t own = operands.ownVectors(), rows = operands.aRows.size(), half = vectorType.getNumElements() / 2;
+  SmallVector<int64_t> twice, halves; // lanes of one half vector, and of the halves of two vectors
+  for (int64_t lane = 0; lane < 2 * half; ++lane) {
+    twice.push_back(lane % half);
+    halves.push_back(lane < half ? lane : 2 * half + lane);
+  }
   auto add = [&](Value x, Value y) {
     return arith::AddIOp::create(b, x, y, arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw)
         .getResult();
@@ -73,7 +102,11 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
     for (auto [j, vector] : llvm::enumerate(operands.bVectors)) {
       Value at = add(vector, bOffset), loaded;
       Value mask = j < operands.bMasks.size() ? operands.bMasks[j] : Value();
-      if (mask) {
+      if (operands.sharesLast && static_cast<int64_t>(j) == own) {
+        auto halfType = VectorType::get({half}, bType.getElementType());
+        loaded = vector::LoadOp::create(b, halfType, operands.b, ValueRange{at});
+        loaded = vector::ShuffleOp::create(b, loaded, loaded, twice);
+      } else if (mask) {
         Value zero = arith::ConstantOp::create(b, b.getZeroAttr(bType));
         loaded = vector::MaskedLoadOp::create(b, bType, operands.b, ValueRange{at}, mask, zero);
       } else {
@@ -99,12 +132,19 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
         memref::PrefetchOp::create(b, operands.a, ValueRange{ahead}, /*isWrite=*/false, /*localityHint=*/2,
                                    /*isDataCache=*/true);
       }
-    for (int64_t part = 0; part < form.parts(); ++part)
+    for (int64_t part = 0; part < form.parts(); ++part) {
+      Value before; // the row before the one at hand, where two share accumulators
       for (auto [i, row] : llvm::enumerate(operands.aRows)) {
         Value spread = spreadOf(b, form, operands.a, add(row, aOffset), part, vectorType.getNumElements());
-        for (int64_t j = 0; j < vectors; ++j)
-          sums[i * vectors + j] = multiplyAdd(b, form, spread, bRow[j][part], sums[i * vectors + j]);
+        for (int64_t j = 0; j < own; ++j)
+          sums[i * own + j] = multiplyAdd(b, form, spread, bRow[j][part], sums[i * own + j]);
+        if (operands.sharesLast && i % 2) {
+          Value &sum = sums[rows * own + i / 2];
+          sum = multiplyAdd(b, form, vector::ShuffleOp::create(b, before, spread, halves), bRow[own][part], sum);
+        }
+        before = spread;
       }
+    }
     return sums;
   });
 }
@@ -112,7 +152,7 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
 SmallVector<Value> sinter::cpu::emitBlockedMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                        VectorType vectorType, Value low, Value high, DimExpr size,
                                                        ValueRange starts) {
-  auto count = static_cast<int64_t>(operands.aRows.size() * operands.bVectors.size());
+  int64_t count = operands.accumulators();
   SmallVector<Value> zeros = zeroAccumulators(fn, vectorType, count), first(zeros);
   if (!starts.empty())
     first.assign(starts.begin(), starts.end());

@@ -29,8 +29,9 @@ inline int64_t lastTileVectors(int64_t vectors, int64_t width) { return (vectors
 /// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` vectors of columns, of which the last
 /// tile may have fewer. `conflicting` says that rows of the left operand lie a multiple of 4 KiB apart, so that they
 /// share cache sets: then at most as many rows as the cache has ways. `parts`: vectors of b in registers for each one
-/// that is loaded.
-RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting, int64_t parts = 1);
+/// that is loaded. `sharesLast`: two rows will share accumulators of the last vector (MicroOperands).
+RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting, int64_t parts = 1,
+                        bool sharesLast = false);
 
 /// What one k loop reads. A step of k takes `form.kPack` elements of it.
 struct MicroOperands {
@@ -48,10 +49,28 @@ struct MicroOperands {
   mlir::Value ahead;                       // element offset in b of what comes after the sum, or null
   int64_t aheadStride = 0;                 // prefetch it into L2, so many elements a step
   int64_t prefetchSteps = 0;               // prefetch a into L2 that many k ahead, of all rows; 0: do not
+
+  /// Columns of the last vector fill at most half of it, so rows share its accumulators two by two: the first in the
+  /// low half of the lanes, the second in the high one. The rows are even in number, and nothing is masked.
+  bool sharesLast = false;
+  int64_t ownVectors() const { return static_cast<int64_t>(bVectors.size()) - sharesLast; }
+  int64_t accumulators() const {
+    return static_cast<int64_t>(aRows.size()) * ownVectors() +
+           (sharesLast ? static_cast<int64_t>(aRows.size()) / 2 : 0);
+  }
 };
 
+/// Where rows may share accumulators of a last vector with so many columns in it: it would waste half of its FMAs or
+/// more, and others keep loads busy meanwhile.
+bool canShareLast(const ProductForm &form, int64_t vectors, int64_t lanes, int64_t columnsOfLast);
+
+/// The accumulators of a tile without sharing, as emitTileEpilogue takes them. What lanes beyond the columns hold of
+/// the last vector means nothing.
+llvm::SmallVector<mlir::Value> unshareLast(KernelFunction &fn, mlir::ValueRange accumulators, int64_t rows,
+                                           int64_t vectors, mlir::VectorType vectorType);
+
 /// acc[row * vectors + vector] += sum over steps in [low, high); returns the new accumulators, which are of
-/// `vectorType`.
+/// `vectorType`. Where rows share those of the last vector these come behind all others, one for two rows.
 llvm::SmallVector<mlir::Value> emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                mlir::VectorType vectorType, mlir::Value low, mlir::Value high,
                                                mlir::ValueRange accumulators);
