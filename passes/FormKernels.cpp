@@ -4,6 +4,7 @@
 #include "ir/Contraction.h"
 #include "ir/Control.h"
 #include "ir/Elementwise.h"
+#include "ir/FilterOrder.h"
 #include "ir/Indexing.h"
 #include "ir/Kernel.h"
 #include "ir/Ranges.h"
@@ -113,38 +114,26 @@ static KernelOp buildKernel(const FusionGroup &group) {
   return kernel;
 }
 
-/// A filter that is not a constant cannot be packed at compile time. Its taps come first instead, so that output
-/// channels are contiguous: one kernel moves it, and the convolution's own reads it in this order. A filter that is
-/// transposed already is moved once.
-static void putTapsFirst(Block &block) {
+/// A filter that is not a constant cannot be packed at compile time. One kernel brings it into an order in which output
+/// channels, or pairs of input channels, are contiguous, and the convolution's own reads it so.
+static void orderFilters(Block &block) {
   for (auto convolution : llvm::make_early_inc_range(block.getOps<ConvolutionOp>())) {
     Value filter = convolution.getFilter();
     auto type = cast<RankedTensorType>(filter.getType());
-    int64_t rank = type.getRank();
-    if (convolution.getLayout() != ConvLayout::channels_last || !type.hasStaticShape() || rank > 4 ||
-        !(type.getElementType().isF32() || type.getElementType().isF64()) || filter.getDefiningOp<ConstantOp>())
+    int64_t pack = filterPack(convolution);
+    bool isOrdered = type.getElementType().isF32() || type.getElementType().isF64() ||
+                     (pack > 1 && !hasDevices(convolution)); // devices read 16 bits as they lie
+    if (convolution.getLayout() != ConvLayout::channels_last || !type.hasStaticShape() || type.getRank() > 4 ||
+        !isOrdered || filter.getDefiningOp<ConstantOp>())
       continue;
-    SmallVector<int64_t> tapsFirst, back{rank - 1};
-    for (int64_t k = 0; k + 1 < rank; ++k) {
-      tapsFirst.push_back(k + 1);
-      back.push_back(k);
-    }
-    tapsFirst.push_back(0);
     OpBuilder b(convolution);
-    Location loc = filter.getLoc();
-    SmallVector<int64_t> order = tapsFirst;
-    Value source = filter;
-    if (auto transpose = filter.getDefiningOp<TransposeOp>()) {
-      source = transpose.getOperand();
-      for (int64_t &axis : order)
-        axis = transpose.getPermutation()[axis];
-    }
-    Value moved = source;
-    if (!llvm::equal(order, llvm::seq<int64_t>(0, rank)))
-      moved = TransposeOp::create(b, loc, source, order);
-    convolution.getFilterMutable().assign(TransposeOp::create(b, loc, moved, back));
-    if (Operation *before = filter.getDefiningOp(); before && isOpTriviallyDead(before))
+    Composer c(filter.getLoc(), b);
+    convolution.getFilterMutable().assign(orderFilter(c, filter, pack));
+    for (Operation *before = filter.getDefiningOp(); before && isOpTriviallyDead(before);) {
+      Operation *next = before->getNumOperands() ? before->getOperand(0).getDefiningOp() : nullptr;
       before->erase();
+      before = next;
+    }
   }
 }
 
@@ -344,7 +333,7 @@ public:
       joinInParts(*block);
       spreadNumbers(*block, room);
       if (maxOps > 1)
-        putTapsFirst(*block);
+        orderFilters(*block);
       DimContext context;
       ShapeAnalysis sizes(context);
       formKernels(*block, sizes, {.maxOps = maxOps});

@@ -9,6 +9,7 @@
 #include "ir/ElementCost.h"
 #include "ir/Elementwise.h"
 #include "ir/External.h"
+#include "ir/FilterOrder.h"
 #include "ir/Indexing.h"
 #include "ir/Kernel.h"
 #include "ir/Normalization.h"
@@ -38,8 +39,8 @@ static constexpr int64_t kLargeBytes = 1 << 20, kLargeCost = 40;
 static constexpr size_t kMaxPlaces = 64, kMaxCostlyPlaces = 8;
 
 bool sinter::isScheduleOp(Operation *op) {
-  return isSize(op) || isView(op) || isa<ConstantOp, RequireOp, KernelOp>(op) || op->getNumRegions() != 0 ||
-         op->hasTrait<OpTrait::IsTerminator>() || runsOnHost(op);
+  return isSize(op) || (isView(op) && !isFilterOrder(op)) || isa<ConstantOp, RequireOp, KernelOp>(op) ||
+         op->getNumRegions() != 0 || op->hasTrait<OpTrait::IsTerminator>() || runsOnHost(op);
 }
 
 KernelTemplate sinter::templateOf(Operation *op) {
@@ -66,16 +67,6 @@ KernelTemplate sinter::templateOf(Operation *op) {
   if (isAttention(op))
     return KernelTemplate::attention;
   return KernelTemplate::single;
-}
-
-bool sinter::isFilterOrder(Operation *op) {
-  auto transpose = dyn_cast<TransposeOp>(op);
-  if (!transpose || !op->hasOneUse() || op->use_begin()->getOperandNumber() != 1 ||
-      !isa<ConvolutionOp>(*op->user_begin()))
-    return false;
-  ArrayRef<int64_t> permutation = transpose.getPermutation();
-  auto rank = static_cast<int64_t>(permutation.size());
-  return permutation[0] == rank - 1 && llvm::equal(permutation.drop_front(), llvm::seq<int64_t>(0, rank - 1));
 }
 
 /// True when `op` adds one number around the input of a convolution, which pads its rows itself.
@@ -465,11 +456,11 @@ bool Planner::canJoin(Operation *op, Group &group) {
       continue;
     if (maySizeResult(use))
       return false;
-    if (readsOnlySizes(use) || (hasDevices(op) && givesRowsOfCache(op)))
+    if (readsOnlySizes(use) || isFilterOrder(op) || (hasDevices(op) && givesRowsOfCache(op)))
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
-      if (isFilterOrder(op) || isPadding(op) || (isa<DotGeneralOp>(user) && (isRowStart(op) || isOfBytes(use))))
+      if (isPadding(op) || (isa<DotGeneralOp>(user) && (isRowStart(op) || isOfBytes(use))))
         continue;
       // A product reads repeated batches with a stride of 0.
       if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && isa<DotGeneralOp>(user)) {

@@ -49,10 +49,6 @@ bool isScheduleOp(mlir::Operation *op);
 /// The template of a kernel whose root is `op`; map for pointwise and elemental ops.
 KernelTemplate templateOf(mlir::Operation *op);
 
-/// True when `op` gives a convolution its filter [O, taps..., C] from one with the taps first, [taps..., C, O], which
-/// is the order that back ends read filters in that are not constants. It is in the convolution's kernel.
-bool isFilterOrder(mlir::Operation *op);
-
 /// Plans one block; blocks of nested regions are planned by themselves. Every op that is not a schedule op is in at
 /// least one group.
 FusionPlan planFusion(mlir::Block &block, ShapeAnalysis &sizes, const FusionOptions &options);

@@ -4,6 +4,7 @@
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Kernel.h"
+#include "passes/Devices.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -95,16 +96,23 @@ static int64_t countFree(Value value, ArrayRef<int64_t> batch, ArrayRef<int64_t>
   return countAlong(value, otherAxes(tensorTypeOf(value).getRank(), taken));
 }
 
-static bool gains(DotGeneralOp op) {
+static bool gains(DotGeneralOp op, Type) {
   return pays(op.getLhs(), countFree(op.getRhs(), op.getRhsBatch(), op.getRhsContract())) &&
          pays(op.getRhs(), countFree(op.getLhs(), op.getLhsBatch(), op.getLhsContract()));
 }
 
-static bool gains(ConvolutionOp op) {
+/// A filter that is no constant is brought into pairs of channels by a kernel of its own, of static shape. Its numbers
+/// are rounded where they are moved anyway.
+static bool canBeOrdered(ConvolutionOp op, Type type, int64_t channels) {
+  auto filter = tensorTypeOf(op.getFilter());
+  return type.isBF16() && !hasDevices(op) && filter.hasStaticShape() && channels % 2 == 0;
+}
+
+static bool gains(ConvolutionOp op, Type type) {
   auto filter = tensorTypeOf(op.getFilter());
   int64_t channels = filter.getDimSize(op.getLayout() == ConvLayout::channels_first ? 1 : filter.getRank() - 1);
-  return isConstant(op.getFilter()) && (ShapedType::isDynamic(channels) || channels >= kLeastChannels) &&
-         pays(op.getInput(), filter.getDimSize(0));
+  return (isConstant(op.getFilter()) || canBeOrdered(op, type, channels)) &&
+         (ShapedType::isDynamic(channels) || channels >= kLeastChannels) && pays(op.getInput(), filter.getDimSize(0));
 }
 
 namespace {
@@ -125,7 +133,7 @@ public:
     SmallVector<std::pair<Operation *, Type>> products;
     auto collect = [&](auto op) {
       Type type = policy.lookup(op->getName().stripDialect());
-      if (type && llvm::all_of(op->getOperandTypes(), isF32) && isF32(op.getType()) && gains(op))
+      if (type && llvm::all_of(op->getOperandTypes(), isF32) && isF32(op.getType()) && gains(op, type))
         products.push_back({op, type});
     };
     getOperation().walk([&](DotGeneralOp op) { collect(op); });

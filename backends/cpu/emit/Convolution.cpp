@@ -18,6 +18,7 @@
 #include "backends/cpu/emit/Packing.h"
 #include "ir/Constants.h"
 #include "ir/Contraction.h"
+#include "ir/FilterOrder.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -27,13 +28,6 @@ using namespace sinter::cpu;
 static int64_t sizeOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
   expr = dims.resolve(expr);
   return expr.isConstant() ? expr.constant() : otherwise;
-}
-
-/// [taps..., C, O] -> [O, taps..., C]
-static bool hasTapsFirst(TransposeOp op) {
-  ArrayRef<int64_t> permutation = op.getPermutation();
-  auto rank = static_cast<int64_t>(permutation.size());
-  return permutation[0] == rank - 1 && llvm::equal(permutation.drop_front(), llvm::seq<int64_t>(0, rank - 1));
 }
 
 ConvolutionOp sinter::cpu::convolutionOf(KernelSpec &spec) {
@@ -71,8 +65,8 @@ BlockArgument sinter::cpu::convolvedInput(ConvolutionOp op) {
 BlockArgument sinter::cpu::filterInput(ConvolutionOp op) {
   if (auto argument = dyn_cast<BlockArgument>(op.getFilter()))
     return argument;
-  auto transpose = op.getFilter().getDefiningOp<TransposeOp>();
-  return transpose && hasTapsFirst(transpose) ? dyn_cast<BlockArgument>(transpose.getOperand()) : BlockArgument();
+  std::optional<FilterOrder> order = filterOrderOf(op.getFilter());
+  return order ? dyn_cast<BlockArgument>(order->source) : BlockArgument();
 }
 
 bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
@@ -154,10 +148,11 @@ Plan sinter::cpu::planFilter(KernelSpec &spec) {
   Plan plan;
   if (auto filter = dyn_cast<BlockArgument>(op.getFilter())) {
     if (!canBePacked(spec, filter))
-      return Plan::refuse("a filter that is no constant does not come with its taps first");
+      return Plan::refuse("a filter that is no constant does not come in an order that lanes read");
     plan.packing = {static_cast<int64_t>(filter.getArgNumber())};
     plan.needsPacking = true;
-  } else if (form->step != ProductForm::Step::fused) {
+  } else if (int64_t pack = filterOrderOf(op.getFilter())->pack;
+             form->headers() || pack != form->kPack || (pack == 1 && form->step != ProductForm::Step::fused)) {
     return Plan::refuse("a filter of its types has to be packed, and is no constant");
   }
   if (!spec.sizes->dims(op.getInput()).back().isConstant())
@@ -280,7 +275,7 @@ struct ConvolutionForm {
   int64_t pixelStride; // elements from one pixel to the next where tiles read
   int64_t pitch;       // channels of a group, whole steps of them
   bool flattened = false;
-  bool inPlace; // the filter is read as [kh][kw][channels][O]
+  bool inPlace; // the filter is read as [kh][kw][channels][O], or as [kh][kw][channels / 2][O][2]
 
   /// Whether rows may share accumulators of the last of a group's vectors.
   bool canShareLast(int64_t lanes) const {
@@ -365,18 +360,18 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   int64_t tapSteps = pitch / product.kPack, runLength = oneRun ? shape.kernelW * tapSteps : tapSteps;
   int64_t runs = oneRun ? 1 : shape.kernelW;
   int64_t perPanel = panel / lanes;
-  int64_t step = inPlace ? shape.outChannels : panel * product.kPack; // of the filter
+  int64_t step = (inPlace ? shape.outChannels : panel) * product.kPack; // of the filter
   int64_t rowFilter = shape.kernelW * tapSteps * step, header = product.headers() * step;
   auto aheadOf = [&](int64_t j) {
-    return inPlace ? j * lanes
+    return inPlace ? j * lanes * product.kPack
                    : j / perPanel * (header + shape.kernelH * rowFilter) + j % perPanel * lanes * product.kPack;
   };
-  auto columnMask = [&](Value at) -> Value {
+  auto columnMask = [&](Value at, int64_t pack) -> Value {
     if (!masked)
       return nullptr;
-    Value end = mul(add(group, fn.index(1)), fn.index(groupOut));
-    return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()),
-                                        ValueRange{arith::SubIOp::create(b, end, at)});
+    Value left = arith::SubIOp::create(b, mul(add(group, fn.index(1)), fn.index(groupOut)), at);
+    return vector::CreateMaskOp::create(b, VectorType::get({lanes * pack}, b.getI1Type()),
+                                        ValueRange{pack == 1 ? left : mul(left, fn.index(pack))});
   };
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
 
@@ -409,7 +404,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
     for (int64_t j = 0; j < vectors; ++j) {
       operands.bVectors.push_back(add(add(filterBase, filterOffset), fn.index(header + aheadOf(j))));
       if (inPlace)
-        operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes))));
+        operands.bMasks.push_back(columnMask(add(groupColumn, fn.index(j * lanes)), product.kPack));
     }
     return emitMicroKernel(fn, operands, vectorType, from, to, sums);
   };
@@ -469,7 +464,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
           index[1] = elements.uniform(add(row, up));
         return index;
       },
-      groupColumn, columnMask);
+      groupColumn, [&](Value at) { return columnMask(at, 1); });
 }
 
 /// Tiles of `high` rows from `row` on, over the pixels [begin, end).
@@ -620,6 +615,8 @@ EmittedKernel ConvolutionEmitter::emit() {
     column = mul(columnTile, fn.index(tileColumns));
     if (inPlace) {
       filterBase = add(mul(group, fn.index(groupOut)), column);
+      if (product.kPack > 1)
+        filterBase = mul(filterBase, fn.index(product.kPack));
     } else {
       Value panelIndex = add(mul(group, fn.index(panels)), arith::DivUIOp::create(b, column, fn.index(panel)));
       Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));

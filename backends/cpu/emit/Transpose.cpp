@@ -10,6 +10,7 @@
 //   chunk     a few (outer, block of a), all of r
 
 #include "backends/cpu/emit/MicroKernel.h"
+#include "backends/cpu/emit/Moves.h"
 #include "ir/Shape.h"
 #include "mlir/IR/Matchers.h"
 
@@ -27,26 +28,7 @@ static std::optional<int64_t> zerosAtEnd(PadOp pad) {
   return high[1];
 }
 
-namespace {
-/// What the kernel moves: the input, and for each of its axes the result's axis that it became and whether it is read
-/// from its end.
-struct Moves {
-  BlockArgument operand;
-  SmallVector<int64_t> axes;
-  SmallVector<bool> reversed;
-  int64_t padding = 0; // zeros after each row of the result
-};
-
-/// The same with axes that stay together as one, seen as [outer][rows][run].
-struct Turn {
-  Dims sizes, strides; // of merged axes; strides are those of the result, in elements
-  SmallVector<bool> fromEnd;
-  int64_t turned = 0; // the axis that becomes the last
-  int64_t rows = 0, run = 0, filledRows = 0;
-};
-} // namespace
-
-static std::optional<Moves> findMoves(KernelSpec &spec) {
+std::optional<Moves> sinter::cpu::findMoves(KernelSpec &spec) {
   Value moved = spec.yielded(0);
   Moves moves;
   if (auto pad = moved.getDefiningOp<PadOp>()) {
@@ -79,6 +61,16 @@ static std::optional<Moves> findMoves(KernelSpec &spec) {
     return std::nullopt;
   return moves;
 }
+
+namespace {
+/// The same with axes that stay together as one, seen as [outer][rows][run].
+struct Turn {
+  Dims sizes, strides; // of merged axes; strides are those of the result, in elements
+  SmallVector<bool> fromEnd;
+  int64_t turned = 0; // the axis that becomes the last
+  int64_t rows = 0, run = 0, filledRows = 0;
+};
+} // namespace
 
 /// Nothing where no block can be turned in registers.
 static std::optional<Turn> planTurn(KernelSpec &spec, const Moves &moves, int64_t lanes) {
