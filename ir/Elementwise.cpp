@@ -6,6 +6,7 @@
 #include "ir/Elementwise.h"
 #include "ir/Constants.h"
 #include "ir/Shape.h"
+#include "ir/Storage.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -101,6 +102,15 @@ LogicalResult BitcastOp::inferReturnTypes(MLIRContext *, std::optional<Location>
     return emitOptionalError(location, "bitcast requires an element type of the operand's width, got ", from, " and ",
                              to);
   return inferPointwise<BitcastOp>(location, adaptor.getOperands(), types, to);
+}
+
+LogicalResult DecodeFloat8Op::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
+                                               SmallVectorImpl<Type> &types) {
+  Type format = adaptor.getFormat(), to = adaptor.getElementType();
+  if (!isFloat8(format) || !(to.isF32() || to.isF16() || to.isBF16()))
+    return emitOptionalError(location, "decode_float8 requires one of f8E4M3FN, f8E5M2 and one of f32, f16, bf16, got ",
+                             format, " and ", to);
+  return inferPointwise<DecodeFloat8Op>(location, adaptor.getOperands(), types, to);
 }
 
 //===- fold --------------------------------------------------------------------------------------------------===//

@@ -369,3 +369,13 @@ def BitcastOp : Sinter_PointwiseOp<"bitcast"> {
   let arguments = (ins Sinter_Tensor:$operand, TypeAttr:$element_type);
   let results = (outs Sinter_Tensor:$result);
 }
+
+def DecodeFloat8Op : Sinter_PointwiseOp<"decode_float8"> {
+  let summary = "numbers of bytes that hold 8-bit floats";
+  let description = [{
+    `format` is f8E4M3FN or f8E5M2, `element_type` f32, f16 or bf16, which hold all their numbers exactly. NaN stays.
+    It is what `convert` from such a type becomes where tensors of it are bytes (passes/LowerStorage).
+  }];
+  let arguments = (ins RankedTensorOf<[UI8]>:$operand, TypeAttr:$format, TypeAttr:$element_type);
+  let results = (outs Sinter_FloatTensor:$result);
+}

@@ -378,3 +378,31 @@ Value BitcastOp::buildBody(OpBuilder &builder, Location loc, ValueRange args) {
     return args[0];
   return arith::BitcastOp::create(builder, loc, Body::withElement(args[0].getType(), to), args[0]);
 }
+
+/// Both formats have their exponent and fraction within those of f16: e5m2 is its upper byte, e4m3fn less by 2^8.
+Value DecodeFloat8Op::buildBody(OpBuilder &builder, Location loc, ValueRange args) {
+  ImplicitLocOpBuilder b(loc, builder);
+  auto formed = [&](Type element) { return Body::withElement(args[0].getType(), element); };
+  Type words = formed(b.getI16Type());
+  auto constant = [&](int64_t value) { return buildConstant(b, loc, words, value); };
+  auto shifted = [&](Value value, int64_t by) { return arith::ShLIOp::create(b, value, constant(by)); };
+  auto asHalf = [&](Value word) { return arith::BitcastOp::create(b, formed(b.getF16Type()), word); };
+  auto to = cast<FloatType>(getElementType());
+  Value word = arith::ExtUIOp::create(b, words, args[0]), half;
+  bool isFine = !isa<Float8E5M2Type>(getFormat());
+  if (isFine) {
+    Value magnitude = arith::AndIOp::create(b, word, constant(0x7f));
+    Value sign = shifted(arith::AndIOp::create(b, word, constant(0x80)), 8);
+    Value nan = arith::OrIOp::create(b, sign, constant(0x7e00)); // keeps its sign
+    Value isNan = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, magnitude, constant(0x7f));
+    half = asHalf(arith::SelectOp::create(b, isNan, nan, arith::OrIOp::create(b, sign, shifted(magnitude, 7))));
+  } else {
+    half = asHalf(shifted(word, 8));
+    if (to.isF16())
+      return half;
+  }
+  Value wide = arith::ExtFOp::create(b, formed(b.getF32Type()), half);
+  if (isFine)
+    wide = arith::MulFOp::create(b, wide, buildConstant(b, loc, wide.getType(), 256.0));
+  return to.isF32() ? wide : arith::TruncFOp::create(b, formed(to), wide);
+}

@@ -282,6 +282,13 @@ Tensors ConvertOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
   return one(result);
 }
 
+Tensors DecodeFloat8Op::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
+  const HostTensor &x = operands[0];
+  HostTensor result(resultElement(*this), x.shape());
+  result.assignFloats(HostTensor(getFormat(), x.shape(), ArrayRef<char>(x.data(), x.numBytes())).toFloats());
+  return one(result);
+}
+
 Tensors BitcastOp::evaluate(ArrayRef<HostTensor> operands, Evaluator &) {
   const HostTensor &x = operands[0];
   return one(HostTensor(resultElement(*this), x.shape(), ArrayRef<char>(x.data(), x.numBytes())));

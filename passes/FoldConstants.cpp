@@ -10,8 +10,10 @@
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
+#include "ir/Float8.h"
 #include "ir/Kernel.h"
 #include "ir/Shape.h"
+#include "passes/Devices.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -121,6 +123,8 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
 
   /// Bytes that products of floats read: a matrix of floats would take four times as long to come from memory.
   static bool isReadAsBytes(Operation *op) {
+    if (isa<DecodeFloat8Op>(op) && hasDevices(op))
+      return llvm::all_of(op->getUsers(), multipliesFloat8);
     return isa<ConvertOp>(op) && tensorTypeOf(op->getOperand(0)).getElementType().isInteger(8) &&
            llvm::all_of(op->getUses(), [](OpOperand &use) {
              auto dot = dyn_cast<DotGeneralOp>(use.getOwner());

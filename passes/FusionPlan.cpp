@@ -10,6 +10,7 @@
 #include "ir/Elementwise.h"
 #include "ir/External.h"
 #include "ir/FilterOrder.h"
+#include "ir/Float8.h"
 #include "ir/Indexing.h"
 #include "ir/Kernel.h"
 #include "ir/Normalization.h"
@@ -95,6 +96,9 @@ static bool isOfBytes(OpOperand &use) {
          getElementTypeOrSelf(convert.getOperand()).isInteger(8) && getElementTypeOrSelf(convert.getResult()).isF32() &&
          getElementTypeOrSelf(dot.getLhs()).isF32();
 }
+
+/// True when `use` is of numbers of 8-bit floats by a product of such, which a device multiplies as they are.
+static bool isOfFloat8(OpOperand &use) { return hasDevices(use.getOwner()) && multipliesFloat8(use.getOwner()); }
 
 /// True when `op` takes whole rows of a matrix without what they end with: products read it where it lies.
 static bool isRowStart(Operation *op) {
@@ -460,7 +464,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
       continue;
     if (user == group.root) {
       KernelTemplate kernelTemplate = templateOf(user);
-      if (isPadding(op) || (isa<DotGeneralOp>(user) && (isRowStart(op) || isOfBytes(use))))
+      if (isPadding(op) || (isa<DotGeneralOp>(user) && (isRowStart(op) || isOfBytes(use) || isOfFloat8(use))))
         continue;
       // A product reads repeated batches with a stride of 0.
       if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && isa<DotGeneralOp>(user)) {
@@ -564,8 +568,9 @@ void Planner::place(Operation *op) {
     leaves = users.size() != 1 || joinable.empty() || !isAligned(op, groups[joinable[0]]) ||
              llvm::any_of(groups[joinable[0]].ops, [&](Operation *member) { return measuresReach(op, member); });
 
-  bool isSpread = spreads(op);
-  bool isMove = isa<Elemental>(op) && costOf(op) <= kCheapCost;
+  // Neither do numbers of bytes.
+  bool isDecoded = isa<DecodeFloat8Op>(op) && hasDevices(op), isSpread = spreads(op) || isDecoded;
+  bool isMove = isDecoded || (isa<Elemental>(op) && costOf(op) <= kCheapCost);
   bool everyUser = !leaves && joinable.size() == users.size();
   if (everyUser && (users.size() == 1 || isMove || isa<ConvertOp>(op))) {
     for (unsigned number : joinable)

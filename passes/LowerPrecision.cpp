@@ -3,6 +3,7 @@
 #include "passes/LowerPrecision.h"
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
+#include "ir/Elementwise.h"
 #include "ir/Kernel.h"
 #include "passes/Devices.h"
 
@@ -177,7 +178,9 @@ private:
     if (!result) {
       OpBuilder b(&getContext());
       b.setInsertionPointAfterValue(value);
-      result = Composer(value.getLoc(), b).convert(value, type);
+      Composer c(value.getLoc(), b);
+      auto decode = value.getDefiningOp<DecodeFloat8Op>();
+      result = decode ? c.make<DecodeFloat8Op>(decode.getOperand(), decode.getFormat(), type) : c.convert(value, type);
     }
     return result;
   }

@@ -71,8 +71,10 @@ static void lower(const Conversion &conversion) {
     if (isPacked(to))
       value = wrapTo4Bits(c, value, to);
   } else {
-    if (isStorageOnly(from) && !isPacked(from))
-      value = decodeFloat8(c, value, from);
+    if (isFloat8(from)) {
+      bool isExact = to.isF32() || to.isF16() || to.isBF16();
+      value = c.make<DecodeFloat8Op>(value, from, isExact ? to : c.getF32Type());
+    }
     value = isPacked(to)        ? wrapTo4Bits(c, value, to)
             : isStorageOnly(to) ? encodeFloat8(c, value, to)
                                 : c.convert(value, to);

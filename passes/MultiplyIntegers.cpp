@@ -18,6 +18,7 @@
 #include "ir/Schedules.h"
 #include "ir/Shape.h"
 #include "passes/Devices.h"
+#include "passes/Float8Products.h"
 #include "passes/Passes.h"
 #include "passes/Quantized.h"
 
@@ -314,7 +315,9 @@ class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyInteg
         reuseCodes(op, *bytes);
     multiply<DotGeneralOp>([](DotGeneralOp op) { return std::pair(op.getLhs(), op.getRhs()); }, multiplied);
     multiply<ConvolutionOp>([](ConvolutionOp op) { return std::pair(op.getInput(), op.getFilter()); }, convolved);
-    if (!hasDevices(getOperation()))
+    if (hasDevices(getOperation()))
+      formFloat8Products(getOperation());
+    else
       keepBytes();
     markPointwise();
     for (ConvertOp op : conversions())

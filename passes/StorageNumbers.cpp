@@ -43,19 +43,6 @@ static Format formatOf(Type type) {
   return {3, -6, 448, 0x7f};
 }
 
-/// Both formats have their exponent and fraction within those of f16: e5m2 is its upper byte, e4m3fn less by 2^8.
-Value sinter::decodeFloat8(Composer &c, Value bytes, Type from) {
-  Numbers n(c);
-  Value word = c.convert(bytes, n.unsignedOf(16));
-  if (isa<Float8E5M2Type>(from))
-    return c.convert(n.bitcast(n.with<ShiftLeftOp>(word, 8), c.getF16Type()), c.getF32Type());
-  Value magnitude = n.with<AndOp>(word, 0x7f), sign = n.with<AndOp>(word, 0x80);
-  Value half = c.make<OrOp>(n.with<ShiftLeftOp>(sign, 8), n.with<ShiftLeftOp>(magnitude, 7));
-  Value nan = n.with<OrOp>(n.with<ShiftLeftOp>(sign, 8), 0x7e00); // keeps its sign
-  half = c.make<SelectOp>(n.compare(magnitude, CompareKind::eq, 0x7f), nan, half);
-  return n.with<MulOp>(c.convert(n.bitcast(half, c.getF16Type()), c.getF32Type()), 256);
-}
-
 /// As f32 where that holds each number up to 2^20, which is beyond all of f8; f64 stays.
 static Value asWideFloat(Composer &c, Value numbers) {
   Numbers n(c);

@@ -9,8 +9,6 @@
 
 namespace sinter {
 
-/// The f32 numbers of ui8 bytes that hold f8E4M3FN or f8E5M2.
-mlir::Value decodeFloat8(Composer &c, mlir::Value bytes, mlir::Type from);
 /// The ui8 bytes of `numbers` (any element type that is computed in) as `to`, rounded once to nearest even. What is
 /// greater than any number becomes the greatest.
 mlir::Value encodeFloat8(Composer &c, mlir::Value numbers, mlir::Type to);

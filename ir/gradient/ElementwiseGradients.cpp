@@ -191,4 +191,5 @@ void sinter::attachElementwiseGradients(MLIRContext &context) {
   attach<ConvertRule>(context);
   attachNoGradient<Discrete::Values, CompareOp>(context);
   attachNoGradient<Discrete::Bits, BitcastOp>(context);
+  attachNoGradient<Discrete::Bits, DecodeFloat8Op>(context);
 }

@@ -84,3 +84,12 @@ func.func @c_functions_take_no_4_bits(%x: tensor<4xi4>) {
   %y = sinter.call_external "f" (%x) {dims = array<i64: 4>} : (tensor<4xi4>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @numbers_of_no_format(%x: tensor<4xui8>) {
+  // expected-error @+2 {{decode_float8 requires one of f8E4M3FN, f8E5M2 and one of f32, f16, bf16, got 'i8' and 'f32'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.decode_float8 %x {element_type = f32, format = i8} : (tensor<4xui8>) -> tensor<4xf32>
+  return
+}

@@ -31,3 +31,10 @@ func.func @moves_and_conversions_take_all(%a: tensor<2x3xi4>, %p: tensor<3x2xi1>
   %3 = sinter.convert %2 {element_type = f8E5M2} : (tensor<3x2xi4>) -> tensor<3x2xf8E5M2>
   return %3 : tensor<3x2xf8E5M2>
 }
+
+// CHECK-LABEL: @numbers_of_bytes
+func.func @numbers_of_bytes(%x: tensor<?x3xui8>) -> tensor<?x3xbf16> {
+  // CHECK: sinter.decode_float8 %arg0 {element_type = bf16, format = f8E5M2} : (tensor<?x3xui8>) -> tensor<?x3xbf16>
+  %0 = sinter.decode_float8 %x {element_type = bf16, format = f8E5M2} : (tensor<?x3xui8>) -> tensor<?x3xbf16>
+  return %0 : tensor<?x3xbf16>
+}

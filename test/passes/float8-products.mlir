@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Products of 8-bit floats, for devices: bytes with what is summed inside, scales behind.
+// RUN: sinter-opt --split-input-file --sinter-multiply-integers --canonicalize %s | FileCheck %s
+
+// CHECK-LABEL: @columns_lie_side_by_side
+// CHECK: %[[A:.*]] = sinter.decode_float8 %arg0
+// CHECK: %[[T:.*]] = sinter.transpose %arg1 {permutation = array<i64: 1, 0>} : (tensor<8x3xui8>) -> tensor<3x8xui8>
+// CHECK: %[[B:.*]] = sinter.decode_float8 %[[T]]
+// CHECK: sinter.dot_general %[[A]], %[[B]] {{.*}}rhs_contract = array<i64: 1>
+module attributes {sinter.devices = {cuda = "sm_80"}} {
+  func.func @columns_lie_side_by_side(%x: tensor<2x8xui8>, %y: tensor<8x3xui8>) -> tensor<2x3xf16> {
+    %0 = sinter.decode_float8 %x {element_type = f16, format = f8E4M3FN} : (tensor<2x8xui8>) -> tensor<2x8xf16>
+    %1 = sinter.decode_float8 %y {element_type = f16, format = f8E5M2} : (tensor<8x3xui8>) -> tensor<8x3xf16>
+    %2 = sinter.dot_general %0, %1 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f16} : (tensor<2x8xf16>, tensor<8x3xf16>) -> tensor<2x3xf16>
+    return %2 : tensor<2x3xf16>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: @scaled_and_turned
+// CHECK-NOT: transpose
+// CHECK: %[[D:.*]] = sinter.dot_general {{.*}}rhs_contract = array<i64: 1>
+// CHECK: %[[S:.*]] = sinter.broadcast %arg2
+// CHECK: sinter.mul %[[D]], %[[S]] : (tensor<2x3xf32>
+module attributes {sinter.devices = {cuda = "sm_80"}} {
+  func.func @scaled_and_turned(%x: tensor<2x8xui8>, %y: tensor<3x8xui8>, %s: tensor<f32>) -> tensor<2x3xf32> {
+    %0 = sinter.decode_float8 %x {element_type = f32, format = f8E4M3FN} : (tensor<2x8xui8>) -> tensor<2x8xf32>
+    %1 = sinter.decode_float8 %y {element_type = f32, format = f8E4M3FN} : (tensor<3x8xui8>) -> tensor<3x8xf32>
+    %2 = sinter.broadcast %s axes = [] {type = tensor<3x8xf32>} : (tensor<f32>) -> tensor<3x8xf32>
+    %3 = sinter.mul %1, %2 : (tensor<3x8xf32>, tensor<3x8xf32>) -> tensor<3x8xf32>
+    %4 = sinter.transpose %3 {permutation = array<i64: 1, 0>} : (tensor<3x8xf32>) -> tensor<8x3xf32>
+    %5 = sinter.dot_general %0, %4 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x8xf32>, tensor<8x3xf32>) -> tensor<2x3xf32>
+    return %5 : tensor<2x3xf32>
+  }
+}
+
+// -----
+
+// The host's products stay as they are written; so do those whose scale is another for each row that is summed.
+
+// CHECK-LABEL: @on_the_host
+// CHECK-NOT: transpose
+func.func @on_the_host(%x: tensor<2x8xui8>, %y: tensor<8x3xui8>) -> tensor<2x3xf16> {
+  %0 = sinter.decode_float8 %x {element_type = f16, format = f8E4M3FN} : (tensor<2x8xui8>) -> tensor<2x8xf16>
+  %1 = sinter.decode_float8 %y {element_type = f16, format = f8E5M2} : (tensor<8x3xui8>) -> tensor<8x3xf16>
+  %2 = sinter.dot_general %0, %1 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f16} : (tensor<2x8xf16>, tensor<8x3xf16>) -> tensor<2x3xf16>
+  return %2 : tensor<2x3xf16>
+}
+
+// -----
+
+// CHECK-LABEL: @other_scales_along_the_sum
+// CHECK: %[[W:.*]] = sinter.mul
+// CHECK: sinter.dot_general %{{.*}}, %[[W]]
+module attributes {sinter.devices = {cuda = "sm_80"}} {
+  func.func @other_scales_along_the_sum(%x: tensor<2x8xui8>, %y: tensor<3x8xui8>, %s: tensor<8xf32>) -> tensor<2x3xf32> {
+    %0 = sinter.decode_float8 %x {element_type = f32, format = f8E4M3FN} : (tensor<2x8xui8>) -> tensor<2x8xf32>
+    %1 = sinter.decode_float8 %y {element_type = f32, format = f8E4M3FN} : (tensor<3x8xui8>) -> tensor<3x8xf32>
+    %2 = sinter.broadcast %s axes = [1] {type = tensor<3x8xf32>} : (tensor<8xf32>) -> tensor<3x8xf32>
+    %3 = sinter.mul %1, %2 : (tensor<3x8xf32>, tensor<3x8xf32>) -> tensor<3x8xf32>
+    %4 = sinter.dot_general %0, %3 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 1>, element_type = f32} : (tensor<2x8xf32>, tensor<3x8xf32>) -> tensor<2x3xf32>
+    return %4 : tensor<2x3xf32>
+  }
+}
