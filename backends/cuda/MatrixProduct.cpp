@@ -4,6 +4,7 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/StridedView.h"
 #include "ir/Contraction.h"
+#include "ir/Float8.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -121,8 +122,16 @@ static MatrixProduct ofDot(cuda::KernelSpec &spec, DotGeneralOp dot) {
     product.columns.push_back(rhs[axis]);
   for (int64_t axis : dot.getLhsContract())
     product.sums.push_back(lhs[axis]);
-  product.a = std::make_unique<DotSide>(spec, dot.getLhs(), dot.getLhsBatch(), dot.getLhsContract());
-  product.b = std::make_unique<DotSide>(spec, dot.getRhs(), dot.getRhsBatch(), dot.getRhsContract());
+  Value a = dot.getLhs(), b = dot.getRhs();
+  if (multipliesFloat8(dot)) {
+    auto encodedA = a.getDefiningOp<DecodeFloat8Op>(), encodedB = b.getDefiningOp<DecodeFloat8Op>();
+    product.formatA = encodedA.getFormat();
+    product.formatB = encodedB.getFormat();
+    a = encodedA.getOperand();
+    b = encodedB.getOperand();
+  }
+  product.a = std::make_unique<DotSide>(spec, a, dot.getLhsBatch(), dot.getLhsContract());
+  product.b = std::make_unique<DotSide>(spec, b, dot.getRhsBatch(), dot.getRhsContract());
   return product;
 }
 

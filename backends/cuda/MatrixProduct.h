@@ -59,6 +59,7 @@ struct MatrixProduct {
   DimExpr rowCount, columnCount, k, batchCount;
   mlir::Type resultType; // of elements
   std::unique_ptr<ProductSide> a, b;
+  mlir::Type formatA, formatB; // of 8-bit floats, whose bytes (ui8) are the elements of both sides; else null
 
   /// Nothing with the reason in `refusal`.
   static std::optional<MatrixProduct> of(KernelSpec &spec, std::string &refusal);

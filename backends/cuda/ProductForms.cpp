@@ -173,6 +173,11 @@ void ProductEmitter::emitTile(TileBuilder &t, Value chunk, SlabLoader &a, SlabLo
   SlabPlace forA{at.batch, t.mul(at.row, tile.rows), fn.materialize(product.rowCount), kEnd};
   SlabPlace forB{at.batch, t.mul(at.column, tile.columns), fn.materialize(product.columnCount), kEnd};
   SmallVector<Value> sums = sumSlabs(t, forA, forB, kBegin, a, b, code, memory);
+  if (code.factor() != 1) {
+    Value factor = arith::ConstantOp::create(t.b, FloatAttr::get(types.sum, code.factor()));
+    for (Value &sum : sums)
+      sum = arith::MulFOp::create(t.b, sum, factor);
+  }
   result.storeRuns(t, code.runs(), sums, forA, forB, at.part);
 }
 

@@ -21,6 +21,14 @@ std::optional<ProductTypes> ProductTypes::of(const MatrixProduct &product, Core 
   Type a = signless(product.a->type), b = signless(product.b->type), result = signless(product.resultType);
   types.aUnsigned = isUnsigned(product.a->type);
   types.bUnsigned = isUnsigned(product.b->type);
+  if (types.formatA = product.formatA, types.formatB = product.formatB; types.formatA) {
+    types.a = types.b = a;
+    types.sum = Float32Type::get(a.getContext());
+    if (core == Core::Warps)
+      return types;
+    refusal = "mma_product multiplies 8-bit floats";
+    return std::nullopt;
+  }
   if (core == Core::WarpsTf32) {
     types.a = types.b = types.sum = a;
     if (a.isF32() && b.isF32() && result.isF32())
@@ -157,6 +165,7 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   double slabs = std::ceil(tiles(sizes.k, tile.slab) / static_cast<double>(tile.parts)), slab = double(tile.slab);
   double ofWarps = core == Core::Warpgroups  ? gpu.macsWgmma
                    : core == Core::WarpsTf32 ? gpu.macs16 / 2
+                   : types.formatA           ? gpu.macs16 / 2 // numbers are made of bytes in registers
                    : types.width() == 1      ? gpu.macs8
                                              : gpu.macs16;
   double macs = isOfWarps(core) ? ofWarps : types.width() == 8 ? gpu.macs64 : gpu.macs32;

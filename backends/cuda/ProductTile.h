@@ -45,6 +45,7 @@ struct ProductTypes {
   mlir::Type a, b; // as shared memory holds them, signless
   mlir::Type sum;
   bool aUnsigned = false, bUnsigned = false;
+  mlir::Type formatA, formatB; // of bytes that hold 8-bit floats; else null
 
   /// Nothing with the reason in `refusal`.
   static std::optional<ProductTypes> of(const MatrixProduct &product, Core core, std::string &refusal);

@@ -162,6 +162,13 @@ public:
     return all;
   }
 
+  double factor() const override {
+    double all = 1;
+    for (Type format : {types.formatA, types.formatB})
+      all *= format && isa<Float8E4M3FNType>(format) ? 256 : 1;
+    return all;
+  }
+
   SmallVector<Value> multiply(Value slabA, Value slabB, ValueRange given) override {
     SmallVector<Value> sums(given);
     for (int64_t k = 0; k < tile.slab; k += 2 * a.perChunk()) {
@@ -266,7 +273,51 @@ private:
     return (isA ? types.aUnsigned : types.bUnsigned) ? NVVM::MMATypes::u8 : NVVM::MMATypes::s8;
   }
 
+  Value word(int64_t bits) { return arith::ConstantIntOp::create(t.b, t.b.getI32Type(), bits); }
+
+  /// Two registers of two f16 each: bytes 0 and 2 of `bytes`, bytes 1 and 3. Numbers of f8E4M3FN are those of f16 with
+  /// the same bits for exponent and fraction, times 2^8 (`factor`); f8E5M2 is the upper byte of an f16.
+  std::array<Value, 2> halvesOf(Value bytes, Type format) {
+    auto with = [&](Value value, int64_t mask) -> Value { return arith::AndIOp::create(t.b, value, word(mask)); };
+    auto left = [&](Value value, int64_t by) -> Value { return arith::ShLIOp::create(t.b, value, word(by)); };
+    auto asHalves = [&](Value bits) -> Value {
+      return LLVM::BitcastOp::create(t.b, VectorType::get({2}, t.b.getF16Type()), bits);
+    };
+    constexpr int64_t upper = 0xff00ff00, signs = 0x80008000, rest = 0x7f807f80;
+    if (isa<Float8E5M2Type>(format))
+      return {asHalves(with(left(bytes, 8), upper)), asHalves(with(bytes, upper))};
+    // Where all bits of a number but its sign are set it is NaN, which is the highest bit of its byte in `marked`; one
+    // place lower, as the highest bit of the exponent, that makes a NaN of an f16.
+    Value magnitude = with(bytes, 0x7f7f7f7f), next = arith::AddIOp::create(t.b, magnitude, word(0x01010101));
+    Value marked = arith::OrIOp::create(t.b, magnitude, with(next, 0x80808080));
+    Value odd = arith::ShRUIOp::create(t.b, marked, word(1));
+    auto joined = [&](Value sign, Value number) {
+      return asHalves(arith::OrIOp::create(t.b, with(sign, signs), with(number, rest)));
+    };
+    return {joined(left(bytes, 8), left(marked, 7)), joined(bytes, odd)};
+  }
+
+  /// Products of 8-bit floats, as two of f16.
+  SmallVector<Value> multiplyHalves(ArrayRef<Value> as, ArrayRef<Value> bs, ArrayRef<Value> sums) {
+    SmallVector<std::array<Value, 2>> a = llvm::map_to_vector(as, [&](Value x) { return halvesOf(x, types.formatA); });
+    SmallVector<std::array<Value, 2>> b = llvm::map_to_vector(bs, [&](Value x) { return halvesOf(x, types.formatB); });
+    SmallVector<Value> values(sums);
+    for (size_t pair = 0; pair < 2; ++pair) {
+      auto of = [&](const std::array<Value, 2> &both) { return both[pair]; };
+      auto type = LLVM::LLVMStructType::getLiteral(t.b.getContext(), SmallVector<Type>(4, types.sum));
+      Value result = NVVM::MmaOp::create(t.b, type, llvm::map_to_vector(a, of), llvm::map_to_vector(b, of), values,
+                                         ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
+                                         std::array{NVVM::MMATypes::f16, NVVM::MMATypes::f16},
+                                         std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+      for (int64_t i = 0; i < 4; ++i)
+        values[i] = LLVM::ExtractValueOp::create(t.b, result, i);
+    }
+    return values;
+  }
+
   SmallVector<Value> multiplyAdd(ArrayRef<Value> as, ArrayRef<Value> bs, ArrayRef<Value> sums) {
+    if (types.formatA)
+      return multiplyHalves(as, bs, sums);
     bool isFloat = isa<FloatType>(types.sum);
     auto type = LLVM::LLVMStructType::getLiteral(t.b.getContext(), SmallVector<Type>(4, types.sum));
     std::optional<NVVM::MMAIntOverflow> overflow;

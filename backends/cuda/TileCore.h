@@ -8,8 +8,10 @@
 //     rows y*4 .. y*4+3, and so on every 4 * threads of a column; or y, y + threads of a column, ...
 //
 // Warps (mma.sync m16n8k16 of f16 and bf16, m16n8k32 of bytes). Lane l of a warp holds, of each 16 x 8 tile of results,
-// columns 2 (l % 4) and the next of rows l / 4 and l / 4 + 8. f32 is rounded to tf32 (m16n8k8) as it comes from shared
-// memory, to nearest with ties away from zero.
+// columns 2 (l % 4) and the next of rows l / 4 and l / 4 + 8. 8-bit floats come as bytes do, four k in a register: the
+// first and the third become a pair of f16, the second and the fourth another, and m16n8k16 multiplies either pairs (in
+// which order k are summed is open, as long as both operands have the same). f32 is rounded to tf32 (m16n8k8) as it
+// comes from shared memory, to nearest with ties away from zero.
 
 #ifndef SINTER_BACKENDS_CUDA_TILECORE_H
 #define SINTER_BACKENDS_CUDA_TILECORE_H
@@ -31,6 +33,9 @@ public:
   virtual llvm::SmallVector<Run> runs() = 0;
   virtual int64_t numSums() const = 0;
   virtual llvm::SmallVector<mlir::Value> multiply(mlir::Value slabA, mlir::Value slabB, mlir::ValueRange sums) = 0;
+
+  /// What all that `multiply` gave is times, in the end: 8-bit floats are multiplied as f16 of another exponent.
+  virtual double factor() const { return 1; }
 
   /// The same with an operand a that threads hold: what a core of the same threads and rows sums, whose columns are
   /// this one's k. Free positions of b lie side by side, and rows are those of one warp.

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Products of 8-bit floats, by schedules that are forced, against sums in f64 of what the formats' definitions say of
+// their bytes.
+
+#include "ProductCase.h"
+#include "Ptxas.h"
+
+using namespace sinter;
+using namespace sinter::cuda;
+
+namespace {
+struct Bytes {
+  std::string formatA, formatB, element, result;
+  int64_t batch, m, n, k;
+  bool transposesA = false, transposesB = true; // b has its sums inside
+  std::string schedule = "";
+  bool isDynamic = false, isSmall = false; // numbers below 2, for sums that f16 holds
+};
+} // namespace
+
+static const char *const kFine = "f8E4M3FN", *const kCoarse = "f8E5M2";
+
+/// (-1)^s 2^(e - bias) 1.f; the least exponent has 0.f one higher.
+static double numberOf(uint8_t byte, const std::string &format) {
+  const bool isFine = format == kFine;
+  const int places = isFine ? 3 : 2, bias = isFine ? 7 : 15, exponent = (byte & 0x7f) >> places,
+            fraction = byte & ((1 << places) - 1);
+  const double sign = byte & 0x80 ? -1 : 1;
+  if (isFine && (byte & 0x7f) == 0x7f)
+    return std::nan("");
+  if (!isFine && exponent == 31)
+    return fraction ? std::nan("") : sign * INFINITY;
+  const double part = std::ldexp(fraction, -places);
+  return sign * (exponent ? std::ldexp(1 + part, exponent - bias) : std::ldexp(part, 1 - bias));
+}
+
+static std::string textOf(const Bytes &c) {
+  bool any = c.isDynamic;
+  auto shaped = [&](bool isA, const std::string &type) {
+    if (isA)
+      return c.transposesA ? tensorOf({c.batch, c.k, c.m}, type, any) : tensorOf({c.batch, c.m, c.k}, type, any);
+    return c.transposesB ? tensorOf({c.batch, c.n, c.k}, type, any) : tensorOf({c.batch, c.k, c.n}, type, any);
+  };
+  std::string a = shaped(true, "ui8"), b = shaped(false, "ui8"), x = shaped(true, c.element),
+              y = shaped(false, c.element), result = tensorOf({c.batch, c.m, c.n}, c.result, any);
+  auto contract = [](bool isFirst) { return std::string("array<i64: ") + (isFirst ? "1" : "2") + ">"; };
+  auto decode = [&](const std::string &format) {
+    return "{format = " + format + ", element_type = " + c.element + "} : (";
+  };
+  return "func.func @f(%x: " + a + ", %y: " + b + ") -> " + result + " {\n  %0 = sinter.kernel contraction(%x, %y)" +
+         (c.schedule.empty() ? "" : " {schedule = #sinter.schedule<" + c.schedule + ">}") + " : (" + a + ", " + b +
+         ") -> " + result + " {\n  ^bb0(%p: " + a + ", %q: " + b + "):\n    %u = sinter.decode_float8 %p " +
+         decode(c.formatA) + a + ") -> " + x + "\n    %v = sinter.decode_float8 %q " + decode(c.formatB) + b + ") -> " +
+         y + "\n    %d = sinter.dot_general %u, %v {lhs_batch = array<i64: 0>, rhs_batch = array<i64: 0>, " +
+         "lhs_contract = " + contract(c.transposesA) + ", rhs_contract = " + contract(!c.transposesB) +
+         ", element_type = " + c.result + "} : (" + x + ", " + y + ") -> " + result +
+         "\n    sinter.yield(%d) : " + result + "\n  }\n  return %0 : " + result + "\n}\n";
+}
+
+static std::string codeFor(const Bytes &c, const char *target) {
+  Compiled compiled;
+  std::string error;
+  EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error;
+  std::remove(compiled.path.c_str());
+  return compiled.code;
+}
+
+/// Bytes of all kinds but for NaN and infinity.
+static std::vector<uint8_t> drawnBytes(std::mt19937 &random, int64_t count, const std::string &format, bool isSmall) {
+  std::vector<uint8_t> bytes;
+  while (int64_t(bytes.size()) < count) {
+    const auto byte = uint8_t(random());
+    if (std::isfinite(numberOf(byte, format)) && (!isSmall || std::fabs(numberOf(byte, format)) <= 2))
+      bytes.push_back(byte);
+  }
+  return bytes;
+}
+
+/// `marks` are bytes of a; `accumulated` is what a sum may be off by, times the sum of magnitudes.
+static void expectRight(const Bytes &c, const std::vector<std::pair<size_t, uint8_t>> &marks = {},
+                        double accumulated = 1e-6) {
+  std::string text = textOf(c);
+  SCOPED_TRACE(text);
+  test::Program program(text, 2);
+  ASSERT_EQ(program.error, "");
+  std::mt19937 random(uint32_t(c.m * 31 + c.n * 7 + c.k));
+  std::vector<uint8_t> a = drawnBytes(random, c.batch * c.m * c.k, c.formatA, c.isSmall),
+                       b = drawnBytes(random, c.batch * c.n * c.k, c.formatB, c.isSmall);
+  for (auto [place, byte] : marks)
+    a[place] = byte;
+  std::vector<HostTensor> inputs;
+  const llvm::SmallVector<int64_t> shapes[] = {
+      c.transposesA ? llvm::SmallVector<int64_t>{c.batch, c.k, c.m} : llvm::SmallVector<int64_t>{c.batch, c.m, c.k},
+      c.transposesB ? llvm::SmallVector<int64_t>{c.batch, c.n, c.k} : llvm::SmallVector<int64_t>{c.batch, c.k, c.n}};
+  for (auto [i, type] : llvm::enumerate(program.function().getArgumentTypes())) {
+    inputs.emplace_back(mlir::getElementTypeOrSelf(type), shapes[i]);
+    std::memcpy(inputs.back().data(), (i ? b : a).data(), (i ? b : a).size());
+  }
+  auto results = program.run(inputs);
+  ASSERT_TRUE(results) << program.error << cuda::report();
+  EXPECT_EQ(cuda::report(), "");
+  const HostTensor &result = (*results)[0];
+  for (int64_t batch = 0, at = 0; batch < c.batch; ++batch)
+    for (int64_t i = 0; i < c.m; ++i)
+      for (int64_t j = 0; j < c.n; ++j, ++at) {
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < c.k; ++k) {
+          const double term =
+              numberOf(a[size_t(batch * c.m * c.k + (c.transposesA ? k * c.m + i : i * c.k + k))], c.formatA) *
+              numberOf(b[size_t(batch * c.n * c.k + (c.transposesB ? j * c.k + k : k * c.n + j))], c.formatB);
+          sum += term;
+          magnitude += std::fabs(term);
+        }
+        const double actual = result.getFloat(at);
+        if (!std::isfinite(sum))
+          ASSERT_TRUE(std::isnan(sum) ? std::isnan(actual) : actual == sum) << batch << " " << i << " " << j;
+        else
+          ASSERT_NEAR(actual, sum, std::fabs(sum) * epsilonOf(c.result) + magnitude * accumulated)
+              << batch << " " << i << " " << j;
+      }
+}
+
+static std::string warps(const char *tile, int lanes) { return warpSchedule(tile, lanes); }
+
+TEST(Float8, AllFormatsAndEdges) {
+  const char *formats[] = {kFine, kCoarse};
+  const int64_t sizes[][3] = {{1, 1, 1}, {33, 64, 80}, {40, 32, 72}, {37, 29, 67}, {64, 40, 128}, {3, 8, 0}};
+  int number = 0;
+  for (const char *a : formats)
+    for (const char *b : formats)
+      for (const auto &size : sizes) {
+        expectRight({a, b, "f32", "f32", 1 + number % 2, size[0], size[1], size[2], number % 3 == 1, number % 5 != 2,
+                     warps("32, 32, 64, 16, 16, 3, 1", 128)});
+        ++number;
+      }
+}
+
+TEST(Float8, AllTilesOfTheMenu) {
+  for (const char *tile : {"128, 128, 64, 64, 32, 3, 1", "128, 64, 64, 32, 32, 3, 1", "64, 64, 64, 32, 32, 3, 1",
+                           "64, 32, 64, 16, 32, 3, 1", "32, 32, 128, 16, 16, 3, 1", "16, 64, 128, 16, 16, 3, 1"}) {
+    int64_t rows = 0, columns = 0, down = 0, across = 0;
+    std::sscanf(tile, "%ld, %ld, %*d, %ld, %ld", &rows, &columns, &down, &across);
+    expectRight({kFine, kCoarse, "f32", "f32", 1, rows + 1, columns + 8, 96, false, true,
+                 warps(tile, int(rows / down * (columns / across) * 32))});
+  }
+}
+
+TEST(Float8, TypesPartsAndSizesOfEachCall) {
+  for (const char *element : {"f32", "f16", "bf16"})
+    expectRight({kFine, kCoarse, element, element, 1, 33, 40, 160, false, true, warps("32, 32, 64, 16, 16, 3, 4", 128),
+                 false, true});
+  expectRight({kFine, kFine, "f32", "f32", 2, 37, 45, 99, false, true, warps("32, 32, 64, 16, 16, 3, 1", 128), true});
+}
+
+/// Each byte is the number that its format says: NaN and infinity, too.
+TEST(Float8, EachByteIsItsNumber) {
+  for (const char *format : {kFine, kCoarse}) {
+    std::vector<std::pair<size_t, uint8_t>> marks;
+    for (size_t byte = 0; byte < 256; ++byte)
+      marks.emplace_back(byte * 40 + byte * 7 % 40, uint8_t(byte)); // one in each row
+    expectRight({format, kFine, "f32", "f32", 1, 256, 16, 40, false, true, warps("64, 32, 64, 16, 32, 3, 1", 128)},
+                marks);
+  }
+}
+
+/// Without a schedule: the product reads bytes.
+TEST(Float8, IsChosen) {
+  const Bytes c{kFine, kFine, "f32", "f32", 1, 256, 256, 512};
+  const std::string code = codeFor(c, "cpu+cuda");
+  EXPECT_NE(code.find("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), std::string::npos);
+  EXPECT_NE(code.find("cp.async"), std::string::npos);
+  expectRight({kFine, kFine, "f32", "f32", 1, 70, 66, 130});
+}
+
+TEST(Float8, PtxasFindsNoSpills) {
+  if (!hasPtxas())
+    GTEST_SKIP() << "ptxas is not installed";
+  const std::string schedule = warps("128, 128, 64, 64, 32, 3, 1", 256);
+  for (const char *a : {kFine, kCoarse}) {
+    const std::string code = codeFor({a, kFine, "f32", "f32", 1, 4096, 4096, 4096, false, true, schedule}, "cpu+cuda");
+    expectNoSpills(code.substr(code.find("\n\n")), 1, 255, {"sm_80", "sm_89", "sm_90", "sm_100"});
+  }
+}
