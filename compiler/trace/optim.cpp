@@ -115,6 +115,16 @@ std::string Optimizer::problem() const {
   return found;
 }
 
+std::string Optimizer::problemOfNames(const std::vector<std::string> &names) const {
+  if (std::string wrong = problem(); !wrong.empty())
+    return wrong;
+  OptimizerSettings all = numbers;
+  if (!numbers.sparse.empty()) // tables are looked for as groups are
+    all.groups.push_back({numbers.sparse, numbers});
+  return formulas::problemOfGroups(
+      all, names, [](const std::string &pattern, const std::string &name) { return Pattern(pattern).finds(name); });
+}
+
 Optimizer sgd(const Sgd &o) {
   MoveSettings s = defaultMove(Kind::sgd);
   s.lr = o.lr;
@@ -316,6 +326,16 @@ Tensor moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights,
       state.erase(found);
     }
   return counts ? counts->tensor : Tensor();
+}
+
+void updateWeights(const optim::Optimizer &optimizer, std::span<Tensor> weights, std::span<const Tensor> gradients,
+                   const std::vector<std::string> &names, optim::State &state, const Tensor &loss, Where where) {
+  std::string problem = optimizer.problemOfNames(names);
+  if (problem.empty())
+    moveWeights(optimizer.settings(), weights, gradients, names, state, loss, where);
+  else
+    for (Tensor &weight : weights)
+      weight = fail(where, problem);
 }
 
 std::vector<std::string> stateNames(AnyTree tree) {

@@ -38,7 +38,7 @@ public:
   Optimizer clip_value(double greatest) const;
   Optimizer scale(double factor) const;
   /// Weights whose names match (POSIX extended regular expression, anywhere in the name) move as `other` says. The
-  /// first group that matches counts.
+  /// first group that matches counts; a pattern that finds none of a model's leaves is an error.
   Optimizer group(const std::string &pattern, const Optimizer &other) const;
   /// Weights whose names match do not decay.
   Optimizer no_decay(const std::string &pattern) const;
@@ -59,6 +59,9 @@ public:
   const OptimizerSettings &settings() const { return numbers; }
   /// The first error: a number out of range, a pattern that is none. Empty when there is none.
   std::string problem() const;
+  /// The same, and the first pattern of a group or of tables that finds none of a model's leaves, which have these
+  /// names.
+  std::string problemOfNames(const std::vector<std::string> &names) const;
 
 private:
   OptimizerSettings numbers;
@@ -145,6 +148,10 @@ namespace detail {
 Tensor moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights, std::span<const Tensor> gradients,
                    const std::vector<std::string> &names, optim::State &state, const Tensor &loss, Where where);
 
+/// The same for all leaves of a model, in which each pattern has to find one.
+void updateWeights(const optim::Optimizer &optimizer, std::span<Tensor> weights, std::span<const Tensor> gradients,
+                   const std::vector<std::string> &names, optim::State &state, const Tensor &loss, Where where);
+
 /// Names of leaves as torch's state_dict has them: `layers.0.weight`.
 std::vector<std::string> stateNames(AnyTree tree);
 
@@ -158,8 +165,7 @@ template <class Model>
 void update(const Optimizer &optimizer, Model &model, const Model &gradients, State &state, const Tensor &loss = {},
             Where where = Where::current()) {
   std::vector<Tensor> weights = detail::anyTree(model).leaves(), by = detail::anyTree(gradients).leaves();
-  detail::moveWeights(optimizer.settings(), weights, by, detail::stateNames(detail::anyTree(model)), state, loss,
-                      where);
+  detail::updateWeights(optimizer, weights, by, detail::stateNames(detail::anyTree(model)), state, loss, where);
   detail::anyTree(model).setLeaves(weights);
 }
 

@@ -124,6 +124,11 @@ Tensor StepCore::State::explore(LossCall loss, std::span<const Spec> batch) {
                    (options.trainable.empty() ? "" : " that match '" + options.trainable + "'") +
                    (options.frozen.empty() ? "" : " outside of those that '" + options.frozen + "' freezes") +
                    ", none of the model's tensors is one: " + (all.empty() ? "it has none" : all));
+  if (!options.frozen.empty() && std::none_of(names.begin(), names.end(), [&](auto &name) { return left.finds(name); }))
+    return problem("a training step requires the name of a tensor for frozen, none matches '" + options.frozen +
+                   "'; they are " + all);
+  if (std::string text = optimizer.problemOfNames(names); !text.empty())
+    return problem(text);
   // What the optimizer keeps has the types that it makes in a trace.
   std::vector<Spec> weightSpecs;
   for (const Tensor &weight : weightsOf(leaves))

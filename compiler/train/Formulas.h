@@ -53,6 +53,25 @@ inline std::string problemOfRows(const OptimizerSettings &settings) {
   return "";
 }
 
+/// Why the patterns of groups do not fit tensors of these names: each is required to find one of them, as a pattern
+/// that finds none is a mistake in writing. Empty when they do. `matches` (pattern, name).
+template <class Matches>
+std::string problemOfGroups(const OptimizerSettings &settings, const std::vector<std::string> &names,
+                            Matches &&matches) {
+  for (const OptimizerSettings::Group &group : settings.groups) {
+    bool any = false;
+    std::string all;
+    for (const std::string &name : names) {
+      any = any || matches(group.pattern, name);
+      all += (all.empty() ? "" : ", ") + name;
+    }
+    if (!any)
+      return "a group of weights requires the name of one, none matches '" + group.pattern + "'; they are " +
+             (all.empty() ? "none" : all);
+  }
+  return "";
+}
+
 template <class N, class Store> class Optimizer {
 public:
   Optimizer(const OptimizerSettings &settings, Store &store) : settings(settings), store(store) {}

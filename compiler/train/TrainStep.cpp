@@ -112,6 +112,20 @@ static LogicalResult takeRows(Composer &c, StringRef pattern, MutableArrayRef<We
   return success();
 }
 
+/// Checks that groups of weights are of weights. Those of a model of which only a part is trained may be of the others.
+static LogicalResult checkGroups(func::FuncOp loss, ArrayRef<unsigned> weights, const TrainOptions &options) {
+  std::vector<std::string> names;
+  for (unsigned argument : weights)
+    names.push_back(stateOf(loss, argument).str());
+  if (options.isTrained)
+    return success();
+  std::string problem =
+      formulas::problemOfGroups(options.optimizer, names, [](const std::string &pattern, const std::string &name) {
+        return llvm::Regex(pattern).match(name);
+      });
+  return problem.empty() ? success() : LogicalResult(loss.emitError(problem));
+}
+
 /// Checks that the tables that `settings` names can move by rows: they are in `weights` and only looked up.
 static LogicalResult checkTables(func::FuncOp loss, ArrayRef<unsigned> weights, const OptimizerSettings &settings) {
   if (settings.sparse.empty())
@@ -238,7 +252,7 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
   OptimizerSpec optimizer = options.optimizer;
   optimizer.loss_scale = lossScaleFor(training, options);
   bool isScaled = optimizer.loss_scale.kind != LossScaleSettings::Kind::none;
-  if (failed(checkTables(loss, weights, optimizer)))
+  if (failed(checkGroups(loss, weights, options)) || failed(checkTables(loss, weights, optimizer)))
     return failure();
   if (isScaled)
     scaleLoss(loss, states, optimizer.loss_scale);

@@ -161,6 +161,10 @@ static Exit trainStep(const TrainStepFlags &flags) {
                         ? ": --trainable requires the name of an initializer, none matches '" + flags.trainable
                         : ": --frozen requires that an initializer is left, none is by '" + flags.frozen) +
                    "'; they are " + listed(seen));
+  if (std::shared_ptr<llvm::Regex> frozen = parsePattern("--frozen", flags.frozen);
+      frozen && !seen.empty() && llvm::none_of(seen, [&](const std::string &name) { return frozen->match(name); }))
+    throw Stop(Exit::Failure, flags.model + ": --frozen requires the name of an initializer, none matches '" +
+                                  flags.frozen + "'; they are " + listed(seen));
   Diagnostics diagnostics(*model.context());
   schedule::Span deriving(shared.times.timeline(), TimedKind::Phase, "loss, gradients and optimizer");
   auto step = makeTrainStep(model.graph(), *inference, train);

@@ -405,6 +405,21 @@ TEST(TrainStep, says_what_is_wrong) {
   EXPECT_EQ(with(optim::sgd({.lr = 1, .nesterov = true})), "sgd requires momentum above 0 with nesterov");
   EXPECT_EQ(with(optim::sgd({.lr = 1}).group("(", optim::sgd({.lr = 1}))),
             "a group requires a regular expression, got '('");
+  const std::string others = "; they are first.weight, first.bias, second.weight, second.bias";
+  EXPECT_EQ(with(optim::sgd({.lr = 1}).no_decay("biases")),
+            "a group of weights requires the name of one, none matches 'biases'" + others);
+  EXPECT_EQ(with(optim::sgd({.lr = 1}).sparse("table")),
+            "a group of weights requires the name of one, none matches 'table'" + others);
+  EXPECT_EQ(with(optim::sgd({.lr = 1}), {.frozen = "trunk"}),
+            "a training step requires the name of a tensor for frozen, none matches 'trunk'" + others);
+  EXPECT_EQ(with(optim::sgd({.lr = 1}).group("first", optim::sgd({.lr = 2})), {.frozen = "first"}), "");
+  EXPECT_EQ(message([&] {
+              auto model = makeSmall(), slopes = makeSmall();
+              optim::State state;
+              optim::update(optim::sgd({.lr = 1}).no_decay("biases"), model, slopes, state);
+              (void)model.first.weight.item<float>(); // an error that is read
+            }),
+            "a group of weights requires the name of one, none matches 'biases'" + others);
   EXPECT_EQ(with(optim::sgd({.lr = 1}), {.frozen = "."}),
             "a training step requires weights outside of those that '.' freezes, none of the model's tensors is one: "
             "first.weight, first.bias, second.weight, second.bias");
