@@ -12,6 +12,9 @@ namespace sinter {
 /// The attribute of a module that names what each op of the policy multiplies in; ops that it lacks stay as they are.
 inline constexpr llvm::StringLiteral kPrecisionAttr = "sinter.precision";
 
+/// The entry that names what steps keep activations in.
+inline constexpr llvm::StringLiteral kActivations = "activation";
+
 /// What stands there, as a string, for f32 that a target may round to 10 bits behind the point where it multiplies: no
 /// type of tensors.
 inline constexpr llvm::StringLiteral kTf32 = "tf32";

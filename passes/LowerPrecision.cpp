@@ -55,9 +55,13 @@ bool sinter::setPrecision(ModuleOp module, StringRef text, std::string &error) {
               word.str() + "'";
       return false;
     }
-    for (StringRef known : kPrecisionOps)
-      if (op.empty() || op == known)
+    for (StringRef known : kPrecisionOps) {
+      bool isOfAll = op.empty() && known == kActivations;
+      if (isOfAll && (name == "f16" || name == kTf32))
+        policy.set(known, precisionNamed(name == "f16" ? "bf16" : "f32", context));
+      else if (op.empty() || op == known)
         policy.set(known, precision);
+    }
   }
   module->setAttr(kPrecisionAttr, policy.getDictionary(context));
   return true;

@@ -22,11 +22,12 @@
 
 namespace sinter {
 
-/// The ops that a policy may name, sorted.
-inline constexpr llvm::StringLiteral kPrecisionOps[] = {"convolution", "dot_general"};
+/// The ops that a policy may name, and what a step keeps for its backward part (NarrowActivations), sorted.
+inline constexpr llvm::StringLiteral kPrecisionOps[] = {kActivations, "convolution", "dot_general"};
 
 /// Gives `module` the policy that `text` says: the type of all ops (f32, tf32, bf16, f16), then OP=TYPE of single ones,
-/// separated by commas, as in `bf16,convolution=f32`. Later ones win. False with the reason in `error`, the module
+/// separated by commas, as in `bf16,convolution=f32`. Later ones win. A type of all that is f16 keeps activations in bf16,
+/// which has the range of f32, and tf32 keeps them as they are. False with the reason in `error`, the module
 /// unchanged, where the text is malformed or the module holds kernels, which have their types already.
 bool setPrecision(mlir::ModuleOp module, llvm::StringRef text, std::string &error);
 

@@ -247,6 +247,19 @@ def RecomputeValues : Sinter_FunctionPass<"sinter-recompute-values"> {
   let options = [Option<"minBytes", "min-bytes", "int64_t", "65536", "least bytes to save">];
 }
 
+def NarrowActivations : Sinter_FunctionPass<"sinter-narrow-activations"> {
+  let summary = "what steps keep for long in 16 bits, where the module's policy says so";
+  let description = [{
+    Ensures: in a function that replaces states, under a policy with `activation = bf16` (or f16), a value of f32 that is read again
+    long after its other readers, as by a backward part, is rounded where it is computed and kept so: late readers read the
+    rounded one, all others the exact one. As they are stay values of less than `min-bytes` (as f32), results of the function, and
+    values that a late reader would need as a whole in f32 again (products, loops, moves that end on other axes).
+    Requires: no pass after it merges equal ops, before kernels are formed.
+    (* example test/passes/narrow-activations.mlir *)
+  }];
+  let options = [Option<"minBytes", "min-bytes", "int64_t", "32768", "smallest value that is rounded">];
+}
+
 def AlignMatrices : Sinter_FunctionPass<"sinter-align-matrices"> {
   let summary = "matrices that loops multiply with vectors, copied before the loop into rows that fill cache lines";
   let description = [{

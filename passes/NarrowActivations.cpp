@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a backward part reads of the forward part is memory that is written once, read once much later, and held in
+// between. Under a policy that says so (ir/Precision.h) it is kept in 16 bits:
+//
+//   h = erf(x)   y = dot(h, w)   ...   mul(dy, h)
+//   h = erf(x)   n = convert(h) : bf16   y = dot(h, w)   ...   mul(dy, convert(n) : f32)
+//
+// The forward part computes with h as before, so that its results do not change. Which readers are late is seen from
+// the largest stretch of the block in which nobody reads the value.
+
+#include "ir/Composer.h"
+#include "ir/Elementwise.h"
+#include "ir/Precision.h"
+#include "ir/Reduction.h"
+#include "ir/Shape.h"
+#include "passes/Passes.h"
+#include "passes/SizeUses.h"
+#include "passes/gradient/SavedValues.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace sinter;
+
+namespace sinter {
+#define GEN_PASS_DEF_NARROWACTIVATIONS
+#include "passes/Passes.h.inc"
+} // namespace sinter
+
+/// Values that rest for fewer ops, or a smaller part of the block, are not held where most memory is.
+static constexpr size_t kRestingOps = 16, kPartOfBlock = 32;
+
+/// What the policy of the module keeps activations in, or null.
+static Type activationType(func::FuncOp function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  auto policy = module ? module->getAttrOfType<DictionaryAttr>(kPrecisionAttr) : nullptr;
+  auto entry = policy ? policy.getAs<TypeAttr>(kActivations) : nullptr;
+  return entry && !entry.getValue().isF32() ? entry.getValue() : Type();
+}
+
+static bool replacesStates(func::FuncOp function) {
+  return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()),
+                      [&](unsigned k) { return function.getResultAttr(k, "sinter.state") != nullptr; });
+}
+
+/// True when the kernel of what reads `value` can read fewer bits instead: element by element, or in order.
+static bool canWiden(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (auto reshape = dyn_cast<ReshapeOp>(user))
+    return llvm::all_of(reshape->getUses(), canWiden);
+  if (auto convert = dyn_cast<ConvertOp>(user))
+    return true;
+  return isa<Pointwise, ReduceOp>(user);
+}
+
+namespace {
+
+class Narrowing {
+public:
+  Narrowing(Block &block, Type type) : block(block), type(type) {
+    size_t count = 0;
+    for (Operation &op : block)
+      position[&op] = count++;
+    restingOps = std::max(kRestingOps, count / kPartOfBlock);
+  }
+
+  void run(int64_t minBytes) {
+    SmallVector<Value> values;
+    for (Operation &op : block)
+      for (Value value : op.getResults())
+        if (isKept(value, minBytes))
+          values.push_back(value);
+    for (Value value : values)
+      narrow(value);
+  }
+
+private:
+  size_t placeOf(OpOperand &use) { return position.lookup(block.findAncestorOpInBlock(*use.getOwner())); }
+
+  /// Where late readers begin: behind the longest rest, if it is long.
+  std::optional<size_t> restOf(Value value) {
+    SmallVector<size_t> places{position.lookup(value.getDefiningOp())};
+    collectPlaces(value, places);
+    llvm::sort(places);
+    size_t longest = 0, end = 0;
+    for (size_t k = 1; k < places.size(); ++k)
+      if (places[k] - places[k - 1] > longest) {
+        longest = places[k] - places[k - 1];
+        end = places[k];
+      }
+    return longest >= restingOps ? std::optional(end) : std::nullopt;
+  }
+
+  /// Readers of elements; a view is where its own readers are.
+  void collectPlaces(Value value, SmallVectorImpl<size_t> &places) {
+    for (OpOperand &use : value.getUses()) {
+      if (readsOnlySizes(use))
+        continue;
+      if (isa<ReshapeOp>(use.getOwner()))
+        collectPlaces(use.getOwner()->getResult(0), places);
+      else
+        places.push_back(placeOf(use));
+    }
+  }
+
+  bool isLate(OpOperand &use, size_t end) {
+    if (readsOnlySizes(use))
+      return false;
+    if (isa<ReshapeOp>(use.getOwner())) {
+      SmallVector<size_t> places;
+      collectPlaces(use.getOwner()->getResult(0), places);
+      return !places.empty() && llvm::all_of(places, [&](size_t place) { return place >= end; });
+    }
+    return placeOf(use) >= end;
+  }
+
+  bool isKept(Value value, int64_t minBytes) {
+    auto tensor = dyn_cast<RankedTensorType>(value.getType());
+    Operation *op = value.getDefiningOp();
+    if (!tensor || !tensor.getElementType().isF32() || !tensor.hasStaticShape() || isa<ReshapeOp>(op) ||
+        op->hasTrait<OpTrait::ConstantLike>() || estimatedBytes(value) < minBytes)
+      return false;
+    if (auto convert = dyn_cast<ConvertOp>(op); convert && getElementTypeOrSelf(convert.getOperand()) == type)
+      return false;
+    std::optional<size_t> end = restOf(value);
+    if (!end)
+      return false;
+    bool isReturned =
+        llvm::any_of(value.getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
+    // A reader that needs f32 late keeps f32.
+    return !isReturned && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+      if (readsOnlySizes(use))
+        return true;
+      bool isLateOnly = isLate(use, *end);
+      return isLateOnly ? canWiden(use) : !isa<ReshapeOp>(use.getOwner()) || !readsLate(use, *end);
+    });
+  }
+
+  bool readsLate(OpOperand &view, size_t end) {
+    SmallVector<size_t> places;
+    collectPlaces(view.getOwner()->getResult(0), places);
+    return llvm::any_of(places, [&](size_t place) { return place >= end; });
+  }
+
+  void narrow(Value value) {
+    size_t end = *restOf(value);
+    SmallVector<OpOperand *> late;
+    for (OpOperand &use : value.getUses())
+      if (isLate(use, end))
+        late.push_back(&use);
+    OpBuilder b(value.getContext());
+    b.setInsertionPointAfterValue(value);
+    Value narrowed = Composer(value.getLoc(), b).convert(value, type);
+    // An operand of a product has been rounded to the same.
+    for (Operation *user : value.getUsers())
+      if (auto convert = dyn_cast<ConvertOp>(user); convert && convert != narrowed.getDefiningOp() &&
+                                                    convert.getType() == narrowed.getType() &&
+                                                    convert->getBlock() == &block) {
+        convert.replaceAllUsesWith(narrowed);
+        llvm::erase_if(late, [&](OpOperand *use) { return use->getOwner() == convert; });
+        position.erase(convert);
+        convert.erase();
+        break;
+      }
+    for (OpOperand *use : late)
+      widen(*use, narrowed);
+  }
+
+  /// Has `use` read what `narrowed` holds.
+  void widen(OpOperand &use, Value narrowed) {
+    Operation *user = use.getOwner();
+    OpBuilder b(user);
+    Composer c(user->getLoc(), b);
+    if (auto reshape = dyn_cast<ReshapeOp>(user)) {
+      RankedTensorType viewed = reshape.getType().clone(type);
+      Value view = ReshapeOp::create(c, viewed, narrowed, reshape.getShape(), viewed);
+      for (OpOperand &next : llvm::make_early_inc_range(reshape->getUses()))
+        if (!readsOnlySizes(next))
+          widen(next, view);
+      if (reshape->use_empty())
+        reshape->erase();
+      return;
+    }
+    if (isa<ConvertOp>(user) && user->getResult(0).getType() == narrowed.getType())
+      user->getResult(0).replaceAllUsesWith(narrowed);
+    else
+      use.set(c.convert(narrowed, c.getF32Type()));
+  }
+
+  Block &block;
+  Type type;
+  DenseMap<Operation *, size_t> position;
+  size_t restingOps;
+};
+
+class NarrowActivations : public sinter::impl::NarrowActivationsBase<NarrowActivations> {
+  using NarrowActivationsBase::NarrowActivationsBase;
+
+  void runOnOperation() override {
+    Type type = activationType(getOperation());
+    if (!type || !replacesStates(getOperation()))
+      return;
+    for (Block &block : getOperation().getBody())
+      Narrowing(block, type).run(minBytes);
+  }
+};
+
+} // namespace
