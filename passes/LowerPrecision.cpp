@@ -5,6 +5,7 @@
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Kernel.h"
+#include "ir/Shape.h"
 #include "passes/Devices.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -176,17 +177,50 @@ private:
 
   static bool isLow(Type type) { return type.isBF16() || type.isF16(); }
 
-  /// `value` in `type`, converted where it is defined: outside of the loops that capture it.
+  /// `value` in `type`, converted where it is defined: outside of the loops that capture it, and before it is moved, so
+  /// that all that read parts of a tensor share one conversion.
   Value converted(Value value, Type type) {
-    Value &result = conversions[{value, type}];
-    if (!result) {
+    if (Value known = conversions.lookup({value, type}))
+      return known;
+    Value result;
+    if (Operation *op = value.getDefiningOp(); op && movesMost(op)) {
+      Value moved = converted(op->getOperand(0), type);
+      OpBuilder b(&getContext());
+      b.setInsertionPointAfterValue(value);
+      result = movedAs(Composer(value.getLoc(), b), op, moved, type);
+    } else {
       OpBuilder b(&getContext());
       b.setInsertionPointAfterValue(value);
       Composer c(value.getLoc(), b);
       auto decode = value.getDefiningOp<DecodeFloat8Op>();
       result = decode ? c.make<DecodeFloat8Op>(decode.getOperand(), decode.getFormat(), type) : c.convert(value, type);
     }
+    conversions[{value, type}] = result;
     return result;
+  }
+
+  /// True when `op` moves elements and its result has a good part of its operand's.
+  static bool movesMost(Operation *op) {
+    constexpr int64_t kLargestRest = 8;
+    if (isa<TransposeOp, ReverseOp>(op))
+      return true;
+    auto pad = dyn_cast<PadOp>(op);
+    if (!isa<SliceOp, PadOp>(op) || (pad && (pad.getMode() != PadMode::constant || !isConstant(pad.getValue()))))
+      return false;
+    RankedTensorType from = tensorTypeOf(op->getOperand(0)), to = tensorTypeOf(op->getResult(0));
+    return from.hasStaticShape() && to.hasStaticShape() && from.getNumElements() <= kLargestRest * to.getNumElements();
+  }
+
+  /// What `op` does, done to `operand` of element type `type`.
+  static Value movedAs(Composer c, Operation *op, Value operand, Type type) {
+    Operation *copy = c.clone(*op);
+    copy->setOperand(0, operand);
+    copy->getResult(0).setType(tensorTypeOf(op->getResult(0)).clone(type));
+    if (auto pad = dyn_cast<PadOp>(copy)) {
+      c.setInsertionPoint(pad);
+      pad.getValueMutable().assign(c.convert(pad.getValue(), type));
+    }
+    return copy->getResult(0);
   }
 };
 
