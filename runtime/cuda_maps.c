@@ -50,6 +50,8 @@ int32_t srtCudaReadMap(const char *line, TensorMap *map) {
     map->type = CUDA_MAP_F16;
   else if (strncmp(at, " bf16 ", 6) == 0)
     map->type = CUDA_MAP_BF16;
+  else if (strncmp(at, " u8 ", 4) == 0)
+    map->type = CUDA_MAP_U8;
   else
     return 0;
   at = strchr(at + 1, ' ') + 1;

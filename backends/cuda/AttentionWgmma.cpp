@@ -242,8 +242,8 @@ void WgmmaAttention::emitConsumer(Value warpgroup) {
       Values scores = zeros(*products);
       for (int64_t i = 0; i < shape.depth / 64; ++i) {
         Value own = t.behind(memory, t.add(t.mul(warpgroup, kBoxBytes), i * consumersOf(tile) * kBoxBytes));
-        scores = w.multiply(shape.type, {own, true}, {t.behind(keysAt(stage), fn.index(i * kBoxBytes)), true}, kKeys,
-                            scores);
+        scores = w.multiply({shape.type, shape.type}, {own, true},
+                            {t.behind(keysAt(stage), fn.index(i * kBoxBytes)), true}, kKeys, scores);
       }
       scores = w.settle(scores, 0);
       give(barrier(kKeysOf, true, stage));

@@ -5,6 +5,7 @@
 #include "backends/cpu/emit/StridedView.h"
 #include "ir/Contraction.h"
 #include "ir/Float8.h"
+#include "ir/Precision.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -127,6 +128,8 @@ static MatrixProduct ofDot(cuda::KernelSpec &spec, DotGeneralOp dot) {
     auto encodedA = a.getDefiningOp<DecodeFloat8Op>(), encodedB = b.getDefiningOp<DecodeFloat8Op>();
     product.formatA = encodedA.getFormat();
     product.formatB = encodedB.getFormat();
+    product.mayRoundSums = !encodedA.getElementType().isF32() || !encodedB.getElementType().isF32() ||
+                           !getElementTypeOrSelf(dot.getResult()).isF32() || mayMultiplyInTf32(dot);
     a = encodedA.getOperand();
     b = encodedB.getOperand();
   }

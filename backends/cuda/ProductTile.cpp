@@ -24,9 +24,10 @@ std::optional<ProductTypes> ProductTypes::of(const MatrixProduct &product, Core 
   if (types.formatA = product.formatA, types.formatB = product.formatB; types.formatA) {
     types.a = types.b = a;
     types.sum = Float32Type::get(a.getContext());
-    if (core == Core::Warps)
+    if (core == Core::Warps || (core == Core::Warpgroups && product.mayRoundSums))
       return types;
-    refusal = "mma_product multiplies 8-bit floats";
+    refusal = core == Core::Warpgroups ? "its sums of 8-bit floats are f32, and nobody allows to round them"
+                                       : "mma_product multiplies 8-bit floats";
     return std::nullopt;
   }
   if (core == Core::WarpsTf32) {
@@ -86,8 +87,12 @@ static std::string unfitOfWarpgroups(const ProductTile &tile, const ProductTypes
     return "its tile has 32, 64, 128 or 256 columns";
   if (tile.columns == 32 && !product.b->kInner)
     return "columns that lie side by side come 64 at once";
-  if (tile.slab != 64)
-    return "its slab is 64, which are 128 bytes";
+  if (types.formatA && !(product.a->kInner && product.b->kInner))
+    return "it multiplies 8-bit floats whose k lies inside";
+  if (types.formatA && tile.columns > 128)
+    return "sums of a slab of 8-bit floats have registers of their own: 128 columns at most";
+  if (int64_t slab = 128 / types.width(); tile.slab != slab)
+    return "its slab is " + std::to_string(slab) + ", which are 128 bytes";
   if (tile.innerRows != 64 || tile.innerColumns != tile.columns)
     return "a warpgroup takes 64 rows of all columns";
   if (tile.stages < 2 || tile.stages > 16)
@@ -163,7 +168,7 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   auto tiles = [](int64_t size, int64_t of) { return static_cast<double>((size + of - 1) / of); };
   auto blocks = static_cast<double>(blocksOf(tile, sizes) * tile.parts);
   double slabs = std::ceil(tiles(sizes.k, tile.slab) / static_cast<double>(tile.parts)), slab = double(tile.slab);
-  double ofWarps = core == Core::Warpgroups  ? gpu.macsWgmma
+  double ofWarps = core == Core::Warpgroups  ? gpu.macsWgmma * 2 / double(types.width())
                    : core == Core::WarpsTf32 ? gpu.macs16 / 2
                    : types.formatA           ? gpu.macs16 / 2 // numbers are made of bytes in registers
                    : types.width() == 1      ? gpu.macs8
@@ -205,7 +210,7 @@ ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &produc
   for (ProductTile tile : core == Core::Warpgroups ? ArrayRef(ofWarpgroups)
                           : isOfWarps(core)        ? ArrayRef(ofWarps)
                                                    : ArrayRef(ofThreads)) {
-    if (isOfWarps(core) && core != Core::Warpgroups) // as many bytes as of 16-bit elements
+    if (isOfWarps(core)) // as many bytes as of 16-bit elements
       tile.slab = tile.slab * 2 / types.width();
     if (core == Core::Threads && types.width() == 8)
       tile.innerRows = tile.innerColumns = 4;

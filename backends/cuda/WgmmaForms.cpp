@@ -48,7 +48,7 @@ static std::string numberOf(cuda::KernelSpec &spec, DimExpr size, unsigned first
 }
 
 namespace {
-/// A map of one operand: boxes of 64 elements (128 bytes) by `boxRows`. Axes lie in the order of their strides, as the
+/// A map of one operand: boxes of 128 bytes by `boxRows`. Axes lie in the order of their strides, as the
 /// driver's documentation has each a multiple of the one before.
 struct MapLine {
   struct Axis {
@@ -88,12 +88,13 @@ static MapLine mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type eleme
   }
   DimContext &dims = spec.dims;
   ProductSide::Panel panel = *side.panel;
+  const int64_t width = element.getIntOrFloatBitWidth() / 8, perChunk = kChunkBytes / width;
   auto constantOf = [&](DimExpr size) {
     size = dims.resolve(size);
     return size.isConstant() ? std::optional(size.constant()) : std::nullopt;
   };
   if (constantOf(panel.outer) == 1) // its distance is not looked at
-    panel.outerStride = dims.mul(dims.ceilDiv(panel.inner, dims.constant(8)), dims.constant(8));
+    panel.outerStride = dims.mul(dims.ceilDiv(panel.inner, dims.constant(perChunk)), dims.constant(perChunk));
   line.axes = {{MapLine::Axis::Inner, panel.inner, dims.constant(1), {}},
                {MapLine::Axis::Outer, panel.outer, panel.outerStride, {}}};
   for (const ProductSide::Panel::Batches &batches : panel.batches)
@@ -110,22 +111,28 @@ static MapLine mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type eleme
   std::string sizes, strides, box;
   for (const MapLine::Axis &axis : line.axes) {
     bool isInner = axis.kind == MapLine::Axis::Inner;
-    if (std::optional<int64_t> known = constantOf(axis.stride); !isInner && known && (*known % 8 || *known == 0)) {
+    if (std::optional<int64_t> known = constantOf(axis.stride);
+        !isInner && known && (*known % perChunk || *known == 0)) {
       refusal = "rows of an operand are no multiples of 16 bytes apart";
       return line;
     }
     std::string size = numberOf(spec, axis.size, firstSize),
-                stride = numberOf(spec, dims.mul(axis.stride, dims.constant(2)), firstSize);
+                stride = numberOf(spec, dims.mul(axis.stride, dims.constant(width)), firstSize);
     if (size.empty() || stride.empty()) {
       refusal = "only running tells a size of an operand, which is no product of sizes";
       return line;
     }
     sizes += (isInner ? "" : ",") + size;
     strides += isInner ? "" : (strides.empty() ? "" : ",") + stride;
-    box += isInner ? "64" : axis.kind == MapLine::Axis::Outer ? "," + std::to_string(boxRows) : ",1";
+    box += isInner                             ? std::to_string(kSwizzleBytes / width)
+           : axis.kind == MapLine::Axis::Outer ? "," + std::to_string(boxRows)
+                                               : ",1";
   }
-  llvm::raw_string_ostream(line.text) << "map " << *side.copied << (element.isF16() ? " f16 " : " bf16 ") << sizes
-                                      << " " << strides << " " << box << "\n";
+  llvm::raw_string_ostream(line.text) << "map " << *side.copied
+                                      << (element.isF16()    ? " f16 "
+                                          : element.isBF16() ? " bf16 "
+                                                             : " u8 ")
+                                      << sizes << " " << strides << " " << box << "\n";
   return line;
 }
 
@@ -203,6 +210,8 @@ private:
   Ring bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring);
   void bringSlab(TileBuilder &t, const ProductResult::Place &at, Value slab, const Ring &ring);
   std::pair<SmallVector<Value>, Ring> sumSlabs(TileBuilder &t, Value warpgroup, Value count, Ring ring);
+  std::pair<SmallVector<Value>, Ring> sumSlabsApart(TileBuilder &t, Value warpgroup, Value count, Ring ring);
+  SmallVector<Value> multiplySlab(TileBuilder &t, Value warpgroup, const Ring &ring, ValueRange sums);
   void forTiles(TileBuilder &t, Value first, Value step, function_ref<Ring(Value, Ring)> body);
   SmallVector<TileCore::Run> runs(TileBuilder &t, Value warpgroup);
   Ring after(TileBuilder &t, const Ring &ring);
@@ -303,6 +312,42 @@ void WgmmaEmitter::emitProducer(TileBuilder &t, Value firstTile, Value tileStep)
   });
 }
 
+/// Waits for the slab of that place; its products with the sums are under way then.
+SmallVector<Value> WgmmaEmitter::multiplySlab(TileBuilder &t, Value warpgroup, const Ring &ring, ValueRange sums) {
+  WgmmaBuilder w(t);
+  Value at = slabAt(t, ring);
+  w.wait(full(t, ring.stage), ring.parity);
+  Value ofA = t.behind(at, t.mul(warpgroup, tile.innerRows * kSwizzleBytes));
+  Value ofB = t.behind(at, t.fn.index(bytesOfA()));
+  return w.multiply({types.formatA ? types.formatA : types.a, types.formatB ? types.formatB : types.b},
+                    {ofA, product.a->kInner}, {ofB, product.b->kInner}, tile.columns, sums);
+}
+
+/// Sums of each slab by themselves, which are added in f32: of 8-bit floats wgmma keeps fewer bits of a sum. While one
+/// warpgroup adds, the other one multiplies.
+std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabsApart(TileBuilder &t, Value warpgroup,
+                                                                              Value count, Ring ring) {
+  WgmmaBuilder w(t);
+  auto numSums = static_cast<size_t>(tile.innerRows * tile.columns / kThreads);
+  Value none = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0)), isFirst = t.less(lane(t), t.fn.index(1));
+  SmallVector<Value> init(numSums, none);
+  init.append({ring.stage, ring.parity});
+  SmallVector<Value> end = t.fn.loop(t.fn.index(0), count, 1, init, [&](Value, ValueRange carried) {
+    Ring now{carried[numSums], carried[numSums + 1]};
+    SmallVector<Value> fresh(numSums, none);
+    SmallVector<Value> sums = w.settle(multiplySlab(t, warpgroup, now, fresh), 0);
+    w.arriveWhere(isFirst, empty(t, now.stage));
+    for (auto [sum, total] : llvm::zip(sums, carried))
+      sum = arith::AddFOp::create(t.b, total, sum);
+    Ring next = after(t, now);
+    sums.append({next.stage, next.parity});
+    return sums;
+  });
+  Ring next{end[numSums], end[numSums + 1]};
+  end.truncate(numSums);
+  return {end, next};
+}
+
 /// Products of one slab are under way while the next is waited for.
 std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabs(TileBuilder &t, Value warpgroup, Value count,
                                                                          Ring ring) {
@@ -314,13 +359,8 @@ std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabs(TileBui
   init.append({ring.stage, ring.parity, ring.stage});
   SmallVector<Value> end = t.fn.loop(t.fn.index(0), count, 1, init, [&](Value slab, ValueRange carried) {
     Ring now{carried[numSums], carried[numSums + 1]};
-    Value before = carried[numSums + 2], at = slabAt(t, now);
-    w.wait(full(t, now.stage), now.parity);
-    Value ofA = t.behind(at, t.mul(warpgroup, tile.innerRows * kSwizzleBytes));
-    Value ofB = t.behind(at, t.fn.index(bytesOfA()));
-    SmallVector<Value> sums = w.multiply(types.a, {ofA, product.a->kInner}, {ofB, product.b->kInner}, tile.columns,
-                                         carried.take_front(numSums));
-    sums = w.settle(sums, 1);
+    Value before = carried[numSums + 2];
+    SmallVector<Value> sums = w.settle(multiplySlab(t, warpgroup, now, carried.take_front(numSums)), 1);
     give(before, t.less(t.fn.index(0), slab));
     Ring next = after(t, now);
     sums.append({next.stage, next.parity, now.stage});
@@ -351,7 +391,8 @@ void WgmmaEmitter::emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile
   forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) {
     WgmmaBuilder(t).joinWarp();
     Value part = tile.parts == 1 ? nullptr : result.place(t, number).part;
-    auto [sums, next] = sumSlabs(t, warpgroup, slabsOf(t, part).count, ring);
+    Value count = slabsOf(t, part).count;
+    auto [sums, next] = types.formatA ? sumSlabsApart(t, warpgroup, count, ring) : sumSlabs(t, warpgroup, count, ring);
     ProductResult::Place at = result.place(t, number); // not in registers before
     Value kEnd = t.fn.materialize(product.k);
     SlabPlace forA{at.batch, t.mul(at.row, tile.rows), t.fn.materialize(product.rowCount), kEnd};

@@ -121,20 +121,29 @@ Value WgmmaBuilder::descriptor(const Operand &operand) {
   return arith::OrIOp::create(t.b, at, constant(leading << 16 | stride << 32 | mode));
 }
 
-SmallVector<Value> WgmmaBuilder::multiply(Type element, Operand a, Operand b, int64_t columns, ValueRange sums) {
+static StringRef nameOf(Type element) {
+  return element.isF16() ? "f16" : element.isBF16() ? "bf16" : isa<Float8E4M3FNType>(element) ? "e4m3" : "e5m2";
+}
+
+SmallVector<Value> WgmmaBuilder::multiply(std::array<Type, 2> elements, Operand a, Operand b, int64_t columns,
+                                          ValueRange sums) {
   size_t count = sums.size();
   std::string text, results;
   for (size_t i = 0; i < count; ++i)
     results += (i ? ", $" : "$") + std::to_string(i);
   llvm::raw_string_ostream os(text);
-  StringRef type = element.isF16() ? "f16" : "bf16";
-  // From 16 k to the next, in units of 16 bytes.
+  const int64_t width = elements[0].getIntOrFloatBitWidth() / 8;
+  // Only of 16 bits an operand may have its k outside.
+  std::string turns;
+  if (width > 1)
+    turns = ", " + std::to_string(int(!a.kInner)) + ", " + std::to_string(int(!b.kInner));
+  // From 32 bytes of k to the next, in units of 16 bytes.
   int64_t stepA = a.kInner ? 2 : kSwizzleBytes, stepB = b.kInner ? 2 : kSwizzleBytes;
   os << "{\n.reg .b64 a, b;\nwgmma.fence.sync.aligned;\n";
   for (int64_t step = 0; step < 4; ++step)
     os << "add.s64 a, $" << count << ", " << step * stepA << ";\nadd.s64 b, $" << count + 1 << ", " << step * stepB
-       << ";\nwgmma.mma_async.sync.aligned.m64n" << columns << "k16.f32." << type << "." << type << " {" << results
-       << "}, a, b, 1, 1, 1, " << !a.kInner << ", " << !b.kInner << ";\n";
+       << ";\nwgmma.mma_async.sync.aligned.m64n" << columns << "k" << 32 / width << ".f32." << nameOf(elements[0])
+       << "." << nameOf(elements[1]) << " {" << results << "}, a, b, 1, 1, 1" << turns << ";\n";
   os << "wgmma.commit_group.sync.aligned;\n}";
   return tied(text, "l,l,", {descriptor(a), descriptor(b)}, sums);
 }

@@ -43,8 +43,9 @@ public:
     mlir::Value slab; // of the warpgroup's rows, or of all columns
     bool kInner;
   };
-  /// Adds the product of two slabs of 64 k to the sums, as one group that is under way.
-  llvm::SmallVector<mlir::Value> multiply(mlir::Type element, Operand a, Operand b, int64_t columns,
+  /// Adds the product of two slabs of 128 bytes of k to the sums, as one group that is under way. Two types of 8-bit
+  /// floats, whose k lie inside, or one of f16 and bf16.
+  llvm::SmallVector<mlir::Value> multiply(std::array<mlir::Type, 2> elements, Operand a, Operand b, int64_t columns,
                                           mlir::ValueRange sums);
   /// The same with an operand a in registers, whose 64 k the thread has as it has sums of 64 columns; done when it
   /// returns.

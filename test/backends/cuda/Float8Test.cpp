@@ -164,6 +164,75 @@ TEST(Float8, EachByteIsItsNumber) {
   }
 }
 
+//===- wgmma ----------------------------------------------------------------------------------------------===//
+
+static std::string groups(int64_t rows, int64_t columns, int64_t stages, int64_t parts = 1) {
+  return "wgmma_product, lanes = " + std::to_string(128 * (1 + rows / 64)) + ", tile = [" + std::to_string(rows) +
+         ", " + std::to_string(columns) + ", 128, 64, " + std::to_string(columns) + ", " + std::to_string(stages) +
+         ", " + std::to_string(parts) + "]";
+}
+
+static void expectWide(const Bytes &c) {
+  expectRight(c);
+  EXPECT_EQ(cuda::count("wgmma"), 1u) << textOf(c);
+}
+
+TEST(Float8, WarpgroupsOfAllFormatsAndEdges) {
+  const char *formats[] = {kFine, kCoarse};
+  const int64_t sizes[][3] = {{64, 64, 128}, {72, 40, 144}, {8, 200, 16}, {136, 72, 400}};
+  int number = 0;
+  for (const char *a : formats)
+    for (const char *b : formats)
+      for (const auto &size : sizes)
+        expectWide({a, b, number++ % 2 ? "bf16" : "f16", "bf16", 1 + number % 3, size[0], size[1], size[2], false, true,
+                    groups(64, 64, 3)});
+}
+
+TEST(Float8, WarpgroupsOfAllTilesOfTheMenu) {
+  for (auto [rows, columns, stages] :
+       {std::tuple(128, 128, 6), std::tuple(128, 64, 8), std::tuple(64, 128, 8), std::tuple(64, 64, 12)})
+    expectWide(
+        {kFine, kCoarse, "bf16", "bf16", 1, rows + 8, columns + 8, 272, false, true, groups(rows, columns, stages)});
+  // More tiles than blocks, parts of k, sizes of each call.
+  expectWide({kFine, kFine, "bf16", "bf16", 3, 320, 192, 272, false, true, groups(64, 64, 3)});
+  expectWide({kFine, kFine, "bf16", "bf16", 2, 72, 104, 656, false, true, groups(64, 64, 3, 4)});
+  expectWide({kFine, kFine, "bf16", "bf16", 1, 72, 104, 144, false, true, groups(64, 64, 3), true});
+}
+
+/// Instructions for 8-bit floats keep fewer bits of sums: only where a product is not one of f32, or f32 may be
+/// rounded.
+TEST(Float8, WarpgroupsOfWhatMayBeRounded) {
+  auto isWide = [](const Bytes &c, const std::string &policy = "") {
+    Compiled compiled;
+    std::string error;
+    EXPECT_TRUE(cuda::compileText("module" + policy + " {\n" + textOf(c) + "}\n", compiled, error)) << error;
+    std::remove(compiled.path.c_str());
+    return compiled.code.find("wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e5m2") != std::string::npos;
+  };
+  const Bytes sharp{kFine, kCoarse, "f32", "f32", 1, 4096, 4096, 4096},
+      half{kFine, kCoarse, "bf16", "bf16", 1, 4096, 4096, 4096};
+  EXPECT_FALSE(isWide(sharp));
+  EXPECT_TRUE(isWide(sharp, " attributes {sinter.precision = {dot_general = \"tf32\"}}"));
+  EXPECT_TRUE(isWide(half));
+}
+
+TEST(Float8, AWarpgroupsTileThatDoesNotFitIsToldWhy) {
+  auto reasonOf = [](const std::string &schedule, const char *type, bool transposesB, int64_t k) {
+    const Bytes c{kFine, kFine, type, type, 1, 64, 64, k, false, transposesB, schedule};
+    return test::Program(textOf(c), 2).error;
+  };
+  auto told = [&](const char *part, const std::string &schedule, const char *type = "bf16", bool transposesB = true,
+                  int64_t k = 128) {
+    const std::string reason = reasonOf(schedule, type, transposesB, k);
+    EXPECT_NE(reason.find(part), std::string::npos) << reason;
+  };
+  told("nobody allows to round them", groups(64, 64, 3), "f32");
+  told("its slab is 128, which are 128 bytes", "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]");
+  told("128 columns at most", groups(64, 256, 3));
+  told("whose k lies inside", groups(64, 64, 3), "bf16", false);
+  told("no multiples of 16 bytes apart", groups(64, 64, 3), "bf16", true, 120);
+}
+
 /// Without a schedule: the product reads bytes.
 TEST(Float8, IsChosen) {
   const Bytes c{kFine, kFine, "f32", "f32", 1, 256, 256, 512};
