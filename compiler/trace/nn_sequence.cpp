@@ -166,7 +166,7 @@ static RecurrentWeights makeWeights(const Key &key, int64_t in, int64_t hidden, 
 namespace {
 /// One layer in one direction, weights in torch's order; biases may be undefined.
 struct Direction {
-  Tensor x, w, r, bias, otherBias, start; // x [T, N, D], start zeros [N, H]
+  Tensor x, w, r, bias, otherBias, start, startC; // x [T, N, D], starts [N, H]
 };
 struct DirectionResult {
   Tensor all, h, c;
@@ -174,13 +174,22 @@ struct DirectionResult {
 } // namespace
 
 /// Runs all layers in all directions by `one`.
-static RecurrentResult runLayers(const RecurrentWeights &weights, const Operand &x,
-                                 detail::FunctionRef<DirectionResult(const Direction &)> one) {
+static RecurrentResult runLayers(const RecurrentWeights &weights, const Operand &x, const Tensor &firstH,
+                                 const Tensor &firstC, detail::FunctionRef<DirectionResult(const Direction &)> one) {
   Where where = x.where;
-  if (x.tensor.rank() != 3) {
-    Tensor problem = detail::fail(where, "recurrent layers require x [N, T, D], got " + x.tensor.type().str());
-    return {problem, problem, problem};
-  }
+  auto stop = [](const Tensor &problem) { return RecurrentResult{problem, problem, problem}; };
+  if (x.tensor.rank() != 3)
+    return stop(detail::fail(where, "recurrent layers require x [N, T, D], got " + x.tensor.type().str()));
+  int64_t numStates = weights.layers * (weights.bidirectional ? 2 : 1);
+  for (auto [name, first] : {std::pair("h", &firstH), std::pair("c", &firstC)})
+    if (first->error())
+      return stop(*first);
+    else if (first->defined() && (first->rank() != 3 || first->dtype() != x.tensor.dtype() ||
+                                  first->dim(0) != numStates || first->dim(2) != weights.hidden))
+      return stop(detail::fail(where, std::string("recurrent layers require ") + name + " [" +
+                                          std::to_string(numStates) + ", N, " + std::to_string(weights.hidden) +
+                                          "] of the type of x, " + x.tensor.type().str() + ", got " +
+                                          first->type().str()));
   Tensor value = transpose(x, {1, 0, 2});
   std::vector<Tensor> hs, cs;
   auto find = [&](const std::string &name) {
@@ -191,10 +200,14 @@ static RecurrentResult runLayers(const RecurrentWeights &weights, const Operand 
     std::vector<Tensor> outputs;
     for (int direction = 0; direction < (weights.bidirectional ? 2 : 1); ++direction) {
       std::string suffix = "_l" + std::to_string(layer) + (direction ? "_reverse" : "");
-      Tensor start = full({value.dim(1), weights.hidden}, Operand(0, where), value.dtype());
+      auto startOf = [&](const Tensor &first) {
+        return first.defined() ? first[int64_t(hs.size())]
+                               : full({value.dim(1), weights.hidden}, Operand(0, where), value.dtype());
+      };
+      Tensor start = startOf(firstH), startC = startOf(firstC);
       DirectionResult made =
           one({direction ? flip(at(value, where), 0) : value, find("weight_ih" + suffix), find("weight_hh" + suffix),
-               find("bias_ih" + suffix), find("bias_hh" + suffix), start});
+               find("bias_ih" + suffix), find("bias_hh" + suffix), start, startC});
       outputs.push_back(direction ? flip(at(made.all, where), 0) : made.all);
       hs.push_back(made.h);
       if (made.c.defined())
@@ -215,25 +228,25 @@ static Tensor reordered(const Tensor &tensor, int64_t gates, std::initializer_li
   return concatenate(moved, 0, where);
 }
 
-RecurrentResult LSTM::operator()(const Operand &x) const {
-  return runLayers(weights, x, [&](const Direction &d) {
+RecurrentResult LSTM::operator()(const Operand &x, const Tensor &h, const Tensor &c) const {
+  return runLayers(weights, x, h, c, [&](const Direction &d) {
     auto move = [&](const Tensor &tensor) { return reordered(tensor, 4, {0, 3, 1, 2}, x.where); }; // i f g o to i o f g
     Tensor bias = d.bias.defined() ? add(at(d.bias, x.where), at(d.otherBias, x.where)) : Tensor();
-    auto [all, last] = sinter::lstm(at(d.x, x.where), LstmState{d.start, d.start}, move(d.w), move(d.r), move(bias));
+    auto [all, last] = sinter::lstm(at(d.x, x.where), LstmState{d.start, d.startC}, move(d.w), move(d.r), move(bias));
     return DirectionResult{all, last.h, last.c};
   });
 }
 
-RecurrentResult GRU::operator()(const Operand &x) const {
-  return runLayers(weights, x, [&](const Direction &d) {
+RecurrentResult GRU::operator()(const Operand &x, const Tensor &h) const {
+  return runLayers(weights, x, h, Tensor(), [&](const Direction &d) {
     auto move = [&](const Tensor &tensor) { return reordered(tensor, 3, {1, 0, 2}, x.where); }; // r z n to z r n
     auto [all, last] = sinter::gru(at(d.x, x.where), d.start, move(d.w), move(d.r), move(d.bias), move(d.otherBias));
     return DirectionResult{all, last, Tensor()};
   });
 }
 
-RecurrentResult RNN::operator()(const Operand &x) const {
-  return runLayers(weights, x, [&](const Direction &d) {
+RecurrentResult RNN::operator()(const Operand &x, const Tensor &h) const {
+  return runLayers(weights, x, h, Tensor(), [&](const Direction &d) {
     Where where = x.where;
     Tensor input = matmul(at(d.x, where), matrix_transpose(at(d.w, where)));
     if (d.bias.defined())

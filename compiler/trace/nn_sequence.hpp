@@ -82,6 +82,8 @@ struct RecurrentResult {
   Tensor output, h, c;
 };
 
+// Layers begin with zeros, or with `h` (and `c`) [layers (times 2), N, hidden], such as a result of the call before.
+
 /// h = tanh(W x + b + U h + b') , or relu.
 struct RNN {
   RecurrentWeights weights;
@@ -89,17 +91,17 @@ struct RNN {
   auto transparent() {
     return std::tie(weights.tensors, weights.layers, weights.hidden, weights.bidirectional, use_relu);
   }
-  RecurrentResult operator()(const Operand &x) const;
+  RecurrentResult operator()(const Operand &x, const Tensor &h = {}) const;
 };
 struct LSTM {
   RecurrentWeights weights;
   auto transparent() { return std::tie(weights.tensors, weights.layers, weights.hidden, weights.bidirectional); }
-  RecurrentResult operator()(const Operand &x) const;
+  RecurrentResult operator()(const Operand &x, const Tensor &h = {}, const Tensor &c = {}) const;
 };
 struct GRU {
   RecurrentWeights weights;
   auto transparent() { return std::tie(weights.tensors, weights.layers, weights.hidden, weights.bidirectional); }
-  RecurrentResult operator()(const Operand &x) const;
+  RecurrentResult operator()(const Operand &x, const Tensor &h = {}) const;
 };
 RNN rnn(const Key &key, int64_t in, int64_t hidden, const RecurrentSettings &settings = {}, bool use_relu = false,
         Where where = Where::current());

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What torch (2.15, f64) makes of small trainings: the oracle of test/compiler/train/torch.cpp, which reads
-torch_goldens.txt. Run by hand where torch is: python torch_goldens.py > torch_goldens.txt
+torch_goldens.txt. Run by hand where torch is: python torch_goldens.py > torch_goldens.txt, then
+torch_programs.py, which appends to it.
 
 Each line is a name and numbers: losses of steps, or results. All tensors begin with numbers by a formula (`fill`)."""
 
