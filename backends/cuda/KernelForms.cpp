@@ -85,6 +85,7 @@ static const KernelForm forms[] = {
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},
     {"block_row", Chunk::Block, 0, planOnly<planBlockRow>, emitBlockRow, 2 * kThreadsAtOnce},
     {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},
+    {"bags", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitBags>},
     {"scatter", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitScatter>},
     {"order", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitOrder>},
     {"running", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitRunning>},

@@ -19,7 +19,7 @@ struct DeviceFamily {
 };
 
 const DeviceFamily kOnDevice[] = {
-    {"elementwise", elementwiseRows, 0}, {"shape", shapeRows, 0},       {"index", indexRows, 16},
+    {"elementwise", elementwiseRows, 0}, {"shape", shapeRows, 0},       {"index", indexRows, 12},
     {"reduce", reduceRows, 0},           {"contract", contractRows, 0}, {"network", networkRows, 20},
     {"linalg", linalgRows, 0},           {"random", randomRows, 0}};
 
