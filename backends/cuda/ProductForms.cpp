@@ -17,6 +17,8 @@ using namespace sinter::cuda;
 /// Products of fewer multiply-adds a thread for each result computes as soon.
 constexpr int64_t kFewMacs = 4096;
 constexpr int64_t kFewSums = 8;
+/// Sums of a thread.
+constexpr int64_t kManySums = 64;
 
 //===- Plan -------------------------------------------------------------------------------------===//
 
@@ -128,7 +130,9 @@ SmallVector<Value> ProductEmitter::sumSlabs(TileBuilder &t, const SlabPlace &for
       Value ahead = t.add(slab, tile.stages - 1), isThere = t.less(ahead, slabs);
       Stage now = stageAt(current), filled = stageAt(next);
       SmallVector<Value> ofA = a.begin(forA, kOf(ahead), filled.a, isThere);
-      SmallVector<Value> ofB = b.begin(forB, kOf(ahead), filled.b, isThere);
+      // Beside 64 sums there are no registers for elements of both.
+      int64_t most = ofA.empty() || code.numSums() < kManySums ? kMostElements : 0;
+      SmallVector<Value> ofB = b.begin(forB, kOf(ahead), filled.b, isThere, most);
       SmallVector<Value> sums = code.multiply(now.a, now.b, carried.drop_back(2));
       a.end(ofA, filled.a);
       b.end(ofB, filled.b);

@@ -10,8 +10,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-/// Elements that a thread holds on their way to shared memory.
-constexpr int64_t kMostElements = 8;
 /// Copies of chunks that a thread asks for without a loop around.
 constexpr int64_t kMostCopies = 8;
 constexpr unsigned kGlobal = 1, kShared = 3; // NVPTX's numbers of memories
@@ -232,8 +230,8 @@ void SlabLoader::bring(const SlabPlace &place, Value k, Value slab) {
   t.when(aligned, [&] { copyChunks(place, k, slab); }, [&] { moveElements(place, k, slab); });
 }
 
-SmallVector<Value> SlabLoader::begin(const SlabPlace &place, Value k, Value slab, Value isThere) {
-  if (canCopy || layout.free * layout.k % threads != 0 || layout.free * layout.k / threads > kMostElements) {
+SmallVector<Value> SlabLoader::begin(const SlabPlace &place, Value k, Value slab, Value isThere, int64_t most) {
+  if (canCopy || layout.free * layout.k % threads != 0 || layout.free * layout.k / threads > most) {
     t.when(isThere, [&] { bring(place, k, slab); });
     return {};
   }

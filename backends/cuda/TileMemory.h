@@ -20,6 +20,8 @@
 namespace sinter::cuda {
 
 constexpr int64_t kChunkBytes = 16;
+/// Elements that a thread holds on their way to shared memory.
+constexpr int64_t kMostElements = 8;
 
 /// Helpers over i64 values and pointers.
 class TileBuilder {
@@ -105,7 +107,9 @@ public:
   /// All of it, some of which may only be there after the copies have been waited for. Only where there is such a slab.
   void bring(const SlabPlace &place, mlir::Value k, mlir::Value slab);
   /// The same in two steps around what hides the time that memory takes; `isThere` says whether there is such a slab.
-  llvm::SmallVector<mlir::Value> begin(const SlabPlace &place, mlir::Value k, mlir::Value slab, mlir::Value isThere);
+  /// A thread holds so many elements at most between them.
+  llvm::SmallVector<mlir::Value> begin(const SlabPlace &place, mlir::Value k, mlir::Value slab, mlir::Value isThere,
+                                       int64_t most = kMostElements);
   void end(llvm::ArrayRef<mlir::Value> elements, mlir::Value slab);
 
   const SlabLayout layout;

@@ -173,3 +173,23 @@ TEST(ProductPtx, BlocksOfFewThreadsFitIntoRegisters) {
   EXPECT_NE(ptx.find(".minnctapersm 4"), std::string::npos); // 256 threads of a multiprocessor
   cuda::expectNoSpills(ptx, 1, 255);
 }
+
+/// Elements of both operands on their way to shared memory, one by one (rows of 15), beside 64 sums and sizes that only
+/// running tells.
+TEST(ProductPtx, ElementsOfBothOperandsFitIntoRegisters) {
+  if (!cuda::hasPtxas())
+    GTEST_SKIP() << "ptxas is not installed";
+  const std::string x = "tensor<?x8x?x15xf32>", y = "tensor<?x8x?x?xf32>", types = " : (" + x + ", " + x + ") -> " + y;
+  cuda::Compiled compiled;
+  std::string error;
+  const std::string text =
+      "func.func @f(%x: " + x + ", %y: " + x + ") -> " + y + " {\n  %0 = sinter.kernel contraction(%x, %y) " +
+      "{schedule = #sinter.schedule<product, lanes = 256, tile = [128, 128, 16, 8, 8, 2, 1]>}" + types +
+      " {\n  ^bb0(%a: " + x + ", %b: " + x + "):\n    %d = sinter.dot_general %a, %b {lhs_batch = array<i64: 0, 1>, " +
+      "rhs_batch = array<i64: 0, 1>, lhs_contract = array<i64: 3>, rhs_contract = array<i64: 3>, element_type = f32}" +
+      types + "\n    sinter.yield(%d) : " + y + "\n  }\n  return %0 : " + y + "\n}\n";
+  ASSERT_TRUE(cuda::compileText(text, compiled, error)) << error << text;
+  std::remove(compiled.path.c_str());
+  cuda::expectNoSpills(compiled.code.substr(compiled.code.find("\n\n") + 2), 1, 255,
+                       {"sm_80", "sm_89", "sm_90", "sm_100"});
+}
