@@ -3,7 +3,9 @@
 #include "backends/cuda/CudaBackend.h"
 #include "backends/cpu/emit/Emitters.h"
 #include "backends/cuda/Lowering.h"
+#include "backends/cuda/TileCore.h"
 #include "ir/Shape.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -107,7 +109,16 @@ schedule::KernelTraits CudaBackend::describe(schedule::KernelSpec &given, String
   return spec.emitted;
 }
 
+/// The version of PTX that the loops require, where it is above the lowest one that knows the generation.
+static std::string versionFor(ModuleOp loops, const Generation &generation) {
+  bool hasFloat8 = false;
+  loops.walk([&](LLVM::InlineAsmOp op) { hasFloat8 |= op.getAsmString().starts_with(kFloat8Mma); });
+  bool isOld = llvm::is_contained({"sm_89", "sm_90", "sm_90a"}, generation.cpu);
+  return hasFloat8 && isOld ? "+ptx84" : generation.features;
+}
+
 FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
+  Generation generation = this->generation;
   Lowering lowering(loc.getContext());
   const Generation wideGeneration{"sm_90a", "+ptx80"};
   std::vector<PtxUnit> units, wideUnits;
@@ -116,6 +127,8 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
   for (Kernel &kernel : kernels) {
     if (failed(lowering.run(*kernel.loops)))
       return failure();
+    if (std::string features = versionFor(*kernel.loops, generation); features != generation.features)
+      generation.features = features;
     units.push_back({*kernel.loops, {{kernel.symbol, kernel.chunk, kernel.threads, kernel.threadsAtOnce}}});
     os << "kernel " << kernel.symbol << (kernel.chunk == Chunk::Thread ? " thread " : " block ") << kernel.threads
        << "\n";

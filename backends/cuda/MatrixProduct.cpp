@@ -130,6 +130,9 @@ static MatrixProduct ofDot(cuda::KernelSpec &spec, DotGeneralOp dot) {
     product.formatB = encodedB.getFormat();
     product.mayRoundSums = !encodedA.getElementType().isF32() || !encodedB.getElementType().isF32() ||
                            !getElementTypeOrSelf(dot.getResult()).isF32() || mayMultiplyInTf32(dot);
+    int64_t generation = 0;
+    StringRef(spec.target().name).drop_front(3).consumeInteger(10, generation);
+    product.hasFloat8 = generation >= 89;
     a = encodedA.getOperand();
     b = encodedB.getOperand();
   }

@@ -62,6 +62,8 @@ struct MatrixProduct {
   mlir::Type formatA, formatB; // of 8-bit floats, whose bytes (ui8) are the elements of both sides; else null
   /// Whether sums of 8-bit floats may be rounded as instructions for these do: to 13 bits or so.
   bool mayRoundSums = false;
+  /// Whether the generation that the kernel is for has mma.sync for them.
+  bool hasFloat8 = false;
 
   /// Nothing with the reason in `refusal`.
   static std::optional<MatrixProduct> of(KernelSpec &spec, std::string &refusal);

@@ -24,6 +24,7 @@ std::optional<ProductTypes> ProductTypes::of(const MatrixProduct &product, Core 
   if (types.formatA = product.formatA, types.formatB = product.formatB; types.formatA) {
     types.a = types.b = a;
     types.sum = Float32Type::get(a.getContext());
+    types.isFloat8 = product.hasFloat8 && product.mayRoundSums;
     if (core == Core::Warps || (core == Core::Warpgroups && product.mayRoundSums))
       return types;
     refusal = core == Core::Warpgroups ? "its sums of 8-bit floats are f32, and nobody allows to round them"
@@ -168,11 +169,11 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   auto tiles = [](int64_t size, int64_t of) { return static_cast<double>((size + of - 1) / of); };
   auto blocks = static_cast<double>(blocksOf(tile, sizes) * tile.parts);
   double slabs = std::ceil(tiles(sizes.k, tile.slab) / static_cast<double>(tile.parts)), slab = double(tile.slab);
-  double ofWarps = core == Core::Warpgroups  ? gpu.macsWgmma * 2 / double(types.width())
-                   : core == Core::WarpsTf32 ? gpu.macs16 / 2
-                   : types.formatA           ? gpu.macs16 / 2 // numbers are made of bytes in registers
-                   : types.width() == 1      ? gpu.macs8
-                                             : gpu.macs16;
+  double ofWarps = core == Core::Warpgroups           ? gpu.macsWgmma * 2 / double(types.width())
+                   : core == Core::WarpsTf32          ? gpu.macs16 / 2
+                   : types.formatA && !types.isFloat8 ? gpu.macs16 / 2 // numbers are made of bytes in registers
+                   : types.width() == 1               ? gpu.macs8
+                                                      : gpu.macs16;
   double macs = isOfWarps(core) ? ofWarps : types.width() == 8 ? gpu.macs64 : gpu.macs32;
   // A multiprocessor that has few threads waits for memory; sums in registers are what an element is used for.
   double threads = static_cast<double>(tile.threads(core));

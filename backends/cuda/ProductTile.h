@@ -46,6 +46,7 @@ struct ProductTypes {
   mlir::Type sum;
   bool aUnsigned = false, bUnsigned = false;
   mlir::Type formatA, formatB; // of bytes that hold 8-bit floats; else null
+  bool isFloat8 = false;       // warps multiply these as they are, not as f16
 
   /// Nothing with the reason in `refusal`.
   static std::optional<ProductTypes> of(const MatrixProduct &product, Core core, std::string &refusal);

@@ -164,12 +164,25 @@ public:
 
   double factor() const override {
     double all = 1;
+    if (types.isFloat8)
+      return all;
     for (Type format : {types.formatA, types.formatB})
       all *= format && isa<Float8E4M3FNType>(format) ? 256 : 1;
     return all;
   }
 
   SmallVector<Value> multiply(Value slabA, Value slabB, ValueRange given) override {
+    if (!types.isFloat8)
+      return multiplySlab(slabA, slabB, given);
+    // Such instructions keep fewer bits of a sum than f32 has: those of a slab are summed by themselves.
+    Value none = arith::ConstantOp::create(t.b, t.b.getZeroAttr(types.sum));
+    SmallVector<Value> sums = multiplySlab(slabA, slabB, SmallVector<Value>(given.size(), none));
+    for (auto [sum, total] : llvm::zip(sums, given))
+      sum = arith::AddFOp::create(t.b, total, sum);
+    return sums;
+  }
+
+  SmallVector<Value> multiplySlab(Value slabA, Value slabB, ValueRange given) {
     SmallVector<Value> sums(given);
     for (int64_t k = 0; k < tile.slab; k += 2 * a.perChunk()) {
       SmallVector<SmallVector<Value>> as;
@@ -297,6 +310,24 @@ private:
     return {joined(left(bytes, 8), left(marked, 7)), joined(bytes, odd)};
   }
 
+  /// Products of 8-bit floats by their own instruction, which LLVM does not name.
+  SmallVector<Value> multiplyFloat8(ArrayRef<Value> as, ArrayRef<Value> bs, ArrayRef<Value> sums) {
+    auto nameOf = [](Type format) { return std::string(isa<Float8E4M3FNType>(format) ? "e4m3" : "e5m2"); };
+    const std::string text = kFloat8Mma.str() + nameOf(types.formatA) + "." + nameOf(types.formatB) +
+                             ".f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};";
+    SmallVector<Value> operands(as);
+    llvm::append_range(operands, bs);
+    llvm::append_range(operands, sums);
+    auto type = LLVM::LLVMStructType::getLiteral(t.b.getContext(), SmallVector<Type>(4, types.sum));
+    auto made = LLVM::InlineAsmOp::create(t.b, type, operands, text, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f",
+                                          /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                          LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+    SmallVector<Value> values;
+    for (int64_t i = 0; i < 4; ++i)
+      values.push_back(LLVM::ExtractValueOp::create(t.b, made.getResult(0), i));
+    return values;
+  }
+
   /// Products of 8-bit floats, as two of f16.
   SmallVector<Value> multiplyHalves(ArrayRef<Value> as, ArrayRef<Value> bs, ArrayRef<Value> sums) {
     SmallVector<std::array<Value, 2>> a = llvm::map_to_vector(as, [&](Value x) { return halvesOf(x, types.formatA); });
@@ -317,7 +348,7 @@ private:
 
   SmallVector<Value> multiplyAdd(ArrayRef<Value> as, ArrayRef<Value> bs, ArrayRef<Value> sums) {
     if (types.formatA)
-      return multiplyHalves(as, bs, sums);
+      return types.isFloat8 ? multiplyFloat8(as, bs, sums) : multiplyHalves(as, bs, sums);
     bool isFloat = isa<FloatType>(types.sum);
     auto type = LLVM::LLVMStructType::getLiteral(t.b.getContext(), SmallVector<Type>(4, types.sum));
     std::optional<NVVM::MMAIntOverflow> overflow;

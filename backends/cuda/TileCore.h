@@ -20,6 +20,9 @@
 
 namespace sinter::cuda {
 
+/// How the instruction for 8-bit floats begins (PTX 8.4, sm_89 on).
+inline constexpr llvm::StringLiteral kFloat8Mma = "mma.sync.aligned.m16n8k32.row.col.f32.";
+
 class TileCore {
 public:
   virtual ~TileCore();

@@ -164,6 +164,54 @@ TEST(Float8, EachByteIsItsNumber) {
   }
 }
 
+/// Programs for sm_90 as long as it lives.
+namespace {
+struct OnHopper {
+  decltype(test::openProgram) before =
+      std::exchange(test::openProgram, [](mlir::ModuleOp fused, int, std::string &error) -> sinter_module * {
+        Compiled compiled;
+        return cuda::compile(fused, compiled, error, "cpu+cuda:sm_90") ? cuda::open(compiled, error) : nullptr;
+      });
+  ~OnHopper() { test::openProgram = before; }
+};
+} // namespace
+
+TEST(Float8, InstructionsOfItsOwn) {
+  const OnHopper hopper;
+  const char *formats[] = {kFine, kCoarse};
+  int number = 0;
+  for (const char *a : formats)
+    for (const char *b : formats) {
+      expectRight(
+          {a, b, "bf16", "bf16", 2, 37, 45, 200, number % 2 == 1, number < 2, warps("32, 32, 64, 16, 16, 3, 1", 128)});
+      expectRight({a, b, "bf16", "bf16", 1, 137, 72, 272, false, true, warps("128, 128, 64, 64, 32, 3, 2", 256)});
+      ++number;
+      EXPECT_NE(cuda::lastCode().find("mma.sync.aligned.m16n8k32.row.col.f32.e"), std::string::npos);
+    }
+}
+
+/// GPUs from sm_89 on have an instruction for 8-bit floats, which PTX 8.4 knows. It rounds sums.
+TEST(Float8, GenerationsThatMultiplyThem) {
+  const char *instruction = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32";
+  const Bytes half{
+      kFine, kCoarse, "bf16", "bf16", 1, 256, 256, 512, false, true, warps("128, 128, 64, 64, 32, 3, 1", 256)};
+  Bytes sharp = half;
+  sharp.element = sharp.result = "f32";
+  auto isOne = [&](const Bytes &c, const char *target) {
+    return codeFor(c, target).find(instruction) != std::string::npos;
+  };
+  EXPECT_FALSE(isOne(half, "cpu+cuda"));
+  EXPECT_FALSE(isOne(sharp, "cpu+cuda:sm_89"));
+  for (const char *generation : {"sm_89", "sm_90", "sm_90a", "sm_100", "sm_120"}) {
+    const std::string code = codeFor(half, (std::string("cpu+cuda:") + generation).c_str());
+    EXPECT_NE(code.find(instruction), std::string::npos) << generation;
+    if (hasPtxas())
+      expectNoSpills(code.substr(code.find("\n\n")), 1, 255, {generation});
+  }
+  EXPECT_NE(codeFor(half, "cpu+cuda:sm_89").find(".version 8.4"), std::string::npos);
+  EXPECT_NE(codeFor(sharp, "cpu+cuda:sm_89").find(".version 7.8"), std::string::npos);
+}
+
 //===- wgmma ----------------------------------------------------------------------------------------------===//
 
 static std::string groups(int64_t rows, int64_t columns, int64_t stages, int64_t parts = 1) {
