@@ -217,6 +217,8 @@ int64_t Planner::costOf(Operation *op) {
   // The element types matter little; one measurement per kind of op is enough.
   if (!isa<Pointwise>(op))
     return elementCost(op);
+  if (isa<DecodeFloat8Op>(op)) // a few operations on bits, and its result takes four times the memory
+    return kCheapCost;
   auto [known, isNew] = costs.try_emplace(op->getName(), 0);
   if (isNew)
     known->second = elementCost(op);
@@ -572,7 +574,7 @@ void Planner::place(Operation *op) {
   bool isDecoded = isa<DecodeFloat8Op>(op) && hasDevices(op), isSpread = spreads(op) || isDecoded;
   bool isMove = isDecoded || (isa<Elemental>(op) && costOf(op) <= kCheapCost);
   bool everyUser = !leaves && joinable.size() == users.size();
-  if (everyUser && (users.size() == 1 || isMove || isa<ConvertOp>(op))) {
+  if (everyUser && (users.size() == 1 || isMove || isa<ConvertOp, DecodeFloat8Op>(op))) {
     for (unsigned number : joinable)
       join(op, groups[number]);
     return;

@@ -122,3 +122,14 @@ func.func @floats_of_bytes_join_their_products(%x: tensor<8x4xf32>, %y: tensor<8
   %3 = sinter.add %1, %2 : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
   return %3 : tensor<8x2xf32>
 }
+
+// Bytes take a quarter of the memory of their numbers, which are made in each kernel that reads them.
+// CHECK-LABEL: @numbers_of_bytes_are_made_where_they_are_read
+// CHECK-NEXT: row: decode_float8 [softmax] -> 1
+// CHECK-NEXT: reduce: decode_float8 [reduce] -> 1
+func.func @numbers_of_bytes_are_made_where_they_are_read(%x: tensor<4x8xui8>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %0 = sinter.decode_float8 %x {format = f8E5M2, element_type = f32} : (tensor<4x8xui8>) -> tensor<4x8xf32>
+  %1 = sinter.softmax %0 {axis = 1 : i64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = sinter.reduce add %0 axes = [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  return %1, %2 : tensor<4x8xf32>, tensor<4xf32>
+}
