@@ -13,15 +13,17 @@ namespace {
 struct Encoded {
   Value bytes;
   Type format;
-  SmallVector<int64_t> from; // the axis of `bytes` that an axis of the operand is
-  Value scale;               // one number (rank 0) that it was multiplied with; null: none
+  SmallVector<int64_t> from;     // the axis of `bytes` that an axis of the operand is
+  Value scale;                   // what it was multiplied with, a number (rank 0) or a list; null: nothing
+  std::optional<int64_t> scaled; // the operand's axis that the list runs along
 };
 } // namespace
 
-/// The number (rank 0) that is in all places of `value`; null for another value.
-static Value numberOf(Value value) {
+/// The number (rank 0) that is in all places of `value`, or the list that runs along one of its axes; null for another
+/// value.
+static BroadcastOp spreadOf(Value value) {
   auto broadcast = value.getDefiningOp<BroadcastOp>();
-  return broadcast && tensorTypeOf(broadcast.getOperand()).getRank() == 0 ? broadcast.getOperand() : Value();
+  return broadcast && tensorTypeOf(broadcast.getOperand()).getRank() < 2 ? broadcast : BroadcastOp();
 }
 
 static std::optional<Encoded> encodedOf(Value value) {
@@ -38,10 +40,12 @@ static std::optional<Encoded> encodedOf(Value value) {
         axis = transpose.getPermutation()[axis];
       value = transpose.getOperand();
     } else if (auto product = dyn_cast<MulOp>(op); product && !found.scale && elementTypeOf(value).isF32()) {
-      Value right = numberOf(product.getRhs());
-      found.scale = right ? right : numberOf(product.getLhs());
-      if (!found.scale)
+      BroadcastOp right = spreadOf(product.getRhs()), spread = right ? right : spreadOf(product.getLhs());
+      if (!spread)
         return std::nullopt;
+      found.scale = spread.getOperand();
+      if (!spread.getAxes().empty())
+        found.scaled = llvm::find(found.from, spread.getAxes()[0]) - found.from.begin();
       value = right ? product.getLhs() : product.getRhs();
     } else {
       return std::nullopt;
@@ -74,24 +78,49 @@ static Value numbersOf(Composer &c, const Encoded &operand, Type element, SmallV
   return c.make<DecodeFloat8Op>(bytes, operand.format, element);
 }
 
+/// The axis of the product that an operand's axis becomes, whose free axes begin at `firstFree`; nothing where it is
+/// summed.
+static std::optional<int64_t> placeOf(const Encoded &operand, int64_t axis, ArrayRef<int64_t> batch,
+                                      ArrayRef<int64_t> contract, int64_t firstFree) {
+  if (const auto *found = llvm::find(batch, axis); found != batch.end())
+    return found - batch.begin();
+  SmallVector<int64_t> taken(batch);
+  llvm::append_range(taken, contract);
+  SmallVector<int64_t> free = otherAxes(static_cast<int64_t>(operand.from.size()), taken);
+  const auto *found = llvm::find(free, axis);
+  return found == free.end() ? std::nullopt : std::optional(firstFree + (found - free.begin()));
+}
+
 static void form(DotGeneralOp dot) {
   std::optional<Encoded> a = encodedOf(dot.getLhs()), b = a ? encodedOf(dot.getRhs()) : std::nullopt;
   Type result = elementTypeOf(dot.getResult());
-  if (!b || !(result.isF32() || result.isF16() || result.isBF16()))
+  if (!b || !(result.isF32() || result.isF16() || result.isBF16()) || ((a->scale || b->scale) && !result.isF32()))
     return;
-  bool isScaled = a->scale || b->scale;
-  if (isScaled && !result.isF32())
+  SmallVector<int64_t> batchA(dot.getLhsBatch()), sumsA(dot.getLhsContract()), batchB(dot.getRhsBatch()),
+      sumsB(dot.getRhsContract());
+  auto freeOfA = static_cast<int64_t>(a->from.size() - sumsA.size()), numBatch = static_cast<int64_t>(batchA.size());
+  SmallVector<std::pair<Value, SmallVector<int64_t>>> scales;
+  auto addScale = [&](const Encoded &operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract, int64_t firstFree) {
+    SmallVector<int64_t> axes;
+    if (operand.scaled) {
+      std::optional<int64_t> place = placeOf(operand, *operand.scaled, batch, contract, firstFree);
+      if (!place)
+        return false;
+      axes.push_back(*place);
+    }
+    if (operand.scale)
+      scales.emplace_back(operand.scale, axes);
+    return true;
+  };
+  if (!addScale(*a, batchA, sumsA, numBatch) || !addScale(*b, batchB, sumsB, freeOfA))
     return;
   OpBuilder at(dot);
   Composer c(dot.getLoc(), at);
-  SmallVector<int64_t> batchA(dot.getLhsBatch()), sumsA(dot.getLhsContract()), batchB(dot.getRhsBatch()),
-      sumsB(dot.getRhsContract());
   Value x = numbersOf(c, *a, elementTypeOf(dot.getLhs()), batchA, sumsA);
   Value y = numbersOf(c, *b, elementTypeOf(dot.getRhs()), batchB, sumsB);
   Value sums = c.make<DotGeneralOp>(x, y, batchA, batchB, sumsA, sumsB, result);
-  for (Value scale : {a->scale, b->scale})
-    if (scale)
-      sums = c.make<MulOp>(sums, c.spread(scale, sums, {}));
+  for (auto &[scale, axes] : scales)
+    sums = c.make<MulOp>(sums, c.spread(scale, sums, axes));
   dot.getResult().replaceAllUsesWith(c.retype(sums, dot.getType()));
   dot.erase();
 }

@@ -4,7 +4,8 @@
 //
 //   x = decode_float8 %a                              x = decode_float8 (transpose %a)      k last
 //   y = transpose (decode_float8 %b)           ->     y = decode_float8 %b
-//   z = mul (decode_float8 %c) s                      ... and the product times s, where s is one number
+//   z = mul (decode_float8 %c) s                      ... and the product times s, where s is one
+//                                                     number, or one for each row or column
 
 #ifndef SINTER_PASSES_FLOAT8PRODUCTS_H
 #define SINTER_PASSES_FLOAT8PRODUCTS_H

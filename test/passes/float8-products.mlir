@@ -63,3 +63,22 @@ module attributes {sinter.devices = {cuda = "sm_80"}} {
     return %4 : tensor<2x3xf32>
   }
 }
+
+// -----
+
+// CHECK-LABEL: @a_scale_for_each_column
+// CHECK: %[[T:.*]] = sinter.transpose %arg1
+// CHECK: %[[W:.*]] = sinter.decode_float8 %[[T]]
+// CHECK: %[[D:.*]] = sinter.dot_general %{{.*}}, %[[W]]
+// CHECK: %[[S:.*]] = sinter.broadcast %arg2{{.*}} axes = [2]
+// CHECK: sinter.mul %[[D]], %[[S]] : (tensor<5x2x3xf32>
+module attributes {sinter.devices = {cuda = "sm_80"}} {
+  func.func @a_scale_for_each_column(%x: tensor<5x2x8xui8>, %y: tensor<5x8x3xui8>, %s: tensor<3xf32>) -> tensor<5x2x3xf32> {
+    %0 = sinter.decode_float8 %x {element_type = f32, format = f8E4M3FN} : (tensor<5x2x8xui8>) -> tensor<5x2x8xf32>
+    %1 = sinter.decode_float8 %y {element_type = f32, format = f8E4M3FN} : (tensor<5x8x3xui8>) -> tensor<5x8x3xf32>
+    %2 = sinter.broadcast %s axes = [2] {type = tensor<5x8x3xf32>} : (tensor<3xf32>) -> tensor<5x8x3xf32>
+    %3 = sinter.mul %1, %2 : (tensor<5x8x3xf32>, tensor<5x8x3xf32>) -> tensor<5x8x3xf32>
+    %4 = sinter.dot_general %0, %3 {lhs_batch = array<i64: 0>, rhs_batch = array<i64: 0>, lhs_contract = array<i64: 2>, rhs_contract = array<i64: 1>, element_type = f32} : (tensor<5x2x8xf32>, tensor<5x8x3xf32>) -> tensor<5x2x3xf32>
+    return %4 : tensor<5x2x3xf32>
+  }
+}

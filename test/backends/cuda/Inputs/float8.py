@@ -32,14 +32,15 @@ def main(sinter, library, folder, target, *options):
                                                       ("weights", "e4m3", "e4m3", 130, 320, 96, True, False)]:
         (x_kind, x_type, _), (w_kind, w_type, _) = KINDS[a], KINDS[b]
         x, w = draw(random, (m, k), x_kind), draw(random, (n, k) if is_turned else (k, n), w_kind)
-        scales = {"sx": np.float32(0.0625), "sw": np.float32(0.375)}
-        constants = [helper.make_tensor(key, T.FLOAT, [], [value]) for key, value in scales.items()]
+        axis = 0 if is_turned else 1  # of columns, of which each has a scale in the file with constant weights
+        scales = {"sx": np.float32(0.0625), "sw": np.linspace(0.25, 0.5, n).astype(np.float32) if is_constant else np.float32(0.375)}
+        constants = [helper.make_tensor(key, T.FLOAT, value.shape, value.ravel()) for key, value in scales.items()]
         inputs = [helper.make_tensor_value_info("x", x_type, x.shape)]
         if is_constant:
             constants.append(helper.make_tensor("w", w_type, w.shape, w.tobytes(), raw=True))
         else:
             inputs.append(helper.make_tensor_value_info("w", w_type, w.shape))
-        nodes = [helper.make_node("DequantizeLinear", ["x", "sx"], ["xf"]), helper.make_node("DequantizeLinear", ["w", "sw"], ["wf"])]
+        nodes = [helper.make_node("DequantizeLinear", ["x", "sx"], ["xf"]), helper.make_node("DequantizeLinear", ["w", "sw"], ["wf"], axis=axis)]
         if is_turned:
             nodes.append(helper.make_node("Transpose", ["wf"], ["wt"], perm=[1, 0]))
         nodes += [helper.make_node("MatMul", ["xf", "wt" if is_turned else "wf"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
@@ -55,8 +56,9 @@ def main(sinter, library, folder, target, *options):
         got = sinter_runtime.Runtime(library).session(path + ".smod", 1).run(given)["y"]
         wide = w.astype(np.float64)
         wide = wide.T if is_turned else wide
-        wanted = np.maximum(x.astype(np.float64) @ wide * float(scales["sx"]) * float(scales["sw"]), 0)
-        magnitude = np.abs(x.astype(np.float64)) @ np.abs(wide) * float(scales["sx"]) * float(scales["sw"])
+        scale = scales["sx"].astype(np.float64) * scales["sw"].astype(np.float64)
+        wanted = np.maximum(x.astype(np.float64) @ wide * scale, 0)
+        magnitude = np.abs(x.astype(np.float64)) @ np.abs(wide) * scale
         worst = max(worst, (np.abs(got - wanted) / magnitude).max())
         if not got.any():
             sys.exit(f"{name}: all results are 0")
