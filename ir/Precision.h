@@ -15,6 +15,9 @@ inline constexpr llvm::StringLiteral kPrecisionAttr = "sinter.precision";
 /// The entry that names what steps keep activations in.
 inline constexpr llvm::StringLiteral kActivations = "activation";
 
+/// Marks a conversion whose result is kept instead of what it converts: readers do not compute it again.
+inline constexpr llvm::StringLiteral kKeptAttr = "sinter.kept";
+
 /// What stands there, as a string, for f32 that a target may round to 10 bits behind the point where it multiplies: no
 /// type of tensors.
 inline constexpr llvm::StringLiteral kTf32 = "tf32";

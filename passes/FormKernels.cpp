@@ -7,6 +7,7 @@
 #include "ir/FilterOrder.h"
 #include "ir/Indexing.h"
 #include "ir/Kernel.h"
+#include "ir/Precision.h"
 #include "ir/Ranges.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
@@ -100,6 +101,7 @@ static KernelOp buildKernel(const FusionGroup &group) {
   }
   for (Operation *op : group.ops) {
     Operation *copy = b.clone(*op, map);
+    copy->removeAttr(kKeptAttr);
     if (op != group.root)
       continue;
     for (OpOperand &operand : op->getOpOperands())

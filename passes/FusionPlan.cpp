@@ -14,6 +14,7 @@
 #include "ir/Indexing.h"
 #include "ir/Kernel.h"
 #include "ir/Normalization.h"
+#include "ir/Precision.h"
 #include "ir/Random.h"
 #include "ir/Recurrent.h"
 #include "ir/Reduction.h"
@@ -439,7 +440,7 @@ SmallVector<unsigned, 4> Planner::placesOf(Operation *op, Group &group) {
 
 /// A producer may join where its values are read in the way and as often as its cost allows.
 bool Planner::canJoin(Operation *op, Group &group) {
-  if (static_cast<int64_t>(group.ops.size()) >= options.maxOps)
+  if (static_cast<int64_t>(group.ops.size()) >= options.maxOps || op->hasAttr(kKeptAttr))
     return false;
   // Code is made for each operand: joins of many count as many ops.
   auto joinedBy = [](Operation *member) { return static_cast<int64_t>(std::max(member->getNumOperands(), 3U)) - 3; };

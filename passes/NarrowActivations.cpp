@@ -6,8 +6,10 @@
 //   h = erf(x)   y = dot(h, w)   ...   mul(dy, h)
 //   h = erf(x)   n = convert(h) : bf16   y = dot(h, w)   ...   mul(dy, convert(n) : f32)
 //
-// The forward part computes with h as before, so that its results do not change. Which readers are late is seen from
-// the largest stretch of the block in which nobody reads the value.
+// Which readers are late is seen from the largest stretch of the block in which nobody reads the value. Early readers
+// see the rounded value, too, as those of products under torch's autocast do: so nobody stores the exact one. They see
+// the exact one of a sum of two tensors, as residual connections carry it from layer to layer, and where one of them
+// could not convert what it reads.
 
 #include "ir/Composer.h"
 #include "ir/Elementwise.h"
@@ -123,8 +125,12 @@ private:
       return false;
     if (auto convert = dyn_cast<ConvertOp>(op); convert && getElementTypeOrSelf(convert.getOperand()) == type)
       return false;
+    // What follows from little is computed again by its readers.
+    int64_t readBytes = 0;
+    for (Value operand : op->getOperands())
+      readBytes += estimatedBytes(operand);
     std::optional<size_t> end = restOf(value);
-    if (!end)
+    if (!end || readBytes < estimatedBytes(value) / 4)
       return false;
     bool isReturned =
         llvm::any_of(value.getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
@@ -143,15 +149,27 @@ private:
     return llvm::any_of(places, [&](size_t place) { return place >= end; });
   }
 
+  /// True where all readers may see the rounded value, so that nobody stores the exact one. Sums that go on from layer
+  /// to layer would lose digits in each.
+  static bool mayRoundForAll(Value value) {
+    auto isSpread = [](Value operand) { return operand.getDefiningOp<BroadcastOp>() != nullptr; };
+    auto add = value.getDefiningOp<AddOp>();
+    if (add && !isSpread(add.getLhs()) && !isSpread(add.getRhs()))
+      return false;
+    return llvm::all_of(value.getUses(), [](OpOperand &use) { return readsOnlySizes(use) || canWiden(use); });
+  }
+
   void narrow(Value value) {
     size_t end = *restOf(value);
+    bool isForAll = mayRoundForAll(value);
     SmallVector<OpOperand *> late;
     for (OpOperand &use : value.getUses())
-      if (isLate(use, end))
+      if (isForAll ? !readsOnlySizes(use) : isLate(use, end))
         late.push_back(&use);
     OpBuilder b(value.getContext());
     b.setInsertionPointAfterValue(value);
     Value narrowed = Composer(value.getLoc(), b).convert(value, type);
+    narrowed.getDefiningOp()->setAttr(kKeptAttr, b.getUnitAttr());
     // An operand of a product has been rounded to the same.
     for (Operation *user : value.getUsers())
       if (auto convert = dyn_cast<ConvertOp>(user); convert && convert != narrowed.getDefiningOp() &&
