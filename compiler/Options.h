@@ -39,7 +39,7 @@ struct Options {
 };
 
 /// The rewrites of `fastMath`, by the names that passes/REWRITES.md gives them.
-inline constexpr const char *fastMathNames[] = {"merge-numbers", "reciprocal", "batch-norm-as-sum"};
+inline constexpr const char *fastMathNames[] = {"merge-numbers", "reciprocal", "batch-norm-as-sum", "winograd"};
 
 } // namespace sinter
 

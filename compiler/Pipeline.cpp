@@ -112,6 +112,8 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
   pm.addNestedPass<func::FuncOp>(
       createSimplifyAlgebra({.fastMath = o.fastMath})); // products read what is left of the transposes
   pm.addNestedPass<func::FuncOp>(createAlignMatrices());
+  if (o.fastMath)
+    pm.addNestedPass<func::FuncOp>(createAllowWinograd());
   endPhase(pm);
 }
 

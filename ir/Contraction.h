@@ -8,4 +8,11 @@
 #define GET_OP_CLASSES
 #include "ir/Contraction.h.inc"
 
+namespace sinter {
+
+/// Of a convolution: it may be computed by Winograd's method (passes/AllowWinograd).
+inline constexpr llvm::StringLiteral kWinogradAttr = "sinter.winograd";
+
+} // namespace sinter
+
 #endif

@@ -294,6 +294,15 @@ def PackInvariants : Sinter_FunctionPass<"sinter-pack-invariants"> {
   }];
 }
 
+def AllowWinograd : Sinter_FunctionPass<"sinter-allow-winograd"> {
+  let summary = "convolutions that Winograd's method may compute";
+  let description = [{
+    Ensures: each 3x3 convolution of f32 with stride 1, without dilation and groups, whose filter is a finite constant, has the attribute
+    `sinter.winograd`: a back end may compute it from transformed tiles, with larger errors (REWRITES.md), and decides for itself.
+    (* example test/passes/allow-winograd.mlir *)
+  }];
+}
+
 //===- printing, for tests -------------------------------------------------------------------===//
 
 def PrintDims : Sinter_FunctionPass<"sinter-print-dims"> {

@@ -44,6 +44,7 @@ struct CostModel {
   int64_t windowTaps = 1 << 16;
   int64_t rootElements = 256;    // results of plain loops, each a loop of its own
   int64_t plainElements = 16384; // others of plain loops
+  int64_t winogradChunks = 8;       // each transforms its tiles, so they are few
   int64_t recurrentRows = 4;     // of the batch
   int64_t sortChunks = 8;        // at most so many chunks of a sort, as each has a workspace
   int64_t selectedRows = 16;     // rows of a top-k
@@ -57,6 +58,10 @@ struct CostModel {
   int64_t attentionHeads = 8;      // so many heads of keys are enough chunks for the backward part
 
   // Limits that decide between two ways.
+  double winogradInputMacs = 260;   // for a tile and an input channel, the transform takes as long as so many
+  double winogradOutputMacs = 240;  // multiply-adds; for an output channel
+  double streamedByteMacs = 5;      // a byte of a filter that the second-level cache does not hold
+  double winogradGain = 1.1;        // a convolution is computed so where that is better by this factor
   int64_t updateElements = 1 << 16; // a larger window is written by the map emitter, on all threads
   int64_t selectionPasses = 16;     // up to here, k passes over a row beat sorting it
   int64_t copiedForRows = 64;       // rows of a right operand that lie far apart are copied for so many rows

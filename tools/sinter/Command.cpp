@@ -51,7 +51,7 @@ void SharedOptions::addTo(CLI::App &command, bool onlyCompiles) {
   command
       .add_flag("--fast-math", fastMath,
                 "also rewrites that change rounding, infinities and NaN: merge-numbers, reciprocal, "
-                "batch-norm-as-sum (passes/REWRITES.md)")
+                "batch-norm-as-sum, winograd (passes/REWRITES.md)")
       ->each(noteIn(compiling, "--fast-math"));
   command
       .add_flag("--strip-debug", stripDebug, "leaves out debug_print and check_finite of the program (default: kept)")

@@ -16,6 +16,7 @@ using schedule::Packing;
 Packing packContraction(KernelSpec &spec, unsigned input);
 Packing packBlockDot(KernelSpec &spec, unsigned input);
 Packing packConvolution(KernelSpec &spec, unsigned input);
+Packing packWinograd(KernelSpec &spec, unsigned input);
 Packing packRecurrent(KernelSpec &spec, unsigned input);
 
 /// True for a constant outside of the kernel that the body reads once.
