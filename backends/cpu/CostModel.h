@@ -44,7 +44,7 @@ struct CostModel {
   int64_t windowTaps = 1 << 16;
   int64_t rootElements = 256;    // results of plain loops, each a loop of its own
   int64_t plainElements = 16384; // others of plain loops
-  int64_t winogradChunks = 8;       // each transforms its tiles, so they are few
+  int64_t winogradChunks = 8;    // each transforms its tiles, so they are few
   int64_t recurrentRows = 4;     // of the batch
   int64_t sortChunks = 8;        // at most so many chunks of a sort, as each has a workspace
   int64_t selectedRows = 16;     // rows of a top-k
