@@ -5,18 +5,30 @@ import math
 
 import numpy as np
 
-CODES = {"f32": 2, "f16": 3, "bf16": 4}
+CODES = {"f32": 2, "f16": 3, "bf16": 4, "f8E4M3FN": 14}
+# The numbers of f8E4M3FN by their bytes, without a sign: 2^(e - 7) 1.f, and 2^-6 0.f
+FLOAT8 = np.array([2.0 ** (byte // 8 - 7) * (1 + byte % 8 / 8) if byte > 7 else 2.0**-9 * byte for byte in range(127)])
 
 
 def to_bits(values, kind):
-    """f32 as elements of `kind`, in the bytes that the runtime takes: bf16 as ui16, rounded to nearest even."""
+    """f32 as elements of `kind`, in the bytes that the runtime takes: bf16 as ui16, 8-bit floats as ui8, rounded to nearest even."""
+    if kind == "f8E4M3FN":
+        return (np.searchsorted(FLOAT8, np.abs(to_float8(values))) | np.where(np.signbit(values), 128, 0)).astype(np.uint8)
     if kind != "bf16":
         return values.astype({"f32": np.float32, "f16": np.float16}[kind])
     bits = values.astype(np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
+def to_float8(values):
+    """The nearest number of f8E4M3FN, the even one of two; what is greater than any of them becomes the greatest."""
+    unit = 2.0 ** (np.maximum(np.frexp(values)[1] - 1, -6) - 3)
+    return np.clip(np.rint(values / unit) * unit, -448, 448)
+
+
 def from_bits(bits, kind):
+    if kind == "f8E4M3FN":
+        return (FLOAT8[bits & 127] * np.where(bits > 127, -1, 1)).astype(np.float32)
     return (bits.astype(np.uint32) << 16).view(np.float32) if kind == "bf16" else bits
 
 
@@ -90,6 +102,19 @@ def product(kind, rows, inner, batch=0, fused=False, repeats=1):
         return np.tanh(y + v["b"]) if fused else y
 
     return p, torch_run, lambda v: (v["x"][(-1,) if batch else ()][:4], some)
+
+
+def product8(n, repeats=1):
+    """Of x rounded to 8-bit floats and w, which is of such; x is bf16."""
+    p = Program(repeats)
+    x, w = p.state("x", (n, n), "bf16", normal(n, n)), p.state("w", (n, n), "f8E4M3FN", normal(n, n, scale=1 / math.sqrt(n)))
+    bytes_of = f"tensor<{n}x{n}xf8E4M3FN>"
+    for _ in range(repeats):
+        y = p.op("convert {} {{element_type = f8E4M3FN}}", [x], bytes_of)
+        numbers = [p.op("convert {} {{element_type = bf16}}", [each], x[1]) for each in (y, w)]
+        x = p.op("dot_general {}, {} {{lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 1>, element_type = bf16}}", numbers, x[1])
+    p.results = {"x": x}
+    return p, lambda v: (v["x"][:4], lambda v: to_float8(v["x"][:4].astype(np.float64)) @ v["w"].astype(np.float64).T)
 
 
 # Attention: q <- attention(q, k, v); backwards the cotangent of q is the next one of the result ----------------------

@@ -213,6 +213,8 @@ def point5(run):
             run.check(f"{name} {kind}", program, some, kind)
     program, _, some, _ = programs.adamw(3000 if small else 1 << 24)
     run.check("AdamW f32", program, some, "f32")
+    n = 48 if small else 4096
+    run.check(f"product of e4m3 {n} bf16", *programs.product8(n), "bf16")
     tool = os.path.join(run.options.build, "bin/sinter_programs")
     if not os.path.exists(tool):
         return run.tell(5, "random programs", verdict="not run: sinter_programs is not built")
@@ -253,6 +255,9 @@ def point6(run):
                 run.tell_others(6, "bf16 " + name, times[name], triton=run.peer_in_triton(program, peers.triton_product, in_triton), jax=run.peer_in_jax(program, in_jax))
         else:
             run.tell(6, "bf16 " + name + ", against without", times[name], plain, 0.95)
+    for n, repeats in ((32, 2),) if small else ((4096, 16), (8192, 4)):
+        seconds = run.time(programs.product8(n, repeats)[0])
+        run.tell(6, f"e4m3 {n} cubed, rounding with it, against bf16", seconds, times["4096 cubed" if n != 8192 else "8192 cubed"], 1.0)
 
 
 def point7(run):
