@@ -77,13 +77,11 @@ static std::vector<uint8_t> drawnBytes(std::mt19937 &random, int64_t count, cons
   return bytes;
 }
 
-/// `marks` are bytes of a; `accumulated` is what a sum may be off by, times the sum of magnitudes.
-static void expectRight(const Bytes &c, const std::vector<std::pair<size_t, uint8_t>> &marks = {},
-                        double accumulated = 1e-6) {
-  std::string text = textOf(c);
-  SCOPED_TRACE(text);
-  test::Program program(text, 2);
-  ASSERT_EQ(program.error, "");
+/// What is wrong with the results, empty where they are right; `marks` are bytes of a.
+static std::string wrongOf(const Bytes &c, const std::vector<std::pair<size_t, uint8_t>> &marks = {}) {
+  test::Program program(textOf(c), 2);
+  if (!program.error.empty())
+    return program.error;
   std::mt19937 random(uint32_t(c.m * 31 + c.n * 7 + c.k));
   std::vector<uint8_t> a = drawnBytes(random, c.batch * c.m * c.k, c.formatA, c.isSmall),
                        b = drawnBytes(random, c.batch * c.n * c.k, c.formatB, c.isSmall);
@@ -98,8 +96,8 @@ static void expectRight(const Bytes &c, const std::vector<std::pair<size_t, uint
     std::memcpy(inputs.back().data(), (i ? b : a).data(), (i ? b : a).size());
   }
   auto results = program.run(inputs);
-  ASSERT_TRUE(results) << program.error << cuda::report();
-  EXPECT_EQ(cuda::report(), "");
+  if (!results || !cuda::report().empty())
+    return program.error + cuda::report();
   const HostTensor &result = (*results)[0];
   for (int64_t batch = 0, at = 0; batch < c.batch; ++batch)
     for (int64_t i = 0; i < c.m; ++i)
@@ -112,13 +110,19 @@ static void expectRight(const Bytes &c, const std::vector<std::pair<size_t, uint
           sum += term;
           magnitude += std::fabs(term);
         }
-        const double actual = result.getFloat(at);
-        if (!std::isfinite(sum))
-          ASSERT_TRUE(std::isnan(sum) ? std::isnan(actual) : actual == sum) << batch << " " << i << " " << j;
-        else
-          ASSERT_NEAR(actual, sum, std::fabs(sum) * epsilonOf(c.result) + magnitude * accumulated)
-              << batch << " " << i << " " << j;
+        const double actual = result.getFloat(at), allowed = std::fabs(sum) * epsilonOf(c.result) + magnitude * 1e-6;
+        const bool isRight = std::isnan(sum)   ? std::isnan(actual)
+                             : std::isinf(sum) ? actual == sum
+                                               : std::fabs(actual - sum) <= allowed;
+        if (!isRight)
+          return "element " + std::to_string(batch) + " " + std::to_string(i) + " " + std::to_string(j) + " is " +
+                 std::to_string(actual) + ", not " + std::to_string(sum);
       }
+  return "";
+}
+
+static void expectRight(const Bytes &c, const std::vector<std::pair<size_t, uint8_t>> &marks = {}) {
+  EXPECT_EQ(wrongOf(c, marks), "") << textOf(c);
 }
 
 static std::string warps(const char *tile, int lanes) { return warpSchedule(tile, lanes); }
@@ -153,15 +157,52 @@ TEST(Float8, TypesPartsAndSizesOfEachCall) {
   expectRight({kFine, kFine, "f32", "f32", 2, 37, 45, 99, false, true, warps("32, 32, 64, 16, 16, 3, 1", 128), true});
 }
 
+/// Every byte, one in each of 256 rows of 40.
+static std::vector<std::pair<size_t, uint8_t>> allBytes() {
+  std::vector<std::pair<size_t, uint8_t>> marks;
+  for (size_t byte = 0; byte < 256; ++byte)
+    marks.emplace_back(byte * 40 + byte * 7 % 40, uint8_t(byte));
+  return marks;
+}
+
+/// NaN of either sign in each byte of a word.
+static std::vector<std::pair<size_t, uint8_t>> allNans() {
+  std::vector<std::pair<size_t, uint8_t>> marks;
+  for (size_t k = 0; k < 8; ++k)
+    marks.emplace_back(k * 3 * 40 + k, uint8_t(k < 4 ? 0x7f : 0xff));
+  return marks;
+}
+
+static Bytes ofAllBytes(const char *format) {
+  return {format, kFine, "f32", "f32", 1, 256, 16, 40, false, true, warps("64, 32, 64, 16, 32, 3, 1", 128)};
+}
+
 /// Each byte is the number that its format says: NaN and infinity, too.
 TEST(Float8, EachByteIsItsNumber) {
   for (const char *format : {kFine, kCoarse}) {
-    std::vector<std::pair<size_t, uint8_t>> marks;
-    for (size_t byte = 0; byte < 256; ++byte)
-      marks.emplace_back(byte * 40 + byte * 7 % 40, uint8_t(byte)); // one in each row
-    expectRight({format, kFine, "f32", "f32", 1, 256, 16, 40, false, true, warps("64, 32, 64, 16, 32, 3, 1", 128)},
-                marks);
+    expectRight(ofAllBytes(format), allBytes());
+    expectRight(ofAllBytes(format), allNans());
   }
+}
+
+/// Every operation on bits is needed, wherever it stands.
+TEST(Float8, MistakesAreCaught) {
+  const std::pair<const char *, const char *> mutants[] = {
+      {", 2139062143;", ", 2139062142;"}, {", -2139062144;", ", 0;"},
+      {", -2147450880;", ", 32768;"},     {", 2139127680;", ", 1065369472;"},
+      {", 16843009;", ", 65793;"},        {", 2139127680;", ", 1065385856;"},
+      {", 0f47800000;", ", 0f43800000;"}, {"row.col.f32.f16.f16", "row.col.f32.bf16.bf16"}};
+  for (auto [text, by] : mutants) {
+    size_t made = 0;
+    cuda::editCode([&](std::string &code) {
+      for (size_t at = 0; (at = code.find(text, at)) != std::string::npos; ++made)
+        code.replace(at, std::strlen(text), by);
+    });
+    EXPECT_NE(wrongOf(ofAllBytes(kFine), allBytes()) + wrongOf(ofAllBytes(kFine), allNans()), "") << text;
+    EXPECT_GT(made, 0u) << text;
+    cuda::editCode(nullptr);
+  }
+  expectRight(ofAllBytes(kFine), allBytes());
 }
 
 /// Programs for sm_90 as long as it lives.
