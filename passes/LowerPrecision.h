@@ -26,8 +26,8 @@ namespace sinter {
 inline constexpr llvm::StringLiteral kPrecisionOps[] = {kActivations, "convolution", "dot_general"};
 
 /// Gives `module` the policy that `text` says: the type of all ops (f32, tf32, bf16, f16), then OP=TYPE of single ones,
-/// separated by commas, as in `bf16,convolution=f32`. Later ones win. A type of all that is f16 keeps activations in bf16,
-/// which has the range of f32, and tf32 keeps them as they are. False with the reason in `error`, the module
+/// separated by commas, as in `bf16,convolution=f32`. Later ones win. A type of all that is f16 keeps activations in
+/// bf16, which has the range of f32, and tf32 keeps them as they are. False with the reason in `error`, the module
 /// unchanged, where the text is malformed or the module holds kernels, which have their types already.
 bool setPrecision(mlir::ModuleOp module, llvm::StringRef text, std::string &error);
 
@@ -36,8 +36,9 @@ bool multipliesInHalf(mlir::ModuleOp module);
 
 /// `sinter-lower-precision`: products and convolutions of f32 multiply in the type that the module's policy gives them.
 /// An operand is converted once, where it is defined. These stay f32: what reads an element that it has to convert
-/// while running fewer than 16 times, convolutions of fewer than 16 channels a group, and those whose filter is no
-/// constant. Fails with a diagnostic on a malformed policy.
+/// while running fewer than 16 times, convolutions of fewer than 16 channels a group, and of filters that are no
+/// constants those of f16, of odd channels, of unknown sizes and on devices. Fails with a diagnostic on a malformed
+/// policy.
 std::unique_ptr<mlir::Pass> createLowerPrecision();
 
 } // namespace sinter

@@ -35,7 +35,8 @@ struct StepOptions {
   /// their bits. A budget that cannot be met is an error that tells the least.
   std::string checkpoint = {};
   /// What products and convolutions of f32 multiply in, gradients' too, as `sinter compile --precision` says it: bf16,
-  /// f16, "bf16,convolution=f32"; empty: f32. Weights, the optimizer's states, sums and losses stay f32.
+  /// f16, "bf16,convolution=f32"; empty: f32. Weights, the optimizer's states, sums and losses stay f32;
+  /// what is kept for the backward part does not, unless it says activation=f32.
   std::string precision = {};
   /// What the loss is multiplied with while gradients are computed: none, a number, or
   /// dynamic[:init=65536,growth=2,backoff=0.5,interval=2000], as torch.amp.GradScaler. A step whose gradients are not

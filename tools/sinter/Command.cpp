@@ -74,7 +74,9 @@ void SharedOptions::addPrecisionTo(CLI::App &command) {
       .add_option(
           "--precision", precision,
           "f32, bf16 or f16: what products and convolutions of f32 multiply in; sums, results and all other ops "
-          "stay f32; tf32: GPUs may round operands to 10 bits behind the point. Single ones after it: "
+          "stay f32, but for what training steps keep (activation); tf32: GPUs may round operands to 10 bits behind "
+          "the "
+          "point. Single ones after it: "
           "bf16,convolution=f32 or f32,dot_general=bf16 (default: as a graph "
           "file says, else f32)")
       ->type_name("TYPE[,OP=TYPE...]")

@@ -2,8 +2,8 @@
 //
 // Direct convolution, channels last, one or two spatial axes. The register tile of matrix products (MicroKernel.h) with
 // output pixels as rows, output channels as columns and (kh, kw, input channel) as k. Constant filters are packed as
-// [group][panel][kh][kw * channels][32]. Others come with their taps first, [kh][kw][channels][O], and are read where
-// they lie: their columns are contiguous, too.
+// [group][panel][kh][kw * channels][32]. Others come with their taps first, [kh][kw][channels][O], or in
+// pairs of channels (ir/FilterOrder.h), and are read where they lie: their columns are contiguous, too.
 //
 // Along a row of pixels (kw, channel) is one contiguous run of the input, so that only kh is an outer loop. Padding and
 // input dilation are a copy of the rows that a chunk reads into its part of the workspace: one store for each kh * kw *
