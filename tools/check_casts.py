@@ -31,18 +31,20 @@ NAMED = {
     "FoldBatchNorm.cpp": ("BroadcastOp ConvolutionOp DotGeneralOp AddOp", "it finds a norm behind a filter, one idiom"),
     "FoldConstants.cpp": ("BroadcastOp ReshapeOp TransposeOp SliceOp TileOp ConvertOp DotGeneralOp DecodeFloat8Op",
                           "these are cheaper to do again than to keep as constants; products read bytes as they are"),
-    "FormKernels.cpp": ("DotGeneralOp MulOp ConvolutionOp TransposeOp ConcatenateOp ScatterElementsOp ScatterNdOp DynamicUpdateSliceOp",
+    "FormKernels.cpp": ("DotGeneralOp MulOp ConvolutionOp ResizeOp ConcatenateOp ScatterElementsOp ScatterNdOp DynamicUpdateSliceOp",
                         "operands of these are packed, split or written in place before kernels are formed"),
     "FusionPlan.cpp": ("RequireOp ReduceOp ArgReduceOp SoftmaxOp LayerNormOp GroupNormOp DotGeneralOp BlockDotOp ConvolutionOp ReduceWindowOp "
-                       "ArgReduceWindowOp LstmOp GruOp RnnOp TransposeOp SliceOp IotaOp ResizeOp GridSampleOp ConcatenateOp "
+                       "ArgReduceWindowOp LstmOp GruOp RnnOp SliceOp IotaOp ResizeOp GridSampleOp ConcatenateOp "
                        "BroadcastOp PadOp DynamicPadOp DynamicUpdateSliceOp ConvertOp DecodeFloat8Op",
                        "it gives each root the template of its loop nest, and knows which reads cost more than one load"),
     "HoistInvariants.cpp": ("BroadcastOp IotaOp", "these are cheaper to do again in each trip than to read"),
     "HoistProducts.cpp": ("DotGeneralOp WhileOp ScanOp", "it makes one product of one a trip"),
     "IndexPolicy.cpp": ("ReshapeOp GroupRowsOp GradientRowsOp CheckPositionsOp RequireOp GatherOp GatherElementsOp ScatterElementsOp",
                         "it checks the operand that each of these takes as positions"),
-    "LowerPrecision.cpp": ("DecodeFloat8Op", "its numbers are exact in each type"),
+    "LowerPrecision.cpp": ("DecodeFloat8Op PadOp ReverseOp SliceOp TransposeOp",
+                           "numbers of 8 bits are exact in each type; what the others move is rounded before it is moved, once for all parts"),
     "MultiplyIntegers.cpp": ("ConvertOp ConvolutionOp DotGeneralOp GatherOp", "it rewrites products of bytes, and what is rounded to bytes"),
+    "NarrowActivations.cpp": ("AddOp BroadcastOp ConvertOp ReduceOp ReshapeOp", "kernels of these convert what they read; sums of two tensors stay exact"),
     "NumberRewrites.cpp": ("ConvertOp", "a rewrite across the conversion"),
     "PackInvariants.cpp": ("ScanOp DotGeneralOp", "it packs what a product in a loop reads"),
     "ProjectRecurrent.cpp": ("LstmOp GruOp RnnOp", "it takes the product of the inputs out of a recurrent cell"),
