@@ -3,9 +3,9 @@
 #include "passes/LowerPrecision.h"
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
+#include "ir/ElementMoves.h"
 #include "ir/Elementwise.h"
 #include "ir/Kernel.h"
-#include "ir/Shape.h"
 #include "passes/Devices.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -187,7 +187,8 @@ private:
       Value moved = converted(op->getOperand(0), type);
       OpBuilder b(&getContext());
       b.setInsertionPointAfterValue(value);
-      result = movedAs(Composer(value.getLoc(), b), op, moved, type);
+      Composer c(value.getLoc(), b);
+      result = moveAgain(c, op, moved);
     } else {
       OpBuilder b(&getContext());
       b.setInsertionPointAfterValue(value);
@@ -202,25 +203,10 @@ private:
   /// True when `op` moves elements and its result has a good part of its operand's.
   static bool movesMost(Operation *op) {
     constexpr int64_t kLargestRest = 8;
-    if (isa<TransposeOp, ReverseOp>(op))
-      return true;
-    auto pad = dyn_cast<PadOp>(op);
-    if (!isa<SliceOp, PadOp>(op) || (pad && (pad.getMode() != PadMode::constant || !isConstant(pad.getValue()))))
+    if (!movesElements(op))
       return false;
     RankedTensorType from = tensorTypeOf(op->getOperand(0)), to = tensorTypeOf(op->getResult(0));
     return from.hasStaticShape() && to.hasStaticShape() && from.getNumElements() <= kLargestRest * to.getNumElements();
-  }
-
-  /// What `op` does, done to `operand` of element type `type`.
-  static Value movedAs(Composer c, Operation *op, Value operand, Type type) {
-    Operation *copy = c.clone(*op);
-    copy->setOperand(0, operand);
-    copy->getResult(0).setType(tensorTypeOf(op->getResult(0)).clone(type));
-    if (auto pad = dyn_cast<PadOp>(copy)) {
-      c.setInsertionPoint(pad);
-      pad.getValueMutable().assign(c.convert(pad.getValue(), type));
-    }
-    return copy->getResult(0);
   }
 };
 

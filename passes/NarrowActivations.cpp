@@ -12,10 +12,11 @@
 // could not convert what it reads.
 
 #include "ir/Composer.h"
+#include "ir/ElementMoves.h"
 #include "ir/Elementwise.h"
 #include "ir/Precision.h"
 #include "ir/Reduction.h"
-#include "ir/Shape.h"
+#include "ir/Storage.h"
 #include "passes/Passes.h"
 #include "passes/SizeUses.h"
 #include "passes/gradient/SavedValues.h"
@@ -49,11 +50,15 @@ static bool replacesStates(func::FuncOp function) {
 /// True when the kernel of what reads `value` can read fewer bits instead: element by element, or in order.
 static bool canWiden(OpOperand &use) {
   Operation *user = use.getOwner();
-  if (auto reshape = dyn_cast<ReshapeOp>(user))
-    return llvm::all_of(reshape->getUses(), canWiden);
-  if (auto convert = dyn_cast<ConvertOp>(user))
-    return true;
+  if (isView(user))
+    return user->getNumOperands() == 1 && llvm::all_of(user->getUses(), canWiden);
   return isa<Pointwise, ReduceOp>(user);
+}
+
+/// True for a conversion between f32 and another type, the only op on elements that changes it so.
+static bool converts(Operation *op, Type from, Type to) {
+  return isa<Pointwise>(op) && op->getNumOperands() == 1 && getElementTypeOrSelf(op->getOperand(0)) == from &&
+         getElementTypeOrSelf(op->getResult(0)) == to;
 }
 
 namespace {
@@ -99,7 +104,7 @@ private:
     for (OpOperand &use : value.getUses()) {
       if (readsOnlySizes(use))
         continue;
-      if (isa<ReshapeOp>(use.getOwner()))
+      if (isView(use.getOwner()))
         collectPlaces(use.getOwner()->getResult(0), places);
       else
         places.push_back(placeOf(use));
@@ -109,7 +114,7 @@ private:
   bool isLate(OpOperand &use, size_t end) {
     if (readsOnlySizes(use))
       return false;
-    if (isa<ReshapeOp>(use.getOwner())) {
+    if (isView(use.getOwner())) {
       SmallVector<size_t> places;
       collectPlaces(use.getOwner()->getResult(0), places);
       return !places.empty() && llvm::all_of(places, [&](size_t place) { return place >= end; });
@@ -120,10 +125,10 @@ private:
   bool isKept(Value value, int64_t minBytes) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
     Operation *op = value.getDefiningOp();
-    if (!tensor || !tensor.getElementType().isF32() || !tensor.hasStaticShape() || isa<ReshapeOp>(op) ||
+    if (!tensor || !tensor.getElementType().isF32() || !tensor.hasStaticShape() || isView(op) ||
         op->hasTrait<OpTrait::ConstantLike>() || estimatedBytes(value) < minBytes)
       return false;
-    if (auto convert = dyn_cast<ConvertOp>(op); convert && getElementTypeOrSelf(convert.getOperand()) == type)
+    if (converts(op, type, tensor.getElementType()))
       return false;
     // What follows from little is computed again by its readers.
     int64_t readBytes = 0;
@@ -139,7 +144,7 @@ private:
       if (readsOnlySizes(use))
         return true;
       bool isLateOnly = isLate(use, *end);
-      return isLateOnly ? canWiden(use) : !isa<ReshapeOp>(use.getOwner()) || !readsLate(use, *end);
+      return isLateOnly ? canWiden(use) : !isView(use.getOwner()) || !readsLate(use, *end);
     });
   }
 
@@ -172,13 +177,12 @@ private:
     narrowed.getDefiningOp()->setAttr(kKeptAttr, b.getUnitAttr());
     // An operand of a product has been rounded to the same.
     for (Operation *user : value.getUsers())
-      if (auto convert = dyn_cast<ConvertOp>(user); convert && convert != narrowed.getDefiningOp() &&
-                                                    convert.getType() == narrowed.getType() &&
-                                                    convert->getBlock() == &block) {
-        convert.replaceAllUsesWith(narrowed);
-        llvm::erase_if(late, [&](OpOperand *use) { return use->getOwner() == convert; });
-        position.erase(convert);
-        convert.erase();
+      if (user != narrowed.getDefiningOp() && user->getBlock() == &block &&
+          converts(user, elementTypeOf(value), type)) {
+        user->getResult(0).replaceAllUsesWith(narrowed);
+        llvm::erase_if(late, [&](OpOperand *use) { return use->getOwner() == user; });
+        position.erase(user);
+        user->erase();
         break;
       }
     for (OpOperand *use : late)
@@ -190,17 +194,16 @@ private:
     Operation *user = use.getOwner();
     OpBuilder b(user);
     Composer c(user->getLoc(), b);
-    if (auto reshape = dyn_cast<ReshapeOp>(user)) {
-      RankedTensorType viewed = reshape.getType().clone(type);
-      Value view = ReshapeOp::create(c, viewed, narrowed, reshape.getShape(), viewed);
-      for (OpOperand &next : llvm::make_early_inc_range(reshape->getUses()))
+    if (isView(user)) {
+      Value view = moveAgain(c, user, narrowed);
+      for (OpOperand &next : llvm::make_early_inc_range(user->getUses()))
         if (!readsOnlySizes(next))
           widen(next, view);
-      if (reshape->use_empty())
-        reshape->erase();
+      if (user->use_empty())
+        user->erase();
       return;
     }
-    if (isa<ConvertOp>(user) && user->getResult(0).getType() == narrowed.getType())
+    if (converts(user, c.getF32Type(), type))
       user->getResult(0).replaceAllUsesWith(narrowed);
     else
       use.set(c.convert(narrowed, c.getF32Type()));

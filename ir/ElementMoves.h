@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ops that bring the elements of one operand to other places, whatever their type.
+
+#ifndef SINTER_IR_ELEMENTMOVES_H
+#define SINTER_IR_ELEMENTMOVES_H
+
+#include "ir/Composer.h"
+
+namespace sinter {
+
+/// True for a transpose, a reversal, a part, and a border of one constant number.
+bool movesElements(mlir::Operation *op);
+
+/// What `op` does, which `movesElements` or is a reshape, done to `operand`: of the same shape as its first operand,
+/// perhaps of another element type.
+mlir::Value moveAgain(Composer &c, mlir::Operation *op, mlir::Value operand);
+
+} // namespace sinter
+
+#endif
