@@ -5,6 +5,8 @@
 // block is `lanes` rows of a by `lanes` of r, or all of a short r: as many loads, turned in registers, as many stores.
 // Lanes one by one, as any other kernel would move them, take about six times as long.
 //
+// Pairs of f32 that stay side by side, as where pixels of 2 x 2 are taken apart, are moved as one element of f64.
+//
 // Zeros may follow the rows of a transposed matrix, as where it is copied into rows that fill whole cache lines.
 //
 //   chunk     a few (outer, block of a), all of r
@@ -65,8 +67,9 @@ std::optional<Moves> sinter::cpu::findMoves(KernelSpec &spec) {
 namespace {
 /// The same with axes that stay together as one, seen as [outer][rows][run].
 struct Turn {
-  Dims sizes, strides; // of merged axes; strides are those of the result, in elements
+  Dims sizes, strides; // of merged axes; strides are those of the result, in units
   SmallVector<bool> fromEnd;
+  int64_t unit = 1;   // elements that are moved as one
   int64_t turned = 0; // the axis that becomes the last
   int64_t rows = 0, run = 0, filledRows = 0;
 };
@@ -86,6 +89,15 @@ static std::optional<Turn> planTurn(KernelSpec &spec, const Moves &moves, int64_
     turn.sizes.push_back(dims.resolve(size));
     where.push_back(moves.axes[axis]);
     turn.fromEnd.push_back(moves.reversed[axis]);
+  }
+  bool staysLast = turn.sizes.size() > 2 && llvm::max_element(where) == where.end() - 1 && !turn.fromEnd.back();
+  if (DimExpr last = turn.sizes.back(); staysLast && getElementTypeOrSelf(moves.operand).isF32() && !moves.padding &&
+                                        last.isConstant() && last.constant() == 2) {
+    turn.unit = 2;
+    turn.sizes.pop_back();
+    turn.fromEnd.pop_back();
+    where.pop_back();
+    lanes /= 2;
   }
   auto rank = static_cast<int64_t>(turn.sizes.size());
   for (int64_t k = 0; k < rank; ++k)
@@ -116,13 +128,16 @@ namespace {
 class TransposeEmitter {
 public:
   TransposeEmitter(KernelFunction &fn, const Moves &moves, const Turn &turn, VectorType vectorType)
-      : fn(fn), b(fn.b), turn(turn), vectorType(vectorType), lanes(vectorType.getNumElements()),
-        source(fn.input(moves.operand.getArgNumber())), target(fn.result(0)) {}
+      : fn(fn), b(fn.b), turn(turn), memoryType(vectorType),
+        vectorType(turn.unit == 1 ? vectorType
+                                  : VectorType::get({vectorType.getNumElements() / turn.unit}, fn.b.getF64Type())),
+        lanes(this->vectorType.getNumElements()), source(fn.input(moves.operand.getArgNumber())), target(fn.result(0)) {
+  }
 
   EmittedKernel emit() {
     DimContext &dims = fn.spec.dims;
     int64_t blocks = llvm::divideCeil(turn.filledRows, lanes);
-    int64_t unitsPerChunk = std::max<int64_t>(1, fn.spec.schedule().getChunk() / (lanes * turn.run));
+    int64_t unitsPerChunk = std::max<int64_t>(1, fn.spec.schedule().getChunk() / (lanes * turn.run * turn.unit));
     DimExpr units =
         dims.mul(dims.product(Dims(turn.sizes.begin(), turn.sizes.begin() + turn.turned)), dims.constant(blocks));
     Value unitCount = fn.materialize(units);
@@ -137,7 +152,8 @@ public:
     emitted.function = fn.function;
     emitted.chunks = dims.ceilDiv(units, dims.constant(unitsPerChunk));
     if (units.isConstant())
-      emitted.estimatedNs = fn.spec.costs().turnedNs * static_cast<double>(units.constant() * lanes * turn.run);
+      emitted.estimatedNs =
+          fn.spec.costs().turnedNs * static_cast<double>(units.constant() * lanes * turn.run * turn.unit);
     return emitted;
   }
 
@@ -170,9 +186,10 @@ private:
     Value to = add(row, turn.turned == 0 ? fn.index(0) : offset(outer, 0, turn.turned));
     int64_t behind = static_cast<int64_t>(turn.sizes.size()) - turn.turned - 1;
     fn.loop(fn.index(0), fn.index(turn.run), lanes, [&](Value step) {
-      Value first = step, mask, zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+      Value first = step, mask, zero = arith::ConstantOp::create(b, b.getZeroAttr(memoryType));
       if (turn.run < lanes)
-        mask = vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{fn.index(turn.run)});
+        mask = vector::CreateMaskOp::create(b, VectorType::get(memoryType.getShape(), b.getI1Type()),
+                                            ValueRange{fn.index(turn.run * turn.unit)});
       else
         first = arith::MinSIOp::create(b, step, fn.index(turn.run - lanes));
       SmallVector<Value> vectors;
@@ -181,7 +198,8 @@ private:
       SmallVector<Value> turnedVectors = transposeVectors(b, vectors);
       for (auto [i, value] : llvm::enumerate(ArrayRef(turnedVectors).take_front(turn.run))) {
         Value at = add(first, fn.index(static_cast<int64_t>(i)));
-        vector::StoreOp::create(b, value, target, ValueRange{add(to, offset(at, turn.turned + 1, behind))});
+        Value place = mul(add(to, offset(at, turn.turned + 1, behind)), fn.index(turn.unit));
+        vector::StoreOp::create(b, vector::BitCastOp::create(b, memoryType, value), target, ValueRange{place});
       }
     });
   }
@@ -192,13 +210,13 @@ private:
     Value inside = number;
     if (isPadded)
       inside = arith::MinSIOp::create(b, number, fn.index(turn.rows - 1));
-    Value at = add(from, add(first, mul(inside, fn.index(turn.run)))), loaded;
+    Value at = mul(add(from, add(first, mul(inside, fn.index(turn.run)))), fn.index(turn.unit)), loaded;
     if (mask)
-      loaded = vector::MaskedLoadOp::create(b, vectorType, source, ValueRange{at}, mask, zero);
+      loaded = vector::MaskedLoadOp::create(b, memoryType, source, ValueRange{at}, mask, zero);
     else
-      loaded = vector::LoadOp::create(b, vectorType, source, ValueRange{at});
+      loaded = vector::LoadOp::create(b, memoryType, source, ValueRange{at});
     if (!isPadded)
-      return loaded;
+      return vector::BitCastOp::create(b, vectorType, loaded);
     Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number, fn.index(turn.rows));
     return arith::SelectOp::create(b, exists, loaded, zero);
   }
@@ -206,7 +224,7 @@ private:
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
   const Turn &turn;
-  VectorType vectorType;
+  VectorType memoryType, vectorType; // as memory holds them, as they are turned
   int64_t lanes;
   Value source, target;
 };

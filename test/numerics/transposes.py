@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""transposes.py BUILD
+
+Axes in other orders, some read from their ends, against NumPy: shapes below, at and above the sizes of vectors, last axes that stay where they are (pairs of f32
+are moved as one element), all types of 1 to 8 bytes, on each level of CPU that this machine can run."""
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
+import sinter_runtime
+
+TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8}
+SHAPES = [(40, 23, 2), (6, 40, 23, 2), (3, 19, 5, 2), (17, 2, 2), (1, 33, 16, 2, 2, 1), (5, 16, 2), (2, 2, 16, 2), (7, 9, 11, 2), (31, 33), (16, 4, 16), (9, 18, 3),
+          (4, 16, 4, 4), (2, 2, 2, 2), (64, 2, 64)]
+LEVELS = {"x86-64": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "native": []}
+
+
+def main():
+    build = sys.argv[1]
+    with open("/proc/cpuinfo") as file:
+        flags = set(next((line for line in file if line.startswith("flags")), "").split())
+    rng = np.random.default_rng(5)
+    cases = []
+    for shape in SHAPES:
+        orders = list(itertools.permutations(range(len(shape))))
+        for order in orders if len(orders) <= 24 else [orders[i] for i in rng.choice(len(orders), 24, replace=False)]:
+            for kind in TYPES if len(cases) % 3 == 0 else ["f32"]:
+                ends = [int(rng.integers(len(shape)))] if len(cases) % 4 == 1 else []
+                cases.append((f"f{len(cases)}", shape, order, ends, kind))
+    text = ""
+    for name, shape, order, ends, kind in cases:
+        x, y = (f"tensor<{'x'.join(map(str, sizes))}x{kind}>" for sizes in (shape, [shape[k] for k in order]))
+        text += f'func.func @{name}(%x: {x} {{sinter.name = "x"}}) -> {y} {{\n'
+        if ends:
+            text += f"  %r = sinter.reverse %x {{axes = array<i64: {ends[0]}>}} : ({x}) -> {x}\n"
+        text += f"  %y = sinter.transpose %{'r' if ends else 'x'} {{permutation = array<i64: {', '.join(map(str, order))}>}} : ({x}) -> {y}\n  return %y : {y}\n}}\n"
+    runtime, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0
+    for level, needs in LEVELS.items():
+        if not flags.issuperset(needs):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/m.mlir", "w") as file:
+                file.write(text)
+            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", level, "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
+            sessions = runtime.sessions(f"{folder}/m.smod", [case[0] for case in cases])
+            for name, shape, order, ends, kind in cases:
+                x = rng.integers(-100, 100, shape).astype(TYPES[kind])
+                expected = np.transpose(np.flip(x, ends) if ends else x, order)
+                got = next(iter(sessions[name].run({"x": x}).values()))
+                if not np.array_equal(got, expected):
+                    wrong += 1
+                    print(f"{level}: {kind} {shape} to {order}, {ends} from the end")
+    print(f"{len(cases)} transposes, {wrong} wrong")
+    sys.exit(wrong > 0)
+
+
+main()
