@@ -43,6 +43,7 @@ REASONS = {
     "test/models/train_torch.py": (["time"], "--time prints what a step takes"),
     "test/numerics/attention.py": (["processor"], "which forms this host can run"),
     "test/numerics/block_products.py": (["processor"], "which forms this host can run"),
+    "test/numerics/transposes.py": (["processor"], "which forms this host can run"),
     "test/numerics/low_convolutions.py": (["processor"], "which forms this host can run"),
     "test/numerics/products.py": (["processor"], "which forms this host can run"),
     "test/numerics/sums.py": (["processor"], "which forms this host can run"),
