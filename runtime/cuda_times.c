@@ -2,6 +2,8 @@
 //
 // When kernels and copies of a traced call ran: events on the stream before and behind each.
 
+#define _GNU_SOURCE // clock_gettime
+
 #include "cuda_device.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#define _GNU_SOURCE // clock_gettime
+
 #include "profile.h"
 #include "session.h"
 #include <inttypes.h>
