@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs as people write them, against torch's (Inputs/torch_programs.py): each by a jitted step, by one whose
-// optimizer runs op by op, and on the tape.
+// optimizer runs op by op, as a module that was compiled ahead of time, and on the tape.
 
 #include "Goldens.h"
 #include <algorithm>
@@ -74,6 +74,23 @@ template <class Model> void watch(Model &model) {
   sn::detail::anyTree(model).setLeaves(leaves);
 }
 
+/// The step as a module that was compiled before it ran, whose states are first values.
+template <class Step, class Batch, class Scores>
+void aheadOfTime(const std::string &name, Step step, Batch batch, Scores scores) {
+  std::string path = testing::TempDir() + "program_" + name + ".smod";
+  auto use = [&](auto &model, const Tensor &unused) { return scores(model) + 0. * unused; };
+  Tensor none = sn::zeros({}, kWide);
+  ASSERT_TRUE(step.compile({.output = path}, use, std::tuple(none), batch(0)).ok());
+  sn::Module module = sn::Module::open(path);
+  sn::Session ahead(module, "step"), infer(module, {.function = "infer", .states_of = &ahead});
+  std::vector<double> got;
+  for (int t = 0; t < kSteps; ++t)
+    got.push_back(ahead(sn::flatten(batch(t)))[0].template item<double>());
+  append(got, infer({none})[0]);
+  SCOPED_TRACE("ahead of time");
+  expectNear("program." + name, got, 1e-11);
+}
+
 /// `loss(model, batch...)`, `batch(t)` a tuple, `scores(model)` what the model says in the end.
 template <class Model, class Loss, class Batch, class Scores>
 void program(const std::string &name, Model model, const optim::Optimizer &optimizer, Loss loss, Batch batch,
@@ -89,6 +106,8 @@ void program(const std::string &name, Model model, const optim::Optimizer &optim
     SCOPED_TRACE(eager ? "op by op" : "jitted");
     expectNear("program." + name, got, 1e-11);
   }
+  options.eager = false;
+  aheadOfTime(name, sn::train_step(loss, model, optimizer, options), batch, scores);
 }
 /// The same, and on the tape.
 template <class Model, class Loss, class Batch, class Scores>
