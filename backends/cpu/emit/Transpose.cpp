@@ -91,8 +91,8 @@ static std::optional<Turn> planTurn(KernelSpec &spec, const Moves &moves, int64_
     turn.fromEnd.push_back(moves.reversed[axis]);
   }
   bool staysLast = turn.sizes.size() > 2 && llvm::max_element(where) == where.end() - 1 && !turn.fromEnd.back();
-  if (DimExpr last = turn.sizes.back(); staysLast && getElementTypeOrSelf(moves.operand).isF32() && !moves.padding &&
-                                        last.isConstant() && last.constant() == 2) {
+  if (staysLast && getElementTypeOrSelf(moves.operand).isF32() && !moves.padding && turn.sizes.back().isConstant() &&
+      turn.sizes.back().constant() == 2) {
     turn.unit = 2;
     turn.sizes.pop_back();
     turn.fromEnd.pop_back();
