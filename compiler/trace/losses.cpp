@@ -19,24 +19,71 @@ static Tensor reduced(const Tensor &loss, Reduction reduction) {
   case Reduction::mean:
     return loss.rank() ? mean(loss) : loss;
   case Reduction::batch_mean:
+    if (loss.rank() == 0)
+      return loss;
     return divide(sum(loss), astype(as_tensor(loss.dim(0)), loss.dtype()));
   }
   return loss;
 }
 
+/// Whether axes of `before` were repeated to make `after`.
+static bool grew(const Tensor &before, const Tensor &after) {
+  int missing = after.rank() - before.rank();
+  for (int axis = 0; axis < after.rank(); ++axis)
+    if (after.known_dim(axis) != 1 && (axis < missing || before.known_dim(axis - missing) == 1))
+      return true;
+  return false;
+}
+
+/// Brings operands of a loss to one float type and shape, which one of them has: [n, 1] and [n] are a mistake, of which
+/// n^2 losses would come.
+static void pair(Build &b, Tensor &x, Tensor &t) {
+  b.agree({&x, &t});
+  if (!b.failed())
+    b.floats(x);
+  Tensor ownX = x, ownT = t;
+  b.broadcast({&x, &t});
+  if (!b.failed() && grew(ownX, x) && grew(ownT, t))
+    b.fail("operands of which one broadcasts to the other, got " + ownX.type().str() + " and " + ownT.type().str());
+}
+
+/// Whether sizes may be the same, as far as they are known.
+static bool mayBeSame(int64_t one, int64_t other) { return one == other || one < 0 || other < 0; }
+
+/// `tensor`, if there is one, has the type of `like` and broadcasts to its shape.
+static void mustFit(Build &b, const char *what, const Tensor &tensor, const Tensor &like) {
+  if (!tensor.defined() || b.failed())
+    return;
+  int missing = like.rank() - b.in(tensor).rank();
+  bool fits = (tensor.weak() || tensor.dtype() == like.dtype()) && missing >= 0;
+  for (int axis = 0; fits && axis < tensor.rank(); ++axis)
+    fits = tensor.known_dim(axis) == 1 || mayBeSame(tensor.known_dim(axis), like.known_dim(axis + missing));
+  if (!fits && !b.failed())
+    b.fail(std::string(what) + " that broadcasts to " + like.type().str() + ", got " + tensor.type().str());
+}
+
+static std::string text(double number) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%g", number);
+  return digits;
+}
+
 /// A loss of elements: `formula(x, target)`, of one type.
 template <class Formula>
-static Tensor elements(const char *name, const Operand &prediction, const Tensor &target, Reduction reduction,
+static Tensor elements(Build &b, const char *name, const Tensor &prediction, const Tensor &target, Reduction reduction,
                        Formula formula) {
-  Build b(name, prediction.where);
-  Tensor x = prediction.tensor, t = target;
-  b.agree({&x, &t});
-  b.floats(x);
-  b.broadcast({&x, &t});
+  Tensor x = prediction, t = target;
+  pair(b, x, t);
   if (b.failed())
     return b.error();
   FunctionScope scope(name);
   return reduced(formula(TensorNumber(x), TensorNumber(t)).tensor, reduction);
+}
+template <class Formula>
+static Tensor elements(const char *name, const Operand &prediction, const Tensor &target, Reduction reduction,
+                       Formula formula) {
+  Build b(name, prediction.where);
+  return elements(b, name, prediction.tensor, target, reduction, formula);
 }
 
 } // namespace detail
@@ -53,23 +100,35 @@ Tensor l1_loss(const Operand &prediction, const Tensor &target, Reduction reduct
                   [](auto x, auto t) { return formulas::absoluteLoss(x, t); });
 }
 Tensor huber_loss(const Operand &prediction, const Tensor &target, double delta, Reduction reduction) {
-  return elements("huber_loss", prediction, target, reduction,
+  detail::Build b("huber_loss", prediction.where);
+  if (!(delta > 0))
+    return b.fail("delta above 0, got " + detail::text(delta));
+  return elements(b, "huber_loss", prediction.tensor, target, reduction,
                   [&](auto x, auto t) { return formulas::huberLoss(x, t, delta); });
 }
 Tensor smooth_l1_loss(const Operand &prediction, const Tensor &target, double beta, Reduction reduction) {
-  return elements("smooth_l1_loss", prediction, target, reduction,
+  detail::Build b("smooth_l1_loss", prediction.where);
+  if (!(beta >= 0))
+    return b.fail("beta of 0 or more, got " + detail::text(beta));
+  return elements(b, "smooth_l1_loss", prediction.tensor, target, reduction,
                   [&](auto x, auto t) { return formulas::smoothAbsoluteLoss(x, t, beta); });
 }
 
 Tensor bce_with_logits(const Operand &logits, const Tensor &target, const BceOptions &options) {
-  Tensor loss = elements("bce_with_logits", logits, target, Reduction::none, [&](TensorNumber x, TensorNumber t) {
+  const char *name = "bce_with_logits";
+  detail::Build b(name, logits.where);
+  Tensor x = logits.tensor, t = target;
+  detail::pair(b, x, t);
+  detail::mustFit(b, "a weight", options.weight, x);
+  detail::mustFit(b, "pos_weight", options.pos_weight, x);
+  Tensor loss = elements(b, name, x, t, Reduction::none, [&](TensorNumber x, TensorNumber t) {
     if (!options.pos_weight.defined())
       return formulas::binaryCrossEntropy(x, t);
     TensorNumber factor = subtract(options.pos_weight, 1);
     TensorNumber low = logarithm1p(exponential(-1.0 * magnitude(x))) + greatest(-1.0 * x, fill(x, 0));
     return (1.0 - t) * x + (factor * t + 1.0) * low;
   });
-  return reduced(options.weight.defined() ? multiply(loss, options.weight) : loss, options.reduction);
+  return reduced(options.weight.defined() && !loss.error() ? multiply(loss, options.weight) : loss, options.reduction);
 }
 
 Tensor kl_div(const Operand &x, const Tensor &target, bool log_target, Reduction reduction) {
@@ -182,32 +241,72 @@ Tensor nll_loss(const Operand &log_probabilities, const Tensor &labels, const Cr
 //===--- pairs ----------------------------------------------------------------------------------------------------===//
 
 Tensor cosine_embedding_loss(const Operand &a, const Tensor &b, const Tensor &y, double margin, Reduction reduction) {
-  const Tensor &x = a.tensor;
+  detail::Build build("cosine_embedding_loss", a.where);
+  Tensor one = a.tensor, other = b;
+  detail::pair(build, one, other);
+  bool fits = !build.failed() && one.rank() > 0 && build.in(y).rank() == one.rank() - 1;
+  for (int axis = 0; fits && axis < y.rank(); ++axis)
+    fits = detail::mayBeSame(y.known_dim(axis), one.known_dim(axis));
+  if (!fits && !build.failed())
+    build.fail("rows [N, D] and y [N], got " + one.type().str() + " and " + y.type().str());
+  if (build.failed())
+    return build.error();
   auto length = [](const Tensor &v) { return add(sum(multiply(v, v), -1), 1e-12); }; // torch's epsilon
-  Tensor cosine = divide(sum(multiply(x, b), -1), sqrt(multiply(length(x), length(b))));
+  Tensor cosine = divide(sum(multiply(one, other), -1), sqrt(multiply(length(one), length(other))));
   Tensor apart = maximum(subtract(cosine, margin), 0);
   return reduced(where(greater(y, 0), subtract(1, cosine), apart), reduction);
 }
 
 Tensor info_nce(const Operand &queries, const Tensor &keys, double temperature, Reduction reduction) {
+  detail::Build b("info_nce", queries.where);
+  Tensor rows = queries.tensor, others = keys;
+  b.agree({&rows, &others});
+  if (!b.failed())
+    b.floats(rows);
+  if (!b.failed() &&
+      (rows.rank() != 2 || others.rank() != 2 || !detail::mayBeSame(rows.known_dim(1), others.known_dim(1)) ||
+       (rows.known_dim(0) >= 0 && others.known_dim(0) >= 0 && others.known_dim(0) < rows.known_dim(0))))
+    b.fail("queries [N, D] and keys [N or more, D], got " + rows.type().str() + " and " + others.type().str());
+  if (!b.failed() && !(temperature > 0))
+    b.fail("a temperature above 0, got " + detail::text(temperature));
+  if (b.failed())
+    return b.error();
   auto unit = [](const Tensor &v) { return divide(v, maximum(sqrt(sum(multiply(v, v), -1, true)), 1e-12)); };
-  Tensor logits = divide(matmul(unit(queries.tensor), matrix_transpose(unit(keys))), temperature);
+  Tensor logits = divide(matmul(unit(rows), matrix_transpose(unit(others))), temperature);
   CrossEntropyOptions options;
   options.reduction = reduction;
-  return cross_entropy(Operand(logits, queries.where), iota({queries.tensor.dim(0)}), options);
+  return cross_entropy(Operand(logits, queries.where), iota({rows.dim(0)}), options);
 }
 
 Tensor margin_ranking_loss(const Operand &a, const Tensor &b, const Tensor &y, double margin, Reduction reduction) {
-  return reduced(maximum(add(negative(multiply(y, subtract(a, b))), margin), 0), reduction);
+  detail::Build build("margin_ranking_loss", a.where);
+  Tensor one = a.tensor, other = b, order = y;
+  detail::pair(build, one, other);
+  if (!build.failed())
+    detail::pair(build, one, order);
+  if (build.failed())
+    return build.error();
+  return reduced(maximum(add(negative(multiply(order, subtract(one, other))), margin), 0), reduction);
 }
 
 Tensor triplet_margin_loss(const Operand &anchor, const Tensor &positive, const Tensor &negative, double margin,
                            Reduction reduction) {
+  detail::Build b("triplet_margin_loss", anchor.where);
+  Tensor from = anchor.tensor, near = positive, far = negative;
+  b.agree({&from, &near, &far});
+  if (!b.failed())
+    b.floats(from);
+  if (!b.failed() && (from.rank() < 1 || near.rank() != from.rank() || far.rank() != from.rank()))
+    b.fail("operands of one rank of at least 1, got " + from.type().str() + ", " + near.type().str() + " and " +
+           far.type().str());
+  b.broadcast({&from, &near, &far});
+  if (b.failed())
+    return b.error();
   auto distance = [&](const Tensor &other) {
-    Tensor gap = add(subtract(anchor, other), 1e-6); // torch's pairwise_distance
+    Tensor gap = add(subtract(from, other), 1e-6); // torch's pairwise_distance
     return sqrt(sum(multiply(gap, gap), -1));
   };
-  return reduced(maximum(add(subtract(distance(positive), distance(negative)), margin), 0), reduction);
+  return reduced(maximum(add(subtract(distance(near), distance(far)), margin), 0), reduction);
 }
 
 //===--- alignments -----------------------------------------------------------------------------------------------===//
@@ -223,12 +322,40 @@ Tensor ctc_loss(const Operand &log_probabilities, const Tensor &targets, const T
            input_lengths.type().str() + " and " + target_lengths.type().str());
   if (!b.failed() && !targets.known_shape().isStatic())
     b.fail("targets of fixed sizes, got " + targets.type().str());
+  if (!b.failed()) {
+    bool fits = true;
+    for (int64_t rows : {x.known_dim(1), input_lengths.known_dim(0), target_lengths.known_dim(0)})
+      fits = fits && detail::mayBeSame(rows, targets.known_dim(0));
+    if (!fits)
+      b.fail("as many rows of targets and lengths as log_probabilities [T, N, C] have, got " + x.type().str() + ", " +
+             targets.type().str() + ", " + input_lengths.type().str() + " and " + target_lengths.type().str());
+  }
+  if (!b.failed() && (blank < 0 || (x.known_dim(2) >= 0 && blank >= x.known_dim(2))))
+    b.fail("a blank that is a class, got " + std::to_string(blank) + " and " + x.type().str());
+  if (b.failed())
+    return b.error();
+  // `values` where they count, which lie in [0, limit), or in [0, limit].
+  auto within = [&](const Tensor &values, const Tensor &counts, const Size &limit, bool hasEnd, const char *message) {
+    Tensor top = b.sizeTensor(limit),
+           isOutside = logical_or(less(values, 0), hasEnd ? greater(values, top) : greater_equal(values, top));
+    isOutside = logical_and(isOutside, counts);
+    Tensor found = max(where(isOutside, values, full_like(values, std::numeric_limits<int64_t>::min())));
+    return b.op("require", {logical_not(any(isOutside)), values, found, top}, {{"message", message}});
+  };
+  Tensor steps = within(astype(input_lengths, DType::i64), full({int64_t(1)}, true), b.size(x, 0), true,
+                        "ctc_loss requires input lengths from 0 to T, got {} for T = {}");
+  Tensor counts = within(astype(target_lengths, DType::i64), full({int64_t(1)}, true), targets.dim(1), true,
+                         "ctc_loss requires target lengths from 0 to S, got {} for S = {}");
+  // What lies behind a target's length is not read.
+  Tensor isCounted = less(iota({int64_t(1), targets.known_dim(1)}, 1), expand_dims(counts, 1));
+  Tensor labels = within(astype(targets, DType::i64), isCounted, b.size(x, 2), false,
+                         "ctc_loss requires targets that are classes, got {} for {} classes");
   if (b.failed())
     return b.error();
   // Blanks around and between labels: states 0 to 2 S. Probabilities of 0 are a number that sums do not overflow.
   constexpr double never = -1e30;
   int64_t batch = targets.known_dim(0), states = 2 * targets.known_dim(1) + 1;
-  Tensor labels = astype(targets, DType::i64), empty = full_like(labels, blank);
+  Tensor empty = full_like(labels, blank);
   Tensor last = full({batch, int64_t(1)}, blank, DType::i64);
   Tensor path = concatenate({reshape(stack({empty, labels}, 2), {batch, states - 1}), last}, 1);
   Tensor impossible = full({batch, int64_t(1)}, never, x.dtype());
@@ -261,11 +388,11 @@ Tensor ctc_loss(const Operand &log_probabilities, const Tensor &targets, const T
         if (states > 2)
           moved = where(skips, both(moved, shifted(alpha, 2)), moved);
         Tensor next = where(equal(time, 0), begin, maximum(add(moved, here), never));
-        Tensor runs = expand_dims(less(time, astype(input_lengths, DType::i64)), 1);
+        Tensor runs = expand_dims(less(time, steps), 1);
         return std::pair(Carry{where(runs, next, alpha), add(time, 1)}, std::tuple<>());
       },
       Carry{first, scalar(int64_t(0))}, x);
-  Tensor count = expand_dims(astype(target_lengths, DType::i64), 1);
+  Tensor count = expand_dims(counts, 1);
   auto stateAt = [&](const Tensor &position) { return squeeze(take_along_axis(end.first, position, 1), 1); };
   Tensor closed = stateAt(multiply(count, 2));
   Tensor open = stateAt(maximum(subtract(multiply(count, 2), 1), 0));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Losses. What they mean is what torch's functions of the same names mean; classes lie along the last axis unless
-// `axis` says otherwise.
+// `axis` says otherwise. Prediction and target are of one float type, and one broadcasts to the shape of the other: [N,
+// 1] and [N], of which N^2 losses would come, are an error.
 
 #ifndef SINTER_TRACE_LOSSES_HPP
 #define SINTER_TRACE_LOSSES_HPP
@@ -49,7 +50,8 @@ Tensor triplet_margin_loss(const Operand &anchor, const Tensor &positive, const 
                            Reduction reduction = Reduction::mean);
 
 /// -log of the probability of all alignments (Graves et al. 2006): log_probabilities [T, N, C], targets [N, S],
-/// lengths [N]. The mean divides each by its target's length first, as torch does.
+/// lengths [N]. The mean divides each by its target's length first, as torch does. A length that is longer than what it
+/// counts, and a target within its length that is no class, are errors when it runs.
 Tensor ctc_loss(const Operand &log_probabilities, const Tensor &targets, const Tensor &input_lengths,
                 const Tensor &target_lengths, int64_t blank = 0, Reduction reduction = Reduction::mean);
 

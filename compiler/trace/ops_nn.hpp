@@ -59,7 +59,7 @@ std::pair<Tensor, Tensor> gru(const Operand &x, const Tensor &h, const Tensor &w
 /// What becomes of the losses of elements: their mean, their sum, all of them, or the sum divided by the first axis.
 enum class Reduction { mean, sum, none, batch_mean };
 
-/// Mean of the squared difference.
+/// Mean of the squared difference. One operand broadcasts to the shape of the other.
 Tensor mse_loss(const Operand &prediction, const Tensor &target, Reduction reduction = Reduction::mean);
 
 struct CrossEntropyOptions {
