@@ -119,7 +119,7 @@ static void work(Pool *pool, uint32_t epoch, int fromBack) {
   const int64_t *args = atomic_load_explicit(&pool->args, memory_order_relaxed);
   int64_t chunks = atomic_load_explicit(&pool->chunks, memory_order_relaxed);
   int64_t chunksPerBlock = atomic_load_explicit(&pool->chunksPerBlock, memory_order_relaxed);
-  uint32_t blocks = (uint32_t)atomic_load_explicit(&pool->blocks, memory_order_relaxed);
+  uint32_t blocks = (uint32_t)atomic_load_explicit(&pool->blocks, memory_order_acquire);
 
   uint32_t numRun = 0;
   uint64_t claim = atomic_load_explicit(&pool->claim, memory_order_acquire);
@@ -251,16 +251,19 @@ int32_t srtPoolRun(Pool *pool, sinter_context *context, sinter_kernel_fn fn, con
     chunksPerBlock = (chunks - 1) / SRT_MOST_BLOCKS + 1;
     blocks = (chunks - 1) / chunksPerBlock + 1;
   }
+  // Whoever still looks for blocks of the job before must find none, however many this one has: no claim of it succeeds
+  // once the number of blocks can be seen.
+  uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_relaxed) + 1;
+  atomic_store(&pool->claim, (uint64_t)epoch << 32 | 0xFFFFFFFF);
   atomic_store_explicit(&pool->fn, fn, memory_order_relaxed);
   atomic_store_explicit(&pool->context, context, memory_order_relaxed);
   atomic_store_explicit(&pool->args, args, memory_order_relaxed);
   atomic_store_explicit(&pool->chunks, chunks, memory_order_relaxed);
   atomic_store_explicit(&pool->chunksPerBlock, chunksPerBlock, memory_order_relaxed);
-  atomic_store_explicit(&pool->blocks, blocks, memory_order_relaxed);
+  atomic_store_explicit(&pool->blocks, blocks, memory_order_release);
   atomic_store_explicit(&pool->busy, 1, memory_order_relaxed);
   atomic_store_explicit(&pool->status, SINTER_OK, memory_order_relaxed);
   atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
-  uint32_t epoch = atomic_load_explicit(&pool->epoch, memory_order_relaxed) + 1;
   atomic_store_explicit(&pool->claim, (uint64_t)epoch << 32, memory_order_release);
   atomic_store(&pool->epoch, epoch);
   if (pool->executor.run && !pool->alone)

@@ -266,6 +266,27 @@ TEST(Threads, ManySmallRegionsInARow) {
     EXPECT_EQ(count, 20000);
 }
 
+/// Regions of 2 chunks and of `chunks` take turns.
+int32_t alternate(sinter_context *context, const sinter_tensor_slot *, sinter_tensor_slot *, const int64_t *,
+                  const void *) {
+  for (int i = 0; i < job.repeats; ++i)
+    if (int32_t status = context->parallel(context, job.kernel, job.args.data(), i % 2 ? job.chunks : 2))
+      return status;
+  return SINTER_OK;
+}
+
+// A worker that is late for a region of few blocks must not take blocks of the next one for its own, before that began:
+// the caller waited forever for as many as there are.
+TEST(Threads, ManyChunksFollowFew) {
+  Function function(alternate, {}, {});
+  Session session(function, 8);
+  std::vector<std::atomic<int>> counts(40);
+  job = {countKernel, {word(counts.data())}, 40, 60000};
+  ASSERT_EQ(sinter_session_run(session), SINTER_OK);
+  for (size_t i = 0; i < counts.size(); ++i)
+    EXPECT_EQ(counts[i], i < 2 ? 60000 : 30000) << i;
+}
+
 std::atomic<bool> started;
 
 /// Ends when the run is cancelled; the pool sees the request before the next block.
