@@ -278,13 +278,14 @@ int32_t alternate(sinter_context *context, const sinter_tensor_slot *, sinter_te
 // A worker that is late for a region of few blocks must not take blocks of the next one for its own, before that began:
 // the caller waited forever for as many as there are.
 TEST(Threads, ManyChunksFollowFew) {
+  constexpr int regions = 2000000;
   Function function(alternate, {}, {});
-  Session session(function, 8);
+  Session session(function, 24);
   std::vector<std::atomic<int>> counts(40);
-  job = {countKernel, {word(counts.data())}, 40, 60000};
+  job = {countKernel, {word(counts.data())}, 40, regions};
   ASSERT_EQ(sinter_session_run(session), SINTER_OK);
   for (size_t i = 0; i < counts.size(); ++i)
-    EXPECT_EQ(counts[i], i < 2 ? 60000 : 30000) << i;
+    EXPECT_EQ(counts[i], i < 2 ? regions : regions / 2) << i;
 }
 
 std::atomic<bool> started;
