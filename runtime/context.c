@@ -3,13 +3,13 @@
 // What compiled code may call: the functions of sinter_context.
 
 #define _GNU_SOURCE
+#include "clock.h"
 #include "external.h"
 #include "session.h"
 #include "tape.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 void srtContextFail(sinter_session *session, int32_t code, const char *message) {
   Failure *failure = &session->failure;

@@ -4,16 +4,10 @@
 
 #define _GNU_SOURCE // clock_gettime
 
+#include "clock.h"
 #include "cuda_device.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static int64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 /// Whether the session's call is traced.
 static int isTraced(const Program *program, const sinter_context *ctx) {
@@ -36,7 +30,7 @@ void srtCudaTimesBegin(Program *program, Session *session) {
   times->isOn = times->marks && !make(program, &times->origin) &&
                 !program->driver.eventRecord(times->origin, program->stream) &&
                 !program->driver.streamSynchronize(program->stream);
-  times->originNs = now();
+  times->originNs = srtMonotonicNs();
   srtCudaLeave(program);
 }
 

@@ -3,11 +3,11 @@
 #define _GNU_SOURCE // clock_gettime
 
 #include "profile.h"
+#include "clock.h"
 #include "session.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void srtProfileAdd(Profile *profile, const char *name, int64_t ns) {
   sinter_kernel_profile *found = NULL;
@@ -46,12 +46,6 @@ void srtProfileBegin(Profile *profile) {
 void srtProfileFree(Profile *profile) {
   free(profile->kernels);
   free(profile->events);
-}
-
-int64_t srtMonotonicNs(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 sinter_status_code sinter_session_profile(const sinter_session *session, int32_t room, sinter_kernel_profile *kernels,

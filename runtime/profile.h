@@ -22,7 +22,4 @@ void srtProfileNote(Profile *profile, const char *name, int64_t begin, int64_t e
 void srtProfileBegin(Profile *profile);
 void srtProfileFree(Profile *profile);
 
-/// CLOCK_MONOTONIC.
-int64_t srtMonotonicNs(void);
-
 #endif

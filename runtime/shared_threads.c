@@ -6,13 +6,13 @@
 // a kernel.
 
 #define _GNU_SOURCE
+#include "clock.h"
 #include "sinter.h"
 #include "status.h"
 #include "threads.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct Entry {
@@ -39,12 +39,6 @@ struct sinter_shared_threads {
 /// What a worker that has nothing to do waits for before it sleeps: a kernel's next one mostly comes within this time.
 enum { spinMicroseconds = 50, mostWorkers = 1023 };
 
-static int64_t nowMicroseconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
-}
-
 static Entry *entryWithCalls(const sinter_shared_threads *threads) {
   for (Entry *entry = threads->first; entry; entry = entry->after)
     if (entry->next < entry->count)
@@ -56,8 +50,8 @@ static Entry *entryWithCalls(const sinter_shared_threads *threads) {
 static void spin(sinter_shared_threads *threads) {
   uint32_t seen = atomic_load_explicit(&threads->posted, memory_order_relaxed);
   pthread_mutex_unlock(&threads->lock);
-  for (int64_t end = nowMicroseconds() + spinMicroseconds;
-       atomic_load_explicit(&threads->posted, memory_order_acquire) == seen && nowMicroseconds() < end;)
+  for (int64_t end = srtMonotonicNs() + spinMicroseconds * 1000;
+       atomic_load_explicit(&threads->posted, memory_order_acquire) == seen && srtMonotonicNs() < end;)
     srtPauseCore();
   pthread_mutex_lock(&threads->lock);
 }

@@ -2,6 +2,7 @@
 
 #define _GNU_SOURCE
 #include "threads.h"
+#include "clock.h"
 #include "status.h"
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -24,12 +24,6 @@ void srtPauseCore(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("isb" ::: "memory"); // `yield` does nothing on most cores
 #endif
-}
-
-static int64_t nowNanoseconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 /// Most blocks of a job, as `claim` counts them.
@@ -164,7 +158,7 @@ static void waitWhileEqual(Pool *pool, _Atomic uint32_t *word, uint32_t value, _
       srtPauseCore();
       if (i % 64)
         continue;
-      int64_t now = nowNanoseconds();
+      int64_t now = srtMonotonicNs();
       if (!deadline)
         deadline = now + (int64_t)pool->spinMicroseconds * 1000;
       else if (now >= deadline)
@@ -202,7 +196,7 @@ static void hostTask(void *data, int32_t index) {
 /// One thread, one block or a busy pool. In pieces of about a millisecond, so that a cancelled call ends soon; calls of
 /// few chunks make again what chunks beside each other share.
 static int32_t runInline(sinter_context *context, sinter_kernel_fn fn, const int64_t *args, int64_t chunks) {
-  int64_t piece = chunks / 16 + 1, start = chunks > piece ? nowNanoseconds() : 0;
+  int64_t piece = chunks / 16 + 1, start = chunks > piece ? srtMonotonicNs() : 0;
   for (int64_t begin = 0; begin < chunks;) {
     if (isCancelled(context))
       return SINTER_CANCELLED;
@@ -213,7 +207,7 @@ static int32_t runInline(sinter_context *context, sinter_kernel_fn fn, const int
     begin = end;
     if (begin >= chunks)
       break;
-    int64_t now = nowNanoseconds(), times = 1000000 / (now - start + 1);
+    int64_t now = srtMonotonicNs(), times = 1000000 / (now - start + 1);
     piece = times > 64 ? piece * 64 : times > 1 ? piece * times : piece;
     start = now;
   }
