@@ -18,6 +18,21 @@ class Timeline;
 
 namespace sinter::tool {
 
+/// A flag that asks for a table, and by =FILE.json for a file of events, too.
+class EventsFlag {
+public:
+  void addTo(CLI::App &command, const std::string &flag, const std::string &help);
+  bool isAsked() const { return !file.empty(); }
+  bool hasFile() const { return isAsked() && file != "table"; }
+  /// Throws Stop where the file of events cannot be written, or is one of `others`.
+  void require(const std::vector<std::string> &others, bool force) const;
+  /// Writes the events, if there is a file for them.
+  void write(const std::string &events) const;
+
+private:
+  std::string flag, file; // "table": none; empty: not asked for
+};
+
 /// --time-passes of commands that make code.
 class TimePasses {
 public:
@@ -31,8 +46,8 @@ public:
   schedule::Timeline *timeline() const { return measured.get(); }
 
 private:
-  std::string file; // "table": none; empty: nothing is measured
-  std::shared_ptr<schedule::Timeline> measured;
+  EventsFlag events;
+  std::shared_ptr<schedule::Timeline> measured; // null: nothing is
 };
 
 /// Flags that several subcommands take.

@@ -5,13 +5,11 @@
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 using namespace sinter;
 using namespace sinter::tool;
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 /// A run of more events keeps the first ones, and says so.
@@ -20,30 +18,19 @@ static constexpr int kMostRuns = 1000;
 static constexpr double kSeconds = 0.3;
 
 void KernelProfile::addTo(CLI::App &command) {
-  command
-      .add_flag("--profile{table}", file,
-                "print what a run spends its time on, kernel by kernel, on the CPU and on a GPU; =FILE.json also "
-                "writes the last run's events for chrome://tracing and Perfetto")
-      ->check([](const std::string &text) {
-        return text == "table" || text.ends_with(".json")
-                   ? std::string()
-                   : "requires no value or the name of a .json file, got '" + text + "'";
-      });
+  flag.addTo(command, "--profile",
+             "print what a run spends its time on, kernel by kernel, on the CPU and on a GPU; =FILE.json also writes "
+             "the last run's events for chrome://tracing and Perfetto");
 }
 
 void KernelProfile::begin(Model &model, const std::vector<std::string> &others) {
-  if (!isAsked())
+  if (!flag.isAsked())
     return;
   if (!model.graph())
     throw Stop(Exit::Usage, "--profile requires a model that is compiled here (.onnx, .sinter, .mlir): code of a "
                             "module does not measure its kernels");
   model.graph()->setAttr("sinter.profile", mlir::UnitAttr::get(model.context()));
-  if (file == "table")
-    return;
-  requireWritable(file, others, Kind::Text, /*force=*/true, "--profile");
-  for (const std::string &other : others)
-    if (!other.empty() && fs::absolute(other).lexically_normal() == fs::absolute(file).lexically_normal())
-      throw Stop(Exit::File, file + ": --profile requires another file than " + other);
+  flag.require(others, /*force=*/true);
 }
 
 static std::vector<sinter_kernel_event> eventsOf(sinter_session *session) {
@@ -88,7 +75,7 @@ static std::string traceOf(const std::vector<sinter_kernel_event> &events) {
 }
 
 void KernelProfile::measure(sinter_session *session) const {
-  if (!isAsked())
+  if (!flag.isAsked())
     return;
   if (int32_t status = sinter_session_trace(session, kMostEvents))
     stopFor(status);
@@ -135,8 +122,6 @@ void KernelProfile::measure(sinter_session *session) const {
   print("outside of kernels", "", 1, std::max<int64_t>(wall - inKernels, 0));
   if (int64_t(events.size()) == kMostEvents)
     std::cout << "a run has more than " << kMostEvents << " events, of which these are the first\n";
-  if (file == "table")
-    return;
-  writeText(traceOf(events), file);
-  std::cerr << "wrote " << file << "\n";
+  if (flag.hasFile())
+    flag.write(traceOf(events));
 }

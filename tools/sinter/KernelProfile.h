@@ -12,7 +12,6 @@ namespace sinter::tool {
 class KernelProfile {
 public:
   void addTo(CLI::App &command);
-  bool isAsked() const { return !file.empty(); }
   /// Has the model's code measure its kernels; before it is compiled. Throws Stop for a compiled module, whose code
   /// does not, and for a file that must not be written.
   void begin(Model &model, const std::vector<std::string> &others);
@@ -20,7 +19,7 @@ public:
   void measure(sinter_session *session) const;
 
 private:
-  std::string file; // "table": none
+  EventsFlag flag;
 };
 
 } // namespace sinter::tool
