@@ -376,7 +376,6 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
 
   bool sharesLast = isLastTile && vectors > 1 && high * wide % 2 == 0 && canShareLast(lanes);
-  int64_t count = high * wide * vectors - (sharesLast ? high * wide / 2 : 0);
 
   auto run = [&](Value kh, Value kw, Value from, Value to, ValueRange sums) {
     MicroOperands operands(product);
@@ -418,7 +417,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   for (int64_t size : sizes)
     if (size != 1)
       axes.push_back(summedAxis(fn, dims.constant(size)));
-  SmallVector<Value> starts = zeroAccumulators(fn, vectorType, count);
+  SmallVector<Value> starts = zeroAccumulators(fn, vectorType, tileAccumulators(high * wide, vectors, sharesLast));
   for (int64_t j = 0; product.headers() && j < vectors; ++j) {
     auto type = VectorType::get({lanes * product.kPack}, typeOf(product.b, b.getContext()));
     Value start = vector::LoadOp::create(b, type, fn.input(filterInput(op).getArgNumber()),

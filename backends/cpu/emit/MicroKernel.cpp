@@ -152,7 +152,8 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
 SmallVector<Value> sinter::cpu::emitBlockedMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                        VectorType vectorType, Value low, Value high, DimExpr size,
                                                        ValueRange starts) {
-  int64_t count = operands.accumulators();
+  int64_t count = tileAccumulators(static_cast<int64_t>(operands.aRows.size()),
+                                   static_cast<int64_t>(operands.bVectors.size()), operands.sharesLast);
   SmallVector<Value> zeros = zeroAccumulators(fn, vectorType, count), first(zeros);
   if (!starts.empty())
     first.assign(starts.begin(), starts.end());

@@ -54,15 +54,16 @@ struct MicroOperands {
   /// low half of the lanes, the second in the high one. The rows are even in number, and nothing is masked.
   bool sharesLast = false;
   int64_t ownVectors() const { return static_cast<int64_t>(bVectors.size()) - sharesLast; }
-  int64_t accumulators() const {
-    return static_cast<int64_t>(aRows.size()) * ownVectors() +
-           (sharesLast ? static_cast<int64_t>(aRows.size()) / 2 : 0);
-  }
 };
 
 /// Where rows may share accumulators of a last vector with so many columns in it: it would waste half of its FMAs or
 /// more, and others keep loads busy meanwhile.
 bool canShareLast(const ProductForm &form, int64_t vectors, int64_t lanes, int64_t columnsOfLast);
+
+/// How many accumulators a tile has.
+inline int64_t tileAccumulators(int64_t rows, int64_t vectors, bool sharesLast) {
+  return rows * vectors - (sharesLast ? rows / 2 : 0);
+}
 
 /// The accumulators of a tile without sharing, as emitTileEpilogue takes them. What lanes beyond the columns hold of
 /// the last vector means nothing.
