@@ -48,6 +48,11 @@ static LogicalResult checkLength(std::optional<Location> location, StringRef wha
                            printShape(cast<RankedTensorType>(list.getType()).getShape()));
 }
 
+bool sinter::areResizeScales(OpOperand &use) {
+  auto resize = dyn_cast<ResizeOp>(use.getOwner());
+  return resize && use.get() == resize.getScales();
+}
+
 LogicalResult ResizeOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
   auto operand = cast<RankedTensorType>(adaptor.getOperand().getType());

@@ -14,6 +14,10 @@ namespace sinter {
 /// rounded down.
 std::pair<int64_t, int64_t> scaleAsFraction(double scale);
 
+/// True for the scales of a resize. Where they are a constant the resize's code depends on them, so a kernel holds them
+/// itself.
+bool areResizeScales(mlir::OpOperand &use);
+
 /// True for scales in [2^-24, 2^24]; others cannot mean anything.
 bool isScale(double scale);
 

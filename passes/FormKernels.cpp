@@ -43,12 +43,6 @@ static bool isSplat(Value value) {
   return dense && dense.isSplat();
 }
 
-/// A constant whose elements say what the op does: its code depends on them, so its kernel holds them itself.
-static bool isTableOf(Operation *op, Value value) {
-  auto resize = dyn_cast<ResizeOp>(op);
-  return resize && value == resize.getScales() && matchPattern(value, m_Constant());
-}
-
 /// Which inputs of a product's kernel may hold blocks of zeros; null for none.
 static DenseI64ArrayAttr zerosOf(const FusionGroup &group, ArrayRef<Value> inputs) {
   auto dot = dyn_cast_or_null<DotGeneralOp>(group.root);
@@ -73,12 +67,19 @@ static KernelOp buildKernel(const FusionGroup &group) {
 
   llvm::SmallPtrSet<Operation *, 8> members(group.ops.begin(), group.ops.end());
   llvm::SmallSetVector<Value, 8> inputs, numbers;
+  // Scales that all of the group know as a constant.
+  auto areKnownScales = [&](Value value) {
+    DenseElementsAttr scales;
+    return matchPattern(value, m_Constant(&scales)) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+             return !members.contains(use.getOwner()) || areResizeScales(use);
+           });
+  };
   for (Operation *op : group.ops)
     for (Value operand : op->getOperands()) {
       if (members.contains(operand.getDefiningOp()))
         continue;
       // What a root reads is a buffer, even if all its elements are alike.
-      if (op != group.root && (isSplat(operand) || isTableOf(op, operand)))
+      if (op != group.root && (isSplat(operand) || areKnownScales(operand)))
         numbers.insert(operand);
       else
         inputs.insert(operand);

@@ -122,10 +122,7 @@ Value KernelElements::compute(Value tensor, ArrayRef<LaneIndex> index) {
 /// One number, or the scales of resizes, whose code knows where it reads them.
 static bool isKnownConstant(ConstantOp constant) {
   auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-  return dense && (dense.isSplat() || llvm::all_of(constant->getUses(), [](OpOperand &use) {
-                     auto resize = dyn_cast<ResizeOp>(use.getOwner());
-                     return resize && use.get() == resize.getScales();
-                   }));
+  return dense && (dense.isSplat() || llvm::all_of(constant->getUses(), areResizeScales));
 }
 
 bool KernelElements::canBuild(Value value) {

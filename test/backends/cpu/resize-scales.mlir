@@ -23,3 +23,12 @@ func.func @linear(%x: tensor<1x20x20x32xf32>) -> tensor<1x30x50x32xf32> {
   return %r : tensor<1x30x50x32xf32>
 }
 // CHECK: .size{{.*}}k1_map
+
+// Where something else of the kernel reads them, they stay an operand.
+func.func @read_twice(%x: tensor<1x4x5x4xf32>) -> tensor<1x8x10x4xf32> {
+  %scales = sinter.constant dense<[1.0, 2.0, 2.0, 1.0]> : tensor<4xf32>
+  %r = sinter.resize %x scales(%scales) {coordinates = #sinter<coordinate_mode asymmetric>, mode = #sinter<resize_mode nearest>, nearest = #sinter<nearest_mode floor>} : (tensor<1x4x5x4xf32>, tensor<4xf32>) -> tensor<1x8x10x4xf32>
+  %b = sinter.broadcast %scales axes = [3] {type = tensor<1x8x10x4xf32>} : (tensor<4xf32>) -> tensor<1x8x10x4xf32>
+  %s = sinter.add %r, %b : (tensor<1x8x10x4xf32>, tensor<1x8x10x4xf32>) -> tensor<1x8x10x4xf32>
+  return %s : tensor<1x8x10x4xf32>
+}
