@@ -116,13 +116,16 @@ std::string Optimizer::problem() const {
 }
 
 std::string Optimizer::problemOfNames(const std::vector<std::string> &names) const {
-  if (std::string wrong = problem(); !wrong.empty())
-    return wrong;
+  if (numbers.groups.empty() && numbers.sparse.empty())
+    return "";
   OptimizerSettings all = numbers;
   if (!numbers.sparse.empty()) // tables are looked for as groups are
     all.groups.push_back({numbers.sparse, numbers});
-  return formulas::problemOfGroups(
-      all, names, [](const std::string &pattern, const std::string &name) { return Pattern(pattern).finds(name); });
+  return formulas::problemOfGroups(all, names, [](const std::string &text) {
+    auto pattern = std::make_shared<Pattern>(text);
+    // `problem` tells of a pattern that is none.
+    return [pattern](const std::string &name) { return !pattern->valid || pattern->finds(name); };
+  });
 }
 
 Optimizer sgd(const Sgd &o) {

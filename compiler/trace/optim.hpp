@@ -59,8 +59,7 @@ public:
   const OptimizerSettings &settings() const { return numbers; }
   /// The first error: a number out of range, a pattern that is none. Empty when there is none.
   std::string problem() const;
-  /// The same, and the first pattern of a group or of tables that finds none of a model's leaves, which have these
-  /// names.
+  /// The first pattern of a group or of tables that finds none of a model's leaves, which have these names.
   std::string problemOfNames(const std::vector<std::string> &names) const;
 
 private:

@@ -20,6 +20,7 @@
 #include "compiler/train/Codes.h"
 #include "compiler/train/LossScale.h"
 #include "compiler/train/Schedules.h"
+#include <algorithm>
 #include <map>
 
 namespace sinter::formulas {
@@ -54,20 +55,19 @@ inline std::string problemOfRows(const OptimizerSettings &settings) {
 }
 
 /// Why the patterns of groups do not fit tensors of these names: each is required to find one of them, as a pattern
-/// that finds none is a mistake in writing. Empty when they do. `matches` (pattern, name).
-template <class Matches>
+/// that finds none is a mistake in writing. Empty when they do. `compile(pattern)` gives what tells whether a name
+/// matches.
+template <class Compile>
 std::string problemOfGroups(const OptimizerSettings &settings, const std::vector<std::string> &names,
-                            Matches &&matches) {
+                            Compile &&compile) {
   for (const OptimizerSettings::Group &group : settings.groups) {
-    bool any = false;
+    if (std::any_of(names.begin(), names.end(), compile(group.pattern)))
+      continue;
     std::string all;
-    for (const std::string &name : names) {
-      any = any || matches(group.pattern, name);
+    for (const std::string &name : names)
       all += (all.empty() ? "" : ", ") + name;
-    }
-    if (!any)
-      return "a group of weights requires the name of one, none matches '" + group.pattern + "'; they are " +
-             (all.empty() ? "none" : all);
+    return "a group of weights requires the name of one, none matches '" + group.pattern + "'; they are " +
+           (all.empty() ? "none" : all);
   }
   return "";
 }

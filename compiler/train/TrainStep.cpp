@@ -114,15 +114,15 @@ static LogicalResult takeRows(Composer &c, StringRef pattern, MutableArrayRef<We
 
 /// Checks that groups of weights are of weights. Those of a model of which only a part is trained may be of the others.
 static LogicalResult checkGroups(func::FuncOp loss, ArrayRef<unsigned> weights, const TrainOptions &options) {
+  if (options.isTrained)
+    return success();
   std::vector<std::string> names;
   for (unsigned argument : weights)
     names.push_back(stateOf(loss, argument).str());
-  if (options.isTrained)
-    return success();
-  std::string problem =
-      formulas::problemOfGroups(options.optimizer, names, [](const std::string &pattern, const std::string &name) {
-        return llvm::Regex(pattern).match(name);
-      });
+  std::string problem = formulas::problemOfGroups(options.optimizer, names, [](const std::string &text) {
+    auto pattern = std::make_shared<llvm::Regex>(text);
+    return [pattern](const std::string &name) { return pattern->match(name); };
+  });
   return problem.empty() ? success() : LogicalResult(loss.emitError(problem));
 }
 
