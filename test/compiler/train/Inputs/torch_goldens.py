@@ -10,14 +10,10 @@ import math
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch_numbers import fill
 
 torch.set_default_dtype(torch.float64)
 STEPS = 20
-
-
-def fill(shape, seed, scale=0.6):
-    count = math.prod(shape)
-    return torch.tensor([(((i + 1) * (37 + 2 * seed)) % 97 / 97 - 0.5) * scale for i in range(count)]).reshape(shape)
 
 
 def show(name, values):

@@ -4,19 +4,13 @@ them from torch_goldens.txt. Run by hand where torch is: python torch_programs.p
 
 Each line is a name and the losses of six steps, then scores after them. All tensors begin with numbers by a formula."""
 
-import math
-
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch_numbers import fill
 
 torch.set_default_dtype(torch.float64)
 STEPS = 6
-
-
-def fill(shape, seed, scale=0.6):
-    count = math.prod(shape)
-    return torch.tensor([(((i + 1) * (37 + 2 * seed)) % 97 / 97 - 0.5) * scale for i in range(count)]).reshape(shape)
 
 
 def fill_model(model, first=0):
