@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""kill_lookup.py LOOKUP KILL_AT_LIBRARY WANTED: kills a training with rows of a table at its calls that change files (kill_at.c), at some of all and at
-each of one save, and lets it go on. The losses of all steps and the metric must be those of the file WANTED, to the bit."""
+"""kill_lookup.py LOOKUP KILL_AT_LIBRARY WANTED KILLS: kills a training with rows of a table at its calls that change files (kill_at.c), at KILLS or more of
+all and at each of one save, and lets it go on. The losses of all steps and the metric must be those of the file WANTED, to the bit."""
 import os
 import shutil
 import signal
 import subprocess
 import sys
 
-program, library, path = sys.argv[1:]
+program, library, path, kills = sys.argv[1:]
 with open(path) as file:
     wanted = file.read().splitlines()
 
@@ -35,7 +35,7 @@ assert not wasKilled and lines == wanted, lines
 with open("count") as file:
     calls = int(file.read())
 saves = 64 // 5 + 4
-moments = sorted({*range(1, calls, calls // 10), *range(calls // 2, calls // 2 + calls // saves)})
+moments = sorted({*range(1, calls, calls // int(kills)), *range(calls // 2, calls // 2 + calls // saves)})
 for at in moments:
     forget()
     wasKilled, before = run(at)
