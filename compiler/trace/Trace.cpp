@@ -28,6 +28,31 @@ std::string inFunction(std::string message) {
   return !name || message.starts_with(name) ? message : std::string(name) + ": " + message;
 }
 
+/// `message` with types as programs know them: f32[2, 3] for 'tensor<2x3xf32>'.
+static std::string withOwnTypes(std::string message) {
+  constexpr std::string_view begin = "'tensor<", end = ">'";
+  for (size_t at = 0; (at = message.find(begin, at)) != std::string::npos;) {
+    size_t first = at + begin.size(), last = message.find(end, first);
+    if (last == std::string::npos)
+      break;
+    std::string sizes;
+    size_t rest = first, separator; // sizes end with an x, the element type does not
+    while ((separator = message.find_first_not_of("0123456789?", rest)) > rest && message[separator] == 'x') {
+      sizes += (sizes.empty() ? "" : ", ") + message.substr(rest, separator - rest);
+      rest = separator + 1;
+    }
+    std::string element = message.substr(rest, std::min(message.find(',', rest), last) - rest);
+    if (element == "i1")
+      element = "bool";
+    else if (element.starts_with("ui"))
+      element.erase(1, 1);
+    std::string own = element + "[" + sizes + "]";
+    message.replace(at, last + end.size() - at, own);
+    at += own.size();
+  }
+  return message;
+}
+
 std::string refusal(const char *op, std::span<const Tensor> operands, std::string message) {
   const char *name = currentFunction() ? currentFunction() : op;
   if (message.find(" must be ") != std::string::npos) // what definitions of ops say of types that they do not take
@@ -35,7 +60,7 @@ std::string refusal(const char *op, std::span<const Tensor> operands, std::strin
       if (is_storage(operand.dtype()))
         return std::string(name) + " requires a dtype to compute in, got " + dtype_name(operand.dtype()) +
                " (convert with astype)";
-  return message;
+  return withOwnTypes(std::move(message));
 }
 
 sinter_value_type valueType(const TensorType &type) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "nn.hpp"
-#include "Trace.h"
+#include "LayerChecks.h"
 #include "gradient.hpp"
 #include "ops.hpp"
 #include <algorithm>
@@ -32,6 +32,16 @@ static Tensor addBias(const Tensor &x, const std::optional<Tensor> &bias, Where 
 }
 
 Tensor Linear::operator()(const Operand &x) const {
+  detail::LayerCheck check("linear", x);
+  check.weight("weight", weight);
+  if (!check.failed() && weight.rank() != 2)
+    check.fail("a weight [out, in], got " + weight.type().str());
+  if (!check.failed()) {
+    check.part("bias", bias.value_or(Tensor()), Shape{weight.known_dim(0)});
+    check.operand("[..., " + std::to_string(weight.known_dim(1)) + "]", true, -1, Shape{weight.known_dim(1)});
+  }
+  if (check.failed())
+    return check.error();
   Tensor y = matmul(x, matrix_transpose(at(weight, x.where)));
   return bias ? add(at(y, x.where), at(*bias, x.where)) : y;
 }
@@ -49,7 +59,46 @@ Linear linear(const Key &key, int64_t in, int64_t out, const LinearOptions &opti
   return layer;
 }
 
+/// What both kinds of convolution require: `in` channels of x, a bias for `out`.
+template <class Layer>
+static detail::LayerCheck checkConv(const Layer &layer, const Operand &x, int64_t in, int64_t out) {
+  constexpr bool isTransposed = std::is_same_v<Layer, ConvTranspose>;
+  static const char *const names[][3] = {{"conv1d", "conv2d", "conv3d"},
+                                         {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}};
+  int space = std::clamp(layer.weight.rank() - 2, 1, 3);
+  detail::LayerCheck check(names[isTransposed][space - 1], x);
+  check.weight("weight", layer.weight);
+  if (check.failed())
+    return check;
+  check.part("bias", layer.bias.value_or(Tensor()), Shape{out});
+  check.operand("[N, " + std::to_string(in) + ", " + detail::spaceNames(space) + "]", x.tensor.rank() == space + 2, 1,
+                Shape{in});
+  for (int k = 0; k < space && !check.failed(); ++k) {
+    auto of = [&](const std::vector<int64_t> &list, int64_t otherwise) {
+      return size_t(k) < list.size() ? list[size_t(k)] : otherwise;
+    };
+    int64_t size = x.tensor.known_dim(k + 2), dilation = of(layer.dilation, 1);
+    if constexpr (isTransposed) {
+      int64_t more = of(layer.output_padding, 0), most = std::max(of(layer.stride, 1), dilation);
+      if (more < 0 || (more > 0 && more >= most))
+        check.fail("output_padding below the stride or the dilation, got " + std::to_string(more) + " and " +
+                   std::to_string(most));
+    } else {
+      int64_t reach = (layer.weight.known_dim(k + 2) - 1) * dilation + 1, padded = size + 2 * of(layer.padding, 0);
+      if (size >= 0 && layer.weight.known_dim(k + 2) >= 0 && padded < reach)
+        check.fail("a padded x of at least the window, got " + std::to_string(padded) + " for " +
+                   std::to_string(reach) + " along axis " + std::to_string(k + 2) + " of " + x.tensor.type().str());
+    }
+  }
+  return check;
+}
+
 Tensor Conv::operator()(const Operand &x) const {
+  bool isKnown = weight.defined() && weight.rank() > 2;
+  detail::LayerCheck check =
+      checkConv(*this, x, isKnown ? weight.known_dim(1) * groups : -1, isKnown ? weight.known_dim(0) : -1);
+  if (check.failed())
+    return check.error();
   ConvOptions options;
   options.strides = stride;
   options.padding = padding;
@@ -58,6 +107,11 @@ Tensor Conv::operator()(const Operand &x) const {
   return addBias(conv(x, weight, options), bias, x.where);
 }
 Tensor ConvTranspose::operator()(const Operand &x) const {
+  bool isKnown = weight.defined() && weight.rank() > 2;
+  detail::LayerCheck check =
+      checkConv(*this, x, isKnown ? weight.known_dim(0) : -1, isKnown ? weight.known_dim(1) * groups : -1);
+  if (check.failed())
+    return check.error();
   ConvOptions options;
   options.strides = stride;
   options.padding = padding;
@@ -91,12 +145,33 @@ static Layer makeConv(const Key &key, int64_t first, int64_t second, int64_t out
     layer.output_padding.assign(space, settings.output_padding);
   return layer;
 }
+/// A layer with an error where settings cannot be.
+template <class Layer>
+static std::optional<Layer> refuseConv(const char *name, size_t space, int64_t in, int64_t out, int64_t window,
+                                       const ConvSettings &settings, Where where) {
+  int64_t groups = settings.groups;
+  std::string got = groups < 1 || in % groups || out % groups
+                        ? "groups that divide its channels, got " + std::to_string(groups) + " for " +
+                              std::to_string(in) + " and " + std::to_string(out)
+                    : window < 1 ? "a window of at least 1, got " + std::to_string(window)
+                                 : "";
+  if (got.empty())
+    return std::nullopt;
+  Layer layer;
+  layer.weight = detail::fail(where, std::string(name) + std::to_string(space) + "d requires " + got);
+  return layer;
+}
 static Conv convOf(const Key &key, int64_t in, int64_t out, int64_t window, size_t space, const ConvSettings &settings,
                    Where where) {
+  if (std::optional<Conv> refused = refuseConv<Conv>("conv", space, in, out, window, settings, where))
+    return *refused;
   return makeConv<Conv>(key, out, in / std::max<int64_t>(settings.groups, 1), out, window, space, settings, where);
 }
 static ConvTranspose transposeOf(const Key &key, int64_t in, int64_t out, int64_t window, size_t space,
                                  const ConvSettings &settings, Where where) {
+  if (std::optional<ConvTranspose> refused =
+          refuseConv<ConvTranspose>("conv_transpose", space, in, out, window, settings, where))
+    return *refused;
   return makeConv<ConvTranspose>(key, in, out / std::max<int64_t>(settings.groups, 1), out, window, space, settings,
                                  where);
 }
@@ -124,7 +199,30 @@ ConvTranspose conv_transpose3d(const Key &key, int64_t in, int64_t out, int64_t 
 
 //===--- normalizations -------------------------------------------------------------------------------------------===//
 
+/// x [N, C, space...] of the channels that the weight has.
+static void takesChannels(detail::LayerCheck &check, const Operand &x, const Tensor &weight, const Tensor &bias,
+                          int leastRank = 2) {
+  check.weight("weight", weight);
+  if (check.failed())
+    return;
+  Shape channels{weight.rank() == 1 ? weight.known_dim(0) : -1};
+  check.part("weight", weight, channels);
+  check.part("bias", bias, channels);
+  check.operand("[N, " + std::to_string(channels[0]) + ", space...]", x.tensor.rank() >= leastRank, 1, channels);
+}
+static detail::LayerCheck checkBatchNorm(const BatchNorm &layer, const Operand &x) {
+  detail::LayerCheck check("batch_norm", x);
+  takesChannels(check, x, layer.weight, layer.bias);
+  if (check.failed())
+    return check;
+  check.part("running_mean", layer.running_mean, Shape{layer.weight.known_dim(0)});
+  check.part("running_var", layer.running_var, Shape{layer.weight.known_dim(0)});
+  return check;
+}
+
 Tensor BatchNorm::operator()(const Operand &x) const {
+  if (detail::LayerCheck check = checkBatchNorm(*this, x); check.failed())
+    return check.error();
   return sinter::batch_norm(x, weight, bias, running_mean, running_var, 1, eps);
 }
 
@@ -132,6 +230,14 @@ Tensor BatchNorm::operator()(const Operand &x, Mode &mode) {
   if (!mode.training)
     return std::as_const(*this)(x);
   Where where = x.where;
+  detail::LayerCheck check = checkBatchNorm(*this, x);
+  int64_t each = 1; // elements of a channel
+  for (int axis = 0; axis < x.tensor.rank() && !check.failed(); ++axis)
+    each *= axis == 1 ? 1 : x.tensor.known_dim(axis) < 0 ? 2 : x.tensor.known_dim(axis);
+  if (each == 1) // there is no variance of one
+    check.fail("more than one element of each channel in training, got " + x.tensor.type().str());
+  if (check.failed())
+    return check.error();
   Axes rest(std::vector<int64_t>{});
   for (int axis = 0; axis < x.tensor.rank(); ++axis)
     if (axis != 1)
@@ -152,19 +258,53 @@ BatchNorm batch_norm(int64_t channels, DType dtype, Where where) {
           ones({channels}, dtype, where), scalar(int64_t(0), where)};
 }
 
+/// The last axes of x are those of the weight.
+static detail::LayerCheck checkLast(const char *name, const Operand &x, const Tensor &weight, const Tensor &bias) {
+  detail::LayerCheck check(name, x);
+  check.weight("weight", weight);
+  if (check.failed())
+    return check;
+  Shape sizes = weight.known_shape();
+  check.part("bias", bias, sizes);
+  std::string text = sizes.str();
+  check.operand("[..., " + text.substr(1), true, -weight.rank(), sizes);
+  return check;
+}
+static detail::LayerCheck checkGroups(const char *name, const Operand &x, const Tensor &weight, const Tensor &bias,
+                                      int64_t groups, int leastRank) {
+  detail::LayerCheck check(name, x);
+  takesChannels(check, x, weight, bias, leastRank);
+  if (!check.failed() && (groups < 1 || weight.known_dim(0) % groups))
+    check.fail("groups that divide its channels, got " + std::to_string(groups) + " for " +
+               std::to_string(weight.known_dim(0)));
+  return check;
+}
+
 Tensor LayerNorm::operator()(const Operand &x) const {
+  if (detail::LayerCheck check = checkLast("layer_norm", x, weight, bias); check.failed())
+    return check.error();
   return sinter::layer_norm(x, weight, bias, -weight.rank(), eps);
 }
 LayerNorm layer_norm(const Shape &sizes, DType dtype, Where where) {
   return {ones(sizes, dtype, where), zeros(sizes, dtype, where)};
 }
-Tensor RMSNorm::operator()(const Operand &x) const { return sinter::rms_norm(x, weight, -weight.rank(), eps); }
+Tensor RMSNorm::operator()(const Operand &x) const {
+  if (detail::LayerCheck check = checkLast("rms_norm", x, weight, Tensor()); check.failed())
+    return check.error();
+  return sinter::rms_norm(x, weight, -weight.rank(), eps);
+}
 RMSNorm rms_norm(const Shape &sizes, DType dtype, Where where) { return {ones(sizes, dtype, where)}; }
-Tensor GroupNorm::operator()(const Operand &x) const { return sinter::group_norm(x, weight, bias, groups, eps); }
+Tensor GroupNorm::operator()(const Operand &x) const {
+  if (detail::LayerCheck check = checkGroups("group_norm", x, weight, bias, groups, 2); check.failed())
+    return check.error();
+  return sinter::group_norm(x, weight, bias, groups, eps);
+}
 GroupNorm group_norm(int64_t groups, int64_t channels, DType dtype, Where where) {
   return {ones({channels}, dtype, where), zeros({channels}, dtype, where), groups};
 }
 Tensor InstanceNorm::operator()(const Operand &x) const {
+  if (detail::LayerCheck check = checkGroups("instance_norm", x, weight, bias, 1, 3); check.failed())
+    return check.error();
   return sinter::group_norm(x, weight, bias, weight.known_dim(0), eps);
 }
 InstanceNorm instance_norm(int64_t channels, DType dtype, Where where) {
@@ -174,6 +314,8 @@ InstanceNorm instance_norm(int64_t channels, DType dtype, Where where) {
 //===--- the rest -------------------------------------------------------------------------------------------------===//
 
 Tensor Embedding::operator()(const Operand &positions) const {
+  if (const Tensor &at = positions.tensor; at.defined() && !at.error() && !is_integer(at.dtype()))
+    return detail::fail(positions.where, "embedding requires positions of integers, got " + at.type().str());
   return take(at(weight, positions.where), positions.tensor, 0);
 }
 Embedding embedding(const Key &key, int64_t count, int64_t width, DType dtype, Where where) {
@@ -213,12 +355,16 @@ EmbeddingBag embedding_bag(const Key &key, int64_t count, int64_t width, Bag com
 }
 
 Tensor Dropout::operator()(const Operand &x, Mode &mode) const {
+  if (mode.training && !(rate >= 0 && rate < 1))
+    return detail::fail(x.where, "dropout requires a rate in [0, 1), got " + std::to_string(rate));
   return mode.training && rate > 0 ? dropout(mode.next(x.where), x, rate) : x.tensor;
 }
 
 Tensor MaxPool::operator()(const Operand &x) const { return max_pool(x, window, {stride, padding}); }
 Tensor AvgPool::operator()(const Operand &x) const { return avg_pool(x, window, {stride, padding, count_padding}); }
 Tensor GlobalAvgPool::operator()(const Operand &x) const {
+  if (x.tensor.defined() && !x.tensor.error() && x.tensor.rank() < 3)
+    return detail::fail(x.where, "global_avg_pool requires x [N, C, space...], got " + x.tensor.type().str());
   Axes space(std::vector<int64_t>{});
   for (int axis = 2; axis < x.tensor.rank(); ++axis)
     space.axes.push_back(axis);
@@ -227,6 +373,10 @@ Tensor GlobalAvgPool::operator()(const Operand &x) const {
 Tensor Flatten::operator()(const Operand &x) const { return flatten(x, 1); }
 
 Tensor GLU::operator()(const Operand &x) const {
+  int rank = x.tensor.rank(), along = axis < 0 ? axis + rank : axis;
+  if (x.tensor.defined() && !x.tensor.error() && (along < 0 || along >= rank || x.tensor.known_dim(along) % 2 == 1))
+    return detail::fail(x.where, "glu requires an even size along axis " + std::to_string(axis) + ", got " +
+                                     x.tensor.type().str());
   std::vector<Tensor> halves = split(x, 2, axis);
   Operand gated = at(halves[1], x.where);
   Tensor open = gate == Gate::sigmoid ? sigmoid(gated)

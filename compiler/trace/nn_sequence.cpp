@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "nn_sequence.hpp"
+#include "LayerChecks.h"
 #include "ops.hpp"
 #include "scan.hpp"
 #include <cmath>
@@ -31,8 +32,15 @@ Tensor rotary(const Operand &x, const Operand &first_position, double base) {
 
 Tensor MultiHeadAttention::operator()(const Operand &x, const AttentionOptions &options) const {
   Where where = x.where;
-  if (x.tensor.rank() != 3)
-    return detail::fail(where, "attention requires x [N, T, D], got " + x.tensor.type().str());
+  detail::LayerCheck check("attention", x);
+  check.weight("in_proj_weight", in_proj_weight);
+  if (!check.failed() && in_proj_weight.rank() != 2)
+    check.fail("an in_proj_weight of rank 2, got " + in_proj_weight.type().str());
+  if (!check.failed())
+    check.operand("[N, T, " + std::to_string(in_proj_weight.known_dim(1)) + "]", x.tensor.rank() == 3, 2,
+                  Shape{in_proj_weight.known_dim(1)});
+  if (check.failed())
+    return check.error();
   int64_t width = in_proj_weight.known_dim(0) / (heads + 2 * key_heads);
   Tensor all = Linear{in_proj_weight, in_proj_bias}(x);
   auto part = [&](int64_t first, int64_t count) { // [N, T, count * width] to [N, count, T, width]
@@ -174,28 +182,40 @@ struct DirectionResult {
 } // namespace
 
 /// Runs all layers in all directions by `one`.
-static RecurrentResult runLayers(const RecurrentWeights &weights, const Operand &x, const Tensor &firstH,
-                                 const Tensor &firstC, detail::FunctionRef<DirectionResult(const Direction &)> one) {
+static RecurrentResult runLayers(const char *name, const RecurrentWeights &weights, const Operand &x,
+                                 const Tensor &firstH, const Tensor &firstC,
+                                 detail::FunctionRef<DirectionResult(const Direction &)> one) {
   Where where = x.where;
   auto stop = [](const Tensor &problem) { return RecurrentResult{problem, problem, problem}; };
-  if (x.tensor.rank() != 3)
-    return stop(detail::fail(where, "recurrent layers require x [N, T, D], got " + x.tensor.type().str()));
-  int64_t numStates = weights.layers * (weights.bidirectional ? 2 : 1);
-  for (auto [name, first] : {std::pair("h", &firstH), std::pair("c", &firstC)})
-    if (first->error())
-      return stop(*first);
-    else if (first->defined() && (first->rank() != 3 || first->dtype() != x.tensor.dtype() ||
-                                  first->dim(0) != numStates || first->dim(2) != weights.hidden))
-      return stop(detail::fail(where, std::string("recurrent layers require ") + name + " [" +
-                                          std::to_string(numStates) + ", N, " + std::to_string(weights.hidden) +
-                                          "] of the type of x, " + x.tensor.type().str() + ", got " +
-                                          first->type().str()));
-  Tensor value = transpose(x, {1, 0, 2});
-  std::vector<Tensor> hs, cs;
   auto find = [&](const std::string &name) {
     auto found = weights.tensors.find(name);
     return found == weights.tensors.end() ? Tensor() : found->second;
   };
+  detail::LayerCheck check(name, x);
+  if (weights.layers < 1)
+    check.fail("1 layer at least, got " + std::to_string(weights.layers));
+  Tensor first = find("weight_ih_l0");
+  if (!check.failed())
+    check.weight("weight_ih_l0", first);
+  if (!check.failed())
+    check.operand("[N, T, " + std::to_string(first.known_dim(-1)) + "]", x.tensor.rank() == 3, 2,
+                  Shape{first.known_dim(-1)});
+  if (check.failed())
+    return stop(check.error());
+  int64_t numStates = weights.layers * (weights.bidirectional ? 2 : 1);
+  for (auto [kind, first] : {std::pair("h", &firstH), std::pair("c", &firstC)})
+    if (first->error())
+      return stop(*first);
+    else if (int64_t rows = x.tensor.known_dim(0),
+             own = first->defined() && first->rank() == 3 ? first->known_dim(1) : -1;
+             first->defined() &&
+             (first->rank() != 3 || first->dtype() != x.tensor.dtype() || first->dim(0) != numStates ||
+              first->dim(2) != weights.hidden || (rows >= 0 && own >= 0 && rows != own)))
+      return stop(detail::fail(where, std::string(name) + " requires " + kind + " [" + std::to_string(numStates) +
+                                          ", N, " + std::to_string(weights.hidden) + "] of the type of x, " +
+                                          x.tensor.type().str() + ", got " + first->type().str()));
+  Tensor value = transpose(x, {1, 0, 2});
+  std::vector<Tensor> hs, cs;
   for (int64_t layer = 0; layer < weights.layers; ++layer) {
     std::vector<Tensor> outputs;
     for (int direction = 0; direction < (weights.bidirectional ? 2 : 1); ++direction) {
@@ -229,7 +249,7 @@ static Tensor reordered(const Tensor &tensor, int64_t gates, std::initializer_li
 }
 
 RecurrentResult LSTM::operator()(const Operand &x, const Tensor &h, const Tensor &c) const {
-  return runLayers(weights, x, h, c, [&](const Direction &d) {
+  return runLayers("lstm", weights, x, h, c, [&](const Direction &d) {
     auto move = [&](const Tensor &tensor) { return reordered(tensor, 4, {0, 3, 1, 2}, x.where); }; // i f g o to i o f g
     Tensor bias = d.bias.defined() ? add(at(d.bias, x.where), at(d.otherBias, x.where)) : Tensor();
     auto [all, last] = sinter::lstm(at(d.x, x.where), LstmState{d.start, d.startC}, move(d.w), move(d.r), move(bias));
@@ -238,7 +258,7 @@ RecurrentResult LSTM::operator()(const Operand &x, const Tensor &h, const Tensor
 }
 
 RecurrentResult GRU::operator()(const Operand &x, const Tensor &h) const {
-  return runLayers(weights, x, h, Tensor(), [&](const Direction &d) {
+  return runLayers("gru", weights, x, h, Tensor(), [&](const Direction &d) {
     auto move = [&](const Tensor &tensor) { return reordered(tensor, 3, {1, 0, 2}, x.where); }; // r z n to z r n
     auto [all, last] = sinter::gru(at(d.x, x.where), d.start, move(d.w), move(d.r), move(d.bias), move(d.otherBias));
     return DirectionResult{all, last, Tensor()};
@@ -246,7 +266,7 @@ RecurrentResult GRU::operator()(const Operand &x, const Tensor &h) const {
 }
 
 RecurrentResult RNN::operator()(const Operand &x, const Tensor &h) const {
-  return runLayers(weights, x, h, Tensor(), [&](const Direction &d) {
+  return runLayers("rnn", weights, x, h, Tensor(), [&](const Direction &d) {
     Where where = x.where;
     Tensor input = matmul(at(d.x, where), matrix_transpose(at(d.w, where)));
     if (d.bias.defined())

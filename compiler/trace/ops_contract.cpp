@@ -436,6 +436,13 @@ static Tensor reduceWindow(Build &b, const char *combiner, const Tensor &x, cons
         padding = perSpatial(b, "padding", options.padding, spatial, 0);
   Shape strides = options.strides.empty() ? inner : perSpatial(b, "strides", options.strides, spatial, 1);
   for (int k = 0; k < spatial && !b.failed(); ++k) {
+    // A window that lies in padding alone has no greatest element.
+    if (2 * padding[k] > inner[k])
+      b.fail("padding of at most half of the window, got " + std::to_string(padding[k]) + " for " +
+             std::to_string(inner[k]));
+    if (int64_t size = x.known_dim(k + 2); size >= 0 && size + 2 * padding[k] < inner[k])
+      b.fail("a padded x of at least the window, got " + std::to_string(size + 2 * padding[k]) + " for " +
+             std::to_string(inner[k]) + " along axis " + std::to_string(k + 2) + " of " + x.type().str());
     sizes.push_back(inner[k]);
     steps.push_back(strides[k]);
     pads.push_back(padding[k]);

@@ -348,7 +348,7 @@ TEST(Programs, a_recurrent_state_of_another_shape_is_refused) {
     (void)lstm(fill({2, 5, 3}, 1), sn::zeros({1, 2, 4}, kWide)).output.to_vector<double>();
     FAIL();
   } catch (const sn::Error &error) {
-    EXPECT_EQ(error.message(), "recurrent layers require h [2, N, 4] of the type of x, f64[2, 5, 3], got f64[1, 2, 4]");
+    EXPECT_EQ(error.message(), "lstm requires h [2, N, 4] of the type of x, f64[2, 5, 3], got f64[1, 2, 4]");
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What losses say of arguments that they cannot take: their name, shapes and the user's line.
+// What layers and losses say of arguments that they cannot take: their name, shapes and the user's line.
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -130,6 +130,121 @@ TEST(Refusals, OfAlignments) {
     EXPECT_NE(error.message().find("ctc_loss requires input lengths from 0 to T, got 6 for T = 5"), std::string::npos)
         << error.message();
   }
+}
+
+//===--- layers ---------------------------------------------------------------------------------------------------===//
+
+const sn::Key kKey = sn::key(1);
+nn::Mode training() { return {.training = true, .key = kKey}; }
+
+/// `layer` with another tensor in place of one of its own.
+template <class Layer, class Field> Layer with(Layer layer, Field Layer::*field, const Tensor &tensor) {
+  layer.*field = tensor;
+  return layer;
+}
+
+TEST(Refusals, OfLinearAndConvolutions) {
+  auto line = nn::linear(kKey, 4, 3);
+  auto flat = nn::conv2d(kKey, 3, 8, 3);
+  expectAll({
+      {[=] { return line(f32({2, 5})); }, "linear requires x [..., 4] of f32 for its weight f32[3, 4], got f32[2, 5]"},
+      {[=] { return line(f64({2, 4})); }, "linear requires x [..., 4] of f32 for its weight f32[3, 4], got f64[2, 4]"},
+      {[=] { return line(f32({})); }, "linear requires x [..., 4] of f32 for its weight f32[3, 4], got f32[]"},
+      {[=] { return line(Tensor()); }, "linear requires a tensor, got none"},
+      {[=] { return nn::Linear()(f32({2, 4})); }, "linear requires a weight, got none"},
+      {[=] { return with(line, &nn::Linear::bias, f32({1}))(f32({2, 4})); },
+       "linear requires a bias f32[3] for its weight f32[3, 4], got f32[1]"},
+      {[=] { return with(line, &nn::Linear::bias, f32({2, 3}))(f32({2, 4})); },
+       "linear requires a bias f32[3] for its weight f32[3, 4], got f32[2, 3]"},
+      {[=] { return flat(f32({1, 4, 8, 8})); },
+       "conv2d requires x [N, 3, H, W] of f32 for its weight f32[8, 3, 3, 3], got f32[1, 4, 8, 8]"},
+      {[=] { return flat(f32({3, 8, 8})); },
+       "conv2d requires x [N, 3, H, W] of f32 for its weight f32[8, 3, 3, 3], got f32[3, 8, 8]"},
+      {[=] { return flat(f32({1, 3, 8, 2})); },
+       "conv2d requires a padded x of at least the window, got 2 for 3 along axis 3 of f32[1, 3, 8, 2]"},
+      {[=] { return with(flat, &nn::Conv::bias, f32({5}))(f32({1, 3, 8, 8})); },
+       "conv2d requires a bias f32[8] for its weight f32[8, 3, 3, 3], got f32[5]"},
+      {[=] { return nn::conv1d(kKey, 3, 8, 3)(f32({1, 3, 8, 8})); },
+       "conv1d requires x [N, 3, L] of f32 for its weight f32[8, 3, 3], got f32[1, 3, 8, 8]"},
+      {[=] { return nn::conv2d(kKey, 4, 7, 3, {.groups = 2}).weight; },
+       "conv2d requires groups that divide its channels, got 2 for 4 and 7"},
+      {[=] { return nn::conv3d(kKey, 3, 3, 0).weight; }, "conv3d requires a window of at least 1, got 0"},
+      {[=] { return nn::conv_transpose2d(kKey, 3, 8, 3)(f32({1, 4, 8, 8})); },
+       "conv_transpose2d requires x [N, 3, H, W] of f32 for its weight f32[3, 8, 3, 3], got f32[1, 4, 8, 8]"},
+      {[=] { return nn::conv_transpose2d(kKey, 3, 8, 3, {.output_padding = 1})(f32({1, 3, 4, 4})); },
+       "conv_transpose2d requires output_padding below the stride or the dilation, got 1 and 1"},
+  });
+}
+
+TEST(Refusals, OfNormalizations) {
+  auto norm = nn::batch_norm(3);
+  expectAll({
+      {[=] { return norm(f32({2, 4, 5})); },
+       "batch_norm requires x [N, 3, space...] of f32 for its weight f32[3], got f32[2, 4, 5]"},
+      {[=] { return norm(f64({2, 3})); },
+       "batch_norm requires x [N, 3, space...] of f32 for its weight f32[3], got f64[2, 3]"},
+      {[=] { return with(norm, &nn::BatchNorm::running_var, f32({4}))(f32({2, 3})); },
+       "batch_norm requires a running_var f32[3] for its weight f32[3], got f32[4]"},
+      {[=]() mutable {
+         nn::Mode mode = training();
+         return norm(f32({1, 3, 1}), mode); // its running variance would be NaN
+       },
+       "batch_norm requires more than one element of each channel in training, got f32[1, 3, 1]"},
+      {[=] { return nn::layer_norm({4})(f32({2, 5})); },
+       "layer_norm requires x [..., 4] of f32 for its weight f32[4], got f32[2, 5]"},
+      {[=] { return nn::layer_norm({1})(f32({2, 5})); },
+       "layer_norm requires x [..., 1] of f32 for its weight f32[1], got f32[2, 5]"},
+      {[=] { return nn::rms_norm({3, 4})(f32({4})); },
+       "rms_norm requires x [..., 3, 4] of f32 for its weight f32[3, 4], got f32[4]"},
+      {[=] { return nn::group_norm(2, 4)(f32({2, 6, 3})); },
+       "group_norm requires x [N, 4, space...] of f32 for its weight f32[4], got f32[2, 6, 3]"},
+      {[=] { return nn::group_norm(3, 4)(f32({2, 4, 3})); },
+       "group_norm requires groups that divide its channels, got 3 for 4"},
+      {[=] { return nn::instance_norm(4)(f32({2, 4})); },
+       "instance_norm requires x [N, 4, space...] of f32 for its weight f32[4], got f32[2, 4]"},
+  });
+}
+
+TEST(Refusals, OfLayersOverSequences) {
+  auto attention = nn::multi_head_attention(kKey, 8, 2);
+  auto lstm = nn::lstm(kKey, 3, 4);
+  expectAll({
+      {[=] { return attention(f32({1, 3, 6})); },
+       "attention requires x [N, T, 8] of f32 for its in_proj_weight f32[24, 8], got f32[1, 3, 6]"},
+      {[=] { return attention(f32({3, 8})); },
+       "attention requires x [N, T, 8] of f32 for its in_proj_weight f32[24, 8], got f32[3, 8]"},
+      {[=] { return attention(f32({1, 3, 8}), {.mask = f32({4, 4})}); },
+       "attention requires a bias that broadcasts to f32[1, 2, 3, 3], got f32[1, 1, 4, 4]"},
+      {[=] { return lstm(f32({2, 5, 2})).output; },
+       "lstm requires x [N, T, 3] of f32 for its weight_ih_l0 f32[16, 3], got f32[2, 5, 2]"},
+      {[=] { return lstm(f32({2, 5, 3}), f32({1, 3, 4})).h; },
+       "lstm requires h [1, N, 4] of the type of x, f32[2, 5, 3], got f32[1, 3, 4]"},
+      {[=] { return nn::gru(kKey, 3, 4)(f64({2, 5, 3})).output; },
+       "gru requires x [N, T, 3] of f32 for its weight_ih_l0 f32[12, 3], got f64[2, 5, 3]"},
+      {[=] { return nn::rnn(kKey, 3, 4)(f32({2, 5, 3}), f32({1, 3, 4})).output; },
+       "rnn requires h [1, N, 4] of the type of x, f32[2, 5, 3], got f32[1, 3, 4]"},
+      {[=] { return nn::lstm(kKey, 3, 4, {.layers = 0})(f32({2, 5, 3})).output; },
+       "lstm requires 1 layer at least, got 0"},
+      {[=] { return nn::embedding(kKey, 5, 3)(f32({2})); }, "embedding requires positions of integers, got f32[2]"},
+  });
+  // Batches and sequences without elements are none.
+  EXPECT_EQ(lstm(f32({0, 5, 3})).output.known_shape(), sn::Shape({0, 5, 4}));
+  EXPECT_EQ(lstm(f32({2, 0, 3})).h.known_shape(), sn::Shape({1, 2, 4}));
+  EXPECT_EQ(attention(f32({0, 3, 8})).known_shape(), sn::Shape({0, 3, 8}));
+}
+
+TEST(Refusals, OfLayersWithoutTensors) {
+  nn::Mode mode = training();
+  expectAll({
+      {[&] { return nn::Dropout{1.5}(f32({3}), mode); }, "dropout requires a rate in [0, 1), got 1.500000"},
+      {[&] { return nn::Dropout{-1}(f32({3}), mode); }, "dropout requires a rate in [0, 1), got -1.000000"},
+      {[] { return nn::MaxPool{{2, 2}, {}, {2, 2}}(f32({1, 1, 4, 4})); },
+       "max_pool requires padding of at most half of the window, got 2 for 2"},
+      {[] { return nn::AvgPool{{5, 2}}(f32({1, 1, 4, 4})); },
+       "avg_pool requires a padded x of at least the window, got 4 for 5 along axis 2 of f32[1, 1, 4, 4]"},
+      {[] { return nn::GlobalAvgPool{}(f32({2, 3})); }, "global_avg_pool requires x [N, C, space...], got f32[2, 3]"},
+      {[] { return nn::GLU{}(f32({2, 3})); }, "glu requires an even size along axis -1, got f32[2, 3]"},
+  });
 }
 
 } // namespace
