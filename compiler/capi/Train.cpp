@@ -76,22 +76,12 @@ sinter_status_code sinter_graph_precision(sinter_graph *graph, const char *polic
   return SINTER_OK;
 }
 
-/// Null with an empty text; false after an error.
-static bool readPattern(const char *flag, const char *text, std::shared_ptr<llvm::Regex> &pattern) {
-  if (!text || !*text)
-    return true;
-  pattern = std::make_shared<llvm::Regex>(text);
-  std::string reason;
-  if (pattern->isValid(reason))
-    return true;
-  (void)invalid(Twine("train_step requires a regular expression for ") + flag + ", got '" + text + "': " + reason);
-  return false;
-}
-
-/// Reads the model twice, as it is in training and when it is used, into `context`.
+/// Reads the model twice, as it is in training and when it is used, into `context`. `seen` gets the names of an ONNX
+/// model's initializers.
 static LogicalResult readModel(sinter_graph &graph, MLIRContext *context, const TrainedInitializers &trained,
-                               int64_t batch, OwningOpRef<ModuleOp> &training, OwningOpRef<ModuleOp> &inference) {
-  std::vector<std::string> seen, again;
+                               int64_t batch, OwningOpRef<ModuleOp> &training, OwningOpRef<ModuleOp> &inference,
+                               std::vector<std::string> &seen) {
+  std::vector<std::string> again;
   if (graph.source.empty()) { // another context's module comes as bytes
     std::string bytes;
     llvm::raw_string_ostream os(bytes);
@@ -146,13 +136,9 @@ sinter_status_code sinter_graph_train_step(sinter_graph *graph, const sinter_tra
   }
   if (chosen.loss_scale && *chosen.loss_scale && !parseLossScale(chosen.loss_scale, train.lossScale.emplace(), error))
     return invalid("a loss scale " + error);
-  std::shared_ptr<llvm::Regex> trainable, frozen;
-  if (!readPattern("trainable", chosen.trainable, trainable) || !readPattern("frozen", chosen.frozen, frozen))
-    return SINTER_INVALID_ARGUMENT;
-  if (trainable || frozen)
-    train.isTrained = [trainable, frozen](StringRef name) {
-      return (!trainable || trainable->match(name)) && (!frozen || !frozen->match(name));
-    };
+  if (!train.names.parse(chosen.trainable ? chosen.trainable : "", chosen.frozen ? chosen.frozen : "",
+                         "train_step: ", error))
+    return invalid(error);
   std::unique_ptr<MLIRContext> context = makeSinterContext();
   OwningOpRef<ModuleOp> module;
   std::string message;
@@ -163,9 +149,9 @@ sinter_status_code sinter_graph_train_step(sinter_graph *graph, const sinter_tra
       return success();
     });
     OwningOpRef<ModuleOp> training, inference;
-    TrainedInitializers trained{train.isTrained, static_cast<bool>(trainable)};
+    TrainedInitializers trained{train.names};
     int64_t batch = chosen.batch > 0 ? chosen.batch : -1;
-    bool isRead = succeeded(readModel(*graph, context.get(), trained, batch, training, inference));
+    bool isRead = succeeded(readModel(*graph, context.get(), trained, batch, training, inference, train.initializers));
     if (isRead && chosen.precision && *chosen.precision && !setPrecision(*training, chosen.precision, error))
       return invalid("a policy of precision " + error);
     if (isRead)

@@ -114,7 +114,7 @@ static LogicalResult takeRows(Composer &c, StringRef pattern, MutableArrayRef<We
 
 /// Checks that groups of weights are of weights. Those of a model of which only a part is trained may be of the others.
 static LogicalResult checkGroups(func::FuncOp loss, ArrayRef<unsigned> weights, const TrainOptions &options) {
-  if (options.isTrained)
+  if (!options.names.areAll())
     return success();
   std::vector<std::string> names;
   for (unsigned argument : weights)
@@ -225,18 +225,19 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
   if (!labels)
     return loss.emitError() << "labels require i64, i32, i16, i8 or ui8, got '" << options.labels << "'", failure();
   SmallVector<unsigned> weights = findWeights(loss);
-  if (weights.empty())
+  bool areOthers = !options.initializers.empty() && !options.names.areAll(); // which are constants
+  if (weights.empty() && !areOthers)
     return loss.emitError("a training step requires weights, no initializer of the model is one"), failure();
   for (unsigned argument : weights)
     if (options.seed)
       initialize(loss, argument, *options.seed);
-  std::string names;
-  for (unsigned argument : weights)
-    names += (names.empty() ? "" : ", ") + stateOf(loss, argument).str();
-  if (options.isTrained)
-    llvm::erase_if(weights, [&](unsigned argument) { return !options.isTrained(stateOf(loss, argument)); });
-  if (weights.empty())
-    return loss.emitError() << "a training step requires weights, none of them is chosen: " << names, failure();
+  auto all = llvm::map_to_vector(weights, [&](unsigned argument) { return stateOf(loss, argument).str(); });
+  std::string names = llvm::join(all, ", ");
+  std::string problem =
+      options.names.problem(options.initializers.empty() ? ArrayRef(all) : ArrayRef(options.initializers));
+  if (!problem.empty())
+    return loss.emitError(problem), failure();
+  llvm::erase_if(weights, [&](unsigned argument) { return !options.names.has(stateOf(loss, argument)); });
   // First: numbers of constant keys would be folded.
   States states(loss);
   varyRandomNumbers(loss, states, options.randomSeed);

@@ -9,6 +9,7 @@
 #ifndef SINTER_COMPILER_TRAIN_TRAINSTEP_H
 #define SINTER_COMPILER_TRAIN_TRAINSTEP_H
 
+#include "compiler/train/ImportStates.h"
 #include "compiler/train/OptimizerSpec.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -25,8 +26,11 @@ struct TrainOptions {
   /// Of labels: i64, i32, i16, i8, ui8.
   std::string labels = "i64";
   OptimizerSpec optimizer;
-  /// Which of the weights are trained, by name; the others are only read. Null: all.
-  std::function<bool(llvm::StringRef)> isTrained;
+  /// Which of the weights are trained; the others are only read.
+  TrainedNames names;
+  /// All initializers of an ONNX model, of which those that are not trained are constants (TrainedInitializers); empty
+  /// for models whose weights are all states.
+  std::vector<std::string> initializers;
   /// A seed for the first values of weights that have none: uniform within 1 / sqrt(fan in), vectors and numbers 0. The
   /// fan in is the first dim of a matrix, and the product of all dims but the first of a larger tensor (a convolution's
   /// filter). Without a seed they are zeros.

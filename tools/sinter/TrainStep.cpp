@@ -64,20 +64,17 @@ static uintmax_t stateBytes(const schedule::Signature &function) {
   return static_cast<uintmax_t>(bytes);
 }
 
-/// What --trainable finds and --frozen does not; null where neither is given.
-static std::function<bool(llvm::StringRef)> chosen(const TrainStepFlags &flags) {
-  std::shared_ptr<llvm::Regex> trainable = parsePattern("--trainable", flags.trainable),
-                               frozen = parsePattern("--frozen", flags.frozen);
-  if (!trainable && !frozen)
-    return nullptr;
-  return [trainable, frozen](llvm::StringRef name) {
-    return (!trainable || trainable->match(name)) && (!frozen || !frozen->match(name));
-  };
+static TrainedNames namesOf(const TrainStepFlags &flags) {
+  TrainedNames names;
+  std::string error;
+  if (!names.parse(flags.trainable, flags.frozen, "--", error))
+    throw Stop(Exit::Usage, error);
+  return names;
 }
 
-/// Which initializers are states: weights by name and statistics. `seen` gets the names that --trainable is asked for.
+/// Which initializers are states: weights by name and statistics. `seen` gets the names of what may be weights.
 static AdjustImport adjustment(const TrainStepFlags &flags, bool forInference, std::vector<std::string> &seen) {
-  TrainedInitializers trained{chosen(flags), !flags.trainable.empty()};
+  TrainedInitializers trained{namesOf(flags)};
   return [&flags, &seen, trained, forInference](onnx::OnnxImportOptions &import) {
     trained.adjust(import, forInference, flags.batch, seen);
   };
@@ -135,7 +132,7 @@ static Exit trainStep(const TrainStepFlags &flags) {
     flags.shared.refuseThreads("a graph, which is not compiled");
   }
 
-  train.isTrained = chosen(flags);
+  train.names = namesOf(flags);
   if (parsePattern("--sparse", flags.sparse))
     train.optimizer.sparse = flags.sparse;
   std::string kind = train.loss.substr(0, train.loss.find(':'));
@@ -154,17 +151,7 @@ static Exit trainStep(const TrainStepFlags &flags) {
   schedule::Span importing(shared.times.timeline(), TimedKind::Phase, "import for inference");
   mlir::OwningOpRef<mlir::ModuleOp> inference = model.readAgain(adjustment(flags, true, again));
   importing.end();
-  if (train.isTrained && !seen.empty() && llvm::none_of(seen, train.isTrained))
-    throw Stop(Exit::Failure,
-               flags.model +
-                   (flags.frozen.empty()
-                        ? ": --trainable requires the name of an initializer, none matches '" + flags.trainable
-                        : ": --frozen requires that an initializer is left, none is by '" + flags.frozen) +
-                   "'; they are " + listed(seen));
-  if (std::shared_ptr<llvm::Regex> frozen = parsePattern("--frozen", flags.frozen);
-      frozen && !seen.empty() && llvm::none_of(seen, [&](const std::string &name) { return frozen->match(name); }))
-    throw Stop(Exit::Failure, flags.model + ": --frozen requires the name of an initializer, none matches '" +
-                                  flags.frozen + "'; they are " + listed(seen));
+  train.initializers = seen;
   Diagnostics diagnostics(*model.context());
   schedule::Span deriving(shared.times.timeline(), TimedKind::Phase, "loss, gradients and optimizer");
   auto step = makeTrainStep(model.graph(), *inference, train);

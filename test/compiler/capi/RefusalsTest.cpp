@@ -3,6 +3,8 @@
 // What the C functions that record and compile graphs require of pointers, numbers and order, and what they say.
 
 #include "Recorder.h"
+#include <fstream>
+#include <string>
 
 #define EXPECT_REFUSED(call, message)                                                                                  \
   EXPECT_NE(call, SINTER_OK);                                                                                          \
@@ -126,4 +128,33 @@ TEST(Refusals, OfCompileOptions) {
   EXPECT_REFUSED(compile([](auto &o) { o.threads = -1; }), "compile options require at least 0 threads, got -1");
   EXPECT_REFUSED(sinter_graph_compile_file(r.graph, "x.pdf", nullptr),
                  "compile requires the suffix .smod, .o, .a, .so, .s, .sinter, .mlir or none, got '.pdf'");
+}
+
+TEST(Refusals, OfNamesThatNoWeightHas) {
+  std::string path = testing::TempDir() + "one_weight.mlir";
+  std::ofstream(path)
+      << "func.func @main(%x: tensor<4xf32> {sinter.name = \"x\"}, %w: tensor<4xf32> {sinter.state = \"w\"}) -> "
+         "(tensor<4xf32> {sinter.name = \"y\"}) {\n  %y = sinter.mul %x, %w : (tensor<4xf32>, "
+         "tensor<4xf32>) -> tensor<4xf32>\n  return %y : tensor<4xf32>\n}\n";
+  sinter_graph *model = nullptr, *step = nullptr;
+  ASSERT_EQ(sinter_graph_load(path.c_str(), &model), SINTER_OK) << sinter_last_error();
+  auto messageOf = [&](const char *trainable, const char *frozen) {
+    sinter_train_options options = {};
+    options.struct_size = sizeof options;
+    options.loss = "mse";
+    options.optimizer = "sgd:lr=0.1";
+    options.trainable = trainable;
+    options.frozen = frozen;
+    return sinter_graph_train_step(model, &options, &step) == SINTER_OK ? "" : std::string(sinter_last_error());
+  };
+  EXPECT_NE(messageOf("v", nullptr).find("trainable requires the name of a weight, none matches 'v'; they are w"),
+            std::string::npos);
+  EXPECT_NE(messageOf(nullptr, "v").find("frozen requires the name of a weight, none matches 'v'; they are w"),
+            std::string::npos);
+  EXPECT_NE(messageOf("w", "w").find("frozen requires that a weight is left, none is by 'w'; they are w"),
+            std::string::npos);
+  EXPECT_EQ(messageOf("(", nullptr).find("train_step: trainable requires a regular expression, got '('"), 0u);
+  EXPECT_EQ(messageOf("w", nullptr), "");
+  sinter_graph_destroy(step);
+  sinter_graph_destroy(model);
 }
