@@ -4,13 +4,18 @@
 #include "../state_write.h"
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <system_error>
 
 namespace sinter::data {
 
 /// Fewer rows than this are one thread's: they are read before another one has begun.
 static constexpr int64_t leastPart = 64;
-static constexpr uint8_t mostUses = 15;
+/// Counts end here: it matters which rows are needed seldom, not which are needed most.
+static constexpr uint8_t mostNeeded = 31;
+/// Counts are halved when each slot was needed so often on average.
+static constexpr int64_t needsOfAge = 32;
 /// Elements of a batch that are on their way from memory.
 static constexpr size_t farther = 12;
 
@@ -34,9 +39,12 @@ RowMemory statesOf(sinter_session *session, const RowStore &store, int64_t slots
 //===- Slots -----------------------------------------------------------------------------------------===//
 
 RowCache::RowCache(RowStore &store, RowMemory memory, int64_t slots, int threads)
-    : store(store), memory(std::move(memory)), slots(slots), threads(std::max(threads, 1)) {
-  if (slots < 1)
-    throw Error(SINTER_INVALID_ARGUMENT, "a row cache requires a slot or more, got " + std::to_string(slots));
+    : store(store), memory(std::move(memory)), slots(slots), threads(std::max(threads, 1)), queues(mostNeeded + 1),
+      needed(static_cast<uint8_t *>(std::calloc(static_cast<size_t>(store.options().rows), 1)), std::free) {
+  if (slots < 1 || slots > INT32_MAX)
+    throw Error(SINTER_INVALID_ARGUMENT, "a row cache requires 1 to 2^31 - 1 slots, got " + std::to_string(slots));
+  if (!needed)
+    throw std::bad_alloc();
   slotOf.reserve(slots);
   held.resize(static_cast<size_t>(slots));
 }
@@ -80,19 +88,78 @@ void RowCache::touch(int64_t slot, Batch &batch) {
     return;
   pinned += here.usedAt != current.at;
   here.usedAt = batch.at;
-  here.uses = std::min<uint8_t>(here.uses + 1, mostUses);
+  uint8_t &times = needed.get()[here.row];
+  times = std::min<uint8_t>(times + 1, mostNeeded);
+  ++counted;
   batch.slots.push_back(slot);
 }
 
-/// The slot of a row that leaves: one that neither `batch` needs nor the one that the step computes with. There is one.
-int64_t RowCache::chooseSlot(const Batch &batch) {
-  for (;; hand = hand + 1 == slots ? 0 : hand + 1) {
-    Slot &here = held[static_cast<size_t>(hand)];
-    if (here.usedAt == current.at || here.usedAt == batch.at)
+/// Puts a slot that is in no queue behind those whose rows are needed as often.
+void RowCache::enqueue(int64_t slot) {
+  Slot &here = held[static_cast<size_t>(slot)];
+  Queue &queue = queues[here.row < 0 ? 0 : needed.get()[here.row]];
+  here.behind = -1;
+  (queue.last < 0 ? queue.first : held[static_cast<size_t>(queue.last)].behind) = static_cast<int32_t>(slot);
+  queue.last = static_cast<int32_t>(slot);
+}
+
+/// Takes the row of a slot away. The slot stays in its queue.
+void RowCache::empty(int64_t slot) {
+  Slot &here = held[static_cast<size_t>(slot)];
+  here = {.behind = here.behind};
+}
+
+/// Halves how often rows were needed.
+void RowCache::age() {
+  counted = 0;
+  uint8_t *times = needed.get();
+  int64_t rows = store.options().rows, row = 0;
+  for (; row + 8 <= rows; row += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, times + row, sizeof eight);
+    if (!eight)
+      continue; // pages that nobody wrote take no memory
+    eight = eight >> 1 & 0x7F7F7F7F7F7F7F7F;
+    std::memcpy(times + row, &eight, sizeof eight);
+  }
+  for (; row < rows; ++row)
+    times[row] /= 2;
+  // Each queue goes behind those of the one for half as often.
+  for (size_t n = 1; n < queues.size(); ++n) {
+    Queue taken = std::exchange(queues[n], {}), &to = queues[n / 2];
+    if (taken.first < 0)
       continue;
-    if (here.row < 0 || here.uses == 0)
-      return hand;
-    here.uses /= 2;
+    (to.last < 0 ? to.first : held[static_cast<size_t>(to.last)].behind) = taken.first;
+    to.last = taken.last;
+  }
+}
+
+/// The slot of a row that leaves: one that neither `batch` needs nor the one that the step computes with. There is one.
+/// It is `aside` then.
+int64_t RowCache::chooseSlot(const Batch &batch) {
+  if (fresh < slots) {
+    aside.push_back(fresh);
+    return fresh++;
+  }
+  for (size_t n = 0;;) {
+    Queue &queue = queues[n];
+    if (queue.first < 0) {
+      ++n;
+      continue;
+    }
+    int64_t slot = queue.first;
+    const Slot &here = held[static_cast<size_t>(slot)];
+    queue.first = here.behind;
+    if (queue.first < 0)
+      queue.last = -1;
+    bool mustStay = here.usedAt == current.at || here.usedAt == batch.at;
+    if (!mustStay && here.row >= 0 && needed.get()[here.row] > n) {
+      enqueue(slot);
+      continue;
+    }
+    aside.push_back(slot);
+    if (!mustStay)
+      return slot;
   }
 }
 
@@ -113,6 +180,11 @@ void RowCache::assign(Batch &batch) {
   batch.slots.clear();
   batch.isWhole = false;
   batch.at = ++batches;
+  for (int64_t slot : aside)
+    enqueue(slot);
+  aside.clear();
+  if (counted / needsOfAge >= slots)
+    age();
   pinned = &batch == &current ? 0 : static_cast<int64_t>(current.slots.size());
   // What is here stays, before anything leaves.
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -138,7 +210,7 @@ void RowCache::assign(Batch &batch) {
         writeSlot(slot);
       slotOf.erase(here.row);
     }
-    here = {.row = rows[i]};
+    here = {.row = rows[i]}; // it is in no queue
     slotOf.insert(rows[i], slot);
     arrivals.push_back({rows[i], slot, -1});
     touch(slot, batch);
@@ -209,7 +281,7 @@ void RowCache::settle(bool isAhead) {
   if (readError) {
     for (const Arrival &one : arrivals) {
       slotOf.erase(one.row);
-      held[static_cast<size_t>(one.slot)] = {};
+      empty(one.slot);
     }
   } else if (!arrivals.empty()) {
     findMemory();
@@ -329,6 +401,9 @@ bool RowCache::opensAt(int64_t mark) {
     return false;
   slotOf.clear();
   held.assign(held.size(), {});
+  std::fill(queues.begin(), queues.end(), Queue());
+  aside.clear();
+  fresh = 0;
   current = next = {};
   return true;
 }
@@ -339,8 +414,9 @@ void RowCache::forget(int64_t row) {
   next.isWhole = false;
   if (int64_t slot = slotOf.find(row); slot >= 0) {
     slotOf.erase(row);
-    held[static_cast<size_t>(slot)] = {};
+    empty(slot);
   }
+  needed.get()[row] = 0;
   store.forget(row);
 }
 

@@ -17,9 +17,11 @@
 // order lookups of a row are added does not depend on where it lies. So neither results depend on the number of slots,
 // on threads or on what was prefetched.
 //
-// Which row leaves: a hand goes round the slots, halves how often each was used and takes the first that is at zero, so
-// that rows which many batches look up stay. Its values go to the end of the store's log before another row comes;
-// where they cannot be written, it stays.
+// Which row leaves: the one that the fewest batches needed, of those in slots; of equal ones the one that came first.
+// Batches are counted for each row of the table, a byte each, so that a row which comes again is known. Where many rows
+// are looked up once in a thousand batches, a cache that knows only what it holds takes the wrong ones. Counts are
+// halved now and then, so that rows which nobody needs any more leave. The values of a row go to the end of the store's
+// log before another row comes; where they cannot be written, it stays.
 //
 // What `prefetch` does beside the step: it looks up the ids, chooses slots that the step does not touch, writes what
 // leaves and reads what comes. `prepare` then puts the values into the slots, which is all that the step waits for.
@@ -92,9 +94,14 @@ private:
   struct Slot {
     int64_t row = -1;             // -1: none
     uint32_t usedAt = UINT32_MAX; // the number of the last batch that needed it
-    uint8_t uses = 0;
+    int32_t behind = -1;          // the next slot of the queue
     bool isDirty = false;
     Came came = Came::Before;
+  };
+  /// Slots that `behind` links. Each slot that ever held a row is in the queue for how often its row was needed, or
+  /// `aside`. It may be in one for fewer: it moves on when it is at the front.
+  struct Queue {
+    int32_t first = -1, last = -1;
   };
   struct Arrival {            // a row that has a slot, whose values are not there yet
     int64_t row, slot, place; // place: in the store, -1 for one that nobody wrote
@@ -107,6 +114,9 @@ private:
   };
 
   int64_t chooseSlot(const Batch &batch);
+  void enqueue(int64_t slot);
+  void empty(int64_t slot);
+  void age();
   void touch(int64_t slot, Batch &batch);
   void assign(Batch &batch);
   void beginReading();
@@ -126,10 +136,15 @@ private:
   int threads;
   RowMap slotOf;
   std::vector<Slot> held;
-  std::vector<float *> values;  // of the fields, as of the last findMemory
-  int64_t hand = 0, pinned = 0; // slots that must stay
-  uint32_t batches = 0;         // numbers of batches that were given out
-  Batch current, next;          // what `prepare` gave, and what `prefetch` brings
+  std::vector<float *> values;                       // of the fields, as of the last findMemory
+  std::vector<Queue> queues;                         // by how often a row was needed
+  std::vector<int64_t> aside;                        // slots that were at the front and must stay
+  std::unique_ptr<uint8_t, void (*)(void *)> needed; // of each row of the table: batches that needed it
+  int64_t counted = 0;                               // since they were halved
+  int64_t fresh = 0;                                 // slots that held a row once
+  int64_t pinned = 0;                                // slots that must stay
+  uint32_t batches = 0;                              // numbers of batches that were given out
+  Batch current, next;                               // what `prepare` gave, and what `prefetch` brings
   std::vector<Arrival> arrivals;
   std::vector<int64_t> wanted; // of the arrivals, those that are read: the last ones
   std::vector<char> records;   // theirs
