@@ -14,7 +14,7 @@ static double accuracy(sn::Session &infer, const sn::Tensor &x, const sn::Tensor
   return sn::mean(right).item<double>();
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   Training training(argc, argv, kBatch);
   std::map<std::string, sn::Tensor> digits{{"images", sn::zeros({kDigits, 64}, sn::DType::u8)},
                                            {"labels", sn::zeros({kDigits}, sn::DType::i64)}};
@@ -44,4 +44,7 @@ int main(int argc, char **argv) {
     Training::print(epoch, loss);
   }
   std::printf("after: %.2f %% read\n", 100 * accuracy(infer, held, heldLabels));
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

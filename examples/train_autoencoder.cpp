@@ -15,7 +15,7 @@ struct Autoencoder {
 
 static sn::Tensor loss(Autoencoder &net, const sn::Tensor &x) { return sn::mse_loss(net(x), x); }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   Training training(argc, argv, kPictures);
   const int64_t batches = 20;
   std::vector<float> pictures(size_t(batches * kPictures * kPixels));
@@ -33,4 +33,7 @@ int main(int argc, char **argv) {
   auto use = [](Autoencoder &net, const sn::Tensor &x) { return net(x); };
   training.run(step, use, std::tuple(x[sn::slice(0, int64_t(kPictures))]),
                ", \"metrics\": [\"mse:y,x\"], \"validation\": {\"x\": \"@x.npy\"}", x);
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

@@ -46,7 +46,7 @@ static sn::Tensor loss(Policy &policy, nn::Mode &mode, const sn::Tensor &weight)
   return -weight * sn::mean(better * logs) / sn::mean(steps);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   Training training(argc, argv, 1);
   auto [first, second] = sn::key(1).split<2>();
   Policy policy{nn::linear(first, 4, 16), nn::linear(second, 16, 2)};
@@ -59,4 +59,7 @@ int main(int argc, char **argv) {
   auto stands =
       sn::jit([](Policy policy, sn::Tensor trial) { return sn::mean(play(policy, sn::key(7).fold_in(trial)).first); });
   std::fprintf(stderr, "stands for %.1f steps of %d\n", double(stands(step.model(), 0).item<float>()), int(kMost));
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

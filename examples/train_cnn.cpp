@@ -44,7 +44,7 @@ static std::pair<sn::Tensor, sn::Tensor> batch(uint32_t number) {
   return {sn::Tensor(pictures, {kPictures, 1, kSide, kSide}), sn::Tensor(kinds)};
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   auto [first, second, third] = sn::key(1).split<3>();
   Net net{nn::conv2d(first, 1, 8, 3, {.padding = 1}), nn::batch_norm(8), nn::conv2d(second, 8, 16, 3, {.padding = 1}),
           nn::linear(third, 16, kKinds)};
@@ -71,4 +71,7 @@ int main(int argc, char **argv) {
   sn::Tensor right = sn::astype(sn::argmax(scores(trained, x), 1) == kinds, sn::DType::f32);
   std::printf("right: %.0f of %d\n", double(sn::sum(right).item<float>()), kPictures);
   return 0;
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

@@ -54,7 +54,7 @@ static double accuracy(Reader net, const sn::Tensor &pixels, const sn::Tensor &l
   return sn::mean(right).item<double>();
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   Training training(argc, argv, kBatch);
   std::map<std::string, sn::Tensor> digits{{"images", sn::zeros({kDigits, 64}, sn::DType::u8)},
                                            {"labels", sn::zeros({kDigits}, sn::DType::i64)}};
@@ -91,4 +91,7 @@ int main(int argc, char **argv) {
     std::printf("fifth %d: %.2f %% read\n", int(fifth + 1), 100 * right);
   }
   std::printf("mean of the fifths: %.2f %%\n", 100 * sum);
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

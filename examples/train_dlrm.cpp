@@ -39,7 +39,7 @@ static sn::Tensor loss(Dlrm &net, const sn::Tensor &dense, const sn::Tensor &use
   return sn::bce_with_logits(net(dense, user, item, recent, cross), click);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   Clicks clicks(argc, argv, logit, 800);
   auto [a, b, c, d, e, f] = sn::key(1).split<6>();
   auto table = [](const sn::Key &key, int64_t rows) { return 0.1f * nn::embedding(key, rows, 4).weight; };
@@ -49,4 +49,7 @@ int main(int argc, char **argv) {
   auto step = sn::train_step(loss, net, adam.sparse("users|items|crosses"),
                              {.inputs = {"dense", "user", "item", "recent", "cross", "click"}});
   clicks.train(step);
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

@@ -44,7 +44,7 @@ static std::pair<sn::Tensor, sn::Tensor> pieces(const std::vector<int64_t> &text
   return {sn::Tensor(x, {count, kLength}), sn::Tensor(next, {count, kLength})};
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   std::vector<int64_t> text;
   for (int i = 3; i < argc; ++i) {
     std::ifstream file(argv[i], std::ios::binary);
@@ -98,4 +98,7 @@ int main(int argc, char **argv) {
     std::cerr << decode(seen.back());
   }
   std::cerr << "\n";
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

@@ -79,7 +79,7 @@ template <class Body> static void each(const data::Dataset &sounds, int64_t epoc
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   Training training(argc, argv, kBatch);
   auto files = [&](const char *part) { return data::openFolder(training.folder + part, {".wav"}); };
   data::Dataset sounds = data::Dataset::shuffledFrom(files("/train"), 1);
@@ -108,4 +108,7 @@ int main(int argc, char **argv) {
     });
     training.print(epoch, last);
   }
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

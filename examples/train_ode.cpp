@@ -31,7 +31,7 @@ static sn::Tensor loss(Field &f, const sn::Tensor &x, const sn::Tensor &after) {
   return sn::mse_loss(solve(f, x), after);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   Training training(argc, argv, kBatch);
   const int64_t samples = 20 * kBatch;
   std::vector<float> before, after;
@@ -61,4 +61,7 @@ int main(int argc, char **argv) {
   auto use = [](Field &f, const sn::Tensor &x) { return solve(f, x); };
   training.run(step, use, std::tuple(x[sn::slice(0, kBatch)]),
                ", \"metrics\": [\"mse\"], \"validation\": {\"x\": \"@x.npy\"}", x, y);
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

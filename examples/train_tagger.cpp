@@ -19,7 +19,7 @@ static sn::Tensor loss(Tagger &net, const sn::Tensor &x, const sn::Tensor &tags)
   return sn::cross_entropy(sn::reshape(net(x), {-1, kTags}), sn::reshape(tags, {-1}));
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   Training training(argc, argv, kBatch);
   const int64_t samples = 20 * kBatch;
   std::vector<int64_t> text, tags;
@@ -47,4 +47,7 @@ int main(int argc, char **argv) {
   auto use = [](Tagger &net, const sn::Tensor &x) { return net(x); };
   training.run(step, use, std::tuple(x[sn::slice(0, kBatch)]),
                ", \"metrics\": [\"accuracy\"], \"validation\": {\"x\": \"@x.npy\"}", x, y);
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }

@@ -26,7 +26,7 @@ static sn::Tensor loss(WideDeep &net, const sn::Tensor &dense, const sn::Tensor 
   return sn::bce_with_logits(net(dense, user, item, recent, cross), click);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv) try {
   Clicks clicks(argc, argv, logit, 500);
   auto [a, b, c, d, e] = sn::key(1).split<5>();
   WideDeep net{{sn::zeros({kCrosses, 1})},
@@ -39,4 +39,7 @@ int main(int argc, char **argv) {
   auto step = sn::train_step(loss, net, adam.sparse("wide|users|items"),
                              {.inputs = {"dense", "user", "item", "recent", "cross", "click"}});
   clicks.train(step);
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return 1;
 }
