@@ -78,8 +78,8 @@ sinter_status_code sinter_graph_precision(sinter_graph *graph, const char *polic
 
 /// Reads the model twice, as it is in training and when it is used, into `context`. `seen` gets the names of an ONNX
 /// model's initializers.
-static LogicalResult readModel(sinter_graph &graph, MLIRContext *context, const TrainedInitializers &trained,
-                               int64_t batch, OwningOpRef<ModuleOp> &training, OwningOpRef<ModuleOp> &inference,
+static LogicalResult readModel(sinter_graph &graph, MLIRContext *context, const TrainedNames &trained, int64_t batch,
+                               OwningOpRef<ModuleOp> &training, OwningOpRef<ModuleOp> &inference,
                                std::vector<std::string> &seen) {
   std::vector<std::string> again;
   if (graph.source.empty()) { // another context's module comes as bytes
@@ -149,9 +149,9 @@ sinter_status_code sinter_graph_train_step(sinter_graph *graph, const sinter_tra
       return success();
     });
     OwningOpRef<ModuleOp> training, inference;
-    TrainedInitializers trained{train.names};
     int64_t batch = chosen.batch > 0 ? chosen.batch : -1;
-    bool isRead = succeeded(readModel(*graph, context.get(), trained, batch, training, inference, train.initializers));
+    bool isRead =
+        succeeded(readModel(*graph, context.get(), train.names, batch, training, inference, train.initializers));
     if (isRead && chosen.precision && *chosen.precision && !setPrecision(*training, chosen.precision, error))
       return invalid("a policy of precision " + error);
     if (isRead)

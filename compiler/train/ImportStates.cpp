@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "compiler/train/ImportStates.h"
+#include "compiler/NamePattern.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace sinter;
-
-static bool parsePattern(llvm::Twine of, llvm::StringRef text, std::shared_ptr<llvm::Regex> &pattern,
-                         std::string &error) {
-  if (text.empty())
-    return true;
-  pattern = std::make_shared<llvm::Regex>(text);
-  std::string reason;
-  if (pattern->isValid(reason))
-    return true;
-  error = (of + " requires a regular expression, got '" + text + "': " + reason).str();
-  return false;
-}
 
 bool TrainedNames::parse(llvm::StringRef trained, llvm::StringRef left, llvm::StringRef before, std::string &error) {
   trainableText = trained.str();
   frozenText = left.str();
   prefix = before.str();
-  return parsePattern(before + "trainable", trained, trainable, error) &&
-         parsePattern(before + "frozen", left, frozen, error);
+  trainable = compilePattern(prefix + "trainable", trainableText, error);
+  if (error.empty())
+    frozen = compilePattern(prefix + "frozen", frozenText, error);
+  return error.empty();
 }
 
 std::string TrainedNames::problem(llvm::ArrayRef<std::string> seen) const {
@@ -33,9 +23,7 @@ std::string TrainedNames::problem(llvm::ArrayRef<std::string> seen) const {
   auto none = [&](const std::shared_ptr<llvm::Regex> &pattern) {
     return pattern && llvm::none_of(seen, [&](const std::string &name) { return pattern->match(name); });
   };
-  std::string theyAre = "'; they are " + llvm::join(seen.take_front(8), ", ");
-  if (seen.size() > 8)
-    theyAre += " and " + std::to_string(seen.size() - 8) + " more";
+  std::string theyAre = "'; they are " + listed(seen);
   if (none(trainable))
     return prefix + "trainable requires the name of a weight, none matches '" + trainableText + theyAre;
   if (none(frozen))
@@ -45,8 +33,8 @@ std::string TrainedNames::problem(llvm::ArrayRef<std::string> seen) const {
   return "";
 }
 
-void TrainedInitializers::adjust(onnx::OnnxImportOptions &options, bool forInference, int64_t batch,
-                                 std::vector<std::string> &seen) const {
+void TrainedNames::adjust(onnx::OnnxImportOptions &options, bool forInference, int64_t batch,
+                          std::vector<std::string> &seen) const {
   options.forInference = forInference;
   if (!forInference)
     options.batch = batch;
@@ -56,9 +44,9 @@ void TrainedInitializers::adjust(onnx::OnnxImportOptions &options, bool forInfer
     if (initializer.isSetting)
       return false;
     seen.push_back(initializer.name.str());
-    if (!trained.names.has(initializer.name))
+    if (!trained.has(initializer.name))
       return false;
     // a formula's number is no weight
-    return trained.names.isNamed() || initializer.isNamedByTorch || initializer.type.getRank() > 0;
+    return trained.isNamed() || initializer.isNamedByTorch || initializer.type.getRank() > 0;
   };
 }

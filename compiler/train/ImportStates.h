@@ -21,24 +21,19 @@ public:
   bool has(llvm::StringRef name) const {
     return (!trainable || trainable->match(name)) && (!frozen || !frozen->match(name));
   }
-  /// Names of weights were asked for.
+  /// Names of weights were asked for: then single numbers are weights, too.
   bool isNamed() const { return trainable != nullptr; }
   /// What is wrong with the expressions for a model whose initializers are `seen`: one finds nothing, or nothing is
   /// left. Empty when they fit or the model has none.
   std::string problem(llvm::ArrayRef<std::string> seen) const;
 
-private:
-  std::string trainableText, frozenText, prefix;
-  std::shared_ptr<llvm::Regex> trainable, frozen;
-};
-
-struct TrainedInitializers {
-  /// Where they name weights, single numbers are some too.
-  TrainedNames names;
-
   /// Makes weights and statistics states. `batch` is the size of dynamic first dims in training, -1 for none; `seen`
   /// gets the names of what may be weights, and must live as long as `options`.
   void adjust(onnx::OnnxImportOptions &options, bool forInference, int64_t batch, std::vector<std::string> &seen) const;
+
+private:
+  std::string trainableText, frozenText, prefix;
+  std::shared_ptr<llvm::Regex> trainable, frozen;
 };
 
 } // namespace sinter

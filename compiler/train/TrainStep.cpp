@@ -225,18 +225,17 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
   if (!labels)
     return loss.emitError() << "labels require i64, i32, i16, i8 or ui8, got '" << options.labels << "'", failure();
   SmallVector<unsigned> weights = findWeights(loss);
-  bool areOthers = !options.initializers.empty() && !options.names.areAll(); // which are constants
-  if (weights.empty() && !areOthers)
-    return loss.emitError("a training step requires weights, no initializer of the model is one"), failure();
-  for (unsigned argument : weights)
-    if (options.seed)
-      initialize(loss, argument, *options.seed);
   auto all = llvm::map_to_vector(weights, [&](unsigned argument) { return stateOf(loss, argument).str(); });
   std::string names = llvm::join(all, ", ");
   std::string problem =
       options.names.problem(options.initializers.empty() ? ArrayRef(all) : ArrayRef(options.initializers));
   if (!problem.empty())
     return loss.emitError(problem), failure();
+  if (weights.empty())
+    return loss.emitError("a training step requires weights, no initializer of the model is one"), failure();
+  for (unsigned argument : weights)
+    if (options.seed)
+      initialize(loss, argument, *options.seed);
   llvm::erase_if(weights, [&](unsigned argument) { return !options.names.has(stateOf(loss, argument)); });
   // First: numbers of constant keys would be folded.
   States states(loss);

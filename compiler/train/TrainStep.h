@@ -28,7 +28,7 @@ struct TrainOptions {
   OptimizerSpec optimizer;
   /// Which of the weights are trained; the others are only read.
   TrainedNames names;
-  /// All initializers of an ONNX model, of which those that are not trained are constants (TrainedInitializers); empty
+  /// All initializers of an ONNX model, of which those that are not trained are constants (TrainedNames::adjust); empty
   /// for models whose weights are all states.
   std::vector<std::string> initializers;
   /// A seed for the first values of weights that have none: uniform within 1 / sqrt(fan in), vectors and numbers 0. The

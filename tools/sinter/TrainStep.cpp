@@ -64,19 +64,11 @@ static uintmax_t stateBytes(const schedule::Signature &function) {
   return static_cast<uintmax_t>(bytes);
 }
 
-static TrainedNames namesOf(const TrainStepFlags &flags) {
-  TrainedNames names;
-  std::string error;
-  if (!names.parse(flags.trainable, flags.frozen, "--", error))
-    throw Stop(Exit::Usage, error);
-  return names;
-}
-
 /// Which initializers are states: weights by name and statistics. `seen` gets the names of what may be weights.
-static AdjustImport adjustment(const TrainStepFlags &flags, bool forInference, std::vector<std::string> &seen) {
-  TrainedInitializers trained{namesOf(flags)};
-  return [&flags, &seen, trained, forInference](onnx::OnnxImportOptions &import) {
-    trained.adjust(import, forInference, flags.batch, seen);
+static AdjustImport adjustment(const TrainedNames &names, int64_t batch, bool forInference,
+                               std::vector<std::string> &seen) {
+  return [&seen, names, batch, forInference](onnx::OnnxImportOptions &import) {
+    names.adjust(import, forInference, batch, seen);
   };
 }
 
@@ -132,7 +124,8 @@ static Exit trainStep(const TrainStepFlags &flags) {
     flags.shared.refuseThreads("a graph, which is not compiled");
   }
 
-  train.names = namesOf(flags);
+  if (!train.names.parse(flags.trainable, flags.frozen, "--", error))
+    throw Stop(Exit::Usage, error);
   if (parsePattern("--sparse", flags.sparse))
     train.optimizer.sparse = flags.sparse;
   std::string kind = train.loss.substr(0, train.loss.find(':'));
@@ -145,13 +138,12 @@ static Exit trainStep(const TrainStepFlags &flags) {
   SharedOptions shared = flags.shared;
   shared.times.begin({flags.model, flags.output, header}, flags.force);
   train.checkpoint = std::exchange(shared.checkpoint, ""); // of the step, not of the model
-  std::vector<std::string> seen, again;
-  Model model(flags.model, shared, adjustment(flags, false, seen));
+  std::vector<std::string> again;
+  Model model(flags.model, shared, adjustment(train.names, flags.batch, false, train.initializers));
   using TimedKind = schedule::Timeline::Kind;
   schedule::Span importing(shared.times.timeline(), TimedKind::Phase, "import for inference");
-  mlir::OwningOpRef<mlir::ModuleOp> inference = model.readAgain(adjustment(flags, true, again));
+  mlir::OwningOpRef<mlir::ModuleOp> inference = model.readAgain(adjustment(train.names, flags.batch, true, again));
   importing.end();
-  train.initializers = seen;
   Diagnostics diagnostics(*model.context());
   schedule::Span deriving(shared.times.timeline(), TimedKind::Phase, "loss, gradients and optimizer");
   auto step = makeTrainStep(model.graph(), *inference, train);
