@@ -33,13 +33,14 @@ public:
       fail("a " + std::string(name) + " " + TensorType{own.dtype(), sizes}.str() + ofWeight() + ", got " +
            tensor.type().str());
   }
-  /// The operand has axes like `pattern`, "[N, 3, H, W]", whose last ones (or those from `first` on) have these sizes.
-  void operand(const std::string &pattern, bool hasRank, int first, const Shape &sizes) {
+  /// The operand has axes like `pattern()`, "[N, 3, H, W]", whose last ones (or those from `first` on) have these
+  /// sizes. The text is made for an error alone: layers are called op by op, too.
+  template <class Pattern> void operand(Pattern &&pattern, bool hasRank, int first, const Shape &sizes) {
     if (b.failed())
       return;
     int at = first < 0 ? x.rank() + first : first;
     if (!hasRank || at < 0 || x.dtype() != own.dtype() || !hasSizes(x, at, sizes))
-      fail("x " + pattern + " of " + dtype_name(own.dtype()) + ofWeight() + ", got " + x.type().str());
+      fail("x " + pattern() + " of " + dtype_name(own.dtype()) + ofWeight() + ", got " + x.type().str());
   }
   void fail(const std::string &message) {
     if (!b.failed())

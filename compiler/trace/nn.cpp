@@ -38,7 +38,8 @@ Tensor Linear::operator()(const Operand &x) const {
     check.fail("a weight [out, in], got " + weight.type().str());
   if (!check.failed()) {
     check.part("bias", bias.value_or(Tensor()), Shape{weight.known_dim(0)});
-    check.operand("[..., " + std::to_string(weight.known_dim(1)) + "]", true, -1, Shape{weight.known_dim(1)});
+    check.operand([&] { return "[..., " + std::to_string(weight.known_dim(1)) + "]"; }, true, -1,
+                  Shape{weight.known_dim(1)});
   }
   if (check.failed())
     return check.error();
@@ -71,8 +72,8 @@ static detail::LayerCheck checkConv(const Layer &layer, const Operand &x, int64_
   if (check.failed())
     return check;
   check.part("bias", layer.bias.value_or(Tensor()), Shape{out});
-  check.operand("[N, " + std::to_string(in) + ", " + detail::spaceNames(space) + "]", x.tensor.rank() == space + 2, 1,
-                Shape{in});
+  check.operand([&] { return "[N, " + std::to_string(in) + ", " + detail::spaceNames(space) + "]"; },
+                x.tensor.rank() == space + 2, 1, Shape{in});
   for (int k = 0; k < space && !check.failed(); ++k) {
     auto of = [&](const std::vector<int64_t> &list, int64_t otherwise) {
       return size_t(k) < list.size() ? list[size_t(k)] : otherwise;
@@ -208,7 +209,8 @@ static void takesChannels(detail::LayerCheck &check, const Operand &x, const Ten
   Shape channels{weight.rank() == 1 ? weight.known_dim(0) : -1};
   check.part("weight", weight, channels);
   check.part("bias", bias, channels);
-  check.operand("[N, " + std::to_string(channels[0]) + ", space...]", x.tensor.rank() >= leastRank, 1, channels);
+  check.operand([&] { return "[N, " + std::to_string(channels[0]) + ", space...]"; }, x.tensor.rank() >= leastRank, 1,
+                channels);
 }
 static detail::LayerCheck checkBatchNorm(const BatchNorm &layer, const Operand &x) {
   detail::LayerCheck check("batch_norm", x);
@@ -266,8 +268,7 @@ static detail::LayerCheck checkLast(const char *name, const Operand &x, const Te
     return check;
   Shape sizes = weight.known_shape();
   check.part("bias", bias, sizes);
-  std::string text = sizes.str();
-  check.operand("[..., " + text.substr(1), true, -weight.rank(), sizes);
+  check.operand([&] { return "[..., " + sizes.str().substr(1); }, true, -weight.rank(), sizes);
   return check;
 }
 static detail::LayerCheck checkGroups(const char *name, const Operand &x, const Tensor &weight, const Tensor &bias,

@@ -37,8 +37,8 @@ Tensor MultiHeadAttention::operator()(const Operand &x, const AttentionOptions &
   if (!check.failed() && in_proj_weight.rank() != 2)
     check.fail("an in_proj_weight of rank 2, got " + in_proj_weight.type().str());
   if (!check.failed())
-    check.operand("[N, T, " + std::to_string(in_proj_weight.known_dim(1)) + "]", x.tensor.rank() == 3, 2,
-                  Shape{in_proj_weight.known_dim(1)});
+    check.operand([&] { return "[N, T, " + std::to_string(in_proj_weight.known_dim(1)) + "]"; }, x.tensor.rank() == 3,
+                  2, Shape{in_proj_weight.known_dim(1)});
   if (check.failed())
     return check.error();
   int64_t width = in_proj_weight.known_dim(0) / (heads + 2 * key_heads);
@@ -198,7 +198,7 @@ static RecurrentResult runLayers(const char *name, const RecurrentWeights &weigh
   if (!check.failed())
     check.weight("weight_ih_l0", first);
   if (!check.failed())
-    check.operand("[N, T, " + std::to_string(first.known_dim(-1)) + "]", x.tensor.rank() == 3, 2,
+    check.operand([&] { return "[N, T, " + std::to_string(first.known_dim(-1)) + "]"; }, x.tensor.rank() == 3, 2,
                   Shape{first.known_dim(-1)});
   if (check.failed())
     return stop(check.error());
