@@ -94,13 +94,18 @@ void RowCache::touch(int64_t slot, Batch &batch) {
   batch.slots.push_back(slot);
 }
 
+/// Puts what `more` links, a slot or more, behind the queue.
+void RowCache::append(Queue &queue, Queue more) {
+  (queue.last < 0 ? queue.first : held[static_cast<size_t>(queue.last)].behind) = more.first;
+  queue.last = more.last;
+}
+
 /// Puts a slot that is in no queue behind those whose rows are needed as often.
 void RowCache::enqueue(int64_t slot) {
   Slot &here = held[static_cast<size_t>(slot)];
-  Queue &queue = queues[here.row < 0 ? 0 : needed.get()[here.row]];
   here.behind = -1;
-  (queue.last < 0 ? queue.first : held[static_cast<size_t>(queue.last)].behind) = static_cast<int32_t>(slot);
-  queue.last = static_cast<int32_t>(slot);
+  auto only = static_cast<int32_t>(slot);
+  append(queues[here.row < 0 ? 0 : needed.get()[here.row]], {only, only});
 }
 
 /// Takes the row of a slot away. The slot stays in its queue.
@@ -125,13 +130,9 @@ void RowCache::age() {
   for (; row < rows; ++row)
     times[row] /= 2;
   // Each queue goes behind those of the one for half as often.
-  for (size_t n = 1; n < queues.size(); ++n) {
-    Queue taken = std::exchange(queues[n], {}), &to = queues[n / 2];
-    if (taken.first < 0)
-      continue;
-    (to.last < 0 ? to.first : held[static_cast<size_t>(to.last)].behind) = taken.first;
-    to.last = taken.last;
-  }
+  for (size_t n = 1; n < queues.size(); ++n)
+    if (Queue taken = std::exchange(queues[n], {}); taken.first >= 0)
+      append(queues[n / 2], taken);
 }
 
 /// The slot of a row that leaves: one that neither `batch` needs nor the one that the step computes with. There is one.

@@ -114,6 +114,7 @@ private:
   };
 
   int64_t chooseSlot(const Batch &batch);
+  void append(Queue &queue, Queue more);
   void enqueue(int64_t slot);
   void empty(int64_t slot);
   void age();

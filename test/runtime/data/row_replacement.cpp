@@ -78,4 +78,15 @@ TEST_F(RowReplacement, rowsThatNobodyNeedsAnyMoreLeave) {
   EXPECT_LT(missed(cache, 1000, 3571), 1.2 * zipf.missed(kSlots));
 }
 
+TEST_F(RowReplacement, slotsHaveALimit) {
+  for (int64_t slots : {int64_t(0), int64_t(1) << 31}) {
+    try {
+      RowCache cache(store, [&](size_t) { return values.data(); }, slots);
+      ADD_FAILURE() << slots;
+    } catch (const Error &error) {
+      EXPECT_EQ(error.what(), "a row cache requires 1 to 2^31 - 1 slots, got " + std::to_string(slots));
+    }
+  }
+}
+
 } // namespace
