@@ -5,6 +5,7 @@
 #include "backends/cpu/KernelCache.h"
 #include "backends/cpu/LongFunctions.h"
 #include "backends/cpu/Lowering.h"
+#include "backends/cpu/MaskedHalves.h"
 #include "backends/cpu/OrderDefinitions.h"
 #include "backends/cpu/SingleLaneStores.h"
 #include "backends/schedule/Threads.h"
@@ -192,6 +193,7 @@ static bool optimize(llvm::Module &module, llvm::TargetMachine &machine, const O
   }
   passes.run(module, modules);
   storeSingleLanes(module);
+  moveMaskedHalvesAsBits(module);
   carryBFloatsAsBits(module);
   return !llvm::verifyModule(module);
 }
