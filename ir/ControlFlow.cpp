@@ -29,6 +29,14 @@ std::optional<Control> sinter::controlOf(Operation *op) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
+Operation *sinter::capturingLoop(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  Operation *loop = argument ? argument.getOwner()->getParentOp() : nullptr;
+  if (!loop || !isLoop(loop))
+    return nullptr;
+  return argument.getArgNumber() >= controlOf(loop)->firstCapture ? loop : nullptr;
+}
+
 SmallVector<BlockArgument> sinter::addCapture(Operation *op, Value value) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<CondOp, SwitchOp, WhileOp, ForOp, ScanOp>([&](auto control) { control.getCapturesMutable().append(value); })

@@ -34,6 +34,9 @@ inline bool isLoop(mlir::Operation *op) {
   return control && control->isLoop;
 }
 
+/// The loop whose capture `value` is, or null.
+mlir::Operation *capturingLoop(mlir::Value value);
+
 /// Appends a capture and returns its argument in each region.
 llvm::SmallVector<mlir::BlockArgument> addCapture(mlir::Operation *op, mlir::Value value);
 

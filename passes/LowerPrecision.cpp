@@ -3,10 +3,9 @@
 #include "passes/LowerPrecision.h"
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
-#include "ir/ElementMoves.h"
-#include "ir/Elementwise.h"
 #include "ir/Kernel.h"
 #include "passes/Devices.h"
+#include "passes/ProductOperands.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -15,8 +14,6 @@
 using namespace mlir;
 using namespace sinter;
 
-/// A conversion reads and writes an element; products that read it as often as this gain more than that.
-static constexpr int64_t kLeastReads = 16;
 /// With fewer channels a group rows of a convolution are padded more than they gain.
 static constexpr int64_t kLeastChannels = 16;
 
@@ -78,34 +75,12 @@ bool sinter::multipliesInHalf(ModuleOp module) {
 
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 
-/// True where converting an operand pays that is read `reads` times an element. Constants are converted when they are
-/// folded; sizes that are not known count as large.
-static bool pays(Value operand, int64_t reads) {
-  return isConstant(operand) || ShapedType::isDynamic(reads) || reads >= kLeastReads;
+/// True where converting an operand pays. Constants are converted when they are folded.
+static bool pays(OpOperand &operand) {
+  return isConstant(operand.get()) || isReadOften(readsOf(operand.getOwner(), operand.getOperandNumber()));
 }
 
-/// The product of the sizes along `axes`, dynamic where one of them is.
-static int64_t countAlong(Value value, ArrayRef<int64_t> axes) {
-  int64_t count = 1;
-  for (int64_t axis : axes) {
-    int64_t size = tensorTypeOf(value).getDimSize(axis);
-    if (ShapedType::isDynamic(size))
-      return size;
-    count *= size;
-  }
-  return count;
-}
-
-static int64_t countFree(Value value, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
-  SmallVector<int64_t> taken(batch);
-  llvm::append_range(taken, contract);
-  return countAlong(value, otherAxes(tensorTypeOf(value).getRank(), taken));
-}
-
-static bool gains(DotGeneralOp op, Type) {
-  return pays(op.getLhs(), countFree(op.getRhs(), op.getRhsBatch(), op.getRhsContract())) &&
-         pays(op.getRhs(), countFree(op.getLhs(), op.getLhsBatch(), op.getLhsContract()));
-}
+static bool gains(DotGeneralOp op, Type) { return pays(op->getOpOperand(0)) && pays(op->getOpOperand(1)); }
 
 /// A filter that is no constant is brought into pairs of channels by a kernel of its own, of static shape. Its numbers
 /// are rounded where they are moved anyway.
@@ -118,7 +93,7 @@ static bool gains(ConvolutionOp op, Type type) {
   auto filter = tensorTypeOf(op.getFilter());
   int64_t channels = filter.getDimSize(op.getLayout() == ConvLayout::channels_first ? 1 : filter.getRank() - 1);
   return (isConstant(op.getFilter()) || canBeOrdered(op, type, channels)) &&
-         (ShapedType::isDynamic(channels) || channels >= kLeastChannels) && pays(op.getInput(), filter.getDimSize(0));
+         (ShapedType::isDynamic(channels) || channels >= kLeastChannels) && pays(op->getOpOperand(0));
 }
 
 namespace {
@@ -144,16 +119,15 @@ public:
     };
     getOperation().walk([&](DotGeneralOp op) { collect(op); });
     getOperation().walk([&](ConvolutionOp op) { collect(op); });
+    OperandConversions conversions;
     for (auto [op, type] : products)
       for (OpOperand &operand : op->getOpOperands())
-        operand.set(converted(operand.get(), type));
+        operand.set(conversions.converted(operand.get(), type));
     policy.clear();
-    conversions.clear();
   }
 
 private:
   llvm::StringMap<Type> policy; // of ops whose type is not f32
-  llvm::DenseMap<std::pair<Value, Type>, Value> conversions;
 
   static bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
 
@@ -176,38 +150,6 @@ private:
   }
 
   static bool isLow(Type type) { return type.isBF16() || type.isF16(); }
-
-  /// `value` in `type`, converted where it is defined: outside of the loops that capture it, and before it is moved, so
-  /// that all that read parts of a tensor share one conversion.
-  Value converted(Value value, Type type) {
-    if (Value known = conversions.lookup({value, type}))
-      return known;
-    Value result;
-    if (Operation *op = value.getDefiningOp(); op && movesMost(op)) {
-      Value moved = converted(op->getOperand(0), type);
-      OpBuilder b(&getContext());
-      b.setInsertionPointAfterValue(value);
-      Composer c(value.getLoc(), b);
-      result = moveAgain(c, op, moved);
-    } else {
-      OpBuilder b(&getContext());
-      b.setInsertionPointAfterValue(value);
-      Composer c(value.getLoc(), b);
-      auto decode = value.getDefiningOp<DecodeFloat8Op>();
-      result = decode ? c.make<DecodeFloat8Op>(decode.getOperand(), decode.getFormat(), type) : c.convert(value, type);
-    }
-    conversions[{value, type}] = result;
-    return result;
-  }
-
-  /// True when `op` moves elements and its result has a good part of its operand's.
-  static bool movesMost(Operation *op) {
-    constexpr int64_t kLargestRest = 8;
-    if (!movesElements(op))
-      return false;
-    RankedTensorType from = tensorTypeOf(op->getOperand(0)), to = tensorTypeOf(op->getResult(0));
-    return from.hasStaticShape() && to.hasStaticShape() && from.getNumElements() <= kLargestRest * to.getNumElements();
-  }
 };
 
 } // namespace

@@ -51,15 +51,6 @@ struct Product {
 };
 } // namespace
 
-/// The loop whose capture `value` is, or null.
-static Operation *capturingLoop(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  Operation *loop = argument ? argument.getOwner()->getParentOp() : nullptr;
-  if (!loop || !isLoop(loop))
-    return nullptr;
-  return argument.getArgNumber() >= controlOf(loop)->firstCapture ? loop : nullptr;
-}
-
 static bool hasFewTrips(Operation *loop) {
   auto scan = dyn_cast<ScanOp>(loop);
   if (!scan || scan.getSequences().empty())
