@@ -120,7 +120,9 @@ static void buildLayoutPhase(OpPassManager &pm, const Options &o) {
 // sinter + func  ->  functions and control flow bodies are schedules of sinter.kernel regions, each with the schedule
 // of its code where the module has a target
 static void buildFusedPhase(OpPassManager &pm, const Options &o, ArrayRef<schedule::Target> targets) {
-  if (o.optLevel > 0) { // late, as CSE would undo it
+  if (o.optLevel > 0) {
+    pm.addNestedPass<func::FuncOp>(createWidenProducts()); // for each of several targets that start from one graph
+    // Late, as CSE would undo it.
     pm.addNestedPass<func::FuncOp>(createRecomputeValues());
     pm.addNestedPass<func::FuncOp>(createNarrowActivations());
   }

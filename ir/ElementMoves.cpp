@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ir/ElementMoves.h"
+#include "ir/Constants.h"
 #include "ir/Shape.h"
 
 #include "mlir/IR/Matchers.h"
@@ -24,7 +25,11 @@ Value sinter::moveAgain(Composer &c, Operation *op, Value operand) {
   if (auto pad = dyn_cast<PadOp>(copy)) {
     OpBuilder::InsertionGuard guard(c);
     c.setInsertionPoint(pad);
-    pad.getValueMutable().assign(c.convert(pad.getValue(), type.getElementType()));
+    // Emitters look for a number.
+    std::optional<double> number = uniformValue(pad.getValue());
+    bool isFloat = isa<FloatType>(type.getElementType()) && isa<FloatType>(elementTypeOf(pad.getValue()));
+    pad.getValueMutable().assign(number && isFloat ? c.scalar(type.getElementType(), *number)
+                                                   : c.convert(pad.getValue(), type.getElementType()));
   }
   return copy->getResult(0);
 }

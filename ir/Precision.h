@@ -18,6 +18,10 @@ inline constexpr llvm::StringLiteral kActivations = "activation";
 /// Marks a conversion whose result is kept instead of what it converts: readers do not compute it again.
 inline constexpr llvm::StringLiteral kKeptAttr = "sinter.kept";
 
+/// Marks an op, then its kernel, that computes a value again which stands earlier: MergeEqualOps does not merge the
+/// two.
+inline constexpr llvm::StringLiteral kAgainAttr = "sinter.again";
+
 /// What stands there, as a string, for f32 that a target may round to 10 bits behind the point where it multiplies: no
 /// type of tensors.
 inline constexpr llvm::StringLiteral kTf32 = "tf32";

@@ -103,6 +103,8 @@ static KernelOp buildKernel(const FusionGroup &group) {
   for (Operation *op : group.ops) {
     Operation *copy = b.clone(*op, map);
     copy->removeAttr(kKeptAttr);
+    if (Attribute again = copy->removeAttr(kAgainAttr))
+      kernel->setDiscardableAttr(kAgainAttr, again);
     if (op != group.root)
       continue;
     for (OpOperand &operand : op->getOpOperands())

@@ -76,11 +76,11 @@ bool sinter::multipliesInHalf(ModuleOp module) {
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 
 /// True where converting an operand pays. Constants are converted when they are folded.
-static bool pays(OpOperand &operand) {
-  return isConstant(operand.get()) || isReadOften(readsOf(operand.getOwner(), operand.getOperandNumber()));
+template <typename Op> static bool pays(Op op, unsigned operand) {
+  return isConstant(op->getOperand(operand)) || isReadOften(readsOf(op, operand));
 }
 
-static bool gains(DotGeneralOp op, Type) { return pays(op->getOpOperand(0)) && pays(op->getOpOperand(1)); }
+static bool gains(DotGeneralOp op, Type) { return pays(op, 0) && pays(op, 1); }
 
 /// A filter that is no constant is brought into pairs of channels by a kernel of its own, of static shape. Its numbers
 /// are rounded where they are moved anyway.
@@ -93,7 +93,7 @@ static bool gains(ConvolutionOp op, Type type) {
   auto filter = tensorTypeOf(op.getFilter());
   int64_t channels = filter.getDimSize(op.getLayout() == ConvLayout::channels_first ? 1 : filter.getRank() - 1);
   return (isConstant(op.getFilter()) || canBeOrdered(op, type, channels)) &&
-         (ShapedType::isDynamic(channels) || channels >= kLeastChannels) && pays(op->getOpOperand(0));
+         (ShapedType::isDynamic(channels) || channels >= kLeastChannels) && pays(op, 0);
 }
 
 namespace {

@@ -4,7 +4,8 @@
 // read one value and give results of one type are alike to it, and each is compared with each: thousands of kernels
 // take minutes. With a digest of its regions as an attribute an op is compared with those that are most likely equal.
 
-#include "ir/Dialect.h"
+#include "ir/Kernel.h"
+#include "ir/Precision.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Dominance.h"
@@ -58,7 +59,11 @@ class MergeEqualOps : public sinter::impl::MergeEqualOpsBase<MergeEqualOps> {
     });
     IRRewriter rewriter(&getContext());
     eliminateCommonSubExpressions(rewriter, getAnalysis<DominanceInfo>(), getOperation());
-    getOperation()->walk([](Operation *op) { op->removeDiscardableAttr(kDigest); });
+    getOperation()->walk([](Operation *op) {
+      op->removeDiscardableAttr(kDigest);
+      if (isa<KernelOp>(op))
+        op->removeDiscardableAttr(kAgainAttr);
+    });
   }
 };
 

@@ -30,15 +30,16 @@ static int64_t countFree(Value value, ArrayRef<int64_t> batch, ArrayRef<int64_t>
   return countOf(sizes);
 }
 
-int64_t sinter::readsOf(Operation *product, unsigned operand) {
-  if (auto dot = dyn_cast<DotGeneralOp>(product))
-    return operand == 0 ? countFree(dot.getRhs(), dot.getRhsBatch(), dot.getRhsContract())
-                        : countFree(dot.getLhs(), dot.getLhsBatch(), dot.getLhsContract());
-  auto convolution = cast<ConvolutionOp>(product);
+int64_t sinter::readsOf(DotGeneralOp product, unsigned operand) {
+  return operand == 0 ? countFree(product.getRhs(), product.getRhsBatch(), product.getRhsContract())
+                      : countFree(product.getLhs(), product.getLhsBatch(), product.getLhsContract());
+}
+
+int64_t sinter::readsOf(ConvolutionOp product, unsigned operand) {
   if (operand == 0)
-    return tensorTypeOf(convolution.getFilter()).getDimSize(0);
-  ArrayRef<int64_t> result = tensorTypeOf(convolution.getResult()).getShape();
-  bool isFirst = convolution.getLayout() == ConvLayout::channels_first;
+    return tensorTypeOf(product.getFilter()).getDimSize(0);
+  ArrayRef<int64_t> result = tensorTypeOf(product.getResult()).getShape();
+  bool isFirst = product.getLayout() == ConvLayout::channels_first;
   int64_t images = result.front(), pixels = countOf(isFirst ? result.drop_front(2) : result.drop_front().drop_back());
   return countOf({images, pixels});
 }
@@ -95,12 +96,8 @@ Value OperandConversions::make(Value value, Type type) {
   OpBuilder b(type.getContext());
   b.setInsertionPointAfterValue(value);
   Composer c(value.getLoc(), b);
-  if (moved) {
-    Value result = moveAgain(c, op, moved);
-    if (auto border = dyn_cast<PadOp>(op)) // emitters want to see its number
-      result.getDefiningOp<PadOp>().getValueMutable().assign(converted(border.getValue(), type));
-    return result;
-  }
+  if (moved)
+    return moveAgain(c, op, moved);
   if (auto decode = dyn_cast_if_present<DecodeFloat8Op>(op))
     return c.make<DecodeFloat8Op>(decode.getOperand(), decode.getFormat(), type);
   ElementsAttr elements;

@@ -11,7 +11,8 @@
 namespace sinter {
 
 /// How often the product reads each element of operand `operand` (0 or 1); dynamic where a size is not known.
-int64_t readsOf(mlir::Operation *product, unsigned operand);
+int64_t readsOf(DotGeneralOp product, unsigned operand);
+int64_t readsOf(ConvolutionOp product, unsigned operand);
 
 /// True where an operand that is read `reads` times an element pays for its conversion, which reads and writes each
 /// element once. Sizes that are not known count as large.

@@ -10,6 +10,7 @@
 // places the one is taken where most bytes go, and then again until there is none.
 
 #include "ir/ElementCost.h"
+#include "ir/Precision.h"
 #include "passes/Passes.h"
 #include "passes/SizeUses.h"
 #include "passes/gradient/SavedValues.h"
@@ -168,6 +169,10 @@ private:
       if (!first)
         continue;
       Operation *copy = OpBuilder(first).clone(*op);
+      // Where it is a kernel by itself it would be merged with the first. Only what is larger than what it reads pays
+      // for a kernel more.
+      if (op->getNumOperands() == 1 && estimatedBytes(op->getResult(0)) > estimatedBytes(op->getOperand(0)))
+        copy->setAttr(kAgainAttr, UnitAttr::get(op->getContext()));
       // Only readers of sizes may stand before the first reader of elements.
       value.replaceUsesWithIf(copy->getResult(0), [&](OpOperand &use) {
         Operation *reader = use.getOwner();

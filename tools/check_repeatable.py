@@ -45,6 +45,8 @@ REASONS = {
     "test/numerics/block_products.py": (["processor"], "which forms this host can run"),
     "test/numerics/transposes.py": (["processor"], "which forms this host can run"),
     "test/numerics/low_convolutions.py": (["processor"], "which forms this host can run"),
+    "test/backends/cpu/Inputs/masked_halves.py": (["processor"], "which forms this host can run"),
+    "test/tools/Inputs/precision.py": (["processor"], "which forms this host can run"),
     "test/numerics/products.py": (["processor"], "which forms this host can run"),
     "test/numerics/sums.py": (["processor"], "which forms this host can run"),
     "test/runtime/data/Speed.cpp": (["time"], "a program that measures; no test runs it"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """precision.py SINTER: products (one of them of a transposed matrix, as gradients of weights are) and a convolution under --precision, for this
-machine and the oldest one, at -O0, -O1 and -O2, against NumPy on operands rounded to the type: by 1e-5 of the sum of magnitudes, as all products. The current folder is written to."""
+machine and, on x86, for levels without instructions for the types, at -O0, -O1 and -O2, against NumPy on operands rounded to the type: by 1e-5 of the sum of magnitudes, as all products. The current folder is written to."""
 import subprocess
 import sys
 
@@ -38,13 +38,14 @@ def results(kind, change):
 
 
 TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+NEEDED = {"x86-64": "sse2", "x86-64-v3": "avx2", "x86-64-v4": "avx512bw"}  # of targets, what this machine has if it can run them
+features = open("/proc/cpuinfo").read().split()
+targets = [target for target, feature in NEEDED.items() if feature in features]
 exact = results(np.float32, lambda t: t)
 runs = 0
 for name, kind in TYPES.items():
     wanted, magnitudes = results(kind, lambda t: t), results(kind, np.abs)
-    for flags in (["-O0"], ["-O1"], ["-O2"], ["-O2", "--target=x86-64"]):
-        if flags[-1] == "--target=x86-64" and "x86" not in __import__("platform").machine():
-            flags = ["-O3"]
+    for flags in (["-O0"], ["-O1"], ["-O2"], *(["-O2", f"--target={t}"] for t in targets)):
         subprocess.run([SINTER, "run", "model.onnx", f"--precision={name}", *flags, "--force", *(a for n in inputs for a in ("--input", f"{n}=@{n}.npy")),
                         *(a for n in exact for a in ("--output", f"{n}=@{n}.npy"))], check=True, stdout=subprocess.DEVNULL)
         for n, value in wanted.items():
