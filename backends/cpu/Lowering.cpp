@@ -2,6 +2,7 @@
 
 #include "backends/cpu/Lowering.h"
 #include "backends/cpu/BFloatRounding.h"
+#include "backends/cpu/HalfConversion.h"
 #include "backends/cpu/emit/Branches.h"
 #include "backends/cpu/emit/Math.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -36,6 +37,8 @@ struct cpu::Lowering::Impl {
     }
     arith::populateCeilFloorDivExpandOpsPatterns(first);
     populateBFloatRounding(first);
+    if (!machine.hasHalfConversion)
+      populateHalfConversion(first);
     arith::populateExpandBFloat16Patterns(first);
     vector::populateVectorStepLoweringPatterns(first);
     vector::populateVectorMaskMaterializationPatterns(first, /*force32BitVectorIndices=*/true);
