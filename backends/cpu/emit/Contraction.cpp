@@ -25,6 +25,7 @@
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
 #include "backends/cpu/emit/Strips.h"
+#include "backends/cpu/emit/ZeroSearch.h"
 #include "ir/Elementwise.h"
 #include <cmath>
 
@@ -32,8 +33,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-/// Elements of k that are looked at together for being zero.
-constexpr int64_t kZeroBlock = 32;
 /// Sums so long that what the epilogue needs is asked for before them.
 constexpr int64_t kPrefetchedFromK = 64;
 
@@ -113,10 +112,6 @@ private:
   Value flatPosition(Value row, Value column, ArrayRef<Value> batchIndex);
   bool mayHoldZeros(unsigned input);
   BlockArgument zeroFactor();
-  Value isZero(Value bits);
-  Value noBits();
-  Value bitsOf(Value buffer, Value at, Value mask, Value others);
-  std::pair<Value, Value> nonzeroRange(const MicroOperands &operands);
   Value nonzeroEnd(const RegisterTile &tile, BlockArgument factor, Value row, Value column, ArrayRef<Value> batchIndex);
   SmallVector<LaneIndex> resultIndex(KernelElements &elements, ArrayRef<Value> batchIndex, Value row);
   Value columnMask(Value column);
@@ -206,99 +201,13 @@ BlockArgument ContractionEmitter::zeroFactor() {
              : BlockArgument();
 }
 
-/// True when all bits but the signs' are zero.
-Value ContractionEmitter::isZero(Value bits) {
-  auto type = cast<VectorType>(bits.getType());
-  Value magnitude = arith::ShLIOp::create(
-      b, bits, arith::ConstantOp::create(b, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), 1))));
-  Value any = vector::ReductionOp::create(b, vector::CombiningKind::OR, magnitude);
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(any.getType()));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, any, zero);
-}
-
-/// What `bitsOf` starts from.
-Value ContractionEmitter::noBits() {
-  auto integer = b.getIntegerType(static_cast<unsigned>(8 * width));
-  return arith::ConstantOp::create(b, b.getZeroAttr(VectorType::get({lanes}, integer)));
-}
-
-/// The bits of a vector in memory, joined to those of `others`.
-Value ContractionEmitter::bitsOf(Value buffer, Value at, Value mask, Value others) {
-  Value elements;
-  if (mask) {
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
-    elements = vector::MaskedLoadOp::create(b, vectorType, buffer, ValueRange{at}, mask, zero);
-  } else {
-    elements = vector::LoadOp::create(b, vectorType, buffer, ValueRange{at});
-  }
-  return arith::OrIOp::create(b, vector::BitCastOp::create(b, others.getType(), elements), others);
-}
-
-/// The part of k outside of which the tile's rows of lhs are zero.
-std::pair<Value, Value> ContractionEmitter::nonzeroRange(const MicroOperands &operands) {
-  Value none = noBits();
-  auto rows = static_cast<int64_t>(operands.aRows.size());
-  auto isZeroFrom = [&](Value k) {
-    if (!operands.aStride) {
-      Value bits = none;
-      for (Value row : operands.aRows)
-        for (int64_t at = 0; at < kZeroBlock; at += lanes) {
-          Value from = add(add(row, k), fn.index(at));
-          bits = bitsOf(operands.a, from, nullptr, bits);
-          prefetch(operands.a, add(from, mul(fn.index(rows), fn.materialize(plan.lhsRows.stride))), false);
-        }
-      return isZero(bits);
-    }
-    SmallVector<Value> bits = fn.loop(k, add(k, fn.index(kZeroBlock)), 1, none, [&](Value at, ValueRange carried) {
-      Value bits = carried[0], first = add(operands.aRows.front(), mul(at, operands.aStride));
-      for (int64_t i = 0; i < rows; i += lanes) {
-        Value mask;
-        if (rows - i < lanes)
-          mask =
-              vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{fn.index(rows - i)});
-        bits = bitsOf(operands.a, add(first, fn.index(i)), mask, bits);
-      }
-      prefetch(operands.a, add(first, mul(fn.index(kZeroBlock), operands.aStride)), false);
-      return SmallVector<Value>{bits};
-    });
-    return isZero(bits[0]);
-  };
-  // Steps over blocks of zeros from `from` on until `end`.
-  auto skip = [&](Value from, Value end, arith::CmpIPredicate before, int64_t step, int64_t blockAt) -> Value {
-    auto loop = scf::WhileOp::create(
-        b, TypeRange{b.getIndexType()}, ValueRange{from},
-        [&](OpBuilder &, Location, ValueRange at) {
-          Value more = arith::CmpIOp::create(b, before, at[0], end);
-          auto zero = scf::IfOp::create(b, TypeRange{b.getI1Type()}, more, /*withElseRegion=*/true);
-          {
-            OpBuilder::InsertionGuard guard(b);
-            b.setInsertionPointToStart(zero.thenBlock());
-            scf::YieldOp::create(b, isZeroFrom(add(at[0], fn.index(blockAt))));
-            b.setInsertionPointToStart(zero.elseBlock());
-            scf::YieldOp::create(b, more);
-          }
-          scf::ConditionOp::create(b, zero.getResult(0), at);
-        },
-        [&](OpBuilder &, Location, ValueRange at) { scf::YieldOp::create(b, add(at[0], fn.index(step))); });
-    return loop.getResult(0);
-  };
-  Value end = skip(fn.materialize(plan.k), fn.index(0), arith::CmpIPredicate::sgt, -kZeroBlock, -kZeroBlock);
-  return {skip(fn.index(0), end, arith::CmpIPredicate::slt, kZeroBlock, 0), end};
-}
-
 /// The end of k, or 0 where the tile of `factor` is zero.
 Value ContractionEmitter::nonzeroEnd(const RegisterTile &tile, BlockArgument factor, Value row, Value column,
                                      ArrayRef<Value> batchIndex) {
-  Value bits = noBits(), flat = flatPosition(row, column, batchIndex), columnCount = fn.materialize(plan.columns);
-  Value source = fn.input(factor.getArgNumber());
-  for (int64_t i = 0; i < tile.rows; ++i)
-    for (int64_t j = 0; j < tile.vectors; ++j) {
-      Value at = add(flat, add(mul(fn.index(i), columnCount), fn.index(j * lanes)));
-      bits = bitsOf(source, at, nullptr, bits);
-      // Nothing hides the time that it takes to come, so the next tile's is asked for.
-      prefetch(source, add(at, mul(fn.index(tile.rows), columnCount)), false);
-    }
-  return arith::SelectOp::create(b, isZero(bits), fn.index(0), fn.materialize(plan.k));
+  Value isZero = ZeroSearch(fn, vectorType)
+                     .isZeroTile(tile, fn.input(factor.getArgNumber()), flatPosition(row, column, batchIndex),
+                                 fn.materialize(plan.columns));
+  return arith::SelectOp::create(b, isZero, fn.index(0), fn.materialize(plan.k));
 }
 
 /// Asks for the lines of the tile that the epilogue reads and writes, which the sum over k leaves time to bring.
@@ -406,7 +315,7 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
   if (BlockArgument factor = zeroFactor())
     kEnd = nonzeroEnd(tile, factor, row, column, batchIndex);
   else if (mayHoldZeros(plan.lhs.input) && isLine && constantOr(plan.k, 1) % kZeroBlock == 0)
-    std::tie(kBegin, kEnd) = nonzeroRange(operands);
+    std::tie(kBegin, kEnd) = ZeroSearch(fn, vectorType).nonzeroRange(operands, plan.lhsRows.stride, plan.k);
   SmallVector<Value> sums = emitBlockedMicroKernel(fn, operands, vectorType, kBegin, kEnd, steps, starts);
   emitTileEpilogue(
       fn, dot.getResult(), sums, tile.rows, tile.vectors, vectorType,
