@@ -201,8 +201,13 @@ public:
     kInner = isOne(sumStride);
     copied = view->input;
     steps = {kInner ? freeStride : sumStride};
-    if (this->windows.op.getGroups() > 1)
-      steps.push_back(spec.dims.resolve(spec.dims.mul(windows.featuresOf, freeStride)));
+    panel = kInner ? Panel{merged->size, windows.featuresOf, freeStride, {}}
+                   : Panel{windows.featuresOf, merged->size, sumStride, {}};
+    if (this->windows.op.getGroups() > 1) {
+      DimExpr ofGroup = spec.dims.resolve(spec.dims.mul(windows.featuresOf, freeStride));
+      steps.push_back(ofGroup);
+      panel->batches.push_back({spec.dims.constant(this->windows.op.getGroups()), ofGroup, std::nullopt});
+    }
   }
   Value feature(cpu::KernelFunction &fn, ArrayRef<Value> batch, Value free) {
     if (windows.op.getGroups() == 1)
@@ -242,6 +247,23 @@ public:
       return;
     copied = view->input;
     steps = {spec.dims.resolve(windows.channels), spec.dims.resolve(windows.input.back())};
+    if (!takesEachPixel(spec))
+      return;
+    Dims pixels(ArrayRef(this->windows.input).drop_back());
+    panel = Panel{steps[0], spec.dims.resolve(spec.dims.product(pixels)), steps[1], {}};
+    if (this->windows.op.getGroups() > 1)
+      panel->batches.push_back({spec.dims.constant(this->windows.op.getGroups()), steps[0], std::nullopt});
+  }
+
+  /// Whether rows are the pixels, in their order: one tap, which goes everywhere.
+  bool takesEachPixel(cuda::KernelSpec &spec) {
+    auto areAll = [](ArrayRef<int64_t> values, int64_t value) {
+      return llvm::all_of(values, [=](int64_t each) { return each == value; });
+    };
+    ConvolutionOp op = windows.op;
+    return llvm::all_of(windows.taps, [&](DimExpr size) { return isOne(spec.dims.resolve(size)); }) &&
+           areAll(op.getStrides(), 1) && areAll(op.getLow(), 0) && areAll(op.getHigh(), 0) &&
+           areAll(op.getInputDilation(), 1);
   }
 
   /// The index in the input of what lies under a tap; clamped, with `inside` cleared, where that is padding.

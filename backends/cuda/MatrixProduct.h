@@ -41,7 +41,7 @@ public:
   Dims steps;
 
   /// All of the operand as a tensor in that input's memory: rows (k or free positions, as `kInner` says) `outerStride`
-  /// elements apart, and batches. Nothing for a convolution's pixels.
+  /// elements apart, and batches. Nothing for a convolution's pixels, but those of one tap that are taken as they lie.
   struct Panel {
     struct Batches {
       DimExpr size, stride;
@@ -51,6 +51,8 @@ public:
     llvm::SmallVector<Batches> batches; // without axes of one element, and those along which nothing changes
   };
   std::optional<Panel> panel;
+  /// Whether chunks of memory are the operand, but no panel is.
+  bool isGathered() const { return copied && !panel; }
 };
 
 struct MatrixProduct {

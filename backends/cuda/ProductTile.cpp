@@ -11,6 +11,9 @@ using namespace sinter;
 using namespace sinter::cuda;
 
 constexpr int64_t kMostParts = 64;
+/// What a thread takes to find 16 bytes of pixels and to ask for their copy, some 30 instructions of the four warps of
+/// a multiprocessor that do so at once.
+constexpr double kNsOfChunk = 20;
 /// Sizes that only running tells are taken for this.
 constexpr int64_t kUsualSize = 1024;
 
@@ -164,7 +167,7 @@ static int64_t blocksOf(const ProductTile &tile, const Sizes &sizes) {
 }
 
 /// Nanoseconds, roughly: waves of blocks, each bound by its multiply-adds or by what it reads.
-static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductTypes &types, Core core,
+static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductTypes &types, bool isGathered, Core core,
                      const Gpu &gpu) {
   auto tiles = [](int64_t size, int64_t of) { return static_cast<double>((size + of - 1) / of); };
   auto blocks = static_cast<double>(blocksOf(tile, sizes) * tile.parts);
@@ -184,11 +187,15 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   double multiplying = double(tile.rows * tile.columns) * slab / macs * waiting;
   double reading = double((tile.rows + tile.columns) * types.width()) * slab /
                    (2.5 * gpu.bandwidth / double(gpu.multiprocessors)); // most of it is in the second cache
+  // Beside warpgroups that multiply, one finds pixels chunk by chunk; who multiplies by mma.sync does both.
+  double gathering = isGathered && core == Core::Warpgroups
+                         ? double(tile.rows) * slab * double(types.width()) / (kChunkBytes * 128) * kNsOfChunk
+                         : 0;
   // Blocks of few threads share a multiprocessor, which multiplies and reads no faster for that.
   double atOnce = std::max(1.0, kThreadsAtOnce / threads), places = double(gpu.multiprocessors) * atOnce;
   double waves = std::ceil(blocks / places);
   double sharing = std::min(atOnce, std::ceil(blocks / double(gpu.multiprocessors)));
-  double each = slabs * std::max({multiplying, reading, 40 * threads / 256}) * sharing + 600;
+  double each = slabs * std::max({multiplying, reading, gathering, 40 * threads / 256}) * sharing + 600;
   double cost = waves * each;
   if (tile.parts > 1)
     cost += gpu.launchNs + 2 * static_cast<double>(sizes.batches * sizes.rows * sizes.columns * tile.parts) *
@@ -222,7 +229,7 @@ ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &produc
         break;
       if (!unfit(tile, types, product, core).empty())
         continue;
-      double cost = costOf(tile, sizes, types, core, gpu);
+      double cost = costOf(tile, sizes, types, product.a->isGathered(), core, gpu);
       if (cost < least) {
         least = cost;
         best = tile;

@@ -127,8 +127,10 @@ Value SlabLayout::byteOf(TileBuilder &t, Value row, Value position) const {
 
 //===- SlabLoader -------------------------------------------------------------------------------===//
 
-SlabLoader::SlabLoader(TileBuilder &t, ProductSide &side, SlabLayout layout, Type stored, int64_t threads, Value thread)
-    : layout(layout), t(t), fn(t.fn), b(t.b), side(side), stored(stored), threads(threads), thread(thread) {
+SlabLoader::SlabLoader(TileBuilder &t, ProductSide &side, SlabLayout layout, Type stored, int64_t threads, Value thread,
+                       int64_t others)
+    : layout(layout), t(t), fn(t.fn), b(t.b), side(side), stored(stored), threads(threads), others(others),
+      thread(thread) {
   canCopy = side.copied && signless(side.type) == stored && side.kInner == layout.kInner;
   for (DimExpr step : side.steps) {
     step = fn.spec.dims.resolve(step);
@@ -211,6 +213,7 @@ Value SlabLoader::elementAt(const SlabPlace &place, Value k, Value number, Value
 /// One after the other: unrolled, what each of them needs would stay in registers all the while.
 void SlabLoader::forEachOf(int64_t count, function_ref<void(Value)> body) {
   Value step = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::BlockDimXOp::create(b, b.getI32Type()));
+  step = t.add(step, -others);
   auto loop = scf::ForOp::create(b, thread, fn.index(count), step);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());

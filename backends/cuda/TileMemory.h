@@ -98,11 +98,11 @@ struct SlabPlace {
   mlir::Value freeEnd, kEnd; // of all positions, of this part's k
 };
 
-/// Brings slabs of one operand into shared memory, all threads together.
+/// Brings slabs of one operand into shared memory, the block's first `threads` together; `others` are the rest.
 class SlabLoader {
 public:
   SlabLoader(TileBuilder &t, ProductSide &side, SlabLayout layout, mlir::Type stored, int64_t threads,
-             mlir::Value thread);
+             mlir::Value thread, int64_t others = 0);
 
   /// All of it, some of which may only be there after the copies have been waited for. Only where there is such a slab.
   void bring(const SlabPlace &place, mlir::Value k, mlir::Value slab);
@@ -126,7 +126,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   ProductSide &side;
   mlir::Type stored;
-  int64_t threads;
+  int64_t threads, others;
   mlir::Value thread;
   bool canCopy = false;
   mlir::Value source, aligned; // whether chunks may be copied, at run time

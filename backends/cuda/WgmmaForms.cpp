@@ -17,6 +17,8 @@ constexpr Core kCore = Core::Warpgroups;
 constexpr int64_t kThreads = 128; // of a warpgroup
 /// Registers of a thread that asks for slabs, and of one that multiplies, where two warpgroups multiply: 65,536 in all.
 constexpr int64_t kFewRegisters = 40, kManyRegisters = 232;
+/// The same where the threads of a warpgroup find pixels: together as many as above.
+constexpr int64_t kGathererRegisters = 104, kBesideGatherers = 200;
 
 //===- Tensor maps ------------------------------------------------------------------------------===//
 
@@ -143,11 +145,17 @@ static int64_t boxRowsOf(const ProductSide &side, int64_t positions, int64_t sla
   return side.kInner ? positions : slab;
 }
 
-static std::string refusalOfMaps(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types) {
+static std::string refusalOfOperands(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types) {
   std::string refusal;
-  for (const ProductSide *side : {product.a.get(), product.b.get()})
-    if (refusal.empty())
-      mapOf(spec, *side, types.a, 64, /*firstSize=*/0, refusal);
+  if (product.a->isGathered() && signless(product.a->type) == types.a) {
+    for (DimExpr step : product.a->steps)
+      if (step = spec.dims.resolve(step); !step.isConstant() || step.constant() * types.width() % kChunkBytes)
+        return "channels of pixels are no multiples of 16 bytes";
+  } else {
+    mapOf(spec, *product.a, types.a, 64, /*firstSize=*/0, refusal);
+  }
+  if (refusal.empty())
+    mapOf(spec, *product.b, types.a, 64, /*firstSize=*/0, refusal);
   return refusal;
 }
 
@@ -163,7 +171,7 @@ std::string cuda::planWgmmaProduct(cuda::KernelSpec &spec, StringRef name, Sched
   std::optional<ProductTypes> types = ProductTypes::of(*product, kCore, refusal);
   if (!types)
     return refusal;
-  if (refusal = refusalOfMaps(spec, *product, *types); !refusal.empty())
+  if (refusal = refusalOfOperands(spec, *product, *types); !refusal.empty())
     return refusal;
   bool isGiven = bool(schedule);
   if (refusal = planProduct(spec, name, kCore, schedule); !refusal.empty() || isGiven)
@@ -186,7 +194,7 @@ public:
   WgmmaEmitter(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, const ProductTile &tile,
                bool hasWorkspace)
       : spec(spec), product(product), types(types), tile(tile), result(spec, product, types, tile),
-        hasWorkspace(hasWorkspace) {
+        hasWorkspace(hasWorkspace), isGathered(product.a->isGathered()) {
     auto cut = [&](DimExpr size, int64_t by) {
       return spec.dims.resolve(spec.dims.ceilDiv(size, spec.dims.constant(by)));
     };
@@ -207,18 +215,27 @@ private:
   };
   void emitProducer(TileBuilder &t, Value firstTile, Value tileStep);
   void emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile, Value tileStep);
+  void emitGatherer(TileBuilder &t, Value firstTile, Value tileStep);
+  void sayFull(TileBuilder &t, Value count, int64_t underWay);
+  Ring ringOf(TileBuilder &t, Value count);
+  void waitUntilEmpty(TileBuilder &t, const Ring &ring);
   Ring bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring);
   void bringSlab(TileBuilder &t, const ProductResult::Place &at, Value slab, const Ring &ring);
   std::pair<SmallVector<Value>, Ring> sumSlabs(TileBuilder &t, Value warpgroup, Value count, Ring ring);
   std::pair<SmallVector<Value>, Ring> sumSlabsApart(TileBuilder &t, Value warpgroup, Value count, Ring ring);
   SmallVector<Value> multiplySlab(TileBuilder &t, Value warpgroup, const Ring &ring, ValueRange sums);
   void forTiles(TileBuilder &t, Value first, Value step, function_ref<Ring(Value, Ring)> body);
+  SmallVector<Value> forTiles(TileBuilder &t, Value first, Value step, ValueRange init,
+                              function_ref<SmallVector<Value>(Value, ValueRange)> body);
   SmallVector<TileCore::Run> runs(TileBuilder &t, Value warpgroup);
   Ring after(TileBuilder &t, const Ring &ring);
 
   int64_t bytesOfA() const { return tile.rows * kSwizzleBytes; }
   int64_t stageBytes() const { return (tile.rows + tile.columns) * kSwizzleBytes; }
+  int64_t bytesByMaps() const { return isGathered ? stageBytes() - bytesOfA() : stageBytes(); }
   int64_t consumers() const { return tile.rows / tile.innerRows; }
+  /// Slabs whose copies are under way: the others are being multiplied, two at once.
+  int64_t copiesUnderWay() const { return tile.stages - 2; }
   Value slabAt(TileBuilder &t, const Ring &ring) { return t.behind(memory, t.mul(ring.stage, stageBytes())); }
   Value full(TileBuilder &t, Value stage) {
     return t.behind(memory, t.add(t.mul(stage, 8), tile.stages * stageBytes()));
@@ -235,6 +252,7 @@ private:
   ProductTile tile;
   ProductResult result;
   bool hasWorkspace;
+  bool isGathered; // pixels, which threads find and copy
   DimExpr slabCount, slabsOfPart;
   struct Map {
     Value address;
@@ -261,21 +279,33 @@ WgmmaEmitter::Ring WgmmaEmitter::after(TileBuilder &t, const Ring &ring) {
           arith::XOrIOp::create(t.b, ring.parity, turned)};
 }
 
-void WgmmaEmitter::forTiles(TileBuilder &t, Value first, Value step, function_ref<Ring(Value, Ring)> body) {
-  Value even = arith::ConstantIntOp::create(t.b, t.b.getI32Type(), 0);
-  auto loop = scf::ForOp::create(t.b, first, t.fn.materialize(result.count()), step, ValueRange{t.fn.index(0), even});
+SmallVector<Value> WgmmaEmitter::forTiles(TileBuilder &t, Value first, Value step, ValueRange init,
+                                          function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(t.b, first, t.fn.materialize(result.count()), step, init);
   OpBuilder::InsertionGuard guard(t.b);
   t.b.setInsertionPointToStart(loop.getBody());
-  Ring ring = body(loop.getInductionVar(), {loop.getRegionIterArg(0), loop.getRegionIterArg(1)});
-  scf::YieldOp::create(t.b, ValueRange{ring.stage, ring.parity});
+  scf::YieldOp::create(t.b, body(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return llvm::to_vector_of<Value>(loop.getResults());
 }
 
+void WgmmaEmitter::forTiles(TileBuilder &t, Value first, Value step, function_ref<Ring(Value, Ring)> body) {
+  Value even = arith::ConstantIntOp::create(t.b, t.b.getI32Type(), 0);
+  forTiles(t, first, step, {t.fn.index(0), even}, [&](Value number, ValueRange carried) -> SmallVector<Value> {
+    Ring ring = body(number, {carried[0], carried[1]});
+    return {ring.stage, ring.parity};
+  });
+}
+
+void WgmmaEmitter::waitUntilEmpty(TileBuilder &t, const Ring &ring) {
+  Value one = arith::ConstantIntOp::create(t.b, t.b.getI32Type(), 1);
+  WgmmaBuilder(t).wait(empty(t, ring.stage), arith::XOrIOp::create(t.b, ring.parity, one)); // a fresh one is
+}
+
+/// What comes by maps.
 void WgmmaEmitter::bringSlab(TileBuilder &t, const ProductResult::Place &at, Value slab, const Ring &ring) {
   WgmmaBuilder w(t);
-  Value one = arith::ConstantIntOp::create(t.b, t.b.getI32Type(), 1);
-  w.wait(empty(t, ring.stage), arith::XOrIOp::create(t.b, ring.parity, one)); // a fresh one is
   Value barrier = full(t, ring.stage), to = slabAt(t, ring), k = t.mul(slab, tile.slab);
-  w.arriveAndExpect(barrier, stageBytes());
+  w.arriveAndExpect(barrier, bytesByMaps());
   auto bring = [&](const ProductSide &side, const Map &map, Value free, int64_t positions, Value begin) {
     for (int64_t i = 0; i < positions; i += side.kInner ? positions : 64) {
       SmallVector<Value> coordinates;
@@ -287,7 +317,8 @@ void WgmmaEmitter::bringSlab(TileBuilder &t, const ProductResult::Place &at, Val
       w.copyBox(map.address, coordinates, t.behind(begin, t.fn.index(i * kSwizzleBytes)), barrier);
     }
   };
-  bring(*product.a, mapA, t.mul(at.row, tile.rows), tile.rows, to);
+  if (!isGathered)
+    bring(*product.a, mapA, t.mul(at.row, tile.rows), tile.rows, to);
   bring(*product.b, mapB, t.mul(at.column, tile.columns), tile.columns, t.behind(to, t.fn.index(bytesOfA())));
 }
 
@@ -296,6 +327,7 @@ WgmmaEmitter::Ring WgmmaEmitter::bringSlabs(TileBuilder &t, const ProductResult:
   SmallVector<Value> end =
       t.fn.loop(t.fn.index(0), slabs.count, 1, {ring.stage, ring.parity}, [&](Value slab, ValueRange carried) {
         Ring now{carried[0], carried[1]};
+        waitUntilEmpty(t, now);
         bringSlab(t, at, t.add(slabs.first, slab), now);
         Ring next = after(t, now);
         return SmallVector<Value>{next.stage, next.parity};
@@ -310,6 +342,53 @@ void WgmmaEmitter::emitProducer(TileBuilder &t, Value firstTile, Value tileStep)
     forTiles(t, firstTile, tileStep,
              [&](Value number, Ring ring) { return bringSlabs(t, result.place(t, number), ring); });
   });
+}
+
+/// Of slab number `count` of the block.
+WgmmaEmitter::Ring WgmmaEmitter::ringOf(TileBuilder &t, Value count) {
+  Value parity = t.rem(t.div(count, tile.stages), 2);
+  return {t.rem(count, tile.stages), arith::TruncIOp::create(t.b, t.b.getI32Type(), t.i64(parity))};
+}
+
+/// Waits until so many slabs at most of the `count` that this thread asked for are under way; then the warp says that
+/// the last of the others, if there is one, is there.
+void WgmmaEmitter::sayFull(TileBuilder &t, Value count, int64_t underWay) {
+  WgmmaBuilder w(t);
+  NVVM::CpAsyncWaitGroupOp::create(t.b, static_cast<uint32_t>(underWay));
+  w.fenceForProducts();
+  w.joinWarp();
+  Value isThere = t.less(t.fn.index(underWay), count);
+  // Of the slab as many places on, so that it is no negative number.
+  Value stage = ringOf(t, t.add(count, tile.stages - 1 - underWay)).stage;
+  w.arriveWhere(t.both(isThere, t.less(lane(t), t.fn.index(1))), full(t, stage));
+}
+
+/// All threads of the warpgroup copy pixels; one of them asks for the filter's boxes.
+void WgmmaEmitter::emitGatherer(TileBuilder &t, Value firstTile, Value tileStep) {
+  WgmmaBuilder w(t);
+  if (consumers() == 2)
+    w.setRegisters(kGathererRegisters, /*isLess=*/true);
+  Value thread = t.threadNumber(), kEnd = t.fn.materialize(product.k);
+  SlabLoader pixels(t, *product.a, SlabLayout::of(tile, types, *product.a, /*isA=*/true, kCore), types.a, kThreads,
+                    thread, tile.threads(kCore) - kThreads);
+  SmallVector<Value> end = forTiles(t, firstTile, tileStep, {t.fn.index(0)}, [&](Value number, ValueRange before) {
+    ProductResult::Place at = result.place(t, number);
+    SlabPlace place{at.batch, t.mul(at.row, tile.rows), t.fn.materialize(product.rowCount), kEnd};
+    Slabs slabs = slabsOf(t, at.part);
+    return t.fn.loop(t.fn.index(0), slabs.count, 1, before, [&](Value i, ValueRange carried) -> SmallVector<Value> {
+      Value count = carried[0], slab = t.add(slabs.first, i);
+      Ring ring = ringOf(t, count);
+      waitUntilEmpty(t, ring);
+      t.when(t.less(thread, t.fn.index(1)), [&] { bringSlab(t, at, slab, ring); });
+      pixels.bring(place, t.mul(slab, tile.slab), slabAt(t, ring));
+      NVVM::CpAsyncCommitGroupOp::create(t.b);
+      Value next = t.add(count, 1);
+      sayFull(t, next, copiesUnderWay());
+      return {next};
+    });
+  });
+  for (int64_t underWay = copiesUnderWay(); underWay-- > 0;)
+    sayFull(t, end[0], underWay);
 }
 
 /// Waits for the slab of that place; its products with the sums are under way then.
@@ -356,19 +435,31 @@ std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabs(TileBui
   Value none = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0)), isFirst = t.less(lane(t), t.fn.index(1));
   auto give = [&](Value stage, Value also) { w.arriveWhere(t.both(isFirst, also), empty(t, stage)); };
   SmallVector<Value> init(numSums, none);
-  init.append({ring.stage, ring.parity, ring.stage});
-  SmallVector<Value> end = t.fn.loop(t.fn.index(0), count, 1, init, [&](Value slab, ValueRange carried) {
-    Ring now{carried[numSums], carried[numSums + 1]};
-    Value before = carried[numSums + 2];
-    SmallVector<Value> sums = w.settle(multiplySlab(t, warpgroup, now, carried.take_front(numSums)), 1);
-    give(before, t.less(t.fn.index(0), slab));
-    Ring next = after(t, now);
-    sums.append({next.stage, next.parity, now.stage});
-    return sums;
-  });
-  SmallVector<Value> sums = w.settle(ValueRange(end).take_front(numSums), 0);
-  give(end[numSums + 2], t.less(t.fn.index(0), count));
-  return {sums, {end[numSums], end[numSums + 1]}};
+  init.append({ring.stage, ring.parity});
+  // Where there may be no slab, the zeros must not meet sums that are under way: ptxas would run products one by one.
+  auto any = scf::IfOp::create(t.b, ValueRange(init).getTypes(), t.less(t.fn.index(0), count), /*withElse=*/true);
+  {
+    OpBuilder::InsertionGuard guard(t.b);
+    t.b.setInsertionPointToStart(any.elseBlock());
+    scf::YieldOp::create(t.b, init);
+    t.b.setInsertionPointToStart(any.thenBlock());
+    init.push_back(ring.stage);
+    SmallVector<Value> end = t.fn.loop(t.fn.index(0), count, 1, init, [&](Value slab, ValueRange carried) {
+      Ring now{carried[numSums], carried[numSums + 1]};
+      Value before = carried[numSums + 2];
+      SmallVector<Value> sums = w.settle(multiplySlab(t, warpgroup, now, carried.take_front(numSums)), 1);
+      give(before, t.less(t.fn.index(0), slab));
+      Ring next = after(t, now);
+      sums.append({next.stage, next.parity, now.stage});
+      return sums;
+    });
+    SmallVector<Value> sums = w.settle(ValueRange(end).take_front(numSums), 0);
+    w.arriveWhere(isFirst, empty(t, end[numSums + 2]));
+    sums.append({end[numSums], end[numSums + 1]});
+    scf::YieldOp::create(t.b, sums);
+  }
+  SmallVector<Value> sums = llvm::to_vector_of<Value>(any.getResults().take_front(numSums));
+  return {sums, {any.getResult(unsigned(numSums)), any.getResult(unsigned(numSums + 1))}};
 }
 
 /// Warp w of a warpgroup has rows 16 w to 16 w + 15; a lane rows l / 4 and l / 4 + 8 of these, two columns of each 8.
@@ -387,7 +478,7 @@ SmallVector<TileCore::Run> WgmmaEmitter::runs(TileBuilder &t, Value warpgroup) {
 
 void WgmmaEmitter::emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile, Value tileStep) {
   if (consumers() == 2)
-    WgmmaBuilder(t).setRegisters(kManyRegisters, /*isLess=*/false);
+    WgmmaBuilder(t).setRegisters(isGathered ? kBesideGatherers : kManyRegisters, /*isLess=*/false);
   forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) {
     WgmmaBuilder(t).joinWarp();
     Value part = tile.parts == 1 ? nullptr : result.place(t, number).part;
@@ -420,7 +511,8 @@ void WgmmaEmitter::emit(WideKernel &wide) {
     wide.maps += line.text;
     ++wide.numMaps;
   };
-  addMap(*product.a, tile.rows, mapA);
+  if (!isGathered)
+    addMap(*product.a, tile.rows, mapA);
   addMap(*product.b, tile.columns, mapB);
   wide.isJoined = tile.parts > 1;
   wide.threads = tile.threads(kCore);
@@ -431,8 +523,8 @@ void WgmmaEmitter::emit(WideKernel &wide) {
   t.when(t.less(t.threadNumber(), fn.index(1)), [&] {
     WgmmaBuilder w(t);
     for (int64_t i = 0; i < tile.stages; ++i) {
-      w.initBarrier(full(t, fn.index(i)), 1);
-      w.initBarrier(empty(t, fn.index(i)), 4 * consumers()); // each warp
+      w.initBarrier(full(t, fn.index(i)), isGathered ? 5 : 1); // each warp that copies, and who asks for boxes
+      w.initBarrier(empty(t, fn.index(i)), 4 * consumers());   // each warp
     }
     w.fenceBarriers();
   });
@@ -441,7 +533,8 @@ void WgmmaEmitter::emit(WideKernel &wide) {
   Value number = fromLane(t.b, t.i64(t.div(t.threadNumber(), kThreads)), fn.index(0));
   Value warpgroup = arith::IndexCastOp::create(t.b, t.b.getIndexType(), number);
   t.when(
-      t.less(warpgroup, fn.index(1)), [&] { emitProducer(t, block, blocks); },
+      t.less(warpgroup, fn.index(1)),
+      [&] { isGathered ? emitGatherer(t, block, blocks) : emitProducer(t, block, blocks); },
       [&] { emitConsumer(t, t.sub(warpgroup, fn.index(1)), block, blocks); });
   fn.finish();
 }

@@ -10,6 +10,9 @@
 //
 //     dynamic shared memory     │ a, b │ a, b │ ... │ full │ empty │     rows of 128 bytes, swizzled
 //
+// Of a convolution with several taps no map describes the pixels: all threads of warpgroup 0 find and copy them
+// (cp.async), as `mma_product` does, wait for the copies of two slabs before, and say that these are full.
+//
 // With several parts of k a tile is that of one part, whose sums go to the workspace; what joins the parts of the
 // kernel beside, which has as many, runs behind this one, too.
 //

@@ -64,6 +64,8 @@ void WgmmaBuilder::initBarrier(Value barrier, int64_t arrivals) {
 
 void WgmmaBuilder::fenceBarriers() { inlinePtx("fence.mbarrier_init.release.cluster;", "", {}); }
 
+void WgmmaBuilder::fenceForProducts() { inlinePtx("fence.proxy.async.shared::cta;", "", {}); }
+
 void WgmmaBuilder::arriveWhere(Value condition, Value barrier) {
   Value word = arith::ExtUIOp::create(t.b, t.b.getI32Type(), condition);
   inlinePtx("{\n.reg .pred here;\nsetp.ne.b32 here, $1, 0;\n@here mbarrier.arrive.shared::cta.b64 _, [$0];\n}", "r,r",

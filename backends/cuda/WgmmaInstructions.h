@@ -25,6 +25,9 @@ public:
   void initBarrier(mlir::Value barrier, int64_t arrivals);
   /// What was initialized is seen by copies from then on.
   void fenceBarriers();
+  /// What this thread wrote to shared memory, copies it waited for as well, is seen by products that others ask for
+  /// once they know of it.
+  void fenceForProducts();
   /// Of threads where `condition` holds; no branch, which would part the warp.
   void arriveWhere(mlir::Value condition, mlir::Value barrier);
   /// The threads of a warp together, which branches may have parted: products want them so.

@@ -16,16 +16,18 @@ struct Case {
   int64_t images, channels, features, groups;
   int64_t size[2], taps[2], strides[2], low[2], high[2], spacing[2], dilation[2];
   const char *schedule;
+  bool isDynamic = false; // images and their sizes are told when it runs
 };
 
 std::string pair(const int64_t (&values)[2]) {
   return "array<i64: " + std::to_string(values[0]) + ", " + std::to_string(values[1]) + ">";
 }
 
-std::string tensorOf(const Case &c, int64_t first, int64_t channels, const int64_t (&size)[2]) {
-  std::string inner = std::to_string(size[0]) + "x" + std::to_string(size[1]) + "x";
-  std::string channel = std::to_string(channels) + "x";
-  return "tensor<" + std::to_string(first) + "x" + inner + channel + c.type + ">";
+std::string tensorOf(const Case &c, int64_t first, int64_t channels, const int64_t (&size)[2], bool isFilter = false) {
+  std::string text = "tensor<";
+  for (int64_t each : {first, size[0], size[1]})
+    text += (c.isDynamic && !isFilter ? "?" : std::to_string(each)) + "x";
+  return text + std::to_string(channels) + "x" + c.type + ">";
 }
 
 /// Position of (first, channel, y, x) in such a tensor.
@@ -33,24 +35,38 @@ size_t at(int64_t channels, const int64_t (&size)[2], int64_t first, int64_t cha
   return size_t(((first * size[0] + y) * size[1] + x) * channels + channel);
 }
 
-void expectRight(const Case &c) {
-  int64_t out[2];
-  for (int i = 0; i < 2; ++i)
+/// Sizes of the result.
+std::array<int64_t, 2> sizesOf(const Case &c) {
+  std::array<int64_t, 2> out;
+  for (size_t i = 0; i < 2; ++i)
     out[i] = ((c.size[i] - 1) * c.spacing[i] + 1 + c.low[i] + c.high[i] - ((c.taps[i] - 1) * c.dilation[i] + 1)) /
                  c.strides[i] +
              1;
+  return out;
+}
+
+std::string textOf(const Case &c) {
+  const std::array<int64_t, 2> sizes = sizesOf(c);
+  const int64_t out[2] = {sizes[0], sizes[1]};
   std::string input = tensorOf(c, c.images, c.channels, c.size);
-  std::string filter = tensorOf(c, c.features, c.channels / c.groups, c.taps);
+  std::string filter = tensorOf(c, c.features, c.channels / c.groups, c.taps, /*isFilter=*/true);
   std::string result = tensorOf(c, c.images, c.features, out);
   std::string types = " : (" + input + ", " + filter + ") -> " + result;
-  std::string text = "func.func @f(%x: " + input + ", %w: " + filter + ") -> " + result +
-                     " {\n  %0 = sinter.kernel convolution(%x, %w) {schedule = #sinter.schedule<" + c.schedule + ">}" +
-                     types + " {\n  ^bb0(%a: " + input + ", %b: " + filter + "):\n" +
-                     "    %c = sinter.convolution %a, %b {strides = " + pair(c.strides) + ", low = " + pair(c.low) +
-                     ", high = " + pair(c.high) + ", input_dilation = " + pair(c.spacing) +
-                     ", dilation = " + pair(c.dilation) + ", groups = " + std::to_string(c.groups) + " : i64, " +
-                     "layout = #sinter<conv_layout channels_last>, " + "element_type = " + c.type + "}" + types +
-                     "\n    sinter.yield(%c) : " + result + "\n  }\n  return %0 : " + result + "\n}\n";
+  const std::string schedule =
+      *c.schedule ? std::string(" {schedule = #sinter.schedule<") + c.schedule + ">}" : std::string();
+  return "func.func @f(%x: " + input + ", %w: " + filter + ") -> " + result +
+         " {\n  %0 = sinter.kernel convolution(%x, %w)" + schedule + types + " {\n  ^bb0(%a: " + input +
+         ", %b: " + filter + "):\n" + "    %c = sinter.convolution %a, %b {strides = " + pair(c.strides) +
+         ", low = " + pair(c.low) + ", high = " + pair(c.high) + ", input_dilation = " + pair(c.spacing) +
+         ", dilation = " + pair(c.dilation) + ", groups = " + std::to_string(c.groups) + " : i64, " +
+         "layout = #sinter<conv_layout channels_last>, " + "element_type = " + c.type + "}" + types +
+         "\n    sinter.yield(%c) : " + result + "\n  }\n  return %0 : " + result + "\n}\n";
+}
+
+void expectRight(const Case &c) {
+  const std::array<int64_t, 2> sizes = sizesOf(c);
+  const int64_t out[2] = {sizes[0], sizes[1]};
+  const std::string text = textOf(c);
   SCOPED_TRACE(text);
   test::Program program(text, 2);
   ASSERT_EQ(program.error, "");
@@ -58,9 +74,10 @@ void expectRight(const Case &c) {
   std::mt19937 random(7);
   std::vector<HostTensor> inputs;
   std::vector<std::vector<double>> values;
-  for (mlir::Type type : program.function().getArgumentTypes()) {
-    auto tensor = mlir::cast<mlir::RankedTensorType>(type);
-    inputs.emplace_back(tensor.getElementType(), tensor.getShape());
+  const std::vector<int64_t> shapes[] = {{c.images, c.size[0], c.size[1], c.channels},
+                                         {c.features, c.taps[0], c.taps[1], c.channels / c.groups}};
+  for (auto [type, shape] : llvm::zip(program.function().getArgumentTypes(), shapes)) {
+    inputs.emplace_back(mlir::getElementTypeOrSelf(type), shape);
     values.emplace_back();
     for (int64_t i = 0; i < inputs.back().numElements(); ++i)
       values.back().push_back(double(int(random() % 33) - 16) / 8);
@@ -68,8 +85,10 @@ void expectRight(const Case &c) {
   }
   auto results = program.run(inputs);
   ASSERT_TRUE(results) << program.error << cuda::report();
+  EXPECT_EQ(cuda::report(), "");
+  EXPECT_EQ(cuda::count("wgmma"), std::string(c.schedule).starts_with("wgmma") ? 1u : 0u);
   int64_t inGroup = c.channels / c.groups, ofGroup = c.features / c.groups;
-  double epsilon = c.type[0] == 'b' ? 0x1p-7 : 1e-6;
+  double epsilon = c.type[0] == 'b' ? 0x1p-7 : c.type == std::string("f16") ? 0x1p-10 : 1e-6;
   for (int64_t n = 0; n < c.images; ++n)
     for (int64_t o = 0; o < c.features; ++o)
       for (int64_t y = 0; y < out[0]; ++y)
@@ -96,6 +115,9 @@ void expectRight(const Case &c) {
 const char kThreads[] = "product, lanes = 64, tile = [32, 32, 16, 4, 4, 2, 1]";
 const char kParts[] = "product, lanes = 64, tile = [32, 32, 16, 4, 4, 2, 3]";
 const char kWarps[] = "mma_product, lanes = 128, tile = [32, 32, 32, 16, 16, 3, 1]";
+const char kWide[] = "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]";
+const char kWideTwo[] = "wgmma_product, lanes = 384, tile = [128, 64, 64, 64, 64, 5, 1]";
+const char kWideParts[] = "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 4, 3]";
 } // namespace
 
 TEST(Convolutions, OfAllForms) {
@@ -104,6 +126,137 @@ TEST(Convolutions, OfAllForms) {
   expectRight({"bf16", 2, 16, 24, 1, {5, 9}, {3, 2}, {2, 1}, {1, 0}, {1, 1}, {1, 1}, {1, 2}, kWarps});
   expectRight({"f32", 1, 5, 9, 1, {5, 4}, {2, 3}, {1, 2}, {2, -1}, {1, 3}, {2, 3}, {2, 1}, kParts});
   expectRight({"bf16", 1, 6, 10, 2, {7, 5}, {1, 3}, {1, 1}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, kWarps});
+}
+
+/// Pixels that threads copy: with padding, strides, dilations, groups; slabs of several taps and taps of several slabs;
+/// more tiles than blocks; as few slabs at once as there can be.
+TEST(Convolutions, OfWarpgroups) {
+  expectRight({"bf16", 2, 16, 24, 1, {6, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kWide});
+  expectRight({"f16", 1, 72, 72, 1, {9, 8}, {3, 2}, {2, 1}, {1, 0}, {1, 1}, {1, 1}, {1, 2}, kWideTwo});
+  expectRight({"f16", 3, 32, 80, 2, {7, 5}, {1, 3}, {1, 1}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, kWide});
+  expectRight({"bf16", 2, 64, 40, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kWideParts});
+  expectRight({"bf16", 2, 64, 40, 1, {9, 9}, {1, 1}, {2, 2}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, kWideTwo});
+  expectRight({"f16", 12, 16, 64, 1, {32, 32}, {2, 2}, {1, 1}, {0, 0}, {1, 1}, {1, 1}, {1, 1}, kWide});
+  expectRight({"bf16",
+               1,
+               8,
+               8,
+               1,
+               {3, 3},
+               {3, 3},
+               {1, 1},
+               {1, 1},
+               {1, 1},
+               {1, 1},
+               {1, 1},
+               "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 2, 1]"});
+}
+
+TEST(Convolutions, OfWarpgroupsWithSizesThatOnlyRunningTells) {
+  expectRight({"bf16", 2, 24, 40, 1, {6, 7}, {3, 3}, {2, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kWide, true});
+  expectRight({"f16", 3, 64, 72, 1, {5, 9}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, kWideTwo, true});
+}
+
+/// The convolution that gives the gradient of an input: what lies between its elements is zero.
+TEST(Convolutions, OfWarpgroupsWithSpacesBetweenPixels) {
+  expectRight({"bf16", 2, 24, 16, 1, {4, 5}, {3, 3}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, {1, 1}, kWide});
+  expectRight({"f16", 1, 64, 72, 1, {5, 4}, {2, 3}, {1, 2}, {2, -1}, {1, 3}, {2, 3}, {2, 1}, kWideTwo});
+}
+
+/// Of one tap that goes to each pixel, maps bring both operands.
+TEST(Convolutions, OfWarpgroupsWithOneTap) {
+  for (int64_t groups : {1, 2}) {
+    expectRight({"bf16", 2, 144, 80, groups, {6, 7}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, kWide});
+    EXPECT_EQ(cuda::lastCode().find("cp.async.cg", cuda::lastCode().find("=== sm_90a")), std::string::npos);
+    EXPECT_NE(
+        cuda::lastCode().find(groups == 1 ? "map 0 bf16 144,84 288 64,64\n" : "map 0 bf16 72,2,84 144,288 64,1,64\n"),
+        std::string::npos)
+        << cuda::lastCode().substr(0, 400);
+  }
+}
+
+namespace {
+std::string codeOf(const Case &c, const char *target = "cpu+cuda") {
+  cuda::Compiled compiled;
+  std::string error;
+  EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error << textOf(c);
+  std::remove(compiled.path.c_str());
+  return compiled.code;
+}
+} // namespace
+
+/// Convolutions of ResNet-50 with a batch of 64 multiply by wgmma, but the first, which has three channels; so do few
+/// pixels with long sums, in parts; what fills few multiprocessors stays with mma.sync.
+TEST(Convolutions, WhichAreOfWarpgroups) {
+  auto isWide = [](int64_t images, int64_t size, int64_t channels, int64_t features, int64_t taps, int64_t stride) {
+    const int64_t low = taps / 2;
+    return codeOf({"bf16",
+                   images,
+                   channels,
+                   features,
+                   1,
+                   {size, size},
+                   {taps, taps},
+                   {stride, stride},
+                   {low, low},
+                   {low, low},
+                   {1, 1},
+                   {1, 1},
+                   ""})
+               .find("wgmma.mma_async") != std::string::npos;
+  };
+  for (auto [size, channels, features, taps, stride] :
+       {std::tuple(56, 64, 64, 3, 1), std::tuple(56, 256, 64, 1, 1), std::tuple(56, 128, 128, 3, 2),
+        std::tuple(28, 128, 128, 3, 1), std::tuple(28, 512, 1024, 1, 2), std::tuple(14, 256, 256, 3, 1),
+        std::tuple(7, 512, 512, 3, 1), std::tuple(7, 512, 2048, 1, 1)})
+    EXPECT_TRUE(isWide(64, size, channels, features, taps, stride)) << size << " " << channels << " " << taps;
+  EXPECT_FALSE(isWide(64, 224, 3, 64, 7, 2));
+  EXPECT_TRUE(isWide(1, 7, 512, 512, 3, 1));
+  EXPECT_FALSE(isWide(1, 56, 64, 64, 3, 1));
+  EXPECT_FALSE(isWide(2, 7, 64, 64, 3, 1));
+}
+
+TEST(Convolutions, ATileOfWarpgroupsThatDoesNotFitIsToldWhy) {
+  const Case c{"bf16", 1, 12, 16, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kWide};
+  test::Program program(textOf(c), 2);
+  EXPECT_NE(program.error.find("channels of pixels are no multiples of 16 bytes"), std::string::npos) << program.error;
+}
+
+/// No spill, and what two warpgroups that multiply may have beside one that copies.
+TEST(ConvolutionPtx, TilesOfWarpgroupsFitIntoRegisters) {
+  if (!cuda::hasPtxas())
+    GTEST_SKIP() << "ptxas is not installed";
+  for (auto [rows, columns, stages] :
+       {std::tuple(128, 256, 4), std::tuple(128, 128, 6), std::tuple(64, 256, 5), std::tuple(64, 64, 12)})
+    for (bool isDynamic : {false, true})
+      for (int64_t spacing = 1; spacing <= (columns == 256 ? 2 : 1); ++spacing) {
+        const std::string schedule = "wgmma_product, lanes = " + std::to_string(128 * (1 + rows / 64)) + ", tile = [" +
+                                     std::to_string(rows) + ", " + std::to_string(columns) + ", 64, 64, " +
+                                     std::to_string(columns) + ", " + std::to_string(stages) + ", 1]";
+        const std::string code = codeOf({"bf16",
+                                         64,
+                                         64,
+                                         256,
+                                         1,
+                                         {56, 56},
+                                         {3, 3},
+                                         {1, 1},
+                                         {1, 1},
+                                         {1, 1},
+                                         {spacing, spacing},
+                                         {1, 1},
+                                         schedule.c_str(),
+                                         isDynamic});
+        const size_t at = code.find("=== sm_90a\n");
+        ASSERT_NE(at, std::string::npos);
+        SCOPED_TRACE(schedule + (isDynamic ? " dynamic" : ""));
+        const std::string ptx = code.substr(at + 11);
+        // Copies, the fence that shows them to products, and boxes of the filter alone.
+        for (const char *part : {"cp.async.cg.shared.global", "cp.async.wait_group", "fence.proxy.async.shared::cta",
+                                 "cp.async.bulk.tensor.2d", "wgmma.mma_async.sync.aligned.m64n"})
+          EXPECT_NE(ptx.find(part), std::string::npos) << part;
+        cuda::expectNoSpills(ptx, 1, rows == 128 ? 168 : 255, {"sm_90a"});
+      }
 }
 
 /// The tiles that large products get: no spills, registers within what lets the block run, and the instructions that

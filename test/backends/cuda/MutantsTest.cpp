@@ -65,6 +65,16 @@ constexpr const char *kWide =
   }
   return %r : tensor<1x70x64xf16>
 })";
+/// Pixels that a warpgroup copies for another, more slabs than there are at once.
+constexpr const char *kPixels =
+    R"(func.func @f(%x: tensor<2x7x7x24xf16>, %w: tensor<40x3x3x24xf16>) -> tensor<2x7x7x40xf16> {
+  %r = sinter.kernel convolution(%x, %w) {schedule = #sinter.schedule<wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]>} : (tensor<2x7x7x24xf16>, tensor<40x3x3x24xf16>) -> tensor<2x7x7x40xf16> {
+  ^bb0(%a: tensor<2x7x7x24xf16>, %b: tensor<40x3x3x24xf16>):
+    %y = sinter.convolution %a, %b {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f16} : (tensor<2x7x7x24xf16>, tensor<40x3x3x24xf16>) -> tensor<2x7x7x40xf16>
+    sinter.yield(%y) : tensor<2x7x7x40xf16>
+  }
+  return %r : tensor<2x7x7x40xf16>
+})";
 /// Keys are rows of a cache by their numbers, of a size that only running tells: there is one way to bring them.
 constexpr const char *kPaged =
     R"(func.func @f(%q: tensor<1x1x64xf16>, %c: tensor<1x?x64xf16>, %t: tensor<20xi64>) -> tensor<1x1x64xf16> {
@@ -112,6 +122,7 @@ const Program kPrograms[] = {{"sum", kSum, {{{3, 201}, {}}}},
                              {"attention", kAttention, {{{1, 40, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
                              {"decode", kDecode, {{{2, 1, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
                              {"wide", kWide, {{{1, 70, 64}, kSmall}, {{1, 150, 64}, kSmall}}, false},
+                             {"pixels", kPixels, {{{2, 7, 7, 24}, kSmall}, {{40, 3, 3, 24}, kSmall}}, false},
                              {"paged",
                               kPaged,
                               {{{1, 1, 64}, kSmall},
@@ -171,6 +182,12 @@ const Mutant kMutants[] = {
     {"values in the other direction", "wide", R"((wgmma\.mma_async.*\}, b, 1, 1, 1, )1;)", "$010;"},
     {"shares in another order", "wide", R"((wgmma\.mma_async.*\}, \{)(%r[0-9]+), (%r[0-9]+)(,.*))", "$1$3, $2$4"},
     {"bytes that do not come", "wide", R"((\tmbarrier\.arrive\.expect_tx.*|mbarrier\.arrive\.expect_tx.*))", ""},
+    {"no fence behind copies", "pixels", R"(\tfence\.proxy\.async\.shared::cta;)", ""},
+    {"copies that are not waited for", "pixels", R"((\tcp\.async\.wait_group.*)1;)", "$1 2;", true},
+    {"copies of the end that are not waited for", "pixels", R"((\tcp\.async\.wait_group.*)0;)", "$1 1;", true},
+    {"padding that is read", "pixels", R"((\tcp\.async\.cg.*), 16, %r[0-9]+;)", "$1, 16;", true},
+    {"an arrival too few", "pixels", R"((\tmov\.b32.*), 5;)", "$1, 4;", true},
+    {"pixels of another row", "pixels", R"((\tcp\.async\.cg.*\+)2048(\].*))", "$013072$2", true},
     {"positions behind the first", "paged", R"((\tmax\.s64.*), 0;)", "$1, 15;", true},
     {"a negative position that stays", "paged", R"(\tbfe\.s64 \t(%rd[0-9]+), .*, 31, 1;)", "\tmov.b64 \t$1, 0;"},
     {"no barrier before rows are read", "backward", R"(\tbar\.sync.*)", "", true},

@@ -19,7 +19,8 @@ namespace sinter::cuda {
 
 inline bool hasPtxas() { return std::system("ptxas --version > /dev/null 2>&1") == 0; }
 
-/// The PTX has `kernels` that spill nothing and need `registers` at most, on each of `generations`.
+/// The PTX has `kernels` that spill nothing, run no products of warpgroups one by one, and need `registers` at most, on
+/// each of `generations`.
 inline void expectNoSpills(const std::string &ptx, unsigned kernels, int registers,
                            const std::vector<const char *> &generations = {"sm_80", "sm_90"}) {
   std::string path = testing::TempDir() + "sinter-tiles-" + std::to_string(getpid()) + ".ptx", output = path + ".log";
@@ -31,6 +32,7 @@ inline void expectNoSpills(const std::string &ptx, unsigned kernels, int registe
     std::ifstream log(output);
     std::string told((std::istreambuf_iterator<char>(log)), std::istreambuf_iterator<char>());
     EXPECT_EQ(status, 0) << generation << ": " << told;
+    EXPECT_EQ(told.find("are serialized"), std::string::npos) << generation << ": " << told;
     std::regex numbers("([0-9]+) bytes spill stores|Used ([0-9]+) registers");
     unsigned seen = 0;
     for (std::sregex_iterator it(told.begin(), told.end(), numbers), end; it != end; ++it, ++seen) {
