@@ -34,7 +34,9 @@ static bool isLow(Type type) {
 }
 
 /// True where the target multiplies two numbers of `type` faster than two of f32.
-static bool multipliesFast(TargetAttr target, Type type) { return type.isBF16() && target.has("bfloat_dots"); }
+static bool multipliesFast(TargetAttr target, Type type) {
+  return type.isBF16() && (target.has("bfloat_dots") || target.has("bfloat_tiles"));
+}
 
 /// True where the target has instructions that convert `type` where a product reads it.
 static bool convertsFast(TargetAttr target, Type type) { return type.isBF16() || target.has("half_conversion"); }

@@ -11,9 +11,12 @@ int32_t srtChoose(const Candidate *candidates, int32_t count) {
   const sinter_host *host = srtBriefHost();
   int32_t best = -1;
   char word[maxName + 1];
+  int why;
+  // The kernel is asked for state only where code that is better than all that was seen before needs it.
   for (int32_t i = 0; i < count && host; ++i)
     if (candidates[i].requirements && (best < 0 || candidates[i].priority > candidates[best].priority) &&
-        sinter_host_runs(host, candidates[i].requirements, word, sizeof word) == SINTER_HOST_RUNS)
+        sinter_host_runs(host, candidates[i].requirements, word, sizeof word) == SINTER_HOST_RUNS &&
+        srtMayRun(host, candidates[i].requirements, &why))
       best = i;
   return best;
 }
@@ -59,6 +62,15 @@ const char *srtExplainChoice(const Candidate *candidates, int32_t count, char te
     return text;
   }
   const char *requirements = candidates[nearest].requirements;
+  int why;
+  if (!fewest && !srtMayRun(host, requirements, &why)) {
+    snprintf(
+        text, SRT_CHOICE_TEXT_BYTES,
+        "the nearest (%.160s) requires the state of AMX, which the kernel refuses to this process (%s); compile it "
+        "with -amx-tile, too",
+        requirements, strerror(why));
+    return text;
+  }
   sinter_host_runs(host, requirements, word, sizeof word);
   snprintf(text, SRT_CHOICE_TEXT_BYTES,
            "the nearest (%.160s) requires %s, which this machine lacks; compile it with --target=native here, or with "

@@ -348,6 +348,18 @@ sinter_host_answer sinter_host_runs(const sinter_host *host, const char *require
   return answer;
 }
 
+int srtAsksForState(const sinter_host *host, const char *requirements) {
+  for (const char *at = requirements; *at;) {
+    size_t length = strcspn(at, " ,");
+    int plus = *at == '+';
+    const Extension *extension = findExtension(host->arch, at + plus, length - (size_t)(length && plus));
+    if (extension && extension->state == AmxState)
+      return 1;
+    at += length + (at[length] != 0);
+  }
+  return 0;
+}
+
 const char *sinter_host_level(const sinter_host *host) {
   for (int i = 0; i < numLevels; ++i) {
     const char *at;

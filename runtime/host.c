@@ -209,4 +209,32 @@ const sinter_host *sinter_host_get(void) {
   return &whole;
 }
 
+//===- State that the kernel gives on request -----------------------------------------------------===//
+
+static _Atomic(srtStateRequest) otherRequest; // of srtUseStateRequest
+
+void srtUseStateRequest(srtStateRequest request) {
+  atomic_store_explicit(&otherRequest, request, memory_order_release);
+}
+
+/// The kernel keeps the permission for all threads of the process, those that exist, too.
+static int requestAmx(void) {
+#if defined(__x86_64__) && defined(__linux__) && defined(SYS_arch_prctl)
+  enum { requestPermission = 0x1023, tileData = 18 }; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0 ? 0 : errno;
+#else
+  return ENOSYS;
+#endif
+}
+
+int srtMayRun(const sinter_host *host, const char *requirements, int *why) {
+  *why = 0;
+  srtStateRequest request = atomic_load_explicit(&otherRequest, memory_order_acquire);
+  int isMachine = host == &brief && !named;
+  if ((!isMachine && !request) || !srtAsksForState(host, requirements))
+    return 1;
+  *why = request ? request() : requestAmx();
+  return *why == 0;
+}
+
 void sinter_host_use(const sinter_host *host) { atomic_store_explicit(&chosen, host, memory_order_release); }

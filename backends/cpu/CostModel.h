@@ -13,11 +13,13 @@ namespace sinter::cpu {
 
 struct CostModel {
   // Rates, one core. (Peaks are higher: these tell a launch worth a thread from one that is not.)
-  double tiledMacsPerNs = 50;    // multiply-adds of a register tile: products and convolutions
-  double widenedMacsPerNs = 40;  // the same where operands are converted on the way
-  double bfloatMacsPerNs = 90;   // pairs of bf16
-  double shortMacsPerNs = 50;    // pairs of i16
-  double byteMacsPerNs = 180;    // fours of bytes
+  double tiledMacsPerNs = 50;       // multiply-adds of a register tile: products and convolutions
+  double widenedMacsPerNs = 40;     // the same where operands are converted on the way
+  double bfloatMacsPerNs = 90;      // pairs of bf16
+  double shortMacsPerNs = 50;       // pairs of i16
+  double byteMacsPerNs = 180;       // fours of bytes
+  double bfloatTileMacsPerNs = 500; // tiles of bf16 and of bytes, with what brings them
+  double byteTileMacsPerNs = 1000;
   double streamedMacsPerNs = 20; // multiply-adds that read a matrix once; depthwise taps, recurrent cells
   double windowTapsPerNs = 8;    // elements that windows combine
   double reducedNs = 0.1;        // an element of a reduction

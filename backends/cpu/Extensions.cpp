@@ -13,16 +13,16 @@ using llvm::StringRef;
 /// What generated code may use without being asked. Of the rest of what CPUs have, compiled tensors gain nothing
 /// (system instructions, cryptography, AMD's SSE4A and XOP), or LLVM's code for it was run on no machine of ours
 /// (AVX10.2, APX, SVE); such an extension is used, and required, where a target names it (`+egpr`).
-static const StringRef x86CodeExtensions[] = {"sse3",        "ssse3",        "sse4.1",       "sse4.2",
-                                              "crc32",       "popcnt",       "cx16",         "sahf",
-                                              "movbe",       "avx",          "avx2",         "fma",
-                                              "f16c",        "bmi",          "bmi2",         "lzcnt",
-                                              "xsave",       "prfchw",       "gfni",         "avx512f",
-                                              "avx512bw",    "avx512cd",     "avx512dq",     "avx512vl",
-                                              "avx512ifma",  "avx512vbmi",   "avx512vbmi2",  "avx512vnni",
-                                              "avx512bf16",  "avx512bitalg", "avx512fp16",   "avx512vpopcntdq",
-                                              "avxvnni",     "avxvnniint8",  "avxvnniint16", "avxifma",
-                                              "avxneconvert"};
+static const StringRef x86CodeExtensions[] = {"sse3",         "ssse3",        "sse4.1",       "sse4.2",
+                                              "crc32",        "popcnt",       "cx16",         "sahf",
+                                              "movbe",        "avx",          "avx2",         "fma",
+                                              "f16c",         "bmi",          "bmi2",         "lzcnt",
+                                              "xsave",        "prfchw",       "gfni",         "avx512f",
+                                              "avx512bw",     "avx512cd",     "avx512dq",     "avx512vl",
+                                              "avx512ifma",   "avx512vbmi",   "avx512vbmi2",  "avx512vnni",
+                                              "avx512bf16",   "avx512bitalg", "avx512fp16",   "avx512vpopcntdq",
+                                              "avxvnni",      "avxvnniint8",  "avxvnniint16", "avxifma",
+                                              "avxneconvert", "amx-tile",     "amx-bf16",     "amx-int8"};
 static const StringRef armCodeExtensions[] = {"fullfp16", "dotprod", "rdm",  "complxnum",
                                               "sha3",     "bf16",    "i8mm", "cssc"};
 

@@ -39,6 +39,8 @@ struct Target {
   bool hasShortDots = false;      // sums of two products of i16 (pmaddwd)
   bool hasBfloatDots = false;     // sums of two products of bf16, at more than the rate of FMAs (vdpbf16ps)
   ByteDots byteDots = ByteDots::none;
+  bool hasBfloatTiles = false; // AMX: products of tiles of 16 rows of 64 bytes, of bf16
+  bool hasByteTiles = false;   // and of bytes of any signs
   int64_t l1Bytes = 32 << 10, l1Ways = 8, l2Bytes = 1 << 20, l3Bytes = 16 << 20;
   int64_t cacheLineBytes = 64;
   int64_t panelBytes = 128; // one row of a matrix in panels: 32 columns of f32

@@ -25,6 +25,7 @@
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
 #include "backends/cpu/emit/Strips.h"
+#include "backends/cpu/emit/Tiles.h"
 #include "backends/cpu/emit/ZeroSearch.h"
 #include "ir/Elementwise.h"
 #include <cmath>
@@ -72,10 +73,12 @@ public:
     masked = columns == ShapedType::kDynamic || columns % (isOpen ? tileColumns : lanes) != 0;
     lastVectors = isOpen ? tile.vectors : lastTileVectors(llvm::divideCeil(columns, lanes), tile.vectors);
     DimExpr pack = dims.constant(form.kPack);
-    steps = form.kPack == 1 ? plan.k : dims.ceilDiv(plan.k, pack);
+    steps = form.words(dims, plan.k);
     stripElements = dims.mul(dims.add(steps, dims.constant(form.headers())), dims.constant(panel * form.kPack));
     // Rows that lie a multiple of 4 KiB apart would share cache sets.
     rowPitch = dims.mul(steps, pack);
+    if (form.isTiled() && form.kStep * widthOf(form.row) < kTileBytes) // whole lines hold whole rows
+      rowPitch = dims.constant(llvm::PowerOf2Ceil(form.kStep));
     if (constantOr(rowPitch, 1) * widthOf(form.row) % 4096 == 0)
       rowPitch = dims.add(rowPitch, dims.constant(64 / widthOf(form.row)));
   }
@@ -105,6 +108,7 @@ private:
   std::pair<Value, Value> basesOf(ArrayRef<Value> batchIndex);
   void emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase, Value rhsStep,
                 ArrayRef<Value> batchIndex);
+  void emitTiles(Value row, int64_t vectors, Value lhsBase, Value rhsBase, Value column, ArrayRef<Value> batchIndex);
   void emitRows(const RegisterTile &tile, Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase,
                 Value rhsStep, ArrayRef<Value> batchIndex);
   void prefetchPanels(MicroOperands &operands, Value row, Value rhsBase);
@@ -132,6 +136,7 @@ private:
   Value blockBegin;      // the first of them
   bool masked = false;
   bool walksAxes = false;            // rows or columns cannot be walked as one in the epilogue
+  std::optional<TileSums> tiles;     // of forms that multiply tiles
   Value strip, stripBase;            // the columns of this chunk that are not read where they lie
   Value copies, copyBase, copyBegin; // the rows that this chunk copied, from row `copyBegin` on
   Dims resultSizes;
@@ -323,6 +328,28 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
       [&](Value at) { return columnMask(at); });
 }
 
+/// The same by tiles of matrix units: `vectors` vectors of columns that are packed or in a strip.
+void ContractionEmitter::emitTiles(Value row, int64_t vectors, Value lhsBase, Value rhsBase, Value column,
+                                   ArrayRef<Value> batchIndex) {
+  TileOperands operands;
+  operands.a = plan.copiesRows ? copies : fn.input(plan.lhs.input);
+  operands.b = plan.hasStrips() ? strip : fn.input(plan.rhs.input);
+  operands.aPitch = fn.materialize(plan.copiesRows ? rowPitch : plan.lhsRows.stride);
+  operands.bPitch = fn.index(panel * form.kPack);
+  Value first = plan.copiesRows ? arith::SubIOp::create(b, row, copyBegin).getResult() : row;
+  for (int64_t i = 0; i < tiles->rowTiles(); ++i)
+    operands.aTiles.push_back(
+        add(plan.copiesRows ? copyBase : lhsBase, mul(add(first, tiles->firstRow(i)), operands.aPitch)));
+  for (int64_t j = 0; j < vectors; ++j)
+    operands.bTiles.push_back(add(rhsBase, fn.index(j * lanes * form.kPack)));
+  DimExpr whole = dims.floorDiv(steps, dims.constant(form.kStep / form.kPack));
+  tiles->addInBlocks(operands, whole, vectors);
+  tiles->finish(
+      dot.getResult(),
+      [&](KernelElements &elements, Value i) { return resultIndex(elements, batchIndex, add(row, i)); }, column,
+      [&](Value at) { return columnMask(at); });
+}
+
 /// Writes columns [columnBegin, columnBegin + panel) of rhs to `strip`.
 void ContractionEmitter::emitStrip(Value base, Value columnBegin) {
   StripSource source{fn.input(plan.rhs.input),         base,
@@ -348,6 +375,13 @@ void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Valu
                                   Value rhsBase, Value rhsStep, ArrayRef<Value> batchIndex) {
   blockBegin = rowBegin;
   Value rowCount = fn.materialize(plan.rows);
+  if (tiles) {
+    Value lastStart = fn.materialize(dims.max(dims.constant(0), dims.sub(plan.rows, dims.constant(tile.rows))));
+    fn.loop(rowBegin, rowEnd, tile.rows, [&](Value row) {
+      emitTiles(arith::MinSIOp::create(b, row, lastStart), tile.vectors, lhsBase, rhsBase, column, batchIndex);
+    });
+    return;
+  }
   auto wholeTiles = [&] {
     Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
     fn.loop(rowBegin, rowEnd, tile.rows, [&](Value row) {
@@ -427,6 +461,9 @@ EmittedKernel ContractionEmitter::emit() {
   if (plan.hasStrips())
     strip = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(form.column, b.getContext())), fn.workspace(),
                                    fn.index(0), ValueRange{});
+  if (form.isTiled())
+    tiles.emplace(fn, form, TileSums::split(dims, dims.min(plan.rows, dims.constant(tile.rows)), tile.rows),
+                  tile.vectors);
   return plan.copiesRows ? emitRowChunks() : emitPanelChunks();
 }
 
@@ -548,6 +585,8 @@ EmittedKernel ContractionEmitter::emitRowChunks() {
 }
 
 EmittedKernel ContractionEmitter::finish(DimExpr chunks, DimExpr workspaceBytes) {
+  if (tiles)
+    tiles->release();
   fn.finish();
   EmittedKernel emitted;
   emitted.function = fn.function;
@@ -606,12 +645,14 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   int64_t rowStride = constantOr(spec.dims, product->lhsRows.stride, 1);
   bool conflicting = !product->copiesRows && rowStride * widthOf(form.a) % 4096 == 0 && rowStride != 0;
   int64_t rows = constantOr(spec.dims, product->rows, ShapedType::kDynamic);
-  RegisterTile tile = chooseTile(spec.target(), rows, vectors, conflicting, form.parts());
+  RegisterTile tile = form.isTiled() ? chooseTileOfTiles(rows, vectors)
+                                     : chooseTile(spec.target(), rows, vectors, conflicting, form.parts());
+  int64_t mostRows = form.isTiled() ? 2 * kTileRows : kMostTileRows,
+          mostVectors = form.isTiled() ? 2 : kMostTileVectors;
   // The last tile overlaps the one before it: no tile is higher than the result.
-  int64_t highest = rows == ShapedType::kDynamic ? kMostTileRows : std::clamp<int64_t>(rows, 1, kMostTileRows);
+  int64_t highest = rows == ShapedType::kDynamic ? mostRows : std::clamp<int64_t>(rows, 1, mostRows);
   plan.addTile(tile.rows, std::max(tile.rows, highest));
-  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)),
-               product->packed ? kMostTileVectors : 0);
+  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, mostVectors)), product->packed ? mostVectors : 0);
   plan.setChunk(product->chunk(spec, tile.vectors * lanes));
   if (std::optional<ArrayRef<int64_t>> zeros = spec.kernel.getZeros();
       zeros && form.step == ProductForm::Step::fused && !product->copiesRows)

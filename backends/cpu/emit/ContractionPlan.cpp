@@ -25,9 +25,35 @@ Value sinter::cpu::rightOperand(DotGeneralOp dot) {
   return isByte && isa<FloatType>(getElementTypeOrSelf(convert.getResult())) ? convert.getOperand() : dot.getRhs();
 }
 
+/// The product of sizes of axes; dynamic where one is not known.
+static int64_t countOf(KernelSpec &spec, Value value, ArrayRef<int64_t> axes) {
+  Dims sizes;
+  for (int64_t axis : axes)
+    sizes.push_back(spec.sizes->dims(value)[axis]);
+  DimExpr count = spec.dims.resolve(spec.dims.product(sizes));
+  return count.isConstant() ? count.constant() : ShapedType::kDynamic;
+}
+
 std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, DotGeneralOp dot, std::string &refusal) {
-  return productFormOf(spec.target(), getElementTypeOrSelf(dot.getLhs()), getElementTypeOrSelf(rightOperand(dot)),
-                       getElementTypeOrSelf(dot.getResult()), refusal);
+  std::optional<ProductForm> form =
+      productFormOf(spec.target(), getElementTypeOrSelf(dot.getLhs()), getElementTypeOrSelf(rightOperand(dot)),
+                    getElementTypeOrSelf(dot.getResult()), refusal);
+  std::optional<ProductForm> tiled = form ? tiledFormOf(spec.target(), *form) : std::nullopt;
+  if (!tiled)
+    return form;
+  // One row fills no tile, and few columns or steps little of one.
+  constexpr int64_t fewest = 4;
+  int64_t rank = spec.sizes->dims(dot.getLhs()).size();
+  int64_t rows = countOf(spec, dot.getLhs(), freeAxes(rank, dot.getLhsBatch(), dot.getLhsContract()));
+  int64_t rhsRank = spec.sizes->dims(dot.getRhs()).size();
+  int64_t columns = countOf(spec, dot.getRhs(), freeAxes(rhsRank, dot.getRhsBatch(), dot.getRhsContract()));
+  int64_t k = countOf(spec, dot.getLhs(), dot.getLhsContract());
+  auto isFew = [&](int64_t count, int64_t least) { return count != ShapedType::kDynamic && count < least; };
+  if (isFew(rows, 2) || isFew(columns, fewest) || isFew(k, fewest))
+    return form;
+  if (k != ShapedType::kDynamic)
+    tiled->kStep = std::min<int64_t>(tiled->kStep, llvm::alignTo(k, tiled->kPack));
+  return tiled;
 }
 
 //===- packed constants ----------------------------------------------------------------------------------===//
@@ -51,7 +77,7 @@ struct Panels {
 };
 
 /// How the right operand is packed: [batch..., k..., n...] of a row-major constant becomes
-/// [batch][panel][header, steps of k][columns][kPack], zero beyond k and n.
+/// [batch][panel][header, words of k][columns][kPack], zero beyond k and n.
 struct PanelLayout {
   SmallVector<int64_t> batch, contract, free;
   ProductForm form;
@@ -64,7 +90,7 @@ struct PanelLayout {
 
 std::string PanelLayout::tag() const {
   std::string tag = "panels;" + std::to_string(columns) + ";" + std::to_string(form.kPack) + ";" +
-                    std::to_string(form.columnFactor());
+                    std::to_string(form.kStep) + ";" + std::to_string(form.columnFactor());
   for (ArrayRef<int64_t> axes : {ArrayRef(batch), ArrayRef(contract), ArrayRef(free)}) {
     tag += ';';
     for (int64_t axis : axes)
@@ -90,7 +116,7 @@ PackedForm PanelLayout::packs(RankedTensorType source) const {
 }
 
 int64_t Panels::bytes() const {
-  int64_t steps = form.headers() + llvm::divideCeil(ks.size(), form.kPack);
+  int64_t steps = form.headers() + form.words(static_cast<int64_t>(ks.size()));
   return static_cast<int64_t>(batches.size() * llvm::divideCeil(places.size(), columns)) * steps * columns *
          form.kPack * width;
 }
@@ -108,7 +134,8 @@ void Panels::write(const char *from, char *to) const {
         }
         to += columns * form.kPack;
       }
-      for (int64_t first = 0; first < k; first += form.kPack, to += columns * form.kPack * width)
+      for (int64_t first = 0, end = form.words(k) * form.kPack; first < end;
+           first += form.kPack, to += columns * form.kPack * width)
         for (int64_t r = 0; r < std::min(form.kPack, k - first); ++r)
           for (int64_t n = 0; n < inside; ++n)
             std::memcpy(to + (n * form.kPack + r) * width,
@@ -192,7 +219,13 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   plan.k = lhsK->size;
   auto isUnit = [&](DimExpr stride) { return stride.isConstant() && stride.constant() == 1; };
   DimExpr k = dims.resolve(plan.k);
-  bool fillsSteps = k.isConstant() && k.constant() % plan.form.kPack == 0 && isUnit(dims.resolve(lhsK->stride));
+  bool fillsSteps = k.isConstant() && k.constant() % plan.form.kStep == 0 && isUnit(dims.resolve(lhsK->stride));
+  if (plan.form.isTiled()) {
+    // Rows of tiles that lie across two lines of the cache are read five times slower.
+    DimExpr pitch = dims.resolve(rows->stride);
+    int64_t run = llvm::PowerOf2Ceil(plan.form.kStep * widthOf(plan.form.row));
+    fillsSteps &= pitch.isConstant() && pitch.constant() * widthOf(plan.form.row) % run == 0;
+  }
   plan.copiesRows = form->copiesRows() || (plan.form.kPack > 1 && !fillsSteps);
   if (plan.packed) {
     Dims sizes;

@@ -16,9 +16,8 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
-#include "ir/Constants.h"
+#include "backends/cpu/emit/Tiles.h"
 #include "ir/Contraction.h"
-#include "ir/FilterOrder.h"
 #include "ir/Shape.h"
 
 using namespace mlir;
@@ -28,239 +27,6 @@ using namespace sinter::cpu;
 static int64_t sizeOr(DimContext &dims, DimExpr expr, int64_t otherwise) {
   expr = dims.resolve(expr);
   return expr.isConstant() ? expr.constant() : otherwise;
-}
-
-ConvolutionOp sinter::cpu::convolutionOf(KernelSpec &spec) {
-  bool several = false;
-  auto op = dyn_cast_or_null<ConvolutionOp>(findRoot(spec, several));
-  return several ? ConvolutionOp() : op;
-}
-
-bool sinter::cpu::isDepthwise(ConvolutionOp op) {
-  auto filter = cast<RankedTensorType>(op.getFilter().getType());
-  return op.getGroups() > 1 && filter.getShape().back() == 1 &&
-         filter.getDimSize(0) == static_cast<int64_t>(op.getGroups());
-}
-
-PadOp sinter::cpu::paddingOf(ConvolutionOp op) {
-  auto pad = op.getInput().getDefiningOp<PadOp>();
-  auto isOne = [](int64_t distance) { return distance == 1; };
-  auto isNone = [](int64_t added) { return added == 0; };
-  auto padsInside = [](ArrayRef<int64_t> added) {
-    return added.front() == 0 && added.back() == 0 && llvm::all_of(added, [](int64_t n) { return n >= 0; });
-  };
-  bool isPlain = pad && pad.getMode() == PadMode::constant && llvm::all_of(pad.getInterior(), isNone) &&
-                 padsInside(pad.getLow()) && padsInside(pad.getHigh()) && uniformValue(pad.getValue());
-  return isPlain && llvm::all_of(op.getLow(), isNone) && llvm::all_of(op.getHigh(), isNone) &&
-                 llvm::all_of(op.getInputDilation(), isOne)
-             ? pad
-             : PadOp();
-}
-
-BlockArgument sinter::cpu::convolvedInput(ConvolutionOp op) {
-  PadOp pad = paddingOf(op);
-  return dyn_cast<BlockArgument>(pad ? pad.getOperand() : op.getInput());
-}
-
-BlockArgument sinter::cpu::filterInput(ConvolutionOp op) {
-  if (auto argument = dyn_cast<BlockArgument>(op.getFilter()))
-    return argument;
-  std::optional<FilterOrder> order = filterOrderOf(op.getFilter());
-  return order ? dyn_cast<BlockArgument>(order->source) : BlockArgument();
-}
-
-bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
-  auto filter = cast<RankedTensorType>(op.getFilter().getType());
-  return op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 &&
-         filter.getRank() <= 4 && convolvedInput(op) && filterInput(op);
-}
-
-std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, ConvolutionOp op, std::string &refusal) {
-  return productFormOf(spec.target(), getElementTypeOrSelf(op.getInput()), getElementTypeOrSelf(op.getFilter()),
-                       getElementTypeOrSelf(op.getResult()), refusal);
-}
-
-/// [O, kh, kw, c] of a constant becomes [group][panel][header, kh, kw, c / kPack][columns][kPack], zero beyond the
-/// group's output channels and the channels.
-static PackedForm packFilter(RankedTensorType source, int64_t groups, int64_t panel, const ProductForm &form) {
-  int64_t taps = ShapedType::getNumElements(source.getShape().drop_front().drop_back());
-  int64_t channels = source.getShape().back(), perGroup = source.getDimSize(0) / groups, run = taps * channels;
-  int64_t width = byteWidth(source.getElementType()), panels = llvm::divideCeil(perGroup, panel);
-  int64_t steps = llvm::divideCeil(channels, form.kPack);
-  int64_t bytes = groups * panels * (form.headers() + taps * steps) * panel * form.kPack * width;
-  return {bytes, [=](const char *from, char *to) {
-            for (int64_t g = 0; g < groups; ++g)
-              for (int64_t p = 0; p < panels; ++p) {
-                int64_t inside = std::min(panel, perGroup - p * panel);
-                auto filterOf = [&](int64_t n) { return from + (g * perGroup + p * panel + n) * run * width; };
-                if (form.headers()) {
-                  for (int64_t n = 0; n < inside; ++n) {
-                    uint32_t sum = columnStart(form, llvm::seq<int64_t>(0, run), filterOf(n));
-                    std::memcpy(to + n * sizeof sum, &sum, sizeof sum);
-                  }
-                  to += panel * form.kPack;
-                }
-                for (int64_t tap = 0; tap < taps; ++tap)
-                  for (int64_t step = 0; step < steps; ++step, to += panel * form.kPack * width)
-                    for (int64_t r = 0; r < std::min(form.kPack, channels - step * form.kPack); ++r)
-                      for (int64_t n = 0; n < inside; ++n)
-                        std::memcpy(to + (n * form.kPack + r) * width,
-                                    filterOf(n) + (tap * channels + step * form.kPack + r) * width, width);
-              }
-          }};
-}
-
-/// [C, kh, kw, 1] becomes [kh][kw][C].
-static PackedForm packDepthwise(RankedTensorType source) {
-  int64_t channels = source.getDimSize(0), taps = ShapedType::getNumElements(source.getShape().drop_front());
-  int64_t width = byteWidth(source.getElementType());
-  return {taps * channels * width, [=](const char *from, char *to) {
-            for (int64_t tap = 0; tap < taps; ++tap)
-              for (int64_t c = 0; c < channels; ++c, to += width)
-                std::memcpy(to, from + (c * taps + tap) * width, width);
-          }};
-}
-
-Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
-  ConvolutionOp op = convolutionOf(spec);
-  if (isDepthwise(op))
-    return {input, "depthwise", packDepthwise};
-  std::string refusal;
-  ProductForm form = *productFormOf(spec, op, refusal);
-  int64_t groups = op.getGroups(), panel = spec.target().panelBytes / widthOf(form.sum);
-  return {input,
-          "filter;" + std::to_string(groups) + ";" + std::to_string(panel) + ";" + std::to_string(form.kPack) + ";" +
-              std::to_string(form.columnFactor()),
-          [groups, panel, form](RankedTensorType source) { return packFilter(source, groups, panel, form); }};
-}
-
-Plan sinter::cpu::planFilter(KernelSpec &spec) {
-  ConvolutionOp op = convolutionOf(spec);
-  if (!op || !hasConvolutionKernel(op) || spec.target().vectorBytes < 16)
-    return Plan::refuse(
-        "its root is no convolution with channels last and a static filter, or the target has no vectors");
-  if (cast<RankedTensorType>(op.getFilter().getType()).getNumElements() == 0)
-    return Plan::refuse("its filter has no elements");
-  std::string refusal;
-  std::optional<ProductForm> form = productFormOf(spec, op, refusal);
-  if (!form)
-    return Plan::refuse(refusal);
-  Plan plan;
-  if (auto filter = dyn_cast<BlockArgument>(op.getFilter())) {
-    if (!canBePacked(spec, filter))
-      return Plan::refuse("a filter that is no constant does not come in an order that lanes read");
-    plan.packing = {static_cast<int64_t>(filter.getArgNumber())};
-    plan.needsPacking = true;
-  } else if (int64_t pack = filterOrderOf(op.getFilter())->pack;
-             form->headers() || pack != form->kPack || (pack == 1 && form->step != ProductForm::Step::fused)) {
-    return Plan::refuse("a filter of its types has to be packed, and is no constant");
-  }
-  if (!spec.sizes->dims(op.getInput()).back().isConstant())
-    return Plan::refuse("the number of channels is not known");
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    if (!spec.sizes->sameShape(op.getResult(), spec.yielded(i)))
-      return Plan::refuse("its results have several shapes");
-  if (!canBuildAfter(spec, op))
-    return Plan::refuse("what follows the convolution cannot be built element by element");
-  plan.setLanes(spec.target().lanes(widthOf(form->sum)), form->leastLanes());
-  return plan;
-}
-
-ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) {
-  DimContext &dims = spec.dims;
-  Dims input = spec.sizes->dims(convolvedInput(op)), result = spec.sizes->dims(op.getResult());
-  ArrayRef<int64_t> filter = cast<RankedTensorType>(op.getFilter().getType()).getShape();
-  bool flat = input.size() == 3;
-  DimExpr one = dims.constant(1);
-  images = dims.resolve(input[0]);
-  height = flat ? one : dims.resolve(input[1]);
-  width = dims.resolve(input[flat ? 1 : 2]);
-  channels = input.back().constant();
-  outHeight = flat ? one : dims.resolve(result[1]);
-  outWidth = dims.resolve(result[flat ? 1 : 2]);
-  outChannels = filter[0];
-  auto pick = [&](ArrayRef<int64_t> values, int64_t neutral, int64_t &vertical, int64_t &horizontal) {
-    vertical = flat ? neutral : values[0];
-    horizontal = values[flat ? 0 : 1];
-  };
-  pick(op.getStrides(), 1, strideH, strideW);
-  pick(op.getLow(), 0, lowH, lowW);
-  pick(op.getHigh(), 0, highH, highW);
-  pick(op.getInputDilation(), 1, inputDilationH, inputDilationW);
-  pick(op.getDilation(), 1, dilationH, dilationW);
-  if (PadOp pad = paddingOf(op)) {
-    pick(pad.getLow().drop_front().drop_back(), 0, lowH, lowW);
-    pick(pad.getHigh().drop_front().drop_back(), 0, highH, highW);
-    fill = *uniformValue(pad.getValue());
-  }
-  kernelH = flat ? 1 : filter[1];
-  kernelW = filter[flat ? 1 : 2];
-  needsCopy = lowH || lowW || highH || highW || inputDilationH != 1 || inputDilationW != 1;
-  auto extent = [&](DimExpr size, int64_t dilation, int64_t low, int64_t high) {
-    DimExpr spread = dims.add(dims.mul(dims.sub(size, one), dims.constant(dilation)), one);
-    return dims.add(spread, dims.constant(low + high));
-  };
-  paddedHeight = extent(height, inputDilationH, lowH, highH);
-  paddedWidth = extent(width, inputDilationW, lowW, highW);
-}
-
-void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, Value source, Value imageBase,
-                                 Value target, Value targetBase, Value rowBegin, Value rowCount, Value channelBegin,
-                                 int64_t channels, int64_t pitch, int64_t lanes, const ProductForm &form) {
-  ImplicitLocOpBuilder &b = fn.b;
-  auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
-  auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
-  Type element = typeOf(form.a, b.getContext());
-  auto vectorType = VectorType::get({lanes}, element);
-  Value width = fn.materialize(shape.paddedWidth), zeroIndex = fn.index(0);
-  Value beyond = toRow(b, form, buildConstant(b, b.getLoc(), vectorType, shape.fill));
-  Value beyondScalar = toRow(b, form, buildConstant(b, b.getLoc(), element, shape.fill));
-  // Where padded position p comes from: (p - low) / dilation, when that is whole and inside.
-  auto inside = [&](Value position, int64_t low, int64_t dilation, DimExpr size, Value &from) {
-    Value shifted = arith::SubIOp::create(b, position, fn.index(low));
-    Value valid = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, shifted, zeroIndex);
-    from = shifted;
-    if (dilation != 1) {
-      from = arith::DivSIOp::create(b, shifted, fn.index(dilation));
-      Value whole = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, mul(from, fn.index(dilation)), shifted);
-      valid = arith::AndIOp::create(b, valid, whole);
-    }
-    Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, from, fn.materialize(size));
-    return arith::AndIOp::create(b, valid, below).getResult();
-  };
-  fn.loop(zeroIndex, rowCount, 1, [&](Value r) {
-    Value fromRow;
-    Value rowInside = inside(add(rowBegin, r), shape.lowH, shape.inputDilationH, shape.height, fromRow);
-    Value rowTarget = add(targetBase, mul(r, mul(width, fn.index(pitch))));
-    Value rowSource = add(imageBase, mul(mul(fromRow, fn.materialize(shape.width)), fn.index(shape.channels)));
-    fn.loop(zeroIndex, width, 1, [&](Value c) {
-      Value fromColumn;
-      Value columnInside = inside(c, shape.lowW, shape.inputDilationW, shape.width, fromColumn);
-      Value to = add(rowTarget, mul(c, fn.index(pitch)));
-      auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, rowInside, columnInside), /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      int64_t whole = channels / lanes * lanes;
-      b.setInsertionPointToStart(branch.thenBlock());
-      Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.channels))), channelBegin);
-      fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
-        Value value = toRow(b, form, vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)}));
-        vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});
-      });
-      fn.loop(fn.index(whole), fn.index(channels), 1, [&](Value i) {
-        Value value = toRow(b, form, memref::LoadOp::create(b, source, ValueRange{add(from, i)}));
-        memref::StoreOp::create(b, value, target, ValueRange{add(to, i)});
-      });
-      b.setInsertionPointToStart(branch.elseBlock());
-      fn.loop(zeroIndex, fn.index(whole), lanes,
-              [&](Value i) { vector::StoreOp::create(b, beyond, target, ValueRange{add(to, i)}); });
-      fn.loop(fn.index(whole), fn.index(channels), 1,
-              [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
-      b.setInsertionPointAfter(branch);
-      if (pitch > channels)
-        fn.loop(fn.index(channels), fn.index(pitch), 1,
-                [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
-    });
-  });
 }
 
 namespace {
@@ -307,6 +73,10 @@ private:
   void emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
+  void emitTiles(Value row, Value pixel);
+  Value rowBase(Value row, Value pixel);
+  SmallVector<LaneIndex> resultIndex(KernelElements &elements, Value row, Value pixel);
+  Value columnMask(Value at, int64_t pack);
 
   KernelFunction &fn;
   ImplicitLocOpBuilder &b;
@@ -314,7 +84,8 @@ private:
   int64_t lanes;
   VectorType vectorType;
   ConvolutionTile tile;
-  bool masked; // the last vector of a group
+  bool masked;                   // the last vector of a group
+  std::optional<TileSums> tiles; // of forms that multiply tiles
   // Of the chunk being emitted.
   int64_t vectors;
   bool isLastTile; // of a group's columns
@@ -331,7 +102,7 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   groupIn = shape.channels / groups;
   groupOut = shape.outChannels / groups;
   inPlace = !isa<BlockArgument>(op.getFilter());
-  pitch = static_cast<int64_t>(llvm::alignTo(groupIn, product.kPack));
+  pitch = product.paddedChannels(groupIn);
   shape.needsCopy |= product.copiesRows() || pitch != groupIn;
   pixelStride = shape.needsCopy ? pitch : shape.channels;
   // The pixels of a tile would share cache sets.
@@ -347,14 +118,105 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   }
 }
 
+/// What output pixel (row, pixel) reads first.
+Value ConvolutionEmitter::rowBase(Value row, Value pixel) {
+  Value rowElements = mul(fn.materialize(shape.paddedWidth), fn.index(pixelStride));
+  Value inputRow = arith::SubIOp::create(b, mul(row, fn.index(shape.strideH)), inputRow0);
+  return add(add(inputBase, mul(inputRow, rowElements)), mul(pixel, fn.index(shape.strideW * pixelStride)));
+}
+
+Value ConvolutionEmitter::columnMask(Value at, int64_t pack) {
+  if (!masked)
+    return nullptr;
+  Value left = arith::SubIOp::create(b, mul(add(group, fn.index(1)), fn.index(groupOut)), at);
+  return vector::CreateMaskOp::create(b, VectorType::get({lanes * pack}, b.getI1Type()),
+                                      ValueRange{pack == 1 ? left : mul(left, fn.index(pack))});
+}
+
+SmallVector<LaneIndex> ConvolutionEmitter::resultIndex(KernelElements &elements, Value row, Value pixel) {
+  Dims sizes = fn.spec.sizes->dims(op.getResult());
+  SmallVector<LaneIndex> index(sizes.size(), elements.constant(0));
+  if (flattened) {
+    sizes.pop_back();
+    for (auto [k, position] : llvm::enumerate(fn.delinearize(pixel, sizes)))
+      index[k] = elements.uniform(position);
+    return index;
+  }
+  index[0] = elements.uniform(image);
+  index[sizes.size() - 2] = elements.uniform(pixel);
+  if (sizes.size() == 4)
+    index[1] = elements.uniform(row);
+  return index;
+}
+
+/// The tile at (row, pixel) by tiles of matrix units, of which each has pixels of one row.
+void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
+  bool oneRun = shape.kernelW == 1 || (shape.dilationW == 1 && pixelStride == pitch);
+  int64_t perStep = product.kStep / product.kPack, words = (oneRun ? shape.kernelW : 1) * pitch / product.kPack;
+  int64_t runs = oneRun ? 1 : shape.kernelW, steps = words / perStep, perPanel = panel / lanes;
+  int64_t filterPitch = (inPlace ? shape.outChannels : panel) * product.kPack;
+  int64_t rowFilter = shape.kernelW * pitch / product.kPack * filterPitch;
+  TileOperands operands;
+  operands.a = input;
+  operands.b = fn.input(filterInput(op).getArgNumber());
+  operands.aPitch = fn.index(shape.strideW * pixelStride);
+  operands.bPitch = fn.index(filterPitch);
+  bool isHigh = tile.high == 2;
+  for (int64_t i = 0; i < tiles->rowTiles(); ++i)
+    operands.aTiles.push_back(isHigh ? rowBase(add(row, fn.index(i)), pixel)
+                                     : rowBase(row, add(pixel, tiles->firstRow(i))));
+  for (int64_t j = 0; j < vectors; ++j) {
+    int64_t ahead = inPlace ? j * lanes * product.kPack
+                            : j / perPanel * shape.kernelH * rowFilter + j % perPanel * lanes * product.kPack;
+    operands.bTiles.push_back(add(filterBase, fn.index(ahead)));
+  }
+  if (shape.kernelH == 1 && runs == 1) {
+    tiles->addInBlocks(operands, dims.constant(steps), vectors);
+  } else {
+    // A sum is folded behind each run, or each part of one, where all of them are more than a block.
+    int64_t block = tiles->blockSteps(shape.kernelH * runs * steps);
+    bool folds = block != kNoBlocks && shape.kernelH * runs * steps > block;
+    int64_t part = folds ? std::min(block, steps) : steps;
+    tiles->begin(vectors, folds);
+    Value rowElements = mul(fn.materialize(shape.paddedWidth), fn.index(pixelStride));
+    fn.loop(fn.index(0), fn.index(shape.kernelH), 1, [&](Value kh) {
+      fn.loop(fn.index(0), fn.index(runs), 1, [&](Value kw) {
+        fn.loop(fn.index(0), fn.index(steps), part, [&](Value from) {
+          Value inputOffset =
+              add(mul(mul(kh, fn.index(shape.dilationH)), rowElements),
+                  add(mul(kw, fn.index(shape.dilationW * pixelStride)), mul(from, fn.index(product.kStep))));
+          Value filterOffset = add(mul(kh, fn.index(rowFilter)),
+                                   mul(add(mul(kw, fn.index(steps)), from), fn.index(perStep * filterPitch)));
+          TileOperands moved = operands;
+          for (Value &at : moved.aTiles)
+            at = add(at, inputOffset);
+          for (Value &at : moved.bTiles)
+            at = add(at, filterOffset);
+          Value left = arith::SubIOp::create(b, fn.index(steps), from);
+          tiles->addProducts(moved, arith::MinSIOp::create(b, left, fn.index(part)));
+          if (folds)
+            tiles->fold();
+        });
+      });
+    });
+    tiles->end();
+  }
+  tiles->finish(
+      op.getResult(),
+      [&](KernelElements &elements, Value i) {
+        if (!isHigh)
+          return resultIndex(elements, row, add(pixel, i));
+        Value up = arith::DivUIOp::create(b, i, fn.index(tile.wide));
+        return resultIndex(elements, add(row, up), add(pixel, arith::RemUIOp::create(b, i, fn.index(tile.wide))));
+      },
+      add(mul(group, fn.index(groupOut)), column), [&](Value at) { return columnMask(at, 1); });
+}
+
 void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value pixel) {
   Value rowElements = mul(fn.materialize(shape.paddedWidth), fn.index(pixelStride));
   SmallVector<Value> rowBases;
-  for (int64_t r = 0; r < high; ++r) {
-    Value inputRow = arith::SubIOp::create(b, mul(add(row, fn.index(r)), fn.index(shape.strideH)), inputRow0);
-    Value base = add(inputBase, mul(inputRow, rowElements));
-    rowBases.push_back(add(base, mul(pixel, fn.index(shape.strideW * pixelStride))));
-  }
+  for (int64_t r = 0; r < high; ++r)
+    rowBases.push_back(rowBase(add(row, fn.index(r)), pixel));
   // (kw, channel) is one run when nothing lies between the channels of neighbouring taps.
   bool oneRun = shape.kernelW == 1 || (shape.dilationW == 1 && pixelStride == pitch);
   int64_t tapSteps = pitch / product.kPack, runLength = oneRun ? shape.kernelW * tapSteps : tapSteps;
@@ -365,13 +227,6 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   auto aheadOf = [&](int64_t j) {
     return inPlace ? j * lanes * product.kPack
                    : j / perPanel * (header + shape.kernelH * rowFilter) + j % perPanel * lanes * product.kPack;
-  };
-  auto columnMask = [&](Value at, int64_t pack) -> Value {
-    if (!masked)
-      return nullptr;
-    Value left = arith::SubIOp::create(b, mul(add(group, fn.index(1)), fn.index(groupOut)), at);
-    return vector::CreateMaskOp::create(b, VectorType::get({lanes * pack}, b.getI1Type()),
-                                        ValueRange{pack == 1 ? left : mul(left, fn.index(pack))});
   };
   Value groupColumn = add(mul(group, fn.index(groupOut)), column);
 
@@ -446,28 +301,20 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   emitTileEpilogue(
       fn, op.getResult(), sums, high * wide, vectors, vectorType,
       [&](KernelElements &elements, Value i) {
-        Dims sizes = fn.spec.sizes->dims(op.getResult());
-        SmallVector<LaneIndex> index(sizes.size(), elements.constant(0));
         Value up = high == 1 ? fn.index(0) : arith::DivUIOp::create(b, i, fn.index(wide)).getResult();
         Value along = high == 1 ? i : arith::RemUIOp::create(b, i, fn.index(wide)).getResult();
-        Value x = add(pixel, along);
-        if (flattened) {
-          sizes.pop_back();
-          for (auto [k, position] : llvm::enumerate(fn.delinearize(x, sizes)))
-            index[k] = elements.uniform(position);
-          return index;
-        }
-        index[0] = elements.uniform(image);
-        index[sizes.size() - 2] = elements.uniform(x);
-        if (sizes.size() == 4)
-          index[1] = elements.uniform(add(row, up));
-        return index;
+        return resultIndex(elements, add(row, up), add(pixel, along));
       },
       groupColumn, [&](Value at) { return columnMask(at, 1); });
 }
 
 /// Tiles of `high` rows from `row` on, over the pixels [begin, end).
 void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end) {
+  if (tiles) {
+    Value lastStart = fn.materialize(dims.max(dims.constant(0), dims.sub(shape.outWidth, dims.constant(wide))));
+    fn.loop(begin, end, wide, [&](Value x) { emitTiles(row, arith::MinSIOp::create(b, x, lastStart)); });
+    return;
+  }
   if (int64_t outWidth = constantOr(shape.outWidth, ShapedType::kDynamic); outWidth != ShapedType::kDynamic) {
     Value lastStart = fn.index(outWidth - wide);
     fn.loop(begin, end, wide, [&](Value x) { emitTile(high, wide, row, arith::MinSIOp::create(b, x, lastStart)); });
@@ -496,6 +343,13 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
 static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
   int64_t outWidth = sizeOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
           outHeight = sizeOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
+  if (form.product.isTiled()) {
+    // Tiles of matrix units have pixels of one row each.
+    bool isNarrow = outWidth != ShapedType::kDynamic && outWidth <= kTileRows;
+    int64_t high = isNarrow && outHeight != ShapedType::kDynamic && outHeight >= 2 ? 2 : 1;
+    RegisterTile chosen = chooseTileOfTiles(outWidth, vectors);
+    return {high, chosen.rows, chosen.vectors};
+  }
   int64_t width = widthOf(form.shape.needsCopy ? form.product.row : form.product.a);
   bool conflicting = form.pixelStride * form.shape.strideW * width % 4096 == 0, shares = form.canShareLast(lanes);
   RegisterTile tile = chooseTile(spec.target(), outWidth, vectors, conflicting, form.product.parts(), shares);
@@ -544,12 +398,14 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
   int64_t lanes = lanesOr(given, plan.lanes.chosen);
   int64_t vectors = llvm::divideCeil(form.groupOut, lanes);
   ConvolutionTile tile = chooseTileShape(spec, form, vectors, lanes);
-  auto most = [&](DimExpr size, int64_t chosen, int64_t otherwise) {
-    return std::max(chosen, std::clamp<int64_t>(sizeOr(spec.dims, size, otherwise), 1, kMostTileRows));
+  bool isTiled = form.product.isTiled();
+  auto most = [&](DimExpr size, int64_t chosen, int64_t otherwise, int64_t rows) {
+    return std::max(chosen, std::clamp<int64_t>(sizeOr(spec.dims, size, otherwise), 1, rows));
   };
-  plan.addTile(tile.high, most(form.shape.outHeight, tile.high, 1));
-  plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, kMostTileRows));
-  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, kMostTileVectors)), kMostTileVectors);
+  int64_t widest = isTiled ? 2 * kTileRows : kMostTileRows, mostVectors = isTiled ? 2 : kMostTileVectors;
+  plan.addTile(tile.high, isTiled ? tile.high : most(form.shape.outHeight, tile.high, 1, kMostTileRows));
+  plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, widest, widest));
+  plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, mostVectors)), mostVectors);
   plan.setChunk(chooseChunk(spec, form, tile, lanes));
   return plan;
 }
@@ -596,6 +452,13 @@ EmittedKernel ConvolutionEmitter::emit() {
   if (shape.needsCopy)
     copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(product.row, b.getContext())), fn.workspace(),
                                   fn.index(0), ValueRange{});
+  if (product.isTiled()) {
+    DimExpr along = dims.min(dims.resolve(shape.outWidth), dims.constant(wide));
+    DimExpr ofRow = dims.constant(wide);
+    TileSums::Rows rows =
+        high == 2 ? TileSums::Rows{ofRow, ofRow, dims.add(ofRow, ofRow)} : TileSums::split(dims, along, wide);
+    tiles.emplace(fn, product, rows, tile.vectors);
+  }
   Value blockCount = fn.materialize(blocks), walkedSize = fn.materialize(walked);
   Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.channels));
 
@@ -675,6 +538,8 @@ EmittedKernel ConvolutionEmitter::emit() {
     Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, columnTile, fn.index(columnTiles - 1));
     fn.branch(isLast, [&] { walk(last, true); }, [&] { walk(tile.vectors, false); });
   });
+  if (tiles)
+    tiles->release();
   fn.finish();
 
   EmittedKernel emitted;

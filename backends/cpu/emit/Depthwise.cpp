@@ -53,7 +53,7 @@ static ProductForm depthwiseForm(KernelSpec &spec, ConvolutionOp op) {
     return form;
   form.step = ProductForm::Step::converted;
   form.row = form.a;
-  form.kPack = 1;
+  form.kPack = form.kStep = 1;
   form.flips = false;
   return form;
 }

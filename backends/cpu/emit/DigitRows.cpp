@@ -33,7 +33,7 @@ DigitRows::DigitRows(KernelFunction &fn, int64_t k, int64_t block, Value workspa
   form.a = form.row = Number::i8;
   form.b = form.column = fn.spec.target().byteDots == ByteDots::mixed ? Number::u8 : Number::i8;
   form.sum = Number::i32;
-  form.kPack = 4;
+  form.kPack = form.kStep = 4;
 }
 
 int64_t DigitRows::wordsOf(int64_t k, int64_t block) {

@@ -187,35 +187,56 @@ SmallVector<Value> sinter::cpu::transposeVectors(ImplicitLocOpBuilder &b, ArrayR
   return current;
 }
 
+/// What follows the product, for vector `j` of row `row` of a tile, and the stores of the results.
+static void finishVector(KernelFunction &fn, Value root, Value row, int64_t j, Value accumulator,
+                         function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,
+                         function_ref<Value(Value)> mask) {
+  ImplicitLocOpBuilder &b = fn.b;
+  KernelSpec &spec = fn.spec;
+  int64_t lanes = cast<VectorType>(accumulator.getType()).getNumElements();
+  KernelElements elements(fn, lanes);
+  Value at = arith::AddIOp::create(b, column, fn.index(j * lanes));
+  elements.mask = mask(at);
+  elements.install(root, [&](ArrayRef<LaneIndex>) {
+    return narrow(b, b.getLoc(), accumulator, getElementTypeOrSelf(root.getType()));
+  });
+  SmallVector<LaneIndex> index = rowIndex(elements, row);
+  index.back() = {at, 1, nullptr};
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    elements.storeResult(i, elements.load(spec.yielded(i), index), index);
+}
+
+void sinter::cpu::emitHotEpilogue(KernelFunction &fn, Value root, Value hot, Value rows, int64_t vectors,
+                                  VectorType vectorType,
+                                  function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,
+                                  function_ref<Value(Value)> mask) {
+  ImplicitLocOpBuilder &b = fn.b;
+  int64_t lanes = vectorType.getNumElements();
+  fn.loop(fn.index(0), rows, 1, [&](Value row) {
+    for (int64_t j = 0; j < vectors; ++j) {
+      Value from =
+          arith::AddIOp::create(b, arith::MulIOp::create(b, row, fn.index(vectors * lanes)), fn.index(j * lanes));
+      Value accumulator = vector::LoadOp::create(b, vectorType, hot, ValueRange{from});
+      finishVector(fn, root, row, j, accumulator, rowIndex, column, mask);
+    }
+  });
+}
+
 void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Value> accumulators, int64_t rows,
                                    int64_t vectors, VectorType vectorType,
                                    function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,
                                    function_ref<Value(Value)> mask) {
   ImplicitLocOpBuilder &b = fn.b;
-  KernelSpec &spec = fn.spec;
   int64_t lanes = vectorType.getNumElements();
-  auto finishVector = [&](Value row, int64_t j, Value accumulator) {
-    KernelElements elements(fn, lanes);
-    Value at = arith::AddIOp::create(b, column, fn.index(j * lanes));
-    elements.mask = mask(at);
-    elements.install(root, [&](ArrayRef<LaneIndex>) {
-      return narrow(b, b.getLoc(), accumulator, getElementTypeOrSelf(root.getType()));
-    });
-    SmallVector<LaneIndex> index = rowIndex(elements, row);
-    index.back() = {at, 1, nullptr};
-    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-      elements.storeResult(i, elements.load(spec.yielded(i), index), index);
-  };
-
   // A long epilogue is a second loop over the hot tile: its code exists once, not once per accumulator.
   constexpr int64_t fewOps = 4;
   int64_t ops = 0;
-  for (Operation &op : spec.body().without_terminator())
+  for (Operation &op : fn.spec.body().without_terminator())
     ops += isa<Pointwise>(op);
   if (ops <= fewOps) {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < vectors; ++j)
-        finishVector(fn.index(i), j, accumulators[i * vectors + j]);
+        finishVector(fn, root, fn.index(i), j, accumulators[i * vectors + j], rowIndex, column, mask);
     return;
   }
   Value hot;
@@ -227,11 +248,5 @@ void sinter::cpu::emitTileEpilogue(KernelFunction &fn, Value root, ArrayRef<Valu
   }
   for (auto [i, accumulator] : llvm::enumerate(accumulators))
     vector::StoreOp::create(b, accumulator, hot, ValueRange{fn.index(i * lanes)});
-  fn.loop(fn.index(0), fn.index(rows), 1, [&](Value row) {
-    for (int64_t j = 0; j < vectors; ++j) {
-      Value from =
-          arith::AddIOp::create(b, arith::MulIOp::create(b, row, fn.index(vectors * lanes)), fn.index(j * lanes));
-      finishVector(row, j, vector::LoadOp::create(b, vectorType, hot, ValueRange{from}));
-    }
-  });
+  emitHotEpilogue(fn, root, hot, fn.index(rows), vectors, vectorType, rowIndex, column, mask);
 }

@@ -106,10 +106,10 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
     if (form.a == Number::bf16 && form.b == Number::bf16 && form.sum == Number::f32 && target.hasBfloatDots) {
       form.step = Step::bfloat_dots;
       form.row = Number::bf16;
-      form.kPack = 2;
+      form.kPack = form.kStep = 2;
     } else if (form.b == Number::bf16 && form.sum == Number::f32) {
       form.step = Step::bfloat_pairs;
-      form.kPack = 2;
+      form.kPack = form.kStep = 2;
     } else if (form.b != form.sum) {
       form.step = Step::converted;
     }
@@ -127,15 +127,44 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
   if (isByte(form.a) && isByte(form.b) && target.byteDots != ByteDots::none) {
     form.step = Step::byte_dots;
     form.row = form.a;
-    form.kPack = 4;
+    form.kPack = form.kStep = 4;
     form.flips = (form.a == form.b) == (target.byteDots == ByteDots::mixed);
   } else if (target.hasShortDots &&
              llvm::all_of(ArrayRef<Number>{form.a, form.b}, [](Number n) { return isByte(n) || n == Number::i16; })) {
     form.step = Step::short_dots;
     form.row = Number::i16;
-    form.kPack = 2;
+    form.kPack = form.kStep = 2;
   }
   return form;
+}
+
+std::optional<ProductForm> sinter::cpu::tiledFormOf(const Target &target, const ProductForm &form) {
+  bool areBfloats = form.a == Number::bf16 && form.b == Number::bf16 && form.sum == Number::f32;
+  bool areBytes = isByte(form.a) && isByte(form.b) && form.sum == Number::i32;
+  if (!(areBfloats && target.hasBfloatTiles) && !(areBytes && target.hasByteTiles))
+    return std::nullopt;
+  ProductForm tiled = form;
+  tiled.step = ProductForm::Step::tiles;
+  tiled.row = form.a;
+  tiled.column = form.b;
+  tiled.flips = false;
+  tiled.kPack = 4 / widthOf(form.a);
+  tiled.kStep = 64 / widthOf(form.a);
+  return tiled;
+}
+
+DimExpr ProductForm::words(DimContext &dims, DimExpr k) const {
+  if (kStep == 1)
+    return k;
+  return dims.mul(dims.ceilDiv(k, dims.constant(kStep)), dims.constant(kStep / kPack));
+}
+
+int64_t ProductForm::paddedChannels(int64_t channels) const {
+  if (!isTiled())
+    return static_cast<int64_t>(llvm::alignTo(channels, kPack));
+  // Rows of tiles that lie across two lines of the cache are read five times slower.
+  int64_t least = std::max<int64_t>(kPack, llvm::PowerOf2Ceil(channels)), most = 64 / widthOf(row);
+  return least < most ? least : static_cast<int64_t>(llvm::alignTo(channels, most));
 }
 
 ProductForm ProductForm::throughStrips() const {
@@ -143,7 +172,7 @@ ProductForm ProductForm::throughStrips() const {
   if (isFloat(sum) && (step == Step::bfloat_pairs || step == Step::converted)) {
     form.step = Step::fused;
     form.column = sum;
-    form.kPack = 1;
+    form.kPack = form.kStep = 1;
   }
   return form;
 }
@@ -161,6 +190,8 @@ double sinter::cpu::macsPerNs(const CostModel &costs, const ProductForm &form) {
     return costs.byteMacsPerNs;
   case ProductForm::Step::short_dots:
     return costs.shortMacsPerNs;
+  case ProductForm::Step::tiles:
+    return widthOf(form.row) == 1 ? costs.byteTileMacsPerNs : costs.bfloatTileMacsPerNs;
   }
   llvm_unreachable("all steps handled");
 }
@@ -209,6 +240,8 @@ SmallVector<Value> sinter::cpu::partsOf(ImplicitLocOpBuilder &b, const ProductFo
     return {convert(b, loaded, form.b, form.sum)};
   case ProductForm::Step::short_dots:
     return {convert(b, loaded, form.b, Number::i16)};
+  case ProductForm::Step::tiles:
+    break; // read by instructions of their own
   case ProductForm::Step::bfloat_pairs: {
     Value words = castVector(b, loaded, b.getI32Type());
     Value low = arith::ShLIOp::create(b, words, constantLike(b, words, 16));
@@ -216,7 +249,7 @@ SmallVector<Value> sinter::cpu::partsOf(ImplicitLocOpBuilder &b, const ProductFo
     return {castVector(b, low, b.getF32Type()), castVector(b, high, b.getF32Type())};
   }
   }
-  llvm_unreachable("all steps handled");
+  llvm_unreachable("all steps of registers handled");
 }
 
 Value sinter::cpu::spreadOf(ImplicitLocOpBuilder &b, const ProductForm &form, Value buffer, Value at, int64_t part,
@@ -266,8 +299,10 @@ Value sinter::cpu::multiplyAdd(ImplicitLocOpBuilder &b, const ProductForm &form,
     if (isFloat(form.sum))
       return vector::FMAOp::create(b, x, y, sum);
     return arith::AddIOp::create(b, sum, arith::MulIOp::create(b, x, y));
+  case ProductForm::Step::tiles:
+    break;
   }
-  llvm_unreachable("all steps handled");
+  llvm_unreachable("all steps of registers handled");
 }
 
 Value sinter::cpu::toSum(ImplicitLocOpBuilder &b, const ProductForm &form, Value value, Number from) {
@@ -294,7 +329,8 @@ static StringRef nameOf(Number number) {
 }
 
 std::string ProductForm::describe() const {
-  static constexpr StringRef steps[] = {"fused", "bfloat_pairs", "converted", "bfloat_dots", "byte_dots", "short_dots"};
+  static constexpr StringRef steps[] = {"fused",     "bfloat_pairs", "converted", "bfloat_dots",
+                                        "byte_dots", "short_dots",   "tiles"};
   std::string text;
   llvm::raw_string_ostream os(text);
   os << steps[static_cast<int>(step)] << ' ' << nameOf(a) << " x " << nameOf(b) << " -> " << nameOf(sum);

@@ -11,6 +11,8 @@
 //   bf16 -> f32                bfloat_dots   k, k + 1                          k, k + 1
 //   i8, u8 -> i32              byte_dots     k .. k + 3                        k .. k + 3
 //   i8, u8, i16 -> i32         short_dots    k, k + 1, converted to i16        rows converted to i16
+//   bf16 -> f32                tiles         k, k + 1                          32 k side by side (Tiles.h)
+//   i8, u8 -> i32              tiles         k .. k + 3                        64 k side by side
 //
 // Elements of k that a step takes at once lie side by side (`kPack` of them, 32 bits of what the step multiplies), and
 // zeros follow the last one. Rows of a are read where they lie if that is so there; else a chunk copies its rows.
@@ -24,6 +26,7 @@
 #define SINTER_BACKENDS_CPU_EMIT_PRODUCTFORM_H
 
 #include "backends/cpu/CostModel.h"
+#include "ir/Dims.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <optional>
@@ -39,7 +42,7 @@ bool isFloat(Number number);
 mlir::Type typeOf(Number number, mlir::MLIRContext *context);
 
 struct ProductForm {
-  enum class Step { fused, bfloat_pairs, converted, bfloat_dots, byte_dots, short_dots };
+  enum class Step { fused, bfloat_pairs, converted, bfloat_dots, byte_dots, short_dots, tiles };
 
   Step step = Step::fused;
   Number a = Number::f32, b = Number::f32;
@@ -47,6 +50,7 @@ struct ProductForm {
   Number row = Number::f32;    // what a step reads of a; rows are copied if that is not `a`
   Number column = Number::f32; // what a step reads of b; strips hold that
   int64_t kPack = 1;           // elements of k side by side
+  int64_t kStep = 1;           // elements of k that one instruction takes: kPack, or more of tiles
   bool flips = false;          // rows are copied with their sign bits flipped
 
   /// Operands and sums of one type.
@@ -67,9 +71,15 @@ struct ProductForm {
   int64_t headers() const { return flips ? 1 : 0; }
   /// Long sums of floats go by blocks.
   bool sumsByBlocks() const { return isFloat(sum); }
+  bool isTiled() const { return step == Step::tiles; }
+  /// Words of k (kPack elements each) of whole steps.
+  int64_t words(int64_t k) const { return llvm::divideCeil(k, kStep) * (kStep / kPack); }
+  DimExpr words(DimContext &dims, DimExpr k) const;
+  /// Channels of a pixel as convolutions read them, behind the last one zeros.
+  int64_t paddedChannels(int64_t channels) const;
 
   /// The fewest lanes that have instructions.
-  int64_t leastLanes() const { return 16 / widthOf(sum); }
+  int64_t leastLanes() const { return (isTiled() ? 64 : 16) / widthOf(sum); }
 
   std::string describe() const;
 };
@@ -77,6 +87,10 @@ struct ProductForm {
 /// The form of products of these element types on `target`; nothing with the reason in `refusal`.
 std::optional<ProductForm> productFormOf(const Target &target, mlir::Type a, mlir::Type b, mlir::Type result,
                                          std::string &refusal);
+
+/// The same products by tiles, or nothing where the target multiplies no tiles of these types. `kStep` is as large as a
+/// tile holds.
+std::optional<ProductForm> tiledFormOf(const Target &target, const ProductForm &form);
 
 /// What the sums of a column of bytes start from; its elements lie at `offsets` from `column`.
 template <typename Offsets> uint32_t columnStart(const ProductForm &form, const Offsets &offsets, const char *column) {

@@ -34,11 +34,12 @@ private:
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
   Value zeroOf(Type type) { return arith::ConstantOp::create(b, b.getZeroAttr(type)); }
-  /// Steps of k, the last one maybe with zeros.
+  /// Words of k in whole steps, the last ones maybe with zeros.
   Value stepCount() {
-    return form.kPack == 1
-               ? source.k
-               : arith::DivUIOp::create(b, add(source.k, fn.index(form.kPack - 1)), fn.index(form.kPack)).getResult();
+    if (form.kPack == 1)
+      return source.k;
+    Value whole = arith::DivUIOp::create(b, add(source.k, fn.index(form.kStep - 1)), fn.index(form.kStep));
+    return form.kStep == form.kPack ? whole : mul(whole, fn.index(form.kStep / form.kPack));
   }
   Value wholeSteps() {
     return form.kPack == 1 ? source.k : arith::DivUIOp::create(b, source.k, fn.index(form.kPack)).getResult();

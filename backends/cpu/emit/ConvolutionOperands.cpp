@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a convolution reads: which kernels are convolutions that tiles compute, how their filters are packed, their
+// sizes, and the padded copy of their input.
+
+#include "backends/cpu/emit/Convolution.h"
+#include "backends/cpu/emit/General.h"
+#include "backends/cpu/emit/Packing.h"
+#include "backends/cpu/emit/Tiles.h"
+#include "ir/Constants.h"
+#include "ir/FilterOrder.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+ConvolutionOp sinter::cpu::convolutionOf(KernelSpec &spec) {
+  bool several = false;
+  auto op = dyn_cast_or_null<ConvolutionOp>(findRoot(spec, several));
+  return several ? ConvolutionOp() : op;
+}
+
+bool sinter::cpu::isDepthwise(ConvolutionOp op) {
+  auto filter = cast<RankedTensorType>(op.getFilter().getType());
+  return op.getGroups() > 1 && filter.getShape().back() == 1 &&
+         filter.getDimSize(0) == static_cast<int64_t>(op.getGroups());
+}
+
+PadOp sinter::cpu::paddingOf(ConvolutionOp op) {
+  auto pad = op.getInput().getDefiningOp<PadOp>();
+  auto isOne = [](int64_t distance) { return distance == 1; };
+  auto isNone = [](int64_t added) { return added == 0; };
+  auto padsInside = [](ArrayRef<int64_t> added) {
+    return added.front() == 0 && added.back() == 0 && llvm::all_of(added, [](int64_t n) { return n >= 0; });
+  };
+  bool isPlain = pad && pad.getMode() == PadMode::constant && llvm::all_of(pad.getInterior(), isNone) &&
+                 padsInside(pad.getLow()) && padsInside(pad.getHigh()) && uniformValue(pad.getValue());
+  return isPlain && llvm::all_of(op.getLow(), isNone) && llvm::all_of(op.getHigh(), isNone) &&
+                 llvm::all_of(op.getInputDilation(), isOne)
+             ? pad
+             : PadOp();
+}
+
+BlockArgument sinter::cpu::convolvedInput(ConvolutionOp op) {
+  PadOp pad = paddingOf(op);
+  return dyn_cast<BlockArgument>(pad ? pad.getOperand() : op.getInput());
+}
+
+BlockArgument sinter::cpu::filterInput(ConvolutionOp op) {
+  if (auto argument = dyn_cast<BlockArgument>(op.getFilter()))
+    return argument;
+  std::optional<FilterOrder> order = filterOrderOf(op.getFilter());
+  return order ? dyn_cast<BlockArgument>(order->source) : BlockArgument();
+}
+
+bool sinter::cpu::hasConvolutionKernel(ConvolutionOp op) {
+  auto filter = cast<RankedTensorType>(op.getFilter().getType());
+  return op.getLayout() == ConvLayout::channels_last && filter.hasStaticShape() && filter.getRank() >= 3 &&
+         filter.getRank() <= 4 && convolvedInput(op) && filterInput(op);
+}
+
+/// Steps of k of tiles for one run of `run` elements: the largest that divides it.
+static int64_t stepOfRun(const ProductForm &form, int64_t run) {
+  int64_t step = std::min(form.kStep, run);
+  while (run % step != 0 || step % form.kPack != 0)
+    --step;
+  return step;
+}
+
+/// The form by tiles, unless most of what tiles multiply would be zeros, or a filter that is no constant does not lie
+/// as tiles read it.
+static std::optional<ProductForm> chooseTiledForm(KernelSpec &spec, ConvolutionOp op, const ProductForm &form) {
+  std::optional<ProductForm> tiled = cpu::tiledFormOf(spec.target(), form);
+  auto filter = dyn_cast<RankedTensorType>(op.getFilter().getType());
+  if (!tiled || isDepthwise(op) || !hasConvolutionKernel(op) || !filter.hasStaticShape() ||
+      filter.getNumElements() == 0)
+    return std::nullopt;
+  ArrayRef<int64_t> sizes = filter.getShape();
+  int64_t channels = sizes.back(), pitch = tiled->paddedChannels(channels), taps = 1;
+  for (int64_t size : sizes.drop_front().drop_back())
+    taps *= size;
+  int64_t kernelW = sizes[sizes.size() - 2], groupOut = sizes.front() / static_cast<int64_t>(op.getGroups());
+  bool isInPlace = !isa<BlockArgument>(op.getFilter());
+  if (isInPlace && (pitch != channels || groupOut % kTileColumns != 0))
+    return std::nullopt;
+  int64_t dilationW = op.getDilation().back(), most = tiled->kStep;
+  tiled->kStep = stepOfRun(*tiled, dilationW == 1 ? kernelW * pitch : pitch);
+  int64_t steps = taps * pitch / tiled->kStep, columns = llvm::alignTo(groupOut, kTileColumns);
+  double useful = static_cast<double>(taps * channels) / (steps * most) * groupOut / columns;
+  constexpr double leastUseful = 0.1; // registers' tiles are some ten times slower
+  return useful < leastUseful ? std::nullopt : tiled;
+}
+
+std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, ConvolutionOp op, std::string &refusal) {
+  std::optional<ProductForm> form =
+      productFormOf(spec.target(), getElementTypeOrSelf(op.getInput()), getElementTypeOrSelf(op.getFilter()),
+                    getElementTypeOrSelf(op.getResult()), refusal);
+  std::optional<ProductForm> tiled = form ? chooseTiledForm(spec, op, *form) : std::nullopt;
+  return tiled ? tiled : form;
+}
+
+/// [O, kh, kw, c] of a constant becomes [group][panel][header, kh, kw, words of c][columns][kPack], zero beyond the
+/// group's output channels and the channels.
+static PackedForm packFilter(RankedTensorType source, int64_t groups, int64_t panel, const ProductForm &form) {
+  int64_t taps = ShapedType::getNumElements(source.getShape().drop_front().drop_back());
+  int64_t channels = source.getShape().back(), perGroup = source.getDimSize(0) / groups, run = taps * channels;
+  int64_t width = byteWidth(source.getElementType()), panels = llvm::divideCeil(perGroup, panel);
+  int64_t steps = form.paddedChannels(channels) / form.kPack;
+  int64_t bytes = groups * panels * (form.headers() + taps * steps) * panel * form.kPack * width;
+  return {bytes, [=](const char *from, char *to) {
+            for (int64_t g = 0; g < groups; ++g)
+              for (int64_t p = 0; p < panels; ++p) {
+                int64_t inside = std::min(panel, perGroup - p * panel);
+                auto filterOf = [&](int64_t n) { return from + (g * perGroup + p * panel + n) * run * width; };
+                if (form.headers()) {
+                  for (int64_t n = 0; n < inside; ++n) {
+                    uint32_t sum = columnStart(form, llvm::seq<int64_t>(0, run), filterOf(n));
+                    std::memcpy(to + n * sizeof sum, &sum, sizeof sum);
+                  }
+                  to += panel * form.kPack;
+                }
+                for (int64_t tap = 0; tap < taps; ++tap)
+                  for (int64_t step = 0; step < steps; ++step, to += panel * form.kPack * width)
+                    for (int64_t r = 0; r < std::min(form.kPack, channels - step * form.kPack); ++r)
+                      for (int64_t n = 0; n < inside; ++n)
+                        std::memcpy(to + (n * form.kPack + r) * width,
+                                    filterOf(n) + (tap * channels + step * form.kPack + r) * width, width);
+              }
+          }};
+}
+
+/// [C, kh, kw, 1] becomes [kh][kw][C].
+static PackedForm packDepthwise(RankedTensorType source) {
+  int64_t channels = source.getDimSize(0), taps = ShapedType::getNumElements(source.getShape().drop_front());
+  int64_t width = byteWidth(source.getElementType());
+  return {taps * channels * width, [=](const char *from, char *to) {
+            for (int64_t tap = 0; tap < taps; ++tap)
+              for (int64_t c = 0; c < channels; ++c, to += width)
+                std::memcpy(to, from + (c * taps + tap) * width, width);
+          }};
+}
+
+Packing sinter::cpu::packConvolution(KernelSpec &spec, unsigned input) {
+  ConvolutionOp op = convolutionOf(spec);
+  if (isDepthwise(op))
+    return {input, "depthwise", packDepthwise};
+  std::string refusal;
+  ProductForm form = *productFormOf(spec, op, refusal);
+  int64_t groups = op.getGroups(), panel = spec.target().panelBytes / widthOf(form.sum);
+  return {input,
+          "filter;" + std::to_string(groups) + ";" + std::to_string(panel) + ";" + std::to_string(form.kPack) + ";" +
+              std::to_string(form.isTiled()) + ";" + std::to_string(form.columnFactor()),
+          [groups, panel, form](RankedTensorType source) { return packFilter(source, groups, panel, form); }};
+}
+
+Plan sinter::cpu::planFilter(KernelSpec &spec) {
+  ConvolutionOp op = convolutionOf(spec);
+  if (!op || !hasConvolutionKernel(op) || spec.target().vectorBytes < 16)
+    return Plan::refuse(
+        "its root is no convolution with channels last and a static filter, or the target has no vectors");
+  if (cast<RankedTensorType>(op.getFilter().getType()).getNumElements() == 0)
+    return Plan::refuse("its filter has no elements");
+  std::string refusal;
+  std::optional<ProductForm> form = productFormOf(spec, op, refusal);
+  if (!form)
+    return Plan::refuse(refusal);
+  Plan plan;
+  if (auto filter = dyn_cast<BlockArgument>(op.getFilter())) {
+    if (!canBePacked(spec, filter))
+      return Plan::refuse("a filter that is no constant does not come in an order that lanes read");
+    plan.packing = {static_cast<int64_t>(filter.getArgNumber())};
+    plan.needsPacking = true;
+  } else if (int64_t pack = filterOrderOf(op.getFilter())->pack;
+             form->headers() || pack != form->kPack || (pack == 1 && form->step != ProductForm::Step::fused)) {
+    return Plan::refuse("a filter of its types has to be packed, and is no constant");
+  }
+  if (!spec.sizes->dims(op.getInput()).back().isConstant())
+    return Plan::refuse("the number of channels is not known");
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    if (!spec.sizes->sameShape(op.getResult(), spec.yielded(i)))
+      return Plan::refuse("its results have several shapes");
+  if (!canBuildAfter(spec, op))
+    return Plan::refuse("what follows the convolution cannot be built element by element");
+  plan.setLanes(spec.target().lanes(widthOf(form->sum)), form->leastLanes());
+  return plan;
+}
+
+ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) {
+  DimContext &dims = spec.dims;
+  Dims input = spec.sizes->dims(convolvedInput(op)), result = spec.sizes->dims(op.getResult());
+  ArrayRef<int64_t> filter = cast<RankedTensorType>(op.getFilter().getType()).getShape();
+  bool flat = input.size() == 3;
+  DimExpr one = dims.constant(1);
+  images = dims.resolve(input[0]);
+  height = flat ? one : dims.resolve(input[1]);
+  width = dims.resolve(input[flat ? 1 : 2]);
+  channels = input.back().constant();
+  outHeight = flat ? one : dims.resolve(result[1]);
+  outWidth = dims.resolve(result[flat ? 1 : 2]);
+  outChannels = filter[0];
+  auto pick = [&](ArrayRef<int64_t> values, int64_t neutral, int64_t &vertical, int64_t &horizontal) {
+    vertical = flat ? neutral : values[0];
+    horizontal = values[flat ? 0 : 1];
+  };
+  pick(op.getStrides(), 1, strideH, strideW);
+  pick(op.getLow(), 0, lowH, lowW);
+  pick(op.getHigh(), 0, highH, highW);
+  pick(op.getInputDilation(), 1, inputDilationH, inputDilationW);
+  pick(op.getDilation(), 1, dilationH, dilationW);
+  if (PadOp pad = paddingOf(op)) {
+    pick(pad.getLow().drop_front().drop_back(), 0, lowH, lowW);
+    pick(pad.getHigh().drop_front().drop_back(), 0, highH, highW);
+    fill = *uniformValue(pad.getValue());
+  }
+  kernelH = flat ? 1 : filter[1];
+  kernelW = filter[flat ? 1 : 2];
+  needsCopy = lowH || lowW || highH || highW || inputDilationH != 1 || inputDilationW != 1;
+  auto extent = [&](DimExpr size, int64_t dilation, int64_t low, int64_t high) {
+    DimExpr spread = dims.add(dims.mul(dims.sub(size, one), dims.constant(dilation)), one);
+    return dims.add(spread, dims.constant(low + high));
+  };
+  paddedHeight = extent(height, inputDilationH, lowH, highH);
+  paddedWidth = extent(width, inputDilationW, lowW, highW);
+}
+
+void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, Value source, Value imageBase,
+                                 Value target, Value targetBase, Value rowBegin, Value rowCount, Value channelBegin,
+                                 int64_t channels, int64_t pitch, int64_t lanes, const ProductForm &form) {
+  ImplicitLocOpBuilder &b = fn.b;
+  auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
+  auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
+  Type element = typeOf(form.a, b.getContext());
+  auto vectorType = VectorType::get({lanes}, element);
+  Value width = fn.materialize(shape.paddedWidth), zeroIndex = fn.index(0);
+  Value beyond = toRow(b, form, buildConstant(b, b.getLoc(), vectorType, shape.fill));
+  Value beyondScalar = toRow(b, form, buildConstant(b, b.getLoc(), element, shape.fill));
+  // Where padded position p comes from: (p - low) / dilation, when that is whole and inside.
+  auto inside = [&](Value position, int64_t low, int64_t dilation, DimExpr size, Value &from) {
+    Value shifted = arith::SubIOp::create(b, position, fn.index(low));
+    Value valid = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, shifted, zeroIndex);
+    from = shifted;
+    if (dilation != 1) {
+      from = arith::DivSIOp::create(b, shifted, fn.index(dilation));
+      Value whole = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, mul(from, fn.index(dilation)), shifted);
+      valid = arith::AndIOp::create(b, valid, whole);
+    }
+    Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, from, fn.materialize(size));
+    return arith::AndIOp::create(b, valid, below).getResult();
+  };
+  fn.loop(zeroIndex, rowCount, 1, [&](Value r) {
+    Value fromRow;
+    Value rowInside = inside(add(rowBegin, r), shape.lowH, shape.inputDilationH, shape.height, fromRow);
+    Value rowTarget = add(targetBase, mul(r, mul(width, fn.index(pitch))));
+    Value rowSource = add(imageBase, mul(mul(fromRow, fn.materialize(shape.width)), fn.index(shape.channels)));
+    fn.loop(zeroIndex, width, 1, [&](Value c) {
+      Value fromColumn;
+      Value columnInside = inside(c, shape.lowW, shape.inputDilationW, shape.width, fromColumn);
+      Value to = add(rowTarget, mul(c, fn.index(pitch)));
+      auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, rowInside, columnInside), /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      int64_t whole = channels / lanes * lanes;
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.channels))), channelBegin);
+      fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
+        Value value = toRow(b, form, vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)}));
+        vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});
+      });
+      fn.loop(fn.index(whole), fn.index(channels), 1, [&](Value i) {
+        Value value = toRow(b, form, memref::LoadOp::create(b, source, ValueRange{add(from, i)}));
+        memref::StoreOp::create(b, value, target, ValueRange{add(to, i)});
+      });
+      b.setInsertionPointToStart(branch.elseBlock());
+      fn.loop(zeroIndex, fn.index(whole), lanes,
+              [&](Value i) { vector::StoreOp::create(b, beyond, target, ValueRange{add(to, i)}); });
+      fn.loop(fn.index(whole), fn.index(channels), 1,
+              [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
+      b.setInsertionPointAfter(branch);
+      if (pitch > channels)
+        fn.loop(fn.index(channels), fn.index(pitch), 1,
+                [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
+    });
+  });
+}
