@@ -163,6 +163,10 @@ static void chooseTuning(const sinter_host &host, llvm::ArrayRef<StringRef> name
     std::optional<Extensions> cpu = Extensions::ofCpu(arch, name);
     if (!cpu)
       continue;
+    // Tiles of matrix units have no part in how other code is tuned, and virtual machines often hide them.
+    std::string error;
+    if (arch == SINTER_ARCH_X86_64)
+      cpu->change("amx-tile", /*add=*/false, error);
     Extensions code = cpu->forCode();
     if (code.level() != offered.level()) {
       report.reason = (name + " is of level " + code.level()).str();

@@ -146,7 +146,11 @@ TEST(Target, NamedTargetsRunOnTheirHosts) {
       continue;
     ++found;
     char word[65];
-    EXPECT_EQ(sinter_host_runs(&expected.host, parsed(expected.tuning).requiredFeatures.c_str(), word, sizeof word),
+    // Virtual machines may hide AMX, which does not change the tuning.
+    std::string name = expected.tuning;
+    if (sinter_host_has(&expected.host, "amx-tile") == 0)
+      name += ",-amx-tile";
+    EXPECT_EQ(sinter_host_runs(&expected.host, parsed(name).requiredFeatures.c_str(), word, sizeof word),
               SINTER_HOST_RUNS)
         << expected.name << " " << word;
   }
