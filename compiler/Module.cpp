@@ -230,7 +230,7 @@ static bool writeContainer(const CompiledModule &module, StringRef path, std::st
     auto priority = static_cast<uint32_t>(images.size() - 1);
     sinter_smod_section &section = add(SINTER_SMOD_CODE, images.back().data(), images.back().size());
     section.priority = priority;
-    section.requirements = target.host->requirements.c_str();
+    section.requirements = code.requirements.c_str();
     std::vector<sinter_smod_range> &read = ranges.emplace_back();
     for (schedule::WeightRange range : code.usedWeights)
       read.push_back({range.offset, range.bytes});

@@ -2,6 +2,7 @@
 
 #include "backends/cpu/CodeModule.h"
 #include "backends/cpu/CpuBackend.h"
+#include "backends/cpu/CpuKind.h"
 #include "backends/cpu/KernelCache.h"
 #include "backends/cpu/LowerSchedule.h"
 #include "backends/schedule/ScheduleEmitter.h"
@@ -125,6 +126,12 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
     kernels.write(*text);
     printModule(result.schedule, *text);
   }
+  Target required = options.target;
+  if (!backend.usesTiles())
+    required.dropTileRequirements();
+  result.requirements = requirementsOf(required);
+  for (schedule::Signature &function : result.functions)
+    function.requirements = required.requiredFeatures;
   if (options.loopsOnly)
     return result;
   for (schedule::Backend *device : options.devices) {

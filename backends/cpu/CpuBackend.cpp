@@ -59,6 +59,7 @@ schedule::KernelTraits CpuBackend::describe(schedule::KernelSpec &given, StringR
   EmittedKernel emitted = emitKernel(spec, *code.module, symbol);
   code.isSmall = options.optLevel > 0 && numSmall < spec.costs().smallKernels && isSmallKernel(spec, emitted);
   numSmall += code.isSmall;
+  anyTiles |= emitted.usesTiles;
   emitted.isShort = emitted.estimatedNs > 0 && emitted.estimatedNs < spec.costs().inlineNs;
   emitted.isBrief = code.isSmall;
   return emitted;

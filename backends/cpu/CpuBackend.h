@@ -34,6 +34,8 @@ public:
 
   /// The loops of a kernel that was described.
   KernelCode &loopsOf(llvm::StringRef symbol) { return codes.find(symbol)->second; }
+  /// Whether any kernel that was described uses tiles of matrix units.
+  bool usesTiles() const { return anyTiles; }
   /// Describes the kernels in the text of a schedule; their loops take the place of the text, each in a module of its
   /// own that is named after the kernel. Fails with a diagnostic at a kernel of another back end, or that nothing
   /// takes.
@@ -43,6 +45,7 @@ private:
   KernelOptions options;
   llvm::StringMap<KernelCode> codes;
   int64_t numSmall = 0;
+  bool anyTiles = false;
 };
 
 } // namespace sinter::cpu

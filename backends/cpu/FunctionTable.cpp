@@ -183,8 +183,7 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
   llvm::Module module("table", context);
   TableBuilder b(module);
   llvm::Constant *weights = table.weights.empty() ? b.null() : b.external(table.weights);
-  auto describe = [&](const Signature &function, const Target &target, size_t priority,
-                      ArrayRef<llvm::Constant *> variants) {
+  auto describe = [&](const Signature &function, size_t priority, ArrayRef<llvm::Constant *> variants) {
     SmallVector<llvm::Constant *> symbols;
     for (const std::string &symbol : function.symbols)
       symbols.push_back(b.text(symbol));
@@ -201,7 +200,7 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
                             b.external(function.entry),
                             weights,
                             b.i64(table.weightsBytes),
-                            b.text(target.requiredFeatures),
+                            b.text(function.requirements),
                             b.i32(static_cast<int64_t>(function.states.size())),
                             b.i32(static_cast<int64_t>(variants.size())),
                             b.states(function.states),
@@ -213,8 +212,8 @@ FailureOr<std::string> cpu::makeTableObject(ArrayRef<Signature> functions, const
   for (auto [f, function] : llvm::enumerate(functions)) {
     SmallVector<llvm::Constant *> variants;
     for (auto [v, variant] : llvm::enumerate(table.variants))
-      variants.push_back(describe(variant.functions[f], targetOf(*variant.machine), v + 1, {}));
-    all.push_back(describe(function, *options.target, 0, variants));
+      variants.push_back(describe(variant.functions[f], v + 1, {}));
+    all.push_back(describe(function, 0, variants));
   }
   all.push_back(b.null());
   auto *type = llvm::ArrayType::get(all.front()->getType(), all.size());

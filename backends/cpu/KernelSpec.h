@@ -35,6 +35,7 @@ public:
 
 struct EmittedKernel : schedule::KernelTraits {
   mlir::func::FuncOp function;
+  bool usesTiles = false; // of matrix units (emit/Tiles.h)
 };
 
 } // namespace sinter::cpu

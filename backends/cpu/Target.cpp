@@ -86,6 +86,13 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
   return target;
 }
 
+void Target::dropTileRequirements() {
+  llvm::SmallVector<StringRef> words;
+  StringRef(requiredFeatures).split(words, ' ', -1, /*KeepEmpty=*/false);
+  llvm::erase_if(words, [](StringRef word) { return word.starts_with("amx-"); });
+  requiredFeatures = llvm::join(words, " ");
+}
+
 Target Target::host() {
   if (const sinter_host *described = sinter_host_get())
     return targetOfHost(*described);

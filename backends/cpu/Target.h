@@ -48,6 +48,9 @@ struct Target {
   /// Lanes of an element of `bytes` bytes.
   int64_t lanes(int64_t bytes) const { return vectorBytes / bytes; }
 
+  /// Requires no matrix units: for code that uses none, so that the kernel is not asked for their state.
+  void dropTileRequirements();
+
   /// The attribute of modules, and back.
   TargetAttr attribute(mlir::MLIRContext *context) const;
   static Target of(TargetAttr attribute);

@@ -28,6 +28,7 @@ struct KernelReport {
 
 struct CodeModule {
   std::vector<Signature> functions;
+  std::string requirements;         // of the machine that runs the host's code, in the words of its runtime
   std::vector<std::string> objects; // ELF, the schedules first
   std::vector<CodeObject> others;   // what kernels of other back ends became
   WeightBytes weights;              // 64-byte aligned, as the code requires; empty when they went to a shared block

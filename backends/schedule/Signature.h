@@ -29,7 +29,8 @@ struct Signature {
     bool onDevice = false;      // it lies in the memory of the module's device
   };
   std::string name;
-  std::string entry; // symbol of the entry point
+  std::string entry;        // symbol of the entry point
+  std::string requirements; // of the machine that runs the code, in the words of the host's runtime
   std::vector<Tensor> inputs, outputs;
   std::vector<State> states;
   std::vector<std::string> symbols;

@@ -4,10 +4,13 @@
 
 #include "Files.h"
 #include "Functions.h"
+#include "test/hosts/Hosts.h"
 extern "C" {
+#include "runtime/cpu.h"
 #include "runtime/hash.h"
 }
 #include "runtime/smod.h"
+#include <cerrno>
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -88,6 +91,51 @@ TEST(SmodHosts, ARefusalNamesTheNearestAndWhatHelps) {
   EXPECT_EQ(sinter_module_open(module.path.c_str(), nullptr, &opened), SINTER_UNSUPPORTED);
   EXPECT_EQ(lastError().substr(0, begin.size()), begin);
 }
+
+#if defined(__x86_64__)
+/// The process decides by a Sapphire Rapids, and the kernel answers a request for the state of AMX with `answer`.
+struct Asking {
+  static inline int answer, requests;
+  explicit Asking(int given) {
+    answer = given;
+    requests = 0;
+    for (const ExpectedHost &expected : expectedHosts())
+      if (expected.name == "sapphirerapids")
+        sinter_host_use(&expected.host);
+    srtUseStateRequest([] {
+      ++requests;
+      return answer;
+    });
+  }
+  ~Asking() {
+    srtUseStateRequest(nullptr);
+    sinter_host_use(nullptr);
+  }
+};
+
+TEST(SmodHosts, TheKernelIsAskedForStateThatCodeNeeds) {
+  Asking asking(0);
+  EXPECT_EQ(Sections().add("x86-64").add("x86-64-v4").choose(), 1);
+  EXPECT_EQ(Asking::requests, 0);
+  EXPECT_EQ(Sections().add("x86-64-v4").add("x86-64-v4 amx-bf16 amx-tile").choose(), 1);
+  EXPECT_EQ(Asking::requests, 1);
+  EXPECT_EQ(Sections().add("x86-64-v4 amx-fp16").add("x86-64-v4").choose(), 1) << "amx-fp16 is not there";
+  EXPECT_EQ(Asking::requests, 1);
+}
+
+TEST(SmodHosts, WithoutTheStateOtherCodeIsTaken) {
+  Asking asking(ENOSPC); // an alternative stack for signals is too small
+  EXPECT_EQ(Sections().add("x86-64-v4").add("x86-64-v4 +amx-tile").choose(), 0);
+  Sections module;
+  module.add("x86-64-v4 amx-tile");
+  EXPECT_EQ(module.choose(), -1);
+  EXPECT_EQ(lastError(), "module '" + module.path +
+                             "' has no code for this machine: the nearest (x86-64-v4 amx-tile) requires the state of "
+                             "AMX, which the kernel refuses to this process (No space left on device); compile it "
+                             "with -amx-tile, too");
+  EXPECT_EQ(Sections().add("x86-64-v4, amx-tile").add("x86-64-v3").choose(), 1);
+}
+#endif
 
 //===- Variants of a function ---------------------------------------------------------------------===//
 

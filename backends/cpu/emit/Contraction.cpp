@@ -343,6 +343,11 @@ void ContractionEmitter::emitTiles(Value row, int64_t vectors, Value lhsBase, Va
   for (int64_t j = 0; j < vectors; ++j)
     operands.bTiles.push_back(add(rhsBase, fn.index(j * lanes * form.kPack)));
   DimExpr whole = dims.floorDiv(steps, dims.constant(form.kStep / form.kPack));
+  MicroOperands panels(form);
+  prefetchPanels(panels, row, rhsBase);
+  operands.ahead = panels.ahead;
+  operands.aheadStride = panels.aheadStride * form.kStep / form.kPack;
+  operands.prefetchSteps = panels.prefetchRows * form.kPack / form.kStep;
   tiles->addInBlocks(operands, whole, vectors);
   tiles->finish(
       dot.getResult(),
@@ -590,6 +595,7 @@ EmittedKernel ContractionEmitter::finish(DimExpr chunks, DimExpr workspaceBytes)
   fn.finish();
   EmittedKernel emitted;
   emitted.function = fn.function;
+  emitted.usesTiles = tiles.has_value();
   emitted.chunks = chunks;
   if (plan.hasStrips() || plan.copiesRows)
     emitted.workspaceBytes = workspaceBytes;

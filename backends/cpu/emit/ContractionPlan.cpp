@@ -51,6 +51,12 @@ std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, DotGener
   auto isFew = [&](int64_t count, int64_t least) { return count != ShapedType::kDynamic && count < least; };
   if (isFew(rows, 2) || isFew(columns, fewest) || isFew(k, fewest))
     return form;
+  // Nor do few products pay for the shapes of tiles, which each call sets.
+  constexpr int64_t leastMacs = 1 << 13;
+  int64_t batches = countOf(spec, dot.getLhs(), dot.getLhsBatch());
+  if (batches != ShapedType::kDynamic && rows != ShapedType::kDynamic && columns != ShapedType::kDynamic &&
+      k != ShapedType::kDynamic && batches * rows * columns * k < leastMacs)
+    return form;
   if (k != ShapedType::kDynamic)
     tiled->kStep = std::min<int64_t>(tiled->kStep, llvm::alignTo(k, tiled->kPack));
   return tiled;

@@ -544,6 +544,7 @@ EmittedKernel ConvolutionEmitter::emit() {
 
   EmittedKernel emitted;
   emitted.function = fn.function;
+  emitted.usesTiles = tiles.has_value();
   emitted.chunks = dims.mul(dims.mul(shape.images, dims.constant(groups * columnTiles)), blocks);
   if (shape.needsCopy)
     emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(widthOf(product.row)));

@@ -138,6 +138,14 @@ void TileSums::addProducts(const TileOperands &operands, Value steps) {
         call(product, {2 * i + j, 4 + i, 6 + j});
       }
     }
+    for (int64_t j = 0; operands.prefetchSteps && j < vectors; ++j) {
+      Value ahead =
+          add(operands.bTiles[j], mul(fn.index(operands.prefetchSteps * form.kStep / form.kPack), operands.bPitch));
+      for (int64_t word = 0; word < form.kStep / form.kPack; ++word)
+        memref::PrefetchOp::create(b, operands.b,
+                                   ValueRange{add(add(ahead, bOffset), mul(fn.index(word), operands.bPitch))},
+                                   /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+    }
     if (operands.ahead) {
       Value ahead = add(operands.ahead, mul(step, fn.index(operands.aheadStride)));
       int64_t line = fn.spec.target().cacheLineBytes / widthOf(form.column);

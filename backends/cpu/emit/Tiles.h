@@ -38,6 +38,7 @@ struct TileOperands {
   mlir::Value aPitch, bPitch;            // from row to row; from word to word of k
   mlir::Value ahead;                     // element offset in b of what comes after the sum, or null
   int64_t aheadStride = 0;               // prefetch it into L2, so many elements a step
+  int64_t prefetchSteps = 0;             // prefetch b that many steps ahead; 0: do not
 };
 
 /// The tiles of one kernel's function.
