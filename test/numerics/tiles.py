@@ -5,6 +5,7 @@
 Products and convolutions by tiles of matrix units (AMX), where this machine has them, against NumPy: integers to the bit, bf16 by 1e-5 of the sum of magnitudes in
 f64. Numbers of rows, columns and k around the sizes of tiles, known and unknown; long sums; infinities and NaNs beside what a result reads; more threads."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -169,6 +170,23 @@ def cases():
     return products + convolutions
 
 
+def reschedule(fused):
+    """The same kernels with other tiles and chunks, of those that fit."""
+    rng = np.random.default_rng(7)
+
+    def change(found):
+        tile = [int(t) for t in found.group(2).split(", ")]
+        first = len(tile) - 2  # rows of a product, pixels of a convolution
+        tile[first] = int(rng.integers(1, tile[first], endpoint=True))
+        tile[first + 1] = int(rng.integers(1, tile[first + 1], endpoint=True))
+        return f"{found.group(1)}tile = {tile}, chunk = {rng.choice([1, 1000, 30000, 1 << 40])}"
+
+    changed, count = re.subn(r"(#sinter\.schedule<(?:contraction|convolution), lanes = 16, )tile = \[([0-9, ]+)\], chunk = \d+", change, fused)
+    if not count:
+        sys.exit("no kernel has a schedule of tiles")
+    return changed
+
+
 def main():
     build = sys.argv[1]
     sinter = os.path.join(build, "bin", "sinter")
@@ -198,6 +216,16 @@ def main():
                 if bad:
                     wrong += 1
                     print(f"{case.name} {case.kinds} {case.a.shape} x {case.b.shape} on {threads} threads: {bad} wrong")
+        fused = subprocess.run([sinter, "compile", f"{folder}/m.mlir", "--emit=fused", "-o", "-"], check=True, capture_output=True, text=True).stdout
+        with open(f"{folder}/fused.mlir", "w") as file:
+            file.write(reschedule(fused))
+        subprocess.run([sinter, "compile", f"{folder}/fused.mlir", "-o", module], check=True, stdout=subprocess.DEVNULL)
+        sessions = runtime.sessions(module, [case.name for case in every], 2)
+        for case in every:
+            got = next(iter(sessions[case.name].run(case.feeds).values()))
+            if bad := case.check(got):
+                wrong += 1
+                print(f"{case.name} {case.kinds} {case.a.shape} x {case.b.shape} by another schedule: {bad} wrong")
     if wrong:
         sys.exit(1)
     print(f"{len(every)} products agree with NumPy")

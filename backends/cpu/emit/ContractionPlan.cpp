@@ -39,7 +39,7 @@ std::optional<ProductForm> sinter::cpu::productFormOf(KernelSpec &spec, DotGener
       productFormOf(spec.target(), getElementTypeOrSelf(dot.getLhs()), getElementTypeOrSelf(rightOperand(dot)),
                     getElementTypeOrSelf(dot.getResult()), refusal);
   std::optional<ProductForm> tiled = form ? tiledFormOf(spec.target(), *form) : std::nullopt;
-  if (!tiled)
+  if (!tiled || !mayBeTiled(spec.kernel.getScheduleAttr(), 1))
     return form;
   // One row fills no tile, and few columns or steps little of one.
   constexpr int64_t fewest = 4;

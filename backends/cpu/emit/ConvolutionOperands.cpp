@@ -72,8 +72,8 @@ static int64_t stepOfRun(const ProductForm &form, int64_t run) {
 static std::optional<ProductForm> chooseTiledForm(KernelSpec &spec, ConvolutionOp op, const ProductForm &form) {
   std::optional<ProductForm> tiled = cpu::tiledFormOf(spec.target(), form);
   auto filter = dyn_cast<RankedTensorType>(op.getFilter().getType());
-  if (!tiled || isDepthwise(op) || !hasConvolutionKernel(op) || !filter.hasStaticShape() ||
-      filter.getNumElements() == 0)
+  if (!tiled || !mayBeTiled(spec.kernel.getScheduleAttr(), 2) || isDepthwise(op) || !hasConvolutionKernel(op) ||
+      !filter.hasStaticShape() || filter.getNumElements() == 0)
     return std::nullopt;
   ArrayRef<int64_t> sizes = filter.getShape();
   int64_t channels = sizes.back(), pitch = tiled->paddedChannels(channels), taps = 1;

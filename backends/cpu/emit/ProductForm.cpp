@@ -153,6 +153,11 @@ std::optional<ProductForm> sinter::cpu::tiledFormOf(const Target &target, const 
   return tiled;
 }
 
+bool sinter::cpu::mayBeTiled(ScheduleAttr schedule, size_t vectors) {
+  return !schedule ||
+         (schedule.getLanes() == 16 && schedule.getTile().size() > vectors && schedule.getTile()[vectors] <= 2);
+}
+
 DimExpr ProductForm::words(DimContext &dims, DimExpr k) const {
   if (kStep == 1)
     return k;

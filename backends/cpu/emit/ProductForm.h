@@ -27,6 +27,7 @@
 
 #include "backends/cpu/CostModel.h"
 #include "ir/Dims.h"
+#include "ir/Schedules.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <optional>
@@ -91,6 +92,10 @@ std::optional<ProductForm> productFormOf(const Target &target, mlir::Type a, mli
 /// The same products by tiles, or nothing where the target multiplies no tiles of these types. `kStep` is as large as a
 /// tile holds.
 std::optional<ProductForm> tiledFormOf(const Target &target, const ProductForm &form);
+
+/// Whether a kernel's schedule, if it has one, can be one of tiles: another one asks for registers' tiles by its lanes
+/// or vectors. `vectors` is the place of vectors in its tile.
+bool mayBeTiled(ScheduleAttr schedule, size_t vectors);
 
 /// What the sums of a column of bytes start from; its elements lie at `offsets` from `column`.
 template <typename Offsets> uint32_t columnStart(const ProductForm &form, const Offsets &offsets, const char *column) {
