@@ -39,7 +39,7 @@ typedef struct TensorMap {
   MapNumber sizes[MAP_RANK], strides[MAP_RANK]; // innermost first; strides in bytes, of all axes but that one
   uint32_t box[MAP_RANK];
 } TensorMap;
-#define MAPS_OF_A_KERNEL 3
+#define MAPS_OF_A_KERNEL 4
 
 typedef struct Kernel {
   const char *name;

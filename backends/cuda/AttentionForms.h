@@ -9,7 +9,8 @@ namespace sinter::cuda {
 
 cpu::EmittedKernel emitAttention(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol, Core core,
                                  const AttentionTile &tile);
-cpu::EmittedKernel emitAttentionGradient(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol, Core core);
+cpu::EmittedKernel emitAttentionGradient(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol, Core core,
+                                         const AttentionTile &tile);
 
 } // namespace sinter::cuda
 

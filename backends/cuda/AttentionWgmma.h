@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Attention of sm_90a (wgmma), forward. A kernel stands beside one of mma_attention, as wgmma_product does beside
-// mma_product (WgmmaForms.h).
+// Attention of sm_90a (wgmma). A kernel stands beside one of mma_attention or mma_attention_gradient, as wgmma_product
+// does beside mma_product (WgmmaForms.h).
 //
 //     #sinter.schedule<wgmma_attention, lanes = 384, tile = [128, 64, 64]>
 //                      rows of a block, keys of a slab, rows of a warpgroup
+//     #sinter.schedule<wgmma_attention_gradient, lanes = 384, tile = [128, 64, 64]>
+//                      keys (or rows) of a block, rows (or keys) of a slab, keys (or rows) of a warpgroup
 
 #ifndef SINTER_BACKENDS_CUDA_ATTENTIONWGMMA_H
 #define SINTER_BACKENDS_CUDA_ATTENTIONWGMMA_H
@@ -15,6 +17,8 @@ namespace sinter::cuda {
 
 std::string planWgmmaAttention(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
 cpu::EmittedKernel emitWgmmaAttention(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
+std::string planWgmmaAttentionGradient(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
+cpu::EmittedKernel emitWgmmaAttentionGradient(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
 
 } // namespace sinter::cuda
 

@@ -49,8 +49,8 @@ static std::string planHeads(cuda::KernelSpec &spec, StringRef name, ScheduleAtt
 
 template <Core core, bool isGradient>
 static cpu::EmittedKernel emitHeads(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
-  return isGradient ? emitAttentionGradient(spec, module, symbol, core)
-                    : emitAttention(spec, module, symbol, core, attentionTileOf(spec.schedule()));
+  auto *emit = isGradient ? emitAttentionGradient : emitAttention;
+  return emit(spec, module, symbol, core, attentionTileOf(spec.schedule()));
 }
 
 /// A form that chooses one schedule for each kernel takes no other.
@@ -76,6 +76,8 @@ static const KernelForm forms[] = {
     {"wgmma_attention", Chunk::Block, 0, planWgmmaAttention, emitWgmmaAttention, kThreadsAtOnce},
     {"mma_attention", Chunk::Block, 0, planHeads<Core::Warps, false>, emitHeads<Core::Warps, false>, kThreadsAtOnce},
     {"block_attention", Chunk::Block, 0, planHeads<Core::Threads, false>, emitHeads<Core::Threads, false>,
+     kThreadsAtOnce},
+    {"wgmma_attention_gradient", Chunk::Block, 0, planWgmmaAttentionGradient, emitWgmmaAttentionGradient,
      kThreadsAtOnce},
     {"mma_attention_gradient", Chunk::Block, 0, planHeads<Core::Warps, true>, emitHeads<Core::Warps, true>,
      kThreadsAtOnce},

@@ -178,6 +178,6 @@ SmallVector<Value> WgmmaBuilder::multiplyHeld(Type element, ValueRange held, Ope
       os << (i ? ", $" : "$") << count + step * 4 + i;
     os << "}, b, 1, 1, 1, " << !b.kInner << ";\n";
   }
-  os << "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}";
+  os << "wgmma.commit_group.sync.aligned;\n}";
   return tied(text, constraints + "l,", operands, sums);
 }

@@ -50,8 +50,7 @@ public:
   /// floats, whose k lie inside, or one of f16 and bf16.
   llvm::SmallVector<mlir::Value> multiply(std::array<mlir::Type, 2> elements, Operand a, Operand b, int64_t columns,
                                           mlir::ValueRange sums);
-  /// The same with an operand a in registers, whose 64 k the thread has as it has sums of 64 columns; done when it
-  /// returns.
+  /// The same with an operand a in registers, whose 64 k the thread has as it has sums of 64 columns.
   llvm::SmallVector<mlir::Value> multiplyHeld(mlir::Type element, mlir::ValueRange held, Operand b, int64_t columns,
                                               mlir::ValueRange sums);
   /// The sums when all but `underWay` groups are done.

@@ -100,6 +100,21 @@ constexpr const char *kBackward =
   }
   return %r : tensor<1x50x32xf16>
 })";
+/// The same by wgmma: keys of two blocks, two slabs of rows, of which the last has six.
+constexpr const char *kWideBackward =
+    R"(func.func @f(%q: tensor<1x70x64xf16>, %k: tensor<1x80x64xf16>, %g: tensor<1x70x64xf16>, %s: tensor<1x70xf32>) -> (tensor<1x70x64xf16>, tensor<1x80x64xf16>, tensor<1x80x64xf16>) {
+  %y:2 = sinter.kernel attention(%q, %k) : (tensor<1x70x64xf16>, tensor<1x80x64xf16>) -> (tensor<1x70x64xf16>, tensor<1x70xf32>) {
+  ^bb0(%a: tensor<1x70x64xf16>, %b: tensor<1x80x64xf16>):
+    %o:2 = sinter.attention %a, %b, %b {scale = 0.25 : f64, log_sums = true} : (tensor<1x70x64xf16>, tensor<1x80x64xf16>, tensor<1x80x64xf16>) -> (tensor<1x70x64xf16>, tensor<1x70xf32>)
+    sinter.yield(%o#0, %o#1) : tensor<1x70x64xf16>, tensor<1x70xf32>
+  }
+  %r:3 = sinter.kernel attention(%q, %k, %g, %y#1, %s) {schedule = #sinter.schedule<wgmma_attention_gradient, lanes = 256, tile = [64, 64, 64]>} : (tensor<1x70x64xf16>, tensor<1x80x64xf16>, tensor<1x70x64xf16>, tensor<1x70xf32>, tensor<1x70xf32>) -> (tensor<1x70x64xf16>, tensor<1x80x64xf16>, tensor<1x80x64xf16>) {
+  ^bb0(%a: tensor<1x70x64xf16>, %b: tensor<1x80x64xf16>, %c: tensor<1x70x64xf16>, %d: tensor<1x70xf32>, %e: tensor<1x70xf32>):
+    %o:3 = sinter.attention_gradient %a, %b, %b, %c, %d, %e {scale = 0.25 : f64} : (tensor<1x70x64xf16>, tensor<1x80x64xf16>, tensor<1x80x64xf16>, tensor<1x70x64xf16>, tensor<1x70xf32>, tensor<1x70xf32>) -> (tensor<1x70x64xf16>, tensor<1x80x64xf16>, tensor<1x80x64xf16>)
+    sinter.yield(%o#0, %o#1, %o#2) : tensor<1x70x64xf16>, tensor<1x80x64xf16>, tensor<1x80x64xf16>
+  }
+  return %r#0, %r#1, %r#2 : tensor<1x70x64xf16>, tensor<1x80x64xf16>, tensor<1x80x64xf16>
+})";
 
 struct Program {
   const char *name, *text;
@@ -113,26 +128,30 @@ const std::vector<double> kSmall = {0.5, -0.25, 0.125, 0, -0.5, 0.375, 0.25, -0.
 std::string productOf(const char *type) { return std::regex_replace(kProduct, std::regex("\\$"), type); }
 const std::string kProductF32 = productOf("f32"), kProductF16 = productOf("f16");
 
-const Program kPrograms[] = {{"sum", kSum, {{{3, 201}, {}}}},
-                             {"softmax", kSoftmax, {{{3, 201}, {}}}},
-                             {"map", kMap, {{{3, 200}, {}}}},
-                             {"gather", kGather, {{{20, 17}, {}}, {{7}, {0, 3, -1, 19, 2, 1, -20}}}},
-                             {"tile", kProductF32.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
-                             {"mma", kProductF16.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
-                             {"attention", kAttention, {{{1, 40, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
-                             {"decode", kDecode, {{{2, 1, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
-                             {"wide", kWide, {{{1, 70, 64}, kSmall}, {{1, 150, 64}, kSmall}}, false},
-                             {"pixels", kPixels, {{{2, 7, 7, 24}, kSmall}, {{40, 3, 3, 24}, kSmall}}, false},
-                             {"paged",
-                              kPaged,
-                              {{{1, 1, 64}, kSmall},
-                               {{1, 30, 64}, kSmall},
-                               {{20}, {3, -1, 7, 7, 29, 0, 12, -30, 5, 18, 1, 2, -2, -3, 28, -4, 11, 13, 14, 15}}},
-                              false},
-                             {"backward",
-                              kBackward,
-                              {{{1, 40, 32}, kSmall}, {{1, 50, 32}, kSmall}, {{1, 40, 32}, kSmall}, {{1, 40}, kSmall}},
-                              false}};
+const Program kPrograms[] = {
+    {"sum", kSum, {{{3, 201}, {}}}},
+    {"softmax", kSoftmax, {{{3, 201}, {}}}},
+    {"map", kMap, {{{3, 200}, {}}}},
+    {"gather", kGather, {{{20, 17}, {}}, {{7}, {0, 3, -1, 19, 2, 1, -20}}}},
+    {"tile", kProductF32.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
+    {"mma", kProductF16.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
+    {"attention", kAttention, {{{1, 40, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
+    {"decode", kDecode, {{{2, 1, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
+    {"wide", kWide, {{{1, 70, 64}, kSmall}, {{1, 150, 64}, kSmall}}, false},
+    {"pixels", kPixels, {{{2, 7, 7, 24}, kSmall}, {{40, 3, 3, 24}, kSmall}}, false},
+    {"paged",
+     kPaged,
+     {{{1, 1, 64}, kSmall}, {{1, 30, 64}, kSmall}, {{20}, {3, -1, 7,  7,  29, 0,  12, -30, 5,  18,
+                                                           1, 2,  -2, -3, 28, -4, 11, 13,  14, 15}}},
+     false},
+    {"backward",
+     kBackward,
+     {{{1, 40, 32}, kSmall}, {{1, 50, 32}, kSmall}, {{1, 40, 32}, kSmall}, {{1, 40}, kSmall}},
+     false},
+    {"wide_backward",
+     kWideBackward,
+     {{{1, 70, 64}, kSmall}, {{1, 80, 64}, kSmall}, {{1, 70, 64}, kSmall}, {{1, 70}, kSmall}, {{1, 70}, kSmall}},
+     false}};
 
 /// A mistake: the line that fits `pattern`, the first one or the last, becomes `by`.
 struct Mutant {
@@ -178,7 +197,7 @@ const Mutant kMutants[] = {
     {"a part that leaves no maximum", "decode", R"(\tst\.global\.b32.*\+1024\].*)", ""},
     {"a row past those that share keys", "decode", R"((\tsetp\.lt\.u64.*), 2;)", "$1, 3;"},
     {"no fence before products", "wide", R"(wgmma\.fence\.sync\.aligned;)", "", true},
-    {"shares that are not waited for", "wide", R"(wgmma\.wait_group\.sync\.aligned 0;)", "", true},
+    {"shares that are not waited for", "wide", R"(\t?wgmma\.wait_group\.sync\.aligned 0;)", "", true},
     {"values in the other direction", "wide", R"((wgmma\.mma_async.*\}, b, 1, 1, 1, )1;)", "$010;"},
     {"shares in another order", "wide", R"((wgmma\.mma_async.*\}, \{)(%r[0-9]+), (%r[0-9]+)(,.*))", "$1$3, $2$4"},
     {"bytes that do not come", "wide", R"((\tmbarrier\.arrive\.expect_tx.*|mbarrier\.arrive\.expect_tx.*))", ""},
@@ -191,6 +210,17 @@ const Mutant kMutants[] = {
     {"positions behind the first", "paged", R"((\tmax\.s64.*), 0;)", "$1, 15;", true},
     {"a negative position that stays", "paged", R"(\tbfe\.s64 \t(%rd[0-9]+), .*, 31, 1;)", "\tmov.b64 \t$1, 0;"},
     {"no barrier before rows are read", "backward", R"(\tbar\.sync.*)", "", true},
+    {"no fence before products", "wide_backward", R"(\t?wgmma\.fence\.sync\.aligned;)", "", true},
+    {"sums that are not waited for", "wide_backward", R"(\t?wgmma\.wait_group\.sync\.aligned 0;)", "", true},
+    {"slopes that are not waited for", "wide_backward", R"(\t?wgmma\.wait_group\.sync\.aligned 0;)", ""},
+    {"rows in the other direction", "wide_backward", R"((wgmma\.mma_async.*\}, b, 1, 1, 1, )1;)", "$010;"},
+    {"keys in the other direction", "wide_backward", R"((wgmma\.mma_async.*\}, b, 1, 1, 1, )1;)", "$010;", true},
+    {"shares in another order", "wide_backward", R"((wgmma\.mma_async.*\}, \{)(%r[0-9]+), (%r[0-9]+)(,.*))",
+     "$1$3, $2$4"},
+    {"a slab that nobody gives back", "wide_backward", R"(@here mbarrier\.arrive\.shared::cta\.b64 _, .*)", "", true},
+    {"no sum of logarithms in shared memory", "wide_backward", R"(\tst\.shared\.b32.*)", ""},
+    {"sums of rows before they are there", "wide_backward", R"((\tmov\.b32.*), 2;)", "$1, 1;"},
+    {"keys of the next box", "wide_backward", R"((map 1 f16 .*) 64,64,1)", "$1 64,56,1"},
     {"slopes in another order", "backward", R"((\tcvt\.rn\.f16x2\.f32.*), (%r[0-9]+), (%r[0-9]+);)", "$1, $3, $2;",
      true},
 };
@@ -237,10 +267,12 @@ std::string run(const Program &program, const std::function<void(std::string &)>
     return compiled.error + " " + cuda::report();
   if (std::string told = cuda::report(); !told.empty())
     return told;
-  std::vector<double> wanted = (*expected)[0].toFloats(), got = (*actual)[0].toFloats();
-  for (size_t k = 0; k < wanted.size(); ++k)
-    if (!(std::abs(got[k] - wanted[k]) <= 2e-3 * std::max(1.0, std::abs(wanted[k]))))
-      return "element " + std::to_string(k) + " is " + std::to_string(got[k]) + ", not " + std::to_string(wanted[k]);
+  for (auto [want, have] : llvm::zip(*expected, *actual)) {
+    std::vector<double> wanted = want.toFloats(), got = have.toFloats();
+    for (size_t k = 0; k < wanted.size(); ++k)
+      if (!(std::abs(got[k] - wanted[k]) <= 2e-3 * std::max(1.0, std::abs(wanted[k]))))
+        return "element " + std::to_string(k) + " is " + std::to_string(got[k]) + ", not " + std::to_string(wanted[k]);
+  }
   return "";
 }
 

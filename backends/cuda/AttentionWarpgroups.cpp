@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cuda/AttentionWarpgroups.h"
+#include "backends/cuda/Shuffles.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cuda;
+
+//===- WarpgroupCore ----------------------------------------------------------------------------===//
+
+SmallVector<TileCore::Run> WarpgroupCore::runs() {
+  Value thread = t.rem(t.threadNumber(), kWarpgroupThreads), lane = t.rem(thread, 32);
+  Value first = t.add(t.add(t.mul(warpgroup, kWarpgroupRows), t.mul(t.div(thread, 32), 16)), t.div(lane, 4));
+  Value pair = t.mul(t.rem(lane, 4), 2);
+  SmallVector<Run> all;
+  for (int64_t half = 0; half < 2; ++half)
+    for (int64_t j = 0; j < columns / 8; ++j) {
+      auto sum = static_cast<unsigned>(j * 4 + half * 2);
+      all.push_back({t.add(first, half * 8), t.add(pair, j * 8), {sum, sum + 1}});
+    }
+  return all;
+}
+
+SmallVector<Value> WarpgroupCore::multiply(Value, Value, ValueRange) {
+  llvm_unreachable("wgmma multiplies whole slabs");
+}
+
+SmallVector<Value> WarpgroupCore::multiplyHeld(ValueRange, Value, ValueRange) {
+  llvm_unreachable("wgmma multiplies whole slabs");
+}
+
+//===- AttentionWarpgroups ----------------------------------------------------------------------===//
+
+std::string AttentionWarpgroups::refusal(cuda::KernelSpec &spec, const AttentionShape &shape) {
+  StringRef generation = spec.target().name;
+  if (generation != "sm_90a" && gpuOf(generation).generation != "sm_90" &&
+      !llvm::is_contained({"sm_80", "sm_86", "sm_87", "sm_89"}, generation))
+    return "sm_90a alone has wgmma";
+  for (DimExpr size : {shape.heads, shape.rows, shape.keys, shape.keyHeads})
+    if (!size.isConstant() || size.constant() == 0)
+      return "only running tells a size, or there is nothing";
+  for (unsigned i = 0; i < 3; ++i)
+    if (!isa<BlockArgument>(shape.root->getOperand(i)))
+      return "an operand is computed";
+  if (shape.depth % kBoxNumbers || shape.width % kBoxNumbers || shape.depth > 256 || shape.width > 256)
+    return "rows of a head are 64, 128, 192 or 256 numbers";
+  return "";
+}
+
+Value AttentionWarpgroups::addMap(WideKernel &wide, unsigned operand, DimExpr rows, DimExpr heads, int64_t size) {
+  func::FuncOp function = t.fn.function;
+  unsigned number = function.getNumArguments();
+  Type pointer = LLVM::LLVMPointerType::get(t.b.getContext());
+  [[maybe_unused]] LogicalResult added = function.insertArgument(number, pointer, {}, function.getLoc());
+  assert(succeeded(added) && "any function takes one more argument");
+  unsigned word = cast<BlockArgument>(shape.root->getOperand(operand)).getArgNumber();
+  llvm::raw_string_ostream(wide.maps) << "map " << word << (shape.type.isF16() ? " f16 " : " bf16 ") << size << ","
+                                      << rows.constant() << "," << heads.constant() << " " << size * 2 << ","
+                                      << rows.constant() * size * 2 << " " << kBoxNumbers << "," << kWarpgroupRows
+                                      << ",1\n";
+  ++wide.numMaps;
+  return function.getArgument(number);
+}
+
+int64_t AttentionWarpgroups::barrierBytes(ArrayRef<Barriers> barriers) {
+  int64_t bytes = 0;
+  for (const Barriers &some : barriers)
+    bytes += 8 * 2 * some.stages;
+  return bytes;
+}
+
+void AttentionWarpgroups::emit(WideKernel &wide, ArrayRef<Barriers> barriers, function_ref<void()> ask,
+                               function_ref<void(Value)> multiply) {
+  Value thread = t.threadNumber();
+  wide.threads = kWarpgroupThreads * (1 + consumers);
+  wide.sharedBytes = slabBytes + barrierBytes(barriers);
+  memory = w.dynamicShared();
+  t.when(t.less(thread, t.fn.index(1)), [&] {
+    int64_t number = 0;
+    for (const Barriers &some : barriers)
+      for (int64_t arrivals : {some.arrivals, 4 * consumers})
+        for (int64_t i = 0; i < some.stages; ++i)
+          w.initBarrier(barrier(number++), arrivals);
+    w.fenceBarriers();
+  });
+  NVVM::Barrier0Op::create(t.b);
+  // Of lane 0, so that it is known to be the warp's.
+  Value number = fromLane(t.b, t.i64(t.div(thread, kWarpgroupThreads)), t.fn.index(0));
+  Value warpgroup = arith::IndexCastOp::create(t.b, t.b.getIndexType(), number);
+  auto begin = [&](int64_t registers, bool isLess) {
+    if (consumers == 2)
+      w.setRegisters(registers, isLess);
+  };
+  t.when(
+      t.less(warpgroup, t.fn.index(1)),
+      [&] {
+        begin(kAskerRegisters, /*isLess=*/true);
+        ask();
+      },
+      [&] {
+        begin(kMultiplierRegisters, /*isLess=*/false);
+        multiply(t.sub(warpgroup, t.fn.index(1)));
+      });
+}
+
+Value AttentionWarpgroups::parityOf(Value count) {
+  return arith::TruncIOp::create(t.b, t.b.getI32Type(), t.i64(t.rem(count, 2)));
+}
+
+Value AttentionWarpgroups::parityBefore(Value count) {
+  return arith::XOrIOp::create(t.b, parityOf(count), arith::ConstantIntOp::create(t.b, t.b.getI32Type(), 1));
+}
+
+void AttentionWarpgroups::bring(Value map, int64_t size, Value head, Value first, int64_t groups, Value to,
+                                Value barrier) {
+  for (int64_t i = 0; i < size / kBoxNumbers; ++i)
+    for (int64_t g = 0; g < groups; ++g)
+      w.copyBox(map, {t.fn.index(kBoxNumbers * i), t.add(first, kWarpgroupRows * g), head},
+                t.behind(to, t.fn.index((i * groups + g) * kBoxBytes)), barrier);
+}
+
+SmallVector<Value> AttentionWarpgroups::multiplyRows(Value own, Value warpgroup, Value others, int64_t size,
+                                                     ValueRange sums) {
+  Values so(sums);
+  for (int64_t i = 0; i < size / kBoxNumbers; ++i) {
+    Value its = t.behind(own, t.add(t.mul(warpgroup, kBoxBytes), i * consumers * kBoxBytes));
+    so = w.multiply({shape.type, shape.type}, {its, true}, {t.behind(others, t.fn.index(i * kBoxBytes)), true},
+                    kWarpgroupRows, so);
+  }
+  return so;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention and its backward part by wgmma, which sm_90a has; and what ptxas says of their registers.
+
+#include "AttentionCase.h"
+#include "Ptxas.h"
+#include <cstdlib>
+#include <regex>
+
+using namespace sinter;
+using namespace sinter::cuda::attention;
+
+/// By wgmma, which runs beside mma_attention's PTX on a GPU of sm_90a.
+static void expectWide(Case c, int64_t rows = 128) {
+  std::string schedule =
+      "wgmma_attention, lanes = " + std::to_string(128 + 2 * rows) + ", tile = [" + std::to_string(rows) + ", 64, 64]";
+  c.forward = schedule.c_str();
+  c.isAlone = true;
+  expectRight(c);
+  EXPECT_EQ(cuda::count("wgmma"), 2u); // it runs twice
+  EXPECT_EQ(cuda::report(), "");
+}
+
+TEST(WideAttention, SizesAndEdges) {
+  expectWide({"bf16", 1, 1, 128, 64, 64, 64});
+  expectWide({"f16", 2, 2, 70, 130, 64, 128});
+  expectWide({"bf16", 1, 1, 130, 65, 128, 64});
+  expectWide({"bf16", 1, 1, 65, 70, 256, 256}, 64);
+  expectWide({"f16", 2, 1, 129, 1, 64, 64});
+  expectWide({"f16", 1, 1, 66, 65, 192, 192}, 64);
+}
+
+/// The kernel beside it, of the same words.
+TEST(WideAttention, OtherGpusMultiplyByMma) {
+  setenv("SINTER_CUDA_WGMMA", "off", 1);
+  Case c{"bf16", 2, 2, 70, 130, 64, 64, {}, 60, "", "wgmma_attention, lanes = 256, tile = [64, 64, 64]"};
+  c.isAlone = true;
+  expectRight(c);
+  unsetenv("SINTER_CUDA_WGMMA");
+  EXPECT_EQ(cuda::count("wgmma"), 0u);
+}
+
+TEST(WideAttention, MasksBiasesAndGroups) {
+  expectWide({"bf16", 4, 2, 140, 140, 64, 64, {}, 0}, 64);
+  expectWide({"f16", 1, 1, 150, 300, 64, 64, 40, 100});
+  expectWide({"bf16", 1, 1, 150, 20, 64, 64, 10}); // rows that count nothing
+  expectWide({"bf16", 2, 2, 66, 70, 64, 64, {}, {}, "hmn"}, 64);
+}
+
+/// More tiles than blocks: rings and queries go on from one to the next.
+TEST(WideAttention, BlocksTakeTileAfterTile) { expectWide({"bf16", 11, 11, 66, 200, 64, 64, {}, 30}, 64); }
+
+/// The backward part by wgmma, beside mma_attention_gradient's PTX.
+static void expectWideBackward(Case c, int64_t own = 128) {
+  std::string schedule = "wgmma_attention_gradient, lanes = " + std::to_string(128 + 2 * own) + ", tile = [" +
+                         std::to_string(own) + ", 64, 64]";
+  c.backward = schedule.c_str();
+  expectRight(c);
+  EXPECT_EQ(cuda::count("wgmma"), 2u); // it runs twice
+  EXPECT_EQ(cuda::report(), "");
+}
+
+TEST(WideAttentionGradient, SizesAndEdges) {
+  expectWideBackward({"bf16", 1, 1, 128, 128, 64, 64});
+  expectWideBackward({"f16", 2, 2, 70, 130, 64, 128});
+  expectWideBackward({"bf16", 1, 1, 130, 65, 128, 64});
+  expectWideBackward({"f16", 1, 1, 140, 200, 128, 128});
+  expectWideBackward({"bf16", 2, 2, 1, 129, 64, 64}, 64);
+  expectWideBackward({"f16", 1, 1, 129, 1, 64, 64});
+}
+
+/// dk and dv are summed one after the other.
+TEST(WideAttentionGradient, HeadsWhoseSumsDoNotFitTogether) {
+  expectWideBackward({"bf16", 1, 1, 65, 70, 256, 256}, 64);
+  expectWideBackward({"f16", 1, 1, 66, 65, 192, 192}, 64);
+  expectWideBackward({"f16", 1, 1, 20, 100, 128, 256}, 64);
+}
+
+TEST(WideAttentionGradient, MasksBiasesAndGroups) {
+  expectWideBackward({"bf16", 4, 2, 140, 140, 64, 64, {}, 0}, 64);
+  expectWideBackward({"f16", 1, 1, 150, 300, 64, 64, 40, 100});
+  expectWideBackward({"bf16", 1, 1, 150, 20, 64, 64, 10});     // rows that count nothing
+  expectWideBackward({"bf16", 1, 1, 66, 130, 64, 64, {}, -8}); // and keys that no row counts
+  for (const char *bias : {"hmn", "1m1"})
+    expectWideBackward({"bf16", 2, 2, 66, 70, 64, 64, {}, {}, bias}, 64);
+}
+
+/// More tiles than blocks: rings and own rows go on from one to the next, and from one task to the next.
+TEST(WideAttentionGradient, BlocksTakeTileAfterTile) {
+  expectWideBackward({"bf16", 11, 11, 66, 200, 64, 64, {}, 30}, 64);
+}
+
+/// Both parts by wgmma; and the kernels beside them, of the same words.
+TEST(WideAttentionGradient, OtherGpusMultiplyByMma) {
+  Case c{"bf16",
+         2,
+         1,
+         70,
+         130,
+         64,
+         64,
+         {},
+         60,
+         "",
+         "wgmma_attention, lanes = 256, tile = [64, 64, 64]",
+         "wgmma_attention_gradient, lanes = 384, tile = [128, 64, 64]"};
+  expectRight(c);
+  EXPECT_EQ(cuda::count("wgmma"), 4u); // each part runs twice
+  setenv("SINTER_CUDA_WGMMA", "off", 1);
+  expectRight(c);
+  unsetenv("SINTER_CUDA_WGMMA");
+  EXPECT_EQ(cuda::count("wgmma"), 0u);
+}
+
+TEST(WideAttentionGradient, ATileThatDoesNotFitIsToldWhy) {
+  const char *schedules[][2] = {{"lanes = 384, tile = [128, 64]", "its tile requires 3 numbers"},
+                                {"lanes = 384, tile = [96, 64, 64]", "64 or 128 own keys or rows"},
+                                {"lanes = 128, tile = [128, 64, 64]", "the tile's threads"}};
+  for (auto [schedule, part] : schedules) {
+    std::string backward = std::string("wgmma_attention_gradient, ") + schedule;
+    test::Program program(textOf({"bf16", 1, 1, 40, 40, 64, 64, {}, {}, "", "", backward.c_str()}), 2);
+    EXPECT_NE(program.error.find(part), std::string::npos) << schedule << ": " << program.error;
+  }
+  const char *large = "wgmma_attention_gradient, lanes = 384, tile = [128, 64, 64]";
+  test::Program program(textOf({"bf16", 1, 1, 40, 40, 256, 256, {}, {}, "", "", large}), 2);
+  EXPECT_NE(program.error.find("do not fit into 227 KiB"), std::string::npos) << program.error;
+}
+
+TEST(WideAttention, ATileThatDoesNotFitIsToldWhy) {
+  const char *schedules[][2] = {{"lanes = 384, tile = [128, 64]", "its tile requires 3 numbers"},
+                                {"lanes = 384, tile = [96, 64, 64]", "64 or 128 rows"},
+                                {"lanes = 128, tile = [128, 64, 64]", "the tile's threads"}};
+  for (auto [schedule, part] : schedules) {
+    std::string forward = std::string("wgmma_attention, ") + schedule;
+    test::Program program(textOf({"bf16", 1, 1, 40, 40, 64, 64, {}, {}, "", forward.c_str(), "", true}), 2);
+    EXPECT_NE(program.error.find(part), std::string::npos) << schedule << ": " << program.error;
+  }
+  const char *fits = "wgmma_attention, lanes = 256, tile = [64, 64, 64]";
+  for (const Case &c : {Case{"bf16", 1, 1, 40, 40, 32, 64}, Case{"bf16", 2, 1, 20, 40, 64, 64}}) {
+    Case given = c;
+    given.forward = fits;
+    given.isAlone = true;
+    EXPECT_NE(test::Program(textOf(given), 2).error, "");
+  }
+}
+
+/// Of wide kernels, two warpgroups that multiply may have 65,536 registers / 384 threads.
+TEST(AttentionPtx, WideTilesFitIntoRegisters) {
+  if (!cuda::hasPtxas())
+    GTEST_SKIP() << "ptxas is not installed";
+  for (int64_t depth : {64, 128, 256})
+    for (bool isCausal : {false, true}) {
+      Case c{"bf16", 64, isCausal ? 16 : 64, 1024, 1024, depth, depth};
+      if (isCausal)
+        c.after = 0;
+      else
+        c.bias = "hmn";
+      cuda::Compiled compiled;
+      std::string error;
+      ASSERT_TRUE(cuda::compileText(textOf(c), compiled, error)) << error;
+      std::remove(compiled.path.c_str());
+      size_t at = compiled.code.find("=== sm_90a\n"); // by itself: there are enough blocks
+      ASSERT_NE(at, std::string::npos);
+      SCOPED_TRACE(depth);
+      cuda::expectNoSpills(compiled.code.substr(at + 11), 2, depth < 256 ? 168 : 255, {"sm_90a"});
+    }
+}
