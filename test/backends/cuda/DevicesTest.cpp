@@ -251,6 +251,67 @@ TEST_F(Devices, AnyAddressOfAnElementIsTaken) {
   to->deleter(to);
 }
 
+/// Pixels of a convolution by wgmma that begin behind a multiple of 16 bytes: threads move them element by element.
+TEST_F(Devices, PixelsOfAnyAddressAreMultipliedByWgmma) {
+  const char *text =
+      R"(func.func @f(%x: tensor<2x7x7x24xf16>, %w: tensor<40x3x3x24xf16>) -> tensor<2x7x7x40xf16> {
+  %r = sinter.kernel convolution(%x, %w) {schedule = #sinter.schedule<wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]>} : (tensor<2x7x7x24xf16>, tensor<40x3x3x24xf16>) -> tensor<2x7x7x40xf16> {
+  ^bb0(%a: tensor<2x7x7x24xf16>, %b: tensor<40x3x3x24xf16>):
+    %y = sinter.convolution %a, %b {strides = array<i64: 1, 1>, low = array<i64: 1, 1>, high = array<i64: 1, 1>, input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout channels_last>, element_type = f16} : (tensor<2x7x7x24xf16>, tensor<40x3x3x24xf16>) -> tensor<2x7x7x40xf16>
+    sinter.yield(%y) : tensor<2x7x7x40xf16>
+  }
+  return %r : tensor<2x7x7x40xf16>
+})";
+  std::string error;
+  std::remove(program.path.c_str());
+  ASSERT_TRUE(cuda::compileText(text, program, error)) << error;
+  sinter_module *module = on("cuda:0");
+  sinter_session *session = sessionOf(module);
+  auto shaped = [](void *data, std::initializer_list<int64_t> dims) {
+    sinter_tensor tensor{};
+    tensor.data = data;
+    tensor.dtype = SINTER_F16;
+    for (int64_t size : dims)
+      tensor.dims[tensor.rank++] = size;
+    return tensor;
+  };
+  // Small integers, whose sums are exact.
+  std::vector<_Float16> padded(2 * 7 * 7 * 24 + 1), filter(40 * 3 * 3 * 24);
+  for (size_t i = 0; i < padded.size(); ++i)
+    padded[i] = static_cast<_Float16>(static_cast<int>(i * 7 % 5) - 2);
+  for (size_t i = 0; i < filter.size(); ++i)
+    filter[i] = static_cast<_Float16>(static_cast<int>(i * 5 % 7 % 3) - 1);
+  sinter_tensor whole = shaped(padded.data(), {static_cast<int64_t>(padded.size())});
+  sinter_dlpack *there = nullptr;
+  ASSERT_EQ(sinter_module_to_device(module, &whole, &there), SINTER_OK) << lastError();
+  sinter_tensor weights = shaped(filter.data(), {40, 3, 3, 24});
+  ASSERT_EQ(sinter_session_set_input(session, 1, &weights), SINTER_OK) << lastError();
+  for (int offset : {1, 0}) {
+    sinter_tensor pixels = shaped(static_cast<char *>(there->data) + 2 * offset, {2, 7, 7, 24}), output{};
+    ASSERT_EQ(sinter_session_set_input_on_device(session, 0, &pixels), SINTER_OK) << lastError();
+    const uint64_t before = cuda::count("wgmma");
+    ASSERT_EQ(sinter_session_run(session), SINTER_OK) << lastError() << cuda::report();
+    EXPECT_EQ(cuda::count("wgmma"), before + 1);
+    ASSERT_EQ(sinter_session_output(session, 0, &output), SINTER_OK) << lastError();
+    const auto *got = static_cast<const _Float16 *>(output.data);
+    for (int n = 0; n < 2; ++n)
+      for (int y = 0; y < 7; ++y)
+        for (int x = 0; x < 7; ++x)
+          for (int o = 0; o < 40; ++o) {
+            float sum = 0;
+            for (int v = 0; v < 3; ++v)
+              for (int u = 0; u < 3; ++u)
+                for (int c = 0; c < 24; ++c)
+                  if (int row = y + v - 1, column = x + u - 1; row >= 0 && row < 7 && column >= 0 && column < 7)
+                    sum += static_cast<float>(padded[size_t(offset + ((n * 7 + row) * 7 + column) * 24 + c)]) *
+                           static_cast<float>(filter[size_t(((o * 3 + v) * 3 + u) * 24 + c)]);
+            ASSERT_EQ(static_cast<float>(got[((n * 7 + y) * 7 + x) * 40 + o]), sum)
+                << offset << ": " << n << " " << y << " " << x << " " << o;
+          }
+  }
+  there->deleter(there);
+}
+
 TEST_F(Devices, MemoryOfAnotherDeviceIsRefused) {
   sinter_module *here = on("cuda:0"), *other = on("cuda:1");
   sinter_session *session = sessionOf(here);
