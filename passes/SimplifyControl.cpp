@@ -7,13 +7,20 @@
 //   scan(h) over(x) -> h', y         while(0, h, zeros) captures(x) {max_trip = n}
 //                                      t, h, y  ->  t + 1, h', update(y, t)
 //
+// Per-trip outputs of a while that has a limit of trips are buffers, too, with room for that many; what the trips have
+// written is cut off behind the loop:
+//
+//   n, h', y = while(h) {max_trip = m}      n, h', _, y' = while(h, 0, zeros) {max_trip = m};   y = y'[0:n]
+//
 // How many trips there are is a limit of the while where it is known, so that a host that runs it after all need not
 // look at a condition.
 
 #include "passes/SimplifyControl.h"
+#include "ir/Control.h"
 #include "ir/ControlFlow.h"
 #include "ir/CountedLoops.h"
 #include "ir/Regions.h"
+#include "ir/Shapes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/gradient/SteppedLoop.h"
 
@@ -97,6 +104,76 @@ static void countTrips(const LoopView &loop, std::optional<int64_t> trips) {
   }
 }
 
+/// Room for per-trip outputs that a while may take before it runs.
+constexpr int64_t kMostStackBytes = int64_t(64) << 20;
+
+static bool hasBoundedStacks(WhileOp loop) {
+  if (loop.getStacks().empty() || !loop.getMaxTrip())
+    return false;
+  auto most = static_cast<int64_t>(*loop.getMaxTrip());
+  int64_t bytes = 0;
+  for (Value slice : loop.getBodyRegion().front().getTerminator()->getOperands().drop_front(loop.getInit().size())) {
+    if (!isStatic(slice.getType()))
+      return false;
+    bytes += tensorTypeOf(slice).getNumElements() * byteWidth(getElementTypeOrSelf(slice.getType()));
+  }
+  return most > 0 && bytes <= kMostStackBytes / most;
+}
+
+static void boundStacks(WhileOp loop) {
+  Location loc = loop.getLoc();
+  OpBuilder builder(loop);
+  StepBuilder b(loc, builder);
+  auto most = static_cast<int64_t>(*loop.getMaxTrip());
+  size_t carries = loop.getInit().size();
+  SmallVector<Value> init(loop.getInit());
+  init.push_back(b.number(0));
+  for (Value slice : loop.getBodyRegion().front().getTerminator()->getOperands().drop_front(carries)) {
+    RankedTensorType type = tensorTypeOf(slice);
+    SmallVector<int64_t> shape = {most};
+    llvm::append_range(shape, type.getShape());
+    init.push_back(b.make<BroadcastOp>(b.scalar(type.getElementType(), 0), Value(), ValueRange(), ArrayRef<int64_t>(),
+                                       RankedTensorType::get(shape, type.getElementType())));
+  }
+  auto asBefore = [&](ValueRange arguments) {
+    SmallVector<Value> all(arguments.take_front(carries));
+    llvm::append_range(all, arguments.drop_front(init.size()));
+    return all;
+  };
+  auto cond = [&](OpBuilder &at, Location, ValueRange arguments) {
+    return inlineBody(at, loc, loop.getCondRegion(), asBefore(arguments));
+  };
+  auto body = [&](OpBuilder &at, Location, ValueRange arguments) {
+    StepBuilder c(loc, at);
+    Value t = arguments[carries];
+    SmallVector<Value> yields = inlineBody(at, loc, loop.getBodyRegion(), asBefore(arguments));
+    SmallVector<Value> next(yields.begin(), yields.begin() + static_cast<ptrdiff_t>(carries)), buffers;
+    for (size_t k = carries; k < yields.size(); ++k)
+      buffers.push_back(c.store(arguments[k + 1], yields[k], t));
+    next.push_back(c.add(t, 1)); // when nothing reads the old number any more
+    llvm::append_range(next, buffers);
+    return next;
+  };
+  WhileOp made = buildWhile(builder, loc, init, loop.getCaptures(), cond, body, most, loop.getOnLimit());
+  if (auto message = loop->getAttr(kLimitMessage))
+    made->setAttr(kLimitMessage, message);
+  SmallVector<Value> results = {made.getTrips()};
+  llvm::append_range(results, made.getCarries().take_front(carries));
+  Value count = b.make<ReshapeOp>(made.getTrips(), Value(), RankedTensorType::get({1}, b.getI64Type()));
+  for (auto [buffer, stack] : llvm::zip(made.getCarries().drop_front(carries + 1), loop.getStacks())) {
+    ArrayRef<int64_t> shape = tensorTypeOf(buffer).getShape();
+    auto constant = [&](ArrayRef<int64_t> numbers) -> Value {
+      return b.make<ConstantOp>(HostTensor::ofInts(b.getI64Type(), numbers).toAttr());
+    };
+    SmallVector<int64_t> zeros(shape.size(), 0), ones(shape.size(), 1);
+    Value ends = shape.size() == 1 ? count : b.make<ConcatenateOp>(ValueRange{count, constant(shape.drop_front())}, 0);
+    Value cut = b.make<RangeSliceOp>(buffer, constant(zeros), ends, constant(ones));
+    results.push_back(b.retype(cut, stack.getType()));
+  }
+  loop->replaceAllUsesWith(results);
+  loop->erase();
+}
+
 /// cond(index = 0) { branch 0 } else { cond(index = 1) ... }; the last branch is that of all other numbers.
 static SmallVector<Value> buildBranches(OpBuilder &builder, SwitchOp op, unsigned first, Value index,
                                         ValueRange captures) {
@@ -150,6 +227,13 @@ public:
       else
         op->setAttr(kCountedByHost, StringAttr::get(&getContext(), reason));
     }
+    SmallVector<WhileOp> bounded; // those inside of others first, as above
+    getOperation()->walk([&](WhileOp loop) {
+      if (hasBoundedStacks(loop))
+        bounded.push_back(loop);
+    });
+    for (WhileOp loop : bounded)
+      boundStacks(loop);
   }
 };
 } // namespace

@@ -161,3 +161,43 @@ func.func @makes_no_trip(%x: tensor<f32>, %s: tensor<0xf32>) -> (tensor<f32>, te
   }
   return %c, %y : tensor<f32>, tensor<0xf32>
 }
+
+// CHECK-LABEL: @outputs_of_a_limited_while
+func.func @outputs_of_a_limited_while(%x: tensor<4xf32>) -> (tensor<i64>, tensor<?x4xf32>) {
+  // CHECK: %[[STACK:.*]] = sinter.broadcast {{.*}} -> tensor<9x4xf32>
+  // CHECK: %[[N:.*]], %[[R:.*]]:3 = sinter.while(%{{.*}}, %{{.*}}, %[[STACK]])
+  // CHECK-SAME: max_trip = 9 : i64
+  // CHECK: sinter.dynamic_update_slice
+  // CHECK: sinter.range_slice %[[R]]#2
+  // CHECK: return %[[N]]
+  %n, %c, %s = sinter.while(%x) captures() {max_trip = 9 : i64} : (tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>, tensor<?x4xf32>) cond {
+  ^bb0(%a: tensor<4xf32>):
+    %most = sinter.reduce max %a axes = [0] : (tensor<4xf32>) -> tensor<f32>
+    %ten = sinter.constant dense<10.0> : tensor<f32>
+    %go = sinter.compare lt %most, %ten : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    sinter.yield(%go) : tensor<i1>
+  } body {
+  ^bb0(%a: tensor<4xf32>):
+    %b = sinter.add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%b, %a) : tensor<4xf32>, tensor<4xf32>
+  }
+  return %n, %s : tensor<i64>, tensor<?x4xf32>
+}
+
+// CHECK-LABEL: @outputs_of_a_while_of_too_many_trips
+func.func @outputs_of_a_while_of_too_many_trips(%x: tensor<4xf32>) -> tensor<?x4xf32> {
+  // CHECK-NOT: sinter.dynamic_update_slice
+  // CHECK: return
+  %n, %c, %s = sinter.while(%x) captures() {max_trip = 100000000 : i64} : (tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>, tensor<?x4xf32>) cond {
+  ^bb0(%a: tensor<4xf32>):
+    %most = sinter.reduce max %a axes = [0] : (tensor<4xf32>) -> tensor<f32>
+    %ten = sinter.constant dense<10.0> : tensor<f32>
+    %go = sinter.compare lt %most, %ten : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    sinter.yield(%go) : tensor<i1>
+  } body {
+  ^bb0(%a: tensor<4xf32>):
+    %b = sinter.add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%b, %a) : tensor<4xf32>, tensor<4xf32>
+  }
+  return %s : tensor<?x4xf32>
+}

@@ -73,6 +73,49 @@ TEST(CudaControl, NewtonsMethodRunsWithoutTheHost) {
   EXPECT_EQ(cuda::count("build"), 1u);
 }
 
+/// Per-trip outputs of a while that makes so many trips at most are written where they lie.
+TEST(CudaControl, PerTripOutputsOfAWhileWithALimit) {
+  const char *text =
+      R"(func.func @f(%a: tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>, tensor<?x5xf32>, tensor<?xf32>) {
+    %n, %u, %all, %most = sinter.while(%a) captures(%a) {max_trip = 7 : i64} : (tensor<5xf32>, tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>, tensor<?x5xf32>, tensor<?xf32>) cond {
+    ^bb0(%v: tensor<5xf32>, %c: tensor<5xf32>):
+      %most = sinter.reduce max %v axes = [0] : (tensor<5xf32>) -> tensor<f32>
+      %ten = sinter.constant dense<10.0> : tensor<f32>
+      %go = sinter.compare lt %most, %ten : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      sinter.yield(%go) : tensor<i1>
+    } body {
+    ^bb0(%v: tensor<5xf32>, %c: tensor<5xf32>):
+      %s = sinter.add %v, %c : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+      %m = sinter.reduce max %s axes = [0] : (tensor<5xf32>) -> tensor<f32>
+      sinter.yield(%s, %v, %m) : tensor<5xf32>, tensor<5xf32>, tensor<f32>
+    }
+    return %n, %u, %all, %most : tensor<i64>, tensor<5xf32>, tensor<?x5xf32>, tensor<?xf32>
+  })";
+  test::Program program(text, 2, 1, /*isGraph=*/true);
+  ASSERT_EQ(program.error, "");
+  mlir::Type f32 = mlir::Float32Type::get(&program.context);
+  // As many trips as the condition lets it make: none, some, the limit.
+  for (auto [step, trips] : {std::pair(11.0, 0), std::pair(3.0, 3), std::pair(0.5, 7), std::pair(4.0, 2)}) {
+    std::vector<HostTensor> inputs = {test::makeInput(f32, {{5}, {step, 0, -1, step / 2, 0.25}})};
+    const uint64_t graphs = cuda::count("graph"), launches = cuda::count("launch");
+    auto actual = program.run(inputs);
+    ASSERT_TRUE(actual) << program.error << cuda::report();
+    EXPECT_EQ(cuda::report(), "");
+    EXPECT_EQ((*actual)[0].getFloat(0), trips);
+    ASSERT_EQ((*actual)[2].numElements(), 5 * trips);
+    ASSERT_EQ((*actual)[3].numElements(), trips);
+    std::vector<double> row = inputs[0].toFloats();
+    for (int64_t t = 0; t < trips; ++t) {
+      for (int64_t k = 0; k < 5; ++k)
+        EXPECT_EQ((*actual)[2].getFloat(t * 5 + k), row[size_t(k)] * double(t + 1)) << t << " " << k;
+      EXPECT_EQ((*actual)[3].getFloat(t), step * double(t + 2));
+    }
+    // The loop, and what is cut off behind it, whatever the trips.
+    EXPECT_LE(cuda::count("graph") - graphs, 2u);
+    EXPECT_LE(cuda::count("launch") - launches, 1u);
+  }
+}
+
 /// Carries that take each other's places, one that stays, a limit, and a loop that makes no trip.
 static const char fibonacciText[] =
     R"(func.func @f(%x: tensor<3xf32>, %end: tensor<f32>) -> (tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
