@@ -6,6 +6,7 @@
 #include "backends/cuda/TileCore.h"
 #include "ir/Shape.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -73,12 +74,15 @@ std::string CudaBackend::refusal(schedule::KernelSpec &given) {
 LogicalResult CudaBackend::settle(schedule::KernelSpec &given, Refused refused) {
   cuda::KernelSpec &spec = ours(given);
   ScheduleAttr before = spec.schedule();
+  std::string notWide; // why attention does not multiply by wgmma
   for (const KernelForm &form : kernelForms()) {
     if (before && before.getEmitter() != form.name)
       continue;
     ScheduleAttr schedule = before;
     std::string reason = form.plan(spec, form.name, schedule);
     if (!reason.empty()) {
+      if (form.name.starts_with("wgmma_attention"))
+        notWide = reason;
       if (refused)
         refused(form.name, reason);
       if (before)
@@ -86,6 +90,9 @@ LogicalResult CudaBackend::settle(schedule::KernelSpec &given, Refused refused) 
       continue;
     }
     spec.kernel.setScheduleAttr(schedule);
+    if (form.name.starts_with("mma_attention") && !notWide.empty())
+      remark::missed(spec.kernel.getLoc(), remark::RemarkOpts::name("wgmma").category("schedule"))
+          << (form.name + " has no kernel of wgmma beside it: " + notWide).str();
     return success();
   }
   if (before)
