@@ -127,7 +127,11 @@ static Value correction(Composer &b, const Side &side, bool isCentred, ArrayRef<
   Value codes = b.convert(side.numbers.codes, b.getI32Type());
   if (isCentred && side.numbers.hasZeros())
     codes = b.make<SubOp>(codes, spreadNumbers(b, codes, side.numbers.zeros, side.numbers.axis));
-  Value sums = b.spread(b.reduce(codes, side.contract, Combiner::add), like, side.places);
+  Value sums = b.reduce(codes, side.contract, Combiner::add);
+  // One factor comes before the sums are repeated: constants stay as short as they are.
+  if (axis < 0)
+    return b.spread(b.make<MulOp>(sums, spreadNumbers(b, sums, factors, axis)), like, side.places);
+  sums = b.spread(sums, like, side.places);
   return b.make<MulOp>(sums, spreadNumbers(b, like, factors, axis));
 }
 
