@@ -166,6 +166,7 @@ private:
   bool isAligned(Operation *op, Group &group);
   void findStateUpdates();
   void growEpilogue(unsigned number);
+  void addNarrowResults(unsigned number, Value value);
   bool isReadFromLarge(Operation *op);
   void place(Operation *op);
   unsigned startGroup(Operation *op);
@@ -387,6 +388,59 @@ void Planner::growEpilogue(unsigned number) {
     groupsOf[member].push_back(number);
     home[member] = number;
   }
+  addNarrowResults(number, members[committed - 1]->getResult(0));
+}
+
+/// A constant of one number, which may be repeated.
+static bool isNumber(Value value) {
+  return matchPattern(value, m_Constant()) || isa_and_nonnull<BroadcastOp>(value.getDefiningOp());
+}
+
+/// The ops that make a narrower number of each element of `value`, from `first` on: conversions to 16 bits, or what
+/// makes bytes of floats. None where something else reads what lies between.
+static SmallVector<Operation *> narrowed(Value value, Operation *first) {
+  SmallVector<Operation *> chain;
+  int64_t width = byteWidth(getElementTypeOrSelf(value));
+  for (Operation *op = first; isa<Pointwise>(op) && op->getNumResults() == 1; op = *op->user_begin()) {
+    bool isOfNumbers = llvm::all_of(op->getOperands(), [&](Value operand) {
+      return operand == value || (!chain.empty() && operand == chain.back()->getResult(0)) || isNumber(operand);
+    });
+    if (!isOfNumbers)
+      return {};
+    chain.push_back(op);
+    if (byteWidth(getElementTypeOrSelf(op->getResult(0))) < width)
+      return chain;
+    if (!op->hasOneUse())
+      return {};
+  }
+  return {};
+}
+
+/// Others read what the epilogue computes as narrower numbers: these are stored beside it, instead of by a kernel that
+/// reads all of it again.
+void Planner::addNarrowResults(unsigned number, Value value) {
+  Group &group = groups[number];
+  constexpr unsigned mostResults = 2;
+  if (hasDevices(group.root) || !isa<DotGeneralOp, ConvolutionOp>(group.root) || value.hasOneUse())
+    return;
+  for (Operation *user : value.getUsers()) {
+    SmallVector<Operation *> chain = narrowed(value, user);
+    bool fits = !chain.empty() && group.outputs < mostResults &&
+                static_cast<int64_t>(group.ops.size() + chain.size()) < options.maxOps;
+    for (Operation *op : chain)
+      fits &= !groupsOf.contains(op) && !stateUpdates.contains(op) && !isScheduleOp(op) &&
+              sizes.sameShape(op->getResult(0), value) && !measuresReach(group.ops.getArrayRef(), op);
+    if (!fits)
+      continue;
+    for (Operation *op : chain) {
+      group.ops.insert(op);
+      group.epilogue.insert(op);
+      group.aligned.insert(op);
+      groupsOf[op].push_back(number);
+      home[op] = number;
+    }
+    ++group.outputs;
+  }
 }
 
 /// Whether the elements of what an op gives follow from few numbers.
@@ -537,9 +591,6 @@ bool Planner::isReadFromLarge(Operation *op) {
   if (!isa<Pointwise>(op) || !type.hasStaticShape() || costOf(op) > kLargeCost ||
       type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8) < kLargeBytes)
     return false;
-  auto isNumber = [](Value value) {
-    return matchPattern(value, m_Constant()) || isa_and_nonnull<BroadcastOp>(value.getDefiningOp());
-  };
   llvm::SmallDenseSet<Value> read;
   for (Value operand : op->getOperands())
     if (!isNumber(operand))

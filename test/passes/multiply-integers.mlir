@@ -1,6 +1,13 @@
 // RUN: sinter-opt %s --sinter-multiply-integers --canonicalize | FileCheck %s
+// RUN: sinter-opt %s --sinter-multiply-integers --sinter-fold-constants --canonicalize | FileCheck %s --check-prefix=FOLDED
 
 // (a - 3) 0.5 times b (0.25, 0.125): products of bytes, less 3 times the sums of columns, times the products of scales.
+
+// The corrections of columns stay as short as they are, whatever is folded.
+// FOLDED-LABEL: @product_of_bytes
+// FOLDED-NOT: constant {{.*}}tensor<8x2xi32>
+// FOLDED: sinter.broadcast {{.*}}(tensor<2xi32>) -> tensor<8x2xi32>
+// FOLDED: return
 
 // CHECK-LABEL: @product_of_bytes
 // CHECK-DAG: %[[B:.*]] = sinter.constant {{.*}} : tensor<4x2xi8>

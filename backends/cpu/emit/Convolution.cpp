@@ -384,7 +384,19 @@ static int64_t chooseChunk(KernelSpec &spec, const ConvolutionForm &form, const 
     int64_t rows = llvm::divideCeil(4 * shared, shape.strideH);
     least = std::max(least, rows * sizeOr(dims, shape.outWidth, 1) * tile.vectors * lanes * taps);
   }
-  return std::clamp(all / costs.parallelChunks, std::min(least, costs.convolutionMacs), costs.convolutionMacs);
+  int64_t most = costs.convolutionMacs;
+  if (form.product.isTiled()) {
+    // Tiles multiply faster than their sums are stored: the columns of a block follow each other while its results
+    // are in the second-level cache.
+    int64_t pixelBytes = 0;
+    for (Type type : spec.kernel.getResultTypes())
+      pixelBytes += shape.outChannels * byteWidth(getElementTypeOrSelf(type));
+    int64_t pixels = std::max<int64_t>(2 * kTileRows, spec.target().l2Bytes / 16 / std::max<int64_t>(pixelBytes, 1));
+    most = std::min(most, pixels * tile.vectors * lanes * taps);
+    if (!shape.needsCopy)
+      least = 0;
+  }
+  return std::clamp(all / costs.parallelChunks, std::min(least, most), most);
 }
 
 Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
