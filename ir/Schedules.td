@@ -19,7 +19,8 @@ def Sinter_TargetAttr : AttrDef<Sinter_Dialect, "Target"> {
                        capabilities = [fma], vector_bits = 256, registers = 16, l1 = 32768 x 8, l2 = 524288, l3 = 16777216, line = 64, panel = 128>
 
     * `features` are those that code may use, in LLVM's words; `requires` what the loader looks for.
-    * `capabilities`, sorted: `fma` (one instruction rounds once), `masked_memory` (masked loads and stores are cheap), `scaling` (one instruction for x * 2^n).
+    * `capabilities`, sorted: `fma` (one instruction rounds once), `masked_memory` (masked loads and stores are cheap), `scaling` (one instruction for x * 2^n),
+      `bfloat_tiles` and `byte_tiles` (matrix units that multiply tiles of bf16, of bytes).
     * `l1` is bytes x ways; all caches in bytes as one core may use them; `panel` is bytes of one row of a matrix in panels.
   }];
   let parameters = (ins StringRefParameter<"as --target says it">:$name, StringRefParameter<"LLVM triple">:$triple,

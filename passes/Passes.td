@@ -237,7 +237,7 @@ def HoistProducts : Sinter_FunctionPass<"sinter-hoist-products"> {
 def WidenProducts : Sinter_FunctionPass<"sinter-widen-products"> {
   let summary = "products of 16-bit floats in f32 where the target multiplies these no faster";
   let description = [{
-    Ensures: where the module's target lacks instructions that multiply its type (`bfloat_dots` for bf16), an operand of a product
+    Ensures: where the module's target lacks instructions that multiply its type (`bfloat_dots` or `bfloat_tiles` for bf16), an operand of a product
     or convolution of two 16-bit floats is converted to f32 once, outside of loops and where it is made. As they are stay constants that
     `dot_general` reads, and operands that are read fewer than 16 times an element, unless the target cannot convert the type in registers
     (f16 without `half_conversion`). Results have the same bits but for the order of sums. Does nothing without a target, and where

@@ -16,8 +16,4 @@ int srtMayRun(const sinter_host *host, const char *requirements, int *why);
 /// Whether any of the requirements is an extension whose state the kernel gives on request.
 int srtAsksForState(const sinter_host *host, const char *requirements);
 
-/// Asks for the state of AMX: 0, or errno. Tests put another function here; null goes back.
-typedef int (*srtStateRequest)(void);
-void srtUseStateRequest(srtStateRequest request);
-
 #endif

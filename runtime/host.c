@@ -211,9 +211,9 @@ const sinter_host *sinter_host_get(void) {
 
 //===- State that the kernel gives on request -----------------------------------------------------===//
 
-static _Atomic(srtStateRequest) otherRequest; // of srtUseStateRequest
+static _Atomic(sinter_state_request) otherRequest; // of sinter_host_use_request
 
-void srtUseStateRequest(srtStateRequest request) {
+void sinter_host_use_request(sinter_state_request request) {
   atomic_store_explicit(&otherRequest, request, memory_order_release);
 }
 
@@ -229,12 +229,17 @@ static int requestAmx(void) {
 
 int srtMayRun(const sinter_host *host, const char *requirements, int *why) {
   *why = 0;
-  srtStateRequest request = atomic_load_explicit(&otherRequest, memory_order_acquire);
-  int isMachine = host == &brief && !named;
+  sinter_state_request request = atomic_load_explicit(&otherRequest, memory_order_acquire);
+  int isMachine = (host == &brief && !named) || host == &whole;
   if ((!isMachine && !request) || !srtAsksForState(host, requirements))
     return 1;
   *why = request ? request() : requestAmx();
   return *why == 0;
+}
+
+int32_t sinter_host_permits(const sinter_host *host, const char *requirements) {
+  int why;
+  return srtMayRun(host, requirements, &why);
 }
 
 void sinter_host_use(const sinter_host *host) { atomic_store_explicit(&chosen, host, memory_order_release); }

@@ -102,6 +102,15 @@ typedef enum sinter_host_answer {
 SINTER_API sinter_host_answer sinter_host_runs(const sinter_host *host, const char *requirements, char *word,
                                                int64_t word_bytes);
 
+/// Whether the kernel gives this process the state that code with these requirements needs beside what the host offers:
+/// 1, or 0 when it was asked and refused. It is asked for AMX alone, and only where `host` is this machine.
+SINTER_API int32_t sinter_host_permits(const sinter_host *host, const char *requirements);
+
+/// How the kernel is asked for the state of AMX: 0, or errno. Another function than the kernel's also answers for hosts
+/// that are not this machine; null goes back. For tests.
+typedef int32_t (*sinter_state_request)(void);
+SINTER_API void sinter_host_use_request(sinter_state_request request);
+
 /// A cache by its level (1 is the data cache) and where its size comes from: "sysconf", "sysfs" or "cpuid"; null when
 /// the description does not tell it. Several sources fill each other's gaps, the first that tells the size names it.
 SINTER_API const char *sinter_host_cache(const sinter_host *host, int32_t level, sinter_cache *cache);

@@ -130,6 +130,10 @@ Extensions Extensions::ofHost(const sinter_host &host) {
       return llvm::is_contained(baseOf(arch), implied) || sinter_host_has(&host, implied.c_str()) == 1;
     });
   });
+  // What is compiled for this process must not wait for the loader to find that the kernel refuses state.
+  std::string error;
+  if (set.has("amx-tile") && !sinter_host_permits(&host, "amx-tile"))
+    set.change("amx-tile", /*add=*/false, error);
   return set;
 }
 

@@ -62,7 +62,9 @@ class Row:
     def __init__(self, name, options):
         self.name, self.notes, self.times, self.compiled = name, [], {}, {}
         self.model = zoo.model_path(name, options.folder, options.models)
-        self.inputs, self.module = (os.path.join(options.folder, name + end) for end in (".npz", ".smod"))
+        ending = ".smod" if options.precision == "f32" else f".{options.precision}.smod"
+        self.inputs, self.module = (os.path.join(options.folder, name + end) for end in (".npz", ending))
+        self.precision = options.precision
         self.missing = zoo.make(name, options.folder, options.models, sys.executable)
         if self.missing:
             self.notes.append(self.missing)
@@ -82,7 +84,7 @@ class Row:
         fixed = [f"--shape={n}={'x'.join(map(str, a.shape))}" for n, a in self.feeds().items() if a.ndim]
         start = time.monotonic()
         try:
-            run([sinter, "compile", self.model, "-o", self.module, *fixed])
+            run([sinter, "compile", self.model, "-o", self.module, "--precision", self.precision, *fixed])
         except (Failed, subprocess.TimeoutExpired) as e:
             self.notes.append(str(e))
             return
@@ -97,7 +99,7 @@ class Row:
         for counts in [[t] for t in threads] if engine in BY_NAME else [threads]:
             library = [os.path.join(options.build, "lib", "libsinter_rt.so")] if engine == "sinter" else []
             command = [sys.executable, os.path.join(here, "worker.py"), engine, self.name, path, self.inputs, ",".join(map(str, counts)),
-                       str(options.seconds), *library]
+                       str(options.seconds), self.precision, *library]
             try:
                 answers = json.loads(run(command))
             except (Failed, subprocess.TimeoutExpired) as e:
@@ -140,6 +142,8 @@ def parse():
     parser.add_argument("--processes", type=int, default=5, help="of each engine and row (default 5)")
     parser.add_argument("--seconds", type=float, help="for each figure of a process (default 1, quick .12)")
     parser.add_argument("--threads", default="1,2", help="numbers of threads (default 1,2)")
+    parser.add_argument("--precision", default="f32", choices=("f32", "bf16"),
+                        help="what products multiply in, here and in OpenVINO (default f32); onnxruntime stays with f32, as it has no bf16 for CPUs")
     parser.add_argument("--prepare", action="store_true", help="make and compile the models, measure nothing")
     parser.add_argument("--compare", metavar="FILE", help="an earlier run's JSON: rows that became slower are named and the exit code is 1")
     parser.add_argument("--add", action="store_true", help="keep the rows of --json that are not measured now")
@@ -156,6 +160,8 @@ def parse():
         parser.error(f"--engines takes {', '.join(ENGINES)}, got '{unknown[0]}'")
     if not zoo.chosen(options.names, options.quick):
         parser.error(f"no row's name starts with {' or '.join(options.names)}; rows: {' '.join(zoo.chosen([], options.quick))}")
+    if options.precision != "f32":  # the others have f32 alone
+        options.engines = [e for e in options.engines if e in ("sinter", "onnxruntime", "openvino")]
     if options.add and not options.json:
         parser.error("--add requires --json FILE")
     return options
@@ -175,7 +181,8 @@ def write(options, result):
                 file.write(text)
             print("wrote", path)
     if options.results:
-        path = os.path.join(here, "results", host.kind(result["host"]) + ".json")
+        ending = "" if options.precision == "f32" else "-" + options.precision
+        path = os.path.join(here, "results", host.kind(result["host"]) + ending + ".json")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w") as file:
             file.write(condensed(result))
@@ -223,7 +230,7 @@ def main():
     figures.add_speedups(found)
     version = run([os.path.join(options.build, "bin", "sinter"), "--version"]).splitlines()[0]
     result = {"host": described, "load_after": os.getloadavg()[0], "probe": best, "peers": peers, "processes": options.processes,
-              "seconds": options.seconds, "version": version, "date": time.strftime("%Y-%m-%d", time.gmtime()), "rows": found, "notes": notes,
+              "seconds": options.seconds, "precision": options.precision, "version": version, "date": time.strftime("%Y-%m-%d", time.gmtime()), "rows": found, "notes": notes,
               "means": figures.means(found)}
     lines = report.table(result)
     if before:

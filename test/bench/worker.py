@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One engine's measurement of one row in a process of its own; bench.py starts these.
 
-    worker.py ENGINE NAME FILE INPUTS THREADS SECONDS [LIBRARY]
+    worker.py ENGINE NAME FILE INPUTS THREADS SECONDS PRECISION [LIBRARY]
 
 ENGINE is sinter, onnxruntime, openvino, torch, compile or jax; FILE a model or a compiled module (torch and JAX make the row
-from its NAME), INPUTS an .npz, THREADS numbers with commas, measured one after the other. All engines have inputs and
+from its NAME), INPUTS an .npz, THREADS numbers with commas, measured one after the other, PRECISION what OpenVINO multiplies in. All engines have inputs and
 outputs bound before the clock starts, and every call is timed. Prints one line of JSON: for each number of threads the median
 and the least in microseconds and the count, or what the engine said against it.
 """
@@ -35,7 +35,7 @@ def prepare_onnxruntime(path, feeds, threads):
     return lambda: session.run_with_iobinding(binding)
 
 
-def prepare_openvino(path, feeds, threads):
+def prepare_openvino(path, feeds, threads, precision):
     import openvino
 
     core = openvino.Core()
@@ -45,7 +45,7 @@ def prepare_openvino(path, feeds, threads):
             model.reshape({name: list(array.shape) for name, array in feeds.items()})
         except RuntimeError:
             model = core.read_model(path)  # some graphs keep their open sizes
-    settings = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
+    settings = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY"}
     request = core.compile_model(model, "CPU", settings).create_infer_request()
     for name, array in feeds.items():
         request.set_tensor(name, openvino.Tensor(array, shared_memory=True) if array.ndim else openvino.Tensor(array))
@@ -104,11 +104,11 @@ def prepare_sinter(path, feeds, threads, library):
     return session.call
 
 
-def prepare(engine, name, path, feeds, threads, rest):
+def prepare(engine, name, path, feeds, threads, precision, rest):
     if engine == "onnxruntime":
         return prepare_onnxruntime(path, feeds, threads)
     if engine == "openvino":
-        return prepare_openvino(path, feeds, threads)
+        return prepare_openvino(path, feeds, threads, precision)
     if engine in ("torch", "compile"):
         return prepare_torch(name, threads, engine == "compile")
     if engine == "jax":
@@ -127,7 +127,7 @@ def measure(call, seconds):
 
 
 def main():
-    engine, name, path, inputs, threads, seconds, *rest = sys.argv[1:]
+    engine, name, path, inputs, threads, seconds, precision, *rest = sys.argv[1:]
     answers = os.dup(1)
     os.dup2(2, 1)  # what engines print is not an answer
     with np.load(inputs) as stored:
@@ -135,7 +135,7 @@ def main():
     found = {}
     for count in threads.split(","):
         try:
-            found[count] = measure(prepare(engine, name, path, feeds, int(count), rest), float(seconds))
+            found[count] = measure(prepare(engine, name, path, feeds, int(count), precision, rest), float(seconds))
         except ImportError as e:
             found[count] = {"missing": str(e).splitlines()[0]}
         except KeyError:

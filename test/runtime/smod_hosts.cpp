@@ -6,7 +6,6 @@
 #include "Functions.h"
 #include "test/hosts/Hosts.h"
 extern "C" {
-#include "runtime/cpu.h"
 #include "runtime/hash.h"
 }
 #include "runtime/smod.h"
@@ -95,20 +94,20 @@ TEST(SmodHosts, ARefusalNamesTheNearestAndWhatHelps) {
 #if defined(__x86_64__)
 /// The process decides by a Sapphire Rapids, and the kernel answers a request for the state of AMX with `answer`.
 struct Asking {
-  static inline int answer, requests;
-  explicit Asking(int given) {
+  static inline int32_t answer, requests;
+  explicit Asking(int32_t given) {
     answer = given;
     requests = 0;
     for (const ExpectedHost &expected : expectedHosts())
       if (expected.name == "sapphirerapids")
         sinter_host_use(&expected.host);
-    srtUseStateRequest([] {
+    sinter_host_use_request([] {
       ++requests;
       return answer;
     });
   }
   ~Asking() {
-    srtUseStateRequest(nullptr);
+    sinter_host_use_request(nullptr);
     sinter_host_use(nullptr);
   }
 };

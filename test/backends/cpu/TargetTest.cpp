@@ -13,6 +13,7 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/TargetParser/X86TargetParser.h"
+#include <cerrno>
 
 using namespace sinter::cpu;
 using llvm::StringRef;
@@ -208,6 +209,20 @@ TEST(Target, NativeIsTheHostOfThisProcess) {
       Target target = parsed("native,-avx512f");
       EXPECT_EQ(target.requiredFeatures, "x86-64-v3 gfni prfchw");
       EXPECT_EQ(target.l2Bytes, 1280 << 10);
+    }
+}
+
+/// Code for this process has no tiles where the kernel refuses their state, as the loader would find.
+TEST(Target, NativeIsWithoutTilesWhereTheKernelRefusesThem) {
+  for (const ExpectedHost &expected : expectedHosts())
+    if (expected.name == "sapphirerapids") {
+      EXPECT_TRUE(targetOfHost(expected.host).hasBfloatTiles);
+      sinter_host_use_request([] { return EPERM; });
+      Target refused = targetOfHost(expected.host);
+      sinter_host_use_request(nullptr);
+      EXPECT_FALSE(refused.hasBfloatTiles || refused.hasByteTiles);
+      EXPECT_EQ(refused.requiredFeatures.find("amx"), std::string::npos);
+      EXPECT_NE(refused.requiredFeatures.find("avx512fp16"), std::string::npos);
     }
 }
 
