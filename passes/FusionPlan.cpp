@@ -416,16 +416,26 @@ static SmallVector<Operation *> narrowed(Value value, Operation *first) {
   return {};
 }
 
-/// Others read what the epilogue computes as narrower numbers: these are stored beside it, instead of by a kernel that
-/// reads all of it again.
+static bool isProduct(Operation *op) {
+  KernelTemplate form = templateOf(op);
+  return form == KernelTemplate::contraction || form == KernelTemplate::convolution;
+}
+
+/// True when a product reads `value`, perhaps padded: it is stored then. Other readers make what they read themselves.
+static bool isReadByProduct(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) { return isProduct(user) || isPadding(user); });
+}
+
+/// Products read what the epilogue computes as narrower numbers: these are stored beside it, instead of by a kernel
+/// that reads all of it again.
 void Planner::addNarrowResults(unsigned number, Value value) {
   Group &group = groups[number];
   constexpr unsigned mostResults = 2;
-  if (hasDevices(group.root) || !isa<DotGeneralOp, ConvolutionOp>(group.root) || value.hasOneUse())
+  if (hasDevices(group.root) || !isProduct(group.root) || value.hasOneUse())
     return;
   for (Operation *user : value.getUsers()) {
     SmallVector<Operation *> chain = narrowed(value, user);
-    bool fits = !chain.empty() && group.outputs < mostResults &&
+    bool fits = !chain.empty() && isReadByProduct(chain.back()->getResult(0)) && group.outputs < mostResults &&
                 static_cast<int64_t>(group.ops.size() + chain.size()) < options.maxOps;
     for (Operation *op : chain)
       fits &= !groupsOf.contains(op) && !stateUpdates.contains(op) && !isScheduleOp(op) &&

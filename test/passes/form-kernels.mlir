@@ -193,26 +193,28 @@ func.func @joins_many_in_parts(%a: tensor<2xf32>) -> tensor<260xf32> {
 
 // -----
 
-// What others read as narrower numbers leaves the product's kernel beside it.
+// What a product reads as narrower numbers leaves the kernel before it beside what others read.
 // CHECK-LABEL: @stores_narrow_numbers_beside_the_sums
 // CHECK: %[[K:.*]]:2 = sinter.kernel contraction(%arg0, %arg1)
 // CHECK: sinter.dot_general
 // CHECK: %[[M:.*]] = sinter.max
 // CHECK: %[[N:.*]] = sinter.convert %[[M]] {element_type = bf16}
 // CHECK-NEXT: sinter.yield(%[[M]], %[[N]])
-// CHECK: return %[[K]]#0, %[[K]]#1
+// CHECK: %[[Q:.*]] = sinter.kernel contraction(%[[K]]#1, %arg2)
+// CHECK: return %[[K]]#0, %[[Q]]
 // ALONE-LABEL: @stores_narrow_numbers_beside_the_sums
-func.func @stores_narrow_numbers_beside_the_sums(%a: tensor<8x32xbf16>, %b: tensor<32x16xbf16>) -> (tensor<8x16xf32>, tensor<8x16xbf16>) {
+func.func @stores_narrow_numbers_beside_the_sums(%a: tensor<8x32xbf16>, %b: tensor<32x16xbf16>, %c: tensor<16x4xbf16>) -> (tensor<8x16xf32>, tensor<8x4xf32>) {
   %0 = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x32xbf16>, tensor<32x16xbf16>) -> tensor<8x16xf32>
   %z = sinter.constant dense<0.0> : tensor<8x16xf32>
   %1 = sinter.max %0, %z : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
   %2 = sinter.convert %1 {element_type = bf16} : (tensor<8x16xf32>) -> tensor<8x16xbf16>
-  return %1, %2 : tensor<8x16xf32>, tensor<8x16xbf16>
+  %3 = sinter.dot_general %2, %c {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x16xbf16>, tensor<16x4xbf16>) -> tensor<8x4xf32>
+  return %1, %3 : tensor<8x16xf32>, tensor<8x4xf32>
 }
 
 // -----
 
-// Bytes, by a chain that nothing else reads; what reads another tensor, too, is a kernel of its own.
+// Bytes, by a chain that nothing else reads. What no product reads, or another tensor too, is a kernel of its own.
 // CHECK-LABEL: @stores_bytes_beside_the_sums
 // CHECK: %[[K:.*]]:2 = sinter.kernel contraction(%arg0, %arg1)
 // CHECK: %[[P:.*]] = sinter.dot_general
@@ -220,16 +222,16 @@ func.func @stores_narrow_numbers_beside_the_sums(%a: tensor<8x32xbf16>, %b: tens
 // CHECK: %[[R:.*]] = sinter.round %[[D]]
 // CHECK: %[[B:.*]] = sinter.convert %[[R]] {element_type = i8}
 // CHECK-NEXT: sinter.yield(%[[P]], %[[B]])
-// CHECK: sinter.kernel map(%[[K]]#0, %arg2)
-// CHECK: sinter.mul
+// CHECK-DAG: sinter.kernel map(%[[K]]#0)
+// CHECK-DAG: sinter.kernel contraction(%[[K]]#1, %arg2)
 // ALONE-LABEL: @stores_bytes_beside_the_sums
-func.func @stores_bytes_beside_the_sums(%a: tensor<8x32xf32>, %b: tensor<32x16xf32>, %c: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xi8>, tensor<8x16xbf16>) {
+func.func @stores_bytes_beside_the_sums(%a: tensor<8x32xf32>, %b: tensor<32x16xf32>, %c: tensor<16x4xi8>) -> (tensor<8x16xf32>, tensor<8x4xi32>, tensor<8x16xbf16>) {
   %0 = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x32xf32>, tensor<32x16xf32>) -> tensor<8x16xf32>
   %s = sinter.constant dense<0.5> : tensor<8x16xf32>
   %1 = sinter.div %0, %s : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
   %2 = sinter.round %1 : (tensor<8x16xf32>) -> tensor<8x16xf32>
   %3 = sinter.convert %2 {element_type = i8} : (tensor<8x16xf32>) -> tensor<8x16xi8>
-  %4 = sinter.mul %0, %c : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
-  %5 = sinter.convert %4 {element_type = bf16} : (tensor<8x16xf32>) -> tensor<8x16xbf16>
-  return %0, %3, %5 : tensor<8x16xf32>, tensor<8x16xi8>, tensor<8x16xbf16>
+  %4 = sinter.dot_general %3, %c {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<8x16xi8>, tensor<16x4xi8>) -> tensor<8x4xi32>
+  %5 = sinter.convert %0 {element_type = bf16} : (tensor<8x16xf32>) -> tensor<8x16xbf16>
+  return %0, %4, %5 : tensor<8x16xf32>, tensor<8x4xi32>, tensor<8x16xbf16>
 }
