@@ -156,7 +156,7 @@ private:
   static bool isMapOp(Operation *op) { return isa<Pointwise, Elemental>(op) && !isScheduleOp(op); }
   bool givesSizes(Operation *op, Operation *user);
   int64_t costOf(Operation *op);
-  bool readsOften(Operation *user, Value operand);
+  bool readsOften(Operation *user, Value operand, Group &group);
   bool repeatsBatches(BroadcastOp op, OpOperand &use);
   SmallVector<unsigned, 4> placesOf(Operation *op, Group &group);
   bool canJoin(Operation *op, Group &group);
@@ -228,8 +228,11 @@ int64_t Planner::costOf(Operation *op) {
 }
 
 /// True when `user` may read an element of `operand` more than once, or computes it in vain.
-bool Planner::readsOften(Operation *user, Value operand) {
+bool Planner::readsOften(Operation *user, Value operand, Group &group) {
   if (isa<Pointwise>(user))
+    return false;
+  // The kernel walks what it joins part by part.
+  if (isa<ConcatenateOp>(user) && isAligned(user, group) && !hasDevices(user))
     return false;
   if (isa<ResizeOp, GridSampleOp>(user))
     return true;
@@ -552,7 +555,7 @@ bool Planner::canJoin(Operation *op, Group &group) {
                        group.aligned.contains(user);
     if (group.root && (isMove ? !isSpread : cost > kCheapCost && !inRegisters))
       return false;
-    if (cost > kCheapCost && (group.repeated.contains(user) || readsOften(user, use.get())))
+    if (cost > kCheapCost && (group.repeated.contains(user) || readsOften(user, use.get(), group)))
       return false;
   }
   return true;
@@ -564,7 +567,7 @@ void Planner::join(Operation *op, Group &group) {
     if (!group.ops.contains(user) || readsOnlySizes(use))
       continue;
     bool isRow = user == group.root && templateOf(user) == KernelTemplate::row;
-    if (group.repeated.contains(user) || isRow || readsOften(user, use.get()))
+    if (group.repeated.contains(user) || isRow || readsOften(user, use.get(), group))
       group.repeated.insert(op);
     if (isRow || (isa<Pointwise>(user) && group.aligned.contains(user)))
       group.aligned.insert(op);

@@ -55,6 +55,33 @@ func.func @product_takes_bias_and_activation(%x: tensor<4x8xf32>, %bias: tensor<
 
 // -----
 
+// What a join of the last axis reads in place is computed once, as the kernel walks its parts; a costly op joins it.
+// CHECK-LABEL: @joined_parts_are_computed_once
+// CHECK: sinter.kernel map(%arg0, %arg1)
+// CHECK: sinter.tanh
+// CHECK-NEXT: sinter.concatenate
+// CHECK-NOT: sinter.kernel
+func.func @joined_parts_are_computed_once(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> tensor<4x16xf32> {
+  %0 = sinter.tanh %a : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = sinter.concatenate %0, %b {axis = 1} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x16xf32>
+  return %1 : tensor<4x16xf32>
+}
+
+// -----
+
+// Read from its end, it would be computed for all lanes.
+// CHECK-LABEL: @joins_in_another_order_keep_costly_parts_outside
+// CHECK: sinter.kernel map(%arg0)
+// CHECK: sinter.kernel map(
+func.func @joins_in_another_order_keep_costly_parts_outside(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>) -> tensor<4x16xf32> {
+  %0 = sinter.tanh %a : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = sinter.concatenate %0, %b {axis = 1} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x16xf32>
+  %2 = sinter.reverse %1 {axes = array<i64: 1>} : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %2 : tensor<4x16xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @keeps_what_sizes_are_read_from_outside
 // CHECK: %[[S:.*]] = sinter.kernel map(%arg1
 // CHECK: sinter.select

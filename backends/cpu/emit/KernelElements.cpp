@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/KernelElements.h"
+#include "backends/cpu/emit/JoinParts.h"
 #include "ir/Resampling.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
@@ -197,21 +198,29 @@ int64_t sinter::cpu::carrierAxis(KernelSpec &spec, ArrayRef<DimExpr> sizes, int6
 /// True when all axes up to and including `axis` have size 1.
 static bool leading(ArrayRef<DimExpr> sizes, int64_t axis) { return llvm::all_of(sizes.take_front(axis + 1), isOne); }
 
-SmallVector<bool> sinter::cpu::mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr> sizes, Operation *root) {
+SmallVector<bool> sinter::cpu::mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr> sizes, Operation *root,
+                                             const JoinParts *joined) {
   int64_t rank = sizes.size();
   SmallVector<bool> merges(std::max<int64_t>(rank - 1, 0), true);
   llvm::SmallPtrSet<Operation *, 8> feeding = feedOnly(spec.body(), root);
   for (Operation &op : spec.body().without_terminator()) {
     if (isa<Pointwise, ConstantOp>(op) || &op == root || feeding.contains(&op))
       continue;
+    if (joined && joined->takesApart(&op)) {
+      if (joined->axis > 0)
+        merges[joined->axis - 1] = false;
+      continue;
+    }
     auto broadcast = dyn_cast<BroadcastOp>(op);
     if (!broadcast || cast<RankedTensorType>(broadcast.getType()).getRank() != rank)
       return SmallVector<bool>(merges.size(), false);
     Dims operand = spec.sizes->dims(broadcast.getOperand());
+    // A part of a join is shorter than the results.
+    Dims own = joined ? spec.sizes->dims(broadcast.getResult()) : Dims(sizes);
     enum { Dropped, Kept, Unclear };
     SmallVector<int> fate(rank, Dropped);
     for (auto [k, axis] : llvm::enumerate(broadcast.getAxes())) {
-      DimExpr from = spec.dims.resolve(operand[k]), to = spec.dims.resolve(sizes[axis]);
+      DimExpr from = spec.dims.resolve(operand[k]), to = spec.dims.resolve(own[axis]);
       // A `?` may turn out 1 and is then looked at by itself.
       fate[axis] = from == to && from.isConstant() ? Kept : isOne(from) ? Dropped : Unclear;
     }

@@ -11,6 +11,8 @@
 
 namespace sinter::cpu {
 
+struct JoinParts;
+
 class KernelElements : public ElementBuilder {
 public:
   /// `lanes` elements at a time; 1 is scalar code.
@@ -61,8 +63,10 @@ bool canBuild(mlir::Value value, llvm::function_ref<bool(mlir::Value)> isGiven);
 /// Axes of `sizes` (the shape of the kernel's results) that can be walked as one: entry k is true when axis k continues
 /// into k + 1. A merged run is indexed by one axis (carrierAxis), the others being 0, which addresses the same memory
 /// as long as nothing looks at the axes one by one: only pointwise ops, constants and broadcasts that keep or drop both
-/// axes qualify. `root` and what only it reads are not considered.
-llvm::SmallVector<bool> mergeableAxes(KernelSpec &spec, llvm::ArrayRef<DimExpr> sizes, mlir::Operation *root = nullptr);
+/// axes qualify, and joins that are taken apart, whose axis does not continue the one before it. `root` and what only
+/// it reads are not considered.
+llvm::SmallVector<bool> mergeableAxes(KernelSpec &spec, llvm::ArrayRef<DimExpr> sizes, mlir::Operation *root = nullptr,
+                                      const JoinParts *joined = nullptr);
 
 /// The axis of a merged run [begin, end) that carries the run's index: the last one that is not 1.
 int64_t carrierAxis(KernelSpec &spec, llvm::ArrayRef<DimExpr> sizes, int64_t begin, int64_t end);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels without a root: every result element is computed by itself. Adjacent axes that all accesses walk contiguously
-// are merged, the innermost merged axis goes in lanes, everything else is the outer loop.
+// are merged, the innermost merged axis goes in lanes, everything else is the outer loop. Where joins are taken apart,
+// the innermost axis is walked part by part (JoinParts.h).
 
+#include "backends/cpu/emit/JoinParts.h"
 #include "backends/cpu/emit/KernelElements.h"
 #include "ir/Composer.h"
 #include "ir/ElementCost.h"
@@ -34,22 +36,42 @@ struct MapAxes {
   Dims sizes, groups; // groups but the innermost
   SmallVector<int64_t> carriers;
   DimExpr inner, rows;
+  std::optional<JoinParts> joined; // along the innermost group
+  DimExpr joinedStep;              // elements of the innermost group from one place of the joined axis to the next
+
+private:
+  /// Returns where the innermost group begins.
+  int64_t merge(KernelSpec &spec);
 };
 } // namespace
 
-MapAxes::MapAxes(KernelSpec &spec) : sizes(spec.sizes->dims(spec.yielded(0))) {
-  SmallVector<bool> merges = mergeableAxes(spec, sizes);
+int64_t MapAxes::merge(KernelSpec &spec) {
+  SmallVector<bool> merges = mergeableAxes(spec, sizes, nullptr, joined ? &*joined : nullptr);
+  groups.clear();
+  carriers.clear();
   DimExpr size = spec.dims.constant(1);
-  int64_t begin = 0;
+  int64_t begin = 0, innermost = 0;
   for (int64_t k = 0, rank = sizes.size(); k < rank; ++k) {
     size = spec.dims.mul(size, sizes[k]);
     if (k + 1 < rank && merges[k])
       continue;
     carriers.push_back(carrierAxis(spec, sizes, begin, k + 1));
+    innermost = begin;
     begin = k + 1;
     groups.push_back(size);
     size = spec.dims.constant(1);
   }
+  return innermost;
+}
+
+MapAxes::MapAxes(KernelSpec &spec) : sizes(spec.sizes->dims(spec.yielded(0))), joined(findJoinParts(spec)) {
+  int64_t innermost = merge(spec);
+  if (joined && joined->axis != innermost) {
+    joined.reset();
+    merge(spec);
+  }
+  if (joined)
+    joinedStep = spec.dims.product(ArrayRef(sizes).drop_front(joined->axis + 1));
   // The walk needs an inner axis; a rank-0 result has one of size 1.
   inner = groups.empty() ? spec.dims.constant(1) : groups.pop_back_val();
   rows = spec.dims.product(groups);
@@ -66,6 +88,18 @@ static int64_t widestElement(KernelSpec &spec) {
   return width;
 }
 
+/// Elements of the innermost group, or of the longest part of it where joins are taken apart.
+static int64_t longestStretch(KernelSpec &spec, const MapAxes &axes) {
+  if (!axes.joined)
+    return axes.inner.constant();
+  int64_t longest = 0;
+  for (const JoinPart &part : axes.joined->parts) {
+    DimExpr size = spec.dims.mul(part.size, axes.joinedStep);
+    longest = std::max(longest, size.isConstant() ? size.constant() : axes.inner.constant());
+  }
+  return longest;
+}
+
 Plan sinter::cpu::planMap(KernelSpec &spec, ScheduleAttr given) {
   Value first = spec.yielded(0);
   for (unsigned i = 1; i < spec.kernel.getNumResults(); ++i)
@@ -77,11 +111,12 @@ Plan sinter::cpu::planMap(KernelSpec &spec, ScheduleAttr given) {
   if (!canBuild(first, [](Value) { return false; }))
     return Plan::refuse("a constant in it is not one number");
 
-  // Lanes fit the widest element of the kernel into one vector register.
-  DimExpr inner = MapAxes(spec).inner;
+  // Lanes fit the widest element of the kernel into one vector register, and no more than the longest stretch that is
+  // walked.
+  MapAxes axes(spec);
   int64_t lanes = spec.target().lanes(widestElement(spec));
-  if (inner.isConstant())
-    while (lanes > inner.constant() && lanes > 1)
+  if (axes.inner.isConstant())
+    while (lanes > longestStretch(spec, axes) && lanes > 1)
       lanes /= 2;
   Plan plan;
   plan.setLanes(lanes);
@@ -93,80 +128,170 @@ Plan sinter::cpu::planMap(KernelSpec &spec, ScheduleAttr given) {
   return plan;
 }
 
-EmittedKernel sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef name) {
-  MapAxes axes(spec);
-  const Dims &sizes = axes.sizes, &groups = axes.groups;
-  const SmallVector<int64_t> &carriers = axes.carriers;
-  DimExpr inner = axes.inner, rows = axes.rows;
-  int64_t lanes = spec.schedule().getLanes(), chunkElements = spec.schedule().getChunk();
-  KernelFunction fn(spec, module, name, {});
-  ImplicitLocOpBuilder &b = fn.b;
+namespace {
+/// Writes the walk over the results.
+class MapWalk {
+public:
+  MapWalk(KernelFunction &fn, const MapAxes &axes)
+      : fn(fn), b(fn.b), spec(fn.spec), axes(axes), lanes(spec.schedule().getLanes()),
+        chunkElements(spec.schedule().getChunk()) {}
 
-  // Chunks are rows, or parts of a row when rows are long; both follow from the kernel and the sizes alone.
-  DimExpr rowsPerChunk =
-      spec.dims.max(spec.dims.constant(1),
-                    spec.dims.floorDiv(spec.dims.constant(chunkElements), spec.dims.max(inner, spec.dims.constant(1))));
-  DimExpr parts = spec.dims.ceilDiv(inner, spec.dims.constant(chunkElements));
-  DimExpr rowChunks = spec.dims.ceilDiv(rows, rowsPerChunk);
+  /// Returns the number of chunks: of rows, or of parts of a row where rows are long. Both follow from the kernel and
+  /// the sizes alone.
+  DimExpr emit() {
+    DimContext &dims = spec.dims;
+    DimExpr inner = axes.inner, one = dims.constant(1), elements = dims.constant(chunkElements);
+    DimExpr rowsPerChunk = dims.max(one, dims.floorDiv(elements, dims.max(inner, one)));
+    DimExpr parts = dims.ceilDiv(inner, elements);
+    DimExpr rowChunks = dims.ceilDiv(axes.rows, rowsPerChunk);
+    Value innerSize = fn.materialize(inner);
+    Value partCount = fn.materialize(parts), rowStep = fn.materialize(rowsPerChunk),
+          rowCount = fn.materialize(axes.rows);
+    bool isWhole = parts.isConstant() && parts.constant() <= 1;
+    fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+      Value block = arith::DivUIOp::create(b, chunk, partCount);
+      Value part = arith::SubIOp::create(b, chunk, arith::MulIOp::create(b, block, partCount));
+      Value rowBegin = arith::MulIOp::create(b, block, rowStep);
+      Value rowEnd = arith::MinSIOp::create(b, arith::AddIOp::create(b, rowBegin, rowStep), rowCount);
+      Value columnBegin = arith::MulIOp::create(b, part, fn.index(chunkElements));
+      Value columnEnd =
+          arith::MinSIOp::create(b, arith::AddIOp::create(b, columnBegin, fn.index(chunkElements)), innerSize);
+      SmallVector<Stretch> stretches;
+      if (!axes.joined)
+        stretches.push_back(stretch(nullptr, columnBegin, columnEnd, isWhole));
+      else
+        for (const JoinPart &joined : axes.joined->parts)
+          stretches.push_back(stretch(&joined, columnBegin, columnEnd, isWhole));
+      fn.loop(rowBegin, rowEnd, 1, [&](Value row) {
+        for (const Stretch &each : stretches)
+          walk(row, each);
+      });
+    });
+    return dims.mul(rowChunks, parts);
+  }
 
-  auto element = [&](KernelElements &elements, Value row, Value column, int64_t lanesHere) {
-    SmallVector<Value> outer = fn.delinearize(row, groups);
-    SmallVector<LaneIndex> index(sizes.size(), elements.constant(0));
-    for (auto [position, axis] : llvm::zip(outer, carriers))
+private:
+  /// Columns [low, high) that are walked by the same code; they count from where the part begins.
+  struct Stretch {
+    const JoinPart *part; // null: all of the results
+    DimExpr begin;        // in the innermost group
+    Value low, vectorEnd, high;
+    bool hasTail;
+    std::optional<int64_t> tail; // columns from `vectorEnd` on, where they are known
+  };
+
+  Stretch stretch(const JoinPart *part, Value columnBegin, Value columnEnd, bool isWhole) {
+    DimContext &dims = spec.dims;
+    Stretch result{part, dims.constant(0), columnBegin, nullptr, columnEnd, lanes > 1, std::nullopt};
+    DimExpr size = axes.inner;
+    if (part) {
+      result.begin = dims.mul(part->begin, axes.joinedStep);
+      size = dims.mul(part->size, axes.joinedStep);
+      Value zero = fn.index(0), begin = fn.materialize(result.begin);
+      if (isWhole) {
+        result.low = zero;
+        result.high = fn.materialize(size);
+      } else {
+        result.low = arith::MaxSIOp::create(b, arith::SubIOp::create(b, columnBegin, begin), zero);
+        Value high = arith::MinSIOp::create(b, arith::SubIOp::create(b, columnEnd, begin), fn.materialize(size));
+        result.high = arith::MaxSIOp::create(b, high, result.low);
+      }
+    }
+    bool beginsWhole = isWhole || (result.begin.isConstant() && result.begin.constant() % lanes == 0);
+    if (size.isConstant() && beginsWhole)
+      result.hasTail &= size.constant() % lanes != 0;
+    if (size.isConstant() && isWhole && part)
+      result.tail = size.constant() % lanes;
+    if (result.tail) {
+      result.vectorEnd = fn.index(size.constant() - *result.tail);
+    } else {
+      Value extent = arith::SubIOp::create(b, result.high, result.low);
+      Value tail = arith::RemUIOp::create(b, extent, fn.index(lanes));
+      result.vectorEnd = arith::SubIOp::create(b, result.high, tail);
+    }
+    return result;
+  }
+
+  void walk(Value row, const Stretch &stretch) {
+    fn.loop(stretch.low, stretch.vectorEnd, lanes, [&](Value column) {
+      KernelElements elements(fn, lanes);
+      element(elements, row, column, stretch);
+    });
+    if (!stretch.hasTail)
+      return;
+    auto masked = [&](Value column, Value left) {
+      KernelElements elements(fn, lanes);
+      elements.mask = vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{left});
+      element(elements, row, column, stretch);
+    };
+    bool hasMasks = spec.target().hasMaskedMemory;
+    if (stretch.tail && hasMasks) {
+      masked(stretch.vectorEnd, fn.index(*stretch.tail));
+    } else if (stretch.tail) {
+      Value column = stretch.vectorEnd;
+      for (int64_t width = lanes / 2; width > 0; width /= 2)
+        if (*stretch.tail & width) {
+          KernelElements elements(fn, width);
+          element(elements, row, column, stretch);
+          column = arith::AddIOp::create(b, column, fn.index(width));
+        }
+    } else if (hasMasks) {
+      // At most one masked step; a loop of zero or one trips instead of a branch.
+      fn.loop(stretch.vectorEnd, stretch.high, lanes,
+              [&](Value column) { masked(column, arith::SubIOp::create(b, stretch.high, column)); });
+    } else {
+      fn.loop(stretch.vectorEnd, stretch.high, 1, [&](Value column) {
+        KernelElements elements(fn, 1);
+        element(elements, row, column, stretch);
+      });
+    }
+  }
+
+  /// The elements of all results at one place, or at as many as there are lanes.
+  void element(KernelElements &elements, Value row, Value column, const Stretch &stretch) {
+    SmallVector<Value> outer = fn.delinearize(row, axes.groups);
+    SmallVector<LaneIndex> index(axes.sizes.size(), elements.constant(0));
+    for (auto [position, axis] : llvm::zip(outer, axes.carriers))
       index[axis] = elements.uniform(position);
-    if (!carriers.empty())
-      index[carriers.back()] = {column, lanesHere > 1 ? 1 : 0, nullptr, lanesHere};
+    if (!axes.carriers.empty()) {
+      LaneIndex along{column, elements.lanes > 1 ? 1 : 0, nullptr, elements.lanes};
+      if (stretch.part)
+        along = elements.add(along, elements.uniform(fn.materialize(stretch.begin)));
+      index[axes.carriers.back()] = along;
+    }
+    if (stretch.part)
+      for (const JoinPart::Taken &taken : stretch.part->taken)
+        elements.install(taken.join->getResult(0), [this, &elements, &taken](ArrayRef<LaneIndex> at) {
+          SmallVector<LaneIndex> source(at);
+          Value begin = fn.materialize(spec.dims.mul(taken.begin, axes.joinedStep));
+          source[axes.carriers.back()] = elements.sub(source[axes.carriers.back()], elements.uniform(begin));
+          return elements.load(taken.join->getOperand(taken.operand), source);
+        });
     // All reads before the first write: a result may lie where an input does.
     SmallVector<Value> values;
     for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
       values.push_back(elements.load(spec.yielded(i), index));
     for (auto [i, value] : llvm::enumerate(values))
       elements.storeResult(static_cast<unsigned>(i), value, index);
-  };
+  }
 
-  Value innerSize = fn.materialize(inner);
-  Value partCount = fn.materialize(parts), rowStep = fn.materialize(rowsPerChunk), rowCount = fn.materialize(rows);
-  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
-    Value block = arith::DivUIOp::create(b, chunk, partCount);
-    Value part = arith::SubIOp::create(b, chunk, arith::MulIOp::create(b, block, partCount));
-    Value rowBegin = arith::MulIOp::create(b, block, rowStep);
-    Value rowEnd = arith::MinSIOp::create(b, arith::AddIOp::create(b, rowBegin, rowStep), rowCount);
-    Value columnBegin = arith::MulIOp::create(b, part, fn.index(chunkElements));
-    Value columnEnd =
-        arith::MinSIOp::create(b, arith::AddIOp::create(b, columnBegin, fn.index(chunkElements)), innerSize);
-    Value extent = arith::SubIOp::create(b, columnEnd, columnBegin);
-    Value tail = arith::RemUIOp::create(b, extent, fn.index(lanes));
-    Value vectorEnd = arith::SubIOp::create(b, columnEnd, tail);
-    fn.loop(rowBegin, rowEnd, 1, [&](Value row) {
-      fn.loop(columnBegin, vectorEnd, lanes, [&](Value column) {
-        KernelElements elements(fn, lanes);
-        element(elements, row, column, lanes);
-      });
-      if (lanes == 1 || (inner.isConstant() && inner.constant() % lanes == 0))
-        return;
-      if (spec.target().hasMaskedMemory) {
-        // At most one masked step; a loop of zero or one trips instead of a branch.
-        fn.loop(vectorEnd, columnEnd, lanes, [&](Value column) {
-          KernelElements elements(fn, lanes);
-          Value left = arith::SubIOp::create(b, columnEnd, column);
-          elements.mask = vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{left});
-          element(elements, row, column, lanes);
-        });
-      } else {
-        fn.loop(vectorEnd, columnEnd, 1, [&](Value column) {
-          KernelElements elements(fn, 1);
-          element(elements, row, column, 1);
-        });
-      }
-    });
-  });
-  fn.finish();
+  KernelFunction &fn;
+  ImplicitLocOpBuilder &b;
+  KernelSpec &spec;
+  const MapAxes &axes;
+  int64_t lanes, chunkElements;
+};
+} // namespace
 
+EmittedKernel sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef name) {
+  MapAxes axes(spec);
+  KernelFunction fn(spec, module, name, {});
   EmittedKernel emitted;
+  emitted.chunks = MapWalk(fn, axes).emit();
+  fn.finish();
   emitted.function = fn.function;
-  emitted.chunks = spec.dims.mul(rowChunks, parts);
-  if (rows.isConstant() && inner.isConstant())
-    emitted.estimatedNs = elementNs(spec) * static_cast<double>(rows.constant() * inner.constant());
+  if (axes.rows.isConstant() && axes.inner.isConstant())
+    emitted.estimatedNs = elementNs(spec) * static_cast<double>(axes.rows.constant() * axes.inner.constant());
   emitted.inPlace = true; // each element once, its loads before its stores
   return emitted;
 }
