@@ -53,6 +53,7 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
     target.hasFma = true;
     target.hasHalfConversion = true;
     target.byteDots = code.has("dotprod") ? ByteDots::equal : ByteDots::none;
+    target.hasBfloatDots = code.has("bf16");
   } else {
     bool wide = code.level() == "x86-64-v4";
     target.vectorBytes = wide ? 64 : code.has("avx2") ? 32 : 16;

@@ -37,7 +37,7 @@ struct Target {
   bool hasScaling = false;        // one instruction for x * 2^n, rounded once, and one that bounds |x| (AVX-512)
   bool hasHalfConversion = false; // instructions between f16 and f32
   bool hasShortDots = false;      // sums of two products of i16 (pmaddwd)
-  bool hasBfloatDots = false;     // sums of two products of bf16, at more than the rate of FMAs (vdpbf16ps)
+  bool hasBfloatDots = false;     // sums of two products of bf16, at more than the rate of FMAs (vdpbf16ps, bfdot)
   ByteDots byteDots = ByteDots::none;
   bool hasBfloatTiles = false; // AMX: products of tiles of 16 rows of 64 bytes, of bf16
   bool hasByteTiles = false;   // and of bytes of any signs

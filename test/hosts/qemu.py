@@ -28,6 +28,8 @@ LONG = {
     "aarch64": [("aarch64", "cortex-a57"), ("neoverse-n1", "neoverse-n1"), ("neoverse-v1", "max"), ("a64fx", "a64fx"),
                 ("aarch64,+bf16,+i8mm,+fp16,+dotprod,+sve", "max")],
 }
+# Products of bf16, without and with instructions for them.
+BFLOATS = {"x86-64": [("x86-64-v3", "Haswell")], "aarch64": [("neoverse-n1", "neoverse-n1"), ("neoverse-v1", "max")]}
 # Targets that a CPU must refuse, and the word that it names.
 REFUSED = {"x86-64": [("x86-64-v3", "Nehalem", "avx"), ("x86-64-v2", "qemu64", "ssse3")],
            "aarch64": [("neoverse-v1", "cortex-a57", "bf16")]}
@@ -131,6 +133,26 @@ class Test:
                     self.failed += 1
                     print(f"{run} {f} of {name}: off by {ulps} ulp, {ULPS} are allowed")
 
+    def bfloats(self, target, run):
+        """Each sum to 1e-5 of the sum of magnitudes."""
+        self.compile(["compile", f"{self.o.source}/test/hosts/Inputs/bfloats.mlir"], target, "bfloats")
+        r = np.random.default_rng(4)
+        sizes = {"a": (19, 1300), "b": (1300, 37), "x": (1, 9, 11, 40), "f": (24, 3, 3, 40), "c": (4, 3001), "d": (3001, 8)}
+        v = {name: r.uniform(-1, 1, size).astype(np.float32) for name, size in sizes.items()}
+        v["c"][:], v["d"][:] = np.linspace(0.5, 1, 4)[:, None], np.linspace(0.3, 0.9, 8)
+        for name, array in v.items():
+            np.save(f"b{name}", array)
+        call([*run, "./bfloats", *(word for name in v for word in ("--input", f"{name}=@b{name}.npy"))])
+        v = {name: as_bfloat(array).astype(np.float64) for name, array in v.items()}
+        padded = np.pad(v["x"][0], ((1, 1), (1, 1), (0, 0)))
+        taps = np.stack([padded[i : i + 9, j : j + 11] for i in range(3) for j in range(3)], 2).reshape(99, 360)
+        for name, x, y in (("product", v["a"], v["b"]), ("convolution", taps, v["f"].reshape(24, 360).T), ("equal", v["c"], v["d"])):
+            error = np.max(np.abs(np.load(f"{name}.npy").reshape(len(x), -1) - x @ y) / (np.abs(x) @ np.abs(y)))
+            self.runs += 1
+            if not error <= 1e-5:
+                self.failed += 1
+                print(f"{run} {name} of bf16: off by {error} of the sum of magnitudes, 1e-5 is allowed")
+
     def artifacts(self, target, run):
         """The loop's gradient as a module and as a library, opened by a C program."""
         arm = run[0] == "qemu-aarch64"
@@ -210,6 +232,8 @@ class Test:
             self.training_step(target, run)
             if self.o.silero and (self.o.long or target in ("x86-64-v3", "aarch64")):
                 self.silero(target, run)
+        for target, cpu in BFLOATS[self.o.kind]:
+            self.bfloats(target, emulator(target, cpu))
         self.refusals()
         print(f"{self.runs} results on {len(targets)} CPUs, {self.failed} wrong")
         return 1 if self.failed else 0

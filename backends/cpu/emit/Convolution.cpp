@@ -264,7 +264,7 @@ void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value p
   };
 
   // Over (kh, kw, part of a run); what is of size 1 is no loop.
-  int64_t block = product.sumsByBlocks() ? kProductBlock / product.kPack : kNoBlocks;
+  int64_t block = product.sumsByBlocks() ? product.stepsOfBlock(kProductBlock) : kNoBlocks;
   int64_t parts = product.sumsByBlocks() ? llvm::divideCeil(runLength, block) : 1,
           perPart = llvm::divideCeil(runLength, parts);
   int64_t sizes[] = {shape.kernelH, runs, parts};

@@ -160,7 +160,7 @@ SmallVector<Value> sinter::cpu::emitBlockedMicroKernel(KernelFunction &fn, const
   if (!operands.form.sumsByBlocks())
     return emitMicroKernel(fn, operands, vectorType, low, high, first);
   return sumRange(
-      fn, low, high, size, kProductBlock / operands.form.kPack, first, zeros,
+      fn, low, high, size, operands.form.stepsOfBlock(kProductBlock), first, zeros,
       [&](Value x, Value y) { return joinFloats(fn.b, x, y); },
       [&](Value from, Value to, ValueRange sums) { return emitMicroKernel(fn, operands, vectorType, from, to, sums); });
 }

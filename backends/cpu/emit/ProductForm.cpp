@@ -5,6 +5,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/TargetParser/Triple.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -107,6 +108,7 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
       form.step = Step::bfloat_dots;
       form.row = Number::bf16;
       form.kPack = form.kStep = 2;
+      form.roundsToOdd = llvm::Triple(target.triple).isAArch64();
     } else if (form.b == Number::bf16 && form.sum == Number::f32) {
       form.step = Step::bfloat_pairs;
       form.kPack = form.kStep = 2;
@@ -289,6 +291,8 @@ Value sinter::cpu::multiplyAdd(ImplicitLocOpBuilder &b, const ProductForm &form,
   auto bits = cast<VectorType>(sum.getType()).getNumElements() * widthOf(form.sum) * 8;
   switch (form.step) {
   case ProductForm::Step::bfloat_dots:
+    if (form.roundsToOdd)
+      return call(b, "llvm.aarch64.neon.bfdot.v4f32.v8bf16", sum.getType(), {sum, x, y});
     return call(b, ("llvm.x86.avx512bf16.dpbf16ps." + Twine(bits)).str(), sum.getType(), {sum, x, y});
   case ProductForm::Step::byte_dots:
     return byteDots(b, form, x, y, sum);

@@ -21,6 +21,9 @@
 // b are not of such kinds, rows of a are copied with their sign bits flipped, which adds or takes 128 from each
 // element; sums then start from 128 times the sum of b's column with the other sign, which stands in front of packed
 // columns.
+//
+// bfloat_dots of x86 (vdpbf16ps) round to the nearest, those of AArch64 (bfdot) to odd: of the two neighbours of a sum
+// the one whose last bit is 1. Both take denormals for 0.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_PRODUCTFORM_H
 #define SINTER_BACKENDS_CPU_EMIT_PRODUCTFORM_H
@@ -53,6 +56,7 @@ struct ProductForm {
   int64_t kPack = 1;           // elements of k side by side
   int64_t kStep = 1;           // elements of k that one instruction takes: kPack, or more of tiles
   bool flips = false;          // rows are copied with their sign bits flipped
+  bool roundsToOdd = false;    // as bfdot does: each addition is off by up to twice as much
 
   /// Operands and sums of one type.
   static ProductForm fusedOf(Number number) { return {Step::fused, number, number, number, number, number}; }
@@ -72,6 +76,8 @@ struct ProductForm {
   int64_t headers() const { return flips ? 1 : 0; }
   /// Long sums of floats go by blocks.
   bool sumsByBlocks() const { return isFloat(sum); }
+  /// Steps of k in one of them, where `products` are as many as additions to the nearest allow.
+  int64_t stepsOfBlock(int64_t products) const { return products / kPack / (roundsToOdd ? 2 : 1); }
   bool isTiled() const { return step == Step::tiles; }
   /// Words of k (kPack elements each) of whole steps.
   int64_t words(int64_t k) const { return llvm::divideCeil(k, kStep) * (kStep / kPack); }
