@@ -232,14 +232,14 @@ bool Planner::readsOften(Operation *user, Value operand, Group &group) {
   if (isa<Pointwise>(user))
     return false;
   // The kernel walks what it joins part by part.
-  if (isa<ConcatenateOp>(user) && isAligned(user, group) && !hasDevices(user))
+  auto concatenate = dyn_cast<ConcatenateOp>(user);
+  if (concatenate && isAligned(user, group) && !hasDevices(user))
     return false;
   if (isa<ResizeOp, GridSampleOp>(user))
     return true;
   auto resultType = cast<RankedTensorType>(user->getResult(0).getType());
   // Along the lanes every operand is computed for every element.
-  if (auto concatenate = dyn_cast<ConcatenateOp>(user);
-      concatenate && static_cast<int64_t>(concatenate.getAxis()) == resultType.getRank() - 1)
+  if (concatenate && static_cast<int64_t>(concatenate.getAxis()) == resultType.getRank() - 1)
     return true;
   auto operandType = cast<RankedTensorType>(operand.getType());
   if (resultType.hasStaticShape() && operandType.hasStaticShape())
@@ -247,7 +247,7 @@ bool Planner::readsOften(Operation *user, Value operand, Group &group) {
   DimContext &context = sizes.context();
   DimExpr written = context.product(sizes.dims(user->getResult(0))), read = context.product(sizes.dims(operand));
   std::optional<int64_t> spare = context.bounds(context.sub(read, written)).low;
-  return !(spare && *spare >= 0) && !isa<ConcatenateOp>(user);
+  return !(spare && *spare >= 0) && !concatenate;
 }
 
 unsigned Planner::startGroup(Operation *op) {
