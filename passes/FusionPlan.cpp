@@ -394,21 +394,22 @@ void Planner::growEpilogue(unsigned number) {
   addNarrowResults(number, members[committed - 1]->getResult(0));
 }
 
-/// A constant of one number, which may be repeated.
-static bool isNumber(Value value) {
-  return matchPattern(value, m_Constant()) || isa_and_nonnull<BroadcastOp>(value.getDefiningOp());
-}
+static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
+
+static bool isRepeated(Value value) { return isa_and_nonnull<BroadcastOp>(value.getDefiningOp()); }
 
 /// The ops that make a narrower number of each element of `value`, from `first` on: conversions to 16 bits, or what
-/// makes bytes of floats. None where something else reads what lies between.
+/// makes bytes of floats. None where something else reads what lies between, or where they read what is no constant: a
+/// scale may follow from `value` itself.
 static SmallVector<Operation *> narrowed(Value value, Operation *first) {
   SmallVector<Operation *> chain;
   int64_t width = byteWidth(getElementTypeOrSelf(value));
   for (Operation *op = first; isa<Pointwise>(op) && op->getNumResults() == 1; op = *op->user_begin()) {
-    bool isOfNumbers = llvm::all_of(op->getOperands(), [&](Value operand) {
-      return operand == value || (!chain.empty() && operand == chain.back()->getResult(0)) || isNumber(operand);
+    bool readsConstants = llvm::all_of(op->getOperands(), [&](Value operand) {
+      return operand == value || (!chain.empty() && operand == chain.back()->getResult(0)) || isConstant(operand) ||
+             (isRepeated(operand) && isConstant(operand.getDefiningOp()->getOperand(0)));
     });
-    if (!isOfNumbers)
+    if (!readsConstants)
       return {};
     chain.push_back(op);
     if (byteWidth(getElementTypeOrSelf(op->getResult(0))) < width)
@@ -606,7 +607,7 @@ bool Planner::isReadFromLarge(Operation *op) {
     return false;
   llvm::SmallDenseSet<Value> read;
   for (Value operand : op->getOperands())
-    if (!isNumber(operand))
+    if (!isConstant(operand) && !isRepeated(operand))
       read.insert(operand);
   return read.size() == 1;
 }

@@ -262,3 +262,42 @@ func.func @stores_bytes_beside_the_sums(%a: tensor<8x32xf32>, %b: tensor<32x16xf
   %5 = sinter.convert %0 {element_type = bf16} : (tensor<8x16xf32>) -> tensor<8x16xbf16>
   return %0, %4, %5 : tensor<8x16xf32>, tensor<8x4xi32>, tensor<8x16xbf16>
 }
+
+// -----
+
+// A scale that follows from the product is known after its kernel: what is scaled is a kernel of its own.
+// CHECK-LABEL: @scales_by_the_largest_sum_in_another_kernel
+// CHECK: %[[K:.*]] = sinter.kernel contraction(%arg0, %arg1)
+// CHECK: %[[M:.*]] = sinter.kernel reduce(%[[K]])
+// CHECK: %[[N:.*]] = sinter.kernel map(%[[M]], %[[K]])
+// CHECK: sinter.convert
+// CHECK: sinter.kernel contraction(%[[N]], %arg2)
+// ALONE-LABEL: @scales_by_the_largest_sum_in_another_kernel
+func.func @scales_by_the_largest_sum_in_another_kernel(%a: tensor<8x32xf32>, %b: tensor<32x16xf32>, %c: tensor<16x4xbf16>) -> (tensor<8x16xf32>, tensor<8x4xf32>) {
+  %0 = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x32xf32>, tensor<32x16xf32>) -> tensor<8x16xf32>
+  %m = sinter.reduce max %0 axes = [0, 1] : (tensor<8x16xf32>) -> tensor<f32>
+  %s = sinter.broadcast %m axes = [] {type = tensor<8x16xf32>} : (tensor<f32>) -> tensor<8x16xf32>
+  %1 = sinter.div %0, %s : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %2 = sinter.convert %1 {element_type = bf16} : (tensor<8x16xf32>) -> tensor<8x16xbf16>
+  %3 = sinter.dot_general %2, %c {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x16xbf16>, tensor<16x4xbf16>) -> tensor<8x4xf32>
+  return %0, %3 : tensor<8x16xf32>, tensor<8x4xf32>
+}
+
+// -----
+
+// Scales of columns that are constants go along.
+// CHECK-LABEL: @stores_bytes_of_scaled_columns
+// CHECK: %[[K:.*]]:2 = sinter.kernel contraction(%arg0, %arg1, %{{.*}})
+// CHECK: sinter.convert {{.*}}{element_type = i8}
+// CHECK-NEXT: sinter.yield
+// CHECK: sinter.kernel contraction(%[[K]]#1, %arg2)
+// ALONE-LABEL: @stores_bytes_of_scaled_columns
+func.func @stores_bytes_of_scaled_columns(%a: tensor<8x32xf32>, %b: tensor<32x4xf32>, %c: tensor<4x4xi8>) -> (tensor<8x4xf32>, tensor<8x4xi32>) {
+  %0 = sinter.dot_general %a, %b {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x32xf32>, tensor<32x4xf32>) -> tensor<8x4xf32>
+  %s = sinter.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %l = sinter.broadcast %s axes = [1] {type = tensor<8x4xf32>} : (tensor<4xf32>) -> tensor<8x4xf32>
+  %1 = sinter.mul %0, %l : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %2 = sinter.convert %1 {element_type = i8} : (tensor<8x4xf32>) -> tensor<8x4xi8>
+  %3 = sinter.dot_general %2, %c {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = i32} : (tensor<8x4xi8>, tensor<4x4xi8>) -> tensor<8x4xi32>
+  return %0, %3 : tensor<8x4xf32>, tensor<8x4xi32>
+}
