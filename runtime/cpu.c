@@ -352,7 +352,7 @@ int srtAsksForState(const sinter_host *host, const char *requirements) {
   for (const char *at = requirements; *at;) {
     size_t length = strcspn(at, " ,");
     int plus = *at == '+';
-    const Extension *extension = findExtension(host->arch, at + plus, length - (size_t)(length && plus));
+    const Extension *extension = findExtension(host->arch, at + plus, length - (size_t)plus);
     if (extension && extension->state == AmxState)
       return 1;
     at += length + (at[length] != 0);

@@ -7,9 +7,8 @@
 //                 dv += p^T dy, dk += ds^T q: dy and q are read from the same slabs with k outside
 //     own rows:   s = q k^T, dp = dy v^T; dq += ds k
 //
-//     warpgroup 0, one warp     for each tile of the block: own rows; for each slab: others' rows by tensor maps, and
-//     of
-//                               rows their sums of logarithms and of dy y by its lanes
+//     warpgroup 0, one warp     for each tile of the block: own rows; for each slab: others' rows by tensor maps,
+//                               their sums of logarithms and of dy y by its lanes
 //     warpgroups 1 (and 2)      64 own rows each
 //
 // Dynamic shared memory: own rows; for each stage deep and wide rows of others; for each stage 64 sums of logarithms

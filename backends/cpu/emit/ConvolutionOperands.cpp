@@ -71,9 +71,9 @@ static int64_t stepOfRun(const ProductForm &form, int64_t run) {
 /// as tiles read it.
 static std::optional<ProductForm> chooseTiledForm(KernelSpec &spec, ConvolutionOp op, const ProductForm &form) {
   std::optional<ProductForm> tiled = cpu::tiledFormOf(spec.target(), form);
-  auto filter = dyn_cast<RankedTensorType>(op.getFilter().getType());
+  auto filter = cast<RankedTensorType>(op.getFilter().getType());
   if (!tiled || !mayBeTiled(spec.kernel.getScheduleAttr(), 2) || isDepthwise(op) || !hasConvolutionKernel(op) ||
-      !filter.hasStaticShape() || filter.getNumElements() == 0)
+      filter.getNumElements() == 0)
     return std::nullopt;
   ArrayRef<int64_t> sizes = filter.getShape();
   int64_t channels = sizes.back(), pitch = tiled->paddedChannels(channels), taps = 1;

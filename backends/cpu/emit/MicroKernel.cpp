@@ -75,6 +75,18 @@ SmallVector<Value> sinter::cpu::unshareLast(KernelFunction &fn, ValueRange accum
   return all;
 }
 
+void sinter::cpu::prefetchAhead(KernelFunction &fn, const ProductForm &form, Value buffer, Value ahead, Value step,
+                                int64_t stride) {
+  ImplicitLocOpBuilder &b = fn.b;
+  auto noWrap = arith::IntegerOverflowFlags::nsw | arith::IntegerOverflowFlags::nuw;
+  auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y, noWrap).getResult(); };
+  Value first = add(ahead, arith::MulIOp::create(b, step, fn.index(stride), noWrap));
+  int64_t line = fn.spec.target().cacheLineBytes / widthOf(form.column);
+  for (int64_t at = 0; at < stride; at += line)
+    memref::PrefetchOp::create(b, buffer, ValueRange{add(first, fn.index(at))}, /*isWrite=*/false, /*localityHint=*/2,
+                               /*isDataCache=*/true);
+}
+
 SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,
                                                 VectorType vectorType, Value low, Value high, ValueRange accumulators) {
   ImplicitLocOpBuilder &b = fn.b;
@@ -119,13 +131,8 @@ SmallVector<Value> sinter::cpu::emitMicroKernel(KernelFunction &fn, const MicroO
                                    /*isDataCache=*/true);
       }
     }
-    if (operands.ahead) {
-      Value ahead = add(operands.ahead, mul(k, fn.index(operands.aheadStride)));
-      int64_t line = fn.spec.target().cacheLineBytes / widthOf(form.column);
-      for (int64_t at = 0; at < operands.aheadStride; at += line)
-        memref::PrefetchOp::create(b, operands.b, ValueRange{add(ahead, fn.index(at))}, /*isWrite=*/false,
-                                   /*localityHint=*/2, /*isDataCache=*/true);
-    }
+    if (operands.ahead)
+      prefetchAhead(fn, form, operands.b, operands.ahead, k, operands.aheadStride);
     if (operands.prefetchSteps)
       for (Value row : {operands.aRows.front(), operands.aRows.back()}) {
         Value ahead = add(add(row, aOffset), mul(fn.index(operands.prefetchSteps), operands.aStride));

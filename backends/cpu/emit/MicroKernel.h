@@ -70,6 +70,11 @@ inline int64_t tileAccumulators(int64_t rows, int64_t vectors, bool sharesLast) 
 llvm::SmallVector<mlir::Value> unshareLast(KernelFunction &fn, mlir::ValueRange accumulators, int64_t rows,
                                            int64_t vectors, mlir::VectorType vectorType);
 
+/// Asks the second-level cache for the elements of `buffer` that step `step` is to bring of what lies `ahead`, `stride`
+/// of them.
+void prefetchAhead(KernelFunction &fn, const ProductForm &form, mlir::Value buffer, mlir::Value ahead, mlir::Value step,
+                   int64_t stride);
+
 /// acc[row * vectors + vector] += sum over steps in [low, high); returns the new accumulators, which are of
 /// `vectorType`. Where rows share those of the last vector these come behind all others, one for two rows.
 llvm::SmallVector<mlir::Value> emitMicroKernel(KernelFunction &fn, const MicroOperands &operands,

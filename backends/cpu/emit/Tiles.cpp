@@ -101,13 +101,17 @@ void TileSums::call(StringRef name, ArrayRef<int64_t> tiles, ValueRange others) 
   LLVM::CallIntrinsicOp::create(b, b.getStringAttr("llvm.x86." + name), operands);
 }
 
+void TileSums::clear() {
+  for (int64_t i = 0; i < rowTiles(); ++i)
+    for (int64_t j = 0; j < vectors; ++j)
+      call("tilezero", {2 * i + j});
+}
+
 void TileSums::begin(int64_t count, bool folds) {
   assert(count <= mostVectors && "a sum has no more vectors than the kernel's tile");
   vectors = count;
   isFolding = folds;
-  for (int64_t i = 0; i < rowTiles(); ++i)
-    for (int64_t j = 0; j < vectors; ++j)
-      call("tilezero", {2 * i + j});
+  clear();
   if (!folds)
     return;
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
@@ -146,13 +150,8 @@ void TileSums::addProducts(const TileOperands &operands, Value steps) {
                                    ValueRange{add(add(ahead, bOffset), mul(fn.index(word), operands.bPitch))},
                                    /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
     }
-    if (operands.ahead) {
-      Value ahead = add(operands.ahead, mul(step, fn.index(operands.aheadStride)));
-      int64_t line = fn.spec.target().cacheLineBytes / widthOf(form.column);
-      for (int64_t at = 0; at < operands.aheadStride; at += line)
-        memref::PrefetchOp::create(b, operands.b, ValueRange{add(ahead, fn.index(at))}, /*isWrite=*/false,
-                                   /*localityHint=*/2, /*isDataCache=*/true);
-    }
+    if (operands.ahead)
+      prefetchAhead(fn, form, operands.b, operands.ahead, step, operands.aheadStride);
   });
 }
 
@@ -178,9 +177,7 @@ void TileSums::fold() {
   assert(isFolding && "the sum was begun to be folded");
   storeTo(scratch);
   addScratch();
-  for (int64_t i = 0; i < rowTiles(); ++i)
-    for (int64_t j = 0; j < vectors; ++j)
-      call("tilezero", {2 * i + j});
+  clear();
 }
 
 void TileSums::end() {

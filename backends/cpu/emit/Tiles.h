@@ -3,8 +3,7 @@
 // Products by matrix units that hold tiles of 16 rows of 64 bytes in registers of their own (AMX): one instruction
 // multiplies 16 rows by 16 columns over 32 bf16 or 64 bytes of k. What a kernel uses of the eight tiles:
 //
-//            b: t6        t7            16 columns of words each, [k / kPack][columns][kPack] as registers' tiles read
-//            it
+//            b: t6        t7            16 columns of words each, [k / kPack][columns][kPack] as other forms read
 //    a: t4   sums: t0     t1
 //       t5         t2     t3            16 rows each (fewer where the kernel's tile has fewer), at any distance
 //
@@ -84,6 +83,7 @@ private:
   mlir::Value pointer(mlir::Value buffer, mlir::Value offset, Number number);
   mlir::Value bytes(mlir::Value elements, Number number);
   void call(llvm::StringRef name, llvm::ArrayRef<int64_t> tiles, mlir::ValueRange others = {});
+  void clear();
   void storeTo(mlir::Value buffer);
   void addScratch();
 
