@@ -24,12 +24,11 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-constexpr int64_t kOthers = 64, kMostStages = 4;
-constexpr int64_t kSumBytes = 4, kSumsBytes = 2 * kOthers * kSumBytes; // of a stage
+constexpr int64_t kMostStages = 4;
+constexpr int64_t kSumBytes = 4, kSumsBytes = 2 * kOtherRows * kSumBytes; // of a stage
 /// Sums of dk and dv that a thread holds beside 64 of scores and slopes; where a bias is read beside them.
 constexpr int64_t kMostSums = 128, kMostSumsWithBias = 64;
 
-static int64_t consumersOf(const AttentionTile &tile) { return tile.own / kWarpgroupRows; }
 static int64_t rowsBytes(const AttentionShape &shape) { return (shape.depth + shape.width) / kBoxNumbers * kBoxBytes; }
 static int64_t ownBytes(const AttentionShape &shape, const AttentionTile &tile) {
   return consumersOf(tile) * rowsBytes(shape);
@@ -59,42 +58,20 @@ static bool isSplitOf(const AttentionShape &shape) {
 //===- Plan -------------------------------------------------------------------------------------===//
 
 static std::string misfit(const AttentionShape &shape, const AttentionTile &tile) {
-  if ((tile.own != 64 && tile.own != 128) || tile.other != kOthers || tile.inner != kWarpgroupRows || tile.parts != 1)
+  if ((tile.own != 64 && tile.own != 128) || tile.other != kOtherRows || tile.inner != kWarpgroupRows ||
+      tile.parts != 1)
     return "its tile is 64 or 128 own keys or rows, 64 others and 64 of a warpgroup";
   if (stagesOf(shape, tile) < 2)
     return "its slabs do not fit into 227 KiB";
   return "";
 }
 
-/// Rows of 256 numbers take the registers of two warpgroups.
-static AttentionTile wideTileOf(const AttentionShape &shape) {
-  return {std::max(shape.depth, shape.width) > 128 ? 64 : 128, kOthers, kWarpgroupRows};
-}
-
 std::string cuda::planWgmmaAttentionGradient(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
-  std::string refusal;
-  std::optional<AttentionShape> shape = AttentionShape::of(spec, Core::Warps, /*isGradient=*/true, refusal);
-  if (!shape)
-    return refusal;
-  if (refusal = AttentionWarpgroups::refusal(spec, *shape); !refusal.empty())
-    return refusal;
-  if (schedule && schedule.getTile().size() != 3)
-    return "its tile requires 3 numbers";
-  AttentionTile tile = schedule ? attentionTileOf(schedule) : wideTileOf(*shape);
-  if (refusal = misfit(*shape, tile); !refusal.empty())
-    return refusal;
-  auto made = ScheduleAttr::get(spec.kernel.getContext(), name, kWarpgroupThreads * (1 + consumersOf(tile)),
-                                {tile.own, tile.other, tile.inner}, 0, {}, {});
-  if (schedule)
-    return schedule == made ? "" : "its schedule has other fields than `lanes`, the tile's threads, and `tile`";
-  // A block is alone on a multiprocessor; fewer of them leave the others idle, which mma_attention_gradient does not.
-  auto blocksOf = [&](DimExpr heads, DimExpr positions) {
-    return heads.constant() * ((positions.constant() + tile.own - 1) / tile.own);
+  auto blocks = [](const AttentionShape &shape, const AttentionTile &tile) {
+    return AttentionWarpgroups::blocksOf(shape.keyHeads, shape.keys, tile) +
+           AttentionWarpgroups::blocksOf(shape.heads, shape.rows, tile);
   };
-  if (blocksOf(shape->keyHeads, shape->keys) + blocksOf(shape->heads, shape->rows) < gpuOf("sm_90").multiprocessors)
-    return "mma_attention_gradient has more blocks";
-  schedule = made;
-  return "";
+  return AttentionWarpgroups::plan(spec, name, schedule, {true, "mma_attention_gradient", misfit, blocks});
 }
 
 //===- Code -------------------------------------------------------------------------------------===//
@@ -172,7 +149,7 @@ WgmmaAttentionGradient::Values WgmmaAttentionGradient::forSlabs(const Task &task
                                                                 function_ref<Values(Value, Value, ValueRange)> body) {
   Others others = othersOf(task.pass, at);
   auto ofHead = [&](Value head, ValueRange before) {
-    return fn.loop(others.begin, others.end, kOthers, before,
+    return fn.loop(others.begin, others.end, kOtherRows, before,
                    [&](Value position, ValueRange carried) { return body(head, position, carried); });
   };
   if (others.heads == 1)
@@ -183,7 +160,7 @@ WgmmaAttentionGradient::Values WgmmaAttentionGradient::forSlabs(const Task &task
 
 /// Behind the last row are the last row's.
 void WgmmaAttentionGradient::bringSums(Value head, Value first, Value stage, bool withRows) {
-  for (int64_t i = 0; i < kOthers; i += 32) {
+  for (int64_t i = 0; i < kOtherRows; i += 32) {
     Value at = t.add(t.rem(thread, 32), i), row = rowInside(t.add(first, at));
     t.store(times(ofRow(kLogSums, head, row), number(M_LOG2E)), sumAt(stage, true, at), kSumBytes);
     if (withRows)
@@ -294,7 +271,8 @@ WgmmaAttentionGradient::Values WgmmaAttentionGradient::addSlab(const Task &task,
 }
 
 void WgmmaAttentionGradient::multiply(Value warpgroup) {
-  WarpgroupCore scores(t, warpgroup, kOthers), byShares(t, warpgroup, shape.width), bySlopes(t, warpgroup, shape.depth);
+  WarpgroupCore scores(t, warpgroup, kOtherRows), byShares(t, warpgroup, shape.width),
+      bySlopes(t, warpgroup, shape.depth);
   forTasks([&](const Task &task, const Place &at, Count count) -> Count {
     bool ownsKeys = task.pass.ownsKeys;
     w.joinWarp();
@@ -315,7 +293,7 @@ void WgmmaAttentionGradient::multiply(Value warpgroup) {
                 ownsKeys ? at.first : position,
                 ownsKeys,
                 tile.own,
-                kOthers};
+                kOtherRows};
       Values next = addSlab(task, scores, grid, warpgroup, stage, ownsKeys ? nullptr : &own, carried.drop_back());
       groups.give(empty(stage));
       next.push_back(t.add(carried.back(), 1));

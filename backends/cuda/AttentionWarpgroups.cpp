@@ -34,7 +34,8 @@ SmallVector<Value> WarpgroupCore::multiplyHeld(ValueRange, Value, ValueRange) {
 
 //===- AttentionWarpgroups ----------------------------------------------------------------------===//
 
-std::string AttentionWarpgroups::refusal(cuda::KernelSpec &spec, const AttentionShape &shape) {
+/// Why no kernel of wgmma takes operands of that shape, for GPUs of that generation; empty where one may.
+static std::string refusalOf(cuda::KernelSpec &spec, const AttentionShape &shape) {
   StringRef generation = spec.target().name;
   if (generation != "sm_90a" && gpuOf(generation).generation != "sm_90" &&
       !llvm::is_contained({"sm_80", "sm_86", "sm_87", "sm_89"}, generation))
@@ -47,6 +48,32 @@ std::string AttentionWarpgroups::refusal(cuda::KernelSpec &spec, const Attention
       return "an operand is computed";
   if (shape.depth % kBoxNumbers || shape.width % kBoxNumbers || shape.depth > 256 || shape.width > 256)
     return "rows of a head are 64, 128, 192 or 256 numbers";
+  return "";
+}
+
+std::string AttentionWarpgroups::plan(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule,
+                                      const Part &part) {
+  std::string refusal;
+  std::optional<AttentionShape> shape = AttentionShape::of(spec, Core::Warps, part.isGradient, refusal);
+  if (!shape)
+    return refusal;
+  if (refusal = refusalOf(spec, *shape); !refusal.empty())
+    return refusal;
+  if (schedule && schedule.getTile().size() != 3)
+    return "its tile requires 3 numbers";
+  // Rows of 256 numbers take the registers of two warpgroups.
+  AttentionTile wide{std::max(shape->depth, shape->width) > 128 ? 64 : 128, kOtherRows, kWarpgroupRows};
+  AttentionTile tile = schedule ? attentionTileOf(schedule) : wide;
+  if (refusal = part.misfit(*shape, tile); !refusal.empty())
+    return refusal;
+  auto made = ScheduleAttr::get(spec.kernel.getContext(), name, kWarpgroupThreads * (1 + consumersOf(tile)),
+                                {tile.own, tile.other, tile.inner}, 0, {}, {});
+  if (schedule)
+    return schedule == made ? "" : "its schedule has other fields than `lanes`, the tile's threads, and `tile`";
+  // A block is alone on a multiprocessor; fewer of them leave the others idle, which the other form does not.
+  if (part.blocks(*shape, tile) < gpuOf("sm_90").multiprocessors)
+    return (part.otherForm + " has more blocks").str();
+  schedule = made;
   return "";
 }
 

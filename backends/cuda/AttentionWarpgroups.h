@@ -17,9 +17,13 @@
 namespace sinter::cuda {
 
 constexpr int64_t kWarpgroupThreads = 128, kWarpgroupRows = 64, kBoxNumbers = 64;
+constexpr int64_t kOtherRows = 64; // of a slab
 constexpr int64_t kBoxBytes = kWarpgroupRows * kSwizzleBytes;
 /// Registers of a thread that asks for slabs, and of one that multiplies, where two warpgroups multiply: 65,536 in all.
 constexpr int64_t kAskerRegisters = 40, kMultiplierRegisters = 232;
+
+/// Warpgroups that multiply.
+inline int64_t consumersOf(const AttentionTile &tile) { return tile.own / kWarpgroupRows; }
 
 /// Warp w of a warpgroup has rows 16 w to 16 w + 15; a lane rows l / 4 and l / 4 + 8 of these, two columns of each 8.
 class WarpgroupCore final : public TileCore {
@@ -45,10 +49,22 @@ class AttentionWarpgroups {
 public:
   /// `slabBytes`: of dynamic shared memory before the mbarriers.
   AttentionWarpgroups(TileBuilder &t, const AttentionShape &shape, const AttentionTile &tile, int64_t slabBytes)
-      : w(t), t(t), shape(shape), consumers(tile.own / kWarpgroupRows), slabBytes(slabBytes) {}
+      : w(t), t(t), shape(shape), consumers(consumersOf(tile)), slabBytes(slabBytes) {}
 
-  /// Why no kernel of wgmma takes operands of that shape, for GPUs of that generation; empty where one may.
-  static std::string refusal(KernelSpec &spec, const AttentionShape &shape);
+  /// The schedule of a part of attention, or the check of one that is there (KernelForms.h): why there is none, or
+  /// nothing.
+  struct Part {
+    bool isGradient;
+    llvm::StringRef otherForm; // which has more blocks where these are fewer than multiprocessors
+    llvm::function_ref<std::string(const AttentionShape &, const AttentionTile &)> misfit;
+    llvm::function_ref<int64_t(const AttentionShape &, const AttentionTile &)> blocks;
+  };
+  static std::string plan(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule, const Part &part);
+
+  /// Blocks of `own` positions, of all heads.
+  static int64_t blocksOf(DimExpr heads, DimExpr positions, const AttentionTile &tile) {
+    return heads.constant() * llvm::divideCeil(positions.constant(), tile.own);
+  }
 
   /// A map whose axes are numbers of a row, rows of a head, heads.
   Value addMap(WideKernel &wide, unsigned operand, DimExpr rows, DimExpr heads, int64_t size);

@@ -16,9 +16,8 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-constexpr int64_t kKeys = 64, kStages = 2;
+constexpr int64_t kStages = 2;
 
-static int64_t consumersOf(const AttentionTile &tile) { return tile.own / kWarpgroupRows; }
 static int64_t slabBytes(const AttentionShape &shape, const AttentionTile &tile) {
   int64_t boxes = consumersOf(tile) * (shape.depth / kBoxNumbers) + kStages * (shape.depth + shape.width) / kBoxNumbers;
   return boxes * kBoxBytes;
@@ -29,7 +28,8 @@ static const AttentionWarpgroups::Barriers barriers[] = {{1}, {kStages}, {kStage
 //===- Plan -------------------------------------------------------------------------------------===//
 
 static std::string misfit(const AttentionShape &shape, const AttentionTile &tile) {
-  if ((tile.own != 64 && tile.own != 128) || tile.other != kKeys || tile.inner != kWarpgroupRows || tile.parts != 1)
+  if ((tile.own != 64 && tile.own != 128) || tile.other != kOtherRows || tile.inner != kWarpgroupRows ||
+      tile.parts != 1)
     return "its tile is 64 or 128 rows, 64 keys and 64 rows of a warpgroup";
   if (shape.fold(tile) > 1)
     return "a block would have the rows of several heads";
@@ -38,32 +38,11 @@ static std::string misfit(const AttentionShape &shape, const AttentionTile &tile
   return "";
 }
 
-/// Rows of 256 numbers take the registers of two warpgroups.
-static AttentionTile wideTileOf(const AttentionShape &shape) {
-  return {std::max(shape.depth, shape.width) > 128 ? 64 : 128, kKeys, kWarpgroupRows};
-}
-
 std::string cuda::planWgmmaAttention(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
-  std::string refusal;
-  std::optional<AttentionShape> shape = AttentionShape::of(spec, Core::Warps, /*isGradient=*/false, refusal);
-  if (!shape)
-    return refusal;
-  if (refusal = AttentionWarpgroups::refusal(spec, *shape); !refusal.empty())
-    return refusal;
-  if (schedule && schedule.getTile().size() != 3)
-    return "its tile requires 3 numbers";
-  AttentionTile tile = schedule ? attentionTileOf(schedule) : wideTileOf(*shape);
-  if (refusal = misfit(*shape, tile); !refusal.empty())
-    return refusal;
-  auto made = ScheduleAttr::get(spec.kernel.getContext(), name, kWarpgroupThreads * (1 + consumersOf(tile)),
-                                {tile.own, tile.other, tile.inner}, 0, {}, {});
-  if (schedule)
-    return schedule == made ? "" : "its schedule has other fields than `lanes`, the tile's threads, and `tile`";
-  // A block is alone on a multiprocessor; fewer of them leave the others idle, which mma_attention does not.
-  if (shape->heads.constant() * ((shape->rows.constant() + tile.own - 1) / tile.own) < gpuOf("sm_90").multiprocessors)
-    return "mma_attention has more blocks";
-  schedule = made;
-  return "";
+  auto blocks = [](const AttentionShape &shape, const AttentionTile &tile) {
+    return AttentionWarpgroups::blocksOf(shape.heads, shape.rows, tile);
+  };
+  return AttentionWarpgroups::plan(spec, name, schedule, {false, "mma_attention", misfit, blocks});
 }
 
 //===- Code -------------------------------------------------------------------------------------===//
@@ -112,7 +91,7 @@ WgmmaAttention::Place WgmmaAttention::placeOf(Value number) {
   // The last rows count the most keys of a causal attention: they come first.
   Value block = shape.after ? t.sub(t.add(fn.materialize(blocks), -1), at[1]) : at[1];
   Value first = t.mul(block, tile.own);
-  return {at[0], t.div(at[0], shape.groups), first, t.mul(t.div(firstKey(first), kKeys), kKeys),
+  return {at[0], t.div(at[0], shape.groups), first, t.mul(t.div(firstKey(first), kOtherRows), kOtherRows),
           keysEnd(first, tile.own)};
 }
 
@@ -132,24 +111,25 @@ void WgmmaAttention::emitProducer() {
       w.wait(groups.barrier(kQueries + 1), groups.parityBefore(count.tiles));
       w.arriveAndExpect(groups.barrier(kQueries), queryBytes());
       groups.bring(maps[0], shape.depth, at.head, at.first, consumersOf(tile), groups.at(0), groups.barrier(kQueries));
-      Values end = fn.loop(at.begin, at.end, kKeys, ValueRange{count.slabs}, [&](Value key, ValueRange so) -> Values {
-        Value stage = t.rem(so[0], kStages), turn = t.div(so[0], kStages);
-        auto bring = [&](Barrier of, Value map, int64_t size, Value to) {
-          w.wait(barrier(of, true, stage), groups.parityBefore(turn));
-          w.arriveAndExpect(barrier(of, false, stage), size / kBoxNumbers * kBoxBytes);
-          groups.bring(map, size, at.keyHead, key, 1, to, barrier(of, false, stage));
-        };
-        bring(kKeysOf, maps[1], shape.depth, keysAt(stage));
-        bring(kValuesOf, maps[2], shape.width, valuesAt(stage));
-        return {t.add(so[0], 1)};
-      });
+      Values end =
+          fn.loop(at.begin, at.end, kOtherRows, ValueRange{count.slabs}, [&](Value key, ValueRange so) -> Values {
+            Value stage = t.rem(so[0], kStages), turn = t.div(so[0], kStages);
+            auto bring = [&](Barrier of, Value map, int64_t size, Value to) {
+              w.wait(barrier(of, true, stage), groups.parityBefore(turn));
+              w.arriveAndExpect(barrier(of, false, stage), size / kBoxNumbers * kBoxBytes);
+              groups.bring(map, size, at.keyHead, key, 1, to, barrier(of, false, stage));
+            };
+            bring(kKeysOf, maps[1], shape.depth, keysAt(stage));
+            bring(kValuesOf, maps[2], shape.width, valuesAt(stage));
+            return {t.add(so[0], 1)};
+          });
       return {end[0], t.add(count.tiles, 1)};
     });
   });
 }
 
 void WgmmaAttention::emitConsumer(Value warpgroup) {
-  products = std::make_unique<WarpgroupCore>(t, warpgroup, kKeys);
+  products = std::make_unique<WarpgroupCore>(t, warpgroup, kOtherRows);
   results = std::make_unique<WarpgroupCore>(t, warpgroup, shape.width);
   forTiles([&](const Place &at, Count count) -> Count {
     w.joinWarp();
@@ -157,14 +137,14 @@ void WgmmaAttention::emitConsumer(Value warpgroup) {
     State fresh{Values(2, number(-INFINITY)), Values(2, number(0)), zeros(*results)};
     Values init = fresh.all();
     init.push_back(count.slabs);
-    Values last = fn.loop(at.begin, at.end, kKeys, init, [&](Value key, ValueRange carried) -> Values {
+    Values last = fn.loop(at.begin, at.end, kOtherRows, init, [&](Value key, ValueRange carried) -> Values {
       State state = State::of(carried.drop_back(), 2);
       Value stage = t.rem(carried.back(), kStages), parity = groups.parityOf(t.div(carried.back(), kStages));
       w.wait(barrier(kKeysOf, false, stage), parity);
       Values scores = groups.multiplyRows(groups.at(0), warpgroup, keysAt(stage), shape.depth, zeros(*products));
       scores = w.settle(scores, 0);
       groups.give(barrier(kKeysOf, true, stage));
-      Grid grid{*products, at.head, at.first, key, /*ownsKeys=*/false, tile.own, kKeys};
+      Grid grid{*products, at.head, at.first, key, /*ownsKeys=*/false, tile.own, kOtherRows};
       Shares shares = updateSoftmax(state, counted(grid, scoresOf(grid, scores), -INFINITY));
       scaleResults(state, shares.factors);
       w.wait(barrier(kValuesOf, false, stage), parity);

@@ -10,15 +10,23 @@
 using namespace sinter;
 using namespace sinter::cuda::attention;
 
-/// By wgmma, which runs beside mma_attention's PTX on a GPU of sm_90a.
-static void expectWide(Case c, int64_t rows = 128) {
-  std::string schedule =
-      "wgmma_attention, lanes = " + std::to_string(128 + 2 * rows) + ", tile = [" + std::to_string(rows) + ", 64, 64]";
-  c.forward = schedule.c_str();
-  c.isAlone = true;
+/// `name` with `own` positions of its own a block.
+static std::string wideSchedule(const std::string &name, int64_t own) {
+  return name + ", lanes = " + std::to_string(128 + 2 * own) + ", tile = [" + std::to_string(own) + ", 64, 64]";
+}
+
+static void expectRightByWgmma(const Case &c) {
   expectRight(c);
   EXPECT_EQ(cuda::count("wgmma"), 2u); // it runs twice
   EXPECT_EQ(cuda::report(), "");
+}
+
+/// By wgmma, which runs beside mma_attention's PTX on a GPU of sm_90a.
+static void expectWide(Case c, int64_t rows = 128) {
+  std::string schedule = wideSchedule("wgmma_attention", rows);
+  c.forward = schedule.c_str();
+  c.isAlone = true;
+  expectRightByWgmma(c);
 }
 
 TEST(WideAttention, SizesAndEdges) {
@@ -52,12 +60,9 @@ TEST(WideAttention, BlocksTakeTileAfterTile) { expectWide({"bf16", 11, 11, 66, 2
 
 /// The backward part by wgmma, beside mma_attention_gradient's PTX.
 static void expectWideBackward(Case c, int64_t own = 128) {
-  std::string schedule = "wgmma_attention_gradient, lanes = " + std::to_string(128 + 2 * own) + ", tile = [" +
-                         std::to_string(own) + ", 64, 64]";
+  std::string schedule = wideSchedule("wgmma_attention_gradient", own);
   c.backward = schedule.c_str();
-  expectRight(c);
-  EXPECT_EQ(cuda::count("wgmma"), 2u); // it runs twice
-  EXPECT_EQ(cuda::report(), "");
+  expectRightByWgmma(c);
 }
 
 TEST(WideAttentionGradient, SizesAndEdges) {
