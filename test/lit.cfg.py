@@ -65,6 +65,11 @@ for path in os.listdir(models) if os.path.isdir(models) else []:
         config.available_features.add("model-" + path[: -len(".onnx")])
 for name in os.listdir(tools) if os.path.isdir(tools) else []:
     config.available_features.add("tool-" + name)
+if os.path.exists(os.path.join(tools, "sinter")):  # matrix units, which the kernel may refuse
+    doctor = subprocess.run([os.path.join(tools, "sinter"), "doctor"], capture_output=True, text=True).stdout
+    target = next((line for line in doctor.splitlines() if line.startswith("target:")), "").split()
+    if {"amx-tile", "amx-bf16", "amx-int8"} <= set(target):
+        config.available_features.add("matrix-units")
 if glob.glob("/usr/lib/*/libLLVM-1[4-9].so.1"):
     config.available_features.add("other-llvm")
 if not config.sanitize and os.path.exists(os.path.join(config.sinter_build, "lib", "libsinter_compiler.so")):
