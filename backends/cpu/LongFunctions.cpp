@@ -19,6 +19,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/CFG.h"
+#include "llvm/IR/Constants.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
@@ -175,18 +176,43 @@ static const Region *regionOfUses(AllocaInst *variable, const DenseMap<BasicBloc
   return region;
 }
 
-/// Moves variables on the stack that only one region uses into its first block. What a region that runs more than once
-/// left in a variable it may read again.
-static void moveVariables(Function &function, ArrayRef<Region> regions) {
-  DenseMap<BasicBlock *, const Region *> regionOf;
-  for (const Region &region : regions)
-    for (BasicBlock *block : region.blocks)
-      regionOf[block] = &region;
-  for (Instruction &instruction : make_early_inc_range(function.getEntryBlock()))
-    if (auto *variable = dyn_cast<AllocaInst>(&instruction); variable && variable->isStaticAlloca())
-      if (const Region *region = regionOfUses(variable, regionOf); region && region->runsOnce)
-        variable->moveBefore(region->blocks.front()->getFirstNonPHIIt());
-}
+/// Variables on the stack that only one region uses, by regions. While they stand in the function, CodeExtractor looks
+/// at each of them for each part, so others hold their places until their region is a part.
+class OwnVariables {
+public:
+  /// What a region that runs more than once left in a variable it may read again.
+  void take(Function &function, ArrayRef<Region> regions) {
+    DenseMap<BasicBlock *, const Region *> regionOf;
+    for (const Region &region : regions)
+      for (BasicBlock *block : region.blocks)
+        regionOf[block] = &region;
+    for (Instruction &instruction : make_early_inc_range(function.getEntryBlock())) {
+      auto *variable = dyn_cast<AllocaInst>(&instruction);
+      if (!variable || !variable->isStaticAlloca())
+        continue;
+      const Region *region = regionOfUses(variable, regionOf);
+      if (!region || !region->runsOnce)
+        continue;
+      auto *place =
+          new FreezeInst(PoisonValue::get(variable->getType()), "", region->blocks.front()->getFirstNonPHIIt());
+      variable->replaceAllUsesWith(place);
+      variable->removeFromParent();
+      taken[region].emplace_back(place, variable);
+    }
+  }
+
+  /// Declares those of a region in the function that has it now.
+  void giveBack(const Region &region) {
+    for (auto [place, variable] : taken.lookup(&region)) {
+      variable->insertBefore(place->getFunction()->getEntryBlock().getFirstNonPHIIt());
+      place->replaceAllUsesWith(variable);
+      place->eraseFromParent();
+    }
+  }
+
+private:
+  DenseMap<const Region *, SmallVector<std::pair<Instruction *, AllocaInst *>>> taken;
+};
 
 /// Code generators give variables a place in the frame that are declared in the first block.
 static void declareVariables(Function &part) {
@@ -209,13 +235,15 @@ size_t sinter::cpu::splitFunction(Function &function, size_t partBlocks) {
   for (size_t before = SIZE_MAX; function.size() > partBlocks && function.size() < before - before / 4;) {
     before = function.size();
     SmallVector<Region> regions = std::move(Stretches(function, partBlocks).regions);
+    OwnVariables variables;
     if (parts == 0) // a part may hand back an address that it was given
-      moveVariables(function, regions);
+      variables.take(function, regions);
     CodeExtractorAnalysisCache cache(function);
     for (Region &region : regions) {
       CodeExtractor extractor(region.blocks, /*DT=*/nullptr, /*AggregateArgs=*/false, /*BFI=*/nullptr, /*BPI=*/nullptr,
                               /*AC=*/nullptr, /*AllowVarArgs=*/false, /*AllowAlloca=*/true);
       Function *part = extractor.extractCodeRegion(cache);
+      variables.giveBack(region);
       if (!part)
         continue;
       declareVariables(*part);
