@@ -3,7 +3,12 @@
 // Depthwise convolution, channels last: lanes are channels. A tile is a few output pixels of one channel vector; the
 // inputs of one filter row are loaded once and used by every pixel that they touch.
 //
-//   chunk     one image, a few output rows (so that their padded input stays in the second-level cache), all channels
+//   chunk     one image, a few output rows (so that their input stays in the second-level cache), all channels
+//   order     channel vectors, rows, pixels: the input rows of a channel vector stay in the first-level cache from one
+//             output row to the next
+//
+// Zeros around an image of known width are not read: rows of the filter outside are left out, and the first and the
+// last tile of a row leave out columns that are not there. Otherwise a chunk copies its rows first, padded.
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/Convolution.h"
@@ -16,8 +21,70 @@ using namespace sinter::cpu;
 /// Pixels of a tile that may be forced.
 constexpr int64_t kMostPixels = 14;
 
-/// Bytes of padded input of a chunk: so many that at most a third of the rows that it copies are a neighbour's, too, as
-/// long as half of the second-level cache holds them.
+/// Products of bytes whose sum floats hold exactly: it stays below 2^24.
+constexpr int64_t kExactByteProducts = (1 << 24) / (255 * 255);
+
+namespace {
+/// Tiles of a row of known width, from left to right: one of `first` pixels, then others of `wide`.
+struct RowTiles {
+  int64_t first = 0, wide = 0;
+};
+
+/// The columns that exist, counted from the first input column of a tile.
+struct Columns {
+  int64_t low = 0, high = std::numeric_limits<int64_t>::max();
+};
+} // namespace
+
+/// Nothing for a row of unknown width.
+static std::optional<RowTiles> tilesOf(const ConvolutionShape &shape, int64_t pixels) {
+  int64_t width = shape.outWidth.staticSize();
+  if (width == ShapedType::kDynamic || width == 0)
+    return std::nullopt;
+  int64_t count = llvm::divideCeil(width, pixels), wide = llvm::divideCeil(width, count);
+  return RowTiles{width - (count - 1) * wide, wide};
+}
+
+/// The columns that exist of a tile of `wide` pixels from output column `x` on.
+static Columns columnsAt(const ConvolutionShape &shape, int64_t x) {
+  int64_t first = x * shape.strideW - shape.lowW; // of the image
+  return {-first, shape.width.staticSize() - first};
+}
+
+/// Whether what surrounds the image is zeros that only the first and the last tile of a row would read, so that nothing
+/// is copied.
+static bool leavesOutPadding(const ConvolutionShape &shape, std::optional<RowTiles> tiles) {
+  int64_t width = shape.width.staticSize();
+  if (!tiles || width == ShapedType::kDynamic || shape.fill != 0 || shape.inputDilationH != 1 ||
+      shape.inputDilationW != 1)
+    return false;
+  int64_t outWidth = shape.outWidth.staticSize(), reach = (shape.kernelW - 1) * shape.dilationW;
+  if (tiles->first == outWidth)
+    return true;
+  // Pixels from `first` to those of the last tile read nothing outside.
+  int64_t second = columnsAt(shape, tiles->first).low;
+  int64_t last = outWidth - tiles->wide - 1; // the last pixel before the last tile
+  return second <= 0 && (last < tiles->first || reach < columnsAt(shape, last).high);
+}
+
+/// Channels are lanes, so that nothing has to lie side by side: elements become sums where they are copied, or else
+/// where they are loaded.
+static ProductForm depthwiseForm(KernelSpec &spec, const ConvolutionShape &shape, bool copies) {
+  std::string refusal;
+  ProductForm form = *productFormOf(spec, shape.op, refusal);
+  if (form.step == ProductForm::Step::fused && !form.copiesRows())
+    return form;
+  form.step = ProductForm::Step::converted;
+  form.kPack = form.kStep = 1;
+  form.flips = false;
+  if (widthOf(form.a) == 1 && widthOf(form.b) == 1 && shape.kernelH * shape.kernelW <= kExactByteProducts)
+    form.sum = Number::f32;
+  form.row = copies ? form.sum : form.a;
+  return form;
+}
+
+/// Bytes of input of a chunk: so many that at most a third of the rows that it reads are a neighbour's, too, as long
+/// as half of the second-level cache holds them.
 static int64_t chooseChunk(KernelSpec &spec, ConvolutionShape &shape) {
   int64_t usual = spec.costs().depthwiseBytes, width = spec.dims.resolve(shape.paddedWidth).staticSize();
   if (!shape.needsCopy || width == ShapedType::kDynamic)
@@ -45,150 +112,221 @@ Plan sinter::cpu::planDepthwise(KernelSpec &spec, ScheduleAttr) {
   return plan;
 }
 
-/// Channels are lanes, so that nothing has to lie side by side: elements are converted where they are loaded.
-static ProductForm depthwiseForm(KernelSpec &spec, ConvolutionOp op) {
-  std::string refusal;
-  ProductForm form = *productFormOf(spec, op, refusal);
-  if (form.step == ProductForm::Step::fused && !form.copiesRows())
-    return form;
-  form.step = ProductForm::Step::converted;
-  form.row = form.a;
-  form.kPack = form.kStep = 1;
-  form.flips = false;
-  return form;
+namespace {
+class DepthwiseKernel {
+public:
+  DepthwiseKernel(KernelSpec &spec, ModuleOp module, StringRef name);
+  EmittedKernel emit();
+
+private:
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value sub(Value x, Value y) { return arith::SubIOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+  /// Finds where the chunk reads rows from, and copies them there if they have to be padded.
+  void findRows(Value low, Value high);
+  void emitRow(Value channel, Value mask);
+  void emitTile(int64_t wide, Value x, Value channel, Value mask, Columns columns);
+  /// The rows of the filter that lie inside of the image.
+  SummedAxis filterRows();
+  Value load(Value buffer, Number number, Value at, Value mask);
+  /// Adds the products of one row of the filter for `wide` pixels.
+  SmallVector<Value> addRow(Value kh, Value pixelBase, Value channel, Value mask, Columns columns, ValueRange sums);
+
+  ConvolutionShape shape;
+  int64_t pixels, lanes;
+  std::optional<RowTiles> tiles;
+  bool copies, skips; // rows are copied; zeros around the image are left out
+  ProductForm form;
+  KernelFunction fn;
+  ImplicitLocOpBuilder &b;
+  DimContext &dims;
+  VectorType sumType;
+  DimExpr copyElements;       // of a chunk, where it copies
+  Value source, filter, read; // read: the source or its copy
+  Value rowElements;          // of a row of what is read
+  // While code is emitted: the number of the image, the first output row's filter row 0 and what lies there.
+  Value image, firstRow, base;
+  Value row; // of the output
+};
+} // namespace
+
+DepthwiseKernel::DepthwiseKernel(KernelSpec &spec, ModuleOp module, StringRef name)
+    : shape(spec, convolutionOf(spec)), pixels(spec.schedule().getTile().front()), lanes(spec.schedule().getLanes()),
+      tiles(tilesOf(shape, pixels)), copies(shape.needsCopy && !leavesOutPadding(shape, tiles)),
+      skips(shape.needsCopy && !copies), form(depthwiseForm(spec, shape, copies)),
+      fn(spec, module, name, {.workspace = copies}), b(fn.b), dims(fn.spec.dims),
+      sumType(VectorType::get({lanes}, typeOf(form.sum, b.getContext()))) {}
+
+Value DepthwiseKernel::load(Value buffer, Number number, Value at, Value mask) {
+  auto type = VectorType::get({lanes}, typeOf(number, b.getContext()));
+  if (!mask)
+    return toSum(b, form, vector::LoadOp::create(b, type, buffer, ValueRange{at}), number);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  return toSum(b, form, vector::MaskedLoadOp::create(b, type, buffer, ValueRange{at}, mask, zero), number);
 }
 
-EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, StringRef name) {
-  ConvolutionOp op = convolutionOf(spec);
-  KernelFunction fn(spec, module, name, {.workspace = ConvolutionShape(spec, op).needsCopy});
-  ImplicitLocOpBuilder &b = fn.b;
-  DimContext &dims = fn.spec.dims;
-  ConvolutionShape shape(fn.spec, op);
-  ProductForm form = depthwiseForm(spec, op);
-  int64_t width = widthOf(form.a), lanes = spec.schedule().getLanes(), channels = shape.channels;
-  auto vectorType = VectorType::get({lanes}, typeOf(form.sum, b.getContext()));
-  auto add = [&](Value x, Value y) { return arith::AddIOp::create(b, x, y).getResult(); };
-  auto mul = [&](Value x, Value y) { return arith::MulIOp::create(b, x, y).getResult(); };
-
-  DimExpr one = dims.constant(1);
-  int64_t reach = (shape.kernelH - 1) * shape.dilationH + 1;
-  DimExpr rowBytes = dims.mul(shape.paddedWidth, dims.constant(channels * width * shape.strideH));
-  DimExpr blockRows = dims.max(one, dims.floorDiv(dims.constant(spec.schedule().getChunk()), dims.max(rowBytes, one)));
-  DimExpr blocks = dims.ceilDiv(shape.outHeight, blockRows);
-  DimExpr inputRows =
-      dims.add(dims.mul(dims.sub(dims.min(blockRows, shape.outHeight), one), dims.constant(shape.strideH)),
-               dims.constant(reach));
-  DimExpr copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(channels)));
-
-  Value source = fn.input(convolvedInput(op).getArgNumber());
-  Value filter = fn.input(filterInput(op).getArgNumber());
-  Value copy = source;
-  if (shape.needsCopy)
-    copy = memref::ViewOp::create(b, MemRefType::get({kHuge}, typeOf(form.a, b.getContext())), fn.workspace(),
-                                  fn.index(0), ValueRange{});
-  Value blockCount = fn.materialize(blocks), outHeight = fn.materialize(shape.outHeight),
-        outWidth = fn.materialize(shape.outWidth);
-  Value paddedRow = fn.materialize(dims.mul(shape.paddedWidth, dims.constant(channels)));
-  Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(channels));
-
-  int64_t pixels = spec.schedule().getTile().front();
-  auto emitTile = [&](int64_t wide, Value image, Value row, Value x, Value channel, Value mask, Value rowBase) {
-    auto load = [&](Value buffer, Number number, Value at) -> Value {
-      auto type = VectorType::get({lanes}, typeOf(number, b.getContext()));
-      if (!mask)
-        return toSum(b, form, vector::LoadOp::create(b, type, buffer, ValueRange{at}), number);
-      Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-      return toSum(b, form, vector::MaskedLoadOp::create(b, type, buffer, ValueRange{at}, mask, zero), number);
-    };
-    Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * channels))), channel);
-    auto join = [&](Value x, Value y) { return joinFloats(b, x, y); };
-    auto overWidth = [&](ArrayRef<Value> at, ValueRange carried) -> SmallVector<Value> {
-      Value kh = at.front();
-      SmallVector<Value> next(carried);
-      SmallVector<SmallVector<Value>> parts; // of a long row
-      Value inputRow = add(pixelBase, mul(mul(kh, fn.index(shape.dilationH)), paddedRow));
-      Value filterRow = add(mul(kh, fn.index(shape.kernelW * channels)), channel);
-      std::map<int64_t, Value> inputs; // by pixel offset
-      for (int64_t kw = 0; kw < shape.kernelW; ++kw) {
-        if (kw > 0 && kw % kProductBlock == 0 && form.sumsByBlocks()) {
-          parts.push_back(next);
-          next = zeroAccumulators(fn, vectorType, wide);
-        }
-        Value tap = load(filter, form.b, add(filterRow, fn.index(kw * channels)));
-        for (int64_t i = 0; i < wide; ++i) {
-          int64_t at = i * shape.strideW + kw * shape.dilationW;
-          Value &input = inputs[at];
-          if (!input)
-            input = load(copy, form.a, add(inputRow, fn.index(at * channels)));
-          next[i] = multiplyAdd(b, form, input, tap, next[i]);
-        }
-      }
-      for (; !parts.empty(); parts.pop_back())
-        for (auto [sum, part] : llvm::zip(next, parts.back()))
-          sum = join(part, sum);
-      return next;
-    };
-    int64_t length = std::min(shape.kernelW, kProductBlock), block = form.sumsByBlocks() ? kProductBlock : kNoBlocks;
-    SmallVector<Value> sums = sumNest(fn, summedAxis(fn, dims.constant(shape.kernelH)), length, block,
-                                      zeroAccumulators(fn, vectorType, wide), join, overWidth);
-    emitTileEpilogue(
-        fn, op.getResult(), sums, wide, 1, vectorType,
-        [&](KernelElements &elements, Value i) {
-          int64_t rank = fn.spec.sizes->dims(op.getResult()).size();
-          SmallVector<LaneIndex> index(rank, elements.constant(0));
-          index[0] = elements.uniform(image);
-          index[rank - 2] = elements.uniform(add(x, i));
-          if (rank == 4)
-            index[1] = elements.uniform(row);
-          return index;
-        },
-        channel, [&](Value) { return mask; });
-  };
-
-  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
-    Value image = arith::DivUIOp::create(b, chunk, blockCount);
-    Value block = arith::SubIOp::create(b, chunk, mul(image, blockCount));
-    Value low = mul(block, fn.materialize(blockRows));
-    Value high = arith::MinSIOp::create(b, add(low, fn.materialize(blockRows)), outHeight);
-    Value imageBase = mul(image, imageElements), base = imageBase, firstRow = fn.index(0);
-    if (shape.needsCopy) {
-      base = mul(fn.begin(), fn.materialize(copyElements)); // the same place for all chunks of a call
-      firstRow = mul(low, fn.index(shape.strideH));
-      Value last = arith::SubIOp::create(b, arith::SubIOp::create(b, high, low), fn.index(1));
-      emitPaddedRows(fn, shape, source, imageBase, copy, base, firstRow,
-                     add(mul(last, fn.index(shape.strideH)), fn.index(reach)), fn.index(0), channels, channels, lanes,
-                     form);
+SmallVector<Value> DepthwiseKernel::addRow(Value kh, Value pixelBase, Value channel, Value mask, Columns columns,
+                                           ValueRange sums) {
+  auto wide = static_cast<int64_t>(sums.size());
+  SmallVector<Value> next(sums);
+  SmallVector<SmallVector<Value>> parts; // of a long row
+  Value rowAt = add(pixelBase, mul(mul(kh, fn.index(shape.dilationH)), rowElements));
+  Value filterRow = add(mul(kh, fn.index(shape.kernelW * shape.channels)), channel);
+  std::map<int64_t, Value> inputs; // by column
+  for (int64_t kw = 0; kw < shape.kernelW; ++kw) {
+    if (kw > 0 && kw % kProductBlock == 0 && form.sumsByBlocks()) {
+      parts.push_back(next);
+      next = zeroAccumulators(fn, sumType, wide);
     }
-    fn.loop(low, high, 1, [&](Value row) {
-      Value inputRow = arith::SubIOp::create(b, mul(row, fn.index(shape.strideH)), firstRow);
-      Value rowBase = add(base, mul(inputRow, paddedRow));
-      auto overPixels = [&](Value channel, Value mask) {
-        Value tail = arith::RemUIOp::create(b, outWidth, fn.index(pixels));
-        Value whole = arith::SubIOp::create(b, outWidth, tail);
-        fn.loop(fn.index(0), whole, pixels, [&](Value x) { emitTile(pixels, image, row, x, channel, mask, rowBase); });
-        if (pixels > 1)
-          fn.loop(whole, outWidth, 1, [&](Value x) { emitTile(1, image, row, x, channel, mask, rowBase); });
-      };
-      int64_t wholeChannels = channels / lanes * lanes;
-      if (wholeChannels)
-        fn.loop(fn.index(0), fn.index(wholeChannels), lanes, [&](Value channel) { overPixels(channel, nullptr); });
-      if (channels != wholeChannels) {
-        auto maskType = VectorType::get({lanes}, b.getI1Type());
-        Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(channels - wholeChannels)});
-        overPixels(fn.index(wholeChannels), mask);
-      }
-    });
+    Value tap = load(filter, form.b, add(filterRow, fn.index(kw * shape.channels)), mask);
+    for (int64_t i = 0; i < wide; ++i) {
+      int64_t column = i * shape.strideW + kw * shape.dilationW;
+      if (column < columns.low || column >= columns.high)
+        continue;
+      Value &input = inputs[column];
+      if (!input)
+        input = load(read, form.row, add(rowAt, fn.index(column * shape.channels)), mask);
+      next[i] = multiplyAdd(b, form, input, tap, next[i]);
+    }
+  }
+  for (; !parts.empty(); parts.pop_back())
+    for (auto [sum, part] : llvm::zip(next, parts.back()))
+      sum = joinFloats(b, part, sum);
+  return next;
+}
+
+SummedAxis DepthwiseKernel::filterRows() {
+  if (!skips)
+    return summedAxis(fn, dims.constant(shape.kernelH));
+  // Row kh lies inside where 0 <= top + kh * dilation < height.
+  Value top = sub(mul(row, fn.index(shape.strideH)), fn.index(shape.lowH));
+  Value dilation = fn.index(shape.dilationH), zero = fn.index(0), all = fn.index(shape.kernelH);
+  auto rowsAbove = [&](Value position) {
+    return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, arith::CeilDivSIOp::create(b, position, dilation), zero),
+                                  all)
+        .getResult();
+  };
+  return {rowsAbove(sub(zero, top)), rowsAbove(sub(fn.materialize(shape.height), top)), shape.kernelH};
+}
+
+void DepthwiseKernel::emitTile(int64_t wide, Value x, Value channel, Value mask, Columns columns) {
+  Value rowBase = add(base, mul(sub(mul(row, fn.index(shape.strideH)), firstRow), rowElements));
+  Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * shape.channels))), channel);
+  if (skips)
+    pixelBase = sub(pixelBase, fn.index(shape.lowW * shape.channels));
+  int64_t length = std::min(shape.kernelW, kProductBlock), block = form.sumsByBlocks() ? kProductBlock : kNoBlocks;
+  SmallVector<Value> sums = sumNest(
+      fn, filterRows(), length, block, zeroAccumulators(fn, sumType, wide),
+      [&](Value x, Value y) { return joinFloats(b, x, y); },
+      [&](ArrayRef<Value> at, ValueRange carried) {
+        return addRow(at.front(), pixelBase, channel, mask, columns, carried);
+      });
+  auto resultType = VectorType::get({lanes}, getElementTypeOrSelf(shape.op.getType()));
+  if (resultType.getElementType().isInteger(32) && isFloat(form.sum))
+    for (Value &sum : sums)
+      sum = arith::FPToSIOp::create(b, resultType, sum);
+  emitTileEpilogue(
+      fn, shape.op.getResult(), sums, wide, 1, cast<VectorType>(sums.front().getType()),
+      [&](KernelElements &elements, Value i) {
+        int64_t rank = fn.spec.sizes->dims(shape.op.getResult()).size();
+        SmallVector<LaneIndex> index(rank, elements.constant(0));
+        index[0] = elements.uniform(image);
+        index[rank - 2] = elements.uniform(add(x, i));
+        if (rank == 4)
+          index[1] = elements.uniform(row);
+        return index;
+      },
+      channel, [&](Value) { return mask; });
+}
+
+void DepthwiseKernel::emitRow(Value channel, Value mask) {
+  if (!tiles) {
+    Value width = fn.materialize(shape.outWidth), tail = arith::RemUIOp::create(b, width, fn.index(pixels));
+    Value whole = sub(width, tail);
+    fn.loop(fn.index(0), whole, pixels, [&](Value x) { emitTile(pixels, x, channel, mask, {}); });
+    if (pixels > 1)
+      fn.loop(whole, width, 1, [&](Value x) { emitTile(1, x, channel, mask, {}); });
+    return;
+  }
+  int64_t width = shape.outWidth.staticSize(), first = tiles->first, last = std::max(width - tiles->wide, first);
+  auto columns = [&](int64_t x) { return skips ? columnsAt(shape, x) : Columns(); };
+  emitTile(first, fn.index(0), channel, mask, columns(0));
+  if (!skips)
+    last = width;
+  if (last > first)
+    fn.loop(fn.index(first), fn.index(last), tiles->wide,
+            [&](Value x) { emitTile(tiles->wide, x, channel, mask, {}); });
+  if (last < width)
+    emitTile(tiles->wide, fn.index(last), channel, mask, columns(last));
+}
+
+void DepthwiseKernel::findRows(Value low, Value high) {
+  Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.channels));
+  Value imageBase = mul(image, imageElements);
+  read = source;
+  base = imageBase;
+  firstRow = fn.index(skips ? shape.lowH : 0);
+  rowElements = fn.materialize(dims.mul(skips ? shape.width : shape.paddedWidth, dims.constant(shape.channels)));
+  if (!copies)
+    return;
+  auto copyType = MemRefType::get({kHuge}, typeOf(form.row, b.getContext()));
+  read = memref::ViewOp::create(b, copyType, fn.workspace(), fn.index(0), ValueRange{});
+  base = mul(fn.begin(), fn.materialize(copyElements)); // the same place for all chunks of a call
+  firstRow = mul(low, fn.index(shape.strideH));
+  Value steps = mul(sub(sub(high, low), fn.index(1)), fn.index(shape.strideH));
+  Value rows = add(steps, fn.index((shape.kernelH - 1) * shape.dilationH + 1));
+  emitPaddedRows(fn, shape, source, imageBase, read, base, firstRow, rows, fn.index(0), shape.channels, shape.channels,
+                 lanes, form);
+}
+
+EmittedKernel DepthwiseKernel::emit() {
+  source = fn.input(convolvedInput(shape.op).getArgNumber());
+  filter = fn.input(filterInput(shape.op).getArgNumber());
+  DimExpr one = dims.constant(1), stride = dims.constant(shape.strideH);
+  int64_t sourceBytes = shape.channels * widthOf(form.a);
+  DimExpr rowBytes = dims.mul(shape.paddedWidth, dims.constant(sourceBytes * shape.strideH));
+  DimExpr blockRows =
+      dims.max(one, dims.floorDiv(dims.constant(fn.spec.schedule().getChunk()), dims.max(rowBytes, one)));
+  DimExpr blocks = dims.ceilDiv(shape.outHeight, blockRows);
+  DimExpr inputRows = dims.add(dims.mul(dims.sub(dims.min(blockRows, shape.outHeight), one), stride),
+                               dims.constant((shape.kernelH - 1) * shape.dilationH + 1));
+  copyElements = dims.mul(inputRows, dims.mul(shape.paddedWidth, dims.constant(shape.channels)));
+
+  Value blockCount = fn.materialize(blocks), rowsOfBlock = fn.materialize(blockRows);
+  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+    image = arith::DivUIOp::create(b, chunk, blockCount);
+    Value low = mul(sub(chunk, mul(image, blockCount)), rowsOfBlock);
+    Value high = arith::MinSIOp::create(b, add(low, rowsOfBlock), fn.materialize(shape.outHeight));
+    findRows(low, high);
+    auto overRows = [&](Value channel, Value mask) {
+      fn.loop(low, high, 1, [&](Value number) {
+        row = number;
+        emitRow(channel, mask);
+      });
+    };
+    int64_t wholeChannels = shape.channels / lanes * lanes;
+    if (wholeChannels)
+      fn.loop(fn.index(0), fn.index(wholeChannels), lanes, [&](Value channel) { overRows(channel, nullptr); });
+    if (shape.channels != wholeChannels) {
+      auto maskType = VectorType::get({lanes}, b.getI1Type());
+      Value mask = vector::CreateMaskOp::create(b, maskType, ValueRange{fn.index(shape.channels - wholeChannels)});
+      overRows(fn.index(wholeChannels), mask);
+    }
   });
   fn.finish();
 
   EmittedKernel emitted;
   emitted.function = fn.function;
   emitted.chunks = dims.mul(shape.images, blocks);
-  if (shape.needsCopy)
-    emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(width));
+  if (copies)
+    emitted.workspaceBytes = dims.mul(dims.mul(emitted.chunks, copyElements), dims.constant(widthOf(form.row)));
   DimExpr outputs = dims.resolve(dims.mul(shape.images, dims.mul(shape.outHeight, shape.outWidth)));
   if (outputs.isConstant())
-    emitted.estimatedNs = static_cast<double>(outputs.constant()) * channels * shape.kernelH * shape.kernelW /
-                          spec.costs().streamedMacsPerNs;
+    emitted.estimatedNs = static_cast<double>(outputs.constant()) * shape.channels * shape.kernelH * shape.kernelW /
+                          fn.spec.costs().streamedMacsPerNs;
   return emitted;
+}
+
+EmittedKernel sinter::cpu::emitDepthwise(KernelSpec &spec, ModuleOp module, StringRef name) {
+  return DepthwiseKernel(spec, module, name).emit();
 }
