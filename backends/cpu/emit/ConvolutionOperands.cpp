@@ -223,6 +223,15 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
   paddedWidth = extent(width, inputDilationW, lowW, highW);
 }
 
+/// Elements of a short vector that holds several pixels of `channels` each, which are spread in registers to `pitch`
+/// each; 0 where it does not, or pixels do not follow each other.
+static int64_t lanesOfPixels(const ConvolutionShape &shape, int64_t channels, int64_t pitch, const ProductForm &form) {
+  int64_t lanes = 16 / widthOf(form.a);
+  bool holdsSeveral = channels < pitch && lanes % pitch == 0 && lanes > pitch;
+  bool follow = channels == shape.channels && shape.inputDilationW == 1 && shape.lowW >= 0 && shape.highW >= 0;
+  return holdsSeveral && follow ? lanes : 0;
+}
+
 void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &shape, Value source, Value imageBase,
                                  Value target, Value targetBase, Value rowBegin, Value rowCount, Value channelBegin,
                                  int64_t channels, int64_t pitch, int64_t lanes, const ProductForm &form) {
@@ -252,32 +261,59 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
     Value rowInside = inside(add(rowBegin, r), shape.lowH, shape.inputDilationH, shape.height, fromRow);
     Value rowTarget = add(targetBase, mul(r, mul(width, fn.index(pitch))));
     Value rowSource = add(imageBase, mul(mul(fromRow, fn.materialize(shape.width)), fn.index(shape.channels)));
-    fn.loop(zeroIndex, width, 1, [&](Value c) {
-      Value fromColumn;
-      Value columnInside = inside(c, shape.lowW, shape.inputDilationW, shape.width, fromColumn);
-      Value to = add(rowTarget, mul(c, fn.index(pitch)));
-      auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, rowInside, columnInside), /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      int64_t whole = channels / lanes * lanes;
-      b.setInsertionPointToStart(branch.thenBlock());
-      Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.channels))), channelBegin);
-      fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
-        Value value = toRow(b, form, vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)}));
-        vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});
-      });
-      fn.loop(fn.index(whole), fn.index(channels), 1, [&](Value i) {
-        Value value = toRow(b, form, memref::LoadOp::create(b, source, ValueRange{add(from, i)}));
-        memref::StoreOp::create(b, value, target, ValueRange{add(to, i)});
-      });
-      b.setInsertionPointToStart(branch.elseBlock());
-      fn.loop(zeroIndex, fn.index(whole), lanes,
-              [&](Value i) { vector::StoreOp::create(b, beyond, target, ValueRange{add(to, i)}); });
-      fn.loop(fn.index(whole), fn.index(channels), 1,
-              [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
-      b.setInsertionPointAfter(branch);
-      if (pitch > channels)
-        fn.loop(fn.index(channels), fn.index(pitch), 1,
+    auto copyColumns = [&](Value begin, Value end) {
+      fn.loop(begin, end, 1, [&](Value c) {
+        Value fromColumn;
+        Value columnInside = inside(c, shape.lowW, shape.inputDilationW, shape.width, fromColumn);
+        Value to = add(rowTarget, mul(c, fn.index(pitch)));
+        auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, rowInside, columnInside), /*withElseRegion=*/true);
+        OpBuilder::InsertionGuard guard(b);
+        int64_t whole = channels / lanes * lanes;
+        b.setInsertionPointToStart(branch.thenBlock());
+        Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.channels))), channelBegin);
+        fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
+          Value value = toRow(b, form, vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)}));
+          vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});
+        });
+        fn.loop(fn.index(whole), fn.index(channels), 1, [&](Value i) {
+          Value value = toRow(b, form, memref::LoadOp::create(b, source, ValueRange{add(from, i)}));
+          memref::StoreOp::create(b, value, target, ValueRange{add(to, i)});
+        });
+        b.setInsertionPointToStart(branch.elseBlock());
+        fn.loop(zeroIndex, fn.index(whole), lanes,
+                [&](Value i) { vector::StoreOp::create(b, beyond, target, ValueRange{add(to, i)}); });
+        fn.loop(fn.index(whole), fn.index(channels), 1,
                 [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
+        b.setInsertionPointAfter(branch);
+        if (pitch > channels)
+          fn.loop(fn.index(channels), fn.index(pitch), 1,
+                  [&](Value i) { memref::StoreOp::create(b, beyondScalar, target, ValueRange{add(to, i)}); });
+      });
+    };
+    int64_t spread = lanesOfPixels(shape, channels, pitch, form);
+    if (spread == 0)
+      return copyColumns(zeroIndex, width);
+
+    // A step reads `spread` elements, of which it takes those of whole pixels; it stays in the row.
+    int64_t pixels = spread / pitch;
+    SmallVector<int64_t> places; // of the elements of a row's vector; `spread` is what is beyond
+    for (int64_t k = 0; k < spread; ++k)
+      places.push_back(k % pitch < channels ? k / pitch * channels + k % pitch : spread);
+    auto spreadType = VectorType::get({spread}, element);
+    Value sourceBeyond = buildConstant(b, b.getLoc(), spreadType, shape.fill);
+    Value left = arith::SubIOp::create(b, mul(fn.materialize(shape.width), fn.index(channels)), fn.index(spread));
+    Value steps = arith::MaxSIOp::create(
+        b, add(arith::FloorDivSIOp::create(b, left, fn.index(pixels * channels)), fn.index(1)), zeroIndex);
+    Value begin = fn.index(shape.lowW);
+    Value end = arith::SelectOp::create(b, rowInside, add(begin, mul(steps, fn.index(pixels))), begin);
+    copyColumns(zeroIndex, begin);
+    fn.loop(begin, end, pixels, [&](Value c) {
+      Value from = add(rowSource, mul(arith::SubIOp::create(b, c, begin), fn.index(channels)));
+      Value read = vector::LoadOp::create(b, spreadType, source, ValueRange{from});
+      Value spread = vector::ShuffleOp::create(b, read, sourceBeyond, places);
+      Value to = add(rowTarget, mul(c, fn.index(pitch)));
+      vector::StoreOp::create(b, toRow(b, form, spread), target, ValueRange{to});
     });
+    copyColumns(end, width);
   });
 }

@@ -170,6 +170,10 @@ void KernelElements::storeResult(unsigned i, Value value, ArrayRef<LaneIndex> in
                             alignmentAt(offset, cast<VectorType>(value.getType())));
 }
 
+Value KernelElements::offsetOf(unsigned i, ArrayRef<LaneIndex> index) {
+  return flatten(index, fn.spec.sizes->dims(fn.spec.yielded(i))).base;
+}
+
 Value KernelElements::loadResult(unsigned i, ArrayRef<LaneIndex> index) {
   Value yielded = fn.spec.yielded(i);
   return loadBuffer(fn.result(i), cast<RankedTensorType>(yielded.getType()).getElementType(), index,

@@ -35,6 +35,9 @@ public:
   /// or `index` be uniform.
   void storeResult(unsigned i, mlir::Value value, llvm::ArrayRef<LaneIndex> index);
 
+  /// The flat offset of result `i` at `index`, of its first lane.
+  mlir::Value offsetOf(unsigned i, llvm::ArrayRef<LaneIndex> index);
+
   /// What was stored there before, of a result whose elements are not booleans.
   mlir::Value loadResult(unsigned i, llvm::ArrayRef<LaneIndex> index);
 

@@ -3,6 +3,9 @@
 // Kernels without a root: every result element is computed by itself. Adjacent axes that all accesses walk contiguously
 // are merged, the innermost merged axis goes in lanes, everything else is the outer loop. Where joins are taken apart,
 // the innermost axis is walked part by part (JoinParts.h).
+//
+// Where a transpose makes a last axis of two to four elements, as of an image whose channels become last, the axis
+// before it goes in lanes: a vector for each of the few elements, which are stored interleaved.
 
 #include "backends/cpu/emit/JoinParts.h"
 #include "backends/cpu/emit/KernelElements.h"
@@ -38,12 +41,32 @@ struct MapAxes {
   DimExpr inner, rows;
   std::optional<JoinParts> joined; // along the innermost group
   DimExpr joinedStep;              // elements of the innermost group from one place of the joined axis to the next
+  int64_t few = 1;                 // elements behind each of `inner`, which are stored interleaved
+  int64_t fewCarrier = 0;
 
 private:
   /// Returns where the innermost group begins.
   int64_t merge(KernelSpec &spec);
 };
 } // namespace
+
+/// Elements that are stored interleaved at most.
+constexpr int64_t kMostInterleaved = 4;
+
+/// Whether elements of the kernel's results that are neighbours along axis `line` are so in what transposes read, while
+/// neighbours along the axes behind it are not.
+static bool turnsLines(KernelSpec &spec, int64_t line) {
+  bool turns = false;
+  for (Operation &op : spec.body().without_terminator()) {
+    if (isa<Pointwise, ConstantOp, BroadcastOp, PadOp>(op))
+      continue;
+    auto transpose = dyn_cast<TransposeOp>(op);
+    if (!transpose || transpose.getPermutation()[line] + 1 != static_cast<int64_t>(transpose.getPermutation().size()))
+      return false;
+    turns = true;
+  }
+  return turns;
+}
 
 int64_t MapAxes::merge(KernelSpec &spec) {
   SmallVector<bool> merges = mergeableAxes(spec, sizes, nullptr, joined ? &*joined : nullptr);
@@ -74,6 +97,14 @@ MapAxes::MapAxes(KernelSpec &spec) : sizes(spec.sizes->dims(spec.yielded(0))), j
     joinedStep = spec.dims.product(ArrayRef(sizes).drop_front(joined->axis + 1));
   // The walk needs an inner axis; a rank-0 result has one of size 1.
   inner = groups.empty() ? spec.dims.constant(1) : groups.pop_back_val();
+  auto isBool = [](Value value) { return getElementTypeOrSelf(value).isInteger(1); };
+  if (!groups.empty() && inner.isConstant() && inner.constant() > 1 && inner.constant() <= kMostInterleaved &&
+      turnsLines(spec, carriers[carriers.size() - 2]) &&
+      llvm::none_of(spec.body().getTerminator()->getOperands(), isBool)) {
+    few = inner.constant();
+    fewCarrier = carriers.pop_back_val();
+    inner = groups.pop_back_val();
+  }
   rows = spec.dims.product(groups);
 }
 
@@ -134,7 +165,8 @@ class MapWalk {
 public:
   MapWalk(KernelFunction &fn, const MapAxes &axes)
       : fn(fn), b(fn.b), spec(fn.spec), axes(axes), lanes(spec.schedule().getLanes()),
-        chunkElements(spec.schedule().getChunk()) {}
+        chunkElements(
+            static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(spec.schedule().getChunk(), axes.few), lanes))) {}
 
   /// Returns the number of chunks: of rows, or of parts of a row where rows are long. Both follow from the kernel and
   /// the sizes alone.
@@ -224,7 +256,7 @@ private:
       elements.mask = vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{left});
       element(elements, row, column, stretch);
     };
-    bool hasMasks = spec.target().hasMaskedMemory;
+    bool hasMasks = spec.target().hasMaskedMemory && axes.few == 1;
     if (stretch.tail && hasMasks) {
       masked(stretch.vectorEnd, fn.index(*stretch.tail));
     } else if (stretch.tail) {
@@ -268,11 +300,50 @@ private:
           return elements.load(taken.join->getOperand(taken.operand), source);
         });
     // All reads before the first write: a result may lie where an input does.
-    SmallVector<Value> values;
-    for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-      values.push_back(elements.load(spec.yielded(i), index));
-    for (auto [i, value] : llvm::enumerate(values))
-      elements.storeResult(static_cast<unsigned>(i), value, index);
+    SmallVector<SmallVector<Value>> values(spec.kernel.getNumResults());
+    for (int64_t place = 0; place < axes.few; ++place) {
+      if (axes.few > 1)
+        index[axes.fewCarrier] = elements.constant(place);
+      for (unsigned i = 0; i < values.size(); ++i)
+        values[i].push_back(elements.load(spec.yielded(i), index));
+    }
+    for (auto [i, few] : llvm::enumerate(values)) {
+      if (axes.few > 1 && elements.lanes > 1)
+        storeInterleaved(elements, static_cast<unsigned>(i), few, index);
+      else
+        for (auto [place, value] : llvm::enumerate(few)) {
+          if (axes.few > 1)
+            index[axes.fewCarrier] = elements.constant(static_cast<int64_t>(place));
+          elements.storeResult(static_cast<unsigned>(i), value, index);
+        }
+    }
+  }
+
+  /// Stores lane l of the vectors, one after the other, then lane l + 1.
+  void storeInterleaved(KernelElements &elements, unsigned i, MutableArrayRef<Value> few, ArrayRef<LaneIndex> index) {
+    for (Value &value : few)
+      if (!isa<VectorType>(value.getType()))
+        value = elements.splat(value);
+    auto count = static_cast<int64_t>(few.size());
+    SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, 2 * lanes));
+    Value low = few[0], high = few[1]; // of what the last vectors are shuffled with
+    if (count > 2)
+      low = vector::ShuffleOp::create(b, few[0], few[1], all);
+    if (count == 3)
+      high = few[2];
+    else if (count == 4)
+      high = vector::ShuffleOp::create(b, few[2], few[3], all);
+    SmallVector<LaneIndex> at(index);
+    at[axes.fewCarrier] = elements.constant(0);
+    Value base = elements.offsetOf(i, at);
+    for (int64_t part = 0; part < count; ++part) {
+      SmallVector<int64_t> taken;
+      for (int64_t k = part * lanes; k < (part + 1) * lanes; ++k)
+        taken.push_back(k % count * lanes + k / count);
+      Value stored = vector::ShuffleOp::create(b, low, high, taken);
+      vector::StoreOp::create(b, stored, fn.result(i),
+                              ValueRange{arith::AddIOp::create(b, base, fn.index(part * lanes))});
+    }
   }
 
   KernelFunction &fn;
@@ -291,7 +362,8 @@ EmittedKernel sinter::cpu::emitMap(KernelSpec &spec, ModuleOp module, StringRef 
   fn.finish();
   emitted.function = fn.function;
   if (axes.rows.isConstant() && axes.inner.isConstant())
-    emitted.estimatedNs = elementNs(spec) * static_cast<double>(axes.rows.constant() * axes.inner.constant());
+    emitted.estimatedNs =
+        elementNs(spec) * static_cast<double>(axes.rows.constant() * axes.inner.constant() * axes.few);
   emitted.inPlace = true; // each element once, its loads before its stores
   return emitted;
 }
