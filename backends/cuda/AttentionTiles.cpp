@@ -183,7 +183,8 @@ bool AttentionTiles::divides(DimExpr size, int64_t by) {
   return size.isConstant() && size.constant() % by == 0;
 }
 
-/// Whether some row of the tile does not count some key of it; null if that cannot be.
+/// Whether some row of the tile does not count some key of it; null if that cannot be. Own positions behind the last
+/// one may count anything: what they sum is their own, and is not stored.
 Value AttentionTiles::crosses(const Grid &grid) {
   int64_t rows = grid.ownsKeys ? grid.other : grid.own, keys = grid.ownsKeys ? grid.own : grid.other;
   Value across;
@@ -192,21 +193,28 @@ Value AttentionTiles::crosses(const Grid &grid) {
     also(t.less(t.add(grid.query, *shape.after), t.add(grid.key, keys - 1)));
   if (shape.before)
     also(t.less(grid.key, t.add(grid.query, rows - 1 - *shape.before)));
-  if (!divides(shape.keys, keys))
+  if (!grid.ownsKeys && !divides(shape.keys, keys))
     also(t.less(fn.materialize(shape.keys), t.add(grid.key, keys)));
-  if (!divides(ownRows, rows))
+  if (grid.ownsKeys && !divides(ownRows, rows))
     also(t.less(fn.materialize(ownRows), t.add(grid.query, rows)));
   return across;
 }
 
-Value AttentionTiles::counts(Value query, Value key) {
-  Value all = t.both(t.less(query, fn.materialize(ownRows)), t.less(key, fn.materialize(shape.keys)));
-  query = rowInHead(query);
-  if (shape.after)
-    all = t.both(all, t.less(key, t.add(query, *shape.after + 1)));
-  if (shape.before)
-    all = t.both(all, t.less(query, t.add(key, *shape.before + 1)));
-  return all;
+/// Of an own position: the others that count for it, from the thread's first column of the tile on.
+AttentionTiles::Interval AttentionTiles::countedBy(const Grid &grid, Value own, Value column) {
+  Value first = t.add(grid.ownsKeys ? grid.query : grid.key, column),
+        end = fn.materialize(grid.ownsKeys ? ownRows : shape.keys);
+  own = grid.ownsKeys ? own : rowInHead(own);
+  std::optional<int64_t> before = grid.ownsKeys ? shape.after : shape.before,
+                         after = grid.ownsKeys ? shape.before : shape.after;
+  if (after)
+    end = t.min(end, t.add(own, *after + 1));
+  // A tile has few columns: words of 32 bits hold them.
+  auto column32 = [&](Value position) -> Value {
+    Value within = t.max(t.min(t.sub(position, first), fn.index(grid.other)), fn.index(0));
+    return arith::TruncIOp::create(b, b.getI32Type(), t.i64(within));
+  };
+  return {before ? column32(t.add(own, -*before)) : Value(), column32(end)};
 }
 
 AttentionTiles::Values AttentionTiles::counted(const Grid &grid, ValueRange values, double otherwise) {
@@ -220,11 +228,22 @@ AttentionTiles::Values AttentionTiles::counted(const Grid &grid, ValueRange valu
   b.setInsertionPointToStart(branch.thenBlock());
   Values results(values);
   auto scores = static_cast<unsigned>(grid.core.numSums());
-  forEach(grid, [&](unsigned i, Value query, Value key) {
-    Value there = counts(query, key);
-    for (; i < results.size(); i += scores)
-      results[i] = select(there, results[i], number(otherwise));
-  });
+  SmallVector<TileCore::Run> runs = grid.core.runs();
+  size_t perRow = runs.size() / static_cast<size_t>(grid.core.numRows());
+  Interval counts;
+  for (auto [nth, run] : llvm::enumerate(runs)) {
+    Value first = runs[nth / perRow * perRow].column; // others are a constant behind it
+    if (nth % perRow == 0)
+      counts = countedBy(grid, t.add(grid.ownsKeys ? grid.key : grid.query, run.row), first);
+    for (auto [n, sum] : llvm::enumerate(run.sums)) {
+      Value behind = t.sub(t.add(run.column, static_cast<int64_t>(n)), first);
+      Value other = arith::TruncIOp::create(b, b.getI32Type(), t.i64(behind)), there = t.less(other, counts.end);
+      if (counts.begin)
+        there = t.both(there, arith::CmpIOp::create(b, arith::CmpIPredicate::sle, counts.begin, other));
+      for (unsigned i = sum; i < results.size(); i += scores)
+        results[i] = select(there, results[i], number(otherwise));
+    }
+  }
   scf::YieldOp::create(b, results);
   return Values(branch.getResults());
 }

@@ -101,7 +101,10 @@ protected:
 private:
   Value biasAt(Value head, Value query, Value key);
   Value crosses(const Grid &grid);
-  Value counts(Value query, Value key);
+  struct Interval {
+    Value begin, end; // null: no bound
+  };
+  Interval countedBy(const Grid &grid, Value own, Value column);
   Value rowInHead(Value row) { return fold == 1 ? row : t.rem(row, shape.rows.constant()); }
   bool divides(DimExpr size, int64_t by);
   Value within(Value x, DimExpr count) { return t.min(t.max(x, fn.index(0)), fn.materialize(count)); }
