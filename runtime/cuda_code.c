@@ -18,8 +18,8 @@ int32_t srtCudaExplain(char *why, int32_t status, const char *format, ...) {
   return status;
 }
 
-/// Reads `wide NAME THREADS BYTES` and `map ...`, whose kernel is in `*last` already; false for other lines. The line
-/// behind goes to `*line`.
+/// Reads `wide NAME THREADS BYTES CHUNKS` and `map ...`, whose kernel is in `*last` already; false for other lines. The
+/// line behind goes to `*line`.
 static int readWide(Kernel *last, char **line) {
   char *next = strchr(*line, '\n');
   if (strncmp(*line, "map ", 4) == 0) {
@@ -32,8 +32,8 @@ static int readWide(Kernel *last, char **line) {
   }
   char *name = *line + 5, *space = strchr(name, ' ');
   if (!next || strncmp(*line, "wide ", 5) != 0 || !space || space > next ||
-      sscanf(space, "%" SCNu32 " %" SCNu32, &last->threads, &last->sharedBytes) != 2 || last->threads == 0 ||
-      last->threads > 1024)
+      sscanf(space, "%" SCNu32 " %" SCNu32 " %" SCNu64, &last->threads, &last->sharedBytes, &last->leastChunks) < 2 ||
+      last->threads == 0 || last->threads > 1024)
     return 0;
   *space = 0;
   last->name = name;

@@ -389,7 +389,7 @@ static int32_t launch(const sinter_device *device, sinter_context *ctx, const ch
   if (kernel < 0 || numWords >= WORDS_OF_A_LAUNCH)
     return ctx->fail(ctx, SINTER_RUNTIME_ERROR, "back end cuda has no such kernel of {} words", numWords, 0);
   int32_t wide = program->kernels[kernel].wide;
-  if (wide && srtCudaMapsFit(&program->kernels[wide], words))
+  if (wide && (uint64_t)chunks >= program->kernels[wide].leastChunks && srtCudaMapsFit(&program->kernels[wide], words))
     kernel = wide;
   const Item *item = srtCudaAdd(session, ITEM_KERNEL, kernel, chunks, (int32_t)numWords);
   if (!item)

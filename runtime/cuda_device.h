@@ -51,6 +51,7 @@ typedef struct Kernel {
   // Of such a one:
   int32_t isWide;
   uint32_t blocks, sharedBytes;
+  uint64_t leastChunks; // of the one that runs otherwise, from which on it runs
   TensorMap maps[MAPS_OF_A_KERNEL];
   int32_t numMaps;
 } Kernel;

@@ -58,8 +58,7 @@ static bool isSplitOf(const AttentionShape &shape) {
 //===- Plan -------------------------------------------------------------------------------------===//
 
 static std::string misfit(const AttentionShape &shape, const AttentionTile &tile) {
-  if ((tile.own != 64 && tile.own != 128) || tile.other != kOtherRows || tile.inner != kWarpgroupRows ||
-      tile.parts != 1)
+  if ((tile.own != 64 && tile.own != 128) || tile.other != kOtherRows || tile.inner != kWarpgroupRows)
     return "its tile is 64 or 128 own keys or rows, 64 others and 64 of a warpgroup";
   if (stagesOf(shape, tile) < 2)
     return "its slabs do not fit into 227 KiB";
@@ -67,9 +66,9 @@ static std::string misfit(const AttentionShape &shape, const AttentionTile &tile
 }
 
 std::string cuda::planWgmmaAttentionGradient(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
-  auto blocks = [](const AttentionShape &shape, const AttentionTile &tile) {
-    return AttentionWarpgroups::blocksOf(shape.keyHeads, shape.keys, tile) +
-           AttentionWarpgroups::blocksOf(shape.heads, shape.rows, tile);
+  auto blocks = [](DimContext &dims, const AttentionShape &shape, const AttentionTile &tile) {
+    return dims.add(AttentionWarpgroups::blocksOf(dims, shape.keyHeads, shape.keys, tile),
+                    AttentionWarpgroups::blocksOf(dims, shape.heads, shape.rows, tile));
   };
   return AttentionWarpgroups::plan(spec, name, schedule, {true, "mma_attention_gradient", misfit, blocks});
 }
@@ -323,7 +322,8 @@ cpu::EmittedKernel cuda::emitWgmmaAttentionGradient(cuda::KernelSpec &spec, Modu
   spec.threads = beside.threads(Core::Warps);
   spec.wide.module = ModuleOp::create(spec.kernel.getLoc());
   cpu::SingleKernel k(spec, *spec.wide.module, "kernel", shape.root);
-  WgmmaAttentionGradient(k, shape, attentionTileOf(spec.schedule())).emit(spec.wide);
+  WgmmaAttentionGradient(k, shape, AttentionWarpgroups::tileOf(spec.schedule())).emit(spec.wide);
+  spec.wide.leastChunks = AttentionWarpgroups::leastChunks(spec.schedule(), beside);
   k.finish();
   return emitted;
 }

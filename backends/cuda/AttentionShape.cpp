@@ -209,6 +209,8 @@ static std::optional<int64_t> fewRows(const AttentionShape &shape) {
   return rows <= kMostRowsOfParts ? std::optional(rows) : std::nullopt;
 }
 
+bool cuda::hasFewRows(const AttentionShape &shape) { return fewRows(shape).has_value(); }
+
 /// The tile of a decoding step: blocks of as few warps as the rows need, and so many parts of the keys that there are
 /// enough of them. Sizes that only running tells count as one head, and as many keys as there may be parts for.
 static std::optional<AttentionTile> tileOfFewRows(cuda::KernelSpec &spec, const AttentionShape &shape) {

@@ -60,6 +60,8 @@ struct AttentionShape {
 
 std::string planAttention(KernelSpec &spec, llvm::StringRef name, Core core, bool isGradient, ScheduleAttr &schedule);
 AttentionTile attentionTileOf(ScheduleAttr schedule);
+/// Whether the rows of all heads that share keys are so few that mma_attention may cut the keys into parts.
+bool hasFewRows(const AttentionShape &shape);
 /// The tile of mma_attention or block_attention where rows are many.
 AttentionTile largestTile(const AttentionShape &shape);
 

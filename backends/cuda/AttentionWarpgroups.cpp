@@ -2,6 +2,7 @@
 
 #include "backends/cuda/AttentionWarpgroups.h"
 #include "backends/cuda/Shuffles.h"
+#include "backends/cuda/TensorMaps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -40,9 +41,12 @@ static std::string refusalOf(cuda::KernelSpec &spec, const AttentionShape &shape
   if (generation != "sm_90a" && gpuOf(generation).generation != "sm_90" &&
       !llvm::is_contained({"sm_80", "sm_86", "sm_87", "sm_89"}, generation))
     return "sm_90a alone has wgmma";
-  for (DimExpr size : {shape.heads, shape.rows, shape.keys, shape.keyHeads})
-    if (!size.isConstant() || size.constant() == 0)
-      return "only running tells a size, or there is nothing";
+  for (DimExpr size : {shape.heads, shape.rows, shape.keys, shape.keyHeads}) {
+    if (size.isConstant() && size.constant() == 0)
+      return "there is nothing to multiply";
+    if (mapNumberOf(spec, size, /*firstSize=*/0).empty())
+      return "only running tells a size, which is no product of sizes";
+  }
   for (unsigned i = 0; i < 3; ++i)
     if (!isa<BlockArgument>(shape.root->getOperand(i)))
       return "an operand is computed";
@@ -59,22 +63,47 @@ std::string AttentionWarpgroups::plan(cuda::KernelSpec &spec, StringRef name, Sc
     return refusal;
   if (refusal = refusalOf(spec, *shape); !refusal.empty())
     return refusal;
-  if (schedule && schedule.getTile().size() != 3)
-    return "its tile requires 3 numbers";
+  if (schedule && schedule.getTile().size() != 3 && (schedule.getTile().size() != 4 || leastBlocksOf(schedule) < 1))
+    return "its tile requires 3 numbers, or 4 with the blocks from which on it runs";
   // Rows of 256 numbers take the registers of two warpgroups.
   AttentionTile wide{std::max(shape->depth, shape->width) > 128 ? 64 : 128, kOtherRows, kWarpgroupRows};
-  AttentionTile tile = schedule ? attentionTileOf(schedule) : wide;
+  AttentionTile tile = schedule ? tileOf(schedule) : wide;
   if (refusal = part.misfit(*shape, tile); !refusal.empty())
     return refusal;
-  auto made = ScheduleAttr::get(spec.kernel.getContext(), name, kWarpgroupThreads * (1 + consumersOf(tile)),
-                                {tile.own, tile.other, tile.inner}, 0, {}, {});
+  // A block is alone on a multiprocessor; fewer of them leave the others idle, which the other form does not.
+  const int64_t enough = gpuOf("sm_90").multiprocessors;
+  DimExpr blocks = spec.dims.resolve(part.blocks(spec.dims, *shape, tile));
+  SmallVector<int64_t> numbers = {tile.own, tile.other, tile.inner};
+  if (int64_t least = schedule ? leastBlocksOf(schedule) : blocks.isConstant() ? 0 : enough)
+    numbers.push_back(least);
+  auto made = ScheduleAttr::get(spec.kernel.getContext(), name, kWarpgroupThreads * (1 + consumersOf(tile)), numbers, 0,
+                                {}, {});
   if (schedule)
     return schedule == made ? "" : "its schedule has other fields than `lanes`, the tile's threads, and `tile`";
-  // A block is alone on a multiprocessor; fewer of them leave the others idle, which the other form does not.
-  if (part.blocks(*shape, tile) < gpuOf("sm_90").multiprocessors)
+  if (hasFewRows(*shape) && !(blocks.isConstant() && shape->keys.isConstant()))
+    return (part.otherForm + " cuts the keys of few rows into parts").str();
+  if (blocks.isConstant() && blocks.constant() < enough)
     return (part.otherForm + " has more blocks").str();
   schedule = made;
   return "";
+}
+
+AttentionTile AttentionWarpgroups::tileOf(ScheduleAttr schedule) {
+  ArrayRef<int64_t> tile = schedule.getTile();
+  return {tile[0], tile[1], tile[2]};
+}
+
+int64_t AttentionWarpgroups::leastBlocksOf(ScheduleAttr schedule) {
+  ArrayRef<int64_t> tile = schedule.getTile();
+  return tile.size() == 4 ? tile[3] : 0;
+}
+
+DimExpr AttentionWarpgroups::blocksOf(DimContext &dims, DimExpr heads, DimExpr positions, const AttentionTile &tile) {
+  return dims.mul(heads, dims.ceilDiv(positions, dims.constant(tile.own)));
+}
+
+int64_t AttentionWarpgroups::leastChunks(ScheduleAttr schedule, const AttentionTile &beside) {
+  return llvm::divideCeil(leastBlocksOf(schedule) * tileOf(schedule).own, beside.own);
 }
 
 Value AttentionWarpgroups::addMap(WideKernel &wide, unsigned operand, DimExpr rows, DimExpr heads, int64_t size) {
@@ -84,10 +113,12 @@ Value AttentionWarpgroups::addMap(WideKernel &wide, unsigned operand, DimExpr ro
   [[maybe_unused]] LogicalResult added = function.insertArgument(number, pointer, {}, function.getLoc());
   assert(succeeded(added) && "any function takes one more argument");
   unsigned word = cast<BlockArgument>(shape.root->getOperand(operand)).getArgNumber();
+  auto &spec = static_cast<cuda::KernelSpec &>(t.fn.spec);
+  auto numberOf = [&](DimExpr size) { return mapNumberOf(spec, size, t.fn.sizeArgument(0)); };
   llvm::raw_string_ostream(wide.maps) << "map " << word << (shape.type.isF16() ? " f16 " : " bf16 ") << size << ","
-                                      << rows.constant() << "," << heads.constant() << " " << size * 2 << ","
-                                      << rows.constant() * size * 2 << " " << kBoxNumbers << "," << kWarpgroupRows
-                                      << ",1\n";
+                                      << numberOf(rows) << "," << numberOf(heads) << " " << size * 2 << ","
+                                      << numberOf(spec.dims.mul(rows, spec.dims.constant(size * 2))) << " "
+                                      << kBoxNumbers << "," << kWarpgroupRows << ",1\n";
   ++wide.numMaps;
   return function.getArgument(number);
 }

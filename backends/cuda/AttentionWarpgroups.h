@@ -57,14 +57,16 @@ public:
     bool isGradient;
     llvm::StringRef otherForm; // which has more blocks where these are fewer than multiprocessors
     llvm::function_ref<std::string(const AttentionShape &, const AttentionTile &)> misfit;
-    llvm::function_ref<int64_t(const AttentionShape &, const AttentionTile &)> blocks;
+    llvm::function_ref<DimExpr(DimContext &, const AttentionShape &, const AttentionTile &)> blocks;
   };
   static std::string plan(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule, const Part &part);
+  static AttentionTile tileOf(ScheduleAttr schedule);
 
   /// Blocks of `own` positions, of all heads.
-  static int64_t blocksOf(DimExpr heads, DimExpr positions, const AttentionTile &tile) {
-    return heads.constant() * llvm::divideCeil(positions.constant(), tile.own);
-  }
+  static DimExpr blocksOf(DimContext &dims, DimExpr heads, DimExpr positions, const AttentionTile &tile);
+  /// Where only running tells how many blocks there are, the kernel runs from so many chunks of the one beside on,
+  /// whose tile is `beside`; 0: always.
+  static int64_t leastChunks(ScheduleAttr schedule, const AttentionTile &beside);
 
   /// A map whose axes are numbers of a row, rows of a head, heads.
   Value addMap(WideKernel &wide, unsigned operand, DimExpr rows, DimExpr heads, int64_t size);
@@ -100,6 +102,8 @@ public:
   WgmmaBuilder w;
 
 private:
+  static int64_t leastBlocksOf(ScheduleAttr schedule);
+
   TileBuilder &t;
   const AttentionShape &shape;
   const int64_t consumers, slabBytes;

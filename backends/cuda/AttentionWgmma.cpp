@@ -28,8 +28,7 @@ static const AttentionWarpgroups::Barriers barriers[] = {{1}, {kStages}, {kStage
 //===- Plan -------------------------------------------------------------------------------------===//
 
 static std::string misfit(const AttentionShape &shape, const AttentionTile &tile) {
-  if ((tile.own != 64 && tile.own != 128) || tile.other != kOtherRows || tile.inner != kWarpgroupRows ||
-      tile.parts != 1)
+  if ((tile.own != 64 && tile.own != 128) || tile.other != kOtherRows || tile.inner != kWarpgroupRows)
     return "its tile is 64 or 128 rows, 64 keys and 64 rows of a warpgroup";
   if (shape.fold(tile) > 1)
     return "a block would have the rows of several heads";
@@ -39,8 +38,8 @@ static std::string misfit(const AttentionShape &shape, const AttentionTile &tile
 }
 
 std::string cuda::planWgmmaAttention(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
-  auto blocks = [](const AttentionShape &shape, const AttentionTile &tile) {
-    return AttentionWarpgroups::blocksOf(shape.heads, shape.rows, tile);
+  auto blocks = [](DimContext &dims, const AttentionShape &shape, const AttentionTile &tile) {
+    return AttentionWarpgroups::blocksOf(dims, shape.heads, shape.rows, tile);
   };
   return AttentionWarpgroups::plan(spec, name, schedule, {false, "mma_attention", misfit, blocks});
 }
@@ -179,7 +178,8 @@ cpu::EmittedKernel cuda::emitWgmmaAttention(cuda::KernelSpec &spec, ModuleOp mod
   spec.threads = beside.threads(Core::Warps);
   spec.wide.module = ModuleOp::create(spec.kernel.getLoc());
   cpu::SingleKernel k(spec, *spec.wide.module, "kernel", shape.root);
-  WgmmaAttention(k, shape, attentionTileOf(spec.schedule())).emit(spec.wide);
+  WgmmaAttention(k, shape, AttentionWarpgroups::tileOf(spec.schedule())).emit(spec.wide);
+  spec.wide.leastChunks = AttentionWarpgroups::leastChunks(spec.schedule(), beside);
   k.finish();
   return emitted;
 }

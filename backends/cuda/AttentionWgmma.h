@@ -7,6 +7,9 @@
 //                      rows of a block, keys of a slab, rows of a warpgroup
 //     #sinter.schedule<wgmma_attention_gradient, lanes = 384, tile = [128, 64, 64]>
 //                      keys (or rows) of a block, rows (or keys) of a slab, keys (or rows) of a warpgroup
+//
+// Where only running tells how many blocks there are, a fourth number says from how many on this kernel runs, and below
+// that the one beside does: blocks of 128 rows may be too few for all multiprocessors.
 
 #ifndef SINTER_BACKENDS_CUDA_ATTENTIONWGMMA_H
 #define SINTER_BACKENDS_CUDA_ATTENTIONWGMMA_H

@@ -150,7 +150,9 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
       return failure();
     std::string name = kernel.symbol + kWideSuffix.str();
     wideUnits.push_back({*kernel.wide.module, {{name, Chunk::Grid, kernel.wide.threads, 0, kernel.wide.numMaps}}});
-    os << "wide " << name << " " << kernel.wide.threads << " " << kernel.wide.sharedBytes << "\n" << kernel.wide.maps;
+    os << "wide " << name << " " << kernel.wide.threads << " " << kernel.wide.sharedBytes << " "
+       << kernel.wide.leastChunks << "\n"
+       << kernel.wide.maps;
     if (kernel.wide.isJoined)
       os << "then " << kernel.symbol << kJoinSuffix << " block " << kJoinThreads << "\n";
   }

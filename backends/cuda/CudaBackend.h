@@ -7,10 +7,10 @@
 //
 //     kernel NAME thread|block THREADS     a chunk is computed by a thread, or by a block of as many threads
 //     then NAME block THREADS              runs behind the one before whenever that is launched, on as many chunks
-//     wide NAME THREADS BYTES              for sm_90a, instead of the kernel before and what runs behind it: a block of
-//                                          THREADS, with BYTES of dynamic shared memory, for each multiprocessor;
-//                                          behind the words and the number of chunks it takes tensor maps; a line
-//                                          `then` behind them says what runs behind the wide kernel
+//     wide NAME THREADS BYTES CHUNKS       for sm_90a, instead of the kernel before and what runs behind it where that
+//                                          has CHUNKS or more: a block of THREADS, with BYTES of dynamic shared memory,
+//                                          for each multiprocessor; behind the words and the number of chunks it takes
+//                                          tensor maps; a line `then` behind them says what runs behind the wide kernel
 //     map WORD f16|bf16 SIZES STRIDES BOX  of the buffer of that word, numbers with commas, the innermost axis first;
 //                                          strides, in bytes, are those of the other axes. A number may be followed by
 //                                          words that it is multiplied with, 2*w5*w4. Rows of a box have 128 bytes and

@@ -26,6 +26,8 @@ struct WideKernel {
   std::string maps; // lines that the runtime makes them of (CudaBackend.h)
   /// The second function of the kernel beside runs behind this one, too.
   bool isJoined = false;
+  /// It runs where the kernel beside would have so many chunks or more.
+  int64_t leastChunks = 0;
 };
 
 /// A kernel with the loops that were written for it.

@@ -22,9 +22,11 @@ struct Case {
   const char *bias = ""; // which of h, m, n it has; 1 for those that it repeats; empty: none
   const char *forward = "", *backward = "";
   bool isAlone = false, isOpen = false; // no backward part; only running tells how many keys there are
+  bool hasOpenRows = false;             // ... and rows
+  int64_t openBatches = 0;              // an axis before that of heads, which are so many times those of a batch
 };
 
-inline std::string tensorOf(std::initializer_list<int64_t> shape, const std::string &type) {
+inline std::string tensorOf(const std::vector<int64_t> &shape, const std::string &type) {
   std::string text = "tensor<";
   for (int64_t size : shape)
     text += (size < 0 ? "?" : std::to_string(size)) + "x";
@@ -57,10 +59,17 @@ inline std::string kernelOf(const std::string &op, const std::vector<std::pair<s
 /// Both parts, with everything that they compute as results.
 inline std::string textOf(const Case &c) {
   std::string type = c.type, sumType = type == "f64" ? "f64" : "f32";
-  int64_t keys = c.isOpen ? -1 : c.keys;
-  std::string q = tensorOf({c.heads, c.rows, c.depth}, type), k = tensorOf({c.few, keys, c.depth}, type),
-              v = tensorOf({c.few, keys, c.width}, type), y = tensorOf({c.heads, c.rows, c.width}, type),
-              s = tensorOf({c.heads, c.rows}, sumType);
+  int64_t keys = c.isOpen ? -1 : c.keys, rows = c.hasOpenRows ? -1 : c.rows;
+  auto ofHeads = [&](int64_t heads, std::vector<int64_t> rest, const std::string &of) {
+    std::vector<int64_t> shape = {heads};
+    if (c.openBatches)
+      shape = {heads == 1 ? 1 : -1, heads == 1 ? 1 : heads / c.openBatches};
+    shape.insert(shape.end(), rest.begin(), rest.end());
+    return tensorOf(shape, of);
+  };
+  std::string q = ofHeads(c.heads, {rows, c.depth}, type), k = ofHeads(c.few, {keys, c.depth}, type),
+              v = ofHeads(c.few, {keys, c.width}, type), y = ofHeads(c.heads, {rows, c.width}, type),
+              s = ofHeads(c.heads, {rows}, sumType);
   std::string attributes = "scale = 0.25 : f64";
   if (c.before)
     attributes += ", before = " + std::to_string(*c.before) + " : i64";
@@ -71,7 +80,7 @@ inline std::string textOf(const Case &c) {
   std::string arguments = "%q: " + q + ", %k: " + k + ", %v: " + v + ", %g: " + y + ", %r: " + s;
   if (*c.bias) {
     std::string bias =
-        tensorOf({c.bias[0] == 'h' ? c.heads : 1, c.bias[1] == 'm' ? c.rows : 1, c.bias[2] == 'n' ? keys : 1}, type);
+        ofHeads(c.bias[0] == 'h' ? c.heads : 1, {c.bias[1] == 'm' ? rows : 1, c.bias[2] == 'n' ? keys : 1}, type);
     arguments += ", %b: " + bias;
     forward.push_back({"%b", bias});
     backward.push_back({"%b", bias});
@@ -93,8 +102,16 @@ inline std::vector<HostTensor> inputsOf(test::Program &program, const Case &c) {
   for (auto [i, type] : llvm::enumerate(program.function().getArgumentTypes())) {
     auto tensor = mlir::cast<mlir::RankedTensorType>(type);
     llvm::SmallVector<int64_t> shape(tensor.getShape());
-    for (int64_t &size : shape)
-      size = mlir::ShapedType::isDynamic(size) ? c.keys : size;
+    auto settle = [&](int64_t axis, int64_t size) {
+      if (mlir::ShapedType::isDynamic(shape[size_t(axis)]))
+        shape[size_t(axis)] = size;
+    };
+    auto rank = static_cast<int64_t>(shape.size());
+    bool isBias = i == 5, ofKeys = i == 1 || i == 2, ofRow = i == 4; // one number of each row
+    settle(0, c.openBatches ? c.openBatches : shape[0]);
+    settle(rank - (ofRow ? 1 : 2), ofKeys ? c.keys : c.rows);
+    if (isBias)
+      settle(rank - 1, c.keys);
     inputs.emplace_back(tensor.getElementType(), shape);
     std::vector<double> values(static_cast<size_t>(inputs.back().numElements()));
     for (auto [at, value] : llvm::enumerate(values)) {

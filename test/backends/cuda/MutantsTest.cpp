@@ -65,6 +65,8 @@ constexpr const char *kWide =
   }
   return %r : tensor<1x70x64xf16>
 })";
+/// The same of rows and keys that only running tells.
+const std::string kOpen = std::regex_replace(kWide, std::regex("x(70|150)x"), "x?x");
 /// Pixels that a warpgroup copies for another, more slabs than there are at once.
 constexpr const char *kPixels =
     R"(func.func @f(%x: tensor<2x7x7x24xf16>, %w: tensor<40x3x3x24xf16>) -> tensor<2x7x7x40xf16> {
@@ -138,6 +140,7 @@ const Program kPrograms[] = {
     {"attention", kAttention, {{{1, 40, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
     {"decode", kDecode, {{{2, 1, 64}, kSmall}, {{1, 70, 64}, kSmall}}, false},
     {"wide", kWide, {{{1, 70, 64}, kSmall}, {{1, 150, 64}, kSmall}}, false},
+    {"open", kOpen.c_str(), {{{1, 70, 64}, kSmall}, {{1, 150, 64}, kSmall}}, false},
     {"pixels", kPixels, {{{2, 7, 7, 24}, kSmall}, {{40, 3, 3, 24}, kSmall}}, false},
     {"paged",
      kPaged,
@@ -201,6 +204,10 @@ const Mutant kMutants[] = {
     {"values in the other direction", "wide", R"((wgmma\.mma_async.*\}, b, 1, 1, 1, )1;)", "$010;"},
     {"shares in another order", "wide", R"((wgmma\.mma_async.*\}, \{)(%r[0-9]+), (%r[0-9]+)(,.*))", "$1$3, $2$4"},
     {"bytes that do not come", "wide", R"((\tmbarrier\.arrive\.expect_tx.*|mbarrier\.arrive\.expect_tx.*))", ""},
+    {"keys of another size", "open", R"((map 1 f16 64,1\*)w[0-9]+(,.*))", "$1w3$2"},
+    {"keys that are no longer there", "open", R"((map 1 f16 64,)1(\*.*))", "$012$2", true},
+    {"a key past the last", "open", R"((\tsetp\.gt\.s64.*), 24;)", "$1, 16;", true},
+    {"a slab too few", "open", R"((\tadd\.s64.*), 64;)", "$1, 128;", true},
     {"no fence behind copies", "pixels", R"(\tfence\.proxy\.async\.shared::cta;)", ""},
     {"copies that are not waited for", "pixels", R"((\tcp\.async\.wait_group.*)1;)", "$1 2;", true},
     {"copies of the end that are not waited for", "pixels", R"((\tcp\.async\.wait_group.*)0;)", "$1 1;", true},
