@@ -26,11 +26,22 @@ inline constexpr llvm::StringLiteral kAgainAttr = "sinter.again";
 /// type of tensors.
 inline constexpr llvm::StringLiteral kTf32 = "tf32";
 
-/// True where the policy of the module around says tf32 for `op`.
-inline bool mayMultiplyInTf32(mlir::Operation *op) {
+/// What the policy of the module around says for `op`; null for nothing.
+inline mlir::Attribute policyOf(mlir::Operation *op) {
   auto module = op->getParentOfType<mlir::ModuleOp>();
   auto policy = module ? module->getAttrOfType<mlir::DictionaryAttr>(kPrecisionAttr) : nullptr;
-  auto word = policy ? policy.getAs<mlir::StringAttr>(op->getName().stripDialect()) : nullptr;
+  return policy ? policy.get(op->getName().stripDialect()) : mlir::Attribute();
+}
+
+/// The type that the policy has `op` multiply in; null for none.
+inline mlir::Type typeOfPolicy(mlir::Operation *op) {
+  auto type = mlir::dyn_cast_if_present<mlir::TypeAttr>(policyOf(op));
+  return type ? type.getValue() : mlir::Type();
+}
+
+/// True where the policy of the module around says tf32 for `op`.
+inline bool mayMultiplyInTf32(mlir::Operation *op) {
+  auto word = mlir::dyn_cast_if_present<mlir::StringAttr>(policyOf(op));
   return word && word.getValue() == kTf32;
 }
 

@@ -16,15 +16,9 @@ struct Encoded {
   SmallVector<int64_t> from;     // the axis of `bytes` that an axis of the operand is
   Value scale;                   // what it was multiplied with, a number (rank 0) or a list; null: nothing
   std::optional<int64_t> scaled; // the operand's axis that the list runs along
+  bool isNarrow = false;         // products of 16 bits, or conversions to these, are among what it is made of
 };
 } // namespace
-
-/// The number (rank 0) that is in all places of `value`, or the list that runs along one of its axes; null for another
-/// value.
-static BroadcastOp spreadOf(Value value) {
-  auto broadcast = value.getDefiningOp<BroadcastOp>();
-  return broadcast && tensorTypeOf(broadcast.getOperand()).getRank() < 2 ? broadcast : BroadcastOp();
-}
 
 static std::optional<Encoded> encodedOf(Value value) {
   Encoded found;
@@ -39,7 +33,11 @@ static std::optional<Encoded> encodedOf(Value value) {
       for (int64_t &axis : found.from)
         axis = transpose.getPermutation()[axis];
       value = transpose.getOperand();
-    } else if (auto product = dyn_cast<MulOp>(op); product && !found.scale && elementTypeOf(value).isF32()) {
+    } else if (auto convert = dyn_cast<ConvertOp>(op); convert && elementTypeOf(convert.getOperand()).isF32()) {
+      found.isNarrow = true;
+      value = convert.getOperand();
+    } else if (auto product = dyn_cast<MulOp>(op); product && !found.scale && isa<FloatType>(elementTypeOf(value))) {
+      found.isNarrow |= !elementTypeOf(value).isF32();
       BroadcastOp right = spreadOf(product.getRhs()), spread = right ? right : spreadOf(product.getLhs());
       if (!spread)
         return std::nullopt;
@@ -54,10 +52,10 @@ static std::optional<Encoded> encodedOf(Value value) {
   return std::nullopt;
 }
 
-/// The operand's numbers where the last axis of its bytes is summed: as they lie, or else with batch axes first and
-/// summed ones last. `batch` and `contract` become the axes of what is given back.
+/// The operand's numbers where the last axis of its bytes is summed (or `anyInner`): as they lie, or else with batch
+/// axes first and summed ones last. `batch` and `contract` become the axes of what is given back.
 static Value numbersOf(Composer &c, const Encoded &operand, Type element, SmallVector<int64_t> &batch,
-                       SmallVector<int64_t> &contract) {
+                       SmallVector<int64_t> &contract, bool anyInner = false) {
   auto rank = static_cast<int64_t>(operand.from.size());
   SmallVector<int64_t> taken(batch);
   llvm::append_range(taken, contract);
@@ -66,7 +64,7 @@ static Value numbersOf(Composer &c, const Encoded &operand, Type element, SmallV
     for (int64_t &axis : *axes)
       axis = operand.from[axis];
   Value bytes = operand.bytes;
-  if (!llvm::is_sorted(free) || !llvm::is_contained(contract, rank - 1)) {
+  if (!llvm::is_sorted(free) || !(anyInner || llvm::is_contained(contract, rank - 1))) {
     SmallVector<int64_t> order(batch);
     llvm::append_range(order, free);
     llvm::append_range(order, contract);
@@ -91,10 +89,46 @@ static std::optional<int64_t> placeOf(const Encoded &operand, int64_t axis, Arra
   return found == free.end() ? std::nullopt : std::optional(firstFree + (found - free.begin()));
 }
 
+/// A product of 16-bit numbers by those of 8-bit floats (operand `side`), or of f32 that become such: their scale
+/// behind the sums, which are f32. A scale for each number that is summed stays where it is.
+static void formWeights(DotGeneralOp dot, unsigned side) {
+  std::optional<Encoded> weights = encodedOf(dot->getOperand(side));
+  if (!weights)
+    return;
+  SmallVector<int64_t> batch[] = {SmallVector<int64_t>(dot.getLhsBatch()), SmallVector<int64_t>(dot.getRhsBatch())};
+  SmallVector<int64_t> sums[] = {SmallVector<int64_t>(dot.getLhsContract()),
+                                 SmallVector<int64_t>(dot.getRhsContract())};
+  auto freeOfA = tensorTypeOf(dot.getLhs()).getRank() - static_cast<int64_t>(sums[0].size());
+  SmallVector<int64_t> axes;
+  if (weights->scaled) {
+    std::optional<int64_t> place = placeOf(*weights, *weights->scaled, batch[side], sums[side],
+                                           side ? freeOfA : static_cast<int64_t>(batch[0].size()));
+    if (!place)
+      return;
+    axes.push_back(*place);
+  }
+  OpBuilder at(dot);
+  Composer c(dot.getLoc(), at);
+  Value numbers = numbersOf(c, *weights, elementTypeOf(dot->getOperand(side)), batch[side], sums[side],
+                            /*anyInner=*/true);
+  Value x = side ? dot.getLhs() : numbers, y = side ? numbers : dot.getRhs();
+  Type result = elementTypeOf(dot.getResult()), wide = c.getF32Type();
+  Value product = c.make<DotGeneralOp>(x, y, batch[0], batch[1], sums[0], sums[1], weights->scale ? wide : result);
+  if (weights->scale) {
+    product = c.make<MulOp>(product, c.spread(c.convert(weights->scale, wide), product, axes));
+    product = c.convert(product, result);
+  }
+  dot.getResult().replaceAllUsesWith(c.retype(product, dot.getType()));
+  dot.erase();
+}
+
 static void form(DotGeneralOp dot) {
+  if (multipliesFloat8Weights(dot))
+    return formWeights(dot, decodedNumbers(dot.getRhs()) ? 1 : 0);
   std::optional<Encoded> a = encodedOf(dot.getLhs()), b = a ? encodedOf(dot.getRhs()) : std::nullopt;
   Type result = elementTypeOf(dot.getResult());
-  if (!b || !(result.isF32() || result.isF16() || result.isBF16()) || ((a->scale || b->scale) && !result.isF32()))
+  if (!b || a->isNarrow || b->isNarrow || !(result.isF32() || result.isF16() || result.isBF16()) ||
+      ((a->scale || b->scale) && !result.isF32()))
     return;
   SmallVector<int64_t> batchA(dot.getLhsBatch()), sumsA(dot.getLhsContract()), batchB(dot.getRhsBatch()),
       sumsB(dot.getRhsContract());

@@ -6,6 +6,10 @@
 //   y = transpose (decode_float8 %b)           ->     y = decode_float8 %b
 //   z = mul (decode_float8 %c) s                      ... and the product times s, where s is one
 //                                                     number, or one for each row or column
+//
+// and products of numbers of 16 bits by those of 8-bit floats, which are weights:
+//
+//   y = mul (decode_float8 %b) s               ->     y = decode_float8 %b, and the product (f32) times s
 
 #ifndef SINTER_PASSES_FLOAT8PRODUCTS_H
 #define SINTER_PASSES_FLOAT8PRODUCTS_H

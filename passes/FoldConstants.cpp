@@ -121,10 +121,18 @@ class FoldConstants : public sinter::impl::FoldConstantsBase<FoldConstants> {
     return attr.isSplat() ? byteWidth(attr.getElementType()) : bytesOf(value.getType()).value_or(0);
   }
 
+  /// Whether all that reads `op`, scales and moves between as well, are products that read bytes.
+  static bool isOfFloat8Products(Operation *op) {
+    return llvm::all_of(op->getUsers(), [](Operation *user) {
+      return multipliesFloat8(user) || multipliesFloat8Weights(user) ||
+             (user->getNumResults() == 1 && decodedNumbers(user->getResult(0)) && isOfFloat8Products(user));
+    });
+  }
+
   /// Bytes that products of floats read: a matrix of floats would take four times as long to come from memory.
   static bool isReadAsBytes(Operation *op) {
     if (isa<DecodeFloat8Op>(op) && hasDevices(op))
-      return llvm::all_of(op->getUsers(), multipliesFloat8);
+      return isOfFloat8Products(op);
     return isa<ConvertOp>(op) && tensorTypeOf(op->getOperand(0)).getElementType().isInteger(8) &&
            llvm::all_of(op->getUses(), [](OpOperand &use) {
              auto dot = dyn_cast<DotGeneralOp>(use.getOwner());

@@ -98,8 +98,12 @@ static bool isOfBytes(OpOperand &use) {
          getElementTypeOrSelf(dot.getLhs()).isF32();
 }
 
-/// True when `use` is of numbers of 8-bit floats by a product of such, which a device multiplies as they are.
-static bool isOfFloat8(OpOperand &use) { return hasDevices(use.getOwner()) && multipliesFloat8(use.getOwner()); }
+/// True when `use` is of numbers of 8-bit floats by a product, of which a device reads bytes.
+static bool isOfFloat8(OpOperand &use) {
+  Operation *user = use.getOwner();
+  return hasDevices(user) &&
+         (multipliesFloat8(user) || (multipliesFloat8Weights(user) && decodedNumbers(use.get(), /*isTurned=*/false)));
+}
 
 /// True when `op` takes whole rows of a matrix without what they end with: products read it where it lies.
 static bool isRowStart(Operation *op) {

@@ -3,6 +3,7 @@
 #include "passes/LowerPrecision.h"
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
+#include "ir/Float8.h"
 #include "ir/Kernel.h"
 #include "passes/Devices.h"
 #include "passes/ProductOperands.h"
@@ -75,9 +76,11 @@ bool sinter::multipliesInHalf(ModuleOp module) {
 
 static bool isConstant(Value value) { return matchPattern(value, m_Constant()); }
 
-/// True where converting an operand pays. Constants are converted when they are folded.
+/// True where converting an operand pays. Constants are converted when they are folded, and numbers of 8-bit floats are
+/// made of their bytes in either type.
 template <typename Op> static bool pays(Op op, unsigned operand) {
-  return isConstant(op->getOperand(operand)) || isReadOften(readsOf(op, operand));
+  bool isOfBytes = multipliesFloat8Weights(op) && hasDevices(op) && decodedNumbers(op->getOperand(operand));
+  return isConstant(op->getOperand(operand)) || isOfBytes || isReadOften(readsOf(op, operand));
 }
 
 static bool gains(DotGeneralOp op, Type) { return pays(op, 0) && pays(op, 1); }

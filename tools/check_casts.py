@@ -27,7 +27,7 @@ NAMED = {
     "CachePages.cpp": ("AttentionOp GatherOp ReshapeOp TransposeOp", "it finds pages of a cache that attention reads, one idiom"),
     "ChunkRowUpdates.cpp": ("ScatterNdOp GatherOp BagSumOp BroadcastOp ReshapeOp", "it finds the update of a table's rows, one idiom"),
     "FlattenDepth.cpp": ("ConvolutionOp", "it is a form of convolutions"),
-    "Float8Products.cpp": ("BroadcastOp DecodeFloat8Op MulOp TransposeOp", "it finds products of 8-bit floats with scales, one idiom"),
+    "Float8Products.cpp": ("ConvertOp DecodeFloat8Op MulOp TransposeOp", "it finds products of 8-bit floats with scales, one idiom"),
     "FoldBatchNorm.cpp": ("BroadcastOp ConvolutionOp DotGeneralOp AddOp", "it finds a norm behind a filter, one idiom"),
     "FoldConstants.cpp": ("BroadcastOp ReshapeOp TransposeOp SliceOp TileOp ConvertOp DotGeneralOp DecodeFloat8Op",
                           "these are cheaper to do again than to keep as constants; products read bytes as they are"),

@@ -82,3 +82,77 @@ module attributes {sinter.devices = {cuda = "sm_80"}} {
     return %4 : tensor<5x2x3xf32>
   }
 }
+
+// -----
+
+// Weights of numbers of 16 bits: no bytes move, the sums are f32 and so is what they are multiplied with.
+
+// CHECK-LABEL: @weights_of_16_bits
+// CHECK-NOT: transpose
+// CHECK: %[[W:.*]] = sinter.decode_float8 %arg1 {element_type = f16
+// CHECK: %[[D:.*]] = sinter.dot_general %arg0, %[[W]] {{.*}} -> tensor<2x3xf32>
+// CHECK: %[[S:.*]] = sinter.convert %arg2 {element_type = f32}
+// CHECK: %[[B:.*]] = sinter.broadcast %[[S]] axes = [1]
+// CHECK: %[[P:.*]] = sinter.mul %[[D]], %[[B]] : (tensor<2x3xf32>
+// CHECK: sinter.convert %[[P]] {element_type = f16}
+module attributes {sinter.devices = {cuda = "sm_80"}} {
+  func.func @weights_of_16_bits(%x: tensor<2x8xf16>, %y: tensor<8x3xui8>, %s: tensor<3xf16>) -> tensor<2x3xf16> {
+    %0 = sinter.decode_float8 %y {element_type = f32, format = f8E4M3FN} : (tensor<8x3xui8>) -> tensor<8x3xf32>
+    %1 = sinter.convert %0 {element_type = f16} : (tensor<8x3xf32>) -> tensor<8x3xf16>
+    %2 = sinter.broadcast %s axes = [1] {type = tensor<8x3xf16>} : (tensor<3xf16>) -> tensor<8x3xf16>
+    %3 = sinter.mul %1, %2 : (tensor<8x3xf16>, tensor<8x3xf16>) -> tensor<8x3xf16>
+    %4 = sinter.dot_general %x, %3 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f16} : (tensor<2x8xf16>, tensor<8x3xf16>) -> tensor<2x3xf16>
+    return %4 : tensor<2x3xf16>
+  }
+}
+
+// -----
+
+// The same on the left side, of f32 that the policy has multiply in 16 bits.
+
+// CHECK-LABEL: @weights_by_policy
+// CHECK: %[[W:.*]] = sinter.decode_float8 %arg0 {element_type = f32
+// CHECK: %[[D:.*]] = sinter.dot_general %[[W]], %arg1 {{.*}}lhs_contract = array<i64: 1>
+// CHECK: %[[S:.*]] = sinter.broadcast %arg2 axes = [0]
+// CHECK: sinter.mul %[[D]], %[[S]] : (tensor<3x2xf32>
+module attributes {sinter.devices = {cuda = "sm_80"}, sinter.precision = {dot_general = bf16}} {
+  func.func @weights_by_policy(%y: tensor<3x8xui8>, %x: tensor<8x2xf32>, %s: tensor<3xf32>) -> tensor<3x2xf32> {
+    %0 = sinter.decode_float8 %y {element_type = f32, format = f8E5M2} : (tensor<3x8xui8>) -> tensor<3x8xf32>
+    %1 = sinter.broadcast %s axes = [0] {type = tensor<3x8xf32>} : (tensor<3xf32>) -> tensor<3x8xf32>
+    %2 = sinter.mul %0, %1 : (tensor<3x8xf32>, tensor<3x8xf32>) -> tensor<3x8xf32>
+    %3 = sinter.dot_general %2, %x {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<3x8xf32>, tensor<8x2xf32>) -> tensor<3x2xf32>
+    return %3 : tensor<3x2xf32>
+  }
+}
+
+// -----
+
+// f32 stays f32 without a policy, and a scale for each number that is summed stays where it is.
+
+// CHECK-LABEL: @f32_without_a_policy
+// CHECK: %[[W:.*]] = sinter.mul
+// CHECK: sinter.dot_general %arg0, %[[W]]
+module attributes {sinter.devices = {cuda = "sm_80"}} {
+  func.func @f32_without_a_policy(%x: tensor<2x8xf32>, %y: tensor<8x3xui8>, %s: tensor<f32>) -> tensor<2x3xf32> {
+    %0 = sinter.decode_float8 %y {element_type = f32, format = f8E4M3FN} : (tensor<8x3xui8>) -> tensor<8x3xf32>
+    %1 = sinter.broadcast %s axes = [] {type = tensor<8x3xf32>} : (tensor<f32>) -> tensor<8x3xf32>
+    %2 = sinter.mul %0, %1 : (tensor<8x3xf32>, tensor<8x3xf32>) -> tensor<8x3xf32>
+    %3 = sinter.dot_general %x, %2 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<2x8xf32>, tensor<8x3xf32>) -> tensor<2x3xf32>
+    return %3 : tensor<2x3xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: @a_scale_for_each_k
+// CHECK: %[[W:.*]] = sinter.mul
+// CHECK: sinter.dot_general %arg0, %[[W]] {{.*}} -> tensor<2x3xf16>
+module attributes {sinter.devices = {cuda = "sm_80"}} {
+  func.func @a_scale_for_each_k(%x: tensor<2x8xf16>, %y: tensor<8x3xui8>, %s: tensor<8xf16>) -> tensor<2x3xf16> {
+    %0 = sinter.decode_float8 %y {element_type = f16, format = f8E4M3FN} : (tensor<8x3xui8>) -> tensor<8x3xf16>
+    %1 = sinter.broadcast %s axes = [0] {type = tensor<8x3xf16>} : (tensor<8xf16>) -> tensor<8x3xf16>
+    %2 = sinter.mul %0, %1 : (tensor<8x3xf16>, tensor<8x3xf16>) -> tensor<8x3xf16>
+    %3 = sinter.dot_general %x, %2 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f16} : (tensor<2x8xf16>, tensor<8x3xf16>) -> tensor<2x3xf16>
+    return %3 : tensor<2x3xf16>
+  }
+}
