@@ -35,7 +35,7 @@ public:
     type = getElementTypeOrSelf(operand);
     sizes = spec.sizes->dims(operand);
     free = otherAxes(static_cast<int64_t>(sizes.size()), batch, contract);
-    std::optional<cpu::StridedView> view = cpu::viewOf(spec, operand);
+    std::optional<cpu::StridedView> view = cpu::viewOf(spec, memoryOf());
     kInner = lastIsSummed();
     if (!view)
       return;
@@ -97,6 +97,28 @@ public:
   }
 
 private:
+  /// What the view is of: bytes of 8-bit floats, of which numbers of 16 bits are made, or the operand.
+  Value memoryOf() {
+    auto is16Bits = [](Type element) { return element.isF16() || element.isBF16(); };
+    Value value = operand, list;
+    if (auto convert = value.getDefiningOp<ConvertOp>(); convert && is16Bits(type))
+      value = convert.getOperand();
+    if (auto product = value.getDefiningOp<MulOp>()) {
+      BroadcastOp right = spreadOf(product.getRhs()), spread = right ? right : spreadOf(product.getLhs());
+      if (!spread || contract.size() != 1 || spread.getAxes() != ArrayRef(contract))
+        return operand;
+      list = spread.getOperand();
+      value = right ? product.getLhs() : product.getRhs();
+    }
+    if (auto convert = value.getDefiningOp<ConvertOp>(); convert && is16Bits(getElementTypeOrSelf(value)))
+      value = convert.getOperand();
+    auto decode = value.getDefiningOp<DecodeFloat8Op>();
+    if (!decode || !is16Bits(type))
+      return operand;
+    encoding = decode.getFormat();
+    scales = list;
+    return decode.getOperand();
+  }
   bool lastIsSummed() const {
     return !sizes.empty() && llvm::is_contained(contract, static_cast<int64_t>(sizes.size()) - 1);
   }

@@ -51,6 +51,13 @@ public:
     llvm::SmallVector<Batches> batches; // without axes of one element, and those along which nothing changes
   };
   std::optional<Panel> panel;
+  /// Of 8-bit floats whose numbers, of 16 bits, are made on the way to shared memory: their format; that memory holds
+  /// bytes, which `copied`, `steps` and `panel` are of. Null for others.
+  mlir::Type encoding;
+  /// A list with one scale for each k that such numbers are multiplied with; null for none.
+  mlir::Value scales;
+  /// Bytes of an element in memory.
+  int64_t memoryBytes() const { return encoding ? 1 : static_cast<int64_t>(type.getIntOrFloatBitWidth() / 8); }
   /// Whether chunks of memory are the operand, but no panel is.
   bool isGathered() const { return copied && !panel; }
 };

@@ -134,8 +134,8 @@ SmallVector<Value> ProductEmitter::sumSlabs(TileBuilder &t, const SlabPlace &for
       int64_t most = ofA.empty() || code.numSums() < kManySums ? kMostElements : 0;
       SmallVector<Value> ofB = b.begin(forB, kOf(ahead), filled.b, isThere, most);
       SmallVector<Value> sums = code.multiply(now.a, now.b, carried.drop_back(2));
-      a.end(ofA, filled.a);
-      b.end(ofB, filled.b);
+      a.end(forA, kOf(ahead), ofA, filled.a);
+      b.end(forB, kOf(ahead), ofB, filled.b);
       NVVM::CpAsyncCommitGroupOp::create(t.b);
       auto after = [&](Value stage) -> Value {
         Value last = arith::CmpIOp::create(t.b, arith::CmpIPredicate::eq, stage, fn.index(tile.stages - 1));

@@ -11,8 +11,8 @@ using namespace sinter;
 using namespace sinter::cuda;
 
 constexpr int64_t kMostParts = 64;
-/// What a thread takes to find 16 bytes of pixels and to ask for their copy, some 30 instructions of the four warps of
-/// a multiprocessor that do so at once.
+/// What a thread takes to find 16 bytes of pixels and to ask for their copy, or to make as many of 8-bit floats, some
+/// 30 instructions of the four warps of a multiprocessor that do so at once.
 constexpr double kNsOfChunk = 20;
 /// Sizes that only running tells are taken for this.
 constexpr int64_t kUsualSize = 1024;
@@ -95,6 +95,8 @@ static std::string unfitOfWarpgroups(const ProductTile &tile, const ProductTypes
     return "it multiplies 8-bit floats whose k lies inside";
   if (types.formatA && tile.columns > 128)
     return "sums of a slab of 8-bit floats have registers of their own: 128 columns at most";
+  if ((product.a->encoding || product.b->encoding) && tile.columns > 128)
+    return "bytes that become numbers of 16 bits take registers: 128 columns at most";
   if (int64_t slab = 128 / types.width(); tile.slab != slab)
     return "its slab is " + std::to_string(slab) + ", which are 128 bytes";
   if (tile.innerRows != 64 || tile.innerColumns != tile.columns)
@@ -167,8 +169,8 @@ static int64_t blocksOf(const ProductTile &tile, const Sizes &sizes) {
 }
 
 /// Nanoseconds, roughly: waves of blocks, each bound by its multiply-adds or by what it reads.
-static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductTypes &types, bool isGathered, Core core,
-                     const Gpu &gpu) {
+static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductTypes &types,
+                     const MatrixProduct &product, Core core, const Gpu &gpu) {
   auto tiles = [](int64_t size, int64_t of) { return static_cast<double>((size + of - 1) / of); };
   auto blocks = static_cast<double>(blocksOf(tile, sizes) * tile.parts);
   double slabs = std::ceil(tiles(sizes.k, tile.slab) / static_cast<double>(tile.parts)), slab = double(tile.slab);
@@ -185,11 +187,14 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
           ? 1
           : 1 + 24 / (static_cast<double>(tile.innerRows * tile.innerColumns) / (isOfWarps(core) ? 32 : 1));
   double multiplying = double(tile.rows * tile.columns) * slab / macs * waiting;
-  double reading = double((tile.rows + tile.columns) * types.width()) * slab /
+  auto bytesOf = [&](const ProductSide &side) { return side.encoding ? side.memoryBytes() : types.width(); };
+  double reading = double(tile.rows * bytesOf(*product.a) + tile.columns * bytesOf(*product.b)) * slab /
                    (2.5 * gpu.bandwidth / double(gpu.multiprocessors)); // most of it is in the second cache
   // Beside warpgroups that multiply, one finds pixels chunk by chunk; who multiplies by mma.sync does both.
-  double gathering = isGathered && core == Core::Warpgroups
-                         ? double(tile.rows) * slab * double(types.width()) / (kChunkBytes * 128) * kNsOfChunk
+  int64_t byThreads =
+      (product.a->isGathered() || product.a->encoding ? tile.rows : 0) + (product.b->encoding ? tile.columns : 0);
+  double gathering = byThreads && core == Core::Warpgroups
+                         ? double(byThreads) * slab * double(types.width()) / (kChunkBytes * 128) * kNsOfChunk
                          : 0;
   // Blocks of few threads share a multiprocessor, which multiplies and reads no faster for that.
   double atOnce = std::max(1.0, kThreadsAtOnce / threads), places = double(gpu.multiprocessors) * atOnce;
@@ -229,7 +234,7 @@ ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &produc
         break;
       if (!unfit(tile, types, product, core).empty())
         continue;
-      double cost = costOf(tile, sizes, types, product.a->isGathered(), core, gpu);
+      double cost = costOf(tile, sizes, types, product, core, gpu);
       if (cost < least) {
         least = cost;
         best = tile;

@@ -54,7 +54,7 @@ static std::pair<size_t, int64_t> distanceOf(DimContext &dims, DimExpr stride) {
 MapLine cuda::mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type element, int64_t boxRows, unsigned firstSize,
                     std::string &refusal) {
   MapLine line;
-  if (!side.panel || !side.copied || signless(side.type) != element) {
+  if (!side.panel || !side.copied || side.encoding || signless(side.type) != element) {
     refusal = "an operand is computed, converted or no matrix in memory";
     return line;
   }

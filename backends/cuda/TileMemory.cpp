@@ -2,6 +2,7 @@
 
 #include "backends/cuda/TileMemory.h"
 #include "backends/cpu/emit/General.h"
+#include "backends/cuda/Float8Numbers.h"
 #include "ir/Shapes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -12,6 +13,7 @@ using namespace sinter::cuda;
 
 /// Copies of chunks that a thread asks for without a loop around.
 constexpr int64_t kMostCopies = 8;
+constexpr int64_t kNumbersOfChunk = 8;       // of 16 bits
 constexpr unsigned kGlobal = 1, kShared = 3; // NVPTX's numbers of memories
 
 //===- TileBuilder ------------------------------------------------------------------------------===//
@@ -48,11 +50,11 @@ void TileBuilder::store(Value value, Value pointer, int64_t alignment) {
   LLVM::StoreOp::create(b, value, pointer, static_cast<unsigned>(alignment));
 }
 
-Value TileBuilder::isAligned(Value buffer, Value also) {
+Value TileBuilder::isAligned(Value buffer, Value also, int64_t bytes) {
   Value bits = memref::ExtractAlignedPointerAsIndexOp::create(b, buffer);
   if (also)
     bits = either(bits, also);
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rem(bits, kChunkBytes), fn.index(0));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, rem(bits, bytes), fn.index(0));
 }
 
 Value TileBuilder::pack(Type element, Value first, Value second) {
@@ -127,26 +129,44 @@ Value SlabLayout::byteOf(TileBuilder &t, Value row, Value position) const {
 
 //===- SlabLoader -------------------------------------------------------------------------------===//
 
+/// Distances that are whole chunks where these are read at once. Of 8-bit floats no chunk is read in part.
+static Dims stepsOf(const ProductSide &side) {
+  Dims steps = side.steps;
+  if (side.encoding && side.panel)
+    steps.push_back(side.panel->inner);
+  return steps;
+}
+
+/// Whether all of those that types tell are.
+static bool areWhole(cpu::KernelSpec &spec, const ProductSide &side, int64_t perChunk) {
+  return llvm::all_of(stepsOf(side), [&](DimExpr step) {
+    step = spec.dims.resolve(step);
+    return !step.isConstant() || step.constant() % perChunk == 0;
+  });
+}
+
+bool SlabLoader::canDecode(cpu::KernelSpec &spec, const ProductSide &side) {
+  return side.encoding && side.panel && areWhole(spec, side, kNumbersOfChunk);
+}
+
 SlabLoader::SlabLoader(TileBuilder &t, ProductSide &side, SlabLayout layout, Type stored, int64_t threads, Value thread,
                        int64_t others)
     : layout(layout), t(t), fn(t.fn), b(t.b), side(side), stored(stored), threads(threads), others(others),
       thread(thread) {
-  canCopy = side.copied && signless(side.type) == stored && side.kInner == layout.kInner;
-  for (DimExpr step : side.steps) {
-    step = fn.spec.dims.resolve(step);
-    canCopy &= !step.isConstant() || step.constant() % layout.perChunk() == 0;
-  }
-  if (!canCopy)
+  canReadChunks = side.encoding ? canDecode(fn.spec, side) : side.copied && areWhole(fn.spec, side, layout.perChunk());
+  canReadChunks &= signless(side.type) == stored && side.kInner == layout.kInner;
+  canCopy = canReadChunks && !side.encoding;
+  if (!canReadChunks)
     return;
   Value buffer = fn.input(*side.copied);
   source = t.global(buffer);
   Value apart;
-  for (DimExpr step : side.steps)
+  for (DimExpr step : stepsOf(side))
     if (step = fn.spec.dims.resolve(step); !step.isConstant()) {
-      Value bytes = t.mul(fn.materialize(step), layout.width);
+      Value bytes = t.mul(fn.materialize(step), side.memoryBytes());
       apart = apart ? t.either(apart, bytes) : bytes;
     }
-  aligned = t.isAligned(buffer, apart);
+  aligned = t.isAligned(buffer, apart, side.memoryBytes() * layout.perChunk());
 }
 
 /// Copies what of chunk `chunk` of row `outer` is there to `to`; the rest becomes zeros.
@@ -227,14 +247,90 @@ void SlabLoader::moveElements(const SlabPlace &place, Value k, Value slab) {
   });
 }
 
+//===- 8-bit floats -----------------------------------------------------------------------------===//
+
+SmallVector<SlabLoader::Encoded> SlabLoader::encodedOf() {
+  int64_t perRow = layout.inner() / layout.perChunk(), chunks = layout.outer() * perRow;
+  Value first = t.div(thread, perRow), chunk = t.rem(thread, perRow);
+  bool isWhole = threads % perRow == 0, isApart = isWhole && threads / perRow % (layout.isSwizzled ? 8 : 1) == 0;
+  SmallVector<Encoded> all;
+  for (int64_t i = 0; i < chunks; i += threads) {
+    Encoded of{t.add(first, i / perRow), chunk, {}, {}};
+    if (!isWhole)
+      of = {t.div(t.add(thread, i), perRow), t.rem(t.add(thread, i), perRow), {}, {}};
+    // Rows whose chunks lie alike are a constant apart, which costs no register.
+    of.place = isApart ? t.add(layout.chunkAt(t, first, chunk), i / perRow * layout.pitchBytes())
+                       : layout.chunkAt(t, of.outer, of.chunk);
+    if (i + threads > chunks)
+      of.isThere = t.less(t.add(thread, i), fn.index(chunks));
+    all.push_back(of);
+  }
+  return all;
+}
+
+/// Eight bytes (i64); zeros where there is none.
+Value SlabLoader::bytesOf(const SlabPlace &place, Value k, const Encoded &of) {
+  Value inner = t.mul(of.chunk, layout.perChunk());
+  Value freeAt = t.add(place.free, layout.kInner ? of.outer : inner), kAt = t.add(k, layout.kInner ? inner : of.outer);
+  Value inside = t.both(t.less(freeAt, place.freeEnd), t.less(kAt, place.kEnd));
+  if (of.isThere)
+    inside = t.both(inside, of.isThere);
+  Value at = side.offset(fn, place.batch, freeAt, kAt, inside);
+  // Somewhere in memory, whatever the index: nothing branches around the load.
+  at = arith::SelectOp::create(b, inside, at, fn.index(0));
+  Value bytes = t.load(b.getI64Type(), t.behind(source, at), layout.perChunk());
+  return arith::SelectOp::create(b, inside, bytes, arith::ConstantIntOp::create(b, b.getI64Type(), 0));
+}
+
+/// The numbers of eight bytes, times the scale of their k where there is one.
+void SlabLoader::storeNumbers(const SlabPlace &place, Value k, const Encoded &of, Value bytes, Value slab) {
+  SmallVector<Value> words;
+  Value wide = LLVM::BitcastOp::create(b, VectorType::get({2}, b.getI32Type()), bytes);
+  for (int64_t half = 0; half < 2; ++half) {
+    Value word = vector::ExtractOp::create(b, wide, half);
+    for (auto [n, pair] : llvm::enumerate(numbersOfWord(t, word, side.encoding, stored))) {
+      if (side.scales)
+        pair = scaled(place, k, of, pair, 4 * half + 2 * static_cast<int64_t>(n));
+      words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+    }
+  }
+  Value together = vector::FromElementsOp::create(b, VectorType::get({4}, b.getI32Type()), words);
+  auto store = [&] { t.store(together, t.behind(slab, of.place), kChunkBytes); };
+  of.isThere ? t.when(of.isThere, store) : store();
+}
+
+/// A pair of numbers from `first` of a chunk on, each times the scale of its k; rounded as the kernel's ops do.
+Value SlabLoader::scaled(const SlabPlace &place, Value k, const Encoded &of, Value pair, int64_t first) {
+  Type f32 = b.getF32Type();
+  Value products[2];
+  for (int64_t i = 0; i < 2; ++i) {
+    Value kAt = t.add(k, layout.kInner ? t.add(t.mul(of.chunk, layout.perChunk()), first + i) : of.outer);
+    cpu::KernelElements elements(fn, 1);
+    Value last = t.sub(place.kEnd, fn.index(1));
+    Value scale = elements.load(side.scales, {elements.uniform(t.max(t.min(kAt, last), fn.index(0)))});
+    Value number = vector::ExtractOp::create(b, pair, i);
+    products[i] =
+        arith::MulFOp::create(b, arith::ExtFOp::create(b, f32, number), cpu::widen(b, b.getLoc(), scale, f32, false));
+  }
+  return t.pack(stored, products[0], products[1]);
+}
+
 void SlabLoader::bring(const SlabPlace &place, Value k, Value slab) {
-  if (!canCopy)
+  if (!canReadChunks)
     return moveElements(place, k, slab);
-  t.when(aligned, [&] { copyChunks(place, k, slab); }, [&] { moveElements(place, k, slab); });
+  auto read = [&] {
+    if (canCopy)
+      return copyChunks(place, k, slab);
+    for (const Encoded &of : encodedOf())
+      storeNumbers(place, k, of, bytesOf(place, k, of), slab);
+  };
+  t.when(aligned, read, [&] { moveElements(place, k, slab); });
 }
 
 SmallVector<Value> SlabLoader::begin(const SlabPlace &place, Value k, Value slab, Value isThere, int64_t most) {
-  if (canCopy || layout.free * layout.k % threads != 0 || layout.free * layout.k / threads > most) {
+  if (isDecoded() && layout.free * layout.k / threads / 4 <= most)
+    return beginEncoded(place, k);
+  if (canReadChunks || layout.free * layout.k % threads != 0 || layout.free * layout.k / threads > most) {
     t.when(isThere, [&] { bring(place, k, slab); });
     return {};
   }
@@ -247,7 +343,29 @@ SmallVector<Value> SlabLoader::begin(const SlabPlace &place, Value k, Value slab
   return elements;
 }
 
-void SlabLoader::end(ArrayRef<Value> elements, Value slab) {
+/// Bytes that a thread holds: words for four elements each.
+SmallVector<Value> SlabLoader::beginEncoded(const SlabPlace &place, Value k) {
+  SmallVector<Encoded> mine = encodedOf();
+  SmallVector<Type> types(mine.size(), b.getI64Type());
+  auto branch = scf::IfOp::create(b, types, aligned, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> bytes = llvm::map_to_vector(mine, [&](const Encoded &of) { return bytesOf(place, k, of); });
+  scf::YieldOp::create(b, bytes);
+  b.setInsertionPointToStart(branch.elseBlock());
+  Value none = arith::ConstantIntOp::create(b, b.getI64Type(), 0);
+  scf::YieldOp::create(b, SmallVector<Value>(mine.size(), none));
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
+void SlabLoader::end(const SlabPlace &place, Value k, ArrayRef<Value> elements, Value slab) {
+  if (isDecoded() && !elements.empty()) {
+    auto store = [&] {
+      for (auto [of, bytes] : llvm::zip(encodedOf(), elements))
+        storeNumbers(place, k, of, bytes, slab);
+    };
+    return t.when(aligned, store, [&] { moveElements(place, k, slab); });
+  }
   for (size_t i = 0; i < elements.size(); i += 2)
     t.store(elements[i], t.behind(slab, elements[i + 1]), layout.width);
 }

@@ -51,9 +51,9 @@ public:
   /// The 16 bytes there, as elements.
   llvm::SmallVector<mlir::Value> loadChunk(mlir::Type element, mlir::Value pointer);
   void store(mlir::Value value, mlir::Value pointer, int64_t alignment);
-  /// Whether an address is a multiple of a chunk, where `also` (null: nothing) is or'd to it: at run time, as a slice
-  /// that a loop reads or writes where it lies begins anywhere.
-  mlir::Value isAligned(mlir::Value buffer, mlir::Value also = nullptr);
+  /// Whether an address is a multiple of a chunk (or of `bytes`), where `also` (null: nothing) is or'd to it: at run
+  /// time, as a slice that a loop reads or writes where it lies begins anywhere.
+  mlir::Value isAligned(mlir::Value buffer, mlir::Value also = nullptr, int64_t bytes = kChunkBytes);
   /// Two f32 rounded to f16 or bf16, as a vector.
   mlir::Value pack(mlir::Type element, mlir::Value first, mlir::Value second);
   mlir::Value intrinsic(llvm::StringRef name, mlir::Type type, mlir::ValueRange operands);
@@ -110,11 +110,25 @@ public:
   /// A thread holds so many elements at most between them.
   llvm::SmallVector<mlir::Value> begin(const SlabPlace &place, mlir::Value k, mlir::Value slab, mlir::Value isThere,
                                        int64_t most = kMostElements);
-  void end(llvm::ArrayRef<mlir::Value> elements, mlir::Value slab);
+  /// Of a slab of 8-bit floats the bytes that a thread holds, for `end` to make numbers of.
+  llvm::SmallVector<mlir::Value> beginEncoded(const SlabPlace &place, mlir::Value k);
+  /// Whether bytes of such an operand come eight at a time, but for what running tells.
+  static bool canDecode(cpu::KernelSpec &spec, const ProductSide &side);
+  void end(const SlabPlace &place, mlir::Value k, llvm::ArrayRef<mlir::Value> elements, mlir::Value slab);
 
   const SlabLayout layout;
 
 private:
+  /// Chunks of 16-bit numbers that a thread makes of as many bytes, eight each.
+  struct Encoded {
+    mlir::Value outer, chunk, place; // of the slab; bytes behind its beginning
+    mlir::Value isThere;             // null: always
+  };
+  bool isDecoded() const { return side.encoding && canReadChunks; }
+  llvm::SmallVector<Encoded> encodedOf();
+  mlir::Value bytesOf(const SlabPlace &place, mlir::Value k, const Encoded &of);
+  mlir::Value scaled(const SlabPlace &place, mlir::Value k, const Encoded &of, mlir::Value pair, int64_t first);
+  void storeNumbers(const SlabPlace &place, mlir::Value k, const Encoded &of, mlir::Value bytes, mlir::Value slab);
   void copyChunk(const SlabPlace &place, mlir::Value k, mlir::Value outer, mlir::Value chunk, mlir::Value to);
   void copyChunks(const SlabPlace &place, mlir::Value k, mlir::Value slab);
   void forEachOf(int64_t count, llvm::function_ref<void(mlir::Value)> body);
@@ -128,8 +142,9 @@ private:
   mlir::Type stored;
   int64_t threads, others;
   mlir::Value thread;
+  bool canReadChunks = false;
   bool canCopy = false;
-  mlir::Value source, aligned; // whether chunks may be copied, at run time
+  mlir::Value source, aligned; // whether chunks may be read, at run time
 };
 
 } // namespace sinter::cuda

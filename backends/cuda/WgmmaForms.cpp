@@ -20,6 +20,8 @@ constexpr int64_t kThreads = 128; // of a warpgroup
 constexpr int64_t kFewRegisters = 40, kManyRegisters = 232;
 /// The same where the threads of a warpgroup find pixels: together as many as above.
 constexpr int64_t kGathererRegisters = 104, kBesideGatherers = 200;
+/// Where they make numbers of bytes; products have 128 columns at most then.
+constexpr int64_t kDecoderRegisters = 152, kBesideDecoders = 176;
 
 //===- Plan -------------------------------------------------------------------------------------===//
 
@@ -28,17 +30,23 @@ static int64_t boxRowsOf(const ProductSide &side, int64_t positions, int64_t sla
   return side.kInner ? positions : slab;
 }
 
+/// Whether slabs come by a tensor map: pixels and bytes of 8-bit floats do not, which threads find, or make numbers of.
+static bool isByMap(const ProductSide &side) { return !side.isGathered() && !side.encoding; }
+
 static std::string refusalOfOperands(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types) {
   std::string refusal;
-  if (product.a->isGathered() && signless(product.a->type) == types.a) {
+  if (product.a->isGathered() && signless(product.a->type) == types.a)
     for (DimExpr step : product.a->steps)
       if (step = spec.dims.resolve(step); !step.isConstant() || step.constant() * types.width() % kChunkBytes)
         return "channels of pixels are no multiples of 16 bytes";
-  } else {
-    mapOf(spec, *product.a, types.a, 64, /*firstSize=*/0, refusal);
+  if (product.a->encoding && product.b->encoding)
+    return "both operands are made of bytes";
+  for (const ProductSide *side : {product.a.get(), product.b.get()}) {
+    if (side->encoding && !SlabLoader::canDecode(spec, *side))
+      return "rows of 8-bit floats are no multiples of 8 bytes apart";
+    if (refusal.empty() && isByMap(*side))
+      mapOf(spec, *side, types.a, 64, /*firstSize=*/0, refusal);
   }
-  if (refusal.empty())
-    mapOf(spec, *product.b, types.a, 64, /*firstSize=*/0, refusal);
   return refusal;
 }
 
@@ -77,7 +85,7 @@ public:
   WgmmaEmitter(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, const ProductTile &tile,
                bool hasWorkspace)
       : spec(spec), product(product), types(types), tile(tile), result(spec, product, types, tile),
-        hasWorkspace(hasWorkspace), isGathered(product.a->isGathered()) {
+        hasWorkspace(hasWorkspace), isByThreads(!isByMap(*product.a) || !isByMap(*product.b)) {
     auto cut = [&](DimExpr size, int64_t by) {
       return spec.dims.resolve(spec.dims.ceilDiv(size, spec.dims.constant(by)));
     };
@@ -99,6 +107,7 @@ private:
   void emitProducer(TileBuilder &t, Value firstTile, Value tileStep);
   void emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile, Value tileStep);
   void emitGatherer(TileBuilder &t, Value firstTile, Value tileStep);
+  void emitDecoder(TileBuilder &t, Value firstTile, Value tileStep);
   void sayFull(TileBuilder &t, Value count, int64_t underWay);
   Ring ringOf(TileBuilder &t, Value count);
   void waitUntilEmpty(TileBuilder &t, const Ring &ring);
@@ -115,7 +124,9 @@ private:
 
   int64_t bytesOfA() const { return tile.rows * kSwizzleBytes; }
   int64_t stageBytes() const { return (tile.rows + tile.columns) * kSwizzleBytes; }
-  int64_t bytesByMaps() const { return isGathered ? stageBytes() - bytesOfA() : stageBytes(); }
+  int64_t bytesByMaps() const {
+    return (isByMap(*product.a) ? bytesOfA() : 0) + (isByMap(*product.b) ? stageBytes() - bytesOfA() : 0);
+  }
   int64_t consumers() const { return tile.rows / tile.innerRows; }
   /// Slabs whose copies are under way: the others are being multiplied, two at once.
   int64_t copiesUnderWay() const { return tile.stages - 2; }
@@ -135,7 +146,7 @@ private:
   ProductTile tile;
   ProductResult result;
   bool hasWorkspace;
-  bool isGathered; // pixels, which threads find and copy
+  bool isByThreads; // one of the operands
   DimExpr slabCount, slabsOfPart;
   struct Map {
     Value address;
@@ -200,9 +211,10 @@ void WgmmaEmitter::bringSlab(TileBuilder &t, const ProductResult::Place &at, Val
       w.copyBox(map.address, coordinates, t.behind(begin, t.fn.index(i * kSwizzleBytes)), barrier);
     }
   };
-  if (!isGathered)
+  if (isByMap(*product.a))
     bring(*product.a, mapA, t.mul(at.row, tile.rows), tile.rows, to);
-  bring(*product.b, mapB, t.mul(at.column, tile.columns), tile.columns, t.behind(to, t.fn.index(bytesOfA())));
+  if (isByMap(*product.b))
+    bring(*product.b, mapB, t.mul(at.column, tile.columns), tile.columns, t.behind(to, t.fn.index(bytesOfA())));
 }
 
 WgmmaEmitter::Ring WgmmaEmitter::bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring) {
@@ -272,6 +284,56 @@ void WgmmaEmitter::emitGatherer(TileBuilder &t, Value firstTile, Value tileStep)
   });
   for (int64_t underWay = copiesUnderWay(); underWay-- > 0;)
     sayFull(t, end[0], underWay);
+}
+
+/// All threads of the warpgroup make numbers of bytes; one of them asks for the other operand's boxes. Bytes of the
+/// next slab are under way meanwhile.
+void WgmmaEmitter::emitDecoder(TileBuilder &t, Value firstTile, Value tileStep) {
+  WgmmaBuilder w(t);
+  if (consumers() == 2)
+    w.setRegisters(kDecoderRegisters, /*isLess=*/true);
+  const bool isA = bool(product.a->encoding);
+  ProductSide &side = isA ? *product.a : *product.b;
+  const int64_t positions = isA ? tile.rows : tile.columns, together = side.kInner ? positions : 64;
+  Value thread = t.threadNumber(), kEnd = t.fn.materialize(product.k);
+  // As boxes lie: all positions as rows of k, or 64 of them side by side.
+  SlabLoader numbers(t, side, {side.kInner, /*isSwizzled=*/true, together, tile.slab, types.width()}, types.a, kThreads,
+                     thread, tile.threads(kCore) - kThreads);
+  forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) -> Ring {
+    ProductResult::Place at = result.place(t, number);
+    Slabs slabs = slabsOf(t, at.part);
+    Value free = isA ? t.mul(at.row, tile.rows) : t.mul(at.column, tile.columns);
+    auto placeOf = [&](int64_t first) -> SlabPlace {
+      return {at.batch, t.add(free, first), t.fn.materialize(isA ? product.rowCount : product.columnCount), kEnd};
+    };
+    auto kOf = [&](Value slab) { return t.mul(t.add(slabs.first, slab), tile.slab); };
+    auto read = [&](Value slab) {
+      SmallVector<Value> bytes;
+      for (int64_t first = 0; first < positions; first += together)
+        bytes.append(numbers.beginEncoded(placeOf(first), kOf(slab)));
+      return bytes;
+    };
+    SmallVector<Value> init = read(t.fn.index(0));
+    const size_t perPiece = init.size() * static_cast<size_t>(together) / static_cast<size_t>(positions);
+    init.append({ring.stage, ring.parity});
+    SmallVector<Value> end = t.fn.loop(t.fn.index(0), slabs.count, 1, init, [&](Value slab, ValueRange carried) {
+      Ring now{carried[carried.size() - 2], carried.back()};
+      SmallVector<Value> bytes(carried.drop_back(2)), values = read(t.add(slab, 1));
+      waitUntilEmpty(t, now);
+      t.when(t.less(thread, t.fn.index(1)), [&] { bringSlab(t, at, t.add(slabs.first, slab), now); });
+      Value to = t.behind(slabAt(t, now), t.fn.index(isA ? 0 : bytesOfA()));
+      for (int64_t first = 0, piece = 0; first < positions; first += together, ++piece)
+        numbers.end(placeOf(first), kOf(slab), ArrayRef(bytes).slice(size_t(piece) * perPiece, perPiece),
+                    t.behind(to, t.fn.index(first * kSwizzleBytes)));
+      w.fenceForProducts();
+      w.joinWarp();
+      w.arriveWhere(t.less(lane(t), t.fn.index(1)), full(t, now.stage));
+      Ring next = after(t, now);
+      values.append({next.stage, next.parity});
+      return values;
+    });
+    return {end[end.size() - 2], end.back()};
+  });
 }
 
 /// Waits for the slab of that place; its products with the sums are under way then.
@@ -361,7 +423,10 @@ SmallVector<TileCore::Run> WgmmaEmitter::runs(TileBuilder &t, Value warpgroup) {
 
 void WgmmaEmitter::emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile, Value tileStep) {
   if (consumers() == 2)
-    WgmmaBuilder(t).setRegisters(isGathered ? kBesideGatherers : kManyRegisters, /*isLess=*/false);
+    WgmmaBuilder(t).setRegisters(!isByThreads              ? kManyRegisters
+                                 : product.a->isGathered() ? kBesideGatherers
+                                                           : kBesideDecoders,
+                                 /*isLess=*/false);
   forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) {
     WgmmaBuilder(t).joinWarp();
     Value part = tile.parts == 1 ? nullptr : result.place(t, number).part;
@@ -394,9 +459,10 @@ void WgmmaEmitter::emit(WideKernel &wide) {
     wide.maps += line.text;
     ++wide.numMaps;
   };
-  if (!isGathered)
+  if (isByMap(*product.a))
     addMap(*product.a, tile.rows, mapA);
-  addMap(*product.b, tile.columns, mapB);
+  if (isByMap(*product.b))
+    addMap(*product.b, tile.columns, mapB);
   wide.isJoined = tile.parts > 1;
   wide.threads = tile.threads(kCore);
   wide.sharedBytes = cuda::sharedBytes(tile, types, product, kCore);
@@ -406,8 +472,8 @@ void WgmmaEmitter::emit(WideKernel &wide) {
   t.when(t.less(t.threadNumber(), fn.index(1)), [&] {
     WgmmaBuilder w(t);
     for (int64_t i = 0; i < tile.stages; ++i) {
-      w.initBarrier(full(t, fn.index(i)), isGathered ? 5 : 1); // each warp that copies, and who asks for boxes
-      w.initBarrier(empty(t, fn.index(i)), 4 * consumers());   // each warp
+      w.initBarrier(full(t, fn.index(i)), isByThreads ? 5 : 1); // each warp of threads, and who asks for boxes
+      w.initBarrier(empty(t, fn.index(i)), 4 * consumers());    // each warp
     }
     w.fenceBarriers();
   });
@@ -417,7 +483,14 @@ void WgmmaEmitter::emit(WideKernel &wide) {
   Value warpgroup = arith::IndexCastOp::create(t.b, t.b.getIndexType(), number);
   t.when(
       t.less(warpgroup, fn.index(1)),
-      [&] { isGathered ? emitGatherer(t, block, blocks) : emitProducer(t, block, blocks); },
+      [&] {
+        if (product.a->isGathered())
+          emitGatherer(t, block, blocks);
+        else if (isByThreads)
+          emitDecoder(t, block, blocks);
+        else
+          emitProducer(t, block, blocks);
+      },
       [&] { emitConsumer(t, t.sub(warpgroup, fn.index(1)), block, blocks); });
   fn.finish();
 }

@@ -3,6 +3,7 @@
 // Products of 8-bit floats, by schedules that are forced, against sums in f64 of what the formats' definitions say of
 // their bytes.
 
+#include "Float8Bytes.h"
 #include "ProductCase.h"
 #include "Ptxas.h"
 
@@ -18,22 +19,6 @@ struct Bytes {
   bool isDynamic = false, isSmall = false; // numbers below 2, for sums that f16 holds
 };
 } // namespace
-
-static const char *const kFine = "f8E4M3FN", *const kCoarse = "f8E5M2";
-
-/// (-1)^s 2^(e - bias) 1.f; the least exponent has 0.f one higher.
-static double numberOf(uint8_t byte, const std::string &format) {
-  const bool isFine = format == kFine;
-  const int places = isFine ? 3 : 2, bias = isFine ? 7 : 15, exponent = (byte & 0x7f) >> places,
-            fraction = byte & ((1 << places) - 1);
-  const double sign = byte & 0x80 ? -1 : 1;
-  if (isFine && (byte & 0x7f) == 0x7f)
-    return std::nan("");
-  if (!isFine && exponent == 31)
-    return fraction ? std::nan("") : sign * INFINITY;
-  const double part = std::ldexp(fraction, -places);
-  return sign * (exponent ? std::ldexp(1 + part, exponent - bias) : std::ldexp(part, 1 - bias));
-}
 
 static std::string textOf(const Bytes &c) {
   bool any = c.isDynamic;
@@ -64,17 +49,6 @@ static std::string codeFor(const Bytes &c, const char *target) {
   EXPECT_TRUE(cuda::compileText(textOf(c), compiled, error, target)) << error;
   std::remove(compiled.path.c_str());
   return compiled.code;
-}
-
-/// Bytes of all kinds but for NaN and infinity.
-static std::vector<uint8_t> drawnBytes(std::mt19937 &random, int64_t count, const std::string &format, bool isSmall) {
-  std::vector<uint8_t> bytes;
-  while (int64_t(bytes.size()) < count) {
-    const auto byte = uint8_t(random());
-    if (std::isfinite(numberOf(byte, format)) && (!isSmall || std::fabs(numberOf(byte, format)) <= 2))
-      bytes.push_back(byte);
-  }
-  return bytes;
 }
 
 /// What is wrong with the results, empty where they are right; `marks` are bytes of a.
