@@ -34,8 +34,16 @@ static Value numbersOfPair(TileBuilder &t, Value spread, Type format, Type type)
   return arith::MulFOp::create(b, asNumbers(bits), factor);
 }
 
-std::array<Value, 2> cuda::numbersOfWord(TileBuilder &t, Value word, Type format, Type type) {
+std::array<Value, 2> cuda::numbersOfWord(TileBuilder &t, Value word, Type format, Type type, bool hasConversion) {
   ImplicitLocOpBuilder &b = t.b;
+  if (hasConversion && type.isF16() && isa<Float8E4M3FNType>(format)) {
+    Value pairs = LLVM::BitcastOp::create(b, VectorType::get({2}, b.getI16Type()), word);
+    auto converted = [&](int64_t pair) {
+      return t.intrinsic("llvm.nvvm.e4m3x2.to.f16x2.rn", VectorType::get({2}, type),
+                         vector::ExtractOp::create(b, pairs, pair).getResult());
+    };
+    return {converted(0), converted(1)};
+  }
   auto spread = [&](int32_t places) -> Value {
     Value zero = arith::ConstantIntOp::create(b, b.getI32Type(), 0),
           chosen = arith::ConstantIntOp::create(b, b.getI32Type(), places);

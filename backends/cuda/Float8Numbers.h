@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Bytes of 8-bit floats as numbers of f16 or bf16, by operations on pairs of 16 bits that every generation has. Both
+// Bytes of 8-bit floats as numbers of f16 or bf16, by operations on pairs of 16 bits that every generation has; of
+// e4m3fn as f16, from sm_90 on, by an instruction for pairs. Both
 // formats have their exponent and fraction within those of f16 and bf16, whose exponents count from elsewhere:
 //
 //     s eeee fff            e4m3fn, a byte
@@ -19,7 +20,9 @@
 namespace sinter::cuda {
 
 /// The numbers of the four bytes of a word (i32), in their order: two vectors of two elements of `type`, f16 or bf16.
-std::array<mlir::Value, 2> numbersOfWord(TileBuilder &t, mlir::Value word, mlir::Type format, mlir::Type type);
+/// `hasConversion`: code is for a generation that has cvt.rn.f16x2.e4m3x2, in a PTX that knows it.
+std::array<mlir::Value, 2> numbersOfWord(TileBuilder &t, mlir::Value word, mlir::Type format, mlir::Type type,
+                                         bool hasConversion);
 
 } // namespace sinter::cuda
 

@@ -16,6 +16,13 @@ static const Gpu gpus[] = {
     {"sm_120", "RTX PRO 6000", 188, 100 << 10, 99 << 10, 1792, 333, 5, 1330, 2660},
 };
 
+int64_t sinter::cuda::generationOf(llvm::StringRef name) {
+  int64_t number = 0;
+  name.consume_front("sm_");
+  name.consumeInteger(10, number);
+  return number;
+}
+
 const Gpu &sinter::cuda::gpuOf(llvm::StringRef generation) {
   generation.consume_back("a"); // sm_90a is sm_90
   const Gpu *found = llvm::find_if(gpus, [&](const Gpu &gpu) { return gpu.generation == generation; });

@@ -24,6 +24,9 @@ struct Gpu {
   double launchNs = 3000; // from one kernel to the next
 };
 
+/// 90 for sm_90 and sm_90a.
+int64_t generationOf(llvm::StringRef name);
+
 /// The one that code for a generation is tuned for.
 const Gpu &gpuOf(llvm::StringRef generation);
 

@@ -3,6 +3,7 @@
 #include "backends/cuda/MatrixProduct.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/StridedView.h"
+#include "backends/cuda/Gpus.h"
 #include "ir/Contraction.h"
 #include "ir/Float8.h"
 #include "ir/Precision.h"
@@ -152,9 +153,7 @@ static MatrixProduct ofDot(cuda::KernelSpec &spec, DotGeneralOp dot) {
     product.formatB = encodedB.getFormat();
     product.mayRoundSums = !encodedA.getElementType().isF32() || !encodedB.getElementType().isF32() ||
                            !getElementTypeOrSelf(dot.getResult()).isF32() || mayMultiplyInTf32(dot);
-    int64_t generation = 0;
-    StringRef(spec.target().name).drop_front(3).consumeInteger(10, generation);
-    product.hasFloat8 = generation >= 89;
+    product.hasFloat8 = generationOf(spec.target().name) >= 89;
     a = encodedA.getOperand();
     b = encodedB.getOperand();
   }

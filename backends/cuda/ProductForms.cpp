@@ -221,6 +221,7 @@ cpu::EmittedKernel ProductEmitter::emit(ModuleOp module, StringRef symbol) {
   int64_t threads = tile.threads(core);
   SlabLoader a(t, *product.a, SlabLayout::of(tile, types, *product.a, true, core), types.a, threads, thread);
   SlabLoader b(t, *product.b, SlabLayout::of(tile, types, *product.b, false, core), types.b, threads, thread);
+  a.hasConversion = b.hasConversion = generationOf(spec.target().name) >= 90;
   result.prepare(t);
   Value memory = t.shared("slabs", sharedBytes(tile, types, product, core));
   std::unique_ptr<TileCore> code = TileCore::of(core, t, tile, types, a.layout, b.layout, thread);

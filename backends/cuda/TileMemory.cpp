@@ -288,7 +288,7 @@ void SlabLoader::storeNumbers(const SlabPlace &place, Value k, const Encoded &of
   Value wide = LLVM::BitcastOp::create(b, VectorType::get({2}, b.getI32Type()), bytes);
   for (int64_t half = 0; half < 2; ++half) {
     Value word = vector::ExtractOp::create(b, wide, half);
-    for (auto [n, pair] : llvm::enumerate(numbersOfWord(t, word, side.encoding, stored))) {
+    for (auto [n, pair] : llvm::enumerate(numbersOfWord(t, word, side.encoding, stored, hasConversion))) {
       if (side.scales)
         pair = scaled(place, k, of, pair, 4 * half + 2 * static_cast<int64_t>(n));
       words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));

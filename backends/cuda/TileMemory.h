@@ -117,6 +117,8 @@ public:
   void end(const SlabPlace &place, mlir::Value k, llvm::ArrayRef<mlir::Value> elements, mlir::Value slab);
 
   const SlabLayout layout;
+  /// The code is for a generation with an instruction for 8-bit floats (Float8Numbers.h).
+  bool hasConversion = false;
 
 private:
   /// Chunks of 16-bit numbers that a thread makes of as many bytes, eight each.

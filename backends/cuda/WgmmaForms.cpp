@@ -299,6 +299,7 @@ void WgmmaEmitter::emitDecoder(TileBuilder &t, Value firstTile, Value tileStep) 
   // As boxes lie: all positions as rows of k, or 64 of them side by side.
   SlabLoader numbers(t, side, {side.kInner, /*isSwizzled=*/true, together, tile.slab, types.width()}, types.a, kThreads,
                      thread, tile.threads(kCore) - kThreads);
+  numbers.hasConversion = true; // of sm_90a
   forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) -> Ring {
     ProductResult::Place at = result.place(t, number);
     Slabs slabs = slabsOf(t, at.part);

@@ -179,18 +179,6 @@ TEST(Float8, MistakesAreCaught) {
   expectRight(ofAllBytes(kFine), allBytes());
 }
 
-/// Programs for sm_90 as long as it lives.
-namespace {
-struct OnHopper {
-  decltype(test::openProgram) before =
-      std::exchange(test::openProgram, [](mlir::ModuleOp fused, int, std::string &error) -> sinter_module * {
-        Compiled compiled;
-        return cuda::compile(fused, compiled, error, "cpu+cuda:sm_90") ? cuda::open(compiled, error) : nullptr;
-      });
-  ~OnHopper() { test::openProgram = before; }
-};
-} // namespace
-
 TEST(Float8, InstructionsOfItsOwn) {
   const OnHopper hopper;
   const char *formats[] = {kFine, kCoarse};

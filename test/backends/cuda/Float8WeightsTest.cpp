@@ -148,10 +148,10 @@ TEST(Float8Weights, PartsAndSizesOfEachCall) {
 }
 
 /// Column j has byte j at one k, and zeros (of either sign) elsewhere; x is all ones: sums are the bytes' numbers.
-static std::string wrongOfAllBytes(const char *format, const char *element, bool transposesB) {
+static std::string wrongOfAllBytes(const char *format, const char *element, bool transposesB,
+                                   const std::string &schedule = warpSchedule("16, 64, 64, 16, 16, 3, 1", 128)) {
   const int64_t n = 256, k = 40;
-  const Weights c{format, element, "f32",       1,     16,
-                  n,      k,       transposesB, false, warpSchedule("16, 64, 64, 16, 16, 3, 1", 128)};
+  const Weights c{format, element, "f32", 1, 16, n, k, transposesB, false, schedule};
   std::vector<uint8_t> bytes(size_t(n * k));
   for (int64_t j = 0; j < n; ++j) {
     const int64_t at = j * 7 % k;
@@ -160,12 +160,17 @@ static std::string wrongOfAllBytes(const char *format, const char *element, bool
   return wrongOf(c, bytes, std::vector<double>(size_t(16 * k), 1));
 }
 
-/// NaN and infinity, too.
+/// NaN and infinity, too: by operations on bits, and for sm_90 by the instruction for two of them.
 TEST(Float8Weights, EachByteIsItsNumber) {
   for (const char *format : kFormats)
     for (const char *element : kElements)
       for (bool transposesB : {false, true})
         EXPECT_EQ(wrongOfAllBytes(format, element, transposesB), "") << format << " " << element;
+  const OnHopper hopper;
+  for (bool transposesB : {false, true}) {
+    EXPECT_EQ(wrongOfAllBytes(kFine, "f16", transposesB), "");
+    EXPECT_NE(cuda::lastCode().find("cvt.rn.f16x2.e4m3x2"), std::string::npos);
+  }
 }
 
 /// Every operation on bits is needed.
@@ -251,6 +256,16 @@ TEST(Float8Weights, WarpgroupsOfAllTilesOfTheMenu) {
     expectWide({kFine, "f16", "f32", 1, 72, n, 144, false, n == 45, groups(64, 64, 3), true});
 }
 
+TEST(Float8Weights, WarpgroupsOfAllBytes) {
+  for (const char *format : kFormats)
+    for (const char *element : kElements) {
+      EXPECT_EQ(wrongOfAllBytes(format, element, true, groups(64, 64, 3)), "") << format << " " << element;
+      EXPECT_EQ(cuda::count("wgmma"), 1u);
+      EXPECT_EQ(cuda::lastCode().find("cvt.rn.f16x2.e4m3x2") != std::string::npos,
+                format == kFine && element == kElements[0]);
+    }
+}
+
 /// Large products are by wgmma: memory bounds small ones.
 TEST(Float8Weights, WarpgroupsAreChosen) {
   auto isWide = [](int64_t m, int64_t n, int64_t k) {
@@ -287,7 +302,7 @@ TEST(Float8Weights, AWarpgroupsProductThatDoesNotFitIsToldWhy) {
 
 /// Threads that make numbers of bytes: what they wrote is shown to wgmma before it is told to be there.
 TEST(Float8Weights, WarpgroupsMistakesAreCaught) {
-  const Weights c{kFine, "f16", "f32", 1, 72, 72, 200, true, false, groups(64, 64, 3)};
+  const Weights c{kFine, "bf16", "f32", 1, 72, 72, 200, true, false, groups(64, 64, 3)};
   const std::pair<const char *, const char *> mutants[] = {{"fence.proxy.async.shared::cta;", ""}, // of all
                                                            {"\tmov.b32 \t%r", nullptr}, // an arrival too few, below
                                                            {"0x1404U", "0x1424U"}};

@@ -133,6 +133,16 @@ inline std::string threadSchedule(const std::string &tile, int64_t lanes) {
 }
 inline std::string warpSchedule(const std::string &tile, int64_t lanes) { return "mma_" + threadSchedule(tile, lanes); }
 
+/// Programs for sm_90 as long as it lives.
+struct OnHopper {
+  decltype(test::openProgram) before =
+      std::exchange(test::openProgram, [](mlir::ModuleOp fused, int, std::string &error) -> sinter_module * {
+        Compiled compiled;
+        return cuda::compile(fused, compiled, error, "cpu+cuda:sm_90") ? cuda::open(compiled, error) : nullptr;
+      });
+  ~OnHopper() { test::openProgram = before; }
+};
+
 inline const Types kF32{"f32", "f32", "f32"}, kF64{"f64", "f64", "f64"}, kI32{"i32", "i32", "i32"},
     kI64{"i64", "i64", "i64"};
 inline const Types kBF16{"bf16", "bf16", "bf16"}, kF16{"f16", "f16", "f16"}, kF16F32{"f16", "f16", "f32"};
