@@ -52,7 +52,14 @@ static std::optional<Encoded> encodedOf(Value value) {
   return std::nullopt;
 }
 
-/// The operand's numbers where the last axis of its bytes is summed (or `anyInner`): as they lie, or else with batch
+/// Whether each axis is the one behind the one before.
+static bool areTogether(ArrayRef<int64_t> axes) {
+  return llvm::all_of(llvm::seq<size_t>(1, std::max<size_t>(axes.size(), 1)),
+                      [&](size_t i) { return axes[i] == axes[i - 1] + 1; });
+}
+
+/// The operand's numbers where the last axis of its bytes is summed (or, by `anyInner`, where free axes and summed ones
+/// are together): as they lie, or else with batch
 /// axes first and summed ones last. `batch` and `contract` become the axes of what is given back.
 static Value numbersOf(Composer &c, const Encoded &operand, Type element, SmallVector<int64_t> &batch,
                        SmallVector<int64_t> &contract, bool anyInner = false) {
@@ -64,7 +71,9 @@ static Value numbersOf(Composer &c, const Encoded &operand, Type element, SmallV
     for (int64_t &axis : *axes)
       axis = operand.from[axis];
   Value bytes = operand.bytes;
-  if (!llvm::is_sorted(free) || !(anyInner || llvm::is_contained(contract, rank - 1))) {
+  bool mayStay = anyInner ? areTogether(free) && areTogether(contract)
+                          : llvm::is_sorted(free) && llvm::is_contained(contract, rank - 1);
+  if (!mayStay) {
     SmallVector<int64_t> order(batch);
     llvm::append_range(order, free);
     llvm::append_range(order, contract);

@@ -156,3 +156,19 @@ module attributes {sinter.devices = {cuda = "sm_80"}} {
     return %3 : tensor<2x3xf16>
   }
 }
+
+// -----
+
+// Weights whose summed axes are apart are turned as bytes: a kernel reads them as a matrix.
+
+// CHECK-LABEL: @summed_axes_that_are_apart
+// CHECK: %[[T:.*]] = sinter.transpose %arg1 {permutation = array<i64: 1, 0, 2>} : (tensor<2x3x4xui8>)
+// CHECK: %[[W:.*]] = sinter.decode_float8 %[[T]]
+// CHECK: sinter.dot_general %arg0, %[[W]] {{.*}}rhs_contract = array<i64: 1, 2>
+module attributes {sinter.devices = {cuda = "sm_80"}} {
+  func.func @summed_axes_that_are_apart(%x: tensor<5x2x4xf16>, %y: tensor<2x3x4xui8>) -> tensor<5x3xf16> {
+    %0 = sinter.decode_float8 %y {element_type = f16, format = f8E4M3FN} : (tensor<2x3x4xui8>) -> tensor<2x3x4xf16>
+    %1 = sinter.dot_general %x, %0 {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1, 2>, rhs_contract = array<i64: 0, 2>, element_type = f16} : (tensor<5x2x4xf16>, tensor<2x3x4xf16>) -> tensor<5x3xf16>
+    return %1 : tensor<5x3xf16>
+  }
+}
