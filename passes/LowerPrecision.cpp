@@ -15,7 +15,8 @@
 using namespace mlir;
 using namespace sinter;
 
-/// With fewer channels a group rows of a convolution are padded more than they gain.
+/// With fewer channels a group rows of a convolution are padded more than they gain, but for first layers of images,
+/// whose taps along a row have so many elements together.
 static constexpr int64_t kLeastChannels = 16;
 
 /// What an op of the policy multiplies in, as the attribute has it; null for no such name.
@@ -94,9 +95,12 @@ static bool canBeOrdered(ConvolutionOp op, Type type, int64_t channels) {
 
 static bool gains(ConvolutionOp op, Type type) {
   auto filter = tensorTypeOf(op.getFilter());
-  int64_t channels = filter.getDimSize(op.getLayout() == ConvLayout::channels_first ? 1 : filter.getRank() - 1);
+  bool isFirst = op.getLayout() == ConvLayout::channels_first;
+  int64_t channels = filter.getDimSize(isFirst ? 1 : filter.getRank() - 1);
+  int64_t taps = filter.getDimSize(isFirst ? filter.getRank() - 1 : filter.getRank() - 2);
+  bool isOfImage = op.getGroups() == 1 && isConstant(op.getFilter()) && channels * taps >= kLeastChannels;
   return (isConstant(op.getFilter()) || canBeOrdered(op, type, channels)) &&
-         (ShapedType::isDynamic(channels) || channels >= kLeastChannels) && pays(op, 0);
+         (ShapedType::isDynamic(channels) || channels >= kLeastChannels || isOfImage) && pays(op, 0);
 }
 
 namespace {
