@@ -434,7 +434,8 @@ SINTER_API sinter_status_code sinter_session_state_reset(sinter_session *session
 SINTER_API sinter_status_code sinter_session_save(const sinter_session *session, const char *path);
 
 /// Reads them back, all or none: every state must be in the file with its dtype and dims. What else the file holds is
-/// ignored.
+/// ignored. States that hold rows of a table larger than memory (<sinter/data/data.h>) are left as they are, here and
+/// by sinter_session_state_reset.
 SINTER_API sinter_status_code sinter_session_load(sinter_session *session, const char *path);
 
 //===- Tensor files -------------------------------------------------------------------------------===//

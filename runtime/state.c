@@ -436,6 +436,16 @@ sinter_status_code srtStateToWrite(sinter_session *session, const char *name, si
   return status;
 }
 
+sinter_status_code srtStateHoldsRows(sinter_session *session, const char *name) {
+  State *state;
+  sinter_status_code status = claimState(session, name, &state);
+  if (status)
+    return status;
+  state->holdsRows = 1;
+  srtStatesRelease(session);
+  return SINTER_OK;
+}
+
 /// Copies a tensor of the state's type, which may be a view of the state.
 static sinter_status_code copyState(State *state, const sinter_tensor *value) {
   char *own = state->current.data;
@@ -501,7 +511,7 @@ sinter_status_code sinter_session_state_reset(sinter_session *session) {
   if (status)
     return status;
   for (int32_t s = 0; s < session->store->count; ++s)
-    if (session->store->states[s].current.data)
+    if (session->store->states[s].current.data && !session->store->states[s].holdsRows)
       initialize(&session->store->states[s]);
   srtStatesRelease(session);
   return SINTER_OK;
@@ -536,7 +546,7 @@ static sinter_status_code readStates(StateStore *store, const sinter_safetensors
                                      Block *blocks) {
   for (int32_t s = 0; s < store->count; ++s) {
     State *state = &store->states[s];
-    if (!state->current.data)
+    if (!state->current.data || state->holdsRows)
       continue;
     const SafetensorsEntry *entry = srtSafetensorsFind(file, state->name);
     if (!entry)

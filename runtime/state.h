@@ -23,6 +23,7 @@ typedef struct State {
   const sinter_device *device;
   void *there, *spareThere;
   int isNewerHere, isNewerThere; // what the other side has is old
+  int holdsRows;                 // of a table that lies elsewhere: no file has its value
 } State;
 
 typedef struct StateStore {

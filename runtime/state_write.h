@@ -15,6 +15,10 @@ extern "C" {
 /// that the host's value is the new one.
 sinter_status_code srtStateToWrite(sinter_session *session, const char *name, sinter_tensor *view);
 
+/// Says that the state called `name` holds some rows of a table that lies elsewhere: sinter_session_load and
+/// sinter_session_state_reset leave it as it is.
+sinter_status_code srtStateHoldsRows(sinter_session *session, const char *name);
+
 #ifdef __cplusplus
 }
 #endif

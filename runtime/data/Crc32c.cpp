@@ -125,6 +125,16 @@ uint32_t sinter::data::crc32c(std::string_view bytes, uint32_t crc) {
   return crc32cByTable(bytes, crc);
 }
 
+uint32_t sinter::data::crc32c(const std::string &name, const sinter_tensor &tensor, uint32_t crc) {
+  int64_t bytes = sinter_dtype_bytes(tensor.dtype);
+  std::string head = name + '\0' + std::to_string(tensor.dtype);
+  for (int32_t d = 0; d < tensor.rank; ++d) {
+    head += " " + std::to_string(tensor.dims[d]);
+    bytes *= tensor.dims[d];
+  }
+  return crc32c({static_cast<const char *>(tensor.data), static_cast<size_t>(bytes)}, crc32c(head, crc));
+}
+
 uint32_t sinter::data::crc32cOfWord(uint64_t word) {
 #if defined(SINTER_HAS_CRC32C)
   if (isQuick)

@@ -5,13 +5,18 @@
 #ifndef SINTER_RUNTIME_DATA_CRC32C_H
 #define SINTER_RUNTIME_DATA_CRC32C_H
 
+#include "../sinter.h"
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace sinter::data {
 
 /// The checksum of `bytes`, going on from `crc`; start with 0.
 uint32_t crc32c(std::string_view bytes, uint32_t crc = 0);
+
+/// Of a tensor's name, type and elements.
+uint32_t crc32c(const std::string &name, const sinter_tensor &tensor, uint32_t crc);
 
 /// The same by tables, whatever the CPU has.
 uint32_t crc32cByTable(std::string_view bytes, uint32_t crc = 0);

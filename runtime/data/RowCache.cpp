@@ -19,17 +19,40 @@ static constexpr int64_t needsOfAge = 32;
 /// Elements of a batch that are on their way from memory.
 static constexpr size_t farther = 12;
 
+/// Throws unless the state is of `slots` rows of the field, and the step keeps no numbers of slots from call to call.
+static void requireRows(sinter_session *session, const RowField &field, int64_t slots) {
+  sinter_tensor view;
+  check(srtStateToWrite(session, field.name.c_str(), &view));
+  if (view.dtype != SINTER_F32 || view.rank != 2 || view.dims[0] != slots || view.dims[1] != field.count)
+    throw Error(SINTER_INVALID_ARGUMENT, "state '" + field.name + "' requires f32 [" + std::to_string(slots) + ", " +
+                                             std::to_string(field.count) + "] for rows of a store");
+  std::string summed = "optimizer.rows." + field.name;
+  for (int32_t s = 0; s < sinter_session_num_states(session); ++s)
+    if (sinter_session_state_name(session, s) == summed)
+      throw Error(SINTER_UNSUPPORTED, "state '" + field.name +
+                                          "' cannot hold rows of a store, as the step sums their gradients over "
+                                          "several calls, between which rows change their places");
+  check(srtStateHoldsRows(session, field.name.c_str()));
+}
+
 RowMemory statesOf(sinter_session *session, const RowStore &store, int64_t slots) {
-  std::vector<std::string> names;
+  std::vector<std::string> names; // empty: the session has no such state
+  bool isAny = false;
   for (const RowField &field : store.options().fields) {
-    sinter_tensor view;
-    check(srtStateToWrite(session, field.name.c_str(), &view));
-    if (view.dtype != SINTER_F32 || view.rank != 2 || view.dims[0] != slots || view.dims[1] != field.count)
-      throw Error(SINTER_INVALID_ARGUMENT, "state '" + field.name + "' requires f32 [" + std::to_string(slots) + ", " +
-                                               std::to_string(field.count) + "] for rows of a store");
-    names.push_back(field.name);
+    bool isThere = store.writable();
+    for (int32_t s = 0; s < sinter_session_num_states(session); ++s)
+      isThere |= sinter_session_state_name(session, s) == field.name;
+    if (isThere)
+      requireRows(session, field, slots);
+    names.push_back(isThere ? field.name : "");
+    isAny |= isThere;
   }
-  return [session, names](size_t field) {
+  if (!isAny)
+    throw Error(SINTER_INVALID_ARGUMENT, "a session requires a state for a field of the store, such as '" +
+                                             store.options().fields[0].name + "', it has none");
+  return [session, names](size_t field) -> float * {
+    if (names[field].empty())
+      return nullptr;
     sinter_tensor view;
     check(srtStateToWrite(session, names[field].c_str(), &view));
     return static_cast<float *>(view.data);
@@ -291,7 +314,8 @@ void RowCache::settle(bool isAhead) {
         const Arrival &one = arrivals[static_cast<size_t>(i)];
         const char *from = i < unwritten ? nullptr : records.data() + (i - unwritten) * store.recordBytes();
         for (size_t f = 0; f < fields.size(); ++f)
-          store.unpack(f, one.row, from, values[f] + one.slot * fields[f].count);
+          if (values[f])
+            store.unpack(f, one.row, from, values[f] + one.slot * fields[f].count);
         held[static_cast<size_t>(one.slot)].came = isAhead && from ? Came::Ahead : Came::Now;
       }
     });
@@ -400,13 +424,25 @@ bool RowCache::opensAt(int64_t mark) {
     return true;
   if (!store.opensAt(mark))
     return false;
+  clear();
+  return true;
+}
+
+void RowCache::restore(const std::string &prefix) {
+  finishJob();
+  settle(true);
+  clear(); // where it fails, too: rows are those of the last flush then
+  store.restore(prefix);
+}
+
+/// Empties all slots, whatever they hold.
+void RowCache::clear() {
   slotOf.clear();
   held.assign(held.size(), {});
   std::fill(queues.begin(), queues.end(), Queue());
   aside.clear();
   fresh = 0;
   current = next = {};
-  return true;
 }
 
 void RowCache::forget(int64_t row) {

@@ -40,11 +40,12 @@
 
 namespace sinter::data {
 
-/// Memory of field `field`: f32 [slots, count].
+/// Memory of field `field`: f32 [slots, count]. Null: nobody reads the field, whose rows are not to be moved then.
 using RowMemory = std::function<float *(size_t field)>;
 
-/// The states of `session` that are called as the fields of `store`. Throws when one is missing, or is no f32
-/// [`slots`, count]. The session must outlive it.
+/// The states of `session` that are called as the fields of `store`; sinter_session_load leaves them as they are from
+/// then on. Throws when one is no f32 [`slots`, count], or is missing: of a store that is open for reading some may be.
+/// The session must outlive it.
 RowMemory statesOf(sinter_session *session, const RowStore &store, int64_t slots);
 
 class RowCache {
@@ -82,6 +83,8 @@ public:
   std::vector<std::string> saveAll(const std::string &prefix);
   /// As RowStore::opensAt. Slots are empty then.
   bool opensAt(int64_t mark);
+  /// As RowStore::restore. Slots are empty then.
+  void restore(const std::string &prefix);
   const RowStore &rows() const { return store; }
   /// Gives a row its first value again.
   void forget(int64_t row);
@@ -125,6 +128,7 @@ private:
   void bring(Batch &batch, int readers);
   void finishJob();
   void settle(bool isAhead);
+  void clear();
   void writeSlot(int64_t slot);
   void writeAll();
   void findMemory();

@@ -117,6 +117,11 @@ sinter_status_code sinter_rows_apply(sinter_rows *table, const char *file) {
       table, file);
 }
 
+sinter_status_code sinter_rows_restore(sinter_rows *table, const char *prefix) {
+  return guarded(
+      __func__, [&] { table->cache ? table->cache->restore(prefix) : table->store.restore(prefix); }, table, prefix);
+}
+
 sinter_status_code sinter_rows_get_statistics(const sinter_rows *table, sinter_rows_statistics *statistics) {
   return guarded(
       __func__,

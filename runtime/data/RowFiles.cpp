@@ -2,11 +2,22 @@
 //
 // Rows of a store in safetensors files: snapshots, all rows, and the way back.
 
+#include "Crc32c.h"
 #include "RowStore.h"
+#include "Value.h"
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <filesystem>
+#include <map>
 
 namespace sinter::data {
+
+namespace fs = std::filesystem;
+
+// What a file has beside the fields. `rows.table`, i64 [2], are the number of rows of the table and its seed, and
+// `rows.bound.FIELD`, f32 [1], is that of a field: rows that are in no file follow from them.
+static const char kRows[] = "rows", kTable[] = "rows.table", kBound[] = "rows.bound.", kChecksum[] = "rows.crc32c";
 
 /// The fields of rows, one array each, read as they lie in the files and a few at a time.
 void RowStore::unpackRows(std::span<const int64_t> rows, std::vector<std::vector<float>> &values) const {
@@ -55,80 +66,262 @@ std::vector<std::string> RowStore::saveAll(const std::string &prefix, int64_t ma
   return writeRows(prefix, rows, maxBytes);
 }
 
+/// A tensor over these elements, row by row where they have a `width`.
+template <typename T> static sinter_tensor viewOf(std::span<const T> elements, int64_t width = 0) {
+  auto count = static_cast<int64_t>(elements.size());
+  sinter_tensor view = {.data = const_cast<T *>(elements.data()),
+                        .dtype = dtypeOf<T>(),
+                        .rank = width ? 2 : 1,
+                        .dims = {width ? count / width : count, width},
+                        .strides = nullptr};
+  return view;
+}
+
+/// Writes the tensors with their checksum.
+static void writeChecked(const std::string &path, std::map<std::string, sinter_tensor> tensors) {
+  uint32_t crc = 0;
+  for (const auto &[name, tensor] : tensors)
+    crc = crc32c(name, tensor, crc);
+  tensors[kChecksum] = viewOf(std::span<const uint32_t>(&crc, 1));
+  std::vector<const char *> names;
+  std::vector<sinter_tensor> views;
+  for (const auto &[name, tensor] : tensors) {
+    names.push_back(name.c_str());
+    views.push_back(tensor);
+  }
+  check(sinter_safetensors_write(path.c_str(), names.data(), views.data(), static_cast<int32_t>(views.size())));
+}
+
 std::vector<std::string> RowStore::writeRows(const std::string &prefix, const std::vector<int64_t> &rows,
                                              int64_t maxBytes) const {
   int64_t each = 8;
   for (const RowField &field : settings.fields)
     each += 4 * field.count;
+  int64_t table[] = {settings.rows, static_cast<int64_t>(settings.seed)};
   int64_t perFile = std::max<int64_t>(maxBytes / each, 1), count = static_cast<int64_t>(rows.size());
   int64_t parts = std::max<int64_t>((count + perFile - 1) / perFile, 1);
   std::vector<std::string> names;
   for (int64_t part = 0; part < parts; ++part) {
     int64_t begin = part * perFile, here = std::min(perFile, count - begin);
+    auto some = std::span(rows).subspan(static_cast<size_t>(begin), static_cast<size_t>(here));
     std::vector<std::vector<float>> values;
-    std::vector<const char *> tensors = {"rows"};
-    std::vector<sinter_tensor> views = {{.data = const_cast<int64_t *>(rows.data()) + begin,
-                                         .dtype = SINTER_I64,
-                                         .rank = 1,
-                                         .dims = {here},
-                                         .strides = nullptr}};
     for (const RowField &field : settings.fields)
       values.emplace_back(static_cast<size_t>(here * field.count));
-    unpackRows(std::span(rows).subspan(static_cast<size_t>(begin), static_cast<size_t>(here)), values);
+    unpackRows(some, values);
+    std::map<std::string, sinter_tensor> tensors = {{kRows, viewOf(some)},
+                                                    {kTable, viewOf(std::span<const int64_t>(table))}};
     for (size_t f = 0; f < values.size(); ++f) {
-      tensors.push_back(settings.fields[f].name.c_str());
-      views.push_back({.data = values[f].data(),
-                       .dtype = SINTER_F32,
-                       .rank = 2,
-                       .dims = {here, settings.fields[f].count},
-                       .strides = nullptr});
+      const RowField &field = settings.fields[f];
+      tensors[field.name] = viewOf(std::span<const float>(values[f]), field.count);
+      tensors[kBound + field.name] = viewOf(std::span<const float>(&field.bound, 1));
     }
     char number[64];
     std::snprintf(number, sizeof number, "-%05lld-of-%05lld.safetensors", static_cast<long long>(part + 1),
                   static_cast<long long>(parts));
     names.push_back(prefix + number);
-    check(sinter_safetensors_write(names.back().c_str(), tensors.data(), views.data(),
-                                   static_cast<int32_t>(views.size())));
+    writeChecked(names.back(), tensors);
   }
   return names;
 }
 
-void RowStore::apply(const std::string &path) {
+//===- reading ---------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// The rows of a file for a store. All that the file says is checked.
+class RowFile {
+public:
+  RowFile(const std::string &path, const RowStoreOptions &settings);
+  /// Throws unless rows that are in no file have the values that they had in the table that was saved.
+  void requireSameTable() const;
+
+  std::span<const int64_t> rows;
+  std::vector<const float *> values; // of the fields
+
+private:
+  [[noreturn]] void refuse(const std::string &message, int64_t record = -1) const {
+    throw Error(SINTER_INVALID_ARGUMENT, message, {path, record});
+  }
+  const Value &tensor(const std::string &name, int32_t dtype, int64_t width) const;
+
+  std::string path;
+  const RowStoreOptions &settings;
+  std::map<std::string, Value> tensors; // those that are used
+};
+
+std::string textOf(float value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", static_cast<double>(value));
+  return text;
+}
+
+} // namespace
+
+/// The tensors of a file that `isUsed` names, all with their checksum.
+template <typename IsUsed> static std::map<std::string, Value> readChecked(const std::string &path, IsUsed isUsed) {
   sinter_safetensors *opened;
   check(sinter_safetensors_open(path.c_str(), &opened));
   std::unique_ptr<sinter_safetensors, void (*)(sinter_safetensors *)> file(opened, sinter_safetensors_close);
-  auto tensor = [&](const std::string &name, int32_t dtype, int32_t rank, int64_t width) {
+  std::vector<std::string> names;
+  for (int32_t t = 0; t < sinter_safetensors_count(opened); ++t)
+    names.emplace_back(sinter_safetensors_name(opened, t));
+  std::sort(names.begin(), names.end());
+  bool isChecked = std::binary_search(names.begin(), names.end(), kChecksum);
+  std::map<std::string, Value> used;
+  uint32_t crc = 0;
+  for (const std::string &name : names) {
+    if (!isChecked && !isUsed(name))
+      continue;
     sinter_tensor found = {};
     check(sinter_safetensors_read(opened, name.c_str(), &found));
-    std::shared_ptr<const void> data(found.data, [found](const void *) mutable { sinter_tensor_free(&found); });
-    if (found.dtype != dtype || found.rank != rank || (rank == 2 && found.dims[1] != width))
-      throw Error(SINTER_INVALID_ARGUMENT,
-                  "tensor '" + name + "' requires " +
-                      (rank == 1 ? "i64 [n]" : "f32 [n, " + std::to_string(width) + "]"),
-                  {path});
-    return std::pair(std::move(data), found.dims[0]);
-  };
-  auto [rows, count] = tensor("rows", SINTER_I64, 1, 0);
-  std::vector<std::shared_ptr<const void>> values;
-  for (const RowField &field : settings.fields) {
-    auto [data, n] = tensor(field.name, SINTER_F32, 2, field.count);
-    if (n != count)
-      throw Error(SINTER_INVALID_ARGUMENT,
-                  "tensor '" + field.name + "' requires " + std::to_string(count) + " rows, got " + std::to_string(n),
-                  {path});
-    values.push_back(std::move(data));
+    Value value = Value::take(found);
+    if (name != kChecksum)
+      crc = crc32c(name, value.tensor(), crc);
+    if (isUsed(name) || name == kChecksum)
+      used.emplace(name, std::move(value));
   }
-  auto *numbers = static_cast<const int64_t *>(rows.get());
+  if (!isChecked) // another program wrote it
+    return used;
+  const Value &sum = used.at(kChecksum);
+  if (sum.dtype() != SINTER_U32 || sum.count() != 1 || sum.as<uint32_t>()[0] != crc)
+    throw Error(SINTER_CORRUPT, "is damaged: its checksum differs", {path});
+  return used;
+}
+
+RowFile::RowFile(const std::string &path, const RowStoreOptions &settings) : path(path), settings(settings) {
+  tensors = readChecked(path, [&](const std::string &name) {
+    return name == kRows || name == kTable || name.starts_with(kBound) ||
+           std::ranges::any_of(settings.fields, [&](const RowField &field) { return field.name == name; });
+  });
+  rows = tensor(kRows, SINTER_I64, 0).as<int64_t>();
+  auto count = static_cast<int64_t>(rows.size());
+  for (const RowField &field : settings.fields) {
+    const Value &found = tensor(field.name, SINTER_F32, field.count);
+    if (found.rows() != count)
+      refuse("tensor '" + field.name + "' requires " + std::to_string(count) + " rows, got " +
+             std::to_string(found.rows()));
+    values.push_back(found.as<float>().data());
+  }
   for (int64_t i = 0; i < count; ++i)
-    if (numbers[i] < 0 || numbers[i] >= settings.rows)
+    if (int64_t row = rows[static_cast<size_t>(i)]; row < 0 || row >= settings.rows)
+      refuse("requires rows from 0 to " + std::to_string(settings.rows - 1) + ", got " + std::to_string(row), i);
+}
+
+/// i64 [n], or f32 [n, width].
+const Value &RowFile::tensor(const std::string &name, int32_t dtype, int64_t width) const {
+  auto found = tensors.find(name);
+  if (found == tensors.end())
+    refuse("has no tensor '" + name + "'");
+  const Dims &dims = found->second.dims();
+  if (found->second.dtype() != dtype || dims.rank() != (width ? 2 : 1) || (width && dims[1] != width))
+    refuse("tensor '" + name + "' requires " + (width ? "f32 [n, " + std::to_string(width) + "]" : "i64 [n]"));
+  return found->second;
+}
+
+void RowFile::requireSameTable() const {
+  if (!tensors.contains(kTable)) // another program wrote it
+    return;
+  std::span<const int64_t> table = tensor(kTable, SINTER_I64, 0).as<int64_t>();
+  if (table.size() != 2)
+    refuse("tensor '" + std::string(kTable) + "' requires the number of rows and the seed, got " +
+           std::to_string(table.size()) + " numbers");
+  auto [rows, seed] = std::pair(table[0], static_cast<uint64_t>(table[1]));
+  if (rows != settings.rows)
+    refuse("requires a table of " + std::to_string(rows) + " rows, got one of " + std::to_string(settings.rows));
+  for (const RowField &field : settings.fields) {
+    auto found = tensors.find(kBound + field.name);
+    if (found == tensors.end() || found->second.dtype() != SINTER_F32 || found->second.count() != 1)
+      refuse("requires the bound of field '" + field.name + "'");
+    if (float bound = found->second.as<float>()[0]; bound != field.bound)
+      refuse("requires a table whose field '" + field.name + "' has the bound " + textOf(bound) + ", got " +
+             textOf(field.bound));
+    if (field.bound > 0 && seed != settings.seed)
+      refuse("requires a table with the seed " + std::to_string(seed) + ", got " + std::to_string(settings.seed));
+  }
+}
+
+static void append(RowStore &store, const RowFile &file) {
+  const std::vector<RowField> &fields = store.options().fields;
+  for (size_t i = 0; i < file.rows.size(); ++i) {
+    char *record = store.append(file.rows[i]);
+    for (size_t f = 0; f < fields.size(); ++f)
+      store.pack(f, file.values[f] + static_cast<int64_t>(i) * fields[f].count, record);
+  }
+}
+
+void RowStore::apply(const std::string &file) { sinter::data::append(*this, RowFile(file, settings)); }
+
+/// The number behind `text`'s first `at` characters, which end there. -1: there is none.
+static int64_t numberAt(const std::string &text, size_t &at) {
+  int64_t number = -1;
+  auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
+  at = static_cast<size_t>(end - text.data());
+  return error == std::errc() ? number : -1;
+}
+
+/// The files PREFIX-00001-of-00003.safetensors ... in order; empty where there are none. Throws unless they are all
+/// there.
+static std::vector<std::string> findFiles(const std::string &prefix) {
+  fs::path folder = fs::path(prefix).parent_path();
+  std::string front = fs::path(prefix).filename().string() + "-";
+  std::map<int64_t, std::map<int64_t, std::string>> found; // by how many there are, and the number of each
+  std::error_code error;
+  for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end; !error && at != end; at.increment(error)) {
+    std::string name = at->path().filename().string();
+    size_t place = front.size();
+    if (!name.starts_with(front))
+      continue;
+    int64_t part = numberAt(name, place);
+    if (part < 1 || name.compare(place, 4, "-of-") != 0)
+      continue;
+    place += 4;
+    int64_t parts = numberAt(name, place);
+    if (parts >= part && name.substr(place) == ".safetensors")
+      found[parts][part] = (folder / name).string();
+  }
+  if (found.empty())
+    return {};
+  auto &[parts, files] = *found.begin();
+  if (found.size() > 1)
+    throw Error(SINTER_INVALID_ARGUMENT,
+                "files of rows require to be of one table, some are of " + std::to_string(parts) + " and some of " +
+                    std::to_string(found.rbegin()->first),
+                {prefix});
+  std::vector<std::string> names;
+  for (const auto &[part, name] : files) {
+    if (part != static_cast<int64_t>(names.size()) + 1)
+      break;
+    names.push_back(name);
+  }
+  if (static_cast<int64_t>(names.size()) != parts)
+    throw Error(SINTER_INVALID_ARGUMENT,
+                "files of rows require all of " + std::to_string(parts) + ", number " +
+                    std::to_string(names.size() + 1) + " is missing",
+                {prefix});
+  return names;
+}
+
+bool RowStore::areSaved(const std::string &prefix) { return !findFiles(prefix).empty(); }
+
+void RowStore::restore(const std::string &prefix) {
+  if (!mayWrite)
+    throw Error(SINTER_INVALID_ARGUMENT, "rows of a store that is open for reading cannot be restored", {folder});
+  try {
+    std::vector<std::string> names = findFiles(prefix);
+    if (names.empty())
       throw Error(SINTER_INVALID_ARGUMENT,
-                  "requires rows from 0 to " + std::to_string(settings.rows - 1) + ", got " +
-                      std::to_string(numbers[i]),
-                  {path, i});
-  for (int64_t i = 0; i < count; ++i) {
-    char *record = append(numbers[i]);
-    for (size_t f = 0; f < values.size(); ++f)
-      pack(f, static_cast<const float *>(values[f].get()) + i * settings.fields[f].count, record);
+                  "restoring rows requires files " + prefix + "-00001-of-NNNNN.safetensors ..., there are none");
+    for (int64_t row = 0; row < settings.rows; ++row)
+      if (isWritten(row))
+        forget(row);
+    for (const std::string &name : names) {
+      RowFile file(name, settings);
+      file.requireSameTable();
+      sinter::data::append(*this, file);
+    }
+  } catch (...) {
+    goBack();
+    throw;
   }
 }
 

@@ -144,6 +144,20 @@ void RowStore::dropStaged() {
   mayBeStaged = false;
 }
 
+/// Drops all that was written since the last flush.
+void RowStore::goBack() {
+  open = -1;
+  waiting.clear();
+  if (access(indexPath().c_str(), F_OK) == 0) {
+    readIndex(indexPath());
+    return;
+  }
+  places = RowPlaces(settings.rows);
+  std::fill(changed.begin(), changed.end(), 0);
+  log.clear();
+  freed.clear();
+}
+
 bool RowStore::opensAt(int64_t mark) {
   if (lastMark == mark)
     return true;

@@ -57,7 +57,8 @@ static void checkOptions(const RowStoreOptions &o) {
           "a row store requires 1 to 64 fields, got " + std::to_string(o.fields.size()));
   int64_t bytes = 0;
   for (const RowField &field : o.fields) {
-    require(!field.name.empty() && field.name != "rows", "a field of a row store requires a name other than 'rows'");
+    require(!field.name.empty() && field.name != "rows" && !field.name.starts_with("rows."),
+            "a field of a row store requires a name that does not begin with 'rows.' and is not 'rows'");
     require(field.count >= 1 && field.count <= 1 << 20,
             "field '" + field.name + "' requires 1 to 2^20 elements, got " + std::to_string(field.count));
     require(field.bound >= 0 && std::isfinite(field.bound),

@@ -133,12 +133,19 @@ public:
 
   /// Writes the rows that changed since the last snapshot (at first: since the store was made) to
   /// PREFIX-00001-of-00003.safetensors ..., of at most `maxBytes` each: `rows`, i64 [n], ascending, and each field
-  /// [n, count] in f32. Rows that were forgotten are in it with their first value. Returns the names.
+  /// [n, count] in f32, with a checksum and what rows that are in no file follow from. Rows that were forgotten are in
+  /// it with their first value. Returns the names.
   std::vector<std::string> snapshot(const std::string &prefix, int64_t maxBytes = int64_t(1) << 26);
   /// Writes all rows that somebody wrote to such files; the next snapshot has what it would have without.
   std::vector<std::string> saveAll(const std::string &prefix, int64_t maxBytes = int64_t(1) << 26) const;
   /// Takes the rows of a snapshot, or of any safetensors file like one, which need not be ascending.
   void apply(const std::string &file);
+  /// Replaces all rows by those that saveAll wrote to files of this prefix; others have their first value again. The
+  /// folder opens as before until the next flush. Throws where a file is missing or damaged, or of a table with other
+  /// fields, first values or another number of rows; the rows are those of the last flush then.
+  void restore(const std::string &prefix);
+  /// Whether there are files of this prefix. Throws where some are missing.
+  static bool areSaved(const std::string &prefix);
 
 private:
   struct Segment {
@@ -152,6 +159,7 @@ private:
   void readIndex(const std::string &path);
   void writeIndex(const std::string &path, int64_t mark);
   void dropStaged();
+  void goBack();
   std::string indexPath() const { return folder + "/index"; }
   std::string stagedPath() const { return folder + "/index.next"; }
   std::string pathOf(int64_t segment) const;

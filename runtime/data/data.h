@@ -120,7 +120,9 @@ sinter_status_code sinter_rows_create(const char *folder, const sinter_row_field
 sinter_status_code sinter_rows_open(const char *folder, int32_t writable, sinter_rows **table);
 /* What was not flushed is lost. Null is ignored. */
 void sinter_rows_close(sinter_rows *table);
-/* Lets the states of `session`, which must outlive the table, hold rows. `threads` read and write them. */
+/* Lets the states of `session`, which must outlive the table, hold rows. `threads` read and write them.
+ * sinter_session_load leaves these states as they are then, so that a checkpoint may be of a step with other slots. A
+ * table that is open for reading needs only those of its states that the session's function has. */
 sinter_status_code sinter_rows_attach(sinter_rows *table, sinter_session *session, int64_t slots, int32_t threads);
 /* Brings rows into slots and says where each is: `slots` is what the step looks up. `moves`: the step writes them.
  * Where rows that leave cannot be written, it fails, they stay, and it may be called again. */
@@ -135,6 +137,10 @@ sinter_status_code sinter_rows_flush(sinter_rows *table);
 sinter_status_code sinter_rows_snapshot(sinter_rows *table, const char *prefix, int64_t *files);
 /* Takes the rows of one such file. Not after sinter_rows_attach. */
 sinter_status_code sinter_rows_apply(sinter_rows *table, const char *file);
+/* Replaces all rows by those of the files PREFIX-00001-of-NNNNN.safetensors ..., such as lie beside the best checkpoint
+ * of a training (best-STEP-INPUT); others have their first values again. All files are required and checked: where one
+ * is missing, damaged or of another table, the table is as it was flushed last. */
+sinter_status_code sinter_rows_restore(sinter_rows *table, const char *prefix);
 sinter_status_code sinter_rows_get_statistics(const sinter_rows *table, sinter_rows_statistics *statistics);
 /* Gives rows their first values again, for ids that are new. */
 sinter_status_code sinter_rows_forget(sinter_rows *table, const int64_t *rows, int64_t count);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <unistd.h>
 
 using namespace sinter;
@@ -18,17 +19,6 @@ using namespace sinter::train;
 namespace fs = std::filesystem;
 
 static const char kPosition[] = "trainer.position", kChecksum[] = "trainer.crc32c";
-
-/// Of a tensor's name, type and elements, going on from `crc`.
-static uint32_t checksum(uint32_t crc, const std::string &name, const sinter_tensor &tensor) {
-  int64_t bytes = sinter_dtype_bytes(tensor.dtype);
-  std::string head = name + '\0' + std::to_string(tensor.dtype);
-  for (int32_t d = 0; d < tensor.rank; ++d) {
-    head += " " + std::to_string(tensor.dims[d]);
-    bytes *= tensor.dims[d];
-  }
-  return data::crc32c({static_cast<const char *>(tensor.data), static_cast<size_t>(bytes)}, data::crc32c(head, crc));
-}
 
 //===- Writing --------------------------------------------------------------------------------------------------===//
 
@@ -57,7 +47,7 @@ static void writeFile(const std::string &path, std::span<sinter_session *const> 
   tensors[kPosition] = bytes.tensor();
   uint32_t crc = 0;
   for (const auto &[name, tensor] : tensors)
-    crc = checksum(crc, name, tensor);
+    crc = data::crc32c(name, tensor, crc);
   data::Value sum = data::Value::scalar(crc);
   tensors[kChecksum] = sum.tensor();
   std::vector<const char *> names;
@@ -135,7 +125,11 @@ void Checkpoints::writeBest(std::span<sinter_session *const> sessions, const Pos
     fs::remove(path, error);
 }
 
-std::string Checkpoints::rowsOfBest(int64_t step, std::string input) const {
+std::string Checkpoints::rowsOfBest(int64_t step, const std::string &input) const {
+  return rowsBeside(folder, step, input);
+}
+
+std::string sinter::train::rowsBeside(const std::string &folder, int64_t step, std::string input) {
   char name[32];
   std::snprintf(name, sizeof name, "best-%012lld-", static_cast<long long>(step));
   std::replace(input.begin(), input.end(), '/', '_');
@@ -174,7 +168,7 @@ static Position readPosition(const std::string &path) {
   for (const std::string &name : names)
     if (name != kChecksum) {
       data::Value value = readTensor(opened, name.c_str());
-      crc = checksum(crc, name, value.tensor());
+      crc = data::crc32c(name, value.tensor(), crc);
     }
   data::Value sum = readTensor(opened, kChecksum);
   if (sum.dtype() != SINTER_U32 || sum.count() != 1 || sum.as<uint32_t>()[0] != crc)
@@ -192,6 +186,25 @@ static Position readPosition(const std::string &path) {
   position.bestStep = reader.number();
   position.worse = reader.number();
   return position;
+}
+
+int64_t sinter::train::stepOfStates(const std::string &path) {
+  if (Position position = readPosition(path); position.step >= 0)
+    return position.step;
+  sinter_safetensors *opened;
+  data::check(sinter_safetensors_open(path.c_str(), &opened));
+  std::unique_ptr<sinter_safetensors, FileCloser> file(opened);
+  auto count = [&](const char *name) -> std::optional<int64_t> {
+    for (int32_t t = 0; t < sinter_safetensors_count(opened); ++t)
+      if (std::strcmp(sinter_safetensors_name(opened, t), name) == 0) {
+        data::Value value = readTensor(opened, name);
+        if (value.dtype() == SINTER_I64 && value.count() == 1)
+          return value.as<int64_t>()[0];
+      }
+    return std::nullopt;
+  };
+  std::optional<int64_t> batches = count(kBatchesState), steps = batches ? batches : count(kStepState);
+  return steps ? *steps + count(kSkippedState).value_or(0) : -1;
 }
 
 Position sinter::train::resume(sinter_session *session, const std::string &path,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RowTable.h"
+#include "Checkpoints.h"
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <unistd.h>
 
@@ -101,20 +103,21 @@ static std::vector<data::RowField> fieldsOf(sinter_session *session, const Setti
   return fields;
 }
 
-static std::unique_ptr<data::RowStore> openStore(const Settings &settings, const std::vector<data::RowField> &fields) {
-  if (access((settings.folder + "/rows.json").c_str(), F_OK) != 0) {
-    if (!settings.has("rows"))
-      settings.refuse("require rows=N for a new folder, '" + settings.folder + "' has none");
-    data::RowStoreOptions options{.fields = fields,
-                                  .rows = settings.count("rows", 0, 1),
-                                  .shards = settings.count("shards", 1, 1),
-                                  .seed = static_cast<uint64_t>(settings.count("seed", 0, 0))};
-    auto store = std::make_unique<data::RowStore>(settings.folder, options);
-    store->flush(); // so that the folder opens, should the training be killed before it is saved
-    return store;
-  }
-  auto store = std::make_unique<data::RowStore>(settings.folder, /*writable=*/true);
-  const data::RowStoreOptions &there = store->options();
+static bool hasRows(const std::string &folder) { return access((folder + "/rows.json").c_str(), F_OK) == 0; }
+
+static std::unique_ptr<data::RowStore> makeStore(const Settings &settings, const std::string &folder,
+                                                 const std::vector<data::RowField> &fields) {
+  if (!settings.has("rows"))
+    settings.refuse("require rows=N for a new folder, '" + settings.folder + "' has none");
+  data::RowStoreOptions options{.fields = fields,
+                                .rows = settings.count("rows", 0, 1),
+                                .shards = settings.count("shards", 1, 1),
+                                .seed = static_cast<uint64_t>(settings.count("seed", 0, 0))};
+  return std::make_unique<data::RowStore>(folder, options);
+}
+
+/// Throws unless the store is what is said of it. Its first field is the table.
+static void requireSaid(const Settings &settings, const data::RowField &table, const data::RowStoreOptions &there) {
   auto requireSame = [&](const std::string &name, auto said, auto found) {
     if (settings.has(name) && said != found)
       settings.refuse("require " + name + " as folder '" + settings.folder + "' was made with, another was said");
@@ -122,24 +125,78 @@ static std::unique_ptr<data::RowStore> openStore(const Settings &settings, const
   requireSame("rows", settings.count("rows", 0, 1), there.rows);
   requireSame("shards", settings.count("shards", 1, 1), there.shards);
   requireSame("seed", static_cast<uint64_t>(settings.count("seed", 0, 0)), there.seed);
-  bool isAlike = fields.size() == there.fields.size();
-  for (size_t f = 0; isAlike && f < fields.size(); ++f)
-    isAlike = fields[f].name == there.fields[f].name && fields[f].count == there.fields[f].count;
-  if (!isAlike)
+  requireSame("bound", table.bound, there.fields[0].bound);
+  requireSame("stored", table.stored, there.fields[0].stored);
+}
+
+static bool isAlike(const data::RowField &a, const data::RowField &b) { return a.name == b.name && a.count == b.count; }
+
+static std::unique_ptr<data::RowStore> openStore(const Settings &settings, const std::vector<data::RowField> &fields) {
+  if (!hasRows(settings.folder)) {
+    auto store = makeStore(settings, settings.folder, fields);
+    store->flush(); // so that the folder opens, should the training be killed before it is saved
+    return store;
+  }
+  auto store = std::make_unique<data::RowStore>(settings.folder, /*writable=*/true);
+  if (!std::ranges::equal(fields, store->options().fields, isAlike))
     settings.refuse("require a folder with the table and moments of the step, '" + settings.folder + "' has others");
-  requireSame("bound", fields[0].bound, there.fields[0].bound);
-  requireSame("stored", fields[0].stored, there.fields[0].stored);
+  requireSaid(settings, fields[0], store->options());
   return store;
+}
+
+static RowTable cached(sinter_session *session, const std::string &input, const Settings &settings, int64_t slots,
+                       std::unique_ptr<data::RowStore> store) {
+  int64_t readers = settings.count("readers", 4, 1);
+  RowTable table{input, std::move(store), nullptr};
+  table.cache = std::make_unique<data::RowCache>(*table.store, data::statesOf(session, *table.store, slots), slots,
+                                                 static_cast<int>(std::min<int64_t>(readers, 1024)));
+  return table;
 }
 
 RowTable sinter::train::openRows(sinter_session *session, const std::string &input, const std::string &text) {
   Settings settings(input, text);
-  int64_t slots = 0, readers = settings.count("readers", 4, 1);
+  int64_t slots = 0;
   std::vector<data::RowField> fields = fieldsOf(session, settings, slots);
-  RowTable table{input, openStore(settings, fields), nullptr};
-  table.cache = std::make_unique<data::RowCache>(*table.store, data::statesOf(session, *table.store, slots), slots,
-                                                 static_cast<int>(std::min<int64_t>(readers, 1024)));
-  return table;
+  return cached(session, input, settings, slots, openStore(settings, fields));
+}
+
+/// Makes the folder of the files beside the best checkpoint `states`, which is of step `step`. It appears whole.
+static void makeFromSaved(const Settings &settings, const std::vector<data::RowField> &fields, const std::string &input,
+                          const std::string &states, int64_t step) {
+  namespace fs = std::filesystem;
+  std::string saved = rowsBeside(fs::path(states).parent_path().string(), step, input);
+  if (states.empty() || !data::RowStore::areSaved(saved))
+    settings.refuse(
+        "require a folder that has some, '" + settings.folder + "' has none" +
+        (states.empty() ? ""
+                        : ", and there are no files " + saved + "-00001-of-NNNNN.safetensors beside '" + states + "'"));
+  std::string made = settings.folder + ".new";
+  if (hasRows(made)) // of a process that was killed
+    fs::remove_all(made);
+  auto store = makeStore(settings, made, fields);
+  store->restore(saved);
+  store->flush(step);
+  store.reset();
+  if (std::rename(made.c_str(), settings.folder.c_str()) != 0)
+    data::failAt(settings.folder, "cannot be made");
+}
+
+RowTable sinter::train::readRows(sinter_session *session, const std::string &input, const std::string &text,
+                                 const std::string &states) {
+  Settings settings(input, text);
+  int64_t slots = 0, step = states.empty() ? -1 : stepOfStates(states);
+  std::vector<data::RowField> fields = fieldsOf(session, settings, slots);
+  fields.resize(1); // moments rest
+  if (!hasRows(settings.folder))
+    makeFromSaved(settings, fields, input, states, step);
+  auto store = std::make_unique<data::RowStore>(settings.folder);
+  if (!isAlike(fields[0], store->options().fields[0]))
+    settings.refuse("require a folder with the table of the model, '" + settings.folder + "' has another");
+  requireSaid(settings, fields[0], store->options());
+  if (step >= 0 && store->flushedMark() != step)
+    settings.refuse("require to be of the step of '" + states + "', " + std::to_string(step) + "; those in '" +
+                    settings.folder + "' are of step " + std::to_string(store->flushedMark()));
+  return cached(session, input, settings, slots, std::move(store));
 }
 
 std::string RowTable::describe() const {

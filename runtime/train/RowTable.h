@@ -26,6 +26,12 @@ struct RowTable {
 /// data::Error that names the input. `session` must outlive the table.
 RowTable openRows(sinter_session *session, const std::string &input, const std::string &text);
 
+/// The same for a session that only reads rows. `states` is the file that its other states are read from, may be empty:
+/// the rows are required to be of its step, if it is of one. A folder without rows is made from the files beside the
+/// best checkpoint `states`.
+RowTable readRows(sinter_session *session, const std::string &input, const std::string &text,
+                  const std::string &states);
+
 } // namespace sinter::train
 
 #endif

@@ -6,13 +6,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 using namespace sinter;
 using namespace sinter::train;
-
-/// The state in which a step with a scaled loss counts batches that moved nothing.
-constexpr const char *batchesState = "optimizer.batches", *skippedState = "optimizer.skipped";
 
 [[noreturn]] static void refuse(const std::string &message) { throw data::Error(SINTER_INVALID_ARGUMENT, message); }
 
@@ -155,10 +153,10 @@ std::optional<int64_t> Trainer::counter(const char *name) const {
 }
 
 int64_t Trainer::stepsDone() const {
-  std::optional<int64_t> steps = counter("optimizer.step");
+  std::optional<int64_t> steps = counter(kStepState);
   if (!steps)
     refuse("training requires the state optimizer.step that sinter train-step and sinter::train_step make");
-  return counter(batchesState).value_or(*steps) + counter(skippedState).value_or(0);
+  return counter(kBatchesState).value_or(*steps) + counter(kSkippedState).value_or(0);
 }
 
 //===- A step ----------------------------------------------------------------------------------------------------===//
@@ -356,7 +354,7 @@ std::string Trainer::describe(bool isLast) const {
                 static_cast<long long>((done + perEpoch - 1) / perEpoch), static_cast<long long>(done),
                 static_cast<long long>(total), std::isnan(loss) ? std::abs(loss) : loss, seconds);
   std::string line = text;
-  if (int64_t skipped = counter(skippedState).value_or(0))
+  if (int64_t skipped = counter(kSkippedState).value_or(0))
     line += "  " + std::to_string(skipped) + " skipped";
   if (!isLast && done > begun) {
     std::snprintf(text, sizeof text, "  %.0f s left",
@@ -471,6 +469,29 @@ void Trainer::trainEpoch() {
     onLine(describe(true), true);
 }
 
+/// Gives the table the rows of the step that is done: it has them, or they lie in files beside the best checkpoint that
+/// the training goes on from.
+void Trainer::requireRowsOf(const Lookup &lookup) const {
+  if (lookup.cache->opensAt(done))
+    return;
+  std::string others = "a training that goes on requires rows of its step, those of input '" + lookup.input +
+                       "' are of step " + std::to_string(lookup.cache->rows().flushedMark()) +
+                       " and the training is at step " + std::to_string(done);
+  if (config.resume.empty() || std::filesystem::is_directory(config.resume))
+    refuse(others);
+  std::string saved = rowsBeside(std::filesystem::path(config.resume).parent_path().string(), done, lookup.input);
+  bool areSaved = false;
+  try {
+    areSaved = data::RowStore::areSaved(saved);
+    if (areSaved)
+      lookup.cache->restore(saved);
+  } catch (const data::Error &error) {
+    throw data::Error(error.code(), "rows of input '" + lookup.input + "': " + error.what());
+  }
+  if (!areSaved)
+    refuse(others + "; there are no files " + saved + "-00001-of-NNNNN.safetensors with them, either");
+}
+
 Outcome Trainer::run() {
   outcome = {};
   position = {};
@@ -482,10 +503,7 @@ Outcome Trainer::run() {
   }
   done = begun = stepsDone();
   for (const Lookup &lookup : lookups)
-    if (!lookup.cache->opensAt(done))
-      refuse("a training that goes on requires rows of its step, those of input '" + lookup.input + "' are of step " +
-             std::to_string(lookup.cache->rows().flushedMark()) + " and the training is at step " +
-             std::to_string(done));
+    requireRowsOf(lookup);
   if (!config.checkpoints.empty())
     checkpoints = std::make_unique<Checkpoints>(config.checkpoints, config.keep, begun > 0);
   if (!config.events.empty())

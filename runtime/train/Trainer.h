@@ -56,7 +56,9 @@ public:
   /// Lets the batches' `input`, i64, be rows of a table larger than memory: the step and the validation get their
   /// slots, and those of the next batch are brought while a step runs. `cache`, made with statesOf(session(), ...),
   /// must live as long as this. Whenever the training is saved its store is flushed with the number of steps, and a
-  /// training that is resumed requires rows of that number. Of the table a file of states has only the slots.
+  /// training that is resumed requires rows of that number: those in the folder, or, where it is resumed from the best
+  /// checkpoint, those in the files beside it, which then replace the others. Of the table a file of states has only
+  /// the slots.
   void lookUp(const std::string &input, data::RowCache &cache);
 
   /// Trains until what was asked for is done, nothing becomes better, or stop() was called. Where a step fails, what
@@ -106,6 +108,8 @@ private:
   void store();
   void keepPosition();
   bool becameNoBetter();
+  struct Lookup;
+  void requireRowsOf(const Lookup &lookup) const;
   std::string describe(bool isLast) const;
   void warn(const std::string &text) const {
     if (onWarning)

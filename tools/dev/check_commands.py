@@ -66,6 +66,7 @@ onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version
 np.save("x.npy", random.standard_normal((48, 8)).astype(np.float32))
 np.save("y.npy", random.integers(0, 4, 48))
 np.save("ids.npy", random.integers(0, 1000000, (48, 3)))
+np.save("batch.npy", np.load("ids.npy")[:12])
 np.save("clicks.npy", random.integers(0, 2, (48, 1)).astype(np.float32))
 np.save("x1.npy", random.standard_normal((12, 8)).astype(np.float32))
 import json

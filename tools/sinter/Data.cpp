@@ -33,6 +33,21 @@ void sinter::tool::stopFor(const data::Error &error) {
   }
 }
 
+void sinter::tool::readEntries(const std::vector<std::string> &texts, const std::string &flag,
+                               const std::string &wanted, std::map<std::string, std::string> &to) {
+  std::map<std::string, std::string> read;
+  for (const std::string &text : texts) {
+    size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Stop(Exit::Usage, flag + " requires NAME=" + wanted + ", got '" + text + "'");
+    std::string name = text.substr(0, equals);
+    if (!read.emplace(name, text.substr(equals + 1)).second)
+      throw Stop(Exit::Usage, flag + " requires each name once, got '" + name + "' twice");
+  }
+  for (auto &[name, what] : read)
+    to[name] = what;
+}
+
 //===- stats ----------------------------------------------------------------------------------------===//
 
 namespace {

@@ -2,6 +2,8 @@
 //
 // sinter run: compile (unless compiled already), run once, write or print what comes out.
 
+#include "runtime/train/RowTable.h"
+#include "tools/sinter/Data.h"
 #include "tools/sinter/Model.h"
 #include <iostream>
 
@@ -12,10 +14,54 @@ namespace {
 struct RunFlags {
   SharedOptions shared;
   std::string model;
-  std::vector<std::string> inputs, outputs;
+  std::vector<std::string> inputs, outputs, rows;
   bool print = false, reference = false, force = false;
 };
 } // namespace
+
+namespace {
+/// Tables larger than memory, of which the states of a model's session hold the rows that an input looks up.
+class Lookups {
+public:
+  /// `texts` are NAME=@FOLDER,... of --rows, `states` the file of --load.
+  Lookups(Model &model, const std::vector<std::string> &texts, const std::string &states) : ports(model.inputs()) {
+    std::map<std::string, std::string> named;
+    readEntries(texts, "--rows", "@FOLDER,table=STATE,rows=N", named);
+    for (const auto &[input, text] : named) {
+      auto port = llvm::find_if(ports, [&](const Port &port) { return port.name == input; });
+      if (port == ports.end() || !port->type.getElementType().isSignlessInteger(64))
+        throw Stop(Exit::Failure, "--rows requires an input of i64 that looks rows up, '" + input + "' is none");
+      tables.push_back(train::readRows(model.session(), input, text, states));
+    }
+  }
+
+  /// Brings the rows and puts their slots into the inputs.
+  void prepare(std::vector<HostTensor> &inputs) {
+    for (train::RowTable &table : tables)
+      for (auto [port, rows] : llvm::zip(ports, inputs)) {
+        if (port.name != table.input)
+          continue;
+        std::vector<int64_t> slots(static_cast<size_t>(rows.numElements()));
+        table.cache->prepare(rows.toInts(), slots, /*moves=*/false);
+        rows.assignInts(slots);
+      }
+  }
+
+private:
+  const std::vector<Port> &ports;
+  std::vector<train::RowTable> tables;
+};
+} // namespace
+
+static std::vector<HostTensor> runWithRows(Model &model, std::vector<HostTensor> inputs, const RunFlags &flags) {
+  try {
+    Lookups lookups(model, flags.rows, flags.shared.states);
+    lookups.prepare(inputs);
+    return model.run(inputs);
+  } catch (const data::Error &error) {
+    stopFor(error);
+  }
+}
 
 static Exit run(const RunFlags &flags) {
   if (flags.reference) {
@@ -24,6 +70,8 @@ static Exit run(const RunFlags &flags) {
     flags.shared.refuseDevice("--reference, which runs on the CPU");
     if (!flags.shared.states.empty())
       throw Stop(Exit::Usage, "--load has no effect with --reference, which takes the first values of states");
+    if (!flags.rows.empty())
+      throw Stop(Exit::Usage, "--rows has no effect with --reference, which takes the first values of states");
   }
   Model model(flags.model, flags.shared);
   // Where outputs go is checked before anything runs.
@@ -51,7 +99,7 @@ static Exit run(const RunFlags &flags) {
       throw Stop(Exit::Failure, "the model has no output '" + oneLine(name) + "'; it gives " + list);
     }
   std::vector<HostTensor> inputs = readInputs(model.context(), model.inputs(), flags.inputs, "");
-  std::vector<HostTensor> results = flags.reference ? model.runReference(inputs) : model.run(inputs);
+  std::vector<HostTensor> results = flags.reference ? model.runReference(inputs) : runWithRows(model, inputs, flags);
   for (size_t i = 0; i < results.size(); ++i) {
     const std::string &name = model.outputs()[i].name;
     if (auto it = files.find(name); it != files.end())
@@ -74,6 +122,14 @@ void sinter::tool::addRun(CLI::App &program, Exit &result) {
                       "function of a module (.smod, .so), such as a step's infer");
   command->add_option("--load", flags->shared.states,
                       "safetensors file with the values of states, such as sinter train saves");
+  command
+      ->add_option(
+          "--rows", flags->rows,
+          "NAME=@FOLDER,table=STATE: input NAME looks up rows of a table larger than memory, in the folder of a "
+          "training; with rows=N and what else sinter train was given, a new folder is made of the files "
+          "beside the best checkpoint that --load names")
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--input", flags->inputs, "NAME=@x.npy, @x.npz, @x.raw, random:SEED, zeros, ones or a number")
       ->allow_extra_args(false)
       ->take_all();

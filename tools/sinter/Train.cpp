@@ -41,22 +41,6 @@ static void interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-/// Sets entries of `to` from NAME=WHAT.
-static void readEntries(const std::vector<std::string> &texts, const std::string &flag, const std::string &wanted,
-                        std::map<std::string, std::string> &to) {
-  std::map<std::string, std::string> read;
-  for (const std::string &text : texts) {
-    size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw Stop(Exit::Usage, flag + " requires NAME=" + wanted + ", got '" + text + "'");
-    std::string name = text.substr(0, equals);
-    if (!read.emplace(name, text.substr(equals + 1)).second)
-      throw Stop(Exit::Usage, flag + " requires each name once, got '" + name + "' twice");
-  }
-  for (auto &[name, what] : read)
-    to[name] = what;
-}
-
 /// The file that --config names, and over it the flags that were given.
 static train::Config configOf(const TrainFlags &flags) {
   train::Config config;

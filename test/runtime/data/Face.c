@@ -191,6 +191,11 @@ static void vocabulary(const char *folder) {
   expectError(sinter_row_vocabulary_rows_of(known, ids, -1, rows, 1), SINTER_INVALID_ARGUMENT, "a count of 0 or more");
   expectError(sinter_row_vocabulary_evict(known, 1, 1, NULL, &count), SINTER_INVALID_ARGUMENT, "pointers, got null");
   expectError(sinter_row_vocabulary_size(known, NULL, &unknown), SINTER_INVALID_ARGUMENT, "pointers, got null");
+  expect(!sinter_rows_snapshot(table, store, &count) && count == 1 && !sinter_rows_restore(table, store),
+         "rows are restored from a snapshot");
+  expectError(sinter_rows_restore(table, "/none/best"), SINTER_INVALID_ARGUMENT,
+              "requires files /none/best-00001-of-NNN");
+  expectError(sinter_rows_restore(table, NULL), SINTER_INVALID_ARGUMENT, "requires pointers, got null");
   sinter_rows_close(table);
   sinter_row_vocabulary_destroy(known);
   sinter_row_vocabulary_destroy(again);

@@ -32,7 +32,7 @@ for source, table in tables.items():
     assert len(files) == 1, files
     part = read(files[0])
     for name in part:
-        if name == "rows":
+        if name == "rows" or name.startswith("rows."):
             continue
         rows = np.zeros_like(whole[name])  # what nobody wrote
         rows[part["rows"]] = part[name]
