@@ -67,6 +67,9 @@ struct StepCore::State {
   bool hasScaleState() const { return optimizer.settings().loss_scale.kind == LossScaleSettings::Kind::dynamic; }
   Tensor readLossScale();
   Tensor explore(LossCall loss, std::span<const Spec> batch);
+  std::vector<std::string> listedTables() const;
+  Tensor countRows(LossCall loss, std::span<const Spec> batch, std::vector<int64_t> &counts) const;
+  Tensor requireRoom(LossCall loss, std::span<const Spec> batch) const;
   Tensor say(sinter_graph *graph, int32_t function) const;
   std::vector<Tensor> stepOf(LossCall loss, std::span<const Tensor> batch, std::span<const Tensor> model,
                              std::span<const Tensor> states) const;
@@ -74,7 +77,7 @@ struct StepCore::State {
                                  const Tensor &seed, const Tensor &before, const Tensor &scale) const;
   std::shared_ptr<sinter_graph> build(std::span<const Spec> batch, LossCall loss, bool holdsValues,
                                       std::shared_ptr<Error> &error);
-  std::shared_ptr<sinter_graph> buildGradient(std::span<const Spec> batch, LossCall loss,
+  std::shared_ptr<sinter_graph> buildGradient(std::span<const Spec> batch, LossCall loss, bool ofRows,
                                               std::shared_ptr<Error> &error) const;
   sinter_compile_options compileOptions() const;
   Tensor compileGradient(LossCall loss, std::span<const Spec> batch, StepForm &form);

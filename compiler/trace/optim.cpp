@@ -265,6 +265,11 @@ public:
     return found == state.end() ? TensorNumber(scalar(float(value), where)) : TensorNumber(found->second);
   }
   TensorNumber rateInput() { return number(0); } // a program gives rates as numbers
+  TensorNumber list(const std::string &name, const TensorNumber &, int64_t) { return state.at(name); }
+  std::pair<TensorNumber, TensorNumber> sumRows(const TensorNumber &rows, const TensorNumber &values, int64_t size) {
+    auto [distinct, splits, order] = apply_many<3>("group_rows", {rows.tensor}, {{"size", size}}, where);
+    return {distinct, apply("bag_sum", {values.tensor, order, splits}, {}, where)};
+  }
   bool matches(const std::string &pattern, const std::string &name) { return Pattern(pattern).finds(name); }
   // Rows are no positions that a user gave: an index policy does not look at them.
   TensorNumber readRows(const TensorNumber &table, const TensorNumber &rows) {
@@ -317,6 +322,10 @@ Tensor moveWeights(const OptimizerSettings &settings, std::span<Tensor> weights,
                               : apply_many<2>("gradient_rows", {gradients[k]}, {}, where);
     if (rows.error())
       return refuse(rows.error()->message());
+    // How many rows a batch may have is said by the step, which knows batches (StepCore::State::explore).
+    if (settings.accumulate > 1 && !state.contains("optimizer.rows." + names[k]))
+      return refuse("gradients of table '" + names[k] +
+                    "', which moves by rows, are summed over several calls in train_step alone");
     moved.push_back({names[k], weights[k], values, TensorNumber(rows)});
   }
   MapStore store(state, where);

@@ -49,7 +49,8 @@ public:
 
   /// Of weights whose names match, only the rows move that lookups (take along axis 0, bag_sum, nn::Embedding,
   /// nn::EmbeddingBag) read: time and memory of a step follow the batch, not the table. Moments of other rows rest, too
-  /// (torch's SparseAdam), and decay is that of the rows. Not with lamb, adafactor, muon, `ema` and `accumulate`.
+  /// (torch's SparseAdam), and decay is that of the rows. Not with lamb, adafactor, muon and `ema`. With
+  /// `accumulate` the rows of all batches of a move are kept, each time as many as the first batch looks up.
   Optimizer sparse(const std::string &pattern) const;
 
   /// Keeps moments of 4,096 elements and more in fewer bits: bf16, or int8 with a scale for each 256 elements. `int8`

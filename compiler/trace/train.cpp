@@ -49,11 +49,10 @@ static std::vector<Tensor> leavesOfAll(std::span<const AnyTree> trees) {
 /// Loss and gradient of batches of these types as a function that is compiled, for an optimizer that runs op by op.
 /// Undefined unless something is wrong.
 Tensor StepCore::State::compileGradient(LossCall loss, std::span<const Spec> batch, StepForm &form) {
-  if (!known)
-    if (Tensor wrong = explore(loss, batch); wrong.defined())
-      return wrong;
+  if (Tensor wrong = known ? requireRoom(loss, batch) : explore(loss, batch); wrong.defined())
+    return wrong;
   std::shared_ptr<Error> error;
-  std::shared_ptr<sinter_graph> graph = buildGradient(batch, loss, error);
+  std::shared_ptr<sinter_graph> graph = buildGradient(batch, loss, /*ofRows=*/false, error);
   if (!graph)
     return errorTensor(*error);
   BuildOptions build;

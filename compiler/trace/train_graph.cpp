@@ -135,13 +135,29 @@ Tensor StepCore::State::explore(LossCall loss, std::span<const Spec> batch) {
     weightSpecs.push_back(spec_of(weight));
   std::vector<Spec> both = weightSpecs;
   both.insert(both.end(), weightSpecs.begin(), weightSpecs.end());
+  // Rows that are summed over several calls lie in lists, which have room for those of this batch.
+  std::vector<int64_t> counts;
+  std::vector<std::string> listed = listedTables();
+  if (Tensor problem = countRows(loss, batch, counts); problem.defined())
+    return problem;
+  for (size_t k = 0; k < listed.size(); ++k) {
+    Spec list = spec_of(leaves[size_t(std::find(names.begin(), names.end(), listed[k]) - names.begin())]);
+    list.dims[0] = counts[k] * optimizer.settings().accumulate;
+    both.push_back({DType::i64, {list.dims[0]}});
+    both.push_back(list);
+  }
   std::map<std::string, TensorType> types;
   std::vector<Tensor> moved;
   traced = traceFunction(raw, "moments", both, {}, {}, where, anyTree(moved), [&](std::span<const Tensor> given) {
     optim::State fresh;
-    moved.assign(given.begin(), given.begin() + std::ptrdiff_t(weightSpecs.size()));
-    moveWeights(optimizer.settings(), moved, given.subspan(weightSpecs.size()), weightNames(), fresh,
-                scalar(0.0, where), where);
+    size_t weights = weightSpecs.size();
+    moved.assign(given.begin(), given.begin() + std::ptrdiff_t(weights));
+    for (size_t k = 0; k < listed.size(); ++k) {
+      fresh["optimizer.rows." + listed[k]] = given[2 * weights + 2 * k];
+      fresh["optimizer.gradient." + listed[k]] = given[2 * weights + 2 * k + 1];
+    }
+    moveWeights(optimizer.settings(), moved, given.subspan(weights, weights), weightNames(), fresh, scalar(0.0, where),
+                where);
     for (const auto &[name, value] : fresh)
       types[name] = value.type();
   });
@@ -245,6 +261,55 @@ std::vector<Tensor> StepCore::State::stepOf(LossCall loss, std::span<const Tenso
   return result;
 }
 
+/// The tables whose rows are listed from call to call: those that move by rows, where gradients are summed.
+std::vector<std::string> StepCore::State::listedTables() const {
+  const OptimizerSettings &settings = optimizer.settings();
+  std::vector<std::string> all = weightNames(), tables;
+  Pattern pattern(settings.sparse);
+  if (settings.accumulate > 1 && !settings.sparse.empty())
+    std::copy_if(all.begin(), all.end(), std::back_inserter(tables),
+                 [&](const std::string &name) { return pattern.finds(name); });
+  return tables;
+}
+
+/// How many rows of each of these tables a batch of these types looks up at most, as the compiler finds out from what
+/// looks rows up; little else of the graph is left then. Undefined unless something is wrong.
+Tensor StepCore::State::countRows(LossCall loss, std::span<const Spec> batch, std::vector<int64_t> &counts) const {
+  std::vector<std::string> tables = listedTables();
+  if (tables.empty())
+    return {};
+  std::shared_ptr<Error> error;
+  std::shared_ptr<sinter_graph> graph = buildGradient(batch, loss, /*ofRows=*/true, error);
+  if (!graph)
+    return errorTensor(*error);
+  Module module = sinter::build(Graph(graph), {}, where);
+  if (module.error())
+    return errorTensor(*module.error());
+  const sinter_function *function = sinter_module_function(module.handle(), 0);
+  for (size_t k = 0; k < tables.size(); ++k) {
+    counts.push_back(function->outputs[k].dims[0]);
+    if (counts.back() < 0)
+      return problem("gradients of table '" + tables[k] +
+                     "', which moves by rows, are summed over several calls, which requires batches of known sizes");
+  }
+  return {};
+}
+
+/// Undefined unless batches of these types look up more rows than those that the lists were made for.
+Tensor StepCore::State::requireRoom(LossCall loss, std::span<const Spec> batch) const {
+  std::vector<int64_t> counts;
+  if (Tensor wrong = countRows(loss, batch, counts); wrong.defined())
+    return wrong;
+  std::vector<std::string> tables = listedTables();
+  for (size_t k = 0; k < tables.size(); ++k)
+    if (int64_t room = moments.at("optimizer.rows." + tables[k]).known_dim(0) / optimizer.settings().accumulate;
+        counts[k] > room)
+      return problem("gradients of table '" + tables[k] + "', which moves by rows, are summed over several calls, " +
+                     "which requires batches that look up at most " + std::to_string(room) +
+                     " rows as the first one, got one of " + std::to_string(counts[k]));
+  return {};
+}
+
 /// Says in the graph how the function is compiled. Undefined unless something is wrong.
 Tensor StepCore::State::say(sinter_graph *graph, int32_t function) const {
   if ((!options.checkpoint.empty() && sinter_graph_keep(graph, function, options.checkpoint.c_str())) ||
@@ -260,9 +325,8 @@ std::shared_ptr<sinter_graph> StepCore::State::build(std::span<const Spec> batch
     error = std::make_shared<Error>(*problem.error());
     return nullptr;
   };
-  if (!known)
-    if (Tensor wrong = explore(loss, batch); wrong.defined())
-      return stop(wrong);
+  if (Tensor wrong = known ? requireRoom(loss, batch) : explore(loss, batch); wrong.defined())
+    return stop(wrong);
   sinter_graph *raw = nullptr;
   if (sinter_graph_create(&raw))
     return stop(problem(sinter_last_error()));
@@ -306,8 +370,8 @@ std::shared_ptr<sinter_graph> StepCore::State::build(std::span<const Spec> batch
 }
 
 /// A graph with one function of the batch, the leaves and what random numbers and scale depend on: what gradientOf
-/// gives.
-std::shared_ptr<sinter_graph> StepCore::State::buildGradient(std::span<const Spec> batch, LossCall loss,
+/// gives, or only which rows of the listed tables their gradients are of.
+std::shared_ptr<sinter_graph> StepCore::State::buildGradient(std::span<const Spec> batch, LossCall loss, bool ofRows,
                                                              std::shared_ptr<Error> &error) const {
   auto stop = [&](const Tensor &problem) {
     error = std::make_shared<Error>(*problem.error());
@@ -329,6 +393,15 @@ std::shared_ptr<sinter_graph> StepCore::State::buildGradient(std::span<const Spe
   auto traced = traceFunction(raw, "gradient", all, {}, {}, where, anyTree(result), [&](std::span<const Tensor> given) {
     result = gradientOf(loss, given.first(first), given.subspan(first, count), draws ? given[first + count] : Tensor(),
                         draws ? given[first + count + 1] : Tensor(), hasScaleState() ? given.back() : Tensor());
+    if (!ofRows || result.size() == 1)
+      return;
+    std::vector<Tensor> rows;
+    std::vector<std::string> weights = weightNames();
+    for (const std::string &table : listedTables()) {
+      size_t at = size_t(std::find(weights.begin(), weights.end(), table) - weights.begin());
+      rows.push_back(apply_many<2>("gradient_rows", {result[1 + count + at]}, {{"table", table.c_str()}}, where)[0]);
+    }
+    result = rows;
   });
   if (traced.error) {
     error = traced.error;

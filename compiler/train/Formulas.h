@@ -11,6 +11,9 @@
 //   rateInput()          the rate that the caller gives, in f64
 //   matches(pattern, name)
 //   readRows(table, rows), writeRows(table, rows, values)   rows past the table read anything and are not written
+//   list(name, like, batches)       the state of a table: what `like`, of rows, is in so many batches, one behind the
+//                                   other; each has the same room
+//   sumRows(rows, values, size)     rows below `size` that differ, ascending, then `size`, and the sums of their values
 //
 // Moments and the number of steps are states called optimizer.KIND.WEIGHT and optimizer.step.
 
@@ -45,8 +48,6 @@ inline std::string problemOfRows(const OptimizerSettings &settings) {
   if (hasWhole)
     return "a table moves by rows with sgd, adam, adamw, adagrad, rmsprop, adadelta, lion or ftrl; lamb, adafactor and "
            "muon need all of a gradient";
-  if (settings.accumulate > 1)
-    return "a table moves by rows in each call; gradients over several calls would be as large as the table";
   if (settings.ema > 0)
     return "a table moves by rows; averages of weights change all rows in each step";
   if (settings.states == StateType::int8)
@@ -136,7 +137,9 @@ private:
     N replace(const std::string &name, const N &before, const N &value) {
       if (!weight.rows)
         return all.put(name, before, isInBlocks ? fromBlocks(value, before) : value);
-      N next = all.store.writeRows(before, *weight.rows, all.chosen(part(before), value));
+      // Where gradients are summed, no row of a call in which weights rest is one of the table.
+      N next = all.store.writeRows(before, *weight.rows,
+                                   all.settings.accumulate > 1 ? value : all.chosen(part(before), value));
       all.store.put(name, next);
       return next;
     }
@@ -222,13 +225,38 @@ private:
     };
     keep("optimizer.batches", count, next);
     N begins = isFirst(count), isLast = isFirst(next);
+    moves = counts ? both(isLast, *counts) : isLast;
     for (Moved<N> &weight : weights) {
+      if (weight.rows) {
+        accumulateRows(weight, count);
+        continue;
+      }
       std::string name = "optimizer.gradient." + weight.name;
       N old = store.get(name, weight.gradient);
       N sum = keep(name, old, choose(begins, fill(old, 0), old) + weight.gradient);
       weight.gradient = 1.0 / static_cast<double>(settings.accumulate) * sum;
     }
-    moves = counts ? both(isLast, *counts) : isLast;
+  }
+
+  /// Rows and values of the batches lie in lists, each batch in its place, which one that does not count leaves to the
+  /// next. Rows of them all move at once, with their sums in the order of the batches; before, none does.
+  void accumulateRows(Moved<N> &weight, const N &count) {
+    auto batches = static_cast<double>(settings.accumulate);
+    std::string ofRows = "optimizer.rows." + weight.name, ofValues = "optimizer.gradient." + weight.name;
+    N rows = store.list(ofRows, *weight.rows, settings.accumulate);
+    N values = store.list(ofValues, weight.gradient, settings.accumulate);
+    double room = static_cast<double>(sizeOf(rows, 0)) / batches, size = static_cast<double>(sizeOf(weight.value, 0));
+    N turns = wide(count) / batches, first = room * floorOf(batches * (turns - floorOf(turns)) + 0.5);
+    N at = inTypeOf(first, rows) + placesOf(*weight.rows), from = wide(placesOf(rows)) - first;
+    // A batch may have fewer rows than there is room.
+    rows = choose(both(isAbove(from, -0.5), isBelow(from, room - 0.5)), fill(rows, size), rows);
+    rows = store.writeRows(rows, at, *weight.rows);
+    values = store.writeRows(values, at, weight.gradient);
+    store.put(ofRows, rows);
+    store.put(ofValues, values);
+    auto [moved, sums] = store.sumRows(choose(*moves, rows, fill(rows, size)), values, sizeOf(weight.value, 0));
+    weight.rows = moved;
+    weight.gradient = 1.0 / batches * sums;
   }
 
   void apply(const OptimizerSettings::Change &change, std::vector<Moved<N>> &weights) {

@@ -15,6 +15,8 @@
 //   wide(a)              `a` in f64
 //   fill(like, k), rankOf(a), sizeOf(a, axis), product(a, b), transposed(a)   of matrices
 //
+//   placesOf(a)          of a list: 0, 1, ..., in i64
+//
 // and for moments in fewer bits (Codes.h)
 //
 //   bitsOf(a)            of its element type

@@ -4,6 +4,7 @@
 #include "compiler/train/Formulas.h"
 #include "compiler/train/TermNumber.h"
 #include "ir/Indexing.h"
+#include "ir/Sparse.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Regex.h"
 
@@ -40,6 +41,18 @@ public:
   TermNumber writeRows(const TermNumber &table, const TermNumber &rows, const TermNumber &values) {
     auto type = RankedTensorType::get({tensorTypeOf(rows.term).getDimSize(0), 1}, c.getI64Type());
     return Term{c, c.make<ScatterNdOp>(table.term, c.reshape(rows.term, type), values.term, Combiner::set)};
+  }
+  TermNumber list(StringRef name, const TermNumber &like, int64_t batches) {
+    RankedTensorType type = tensorTypeOf(like.term);
+    SmallVector<int64_t> shape(type.getShape());
+    assert(!ShapedType::isDynamic(shape[0]) && "a step whose batches have unknown sizes is refused before");
+    shape[0] *= batches;
+    return Term{c, states.add(name, RankedTensorType::get(shape, type.getElementType()))};
+  }
+  std::pair<TermNumber, TermNumber> sumRows(const TermNumber &rows, const TermNumber &values, int64_t size) {
+    auto groups = GroupRowsOp::create(c, rows.term, size);
+    Value sums = c.make<BagSumOp>(values.term, groups.getOrder(), groups.getSplits(), Value());
+    return {Term{c, groups.getRows()}, Term{c, sums}};
   }
   bool matches(StringRef pattern, StringRef name) { return llvm::Regex(pattern).match(name); }
 

@@ -4,6 +4,7 @@
 #include "ir/Contraction.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
+#include "ir/gradient/Moves.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -68,6 +69,10 @@ TermNumber formulas::oneMore(const TermNumber &count) {
 }
 int64_t formulas::rankOf(const TermNumber &a) { return a.term.rank(); }
 int64_t formulas::sizeOf(const TermNumber &a, int64_t axis) { return tensorTypeOf(a.term).getDimSize(axis); }
+TermNumber formulas::placesOf(const TermNumber &a) {
+  Composer &c = a.term.c();
+  return Term{c, gradient::iotaLike(c, a.term, 0)};
+}
 TermNumber formulas::product(const TermNumber &a, const TermNumber &b) {
   ArrayRef<int64_t> none;
   Composer &c = a.term.c();

@@ -50,6 +50,7 @@ TermNumber fill(const TermNumber &like, double k);
 TermNumber oneMore(const TermNumber &count);
 int64_t rankOf(const TermNumber &a);
 int64_t sizeOf(const TermNumber &a, int64_t axis);
+TermNumber placesOf(const TermNumber &a);
 TermNumber product(const TermNumber &a, const TermNumber &b);
 TermNumber transposed(const TermNumber &a);
 int64_t bitsOf(const TermNumber &a);

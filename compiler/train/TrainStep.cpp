@@ -83,9 +83,9 @@ static void makeInfer(func::FuncOp function) {
 }
 
 /// Gradients of the tables that `pattern` names become those of the rows that were looked up.
-/// They are operands of `terminator` from `first` on.
-static LogicalResult takeRows(Composer &c, StringRef pattern, MutableArrayRef<Weight> weights, Operation *terminator,
-                              unsigned first) {
+/// They are operands of `terminator` from `first` on, and summed over `batches`.
+static LogicalResult takeRows(Composer &c, StringRef pattern, int64_t batches, MutableArrayRef<Weight> weights,
+                              Operation *terminator, unsigned first) {
   if (pattern.empty())
     return success();
   llvm::Regex tables(pattern);
@@ -105,6 +105,10 @@ static LogicalResult takeRows(Composer &c, StringRef pattern, MutableArrayRef<We
       return emitError(c.getLoc()) << "the gradient of table '" << weight.name
                                    << "' is a sum of more than what lookups of rows give back";
     GradientRows found = combineLookups(c, *lookups, tensorTypeOf(weight.value).getDimSize(0));
+    if (batches > 1 && !tensorTypeOf(found.rows).hasStaticShape())
+      return emitError(c.getLoc()) << "gradients of table '" << weight.name
+                                   << "', which moves by rows, are summed over " << batches
+                                   << " batches, which requires lookups of known sizes; --batch or types may say them";
     weight.rows = found.rows;
     weight.gradient = found.values;
   }
@@ -281,7 +285,7 @@ FailureOr<TrainStep> sinter::makeTrainStep(ModuleOp training, ModuleOp inference
   }
   b.setInsertionPoint(terminator);
   Composer composer(step->getLoc(), b);
-  if (failed(takeRows(composer, optimizer.sparse, moved, terminator, first)))
+  if (failed(takeRows(composer, optimizer.sparse, optimizer.accumulate, moved, terminator, first)))
     return failure();
   for (unsigned k = step->getNumResults(); k-- > first;) {
     (void)step->eraseResult(k);

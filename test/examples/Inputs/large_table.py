@@ -13,7 +13,7 @@ def read(path):
     with open(path, "rb") as file:
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
         data = file.read()
-    types = {"F32": np.float32, "I64": np.int64}
+    types = {"F32": np.float32, "I64": np.int64, "U32": np.uint32}
     return {name: np.frombuffer(data[slice(*one["data_offsets"])], types[one["dtype"]]).reshape(one["shape"])
             for name, one in header.items() if name != "__metadata__"}
 

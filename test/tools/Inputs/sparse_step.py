@@ -22,10 +22,10 @@ SINTER, LIBRARY, FOLDER = sys.argv[1:4]
 CC = sys.argv[4:]
 
 
-def write(path, tied):
+def write(path, tied, dtype=np.float32, batch=BATCH):
     rng = np.random.default_rng(1)
-    table = rng.standard_normal((ROWS, WIDTH)).astype(np.float32)
-    head = rng.standard_normal((WIDTH, 1)).astype(np.float32)
+    table = rng.standard_normal((ROWS, WIDTH)).astype(dtype)
+    head = rng.standard_normal((WIDTH, 1)).astype(dtype)
     nodes = [h.make_node("Gather", ["table", "ids"], ["rows"], axis=0),
              h.make_node("ReduceSum", ["rows", "axes"], ["bags"], keepdims=0),
              h.make_node("Gather", ["table", "first"], ["more"], axis=0),
@@ -34,8 +34,8 @@ def write(path, tied):
     if tied:
         nodes[-1:] = [h.make_node("Transpose", ["table"], ["turned"]), h.make_node("MatMul", ["all", "turned"], ["y"])]
     graph = h.make_graph(
-        nodes, "tables", [h.make_tensor_value_info("ids", T.INT64, [BATCH, EACH]), h.make_tensor_value_info("first", T.INT64, [BATCH])],
-        [h.make_tensor_value_info("y", T.FLOAT, [BATCH, ROWS if tied else 1])],
+        nodes, "tables", [h.make_tensor_value_info("ids", T.INT64, [batch, EACH]), h.make_tensor_value_info("first", T.INT64, [batch])],
+        [h.make_tensor_value_info("y", h.np_dtype_to_tensor_dtype(np.dtype(dtype)), [batch, ROWS if tied else 1])],
         [nh.from_array(table, "table"), nh.from_array(head, "head"), nh.from_array(np.array([1]), "axes")][: None if not tied else 3])
     model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)])
     model.ir_version = 8
@@ -70,18 +70,39 @@ class Adagrad:
         x[rows] -= RATE * g / (np.sqrt(self.sum[rows]) + 1e-10)
 
 
-def train(name, kind):
-    model = os.path.join(FOLDER, "model.onnx")
-    table, head = write(model, tied=False)
-    done = step(model, f"{name}:lr={RATE}", "^table$", os.path.join(FOLDER, "step.smod"))
+class Sgd:
+    def __init__(self, x):
+        pass
+
+    def move(self, x, rows, g, lazy):
+        x[rows] -= RATE * g
+
+
+class Ftrl:
+    def __init__(self, x):
+        self.z, self.n = np.zeros_like(x), np.zeros_like(x)
+
+    def move(self, x, rows, g, lazy):
+        n = self.n[rows] + g * g
+        z = self.z[rows] + g - (np.sqrt(n) - np.sqrt(self.n[rows])) / RATE * x[rows]
+        self.n[rows], self.z[rows] = n, z
+        x[rows] = -z / ((1 + np.sqrt(n)) / RATE)  # l1 = l2 = 0, beta = 1
+
+
+def train(name, kind, options="", summed=1, dtype=np.float32, tolerance=1e-4):
+    """Moves once in `summed` steps, by the mean of their gradients."""
+    model, optimizer = os.path.join(FOLDER, "model.onnx"), f"{name}:lr={RATE}{options}"
+    table, head = write(model, tied=False, dtype=dtype)
+    done = step(model, optimizer, "^table$", os.path.join(FOLDER, "step.smod"))
     assert done.returncode == 0, done.stderr
     session = Runtime(LIBRARY).session(os.path.join(FOLDER, "step.smod"), 2)
     begin, of_table, of_head, seen = table.copy(), kind(table), kind(head), set()
     rng = np.random.default_rng(2)
     batches, losses = open(os.path.join(FOLDER, "batches"), "wb"), []
+    dense, dhead, rows, what = np.zeros_like(table), np.zeros_like(head), set(), name + options
     for t in range(STEPS):
         ids, first = rng.integers(-10, 20, (BATCH, EACH)), rng.integers(0, 20, BATCH)
-        y = rng.standard_normal((BATCH, 1)).astype(np.float32)
+        y = rng.standard_normal((BATCH, 1)).astype(dtype)
         session.set("ids", ids)
         session.set("first", first)
         session.set("target", y)
@@ -90,28 +111,33 @@ def train(name, kind):
         batches.write(ids.tobytes() + first.tobytes() + y.tobytes())
         x = table[ids].sum(1) + table[first]
         error = x @ head - y
-        assert abs(session.result("loss") - (error * error).mean()) < 1e-4, (name, t)
-        dy = 2 * error / BATCH
-        dx, dense = dy @ head.T, np.zeros_like(table)
+        assert abs(session.result("loss") - (error * error).mean()) < tolerance, (what, t)
+        dy = 2 * error / BATCH / summed
+        dx = dy @ head.T
         np.add.at(dense, ids.ravel() % ROWS, np.repeat(dx, EACH, 0))
         np.add.at(dense, first, dx)
-        rows = np.unique(np.concatenate([ids.ravel() % ROWS, first]))
-        seen |= set(rows.tolist())
-        of_head.move(head, np.arange(WIDTH), x.T @ dy, lazy=False)
-        of_table.move(table, rows, dense[rows], lazy=True)
+        dhead += x.T @ dy
+        rows |= set((ids.ravel() % ROWS).tolist()) | set(first.tolist())
+        if (t + 1) % summed == 0:
+            at = np.array(sorted(rows))
+            of_head.move(head, np.arange(WIDTH), dhead, lazy=False)
+            of_table.move(table, at, dense[at], lazy=True)
+            seen |= rows
+            dense[:], dhead[:], rows = 0, 0, set()
     got = session.state("table")
     others = sorted(set(range(ROWS)) - seen)
-    assert others and (got[others] == begin[others].astype(np.float32)).all()
-    assert np.abs(got - table).max() < 1e-4, np.abs(got - table).max()
-    print(f"{name}: losses and rows as NumPy's, other rows untouched", flush=True)
+    assert others and (got[others] == begin[others].astype(dtype)).all()
+    assert np.abs(got - table).max() < tolerance, np.abs(got - table).max()
+    print(f"{what}: losses and rows as NumPy's, other rows untouched", flush=True)
     batches.close()
-    in_c(name, losses, session)
+    if dtype == np.float32:
+        in_c(what, optimizer, losses, session)
 
 
-def in_c(name, losses, session):
+def in_c(name, optimizer, losses, session):
     """The same batches in a C program over the step's object file."""
     model, path = os.path.join(FOLDER, "model.onnx"), lambda *parts: os.path.join(FOLDER, *parts)
-    done = step(model, f"{name}:lr={RATE}", "^table$", path("step.o"))
+    done = step(model, optimizer, "^table$", path("step.o"))
     assert done.returncode == 0, done.stderr
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sparse_main.c")
     subprocess.run([*CC, "-I" + FOLDER, source, path("step.o"), os.path.join(os.path.dirname(LIBRARY), "libsinter_rt.a"),
@@ -167,9 +193,13 @@ def by_chunks():
 
 train("adam", Adam)
 train("adagrad", Adagrad)
+train("adagrad", Adagrad, ",accumulate=3", 3)
+for kind in Adam, Adagrad, Sgd, Ftrl:
+    train(kind.__name__.lower(), kind, ",accumulate=3", 3, np.float64, 1e-12)
 by_chunks()
 write(os.path.join(FOLDER, "tied.onnx"), tied=True)
-for model, optimizer, pattern in (("tied", "sgd:lr=1", "table"), ("model", "sgd:lr=1", "tables"), ("model", "lamb:lr=1", "table"), ("model", "sgd:lr=1", "(")):
+write(os.path.join(FOLDER, "open.onnx"), tied=False, batch="n")
+for model, optimizer, pattern in (("open", "sgd:lr=1,accumulate=2", "table"), ("tied", "sgd:lr=1", "table"), ("model", "sgd:lr=1", "tables"), ("model", "lamb:lr=1", "table"), ("model", "sgd:lr=1", "(")):
     done = step(os.path.join(FOLDER, model + ".onnx"), optimizer, pattern, os.path.join(FOLDER, "other.smod"))
     assert done.returncode in (1, 2), done.returncode
     print(done.stderr.splitlines()[0] if done.stderr else "nothing")
