@@ -67,9 +67,7 @@ inline TensorNumber fill(NumberArgument like, double k) {
 inline TensorNumber oneMore(NumberArgument count) { return add(count.tensor, 1); }
 inline int64_t rankOf(NumberArgument a) { return a.tensor.rank(); }
 inline int64_t sizeOf(NumberArgument a, int64_t axis) { return a.tensor.known_dim(int(axis)); }
-inline TensorNumber placesOf(NumberArgument a) {
-  return subtract(cumsum(full_like(a.tensor, Tensor(int64_t(1)))), 1);
-}
+inline TensorNumber placesOf(NumberArgument a) { return subtract(cumsum(full_like(a.tensor, Tensor(int64_t(1)))), 1); }
 inline TensorNumber product(NumberArgument a, NumberArgument b) { return matmul(a.tensor, b.tensor); }
 inline TensorNumber transposed(NumberArgument a) { return matrix_transpose(a.tensor); }
 inline int64_t bitsOf(NumberArgument a) { return 8 * dtype_bytes(a.tensor.dtype()); }

@@ -563,7 +563,8 @@ TEST_F(Rows, whatChangedIsKnownAfterOpeningAgain) {
   RowStore again(folder("store"), true);
   again.append(5);
   std::vector<std::string> names = again.snapshot(folder("b"));
-  EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(names.at(0))), 2 * 48 + 400, 400); // rows 3 and 5, and a header
+  EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(names.at(0))), 2 * 48 + 400,
+              400); // rows 3 and 5, and a header
 }
 
 TEST_F(Rows, idsGetAndLoseRowsAsInAModelOfSets) {
