@@ -82,6 +82,8 @@ USES = {
     ("run", "--function"): [(["step.smod", "--function", "infer", "--input", "x=1"], None), ([GRAPH, "--function", "main", "--input", "x=1"], REFUSED)],
     # train-validation.test has states to load.
     ("run", "--load"): [([GRAPH, "--load", "w.safetensors", "--input", "x=1", "--reference"], REFUSED)],
+    # lookup-best.test has rows to look up.
+    ("run", "--rows"): [([GRAPH, "--rows", "x=@rows,table=t", "--input", "x=1", "--reference"], REFUSED)],
     ("run", "--input"): [([GRAPH, "--input", "x=2"], None)],
     ("run", "--output"): [([GRAPH, "--input", "x=2", "--output", "y=@y.npy"], None)],
     ("run", "--print"): [([GRAPH, "--input", "x=2", "--print"], None)],
