@@ -214,7 +214,9 @@ static void appendStackDims(Loop op, ArrayRef<int64_t> outAxes, DimExpr trips, S
 SmallVector<Dims> WhileOp::resultDims(ShapeQuery &shapes) {
   SmallVector<Dims> results{Dims{}};
   llvm::append_range(results, carryDims(*this, 0, shapes));
-  appendStackDims(*this, {}, DimExpr(), shapes, results);
+  // All stacks have as many slices as there are trips.
+  DimExpr trips = getStacks().empty() ? DimExpr() : dimsOfResult(shapes.context(), getStacks().front())[0];
+  appendStackDims(*this, {}, trips, shapes, results);
   return results;
 }
 
