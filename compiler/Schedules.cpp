@@ -172,7 +172,7 @@ sinter::walkKernels(ModuleOp module, const schedule::Target &target, int optLeve
     schedule::KernelTable places(*host, "", devices.list());
     DimContext context;
     ShapeAnalysis sizes(context);
-    schedule::settleSizes(function, sizes);
+    schedule::settleSizes(function, sizes, places.runsControl());
     WalkResult walked = function.walk([&](KernelOp kernel) {
       if (!kernel.getSchedule())
         return WalkResult::skip(); // of one element: a part of the function around it

@@ -401,10 +401,12 @@ void EntryFunction::waitOn(StringRef device, Value buffer) {
   callDevice(device, offsetof(sinter_device, wait), i32Type, {buffer});
 }
 
-void EntryFunction::controlOn(StringRef device, int32_t part, Value buffer, int64_t limit) {
+void EntryFunction::controlOn(StringRef device, int32_t part, Value buffer, Value limit) {
   if (!buffer)
     buffer = LLVM::ZeroOp::create(b, ptrType);
-  callDevice(device, offsetof(sinter_device, control), i32Type, {status(*this, part), buffer, i64(limit)});
+  if (!limit)
+    limit = i64(-1);
+  callDevice(device, offsetof(sinter_device, control), i32Type, {status(*this, part), buffer, limit});
 }
 
 //===- control flow --------------------------------------------------------------------------------===//

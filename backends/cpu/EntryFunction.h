@@ -95,7 +95,7 @@ public:
                 mlir::Value chunks, bool ordered);
   void waitOn(llvm::StringRef device, mlir::Value buffer);
   /// A part of a loop or branch that the device runs, a sinter_control; `buffer` may be null.
-  void controlOn(llvm::StringRef device, int32_t part, mlir::Value buffer = {}, int64_t limit = -1);
+  void controlOn(llvm::StringRef device, int32_t part, mlir::Value buffer = {}, mlir::Value limit = {});
 
   // Control flow.
   mlir::Block *newBlock(llvm::ArrayRef<mlir::Type> arguments = {});

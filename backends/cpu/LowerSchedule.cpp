@@ -201,8 +201,7 @@ static std::pair<Value, Value> growOn(EntryFunction &fn, StringRef memory, Value
 
 void ScheduleLowering::lowerRepeat(schedule::RepeatOp op) {
   StringRef memory = memoryOf(op.getTrips());
-  fn.controlOn(memory, SINTER_CONTROL_LOOP, get(op.getTrips()),
-               op.getMost() ? static_cast<int64_t>(*op.getMost()) : -1);
+  fn.controlOn(memory, SINTER_CONTROL_LOOP, get(op.getTrips()), op.getMost() ? get(op.getMost()) : Value());
   lowerBlock(op.getTest().front());
   lowerBlock(op.getBody().front());
   fn.controlOn(memory, SINTER_CONTROL_LOOP_END);

@@ -44,7 +44,7 @@ public:
     KernelTable places(*host, "", devices.list());
     DimContext context;
     ShapeAnalysis sizes(context);
-    settleSizes(function, sizes);
+    settleSizes(function, sizes, places.runsControl());
     WalkResult chosen = function->walk([&](KernelOp kernel) {
       if (host->holdsElements() && isScalarKernel(kernel))
         return WalkResult::skip();

@@ -2,13 +2,23 @@
 //
 // Loops and branches that the back end runs in whose memory tensors lie: the host writes them into its queue once. All
 // addresses and sizes in them are those of the first trip, so what a trip computes for the next one is copied back
-// where two buffers would change roles on the host.
+// where two buffers would change roles on the host. Sizes need not be known when the call begins but when the host
+// writes the loop: memory of such a size is acquired, and given up, as the loop is written.
+//
+// Checks of sizes are the host's. Those that a trip would make come before the loop, all sizes being known there, and a
+// mistake is one only where the loop makes a trip:
+//
+//     %fits = compare ...
+//     %most = select %fits, -1, 0                       none where they do not fit
+//     repeat counting %trips most %most while {...} do {...}
+//     if not %fits { require not the condition }
 
 #include "backends/schedule/LoopState.h"
 #include "ir/CountedLoops.h"
 #include "ir/Shape.h"
 #include "ir/Shapes.h"
 #include "ir/Storage.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Remarks.h"
 #include "runtime/abi.h"
 
@@ -23,13 +33,31 @@ std::string ScheduleEmitter::kernelNeedsHost(KernelOp kernel) {
   if (found == launches.end() || found->second.backend.empty())
     return ("the host computes a kernel (" + stringifyKernelTemplate(kernel.getKernelTemplate()) + ") of it").str();
   const KernelTraits &traits = found->second.traits;
-  auto isKnown = [&](DimExpr size) { return !size || plan.knownAtEntry(size); };
+  auto isKnown = [&](DimExpr size) { return !size || s.isBound(size); };
   if (!isKnown(traits.chunks) || !isKnown(traits.workspaceBytes) || !llvm::all_of(found->second.symbols, isKnown))
     return "it has sizes that only running tells";
   return "";
 }
 
+bool ScheduleEmitter::areBound(Value value) {
+  return llvm::all_of(plan.dims(value), [&](DimExpr size) { return s.isBound(size); });
+}
+
+SmallVector<const SizeCheck *> ScheduleEmitter::checksOf(Block &block) {
+  SmallVector<const SizeCheck *> result;
+  for (Operation &op : block)
+    if (auto found = checks.find(&op); found != checks.end())
+      for (const SizeCheck &check : found->second)
+        if (!checkedEarly.contains(keyOf(check)))
+          result.push_back(&check);
+  return result;
+}
+
 std::string ScheduleEmitter::regionNeedsHost(Block &block, int depth) {
+  SmallVector<const SizeCheck *> due = checksOf(block);
+  // What is inside of other loops and branches may not run where these do.
+  if ((depth > 0 && !due.empty()) || !llvm::all_of(due, [&](const SizeCheck *check) { return isBound(*check); }))
+    return "sizes are compared in it";
   for (Operation &op : block.without_terminator()) {
     if (isa<ConstantOp>(op))
       continue;
@@ -42,12 +70,10 @@ std::string ScheduleEmitter::regionNeedsHost(Block &block, int depth) {
       reason = needsHost(&op, depth + 1);
     else if (!isa<StorageOp>(op) && (!reshape || reshape.getShape()))
       reason = ("the host runs '" + op.getName().getStringRef() + "' in it").str();
-    if (reason.empty() && checks.contains(&op))
-      reason = "sizes are compared in it";
     for (Value result : op.getResults()) {
       if (reason.empty() && contentSymbols.contains(result))
         reason = "sizes come from numbers that it computes";
-      if (reason.empty() && !plan.knownAtEntry(result))
+      if (reason.empty() && !areBound(result))
         reason = "it has sizes that only running tells";
     }
     if (!reason.empty())
@@ -68,21 +94,24 @@ std::string ScheduleEmitter::needsHost(Operation *op, int depth) {
   }
   if (auto loopOp = dyn_cast<WhileOp>(op)) {
     LoopView loop(op);
+    if (auto given = op->getAttrOfType<StringAttr>(kCountedByHost))
+      return given.str();
     if (!loop.stacks.empty())
       return "the memory of its per-trip outputs grows";
     if (depth > 0 && loopOp.getMaxTrip() && loopOp.getOnLimit() == LimitPolicy::trap)
       return "a limit of trips is an error in it";
-    for (const CarryPlan &carry : plan.loop(op).carries)
-      if (carry.kind == CarryPlan::Kind::Dynamic)
+    for (unsigned j = 0; j < loop.init.size(); ++j)
+      if (!areBound(loop.bodyCarry(j)) || !areBound(loop.init[j]) || !areBound(loop.next(j)) ||
+          !areBound(loop.carries[j]))
         return "a carry has sizes that only running tells";
     std::string reason = regionNeedsHost(*loop.cond, depth);
     return reason.empty() ? regionNeedsHost(*loop.body, depth) : reason;
   }
   for (Value result : op->getResults())
-    if (!plan.knownAtEntry(result))
+    if (!areBound(result))
       return "a result has sizes that only running tells";
   for (Region &region : op->getRegions())
-    if (std::string reason = regionNeedsHost(region.front(), depth); !reason.empty())
+    if (std::string reason = regionNeedsHost(region.front(), depth + 1); !reason.empty())
       return reason;
   return "";
 }
@@ -111,6 +140,7 @@ LogicalResult ScheduleEmitter::emitDeviceBody(LoopState &state) {
 
   // Old values are read until all next ones are somewhere else, then these go where the next trip looks.
   SmallVector<std::pair<unsigned, Value>> moves;
+  SmallVector<Value> outlived;
   for (unsigned j = 0; j < loop.init.size(); ++j) {
     const CarryPlan &how = state.plan.carries[j];
     if (how.kind == CarryPlan::Kind::Unchanged)
@@ -124,29 +154,43 @@ LogicalResult ScheduleEmitter::emitDeviceBody(LoopState &state) {
         s.copy(state.current[j], *from, bytes(next));
       continue;
     }
+    bool isDynamic = how.kind == CarryPlan::Kind::Dynamic;
+    if (isDynamic && *from == state.current[j]) // the op that computes it wrote over the old value
+      continue;
     auto argument = dyn_cast<BlockArgument>(root);
-    bool isOld = argument && argument.getOwner() == loop.body;
-    if (isOld)
-      s.copy(state.other[j], *from, bytes(next));
-    moves.emplace_back(j, isOld ? state.other[j] : *from);
+    if ((argument && argument.getOwner() == loop.body) || llvm::is_contained(state.current, *from)) {
+      Value other = isDynamic ? s.acquire(bytes(next)) : state.other[j];
+      s.copy(other, *from, bytes(next));
+      moves.emplace_back(j, other);
+      if (isDynamic)
+        outlived.push_back(other);
+      continue;
+    }
+    moves.emplace_back(j, *from);
+    if (isDynamic && plan.isPassedOn(loop.body->getTerminator()->getOpOperand(j)))
+      outlived.push_back(*from);
   }
   for (auto [j, from] : moves)
     s.copy(state.current[j], from, bytes(loop.next(j)));
+  for (Value buffer : outlived)
+    s.release(buffer);
+  releaseAll(plan.releasedAtEnd(loop.body));
   EndOp::create(s.b);
   return success();
 }
 
 LogicalResult ScheduleEmitter::emitDeviceLoop(LoopState &state) {
   LoopView &loop = state.loop;
-  auto loopOp = cast<WhileOp>(loop.op);
   bindCarried(state, state.init);
   FailureOr<Value> trips = place(loop.trips);
   if (failed(trips))
     return failure();
-  IntegerAttr most;
-  if (auto limit = loopOp.getMaxTrip())
-    most = s.b.getI64IntegerAttr(static_cast<int64_t>(*limit));
+  SmallVector<const SizeCheck *> due;
+  if (devicesDepth == 0 && cast<WhileOp>(loop.op).getMaxTrip() != 0)
+    due = checksOf(*loop.body);
+  Value fits, most = limitTrips(state, due, fits);
   auto repeat = RepeatOp::create(s.b, *trips, most);
+  ++devicesDepth;
   {
     OpBuilder::InsertionGuard guard(s.b);
     ScheduleBuilder::Scope scope(s);
@@ -158,6 +202,7 @@ LogicalResult ScheduleEmitter::emitDeviceLoop(LoopState &state) {
     FailureOr<Value> flag = pointer(loop.cond->getTerminator()->getOperand(0));
     if (failed(flag))
       return failure();
+    releaseAll(plan.releasedAtEnd(loop.cond));
     TestOp::create(s.b, *flag);
   }
   {
@@ -167,7 +212,40 @@ LogicalResult ScheduleEmitter::emitDeviceLoop(LoopState &state) {
     if (failed(emitDeviceBody(state)))
       return failure();
   }
+  --devicesDepth;
+  if (failed(requireSizes(state, due, fits)))
+    return failure();
   return checkLimit(state);
+}
+
+Value ScheduleEmitter::limitTrips(LoopState &state, ArrayRef<const SizeCheck *> due, Value &fits) {
+  if (devicesDepth == 0)
+    for (Operation &op : *state.loop.cond)
+      emitChecks(&op);
+  Value most;
+  if (auto limit = cast<WhileOp>(state.loop.op).getMaxTrip())
+    most = s.i64(static_cast<int64_t>(*limit));
+  for (const SizeCheck *check : due)
+    fits = fits ? arith::AndIOp::create(s.b, fits, holds(*check)).getResult() : holds(*check);
+  return fits ? s.select(fits, most ? most : s.i64(-1), s.i64(0)) : most;
+}
+
+LogicalResult ScheduleEmitter::requireSizes(LoopState &state, ArrayRef<const SizeCheck *> due, Value fits) {
+  if (!fits)
+    return success();
+  auto no = [&](Value holds) { return arith::XOrIOp::create(s.b, holds, arith::ConstantIntOp::create(s.b, 1, 1)); };
+  auto branch = scf::IfOp::create(s.b, no(fits), /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(s.b);
+  ScheduleBuilder::Scope scope(s);
+  s.b.setInsertionPointToStart(&branch.getThenRegion().front());
+  FailureOr<Value> flag = element(state.loop.cond->getTerminator()->getOperand(0));
+  if (failed(flag))
+    return failure();
+  Value ends = no(*flag);
+  for (const SizeCheck *check : due)
+    s.require(arith::OrIOp::create(s.b, ends, holds(*check)), SINTER_INVALID_ARGUMENT, check->message,
+              s.materialize(check->wanted), s.materialize(check->size));
+  return success();
 }
 
 LogicalResult ScheduleEmitter::checkLimit(LoopState &state) {
@@ -203,6 +281,7 @@ LogicalResult ScheduleEmitter::emitDeviceChoice(CondOp op) {
   if (failed(flag))
     return failure();
   auto choose = ChooseOp::create(s.b, *flag);
+  ++devicesDepth;
   for (auto [region, branch] : llvm::zip_equal(op->getRegions(), choose->getRegions())) {
     OpBuilder::InsertionGuard guard(s.b);
     ScheduleBuilder::Scope scope(s);
@@ -219,8 +298,12 @@ LogicalResult ScheduleEmitter::emitDeviceChoice(CondOp op) {
         return failure();
       if (plan.slotOf(root) != plan.slotOf(result) || root.getParentBlock() != &block)
         s.copy(pointers.lookup(result), *from, bytes(operand.get()));
+      if (plan.isPassedOn(operand))
+        s.release(*from);
     }
+    releaseAll(plan.releasedAtEnd(&block));
     EndOp::create(s.b);
   }
+  --devicesDepth;
   return success();
 }

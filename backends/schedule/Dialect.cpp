@@ -193,8 +193,10 @@ static LogicalResult verifyOwn(Operation *op, StringAttr memory) {
         return !buffer || buffer.getMemory() == memory;
       };
       bool isOwn =
-          isa<LaunchOp, CopyOp, CopyPiecesOp, ClearOp, RepeatOp, ChooseOp, TestOp, EndOp>(inner) || isPure(&inner);
-      if (!isOwn || !llvm::all_of(inner.getOperands(), isThere))
+          isa<LaunchOp, CopyOp, CopyPiecesOp, ClearOp, AcquireOp, ReleaseOp, RepeatOp, ChooseOp, TestOp, EndOp>(
+              inner) ||
+          isPure(&inner);
+      if (!isOwn || !llvm::all_of(inner.getOperands(), isThere) || !llvm::all_of(inner.getResults(), isThere))
         return inner.emitOpError("requires the host, ") << op->getName() << " runs on " << memory << " alone";
     }
   return success();

@@ -173,7 +173,7 @@ private:
     }
     DimContext context;
     ShapeAnalysis sizes(context);
-    settleSizes(*clone, sizes);
+    settleSizes(*clone, sizes, /*runsControl=*/!statesInPlace);
     return arenaBytes(SchedulePlan(*clone, sizes, copies, registers, statesInPlace));
   }
 

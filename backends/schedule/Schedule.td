@@ -304,13 +304,14 @@ def RepeatOp : Schedule_Op<"repeat", [SingleBlock]> {
   let summary = "a loop that a back end runs by itself, without the host";
   let description = [{
     The launches of `test`, then, where the byte that its terminator names is not 0, those of the body, and again. At
-    most `most` trips are made, if that is there. `trips` is where their number is stored, 64 bits. The host writes the
+    most `most` trips are made, if that is there and not below 0. `trips` is where their number is stored, 64 bits. The host writes the
     whole loop into the back end's queue once and goes on. A cancelled call ends the loop; the next `wait` says so.
 
     * (C1) `trips` is in the memory of a back end. * (C2) The regions hold launches of this back end, copies within its
-    memory, clears, loops and branches of its own, and ops without effects.
+    memory, clears, memory that is acquired and released as they are written, loops and branches of its own, and ops
+    without effects.
   }];
-  let arguments = (ins Schedule_Buffer:$trips, OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$most);
+  let arguments = (ins Schedule_Buffer:$trips, Optional<Schedule_Size>:$most);
   let regions = (region SizedRegion<1>:$test, SizedRegion<1>:$body);
   let assemblyFormat = [{
     `counting` $trips custom<Memory>(type($trips)) (`most` $most^)? attr-dict-with-keyword `while` $test `do` $body

@@ -2,6 +2,7 @@
 
 #include "backends/schedule/ScheduleEmitter.h"
 #include "backends/schedule/Recomputation.h"
+#include "ir/CarrySizes.h"
 #include "ir/Constants.h"
 #include "ir/External.h"
 #include "ir/Limits.h"
@@ -127,33 +128,43 @@ LogicalResult ScheduleEmitter::emitBlock(Block &block) {
 
 void ScheduleEmitter::emitChecks(Operation *op, bool early) {
   auto found = checks.find(op);
-  if (found == checks.end())
+  if (found == checks.end() || devicesDepth > 0) // those of loops of the device were made before
     return;
   for (const SizeCheck &check : found->second) {
-    bool isRoom = check.kind == SizeCheck::Kind::Room;
-    DimExpr all = isRoom ? sizes.context().product(check.factors) : check.size;
-    std::tuple key{static_cast<int>(check.kind), all.getOpaqueValue(), check.wanted.getOpaqueValue()};
-    auto isUnbound = [&](DimExpr size) { return !s.isBound(size); };
-    if (!s.isBound(check.size) || !s.isBound(check.wanted) || checkedEarly.contains(key) ||
-        llvm::any_of(check.factors, isUnbound))
+    if (!isBound(check) || checkedEarly.contains(keyOf(check)))
       continue;
     if (early)
-      checkedEarly.insert(key);
-    using Predicate = arith::CmpIPredicate;
-    bool isLimit = check.kind == SizeCheck::Kind::AtLeast;
-    Value size = s.materialize(check.size), wanted = s.materialize(check.wanted);
-    Value fits;
-    if (isRoom) // what overflows, or is negative, is -1: above all as an unsigned number
-      fits = s.compare(
-          Predicate::ule,
-          s.checkedProduct(llvm::map_to_vector(check.factors, [&](DimExpr factor) { return s.materialize(factor); })),
-          s.i64(kMaxTypeBytes));
-    else
-      fits = s.compare(isLimit ? Predicate::sge : Predicate::eq, size, wanted);
-    if (check.kind == SizeCheck::Kind::EqualOrOne)
-      fits = arith::OrIOp::create(s.b, fits, s.compare(Predicate::eq, size, s.i64(1)));
-    s.require(fits, SINTER_INVALID_ARGUMENT, check.message, wanted, size);
+      checkedEarly.insert(keyOf(check));
+    s.require(holds(check), SINTER_INVALID_ARGUMENT, check.message, s.materialize(check.wanted),
+              s.materialize(check.size));
   }
+}
+
+ScheduleEmitter::CheckKey ScheduleEmitter::keyOf(const SizeCheck &check) {
+  DimContext &context = sizes.context();
+  DimExpr all = check.kind == SizeCheck::Kind::Room ? context.product(check.factors) : check.size;
+  return {static_cast<int>(check.kind), context.resolve(all).getOpaqueValue(),
+          context.resolve(check.wanted).getOpaqueValue()};
+}
+
+bool ScheduleEmitter::isBound(const SizeCheck &check) {
+  return s.isBound(check.size) && s.isBound(check.wanted) &&
+         llvm::all_of(check.factors, [&](DimExpr size) { return s.isBound(size); });
+}
+
+Value ScheduleEmitter::holds(const SizeCheck &check) {
+  using Predicate = arith::CmpIPredicate;
+  if (check.kind == SizeCheck::Kind::Room) // what overflows, or is negative, is -1: above all as an unsigned number
+    return s.compare(
+        Predicate::ule,
+        s.checkedProduct(llvm::map_to_vector(check.factors, [&](DimExpr factor) { return s.materialize(factor); })),
+        s.i64(kMaxTypeBytes));
+  bool isLimit = check.kind == SizeCheck::Kind::AtLeast;
+  Value size = s.materialize(check.size), wanted = s.materialize(check.wanted);
+  Value fits = s.compare(isLimit ? Predicate::sge : Predicate::eq, size, wanted);
+  if (check.kind == SizeCheck::Kind::EqualOrOne)
+    fits = arith::OrIOp::create(s.b, fits, s.compare(Predicate::eq, size, s.i64(1)));
+  return fits;
 }
 
 LogicalResult ScheduleEmitter::emitRequire(sinter::RequireOp op) {
@@ -291,7 +302,29 @@ LogicalResult ScheduleEmitter::emitReturn(Operation *op) {
 
 //===- entry ---------------------------------------------------------------------------------------===//
 
-void schedule::settleSizes(func::FuncOp function, ShapeAnalysis &sizes) {
+/// Makes numbers that kernels compute from sizes what they are in terms of these, so that nobody looks for them where
+/// kernels write.
+static void followKernels(func::FuncOp function, ShapeAnalysis &sizes) {
+  DimContext &context = sizes.context();
+  function.walk([&](KernelOp kernel) {
+    for (OpResult result : kernel->getResults()) {
+      if (getElementTypeOrSelf(result.getType()).isInteger(1))
+        continue;
+      std::optional<Dims> elements =
+          sizes.contents(kernel.getBody().front().getTerminator()->getOperand(result.getResultNumber()));
+      if (!elements)
+        continue;
+      for (auto [i, element] : llvm::enumerate(*elements))
+        if (!isKnownOutside(kernel, element, sizes))
+          element = context.symbol({SymbolSource::Kind::Content, result, static_cast<int64_t>(i)});
+      sizes.bindContents(result, std::move(*elements));
+    }
+  });
+}
+
+void schedule::settleSizes(func::FuncOp function, ShapeAnalysis &sizes, bool runsControl) {
+  if (runsControl)
+    followKernels(function, sizes);
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
     for (Region &region : op->getRegions())
       for (Value argument : region.getArguments())
@@ -305,13 +338,15 @@ void schedule::settleSizes(func::FuncOp function, ShapeAnalysis &sizes) {
       sizes.dims(result);
     return WalkResult::advance();
   });
+  if (runsControl)
+    settleCarries(function, sizes);
 }
 
 FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp module, StringRef entry,
                                             KernelTable &kernels, Weights &weights) {
   DimContext context;
   ShapeAnalysis sizes(context);
-  settleSizes(function, sizes);
+  settleSizes(function, sizes, kernels.runsControl());
 
   SizeChecks checks;
   function.walk([&](Operation *op) {

@@ -44,6 +44,12 @@ private:
   void emitSizes(mlir::Value result, mlir::Value of, llvm::ArrayRef<int64_t> axes);
   /// Fails the call where the op's sizes do not fit. `early`: only what is known before the first op.
   void emitChecks(mlir::Operation *op, bool early = false);
+  using CheckKey = std::tuple<int, const void *, const void *>;
+  CheckKey keyOf(const SizeCheck &check);
+  /// True when all sizes of the check are numbers of the schedule here.
+  bool isBound(const SizeCheck &check);
+  /// Whether the sizes fit, as a condition of the schedule.
+  mlir::Value holds(const SizeCheck &check);
   llvm::LogicalResult emitReturn(mlir::Operation *op);
 
   // ScheduleKernels.cpp
@@ -76,6 +82,9 @@ private:
   mlir::Value storageOf(unsigned output, mlir::Value returned);
   /// Where `value` lies; one that is held in a register is stored first.
   llvm::FailureOr<mlir::Value> pointer(mlir::Value value);
+  /// The only element of `root` where it is a comparison of sizes, which the host need not look for in another memory;
+  /// else null.
+  mlir::Value comparedSizes(mlir::Value root);
   /// The only element of `value`.
   llvm::FailureOr<mlir::Value> element(mlir::Value value);
   /// Makes `element` what a result of one element is, in its register or in its place.
@@ -122,6 +131,15 @@ private:
   std::string needsHost(mlir::Operation *op, int depth = 0);
   std::string regionNeedsHost(mlir::Block &block, int depth);
   std::string kernelNeedsHost(KernelOp kernel);
+  /// True when all sizes of the value are numbers of the schedule here.
+  bool areBound(mlir::Value value);
+  /// Checks of sizes of a block's ops that nobody has made yet.
+  llvm::SmallVector<const SizeCheck *> checksOf(mlir::Block &block);
+  /// Before a loop of the device: makes the checks of its condition, which runs in any case. Those of its body are due
+  /// when it makes a trip: as many trips as the loop may make, which are none where one of them fails.
+  mlir::Value limitTrips(LoopState &state, llvm::ArrayRef<const SizeCheck *> due, mlir::Value &fits);
+  /// After it: fails the call where a trip was due and sizes do not fit.
+  llvm::LogicalResult requireSizes(LoopState &state, llvm::ArrayRef<const SizeCheck *> due, mlir::Value fits);
   /// The same with a remark.
   bool runsOnDevice(mlir::Operation *op);
   llvm::LogicalResult emitDeviceLoop(LoopState &state);
@@ -147,7 +165,8 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> earlyOutputs; // by result
   llvm::DenseSet<unsigned> lateOutputs;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned>> contentSymbols; // by the value they are elements of
-  llvm::DenseSet<std::tuple<int, const void *, const void *>> checkedEarly;
+  llvm::DenseSet<CheckKey> checkedEarly;
+  unsigned devicesDepth = 0; // loops and branches of the device around what is written
 };
 
 } // namespace sinter::schedule

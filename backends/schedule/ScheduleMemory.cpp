@@ -3,6 +3,7 @@
 // Sizes and memory of a schedule: where each tensor's bytes lie as numbers of the call, and what they are copied to.
 
 #include "backends/schedule/ScheduleEmitter.h"
+#include "ir/Elementwise.h"
 #include "ir/Shape.h"
 #include "ir/Storage.h"
 
@@ -165,10 +166,57 @@ FailureOr<Value> ScheduleEmitter::pointer(Value value) {
   return spill;
 }
 
+/// What a kernel computes its result from, through reshapes; null for other values.
+static Operation *computedBy(Value root) {
+  auto kernel = root.getDefiningOp<KernelOp>();
+  if (!kernel)
+    return nullptr;
+  Value inside = kernel.getBody().front().getTerminator()->getOperand(cast<OpResult>(root).getResultNumber());
+  while (auto reshape = inside.getDefiningOp<ReshapeOp>())
+    inside = reshape.getOperand();
+  return inside.getDefiningOp();
+}
+
+static arith::CmpIPredicate predicateOf(CompareKind kind) {
+  switch (kind) {
+  case CompareKind::eq:
+    return arith::CmpIPredicate::eq;
+  case CompareKind::ne:
+    return arith::CmpIPredicate::ne;
+  case CompareKind::lt:
+    return arith::CmpIPredicate::slt;
+  case CompareKind::le:
+    return arith::CmpIPredicate::sle;
+  case CompareKind::gt:
+    return arith::CmpIPredicate::sgt;
+  case CompareKind::ge:
+    return arith::CmpIPredicate::sge;
+  }
+  llvm_unreachable("all kinds handled");
+}
+
+Value ScheduleEmitter::comparedSizes(Value root) {
+  auto compare = dyn_cast_or_null<CompareOp>(computedBy(root));
+  if (s.isOnHost() || !compare)
+    return {};
+  SmallVector<Value> sides;
+  for (Value side : {compare.getLhs(), compare.getRhs()}) {
+    std::optional<Dims> numbers;
+    if (isOneElement(side.getType()) && getElementTypeOrSelf(side.getType()).isSignlessInteger(64))
+      numbers = sizes.contents(side);
+    if (!numbers || !s.isBound(numbers->front()))
+      return {};
+    sides.push_back(s.materialize(numbers->front()));
+  }
+  return s.compare(predicateOf(compare.getKind()), sides[0], sides[1]);
+}
+
 FailureOr<Value> ScheduleEmitter::element(Value value) {
   Type type = getElementTypeOrSelf(value.getType());
   Value root = plan.root(value);
   if (Value known = registers.lookup(root))
+    return known;
+  if (Value known = comparedSizes(root))
     return known;
   if (auto constant = root.getDefiningOp<ConstantOp>())
     if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && dense.isSplat()) {

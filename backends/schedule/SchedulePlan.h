@@ -63,7 +63,9 @@ struct LoopPlan {
 bool isOneElement(mlir::Type type);
 
 /// Sizes of everything in a function, before any is asked for: ops may still find that two symbols are equal.
-void settleSizes(mlir::func::FuncOp function, ShapeAnalysis &sizes);
+/// `runsControl`: for a back end that runs loops in its own memory. Sizes that all trips of a loop keep are those
+/// before it (ir/CarrySizes.h), and numbers that kernels make of sizes are sizes.
+void settleSizes(mlir::func::FuncOp function, ShapeAnalysis &sizes, bool runsControl);
 
 /// True when a kernel computes single elements from single elements by pointwise ops: the schedule then builds it in
 /// registers and nothing is launched.

@@ -268,6 +268,21 @@ schedule.function @repeat_c2_waits_for_the_host inputs 0 outputs 0 {
 
 // -----
 
+schedule.function @repeat_c2_acquires_of_the_host inputs 0 outputs 0 {
+  %n = arith.constant 8 : i64
+  %a = schedule.acquire %n in "gpu"
+  schedule.repeat counting %a in "gpu" while {
+    schedule.test %a in "gpu"
+  } do {
+    // expected-error @+1 {{requires the host, schedule.repeat runs on "gpu" alone}}
+    %b = schedule.acquire %n
+    schedule.end
+  }
+  schedule.return
+}
+
+// -----
+
 schedule.function @repeat_requires_a_test inputs 0 outputs 0 {
   %n = arith.constant 8 : i64
   %a = schedule.acquire %n in "gpu"

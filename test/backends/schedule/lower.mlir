@@ -281,10 +281,11 @@ schedule.function @device inputs 1 outputs 1 {
 schedule.function @control inputs 0 outputs 0 {
   %n = arith.constant 8 : i64
   %a = schedule.acquire %n in "gpu"
+  %most = arith.constant 7 : i64
+  // CHECK: %c7_i64 = arith.constant 7 : i64
   // CHECK: %[[LOOP:.*]] = llvm.mlir.constant(0 : i32) : i32
-  // CHECK: %[[MOST:.*]] = llvm.mlir.constant(7 : i64) : i64
-  // CHECK: llvm.call %{{.*}}(%{{.*}}, %arg0, %{{.*}}, %[[A:.*]], %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64) -> i32
-  schedule.repeat counting %a in "gpu" most 7 while {
+  // CHECK: llvm.call %{{.*}}(%{{.*}}, %arg0, %[[LOOP]], %[[A:.*]], %c7_i64) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64) -> i32
+  schedule.repeat counting %a in "gpu" most %most while {
     // CHECK: llvm.call %{{.*}}(%{{.*}}, %arg0, %{{.*}}, %[[A]], %{{.*}}) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, i32, !llvm.ptr, i64) -> i32
     schedule.test %a in "gpu"
   } do {

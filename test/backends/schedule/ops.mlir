@@ -117,15 +117,20 @@ schedule.function @control inputs 0 outputs 0 {
   %n = arith.constant 8 : i64
   // CHECK: %[[A:.*]]:3 = schedule.arena
   %a:3 = schedule.arena(%n, %n, %n) lives [0, 1, 0, 1, 0, 1] : !schedule.buffer<"gpu">, !schedule.buffer<"gpu">, !schedule.buffer<"gpu">
-  // CHECK: schedule.repeat counting %[[A]]#0 in "gpu" most 7 while {
+  // CHECK: schedule.repeat counting %[[A]]#0 in "gpu" most %{{.*}} while {
+  // CHECK: %[[OWN:.*]] = schedule.acquire %{{.*}} in "gpu"
+  // CHECK: schedule.release %[[OWN]] in "gpu"
   // CHECK: schedule.test %[[A]]#1 in "gpu"
   // CHECK: } do {
   // CHECK: schedule.choose %[[A]]#1 in "gpu" then {
   // CHECK: schedule.end
   // CHECK: } else {
   // CHECK: schedule.end
-  schedule.repeat counting %a#0 in "gpu" most 7 while {
-    schedule.launch @test on "gpu"(%a#2, %a#1) writes [1] chunks %n : !schedule.buffer<"gpu">, !schedule.buffer<"gpu">
+  schedule.repeat counting %a#0 in "gpu" most %n while {
+    %own = schedule.acquire %n in "gpu"
+    schedule.launch @test on "gpu"(%a#2, %own) writes [1] chunks %n : !schedule.buffer<"gpu">, !schedule.buffer<"gpu">
+    schedule.launch @test on "gpu"(%own, %a#1) writes [1] chunks %n : !schedule.buffer<"gpu">, !schedule.buffer<"gpu">
+    schedule.release %own in "gpu"
     schedule.test %a#1 in "gpu"
   } do {
     schedule.choose %a#1 in "gpu" then {

@@ -50,7 +50,7 @@ static void drawSchedules(func::FuncOp function, std::mt19937_64 &random) {
   cpu::KernelOptions options{&target, 2};
   DimContext context;
   ShapeAnalysis sizes(context);
-  schedule::settleSizes(function, sizes);
+  schedule::settleSizes(function, sizes, /*runsControl=*/false);
   function.walk([&](KernelOp kernel) {
     if (!kernel.getSchedule())
       return WalkResult::skip(); // of one element
