@@ -106,7 +106,8 @@ SteppedLoop::SteppedLoop(LoopView loop, StepBuilder &b) : loop(loop) {
   }
 }
 
-SmallVector<Value> SteppedLoop::step(OpBuilder &at, Value t, ValueRange carries, ValueRange outside) const {
+SmallVector<Value> SteppedLoop::step(OpBuilder &at, Value t, ValueRange carries, ValueRange outside,
+                                     Value trips) const {
   StepBuilder c(loop.op->getLoc(), at);
   SmallVector<Value> arguments;
   if (isa<ForOp>(loop.op))
@@ -116,7 +117,7 @@ SmallVector<Value> SteppedLoop::step(OpBuilder &at, Value t, ValueRange carries,
     Value sequence = outside[loop.captures + k], place = t;
     int64_t axis = loop.sequenceAxis(k);
     if (loop.sequenceReverse(k))
-      place = c.sub(c.sub(c.size(sequence, axis), 1), t);
+      place = c.sub(c.sub(trips ? trips : c.size(sequence, axis), 1), t);
     arguments.push_back(c.make<GatherOp>(sequence, place, axis));
   }
   llvm::append_range(arguments, outside.take_front(loop.captures));

@@ -53,9 +53,9 @@ public:
   /// Trips of a for or scan; null for a while.
   mlir::Value count;
 
-  /// Trip `t` (any value for a while): next carries, then per-trip outputs.
+  /// Trip `t` (any value for a while): next carries, then per-trip outputs. `trips`: their number, if it is at hand.
   llvm::SmallVector<mlir::Value> step(mlir::OpBuilder &at, mlir::Value t, mlir::ValueRange carries,
-                                      mlir::ValueRange outside) const;
+                                      mlir::ValueRange outside, mlir::Value trips = {}) const;
 };
 
 } // namespace sinter

@@ -83,17 +83,69 @@ func.func @a_length_that_only_the_call_tells(%x: tensor<4xf32>, %s: tensor<?x4xf
   return %c : tensor<4xf32>
 }
 
-// CHECK-LABEL: @slices_of_a_batch_stay
-func.func @slices_of_a_batch_stay(%x: tensor<4xf32>, %s: tensor<7x?x4xf32>) -> tensor<4xf32> {
-  // CHECK: sinter.scan{{.*}}sinter.counted_by_host = "slices of a sequence have sizes that are not known"
-  %c = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64>, out_reverse = array<i1>}
-      : (tensor<4xf32>, tensor<7x?x4xf32>) -> tensor<4xf32> body {
+// CHECK-LABEL: @slices_of_a_batch
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<7x?x4xf32>)
+func.func @slices_of_a_batch(%x: tensor<4xf32>, %s: tensor<7x?x4xf32>) -> (tensor<4xf32>, tensor<7x?xf32>) {
+  // CHECK-NOT: sinter.scan
+  // CHECK: %[[ROWS:.*]] = sinter.dim %[[S]] {axis = 1
+  // CHECK: sinter.broadcast {{.*}} shape(%{{.*}}) {{.*}} -> tensor<7x?xf32>
+  // CHECK: sinter.while
+  // CHECK-SAME: max_trip = 7 : i64
+  // CHECK: sinter.gather {{.*}} -> tensor<?x4xf32>
+  %c, %y = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64: 0>, out_reverse = array<i1: false>}
+      : (tensor<4xf32>, tensor<7x?x4xf32>) -> (tensor<4xf32>, tensor<7x?xf32>) body {
   ^bb0(%a: tensor<4xf32>, %e: tensor<?x4xf32>):
     %r = sinter.reduce add %e axes = [0] : (tensor<?x4xf32>) -> tensor<4xf32>
+    %q = sinter.reduce add %e axes = [1] : (tensor<?x4xf32>) -> tensor<?xf32>
     %n = sinter.add %a, %r : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    sinter.yield(%n) : tensor<4xf32>
+    sinter.yield(%n, %q) : tensor<4xf32>, tensor<?xf32>
   }
-  return %c : tensor<4xf32>
+  return %c, %y : tensor<4xf32>, tensor<7x?xf32>
+}
+
+// A carry keeps its rows, as a sum requires those of the slice.
+// CHECK-LABEL: @rows_that_a_sum_requires
+func.func @rows_that_a_sum_requires(%x: tensor<?x4xf32>, %s: tensor<7x?x4xf32>) -> tensor<?x4xf32> {
+  // CHECK-NOT: sinter.scan
+  // CHECK: sinter.while
+  %c = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64>, out_reverse = array<i1>}
+      : (tensor<?x4xf32>, tensor<7x?x4xf32>) -> tensor<?x4xf32> body {
+  ^bb0(%a: tensor<?x4xf32>, %e: tensor<?x4xf32>):
+    %n = sinter.add %e, %a : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    sinter.yield(%n) : tensor<?x4xf32>
+  }
+  return %c : tensor<?x4xf32>
+}
+
+// CHECK-LABEL: @lengths_that_may_differ_stay
+func.func @lengths_that_may_differ_stay(%x: tensor<f32>, %s: tensor<?xf32>, %t: tensor<?xf32>) -> tensor<f32> {
+  // CHECK: sinter.scan{{.*}}sinter.counted_by_host = "the lengths of its sequences are compared"
+  %c = sinter.scan(%x) over(%s, %t) captures() {axes = array<i64: 0, 0>, reverse = array<i1: false, false>, out_axes = array<i64>, out_reverse = array<i1>}
+      : (tensor<f32>, tensor<?xf32>, tensor<?xf32>) -> tensor<f32> body {
+  ^bb0(%a: tensor<f32>, %e: tensor<f32>, %g: tensor<f32>):
+    %n = sinter.mul %a, %e : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %m = sinter.mul %n, %g : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    sinter.yield(%m) : tensor<f32>
+  }
+  return %c : tensor<f32>
+}
+
+// CHECK-LABEL: @one_trip_is_that_trip
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<?x4xf32>, %[[S:[a-z0-9]*]]: tensor<1x?x4xf32>)
+func.func @one_trip_is_that_trip(%x: tensor<?x4xf32>, %s: tensor<1x?x4xf32>) -> (tensor<?x4xf32>, tensor<?x1x4xf32>) {
+  // CHECK-NOT: sinter.scan
+  // CHECK-NOT: sinter.while
+  // CHECK: %[[E:.*]] = sinter.gather %[[S]]
+  // CHECK: %[[N:.*]] = sinter.add %[[E]], %[[X]]
+  // CHECK: %[[Y:.*]] = sinter.reshape %[[N]] {{.*}} -> tensor<?x1x4xf32>
+  // CHECK: return %[[N]], %[[Y]]
+  %c, %y = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: true>, out_axes = array<i64: 1>, out_reverse = array<i1: false>}
+      : (tensor<?x4xf32>, tensor<1x?x4xf32>) -> (tensor<?x4xf32>, tensor<?x1x4xf32>) body {
+  ^bb0(%a: tensor<?x4xf32>, %e: tensor<?x4xf32>):
+    %n = sinter.add %e, %a : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+    sinter.yield(%n, %n) : tensor<?x4xf32>, tensor<?x4xf32>
+  }
+  return %c, %y : tensor<?x4xf32>, tensor<?x1x4xf32>
 }
 
 // CHECK-LABEL: @sizes_that_grow_stay
@@ -108,16 +160,26 @@ func.func @sizes_that_grow_stay(%x: tensor<?xf32>, %s: tensor<?x4xf32>) -> tenso
   return %c : tensor<?xf32>
 }
 
-// CHECK-LABEL: @an_end_that_is_not_known_stays
-func.func @an_end_that_is_not_known_stays(%x: tensor<4xf32>, %s: tensor<?x4xf32>) -> tensor<4xf32> {
-  // CHECK: sinter.scan{{.*}}sinter.counted_by_host = "it walks a sequence from its end, whose length is not known"
-  %c = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: true>, out_axes = array<i64>, out_reverse = array<i1>}
-      : (tensor<4xf32>, tensor<?x4xf32>) -> tensor<4xf32> body {
+// CHECK-LABEL: @an_end_that_only_the_call_tells
+// CHECK-SAME: %[[S:[a-z0-9]*]]: tensor<?x4xf32>)
+func.func @an_end_that_only_the_call_tells(%x: tensor<4xf32>, %s: tensor<?x4xf32>) -> (tensor<4xf32>, tensor<?x4xf32>) {
+  // CHECK-NOT: sinter.scan
+  // CHECK: %[[COUNT:.*]] = sinter.dim %[[S]]
+  // CHECK: %[[ROOM:.*]] = sinter.broadcast {{.*}} -> tensor<?x4xf32>
+  // CHECK: sinter.while(%{{.*}}, %{{.*}}, %[[ROOM]]) captures(%[[S]], %[[COUNT]])
+  // CHECK: ^bb0(%{{.*}}: tensor<i64>,
+  // CHECK: ^bb0(%[[T:[a-z0-9]*]]: tensor<i64>, {{.*}}, %[[N:[a-z0-9]*]]: tensor<i64>):
+  // CHECK: %[[LAST:.*]] = sinter.sub %[[N]],
+  // CHECK: %[[PLACE:.*]] = sinter.sub %[[LAST]], %[[T]]
+  // CHECK: sinter.gather %{{.*}}, %[[PLACE]]
+  // CHECK: sinter.dynamic_update_slice
+  %c, %y = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: true>, out_axes = array<i64: 0>, out_reverse = array<i1: true>}
+      : (tensor<4xf32>, tensor<?x4xf32>) -> (tensor<4xf32>, tensor<?x4xf32>) body {
   ^bb0(%a: tensor<4xf32>, %e: tensor<4xf32>):
     %n = sinter.mul %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    sinter.yield(%n) : tensor<4xf32>
+    sinter.yield(%n, %a) : tensor<4xf32>, tensor<4xf32>
   }
-  return %c : tensor<4xf32>
+  return %c, %y : tensor<4xf32>, tensor<?x4xf32>
 }
 
 // CHECK-LABEL: @a_switch_is_conds
@@ -186,7 +248,10 @@ func.func @outputs_of_a_limited_while(%x: tensor<4xf32>) -> (tensor<i64>, tensor
 
 // CHECK-LABEL: @outputs_of_a_while_of_too_many_trips
 func.func @outputs_of_a_while_of_too_many_trips(%x: tensor<4xf32>) -> tensor<?x4xf32> {
-  // CHECK-NOT: sinter.dynamic_update_slice
+  // CHECK: sinter.while{{.*}}sinter.counted_by_host = "the memory of its per-trip outputs grows between rounds of trips"
+  // CHECK: sinter.min
+  // CHECK: sinter.while
+  // CHECK-NOT: sinter.while
   // CHECK: return
   %n, %c, %s = sinter.while(%x) captures() {max_trip = 100000000 : i64} : (tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>, tensor<?x4xf32>) cond {
   ^bb0(%a: tensor<4xf32>):
@@ -197,6 +262,109 @@ func.func @outputs_of_a_while_of_too_many_trips(%x: tensor<4xf32>) -> tensor<?x4
   } body {
   ^bb0(%a: tensor<4xf32>):
     %b = sinter.add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%b, %a) : tensor<4xf32>, tensor<4xf32>
+  }
+  return %s : tensor<?x4xf32>
+}
+
+// CHECK-LABEL: @outputs_of_a_while_without_a_limit
+// CHECK-SAME: (%[[X:[a-z0-9]*]]: tensor<4xf32>)
+func.func @outputs_of_a_while_without_a_limit(%x: tensor<4xf32>) -> (tensor<i64>, tensor<?x4xf32>) {
+  // CHECK: %[[ROOM:.*]] = sinter.broadcast {{.*}} -> tensor<2048x4xf32>
+  // CHECK: %{{.*}}, %[[R:.*]]:4 = sinter.while(%[[X]], %{{.*}}, %{{.*}}, %[[ROOM]]) captures()
+  // CHECK-SAME: sinter.counted_by_host = "the memory of its per-trip outputs grows between rounds of trips"
+  // CHECK: ^bb0({{.*}}, %[[MORE:[a-z0-9]*]]: tensor<i1>, %{{.*}}: tensor<?x4xf32>):
+  // CHECK: sinter.yield(%[[MORE]])
+  // CHECK: ^bb0(%[[A:[a-z0-9]*]]: tensor<4xf32>, %[[T:[a-z0-9]*]]: tensor<i64>, %{{.*}}: tensor<i1>, %[[Y:[a-z0-9]*]]: tensor<?x4xf32>):
+  // CHECK: %[[TWICE:.*]] = sinter.concatenate %[[Y]], %[[Y]]
+  // CHECK: %[[PLACES:.*]] = sinter.dim %[[TWICE]]
+  // CHECK: %{{.*}}, %[[I:.*]]:3 = sinter.while(%[[A]], %[[T]], %[[TWICE]]) captures(%[[PLACES]])
+  // CHECK: sinter.dynamic_update_slice
+  // CHECK: %[[FULL:.*]] = sinter.compare {{ ?}}ge %[[I]]#1, %[[PLACES]]
+  // CHECK: sinter.yield(%[[I]]#0, %[[I]]#1, %[[FULL]], %[[I]]#2)
+  // CHECK: sinter.range_slice %[[R]]#3
+  // CHECK: return %[[R]]#1,
+  %n, %c, %s = sinter.while(%x) captures() : (tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>, tensor<?x4xf32>) cond {
+  ^bb0(%a: tensor<4xf32>):
+    %most = sinter.reduce max %a axes = [0] : (tensor<4xf32>) -> tensor<f32>
+    %ten = sinter.constant dense<10.0> : tensor<f32>
+    %go = sinter.compare lt %most, %ten : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    sinter.yield(%go) : tensor<i1>
+  } body {
+  ^bb0(%a: tensor<4xf32>):
+    %b = sinter.add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%b, %a) : tensor<4xf32>, tensor<4xf32>
+  }
+  return %n, %s : tensor<i64>, tensor<?x4xf32>
+}
+
+// A limit that is an error is looked at behind all rounds.
+// CHECK-LABEL: @a_limit_behind_rounds
+func.func @a_limit_behind_rounds(%x: tensor<4xf32>) -> tensor<?x4xf32> {
+  // CHECK: sinter.while{{.*}}sinter.counted_by_host
+  // CHECK: sinter.while{{.*}}max_trip = 0 : i64, on_limit = #sinter<limit_policy trap>, sinter.limit_message = "a loop requires at most 100000000 trips, its condition still holds after 100000000"
+  // CHECK: sinter.range_slice
+  %n, %c, %s = sinter.while(%x) captures() {max_trip = 100000000 : i64, on_limit = #sinter<limit_policy trap>} : (tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>, tensor<?x4xf32>) cond {
+  ^bb0(%a: tensor<4xf32>):
+    %most = sinter.reduce max %a axes = [0] : (tensor<4xf32>) -> tensor<f32>
+    %ten = sinter.constant dense<10.0> : tensor<f32>
+    %go = sinter.compare lt %most, %ten : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    sinter.yield(%go) : tensor<i1>
+  } body {
+  ^bb0(%a: tensor<4xf32>):
+    %b = sinter.add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%b, %a) : tensor<4xf32>, tensor<4xf32>
+  }
+  return %s : tensor<?x4xf32>
+}
+
+// What the host takes part in gains nothing by rounds.
+// CHECK-LABEL: @a_loop_of_the_host_in_it
+func.func @a_loop_of_the_host_in_it(%x: tensor<4xf32>, %l: tensor<?xf32>, %m: tensor<?xf32>) -> tensor<?x4xf32> {
+  // CHECK: sinter.while
+  // CHECK: sinter.scan
+  // CHECK-NOT: sinter.dynamic_update_slice
+  // CHECK: return
+  %n, %c, %s = sinter.while(%x) captures(%l, %m) : (tensor<4xf32>, tensor<?xf32>, tensor<?xf32>) -> (tensor<i64>, tensor<4xf32>, tensor<?x4xf32>) cond {
+  ^bb0(%a: tensor<4xf32>, %p: tensor<?xf32>, %q: tensor<?xf32>):
+    %most = sinter.reduce max %a axes = [0] : (tensor<4xf32>) -> tensor<f32>
+    %ten = sinter.constant dense<10.0> : tensor<f32>
+    %go = sinter.compare lt %most, %ten : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    sinter.yield(%go) : tensor<i1>
+  } body {
+  ^bb0(%a: tensor<4xf32>, %p: tensor<?xf32>, %q: tensor<?xf32>):
+    %d = sinter.scan(%a) over(%p, %q) captures() {axes = array<i64: 0, 0>, reverse = array<i1: false, false>, out_axes = array<i64>, out_reverse = array<i1>}
+        : (tensor<4xf32>, tensor<?xf32>, tensor<?xf32>) -> tensor<4xf32> body {
+    ^bb0(%u: tensor<4xf32>, %e: tensor<f32>, %g: tensor<f32>):
+      %k = sinter.mul %e, %g : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %w = sinter.broadcast %k axes = [] {type = tensor<4xf32>} : (tensor<f32>) -> tensor<4xf32>
+      %v = sinter.add %u, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      sinter.yield(%v) : tensor<4xf32>
+    }
+    sinter.yield(%d, %a) : tensor<4xf32>, tensor<4xf32>
+  }
+  return %s : tensor<?x4xf32>
+}
+
+// CHECK-LABEL: @a_check_of_the_host_in_it
+func.func @a_check_of_the_host_in_it(%x: tensor<4xf32>) -> tensor<?x4xf32> {
+  // CHECK: sinter.require
+  // CHECK-NOT: sinter.dynamic_update_slice
+  // CHECK: return
+  %n, %c, %s = sinter.while(%x) captures() : (tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>, tensor<?x4xf32>) cond {
+  ^bb0(%a: tensor<4xf32>):
+    %most = sinter.reduce max %a axes = [0] : (tensor<4xf32>) -> tensor<f32>
+    %ten = sinter.constant dense<10.0> : tensor<f32>
+    %go = sinter.compare lt %most, %ten : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    sinter.yield(%go) : tensor<i1>
+  } body {
+  ^bb0(%a: tensor<4xf32>):
+    %least = sinter.reduce min %a axes = [0] : (tensor<4xf32>) -> tensor<f32>
+    %zero = sinter.constant dense<0.0> : tensor<f32>
+    %nought = sinter.constant dense<0> : tensor<i64>
+    %holds = sinter.compare gt %least, %zero : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %p = sinter.require %holds, %a, %nought, %nought {message = "a number is {}, not above {}"} : (tensor<i1>, tensor<4xf32>, tensor<i64>, tensor<i64>) -> tensor<4xf32>
+    %b = sinter.add %p, %p : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     sinter.yield(%b, %a) : tensor<4xf32>, tensor<4xf32>
   }
   return %s : tensor<?x4xf32>

@@ -116,6 +116,108 @@ TEST(CudaControl, PerTripOutputsOfAWhileWithALimit) {
   }
 }
 
+/// Multiples of `a` until one reaches `end`, each in all elements of a row of 64 KiB, of which 16 have room at first.
+static std::string rowsText(const std::string &limit = "", const std::string &element = "f32") {
+  std::string text =
+      R"(func.func @f(%a: tensor<f32>, %end: tensor<f32>) -> (tensor<i64>, tensor<f32>, tensor<?x16384xf32>, tensor<?xf32>) {
+    %n, %u, %rows, %all = sinter.while(%a) captures(%a, %end) LIMIT : (tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<i64>, tensor<f32>, tensor<?x16384xf32>, tensor<?xf32>) cond {
+    ^bb0(%v: tensor<f32>, %c: tensor<f32>, %e: tensor<f32>):
+      %go = sinter.compare lt %v, %e : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      sinter.yield(%go) : tensor<i1>
+    } body {
+    ^bb0(%v: tensor<f32>, %c: tensor<f32>, %e: tensor<f32>):
+      %s = sinter.add %v, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %row = sinter.broadcast %v axes = [] {type = tensor<16384xf32>} : (tensor<f32>) -> tensor<16384xf32>
+      sinter.yield(%s, %row, %s) : tensor<f32>, tensor<16384xf32>, tensor<f32>
+    }
+    return %n, %u, %rows, %all : tensor<i64>, tensor<f32>, tensor<?x16384xf32>, tensor<?xf32>
+  })";
+  text.replace(text.find("LIMIT"), 5, limit);
+  for (size_t at = 0; (at = text.find("f32", at)) != std::string::npos; at += 3)
+    text.replace(at, 3, element);
+  return text;
+}
+
+/// Calls of the driver that the host waits in, and rounds: graphs that are launched.
+struct HostWork {
+  uint64_t waits = cuda::count("wait"), graphs = cuda::count("graph"), launches = cuda::count("launch");
+  HostWork since() const {
+    HostWork now;
+    return {now.waits - waits, now.graphs - graphs, now.launches - launches};
+  }
+};
+
+static void expectRows(const std::vector<HostTensor> &results, double a, int64_t trips) {
+  EXPECT_EQ(results[0].getFloat(0), trips);
+  EXPECT_EQ(results[1].getFloat(0), a * double(trips + 1));
+  ASSERT_EQ(results[2].numElements(), 16384 * trips);
+  ASSERT_EQ(results[3].numElements(), trips);
+  for (int64_t t = 0; t < trips; ++t) {
+    for (int64_t k : {0, 1, 8191, 16383})
+      ASSERT_EQ(results[2].getFloat(t * 16384 + k), a * double(t + 1)) << t << " " << k;
+    ASSERT_EQ(results[3].getFloat(t), a * double(t + 2)) << t;
+  }
+}
+
+/// The host looks once for each time that the memory doubles: it waits as often as the logarithm of the trips.
+TEST(CudaControl, PerTripOutputsWithoutALimitGrowInRounds) {
+  test::Program program(rowsText(), 2, 1, /*isGraph=*/true);
+  ASSERT_EQ(program.error, "");
+  mlir::Type f32 = mlir::Float32Type::get(&program.context);
+  std::vector<std::pair<int64_t, HostWork>> work;
+  for (int64_t trips : {0, 1, 16, 17, 33, 140}) {
+    HostWork before;
+    auto actual =
+        program.run({test::makeInput(f32, {{}, {0.5}}), test::makeInput(f32, {{}, {0.5 * double(trips + 1)}})});
+    ASSERT_TRUE(actual) << program.error << cuda::report();
+    EXPECT_EQ(cuda::report(), "");
+    expectRows(*actual, 0.5, trips);
+    work.emplace_back(trips, before.since());
+  }
+  const HostWork once = work[1].second; // a trip; without one there are no bytes to copy to the host
+  for (const auto &[trips, done] : work) {
+    // Full rooms of 16, 32, 64 ... trips mean another round.
+    uint64_t more = 0;
+    for (int64_t room = 16; room <= trips; room *= 2)
+      ++more;
+    SCOPED_TRACE(trips);
+    // For the round's end, for the flag, and before a graph goes for which there is no place.
+    EXPECT_LE(done.waits, once.waits + 3 * more);
+    EXPECT_LE(done.graphs + done.launches, once.graphs + once.launches + more);
+  }
+  EXPECT_LE(once.waits, 11u);
+}
+
+TEST(CudaControl, RoundsGiveTheSameBitsWithoutGraphs) {
+  for (const char *how : {"launches", "off"}) {
+    cuda::Graphs graphs(how);
+    test::Program program(rowsText(), 2, 1, /*isGraph=*/true);
+    ASSERT_EQ(program.error, "");
+    mlir::Type f32 = mlir::Float32Type::get(&program.context);
+    auto actual = program.run({test::makeInput(f32, {{}, {0.5}}), test::makeInput(f32, {{}, {0.5 * 41}})});
+    ASSERT_TRUE(actual) << program.error << cuda::report();
+    expectRows(*actual, 0.5, 40);
+  }
+}
+
+/// A limit for which there is no room at once: the loop stops there, or it is an error if it would go on.
+TEST(CudaControl, RoundsEndAtALimit) {
+  test::Program stops(rowsText("{max_trip = 5000 : i64}", "f64"), 2, 1, /*isGraph=*/true);
+  test::Program traps(rowsText("{max_trip = 513 : i64, on_limit = #sinter<limit_policy trap>}", "f64"), 2, 1, true);
+  ASSERT_EQ(stops.error + traps.error, "");
+  mlir::Type type = mlir::Float64Type::get(&stops.context), own = mlir::Float64Type::get(&traps.context);
+  auto actual = stops.run({test::makeInput(type, {{}, {0.5}}), test::makeInput(type, {{}, {0.5 * 21}})});
+  ASSERT_TRUE(actual) << stops.error << cuda::report();
+  expectRows(*actual, 0.5, 20);
+  actual = traps.run({test::makeInput(own, {{}, {0.5}}), test::makeInput(own, {{}, {0.5 * 21}})});
+  ASSERT_TRUE(actual) << traps.error << cuda::report();
+  expectRows(*actual, 0.5, 20);
+  EXPECT_FALSE(traps.run({test::makeInput(own, {{}, {0.5}}), test::makeInput(own, {{}, {1e9}})}));
+  EXPECT_NE(traps.error.find("a loop requires at most 513 trips, its condition still holds after 513"),
+            std::string::npos)
+      << traps.error;
+}
+
 /// Carries that take each other's places, one that stays, a limit, and a loop that makes no trip.
 static const char fibonacciText[] =
     R"(func.func @f(%x: tensor<3xf32>, %end: tensor<f32>) -> (tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
@@ -452,6 +554,242 @@ TEST(CudaControl, ALengthThatTheCallTellsIsWalkedWithoutTheHost) {
   }
   EXPECT_EQ(cuda::count("launch"), 0u);
   EXPECT_EQ(cuda::report(), "");
+}
+
+/// Cancelled within a round, a loop that would go on for ever ends, and the session goes on.
+TEST(CudaControl, RoundsCanBeCancelled) {
+  std::string text =
+      R"(func.func @f(%a: tensor<f32>, %end: tensor<f32>) -> (tensor<i64>, tensor<?xf32>) {
+    %n, %u, %all = sinter.while(%a) captures(%end) : (tensor<f32>, tensor<f32>) -> (tensor<i64>, tensor<f32>, tensor<?xf32>) cond {
+    ^bb0(%v: tensor<f32>, %e: tensor<f32>):
+      %go = sinter.compare lt %v, %e : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      sinter.yield(%go) : tensor<i1>
+    } body {
+    ^bb0(%v: tensor<f32>, %e: tensor<f32>):
+      %one = sinter.constant dense<1.0> : tensor<f32>
+      %s = sinter.add %v, %one : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      sinter.yield(%s, %v) : tensor<f32>, tensor<f32>
+    }
+    return %n, %all : tensor<i64>, tensor<?xf32>
+  })";
+  test::Program endless(text, 2, 1, /*isGraph=*/true);
+  ASSERT_EQ(endless.error, "");
+  auto call = [&](float end) {
+    float start = 0;
+    sinter_status_code status = SINTER_OK;
+    for (auto [number, value] : {std::pair(0, &start), {1, &end}}) {
+      sinter_tensor tensor = {};
+      tensor.data = value;
+      tensor.dtype = SINTER_F32;
+      if (status == SINTER_OK)
+        status = sinter_session_set_input(endless.session, number, &tensor);
+    }
+    return status == SINTER_OK ? sinter_session_run(endless.session) : status;
+  };
+  ASSERT_EQ(call(5), SINTER_OK) << sinter_last_error();
+  {
+    cuda::DeferredLoops deferred;
+    std::atomic<bool> isDone = false;
+    std::thread canceller([&] {
+      while (cuda::count("not ready") < 20 && !isDone) // it has made trips by then
+        std::this_thread::yield();
+      while (!isDone)
+        sinter_session_cancel(endless.session);
+    });
+    EXPECT_EQ(call(1e30f), SINTER_CANCELLED);
+    isDone = true;
+    canceller.join();
+  }
+  ASSERT_EQ(call(3), SINTER_OK) << sinter_last_error();
+  sinter_tensor all;
+  ASSERT_EQ(sinter_session_output(endless.session, 1, &all), SINTER_OK) << sinter_last_error();
+  ASSERT_EQ(all.dims[0], 3);
+  EXPECT_EQ(static_cast<const float *>(all.data)[2], 2);
+  EXPECT_EQ(cuda::report(), "");
+}
+
+/// What compares sizes is the host's to decide: nothing is copied back for it.
+TEST(CudaControl, BranchesOnSizesDoNotWait) {
+  const char *text = R"(func.func @f(%x: tensor<?x3xf32>) -> tensor<?xf32> {
+    %rows = sinter.dim %x {axis = 0 : i64} : (tensor<?x3xf32>) -> tensor<i64>
+    %two = sinter.constant dense<2> : tensor<i64>
+    %twice = sinter.mul %rows, %two : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %six = sinter.constant dense<6> : tensor<i64>
+    %few = sinter.compare lt %twice, %six : (tensor<i64>, tensor<i64>) -> tensor<i1>
+    %r = sinter.cond %few(%x) : (tensor<i1>, tensor<?x3xf32>) -> tensor<?xf32> then {
+    ^bb0(%y: tensor<?x3xf32>):
+      %s = sinter.reduce add %y axes = [0] : (tensor<?x3xf32>) -> tensor<3xf32>
+      %t = sinter.reshape %s {type = tensor<?xf32>} : (tensor<3xf32>) -> tensor<?xf32>
+      sinter.yield(%t) : tensor<?xf32>
+    } else {
+    ^bb0(%y: tensor<?x3xf32>):
+      %s = sinter.reduce add %y axes = [1] : (tensor<?x3xf32>) -> tensor<?xf32>
+      sinter.yield(%s) : tensor<?xf32>
+    }
+    return %r : tensor<?xf32>
+  })";
+  test::Program program(text, 2, 1, /*isGraph=*/true);
+  ASSERT_EQ(program.error, "");
+  mlir::Type f32 = mlir::Float32Type::get(&program.context);
+  for (int64_t rows : {2, 3, 5}) {
+    auto copied = cuda::count("to host");
+    std::vector<double> ones(static_cast<size_t>(rows * 3), 1);
+    auto actual = program.run({test::makeInput(f32, {{rows, 3}, ones})});
+    ASSERT_TRUE(actual) << program.error << cuda::report();
+    EXPECT_EQ(cuda::count("to host") - copied, 1u) << rows; // the result
+    ASSERT_EQ((*actual)[0].numElements(), rows < 3 ? 3 : rows);
+    EXPECT_EQ((*actual)[0].getFloat(0), rows < 3 ? rows : 3);
+  }
+}
+
+/// As many outputs as a number says: the host reads it once, before the loop.
+TEST(CudaControl, AsManyPerTripOutputsAsANumberSays) {
+  const char *text = R"(func.func @f(%x: tensor<3xf32>, %upper: tensor<i64>) -> (tensor<3xf32>, tensor<?x3xf32>) {
+    %lower = sinter.constant dense<2> : tensor<i64>
+    %step = sinter.constant dense<3> : tensor<i64>
+    %c, %all = sinter.for %lower to %upper step %step(%x) captures() : (tensor<i64>, tensor<i64>, tensor<i64>, tensor<3xf32>) -> (tensor<3xf32>, tensor<?x3xf32>) body {
+    ^bb0(%i: tensor<i64>, %a: tensor<3xf32>):
+      %f = sinter.convert %i {element_type = f32} : (tensor<i64>) -> tensor<f32>
+      %b = sinter.broadcast %f axes = [] {type = tensor<3xf32>} : (tensor<f32>) -> tensor<3xf32>
+      %n = sinter.add %a, %b : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      sinter.yield(%n, %a) : tensor<3xf32>, tensor<3xf32>
+    }
+    return %c, %all : tensor<3xf32>, tensor<?x3xf32>
+  })";
+  test::Program program(simplified(text), 2, 1, /*isGraph=*/true);
+  ASSERT_EQ(program.error, "");
+  mlir::Type f32 = mlir::Float32Type::get(&program.context), i64 = mlir::IntegerType::get(&program.context, 64);
+  std::vector<uint64_t> waits;
+  for (int64_t upper : {3, 12, 2, -4, 200}) {
+    HostWork before;
+    auto actual = program.run({test::makeInput(f32, {{3}, {0, 1, 2}}), test::makeInput(i64, {{}, {double(upper)}})});
+    ASSERT_TRUE(actual) << program.error << cuda::report();
+    waits.push_back(before.since().waits);
+    double sum = 0;
+    int64_t t = 0;
+    for (int64_t i = 2; i < upper; i += 3, ++t) {
+      for (int64_t k = 0; k < 3; ++k)
+        ASSERT_EQ((*actual)[1].getFloat(t * 3 + k), sum + double(k)) << upper << " " << t;
+      sum += double(i);
+    }
+    EXPECT_EQ((*actual)[1].numElements(), 3 * t);
+    EXPECT_EQ((*actual)[0].getFloat(2), sum + 2);
+  }
+  EXPECT_EQ(waits[0], waits[4]);
+  EXPECT_LE(waits[4], 5u);
+  EXPECT_EQ(cuda::count("launch"), 0u);
+  EXPECT_EQ(cuda::report(), "");
+}
+
+/// A recurrent cell over a batch of unknown size, whose rows the input and the state have, and an output a trip: what
+/// ONNX's LSTM is here. `steps`: trips, or `?`.
+static std::string cellText(const std::string &steps, const std::string &sum) {
+  std::string text =
+      R"(func.func @f(%h: tensor<?x3xf32>, %x: tensor<TxBxXf32>) -> (tensor<?x3xf32>, tensor<TxRxXf32>) {
+    %d, %y = sinter.scan(%h) over(%x) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64: 0>, out_reverse = array<i1: true>}
+        : (tensor<?x3xf32>, tensor<TxBxXf32>) -> (tensor<?x3xf32>, tensor<TxRxXf32>) body {
+    ^bb0(%a: tensor<?x3xf32>, %e: tensor<?x3xf32>):
+      %n = sinter.add SUM : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
+      %g = sinter.tanh %n : (tensor<?x3xf32>) -> tensor<?x3xf32>
+      sinter.yield(%g, %n) : tensor<?x3xf32>, tensor<?x3xf32>
+    }
+    return %d, %y : tensor<?x3xf32>, tensor<TxRxXf32>
+  })";
+  auto put = [&](const std::string &what, const std::string &with) {
+    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+      text.replace(at, what.size(), with);
+  };
+  put("TxBxXf32", steps + "x?x3xf32");
+  put("TxRxXf32", steps + "x?x3xf32");
+  put("SUM", sum);
+  return text;
+}
+
+TEST(CudaControl, ABatchOfUnknownSizeIsTheDevices) {
+  for (const char *sum : {"%a, %e", "%e, %a"})
+    for (const char *steps : {"7", "?"}) {
+      SCOPED_TRACE(std::string(sum) + ", " + steps);
+      test::Program program(simplified(cellText(steps, sum).c_str()), 2, 1, /*isGraph=*/true);
+      ASSERT_EQ(program.error, "");
+      mlir::Type f32 = mlir::Float32Type::get(&program.context);
+      std::vector<uint64_t> waits;
+      for (auto [rows, length] : {std::pair(int64_t(2), int64_t(7)), {5, 7}, {1, 21}, {4, 0}}) {
+        if (*steps == '7' && length != 7)
+          continue;
+        std::vector<double> state, input, outputs(static_cast<size_t>(length * rows * 3));
+        for (int64_t k = 0; k < rows * 3; ++k)
+          state.push_back(std::cos(double(k)));
+        for (int64_t k = 0; k < length * rows * 3; ++k)
+          input.push_back(std::sin(0.7 * double(k)));
+        std::vector<HostTensor> inputs = {test::makeInput(f32, {{rows, 3}, state}),
+                                          test::makeInput(f32, {{length, rows, 3}, input})};
+        for (int64_t t = 0; t < length; ++t)
+          for (int64_t k = 0; k < rows * 3; ++k) {
+            double sum = state[size_t(k)] + input[size_t(t * rows * 3 + k)];
+            outputs[size_t((length - 1 - t) * rows * 3 + k)] = sum;
+            state[size_t(k)] = std::tanh(sum);
+          }
+        HostWork before;
+        auto actual = program.run(inputs);
+        ASSERT_TRUE(actual) << program.error << cuda::report();
+        if (length > 0)
+          waits.push_back(before.since().waits);
+        ASSERT_EQ((*actual)[0].numElements(), rows * 3);
+        for (int64_t k = 0; k < rows * 3; ++k)
+          EXPECT_NEAR((*actual)[0].getFloat(k), state[size_t(k)], 1e-5);
+        ASSERT_EQ((*actual)[1].numElements(), length * rows * 3);
+        for (int64_t k = 0; k < length * rows * 3; ++k)
+          EXPECT_NEAR((*actual)[1].getFloat(k), outputs[size_t(k)], 1e-5);
+      }
+      // For the graph and for each result, whatever the trips and rows.
+      for (uint64_t count : waits)
+        EXPECT_LE(count, 3u);
+      EXPECT_EQ(cuda::report(), "");
+      EXPECT_EQ(cuda::count("launch"), 0u);
+      // Other rows are a mistake of the user where there is a trip.
+      auto wrong = [&](int64_t length) {
+        return program.run({test::makeInput(f32, {{2, 3}, std::vector<double>(6, 0.5)}),
+                            test::makeInput(f32, {{length, 4, 3}, std::vector<double>(size_t(length) * 12, 0.25)})});
+      };
+      EXPECT_FALSE(wrong(7));
+      EXPECT_NE(program.error.find("add requires equal sizes of its operands on axis 0, got"), std::string::npos)
+          << program.error;
+      if (*steps == '?') {
+        auto none = wrong(0);
+        ASSERT_TRUE(none) << program.error << cuda::report();
+        ASSERT_EQ((*none)[0].numElements(), 6);
+        EXPECT_EQ((*none)[0].getFloat(5), 0.5);
+      }
+      // The session goes on.
+      auto right = program.run(
+          {test::makeInput(f32, {{1, 3}, {1, 2, 3}}), test::makeInput(f32, {{7, 1, 3}, std::vector<double>(21, 0)})});
+      EXPECT_TRUE(right) << program.error;
+      EXPECT_EQ(cuda::report(), "");
+    }
+}
+
+TEST(CudaControl, ABatchOfUnknownSizeHasTheSameBitsWithoutGraphs) {
+  std::vector<std::vector<std::string>> results;
+  for (const char *how : {"on", "launches", "off"}) {
+    cuda::Graphs graphs(how);
+    test::Program program(simplified(cellText("?", "%e, %a").c_str()), 2, 1, /*isGraph=*/true);
+    ASSERT_EQ(program.error, "");
+    mlir::Type f32 = mlir::Float32Type::get(&program.context);
+    std::vector<double> values;
+    for (int k = 0; k < 30; ++k)
+      values.push_back(std::sin(0.3 * k));
+    HostTensor state = test::makeInput(f32, {{2, 3}, {1, 2, 3, 4, 5, 6}});
+    auto actual = program.run({state, test::makeInput(f32, {{5, 2, 3}, values})});
+    ASSERT_TRUE(actual) << program.error << cuda::report();
+    std::vector<std::string> &bits = results.emplace_back();
+    for (const HostTensor &tensor : *actual)
+      bits.emplace_back(tensor.data(), tensor.numBytes());
+    EXPECT_FALSE(program.run({state, test::makeInput(f32, {{2, 5, 3}, values})}));
+    EXPECT_NE(program.error.find("got 5 and 2"), std::string::npos) << program.error;
+    EXPECT_TRUE(program.run({state, test::makeInput(f32, {{0, 5, 3}, {}})})) << program.error;
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
 }
 
 TEST(CudaControl, TheKernelsThatDecideAssemble) {

@@ -35,7 +35,7 @@ func.func @f(%a: tensor<5xf32>, %x: tensor<5xf64>) -> (tensor<5xf32>, tensor<5xf
   }
   return %r, %t, %all : tensor<5xf32>, tensor<5xf64>, tensor<?x5xf32>
 }
-func.func @counted(%x: tensor<4xf32>, %s: tensor<20x4xf32>, %u: tensor<?x4xf32>) -> (tensor<4xf32>, tensor<20x4xf32>, tensor<4xf32>, tensor<4xf32>) {
+func.func @counted(%x: tensor<4xf32>, %s: tensor<20x4xf32>, %u: tensor<?x4xf32>, %v: tensor<?x4xf32>) -> (tensor<4xf32>, tensor<20x4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %c, %y = sinter.scan(%x) over(%s) captures() {axes = array<i64: 0>, reverse = array<i1: false>, out_axes = array<i64: 0>, out_reverse = array<i1: false>}
       : (tensor<4xf32>, tensor<20x4xf32>) -> (tensor<4xf32>, tensor<20x4xf32>) body {
   ^bb0(%a: tensor<4xf32>, %e: tensor<4xf32>):
@@ -54,5 +54,13 @@ func.func @counted(%x: tensor<4xf32>, %s: tensor<20x4xf32>, %u: tensor<?x4xf32>)
     %n = sinter.add %a, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     sinter.yield(%n) : tensor<4xf32>
   }
-  return %c, %y, %d, %b : tensor<4xf32>, tensor<20x4xf32>, tensor<4xf32>, tensor<4xf32>
+  %o, %p = sinter.scan(%x) over(%u, %v) captures() {axes = array<i64: 0, 0>, reverse = array<i1: false, false>, out_axes = array<i64: 0>, out_reverse = array<i1: false>}
+      : (tensor<4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) -> (tensor<4xf32>, tensor<?x4xf32>) body {
+  ^bb0(%a: tensor<4xf32>, %e: tensor<4xf32>, %f: tensor<4xf32>):
+    %g = sinter.mul %e, %f : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %n = sinter.add %a, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield(%n, %g) : tensor<4xf32>, tensor<4xf32>
+  }
+  %q = sinter.add %o, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %c, %y, %d, %q : tensor<4xf32>, tensor<20x4xf32>, tensor<4xf32>, tensor<4xf32>
 }
