@@ -77,7 +77,8 @@ std::array<Table, 4> makeShift() {
   return shift;
 }
 
-SINTER_CRC32C_TARGET uint32_t byInstruction(const char *at, size_t size, uint32_t crc) {
+/// Three streams, as long as there are bytes for them: `at` and `size` become those that are left.
+SINTER_CRC32C_TARGET __attribute__((noinline)) uint64_t inStreams(const char *&at, size_t &size, uint64_t crc) {
   static const std::array<Table, 4> shift = makeShift();
   auto shifted = [&](uint64_t value) {
     return shift[0][value & 255] ^ shift[1][(value >> 8) & 255] ^ shift[2][(value >> 16) & 255] ^
@@ -96,14 +97,29 @@ SINTER_CRC32C_TARGET uint32_t byInstruction(const char *at, size_t size, uint32_
     }
     a = shifted(shifted(a) ^ b) ^ c;
   }
+  return a;
+}
+
+SINTER_CRC32C_TARGET uint32_t byInstruction(const char *at, size_t size, uint32_t crc) {
+  uint64_t a = crc, word;
+  if (size >= 3 * stream)
+    a = inStreams(at, size, a);
+  if (size < 8) {
+    auto rest = static_cast<uint32_t>(a);
+    for (; size; ++at, --size)
+      rest = stepByte(rest, static_cast<unsigned char>(*at));
+    return rest;
+  }
   for (; size >= 8; at += 8, size -= 8) {
     std::memcpy(&word, at, 8);
     a = stepWord(a, word);
   }
-  auto rest = static_cast<uint32_t>(a);
-  for (; size; ++at, --size)
-    rest = stepByte(rest, static_cast<unsigned char>(*at));
-  return rest;
+  if (size) { // zeros in front of them change nothing that the checksum is not yet part of
+    std::memcpy(&word, at + size - 8, 8);
+    word >>= 64 - 8 * size;
+    a = stepWord(0, (word ^ a) << (64 - 8 * size)) ^ a >> (8 * size);
+  }
+  return static_cast<uint32_t>(a);
 }
 
 SINTER_CRC32C_TARGET uint32_t wordByInstruction(uint64_t word) {
