@@ -83,7 +83,7 @@ using Parts = std::vector<std::shared_ptr<Part>>;
 static Value gatherSpans(std::span<const Row> rows, int64_t column, const Dims &dims,
                          const std::shared_ptr<const Parts> &parts) {
   struct Spans {
-    std::vector<Span> spans;
+    std::vector<Span, PieceAllocator<Span>> spans;
     std::shared_ptr<const Parts> parts;
   };
   auto gathered = std::make_shared<Spans>();

@@ -89,31 +89,38 @@ public:
 
   bool next(Record &record) override {
     auto batch = std::make_shared<Batch>();
-    std::vector<Span> &spans = batch->spans;
+    auto &spans = batch->spans;
     spans.reserve(static_cast<size_t>(std::min<int64_t>(batchRecords, 1024)));
     Frame frame;
-    int64_t taken = 0; // bytes
+    int64_t taken = 0, left = batchRecords; // bytes; records
+    const char *at = block.get() + begin, *limit = block.get() + end;
     auto place = [&] { return Place{file, number + static_cast<int64_t>(spans.size()), offset + taken}; };
     auto peek = [&](int64_t count) {
-      if (end - begin < count) [[unlikely]]
+      if (limit - at < count) [[unlikely]] {
         fill(count, *batch);
-      return std::string_view(block.get() + begin, static_cast<size_t>(std::min(count, end - begin)));
+        at = block.get() + begin;
+        limit = block.get() + end;
+      }
+      return std::string_view(at, static_cast<size_t>(std::min(count, limit - at)));
     };
-    for (frame.isGood = true; static_cast<int64_t>(spans.size()) < batchRecords;) {
+    for (frame.isGood = true; left > 0; --left) {
+      begin = at - block.get();
       try {
         if (!findFrame(peek, options, place, frame))
           break;
       } catch (const Error &) {
         if (spans.empty())
           throw;
-        break; // what was read first; the next call finds the same
+        at = block.get() + begin; // of another block, perhaps
+        break;                    // what was read first; the next call finds the same
       }
       if (!frame.isGood)
         break;
-      spans.push_back({frame.bytes.data(), static_cast<int64_t>(frame.bytes.size()), block.get() + end});
-      begin += frame.size();
+      spans.push_back({frame.bytes.data(), static_cast<int64_t>(frame.bytes.size()), limit});
+      at += frame.size();
       taken += frame.size();
     }
+    begin = at - block.get();
     offset += taken;
     if (spans.empty() && !frame.isGood) {
       Place bad{file, number, offset};
@@ -149,7 +156,7 @@ private:
 
   /// Records that are given out, and the blocks that they lie in.
   struct Batch {
-    std::vector<Span> spans;
+    std::vector<Span, PieceAllocator<Span>> spans;
     std::vector<std::shared_ptr<char>> blocks;
   };
 

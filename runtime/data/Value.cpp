@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Value.h"
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
-#include <map>
 #include <mutex>
 #include <new>
 
@@ -81,43 +81,65 @@ std::string Dims::text() const {
 #endif
 
 namespace {
-/// Large pieces of memory that nobody uses, by their size.
+/// Pieces of memory that nobody uses, by the thread that asked for them and by their size: what a thread gets again
+/// lies in its cache, whoever gave it back, and threads seldom wait for each other.
 class Kept {
 public:
-  static constexpr size_t least = size_t(1) << 16, most = size_t(1) << 23, allBytes = size_t(1) << 26;
+  static constexpr size_t least = size_t(1) << 12, most = size_t(1) << 23, allBytes = size_t(1) << 26;
+  static constexpr size_t numShards = 8;
 
   /// Sizes are powers of two and three quarters of them, so that a piece fits others.
   static size_t rounded(size_t bytes) {
     size_t power = std::bit_ceil(bytes);
     return bytes <= power / 4 * 3 ? power / 4 * 3 : power;
   }
-  /// Null where there is none.
-  void *take(size_t bytes) {
-    std::lock_guard lock(mutex);
-    std::vector<void *> &pieces = bySize[bytes];
-    if (pieces.empty())
-      return nullptr;
-    void *piece = pieces.back();
-    pieces.pop_back();
-    held -= bytes;
-    return piece;
+  static size_t shardOfThread() {
+    static std::atomic<size_t> numThreads = 0;
+    thread_local size_t shard = numThreads++ % numShards;
+    return shard;
   }
-  void give(void *piece, size_t bytes) {
-    {
-      std::lock_guard lock(mutex);
-      if (held + bytes <= allBytes) {
-        bySize[bytes].push_back(piece);
-        held += bytes;
-        return;
+  /// Null where there is none.
+  void *take(size_t bytes, size_t shard) {
+    for (size_t i = 0; i < numShards; ++i) // those of threads that have ended, too
+      if (void *piece = shards[(shard + i) % numShards].take(bytes)) {
+        held -= bytes;
+        return piece;
       }
-    }
+    return nullptr;
+  }
+  void give(void *piece, size_t bytes, size_t shard) {
+    if ((held += bytes) <= allBytes)
+      return shards[shard].give(piece, bytes);
+    held -= bytes;
     std::free(piece);
   }
 
 private:
-  std::mutex mutex;
-  std::map<size_t, std::vector<void *>> bySize;
-  size_t held = 0;
+  struct alignas(64) Shard {
+    /// Of a rounded size.
+    std::vector<void *> &piecesOf(size_t bytes) {
+      return bySize[2 * static_cast<size_t>(std::bit_width(bytes)) + std::has_single_bit(bytes)];
+    }
+    void *take(size_t bytes) {
+      std::lock_guard lock(mutex);
+      std::vector<void *> &pieces = piecesOf(bytes);
+      if (pieces.empty())
+        return nullptr;
+      void *piece = pieces.back();
+      pieces.pop_back();
+      return piece;
+    }
+    void give(void *piece, size_t bytes) {
+      std::lock_guard lock(mutex);
+      piecesOf(bytes).push_back(piece);
+    }
+
+    std::mutex mutex;
+    std::array<std::vector<void *>, 64> bySize;
+  };
+
+  std::array<Shard, numShards> shards;
+  std::atomic<size_t> held = 0;
 };
 } // namespace
 
@@ -127,21 +149,40 @@ static Kept &kept() {
   return kept;
 }
 
+static bool isKept(size_t size) { return SINTER_KEEPS_MEMORY && size >= Kept::least && size <= Kept::most; }
+
+/// The size of a piece that holds so many bytes.
+static size_t pieceBytes(size_t bytes) {
+  size_t size = (bytes / 64 + 1) * 64;
+  return isKept(size) ? Kept::rounded(size) : size;
+}
+
+void *sinter::data::takePiece(size_t bytes) {
+  size_t size = pieceBytes(bytes);
+  void *piece = isKept(size) ? kept().take(size, Kept::shardOfThread()) : nullptr;
+  if (!piece)
+    piece = std::aligned_alloc(64, size);
+  if (!piece)
+    throw std::bad_alloc();
+  return piece;
+}
+
+static void givePieceTo(size_t shard, void *piece, size_t bytes) {
+  size_t size = pieceBytes(bytes);
+  if (isKept(size))
+    kept().give(piece, size, shard);
+  else
+    std::free(piece);
+}
+
+void sinter::data::givePiece(void *piece, size_t bytes) { givePieceTo(Kept::shardOfThread(), piece, bytes); }
+
 std::shared_ptr<char> sinter::data::allocate(int64_t bytes) {
   if (bytes < 0 || bytes > INT64_MAX / 4)
     throw std::bad_alloc();
-  size_t size = (static_cast<size_t>(bytes) / 64 + 1) * 64;
-  bool isKept = SINTER_KEEPS_MEMORY && size >= Kept::least && size <= Kept::most;
-  if (isKept)
-    size = Kept::rounded(size);
-  void *memory = isKept ? kept().take(size) : nullptr;
-  if (!memory)
-    memory = std::aligned_alloc(64, size);
-  if (!memory)
-    throw std::bad_alloc();
-  if (isKept)
-    return {static_cast<char *>(memory), [size](char *data) { kept().give(data, size); }};
-  return {static_cast<char *>(memory), [](char *data) { std::free(data); }};
+  auto size = static_cast<size_t>(bytes);
+  return {static_cast<char *>(takePiece(size)),
+          [size, shard = Kept::shardOfThread()](char *piece) { givePieceTo(shard, piece, size); }};
 }
 
 static std::shared_ptr<int64_t> allocateOffsets(int64_t count) {

@@ -66,6 +66,19 @@ template <> constexpr int32_t dtypeOf<uint64_t>() { return SINTER_U64; }
 /// given back are kept for the next who asks, as pages that the kernel clears anew cost more than what is read into
 /// them.
 std::shared_ptr<char> allocate(int64_t bytes);
+/// The same without a count of who holds it: what is taken is given back with the size that was asked for.
+void *takePiece(size_t bytes);
+void givePiece(void *piece, size_t bytes);
+
+/// For vectors in such memory.
+template <typename T> struct PieceAllocator {
+  using value_type = T;
+  PieceAllocator() = default;
+  template <typename U> PieceAllocator(const PieceAllocator<U> &) {}
+  T *allocate(size_t count) { return static_cast<T *>(takePiece(count * sizeof(T))); }
+  void deallocate(T *piece, size_t count) { givePiece(piece, count * sizeof(T)); }
+  bool operator==(const PieceAllocator &) const { return true; }
+};
 
 /// A string that lies anywhere. Memory up to `limit` may be read, at the end of the string or behind it.
 struct Span {
