@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// map and prefetch: threads that take records from the input in order, one at a time, work on them, and put the results
-// into slots from which they are handed on in the same order. What is saved is where the first record not handed on is.
+// map and prefetch: threads that take records from the input in order, one at a time, into slots, work on them there,
+// and hand them on in the same order. Whoever waits for a record does the same work meanwhile: it reads where nobody
+// does, and works on what is read. What is saved is where the first record not handed on is.
 
 #include "Upstream.h"
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -43,6 +45,7 @@ private:
   int64_t epoch, passed = 0;
 };
 
+/// Without a function records stay what they are.
 class Ahead : public Iterator {
 public:
   Ahead(std::unique_ptr<Iterator> input, Dataset::MapAt function, int64_t epoch, int threads, int capacity,
@@ -63,23 +66,33 @@ public:
   bool next(Record &record) override {
     start();
     std::unique_lock lock(mutex);
-    Slot &slot = slots[static_cast<size_t>(delivered) % slots.size()];
-    auto isReady = [&] { return slot.isReady || (isAtEnd && delivered >= end); };
+    Slot &slot = slotOf(delivered);
+    auto isReady = [&] { return slot.state == Slot::Ready || (isAtEnd && delivered >= end); };
     if (!isReady()) {
       double from = now();
-      ready.wait(lock, isReady);
+      while (!isReady())
+        if (!step(lock, consumer)) {
+          isAwaiting = true;
+          ready.wait(lock);
+          isAwaiting = false;
+        }
       waitedForData += now() - from;
     }
-    if (!slot.isReady)
+    if (slot.state != Slot::Ready)
       return false;
     std::exception_ptr error = slot.error;
+    Record taken;
     if (!slot.isFatal) { // else it stays, and is thrown again
-      record = std::move(slot.record);
+      taken = std::move(slot.record);
       slot = {};
       ++delivered;
     }
+    // Who sleeps for want of room is woken for more than one record: that costs a call of the kernel.
+    bool wakes = numIdle > 0 && 2 * numFree() >= static_cast<int64_t>(slots.size());
     lock.unlock();
-    room.notify_all();
+    if (wakes)
+      room.notify_all();
+    record = std::move(taken); // what it was is given back, which takes time
     if (error)
       std::rethrow_exception(error);
     ++passed;
@@ -103,87 +116,152 @@ public:
   }
 
 private:
+  static constexpr int consumer = -1, anybody = -2; // beside the numbers of workers
+
   struct Slot {
-    bool isReady = false, isFatal = false;
+    enum State { Empty, Read, Taken, Ready } state = Empty; // Taken: somebody works on it
+    bool isFatal = false;
+    int reader = 0; // the thread
     Record record;
     std::exception_ptr error;
   };
 
+  /// How long something takes.
+  struct Times {
+    double sum = 0, count = 0;
+    void add(double seconds) { sum += seconds, ++count; }
+    double mean() const { return count > 0 ? sum / count : 0; }
+  };
+
+  using Lock = std::unique_lock<std::mutex>;
+
+  Slot &slotOf(int64_t number) { return slots[static_cast<size_t>(number) % slots.size()]; }
+  int64_t numFree() const { return delivered + static_cast<int64_t>(slots.size()) - numRead; }
+
   void start() {
     if (!workers.empty())
       return;
+    numRead = firstRead = input.attempts();
     for (int t = 0; t < numThreads; ++t)
-      workers.emplace_back([this] { work(); });
+      workers.emplace_back([this, t] { work(t); });
   }
 
-  /// Reads the next record; its number, or -1 at the end or when it is time to stop.
-  int64_t readOne(Slot &result) {
-    std::unique_lock reading(inputMutex);
-    int64_t number, taken;
-    for (;;) {
-      number = input.attempts();
-      std::unique_lock lock(mutex);
-      if (isStopping || isAtEnd)
-        return -1;
-      taken = delivered;
-      auto hasRoom = [&] { return isStopping || isAtEnd || number < delivered + static_cast<int64_t>(slots.size()); };
-      if (hasRoom())
-        break;
-      // Not while holding the input: save() needs it, and its caller is who makes room.
-      reading.unlock();
+  void work(int thread) {
+    Lock lock(mutex);
+    while (!isStopping && !(isAtEnd && find(anybody) < 0)) {
+      if (step(lock, thread))
+        continue;
       double from = now();
-      room.wait(lock, hasRoom);
-      waitedForRoom += now() - from;
-      lock.unlock();
-      reading.lock();
+      bool isFull = numFree() == 0;
+      ++numIdle;
+      room.wait(lock);
+      --numIdle;
+      waitedForRoom += isFull ? now() - from : 0;
     }
-    if (number % static_cast<int64_t>(slots.size()) == 0) {
-      input.mark();
-      input.forgetBefore(taken);
-    }
-    try {
-      if (input.next(result.record))
-        return number;
-    } catch (const Error &error) {
-      result.error = std::current_exception();
-      result.isFatal = !error.skippable();
-    } catch (...) {
-      result.error = std::current_exception();
-      result.isFatal = true;
-    }
-    std::lock_guard lock(mutex);
-    if (!result.error || result.isFatal) {
-      isAtEnd = true;
-      end = number + (result.error ? 1 : 0);
-    }
-    return result.error ? number : -1;
   }
 
-  void work() {
-    for (;;) {
-      Slot result;
-      int64_t number = readOne(result);
-      if (number >= 0 && !result.error) {
-        try {
-          result.record = function(result.record, {epoch, number});
-        } catch (...) {
-          result.error = std::current_exception();
-        }
-      }
-      bool isAwaited = number < 0;
-      if (number >= 0) {
-        std::lock_guard lock(mutex);
-        result.isReady = true;
-        slots[static_cast<size_t>(number) % slots.size()] = std::move(result);
-        isAwaited = number == delivered; // who reads waits for no other
-      }
-      if (isAwaited)
-        ready.notify_all();
-      if (number < 0) {
-        room.notify_all();
-        return;
-      }
+  /// Reads a record or works on one, if there is something to do that nobody else does. Records that come from a
+  /// window, say, lie in the cache of who has read that: it takes them all, works on them first, and others read the
+  /// next window.
+  bool step(Lock &lock, int thread) {
+    bool mayRead = !isReading && !isAtEnd && !isStopping && numFree() > 0 && (thread != consumer || isQuickToRead());
+    if (mayRead && isAtHand && thread == lastReader)
+      return readOne(lock, thread), true;
+    int64_t number = find(thread);
+    if (number < 0 && mayRead && !isAtHand)
+      return readOne(lock, thread), true;
+    if (number < 0)
+      number = find(anybody);
+    if (number >= 0)
+      return workOnOne(lock, number), true;
+    if (mayRead)
+      readOne(lock, thread);
+    return mayRead;
+  }
+
+  /// Whoever waits for a record may read others where that is not what everybody will wait for.
+  bool isQuickToRead() const { return reading.mean() < working.mean(); }
+
+  /// The first record that is read and that nobody works on yet, of those that a thread has read; -1 where there is
+  /// none.
+  int64_t find(int thread) {
+    firstRead = std::max(firstRead, delivered);
+    while (firstRead < numRead && slotOf(firstRead).state != Slot::Read)
+      ++firstRead;
+    for (int64_t number = firstRead; number < numRead; ++number)
+      if (const Slot &slot = slotOf(number); slot.state == Slot::Read && (thread == anybody || slot.reader == thread))
+        return number;
+    return -1;
+  }
+
+  /// `lock` is open meanwhile.
+  void readOne(Lock &lock, int thread) {
+    isReading = true;
+    lastReader = thread;
+    int64_t number = numRead, oldest = delivered;
+    lock.unlock();
+    double from = now();
+    Slot slot;
+    bool isThere = read(number, oldest, slot), nextIsAtHand = input.isAtHand();
+    double seconds = now() - from;
+    lock.lock();
+    reading.add(seconds);
+    isReading = false;
+    isAtHand = nextIsAtHand;
+    if (isThere) {
+      slot.reader = thread;
+      slot.state = function && !slot.error ? Slot::Read : Slot::Ready;
+      isAtEnd = slot.isFatal;
+      slotOf(number) = std::move(slot);
+      numRead = number + 1;
     }
+    isAtEnd |= !isThere;
+    if (isAtEnd) {
+      end = numRead;
+      room.notify_all();
+    } else if (numIdle > 0) {
+      room.notify_one(); // there is something to work on, or to read
+    }
+    if (isAwaiting)
+      ready.notify_one();
+  }
+
+  /// Reads the record of a number, or the error that stands there. False at the end.
+  bool read(int64_t number, int64_t oldest, Slot &slot) {
+    std::lock_guard lock(inputMutex);
+    try {
+      if (number % static_cast<int64_t>(slots.size()) == 0) {
+        input.mark();
+        input.forgetBefore(oldest);
+      }
+      return input.next(slot.record);
+    } catch (const Error &error) {
+      slot.error = std::current_exception();
+      slot.isFatal = !error.skippable();
+    } catch (...) {
+      slot.error = std::current_exception();
+      slot.isFatal = true;
+    }
+    return true;
+  }
+
+  /// `lock` is open meanwhile.
+  void workOnOne(Lock &lock, int64_t number) {
+    Slot &slot = slotOf(number); // nobody else looks at it before it is ready
+    slot.state = Slot::Taken;
+    lock.unlock();
+    double from = now();
+    try {
+      slot.record = function(slot.record, {epoch, number});
+    } catch (...) {
+      slot.error = std::current_exception();
+    }
+    double seconds = now() - from;
+    lock.lock();
+    working.add(seconds);
+    slot.state = Slot::Ready;
+    if (isAwaiting && number == delivered)
+      ready.notify_one();
   }
 
   mutable std::mutex inputMutex; // taken before `mutex`
@@ -197,13 +275,16 @@ private:
   std::condition_variable room, ready;
   std::vector<Slot> slots;
   std::vector<std::thread> workers;
-  int64_t delivered = 0, end = 0, passed = 0;
+  int64_t delivered = 0, numRead = 0, end = 0, passed = 0;
+  int64_t firstRead = 0;                    // no record before it waits for somebody to work on it
+  int lastReader = anybody, numIdle = 0;    // workers that wait for `room`
+  bool isReading = false, isAtHand = false; // the input: somebody reads it; its next record is
+  bool isAwaiting = false;                  // the consumer waits for `ready`
   bool isAtEnd = false, isStopping = false;
+  Times reading, working;
   double waitedForData = 0, waitedForRoom = 0;
 };
 } // namespace
-
-static Record unchanged(const Record &record, Position) { return record; }
 
 Dataset Dataset::mapAt(MapAt function, MapOptions options) const {
   if (options.threads < 0 || options.capacity < 0)
@@ -225,6 +306,6 @@ Dataset Dataset::prefetch(int records) const {
   if (records < 1)
     throw Error(SINTER_INVALID_ARGUMENT, "prefetch requires 1 record or more, got " + std::to_string(records));
   return Dataset(std::make_shared<FunctionStage>(node, "map", [=](const Node &input, int64_t epoch) {
-    return std::make_unique<Ahead>(input.begin(epoch), unchanged, epoch, 1, records, "prefetch");
+    return std::make_unique<Ahead>(input.begin(epoch), nullptr, epoch, 1, records, "prefetch");
   }));
 }

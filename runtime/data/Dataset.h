@@ -41,6 +41,8 @@ public:
   /// Makes `record` the next one and returns true, or returns false at the end, then always. After an Error that is
   /// skippable it may be called again.
   virtual bool next(Record &record) = 0;
+  /// Whether next() would give what is in memory, which the thread that called it last has read there.
+  virtual bool isAtHand() const { return false; }
   virtual void save(StateWriter &writer) const = 0;
   /// On an iterator that has read nothing.
   virtual void load(StateReader &reader) = 0;
@@ -68,7 +70,7 @@ public:
 };
 
 struct MapOptions {
-  int threads = 0;  // that call the function, beside the reader's; 0: the reader's thread
+  int threads = 0;  // that call the function, beside the reader's, which does so where it waits; 0: the reader's only
   int capacity = 0; // records that are read ahead at most; 0: four for each thread
 };
 

@@ -170,6 +170,10 @@ public:
     return true;
   }
 
+  bool isAtHand() const override {
+    return isFull && static_cast<int64_t>(rows.size()) - at >= options.size - static_cast<int64_t>(pending.size());
+  }
+
   /// Where the rows are that the next batch begins with; rows are read again.
   void save(StateWriter &writer) const override {
     Place from = pending.empty() ? place() : batchStart;

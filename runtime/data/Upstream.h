@@ -17,6 +17,7 @@ public:
 
   /// As Iterator::next. A call that throws what can be skipped counts as an attempt, too.
   bool next(Record &record);
+  bool isAtHand() const { return iterator->isAtHand(); }
   /// Calls that gave a record or a skippable error.
   int64_t attempts() const { return numAttempts; }
 

@@ -5,7 +5,9 @@
 #include "runtime/data/Dataset.h"
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <thread>
 
 using namespace sinter::data;
@@ -117,6 +119,47 @@ TEST(DataErrors, a_loader_goes_on_after_a_skippable_error) {
     EXPECT_EQ(record["x"].as<int64_t>()[0], 2); // read before the error
     EXPECT_EQ(record["x"].as<int64_t>()[1], 4);
   }
+}
+
+/// With one thread, two records are worked on at once: the other one by who waits.
+TEST(DataMap, who_waits_for_a_record_works_on_others) {
+  std::mutex mutex;
+  std::condition_variable entered;
+  int numInside = 0, most = 0;
+  auto meet = [&](const Record &record) {
+    std::unique_lock lock(mutex);
+    most = std::max(most, ++numInside);
+    entered.notify_all();
+    entered.wait_for(lock, std::chrono::seconds(30), [&] { return most == 2; });
+    --numInside;
+    return record;
+  };
+  Dataset batches = Dataset::range(64).batch({.size = 4}).shuffleRows({.window = 16, .seed = 3, .size = 4});
+  std::vector<Record> records = all(batches.map(meet, {.threads = 1}));
+  EXPECT_EQ(most, 2);
+  EXPECT_EQ(records, all(batches));
+}
+
+/// An error in the middle of what one thread has read at once stays in its place.
+TEST(DataMap, errors_of_records_that_others_work_on_keep_their_place) {
+  for (int threads : {1, 2, 4})
+    for (int capacity : {1, 3, 50}) {
+      Loader loader(Dataset::range(200)
+                        .batch({.size = 1})
+                        .shuffleRows({.window = 20, .size = 1})
+                        .map(failOnThree, {.threads = threads, .capacity = capacity}));
+      std::vector<Record> plain = all(Dataset::range(200).batch({.size = 1}).shuffleRows({.window = 20, .size = 1}));
+      Record record;
+      for (const Record &expected : plain)
+        if (int64_t x = expected["x"].as<int64_t>()[0]; x % 10 == 3) {
+          EXPECT_EQ(messageOf([&] { loader.next(record); }),
+                    "'a.txt' record " + std::to_string(x) + " at byte 7: three is no number");
+        } else {
+          ASSERT_TRUE(loader.next(record));
+          ASSERT_EQ(record, expected);
+        }
+      EXPECT_FALSE(loader.next(record));
+    }
 }
 
 TEST(DataErrors, exceptions_of_others_come_through) {
