@@ -12,21 +12,42 @@
 
 namespace sinter::data::wire {
 
-/// Where the elements of a row are in a record as writers make it: numbers, packed, or the fields of strings. Memory up
-/// to `limit` may be read. Without data where the record lacks the feature.
+/// Where the elements of a row are in a record as writers make it: numbers, packed, or the fields of strings. Without
+/// data where the record lacks the feature.
 struct Piece {
   const char *data;
   int64_t size;
-  const char *limit;
 };
 
-/// The rows of one feature. Contents are those of a Feature; memory up to `limit` may be read.
+/// The rows of one feature, at most as many as the batch has. Contents are those of a Feature; memory up to `limit` may
+/// be read.
 class ExampleColumn {
 public:
   virtual ~ExampleColumn() = default;
-  /// Appends rows, the default where a piece has no data, up to the first that does not fit; how many. Of that one,
-  /// elements may be there: cut() takes them away.
-  virtual size_t addRows(std::span<const Piece> pieces) = 0;
+  /// addPieces for records of which some may lack the feature, and have the default.
+  size_t addRows(std::span<const Piece> pieces, std::span<const Span> records) {
+    for (size_t row = 0; row < pieces.size();) {
+      if (!pieces[row].data) {
+        addDefault();
+        ++row;
+        continue;
+      }
+      size_t end = row;
+      while (end < pieces.size() && pieces[end].data)
+        ++end;
+      size_t added = addPieces(pieces.subspan(row, end - row), records.subspan(row, end - row));
+      row += added;
+      if (row < end)
+        return row;
+    }
+    return pieces.size();
+  }
+  /// Appends rows whose elements are in `records`, one piece in each, up to the first that does not fit; how many. Of
+  /// that one, elements may be there: cut() takes them away.
+  virtual size_t addPieces(std::span<const Piece> pieces, std::span<const Span> records) = 0;
+  /// The same for rows whose elements take `size` bytes, `offset` behind a place of their own.
+  virtual size_t addFixed(std::span<const char *const> starts, int64_t offset, int64_t size,
+                          std::span<const Span> records) = 0;
   /// Appends any row, the default where `content` is nowhere or holds nothing. Throws where it does not fit.
   virtual void add(std::string_view content, const char *limit) = 0;
   virtual void addDefault() = 0;
@@ -44,28 +65,44 @@ public:
     for (size_t d = isOpen; d < feature.dims.size(); ++d)
       inner *= feature.dims[d];
     if (isOpen)
-      splits.reserve(rows + 1), splits.push_back(0);
+      splits.resize(rows + 1);
     else if (int64_t most = batchBytes / (std::is_floating_point_v<T> ? 4 : 1); // elements that the records can hold
              !isText && inner <= most / static_cast<int64_t>(rows))
       elements.reserve(static_cast<int64_t>(rows) * inner * width);
   }
 
-  size_t addRows(std::span<const Piece> pieces) override {
-    for (size_t row = 0; row < pieces.size();) {
-      if (!pieces[row].data) {
-        addDefault();
-        ++row;
-        continue;
-      }
-      size_t end = row;
-      while (end < pieces.size() && pieces[end].data)
-        ++end;
-      size_t added = addPieces(pieces.subspan(row, end - row));
-      if (added < end - row)
-        return row + added;
-      row = end;
+  /// What is written stands in registers: through members, each element would load where it goes, as memory of bytes
+  /// may be anything's.
+  size_t addPieces(std::span<const Piece> pieces, std::span<const Span> records) override {
+    if constexpr (isText) {
+      return addStrings(pieces, records);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return addReals(pieces, records);
+    } else {
+      size_t row = !isOpen && inner <= few ? addFew(pieces, records) : 0;
+      return row == pieces.size() ? row : row + addMany(pieces.subspan(row), records.subspan(row));
     }
-    return pieces.size();
+  }
+
+  size_t addFixed(std::span<const char *const> starts, int64_t offset, int64_t size,
+                  std::span<const Span> records) override {
+    if constexpr (std::is_same_v<T, float>)
+      if (size <= copied && size % width == 0 && fits(size / width))
+        return addShortReals(starts, offset, size, records);
+    size_t row = 0;
+    if constexpr (std::is_integral_v<T>)
+      row = fits(size) ? addBytes(starts, offset, size) : 0;
+    std::array<Piece, 32> pieces;
+    while (row < starts.size()) {
+      size_t some = std::min(pieces.size(), starts.size() - row);
+      for (size_t i = 0; i < some; ++i)
+        pieces[i] = {starts[row + i] + offset, size};
+      size_t added = addPieces(std::span(pieces).first(some), records.subspan(row, some));
+      row += added;
+      if (added < some)
+        break;
+    }
+    return row;
   }
 
   void add(std::string_view content, const char *limit) override {
@@ -79,15 +116,15 @@ public:
         list, [&](std::string_view text) { addText(text); }, [&](std::string_view bytes) { addFloats(bytes); },
         [&](int64_t integer) { addInteger(integer); }, [&](std::string_view packed) { addIntegers(packed); });
     int64_t added = count - before;
-    if (isOpen && inner > 0 && added % inner == 0)
-      splits.push_back(splits.back() + added / inner);
-    else if (isOpen || added != inner)
+    count = before;
+    if (!endRow(added))
       dimsFor(feature, feature.dims, added); // throws
   }
 
   void addDefault() override {
     if (isOpen) {
-      splits.push_back(splits.back());
+      splits[numRows + 1] = splits[numRows];
+      ++numRows;
       return;
     }
     for (int64_t i = 0; i < inner; ++i)
@@ -97,13 +134,12 @@ public:
         elements.put<T>(static_cast<T>(static_cast<int64_t>(feature.number)));
       else
         elements.put<T>(static_cast<T>(static_cast<float>(feature.number)));
-    count += inner;
+    endRow(inner);
   }
 
   void cut(size_t rows) override {
-    if (isOpen)
-      splits.resize(rows + 1);
-    count = isOpen ? splits.back() * inner : static_cast<int64_t>(rows) * inner;
+    numRows = rows;
+    count = isOpen ? splits[rows] * inner : static_cast<int64_t>(rows) * inner;
     if constexpr (isText)
       texts.cut(count);
     else
@@ -113,7 +149,7 @@ public:
   Value finish(int64_t rows) override {
     std::vector<int64_t> sizes(feature.dims);
     if (isOpen)
-      sizes[0] = splits.back();
+      sizes[0] = splits[numRows];
     else
       sizes.insert(sizes.begin(), rows);
     Dims dims{std::span<const int64_t>(sizes)};
@@ -122,13 +158,16 @@ public:
       value = texts.take(dims);
     else
       value = Value(feature.dtype, dims, elements.take());
-    return isOpen ? Value::ragged(value, splits) : value;
+    return isOpen ? Value::ragged(value, std::span(splits).first(numRows + 1)) : value;
   }
 
 private:
   static constexpr bool isText = std::is_same_v<T, std::string_view>;
   static constexpr int64_t width = sizeof(T);
   static constexpr int64_t copied = 32; // bytes at a time
+  static constexpr int64_t few = 8;     // integers of a row that are read one by one
+
+  bool fits(int64_t added) const { return isOpen ? inner > 0 && added % inner == 0 : added == inner; }
 
   /// Notes a row of so many elements. False where the feature requires other ones.
   [[gnu::always_inline]] bool endRow(int64_t added) {
@@ -136,14 +175,111 @@ private:
       if (added != inner) [[unlikely]]
         return false;
     } else if (inner == 1) {
-      splits.push_back(splits.back() + added);
+      splits[numRows + 1] = splits[numRows] + added;
     } else {
-      if (inner == 0 || added % inner)
+      if (!fits(added))
         return false;
-      splits.push_back(splits.back() + added / inner);
+      splits[numRows + 1] = splits[numRows] + added / inner;
     }
+    ++numRows;
     count += added;
     return true;
+  }
+
+  /// The same for some rows, of elements that fit.
+  void endRows(size_t rows, int64_t added) {
+    if (isOpen)
+      for (size_t row = numRows; row < numRows + rows; ++row)
+        splits[row + 1] = splits[row] + added / inner;
+    numRows += rows;
+    count += static_cast<int64_t>(rows) * added;
+  }
+
+  //===- Reals --------------------------------------------------------------------------------------===//
+
+  size_t addReals(std::span<const Piece> pieces, std::span<const Span> records) {
+    int64_t bytes = 0;
+    for (const Piece &piece : pieces)
+      bytes += piece.size;
+    elements.reserve(bytes / static_cast<int64_t>(sizeof(float)) * width + copied);
+    char *to = elements.end(), *begin = to;
+    size_t row = 0;
+    for (; row < pieces.size(); ++row) {
+      char *end = copyReals(pieces[row], records[row].limit, to);
+      if (!end || !endRow((end - to) / width)) [[unlikely]]
+        break;
+      to = end;
+    }
+    elements.advance(to - begin);
+    return row;
+  }
+
+  /// Reals that are copied at once, and as many in each row.
+  size_t addShortReals(std::span<const char *const> starts, int64_t offset, int64_t size,
+                       std::span<const Span> records) {
+    elements.reserve(static_cast<int64_t>(starts.size()) * size + copied);
+    char *to = elements.end(), *begin = to;
+    size_t row = 0;
+    for (; row < starts.size(); ++row, to += size) {
+      const char *from = starts[row] + offset;
+      if (records[row].limit - from >= copied) [[likely]]
+        std::memcpy(to, from, copied);
+      else
+        std::memcpy(to, from, static_cast<size_t>(size));
+    }
+    elements.advance(to - begin);
+    endRows(row, size / width);
+    return row;
+  }
+
+  /// The end of the elements of a row. Null where they are none of T.
+  [[gnu::always_inline]] static char *copyReals(const Piece &piece, const char *limit, char *to) {
+    const char *at = piece.data, *end = at + piece.size;
+    if (piece.size % static_cast<int64_t>(sizeof(float))) [[unlikely]]
+      return nullptr;
+    if constexpr (std::is_same_v<T, float>) {
+      if (piece.size <= 4 * copied && limit - at >= piece.size + copied) [[likely]]
+        for (int64_t from = 0; from < piece.size; from += copied) // copied without a call
+          std::memcpy(to + from, at + from, copied);
+      else
+        std::memcpy(to, at, static_cast<size_t>(piece.size));
+      return to + piece.size;
+    } else {
+      for (; at < end; at += sizeof(float), to += width) {
+        float narrow;
+        std::memcpy(&narrow, at, sizeof narrow);
+        auto element = static_cast<T>(narrow);
+        std::memcpy(to, &element, sizeof element);
+      }
+      return to;
+    }
+  }
+
+  //===- Integers -----------------------------------------------------------------------------------===//
+
+  /// Integers of a byte each; rows up to the first that has others.
+  size_t addBytes(std::span<const char *const> starts, int64_t offset, int64_t size) {
+    elements.reserve(static_cast<int64_t>(starts.size()) * size * width);
+    size_t rows = size == 1 ? copyBytes(starts, offset, 1) : copyBytes(starts, offset, size);
+    elements.advance(static_cast<int64_t>(rows) * size * width);
+    endRows(rows, size);
+    return rows;
+  }
+  [[gnu::always_inline]] size_t copyBytes(std::span<const char *const> starts, int64_t offset, int64_t size) {
+    char *to = elements.end();
+    for (size_t row = 0; row < starts.size(); ++row) {
+      const char *from = starts[row] + offset;
+      unsigned char bits = 0;
+      for (int64_t i = 0; i < size; ++i, to += width) {
+        auto byte = static_cast<unsigned char>(from[i]);
+        bits |= byte;
+        auto element = static_cast<T>(byte);
+        std::memcpy(to, &element, sizeof element);
+      }
+      if (bits & 128) [[unlikely]]
+        return row;
+    }
+    return starts.size();
   }
 
   /// Where the number at `at` ends; null where it does not end before `end`. 8 bytes from `at` on may be read.
@@ -173,57 +309,74 @@ private:
     return {nullptr, 0};
   }
 
-  /// Appends rows up to the first that does not fit; how many. What is written stands in registers: through members,
-  /// each element would load where it goes, as memory of bytes may be anything's.
-  size_t addPieces(std::span<const Piece> pieces) {
-    int64_t bytes = 0;
-    for (const Piece &piece : pieces)
-      bytes += piece.size;
-    size_t row = 0;
-    if constexpr (isText) {
-      texts.reserve(static_cast<int64_t>(pieces.size()), bytes);
-      for (; row < pieces.size() && addStrings(pieces[row]); ++row)
-        ;
-      return row;
-    } else {
-      if constexpr (std::is_integral_v<T>)
-        return addIntegers(pieces, bytes);
-      elements.reserve(bytes / static_cast<int64_t>(sizeof(float)) * width + copied);
-      char *to = elements.end(), *begin = to;
-      for (; row < pieces.size(); ++row) {
-        char *end = addNumbers(pieces[row], to);
-        if (!end || !endRow((end - to) / width)) [[unlikely]]
-          break;
-        to = end;
-      }
-      elements.advance(to - begin);
-      return row;
-    }
+  /// The number that is read, as an element at `to`. False where it is none of T.
+  [[gnu::always_inline]] static bool put(uint64_t number, char *to) {
+    if (std::is_same_v<T, int32_t> &&
+        static_cast<int64_t>(number) != static_cast<int32_t>(static_cast<uint32_t>(number))) [[unlikely]]
+      return false;
+    auto element = static_cast<T>(number);
+    std::memcpy(to, &element, sizeof element);
+    return true;
   }
 
-  /// The end of the elements of a row. Null where they are none of T.
-  [[gnu::always_inline]] static char *addNumbers(const Piece &piece, char *to) {
-    const char *at = piece.data, *end = at + piece.size;
-    if constexpr (std::is_same_v<T, float>) {
-      if (piece.size % static_cast<int64_t>(sizeof(float))) [[unlikely]]
-        return nullptr;
-      if (piece.size <= 4 * copied && piece.limit - at >= piece.size + copied) [[likely]]
-        for (int64_t from = 0; from < piece.size; from += copied) // copied without a call
-          std::memcpy(to + from, at + from, copied);
-      else
-        std::memcpy(to, at, static_cast<size_t>(piece.size));
-      return to + piece.size;
-    } else {
-      if (piece.size % static_cast<int64_t>(sizeof(float)))
-        return nullptr;
-      for (; at < end; at += sizeof(float), to += width) {
-        float narrow;
-        std::memcpy(&narrow, at, sizeof narrow);
-        auto element = static_cast<T>(narrow);
-        std::memcpy(to, &element, sizeof element);
-      }
-      return to;
+  /// Rows of few integers, each read where the one before ends; rows do not wait for each other. Up to the first that
+  /// does not fit or has no memory behind it.
+  size_t addFew(std::span<const Piece> pieces, std::span<const Span> records) {
+    const int64_t each = inner, read = 10 * each + 8;
+    elements.reserve(static_cast<int64_t>(pieces.size()) * each * width);
+    char *to = elements.end();
+    size_t row = 0;
+    for (; row < pieces.size(); ++row, to += each * width) {
+      const Piece piece = pieces[row];
+      if (records[row].limit - piece.data < read || !readFew(piece.data, piece.data + piece.size, to, each))
+          [[unlikely]]
+        break;
     }
+    elements.advance(static_cast<int64_t>(row) * each * width);
+    endRows(row, each);
+    return row;
+  }
+  [[gnu::always_inline]] static bool readFew(const char *at, const char *end, char *to, int64_t number) {
+    for (int64_t i = 0; i < number; ++i) {
+      uint64_t integer;
+      at = takeNumber(at, end, integer);
+      if (!at || !put(integer, to + i * width)) [[unlikely]]
+        return false;
+    }
+    return at == end;
+  }
+
+  /// Numbers side by side, the first of which begins at `at`, and where their elements go.
+  struct Lane {
+    const char *at;
+    char *to, *end;
+  };
+  static constexpr size_t numLanes = 4;
+  using Lanes = std::array<Lane, numLanes>;
+
+  [[gnu::always_inline]] static bool readNumber(Lane &lane, const char *end) {
+    uint64_t number;
+    lane.at = takeNumber(lane.at, end, number);
+    if (!lane.at || !put(number, lane.to)) [[unlikely]]
+      return false;
+    lane.to += width;
+    return true;
+  }
+
+  /// Where a number begins is known when the one before it was read: lanes do not wait for each other.
+  static bool readLanes(Lanes lanes, const char *end) {
+    int64_t common = INT64_MAX;
+    for (const Lane &lane : lanes)
+      common = std::min<int64_t>(common, lane.end - lane.to);
+    for (; common > 0; common -= width)
+      if (!readNumber(lanes[0], end) || !readNumber(lanes[1], end) || !readNumber(lanes[2], end) ||
+          !readNumber(lanes[3], end)) [[unlikely]]
+        return false;
+    for (Lane &lane : lanes)
+      while (lane.to < lane.end)
+        if (!readNumber(lane, end))
+          return false;
+    return true;
   }
 
   /// Numbers that end in these 8 bytes.
@@ -231,93 +384,99 @@ private:
     return static_cast<int64_t>(((~bytes & 0x8080808080808080u) >> 7) * 0x0101010101010101u >> 56);
   }
 
-  /// Numbers side by side, `count` from `at` on, of which the first is element `first`.
-  struct Lane {
-    const char *at = nullptr;
-    int64_t first = 0, count = 0;
-  };
-  static constexpr size_t numLanes = 4;
-
-  [[gnu::always_inline]] static bool readNumber(Lane &lane, int64_t k, const char *end, char *to) {
-    uint64_t number;
-    lane.at = takeNumber(lane.at, end, number);
-    if (!lane.at || (std::is_same_v<T, int32_t> &&
-                     static_cast<int64_t>(number) != static_cast<int32_t>(static_cast<uint32_t>(number)))) [[unlikely]]
-      return false;
-    auto element = static_cast<T>(number);
-    std::memcpy(to + (lane.first + k) * width, &element, sizeof element);
-    return true;
-  }
-
-  /// Where a number begins is known when the one before it was read: lanes do not wait for each other.
-  static bool readLanes(std::array<Lane, numLanes> lanes, const char *end, char *to) {
-    int64_t common = std::min({lanes[0].count, lanes[1].count, lanes[2].count, lanes[3].count});
-    for (int64_t k = 0; k < common; ++k)
-      if (!readNumber(lanes[0], k, end, to) || !readNumber(lanes[1], k, end, to) || !readNumber(lanes[2], k, end, to) ||
-          !readNumber(lanes[3], k, end, to)) [[unlikely]]
-        return false;
-    for (Lane &lane : lanes)
-      for (int64_t k = common; k < lane.count; ++k)
-        if (!readNumber(lane, k, end, to))
-          return false;
-    return true;
+  /// Copies packed numbers to `to`, 8 bytes at least, and returns how many end in them.
+  [[gnu::always_inline]] static int64_t copyNumbers(const Piece &piece, const char *limit, char *to) {
+    uint64_t word;
+    if (piece.size <= 8 && limit - piece.data >= 8) [[likely]] {
+      std::memcpy(&word, piece.data, sizeof word);
+      std::memcpy(to, &word, sizeof word);
+      return numEnds(word | ~uint64_t(0) << (4 * piece.size) << (4 * piece.size));
+    }
+    std::memcpy(to, piece.data, static_cast<size_t>(piece.size));
+    int64_t count = 0, at = 0;
+    for (; at + 8 <= piece.size; at += 8) {
+      std::memcpy(&word, to + at, sizeof word);
+      count += numEnds(word);
+    }
+    for (; at < piece.size; ++at)
+      count += !(to[at] & 128);
+    return count;
   }
 
   /// Integers of rows up to the first that does not fit. How many each row has is counted, and all of them are put side
   /// by side before they are read: no loop then ends where nobody can predict it.
-  size_t addIntegers(std::span<const Piece> pieces, int64_t bytes) {
+  size_t addMany(std::span<const Piece> pieces, std::span<const Span> records) {
     constexpr int64_t slack = 16;
-    std::array<char, 2048> few;
-    std::unique_ptr<char[]> many;
-    char *packed = few.data();
-    if (bytes + slack > static_cast<int64_t>(few.size()))
-      packed = (many = std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes + slack))).get();
+    int64_t bytes = 0;
+    for (const Piece &piece : pieces)
+      bytes += piece.size;
+    std::array<char, 2048> little;
+    std::unique_ptr<char[]> much;
+    char *packed = little.data();
+    if (bytes + slack > static_cast<int64_t>(little.size()))
+      packed = (much = std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes + slack))).get();
     *packed++ = 0; // no number is cut off before the first
     char *last = packed;
-    size_t rows = 0;
+    size_t row = 0;
     int64_t total = 0;
-    std::array<Lane, numLanes> lanes = {};
-    size_t numBegun = 0, rowsOfLane = (pieces.size() + numLanes - 1) / numLanes, laneEnd = 0;
-    for (const Piece &piece : pieces) {
-      if (rows == laneEnd) {
-        lanes[numBegun++] = {last, total};
-        laneEnd += rowsOfLane;
+    std::array<const char *, numLanes> begins;
+    std::array<int64_t, numLanes + 1> firsts;
+    for (size_t l = 0; l < numLanes; ++l) {
+      begins[l] = last;
+      firsts[l] = total;
+      for (size_t end = (l + 1) * pieces.size() / numLanes; row < end; ++row) {
+        int64_t added = copyNumbers(pieces[row], records[row].limit, last);
+        if ((last[pieces[row].size - 1] & 128) || !endRow(added)) [[unlikely]]
+          break;
+        last += pieces[row].size;
+        total += added;
       }
-      int64_t added = 0, at = 0;
-      uint64_t word;
-      if (piece.size < 8 && piece.limit - piece.data >= 8) [[likely]] {
-        std::memcpy(&word, piece.data, sizeof word);
-        std::memcpy(last, &word, sizeof word);
-        added = numEnds(word | ~uint64_t(0) << (8 * piece.size));
-      } else {
-        std::memcpy(last, piece.data, static_cast<size_t>(piece.size));
-        for (; at + 8 <= piece.size; at += 8) {
-          std::memcpy(&word, last + at, sizeof word);
-          added += numEnds(word);
-        }
-        for (; at < piece.size; ++at)
-          added += !(last[at] & 128);
-      }
-      if ((last[piece.size - 1] & 128) || !endRow(added)) [[unlikely]]
-        break;
-      last += piece.size;
-      total += added;
-      ++rows;
     }
+    firsts[numLanes] = total;
     elements.reserve(total * width);
-    for (size_t lane = numLanes; lane-- > 0;) {
-      if (!lanes[lane].at)
-        lanes[lane] = {last, total};
-      lanes[lane].count = (lane + 1 < numLanes ? lanes[lane + 1].first : total) - lanes[lane].first;
-    }
-    if (!readLanes(lanes, last, elements.end()))
+    Lanes lanes;
+    for (size_t l = 0; l < numLanes; ++l)
+      lanes[l] = {begins[l], elements.end() + firsts[l] * width, elements.end() + firsts[l + 1] * width};
+    if (!readLanes(lanes, last))
       return 0; // whose number it is shows when rows are added one by one
     elements.advance(total * width);
-    return rows;
+    return row;
+  }
+
+  //===- Strings ------------------------------------------------------------------------------------===//
+
+  size_t addStrings(std::span<const Piece> pieces, std::span<const Span> records) {
+    int64_t bytes = 0;
+    for (const Piece &piece : pieces)
+      bytes += piece.size;
+    texts.reserve(static_cast<int64_t>(pieces.size()), bytes + copied);
+    size_t row = 0;
+    if (!isOpen && inner == 1)
+      row = addWords(pieces, records);
+    for (; row < pieces.size() && addFields(pieces[row], records[row].limit); ++row)
+      ;
+    return row;
+  }
+
+  /// Rows of one string of less than 128 bytes, up to the first that is another.
+  size_t addWords(std::span<const Piece> pieces, std::span<const Span> records) {
+    size_t row = 0;
+    for (; row < pieces.size(); ++row) {
+      const char *at = pieces[row].data;
+      int64_t size = pieces[row].size - 2;
+      if (size < 0 || size >= 128 || at[0] != 10 || at[1] != static_cast<char>(size)) [[unlikely]]
+        break;
+      if (size <= copied && records[row].limit - at >= copied + 2) [[likely]]
+        texts.putReserved<copied>(at + 2, size);
+      else
+        texts.add({at + 2, static_cast<size_t>(size)}, records[row].limit);
+      endRow(1);
+    }
+    return row;
   }
 
   /// False where they are no strings, or others than the feature requires.
-  [[gnu::always_inline]] bool addStrings(const Piece &piece) {
+  bool addFields(const Piece &piece, const char *limit) {
     const char *at = piece.data, *end = at + piece.size;
     int64_t added = 0;
     for (; at < end; ++added) {
@@ -330,7 +489,7 @@ private:
         return false;
       if (size > static_cast<uint64_t>(end - at))
         return false;
-      texts.add({at, static_cast<size_t>(size)}, piece.limit);
+      texts.add({at, static_cast<size_t>(size)}, limit);
       at += size;
     }
     return endRow(added);
@@ -381,9 +540,10 @@ private:
   const char *limit = nullptr;
   bool isOpen;
   int64_t inner = 1, count = 0; // elements of a row, or behind the open dim; those so far
+  size_t numRows = 0;
   Growing elements;
   GrowingStrings texts;
-  std::vector<int64_t> splits;
+  std::vector<int64_t> splits; // of all rows, where the first dim is open
 };
 
 } // namespace sinter::data::wire

@@ -70,8 +70,19 @@ public:
     offsets.put<int64_t>(texts.size());
     ++count;
   }
+  /// The same for at most `most` bytes; so many are read, and may be written behind what is reserved for it.
+  template <int64_t most> void putReserved(const char *text, int64_t size) {
+    std::memcpy(texts.end(), text, most);
+    texts.advance(size);
+    int64_t end = texts.size();
+    std::memcpy(offsets.end(), &end, sizeof end);
+    offsets.advance(sizeof end);
+    ++count;
+  }
   void reserve(int64_t strings, int64_t bytes) {
-    offsets.reserve((strings + 1) * static_cast<int64_t>(sizeof(int64_t)));
+    if (offsets.size() == 0)
+      offsets.put<int64_t>(0);
+    offsets.reserve(strings * static_cast<int64_t>(sizeof(int64_t)));
     texts.reserve(bytes);
   }
   int64_t size() const { return count; }
