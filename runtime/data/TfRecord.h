@@ -65,9 +65,10 @@ Dataset::Map parseSequenceExample(std::vector<Feature> features, const std::stri
 
 /// The same for a batch of records of bytes, several times as quick: features of known dims become columns with one
 /// more dim, those whose first dim is open ragged ones. A record that is wrong makes the batch an error that names it.
-///   readTfRecordBatches(path, 256).prefetch(40).shuffleRows({.window = 10000, .seed = 7, .size = 128}).map(
-///       parseExamples(features), {.threads = 2})
-/// Reading ahead as many records as a window has lets the next window be read while this one is parsed.
+///   readTfRecordBatches(path, 512).shuffleRows({.window = 10000, .seed = 7, .size = 512}).map(
+///       parseExamples(features), {.threads = 1, .capacity = 48})
+/// That thread and the one that reads the result take turns, where that one waits: with room for two windows (of 20
+/// batches each) one reads a window while the other parses what it has read.
 Dataset::Map parseExamples(std::vector<Feature> features, const std::string &column = "record");
 
 /// The features that a serialized tf.Example has, each with dims {-1}.

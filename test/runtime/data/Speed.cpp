@@ -4,8 +4,9 @@
 //
 //   sinter_data_speed examples FILE MEGABYTES FLOATS
 //                                                 writes FILE where it is not there, checks it in a bare loop, then
-//                                                 reads, checks, shuffles, batches and parses it with two threads:
-//                                                 both parse, or one reads ahead and this one does the rest
+//                                                 reads, checks, shuffles, batches and parses it with one thread,
+//                                                 with another one that does the same as this one (two in all), or
+//                                                 with one that reads ahead while this one does the rest
 //   sinter_data_speed csv FILE                    reads a table in batches
 //   sinter_data_speed chars TOKENIZER FILE        makes tokens of a text, line by line, on one thread
 #include "runtime/data/Crc32c.h"
@@ -140,8 +141,9 @@ int main(int argc, char **argv) {
   measure("read, shuffled", [&] { return rowsOf(records.shuffleRows(shuffle)); });
   measure("read, parsed", [&] { return rowsOf(records.map(parseExamples(features))); });
   measure("read, shuffled, parsed", [&] { return rowsOf(records.shuffleRows(shuffle).map(parseExamples(features))); });
-  measure("read, shuffled, parsed, two threads",
-          [&] { return rowsOf(records.shuffleRows(shuffle).map(parseExamples(features), {.threads = 2})); });
+  measure("read, shuffled, parsed, two threads", [&] {
+    return rowsOf(records.shuffleRows(shuffle).map(parseExamples(features), {.threads = 1, .capacity = 48}));
+  });
   measure("read ahead, shuffled, parsed",
           [&] { return rowsOf(records.prefetch(24).shuffleRows(shuffle).map(parseExamples(features))); });
 }
