@@ -337,8 +337,8 @@ private:
   std::vector<const Plan::Fixed *> fixedOf; // by the plan, null for features that are in `pieces`
   std::vector<const char *> starts;         // of each run of the plan, `most`
   int64_t credit = 0;
-  size_t numAlike = 0, patience = most; // records one behind the other that could have a plan; so many make one
-  size_t begun = 0;                     // rows that are added
+  size_t numAlike = 0, patience = most / 2; // records one behind the other that could have a plan; so many make one
+  size_t begun = 0;                         // rows that are added
 };
 } // namespace
 

@@ -293,34 +293,70 @@ TEST(DataExamples, features_that_nobody_wants_are_passed_over) {
 
 //===- Damage ---------------------------------------------------------------------------------------===//
 
-/// Each byte of a record among others becomes another one, or the last: the batch is what the record is alone, or its
-/// error.
-TEST(DataExamples, any_damage_is_told_as_of_a_record_alone) {
-  std::vector<std::string> records;
-  for (int64_t i = 0; i < 60; ++i)
-    records.push_back(plain(columnsOf(i)));
-  const std::string good = records[44];
-  auto single = parseExample(features), known = parseExamples(features);
-  (void)known({{"record", Value::strings(records)}});
-  auto compare = [&](const std::string &bytes) {
-    records[44] = bytes;
+namespace {
+/// Records that are alike, of which one becomes another: the batch is what that record is alone, or its error, also
+/// where a batch before was without it.
+class Damage {
+public:
+  Damage() {
+    for (int64_t i = 0; i < 80; ++i)
+      records.push_back(plain(columnsOf(i)));
+    (void)known({{"record", Value::strings(records)}});
+  }
+  std::string good() const { return plain(columnsOf(at)); }
+  void compare(const std::string &bytes) {
+    records[at] = bytes;
     Record batch, one, list{{"record", Value::strings(records)}};
     std::string alone = messageOf([&] { one = single({{"record", Value::string(bytes)}}); });
     for (const auto &parse : {known, parseExamples(features)}) {
       std::string together = messageOf([&] { batch = parse(list); });
-      ASSERT_EQ(together, one.size() ? alone : "record 44 of the batch: " + alone);
+      ASSERT_EQ(together, one.size() ? alone : "record " + std::to_string(at) + " of the batch: " + alone);
       for (int64_t c = 0; c < one.size(); ++c)
-        ASSERT_TRUE(batch.value(c).row(44) == one.value(c)) << one.name(c);
+        ASSERT_TRUE(batch.value(c).row(at) == one.value(c)) << one.name(c);
     }
-  };
+  }
+
+private:
+  static constexpr int64_t at = 44;
+  std::vector<std::string> records;
+  Dataset::Map single = parseExample(features), known = parseExamples(features);
+};
+} // namespace
+
+TEST(DataExamples, any_damage_is_told_as_of_a_record_alone) {
+  Damage damage;
+  const std::string good = damage.good();
   for (size_t at = 0; at < good.size(); ++at) {
     SCOPED_TRACE(at);
-    ASSERT_NO_FATAL_FAILURE(compare(good.substr(0, at)));
+    ASSERT_NO_FATAL_FAILURE(damage.compare(good.substr(0, at)));
     for (int change : {0, 1, 2, 10, 26, 127, 128, 255, good[at] + 1, good[at] - 1, good[at] ^ 128}) {
       std::string bad = good;
       bad[at] = static_cast<char>(change);
-      ASSERT_NO_FATAL_FAILURE(compare(bad));
+      ASSERT_NO_FATAL_FAILURE(damage.compare(bad));
     }
+  }
+}
+
+/// Entries behind those that are expected, and sizes that are right but for a byte that says that more follow.
+TEST(DataExamples, what_ends_otherwise_is_told_as_of_a_record_alone) {
+  Damage damage;
+  std::vector<Column> columns = columnsOf(44);
+  std::string map;
+  for (const Column &column : columns)
+    map += entryOf(column, Form::Plain);
+  for (const std::string &more :
+       {entryOf({.name = "bag", .integers = {5}}, Form::Plain), entryOf({.name = "more", .integers = {5}}, Form::Plain),
+        std::string("\x0A"), std::string("\x0A\x05"), std::string(3, '\0'), varint(9 << 3) + varint(5)})
+    ASSERT_NO_FATAL_FAILURE(damage.compare(field(1, map + more)));
+  columns.pop_back();
+  map.clear();
+  for (const Column &column : columns)
+    map += entryOf(column, Form::Plain);
+  for (size_t size = 100; size < 128; ++size) { // a bag of small numbers, all sizes in a byte
+    auto byte = [&](size_t more) { return std::string(1, static_cast<char>(size + more)); };
+    std::string entry = "\x0A" + byte(11) + "\x0A\x03" + "bag\x12" + byte(4) + "\x1A" + byte(2) + "\x0A" + byte(0) +
+                        std::string(size, '\x05');
+    ASSERT_NO_FATAL_FAILURE(damage.compare(field(1, map + entry)));
   }
 }
 
