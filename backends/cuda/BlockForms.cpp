@@ -22,7 +22,9 @@ using namespace sinter::cuda;
 constexpr int64_t kFewColumns = 64;
 /// Reductions with so many results or more, which lie side by side, have a thread for each.
 constexpr int64_t kManyResults = 4096;
-constexpr int64_t kMostThreads = 256;
+constexpr int64_t kLeastThreads = 32, kMostThreads = 256;
+/// A schedule that is given may have more.
+constexpr int64_t kMostGivenThreads = 512;
 /// Parts of a sum have at least so many elements for each thread.
 constexpr int64_t kElementsOfPart = 16;
 constexpr int64_t kMostReducedParts = 256;
@@ -33,7 +35,7 @@ static int64_t threadsFor(DimExpr length, int64_t lanes = 1) {
     return kMostThreads;
   auto each = static_cast<uint64_t>(std::max<int64_t>(lanes, 4));
   int64_t wanted = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(length.constant()) / each));
-  return std::min(std::max<int64_t>(wanted, 32), kMostThreads);
+  return std::clamp(wanted, kLeastThreads, kMostThreads);
 }
 
 static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, int64_t threads, int64_t parts = 1) {
@@ -41,6 +43,17 @@ static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, int64_t t
   if (parts > 1)
     tile.push_back(parts);
   return ScheduleAttr::get(spec.kernel.getContext(), name, threads, tile, 0, {}, {});
+}
+
+/// Why a schedule that is given does not fit; `mostParts` of a sum.
+static std::string misfit(cuda::KernelSpec &spec, StringRef name, ScheduleAttr schedule, int64_t mostParts) {
+  int64_t threads = schedule.getLanes(), parts = schedule.getTile().empty() ? 1 : schedule.getTile().front();
+  bool areThreads = threads >= kLeastThreads && threads <= kMostGivenThreads && llvm::isPowerOf2_64(uint64_t(threads));
+  if (areThreads && parts <= mostParts && schedule == scheduleOf(spec, name, threads, parts))
+    return "";
+  return "its `lanes`, the threads of a block, require a power of two from 32 to 512" +
+         (mostParts > 1 ? ", and its tile is the number of parts, 2 to " + std::to_string(mostParts) + " or none"
+                        : std::string(", and it has no other fields"));
 }
 
 static int64_t partsOf(ScheduleAttr schedule) { return schedule.getTile().empty() ? 1 : schedule.getTile().front(); }
@@ -85,12 +98,9 @@ std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, Schedu
     return "each result is of few elements";
   if (!isInnermostReduced(op) && (!results.isConstant() || results.constant() >= kManyResults))
     return "its results lie side by side, a thread for each";
+  if (schedule) // given
+    return misfit(spec, name, schedule, kMostReducedParts);
   int64_t threads = threadsFor(each, lanesOfReduce(spec, op));
-  if (schedule) { // given
-    bool isFit = schedule.getTile().size() <= 1 && partsOf(schedule) <= kMostReducedParts &&
-                 schedule == scheduleOf(spec, name, threads, partsOf(schedule));
-    return isFit ? "" : "its threads follow from the sizes, and its tile is the number of parts, up to 256";
-  }
   schedule = scheduleOf(spec, name, threads, partsFor(spec, each, threads, results));
   return "";
 }
@@ -262,6 +272,8 @@ std::string cuda::planBlockRow(cuda::KernelSpec &spec, StringRef name, ScheduleA
   DimExpr length = rowLength(spec);
   if (length.isConstant() && length.constant() < kFewColumns)
     return "its rows are of few elements";
+  if (schedule) // given
+    return misfit(spec, name, schedule, 1);
   schedule = scheduleOf(spec, name, threadsFor(length, lanesOfRow(spec)));
   return "";
 }

@@ -38,6 +38,7 @@ public:
   std::unique_ptr<schedule::KernelSpec> specify(KernelOp kernel, ShapeAnalysis *outer) override;
   std::string refusal(schedule::KernelSpec &spec) override;
   llvm::LogicalResult settle(schedule::KernelSpec &spec, Refused refused) override;
+  llvm::SmallVector<ScheduleAttr> neighbours(schedule::KernelSpec &spec) override;
   llvm::SmallVector<schedule::Packing> packing(schedule::KernelSpec &) override { return {}; }
   schedule::KernelTraits describe(schedule::KernelSpec &spec, llvm::StringRef symbol) override;
   llvm::FailureOr<schedule::CodeObject> code(mlir::Location loc) override;

@@ -85,7 +85,7 @@ static const KernelForm forms[] = {
      kThreadsAtOnce},
     {"update", Chunk::Thread, 256, planOnly<planUpdate>, emitUpdate},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},
-    {"block_row", Chunk::Block, 0, planOnly<planBlockRow>, emitBlockRow, 2 * kThreadsAtOnce},
+    {"block_row", Chunk::Block, 0, planBlockRow, emitBlockRow, 2 * kThreadsAtOnce},
     {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},
     {"bags", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitBags>},
     {"scatter", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitScatter>},

@@ -208,8 +208,8 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   return cost;
 }
 
-ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
-                             const Gpu &gpu, double *ns, int64_t parts) {
+std::vector<RankedTile> cuda::rankTiles(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types,
+                                        Core core, const Gpu &gpu, int64_t parts) {
   static const ProductTile ofThreads[] = {{128, 128, 16, 8, 8}, {64, 128, 16, 8, 8}, {64, 64, 16, 4, 4},
                                           {32, 64, 16, 4, 4},   {32, 32, 32, 4, 4},  {16, 64, 32, 4, 4}};
   static const ProductTile ofWarps[] = {{128, 128, 32, 64, 32, 3}, {128, 64, 32, 32, 32, 3}, {64, 64, 32, 32, 32, 3},
@@ -218,8 +218,7 @@ ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &produc
                                              {128, 64, 64, 64, 64, 8},   {64, 256, 64, 64, 256, 5},
                                              {64, 128, 64, 64, 128, 8},  {64, 64, 64, 64, 64, 12}};
   Sizes sizes = sizesOf(spec, product);
-  ProductTile best;
-  double least = INFINITY;
+  std::vector<RankedTile> ranked;
   for (ProductTile tile : core == Core::Warpgroups ? ArrayRef(ofWarpgroups)
                           : isOfWarps(core)        ? ArrayRef(ofWarps)
                                                    : ArrayRef(ofThreads)) {
@@ -234,15 +233,19 @@ ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &produc
         break;
       if (!unfit(tile, types, product, core).empty())
         continue;
-      double cost = costOf(tile, sizes, types, product, core, gpu);
-      if (cost < least) {
-        least = cost;
-        best = tile;
-      }
+      RankedTile next{tile, costOf(tile, sizes, types, product, core, gpu)};
+      auto isBefore = [](const RankedTile &x, const RankedTile &y) { return x.ns < y.ns; };
+      ranked.insert(std::upper_bound(ranked.begin(), ranked.end(), next, isBefore), next);
     }
   }
-  assert(best.rows && "some tile fits any product");
+  return ranked;
+}
+
+ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
+                             const Gpu &gpu, double *ns, int64_t parts) {
+  std::vector<RankedTile> ranked = rankTiles(spec, product, types, core, gpu, parts);
+  assert(!ranked.empty() && "some tile fits any product");
   if (ns)
-    *ns = least;
-  return best;
+    *ns = ranked.front().ns;
+  return ranked.front().tile;
 }

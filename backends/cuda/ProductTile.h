@@ -59,8 +59,15 @@ int64_t sharedBytes(const ProductTile &tile, const ProductTypes &types, const Ma
 /// Why no code can be written by the tile; empty where it can.
 std::string unfit(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product, Core core);
 
-/// The tile that the cost model prefers for these sizes on a GPU, with that many parts of k (0: as many as it prefers);
-/// its time in `ns`.
+struct RankedTile {
+  ProductTile tile;
+  double ns; // by the cost model
+};
+/// The tiles that the cost model knows for these sizes on a GPU, with that many parts of k (0: as many as may be worth
+/// it), the one that it prefers first.
+std::vector<RankedTile> rankTiles(KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
+                                  const Gpu &gpu, int64_t parts = 0);
+/// The first of these; its time in `ns`.
 ProductTile chooseTile(KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
                        const Gpu &gpu, double *ns = nullptr, int64_t parts = 0);
 
