@@ -301,9 +301,10 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
                     "print which kernels have plain loops and why each emitter declined, and which loops on a GPU the "
                     "host takes part in");
   command
-      ->add_flag("--tune{60}", flags->tune, // a string: numeric flags are counts
-                 "=SECONDS: measure other schedules of the kernels on this machine, at most so long (default 60), and "
-                 "write what is better to --schedules")
+      ->add_flag(
+          "--tune{60}", flags->tune, // a string: numeric flags are counts
+          "=SECONDS: measure other schedules of the kernels on this machine, and on its GPU where --target names "
+          "one, at most so long (default 60), and write what is better to --schedules")
       ->check(CLI::Range(0.01, 1e6));
   command->add_option("--schedules", flags->schedules, "file of schedules for kernels, as --tune writes it");
   addForce(*command, flags->force);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each kernel is compiled as a module of its own, once for each schedule; their sessions run in turns, so that a slow
-// moment hits all of them.
+// moment hits all of them. What a kernel of a device takes its events tell, as in --profile.
 
 #include "tools/sinter/Tune.h"
 #include "compiler/Compile.h"
@@ -23,6 +23,8 @@ static constexpr int kRounds = 7, kConfirmations = 15;
 static constexpr double kRoundUs = 1500;
 static constexpr double kGain = 0.03, kLoss = 0.02, kErrors = 3;
 static constexpr int kSteps = 3; // from one schedule to a better neighbour
+/// Of one call of a kernel: launches, and copies of what it reads and writes.
+static constexpr int64_t kMostEvents = 4096;
 
 static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -48,29 +50,42 @@ TimeRatio tool::timeRatio(std::vector<double> one, std::vector<double> other) {
 }
 
 namespace {
-/// A kernel with one schedule, compiled, with a session on one thread and one on all cores.
+/// A kernel with one schedule, compiled, with a session on one thread and one on all cores; with one session where it
+/// runs on a device.
 class Compiled {
 public:
   /// Null when the schedule or the kernel by itself cannot be compiled or run; `error` says why the code does not load.
-  static std::unique_ptr<Compiled> make(ModuleOp alone, ScheduleAttr schedule, int optLevel,
+  static std::unique_ptr<Compiled> make(ModuleOp alone, ScheduleAttr schedule, int optLevel, bool onDevice,
                                         const std::vector<HostTensor> &inputs, std::string &error);
   ~Compiled() {
     for (sinter_session *session : sessions)
       sinter_session_destroy(session);
   }
 
-  /// Microseconds a call over `calls` of them.
+  /// Microseconds a call over `calls` of them, on a device what its kernels take; infinite after an error.
   double time(unsigned which, int64_t calls) {
+    double onDevice = 0;
     auto start = Clock::now();
-    for (int64_t i = 0; i < calls; ++i)
+    for (int64_t i = 0; i < calls; ++i) {
       if (sinter_session_run(sessions[which]))
         return INFINITY;
-    return since(start) * 1e6 / static_cast<double>(calls);
+      if (isOnDevice)
+        onDevice += kernelsOfLastRun(sessions[which]);
+    }
+    return (isOnDevice ? onDevice : since(start) * 1e6) / static_cast<double>(calls);
+  }
+  /// Microseconds that a call takes as the host sees it.
+  double timeOfCall() {
+    auto start = Clock::now();
+    return sinter_session_run(sessions.front()) ? INFINITY : since(start) * 1e6;
   }
 
   size_t numSessions() const { return sessions.size(); }
 
 private:
+  static double kernelsOfLastRun(sinter_session *session);
+
+  bool isOnDevice = false;
   CompiledModule module;
   std::unique_ptr<LoadedModule> loaded;
   std::vector<std::vector<int64_t>> dims;
@@ -81,8 +96,9 @@ struct Kernel {
   OwningOpRef<ModuleOp> alone;
   KernelOp op;
   std::vector<HostTensor> inputs;
+  bool onDevice = false;
   std::unique_ptr<Compiled> code; // by the schedule that it has
-  double us = 0;
+  double us = 0, usOfCall = 0;
   int64_t uses = 0;
 };
 
@@ -98,7 +114,7 @@ private:
   bool isOver() const { return since(start) > seconds; }
   void collect(ModuleOp module, ScheduleFile &file);
   /// Rounds of all of `codes` in turns.
-  std::vector<Times> measure(ArrayRef<Compiled *> codes, double us, int rounds);
+  std::vector<Times> measure(ArrayRef<Compiled *> codes, double usOfCall, int rounds);
   /// The product of the ratios on one thread and on all cores, if it is measurably below 1; else 1.
   double gain(const Times &now, const Times &other);
   SmallVector<ScheduleAttr> neighbours(KernelOp kernel);
@@ -113,7 +129,21 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Compiled> Compiled::make(ModuleOp alone, ScheduleAttr schedule, int optLevel,
+double Compiled::kernelsOfLastRun(sinter_session *session) {
+  int64_t count = 0, ns = 0;
+  std::vector<sinter_kernel_event> events(kMostEvents);
+  if (sinter_session_events(session, kMostEvents, events.data(), &count))
+    return INFINITY;
+  bool isTold = false;
+  for (const sinter_kernel_event &event : ArrayRef(events).take_front(static_cast<size_t>(count)))
+    if (event.on_device && !StringRef(event.name).starts_with("copy ")) {
+      ns += event.end_ns - event.begin_ns;
+      isTold = true;
+    }
+  return isTold ? static_cast<double>(ns) * 1e-3 : INFINITY;
+}
+
+std::unique_ptr<Compiled> Compiled::make(ModuleOp alone, ScheduleAttr schedule, int optLevel, bool onDevice,
                                          const std::vector<HostTensor> &inputs, std::string &error) {
   ScopedDiagnosticHandler silent(alone.getContext(), [](Diagnostic &) { return success(); });
   OwningOpRef<ModuleOp> copy = alone.clone();
@@ -126,6 +156,7 @@ std::unique_ptr<Compiled> Compiled::make(ModuleOp alone, ScheduleAttr schedule, 
   if (failed(module))
     return nullptr;
   auto made = std::make_unique<Compiled>();
+  made->isOnDevice = onDevice;
   made->module = std::move(*module);
   made->loaded = LoadedModule::load(made->module, error);
   if (!made->loaded)
@@ -133,7 +164,7 @@ std::unique_ptr<Compiled> Compiled::make(ModuleOp alone, ScheduleAttr schedule, 
   int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   made->dims.resize(inputs.size());
   for (int threads : {1, cores}) {
-    if (threads == 1 && !made->sessions.empty())
+    if (!made->sessions.empty() && (threads == 1 || onDevice))
       break; // of one core
     sinter_session_options how = {};
     how.struct_size = sizeof how;
@@ -142,6 +173,8 @@ std::unique_ptr<Compiled> Compiled::make(ModuleOp alone, ScheduleAttr schedule, 
     if (sinter_session_create(made->loaded->get(), 0, &how, &session))
       return nullptr;
     made->sessions.push_back(session);
+    if (onDevice && sinter_session_trace(session, kMostEvents))
+      return nullptr;
     for (size_t i = 0; i < inputs.size(); ++i) {
       sinter_tensor view = viewOf(inputs[i], made->dims[i]);
       if (sinter_session_set_input(session, static_cast<int32_t>(i), &view))
@@ -167,7 +200,8 @@ void Tuner::collect(ModuleOp module, ScheduleFile &file) {
     llvm::raw_string_ostream(text) << op.getScheduleAttr();
     file.choose(target, op, {text, describeKernel(op), /*isKept=*/true});
     Kernel kernel;
-    kernel.alone = backend.name() == target.host->kind().name() ? moduleOf(op) : nullptr;
+    kernel.onDevice = backend.name() != target.host->kind().name();
+    kernel.alone = moduleOf(op);
     bool hasInputs = kernel.alone && cast<func::FuncOp>(kernel.alone->getBody()->front()).getNumArguments() > 0;
     if (!hasInputs) {
       ++report.unmeasured;
@@ -188,9 +222,9 @@ void Tuner::collect(ModuleOp module, ScheduleFile &file) {
   });
 }
 
-std::vector<Tuner::Times> Tuner::measure(ArrayRef<Compiled *> codes, double us, int rounds) {
+std::vector<Tuner::Times> Tuner::measure(ArrayRef<Compiled *> codes, double usOfCall, int rounds) {
   std::vector<Times> result(codes.size());
-  auto calls = static_cast<int64_t>(std::clamp(kRoundUs / std::max(us, 0.05), 1.0, 1e5));
+  auto calls = static_cast<int64_t>(std::clamp(kRoundUs / std::max(usOfCall, 0.05), 1.0, 1e5));
   for (unsigned which = 0; which < codes.front()->numSessions(); ++which)
     for (int round = 0; round < rounds + 1; ++round)
       for (size_t i = 0; i < codes.size(); ++i) {
@@ -243,7 +277,7 @@ void Tuner::improve(Kernel &kernel, ScheduleFile &file) {
       if (isOver() || llvm::is_contained(tried, schedule))
         continue;
       tried.push_back(schedule);
-      if (auto code = Compiled::make(*kernel.alone, schedule, optLevel, kernel.inputs, error)) {
+      if (auto code = Compiled::make(*kernel.alone, schedule, optLevel, kernel.onDevice, kernel.inputs, error)) {
         codes.push_back(std::move(code));
         schedules.push_back(schedule);
         ++report.candidates;
@@ -254,7 +288,7 @@ void Tuner::improve(Kernel &kernel, ScheduleFile &file) {
     SmallVector<Compiled *> turns{best.get()};
     for (auto &code : codes)
       turns.push_back(code.get());
-    std::vector<Times> times = measure(turns, kernel.us, kRounds);
+    std::vector<Times> times = measure(turns, kernel.usOfCall, kRounds);
     size_t winner = 0;
     double least = 1;
     for (size_t i = 1; i < times.size(); ++i)
@@ -266,7 +300,7 @@ void Tuner::improve(Kernel &kernel, ScheduleFile &file) {
       break;
     // The best of many is too good by chance: it has to win again, against the default.
     Compiled *reference = original ? original.get() : best.get();
-    std::vector<Times> again = measure({reference, turns[winner]}, kernel.us, kConfirmations);
+    std::vector<Times> again = measure({reference, turns[winner]}, kernel.usOfCall, kConfirmations);
     double confirmed = gain(again[0], again[1]);
     if (!(confirmed < finalGain))
       break;
@@ -295,12 +329,17 @@ FailureOr<TuneReport> Tuner::run(ModuleOp module, ScheduleFile &file) {
   for (Kernel &kernel : kernels) {
     if (isOver() && &kernel != &kernels.front()) // one tells whether this machine runs the code
       break;
-    kernel.code = Compiled::make(*kernel.alone, kernel.op.getScheduleAttr(), optLevel, kernel.inputs, error);
+    kernel.code =
+        Compiled::make(*kernel.alone, kernel.op.getScheduleAttr(), optLevel, kernel.onDevice, kernel.inputs, error);
     if (!error.empty())
       return module.emitError("not supported: --tune requires code that this machine runs: " + error);
-    if (kernel.code)
+    if (kernel.code) {
       kernel.us = std::min(kernel.code->time(0, 1), kernel.code->time(0, 1));
-    else
+      kernel.usOfCall = kernel.onDevice ? kernel.code->timeOfCall() : kernel.us;
+    }
+    if (!std::isfinite(kernel.us))
+      kernel.code = nullptr;
+    if (!kernel.code)
       ++report.unmeasured;
   }
   llvm::sort(kernels, [](const Kernel &a, const Kernel &b) {

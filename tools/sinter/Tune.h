@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Schedules chosen by measuring on this machine (sinter compile --tune).
+// Schedules chosen by measuring on this machine and its GPU (sinter compile --tune).
 
 #ifndef SINTER_TOOLS_SINTER_TUNE_H
 #define SINTER_TOOLS_SINTER_TUNE_H
@@ -11,7 +11,7 @@ namespace sinter::tool {
 
 struct TuneReport {
   size_t kernels = 0, measured = 0, better = 0, candidates = 0;
-  size_t unmeasured = 0; // of open sizes, of devices, or that do not run by themselves
+  size_t unmeasured = 0; // of open sizes, or that do not run by themselves
   double seconds = 0;
 
   /// One line.
@@ -20,8 +20,8 @@ struct TuneReport {
 
 /// Measures schedules near those that the kernels of `module` have, which is at the end of the fused level and is not
 /// changed, the dearest kernels first, until `seconds` are over. Those that are measurably better on one thread or on
-/// all cores, and on neither worse, are put into `file`. Fails with a diagnostic when this machine does not run the
-/// code.
+/// all cores, and on neither worse, or on the device that runs them, are put into `file`. Fails with a diagnostic when
+/// this machine does not run the code.
 llvm::FailureOr<TuneReport> tune(mlir::ModuleOp module, const schedule::Target &target, int optLevel, double seconds,
                                  ScheduleFile &file);
 
