@@ -333,7 +333,8 @@ SINTER_API sinter_status_code sinter_session_set_output_dlpack(sinter_session *s
 SINTER_API sinter_status_code sinter_session_take_output_dlpack(sinter_session *session, int32_t index,
                                                                 sinter_dlpack **tensor);
 
-/// A copy of a row-major tensor of the host in the memory of the module's device, to be given to its deleter.
+/// A copy of a row-major tensor of the host in the memory of the module's device, to be given to its deleter. Without
+/// data: memory for such a tensor, not initialized.
 SINTER_API sinter_status_code sinter_module_to_device(sinter_module *module, const sinter_tensor *tensor,
                                                       sinter_dlpack **result);
 

@@ -346,15 +346,15 @@ sinter_status_code sinter_module_to_device(sinter_module *module, const sinter_t
   if (!device)
     return srtError(SINTER_UNSUPPORTED, "a copy to the device requires a module whose kernels run on one");
   if (tensor->rank < 0 || tensor->rank > SINTER_MAX_RANK ||
-      !srtTensorBytes(tensor->dtype, tensor->rank, tensor->dims, &count, &bytes) || (count && !tensor->data) ||
-      !srtIsDense(tensor))
-    return srtError(SINTER_INVALID_ARGUMENT, "a copy to the device requires a row-major tensor with data");
+      !srtTensorBytes(tensor->dtype, tensor->rank, tensor->dims, &count, &bytes) || !srtIsDense(tensor))
+    return srtError(SINTER_INVALID_ARGUMENT, "a copy to the device requires a row-major tensor");
   void *data = device->keep(device, bytes ? bytes : 1);
   if (!data)
     return srtError(SINTER_OUT_OF_MEMORY, "no memory of the device for %" PRId64 " bytes", bytes);
   Taken *taken;
   sinter_status_code status = makeTaken(module, tensor, data, &taken);
-  if (!status && bytes && device->transfer(device, data, tensor->data, bytes, SINTER_COPY_TO_DEVICE)) {
+  int hasData = bytes && tensor->data;
+  if (!status && hasData && device->transfer(device, data, tensor->data, bytes, SINTER_COPY_TO_DEVICE)) {
     freeTaken(&taken->tensor);
     return srtError(SINTER_RUNTIME_ERROR, "%" PRId64 " bytes cannot be copied to the device", bytes);
   }

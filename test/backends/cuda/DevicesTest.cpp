@@ -205,6 +205,16 @@ TEST_F(Devices, OutputsGoToTheCallersMemoryThere) {
   ASSERT_EQ(sinter_session_run(session), SINTER_OK) << lastError();
   ASSERT_EQ(sinter_module_to_host(module, to, got), SINTER_OK) << lastError();
   expectResult(got, 0);
+  // Memory without elements yet, for the same.
+  sinter_dlpack *room = nullptr;
+  sinter_tensor none = tensorOf(nullptr);
+  ASSERT_EQ(sinter_module_to_device(module, &none, &room), SINTER_OK) << lastError();
+  output.data = room->data;
+  ASSERT_EQ(sinter_session_set_output_on_device(session, 0, &output), SINTER_OK) << lastError();
+  ASSERT_EQ(sinter_session_run(session), SINTER_OK) << lastError();
+  ASSERT_EQ(sinter_module_to_host(module, room, got), SINTER_OK) << lastError();
+  expectResult(got, 1);
+  room->deleter(room);
   // One memory for both is refused, as on the host.
   output.data = there->data;
   ASSERT_EQ(sinter_session_set_output_on_device(session, 0, &output), SINTER_OK) << lastError();
@@ -214,7 +224,7 @@ TEST_F(Devices, OutputsGoToTheCallersMemoryThere) {
   ASSERT_EQ(sinter_session_set_output(session, 0, nullptr), SINTER_OK);
   ASSERT_EQ(sinter_session_run(session), SINTER_OK) << lastError();
   ASSERT_EQ(sinter_session_output(session, 0, &output), SINTER_OK);
-  expectResult(static_cast<float *>(output.data), 1);
+  expectResult(static_cast<float *>(output.data), 2);
   to->deleter(to);
 }
 
