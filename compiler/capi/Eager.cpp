@@ -41,6 +41,8 @@ struct Call {
   ArrayRef<sinter_attr> attrs;
   ArrayRef<std::vector<int32_t>> levels = {}; // of derivatives, as EagerDerivative says
   size_t own = operands.size();               // operands that are the op's
+  const EagerDevice *device = nullptr;        // null: the host
+  ArrayRef<const ThereTensor *> there = {};   // of a device: the operands that lie there, null for the others
 };
 
 /// A compiled op; made by the first who needs it.
@@ -116,7 +118,10 @@ static void addText(Key &key, StringRef text) {
 /// Everything about a call but its operands. Attributes that have no valid form give a key that no call is stored
 /// under.
 static void addOp(Key &key, const Call &call) {
-  addText(key, call.op);
+  if (call.device)
+    addText(key, (call.op + " on " + call.device->name).str());
+  else
+    addText(key, call.op);
   addNumber(key, static_cast<uint32_t>(call.attrs.size()));
   addNumber(key, static_cast<uint32_t>(call.levels.size()));
   for (const std::vector<int32_t> &level : call.levels) {
@@ -283,6 +288,7 @@ static sinter_status_code compileKernel(const Call &call, Size size, unsigned nu
   sinter_compile_options options = {};
   options.struct_size = sizeof options;
   options.threads = 1;
+  options.device = call.device ? call.device->name.c_str() : nullptr;
   return sinter_graph_compile(&graph, &options, &kernel.module);
 }
 
@@ -359,8 +365,8 @@ static sinter_status_code makePlan(const Call &call, bool reference, std::shared
   for (const sinter_tensor &tensor : call.operands)
     if (tensor.dtype)
       elements = std::max(elements, countElements(ArrayRef(tensor.dims, tensor.rank)).value_or(0));
-  plan->moves = !reference && isMove(call.op) && elements < kThreadedElements;
-  if (reference || plan->moves || (moves && elements <= kEvaluatedElements))
+  plan->moves = !reference && !call.device && isMove(call.op) && elements < kThreadedElements;
+  if (reference || plan->moves || (!call.device && moves && elements <= kEvaluatedElements))
     return SINTER_OK;
   plan->kernel = kernelOfClass(call);
   return SINTER_OK;
@@ -577,24 +583,90 @@ static sinter_status_code settleKernel(const Call &call, const Key &key, std::sh
   return SINTER_OK;
 }
 
+/// Computes on copies of the operands on the host, and copies results to the device.
+static sinter_status_code onHost(const Call &call, size_t count,
+                                 function_ref<sinter_status_code(const Call &host, sinter_tensor *outputs)> compute,
+                                 std::vector<ThereTensor> &results) {
+  SmallVector<sinter_tensor> operands(call.operands), outputs(count);
+  std::vector<std::unique_ptr<void, decltype(&std::free)>> copies;
+  for (auto [k, there] : llvm::enumerate(call.there)) {
+    if (!there)
+      continue;
+    size_t bytes = bytesOf(operands[k].dtype, countElements(ArrayRef(operands[k].dims, operands[k].rank)).value_or(0));
+    copies.emplace_back(std::aligned_alloc(64, std::max<size_t>((bytes + 63) / 64 * 64, 64)), &std::free);
+    operands[k].data = copies.back().get();
+    if (!operands[k].data)
+      return fail(SINTER_OUT_OF_MEMORY, call.op + " has no memory for copies of its operands");
+    if (sinter_status_code status = copyToHost(*call.device, *there, operands[k].data))
+      return status;
+  }
+  Call host = call;
+  host.operands = operands;
+  host.there = {};
+  if (sinter_status_code status = compute(host, outputs.data()))
+    return status;
+  results.resize(count);
+  sinter_status_code status = SINTER_OK;
+  for (auto [output, result] : llvm::zip(outputs, results)) {
+    if (!status)
+      status = copyToDevice(*call.device, output, result);
+    sinter_tensor_free(&output);
+  }
+  return status;
+}
+
+static sinter_status_code runThere(Kernel &kernel, const Plan &plan, const Call &call,
+                                   std::vector<ThereTensor> &results) {
+  if (!sinter_module_stream(kernel.module)) // the device has no form of any kernel
+    return onHost(
+        call, plan.outputs.size(),
+        [&](const Call &host, sinter_tensor *outputs) { return runKernel(kernel, plan, host, outputs); }, results);
+  SmallVector<EagerOperand, 8> inputs;
+  for (auto [tensor, there] : llvm::zip(call.operands, call.there))
+    if (tensor.dtype)
+      inputs.push_back({tensor, there});
+  results.assign(plan.outputs.size(), {});
+  for (auto [type, result] : llvm::zip(plan.outputs, results))
+    if (llvm::all_of(ArrayRef(type.dims, type.rank), [](int64_t size) { return size >= 0; }))
+      if (sinter_status_code status = makeRoom(*call.device, type, result))
+        return status;
+  sinter_session *session = nullptr;
+  if (sinter_status_code status = takeSession(kernel, /*threaded=*/false, &session))
+    return status;
+  sinter_status_code status = callThere(session, std::span(inputs.data(), inputs.size()), results);
+  giveSession(kernel, /*threaded=*/false, session);
+  return status;
+}
+
+static sinter_status_code checkOperands(const Call &call) {
+  for (auto [k, tensor] : llvm::enumerate(call.operands))
+    if (tensor.dtype)
+      if (sinter_status_code status = checkTensor(&tensor, call.op + ": operand " + Twine(k)))
+        return status;
+  return SINTER_OK;
+}
+
+/// What is known about the shapes of an op's call.
+static sinter_status_code findOrMakePlan(const Call &call, Key &key, std::shared_ptr<Plan> &plan) {
+  if ((plan = findPlan(call, key)))
+    return SINTER_OK;
+  if (sinter_status_code status = makePlan(call, isReference(), plan))
+    return status;
+  keepPlan(key, plan);
+  return SINTER_OK;
+}
+
 sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sinter_tensor *operands, int32_t num_attrs,
                                 const sinter_attr *attrs, int32_t room, sinter_tensor *outputs, int32_t *count) {
   if (!op || !count || num_operands < 0 || num_attrs < 0 || (num_operands && !operands) || (num_attrs && !attrs))
     return invalid("eager requires an op, operands, attributes and a place for the number of results, got null");
   Call call{op, ArrayRef(operands, static_cast<size_t>(num_operands)), ArrayRef(attrs, static_cast<size_t>(num_attrs))};
-  for (auto [k, tensor] : llvm::enumerate(call.operands))
-    if (tensor.dtype)
-      if (sinter_status_code status = checkTensor(&tensor, call.op + ": operand " + Twine(k)))
-        return status;
-  bool reference = isReference();
-
+  if (sinter_status_code status = checkOperands(call))
+    return status;
   Key key;
-  std::shared_ptr<Plan> plan = findPlan(call, key);
-  if (!plan) {
-    if (sinter_status_code status = makePlan(call, reference, plan))
-      return status;
-    keepPlan(key, plan);
-  }
+  std::shared_ptr<Plan> plan;
+  if (sinter_status_code status = findOrMakePlan(call, key, plan))
+    return status;
   *count = static_cast<int32_t>(plan->outputs.size());
   if (room < *count || (*count && !outputs))
     return invalid(call.op + " requires room for " + Twine(*count) + " results, got " + Twine(outputs ? room : 0));
@@ -607,18 +679,41 @@ sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sint
   return runKernel(*plan->kernel, *plan, call, outputs);
 }
 
-sinter_status_code capi::eagerDerivative(const EagerDerivative &derivative, std::span<sinter_tensor> outputs,
-                                         bool &needsChanged) {
-  needsChanged = false;
-  Call call{derivative.op, ArrayRef(derivative.operands.data(), derivative.operands.size()),
-            ArrayRef(derivative.attrs.data(), derivative.attrs.size()),
-            ArrayRef(derivative.levels.data(), derivative.levels.size()), derivative.own};
-  assert(!call.levels.empty() && outputs.size() == call.levels.back().size() &&
-         "a derivative gives its last gradients");
-  if (isReference())
-    return evaluateDerivative(call, outputs);
+sinter_status_code capi::eagerOn(const EagerDevice &device, const char *op, std::span<const EagerOperand> operands,
+                                 std::span<const sinter_attr> attrs, std::vector<ThereTensor> &results) {
+  SmallVector<sinter_tensor, 8> tensors;
+  SmallVector<const ThereTensor *, 8> there;
+  for (const EagerOperand &operand : operands) {
+    tensors.push_back(operand.tensor);
+    there.push_back(operand.there);
+  }
+  Call call{op, tensors, ArrayRef(attrs.data(), attrs.size())};
+  call.device = &device;
+  call.there = there;
+  if (sinter_status_code status = checkOperands(call))
+    return status;
   Key key;
-  std::shared_ptr<Plan> plan = findPlan(call, key);
+  std::shared_ptr<Plan> plan;
+  if (sinter_status_code status = findOrMakePlan(call, key, plan))
+    return status;
+  if (!plan->kernel)
+    return onHost(call, plan->outputs.size(), evaluate, results);
+  if (sinter_status_code status = settleKernel(call, key, plan))
+    return status;
+  return runThere(*plan->kernel, *plan, call, results);
+}
+
+static Call derivativeCall(const EagerDerivative &derivative) {
+  return {derivative.op, ArrayRef(derivative.operands.data(), derivative.operands.size()),
+          ArrayRef(derivative.attrs.data(), derivative.attrs.size()),
+          ArrayRef(derivative.levels.data(), derivative.levels.size()), derivative.own};
+}
+
+/// The plan of a derivative, whose kernel has code.
+static sinter_status_code settleDerivative(const EagerDerivative &derivative, const Call &call,
+                                           std::shared_ptr<Plan> &plan, bool &needsChanged) {
+  Key key;
+  plan = findPlan(call, key);
   if (!plan) {
     plan = planDerivative(call);
     keepPlan(key, plan);
@@ -631,5 +726,38 @@ sinter_status_code capi::eagerDerivative(const EagerDerivative &derivative, std:
       needsChanged = true;
       return invalid("the gradient of " + call.op + " needs operand " + Twine(k) + ", which was changed in place");
     }
+  return SINTER_OK;
+}
+
+sinter_status_code capi::eagerDerivative(const EagerDerivative &derivative, std::span<sinter_tensor> outputs,
+                                         bool &needsChanged) {
+  needsChanged = false;
+  Call call = derivativeCall(derivative);
+  assert(!call.levels.empty() && outputs.size() == call.levels.back().size() &&
+         "a derivative gives its last gradients");
+  if (isReference())
+    return evaluateDerivative(call, outputs);
+  std::shared_ptr<Plan> plan;
+  if (sinter_status_code status = settleDerivative(derivative, call, plan, needsChanged))
+    return status;
   return runKernel(*plan->kernel, *plan, call, outputs.data());
+}
+
+sinter_status_code capi::eagerDerivativeOn(const EagerDevice &device, const EagerDerivative &derivative,
+                                           std::span<const ThereTensor *const> there, std::vector<ThereTensor> &results,
+                                           bool &needsChanged) {
+  needsChanged = false;
+  Call call = derivativeCall(derivative);
+  call.device = &device;
+  call.there = ArrayRef(there.data(), there.size());
+  size_t count = call.levels.back().size();
+  if (isReference())
+    return onHost(
+        call, count,
+        [&](const Call &host, sinter_tensor *outputs) { return evaluateDerivative(host, std::span(outputs, count)); },
+        results);
+  std::shared_ptr<Plan> plan;
+  if (sinter_status_code status = settleDerivative(derivative, call, plan, needsChanged))
+    return status;
+  return runThere(*plan->kernel, *plan, call, results);
 }

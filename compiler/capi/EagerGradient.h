@@ -6,7 +6,7 @@
 #ifndef SINTER_COMPILER_CAPI_EAGERGRADIENT_H
 #define SINTER_COMPILER_CAPI_EAGERGRADIENT_H
 
-#include "runtime/sinter.h"
+#include "compiler/capi/EagerDevice.h"
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -31,6 +31,10 @@ struct EagerDerivative {
 /// SINTER_INVALID_ARGUMENT where the op has no gradient; `needsChanged` says that an operand was not to be read.
 sinter_status_code eagerDerivative(const EagerDerivative &derivative, std::span<sinter_tensor> outputs,
                                    bool &needsChanged);
+/// The same on a device: `there` has each operand that lies there, null for the others; `results` become the gradients.
+sinter_status_code eagerDerivativeOn(const EagerDevice &device, const EagerDerivative &derivative,
+                                     std::span<const ThereTensor *const> there, std::vector<ThereTensor> &results,
+                                     bool &needsChanged);
 
 } // namespace sinter::capi
 
