@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Apply.h"
-#include "Tape.h"
+#include "There.h"
 
 namespace sinter::inline SINTER_HOST::detail {
 
@@ -30,8 +30,31 @@ uint64_t hashOp(const char *op, std::span<const sinter_attr> attrs) {
   return hash;
 }
 
+static bool applyThere(const capi::EagerDevice &device, const char *op, std::span<const Tensor> operands,
+                       std::span<const sinter_attr> attrs, std::span<Tensor> results, int &count, Where where) {
+  std::vector<capi::ThereTensor> made;
+  if (capi::eagerOn(device, op, ThereOperands(operands).list, attrs, made)) {
+    results[0] = fail(where, inFunction(refusal(op, operands, sinter_last_error())));
+    count = 1;
+    return false;
+  }
+  count = int(made.size());
+  for (size_t k = 0; k < made.size(); ++k)
+    results[k] = adoptThere(device, std::move(made[k]), where);
+  if (isRecorded(operands))
+    recordOp(op, operands, attrs, results.first(made.size()), where);
+  return true;
+}
+
 bool applyEager(const char *op, std::span<const Tensor> operands, std::span<const sinter_attr> attrs,
                 std::span<Tensor> results, int &count, Where where) {
+  const capi::EagerDevice *device = nullptr;
+  if (!areOfHost(operands) && !placeOfOp(op, operands, device, results[0], where)) {
+    count = 1;
+    return false;
+  }
+  if (device)
+    return applyThere(*device, op, operands, attrs, results, count, where);
   constexpr int room = 16;
   sinter_tensor inputs[room], outputs[room];
   std::vector<sinter_tensor> manyInputs;

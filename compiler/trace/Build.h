@@ -8,6 +8,7 @@
 #define SINTER_TRACE_BUILD_H
 
 #include "Apply.h"
+#include "There.h"
 #include "axes.hpp"
 
 #include <algorithm>
@@ -28,7 +29,9 @@ IndexPolicy &indexPolicy();
 
 class Build {
 public:
-  Build(const char *function, Where where) : where(where), function(function) {}
+  Build(const char *function, Where where)
+      : where(where), function(function), place(functionPlace()), placeBefore(place) {}
+  ~Build() { place = placeBefore; }
 
   const Where where;
 
@@ -48,6 +51,7 @@ public:
       fail("a tensor, got none");
     else if (tensor.error() && !problem.defined())
       problem = tensor;
+    notePlace(place, tensor);
     return tensor;
   }
 
@@ -222,9 +226,7 @@ public:
 
   /// A rank-0 tensor of that element type.
   Tensor number(DType dtype, double value) { return failed() ? problem : strong(convert(Tensor(value), dtype, where)); }
-  Tensor ints(std::span<const int64_t> values) {
-    return failed() ? problem : Tensor(values, Shape{int64_t(values.size())}, where);
-  }
+  Tensor ints(std::span<const int64_t> values) { return failed() ? problem : constantOf(values, where); }
   Tensor ints(std::initializer_list<int64_t> values) { return ints(std::span(values.begin(), values.size())); }
   Tensor index(int64_t value) { return failed() ? problem : scalar(value, where); }
 
@@ -553,6 +555,8 @@ public:
 
 private:
   const char *function;
+  FunctionPlace &place;      // of this thread
+  FunctionPlace placeBefore; // of the function that calls this one
   Tensor problem;
 };
 

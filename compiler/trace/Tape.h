@@ -13,6 +13,10 @@
 #include "tape.hpp"
 #include <mutex>
 
+namespace sinter::capi {
+struct EagerDevice;
+}
+
 namespace sinter::inline SINTER_HOST::detail {
 
 /// A counted hold of a node.
@@ -118,8 +122,8 @@ void recordOp(const char *op, std::span<const Tensor> operands, std::span<const 
 void setNode(const Tensor &tensor, const NodeRef &node, uint32_t output);
 /// The same elements, without what they were computed from.
 Tensor withoutNode(const Tensor &tensor);
-/// Zeros of a type whose sizes are known.
-Tensor zerosOf(const TensorType &type, Where where);
+/// Zeros of a type whose sizes are known, on a device, null for the host.
+Tensor zerosOf(const TensorType &type, Where where, const capi::EagerDevice *device);
 
 } // namespace sinter::inline SINTER_HOST::detail
 

@@ -336,7 +336,7 @@ uint32_t Trace::useConstant(const Tensor &tensor, Where where, Tensor &problem) 
                               "; pass the tensor as an argument, or allow it with sinter::constant(tensor)");
     return 0;
   }
-  uint64_t hash = hashBytes(uint64_t(tensor.dtype()) * 7919 + uint64_t(tensor.rank()), tensor.view().dims,
+  uint64_t hash = hashBytes(uint64_t(tensor.dtype()) * 7919 + uint64_t(tensor.rank()), tensor.value()->tensor.dims,
                             size_t(tensor.rank()) * 8);
   hash = number >= 0 ? hashBytes(hash, &number, sizeof number) : hashBytes(hash, tensor.view().data, size_t(bytes));
   Step *step;
@@ -386,7 +386,7 @@ uint32_t Trace::useType(const Tensor &tensor, Where where, Tensor &problem) {
   sinter_value_type type{};
   type.dtype = number.dtype;
   type.rank = tensor.rank();
-  std::memcpy(type.dims, tensor.view().dims, sizeof(int64_t) * size_t(type.rank));
+  std::memcpy(type.dims, tensor.value()->tensor.dims, sizeof(int64_t) * size_t(type.rank));
   const int64_t segments[] = {1, 0, 0};
   sinter_attr attrs[3] = {};
   attrs[0].name = "axes";

@@ -5,7 +5,7 @@
 // bits do not depend on threads, and are those of a gradient of the same ops as a graph.
 
 #include "Apply.h"
-#include "Tape.h"
+#include "There.h"
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -342,11 +342,20 @@ static bool walkBack(Walk &walk, const char *function, std::span<const Tensor> o
     if (!seed.defined() && output.known_size() != 1)
       return refuse("a tensor of one element or a seed, got " + output.type().str());
     if (!seed.defined()) {
-      seed = zerosOf(output.type(), where);
+      seed = zerosOf(output.type(), where, nullptr);
       visitDType(output.dtype(), [&]<class T>(T) { *static_cast<T *>(seed.view().data) = convertNumber<T>(1.0); });
+      seed = moved(seed, deviceOf(output), where);
     } else if (seed.weak() && !seed.traced()) {
       seed = convert(seed, output.dtype(), where);
     }
+    if (seed.rank() == 0 && !seed.error() && !seed.traced())
+      seed = moved(seed, deviceOf(output), where);
+    if (seed.error()) {
+      walk.error = std::make_shared<Error>(*seed.error());
+      return false;
+    }
+    if (deviceOf(seed) != deviceOf(output))
+      return refuse("a seed on " + output.device() + ", got one on " + seed.device() + " (move it with to)");
     if (!(seed.type() == output.type()))
       return refuse("a seed of type " + output.type().str() + ", got " + seed.type().str());
     walk.seeds.push_back({NodeRef(output.value()->node), {0, output.value()->output, seed}});
@@ -385,7 +394,7 @@ std::vector<Tensor> gradients(const std::vector<Tensor> &outputs, const std::vec
   }
   for (size_t k = 0; k < inputs.size(); ++k)
     if (!walk.found[k].defined())
-      walk.found[k] = detail::zerosOf(inputs[k].type(), where);
+      walk.found[k] = detail::zerosOf(inputs[k].type(), where, detail::deviceOf(inputs[k]));
   return std::move(walk.found);
 }
 

@@ -3,7 +3,7 @@
 #include "custom_op.hpp"
 #include "Build.h"
 #include "Frames.h"
-#include "Tape.h"
+#include "There.h"
 
 namespace sinter::inline SINTER_HOST {
 
@@ -46,6 +46,10 @@ static std::vector<Tensor> callNow(Build &b, const CustomOpOptions &op, std::spa
   if (sinter_status_code code = sinter_op_call(op.name.c_str(), op.function, int32_t(inputs.size()), inputs.data(),
                                                int32_t(outputs.size()), outputs.data()))
     return {failWith(code, b.where)};
+  for (const Tensor &operand : operands)
+    for (Tensor &result : results)
+      if (deviceOf(operand))
+        result = moved(result, deviceOf(operand), b.where);
   return results;
 }
 

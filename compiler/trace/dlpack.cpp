@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "dlpack.hpp"
+#include "There.h"
 #include "Trace.h"
 
 namespace sinter::inline SINTER_HOST {
@@ -118,16 +119,20 @@ dlpack::ManagedTensor *to_dlpack(const Tensor &tensor, Where where) {
   struct Shared {
     dlpack::ManagedTensor managed;
     Tensor tensor;
+    std::shared_ptr<sinter_dlpack> there; // of a tensor on a device: its elements as they are now
     int64_t shape[SINTER_MAX_RANK], strides[SINTER_MAX_RANK];
   };
-  auto *shared = new Shared{{}, tensor, {}, {}};
+  auto *shared = new Shared{{}, tensor, {}, {}, {}};
+  if (tensor.value()->there)
+    shared->there = tensor.value()->there->get().memory;
   int64_t stride = 1;
   for (int axis = tensor.rank(); axis-- > 0; stride *= tensor.known_dim(axis)) {
     shared->shape[axis] = tensor.known_dim(axis);
     shared->strides[axis] = stride;
   }
-  shared->managed.view = {tensor.view().data,
-                          {dlpack::cpu, 0},
+  const sinter_dlpack *there = shared->there.get();
+  shared->managed.view = {there ? there->data : tensor.view().data,
+                          there ? dlpack::Device{there->device_type, there->device_id} : dlpack::Device{dlpack::cpu, 0},
                           tensor.rank(),
                           detail::dlpackType(tensor.dtype()),
                           shared->shape,

@@ -2,7 +2,7 @@
 
 #include "Loops.h"
 #include "Apply.h"
-#include "Tape.h"
+#include "There.h"
 
 namespace sinter::inline SINTER_HOST::detail {
 
@@ -76,7 +76,8 @@ public:
     std::vector<Tensor> parts;
     for (int64_t k = 0; k < count(); ++k)
       parts.push_back(trips[size_t(reverse ? count() - 1 - k : k)][leaf]);
-    if (dtype_bytes(type.dtype) == 0 || isRecorded(std::span<const Tensor>(parts))) {
+    if (dtype_bytes(type.dtype) == 0 || isRecorded(std::span<const Tensor>(parts)) ||
+        std::any_of(parts.begin(), parts.end(), deviceOf)) {
       Shape one = type.shape;
       one.insert(axis, 1);
       for (Tensor &part : parts)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "module.hpp"
+#include "There.h"
 #include "Trace.h"
 
 namespace sinter::inline SINTER_HOST {
@@ -112,6 +113,12 @@ std::vector<std::string> Session::outputs() const {
   return names;
 }
 
+static Status refuseThere(const Tensor &tensor, Where where) {
+  return detail::report(Error("call requires tensors of the host, got " + detail::placed(tensor) +
+                                  " (copy them with to, or use call_on_device)",
+                              where));
+}
+
 Status Session::call(std::span<const Tensor> inputs, std::span<Tensor> outputs, Where where) {
   if (failure)
     return *failure;
@@ -121,11 +128,16 @@ Status Session::call(std::span<const Tensor> inputs, std::span<Tensor> outputs, 
     if (!input.defined() || input.traced() || input.error())
       return detail::report(input.error() ? *input.error()
                                           : Error("call requires tensors with elements, got one without", where));
+    if (detail::deviceOf(input))
+      return refuseThere(input, where);
     scratch[k] = input.view();
   }
   sinter_tensor *results = scratch.data() + inputs.size();
-  for (size_t k = 0; k < outputs.size(); ++k)
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (outputs[k].defined() && detail::deviceOf(outputs[k]))
+      return refuseThere(outputs[k], where);
     results[k] = outputs[k].defined() ? outputs[k].view() : sinter_tensor{};
+  }
   if (sinter_status_code code =
           sinter_session_call(session.get(), int32_t(inputs.size()), scratch.data(), int32_t(outputs.size()), results))
     return detail::report(lastError(code, where));

@@ -2,7 +2,7 @@
 
 #include "ops_index.hpp"
 #include "Build.h"
-#include "Tape.h"
+#include "There.h"
 
 namespace sinter::inline SINTER_HOST {
 
@@ -135,8 +135,8 @@ static Tensor takeSlices(Build &b, Tensor x, std::span<const Subscript> entries)
 /// x[i, j] of a tensor with elements, which lie side by side: a copy, without an op. Undefined for other subscripts.
 static Tensor sideBySide(const Tensor &x, const Places &places, Where where) {
   const std::vector<Subscript> &entries = places.entries;
-  if (!places.newAxes.empty() || !x.value() || x.value()->kind != Value::Kind::eager || Trace::current() ||
-      dtype_bytes(x.dtype()) == 0 || isRecorded(std::span(&x, 1)))
+  if (!places.newAxes.empty() || !x.value() || x.value()->kind != Value::Kind::eager || deviceOf(x) ||
+      Trace::current() || dtype_bytes(x.dtype()) == 0 || isRecorded(std::span(&x, 1)))
     return Tensor();
   size_t lead = 0;
   int64_t offset = 0, elements = 1;

@@ -8,9 +8,7 @@ namespace sinter::inline SINTER_HOST {
 namespace detail {
 
 static Tensor words(Build &b, std::initializer_list<uint32_t> values) {
-  return b.failed()
-             ? b.error()
-             : Tensor(std::span<const uint32_t>(values.begin(), values.size()), Shape{int64_t(values.size())}, b.where);
+  return b.failed() ? b.error() : constantOf(std::span<const uint32_t>(values.begin(), values.size()), b.where);
 }
 static Tensor keyWords(Build &b, const Key &key) {
   const Tensor &words = b.in(key.words);

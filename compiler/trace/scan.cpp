@@ -3,14 +3,14 @@
 #include "scan.hpp"
 #include "Apply.h"
 #include "Loops.h"
-#include "Tape.h"
+#include "There.h"
 
 namespace sinter::inline SINTER_HOST::detail {
 
 /// Slice `index` of an axis of a tensor with elements.
 static Tensor sliceOf(const Tensor &tensor, int axis, int64_t index, Where where) {
   Shape shape = tensor.known_shape();
-  if (dtype_bytes(tensor.dtype()) == 0 || isRecorded(std::span(&tensor, 1))) {
+  if (dtype_bytes(tensor.dtype()) == 0 || deviceOf(tensor) || isRecorded(std::span(&tensor, 1))) {
     Shape starts, limits = shape, steps;
     for (int k = 0; k < shape.size(); ++k) {
       starts.push_back(k == axis ? index : 0);

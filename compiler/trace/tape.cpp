@@ -2,6 +2,7 @@
 
 #include "Tape.h"
 #include "Apply.h"
+#include "There.h"
 #include "compiler/capi/EagerGradient.h"
 
 namespace sinter::inline SINTER_HOST {
@@ -101,7 +102,7 @@ class OpNode final : public TapeNode {
 public:
   OpNode(const char *op, std::shared_ptr<const HeldAttrs> attrs, std::vector<std::vector<int32_t>> levels, size_t own,
          std::span<const Tensor> operands, std::span<const Tensor> results, Where where)
-      : TapeNode(op, where), attrs(std::move(attrs)), levels(std::move(levels)), own(own),
+      : TapeNode(op, where), attrs(std::move(attrs)), device(deviceOf(results[0])), levels(std::move(levels)), own(own),
         operands(operands.begin(), operands.end()) {
     ++numOps;
     std::vector<int32_t> wrt;
@@ -127,27 +128,22 @@ public:
     std::vector<Tensor> given = operands;
     for (size_t k = 0; k < outputs.size(); ++k)
       if (is_float(outputs[k].dtype))
-        given.push_back(cotangents[k].defined() ? cotangents[k] : zerosOf(outputs[k], where));
-    std::vector<sinter_tensor> lowered;
+        given.push_back(cotangents[k].defined() ? cotangents[k] : zerosOf(outputs[k], where, device));
     std::vector<uint8_t> changed;
     for (size_t k = 0; k < given.size(); ++k) {
       if (given[k].error()) {
         problem = given[k];
         return false;
       }
-      lowered.push_back(given[k].defined() ? given[k].view() : sinter_tensor{});
       changed.push_back(k < versions.size() && uint32_t(given[k].version()) != versions[k]);
     }
-    std::vector<sinter_tensor> made(gradients.size());
     bool needsChanged = false;
-    if (capi::eagerDerivative({name.c_str(), attrs->get(), lowered, own, levels, changed}, made, needsChanged)) {
+    if (!differentiate(given, changed, gradients, needsChanged)) {
       problem = fail(where, needsChanged ? "backward requires the operands of " + name +
                                                " as they were, got one that was changed in place since"
                                          : "backward: " + std::string(sinter_last_error()));
       return false;
     }
-    for (size_t k = 0; k < made.size(); ++k)
-      gradients[k] = adoptTensor(made[k], where);
     if (create && isRecorded(std::span<const Tensor>(given)))
       setNodes(gradients, new OpNode(name.c_str(), attrs, levels, own, given, gradients, where));
     return true;
@@ -166,7 +162,29 @@ public:
   }
 
 private:
+  /// False with the C library's message.
+  bool differentiate(std::span<const Tensor> given, std::span<const uint8_t> changed, std::span<Tensor> gradients,
+                     bool &needsChanged) const {
+    ThereOperands lowered(given);
+    capi::EagerDerivative derivative{name.c_str(), attrs->get(), lowered.tensors, own, levels, changed};
+    if (device) {
+      std::vector<capi::ThereTensor> made;
+      if (capi::eagerDerivativeOn(*device, derivative, lowered.there, made, needsChanged))
+        return false;
+      for (size_t k = 0; k < gradients.size(); ++k)
+        gradients[k] = adoptThere(*device, std::move(made[k]), where);
+      return true;
+    }
+    std::vector<sinter_tensor> made(gradients.size());
+    if (capi::eagerDerivative(derivative, made, needsChanged))
+      return false;
+    for (size_t k = 0; k < made.size(); ++k)
+      gradients[k] = adoptTensor(made[k], where);
+    return true;
+  }
+
   std::shared_ptr<const HeldAttrs> attrs;
+  const capi::EagerDevice *device;          // of the results
   std::vector<std::vector<int32_t>> levels; // the last one is that of this node's gradient
   size_t own;
   std::vector<Tensor> operands;
@@ -186,8 +204,10 @@ public:
         edges.push_back({NodeRef(operands[k].value()->node), operands[k].value()->output});
         types.push_back(operands[k].type());
       }
-    for (const Tensor &result : results)
+    for (const Tensor &result : results) {
       outputs.push_back(result.type());
+      devices.push_back(deviceOf(result));
+    }
   }
   ~CallNode() override { --numOps; }
 
@@ -196,7 +216,7 @@ public:
     std::vector<Tensor> given(cotangents.begin(), cotangents.end());
     for (size_t k = 0; k < given.size(); ++k)
       if (!given[k].defined() && is_float(outputs[k].dtype))
-        given[k] = zerosOf(outputs[k], where);
+        given[k] = zerosOf(outputs[k], where, devices[k]);
     std::vector<Tensor> all = call.backward(call.state.get(), given, create);
     for (size_t k = 0; k < places.size(); ++k) {
       Tensor gradient = places[k] < all.size() ? all[places[k]] : Tensor();
@@ -220,7 +240,8 @@ public:
 
 private:
   TapeCall call;
-  std::vector<size_t> places; // of the edges among the operands
+  std::vector<const capi::EagerDevice *> devices; // of the outputs
+  std::vector<size_t> places;                     // of the edges among the operands
   std::vector<TensorType> types;
 };
 
@@ -243,6 +264,10 @@ bool isRecorded(AnyTree tree) {
 Tensor withoutNode(const Tensor &tensor) {
   Value *from = tensor.value(), *value = Value::create(0);
   value->tensor = from->tensor;
+  if (from->there) {
+    value->there = from->there;
+    value->there->retain();
+  }
   value->weak = from->weak;
   value->where = from->where;
   value->shared = from->shared ? from->shared : from;
@@ -287,11 +312,11 @@ void recordCall(const char *name, AnyTree operands, AnyTree results, TapeCall ca
   setNodes(made, new CallNode(name, given, made, std::move(call), where));
 }
 
-Tensor zerosOf(const TensorType &type, Where where) {
+Tensor zerosOf(const TensorType &type, Where where, const capi::EagerDevice *device) {
   Tensor zeros = Tensor::empty(type.dtype, type.shape, where);
   if (!zeros.error())
     std::memset(zeros.view().data, 0, size_t(dtype_bytes(type.dtype, type.shape.elements())));
-  return zeros;
+  return zeros.error() ? zeros : moved(zeros, device, where);
 }
 
 /// Throws where the program has exceptions; else ends it, since there is no tensor to carry the error.
@@ -402,10 +427,19 @@ const Tensor &Tensor::assign(const Tensor &given, Where where) const {
   };
   if (!(values.type() == type()))
     return refuse("values of type " + type().str() + ", got " + values.type().str());
+  if (values.rank() == 0)
+    values = values.to(device(), where);
+  if (values.error())
+    return refuse(values.error()->message());
+  if (detail::deviceOf(values) != detail::deviceOf(*this))
+    return refuse("values on " + device() + ", got them on " + values.device() + " (move them with to)");
   bool isLeaf = head->node && head->node->isLeaf();
   if (isLeaf && detail::recording())
     return refuse("a tensor without requires_grad, or a NoGrad around it");
-  std::memmove(head->tensor.data, values.view().data, size_t(dtype_bytes(dtype(), known_size())));
+  if (head->there)
+    detail::replaceThere(*head->there, *values.value()->there);
+  else
+    std::memmove(head->tensor.data, values.view().data, size_t(dtype_bytes(dtype(), known_size())));
   ++(head->shared ? head->shared : head)->version;
   if (!detail::recording() || values.value() == head)
     return *this;

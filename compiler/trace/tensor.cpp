@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tensor.hpp"
+#include "There.h"
 #include <algorithm>
 
 namespace sinter::inline SINTER_HOST {
@@ -89,8 +90,11 @@ void Tensor::fill(DType dtype, const void *values, size_t count, const Shape &sh
                                     " elements, got " + std::to_string(count));
     return;
   }
-  if (allocate(dtype, shape, where) && count)
+  if (!allocate(dtype, shape, where))
+    return;
+  if (count)
     std::memcpy(head->tensor.data, values, count * size_t(dtype_bytes(dtype)));
+  *this = detail::movedToNew(*this, where);
 }
 
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const Shape &shape, Where where) {
@@ -107,7 +111,7 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const S
   std::memcpy(to, bytes.data(), bytes.size());
   if (dtype_bytes(dtype) == 0 && count % 2)
     to[wanted - 1] &= 15; // nobody reads the half that is left, but equal tensors have equal bytes
-  return tensor;
+  return detail::movedToNew(tensor, where);
 }
 
 //===- reading --------------------------------------------------------------------------------------===//
@@ -123,8 +127,11 @@ int64_t Tensor::known_dim(int axis) const {
 }
 
 bool Tensor::readable(const char *what, Where where) const {
-  if (head && head->kind == detail::Value::Kind::eager)
+  if (head && head->kind == detail::Value::Kind::eager) {
+    if (head->there)
+      detail::bringToHost(head);
     return true;
+  }
   detail::cannotRead(*this, what, where);
   return false;
 }

@@ -26,7 +26,8 @@ bool hostBranch(const Tensor &condition);
 void cannotRead(const Tensor &tensor, const char *what, Where where);
 } // namespace detail
 
-/// A tensor of up to 16 axes. Elements are row-major and shared between copies.
+/// A tensor of up to 16 axes. Elements are row-major and shared between copies. Those on a device (`to`, device.hpp)
+/// are copied to the host by whoever reads them there.
 class Tensor {
 public:
   /// No tensor at all; only good for assigning to.
@@ -196,9 +197,21 @@ public:
   /// x.at(subscripts...).set(values): a copy with some elements replaced or combined.
   template <class... Rest> Update at(const Subscript &first, const Rest &...rest) const;
 
+  //===--- where the elements are (device.hpp) ---===//
+
+  /// A copy on a device ("cuda:1", "cuda", "cpu"), or this tensor where it is there already. Its gradient is copied
+  /// back. An error where there is no such device.
+  Tensor to(const std::string &device, Where where = Where::current()) const;
+  /// "cpu" or "cuda:0"; empty for a tensor without elements.
+  std::string device() const;
+
   detail::Value *value() const { return head; }
-  /// The elements and their type; data is null for a tensor of a trace.
-  const sinter_tensor &view() const { return head->tensor; }
+  /// The elements, on the host, and their type; data is null for a tensor of a trace.
+  const sinter_tensor &view() const {
+    if (head->there)
+      detail::bringToHost(head);
+    return head->tensor;
+  }
 
 private:
   void failRows(int64_t first, size_t other, Where where);

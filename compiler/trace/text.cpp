@@ -69,7 +69,7 @@ std::string to_string(const Tensor &tensor, bool all) {
       }
     detail::appendAxis(text, tensor, data, 0, size, edge);
   });
-  return text;
+  return tensor.device() == "cpu" ? text : text + " on " + tensor.device();
 }
 
 Tensor load_npy(const std::string &path, Where where) {

@@ -2,6 +2,7 @@
 
 #include "train.hpp"
 #include "Functions.h"
+#include "There.h"
 #include "Trace.h"
 #include "TrainStep.h"
 #include "compiler/train/LossScale.h"
@@ -134,6 +135,9 @@ Tensor StepCore::call(std::span<const AnyTree> batch, LossCall loss) {
     for (const Tensor &leaf : *list)
       if (!leaf.defined() || leaf.traced() || leaf.error())
         return stop(leaf.error() ? leaf : s.problem("a training step requires tensors with elements, got one without"));
+      else if (deviceOf(leaf))
+        return stop(s.problem("a training step runs on the CPU and requires tensors of the host, got " + placed(leaf) +
+                              " (copy them with to, or train op by op with backward)"));
   StepForm *form = s.formFor(given);
   if (!form) {
     auto made = std::make_unique<StepForm>();

@@ -90,6 +90,8 @@ Value *Value::create(size_t bytes) {
 void Value::destroy() {
   if (node)
     TapeNode::release(node);
+  if (there)
+    releaseThere(there);
   if (drop)
     drop(this);
   delete error;

@@ -14,14 +14,16 @@
 namespace sinter::inline SINTER_HOST::detail {
 
 class TapeNode;
+struct DeviceElements;
 
 struct Value {
   enum class Kind : uint8_t { eager, traced, error };
 
   std::atomic<int32_t> references{1};
   Kind kind = Kind::eager;
-  bool weak = false;  // a C++ literal, which takes the element type of what it meets
-  bool large = false; // may become a constant of a graph however large it is
+  bool weak = false;    // a C++ literal, which takes the element type of what it meets
+  bool large = false;   // may become a constant of a graph however large it is
+  bool follows = false; // a constant of the library, which goes along to the device of what it meets
   uint8_t exponent = 0;
   sinter_tensor tensor{};          // traced and error: without data
   void (*drop)(Value *) = nullptr; // gives back what `owner` stands for
@@ -38,6 +40,8 @@ struct Value {
   uint32_t output = 0;      // which one of the node's
   uint32_t version = 0;     // changes in place
   Value *shared = nullptr;  // whose elements these are, which counts the changes; null: its own
+  // eager, on a device
+  DeviceElements *there = nullptr; // counted; then `tensor` has data once somebody has asked for them on the host
   // error
   Error *error = nullptr;
 
@@ -56,6 +60,10 @@ struct Value {
 private:
   void destroy();
 };
+
+/// Copies the elements of a value on a device to the host, where `tensor.data` then is, if they are not there yet.
+void bringToHost(Value *value);
+void releaseThere(DeviceElements *elements);
 
 /// Of the innermost trace of this thread.
 uint64_t &serialOfOpenTrace();
