@@ -2,6 +2,7 @@
 
 #include "jit.hpp"
 #include "Functions.h"
+#include "There.h"
 #include "Trace.h"
 #include "Walks.h"
 #include <chrono>
@@ -32,7 +33,7 @@ struct SignatureWriter final : TreeVisitor {
       words.push_back(at < specs.size() && size_t(axis) < specs[at].dims.size() &&
                               !specs[at].dims[size_t(axis)].name.empty()
                           ? -1
-                          : leaf.view().dims[axis]);
+                          : leaf.known_dim(axis));
     leaves.push_back(leaf);
   }
   void fixed(const void *bytes, size_t count, FixedKind) override {
@@ -53,12 +54,15 @@ struct SignatureMatcher final : TreeVisitor {
   const int64_t *next, *end;
   sinter_tensor *views;
   bool same = true;
+  const capi::EagerDevice *device = nullptr; // of the last leaf that lies on one
   void tensor(Tensor &leaf) override {
     const Value *value = leaf.value();
     if (!same || !value || value->kind != Value::Kind::eager) {
       same = false;
       return;
     }
+    if (value->there)
+      device = value->there->device;
     const sinter_tensor &from = value->tensor;
     int rank = from.rank;
     if (end - next < 1 + rank || *next != (int64_t(from.dtype) << 8 | rank)) {
@@ -98,6 +102,8 @@ public:
   std::vector<std::string> paths;
   std::map<std::string, std::string> fixed; // numbers and texts in the arguments, by path
   std::vector<TensorType> outputs;
+  const capi::EagerDevice *ofArguments = nullptr; // where some of them lie
+  const capi::EagerDevice *device = nullptr;      // where these or captured ones lie, and results stay; null: the host
   Module module;
   int threads = 1;
   bool timesDevice = false;        // its sessions measure what runs on a device
@@ -182,6 +188,10 @@ static std::string explainChange(const CompiledForm *before, const CompiledForm 
   for (const auto &[path, value] : now.fixed)
     if (auto was = before->fixed.find(path); was != before->fixed.end() && was->second != value)
       text += (text.empty() ? "" : ", ") + ("argument " + path) + " changed from " + was->second + " to " + value;
+  auto nameOf = [](const capi::EagerDevice *device) { return device ? device->name : std::string("cpu"); };
+  if (before->ofArguments != now.ofArguments)
+    text += (text.empty() ? "" : ", ") + ("the arguments' device changed from " + nameOf(before->ofArguments)) +
+            " to " + nameOf(now.ofArguments);
   return text.empty() ? "a number or text in the arguments changed" : text;
 }
 
@@ -255,11 +265,16 @@ struct JitCore::State {
   Entry *find(std::span<const AnyTree> args, AnyTree result, JitTrace trace, const JitProbe *probe, Matches matches);
   Entry *add(std::shared_ptr<CompiledForm> form, std::vector<Tensor> captured);
   void run(CompiledForm &form, sinter_tensor *views, AnyTree result);
+  /// The same where some of `leaves`, the arguments' and captured ones, lie on a device.
+  void runThere(CompiledForm &form, std::span<const Tensor> leaves, AnyTree result);
+  /// Where `leaves` lie. False with an error in `problem` where that is several places, or not what the options say.
+  bool placeOf(std::span<const Tensor> leaves, const capi::EagerDevice *&device, Tensor &problem) const;
   bool compile(CompiledForm &form, std::span<const Spec> specs, std::span<const Tensor> captured, AnyTree result,
                JitTrace trace) const;
   /// Writes what the options ask of a traced function into its graph and into `lowered`; false with the error in
   /// `problem`.
-  bool lower(sinter_graph *graph, int32_t function, sinter_compile_options &lowered, Tensor &problem) const;
+  bool lower(sinter_graph *graph, int32_t function, const capi::EagerDevice *device, sinter_compile_options &lowered,
+             Tensor &problem) const;
   struct Probed;
   bool probeSite(std::span<const Spec> specs, const JitProbe &probe, Matches matches, Probed &probed) const;
   /// What the arguments must look like; false with the error in `problem`.
@@ -345,13 +360,20 @@ void JitCore::call(std::span<const AnyTree> args, AnyTree result, JitTrace trace
     for (const AnyTree &arg : args)
       arg.visit(matcher);
     next = matcher.views;
-    return matcher.same && matcher.next == matcher.end;
+    return matcher.same && matcher.next == matcher.end && matcher.device == form.ofArguments;
   };
   State::Entry *entry = state->last.load(std::memory_order_acquire);
   if (!entry || !matches(*entry->form)) {
     entry = state->find(args, result, trace, probe, matches);
     if (!entry)
       return;
+  }
+  if (entry->form->device) {
+    std::vector<Tensor> leaves;
+    for (const AnyTree &arg : args)
+      arg.each([&](Tensor &leaf) { leaves.push_back(leaf); });
+    leaves.insert(leaves.end(), entry->captured.begin(), entry->captured.end());
+    return state->runThere(*entry->form, leaves, result);
   }
   for (const Tensor &tensor : entry->captured)
     *next++ = tensor.view();
@@ -416,6 +438,51 @@ void JitCore::State::run(CompiledForm &form, sinter_tensor *views, AnyTree resul
     });
   }
   form.give(session);
+}
+
+bool JitCore::State::placeOf(std::span<const Tensor> leaves, const capi::EagerDevice *&device, Tensor &problem) const {
+  const Tensor *first;
+  if (!onOneDevice("a jitted function", leaves, first, problem, where))
+    return false;
+  device = first ? deviceOf(*first) : nullptr;
+  if (options.device.empty() || !device)
+    return true;
+  const capi::EagerDevice *asked = nullptr;
+  if (capi::findEagerDevice(options.device, asked))
+    problem = fail(where, sinter_last_error());
+  else if (asked != device)
+    problem = fail(where, "a jitted function for " + options.device + " requires arguments there or on the host, got " +
+                              placed(*first) + " (move it with to)");
+  return !problem.defined();
+}
+
+void JitCore::State::runThere(CompiledForm &form, std::span<const Tensor> leaves, AnyTree result) {
+  const Tensor *first;
+  if (Tensor problem; !onOneDevice("a jitted function", leaves, first, problem, where))
+    return result.poison(problem);
+  if (!sinter_module_stream(form.module.handle())) { // the device has no form of any of its kernels
+    std::vector<sinter_tensor> views;
+    for (const Tensor &leaf : leaves)
+      views.push_back(leaf.view());
+    run(form, views.data(), result);
+    return result.each([&](Tensor &leaf) { leaf = leaf.error() ? leaf : moved(leaf, form.device, where); });
+  }
+  std::vector<capi::ThereTensor> outputs(form.outputs.size());
+  sinter_session *session = form.take();
+  auto begin = std::chrono::steady_clock::now();
+  bool isDone = session && !capi::callThere(session, ThereOperands(leaves).list, outputs);
+  std::string message = isDone ? "" : sinter_last_error();
+  if (session)
+    form.give(session);
+  if (!isDone)
+    return result.poison(fail(where, std::move(message)));
+  if (options.profile) {
+    ++form.calls;
+    form.ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+  }
+  result.assign(form.prototype.get());
+  size_t next = 0;
+  result.each([&](Tensor &leaf) { leaf = adoptThere(*form.device, std::move(outputs[next++]), where); });
 }
 
 bool JitCore::State::specsOf(std::span<const Tensor> leaves, std::vector<Spec> &specs, Tensor &problem) const {
@@ -506,16 +573,14 @@ bool JitCore::State::probeSite(std::span<const Spec> specs, const JitProbe &prob
 }
 
 /// What the compiler takes for JitOptions::device: null for this machine's CPU. False for another name.
-static bool deviceOf(const std::string &device, const char *&lowered) {
-  std::string_view number = std::string_view(device).starts_with("cuda:") ? std::string_view(device).substr(5) : "";
-  bool isNumber =
-      !number.empty() && number.size() < 5 && number.find_first_not_of("0123456789") == std::string_view::npos;
-  lowered = device == "cuda" || isNumber ? device.c_str() : nullptr;
-  return lowered || device.empty() || device == "cpu";
+static bool lowerDevice(const std::string &device, const char *&lowered) {
+  bool isHost = device.empty() || device == "cpu";
+  lowered = isHost ? nullptr : device.c_str();
+  return isHost || capi::isDeviceName(device);
 }
 
-bool JitCore::State::lower(sinter_graph *graph, int32_t function, sinter_compile_options &lowered,
-                           Tensor &problem) const {
+bool JitCore::State::lower(sinter_graph *graph, int32_t function, const capi::EagerDevice *device,
+                           sinter_compile_options &lowered, Tensor &problem) const {
   if ((!options.checkpoint.empty() && sinter_graph_keep(graph, function, options.checkpoint.c_str())) ||
       (!options.precision.empty() && sinter_graph_precision(graph, options.precision.c_str()))) {
     problem = fail(where, sinter_last_error());
@@ -525,10 +590,12 @@ bool JitCore::State::lower(sinter_graph *graph, int32_t function, sinter_compile
   lowered.opt_level = int32_t(options.opt_level);
   lowered.fast_math = options.fast_math;
   lowered.profile = options.profile;
-  if (!deviceOf(options.device, lowered.device)) {
+  if (!lowerDevice(options.device, lowered.device)) {
     problem = fail(where, "a jitted function requires a device cpu, cuda or cuda:NUMBER, got '" + options.device + "'");
     return false;
   }
+  if (device) // where the arguments are
+    lowered.device = device->name.c_str();
   return true;
 }
 
@@ -555,7 +622,7 @@ bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, st
   form.prototype = result.clone();
   form.outputs = std::move(traced.outputs);
   sinter_compile_options lowered{};
-  if (Tensor problem; !lower(raw, traced.function, lowered, problem))
+  if (Tensor problem; !lower(raw, traced.function, form.device, lowered, problem))
     return stop(problem);
   lowered.disk_cache = options.disk_cache;
   lowered.kernel_cache = options.kernel_cache;
@@ -564,7 +631,7 @@ bool JitCore::State::compile(CompiledForm &form, std::span<const Spec> specs, st
     return stop(fail(where, sinter_last_error()));
   form.module = Module(module);
   form.threads = options.threads ? options.threads : defaultThreads(form);
-  form.timesDevice = options.profile && options.device.starts_with("cuda");
+  form.timesDevice = options.profile && lowered.device;
   return true;
 }
 
@@ -575,7 +642,8 @@ std::string JitCore::dump(const char *phase, std::span<const AnyTree> args, AnyT
   for (const AnyTree &arg : args)
     arg.visit(writer);
   std::vector<Spec> specs;
-  if (Tensor problem; !s.specsOf(writer.leaves, specs, problem))
+  const capi::EagerDevice *device = nullptr;
+  if (Tensor problem; !s.specsOf(writer.leaves, specs, problem) || !s.placeOf(writer.leaves, device, problem))
     return stop(problem);
   sinter_graph *raw = nullptr;
   if (sinter_graph_create(&raw))
@@ -586,7 +654,7 @@ std::string JitCore::dump(const char *phase, std::span<const AnyTree> args, AnyT
   if (traced.error)
     return stop(errorTensor(*traced.error));
   sinter_compile_options lowered{};
-  if (Tensor problem; !s.lower(raw, traced.function, lowered, problem))
+  if (Tensor problem; !s.lower(raw, traced.function, device, lowered, problem))
     return stop(problem);
   const char *text = nullptr;
   if (sinter_graph_dump(raw, phase, &lowered, &text))
@@ -639,6 +707,8 @@ JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTr
   std::vector<Tensor> &captured = probed.captured;
   std::string &key = probed.key;
   if (site && probe && probeSite(specs, *probe, matches, probed)) {
+    for (const Tensor &tensor : captured)
+      key += tensor.device();
     if (probed.form)
       return matches(*probed.form), add(probed.form, std::move(captured)); // `matches` collects the views
     for (const std::shared_ptr<CompiledForm> &form : site->forms)
@@ -650,6 +720,14 @@ JitCore::State::Entry *JitCore::State::find(std::span<const AnyTree> args, AnyTr
   }
 
   auto form = std::make_shared<CompiledForm>();
+  std::vector<Tensor> all = writer.leaves;
+  all.insert(all.end(), captured.begin(), captured.end());
+  for (const Tensor &leaf : writer.leaves)
+    form->ofArguments = deviceOf(leaf) ? deviceOf(leaf) : form->ofArguments;
+  if (Tensor problem; !placeOf(all, form->device, problem)) {
+    result.poison(problem);
+    return nullptr;
+  }
   for (const auto &list : {std::span<const Tensor>(writer.leaves), std::span<const Tensor>(captured)})
     for (const Tensor &leaf : list)
       form->inputs.push_back(leaf.type());

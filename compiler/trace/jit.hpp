@@ -30,10 +30,10 @@ struct JitOptions {
   /// What products and convolutions of f32 multiply in, as `sinter compile --precision` says it: bf16, f16,
   /// "bf16,convolution=f32"; empty: f32. Sums, results and all other ops stay f32.
   std::string precision = {};
-  /// Where the code runs: "cpu" (or nothing), "cuda:1", the GPU of that number, or "cuda", the one whose number
-  /// SINTER_CUDA_DEVICE of the environment has, else the first. Arguments and results stay in the host's memory; the
-  /// CPU computes what has no form on the GPU. A machine without such a GPU is an error of the first call, and so is
-  /// another name.
+  /// Where the code runs: "cpu", "cuda:1", the GPU of that number, or "cuda", the one whose number SINTER_CUDA_DEVICE
+  /// of the environment has, else the first; nothing: where the arguments are. Results are on the device if an argument
+  /// is (Tensor::to), else in the host's memory; the CPU computes what has no form on the GPU. A machine without such a
+  /// GPU is an error of the first call, and so are another name and arguments on another device.
   std::string device = {};
 };
 
