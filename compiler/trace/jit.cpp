@@ -62,7 +62,7 @@ struct SignatureMatcher final : TreeVisitor {
       return;
     }
     if (value->there)
-      device = value->there->device;
+      device = value->there->device; // then nobody reads the view's data
     const sinter_tensor &from = value->tensor;
     int rank = from.rank;
     if (end - next < 1 + rank || *next != (int64_t(from.dtype) << 8 | rank)) {
@@ -71,7 +71,7 @@ struct SignatureMatcher final : TreeVisitor {
     }
     ++next;
     sinter_tensor &to = *views++;
-    to.data = from.data;
+    to.data = value->there ? nullptr : from.data;
     to.dtype = from.dtype;
     to.rank = rank;
     to.strides = nullptr;

@@ -2,6 +2,7 @@
 
 #include "nn.hpp"
 #include "LayerChecks.h"
+#include "There.h"
 #include "gradient.hpp"
 #include "ops.hpp"
 #include <algorithm>
@@ -462,7 +463,9 @@ Status loadLeaves(const std::string &path, detail::AnyTree tree, const LoadOptio
       return detail::report(Error("'" + path + "' requires type " + leaves[k].type().str() + " for '" + names[k] +
                                       "', got " + value.type().str(),
                                   where));
-    leaves[k] = value;
+    leaves[k] = detail::moved(value, detail::deviceOf(leaves[k]), where);
+    if (leaves[k].error())
+      return *leaves[k].error();
   }
   tree.setLeaves(leaves);
   return {};

@@ -246,7 +246,7 @@ struct LoadOptions {
   bool convert = false; // floats of another type than the leaf's are rounded to it: f16 and bf16 files, f32 models
 };
 /// Reads as many leaves as there are; shapes must be those of the tree, and types unless `convert`. After an error the
-/// tree is as it was.
+/// tree is as it was. What lies on a device stays there.
 Status loadLeaves(const std::string &path, detail::AnyTree tree, const LoadOptions &options, Where where);
 template <class Tree> Status save(const std::string &path, const Tree &tree, Where where = Where::current()) {
   return saveLeaves(path, detail::anyTree(tree), where);

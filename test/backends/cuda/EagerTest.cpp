@@ -4,6 +4,7 @@
 
 #include "CudaProgram.h"
 #include <cmath>
+#include <cstdio>
 #include <gtest/gtest.h>
 #include <sinter/losses.hpp>
 #include <sinter/nn.hpp>
@@ -305,6 +306,19 @@ TEST_F(Eager, OtherLibrariesGetItsMemory) {
   EXPECT_EQ(managed->view.device.id, 1);
   EXPECT_EQ(managed->view.shape[0], 2);
   managed->deleter(managed);
+}
+
+TEST_F(Eager, FilesAreReadToWhereTheModelIs) {
+  struct Line {
+    Tensor slope;
+  };
+  std::string path = testing::TempDir() + "eager-line.safetensors";
+  ASSERT_TRUE(nn::save(path, Line{Tensor({1.f, 2.f}).to("cuda:0") * 2}));
+  Line line = to_device(Line{zeros({2})}, "cuda:1");
+  ASSERT_TRUE(nn::load(path, line));
+  std::remove(path.c_str());
+  EXPECT_EQ(line.slope.device(), "cuda:1");
+  expectNear(line.slope, {2, 4});
 }
 
 /// Least squares by steps down the slope; the same in plain C++ by its formula.
