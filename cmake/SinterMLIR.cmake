@@ -23,8 +23,9 @@ target_compile_definitions(sinter_mlir INTERFACE _GNU_SOURCE __STDC_CONSTANT_MAC
 target_compile_options(sinter_mlir INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<BOOL:$<TARGET_PROPERTY:SINTER_EXCEPTIONS>>>>:-fno-exceptions>)
 
-# Heavy MLIR headers once. Our own dialect headers stay out: they change with every op.
-set(SINTER_PCH_OPTIONS -fpch-instantiate-templates)
+# Heavy MLIR headers once. Our own dialect headers stay out: they change with every op. Times of headers are left out,
+# as ccache and a package that is installed anew, with files of another date, would have clang refuse the rest.
+set(SINTER_PCH_OPTIONS -fpch-instantiate-templates "SHELL:-Xclang -fno-pch-timestamp")
 add_library(sinter_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp)
 target_link_libraries(sinter_pch PUBLIC sinter_mlir)
 target_compile_options(sinter_pch PRIVATE ${SINTER_PCH_OPTIONS})
