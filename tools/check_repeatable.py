@@ -48,6 +48,7 @@ REASONS = {
     "test/backends/cpu/Inputs/masked_halves.py": (["processor"], "which forms this host can run"),
     "test/tools/Inputs/precision.py": (["processor"], "which forms this host can run"),
     "test/numerics/joins.py": (["processor"], "which forms this host can run"),
+    "test/numerics/few_channels.py": (["processor"], "which forms this host can run"),
     "test/numerics/products.py": (["processor"], "which forms this host can run"),
     "test/numerics/sums.py": (["processor"], "which forms this host can run"),
     "test/runtime/data/Speed.cpp": (["time"], "a program that measures; no test runs it"),

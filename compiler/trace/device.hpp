@@ -6,8 +6,7 @@
 //   Tensor y = sum(x * x);                          // numbers, and tensors of rank 0, go along
 //   float value = y.item<float>();                  // who reads elements gets a copy
 //
-//   DeviceScope gpu("cuda:0");                      // new tensors are made there: of values, full, iota, random
-//   numbers
+//   DeviceScope gpu("cuda:0");                      // new tensors are made there: full, iota, random numbers
 //
 // Each op is compiled once for a class of shapes, as on the CPU, for the CPU and the GPU: what has no form on the GPU
 // the CPU computes on copies. Tensors of several devices in one op are an error. Gradients (tape.hpp) are on the device
