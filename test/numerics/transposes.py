@@ -61,6 +61,15 @@ def main():
             text += f"  %r = sinter.reverse %x {{axes = array<i64: {ends[0]}>}} : ({x}) -> {x}\n"
         text += f"  %y = sinter.transpose %{'r' if ends else 'x'} {{permutation = array<i64: {', '.join(map(str, order))}>}} : ({x}) -> {y}\n  return %y : {y}\n}}\n"
     images = [image(i, rng) for i in range(80)]
+    # A turned matrix that all pixels read has fewer axes than the result.
+    x = rng.integers(-60, 60, (3, 17)).astype(np.float32)
+    spread = np.broadcast_to((x + x).T, (2, 5, 17, 3))
+    images.append((
+        f'func.func @i{len(images)}(%x: tensor<3x17xf32> {{sinter.name = "x"}}) -> (tensor<2x5x17x3xf32> {{sinter.name = "y"}}) {{\n'
+        "  %s = sinter.add %x, %x : (tensor<3x17xf32>, tensor<3x17xf32>) -> tensor<3x17xf32>\n"
+        "  %t = sinter.transpose %s {permutation = array<i64: 1, 0>} : (tensor<3x17xf32>) -> tensor<17x3xf32>\n"
+        "  %y = sinter.broadcast %t axes = [2, 3] {type = tensor<2x5x17x3xf32>} : (tensor<17x3xf32>) -> tensor<2x5x17x3xf32>\n"
+        "  return %y : tensor<2x5x17x3xf32>\n}\n", x, {"y": spread}))
     text += "".join(made for made, _, _ in images)
     runtime, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0
     for level, needs in LEVELS.items():

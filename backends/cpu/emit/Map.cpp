@@ -56,12 +56,14 @@ constexpr int64_t kMostInterleaved = 4;
 /// Whether elements of the kernel's results that are neighbours along axis `line` are so in what transposes read, while
 /// neighbours along the axes behind it are not.
 static bool turnsLines(KernelSpec &spec, int64_t line) {
+  size_t rank = spec.sizes->dims(spec.yielded(0)).size();
   bool turns = false;
   for (Operation &op : spec.body().without_terminator()) {
     if (isa<Pointwise, ConstantOp, BroadcastOp, PadOp>(op))
       continue;
     auto transpose = dyn_cast<TransposeOp>(op);
-    if (!transpose || transpose.getPermutation()[line] + 1 != static_cast<int64_t>(transpose.getPermutation().size()))
+    if (!transpose || transpose.getPermutation().size() != rank ||
+        transpose.getPermutation()[line] + 1 != static_cast<int64_t>(rank))
       return false;
     turns = true;
   }
