@@ -646,8 +646,10 @@ static sinter_status_code checkOperands(const Call &call) {
   return SINTER_OK;
 }
 
-/// What is known about the shapes of an op's call.
+/// What is known about the shapes of an op's call, whose operands are checked.
 static sinter_status_code findOrMakePlan(const Call &call, Key &key, std::shared_ptr<Plan> &plan) {
+  if (sinter_status_code status = checkOperands(call))
+    return status;
   if ((plan = findPlan(call, key)))
     return SINTER_OK;
   if (sinter_status_code status = makePlan(call, isReference(), plan))
@@ -661,8 +663,6 @@ sinter_status_code sinter_eager(const char *op, int32_t num_operands, const sint
   if (!op || !count || num_operands < 0 || num_attrs < 0 || (num_operands && !operands) || (num_attrs && !attrs))
     return invalid("eager requires an op, operands, attributes and a place for the number of results, got null");
   Call call{op, ArrayRef(operands, static_cast<size_t>(num_operands)), ArrayRef(attrs, static_cast<size_t>(num_attrs))};
-  if (sinter_status_code status = checkOperands(call))
-    return status;
   Key key;
   std::shared_ptr<Plan> plan;
   if (sinter_status_code status = findOrMakePlan(call, key, plan))
@@ -690,8 +690,6 @@ sinter_status_code capi::eagerOn(const EagerDevice &device, const char *op, std:
   Call call{op, tensors, ArrayRef(attrs.data(), attrs.size())};
   call.device = &device;
   call.there = there;
-  if (sinter_status_code status = checkOperands(call))
-    return status;
   Key key;
   std::shared_ptr<Plan> plan;
   if (sinter_status_code status = findOrMakePlan(call, key, plan))
