@@ -218,9 +218,7 @@ TEST(Float8, GenerationsThatMultiplyThem) {
 //===- wgmma ----------------------------------------------------------------------------------------------===//
 
 static std::string groups(int64_t rows, int64_t columns, int64_t stages, int64_t parts = 1) {
-  return "wgmma_product, lanes = " + std::to_string(128 * (1 + rows / 64)) + ", tile = [" + std::to_string(rows) +
-         ", " + std::to_string(columns) + ", 128, 64, " + std::to_string(columns) + ", " + std::to_string(stages) +
-         ", " + std::to_string(parts) + "]";
+  return cuda::warpgroupsOf(rows, columns, /*slab=*/128, stages, parts);
 }
 
 static void expectWide(const Bytes &c) {

@@ -33,6 +33,13 @@ struct Case {
   bool isDynamic = false; // sizes are told when it runs
 };
 
+/// The schedule of a product by wgmma: a tile of `rows` by `columns`, slabs of `slab` elements of k.
+inline std::string warpgroupsOf(int64_t rows, int64_t columns, int64_t slab, int64_t stages, int64_t parts = 1) {
+  return "wgmma_product, lanes = " + std::to_string(128 * (1 + rows / 64)) + ", tile = [" + std::to_string(rows) +
+         ", " + std::to_string(columns) + ", " + std::to_string(slab) + ", 64, " + std::to_string(columns) + ", " +
+         std::to_string(stages) + ", " + std::to_string(parts) + "]";
+}
+
 inline bool isFloat(const std::string &type) { return type.find('f') != std::string::npos; }
 
 inline std::string textOf(const Case &c) {
