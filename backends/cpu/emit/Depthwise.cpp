@@ -45,7 +45,7 @@ static std::optional<RowTiles> tilesOf(const ConvolutionShape &shape, int64_t pi
   return RowTiles{width - (count - 1) * wide, wide};
 }
 
-/// The columns that exist of a tile of `wide` pixels from output column `x` on.
+/// The columns that exist of a tile that begins at output pixel `x` of a row.
 static Columns columnsAt(const ConvolutionShape &shape, int64_t x) {
   int64_t first = x * shape.strideW - shape.lowW; // of the image
   return {-first, shape.width.staticSize() - first};
@@ -144,7 +144,7 @@ private:
   DimExpr copyElements;       // of a chunk, where it copies
   Value source, filter, read; // read: the source or its copy
   Value rowElements;          // of a row of what is read
-  // While code is emitted: the number of the image, the first output row's filter row 0 and what lies there.
+  // While code is emitted: the number of the image; the input row at `base`, counted with those above the image.
   Value image, firstRow, base;
   Value row; // of the output
 };
