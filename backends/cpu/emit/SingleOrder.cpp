@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// sort and top_k, one row at a time: a merge sort of positions, or, for a few of them, one pass for each.
+// sort and top_k, one row at a time: by keys, or, for a few elements, one pass for each.
 
-#include "backends/cpu/emit/Single.h"
+#include "backends/cpu/emit/KeyOrder.h"
 #include "ir/Reduction.h"
 
 using namespace mlir;
@@ -39,23 +39,23 @@ struct Rows {
 };
 } // namespace
 
-/// Sorts each row and keeps the first elements.
-static void emitBySorting(Rows &rows) {
+/// Orders each row and keeps the first elements.
+static void emitByKeys(Rows &rows, bool keepsAll) {
   SingleKernel &k = rows.k;
   DimContext &dims = k.dims();
   DimExpr count = dims.product(rows.others), length = rows.sizes[rows.axis], kept = rows.resultSizes[rows.axis];
-  Value words = k.workspaceWords(), span = k.mul(k.size(length), k.fn.index(2));
-  k.chunkRows(count, dims.ceilDiv(count, dims.constant(k.fn.spec.costs().sortChunks)), [&](Value row, Value chunk) {
+  KeyOrder order(k, rows.elementType(), rows.descending, length, keepsAll, k.fn.spec.schedule().getLanes());
+  DimExpr words = order.words(), one = dims.constant(1), bytes = dims.mul(words, dims.constant(8));
+  const CostModel &costs = k.fn.spec.costs();
+  DimExpr most = dims.max(dims.floorDiv(dims.constant(costs.orderedBytes), bytes), dims.constant(costs.orderedChunks));
+  DimExpr worthwhile = dims.floorDiv(dims.constant(k.fn.spec.schedule().getChunk()), dims.max(length, one));
+  k.chunkRows(count, dims.max(worthwhile, dims.ceilDiv(count, most)), [&](Value row, Value chunk) {
     SmallVector<Value> outer = k.fn.delinearize(row, rows.others);
-    Value sorted = k.mergeSort(words, k.mul(chunk, span), k.size(length), [&](Value x, Value y) {
-      return k.before(rows.elementType(), rows.load(outer, x), rows.load(outer, y), rows.descending);
-    });
-    k.fn.loop(k.fn.index(0), k.min(k.size(kept), k.size(length)), 1, [&](Value rank) {
-      Value position = k.loadWord(words, k.add(sorted, rank));
-      rows.store(outer, rank, rows.load(outer, position), position);
-    });
+    order.emit(
+        k.mul(chunk, k.size(words)), k.size(kept), [&](Value position) { return rows.load(outer, position); },
+        [&](Value rank, Value value, Value position) { rows.store(outer, rank, value, position); });
   });
-  k.workspaceBytes = dims.mul(k.chunks, dims.mul(length, dims.constant(16)));
+  k.workspaceBytes = dims.mul(k.chunks, bytes);
 }
 
 /// Finds the first element, then the first one after it, and so on.
@@ -103,8 +103,9 @@ Plan sinter::cpu::planOrder(KernelSpec &spec, ScheduleAttr) {
   if (!isa_and_nonnull<SortOp, TopKOp>(root))
     return Plan::refuse("it is no sort or top_k alone");
   Plan plan;
-  if (takesPasses(spec, root))
-    plan.setChunk(spec.costs().selectedRows);
+  plan.setChunk(takesPasses(spec, root) ? spec.costs().selectedRows : spec.costs().orderedElements);
+  if (!takesPasses(spec, root))
+    plan.setLanes(keyLanes(spec.target(), getElementTypeOrSelf(root->getOperand(0))));
   return plan;
 }
 
@@ -117,6 +118,6 @@ EmittedKernel sinter::cpu::emitOrder(KernelSpec &spec, ModuleOp module, StringRe
   if (byPasses)
     emitByPasses(rows);
   else
-    emitBySorting(rows);
+    emitByKeys(rows, /*keepsAll=*/sort != nullptr);
   return k.finish();
 }

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "backends/cpu/emit/KeyOrder.h"
+
+using namespace mlir;
+using namespace sinter;
+using namespace sinter::cpu;
+
+static constexpr int64_t kDigitBits = 8, kDigits = 1 << kDigitBits;
+/// Leading bits of keys that decide which elements may be kept: of f32 the sign, the exponent and two more.
+static constexpr int64_t kBoundBits = 11, kBounds = 1 << kBoundBits;
+/// In a row of so many elements a lane, ranks are as fast as digits.
+static constexpr int64_t kRankedForLane = 16;
+/// Candidates are looked for where so many times the elements that are kept are there.
+static constexpr int64_t kCandidates = 4;
+static constexpr int64_t kPositions = int64_t(1) << 32; // that a record of one word tells apart
+
+/// Booleans have one bit.
+static int64_t widthOf(Type elementType) { return elementType.getIntOrFloatBitWidth(); }
+
+/// Digits of the keys of elements of `width` bits.
+static int64_t digitsOf(int64_t width) { return (width + kDigitBits - 1) / kDigitBits; }
+
+static int64_t keyBits(Type elementType) { return widthOf(elementType) > 32 ? 64 : 32; }
+
+int64_t sinter::cpu::keyLanes(const Target &target, Type elementType) { return target.lanes(keyBits(elementType) / 8); }
+
+KeyOrder::KeyOrder(SingleKernel &k, Type elementType, bool descending, DimExpr length, bool keepsAll, int64_t lanes)
+    : k(k), b(k.b), elementType(elementType), descending(descending), length(k.dims().resolve(length)),
+      keepsAll(keepsAll), lanes(lanes), width(widthOf(elementType)),
+      keyType(b.getIntegerType(static_cast<unsigned>(keyBits(elementType)))) {
+  bool isLong = this->length.isConstant() && this->length.constant() >= kPositions;
+  recordWords = keyType.getWidth() > 32 || isLong ? 2 : 1;
+}
+
+DimExpr KeyOrder::words() {
+  DimContext &dims = k.dims();
+  int64_t counted = std::max(digitsOf(width) * kDigits, keepsAll ? 0 : kBounds);
+  bool isShort = length.isConstant() && length.constant() <= kRankedForLane * lanes;
+  return dims.add(dims.mul(length, dims.constant(2 * recordWords)), dims.constant(2 * lanes + (isShort ? 0 : counted)));
+}
+
+void KeyOrder::emit(Value first, Value kept, Load load, Take take) {
+  workspace = k.workspaceWords();
+  counts = k.add(first, k.mul(k.size(length), k.fn.index(2 * recordWords)));
+  int64_t ranked = kRankedForLane * lanes;
+  auto ranks = [&] { emitRanks(first, kept, load, take); };
+  auto digits = [&] { emitDigits(first, kept, load, take); };
+  if (length.isConstant())
+    return length.constant() <= ranked ? ranks() : digits();
+  auto isAtMost = [&](int64_t most) { return k.less(k.size(length), k.fn.index(most + 1)); };
+  k.fn.branch(isAtMost(ranked), ranks, [&] {
+    if (recordWords == 2)
+      return digits();
+    k.fn.branch(isAtMost(kPositions - 1), digits, [&] { emitMerges(first, kept, load, take); });
+  });
+}
+
+//===- keys ----------------------------------------------------------------------------------===//
+
+Value KeyOrder::bits(Type type, int64_t value) { return arith::ConstantOp::create(b, b.getIntegerAttr(type, value)); }
+
+Value KeyOrder::ones(Type type) { return bits(type, -1); }
+
+/// An unsigned number; NaN is the greatest in both directions, both zeros are one.
+Value KeyOrder::keyOf(Value element) {
+  auto integer = b.getIntegerType(static_cast<unsigned>(width));
+  Value key = element;
+  if (isa<FloatType>(elementType)) {
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(elementType));
+    Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, element, zero);
+    key = k.select(isZero, bits(integer, 0), arith::BitcastOp::create(b, integer, element));
+    Value sign = arith::ShRSIOp::create(b, key, bits(integer, width - 1));
+    Value flipped = arith::OrIOp::create(b, sign, bits(integer, int64_t(1) << (width - 1)));
+    key = arith::XOrIOp::create(b, key, descending ? arith::XOrIOp::create(b, flipped, ones(integer)) : flipped);
+    Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, element, element);
+    key = k.select(isNan, ones(integer), key);
+  } else {
+    bool isSigned = width > 1 && !isUnsigned(elementType);
+    if (isSigned)
+      key = arith::XOrIOp::create(b, key, bits(integer, int64_t(1) << (width - 1)));
+    if (descending)
+      key = arith::XOrIOp::create(b, key, ones(integer));
+  }
+  return integer == keyType ? key : arith::ExtUIOp::create(b, keyType, key).getResult();
+}
+
+//===- ranks ---------------------------------------------------------------------------------===//
+
+/// How many of the keys in [low, high) go before each of `own`; `Ties` says where those stand that are alike.
+Value KeyOrder::countBefore(Value keys, Value base, Value low, Value high, Value own, Value ownPositions, Value count,
+                            Ties ties) {
+  using P = arith::CmpIPredicate;
+  Type vectorType = own.getType();
+  auto compare = [&](P predicate, Value x, Value y) -> Value { return arith::CmpIOp::create(b, predicate, x, y); };
+  return k.fn
+      .loop(low, high, 1, ValueRange{count},
+            [&](Value j, ValueRange carried) -> SmallVector<Value> {
+              Value key = memref::LoadOp::create(b, keys, ValueRange{k.add(base, j)});
+              Value other = vector::BroadcastOp::create(b, vectorType, key);
+              Value isBefore = compare(ties == Ties::Before ? P::sle : P::slt, other, own);
+              if (ties == Ties::ByPosition) {
+                Value position = vector::BroadcastOp::create(b, vectorType, arith::IndexCastOp::create(b, keyType, j));
+                isBefore =
+                    k.either(isBefore, k.both(compare(P::eq, other, own), compare(P::slt, position, ownPositions)));
+              }
+              return {arith::AddIOp::create(b, carried.front(), arith::ExtUIOp::create(b, vectorType, isBefore))};
+            })
+      .front();
+}
+
+void KeyOrder::emitRanks(Value first, Value kept, Load load, Take take) {
+  Value keys =
+      memref::ViewOp::create(b, MemRefType::get({kHuge}, keyType), k.fn.workspace(), k.fn.index(0), ValueRange{});
+  Value n = k.size(length), zero = k.fn.index(0);
+  Value base = k.mul(first, k.fn.index(64 / keyType.getWidth()));
+  Value ranks = k.add(base, k.add(n, k.fn.index(lanes))); // behind the keys and what a vector reads beyond them
+  Value sign = bits(keyType, int64_t(1) << (keyType.getWidth() - 1));
+  k.fn.loop(zero, n, 1, [&](Value i) {
+    Value key = arith::XOrIOp::create(b, keyOf(load(i)), sign); // vectors compare signed numbers
+    memref::StoreOp::create(b, key, keys, ValueRange{k.add(base, i)});
+  });
+  auto vectorType = VectorType::get({lanes}, keyType);
+  SmallVector<Attribute> numbers;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    numbers.push_back(b.getIntegerAttr(keyType, lane));
+  Value iota = arith::ConstantOp::create(b, DenseElementsAttr::get(vectorType, numbers));
+  k.fn.loop(zero, n, lanes, [&](Value i) {
+    Value own = vector::LoadOp::create(b, vectorType, keys, ValueRange{k.add(base, i)});
+    Value start = vector::BroadcastOp::create(b, vectorType, arith::IndexCastOp::create(b, keyType, i));
+    Value positions = arith::AddIOp::create(b, start, iota);
+    Value end = k.min(k.add(i, k.fn.index(lanes)), n);
+    Value rank = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
+    rank = countBefore(keys, base, zero, i, own, positions, rank, Ties::Before);
+    rank = countBefore(keys, base, i, end, own, positions, rank, Ties::ByPosition);
+    rank = countBefore(keys, base, end, n, own, positions, rank, Ties::Behind);
+    vector::StoreOp::create(b, rank, keys, ValueRange{k.add(ranks, i)});
+  });
+  k.fn.loop(zero, n, 1, [&](Value i) {
+    Value stored = memref::LoadOp::create(b, keys, ValueRange{k.add(ranks, i)});
+    Value rank = arith::IndexCastOp::create(b, b.getIndexType(), stored);
+    auto takeIt = [&] { take(rank, load(i), i); };
+    keepsAll ? takeIt() : k.ifThen(k.less(rank, kept), takeIt);
+  });
+}
+
+//===- digits --------------------------------------------------------------------------------===//
+
+KeyOrder::Record KeyOrder::loadRecord(Value base, Value at) {
+  Value from = k.add(base, recordWords == 1 ? at : k.mul(at, k.fn.index(2)));
+  Value word = memref::LoadOp::create(b, workspace, ValueRange{from});
+  if (recordWords == 2)
+    return {word, k.loadWord(workspace, k.add(from, k.fn.index(1)))};
+  Value low = arith::AndIOp::create(b, word, bits(b.getI64Type(), kPositions - 1));
+  Value key = arith::ShRUIOp::create(b, word, bits(b.getI64Type(), 32));
+  return {key, arith::IndexCastOp::create(b, b.getIndexType(), low)};
+}
+
+void KeyOrder::storeRecord(const Record &record, Value base, Value at) {
+  Value to = k.add(base, recordWords == 1 ? at : k.mul(at, k.fn.index(2)));
+  Value word = record.key;
+  if (recordWords == 1) {
+    Value high = arith::ShLIOp::create(b, word, bits(b.getI64Type(), 32));
+    word = arith::OrIOp::create(b, high, k.asInt64(record.position));
+  } else {
+    k.storeWord(workspace, record.position, k.add(to, k.fn.index(1)));
+  }
+  memref::StoreOp::create(b, word, workspace, ValueRange{to});
+}
+
+/// `count` bits of a key from bit `shift` on, as an index.
+Value KeyOrder::bitsFrom(Value key, Value shift, int64_t count) {
+  Value low = arith::ShRUIOp::create(b, key, shift);
+  low = arith::AndIOp::create(b, low, bits(b.getI64Type(), (int64_t(1) << count) - 1));
+  return arith::IndexCastOp::create(b, b.getIndexType(), low);
+}
+
+void KeyOrder::clearCounts(int64_t count) {
+  k.fn.loop(k.fn.index(0), k.fn.index(count), 1,
+            [&](Value i) { k.storeWord(workspace, k.fn.index(0), k.add(counts, i)); });
+}
+
+void KeyOrder::increment(Value at) { k.storeWord(workspace, k.add(k.loadWord(workspace, at), k.fn.index(1)), at); }
+
+/// Copies the records whose leading bits are not beyond those of the last one that is kept, in their order; returns how
+/// many there are.
+Value KeyOrder::keepCandidates(Value from, Value to, Value kept) {
+  int64_t leading = std::min(kBoundBits, width);
+  Value zero = k.fn.index(0), one = k.fn.index(1), n = k.size(length), shift = bits(b.getI64Type(), width - leading);
+  clearCounts(int64_t(1) << leading);
+  k.fn.loop(zero, n, 1, [&](Value i) { increment(k.add(counts, bitsFrom(loadRecord(from, i).key, shift, leading))); });
+  // The first group with which there are enough.
+  Value bound =
+      k.whileLoop(
+           {zero, k.loadWord(workspace, counts)}, [&](ValueRange carried) { return k.less(carried[1], kept); },
+           [&](ValueRange carried) -> SmallVector<Value> {
+             Value next = k.add(carried[0], one);
+             return {next, k.add(carried[1], k.loadWord(workspace, k.add(counts, next)))};
+           })
+          .front();
+  return k.fn
+      .loop(zero, n, 1, ValueRange{zero},
+            [&](Value i, ValueRange carried) -> SmallVector<Value> {
+              Record record = loadRecord(from, i);
+              storeRecord(record, to, carried.front()); // the next one overwrites it if it is not taken
+              Value isBeyond = k.less(bound, bitsFrom(record.key, shift, leading));
+              return {k.select(isBeyond, carried.front(), k.add(carried.front(), one))};
+            })
+      .front();
+}
+
+/// Sorts `count` records, at least one; returns where they begin.
+Value KeyOrder::sortRecords(Value from, Value to, Value count) {
+  Value zero = k.fn.index(0), digitBits = k.fn.index(kDigitBits);
+  int64_t digits = digitsOf(width);
+  clearCounts(digits * kDigits);
+  auto place = [&](Value digit, Value key) {
+    Value value = bitsFrom(key, k.asInt64(k.mul(digit, digitBits)), kDigitBits);
+    return k.add(k.add(counts, k.mul(digit, k.fn.index(kDigits))), value);
+  };
+  k.fn.loop(zero, count, 1, [&](Value i) {
+    Value key = loadRecord(from, i).key;
+    for (int64_t digit = 0; digit < digits; ++digit)
+      increment(place(k.fn.index(digit), key));
+  });
+  auto move = [&](Value digit, Value source, Value target) {
+    Value start = k.add(counts, k.mul(digit, k.fn.index(kDigits)));
+    k.fn.loop(zero, k.fn.index(kDigits), 1, ValueRange{zero}, [&](Value i, ValueRange before) -> SmallVector<Value> {
+      Value at = k.add(start, i), here = k.loadWord(workspace, at);
+      k.storeWord(workspace, before.front(), at);
+      return {k.add(before.front(), here)};
+    });
+    k.fn.loop(zero, count, 1, [&](Value i) {
+      Record record = loadRecord(source, i);
+      Value at = place(digit, record.key);
+      storeRecord(record, target, k.loadWord(workspace, at));
+      increment(at);
+    });
+  };
+  return k.fn
+      .loop(zero, k.fn.index(digits), 1, ValueRange{from, to},
+            [&](Value digit, ValueRange carried) -> SmallVector<Value> {
+              Value alike = k.loadWord(workspace, place(digit, loadRecord(carried[0], zero).key));
+              auto moved = scf::IfOp::create(b, carried.getTypes(), k.less(alike, count), /*withElseRegion=*/true);
+              OpBuilder::InsertionGuard guard(b);
+              b.setInsertionPointToStart(moved.thenBlock());
+              move(digit, carried[0], carried[1]);
+              scf::YieldOp::create(b, ValueRange{carried[1], carried[0]});
+              b.setInsertionPointToStart(moved.elseBlock());
+              scf::YieldOp::create(b, carried);
+              return llvm::to_vector_of<Value>(moved.getResults());
+            })
+      .front();
+}
+
+void KeyOrder::emitDigits(Value first, Value kept, Load load, Take take) {
+  Value zero = k.fn.index(0), n = k.size(length), second = k.add(first, k.mul(n, k.fn.index(recordWords)));
+  k.fn.loop(zero, n, 1, [&](Value i) {
+    Value key = keyOf(load(i));
+    if (keyType.getWidth() < 64)
+      key = arith::ExtUIOp::create(b, b.getI64Type(), key);
+    storeRecord({key, i}, first, i);
+  });
+  auto takeSorted = [&](Value from, Value to, Value count) {
+    Value sorted = sortRecords(from, to, count);
+    k.fn.loop(zero, k.min(kept, count), 1, [&](Value rank) {
+      Value position = loadRecord(sorted, rank).position;
+      take(rank, load(position), position);
+    });
+  };
+  auto takeAll = [&] { takeSorted(first, second, n); };
+  if (keepsAll)
+    return takeAll();
+  Value areFew = k.less(k.mul(kept, k.fn.index(kCandidates)), n);
+  k.fn.branch(
+      areFew,
+      [&] { k.ifThen(k.less(zero, kept), [&] { takeSorted(second, first, keepCandidates(first, second, kept)); }); },
+      takeAll);
+}
+
+//===- merges --------------------------------------------------------------------------------===//
+
+void KeyOrder::emitMerges(Value first, Value kept, Load load, Take take) {
+  Value n = k.size(length);
+  Value sorted = k.mergeSort(workspace, first, n,
+                             [&](Value x, Value y) { return k.before(elementType, load(x), load(y), descending); });
+  k.fn.loop(k.fn.index(0), k.min(kept, n), 1, [&](Value rank) {
+    Value position = k.loadWord(workspace, k.add(sorted, rank));
+    take(rank, load(position), position);
+  });
+}

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""orders.py BUILD
+
+Sorts and greatest elements against NumPy's stable sort, values and positions to the bit: lengths around those at which the method changes, in all types, along first,
+middle and last axes, in both directions, of sizes that are known and unknown. Values are random, few distinct ones, all alike, in order already, and floats' borders:
+NaN with payloads, infinities, zeros of both signs, denormals."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+import levels
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
+import sinter_runtime
+
+TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i8": np.int8, "ui8": np.uint8, "i16": np.int16, "ui16": np.uint16, "i32": np.int32, "ui32": np.uint32,
+         "i64": np.int64, "ui64": np.uint64, "i1": np.bool_}
+LENGTHS = [0, 1, 2, 3, 7, 8, 16, 17, 31, 32, 33, 64, 65, 127, 128, 129, 255, 256, 257, 300, 1000, 2500]
+KEPT = [0, 1, 2, 5, 17, 64, 200, 700, 5000]
+BORDERS = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, -5e-324, 6e-8, -6e-8, 1.0, -1.0, 65504.0, -65504.0]
+
+
+def values(kind, shape, rng):
+    dtype, how = TYPES[kind], int(rng.integers(5))
+    floats = np.issubdtype(dtype, np.floating)
+    if dtype == np.bool_:
+        x = rng.integers(2, size=shape).astype(bool)
+    elif floats:
+        x = (rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4)).astype(dtype)
+    else:
+        x = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
+    if how == 1:  # few distinct ones
+        x = rng.choice(x.ravel()[:5], shape) if x.size else x
+    elif how == 2:
+        x = np.sort(x, axis=-1)
+    elif how == 3:
+        x = np.full_like(x, x.ravel()[0]) if x.size else x
+    elif how == 4 and floats:
+        with np.errstate(over="ignore", under="ignore"):
+            x = np.where(rng.integers(2, size=shape) > 0, rng.choice(np.array(BORDERS), shape).astype(dtype), x)
+        nan = np.flatnonzero(np.isnan(x))
+        bits = x.reshape(-1).view(f"u{dtype().itemsize}")
+        bits[nan] |= rng.integers(4, size=nan.size).astype(bits.dtype)  # which NaN it is shows that it was moved, not made
+        x = bits.view(dtype).reshape(shape)
+    return x
+
+
+def order(x, axis, descending):
+    """Positions of a stable order with NaN last in both directions."""
+    if np.issubdtype(x.dtype, np.floating):
+        x = x.astype(np.float64)  # NumPy 2.4 puts f16 out of order on some CPUs
+    distinct = np.unique(x[x == x])  # -0 and 0 are one
+    rank = np.searchsorted(distinct, np.where(x == x, x, x.dtype.type(0)))
+    key = np.where(x == x, -rank if descending else rank, len(distinct))
+    return np.argsort(key, axis=axis, kind="stable")
+
+
+class Case:
+    def __init__(self, number, rng):
+        self.name, self.kind = f"f{number}", list(TYPES)[number % len(TYPES)]
+        self.length, self.axis = LENGTHS[number // len(TYPES) % len(LENGTHS)], int(rng.integers(3))
+        self.shape = [int(rng.choice([1, 2, 3, 5])) for _ in range(3)]
+        self.shape[self.axis] = self.length
+        self.known, self.descending = bool(rng.integers(2)), bool(rng.integers(2))
+        self.kept = None if rng.integers(2) else int(rng.choice(KEPT))
+        self.fixed = self.kept is not None and bool(rng.integers(2))  # k is a constant
+        self.x = values(self.kind, tuple(self.shape), rng)
+
+    def text(self):
+        tensor = lambda sizes, kind: f"tensor<{'x'.join(str(s) for s in sizes)}x{kind}>"
+        sizes = self.shape if self.known else ["?"] * 3
+        x, results = tensor(sizes, self.kind), list(sizes)
+        arguments, k = f'%x: {x} {{sinter.name = "x"}}', ""
+        if self.kept is not None:
+            results[self.axis] = min(self.kept, self.length) if self.fixed and self.known else "?"
+            if self.fixed:
+                k = f"  %k = sinter.constant dense<{self.kept}> : tensor<i64>\n"
+            else:
+                arguments += ', %k: tensor<i64> {sinter.name = "k"}'
+        y, p = tensor(results, self.kind), tensor(results, "i64")
+        if self.kept is None:
+            op = f"sinter.sort %x {{axis = {self.axis}, descending = {str(self.descending).lower()}}} : ({x}) -> ({y}, {p})"
+        else:
+            op = f"sinter.top_k %x, %k {{axis = {self.axis}, largest = {str(self.descending).lower()}}} : ({x}, tensor<i64>) -> ({y}, {p})"
+        return (f'func.func @{self.name}({arguments}) -> ({y} {{sinter.name = "y"}}, {p} {{sinter.name = "p"}}) {{\n{k}  %y, %p = {op}\n  return %y, %p : {y}, {p}\n}}\n')
+
+    def run(self, sessions):
+        expected = order(self.x, self.axis, self.descending)
+        if self.kept is not None:
+            expected = np.take(expected, range(min(self.kept, self.length)), self.axis)
+        inputs = {"x": self.x}
+        if self.kept is not None and not self.fixed:
+            inputs["k"] = np.array(self.kept)
+        got = sessions[self.name].run(inputs)
+        moved = np.take_along_axis(self.x, expected, self.axis)
+        return np.array_equal(got["p"], expected) and got["y"].shape == moved.shape and got["y"].tobytes() == np.ascontiguousarray(moved).tobytes()
+
+
+def main():
+    build, chosen = sys.argv[1], sys.argv[2:]
+    rng = np.random.default_rng(11)
+    cases = [Case(i, rng) for i in range(2 * len(TYPES) * len(LENGTHS))]
+    runtime, runs, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0, 0
+    for number, (level, optimized) in enumerate([(level, "-O2") for level in chosen or levels.runnable()] + [("native", "-O0")]):
+        own = cases if chosen else cases[number::2 if (level, optimized) == ("native", "-O2") else 9]
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/m.mlir", "w") as file:
+                file.write("".join(case.text() for case in own))
+            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", level, optimized, "-o", f"{folder}/m.smod"], check=True, stderr=subprocess.DEVNULL)
+            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in own])
+            for case in own:
+                runs += 1
+                if not case.run(sessions):
+                    wrong += 1
+                    print(f"{level} {optimized}: {case.kind} {case.shape} along {case.axis}, {'down' if case.descending else 'up'}, {case.kept} kept, known {case.known}")
+    print(f"{runs} orders, {wrong} wrong")
+    sys.exit(wrong > 0)
+
+
+main()
