@@ -34,6 +34,20 @@ Value cuda::areAligned(cpu::KernelFunction &fn) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, low, fn.index(0));
 }
 
+Value cuda::sharedArray(cpu::KernelFunction &fn, Type element, int64_t count) {
+  ImplicitLocOpBuilder &b = fn.b;
+  auto type = MemRefType::get({count}, element, MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kShared));
+  auto module = fn.function->getParentOfType<ModuleOp>();
+  std::string name = "shared" + std::to_string(std::distance(module.getBody()->begin(), module.getBody()->end()));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    memref::GlobalOp::create(b, name, b.getStringAttr("private"), type, b.getUnitAttr(), /*constant=*/false,
+                             /*alignment=*/b.getI64IntegerAttr(8));
+  }
+  return memref::GetGlobalOp::create(b, type, name);
+}
+
 int64_t cuda::vectorLanes(cpu::KernelSpec &spec, DimExpr length, Type type) {
   length = spec.dims.resolve(length);
   if (!length.isConstant() || length.constant() == 0)
@@ -137,16 +151,7 @@ Value BlockWalk::joinThreads(Value value, cpu::Join join) {
   if (warps == 1) // lanes may have got other bits (zeros of both signs)
     return fromLane(b, value, fn.index(0));
   Type stored = cpu::storageType(value.getType());
-  auto type = MemRefType::get({warps}, stored, MemRefLayoutAttrInterface(), b.getI64IntegerAttr(kShared));
-  auto module = fn.function->getParentOfType<ModuleOp>();
-  std::string name = "totals" + std::to_string(std::distance(module.getBody()->begin(), module.getBody()->end()));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    memref::GlobalOp::create(b, name, b.getStringAttr("private"), type, b.getUnitAttr(), /*constant=*/false,
-                             /*alignment=*/b.getI64IntegerAttr(8));
-  }
-  Value totals = memref::GetGlobalOp::create(b, type, name);
+  Value totals = sharedArray(fn, stored, warps);
   Value warp = arith::DivUIOp::create(b, thread, fn.index(kWarp));
   Value lane = arith::RemUIOp::create(b, thread, fn.index(kWarp));
   // What an earlier chunk left has been read.

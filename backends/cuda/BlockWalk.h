@@ -54,6 +54,9 @@ private:
 /// writes where they lie begin anywhere.
 mlir::Value areAligned(cpu::KernelFunction &fn);
 
+/// An array that the threads of a block share; it begins undefined, and all chunks of the block have the same.
+mlir::Value sharedArray(cpu::KernelFunction &fn, mlir::Type element, int64_t count);
+
 /// As many elements of `type` as a vector has that divides rows of `length`; 1 where that is not known.
 int64_t vectorLanes(cpu::KernelSpec &spec, DimExpr length, mlir::Type type);
 

@@ -5,6 +5,7 @@
 #include "backends/cuda/AttentionForms.h"
 #include "backends/cuda/AttentionWgmma.h"
 #include "backends/cuda/BlockForms.h"
+#include "backends/cuda/BlockOrder.h"
 #include "backends/cuda/ProductForms.h"
 #include "backends/cuda/UpdateForm.h"
 #include "backends/cuda/WgmmaForms.h"
@@ -89,6 +90,7 @@ static const KernelForm forms[] = {
     {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},
     {"bags", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitBags>},
     {"scatter", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitScatter>},
+    {"block_order", Chunk::Block, 0, planBlockOrder, emitBlockOrder, 2 * kThreadsAtOnce},
     {"order", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitOrder>},
     {"running", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitRunning>},
     {"triangular", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitTriangular>},

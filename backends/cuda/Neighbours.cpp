@@ -104,7 +104,7 @@ static void addAttention(cuda::KernelSpec &spec, ScheduleAttr now, Schedules &wa
         wanted.push_back(attentionSchedule(now, now.getEmitter(), numbers.drop_back()));
 }
 
-/// Of `block_reduce` and `block_row`: threads, and parts of a sum.
+/// Of `block_reduce`, `block_row` and `block_order`: threads, and parts of a sum.
 static void addBlocks(ScheduleAttr now, Schedules &wanted) {
   int64_t parts = now.getTile().empty() ? 1 : now.getTile().front();
   auto add = [&](int64_t threads, int64_t parts) {
@@ -130,7 +130,7 @@ SmallVector<ScheduleAttr> CudaBackend::neighbours(schedule::KernelSpec &given) {
     addProducts(spec, now, wanted);
   else if (form.contains("attention"))
     addAttention(spec, now, wanted);
-  else if (form == "block_reduce" || form == "block_row")
+  else if (form == "block_reduce" || form == "block_row" || form == "block_order")
     addBlocks(now, wanted);
   for (ScheduleAttr schedule : wanted) {
     const KernelForm *form = findForm(schedule.getEmitter());

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/KeyOrder.h"
+#include "ir/Reduction.h"
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
 static constexpr int64_t kDigitBits = 8, kDigits = 1 << kDigitBits;
-/// Leading bits of keys that decide which elements may be kept: of f32 the sign, the exponent and two more.
-static constexpr int64_t kBoundBits = 11, kBounds = 1 << kBoundBits;
 /// In a row of so many elements a lane, ranks are as fast as digits.
 static constexpr int64_t kRankedForLane = 16;
-/// Candidates are looked for where so many times the elements that are kept are there.
-static constexpr int64_t kCandidates = 4;
 static constexpr int64_t kPositions = int64_t(1) << 32; // that a record of one word tells apart
 
 /// Booleans have one bit.
@@ -31,6 +28,7 @@ KeyOrder::KeyOrder(SingleKernel &k, Type elementType, bool descending, DimExpr l
       keyType(b.getIntegerType(static_cast<unsigned>(keyBits(elementType)))) {
   bool isLong = this->length.isConstant() && this->length.constant() >= kPositions;
   recordWords = keyType.getWidth() > 32 || isLong ? 2 : 1;
+  workspace = k.workspaceWords();
 }
 
 DimExpr KeyOrder::words() {
@@ -41,19 +39,54 @@ DimExpr KeyOrder::words() {
 }
 
 void KeyOrder::emit(Value first, Value kept, Load load, Take take) {
-  workspace = k.workspaceWords();
   counts = k.add(first, k.mul(k.size(length), k.fn.index(2 * recordWords)));
   int64_t ranked = kRankedForLane * lanes;
   auto ranks = [&] { emitRanks(first, kept, load, take); };
   auto digits = [&] { emitDigits(first, kept, load, take); };
   if (length.isConstant())
     return length.constant() <= ranked ? ranks() : digits();
-  auto isAtMost = [&](int64_t most) { return k.less(k.size(length), k.fn.index(most + 1)); };
-  k.fn.branch(isAtMost(ranked), ranks, [&] {
-    if (recordWords == 2)
-      return digits();
-    k.fn.branch(isAtMost(kPositions - 1), digits, [&] { emitMerges(first, kept, load, take); });
+  k.fn.branch(k.less(k.size(length), k.fn.index(ranked + 1)), ranks, [&] {
+    if (Value fit = areNarrow())
+      k.fn.branch(fit, digits, [&] { emitMerges(first, kept, load, take); });
+    else
+      digits();
   });
+}
+
+Value KeyOrder::areNarrow() {
+  return recordWords == 2 || length.isConstant() ? Value() : k.less(k.size(length), k.fn.index(kPositions));
+}
+
+OrderedRows::OrderedRows(SingleKernel &k)
+    : k(k), operand(k.root->getOperand(0)), axis(axisOf(k.root)), sizes(k.sizesOf(operand)), others(sizes),
+      resultSizes(k.sizesOf(k.root->getResult(0))) {
+  auto sort = dyn_cast<SortOp>(k.root);
+  keepsAll = sort != nullptr;
+  descending = sort ? sort.getDescending() : cast<TopKOp>(k.root).getLargest();
+  others.erase(others.begin() + axis);
+}
+
+int64_t OrderedRows::axisOf(Operation *root) {
+  auto sort = dyn_cast<SortOp>(root);
+  return static_cast<int64_t>(sort ? sort.getAxis() : cast<TopKOp>(root).getAxis());
+}
+
+bool OrderedRows::isRoot(Operation *root) { return isa_and_nonnull<SortOp, TopKOp>(root); }
+
+Type OrderedRows::elementType() const { return getElementTypeOrSelf(operand); }
+
+SmallVector<Value> OrderedRows::at(ArrayRef<Value> outer, Value position) const {
+  SmallVector<Value> index(outer);
+  index.insert(index.begin() + axis, position);
+  return index;
+}
+
+Value OrderedRows::load(ArrayRef<Value> outer, Value position) const { return k.element(operand, at(outer, position)); }
+
+void OrderedRows::store(ArrayRef<Value> outer, Value rank, Value value, Value position) const {
+  Value offset = k.fn.offset(at(outer, rank), resultSizes);
+  k.store(0, value, offset);
+  k.store(1, k.asInt64(position), offset);
 }
 
 //===- keys ----------------------------------------------------------------------------------===//
@@ -146,13 +179,20 @@ void KeyOrder::emitRanks(Value first, Value kept, Load load, Take take) {
 
 //===- digits --------------------------------------------------------------------------------===//
 
+KeyOrder::Record KeyOrder::makeRecord(Value element, Value position) {
+  Value key = keyOf(element);
+  if (keyType.getWidth() < 64)
+    key = arith::ExtUIOp::create(b, b.getI64Type(), key);
+  return {key, position};
+}
+
 KeyOrder::Record KeyOrder::loadRecord(Value base, Value at) {
   Value from = k.add(base, recordWords == 1 ? at : k.mul(at, k.fn.index(2)));
   Value word = memref::LoadOp::create(b, workspace, ValueRange{from});
   if (recordWords == 2)
     return {word, k.loadWord(workspace, k.add(from, k.fn.index(1)))};
-  Value low = arith::AndIOp::create(b, word, bits(b.getI64Type(), kPositions - 1));
-  Value key = arith::ShRUIOp::create(b, word, bits(b.getI64Type(), 32));
+  Value low = arith::AndIOp::create(b, word, wordOf(kPositions - 1));
+  Value key = arith::ShRUIOp::create(b, word, wordOf(32));
   return {key, arith::IndexCastOp::create(b, b.getIndexType(), low)};
 }
 
@@ -160,7 +200,7 @@ void KeyOrder::storeRecord(const Record &record, Value base, Value at) {
   Value to = k.add(base, recordWords == 1 ? at : k.mul(at, k.fn.index(2)));
   Value word = record.key;
   if (recordWords == 1) {
-    Value high = arith::ShLIOp::create(b, word, bits(b.getI64Type(), 32));
+    Value high = arith::ShLIOp::create(b, word, wordOf(32));
     word = arith::OrIOp::create(b, high, k.asInt64(record.position));
   } else {
     k.storeWord(workspace, record.position, k.add(to, k.fn.index(1)));
@@ -168,10 +208,9 @@ void KeyOrder::storeRecord(const Record &record, Value base, Value at) {
   memref::StoreOp::create(b, word, workspace, ValueRange{to});
 }
 
-/// `count` bits of a key from bit `shift` on, as an index.
 Value KeyOrder::bitsFrom(Value key, Value shift, int64_t count) {
   Value low = arith::ShRUIOp::create(b, key, shift);
-  low = arith::AndIOp::create(b, low, bits(b.getI64Type(), (int64_t(1) << count) - 1));
+  low = arith::AndIOp::create(b, low, wordOf((int64_t(1) << count) - 1));
   return arith::IndexCastOp::create(b, b.getIndexType(), low);
 }
 
@@ -186,7 +225,7 @@ void KeyOrder::increment(Value at) { k.storeWord(workspace, k.add(k.loadWord(wor
 /// many there are.
 Value KeyOrder::keepCandidates(Value from, Value to, Value kept) {
   int64_t leading = std::min(kBoundBits, width);
-  Value zero = k.fn.index(0), one = k.fn.index(1), n = k.size(length), shift = bits(b.getI64Type(), width - leading);
+  Value zero = k.fn.index(0), one = k.fn.index(1), n = k.size(length), shift = wordOf(width - leading);
   clearCounts(int64_t(1) << leading);
   k.fn.loop(zero, n, 1, [&](Value i) { increment(k.add(counts, bitsFrom(loadRecord(from, i).key, shift, leading))); });
   // The first group with which there are enough.
@@ -255,12 +294,7 @@ Value KeyOrder::sortRecords(Value from, Value to, Value count) {
 
 void KeyOrder::emitDigits(Value first, Value kept, Load load, Take take) {
   Value zero = k.fn.index(0), n = k.size(length), second = k.add(first, k.mul(n, k.fn.index(recordWords)));
-  k.fn.loop(zero, n, 1, [&](Value i) {
-    Value key = keyOf(load(i));
-    if (keyType.getWidth() < 64)
-      key = arith::ExtUIOp::create(b, b.getI64Type(), key);
-    storeRecord({key, i}, first, i);
-  });
+  k.fn.loop(zero, n, 1, [&](Value i) { storeRecord(makeRecord(load(i), i), first, i); });
   auto takeSorted = [&](Value from, Value to, Value count) {
     Value sorted = sortRecords(from, to, count);
     k.fn.loop(zero, k.min(kept, count), 1, [&](Value rank) {

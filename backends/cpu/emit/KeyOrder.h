@@ -12,8 +12,33 @@
 
 namespace sinter::cpu {
 
+/// Leading bits of keys that decide which elements may be kept: of f32 the sign, the exponent and two more.
+inline constexpr int64_t kBoundBits = 11, kBounds = 1 << kBoundBits;
+/// Candidates are looked for where so many times the elements that are kept are there.
+inline constexpr int64_t kCandidates = 4;
+
 /// Lanes of the keys of `elementType` that the target's vectors have.
 int64_t keyLanes(const Target &target, mlir::Type elementType);
+
+/// The rows along one axis of a sort's or top-k's operand, and where what is kept of them goes.
+struct OrderedRows {
+  SingleKernel &k;
+  mlir::Value operand;
+  int64_t axis;
+  Dims sizes, others, resultSizes; // others: all but the axis
+  bool descending, keepsAll;
+
+  /// Of the root of `k`, which `isRoot`.
+  explicit OrderedRows(SingleKernel &k);
+  static bool isRoot(mlir::Operation *root);
+  static int64_t axisOf(mlir::Operation *root);
+
+  DimExpr length() const { return sizes[axis]; }
+  mlir::Type elementType() const;
+  llvm::SmallVector<mlir::Value> at(llvm::ArrayRef<mlir::Value> outer, mlir::Value position) const;
+  mlir::Value load(llvm::ArrayRef<mlir::Value> outer, mlir::Value position) const;
+  void store(llvm::ArrayRef<mlir::Value> outer, mlir::Value rank, mlir::Value value, mlir::Value position) const;
+};
 
 class KeyOrder {
 public:
@@ -23,11 +48,30 @@ public:
 
   /// Rows have `length` elements. `keepsAll` says that all of them are kept, whatever the row.
   KeyOrder(SingleKernel &k, mlir::Type elementType, bool descending, DimExpr length, bool keepsAll, int64_t lanes);
+  explicit KeyOrder(const OrderedRows &rows, int64_t lanes)
+      : KeyOrder(rows.k, rows.elementType(), rows.descending, rows.length(), rows.keepsAll, lanes) {}
 
   /// Words (of 64 bits) of workspace that a row requires.
   DimExpr words();
   /// Calls `take` with the first `kept` elements, in any order of their ranks. The workspace begins at word `first`.
   void emit(mlir::Value first, mlir::Value kept, Load load, Take take);
+
+  // What an order of another kind is made of. A record is a key and a position, in one word where both fit.
+  struct Record {
+    mlir::Value key, position; // a word; an index
+  };
+  int64_t keyWidth() const { return width; }
+  int64_t wordsOfRecord() const { return recordWords; }
+  Record makeRecord(mlir::Value element, mlir::Value position);
+  Record loadRecord(mlir::Value base, mlir::Value at);
+  void storeRecord(const Record &record, mlir::Value base, mlir::Value at);
+  /// `count` bits of a key from bit `shift` (a word) on, as an index.
+  mlir::Value bitsFrom(mlir::Value key, mlir::Value shift, int64_t count);
+  mlir::Value wordOf(int64_t value) { return bits(b.getI64Type(), value); }
+  /// Whether positions fit into the records of rows of this length, where only running tells it; else null.
+  mlir::Value areNarrow();
+  /// A merge sort, of rows of any length.
+  void emitMerges(mlir::Value first, mlir::Value kept, Load load, Take take);
 
 private:
   // Keys.
@@ -41,21 +85,12 @@ private:
   mlir::Value countBefore(mlir::Value keys, mlir::Value base, mlir::Value low, mlir::Value high, mlir::Value own,
                           mlir::Value ownPositions, mlir::Value count, Ties ties);
 
-  // Long rows. A record is a key and a position, in one word where both fit.
-  struct Record {
-    mlir::Value key, position; // a word; an index
-  };
+  // Long rows.
   void emitDigits(mlir::Value first, mlir::Value kept, Load load, Take take);
-  Record loadRecord(mlir::Value base, mlir::Value at);
-  void storeRecord(const Record &record, mlir::Value base, mlir::Value at);
-  mlir::Value bitsFrom(mlir::Value key, mlir::Value shift, int64_t count);
   void clearCounts(int64_t count);
   void increment(mlir::Value at);
   mlir::Value keepCandidates(mlir::Value from, mlir::Value to, mlir::Value kept);
   mlir::Value sortRecords(mlir::Value from, mlir::Value to, mlir::Value count);
-
-  /// Rows that are longer than positions of 32 bits, whose number only running tells.
-  void emitMerges(mlir::Value first, mlir::Value kept, Load load, Take take);
 
   SingleKernel &k;
   mlir::ImplicitLocOpBuilder &b;

@@ -9,42 +9,12 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-namespace {
-/// The rows along one axis of the root's operand.
-struct Rows {
-  SingleKernel &k;
-  Value operand;
-  int64_t axis;
-  bool descending;
-  Dims sizes, others, resultSizes;
-
-  Rows(SingleKernel &k, int64_t axis, bool descending)
-      : k(k), operand(k.root->getOperand(0)), axis(axis), descending(descending), sizes(k.sizesOf(operand)),
-        others(sizes), resultSizes(k.sizesOf(k.root->getResult(0))) {
-    others.erase(others.begin() + axis);
-  }
-
-  Type elementType() const { return cast<RankedTensorType>(operand.getType()).getElementType(); }
-  SmallVector<Value> at(ArrayRef<Value> outer, Value position) const {
-    SmallVector<Value> index(outer);
-    index.insert(index.begin() + axis, position);
-    return index;
-  }
-  Value load(ArrayRef<Value> outer, Value position) const { return k.element(operand, at(outer, position)); }
-  void store(ArrayRef<Value> outer, Value rank, Value value, Value position) const {
-    Value offset = k.fn.offset(at(outer, rank), resultSizes);
-    k.store(0, value, offset);
-    k.store(1, k.asInt64(position), offset);
-  }
-};
-} // namespace
-
 /// Orders each row and keeps the first elements.
-static void emitByKeys(Rows &rows, bool keepsAll) {
+static void emitByKeys(OrderedRows &rows) {
   SingleKernel &k = rows.k;
   DimContext &dims = k.dims();
-  DimExpr count = dims.product(rows.others), length = rows.sizes[rows.axis], kept = rows.resultSizes[rows.axis];
-  KeyOrder order(k, rows.elementType(), rows.descending, length, keepsAll, k.fn.spec.schedule().getLanes());
+  DimExpr count = dims.product(rows.others), length = rows.length(), kept = rows.resultSizes[rows.axis];
+  KeyOrder order(rows, k.fn.spec.schedule().getLanes());
   DimExpr words = order.words(), one = dims.constant(1), bytes = dims.mul(words, dims.constant(8));
   const CostModel &costs = k.fn.spec.costs();
   DimExpr most = dims.max(dims.floorDiv(dims.constant(costs.orderedBytes), bytes), dims.constant(costs.orderedChunks));
@@ -59,10 +29,10 @@ static void emitByKeys(Rows &rows, bool keepsAll) {
 }
 
 /// Finds the first element, then the first one after it, and so on.
-static void emitByPasses(Rows &rows) {
+static void emitByPasses(OrderedRows &rows) {
   SingleKernel &k = rows.k;
   DimContext &dims = k.dims();
-  DimExpr length = rows.sizes[rows.axis];
+  DimExpr length = rows.length();
   ImplicitLocOpBuilder &b = k.b;
   Value none = k.fn.index(-1), zero = k.fn.index(0);
   Value nothing = arith::ConstantOp::create(b, b.getZeroAttr(signless(rows.elementType())));
@@ -87,20 +57,15 @@ static void emitByPasses(Rows &rows) {
   });
 }
 
-static int64_t axisOf(Operation *root) {
-  auto sort = dyn_cast<SortOp>(root);
-  return static_cast<int64_t>(sort ? sort.getAxis() : cast<TopKOp>(root).getAxis());
-}
-
 /// Few elements are kept, which so many passes find.
 static bool takesPasses(KernelSpec &spec, Operation *root) {
-  DimExpr kept = spec.dims.resolve(spec.sizes->dims(root->getResult(0))[axisOf(root)]);
+  DimExpr kept = spec.dims.resolve(spec.sizes->dims(root->getResult(0))[OrderedRows::axisOf(root)]);
   return isa<TopKOp>(root) && kept.isConstant() && kept.constant() <= spec.costs().selectionPasses;
 }
 
 Plan sinter::cpu::planOrder(KernelSpec &spec, ScheduleAttr) {
   Operation *root = singleRoot(spec);
-  if (!isa_and_nonnull<SortOp, TopKOp>(root))
+  if (!OrderedRows::isRoot(root))
     return Plan::refuse("it is no sort or top_k alone");
   Plan plan;
   plan.setChunk(takesPasses(spec, root) ? spec.costs().selectedRows : spec.costs().orderedElements);
@@ -111,13 +76,12 @@ Plan sinter::cpu::planOrder(KernelSpec &spec, ScheduleAttr) {
 
 EmittedKernel sinter::cpu::emitOrder(KernelSpec &spec, ModuleOp module, StringRef name) {
   Operation *root = singleRoot(spec);
-  auto sort = dyn_cast<SortOp>(root);
   bool byPasses = takesPasses(spec, root);
   SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/!byPasses});
-  Rows rows(k, axisOf(root), sort ? sort.getDescending() : cast<TopKOp>(root).getLargest());
+  OrderedRows rows(k);
   if (byPasses)
     emitByPasses(rows);
   else
-    emitByKeys(rows, /*keepsAll=*/sort != nullptr);
+    emitByKeys(rows);
   return k.finish();
 }

@@ -21,6 +21,16 @@ constexpr const char *kSoftmax = R"(func.func @f(%x: tensor<3x201xf32>) -> tenso
   %r = sinter.softmax %x {axis = 1 : i64} : (tensor<3x201xf32>) -> tensor<3x201xf32>
   return %r : tensor<3x201xf32>
 })";
+/// Two rows of a block, of which those are kept that are not beyond a bound.
+constexpr const char *kOrder = R"(func.func @f(%x: tensor<2x150xf16>) -> (tensor<2x20xf16>, tensor<2x20xi64>) {
+  %k = sinter.constant dense<20> : tensor<i64>
+  %r:2 = sinter.kernel single(%x, %k) {schedule = #sinter.schedule<block_order, lanes = 128, chunk = 2>} : (tensor<2x150xf16>, tensor<i64>) -> (tensor<2x20xf16>, tensor<2x20xi64>) {
+  ^bb0(%a: tensor<2x150xf16>, %b: tensor<i64>):
+    %v, %i = sinter.top_k %a, %b {axis = 1 : i64} : (tensor<2x150xf16>, tensor<i64>) -> (tensor<2x20xf16>, tensor<2x20xi64>)
+    sinter.yield(%v, %i) : tensor<2x20xf16>, tensor<2x20xi64>
+  }
+  return %r#0, %r#1 : tensor<2x20xf16>, tensor<2x20xi64>
+})";
 constexpr const char *kMap = R"(func.func @f(%x: tensor<3x200xf32>) -> tensor<200x3xf32> {
   %t = sinter.transpose %x {permutation = array<i64: 1, 0>} : (tensor<3x200xf32>) -> tensor<200x3xf32>
   %r = sinter.neg %t : (tensor<200x3xf32>) -> tensor<200x3xf32>
@@ -133,6 +143,7 @@ const std::string kProductF32 = productOf("f32"), kProductF16 = productOf("f16")
 const Program kPrograms[] = {
     {"sum", kSum, {{{3, 201}, {}}}},
     {"softmax", kSoftmax, {{{3, 201}, {}}}},
+    {"order", kOrder, {{{2, 150}, {}}}, false},
     {"map", kMap, {{{3, 200}, {}}}},
     {"gather", kGather, {{{20, 17}, {}}, {{7}, {0, 3, -1, 19, 2, 1, -20}}}},
     {"tile", kProductF32.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
@@ -175,6 +186,13 @@ const Mutant kMutants[] = {
     {"no barrier before sums are read", "softmax", R"(\tbar\.sync.*)", "", true},
     {"no row stored", "softmax", R"(\tst\.global\.b32.*)", "", true},
     {"a row divided from the next column", "softmax", R"((\tld\.global\.b32.*\[%rd[0-9]+)(\];))", "$1+4$2", true},
+    {"no barrier before the next row", "order", R"(\tbar\.sync.*)", "", true},
+    {"a record without its key", "order", R"(\tst\.global\.b32.*\+4\].*)", ""},
+    {"counts that begin anyhow", "order", R"(\tst\.shared\.b32.*)", ""},
+    {"a digit of three bits", "order", R"((\tand\.b64.*), 7680;)", "$1, 3584;"},
+    {"a group too few", "order", R"((\tand\.b64.*), 8188;)", "$1, 4092;"},
+    {"counts that nobody waits for", "order", R"(\tatom\.shared(.*)add\.u32 .*, (\[.*\]), 1;)",
+     "\tst.shared.b32 $2, 1;"},
     {"twice the stride", "map", R"((\tshl\.b64.*), 2;)", "$1, 3;"},
     {"half the stride", "map", R"((\tshl\.b64.*), 2;)", "$1, 1;"},
     {"no element stored", "map", R"(\tst\.global\.b32.*)", ""},
