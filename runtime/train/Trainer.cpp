@@ -423,6 +423,7 @@ void Trainer::stepOnce() {
   try {
     loss = step(takeBatch());
   } catch (const data::Error &error) { // it has changed nothing
+    isWholeEpoch = false;              // its batch was read: who goes on reads the epoch up to there
     if (done > begun)
       store();
     throw data::Error(error.code(), "step " + std::to_string(done + 1) + ": " + error.what());
