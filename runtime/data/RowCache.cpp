@@ -355,6 +355,7 @@ void RowCache::prepare(std::span<const int64_t> rows, std::span<int64_t> places,
     settle(false);
   }
   next.isWhole = false;
+  next.rows.clear();
   numbers.waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   numbers.lookups += static_cast<int64_t>(rows.size());
   numbers.distinct += static_cast<int64_t>(current.slots.size());
@@ -378,6 +379,9 @@ void RowCache::prefetch(std::span<const int64_t> rows) {
   finishJob(); // for rows that nobody wants now
   settle(true);
   next.isWhole = false;
+  if (!next.rows.empty()) // what it shares with the step is the step's again
+    for (int64_t slot : current.slots)
+      held[static_cast<size_t>(slot)].usedAt = current.at;
   next.rows.clear();
   for (int64_t row : rows)
     if (row >= 0 && row < store.options().rows) // `prepare` names the others

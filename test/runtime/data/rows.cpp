@@ -99,7 +99,7 @@ TEST_F(Rows, batchesComputeWhatTheyWouldInMemory) {
       places.assign(rows.size(), -1);
       cache.prepare(rows, places);
       lookups += rows.size();
-      if (random() % 4) // what comes, or something else
+      for (unsigned times = random() % 3; times-- > 0;) // what comes, or something else
         cache.prefetch(random() % 4 ? next : draw(20));
       std::map<int64_t, int64_t> placeOf;
       std::set<int64_t> taken;
