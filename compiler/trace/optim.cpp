@@ -265,7 +265,7 @@ public:
     return found == state.end() ? TensorNumber(scalar(float(value), where)) : TensorNumber(found->second);
   }
   TensorNumber rateInput() { return number(0); } // a program gives rates as numbers
-  TensorNumber list(const std::string &name, const TensorNumber &, int64_t) { return state.at(name); }
+  TensorNumber list(const std::string &name, const TensorNumber &, int64_t, int64_t) { return state.at(name); }
   std::pair<TensorNumber, TensorNumber> sumRows(const TensorNumber &rows, const TensorNumber &values, int64_t size) {
     auto [distinct, splits, order] = apply_many<3>("group_rows", {rows.tensor}, {{"size", size}}, where);
     return {distinct, apply("bag_sum", {values.tensor, order, splits}, {}, where)};

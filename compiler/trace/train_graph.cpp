@@ -169,6 +169,11 @@ Tensor StepCore::State::explore(LossCall loss, std::span<const Spec> batch) {
   moments.clear();
   for (const auto &[name, type] : types)
     moments[name] = zeros(type.shape, type.dtype, where);
+  for (const std::string &table : listed) { // no row is to move
+    const Tensor &whole = leaves[size_t(std::find(names.begin(), names.end(), table) - names.begin())];
+    Tensor &rows = moments["optimizer.rows." + table];
+    rows = full_like(rows, scalar(int64_t(whole.known_dim(0)), where));
+  }
   if (draws)
     moments[SINTER_SEED_STATE] = scalar(int64_t(options.seed), where);
   if (hasScaleState())

@@ -11,8 +11,8 @@
 //   rateInput()          the rate that the caller gives, in f64
 //   matches(pattern, name)
 //   readRows(table, rows), writeRows(table, rows, values)   rows past the table read anything and are not written
-//   list(name, like, batches)       the state of a table: what `like`, of rows, is in so many batches, one behind the
-//                                   other; each has the same room
+//   list(name, like, batches, first)   the state of a table: what `like`, of rows, is in so many batches, one behind
+//                                   the other; each has the same room. All elements are `first` at first
 //   sumRows(rows, values, size)     rows below `size` that differ, ascending, then `size`, and the sums of their values
 //
 // Moments and the number of steps are states called optimizer.KIND.WEIGHT and optimizer.step.
@@ -239,22 +239,25 @@ private:
   }
 
   /// Rows and values of the batches lie in lists, each batch in its place, which one that does not count leaves to the
-  /// next. Rows of them all move at once, with their sums in the order of the batches; before, none does.
+  /// next. Rows of them all move at once, with their sums in the order of the batches; before, none does. Between calls
+  /// the list has the rows that are still to move, and otherwise numbers past the table's end.
   void accumulateRows(Moved<N> &weight, const N &count) {
     auto batches = static_cast<double>(settings.accumulate);
     std::string ofRows = "optimizer.rows." + weight.name, ofValues = "optimizer.gradient." + weight.name;
-    N rows = store.list(ofRows, *weight.rows, settings.accumulate);
-    N values = store.list(ofValues, weight.gradient, settings.accumulate);
-    double room = static_cast<double>(sizeOf(rows, 0)) / batches, size = static_cast<double>(sizeOf(weight.value, 0));
+    int64_t size = sizeOf(weight.value, 0);
+    N rows = store.list(ofRows, *weight.rows, settings.accumulate, size);
+    N values = store.list(ofValues, weight.gradient, settings.accumulate, 0);
+    N none = fill(rows, static_cast<double>(size));
+    double room = static_cast<double>(sizeOf(rows, 0)) / batches;
     N turns = wide(count) / batches, first = room * floorOf(batches * (turns - floorOf(turns)) + 0.5);
     N at = inTypeOf(first, rows) + placesOf(*weight.rows), from = wide(placesOf(rows)) - first;
     // A batch may have fewer rows than there is room.
-    rows = choose(both(isAbove(from, -0.5), isBelow(from, room - 0.5)), fill(rows, size), rows);
+    rows = choose(both(isAbove(from, -0.5), isBelow(from, room - 0.5)), none, rows);
     rows = store.writeRows(rows, at, *weight.rows);
     values = store.writeRows(values, at, weight.gradient);
-    store.put(ofRows, rows);
+    store.put(ofRows, choose(*moves, none, rows));
     store.put(ofValues, values);
-    auto [moved, sums] = store.sumRows(choose(*moves, rows, fill(rows, size)), values, sizeOf(weight.value, 0));
+    auto [moved, sums] = store.sumRows(choose(*moves, rows, none), values, size);
     weight.rows = moved;
     weight.gradient = 1.0 / batches * sums;
   }

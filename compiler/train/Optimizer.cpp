@@ -42,12 +42,13 @@ public:
     auto type = RankedTensorType::get({tensorTypeOf(rows.term).getDimSize(0), 1}, c.getI64Type());
     return Term{c, c.make<ScatterNdOp>(table.term, c.reshape(rows.term, type), values.term, Combiner::set)};
   }
-  TermNumber list(StringRef name, const TermNumber &like, int64_t batches) {
+  TermNumber list(StringRef name, const TermNumber &like, int64_t batches, int64_t first) {
     RankedTensorType type = tensorTypeOf(like.term);
     SmallVector<int64_t> shape(type.getShape());
     assert(!ShapedType::isDynamic(shape[0]) && "a step whose batches have unknown sizes is refused before");
     shape[0] *= batches;
-    return Term{c, states.add(name, RankedTensorType::get(shape, type.getElementType()))};
+    type = RankedTensorType::get(shape, type.getElementType());
+    return Term{c, states.add(name, type, first ? DenseElementsAttr::get(type, first) : ElementsAttr())};
   }
   std::pair<TermNumber, TermNumber> sumRows(const TermNumber &rows, const TermNumber &values, int64_t size) {
     auto groups = GroupRowsOp::create(c, rows.term, size);

@@ -19,29 +19,42 @@ static constexpr int64_t needsOfAge = 32;
 /// Elements of a batch that are on their way from memory.
 static constexpr size_t farther = 12;
 
-/// Throws unless the state is of `slots` rows of the field, and the step keeps no numbers of slots from call to call.
+/// Throws unless the state is of `slots` rows of the field.
 static void requireRows(sinter_session *session, const RowField &field, int64_t slots) {
   sinter_tensor view;
   check(srtStateToWrite(session, field.name.c_str(), &view));
   if (view.dtype != SINTER_F32 || view.rank != 2 || view.dims[0] != slots || view.dims[1] != field.count)
     throw Error(SINTER_INVALID_ARGUMENT, "state '" + field.name + "' requires f32 [" + std::to_string(slots) + ", " +
                                              std::to_string(field.count) + "] for rows of a store");
-  std::string summed = "optimizer.rows." + field.name;
-  for (int32_t s = 0; s < sinter_session_num_states(session); ++s)
-    if (sinter_session_state_name(session, s) == summed)
-      throw Error(SINTER_UNSUPPORTED, "state '" + field.name +
-                                          "' cannot hold rows of a store, as the step sums their gradients over "
-                                          "several calls, between which rows change their places");
   check(srtStateHoldsRows(session, field.name.c_str()));
+}
+
+static bool hasState(sinter_session *session, const std::string &name) {
+  for (int32_t s = 0; s < sinter_session_num_states(session); ++s)
+    if (sinter_session_state_name(session, s) == name)
+      return true;
+  return false;
+}
+
+/// The slots of rows whose gradients the step sums over several calls, if it does.
+static std::function<std::span<int64_t>()> summedRows(sinter_session *session, const RowStore &store) {
+  for (const RowField &field : store.options().fields)
+    if (std::string list = "optimizer.rows." + field.name; hasState(session, list))
+      return [session, list]() -> std::span<int64_t> {
+        sinter_tensor view;
+        check(srtStateToWrite(session, list.c_str(), &view));
+        if (view.dtype != SINTER_I64 || view.rank != 1)
+          throw Error(SINTER_INVALID_ARGUMENT, "state '" + list + "' requires i64 [n] for rows of a store");
+        return {static_cast<int64_t *>(view.data), static_cast<size_t>(view.dims[0])};
+      };
+  return {};
 }
 
 RowMemory statesOf(sinter_session *session, const RowStore &store, int64_t slots) {
   std::vector<std::string> names; // empty: the session has no such state
   bool isAny = false;
   for (const RowField &field : store.options().fields) {
-    bool isThere = store.writable();
-    for (int32_t s = 0; s < sinter_session_num_states(session); ++s)
-      isThere |= sinter_session_state_name(session, s) == field.name;
+    bool isThere = store.writable() || hasState(session, field.name);
     if (isThere)
       requireRows(session, field, slots);
     names.push_back(isThere ? field.name : "");
@@ -50,13 +63,14 @@ RowMemory statesOf(sinter_session *session, const RowStore &store, int64_t slots
   if (!isAny)
     throw Error(SINTER_INVALID_ARGUMENT, "a session requires a state for a field of the store, such as '" +
                                              store.options().fields[0].name + "', it has none");
-  return [session, names](size_t field) -> float * {
+  auto values = [session, names](size_t field) -> float * {
     if (names[field].empty())
       return nullptr;
     sinter_tensor view;
     check(srtStateToWrite(session, names[field].c_str(), &view));
     return static_cast<float *>(view.data);
   };
+  return {values, summedRows(session, store)};
 }
 
 //===- Slots -----------------------------------------------------------------------------------------===//
@@ -101,7 +115,70 @@ template <typename Body> void RowCache::inParts(int64_t count, Body body) const 
 void RowCache::findMemory() {
   values.clear();
   for (size_t f = 0; f < store.options().fields.size(); ++f)
-    values.push_back(memory(f));
+    values.push_back(memory.values(f));
+}
+
+/// Looks at what the step names: these rows stay where they are.
+void RowCache::findNamed() {
+  namedSlots.clear();
+  ++looks;
+  hasLooked = true;
+  if (!memory.named)
+    return;
+  std::span<int64_t> list = memory.named();
+  // A step that is new, or has moved all, is still waited for: states may be loaded after the folder was opened.
+  if (opensNamed() && std::ranges::any_of(list, [&](int64_t slot) { return slot != slots; }))
+    bringNamed(list);
+  for (int64_t slot : list) {
+    if (slot < 0 || slot >= slots || isNamed(held[static_cast<size_t>(slot)]))
+      continue;
+    Slot &here = held[static_cast<size_t>(slot)];
+    if (here.row < 0)
+      refuseNamed(slot);
+    here.namedAt = looks;
+    namedSlots.push_back(slot);
+  }
+}
+
+void RowCache::refuseNamed(int64_t slot) {
+  hasLooked = false;
+  throw Error(SINTER_INVALID_ARGUMENT, "a step that sums gradients over batches names slot " + std::to_string(slot) +
+                                           ", and the folder does not say which row it has: rows are required to be "
+                                           "of the step that the states are of");
+}
+
+/// Brings the rows that the step named when they were flushed, and lets the step name them where they are now.
+void RowCache::bringNamed(std::span<int64_t> list) {
+  const NamedRows &kept = store.keptRows();
+  RowMap at; // by the slot at that time, which of `kept`
+  at.reserve(static_cast<int64_t>(kept.rows.size()) + 1);
+  current.rows.clear();
+  for (NamedRows::InSlot one : kept.rows) {
+    at.insert(one.slot, static_cast<int64_t>(current.rows.size()));
+    current.rows.push_back(one.row);
+  }
+  for (int64_t slot : list)
+    if (slot >= 0 && slot < kept.slots && at.find(slot) < 0)
+      refuseNamed(slot);
+  next.isWhole = false;
+  findMemory();
+  bring(current, threads);
+  settle(false);
+  if (!current.isWhole)
+    throw Error(SINTER_INVALID_ARGUMENT, "rows of batches whose gradients are summed require a slot each, " +
+                                             std::to_string(kept.rows.size()) + ", got " + std::to_string(slots) +
+                                             " slots");
+  for (int64_t &slot : list)
+    slot = slot >= 0 && slot < kept.slots ? current.places[static_cast<size_t>(at.find(slot))] : slots;
+  wasOpened = false;
+}
+
+/// A step will write the row.
+void RowCache::move(Slot &slot) {
+  if (slot.isDirty)
+    return;
+  slot.isDirty = true;
+  store.mark(slot.row);
 }
 
 /// `batch` needs the slot.
@@ -109,7 +186,7 @@ void RowCache::touch(int64_t slot, Batch &batch) {
   Slot &here = held[static_cast<size_t>(slot)];
   if (here.usedAt == batch.at)
     return;
-  pinned += here.usedAt != current.at;
+  pinned += here.usedAt != current.at && !isNamed(here);
   here.usedAt = batch.at;
   uint8_t &times = needed.get()[here.row];
   times = std::min<uint8_t>(times + 1, mostNeeded);
@@ -176,7 +253,7 @@ int64_t RowCache::chooseSlot(const Batch &batch) {
     queue.first = here.behind;
     if (queue.first < 0)
       queue.last = -1;
-    bool mustStay = here.usedAt == current.at || here.usedAt == batch.at;
+    bool mustStay = here.usedAt == current.at || here.usedAt == batch.at || isNamed(here);
     if (!mustStay && here.row >= 0 && needed.get()[here.row] > n) {
       enqueue(slot);
       continue;
@@ -210,6 +287,8 @@ void RowCache::assign(Batch &batch) {
   if (counted / needsOfAge >= slots)
     age();
   pinned = &batch == &current ? 0 : static_cast<int64_t>(current.slots.size());
+  pinned += std::ranges::count_if(namedSlots,
+                                  [&](int64_t slot) { return held[static_cast<size_t>(slot)].usedAt != current.at; });
   // What is here stays, before anything leaves.
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i + farther < rows.size())
@@ -346,6 +425,7 @@ void RowCache::prepare(std::span<const int64_t> rows, std::span<int64_t> places,
   auto start = std::chrono::steady_clock::now();
   finishJob();
   settle(true);
+  findNamed();
   if (next.isWhole && std::ranges::equal(next.rows, rows)) {
     std::swap(current, next);
   } else {
@@ -364,14 +444,19 @@ void RowCache::prepare(std::span<const int64_t> rows, std::span<int64_t> places,
     numbers.missed += here.came != Came::Before;
     numbers.prefetched += here.came == Came::Ahead;
     here.came = Came::Before;
-    if (moves && current.isWhole && !here.isDirty) {
-      here.isDirty = true;
-      store.mark(here.row);
-    }
+    if (moves && current.isWhole)
+      move(here);
   }
   if (!current.isWhole)
     throw Error(SINTER_INVALID_ARGUMENT,
-                "a batch requires a slot for each of its different rows, got " + std::to_string(slots) + " slots");
+                "a batch requires a slot for each of its different rows" +
+                    (namedSlots.empty() ? ""
+                                        : " beside the " + std::to_string(namedSlots.size()) +
+                                              " of batches whose gradients are summed with its") +
+                    ", got " + std::to_string(slots) + " slots");
+  for (size_t i = 0; moves && i < namedSlots.size(); ++i) // flushed since, maybe
+    move(held[static_cast<size_t>(namedSlots[i])]);
+  wasOpened &= !moves;
   std::copy(current.places.begin(), current.places.end(), places.begin());
 }
 
@@ -379,6 +464,8 @@ void RowCache::prefetch(std::span<const int64_t> rows) {
   finishJob(); // for rows that nobody wants now
   settle(true);
   next.isWhole = false;
+  if (!hasLooked)
+    findNamed();
   if (!next.rows.empty()) // what it shares with the step is the step's again
     for (int64_t slot : current.slots)
       held[static_cast<size_t>(slot)].usedAt = current.at;
@@ -405,10 +492,17 @@ void RowCache::flush(int64_t mark) {
 void RowCache::writeAll() {
   finishJob();
   settle(true);
+  findNamed();
   findMemory();
   for (int64_t slot = 0; slot < slots; ++slot)
     if (held[static_cast<size_t>(slot)].isDirty)
       writeSlot(slot);
+  if (!memory.named || opensNamed())
+    return;
+  NamedRows kept{.rows = {}, .slots = slots};
+  for (int64_t slot : namedSlots)
+    kept.rows.push_back({held[static_cast<size_t>(slot)].row, slot});
+  store.keep(std::move(kept));
 }
 
 void RowCache::stage(int64_t mark) {
@@ -424,11 +518,11 @@ std::vector<std::string> RowCache::saveAll(const std::string &prefix) {
 bool RowCache::opensAt(int64_t mark) {
   finishJob();
   settle(true);
-  if (store.flushedMark() == mark)
-    return true;
-  if (!store.opensAt(mark))
+  bool isOpen = store.flushedMark() == mark;
+  if (!isOpen && !store.opensAt(mark))
     return false;
-  clear();
+  if (!isOpen || store.keptRows().slots > 0) // whose rows come back to slots that may have others
+    clear();
   return true;
 }
 
@@ -445,6 +539,9 @@ void RowCache::clear() {
   held.assign(held.size(), {});
   std::fill(queues.begin(), queues.end(), Queue());
   aside.clear();
+  namedSlots.clear();
+  hasLooked = false;
+  wasOpened = true;
   fresh = 0;
   current = next = {};
 }
@@ -453,7 +550,12 @@ void RowCache::forget(int64_t row) {
   finishJob();
   settle(true);
   next.isWhole = false;
+  if (!hasLooked || opensNamed())
+    findNamed();
   if (int64_t slot = slotOf.find(row); slot >= 0) {
+    const Slot &here = held[static_cast<size_t>(slot)];
+    if (memory.named && (isNamed(here) || here.usedAt == current.at || here.usedAt == next.at))
+      std::ranges::replace(memory.named(), slot, slots); // what was summed for it is dropped
     slotOf.erase(row);
     empty(slot);
   }

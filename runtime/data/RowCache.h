@@ -23,6 +23,10 @@
 // halved now and then, so that rows which nobody needs any more leave. The values of a row go to the end of the store's
 // log before another row comes; where they cannot be written, it stays.
 //
+// A step that sums gradients over several batches (`accumulate`) keeps the slots of their rows from call to call, in
+// the state optimizer.rows.TABLE. These rows keep their slots until the step has moved them. Which they are is flushed,
+// too, so that a folder may be opened in between, for a step with other slots.
+//
 // What `prefetch` does beside the step: it looks up the ids, chooses slots that the step does not touch, writes what
 // leaves and reads what comes. `prepare` then puts the values into the slots, which is all that the step waits for.
 
@@ -32,6 +36,7 @@
 #include "RowMap.h"
 #include "RowStore.h"
 #include <atomic>
+#include <concepts>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -40,8 +45,17 @@
 
 namespace sinter::data {
 
-/// Memory of field `field`: f32 [slots, count]. Null: nobody reads the field, whose rows are not to be moved then.
-using RowMemory = std::function<float *(size_t field)>;
+/// What a step has of a table.
+struct RowMemory {
+  /// Memory of field `field`: f32 [slots, count]. Null: nobody reads the field, whose rows are not to be moved then.
+  std::function<float *(size_t field)> values;
+  /// Slots that the step goes on to name; numbers of no slot are none. Null: it names none. May be written.
+  std::function<std::span<int64_t>()> named{};
+
+  template <std::invocable<size_t> Values>
+  RowMemory(Values values, std::function<std::span<int64_t>()> named = {})
+      : values(std::move(values)), named(std::move(named)) {}
+};
 
 /// The states of `session` that are called as the fields of `store`; sinter_session_load leaves them as they are from
 /// then on. Throws when one is no f32 [`slots`, count], or is missing: of a store that is open for reading some may be.
@@ -67,9 +81,10 @@ public:
   RowCache(const RowCache &) = delete;
   RowCache &operator=(const RowCache &) = delete;
 
-  /// Brings `rows` into slots and says where each lies. `moves`: a step will write them. All others may leave. Fails
-  /// when a row is outside of the table, there are more different ones than slots, or rows cannot be read or written.
-  /// The cache can be used on then, and nothing that moved is lost: a row that could not be written keeps its slot.
+  /// Brings `rows` into slots and says where each lies. `moves`: a step will write them. All others may leave, but
+  /// those that the step names. Fails when a row is outside of the table, there are more different ones than slots, or
+  /// rows cannot be read or written. The cache can be used on then, and nothing that moved is lost: a row that could
+  /// not be written keeps its slot.
   void prepare(std::span<const int64_t> rows, std::span<int64_t> slots, bool moves = true);
   /// Begins to bring those of `rows` that are in no slot, into slots that the last `prepare` did not give. The next
   /// one finds them.
@@ -81,7 +96,7 @@ public:
   void commit() { store.commit(); }
   /// As RowStore::saveAll, with the rows in slots as they are now.
   std::vector<std::string> saveAll(const std::string &prefix);
-  /// As RowStore::opensAt. Slots are empty then.
+  /// As RowStore::opensAt. Slots are empty then, unless it was open there and no row was kept.
   bool opensAt(int64_t mark);
   /// As RowStore::restore. Slots are empty then.
   void restore(const std::string &prefix);
@@ -97,6 +112,7 @@ private:
   struct Slot {
     int64_t row = -1;             // -1: none
     uint32_t usedAt = UINT32_MAX; // the number of the last batch that needed it
+    uint32_t namedAt = 0;         // the number of the last look at what the step names, when it named the slot
     int32_t behind = -1;          // the next slot of the queue
     bool isDirty = false;
     Came came = Came::Before;
@@ -116,6 +132,13 @@ private:
     bool isWhole = false;              // each row has a place
   };
 
+  void findNamed();
+  void bringNamed(std::span<int64_t> list);
+  [[noreturn]] void refuseNamed(int64_t slot);
+  /// Whether the folder was opened while a step named rows, which it may still do.
+  bool opensNamed() const { return wasOpened && store.keptRows().slots > 0; }
+  bool isNamed(const Slot &slot) const { return slot.namedAt == looks; }
+  void move(Slot &slot);
   int64_t chooseSlot(const Batch &batch);
   void append(Queue &queue, Queue more);
   void enqueue(int64_t slot);
@@ -149,6 +172,9 @@ private:
   int64_t fresh = 0;                                 // slots that held a row once
   int64_t pinned = 0;                                // slots that must stay
   uint32_t batches = 0;                              // numbers of batches that were given out
+  uint32_t looks = 1;                                // at what the step names
+  bool hasLooked = false, wasOpened = true;          // since slots were empty, and no batch moved since
+  std::vector<int64_t> namedSlots;                   // at the last one
   Batch current, next;                               // what `prepare` gave, and what `prefetch` brings
   std::vector<Arrival> arrivals;
   std::vector<int64_t> wanted; // of the arrivals, those that are read: the last ones

@@ -16,8 +16,10 @@ namespace sinter::data {
 namespace fs = std::filesystem;
 
 // What a file has beside the fields. `rows.table`, i64 [2], are the number of rows of the table and its seed, and
-// `rows.bound.FIELD`, f32 [1], is that of a field: rows that are in no file follow from them.
-static const char kRows[] = "rows", kTable[] = "rows.table", kBound[] = "rows.bound.", kChecksum[] = "rows.crc32c";
+// `rows.bound.FIELD`, f32 [1], is that of a field: rows that are in no file follow from them. The first file of all
+// rows may have `rows.kept`, i64 [2 n]: rows that a step names by slots, each with its slot.
+static const char kRows[] = "rows", kTable[] = "rows.table", kBound[] = "rows.bound.", kNamed[] = "rows.named",
+                  kChecksum[] = "rows.crc32c";
 
 /// The fields of rows, one array each, read as they lie in the files and a few at a time.
 void RowStore::unpackRows(std::span<const int64_t> rows, std::vector<std::vector<float>> &values) const {
@@ -53,7 +55,7 @@ std::vector<std::string> RowStore::snapshot(const std::string &prefix, int64_t m
       row |= 63;
     else if (word >> (row % 64) & 1)
       rows.push_back(row);
-  std::vector<std::string> names = writeRows(prefix, rows, maxBytes);
+  std::vector<std::string> names = writeRows(prefix, rows, maxBytes, NamedRows());
   std::fill(changed.begin(), changed.end(), 0);
   return names;
 }
@@ -63,7 +65,7 @@ std::vector<std::string> RowStore::saveAll(const std::string &prefix, int64_t ma
   for (int64_t row = 0; row < settings.rows; ++row)
     if (isWritten(row))
       rows.push_back(row);
-  return writeRows(prefix, rows, maxBytes);
+  return writeRows(prefix, rows, maxBytes, kept);
 }
 
 /// A tensor over these elements, row by row where they have a `width`.
@@ -93,13 +95,14 @@ static void writeChecked(const std::string &path, std::map<std::string, sinter_t
 }
 
 std::vector<std::string> RowStore::writeRows(const std::string &prefix, const std::vector<int64_t> &rows,
-                                             int64_t maxBytes) const {
+                                             int64_t maxBytes, const NamedRows &named) const {
   int64_t each = 8;
   for (const RowField &field : settings.fields)
     each += 4 * field.count;
   int64_t table[] = {settings.rows, static_cast<int64_t>(settings.seed)};
   int64_t perFile = std::max<int64_t>(maxBytes / each, 1), count = static_cast<int64_t>(rows.size());
   int64_t parts = std::max<int64_t>((count + perFile - 1) / perFile, 1);
+  std::vector<int64_t> flat = named.flat(settings.rows);
   std::vector<std::string> names;
   for (int64_t part = 0; part < parts; ++part) {
     int64_t begin = part * perFile, here = std::min(perFile, count - begin);
@@ -115,6 +118,8 @@ std::vector<std::string> RowStore::writeRows(const std::string &prefix, const st
       tensors[field.name] = viewOf(std::span<const float>(values[f]), field.count);
       tensors[kBound + field.name] = viewOf(std::span<const float>(&field.bound, 1));
     }
+    if (part == 0 && !flat.empty())
+      tensors[kNamed] = viewOf(std::span<const int64_t>(flat));
     char number[64];
     std::snprintf(number, sizeof number, "-%05lld-of-%05lld.safetensors", static_cast<long long>(part + 1),
                   static_cast<long long>(parts));
@@ -134,6 +139,7 @@ public:
   RowFile(const std::string &path, const RowStoreOptions &settings);
   /// Throws unless rows that are in no file have the values that they had in the table that was saved.
   void requireSameTable() const;
+  NamedRows named() const;
 
   std::span<const int64_t> rows;
   std::vector<const float *> values; // of the fields
@@ -190,7 +196,7 @@ template <typename IsUsed> static std::map<std::string, Value> readChecked(const
 
 RowFile::RowFile(const std::string &path, const RowStoreOptions &settings) : path(path), settings(settings) {
   tensors = readChecked(path, [&](const std::string &name) {
-    return name == kRows || name == kTable || name.starts_with(kBound) ||
+    return name == kRows || name == kTable || name == kNamed || name.starts_with(kBound) ||
            std::ranges::any_of(settings.fields, [&](const RowField &field) { return field.name == name; });
   });
   rows = tensor(kRows, SINTER_I64, 0).as<int64_t>();
@@ -238,6 +244,15 @@ void RowFile::requireSameTable() const {
     if (field.bound > 0 && seed != settings.seed)
       refuse("requires a table with the seed " + std::to_string(seed) + ", got " + std::to_string(settings.seed));
   }
+}
+
+NamedRows RowFile::named() const {
+  if (!tensors.contains(kNamed))
+    return {};
+  std::optional<NamedRows> all = NamedRows::fromFlat(tensor(kNamed, SINTER_I64, 0).as<int64_t>(), settings.rows);
+  if (!all)
+    refuse("tensor '" + std::string(kNamed) + "' has rows in slots that cannot be");
+  return *all;
 }
 
 static void append(RowStore &store, const RowFile &file) {
@@ -314,9 +329,12 @@ void RowStore::restore(const std::string &prefix) {
     for (int64_t row = 0; row < settings.rows; ++row)
       if (isWritten(row))
         forget(row);
+    kept = {};
     for (const std::string &name : names) {
       RowFile file(name, settings);
       file.requireSameTable();
+      if (NamedRows named = file.named(); named.slots > 0)
+        kept = std::move(named);
       sinter::data::append(*this, file);
     }
   } catch (...) {

@@ -14,13 +14,38 @@ namespace sinter::data {
 namespace {
 
 /// What an index begins with. Behind it: the places of all rows, 5 bytes each, a bit for each row that changed since
-/// the last snapshot, in words of 64, and the CRC-32C of all that.
+/// the last snapshot, in words of 64, the rows that a step names, and the CRC-32C of all that.
 struct IndexHeader {
   char magic[8] = {'s', 'n', 'r', 'o', 'w', 's', '0', '1'};
   int64_t rows = 0, segment = 0, segments = 0, mark = 0;
 };
 
 } // namespace
+
+std::vector<int64_t> NamedRows::flat(int64_t tableRows) const {
+  std::vector<int64_t> numbers;
+  for (InSlot one : rows)
+    numbers.insert(numbers.end(), {one.row, one.slot});
+  if (slots > 0)
+    numbers.insert(numbers.end(), {tableRows, slots});
+  return numbers;
+}
+
+std::optional<NamedRows> NamedRows::fromFlat(std::span<const int64_t> numbers, int64_t tableRows) {
+  if (numbers.empty())
+    return NamedRows();
+  size_t end = numbers.size() - 2;
+  if (numbers.size() % 2 != 0 || numbers[end] != tableRows || numbers[end + 1] < 1 || numbers[end + 1] > INT32_MAX)
+    return std::nullopt;
+  NamedRows all{.rows = {}, .slots = numbers[end + 1]};
+  for (size_t i = 0; i < end; i += 2) {
+    int64_t row = numbers[i], slot = numbers[i + 1];
+    if (row < 0 || row >= tableRows || slot < 0 || slot >= all.slots)
+      return std::nullopt;
+    all.rows.push_back({row, slot});
+  }
+  return all;
+}
 
 void RowStore::writeIndex(const std::string &path, int64_t mark) {
   IndexHeader header;
@@ -37,6 +62,8 @@ void RowStore::writeIndex(const std::string &path, int64_t mark) {
   append(&header, sizeof header);
   append(places.data(), static_cast<size_t>(settings.rows) * RowPlaces::bytesEach);
   append(changed.data(), changed.size() * sizeof changed[0]);
+  std::vector<int64_t> named = kept.flat(settings.rows);
+  append(named.data(), named.size() * sizeof named[0]);
   output.append(&crc, sizeof crc);
   output.finish();
 }
@@ -53,7 +80,9 @@ void RowStore::readIndex(const std::string &path) {
   auto words = static_cast<size_t>((settings.rows + 63) / 64),
        entryBytes = static_cast<size_t>(settings.rows) * RowPlaces::bytesEach;
   auto wanted = static_cast<int64_t>(sizeof(IndexHeader) + entryBytes + words * 8 + 4);
-  require(file.size() == wanted, "requires " + std::to_string(wanted) + " bytes, got " + std::to_string(file.size()));
+  int64_t more = file.size() - wanted;
+  require(more >= 0 && more % 16 == 0 && more / 16 <= settings.rows + 1,
+          "requires " + std::to_string(wanted) + " bytes, got " + std::to_string(file.size()));
   IndexHeader header;
   uint32_t crc = 0, stated;
   int64_t at = 0;
@@ -67,12 +96,17 @@ void RowStore::readIndex(const std::string &path) {
   changed.resize(words);
   read(places.data(), entryBytes);
   read(changed.data(), words * 8);
+  std::vector<int64_t> named(static_cast<size_t>(more / 8));
+  read(named.data(), static_cast<size_t>(more));
   file.readAt(at, reinterpret_cast<char *>(&stated), 4);
   require(crc == stated, "is damaged: its checksum differs");
   require(std::memcmp(header.magic, IndexHeader().magic, sizeof header.magic) == 0 && header.rows == settings.rows &&
               header.segment == perSegment,
           "is not the index of these rows");
   lastMark = header.mark;
+  std::optional<NamedRows> all = NamedRows::fromFlat(named, settings.rows);
+  require(all.has_value(), "has rows in slots that cannot be");
+  kept = std::move(*all);
   // A log has at most four times the room of its table, and a few segments.
   require(header.segments >= 0 && header.segments <= 4 * (settings.rows / perSegment + 4),
           "has a log of " + std::to_string(header.segments) + " segments");
@@ -154,6 +188,7 @@ void RowStore::goBack() {
   }
   places = RowPlaces(settings.rows);
   std::fill(changed.begin(), changed.end(), 0);
+  kept = {};
   log.clear();
   freed.clear();
 }

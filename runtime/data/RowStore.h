@@ -7,7 +7,9 @@
 //   0.rows ...    a log: segments, which lie in the files in turn. A segment is written at once when it is full: the
 //                 numbers of its rows, then their records, all fields of a row side by side, so that one read brings
 //                 all that a step needs of it
-//   index         where the record of each row is, as of the last flush, and which rows changed since the last snapshot
+//   index         where the record of each row is, as of the last flush, which rows changed since the last snapshot,
+//   and
+//                 which of them a step names by slots
 //   index.next    the same of a flush that is staged
 //
 // A row that is written again goes to the end of the log. Its old record is dead, and so is a segment of dead records,
@@ -42,6 +44,20 @@ struct RowField {
 
   /// Bytes of one in the file.
   int64_t bytes() const;
+};
+
+/// Rows that a step names from call to call, by slots: numbers from `slots` on are none.
+struct NamedRows {
+  struct InSlot {
+    int64_t row = 0, slot = 0;
+  };
+  std::vector<InSlot> rows;
+  int64_t slots = 0; // 0: the step names none
+
+  /// As it lies in files: two numbers for each row, and the last two are those past the ends of table and slots.
+  std::vector<int64_t> flat(int64_t tableRows) const;
+  /// The other way round; nothing where the numbers cannot be that.
+  static std::optional<NamedRows> fromFlat(std::span<const int64_t> numbers, int64_t tableRows);
 };
 
 struct RowStoreOptions {
@@ -127,6 +143,9 @@ public:
   bool opensAt(int64_t mark);
   /// What the last flush was given; 0 before the first.
   int64_t flushedMark() const { return lastMark; }
+  /// Rows that a step goes on to name are kept with what is flushed, staged or saved from now on.
+  void keep(NamedRows rows) { kept = std::move(rows); }
+  const NamedRows &keptRows() const { return kept; }
   /// Segments of the log, and how many records each has.
   int64_t segments() const { return static_cast<int64_t>(log.size()); }
   int64_t segmentRecords() const { return perSegment; }
@@ -167,8 +186,8 @@ private:
   int64_t segmentBytes() const { return perSegment * (8 + bytes); }
   int fileOf(int64_t segment) const { return files[static_cast<size_t>(segment % settings.shards)]; }
   void readAt(int64_t segment, int64_t offset, char *to, int64_t count) const;
-  std::vector<std::string> writeRows(const std::string &prefix, const std::vector<int64_t> &rows,
-                                     int64_t maxBytes) const;
+  std::vector<std::string> writeRows(const std::string &prefix, const std::vector<int64_t> &rows, int64_t maxBytes,
+                                     const NamedRows &named) const;
   void unpackRows(std::span<const int64_t> rows, std::vector<std::vector<float>> &values) const;
   void writeOpen();
   void beginSegment();
@@ -187,6 +206,7 @@ private:
   std::vector<int> files;
   RowPlaces places{0};
   std::vector<uint64_t> changed;
+  NamedRows kept;
   std::vector<Segment> log;
   std::vector<int64_t> freed, waiting; // segments to write; those that are free with the next flush
   // The segment that is being filled, in memory. -1: none.

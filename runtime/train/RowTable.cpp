@@ -94,7 +94,8 @@ static std::vector<data::RowField> fieldsOf(sinter_session *session, const Setti
   std::vector<data::RowField> fields = {{table, view.dims[1], storedOf(settings), settings.real("bound")}};
   for (int32_t s = 0; s < sinter_session_num_states(session); ++s) {
     std::string name = sinter_session_state_name(session, s);
-    if (!name.starts_with("optimizer.") || !name.ends_with("." + table))
+    bool isSummed = name == "optimizer.gradient." + table; // over batches, of rows of all of them
+    if (isSummed || !name.starts_with("optimizer.") || !name.ends_with("." + table))
       continue;
     data::check(sinter_session_state_get(session, name.c_str(), &view));
     if (view.dtype == SINTER_F32 && view.rank == 2 && view.dims[0] == slots)

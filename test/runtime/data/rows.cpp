@@ -137,6 +137,128 @@ TEST_F(Rows, batchesComputeWhatTheyWouldInMemory) {
   }
 }
 
+/// A step that sums gradients over three batches: where it goes on to name the rows of those that have not moved.
+struct SummingMemory : Memory {
+  SummingMemory(int64_t slots, std::vector<int64_t> named) : Memory(slots), named(std::move(named)) {}
+  RowMemory access() {
+    return {[this](size_t field) { return field == 0 ? table.data() : sum.data(); },
+            [this] { return std::span(named); }};
+  }
+  std::vector<int64_t> named;
+};
+
+TEST_F(Rows, thoseThatAStepNamesKeepTheirSlots) {
+  constexpr int64_t room = 20, batches = 3;
+  std::string path = folder("store");
+  auto store = std::make_unique<RowStore>(path, options());
+  Memory all = firstValues(*store);
+  std::mt19937 random(3);
+  int64_t slots = 70, opened = 0, forgotten = 0;
+  auto few = std::make_unique<SummingMemory>(slots, std::vector<int64_t>(room * batches, slots));
+  auto cache = std::make_unique<RowCache>(*store, few->access(), slots, 2);
+  std::vector<int64_t> rowOf(room * batches, -1); // what the step names, by rows
+  std::map<int64_t, float> sums;
+  auto draw = [&] {
+    std::set<int64_t> rows;
+    for (int64_t count = 1 + random() % room; static_cast<int64_t>(rows.size()) < count;)
+      rows.insert(random() % (random() % kRows + 1));
+    return std::vector<int64_t>(rows.begin(), rows.end());
+  };
+  std::vector<int64_t> next = draw(), places;
+  for (int64_t step = 0; step < 600; ++step) {
+    std::vector<int64_t> rows = next;
+    next = draw();
+    places.assign(rows.size(), -1);
+    cache->prepare(rows, places);
+    if (random() % 3)
+      cache->prefetch(random() % 4 ? next : draw());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      ASSERT_TRUE(few->sameRow(places[i], all, rows[i])) << "row " << rows[i] << " in step " << step;
+      size_t at = static_cast<size_t>(step % batches * room) + i;
+      few->named[at] = places[i];
+      rowOf[at] = rows[i];
+      sums[rows[i]] += static_cast<float>(random() % 100) / 10;
+    }
+    if (step % batches == batches - 1) {
+      std::set<int64_t> moved;
+      for (size_t at = 0; at < few->named.size(); ++at) {
+        if (few->named[at] == slots)
+          continue;
+        ASSERT_TRUE(few->sameRow(few->named[at], all, rowOf[at]) || moved.contains(rowOf[at])) << "step " << step;
+        if (moved.insert(rowOf[at]).second)
+          few->move(few->named[at], sums.at(rowOf[at]));
+      }
+      for (auto [row, g] : sums)
+        all.move(row, g);
+      ASSERT_EQ(moved.size(), sums.size());
+      sums.clear();
+      few->named.assign(few->named.size(), slots);
+      rowOf.assign(rowOf.size(), -1);
+    }
+    if (random() % 20 == 0 && !sums.empty()) { // what was summed for it is dropped
+      int64_t row = sums.begin()->first;
+      cache->forget(row);
+      sums.erase(row);
+      store->unpack(0, row, nullptr, &all.table[row * kWidth]);
+      std::fill_n(&all.sum[row * kWidth], kWidth, 0.f);
+      for (size_t at = 0; at < rowOf.size(); ++at)
+        if (rowOf[at] == row) {
+          ASSERT_EQ(few->named[at], slots);
+          ++forgotten;
+        }
+    }
+    if (random() % 20 == 0)
+      cache->flush(step);
+    if (random() % 20 == 0) { // with other slots, in the middle of a sum as a rule
+      cache->flush(step);
+      std::vector<int64_t> named = few->named;
+      cache.reset();
+      store = std::make_unique<RowStore>(path, true);
+      bool isLate = random() % 2; // states are loaded behind
+      slots = 60 + random() % 40;
+      few = std::make_unique<SummingMemory>(slots, isLate ? std::vector<int64_t>(named.size(), slots) : named);
+      cache = std::make_unique<RowCache>(*store, few->access(), slots, 2);
+      if (isLate) {
+        cache->prefetch(draw());
+        cache->prepare(rows, places, false);
+        few->named = named;
+      }
+      ++opened;
+    }
+  }
+  EXPECT_GT(opened, 10);
+  EXPECT_GT(forgotten, 10);
+  cache->flush();
+  cache.reset();
+  EXPECT_EQ(countDifferent(*store, all), 0);
+}
+
+TEST_F(Rows, namedRowsThatCannotBeThereAreErrors) {
+  RowStore store(folder("store"), options());
+  std::vector<int64_t> rows = {1, 2, 3}, places(3);
+  SummingMemory few(5, {5, 5, 5, 5, 5, 5});
+  RowCache cache(store, few.access(), 5);
+  cache.prepare(rows, places);
+  std::copy(places.begin(), places.end(), few.named.begin());
+  EXPECT_EQ(messageOf([&] { cache.prepare(std::vector<int64_t>{4, 5, 6}, places); }),
+            "a batch requires a slot for each of its different rows beside the 3 of batches whose gradients are summed "
+            "with its, got 5 slots");
+  cache.prepare(std::vector<int64_t>{4, 5, 3}, places);
+  cache.flush(7);
+
+  auto refused = [&](int64_t slots, std::vector<int64_t> named) {
+    RowStore again(folder("store"), true);
+    SummingMemory other(slots, std::move(named));
+    RowCache opened(again, other.access(), slots);
+    return messageOf([&] { opened.prepare(rows, places); });
+  };
+  EXPECT_EQ(refused(5, {4, 5, 5}),
+            "a step that sums gradients over batches names slot 4, and the folder does not say which row it has: rows "
+            "are required to be of the step that the states are of");
+  EXPECT_EQ(refused(2, {0, 1, 2}), "rows of batches whose gradients are summed require a slot each, 3, got 2 slots");
+  EXPECT_EQ(refused(5, {2, 1, 0}), "nothing");
+}
+
 TEST_F(Rows, frequentRowsStay) {
   RowStore store(folder("store"), options());
   Memory few(60);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""kill_lookup.py LOOKUP KILL_AT_LIBRARY WANTED KILLS: kills a training with rows of a table at its calls that change files (kill_at.c), at KILLS or more of
+"""kill_lookup.py LOOKUP STEP KILL_AT_LIBRARY WANTED KILLS: kills a training with rows of a table at its calls that change files (kill_at.c), at KILLS or more of
 all and at each of one save, and lets it go on. The losses of all steps and the metric must be those of the file WANTED, to the bit."""
 import os
 import shutil
@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-program, library, path, kills = sys.argv[1:]
+program, step, library, path, kills = sys.argv[1:]
 with open(path) as file:
     wanted = file.read().splitlines()
 
@@ -18,7 +18,7 @@ def run(at):
     if not resumes:
         shutil.rmtree("killed.rows", ignore_errors=True)
     fields = '"epochs": 4, "save_every": 5, "checkpoints": "killed.run"' + (', "resume": "killed.run"' if resumes else "")
-    done = subprocess.run([program, "few.smod", fields, "killed.rows"], capture_output=True, text=True, timeout=100,
+    done = subprocess.run([program, step, fields, "killed.rows"], capture_output=True, text=True, timeout=100,
                           env={**os.environ, "LD_PRELOAD": os.path.abspath(library), "KILL_AT": str(at), "KILL_COUNT": "count"})
     assert done.returncode in (0, -signal.SIGKILL), done.stdout + done.stderr
     return done.returncode != 0, done.stdout.splitlines()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * lookup STEP FIELDS FOLDER|-: trains as these fields of JSON say; with a folder, input `ids` are rows of the table of 500 rows in
- * it, which is made where it is not there. Prints the loss of each step. */
+ * it, which is made where it is not there, and of which the step holds some. Prints the loss of each step. */
 #include <sinter/train/train.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,14 +24,16 @@ int main(int argc, char **argv) {
            "{\"data\": {\"ids\": \"@ids.npy\", \"target\": \"@y.npy\"}, \"shuffle\": 3, \"validation_share\": 0.2, "
            "\"metrics\": [\"mae\"], \"threads\": 1, %s}",
            argv[2]);
-  if ( sinter_module_open(argv[1], NULL, &module) || sinter_trainer_create(module, json, &trainer) ||
+  if (sinter_module_open(argv[1], NULL, &module) || sinter_trainer_create(module, json, &trainer) ||
       sinter_trainer_on_step(trainer, show, NULL))
     return fail();
   if (strcmp(argv[3], "-") != 0) {
     sinter_row_field fields[] = {{"table", 4, NULL, 0}, {"optimizer.sum.table", 4, NULL, 0}};
     if (sinter_rows_open(argv[3], 1, &table) && sinter_rows_create(argv[3], fields, 2, 500, 1, 0, &table))
       return fail();
-    if (sinter_rows_attach(table, sinter_trainer_session(trainer), 60, 2) ||
+    sinter_tensor held;
+    if (sinter_session_state_get(sinter_trainer_session(trainer), "table", &held) ||
+        sinter_rows_attach(table, sinter_trainer_session(trainer), held.dims[0], 2) ||
         sinter_trainer_look_up(trainer, "ids", table))
       return fail();
     if (!sinter_trainer_look_up(trainer, "target", table) || !sinter_trainer_look_up(trainer, NULL, table))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the program of test/runtime/train/lookup.test for tables of 500 and 60 rows, and its data."""
+"""Writes the program of test/runtime/train/lookup*.test for tables of 500, 60 and 90 rows, and its data."""
 import numpy as np
 
-for name, rows in ("whole", 500), ("few", 60):
+for name, rows in ("whole", 500), ("few", 60), ("more", 90):
     table, ids, y, bags = f"tensor<{rows}x4xf32>", "tensor<8x3xi64>", "tensor<8x4xf32>", "tensor<8x3x4xf32>"
     with open(name + ".mlir", "w") as file:
         file.write(f"""func.func @main(%ids: {ids} {{sinter.name = "ids"}}, %table: {table} {{sinter.state = "table"}},
