@@ -85,7 +85,7 @@ template <typename Take> static void eachText(const Value &value, const std::str
 namespace {
 /// What is counted of a column.
 struct Fit {
-  int64_t count = 0;
+  int64_t values = 0, count = 0; // all, and those that are not missing
   double mean = 0, squares = 0;
   std::vector<double> numbers;
   std::unordered_map<std::string, int64_t> counts;
@@ -100,6 +100,12 @@ static void count(const FeatureColumn &column, const Value &value, Fit &fit, int
     });
   } else {
     for (double x : numbersOf(value, column.keys[0])) {
+      int64_t number = fit.values++;
+      if (std::isinf(x))
+        throw Error(SINTER_INVALID_ARGUMENT, "column '" + column.name +
+                                                 "' requires finite values to be fitted, got one that is infinite as "
+                                                 "value " +
+                                                 std::to_string(number) + " of '" + column.keys[0] + "'");
       if (std::isnan(x))
         continue;
       if (column.kind == ColumnKind::Bucketed) {

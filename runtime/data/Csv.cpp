@@ -60,12 +60,7 @@ public:
       : stream(path, Compression::ByContent), options(options) {
     for (size_t c : {static_cast<size_t>(static_cast<unsigned char>(options.separator)), size_t('\n'), size_t('\r')})
       isSpecial[c] = true;
-    skipMark();
-  }
-
-  void skipMark() {
-    if (stream.offset() == 0 && stream.peek(3) == "\xEF\xBB\xBF")
-      stream.consume(3);
+    stream.skipMark();
   }
 
   /// Calls `take(index, field)` for each field of the next row that is not empty and returns their number; 0 at the
@@ -270,7 +265,7 @@ static Layout layOut(const std::string &path, const CsvOptions &options) {
   };
   std::vector<Seen> seen(names.size());
   splitter.stream.seek(layout.dataOffset);
-  splitter.skipMark();
+  splitter.stream.skipMark();
   for (int64_t r = 0; r < options.sampleRows; ++r) {
     try {
       if (!splitter.row([&](int64_t i, const Field &field) {

@@ -347,6 +347,13 @@ std::vector<Feature> sinter::data::exampleFeatures(std::string_view example) {
   return features;
 }
 
+bool sinter::data::hasFeatureLists(std::string_view example) {
+  for (Field outer; next(example, outer);)
+    if (outer.number == 2 && outer.type == 2 && !outer.bytes.empty())
+      return true;
+  return false;
+}
+
 std::string sinter::data::makeExample(const Record &record) {
   std::string map, example;
   for (int64_t c = 0; c < record.size(); ++c)

@@ -153,6 +153,17 @@ int64_t ByteStream::read(char *to, int64_t room) {
   return count;
 }
 
+void ByteStream::skipMark() {
+  if (position != 0)
+    return;
+  std::string_view begins = peek(3);
+  if (begins == "\xEF\xBB\xBF")
+    consume(3);
+  else if (begins.starts_with("\xFF\xFE") || begins.starts_with("\xFE\xFF"))
+    throw Error(SINTER_UNSUPPORTED, "a text is required to be UTF-8, this one begins as UTF-16 or UTF-32",
+                {source.path(), -1, 0});
+}
+
 void ByteStream::seek(int64_t offset) {
   restart();
   if (!inflater) {

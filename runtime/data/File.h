@@ -60,6 +60,9 @@ public:
     begin += count;
     position += count;
   }
+  /// Passes the mark of UTF-8 that some programs begin a text with, at the beginning. Throws where a mark says that it
+  /// is UTF-16 or UTF-32.
+  void skipMark();
   /// Of the next byte, in what the file expands to.
   int64_t offset() const { return position; }
   /// Reads up to `room` bytes into the caller's memory, past the buffer where that is empty. 0: the end.

@@ -94,6 +94,16 @@ public:
     scalar(member);
   }
 
+  /// Makes a string of the text of any value but null.
+  void valueAsText(Member &member) {
+    blanks();
+    const char *from = at;
+    pass();
+    std::string_view text(from, static_cast<size_t>(at - from));
+    member.kinds = text == "null" ? Member::Other : Member::String;
+    member.texts.emplace_back(text);
+  }
+
   void begin() { leafDepth = npos; }
 
   /// Passes a value of any kind.
@@ -339,10 +349,12 @@ Value valueOf(const JsonColumn &column, const Member &member) {
 
 std::vector<JsonColumn> findColumns(const std::string &path, const JsonOptions &options) {
   ByteStream stream(path, Compression::ByContent);
+  stream.skipMark();
   struct Seen {
     std::string name;
     int kinds = 0;
     int64_t lines = 0;
+    bool isJson = false;
   };
   std::vector<Seen> seen;
   std::string_view line;
@@ -352,17 +364,19 @@ std::vector<JsonColumn> findColumns(const std::string &path, const JsonOptions &
       eachMember(line, [&](const std::string &name, Text &text) {
         const char *at = text.at;
         Member member;
+        bool isJson = false;
         try {
           text.value(member);
-        } catch (const Bad &) { // an object, or an array that is not rectangular: no column
+        } catch (const Bad &) { // an object, or an array that is not rectangular
           text.at = at;
           text.pass();
-          return;
+          isJson = true;
         }
         auto found = std::ranges::find(seen, name, &Seen::name);
         if (found == seen.end())
           found = seen.insert(seen.end(), {name});
         found->kinds |= member.kinds;
+        found->isJson |= isJson;
         ++found->lines;
       });
     } catch (const Bad &) { // told when the lines are read
@@ -373,11 +387,12 @@ std::vector<JsonColumn> findColumns(const std::string &path, const JsonOptions &
   for (const Seen &member : seen) {
     int kinds = member.kinds & ~Member::Other;
     bool isWhole = member.lines == lines && kinds == member.kinds;
-    int32_t dtype = kinds == Member::Truth && isWhole                         ? SINTER_I1
+    int32_t dtype = member.isJson                                             ? Bytes
+                    : kinds == Member::Truth && isWhole                       ? SINTER_I1
                     : kinds == Member::Integer && isWhole                     ? SINTER_I64
                     : kinds && !(kinds & ~(Member::Integer | Member::Number)) ? static_cast<int32_t>(SINTER_F64)
                                                                               : Bytes;
-    columns.push_back({member.name, dtype});
+    columns.push_back({member.name, dtype, member.isJson});
   }
   return columns;
 }
@@ -390,6 +405,7 @@ public:
   bool next(Record &record) override {
     std::string_view line;
     int64_t size;
+    stream.skipMark();
     if (!nextLine(stream, options.maxLineBytes, line, size))
       return false;
     int64_t offset = stream.offset(), line0 = number++;
@@ -402,7 +418,10 @@ public:
           return text.pass();
         Member &member = members[static_cast<size_t>(found - options.columns.begin())];
         member = {}; // the last of several counts, as with others
-        text.value(member);
+        if (found->isJson)
+          text.valueAsText(member);
+        else
+          text.value(member);
       });
       std::vector<Value> values;
       for (size_t c = 0; c < members.size(); ++c)

@@ -2,7 +2,9 @@
 #include "Media.h"
 #include "File.h"
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 using namespace sinter::data;
 namespace fs = std::filesystem;
@@ -80,7 +82,7 @@ std::shared_ptr<const Source> sinter::data::openFolder(const std::string &folder
 }
 
 Dataset::Map sinter::data::decodeColumn(std::function<Value(std::string_view)> decode, const std::string &column,
-                                        const std::string &result) {
+                                        const std::string &result, const std::string &folder) {
   return [=](const Record &record) {
     Record decoded;
     for (int64_t c = 0; c < record.size(); ++c) {
@@ -92,8 +94,10 @@ Dataset::Map sinter::data::decodeColumn(std::function<Value(std::string_view)> d
         decoded.set(result, decode(record.value(c).bytes()));
       } catch (const Error &error) {
         int64_t file = record.find("file");
-        throw Error(error.code(), error.what(),
-                    {file < 0 ? std::string() : std::string(record.value(file).bytes()), -1, -1}, true);
+        std::string path(file < 0 ? "" : record.value(file).bytes());
+        if (file >= 0 && !folder.empty())
+          path = folder + "/" + path;
+        throw Error(error.code(), error.what(), {path, -1, -1}, true);
       }
     }
     if (record.find(column) < 0)
@@ -108,7 +112,7 @@ Dataset::Map sinter::data::decodeColumn(std::function<Value(std::string_view)> d
 namespace {
 class Pnm {
 public:
-  explicit Pnm(std::string_view bytes) : rest(bytes) {
+  Pnm(std::string_view bytes, bool isFull) : rest(bytes), isFull(isFull) {
     if (rest.size() < 3 || rest[0] != 'P' || rest[1] < '1' || rest[1] > '6')
       fail("the start P1 to P6");
     kind = rest[1] - '0';
@@ -187,17 +191,24 @@ private:
       }
       if (value < 0 || value > most)
         fail("values up to " + std::to_string(most));
+      if (isBitmap && isFull)
+        value = 255 * (1 - value);
+      else if (isFull)
+        value = std::lrint(static_cast<double>(value) / static_cast<double>(most) * std::numeric_limits<T>::max());
       all[static_cast<size_t>(i)] = static_cast<T>(value);
     }
     return Value::of(std::span<const T>(all), dims);
   }
 
   std::string_view rest;
+  bool isFull;
   int kind = 0;
 };
 } // namespace
 
-Value sinter::data::decodePnm(std::string_view bytes) { return Pnm(bytes).read(); }
+Value sinter::data::decodePnm(std::string_view bytes) { return Pnm(bytes, false).read(); }
+
+Value sinter::data::decodeFullPnm(std::string_view bytes) { return Pnm(bytes, true).read(); }
 
 //===- Sounds ---------------------------------------------------------------------------------------===//
 // Multimedia Programming Interface and Data Specifications 1.0 (1991), and WAVE_FORMAT_EXTENSIBLE.

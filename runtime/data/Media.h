@@ -48,6 +48,8 @@ void requirePixels(const char *format, int64_t height, int64_t width, int64_t ma
 
 /// A picture of netpbm (P1 to P6): ui8, of values above 255 ui16, [height, width, 1 or 3]; of bitmaps 1 is black.
 Value decodePnm(std::string_view bytes);
+/// The same as Pillow has it: values are shares of 255 or 65535 instead of the file's largest one, and white is 255.
+Value decodeFullPnm(std::string_view bytes);
 
 /// A sound of RIFF WAVE, [frames, channels]: ui8, i16, i32 (also of 24 bits, in the upper ones), f32 or f64. `rate`,
 /// where it is not null, becomes frames a second.
@@ -56,9 +58,9 @@ Value decodeWav(std::string_view bytes, int64_t *rate = nullptr);
 Value decodeWavF32(std::string_view bytes);
 
 /// A function for map(): what `decode` makes of the bytes of one column takes its place as `result`. Errors are
-/// skippable and name the file where the record has a column `file`.
+/// skippable and name the file where the record has a column `file`, with the folder in front.
 Dataset::Map decodeColumn(std::function<Value(std::string_view)> decode, const std::string &column,
-                          const std::string &result);
+                          const std::string &result, const std::string &folder = {});
 
 } // namespace sinter::data
 

@@ -6,6 +6,7 @@
 #include "Media.h"
 #include "Text.h"
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 using namespace sinter::data;
@@ -63,6 +64,9 @@ std::vector<Feature> sinter::data::sampledFeatures(const std::string &path, int6
     std::vector<Feature> features;
     Record parsed;
     try {
+      if (hasFeatureLists(record["record"].bytes()))
+        throw Error(SINTER_UNSUPPORTED, "feature lists of a tf.SequenceExample are read where features are stated "
+                                        "(parseSequenceExample), not from a file by its name");
       features = exampleFeatures(record["record"].bytes());
       parsed = parseExample(features)(record);
     } catch (const Error &error) {
@@ -108,15 +112,23 @@ static std::shared_ptr<const Source> openArrays(const std::string &path, Format 
 static Dataset openMedia(const std::string &path) {
   std::vector<std::string> suffixes = pictureSuffixes();
   suffixes.insert(suffixes.end(), {".wav", ".WAV"});
-  auto decode = [](const Record &record) {
-    bool isSound = record["bytes"].bytes().starts_with("RIFF");
+  auto decode = [path](const Record &record) {
+    std::string_view name = record["file"].bytes();
+    bool isSound = name.ends_with(".wav") || name.ends_with(".WAV");
     auto picture = [](std::string_view bytes) { return decodePicture(bytes); };
     auto sound = [](std::string_view bytes) { return decodeWav(bytes); };
-    return isSound ? decodeColumn(sound, "bytes", "sound")(record) : decodeColumn(picture, "bytes", "image")(record);
+    return isSound ? decodeColumn(sound, "bytes", "sound", path)(record)
+                   : decodeColumn(picture, "bytes", "image", path)(record);
   };
   std::shared_ptr<const Source> files = openFolder(path, suffixes);
-  if (files->size() == 0)
-    throw Error(SINTER_INVALID_ARGUMENT, "a folder of data requires pictures or sounds, this one has none", {path});
+  if (files->size() == 0) {
+    std::string all;
+    for (const std::string &suffix : suffixes)
+      if (std::islower(static_cast<unsigned char>(suffix[1])))
+        all += (all.empty() ? "" : ", ") + suffix;
+    throw Error(SINTER_INVALID_ARGUMENT,
+                "a folder of data requires pictures or sounds (" + all + "), this one has none", {path});
+  }
   return Dataset::from(files).map(decode);
 }
 

@@ -53,7 +53,7 @@ Value sinter::data::decodePicture(std::string_view bytes, int64_t channels, int6
     throw Error(SINTER_UNSUPPORTED, "a picture requires PNG, JPEG or netpbm", {}, true);
   Value picture = isJpeg                         ? decodeJpeg(bytes, maxPixels)
                   : bytes.starts_with("\x89PNG") ? decodePng(bytes, maxPixels)
-                                                 : decodePnm(bytes);
+                                                 : decodeFullPnm(bytes);
   if (channels == 0 || channels == picture.dims()[2])
     if (!(isJpeg && picture.dims()[2] == 4 && channels == 4))
       return picture;

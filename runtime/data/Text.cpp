@@ -11,6 +11,7 @@ public:
       : StreamRecords(path, Compression::ByContent, "text"), options(options), names(std::move(names)) {}
 
   bool next(Record &record) override {
+    stream.skipMark();
     for (int64_t wanted = std::max<int64_t>(options.blockBytes, 1);;) {
       std::string_view all = stream.peek(wanted);
       bool isLast = static_cast<int64_t>(all.size()) < wanted;

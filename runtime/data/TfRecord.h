@@ -73,6 +73,8 @@ Dataset::Map parseExamples(std::vector<Feature> features, const std::string &col
 
 /// The features that a serialized tf.Example has, each with dims {-1}.
 std::vector<Feature> exampleFeatures(std::string_view example);
+/// Whether it is a SequenceExample with feature lists, which exampleFeatures passes over.
+bool hasFeatureLists(std::string_view example);
 
 /// A record as a serialized tf.Example: integers and booleans as int64_list, floats as float_list, strings as
 /// bytes_list, dims forgotten. Of a SequenceExample the columns named `sequences` are feature lists, a step for each

@@ -6,6 +6,7 @@
 #include "Open.h"
 extern "C" {
 #include "../file.h"
+#include "../log.h"
 }
 #include <charconv>
 #include <cmath>
@@ -15,6 +16,20 @@ extern "C" {
 using namespace sinter::data;
 
 //===- Text -----------------------------------------------------------------------------------------===//
+
+/// f16 and bf16 as f32, others as they are.
+static Value widened(const Value &value) {
+  if (value.dtype() != SINTER_F16 && value.dtype() != SINTER_BF16)
+    return value;
+  auto memory = allocate(value.count() * static_cast<int64_t>(sizeof(float)));
+  for (int64_t i = 0; i < value.count(); ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, value.data() + 2 * i, sizeof bits);
+    float wide = srtWiden(bits, value.dtype() == SINTER_F16 ? 5 : 8);
+    std::memcpy(memory.get() + 4 * i, &wide, sizeof wide);
+  }
+  return Value(SINTER_F32, value.dims(), std::move(memory));
+}
 
 template <typename T> static std::string textOf(T number) {
   if constexpr (std::is_floating_point_v<T>)
@@ -62,7 +77,8 @@ private:
     }
   }
 
-  void elements(const Value &value) {
+  void elements(const Value &given) {
+    const Value value = widened(given);
     if (value.dtype() == Bytes) {
       arrays(value.dims(), 0, 0, [&](int64_t i) { string(value.bytes(i)); });
       return;
@@ -108,11 +124,12 @@ static std::string fieldOf(const Value &value, const std::string &name, char sep
                                         (value.isRagged() ? "ragged rows" : value.dims().text()));
   if (value.dtype() != Bytes) {
     std::string text;
-    withType(value.dtype(), name, [&]<typename T>() {
+    Value wide = widened(value);
+    withType(wide.dtype(), name, [&]<typename T>() {
       if constexpr (std::is_same_v<T, bool>)
-        text = value.as<bool>()[0] ? "true" : "false";
+        text = wide.as<bool>()[0] ? "true" : "false";
       else
-        text = textOf(value.as<T>()[0]);
+        text = textOf(wide.as<T>()[0]);
     });
     return text;
   }

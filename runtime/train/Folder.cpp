@@ -84,7 +84,7 @@ static data::Value soundFor(std::string_view bytes, const Input &input) {
   return data::Value::of(values);
 }
 
-static data::Record converted(const data::Record &file, const std::vector<Input> &inputs) {
+static data::Record converted(const data::Record &file, const std::string &folder, const std::vector<Input> &inputs) {
   std::string name(file["file"].bytes());
   int64_t label = file["label"].as<int64_t>()[0];
   data::Record record;
@@ -98,9 +98,10 @@ static data::Record converted(const data::Record &file, const std::vector<Input>
         continue;
       }
       std::string_view bytes = file["bytes"].bytes();
-      record.set(input.name, bytes.starts_with("RIFF") ? soundFor(bytes, input) : pictureFor(bytes, input));
+      bool isSound = name.ends_with(".wav") || name.ends_with(".WAV");
+      record.set(input.name, isSound ? soundFor(bytes, input) : pictureFor(bytes, input));
     } catch (const data::Error &error) {
-      throw data::Error(error.code(), error.what(), {name, -1, -1});
+      throw data::Error(error.code(), error.what(), {folder + "/" + name, -1, -1});
     }
   }
   return record;
@@ -120,7 +121,7 @@ void Folder::require(const sinter_tensor_type &type) {
     throw data::Error(SINTER_INVALID_ARGUMENT,
                       path + ": training requires pictures (.png, .jpg, .ppm, ...) or sounds (.wav) in the folder");
   inputs.push_back(input);
-  converted(source->read(0), {input});
+  converted(source->read(0), path, {input});
 }
 
 namespace {
@@ -146,12 +147,13 @@ Batches Folder::batches(const BatchPlan &plan, const Share &share) const {
     files = std::make_shared<Chosen>(source, share.of(source->size()),
                                      " part " + std::to_string(share.part) + " of " + std::to_string(share.validation) +
                                          " seed " + std::to_string(share.seed));
-  auto from = [files, plan, inputs = inputs](int64_t first) {
+  auto from = [files, plan, path = path, inputs = inputs](int64_t first) {
     data::Dataset records =
         plan.shuffle ? data::Dataset::shuffledFrom(files, *plan.shuffle) : data::Dataset::from(files);
     if (first)
       records = records.skip(first * plan.size);
-    return records.map([inputs](const data::Record &file) { return converted(file, inputs); }, {.threads = 2})
+    return records
+        .map([path, inputs](const data::Record &file) { return converted(file, path, inputs); }, {.threads = 2})
         .batch({.size = plan.size, .dropRemainder = plan.dropsRest});
   };
   return Batches(from, stepsOf(files->size(), plan));

@@ -84,7 +84,8 @@ public:
                 static_cast<long long>(elements), static_cast<long long>(missing));
     if (known > 0) {
       double deviation = known > 1 ? std::sqrt(squares / static_cast<double>(known)) : 0;
-      std::printf(" %12.6g %12.6g %12.6g %12.6g", least, most, mean, deviation);
+      for (double number : {least, most, mean, deviation})
+        std::printf(" %12.6g", std::isnan(number) ? std::abs(number) : number); // a nan has a sign of no meaning
     }
     if (dtype == data::Bytes && !distinct.empty())
       std::printf("  %s%zu distinct", distinct.size() > mostDistinct ? "more than " : "",

@@ -17,6 +17,15 @@ template <typename T> static std::vector<int64_t> numbersOf(const Value &value) 
   return {all.begin(), all.end()};
 }
 
+// As Pillow's.
+TEST(DataPictures, netpbm_as_shares_of_the_greatest) {
+  using Numbers = std::vector<int64_t>;
+  EXPECT_EQ(numbersOf<uint8_t>(decodePicture("P1 3 2 101 0 1 0")), (Numbers{0, 255, 0, 255, 0, 255}));
+  EXPECT_EQ(numbersOf<uint8_t>(decodePicture("P4 9 1\n\x80\x80"s)), (Numbers{0, 255, 255, 255, 255, 255, 255, 255, 0}));
+  EXPECT_EQ(numbersOf<uint8_t>(decodePicture("P2 2 2 9 0 1 8 9")), (Numbers{0, 28, 227, 255}));
+  EXPECT_EQ(numbersOf<uint16_t>(decodePicture("P5 3 1 1000\n\x00\x01\x01\xF4\x03\xE8"s)), (Numbers{66, 32768, 65535}));
+}
+
 TEST(DataPictures, every_kind_of_netpbm) {
   using Numbers = std::vector<int64_t>;
   Value bits = decodePnm("P1 # three by two\n3 2\n101\n0 1 0");

@@ -173,7 +173,7 @@ for ascii_only in True, False:
         y = json.loads(line)
         f = float("nan") if y["f"] is None else float(y["f"])
         wanted.append(" ".join([column("i", y["i"]), column("f", f), column("t", numpy.bool_(y["t"])), column("s", y["s"]), column("v", y["v"]),
-                                column("m", y["m"]), column("w", [w.encode() for w in y["w"]])]))
+                                column("m", y["m"]), column("w", [w.encode() for w in y["w"]]), column("extra", json.dumps(y["extra"]))]))
     content = "".join(texts).encode()
     expect("jsonl", run("jsonl", path("x.jsonl", content)), wanted)
     expect("jsonl.gz", run("jsonl", path("x.jsonl.gz", gzip.compress(content))), wanted)
