@@ -418,10 +418,31 @@ void Trainer::beginEpoch() {
   epochSteps = 0;
 }
 
+/// Which sample of the batch is no number, where one is.
+static std::string describeNotFinite(const data::Record &batch) {
+  for (int64_t c = 0; c < batch.size(); ++c) {
+    const data::Value &value = batch.value(c);
+    if ((value.dtype() != SINTER_F32 && value.dtype() != SINTER_F64) || value.isRagged() || value.dims().rank() == 0)
+      continue;
+    for (int64_t i = 0; i < value.count(); ++i) {
+      auto at = static_cast<size_t>(i);
+      double element = value.dtype() == SINTER_F64 ? value.as<double>()[at] : double(value.as<float>()[at]);
+      if (!std::isfinite(element))
+        return ": input '" + batch.name(c) + "' has " +
+               (std::isnan(element) ? "nan (or a missing value)" : "an infinite value") + " in sample " +
+               std::to_string(i / std::max<int64_t>(value.count() / std::max<int64_t>(value.rows(), 1), 1)) +
+               " of its batch";
+    }
+  }
+  return "";
+}
+
 void Trainer::stepOnce() {
+  data::Record batch;
   double loss;
   try {
-    loss = step(takeBatch());
+    batch = takeBatch();
+    loss = step(batch);
   } catch (const data::Error &error) { // it has changed nothing
     isWholeEpoch = false;              // its batch was read: who goes on reads the epoch up to there
     if (done > begun)
@@ -436,7 +457,8 @@ void Trainer::stepOnce() {
   ++epochSteps;
   outcome.loss = loss;
   if (!std::isfinite(loss) && !std::exchange(hasWarned, true))
-    warn("the loss of step " + std::to_string(done) + (std::isnan(loss) ? " is nan" : " is infinite"));
+    warn("the loss of step " + std::to_string(done) + (std::isnan(loss) ? " is nan" : " is infinite") +
+         describeNotFinite(batch));
   if (onStep)
     onStep(done, loss);
   auto now = Clock::now();
