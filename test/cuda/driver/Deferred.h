@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A graph with loops that runs while the host goes on: each question whether the stream is done lets a loop make one
-// trip, and any other call waits until all is done. So what the host does between trips is seen by the loop, and in
-// which trip does not depend on time. A thread of its own does the work, but never while the host's runs.
+// Loops that run while the host goes on: each question whether the stream is done lets a loop of a graph make one trip,
+// or a kernel some thousand instructions, and any other call waits until all is done. So what the host does between
+// trips is seen by the loop, and in which trip does not depend on time. A thread of its own does the work, but never
+// while the host's runs.
 #pragma once
 
 #include "Abi.h"
@@ -23,7 +24,7 @@ public:
   /// Lets it go on to its end; what became of it.
   CUresult finish();
 
-  /// A loop is about to make a trip: waits for the host, if this is the thread of such work.
+  /// A loop is about to make a trip, or a kernel to go on: waits for the host, if this is the thread of such work.
   static void beforeTrip();
 
 private:

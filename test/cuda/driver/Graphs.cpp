@@ -241,9 +241,11 @@ static void assignConditions(const Graph &graph) {
   }
 }
 
-static bool hasLoops(const Graph &graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const auto &node) { return std::holds_alternative<ConditionalWork>(node->work); });
+/// A kernel may be a loop by itself.
+static bool mayLoop(const Graph &graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const auto &node) {
+    return std::holds_alternative<ConditionalWork>(node->work) || std::holds_alternative<KernelWork>(node->work);
+  });
 }
 
 SINTER_CUDA_API CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
@@ -258,7 +260,7 @@ SINTER_CUDA_API CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) 
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   ++driver().counts["graph"];
   assignConditions(*executable->graph);
-  if (!driver().defersLoops || !hasLoops(*executable->graph))
+  if (!driver().defersLoops || !mayLoop(*executable->graph))
     return runGraph(*call.context, *executable->graph);
   driver().deferred = std::make_unique<Deferred>([context = call.context, graph = executable->graph] {
     CUresult status = runGraph(*context, *graph);

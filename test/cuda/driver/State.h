@@ -123,7 +123,7 @@ struct Driver {
   uint64_t instructions = 0;
   std::map<std::string, uint64_t> counts; // of calls that tests ask about
   bool defersLoops = false;
-  std::unique_ptr<Deferred> deferred; // a graph with loops that is not done
+  std::unique_ptr<Deferred> deferred; // a graph or a kernel that is not done
 };
 enum Injected { Allocations, Copies, Launches, Modules };
 
@@ -149,7 +149,7 @@ private:
   std::lock_guard<std::recursive_mutex> lock;
 };
 
-/// Waits for the graph with loops that is not done.
+/// Waits for the graph or the kernel that is not done.
 void finishDeferred();
 CUresult perform(Context &context, const Work &work);
 /// Does the work, or adds it to the graph that the stream captures.

@@ -31,6 +31,7 @@ static CUresult runKernel(Context &context, const KernelWork &work) {
                   "invalid: kernel " + launch.name() + ": no conditional handle " + std::to_string(handle));
     it->second.value = value;
   };
+  launch.pause = Deferred::beforeTrip; // it may be a loop by itself
   if (launch.code->hasProducts)
     ++driver().counts["wgmma"];
   try {
@@ -161,6 +162,11 @@ CUresult submit(Context &context, Stream *stream, Work work) {
       stream->capture->nodes.push_back(std::move(node));
       return CUDA_SUCCESS;
     }
+  }
+  if (driver().defersLoops && std::holds_alternative<KernelWork>(work)) {
+    driver().deferred =
+        std::make_unique<Deferred>([&context, work = std::move(work)] { return perform(context, work); });
+    return CUDA_SUCCESS;
   }
   return perform(context, work);
 }

@@ -134,6 +134,8 @@ void Warp::arriveAtBarrier(const Inst &i, Mask lanes, unsigned id) {
   barrier = {};
 }
 
+static constexpr uint64_t kInstructionsBetweenPauses = 4096;
+
 bool Block::run(uint64_t turns) {
   for (uint64_t used = 0; used < turns;) {
     progress = false;
@@ -148,6 +150,10 @@ bool Block::run(uint64_t turns) {
     }
     if (!alive)
       break;
+    if (launch.pause && launch.instructions - launch.pausedAt >= kInstructionsBetweenPauses) {
+      launch.pausedAt = launch.instructions;
+      launch.pause();
+    }
     if (!progress) { // every warp waits at a barrier that will not be complete
       const Inst *at = nullptr;
       const Warp *who = nullptr;

@@ -239,9 +239,10 @@ struct Launch {
   std::vector<uint8_t> params;
   std::function<void(std::string_view)> print;
   std::function<void(uint64_t, uint32_t)> setConditional; // what device code calls on a node of a graph
+  std::function<void()> pause; // called each few thousand instructions of warps, if it is there
   // while it runs
   uint32_t stamp = 0, warpsPerBlock = 0;
-  uint64_t instructions = 0, threadInstructions = 0;
+  uint64_t instructions = 0, threadInstructions = 0, pausedAt = 0;
   std::unordered_map<uint64_t, std::vector<Release>> releases;
   std::string name() const { return code->function->name; }
 };
