@@ -107,6 +107,9 @@ FailureOr<CodeModule> cpu::compileCode(ModuleOp module, const CodeOptions &optio
   }
   if (result.functions.empty())
     return module.emitError("compilation requires a public function with a body, found none");
+  for (schedule::Backend *device : options.devices)
+    if (failed(device->chooseLoops(*schedules)))
+      return failure();
   scheduling.end();
   result.usedWeights = weights.takeUsed();
   result.weights = own.take(options.threads);

@@ -4,6 +4,7 @@
 #include "backends/cpu/EntryFunction.h"
 #include "backends/cpu/emit/Branches.h"
 #include "backends/schedule/Dialect.h"
+#include "backends/schedule/LoopProgram.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -57,6 +58,9 @@ private:
   void lowerArena(ArenaOp op);
   void lowerLaunch(schedule::LaunchOp op);
   void lowerRepeat(schedule::RepeatOp op);
+  void lowerLoopKernel(schedule::RepeatOp op);
+  /// Sizes and memory of the loop's regions: what its kernel is called with.
+  void lowerOperands(Operation *loop);
   void lowerChoose(schedule::ChooseOp op);
   void lowerBlock(Block &block) {
     for (Operation &op : block)
@@ -140,6 +144,10 @@ Value ScheduleLowering::wordsOfLaunches() {
     return words;
   size_t most = 1;
   function.walk([&](schedule::LaunchOp op) { most = std::max<size_t>(most, op.getArguments().size() + 1); });
+  function.walk([&](schedule::RepeatOp op) {
+    if (op.getKernel())
+      most = std::max<size_t>(most, schedule::LoopProgram::of(op)->words.size());
+  });
   return words = fn.stackWords(static_cast<int64_t>(most));
 }
 
@@ -199,7 +207,31 @@ static std::pair<Value, Value> growOn(EntryFunction &fn, StringRef memory, Value
   return {larger, bytes};
 }
 
+void ScheduleLowering::lowerOperands(Operation *loop) {
+  for (Region &region : loop->getRegions())
+    for (Operation &op : region.front())
+      if (isa<schedule::RepeatOp, schedule::ChooseOp>(op))
+        lowerOperands(&op);
+      else if (isPure(&op) || isa<schedule::AcquireOp, schedule::ReleaseOp>(op))
+        lower(&op);
+}
+
+void ScheduleLowering::lowerLoopKernel(schedule::RepeatOp op) {
+  lowerOperands(op);
+  std::optional<schedule::LoopProgram> loop = schedule::LoopProgram::of(op);
+  assert(loop && "a back end makes kernels of loops that are programs");
+  Value to = wordsOfLaunches();
+  SmallVector<uint8_t> roles;
+  for (auto [i, word] : llvm::enumerate(loop->words)) {
+    fn.store(get(word.value), to, 8 * static_cast<int64_t>(i));
+    roles.push_back(static_cast<uint8_t>(word.role));
+  }
+  fn.launchOn(memoryOf(op.getTrips()), *op.getKernel(), to, roles, fn.i64(1), /*ordered=*/false);
+}
+
 void ScheduleLowering::lowerRepeat(schedule::RepeatOp op) {
+  if (op.getKernel())
+    return lowerLoopKernel(op);
   StringRef memory = memoryOf(op.getTrips());
   fn.controlOn(memory, SINTER_CONTROL_LOOP, get(op.getTrips()), op.getMost() ? get(op.getMost()) : Value());
   lowerBlock(op.getTest().front());

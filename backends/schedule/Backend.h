@@ -63,6 +63,11 @@ public:
   /// launches name; the spec and its op live until the module is compiled.
   virtual KernelTraits describe(KernelSpec &spec, llvm::StringRef symbol) = 0;
 
+  /// Called once before `code`, when all schedules of the module are written: a back end that runs loops by itself may
+  /// make one kernel of a `schedule.repeat`, and says so in its `as`. Fails with a diagnostic where a loop is to be one
+  /// kernel and cannot.
+  virtual llvm::LogicalResult chooseLoops(mlir::ModuleOp schedules) { return llvm::success(); }
+
   /// The code of all kernels that were described, as the back end's runtime loads it. The host's back end has none: its
   /// code is what schedules become.
   virtual llvm::FailureOr<CodeObject> code(mlir::Location loc) { return CodeObject(); }

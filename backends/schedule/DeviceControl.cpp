@@ -189,7 +189,9 @@ LogicalResult ScheduleEmitter::emitDeviceLoop(LoopState &state) {
   if (devicesDepth == 0 && cast<WhileOp>(loop.op).getMaxTrip() != 0)
     due = checksOf(*loop.body);
   Value fits, most = limitTrips(state, due, fits);
-  auto repeat = RepeatOp::create(s.b, *trips, most);
+  auto repeat = RepeatOp::create(s.b, *trips, most, FlatSymbolRefAttr());
+  if (auto given = loop.op->getAttrOfType<BoolAttr>(kOneKernel))
+    repeat->setAttr(kOneKernel, given);
   ++devicesDepth;
   {
     OpBuilder::InsertionGuard guard(s.b);

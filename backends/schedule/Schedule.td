@@ -307,14 +307,18 @@ def RepeatOp : Schedule_Op<"repeat", [SingleBlock]> {
     most `most` trips are made, if that is there and not below 0. `trips` is where their number is stored, 64 bits. The host writes the
     whole loop into the back end's queue once and goes on. A cancelled call ends the loop; the next `wait` says so.
 
+    `as` names the one kernel that the back end has made of the whole loop (Backend::chooseLoops): the host then writes
+    one launch of it into the queue.
+
     * (C1) `trips` is in the memory of a back end. * (C2) The regions hold launches of this back end, copies within its
     memory, clears, memory that is acquired and released as they are written, loops and branches of its own, and ops
     without effects.
   }];
-  let arguments = (ins Schedule_Buffer:$trips, Optional<Schedule_Size>:$most);
+  let arguments = (ins Schedule_Buffer:$trips, Optional<Schedule_Size>:$most, OptionalAttr<FlatSymbolRefAttr>:$kernel);
   let regions = (region SizedRegion<1>:$test, SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `counting` $trips custom<Memory>(type($trips)) (`most` $most^)? attr-dict-with-keyword `while` $test `do` $body
+    (`as` $kernel^)? `counting` $trips custom<Memory>(type($trips)) (`most` $most^)? attr-dict-with-keyword
+    `while` $test `do` $body
   }];
   let hasRegionVerifier = 1;
 }

@@ -141,8 +141,8 @@ schedule.function @control inputs 0 outputs 0 {
     }
     schedule.end
   }
-  // CHECK: schedule.repeat counting %[[A]]#0 in "gpu" while {
-  schedule.repeat counting %a#0 in "gpu" while {
+  // CHECK: schedule.repeat as @loop counting %[[A]]#0 in "gpu" while {
+  schedule.repeat as @loop counting %a#0 in "gpu" while {
     schedule.test %a#1 in "gpu"
   } do {
     schedule.end
