@@ -69,9 +69,9 @@ int32_t srtCudaReadKernels(Program *program, char **ptx, char *why) {
         program->kernels[first].wide = program->numKernels - 1;
       continue;
     }
-    int follows = program->numKernels > 0 && strncmp(line, "then ", 5) == 0;
-    if (!next || !(follows || strncmp(line, "kernel ", 7) == 0) || !(space = strchr(name += follows ? 5 : 7, ' ')) ||
-        space > next)
+    int follows = program->numKernels > 0 && strncmp(line, "then ", 5) == 0, loops = strncmp(line, "loop ", 5) == 0;
+    if (!next || !(follows || loops || strncmp(line, "kernel ", 7) == 0) ||
+        !(space = strchr(name += follows || loops ? 5 : 7, ' ')) || space > next)
       return srtCudaExplain(why, SINTER_CORRUPT, "its code requires a line for each kernel");
     Kernel *kernel = addKernel(program);
     if (!kernel)
@@ -80,6 +80,7 @@ int32_t srtCudaReadKernels(Program *program, char **ptx, char *why) {
     if (!follows)
       first = program->numKernels - 1;
     kernel->follows = follows;
+    kernel->loops = loops;
     char form[8];
     if (sscanf(space, " %7s %4" SCNu32, form, &kernel->threads) != 2 || kernel->threads == 0 ||
         kernel->threads > 1024 || (strcmp(form, "thread") != 0 && strcmp(form, "block") != 0))

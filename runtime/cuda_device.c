@@ -227,22 +227,41 @@ static int add(Program *program, Session *session, ItemKind kind, int32_t number
   return advance(program, session);
 }
 
+/// Memory that the host and the device see, if there is none yet.
+static void share(Program *program, Session *session) {
+  if (session->staging || session->stagingFailed)
+    return;
+  void *host = NULL;
+  if (program->driver.hostAlloc(&host, STAGING_BYTES, CUDA_HOST_MAPPED))
+    session->stagingFailed = 1; // copies go without
+  else
+    session->staging = host;
+  if (host) {
+    memset(host, 0, STAGING_BEGIN);
+    if (program->driver.hostAddress(&session->stop, host, 0))
+      session->stop = 0;
+  }
+}
+
+/// Loops look there whether they go on. A status.
+static int32_t shareStop(Program *program, Session *session, sinter_context *ctx) {
+  if (session->stop)
+    return 0;
+  int error = srtCudaEnter(program);
+  if (!error) {
+    share(program, session);
+    srtCudaLeave(program);
+  }
+  if (!error && session->stop)
+    return 0;
+  return failed(program, ctx, "memory of the host that the GPU reads", error ? error : CUDA_OUT_OF_MEMORY);
+}
+
 /// Memory of the host that the device reads when it comes to that; null where there is none of so many bytes.
 static void *stage(Program *program, Session *session, int64_t bytes) {
   if (!program->usesGraphs || bytes > STAGING_BYTES / 2)
     return NULL;
-  if (!session->staging && !session->stagingFailed) {
-    void *host = NULL;
-    if (program->driver.hostAlloc(&host, STAGING_BYTES, CUDA_HOST_MAPPED))
-      session->stagingFailed = 1; // copies go without
-    else
-      session->staging = host;
-    if (host) {
-      memset(host, 0, STAGING_BEGIN);
-      if (program->driver.hostAddress(&session->stop, host, 0))
-        session->stop = 0;
-    }
-  }
+  share(program, session);
   int64_t rounded = (bytes + 15) / 16 * 16;
   if (!session->staging || session->staged + rounded > STAGING_BYTES)
     return NULL;
@@ -386,16 +405,24 @@ static int32_t launch(const sinter_device *device, sinter_context *ctx, const ch
   if (chunks <= 0)
     return 0;
   int32_t kernel = findKernel(program, session, name);
-  if (kernel < 0 || numWords >= WORDS_OF_A_LAUNCH)
+  int32_t loops = kernel >= 0 && program->kernels[kernel].loops; // then one more word says where it looks
+  if (kernel < 0 || numWords + loops >= WORDS_OF_A_LAUNCH)
     return ctx->fail(ctx, SINTER_RUNTIME_ERROR, "back end cuda has no such kernel of {} words", numWords, 0);
   int32_t wide = program->kernels[kernel].wide;
   if (wide && (uint64_t)chunks >= program->kernels[wide].leastChunks && srtCudaMapsFit(&program->kernels[wide], words))
     kernel = wide;
-  const Item *item = srtCudaAdd(session, ITEM_KERNEL, kernel, chunks, (int32_t)numWords);
+  int32_t status = loops ? shareStop(program, session, ctx) : 0;
+  if (status)
+    return status;
+  const Item *item = srtCudaAdd(session, ITEM_KERNEL, kernel, chunks, (int32_t)numWords + loops);
   if (!item)
     return noMemory(ctx);
   memcpy(session->record.words + item->firstWord, words, (size_t)numWords * sizeof *words);
   memcpy(session->record.roles + item->firstWord, roles, (size_t)numWords);
+  if (loops) {
+    session->record.words[item->firstWord + numWords] = (int64_t)session->stop;
+    session->record.roles[item->firstWord + numWords] = SINTER_WORD_SIZE;
+  }
   int error = advance(program, session);
   return error ? failed(program, ctx, name, error) : 0;
 }
@@ -418,16 +445,9 @@ static int32_t control(const sinter_device *device, sinter_context *ctx, int32_t
     return noMemory(ctx);
   int begins = part == SINTER_CONTROL_LOOP || part == SINTER_CONTROL_BRANCH;
   int ends = part == SINTER_CONTROL_LOOP_END || part == SINTER_CONTROL_BRANCH_END;
-  if (begins && session->depth == 0 && program->usesControl && !session->staging) {
-    // Loops look there whether they go on.
-    int error = srtCudaEnter(program);
-    if (!error) {
-      stage(program, session, 0);
-      srtCudaLeave(program);
-    }
-    if (error || !session->stop)
-      return failed(program, ctx, "memory of the host that the GPU reads", error ? error : CUDA_OUT_OF_MEMORY);
-  }
+  int32_t status = begins && session->depth == 0 && program->usesControl ? shareStop(program, session, ctx) : 0;
+  if (status)
+    return status;
   session->depth += begins;
   session->depth -= ends;
   int isRead = part == SINTER_CONTROL_TEST || part == SINTER_CONTROL_BRANCH;

@@ -47,6 +47,7 @@ typedef struct Kernel {
   uint32_t threads;
   int32_t perBlock; // a chunk is what a block computes
   int32_t follows;  // runs behind the one before it
+  int32_t loops;    // a whole loop, which the session's word `stop` ends
   int32_t wide;     // number of the one that runs instead on this GPU where its maps are possible; 0: none
   // Of such a one:
   int32_t isWide;
@@ -106,7 +107,7 @@ typedef struct Graph {
   CudaGraphExec exec;
   GraphNode *nodes;
   int32_t numNodes, roomForNodes;
-  int32_t hasControl;
+  int32_t hasControl, hasLoops;
   uint64_t order; // of the dependencies
   uint64_t used;  // when
 } Graph;
@@ -238,6 +239,9 @@ int srtCudaIssue(Program *program, Session *session, int32_t from, int32_t to);
 int srtCudaFlush(Program *program, Session *session);
 /// The same, then waits for it.
 int srtCudaFinish(Program *program, Session *session);
+
+/// Work that the host can ask to end is about to be handed over: nobody has asked yet, or has before the call began.
+void srtCudaLetLoop(Session *session);
 
 // cuda_times.c. What fails here is not told: times are missing then.
 /// A call begins, whose stream is idle: it is traced where its session asks for that. Enters the context by itself.

@@ -441,8 +441,12 @@ static int make(Program *program, Session *session, Graph *graph) {
   const CudaDriver *driver = &program->driver;
   if (!copyRecord(&graph->record, &session->record))
     return CUDA_OUT_OF_MEMORY;
-  for (int32_t i = 0; i < graph->record.numItems; ++i)
-    graph->hasControl |= graph->record.items[i].kind >= ITEM_LOOP;
+  for (int32_t i = 0; i < graph->record.numItems; ++i) {
+    const Item *item = &graph->record.items[i];
+    graph->hasControl |= item->kind >= ITEM_LOOP;
+    graph->hasLoops |= item->kind == ITEM_KERNEL && program->kernels[item->number].loops;
+  }
+  graph->hasLoops |= graph->hasControl;
   int error = driver->graphCreate(&graph->graph, 0);
   if (!error)
     error = build(program, session, &graph->record, graph, &graph->order);
@@ -502,9 +506,7 @@ int srtCudaRunGraph(Program *program, Session *session) {
       ++session->numGraphs;
   }
   graph->used = ++session->clock;
-  if (graph->hasControl) {
-    *(volatile uint32_t *)(uintptr_t)session->staging = session->context->cancelled && !session->context->committing;
-    session->hasLoops = 1;
-  }
+  if (graph->hasLoops)
+    srtCudaLetLoop(session);
   return program->driver.graphLaunch(graph->exec, program->stream);
 }

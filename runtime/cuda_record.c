@@ -61,6 +61,21 @@ void srtCudaGeometry(const Kernel *kernel, int64_t chunks, uint32_t *blocks, uin
   *blocks = (uint32_t)(count > INT32_MAX ? INT32_MAX : count);
 }
 
+void srtCudaLetLoop(Session *session) {
+  *(volatile uint32_t *)(uintptr_t)session->staging = session->context->cancelled && !session->context->committing;
+  session->hasLoops = 1;
+}
+
+/// Waits for loops that nobody but the host can stop.
+static int waitForLoops(Program *program, Session *session) {
+  volatile uint32_t *stop = (volatile uint32_t *)(uintptr_t)session->staging;
+  int error;
+  while ((error = program->driver.streamQuery(program->stream)) == CUDA_NOT_READY)
+    if (session->context->cancelled && !session->context->committing)
+      *stop = 1;
+  return error;
+}
+
 //===- Without a graph -----------------------------------------------------------------------------===//
 
 static int issueKernel(Program *program, const Item *item, const int64_t *words) {
@@ -141,7 +156,12 @@ int srtCudaIssue(Program *program, Session *session, int32_t from, int32_t to) {
     const int64_t *words = record->words + item->firstWord;
     int32_t mark = item->kind < ITEM_LOOP ? srtCudaTimeBegin(program, session, nameOf(program, item)) : -1;
     if (item->kind == ITEM_KERNEL) {
+      int loops = program->kernels[item->number].loops;
+      if (loops)
+        srtCudaLetLoop(session);
       error = issueKernel(program, item, words);
+      if (loops && !error) // what comes next might wait for it, and not look whether the call was cancelled
+        error = waitForLoops(program, session);
     } else if (item->kind == ITEM_COPY) {
       error = item->number == SINTER_COPY_WITHIN
                   ? driver->copyWithin((CudaAddress)words[0], (CudaAddress)words[1], (size_t)words[2], program->stream)
@@ -179,16 +199,6 @@ int srtCudaFlush(Program *program, Session *session) {
                 !session->times.isOn && (record->numItems > 1 || hasControl);
   int error = isGraph ? srtCudaRunGraph(program, session) : srtCudaIssue(program, session, 0, record->numItems);
   record->numItems = record->numWords = 0;
-  return error;
-}
-
-/// Waits for loops that nobody but the host can stop.
-static int waitForLoops(Program *program, Session *session) {
-  volatile uint32_t *stop = (volatile uint32_t *)(uintptr_t)session->staging;
-  int error;
-  while ((error = program->driver.streamQuery(program->stream)) == CUDA_NOT_READY)
-    if (session->context->cancelled && !session->context->committing)
-      *stop = 1;
   return error;
 }
 
