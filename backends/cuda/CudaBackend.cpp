@@ -4,6 +4,7 @@
 #include "backends/cpu/emit/Emitters.h"
 #include "backends/cuda/Lowering.h"
 #include "backends/cuda/TileCore.h"
+#include "ir/CountedLoops.h"
 #include "ir/Shape.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Remarks.h"
@@ -111,9 +112,71 @@ schedule::KernelTraits CudaBackend::describe(schedule::KernelSpec &given, String
     join.setName((symbol + kJoinSuffix).str());
   if (spec.wide.module)
     spec.wide.module->lookupSymbol<func::FuncOp>("kernel").setName((symbol + kWideSuffix).str());
+  bySymbol[symbol] = kernels.size();
   kernels.push_back({symbol.str(), form->chunk, threads, form->threadsAtOnce, bool(join), std::move(spec.loops),
                      std::move(spec.wide)});
   return spec.emitted;
+}
+
+LoopedKernel CudaBackend::looped(StringRef symbol) const {
+  const Kernel &kernel = kernels[bySymbol.at(symbol)];
+  return {kernel.chunk,  kernel.threads, kernel.isJoined, bool(kernel.wide.module), kernel.threadsAtOnce != 0,
+          *kernel.loops, symbol};
+}
+
+LogicalResult CudaBackend::chooseLoop(schedule::RepeatOp loop, StringRef function) {
+  auto given = loop->getAttrOfType<BoolAttr>(kOneKernel);
+  bool isForced = given && given.getValue(), isForbidden = given && !given.getValue();
+  std::optional<schedule::LoopProgram> program = schedule::LoopProgram::of(loop);
+  std::string reason = isForbidden ? "its text asks for a graph" : program ? "" : "it copies pieces";
+  int64_t threads = 0;
+  TripTimes times;
+  if (reason.empty())
+    reason =
+        planLoop(*program, generation.cpu, isForced, [&](StringRef symbol) { return looped(symbol); }, threads, times);
+  auto options = remark::RemarkOpts::name("loop").category("schedule");
+  if (reason.empty()) {
+    LoopKernel &kernel = loops.emplace_back();
+    kernel.symbol = (function + "_loop" + Twine(loops.size() - 1)).str();
+    kernel.threads = threads;
+    kernel.loop = std::move(program->loop);
+    for (const schedule::LoopProgram::Word &word : program->words)
+      kernel.areBuffers.push_back(word.role != SINTER_WORD_SIZE);
+    loop.setKernel(kernel.symbol);
+    remark::passed(loop.getLoc(), options)
+        << ("a loop is one kernel of " + Twine(threads) + " threads, " + kernel.symbol).str();
+    return success();
+  }
+  if (isForced)
+    return loop.emitOpError("is to be one kernel and cannot: ") << reason;
+  remark::missed(loop.getLoc(), options) << "a loop is a graph and not one kernel: " + reason;
+  WalkResult inner = loop->walk([&](schedule::RepeatOp other) {
+    if (other->getParentOfType<schedule::RepeatOp>() != loop)
+      return WalkResult::advance();
+    return succeeded(chooseLoop(other, function)) ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return failure(inner.wasInterrupted());
+}
+
+LogicalResult CudaBackend::chooseLoops(ModuleOp schedules) {
+  for (auto function : schedules.getOps<schedule::FunctionOp>()) {
+    WalkResult all = function.walk([&](schedule::RepeatOp loop) {
+      if (loop->getParentOfType<schedule::RepeatOp>())
+        return WalkResult::advance();
+      return succeeded(chooseLoop(loop, function.getSymName())) ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    if (all.wasInterrupted())
+      return failure();
+  }
+  schedules.walk([&](schedule::LaunchOp launch) {
+    bool isLooped = false;
+    for (auto loop = launch->getParentOfType<schedule::RepeatOp>(); loop && !isLooped;
+         loop = loop->getParentOfType<schedule::RepeatOp>())
+      isLooped = loop.getKernel().has_value();
+    if (!isLooped)
+      launched.insert(launch.getKernel());
+  });
+  return success();
 }
 
 /// The version of PTX that the loops require, where it is above the lowest one that knows the generation.
@@ -137,13 +200,15 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
     if (std::string features = versionFor(*kernel.loops, generation); features != generation.features)
       generation.features = features;
     units.push_back({*kernel.loops, {{kernel.symbol, kernel.chunk, kernel.threads, kernel.threadsAtOnce}}});
+    std::string join = kernel.symbol + kJoinSuffix.str();
+    if (kernel.isJoined)
+      units.back().entries.push_back({join, Chunk::Block, kJoinThreads});
+    if (!loops.empty() && !launched.contains(kernel.symbol))
+      continue;
     os << "kernel " << kernel.symbol << (kernel.chunk == Chunk::Thread ? " thread " : " block ") << kernel.threads
        << "\n";
-    if (kernel.isJoined) {
-      std::string join = kernel.symbol + kJoinSuffix.str();
-      units.back().entries.push_back({join, Chunk::Block, kJoinThreads});
+    if (kernel.isJoined)
       os << "then " << join << " block " << kJoinThreads << "\n";
-    }
     if (!kernel.wide.module)
       continue;
     if (failed(lowering.run(*kernel.wide.module)))
@@ -156,10 +221,13 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
     if (kernel.wide.isJoined)
       os << "then " << kernel.symbol << kJoinSuffix << " block " << kJoinThreads << "\n";
   }
+  for (const LoopKernel &loop : loops)
+    os << "loop " << loop.symbol << " block " << loop.threads << "\n";
+  const PtxLoops looped{loops, launched};
   bool isTogether = generation.cpu == wideGeneration.cpu;
   if (isTogether)
     llvm::append_range(units, wideUnits);
-  FailureOr<std::string> ptx = generatePtx(units, generation, loc);
+  FailureOr<std::string> ptx = generatePtx(units, generation, loc, loops.empty() ? nullptr : &looped);
   if (failed(ptx))
     return failure();
   os << "\n" << *ptx;

@@ -11,6 +11,8 @@
 //                                          has CHUNKS or more: a block of THREADS, with BYTES of dynamic shared memory,
 //                                          for each multiprocessor; behind the words and the number of chunks it takes
 //                                          tensor maps; a line `then` behind them says what runs behind the wide kernel
+//     loop NAME block THREADS              a whole loop, which one block runs: behind the words it takes the address of
+//                                          the word that asks it to end
 //     map WORD f16|bf16 SIZES STRIDES BOX  of the buffer of that word, numbers with commas, the innermost axis first;
 //                                          strides, in bytes, are those of the other axes. A number may be followed by
 //                                          words that it is multiplied with, 2*w5*w4. Rows of a box have 128 bytes and
@@ -41,6 +43,7 @@ public:
   llvm::SmallVector<ScheduleAttr> neighbours(schedule::KernelSpec &spec) override;
   llvm::SmallVector<schedule::Packing> packing(schedule::KernelSpec &) override { return {}; }
   schedule::KernelTraits describe(schedule::KernelSpec &spec, llvm::StringRef symbol) override;
+  llvm::LogicalResult chooseLoops(mlir::ModuleOp schedules) override;
   llvm::FailureOr<schedule::CodeObject> code(mlir::Location loc) override;
 
   unsigned numKernels() const { return kernels.size(); }
@@ -55,10 +58,17 @@ private:
     mlir::OwningOpRef<mlir::ModuleOp> loops;
     WideKernel wide;
   };
+  LoopedKernel looped(llvm::StringRef symbol) const;
+  /// Makes the loop one kernel where that is best, or loops in it.
+  llvm::LogicalResult chooseLoop(schedule::RepeatOp loop, llvm::StringRef function);
+
   Generation generation;
   cpu::Target target;
   cpu::KernelOptions options; // of the CPU's emitters: plain scalar loops
   std::vector<Kernel> kernels;
+  llvm::StringMap<size_t> bySymbol; // of kernels
+  std::vector<LoopKernel> loops;
+  llvm::StringSet<> launched; // kernels that are launched by themselves
 };
 
 } // namespace sinter::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cuda/Ptx.h"
+#include "backends/cuda/LoopPtx.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -150,7 +151,22 @@ static void settleOpenValues(llvm::Module &module) {
           operand.set(llvm::Constant::getNullValue(operand->getType()));
 }
 
-FailureOr<std::string> cuda::generatePtx(ArrayRef<PtxUnit> units, const Generation &generation, Location loc) {
+/// Loops, and no entry of what they alone launch.
+static void addLoops(llvm::Module &module, ArrayRef<PtxUnit> units, const PtxLoops &loops) {
+  llvm::StringMap<LoopedFunction> functions;
+  for (const PtxUnit &unit : units)
+    functions[unit.entries.front().kernel] = {unit.entries.front().chunk, unit.entries.front().threads,
+                                              unit.entries.size() > 1};
+  for (const LoopKernel &loop : loops.kernels)
+    addLoop(module, loop, functions);
+  for (const PtxUnit &unit : units)
+    if (!loops.launched.contains(unit.entries.front().kernel))
+      for (const PtxUnit::Entry &entry : unit.entries)
+        module.getFunction(entry.kernel)->eraseFromParent();
+}
+
+FailureOr<std::string> cuda::generatePtx(ArrayRef<PtxUnit> units, const Generation &generation, Location loc,
+                                         const PtxLoops *loops) {
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(generation, error);
   if (!machine)
@@ -171,6 +187,8 @@ FailureOr<std::string> cuda::generatePtx(ArrayRef<PtxUnit> units, const Generati
     if (llvm::Linker::linkModules(all, std::move(module)))
       return emitError(loc, name + " has a function that another kernel has as well");
   }
+  if (loops)
+    addLoops(all, units, *loops);
   if (!optimize(all, *machine))
     return emitError(loc, "code is not valid after LLVM's optimizations");
   settleOpenValues(all);

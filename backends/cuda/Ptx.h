@@ -5,7 +5,8 @@
 #ifndef SINTER_BACKENDS_CUDA_PTX_H
 #define SINTER_BACKENDS_CUDA_PTX_H
 
-#include "backends/cuda/KernelForms.h"
+#include "backends/cuda/LoopKernels.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace sinter::cuda {
 
@@ -28,11 +29,17 @@ struct PtxUnit {
   llvm::SmallVector<Entry, 2> entries;
 };
 
+/// Loops of these kernels, and which of the kernels are launched by themselves, too.
+struct PtxLoops {
+  llvm::ArrayRef<LoopKernel> kernels;
+  const llvm::StringSet<> &launched;
+};
+
 /// Kernels NAME(buffers and sizes as 64-bit words..., chunks, tensor maps...), each of which walks over all chunks
 /// whatever the grid.
 /// Fails with a diagnostic.
 llvm::FailureOr<std::string> generatePtx(llvm::ArrayRef<PtxUnit> units, const Generation &generation,
-                                         mlir::Location loc);
+                                         mlir::Location loc, const PtxLoops *loops = nullptr);
 
 } // namespace sinter::cuda
 

@@ -224,10 +224,10 @@ def adamw(count, rate=1e-3, decay=0.01):
     return bounded(p, "f32", torch_run, 7 * count, lambda x: (x["w"][:999], some))
 
 
-def counting(trips):
-    """`while` until a number is reached: what a trip takes where the host has no part in it."""
+def counting(trips, one_kernel):
+    """`while` until a number is reached, as one kernel or not: what a trip takes where the host has no part in it."""
     return f"""func.func @main(%x: tensor<4xf32> {{sinter.name = "x"}}) -> (tensor<4xf32> {{sinter.name = "y"}}) {{
-  %n, %r = sinter.while(%x) captures() : (tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>) cond {{
+  %n, %r = sinter.while(%x) captures() {{sinter.one_kernel = {str(one_kernel).lower()}}} : (tensor<4xf32>) -> (tensor<i64>, tensor<4xf32>) cond {{
   ^bb0(%v: tensor<4xf32>):
     %most = sinter.reduce max %v axes = [0] : (tensor<4xf32>) -> tensor<f32>
     %end = sinter.constant dense<{float(trips)}> : tensor<f32>

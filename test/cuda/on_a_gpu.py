@@ -8,7 +8,7 @@
      7  attention of heads of 128, 4k to 16k: forward at least 0.85 of the best peer, backward 0.8
      8  softmax, layer norm, pointwise, AdamW: at least 0.9 of the bandwidth that a copy has
      9  a training step of GPT-2 (124M, batch 16, 1,024 tokens, bf16) at least 1.0 times torch.compile; host time of a step under 20 us
-    10  a trip of `while` without the host takes less than one with it; compute-sanitizer, where it is installed, finds nothing
+    10  a trip of `while` without the host takes less than one with it, and of one kernel less than of a graph; compute-sanitizer, where it is installed, finds nothing
     11  ResNet-50, inference of 64 pictures in f32 and bf16: the last picture against NumPy in f64, and at least 0.85 of the best peer
 
 Peers are torch and torch.compile (cuBLAS, cuDNN, its attention, Triton's code), kernels of gpu_peers.py in Triton, and JAX, where they are installed and see the
@@ -340,9 +340,10 @@ def one_call(run):
 
 def point10(run):
     trips = 50 if run.options.small else 20000
-    path, times = run.module(programs.counting(trips)), {}
-    for how in ("", "launches"):
-        os.environ["SINTER_CUDA_GRAPHS"] = how
+    graph, times = run.module(programs.counting(trips, one_kernel=False)), {}
+    kernel = run.module(programs.counting(trips, one_kernel=True))
+    for how, graphs, path in (("graph", "", graph), ("host", "launches", graph), ("kernel", "", kernel)):
+        os.environ["SINTER_CUDA_GRAPHS"] = graphs
         session = run.runtime.session(path)
         y = session.run({"x": np.zeros(4, np.float32)})[session.outputs[0]]
         times[how] = median_of(session.call, run.options.seconds) / trips
@@ -350,7 +351,8 @@ def point10(run):
         if not np.array_equal(y, np.full(4, trips, np.float32)):
             run.tell(10, "while " + how, verdict="WRONG")
     del os.environ["SINTER_CUDA_GRAPHS"]
-    run.tell(10, "a trip of while, against the host's", times[""], times["launches"], 1.0)
+    run.tell(10, "a trip of while, against the host's", times["graph"], times["host"], 1.0)
+    run.tell(10, "a trip of one kernel, against a graph's", times["kernel"], times["graph"], 1.0)
     sanitizer = shutil.which("compute-sanitizer")
     if not sanitizer or run.options.small:
         return run.tell(10, "compute-sanitizer", verdict="not run: not installed, or small")

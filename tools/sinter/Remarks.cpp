@@ -52,7 +52,7 @@ private:
 
 Remarks::Remarks(MLIRContext &context) : collected(std::make_shared<Collected>()) {
   remark::RemarkCategories categories;
-  categories.missed = ".*";
+  categories.missed = categories.passed = ".*";
   // It fails only where the streamer cannot be opened, which has nothing to open.
   (void)remark::enableOptimizationRemarks(context, std::make_unique<Streamer>(collected),
                                           std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);

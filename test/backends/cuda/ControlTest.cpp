@@ -5,9 +5,8 @@
 // variety.)
 
 #include "CudaProgram.h"
-#include "passes/SimplifyControl.h"
+#include "LoopTexts.h"
 #include "runtime/cuda_control.h"
-#include "test/backends/cpu/Execute.h"
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -17,35 +16,16 @@
 #include <unistd.h>
 
 using namespace sinter;
+using cuda::endlessText, cuda::fibonacciText, cuda::nestedText, cuda::newtonText, cuda::simplified;
 
-/// Newton's method for x = cos(a x), until the step is below 1e-6: the trips depend on a.
-static const char newtonText[] = R"(func.func @f(%a: tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>) {
-    %half = sinter.constant dense<0.5> : tensor<5xf32>
-    %one = sinter.constant dense<1.0> : tensor<5xf32>
-    %n, %x, %s = sinter.while(%half, %one) captures(%a) : (tensor<5xf32>, tensor<5xf32>, tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>, tensor<5xf32>) cond {
-    ^bb0(%x: tensor<5xf32>, %s: tensor<5xf32>, %c: tensor<5xf32>):
-      %most = sinter.reduce max %s axes = [0] : (tensor<5xf32>) -> tensor<f32>
-      %small = sinter.constant dense<1.0e-6> : tensor<f32>
-      %go = sinter.compare gt %most, %small : (tensor<f32>, tensor<f32>) -> tensor<i1>
-      sinter.yield(%go) : tensor<i1>
-    } body {
-    ^bb0(%x: tensor<5xf32>, %s: tensor<5xf32>, %c: tensor<5xf32>):
-      %p = sinter.mul %c, %x : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
-      %cos = sinter.cos %p : (tensor<5xf32>) -> tensor<5xf32>
-      %sin = sinter.sin %p : (tensor<5xf32>) -> tensor<5xf32>
-      %f = sinter.sub %x, %cos : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
-      %as = sinter.mul %c, %sin : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
-      %o = sinter.constant dense<1.0> : tensor<5xf32>
-      %d = sinter.add %o, %as : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
-      %q = sinter.div %f, %d : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
-      %y = sinter.sub %x, %q : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
-      %t = sinter.abs %q : (tensor<5xf32>) -> tensor<5xf32>
-      sinter.yield(%y, %t) : tensor<5xf32>, tensor<5xf32>
-    }
-    return %n, %x : tensor<i64>, tensor<5xf32>
-  })";
+namespace {
+/// Graphs of the driver, whatever the cost model finds (LoopKernelsTest has the other way).
+class CudaControl : public testing::Test {
+  cuda::OneKernel loopsAre{"none"};
+};
+} // namespace
 
-TEST(CudaControl, NewtonsMethodRunsWithoutTheHost) {
+TEST_F(CudaControl, NewtonsMethodRunsWithoutTheHost) {
   test::Program program(newtonText, 2, 1, /*isGraph=*/true);
   ASSERT_EQ(program.error, "");
   mlir::Type f32 = mlir::Float32Type::get(&program.context);
@@ -74,7 +54,7 @@ TEST(CudaControl, NewtonsMethodRunsWithoutTheHost) {
 }
 
 /// Per-trip outputs of a while that makes so many trips at most are written where they lie.
-TEST(CudaControl, PerTripOutputsOfAWhileWithALimit) {
+TEST_F(CudaControl, PerTripOutputsOfAWhileWithALimit) {
   const char *text =
       R"(func.func @f(%a: tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>, tensor<?x5xf32>, tensor<?xf32>) {
     %n, %u, %all, %most = sinter.while(%a) captures(%a) {max_trip = 7 : i64} : (tensor<5xf32>, tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>, tensor<?x5xf32>, tensor<?xf32>) cond {
@@ -160,7 +140,7 @@ static void expectRows(const std::vector<HostTensor> &results, double a, int64_t
 }
 
 /// The host looks once for each time that the memory doubles: it waits as often as the logarithm of the trips.
-TEST(CudaControl, PerTripOutputsWithoutALimitGrowInRounds) {
+TEST_F(CudaControl, PerTripOutputsWithoutALimitGrowInRounds) {
   test::Program program(rowsText(), 2, 1, /*isGraph=*/true);
   ASSERT_EQ(program.error, "");
   mlir::Type f32 = mlir::Float32Type::get(&program.context);
@@ -188,7 +168,7 @@ TEST(CudaControl, PerTripOutputsWithoutALimitGrowInRounds) {
   EXPECT_LE(once.waits, 11u);
 }
 
-TEST(CudaControl, RoundsGiveTheSameBitsWithoutGraphs) {
+TEST_F(CudaControl, RoundsGiveTheSameBitsWithoutGraphs) {
   for (const char *how : {"launches", "off"}) {
     cuda::Graphs graphs(how);
     test::Program program(rowsText(), 2, 1, /*isGraph=*/true);
@@ -201,7 +181,7 @@ TEST(CudaControl, RoundsGiveTheSameBitsWithoutGraphs) {
 }
 
 /// A limit for which there is no room at once: the loop stops there, or it is an error if it would go on.
-TEST(CudaControl, RoundsEndAtALimit) {
+TEST_F(CudaControl, RoundsEndAtALimit) {
   test::Program stops(rowsText("{max_trip = 5000 : i64}", "f64"), 2, 1, /*isGraph=*/true);
   test::Program traps(rowsText("{max_trip = 513 : i64, on_limit = #sinter<limit_policy trap>}", "f64"), 2, 1, true);
   ASSERT_EQ(stops.error + traps.error, "");
@@ -217,73 +197,6 @@ TEST(CudaControl, RoundsEndAtALimit) {
             std::string::npos)
       << traps.error;
 }
-
-/// Carries that take each other's places, one that stays, a limit, and a loop that makes no trip.
-static const char fibonacciText[] =
-    R"(func.func @f(%x: tensor<3xf32>, %end: tensor<f32>) -> (tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
-    %n, %a, %b, %c = sinter.while(%x, %x, %x) captures(%end) {max_trip = 9 : i64} : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) cond {
-    ^bb0(%p: tensor<3xf32>, %q: tensor<3xf32>, %r: tensor<3xf32>, %l: tensor<f32>):
-      %most = sinter.reduce max %p axes = [0] : (tensor<3xf32>) -> tensor<f32>
-      %go = sinter.compare lt %most, %l : (tensor<f32>, tensor<f32>) -> tensor<i1>
-      sinter.yield(%go) : tensor<i1>
-    } body {
-    ^bb0(%p: tensor<3xf32>, %q: tensor<3xf32>, %r: tensor<3xf32>, %l: tensor<f32>):
-      %s = sinter.add %p, %q : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-      sinter.yield(%q, %s, %p) : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
-    }
-    return %n, %a, %b, %c : tensor<i64>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
-  })";
-
-/// A loop in a loop with a branch in it, and a branch around all.
-static const char nestedText[] = R"(func.func @f(%x: tensor<4xf32>, %flag: tensor<i1>) -> tensor<4xf32> {
-    %r = sinter.cond %flag(%x) : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32> then {
-    ^bb0(%y: tensor<4xf32>):
-      %zero = sinter.constant dense<0> : tensor<i64>
-      %n:3 = sinter.while(%y, %zero) captures() : (tensor<4xf32>, tensor<i64>) -> (tensor<i64>, tensor<4xf32>, tensor<i64>) cond {
-      ^bb0(%v: tensor<4xf32>, %i: tensor<i64>):
-        %four = sinter.constant dense<4> : tensor<i64>
-        %go = sinter.compare lt %i, %four : (tensor<i64>, tensor<i64>) -> tensor<i1>
-        sinter.yield(%go) : tensor<i1>
-      } body {
-      ^bb0(%v: tensor<4xf32>, %i: tensor<i64>):
-        %m:2 = sinter.while(%v) captures(%i) : (tensor<4xf32>, tensor<i64>) -> (tensor<i64>, tensor<4xf32>) cond {
-        ^bb0(%w: tensor<4xf32>, %j: tensor<i64>):
-          %sum = sinter.reduce add %w axes = [0] : (tensor<4xf32>) -> tensor<f32>
-          %f = sinter.convert %j {element_type = f32} : (tensor<i64>) -> tensor<f32>
-          %ten = sinter.constant dense<10.0> : tensor<f32>
-          %l = sinter.mul %f, %ten : (tensor<f32>, tensor<f32>) -> tensor<f32>
-          %go = sinter.compare lt %sum, %l : (tensor<f32>, tensor<f32>) -> tensor<i1>
-          sinter.yield(%go) : tensor<i1>
-        } body {
-        ^bb0(%w: tensor<4xf32>, %j: tensor<i64>):
-          %one = sinter.constant dense<1.0> : tensor<4xf32>
-          %p = sinter.add %w, %one : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-          sinter.yield(%p) : tensor<4xf32>
-        }
-        %two = sinter.constant dense<2> : tensor<i64>
-        %even = sinter.rem %i, %two : (tensor<i64>, tensor<i64>) -> tensor<i64>
-        %nought = sinter.constant dense<0> : tensor<i64>
-        %is = sinter.compare eq %even, %nought : (tensor<i64>, tensor<i64>) -> tensor<i1>
-        %q = sinter.cond %is(%m#1) : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32> then {
-        ^bb0(%w: tensor<4xf32>):
-          %s = sinter.reverse %w {axes = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>
-          sinter.yield(%s) : tensor<4xf32>
-        } else {
-        ^bb0(%w: tensor<4xf32>):
-          sinter.yield(%w) : tensor<4xf32>
-        }
-        %inc = sinter.constant dense<1> : tensor<i64>
-        %next = sinter.add %i, %inc : (tensor<i64>, tensor<i64>) -> tensor<i64>
-        sinter.yield(%q, %next) : tensor<4xf32>, tensor<i64>
-      }
-      sinter.yield(%n#1) : tensor<4xf32>
-    } else {
-    ^bb0(%y: tensor<4xf32>):
-      %e = sinter.exp %y : (tensor<4xf32>) -> tensor<4xf32>
-      sinter.yield(%e) : tensor<4xf32>
-    }
-    return %r : tensor<4xf32>
-  })";
 
 namespace {
 struct ControlCase {
@@ -303,7 +216,7 @@ static const ControlCase &nested() {
   return result;
 }
 
-TEST(CudaControl, LoopsAndBranchesInEachOther) {
+TEST_F(CudaControl, LoopsAndBranchesInEachOther) {
   for (const ControlCase *one : {&fibonacci(), &nested()}) {
     test::expectMatches(one->text, one->feeds, 1e-6, /*isGraph=*/true);
     EXPECT_EQ(cuda::count("launch"), 0u);
@@ -313,7 +226,7 @@ TEST(CudaControl, LoopsAndBranchesInEachOther) {
 }
 
 /// Older drivers have no loops in graphs, or no graphs: the host looks at the condition then.
-TEST(CudaControl, TheHostsLoopsGiveTheSameBits) {
+TEST_F(CudaControl, TheHostsLoopsGiveTheSameBits) {
   const ControlCase newton = {newtonText, {{{{5}, {1, 0.5, 2, 0.25, 1.5}}}}};
   for (const ControlCase *one : {&newton, &fibonacci(), &nested()}) {
     std::vector<std::vector<std::string>> results;
@@ -338,7 +251,7 @@ TEST(CudaControl, TheHostsLoopsGiveTheSameBits) {
   }
 }
 
-TEST(CudaControl, ALimitThatIsAnErrorIsToldAfterTheLoop) {
+TEST_F(CudaControl, ALimitThatIsAnErrorIsToldAfterTheLoop) {
   std::string text = fibonacciText;
   text.insert(text.find("max_trip = 9 : i64") + 18, ", on_limit = #sinter<limit_policy trap>");
   test::Program program(text, 2, 1, /*isGraph=*/true);
@@ -353,25 +266,8 @@ TEST(CudaControl, ALimitThatIsAnErrorIsToldAfterTheLoop) {
   EXPECT_EQ(cuda::count("launch"), 0u);
 }
 
-/// Adds 1 to a state as long as it is below `most`, by a loop of its own.
-static const char endlessText[] =
-    R"(func.func @f(%w: tensor<3xf32> {sinter.state = "w", sinter.initial = dense<0.0> : tensor<3xf32>}, %most: tensor<f32>) -> (tensor<3xf32> {sinter.state = "w"}, tensor<i64>, tensor<3xf32>) {
-    %n, %a = sinter.while(%w) captures(%most) : (tensor<3xf32>, tensor<f32>) -> (tensor<i64>, tensor<3xf32>) cond {
-    ^bb0(%p: tensor<3xf32>, %l: tensor<f32>):
-      %least = sinter.reduce min %p axes = [0] : (tensor<3xf32>) -> tensor<f32>
-      %go = sinter.compare lt %least, %l : (tensor<f32>, tensor<f32>) -> tensor<i1>
-      sinter.yield(%go) : tensor<i1>
-    } body {
-    ^bb0(%p: tensor<3xf32>, %l: tensor<f32>):
-      %one = sinter.constant dense<1.0> : tensor<3xf32>
-      %s = sinter.add %p, %one : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
-      sinter.yield(%s) : tensor<3xf32>
-    }
-    return %a, %n, %w : tensor<3xf32>, tensor<i64>, tensor<3xf32>
-  })";
-
 /// A loop of the device goes on until the host, which waits for it, asks it to stop; a loop of the host looks itself.
-TEST(CudaControl, ALoopWithoutAnEndCanBeCancelled) {
+TEST_F(CudaControl, ALoopWithoutAnEndCanBeCancelled) {
   for (const char *how : {"on", "launches", "off"}) {
     SCOPED_TRACE(how);
     cuda::Graphs graphs(how);
@@ -409,22 +305,6 @@ TEST(CudaControl, ALoopWithoutAnEndCanBeCancelled) {
     EXPECT_EQ(*static_cast<const float *>(old.data), 5);
     EXPECT_EQ(cuda::report(), "");
   }
-}
-
-/// The text of a graph as the pipeline for a GPU has it: loops that count are whiles.
-static std::string simplified(const char *text) {
-  mlir::DialectRegistry registry;
-  registerDialects(registry);
-  mlir::MLIRContext context(registry);
-  context.loadAllAvailableDialects();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-  mlir::PassManager passes(&context);
-  passes.addNestedPass<mlir::func::FuncOp>(createSimplifyControl());
-  std::string result;
-  llvm::raw_string_ostream os(result);
-  if (module && mlir::succeeded(passes.run(*module)))
-    module->print(os);
-  return result;
 }
 
 /// Per-trip outputs from the front and from the end, slices of either axis, a trip's number, branches and a loop in it.
@@ -485,7 +365,7 @@ static const char boundText[] =
     return %c : tensor<3xf32>
   })";
 
-TEST(CudaControl, LoopsThatCountRunWithoutTheHost) {
+TEST_F(CudaControl, LoopsThatCountRunWithoutTheHost) {
   std::vector<double> s, t;
   for (int i = 0; i < 36; ++i)
     s.push_back(std::sin(i));
@@ -532,7 +412,7 @@ static const char lengthText[] =
     return %d : tensor<3xf32>
   })";
 
-TEST(CudaControl, ALengthThatTheCallTellsIsWalkedWithoutTheHost) {
+TEST_F(CudaControl, ALengthThatTheCallTellsIsWalkedWithoutTheHost) {
   test::Program program(simplified(lengthText), 2, 1, /*isGraph=*/true);
   ASSERT_EQ(program.error, "");
   mlir::Type f32 = mlir::Float32Type::get(&program.context);
@@ -557,7 +437,7 @@ TEST(CudaControl, ALengthThatTheCallTellsIsWalkedWithoutTheHost) {
 }
 
 /// Cancelled within a round, a loop that would go on for ever ends, and the session goes on.
-TEST(CudaControl, RoundsCanBeCancelled) {
+TEST_F(CudaControl, RoundsCanBeCancelled) {
   std::string text =
       R"(func.func @f(%a: tensor<f32>, %end: tensor<f32>) -> (tensor<i64>, tensor<?xf32>) {
     %n, %u, %all = sinter.while(%a) captures(%end) : (tensor<f32>, tensor<f32>) -> (tensor<i64>, tensor<f32>, tensor<?xf32>) cond {
@@ -609,7 +489,7 @@ TEST(CudaControl, RoundsCanBeCancelled) {
 }
 
 /// What compares sizes is the host's to decide: nothing is copied back for it.
-TEST(CudaControl, BranchesOnSizesDoNotWait) {
+TEST_F(CudaControl, BranchesOnSizesDoNotWait) {
   const char *text = R"(func.func @f(%x: tensor<?x3xf32>) -> tensor<?xf32> {
     %rows = sinter.dim %x {axis = 0 : i64} : (tensor<?x3xf32>) -> tensor<i64>
     %two = sinter.constant dense<2> : tensor<i64>
@@ -643,7 +523,7 @@ TEST(CudaControl, BranchesOnSizesDoNotWait) {
 }
 
 /// As many outputs as a number says: the host reads it once, before the loop.
-TEST(CudaControl, AsManyPerTripOutputsAsANumberSays) {
+TEST_F(CudaControl, AsManyPerTripOutputsAsANumberSays) {
   const char *text = R"(func.func @f(%x: tensor<3xf32>, %upper: tensor<i64>) -> (tensor<3xf32>, tensor<?x3xf32>) {
     %lower = sinter.constant dense<2> : tensor<i64>
     %step = sinter.constant dense<3> : tensor<i64>
@@ -705,7 +585,7 @@ static std::string cellText(const std::string &steps, const std::string &sum) {
   return text;
 }
 
-TEST(CudaControl, ABatchOfUnknownSizeIsTheDevices) {
+TEST_F(CudaControl, ABatchOfUnknownSizeIsTheDevices) {
   for (const char *sum : {"%a, %e", "%e, %a"})
     for (const char *steps : {"7", "?"}) {
       SCOPED_TRACE(std::string(sum) + ", " + steps);
@@ -768,7 +648,7 @@ TEST(CudaControl, ABatchOfUnknownSizeIsTheDevices) {
     }
 }
 
-TEST(CudaControl, ABatchOfUnknownSizeHasTheSameBitsWithoutGraphs) {
+TEST_F(CudaControl, ABatchOfUnknownSizeHasTheSameBitsWithoutGraphs) {
   std::vector<std::vector<std::string>> results;
   for (const char *how : {"on", "launches", "off"}) {
     cuda::Graphs graphs(how);
@@ -792,7 +672,7 @@ TEST(CudaControl, ABatchOfUnknownSizeHasTheSameBitsWithoutGraphs) {
   EXPECT_EQ(results[0], results[2]);
 }
 
-TEST(CudaControl, TheKernelsThatDecideAssemble) {
+TEST_F(CudaControl, TheKernelsThatDecideAssemble) {
   if (std::system("ptxas --version > /dev/null 2>&1") != 0)
     GTEST_SKIP() << "ptxas is not installed";
   std::string path = testing::TempDir() + "sinter-control-" + std::to_string(getpid()) + ".ptx";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CudaProgram.h"
+#include "ir/CountedLoops.h"
+#include "ir/Ops.h"
 #include <cstdlib>
 #include <dlfcn.h>
 
@@ -38,11 +40,17 @@ cuda::DeferredLoops::~DeferredLoops() { defer(0); }
 static std::function<void(std::string &)> edit;
 void cuda::editCode(std::function<void(std::string &)> with) { edit = std::move(with); }
 
+static std::string loopsAre = "best";
+cuda::OneKernel::OneKernel(const char *how) { loopsAre = how; }
+cuda::OneKernel::~OneKernel() { loopsAre = "best"; }
+
 bool cuda::compile(ModuleOp module, Compiled &compiled, std::string &error, const char *target) {
   auto change = [](std::string &code) {
     if (edit)
       edit(code);
   };
+  if (loopsAre != "best")
+    module.walk([](WhileOp loop) { loop->setAttr(kOneKernel, BoolAttr::get(loop.getContext(), loopsAre == "one")); });
   if (!test::compileFor("cuda", target, module, compiled, error, change))
     return false;
   newestCode = compiled.code;

@@ -42,11 +42,18 @@ uint64_t count(const char *what);
 /// allocations from number `n` on ("memory"); 0: none.
 void failAt(const char *kind, unsigned n);
 
-/// Whether graphs with loops run on the machine while the host goes on, a trip for each of its looks whether they are
-/// done, for as long as this lives.
+/// Whether loops run on the machine while the host goes on, a trip of a graph or some thousand instructions of a kernel
+/// for each of its looks whether they are done, for as long as this lives.
 struct DeferredLoops {
   DeferredLoops();
   ~DeferredLoops();
+};
+
+/// Whether loops of what is compiled while it lives are one kernel each where the GPU runs them ("one"), never
+/// ("none"), or where the cost model finds it best ("best").
+struct OneKernel {
+  explicit OneKernel(const char *how);
+  ~OneKernel();
 };
 
 /// SINTER_CUDA_GRAPHS for the modules that are opened while it lives.
