@@ -79,7 +79,7 @@ LogicalResult AttentionTypes::check(std::optional<Location> loc) {
   if (bias) {
     SmallVector<int64_t> scores(shape);
     scores.push_back(*count);
-    bool fits = bias.getRank() == rank && bias.getElementType() == element;
+    bool fits = bias.getRank() == rank && llvm::is_contained({element, sums.getElementType()}, bias.getElementType());
     for (int64_t k = 0; fits && k < rank; ++k)
       fits = bias.getDimSize(k) == 1 || meetSize(bias.getDimSize(k), scores[k]);
     if (!fits) // C6
@@ -294,8 +294,13 @@ int64_t sinter::headGroups(Type queryType, Type keyType) {
   return query.getDimSize(axis) / key.getDimSize(axis);
 }
 
+/// So many rows are worth a conversion of what they all read.
+static constexpr int64_t kManyRows = 16;
+
 AttentionSteps::AttentionSteps(Composer &c, Operation *op) : c(c), groups(1) {
   auto read = [&](auto attention) {
+    givenQuery = attention.getQuery();
+    givenKey = attention.getKey();
     query = widen(attention.getQuery());
     key = widen(attention.getKey());
     value = widen(attention.getValue());
@@ -348,6 +353,13 @@ Value AttentionSteps::fold(Value x) const {
   return c.reshape(x, folded, sizes);
 }
 
+std::optional<int64_t> AttentionSteps::foldedRows() const {
+  RankedTensorType type = tensorTypeOf(query);
+  if (type.isDynamicDim(rank - 2))
+    return std::nullopt;
+  return type.getDimSize(rank - 2) * groups;
+}
+
 Value AttentionSteps::unfold(Value x) const {
   if (groups == 1)
     return x;
@@ -366,7 +378,7 @@ Value AttentionSteps::unfold(Value x) const {
 
 Value AttentionSteps::product(Value a, int64_t aAxis, Value b, int64_t bAxis) const {
   auto batch = llvm::to_vector(llvm::seq<int64_t>(0, rank - 2));
-  return c.make<DotGeneralOp>(a, b, batch, batch, aAxis, bAxis, elementTypeOf(a));
+  return c.make<DotGeneralOp>(a, b, batch, batch, aAxis, bAxis, elementTypeOf(query));
 }
 
 Value AttentionSteps::timesKeys(Value x, Value y) const { return unfold(product(fold(x), rank - 1, y, rank - 1)); }
@@ -393,7 +405,7 @@ Value AttentionSteps::counted(Value x, double otherwise) const {
 }
 
 Value AttentionSteps::scores() const {
-  Value scores = timesKeys(query, key);
+  Value scores = timesKeys(givenQuery, givenKey); // sums are as wide as `query`
   scores = c.make<MulOp>(scores, c.fill(scale, scores));
   if (bias)
     scores = c.make<AddOp>(scores, c.spread(bias, scores, llvm::to_vector(llvm::seq<int64_t>(0, rank))));
@@ -412,16 +424,20 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   AttentionSteps steps(c, *this);
   int64_t last = steps.rank - 1;
   Value scores = steps.scores(), shares = c.make<SoftmaxOp>(scores, last);
-  Value result = steps.unfold(steps.product(steps.fold(shares), last, steps.value, last - 1));
+  // Few rows wait for the memory of values, which bf16 leaves as exactly as f32.
+  std::optional<int64_t> rows = steps.foldedRows();
+  bool isNarrow = rows && *rows < kManyRows && elementTypeOf(getValue()).isBF16();
+  Value value = isNarrow ? getValue() : steps.value;
+  Value result = steps.unfold(steps.product(steps.fold(shares), last, value, last - 1));
   SmallVector<Value> results = {finish(c, result, getResult())};
   if (!getSums())
     return results;
   // greatest + log(sum(exp(s - greatest))), where -inf stays.
-  auto rows = llvm::to_vector(llvm::seq<int64_t>(0, last));
+  auto leading = llvm::to_vector(llvm::seq<int64_t>(0, last));
   Value greatest = c.reduce(scores, last, Combiner::max);
   Value never = c.fill(-std::numeric_limits<double>::infinity(), greatest);
   Value shift = c.make<SelectOp>(c.make<CompareOp>(greatest, never, CompareKind::eq), c.fill(0, greatest), greatest);
-  Value exponentials = c.make<ExpOp>(c.make<SubOp>(scores, c.spread(shift, scores, rows)));
+  Value exponentials = c.make<ExpOp>(c.make<SubOp>(scores, c.spread(shift, scores, leading)));
   Value sums = c.make<AddOp>(shift, c.make<LogOp>(c.reduce(exponentials, last, Combiner::add)));
   results.push_back(finish(c, sums, getSums()));
   return results;

@@ -29,10 +29,12 @@ public:
   /// [..., h, m, x] as [..., h / groups, groups * m, x], and back.
   mlir::Value fold(mlir::Value x) const;
   mlir::Value unfold(mlir::Value x) const;
-  /// The product over axis `aAxis` of `a` and `cAxis` of `b`, where leading axes go along.
+  /// The product over axis `aAxis` of `a` and `bAxis` of `b`, where leading axes go along; as wide as `query`.
   mlir::Value product(mlir::Value a, int64_t aAxis, mlir::Value b, int64_t bAxis) const;
   /// x [..., m, d] times y [..., n, d] of fewer heads: [..., m, n].
   mlir::Value timesKeys(mlir::Value x, mlir::Value y) const;
+  /// Rows of `fold(query)`, if they are known.
+  std::optional<int64_t> foldedRows() const;
   /// scale q k^T + bias, -inf where a row does not count a key: [..., m, n].
   mlir::Value scores() const;
   /// `x` [..., m, n], `otherwise` where a row does not count a key.
@@ -42,6 +44,7 @@ public:
 
 private:
   Composer &c;
+  mlir::Value givenQuery, givenKey;
   std::optional<int64_t> before, after;
   int64_t groups;
 };

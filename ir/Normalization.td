@@ -42,7 +42,7 @@ def AttentionOp : Sinter_Composite<"attention"> {
   let summary = "softmax(scale * q k^T + bias) v over the keys that each row counts";
   let description = [{
     q [..., m, d], k [..., n, d], v [..., n, e], bias (optional) of shape [..., m, n] with the same leading axes
-    or size 1 in any of its axes. Result [..., m, e].
+    or size 1 in any of its axes, and of q's element type or f32 where that is shorter. Result [..., m, e].
 
     Row i counts the keys from i - `before` to i + `after`; without either, all on that side. So `after = 0` is a causal
     mask, `before = w - 1` with it a sliding window of w keys, and `after = p` is causal behind p keys of the past. A row

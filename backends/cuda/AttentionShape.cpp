@@ -58,6 +58,9 @@ static std::string refusalOf(Operation *op) {
     return "heads of f32 and f64 require 32 rows or more, or forward 128 keys, got " + std::to_string(rows) + " rows";
   if (llvm::any_of(op->getOperands(), [](Value operand) { return operand.getDefiningOp<ConstantOp>() != nullptr; }))
     return "an operand is a constant";
+  unsigned bias = isa<AttentionOp>(op) ? 3 : 6;
+  if (op->getNumOperands() > bias && getElementTypeOrSelf(op->getOperand(bias)) != type)
+    return "a bias requires the element type of the queries";
   return "";
 }
 

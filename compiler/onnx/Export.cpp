@@ -357,14 +357,16 @@ LogicalResult Exporter::run(func::FuncOp main, onnxfile::Model &model) {
 }
 
 /// What no node of the writer's op set says: products with codes in blocks, and attention that counts some keys alone,
-/// shares heads, or gives its sums.
+/// shares heads, gives its sums, or has a bias of another type.
 static bool needsSteps(Operation *op) {
   auto attention = dyn_cast<AttentionOp>(op);
   if (!attention)
     return isa<AttentionGradientOp, BlockDotOp>(op);
   return attention.getBefore() || attention.getAfter() ||
          headGroups(attention.getQuery().getType(), attention.getKey().getType()) != 1 ||
-         (attention.getSums() && !attention.getSums().use_empty());
+         (attention.getSums() && !attention.getSums().use_empty()) ||
+         (attention.getBias() &&
+          getElementTypeOrSelf(attention.getBias()) != getElementTypeOrSelf(attention.getQuery()));
 }
 
 /// A copy of `module` where such ops are in steps; null if there is none.

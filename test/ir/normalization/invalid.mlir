@@ -55,6 +55,15 @@ func.func @attention_bias(%q: tensor<3x5xf32>, %k: tensor<6x5xf32>, %v: tensor<6
 
 // -----
 
+func.func @attention_bias_type(%q: tensor<3x5xf64>, %k: tensor<6x5xf64>, %b: tensor<3x6xf32>) {
+  // expected-error @+2 {{attention requires a bias that broadcasts to 'tensor<3x6xf64>', got 'tensor<3x6xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = sinter.attention %q, %k, %k, %b {scale = 1.0 : f64} : (tensor<3x5xf64>, tensor<6x5xf64>, tensor<6x5xf64>, tensor<3x6xf32>) -> tensor<3x5xf64>
+  return
+}
+
+// -----
+
 func.func @attention_heads(%q: tensor<3x4x5xf32>, %k: tensor<2x6x5xf32>) {
   // expected-error @+2 {{attention requires equal leading axes, of which the last of query may be a multiple, got 3x4x5, 2x6x5 and 2x6x5}}
   // expected-error @+1 {{failed to infer returned types}}
