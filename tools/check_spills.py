@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""check_spills.py FILE.s FMAS
+"""check_spills.py FILE.s FMAS [INSTRUCTION]
 
-Reads x86-64 assembly, finds the innermost loops that hold FMAs (a label, straight code, a jump back to it) and requires of the
+Reads x86-64 assembly, finds the innermost loops that hold FMAs, or the instruction that is named (a label, straight code, a jump back to it), and requires of the
 largest one: exactly FMAS of them, no access through the stack pointer, no call. Prints what it found.
 """
 import re
@@ -28,7 +28,8 @@ def main():
     path, wanted = sys.argv[1], int(sys.argv[2])
     with open(path) as file:
         lines = file.read().splitlines()
-    fmas = lambda body: sum("vfmadd" in line for line in body)
+    name = sys.argv[3] if len(sys.argv) > 3 else "vfmadd"
+    fmas = lambda body: sum(name in line for line in body)
     hot = max(loops(lines), key=fmas, default=[])
     problems = []
     if fmas(hot) != wanted:

@@ -3,25 +3,34 @@
 """attention.py BUILD [TARGET...]
 
 The kernels of attention and of its backward part at sizes around their blocks, with groups of heads, bands of keys and biases, against NumPy's formulas, which form all scores in a
-wider type: results by 1e-5 (f32) or 1e-12 (f64) of the sums of magnitudes. For the targets that are named; by default some for each that this machine can run."""
+wider type: results by 1e-5 (f32) or 1e-12 (f64) of the sums of magnitudes. Of 16 bits a result is rounded once more, and where pairs of bf16 are multiplied shares are, too: 2^-8 of the same sum each (2^-11 of f16).
+For the targets that are named; by default some for each that this machine can run. Each model runs on one thread and on two, which give the same bits."""
 import os
 import subprocess
 import sys
 import tempfile
 
+import ml_dtypes
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
-TYPES = {"f32": np.float32, "f64": np.float64}
-BOUND = {"f32": 1e-5, "f64": 1e-12}
+sinter_runtime.DTYPES[4] = ml_dtypes.bfloat16
+sinter_runtime.CODES[np.dtype(ml_dtypes.bfloat16)] = 4
+TYPES = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+BOUND = {"f32": 1e-5, "f64": 1e-12, "bf16": 1e-5, "f16": 1e-5}
+ROUNDING = {"f32": 0, "f64": 0, "bf16": 2.0**-8, "f16": 2.0**-11}  # of a result, relative
+LEAST = {"f32": 1e-300, "f64": 1e-300, "bf16": 1e-38, "f16": 2.0**-24}  # and where it is denormal
 # batch, heads, heads of keys, rows, keys, depth, width, before, after, shape of the bias (letters: as scores have it, 1: once, none)
 SIZES = [(1, 1, 1, 1, 1, 1, 1, None, None, ""), (1, 8, 8, 13, 65, 16, 16, None, 0, ""), (1, 2, 2, 200, 200, 64, 64, None, 0, ""), (1, 8, 8, 200, 200, 64, 64, None, 0, ""),
          (2, 4, 2, 37, 70, 9, 21, None, 33, ""), (1, 16, 8, 61, 61, 20, 5, 7, 0, ""), (2, 3, 1, 300, 290, 8, 17, 40, 3, ""), (1, 8, 8, 100, 401, 33, 64, 150, 301, ""),
          (1, 2, 2, 31, 129, 64, 80, None, None, "bhmn"), (1, 9, 9, 25, 70, 7, 7, None, None, "11mn"), (2, 4, 2, 40, 193, 16, 16, None, 153, "b11n"), (1, 2, 1, 50, 50, 4, 4, None, 0, "1hm1"),
          (1, 8, 4, 202, 202, 16, 16, 20, 20, "11mn"), (3, 4, 4, 7, 600, 32, 32, 5, 598, "")]
-TARGETS = {"x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "native": []}
+# Heads of 40, 64, 80 and 128, odd keys, rows without a key (a negative `after`; a mask), a bias of a row.
+NARROW = [(1, 2, 1, 67, 259, 40, 40, None, None, ""), (1, 8, 8, 203, 203, 80, 80, None, 0, ""), (1, 2, 2, 195, 391, 128, 128, 100, 200, "b11n"), (2, 8, 4, 111, 515, 64, 64, None, None, "1hm1"),
+          (1, 2, 2, 70, 301, 65, 33, None, -3, ""), (1, 8, 8, 30, 67, 64, 40, None, None, "rows")]
+TARGETS = {"x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "x86-64-v4,+avx512bf16": ["avx512_bf16"], "native": []}
 
 
 class Case:
@@ -31,16 +40,22 @@ class Case:
         rng = np.random.default_rng(number)
         draw = lambda *shape: rng.uniform(-1.5, 1.5, shape).astype(np.float32).astype(TYPES[kind])
         self.feeds = {"q": draw(batch, heads, m, d), "k": draw(batch, few, n, d), "v": draw(batch, few, n, e), "g": draw(batch, heads, m, e), "r": draw(batch, heads, m)}
+        if kind in ("bf16", "f16"):  # sums of rows are not narrowed
+            self.feeds["r"] = self.feeds["r"].astype(np.float32)
         if letters:
             wanted = dict(b=batch, h=heads, m=m, n=n)
-            self.feeds["b"] = draw(*(wanted.get(letter, 1) for letter in letters))
+            wide = kind in ("bf16", "f16") and number % 2  # a bias may be f32
+            self.feeds["b"] = draw(*((1, 1, m, n) if letters == "rows" else (wanted.get(letter, 1) for letter in letters)))
+            self.feeds["b"] = self.feeds["b"].astype(np.float32) if wide else self.feeds["b"]
             self.feeds["b"][rng.random(self.feeds["b"].shape) < 0.2] = -4
             if letters == "bhmn":
                 self.feeds["b"][..., 64:] = -np.inf  # blocks that a mask hides
+            if letters == "rows":
+                self.feeds["b"][..., 3:5, :] = -np.inf
         self.scale = 0.5
 
     def text(self):
-        types = {name: f"tensor<{'x'.join(map(str, x.shape))}x{self.kind}>" for name, x in self.feeds.items()}
+        types = {name: f"tensor<{'x'.join(map(str, x.shape))}x{self.kind if x.dtype == TYPES[self.kind] else 'f32'}>" for name, x in self.feeds.items()}
         inputs = ", ".join(f'%{name}: {types[name]} {{sinter.name = "{name}"}}' for name in types)
         band = "".join(f", {name} = {value} : i64" for name, value in (("before", self.before), ("after", self.after)) if value is not None)
 
@@ -83,14 +98,19 @@ class Case:
         dp, size = product(g, turn(v)), product(abs(g), turn(abs(v)))
         ds, size = self.scale * p * (dp - r[..., None]), self.scale * p * (size + abs(r[..., None]))
         joined = lambda x: x.reshape(x.shape[0], -1, groups, *x.shape[2:]).sum(2)
+        if np.isnan(p).any():  # gradients are no numbers, which ones is not said
+            return [(product(p, v), product(p, abs(v))), (np.where(most == -np.inf, -np.inf, sums[..., None])[..., 0], 1 + np.where(np.isfinite(sums), abs(sums), 0))]
         return [(product(p, v), product(p, abs(v))), (sums, 1 + abs(sums)), (product(ds, k), product(size, abs(k))),
                 (joined(product(turn(ds), q)), joined(product(turn(size), abs(q)))), (joined(product(turn(p), g)), joined(product(turn(p), abs(g))))]
 
-    def check(self, results):
+    def check(self, results, hasPairs):
         worst = 0.0
-        for (wanted, size), got in zip(self.expected(), results):
-            ratio = np.abs(got.astype(wanted.dtype) - wanted) / (BOUND[self.kind] * size + 1e-300)
-            worst = max(worst, float(np.max(np.where(np.isnan(ratio), np.inf, ratio))))
+        for i, ((wanted, size), got) in enumerate(zip(self.expected(), results)):
+            got = got.astype(wanted.dtype)
+            roundings = 0 if i == 1 else ROUNDING[self.kind] * (1 + hasPairs)  # logarithms of sums are f32
+            ratio = np.abs(got - wanted) / ((BOUND[self.kind] + roundings) * size + LEAST[self.kind])
+            same = (np.isnan(wanted) & np.isnan(got)) | (wanted == got)
+            worst = max(worst, float(np.max(np.where(same, 0, np.where(np.isnan(ratio), np.inf, ratio)))))
         return worst
 
 
@@ -98,21 +118,28 @@ def main():
     build, chosen = sys.argv[1], sys.argv[2:]
     with open("/proc/cpuinfo") as file:
         flags = set(next((line for line in file if line.startswith("flags")), "").split())
-    everything = [Case(2 * i + j, kind, sizes) for i, sizes in enumerate(SIZES) for j, kind in enumerate(TYPES)]
+    everything = [Case(2 * i + j, kind, sizes) for i, sizes in enumerate(SIZES) for j, kind in enumerate(("f32", "f64"))]
+    narrow = [Case(2 * i + j + 100, kind, sizes) for i, sizes in enumerate(SIZES + NARROW) for j, kind in enumerate(("bf16", "f16"))]
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
     for number, (target, needs) in enumerate(TARGETS.items()):
         if chosen and target not in chosen or not chosen and not flags.issuperset(needs):
             continue
         cases = everything if chosen else everything[::3] if target == "native" else everything[number::14]
+        hasPairs = "bf16" in target or target == "native" and "avx512_bf16" in flags and not flags & {"avx512_fp16", "amx_bf16"}
+        cases = cases + (narrow if chosen else narrow[::2] if hasPairs else narrow[number::9])
         worst = 0.0
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/m.mlir", "w") as file:
                 file.write("".join(case.text() for case in cases))
             subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", target, "-o", f"{folder}/m.smod"], check=True)
-            sessions = runtime.sessions(f"{folder}/m.smod", [case.name for case in cases])
+            sessions, pairs = (runtime.sessions(f"{folder}/m.smod", [case.name for case in cases], threads=threads) for threads in (1, 2))
             for case in cases:
-                ratio = case.check(list(sessions[case.name].run(case.feeds).values()))
+                results, twice = (list(of[case.name].run(case.feeds).values()) for of in (sessions, pairs))
+                if any(x.tobytes() != y.tobytes() for x, y in zip(results, twice)):
+                    wrong += 1
+                    print(f"{target}: {case.name} {case.kind} {case.sizes}: other bits on two threads")
+                ratio = case.check(results, hasPairs and case.kind == "bf16")
                 worst = max(worst, ratio)
                 if not ratio <= 1:
                     wrong += 1

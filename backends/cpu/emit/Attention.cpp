@@ -8,8 +8,9 @@
 //   at the end:               y / l
 //
 // Both products are register tiles. Keys are transposed into the workspace a block at a time, y grows in the result's
-// own memory. Blocks of a bias of -inf alone are left out. A row without any key that counts is 0 / 0, as a softmax of
-// -inf alone is.
+// own memory, or in the workspace where that is of 16 bits. Where pairs of bf16 are multiplied, p is rounded in place,
+// and l is the sum of what it was. Blocks of a bias of -inf alone are left out. A row without any key that counts is 0
+// / 0, as a softmax of -inf alone is.
 //
 //   tile      rows and vectors of a register tile, keys of a block      chunk     rows that share a block of keys
 
@@ -45,13 +46,20 @@ private:
     Value query, key, value, result, sums, bias;    // first elements
     Value row, count;                               // position of the first in its head; how many
     Value turned, scores, greatest, total, factors; // in the workspace: k^T, s, m, l, c
+    Value queries, values;                          // copies of q and v there
+    Left left;                                      // q
+    Sums y;
+  };
+  struct Block { // of keys
+    Value key, count;
+    Right values;
   };
 
-  void formScores(const Rows &at, Value key, Value count, Value column, Value row, int64_t rows);
+  void formScores(const Rows &at, const Block &block, Value column, Value row, int64_t rows);
   Value greater(Value x, Value y);
   Value greatestLane(Value lanesOf);
   void updateSoftmax(const Rows &at, Value row);
-  void addValues(const Rows &at, Value key, Value count, Value row, int64_t rows);
+  void addValues(const Rows &at, const Block &block, Value row, int64_t rows);
   void finishRow(const Rows &at, Value row);
   void emitRows(const Rows &at);
 
@@ -62,17 +70,14 @@ private:
 
 /// s for `rows` rows and a register tile of keys from `column` of the block on, -inf behind the last key and for keys
 /// that a row does not count.
-void AttentionEmitter::formScores(const Rows &at, Value key, Value count, Value column, Value row, int64_t rows) {
+void AttentionEmitter::formScores(const Rows &at, const Block &block, Value column, Value row, int64_t rows) {
   auto place = [&](int64_t r) { return k.add(at.scores, k.add(k.mul(k.add(row, index(r)), index(keys)), column)); };
-  Value first = k.add(at.row, row), from = k.add(key, column);
+  Value first = k.add(at.row, row), from = k.add(block.key, column);
   auto multiply = [&] {
-    SmallVector<Value> queries;
-    for (int64_t r = 0; r < rows; ++r)
-      queries.push_back(k.add(at.query, k.mul(k.add(row, index(r)), depth)));
-    SmallVector<Value> sums = timesPanel(input(0), queries, k.add(at.turned, panelOf(column, depth)), depth, depthSize);
+    SmallVector<Value> sums = timesPanel(at.left, row, rows, panelOf(at.turned, column, depthSize), depthSize);
     Value scale = spread(number(op.getScale().convertToDouble())), infinity = spread(never());
     for (int64_t v = 0; v < vectors; ++v) {
-      Value lane = index(v * lanes), mask = firstLanes(k.max(k.sub(count, k.add(column, lane)), index(0)));
+      Value lane = index(v * lanes), mask = firstLanes(k.max(k.sub(block.count, k.add(column, lane)), index(0)));
       for (int64_t r = 0; r < rows; ++r) {
         Value score = arith::MulFOp::create(b, sums[r * vectors + v], scale);
         if (at.bias) {
@@ -142,7 +147,7 @@ void AttentionEmitter::updateSoftmax(const Rows &at, Value row) {
   Value shift = k.select(isNone, number(0), greatest);
   for (int64_t v = 0; v < keys / lanes; ++v) {
     shares.push_back(math::ExpOp::create(b, arith::SubFOp::create(b, scores[v], spread(shift))));
-    store(shares.back(), work, k.add(first, index(v * lanes)));
+    store(rounded(shares.back()), held, k.add(heldPlace(first), index(v * lanes)));
   }
   Value sum = combine(shares, [&](Value x, Value y) { return arith::AddFOp::create(b, x, y).getResult(); });
   Value factor = math::ExpOp::create(b, arith::SubFOp::create(b, old, shift));
@@ -154,35 +159,39 @@ void AttentionEmitter::updateSoftmax(const Rows &at, Value row) {
   store(factor, work, k.add(at.factors, row));
 }
 
-/// y = c y + p v for `rows` rows and the `count` keys from `key` on.
-void AttentionEmitter::addValues(const Rows &at, Value key, Value count, Value row, int64_t rows) {
+/// y = c y + p v for `rows` rows and a block of keys.
+void AttentionEmitter::addValues(const Rows &at, const Block &block, Value row, int64_t rows) {
   SmallVector<Value> shares, factors;
   for (int64_t r = 0; r < rows; ++r) {
     Value line = k.add(row, index(r));
-    shares.push_back(k.add(at.scores, k.mul(line, index(keys))));
+    shares.push_back(heldPlace(k.add(at.scores, k.mul(line, index(keys)))));
     factors.push_back(scalar(work, k.add(at.factors, line)));
   }
-  Value low = index(0), high = count;
+  Value low = index(0), high = block.count;
   if (hasBand()) {
     Value first = k.add(at.row, row);
-    low = k.min(k.max(k.sub(firstKey(first), key), index(0)), count);
-    high = k.min(k.max(k.sub(keysEnd(first, rows), key), low), count);
+    low = k.min(k.max(k.sub(firstKey(first), block.key), index(0)), high);
+    high = k.min(k.max(k.sub(keysEnd(first, rows), block.key), low), high);
   }
-  addProduct(k.buffer(0), k.add(at.result, k.mul(row, width)), width, work, shares, Value(), input(2),
-             k.add(at.value, k.mul(key, width)), low, high, keys, factors);
+  addProduct(at.y.from(*this, k.mul(row, width)), held, shares, hasPairs() ? index(form.kPack) : Value(), block.values,
+             low, high, keys, factors);
 }
 
 /// y / l, and m + log(l).
 void AttentionEmitter::finishRow(const Rows &at, Value row) {
   Value total = scalar(work, k.add(at.total, row));
-  Value result = k.buffer(0), first = k.add(at.result, k.mul(row, width));
-  auto divide = [&](Value value, Value by, Value place) { store(arith::DivFOp::create(b, value, by), result, place); };
+  Sums y = at.y.from(*this, k.mul(row, width));
+  auto divide = [&](Value value, Value by, Value place) {
+    store(arith::DivFOp::create(b, value, by), y.buffer, place);
+  };
   // Without keys there is nothing to divide: a sum of none.
   k.ifThen(k.less(index(0), keyCount), [&] {
     forRange(
-        width, [&](Value i) { divide(load(result, k.add(first, i)), spread(total), k.add(first, i)); },
-        [&](Value i) { divide(scalar(result, k.add(first, i)), total, k.add(first, i)); });
+        width, [&](Value i) { divide(load(y.buffer, k.add(y.first, i)), spread(total), k.add(y.first, i)); },
+        [&](Value i) { divide(scalar(y.buffer, k.add(y.first, i)), total, k.add(y.first, i)); });
   });
+  if (isShort())
+    narrowSums(y, k.buffer(0), k.add(at.result, k.mul(row, width)), width);
   if (at.sums) {
     Value greatest = scalar(work, k.add(at.greatest, row));
     Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, never());
@@ -192,7 +201,7 @@ void AttentionEmitter::finishRow(const Rows &at, Value row) {
 }
 
 void AttentionEmitter::emitRows(const Rows &at) {
-  fill(k.buffer(0), at.result, k.mul(at.count, width), number(0));
+  clearSums(at.y, k.mul(at.count, width));
   fill(work, at.greatest, at.count, never());
   fill(work, at.total, at.count, number(0));
   Value low = index(0), high = keyCount;
@@ -203,13 +212,14 @@ void AttentionEmitter::emitRows(const Rows &at) {
   k.fn.loop(low, high, keys, [&](Value key) {
     Value count = k.min(k.sub(high, key), index(keys));
     auto take = [&] {
-      turn(input(1), k.add(at.key, k.mul(key, depth)), depth, count, at.turned);
+      turn(1, k.add(at.key, k.mul(key, depth)), depthSize, count, at.turned);
+      Block block{key, count, rightRows(2, k.add(at.value, k.mul(key, width)), count, widthSize, at.values)};
       // Keys of one register tile stay in the first-level cache while the rows go by.
       k.fn.loop(index(0), index(keys), panel, [&](Value column) {
-        forTiles(index(0), at.count, [&](Value row, int64_t rows) { formScores(at, key, count, column, row, rows); });
+        forTiles(index(0), at.count, [&](Value row, int64_t rows) { formScores(at, block, column, row, rows); });
       });
       k.fn.loop(index(0), at.count, 1, [&](Value row) { updateSoftmax(at, row); });
-      forTiles(index(0), at.count, [&](Value row, int64_t rows) { addValues(at, key, count, row, rows); });
+      forTiles(index(0), at.count, [&](Value row, int64_t rows) { addValues(at, block, row, rows); });
     };
     if (at.bias && biasColumns)
       k.ifThen(k.negate(isHidden(at.bias, at.count, key, count)), take);
@@ -223,10 +233,23 @@ void AttentionEmitter::emit() {
   DimContext &dims = k.dims();
   DimExpr blocks = dims.ceilDiv(rowSize, dims.constant(blockRows)), tasks = dims.mul(dims.product(batch), blocks);
   Value blockCount = k.size(blocks);
-  DimExpr turned = dims.mul(depthSize, dims.constant(keys));
-  DimExpr elements = dims.add(turned, dims.constant(blockRows * (keys + 3)));
-  Value turnedCount = k.size(turned), elementCount = k.size(elements);
-  int64_t chunks = attentionChunks(k.fn.spec, op, blockRows * (keys + 3) + 64 * keys);
+  DimExpr elements = dims.constant(0);
+  auto reserve = [&](DimExpr count) {
+    Value place = k.size(elements);
+    elements = dims.add(elements, count);
+    return place;
+  };
+  Value turned = reserve(turnedRoom(keys, depthSize)), scores = reserve(dims.constant(blockRows * keys));
+  Value greatest = reserve(dims.constant(blockRows)), total = reserve(dims.constant(blockRows));
+  Value factors = reserve(dims.constant(blockRows)), queries, values, grown;
+  if (isShort()) {
+    queries = reserve(leftRoom(blockRows, depthSize));
+    values = reserve(rightRoom(keys, widthSize));
+    grown = reserve(dims.mul(widthSize, dims.constant(blockRows)));
+  }
+  Value elementCount = k.size(elements);
+  int64_t guess = blockRows * (keys + 3) + 64 * keys + (isShort() ? 64 * (keys + 2 * blockRows) / form.kPack : 0);
+  int64_t chunks = attentionChunks(k.fn.spec, op, guess * byteWidth(type));
   k.chunkRows(tasks, dims.ceilDiv(tasks, dims.constant(chunks)), [&](Value task, Value chunk) {
     Value head = arith::DivUIOp::create(b, task, blockCount);
     Rows at;
@@ -242,11 +265,19 @@ void AttentionEmitter::emit() {
       at.sums = rows;
     if (bias)
       at.bias = biasOffset(head, at.row);
-    at.turned = k.mul(chunk, elementCount);
-    at.scores = k.add(at.turned, turnedCount);
-    at.greatest = k.add(at.scores, index(blockRows * keys));
-    at.total = k.add(at.greatest, index(blockRows));
-    at.factors = k.add(at.total, index(blockRows));
+    auto placeOf = [&](Value place) { return k.add(k.mul(chunk, elementCount), place); };
+    at.turned = placeOf(turned);
+    at.scores = placeOf(scores);
+    at.greatest = placeOf(greatest);
+    at.total = placeOf(total);
+    at.factors = placeOf(factors);
+    at.y = {k.buffer(0), at.result, Value()};
+    if (isShort()) {
+      at.queries = placeOf(queries);
+      at.values = placeOf(values);
+      at.y = {work, placeOf(grown), Value()};
+    }
+    at.left = leftRows(0, at.query, at.count, depthSize, at.queries);
     emitRows(at);
   });
   k.workspaceBytes = dims.mul(dims.mul(k.chunks, elements), dims.constant(byteWidth(type)));
@@ -276,22 +307,20 @@ bool sinter::cpu::hasAttentionTemplate(Operation *op) {
 Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
   auto root = dyn_cast_or_null<AttentionOp>(singleRoot(spec));
   if (!root || !isAttentionOfFloats(root))
-    return Plan::refuse("it is no attention of f32 or f64 alone");
+    return Plan::refuse("it is no attention of floats alone");
   if (!llvm::all_of(root->getOperands(), llvm::IsaPred<BlockArgument>))
     return Plan::refuse("an operand is computed");
   if (llvm::count(yieldsOf(spec), root.getResult()) != 1 || llvm::count(yieldsOf(spec), root.getSums()) > 1)
     return Plan::refuse("its result is not yielded once");
-  std::string refusal;
-  Type type = getElementTypeOrSelf(root.getResult());
-  if (!productFormOf(spec.target(), type, type, type, refusal))
-    return Plan::refuse(refusal);
   Plan plan;
-  int64_t bytes = byteWidth(type);
+  ProductForm form = attentionForm(spec.target(), root);
+  int64_t bytes = widthOf(form.sum);
   planAttentionTile(spec, plan, bytes);
   int64_t lanes = plan.lanes.chosen, panel = plan.tile[1].chosen * lanes;
   // A row of scores in half of the registers, a block of them in a quarter of the second-level cache.
   int64_t keys = std::min(kMostKeys, lanes * spec.target().vectorRegisters / 2);
-  int64_t rows = std::min(spec.costs().attentionRows, spec.target().l2Bytes / 4 / (keys * bytes));
+  int64_t rows = std::min(form.a == form.sum ? spec.costs().attentionRows : spec.costs().shortAttentionRows,
+                          spec.target().l2Bytes / 4 / (keys * bytes));
   plan.addTile(std::max(keys, panel), kMostKeys);
   plan.tile.back().least = plan.tile.back().multiple = panel;
   plan.setChunk(std::max<int64_t>(rows / 6 * 6, 6));
@@ -300,9 +329,7 @@ Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
 
 EmittedKernel sinter::cpu::emitAttention(KernelSpec &spec, ModuleOp module, StringRef name) {
   auto root = cast<AttentionOp>(singleRoot(spec));
-  std::string refusal;
-  Type type = getElementTypeOrSelf(root.getResult());
-  ProductForm form = *productFormOf(spec.target(), type, type, type, refusal);
+  ProductForm form = attentionForm(spec.target(), root);
   SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/true});
   AttentionEmitter(k, root, form).emit();
   return k.finish();

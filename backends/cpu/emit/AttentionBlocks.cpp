@@ -10,7 +10,7 @@ using namespace sinter;
 using namespace sinter::cpu;
 
 AttentionBlocks::AttentionBlocks(SingleKernel &k, Operation *op, const ProductForm &form, unsigned bias)
-    : k(k), b(k.b), form(form), type(getElementTypeOrSelf(op->getResult(0))), biasOperand(bias) {
+    : k(k), b(k.b), form(form), type(typeOf(form.sum, b.getContext())), biasOperand(bias) {
   ScheduleAttr schedule = k.fn.spec.schedule();
   lanes = schedule.getLanes();
   tileRows = schedule.getTile()[0];
@@ -39,7 +39,12 @@ AttentionBlocks::AttentionBlocks(SingleKernel &k, Operation *op, const ProductFo
   keyCount = k.size(keySize);
   depth = k.size(depthSize);
   width = k.size(widthSize);
-  work = memref::ViewOp::create(b, MemRefType::get({kHuge}, type), k.fn.workspace(), index(0), ValueRange{});
+  auto viewOf = [&](Type element) -> Value {
+    return memref::ViewOp::create(b, MemRefType::get({kHuge}, element), k.fn.workspace(), index(0), ValueRange{});
+  };
+  work = viewOf(type);
+  held = hasPairs() ? viewOf(typeOf(form.row, b.getContext())) : work;
+  halves = viewOf(b.getI16Type());
   if (op->getNumOperands() > bias)
     this->bias = op->getOperand(bias);
 }
@@ -82,85 +87,219 @@ void AttentionBlocks::forRange(Value count, function_ref<void(Value)> atVector, 
 }
 
 void AttentionBlocks::fill(Value buffer, Value first, Value count, Value scalar) {
+  auto wide = VectorType::get({lanes}, scalar.getType());
   forRange(
-      count, [&](Value i) { store(spread(scalar), buffer, k.add(first, i)); },
+      count, [&](Value i) { store(vector::BroadcastOp::create(b, wide, scalar), buffer, k.add(first, i)); },
       [&](Value i) { store(scalar, buffer, k.add(first, i)); });
+}
+
+Value AttentionBlocks::masked(Value value, Value mask) {
+  return mask ? k.select(mask, value, spread(number(0))) : value;
 }
 
 //===- products ------------------------------------------------------------------------------===//
 
-void AttentionBlocks::turn(Value from, Value base, Value depth, Value count, Value to) {
-  auto place = [&](Value i, Value j) { // of element i of row j
-    Value inPanel = arith::RemUIOp::create(b, j, index(panel));
-    return k.add(k.add(to, panelOf(k.sub(j, inPanel), depth)), k.add(k.mul(i, index(panel)), inPanel));
-  };
-  auto moveOne = [&](Value i, Value j) {
-    store(scalar(from, k.add(base, k.add(k.mul(j, depth), i))), work, place(i, j));
-  };
-  forRange(
-      count,
-      [&](Value j) {
-        forRange(
-            depth,
-            [&](Value i) {
-              SmallVector<Value> rows;
-              for (int64_t r = 0; r < lanes; ++r)
-                rows.push_back(load(from, k.add(base, k.add(k.mul(k.add(j, index(r)), depth), i))));
-              for (auto [r, column] : llvm::enumerate(transposeVectors(b, rows)))
-                store(column, work, place(k.add(i, index(r)), j));
-            },
-            [&](Value i) { k.fn.loop(j, k.add(j, index(lanes)), 1, [&](Value one) { moveOne(i, one); }); });
-      },
-      [&](Value j) { k.fn.loop(index(0), depth, 1, [&](Value i) { moveOne(i, j); }); });
+/// Tiles of few columns have as many vectors as these, others are about equal.
+int64_t AttentionBlocks::columnVectors(DimExpr columns) const {
+  DimExpr known = k.dims().resolve(columns);
+  if (!known.isConstant())
+    return vectors;
+  int64_t all = std::max<int64_t>(llvm::divideCeil(known.constant(), lanes), 1);
+  return llvm::divideCeil(all, llvm::divideCeil(all, vectors));
 }
 
-SmallVector<Value> AttentionBlocks::timesPanel(Value a, ArrayRef<Value> aRows, Value panelFirst, Value depth,
-                                               DimExpr depthSize) {
+bool AttentionBlocks::readsRows(DimExpr columns) const {
+  DimExpr known = k.dims().resolve(columns);
+  return !form.copiesRows() && (!hasPairs() || (known.isConstant() && known.constant() % form.kPack == 0));
+}
+
+AttentionBlocks::Left AttentionBlocks::leftRows(unsigned operand, Value base, Value count, DimExpr columns,
+                                                Value place) {
+  Value width = k.size(columns);
+  if (readsRows(columns))
+    return {input(operand), base, width};
+  RowSource source{input(operand), base, width, width, index(1), /*isContiguous=*/true, /*isTransposed=*/false};
+  Value pitch = k.mul(k.size(form.words(k.dims(), columns)), index(form.kPack)), first = heldPlace(place);
+  emitRowCopy(k.fn, form, source, index(0), count, pitch, pitch, held, first);
+  return {held, first, pitch};
+}
+
+AttentionBlocks::Right AttentionBlocks::rightOf(const Left &rows, DimExpr columns) {
+  return {rows.buffer, rows.first, rows.pitch, columnVectors(columns), columns, Value()};
+}
+
+AttentionBlocks::Right AttentionBlocks::rightRows(unsigned operand, Value base, Value count, DimExpr columns,
+                                                  Value place) {
+  if (!hasPairs())
+    return rightOf(leftRows(operand, base, count, columns, place), columns);
+  Value width = k.size(columns), first = heldPlace(place);
+  Value words = arith::DivUIOp::create(b, k.add(count, index(form.kPack - 1)), index(form.kPack));
+  Right right{held, first, width, columnVectors(columns), columns, words};
+  int64_t stripWidth = right.vectors * lanes;
+  DimExpr known = k.dims().resolve(columns);
+  bool isWhole = known.isConstant() && known.constant() % stripWidth == 0;
+  StripSource source{input(operand), base, count, width, width, index(1), /*transposed=*/false, /*masked=*/!isWhole};
+  k.fn.loop(index(0), width, stripWidth, [&](Value column) {
+    emitStrip(k.fn, form, source, column, stripWidth, lanes, held, k.add(first, heldPlace(k.mul(column, words))));
+  });
+  return right;
+}
+
+DimExpr AttentionBlocks::leftRoom(int64_t rows, DimExpr columns) {
+  return readsRows(columns) ? k.dims().constant(0) : turnedRoom(rows, columns);
+}
+
+DimExpr AttentionBlocks::turnedRoom(int64_t rows, DimExpr columns) {
+  DimContext &dims = k.dims();
+  return dims.mul(form.words(dims, columns), dims.constant(rows));
+}
+
+DimExpr AttentionBlocks::rightRoom(int64_t rows, DimExpr columns) {
+  if (!hasPairs())
+    return leftRoom(rows, columns);
+  DimContext &dims = k.dims();
+  DimExpr stripWidth = dims.constant(columnVectors(columns) * lanes);
+  return dims.mul(dims.mul(dims.ceilDiv(columns, stripWidth), stripWidth), dims.constant(form.words(rows)));
+}
+
+void AttentionBlocks::turn(unsigned operand, Value base, DimExpr depth, Value count, Value place) {
+  Value length = k.size(depth);
+  StripSource source{input(operand), base, length, count, index(1), length, /*transposed=*/true, /*masked=*/false};
+  k.fn.loop(index(0), count, panel, [&](Value column) {
+    emitStrip(k.fn, form, source, column, panel, lanes, held, panelOf(place, column, depth));
+  });
+}
+
+Value AttentionBlocks::panelOf(Value place, Value column, DimExpr depth) {
+  return heldPlace(k.add(place, k.mul(column, k.size(form.words(k.dims(), depth)))));
+}
+
+SmallVector<Value> AttentionBlocks::timesPanel(const Left &a, Value row, int64_t rows, Value panelFirst,
+                                               DimExpr depth) {
   MicroOperands operands(form);
-  operands.a = a;
-  operands.aRows.assign(aRows.begin(), aRows.end());
-  operands.b = work;
+  operands.a = a.buffer;
+  for (int64_t r = 0; r < rows; ++r)
+    operands.aRows.push_back(k.add(a.first, k.mul(k.add(row, index(r)), a.pitch)));
+  if (hasPairs())
+    operands.aStride = index(form.kPack);
+  operands.b = held;
   for (int64_t v = 0; v < vectors; ++v)
-    operands.bVectors.push_back(k.add(panelFirst, index(v * lanes)));
-  operands.bStride = index(panel);
-  return emitBlockedMicroKernel(k.fn, operands, vector, index(0), depth, depthSize);
+    operands.bVectors.push_back(k.add(panelFirst, index(v * lanes * form.kPack)));
+  operands.bStride = index(panel * form.kPack);
+  DimExpr words = form.words(k.dims(), depth);
+  return emitBlockedMicroKernel(k.fn, operands, vector, index(0), k.size(words), words);
 }
 
-void AttentionBlocks::addProduct(Value result, Value first, Value width, Value a, ArrayRef<Value> aRows, Value aStride,
-                                 Value from, Value base, Value low, Value high, int64_t mostSteps,
-                                 ArrayRef<Value> factors) {
-  auto strip = [&](Value column, int64_t wide, Value mask) {
+AttentionBlocks::Sums AttentionBlocks::Sums::from(AttentionBlocks &blocks, Value element) const {
+  return {buffer, blocks.k.add(first, element), lowFirst ? blocks.k.add(lowFirst, element) : Value()};
+}
+
+Value AttentionBlocks::loadSums(const Sums &sums, Value element, Value mask) {
+  auto read = [&](VectorType type, Value buffer, Value at) -> Value {
+    if (!mask)
+      return vector::LoadOp::create(b, type, buffer, ValueRange{at});
+    Value none = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    return vector::MaskedLoadOp::create(b, type, buffer, ValueRange{at}, mask, none);
+  };
+  Value at = k.add(sums.first, element);
+  if (!sums.lowFirst)
+    return read(vector, sums.buffer, at);
+  auto words = VectorType::get({lanes}, b.getI32Type()), parts = VectorType::get({lanes}, b.getI16Type());
+  auto part = [&](Value value) { return arith::ExtUIOp::create(b, words, value).getResult(); };
+  Value high = read(VectorType::get({lanes}, b.getBF16Type()), sums.buffer, at);
+  Value low = read(parts, halves, k.add(sums.lowFirst, element));
+  Value sixteen = arith::ConstantOp::create(b, DenseElementsAttr::get(words, b.getI32IntegerAttr(16)));
+  Value raised = arith::ShLIOp::create(b, part(arith::BitcastOp::create(b, parts, high)), sixteen);
+  return arith::BitcastOp::create(b, vector, arith::OrIOp::create(b, raised, part(low)));
+}
+
+void AttentionBlocks::storeSums(Value value, const Sums &sums, Value element, Value mask) {
+  auto write = [&](Value part, Value buffer, Value at) {
+    if (mask)
+      vector::MaskedStoreOp::create(b, buffer, ValueRange{at}, mask, part);
+    else
+      vector::StoreOp::create(b, part, buffer, ValueRange{at});
+  };
+  Value at = k.add(sums.first, element);
+  if (!sums.lowFirst)
+    return write(value, sums.buffer, at);
+  auto words = VectorType::get({lanes}, b.getI32Type()), parts = VectorType::get({lanes}, b.getI16Type());
+  Value bits = arith::BitcastOp::create(b, words, value);
+  Value sixteen = arith::ConstantOp::create(b, DenseElementsAttr::get(words, b.getI32IntegerAttr(16)));
+  Value high = arith::TruncIOp::create(b, parts, arith::ShRUIOp::create(b, bits, sixteen));
+  write(arith::BitcastOp::create(b, VectorType::get({lanes}, b.getBF16Type()), high), sums.buffer, at);
+  write(arith::TruncIOp::create(b, parts, bits), halves, k.add(sums.lowFirst, element));
+}
+
+void AttentionBlocks::addProduct(const Sums &result, Value a, ArrayRef<Value> starts, Value stride, const Right &right,
+                                 Value low, Value high, int64_t mostSteps, ArrayRef<Value> factors) {
+  if (hasPairs()) {
+    Value count = k.sub(high, low); // none stays none
+    low = arith::DivUIOp::create(b, low, index(form.kPack));
+    high = arith::DivUIOp::create(b, k.add(high, index(form.kPack - 1)), index(form.kPack));
+    high = k.min(high, k.add(low, count));
+    mostSteps = llvm::divideCeil(mostSteps, form.kPack);
+  }
+  int64_t stripWidth = right.vectors * lanes;
+  // Columns from `column` on, `inPanel` of their panel; `mask` is that of the last vector.
+  auto strip = [&](Value column, Value inPanel, int64_t wide, Value mask) {
     MicroOperands operands(form);
     operands.a = a;
-    operands.aRows.assign(aRows.begin(), aRows.end());
-    operands.aStride = aStride;
-    operands.b = from;
+    operands.aRows.assign(starts.begin(), starts.end());
+    operands.aStride = stride;
+    operands.b = right.buffer;
+    Value base = right.base;
+    if (right.words)
+      base = k.add(base, heldPlace(k.add(k.mul(k.sub(column, inPanel), right.words), inPanel)));
+    else
+      base = k.add(base, column);
+    auto maskOf = [&](int64_t v) { return v + 1 == wide ? mask : Value(); };
     for (int64_t v = 0; v < wide; ++v) {
-      operands.bVectors.push_back(k.add(k.add(base, column), index(v * lanes)));
-      operands.bMasks.push_back(mask);
+      operands.bVectors.push_back(k.add(base, index(v * lanes * form.kPack)));
+      operands.bMasks.push_back(right.words ? Value() : maskOf(v)); // panels are whole
     }
-    operands.bStride = width;
+    operands.bStride = right.words ? index(stripWidth * form.kPack) : right.width;
     SmallVector<Value> sums = emitBlockedMicroKernel(k.fn, operands, vector, low, high, k.dims().constant(mostSteps));
-    Value none = arith::ConstantOp::create(b, b.getZeroAttr(vector));
-    for (size_t r = 0; r < aRows.size(); ++r) {
-      Value line = k.add(k.add(first, k.mul(index(r), width)), column);
+    for (size_t r = 0; r < starts.size(); ++r) {
+      Value line = k.add(k.mul(index(r), right.width), column);
       Value factor = factors.empty() ? Value() : spread(factors[r]);
       for (int64_t v = 0; v < wide; ++v) {
-        Value place = k.add(line, index(v * lanes)), value = sums[r * wide + v];
-        Value old = mask ? vector::MaskedLoadOp::create(b, vector, result, ValueRange{place}, mask, none).getResult()
-                         : load(result, place);
-        value = factor ? vector::FMAOp::create(b, old, factor, value).getResult()
-                       : arith::AddFOp::create(b, old, value).getResult();
-        if (mask)
-          vector::MaskedStoreOp::create(b, result, ValueRange{place}, mask, value);
-        else
-          store(value, result, place);
+        Value place = k.add(line, index(v * lanes)), sum = sums[r * wide + v], old = loadSums(result, place, maskOf(v));
+        Value both = factor ? vector::FMAOp::create(b, old, factor, sum).getResult()
+                            : arith::AddFOp::create(b, old, sum).getResult();
+        storeSums(both, result, place, maskOf(v));
       }
     }
   };
-  Value inTiles = whole(width, panel);
-  k.fn.loop(index(0), inTiles, panel, [&](Value column) { strip(column, vectors, Value()); });
-  k.fn.loop(inTiles, width, lanes, [&](Value column) { strip(column, 1, firstLanes(k.sub(width, column))); });
+  Value inTiles = whole(right.width, stripWidth);
+  k.fn.loop(index(0), inTiles, stripWidth, [&](Value column) { strip(column, index(0), right.vectors, Value()); });
+  DimExpr known = k.dims().resolve(right.size);
+  if (!known.isConstant())
+    return k.fn.loop(inTiles, right.width, lanes, [&](Value column) {
+      strip(column, k.sub(column, inTiles), 1, firstLanes(k.sub(right.width, column)));
+    });
+  int64_t rest = known.constant() % stripWidth, wide = llvm::divideCeil(rest, lanes);
+  if (rest)
+    strip(inTiles, index(0), wide, rest % lanes ? firstLanes(index(rest % lanes)) : Value());
+}
+
+Value AttentionBlocks::rounded(Value value) { return hasPairs() ? roundToRow(b, form, value) : value; }
+
+void AttentionBlocks::clearSums(const Sums &sums, Value count) {
+  Type element = cast<MemRefType>(sums.buffer.getType()).getElementType();
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
+  fill(sums.buffer, sums.first, count, zero);
+  if (sums.lowFirst)
+    fill(halves, sums.lowFirst, count, arith::ConstantIntOp::create(b, 0, 16));
+}
+
+void AttentionBlocks::narrowSums(const Sums &sums, Value result, Value to, Value count) {
+  auto narrowed = VectorType::get({lanes}, typeOf(form.a, b.getContext()));
+  k.fn.loop(index(0), count, lanes, [&](Value i) {
+    Value mask = firstLanes(k.sub(count, i));
+    Value value = arith::TruncFOp::create(b, narrowed, loadSums(sums, i, mask));
+    vector::MaskedStoreOp::create(b, result, ValueRange{k.add(to, i)}, mask, value);
+  });
 }
 
 //===- keys that count -----------------------------------------------------------------------===//
@@ -242,8 +381,25 @@ Value AttentionBlocks::biasOffset(Value head, Value row) {
 Value AttentionBlocks::biasLanes(Value offset, Value key, Value mask, Value otherwise) {
   Value buffer = input(biasOperand);
   if (!biasColumns)
-    return spread(scalar(buffer, offset));
-  return vector::MaskedLoadOp::create(b, vector, buffer, ValueRange{k.add(offset, key)}, mask, otherwise);
+    return spread(widened(scalar(buffer, offset)));
+  return maskedBias(k.add(offset, key), mask, otherwise);
+}
+
+Value AttentionBlocks::widened(Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  if (element == type)
+    return value;
+  return arith::ExtFOp::create(b, isa<VectorType>(value.getType()) ? Type(vector) : type, value);
+}
+
+Value AttentionBlocks::maskedBias(Value at, Value mask, Value otherwise) {
+  Value buffer = input(biasOperand);
+  auto stored = VectorType::get({lanes}, cast<MemRefType>(buffer.getType()).getElementType());
+  if (stored == vector)
+    return vector::MaskedLoadOp::create(b, vector, buffer, ValueRange{at}, mask, otherwise);
+  Value none = arith::ConstantOp::create(b, b.getZeroAttr(stored));
+  Value loaded = vector::MaskedLoadOp::create(b, stored, buffer, ValueRange{at}, mask, none);
+  return k.select(mask, widened(loaded), otherwise);
 }
 
 Value AttentionBlocks::isHidden(Value offset, Value count, Value key, Value keys) {
@@ -256,8 +412,7 @@ Value AttentionBlocks::isHidden(Value offset, Value count, Value key, Value keys
         Value base = k.add(biasRow ? k.add(offset, k.mul(carried[0], biasRow)) : offset, key);
         SmallVector<Value> most = k.fn.loop(
             index(0), keys, lanes, ValueRange{spread(infinity)}, [&](Value j, ValueRange so) -> SmallVector<Value> {
-              Value lanesOf = vector::MaskedLoadOp::create(b, vector, input(biasOperand), ValueRange{k.add(base, j)},
-                                                           firstLanes(k.sub(keys, j)), spread(infinity));
+              Value lanesOf = maskedBias(k.add(base, j), firstLanes(k.sub(keys, j)), spread(infinity));
               return {arith::MaximumFOp::create(b, so.front(), lanesOf)};
             });
         Value greatest = vector::ReductionOp::create(b, vector::CombiningKind::MAXIMUMF, most.front());
@@ -269,8 +424,17 @@ Value AttentionBlocks::isHidden(Value offset, Value count, Value key, Value keys
 //===- plan ----------------------------------------------------------------------------------===//
 
 bool sinter::cpu::isAttentionOfFloats(Operation *op) {
-  Type element = getElementTypeOrSelf(op->getResult(0));
-  return element.isF32() || element.isF64();
+  Type element = getElementTypeOrSelf(op->getOperand(0));
+  return element.isF32() || element.isF64() || element.isF16() || element.isBF16();
+}
+
+ProductForm sinter::cpu::attentionForm(const Target &target, Operation *op) {
+  Type element = getElementTypeOrSelf(op->getOperand(0));
+  if (element.isF16()) // converted where it is copied, by instructions or not
+    return {ProductForm::Step::fused, Number::f16, Number::f16, Number::f32, Number::f32, Number::f32};
+  Type sum = element.isF64() ? element : Float32Type::get(op->getContext());
+  std::string refusal;
+  return productFormOf(target, element, element, sum, refusal)->throughStrips();
 }
 
 SmallVector<Value> sinter::cpu::yieldsOf(KernelSpec &spec) {
@@ -287,14 +451,14 @@ void sinter::cpu::planAttentionTile(KernelSpec &spec, Plan &plan, int64_t bytes)
   plan.addTile(vectors, vectors, vectors);
 }
 
-int64_t sinter::cpu::attentionChunks(KernelSpec &spec, Operation *op, int64_t workspaceElements) {
-  int64_t elements = 0;
+int64_t sinter::cpu::attentionChunks(KernelSpec &spec, Operation *op, int64_t workspaceBytes) {
+  int64_t bytes = 0;
   for (Type given : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes())) {
     auto tensor = cast<RankedTensorType>(given);
     if (!tensor.hasStaticShape())
       return spec.costs().attentionChunks;
-    elements += tensor.getNumElements();
+    bytes += tensor.getNumElements() * byteWidth(tensor.getElementType());
   }
-  return std::clamp<int64_t>(elements / 16 / workspaceElements, spec.costs().attentionChunks / 4,
+  return std::clamp<int64_t>(bytes / 16 / workspaceBytes, spec.costs().attentionChunks / 4,
                              spec.costs().attentionChunks);
 }

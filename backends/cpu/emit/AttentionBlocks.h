@@ -2,12 +2,17 @@
 //
 // What the forward and the backward part of attention share: register tiles over keys and values, turned keys, and
 // which keys a row counts.
+//
+// Scores, exponentials and sums are f32 or f64. Operands of 16 bits are copied into the workspace a block at a time,
+// in the order in which products read them (ProductForm.h): as f32, or, where the target multiplies pairs of bf16, as
+// pairs of neighbours of what is summed over. Shares are rounded to bf16 for these products alone.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_ATTENTIONBLOCKS_H
 #define SINTER_BACKENDS_CPU_EMIT_ATTENTIONBLOCKS_H
 
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Single.h"
+#include "backends/cpu/emit/Strips.h"
 
 namespace sinter::cpu {
 
@@ -36,19 +41,63 @@ protected:
   void forRange(mlir::Value count, llvm::function_ref<void(mlir::Value)> atVector,
                 llvm::function_ref<void(mlir::Value)> atRest);
   void fill(mlir::Value buffer, mlir::Value first, mlir::Value count, mlir::Value scalar);
-  /// The first `count` rows of a matrix with rows of `depth` elements that begins at from[base], as columns of panels:
-  /// element i of row j goes to work[to + panelOf(j, depth) + i * panel + j % panel].
-  void turn(mlir::Value from, mlir::Value base, mlir::Value depth, mlir::Value count, mlir::Value to);
+  /// Zeros in the vectors of `value` that `mask` leaves out (null: nothing).
+  mlir::Value masked(mlir::Value value, mlir::Value mask);
+
+  // Operands of products. Places in the workspace are in elements of `type`, which holds kPack elements of `held`.
+
+  /// Operands are of 16 bits: results are summed in more.
+  bool isShort() const { return form.a != form.sum; }
+  bool hasPairs() const { return form.kPack > 1; }
+  mlir::Value heldPlace(mlir::Value place) { return k.mul(place, index(form.kPack)); }
+  /// Rows of a left operand: row r begins at first + r * pitch, elements of a sum follow each other.
+  struct Left {
+    mlir::Value buffer, first, pitch;
+  };
+  /// Columns of a right operand: element (i, column) is at base + i * width + column, or in panels of a copy.
+  struct Right {
+    mlir::Value buffer, base, width;
+    int64_t vectors;   // of columns in a register tile, and of a panel
+    DimExpr size;      // what is known of `width`
+    mlir::Value words; // of what is summed over, in a panel; null: there are no panels
+  };
+  /// `count` rows of `columns` elements from element `base` of an operand on; copied to `place` where products need it.
+  Left leftRows(unsigned operand, mlir::Value base, mlir::Value count, DimExpr columns, mlir::Value place);
+  /// The same as what is summed over.
+  Right rightRows(unsigned operand, mlir::Value base, mlir::Value count, DimExpr columns, mlir::Value place);
+  /// The same, which `leftRows` gave, where that is a copy that both can read.
+  Right rightOf(const Left &rows, DimExpr columns);
+  /// Elements of the workspace for so many rows, and for rows that are turned.
+  DimExpr leftRoom(int64_t rows, DimExpr columns);
+  DimExpr rightRoom(int64_t rows, DimExpr columns);
+  DimExpr turnedRoom(int64_t rows, DimExpr columns);
+  /// `count` rows of `depth` elements from element `base` of an operand on, as columns of panels at `place`;
+  /// what is behind the last is no matter.
+  void turn(unsigned operand, mlir::Value base, DimExpr depth, mlir::Value count, mlir::Value place);
   /// Where the panel of column `column`, a multiple of `panel`, begins.
-  mlir::Value panelOf(mlir::Value column, mlir::Value depth) { return k.mul(column, depth); }
-  /// Rows at `aRows` of buffer `a` times one panel.
-  llvm::SmallVector<mlir::Value> timesPanel(mlir::Value a, llvm::ArrayRef<mlir::Value> aRows, mlir::Value panelFirst,
-                                            mlir::Value depth, DimExpr depthSize);
-  /// result[first + r * width + column] (times factors[r], if given) += the sum over steps in [low, high) of
-  /// a[aRows[r] + step * aStride] b[base + step * width + column], for all columns of [0, width).
-  void addProduct(mlir::Value result, mlir::Value first, mlir::Value width, mlir::Value a,
-                  llvm::ArrayRef<mlir::Value> aRows, mlir::Value aStride, mlir::Value b, mlir::Value base,
-                  mlir::Value low, mlir::Value high, int64_t mostSteps, llvm::ArrayRef<mlir::Value> factors);
+  mlir::Value panelOf(mlir::Value place, mlir::Value column, DimExpr depth);
+  /// Rows [row, row + rows) of `a` times one panel of turned rows.
+  llvm::SmallVector<mlir::Value> timesPanel(const Left &a, mlir::Value row, int64_t rows, mlir::Value panelFirst,
+                                            DimExpr depth);
+  /// Where a result grows, from its first element on. f32 sums of a result of bf16 may have their upper halves there
+  /// and their lower ones in the workspace.
+  struct Sums {
+    mlir::Value buffer, first;
+    mlir::Value lowFirst; // in halves of the workspace, or null
+    Sums from(AttentionBlocks &blocks, mlir::Value element) const;
+  };
+  mlir::Value loadSums(const Sums &sums, mlir::Value element, mlir::Value mask);
+  void storeSums(mlir::Value value, const Sums &sums, mlir::Value element, mlir::Value mask);
+  /// sums[r * b.width + column] (times factors[r], if given) += the sum over i in [low, high) of
+  /// a[starts[r] + i / kPack * stride] b[i][column], for all columns. Of pairs both are added.
+  void addProduct(const Sums &sums, mlir::Value a, llvm::ArrayRef<mlir::Value> starts, mlir::Value stride,
+                  const Right &b, mlir::Value low, mlir::Value high, int64_t mostSteps,
+                  llvm::ArrayRef<mlir::Value> factors);
+  /// Numbers of scores as products read them.
+  mlir::Value rounded(mlir::Value value);
+  void clearSums(const Sums &sums, mlir::Value count);
+  /// Writes `count` sums to `result`, from element `to` on.
+  void narrowSums(const Sums &sums, mlir::Value result, mlir::Value to, mlir::Value count);
 
   // Which keys rows count. Rows are positions in their head, `rows` of them from `row` on; keys likewise.
   bool hasBand() const { return before || after; }
@@ -72,11 +121,13 @@ protected:
   mlir::Value isHidden(mlir::Value offset, mlir::Value rows, mlir::Value key, mlir::Value count);
   /// The bias at `offset`, which is of a row, for the lanes from `key` on; `otherwise` where `mask` is false.
   mlir::Value biasLanes(mlir::Value offset, mlir::Value key, mlir::Value mask, mlir::Value otherwise);
+  mlir::Value maskedBias(mlir::Value at, mlir::Value mask, mlir::Value otherwise);
+  mlir::Value widened(mlir::Value value);
 
   SingleKernel &k;
   mlir::ImplicitLocOpBuilder &b;
   ProductForm form;
-  mlir::Type type;
+  mlir::Type type; // of scores and sums
   mlir::VectorType vector;
   int64_t lanes, tileRows, vectors, panel; // panel: columns of a register tile
   std::optional<int64_t> before, after;
@@ -85,21 +136,28 @@ protected:
   DimExpr rowSize, keySize, depthSize, widthSize;
   mlir::Value rowCount, keyCount, depth, width; // m, n, d, e
   unsigned biasOperand;
-  mlir::Value bias;         // null if there is none
-  mlir::Value biasRow;      // elements from row to row, null: the same for all
-  bool biasColumns = false; // it differs from key to key
-  mlir::Value work;
+  mlir::Value bias;               // null if there is none
+  mlir::Value biasRow;            // elements from row to row, null: the same for all
+  bool biasColumns = false;       // it differs from key to key
+  mlir::Value work, held, halves; // the workspace, as `type`, as what steps of products read, and as i16
+
+private:
+  int64_t columnVectors(DimExpr columns) const;
+  /// Left rows are read where they lie: they are what steps read, and whole words.
+  bool readsRows(DimExpr columns) const;
 };
 
-/// f32 or f64.
+/// f32, f64, f16 or bf16.
 bool isAttentionOfFloats(mlir::Operation *op);
+/// How the products of such an attention multiply.
+ProductForm attentionForm(const Target &target, mlir::Operation *op);
 /// What the kernel yields.
 llvm::SmallVector<mlir::Value> yieldsOf(KernelSpec &spec);
 /// Lanes, the register tile and its bounds, which both parts have.
 void planAttentionTile(KernelSpec &spec, Plan &plan, int64_t bytes);
-/// How many chunks of so many elements of workspace there are: their memory stays small beside what the kernel reads
-/// and writes.
-int64_t attentionChunks(KernelSpec &spec, mlir::Operation *op, int64_t workspaceElements);
+/// How many chunks of so many bytes of workspace there are: their memory stays small beside what the kernel reads and
+/// writes.
+int64_t attentionChunks(KernelSpec &spec, mlir::Operation *op, int64_t workspaceBytes);
 
 } // namespace sinter::cpu
 

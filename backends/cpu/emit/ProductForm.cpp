@@ -326,6 +326,14 @@ Value sinter::cpu::toRow(ImplicitLocOpBuilder &b, const ProductForm &form, Value
   return arith::XOrIOp::create(b, value, arith::ConstantOp::create(b, b.getIntegerAttr(value.getType(), -128)));
 }
 
+Value sinter::cpu::roundToRow(ImplicitLocOpBuilder &b, const ProductForm &form, Value sums) {
+  auto type = VectorType::get(cast<VectorType>(sums.getType()).getShape(), typeOf(form.row, b.getContext()));
+  int64_t bits = type.getNumElements() * 32;
+  if (form.step == ProductForm::Step::bfloat_dots && !form.roundsToOdd && bits >= 256)
+    return call(b, ("llvm.x86.avx512bf16.cvtneps2bf16." + Twine(bits)).str(), type, {sums});
+  return arith::TruncFOp::create(b, type, sums);
+}
+
 Value sinter::cpu::toColumn(ImplicitLocOpBuilder &b, const ProductForm &form, Value value) {
   return convert(b, value, form.b, form.column);
 }

@@ -132,6 +132,9 @@ mlir::Value toSum(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, 
 /// An element of a as rows hold it.
 mlir::Value toRow(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value value);
 
+/// Sums as a step reads them of a, where these are bf16. Denormals become 0, as products of pairs take them.
+mlir::Value roundToRow(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value sums);
+
 /// Elements of b as strips hold them.
 mlir::Value toColumn(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value value);
 

@@ -36,10 +36,10 @@ inline std::string kernelText(llvm::StringRef kernelTemplate, llvm::ArrayRef<std
 
 inline void expectKernel(llvm::StringRef kernelTemplate, llvm::ArrayRef<std::string> arguments,
                          llvm::ArrayRef<std::string> results, llvm::StringRef body,
-                         llvm::ArrayRef<std::vector<Feed>> feeds) {
+                         llvm::ArrayRef<std::vector<Feed>> feeds, double tolerance = 1e-5) {
   std::string text = kernelText(kernelTemplate, arguments, results, body);
   SCOPED_TRACE(text);
-  expectMatches(text, feeds);
+  expectMatches(text, feeds, tolerance);
 }
 
 } // namespace sinter::test

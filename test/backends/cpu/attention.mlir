@@ -8,6 +8,15 @@ func.func @large(%q: tensor<2x64x8xf32>, %k: tensor<2x2048x8xf32>, %v: tensor<2x
   return %0 : tensor<2x64x8xf32>
 }
 
+// CHECK-LABEL: @of_16_bits(
+// CHECK: sinter.kernel attention
+// CHECK-NOT: sinter.softmax
+// CHECK: sinter.attention {{.*}}xbf16>, tensor<1x1x2048xf32>) -> tensor<2x64x8xbf16>
+func.func @of_16_bits(%q: tensor<2x64x8xbf16>, %k: tensor<2x2048x8xbf16>, %v: tensor<2x2048x8xbf16>, %b: tensor<1x1x2048xf32>) -> tensor<2x64x8xbf16> {
+  %0 = sinter.attention %q, %k, %v, %b {scale = 0.5 : f64} : (tensor<2x64x8xbf16>, tensor<2x2048x8xbf16>, tensor<2x2048x8xbf16>, tensor<1x1x2048xf32>) -> tensor<2x64x8xbf16>
+  return %0 : tensor<2x64x8xbf16>
+}
+
 // CHECK-LABEL: @few_keys(
 // CHECK-NOT: attention
 // CHECK: sinter.softmax

@@ -57,12 +57,14 @@ static void expectAttention(const Shape &s, llvm::StringRef type, bool open = fa
     feeds.push_back(*bias);
   }
   std::string result = tensor({s.heads, s.rows, s.width}, type, open);
-  expectKernel("attention", types, {result}, attention(types, result), {feeds});
+  // Values are up to 1.5; a result is rounded once, and shares of bf16 may be.
+  double tolerance = type == "bf16" ? 1.5 / 128 : type == "f16" ? 1.5 / 2048 : 1e-5;
+  expectKernel("attention", types, {result}, attention(types, result), {feeds}, tolerance);
 }
 
 // One row, odd sizes, depths and widths of a vector and less, several blocks of keys and of rows.
 TEST(Attention, AnySize) {
-  for (const char *type : {"f32", "f64"})
+  for (const char *type : {"f32", "f64", "bf16", "f16"})
     for (const Shape &s : {Shape{1, 1, 1, 1, 1}, Shape{2, 1, 130, 17, 5}, Shape{1, 7, 64, 64, 64},
                            Shape{3, 13, 65, 80, 80}, Shape{2, 201, 33, 17, 128}, Shape{1, 7, 600, 5, 20}})
       expectAttention(s, type);
@@ -70,11 +72,13 @@ TEST(Attention, AnySize) {
 
 TEST(Attention, SizesKnownWhenItRuns) {
   for (const Shape &s : {Shape{2, 5, 70, 3, 9}, Shape{70, 2, 3, 4, 4}, Shape{1, 100, 129, 16, 16}})
-    expectAttention(s, "f32", /*open=*/true);
+    for (const char *type : {"f32", "bf16"})
+      expectAttention(s, type, /*open=*/true);
 }
 
 TEST(Attention, NoKeysAreASumOfNone) {
   expectAttention({2, 3, 0, 4, 20}, "f32");
+  expectAttention({2, 3, 0, 4, 20}, "bf16");
   expectAttention({2, 0, 5, 4, 20}, "f32");
   expectAttention({2, 3, 5, 0, 20}, "f32");
 }
@@ -99,7 +103,8 @@ static Feed window(int64_t rows, int64_t keys, int64_t before) {
 TEST(Attention, CausalAndSlidingWindows) {
   for (int64_t before : {1000, 0, 70}) {
     Feed bias = window(600, 600, before);
-    expectAttention({1, 600, 600, 4, 16}, "f32", false, &bias);
+    for (const char *type : {"f32", "bf16"})
+      expectAttention({1, 600, 600, 4, 16}, type, false, &bias);
   }
 }
 
