@@ -286,6 +286,12 @@ FailureOr<SmallVector<HostTensor>> AttentionGradientOp::evaluate(ArrayRef<HostTe
 
 bool sinter::isAttention(Operation *op) { return isa<AttentionOp, AttentionGradientOp>(op); }
 
+MultipliedParts sinter::multipliedParts(Operation *op) {
+  if (isa<AttentionOp>(op))
+    return {3, 1}; // the second result is the logarithms of sums
+  return {4, 3};   // q, k, v and the cotangent
+}
+
 int64_t sinter::headGroups(Type queryType, Type keyType) {
   RankedTensorType query = ranked(queryType), key = ranked(keyType);
   int64_t axis = query.getRank() - 3;

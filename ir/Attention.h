@@ -52,6 +52,12 @@ private:
 /// True for an attention and for its gradient.
 bool isAttention(mlir::Operation *op);
 
+/// How many operands of such an op its products multiply, and how many results have their type: the first ones.
+struct MultipliedParts {
+  unsigned operands, results;
+};
+MultipliedParts multipliedParts(mlir::Operation *op);
+
 /// Rows of keys or values that a table picks out of a cache: what a gather of any axis but the last one gives, whose
 /// axes but the last one may be in another order. So a row is one run of the cache.
 struct GatheredRows {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/LowerPrecision.h"
+#include "ir/Attention.h"
 #include "ir/Composer.h"
 #include "ir/Contraction.h"
 #include "ir/Float8.h"
@@ -130,6 +131,9 @@ public:
     for (auto [op, type] : products)
       for (OpOperand &operand : op->getOpOperands())
         operand.set(conversions.converted(operand.get(), type));
+    if (Type type = policy.lookup(AttentionOp::getOperationName().split('.').second);
+        type && !hasDevices(getOperation()))
+      lowerAttention(type, conversions);
     policy.clear();
   }
 
@@ -137,6 +141,28 @@ private:
   llvm::StringMap<Type> policy; // of ops whose type is not f32
 
   static bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
+
+  /// Attention and its backward part between conversions; the sums of rows, and a bias, stay as they are.
+  void lowerAttention(Type type, OperandConversions &conversions) {
+    SmallVector<Operation *> attentions;
+    getOperation().walk([&](Operation *op) {
+      if (isAttention(op) && isF32(op->getOperand(0).getType()))
+        attentions.push_back(op);
+    });
+    for (Operation *op : attentions) {
+      MultipliedParts parts = multipliedParts(op);
+      for (OpOperand &operand : op->getOpOperands().take_front(parts.operands))
+        operand.set(conversions.converted(operand.get(), type));
+      OpBuilder builder(op);
+      builder.setInsertionPointAfter(op);
+      Composer c(op->getLoc(), builder);
+      for (Value result : op->getResults().take_front(parts.results)) {
+        result.setType(tensorTypeOf(result).clone(type));
+        Value wide = c.convert(result, Float32Type::get(&getContext()));
+        result.replaceAllUsesExcept(wide, wide.getDefiningOp());
+      }
+    }
+  }
 
   LogicalResult read(Attribute attribute) {
     auto table = dyn_cast<DictionaryAttr>(attribute);

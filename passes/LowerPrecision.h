@@ -11,6 +11,9 @@
 //
 // Sums and results stay f32, so that every other op, weights of training steps and their optimizers do, too.
 //
+// Attention that a back end keeps whole, and its backward part, take and give tensors of the type: their products
+// multiply it, scores, softmax and sums are f32 as all of theirs are, and so are a bias and the sums of rows.
+//
 // tf32 changes nothing here: it lets a target that multiplies f32 faster with 10 bits behind the point do so
 // (backends/cuda); others multiply f32.
 
@@ -23,7 +26,7 @@
 namespace sinter {
 
 /// The ops that a policy may name, and what a step keeps for its backward part (NarrowActivations), sorted.
-inline constexpr llvm::StringLiteral kPrecisionOps[] = {kActivations, "convolution", "dot_general"};
+inline constexpr llvm::StringLiteral kPrecisionOps[] = {kActivations, "attention", "convolution", "dot_general"};
 
 /// Gives `module` the policy that `text` says: the type of all ops (f32, tf32, bf16, f16), then OP=TYPE of single ones,
 /// separated by commas, as in `bf16,convolution=f32`. Later ones win. A type of all that is f16 keeps activations in
@@ -37,8 +40,8 @@ bool multipliesInHalf(mlir::ModuleOp module);
 /// `sinter-lower-precision`: products and convolutions of f32 multiply in the type that the module's policy gives them.
 /// An operand is converted once, where it is defined. These stay f32: what reads an element that it has to convert
 /// while running fewer than 16 times, convolutions of fewer than 16 channels a group, and of filters that are no
-/// constants those of f16, of odd channels, of unknown sizes and on devices. Fails with a diagnostic on a malformed
-/// policy.
+/// constants those of f16, of odd channels, of unknown sizes and on devices; attention where there are devices. Fails
+/// with a diagnostic on a malformed policy.
 std::unique_ptr<mlir::Pass> createLowerPrecision();
 
 } // namespace sinter

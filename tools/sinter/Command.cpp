@@ -73,7 +73,8 @@ void SharedOptions::addPrecisionTo(CLI::App &command) {
   command
       .add_option(
           "--precision", precision,
-          "f32, bf16 or f16: what products and convolutions of f32 multiply in; sums, results and all other ops "
+          "f32, bf16 or f16: what products, convolutions and attention of f32 multiply in; sums, results (but those of "
+          "attention) and all other ops "
           "stay f32, but for what training steps keep (activation); tf32: GPUs may round operands to 10 bits behind "
           "the "
           "point. Single ones after it: "

@@ -128,7 +128,7 @@ TEST(MixedPrecision, GraphsTakeThePolicy) {
   sn::Graph step = sn::train_step(model, {.loss = "mse", .optimizer = "sgd:lr=0.1", .precision = "f16"});
   ASSERT_FALSE(step.error());
   std::string text = step.text();
-  EXPECT_NE(text.find("sinter.precision = {activation = bf16, convolution = f16, dot_general = f16}"),
+  EXPECT_NE(text.find("sinter.precision = {activation = bf16, attention = f16, convolution = f16, dot_general = f16}"),
             std::string::npos);
   EXPECT_NE(text.find("optimizer.loss_scale"), std::string::npos);
   sn::Graph plain =
