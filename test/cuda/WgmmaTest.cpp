@@ -3,6 +3,7 @@
 // what is told of broken ones; other element types by PTX written here.
 #include "test/cuda/Hopper.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -56,6 +57,43 @@ TEST(Wgmma, an_operand_in_registers) {
   std::vector<float> got;
   ASSERT_EQ(runProduct(hopperText("held"), "held", &got), "");
   EXPECT_EQ(got, numbers(64, 32, 64).c);
+}
+
+// Sums of bytes, to which c is added, in 32 bits: they go around, or each instruction (of 32 k) keeps them within.
+static void checkBytes(const char *kernel, bool isSignedA, bool isSignedB, bool saturates) {
+  std::vector<uint8_t> a(64 * 128), b(32 * 128);
+  std::vector<int32_t> c(64 * 32), want;
+  // All bytes, and rows and columns of the largest and the smallest alone.
+  for (size_t i = 0; i < a.size(); ++i)
+    a[i] = uint8_t(i / 128 % 8 == 0 ? 0x80 : i / 128 % 8 == 1 ? 0xff : i / 128 % 8 == 2 ? 0x7f : i * 37 + i / 128 * 5);
+  for (size_t i = 0; i < b.size(); ++i)
+    b[i] = uint8_t(i / 128 % 8 == 0 ? 0x80 : i / 128 % 8 == 1 ? 0xff : i / 128 % 8 == 2 ? 0x7f : i * 101 + i / 128);
+  for (size_t i = 0; i < c.size(); ++i)
+    c[i] = i % 5 == 0 ? INT32_MAX - 1000 : i % 5 == 1 ? INT32_MIN + 77 : int32_t(i * 7919) - 8000000;
+  auto valueOf = [](uint8_t byte, bool isSigned) { return isSigned ? int64_t(int8_t(byte)) : int64_t(byte); };
+  for (size_t row = 0; row < 64; ++row)
+    for (size_t column = 0; column < 32; ++column) {
+      int64_t sum = c[row * 32 + column];
+      for (size_t k = 0; k < 128; ++k) {
+        sum += valueOf(a[row * 128 + k], isSignedA) * valueOf(b[column * 128 + k], isSignedB);
+        if (saturates && k % 32 == 31)
+          sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+      }
+      want.push_back(int32_t(uint32_t(uint64_t(sum))));
+    }
+  Runner run(hopperText(kernel));
+  run.dynamicShared = 96 * 128;
+  const uint64_t results = run.put(c);
+  ASSERT_EQ(run.fault(kernel, {}, {128}, run.put(a), run.put(b), results), "") << kernel;
+  EXPECT_EQ(run.get<int32_t>(results, 64 * 32), want) << kernel;
+}
+
+TEST(Wgmma, bytes_of_either_sign_to_sums_of_32_bits) {
+  checkBytes("bytes_s8_s8", true, true, false);
+  checkBytes("bytes_s8_u8", true, false, false);
+  checkBytes("bytes_u8_s8", false, true, false);
+  checkBytes("bytes_u8_u8", false, false, false);
+  checkBytes("bytes_saturated", false, true, true);
 }
 
 static std::string runPipeline(const std::string &ptx, std::vector<float> *result = nullptr) {

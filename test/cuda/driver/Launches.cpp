@@ -30,6 +30,11 @@ static CUresult loadModule(Context &context, CUmodule *out, const char *image, s
     return CUDA_ERROR_INVALID_PTX;
   }
   const Program &program = *loaded->module->program;
+  if (const char *newest = std::getenv("SINTER_PTX_VERSION");
+      newest && program.version > std::atof(newest) * 10 + 0.5) {
+    log = "module.ptx: .version is above " + std::string(newest);
+    return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  }
   const unsigned target = unsigned(std::strtoul(program.target.c_str() + 3, nullptr, 10)),
                  have = deviceOf(context).major * 10 + deviceOf(context).minor;
   if (target > have || (program.target.ends_with('a') && target != have)) {

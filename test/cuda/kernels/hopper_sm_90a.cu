@@ -166,6 +166,37 @@ extern "C" __global__ void held(const __half *a, const __half *b, float *c) {
   put(c, d);
 }
 
+// Bytes, whose k are 128 and lie side by side in both operands, in rows of 128 bytes: c += a b with sums of 32 bits,
+// which go around where they leave their range, or stay at its ends (satfinite). a[row * 128 + k], b[column * 128 + k].
+#define PRODUCT_OF_BYTES(name, how, typeA, typeB)                                                                                          \
+  extern "C" __global__ void name(const uint8_t *a, const uint8_t *b, int *c) {                                                           \
+    extern __shared__ __align__(1024) uint8_t slab[];                                                                                      \
+    for (int i = threadIdx.x; i < 96 * 128; i += 128)                                                                                      \
+      slab[i ^ (i >> 7 & 7) << 4] = i < 64 * 128 ? a[i] : b[i - 64 * 128];                                                                 \
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");                                                                           \
+    __syncthreads();                                                                                                                       \
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;                                                                            \
+    int d[16];                                                                                                                             \
+    auto place = [&](int i) { return (16 * warp + lane / 4 + i / 2 % 2 * 8) * 32 + i / 4 * 8 + lane % 4 * 2 + i % 2; };                    \
+    for (int i = 0; i < 16; ++i)                                                                                                           \
+      d[i] = c[place(i)];                                                                                                                  \
+    fence();                                                                                                                               \
+    for (int k = 0; k < 128; k += 32)                                                                                                      \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n32k32" how ".s32." typeA "." typeB " " D16 ", %16, %17, 1;"                          \
+                   : WORDS8(d), WORDS8((d + 8))                                                                                            \
+                   : "l"(descriptor(at(slab) + k, 16, 1024, 1)), "l"(descriptor(at(slab) + 8192 + k, 16, 1024, 1)));                       \
+    commit();                                                                                                                              \
+    asm volatile("wgmma.wait_group.sync.aligned 0;" : WORDS8(d), WORDS8((d + 8))::"memory");                                               \
+    for (int i = 0; i < 16; ++i)                                                                                                           \
+      c[place(i)] = d[i];                                                                                                                  \
+  }
+#define WORDS8(d) "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7])
+PRODUCT_OF_BYTES(bytes_s8_s8, "", "s8", "s8")
+PRODUCT_OF_BYTES(bytes_s8_u8, "", "s8", "u8")
+PRODUCT_OF_BYTES(bytes_u8_s8, "", "u8", "s8")
+PRODUCT_OF_BYTES(bytes_u8_u8, "", "u8", "u8")
+PRODUCT_OF_BYTES(bytes_saturated, ".satfinite", "u8", "s8")
+
 // c = a b by tiles of 64 x 32 and slabs of 64: one warp brings slabs through tensor maps into a ring of three, the warpgroup behind
 // multiplies. Row and column of the block's tile are blockIdx.y and x; m and n are multiples of the tile, k is not.
 extern "C" __global__ void __launch_bounds__(256) pipeline(const __grid_constant__ Map a, const __grid_constant__ Map b, float *c, int n, int k) {

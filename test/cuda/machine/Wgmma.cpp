@@ -354,6 +354,8 @@ static void decodeProduct(Decoder &d) {
                                    : result == "f32" || (op.halfD && op.a != Element::BF16 && op.a != Element::TF32);
   if (!sameKind || !fits || op.k * op.bytes != 32)
     d.unsupported();
+  if (op.isInteger() && op.a != op.b && d.module.program->version < 84)
+    d.fail("bytes of both signs require .version 8.4");
 
   const Operand &results = d.operand(0), &a = d.operand(1);
   op.outs = op.n / (op.halfD ? 4 : 2);
