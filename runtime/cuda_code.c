@@ -93,7 +93,8 @@ int32_t srtCudaReadKernels(Program *program, char **ptx, char *why) {
   return SINTER_OK;
 }
 
-static int32_t loadModule(Program *program, const char *ptx, CudaModule *module, char *why) {
+/// `isTooNew`, where it is not null, takes the place of an error of a driver that does not know the PTX's version.
+static int32_t loadModule(Program *program, const char *ptx, CudaModule *module, int *isTooNew, char *why) {
   char log[4096] = "";
   int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
   void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -101,6 +102,10 @@ static int32_t loadModule(Program *program, const char *ptx, CudaModule *module,
   if (!error)
     return SINTER_OK;
   *module = NULL;
+  if (isTooNew && error == CUDA_UNSUPPORTED_PTX) {
+    *isTooNew = 1;
+    return SINTER_OK;
+  }
   log[sizeof log - 1] = 0;
   return srtCudaExplain(why, error == CUDA_OUT_OF_MEMORY ? SINTER_OUT_OF_MEMORY : SINTER_UNSUPPORTED,
                         "GPU cuda:%d does not take its code: %s%s%.160s", program->ordinal,
@@ -132,11 +137,13 @@ int32_t srtCudaLoadCode(Program *program, char *ptx, char *why) {
     *widePtx = 0;
     widePtx += sizeof WIDE_PTX - 1;
   }
-  int32_t status = loadModule(program, ptx, &program->module, why);
+  int isTooNew = 0;
+  int32_t status = loadModule(program, ptx, &program->module, NULL, why);
   if (!status && widePtx && isWide)
-    status = loadModule(program, widePtx, &program->wideModule, why);
+    status = loadModule(program, widePtx, &program->wideModule, &isTooNew, why);
   if (status)
     return status;
+  isWide &= !isTooNew; // the kernels beside them run
   for (int32_t i = 0; i < program->numKernels; ++i) {
     Kernel *kernel = &program->kernels[i];
     if (!isWide)

@@ -77,6 +77,7 @@ enum {
   CUDA_CONDITIONAL_WHILE = 1,
   CUDA_HOST_MAPPED = 2, // of hostAlloc: kernels read and write the memory, too
   CUDA_NO_DEVICE = 100,
+  CUDA_UNSUPPORTED_PTX = 222, // of a newer version
   CUDA_ATTRIBUTE_MULTIPROCESSORS = 16,
   CUDA_ATTRIBUTE_MAJOR = 75,
   CUDA_ATTRIBUTE_MINOR = 76,
