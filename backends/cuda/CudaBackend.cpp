@@ -4,6 +4,7 @@
 #include "backends/cpu/emit/Emitters.h"
 #include "backends/cuda/Lowering.h"
 #include "backends/cuda/TileCore.h"
+#include "backends/cuda/WgmmaInstructions.h"
 #include "ir/CountedLoops.h"
 #include "ir/Shape.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -179,26 +180,28 @@ LogicalResult CudaBackend::chooseLoops(ModuleOp schedules) {
   return success();
 }
 
-/// The version of PTX that the loops require, where it is above the lowest one that knows the generation.
-static std::string versionFor(ModuleOp loops, const Generation &generation) {
-  bool hasFloat8 = false;
-  loops.walk([&](LLVM::InlineAsmOp op) { hasFloat8 |= op.getAsmString().starts_with(kFloat8Mma); });
-  bool isOld = llvm::is_contained({"sm_89", "sm_90", "sm_90a"}, generation.cpu);
-  return hasFloat8 && isOld ? "+ptx84" : generation.features;
+/// Makes the version of PTX the one that the loops require, where it is above the lowest that knows the generation.
+static void raiseVersion(ModuleOp loops, Generation &generation) {
+  bool isNew = false;
+  loops.walk([&](LLVM::InlineAsmOp op) {
+    isNew |= op.getAsmString().starts_with(kFloat8Mma) || mixesSigns(op.getAsmString());
+  });
+  if (isNew && llvm::is_contained({"sm_89", "sm_90", "sm_90a"}, generation.cpu))
+    generation.features = "+ptx84";
 }
 
 FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
   Generation generation = this->generation;
   Lowering lowering(loc.getContext());
-  const Generation wideGeneration{"sm_90a", "+ptx80"};
+  Generation wideGeneration{"sm_90a", "+ptx80"};
+  const bool isTogether = generation.cpu == wideGeneration.cpu;
   std::vector<PtxUnit> units, wideUnits;
   schedule::CodeObject object{name().str(), generation.cpu, ""};
   llvm::raw_string_ostream os(object.payload);
   for (Kernel &kernel : kernels) {
     if (failed(lowering.run(*kernel.loops)))
       return failure();
-    if (std::string features = versionFor(*kernel.loops, generation); features != generation.features)
-      generation.features = features;
+    raiseVersion(*kernel.loops, generation);
     units.push_back({*kernel.loops, {{kernel.symbol, kernel.chunk, kernel.threads, kernel.threadsAtOnce}}});
     std::string join = kernel.symbol + kJoinSuffix.str();
     if (kernel.isJoined)
@@ -213,6 +216,7 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
       continue;
     if (failed(lowering.run(*kernel.wide.module)))
       return failure();
+    raiseVersion(*kernel.wide.module, isTogether ? generation : wideGeneration);
     std::string name = kernel.symbol + kWideSuffix.str();
     wideUnits.push_back({*kernel.wide.module, {{name, Chunk::Grid, kernel.wide.threads, 0, kernel.wide.numMaps}}});
     os << "wide " << name << " " << kernel.wide.threads << " " << kernel.wide.sharedBytes << " "
@@ -224,7 +228,6 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
   for (const LoopKernel &loop : loops)
     os << "loop " << loop.symbol << " block " << loop.threads << "\n";
   const PtxLoops looped{loops, launched};
-  bool isTogether = generation.cpu == wideGeneration.cpu;
   if (isTogether)
     llvm::append_range(units, wideUnits);
   FailureOr<std::string> ptx = generatePtx(units, generation, loc, loops.empty() ? nullptr : &looped);

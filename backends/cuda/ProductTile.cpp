@@ -47,9 +47,9 @@ std::optional<ProductTypes> ProductTypes::of(const MatrixProduct &product, Core 
     bool isHalf = a == b && (a.isF16() || a.isBF16()) && (result == a || result.isF32());
     bool isBytes = a.isInteger(8) && b.isInteger(8) && result.isInteger(32);
     types.sum = isHalf ? Type(Float32Type::get(a.getContext())) : Type(IntegerType::get(a.getContext(), 32));
-    if (isHalf || (isBytes && core == Core::Warps))
+    if (isHalf || isBytes)
       return types;
-    refusal = core == Core::Warps ? "no mma.sync multiplies its types" : "it multiplies f16 and bf16 alone";
+    refusal = core == Core::Warps ? "no mma.sync multiplies its types" : "it multiplies f16, bf16 and bytes alone";
     return std::nullopt;
   }
   types.sum = cpu::accumulatorType(product.resultType);
@@ -91,8 +91,8 @@ static std::string unfitOfWarpgroups(const ProductTile &tile, const ProductTypes
     return "its tile has 32, 64, 128 or 256 columns";
   if (tile.columns == 32 && !product.b->kInner)
     return "columns that lie side by side come 64 at once";
-  if (types.formatA && !(product.a->kInner && product.b->kInner))
-    return "it multiplies 8-bit floats whose k lies inside";
+  if (types.width() == 1 && !(product.a->kInner && product.b->kInner))
+    return "it multiplies bytes whose k lies inside";
   if (types.formatA && tile.columns > 128)
     return "sums of a slab of 8-bit floats have registers of their own: 128 columns at most";
   if ((product.a->encoding || product.b->encoding) && tile.columns > 128)

@@ -344,8 +344,12 @@ SmallVector<Value> WgmmaEmitter::multiplySlab(TileBuilder &t, Value warpgroup, c
   w.wait(full(t, ring.stage), ring.parity);
   Value ofA = t.behind(at, t.mul(warpgroup, tile.innerRows * kSwizzleBytes));
   Value ofB = t.behind(at, t.fn.index(bytesOfA()));
-  return w.multiply({types.formatA ? types.formatA : types.a, types.formatB ? types.formatB : types.b},
-                    {ofA, product.a->kInner}, {ofB, product.b->kInner}, tile.columns, sums);
+  auto element = [&](Type format, Type stored, bool isByteUnsigned) -> Type {
+    return format ? format : isByteUnsigned ? t.b.getIntegerType(8, /*isSigned=*/false) : stored;
+  };
+  return w.multiply(
+      {element(types.formatA, types.a, types.aUnsigned), element(types.formatB, types.b, types.bUnsigned)},
+      {ofA, product.a->kInner}, {ofB, product.b->kInner}, tile.columns, sums);
 }
 
 /// Sums of each slab by themselves, which are added in f32: of 8-bit floats wgmma keeps fewer bits of a sum. While one
@@ -378,7 +382,7 @@ std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabs(TileBui
                                                                          Ring ring) {
   WgmmaBuilder w(t);
   auto numSums = static_cast<size_t>(tile.innerRows * tile.columns / kThreads);
-  Value none = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0)), isFirst = t.less(lane(t), t.fn.index(1));
+  Value none = arith::ConstantOp::create(t.b, t.b.getZeroAttr(types.sum)), isFirst = t.less(lane(t), t.fn.index(1));
   auto give = [&](Value stage, Value also) { w.arriveWhere(t.both(isFirst, also), empty(t, stage)); };
   SmallVector<Value> init(numSums, none);
   init.append({ring.stage, ring.parity});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Products of f16 and bf16 by wgmma, which sm_90a alone has (ProductTile.h: Core::Warpgroups).
+// Products of f16, bf16 and bytes by wgmma, which sm_90a alone has (ProductTile.h: Core::Warpgroups).
 //
 //     warpgroup 0, one thread: for each tile of this block, for each slab of 64 k:
 //         wait until the slab's place is empty; ask for its boxes (tensor maps), whose bytes end the phase `full`

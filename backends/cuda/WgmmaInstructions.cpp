@@ -34,15 +34,16 @@ void WgmmaBuilder::inlinePtx(StringRef text, StringRef constraints, ValueRange o
 SmallVector<Value> WgmmaBuilder::tied(StringRef text, StringRef constraints, ValueRange operands, ValueRange sums) {
   std::string all;
   llvm::raw_string_ostream os(all);
+  const Type sum = sums.front().getType();
   for (size_t i = 0; i < sums.size(); ++i)
-    os << "=f,";
+    os << (sum.isF32() ? "=f," : "=r,");
   os << constraints;
   for (size_t i = 0; i < sums.size(); ++i)
     os << i << ",";
   os << "~{memory}";
   SmallVector<Value> given(operands);
   llvm::append_range(given, sums);
-  auto type = LLVM::LLVMStructType::getLiteral(t.b.getContext(), SmallVector<Type>(sums.size(), t.b.getF32Type()));
+  auto type = LLVM::LLVMStructType::getLiteral(t.b.getContext(), SmallVector<Type>(sums.size(), sum));
   auto made = LLVM::InlineAsmOp::create(t.b, type, given, text, all, /*has_side_effects=*/true,
                                         /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
                                         ArrayAttr());
@@ -123,7 +124,13 @@ Value WgmmaBuilder::descriptor(const Operand &operand) {
   return arith::OrIOp::create(t.b, at, constant(leading << 16 | stride << 32 | mode));
 }
 
+bool cuda::mixesSigns(StringRef ptx) {
+  return ptx.contains("wgmma.mma_async") && (ptx.contains(".s32.u8.s8") || ptx.contains(".s32.s8.u8"));
+}
+
 static StringRef nameOf(Type element) {
+  if (element.isInteger())
+    return element.isUnsignedInteger() ? "u8" : "s8";
   return element.isF16() ? "f16" : element.isBF16() ? "bf16" : isa<Float8E4M3FNType>(element) ? "e4m3" : "e5m2";
 }
 
@@ -135,17 +142,19 @@ SmallVector<Value> WgmmaBuilder::multiply(std::array<Type, 2> elements, Operand 
     results += (i ? ", $" : "$") + std::to_string(i);
   llvm::raw_string_ostream os(text);
   const int64_t width = elements[0].getIntOrFloatBitWidth() / 8;
-  // Only of 16 bits an operand may have its k outside.
-  std::string turns;
+  // What follows the operands: whether sums are added to; signs of floats; turns of 16 bits, as of these alone k may
+  // lie outside.
+  std::string flags = elements[0].isInteger() ? "1" : "1, 1, 1";
   if (width > 1)
-    turns = ", " + std::to_string(int(!a.kInner)) + ", " + std::to_string(int(!b.kInner));
+    flags += ", " + std::to_string(int(!a.kInner)) + ", " + std::to_string(int(!b.kInner));
   // From 32 bytes of k to the next, in units of 16 bytes.
   int64_t stepA = a.kInner ? 2 : kSwizzleBytes, stepB = b.kInner ? 2 : kSwizzleBytes;
   os << "{\n.reg .b64 a, b;\nwgmma.fence.sync.aligned;\n";
   for (int64_t step = 0; step < 4; ++step)
     os << "add.s64 a, $" << count << ", " << step * stepA << ";\nadd.s64 b, $" << count + 1 << ", " << step * stepB
-       << ";\nwgmma.mma_async.sync.aligned.m64n" << columns << "k" << 32 / width << ".f32." << nameOf(elements[0])
-       << "." << nameOf(elements[1]) << " {" << results << "}, a, b, 1, 1, 1" << turns << ";\n";
+       << ";\nwgmma.mma_async.sync.aligned.m64n" << columns << "k" << 32 / width
+       << (elements[0].isInteger() ? ".s32." : ".f32.") << nameOf(elements[0]) << "." << nameOf(elements[1]) << " {"
+       << results << "}, a, b, " << flags << ";\n";
   os << "wgmma.commit_group.sync.aligned;\n}";
   return tied(text, "l,l,", {descriptor(a), descriptor(b)}, sums);
 }

@@ -14,6 +14,9 @@ namespace sinter::cuda {
 /// Bytes of a row of a slab, and of the pattern in which its chunks are swizzled.
 inline constexpr int64_t kSwizzleBytes = 128, kPatternBytes = 1024;
 
+/// Whether the PTX multiplies bytes with a sign by bytes without one, which PTX 8.4 is the first to have.
+bool mixesSigns(llvm::StringRef ptx);
+
 class WgmmaBuilder {
 public:
   explicit WgmmaBuilder(TileBuilder &t) : t(t) {}
@@ -47,7 +50,7 @@ public:
     bool kInner;
   };
   /// Adds the product of two slabs of 128 bytes of k to the sums, as one group that is under way. Two types of 8-bit
-  /// floats, whose k lie inside, or one of f16 and bf16.
+  /// floats, or of bytes with their signs, whose k lie inside, or one of f16 and bf16. Sums are f32, of bytes i32.
   llvm::SmallVector<mlir::Value> multiply(std::array<mlir::Type, 2> elements, Operand a, Operand b, int64_t columns,
                                           mlir::ValueRange sums);
   /// The same with an operand a in registers, whose 64 k the thread has as it has sums of 64 columns.

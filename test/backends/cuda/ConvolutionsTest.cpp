@@ -12,22 +12,25 @@ using namespace sinter;
 
 namespace {
 struct Case {
-  const char *type;
+  const char *type; // of pixels; bytes are multiplied with signed ones, to sums of i32
   int64_t images, channels, features, groups;
   int64_t size[2], taps[2], strides[2], low[2], high[2], spacing[2], dilation[2];
   const char *schedule;
   bool isDynamic = false; // images and their sizes are told when it runs
 };
 
+bool isBytes(const Case &c) { return c.type == std::string("i8") || c.type == std::string("ui8"); }
+
 std::string pair(const int64_t (&values)[2]) {
   return "array<i64: " + std::to_string(values[0]) + ", " + std::to_string(values[1]) + ">";
 }
 
-std::string tensorOf(const Case &c, int64_t first, int64_t channels, const int64_t (&size)[2], bool isFilter = false) {
+std::string tensorOf(const Case &c, const char *type, int64_t first, int64_t channels, const int64_t (&size)[2],
+                     bool isFilter = false) {
   std::string text = "tensor<";
   for (int64_t each : {first, size[0], size[1]})
     text += (c.isDynamic && !isFilter ? "?" : std::to_string(each)) + "x";
-  return text + std::to_string(channels) + "x" + c.type + ">";
+  return text + std::to_string(channels) + "x" + type + ">";
 }
 
 /// Position of (first, channel, y, x) in such a tensor.
@@ -48,9 +51,10 @@ std::array<int64_t, 2> sizesOf(const Case &c) {
 std::string textOf(const Case &c) {
   const std::array<int64_t, 2> sizes = sizesOf(c);
   const int64_t out[2] = {sizes[0], sizes[1]};
-  std::string input = tensorOf(c, c.images, c.channels, c.size);
-  std::string filter = tensorOf(c, c.features, c.channels / c.groups, c.taps, /*isFilter=*/true);
-  std::string result = tensorOf(c, c.images, c.features, out);
+  const char *ofFilter = isBytes(c) ? "i8" : c.type, *sum = isBytes(c) ? "i32" : c.type;
+  std::string input = tensorOf(c, c.type, c.images, c.channels, c.size);
+  std::string filter = tensorOf(c, ofFilter, c.features, c.channels / c.groups, c.taps, /*isFilter=*/true);
+  std::string result = tensorOf(c, sum, c.images, c.features, out);
   std::string types = " : (" + input + ", " + filter + ") -> " + result;
   const std::string schedule =
       *c.schedule ? std::string(" {schedule = #sinter.schedule<") + c.schedule + ">}" : std::string();
@@ -59,7 +63,7 @@ std::string textOf(const Case &c) {
          ", %b: " + filter + "):\n" + "    %c = sinter.convolution %a, %b {strides = " + pair(c.strides) +
          ", low = " + pair(c.low) + ", high = " + pair(c.high) + ", input_dilation = " + pair(c.spacing) +
          ", dilation = " + pair(c.dilation) + ", groups = " + std::to_string(c.groups) + " : i64, " +
-         "layout = #sinter<conv_layout channels_last>, " + "element_type = " + c.type + "}" + types +
+         "layout = #sinter<conv_layout channels_last>, " + "element_type = " + sum + "}" + types +
          "\n    sinter.yield(%c) : " + result + "\n  }\n  return %0 : " + result + "\n}\n";
 }
 
@@ -80,8 +84,12 @@ void expectRight(const Case &c) {
     inputs.emplace_back(mlir::getElementTypeOrSelf(type), shape);
     values.emplace_back();
     for (int64_t i = 0; i < inputs.back().numElements(); ++i)
-      values.back().push_back(double(int(random() % 33) - 16) / 8);
-    inputs.back().assignFloats(values.back());
+      values.back().push_back(isBytes(c) ? double(random() % 256) - (c.type[0] == 'u' && values.size() == 1 ? 0 : 128)
+                                         : double(int(random() % 33) - 16) / 8);
+    if (isBytes(c))
+      inputs.back().assignInts(std::vector<int64_t>(values.back().begin(), values.back().end()));
+    else
+      inputs.back().assignFloats(values.back());
   }
   auto results = program.run(inputs);
   ASSERT_TRUE(results) << program.error << cuda::report();
@@ -106,9 +114,12 @@ void expectRight(const Case &c) {
                                     column / c.spacing[1])] *
                        values[1][at(inGroup, c.taps, o, channel, v, u)];
               }
-          ASSERT_NEAR((*results)[0].getFloat(int64_t(at(c.features, out, n, o, y, x))), sum,
-                      epsilon * (1 + std::fabs(sum)))
-              << n << " " << o << " " << y << " " << x;
+          const int64_t place = int64_t(at(c.features, out, n, o, y, x));
+          if (isBytes(c))
+            ASSERT_EQ((*results)[0].getInt(place), int64_t(sum)) << n << " " << o << " " << y << " " << x;
+          else
+            ASSERT_NEAR((*results)[0].getFloat(place), sum, epsilon * (1 + std::fabs(sum)))
+                << n << " " << o << " " << y << " " << x;
         }
 }
 
@@ -118,6 +129,9 @@ const char kWarps[] = "mma_product, lanes = 128, tile = [32, 32, 32, 16, 16, 3, 
 const char kWide[] = "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]";
 const char kWideTwo[] = "wgmma_product, lanes = 384, tile = [128, 64, 64, 64, 64, 5, 1]";
 const char kWideParts[] = "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 4, 3]";
+const char kWideBytes[] = "wgmma_product, lanes = 256, tile = [64, 64, 128, 64, 64, 3, 1]";
+const char kWideTwoBytes[] = "wgmma_product, lanes = 384, tile = [128, 64, 128, 64, 64, 5, 1]";
+const char kWidePartsOfBytes[] = "wgmma_product, lanes = 256, tile = [64, 64, 128, 64, 64, 4, 3]";
 } // namespace
 
 TEST(Convolutions, OfAllForms) {
@@ -150,6 +164,21 @@ TEST(Convolutions, OfWarpgroups) {
                {1, 1},
                {1, 1},
                "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 2, 1]"});
+}
+
+/// The same of bytes, exactly.
+TEST(Convolutions, OfWarpgroupsAndBytes) {
+  expectRight({"i8", 2, 32, 24, 1, {6, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kWideBytes});
+  expectRight({"ui8", 1, 144, 72, 1, {9, 8}, {3, 2}, {2, 1}, {1, 0}, {1, 1}, {1, 1}, {1, 2}, kWideTwoBytes});
+  expectRight({"ui8", 3, 64, 80, 2, {7, 5}, {1, 3}, {1, 1}, {0, 1}, {0, 1}, {1, 1}, {1, 1}, kWideBytes});
+  expectRight({"i8", 2, 128, 40, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kWidePartsOfBytes});
+  expectRight({"ui8", 2, 128, 40, 1, {9, 9}, {1, 1}, {2, 2}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, kWideTwoBytes});
+  expectRight({"i8", 12, 16, 64, 1, {32, 32}, {2, 2}, {1, 1}, {0, 0}, {1, 1}, {1, 1}, {1, 1}, kWideBytes});
+  expectRight({"ui8", 2, 48, 40, 1, {6, 7}, {3, 3}, {2, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kWideBytes, true});
+  // Of one tap that goes to each pixel, maps bring both operands.
+  expectRight({"ui8", 2, 144, 80, 1, {6, 7}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, kWideBytes});
+  EXPECT_NE(cuda::lastCode().find("map 0 u8 144,84 144 128,64\n"), std::string::npos);
+  expectRight({"i8", 2, 48, 40, 1, {6, 7}, {3, 3}, {2, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kWarps});
 }
 
 TEST(Convolutions, OfWarpgroupsWithSizesThatOnlyRunningTells) {
@@ -188,9 +217,10 @@ std::string codeOf(const Case &c, const char *target = "cpu+cuda") {
 /// Convolutions of ResNet-50 with a batch of 64 multiply by wgmma, but the first, which has three channels; so do few
 /// pixels with long sums, in parts; what fills few multiprocessors stays with mma.sync.
 TEST(Convolutions, WhichAreOfWarpgroups) {
-  auto isWide = [](int64_t images, int64_t size, int64_t channels, int64_t features, int64_t taps, int64_t stride) {
+  const char *type = "bf16";
+  auto isWide = [&](int64_t images, int64_t size, int64_t channels, int64_t features, int64_t taps, int64_t stride) {
     const int64_t low = taps / 2;
-    return codeOf({"bf16",
+    return codeOf({type,
                    images,
                    channels,
                    features,
@@ -214,6 +244,11 @@ TEST(Convolutions, WhichAreOfWarpgroups) {
   EXPECT_TRUE(isWide(1, 7, 512, 512, 3, 1));
   EXPECT_FALSE(isWide(1, 56, 64, 64, 3, 1));
   EXPECT_FALSE(isWide(2, 7, 64, 64, 3, 1));
+  type = "ui8";
+  EXPECT_TRUE(isWide(64, 14, 256, 256, 3, 1));
+  EXPECT_TRUE(isWide(64, 14, 1024, 256, 1, 1));
+  EXPECT_FALSE(isWide(64, 224, 3, 64, 7, 2));
+  EXPECT_FALSE(isWide(64, 56, 24, 64, 3, 1)); // chunks of 16 channels
 }
 
 TEST(Convolutions, ATileOfWarpgroupsThatDoesNotFitIsToldWhy) {

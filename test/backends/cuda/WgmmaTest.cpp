@@ -158,7 +158,8 @@ TEST(Wgmma, ATileThatDoesNotFitIsToldWhy) {
       {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 65]", "bf16", "k has 1 to 64 parts"},
       {"wgmma_product, lanes = 384, tile = [128, 256, 64, 64, 256, 5, 1]", "bf16", "do not fit into 227 KiB"},
       {"wgmma_product, lanes = 128, tile = [64, 64, 64, 64, 64, 3, 1]", "bf16", "the tile's 256 threads"},
-      {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]", "f32", "it multiplies f16 and bf16 alone"}};
+      {"wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]", "f32",
+       "it multiplies f16, bf16 and bytes alone"}};
   for (auto [given, type, part] : schedules) {
     test::Program program(textOf({{type, type, type}, 1, 40, 40, 40, false, false, false, given}), 2);
     EXPECT_NE(program.error.find(part), std::string::npos) << given << ": " << program.error;
