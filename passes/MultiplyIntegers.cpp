@@ -17,6 +17,7 @@
 #include "ir/Reduction.h"
 #include "ir/Schedules.h"
 #include "ir/Shape.h"
+#include "passes/ByteProducts.h"
 #include "passes/Devices.h"
 #include "passes/Float8Products.h"
 #include "passes/Passes.h"
@@ -233,8 +234,8 @@ static Value convolved(ConvolutionOp op, const Quantized &input, Quantized filte
 
 //===- bytes ---------------------------------------------------------------------------------===//
 
-/// What is computed as i8 as ui8, from which readers take 128: vectors multiply unsigned bytes by signed ones, and
-/// weights are signed. The bits of what readers compute stay.
+/// What is computed as i8 as ui8, from which readers take 128: vectors of CPUs multiply unsigned bytes by signed ones,
+/// and weights are signed. The bits of what readers compute stay.
 static void storeUnsigned(ConvertOp op) {
   SmallVector<ConvertOp> readers;
   for (Operation *user : op->getUsers())
@@ -307,7 +308,7 @@ namespace {
 class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyIntegers> {
   void runOnOperation() override {
     TargetAttr target = targetOf(getOperation());
-    if (!target || !target.has("equal_byte_dots"))
+    if (!hasDevices(getOperation()) && !(target && target.has("equal_byte_dots")))
       for (ConvertOp op : conversions())
         if (elementTypeOf(op.getResult()).isSignlessInteger(8) && Quantization::of(op))
           storeUnsigned(op);
@@ -319,10 +320,12 @@ class MultiplyIntegers : public sinter::impl::MultiplyIntegersBase<MultiplyInteg
         reuseCodes(op, *bytes);
     multiply<DotGeneralOp>([](DotGeneralOp op) { return std::pair(op.getLhs(), op.getRhs()); }, multiplied);
     multiply<ConvolutionOp>([](ConvolutionOp op) { return std::pair(op.getInput(), op.getFilter()); }, convolved);
-    if (hasDevices(getOperation()))
+    if (hasDevices(getOperation())) {
+      formByteProducts(getOperation());
       formFloat8Products(getOperation());
-    else
+    } else {
       keepBytes();
+    }
     markPointwise();
     for (ConvertOp op : conversions())
       if (std::optional<Quantization> bytes = Quantization::of(op)) {

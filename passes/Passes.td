@@ -138,7 +138,7 @@ def MultiplyIntegers : Sinter_FunctionPass<"sinter-multiply-integers"> {
     Ensures: no f32 product or convolution has two operands of bytes with constant scales, the first with one scale, whose sums fit i32: it is one of bytes with sums of i32,
     less what zero points add, times the scales. Padding of such a convolution is elements of its input.
     Of other f32 products with a matrix of constant bytes, one scale a column, the bytes are an operand that is only converted (without devices).
-    With devices, products of 8-bit floats, times one number each or one for each row or column, read bytes whose last axis is summed. What was bytes, moved and rounded to the same bytes again is moved only.
+    With devices, operands of products of bytes have the axes that are summed last, and products of 8-bit floats, times one number each or one for each row or column, read bytes whose last axis is summed. What was bytes, moved and rounded to the same bytes again is moved only.
     (* example test/passes/multiply-integers.mlir *)
   }];
 }

@@ -7,6 +7,7 @@
 #include "ir/Indexing.h"
 #include "ir/Reduction.h"
 #include "ir/Shape.h"
+#include "passes/ByteProducts.h"
 #include "passes/NumberRewrites.h"
 #include "passes/Passes.h"
 #include "passes/SizeUses.h"
@@ -59,7 +60,7 @@ struct ReadTransposed : OpRewritePattern<DotGeneralOp> {
 
   static bool tryOperand(DotGeneralOp op, unsigned k, PatternRewriter &b) {
     auto transpose = op->getOperand(k).getDefiningOp<TransposeOp>();
-    if (!transpose)
+    if (!transpose || multipliesBytesOnDevices(op)) // these were turned for it
       return false;
     ArrayRef<int64_t> batch = k == 0 ? op.getLhsBatch() : op.getRhsBatch();
     ArrayRef<int64_t> contract = k == 0 ? op.getLhsContract() : op.getRhsContract();
