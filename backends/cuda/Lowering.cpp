@@ -26,6 +26,7 @@ struct cuda::Lowering::Impl {
     cpu::populateMathPolynomials(first, /*scales=*/false);
     populateLargeSines(first);
     populateRemainders(first);
+    populateBFloat16Rounding(first);
     arith::populateCeilFloorDivExpandOpsPatterns(first);
     arith::populateExpandBFloat16Patterns(first);
     expand = FrozenRewritePatternSet(std::move(first));

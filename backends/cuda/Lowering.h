@@ -30,6 +30,9 @@ void populateLargeSines(mlir::RewritePatternSet &patterns);
 /// arith.remf, whose LLVM form on a GPU rounds the quotient.
 void populateRemainders(mlir::RewritePatternSet &patterns);
 
+/// f32 to bf16 by the instruction of sm_80.
+void populateBFloat16Rounding(mlir::RewritePatternSet &patterns);
+
 } // namespace sinter::cuda
 
 #endif

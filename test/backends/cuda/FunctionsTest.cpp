@@ -6,6 +6,7 @@
 #include "test/backends/cpu/Execute.h"
 #include <cmath>
 #include <random>
+#include <regex>
 
 using namespace sinter;
 
@@ -97,3 +98,58 @@ static void compareRemainders(const char *type, int mantissa, int least, int mos
 
 TEST(Functions, RemaindersF32) { compareRemainders("f32", 24, -149, 127); }
 TEST(Functions, RemaindersF64) { compareRemainders("f64", 53, -1074, 1023); }
+
+/// To nearest with ties to even, by one instruction: ends of ranges, ties, numbers that are no normal ones, NaN.
+TEST(Functions, F32ToBF16) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> x = {0.0,
+                           -0.0,
+                           1,
+                           1 + 0x1p-8,
+                           1 + 0x1p-8 + 0x1p-23,
+                           1 + 0x3p-8,
+                           -1 - 0x3p-8,
+                           0x1.fffffep127,
+                           -0x1.fffffep127,
+                           0x1.fep127,
+                           0x1.fefffep127,
+                           0x1.ffp127,
+                           inf,
+                           -inf,
+                           nan,
+                           -nan,
+                           0x1p-149,
+                           -0x1p-133,
+                           0x1p-134,
+                           0x1.8p-133,
+                           0x1.fffffcp-127};
+  std::mt19937 random(4);
+  while (x.size() < 1003) { // an odd one at the end
+    const auto bits = uint32_t(random());
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    x.push_back(value);
+  }
+  std::string error;
+  const std::string text = sized(R"(func.func @f(%x: $) -> #<bf16> {
+    %r = sinter.convert %x {element_type = bf16} : ($) -> #<bf16>
+    return %r : #<bf16>
+  })",
+                                 "f32", x.size());
+  auto results =
+      run(std::regex_replace(text, std::regex("#<"), "tensor<" + std::to_string(x.size()) + "x"), x, {}, error);
+  ASSERT_EQ(error, "");
+  EXPECT_NE(cuda::lastCode().find("cvt.rn.bf16"), std::string::npos);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto value = float(x[i]);
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    float wanted;
+    std::memcpy(&wanted, &bits, sizeof wanted);
+    const double actual = results[0].getFloat(int64_t(i));
+    EXPECT_TRUE(std::isnan(value) ? std::isnan(actual)
+                                  : actual == double(wanted) && std::signbit(actual) == std::signbit(wanted))
+        << x[i] << " is " << wanted << ", got " << actual;
+  }
+}
