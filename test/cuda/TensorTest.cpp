@@ -119,3 +119,25 @@ TEST(Tensor, what_is_no_map_is_told) {
   const std::string report = run.fault("box", {}, {64}, Map{}, Map{}, out, 256, 2, 0, 0, 0);
   EXPECT_NE(report.find("there is no tensor map"), std::string::npos) << report;
 }
+
+/// What a store reads has to stay until it was waited for.
+TEST(Tensor, stores_that_are_not_waited_for_are_told) {
+  auto told = [](const std::string &from, const std::string &to) {
+    const std::string changed = changedText("box", from, 0, to);
+    EXPECT_NE(changed, "") << from;
+    Runner run(changed);
+    run.dynamicShared = 256;
+    std::vector<uint8_t> data(32 * 16);
+    const uint64_t memory = run.put(data);
+    const Map map = mapOf(0, memory, {32, 16}, {32}, {16, 16}, Swizzle::None);
+    return run.fault("box", {}, {64}, map, map, run.room(256), 256, 2, 0, 0, 0);
+  };
+  const std::string wait = "cp.async.bulk.wait_group.read 0;", commit = "cp.async.bulk.commit_group;";
+  EXPECT_EQ(told(wait, wait + " st.shared.u8 [slab], 0;"), "");
+  for (const auto &[from, to] :
+       {std::pair(wait, std::string()), std::pair(wait, std::string("cp.async.bulk.wait_group.read 1;")),
+        std::pair(commit, std::string())})
+    EXPECT_NE(told(from, to).find("ends while a bulk store reads shared memory"), std::string::npos) << told(from, to);
+  EXPECT_NE(told(commit, commit + " st.shared.u8 [slab], 0;").find("writes what a bulk store reads"),
+            std::string::npos);
+}

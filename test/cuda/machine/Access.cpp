@@ -190,6 +190,8 @@ void Warp::noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned 
   const Bytes range = granules(place.offset, bytes);
   if (block.productsUnderWay && place.region->base < kDeviceBase)
     checkProducts(i, lane, place, bytes);
+  if (block.storesUnderWay && place.region->base < kDeviceBase)
+    checkStores(i, lane, place, bytes);
   for (unsigned n = 0; n < range.count; ++n) {
     Granule &g = place.shadow[n];
     if (g.stamp != stamp) {

@@ -24,10 +24,13 @@ static void checkEnd(Warp &w, const Inst &i, Mask m) {
 }
 static void ret(Warp &w, const Inst &i, Mask m) {
   checkEnd(w, i, m);
+  if (!w.frame->parent)
+    w.checkStoresAtEnd(i, m);
   w.leave(m);
 }
 static void exitLanes(Warp &w, const Inst &i, Mask m) {
   checkEnd(w, i, m);
+  w.checkStoresAtEnd(i, m);
   w.exit(m);
 }
 static void decodeRet(Decoder &d) {

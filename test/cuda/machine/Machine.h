@@ -111,6 +111,10 @@ public:
   void checkProxy(const Inst &i, unsigned lane, const Place &place, unsigned bytes, const char *does);
   /// Faults where a wgmma that nobody waited for reads what lies there.
   void checkProducts(const Inst &i, unsigned lane, const Place &place, unsigned bytes);
+  /// A bulk store of that lane reads the 16 bytes of shared memory at `data` until its group was waited for.
+  void holdForStore(unsigned lane, const uint8_t *data);
+  void checkStores(const Inst &i, unsigned lane, const Place &place, unsigned bytes);
+  void checkStoresAtEnd(const Inst &i, Mask lanes);
   void noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong, uint32_t line);
   void checkValid(const Inst &i, unsigned lane, const Place &place, unsigned bytes);
 
@@ -162,6 +166,11 @@ public:
     std::vector<AsyncCopy> open;
   };
   std::array<AsyncState, 32> async;
+  struct BulkStores { // 16 bytes of shared memory each
+    std::vector<std::vector<uint32_t>> groups; // committed ones, the oldest first
+    std::vector<uint32_t> open;
+  };
+  std::array<BulkStores, 32> bulkStores;
   Products products;
 
 private:
@@ -218,6 +227,8 @@ public:
   // What wgmma reads: how many are under way, and of those that read each 16 bytes of shared memory.
   uint32_t productsUnderWay = 0;
   std::vector<uint16_t> productReaders;
+  uint32_t storesUnderWay = 0; // bulk stores likewise
+  std::vector<uint16_t> storeReaders;
   std::vector<std::vector<const Inst *>> productOrders; // of each warpgroup, all that it ran
   bool progress = false;
 };

@@ -262,7 +262,7 @@ static void bulkLoad(Warp &w, const Inst &i, Mask mask) {
     arrival.finish();
   }
 }
-// From shared memory: done at once, the groups that wait for it have nothing to wait for.
+// From shared memory.
 static void bulkStore(Warp &w, const Inst &i, Mask mask) {
   const Use &use = *static_cast<const Use *>(i.extra);
   for (; mask; mask &= mask - 1) {
@@ -270,17 +270,18 @@ static void bulkStore(Warp &w, const Inst &i, Mask mask) {
     const auto [bytes, to, from] = bulkOf(w, i, use, l);
     for (uint32_t n = 0; n < bytes; n += 16) {
       uint8_t data[16];
-      std::memcpy(data, w.readAsync(i, l, use.addresses.space(1, Space::Shared), from + n, 16), 16);
+      const uint8_t *shared = w.readAsync(i, l, use.addresses.space(1, Space::Shared), from + n, 16);
+      w.holdForStore(l, shared);
+      std::memcpy(data, shared, 16);
       std::memcpy(w.write(i, l, Space::Global, to + n, 16, false), data, 16);
     }
   }
 }
 
 void decodeBulkCopy(Decoder &d) {
-  if (d.flag("commit_group") || d.flag("wait_group")) {
-    d.words.clear();
-    return d.emit([](Warp &, const Inst &, Mask) {});
-  }
+  if (std::ranges::any_of(d.words,
+                          [](const std::string &word) { return word.ends_with("_group") && word != "bulk_group"; }))
+    return decodeBulkGroup(d);
   if (d.flag("tensor"))
     return decodeTensorCopy(d);
   const bool complete = d.flag("mbarrier::complete_tx::bytes"), group = d.flag("bulk_group");

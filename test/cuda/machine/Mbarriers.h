@@ -37,7 +37,9 @@ private:
   int64_t bytes = 0;
 };
 
+void decodeBulkGroup(Decoder &d);  // BulkStores.cpp
 void decodeBulkCopy(Decoder &d);   // cp.async.bulk, without `async` and `bulk`
+void decodeBulkGroup(Decoder &d);  // .commit_group, .wait_group
 void decodeTensorCopy(Decoder &d); // and without `tensor`
 std::vector<Instruction> mbarrierInstructions();
 

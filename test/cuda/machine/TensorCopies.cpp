@@ -141,8 +141,15 @@ static void storeBox(Warp &w, const Inst &i, Mask mask) {
     const uint64_t from = sharedBase(w, i, copy, l);
     const Space space = copy.addresses.space(0, Space::Shared);
     forChunks(w, i, copy, map, l, [&](uint64_t to, auto isInside, uint64_t offset) {
+      bool any = false;
+      for (unsigned k = 0; k < 16; ++k)
+        any |= isInside(k);
+      if (!any) // what is there is of no interest
+        return;
+      const uint8_t *shared = w.readAsync(i, l, space, swizzled(from + offset, map.swizzle), 16);
+      w.holdForStore(l, shared);
       uint8_t data[16];
-      std::memcpy(data, w.readAsync(i, l, space, swizzled(from + offset, map.swizzle), 16), 16);
+      std::memcpy(data, shared, 16);
       for (unsigned k = 0; k < 16; k += map.elementBytes)
         if (isInside(k))
           std::memcpy(w.write(i, l, Space::Global, to + k, map.elementBytes, false), data + k, map.elementBytes);
