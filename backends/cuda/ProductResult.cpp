@@ -55,33 +55,39 @@ Value ProductResult::startOfPart(TileBuilder &t, Value part, ArrayRef<Value> bat
   return t.mul(t.mul(at, t.fn.materialize(product.rowCount)), t.fn.materialize(product.columnCount));
 }
 
+ProductResult::Finished ProductResult::finished(TileBuilder &t, cpu::KernelElements &elements, ArrayRef<Value> batch,
+                                                Value row, Value column, Value sums, int64_t lanes) {
+  Value root = product.root->getResult(0), value = cpu::narrow(t.b, t.b.getLoc(), sums, product.resultType);
+  elements.install(root, [value](ArrayRef<LaneIndex>) { return value; });
+  Finished done{{}, product.resultIndex(t.fn, elements, batch, row, column, lanes)};
+  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
+    done.values.push_back(elements.load(spec.yielded(i), done.index));
+  return done;
+}
+
 void ProductResult::finishRun(TileBuilder &t, ArrayRef<Value> batch, Value row, Value column, Value sums,
                               int64_t lanes) {
   cpu::KernelElements elements(t.fn, lanes);
-  Value root = product.root->getResult(0), value = cpu::narrow(t.b, t.b.getLoc(), sums, product.resultType);
-  elements.install(root, [value](ArrayRef<LaneIndex>) { return value; });
-  SmallVector<LaneIndex> index = product.resultIndex(t.fn, elements, batch, row, column, lanes);
-  SmallVector<Value> values;
-  for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    values.push_back(elements.load(spec.yielded(i), index));
-  for (auto [i, result] : llvm::enumerate(values)) {
+  auto [values, index] = finished(t, elements, batch, row, column, sums, lanes);
+  for (unsigned i = 0; i < values.size(); ++i) {
+    Value result = values[i];
     if (lanes == 1 || getElementTypeOrSelf(result).isInteger(1)) {
       elements.storeResult(i, result, index);
       continue;
     }
     Value spread = isa<VectorType>(result.getType()) ? result : elements.splat(result);
-    auto store = [&] {
+    auto store = [&, &index = index] {
       SmallVector<Value> at = llvm::map_to_vector(index, [](const LaneIndex &each) { return each.base; });
       int64_t width = getElementTypeOrSelf(spread).getIntOrFloatBitWidth() / 8;
-      Value offset = t.mul(t.fn.offset(at, spec.sizes->dims(root)), width);
+      Value offset = t.mul(t.fn.offset(at, spec.sizes->dims(product.root->getResult(0))), width);
       t.store(spread, t.behind(t.global(t.fn.result(i)), offset), width * lanes);
     };
-    t.when(isAligned[i], store, [&] { elements.storeResult(i, spread, index); });
+    t.when(isAligned[i], store, [&, &index = index] { elements.storeResult(i, spread, index); });
   }
 }
 
-void ProductResult::storeRuns(TileBuilder &t, ArrayRef<TileCore::Run> runs, ValueRange sums, const SlabPlace &forA,
-                              const SlabPlace &forB, Value part) {
+void ProductResult::forPieces(TileBuilder &t, ArrayRef<TileCore::Run> runs, ValueRange sums, const SlabPlace &forA,
+                              const SlabPlace &forB, function_ref<void(const Piece &)> body) {
   bool always = divides(product.rowCount, tile.rows) && divides(product.columnCount, tile.columns);
   for (const TileCore::Run &run : runs) {
     auto lanes = static_cast<int64_t>(run.sums.size());
@@ -96,12 +102,7 @@ void ProductResult::storeRuns(TileBuilder &t, ArrayRef<TileCore::Run> runs, Valu
         Value value =
             lanes == 1 ? elements.front()
                        : vector::FromElementsOp::create(t.b, VectorType::get({lanes}, types.sum), elements).getResult();
-        if (tile.parts == 1)
-          return finishRun(t, forA.batch, row, column, value, lanes);
-        Value at = t.add(t.mul(row, t.fn.materialize(product.columnCount)), column);
-        int64_t width = types.sum.getIntOrFloatBitWidth() / 8;
-        at = t.mul(t.add(startOfPart(t, part, forA.batch), at), width);
-        t.store(value, t.behind(t.global(t.fn.workspace()), at), width * lanes);
+        body({run, first, lanes, row, column, value});
       };
       if (always)
         finish();
@@ -109,4 +110,25 @@ void ProductResult::storeRuns(TileBuilder &t, ArrayRef<TileCore::Run> runs, Valu
         t.when(t.both(t.less(row, forA.freeEnd), t.less(column, forB.freeEnd)), finish);
     }
   }
+}
+
+void ProductResult::storeRuns(TileBuilder &t, ArrayRef<TileCore::Run> runs, ValueRange sums, const SlabPlace &forA,
+                              const SlabPlace &forB, Value part) {
+  forPieces(t, runs, sums, forA, forB, [&](const Piece &piece) {
+    if (tile.parts == 1)
+      return finishRun(t, forA.batch, piece.row, piece.column, piece.sums, piece.lanes);
+    Value at = t.add(t.mul(piece.row, t.fn.materialize(product.columnCount)), piece.column);
+    int64_t width = types.sum.getIntOrFloatBitWidth() / 8;
+    at = t.mul(t.add(startOfPart(t, part, forA.batch), at), width);
+    t.store(piece.sums, t.behind(t.global(t.fn.workspace()), at), width * piece.lanes);
+  });
+}
+
+void ProductResult::takeRuns(TileBuilder &t, ArrayRef<TileCore::Run> runs, ValueRange sums, const SlabPlace &forA,
+                             const SlabPlace &forB, function_ref<void(const TileCore::Run &, size_t, Value)> take) {
+  forPieces(t, runs, sums, forA, forB, [&](const Piece &piece) {
+    cpu::KernelElements elements(t.fn, piece.lanes);
+    Value value = finished(t, elements, forA.batch, piece.row, piece.column, piece.sums, piece.lanes).values.front();
+    take(piece.run, piece.first, piece.lanes == 1 || isa<VectorType>(value.getType()) ? value : elements.splat(value));
+  });
 }

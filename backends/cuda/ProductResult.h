@@ -31,6 +31,11 @@ public:
   /// Stores a thread's sums; with several parts of k those of `part` into the workspace.
   void storeRuns(TileBuilder &t, llvm::ArrayRef<TileCore::Run> runs, mlir::ValueRange sums, const SlabPlace &forA,
                  const SlabPlace &forB, mlir::Value part);
+  /// Calls `take` with what follows the product of each run and the place of its first element among the run's, where
+  /// it is in the result; of kernels with one result.
+  void takeRuns(TileBuilder &t, llvm::ArrayRef<TileCore::Run> runs, mlir::ValueRange sums, const SlabPlace &forA,
+                const SlabPlace &forB,
+                llvm::function_ref<void(const TileCore::Run &run, size_t first, mlir::Value value)> take);
   /// What follows the product, on one run of its results.
   void finishRun(TileBuilder &t, llvm::ArrayRef<mlir::Value> batch, mlir::Value row, mlir::Value column,
                  mlir::Value sums, int64_t lanes);
@@ -38,6 +43,21 @@ public:
 private:
   mlir::Value startOfPart(TileBuilder &t, mlir::Value part, llvm::ArrayRef<mlir::Value> batch);
   bool divides(DimExpr size, int64_t by);
+  /// A run, or one element of it where these do not lie side by side in the result.
+  struct Piece {
+    const TileCore::Run &run;
+    size_t first;
+    int64_t lanes;
+    mlir::Value row, column, sums;
+  };
+  void forPieces(TileBuilder &t, llvm::ArrayRef<TileCore::Run> runs, mlir::ValueRange sums, const SlabPlace &forA,
+                 const SlabPlace &forB, llvm::function_ref<void(const Piece &)> body);
+  struct Finished {
+    llvm::SmallVector<mlir::Value> values; // by result
+    llvm::SmallVector<LaneIndex> index;
+  };
+  Finished finished(TileBuilder &t, cpu::KernelElements &elements, llvm::ArrayRef<mlir::Value> batch, mlir::Value row,
+                    mlir::Value column, mlir::Value sums, int64_t lanes);
 
   KernelSpec &spec;
   DimContext &dims;

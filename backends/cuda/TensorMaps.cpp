@@ -53,13 +53,17 @@ static std::pair<size_t, int64_t> distanceOf(DimContext &dims, DimExpr stride) {
 
 MapLine cuda::mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type element, int64_t boxRows, unsigned firstSize,
                     std::string &refusal) {
-  MapLine line;
   if (!side.panel || !side.copied || side.encoding || signless(side.type) != element) {
     refusal = "an operand is computed, converted or no matrix in memory";
-    return line;
+    return {};
   }
+  return mapOf(spec, *side.panel, *side.copied, element, boxRows, firstSize, refusal);
+}
+
+MapLine cuda::mapOf(cuda::KernelSpec &spec, ProductSide::Panel panel, unsigned word, Type element, int64_t boxRows,
+                    unsigned firstSize, std::string &refusal) {
+  MapLine line;
   DimContext &dims = spec.dims;
-  ProductSide::Panel panel = *side.panel;
   const int64_t width = element.getIntOrFloatBitWidth() / 8, perChunk = kChunkBytes / width;
   auto constantOf = [&](DimExpr size) {
     size = dims.resolve(size);
@@ -100,7 +104,7 @@ MapLine cuda::mapOf(cuda::KernelSpec &spec, const ProductSide &side, Type elemen
            : axis.kind == MapLine::Axis::Outer ? "," + std::to_string(boxRows)
                                                : ",1";
   }
-  llvm::raw_string_ostream(line.text) << "map " << *side.copied
+  llvm::raw_string_ostream(line.text) << "map " << word
                                       << (element.isF16()    ? " f16 "
                                           : element.isBF16() ? " bf16 "
                                                              : " u8 ")

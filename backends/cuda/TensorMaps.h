@@ -30,6 +30,9 @@ struct MapLine {
 /// possible. `firstSize` as above.
 MapLine mapOf(KernelSpec &spec, const ProductSide &side, mlir::Type element, int64_t boxRows, unsigned firstSize,
               std::string &refusal);
+/// The same of a tensor in the memory of the buffer of that word.
+MapLine mapOf(KernelSpec &spec, ProductSide::Panel panel, unsigned word, mlir::Type element, int64_t boxRows,
+              unsigned firstSize, std::string &refusal);
 
 } // namespace sinter::cuda
 

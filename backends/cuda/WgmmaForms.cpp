@@ -2,7 +2,7 @@
 
 #include "backends/cuda/WgmmaForms.h"
 #include "backends/cuda/ProductForms.h"
-#include "backends/cuda/ProductResult.h"
+#include "backends/cuda/ResultBoxes.h"
 #include "backends/cuda/Shuffles.h"
 #include "backends/cuda/TensorMaps.h"
 #include "backends/cuda/WgmmaInstructions.h"
@@ -154,6 +154,8 @@ private:
   };
   Map mapA, mapB;
   Value memory;
+  std::optional<ResultBoxes> boxes; // how results are stored, if not by threads
+  Value boxesAddress;               // of their map
 };
 } // namespace
 
@@ -441,9 +443,14 @@ void WgmmaEmitter::emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile
     Value kEnd = t.fn.materialize(product.k);
     SlabPlace forA{at.batch, t.mul(at.row, tile.rows), t.fn.materialize(product.rowCount), kEnd};
     SlabPlace forB{at.batch, t.mul(at.column, tile.columns), t.fn.materialize(product.columnCount), kEnd};
-    result.storeRuns(t, runs(t, warpgroup), sums, forA, forB, at.part);
+    if (boxes)
+      boxes->store(t, result, boxesAddress, memory, warpgroup, runs(t, warpgroup), sums, at, forA, forB);
+    else
+      result.storeRuns(t, runs(t, warpgroup), sums, forA, forB, at.part);
     return next;
   });
+  if (boxes)
+    ResultBoxes::finish(t);
 }
 
 void WgmmaEmitter::emit(WideKernel &wide) {
@@ -452,25 +459,29 @@ void WgmmaEmitter::emit(WideKernel &wide) {
   TileBuilder t(fn);
   Value block = fn.begin(), blocks = fn.end();
   Type pointer = LLVM::LLVMPointerType::get(t.b.getContext());
-  auto addMap = [&](const ProductSide &side, int64_t positions, Map &map) {
+  auto addArgument = [&](const MapLine &line) -> Value {
     unsigned number = fn.function.getNumArguments();
     [[maybe_unused]] LogicalResult added = fn.function.insertArgument(number, pointer, {}, fn.function.getLoc());
     assert(succeeded(added) && "any function takes one more argument");
-    map.address = fn.function.getArgument(number);
+    wide.maps += line.text;
+    ++wide.numMaps;
+    return fn.function.getArgument(number);
+  };
+  auto addMap = [&](const ProductSide &side, int64_t positions, Map &map) {
     std::string refusal;
     MapLine line = mapOf(spec, side, types.a, boxRowsOf(side, positions, tile.slab), fn.sizeArgument(0), refusal);
     assert(refusal.empty() && "the plan has asked for it");
-    map.axes = line.axes;
-    wide.maps += line.text;
-    ++wide.numMaps;
+    map = {addArgument(line), line.axes};
   };
   if (isByMap(*product.a))
     addMap(*product.a, tile.rows, mapA);
   if (isByMap(*product.b))
     addMap(*product.b, tile.columns, mapB);
+  if (boxes = ResultBoxes::of(spec, product, types, tile, fn.sizeArgument(0)); boxes)
+    boxesAddress = addArgument(boxes->map);
   wide.isJoined = tile.parts > 1;
   wide.threads = tile.threads(kCore);
-  wide.sharedBytes = cuda::sharedBytes(tile, types, product, kCore);
+  wide.sharedBytes = boxes ? boxes->sharedBytes() : cuda::sharedBytes(tile, types, product, kCore);
 
   memory = WgmmaBuilder(t).dynamicShared();
   result.prepare(t);

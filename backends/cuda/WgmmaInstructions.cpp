@@ -103,6 +103,26 @@ void WgmmaBuilder::copyBox(Value map, ArrayRef<Value> coordinates, Value to, Val
   inlinePtx(text, constraints, operands);
 }
 
+void WgmmaBuilder::storeBoxWhere(Value condition, Value map, ArrayRef<Value> coordinates, Value from) {
+  Value word = arith::ExtUIOp::create(t.b, t.b.getI32Type(), condition);
+  SmallVector<Value> operands = {word, LLVM::PtrToIntOp::create(t.b, t.b.getI64Type(), map), address(from)};
+  std::string text, constraints = "r,l,r";
+  llvm::raw_string_ostream os(text);
+  os << "{\n.reg .pred here;\nsetp.ne.b32 here, $0, 0;\n@here cp.async.bulk.tensor." << coordinates.size()
+     << "d.global.shared::cta.bulk_group [$1, {";
+  for (auto [i, coordinate] : llvm::enumerate(coordinates)) {
+    operands.push_back(arith::IndexCastOp::create(t.b, t.b.getI32Type(), coordinate));
+    constraints += ",r";
+    os << (i ? ", $" : "$") << i + 3;
+  }
+  os << "}], [$2];\n@here cp.async.bulk.commit_group;\n}";
+  inlinePtx(text, constraints, operands);
+}
+
+void WgmmaBuilder::waitForBoxes(int64_t underWay) {
+  inlinePtx("cp.async.bulk.wait_group.read " + std::to_string(underWay) + ";", "", {});
+}
+
 void WgmmaBuilder::setRegisters(int64_t count, bool isLess) {
   NVVM::SetMaxRegisterOp::create(t.b, static_cast<uint32_t>(count),
                                  isLess ? NVVM::SetMaxRegisterAction::decrease : NVVM::SetMaxRegisterAction::increase);

@@ -41,6 +41,10 @@ public:
 
   /// Brings the box at the coordinates (indices, the innermost axis first) to `to`; its bytes arrive at `barrier`.
   void copyBox(mlir::Value map, llvm::ArrayRef<mlir::Value> coordinates, mlir::Value to, mlir::Value barrier);
+  /// Stores the box at `from` at the coordinates, where `condition` holds of a thread, as a group of its own.
+  void storeBoxWhere(mlir::Value condition, mlir::Value map, llvm::ArrayRef<mlir::Value> coordinates, mlir::Value from);
+  /// Waits until all but `underWay` of the boxes that this thread stores have been read from shared memory.
+  void waitForBoxes(int64_t underWay);
   /// The registers of the calling warpgroup's threads from now on; fewer than before for `isLess`.
   void setRegisters(int64_t count, bool isLess);
 
