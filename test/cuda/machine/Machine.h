@@ -166,7 +166,7 @@ public:
     std::vector<AsyncCopy> open;
   };
   std::array<AsyncState, 32> async;
-  struct BulkStores { // 16 bytes of shared memory each
+  struct BulkStores {                          // 16 bytes of shared memory each
     std::vector<std::vector<uint32_t>> groups; // committed ones, the oldest first
     std::vector<uint32_t> open;
   };
