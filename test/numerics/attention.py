@@ -13,6 +13,8 @@ import tempfile
 import ml_dtypes
 import numpy as np
 
+import levels
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
@@ -30,7 +32,7 @@ SIZES = [(1, 1, 1, 1, 1, 1, 1, None, None, ""), (1, 8, 8, 13, 65, 16, 16, None, 
 # Heads of 40, 64, 80 and 128, odd keys, rows without a key (a negative `after`; a mask), a bias of a row.
 NARROW = [(1, 2, 1, 67, 259, 40, 40, None, None, ""), (1, 8, 8, 203, 203, 80, 80, None, 0, ""), (1, 2, 2, 195, 391, 128, 128, 100, 200, "b11n"), (2, 8, 4, 111, 515, 64, 64, None, None, "1hm1"),
           (1, 2, 2, 70, 301, 65, 33, None, -3, ""), (1, 8, 8, 30, 67, 64, 40, None, None, "rows")]
-TARGETS = {"x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "x86-64-v4,+avx512bf16": ["avx512_bf16"], "native": []}
+TARGETS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4,+avx512bf16", "native"]
 
 
 class Case:
@@ -116,15 +118,12 @@ class Case:
 
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
-    with open("/proc/cpuinfo") as file:
-        flags = set(next((line for line in file if line.startswith("flags")), "").split())
+    flags = levels.features()
     everything = [Case(2 * i + j, kind, sizes) for i, sizes in enumerate(SIZES) for j, kind in enumerate(("f32", "f64"))]
     narrow = [Case(2 * i + j + 100, kind, sizes) for i, sizes in enumerate(SIZES + NARROW) for j, kind in enumerate(("bf16", "f16"))]
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
-    for number, (target, needs) in enumerate(TARGETS.items()):
-        if chosen and target not in chosen or not chosen and not flags.issuperset(needs):
-            continue
+    for number, target in levels.numbered(TARGETS, chosen):
         cases = everything if chosen else everything[::3] if target == "native" else everything[number::14]
         hasPairs = "bf16" in target or target == "native" and "avx512_bf16" in flags and not flags & {"avx512_fp16", "amx_bf16"}
         cases = cases + (narrow if chosen else narrow[::2] if hasPairs else narrow[number::9])

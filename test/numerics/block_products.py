@@ -12,11 +12,12 @@ import tempfile
 
 import numpy as np
 
+import levels
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
-TARGETS = {"x86-64": [], "x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v3,+avxvnni": ["avx_vnni"], "x86-64-v4": ["avx512bw"],
-           "x86-64-v4,+avx512vnni": ["avx512_vnni"], "native": []}
+TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v3,+avxvnni", "x86-64-v4", "x86-64-v4,+avx512vnni", "native"]
 # leading sizes of x (0: unknown, of so many), k, columns, block
 SHAPES = [((1,), 64, 32, 32, ()), ((), 100, 40, 16, ()), ((2,), 77, 33, 16, ()), ((3,), 256, 7, 256, ()), ((4,), 130, 100, 64, ()), ((5,), 300, 65, 128, ()),
           ((40,), 96, 48, 32, ()), ((2, 3), 61, 1, 32, ()), ((2, 9), 513, 129, 32, ()), ((0,), 200, 72, 32, (1, 2, 3, 4, 5, 11, 33)), ((2, 0), 64, 96, 16, (1, 2, 3, 8)),
@@ -95,11 +96,9 @@ class Case:
 
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
-    with open("/proc/cpuinfo") as file:
-        flags = set(next((line for line in file if line.startswith("flags")), "").split())
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
-    ways = [(target, "-O2") for target, needs in TARGETS.items() if (target in chosen if chosen else flags.issuperset(needs))] + [("native", "-O0")]
+    ways = [(target, "-O2") for _, target in levels.numbered(TARGETS, chosen)] + [("native", "-O0")]
     for number, (target, level) in enumerate(ways):
         # Each shape with and without zeros, and each target some of both; the host all.
         cases = [Case(2 * i + j, shape) for i, shape in enumerate(SHAPES) for j in (0, 1) if chosen or target == "native" or (i + j + number) % 2]

@@ -13,6 +13,8 @@ import tempfile
 import ml_dtypes
 import numpy as np
 
+import levels
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
@@ -22,7 +24,6 @@ TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dty
 # of input, filter and result, and what an error may be of the sum of magnitudes
 KINDS = [("f32", "f32", "f32", 1e-6), ("f64", "f64", "f64", 1e-15), ("bf16", "bf16", "f32", 1e-5), ("f16", "f16", "f32", 1e-5), ("ui8", "i8", "i32", 0), ("i8", "i8", "i32", 0),
          ("ui8", "ui8", "i32", 0), ("i8", "ui8", "i32", 0)]
-TARGETS = {"x86-64": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "native": []}
 
 
 def draw(random, shape, kind):
@@ -102,7 +103,6 @@ def main():
     build = sys.argv[1]
     count = int(sys.argv[3]) if sys.argv[2:3] == ["--count"] else 30
     sinter, runtime = os.path.join(build, "bin", "sinter"), sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
-    flags = open("/proc/cpuinfo").read().split()
     runs = 0
     with tempfile.TemporaryDirectory() as folder:
         graph, module = os.path.join(folder, "c.mlir"), os.path.join(folder, "c.smod")
@@ -115,7 +115,7 @@ def main():
                 outputs = ", ".join(f'{y} {{sinter.name = "y{i}"}}' for i, (_, _, y) in enumerate(texts))
                 file.write(f"func.func @main({inputs}) -> ({outputs}) {{\n" + "".join(f"  {line}\n" for _, lines, _ in texts for line in lines) +
                            f"  return {', '.join(f'%y{i}' for i in range(count))} : {', '.join(y for _, _, y in texts)}\n}}\n")
-            for target in (t for t, needed in TARGETS.items() if all(f in flags for f in needed)):
+            for target in levels.runnable():
                 compile_it = lambda *options: subprocess.run([sinter, "compile", graph, "--target", target, *options], check=True, capture_output=True, text=True).stdout
                 compile_it("-o", module, "--force")
                 if target != "x86-64":  # which has no form of f16

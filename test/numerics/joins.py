@@ -12,6 +12,8 @@ import tempfile
 import ml_dtypes
 import numpy as np
 
+import levels
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
@@ -21,7 +23,6 @@ TYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dty
 FORMS = [((3, 5), 2, (24, 24, 40)), ((7,), 1, (1, 2, 3)), ((9,), 1, (16, 32)), ((5,), 1, (17, 64, 3)), ((), 0, (3, 70, 1)), ((4, 6), 1, (2, 3)), ((4, 6), 0, (5, 1, 2)),
          ((2, 3, 5), 1, (1, 9, 4)), ((3, 1), 2, (9, 9)), ((1, 1), 1, (33, 5)), ((6,), 1, (8, 0, 9)), ((2, 3), 1, (0, 4)), ((3, 2), 2, tuple(range(1, 12))), ((2,), 1, (20000, 7, 30001)),
          ((40000,), 1, (2, 1)), ((3, 4, 1, 1), 2, (6, 5))]
-LEVELS = {"x86-64": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "native": []}
 
 
 def tensor(shape, kind, unknown):
@@ -119,13 +120,9 @@ def cases():
 
 def main():
     build = sys.argv[1]
-    with open("/proc/cpuinfo") as file:
-        flags = set(next((line for line in file if line.startswith("flags")), "").split())
     rng, joins = np.random.default_rng(7), cases()
     runtime, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0
-    for level, needs in LEVELS.items():
-        if not flags.issuperset(needs):
-            continue
+    for level in levels.runnable():
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/m.mlir", "w") as file:
                 file.write("".join(join.text() for join in joins))

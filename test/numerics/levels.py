@@ -6,8 +6,16 @@ NEEDS = {"x86-64": [], "x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v3,+avxvn
 USUAL = ["x86-64", "x86-64-v3", "x86-64-v4", "native"]
 
 
-def runnable(targets=USUAL):
-    """Those of `targets` whose code this machine runs, in their order."""
+def features():
     with open("/proc/cpuinfo") as file:
-        flags = set(next((line for line in file if line.startswith("flags")), "").split())
-    return [target for target in targets if flags.issuperset(NEEDS[target])]
+        return set(next((line for line in file if line.startswith("flags")), "").split())
+
+
+def numbered(targets, chosen=()):
+    """(number, target) of those of `targets` that are chosen, or else whose code this machine runs."""
+    here = features()
+    return [(number, target) for number, target in enumerate(targets) if (target in chosen if chosen else here.issuperset(NEEDS[target]))]
+
+
+def runnable(targets=USUAL):
+    return [target for _, target in numbered(targets)]

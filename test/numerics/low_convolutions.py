@@ -14,10 +14,11 @@ import tempfile
 import ml_dtypes
 import numpy as np
 
+import levels
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
-TARGETS = {"x86-64": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "native": []}
 # images, channels, outputs, space, taps, strides, low, high, dilation, groups
 CASES = [(2, 32, 40, (9, 9), (3, 3), (1, 1), (1, 1), (1, 1), (1, 1), 1), (2, 16, 16, (8, 8), (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1),
          (3, 34, 48, (11, 7), (1, 1), (1, 1), (0, 0), (0, 0), (1, 1), 1), (1, 64, 18, (10, 12), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1), 1),
@@ -64,8 +65,7 @@ def text(case):
 def main():
     build = sys.argv[1]
     sinter, runtime = os.path.join(build, "bin", "sinter"), sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
-    flags = open("/proc/cpuinfo").read().split()
-    targets = sys.argv[2:] or [t for t, needed in TARGETS.items() if all(f in flags for f in needed)]
+    targets = sys.argv[2:] or levels.runnable()
     random, runs = np.random.default_rng(3), 0
     with tempfile.TemporaryDirectory() as folder:
         graph, gradient, module = (os.path.join(folder, n) for n in ("c.mlir", "g.mlir", "c.smod"))

@@ -13,6 +13,8 @@ import tempfile
 import ml_dtypes
 import numpy as np
 
+import levels
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
@@ -35,8 +37,7 @@ HALVES = [(1, 32, 32, 24, 24, 3, 1, 1, 1, 1, 1), (1, 10, 10, 32, 56, 1, 1, 0, 0,
           (1, 7, 13, 16, 20, 3, 1, 1, 0, 1, 1), (1, 6, 3, 16, 24, 3, 1, 1, 1, 1, 1), (1, 3, 3, 16, 24, 3, 1, 1, 1, 1, 1), (1, 4, 20, 700, 24, 3, 1, 1, 1, 1, 1),
           (1, 10, 10, 32, 40, 1, 1, 0, 0, 1, 1), (1, 6, 20, 16, 12, 3, 1, 1, 1, 2, 1)]
 SIZES = [(1, 17, 64), (3, 7, 129), (17, 64, 33), (64, 129, 17), (129, 64, 100), (5, 2100, 40), (31, 12, 7), (9, 34, 1)]
-TARGETS = {"x86-64": [], "x86-64-v2": [], "x86-64-v3": ["avx2"], "x86-64-v3,+avxvnni": ["avx_vnni"], "x86-64-v4": ["avx512bw"], "x86-64-v4,+avx512vnni": ["avx512_vnni"],
-           "x86-64-v4,+avx512bf16": ["avx512_bf16"], "native": []}
+TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v3,+avxvnni", "x86-64-v4", "x86-64-v4,+avx512vnni", "x86-64-v4,+avx512bf16", "native"]
 
 
 def bits_of(array):
@@ -148,8 +149,6 @@ class ConvolutionCase(Case):
 
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
-    with open("/proc/cpuinfo") as file:
-        flags = set(next((line for line in file if line.startswith("flags")), "").split())
     cases = []
     for i, kinds in enumerate(PRODUCTS):
         for j, sizes in enumerate(SIZES):
@@ -161,9 +160,7 @@ def main():
     runtime = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so"))
     wrong = 0
     everything = cases
-    for number, (target, needs) in enumerate(TARGETS.items()):
-        if chosen and target not in chosen or not chosen and not flags.issuperset(needs):
-            continue
+    for number, target in levels.numbered(TARGETS, chosen):
         cases = halves + (everything if chosen else everything[::2] if target == "native" else everything[number::8])
         worst = 0.0
         with tempfile.TemporaryDirectory() as folder:

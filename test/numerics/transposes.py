@@ -13,13 +13,14 @@ import tempfile
 
 import numpy as np
 
+import levels
+
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "models"))
 import sinter_runtime
 
 TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8}
 SHAPES = [(5,), (40, 23, 2), (6, 40, 23, 2), (3, 19, 5, 2), (17, 2, 2), (1, 33, 16, 2, 2, 1), (5, 16, 2), (2, 2, 16, 2), (7, 9, 11, 2), (31, 33), (16, 4, 16), (9, 18, 3),
           (4, 16, 4, 4), (2, 2, 2, 2), (64, 2, 64)]
-LEVELS = {"x86-64": [], "x86-64-v3": ["avx2"], "x86-64-v4": ["avx512bw"], "native": []}
 
 
 def image(number, rng):
@@ -43,8 +44,6 @@ def image(number, rng):
 
 def main():
     build = sys.argv[1]
-    with open("/proc/cpuinfo") as file:
-        flags = set(next((line for line in file if line.startswith("flags")), "").split())
     rng = np.random.default_rng(5)
     cases = []
     for shape in SHAPES:
@@ -72,9 +71,7 @@ def main():
         "  return %y : tensor<2x5x17x3xf32>\n}\n", x, {"y": spread}))
     text += "".join(made for made, _, _ in images)
     runtime, wrong = sinter_runtime.Runtime(os.path.join(build, "lib", "libsinter_rt.so")), 0
-    for level, needs in LEVELS.items():
-        if not flags.issuperset(needs):
-            continue
+    for level in levels.runnable():
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/m.mlir", "w") as file:
                 file.write(text)

@@ -136,7 +136,7 @@ func.func @others(%x: tensor<5x3x40xf32>, %h: tensor<3x10xf32>, %w: tensor<2x9x9
     %s = sinter.cumulative add %a {axis = 1 : i64} : (tensor<7x30xf32>) -> tensor<7x30xf32>
     sinter.yield (%s) : tensor<7x30xf32>
   }
-  %k25:2 = sinter.kernel single(%rows) {schedule = #sinter.schedule<order>} : (tensor<7x30xf32>) -> (tensor<7x30xf32>, tensor<7x30xi64>) {
+  %k25:2 = sinter.kernel single(%rows) {schedule = #sinter.schedule<order, lanes = 2, chunk = 3>} : (tensor<7x30xf32>) -> (tensor<7x30xf32>, tensor<7x30xi64>) {
   ^bb0(%a: tensor<7x30xf32>):
     %v, %i = sinter.sort %a {axis = 1 : i64} : (tensor<7x30xf32>) -> (tensor<7x30xf32>, tensor<7x30xi64>)
     sinter.yield (%v, %i) : tensor<7x30xf32>, tensor<7x30xi64>

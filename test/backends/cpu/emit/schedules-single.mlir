@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Transposes, windows that are replaced, greatest elements and bags with schedules that nobody would choose. Those of
-// scatters, of selections and of sorted rows have no numbers: an emitter without a choice has one schedule.
+// scatters and of selections have no numbers: an emitter without a choice has one schedule.
 // RUN: sinter check %s
 // REQUIRES: x86_64
 func.func @single(%t: tensor<3x37x53xf32>, %base_f32: tensor<9x99xf32>, %window_f32: tensor<3x64xf32>, %base_i8: tensor<9x99xi8>, %window_i8: tensor<3x64xi8>, %base_i16: tensor<9x99xi16>, %window_i16: tensor<3x64xi16>, %rows: tensor<7x30xf32>, %table: tensor<11x24xf32>, %weights: tensor<12xf32>) -> (tensor<3x53x37xf32>, tensor<3x53x37xf32>, tensor<3x53x37xf32>, tensor<3x53x37xf32>, tensor<3x53x37xf32>, tensor<3x53x37xf32>, tensor<9x99xf32>, tensor<9x99xf32>, tensor<9x99xi8>, tensor<9x99xi16>, tensor<9x99xi8>, tensor<9x99xi16>, tensor<7x3xf32>, tensor<7x3xi64>, tensor<7x3xf32>, tensor<7x3xi64>, tensor<7x3xf32>, tensor<7x3xi64>, tensor<7x3xf32>, tensor<7x3xi64>, tensor<7x3xf32>, tensor<7x3xi64>, tensor<7x3xf32>, tensor<7x3xi64>, tensor<4x24xf32>, tensor<4x24xf32>, tensor<4x24xf32>, tensor<4x24xf32>, tensor<4x24xf32>, tensor<4x24xf32>) {
@@ -68,32 +68,32 @@ func.func @single(%t: tensor<3x37x53xf32>, %base_f32: tensor<9x99xf32>, %window_
     %y = sinter.dynamic_update_slice %a, %b, %c : (tensor<9x99xi16>, tensor<3x64xi16>, tensor<2xi64>) -> tensor<9x99xi16>
     sinter.yield (%y) : tensor<9x99xi16>
   }
-  %k12:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, chunk = 1>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
+  %k12:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, lanes = 1, chunk = 1>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
   ^bb0(%a: tensor<7x30xf32>, %b: tensor<i64>):
     %y, %p = sinter.top_k %a, %b {axis = 1 : i64} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>)
     sinter.yield (%y, %p) : tensor<7x3xf32>, tensor<7x3xi64>
   }
-  %k13:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, chunk = 2>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
+  %k13:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, lanes = 2, chunk = 2>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
   ^bb0(%a: tensor<7x30xf32>, %b: tensor<i64>):
     %y, %p = sinter.top_k %a, %b {axis = 1 : i64} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>)
     sinter.yield (%y, %p) : tensor<7x3xf32>, tensor<7x3xi64>
   }
-  %k14:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, chunk = 3>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
+  %k14:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, lanes = 4, chunk = 3>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
   ^bb0(%a: tensor<7x30xf32>, %b: tensor<i64>):
     %y, %p = sinter.top_k %a, %b {axis = 1 : i64} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>)
     sinter.yield (%y, %p) : tensor<7x3xf32>, tensor<7x3xi64>
   }
-  %k15:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, chunk = 5>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
+  %k15:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, lanes = 1, chunk = 5>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
   ^bb0(%a: tensor<7x30xf32>, %b: tensor<i64>):
     %y, %p = sinter.top_k %a, %b {axis = 1 : i64} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>)
     sinter.yield (%y, %p) : tensor<7x3xf32>, tensor<7x3xi64>
   }
-  %k16:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, chunk = 7>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
+  %k16:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, lanes = 2, chunk = 7>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
   ^bb0(%a: tensor<7x30xf32>, %b: tensor<i64>):
     %y, %p = sinter.top_k %a, %b {axis = 1 : i64} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>)
     sinter.yield (%y, %p) : tensor<7x3xf32>, tensor<7x3xi64>
   }
-  %k17:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, chunk = 100>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
+  %k17:2 = sinter.kernel single(%rows, %three) {schedule = #sinter.schedule<order, lanes = 4, chunk = 100>} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>) {
   ^bb0(%a: tensor<7x30xf32>, %b: tensor<i64>):
     %y, %p = sinter.top_k %a, %b {axis = 1 : i64} : (tensor<7x30xf32>, tensor<i64>) -> (tensor<7x3xf32>, tensor<7x3xi64>)
     sinter.yield (%y, %p) : tensor<7x3xf32>, tensor<7x3xi64>
