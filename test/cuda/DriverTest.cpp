@@ -176,6 +176,55 @@ TEST_F(DriverTest, injected_failures_come_when_asked_for) {
   EXPECT_EQ(scale(p, 2, 1), CUDA_ERROR_LAUNCH_FAILED);
 }
 
+TEST_F(DriverTest, clusters_of_the_text_need_nothing_of_the_launch) {
+  // Each block writes what the other one of its pair has in shared memory.
+  const char *const pairs = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry pair(.param .u64 p) .explicitcluster .reqnctapercluster 2, 1, 1 {
+  .reg .b64 %r<3>; .reg .b32 %t<6>; .shared .align 4 .b8 s[4];
+  ld.param.u64 %r0, [p]; mov.u32 %t0, %ctaid.x; mov.u32 %t1, %cluster_ctarank; mov.u32 %t2, s; st.shared.u32 [s], %t0;
+  barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+  xor.b32 %t3, %t1, 1; mapa.shared::cluster.u32 %t4, %t2, %t3; ld.shared::cluster.u32 %t5, [%t4];
+  mul.wide.u32 %r1, %t0, 4; add.s64 %r0, %r0, %r1; st.global.u32 [%r0], %t5;
+  barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned; ret; }
+)";
+  CUmodule clusters;
+  CUfunction pair = nullptr;
+  OK(cu("cuModuleLoadData", &clusters, (const void *)pairs));
+  OK(cu("cuModuleGetFunction", &pair, clusters, "pair"));
+  CUdeviceptr p = put({0, 0, 0, 0});
+  void *params[] = {&p};
+  auto launch = [&](unsigned blocks, CUstream stream) {
+    return cu("cuLaunchKernel", pair, blocks, 1u, 1u, 1u, 1u, 1u, 0u, stream, params, (void **)nullptr);
+  };
+  std::vector<uint32_t> got(4);
+  OK(launch(4, nullptr));
+  OK(cu("cuMemcpyDtoH", (void *)got.data(), p, size_t(16)));
+  EXPECT_EQ(got, (std::vector<uint32_t>{1, 0, 3, 2}));
+  EXPECT_EQ(launch(3, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(report(), "wrong launch: kernel pair: a grid of (3,1,1) blocks in clusters of (2,1,1)\n");
+  reset();
+  CUstream stream;
+  CUgraph graph;
+  CUgraphExec exec;
+  OK(cu("cuStreamCreate", &stream, 0u));
+  OK(cu("cuMemsetD8", p, (unsigned char)9, size_t(16)));
+  OK(cu("cuStreamBeginCapture", stream, 0));
+  OK(launch(4, stream));
+  OK(cu("cuStreamEndCapture", stream, &graph));
+  OK(cu("cuGraphInstantiate", &exec, graph, 0ull));
+  OK(cu("cuGraphLaunch", exec, stream));
+  OK(cu("cuMemcpyDtoH", (void *)got.data(), p, size_t(16)));
+  EXPECT_EQ(got, (std::vector<uint32_t>{1, 0, 3, 2}));
+  EXPECT_EQ(report(), "");
+  OK(cu("cuGraphExecDestroy", exec));
+  OK(cu("cuGraphDestroy", graph));
+  OK(cu("cuStreamDestroy", stream));
+  OK(cu("cuModuleUnload", clusters));
+  OK(cu("cuMemFree", p));
+}
+
 TEST_F(DriverTest, captured_work_runs_when_the_graph_does_and_can_be_changed) {
   CUdeviceptr p = put({1, 1});
   CUstream stream;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The kernels of kernels/hopper_sm_90a.ptx, and tensor maps for them.
+// The kernels of kernels/hopper_sm_90a.ptx and clusters_sm_90a.ptx, and tensor maps for them.
 #pragma once
 
 #include "test/cuda/Runner.h"
 #include "test/cuda/machine/TensorMap.h"
 
 #include <fstream>
+#include <map>
 #include <sstream>
 
 namespace sinter::ptx {
@@ -27,14 +28,16 @@ inline Map mapOf(int type, uint64_t address, std::vector<uint64_t> sizes, std::v
   return map;
 }
 
-/// The module with that kernel alone.
-inline std::string hopperText(const std::string &kernel) {
-  static const std::string text = [] {
-    std::ifstream file(std::string(CUDA_KERNELS) + "/hopper_sm_90a.ptx");
+/// The module of kernels/`file`.ptx with that kernel alone.
+inline std::string textOf(const std::string &file, const std::string &kernel) {
+  static std::map<std::string, std::string> texts;
+  std::string &text = texts[file];
+  if (text.empty()) {
+    std::ifstream stream(std::string(CUDA_KERNELS) + "/" + file + ".ptx");
     std::ostringstream all;
-    all << file.rdbuf();
-    return all.str();
-  }();
+    all << stream.rdbuf();
+    text = all.str();
+  }
   const std::string entry = ".visible .entry ";
   const size_t begin = text.find(entry + kernel + "("), end = text.find(entry, begin + 1);
   if (begin == std::string::npos)
@@ -42,9 +45,10 @@ inline std::string hopperText(const std::string &kernel) {
   return text.substr(0, text.find(entry)) + text.substr(begin, end - begin); // shared memory is declared first
 }
 
-/// The same with the n-th `from` become `to`; empty where there is none.
-inline std::string changedText(const std::string &kernel, const std::string &from, int n, const std::string &to) {
-  std::string changed = hopperText(kernel);
+inline std::string hopperText(const std::string &kernel) { return textOf("hopper_sm_90a", kernel); }
+
+/// A module with the n-th `from` of its kernel become `to`; empty where there is none.
+inline std::string withChange(std::string changed, const std::string &from, int n, const std::string &to) {
   size_t at = changed.find(".entry");
   for (int i = 0; i <= n && at != std::string::npos; ++i)
     at = changed.find(from, at + 1);

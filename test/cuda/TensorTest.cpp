@@ -123,7 +123,7 @@ TEST(Tensor, what_is_no_map_is_told) {
 /// What a store reads has to stay until it was waited for.
 TEST(Tensor, stores_that_are_not_waited_for_are_told) {
   auto told = [](const std::string &from, const std::string &to) {
-    const std::string changed = changedText("box", from, 0, to);
+    const std::string changed = withChange(hopperText("box"), from, 0, to);
     EXPECT_NE(changed, "") << from;
     Runner run(changed);
     run.dynamicShared = 256;

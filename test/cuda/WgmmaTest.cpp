@@ -147,7 +147,7 @@ TEST(Wgmma, mistakes_are_told) {
   };
   for (const Mutant &mutant : mutants) {
     const std::string name = std::string(mutant.kernel) + ": " + mutant.from + " " + std::to_string(mutant.n);
-    const std::string changed = changedText(mutant.kernel, mutant.from, mutant.n, mutant.to);
+    const std::string changed = withChange(hopperText(mutant.kernel), mutant.from, mutant.n, mutant.to);
     ASSERT_NE(changed, "") << name;
     const std::string report =
         std::string(mutant.kernel) == "pipeline" ? runPipeline(changed) : runProduct(changed, mutant.kernel);
@@ -157,7 +157,8 @@ TEST(Wgmma, mistakes_are_told) {
 
 TEST(Wgmma, waits_that_never_end_are_a_deadlock) {
   for (const char *bytes : {"12304", "12272"}) {
-    const std::string changed = changedText("pipeline", "%r260, 12288;", 0, std::string("%r260, ") + bytes + ";");
+    const std::string changed =
+        withChange(hopperText("pipeline"), "%r260, 12288;", 0, std::string("%r260, ") + bytes + ";");
     EXPECT_TRUE(runPipeline(changed).starts_with("deadlock: kernel pipeline")) << bytes << "\n" << runPipeline(changed);
   }
 }

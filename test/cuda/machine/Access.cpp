@@ -2,6 +2,7 @@
 // Every access to memory comes through here: where the address lies, whether it may be touched, who touched it before.
 #include "Machine.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -14,25 +15,60 @@ static std::string hex(uint64_t value) {
 }
 
 static const char *spaceName(Space space) {
-  static const char *names[] = {"generic", "global", "shared", "local", "const", "param", "register"};
+  static const char *names[] = {"generic", "global", "shared",   "local",
+                                "const",   "param",  "register", "shared::cluster"};
   return names[int(space)];
+}
+
+uint32_t Warp::Place::sharedOffset() const { return uint32_t(data - owner->shared.get()); }
+
+Block &Warp::ownerOf(const Inst &i, unsigned lane, Space space, uint64_t &address) {
+  const uint64_t number = address >> 24; // one more than the rank
+  if (!number || number > 255)
+    return block;
+  if (number > cluster.blocks.size())
+    fault(FaultKind::Invalid, i, lane,
+          "shared memory of block " + std::to_string(number - 1) + " of a cluster of " +
+              std::to_string(cluster.blocks.size()));
+  Block &owner = *cluster.blocks[number - 1];
+  address &= 0xffffff;
+  if (&owner == &block)
+    return owner;
+  const std::string whose = "shared memory of block " + std::to_string(owner.rank) + " of the cluster";
+  if (space == Space::Shared)
+    fault(FaultKind::Invalid, i, lane, "an address in " + whose + ", which .shared::cluster alone reaches");
+  if (owner.ended)
+    fault(FaultKind::UseAfterFree, i, lane, whose + ", which has ended");
+  const auto first = clock.begin() + owner.rank * launch.warpsPerBlock;
+  if (std::all_of(first, first + launch.warpsPerBlock, [](uint32_t known) { return known == 0; }))
+    fault(FaultKind::Race, i, lane,
+          whose + ", which may not have begun: nothing of it was waited for, such as barrier.cluster");
+  return owner;
+}
+
+Warp::Place Warp::locateOwn(const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes,
+                            bool forWrite) {
+  Place place = locate(i, lane, space, address, bytes, forWrite);
+  if (place.owner != &block)
+    fault(FaultKind::Invalid, i, lane, place.owner ? "shared memory of another block" : "this is not shared memory");
+  return place;
 }
 
 Warp::Place Warp::locate(const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes, bool forWrite) {
   if (address & (bytes - 1))
     fault(FaultKind::Misaligned, i, lane,
           std::to_string(bytes) + " bytes at " + hex(address) + " of " + spaceName(space) + " memory");
-  Block *owner = &block;
   if (space == Space::Generic) {
-    if (address - kSharedWindow < uint64_t(1) << 32)
-      space = Space::Shared;
-    else if (address - kLocalWindow < uint64_t(1) << 32)
+    if (address - kSharedWindow < uint64_t(1) << 32) {
+      space = Space::SharedCluster;
+      address -= kSharedWindow;
+    } else if (address - kLocalWindow < uint64_t(1) << 32)
       space = Space::Local;
     else if (address - kParamWindow < uint64_t(1) << 32)
       space = Space::Param;
     else
       space = Space::Global;
-    if (space != Space::Global)
+    if (space == Space::Local || space == Space::Param)
       address &= 0xffffff;
   }
   switch (space) {
@@ -58,16 +94,18 @@ Warp::Place Warp::locate(const Inst &i, unsigned lane, Space space, uint64_t add
     return {region->data + offset, region->valid + offset, region->shadow ? region->shadow + offset / 4 : nullptr,
             region, offset};
   }
-  case Space::Shared: {
-    auto &regions = owner->sharedRegions;
-    Region *region = owner->lastRegion < regions.size() ? &regions[owner->lastRegion] : nullptr;
+  case Space::Shared:
+  case Space::SharedCluster: {
+    Block &owner = ownerOf(i, lane, space, address);
+    auto &regions = owner.sharedRegions;
+    Region *region = owner.lastRegion < regions.size() ? &regions[owner.lastRegion] : nullptr;
     if (!region || !region->holds(address, bytes)) {
       region = nullptr;
       const Region *near = nullptr;
       for (unsigned n = 0; n < regions.size(); ++n) {
         if (regions[n].holds(address, bytes)) {
           region = &regions[n];
-          owner->lastRegion = n;
+          owner.lastRegion = n;
           break;
         }
         if (!near || regions[n].base <= address)
@@ -79,7 +117,7 @@ Warp::Place Warp::locate(const Inst &i, unsigned lane, Space space, uint64_t add
                   " of shared memory: " + (near ? describeIn(*near, address, bytes) : "the block has none"));
     }
     uint64_t offset = address - region->base;
-    return {region->data + offset, region->valid + offset, region->shadow + offset / 4, region, offset};
+    return {region->data + offset, region->valid + offset, region->shadow + offset / 4, region, offset, &owner};
   }
   case Space::Local: {
     uint64_t end = frame->localBase + frame->code->function->localBytes;
@@ -160,7 +198,7 @@ void Warp::checkWriter(const Inst &i, unsigned lane, const Place &place, unsigne
 
 void Warp::noteRead(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong) {
   const ThreadNumber me = number(lane);
-  const uint32_t now = clock[index], stamp = place.region->base < kDeviceBase ? block.stamp : launch.stamp;
+  const uint32_t now = clock[slot], stamp = place.owner ? place.owner->stamp : launch.stamp;
   const Bytes range = granules(place.offset, bytes);
   for (unsigned n = 0; n < range.count; ++n) {
     Granule &g = place.shadow[n];
@@ -186,9 +224,9 @@ void Warp::noteRead(const Inst &i, unsigned lane, const Place &place, unsigned b
 
 void Warp::noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong, uint32_t line) {
   const ThreadNumber me = number(lane);
-  const uint32_t now = clock[index], stamp = place.region->base < kDeviceBase ? block.stamp : launch.stamp;
+  const uint32_t now = clock[slot], stamp = place.owner ? place.owner->stamp : launch.stamp;
   const Bytes range = granules(place.offset, bytes);
-  if (block.productsUnderWay && place.region->base < kDeviceBase)
+  if (place.owner && place.owner->productsUnderWay)
     checkProducts(i, lane, place, bytes);
   if (block.storesUnderWay && place.region->base < kDeviceBase)
     checkStores(i, lane, place, bytes);
@@ -221,9 +259,9 @@ void Warp::noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned 
 void Warp::checkProxy(const Inst &i, unsigned lane, const Place &place, unsigned bytes, const char *does) {
   for (unsigned n = 0; n < bytes / 4; ++n) {
     const Granule &g = place.shadow[n];
-    if (g.stamp != block.stamp || !g.writer || g.writerAsync)
+    if (g.stamp != place.owner->stamp || !g.writer || g.writerAsync)
       continue;
-    const uint32_t warp = ((g.writer - 1) >> 5) % launch.warpsPerBlock;
+    const uint32_t warp = ((g.writer - 1) >> 5) % launch.warpsPerCluster;
     if (warp >= proxied.size() || proxied[warp] < g.writerClock)
       fault(FaultKind::Race, i, lane,
             std::string(does) + " what " + threadName(g.writer) + " wrote at line " + std::to_string(g.writerLine) +
@@ -232,7 +270,7 @@ void Warp::checkProxy(const Inst &i, unsigned lane, const Place &place, unsigned
 }
 
 void Warp::noteAsyncWrite(const Inst &i, unsigned lane, const Place &place, unsigned bytes) {
-  if (!place.shadow || place.region->base >= kDeviceBase)
+  if (!place.owner)
     fault(FaultKind::Invalid, i, lane, "a bulk copy must go to shared memory");
   checkProxy(i, lane, place, bytes, "overwrites");
   noteWrite(i, lane, place, bytes, false, i.line);
@@ -242,8 +280,8 @@ void Warp::noteAsyncWrite(const Inst &i, unsigned lane, const Place &place, unsi
 
 uint8_t *Warp::readAsync(const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes) {
   Place place = locate(i, lane, space, address, bytes, false);
-  if (!place.shadow || place.region->base >= kDeviceBase)
-    fault(FaultKind::Invalid, i, lane, "the operand must lie in shared memory");
+  if (place.owner != &block)
+    fault(FaultKind::Invalid, i, lane, "the operand must lie in the block's own shared memory");
   noteRead(i, lane, place, bytes, false);
   checkProxy(i, lane, place, bytes, "reads");
   if (!allValid(place.valid, bytes))

@@ -36,12 +36,12 @@ static void issue(Warp &w, const Inst &i, Mask m) {
       }
     }
     const Space space = i.aux2 & 0x20000 ? Space::Generic : Space::Shared;
-    Warp::Place place = w.locate(i, l, space, to, bytes, true);
+    Warp::Place place = w.locateOwn(i, l, space, to, bytes, true);
     w.noteWrite(i, l, place, bytes, false, i.line);
     for (unsigned n = 0; n < bytes / 4; ++n)
       place.shadow[n].pending = 1; // by the generic proxy: wgmma sees it behind a fence alone
     std::memset(place.valid, 1, bytes);
-    copy.address = uint64_t(place.data - w.block.shared.get());
+    copy.address = place.sharedOffset();
     w.async[l].open.push_back(copy);
   }
 }
@@ -53,7 +53,7 @@ static void finish(Warp &w, unsigned lane, const std::vector<Warp::AsyncCopy> &c
       Granule &g = w.block.sharedShadow[copy.address / 4 + n];
       g.pending = 0;
       g.writer = w.number(lane); // written now, for whoever looks
-      g.writerClock = w.clock[w.index];
+      g.writerClock = w.clock[w.slot];
     }
   }
 }

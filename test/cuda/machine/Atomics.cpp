@@ -13,7 +13,8 @@ struct Atom {
   Space space = Space::Generic;
   Do what;
   Type type;
-  bool result, acquire = false, release = false, device = true, frameLocal = false;
+  bool result, acquire = false, release = false, frameLocal = false;
+  Scope scope = Scope::Device;
 };
 } // namespace
 
@@ -80,8 +81,8 @@ static void atom(Warp &w, const Inst &i, Mask m) {
     unsigned l = __builtin_ctz(m);
     uint64_t address = i.aux & 0x80000000 ? w.in<uint64_t>(i, 0)[l] : w.in<uint32_t>(i, 0)[l];
     address += i.imm + (a.frameLocal ? w.frame->localBase : 0);
-    w.acquireAt(address, a.acquire);
-    w.releaseAt(address, a.release, a.device);
+    w.acquireAt(a.space, address, a.acquire);
+    w.releaseAt(a.space, address, a.release, a.scope);
     uint8_t *at = w.update(i, l, a.space, address, bytes);
     uint64_t old = 0, b = 0, c = 0;
     std::memcpy(&old, at, bytes);
@@ -99,11 +100,12 @@ static void decodeAtom(Decoder &d) {
   Atom a;
   a.result = d.name() == "atom";
   int space = d.oneOf({"global", "shared", "shared::cta", "shared::cluster"});
-  a.space = space < 0 ? Space::Generic : space == 0 ? Space::Global : Space::Shared;
+  static const Space spaces[] = {Space::Global, Space::Shared, Space::Shared, Space::SharedCluster};
+  a.space = space < 0 ? Space::Generic : spaces[space];
   int order = d.oneOf({"relaxed", "acquire", "release", "acq_rel"});
   a.acquire = order == 1 || order == 3;
   a.release = order >= 2;
-  a.device = d.oneOf({"cta", "cluster", "gpu", "sys"}) != 0;
+  a.scope = scopeOf(d.oneOf({"cta", "cluster", "gpu", "sys"}));
   int what = d.oneOf({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"});
   if (what < 0)
     d.fail("an operation is required");

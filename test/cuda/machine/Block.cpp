@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks and launches: barriers, the turns of warps and of blocks, and what a launch must satisfy.
+// Blocks: their barriers, the turns of their warps, and what a launch must satisfy.
 #include "Machine.h"
 
 #include <algorithm>
 #include <bit>
-#include <deque>
 #include <utility>
 
 namespace sinter::ptx {
 
-Block::Block(Launch &launch, uint64_t index) : launch(launch), index(index) {
+Block::Block(Cluster &cluster, unsigned rank)
+    : cluster(cluster), launch(cluster.launch), rank(rank), id(blockOf(launch, cluster.index, rank)),
+      index(id.x + uint64_t(launch.grid.x) * (id.y + uint64_t(launch.grid.y) * id.z)) {
   static std::atomic<uint32_t> stamps = 0;
   stamp = ++stamps;
-  id = {uint32_t(index % launch.grid.x), uint32_t(index / launch.grid.x % launch.grid.y),
-        uint32_t(index / launch.grid.x / launch.grid.y)};
   uint32_t dynamicAt = (launch.module->sharedBytes + 1023) / 1024 * 1024;
   sharedBytes = dynamicAt + launch.dynamicShared;
   if (sharedBytes) {
@@ -88,8 +87,8 @@ void Warp::arriveAtBarrier(const Inst &i, Mask lanes, unsigned id) {
   barrier.arrived += 32;
   join(barrier.clock, clock);
   join(barrier.proxied, proxied);
-  ++clock[index];
-  block.failedWaits = 0;
+  ++clock[slot];
+  cluster.failedWaits = 0;
   if (more->predicate >= 0) {
     Mask predicate = *in<Mask>(i, more->predicate) & here;
     barrier.count += std::popcount(predicate);
@@ -110,10 +109,10 @@ void Warp::arriveAtBarrier(const Inst &i, Mask lanes, unsigned id) {
   if (barrier.arrived < expected)
     return;
   for (Warp *warp : barrier.waiting) {
-    uint32_t own = warp->clock[warp->index];
+    uint32_t own = warp->clock[warp->slot];
     join(warp->clock, barrier.clock);
     join(warp->proxied, barrier.proxied);
-    warp->clock[warp->index] = own;
+    warp->clock[warp->slot] = own;
     for (Group &waiting : warp->groups)
       if (waiting.wait == Group::Barrier && waiting.barrier == id) {
         waiting.wait = Group::Ready;
@@ -136,6 +135,31 @@ void Warp::arriveAtBarrier(const Inst &i, Mask lanes, unsigned id) {
 
 static constexpr uint64_t kInstructionsBetweenPauses = 4096;
 
+void Block::reportStuck() const {
+  const Inst *at = nullptr;
+  const Warp *who = nullptr;
+  std::string what;
+  unsigned ended = 0, number = 0;
+  for (auto &warp : warps) {
+    ended += std::popcount(warp->initial & ~warp->live);
+    for (const Group &group : warp->groups)
+      if (group.wait == Group::Barrier && (!at || group.at->line != at->line)) {
+        if (at)
+          what += ", others wait at line " + std::to_string(group.at->line);
+        else
+          at = group.at, who = warp.get(), number = group.barrier;
+      }
+  }
+  std::string came = "not all threads came";
+  if (number == kClusterBarrier)
+    came = cluster.arrivals() + " of the cluster came";
+  else if (barriers[number].at == at)
+    came =
+        std::to_string(barriers[number].arrived) + " of " + std::to_string(barriers[number].expected) + " threads came";
+  who->fault(FaultKind::DivergentBarrier, *at, std::countr_zero(who->live),
+             came + what + (ended ? ", " + std::to_string(ended) + " threads have ended" : ""));
+}
+
 bool Block::run(uint64_t turns) {
   for (uint64_t used = 0; used < turns;) {
     progress = false;
@@ -154,30 +178,10 @@ bool Block::run(uint64_t turns) {
       launch.pausedAt = launch.instructions;
       launch.pause();
     }
-    if (!progress) { // every warp waits at a barrier that will not be complete
-      const Inst *at = nullptr;
-      const Warp *who = nullptr;
-      std::string what;
-      unsigned ended = 0;
-      for (auto &warp : warps) {
-        ended += std::popcount(warp->initial & ~warp->live);
-        for (const Group &group : warp->groups)
-          if (group.wait == Group::Barrier && (!at || group.at->line != at->line)) {
-            if (at)
-              what += ", others wait at line " + std::to_string(group.at->line);
-            else
-              at = group.at, who = warp.get();
-          }
-      }
-      const Barrier *barrier = nullptr;
-      for (const Barrier &one : barriers)
-        if (one.at == at)
-          barrier = &one;
-      who->fault(FaultKind::DivergentBarrier, *at, std::countr_zero(who->live),
-                 (barrier
-                      ? std::to_string(barrier->arrived) + " of " + std::to_string(barrier->expected) + " threads came"
-                      : "not all threads came") +
-                     what + (ended ? ", " + std::to_string(ended) + " threads have ended" : ""));
+    if (!progress) { // every warp waits at a barrier
+      if (cluster.blocks.size() > 1)
+        return false; // for another block, which may come
+      reportStuck();
     }
     if (launch.instructions > launch.device.maxInstructions)
       for (auto &warp : warps)
@@ -188,12 +192,41 @@ bool Block::run(uint64_t turns) {
   }
   if (!std::all_of(warps.begin(), warps.end(), [](const auto &warp) { return warp->ended(); }))
     return false;
+  checkBarriersAtEnd();
+  if (cluster.blocks.size() > 1)
+    checkOthersAtEnd();
+  return ended = true;
+}
+
+void Block::checkBarriersAtEnd() const {
   for (const Barrier &barrier : barriers) // bar.arrive that nobody waited for
     if (barrier.arrived)
       warps[0]->fault(FaultKind::DivergentBarrier, *barrier.at, 0,
                       "the block ended with " + std::to_string(barrier.arrived) + " of " +
                           std::to_string(barrier.expected) + " threads at this barrier");
-  return true;
+}
+
+// Shared memory ends with its block, so what other blocks did there must come before.
+void Block::checkOthersAtEnd() const {
+  const auto comesBefore = [&](ThreadNumber thread, uint32_t clock) {
+    const uint32_t slot = ((thread - 1) >> 5) % launch.warpsPerCluster;
+    return !thread || slot / launch.warpsPerBlock == rank ||
+           std::any_of(warps.begin(), warps.end(), [&](const auto &warp) { return warp->ordered(thread, clock); });
+  };
+  for (const Region &region : sharedRegions)
+    for (uint64_t n = 0; n < (region.size + 3) / 4; ++n) {
+      const Granule &g = region.shadow[n];
+      if (g.stamp != stamp)
+        continue;
+      const bool writes = !comesBefore(g.writer, g.writerClock), reads0 = !comesBefore(g.readers[0], g.readerClocks[0]),
+                 reads1 = !comesBefore(g.readers[1], g.readerClocks[1]);
+      if (writes || reads0 || reads1)
+        warps[0]->fault(FaultKind::Race, launch.code->insts.back(), 0,
+                        "the block ends, and " + warps[0]->threadName(writes ? g.writer : g.readers[reads0 ? 0 : 1]) +
+                            " may still " + (writes ? "write" : "read") + " " +
+                            describeIn(region, region.base + n * 4, 4) +
+                            ": the end waits for nothing behind that access");
+    }
 }
 
 [[noreturn]] static void wrong(const Launch &launch, const std::string &what) {
@@ -206,7 +239,7 @@ static std::string text(const Dim3 &d) {
 
 void checkLaunch(const Launch &launch) {
   const Function &f = *launch.code->function;
-  const Dim3 &grid = launch.grid, &block = launch.block, &cluster = launch.cluster;
+  const Dim3 &grid = launch.grid, &block = launch.block, cluster = clusterOf(launch);
   if (!f.isEntry)
     wrong(launch, "it is no kernel");
   if (launch.params.size() != f.paramBytes)
@@ -228,10 +261,24 @@ void checkLaunch(const Launch &launch) {
   if (shared > launch.device.maxSharedOptin)
     wrong(launch, std::to_string(shared) + " bytes of shared memory, at most " +
                       std::to_string(launch.device.maxSharedOptin) + " are possible");
+  const Dim3 required = {f.requiredCluster[0], f.requiredCluster[1], f.requiredCluster[2]};
+  const bool isAsked = launch.cluster.count() != 1;
+  if (required.x && isAsked && !(launch.cluster == required))
+    wrong(launch, "clusters of " + text(launch.cluster) + " blocks, .reqnctapercluster requires " + text(required));
+  if (f.explicitCluster && !required.x && !isAsked)
+    wrong(launch, ".explicitcluster requires the size of clusters with the launch");
   if (!cluster.count() || grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
     wrong(launch, "a grid of " + text(grid) + " blocks in clusters of " + text(cluster));
-  if (cluster.count() > 1)
-    wrong(launch, "clusters of more than one block are not supported by this machine");
+  if (cluster.count() > 1 && launch.device.major < 9)
+    wrong(launch, "clusters of " + text(cluster) + " blocks on sm_" + std::to_string(launch.device.major) +
+                      std::to_string(launch.device.minor) + ", which has none");
+  if (cluster.count() > 8)
+    wrong(launch, "a cluster of " + std::to_string(cluster.count()) + " blocks, at most 8 are possible");
+}
+
+Dim3 clusterOf(const Launch &launch) {
+  const unsigned *required = launch.code->function->requiredCluster;
+  return required[0] ? Dim3{required[0], required[1], required[2]} : launch.cluster;
 }
 
 unsigned residentBlocks(const Device &device, const Code &code, unsigned threads, uint32_t dynamicShared) {
@@ -242,28 +289,6 @@ unsigned residentBlocks(const Device &device, const Code &code, unsigned threads
   if (shared > device.sharedPerMultiprocessor)
     return 0;
   return std::min<uint64_t>({32, 64 / warps, device.sharedPerMultiprocessor / shared});
-}
-
-void execute(Launch &launch) {
-  static std::atomic<uint32_t> stamps = 0;
-  checkLaunch(launch);
-  launch.stamp = ++stamps;
-  launch.warpsPerBlock = uint32_t((launch.block.count() + 31) / 32);
-  const uint64_t count = launch.grid.count();
-  const uint64_t resident =
-      uint64_t(launch.device.multiprocessors) *
-      std::max(1u, residentBlocks(launch.device, *launch.code, unsigned(launch.block.count()), launch.dynamicShared));
-  // One block after the other; one that does not end (it may wait for others) shares turns with the next.
-  std::deque<std::unique_ptr<Block>> running;
-  uint64_t next = 0;
-  while (next < count || !running.empty()) {
-    if (next < count && running.size() < resident)
-      running.push_front(std::make_unique<Block>(launch, next++));
-    auto block = std::move(running.front());
-    running.pop_front();
-    if (!block->run(uint64_t(1) << 22))
-      running.push_back(std::move(block));
-  }
 }
 
 } // namespace sinter::ptx

@@ -106,10 +106,8 @@ static void decodeBarrier(Decoder &d) {
       collective(w, i, m, w.in<Mask>(i, 0), [&](Mask) { w.synchronizeLanes(); });
     });
   }
-  if (d.flag("cluster")) {
-    d.words.clear(); // clusters of one block
-    return d.emit([](Warp &, const Inst &, Mask) {});
-  }
+  if (d.flag("cluster"))
+    return decodeClusterBarrier(d);
   BarrierUse use;
   d.flag("cta");
   use.aligned = d.name() == "bar" || d.flag("aligned");
@@ -141,7 +139,7 @@ static void decodeBarrier(Decoder &d) {
   d.emit(&barrier);
 }
 
-static void fence(Warp &w, const Inst &i, Mask) { w.fence(i.aux2 != 0); }
+static void fence(Warp &w, const Inst &i, Mask) { w.fence(Scope(i.aux2)); }
 static void fenceProxy(Warp &w, const Inst &, Mask) { w.fenceProxy(); }
 static void fenceInit(Warp &w, const Inst &, Mask) { w.block.showMbarriers(w.index); }
 static void decodeFence(Decoder &d) {
@@ -151,11 +149,12 @@ static void decodeFence(Decoder &d) {
     const bool isAsync = !d.takePrefix("async").empty();
     d.words.clear();
     d.expectCount(0, 3);
+    d.inst.aux2 = uint32_t(Scope::Block);
     return d.emit(isAsync ? &fenceProxy : &fence);
   }
   const bool isOfInit = d.flag("mbarrier_init");
   d.expectCount(0, 3);
-  d.inst.aux2 = scope != 0;
+  d.inst.aux2 = uint32_t(scopeOf(scope));
   d.emit(isOfInit ? &fenceInit : &fence);
 }
 
@@ -188,7 +187,7 @@ std::vector<Instruction> controlInstructions() {
           {"exit", decodeRet, ""},
           {"trap", decodeTrap, ""},
           {"bar", decodeBarrier, ".sync .arrive .red, .warp.sync"},
-          {"barrier", decodeBarrier, "as bar, .aligned or not; .cluster with clusters of one block"},
+          {"barrier", decodeBarrier, "as bar, .aligned or not; .cluster.arrive .wait"},
           {"fence", decodeFence, "scopes; .proxy.async and .mbarrier_init, other proxies as fence.acq_rel.cta"},
           {"membar", decodeFence, ".cta .gl .sys"},
           {"nanosleep", decodeSleep, "gives the turn away"},

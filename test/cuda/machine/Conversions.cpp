@@ -447,6 +447,9 @@ static void isspacep(Warp &w, const Inst &i, Mask m) {
     uint64_t a = w.in<uint64_t>(i, 0)[l];
     bool special = a - kSharedWindow < uint64_t(3) << 40;
     bool is = i.imm ? a - i.imm < uint64_t(1) << 32 : !special;
+    const uint64_t number = a >> 24 & 255; // one more than the rank, of another block's memory
+    if (i.aux2 && number && number != w.block.rank + 1)
+      is = false;
     result |= Mask(is) << l;
   }
   setPredicate(w, i, 0, m, result);
@@ -456,6 +459,7 @@ static void decodeIsspacep(Decoder &d) {
   if (space < 0 || space == 3)
     d.unsupported();
   d.inst.imm = windowOf(space >= 5 ? 1 : space);
+  d.inst.aux2 = space == 1 || space == 5;
   d.expectCount(2, 2);
   d.outPredicate(d.operand(0));
   d.in(d.operand(1), {Kind::Bits, 64});

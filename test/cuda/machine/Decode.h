@@ -81,6 +81,9 @@ const std::map<std::string_view, Instruction> &instructions();
 /// A temporary that is written: a place for `_`.
 uint32_t addRegister(Code &code, unsigned bytes);
 
+/// The scope of word n of cta, cluster and wider ones; that of the device where none is given.
+inline Scope scopeOf(int n) { return n == 0 ? Scope::Block : n == 1 ? Scope::Cluster : Scope::Device; }
+
 inline Mask predicate(Warp &w, const Inst &i, unsigned n) {
   Mask value = *w.in<Mask>(i, n);
   return i.aux2 >> n & 1 ? ~value : value;

@@ -15,9 +15,12 @@ std::vector<Instruction> accessInstructions();     // Loads.cpp
 std::vector<Instruction> atomicInstructions();     // Atomics.cpp
 std::vector<Instruction> controlInstructions();    // Control.cpp
 std::vector<Instruction> warpInstructions();       // Collectives.cpp
+std::vector<Instruction> clusterInstructions();    // Clusters.cpp
 std::vector<Instruction> matrixInstructions();     // Matrix.cpp
 std::vector<Instruction> asyncInstructions();      // AsyncCopies.cpp
 std::vector<Instruction> wgmmaInstructions();      // Wgmma.cpp
+
+void decodeClusterBarrier(Decoder &d); // barrier.cluster, without `cluster`
 
 // Integers.cpp and Floats.cpp share names.
 void decodeFloatArithmetic(Decoder &d, Type type);

@@ -7,10 +7,10 @@ namespace sinter::ptx {
 const std::map<std::string_view, Instruction> &instructions() {
   static const std::map<std::string_view, Instruction> table = [] {
     std::map<std::string_view, Instruction> all;
-    for (const auto &family :
-         {integerInstructions(), bitInstructions(), floatInstructions(), comparisonInstructions(),
-          conversionInstructions(), accessInstructions(), atomicInstructions(), controlInstructions(),
-          warpInstructions(), matrixInstructions(), asyncInstructions(), mbarrierInstructions(), wgmmaInstructions()})
+    for (const auto &family : {integerInstructions(), bitInstructions(), floatInstructions(), comparisonInstructions(),
+                               conversionInstructions(), accessInstructions(), atomicInstructions(),
+                               controlInstructions(), warpInstructions(), clusterInstructions(), matrixInstructions(),
+                               asyncInstructions(), mbarrierInstructions(), wgmmaInstructions()})
       for (const Instruction &one : family)
         all[one.name] = one;
     return all;

@@ -11,7 +11,8 @@ struct Access {
   Space space = Space::Generic;
   Type type;
   unsigned count = 1;
-  bool strong = false, acquire = false, release = false, device = true, frameLocal = false, param = false;
+  bool strong = false, acquire = false, release = false, frameLocal = false, param = false;
+  Scope scope = Scope::Device;
   unsigned registerBytes[8] = {};
 };
 } // namespace
@@ -34,7 +35,7 @@ static void loadVector(Warp &w, const Inst &i, Mask m) {
     unsigned l = __builtin_ctz(m);
     const uint64_t address = addressIn(w, i, 0, l, a.frameLocal);
     if (a.strong)
-      w.acquireAt(address, a.acquire);
+      w.acquireAt(a.space, address, a.acquire);
     const uint8_t *from = w.read(i, l, a.space, address, total, a.strong);
     for (unsigned n = 0; n < a.count; ++n) {
       uint8_t *to = w.out<uint8_t>(i, n) + l * a.registerBytes[n];
@@ -65,7 +66,7 @@ static void store(Warp &w, const Inst &i, Mask m) {
     unsigned l = __builtin_ctz(m);
     const uint64_t address = addressIn(w, i, 0, l, a.frameLocal);
     if (a.strong)
-      w.releaseAt(address, a.release, a.device);
+      w.releaseAt(a.space, address, a.release, a.scope);
     uint8_t *to = w.write(i, l, a.space, address, total, a.strong);
     for (unsigned n = 0; n < a.count; ++n) {
       const bool constant = i.refs[i.outs + 1 + n].reg == kConstant;
@@ -129,7 +130,7 @@ static Access parseAccess(Decoder &d) {
   Access a;
   int space = d.oneOf(
       {"global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func"});
-  static const Space spaces[] = {Space::Global, Space::Shared, Space::Shared, Space::Shared, Space::Local,
+  static const Space spaces[] = {Space::Global, Space::Shared, Space::Shared, Space::SharedCluster, Space::Local,
                                  Space::Const,  Space::Param,  Space::Param,  Space::Param};
   a.space = space < 0 ? Space::Generic : spaces[space];
   if (d.flag("volatile") || d.flag("relaxed"))
@@ -140,8 +141,7 @@ static Access parseAccess(Decoder &d) {
     a.strong = a.acquire = true;
   if (d.flag("release"))
     a.strong = a.release = true;
-  int scope = d.oneOf({"cta", "cluster", "gpu", "sys"});
-  a.device = scope != 0;
+  a.scope = scopeOf(d.oneOf({"cta", "cluster", "gpu", "sys"}));
   // Hints that change no value.
   d.flag("weak"), d.flag("nc");
   d.oneOf({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});

@@ -17,11 +17,13 @@
 namespace sinter::ptx {
 
 class Block;
+class Cluster;
 struct Launch;
 
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
   uint64_t count() const { return uint64_t(x) * y * z; }
+  bool operator==(const Dim3 &) const = default;
 };
 
 /// What the machine claims to be.
@@ -30,6 +32,9 @@ struct Device {
   unsigned maxThreads = 1024, maxShared = 48 * 1024, maxSharedOptin = 227 * 1024, sharedPerMultiprocessor = 228 * 1024;
   uint64_t maxInstructions = uint64_t(4) << 32; // of warps, in one launch
 };
+
+/// Of a fence or of an access: who takes part in its order.
+enum class Scope : uint8_t { Block, Cluster, Device };
 
 /// A call of a function by the lanes that made it together.
 struct Frame {
@@ -99,8 +104,14 @@ public:
     Granule *shadow;
     const Region *region;
     uint64_t offset;
+    Block *owner = nullptr; // of shared memory
+    uint32_t sharedOffset() const;
   };
   Place locate(const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes, bool forWrite);
+  /// As `locate` for shared memory of the block itself, where an instruction takes no other.
+  Place locateOwn(const Inst &i, unsigned lane, Space space, uint64_t address, unsigned bytes, bool forWrite);
+  /// The block of a shared address, which becomes one within it.
+  Block &ownerOf(const Inst &i, unsigned lane, Space space, uint64_t &address);
   /// Faults where an access that `does` ("reads", "writes") comes after another's write without an order.
   void checkWriter(const Inst &i, unsigned lane, const Place &place, unsigned bytes, bool strong, const Granule &g,
                    const char *does);
@@ -125,22 +136,25 @@ public:
   /// Lanes wait at this instruction, to run it again once all `members` are here.
   void waitForLanes(const Inst &i, Mask lanes, Mask members);
   void arriveAtBarrier(const Inst &i, Mask lanes, unsigned id);
+  void waitForCluster(const Inst &i, Mask lanes);
   void yield() { turnOver = true; }
 
   // Order of memory accesses (Order.cpp).
   bool ordered(ThreadNumber thread, uint32_t clock) const;
-  void synchronizeLanes() { ++clock[index]; }
-  void fence(bool device);
+  void synchronizeLanes() { ++clock[slot]; }
+  void fence(Scope scope);
   void fenceProxy();
-  void releaseAt(uint64_t address, bool explicitly, bool device);
-  void acquireAt(uint64_t address, bool explicitly);
+  void releaseAt(Space space, uint64_t address, bool explicitly, Scope scope);
+  void acquireAt(Space space, uint64_t address, bool explicitly);
   ThreadNumber number(unsigned lane) const { return (globalIndex << 5 | lane) + 1; }
   std::string threadName(ThreadNumber thread) const;
 
   Block &block;
+  Cluster &cluster;
   Launch &launch;
   const unsigned index;
-  uint32_t globalIndex;
+  const uint32_t slot;        // its place in clocks: of all warps of the cluster
+  const uint32_t globalIndex; // over the grid, cluster by cluster
   const Mask initial;
   Mask live, mask = 0;
   Frame *frame = nullptr;
@@ -148,7 +162,7 @@ public:
   Mask carry = 0; // of add.cc
   Clock clock;
   Clock proxied;   // what the asynchronous proxy sees
-  Clock fenced[2]; // what the last fence of the block, of the device covered
+  Clock fenced[3]; // what the last fence of each scope covered
   std::vector<std::pair<uint64_t, size_t>> seen;
   std::vector<Group> groups;
   std::vector<std::unique_ptr<Frame>> frames;
@@ -172,6 +186,7 @@ public:
   };
   std::array<BulkStores, 32> bulkStores;
   Products products;
+  Mask arrivedNow = 0, arrivedBefore = 0; // lanes at the cluster's barrier: in this phase, in the one that is over
 
 private:
   void step(const Inst &i, Mask m);
@@ -180,7 +195,9 @@ private:
   void mergeGroups();
   [[noreturn]] void reportStuck();
   void newFrame(const Code &code, const Inst *call, Mask lanes);
+  uint64_t orderAddress(Space space, uint64_t address) const;
   friend class Block;
+  friend class Cluster;
   uint32_t stopPc = 0;
   bool rotated = false; // the first group runs for a while, whether or not it is behind
   bool turnOver = false;
@@ -204,13 +221,18 @@ struct Barrier {
 
 class Block {
 public:
-  Block(Launch &launch, uint64_t index);
+  Block(Cluster &cluster, unsigned rank);
   /// True once all threads have ended.
   bool run(uint64_t turns);
+  /// Faults for a block whose warps all wait for what does not come.
+  [[noreturn]] void reportStuck() const;
 
+  Cluster &cluster;
   Launch &launch;
-  const uint64_t index;
+  const unsigned rank; // in its cluster
   Dim3 id;
+  uint64_t index; // in the grid
+  bool ended = false;
   std::vector<std::unique_ptr<Warp>> warps;
   Array<uint8_t> shared, sharedValid;
   Array<Granule> sharedShadow;
@@ -223,7 +245,6 @@ public:
   std::map<uint32_t, std::shared_ptr<Mbarrier>> mbarriers;
   /// Copies see from now on what that warp initialized.
   void showMbarriers(unsigned warp);
-  uint64_t failedWaits = 0; // in a row
   // What wgmma reads: how many are under way, and of those that read each 16 bytes of shared memory.
   uint32_t productsUnderWay = 0;
   std::vector<uint16_t> productReaders;
@@ -231,12 +252,43 @@ public:
   std::vector<uint16_t> storeReaders;
   std::vector<std::vector<const Inst *>> productOrders; // of each warpgroup, all that it ran
   bool progress = false;
+
+private:
+  void checkBarriersAtEnd() const;
+  void checkOthersAtEnd() const;
 };
 
+/// The blocks of a cluster, which run at the same time; a block is one of its own where a kernel asks for none.
+class Cluster {
+public:
+  Cluster(Launch &launch, uint64_t index);
+  /// True once all threads of all blocks have ended.
+  bool run(uint64_t turns);
+  /// barrier.cluster: lanes of a warp arrive; a release carries what they did.
+  void arrive(Warp &warp, Mask lanes, bool releases);
+  /// Ends the phase of the barrier if all threads that have not ended are there.
+  void checkPhase();
+  /// "3 of 64 threads"
+  std::string arrivals() const;
+
+  Launch &launch;
+  const uint64_t index;
+  std::vector<std::unique_ptr<Block>> blocks; // by rank
+  uint64_t failedWaits = 0;                   // for mbarriers, in a row
+  Clock completed, completedProxied;          // of the last phase
+
+private:
+  Clock arriving, arrivingProxied;
+  bool isOpen = false; // somebody has arrived in this phase
+};
+
+/// The number under which lanes wait at their cluster's barrier.
+constexpr unsigned kClusterBarrier = 16;
+
 struct Release {
-  uint64_t block;
+  uint64_t block, cluster;
   Clock clock;
-  bool device;
+  Scope scope;
   std::map<uint64_t, size_t> acquired; // what it had seen itself
 };
 
@@ -252,14 +304,18 @@ struct Launch {
   std::function<void(uint64_t, uint32_t)> setConditional; // what device code calls on a node of a graph
   std::function<void()> pause; // called each few thousand instructions of warps, if it is there
   // while it runs
-  uint32_t stamp = 0, warpsPerBlock = 0;
+  uint32_t stamp = 0, warpsPerBlock = 0, warpsPerCluster = 0;
   uint64_t instructions = 0, threadInstructions = 0, pausedAt = 0;
   std::unordered_map<uint64_t, std::vector<Release>> releases;
   std::string name() const { return code->function->name; }
 };
 
+/// Where a block lies in the grid, by its cluster and its rank there.
+Dim3 blockOf(const Launch &launch, uint64_t cluster, unsigned rank);
 /// Runs a launch to its end; throws Fault.
 void execute(Launch &launch);
+/// The size of its clusters: what the kernel requires, or what the launch asks for.
+Dim3 clusterOf(const Launch &launch);
 /// Throws a Fault if the launch is not one that `code` and `device` allow.
 void checkLaunch(const Launch &launch);
 /// Blocks of `threads` that one multiprocessor holds at once.

@@ -7,15 +7,19 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace sinter::ptx {
 
 struct Block::Mbarrier {
   uint32_t expected = 0, pending = 0, phase = 0;
   int64_t bytes = 0; // that are expected and have not come
-  Clock arriving, completed, arrivingProxied, completedProxied;
-  unsigned maker = 0;             // the warp that initialized it
-  bool isVisibleToCopies = false; // a fence followed
+  struct Known {
+    Clock clock, proxied;
+  };
+  Known arriving[2], completed[2]; // by arrivals of the block itself, and of others of its cluster
+  unsigned maker = 0;              // the warp that initialized it
+  bool isVisibleToCopies = false;  // a fence followed
   struct Copy {
     uint64_t offset; // in shared memory
     uint64_t bytes;
@@ -27,10 +31,8 @@ struct Block::Mbarrier {
       return;
     ++phase;
     pending = expected;
-    completed = std::move(arriving);
-    completedProxied = std::move(arrivingProxied);
-    arriving.clear();
-    arrivingProxied.clear();
+    for (int n = 0; n < 2; ++n)
+      completed[n] = std::exchange(arriving[n], {});
     landed.insert(landed.end(), inFlight.begin(), inFlight.end());
     inFlight.clear();
   }
@@ -41,8 +43,9 @@ enum Action { Init, Inval, Arrive, Expect, ArriveExpect, CompleteTx, TestWait, T
 struct Use {
   Addresses addresses;
   Action action;
-  bool parity = false;
-  int count = -1; // the operand of a count, a state or a parity
+  bool parity = false, relaxed = false, cluster = false; // its order and scope
+  int count = -1;                                        // the operand of a count, a state or a parity
+  int multicast = -1;                                    // the operand of a mask of blocks
 };
 } // namespace
 
@@ -53,28 +56,36 @@ Addresses::One parseAddress(Decoder &d, const Operand &operand, Space space) {
   Space of = space;
   const unsigned number = d.operandCount();
   d.address(operand, of, local);
-  Addresses::One one{number, (d.inst.aux & 0x80000000) != 0, of == Space::Generic, d.inst.imm};
+  Addresses::One one{number, (d.inst.aux & 0x80000000) != 0, of, d.inst.imm};
   d.inst.aux = 0;
   d.inst.imm = 0;
   return one;
 }
 
-static Block::Mbarrier &object(Warp &w, const Inst &i, unsigned lane, const Addresses &a, unsigned n) {
-  Warp::Place place = w.locate(i, lane, a.space(n, Space::Shared), a.get(w, i, n, lane), 8, false);
-  if (!place.shadow || place.region->base >= kDeviceBase)
+static Warp::Place placeOf(Warp &w, const Inst &i, unsigned lane, Space space, uint64_t address, bool forWrite) {
+  Warp::Place place = w.locate(i, lane, space, address, 8, forWrite);
+  if (!place.owner)
     w.fault(FaultKind::Invalid, i, lane, "an mbarrier must lie in shared memory");
-  const uint32_t key = uint32_t(place.data - w.block.shared.get());
-  auto it = w.block.mbarriers.find(key);
-  if (it == w.block.mbarriers.end())
+  return place;
+}
+
+static Block::Mbarrier &object(Warp &w, const Inst &i, unsigned lane, const Warp::Place &place) {
+  auto &all = place.owner->mbarriers;
+  auto it = all.find(place.sharedOffset());
+  if (it == all.end())
     w.fault(FaultKind::Invalid, i, lane, "no mbarrier was initialized here");
-  w.noteRead(i, lane, place, 8, true); // ordered after its initialization
+  // Ordered after its initialization; what fence.mbarrier_init showed, a barrier of the cluster without an order shows.
+  if (place.owner == &w.block || !it->second->isVisibleToCopies)
+    w.noteRead(i, lane, place, 8, true);
   return *it->second;
 }
 
-static void release(Warp &w, Block::Mbarrier &m) {
-  join(m.arriving, w.clock);
-  join(m.arrivingProxied, w.proxied);
-  ++w.clock[w.index];
+// What the warp did is known to who waits: in its own block, and with the scope of the cluster in others.
+static void release(Warp &w, const Block &owner, Block::Mbarrier &m) {
+  Block::Mbarrier::Known &known = m.arriving[&owner != &w.block];
+  join(known.clock, w.clock);
+  join(known.proxied, w.proxied);
+  ++w.clock[w.slot];
 }
 
 void Block::showMbarriers(unsigned warp) {
@@ -83,24 +94,35 @@ void Block::showMbarriers(unsigned warp) {
       m->isVisibleToCopies = true;
 }
 
-// Many in a row, while nothing else happens to any mbarrier or barrier of the block.
+// Many in a row, while nothing else happens to any mbarrier or barrier of the cluster.
 static void waitFailed(Warp &w, const Inst &i, unsigned lane, const Block::Mbarrier &m) {
   constexpr uint64_t kMost = 200000;
-  if (++w.block.failedWaits > kMost)
+  if (++w.cluster.failedWaits > kMost)
     w.fault(FaultKind::Deadlock, i, lane,
             "waits for the end of phase " + std::to_string(m.phase) + " of an mbarrier, where " +
                 std::to_string(m.pending) + " arrivals and " + std::to_string(m.bytes) + " bytes are missing");
 }
 
-static void arrive(Warp &w, const Inst &i, unsigned lane, Block::Mbarrier &m, uint32_t count) {
+static void arrive(Warp &w, const Inst &i, unsigned lane, const Use &use, Block &owner, Block::Mbarrier &m,
+                   uint32_t count) {
   if (!count || count > m.pending)
     w.fault(FaultKind::Invalid, i, lane,
             std::to_string(count) + " arrivals at an mbarrier where " + std::to_string(m.pending) + " are missing");
   m.pending -= count;
-  w.block.failedWaits = 0;
-  release(w, m);
+  w.cluster.failedWaits = 0;
+  if (!use.relaxed && (use.cluster || &owner == &w.block))
+    release(w, owner, m);
   m.endPhase();
   w.block.progress = true;
+}
+
+static void learn(Warp &w, const Use &use, const Block::Mbarrier &m) {
+  const uint32_t own = w.clock[w.slot];
+  for (int n = 0; n <= int(use.cluster) && !use.relaxed; ++n) {
+    join(w.clock, m.completed[n].clock);
+    join(w.proxied, m.completed[n].proxied);
+  }
+  w.clock[w.slot] = own;
 }
 
 static void run(Warp &w, const Inst &i, Mask mask) {
@@ -111,10 +133,13 @@ static void run(Warp &w, const Inst &i, Mask mask) {
     const unsigned l = unsigned(std::countr_zero(at));
     const uint32_t count =
         use.count >= 0 && !(use.action >= TestWait && !use.parity) ? w.in<uint32_t>(i, unsigned(use.count))[l] : 1;
+    const bool isAnothers = use.action == Arrive || use.action == ArriveExpect || use.action == Expect ||
+                            use.action == CompleteTx; // may be
+    const Warp::Place place = placeOf(w, i, l, use.addresses.at[0].space, use.addresses.get(w, i, 0, l),
+                                      use.action == Init || use.action == Inval);
+    if (place.owner != &w.block && !isAnothers)
+      w.fault(FaultKind::Invalid, i, l, "an mbarrier of another block, at which this one may arrive alone");
     if (use.action == Init) {
-      Warp::Place place = w.locate(i, l, use.addresses.space(0, Space::Shared), use.addresses.get(w, i, 0, l), 8, true);
-      if (!place.shadow || place.region->base >= kDeviceBase)
-        w.fault(FaultKind::Invalid, i, l, "an mbarrier must lie in shared memory");
       if (!count || count >= 1u << 20)
         w.fault(FaultKind::Invalid, i, l, "an mbarrier of " + std::to_string(count) + " arrivals");
       w.noteWrite(i, l, place, 8, false, i.line);
@@ -122,23 +147,21 @@ static void run(Warp &w, const Inst &i, Mask mask) {
       auto made = std::make_shared<Block::Mbarrier>();
       made->expected = made->pending = count;
       made->maker = w.index;
-      w.block.mbarriers[uint32_t(place.data - w.block.shared.get())] = std::move(made);
+      w.block.mbarriers[place.sharedOffset()] = std::move(made);
       continue;
     }
-    Block::Mbarrier &m = object(w, i, l, use.addresses, 0);
+    Block::Mbarrier &m = object(w, i, l, place);
     switch (use.action) {
-    case Inval: {
-      Warp::Place place = w.locate(i, l, use.addresses.space(0, Space::Shared), use.addresses.get(w, i, 0, l), 8, true);
+    case Inval:
       w.noteWrite(i, l, place, 8, false, i.line);
-      w.block.mbarriers.erase(uint32_t(place.data - w.block.shared.get()));
+      w.block.mbarriers.erase(place.sharedOffset());
       break;
-    }
     case Arrive:
     case ArriveExpect: {
       const uint64_t state = m.phase;
       if (use.action == ArriveExpect)
         m.bytes += count;
-      arrive(w, i, l, m, use.action == ArriveExpect ? 1 : count);
+      arrive(w, i, l, use, *place.owner, m, use.action == ArriveExpect ? 1 : count);
       if (i.outs)
         w.out<uint64_t>(i, 0)[l] = state;
       break;
@@ -159,10 +182,7 @@ static void run(Warp &w, const Inst &i, Mask mask) {
         waitFailed(w, i, l, m);
         break;
       }
-      const uint32_t own = w.clock[w.index];
-      join(w.clock, m.completed);
-      join(w.proxied, m.completedProxied);
-      w.clock[w.index] = own;
+      learn(w, use, m);
       for (const auto &copy : m.landed) // somebody has waited
         for (uint64_t n = 0; n < copy.bytes / 4; ++n)
           w.block.sharedShadow[copy.offset / 4 + n].pending = 0;
@@ -188,17 +208,26 @@ static void decodeMbarrier(Decoder &d) {
   if (expect && use.action == Arrive)
     use.action = ArriveExpect;
   use.parity = d.flag("parity");
-  d.oneOf({"acquire", "release", "relaxed"});
-  d.oneOf({"cta", "cluster"});
-  const bool shared = d.oneOf({"shared", "shared::cta", "shared::cluster"}) >= 0;
+  use.relaxed = d.oneOf({"acquire", "release", "relaxed"}) == 2;
+  use.cluster = d.oneOf({"cta", "cluster"}) == 1;
+  const int space = d.oneOf({"shared", "shared::cta", "shared::cluster"});
+  if (space == 2 && use.action != Arrive && use.action != ArriveExpect && use.action != Expect &&
+      use.action != CompleteTx)
+    d.unsupported();
   Type type{Kind::Bits, 64}, u32{Kind::Unsigned, 32};
   d.typeIf(type);
   size_t at = 0;
   if (use.action >= TestWait)
     d.outPredicate(d.operand(at++));
-  else if ((use.action == Arrive || use.action == ArriveExpect) && d.operand(0).form != Operand::Address)
+  else if ((use.action == Arrive || use.action == ArriveExpect) && d.operand(0).form != Operand::Address) {
+    if (space == 2 && d.operand(0).form != Operand::Sink)
+      d.fail("an arrival in .shared::cluster has no state");
     d.out(d.operand(at++), {Kind::Bits, 64});
-  use.addresses.at[0] = parseAddress(d, d.operand(at++), shared ? Space::Shared : Space::Generic);
+  }
+  use.addresses.at[0] = parseAddress(d, d.operand(at++),
+                                     space < 0    ? Space::Generic
+                                     : space == 2 ? Space::SharedCluster
+                                                  : Space::Shared);
   if (at < d.count()) {
     const bool state = use.action >= TestWait && !use.parity;
     use.count = int(d.in(d.operand(at++), state ? Type{Kind::Bits, 64} : u32));
@@ -227,26 +256,49 @@ static Bulk bulkOf(Warp &w, const Inst &i, const Use &use, unsigned l) {
   return bulk;
 }
 
-Arrival::Arrival(Warp &w, const Inst &i, unsigned lane, const Addresses &addresses, unsigned n)
-    : w(w), i(i), lane(lane), mbarrier(object(w, i, lane, addresses, n)) {
+std::vector<Target> targets(Warp &w, const Inst &i, unsigned lane, const Addresses &addresses, int multicast) {
+  const Target one{addresses.at[0].space, addresses.get(w, i, 0, lane), addresses.at[2].space,
+                   addresses.get(w, i, 2, lane)};
+  if (multicast < 0)
+    return {one};
+  const uint32_t mask = w.in<uint16_t>(i, unsigned(multicast))[lane];
+  const size_t blocks = w.cluster.blocks.size();
+  if (!mask || mask >> blocks)
+    w.fault(FaultKind::Invalid, i, lane,
+            "a multicast to the blocks of mask " + std::to_string(mask) + " in a cluster of " + std::to_string(blocks));
+  std::vector<Target> all;
+  for (unsigned rank = 0; rank < blocks; ++rank)
+    if (mask >> rank & 1) {
+      const auto there = [&](uint64_t address) { return (address & 0xffffff) | uint64_t(rank + 1) << 24; };
+      all.push_back({Space::SharedCluster, there(one.to), Space::SharedCluster, there(one.mbarrier)});
+    }
+  return all;
+}
+
+Arrival::Arrival(Warp &w, const Inst &i, unsigned lane, const Target &target)
+    : w(w), i(i), lane(lane), target(target),
+      owner(placeOf(w, i, lane, target.mbarrierSpace, target.mbarrier, false).owner),
+      mbarrier(object(w, i, lane, placeOf(w, i, lane, target.mbarrierSpace, target.mbarrier, false))) {
   if (!mbarrier.isVisibleToCopies)
     w.fault(FaultKind::Race, i, lane,
             "the mbarrier was initialized, and no fence.proxy.async or fence.mbarrier_init followed that copies see");
 }
 
-void Arrival::write(Space space, uint64_t to, const uint8_t *data) {
-  Warp::Place place = w.locate(i, lane, space, to, 16, true);
+void Arrival::write(uint64_t to, const uint8_t *data) {
+  Warp::Place place = w.locate(i, lane, target.space, to, 16, true);
+  if (place.owner && place.owner != owner)
+    w.fault(FaultKind::Invalid, i, lane, "the copy goes to another block than that of its mbarrier");
   w.noteAsyncWrite(i, lane, place, 16);
   std::memcpy(place.data, data, 16);
   std::memset(place.valid, 1, 16);
-  mbarrier.inFlight.push_back({uint64_t(place.data - w.block.shared.get()), 16});
+  mbarrier.inFlight.push_back({place.sharedOffset(), 16});
   bytes += 16;
 }
 
 void Arrival::finish() {
-  release(w, mbarrier);
+  release(w, w.block, mbarrier); // whoever waits sees the copy
   mbarrier.bytes -= bytes;
-  w.block.failedWaits = 0;
+  w.cluster.failedWaits = 0;
   mbarrier.endPhase();
 }
 
@@ -256,10 +308,12 @@ static void bulkLoad(Warp &w, const Inst &i, Mask mask) {
   for (; mask; mask &= mask - 1) {
     const unsigned l = unsigned(std::countr_zero(mask));
     const auto [bytes, to, from] = bulkOf(w, i, use, l);
-    Arrival arrival(w, i, l, use.addresses, 2);
-    for (uint32_t n = 0; n < bytes; n += 16)
-      arrival.write(use.addresses.space(0, Space::Shared), to + n, w.read(i, l, Space::Global, from + n, 16, false));
-    arrival.finish();
+    for (const Target &target : targets(w, i, l, use.addresses, use.multicast)) {
+      Arrival arrival(w, i, l, target);
+      for (uint32_t n = 0; n < bytes; n += 16)
+        arrival.write(target.to + n, w.read(i, l, Space::Global, from + n, 16, false));
+      arrival.finish();
+    }
   }
 }
 // From shared memory.
@@ -270,7 +324,7 @@ static void bulkStore(Warp &w, const Inst &i, Mask mask) {
     const auto [bytes, to, from] = bulkOf(w, i, use, l);
     for (uint32_t n = 0; n < bytes; n += 16) {
       uint8_t data[16];
-      const uint8_t *shared = w.readAsync(i, l, use.addresses.space(1, Space::Shared), from + n, 16);
+      const uint8_t *shared = w.readAsync(i, l, use.addresses.at[1].space, from + n, 16);
       w.holdForStore(l, shared);
       std::memcpy(data, shared, 16);
       std::memcpy(w.write(i, l, Space::Global, to + n, 16, false), data, 16);
@@ -284,22 +338,28 @@ void decodeBulkCopy(Decoder &d) {
     return decodeBulkGroup(d);
   if (d.flag("tensor"))
     return decodeTensorCopy(d);
-  const bool complete = d.flag("mbarrier::complete_tx::bytes"), group = d.flag("bulk_group");
-  if (complete == group || d.words.size() != 2)
+  const bool complete = d.flag("mbarrier::complete_tx::bytes"), group = d.flag("bulk_group"),
+             multicast = d.flag("multicast::cluster");
+  if (complete == group || (multicast && !complete) || d.words.size() != 2)
     d.unsupported();
   const bool toShared = d.words[0].starts_with("shared") && d.words[1] == "global",
              toGlobal = d.words[0] == "global" && d.words[1].starts_with("shared");
   if ((complete && !toShared) || (group && !toGlobal))
     d.unsupported();
+  const Space to = !toShared ? Space::Global : d.words[0] == "shared::cluster" ? Space::SharedCluster : Space::Shared;
+  if (multicast && to != Space::SharedCluster)
+    d.unsupported();
   d.words.clear();
-  d.expectCount(complete ? 4 : 3, complete ? 4 : 3);
+  d.expectCount((complete ? 4 : 3) + multicast, (complete ? 4 : 3) + multicast);
   Use use;
   use.action = Init;
-  use.addresses.at[0] = parseAddress(d, d.operand(0), toShared ? Space::Shared : Space::Global);
+  use.addresses.at[0] = parseAddress(d, d.operand(0), to);
   use.addresses.at[1] = parseAddress(d, d.operand(1), toShared ? Space::Global : Space::Shared);
   use.count = int(d.in(d.operand(2), {Kind::Unsigned, 32}));
   if (complete)
-    use.addresses.at[2] = parseAddress(d, d.operand(3), Space::Shared);
+    use.addresses.at[2] = parseAddress(d, d.operand(3), to);
+  if (multicast)
+    use.multicast = int(d.in(d.operand(4), {Kind::Bits, 16}));
   d.inst.extra = d.keep(use);
   d.emit(complete ? &bulkLoad : &bulkStore);
 }

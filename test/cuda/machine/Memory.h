@@ -14,8 +14,8 @@ namespace sinter::ptx {
 
 struct Granule;
 
-// Windows of generic addresses. The 24 low bits are the address in the window; for shared memory the next 8 bits the
-// rank of the block in its cluster.
+// Windows of generic addresses. The 24 low bits are the address in the window; for shared memory the next 8 bits are 0
+// for the block itself, or one more than the rank of a block of its cluster.
 constexpr uint64_t kSharedWindow = 0x6000'0000'0000, kLocalWindow = 0x6100'0000'0000, kParamWindow = 0x6200'0000'0000;
 constexpr uint64_t kDeviceBase = 0x7000'0000'0000;
 /// Device addresses are aligned to this and to no more.

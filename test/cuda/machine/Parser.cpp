@@ -249,7 +249,9 @@ void Parser::parseFunction(bool isEntry) {
       function->maxRegisters = parseConstant();
     else if (acceptWord("maxclusterrank"))
       parseConstant();
-    else if (!acceptWord("noreturn") && !acceptWord("explicitcluster") && !acceptWord("blocksareclusters")) {
+    else if (acceptWord("explicitcluster"))
+      function->explicitCluster = true;
+    else if (!acceptWord("noreturn")) {
       if (peek().isWord("pragma"))
         skipLine();
       else

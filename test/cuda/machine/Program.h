@@ -35,7 +35,8 @@ struct Type {
 bool parseType(std::string_view word, Type &type);
 std::string toString(Type type);
 
-enum class Space : uint8_t { Generic, Global, Shared, Local, Const, Param, Register };
+/// Shared is the block's own shared memory, SharedCluster that of any block of its cluster.
+enum class Space : uint8_t { Generic, Global, Shared, Local, Const, Param, Register, SharedCluster };
 
 /// A variable in memory, with its first contents.
 struct Variable {
@@ -117,6 +118,7 @@ struct Function {
   std::vector<Statement> body;
   unsigned maxThreads[3] = {0, 0, 0}, requiredThreads[3] = {0, 0, 0}, requiredCluster[3] = {0, 0, 0};
   unsigned minBlocks = 0, maxRegisters = 0;
+  bool explicitCluster = false;
 };
 
 struct Program {

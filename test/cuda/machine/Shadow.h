@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Who touched memory, and whether it was ordered: FastTrack (Flanagan & Freund 2009) with warps as the threads of its
 // vector clocks. Each warp counts its synchronizations; a barrier joins the clocks of all that meet there. An access is
-// ordered before another of the same block if the other's warp knows a later clock of its warp. Lanes of one warp are
-// ordered by bar.warp.sync, which advances the warp's own clock. Between blocks only releases and acquires order
+// ordered before another of the same cluster if the other's warp knows a later clock of its warp. Lanes of one warp are
+// ordered by bar.warp.sync, which advances the warp's own clock. Between clusters only releases and acquires order
 // (Order.h).
 #pragma once
 
@@ -28,7 +28,7 @@ struct Granule {
 };
 static_assert(sizeof(Granule) == 32);
 
-/// What a warp knows of the others in its block; [warp] is its own clock.
+/// What a warp knows of the others in its cluster; [slot] is its own clock.
 using Clock = std::vector<uint32_t>;
 
 inline void join(Clock &into, const Clock &from) {

@@ -57,6 +57,7 @@ struct TensorCopy {
   unsigned rank;
   unsigned coordinates; // the first one's operand
   bool toShared;
+  int multicast = -1; // the operand of a mask of blocks
 };
 } // namespace
 
@@ -116,9 +117,10 @@ static void loadBox(Warp &w, const Inst &i, Mask mask) {
   for (; mask; mask &= mask - 1) {
     const unsigned l = unsigned(std::countr_zero(mask));
     const TensorMap map = mapOf(w, i, copy, l);
-    const uint64_t to = sharedBase(w, i, copy, l);
-    const Space space = copy.addresses.space(0, Space::Shared);
-    Arrival arrival(w, i, l, copy.addresses, 2);
+    sharedBase(w, i, copy, l);
+    std::vector<Arrival> arrivals;
+    for (const Target &target : targets(w, i, l, copy.addresses, copy.multicast))
+      arrivals.emplace_back(w, i, l, target);
     forChunks(w, i, copy, map, l, [&](uint64_t from, auto isInside, uint64_t offset) {
       uint8_t data[16] = {};
       if (isInside(0) && isInside(15) && from % 16 == 0)
@@ -127,9 +129,11 @@ static void loadBox(Warp &w, const Inst &i, Mask mask) {
         for (unsigned k = 0; k < 16; k += map.elementBytes)
           if (isInside(k))
             std::memcpy(data + k, w.read(i, l, Space::Global, from + k, map.elementBytes, false), map.elementBytes);
-      arrival.write(space, swizzled(to + offset, map.swizzle), data);
+      for (Arrival &arrival : arrivals)
+        arrival.write(swizzled(arrival.begin() + offset, map.swizzle), data);
     });
-    arrival.finish();
+    for (Arrival &arrival : arrivals)
+      arrival.finish();
   }
 }
 
@@ -139,7 +143,7 @@ static void storeBox(Warp &w, const Inst &i, Mask mask) {
     const unsigned l = unsigned(std::countr_zero(mask));
     const TensorMap map = mapOf(w, i, copy, l);
     const uint64_t from = sharedBase(w, i, copy, l);
-    const Space space = copy.addresses.space(0, Space::Shared);
+    const Space space = copy.addresses.at[0].space;
     forChunks(w, i, copy, map, l, [&](uint64_t to, auto isInside, uint64_t offset) {
       bool any = false;
       for (unsigned k = 0; k < 16; ++k)
@@ -161,28 +165,34 @@ void decodeTensorCopy(Decoder &d) {
   const int rank = d.oneOf({"1d", "2d", "3d", "4d", "5d"}) + 1;
   d.flag("tile");
   const bool complete = d.flag("mbarrier::complete_tx::bytes"), group = d.flag("bulk_group"),
-             hint = d.flag("L2::cache_hint");
-  if (!rank || complete == group || d.words.size() != 2)
+             hint = d.flag("L2::cache_hint"), multicast = d.flag("multicast::cluster");
+  if (!rank || complete == group || (multicast && !complete) || d.words.size() != 2)
     d.unsupported();
   const bool toShared = d.words[0].starts_with("shared") && d.words[1] == "global",
              toGlobal = d.words[0] == "global" && d.words[1].starts_with("shared");
   if ((complete && !toShared) || (group && !toGlobal))
     d.unsupported();
+  const Space space = d.words[0] == "shared::cluster" ? Space::SharedCluster : Space::Shared;
+  if (multicast && space != Space::SharedCluster)
+    d.unsupported();
   d.words.clear();
-  d.expectCount((complete ? 3 : 2) + hint, (complete ? 3 : 2) + hint);
+  const size_t operands = (complete ? 3 : 2) + multicast + hint;
+  d.expectCount(operands, operands);
   TensorCopy copy;
   copy.rank = unsigned(rank);
   copy.toShared = toShared;
   const Operand &tensor = d.operand(toShared ? 1 : 0);
-  copy.addresses.at[0] = parseAddress(d, d.operand(toShared ? 0 : 1), Space::Shared);
+  copy.addresses.at[0] = parseAddress(d, d.operand(toShared ? 0 : 1), space);
   copy.addresses.at[1] = parseAddress(d, tensor, Space::Generic);
   if (complete)
-    copy.addresses.at[2] = parseAddress(d, d.operand(2), Space::Shared);
+    copy.addresses.at[2] = parseAddress(d, d.operand(2), space);
   if (tensor.parts.size() != 2 || tensor.parts[1].parts.size() != copy.rank)
     d.fail(std::to_string(rank) + " coordinates are required");
   copy.coordinates = d.operandCount();
   for (const Operand &coordinate : tensor.parts[1].parts)
     d.in(coordinate, {Kind::Signed, 32});
+  if (multicast)
+    copy.multicast = int(d.in(d.operand(3), {Kind::Bits, 16}));
   if (hint)
     d.in(d.operand(d.count() - 1), {Kind::Bits, 64});
   d.inst.extra = d.keep(copy);

@@ -8,10 +8,11 @@
 namespace sinter::ptx {
 
 Warp::Warp(Block &block, unsigned index, Mask lanes)
-    : block(block), launch(block.launch), index(index),
-      globalIndex(uint32_t(block.index * block.launch.warpsPerBlock + index)), initial(lanes), live(lanes) {
-  clock.assign(launch.warpsPerBlock, 0);
-  clock[index] = 1;
+    : block(block), cluster(block.cluster), launch(block.launch), index(index),
+      slot(block.rank * launch.warpsPerBlock + index),
+      globalIndex(uint32_t(cluster.index * launch.warpsPerCluster + slot)), initial(lanes), live(lanes) {
+  clock.assign(launch.warpsPerCluster, 0);
+  clock[slot] = 2; // who knows 1 knows that it has begun
   newFrame(*launch.code, nullptr, lanes);
   groups.push_back({frame, 0, lanes});
   frame = nullptr;
@@ -102,7 +103,7 @@ static uint32_t specialValue(const Warp &warp, SpecialRegister name, unsigned la
   case ClusterNctarank:
     return cluster.count();
   case IsExplicitCluster:
-    return cluster.count() > 1;
+    return cluster.count() > 1 || launch.code->function->requiredCluster[0];
   case Clock:
   case Clock64:
   case Globaltimer:
@@ -156,11 +157,11 @@ static std::string point(uint32_t x, uint32_t y, uint32_t z) {
 }
 
 std::string Warp::threadName(ThreadNumber thread) const {
-  uint64_t warp = (thread - 1) >> 5, blockIndex = warp / launch.warpsPerBlock;
+  uint64_t warp = (thread - 1) >> 5;
   uint32_t in = warp % launch.warpsPerBlock * 32 + ((thread - 1) & 31);
-  const Dim3 &b = launch.block, &g = launch.grid;
-  return "block " + point(blockIndex % g.x, blockIndex / g.x % g.y, blockIndex / g.x / g.y) + " thread " +
-         point(in % b.x, in / b.x % b.y, in / b.x / b.y);
+  const Dim3 &b = launch.block, id = blockOf(launch, warp / launch.warpsPerCluster,
+                                             unsigned(warp % launch.warpsPerCluster / launch.warpsPerBlock));
+  return "block " + point(id.x, id.y, id.z) + " thread " + point(in % b.x, in / b.x % b.y, in / b.x / b.y);
 }
 
 static std::string statementText(const Code &code, uint32_t line) {
@@ -288,7 +289,11 @@ bool Warp::schedule() {
       best = n;
   }
   if (best == groups.size()) {
-    if (live && std::any_of(groups.begin(), groups.end(), [](const Group &g) { return g.wait != Group::Barrier; }))
+    const auto waitsForCluster = [](const Group &g) {
+      return g.wait == Group::Barrier && g.barrier == kClusterBarrier;
+    };
+    if (live && std::any_of(groups.begin(), groups.end(), [](const Group &g) { return g.wait != Group::Barrier; }) &&
+        std::none_of(groups.begin(), groups.end(), waitsForCluster))
       reportStuck();
     return false;
   }
@@ -350,6 +355,7 @@ void Warp::exit(Mask lanes) {
   for (Frame *at = frame; at; at = at->parent)
     at->live &= ~lanes;
   stopPc = 0;
+  cluster.checkPhase();
 }
 
 void Warp::enter(const Inst &i, Mask lanes) {

@@ -296,7 +296,8 @@ void Warp::checkProductRegisters(const Inst &i, Mask m) {
 }
 
 void Warp::checkProducts(const Inst &i, unsigned lane, const Place &place, unsigned bytes) {
-  const auto first = uint32_t(place.data - block.shared.get()) / 16, last = first + (bytes - 1) / 16;
+  const Block &block = *place.owner;
+  const auto first = place.sharedOffset() / 16, last = first + (bytes - 1) / 16;
   for (uint32_t chunk = first; chunk <= last && chunk < block.productReaders.size(); ++chunk) {
     if (!block.productReaders[chunk])
       continue;
