@@ -18,8 +18,8 @@ int32_t srtCudaExplain(char *why, int32_t status, const char *format, ...) {
   return status;
 }
 
-/// Reads `wide NAME THREADS BYTES CHUNKS` and `map ...`, whose kernel is in `*last` already; false for other lines. The
-/// line behind goes to `*line`.
+/// Reads `wide NAME THREADS BYTES CHUNKS [BLOCKS MOST]` and `map ...`, whose kernel is in `*last` already; false for
+/// other lines. The line behind goes to `*line`.
 static int readWide(Kernel *last, char **line) {
   char *next = strchr(*line, '\n');
   if (strncmp(*line, "map ", 4) == 0) {
@@ -31,9 +31,14 @@ static int readWide(Kernel *last, char **line) {
     return 1;
   }
   char *name = *line + 5, *space = strchr(name, ' ');
-  if (!next || strncmp(*line, "wide ", 5) != 0 || !space || space > next ||
-      sscanf(space, "%" SCNu32 " %" SCNu32 " %" SCNu64, &last->threads, &last->sharedBytes, &last->leastChunks) < 2 ||
-      last->threads == 0 || last->threads > 1024)
+  if (!next || strncmp(*line, "wide ", 5) != 0 || !space || space > next)
+    return 0;
+  *next = 0;
+  last->cluster = 1;
+  int numbers = sscanf(space, "%" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu32 " %" SCNu64, &last->threads,
+                       &last->sharedBytes, &last->leastChunks, &last->cluster, &last->mostChunks);
+  *next = '\n';
+  if (numbers < 2 || last->threads == 0 || last->threads > 1024 || last->cluster == 0 || last->cluster > 8)
     return 0;
   *space = 0;
   last->name = name;
@@ -112,11 +117,17 @@ static int32_t loadModule(Program *program, const char *ptx, CudaModule *module,
                         srtCudaErrorText(&program->driver, error), *log ? ": " : "", log);
 }
 
-/// As many blocks as multiprocessors, with the shared memory that the kernel asks for. An error of the driver.
+/// Of a multiprocessor; those of clusters walk over all chunks, however many there are.
+#define BLOCKS_AT_ONCE 8
+
+/// As many blocks as multiprocessors, or clusters as these hold of small blocks, with the shared memory that the kernel
+/// asks for. An error of the driver.
 static int prepareWide(Program *program, Kernel *kernel) {
   int count = 0;
   int error = program->driver.deviceGetAttribute(&count, CUDA_ATTRIBUTE_MULTIPROCESSORS, program->handle);
   kernel->blocks = count > 0 ? (uint32_t)count : 1;
+  if (kernel->cluster > 1)
+    kernel->blocks = kernel->blocks * BLOCKS_AT_ONCE / kernel->cluster * kernel->cluster;
   return error ? error
                : program->driver.functionSet(kernel->function, CUDA_FUNCTION_DYNAMIC_SHARED, (int)kernel->sharedBytes);
 }

@@ -408,9 +408,11 @@ static int32_t launch(const sinter_device *device, sinter_context *ctx, const ch
   int32_t loops = kernel >= 0 && program->kernels[kernel].loops; // then one more word says where it looks
   if (kernel < 0 || numWords + loops >= WORDS_OF_A_LAUNCH)
     return ctx->fail(ctx, SINTER_RUNTIME_ERROR, "back end cuda has no such kernel of {} words", numWords, 0);
-  int32_t wide = program->kernels[kernel].wide;
-  if (wide && (uint64_t)chunks >= program->kernels[wide].leastChunks && srtCudaMapsFit(&program->kernels[wide], words))
-    kernel = wide;
+  int32_t number = program->kernels[kernel].wide;
+  const Kernel *wide = &program->kernels[number];
+  if (number && (uint64_t)chunks >= wide->leastChunks && (!wide->mostChunks || (uint64_t)chunks <= wide->mostChunks) &&
+      srtCudaMapsFit(wide, words))
+    kernel = number;
   int32_t status = loops ? shareStop(program, session, ctx) : 0;
   if (status)
     return status;

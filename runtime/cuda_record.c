@@ -50,8 +50,11 @@ Item *srtCudaAdd(Session *session, ItemKind kind, int32_t number, int64_t chunks
 void srtCudaGeometry(const Kernel *kernel, int64_t chunks, uint32_t *blocks, uint32_t *threads) {
   *threads = kernel->threads;
   *blocks = kernel->blocks;
-  if (kernel->isWide)
+  if (kernel->isWide) {
+    if (kernel->cluster > 1 && (uint64_t)chunks * kernel->cluster < kernel->blocks)
+      *blocks = (uint32_t)chunks * kernel->cluster;
     return;
+  }
   int64_t count = chunks;
   if (!kernel->perBlock) {
     if (chunks < *threads)

@@ -18,24 +18,18 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-/// Rows of fewer columns are a thread's.
-constexpr int64_t kFewColumns = 64;
 /// Reductions with so many results or more, which lie side by side, have a thread for each.
 constexpr int64_t kManyResults = 4096;
-constexpr int64_t kLeastThreads = 32, kMostThreads = 256;
-/// A schedule that is given may have more.
-constexpr int64_t kMostGivenThreads = 512;
 /// Parts of a sum have at least so many elements for each thread.
 constexpr int64_t kElementsOfPart = 16;
 constexpr int64_t kMostReducedParts = 256;
 
-/// As many threads as have four columns each, or a longer vector; a power of two.
-static int64_t threadsFor(DimExpr length, int64_t lanes = 1) {
+int64_t cuda::threadsFor(DimExpr length, int64_t lanes, int64_t most) {
   if (!length.isConstant())
-    return kMostThreads;
+    return most;
   auto each = static_cast<uint64_t>(std::max<int64_t>(lanes, 4));
   int64_t wanted = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(length.constant()) / each));
-  return std::clamp(wanted, kLeastThreads, kMostThreads);
+  return std::clamp(wanted, kLeastThreads, most);
 }
 
 static ScheduleAttr scheduleOf(cuda::KernelSpec &spec, StringRef name, int64_t threads, int64_t parts = 1) {
@@ -56,7 +50,7 @@ static std::string misfit(cuda::KernelSpec &spec, StringRef name, ScheduleAttr s
                         : std::string(", and it has no other fields"));
 }
 
-static int64_t partsOf(ScheduleAttr schedule) { return schedule.getTile().empty() ? 1 : schedule.getTile().front(); }
+int64_t cuda::partsOf(ScheduleAttr schedule) { return schedule.getTile().empty() ? 1 : schedule.getTile().front(); }
 
 /// As many as give every multiprocessor two blocks.
 static int64_t partsFor(cuda::KernelSpec &spec, DimExpr length, int64_t threads, DimExpr results) {
@@ -79,11 +73,11 @@ static bool isInnermostReduced(ReduceOp op) {
   return llvm::is_contained(op.getAxes(), cast<RankedTensorType>(op.getOperand().getType()).getRank() - 1);
 }
 
-/// Columns that a thread takes at once.
-static int64_t lanesOfReduce(cuda::KernelSpec &spec, ReduceOp op) {
-  if (!isInnermostReduced(op))
-    return 1;
-  return vectorLanes(spec, spec.sizes->dims(op.getOperand()).back(), getElementTypeOrSelf(op.getOperand()));
+Columns cuda::columnsOfReduce(cuda::KernelSpec &spec, ReduceOp op) {
+  int64_t lanes = 1;
+  if (isInnermostReduced(op))
+    lanes = vectorLanes(spec, spec.sizes->dims(op.getOperand()).back(), getElementTypeOrSelf(op.getOperand()));
+  return {reducedSize(spec, op), lanes};
 }
 
 std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
@@ -100,7 +94,7 @@ std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, Schedu
     return "its results lie side by side, a thread for each";
   if (schedule) // given
     return misfit(spec, name, schedule, kMostReducedParts);
-  int64_t threads = threadsFor(each, lanesOfReduce(spec, op));
+  int64_t threads = threadsFor(each, columnsOfReduce(spec, op).lanes);
   schedule = scheduleOf(spec, name, threads, partsFor(spec, each, threads, results));
   return "";
 }
@@ -134,7 +128,7 @@ static void emitReducedParts(cuda::KernelSpec &spec, ReduceOp op, ModuleOp modul
   Value sums = placeOfPart(fn, accumulator), end = fn.materialize(spec.dims.product(results));
   // There are as many chunks as in the first kernel: more than results.
   fn.loop(fn.begin(), arith::MinSIOp::create(b, fn.end(), end), 1, [&](Value chunk) {
-    BlockWalk walk(fn, spec.dims.constant(parts), kJoinThreads);
+    BlockWalk walk(fn, spec.dims.constant(parts), {kJoinThreads});
     Value first = arith::MulIOp::create(b, chunk, fn.index(parts));
     Value total = walk.combine(cpu::identityOf(fn, op.getCombiner(), elementType), cpu::kNoBlocks, join,
                                [&](cpu::KernelElements &, Value part, Value total) {
@@ -150,19 +144,20 @@ namespace {
 /// The first, or the only, kernel of a reduction.
 class ReduceEmitter {
 public:
-  ReduceEmitter(cuda::KernelSpec &spec, ReduceOp op, int64_t parts)
-      : spec(spec), op(op), parts(parts), sizes(spec.sizes->dims(op.getOperand())),
-        elementType(getElementTypeOrSelf(op.getOperand())), accumulator(cpu::accumulatorType(elementType)) {
+  ReduceEmitter(cuda::KernelSpec &spec, ReduceOp op, Walkers walkers, int64_t parts)
+      : spec(spec), op(op), walkers(walkers), parts(parts), lanes(columnsOfReduce(spec, op).lanes),
+        sizes(spec.sizes->dims(op.getOperand())), elementType(getElementTypeOrSelf(op.getOperand())),
+        accumulator(cpu::accumulatorType(elementType)) {
     for (int64_t axis : op.getAxes())
       reduced.push_back(sizes[axis]);
     all = reducedSize(spec, op);
     // Parts begin with a whole vector.
-    DimExpr step = spec.dims.constant(lanesOfReduce(spec, op));
+    DimExpr step = spec.dims.constant(lanes);
     each =
         parts == 1 ? all : spec.dims.mul(spec.dims.ceilDiv(all, spec.dims.mul(step, spec.dims.constant(parts))), step);
     each = spec.dims.resolve(each);
   }
-  cpu::EmittedKernel emit(ModuleOp module, StringRef symbol);
+  cpu::EmittedKernel emit(ModuleOp module, StringRef symbol, bool hasWorkspace);
 
 private:
   Value combine(cpu::KernelFunction &fn, BlockWalk &walk, ArrayRef<Value> outer, Value first, int64_t lanes);
@@ -170,7 +165,8 @@ private:
 
   cuda::KernelSpec &spec;
   ReduceOp op;
-  int64_t parts;
+  Walkers walkers;
+  int64_t parts, lanes;
   Dims sizes, reduced;
   Type elementType, accumulator;
   DimExpr all, each; // elements of a result, and of a part
@@ -192,13 +188,16 @@ Value ReduceEmitter::element(cpu::KernelFunction &fn, cpu::KernelElements &eleme
       cpu::widen(fn.b, fn.b.getLoc(), elements.load(op.getOperand(), index), accumulator, isUnsigned(elementType));
   return elements.lanes > 1 && !isa<VectorType>(value.getType()) ? elements.splat(value) : value;
 }
-cpu::EmittedKernel ReduceEmitter::emit(ModuleOp module, StringRef symbol) {
-  cpu::KernelFunction fn(spec, module, symbol, {.workspace = parts > 1});
+
+cpu::EmittedKernel ReduceEmitter::emit(ModuleOp module, StringRef symbol, bool hasWorkspace) {
+  cpu::KernelFunction fn(spec, module, symbol, {.workspace = hasWorkspace});
   ImplicitLocOpBuilder &b = fn.b;
   Dims results = spec.sizes->dims(op.getResult());
-  int64_t lanes = lanesOfReduce(spec, op);
+  Value end = fn.end();
+  if (hasWorkspace && parts == 1) // there are chunks for parts that it does not have
+    end = arith::MinSIOp::create(b, end, fn.materialize(spec.dims.product(results)));
   Value sums = parts > 1 ? placeOfPart(fn, accumulator) : Value(), aligned = lanes > 1 ? areAligned(fn) : Value();
-  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
+  fn.loop(fn.begin(), end, 1, [&](Value chunk) {
     Value result = chunk, first;
     if (parts > 1) {
       result = arith::DivUIOp::create(b, chunk, fn.index(parts));
@@ -207,7 +206,7 @@ cpu::EmittedKernel ReduceEmitter::emit(ModuleOp module, StringRef symbol) {
     }
     SmallVector<Value> outer = fn.delinearize(result, results);
     auto reduce = [&](int64_t lanes) {
-      BlockWalk walk(fn, each, spec.schedule().getLanes(), lanes);
+      BlockWalk walk(fn, each, walkers, lanes);
       Value total = combine(fn, walk, outer, first, lanes);
       walk.once([&] { parts > 1 ? fn.store(total, sums, chunk) : storeReduced(fn, op, total, outer); });
     };
@@ -245,47 +244,58 @@ Value ReduceEmitter::combine(cpu::KernelFunction &fn, BlockWalk &walk, ArrayRef<
                       });
 }
 
-cpu::EmittedKernel cuda::emitBlockReduce(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
-  auto op = cast<ReduceOp>(cpu::findShapedRoot(spec));
-  int64_t parts = partsOf(spec.schedule());
-  if (parts > 1)
-    emitReducedParts(spec, op, module, (symbol + kJoinSuffix).str(), parts);
-  return ReduceEmitter(spec, op, parts).emit(module, symbol);
+cpu::EmittedKernel cuda::emitReduceLoops(cuda::KernelSpec &spec, ReduceOp op, ModuleOp module, StringRef symbol,
+                                         Walkers walkers, int64_t parts, bool hasWorkspace) {
+  return ReduceEmitter(spec, op, walkers, parts).emit(module, symbol, hasWorkspace);
 }
 
-static Value rowOperand(cuda::KernelSpec &spec) {
+cpu::EmittedKernel cuda::emitReduceBy(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol,
+                                      ScheduleAttr schedule) {
+  auto op = cast<ReduceOp>(cpu::findShapedRoot(spec));
+  int64_t parts = partsOf(schedule);
+  if (parts > 1)
+    emitReducedParts(spec, op, module, (symbol + kJoinSuffix).str(), parts);
+  return emitReduceLoops(spec, op, module, symbol, {schedule.getLanes()}, parts, parts > 1);
+}
+
+cpu::EmittedKernel cuda::emitBlockReduce(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
+  return emitReduceBy(spec, module, symbol, spec.schedule());
+}
+
+Value cuda::rowOperand(cuda::KernelSpec &spec) {
   bool several = false;
   return cpu::findRoot(spec, several)->getOperand(0);
 }
 
-static DimExpr rowLength(cuda::KernelSpec &spec) {
-  return spec.dims.resolve(spec.sizes->dims(rowOperand(spec)).back());
-}
-
-static int64_t lanesOfRow(cuda::KernelSpec &spec) {
-  return vectorLanes(spec, rowLength(spec), getElementTypeOrSelf(rowOperand(spec)));
+Columns cuda::columnsOfRow(cuda::KernelSpec &spec) {
+  DimExpr length = spec.dims.resolve(spec.sizes->dims(rowOperand(spec)).back());
+  return {length, vectorLanes(spec, length, getElementTypeOrSelf(rowOperand(spec)))};
 }
 
 std::string cuda::planBlockRow(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
   if (!cpu::isRow(spec))
     return "it is no softmax or layer norm along the last axis";
-  DimExpr length = rowLength(spec);
+  auto [length, lanes] = columnsOfRow(spec);
   if (length.isConstant() && length.constant() < kFewColumns)
     return "its rows are of few elements";
   if (schedule) // given
     return misfit(spec, name, schedule, 1);
-  schedule = scheduleOf(spec, name, threadsFor(length, lanesOfRow(spec)));
+  schedule = scheduleOf(spec, name, threadsFor(length, lanes));
   return "";
 }
 
 cpu::EmittedKernel cuda::emitBlockRow(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
+  return emitRowLoops(spec, module, symbol, {spec.schedule().getLanes()});
+}
+
+cpu::EmittedKernel cuda::emitRowLoops(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol, Walkers walkers) {
   cpu::KernelFunction fn(spec, module, symbol, {});
-  int64_t threads = spec.schedule().getLanes(), lanes = lanesOfRow(spec);
+  int64_t lanes = columnsOfRow(spec).lanes;
   Value aligned = lanes > 1 ? areAligned(fn) : Value();
   cpu::EmittedKernel emitted =
       cpu::emitRows(fn, spec.dims.constant(1), [&](DimExpr length, function_ref<void(cpu::RowWalk &)> body) {
         auto walkRow = [&](int64_t lanes) {
-          BlockWalk walk(fn, length, threads, lanes);
+          BlockWalk walk(fn, length, walkers, lanes);
           body(walk);
         };
         if (aligned)

@@ -4,6 +4,7 @@
 #include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cuda/Shuffles.h"
 #include "ir/Shapes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -13,6 +14,8 @@ using namespace sinter::cuda;
 constexpr int64_t kWarp = 32;
 /// MLIR's and NVPTX's number of the memory that the threads of a block share.
 constexpr int64_t kShared = 3;
+/// That of any block of the cluster.
+constexpr int64_t kSharedOfCluster = 7;
 
 /// Elements of a row that a thread keeps in registers, at most.
 constexpr int64_t kMostKept = 32;
@@ -65,13 +68,19 @@ std::unique_ptr<cpu::KernelElements> BlockWalk::makeElements() {
   return elements;
 }
 
-BlockWalk::BlockWalk(cpu::KernelFunction &fn, DimExpr length, int64_t threads, int64_t lanes)
-    : fn(fn), b(fn.b), length(fn.spec.dims.resolve(length)), threads(threads), lanes(lanes) {
+BlockWalk::BlockWalk(cpu::KernelFunction &fn, DimExpr length, Walkers walkers, int64_t lanes)
+    : fn(fn), b(fn.b), length(fn.spec.dims.resolve(length)), walkers(walkers), lanes(lanes) {
   thread = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-  first = lanes == 1 ? thread : arith::MulIOp::create(b, thread, fn.index(lanes)).getResult();
+  number = thread;
+  if (walkers.cluster > 1) {
+    meetCluster();
+    rank = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ClusterId::create(b, b.getI32Type()));
+    number = arith::AddIOp::create(b, arith::MulIOp::create(b, rank, fn.index(walkers.threads)), thread);
+  }
+  first = lanes == 1 ? number : arith::MulIOp::create(b, number, fn.index(lanes)).getResult();
   if (lanes == 1 || !this->length.isConstant())
     return;
-  int64_t columns = this->length.constant(), together = threads * lanes;
+  int64_t columns = this->length.constant(), together = walkers.all() * lanes;
   if (llvm::divideCeil(columns, together) * lanes > kMostKept)
     return;
   for (int64_t begin = 0; begin < columns; begin += together) {
@@ -95,11 +104,11 @@ void BlockWalk::forEach(function_ref<void(cpu::KernelElements &, Value)> body) {
     body(*columns.elements, columns.column);
   }
   if (kept.empty())
-    fn.loop(first, fn.materialize(length), threads * lanes, [&](Value column) { body(*makeElements(), column); });
+    fn.loop(first, fn.materialize(length), walkers.all() * lanes, [&](Value column) { body(*makeElements(), column); });
 }
 
 void BlockWalk::once(function_ref<void()> body) {
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, fn.index(0));
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, fn.index(0));
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -111,7 +120,8 @@ Value BlockWalk::combine(Value identity, int64_t block, cpu::Join join, Step ste
   if (lanes > 1)
     start = vector::BroadcastOp::create(b, VectorType::get({lanes}, identity.getType()), identity);
   Value total = combineColumns(start, block, join, step);
-  return joinThreads(lanes > 1 ? cpu::joinLanes(b, total, join) : total, join);
+  total = joinThreads(lanes > 1 ? cpu::joinLanes(b, total, join) : total, join);
+  return rank ? joinBlocks(total, join) : total;
 }
 
 Value BlockWalk::combineColumns(Value identity, int64_t block, cpu::Join join, Step step) {
@@ -125,13 +135,13 @@ Value BlockWalk::combineColumns(Value identity, int64_t block, cpu::Join join, S
   Value end = fn.materialize(length);
   auto chain = [&](Value low, Value high, Value total) {
     return fn
-        .loop(low, high, threads * lanes, total,
+        .loop(low, high, walkers.all() * lanes, total,
               [&](Value column, ValueRange carried) -> SmallVector<Value> {
                 return {step(*makeElements(), column, carried.front())};
               })
         .front();
   };
-  int64_t perBlock = block == cpu::kNoBlocks ? 0 : block * threads * lanes;
+  int64_t perBlock = block == cpu::kNoBlocks ? 0 : block * walkers.all() * lanes;
   if (!perBlock || (length.isConstant() && length.constant() <= perBlock))
     return chain(first, end, identity);
   cpu::SummedAxis blocks = cpu::summedAxis(fn, fn.spec.dims.ceilDiv(length, fn.spec.dims.constant(perBlock)));
@@ -144,14 +154,47 @@ Value BlockWalk::combineColumns(Value identity, int64_t block, cpu::Join join, S
       .front();
 }
 
+Value BlockWalk::shared(int64_t count, Type elementType) {
+  return sharedArray(fn, cpu::storageType(elementType), count);
+}
+
+void BlockWalk::meetCluster() {
+  NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
+}
+
+Value BlockWalk::joinBlocks(Value value, cpu::Join join) {
+  Value parts = shared(walkers.cluster, value.getType());
+  { // thread i sends to block i
+    Value isSender = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, fn.index(walkers.cluster));
+    auto branch = scf::IfOp::create(b, isSender, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Type i32 = b.getI32Type(), stored = cpu::storageType(value.getType());
+    auto pointer = [&](unsigned space) { return LLVM::LLVMPointerType::get(b.getContext(), space); };
+    auto cast = [&](Type type, Value index) { return arith::IndexCastOp::create(b, type, index).getResult(); };
+    Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, parts);
+    Value own = LLVM::IntToPtrOp::create(b, pointer(kShared), ValueRange{cast(b.getI64Type(), address)});
+    Value others = NVVM::MapaOp::create(b, pointer(kSharedOfCluster), own, cast(i32, thread));
+    Value place =
+        LLVM::GEPOp::create(b, pointer(kSharedOfCluster), stored, others, ArrayRef<LLVM::GEPArg>{cast(i32, rank)});
+    Value sent = value.getType() == stored ? value : arith::ExtUIOp::create(b, stored, value).getResult();
+    LLVM::StoreOp::create(b, sent, place);
+  }
+  meetCluster();
+  Value total = fn.load(parts, fn.index(0), value.getType());
+  for (int64_t i = 1; i < walkers.cluster; ++i)
+    total = join(total, fn.load(parts, fn.index(i), value.getType()));
+  return total;
+}
+
 Value BlockWalk::joinThreads(Value value, cpu::Join join) {
   for (int64_t mask = kWarp / 2; mask > 0; mask /= 2)
     value = join(value, exchange(b, value, mask));
-  int64_t warps = threads / kWarp;
+  int64_t warps = walkers.threads / kWarp;
   if (warps == 1) // lanes may have got other bits (zeros of both signs)
     return fromLane(b, value, fn.index(0));
-  Type stored = cpu::storageType(value.getType());
-  Value totals = sharedArray(fn, stored, warps);
+  Value totals = shared(warps, value.getType());
   Value warp = arith::DivUIOp::create(b, thread, fn.index(kWarp));
   Value lane = arith::RemUIOp::create(b, thread, fn.index(kWarp));
   // What an earlier chunk left has been read.

@@ -7,6 +7,11 @@
 // them in order, so that all have the same bits. No order depends on what runs first.
 //
 // A row of few vectors a thread stays in registers from one walk to the next.
+//
+// Where the blocks of a cluster (sm_90a) walk a row together, thread t of block r is number r * threads + t of all of
+// them. Every block sends what it combined to all others, into their shared memory, and each combines these values in
+// the order of the blocks. A barrier of the cluster stands between, and one before a row, as what was sent for the row
+// before has been read then.
 
 #ifndef SINTER_BACKENDS_CUDA_BLOCKWALK_H
 #define SINTER_BACKENDS_CUDA_BLOCKWALK_H
@@ -18,11 +23,18 @@ namespace sinter::cuda {
 /// What a thread reads or writes at once.
 inline constexpr int64_t kVectorBytes = 16;
 
+/// Who walks a row.
+struct Walkers {
+  int64_t threads;     // of a block, a power of two from 32 on
+  int64_t cluster = 1; // blocks that walk it together
+  int64_t all() const { return threads * cluster; }
+};
+
 class BlockWalk final : public cpu::RowWalk {
 public:
-  /// `threads`: of the block, a power of two from 32 on. `lanes`: columns of a vector, which divide the length where
-  /// they are more than 1; the vectors that lie in the kernel's buffers are then `kVectorBytes` aligned.
-  BlockWalk(cpu::KernelFunction &fn, DimExpr length, int64_t threads, int64_t lanes = 1);
+  /// `lanes`: columns of a vector, which divide the length where they are more than 1; the vectors that lie in the
+  /// kernel's buffers are then `kVectorBytes` aligned.
+  BlockWalk(cpu::KernelFunction &fn, DimExpr length, Walkers walkers, int64_t lanes = 1);
   ~BlockWalk() override;
 
   mlir::Value combine(mlir::Value identity, int64_t block, cpu::Join join, Step step) override;
@@ -39,14 +51,21 @@ private:
   std::unique_ptr<cpu::KernelElements> makeElements();
   /// A thread's columns in order; those of all threads together in blocks of `block`.
   mlir::Value combineColumns(mlir::Value identity, int64_t block, cpu::Join join, Step step);
-  /// Of all threads; in all threads.
+  /// Of all threads of the block; in all of them.
   mlir::Value joinThreads(mlir::Value value, cpu::Join join);
+  /// Of all blocks of the cluster; in all of them.
+  mlir::Value joinBlocks(mlir::Value value, cpu::Join join);
+  /// Numbers of that type in the block's shared memory.
+  mlir::Value shared(int64_t count, mlir::Type type);
+  void meetCluster();
 
   cpu::KernelFunction &fn;
   mlir::ImplicitLocOpBuilder &b;
   DimExpr length;
-  int64_t threads, lanes;
-  mlir::Value thread, first; // its number and its first column, as indices
+  Walkers walkers;
+  int64_t lanes;
+  mlir::Value thread, rank;  // its number in the block and that of the block in the cluster (null: no cluster)
+  mlir::Value number, first; // its number among all and its first column, as indices
   llvm::SmallVector<Kept> kept;
 };
 

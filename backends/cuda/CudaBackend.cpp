@@ -218,10 +218,15 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
       return failure();
     raiseVersion(*kernel.wide.module, isTogether ? generation : wideGeneration);
     std::string name = kernel.symbol + kWideSuffix.str();
-    wideUnits.push_back({*kernel.wide.module, {{name, Chunk::Grid, kernel.wide.threads, 0, kernel.wide.numMaps}}});
+    bool isCluster = kernel.wide.cluster > 1;
+    wideUnits.push_back({*kernel.wide.module,
+                         {{name, isCluster ? Chunk::Cluster : Chunk::Grid, kernel.wide.threads,
+                           isCluster ? kernel.threadsAtOnce : 0, kernel.wide.numMaps, kernel.wide.cluster}}});
     os << "wide " << name << " " << kernel.wide.threads << " " << kernel.wide.sharedBytes << " "
-       << kernel.wide.leastChunks << "\n"
-       << kernel.wide.maps;
+       << kernel.wide.leastChunks;
+    if (isCluster)
+      os << " " << kernel.wide.cluster << " " << kernel.wide.mostChunks;
+    os << "\n" << kernel.wide.maps;
     if (kernel.wide.isJoined)
       os << "then " << kernel.symbol << kJoinSuffix << " block " << kJoinThreads << "\n";
   }

@@ -6,6 +6,8 @@
 #include "backends/cuda/AttentionWgmma.h"
 #include "backends/cuda/BlockForms.h"
 #include "backends/cuda/BlockOrder.h"
+#include "backends/cuda/ClusterForms.h"
+#include "backends/cuda/Gpus.h"
 #include "backends/cuda/ProductForms.h"
 #include "backends/cuda/UpdateForm.h"
 #include "backends/cuda/WgmmaForms.h"
@@ -85,6 +87,8 @@ static const KernelForm forms[] = {
     {"block_attention_gradient", Chunk::Block, 0, planHeads<Core::Threads, true>, emitHeads<Core::Threads, true>,
      kThreadsAtOnce},
     {"update", Chunk::Thread, 256, planOnly<planUpdate>, emitUpdate},
+    {"cluster_reduce", Chunk::Block, 0, planClusterReduce, emitClusterReduce},
+    {"cluster_row", Chunk::Block, 0, planClusterRow, emitClusterRow, 2 * kThreadsAtOnce},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},
     {"block_row", Chunk::Block, 0, planBlockRow, emitBlockRow, 2 * kThreadsAtOnce},
     {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},
@@ -96,6 +100,11 @@ static const KernelForm forms[] = {
     {"triangular", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitTriangular>},
     {"general", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitGeneral>},
 };
+
+bool cuda::canBeWide(StringRef generation) {
+  return generation == "sm_90a" || gpuOf(generation).generation == "sm_90" ||
+         llvm::is_contained({"sm_80", "sm_86", "sm_87", "sm_89"}, generation);
+}
 
 ArrayRef<KernelForm> cuda::kernelForms() { return forms; }
 

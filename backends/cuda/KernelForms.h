@@ -15,10 +15,11 @@
 namespace sinter::cuda {
 
 /// Who computes a chunk; `Grid`: the kernel itself shares its work among blocks (WideKernel).
-enum class Chunk { Thread, Block, Grid };
+enum class Chunk { Thread, Block, Cluster, Grid };
 
 /// A kernel for sm_90a beside one for the same words: of as many blocks as there are multiprocessors, each of which
-/// gets its number and theirs where others get chunks, then pointers to tensor maps.
+/// gets its number and theirs where others get chunks, then pointers to tensor maps. Or one of clusters, each of which
+/// computes chunks as blocks of the kernel beside do.
 struct WideKernel {
   mlir::OwningOpRef<mlir::ModuleOp> module; // null where there is none
   int64_t threads = 0, sharedBytes = 0;     // of a block; the memory is dynamic
@@ -28,6 +29,9 @@ struct WideKernel {
   bool isJoined = false;
   /// It runs where the kernel beside would have so many chunks or more.
   int64_t leastChunks = 0;
+  /// Blocks of a cluster; 1: each is for itself. One of clusters runs where the kernel beside would have so many chunks
+  /// or fewer; 0: always.
+  int64_t cluster = 1, mostChunks = 0;
 };
 
 /// A kernel with the loops that were written for it.
@@ -60,6 +64,9 @@ struct KernelForm {
   /// that more fit. 0: ptxas chooses.
   int64_t threadsAtOnce = 0;
 };
+
+/// Whether kernels for sm_90a can stand beside those for a generation: it is that one, or GPUs of it run the others.
+bool canBeWide(llvm::StringRef generation);
 
 /// All forms, in the order in which they are asked.
 llvm::ArrayRef<KernelForm> kernelForms();

@@ -2,10 +2,12 @@
 //
 // What tuning tries for a kernel: tiles that the cost model knows, those that it prefers first; then one number of the
 // kernel's own schedule larger or smaller at a time. A product or an attention of wgmma may be one of mma.sync instead,
-// and the other way round; no other form is tried, as it would round in another way.
+// a row or a reduction of a block one of clusters, and the other way round; no other form is tried, as it would round
+// in another way.
 
 #include "backends/cuda/AttentionShape.h"
 #include "backends/cuda/AttentionWarpgroups.h"
+#include "backends/cuda/ClusterForms.h"
 #include "backends/cuda/CudaBackend.h"
 #include "backends/cuda/ProductTile.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -104,8 +106,33 @@ static void addAttention(cuda::KernelSpec &spec, ScheduleAttr now, Schedules &wa
         wanted.push_back(attentionSchedule(now, now.getEmitter(), numbers.drop_back()));
 }
 
-/// Of `block_reduce`, `block_row` and `block_order`: threads, and parts of a sum.
+/// What a form of clusters is without them, and the other way round, where there are both.
+static std::string clusterSiblingOf(StringRef form) {
+  if (form.consume_front("cluster_"))
+    return ("block_" + form).str();
+  return form.consume_front("block_") ? ("cluster_" + form).str() : "";
+}
+
+/// Clusters of all sizes, with these threads for each block.
+static void addClusters(ScheduleAttr now, StringRef form, int64_t threads, Schedules &wanted) {
+  for (int64_t cluster = 2; cluster <= kMostOfCluster; cluster *= 2)
+    wanted.push_back(ScheduleAttr::get(now.getContext(), form, threads, {cluster}, 0, {}, {}));
+}
+
+/// Of `cluster_reduce` and `cluster_row`: blocks and threads, or no clusters.
+static void addFromClusters(cuda::KernelSpec &spec, ScheduleAttr now, Schedules &wanted) {
+  int64_t cluster = now.getTile().front();
+  addClusters(now, now.getEmitter(), now.getLanes(), wanted);
+  for (int64_t threads : {now.getLanes() * 2, now.getLanes() / 2})
+    wanted.push_back(ScheduleAttr::get(now.getContext(), now.getEmitter(), threads, {cluster}, 0, {}, {}));
+  const KernelForm *block = findForm(clusterSiblingOf(now.getEmitter()));
+  if (ScheduleAttr planned; block->plan(spec, block->name, planned).empty())
+    wanted.push_back(planned);
+}
+
+/// Of `block_reduce`, `block_row` and `block_order`: threads, and parts of a sum; or clusters.
 static void addBlocks(ScheduleAttr now, Schedules &wanted) {
+  addClusters(now, clusterSiblingOf(now.getEmitter()), now.getLanes(), wanted);
   int64_t parts = now.getTile().empty() ? 1 : now.getTile().front();
   auto add = [&](int64_t threads, int64_t parts) {
     SmallVector<int64_t> tile;
@@ -132,9 +159,12 @@ SmallVector<ScheduleAttr> CudaBackend::neighbours(schedule::KernelSpec &given) {
     addAttention(spec, now, wanted);
   else if (form == "block_reduce" || form == "block_row" || form == "block_order")
     addBlocks(now, wanted);
+  else if (form.starts_with("cluster_"))
+    addFromClusters(spec, now, wanted);
   for (ScheduleAttr schedule : wanted) {
     const KernelForm *form = findForm(schedule.getEmitter());
-    if (schedule != now && !llvm::is_contained(result, schedule) && form->plan(spec, form->name, schedule).empty())
+    if (form && schedule != now && !llvm::is_contained(result, schedule) &&
+        form->plan(spec, form->name, schedule).empty())
       result.push_back(schedule);
   }
   return result;

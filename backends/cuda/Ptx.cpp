@@ -53,7 +53,7 @@ static void keepTogether(llvm::Function &function) {
 }
 
 /// `void NAME(words..., chunks, maps...)` around the kernel's function, which is inlined: a thread, or a block,
-/// computes every chunk that lies as many as there are of them behind another.
+/// or a cluster, computes every chunk that lies as many as there are of them behind another.
 static void addEntry(llvm::Module &module, const PtxUnit::Entry &unit) {
   llvm::Function *body = module.getFunction(unit.kernel);
   assert(body && "a kernel's module has the function that it is called after");
@@ -81,13 +81,18 @@ static void addEntry(llvm::Module &module, const PtxUnit::Entry &unit) {
     entry->addFnAttr("nvvm.minctasm", "1");
   if (unit.threadsAtOnce)
     entry->addFnAttr("nvvm.minctasm", std::to_string(std::max<int64_t>(1, unit.threadsAtOnce / unit.threads)));
+  if (unit.cluster > 1)
+    entry->addFnAttr("nvvm.cluster_dim", std::to_string(unit.cluster));
   entry->setDoesNotThrow();
 
   auto *first = llvm::BasicBlock::Create(context, "", entry);
   llvm::IRBuilder<> b(first);
   auto read = [&](llvm::Intrinsic::ID id) { return b.CreateZExt(b.CreateIntrinsic(id, {}), i64); };
-  llvm::Value *start = read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  llvm::Value *step = read(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  bool isCluster = unit.chunk == Chunk::Cluster;
+  llvm::Value *start =
+      read(isCluster ? llvm::Intrinsic::nvvm_read_ptx_sreg_clusterid_x : llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  llvm::Value *step =
+      read(isCluster ? llvm::Intrinsic::nvvm_read_ptx_sreg_nclusterid_x : llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
   SmallVector<llvm::Value *> arguments;
   for (unsigned i = 0; i < words; ++i)
     arguments.push_back(entry->getArg(i));

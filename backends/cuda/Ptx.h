@@ -24,6 +24,7 @@ struct PtxUnit {
     int64_t threads;
     int64_t threadsAtOnce = 0; // of the form (KernelForms.h)
     unsigned numMaps = 0;      // tensor maps behind the chunks
+    int64_t cluster = 1;       // blocks of a cluster
   };
   mlir::ModuleOp module; // in the LLVM dialect
   llvm::SmallVector<Entry, 2> entries;

@@ -51,9 +51,7 @@ static std::string refusalOfOperands(cuda::KernelSpec &spec, const MatrixProduct
 }
 
 std::string cuda::planWgmmaProduct(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
-  StringRef generation = spec.target().name;
-  if (generation != "sm_90a" && gpuOf(generation).generation != "sm_90" &&
-      !llvm::is_contained({"sm_80", "sm_86", "sm_87", "sm_89"}, generation))
+  if (!canBeWide(spec.target().name))
     return "sm_90a alone has wgmma";
   std::string refusal;
   std::optional<MatrixProduct> product = MatrixProduct::of(spec, refusal);

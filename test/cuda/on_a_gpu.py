@@ -211,6 +211,9 @@ def point5(run):
                  f"layer norm {rows}x{columns}": programs.layer_norm(kind, rows, columns), f"pointwise {rows * columns}": programs.pointwise(kind, rows * columns)}
         for name, (program, _, some, *_) in cases.items():
             run.check(f"{name} {kind}", program, some, kind)
+    rows, columns = (2, 33000) if small else (8, 1 << 18)  # clusters on sm_90a
+    program, _, some, _ = programs.softmax("f32", rows, columns)
+    run.check(f"softmax {rows}x{columns} f32", program, some, "f32")
     program, _, some, _ = programs.adamw(3000 if small else 1 << 24)
     run.check("AdamW f32", program, some, "f32")
     n = 48 if small else 4096
@@ -293,6 +296,12 @@ def point8(run):
         if name.startswith("softmax"):
             run.tell_others(8, name, seconds, triton=run.peer_in_triton(program, peers.triton_softmax, lambda kernel, v: kernel(v["x"])),
                             jax=run.peer_in_jax(program, lambda jax, v: jax.nn.softmax(v["x"], 1)))
+    rows, columns = (2, 33000) if small else (8, 1 << 18)
+    program = programs.softmax("f32", rows, columns)[0]
+    seconds = run.time(program)
+    os.environ["SINTER_CUDA_WGMMA"] = "off"  # a block for each row, which runs instead where a GPU has no clusters
+    run.tell(8, f"softmax of {rows} rows, against blocks", seconds, run.time(program), 1.0)
+    del os.environ["SINTER_CUDA_WGMMA"]
 
 
 def point9(run):

@@ -35,7 +35,7 @@ std::string report();
 
 /// Calls of the driver since the last program was compiled: "wait" for the device, copies "to host", "launch" of single
 /// kernels and of a "graph", graphs that were "build" with so many "edge"s between nodes, nodes that were "update"d,
-/// launches of any kind that run a kernel with "wgmma".
+/// launches of any kind that run a kernel with "wgmma", or one of a "cluster" of blocks.
 uint64_t count(const char *what);
 
 /// Lets the machine's call number `n` of a kind ("alloc", "copy", "launch", "module") from now on fail, or all

@@ -31,6 +31,15 @@ constexpr const char *kOrder = R"(func.func @f(%x: tensor<2x150xf16>) -> (tensor
   }
   return %r#0, %r#1 : tensor<2x20xf16>, tensor<2x20xi64>
 })";
+/// A row for four blocks, which no vector divides.
+constexpr const char *kClusters = R"(func.func @f(%x: tensor<3x201xf32>) -> tensor<3x201xf32> {
+  %r = sinter.kernel row(%x) {schedule = #sinter.schedule<cluster_row, lanes = 64, tile = [4]>} : (tensor<3x201xf32>) -> tensor<3x201xf32> {
+  ^bb0(%a: tensor<3x201xf32>):
+    %y = sinter.softmax %a {axis = 1 : i64} : (tensor<3x201xf32>) -> tensor<3x201xf32>
+    sinter.yield(%y) : tensor<3x201xf32>
+  }
+  return %r : tensor<3x201xf32>
+})";
 constexpr const char *kMap = R"(func.func @f(%x: tensor<3x200xf32>) -> tensor<200x3xf32> {
   %t = sinter.transpose %x {permutation = array<i64: 1, 0>} : (tensor<3x200xf32>) -> tensor<200x3xf32>
   %r = sinter.neg %t : (tensor<200x3xf32>) -> tensor<200x3xf32>
@@ -144,6 +153,7 @@ const Program kPrograms[] = {
     {"sum", kSum, {{{3, 201}, {}}}},
     {"softmax", kSoftmax, {{{3, 201}, {}}}},
     {"order", kOrder, {{{2, 150}, {}}}, false},
+    {"clusters", kClusters, {{{3, 201}, {}}}, false},
     {"map", kMap, {{{3, 200}, {}}}},
     {"gather", kGather, {{{20, 17}, {}}, {{7}, {0, 3, -1, 19, 2, 1, -20}}}},
     {"tile", kProductF32.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
@@ -193,6 +203,18 @@ const Mutant kMutants[] = {
     {"a group too few", "order", R"((\tand\.b64.*), 8188;)", "$1, 4092;"},
     {"counts that nobody waits for", "order", R"(\tatom\.shared(.*)add\.u32 .*, (\[.*\]), 1;)",
      "\tst.shared.b32 $2, 1;"},
+    {"values that nobody waits for", "clusters", R"(\tbarrier\.cluster\.wait\.aligned;)", "", true},
+    {"blocks that are not waited for", "clusters", R"(\tbarrier\.cluster\.wait\.aligned;)", ""},
+    {"a barrier that says nothing of values", "clusters", R"(\tbarrier\.cluster\.arrive\.aligned;)",
+     "\tbarrier.cluster.arrive.relaxed.aligned;", true},
+    {"a block that ends before the last value", "clusters", R"(\tbarrier\.cluster\.arrive\.aligned;)", "\texit;", true},
+    {"all values sent to one block", "clusters", R"((\tmapa\.shared::cluster.*), %r[0-9]+;)", "$1, 1;", true},
+    {"values sent to the block itself", "clusters", R"(\tmapa\.shared::cluster\.u64 \t(.*), (.*), .*;)",
+     "\tmov.b64 \t$1, $2;"},
+    {"the place of another block", "clusters", R"((\tst\.shared::cluster.*)(\],.*))", "$1+4$2", true},
+    {"another block's value twice", "clusters", R"((\tld\.shared\.v2\.b32.*)(\+8\];))", "$1];", true},
+    {"columns of another block", "clusters", R"((\tmul\.wide\.u32.*), 64;)", "$1, 63;"},
+    {"another cluster's row", "clusters", R"((\tmov\.u32.*)%clusterid\.x;)", "$1%ctaid.x;"},
     {"twice the stride", "map", R"((\tshl\.b64.*), 2;)", "$1, 3;"},
     {"half the stride", "map", R"((\tshl\.b64.*), 2;)", "$1, 1;"},
     {"no element stored", "map", R"(\tst\.global\.b32.*)", ""},

@@ -227,8 +227,10 @@ TEST(Neighbours, Reductions) {
   }
   return %r : tensor<3xf32>
 })";
-  for (const char *schedule : {"block_reduce, lanes = 256, tile = [2]", "block_reduce, lanes = 32"})
-    expectAll({"cuda:sm_80", schedule, text, {{SINTER_F32, {3, 5000}}}, rowSums, 0, {"block_reduce"}});
+  for (const char *schedule :
+       {"block_reduce, lanes = 256, tile = [2]", "block_reduce, lanes = 32", "cluster_reduce, lanes = 64, tile = [4]"})
+    expectAll(
+        {"cuda:sm_80", schedule, text, {{SINTER_F32, {3, 5000}}}, rowSums, 0, {"block_reduce", "cluster_reduce"}});
 }
 
 static Values softmaxRows(const std::vector<Values> &in) {
@@ -252,8 +254,10 @@ TEST(Neighbours, Rows) {
   }
   return %r : tensor<2x300xf32>
 })";
-  for (const char *schedule : {"block_row, lanes = 64", "block_row, lanes = 256"})
-    expectAll({"cuda:sm_80", schedule, text, {{SINTER_F32, {2, 300}}}, softmaxRows, 1e-7, {"block_row"}});
+  for (const char *schedule :
+       {"block_row, lanes = 64", "block_row, lanes = 256", "cluster_row, lanes = 32, tile = [2]"})
+    expectAll(
+        {"cuda:sm_80", schedule, text, {{SINTER_F32, {2, 300}}}, softmaxRows, 1e-7, {"block_row", "cluster_row"}});
 }
 
 /// One head of 80 queries and 64 keys of 64 numbers.

@@ -34,6 +34,8 @@ static CUresult runKernel(Context &context, const KernelWork &work) {
   launch.pause = Deferred::beforeTrip; // it may be a loop by itself
   if (launch.code->hasProducts)
     ++driver().counts["wgmma"];
+  if (clusterOf(launch).count() > 1)
+    ++driver().counts["cluster"];
   try {
     if (work.dynamicShared + launch.code->function->staticShared > launch.device.maxShared &&
         work.dynamicShared > work.function->maxDynamicShared)

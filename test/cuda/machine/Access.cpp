@@ -228,7 +228,7 @@ void Warp::noteWrite(const Inst &i, unsigned lane, const Place &place, unsigned 
   const Bytes range = granules(place.offset, bytes);
   if (place.owner && place.owner->productsUnderWay)
     checkProducts(i, lane, place, bytes);
-  if (block.storesUnderWay && place.region->base < kDeviceBase)
+  if (place.owner && place.owner->storesUnderWay)
     checkStores(i, lane, place, bytes);
   for (unsigned n = 0; n < range.count; ++n) {
     Granule &g = place.shadow[n];

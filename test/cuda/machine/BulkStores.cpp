@@ -16,9 +16,10 @@ void Warp::holdForStore(unsigned lane, const uint8_t *data) {
 }
 
 void Warp::checkStores(const Inst &i, unsigned lane, const Place &place, unsigned bytes) {
-  const auto first = uint32_t(place.data - block.shared.get()) / 16, last = first + (bytes - 1) / 16;
-  for (uint32_t chunk = first; chunk <= last && chunk < block.storeReaders.size(); ++chunk)
-    if (block.storeReaders[chunk])
+  const Block &owner = *place.owner;
+  const auto first = place.sharedOffset() / 16, last = first + (bytes - 1) / 16;
+  for (uint32_t chunk = first; chunk <= last && chunk < owner.storeReaders.size(); ++chunk)
+    if (owner.storeReaders[chunk])
       fault(FaultKind::Race, i, lane,
             "writes what a bulk store reads, whose group was not waited for; " +
                 describeIn(*place.region, place.region->base + place.offset, bytes));
