@@ -121,8 +121,8 @@ schedule::KernelTraits CudaBackend::describe(schedule::KernelSpec &given, String
 
 LoopedKernel CudaBackend::looped(StringRef symbol) const {
   const Kernel &kernel = kernels[bySymbol.at(symbol)];
-  return {kernel.chunk,  kernel.threads, kernel.isJoined, bool(kernel.wide.module), kernel.threadsAtOnce != 0,
-          *kernel.loops, symbol};
+  bool isWide = kernel.wide.module && kernel.wide.cluster == 1; // one block runs what is beside clusters
+  return {kernel.chunk, kernel.threads, kernel.isJoined, isWide, kernel.threadsAtOnce != 0, *kernel.loops, symbol};
 }
 
 LogicalResult CudaBackend::chooseLoop(schedule::RepeatOp loop, StringRef function) {
