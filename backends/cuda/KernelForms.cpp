@@ -6,6 +6,7 @@
 #include "backends/cuda/AttentionWgmma.h"
 #include "backends/cuda/BlockForms.h"
 #include "backends/cuda/BlockOrder.h"
+#include "backends/cuda/BlockScatter.h"
 #include "backends/cuda/ClusterForms.h"
 #include "backends/cuda/Gpus.h"
 #include "backends/cuda/ProductForms.h"
@@ -93,6 +94,7 @@ static const KernelForm forms[] = {
     {"block_row", Chunk::Block, 0, planBlockRow, emitBlockRow, 2 * kThreadsAtOnce},
     {"row", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitRow>},
     {"bags", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitBags>},
+    {"block_scatter", Chunk::Block, 0, planBlockScatter, emitBlockScatter, 2 * kThreadsAtOnce},
     {"scatter", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitScatter>},
     {"block_order", Chunk::Block, 0, planBlockOrder, emitBlockOrder, 2 * kThreadsAtOnce},
     {"order", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitOrder>},

@@ -22,24 +22,27 @@ static int64_t keyBits(Type elementType) { return widthOf(elementType) > 32 ? 64
 
 int64_t sinter::cpu::keyLanes(const Target &target, Type elementType) { return target.lanes(keyBits(elementType) / 8); }
 
-KeyOrder::KeyOrder(SingleKernel &k, Type elementType, bool descending, DimExpr length, bool keepsAll, int64_t lanes)
-    : k(k), b(k.b), elementType(elementType), descending(descending), length(k.dims().resolve(length)),
-      keepsAll(keepsAll), lanes(lanes), width(widthOf(elementType)),
-      keyType(b.getIntegerType(static_cast<unsigned>(keyBits(elementType)))) {
-  bool isLong = this->length.isConstant() && this->length.constant() >= kPositions;
-  recordWords = keyType.getWidth() > 32 || isLong ? 2 : 1;
-  workspace = k.workspaceWords();
+/// Records of rows of `length` elements are of one word; of unknown ones, too (areNarrow).
+static bool isNarrow(Type elementType, DimExpr length) {
+  return keyBits(elementType) < 64 && !(length.isConstant() && length.constant() >= kPositions);
 }
+
+KeyOrder::KeyOrder(SingleKernel &k, Type elementType, bool descending, DimExpr length, bool keepsAll, int64_t lanes)
+    : records(k, isNarrow(elementType, k.dims().resolve(length))), k(k), b(k.b), elementType(elementType),
+      descending(descending), length(k.dims().resolve(length)), keepsAll(keepsAll), lanes(lanes),
+      width(widthOf(elementType)), keyType(b.getIntegerType(static_cast<unsigned>(keyBits(elementType)))),
+      workspace(k.workspaceWords()) {}
 
 DimExpr KeyOrder::words() {
   DimContext &dims = k.dims();
   int64_t counted = std::max(digitsOf(width) * kDigits, keepsAll ? 0 : kBounds);
   bool isShort = length.isConstant() && length.constant() <= kRankedForLane * lanes;
-  return dims.add(dims.mul(length, dims.constant(2 * recordWords)), dims.constant(2 * lanes + (isShort ? 0 : counted)));
+  return dims.add(dims.mul(length, dims.constant(2 * records.words)),
+                  dims.constant(2 * lanes + (isShort ? 0 : counted)));
 }
 
 void KeyOrder::emit(Value first, Value kept, Load load, Take take) {
-  counts = k.add(first, k.mul(k.size(length), k.fn.index(2 * recordWords)));
+  counts = k.add(first, k.mul(k.size(length), k.fn.index(2 * records.words)));
   int64_t ranked = kRankedForLane * lanes;
   auto ranks = [&] { emitRanks(first, kept, load, take); };
   auto digits = [&] { emitDigits(first, kept, load, take); };
@@ -54,7 +57,7 @@ void KeyOrder::emit(Value first, Value kept, Load load, Take take) {
 }
 
 Value KeyOrder::areNarrow() {
-  return recordWords == 2 || length.isConstant() ? Value() : k.less(k.size(length), k.fn.index(kPositions));
+  return records.words == 2 || length.isConstant() ? Value() : k.less(k.size(length), k.fn.index(kPositions));
 }
 
 OrderedRows::OrderedRows(SingleKernel &k)
@@ -179,38 +182,38 @@ void KeyOrder::emitRanks(Value first, Value kept, Load load, Take take) {
 
 //===- digits --------------------------------------------------------------------------------===//
 
-KeyOrder::Record KeyOrder::makeRecord(Value element, Value position) {
+Records::Record KeyOrder::makeRecord(Value element, Value position) {
   Value key = keyOf(element);
   if (keyType.getWidth() < 64)
     key = arith::ExtUIOp::create(b, b.getI64Type(), key);
   return {key, position};
 }
 
-KeyOrder::Record KeyOrder::loadRecord(Value base, Value at) {
-  Value from = k.add(base, recordWords == 1 ? at : k.mul(at, k.fn.index(2)));
-  Value word = memref::LoadOp::create(b, workspace, ValueRange{from});
-  if (recordWords == 2)
-    return {word, k.loadWord(workspace, k.add(from, k.fn.index(1)))};
-  Value low = arith::AndIOp::create(b, word, wordOf(kPositions - 1));
-  Value key = arith::ShRUIOp::create(b, word, wordOf(32));
+Records::Record Records::load(Value base, Value at) {
+  Value from = k.add(base, words == 1 ? at : k.mul(at, k.fn.index(2)));
+  Value whole = memref::LoadOp::create(b, workspace, ValueRange{from});
+  if (words == 2)
+    return {whole, k.loadWord(workspace, k.add(from, k.fn.index(1)))};
+  Value low = arith::AndIOp::create(b, whole, word(kPositions - 1));
+  Value key = arith::ShRUIOp::create(b, whole, word(32));
   return {key, arith::IndexCastOp::create(b, b.getIndexType(), low)};
 }
 
-void KeyOrder::storeRecord(const Record &record, Value base, Value at) {
-  Value to = k.add(base, recordWords == 1 ? at : k.mul(at, k.fn.index(2)));
-  Value word = record.key;
-  if (recordWords == 1) {
-    Value high = arith::ShLIOp::create(b, word, wordOf(32));
-    word = arith::OrIOp::create(b, high, k.asInt64(record.position));
+void Records::store(const Record &record, Value base, Value at) {
+  Value to = k.add(base, words == 1 ? at : k.mul(at, k.fn.index(2)));
+  Value whole = record.key;
+  if (words == 1) {
+    Value high = arith::ShLIOp::create(b, whole, word(32));
+    whole = arith::OrIOp::create(b, high, k.asInt64(record.position));
   } else {
     k.storeWord(workspace, record.position, k.add(to, k.fn.index(1)));
   }
-  memref::StoreOp::create(b, word, workspace, ValueRange{to});
+  memref::StoreOp::create(b, whole, workspace, ValueRange{to});
 }
 
-Value KeyOrder::bitsFrom(Value key, Value shift, int64_t count) {
+Value Records::bitsFrom(Value key, Value shift, int64_t count) {
   Value low = arith::ShRUIOp::create(b, key, shift);
-  low = arith::AndIOp::create(b, low, wordOf((int64_t(1) << count) - 1));
+  low = arith::AndIOp::create(b, low, word((int64_t(1) << count) - 1));
   return arith::IndexCastOp::create(b, b.getIndexType(), low);
 }
 
@@ -225,9 +228,10 @@ void KeyOrder::increment(Value at) { k.storeWord(workspace, k.add(k.loadWord(wor
 /// many there are.
 Value KeyOrder::keepCandidates(Value from, Value to, Value kept) {
   int64_t leading = std::min(kBoundBits, width);
-  Value zero = k.fn.index(0), one = k.fn.index(1), n = k.size(length), shift = wordOf(width - leading);
+  Value zero = k.fn.index(0), one = k.fn.index(1), n = k.size(length), shift = records.word(width - leading);
   clearCounts(int64_t(1) << leading);
-  k.fn.loop(zero, n, 1, [&](Value i) { increment(k.add(counts, bitsFrom(loadRecord(from, i).key, shift, leading))); });
+  k.fn.loop(zero, n, 1,
+            [&](Value i) { increment(k.add(counts, records.bitsFrom(records.load(from, i).key, shift, leading))); });
   // The first group with which there are enough.
   Value bound =
       k.whileLoop(
@@ -240,9 +244,9 @@ Value KeyOrder::keepCandidates(Value from, Value to, Value kept) {
   return k.fn
       .loop(zero, n, 1, ValueRange{zero},
             [&](Value i, ValueRange carried) -> SmallVector<Value> {
-              Record record = loadRecord(from, i);
-              storeRecord(record, to, carried.front()); // the next one overwrites it if it is not taken
-              Value isBeyond = k.less(bound, bitsFrom(record.key, shift, leading));
+              Records::Record record = records.load(from, i);
+              records.store(record, to, carried.front()); // the next one overwrites it if it is not taken
+              Value isBeyond = k.less(bound, records.bitsFrom(record.key, shift, leading));
               return {k.select(isBeyond, carried.front(), k.add(carried.front(), one))};
             })
       .front();
@@ -254,11 +258,11 @@ Value KeyOrder::sortRecords(Value from, Value to, Value count) {
   int64_t digits = digitsOf(width);
   clearCounts(digits * kDigits);
   auto place = [&](Value digit, Value key) {
-    Value value = bitsFrom(key, k.asInt64(k.mul(digit, digitBits)), kDigitBits);
+    Value value = records.bitsFrom(key, k.asInt64(k.mul(digit, digitBits)), kDigitBits);
     return k.add(k.add(counts, k.mul(digit, k.fn.index(kDigits))), value);
   };
   k.fn.loop(zero, count, 1, [&](Value i) {
-    Value key = loadRecord(from, i).key;
+    Value key = records.load(from, i).key;
     for (int64_t digit = 0; digit < digits; ++digit)
       increment(place(k.fn.index(digit), key));
   });
@@ -270,16 +274,16 @@ Value KeyOrder::sortRecords(Value from, Value to, Value count) {
       return {k.add(before.front(), here)};
     });
     k.fn.loop(zero, count, 1, [&](Value i) {
-      Record record = loadRecord(source, i);
+      Records::Record record = records.load(source, i);
       Value at = place(digit, record.key);
-      storeRecord(record, target, k.loadWord(workspace, at));
+      records.store(record, target, k.loadWord(workspace, at));
       increment(at);
     });
   };
   return k.fn
       .loop(zero, k.fn.index(digits), 1, ValueRange{from, to},
             [&](Value digit, ValueRange carried) -> SmallVector<Value> {
-              Value alike = k.loadWord(workspace, place(digit, loadRecord(carried[0], zero).key));
+              Value alike = k.loadWord(workspace, place(digit, records.load(carried[0], zero).key));
               auto moved = scf::IfOp::create(b, carried.getTypes(), k.less(alike, count), /*withElseRegion=*/true);
               OpBuilder::InsertionGuard guard(b);
               b.setInsertionPointToStart(moved.thenBlock());
@@ -293,12 +297,12 @@ Value KeyOrder::sortRecords(Value from, Value to, Value count) {
 }
 
 void KeyOrder::emitDigits(Value first, Value kept, Load load, Take take) {
-  Value zero = k.fn.index(0), n = k.size(length), second = k.add(first, k.mul(n, k.fn.index(recordWords)));
-  k.fn.loop(zero, n, 1, [&](Value i) { storeRecord(makeRecord(load(i), i), first, i); });
+  Value zero = k.fn.index(0), n = k.size(length), second = k.add(first, k.mul(n, k.fn.index(records.words)));
+  k.fn.loop(zero, n, 1, [&](Value i) { records.store(makeRecord(load(i), i), first, i); });
   auto takeSorted = [&](Value from, Value to, Value count) {
     Value sorted = sortRecords(from, to, count);
     k.fn.loop(zero, k.min(kept, count), 1, [&](Value rank) {
-      Value position = loadRecord(sorted, rank).position;
+      Value position = records.load(sorted, rank).position;
       take(rank, load(position), position);
     });
   };

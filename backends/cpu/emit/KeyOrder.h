@@ -40,6 +40,28 @@ struct OrderedRows {
   void store(llvm::ArrayRef<mlir::Value> outer, mlir::Value rank, mlir::Value value, mlir::Value position) const;
 };
 
+/// Keys with positions, in the workspace: in one word (64 bits) each where both fit into halves of it.
+class Records {
+public:
+  struct Record {
+    mlir::Value key, position; // a word; an index
+  };
+  Records(SingleKernel &k, bool isNarrow) : words(isNarrow ? 1 : 2), k(k), b(k.b), workspace(k.workspaceWords()) {}
+
+  const int64_t words; // of a record
+  /// The record `at` of those that begin at word `base`.
+  Record load(mlir::Value base, mlir::Value at);
+  void store(const Record &record, mlir::Value base, mlir::Value at);
+  /// `count` bits of a key from bit `shift` (a word) on, as an index.
+  mlir::Value bitsFrom(mlir::Value key, mlir::Value shift, int64_t count);
+  mlir::Value word(int64_t value) { return mlir::arith::ConstantOp::create(b, b.getI64IntegerAttr(value)); }
+
+private:
+  SingleKernel &k;
+  mlir::ImplicitLocOpBuilder &b;
+  mlir::Value workspace;
+};
+
 class KeyOrder {
 public:
   using Load = llvm::function_ref<mlir::Value(mlir::Value position)>;
@@ -56,18 +78,10 @@ public:
   /// Calls `take` with the first `kept` elements, in any order of their ranks. The workspace begins at word `first`.
   void emit(mlir::Value first, mlir::Value kept, Load load, Take take);
 
-  // What an order of another kind is made of. A record is a key and a position, in one word where both fit.
-  struct Record {
-    mlir::Value key, position; // a word; an index
-  };
+  // What an order of another kind is made of.
+  Records records;
   int64_t keyWidth() const { return width; }
-  int64_t wordsOfRecord() const { return recordWords; }
-  Record makeRecord(mlir::Value element, mlir::Value position);
-  Record loadRecord(mlir::Value base, mlir::Value at);
-  void storeRecord(const Record &record, mlir::Value base, mlir::Value at);
-  /// `count` bits of a key from bit `shift` (a word) on, as an index.
-  mlir::Value bitsFrom(mlir::Value key, mlir::Value shift, int64_t count);
-  mlir::Value wordOf(int64_t value) { return bits(b.getI64Type(), value); }
+  Records::Record makeRecord(mlir::Value element, mlir::Value position);
   /// Whether positions fit into the records of rows of this length, where only running tells it; else null.
   mlir::Value areNarrow();
   /// A merge sort, of rows of any length.
@@ -98,9 +112,9 @@ private:
   bool descending;
   DimExpr length;
   bool keepsAll;
-  int64_t lanes, width, recordWords;
+  int64_t lanes, width;
   mlir::IntegerType keyType;
-  mlir::Value workspace, counts; // counts: the word where they begin
+  mlir::Value workspace, counts; // the word where they begin
 };
 
 } // namespace sinter::cpu

@@ -18,8 +18,7 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cpu/emit/RunningTotal.h"
-#include "backends/cpu/emit/Single.h"
-#include "ir/Indexing.h"
+#include "backends/cpu/emit/ScatterForm.h"
 
 using namespace mlir;
 using namespace sinter;
@@ -36,9 +35,9 @@ constexpr int64_t kCopies = 4, kCopiedElements = 512, kUpdatedToCopy = 64;
 static_assert(kRun % kCopies == 0);
 
 namespace {
-class ScatterEmitter {
+class ScatterEmitter : ScatterForm {
 public:
-  ScatterEmitter(SingleKernel &k, Operation *root);
+  explicit ScatterEmitter(SingleKernel &k);
 
   void copyOperand();
   void emit(int64_t longest);
@@ -58,14 +57,10 @@ private:
   /// No position of the updates in [low, low + kRun) on the last axis is negative or outside.
   Value isRunInside(ArrayRef<Value> outer, Value low);
   void updateAt(ArrayRef<Value> index, bool isKnownInside, Update body);
-  /// Where the update at `index` goes; clears `inside` when it goes nowhere.
-  SmallVector<Value> placeOf(ArrayRef<Value> index, bool isKnownInside, Value &inside);
-  Value onAxis(Value position, Value size, Value &inside);
   /// `body(rest, from, to)` for the elements of a slice: its position, that in the updates, and the result's offset.
   void overSlice(ArrayRef<Value> index, ArrayRef<Value> place,
                  llvm::function_ref<void(ArrayRef<Value> rest, ArrayRef<Value> from, Value to)> body);
   void combineAt(Value to, Value update);
-  Value truth() { return arith::ConstantIntOp::create(k.b, k.b.getI1Type(), 1); }
 
   void emitWide();
   void emitCounted(int64_t longest);
@@ -79,14 +74,7 @@ private:
   SmallVector<Value> loadSums(Value at);
   void storeSums(ValueRange values, Value at);
 
-  SingleKernel &k;
-  ScatterElementsOp elements;
-  ScatterNdOp slices;
-  Value operand, positions, updates;
-  Combiner combiner;
-  Type type, accumulator;
-  Dims sizes, indices, chosen,
-      slice; // of the operand; what numbers the updates; axes that positions choose; the others
+  Type accumulator;
   DimExpr count;
   bool isWide;                  // all sums in f64
   int64_t carried;              // floats that a sum in a slot consists of
@@ -98,18 +86,7 @@ private:
 };
 } // namespace
 
-ScatterEmitter::ScatterEmitter(SingleKernel &k, Operation *root)
-    : k(k), elements(dyn_cast<ScatterElementsOp>(root)), slices(dyn_cast<ScatterNdOp>(root)),
-      operand(root->getOperand(0)), positions(root->getOperand(1)), updates(root->getOperand(2)),
-      combiner(elements ? elements.getCombiner() : slices.getCombiner()), type(getElementTypeOrSelf(operand)),
-      accumulator(accumulatorType(type)), sizes(k.sizesOf(operand)), indices(k.sizesOf(positions)) {
-  size_t length = sizes.size();
-  if (slices) {
-    length = cast<RankedTensorType>(positions.getType()).getShape().back();
-    indices.pop_back();
-  }
-  chosen.assign(sizes.begin(), sizes.begin() + length);
-  slice.assign(sizes.begin() + length, sizes.end());
+ScatterEmitter::ScatterEmitter(SingleKernel &k) : ScatterForm(k), accumulator(accumulatorType(type)) {
   count = k.dims().product(indices);
   carried = type.isF64() ? 2 : 1;
   DimExpr all = k.dims().resolve(k.dims().product(sizes)), updated = k.dims().resolve(count);
@@ -124,51 +101,14 @@ void ScatterEmitter::copyOperand() {
 
 /// result[to] = result[to] combined with `update`.
 void ScatterEmitter::combineAt(Value to, Value update) {
-  if (combiner != Combiner::set) {
-    // Of booleans, or and and are what sums and products come to.
-    Combiner combined = combiner;
-    if (type.isInteger(1) && combiner == Combiner::add)
-      combined = Combiner::logical_or;
-    if (type.isInteger(1) && combiner == Combiner::mul)
-      combined = Combiner::logical_and;
+  if (combiner() != Combiner::set) {
     bool wide = isUnsigned(type);
     Location loc = k.b.getLoc();
     Value old = widen(k.b, loc, k.loadResult(0, to), accumulator, wide);
-    Value next = combine(k.b, loc, combined, type, old, widen(k.b, loc, update, accumulator, wide));
+    Value next = combine(k.b, loc, combiner(), type, old, widen(k.b, loc, update, accumulator, wide));
     update = narrow(k.b, loc, next, type);
   }
   k.store(0, update, to);
-}
-
-/// A position from the end where negative; clears `inside` when it is not on the axis.
-Value ScatterEmitter::onAxis(Value position, Value size, Value &inside) {
-  position = k.select(k.less(position, k.fn.index(0)), k.add(position, size), position);
-  inside = k.both(inside, k.inRange(position, size));
-  return position;
-}
-
-SmallVector<Value> ScatterEmitter::placeOf(ArrayRef<Value> index, bool isKnownInside, Value &inside) {
-  auto chosenAt = [&](ArrayRef<Value> at, Value size) {
-    Value position = k.indexElement(positions, at);
-    return isKnownInside ? position : onAxis(position, size, inside);
-  };
-  if (slices) {
-    SmallVector<Value> tuple(index), place;
-    tuple.push_back({});
-    for (auto [axis, size] : llvm::enumerate(chosen)) {
-      tuple.back() = k.fn.index(axis);
-      place.push_back(chosenAt(tuple, k.size(size)));
-    }
-    return place;
-  }
-  SmallVector<Value> place(index);
-  for (auto [axis, position] : llvm::enumerate(place)) {
-    if (axis == elements.getAxis())
-      position = chosenAt(index, k.size(sizes[axis]));
-    else if (!sizes[axis].isConstant() || !indices[axis].isConstant())
-      inside = k.both(inside, k.inRange(position, k.size(sizes[axis])));
-  }
-  return place;
 }
 
 void ScatterEmitter::updateAt(ArrayRef<Value> index, bool isKnownInside, Update body) {
@@ -455,7 +395,7 @@ static int64_t longestChain(KernelSpec &spec, Operation *root) {
 }
 
 Plan sinter::cpu::planScatter(KernelSpec &spec, ScheduleAttr) {
-  if (!isa_and_nonnull<ScatterElementsOp, ScatterNdOp>(singleRoot(spec)))
+  if (!ScatterForm::isRoot(singleRoot(spec)))
     return Plan::refuse("it is no scatter alone");
   return {};
 }
@@ -467,7 +407,7 @@ EmittedKernel sinter::cpu::emitScatter(KernelSpec &spec, ModuleOp module, String
   // An input that nothing else reads is left to the schedule, which may give it and the result one buffer.
   auto operand = dyn_cast<BlockArgument>(root->getOperand(0));
   bool copies = spec.options.optLevel == 0 || !operand || !operand.hasOneUse() || spec.kernel.getNumResults() != 1;
-  ScatterEmitter scatter(k, root);
+  ScatterEmitter scatter(k);
   if (copies)
     scatter.copyOperand();
   scatter.emit(longest);

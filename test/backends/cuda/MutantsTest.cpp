@@ -40,6 +40,13 @@ constexpr const char *kClusters = R"(func.func @f(%x: tensor<3x201xf32>) -> tens
   }
   return %r : tensor<3x201xf32>
 })";
+/// Updates that a block sorts, and sums of places that others make of them.
+constexpr const char *kScatter =
+    R"(func.func @f(%x: tensor<9x3xf32>, %p: tensor<300x1xi64>, %u: tensor<300x3xf32>) -> tensor<9x3xf32> {
+  %a = sinter.abs %x : (tensor<9x3xf32>) -> tensor<9x3xf32>
+  %r = sinter.scatter_nd %a, %p, %u {combiner = #sinter<combiner add>} : (tensor<9x3xf32>, tensor<300x1xi64>, tensor<300x3xf32>) -> tensor<9x3xf32>
+  return %r : tensor<9x3xf32>
+})";
 constexpr const char *kMap = R"(func.func @f(%x: tensor<3x200xf32>) -> tensor<200x3xf32> {
   %t = sinter.transpose %x {permutation = array<i64: 1, 0>} : (tensor<3x200xf32>) -> tensor<200x3xf32>
   %r = sinter.neg %t : (tensor<200x3xf32>) -> tensor<200x3xf32>
@@ -154,6 +161,7 @@ const Program kPrograms[] = {
     {"softmax", kSoftmax, {{{3, 201}, {}}}},
     {"order", kOrder, {{{2, 150}, {}}}, false},
     {"clusters", kClusters, {{{3, 201}, {}}}, false},
+    {"scatter", kScatter, {{{9, 3}, {}}, {{300, 1}, {3, 8, 0, -1, 3, 12, 5, 3, -9, 2, 7}}, {{300, 3}, kSmall}}},
     {"map", kMap, {{{3, 200}, {}}}},
     {"gather", kGather, {{{20, 17}, {}}, {{7}, {0, 3, -1, 19, 2, 1, -20}}}},
     {"tile", kProductF32.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
@@ -215,6 +223,11 @@ const Mutant kMutants[] = {
     {"another block's value twice", "clusters", R"((\tld\.shared\.v2\.b32.*)(\+8\];))", "$1];", true},
     {"columns of another block", "clusters", R"((\tmul\.wide\.u32.*), 64;)", "$1, 63;"},
     {"another cluster's row", "clusters", R"((\tmov\.u32.*)%clusterid\.x;)", "$1%ctaid.x;"},
+    {"no barrier before records are sorted", "scatter", R"(\tbar\.sync.*)", ""},
+    {"records that end unsorted", "scatter", R"(\tbar\.sync.*)", "\tret;", true},
+    {"no sum of a place", "scatter", R"(\tst\.global\.b32.*)", "", true},
+    {"each update a place's first", "scatter", R"((\tsetp\.eq\.b64.*), (%rd[0-9]+), (%rd[0-9]+);)", "$1, $2, -1;"},
+    {"a place too few", "scatter", R"((\tsetp\.gt\.u64.*), 38654705663;)", "$1, 34359738367;"},
     {"twice the stride", "map", R"((\tshl\.b64.*), 2;)", "$1, 3;"},
     {"half the stride", "map", R"((\tshl\.b64.*), 2;)", "$1, 1;"},
     {"no element stored", "map", R"(\tst\.global\.b32.*)", ""},
