@@ -2,6 +2,7 @@
 //
 // Options of the readers, which Inputs/files.py does not come to.
 #include "Messages.h"
+#include "WrittenFiles.h"
 #include "runtime/data/Arrays.h"
 #include "runtime/data/Csv.h"
 #include "runtime/data/TfRecord.h"
@@ -15,23 +16,8 @@ using namespace sinter::data;
 using sinter::test::messageOf;
 
 namespace {
-/// A file that lives as long as the test.
-class Files : public testing::Test {
-protected:
-  std::string write(const std::string &name, const std::string &content) {
-    std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + name;
-    std::ofstream(path, std::ios::binary) << content;
-    paths.push_back(path);
-    return path;
-  }
-  ~Files() override {
-    for (const std::string &path : paths)
-      unlink(path.c_str());
-  }
-  std::vector<std::string> paths;
-};
-using DataTables = Files;
-class DataRecords : public Files {
+using DataTables = sinter::test::WrittenFiles;
+class DataRecords : public sinter::test::WrittenFiles {
 protected:
   /// Ten records of 8 bytes, of which number 3 does not fit its checksum. Returns the path.
   std::string writeRecordsWithABadOne() {
@@ -46,7 +32,7 @@ protected:
     return path;
   }
 };
-using DataArrays = Files;
+using DataArrays = sinter::test::WrittenFiles;
 } // namespace
 
 static std::vector<Record> all(const Dataset &dataset) {
