@@ -77,6 +77,10 @@ public:
         continue;
       }
       int64_t fields = split(at, end, isLast, take);
+      constexpr int64_t mark = 2; // CR and LF
+      if ((fields > 0 ? at - all.data() - mark : static_cast<int64_t>(all.size())) > options.maxRowBytes)
+        throw Error(SINTER_LIMIT, "a row is required to end within " + std::to_string(options.maxRowBytes) + " bytes",
+                    {stream.file().path(), -1, stream.offset()});
       if (fields > 0) {
         stream.consume(at - all.data());
         return fields;
@@ -85,9 +89,6 @@ public:
         stream.consume(static_cast<int64_t>(all.size()));
         throw Bad{"a quote is required to be closed before the file ends"};
       }
-      if (static_cast<int64_t>(all.size()) > options.maxRowBytes)
-        throw Error(SINTER_LIMIT, "a row is required to end within " + std::to_string(options.maxRowBytes) + " bytes",
-                    {stream.file().path(), -1, stream.offset()});
       wanted = std::max<int64_t>(2 * static_cast<int64_t>(all.size()), 1 << 16);
     }
   }

@@ -269,10 +269,10 @@ bool nextLine(ByteStream &stream, int64_t maxBytes, std::string_view &line, int6
     size_t end = all.find('\n');
     if (all.empty())
       return false;
+    if (static_cast<int64_t>(std::min(end, all.size())) > maxBytes)
+      throw Error(SINTER_LIMIT, "a line is required to end within " + std::to_string(maxBytes) + " bytes",
+                  {stream.file().path(), -1, stream.offset()});
     if (end == all.npos && !isLast) {
-      if (static_cast<int64_t>(all.size()) > maxBytes)
-        throw Error(SINTER_LIMIT, "a line is required to end within " + std::to_string(maxBytes) + " bytes",
-                    {stream.file().path(), -1, stream.offset()});
       wanted = std::max<int64_t>(2 * static_cast<int64_t>(all.size()), 1 << 12);
       continue;
     }

@@ -20,11 +20,10 @@ public:
         return false;
       size_t end =
           all.find('\n', static_cast<size_t>(std::clamp<int64_t>(options.blockBytes - 1, 0, int64_t(all.size()) - 1)));
+      if (static_cast<int64_t>(std::min(end, all.size())) > options.blockBytes + options.maxLineBytes)
+        throw Error(SINTER_LIMIT, "a line is required to end within " + std::to_string(options.maxLineBytes) + " bytes",
+                    {stream.file().path(), number, stream.offset()});
       if (end == all.npos && !isLast) {
-        if (static_cast<int64_t>(all.size()) > options.blockBytes + options.maxLineBytes)
-          throw Error(SINTER_LIMIT,
-                      "a line is required to end within " + std::to_string(options.maxLineBytes) + " bytes",
-                      {stream.file().path(), number, stream.offset()});
         wanted = std::max<int64_t>(2 * static_cast<int64_t>(all.size()), 1 << 12);
         continue;
       }

@@ -42,6 +42,18 @@ TEST_F(DataText, lines_are_records) {
             std::string::npos);
 }
 
+TEST_F(DataText, a_line_has_as_many_bytes_as_are_stated_and_no_more) {
+  for (int64_t most : {1, 10, 5000, 3000000})
+    for (const char *end : {"", "\n", "\nx"}) {
+      TextOptions options{.maxLineBytes = most};
+      write(std::string(static_cast<size_t>(most), 'x') + end);
+      EXPECT_EQ(textsOf(readText(path, options))[0].size(), static_cast<size_t>(most));
+      write("a\n" + std::string(static_cast<size_t>(most) + 1, 'x') + end);
+      EXPECT_NE(messageOf([&] { textsOf(readText(path, options)); }).find("record 1 at byte 2: a line is required"),
+                std::string::npos);
+    }
+}
+
 TEST_F(DataText, blocks_are_whole_lines) {
   std::string text;
   for (int i = 0; i < 1000; ++i)
