@@ -63,22 +63,39 @@ std::vector<std::string> sinter::data::folderLabels(const std::string &folder) {
   return labels;
 }
 
-std::shared_ptr<const Source> sinter::data::openFolder(const std::string &folder,
-                                                       const std::vector<std::string> &suffixes, int64_t maxBytes) {
-  std::vector<std::string> files;
+/// The files below a folder whose names end with one of `suffixes`, and the others that are not hidden.
+static std::pair<std::vector<std::string>, std::vector<std::string>> filesOf(const std::string &folder,
+                                                                             const std::vector<std::string> &suffixes) {
+  std::vector<std::string> files, others;
   try {
     for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder)) {
       std::string name = entry.path().lexically_relative(folder).string();
       bool isWanted = suffixes.empty() ||
                       std::ranges::any_of(suffixes, [&](const std::string &suffix) { return name.ends_with(suffix); });
-      if (isWanted && entry.is_regular_file())
-        files.push_back(name);
+      bool isHidden = entry.path().filename().string().starts_with('.');
+      if ((isWanted || !isHidden) && entry.is_regular_file())
+        (isWanted ? files : others).push_back(name);
     }
   } catch (const fs::filesystem_error &error) {
     failFolder(error);
   }
   std::ranges::sort(files);
+  std::ranges::sort(others);
+  return {std::move(files), std::move(others)};
+}
+
+std::shared_ptr<const Source> sinter::data::openFolder(const std::string &folder,
+                                                       const std::vector<std::string> &suffixes, int64_t maxBytes) {
+  auto [files, others] = filesOf(folder, suffixes);
   return std::make_shared<Folder>(folder, std::move(files), folderLabels(folder), maxBytes);
+}
+
+std::string sinter::data::describeOthers(const std::string &folder, const std::vector<std::string> &suffixes) {
+  auto [files, others] = filesOf(folder, suffixes);
+  if (others.empty())
+    return "";
+  return folder + ": " + std::to_string(others.size()) + (others.size() == 1 ? " file is" : " files are") +
+         " left out, which no suffix tells to be read: '" + others[0] + "'" + (others.size() > 1 ? ", ..." : "");
 }
 
 Dataset::Map sinter::data::decodeColumn(std::function<Value(std::string_view)> decode, const std::string &column,

@@ -20,6 +20,9 @@ std::shared_ptr<const Source> openFolder(const std::string &folder, const std::v
                                          int64_t maxBytes = 256 << 20);
 /// The names that labels stand for.
 std::vector<std::string> folderLabels(const std::string &folder);
+/// How many files below `folder` openFolder leaves out, and the first of them, as a line; empty where there is none.
+/// Files whose names begin with a dot are not counted.
+std::string describeOthers(const std::string &folder, const std::vector<std::string> &suffixes);
 
 /// A PNG picture by libpng: ui8, or ui16 where it has 16 bits, [height, width, channels]; 1 gray, 2 gray and alpha,
 /// 3 colours, 4 colours and alpha. Palettes become colours, a transparent colour becomes alpha; gamma and profiles are
@@ -43,6 +46,10 @@ Value decodePicture(std::string_view bytes, int64_t channels = 0, int64_t maxPix
 Value resizePicture(const Value &picture, int64_t height, int64_t width, int64_t maxPixels = int64_t(1) << 27);
 /// For openFolder: .png, .jpg, .jpeg, .ppm, .pgm, .pbm.
 const std::vector<std::string> &pictureSuffixes();
+/// The same and .wav.
+const std::vector<std::string> &mediaSuffixes();
+/// Whether a file called so is a sound of these.
+bool isSound(std::string_view name);
 /// Throws unless there are 1 to `maxPixels` of them.
 void requirePixels(const char *format, int64_t height, int64_t width, int64_t maxPixels);
 

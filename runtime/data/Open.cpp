@@ -110,15 +110,13 @@ static std::shared_ptr<const Source> openArrays(const std::string &path, Format 
 }
 
 static Dataset openMedia(const std::string &path) {
-  std::vector<std::string> suffixes = pictureSuffixes();
-  suffixes.insert(suffixes.end(), {".wav", ".WAV"});
+  const std::vector<std::string> &suffixes = mediaSuffixes();
   auto decode = [path](const Record &record) {
     std::string_view name = record["file"].bytes();
-    bool isSound = name.ends_with(".wav") || name.ends_with(".WAV");
     auto picture = [](std::string_view bytes) { return decodePicture(bytes); };
     auto sound = [](std::string_view bytes) { return decodeWav(bytes); };
-    return isSound ? decodeColumn(sound, "bytes", "sound", path)(record)
-                   : decodeColumn(picture, "bytes", "image", path)(record);
+    return isSound(name) ? decodeColumn(sound, "bytes", "sound", path)(record)
+                         : decodeColumn(picture, "bytes", "image", path)(record);
   };
   std::shared_ptr<const Source> files = openFolder(path, suffixes);
   if (files->size() == 0) {

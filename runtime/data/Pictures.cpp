@@ -3,6 +3,8 @@
 // Pictures of any format, told by their first bytes, with the number of channels that a model wants.
 
 #include "Media.h"
+#include <algorithm>
+#include <array>
 #include <limits>
 
 using namespace sinter::data;
@@ -60,6 +62,21 @@ Value sinter::data::decodePicture(std::string_view bytes, int64_t channels, int6
   bool isInk = isJpeg && picture.dims()[2] == 4;
   return picture.dtype() == SINTER_U16 ? converted<uint16_t>(picture, channels, isInk)
                                        : converted<uint8_t>(picture, channels, isInk);
+}
+
+static constexpr std::array<const char *, 2> soundSuffixes = {".wav", ".WAV"};
+
+const std::vector<std::string> &sinter::data::mediaSuffixes() {
+  static const std::vector<std::string> suffixes = [] {
+    std::vector<std::string> all = pictureSuffixes();
+    all.insert(all.end(), soundSuffixes.begin(), soundSuffixes.end());
+    return all;
+  }();
+  return suffixes;
+}
+
+bool sinter::data::isSound(std::string_view name) {
+  return std::ranges::any_of(soundSuffixes, [&](const char *suffix) { return name.ends_with(suffix); });
 }
 
 const std::vector<std::string> &sinter::data::pictureSuffixes() {

@@ -7,11 +7,9 @@ using namespace sinter;
 using namespace sinter::train;
 using Input = Folder::Input;
 
-Folder::Folder(const std::string &path) : path(path) {
-  std::vector<std::string> suffixes = data::pictureSuffixes();
-  suffixes.insert(suffixes.end(), {".wav", ".WAV"});
-  source = data::openFolder(path, suffixes);
-}
+Folder::Folder(const std::string &path) : path(path), source(data::openFolder(path, data::mediaSuffixes())) {}
+
+std::string Folder::describeOthers() const { return data::describeOthers(path, data::mediaSuffixes()); }
 
 static std::string textOf(const std::vector<int64_t> &dims) {
   std::string text;
@@ -98,8 +96,7 @@ static data::Record converted(const data::Record &file, const std::string &folde
         continue;
       }
       std::string_view bytes = file["bytes"].bytes();
-      bool isSound = name.ends_with(".wav") || name.ends_with(".WAV");
-      record.set(input.name, isSound ? soundFor(bytes, input) : pictureFor(bytes, input));
+      record.set(input.name, data::isSound(name) ? soundFor(bytes, input) : pictureFor(bytes, input));
     } catch (const data::Error &error) {
       throw data::Error(error.code(), error.what(), {folder + "/" + name, -1, -1});
     }

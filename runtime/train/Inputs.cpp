@@ -60,6 +60,7 @@ public:
 
   bool isValidation = false;
   std::map<std::string, data::Value> constants;
+  std::vector<std::string> notes;
   int64_t samples = -1;
 
 private:
@@ -135,13 +136,16 @@ bool Opening::readRecords(const sinter_tensor_type &type, const std::string &pat
   bool isFolder = config.columns.empty() && std::filesystem::is_directory(path);
   if (!isFolder && (config.columns.empty() || path.ends_with(".npy")))
     return false;
-  if (recordsPath.empty() && isFolder)
+  if (recordsPath.empty() && isFolder) {
     folder = std::make_unique<Folder>(path);
-  else if (recordsPath.empty())
+    if (std::string others = folder->describeOthers(); !others.empty())
+      notes.push_back(others);
+  } else if (recordsPath.empty()) {
     table = std::make_unique<Table>(path, config.columns);
-  else if (recordsPath != path)
+  } else if (recordsPath != path) {
     refuse((isFolder ? "data require one folder for all inputs, got " : "columns require one table, got ") +
            recordsPath + " and " + path);
+  }
   recordsPath = path;
   if (folder)
     folder->require(type);
@@ -239,6 +243,7 @@ Inputs sinter::train::openInputs(const sinter_function &step, const Config &conf
   inputs.training = training.batches(share);
   training.requireStep(inputs.training, share, "training");
   inputs.constants = training.constants;
+  inputs.notes = training.notes;
   if (isShared) {
     share.part = Share::Validation;
     inputs.validation = training.batches(share);
@@ -251,6 +256,7 @@ Inputs sinter::train::openInputs(const sinter_function &step, const Config &conf
     validation.isValidation = true;
     inputs.validation = validation.batches({});
     validation.requireStep(inputs.validation, {}, "a validation");
+    inputs.notes.insert(inputs.notes.end(), validation.notes.begin(), validation.notes.end());
   }
   return inputs;
 }

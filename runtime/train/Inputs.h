@@ -14,6 +14,7 @@ namespace sinter::train {
 struct Inputs {
   Batches training, validation;                   // the second may be empty
   std::map<std::string, data::Value> constants{}; // the same in each step
+  std::vector<std::string> notes{};               // what should be known but is no error, a line each
 };
 
 /// Opens the data of `config` for `step`. Throws data::Error where they do not fit.
@@ -34,6 +35,8 @@ class Folder {
 public:
   explicit Folder(const std::string &path);
   int64_t samples() const { return source->size(); }
+  /// Files that are left out, as a line; empty where there are none.
+  std::string describeOthers() const;
   /// Throws unless the first file has what the input takes.
   void require(const sinter_tensor_type &type);
   Batches batches(const BatchPlan &plan, const Share &share) const;

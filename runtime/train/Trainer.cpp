@@ -537,6 +537,8 @@ Outcome Trainer::run() {
       curve.readUpTo(path, begun);
   startedAt = shownAt = flushedAt = Clock::now();
   hasWarned = false;
+  for (const std::string &note : inputs.notes)
+    warn(note);
   if (done >= total)
     warn("nothing to do: " + std::to_string(done) + " steps are done, " + std::to_string(total) + " are asked for");
   if (isStopped && done < total)

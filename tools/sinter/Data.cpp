@@ -4,6 +4,7 @@
 
 #include "tools/sinter/Data.h"
 #include "runtime/data/Columns.h"
+#include "runtime/data/Media.h"
 #include "runtime/data/Numbers.h"
 #include "runtime/data/Open.h"
 #include "runtime/data/Text.h"
@@ -127,9 +128,16 @@ struct DataFlags {
 };
 } // namespace
 
-static data::Dataset opened(const std::string &path, const DataFlags &flags) {
-  data::Dataset dataset = data::openFile(path);
+/// `dataset` of `path` without what cannot be read, if that is asked for.
+static data::Dataset chosen(const data::Dataset &dataset, const std::string &path, const DataFlags &flags) {
+  if (data::formatOf(path) == data::Format::Folder)
+    if (std::string others = data::describeOthers(path, data::mediaSuffixes()); !others.empty())
+      std::cerr << "sinter: warning: " << oneLine(others) << "\n";
   return flags.skip ? dataset.skipErrors() : dataset;
+}
+
+static data::Dataset opened(const std::string &path, const DataFlags &flags) {
+  return chosen(data::openFile(path), path, flags);
 }
 
 static Exit head(const DataFlags &flags) {
@@ -148,8 +156,7 @@ static Exit stats(const DataFlags &flags) {
   std::unordered_map<std::string, size_t> places; // in `columns`
   int64_t records = 0, skipped = 0;
   for (const std::string &path : flags.files) {
-    data::Dataset batches = data::openFileBatches(path, 1024);
-    data::Loader loader(flags.skip ? batches.skipErrors() : batches);
+    data::Loader loader(chosen(data::openFileBatches(path, 1024), path, flags));
     for (data::Record batch; loader.next(batch);) {
       for (int64_t c = 0; c < batch.size(); ++c) {
         auto [at, isNew] = places.try_emplace(batch.name(c), columns.size());

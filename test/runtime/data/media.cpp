@@ -176,5 +176,13 @@ TEST(DataFolders, files_have_the_labels_of_their_folders) {
             }).find("a file is required to have at most 3 bytes, got 10"),
             std::string::npos);
   EXPECT_NE(messageOf([&] { openFolder("/none"); }).find("cannot read folder '/none'"), std::string::npos);
+  EXPECT_EQ(describeOthers(folder.string(), {".pgm"}),
+            folder.string() + ": 1 file is left out, which no suffix tells to be read: 'c/x.txt'");
+  std::ofstream(folder / "b/.hidden") << "";
+  std::ofstream(folder / "a/z.gif") << "";
+  EXPECT_EQ(describeOthers(folder.string(), {".pgm"}),
+            folder.string() + ": 2 files are left out, which no suffix tells to be read: 'a/z.gif', ...");
+  EXPECT_EQ(describeOthers(folder.string(), {".pgm", ".gif", ".txt"}), "");
+
   fs::remove_all(folder);
 }
