@@ -289,8 +289,9 @@ private:
 Dataset Dataset::mapAt(MapAt function, MapOptions options) const {
   if (options.threads < 0 || options.capacity < 0)
     throw Error(SINTER_INVALID_ARGUMENT, "map requires threads and a capacity of 0 or more");
+  std::string text = options.text.empty() ? "map" : "map " + options.text;
   return Dataset(
-      std::make_shared<FunctionStage>(node, "map", [=](const Node &input, int64_t epoch) -> std::unique_ptr<Iterator> {
+      std::make_shared<FunctionStage>(node, text, [=](const Node &input, int64_t epoch) -> std::unique_ptr<Iterator> {
         if (options.threads == 0)
           return std::make_unique<Mapped>(input.begin(epoch), function, epoch);
         return std::make_unique<Ahead>(input.begin(epoch), function, epoch, options.threads,

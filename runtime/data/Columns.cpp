@@ -6,6 +6,7 @@
 extern "C" {
 #include "../file.h"
 }
+#include "Crc32c.h"
 #include "File.h"
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -280,7 +281,7 @@ FeatureColumns FeatureColumns::load(const std::string &path) {
   return parse(text, path);
 }
 
-std::string FeatureColumns::text() const {
+static Json described(const std::vector<FeatureColumn> &columns) {
   Json list = Json::array();
   for (const FeatureColumn &column : columns) {
     static const FeatureColumn plain;
@@ -318,11 +319,20 @@ std::string FeatureColumns::text() const {
     put("table", column.table, plain.table);
     list.push_back(std::move(object));
   }
+  return {{"columns", std::move(list)}};
+}
+
+std::string FeatureColumns::text() const {
   try {
-    return Json{{"columns", std::move(list)}}.dump(1) + "\n";
+    return described(columns).dump(1) + "\n";
   } catch (const Json::exception &) {
     throw Error(SINTER_UNSUPPORTED, "names and values of columns require UTF-8 to be JSON");
   }
+}
+
+std::string FeatureColumns::signature() const {
+  std::string text = described(columns).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return "columns " + checksumText(crc32c(text));
 }
 
 void FeatureColumns::save(const std::string &path) const {

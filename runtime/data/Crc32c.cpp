@@ -6,6 +6,7 @@
 
 #include "Crc32c.h"
 #include <array>
+#include <cstdio>
 #include <cstring>
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -149,6 +150,12 @@ uint32_t sinter::data::crc32c(const std::string &name, const sinter_tensor &tens
     bytes *= tensor.dims[d];
   }
   return crc32c({static_cast<const char *>(tensor.data), static_cast<size_t>(bytes)}, crc32c(head, crc));
+}
+
+std::string sinter::data::checksumText(uint32_t crc) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%08x", crc);
+  return text;
 }
 
 uint32_t sinter::data::crc32cOfWord(uint64_t word) {

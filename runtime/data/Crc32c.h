@@ -15,6 +15,9 @@ namespace sinter::data {
 /// The checksum of `bytes`, going on from `crc`; start with 0.
 uint32_t crc32c(std::string_view bytes, uint32_t crc = 0);
 
+/// As eight digits of base 16.
+std::string checksumText(uint32_t crc);
+
 /// Of a tensor's name, type and elements.
 uint32_t crc32c(const std::string &name, const sinter_tensor &tensor, uint32_t crc);
 

@@ -56,7 +56,7 @@ public:
   virtual ~Node() = default;
   virtual std::unique_ptr<Iterator> begin(int64_t epoch) const = 0;
   /// What decides about the order of records, as text: states fit to equal ones. Functions are called by their place
-  /// only.
+  /// and the text that map() is given.
   virtual std::string signature() const = 0;
 };
 
@@ -70,8 +70,9 @@ public:
 };
 
 struct MapOptions {
-  int threads = 0;  // that call the function, beside the reader's, which does so where it waits; 0: the reader's only
-  int capacity = 0; // records that are read ahead at most; 0: four for each thread
+  int threads = 0;    // that call the function, beside the reader's, which does so where it waits; 0: the reader's only
+  int capacity = 0;   // records that are read ahead at most; 0: four for each thread
+  std::string text{}; // what tells the function from others, in the signature: a state fits to equal ones
 };
 
 /// How a column whose records differ in size becomes one tensor.

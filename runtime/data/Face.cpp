@@ -68,8 +68,10 @@ sinter_status_code sinter_data_transform(const sinter_data *data, const sinter_c
                                          sinter_data **result) {
   if (!columns)
     return derived(__func__, nullptr, result, [](const Dataset &from) { return from; });
-  return derived(__func__, data, result,
-                 [&](const Dataset &from) { return from.map(columns->columns.transform(), {.threads = threads}); });
+  const FeatureColumns &all = columns->columns;
+  return derived(__func__, data, result, [&](const Dataset &from) {
+    return from.map(all.transform(), {.threads = threads, .text = all.signature()});
+  });
 }
 
 //===- Loaders --------------------------------------------------------------------------------------===//

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "File.h"
+#include "Crc32c.h"
 extern "C" {
 #include "../file.h"
 }
@@ -26,7 +27,24 @@ void File::readAt(int64_t offset, char *data, int64_t count) const {
 }
 
 std::string File::signature() const {
-  return name.substr(name.rfind('/') + 1) + " (" + std::to_string(bytes) + " bytes)";
+  constexpr int64_t whole = 1 << 20, end = 1 << 16, block = 1 << 12, blocks = 16;
+  uint32_t crc = 0;
+  std::string part;
+  auto add = [&](int64_t offset, int64_t count) {
+    part.resize(static_cast<size_t>(count));
+    readAt(offset, part.data(), count);
+    crc = crc32c(part, crc);
+  };
+  if (bytes <= whole) {
+    add(0, bytes);
+  } else {
+    add(0, end);
+    for (int64_t i = 1; i <= blocks; ++i)
+      add(bytes / (blocks + 1) * i, block);
+    add(bytes - end, end);
+  }
+  return name.substr(name.rfind('/') + 1) + " (" + std::to_string(bytes) + " bytes, checksum " + checksumText(crc) +
+         ")";
 }
 
 //===- Streams --------------------------------------------------------------------------------------===//

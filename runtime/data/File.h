@@ -25,7 +25,8 @@ public:
   int64_t size() const { return bytes; }
   /// Reads exactly `count` bytes at `offset`. Throws with both where the file has become shorter.
   void readAt(int64_t offset, char *data, int64_t count) const;
-  /// The last part of the path and the size: what tells that a state fits to a file.
+  /// What tells that a state fits to a file, wherever that lies: the last part of its path, its size, and a checksum of
+  /// its bytes; of those above a megabyte, of both ends and of blocks spread between them, 200 KiB in all.
   std::string signature() const;
 
 private:

@@ -91,5 +91,6 @@ Dataset sinter::data::tokenChunks(const Dataset &texts, const Tokenizer &tokeniz
     throw Error(SINTER_INVALID_ARGUMENT, "a chunk requires 1 token or more, got " + std::to_string(options.size));
   auto encode = encodeColumn(tokenizer, options.column, options.result);
   auto only = [=](const Record &record) { return Record{{options.result, encode(record)[options.result]}}; };
-  return texts.map(only, {.threads = options.threads}).shuffleRows({.size = options.size, .dropRemainder = true});
+  return texts.map(only, {.threads = options.threads, .text = tokenizer.signature()})
+      .shuffleRows({.size = options.size, .dropRemainder = true});
 }

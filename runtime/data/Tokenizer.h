@@ -47,6 +47,9 @@ public:
   std::string json() const;
   void write(const std::string &path) const;
 
+  /// What tells this tokenizer from others: the text of map().
+  std::string signature() const;
+
   explicit Tokenizer(std::shared_ptr<const BytePairs> pairs) : pairs(std::move(pairs)) {}
 
 private:

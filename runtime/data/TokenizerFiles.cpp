@@ -4,6 +4,7 @@
 // https://huggingface.co/docs/tokenizers
 
 #include "BytePairs.h"
+#include "Crc32c.h"
 #include "File.h"
 extern "C" {
 #include "../file.h"
@@ -289,6 +290,21 @@ Tokenizer Tokenizer::read(const std::string &path) {
 
 /// Its objects keep their order.
 using Ordered = nlohmann::ordered_json;
+
+std::string Tokenizer::signature() const {
+  uint32_t crc = 0;
+  auto add = [&crc](int64_t number, const std::string &text) {
+    crc = crc32c(std::to_string(number) + ":" + text, crc);
+  };
+  add(pairs->addsBlank + 2 * pairs->splits + 4 * pairs->takesWholeWords, "");
+  for (const std::string &token : pairs->tokens)
+    add(static_cast<int64_t>(token.size()), token);
+  for (const BytePairs::Special &special : pairs->specials)
+    add(special.id, special.text);
+  for (const BytePairs::Merge &merge : pairs->merges)
+    add(merge.left, std::to_string(merge.right));
+  return "tokens of " + checksumText(crc);
+}
 
 std::string Tokenizer::json() const {
   Ordered added = Ordered::array(), vocab = Ordered::object(), merges = Ordered::array();

@@ -96,7 +96,8 @@ Batches Table::batches(const BatchPlan &plan, const Share &share) const {
                              .seed = plan.shuffle.value_or(0),
                              .size = plan.size,
                              .dropRemainder = plan.dropsRest});
-    return (first ? rows.skip(first) : rows).map(opened->columns.transform(), {.threads = 1, .capacity = 4});
+    return (first ? rows.skip(first) : rows)
+        .map(opened->columns.transform(), {.threads = 1, .capacity = 4, .text = opened->columns.signature()});
   };
   return Batches(from, stepsOf(count, plan));
 }

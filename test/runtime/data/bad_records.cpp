@@ -46,3 +46,59 @@ TEST_F(DataLimits, a_row_has_as_many_bytes_as_are_stated_and_no_more) {
           << most;
     }
 }
+
+/// A state fits to a file with the same content, wherever that lies, and to no other of the same size.
+TEST_F(DataSignature, a_state_fits_to_the_data_it_was_made_with) {
+  auto stateOf = [](const std::string &path) {
+    Loader loader(readCsv(path));
+    Record record;
+    loader.next(record);
+    return loader.save();
+  };
+  for (int64_t rows : {10, 500000}) {
+    std::string content = "a\n";
+    for (int64_t i = 0; i < rows; ++i)
+      content += std::to_string(1000000 + i) + "\n";
+    std::string path = write("a.csv", content), state = stateOf(path), end = content;
+    Loader same(readCsv(path));
+    EXPECT_EQ(messageOf([&] { same.load(state); }), "nothing");
+    end[end.size() - 2] = 'x';
+    std::string begin = content;
+    begin[4] = '7';
+    std::string sorted = "a\n";
+    for (int64_t i = rows; i-- > 0;)
+      sorted += std::to_string(1000000 + i) + "\n";
+    for (const std::string &other : {end, begin, sorted}) {
+      ASSERT_EQ(other.size(), content.size());
+      write("a.csv", other);
+      Loader changed(readCsv(path));
+      EXPECT_NE(messageOf([&] { changed.load(state); }).find("a pipeline's state requires the pipeline 'csv"),
+                std::string::npos);
+    }
+    write("a.csv", content); // written anew
+    Loader again(readCsv(path));
+    EXPECT_EQ(messageOf([&] { again.load(state); }), "nothing");
+  }
+}
+
+TEST_F(DataSignature, a_state_fits_to_the_columns_and_the_tokenizer_it_was_made_with) {
+  auto columns = [](const std::string &mean) {
+    return FeatureColumns::parse(R"({"columns": [{"name": "a", "normalize": true, "deviation": 1, "mean": )" + mean +
+                                 "}]}");
+  };
+  EXPECT_EQ(columns("1").signature(), columns("1.0").signature());
+  EXPECT_NE(columns("1").signature(), columns("1.5").signature());
+  std::string path = write("a.txt", "some text to train on, and some more text to train on");
+  auto chunks = [&](const Tokenizer &tokenizer) {
+    return tokenChunks(readText(path), tokenizer, {.size = 4}).signature();
+  };
+  auto trained = [](const std::string &text) {
+    BpeTrainer trainer;
+    trainer.add(text);
+    return trainer.train({.size = 260});
+  };
+  std::string one = "to train, to train, to train on", other = "so much, so much, so much";
+  EXPECT_EQ(chunks(trained(one)), chunks(trained(one)));
+  EXPECT_NE(chunks(trained(one)), chunks(trained(other)));
+  EXPECT_NE(chunks(Tokenizer::ofBytes()), chunks(Tokenizer::ofBytes({"<end>"})));
+}

@@ -184,5 +184,15 @@ TEST(DataFolders, files_have_the_labels_of_their_folders) {
             folder.string() + ": 2 files are left out, which no suffix tells to be read: 'a/z.gif', ...");
   EXPECT_EQ(describeOthers(folder.string(), {".pgm", ".gif", ".txt"}), "");
 
+  // A state fits to the same files with the same content.
+  auto signature = [&] { return Dataset::from(openFolder(folder.string(), {".pgm"})).signature(); };
+  std::string before = signature();
+  EXPECT_EQ(signature(), before);
+  std::ofstream(folder / "a/1.pgm") << "P2 1 1 9 6";
+  EXPECT_NE(signature(), before);
+  std::ofstream(folder / "a/1.pgm") << "P2 1 1 9 5";
+  EXPECT_EQ(signature(), before);
+  fs::rename(folder / "b", folder / "d");
+  EXPECT_NE(signature(), before);
   fs::remove_all(folder);
 }

@@ -180,6 +180,12 @@ TEST(DataState, states_of_other_pipelines_and_damaged_ones_are_refused) {
             "a pipeline's state requires the pipeline 'range 100 | shuffle 10 seed 1 | batch 3', got "
             "'range 100 | shuffle 10 seed 2 | batch 3'");
   EXPECT_EQ(messageOf([&] { loader.load(state); }), "loading a state requires a loader that has read nothing");
+  auto same = [](const Record &of) { return of; };
+  Loader first(d.map(same, {.text = "scaled by 2"})), second(d.map(same, {.threads = 1, .text = "scaled by 3"}));
+  EXPECT_NE(messageOf([&] {
+              second.load(first.save());
+            }).find("'range 100 | shuffle 10 seed 1 | batch 3 | map scaled by 2', got"),
+            std::string::npos);
   for (size_t i = 0; i < state.size(); ++i) {
     std::string damaged = state;
     damaged[i] = static_cast<char>(damaged[i] ^ 4);
