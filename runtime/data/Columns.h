@@ -84,8 +84,8 @@ public:
 
   bool isFitted() const;
   /// Means, deviations, quantiles and vocabularies that are not stated, from one pass over batches. A column keeps at
-  /// most `maxValues` different values, or values for its quantiles.
-  void fit(const Dataset &batches, int64_t maxValues = 10'000'000);
+  /// most `maxValues` different values, or values for its quantiles. Returns how many bad records the dataset left out.
+  int64_t fit(const Dataset &batches, int64_t maxValues = 10'000'000);
   /// What tells these columns, and what was fitted, from others: the text of map().
   std::string signature() const;
   /// A function for map(): a batch of features becomes a batch of columns. Throws where something is not fitted.

@@ -171,7 +171,7 @@ static size_t leaderOf(const std::vector<FeatureColumn> &columns, size_t c) {
   return leader;
 }
 
-void FeatureColumns::fit(const Dataset &batches, int64_t maxValues) {
+int64_t FeatureColumns::fit(const Dataset &batches, int64_t maxValues) {
   std::vector<Fit> fits(columns.size());
   std::vector<size_t> leaders;
   for (size_t c = 0; c < columns.size(); ++c)
@@ -189,6 +189,7 @@ void FeatureColumns::fit(const Dataset &batches, int64_t maxValues) {
     if (leaders[c] != c && !columns[c].isFitted())
       fitted[c].values = fitted[leaders[c]].values;
   *this = FeatureColumns(std::move(fitted));
+  return loader.skipped();
 }
 
 //===- Transforming ---------------------------------------------------------------------------------===//

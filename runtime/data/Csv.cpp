@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -315,6 +316,8 @@ public:
   }
 
   bool next(Record &record) override {
+    if (bad)
+      throw takeBad();
     // Of a batch with very many columns, memory grows with the rows that come.
     int64_t few = std::max<int64_t>((int64_t(1) << 23) / static_cast<int64_t>(columns.size() + 1), 1);
     for (Column &column : columns)
@@ -325,10 +328,12 @@ public:
       bool isThere = false;
       try {
         isThere = readRow(rows);
-      } catch (const Bad &bad) {
+      } catch (const Bad &found) {
+        if (options.maxBadRows >= 0 && skipped >= options.maxBadRows) {
+          bad = Error(SINTER_CORRUPT, found.what, {path, row, offset}, true);
+          break;
+        }
         ++row;
-        if (options.maxBadRows >= 0 && skipped >= options.maxBadRows)
-          throw Error(SINTER_CORRUPT, bad.what, {path, row - 1, offset});
         ++skipped;
         continue;
       }
@@ -337,6 +342,8 @@ public:
       ++row;
       ++rows;
     }
+    if (rows == 0 && bad)
+      throw takeBad();
     if (rows == 0)
       return false;
     std::vector<Value> values;
@@ -347,7 +354,7 @@ public:
     return true;
   }
   void save(StateWriter &writer) const override {
-    writer.number(splitter.stream.offset());
+    writer.number(bad ? bad->place().offset : splitter.stream.offset());
     writer.number(row);
     writer.number(skipped);
   }
@@ -362,6 +369,14 @@ public:
   }
 
 private:
+  /// The error of a row that is passed now.
+  Error takeBad() {
+    ++row;
+    Error error = std::move(*bad);
+    bad.reset();
+    return error;
+  }
+
   bool readRow(int64_t rows) {
     badField.clear();
     int64_t fields = splitter.row([&](int64_t i, const Field &field) {
@@ -447,6 +462,7 @@ private:
   std::vector<Column> columns;
   Names names;
   std::string badField;
+  std::optional<Error> bad; // of the row after those that were given out, where that is read
   int64_t row = 0, skipped = 0, passed = 0;
 };
 

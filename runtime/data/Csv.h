@@ -35,7 +35,8 @@ struct CsvOptions {
 /// The columns of `path` with their types: those of the options, or what the first rows say.
 std::vector<CsvColumn> csvColumns(const std::string &path, const CsvOptions &options = {});
 
-/// One record for each row, or `batchRows` rows as one record: quicker by far, as rows are never taken apart.
+/// One record for each row, or `batchRows` rows as one record: quicker by far, as rows are never taken apart. The error
+/// of a bad row that is not left out is skippable, and a batch ends before it.
 Dataset readCsv(const std::string &path, const CsvOptions &options = {});
 Dataset readCsvBatches(const std::string &path, int64_t batchRows, const CsvOptions &options = {});
 

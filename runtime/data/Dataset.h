@@ -189,6 +189,8 @@ public:
   /// A row for each stage from the source on, then one for the whole: how long next() took (waiting for data) and how
   /// long its caller did something else (waiting for compute).
   std::vector<StageStatistics> statistics() const;
+  /// Bad records that were left out, of all stages.
+  int64_t skipped() const;
 
 private:
   std::string signature;

@@ -71,6 +71,13 @@ std::vector<StageStatistics> Loader::statistics() const {
   return stages;
 }
 
+int64_t Loader::skipped() const {
+  int64_t all = 0;
+  for (const StageStatistics &stage : statistics())
+    all += stage.skipped;
+  return all;
+}
+
 std::string sinter::data::describe(const std::vector<StageStatistics> &statistics) {
   std::string text = "stage            records    skipped   for data    for compute\n";
   for (const StageStatistics &stage : statistics) {

@@ -34,10 +34,15 @@ Dataset openFeatures(const std::string &path, int64_t rows, const std::vector<Fe
 /// error.
 std::string jsonOf(const Record &record, bool isStrict);
 
-/// Writes the records of `dataset` in the format that the name of `path` says and returns how many there were. csv and
+/// How many records were written, and bad ones that the dataset left out.
+struct Written {
+  int64_t records = 0, skipped = 0;
+};
+
+/// Writes the records of `dataset` in the format that the name of `path` says. csv and
 /// tsv take scalars, npy one column; arrays (npy, npz, safetensors) take numbers of one size a column and are held in
 /// memory, at most `maxBytes`.
-int64_t writeFile(const Dataset &dataset, const std::string &path, int64_t maxBytes = int64_t(4) << 30);
+Written writeFile(const Dataset &dataset, const std::string &path, int64_t maxBytes = int64_t(4) << 30);
 
 } // namespace sinter::data
 

@@ -203,7 +203,7 @@ private:
 } // namespace
 
 /// Calls `write` for each record; its errors name the record.
-template <typename Write> static int64_t eachRecord(const Dataset &dataset, Write write) {
+template <typename Write> static Written eachRecord(const Dataset &dataset, Write write) {
   Loader loader(dataset);
   int64_t count = 0;
   for (Record record; loader.next(record); ++count)
@@ -212,10 +212,10 @@ template <typename Write> static int64_t eachRecord(const Dataset &dataset, Writ
     } catch (const Error &error) {
       throw Error(error.code(), error.what(), {"", count, -1});
     }
-  return count;
+  return {count, loader.skipped()};
 }
 
-static int64_t writeTable(const Dataset &dataset, const std::string &path, char separator) {
+static Written writeTable(const Dataset &dataset, const std::string &path, char separator) {
   TextFile file(path);
   std::vector<std::string> names;
   auto line = [&](auto field) {
@@ -224,7 +224,7 @@ static int64_t writeTable(const Dataset &dataset, const std::string &path, char 
       text += (c ? std::string(1, separator) : "") + field(c);
     file.write(text + "\n");
   };
-  int64_t count = eachRecord(dataset, [&](const Record &record) {
+  Written written = eachRecord(dataset, [&](const Record &record) {
     if (names.empty()) {
       names = *record.names();
       line([&](size_t c) { return fieldOf(Value::string(names[c]), names[c], separator); });
@@ -232,12 +232,12 @@ static int64_t writeTable(const Dataset &dataset, const std::string &path, char 
     line([&](size_t c) { return fieldOf(record[names[c]], names[c], separator); });
   });
   file.close();
-  return count;
+  return written;
 }
 
 //===- Arrays ---------------------------------------------------------------------------------------===//
 
-static int64_t writeArrays(const Dataset &dataset, const std::string &path, Format format, int64_t maxBytes) {
+static Written writeArrays(const Dataset &dataset, const std::string &path, Format format, int64_t maxBytes) {
   struct Array {
     std::string name, bytes;
     int32_t dtype = 0;
@@ -245,7 +245,7 @@ static int64_t writeArrays(const Dataset &dataset, const std::string &path, Form
   };
   std::vector<Array> arrays;
   int64_t total = 0;
-  int64_t count = eachRecord(dataset, [&](const Record &record) {
+  Written written = eachRecord(dataset, [&](const Record &record) {
     if (arrays.empty())
       for (int64_t c = 0; c < record.size(); ++c)
         arrays.push_back({record.name(c), "", record.value(c).dtype(), record.value(c).dims()});
@@ -272,7 +272,7 @@ static int64_t writeArrays(const Dataset &dataset, const std::string &path, Form
     sinter_tensor tensor = {};
     tensor.data = array.bytes.data();
     tensor.dtype = array.dtype;
-    Dims dims = array.dims.withFront(count);
+    Dims dims = array.dims.withFront(written.records);
     tensor.rank = dims.rank();
     std::ranges::copy(dims.all(), tensor.dims);
     tensors.push_back(tensor);
@@ -282,10 +282,10 @@ static int64_t writeArrays(const Dataset &dataset, const std::string &path, Form
   check(format == Format::Npy   ? sinter_npy_write(path.c_str(), tensors.data())
         : format == Format::Npz ? sinter_npz_write(path.c_str(), names.data(), tensors.data(), number)
                                 : sinter_safetensors_write(path.c_str(), names.data(), tensors.data(), number));
-  return count;
+  return written;
 }
 
-int64_t sinter::data::writeFile(const Dataset &dataset, const std::string &path, int64_t maxBytes) {
+Written sinter::data::writeFile(const Dataset &dataset, const std::string &path, int64_t maxBytes) {
   Format format = formatOf(path);
   switch (format) {
   case Format::Csv:
@@ -294,19 +294,19 @@ int64_t sinter::data::writeFile(const Dataset &dataset, const std::string &path,
     return writeTable(dataset, path, '\t');
   case Format::JsonLines: {
     TextFile file(path);
-    int64_t count = eachRecord(dataset, [&](const Record &record) { file.write(jsonOf(record, true) + "\n"); });
+    Written written = eachRecord(dataset, [&](const Record &record) { file.write(jsonOf(record, true) + "\n"); });
     file.close();
-    return count;
+    return written;
   }
   case Format::TfRecord: {
     TfRecordWriter writer(path);
-    int64_t count = eachRecord(dataset, [&](const Record &record) { writer.write(makeExample(record)); });
+    Written written = eachRecord(dataset, [&](const Record &record) { writer.write(makeExample(record)); });
     writer.close();
-    return count;
+    return written;
   }
   case Format::Text: {
     TextFile file(path);
-    int64_t count = eachRecord(dataset, [&](const Record &record) {
+    Written written = eachRecord(dataset, [&](const Record &record) {
       if (record.size() != 1 || record.value(0).dtype() != Bytes || record.value(0).count() != 1)
         throw Error(SINTER_UNSUPPORTED, "text takes one column of strings, got " + std::to_string(record.size()));
       std::string line(record.value(0).bytes());
@@ -315,7 +315,7 @@ int64_t sinter::data::writeFile(const Dataset &dataset, const std::string &path,
       file.write(line + "\n");
     });
     file.close();
-    return count;
+    return written;
   }
   case Format::Folder:
     throw Error(SINTER_UNSUPPORTED, "folders are read, not written", {path, -1, -1});

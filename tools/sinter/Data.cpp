@@ -140,6 +140,9 @@ static data::Dataset opened(const std::string &path, const DataFlags &flags) {
   return chosen(data::openFile(path), path, flags);
 }
 
+/// For the end of a line.
+static std::string skippedText(int64_t skipped) { return skipped ? ", " + std::to_string(skipped) + " skipped" : ""; }
+
 static Exit head(const DataFlags &flags) {
   for (const std::string &path : flags.files) {
     if (flags.files.size() > 1)
@@ -147,6 +150,8 @@ static Exit head(const DataFlags &flags) {
     data::Loader loader(opened(path, flags).take(flags.count));
     for (data::Record record; loader.next(record);)
       std::cout << data::jsonOf(record, false) << "\n";
+    if (int64_t skipped = loader.skipped())
+      std::cerr << oneLine(path) << ": " << skipped << " skipped\n";
   }
   return Exit::Success;
 }
@@ -166,12 +171,10 @@ static Exit stats(const DataFlags &flags) {
       }
       records += batch.size() ? batch.value(0).rows() : 0;
     }
-    for (const data::StageStatistics &stage : loader.statistics())
-      skipped += stage.skipped;
+    skipped += loader.skipped();
   }
-  std::printf("%lld records in %zu file%s", static_cast<long long>(records), flags.files.size(),
-              flags.files.size() == 1 ? "" : "s");
-  std::printf(skipped ? ", %lld skipped\n" : "\n", static_cast<long long>(skipped));
+  std::printf("%lld records in %zu file%s%s\n", static_cast<long long>(records), flags.files.size(),
+              flags.files.size() == 1 ? "" : "s", skippedText(skipped).c_str());
   std::printf("  %-24s %-5s %-9s %10s %8s %12s %12s %12s %12s\n", "column", "dtype", "dims", "values", "missing",
               "least", "most", "mean", "deviation");
   for (const Summary &column : columns)
@@ -219,8 +222,9 @@ static Exit convert(const DataFlags &flags) {
     dataset = tokenized(flags);
   if (!flags.only.empty())
     dataset = dataset.map([only = flags.only](const data::Record &record) { return record.select(only); });
-  int64_t count = data::writeFile(dataset, flags.output);
-  std::cerr << "wrote " << oneLine(flags.output) << ": " << count << " records as " << data::formatName(format) << "\n";
+  data::Written written = data::writeFile(dataset, flags.output);
+  std::cerr << "wrote " << oneLine(flags.output) << ": " << written.records << " records as "
+            << data::formatName(format) << skippedText(written.skipped) << "\n";
   return Exit::Success;
 }
 
@@ -228,8 +232,10 @@ static Exit fit(const DataFlags &flags) {
   requireWritable(flags.output, {"", flags.input}, Kind::Text, flags.force);
   data::FeatureColumns columns = data::FeatureColumns::load(flags.columns);
   data::Dataset batches = data::openFeatures(flags.input, 1024, columns.features());
-  columns.fit(flags.skip ? batches.skipErrors() : batches);
+  int64_t skipped = columns.fit(chosen(batches, flags.input, flags));
   columns.save(flags.output);
+  std::cerr << "wrote " << oneLine(flags.output) << ": " << columns.all().size()
+            << (columns.all().size() == 1 ? " column" : " columns") << skippedText(skipped) << "\n";
   return Exit::Success;
 }
 

@@ -130,7 +130,9 @@ static void errors(void) {
   expect(sinter_loader_num_columns(NULL) == 0 && !sinter_loader_name(NULL, 0) && sinter_loader_find(NULL, "") == -1,
          "nulls");
   expect(!sinter_data_open(path[3], 2, &data) && !sinter_loader_create(data, &loader), "a bad table");
+  expect(!sinter_loader_next(loader, &more) && more == 1, "a batch before the bad row");
   expectError(sinter_loader_next(loader, &more), SINTER_CORRUPT, "a row of 2 fields is required, got 1");
+  expect(!sinter_loader_next(loader, &more) && more == 0, "nothing behind it");
   sinter_loader_destroy(loader);
   sinter_data_release(data);
 }

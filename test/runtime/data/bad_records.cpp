@@ -25,6 +25,46 @@ static size_t countOf(const Dataset &dataset) {
   return count;
 }
 
+TEST_F(DataBadRecords, bad_rows_stand_between_batches) {
+  std::string path = write("a.csv", "a,b\n1,2\nx,2\n3\n4,5\n6,7\n8,y\n");
+  Dataset rows = readCsvBatches(path, 10, {.columns = {{"a", SINTER_I64}, {"b", SINTER_I32}}});
+  std::vector<std::string> expected = {
+      "1", "'" + path + "' record 1 at byte 8: column 'a' requires a value of i64, got 'x'",
+      "'" + path + "' record 2 at byte 12: a row of 2 fields is required, got 1", "4 6",
+      "'" + path + "' record 5 at byte 22: column 'b' requires a value of i32, got 'y'"};
+  for (bool isStopped : {false, true}) { // before each batch and each error
+    auto loader = std::make_unique<Loader>(rows);
+    std::vector<std::string> seen;
+    for (bool goesOn = true; goesOn;) {
+      std::string text;
+      try {
+        Record record;
+        goesOn = loader->next(record);
+        for (int64_t x : goesOn ? record["a"].as<int64_t>() : std::span<const int64_t>())
+          text += (text.empty() ? "" : " ") + std::to_string(x);
+      } catch (const Error &error) {
+        ASSERT_TRUE(error.skippable());
+        text = error.what();
+      }
+      if (goesOn)
+        seen.push_back(text);
+      if (isStopped) {
+        std::string state = loader->save();
+        loader = std::make_unique<Loader>(rows);
+        loader->load(state);
+      }
+    }
+    EXPECT_EQ(seen, expected);
+  }
+  Loader loader(rows.skipErrors());
+  int64_t sum = 0;
+  for (Record record; loader.next(record);)
+    for (int64_t x : record["a"].as<int64_t>())
+      sum += x;
+  EXPECT_EQ(sum, 11);
+  EXPECT_EQ(loader.skipped(), 3);
+}
+
 TEST_F(DataLimits, a_row_has_as_many_bytes_as_are_stated_and_no_more) {
   // Whether or not a row lies within what is read at once.
   for (int64_t most : {10, 300000, 3000000})
