@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <optional>
 
 using namespace sinter::data;
 
@@ -57,10 +58,11 @@ std::vector<Feature> sinter::data::sampledFeatures(const std::string &path, int6
   };
   std::map<std::string, Seen> seen;
   std::vector<std::string> order;
-  // A record that is damaged is told, or skipped, by who reads the file.
+  // A record that is damaged, or no example, is told, or skipped, by who reads the file, unless all are so.
   Loader loader(readTfRecords(path).skipErrors());
-  int64_t count = 0;
-  for (Record record; count < sampleRecords && loader.next(record); ++count) {
+  std::optional<Error> bad;
+  int64_t count = 0, read = 0;
+  for (Record record; read < sampleRecords && loader.next(record); ++read) {
     std::vector<Feature> features;
     Record parsed;
     try {
@@ -70,23 +72,31 @@ std::vector<Feature> sinter::data::sampledFeatures(const std::string &path, int6
       features = exampleFeatures(record["record"].bytes());
       parsed = parseExample(features)(record);
     } catch (const Error &error) {
-      throw Error(error.code(), error.what(), {path, count, -1});
+      if (!bad || !error.skippable())
+        bad = Error(error.code(), error.what(), {path, read, -1});
+      if (!error.skippable())
+        throw *bad;
+      continue;
     }
+    auto isOther = [&](const Feature &feature) {
+      auto at = seen.find(feature.name);
+      return at != seen.end() && at->second.feature.dtype != feature.dtype;
+    };
+    if (std::ranges::any_of(features, isOther))
+      continue;
+    ++count;
     for (size_t f = 0; f < features.size(); ++f) {
       auto [at, isNew] = seen.try_emplace(features[f].name, Seen{features[f]});
       if (isNew)
         order.push_back(features[f].name);
       Seen &known = at->second;
-      if (known.feature.dtype != features[f].dtype)
-        throw Error(SINTER_CORRUPT,
-                    "feature '" + features[f].name + "' requires " + dtypeName(known.feature.dtype) +
-                        " as in records before, got " + dtypeName(features[f].dtype),
-                    {path, count, -1});
       int64_t elements = parsed.value(static_cast<int64_t>(f)).count();
       known.elements = known.records == 0 || known.elements == elements ? elements : -2;
       ++known.records;
     }
   }
+  if (count == 0 && bad)
+    throw *bad;
   std::vector<Feature> features;
   for (const std::string &name : order) {
     Seen &known = seen.at(name);
@@ -139,7 +149,7 @@ Dataset sinter::data::openFile(const std::string &path) {
   case Format::JsonLines:
     return readJsonLines(path);
   case Format::TfRecord:
-    return readTfRecords(path).map(parseExample(sampledFeatures(path)));
+    return readExampleBatches(path, 256, sampledFeatures(path)).unbatch();
   case Format::Text:
     return readText(path);
   case Format::Folder:
@@ -157,8 +167,8 @@ Dataset sinter::data::openFileBatches(const std::string &path, int64_t rows) {
     return readCsvBatches(path, rows, csvOptions(format));
   case Format::JsonLines: {
     BatchOptions options{.size = rows};
-    Loader loader(readJsonLines(path));
-    std::map<std::string, Dims> sizes; // what differs in the first lines is ragged
+    Loader loader(readJsonLines(path).skipErrors()); // told by who reads the file
+    std::map<std::string, Dims> sizes;               // what differs in the first lines is ragged
     Record record;
     for (int64_t i = 0; i < 1000 && loader.next(record); ++i)
       for (int64_t c = 0; c < record.size(); ++c)
@@ -168,7 +178,7 @@ Dataset sinter::data::openFileBatches(const std::string &path, int64_t rows) {
     return readJsonLines(path).batch(options);
   }
   case Format::TfRecord:
-    return readTfRecordBatches(path, rows).map(parseExamples(sampledFeatures(path)));
+    return readExampleBatches(path, rows, sampledFeatures(path));
   case Format::Text:
     return readText(path).batch({.size = rows});
   case Format::Folder: // sizes differ from file to file
@@ -206,7 +216,7 @@ Dataset sinter::data::openFeatures(const std::string &path, int64_t rows, const 
     return readJsonLines(path, options).batch(batch);
   }
   case Format::TfRecord:
-    return readTfRecordBatches(path, rows).map(parseExamples(features));
+    return readExampleBatches(path, rows, features);
   case Format::Npz:
     return Dataset::from(openNpz(path, names)).batch({.size = rows});
   case Format::Safetensors:

@@ -64,12 +64,18 @@ Dataset::Map parseExample(std::vector<Feature> features, const std::string &colu
 Dataset::Map parseSequenceExample(std::vector<Feature> features, const std::string &column = "record");
 
 /// The same for a batch of records of bytes, several times as quick: features of known dims become columns with one
-/// more dim, those whose first dim is open ragged ones. A record that is wrong makes the batch an error that names it.
+/// more dim, those whose first dim is open ragged ones. A record that is wrong makes the batch an error that names it;
+/// readExampleBatches loses no other one with it.
 ///   readTfRecordBatches(path, 512).shuffleRows({.window = 10000, .seed = 7, .size = 512}).map(
 ///       parseExamples(features), {.threads = 1, .capacity = 48})
 /// That thread and the one that reads the result take turns, where that one waits: with room for two windows (of 20
 /// batches each) one reads a window while the other parses what it has read.
 Dataset::Map parseExamples(std::vector<Feature> features, const std::string &column = "record");
+
+/// Up to `rows` tf.Examples of a file at a time, parsed so. Errors name the file and the record; one that is no such
+/// example is skippable, and a batch ends before it, so that no other record is lost with it.
+Dataset readExampleBatches(const std::string &path, int64_t rows, const std::vector<Feature> &features,
+                           const TfRecordOptions &options = {});
 
 /// The features that a serialized tf.Example has, each with dims {-1}.
 std::vector<Feature> exampleFeatures(std::string_view example);

@@ -36,6 +36,31 @@ static void resume(const Dataset &dataset, const std::vector<std::string> &recor
   }
 }
 
+/// Of records that are no examples none takes another one along.
+static void parse(const char *path, const std::vector<std::string> &records, int64_t rows,
+                  const TfRecordOptions &options) {
+  const std::vector<Feature> features = {{.name = "a", .dtype = SINTER_I64, .dims = {-1}, .hasDefault = true}};
+  Dataset::Map parseOne = parseExample(features);
+  int64_t good = 0, read = 0;
+  for (const std::string &record : records) {
+    try {
+      (void)parseOne({{"record", Value::string(record)}});
+      ++good;
+    } catch (const Error &) {
+    }
+  }
+  try {
+    Loader loader(readExampleBatches(path, rows, features, options).skipErrors());
+    for (Record batch; loader.next(batch);)
+      read += batch.value(0).rows();
+    if (loader.skipped() < static_cast<int64_t>(records.size()) - good)
+      abort();
+  } catch (const Error &) { // the file ends where nobody knows how it goes on
+  }
+  if (read != good)
+    abort();
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const char *path = givenFile(data, size);
   // Told by the first bytes, as trying all three takes three times as long.
@@ -51,6 +76,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   Dataset batches = readTfRecordBatches(path, 1 + static_cast<int64_t>(size % 3), options);
   if (recordsOf(batches) != records)
     abort();
+  if (records.size() < 16)
+    parse(path, records, 1 + static_cast<int64_t>(size % 3), options);
   if (records.size() > 1 && records.size() < 64) {
     resume(readTfRecords(path, options), records);
     resume(batches, records);

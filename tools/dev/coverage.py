@@ -20,7 +20,7 @@ READERS = {
     "modules and their code": ["runtime/smod.c", "runtime/code.c"],
     "npy and npz": ["runtime/npy.c", "runtime/npz.c", "runtime/inflate.c"],
     "tables and JSON lines": ["runtime/data/Csv.cpp", "runtime/data/JsonLines.cpp"],
-    "TFRecord, tf.Example": ["runtime/data/TfRecord.cpp", "runtime/data/Example.cpp", "runtime/data/ExampleBatch.cpp", "runtime/data/ExampleColumn.h", "runtime/data/ExampleWire.h"],
+    "TFRecord, tf.Example": ["runtime/data/TfRecord.cpp", "runtime/data/Example.cpp", "runtime/data/ExampleBatch.cpp", "runtime/data/ExampleFile.cpp", "runtime/data/ExampleColumn.h", "runtime/data/ExampleWire.h"],
     "tables of rows, vocabularies": ["runtime/data/RowFiles.cpp", "runtime/data/RowIndex.cpp", "runtime/data/RowStore.cpp", "runtime/data/RowVocabulary.cpp"],
     "feature columns": ["runtime/data/Columns.cpp"],
     "pictures": ["runtime/data/Pictures.cpp", "runtime/data/Png.cpp", "runtime/data/Jpeg.cpp"],

@@ -142,3 +142,58 @@ TEST_F(DataSignature, a_state_fits_to_the_columns_and_the_tokenizer_it_was_made_
   EXPECT_NE(chunks(trained(one)), chunks(trained(other)));
   EXPECT_NE(chunks(Tokenizer::ofBytes()), chunks(Tokenizer::ofBytes({"<end>"})));
 }
+
+/// Records of a damaged kind, of no kind and without a feature, alone and beside each other, take no other along.
+TEST_F(DataBadRecords, a_record_that_is_no_example_takes_no_other_along) {
+  std::string path = write("a.tfrecord", "");
+  TfRecordWriter writer(path);
+  const std::set<int64_t> none = {0, 5, 6, 11, 12, 19}, damaged = {3, 7};
+  for (int64_t i = 0; i < 20; ++i)
+    writer.write(none.contains(i) ? i == 5 ? std::string() : std::string("\x0A\x7F")
+                                  : makeExample({{"x", Value::scalar(i)}}));
+  writer.close();
+  std::string content(static_cast<size_t>(std::filesystem::file_size(path)), '\0');
+  std::ifstream(path, std::ios::binary).read(content.data(), static_cast<std::streamsize>(content.size()));
+  size_t at = 0;
+  for (int64_t i = 0; i < 20; ++i) {
+    uint64_t size;
+    std::memcpy(&size, content.data() + at, sizeof size);
+    if (damaged.contains(i))
+      content[at + 13] = static_cast<char>(content[at + 13] ^ 1);
+    at += size + 16;
+  }
+  std::ofstream(path, std::ios::binary) << content;
+  std::string expected;
+  for (int64_t i = 0; i < 20; ++i)
+    expected += (none.contains(i) || damaged.contains(i) ? "!" : "") + std::to_string(i) + " ";
+  for (int64_t rows : {1, 2, 4, 7, 100})
+    for (bool isStopped : {false, true}) {
+      Dataset examples = readExampleBatches(path, rows, {{.name = "x", .dtype = SINTER_I64}});
+      auto loader = std::make_unique<Loader>(examples);
+      std::string seen;
+      for (bool goesOn = true; goesOn;) {
+        try {
+          Record batch;
+          goesOn = loader->next(batch);
+          for (int64_t x : goesOn ? batch["x"].as<int64_t>() : std::span<const int64_t>())
+            seen += std::to_string(x) + " ";
+        } catch (const Error &error) {
+          ASSERT_TRUE(error.skippable()) << error.what();
+          EXPECT_EQ(error.place().file, path);
+          seen += "!" + std::to_string(error.place().record) + " ";
+        }
+        if (isStopped) {
+          std::string state = loader->save();
+          loader = std::make_unique<Loader>(examples);
+          loader->load(state);
+        }
+      }
+      EXPECT_EQ(seen, expected) << rows;
+      Loader skipping(examples.skipErrors());
+      int64_t count = 0;
+      for (Record batch; skipping.next(batch);)
+        count += batch["x"].count();
+      EXPECT_EQ(count, 12);
+      EXPECT_EQ(skipping.skipped(), 8);
+    }
+}

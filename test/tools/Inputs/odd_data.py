@@ -40,6 +40,21 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-record = bytes([10, 0, 18, len(step)]) + step
-length = len(record).to_bytes(8, "little")
-write("sequence.tfrecord", length + masked(crc32c(length)).to_bytes(4, "little") + record + masked(crc32c(record)).to_bytes(4, "little"))
+def frame(record):
+    length = len(record).to_bytes(8, "little")
+    return length + masked(crc32c(length)).to_bytes(4, "little") + record + masked(crc32c(record)).to_bytes(4, "little")
+
+
+def field(key, content):
+    return bytes([key, len(content)]) + content
+
+
+def example(number):
+    value = field(26, field(10, bytes([number % 128 | 128, number // 128])))
+    return field(10, field(10, field(10, b"id") + field(18, value)))
+
+
+write("sequence.tfrecord", frame(bytes([10, 0, 18, len(step)]) + step))
+odd = {0: b"\x0a\x7f", 5: field(10, b"\xff"), 1500: b"\xff" * 9, 1501: field(10, field(10, field(10, b"id") + field(18, field(10, field(10, b"text"))))), 2999: b"x"}
+write("odd.tfrecord", b"".join(frame(odd.get(i, example(i))) for i in range(3000)))
+write("all_odd.tfrecord", frame(odd[0]) + frame(odd[1500]))
