@@ -2,6 +2,8 @@
 #include "TfRecord.h"
 #include "Crc32c.h"
 #include "StreamRecords.h"
+#include <algorithm>
+#include <array>
 
 using namespace sinter::data;
 
@@ -15,6 +17,7 @@ namespace {
 struct Frame {
   std::string_view bytes{};
   bool isGood = false;
+  int64_t passes = 0; // bytes to the next record, or more than there are, where this one throws what can be skipped
   static constexpr int64_t extra = 16; // bytes beside the record's own: 12 before, 4 behind
   int64_t size() const { return extra + static_cast<int64_t>(bytes.size()); }
 };
@@ -23,22 +26,27 @@ struct Frame {
 /// False at the end.
 template <typename Peek, typename Where>
 [[gnu::always_inline]] inline bool findFrame(Peek peek, const TfRecordOptions &options, Where place, Frame &frame) {
-  auto fail = [&](const std::string &what) { throw Error(SINTER_CORRUPT, what, place()); };
+  auto fail = [&](const std::string &what, int64_t passes = 0) {
+    frame.passes = passes;
+    throw Error(SINTER_CORRUPT, what, place(), passes > 0);
+  };
+  constexpr int64_t most = INT64_MAX - Frame::extra;
   std::string_view head = peek(12);
   if (head.empty())
     return false;
   if (head.size() < 12)
-    fail("a record requires 12 bytes of length and checksum, got " + std::to_string(head.size()));
+    fail("a record requires 12 bytes of length and checksum, got " + std::to_string(head.size()), most);
   auto length = load<uint64_t>(head.data());
   if (maskedCrc32cOfWord(length) != load<uint32_t>(head.data() + 8))
     fail("a length's checksum does not fit: the file is damaged, or no TFRecord file, or compressed in another way");
   if (length > static_cast<uint64_t>(options.maxRecordBytes))
     fail("a record requires at most " + std::to_string(options.maxRecordBytes) + " bytes, got " +
-         std::to_string(length));
+             std::to_string(length),
+         static_cast<int64_t>(std::min<uint64_t>(length, most)) + Frame::extra);
   auto size = static_cast<int64_t>(length);
   std::string_view all = peek(12 + size + 4);
   if (static_cast<int64_t>(all.size()) < 12 + size + 4)
-    fail("a record of " + std::to_string(length) + " bytes is truncated");
+    fail("a record of " + std::to_string(length) + " bytes is truncated", most);
   frame.bytes = all.substr(12, length);
   frame.isGood = maskedCrc32c(frame.bytes) == load<uint32_t>(all.data() + 12 + size);
   return true;
@@ -63,8 +71,19 @@ public:
   bool next(Record &record) override {
     Frame frame;
     auto place = [&] { return Place{stream.file().path(), number, stream.offset()}; };
-    if (!findFrame([&](int64_t count) { return stream.peek(count); }, options, place, frame))
-      return false;
+    try {
+      if (!findFrame([&](int64_t count) { return stream.peek(count); }, options, place, frame))
+        return false;
+    } catch (const Error &) {
+      number += frame.passes > 0;
+      for (int64_t left = frame.passes, part; left > 0; left -= part) {
+        part = std::min(left, static_cast<int64_t>(stream.available().size()));
+        if (part == 0)
+          break;
+        stream.consume(part);
+      }
+      throw;
+    }
     if (frame.isGood)
       record = {names, {Value::string(frame.bytes)}};
     Place before = frame.isGood ? Place() : place();
@@ -109,8 +128,10 @@ public:
         if (!findFrame(peek, options, place, frame))
           break;
       } catch (const Error &) {
-        if (spans.empty())
+        if (spans.empty()) {
+          pass(frame.passes);
           throw;
+        }
         at = block.get() + begin; // of another block, perhaps
         break;                    // what was read first; the next call finds the same
       }
@@ -159,6 +180,21 @@ private:
     std::vector<Span, PieceAllocator<Span>> spans;
     std::vector<std::shared_ptr<char>> blocks;
   };
+
+  /// Passes a record of so many bytes, or all that is left.
+  void pass(int64_t bytes) {
+    number += bytes > 0;
+    int64_t held = std::min(bytes, end - begin);
+    begin += held;
+    offset += held;
+    std::array<char, 1 << 14> passed;
+    for (int64_t left = bytes - held, got; left > 0; left -= got) {
+      got = stream.read(passed.data(), std::min(left, static_cast<int64_t>(passed.size())));
+      if (got == 0)
+        break;
+      offset += got;
+    }
+  }
 
   /// Reads until `count` bytes lie behind `begin`, or as many as come. A new block begins with what is left of the old.
   [[gnu::noinline]] void fill(int64_t count, Batch &batch) {

@@ -24,8 +24,8 @@ struct TfRecordOptions {
   std::string column = "record";
 };
 
-/// Records of one column of bytes. A wrong checksum of the bytes is a skippable error, one of the length is not: nobody
-/// knows where the next record begins.
+/// Records of one column of bytes. A wrong checksum of the bytes, too many of them, and an end within a record are
+/// skippable errors; a wrong checksum of the length is not, as nobody knows where the next record begins.
 Dataset readTfRecords(const std::string &path, const TfRecordOptions &options = {});
 /// Up to `batchRecords` of them as one record, a vector of bytes: quicker by far where records are small. What follows
 /// a bad record is in the next batch.

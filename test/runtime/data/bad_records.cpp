@@ -65,6 +65,46 @@ TEST_F(DataBadRecords, bad_rows_stand_between_batches) {
   EXPECT_EQ(loader.skipped(), 3);
 }
 
+/// Too large, so large that the file ends within it, and cut off, alone and in batches.
+TEST_F(DataBadRecords, records_whose_length_is_known_are_passed) {
+  auto frame = [](uint64_t length, const std::string &bytes) {
+    std::string head(reinterpret_cast<const char *>(&length), 8);
+    uint32_t crc = maskedCrc32c(head), sum = maskedCrc32c(bytes);
+    return head + std::string(reinterpret_cast<const char *>(&crc), 4) + bytes +
+           std::string(reinterpret_cast<const char *>(&sum), 4);
+  };
+  std::string some = frame(1, "a") + frame(2, "bb"), large(3 << 20, 'x');
+  auto read = [&](const std::string &content, int64_t rows) {
+    std::string path = write("a.tfrecord", content), seen;
+    Dataset records =
+        rows ? readTfRecordBatches(path, rows, {.maxRecordBytes = 100}) : readTfRecords(path, {.maxRecordBytes = 100});
+    auto loader = std::make_unique<Loader>(records);
+    for (bool goesOn = true; goesOn;) {
+      try {
+        Record record;
+        goesOn = loader->next(record);
+        for (int64_t i = 0; goesOn && i < record.value(0).count(); ++i)
+          seen += std::string(record.value(0).bytes(i)) + " ";
+      } catch (const Error &error) {
+        EXPECT_TRUE(error.skippable());
+        seen += "!" + std::to_string(error.place().record) + " ";
+      }
+      std::string state = loader->save();
+      loader = std::make_unique<Loader>(records);
+      loader->load(state);
+    }
+    return seen;
+  };
+  for (int64_t rows : {0, 1, 2, 5}) {
+    EXPECT_EQ(read(some + frame(large.size(), large) + some, rows), "a bb !2 a bb ");
+    EXPECT_EQ(read(frame(101, large.substr(0, 101)) + frame(101, large.substr(0, 101)) + some, rows), "!0 !1 a bb ");
+    EXPECT_EQ(read(some + frame(INT64_MAX, large), rows), "a bb !2 ");
+    EXPECT_EQ(read(some + frame(UINT64_MAX, "x"), rows), "a bb !2 ");
+    EXPECT_EQ(read(some + some.substr(0, 14), rows), "a bb !2 ");
+    EXPECT_EQ(read(some + some.substr(0, 5), rows), "a bb !2 ");
+  }
+}
+
 TEST_F(DataLimits, a_row_has_as_many_bytes_as_are_stated_and_no_more) {
   // Whether or not a row lies within what is read at once.
   for (int64_t most : {10, 300000, 3000000})
