@@ -437,6 +437,44 @@ static std::string describeNotFinite(const data::Record &batch) {
   return "";
 }
 
+/// A state that has no numbers any more, after which no step gives any; empty where there is none.
+static std::string findNan(const sinter_session *session) {
+  for (int32_t s = 0; s < sinter_session_num_states(session); ++s) {
+    const char *name = sinter_session_state_name(session, s);
+    sinter_tensor state;
+    data::check(sinter_session_state_get(session, name, &state));
+    int64_t count = 1;
+    for (int32_t d = 0; d < state.rank; ++d)
+      count *= state.dims[d];
+    auto has = [&]<typename T>(auto isNan) {
+      auto *elements = static_cast<const T *>(state.data);
+      return std::any_of(elements, elements + count, isNan);
+    };
+    auto isNan = [](auto x) { return std::isnan(x); };
+    if ((state.dtype == SINTER_F32 && has.template operator()<float>(isNan)) ||
+        (state.dtype == SINTER_F64 && has.template operator()<double>(isNan)) ||
+        (state.dtype == SINTER_F16 && has.template operator()<uint16_t>([](int x) { return (x & 0x7FFF) > 0x7C00; })) ||
+        (state.dtype == SINTER_BF16 && has.template operator()<uint16_t>([](int x) { return (x & 0x7FFF) > 0x7F80; })))
+      return name;
+  }
+  return "";
+}
+
+/// Warns of the first loss that is no number. Throws where weights are none either: all later steps would be lost, and
+/// checkpoints of them take the place of good ones.
+void Trainer::tellNotFinite(double loss, const data::Record &batch) {
+  std::string what = (std::isnan(loss) ? " is nan" : " is infinite") + describeNotFinite(batch);
+  if (std::string state = findNan(session()); !state.empty()) {
+    for (const std::string &path : config.curves)
+      curve.write(path);
+    events.flush();
+    throw data::Error(SINTER_INVALID_ARGUMENT, "step " + std::to_string(done) + ": the loss" + what + "; '" + state +
+                                                   "' has nan from here on, so that this step is not saved");
+  }
+  if (!std::exchange(hasWarned, true))
+    warn("the loss of step " + std::to_string(done) + what);
+}
+
 void Trainer::stepOnce() {
   data::Record batch;
   double loss;
@@ -456,11 +494,10 @@ void Trainer::stepOnce() {
   epochSum += loss;
   ++epochSteps;
   outcome.loss = loss;
-  if (!std::isfinite(loss) && !std::exchange(hasWarned, true))
-    warn("the loss of step " + std::to_string(done) + (std::isnan(loss) ? " is nan" : " is infinite") +
-         describeNotFinite(batch));
   if (onStep)
     onStep(done, loss);
+  if (!std::isfinite(loss))
+    tellNotFinite(loss, batch);
   auto now = Clock::now();
   if (onLine && now - shownAt > std::chrono::milliseconds(100)) {
     shownAt = now;

@@ -105,6 +105,7 @@ private:
   void beginEpoch();
   void trainEpoch();
   void stepOnce();
+  void tellNotFinite(double loss, const data::Record &batch);
   void store();
   void keepPosition();
   bool becameNoBetter();
