@@ -4,10 +4,7 @@
 // voices, held_out/WORD/*.wav). A spectrogram by a product with waves, convolutions along time, a word. It is tried on
 // voices of which it has heard nothing.
 
-#include "runtime/data/Media.h"
-#include "training.h"
-
-namespace data = sinter::data;
+#include "folders.h"
 
 // Sounds of 22,050 frames a second: 0.94 s of them, in windows of 23 ms, of which bands of 43 Hz up to 4.1 kHz are
 // kept.
@@ -56,58 +53,23 @@ static sn::Tensor scores(Spotter &net, const sn::Tensor &x) {
   return net(x, use);
 }
 
-/// Sounds as the trainer reads them: cut to kLength, or continued by silence.
-static data::Record soundOf(const data::Record &file) {
-  data::Value sound = data::decodeWavF32(file["bytes"].bytes());
+/// A sound as the trainer reads it: cut to kLength, or continued by silence.
+static data::Value soundOf(std::string_view bytes) {
+  data::Value sound = data::decodeWavF32(bytes);
   std::vector<float> values(size_t(kLength), 0.f);
   auto frames = sound.as<float>();
   std::copy_n(frames.begin(), std::min(frames.size(), values.size()), values.begin());
-  data::Record record;
-  record.set("x", data::Value::of(values));
-  record.set("labels", file["label"]);
-  return record;
-}
-
-/// Calls `body(x, labels)` for each whole batch.
-template <class Body> static void each(const data::Dataset &sounds, int64_t epoch, Body body) {
-  auto walk = sounds.map(soundOf, {.threads = 1}).batch({.size = kBatch, .dropRemainder = true}).begin(epoch);
-  for (data::Record batch; walk->next(batch);) {
-    auto x = batch["x"].as<float>();
-    auto labels = batch["labels"].as<int64_t>();
-    body(sn::Tensor(std::vector<float>(x.begin(), x.end()), {kBatch, kLength}),
-         sn::Tensor(std::vector<int64_t>(labels.begin(), labels.end()), {kBatch}));
-  }
+  return data::Value::of(values);
 }
 
 int main(int argc, char **argv) try {
-  Training training(argc, argv, kBatch);
-  auto files = [&](const char *part) { return data::openFolder(training.folder + part, {".wav"}); };
-  data::Dataset sounds = data::Dataset::shuffledFrom(files("/train"), 1);
-  auto words = int64_t(data::folderLabels(training.folder + "/train").size());
+  FolderTraining training(argc, argv, kBatch, {".wav"}, soundOf);
   auto [first, second, third] = sn::key(1).split<3>();
   Spotter net{nn::conv1d(first, kBands, kChannels, 5, {.padding = 2}), nn::batch_norm(kChannels),
               nn::conv1d(second, kChannels, kChannels, 5, {.padding = 2}), nn::batch_norm(kChannels),
-              nn::linear(third, 2 * kChannels, words)};
-  auto steps = double(training.epochs * (files("/train")->size() / kBatch));
-  auto optimizer = sn::optim::adamw({.lr = 0.004}).schedule(sn::optim::one_cycle(steps + 1));
-
-  auto eager = sn::train_step(loss, net, optimizer, {.eager = true});
-  auto step = sn::train_step(loss, net, optimizer, {.inputs = {"x", "labels"}});
-  training.inputs = R"("x": "@train", "labels": "@train")";
-  for (int64_t epoch = 0, k = 0; epoch < training.epochs; ++epoch) {
-    sn::Tensor last;
-    each(sounds, epoch, [&](const sn::Tensor &x, const sn::Tensor &labels) {
-      if (k == 0)
-        training.write(
-            step, scores, std::tuple(x),
-            R"(, "shuffle": 1, "metrics": ["accuracy"], "validation": {"x": "@held_out", "labels": "@held_out"})",
-            std::tuple(x, labels));
-      if (k++ < 3)
-        training.eagerLosses.push_back(eager(x, labels).item<float>());
-      last = training.compared(step(x, labels));
-    });
-    training.print(epoch, last);
-  }
+              nn::linear(third, 2 * kChannels, training.numKinds())};
+  training.train(loss, net, sn::optim::adamw({.lr = 0.004}).schedule(sn::optim::one_cycle(training.steps() + 1)),
+                 scores);
 } catch (const std::exception &error) {
   std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
   return 1;
