@@ -9,6 +9,7 @@
 #include <sinter/losses.hpp>
 #include <sinter/nn.hpp>
 #include <sinter/nn_sequence.hpp>
+#include <sinter/nn_tables.hpp>
 
 namespace sinter::numerics {
 
@@ -74,6 +75,13 @@ std::vector<Row> layerRows() {
        9,
        0,
        [k](const Tensors &x) { return nn::embedding_bag(k, 10, 4)(x[0]); }},
+      {"nn::EmbeddingBags",
+       {DType::i64, DType::i32},
+       {{{2, 3}}, {{2, 3, 2}}},
+       0,
+       9,
+       0,
+       [k](const Tensors &x) { return nn::embedding_bags(k, {10, 12, 10}, 4)(x[0]); }},
       layer("nn::Dropout", any, [](const Tensor &) { return nn::Dropout{}; }),
       layer("nn::MaxPool", images, [](const Tensor &) { return nn::MaxPool{{2, 2}}; }),
       layer("nn::AvgPool", images, [](const Tensor &) { return nn::AvgPool{{2, 2}}; }),

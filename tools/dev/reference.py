@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-SOURCES = {"C++": ["sinter/sinter.hpp", "sinter/nn.hpp", "sinter/nn_sequence.hpp", "sinter/losses.hpp", "sinter/train.hpp",
+SOURCES = {"C++": ["sinter/sinter.hpp", "sinter/nn.hpp", "sinter/nn_sequence.hpp", "sinter/nn_tables.hpp", "sinter/losses.hpp", "sinter/train.hpp",
                    "sinter/custom_op.hpp"],
            "data and training, C++": ["data/" + name for name in ("Open.h", "Columns.h", "Media.h", "Text.h", "Tokenizer.h", "Arrays.h", "JsonLines.h", "Random.h", "RowCache.h", "RowVocabulary.h")] + ["train/Trainer.h"],
            "C": ["sinter/sinter.h", "device.h", "driver.h", "host.h", "smod.h", "data/data.h", "train/train.h"]}
