@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "jit.hpp"
+#include "CompiledForm.h"
 #include "Functions.h"
-#include "There.h"
-#include "Trace.h"
+#include "JitSignature.h"
 #include "Walks.h"
 #include <chrono>
-#include <deque>
-#include <mutex>
 
 namespace sinter::inline SINTER_HOST {
 namespace detail {
@@ -16,233 +14,6 @@ void setLeaves(std::span<const AnyTree> trees, std::span<const Tensor> leaves) {
   size_t next = 0;
   for (const AnyTree &tree : trees)
     tree.each([&](Tensor &leaf) { leaf = leaves[next++]; });
-}
-
-namespace {
-
-/// A signature as numbers: per leaf its type and sizes (negative: any), per fixed part its bytes.
-struct SignatureWriter final : TreeVisitor {
-  explicit SignatureWriter(std::span<const Spec> specs) : specs(specs) {}
-  std::vector<int64_t> words;
-  std::vector<Tensor> leaves;
-  std::span<const Spec> specs;
-  void tensor(Tensor &leaf) override {
-    words.push_back(int64_t(leaf.dtype()) << 8 | leaf.rank());
-    size_t at = leaves.size();
-    for (int axis = 0; axis < leaf.rank(); ++axis)
-      words.push_back(at < specs.size() && size_t(axis) < specs[at].dims.size() &&
-                              !specs[at].dims[size_t(axis)].name.empty()
-                          ? -1
-                          : leaf.known_dim(axis));
-    leaves.push_back(leaf);
-  }
-  void fixed(const void *bytes, size_t count, FixedKind) override {
-    words.push_back(int64_t(count));
-    for (auto *data = static_cast<const char *>(bytes); count;
-         data += std::min<size_t>(count, 8), count -= std::min<size_t>(count, 8)) {
-      int64_t word = 0;
-      std::memcpy(&word, data, std::min<size_t>(count, 8));
-      words.push_back(word);
-    }
-  }
-};
-
-/// Compares arguments with a signature, and collects views of their leaves on the way.
-struct SignatureMatcher final : TreeVisitor {
-  SignatureMatcher(const std::vector<int64_t> &signature, sinter_tensor *views)
-      : next(signature.data()), end(next + signature.size()), views(views) {}
-  const int64_t *next, *end;
-  sinter_tensor *views;
-  bool same = true;
-  const capi::EagerDevice *device = nullptr; // of the last leaf that lies on one
-  void tensor(Tensor &leaf) override {
-    const Value *value = leaf.value();
-    if (!same || !value || value->kind != Value::Kind::eager) {
-      same = false;
-      return;
-    }
-    if (value->there)
-      device = value->there->device; // then nobody reads the view's data
-    const sinter_tensor &from = value->tensor;
-    int rank = from.rank;
-    if (end - next < 1 + rank || *next != (int64_t(from.dtype) << 8 | rank)) {
-      same = false;
-      return;
-    }
-    ++next;
-    sinter_tensor &to = *views++;
-    to.data = value->there ? nullptr : from.data;
-    to.dtype = from.dtype;
-    to.rank = rank;
-    to.strides = nullptr;
-    for (int axis = 0; axis < rank; ++axis, ++next) {
-      to.dims[axis] = from.dims[axis];
-      same &= *next == from.dims[axis] || *next < 0;
-    }
-  }
-  void fixed(const void *bytes, size_t count, FixedKind) override {
-    size_t words = (count + 7) / 8;
-    if (!same || end - next < int64_t(1 + words) || *next != int64_t(count)) {
-      same = false;
-      return;
-    }
-    same = std::memcmp(next + 1, bytes, count) == 0;
-    next += 1 + words;
-  }
-};
-
-/// What all compiled forms of a jitted function share that does not depend on its types.
-class CompiledForm {
-public:
-  std::vector<const TreeOps *> types; // of the arguments, then the result
-  std::string key;                    // of a site: what it was traced to
-  bool isBare = false;                // it uses no tensors from outside
-  std::vector<int64_t> signature;
-  std::vector<TensorType> inputs; // of the arguments, then captured ones
-  std::vector<std::string> paths;
-  std::map<std::string, std::string> fixed; // numbers and texts in the arguments, by path
-  std::vector<TensorType> outputs;
-  const capi::EagerDevice *ofArguments = nullptr; // where some of them lie
-  const capi::EagerDevice *device = nullptr;      // where these or captured ones lie, and results stay; null: the host
-  Module module;
-  int threads = 1;
-  bool timesDevice = false;        // its sessions measure what runs on a device
-  std::shared_ptr<void> prototype; // of the result, with Tensor() for each output
-
-  /// A session that nobody uses, null with a message after an error.
-  sinter_session *take() {
-    if (sinter_session *session = idle.exchange(nullptr, std::memory_order_acquire))
-      return session;
-    {
-      std::lock_guard guard(lock);
-      if (!rest.empty()) {
-        sinter_session *session = rest.back();
-        rest.pop_back();
-        return session;
-      }
-    }
-    sinter_session_options options{};
-    options.struct_size = sizeof(options);
-    options.threads = threads;
-    sinter_session *session = nullptr;
-    if (sinter_session_create(module.handle(), 0, &options, &session))
-      return nullptr;
-    if (timesDevice && sinter_session_trace(session, 1)) { // the profile then has the device's kernels, too
-      sinter_session_destroy(session);
-      return nullptr;
-    }
-    return session;
-  }
-  void give(sinter_session *session) {
-    sinter_session *expected = nullptr;
-    if (idle.compare_exchange_strong(expected, session, std::memory_order_release))
-      return;
-    std::lock_guard guard(lock);
-    rest.push_back(session);
-  }
-  /// Calls `f` on each session that nobody uses.
-  void eachIdle(FunctionRef<void(sinter_session *)> f) {
-    std::vector<sinter_session *> taken;
-    if (sinter_session *session = idle.exchange(nullptr, std::memory_order_acquire))
-      taken.push_back(session);
-    {
-      std::lock_guard guard(lock);
-      taken.insert(taken.end(), rest.begin(), rest.end());
-      rest.clear();
-    }
-    for (sinter_session *session : taken) {
-      f(session);
-      give(session);
-    }
-  }
-  std::atomic<int64_t> calls{0}, ns{0}; // of a profile
-  CompiledForm() = default;
-  CompiledForm(const CompiledForm &) = delete;
-  ~CompiledForm() {
-    if (sinter_session *session = idle.exchange(nullptr))
-      sinter_session_destroy(session);
-    for (sinter_session *session : rest)
-      sinter_session_destroy(session);
-  }
-
-private:
-  std::atomic<sinter_session *> idle{nullptr};
-  std::mutex lock;
-  std::vector<sinter_session *> rest;
-};
-
-} // namespace
-
-/// "argument [0].w changed from f32[3] to f32[4]", for the log.
-static std::string explainChange(const CompiledForm *before, const CompiledForm &now) {
-  if (!before)
-    return "first call";
-  std::string text;
-  if (before->inputs.size() != now.inputs.size() || before->paths != now.paths)
-    return "the structure of the arguments changed, from " + std::to_string(before->inputs.size()) + " to " +
-           std::to_string(now.inputs.size()) + " tensors";
-  for (size_t k = 0; k < now.inputs.size(); ++k)
-    if (!(before->inputs[k] == now.inputs[k]))
-      text += (text.empty() ? "" : ", ") + ("argument " + now.paths[k]) + " changed from " + before->inputs[k].str() +
-              " to " + now.inputs[k].str();
-  for (const auto &[path, value] : now.fixed)
-    if (auto was = before->fixed.find(path); was != before->fixed.end() && was->second != value)
-      text += (text.empty() ? "" : ", ") + ("argument " + path) + " changed from " + was->second + " to " + value;
-  auto nameOf = [](const capi::EagerDevice *device) { return device ? device->name : std::string("cpu"); };
-  if (before->ofArguments != now.ofArguments)
-    text += (text.empty() ? "" : ", ") + ("the arguments' device changed from " + nameOf(before->ofArguments)) +
-            " to " + nameOf(now.ofArguments);
-  return text.empty() ? "a number or text in the arguments changed" : text;
-}
-
-static bool logsRecompiles() {
-  static const bool on = [] {
-    const char *text = std::getenv("SINTER_LOG");
-    return text && std::string_view(text).find("recompiles") != std::string_view::npos;
-  }();
-  return on;
-}
-
-namespace {
-/// What is compiled for a line and a function's type.
-struct SiteForms {
-  /// What a trace asked for that led to a form: several traces may be the same text.
-  struct Known {
-    GraphScript script;
-    std::shared_ptr<CompiledForm> form;
-  };
-  std::mutex lock;
-  std::vector<std::shared_ptr<CompiledForm>> forms;
-  std::deque<Known> scripts; // the latest are the last
-  static constexpr size_t kMaxScripts = 32;
-  void add(GraphScript &&script, const std::shared_ptr<CompiledForm> &form) {
-    if (scripts.size() == kMaxScripts)
-      scripts.pop_front();
-    scripts.push_back({std::move(script), form});
-  }
-};
-/// Never destroyed: threads that outlive main may look here.
-struct Sites {
-  std::mutex lock;
-  std::map<std::string, std::shared_ptr<SiteForms>, std::less<>> byKey;
-};
-} // namespace
-
-static Sites &sites() {
-  static Sites &instance = *new Sites();
-  return instance;
-}
-
-static std::shared_ptr<SiteForms> findSite(Where where, const JitSite &site) {
-  std::string key = place(where) + ":" + std::to_string(where.column()) + " ";
-  key.append(reinterpret_cast<const char *>(&site.type), sizeof site.type);
-  key += site.state;
-  Sites &all = sites();
-  std::lock_guard guard(all.lock);
-  std::shared_ptr<SiteForms> &found = all.byKey[key];
-  if (!found)
-    found = std::make_shared<SiteForms>();
-  return found;
 }
 
 /// A jitted function: what it was made with, and its compiled forms.
@@ -662,6 +433,14 @@ std::string JitCore::dump(const char *phase, std::span<const AnyTree> args, AnyT
   return text;
 }
 
+static bool logsRecompiles() {
+  static const bool on = [] {
+    const char *text = std::getenv("SINTER_LOG");
+    return text && std::string_view(text).find("recompiles") != std::string_view::npos;
+  }();
+  return on;
+}
+
 JitCore::State::Entry *JitCore::State::add(std::shared_ptr<CompiledForm> form, std::vector<Tensor> captured) {
   Entry *before = last.load(std::memory_order_relaxed);
   std::string line = place(where) + ": compiled form " + std::to_string(entries.size() + 1) + ": " +
@@ -768,8 +547,7 @@ Status jit_limit(int64_t most, Where where) {
 }
 void jit_clear() {
   sinter_jit_clear();
-  std::lock_guard guard(detail::sites().lock);
-  detail::sites().byKey.clear(); // who uses one holds it
+  detail::clearSites();
 }
 
 } // namespace sinter::inline SINTER_HOST
