@@ -38,6 +38,15 @@ std::string report();
 /// launches of any kind that run a kernel with "wgmma", or one of a "cluster" of blocks.
 uint64_t count(const char *what);
 
+/// Calls of the driver that the host waits in, and rounds: graphs that are launched.
+struct HostWork {
+  uint64_t waits = count("wait"), graphs = count("graph"), launches = count("launch");
+  HostWork since() const {
+    HostWork now;
+    return {now.waits - waits, now.graphs - graphs, now.launches - launches};
+  }
+};
+
 /// Lets the machine's call number `n` of a kind ("alloc", "copy", "launch", "module") from now on fail, or all
 /// allocations from number `n` on ("memory"); 0: none.
 void failAt(const char *kind, unsigned n);
