@@ -3,7 +3,7 @@
 // Products by wgmma, by schedules that are forced, against formulas in f64; where they do not fit, the kernel beside
 // them; which PTX a module holds; what is told of mistakes in it.
 
-#include "ProductCase.h"
+#include "ProductMutants.h"
 #include "Ptxas.h"
 
 using namespace sinter;
@@ -231,60 +231,14 @@ TEST(Wgmma, PtxasFindsNoSpills) {
 
 //===- Mistakes -----------------------------------------------------------------------------------------===//
 
-namespace {
-struct Mutant {
-  const char *what, *pattern, *by;
-  int n = 0; // which of the lines
-  int64_t parts = 1;
-  bool isDynamic = false;
-};
-} // namespace
-
-static std::string mutated(const std::string &code, const Mutant &mutant) {
-  const std::regex pattern(mutant.pattern);
-  std::string all;
-  size_t begin = 0;
-  int seen = 0;
-  bool isMade = false;
-  while (begin < code.size()) {
-    size_t end = std::min(code.find('\n', begin), code.size());
-    std::string line = code.substr(begin, end - begin);
-    if (!isMade && std::regex_search(line, pattern) && seen++ == mutant.n) {
-      line = std::regex_replace(line, pattern, mutant.by);
-      isMade = true;
-    }
-    all += line + "\n";
-    begin = end + 1;
-  }
-  return isMade ? all : "";
-}
-
-/// What is wrong with a product of two tiles whose code is changed so; empty for nothing.
-static std::string wrongOf(const std::function<void(std::string &)> &edit, int64_t parts = 1, bool isDynamic = false) {
-  cuda::editCode(edit);
-  const Case c{kBF16, 1, 128, 64, 328, false, false, false, tiled(64, 64, 3, parts), isDynamic};
-  test::Program program(textOf(c), 2);
-  cuda::editCode(nullptr);
-  if (!program.error.empty())
-    return program.error;
-  std::vector<HostTensor> inputs;
-  const llvm::SmallVector<int64_t> shapes[] = {{c.batch, c.m, c.k}, {c.batch, c.k, c.n}, {c.n}, {c.batch, c.m, c.n}};
-  for (auto [type, shape] : llvm::zip(program.function().getArgumentTypes(), shapes))
-    inputs.push_back(test::makeInput(mlir::getElementTypeOrSelf(type), {shape, {0.5, -0.25, 1, 0.75, 2}}));
-  auto expected = program.evaluate(inputs);
-  auto actual = program.run(inputs);
-  if (!actual || !cuda::report().empty())
-    return program.error + cuda::report();
-  for (int64_t i = 0; i < (*actual)[0].numElements(); ++i)
-    if (!(std::fabs((*actual)[0].getFloat(i) - (*expected)[0].getFloat(i)) <=
-          1e-2 * std::fabs((*expected)[0].getFloat(i)) + 1e-2))
-      return "element " + std::to_string(i);
-  return "";
+/// A product of two tiles.
+static Case two(int64_t parts, bool isDynamic) {
+  return {kBF16, 1, 128, 64, 328, false, false, false, tiled(64, 64, 3, parts), isDynamic};
 }
 
 TEST(Wgmma, MistakesAreCaught) {
   for (auto [parts, isDynamic] : {std::pair(1, false), std::pair(2, false), std::pair(1, true)})
-    EXPECT_EQ(wrongOf(nullptr, parts, isDynamic), "");
+    EXPECT_EQ(wrongOf(two(parts, isDynamic), nullptr), "");
   const Mutant mutants[] = {
       {"slabs that are not waited for", "^@done bra DONE;", "bra DONE;", 0},
       {"places that are not waited for", "^@done bra DONE;", "bra DONE;", 4},
@@ -306,19 +260,7 @@ TEST(Wgmma, MistakesAreCaught) {
       {"rows of another size", "(map 0 bf16 1.w7),1.w6", "$1,1*w5", 0, 1, true},
       {"a part's sums in another's place", "(and.b64 .*), 8192;", "$1, 4096;", 0, 2},
   };
-  for (const Mutant &mutant : mutants) {
-    bool isMade = false;
-    const std::string told = wrongOf(
-        [&](std::string &code) {
-          const size_t at = code.find("wide "); // what is before is not run
-          const std::string changed = mutated(code.substr(at), mutant);
-          isMade = !changed.empty();
-          if (isMade)
-            code = code.substr(0, at) + changed;
-        },
-        mutant.parts, mutant.isDynamic);
-    EXPECT_TRUE(isMade) << mutant.what << "\n" << cuda::lastCode().substr(cuda::lastCode().find("=== sm_90a"));
-    EXPECT_NE(told, "") << mutant.what;
-  }
+  for (const Mutant &mutant : mutants)
+    expectCaught(two(mutant.parts, mutant.isDynamic), mutant);
   codeFor({kBF16, 1, 8, 8, 8}, "cpu+cuda"); // forgets what the machine told, which was asked for
 }
