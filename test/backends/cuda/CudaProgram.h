@@ -35,7 +35,8 @@ std::string report();
 
 /// Calls of the driver since the last program was compiled: "wait" for the device, copies "to host", "launch" of single
 /// kernels and of a "graph", graphs that were "build" with so many "edge"s between nodes, nodes that were "update"d,
-/// launches of any kind that run a kernel with "wgmma", or one of a "cluster" of blocks.
+/// launches of any kind that run a kernel with "wgmma", or one of a "cluster" of blocks; each "bulk byte" that copies
+/// to shared memory ask for, once however many blocks get it.
 uint64_t count(const char *what);
 
 /// Calls of the driver that the host waits in, and rounds: graphs that are launched.

@@ -53,6 +53,7 @@ static CUresult runKernel(Context &context, const KernelWork &work) {
     return CUDA_SUCCESS; // told by the next call that waits, as on a device
   }
   driver().instructions += launch.threadInstructions;
+  driver().counts["bulk byte"] += launch.bulkBytes;
   return CUDA_SUCCESS;
 }
 

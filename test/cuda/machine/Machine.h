@@ -306,6 +306,7 @@ struct Launch {
   // while it runs
   uint32_t stamp = 0, warpsPerBlock = 0, warpsPerCluster = 0;
   uint64_t instructions = 0, threadInstructions = 0, pausedAt = 0;
+  uint64_t bulkBytes = 0; // that bulk copies asked of global memory, zeros outside of tensors among them
   std::unordered_map<uint64_t, std::vector<Release>> releases;
   std::string name() const { return code->function->name; }
 };

@@ -308,6 +308,7 @@ static void bulkLoad(Warp &w, const Inst &i, Mask mask) {
   for (; mask; mask &= mask - 1) {
     const unsigned l = unsigned(std::countr_zero(mask));
     const auto [bytes, to, from] = bulkOf(w, i, use, l);
+    w.launch.bulkBytes += bytes;
     for (const Target &target : targets(w, i, l, use.addresses, use.multicast)) {
       Arrival arrival(w, i, l, target);
       for (uint32_t n = 0; n < bytes; n += 16)

@@ -129,6 +129,7 @@ static void loadBox(Warp &w, const Inst &i, Mask mask) {
         for (unsigned k = 0; k < 16; k += map.elementBytes)
           if (isInside(k))
             std::memcpy(data + k, w.read(i, l, Space::Global, from + k, map.elementBytes, false), map.elementBytes);
+      w.launch.bulkBytes += 16;
       for (Arrival &arrival : arrivals)
         arrival.write(swizzled(arrival.begin() + offset, map.swizzle), data);
     });
