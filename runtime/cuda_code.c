@@ -18,7 +18,7 @@ int32_t srtCudaExplain(char *why, int32_t status, const char *format, ...) {
   return status;
 }
 
-/// Reads `wide NAME THREADS BYTES CHUNKS [BLOCKS MOST]` and `map ...`, whose kernel is in `*last` already; false for
+/// Reads `wide NAME THREADS BYTES CHUNKS [BLOCKS [MOST]]` and `map ...`, whose kernel is in `*last` already; false for
 /// other lines. The line behind goes to `*line`.
 static int readWide(Kernel *last, char **line) {
   char *next = strchr(*line, '\n');
@@ -41,6 +41,7 @@ static int readWide(Kernel *last, char **line) {
   if (numbers < 2 || last->threads == 0 || last->threads > 1024 || last->cluster == 0 || last->cluster > 8)
     return 0;
   *space = 0;
+  last->perCluster = numbers == 5;
   last->name = name;
   last->isWide = last->perBlock = 1;
   *line = next + 1;
@@ -117,7 +118,7 @@ static int32_t loadModule(Program *program, const char *ptx, CudaModule *module,
                         srtCudaErrorText(&program->driver, error), *log ? ": " : "", log);
 }
 
-/// Of a multiprocessor; those of clusters walk over all chunks, however many there are.
+/// Of a multiprocessor, where clusters compute chunks; they walk over all of them, however many there are.
 #define BLOCKS_AT_ONCE 8
 
 /// As many blocks as multiprocessors, or clusters as these hold of small blocks, with the shared memory that the kernel
@@ -126,8 +127,10 @@ static int prepareWide(Program *program, Kernel *kernel) {
   int count = 0;
   int error = program->driver.deviceGetAttribute(&count, CUDA_ATTRIBUTE_MULTIPROCESSORS, program->handle);
   kernel->blocks = count > 0 ? (uint32_t)count : 1;
-  if (kernel->cluster > 1)
-    kernel->blocks = kernel->blocks * BLOCKS_AT_ONCE / kernel->cluster * kernel->cluster;
+  if (kernel->perCluster)
+    kernel->blocks *= BLOCKS_AT_ONCE;
+  uint32_t clusters = kernel->blocks / kernel->cluster;
+  kernel->blocks = (clusters ? clusters : 1) * kernel->cluster;
   return error ? error
                : program->driver.functionSet(kernel->function, CUDA_FUNCTION_DYNAMIC_SHARED, (int)kernel->sharedBytes);
 }

@@ -53,7 +53,8 @@ typedef struct Kernel {
   int32_t isWide;
   uint32_t blocks, sharedBytes;
   uint64_t leastChunks; // of the one that runs otherwise, from which on it runs
-  uint32_t cluster;     // blocks that compute a chunk together; 1: `blocks` share them
+  uint32_t cluster;     // blocks of a cluster; 1: each is for itself
+  int32_t perCluster;   // a chunk is what a cluster computes; 0: `blocks` share them
   uint64_t mostChunks;  // up to which it runs; 0: always
   TensorMap maps[MAPS_OF_A_KERNEL];
   int32_t numMaps;

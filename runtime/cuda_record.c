@@ -51,7 +51,7 @@ void srtCudaGeometry(const Kernel *kernel, int64_t chunks, uint32_t *blocks, uin
   *threads = kernel->threads;
   *blocks = kernel->blocks;
   if (kernel->isWide) {
-    if (kernel->cluster > 1 && (uint64_t)chunks * kernel->cluster < kernel->blocks)
+    if (kernel->perCluster && (uint64_t)chunks * kernel->cluster < kernel->blocks)
       *blocks = (uint32_t)chunks * kernel->cluster;
     return;
   }

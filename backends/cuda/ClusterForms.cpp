@@ -128,6 +128,7 @@ std::string cuda::planClusterRow(cuda::KernelSpec &spec, StringRef name, Schedul
 /// The kernel of clusters beside `emitted`, whose loops are written already.
 static void describeWide(cuda::KernelSpec &spec, ScheduleAttr block, DimExpr chunks) {
   spec.threads = block.getLanes();
+  spec.wide.chunk = Chunk::Cluster;
   spec.wide.threads = spec.schedule().getLanes();
   spec.wide.cluster = walkersOf(spec.schedule()).cluster;
   spec.wide.mostChunks = mostChunks(chunks, gpuOf("sm_90"));

@@ -121,7 +121,8 @@ schedule::KernelTraits CudaBackend::describe(schedule::KernelSpec &given, String
 
 LoopedKernel CudaBackend::looped(StringRef symbol) const {
   const Kernel &kernel = kernels[bySymbol.at(symbol)];
-  bool isWide = kernel.wide.module && kernel.wide.cluster == 1; // one block runs what is beside clusters
+  // One block runs what is beside clusters that compute chunks.
+  bool isWide = kernel.wide.module && kernel.wide.chunk == Chunk::Grid;
   return {kernel.chunk, kernel.threads, kernel.isJoined, isWide, kernel.threadsAtOnce != 0, *kernel.loops, symbol};
 }
 
@@ -218,14 +219,16 @@ FailureOr<schedule::CodeObject> CudaBackend::code(Location loc) {
       return failure();
     raiseVersion(*kernel.wide.module, isTogether ? generation : wideGeneration);
     std::string name = kernel.symbol + kWideSuffix.str();
-    bool isCluster = kernel.wide.cluster > 1;
+    bool isCluster = kernel.wide.chunk == Chunk::Cluster;
     wideUnits.push_back({*kernel.wide.module,
-                         {{name, isCluster ? Chunk::Cluster : Chunk::Grid, kernel.wide.threads,
-                           isCluster ? kernel.threadsAtOnce : 0, kernel.wide.numMaps, kernel.wide.cluster}}});
+                         {{name, kernel.wide.chunk, kernel.wide.threads, isCluster ? kernel.threadsAtOnce : 0,
+                           kernel.wide.numMaps, kernel.wide.cluster}}});
     os << "wide " << name << " " << kernel.wide.threads << " " << kernel.wide.sharedBytes << " "
        << kernel.wide.leastChunks;
+    if (kernel.wide.cluster > 1)
+      os << " " << kernel.wide.cluster;
     if (isCluster)
-      os << " " << kernel.wide.cluster << " " << kernel.wide.mostChunks;
+      os << " " << kernel.wide.mostChunks;
     os << "\n" << kernel.wide.maps;
     if (kernel.wide.isJoined)
       os << "then " << kernel.symbol << kJoinSuffix << " block " << kJoinThreads << "\n";

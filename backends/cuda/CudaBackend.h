@@ -11,8 +11,9 @@
 //                                          has CHUNKS or more: a block of THREADS, with BYTES of dynamic shared memory,
 //                                          for each multiprocessor; behind the words and the number of chunks it takes
 //                                          tensor maps; a line `then` behind them says what runs behind the wide kernel
-//     wide ... CHUNKS BLOCKS MOST          the same with a cluster of so many BLOCKS for each chunk, where there are
-//                                          MOST or fewer (0: any number)
+//     wide ... CHUNKS BLOCKS               the same in clusters of so many BLOCKS
+//     wide ... CHUNKS BLOCKS MOST          with a cluster of so many BLOCKS for each chunk, where there are MOST or
+//                                          fewer (0: any number)
 //     loop NAME block THREADS              a whole loop, which one block runs: behind the words it takes the address of
 //                                          the word that asks it to end
 //     map WORD f16|bf16 SIZES STRIDES BOX  of the buffer of that word, numbers with commas, the innermost axis first;

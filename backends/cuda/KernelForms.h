@@ -14,14 +14,15 @@
 
 namespace sinter::cuda {
 
-/// Who computes a chunk; `Grid`: the kernel itself shares its work among blocks (WideKernel).
+/// Who computes a chunk; `Grid`: the kernel itself shares its work among blocks, or clusters of them (WideKernel).
 enum class Chunk { Thread, Block, Cluster, Grid };
 
 /// A kernel for sm_90a beside one for the same words: of as many blocks as there are multiprocessors, each of which
-/// gets its number and theirs where others get chunks, then pointers to tensor maps. Or one of clusters, each of which
-/// computes chunks as blocks of the kernel beside do.
+/// gets its number and theirs where others get chunks, then pointers to tensor maps; or clusters of these, which get
+/// the clusters' numbers. Or one of clusters, each of which computes chunks as blocks of the kernel beside do.
 struct WideKernel {
   mlir::OwningOpRef<mlir::ModuleOp> module; // null where there is none
+  Chunk chunk = Chunk::Grid;                // or Cluster
   int64_t threads = 0, sharedBytes = 0;     // of a block; the memory is dynamic
   unsigned numMaps = 0;
   std::string maps; // lines that the runtime makes them of (CudaBackend.h)
@@ -29,8 +30,8 @@ struct WideKernel {
   bool isJoined = false;
   /// It runs where the kernel beside would have so many chunks or more.
   int64_t leastChunks = 0;
-  /// Blocks of a cluster; 1: each is for itself. One of clusters runs where the kernel beside would have so many chunks
-  /// or fewer; 0: always.
+  /// Blocks of a cluster; 1: each is for itself. One whose clusters compute chunks runs where the kernel beside would
+  /// have so many chunks or fewer; 0: always.
   int64_t cluster = 1, mostChunks = 0;
 };
 

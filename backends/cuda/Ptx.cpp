@@ -88,7 +88,7 @@ static void addEntry(llvm::Module &module, const PtxUnit::Entry &unit) {
   auto *first = llvm::BasicBlock::Create(context, "", entry);
   llvm::IRBuilder<> b(first);
   auto read = [&](llvm::Intrinsic::ID id) { return b.CreateZExt(b.CreateIntrinsic(id, {}), i64); };
-  bool isCluster = unit.chunk == Chunk::Cluster;
+  bool isCluster = unit.cluster > 1;
   llvm::Value *start =
       read(isCluster ? llvm::Intrinsic::nvvm_read_ptx_sreg_clusterid_x : llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
   llvm::Value *step =
