@@ -22,6 +22,7 @@ struct Gpu {
   double macs16, macs8;   // by mma.sync
   double macsWgmma = 0;   // of f16 and bf16, by wgmma
   double launchNs = 3000; // from one kernel to the next
+  double cacheRate = 2.5; // what the second cache gives for each byte of memory's bandwidth
 };
 
 /// 90 for sm_90 and sm_90a.

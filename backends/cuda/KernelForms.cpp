@@ -73,6 +73,7 @@ static std::string planOnly(cuda::KernelSpec &spec, StringRef name, ScheduleAttr
 }
 
 static const KernelForm forms[] = {
+    {kClusterProduct, Chunk::Block, 0, planClusterProduct, emitWgmmaProduct, kThreadsAtOnce},
     {"wgmma_product", Chunk::Block, 0, planWgmmaProduct, emitWgmmaProduct, kThreadsAtOnce},
     {"mma_product", Chunk::Block, 0, planTiles<Core::Warps>, emitTiles<Core::Warps>, kThreadsAtOnce},
     {"tf32_product", Chunk::Block, 0, planTiles<Core::WarpsTf32>, emitTiles<Core::WarpsTf32>, kThreadsAtOnce},

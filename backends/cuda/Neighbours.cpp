@@ -2,8 +2,8 @@
 //
 // What tuning tries for a kernel: tiles that the cost model knows, those that it prefers first; then one number of the
 // kernel's own schedule larger or smaller at a time. A product or an attention of wgmma may be one of mma.sync instead,
-// a row or a reduction of a block one of clusters, and the other way round; no other form is tried, as it would round
-// in another way.
+// a product by wgmma one of blocks that share slabs, a row or a reduction of a block one of clusters, and the other way
+// round; no other form is tried, as it would round in another way.
 
 #include "backends/cuda/AttentionShape.h"
 #include "backends/cuda/AttentionWarpgroups.h"
@@ -23,18 +23,29 @@ constexpr size_t kMostRanked = 12;
 
 static std::optional<Core> coreOfProduct(StringRef form) {
   return llvm::StringSwitch<std::optional<Core>>(form)
-      .Case("wgmma_product", Core::Warpgroups)
+      .Cases({"wgmma_product", kClusterProduct}, Core::Warpgroups)
       .Case("mma_product", Core::Warps)
       .Case("tf32_product", Core::WarpsTf32)
       .Case("product", Core::Threads)
       .Default(std::nullopt);
 }
 
-/// The same kernel by wgmma for one by mma.sync, and the other way round; empty for others.
+/// The same attention by wgmma for one by mma.sync, and the other way round; empty for others.
 static std::string siblingOf(StringRef form) {
   if (form.consume_front("wgmma_"))
     return ("mma_" + form).str();
   return form.consume_front("mma_") ? ("wgmma_" + form).str() : "";
+}
+
+/// The forms of a product that multiply as it does, its own the first.
+static SmallVector<StringRef> formsLike(StringRef form) {
+  SmallVector<StringRef> forms = {form};
+  const StringRef ofTensorCores[] = {"mma_product", "wgmma_product", kClusterProduct};
+  if (llvm::is_contained(ofTensorCores, form))
+    for (StringRef other : ofTensorCores)
+      if (other != form)
+        forms.push_back(other);
+  return forms;
 }
 
 /// `numbers` with number `i` twice as large, then half as large.
@@ -50,7 +61,7 @@ static SmallVector<SmallVector<int64_t>> twiceAndHalf(ArrayRef<int64_t> numbers,
 
 static void addProducts(cuda::KernelSpec &spec, ScheduleAttr now, Schedules &wanted) {
   MLIRContext *context = spec.kernel.getContext();
-  for (const std::string &form : {now.getEmitter().str(), siblingOf(now.getEmitter())}) {
+  for (StringRef form : formsLike(now.getEmitter())) {
     std::optional<Core> core = coreOfProduct(form);
     std::string refusal;
     std::optional<MatrixProduct> product = core ? MatrixProduct::of(spec, refusal) : std::nullopt;
@@ -58,7 +69,7 @@ static void addProducts(cuda::KernelSpec &spec, ScheduleAttr now, Schedules &wan
     if (!types)
       continue;
     const Gpu &gpu = gpuOf(*core == Core::Warpgroups ? "sm_90" : spec.target().name);
-    std::vector<RankedTile> ranked = rankTiles(spec, *product, *types, *core, gpu);
+    std::vector<RankedTile> ranked = rankTiles(spec, *product, *types, *core, gpu, /*parts=*/0, sharingBlocksOf(form));
     for (const RankedTile &each : ArrayRef(ranked).take_front(kMostRanked))
       wanted.push_back(each.tile.schedule(context, form, *core));
   }

@@ -57,7 +57,8 @@ std::string cuda::planProduct(cuda::KernelSpec &spec, StringRef name, Core core,
       if (size = spec.dims.resolve(size); size.isConstant() && size.constant() < 4)
         return "its groups are small";
   const Gpu &gpu = gpuOf(core == Core::Warpgroups ? "sm_90" : spec.target().name);
-  schedule = chooseTile(spec, *product, *types, core, gpu).schedule(spec.kernel.getContext(), name, core);
+  ProductTile tile = chooseTile(spec, *product, *types, core, gpu, nullptr, /*parts=*/0, sharingBlocksOf(name));
+  schedule = tile.schedule(spec.kernel.getContext(), name, core);
   return "";
 }
 

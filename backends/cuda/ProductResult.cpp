@@ -16,7 +16,7 @@ ProductResult::ProductResult(cuda::KernelSpec &spec, const MatrixProduct &produc
                              const ProductTile &tile)
     : spec(spec), dims(spec.dims), product(product), types(types), tile(tile) {
   auto tilesOf = [&](DimExpr size, int64_t of) { return dims.resolve(dims.ceilDiv(size, dims.constant(of))); };
-  tilesDown = tilesOf(product.rowCount, tile.rows);
+  tilesDown = tilesOf(product.rowCount, tile.rows * tile.blocks);
   tilesAcross = tilesOf(product.columnCount, tile.columns);
   DimExpr perBatch = dims.mul(tilesDown, tilesAcross);
   tiles = dims.resolve(dims.mul(dims.mul(perBatch, product.batchCount), dims.constant(tile.parts)));
@@ -28,18 +28,21 @@ bool ProductResult::divides(DimExpr size, int64_t by) {
   return size.isConstant() && size.constant() % by == 0;
 }
 
-ProductResult::Place ProductResult::place(TileBuilder &t, Value number) {
+ProductResult::Place ProductResult::place(TileBuilder &t, Value number, Value rank) {
   cpu::KernelFunction &fn = t.fn;
   SmallVector<Value> at = fn.delinearize(
       number, {dims.constant(tile.parts), product.batchCount, dims.resolve(dims.mul(tilesDown, tilesAcross))});
   Value down = fn.materialize(tilesDown), across = fn.materialize(tilesAcross);
-  Value perGroup = t.mul(across, kTilesInGroup), group = arith::DivUIOp::create(t.b, at[2], perGroup);
-  Value firstOfGroup = t.mul(group, kTilesInGroup);
-  Value height = t.min(t.sub(down, firstOfGroup), fn.index(kTilesInGroup));
+  const int64_t inGroupDown = kTilesInGroup / tile.blocks;
+  Value perGroup = t.mul(across, inGroupDown), group = arith::DivUIOp::create(t.b, at[2], perGroup);
+  Value firstOfGroup = t.mul(group, inGroupDown);
+  Value height = t.min(t.sub(down, firstOfGroup), fn.index(inGroupDown));
   Value inGroup = t.sub(at[2], t.mul(group, perGroup));
   Value column = arith::DivUIOp::create(t.b, inGroup, height);
   Value row = t.add(firstOfGroup, t.sub(inGroup, t.mul(column, height)));
-  return {at[0], at[1], row, column, fn.delinearize(at[1], product.batches)};
+  if (tile.blocks > 1)
+    row = t.add(t.mul(row, tile.blocks), rank);
+  return {at[0], at[1], row, column, fn.delinearize(at[1], product.batches), rank};
 }
 
 void ProductResult::prepare(TileBuilder &t) {
@@ -88,7 +91,7 @@ void ProductResult::finishRun(TileBuilder &t, ArrayRef<Value> batch, Value row, 
 
 void ProductResult::forPieces(TileBuilder &t, ArrayRef<TileCore::Run> runs, ValueRange sums, const SlabPlace &forA,
                               const SlabPlace &forB, function_ref<void(const Piece &)> body) {
-  bool always = divides(product.rowCount, tile.rows) && divides(product.columnCount, tile.columns);
+  bool always = divides(product.rowCount, tile.rows * tile.blocks) && divides(product.columnCount, tile.columns);
   for (const TileCore::Run &run : runs) {
     auto lanes = static_cast<int64_t>(run.sums.size());
     if (!product.hasRunsOf(spec, lanes))

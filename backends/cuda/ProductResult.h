@@ -14,14 +14,18 @@ class ProductResult {
 public:
   ProductResult(KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, const ProductTile &tile);
 
-  /// A tile: its part of k, its batch (flat, and by axes), its number among those of a row and a column of tiles.
+  /// A tile: its part of k, its batch (flat, and by axes), its number among those of a row and a column of tiles, the
+  /// rank of its block.
   struct Place {
     mlir::Value part, flatBatch, row, column;
     llvm::SmallVector<mlir::Value> batch;
+    mlir::Value rank = nullptr; // where blocks share slabs
   };
-  /// Tiles in groups of rows, down in each group first, so that what they read of b is still in the cache.
-  Place place(TileBuilder &t, mlir::Value number);
-  /// How many there are, of all parts.
+  /// Tiles in groups of rows, down in each group first, so that what they read of b is still in the cache. Where blocks
+  /// of a cluster share slabs of b, theirs are one above the other and have one number; `rank` says whose it is. The
+  /// last one may lie behind all rows.
+  Place place(TileBuilder &t, mlir::Value number, mlir::Value rank = nullptr);
+  /// How many numbers there are, of all parts.
   DimExpr count() const { return tiles; }
   /// Elements of the result.
   DimExpr elements() const { return results; }

@@ -14,6 +14,8 @@ constexpr int64_t kMostParts = 64;
 /// What a thread takes to find 16 bytes of pixels and to ask for their copy, or to make as many of 8-bit floats, some
 /// 30 instructions of the four warps of a multiprocessor that do so at once.
 constexpr double kNsOfChunk = 20;
+/// What blocks of a cluster take to begin and to end together; an estimate, as it was not timed.
+constexpr double kMeetingNs = 1400;
 /// Sizes that only running tells are taken for this.
 constexpr int64_t kUsualSize = 1024;
 
@@ -61,10 +63,12 @@ std::optional<ProductTypes> ProductTypes::of(const MatrixProduct &product, Core 
 
 //===- Tiles ------------------------------------------------------------------------------------===//
 
+int64_t cuda::sharingBlocksOf(StringRef form) { return form == kClusterProduct ? kSharingBlocks : 1; }
+
 ProductTile ProductTile::of(ScheduleAttr schedule) {
   ArrayRef<int64_t> tile = schedule.getTile();
   assert(tile.size() == 7 && "a product's schedule was checked");
-  return {tile[0], tile[1], tile[2], tile[3], tile[4], tile[5], tile[6]};
+  return {tile[0], tile[1], tile[2], tile[3], tile[4], tile[5], tile[6], sharingBlocksOf(schedule.getEmitter())};
 }
 
 ScheduleAttr ProductTile::schedule(MLIRContext *context, StringRef name, Core core) const {
@@ -83,7 +87,17 @@ static std::string unfitOfParts(const ProductTile &tile) {
   return tile.parts < 1 || tile.parts > kMostParts ? "k has 1 to " + std::to_string(kMostParts) + " parts" : "";
 }
 
-/// Of `wgmma_product`.
+/// Of `cluster_product` alone.
+static std::string unfitOfSharing(const ProductTile &tile, const MatrixProduct &product) {
+  for (const ProductSide *side : {product.a.get(), product.b.get()})
+    if (side->isGathered() || side->encoding)
+      return "blocks share what tensor maps bring, and threads find or make an operand";
+  if (!product.b->kInner && tile.columns / tile.blocks < 64)
+    return "columns that lie side by side come 64 at once, and a block brings half of them";
+  return "";
+}
+
+/// Of `wgmma_product` and `cluster_product`.
 static std::string unfitOfWarpgroups(const ProductTile &tile, const ProductTypes &types, const MatrixProduct &product) {
   if (tile.rows != 64 && tile.rows != 128)
     return "its tile has 64 or 128 rows";
@@ -101,6 +115,8 @@ static std::string unfitOfWarpgroups(const ProductTile &tile, const ProductTypes
     return "its slab is " + std::to_string(slab) + ", which are 128 bytes";
   if (tile.innerRows != 64 || tile.innerColumns != tile.columns)
     return "a warpgroup takes 64 rows of all columns";
+  if (std::string reason = tile.blocks > 1 ? unfitOfSharing(tile, product) : ""; !reason.empty())
+    return reason;
   if (tile.stages < 2 || tile.stages > 16)
     return "2 to 16 slabs are held at once";
   if (std::string reason = unfitOfParts(tile); !reason.empty())
@@ -165,7 +181,8 @@ static Sizes sizesOf(cuda::KernelSpec &spec, const MatrixProduct &product) {
 }
 
 static int64_t blocksOf(const ProductTile &tile, const Sizes &sizes) {
-  return sizes.batches * llvm::divideCeil(sizes.rows, tile.rows) * llvm::divideCeil(sizes.columns, tile.columns);
+  const int64_t down = llvm::divideCeil(sizes.rows, tile.rows * tile.blocks) * tile.blocks; // the last may be empty
+  return sizes.batches * down * llvm::divideCeil(sizes.columns, tile.columns);
 }
 
 /// Nanoseconds, roughly: waves of blocks, each bound by its multiply-adds or by what it reads.
@@ -188,8 +205,8 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
           : 1 + 24 / (static_cast<double>(tile.innerRows * tile.innerColumns) / (isOfWarps(core) ? 32 : 1));
   double multiplying = double(tile.rows * tile.columns) * slab / macs * waiting;
   auto bytesOf = [&](const ProductSide &side) { return side.encoding ? side.memoryBytes() : types.width(); };
-  double reading = double(tile.rows * bytesOf(*product.a) + tile.columns * bytesOf(*product.b)) * slab /
-                   (2.5 * gpu.bandwidth / double(gpu.multiprocessors)); // most of it is in the second cache
+  double reading = double(tile.rows * bytesOf(*product.a) + tile.columns / tile.blocks * bytesOf(*product.b)) * slab /
+                   (gpu.cacheRate * gpu.bandwidth / double(gpu.multiprocessors)); // most of it is in the second cache
   // Beside warpgroups that multiply, one finds pixels chunk by chunk; who multiplies by mma.sync does both.
   int64_t byThreads =
       (product.a->isGathered() || product.a->encoding ? tile.rows : 0) + (product.b->encoding ? tile.columns : 0);
@@ -201,7 +218,7 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
   double waves = std::ceil(blocks / places);
   double sharing = std::min(atOnce, std::ceil(blocks / double(gpu.multiprocessors)));
   double each = slabs * std::max({multiplying, reading, gathering, 40 * threads / 256}) * sharing + 600;
-  double cost = waves * each;
+  double cost = waves * each + (tile.blocks > 1 ? kMeetingNs : 0);
   if (tile.parts > 1)
     cost += gpu.launchNs + 2 * static_cast<double>(sizes.batches * sizes.rows * sizes.columns * tile.parts) *
                                static_cast<double>(types.sum.getIntOrFloatBitWidth() / 8) / gpu.bandwidth;
@@ -209,7 +226,7 @@ static double costOf(const ProductTile &tile, const Sizes &sizes, const ProductT
 }
 
 std::vector<RankedTile> cuda::rankTiles(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types,
-                                        Core core, const Gpu &gpu, int64_t parts) {
+                                        Core core, const Gpu &gpu, int64_t parts, int64_t blocks) {
   static const ProductTile ofThreads[] = {{128, 128, 16, 8, 8}, {64, 128, 16, 8, 8}, {64, 64, 16, 4, 4},
                                           {32, 64, 16, 4, 4},   {32, 32, 32, 4, 4},  {16, 64, 32, 4, 4}};
   static const ProductTile ofWarps[] = {{128, 128, 32, 64, 32, 3}, {128, 64, 32, 32, 32, 3}, {64, 64, 32, 32, 32, 3},
@@ -222,6 +239,7 @@ std::vector<RankedTile> cuda::rankTiles(cuda::KernelSpec &spec, const MatrixProd
   for (ProductTile tile : core == Core::Warpgroups ? ArrayRef(ofWarpgroups)
                           : isOfWarps(core)        ? ArrayRef(ofWarps)
                                                    : ArrayRef(ofThreads)) {
+    tile.blocks = blocks;
     if (isOfWarps(core)) // as many bytes as of 16-bit elements
       tile.slab = tile.slab * 2 / types.width();
     if (core == Core::Threads && types.width() == 8)
@@ -242,8 +260,8 @@ std::vector<RankedTile> cuda::rankTiles(cuda::KernelSpec &spec, const MatrixProd
 }
 
 ProductTile cuda::chooseTile(cuda::KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
-                             const Gpu &gpu, double *ns, int64_t parts) {
-  std::vector<RankedTile> ranked = rankTiles(spec, product, types, core, gpu, parts);
+                             const Gpu &gpu, double *ns, int64_t parts, int64_t blocks) {
+  std::vector<RankedTile> ranked = rankTiles(spec, product, types, core, gpu, parts, blocks);
   assert(!ranked.empty() && "some tile fits any product");
   if (ns)
     *ns = ranked.front().ns;

@@ -7,6 +7,7 @@
 //                                   rows and columns; slabs in shared memory at once; parts of k
 //
 // Of `wgmma_product` the rows and columns of a thread are those of a warpgroup, beside which one more brings the slabs.
+// `cluster_product` has the same of each block; two of them, one above the other, share the slabs of b.
 
 #ifndef SINTER_BACKENDS_CUDA_PRODUCTTILE_H
 #define SINTER_BACKENDS_CUDA_PRODUCTTILE_H
@@ -21,10 +22,15 @@ namespace sinter::cuda {
 enum class Core { Threads, Warps, WarpsTf32, Warpgroups };
 inline bool isOfWarps(Core core) { return core != Core::Threads; }
 
+/// The form whose blocks share slabs of b, and how many do.
+inline constexpr llvm::StringLiteral kClusterProduct = "cluster_product";
+inline constexpr int64_t kSharingBlocks = 2;
+
 struct ProductTile {
   int64_t rows = 0, columns = 0, slab = 0;
   int64_t innerRows = 0, innerColumns = 0; // of a thread or a warp
   int64_t stages = 2, parts = 1;
+  int64_t blocks = 1; // of a cluster, one above the other, which share slabs of b
 
   int64_t threads(Core core) const {
     int64_t cores = rows / innerRows * (columns / innerColumns);
@@ -64,12 +70,14 @@ struct RankedTile {
   double ns; // by the cost model
 };
 /// The tiles that the cost model knows for these sizes on a GPU, with that many parts of k (0: as many as may be worth
-/// it), the one that it prefers first.
+/// it) and of blocks that share slabs, the one that it prefers first.
 std::vector<RankedTile> rankTiles(KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
-                                  const Gpu &gpu, int64_t parts = 0);
+                                  const Gpu &gpu, int64_t parts = 0, int64_t blocks = 1);
 /// The first of these; its time in `ns`.
 ProductTile chooseTile(KernelSpec &spec, const MatrixProduct &product, const ProductTypes &types, Core core,
-                       const Gpu &gpu, double *ns = nullptr, int64_t parts = 0);
+                       const Gpu &gpu, double *ns = nullptr, int64_t parts = 0, int64_t blocks = 1);
+/// Of a form of products.
+int64_t sharingBlocksOf(llvm::StringRef form);
 
 } // namespace sinter::cuda
 

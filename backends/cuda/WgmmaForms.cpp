@@ -22,6 +22,9 @@ constexpr int64_t kFewRegisters = 40, kManyRegisters = 232;
 constexpr int64_t kGathererRegisters = 104, kBesideGatherers = 200;
 /// Where they make numbers of bytes; products have 128 columns at most then.
 constexpr int64_t kDecoderRegisters = 152, kBesideDecoders = 176;
+/// What the second cache is counted on to give where blocks may share slabs, for each byte of memory's bandwidth: less
+/// than elsewhere, as a slab that comes late is not made up for. An estimate, as it was not timed.
+constexpr double kBusyCacheRate = 2;
 
 //===- Plan -------------------------------------------------------------------------------------===//
 
@@ -50,29 +53,68 @@ static std::string refusalOfOperands(cuda::KernelSpec &spec, const MatrixProduct
   return refusal;
 }
 
-std::string cuda::planWgmmaProduct(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
-  if (!canBeWide(spec.target().name))
-    return "sm_90a alone has wgmma";
-  std::string refusal;
+namespace {
+struct Multiplied {
+  MatrixProduct product;
+  ProductTypes types;
+};
+} // namespace
+
+/// What wgmma multiplies; nothing with the reason in `refusal`.
+static std::optional<Multiplied> multipliedBy(cuda::KernelSpec &spec, std::string &refusal) {
+  if (!canBeWide(spec.target().name)) {
+    refusal = "sm_90a alone has wgmma";
+    return std::nullopt;
+  }
   std::optional<MatrixProduct> product = MatrixProduct::of(spec, refusal);
-  if (!product)
-    return refusal;
-  std::optional<ProductTypes> types = ProductTypes::of(*product, kCore, refusal);
+  std::optional<ProductTypes> types = product ? ProductTypes::of(*product, kCore, refusal) : std::nullopt;
   if (!types)
-    return refusal;
+    return std::nullopt;
   if (refusal = refusalOfOperands(spec, *product, *types); !refusal.empty())
+    return std::nullopt;
+  return Multiplied{std::move(*product), *types};
+}
+
+std::string cuda::planWgmmaProduct(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+  std::string refusal;
+  std::optional<Multiplied> all = multipliedBy(spec, refusal);
+  if (!all)
     return refusal;
   bool isGiven = bool(schedule);
   if (refusal = planProduct(spec, name, kCore, schedule); !refusal.empty() || isGiven)
     return refusal;
   double ns = 0, nsOfWarps = 0;
   const Gpu &gpu = gpuOf("sm_90");
-  chooseTile(spec, *product, *types, kCore, gpu, &ns);
-  chooseTile(spec, *product, *types, Core::Warps, gpu, &nsOfWarps);
+  chooseTile(spec, all->product, all->types, kCore, gpu, &ns);
+  chooseTile(spec, all->product, all->types, Core::Warps, gpu, &nsOfWarps);
   if (ns < nsOfWarps)
     return "";
   schedule = nullptr;
   return "mma_product takes less time";
+}
+
+std::string cuda::planClusterProduct(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+  std::string refusal;
+  std::optional<Multiplied> all = multipliedBy(spec, refusal);
+  if (!all)
+    return refusal;
+  if (schedule)
+    return planProduct(spec, name, kCore, schedule);
+  auto &[product, types] = *all;
+  if (!spec.dims.resolve(product.rowCount).isConstant())
+    return "its rows may be few";
+  Gpu busy = gpuOf("sm_90");
+  busy.cacheRate = kBusyCacheRate;
+  auto rank = [&](Core core, int64_t blocks) { return rankTiles(spec, product, types, core, busy, 0, blocks); };
+  std::vector<RankedTile> sharing = rank(kCore, kSharingBlocks);
+  if (sharing.empty())
+    return "threads find or make an operand, which blocks do not share";
+  for (const RankedTile &other : {rank(kCore, 1).front(), rank(Core::Warps, 1).front()})
+    if (sharing.front().ns >= other.ns)
+      return "blocks that bring their own slabs take no more time";
+  if (refusal = planProduct(spec, name, kCore, schedule); refusal.empty())
+    schedule = sharing.front().tile.schedule(spec.kernel.getContext(), name, kCore);
+  return refusal;
 }
 
 //===- Code -------------------------------------------------------------------------------------===//
@@ -89,6 +131,7 @@ public:
     };
     slabCount = cut(product.k, tile.slab);
     slabsOfPart = cut(slabCount, tile.parts);
+    assert(!(isByThreads && isShared()) && "the plan has asked for it");
   }
 
   void emit(WideKernel &wide);
@@ -107,7 +150,11 @@ private:
   void emitGatherer(TileBuilder &t, Value firstTile, Value tileStep);
   void emitDecoder(TileBuilder &t, Value firstTile, Value tileStep);
   void sayFull(TileBuilder &t, Value count, int64_t underWay);
+  ProductResult::Place placeOf(TileBuilder &t, Value number) {
+    return result.place(t, number, isShared() ? WgmmaBuilder(t).rankInCluster() : nullptr);
+  }
   Ring ringOf(TileBuilder &t, Value count);
+  void sayEmpty(TileBuilder &t, Value stage, Value also = nullptr);
   void waitUntilEmpty(TileBuilder &t, const Ring &ring);
   Ring bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring);
   void bringSlab(TileBuilder &t, const ProductResult::Place &at, Value slab, const Ring &ring);
@@ -126,6 +173,8 @@ private:
     return (isByMap(*product.a) ? bytesOfA() : 0) + (isByMap(*product.b) ? stageBytes() - bytesOfA() : 0);
   }
   int64_t consumers() const { return tile.rows / tile.innerRows; }
+  bool isShared() const { return tile.blocks > 1; }
+  int64_t ownColumns() const { return tile.columns / tile.blocks; } // of b, that this block brings
   /// Slabs whose copies are under way: the others are being multiplied, two at once.
   int64_t copiesUnderWay() const { return tile.stages - 2; }
   Value slabAt(TileBuilder &t, const Ring &ring) { return t.behind(memory, t.mul(ring.stage, stageBytes())); }
@@ -192,7 +241,20 @@ void WgmmaEmitter::forTiles(TileBuilder &t, Value first, Value step, function_re
 
 void WgmmaEmitter::waitUntilEmpty(TileBuilder &t, const Ring &ring) {
   Value one = arith::ConstantIntOp::create(t.b, t.b.getI32Type(), 1);
-  WgmmaBuilder(t).wait(empty(t, ring.stage), arith::XOrIOp::create(t.b, ring.parity, one)); // a fresh one is
+  WgmmaBuilder(t).wait(empty(t, ring.stage), arith::XOrIOp::create(t.b, ring.parity, one),
+                       isShared()); // a fresh one is
+}
+
+/// The slab of that place is multiplied, where `also` holds; what other blocks bring to it waits for that as well.
+void WgmmaEmitter::sayEmpty(TileBuilder &t, Value stage, Value also) {
+  WgmmaBuilder w(t);
+  Value arrives = t.less(lane(t), t.fn.index(tile.blocks)); // lane i at block i
+  if (also)
+    arrives = t.both(arrives, also);
+  if (isShared())
+    w.arriveInClusterWhere(arrives, empty(t, stage), lane(t));
+  else
+    w.arriveWhere(arrives, empty(t, stage));
 }
 
 /// What comes by maps.
@@ -200,7 +262,8 @@ void WgmmaEmitter::bringSlab(TileBuilder &t, const ProductResult::Place &at, Val
   WgmmaBuilder w(t);
   Value barrier = full(t, ring.stage), to = slabAt(t, ring), k = t.mul(slab, tile.slab);
   w.arriveAndExpect(barrier, bytesByMaps());
-  auto bring = [&](const ProductSide &side, const Map &map, Value free, int64_t positions, Value begin) {
+  auto bring = [&](const ProductSide &side, const Map &map, Value free, int64_t positions, Value begin,
+                   int64_t blocks = 1) {
     for (int64_t i = 0; i < positions; i += side.kInner ? positions : 64) {
       SmallVector<Value> coordinates;
       for (const MapLine::Axis &axis : map.axes)
@@ -208,13 +271,20 @@ void WgmmaEmitter::bringSlab(TileBuilder &t, const ProductResult::Place &at, Val
                               : (axis.kind == MapLine::Axis::Inner) == side.kInner ? k
                               : side.kInner                                        ? free
                                                                                    : t.add(free, i));
-      w.copyBox(map.address, coordinates, t.behind(begin, t.fn.index(i * kSwizzleBytes)), barrier);
+      w.copyBox(map.address, coordinates, t.behind(begin, t.fn.index(i * kSwizzleBytes)), barrier, blocks);
     }
   };
   if (isByMap(*product.a))
     bring(*product.a, mapA, t.mul(at.row, tile.rows), tile.rows, to);
-  if (isByMap(*product.b))
-    bring(*product.b, mapB, t.mul(at.column, tile.columns), tile.columns, t.behind(to, t.fn.index(bytesOfA())));
+  if (!isByMap(*product.b))
+    return;
+  Value column = t.mul(at.column, tile.columns), begin = t.behind(to, t.fn.index(bytesOfA()));
+  if (isShared()) {
+    Value own = t.mul(at.rank, ownColumns());
+    column = t.add(column, own);
+    begin = t.behind(begin, t.mul(own, kSwizzleBytes));
+  }
+  bring(*product.b, mapB, column, ownColumns(), begin, tile.blocks);
 }
 
 WgmmaEmitter::Ring WgmmaEmitter::bringSlabs(TileBuilder &t, const ProductResult::Place &at, Ring ring) {
@@ -234,8 +304,7 @@ void WgmmaEmitter::emitProducer(TileBuilder &t, Value firstTile, Value tileStep)
   if (consumers() == 2)
     WgmmaBuilder(t).setRegisters(kFewRegisters, /*isLess=*/true);
   t.when(t.less(t.threadNumber(), t.fn.index(1)), [&] {
-    forTiles(t, firstTile, tileStep,
-             [&](Value number, Ring ring) { return bringSlabs(t, result.place(t, number), ring); });
+    forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) { return bringSlabs(t, placeOf(t, number), ring); });
   });
 }
 
@@ -267,7 +336,7 @@ void WgmmaEmitter::emitGatherer(TileBuilder &t, Value firstTile, Value tileStep)
   SlabLoader pixels(t, *product.a, SlabLayout::of(tile, types, *product.a, /*isA=*/true, kCore), types.a, kThreads,
                     thread, tile.threads(kCore) - kThreads);
   SmallVector<Value> end = forTiles(t, firstTile, tileStep, {t.fn.index(0)}, [&](Value number, ValueRange before) {
-    ProductResult::Place at = result.place(t, number);
+    ProductResult::Place at = placeOf(t, number);
     SlabPlace place{at.batch, t.mul(at.row, tile.rows), t.fn.materialize(product.rowCount), kEnd};
     Slabs slabs = slabsOf(t, at.part);
     return t.fn.loop(t.fn.index(0), slabs.count, 1, before, [&](Value i, ValueRange carried) -> SmallVector<Value> {
@@ -301,7 +370,7 @@ void WgmmaEmitter::emitDecoder(TileBuilder &t, Value firstTile, Value tileStep) 
                      thread, tile.threads(kCore) - kThreads);
   numbers.hasConversion = true; // of sm_90a
   forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) -> Ring {
-    ProductResult::Place at = result.place(t, number);
+    ProductResult::Place at = placeOf(t, number);
     Slabs slabs = slabsOf(t, at.part);
     Value free = isA ? t.mul(at.row, tile.rows) : t.mul(at.column, tile.columns);
     auto placeOf = [&](int64_t first) -> SlabPlace {
@@ -341,7 +410,7 @@ void WgmmaEmitter::emitDecoder(TileBuilder &t, Value firstTile, Value tileStep) 
 SmallVector<Value> WgmmaEmitter::multiplySlab(TileBuilder &t, Value warpgroup, const Ring &ring, ValueRange sums) {
   WgmmaBuilder w(t);
   Value at = slabAt(t, ring);
-  w.wait(full(t, ring.stage), ring.parity);
+  w.wait(full(t, ring.stage), ring.parity, isShared());
   Value ofA = t.behind(at, t.mul(warpgroup, tile.innerRows * kSwizzleBytes));
   Value ofB = t.behind(at, t.fn.index(bytesOfA()));
   auto element = [&](Type format, Type stored, bool isByteUnsigned) -> Type {
@@ -358,14 +427,14 @@ std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabsApart(Ti
                                                                               Value count, Ring ring) {
   WgmmaBuilder w(t);
   auto numSums = static_cast<size_t>(tile.innerRows * tile.columns / kThreads);
-  Value none = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0)), isFirst = t.less(lane(t), t.fn.index(1));
+  Value none = arith::ConstantOp::create(t.b, t.b.getF32FloatAttr(0));
   SmallVector<Value> init(numSums, none);
   init.append({ring.stage, ring.parity});
   SmallVector<Value> end = t.fn.loop(t.fn.index(0), count, 1, init, [&](Value, ValueRange carried) {
     Ring now{carried[numSums], carried[numSums + 1]};
     SmallVector<Value> fresh(numSums, none);
     SmallVector<Value> sums = w.settle(multiplySlab(t, warpgroup, now, fresh), 0);
-    w.arriveWhere(isFirst, empty(t, now.stage));
+    sayEmpty(t, now.stage);
     for (auto [sum, total] : llvm::zip(sums, carried))
       sum = arith::AddFOp::create(t.b, total, sum);
     Ring next = after(t, now);
@@ -382,8 +451,7 @@ std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabs(TileBui
                                                                          Ring ring) {
   WgmmaBuilder w(t);
   auto numSums = static_cast<size_t>(tile.innerRows * tile.columns / kThreads);
-  Value none = arith::ConstantOp::create(t.b, t.b.getZeroAttr(types.sum)), isFirst = t.less(lane(t), t.fn.index(1));
-  auto give = [&](Value stage, Value also) { w.arriveWhere(t.both(isFirst, also), empty(t, stage)); };
+  Value none = arith::ConstantOp::create(t.b, t.b.getZeroAttr(types.sum));
   SmallVector<Value> init(numSums, none);
   init.append({ring.stage, ring.parity});
   // Where there may be no slab, the zeros must not meet sums that are under way: ptxas would run products one by one.
@@ -398,13 +466,13 @@ std::pair<SmallVector<Value>, WgmmaEmitter::Ring> WgmmaEmitter::sumSlabs(TileBui
       Ring now{carried[numSums], carried[numSums + 1]};
       Value before = carried[numSums + 2];
       SmallVector<Value> sums = w.settle(multiplySlab(t, warpgroup, now, carried.take_front(numSums)), 1);
-      give(before, t.less(t.fn.index(0), slab));
+      sayEmpty(t, before, t.less(t.fn.index(0), slab));
       Ring next = after(t, now);
       sums.append({next.stage, next.parity, now.stage});
       return sums;
     });
     SmallVector<Value> sums = w.settle(ValueRange(end).take_front(numSums), 0);
-    w.arriveWhere(isFirst, empty(t, end[numSums + 2]));
+    sayEmpty(t, end[numSums + 2]);
     sums.append({end[numSums], end[numSums + 1]});
     scf::YieldOp::create(t.b, sums);
   }
@@ -434,10 +502,10 @@ void WgmmaEmitter::emitConsumer(TileBuilder &t, Value warpgroup, Value firstTile
                                  /*isLess=*/false);
   forTiles(t, firstTile, tileStep, [&](Value number, Ring ring) {
     WgmmaBuilder(t).joinWarp();
-    Value part = tile.parts == 1 ? nullptr : result.place(t, number).part;
+    Value part = tile.parts == 1 ? nullptr : placeOf(t, number).part;
     Value count = slabsOf(t, part).count;
     auto [sums, next] = types.formatA ? sumSlabsApart(t, warpgroup, count, ring) : sumSlabs(t, warpgroup, count, ring);
-    ProductResult::Place at = result.place(t, number); // not in registers before
+    ProductResult::Place at = placeOf(t, number); // not in registers before
     Value kEnd = t.fn.materialize(product.k);
     SlabPlace forA{at.batch, t.mul(at.row, tile.rows), t.fn.materialize(product.rowCount), kEnd};
     SlabPlace forB{at.batch, t.mul(at.column, tile.columns), t.fn.materialize(product.columnCount), kEnd};
@@ -474,11 +542,12 @@ void WgmmaEmitter::emit(WideKernel &wide) {
   if (isByMap(*product.a))
     addMap(*product.a, tile.rows, mapA);
   if (isByMap(*product.b))
-    addMap(*product.b, tile.columns, mapB);
+    addMap(*product.b, ownColumns(), mapB);
   if (boxes = ResultBoxes::of(spec, product, types, tile, fn.sizeArgument(0)); boxes)
     boxesAddress = addArgument(boxes->map);
   wide.isJoined = tile.parts > 1;
   wide.threads = tile.threads(kCore);
+  wide.cluster = tile.blocks;
   wide.sharedBytes = boxes ? boxes->sharedBytes() : cuda::sharedBytes(tile, types, product, kCore);
 
   memory = WgmmaBuilder(t).dynamicShared();
@@ -487,11 +556,14 @@ void WgmmaEmitter::emit(WideKernel &wide) {
     WgmmaBuilder w(t);
     for (int64_t i = 0; i < tile.stages; ++i) {
       w.initBarrier(full(t, fn.index(i)), isByThreads ? 5 : 1); // each warp of threads, and who asks for boxes
-      w.initBarrier(empty(t, fn.index(i)), 4 * consumers());    // each warp
+      w.initBarrier(empty(t, fn.index(i)), 4 * consumers() * tile.blocks); // each warp
     }
     w.fenceBarriers();
   });
-  NVVM::Barrier0Op::create(t.b);
+  if (isShared())
+    WgmmaBuilder(t).meetCluster();
+  else
+    NVVM::Barrier0Op::create(t.b);
   // Of lane 0, so that it is known to be the warp's.
   Value number = fromLane(t.b, t.i64(t.div(t.threadNumber(), kThreads)), fn.index(0));
   Value warpgroup = arith::IndexCastOp::create(t.b, t.b.getIndexType(), number);
@@ -506,6 +578,8 @@ void WgmmaEmitter::emit(WideKernel &wide) {
           emitProducer(t, block, blocks);
       },
       [&] { emitConsumer(t, t.sub(warpgroup, fn.index(1)), block, blocks); });
+  if (isShared()) // the other block may still arrive here
+    WgmmaBuilder(t).meetCluster();
   fn.finish();
 }
 

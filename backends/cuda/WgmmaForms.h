@@ -16,6 +16,15 @@
 // With several parts of k a tile is that of one part, whose sums go to the workspace; what joins the parts of the
 // kernel beside, which has as many, runs behind this one, too.
 //
+// Of `cluster_product` two blocks are a cluster, whose tiles lie one above the other. Each brings half of a slab of b,
+// to the same place of both (multicast), so a place is empty when the warps of both blocks have said so at both:
+//
+//     block 0    its slab of a │ columns 0 to 127 of b's ──> both        full: all bytes of a and b have come
+//     block 1    its slab of a │ columns 128 to 255   ──> both           empty: warps of both blocks have arrived
+//
+// The blocks meet before the first copy, as mbarriers must be there, and at the end, as the other one may still arrive.
+// Where tiles of rows are an odd number the last one lies behind all rows: zeros, of which nothing is stored.
+//
 // There are as many blocks as multiprocessors, and a block takes every so-manieth tile. The kernel stands beside one of
 // `mma_product` for the same words, which runs wherever this one cannot: on other GPUs, and for operands whose
 // addresses, which only running tells, are no multiples of 16 bytes.
@@ -28,6 +37,8 @@
 namespace sinter::cuda {
 
 std::string planWgmmaProduct(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
+/// With blocks that share slabs of b.
+std::string planClusterProduct(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
 /// Emits the kernel of `mma_product`, and this one into `spec.wide`.
 cpu::EmittedKernel emitWgmmaProduct(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
 

@@ -73,6 +73,27 @@ void WgmmaBuilder::arriveWhere(Value condition, Value barrier) {
             {address(barrier), word});
 }
 
+void WgmmaBuilder::arriveInClusterWhere(Value condition, Value barrier, Value rank) {
+  Value word = arith::ExtUIOp::create(t.b, t.b.getI32Type(), condition);
+  inlinePtx("{\n.reg .pred here;\n.reg .b32 there;\nsetp.ne.b32 here, $1, 0;\n"
+            "@here mapa.shared::cluster.u32 there, $0, $2;\n"
+            "@here mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}",
+            "r,r,r", {address(barrier), word, arith::IndexCastOp::create(t.b, t.b.getI32Type(), rank)});
+}
+
+Value WgmmaBuilder::rankInCluster() {
+  auto read = LLVM::InlineAsmOp::create(t.b, t.b.getI32Type(), ValueRange(), "mov.u32 $0, %cluster_ctarank;", "=r",
+                                        /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                        LLVM::AsmDialectAttr(), ArrayAttr());
+  return arith::IndexCastUIOp::create(t.b, t.b.getIndexType(), read.getResult(0));
+}
+
+void WgmmaBuilder::meetCluster() {
+  joinWarp();
+  NVVM::ClusterArriveOp::create(t.b, t.b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(t.b, t.b.getUnitAttr());
+}
+
 void WgmmaBuilder::joinWarp() {
   NVVM::SyncWarpOp::create(t.b, arith::ConstantIntOp::create(t.b, t.b.getI32Type(), -1));
 }
@@ -82,24 +103,32 @@ void WgmmaBuilder::arriveAndExpect(Value barrier, int64_t bytes) {
   inlinePtx("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r", {address(barrier), count});
 }
 
-void WgmmaBuilder::wait(Value barrier, Value parity) {
-  inlinePtx("{\n.reg .pred done;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 done, [$0], $1;\n@done bra DONE;\n"
-            "bra WAIT;\nDONE:\n}",
+void WgmmaBuilder::wait(Value barrier, Value parity, bool ofCluster) {
+  StringRef order = ofCluster ? ".acquire.cluster" : "";
+  inlinePtx(("{\n.reg .pred done;\nWAIT:\nmbarrier.try_wait.parity" + order +
+             ".shared::cta.b64 done, [$0], $1;\n@done bra DONE;\nbra WAIT;\nDONE:\n}")
+                .str(),
             "r,r", {address(barrier), parity});
 }
 
-void WgmmaBuilder::copyBox(Value map, ArrayRef<Value> coordinates, Value to, Value barrier) {
+void WgmmaBuilder::copyBox(Value map, ArrayRef<Value> coordinates, Value to, Value barrier, int64_t blocks) {
   SmallVector<Value> operands = {address(to), LLVM::PtrToIntOp::create(t.b, t.b.getI64Type(), map), address(barrier)};
   std::string text, constraints = "r,l,r";
   llvm::raw_string_ostream os(text);
-  os << "cp.async.bulk.tensor." << coordinates.size()
-     << "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {";
+  os << "cp.async.bulk.tensor." << coordinates.size() << "d.shared::cluster.global.mbarrier::complete_tx::bytes"
+     << (blocks > 1 ? ".multicast::cluster" : "") << " [$0], [$1, {";
   for (auto [i, coordinate] : llvm::enumerate(coordinates)) {
     operands.push_back(arith::IndexCastOp::create(t.b, t.b.getI32Type(), coordinate));
     constraints += ",r";
     os << (i ? ", $" : "$") << i + 3;
   }
-  os << "}], [$2];";
+  os << "}], [$2]";
+  if (blocks > 1) {
+    os << ", $" << operands.size();
+    operands.push_back(arith::ConstantIntOp::create(t.b, t.b.getI16Type(), (1 << blocks) - 1));
+    constraints += ",h";
+  }
+  os << ";";
   inlinePtx(text, constraints, operands);
 }
 

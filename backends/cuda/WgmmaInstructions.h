@@ -33,14 +33,23 @@ public:
   void fenceForProducts();
   /// Of threads where `condition` holds; no branch, which would part the warp.
   void arriveWhere(mlir::Value condition, mlir::Value barrier);
+  /// The same at that barrier of the block of that rank in the cluster (an index), which learns what this thread knows.
+  void arriveInClusterWhere(mlir::Value condition, mlir::Value barrier, mlir::Value rank);
   /// The threads of a warp together, which branches may have parted: products want them so.
   void joinWarp();
   void arriveAndExpect(mlir::Value barrier, int64_t bytes);
-  /// Waits for the end of the phase of that parity (i32).
-  void wait(mlir::Value barrier, mlir::Value parity);
+  /// Waits for the end of the phase of that parity (i32); `ofCluster`: other blocks may have arrived.
+  void wait(mlir::Value barrier, mlir::Value parity, bool ofCluster = false);
 
-  /// Brings the box at the coordinates (indices, the innermost axis first) to `to`; its bytes arrive at `barrier`.
-  void copyBox(mlir::Value map, llvm::ArrayRef<mlir::Value> coordinates, mlir::Value to, mlir::Value barrier);
+  /// This block's number in its cluster, an index. It is read here and not before, so that no register holds it.
+  mlir::Value rankInCluster();
+  /// All threads of all blocks of the cluster meet.
+  void meetCluster();
+
+  /// Brings the box at the coordinates (indices, the innermost axis first) to `to`; its bytes arrive at `barrier`. With
+  /// several `blocks`, to these places of the first so many of the cluster.
+  void copyBox(mlir::Value map, llvm::ArrayRef<mlir::Value> coordinates, mlir::Value to, mlir::Value barrier,
+               int64_t blocks = 1);
   /// Stores the box at `from` at the coordinates, where `condition` holds of a thread, as a group of its own.
   void storeBoxWhere(mlir::Value condition, mlir::Value map, llvm::ArrayRef<mlir::Value> coordinates, mlir::Value from);
   /// Waits until all but `underWay` of the boxes that this thread stores have been read from shared memory.

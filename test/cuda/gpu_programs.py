@@ -73,7 +73,8 @@ def normal(*shape, scale=1.0):
 # Products: x <- x w, where w keeps magnitudes -----------------------------------------------------------------------
 
 
-def product(kind, rows, inner, batch=0, fused=False, repeats=1):
+def product(kind, rows, inner, batch=0, fused=False, repeats=1, schedule=None):
+    """`schedule` is forced on products by themselves."""
     p, lead = Program(repeats), ((batch,) if batch else ())
     x = p.state("x", (*lead, rows, inner), kind, normal(*lead, rows, inner))
     w = p.state("w", (*lead, inner, inner), kind, normal(*lead, inner, inner, scale=1 / math.sqrt(inner)))
@@ -81,7 +82,12 @@ def product(kind, rows, inner, batch=0, fused=False, repeats=1):
     axes = f"lhs_batch = array<i64{': 0' if batch else ''}>, rhs_batch = array<i64{': 0' if batch else ''}>"
     contract = f"lhs_contract = array<i64: {len(lead) + 1}>, rhs_contract = array<i64: {len(lead)}>"
     for _ in range(repeats):
-        y = p.op(f"dot_general {{}}, {{}} {{{{{axes}, {contract}, element_type = {kind}}}}}", [x, w], x[1])
+        if schedule:
+            y = p.op(f"kernel contraction({{}}, {{}}) {{{{schedule = #sinter.schedule<{schedule}>}}}}", [x, w], x[1])
+            p.lines[-1] += (f" {{\n  ^bb0(%p: {x[1]}, %q: {w[1]}):\n    %d = sinter.dot_general %p, %q {{{axes}, {contract}, element_type = {kind}}} : "
+                            f"({x[1]}, {w[1]}) -> {x[1]}\n    sinter.yield(%d) : {x[1]}\n  }}")
+        else:
+            y = p.op(f"dot_general {{}}, {{}} {{{{{axes}, {contract}, element_type = {kind}}}}}", [x, w], x[1])
         if fused:
             spread = p.op(f"broadcast {{}} axes = [{len(lead) + 1}] {{{{type = {x[1]}}}}}", [b], x[1])
             y = p.unary("tanh", p.binary("add", y, spread))

@@ -241,6 +241,8 @@ def point6(run):
             os.environ["SINTER_CUDA_WGMMA"] = "off"
             run.tell(6, "bf16 " + name + ", against mma.sync", times[name], run.time(program), 1.0)
             del os.environ["SINTER_CUDA_WGMMA"]
+            alone = programs.product("bf16", **arguments, schedule="wgmma_product, lanes = 384, tile = [128, 256, 64, 64, 256, 4, 1]")[0]
+            run.tell(6, "bf16 " + name + ", against blocks that share no slabs", times[name], run.time(alone), 1.0)
         if bound:
             run.tell(6, "bf16 " + name, times[name], run.peer(program, torch_run), bound)
             if name.endswith("cubed") and "of" not in name:

@@ -94,7 +94,8 @@ void expectRight(const Case &c) {
   auto results = program.run(inputs);
   ASSERT_TRUE(results) << program.error << cuda::report();
   EXPECT_EQ(cuda::report(), "");
-  EXPECT_EQ(cuda::count("wgmma"), std::string(c.schedule).starts_with("wgmma") ? 1u : 0u);
+  const std::string form = c.schedule;
+  EXPECT_EQ(cuda::count("wgmma"), form.starts_with("wgmma") || form.starts_with("cluster") ? 1u : 0u);
   int64_t inGroup = c.channels / c.groups, ofGroup = c.features / c.groups;
   double epsilon = c.type[0] == 'b' ? 0x1p-7 : c.type == std::string("f16") ? 0x1p-10 : 1e-6;
   for (int64_t n = 0; n < c.images; ++n)
@@ -129,6 +130,7 @@ const char kWarps[] = "mma_product, lanes = 128, tile = [32, 32, 32, 16, 16, 3, 
 const char kWide[] = "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]";
 const char kWideTwo[] = "wgmma_product, lanes = 384, tile = [128, 64, 64, 64, 64, 5, 1]";
 const char kWideParts[] = "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 4, 3]";
+const char kPairs[] = "cluster_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]";
 const char kWideBytes[] = "wgmma_product, lanes = 256, tile = [64, 64, 128, 64, 64, 3, 1]";
 const char kWideTwoBytes[] = "wgmma_product, lanes = 384, tile = [128, 64, 128, 64, 64, 5, 1]";
 const char kWidePartsOfBytes[] = "wgmma_product, lanes = 256, tile = [64, 64, 128, 64, 64, 4, 3]";
@@ -202,6 +204,16 @@ TEST(Convolutions, OfWarpgroupsWithOneTap) {
         std::string::npos)
         << cuda::lastCode().substr(0, 400);
   }
+}
+
+/// Which blocks may share.
+TEST(Convolutions, OfClustersWithOneTap) {
+  for (int64_t groups : {1, 2})
+    expectRight({"bf16", 2, 144, 80, groups, {6, 7}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, kPairs});
+  expectRight({"f16", 3, 64, 72, 1, {5, 9}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}, kPairs, true});
+  const Case several{"bf16", 2, 16, 24, 1, {6, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, kPairs};
+  const std::string reason = test::Program(textOf(several), 2).error;
+  EXPECT_NE(reason.find("blocks share what tensor maps bring"), std::string::npos) << reason;
 }
 
 namespace {

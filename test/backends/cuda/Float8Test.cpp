@@ -248,6 +248,15 @@ TEST(Float8, WarpgroupsOfAllTilesOfTheMenu) {
   expectWide({kFine, kFine, "bf16", "bf16", 1, 72, 104, 144, false, true, groups(64, 64, 3), true});
 }
 
+/// Blocks that share slabs, of which each has sums of its own.
+TEST(Float8, ClustersOfAllFormats) {
+  const char *formats[] = {kFine, kCoarse};
+  for (const char *a : formats)
+    for (const char *b : formats)
+      expectWide({a, b, "bf16", "bf16", 2, 136, 72, 400, false, true, cuda::clustersOf(64, 64, 128, 3)});
+  expectWide({kFine, kCoarse, "bf16", "bf16", 1, 264, 136, 272, false, true, cuda::clustersOf(128, 128, 128, 6)});
+}
+
 /// Instructions for 8-bit floats keep fewer bits of sums: only where a product is not one of f32, or f32 may be
 /// rounded.
 TEST(Float8, WarpgroupsOfWhatMayBeRounded) {
@@ -278,6 +287,7 @@ TEST(Float8, AWarpgroupsTileThatDoesNotFitIsToldWhy) {
   told("nobody allows to round them", groups(64, 64, 3), "f32");
   told("its slab is 128, which are 128 bytes", "wgmma_product, lanes = 256, tile = [64, 64, 64, 64, 64, 3, 1]");
   told("128 columns at most", groups(64, 256, 3));
+  told("128 columns at most", cuda::clustersOf(64, 256, 128, 3));
   told("whose k lies inside", groups(64, 64, 3), "bf16", false);
   told("no multiples of 16 bytes apart", groups(64, 64, 3), "bf16", true, 120);
 }

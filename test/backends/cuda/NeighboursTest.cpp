@@ -155,7 +155,7 @@ TEST(Neighbours, ProductsOfWarps) {
              {{SINTER_F16, {40, 96}}, {SINTER_F16, {96, 24}}},
              product<40, 96, 24>,
              0,
-             {"mma_product", "wgmma_product"}});
+             {"cluster_product", "mma_product", "wgmma_product"}});
 }
 
 TEST(Neighbours, ProductsOfThreads) {
@@ -175,7 +175,17 @@ TEST(Neighbours, ProductsOfWarpgroups) {
              {{SINTER_BF16, {72, 136}}, {SINTER_BF16, {136, 72}}},
              product<72, 136, 72>,
              0,
-             {"mma_product", "wgmma_product"}});
+             {"cluster_product", "mma_product", "wgmma_product"}});
+}
+
+TEST(Neighbours, ProductsOfClusters) {
+  expectAll({"cuda:sm_90a",
+             "cluster_product, lanes = 256, tile = [64, 128, 64, 64, 128, 3, 1]",
+             productText(72, 136, 72, "bf16"),
+             {{SINTER_BF16, {72, 136}}, {SINTER_BF16, {136, 72}}},
+             product<72, 136, 72>,
+             0,
+             {"cluster_product", "mma_product", "wgmma_product"}});
 }
 
 /// Pixels [6, 6, 8] under taps of 3 x 3, to 16 channels.

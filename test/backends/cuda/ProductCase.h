@@ -40,6 +40,11 @@ inline std::string warpgroupsOf(int64_t rows, int64_t columns, int64_t slab, int
          std::to_string(stages) + ", " + std::to_string(parts) + "]";
 }
 
+/// The same where two blocks, one above the other, share slabs of b.
+inline std::string clustersOf(int64_t rows, int64_t columns, int64_t slab, int64_t stages, int64_t parts = 1) {
+  return "cluster" + warpgroupsOf(rows, columns, slab, stages, parts).substr(5);
+}
+
 inline bool isFloat(const std::string &type) { return type.find('f') != std::string::npos; }
 
 inline std::string textOf(const Case &c) {
