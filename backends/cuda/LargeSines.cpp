@@ -20,7 +20,7 @@ struct Turns {
   ImplicitLocOpBuilder &b;
   cpu::MathLanes f;
 
-  explicit Turns(ImplicitLocOpBuilder &b) : b(b), f(b, b.getF64Type(), /*scales=*/false) {}
+  explicit Turns(ImplicitLocOpBuilder &b) : b(b), f(b, b.getF64Type(), {}) {}
 
   Value word(uint64_t value) { return f.integer(static_cast<int64_t>(value)); }
   Value mul(Value x, Value y) { return arith::MulIOp::create(b, x, y); }

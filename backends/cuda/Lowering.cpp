@@ -23,7 +23,7 @@ struct cuda::Lowering::Impl {
   explicit Impl(MLIRContext *context) : options(makeOptions(context)), types(context, options), target(*context) {
     RewritePatternSet first(context);
     populateMathF32ExpansionPatterns(first, [](StringRef) { return true; }); // f16 and bf16 through f32
-    cpu::populateMathPolynomials(first, /*scales=*/false);
+    cpu::populateMathPolynomials(first, {});
     populateLargeSines(first);
     populateRemainders(first);
     populateBFloat16Rounding(first);

@@ -24,7 +24,7 @@ struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
     if (!isa<FloatType>(op.getType()))
       return rewriter.notifyMatchFailure(op, "loops of a GPU are scalar");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    cpu::MathLanes f(b, b.getF64Type(), /*scales=*/false);
+    cpu::MathLanes f(b, b.getF64Type(), {});
     bool isNarrow = !op.getType().isF64();
     auto widen = [&](Value value) { return isNarrow ? arith::ExtFOp::create(b, f.type, value).getResult() : value; };
     Value x = widen(op.getLhs()), y = widen(op.getRhs()), magnitude = f.abs(x), divisor = f.abs(y);

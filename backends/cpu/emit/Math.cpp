@@ -9,37 +9,42 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-static bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
-static bool isF64(Type type) { return getElementTypeOrSelf(type).isF64(); }
+static bool hasLanes(Type type, bool onDoubles = true) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isF32() || (onDoubles && element.isF64());
+}
 
 namespace {
 
 /// An op of one or two operands that is built from lanes.
 template <typename OpT, Value (*Build)(MathLanes &, Value)> struct ReplaceUnary : OpRewritePattern<OpT> {
-  ReplaceUnary(MLIRContext *context, bool onDoubles, bool scales)
-      : OpRewritePattern<OpT>(context), onDoubles(onDoubles), scales(scales) {}
+  ReplaceUnary(MLIRContext *context, MathInstructions has, bool onDoubles = true)
+      : OpRewritePattern<OpT>(context), has(has), onDoubles(onDoubles) {}
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
-    if (!isF32(op.getType()) && !(onDoubles && isF64(op.getType())))
+    if (!hasLanes(op.getType(), onDoubles))
       return rewriter.notifyMatchFailure(op, "libm computes this type");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    MathLanes lanes(b, op.getType(), scales);
+    MathLanes lanes(b, op.getType(), has);
     rewriter.replaceOp(op, Build(lanes, op.getOperand()));
     return success();
   }
-  bool onDoubles, scales;
+  MathInstructions has;
+  bool onDoubles;
 };
 
 template <typename OpT, Value (*Build)(MathLanes &, Value, Value)> struct ReplaceBinary : OpRewritePattern<OpT> {
-  ReplaceBinary(MLIRContext *context, bool scales) : OpRewritePattern<OpT>(context), scales(scales) {}
+  ReplaceBinary(MLIRContext *context, MathInstructions has, bool onDoubles = true)
+      : OpRewritePattern<OpT>(context), has(has), onDoubles(onDoubles) {}
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
-    if (!isF32(op.getType()))
+    if (!hasLanes(op.getType(), onDoubles))
       return rewriter.notifyMatchFailure(op, "libm computes this type");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    MathLanes lanes(b, op.getType(), scales);
+    MathLanes lanes(b, op.getType(), has);
     rewriter.replaceOp(op, Build(lanes, op->getOperand(0), op->getOperand(1)));
     return success();
   }
-  bool scales;
+  MathInstructions has;
+  bool onDoubles;
 };
 
 /// maximumf and minimumf. `y > x ? y : x` is one instruction on x86 and gives x where a side is NaN; that leaves a NaN
@@ -47,10 +52,10 @@ template <typename OpT, Value (*Build)(MathLanes &, Value, Value)> struct Replac
 template <typename OpT, arith::CmpFPredicate predicate> struct ReplaceExtremum : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
-    if (!isF32(op.getType()) && !isF64(op.getType()))
+    if (!hasLanes(op.getType()))
       return rewriter.notifyMatchFailure(op, "of neither f32 nor f64");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    MathLanes m(b, op.getType(), /*scales=*/false);
+    MathLanes m(b, op.getType(), {});
     Value x = op.getLhs(), y = op.getRhs();
     if (matchPattern(x, m_Constant()))
       std::swap(x, y);
@@ -78,7 +83,7 @@ struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
   ExpandExpM1(MLIRContext *context) : OpRewritePattern(context, /*benefit=*/0) {}
   LogicalResult matchAndRewrite(math::ExpM1Op op, PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    MathLanes m(b, op.getType(), /*scales=*/false);
+    MathLanes m(b, op.getType(), {});
     Value x = op.getOperand(), u = math::ExpOp::create(b, x), one = m.number(1), less = m.sub(u, one);
     Value result = m.mul(less, m.div(x, math::LogOp::create(b, u)));
     result = m.select(m.equal(u, one), x, result);
@@ -94,21 +99,21 @@ void cpu::populateMathExpansions(RewritePatternSet &patterns) { patterns.add<Exp
 
 static Value buildRsqrt(MathLanes &m, Value x) { return m.div(m.number(1), m.sqrt(x)); }
 
-void cpu::populateMathPolynomials(RewritePatternSet &patterns, bool scales) {
+void cpu::populateMathPolynomials(RewritePatternSet &patterns, MathInstructions has) {
   MLIRContext *context = patterns.getContext();
   populateMathExpansions(patterns);
   patterns.add<ReplaceUnary<math::ExpOp, buildExp>, ReplaceUnary<math::Exp2Op, buildExp2>,
                ReplaceUnary<math::LogOp, buildLog>, ReplaceUnary<math::Log2Op, buildLog2>,
-               ReplaceUnary<math::RsqrtOp, buildRsqrt>>(context, /*onDoubles=*/true, scales);
-  patterns.add<ReplaceUnary<math::ExpM1Op, buildExpM1>, ReplaceUnary<math::Log1pOp, buildLog1p>,
-               ReplaceUnary<math::SinhOp, buildSinh>, ReplaceUnary<math::CoshOp, buildCosh>,
-               ReplaceUnary<math::TanhOp, buildTanh>, ReplaceUnary<math::AsinhOp, buildAsinh>,
-               ReplaceUnary<math::AcoshOp, buildAcosh>, ReplaceUnary<math::AtanhOp, buildAtanh>,
-               ReplaceUnary<math::ErfOp, buildErf>, ReplaceUnary<math::SinOp, buildSin>,
-               ReplaceUnary<math::CosOp, buildCos>, ReplaceUnary<math::TanOp, buildTan>,
-               ReplaceUnary<math::AsinOp, buildAsin>, ReplaceUnary<math::AcosOp, buildAcos>,
-               ReplaceUnary<math::AtanOp, buildAtan>>(context, /*onDoubles=*/false, scales);
-  patterns.add<ReplaceBinary<math::PowFOp, buildPow>, ReplaceBinary<math::Atan2Op, buildAtan2>>(context, scales);
+               ReplaceUnary<math::RsqrtOp, buildRsqrt>, ReplaceUnary<math::ExpM1Op, buildExpM1>,
+               ReplaceUnary<math::Log1pOp, buildLog1p>, ReplaceUnary<math::SinhOp, buildSinh>,
+               ReplaceUnary<math::CoshOp, buildCosh>, ReplaceUnary<math::TanhOp, buildTanh>,
+               ReplaceUnary<math::AsinhOp, buildAsinh>, ReplaceUnary<math::AcoshOp, buildAcosh>,
+               ReplaceUnary<math::AtanhOp, buildAtanh>, ReplaceUnary<math::ErfOp, buildErf>,
+               ReplaceBinary<math::PowFOp, buildPow>>(context, has);
+  patterns.add<ReplaceUnary<math::SinOp, buildSin>, ReplaceUnary<math::CosOp, buildCos>,
+               ReplaceUnary<math::TanOp, buildTan>, ReplaceUnary<math::AsinOp, buildAsin>,
+               ReplaceUnary<math::AcosOp, buildAcos>, ReplaceUnary<math::AtanOp, buildAtan>,
+               ReplaceBinary<math::Atan2Op, buildAtan2>>(context, has, /*onDoubles=*/false);
   patterns.add<ReplaceExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
                ReplaceExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(context);
 }

@@ -12,17 +12,20 @@
 
 namespace sinter::cpu {
 
-/// Replaces, on f32 and on vectors of f32: exp, exp2, expm1, log, log2, log1p, sin, cos, tan, asin, acos, atan, atan2,
-/// sinh, cosh, tanh, asinh, acosh, atanh, erf, powf; on f64: exp, exp2, expm1, log and log2 (the rest goes to libm). On
-/// both: rsqrt, and maximumf and minimumf (two or three instructions instead of six; of two zeros either may be the
-/// result).
+/// What targets differ in, as far as polynomials are concerned.
+struct MathInstructions {
+  bool scales = false; // Target::hasScaling. The bits of results are the same.
+  bool fuses = true;   // Target::hasFma. Without, a fused multiply-add is a product and a sum.
+};
+
+/// Replaces, on f32, f64 and vectors of them: exp, exp2, expm1, log, log2, log1p, sinh, cosh, tanh, asinh, acosh,
+/// atanh, erf, powf, rsqrt, and maximumf and minimumf (two or three instructions instead of six; of two zeros either
+/// may be the result); on f32: sin, cos, tan, asin, acos, atan, atan2 (of f64 they go to libm).
 ///
-/// Errors, in units in the last place: exp, exp2, log, log2, tanh and erf at most 2, others 4
+/// Errors, in units in the last place, of f64 at most 2; of f32 exp, exp2, log, log2, tanh and erf at most 2, others 4
 /// (test/backends/cpu/emit/MathTest.cpp measures them). Infinities, NaN, zeros, denormal arguments and denormal results
 /// are right. Sines of |x| > 2^28 take a branch that calls libm.
-///
-/// `scales`: as Target::hasScaling. The bits of results are the same.
-void populateMathPolynomials(mlir::RewritePatternSet &patterns, bool scales);
+void populateMathPolynomials(mlir::RewritePatternSet &patterns, MathInstructions has);
 
 /// What MLIR's own lowering loses all digits of, at every level of optimization: expm1. Among the polynomials, too.
 void populateMathExpansions(mlir::RewritePatternSet &patterns);

@@ -3,7 +3,7 @@
 // Coefficients are minimax fits (Remez exchange in 34 digits) of the functions that the comments name. The less
 // frequent f32 functions are computed in f64, where simple formulas leave enough digits.
 
-#include "backends/cpu/emit/MathLanes.h"
+#include "backends/cpu/emit/MathKernels.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -13,34 +13,20 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-namespace {
-/// e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln 2 / 2, or 2^x.
-struct Split {
-  Value n, r; // NaN where x is; r is anything where x is infinite or n has more digits than a float
-  Value bits; // an integer whose low bits are n + `offset`
-};
-enum class Base { E, Two };
-} // namespace
-
 /// Adding 1.5 * 2^23 (2^52) rounds and leaves n in the low bits.
-static Split splitExp(MathLanes &m, Value x, int offset, Base base = Base::E) {
+ExpParts cpu::splitExp(MathLanes &m, Value x, int offset, Base base) {
   bool f64 = m.isDouble();
-  if (base == Base::Two) {
-    Value magic = m.number((f64 ? 0x1.8p52 : 0x1.8p23) + offset), shifted = m.add(x, magic), n = m.sub(shifted, magic);
-    return {n, m.mul(m.sub(x, n), m.number(std::numbers::ln2)), m.toBits(shifted)};
-  }
-  // `high` ends in zeros, so that n * high is exact where there is no FMA.
-  double log2e = 0x1.71547652b82fep+0, high = f64 ? 0x1.62e42fee00000p-1 : 0x1.62e4p-1;
-  double low = f64 ? 0x1.a39ef35793c76p-33 : 0x1.7f7d1cp-20;
   Value magic = m.number((f64 ? 0x1.8p52 : 0x1.8p23) + offset);
-  Value shifted = m.fma(x, m.number(log2e), magic), n = m.sub(shifted, magic);
-  return {n, m.fma(n, m.number(-low), m.fma(n, m.number(-high), x)), m.toBits(shifted)};
+  if (base == Base::Two) {
+    Value shifted = m.add(x, magic), n = m.sub(shifted, magic);
+    return {n, m.mul(m.sub(x, n), m.number(std::numbers::ln2)), m.toBits(shifted), {}};
+  }
+  double log2e = 0x1.71547652b82fep+0, high = f64 ? kLnTwoHigh : 0x1.62e4p-1, low = f64 ? kLnTwoLow : 0x1.7f7d1cp-20;
+  Value shifted = m.fma(x, m.number(log2e), magic), n = m.sub(shifted, magic), coarse = m.fma(n, m.number(-high), x);
+  return {n, m.fma(n, m.number(-low), coarse), m.toBits(shifted), coarse};
 }
 
-/// e^r for |r| <= ln 2 / 2.
-static Value buildFraction(MathLanes &m, Value r) {
+Value cpu::buildFraction(MathLanes &m, Value r) {
   if (m.isDouble())
     return m.polynomial(r, {1, 1, 0x1.000000000000ap-1, 0x1.55555555554f9p-3, 0x1.55555555507f1p-5,
                             0x1.1111111127e85p-7, 0x1.6c16c1844adf2p-10, 0x1.a01a0129b3242p-13, 0x1.a01999ae210aep-16,
@@ -48,63 +34,81 @@ static Value buildFraction(MathLanes &m, Value r) {
   return m.polynomial(r, {1, 1, 0x1p-1, 0x1.5554b2p-3, 0x1.5555c0p-5, 0x1.1225b6p-7, 0x1.6c831ep-10});
 }
 
-/// e^x where that is a normal number, else anything.
-static Value buildNormalExp(MathLanes &m, Value x) {
-  Split split = splitExp(m, x, 0);
-  Value e = buildFraction(m, split.r);
-  return m.fromBits(m.addBits(m.toBits(e), m.shiftLeft(split.bits, m.isDouble() ? 52 : 23)));
+Value cpu::buildNormalExp(MathLanes &m, Value x) {
+  ExpParts parts = splitExp(m, x, 0);
+  Value e = buildFraction(m, parts.r);
+  return m.fromBits(m.addBits(m.toBits(e), m.shiftLeft(parts.bits, m.isDouble() ? 52 : 23)));
 }
 
-/// A power is e^r times two powers of two, the halves of its exponent: the first product is exact, the second rounds
-/// where it is denormal and overflows where it is too large. With N = n + twice the bias of floats, floor(N / 2) and
-/// the rest of N are the exponents as floats hold them.
-static Value buildPower(MathLanes &m, Value x, Base base) {
+/// Two powers of two, the halves of the exponent: the first product is exact, the second rounds where it is denormal
+/// and overflows where it is too large. With N = n + twice the bias of floats, floor(N / 2) and the rest of N are the
+/// exponents as floats hold them.
+Value cpu::buildTimesPower(MathLanes &m, Value factor, Value bits) {
+  int64_t digits = m.isDouble() ? 52 : 23;
+  Value half = m.andBits(m.shiftLeft(bits, digits - 1), -(int64_t{1} << digits));
+  Value rest = m.subBits(m.shiftLeft(bits, digits), half);
+  return m.mul(m.mul(factor, m.fromBits(half)), m.fromBits(rest));
+}
+
+Value cpu::buildPower(MathLanes &m, Value x, Base base, Value low, int shift) {
   bool f64 = m.isDouble();
+  auto fraction = [&](Value r) {
+    Value e = buildFraction(m, r);
+    return low ? m.fma(e, low, e) : e;
+  };
   if (canScale(m)) {
     // For huge x, r is anything and n tells the result, unless e^r is infinite or NaN.
-    Split split = splitExp(m, x, 0, base);
-    return buildScaled(m, buildFraction(m, buildBounded(m, split.r, 0.5)), split.n);
+    ExpParts parts = splitExp(m, x, 0, base);
+    Value n = shift ? m.add(parts.n, m.number(shift)) : parts.n;
+    return buildScaled(m, fraction(buildBounded(m, parts.r, 0.5)), n);
   }
-  int64_t digits = f64 ? 52 : 23;
   // Past these the power is 0 or infinite. NaN stays, as products keep it.
   double least = f64 ? -750 : -110, most = f64 ? 715 : 100;
   if (base == Base::Two) {
     least = f64 ? -1080 : -155;
     most = f64 ? 1030 : 140;
   }
-  Split split = splitExp(m, m.atMost(m.atLeast(x, least), most), f64 ? 2046 : 254, base);
-  Value half = m.andBits(m.shiftLeft(split.bits, digits - 1), -(int64_t{1} << digits));
-  Value rest = m.subBits(m.shiftLeft(split.bits, digits), half);
-  return m.mul(m.mul(buildFraction(m, split.r), m.fromBits(half)), m.fromBits(rest));
+  ExpParts parts = splitExp(m, m.atMost(m.atLeast(x, least), most), (f64 ? 2046 : 254) + shift, base);
+  return buildTimesPower(m, fraction(parts.r), parts.bits);
 }
 
 Value cpu::buildExp(MathLanes &m, Value x) { return buildPower(m, x, Base::E); }
 Value cpu::buildExp2(MathLanes &m, Value x) { return buildPower(m, x, Base::Two); }
 
-/// -inf, inf or NaN where x is not positive and finite.
-static Value withLogLimits(MathLanes &m, Value x, Value log) {
+Value cpu::withLogLimits(MathLanes &m, Value x, Value log) {
   Value zero = m.number(0), inf = m.number(kInf);
   Value isInside = m.both(m.less(zero, x), m.less(x, inf));
   Value isNumber = m.compare(arith::CmpFPredicate::OGT, x, zero);
-  Value limit = m.select(m.equal(x, zero), m.number(-kInf),
-                         m.select(isNumber, inf, m.number(std::numeric_limits<double>::quiet_NaN())));
+  Value limit = m.select(m.equal(x, zero), m.number(-kInf), m.select(isNumber, inf, m.number(kNan)));
   return m.select(isInside, log, limit);
 }
 
-/// x = 2^n c with c in [sqrt(1/2), sqrt(2)) and f = c - 1: log x = n ln 2 + log(1 + f), log2 x = n + log(1 + f) / ln 2.
-static Value buildLogarithm(MathLanes &m, Value x, Base base) {
+LogParts cpu::splitLog(MathLanes &m, Value x) {
   bool f64 = m.isDouble();
   Value isTiny = m.less(x, m.number(f64 ? 0x1p-1022 : 0x1p-126));
   double up = f64 ? 54 : 24;
   Value normal = m.select(isTiny, m.mul(x, m.number(std::ldexp(1.0, static_cast<int>(up)))), x);
   int64_t digits = f64 ? 52 : 23, root = f64 ? 0x3fe6a09e667f3bcd : 0x3f3504f3;
   Value bits = m.toBits(normal), exponent = m.shiftRight(m.subBits(bits, m.integer(root)), digits);
-  Value f = m.sub(m.fromBits(m.subBits(bits, m.shiftLeft(exponent, digits))), m.number(1));
+  Value c = m.fromBits(m.subBits(bits, m.shiftLeft(exponent, digits)));
   // Integer to float by way of the low bits of a large float.
   Value magic = m.number(f64 ? 0x1.8p52 : 0x1.8p23);
   Value n = m.sub(m.fromBits(m.addBits(exponent, m.toBits(magic))), magic);
-  n = m.sub(n, m.select(isTiny, m.number(up), m.number(0)));
-  double high = f64 ? 0x1.62e42fee00000p-1 : 0x1.63p-1, low = f64 ? 0x1.a39ef35793c76p-33 : -0x1.bd0106p-13;
+  return {m.sub(n, m.select(isTiny, m.number(up), m.number(0))), c, exponent};
+}
+
+Value cpu::buildLogTail(MathLanes &m, Value z) {
+  return m.mul(z,
+               m.polynomial(z, {0x1.5555555555593p-1, 0x1.999999997fb32p-2, 0x1.2492494217af3p-2, 0x1.c71c51e7e1c64p-3,
+                                0x1.7466463223d48p-3, 0x1.39a0f460b700ap-3, 0x1.2f0d9560ed94ap-3}));
+}
+
+/// With f = c - 1: log x = n ln 2 + log(1 + f), log2 x = n + log(1 + f) / ln 2.
+static Value buildLogarithm(MathLanes &m, Value x, Base base) {
+  bool f64 = m.isDouble();
+  LogParts parts = splitLog(m, x);
+  Value n = parts.n, f = m.sub(parts.c, m.number(1));
+  double high = f64 ? kLnTwoHigh : 0x1.63p-1, low = f64 ? kLnTwoLow : -0x1.bd0106p-13;
   // Of log2, n is added as it is.
   auto withLow = [&](Value x, Value y) {
     return base == Base::Two ? m.mul(x, y) : m.fma(x, y, m.mul(n, m.number(low)));
@@ -115,11 +119,7 @@ static Value buildLogarithm(MathLanes &m, Value x, Base base) {
   };
   Value square = m.mul(f, f), log;
   if (f64) {
-    // With s = f / (2 + f), log(1 + f) = 2s + s R(s^2) = f - (f^2 / 2 - s (f^2 / 2 + R)).
-    Value s = m.div(f, m.add(f, m.number(2))), z = m.mul(s, s);
-    Value tail = m.mul(
-        z, m.polynomial(z, {0x1.5555555555593p-1, 0x1.999999997fb32p-2, 0x1.2492494217af3p-2, 0x1.c71c51e7e1c64p-3,
-                            0x1.7466463223d48p-3, 0x1.39a0f460b700ap-3, 0x1.2f0d9560ed94ap-3}));
+    Value s = m.div(f, m.add(f, m.number(2))), tail = buildLogTail(m, m.mul(s, s));
     Value half = m.mul(m.number(0.5), square);
     Value correction = withLow(s, m.add(half, tail));
     log = base == Base::Two ? logTwo(m.sub(correction, half))
@@ -140,12 +140,12 @@ Value cpu::buildLog2(MathLanes &m, Value x) { return buildLogarithm(m, x, Base::
 //===- f32 by way of f64 -------------------------------------------------------------------------------------===//
 
 namespace {
-/// f64 lanes for f32 ones.
+/// f64 lanes for f32 ones, and for themselves.
 struct Wide : MathLanes {
   Wide(MathLanes &narrow)
-      : MathLanes(narrow.b, narrow.withElement(narrow.b.getF64Type()), narrow.scales), narrowType(narrow.type) {}
-  Value widen(Value x) { return arith::ExtFOp::create(b, type, x); }
-  Value narrow(Value x) { return arith::TruncFOp::create(b, narrowType, x); }
+      : MathLanes(narrow.b, narrow.withElement(narrow.b.getF64Type()), narrow.has), narrowType(narrow.type) {}
+  Value widen(Value x) { return type == narrowType ? x : arith::ExtFOp::create(b, type, x).getResult(); }
+  Value narrow(Value x) { return type == narrowType ? x : arith::TruncFOp::create(b, narrowType, x).getResult(); }
   /// x (1 + c0 t + c1 t^2 + ...)
   Value series(Value x, Value t, ArrayRef<double> c) {
     SmallVector<double> all{1};
@@ -157,6 +157,8 @@ struct Wide : MathLanes {
 } // namespace
 
 Value cpu::buildExpM1(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildExpM1(m, x);
   Wide w(m);
   Value wide = w.widen(x);
   Value near = w.series(wide, wide, {1.0 / 2, 1.0 / 6, 1.0 / 24});
@@ -165,6 +167,8 @@ Value cpu::buildExpM1(MathLanes &m, Value x) {
 }
 
 Value cpu::buildLog1p(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildLog1p(m, x);
   Wide w(m);
   Value wide = w.widen(x);
   Value near = w.series(wide, wide, {-1.0 / 2, 1.0 / 3, -1.0 / 4});
@@ -173,6 +177,8 @@ Value cpu::buildLog1p(MathLanes &m, Value x) {
 }
 
 Value cpu::buildSinh(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildSinh(m, x);
   Wide w(m);
   Value wide = w.widen(x), e = buildExp(w, wide);
   Value near = w.series(wide, w.mul(wide, wide), {1.0 / 6, 1.0 / 120});
@@ -181,12 +187,16 @@ Value cpu::buildSinh(MathLanes &m, Value x) {
 }
 
 Value cpu::buildCosh(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildCosh(m, x);
   Wide w(m);
   Value e = buildExp(w, w.abs(w.widen(x)));
   return w.narrow(w.mul(w.number(0.5), w.add(e, w.div(w.number(1), e))));
 }
 
 Value cpu::buildAsinh(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildAsinh(m, x);
   Wide w(m);
   Value wide = w.widen(x), a = w.abs(wide), square = w.mul(a, a);
   Value near = w.series(a, square, {-1.0 / 6, 3.0 / 40});
@@ -195,15 +205,19 @@ Value cpu::buildAsinh(MathLanes &m, Value x) {
 }
 
 Value cpu::buildAcosh(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildAcosh(m, x);
   Wide w(m);
   Value wide = w.widen(x);
   Value root = w.sqrt(w.sub(w.mul(wide, wide), w.number(1)));
   Value log = buildLog(w, w.add(wide, root));
   // x <= -1 has a root, but no result.
-  return w.narrow(w.select(w.less(wide, w.number(1)), w.number(std::numeric_limits<double>::quiet_NaN()), log));
+  return w.narrow(w.select(w.less(wide, w.number(1)), w.number(kNan), log));
 }
 
 Value cpu::buildAtanh(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildAtanh(m, x);
   Wide w(m);
   Value wide = w.widen(x), a = w.abs(wide), one = w.number(1);
   Value near = w.series(a, w.mul(a, a), {1.0 / 3, 1.0 / 5, 1.0 / 7});
@@ -230,6 +244,12 @@ static Value buildConstantPow(MathLanes &m, Value x, double y) {
   return {};
 }
 
+/// The nearest whole number of x >= 0, of f64: of any target, where `floor` is a call on some.
+static Value wholePart(MathLanes &m, Value x) {
+  Value magic = m.number(0x1p52);
+  return m.select(m.less(x, magic), m.sub(m.add(x, magic), magic), x);
+}
+
 /// e^(y log|x|), then the sign and the cases that C lists for pow.
 Value cpu::buildPow(MathLanes &m, Value x, Value y) {
   Attribute constant;
@@ -243,17 +263,17 @@ Value cpu::buildPow(MathLanes &m, Value x, Value y) {
   Wide w(m);
   Value base = w.widen(x), exponent = w.widen(y), zero = w.number(0), one = w.number(1), half = w.number(0.5);
   Value magnitude = w.abs(base);
-  Value power = buildExp(w, w.mul(exponent, buildLog(w, magnitude)));
-  Value isWhole = w.equal(w.floor(exponent), exponent);
-  Value halved = w.mul(exponent, half);
-  Value isOdd = w.both(isWhole, w.compare(arith::CmpFPredicate::UNE, w.floor(halved), halved));
+  Value power =
+      m.isDouble() ? doubles::buildPower(m, magnitude, exponent) : buildExp(w, w.mul(exponent, buildLog(w, magnitude)));
+  Value length = w.abs(exponent), whole = wholePart(w, length), halved = w.mul(length, half);
+  Value isFraction = w.compare(arith::CmpFPredicate::UNE, whole, length);
+  Value isOdd = w.both(w.equal(whole, length), w.compare(arith::CmpFPredicate::UNE, wholePart(w, halved), halved));
   // The sign of -0 counts, too: of the bits, not of the value.
   power = w.select(isOdd, w.copySign(power, base), power);
-  Value isUndefined = w.both(w.both(w.less(base, zero), w.less(magnitude, w.number(kInf))),
-                             w.compare(arith::CmpFPredicate::UNE, w.floor(exponent), exponent));
-  power = w.select(isUndefined, w.number(std::numeric_limits<double>::quiet_NaN()), power);
+  Value isUndefined = w.both(w.both(w.less(base, zero), w.less(magnitude, w.number(kInf))), isFraction);
+  power = w.select(isUndefined, w.number(kNan), power);
   // 1^y and x^0 are 1 even for NaN, and so is (-1)^inf.
-  Value isUnit = w.both(w.equal(magnitude, one), w.equal(w.abs(exponent), w.number(kInf)));
+  Value isUnit = w.both(w.equal(magnitude, one), w.equal(length, w.number(kInf)));
   isUnit = w.either(isUnit, w.either(w.equal(base, one), w.equal(exponent, zero)));
   return w.narrow(w.select(isUnit, one, power));
 }
@@ -262,6 +282,8 @@ Value cpu::buildPow(MathLanes &m, Value x, Value y) {
 
 /// 1 - 2 / (e^2|x| + 1), which is 1 in f32 past 10, and x + x^3 P(x^2) near 0 and where x is NaN.
 Value cpu::buildTanh(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildTanh(m, x);
   Value a = m.abs(x), square = m.mul(x, x), one = m.number(1);
   Value near =
       m.mul(a, m.polynomial(square, {1, -0x1.55553ep-2, 0x1.1109aep-3, -0x1.b898dap-5, 0x1.54b888p-6, -0x1.8257e8p-8}));
@@ -274,6 +296,8 @@ Value cpu::buildTanh(MathLanes &m, Value x) {
 
 /// 1 - e^Q(|x|), and x P(x^2) near 0 and where x is NaN.
 Value cpu::buildErf(MathLanes &m, Value x) {
+  if (m.isDouble())
+    return doubles::buildErf(m, x);
   Value a = m.abs(x), square = m.mul(x, x);
   Value p = m.polynomial(square, {0x1.06eba8p-3, -0x1.812744p-2, 0x1.ce2e54p-4, -0x1.b81524p-6, 0x1.550a44p-8,
                                   -0x1.aca390p-11, 0x1.6510bcp-14});

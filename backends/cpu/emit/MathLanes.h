@@ -5,6 +5,7 @@
 #ifndef SINTER_BACKENDS_CPU_EMIT_MATHLANES_H
 #define SINTER_BACKENDS_CPU_EMIT_MATHLANES_H
 
+#include "backends/cpu/emit/Math.h"
 #include "ir/Constants.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -14,9 +15,9 @@ namespace sinter::cpu {
 
 class MathLanes {
 public:
-  /// `type`: f32, f64 or a vector of one of them. `scales`: as Target::hasScaling.
-  MathLanes(mlir::ImplicitLocOpBuilder &builder, mlir::Type type, bool scales)
-      : b(builder), type(type), bits(withElement(b.getIntegerType(isDouble() ? 64 : 32))), scales(scales) {}
+  /// `type`: f32, f64 or a vector of one of them.
+  MathLanes(mlir::ImplicitLocOpBuilder &builder, mlir::Type type, MathInstructions has)
+      : b(builder), type(type), bits(withElement(b.getIntegerType(isDouble() ? 64 : 32))), has(has) {}
 
   using Value = mlir::Value;
 
@@ -31,9 +32,11 @@ public:
   Value sub(Value x, Value y) { return mlir::arith::SubFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return mlir::arith::MulFOp::create(b, x, y); }
   Value div(Value x, Value y) { return mlir::arith::DivFOp::create(b, x, y); }
-  Value fma(Value x, Value y, Value z) { return mlir::math::FmaOp::create(b, x, y, z); }
+  /// x y + z, rounded once where the target has the instruction.
+  Value fma(Value x, Value y, Value z) {
+    return has.fuses ? mlir::math::FmaOp::create(b, x, y, z).getResult() : add(mul(x, y), z);
+  }
   Value sqrt(Value x) { return mlir::math::SqrtOp::create(b, x); }
-  Value floor(Value x) { return mlir::math::FloorOp::create(b, x); }
   Value abs(Value x) { return mlir::math::AbsFOp::create(b, x); }
   Value neg(Value x) { return mlir::arith::NegFOp::create(b, x); }
   Value copySign(Value magnitude, Value sign) { return mlir::math::CopySignOp::create(b, magnitude, sign); }
@@ -71,7 +74,7 @@ public:
 
   mlir::ImplicitLocOpBuilder &b;
   mlir::Type type, bits;
-  bool scales;
+  MathInstructions has;
 };
 
 // On machines that scale, in MathScaling.cpp.
@@ -89,7 +92,7 @@ mlir::Value buildExp2(MathLanes &m, mlir::Value x);
 mlir::Value buildLog(MathLanes &m, mlir::Value x);
 mlir::Value buildLog2(MathLanes &m, mlir::Value x);
 
-// Functions of f32, in MathExponential.cpp: those near e^x and its inverse.
+// Those near e^x and its inverse: of f32 in MathExponential.cpp, of f64 in MathHyperbolic.cpp and MathPower.cpp.
 mlir::Value buildExpM1(MathLanes &m, mlir::Value x);
 mlir::Value buildLog1p(MathLanes &m, mlir::Value x);
 mlir::Value buildSinh(MathLanes &m, mlir::Value x);

@@ -16,7 +16,7 @@ static int64_t bitsOf(VectorType type) { return type.getNumElements() * type.get
 
 bool cpu::canScale(const MathLanes &m) {
   auto vector = dyn_cast<VectorType>(m.type);
-  return m.scales && vector && vector.getRank() == 1 && !vector.isScalable() && bitsOf(vector) >= kNarrowest &&
+  return m.has.scales && vector && vector.getRank() == 1 && !vector.isScalable() && bitsOf(vector) >= kNarrowest &&
          llvm::isPowerOf2_64(vector.getNumElements());
 }
 

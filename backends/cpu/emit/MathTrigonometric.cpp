@@ -20,7 +20,7 @@ struct Reduced {
 
 /// For |x| <= 2^28: in f64, pi/2 in two parts leaves r right to all of its f32 digits.
 static Reduced reduce(MathLanes &m, Value x) {
-  MathLanes w(m.b, m.withElement(m.b.getF64Type()), m.scales);
+  MathLanes w(m.b, m.withElement(m.b.getF64Type()), m.has);
   Value wide = arith::ExtFOp::create(m.b, w.type, x), magic = w.number(0x1.8p52);
   Value shifted = w.fma(wide, w.number(0x1.45f306dc9c883p-1), magic), n = w.sub(shifted, magic);
   Value rest = w.fma(n, w.number(-0x1.1a62633145c07p-54), w.fma(n, w.number(-0x1.921fb54442d18p+0), wide));

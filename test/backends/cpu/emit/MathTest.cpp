@@ -21,7 +21,7 @@ using Function = void (*)(const void *, const void *, void *);
 /// The function on lanes and on a scalar, in native code.
 class Compiled {
 public:
-  Compiled(const std::string &op, bool binary, bool f64, int lanes, bool scales) {
+  Compiled(const std::string &op, bool binary, bool f64, int lanes, sinter::cpu::MathInstructions has) {
     std::string scalar = f64 ? "f64" : "f32", count = std::to_string(lanes);
     std::string vector = "vector<" + count + "x" + scalar + ">", buffer = "memref<" + count + "x" + scalar + ">";
     auto body = [&](const std::string &name, const std::string &type, const std::string &load,
@@ -41,7 +41,7 @@ public:
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
     if (!module)
       return;
-    jit.emplace(*module, [&](RewritePatternSet &patterns) { sinter::cpu::populateMathPolynomials(patterns, scales); });
+    jit.emplace(*module, [&](RewritePatternSet &patterns) { sinter::cpu::populateMathPolynomials(patterns, has); });
     onLanes = jit->lookup<Function>("lanes");
     onScalar = jit->lookup<Function>("scalar");
   }
@@ -119,32 +119,13 @@ template <typename T> struct Case {
   bool anyZero = false; // of either sign
 };
 
-template <typename T> void measure(const Case<T> &c, bool scales) {
+/// The errors of the function at these points, on lanes, which have the bits of scalars.
+template <typename T>
+void measureAt(const Case<T> &c, sinter::cpu::MathInstructions has, std::vector<T> xs, std::vector<T> ys) {
   constexpr int lanes = 16;
-  Compiled compiled(c.op, c.binary, sizeof(T) == 8, lanes, scales);
+  Compiled compiled(c.op, c.binary, sizeof(T) == 8, lanes, has);
   ASSERT_TRUE(compiled.onLanes) << c.op;
-
-  std::vector<T> xs, ys;
-  std::vector<T> specials = specialValues<T>();
-  for (T x : specials)
-    for (T y : c.binary ? specials : std::vector<T>{0}) {
-      xs.push_back(x);
-      ys.push_back(y);
-    }
-  std::mt19937_64 random(7);
-  std::uniform_real_distribution<double> inside(c.low, c.high), near(-20, 20);
-  for (int i = 0; i < 60000; ++i) {
-    xs.push_back(static_cast<T>(inside(random)));
-    ys.push_back(static_cast<T>(near(random)));
-  }
-  for (int i = 0; i < 40000; ++i) { // any bits at all
-    T values[2];
-    uint64_t bits[2] = {random(), random()};
-    std::memcpy(&values[0], &bits[0], sizeof(T));
-    std::memcpy(&values[1], &bits[1], sizeof(T));
-    xs.push_back(values[0]);
-    ys.push_back(values[1]);
-  }
+  ASSERT_EQ(xs.size(), ys.size());
   while (xs.size() % lanes) {
     xs.push_back(1);
     ys.push_back(1);
@@ -180,6 +161,32 @@ template <typename T> void measure(const Case<T> &c, bool scales) {
   std::printf("  %-12s f%zu  %.2f ulp at (%g, %g)\n", c.op, sizeof(T) * 8, worst, double(xs[at]), double(ys[at]));
 }
 
+/// At special values, at points of the case's range, and at any bits.
+template <typename T> void measure(const Case<T> &c, sinter::cpu::MathInstructions has) {
+  std::vector<T> xs, ys;
+  std::vector<T> specials = specialValues<T>();
+  for (T x : specials)
+    for (T y : c.binary ? specials : std::vector<T>{0}) {
+      xs.push_back(x);
+      ys.push_back(y);
+    }
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> inside(c.low, c.high), near(-20, 20);
+  for (int i = 0; i < 60000; ++i) {
+    xs.push_back(static_cast<T>(inside(random)));
+    ys.push_back(static_cast<T>(near(random)));
+  }
+  for (int i = 0; i < 40000; ++i) { // any bits at all
+    T values[2];
+    uint64_t bits[2] = {random(), random()};
+    std::memcpy(&values[0], &bits[0], sizeof(T));
+    std::memcpy(&values[1], &bits[1], sizeof(T));
+    xs.push_back(values[0]);
+    ys.push_back(values[1]);
+  }
+  measureAt(c, has, xs, ys);
+}
+
 #define UNARY(EXPRESSION) [](long double x, long double) -> long double { return EXPRESSION; }
 #define BINARY(EXPRESSION) [](long double x, long double y) -> long double { return EXPRESSION; }
 
@@ -210,37 +217,56 @@ TEST(MathTest, FunctionsOfF32KeepTheirBounds) {
       {"arith.maximumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmax(x, y)), -20, 20, 0, true, true},
       {"arith.minimumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmin(x, y)), -20, 20, 0, true, true},
   };
-  for (const Case<float> &c : cases)
-    measure(c, /*scales=*/false);
+  for (bool fuses : {true, false})
+    for (const Case<float> &c : cases)
+      measure(c, {.fuses = fuses});
 }
 
 TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
   const Case<double> cases[] = {
-      {"math.exp", UNARY(std::exp(x)), -745, 710, 2},    {"math.log", UNARY(std::log(x)), 0, 4, 2},
-      {"math.rsqrt", UNARY(1 / std::sqrt(x)), 0, 10, 2}, {"math.tanh", UNARY(std::tanh(x)), -10, 10, 4},
-      {"math.expm1", UNARY(std::expm1(x)), -20, 5, 4},   {"math.exp2", UNARY(std::exp2(x)), -1075, 1024, 2},
+      {"math.exp", UNARY(std::exp(x)), -745, 710, 2},
+      {"math.log", UNARY(std::log(x)), 0, 4, 2},
+      {"math.exp2", UNARY(std::exp2(x)), -1075, 1024, 2},
       {"math.log2", UNARY(std::log2(x)), 0, 4, 2},
+      {"math.rsqrt", UNARY(1 / std::sqrt(x)), 0, 10, 2},
+      {"math.tanh", UNARY(std::tanh(x)), -3, 3, 1},
+      {"math.erf", UNARY(std::erf(x)), -6, 6, 1.5},
+      {"math.expm1", UNARY(std::expm1(x)), -40, 40, 1.5},
+      {"math.log1p", UNARY(std::log1p(x)), -1, 4, 1},
+      {"math.sinh", UNARY(std::sinh(x)), -3, 3, 2},
+      {"math.cosh", UNARY(std::cosh(x)), -3, 3, 2},
+      {"math.asinh", UNARY(std::asinh(x)), -5, 5, 1},
+      {"math.acosh", UNARY(std::acosh(x)), 1, 4, 1},
+      {"math.atanh", UNARY(std::atanh(x)), -1, 1, 1},
+      {"math.powf", BINARY(std::pow(x, y)), 0, 20, 2, true},
+      {"arith.maximumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmax(x, y)), -20, 20, 0, true, true},
+      {"arith.minimumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmin(x, y)), -20, 20, 0, true, true},
   };
-  for (const Case<double> &c : cases)
-    measure(c, /*scales=*/false);
+  for (bool fuses : {true, false})
+    for (const Case<double> &c : cases)
+      measure(c, {.fuses = fuses});
 }
 
 /// Lanes have the bits of scalars, which never scale. Of f64 sixteen are more than a register.
 TEST(MathTest, ExponentialsThatScaleKeepTheirBoundsAndBits) {
   if (!sinter::cpu::Target::host().hasScaling)
     GTEST_SKIP() << "the host has no AVX-512";
-  measure<float>({"math.exp", UNARY(std::exp(x)), -104, 89, 2}, true);
-  measure<float>({"math.exp2", UNARY(std::exp2(x)), -150, 128, 2}, true);
-  measure<float>({"math.expm1", UNARY(std::expm1(x)), -20, 5, 4}, true);
-  measure<float>({"math.powf", BINARY(std::pow(x, y)), -20, 20, 4, true}, true);
-  measure<double>({"math.exp", UNARY(std::exp(x)), -745, 710, 2}, true);
-  measure<double>({"math.exp2", UNARY(std::exp2(x)), -1075, 1024, 2}, true);
+  const sinter::cpu::MathInstructions has{.scales = true};
+  measure<float>({"math.exp", UNARY(std::exp(x)), -104, 89, 2}, has);
+  measure<float>({"math.exp2", UNARY(std::exp2(x)), -150, 128, 2}, has);
+  measure<float>({"math.expm1", UNARY(std::expm1(x)), -20, 5, 4}, has);
+  measure<float>({"math.powf", BINARY(std::pow(x, y)), -20, 20, 4, true}, has);
+  measure<double>({"math.exp", UNARY(std::exp(x)), -745, 710, 2}, has);
+  measure<double>({"math.exp2", UNARY(std::exp2(x)), -1075, 1024, 2}, has);
+  measure<double>({"math.sinh", UNARY(std::sinh(x)), -711, 711, 2}, has);
+  measure<double>({"math.cosh", UNARY(std::cosh(x)), -711, 711, 2}, has);
+  measure<double>({"math.powf", BINARY(std::pow(x, y)), 0, 20, 2, true}, has);
 }
 
 /// Users expect log2(8) to be 3 and exp2(3) to be 8.
 TEST(MathTest, PowersOfTwoAreExact) {
-  Compiled log2("math.log2", false, false, 16, false), exp2("math.exp2", false, false, 16, false);
-  Compiled log2Wide("math.log2", false, true, 8, false), exp2Wide("math.exp2", false, true, 8, false);
+  Compiled log2("math.log2", false, false, 16, {}), exp2("math.exp2", false, false, 16, {});
+  Compiled log2Wide("math.log2", false, true, 8, {}), exp2Wide("math.exp2", false, true, 8, {});
   for (int n = -1074; n < 1024; ++n) {
     double power = std::ldexp(1.0, n), number = n, result;
     log2Wide.onScalar(&power, &power, &result);
