@@ -227,10 +227,10 @@ static LogicalResult takePart(ModuleOp module, ObjectUnit::Part &part) {
       function.setLinkage(LLVM::Linkage::Internal);
       function.setAlwaysInline(part.inlining == ObjectUnit::Part::Inline::Always);
       function.setNoInline(part.inlining == ObjectUnit::Part::Inline::Never);
-    } else if (!function || !function.isExternal()) {
-      return op.emitError("a kernel that is part of a schedule requires one function and declarations only");
+    } else if (!function || !(function.isExternal() || function.getLinkage() == LLVM::Linkage::Internal)) {
+      return op.emitError("a kernel that is part of a schedule requires one function, private ones and declarations");
     } else if (module.lookupSymbol(function.getName())) {
-      continue; // the same function of libm
+      continue; // the same function of libm, or of polynomials
     }
     op.moveBefore(module.getBody(), module.getBody()->end());
   }

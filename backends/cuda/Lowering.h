@@ -23,10 +23,6 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// Sine, cosine and tangent in f64 of arguments that were f32 and lie beyond 2^28, as the polynomials of f32 leave them
-/// to libm on the CPU. The result is right to f32.
-void populateLargeSines(mlir::RewritePatternSet &patterns);
-
 /// arith.remf, whose LLVM form on a GPU rounds the quotient.
 void populateRemainders(mlir::RewritePatternSet &patterns);
 

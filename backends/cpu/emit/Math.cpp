@@ -9,42 +9,38 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-static bool hasLanes(Type type, bool onDoubles = true) {
+static bool hasLanes(Type type) {
   Type element = getElementTypeOrSelf(type);
-  return element.isF32() || (onDoubles && element.isF64());
+  return element.isF32() || element.isF64();
 }
 
 namespace {
 
 /// An op of one or two operands that is built from lanes.
 template <typename OpT, Value (*Build)(MathLanes &, Value)> struct ReplaceUnary : OpRewritePattern<OpT> {
-  ReplaceUnary(MLIRContext *context, MathInstructions has, bool onDoubles = true)
-      : OpRewritePattern<OpT>(context), has(has), onDoubles(onDoubles) {}
+  ReplaceUnary(MLIRContext *context, MathInstructions has) : OpRewritePattern<OpT>(context), has(has) {}
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
-    if (!hasLanes(op.getType(), onDoubles))
-      return rewriter.notifyMatchFailure(op, "libm computes this type");
+    if (!hasLanes(op.getType()))
+      return rewriter.notifyMatchFailure(op, "of neither f32 nor f64");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     MathLanes lanes(b, op.getType(), has);
     rewriter.replaceOp(op, Build(lanes, op.getOperand()));
     return success();
   }
   MathInstructions has;
-  bool onDoubles;
 };
 
 template <typename OpT, Value (*Build)(MathLanes &, Value, Value)> struct ReplaceBinary : OpRewritePattern<OpT> {
-  ReplaceBinary(MLIRContext *context, MathInstructions has, bool onDoubles = true)
-      : OpRewritePattern<OpT>(context), has(has), onDoubles(onDoubles) {}
+  ReplaceBinary(MLIRContext *context, MathInstructions has) : OpRewritePattern<OpT>(context), has(has) {}
   LogicalResult matchAndRewrite(OpT op, PatternRewriter &rewriter) const override {
-    if (!hasLanes(op.getType(), onDoubles))
-      return rewriter.notifyMatchFailure(op, "libm computes this type");
+    if (!hasLanes(op.getType()))
+      return rewriter.notifyMatchFailure(op, "of neither f32 nor f64");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     MathLanes lanes(b, op.getType(), has);
     rewriter.replaceOp(op, Build(lanes, op->getOperand(0), op->getOperand(1)));
     return success();
   }
   MathInstructions has;
-  bool onDoubles;
 };
 
 /// maximumf and minimumf. `y > x ? y : x` is one instruction on x86 and gives x where a side is NaN; that leaves a NaN
@@ -109,11 +105,10 @@ void cpu::populateMathPolynomials(RewritePatternSet &patterns, MathInstructions 
                ReplaceUnary<math::CoshOp, buildCosh>, ReplaceUnary<math::TanhOp, buildTanh>,
                ReplaceUnary<math::AsinhOp, buildAsinh>, ReplaceUnary<math::AcoshOp, buildAcosh>,
                ReplaceUnary<math::AtanhOp, buildAtanh>, ReplaceUnary<math::ErfOp, buildErf>,
-               ReplaceBinary<math::PowFOp, buildPow>>(context, has);
-  patterns.add<ReplaceUnary<math::SinOp, buildSin>, ReplaceUnary<math::CosOp, buildCos>,
+               ReplaceUnary<math::SinOp, buildSin>, ReplaceUnary<math::CosOp, buildCos>,
                ReplaceUnary<math::TanOp, buildTan>, ReplaceUnary<math::AsinOp, buildAsin>,
                ReplaceUnary<math::AcosOp, buildAcos>, ReplaceUnary<math::AtanOp, buildAtan>,
-               ReplaceBinary<math::Atan2Op, buildAtan2>>(context, has, /*onDoubles=*/false);
+               ReplaceBinary<math::PowFOp, buildPow>, ReplaceBinary<math::Atan2Op, buildAtan2>>(context, has);
   patterns.add<ReplaceExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
                ReplaceExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(context);
 }

@@ -16,15 +16,16 @@ namespace sinter::cpu {
 struct MathInstructions {
   bool scales = false; // Target::hasScaling. The bits of results are the same.
   bool fuses = true;   // Target::hasFma. Without, a fused multiply-add is a product and a sum.
+  bool calls = false;  // What hardly any number needs may be a private function of the module, of which code has one.
 };
 
-/// Replaces, on f32, f64 and vectors of them: exp, exp2, expm1, log, log2, log1p, sinh, cosh, tanh, asinh, acosh,
-/// atanh, erf, powf, rsqrt, and maximumf and minimumf (two or three instructions instead of six; of two zeros either
-/// may be the result); on f32: sin, cos, tan, asin, acos, atan, atan2 (of f64 they go to libm).
+/// Replaces, on f32, f64 and vectors of them: exp, exp2, expm1, log, log2, log1p, sin, cos, tan, asin, acos, atan,
+/// atan2, sinh, cosh, tanh, asinh, acosh, atanh, erf, powf, rsqrt, and maximumf and minimumf (two or three
+/// instructions instead of six; of two zeros either may be the result). No call of libm is left.
 ///
 /// Errors, in units in the last place, of f64 at most 2; of f32 exp, exp2, log, log2, tanh and erf at most 2, others 4
 /// (test/backends/cpu/emit/MathTest.cpp measures them). Infinities, NaN, zeros, denormal arguments and denormal results
-/// are right. Sines of |x| > 2^28 take a branch that calls libm.
+/// are right. Sines of large |x| (2^28 of f32, 2^20 of f64) take a branch.
 void populateMathPolynomials(mlir::RewritePatternSet &patterns, MathInstructions has);
 
 /// What MLIR's own lowering loses all digits of, at every level of optimization: expm1. Among the polynomials, too.

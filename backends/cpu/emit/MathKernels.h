@@ -60,6 +60,10 @@ mlir::Value buildAtanh(MathLanes &m, mlir::Value x);
 mlir::Value buildErf(MathLanes &m, mlir::Value x);
 /// |x|^y, where neither NaN nor exact cases are asked for.
 mlir::Value buildPower(MathLanes &m, mlir::Value magnitude, mlir::Value y);
+mlir::Value buildAsin(MathLanes &m, mlir::Value x);
+mlir::Value buildAcos(MathLanes &m, mlir::Value x);
+mlir::Value buildAtan(MathLanes &m, mlir::Value x);
+mlir::Value buildAtan2(MathLanes &m, mlir::Value y, mlir::Value x);
 } // namespace doubles
 
 } // namespace sinter::cpu

@@ -13,6 +13,11 @@
 
 namespace sinter::cpu {
 
+/// A product of integers of 64 bits.
+struct WideProduct {
+  mlir::Value low, high;
+};
+
 class MathLanes {
 public:
   /// `type`: f32, f64 or a vector of one of them.
@@ -68,6 +73,24 @@ public:
   Value shiftLeft(Value x, int64_t by) { return mlir::arith::ShLIOp::create(b, x, integer(by)); }
   Value shiftRight(Value x, int64_t by) { return mlir::arith::ShRSIOp::create(b, x, integer(by)); }
   Value shiftRightUnsigned(Value x, int64_t by) { return mlir::arith::ShRUIOp::create(b, x, integer(by)); }
+  Value shiftLeft(Value x, Value by) { return mlir::arith::ShLIOp::create(b, x, by); }
+  Value shiftRightUnsigned(Value x, Value by) { return mlir::arith::ShRUIOp::create(b, x, by); }
+  Value orBits(Value x, Value y) { return mlir::arith::OrIOp::create(b, x, y); }
+  Value xorBits(Value x, Value y) { return mlir::arith::XOrIOp::create(b, x, y); }
+  WideProduct mulBits(Value x, Value y) {
+    auto product = mlir::arith::MulUIExtendedOp::create(b, x, y);
+    return {product.getLow(), product.getHigh()};
+  }
+  Value lessUnsigned(Value x, Value y) { return mlir::arith::CmpIOp::create(b, mlir::arith::CmpIPredicate::ult, x, y); }
+  Value isPositive(Value x) { return mlir::arith::CmpIOp::create(b, mlir::arith::CmpIPredicate::sgt, x, integer(0)); }
+  /// 1 where the flag is set.
+  Value bitOf(Value flag) { return mlir::arith::ExtUIOp::create(b, bits, flag); }
+  /// A signed integer as a float.
+  Value toNumber(Value x) { return mlir::arith::SIToFPOp::create(b, type, x); }
+  /// Whether bit `bit` is set.
+  Value hasBit(Value x, int bit) {
+    return mlir::arith::CmpIOp::create(b, mlir::arith::CmpIPredicate::ne, andBits(x, int64_t(1) << bit), integer(0));
+  }
 
   Value both(Value x, Value y) { return mlir::arith::AndIOp::create(b, x, y); }
   Value either(Value x, Value y) { return mlir::arith::OrIOp::create(b, x, y); }
@@ -85,6 +108,15 @@ bool canScale(const MathLanes &m);
 mlir::Value buildScaled(MathLanes &m, mlir::Value x, mlir::Value n);
 /// x with a magnitude of at most `most`, which NaN becomes, too.
 mlir::Value buildBounded(MathLanes &m, mlir::Value x, double most);
+
+/// Where some lanes need what others hardly ever do: `usual`, but in lanes of which `isRare` holds `build(lane of x)`,
+/// on scalars of the same element types. A loop over these lanes has the code once, or calls the module's function
+/// `name`, which `build` alone depends on. In MathRareLanes.cpp.
+mlir::SmallVector<mlir::Value> buildRareLanes(MathLanes &m, llvm::StringRef name, mlir::Value isRare, mlir::Value x,
+                                              mlir::ValueRange usual,
+                                              llvm::function_ref<mlir::SmallVector<mlir::Value>(mlir::Value)> build);
+/// One i1: whether a flag of any lane is set.
+mlir::Value buildAny(MathLanes &m, mlir::Value flags);
 
 // Functions of f32 and f64, in MathExponential.cpp.
 mlir::Value buildExp(MathLanes &m, mlir::Value x);
@@ -104,7 +136,7 @@ mlir::Value buildAtanh(MathLanes &m, mlir::Value x);
 mlir::Value buildErf(MathLanes &m, mlir::Value x);
 mlir::Value buildPow(MathLanes &m, mlir::Value x, mlir::Value y);
 
-// Functions of f32, in MathTrigonometric.cpp.
+// In MathTrigonometric.cpp, and of f64 in MathArcs.cpp.
 mlir::Value buildSin(MathLanes &m, mlir::Value x);
 mlir::Value buildCos(MathLanes &m, mlir::Value x);
 mlir::Value buildTan(MathLanes &m, mlir::Value x);

@@ -219,7 +219,7 @@ TEST(MathTest, FunctionsOfF32KeepTheirBounds) {
   };
   for (bool fuses : {true, false})
     for (const Case<float> &c : cases)
-      measure(c, {.fuses = fuses});
+      measure(c, {.fuses = fuses, .calls = fuses});
 }
 
 TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
@@ -233,18 +233,130 @@ TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
       {"math.erf", UNARY(std::erf(x)), -6, 6, 1.5},
       {"math.expm1", UNARY(std::expm1(x)), -40, 40, 1.5},
       {"math.log1p", UNARY(std::log1p(x)), -1, 4, 1},
+      {"math.sin", UNARY(std::sin(x)), -100, 100, 1},
+      {"math.cos", UNARY(std::cos(x)), -1e6, 1e6, 1},
+      {"math.tan", UNARY(std::tan(x)), -100, 100, 1.5},
+      {"math.asin", UNARY(std::asin(x)), -1, 1, 1},
+      {"math.acos", UNARY(std::acos(x)), -1, 1, 1},
+      {"math.atan", UNARY(std::atan(x)), -10, 10, 1},
       {"math.sinh", UNARY(std::sinh(x)), -3, 3, 2},
       {"math.cosh", UNARY(std::cosh(x)), -3, 3, 2},
       {"math.asinh", UNARY(std::asinh(x)), -5, 5, 1},
       {"math.acosh", UNARY(std::acosh(x)), 1, 4, 1},
       {"math.atanh", UNARY(std::atanh(x)), -1, 1, 1},
       {"math.powf", BINARY(std::pow(x, y)), 0, 20, 2, true},
+      {"math.atan2", BINARY(std::atan2(x, y)), -20, 20, 2, true},
       {"arith.maximumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmax(x, y)), -20, 20, 0, true, true},
       {"arith.minimumf", BINARY(std::isnan(x) || std::isnan(y) ? NAN : std::fmin(x, y)), -20, 20, 0, true, true},
   };
   for (bool fuses : {true, false})
     for (const Case<double> &c : cases)
-      measure(c, {.fuses = fuses});
+      measure(c, {.fuses = fuses, .calls = fuses});
+}
+
+/// Of one function of f64, arguments that are hard for it.
+struct Hard {
+  Case<double> c;
+  std::vector<double> xs, ys = {};
+};
+
+/// Arguments nearest to multiples of pi/2, by continued fractions of 2^e / (pi/2) for each exponent e, the worst of all
+/// among them; those whose results lie nearest to the middle of two f64 (V. Lefevre and J.-M. Muller, "Worst cases for
+/// correct rounding of the elementary functions in double precision", 2001); borders of formulas and of results.
+TEST(MathTest, HardDoubles) {
+  const std::vector<double> turns = {
+      0x1.921fb54442d18p+0,   0x1.6c6cbc45dc8dep+5,   0x1.6c6cbc45dc8dep+8,   0x1.6c6cbc45dc8dep+11,
+      0x1.39c6fd67805a7p+18,  0x1.9eb7148f354d6p+20,  0x1.b951f1572eba5p+23,  0x1.504cac51f1eafp+131,
+      0x1.e7e44a78ac18cp+197, 0x1.c45cd11154dfdp+295, 0x1.4c96c11134d36p+577, 0x1.db41f3cb71d7bp+680,
+      0x1.6ac5b262ca1ffp+849, 0x1.6ac5b262ca1ffp+850, 0x1.cfe482285f8edp+860, 0x1.e009c53148be1p+991};
+  auto with = [](std::vector<double> values, std::initializer_list<double> more) {
+    values.insert(values.end(), more);
+    return values;
+  };
+  auto around = [](std::initializer_list<double> borders) { // each and its neighbours
+    std::vector<double> values;
+    for (double border : borders)
+      for (double value : {std::nextafter(border, -HUGE_VAL), border, std::nextafter(border, HUGE_VAL)})
+        values.insert(values.end(), {value, -value});
+    return values;
+  };
+  const std::vector<Hard> functions = {
+      {{"math.sin", UNARY(std::sin(x)), 0, 0, 1}, with(turns, {0x1.E0000000001C2p-20, 0x1.598BAE9E632F6p-7})},
+      {{"math.cos", UNARY(std::cos(x)), 0, 0, 1}, with(turns, {0x1.06B505550E6B2p-9, 0x1.34EC2F9FC9C00p+1})},
+      {{"math.tan", UNARY(std::tan(x)), 0, 0, 1.5}, with(turns, {0x1.DFFFFFFFFFF1Fp-22, 0x1.50486B2F87014p-5})},
+      {{"math.exp", UNARY(std::exp(x)), 0, 0, 1.5}, {0x1.9E9CBBFD6080Bp-31}},
+      {{"math.exp2", UNARY(std::exp2(x)), 0, 0, 1.5}, {0x1.E4596526BF94Dp-10}},
+      {{"math.log2", UNARY(std::log2(x)), 0, 0, 2}, {0x1.B4EBE40C95A01p0, 0x1.61555F75885B4p-256}},
+      {{"math.expm1", UNARY(std::expm1(x)), 0, 0, 1.5},
+       with(around({0x1.62e42fefa39efp-2, 41.24, 41.93, 37.4, 709.782712893384, 0x1p-53}), {0x1.274BBF1EFB1A2p-10})},
+      {{"math.asin", UNARY(std::asin(x)), 0, 0, 1}, with(around({0.5, 1}), {0x1.C373FF4AAD79Bp-14})},
+      {{"math.acos", UNARY(std::acos(x)), 0, 0, 1}, with(around({0.5, 1}), {0x1.53EA6C7255E88p-4})},
+      {{"math.atan", UNARY(std::atan(x)), 0, 0, 1},
+       with(around({0x1.a827999fcef32p-2, 0x1.3504f333f9de6p+1, 0x1p100}), {0x1.A933FE176B375p-3})},
+      {{"math.sinh", UNARY(std::sinh(x)), 0, 0, 2}, around({0x1.1FFFFFFFFFF0Dp-20, 1, 710.4758600739439, 709.79})},
+      {{"math.cosh", UNARY(std::cosh(x)), 0, 0, 2}, around({1, 710.4758600739439, 709.79})},
+      {{"math.tanh", UNARY(std::tanh(x)), 0, 0, 1}, around({0x1.DFFFFFFFFF6p-22, 19.06, 22.5, 0x1.62e42fefa39efp-3})},
+      {{"math.log1p", UNARY(std::log1p(x)), 0, 0, 1}, around({0x1.6a09e667f3bccp-2, 0x1p60, 0x1p53, 0x1p-53, 1})},
+      {{"math.asinh", UNARY(std::asinh(x)), 0, 0, 1}, around({0x1p28, 0x1p-28, 0x1.fffffffffffffp1022})},
+      {{"math.acosh", UNARY(std::acosh(x)), 0, 0, 1}, around({1, 0x1p28, 0x1.fffffffffffffp1022, 1 + 0x1p-30})},
+      {{"math.atanh", UNARY(std::atanh(x)), 0, 0, 1}, around({1, 0x1p-28, 0.5})},
+      {{"math.erf", UNARY(std::erf(x)), 0, 0, 1.5}, around({1, 6, 5.9215871957945065, 0x1p-1022})},
+      {{"math.powf", BINARY(std::pow(x, y)), 0, 0, 2, true},
+       {1 + 0x1p-52,
+        1 - 0x1p-53,
+        1 - 0x1p-53,
+        1.2023269735099198,
+        1e300,
+        10,
+        10,
+        0x1p-1074,
+        0x1.6a09e667f3bcdp0,
+        2,
+        2,
+        0x1.6a09e667f3bccp-1,
+        -2,
+        -2,
+        -2,
+        -3,
+        -0.0,
+        -0.0,
+        -HUGE_VAL,
+        0x1.fffffffffffffp1023},
+       {3.1e18,
+        6.4e18,
+        -6.3e18,
+        -663.93350948862565,
+        0.99999999999999989,
+        308.2547155599167,
+        -323.60724533877976,
+        0.99,
+        2047.99,
+        1023.9999999999999,
+        -1074.5,
+        -2046.5,
+        1023,
+        0x1p53,
+        0x1p53 + 2,
+        0.5,
+        -3,
+        3,
+        -0x1p52 - 1,
+        1}},
+      {{"math.atan2", BINARY(std::atan2(x, y)), 0, 0, 1.5, true},
+       {0x1.fffffffffffffp1023, 0x1.fffffffffffffp1023, 0x1p-1074, 0x1p-1074, 0x1p-1074, 0x1p1000, 0x1.8p-1022, 1,
+        3e-310},
+       {0x1.fffffffffffffp1023, 0x1p-1074, 0x1p-1074, 0x1.fffffffffffffp1023, -0x1p-1073, -0x1p970, 3, -0x1p-60,
+        0x1p50}},
+  };
+  for (bool fuses : {true, false})
+    for (const Hard &hard : functions) {
+      std::vector<double> xs = hard.xs, ys = hard.ys.empty() ? std::vector<double>(hard.xs.size()) : hard.ys;
+      for (size_t i = 0, count = xs.size(); i < count; ++i) {
+        xs.push_back(-xs[i]);
+        ys.push_back(ys[i]);
+      }
+      measureAt(hard.c, {.fuses = fuses, .calls = fuses}, xs, ys);
+    }
 }
 
 /// Lanes have the bits of scalars, which never scale. Of f64 sixteen are more than a register.
