@@ -81,7 +81,7 @@ static bool needsExpansion(ModuleOp module) {
       .walk([](Operation *op) {
         if (op->getName().getDialectNamespace() == "math" ||
             isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, arith::ExtFOp, arith::TruncFOp,
-                arith::MaximumFOp, arith::MinimumFOp, vector::StepOp, vector::CreateMaskOp>(op))
+                arith::MaximumFOp, arith::MinimumFOp, arith::RemFOp, vector::StepOp, vector::CreateMaskOp>(op))
           return WalkResult::interrupt();
         return WalkResult::advance();
       })

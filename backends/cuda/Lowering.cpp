@@ -24,7 +24,6 @@ struct cuda::Lowering::Impl {
     RewritePatternSet first(context);
     populateMathF32ExpansionPatterns(first, [](StringRef) { return true; }); // f16 and bf16 through f32
     cpu::populateMathPolynomials(first, {});
-    populateRemainders(first);
     populateBFloat16Rounding(first);
     arith::populateCeilFloorDivExpandOpsPatterns(first);
     arith::populateExpandBFloat16Patterns(first);

@@ -23,9 +23,6 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// arith.remf, whose LLVM form on a GPU rounds the quotient.
-void populateRemainders(mlir::RewritePatternSet &patterns);
-
 /// f32 to bf16 by the instruction of sm_80.
 void populateBFloat16Rounding(mlir::RewritePatternSet &patterns);
 

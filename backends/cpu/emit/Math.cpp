@@ -98,17 +98,17 @@ static Value buildRsqrt(MathLanes &m, Value x) { return m.div(m.number(1), m.sqr
 void cpu::populateMathPolynomials(RewritePatternSet &patterns, MathInstructions has) {
   MLIRContext *context = patterns.getContext();
   populateMathExpansions(patterns);
-  patterns.add<ReplaceUnary<math::ExpOp, buildExp>, ReplaceUnary<math::Exp2Op, buildExp2>,
-               ReplaceUnary<math::LogOp, buildLog>, ReplaceUnary<math::Log2Op, buildLog2>,
-               ReplaceUnary<math::RsqrtOp, buildRsqrt>, ReplaceUnary<math::ExpM1Op, buildExpM1>,
-               ReplaceUnary<math::Log1pOp, buildLog1p>, ReplaceUnary<math::SinhOp, buildSinh>,
-               ReplaceUnary<math::CoshOp, buildCosh>, ReplaceUnary<math::TanhOp, buildTanh>,
-               ReplaceUnary<math::AsinhOp, buildAsinh>, ReplaceUnary<math::AcoshOp, buildAcosh>,
-               ReplaceUnary<math::AtanhOp, buildAtanh>, ReplaceUnary<math::ErfOp, buildErf>,
-               ReplaceUnary<math::SinOp, buildSin>, ReplaceUnary<math::CosOp, buildCos>,
-               ReplaceUnary<math::TanOp, buildTan>, ReplaceUnary<math::AsinOp, buildAsin>,
-               ReplaceUnary<math::AcosOp, buildAcos>, ReplaceUnary<math::AtanOp, buildAtan>,
-               ReplaceBinary<math::PowFOp, buildPow>, ReplaceBinary<math::Atan2Op, buildAtan2>>(context, has);
+  patterns.add<
+      ReplaceUnary<math::ExpOp, buildExp>, ReplaceUnary<math::Exp2Op, buildExp2>, ReplaceUnary<math::LogOp, buildLog>,
+      ReplaceUnary<math::Log2Op, buildLog2>, ReplaceUnary<math::RsqrtOp, buildRsqrt>,
+      ReplaceUnary<math::ExpM1Op, buildExpM1>, ReplaceUnary<math::Log1pOp, buildLog1p>,
+      ReplaceUnary<math::SinhOp, buildSinh>, ReplaceUnary<math::CoshOp, buildCosh>,
+      ReplaceUnary<math::TanhOp, buildTanh>, ReplaceUnary<math::AsinhOp, buildAsinh>,
+      ReplaceUnary<math::AcoshOp, buildAcosh>, ReplaceUnary<math::AtanhOp, buildAtanh>,
+      ReplaceUnary<math::ErfOp, buildErf>, ReplaceUnary<math::SinOp, buildSin>, ReplaceUnary<math::CosOp, buildCos>,
+      ReplaceUnary<math::TanOp, buildTan>, ReplaceUnary<math::AsinOp, buildAsin>, ReplaceUnary<math::AcosOp, buildAcos>,
+      ReplaceUnary<math::AtanOp, buildAtan>, ReplaceBinary<math::PowFOp, buildPow>,
+      ReplaceBinary<math::Atan2Op, buildAtan2>, ReplaceBinary<arith::RemFOp, buildRemainder>>(context, has);
   patterns.add<ReplaceExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
                ReplaceExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(context);
 }

@@ -20,12 +20,13 @@ struct MathInstructions {
 };
 
 /// Replaces, on f32, f64 and vectors of them: exp, exp2, expm1, log, log2, log1p, sin, cos, tan, asin, acos, atan,
-/// atan2, sinh, cosh, tanh, asinh, acosh, atanh, erf, powf, rsqrt, and maximumf and minimumf (two or three
+/// atan2, sinh, cosh, tanh, asinh, acosh, atanh, erf, powf, rsqrt, remf, and maximumf and minimumf (two or three
 /// instructions instead of six; of two zeros either may be the result). No call of libm is left.
 ///
 /// Errors, in units in the last place, of f64 at most 2; of f32 exp, exp2, log, log2, tanh and erf at most 2, others 4
-/// (test/backends/cpu/emit/MathTest.cpp measures them). Infinities, NaN, zeros, denormal arguments and denormal results
-/// are right. Sines of large |x| (2^28 of f32, 2^20 of f64) take a branch.
+/// (test/backends/cpu/emit/MathTest.cpp measures them, README.md has a table). Remainders are exact. Infinities, NaN,
+/// zeros, denormal arguments and denormal results are right. Sines of large |x| (2^28 of f32, 2^20 of f64) and
+/// remainders of distant numbers take branches.
 void populateMathPolynomials(mlir::RewritePatternSet &patterns, MathInstructions has);
 
 /// What MLIR's own lowering loses all digits of, at every level of optimization: expm1. Among the polynomials, too.

@@ -145,6 +145,9 @@ mlir::Value buildAcos(MathLanes &m, mlir::Value x);
 mlir::Value buildAtan(MathLanes &m, mlir::Value x);
 mlir::Value buildAtan2(MathLanes &m, mlir::Value y, mlir::Value x);
 
+/// C's fmod, exactly. In MathRemainder.cpp.
+mlir::Value buildRemainder(MathLanes &m, mlir::Value x, mlir::Value y);
+
 } // namespace sinter::cpu
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every pointwise op on floats becomes vector instructions, or stands here with the reason why libm computes it lane by
-// lane: an op that nobody gave a polynomial is right and twenty times slower.
+// Every pointwise op on floats becomes vector instructions: an op that nobody gave a polynomial would be right, and
+// twenty times slower, as libm would compute it lane by lane.
 
 #include "backends/cpu/emit/Math.h"
 #include "ir/Ops.h"
@@ -14,16 +14,12 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include <gtest/gtest.h>
-#include <map>
 #include <set>
 
 using namespace mlir;
 using namespace sinter;
 
 namespace {
-
-const char *const kExactRemainder = "the remainder of far numbers takes a loop";
-const std::map<std::string, const char *> kScalar = {{"rem", kExactRemainder}};
 
 /// What processors have on vectors.
 bool isInstruction(Operation *op) {
@@ -92,22 +88,18 @@ protected:
     return found;
   }
 
-  static std::set<std::string> namesOf(const std::map<std::string, const char *> &list) {
-    std::set<std::string> names;
-    for (const auto &[name, reason] : list)
-      names.insert(name);
-    return names;
-  }
-
   MLIRContext context{MLIRContext::Threading::DISABLED};
   int count = 0;
 };
 
 TEST_F(LanesTest, EachOpOfF32) {
-  EXPECT_EQ(scalarOps(Float32Type::get(&context)), namesOf(kScalar));
+  EXPECT_EQ(scalarOps(Float32Type::get(&context)), std::set<std::string>());
   EXPECT_GE(count, 35);
 }
 
-TEST_F(LanesTest, EachOpOfF64) { EXPECT_EQ(scalarOps(Float64Type::get(&context)), namesOf(kScalar)); }
+TEST_F(LanesTest, EachOpOfF64) {
+  EXPECT_EQ(scalarOps(Float64Type::get(&context)), std::set<std::string>());
+  EXPECT_GE(count, 35);
+}
 
 } // namespace

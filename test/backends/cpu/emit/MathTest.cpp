@@ -254,6 +254,14 @@ TEST(MathTest, FunctionsOfF64KeepTheirBounds) {
       measure(c, {.fuses = fuses, .calls = fuses});
 }
 
+/// Of any two numbers, the last bit included.
+TEST(MathTest, RemaindersAreExact) {
+  for (bool fuses : {true, false}) {
+    measure<double>({"arith.remf", BINARY(std::fmod(x, y)), -1e9, 1e9, 0, true}, {.fuses = fuses, .calls = fuses});
+    measure<float>({"arith.remf", BINARY(std::fmod(x, y)), -1e9, 1e9, 0, true}, {.fuses = fuses, .calls = fuses});
+  }
+}
+
 /// Of one function of f64, arguments that are hard for it.
 struct Hard {
   Case<double> c;
@@ -347,6 +355,11 @@ TEST(MathTest, HardDoubles) {
         3e-310},
        {0x1.fffffffffffffp1023, 0x1p-1074, 0x1p-1074, 0x1.fffffffffffffp1023, -0x1p-1073, -0x1p970, 3, -0x1p-60,
         0x1p50}},
+      {{"arith.remf", BINARY(std::fmod(x, y)), 0, 0, 0, true},
+       {0x1.fffffffffffffp1023, 0x1.fffffffffffffp1023, 0x1.fffffffffffffp1023, 0x1.0000000000001p0, 0x1p53, 0x1.8p51,
+        0x1.fffffffffffffp-971, 6381956970095103.0 * 0x1p797, 5},
+       {0x1p-1074, 0x1.8p-1074, 0x1.0000000000001p-1022, 0x1p-52, 3, 0x1.0000000000001p0, 0x1.5555555555555p-1000,
+        0x1.921fb54442d18p0, 0x1.ffffffffffffep0}},
   };
   for (bool fuses : {true, false})
     for (const Hard &hard : functions) {
