@@ -31,7 +31,7 @@ struct cpu::Lowering::Impl {
     RewritePatternSet first(context);
     if (optLevel > 0) {
       populateMathF32ExpansionPatterns(first, [](StringRef) { return true; }); // f16 and bf16 through f32
-      populateMathPolynomials(first, {machine.hasScaling, machine.hasFma, /*calls=*/true});
+      populateMathPolynomials(first, {machine.hasScaling, machine.hasFma, machine.hasRounding, /*calls=*/true});
     } else {
       populateMathExpansions(first);
     }

@@ -51,6 +51,7 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
     target.vectorBytes = 16;
     target.vectorRegisters = 32;
     target.hasFma = true;
+    target.hasRounding = true;
     target.hasHalfConversion = true;
     target.byteDots = code.has("dotprod") ? ByteDots::equal : ByteDots::none;
     target.hasBfloatDots = code.has("bf16");
@@ -59,6 +60,7 @@ Target sinter::cpu::targetOfExtensions(const Extensions &extensions, StringRef n
     target.vectorBytes = wide ? 64 : code.has("avx2") ? 32 : 16;
     target.vectorRegisters = wide ? 32 : 16;
     target.hasFma = code.has("fma");
+    target.hasRounding = code.has("sse4.1");
     target.hasMaskedMemory = wide;
     target.hasScaling = wide;
     target.hasHalfConversion = code.has("f16c");

@@ -33,6 +33,7 @@ struct Target {
   int64_t vectorBytes = 16;     // widest vector worth using
   int64_t vectorRegisters = 16; // architectural
   bool hasFma = false;
+  bool hasRounding = false;       // to whole numbers, up, down and to the nearest (SSE4.1)
   bool hasMaskedMemory = false;   // masked loads and stores are cheap (AVX-512)
   bool hasScaling = false;        // one instruction for x * 2^n, rounded once, and one that bounds |x| (AVX-512)
   bool hasHalfConversion = false; // instructions between f16 and f32

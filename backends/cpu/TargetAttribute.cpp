@@ -21,6 +21,7 @@ TargetAttr Target::attribute(MLIRContext *context) const {
   add(hasHalfConversion, "half_conversion");
   add(hasMaskedMemory, "masked_memory");
   add(byteDots == ByteDots::mixed, "mixed_byte_dots");
+  add(hasRounding, "rounding");
   add(hasScaling, "scaling");
   add(hasShortDots, "short_dots");
   return TargetAttr::get(context, name, triple, cpu, features, requiredFeatures, capabilities, vectorBytes * 8,
@@ -35,6 +36,7 @@ Target Target::of(TargetAttr attribute) {
   target.features = attribute.getFeatures().str();
   target.requiredFeatures = attribute.getRequired().str();
   target.hasFma = attribute.has("fma");
+  target.hasRounding = attribute.has("rounding");
   target.hasMaskedMemory = attribute.has("masked_memory");
   target.hasScaling = attribute.has("scaling");
   target.hasHalfConversion = attribute.has("half_conversion");

@@ -93,6 +93,25 @@ struct ExpandExpM1 : OpRewritePattern<math::ExpM1Op> {
 
 void cpu::populateMathExpansions(RewritePatternSet &patterns) { patterns.add<ExpandExpM1>(patterns.getContext()); }
 
+//===- whole numbers -----------------------------------------------------------------------------------------===//
+
+/// Adding 2^23 (2^52) rounds what is smaller.
+static Value buildRoundEven(MathLanes &m, Value x) {
+  Value a = m.abs(x), magic = m.number(m.isDouble() ? 0x1p52 : 0x1p23);
+  return m.copySign(m.select(m.less(a, magic), m.sub(m.add(a, magic), magic), a), x);
+}
+
+static Value buildFloor(MathLanes &m, Value x) {
+  Value nearest = buildRoundEven(m, x);
+  return m.select(m.less(x, nearest), m.sub(nearest, m.number(1)), nearest);
+}
+
+/// The sign is that of x: -0 between -1 and 0.
+static Value buildCeil(MathLanes &m, Value x) {
+  Value nearest = buildRoundEven(m, x);
+  return m.copySign(m.select(m.less(nearest, x), m.add(nearest, m.number(1)), nearest), x);
+}
+
 static Value buildRsqrt(MathLanes &m, Value x) { return m.div(m.number(1), m.sqrt(x)); }
 
 void cpu::populateMathPolynomials(RewritePatternSet &patterns, MathInstructions has) {
@@ -109,6 +128,9 @@ void cpu::populateMathPolynomials(RewritePatternSet &patterns, MathInstructions 
       ReplaceUnary<math::TanOp, buildTan>, ReplaceUnary<math::AsinOp, buildAsin>, ReplaceUnary<math::AcosOp, buildAcos>,
       ReplaceUnary<math::AtanOp, buildAtan>, ReplaceBinary<math::PowFOp, buildPow>,
       ReplaceBinary<math::Atan2Op, buildAtan2>, ReplaceBinary<arith::RemFOp, buildRemainder>>(context, has);
+  if (!has.rounds)
+    patterns.add<ReplaceUnary<math::FloorOp, buildFloor>, ReplaceUnary<math::CeilOp, buildCeil>,
+                 ReplaceUnary<math::RoundEvenOp, buildRoundEven>>(context, has);
   patterns.add<ReplaceExtremum<arith::MaximumFOp, arith::CmpFPredicate::OGT>,
                ReplaceExtremum<arith::MinimumFOp, arith::CmpFPredicate::OLT>>(context);
 }

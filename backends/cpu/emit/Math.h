@@ -16,6 +16,7 @@ namespace sinter::cpu {
 struct MathInstructions {
   bool scales = false; // Target::hasScaling. The bits of results are the same.
   bool fuses = true;   // Target::hasFma. Without, a fused multiply-add is a product and a sum.
+  bool rounds = true;  // Target::hasRounding. Without, floor, ceil and roundeven are arithmetic, too.
   bool calls = false;  // What hardly any number needs may be a private function of the module, of which code has one.
 };
 

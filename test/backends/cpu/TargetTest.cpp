@@ -109,6 +109,7 @@ TEST(Target, EveryNameOfLlvmIsATarget) {
     bool wide = !arm && has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd");
     EXPECT_EQ(target.vectorBytes, wide ? 64 : !arm && has("avx2") ? 32 : 16);
     EXPECT_EQ(target.hasFma, arm || has("fma"));
+    EXPECT_EQ(target.hasRounding, arm || has("sse4.1"));
     EXPECT_EQ(target.hasScaling, wide);
     // The requirement: a level, and beyond it only what the CPU has and the loader knows.
     llvm::SmallVector<StringRef> words = wordsOf(target.requiredFeatures, ' ');

@@ -262,6 +262,21 @@ TEST(MathTest, RemaindersAreExact) {
   }
 }
 
+/// Where the target has no instruction for it.
+TEST(MathTest, WholeNumbersAreExact) {
+  const Case<double> cases[] = {{"math.floor", UNARY(std::floor(x)), -9, 9, 0},
+                                {"math.ceil", UNARY(std::ceil(x)), -9, 9, 0},
+                                {"math.roundeven", UNARY(std::rint(x)), -9, 9, 0}};
+  for (const Case<double> &c : cases) {
+    measure(c, {.rounds = false});
+    measure(Case<float>{c.op, c.wanted, c.low, c.high, 0}, {.rounds = false});
+    std::vector<double> ties;
+    for (double x = -8; x <= 8; x += 0.25)
+      ties.insert(ties.end(), {x, std::copysign(0x1p52, x) + x, std::copysign(0x1p51, x) + x});
+    measureAt(c, {.rounds = false}, ties, ties);
+  }
+}
+
 /// Of one function of f64, arguments that are hard for it.
 struct Hard {
   Case<double> c;
