@@ -116,17 +116,16 @@ const KernelForm *cuda::findForm(StringRef name) {
   return found == std::end(forms) ? nullptr : found;
 }
 
-/// Functions of math that f32 has (f16 and bf16 go through it); f64 has the first ones only.
+/// Whether the op is an instruction, or a polynomial of ours, of f32 and f64 (f16 and bf16 go through f32).
 static bool isSupported(Operation *op) {
   if (op->getName().getDialectNamespace() != "math")
     return true;
-  bool isDouble = getElementTypeOrSelf(op->getResult(0)).isF64();
   return llvm::StringSwitch<bool>(op->getName().stripDialect())
       .Cases({"absi", "absf", "ceil", "copysign", "ctlz", "cttz", "ctpop", "floor", "fma", "isfinite", "isinf"}, true)
       .Cases({"isnan", "isnormal", "round", "roundeven", "rsqrt", "sqrt", "trunc"}, true)
-      .Cases({"exp", "exp2", "expm1", "log", "log2"}, true)
-      .Cases({"log1p", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "powf"}, !isDouble)
-      .Cases({"sin", "cos", "tan", "asin", "acos", "atan", "atan2"}, !isDouble)
+      .Cases({"exp", "exp2", "expm1", "log", "log2", "log1p", "powf", "erf"}, true)
+      .Cases({"sinh", "cosh", "tanh", "asinh", "acosh", "atanh"}, true)
+      .Cases({"sin", "cos", "tan", "asin", "acos", "atan", "atan2"}, true)
       .Default(false);
 }
 

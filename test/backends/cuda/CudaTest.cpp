@@ -70,11 +70,11 @@ TEST(Cuda, EveryFormIsOnTheGpu) {
 /// The GPU is asked twice about a kernel: when its schedule is chosen, and when code is made, by when it has the
 /// host's.
 TEST(Cuda, WhatHasNoFormStaysOnTheHost) {
-  const char text[] = R"(func.func @f(%x: tensor<3x4xf64>, %y: tensor<4x2xf64>) -> (tensor<3x2xf64>, tensor<3x2xf64>) {
+  const char text[] = R"(func.func @f(%x: tensor<3x4xf64>, %y: tensor<4x2xf64>) -> (tensor<3x2xf64>, tensor<2x?xi64>) {
     %p = sinter.dot_general %x, %y {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f64} : (tensor<3x4xf64>, tensor<4x2xf64>) -> tensor<3x2xf64>
     %s = sinter.cumulative add %p {axis = 0 : i64} : (tensor<3x2xf64>) -> tensor<3x2xf64>
-    %t = sinter.tanh %s : (tensor<3x2xf64>) -> tensor<3x2xf64>
-    return %s, %t : tensor<3x2xf64>, tensor<3x2xf64>
+    %t = sinter.nonzero %s : (tensor<3x2xf64>) -> tensor<2x?xi64>
+    return %s, %t : tensor<3x2xf64>, tensor<2x?xi64>
   })";
   cuda::Compiled result = compiled(text);
   EXPECT_EQ(result.onDevice, 2u);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Functions that the CPU leaves to libm, as PTX: sines far from 0 and remainders, against the C library.
+// Functions as PTX that have branches or are long: sines far from 0, remainders, all of f64, against the C library.
 
 #include "CudaProgram.h"
+#include "Ptxas.h"
 #include "test/backends/cpu/Execute.h"
 #include <cmath>
+#include <map>
 #include <random>
 #include <regex>
 
@@ -34,6 +36,29 @@ static std::string sized(std::string text, const char *type, size_t count) {
   return text;
 }
 
+/// Sines, cosines and tangents of x, which are numbers of `type`, off by at most `ulps` of their last places.
+static void compareSines(const char *type, const std::vector<double> &x, double ulps, int digits) {
+  std::string error;
+  auto results = run(sized(R"(func.func @f(%x: $) -> ($, $, $) {
+    %s = sinter.sin %x : ($) -> $
+    %c = sinter.cos %x : ($) -> $
+    %t = sinter.tan %x : ($) -> $
+    return %s, %c, %t : $, $, $
+  })",
+                           type, x.size()),
+                     x, {}, error);
+  ASSERT_EQ(error, "");
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto value = static_cast<long double>(x[i]);
+    long double expected[] = {std::sin(value), std::cos(value), std::tan(value)};
+    for (int k = 0; k < 3; ++k) {
+      double last = std::ldexp(1.0, std::ilogb(expected[k]) - (digits - 1));
+      EXPECT_NEAR(results[size_t(k)].getFloat(int64_t(i)), static_cast<double>(expected[k]), ulps * last)
+          << k << " of " << x[i];
+    }
+  }
+}
+
 TEST(Functions, SinesFarFromZero) {
   std::vector<double> x = {0x1p28, 0x1.000002p28, 1e10, -1e10, 16367173.0 * 0x1p72, 0x1.fffffep127, -0x1.fffffep127};
   std::mt19937 random(1);
@@ -43,21 +68,74 @@ TEST(Functions, SinesFarFromZero) {
     std::memcpy(&value, &bits, sizeof value);
     x.push_back(value);
   }
-  std::string error;
-  auto results = run(sized(R"(func.func @f(%x: $) -> ($, $, $) {
-    %s = sinter.sin %x : ($) -> $
-    %c = sinter.cos %x : ($) -> $
-    %t = sinter.tan %x : ($) -> $
-    return %s, %c, %t : $, $, $
-  })",
-                           "f32", x.size()),
-                     x, {}, error);
-  ASSERT_EQ(error, "");
-  for (size_t i = 0; i < x.size(); ++i) {
-    double expected[] = {std::sin(x[i]), std::cos(x[i]), std::tan(x[i])};
-    for (int k = 0; k < 3; ++k)
-      EXPECT_NEAR(results[size_t(k)].getFloat(int64_t(i)), expected[k], std::fabs(expected[k]) * 0x1p-23)
-          << k << " of " << x[i];
+  compareSines("f32", x, 4, 24);
+}
+
+TEST(Functions, SinesOfF64FarFromZero) {
+  // The last but one is the f64 that is nearest to a multiple of pi/2 (J.-M. Muller, "Elementary Functions", 2006).
+  std::vector<double> x = {0x1p20, 0x1.0000000000001p20,         -1e10,
+                           1e22,   6381956970095103.0 * 0x1p797, 0x1.fffffffffffffp1023};
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 500; ++i) {
+    uint64_t bits = (random() & 0x800fffffffffffff) | ((1043 + random() % 1004) << 52);
+    double value;
+    std::memcpy(&value, &bits, sizeof value);
+    x.push_back(value);
+  }
+  compareSines("f64", x, 1.5, 53);
+}
+
+/// What each function of f64 gives for zeros, infinities, NaN, numbers of any exponent and those of its domain.
+TEST(Functions, OfF64) {
+  using Unary = long double (*)(long double);
+  const std::map<std::string, Unary> functions = {
+      {"exp", std::exp},     {"expm1", std::expm1}, {"exp2", std::exp2},   {"log", std::log},   {"log1p", std::log1p},
+      {"log2", std::log2},   {"sin", std::sin},     {"cos", std::cos},     {"tan", std::tan},   {"asin", std::asin},
+      {"acos", std::acos},   {"atan", std::atan},   {"sinh", std::sinh},   {"cosh", std::cosh}, {"tanh", std::tanh},
+      {"asinh", std::asinh}, {"acosh", std::acosh}, {"atanh", std::atanh}, {"erf", std::erf}};
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> x = {0,
+                           inf,
+                           nan,
+                           0x1p-1074,
+                           0x1p-1022,
+                           1,
+                           0x1.fffffffffffffp-1,
+                           0x1.0000000000001p0,
+                           709.78,
+                           710.4,
+                           745.1,
+                           0x1.fffffffffffffp1023};
+  for (size_t i = 0, count = x.size(); i < count; ++i)
+    x.push_back(-x[i]);
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<double> near(-1, 1), far(-30, 30);
+  for (int i = 0; i < 60; ++i) {
+    uint64_t bits = random();
+    double any;
+    std::memcpy(&any, &bits, sizeof any);
+    x.insert(x.end(), {any, near(random), far(random)});
+  }
+  for (const auto &[name, function] : functions) {
+    std::string error;
+    auto results = run(sized("func.func @f(%x: $) -> $ {\n  %r = sinter." + name + " %x : ($) -> $\n  return %r : $\n}",
+                             "f64", x.size()),
+                       x, {}, error);
+    ASSERT_EQ(error, "") << name;
+    const std::string &code = cuda::lastCode(); // lines about kernels, an empty one, and PTX
+    if ((name == "tan" || name == "atanh" || name == "asinh") && cuda::hasPtxas())
+      cuda::expectNoSpills(code.substr(code.find("\n\n") + 2), 1, 64);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const long double wanted = function(x[i]);
+      const double got = results[0].getFloat(int64_t(i)), rounded = static_cast<double>(wanted);
+      if (std::isnan(wanted) || std::isinf(rounded) || wanted == 0) {
+        EXPECT_TRUE(std::isnan(wanted) ? std::isnan(got) : got == rounded && std::signbit(got) == std::signbit(rounded))
+            << name << " of " << x[i] << " is " << rounded << ", got " << got;
+        continue;
+      }
+      const int exponent = std::max(std::ilogb(wanted), -1022);
+      EXPECT_LE(std::fabs(got - wanted), 2 * std::ldexp(1.0L, exponent - 52)) << name << " of " << x[i];
+    }
   }
 }
 
