@@ -11,6 +11,7 @@
 #include "backends/cuda/Gpus.h"
 #include "backends/cuda/ProductForms.h"
 #include "backends/cuda/UpdateForm.h"
+#include "backends/cuda/VectorForm.h"
 #include "backends/cuda/WgmmaForms.h"
 #include "ir/Shapes.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -89,6 +90,7 @@ static const KernelForm forms[] = {
     {"block_attention_gradient", Chunk::Block, 0, planHeads<Core::Threads, true>, emitHeads<Core::Threads, true>,
      kThreadsAtOnce},
     {"update", Chunk::Thread, 256, planOnly<planUpdate>, emitUpdate},
+    {"vectors", Chunk::Thread, 256, planVectors, emitVectors},
     {"cluster_reduce", Chunk::Block, 0, planClusterReduce, emitClusterReduce},
     {"cluster_row", Chunk::Block, 0, planClusterRow, emitClusterRow, 2 * kThreadsAtOnce},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},

@@ -7,6 +7,7 @@
 // Where a transpose makes a last axis of two to four elements, as of an image whose channels become last, the axis
 // before it goes in lanes: a vector for each of the few elements, which are stored interleaved.
 
+#include "backends/cpu/emit/AxisGroups.h"
 #include "backends/cpu/emit/JoinParts.h"
 #include "backends/cpu/emit/KernelElements.h"
 #include "ir/Composer.h"
@@ -71,22 +72,10 @@ static bool turnsLines(KernelSpec &spec, int64_t line) {
 }
 
 int64_t MapAxes::merge(KernelSpec &spec) {
-  SmallVector<bool> merges = mergeableAxes(spec, sizes, nullptr, joined ? &*joined : nullptr);
-  groups.clear();
-  carriers.clear();
-  DimExpr size = spec.dims.constant(1);
-  int64_t begin = 0, innermost = 0;
-  for (int64_t k = 0, rank = sizes.size(); k < rank; ++k) {
-    size = spec.dims.mul(size, sizes[k]);
-    if (k + 1 < rank && merges[k])
-      continue;
-    carriers.push_back(carrierAxis(spec, sizes, begin, k + 1));
-    innermost = begin;
-    begin = k + 1;
-    groups.push_back(size);
-    size = spec.dims.constant(1);
-  }
-  return innermost;
+  AxisGroups found = groupAxes(spec, sizes, mergeableAxes(spec, sizes, nullptr, joined ? &*joined : nullptr));
+  groups = std::move(found.sizes);
+  carriers = std::move(found.carriers);
+  return found.innermost;
 }
 
 MapAxes::MapAxes(KernelSpec &spec) : sizes(spec.sizes->dims(spec.yielded(0))), joined(findJoinParts(spec)) {
