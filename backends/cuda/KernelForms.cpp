@@ -10,6 +10,7 @@
 #include "backends/cuda/ClusterForms.h"
 #include "backends/cuda/Gpus.h"
 #include "backends/cuda/ProductForms.h"
+#include "backends/cuda/TransposeForm.h"
 #include "backends/cuda/UpdateForm.h"
 #include "backends/cuda/VectorForm.h"
 #include "backends/cuda/WgmmaForms.h"
@@ -90,6 +91,7 @@ static const KernelForm forms[] = {
     {"block_attention_gradient", Chunk::Block, 0, planHeads<Core::Threads, true>, emitHeads<Core::Threads, true>,
      kThreadsAtOnce},
     {"update", Chunk::Thread, 256, planOnly<planUpdate>, emitUpdate},
+    {"block_transpose", Chunk::Block, 0, planBlockTranspose, emitBlockTranspose},
     {"vectors", Chunk::Thread, 256, planVectors, emitVectors},
     {"cluster_reduce", Chunk::Block, 0, planClusterReduce, emitClusterReduce},
     {"cluster_row", Chunk::Block, 0, planClusterRow, emitClusterRow, 2 * kThreadsAtOnce},
