@@ -2,12 +2,13 @@
 //
 // Forms in which a block computes a chunk: one result of a reduction, one row of a softmax or layer norm. `lanes` of
 // their schedules are the threads. Few results of long sums have `tile` = [parts]: a block reduces one part into the
-// workspace, and a second kernel the parts.
+// workspace, and a second kernel the parts. Results that lie side by side (sums of columns) are a block's 32 at once.
 
 #include "backends/cuda/BlockForms.h"
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/LaneLoop.h"
 #include "backends/cpu/emit/TakenForms.h"
+#include "backends/cuda/BlockSort.h"
 #include "backends/cuda/BlockWalk.h"
 #include "backends/cuda/Gpus.h"
 #include "ir/Reduction.h"
@@ -18,8 +19,14 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cuda;
 
-/// Reductions with so many results or more, which lie side by side, have a thread for each.
+/// Reductions with so many results or more, of which few lie side by side, have a thread for each.
 constexpr int64_t kManyResults = 4096;
+/// Results side by side that a block has at once, and the fewest for which it does so. So many have a thread for each,
+/// which fill any GPU.
+constexpr int64_t kSide = 32, kLeastSide = 8, kThreadsOfAll = 1 << 17;
+constexpr int64_t kColumnThreads = 256;
+/// What is taken for a length that only running tells.
+constexpr int64_t kUsualLength = 4096;
 /// Parts of a sum have at least so many elements for each thread.
 constexpr int64_t kElementsOfPart = 16;
 constexpr int64_t kMostReducedParts = 256;
@@ -69,6 +76,16 @@ static DimExpr reducedSize(cuda::KernelSpec &spec, ReduceOp op) {
   return spec.dims.resolve(product);
 }
 
+/// Results that lie side by side in the operand, too: the product of the last sizes.
+static DimExpr resultsSideBySide(cuda::KernelSpec &spec, ReduceOp op) {
+  Dims sizes = spec.sizes->dims(op.getOperand());
+  DimExpr product = spec.dims.constant(1);
+  for (int64_t axis = static_cast<int64_t>(sizes.size()) - 1; axis >= 0 && !llvm::is_contained(op.getAxes(), axis);
+       --axis)
+    product = spec.dims.mul(product, sizes[axis]);
+  return spec.dims.resolve(product);
+}
+
 static bool isInnermostReduced(ReduceOp op) {
   return llvm::is_contained(op.getAxes(), cast<RankedTensorType>(op.getOperand().getType()).getRank() - 1);
 }
@@ -80,16 +97,50 @@ Columns cuda::columnsOfReduce(cuda::KernelSpec &spec, ReduceOp op) {
   return {reducedSize(spec, op), lanes};
 }
 
-std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+/// A kernel's reduction if blocks can compute it; null with the reason.
+static ReduceOp reductionOf(cuda::KernelSpec &spec, std::string &refusal) {
   auto op = dyn_cast_or_null<ReduceOp>(cpu::findShapedRoot(spec));
+  DimExpr each = op && !op.getAxes().empty() ? reducedSize(spec, op) : DimExpr();
   if (!op || op.getAxes().empty())
-    return "its root is no reduction, or its results several shapes";
-  if (!cpu::canBuild(op.getOperand(), [](Value) { return false; }) || !cpu::canBuildAfter(spec, op))
-    return "what surrounds the reduction cannot be built element by element";
+    refusal = "its root is no reduction, or its results several shapes";
+  else if (!cpu::canBuild(op.getOperand(), [](Value) { return false; }) || !cpu::canBuildAfter(spec, op))
+    refusal = "what surrounds the reduction cannot be built element by element";
+  else if (each.isConstant() && each.constant() < kFewColumns)
+    refusal = "each result is of few elements";
+  return refusal.empty() ? op : nullptr;
+}
+
+std::string cuda::planBlockColumns(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+  std::string refusal;
+  ReduceOp op = reductionOf(spec, refusal);
+  if (!op)
+    return refusal;
+  if (isInnermostReduced(op))
+    return "its results do not lie side by side";
+  if (schedule) // given
+    return schedule.getLanes() == kColumnThreads
+               ? misfit(spec, name, schedule, kMostReducedParts)
+               : "its `lanes`, the threads of a block, require " + std::to_string(kColumnThreads);
+  DimExpr side = resultsSideBySide(spec, op),
+          results = spec.dims.resolve(spec.dims.product(spec.sizes->dims(op.getResult())));
+  if (side.isConstant() && side.constant() < kLeastSide)
+    return "few of its results lie side by side";
+  if (results.isConstant() && results.constant() >= kThreadsOfAll)
+    return "it has results enough for a thread for each";
+  DimExpr each = reducedSize(spec, op);
+  DimExpr length = each.isConstant() ? each : spec.dims.constant(kUsualLength);
+  DimExpr blocks = spec.dims.resolve(spec.dims.ceilDiv(results, spec.dims.constant(kSide)));
+  schedule = scheduleOf(spec, name, kColumnThreads, partsFor(spec, length, kColumnThreads / kSide, blocks));
+  return "";
+}
+
+std::string cuda::planBlockReduce(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
+  std::string refusal;
+  ReduceOp op = reductionOf(spec, refusal);
+  if (!op)
+    return refusal;
   DimExpr each = reducedSize(spec, op),
           results = spec.dims.resolve(spec.dims.product(spec.sizes->dims(op.getResult())));
-  if (each.isConstant() && each.constant() < kFewColumns)
-    return "each result is of few elements";
   if (!isInnermostReduced(op) && (!results.isConstant() || results.constant() >= kManyResults))
     return "its results lie side by side, a thread for each";
   if (schedule) // given
@@ -118,24 +169,63 @@ static Value placeOfPart(cpu::KernelFunction &fn, Type type) {
   return memref::ViewOp::create(fn.b, buffer, fn.workspace(), fn.index(0), ValueRange());
 }
 
+/// The results of a block: that of its chunk, or some side by side, of which this thread has one.
+namespace {
+struct OwnResult {
+  Value number;  // clamped to the last one
+  Value isThere; // null: it is
+};
+} // namespace
+
+static OwnResult ownResult(cpu::KernelFunction &fn, DimExpr results, int64_t side, Value chunk) {
+  if (side == 1)
+    return {chunk, nullptr};
+  ImplicitLocOpBuilder &b = fn.b;
+  Value row = arith::RemUIOp::create(b, threadNumber(fn), fn.index(side));
+  Value number = arith::AddIOp::create(b, arith::MulIOp::create(b, chunk, fn.index(side)), row);
+  Value last = arith::SubIOp::create(b, fn.materialize(results), fn.index(1));
+  return {arith::MinSIOp::create(b, number, last), arith::CmpIOp::create(b, arith::CmpIPredicate::sle, number, last)};
+}
+
+static void ifThere(cpu::KernelFunction &fn, const OwnResult &result, function_ref<void()> body) {
+  if (!result.isThere)
+    return body();
+  auto branch = scf::IfOp::create(fn.b, result.isThere, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(fn.b);
+  fn.b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+/// Where the sum of a part of a result is among all; those of results side by side are so, too.
+static Value placeAmongParts(cpu::KernelFunction &fn, DimExpr results, int64_t side, int64_t parts, Value result,
+                             Value part) {
+  ImplicitLocOpBuilder &b = fn.b;
+  Value outer = side == 1 ? result : part, inner = side == 1 ? part : result;
+  Value pitch = side == 1 ? fn.index(parts) : fn.materialize(results);
+  return arith::AddIOp::create(b, arith::MulIOp::create(b, outer, pitch), inner);
+}
+
 /// A kernel after the first one: the parts of each result.
-static void emitReducedParts(cuda::KernelSpec &spec, ReduceOp op, ModuleOp module, StringRef symbol, int64_t parts) {
+static void emitReducedParts(cuda::KernelSpec &spec, ReduceOp op, ModuleOp module, StringRef symbol, int64_t parts,
+                             int64_t side) {
   cpu::KernelFunction fn(spec, module, symbol, {.workspace = true});
   ImplicitLocOpBuilder &b = fn.b;
-  Dims results = spec.sizes->dims(op.getResult());
+  Dims sizes = spec.sizes->dims(op.getResult());
+  DimExpr results = spec.dims.product(sizes);
   Type elementType = getElementTypeOrSelf(op.getOperand()), accumulator = cpu::accumulatorType(elementType);
   auto join = [&](Value x, Value y) { return cpu::combine(b, b.getLoc(), op.getCombiner(), elementType, x, y); };
-  Value sums = placeOfPart(fn, accumulator), end = fn.materialize(spec.dims.product(results));
-  // There are as many chunks as in the first kernel: more than results.
+  Value sums = placeOfPart(fn, accumulator);
+  Value end = fn.materialize(spec.dims.ceilDiv(results, spec.dims.constant(side)));
+  // There are as many chunks as in the first kernel: one for each part.
   fn.loop(fn.begin(), arith::MinSIOp::create(b, fn.end(), end), 1, [&](Value chunk) {
-    BlockWalk walk(fn, spec.dims.constant(parts), {kJoinThreads});
-    Value first = arith::MulIOp::create(b, chunk, fn.index(parts));
+    OwnResult result = ownResult(fn, results, side, chunk);
+    BlockWalk walk(fn, spec.dims.constant(parts), {kJoinThreads, 1, side});
     Value total = walk.combine(cpu::identityOf(fn, op.getCombiner(), elementType), cpu::kNoBlocks, join,
                                [&](cpu::KernelElements &, Value part, Value total) {
-                                 Value at = arith::AddIOp::create(b, first, part);
+                                 Value at = placeAmongParts(fn, results, side, parts, result.number, part);
                                  return join(total, fn.load(sums, at, accumulator));
                                });
-    walk.once([&] { storeReduced(fn, op, total, fn.delinearize(chunk, results)); });
+    walk.once([&] { ifThere(fn, result, [&] { storeReduced(fn, op, total, fn.delinearize(result.number, sizes)); }); });
   });
   fn.finish();
 }
@@ -192,23 +282,32 @@ Value ReduceEmitter::element(cpu::KernelFunction &fn, cpu::KernelElements &eleme
 cpu::EmittedKernel ReduceEmitter::emit(ModuleOp module, StringRef symbol, bool hasWorkspace) {
   cpu::KernelFunction fn(spec, module, symbol, {.workspace = hasWorkspace});
   ImplicitLocOpBuilder &b = fn.b;
-  Dims results = spec.sizes->dims(op.getResult());
+  Dims resultSizes = spec.sizes->dims(op.getResult());
+  DimExpr results = spec.dims.product(resultSizes);
   Value end = fn.end();
   if (hasWorkspace && parts == 1) // there are chunks for parts that it does not have
-    end = arith::MinSIOp::create(b, end, fn.materialize(spec.dims.product(results)));
+    end = arith::MinSIOp::create(b, end, fn.materialize(results));
   Value sums = parts > 1 ? placeOfPart(fn, accumulator) : Value(), aligned = lanes > 1 ? areAligned(fn) : Value();
   fn.loop(fn.begin(), end, 1, [&](Value chunk) {
-    Value result = chunk, first;
+    Value group = chunk, part, first;
     if (parts > 1) {
-      result = arith::DivUIOp::create(b, chunk, fn.index(parts));
-      Value part = arith::SubIOp::create(b, chunk, arith::MulIOp::create(b, result, fn.index(parts)));
+      group = arith::DivUIOp::create(b, chunk, fn.index(parts));
+      part = arith::SubIOp::create(b, chunk, arith::MulIOp::create(b, group, fn.index(parts)));
       first = arith::MulIOp::create(b, part, fn.materialize(each));
     }
-    SmallVector<Value> outer = fn.delinearize(result, results);
+    OwnResult result = ownResult(fn, results, walkers.side, group);
+    SmallVector<Value> outer = fn.delinearize(result.number, resultSizes);
     auto reduce = [&](int64_t lanes) {
       BlockWalk walk(fn, each, walkers, lanes);
       Value total = combine(fn, walk, outer, first, lanes);
-      walk.once([&] { parts > 1 ? fn.store(total, sums, chunk) : storeReduced(fn, op, total, outer); });
+      walk.once([&] {
+        ifThere(fn, result, [&] {
+          if (parts > 1)
+            fn.store(total, sums, placeAmongParts(fn, results, walkers.side, parts, result.number, part));
+          else
+            storeReduced(fn, op, total, outer);
+        });
+      });
     };
     if (aligned)
       fn.branch(aligned, [&] { reduce(lanes); }, [&] { reduce(1); });
@@ -218,10 +317,12 @@ cpu::EmittedKernel ReduceEmitter::emit(ModuleOp module, StringRef symbol, bool h
   fn.finish();
   cpu::EmittedKernel emitted;
   emitted.function = fn.function;
-  emitted.chunks = spec.dims.mul(spec.dims.product(results), spec.dims.constant(parts));
+  emitted.chunks =
+      spec.dims.mul(spec.dims.ceilDiv(results, spec.dims.constant(walkers.side)), spec.dims.constant(parts));
   if (parts > 1)
     emitted.workspaceBytes =
-        spec.dims.mul(emitted.chunks, spec.dims.constant(cpu::storageType(accumulator).getIntOrFloatBitWidth() / 8));
+        spec.dims.mul(spec.dims.mul(results, spec.dims.constant(parts)),
+                      spec.dims.constant(cpu::storageType(accumulator).getIntOrFloatBitWidth() / 8));
   return emitted;
 }
 
@@ -249,17 +350,27 @@ cpu::EmittedKernel cuda::emitReduceLoops(cuda::KernelSpec &spec, ReduceOp op, Mo
   return ReduceEmitter(spec, op, walkers, parts).emit(module, symbol, hasWorkspace);
 }
 
-cpu::EmittedKernel cuda::emitReduceBy(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol,
-                                      ScheduleAttr schedule) {
+/// The first kernel of a reduction and, where there are parts, the second one.
+static cpu::EmittedKernel emitReduceOf(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol, ScheduleAttr schedule,
+                                       int64_t side) {
   auto op = cast<ReduceOp>(cpu::findShapedRoot(spec));
   int64_t parts = partsOf(schedule);
   if (parts > 1)
-    emitReducedParts(spec, op, module, (symbol + kJoinSuffix).str(), parts);
-  return emitReduceLoops(spec, op, module, symbol, {schedule.getLanes()}, parts, parts > 1);
+    emitReducedParts(spec, op, module, (symbol + kJoinSuffix).str(), parts, side);
+  return emitReduceLoops(spec, op, module, symbol, {schedule.getLanes(), 1, side}, parts, parts > 1);
+}
+
+cpu::EmittedKernel cuda::emitReduceBy(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol,
+                                      ScheduleAttr schedule) {
+  return emitReduceOf(spec, module, symbol, schedule, /*side=*/1);
 }
 
 cpu::EmittedKernel cuda::emitBlockReduce(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
   return emitReduceBy(spec, module, symbol, spec.schedule());
+}
+
+cpu::EmittedKernel cuda::emitBlockColumns(cuda::KernelSpec &spec, ModuleOp module, StringRef symbol) {
+  return emitReduceOf(spec, module, symbol, spec.schedule(), kSide);
 }
 
 Value cuda::rowOperand(cuda::KernelSpec &spec) {

@@ -20,6 +20,9 @@ int64_t threadsFor(DimExpr length, int64_t lanes = 1, int64_t most = kMostThread
 
 std::string planBlockReduce(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
 cpu::EmittedKernel emitBlockReduce(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
+/// A reduction whose results lie side by side: a block has 32 of them.
+std::string planBlockColumns(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
+cpu::EmittedKernel emitBlockColumns(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
 std::string planBlockRow(KernelSpec &spec, llvm::StringRef name, ScheduleAttr &schedule);
 cpu::EmittedKernel emitBlockRow(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef symbol);
 

@@ -72,6 +72,12 @@ BlockWalk::BlockWalk(cpu::KernelFunction &fn, DimExpr length, Walkers walkers, i
     : fn(fn), b(fn.b), length(fn.spec.dims.resolve(length)), walkers(walkers), lanes(lanes) {
   thread = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   number = thread;
+  assert((walkers.side == 1 || (lanes == 1 && walkers.cluster == 1)) &&
+         "rows side by side have no vectors, no clusters");
+  if (walkers.side > 1) {
+    row = arith::RemUIOp::create(b, thread, fn.index(walkers.side));
+    number = arith::DivUIOp::create(b, thread, fn.index(walkers.side));
+  }
   if (walkers.cluster > 1) {
     meetCluster();
     rank = arith::IndexCastUIOp::create(b, b.getIndexType(), NVVM::ClusterId::create(b, b.getI32Type()));
@@ -188,7 +194,22 @@ Value BlockWalk::joinBlocks(Value value, cpu::Join join) {
   return total;
 }
 
+Value BlockWalk::joinSide(Value value, cpu::Join join) {
+  Value totals = shared(walkers.threads, value.getType());
+  NVVM::Barrier0Op::create(b); // what an earlier chunk left has been read
+  fn.store(value, totals, thread);
+  NVVM::Barrier0Op::create(b);
+  Value total = fn.load(totals, row, value.getType());
+  for (int64_t i = 1; i < walkers.all(); ++i) {
+    Value place = arith::AddIOp::create(b, row, fn.index(i * walkers.side));
+    total = join(total, fn.load(totals, place, value.getType()));
+  }
+  return total;
+}
+
 Value BlockWalk::joinThreads(Value value, cpu::Join join) {
+  if (row)
+    return joinSide(value, join);
   for (int64_t mask = kWarp / 2; mask > 0; mask /= 2)
     value = join(value, exchange(b, value, mask));
   int64_t warps = walkers.threads / kWarp;

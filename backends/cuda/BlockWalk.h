@@ -6,6 +6,10 @@
 // exchanges, lane i with i xor 16, 8, 4, 2, 1; the warps' totals go through shared memory and every thread combines
 // them in order, so that all have the same bits. No order depends on what runs first.
 //
+// Rows that lie side by side in memory (sums of columns) are walked 32 at once: thread t has row t mod 32 and takes
+// columns t / 32, t / 32 + threads / 32, ..., so that the lanes of a warp read neighbours. What a row's threads have
+// goes through shared memory and is combined in the order of the threads.
+//
 // A row of few vectors a thread stays in registers from one walk to the next.
 //
 // Where the blocks of a cluster (sm_90a) walk a row together, thread t of block r is number r * threads + t of all of
@@ -27,7 +31,8 @@ inline constexpr int64_t kVectorBytes = 16;
 struct Walkers {
   int64_t threads;     // of a block, a power of two from 32 on
   int64_t cluster = 1; // blocks that walk it together
-  int64_t all() const { return threads * cluster; }
+  int64_t side = 1;    // rows that lie side by side, of which thread t has number t mod `side`; 1: one row
+  int64_t all() const { return threads / side * cluster; }
 };
 
 class BlockWalk final : public cpu::RowWalk {
@@ -53,6 +58,8 @@ private:
   mlir::Value combineColumns(mlir::Value identity, int64_t block, cpu::Join join, Step step);
   /// Of all threads of the block; in all of them.
   mlir::Value joinThreads(mlir::Value value, cpu::Join join);
+  /// Of all threads of each row side by side; in all of them.
+  mlir::Value joinSide(mlir::Value value, cpu::Join join);
   /// Of all blocks of the cluster; in all of them.
   mlir::Value joinBlocks(mlir::Value value, cpu::Join join);
   /// Numbers of that type in the block's shared memory.
@@ -65,6 +72,7 @@ private:
   Walkers walkers;
   int64_t lanes;
   mlir::Value thread, rank;  // its number in the block and that of the block in the cluster (null: no cluster)
+  mlir::Value row;           // null where there is one
   mlir::Value number, first; // its number among all and its first column, as indices
   llvm::SmallVector<Kept> kept;
 };

@@ -92,9 +92,11 @@ static DimExpr resolvedProduct(cuda::KernelSpec &spec, ArrayRef<DimExpr> sizes) 
 std::string cuda::planClusterReduce(cuda::KernelSpec &spec, StringRef name, ScheduleAttr &schedule) {
   if (!canBeWide(spec.target().name))
     return "sm_90a alone has clusters";
-  ScheduleAttr block;
+  ScheduleAttr block, columns;
   if (std::string refusal = planBlockReduce(spec, "block_reduce", block); !refusal.empty())
     return refusal;
+  if (!schedule && planBlockColumns(spec, "block_columns", columns).empty())
+    return "its results lie side by side";
   auto op = cast<ReduceOp>(cpu::findShapedRoot(spec));
   auto [length, lanes] = columnsOfReduce(spec, op);
   Work work{resolvedProduct(spec, spec.sizes->dims(op.getResult())), length,

@@ -93,6 +93,7 @@ static const KernelForm forms[] = {
     {"update", Chunk::Thread, 256, planOnly<planUpdate>, emitUpdate},
     {"block_transpose", Chunk::Block, 0, planBlockTranspose, emitBlockTranspose},
     {"vectors", Chunk::Thread, 256, planVectors, emitVectors},
+    {"block_columns", Chunk::Block, 0, planBlockColumns, emitBlockColumns},
     {"cluster_reduce", Chunk::Block, 0, planClusterReduce, emitClusterReduce},
     {"cluster_row", Chunk::Block, 0, planClusterRow, emitClusterRow, 2 * kThreadsAtOnce},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},

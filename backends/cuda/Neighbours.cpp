@@ -141,7 +141,8 @@ static void addFromClusters(cuda::KernelSpec &spec, ScheduleAttr now, Schedules 
     wanted.push_back(planned);
 }
 
-/// Of `block_reduce`, `block_row` and `block_order`: threads, and parts of a sum; or clusters.
+/// Of `block_reduce`, `block_columns`, `block_row` and `block_order`: threads, and parts of a sum; or
+/// clusters.
 static void addBlocks(ScheduleAttr now, Schedules &wanted) {
   addClusters(now, clusterSiblingOf(now.getEmitter()), now.getLanes(), wanted);
   int64_t parts = now.getTile().empty() ? 1 : now.getTile().front();
@@ -153,7 +154,7 @@ static void addBlocks(ScheduleAttr now, Schedules &wanted) {
   };
   for (int64_t threads : {now.getLanes() * 2, now.getLanes() / 2})
     add(threads, parts);
-  if (now.getEmitter() == "block_reduce")
+  if (now.getEmitter() == "block_reduce" || now.getEmitter() == "block_columns" || now.getEmitter() == "block_running")
     for (int64_t other : {parts * 2, parts * 4, parts / 2, int64_t(1)})
       add(now.getLanes(), std::max<int64_t>(other, 1));
 }
@@ -168,7 +169,8 @@ SmallVector<ScheduleAttr> CudaBackend::neighbours(schedule::KernelSpec &given) {
     addProducts(spec, now, wanted);
   else if (form.contains("attention"))
     addAttention(spec, now, wanted);
-  else if (form == "block_reduce" || form == "block_row" || form == "block_order")
+  else if (form == "block_reduce" || form == "block_columns" || form == "block_row" || form == "block_running" ||
+           form == "block_order")
     addBlocks(now, wanted);
   else if (form.starts_with("cluster_"))
     addFromClusters(spec, now, wanted);
