@@ -2,6 +2,7 @@
 
 #include "backends/cuda/KernelForms.h"
 #include "backends/cpu/emit/Emitters.h"
+#include "backends/cuda/ArgReduceForm.h"
 #include "backends/cuda/AttentionForms.h"
 #include "backends/cuda/AttentionWgmma.h"
 #include "backends/cuda/BlockForms.h"
@@ -94,6 +95,7 @@ static const KernelForm forms[] = {
     {"block_transpose", Chunk::Block, 0, planBlockTranspose, emitBlockTranspose},
     {"vectors", Chunk::Thread, 256, planVectors, emitVectors},
     {"block_columns", Chunk::Block, 0, planBlockColumns, emitBlockColumns},
+    {"block_arg_reduce", Chunk::Block, 0, planBlockArgReduce, emitBlockArgReduce},
     {"cluster_reduce", Chunk::Block, 0, planClusterReduce, emitClusterReduce},
     {"cluster_row", Chunk::Block, 0, planClusterRow, emitClusterRow, 2 * kThreadsAtOnce},
     {"block_reduce", Chunk::Block, 0, planBlockReduce, emitBlockReduce},

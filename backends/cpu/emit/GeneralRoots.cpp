@@ -2,6 +2,7 @@
 //
 // One element of each root op, as scalar loops over its operands.
 
+#include "backends/cpu/emit/ArgReduce.h"
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
 #include "ir/Contraction.h"
@@ -284,9 +285,8 @@ static Value reduceWindowElement(KernelFunction &fn, KernelElements &elements, R
   return narrow(b, b.getLoc(), total, elementType);
 }
 
-/// True when `value` takes the place of `best`: NaN first, then the greater (lesser), among equals the first or the
-/// last.
-static Value winsOver(ImplicitLocOpBuilder &b, ArgReduceOp op, Type elementType, Value value, Value best) {
+Value sinter::cpu::winsOver(ImplicitLocOpBuilder &b, ArgReduceOp op, Value value, Value best) {
+  Type elementType = getElementTypeOrSelf(op.getOperand());
   bool max = op.getCombiner() == Combiner::max, last = op.getLast();
   if (isa<FloatType>(elementType)) {
     using P = arith::CmpFPredicate;
@@ -306,7 +306,7 @@ static Value winsOver(ImplicitLocOpBuilder &b, ArgReduceOp op, Type elementType,
 static Value argReduceElement(KernelFunction &fn, KernelElements &elements, ArgReduceOp op, ArrayRef<LaneIndex> index) {
   ImplicitLocOpBuilder &b = fn.b;
   auto axis = static_cast<int64_t>(op.getAxis());
-  Type elementType = getElementTypeOrSelf(op.getOperand()), stored = signless(elementType);
+  Type stored = signless(getElementTypeOrSelf(op.getOperand()));
   Value size = fn.materialize(fn.spec.sizes->dims(op.getOperand())[axis]);
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(stored));
   Value best = fn.loop(
@@ -315,7 +315,7 @@ static Value argReduceElement(KernelFunction &fn, KernelElements &elements, ArgR
         full.insert(full.begin() + axis, elements.uniform(i));
         Value value = elements.load(op.getOperand(), full);
         Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, i, fn.index(0));
-        Value wins = winsOver(b, op, elementType, value, carried[0]);
+        Value wins = winsOver(b, op, value, carried[0]);
         wins = arith::OrIOp::create(b, isFirst, wins);
         return {arith::SelectOp::create(b, wins, value, carried[0]), arith::SelectOp::create(b, wins, i, carried[1])};
       })[1];
