@@ -7,6 +7,7 @@
 #include "backends/cuda/AttentionWgmma.h"
 #include "backends/cuda/BlockForms.h"
 #include "backends/cuda/BlockOrder.h"
+#include "backends/cuda/BlockRunning.h"
 #include "backends/cuda/BlockScatter.h"
 #include "backends/cuda/ClusterForms.h"
 #include "backends/cuda/Gpus.h"
@@ -106,6 +107,7 @@ static const KernelForm forms[] = {
     {"scatter", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitScatter>},
     {"block_order", Chunk::Block, 0, planBlockOrder, emitBlockOrder, 2 * kThreadsAtOnce},
     {"order", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitOrder>},
+    {"block_running", Chunk::Block, 0, planBlockRunning, emitBlockRunning},
     {"running", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitRunning>},
     {"triangular", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitTriangular>},
     {"general", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitGeneral>},

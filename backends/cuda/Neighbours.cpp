@@ -141,7 +141,7 @@ static void addFromClusters(cuda::KernelSpec &spec, ScheduleAttr now, Schedules 
     wanted.push_back(planned);
 }
 
-/// Of `block_reduce`, `block_columns`, `block_row` and `block_order`: threads, and parts of a sum; or
+/// Of `block_reduce`, `block_columns`, `block_row`, `block_running` and `block_order`: threads, and parts of a sum; or
 /// clusters.
 static void addBlocks(ScheduleAttr now, Schedules &wanted) {
   addClusters(now, clusterSiblingOf(now.getEmitter()), now.getLanes(), wanted);

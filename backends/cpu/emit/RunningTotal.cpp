@@ -23,8 +23,19 @@ SmallVector<Value> RunningTotal::next(ValueRange carried, Value element) {
   Value value = widen(b, loc, element, accumulator, isUnsigned(type));
   if (isWide)
     value = arith::ExtFOp::create(b, b.getF64Type(), value);
+  return combineWith(carried, value);
+}
+
+SmallVector<Value> RunningTotal::join(ValueRange first, ValueRange second) {
+  SmallVector<Value> joined = combineWith(first, second[0]);
+  if (isCompensated)
+    joined[1] = arith::AddFOp::create(b, joined[1], second[1]);
+  return joined;
+}
+
+SmallVector<Value> RunningTotal::combineWith(ValueRange carried, Value value) {
   Type carriedType = isWide ? Type(b.getF64Type()) : type;
-  Value total = combine(b, loc, combiner, carriedType, carried[0], value);
+  Value total = combine(b, b.getLoc(), combiner, carriedType, carried[0], value);
   if (!isCompensated)
     return {total};
   Value added = arith::SubFOp::create(b, total, carried[0]);

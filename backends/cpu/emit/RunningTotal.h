@@ -21,10 +21,15 @@ public:
   /// The values of a combination of nothing: one, or two of the same type.
   llvm::SmallVector<mlir::Value> start;
   llvm::SmallVector<mlir::Value> next(mlir::ValueRange carried, mlir::Value element);
+  /// What two combinations are together, of the elements of `first` and then those of `second`.
+  llvm::SmallVector<mlir::Value> join(mlir::ValueRange first, mlir::ValueRange second);
   /// The result's element.
   mlir::Value value(mlir::ValueRange carried);
 
 private:
+  /// `value` has the type of what is carried.
+  llvm::SmallVector<mlir::Value> combineWith(mlir::ValueRange carried, mlir::Value value);
+
   mlir::ImplicitLocOpBuilder &b;
   Combiner combiner;
   mlir::Type type, accumulator;
