@@ -9,6 +9,7 @@
 #include "backends/cuda/BlockOrder.h"
 #include "backends/cuda/BlockRunning.h"
 #include "backends/cuda/BlockScatter.h"
+#include "backends/cuda/BlockTriangular.h"
 #include "backends/cuda/ClusterForms.h"
 #include "backends/cuda/Gpus.h"
 #include "backends/cuda/ProductForms.h"
@@ -108,7 +109,9 @@ static const KernelForm forms[] = {
     {"block_order", Chunk::Block, 0, planBlockOrder, emitBlockOrder, 2 * kThreadsAtOnce},
     {"order", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitOrder>},
     {"block_running", Chunk::Block, 0, planBlockRunning, emitBlockRunning},
+    {"block_determinant", Chunk::Block, 0, planBlockDeterminant, emitBlockDeterminant, 2 * kThreadsAtOnce},
     {"running", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitRunning>},
+    {"block_triangular", Chunk::Block, 0, planBlockTriangular, emitBlockTriangular, 2 * kThreadsAtOnce},
     {"triangular", Chunk::Thread, 32, planOnly<planLoops>, emitLoops<cpu::emitTriangular>},
     {"general", Chunk::Thread, 256, planOnly<planLoops>, emitLoops<cpu::emitGeneral>},
 };

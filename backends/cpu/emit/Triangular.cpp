@@ -10,24 +10,17 @@
 // nothing is packed. It works on a copy that is padded to whole tiles by the identity; the lower factor is transposed
 // on the way in and out.
 
-#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/MicroKernel.h"
-#include "backends/cpu/emit/Single.h"
-#include "ir/Contraction.h"
+#include "backends/cpu/emit/TriangularForm.h"
 
 using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
 namespace {
-/// Element (i, j) lies at base + i * row + j * column; strides may be negative.
-struct MatrixView {
-  Value buffer, base, row, column;
-};
-
-class TriangularEmitter {
+class TriangularEmitter : TriangularForm {
 public:
-  TriangularEmitter(SingleKernel &k, Type type) : k(k), b(k.b), type(type) {
+  TriangularEmitter(SingleKernel &k, Type type) : TriangularForm(k, type) {
     ScheduleAttr schedule = k.fn.spec.schedule();
     lanes = schedule.getLanes();
     if (schedule.getTile().empty())
@@ -51,16 +44,6 @@ private:
     SmallVector<Value> masks;
   };
 
-  Value index(int64_t value) { return k.fn.index(value); }
-  Value at(const MatrixView &view, Value i, Value j) {
-    return k.add(view.base, k.add(k.mul(i, view.row), k.mul(j, view.column)));
-  }
-  Value element(const MatrixView &view, Value i, Value j) {
-    return memref::LoadOp::create(b, view.buffer, ValueRange{at(view, i, j)});
-  }
-  void store(Value value, const MatrixView &view, Value i, Value j) {
-    memref::StoreOp::create(b, value, view.buffer, ValueRange{at(view, i, j)});
-  }
   Value load(VectorType vector, const MatrixView &view, Value i, Value j, Value mask = nullptr) {
     if (!mask)
       return vector::LoadOp::create(b, vector, view.buffer, ValueRange{at(view, i, j)});
@@ -73,26 +56,11 @@ private:
     else
       vector::StoreOp::create(b, value, view.buffer, ValueRange{at(view, i, j)});
   }
-  Value number(double value) { return arith::ConstantOp::create(b, b.getFloatAttr(type, value)); }
   /// sum - factor * vector
   Value subtract(Value sum, Value factor, Value vector) {
     Value spread = vector::BroadcastOp::create(b, cast<VectorType>(vector.getType()), arith::NegFOp::create(b, factor));
     return vector::FMAOp::create(b, spread, vector, sum);
   }
-  /// The root of a pivot: NaN unless it is positive.
-  Value root(Value pivot) {
-    Value positive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, pivot, number(0));
-    Value nan = number(std::numeric_limits<double>::quiet_NaN());
-    return k.select(positive, math::SqrtOp::create(b, pivot), nan);
-  }
-  MatrixView viewOf(Value buffer, Value base, Value row) { return {buffer, base, row, index(1)}; }
-  Value inputOf(Value tensor) { return k.fn.input(cast<BlockArgument>(tensor).getArgNumber()); }
-  /// System `number` of a batch as one that is solved from its first row on.
-  struct System {
-    MatrixView matrix, from, to;
-  };
-  System systemOf(TriangularSolveOp op, Value number, Value n, Value m);
-  MatrixView reversed(MatrixView view, Value n, bool columns);
 
   void emitTile(const MatrixView &t, const MatrixView &from, const MatrixView &to, Value first, int64_t rows,
                 const Strip &strip, bool unit);
@@ -102,27 +70,9 @@ private:
   void fillWorkspace(const MatrixView &from, const MatrixView &u, Value n, Value padded, Value rowSize, bool lower);
   void writeFactor(const MatrixView &u, const MatrixView &to, Value n, bool lower);
 
-  /// Passes `init` through the steps [0, end) of a sum over rows that are done, `together` at once, by blocks.
-  SmallVector<Value> sumDone(Value end, int64_t together, ValueRange init,
-                             llvm::function_ref<SmallVector<Value>(Value, ValueRange)> step);
-
-  SingleKernel &k;
-  ImplicitLocOpBuilder &b;
-  Type type;
-  DimExpr order; // rows of the system
   int64_t lanes = 16, tileRows = 8, maxVectors = 3;
 };
 } // namespace
-
-SmallVector<Value> TriangularEmitter::sumDone(Value end, int64_t together, ValueRange init,
-                                              llvm::function_ref<SmallVector<Value>(Value, ValueRange)> step) {
-  SmallVector<Value> zeros = llvm::map_to_vector(
-      init, [&](Value value) -> Value { return arith::ConstantOp::create(b, b.getZeroAttr(value.getType())); });
-  return sumRange(
-      k.fn, index(0), end, order, kProductBlock * together, init, zeros,
-      [&](Value x, Value y) { return joinFloats(b, x, y); },
-      [&](Value low, Value high, ValueRange start) { return k.fn.loop(low, high, together, start, step); });
-}
 
 void TriangularEmitter::emitTile(const MatrixView &t, const MatrixView &from, const MatrixView &to, Value first,
                                  int64_t rows, const Strip &strip, bool unit) {
@@ -217,26 +167,6 @@ void TriangularEmitter::emitVectorTile(const MatrixView &t, const MatrixView &fr
 }
 
 //===- triangular_solve ----------------------------------------------------------------------===//
-
-MatrixView TriangularEmitter::reversed(MatrixView view, Value n, bool columns) {
-  Value last = k.sub(n, index(1)), zero = index(0);
-  view.base = at(view, last, columns ? last : zero);
-  view.row = k.sub(zero, view.row);
-  if (columns)
-    view.column = k.sub(zero, view.column);
-  return view;
-}
-
-TriangularEmitter::System TriangularEmitter::systemOf(TriangularSolveOp op, Value number, Value n, Value m) {
-  MatrixView t = viewOf(inputOf(op.getMatrix()), k.mul(number, k.mul(n, n)), n);
-  if (op.getTranspose())
-    std::swap(t.row, t.column);
-  Value base = k.mul(number, k.mul(n, m));
-  MatrixView from = viewOf(inputOf(op.getRhs()), base, m), to = viewOf(k.fn.result(0), base, m);
-  if (op.getLower() != op.getTranspose())
-    return {t, from, to};
-  return {reversed(t, n, /*columns=*/true), reversed(from, n, /*columns=*/false), reversed(to, n, /*columns=*/false)};
-}
 
 void TriangularEmitter::emitSolve(TriangularSolveOp op) {
   DimContext &dims = k.dims();
@@ -452,12 +382,8 @@ void TriangularEmitter::emitPlainCholesky(CholeskyOp op) {
   order = sizes.back();
   Value n = k.size(order);
   k.chunkRows(k.dims().product(batch), k.dims().constant(1), [&](Value matrix, Value) {
-    Value base = k.mul(matrix, k.mul(n, n));
-    MatrixView a = viewOf(inputOf(op.getOperand()), base, n), l = viewOf(k.fn.result(0), base, n);
-    if (!op.getLower()) {
-      std::swap(a.row, a.column);
-      std::swap(l.row, l.column);
-    }
+    Factor factor = factorOf(op, matrix, n);
+    const MatrixView &a = factor.matrix, &l = factor.factor;
     k.fn.loop(index(0), n, 1, [&](Value i) {
       auto eliminated = [&](Value j) {
         return sumDone(j, 1, ValueRange{element(a, i, j)},
@@ -477,10 +403,8 @@ void TriangularEmitter::emitPlainCholesky(CholeskyOp op) {
 
 Plan sinter::cpu::planTriangular(KernelSpec &spec, ScheduleAttr) {
   Operation *root = singleRoot(spec);
-  if (!isa_and_nonnull<CholeskyOp, TriangularSolveOp>(root))
-    return Plan::refuse("it is no cholesky or triangular_solve alone");
-  if (!llvm::all_of(root->getOperands(), llvm::IsaPred<BlockArgument>))
-    return Plan::refuse("an operand is computed");
+  if (std::string refusal = TriangularForm::refusal(root); !refusal.empty())
+    return Plan::refuse(refusal);
   Plan plan;
   if (spec.options.optLevel == 0) { // one element after the other
     plan.setLanes(1);
