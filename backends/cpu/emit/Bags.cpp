@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // bag_sum: lanes run along the slices' last axis, and as many vectors of it as registers hold go through a bag
-// together, so that each row is visited once. A bag is one thread's, its elements are added in order (by blocks,
-// BlockSums.h): any number of threads gives the same bits.
+// together, so that each row is visited once; plain code has a walk for each element. A bag is one thread's, its
+// elements are added in order (by blocks, BlockSums.h): any number of threads gives the same bits.
 
 #include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/General.h"
@@ -29,7 +29,9 @@ private:
     KernelElements *elements;
     Value at;
   };
+  void openBag(Value bag);
   void sumBag(Value bag);
+  void sumElement(Value flat);
   void sumColumns(ArrayRef<Column> columns);
   SmallVector<LaneIndex> index(const Column &column, Value row);
   Value rowOf(Value i);
@@ -107,7 +109,7 @@ int64_t BagEmitter::together() {
   return size.isConstant() ? std::min(kTogether, size.constant() / lanes) : kTogether / 2;
 }
 
-void BagEmitter::sumBag(Value at) {
+void BagEmitter::openBag(Value at) {
   bag = at;
   auto split = [&](Value i) { return k.indexElement(op.getSplits(), {i}); };
   begin = k.max(split(at), k.fn.index(0));
@@ -115,6 +117,19 @@ void BagEmitter::sumBag(Value at) {
   // A table without rows gives nothing.
   end = k.select(k.less(k.fn.index(0), k.size(operandSizes.front())), end, begin);
   outer.clear();
+}
+
+void BagEmitter::sumElement(Value flat) {
+  SmallVector<Value> at = k.fn.delinearize(flat, sizes);
+  openBag(at.front());
+  KernelElements scalars(k.fn, 1);
+  Value column = sizes.size() > 1 ? at.pop_back_val() : Value();
+  outer.assign(at.begin() + 1, at.end());
+  sumColumns(Column{&scalars, column});
+}
+
+void BagEmitter::sumBag(Value at) {
+  openBag(at);
   if (sizes.size() == 1) {
     KernelElements scalars(k.fn, 1);
     return sumColumns(Column{&scalars, nullptr});
@@ -142,6 +157,11 @@ void BagEmitter::sumBag(Value at) {
 
 EmittedKernel BagEmitter::emit() {
   DimContext &dims = k.dims();
+  if (k.fn.spec.options.optLevel == 0) { // one element after the other, on a GPU a thread for each
+    k.chunkRows(dims.product(sizes), dims.constant(k.fn.spec.schedule().getChunk()),
+                [&](Value flat, Value) { sumElement(flat); });
+    return k.finish();
+  }
   DimExpr slice = dims.product(ArrayRef(sizes).drop_front());
   DimExpr perChunk = dims.floorDiv(dims.constant(k.fn.spec.schedule().getChunk()), dims.max(slice, dims.constant(1)));
   k.chunkRows(sizes.front(), perChunk, [&](Value row, Value) { sumBag(row); });
