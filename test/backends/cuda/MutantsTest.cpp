@@ -52,6 +52,33 @@ constexpr const char *kMap = R"(func.func @f(%x: tensor<3x200xf32>) -> tensor<20
   %r = sinter.neg %t : (tensor<200x3xf32>) -> tensor<200x3xf32>
   return %r : tensor<200x3xf32>
 })";
+/// Six tiles of a block each, of which four are not whole.
+constexpr const char *kTurned = R"(func.func @f(%x: tensor<40x70xf32>) -> tensor<70x40xf32> {
+  %r = sinter.kernel map(%x) {schedule = #sinter.schedule<block_transpose, lanes = 256>} : (tensor<40x70xf32>) -> tensor<70x40xf32> {
+  ^bb0(%a: tensor<40x70xf32>):
+    %t = sinter.transpose %a {permutation = array<i64: 1, 0>} : (tensor<40x70xf32>) -> tensor<70x40xf32>
+    sinter.yield(%t) : tensor<70x40xf32>
+  }
+  return %r : tensor<70x40xf32>
+})";
+/// Columns of a tile that is whole and of one that is not, in three parts.
+constexpr const char *kColumns = R"(func.func @f(%x: tensor<201x40xf32>) -> tensor<40xf32> {
+  %r = sinter.kernel reduce(%x) {schedule = #sinter.schedule<block_columns, lanes = 256, tile = [3]>} : (tensor<201x40xf32>) -> tensor<40xf32> {
+  ^bb0(%a: tensor<201x40xf32>):
+    %s = sinter.reduce add %a axes = [0] : (tensor<201x40xf32>) -> tensor<40xf32>
+    sinter.yield(%s) : tensor<40xf32>
+  }
+  return %r : tensor<40xf32>
+})";
+/// Two rounds of a block, and some elements of a third.
+constexpr const char *kRunning = R"(func.func @f(%x: tensor<2x603xi32>) -> tensor<2x603xi32> {
+  %r = sinter.kernel single(%x) {schedule = #sinter.schedule<block_running, lanes = 64>} : (tensor<2x603xi32>) -> tensor<2x603xi32> {
+  ^bb0(%a: tensor<2x603xi32>):
+    %s = sinter.cumulative add %a {axis = 1 : i64} : (tensor<2x603xi32>) -> tensor<2x603xi32>
+    sinter.yield(%s) : tensor<2x603xi32>
+  }
+  return %r : tensor<2x603xi32>
+})";
 constexpr const char *kGather = R"(func.func @f(%x: tensor<20x17xf32>, %i: tensor<7xi64>) -> tensor<7x17xf32> {
   %r = sinter.gather %x, %i {axis = 0 : i64} : (tensor<20x17xf32>, tensor<7xi64>) -> tensor<7x17xf32>
   return %r : tensor<7x17xf32>
@@ -163,6 +190,9 @@ const Program kPrograms[] = {
     {"clusters", kClusters, {{{3, 201}, {}}}, false},
     {"scatter", kScatter, {{{9, 3}, {}}, {{300, 1}, {3, 8, 0, -1, 3, 12, 5, 3, -9, 2, 7}}, {{300, 3}, kSmall}}},
     {"map", kMap, {{{3, 200}, {}}}},
+    {"turned", kTurned, {{{40, 70}, {}}}, false},
+    {"columns", kColumns, {{{201, 40}, {}}}, false},
+    {"running", kRunning, {{{2, 603}, {3, -1, 4, -1, 5, -9, 2, -6}}}, false},
     {"gather", kGather, {{{20, 17}, {}}, {{7}, {0, 3, -1, 19, 2, 1, -20}}}},
     {"tile", kProductF32.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
     {"mma", kProductF16.c_str(), {{{70, 40}, {}}, {{40, 72}, {}}}},
@@ -233,6 +263,16 @@ const Mutant kMutants[] = {
     {"no element stored", "map", R"(\tst\.global\.b32.*)", ""},
     {"the neighbour's element", "map", R"((\tld\.global\.b32.*\[%rd[0-9]+)(\];))", "$1+4$2"},
     {"a row that is one element longer", "map", R"((\tmad\.lo\.s64.*), 800,(.*))", "$1, 804,$2"},
+    {"no barrier before a tile is read", "turned", R"(\tbar\.sync.*)", "", true},
+    {"an element that is not in the tile", "turned", R"(\tst\.shared\.b32.*)", "", true},
+    {"a row of a tile that is not written", "turned", R"(\tst\.global\.b32.*)", "", true},
+    {"a row past the tile's", "turned", R"((\tld\.shared\.b32.*\[%rd[0-9]+)(\];))", "$1+4$2"},
+    {"no barrier before shares are joined", "columns", R"(\tbar\.sync.*)", "", true},
+    {"a share too few", "columns", R"((\tld\.shared\.b32.*\+)896(\];))", "$01768$2"},
+    {"a result that is not there", "columns", R"((\tsetp\.gt\.s64.*), 39;)", "$1, 40;"},
+    {"no barrier before warps' totals are read", "running", R"(\tbar\.sync.*)", "", true},
+    {"another lane of a scan", "running", R"((\tadd\.s32.*), -16;)", "$1, -8;"},
+    {"an element past the row", "running", R"((\tsetp\.gt\.u64.*), 602;)", "$1, 603;", true},
     {"a negative position that stays", "gather", R"((\tsetp\.lt\.s64.*), 0;)", "$1, -100;"},
     {"position 0 from the end", "gather", R"((\tsetp\.lt\.s64.*), 0;)", "$1, 1;"},
     {"a tile that is not waited for", "tile", R"((\tcp\.async\.wait_group.*)0;)", "$1 1;", true},
