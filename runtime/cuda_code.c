@@ -99,8 +99,13 @@ int32_t srtCudaReadKernels(Program *program, char **ptx, char *why) {
   return SINTER_OK;
 }
 
-/// `isTooNew`, where it is not null, takes the place of an error of a driver that does not know the PTX's version.
-static int32_t loadModule(Program *program, const char *ptx, CudaModule *module, int *isTooNew, char *why) {
+/// A part of the code. `isTooNew`, where it is not null, takes the place of an error of a driver that does not know the
+/// PTX's version.
+static int32_t loadModule(Program *program, const char *part, const char *ptx, CudaModule *module, int *isTooNew,
+                          char *why) {
+  int32_t status = srtCudaLoadReady(program, part, ptx, module, why);
+  if (status || *module)
+    return status;
   char log[4096] = "";
   int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
   void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -146,15 +151,18 @@ int32_t srtCudaLoadCode(Program *program, char *ptx, char *why) {
   if (given && *given && !isOff && strcmp(given, "on") != 0)
     return srtCudaExplain(why, SINTER_INVALID_ARGUMENT, "SINTER_CUDA_WGMMA requires on or off, got '%.60s'", given);
   int isWide = !isOff && program->driver.hasWide && major == 9 && minor == 0;
+  int32_t status = srtCudaTakeCubins(program, ptx, why);
+  if (status)
+    return status;
   char *widePtx = strstr(ptx, WIDE_PTX);
   if (widePtx) {
     *widePtx = 0;
     widePtx += sizeof WIDE_PTX - 1;
   }
   int isTooNew = 0;
-  int32_t status = loadModule(program, ptx, &program->module, NULL, why);
+  status = loadModule(program, "all", ptx, &program->module, NULL, why);
   if (!status && widePtx && isWide)
-    status = loadModule(program, widePtx, &program->wideModule, &isTooNew, why);
+    status = loadModule(program, "wide", widePtx, &program->wideModule, &isTooNew, why);
   if (status)
     return status;
   isWide &= !isTooNew; // the kernels beside them run

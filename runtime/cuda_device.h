@@ -182,6 +182,8 @@ typedef struct Program {
   CudaStream stream;
   CudaAddress weights;
   char *code; // with a 0 behind each kernel's name and at the end
+  int64_t codeBytes;
+  const char *cubins; // those in the code, null where there are none
   Kernel *kernels;
   int32_t numKernels;
   uint64_t id, epoch;    // no other program has the number; counts the sessions that ended
@@ -208,6 +210,13 @@ int32_t srtCudaReadKernels(Program *program, char **ptx, char *why);
 /// Loads all kernels of the PTX. Wide ones, which may follow it, are left out on other GPUs, and by drivers that know
 /// none.
 int32_t srtCudaLoadCode(Program *program, char *ptx, char *why);
+
+// cuda_cubin.c
+/// Finds the cubins behind the PTX. A status, with the reason in `why`.
+int32_t srtCudaTakeCubins(Program *program, char *ptx, char *why);
+/// Loads code that is compiled already: of the module for `part` ("all" or "wide") of its code, or of the cache, which
+/// may compile the PTX for it. `*module` is null where there is none, and the PTX is to be loaded. A status as above.
+int32_t srtCudaLoadReady(Program *program, const char *part, const char *ptx, CudaModule *module, char *why);
 
 // cuda_maps.c
 /// Reads what is behind `map ` in a line of the code; false for what makes no sense.

@@ -56,6 +56,12 @@ int32_t srtCudaDriverOpen(CudaDriver *driver, char *why) {
   driver->hasEvents &= driver->field != NULL;
   CUDA_EVENT_FUNCTIONS(CUDA_FIND_EVENT)
 #undef CUDA_FIND_EVENT
+  driver->hasLinks = 1;
+#define CUDA_FIND_LINK(field, name, parameters)                                                                        \
+  *(void **)&driver->field = dlsym(driver->library, #name);                                                            \
+  driver->hasLinks &= driver->field != NULL;
+  CUDA_LINK_FUNCTIONS(CUDA_FIND_LINK)
+#undef CUDA_FIND_LINK
   int error = driver->init(0);
   if (!error)
     return SINTER_OK;

@@ -17,6 +17,7 @@ typedef struct CudaFunction_ *CudaFunction;
 typedef struct CudaStream_ *CudaStream;
 typedef struct CudaEvent_ *CudaEvent;
 #define CUDA_EVENT_DEFAULT 0
+typedef struct CudaLink_ *CudaLink;
 typedef struct CudaGraph_ *CudaGraph;
 typedef struct CudaNode_ *CudaNode;
 typedef struct CudaGraphExec_ *CudaGraphExec;
@@ -90,6 +91,7 @@ enum {
   CUDA_MAP_BF16 = 9,
   CUDA_MAP_SWIZZLE_128 = 3,
   CUDA_MAP_L2_256 = 3,
+  CUDA_INPUT_PTX = 1,
   CUDA_JIT_ERROR_LOG = 5,
   CUDA_JIT_ERROR_LOG_BYTES = 6
 };
@@ -175,16 +177,27 @@ enum {
   X(eventRecord, cuEventRecord, (CudaEvent event, CudaStream stream))                                                  \
   X(eventElapsed, cuEventElapsedTime, (float *milliseconds, CudaEvent from, CudaEvent to))
 
+/// Those that make code of PTX.
+#define CUDA_LINK_FUNCTIONS(X)                                                                                         \
+  X(driverVersion, cuDriverGetVersion, (int *version))                                                                 \
+  X(linkCreate, cuLinkCreate_v2, (unsigned count, int *options, void **values, CudaLink *link))                        \
+  X(linkAdd, cuLinkAddData_v2,                                                                                         \
+    (CudaLink link, int type, void *data, size_t bytes, const char *name, unsigned count, int *options,                \
+     void **values))                                                                                                   \
+  X(linkComplete, cuLinkComplete, (CudaLink link, void **image, size_t *bytes))                                        \
+  X(linkDestroy, cuLinkDestroy, (CudaLink link))
+
 typedef struct CudaDriver {
   void *library;
   int32_t hasGraphs, hasControl, hasWide; // all functions of graphs; those of loops and branches as well
-  int32_t hasEvents;
+  int32_t hasEvents, hasLinks;
 #define CUDA_FIELD(field, name, parameters) int(*field) parameters;
   CUDA_FUNCTIONS(CUDA_FIELD)
   CUDA_GRAPH_FUNCTIONS(CUDA_FIELD)
   CUDA_CONTROL_FUNCTIONS(CUDA_FIELD)
   CUDA_WIDE_FUNCTIONS(CUDA_FIELD)
   CUDA_EVENT_FUNCTIONS(CUDA_FIELD)
+  CUDA_LINK_FUNCTIONS(CUDA_FIELD)
 #undef CUDA_FIELD
 } CudaDriver;
 

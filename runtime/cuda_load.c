@@ -139,6 +139,7 @@ static int32_t load(const sinter_driver *driver, const sinter_device_code *code,
   memcpy(copied, code->payload, (size_t)code->bytes);
   copied[code->bytes] = 0;
   program->code = copied;
+  program->codeBytes = code->bytes;
   program->id = __atomic_add_fetch(&numPrograms, 1, __ATOMIC_RELAXED);
   pthread_mutex_init(&program->mutex, NULL);
   srtCudaFillDevice(&program->device);

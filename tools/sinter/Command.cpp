@@ -3,6 +3,8 @@
 #include "tools/sinter/Command.h"
 #include "backends/schedule/KeepPolicy.h"
 #include "compiler/Link.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -105,6 +107,26 @@ void SharedOptions::addKernelCacheTo(CLI::App &command) {
   command.add_option("--kernel-cache-size", kernelCacheMiB, "MiB that the folder may hold (default 1024)")
       ->check(CLI::Range(1, 1 << 20))
       ->each(noteIn(compiling, "--kernel-cache-size"));
+}
+
+/// sm_80 or sm_90a.
+static std::string mistakeInGeneration(const std::string &text) {
+  llvm::StringRef digits(text);
+  bool isNamed = digits.consume_front("sm_");
+  digits.consume_back("a");
+  bool isNumber = digits.size() >= 2 && digits.size() <= 3 && llvm::all_of(digits, llvm::isDigit);
+  return isNamed && isNumber ? "" : "requires generations such as sm_80 or sm_90a, got '" + text + "'";
+}
+
+void SharedOptions::addCubinsTo(CLI::App &command) {
+  command
+      .add_option("--cubins", cubins,
+                  "generations of GPUs, such as sm_80,sm_90, whose code a module holds beside its PTX, so that their "
+                  "drivers need not compile it; requires NVIDIA's ptxas (SINTER_PTXAS, or on the PATH)")
+      ->delimiter(',')
+      ->check(CLI::Validator(mistakeInGeneration, "GENERATION"))
+      ->type_name("GENERATION[,...]")
+      ->each(noteIn(compiling, "--cubins"));
 }
 
 void SharedOptions::addShapesTo(CLI::App &command) {

@@ -67,7 +67,8 @@ struct SharedOptions {
   TimePasses times;                // of commands that have the flag
   std::string kernelCache;         // folder; `-`: the user's; empty: what SINTER_KERNEL_CACHE says
   int64_t kernelCacheMiB = 1024;
-  std::string states; // safetensors file that states have their values of; empty: their first ones
+  std::vector<std::string> cubins; // generations of GPUs whose code stands beside their PTX
+  std::string states;              // safetensors file that states have their values of; empty: their first ones
   /// The flags given among those that say how to compile (-O, --fast-math, --target), or on how many threads.
   std::vector<std::string> compiling, threading;
 
@@ -79,6 +80,8 @@ struct SharedOptions {
   void addCheckpointTo(CLI::App &command);
   /// --kernel-cache and --kernel-cache-size, of commands that write code.
   void addKernelCacheTo(CLI::App &command);
+  /// --cubins, of commands that write code.
+  void addCubinsTo(CLI::App &command);
   /// --shape and --index-policy alone.
   void addShapesTo(CLI::App &command);
   /// --device of commands that run code.

@@ -5,6 +5,7 @@
 #include "compiler/Targets.h"
 #include "ir/file/GraphFile.h"
 #include "tools/sinter/Model.h"
+#include "tools/sinter/Ptxas.h"
 #include "tools/sinter/Remarks.h"
 #include "tools/sinter/Sections.h"
 #include "tools/sinter/Tune.h"
@@ -83,7 +84,7 @@ static std::string headerOf(const std::string &form, const std::string &output) 
 static std::string ptxOf(const CompiledModule &module) {
   for (const schedule::CodeObject &object : module.code.others)
     if (object.backend == "cuda")
-      return object.payload.substr(0, object.payload.find("\n=== ")).substr(("\n" + object.payload).find("\n\n") + 1);
+      return partsOfGpuCode(object.payload).second.split("\n=== ").first.str();
   throw Stop(Exit::Usage, "--emit=ptx requires kernels for a GPU, such as those of --target=cpu+cuda");
 }
 
@@ -150,6 +151,8 @@ static Exit compile(const CompileFlags &flags) {
                "-o - requires a text format (graph, fused, schedule, loops, llvm, asm or ptx), got " + form);
   if (flags.remarks && form == "graph")
     throw Stop(Exit::Usage, "--remarks requires kernels, which --emit=graph does not make");
+  if (!flags.shared.cubins.empty() && form != "module")
+    throw Stop(Exit::Usage, "--cubins requires a module (.smod), got " + form);
   if (output == "-" && flags.digests)
     throw Stop(Exit::Usage, "--sha256 requires a file, got standard output");
   // The graph and its kernels are for any machine.
@@ -283,6 +286,7 @@ void sinter::tool::addCompile(CLI::App &program, Exit &result) {
   flags->shared.addCheckpointTo(*command);
   flags->shared.times.addTo(*command);
   flags->shared.addKernelCacheTo(*command);
+  flags->shared.addCubinsTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command->add_option("-o,--output", flags->output,
                       "file to write; its suffix chooses the format; - is standard output, the default for text");

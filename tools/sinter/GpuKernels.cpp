@@ -2,12 +2,8 @@
 
 #include "tools/sinter/GpuKernels.h"
 #include "tools/sinter/Command.h"
+#include "tools/sinter/Ptxas.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Process.h"
-#include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -96,31 +92,10 @@ static std::map<std::string, Usage> readUsage(StringRef told) {
 /// Runs the assembler; false with the reason in `note`.
 static bool assemble(StringRef ptxas, StringRef ptx, StringRef generation, std::map<std::string, Usage> &usage,
                      std::string &note) {
-  llvm::SmallString<128> input, output;
-  int file;
-  if (llvm::sys::fs::createTemporaryFile("sinter-kernels", "ptx", file, input) ||
-      llvm::sys::fs::createTemporaryFile("sinter-kernels", "log", output)) {
-    note = "no temporary file for ptxas";
+  std::string told;
+  if (!runPtxas(ptxas, ptx, generation, told, nullptr, note))
     return false;
-  }
-  {
-    llvm::raw_fd_ostream os(file, /*shouldClose=*/true);
-    os << ptx;
-  }
-  std::string arch = ("-arch=" + generation).str();
-  std::optional<StringRef> redirects[] = {StringRef(""), output.str(), output.str()};
-  std::string error;
-  int status = llvm::sys::ExecuteAndWait(ptxas, {ptxas, "-v", "-o", "/dev/null", arch, input}, std::nullopt, redirects,
-                                         /*SecondsToWait=*/0, /*MemoryLimit=*/0, &error);
-  auto told = llvm::MemoryBuffer::getFile(output);
-  llvm::sys::fs::remove(input);
-  llvm::sys::fs::remove(output);
-  if (status != 0 || !told) {
-    StringRef first = told ? (*told)->getBuffer().split('\n').first : StringRef();
-    note = "ptxas fails for " + generation.str() + ": " + (error.empty() ? first.str() : error);
-    return false;
-  }
-  usage.merge(readUsage((*told)->getBuffer()));
+  usage.merge(readUsage(told));
   return true;
 }
 
@@ -160,16 +135,13 @@ static json describe(const std::string &name, const Launch &launch, StringRef ge
 
 json tool::describeGpuKernels(const CompiledModule &module, std::string &note) {
   json list = json::array();
-  std::string given = llvm::sys::Process::GetEnv("SINTER_PTXAS").value_or("");
-  auto ptxas = llvm::sys::findProgramByName(given.empty() ? "ptxas" : given);
-  if (ptxas && !llvm::sys::fs::can_execute(*ptxas))
-    ptxas = std::make_error_code(std::errc::no_such_file_or_directory);
+  std::optional<std::string> ptxas = findPtxas();
   if (!ptxas)
     note = "registers, shared memory and spills of GPU kernels require NVIDIA's ptxas, which is not installed";
   for (const schedule::CodeObject &code : module.code.others) {
     if (code.backend != "cuda")
       continue;
-    auto [lines, rest] = StringRef(code.payload).split("\n\n");
+    auto [lines, rest] = partsOfGpuCode(code.payload);
     auto [ptx, wide] = rest.split("\n=== sm_90a\n");
     std::map<std::string, Usage> usage, wideUsage;
     if (ptxas && assemble(*ptxas, ptx, code.requirements, usage, note) && !wide.empty())

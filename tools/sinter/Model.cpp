@@ -21,6 +21,7 @@
 #include "passes/Passes.h"
 #include "passes/StripDebug.h"
 #include "tools/sinter/Crash.h"
+#include "tools/sinter/Ptxas.h"
 #include "tools/sinter/Remarks.h"
 #include "llvm/Support/SourceMgr.h"
 #include <chrono>
@@ -325,6 +326,8 @@ const CompiledModule &Model::compile(const CompileRequest &request) {
     throw Stop(Exit::Failure, diagnostics.errors());
   if (failed(result))
     stopWithReproducer(diagnostics.errors().empty() ? path + ": cannot be compiled" : diagnostics.errors());
+  if (!options.cubins.empty())
+    addCubins(*result, options.cubins);
   compiled = std::move(*result);
   compileTime = now() - start;
   return *compiled;

@@ -9,6 +9,7 @@
 #include "compiler/train/LossScale.h"
 #include "tools/sinter/Model.h"
 #include "tools/sinter/NamePattern.h"
+#include "tools/sinter/Ptxas.h"
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -116,6 +117,8 @@ static Exit trainStep(const TrainStepFlags &flags) {
     requireWritable(header, {flags.model}, Kind::Header, flags.force, "the header of -o");
   if (flags.model.ends_with(".smod") || flags.model.ends_with(".so"))
     throw Stop(Exit::Usage, flags.model + ": is compiled already; train-step requires a graph");
+  if (!flags.shared.cubins.empty() && format && *format != OutputFormat::Module)
+    throw Stop(Exit::Usage, "--cubins requires a module (.smod), got " + flags.output);
   if (!format) {
     SharedOptions others = flags.shared;
     for (const char *held : {"--checkpoint", "--precision"}) // which the graph holds
@@ -163,6 +166,8 @@ static Exit trainStep(const TrainStepFlags &flags) {
   if (failed(compiled))
     throw Stop(classOf(diagnostics.errors().c_str(), Exit::Internal),
                diagnostics.errors().empty() ? flags.model + ": cannot be compiled" : diagnostics.errors());
+  if (!shared.cubins.empty())
+    addCubins(*compiled, shared.cubins);
   if (!writeModule(*compiled, flags.output, *format, error))
     throw Stop(Exit::Failure, error);
   shared.times.finish();
@@ -186,6 +191,7 @@ void sinter::tool::addTrainStep(CLI::App &program, Exit &result) {
   flags->shared.addPrecisionTo(*command);
   flags->shared.times.addTo(*command);
   flags->shared.addKernelCacheTo(*command);
+  flags->shared.addCubinsTo(*command);
   command->add_option("model", flags->model, "model (.onnx, .sinter or .mlir)")->required();
   command
       ->add_option("--loss", flags->train.loss,

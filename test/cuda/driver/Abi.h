@@ -14,6 +14,7 @@ namespace sinter::ptx {
 struct Context;
 struct LoadedModule;
 struct LoadedFunction;
+struct Link;
 struct Stream;
 struct Event;
 struct Graph;
@@ -38,6 +39,7 @@ enum : CUresult {
   CUDA_ERROR_INVALID_DEVICE = 101,
   CUDA_ERROR_INVALID_IMAGE = 200,
   CUDA_ERROR_INVALID_CONTEXT = 201,
+  CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
   CUDA_ERROR_INVALID_PTX = 218,
   CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
   CUDA_ERROR_INVALID_HANDLE = 400,

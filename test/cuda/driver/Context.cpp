@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <utility>
 
 namespace sinter::ptx {
 
@@ -91,6 +92,9 @@ void endContext(Context *context) {
            " nodes was not destroyed when its context ended");
       graph->context = nullptr; // told once
     }
+  for (Link *link : driver().links)
+    if (std::exchange(link->context, link->context == context ? nullptr : link->context) == context)
+      tell("leak: a link was not destroyed when its context ended");
   if (!context->hostAllocations.empty())
     tell("leak: " + std::to_string(context->hostAllocations.size()) +
          " host allocations were not freed when their context ended");
@@ -321,6 +325,8 @@ static const ErrorName kErrors[] = {
     {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
     {CUDA_ERROR_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU",
+     "no kernel image is available for execution on the device"},
     {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
     {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
      "the provided PTX was compiled with an unsupported toolchain"},

@@ -10,15 +10,25 @@
 
 using namespace sinter::ptx;
 
+/// What linking makes: like a cubin, and its PTX behind the generation that it is for.
+static const char kLinked[] = "\x7f"
+                              "ELF of the machine, sm_";
+
 static CUresult loadModule(Context &context, CUmodule *out, const char *image, std::string &log) {
   if (injected(Modules))
     return CUDA_ERROR_OUT_OF_MEMORY;
-  if (!std::memcmp(image,
-                   "\x7f"
-                   "ELF",
-                   4)) {
-    log = "the machine runs PTX, got a cubin";
-    return CUDA_ERROR_INVALID_IMAGE;
+  if (!std::memcmp(image, kLinked, 4)) {
+    if (std::strncmp(image, kLinked, sizeof kLinked - 1) != 0) {
+      log = "the machine runs PTX, got a cubin";
+      return CUDA_ERROR_INVALID_IMAGE;
+    }
+    char *end = nullptr;
+    const unsigned made = unsigned(std::strtoul(image + sizeof kLinked - 1, &end, 10));
+    const Device &device = deviceOf(context);
+    if (made / 10 != device.major || made % 10 > device.minor)
+      return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    ++driver().counts["cubin"];
+    image = end + 1;
   }
   auto loaded = std::make_unique<LoadedModule>();
   loaded->context = &context;
@@ -74,6 +84,52 @@ SINTER_CUDA_API CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, un
   }
   return status;
 }
+//===- linking: one PTX becomes what cuModuleLoadData takes ----------------------------------------===//
+
+SINTER_CUDA_API CUresult cuLinkCreate_v2(unsigned, int *, void **, Link **out) {
+  Call call;
+  if (!call)
+    return call.status;
+  const Device &device = deviceOf(*call.context);
+  *out = new Link{call.context, kLinked + std::to_string(device.major * 10 + device.minor) + "\n"};
+  driver().links.insert(*out);
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuLinkAddData_v2(Link *link, int type, void *data, size_t bytes, const char *, unsigned, int *,
+                                          void **) {
+  Call call;
+  if (!call)
+    return call.status;
+  if (!driver().links.contains(link) || type != 1 /* CU_JIT_INPUT_PTX */ || !bytes ||
+      static_cast<const char *>(data)[bytes - 1] != 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  try { // what is no PTX is told here
+    parse(static_cast<const char *>(data), "module.ptx");
+  } catch (const ParseError &) {
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  link->image.append(static_cast<const char *>(data), bytes);
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuLinkComplete(Link *link, void **image, size_t *bytes) {
+  Call call;
+  if (!call)
+    return call.status;
+  if (!driver().links.contains(link))
+    return CUDA_ERROR_INVALID_HANDLE;
+  ++driver().counts["link"];
+  *image = link->image.data();
+  *bytes = link->image.size();
+  return CUDA_SUCCESS;
+}
+SINTER_CUDA_API CUresult cuLinkDestroy(Link *link) {
+  Call call(false);
+  if (!driver().links.erase(link))
+    return CUDA_ERROR_INVALID_HANDLE;
+  delete link;
+  return CUDA_SUCCESS;
+}
+
 SINTER_CUDA_API CUresult cuModuleLoadData(CUmodule *out, const void *image) {
   return cuModuleLoadDataEx(out, image, 0, nullptr, nullptr);
 }

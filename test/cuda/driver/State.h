@@ -26,6 +26,12 @@ struct LoadedModule {
   std::map<std::string, std::unique_ptr<LoadedFunction>> functions;
 };
 
+/// PTX that becomes an image.
+struct Link {
+  Context *context;
+  std::string image;
+};
+
 struct KernelWork {
   LoadedFunction *function;
   Dim3 grid, block, cluster;
@@ -115,6 +121,7 @@ struct Driver {
   std::vector<DeviceState> devices = std::vector<DeviceState>(1);
   std::set<Context *> contexts;
   std::set<Graph *> graphs;
+  std::set<Link *> links;
   std::map<uint64_t, Condition> conditions;
   uint64_t nextCondition = 1;
   std::string report, printed;

@@ -52,6 +52,9 @@ USES = {
     ("compile", "--kernel-cache"): [([GRAPH, "--kernel-cache=kernels", "-o", "o.smod"], None), ([SMOD, "--kernel-cache=kernels"], REFUSED)],
     ("compile", "--kernel-cache-size"): [([GRAPH, "--kernel-cache=kernels", "--kernel-cache-size", "5", "-o", "o.smod"], None),
                                          ([GRAPH, "--kernel-cache-size", "0", "-o", "o.smod"], REFUSED), ([SMOD, "--kernel-cache-size", "5"], REFUSED)],
+    # Accepted with an assembler: cubins.test.
+    ("compile", "--cubins"): [([GRAPH, "--cubins=sm_80", "-o", "o.smod"], REFUSED), ([GRAPH, "--target=cpu+cuda", "--cubins=sm_80", "-o", "o.o"], REFUSED),
+                              ([GRAPH, "--target=cpu+cuda", "--cubins=gpu", "-o", "o.smod"], REFUSED), ([SMOD, "--cubins=sm_80"], REFUSED)],
     ("compile", "--output"): [([GRAPH, "-o", "o.smod"], None)],
     ("compile", "--emit"): [([GRAPH, "--emit", "graph"], None)],
     ("compile", "--dump-ir"): [([GRAPH, "--dump-ir", "ir", "-o", "o.smod"], None)],
