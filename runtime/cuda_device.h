@@ -198,6 +198,10 @@ typedef struct Program {
 int srtCudaEnter(Program *program);
 void srtCudaLeave(Program *program);
 
+// cuda_describe.c
+/// `describe` of the driver (driver.h).
+int32_t srtCudaDescribe(const sinter_driver *driver, char *text, int64_t bytes, char *why);
+
 // cuda_device.c
 /// The functions that compiled code calls.
 void srtCudaFillDevice(sinter_device *device);

@@ -200,4 +200,4 @@ static int32_t runs(const sinter_driver *driver, const char *requirements, char 
 
 __attribute__((visibility("default"))) extern const sinter_driver sinter_driver_cuda;
 const sinter_driver sinter_driver_cuda = {
-    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "cuda", NULL, runs, load, unload, runsOn};
+    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "cuda", NULL, runs, load, unload, runsOn, srtCudaDescribe};

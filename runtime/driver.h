@@ -63,6 +63,11 @@ struct sinter_driver {
   /// `runs` for the device that a caller asks for. Null for a back end that has one device.
   int32_t (*runs_on)(const sinter_driver *driver, const sinter_device_choice *choice, const char *requirements,
                      char why[SINTER_DRIVER_TEXT_BYTES]);
+
+  /// Writes lines for people about what this machine has for the back end into `text`, of `bytes` bytes, at least 1,
+  /// with a zero at the end; what has no room is left out. A status code; when it fails, as without a device, `why`
+  /// says the reason. Null for a back end that has nothing to tell.
+  int32_t (*describe)(const sinter_driver *driver, char *text, int64_t bytes, char why[SINTER_DRIVER_TEXT_BYTES]);
 };
 
 // All of these may be called on any thread.

@@ -22,4 +22,4 @@ static void unload(const sinter_driver *driver, const sinter_device *device) { (
 
 __attribute__((visibility("default"))) extern const sinter_driver sinter_driver_loaded;
 const sinter_driver sinter_driver_loaded = {
-    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "loaded", 0, runs, load, unload, 0};
+    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "loaded", 0, runs, load, unload, 0, 0};

@@ -50,7 +50,7 @@ struct Fake {
 };
 
 const sinter_driver fake = {SINTER_DRIVER_VERSION, sizeof fake, "fake", nullptr, Fake::runs, Fake::load,
-                            Fake::unload,          nullptr};
+                            Fake::unload,          nullptr,     nullptr};
 
 class Drivers : public testing::Test {
 protected:

@@ -4,8 +4,10 @@
 
 #include "backends/cpu/HostTarget.h"
 #include "compiler/Link.h"
+#include "runtime/driver.h"
 #include "runtime/host.h"
 #include "tools/sinter/Command.h"
+#include "tools/sinter/Ptxas.h"
 #include "llvm/Config/llvm-config.h"
 #include <iostream>
 
@@ -53,6 +55,18 @@ static void printTarget(const sinter_host &host, const cpu::Target &target, cons
     std::cout << "no CPU quota\n";
 }
 
+/// GPUs, which nobody needs: what is missing is no failure.
+static void printGpus() {
+  char text[4096] = "", why[SINTER_DRIVER_TEXT_BYTES] = "";
+  const sinter_driver *driver = sinter_driver_find("cuda");
+  if (!driver || !driver->describe || driver->describe(driver, text, sizeof text, why))
+    std::cout << "gpus: none: " << (driver ? why : sinter_last_error()) << "\n";
+  else
+    std::cout << "gpus: " << text;
+  std::optional<std::string> ptxas = findPtxas();
+  std::cout << "ptxas (for --cubins and inspect --kernels): " << ptxas.value_or("not installed") << "\n";
+}
+
 static Exit doctor(bool describes) {
   const sinter_host *host = sinter_host_get();
   if (!host)
@@ -80,6 +94,7 @@ static Exit doctor(bool describes) {
   error.clear();
   found = programArguments({}, llvm::Triple(target.triple), error).has_value();
   check("start files of the C library (for --emit=exe)", found, error);
+  printGpus();
   return result;
 }
 

@@ -401,7 +401,7 @@ void unload(const sinter_driver *, const sinter_device *device) {
 }
 
 const sinter_driver driver = {
-    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "tiny", nullptr, runs, load, unload, nullptr};
+    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "tiny", nullptr, runs, load, unload, nullptr, nullptr};
 } // namespace
 
 void tiny::registerDriver() { sinter_driver_register("tiny", &driver); }
