@@ -3,6 +3,8 @@
 // sinter inspect: what is in a model or module.
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "tools/sinter/Copies.h"
 #include "tools/sinter/Dot.h"
 #include "tools/sinter/GpuKernels.h"
 #include "tools/sinter/Model.h"
@@ -100,7 +102,13 @@ static Exit inspect(const InspectFlags &flags) {
   }
   if (flags.kernels) {
     requireGraph("--kernels");
-    report["kernels"] = kernelsOf(model.compile());
+    CompileRequest request;
+    request.keepSchedule = true;
+    const CompiledModule &compiled = model.compile(request);
+    report["kernels"] = kernelsOf(compiled);
+    if (!compiled.code.others.empty())
+      if (auto schedules = parseSourceString<ModuleOp>(compiled.code.schedule, model.context()))
+        report["copies"] = describeCopies(*schedules);
     std::string note;
     if (json kernels = describeGpuKernels(model.compile(), note); !kernels.empty())
       report["gpu_kernels"] = std::move(kernels);
@@ -152,6 +160,7 @@ static void print(const json &report) {
                 << (kernel["object_bytes"] == 0 ? "inlined" : kernel["object_bytes"].dump() + " bytes") << ", used "
                 << kernel["uses"] << " times\n";
   printGpuKernels(report.value("gpu_kernels", json::array()));
+  printCopies(report.value("copies", json::array()));
   if (report.contains("gpu_note"))
     std::cout << "  " << report["gpu_note"].get<std::string>() << "\n";
   if (report.contains("memory"))
@@ -174,7 +183,7 @@ void sinter::tool::addInspect(CLI::App &program, Exit &result) {
   command->add_flag(
       "--kernels", flags->kernels,
       "compiled kernels, their code sizes and compile times; those of a GPU with registers, shared memory, "
-      "spills and occupancy, where ptxas is installed");
+      "spills and occupancy, where ptxas is installed, and what a call copies from and to it");
   command->add_flag("--memory", flags->memory, "bytes that a session needs (dims fixed by --shape)");
   command->add_option("--dot", flags->dot, "file to write the graph to, for Graphviz");
   command->add_flag("--sha256", flags->digests, "the SHA-256 of the file and of each section");
