@@ -89,7 +89,7 @@ static KernelOp buildKernel(const FusionGroup &group) {
   for (Value result : group.results)
     types.push_back(result.getType());
   auto kernel = KernelOp::create(b, loc, types, inputs.getArrayRef(), group.kernelTemplate, ScheduleAttr(),
-                                 zerosOf(group, inputs.getArrayRef()));
+                                 zerosOf(group, inputs.getArrayRef()), ArrayAttr(), /*in_place=*/false);
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping map;
   b.setInsertionPointToStart(&body);

@@ -118,7 +118,7 @@ static Value packBefore(Operation *user, Value matrix, const Product &product, i
   RankedTensorType type = tensorTypeOf(matrix), splitType = type.clone(split);
   Value parts = ReshapeOp::create(b, loc, splitType, matrix, Value(), splitType);
   auto kernel = KernelOp::create(b, loc, type.clone({panels, k, panel}), parts, KernelTemplate::map, ScheduleAttr(),
-                                 DenseI64ArrayAttr());
+                                 DenseI64ArrayAttr(), ArrayAttr(), /*in_place=*/false);
   Block &body = kernel.getBody().emplaceBlock();
   Value argument = body.addArgument(splitType, loc);
   b.setInsertionPointToStart(&body);

@@ -67,3 +67,49 @@ func.func @kernel_c5_packing_beyond_the_inputs(%x: tensor<4xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @kernel_c6_too_few_lists(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op requires a list of strides for each of 2 inputs and results, got 1}}
+  %0 = sinter.kernel map (%x) {strides = [array<i64: 6, 1>]} : (tensor<4x5xf32>) -> tensor<4x5xf32> {
+  ^bb0(%a: tensor<4x5xf32>):
+    sinter.yield (%a) : tensor<4x5xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c6_elements_apart(%x: tensor<4x5xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op requires strides of -1 or more for 2 axes, -1 or 1 for the last, got [20, 2]}}
+  %0 = sinter.kernel map (%x) {strides = [array<i64>, array<i64: 20, 2>]} : (tensor<4x5xf32>) -> tensor<4x5xf32> {
+  ^bb0(%a: tensor<4x5xf32>):
+    sinter.yield (%a) : tensor<4x5xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c7_computes_in_place(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op requires a concatenation of what kernels beside it compute, or a slice of steps of 1, and no schedule, to be in place}}
+  %0 = sinter.kernel map (%x) {in_place} : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %n = sinter.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+    sinter.yield (%n) : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @kernel_c7_joins_what_is_given(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'sinter.kernel' op requires a concatenation of what kernels beside it compute, or a slice of steps of 1, and no schedule, to be in place}}
+  %0 = sinter.kernel map (%x, %x) {in_place} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32> {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %n = sinter.concatenate %a, %b {axis = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+    sinter.yield (%n) : tensor<8xf32>
+  }
+  return
+}
