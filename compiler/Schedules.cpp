@@ -187,7 +187,8 @@ sinter::walkKernels(ModuleOp module, const schedule::Target &target, int optLeve
 
 OwningOpRef<ModuleOp> sinter::moduleOf(KernelOp kernel) {
   auto isStatic = [](Type type) { return cast<ShapedType>(type).hasStaticShape(); };
-  if (!llvm::all_of(kernel->getOperandTypes(), isStatic) || !llvm::all_of(kernel->getResultTypes(), isStatic))
+  if (!llvm::all_of(kernel->getOperandTypes(), isStatic) || !llvm::all_of(kernel->getResultTypes(), isStatic) ||
+      kernel.getStrides()) // by itself it has no larger buffers
     return nullptr;
   OwningOpRef<ModuleOp> module = ModuleOp::create(kernel.getLoc());
   if (auto around = kernel->getParentOfType<ModuleOp>())

@@ -63,7 +63,7 @@ walkKernels(mlir::ModuleOp module, const schedule::Target &target, int optLevel,
             llvm::function_ref<llvm::LogicalResult(KernelOp, schedule::Backend &, schedule::KernelSpec &)> visit);
 
 /// A module with one function that computes what the kernel does: inputs that are constants are in it. Null where sizes
-/// are not static.
+/// are not static, or where it reads or writes parts of larger buffers.
 mlir::OwningOpRef<mlir::ModuleOp> moduleOf(KernelOp kernel);
 
 } // namespace sinter

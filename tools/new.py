@@ -90,7 +90,7 @@ EmittedKernel sinter::cpu::emit{cpp}(KernelSpec &spec, ModuleOp module, StringRe
 }}
 """
 
-EMITTER_ROW = "SINTER_EMITTER({op}, {cpp}, std::nullopt)\n"
+EMITTER_ROW = "SINTER_EMITTER({op}, {cpp}, std::nullopt, false)\n"
 
 OP_TEST = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: sinter-opt %s --split-input-file --verify-diagnostics

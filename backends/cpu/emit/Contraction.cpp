@@ -201,7 +201,8 @@ BlockArgument ContractionEmitter::zeroFactor() {
     return {};
   Value other = product.getLhs() == dot.getResult() ? product.getRhs() : product.getLhs();
   auto factor = dyn_cast<BlockArgument>(other);
-  return factor && mayHoldZeros(factor.getArgNumber()) && spec.sizes->sameShape(factor, dot.getResult())
+  return factor && mayHoldZeros(factor.getArgNumber()) && spec.kernel.stridesOf(factor.getArgNumber()).empty() &&
+                 spec.sizes->sameShape(factor, dot.getResult())
              ? factor
              : BlockArgument();
 }
@@ -222,10 +223,12 @@ void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, V
     return;
   SmallVector<std::pair<Value, bool>> buffers;
   for (BlockArgument argument : spec.body().getArguments())
-    if (argument != dot.getLhs() && argument != dot.getRhs() && spec.sizes->sameShape(argument, dot.getResult()))
+    if (argument != dot.getLhs() && argument != dot.getRhs() && spec.sizes->sameShape(argument, dot.getResult()) &&
+        spec.kernel.stridesOf(argument.getArgNumber()).empty())
       buffers.emplace_back(fn.input(argument.getArgNumber()), false);
   for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
-    buffers.emplace_back(fn.result(i), true);
+    if (spec.kernel.stridesOf(spec.kernel.getNumOperands() + i).empty())
+      buffers.emplace_back(fn.result(i), true);
   Value flat = flatPosition(row, column, batchIndex), columnCount = fn.materialize(plan.columns);
   for (int64_t i = 0; i < tile.rows; ++i)
     for (int64_t j = 0; j < tile.vectors; ++j) {

@@ -104,7 +104,7 @@ ConvolutionForm::ConvolutionForm(KernelSpec &spec, ConvolutionOp op) : op(op), s
   inPlace = !isa<BlockArgument>(op.getFilter());
   pitch = product.paddedChannels(groupIn);
   shape.needsCopy |= product.copiesRows() || pitch != groupIn;
-  pixelStride = shape.needsCopy ? pitch : shape.channels;
+  pixelStride = shape.needsCopy ? pitch : shape.pixelPitch;
   // The pixels of a tile would share cache sets.
   if (shape.needsCopy && pixelStride * shape.strideW * widthOf(product.row) % 4096 == 0)
     pixelStride += spec.target().cacheLineBytes / widthOf(product.row);
@@ -472,7 +472,7 @@ EmittedKernel ConvolutionEmitter::emit() {
     tiles.emplace(fn, product, rows, tile.vectors);
   }
   Value blockCount = fn.materialize(blocks), walkedSize = fn.materialize(walked);
-  Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.channels));
+  Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.pixelPitch));
 
   fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
     Value rest = chunk;

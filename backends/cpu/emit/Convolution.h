@@ -36,6 +36,8 @@ struct ConvolutionShape {
   /// Of the input once padded and spread by its dilation.
   DimExpr paddedHeight, paddedWidth;
   int64_t channels, outChannels, kernelH, kernelW;
+  /// Elements from one pixel of the input to the next: more than channels where it is a part of a larger buffer.
+  int64_t pixelPitch;
   int64_t strideH, strideW, lowH, lowW, highH, highW, inputDilationH, inputDilationW, dilationH, dilationW;
   /// Padding or input dilation: kernels read a padded copy.
   bool needsCopy;

@@ -174,6 +174,13 @@ Plan sinter::cpu::planFilter(KernelSpec &spec) {
              form->headers() || pack != form->kPack || (pack == 1 && form->step != ProductForm::Step::fused)) {
     return Plan::refuse("a filter of its types has to be packed, and is no constant");
   }
+  unsigned input = convolvedInput(op).getArgNumber();
+  if (ArrayRef<int64_t> strides = spec.kernel.stridesOf(input);
+      !strides.empty() &&
+      (strides.back() != -1 || llvm::any_of(strides.drop_back(2), [](int64_t stride) { return stride != -1; })))
+    return Plan::refuse("its input lies in a larger buffer, and not pixel by pixel");
+  if (!spec.kernel.stridesOf(filterInput(op).getArgNumber()).empty())
+    return Plan::refuse("its filter lies in a larger buffer");
   if (!spec.sizes->dims(op.getInput()).back().isConstant())
     return Plan::refuse("the number of channels is not known");
   for (unsigned i = 0; i < spec.kernel.getNumResults(); ++i)
@@ -195,6 +202,8 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
   height = flat ? one : dims.resolve(input[1]);
   width = dims.resolve(input[flat ? 1 : 2]);
   channels = input.back().constant();
+  ArrayRef<int64_t> strides = spec.kernel.stridesOf(convolvedInput(op).getArgNumber());
+  pixelPitch = strides.empty() || strides.end()[-2] < 0 ? channels : strides.end()[-2];
   outHeight = flat ? one : dims.resolve(result[1]);
   outWidth = dims.resolve(result[flat ? 1 : 2]);
   outChannels = filter[0];
@@ -228,7 +237,8 @@ ConvolutionShape::ConvolutionShape(KernelSpec &spec, ConvolutionOp op) : op(op) 
 static int64_t lanesOfPixels(const ConvolutionShape &shape, int64_t channels, int64_t pitch, const ProductForm &form) {
   int64_t lanes = 16 / widthOf(form.a);
   bool holdsSeveral = channels < pitch && lanes % pitch == 0 && lanes > pitch;
-  bool follow = channels == shape.channels && shape.inputDilationW == 1 && shape.lowW >= 0 && shape.highW >= 0;
+  bool follow = channels == shape.channels && channels == shape.pixelPitch && shape.inputDilationW == 1 &&
+                shape.lowW >= 0 && shape.highW >= 0;
   return holdsSeveral && follow ? lanes : 0;
 }
 
@@ -260,7 +270,7 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
     Value fromRow;
     Value rowInside = inside(add(rowBegin, r), shape.lowH, shape.inputDilationH, shape.height, fromRow);
     Value rowTarget = add(targetBase, mul(r, mul(width, fn.index(pitch))));
-    Value rowSource = add(imageBase, mul(mul(fromRow, fn.materialize(shape.width)), fn.index(shape.channels)));
+    Value rowSource = add(imageBase, mul(mul(fromRow, fn.materialize(shape.width)), fn.index(shape.pixelPitch)));
     auto copyColumns = [&](Value begin, Value end) {
       fn.loop(begin, end, 1, [&](Value c) {
         Value fromColumn;
@@ -270,7 +280,7 @@ void sinter::cpu::emitPaddedRows(KernelFunction &fn, const ConvolutionShape &sha
         OpBuilder::InsertionGuard guard(b);
         int64_t whole = channels / lanes * lanes;
         b.setInsertionPointToStart(branch.thenBlock());
-        Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.channels))), channelBegin);
+        Value from = add(add(rowSource, mul(fromColumn, fn.index(shape.pixelPitch))), channelBegin);
         fn.loop(zeroIndex, fn.index(whole), lanes, [&](Value i) {
           Value value = toRow(b, form, vector::LoadOp::create(b, vectorType, source, ValueRange{add(from, i)}));
           vector::StoreOp::create(b, value, target, ValueRange{add(to, i)});

@@ -136,6 +136,7 @@ private:
   int64_t pixels, lanes;
   std::optional<RowTiles> tiles;
   bool copies, skips; // rows are copied; zeros around the image are left out
+  int64_t pixel;      // elements from one pixel to the next of what is read
   ProductForm form;
   KernelFunction fn;
   ImplicitLocOpBuilder &b;
@@ -153,9 +154,9 @@ private:
 DepthwiseKernel::DepthwiseKernel(KernelSpec &spec, ModuleOp module, StringRef name)
     : shape(spec, convolutionOf(spec)), pixels(spec.schedule().getTile().front()), lanes(spec.schedule().getLanes()),
       tiles(tilesOf(shape, pixels)), copies(shape.needsCopy && !leavesOutPadding(shape, tiles)),
-      skips(shape.needsCopy && !copies), form(depthwiseForm(spec, shape, copies)),
-      fn(spec, module, name, {.workspace = copies}), b(fn.b), dims(fn.spec.dims),
-      sumType(VectorType::get({lanes}, typeOf(form.sum, b.getContext()))) {}
+      skips(shape.needsCopy && !copies), pixel(copies ? shape.channels : shape.pixelPitch),
+      form(depthwiseForm(spec, shape, copies)), fn(spec, module, name, {.workspace = copies}), b(fn.b),
+      dims(fn.spec.dims), sumType(VectorType::get({lanes}, typeOf(form.sum, b.getContext()))) {}
 
 Value DepthwiseKernel::load(Value buffer, Number number, Value at, Value mask) {
   auto type = VectorType::get({lanes}, typeOf(number, b.getContext()));
@@ -185,7 +186,7 @@ SmallVector<Value> DepthwiseKernel::addRow(Value kh, Value pixelBase, Value chan
         continue;
       Value &input = inputs[column];
       if (!input)
-        input = load(read, form.row, add(rowAt, fn.index(column * shape.channels)), mask);
+        input = load(read, form.row, add(rowAt, fn.index(column * pixel)), mask);
       next[i] = multiplyAdd(b, form, input, tap, next[i]);
     }
   }
@@ -211,9 +212,9 @@ SummedAxis DepthwiseKernel::filterRows() {
 
 void DepthwiseKernel::emitTile(int64_t wide, Value x, Value channel, Value mask, Columns columns) {
   Value rowBase = add(base, mul(sub(mul(row, fn.index(shape.strideH)), firstRow), rowElements));
-  Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * shape.channels))), channel);
+  Value pixelBase = add(add(rowBase, mul(x, fn.index(shape.strideW * pixel))), channel);
   if (skips)
-    pixelBase = sub(pixelBase, fn.index(shape.lowW * shape.channels));
+    pixelBase = sub(pixelBase, fn.index(shape.lowW * pixel));
   int64_t length = std::min(shape.kernelW, kProductBlock), block = form.sumsByBlocks() ? kProductBlock : kNoBlocks;
   SmallVector<Value> sums = sumNest(
       fn, filterRows(), length, block, zeroAccumulators(fn, sumType, wide),
@@ -261,12 +262,12 @@ void DepthwiseKernel::emitRow(Value channel, Value mask) {
 }
 
 void DepthwiseKernel::findRows(Value low, Value high) {
-  Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.channels));
+  Value imageElements = mul(mul(fn.materialize(shape.height), fn.materialize(shape.width)), fn.index(shape.pixelPitch));
   Value imageBase = mul(image, imageElements);
   read = source;
   base = imageBase;
   firstRow = fn.index(skips ? shape.lowH : 0);
-  rowElements = fn.materialize(dims.mul(skips ? shape.width : shape.paddedWidth, dims.constant(shape.channels)));
+  rowElements = fn.materialize(dims.mul(skips ? shape.width : shape.paddedWidth, dims.constant(pixel)));
   if (!copies)
     return;
   auto copyType = MemRefType::get({kHuge}, typeOf(form.row, b.getContext()));

@@ -100,6 +100,17 @@ Dims sinter::cpu::stridesOf(DimContext &dims, ArrayRef<DimExpr> sizes) {
   return strides;
 }
 
+Dims sinter::cpu::stridesOf(KernelSpec &spec, unsigned value, ArrayRef<DimExpr> sizes) {
+  Dims strides = stridesOf(spec.dims, sizes);
+  ArrayRef<int64_t> given = spec.kernel.stridesOf(value);
+  for (int64_t k = static_cast<int64_t>(given.size()) - 1; k >= 0; --k)
+    if (given[k] >= 0)
+      strides[k] = spec.dims.constant(given[k]);
+    else if (k + 1 < static_cast<int64_t>(given.size()))
+      strides[k] = spec.dims.mul(strides[k + 1], sizes[k + 1]);
+  return strides;
+}
+
 Value KernelFunction::offset(ArrayRef<Value> position, ArrayRef<DimExpr> sizes) {
   Value sum = index(0);
   for (auto [i, stride] : llvm::zip(position, stridesOf(spec.dims, sizes)))

@@ -19,6 +19,9 @@ namespace sinter::cpu {
 
 /// Row-major strides in elements, innermost 1.
 Dims stridesOf(DimContext &dims, llvm::ArrayRef<DimExpr> sizes);
+/// Those of the kernel's input `value`, or of its result `value - inputs`, which has `sizes`: where it lies in a part
+/// of a larger buffer, that buffer's.
+Dims stridesOf(KernelSpec &spec, unsigned value, llvm::ArrayRef<DimExpr> sizes);
 
 /// The function under construction. The insertion point starts in its entry block; `finish` adds the return.
 class KernelFunction {
@@ -80,7 +83,7 @@ private:
 mlir::Type storageType(mlir::Type elementType);
 
 // Each emitter's plan and its code (Emitters.h).
-#define SINTER_EMITTER(name, Code, kernels, ...)                                                                       \
+#define SINTER_EMITTER(name, Code, kernels, strided, ...)                                                              \
   Plan plan##Code(KernelSpec &spec, ScheduleAttr given);                                                               \
   EmittedKernel emit##Code(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
 #include "backends/cpu/emit/Emitters.def"

@@ -87,7 +87,8 @@ std::string Plan::check(ScheduleAttr given) const {
 //===- emitters ------------------------------------------------------------------------------===//
 
 static const KernelEmitter emitters[] = {
-#define SINTER_EMITTER(name, Code, kernels, ...) {#name, plan##Code, emit##Code, kernels, ##__VA_ARGS__},
+#define SINTER_EMITTER(name, Code, kernels, strided, ...)                                                              \
+  {#name, plan##Code, emit##Code, kernels, strided, ##__VA_ARGS__},
 #include "backends/cpu/emit/Emitters.def"
 };
 
@@ -100,7 +101,8 @@ SmallVector<const KernelEmitter *> sinter::cpu::emittersFor(KernelSpec &spec) {
   SmallVector<const KernelEmitter *> result;
   KernelTemplate form = spec.kernel.getKernelTemplate();
   for (const KernelEmitter &emitter : emitters)
-    if (!emitter.kernels || (spec.options.optLevel > 0 && *emitter.kernels == form))
+    if ((!emitter.kernels || (spec.options.optLevel > 0 && *emitter.kernels == form)) &&
+        (emitter.takesStrides || !spec.kernel.getStrides()))
       result.push_back(&emitter);
   return result;
 }
@@ -115,7 +117,8 @@ static LogicalResult checkSchedule(KernelSpec &spec, ScheduleAttr given) {
     llvm::interleaveComma(emitters, error, [&](const KernelEmitter &known) { error << known.name; });
     return error << ", got '" << given.getEmitter() << "'";
   }
-  Plan plan = emitter->plan(spec, given);
+  Plan plan =
+      !emitter->takesStrides && spec.kernel.getStrides() ? Plan::refuse("it has strides") : emitter->plan(spec, given);
   if (!plan.takes())
     return spec.kernel.emitOpError("has a schedule that does not fit on ")
            << spec.target().name << ": emitter '" << emitter->name << "' does not take the kernel, as " << plan.refusal;

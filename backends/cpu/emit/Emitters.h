@@ -20,6 +20,8 @@ struct KernelEmitter {
   EmittedKernel (*emit)(KernelSpec &spec, mlir::ModuleOp module, llvm::StringRef name);
   /// The template of the kernels for which it is asked, when code is optimized; none: it is asked for every kernel.
   std::optional<KernelTemplate> kernels;
+  /// Its code addresses inputs and results by the kernel's `strides`.
+  bool takesStrides = false;
   /// How input `input` is packed, for emitters whose plans pack.
   Packing (*pack)(KernelSpec &spec, unsigned input) = nullptr;
 };

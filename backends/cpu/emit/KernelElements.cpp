@@ -17,10 +17,10 @@ KernelElements::KernelElements(KernelFunction &function, int64_t lanes)
 
 Value KernelElements::size(Value tensor, int64_t axis) { return fn.materialize(fn.spec.sizes->dims(tensor)[axis]); }
 
-LaneIndex KernelElements::flatten(ArrayRef<LaneIndex> index, ArrayRef<DimExpr> sizes) {
+LaneIndex KernelElements::flatten(ArrayRef<LaneIndex> index, ArrayRef<DimExpr> strides) {
   LaneIndex sum = constant(0);
-  for (auto [position, stride] : llvm::zip(index, stridesOf(fn.spec.dims, sizes))) {
-    stride = fn.spec.dims.resolve(stride);
+  for (auto [position, given] : llvm::zip(index, strides)) {
+    DimExpr stride = fn.spec.dims.resolve(given);
     sum = add(sum, stride.isConstant() ? mul(position, stride.constant()) : mul(position, fn.materialize(stride)));
   }
   return sum;
@@ -34,8 +34,13 @@ llvm::MaybeAlign KernelElements::alignmentAt(const LaneIndex &offset, VectorType
       llvm::MinAlign(static_cast<uint64_t>(bufferAlignment), static_cast<uint64_t>(offset.multiple * element)));
 }
 
-Value KernelElements::loadBuffer(Value buffer, Type elementType, ArrayRef<LaneIndex> index, ArrayRef<DimExpr> sizes) {
-  LaneIndex offset = flatten(index, sizes);
+Dims KernelElements::stridesOfResult(unsigned i) {
+  KernelSpec &spec = fn.spec;
+  return stridesOf(spec, spec.kernel.getInputs().size() + i, spec.sizes->dims(spec.yielded(i)));
+}
+
+Value KernelElements::loadBuffer(Value buffer, Type elementType, ArrayRef<LaneIndex> index, ArrayRef<DimExpr> strides) {
+  LaneIndex offset = flatten(index, strides);
   bool isBool = elementType.isInteger(1);
   if (offset.isUniform())
     return fn.load(buffer, offset.base, elementType);
@@ -97,7 +102,8 @@ Value KernelElements::compute(Value tensor, ArrayRef<LaneIndex> index) {
     return it->second(index);
   Type elementType = cast<RankedTensorType>(tensor.getType()).getElementType();
   if (auto argument = dyn_cast<BlockArgument>(tensor))
-    return loadBuffer(fn.input(argument.getArgNumber()), elementType, index, fn.spec.sizes->dims(tensor));
+    return loadBuffer(fn.input(argument.getArgNumber()), elementType, index,
+                      stridesOf(fn.spec, argument.getArgNumber(), fn.spec.sizes->dims(tensor)));
 
   Operation *op = tensor.getDefiningOp();
   if (auto constantOp = dyn_cast<ConstantOp>(op)) {
@@ -153,7 +159,7 @@ bool sinter::cpu::canBuild(Value value, function_ref<bool(Value)> isGiven) {
 }
 
 void KernelElements::storeResult(unsigned i, Value value, ArrayRef<LaneIndex> index) {
-  LaneIndex offset = flatten(index, fn.spec.sizes->dims(fn.spec.yielded(i)));
+  LaneIndex offset = flatten(index, stridesOfResult(i));
   Value buffer = fn.result(i);
   if (offset.isUniform())
     return fn.store(value, buffer, offset.base);
@@ -171,13 +177,13 @@ void KernelElements::storeResult(unsigned i, Value value, ArrayRef<LaneIndex> in
 }
 
 Value KernelElements::offsetOf(unsigned i, ArrayRef<LaneIndex> index) {
-  return flatten(index, fn.spec.sizes->dims(fn.spec.yielded(i))).base;
+  return flatten(index, stridesOfResult(i)).base;
 }
 
 Value KernelElements::loadResult(unsigned i, ArrayRef<LaneIndex> index) {
   Value yielded = fn.spec.yielded(i);
   return loadBuffer(fn.result(i), cast<RankedTensorType>(yielded.getType()).getElementType(), index,
-                    fn.spec.sizes->dims(yielded));
+                    stridesOfResult(i));
 }
 
 static bool isOne(DimExpr size) { return size.isConstant() && size.constant() == 1; }
@@ -206,6 +212,13 @@ SmallVector<bool> sinter::cpu::mergeableAxes(KernelSpec &spec, ArrayRef<DimExpr>
                                              const JoinParts *joined) {
   int64_t rank = sizes.size();
   SmallVector<bool> merges(std::max<int64_t>(rank - 1, 0), true);
+  for (unsigned value = 0; value < spec.kernel.getNumOperands() + spec.kernel.getNumResults(); ++value) {
+    ArrayRef<int64_t> strides = spec.kernel.stridesOf(value);
+    if (!strides.empty() && static_cast<int64_t>(strides.size()) != rank)
+      return SmallVector<bool>(merges.size(), false);
+    for (int64_t k = 0; k + 1 < static_cast<int64_t>(strides.size()); ++k)
+      merges[k] = merges[k] && strides[k] < 0;
+  }
   llvm::SmallPtrSet<Operation *, 8> feeding = feedOnly(spec.body(), root);
   for (Operation &op : spec.body().without_terminator()) {
     if (isa<Pointwise, ConstantOp>(op) || &op == root || feeding.contains(&op))

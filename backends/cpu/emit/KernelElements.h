@@ -46,10 +46,11 @@ public:
 
 private:
   mlir::Value loadBuffer(mlir::Value buffer, mlir::Type elementType, llvm::ArrayRef<LaneIndex> index,
-                         llvm::ArrayRef<DimExpr> sizes);
+                         llvm::ArrayRef<DimExpr> strides);
   mlir::Value compute(mlir::Value tensor, llvm::ArrayRef<LaneIndex> index);
   /// Flat element offset; a constant lane stride is kept apart.
-  LaneIndex flatten(llvm::ArrayRef<LaneIndex> index, llvm::ArrayRef<DimExpr> sizes);
+  LaneIndex flatten(llvm::ArrayRef<LaneIndex> index, llvm::ArrayRef<DimExpr> strides);
+  Dims stridesOfResult(unsigned i);
   /// What the address of a vector of `type` there is a multiple of, where that is more than an element.
   llvm::MaybeAlign alignmentAt(const LaneIndex &offset, mlir::VectorType type) const;
 

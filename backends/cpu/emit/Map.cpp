@@ -71,6 +71,12 @@ static bool turnsLines(KernelSpec &spec, int64_t line) {
   return turns;
 }
 
+/// Whether a result is a part of a larger buffer.
+static bool liesInParts(KernelSpec &spec) {
+  return llvm::any_of(llvm::seq<unsigned>(0, spec.kernel.getNumResults()),
+                      [&](unsigned i) { return !spec.kernel.stridesOf(spec.kernel.getNumOperands() + i).empty(); });
+}
+
 int64_t MapAxes::merge(KernelSpec &spec) {
   AxisGroups found = groupAxes(spec, sizes, mergeableAxes(spec, sizes, nullptr, joined ? &*joined : nullptr));
   groups = std::move(found.sizes);
@@ -90,7 +96,7 @@ MapAxes::MapAxes(KernelSpec &spec) : sizes(spec.sizes->dims(spec.yielded(0))), j
   inner = groups.empty() ? spec.dims.constant(1) : groups.pop_back_val();
   auto isBool = [](Value value) { return getElementTypeOrSelf(value).isInteger(1); };
   if (!groups.empty() && inner.isConstant() && inner.constant() > 1 && inner.constant() <= kMostInterleaved &&
-      turnsLines(spec, carriers[carriers.size() - 2]) &&
+      turnsLines(spec, carriers[carriers.size() - 2]) && !liesInParts(spec) &&
       llvm::none_of(spec.body().getTerminator()->getOperands(), isBool)) {
     few = inner.constant();
     fewCarrier = carriers.pop_back_val();

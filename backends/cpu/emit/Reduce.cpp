@@ -93,8 +93,15 @@ void Reduction::mergeReducedAxes(KernelSpec &spec) {
     if (&other != op && !keepsRows && !isa<Pointwise, ConstantOp>(other))
       return;
   }
+  // Nothing lies between their elements.
+  auto follow = [&](int64_t axis) {
+    return llvm::all_of(llvm::seq<unsigned>(0, spec.kernel.getNumOperands()), [&](unsigned input) {
+      ArrayRef<int64_t> strides = spec.kernel.stridesOf(input);
+      return strides.empty() || (static_cast<int64_t>(strides.size()) == rank && strides[axis] < 0);
+    });
+  };
   for (size_t k = reduced.size(); k-- > 1;)
-    if (reduced[k - 1] + 1 == reduced[k]) {
+    if (reduced[k - 1] + 1 == reduced[k] && follow(reduced[k - 1])) {
       sizes[reduced[k]] = spec.dims.mul(sizes[reduced[k - 1]], sizes[reduced[k]]);
       reduced[k - 1] = reduced[k];
       reduced.erase(reduced.begin() + k);

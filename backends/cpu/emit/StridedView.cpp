@@ -10,7 +10,7 @@ using namespace sinter::cpu;
 std::optional<StridedView> sinter::cpu::viewOf(KernelSpec &spec, Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Dims sizes = spec.sizes->dims(value);
-    return StridedView{argument.getArgNumber(), sizes, stridesOf(spec.dims, sizes)};
+    return StridedView{argument.getArgNumber(), sizes, stridesOf(spec, argument.getArgNumber(), sizes)};
   }
   if (auto transpose = value.getDefiningOp<TransposeOp>()) {
     std::optional<StridedView> source = viewOf(spec, transpose.getOperand());

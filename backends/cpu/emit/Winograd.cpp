@@ -288,8 +288,8 @@ void WinogradEmitter::emitInput(Value base, Value row, Value column, Value targe
       at.push_back(mul(position, fn.index(step)));
     }
   };
-  place(row, height, width * shape.channels, rowAt, rowMask);
-  place(column, width, shape.channels, columnAt, columnMask);
+  place(row, height, width * shape.pixelPitch, rowAt, rowMask);
+  place(column, width, shape.pixelPitch, columnAt, columnMask);
   Value source = fn.input(convolvedInput(op).getArgNumber());
   fn.loop(fn.index(0), fn.index(shape.channels), inLanes, [&](Value channel) {
     SmallVector<Vectors, kIn> columns; // B^T d
@@ -321,7 +321,7 @@ void WinogradEmitter::emitInput(Value base, Value row, Value column, Value targe
 }
 
 void WinogradEmitter::emitInputs(Value firstTile) {
-  Value imageElements = fn.index(height * width * shape.channels);
+  Value imageElements = fn.index(height * width * shape.pixelPitch);
   Value last = arith::SubIOp::create(b, tiles, fn.index(1));
   fn.loop(fn.index(0), fn.index(block), 1, [&](Value i) {
     // What is beyond the last tile repeats it: products are of whole register tiles.
