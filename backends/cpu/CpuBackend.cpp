@@ -50,6 +50,10 @@ LogicalResult CpuBackend::settle(schedule::KernelSpec &spec, Refused refused) {
   return settleSchedule(ours(spec), refused);
 }
 
+bool CpuBackend::takesStrides(schedule::KernelSpec &spec) {
+  return findEmitter(spec.schedule().getEmitter())->takesStrides;
+}
+
 SmallVector<schedule::Packing> CpuBackend::packing(schedule::KernelSpec &spec) { return packingOf(ours(spec)); }
 
 schedule::KernelTraits CpuBackend::describe(schedule::KernelSpec &given, StringRef symbol) {

@@ -28,6 +28,8 @@ public:
   std::unique_ptr<schedule::KernelSpec> specify(KernelOp kernel, ShapeAnalysis *outer) override;
   std::string refusal(schedule::KernelSpec &spec) override;
   llvm::LogicalResult settle(schedule::KernelSpec &spec, Refused refused = nullptr) override;
+  bool takesStrides(schedule::KernelSpec &spec) override;
+  int64_t joinedBytes() override { return options.target->l2Bytes; }
   llvm::SmallVector<ScheduleAttr> neighbours(schedule::KernelSpec &spec) override;
   llvm::SmallVector<schedule::Packing> packing(schedule::KernelSpec &spec) override;
   schedule::KernelTraits describe(schedule::KernelSpec &spec, llvm::StringRef symbol) override;

@@ -53,6 +53,13 @@ public:
   /// when nothing takes it, or when the schedule does not fit.
   virtual llvm::LogicalResult settle(KernelSpec &spec, Refused refused = nullptr) = 0;
 
+  /// True when the code of a settled kernel may read and write parts of larger buffers, as its `strides` say.
+  virtual bool takesStrides(KernelSpec &spec) { return false; }
+
+  /// Bytes of a join up to which its parts are written where it has them although their rows lie apart then. Of larger
+  /// ones each pass over a part moves what lies between its rows, too, which costs more than a copy.
+  virtual int64_t joinedBytes() { return 0; }
+
   /// Schedules beside the one of a settled kernel, that it may have instead: what tuning measures. All fit.
   virtual llvm::SmallVector<ScheduleAttr> neighbours(KernelSpec &spec) { return {}; }
 

@@ -2,6 +2,8 @@
 
 #include "backends/schedule/ChooseSchedules.h"
 #include "backends/schedule/Backends.h"
+#include "backends/schedule/KeepPolicy.h"
+#include "backends/schedule/PlaceParts.h"
 #include "backends/schedule/SchedulePlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -45,9 +47,11 @@ public:
     DimContext context;
     ShapeAnalysis sizes(context);
     settleSizes(function, sizes, places.runsControl());
+    bool isGiven = false;
     WalkResult chosen = function->walk([&](KernelOp kernel) {
-      if (host->holdsElements() && isScalarKernel(kernel))
+      if (kernel.getInPlace() || (host->holdsElements() && isScalarKernel(kernel)))
         return WalkResult::skip();
+      isGiven |= kernel.getSchedule().has_value();
       auto [backend, spec] = places.place(kernel, sizes);
       auto refused = [&](StringRef emitter, StringRef why) {
         if (explain)
@@ -56,7 +60,10 @@ public:
       return succeeded(backend->settle(*spec, refused)) ? WalkResult::skip() : WalkResult::interrupt();
     });
     if (chosen.wasInterrupted())
-      signalPassFailure();
+      return signalPassFailure();
+    // What is computed again is decided kernel by kernel, and schedules that were given stay.
+    if (devices.list().empty() && !isGiven && !function->hasAttr(kKeepAttr))
+      placeParts(function, *host, sizes);
   }
 
 private:

@@ -362,7 +362,7 @@ FailureOr<Signature> schedule::emitSchedule(func::FuncOp function, ModuleOp modu
   KernelLaunches launches;
   bool ok = !function
                  .walk([&](KernelOp kernel) {
-                   if (registers && isScalarKernel(kernel))
+                   if (kernel.getInPlace() || (registers && isScalarKernel(kernel)))
                      return WalkResult::advance();
                    FailureOr<KernelLaunch> launch = kernels.add(kernel, sizes);
                    if (failed(launch))

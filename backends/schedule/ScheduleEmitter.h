@@ -76,6 +76,8 @@ private:
   /// Memory for what `value` is about to be; a size that is not known yet is an error.
   llvm::FailureOr<mlir::Value> place(mlir::Value value);
   mlir::Value slotPointer(int slot);
+  /// Where `value`, a part of what is joined in place, lies in the memory of its root.
+  mlir::Value partOf(mlir::Value base, mlir::Value value);
   /// True when the session keeps the state that a result is.
   bool isState(unsigned result);
   /// Where output `output`, which is to hold `returned`, lies.

@@ -142,6 +142,8 @@ void ScheduleEmitter::unstage(KernelOp kernel, ArrayRef<Value> staged, ArrayRef<
 }
 
 LogicalResult ScheduleEmitter::emitKernel(KernelOp kernel) {
+  if (kernel.getInPlace())
+    return success(); // it lies in what was computed, or the kernels of its parts have written it
   auto found = launches.find(kernel);
   if (found == launches.end())
     return emitScalarKernel(kernel);

@@ -90,7 +90,16 @@ Value ScheduleEmitter::slotPointer(int slot) {
   llvm_unreachable("dynamic memory is acquired where its value is defined, registers have none");
 }
 
+Value ScheduleEmitter::partOf(Value base, Value value) { return s.view(base, s.materialize(plan.offsetOf(value))); }
+
 FailureOr<Value> ScheduleEmitter::place(Value value) {
+  if (plan.isPart(value)) {
+    Value root = plan.root(value);
+    FailureOr<Value> whole = pointers.contains(root) ? FailureOr<Value>(pointers.lookup(root)) : place(root);
+    if (succeeded(whole))
+      whole = partOf(*whole, value);
+    return whole;
+  }
   int slot = plan.slotOf(value);
   assert(slot >= 0 && "only values that the plan gave a slot are placed");
   Value result;
@@ -148,6 +157,12 @@ void ScheduleEmitter::placeOutputs() {
 }
 
 FailureOr<Value> ScheduleEmitter::pointer(Value value) {
+  if (plan.isPart(value)) {
+    FailureOr<Value> whole = pointer(plan.root(value));
+    if (succeeded(whole))
+      whole = partOf(*whole, value);
+    return whole;
+  }
   value = plan.root(value);
   if (auto constant = value.getDefiningOp<ConstantOp>()) {
     FailureOr<int64_t> offset = weights.add(constant.getValue());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/schedule/SchedulePlan.h"
+#include "backends/schedule/PlaceParts.h"
 #include "ir/Checks.h"
 #include "ir/External.h"
 #include "ir/Shape.h"
@@ -33,7 +34,7 @@ bool schedule::isScalarKernel(KernelOp kernel) {
 SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes, const KernelLaunches &launches, bool registers,
                            bool statesInPlace)
     : function(function), sizes(sizes), launches(launches), registers(registers) {
-  findEntrySymbols();
+  entrySymbols = entrySymbolsOf(function, sizes);
   Block &entry = function.getBody().front();
   aliasBlock(entry);
   if (statesInPlace)
@@ -56,8 +57,9 @@ SchedulePlan::SchedulePlan(func::FuncOp function, ShapeAnalysis &sizes, const Ke
 
 //===- sizes ---------------------------------------------------------------------------------------===//
 
-void SchedulePlan::findEntrySymbols() {
-  auto add = [&](unsigned symbol) { entrySymbols.insert(symbol); };
+DenseSet<unsigned> schedule::entrySymbolsOf(func::FuncOp function, ShapeAnalysis &sizes) {
+  DenseSet<unsigned> symbols;
+  auto add = [&](unsigned symbol) { symbols.insert(symbol); };
   for (BlockArgument argument : function.getArguments()) {
     for (DimExpr size : sizes.dims(argument))
       DimContext::forEachSymbol(sizes.context().resolve(size), add);
@@ -65,6 +67,7 @@ void SchedulePlan::findEntrySymbols() {
       for (DimExpr element : *contents)
         DimContext::forEachSymbol(sizes.context().resolve(element), add);
   }
+  return symbols;
 }
 
 bool SchedulePlan::knownAtEntry(DimExpr expr) const {
@@ -100,9 +103,42 @@ Value SchedulePlan::root(Value value) const {
   return value;
 }
 
+bool SchedulePlan::isPart(Value value) const {
+  for (auto it = views.find(value); it != views.end(); it = views.find(value)) {
+    if (parts.contains(value))
+      return true;
+    value = it->second;
+  }
+  return false;
+}
+
+DimExpr SchedulePlan::offsetOf(Value value) const {
+  DimContext &context = sizes.context();
+  DimExpr offset = context.constant(0);
+  for (auto it = views.find(value); it != views.end(); it = views.find(value)) {
+    if (auto part = parts.find(value); part != parts.end()) {
+      auto [join, number] = part->second;
+      DimExpr begin = beginOfPart(join, number, context, [&](Value sized) { return dims(sized); });
+      offset =
+          context.add(offset, context.mul(begin, context.constant(byteWidth(getElementTypeOrSelf(value.getType())))));
+    }
+    value = it->second;
+  }
+  return offset;
+}
+
 void SchedulePlan::aliasBlock(Block &block) {
   for (Operation &op : block) {
-    if (isView(&op)) {
+    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getInPlace()) {
+      bool isSlice = isa<SliceOp>(kernel.getBody().front().front());
+      for (auto [number, input] : llvm::enumerate(kernel.getInputs())) {
+        Value part = isSlice ? kernel.getResult(0) : input, whole = isSlice ? input : kernel.getResult(0);
+        while (!isSlice && isView(part.getDefiningOp()))
+          part = part.getDefiningOp()->getOperand(0);
+        alias(part, whole);
+        parts[part] = {kernel, static_cast<unsigned>(number)};
+      }
+    } else if (isView(&op)) {
       alias(op.getResult(0), op.getOperand(0));
     } else if (auto require = dyn_cast<sinter::RequireOp>(op)) {
       alias(require.getResult(), require.getValue());
@@ -177,8 +213,8 @@ int SchedulePlan::newSlot(Slot slot) {
 
 bool SchedulePlan::choosesPlace(OpResult result, bool sizeKnownAtEntry) const {
   Operation *op = result.getOwner();
-  if (isa<KernelOp>(op))
-    return !launches.find(op)->second.traits.writesSizes;
+  if (auto kernel = dyn_cast<KernelOp>(op))
+    return kernel.getInPlace() || !launches.find(op)->second.traits.writesSizes;
   if (isa<DimOp, ShapeOp>(op) || runsOnHost(op))
     return true;
   if (isa<CondOp, SwitchOp>(op))

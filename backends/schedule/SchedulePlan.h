@@ -14,6 +14,9 @@
 //              released after its last use.
 //   Step       The place changes in each trip of a loop. It holds the next value of a carry, or a slice of a stack.
 //
+// What is joined in place (PlaceParts.h) is a view of the join, though it is there before: a part of its memory, which
+// is in use from the first part on. So is a slice that is taken in place a view of what it is taken from.
+//
 // Positions number the ops of the function in their order. A branch or loop has two positions, and the ops of its
 // regions have those between. A value that a region yields is computed in the memory of the op's result, unless it is
 // a view of a value from outside of the region.
@@ -67,6 +70,9 @@ bool isOneElement(mlir::Type type);
 /// before it (ir/CarrySizes.h), and numbers that kernels make of sizes are sizes.
 void settleSizes(mlir::func::FuncOp function, ShapeAnalysis &sizes, bool runsControl);
 
+/// The symbols that sizes and elements of the function's arguments are of.
+llvm::DenseSet<unsigned> entrySymbolsOf(mlir::func::FuncOp function, ShapeAnalysis &sizes);
+
 /// True when a kernel computes single elements from single elements by pointwise ops: the schedule then builds it in
 /// registers and nothing is launched.
 bool isScalarKernel(KernelOp kernel);
@@ -80,6 +86,10 @@ public:
 
   /// The value whose memory `value` is a view of.
   mlir::Value root(mlir::Value value) const;
+  /// True when `value` is, or is a view of, a part of what is joined or sliced in place: its memory begins `offsetOf`
+  /// bytes into that of its root.
+  bool isPart(mlir::Value value) const;
+  DimExpr offsetOf(mlir::Value value) const;
   bool usesRegisters() const { return registers; }
   /// True when the root is held in a register.
   bool isRegister(mlir::Value root) const;
@@ -124,7 +134,6 @@ public:
   DimExpr bytes(mlir::Value value) const;
 
 private:
-  void findEntrySymbols();
   void alias(mlir::Value view, mlir::Value of) {
     views[view] = of;
     viewsOf[of].push_back(view);
@@ -170,6 +179,7 @@ private:
   llvm::DenseSet<unsigned> entrySymbols;
   llvm::DenseMap<mlir::Value, mlir::Value> views;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> viewsOf;
+  llvm::DenseMap<mlir::Value, std::pair<KernelOp, unsigned>> parts; // the kernel in place and the number of its input
   llvm::DenseMap<mlir::Value, int> slotOfRoot;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int, 2>> alsoIn; // carries: both buffers
   llvm::DenseMap<mlir::Value, int> carrySlots; // carries inside and after a loop that updates them in place

@@ -33,6 +33,9 @@ bool SchedulePlan::canOverwrite(KernelOp kernel, unsigned input) {
   bool pointwise = traits.inPlace && isReadPointwise(kernel.getBody().getArgument(input));
   if (!pointwise && traits.updates != static_cast<int64_t>(input))
     return false;
+  // What is beside a part may be of others.
+  if (isPart(kernel.getInputs()[input]))
+    return false;
   // No other input may be a view of the same memory.
   Value source = root(kernel.getInputs()[input]);
   return llvm::count_if(kernel.getInputs(), [&](Value other) { return root(other) == source; }) == 1;
@@ -79,7 +82,7 @@ bool SchedulePlan::planInPlace(LoopView &loop, unsigned j, int slot) {
 KernelOp SchedulePlan::overwriterOf(LoopView &loop, unsigned j) {
   BlockArgument old = loop.bodyCarry(j);
   auto kernel = root(loop.next(j)).getDefiningOp<KernelOp>();
-  if (!kernel || kernel->getBlock() != loop.body)
+  if (!kernel || kernel->getBlock() != loop.body || kernel.getInPlace()) // its parts are written before
     return {};
   for (OpOperand &operand : kernel->getOpOperands())
     if (root(operand.get()) == old)

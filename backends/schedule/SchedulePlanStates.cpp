@@ -166,8 +166,8 @@ void SchedulePlan::placeStates() {
       }
     }
     auto kernel = value.getDefiningOp<KernelOp>();
-    bool direct = kernel && !isRegister(value) && kernel->getBlock() == &entry && firstResultOf[value] == k &&
-                  choosesPlace(cast<OpResult>(value), knownAtEntry(value));
+    bool direct = kernel && !kernel.getInPlace() && !isRegister(value) && kernel->getBlock() == &entry &&
+                  firstResultOf[value] == k && choosesPlace(cast<OpResult>(value), knownAtEntry(value));
     if (!direct) { // copied when all has been computed
       inPlaceResults[k] = old;
       continue;
