@@ -51,9 +51,6 @@ TileSums::TileSums(KernelFunction &fn, const ProductForm &form, Rows rows, int64
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&fn.function.getBody().front());
-    auto sums = MemRefType::get({2 * kTileRows * vectors * kTileColumns}, vectorType.getElementType());
-    hot = memref::AllocaOp::create(b, sums, b.getI64IntegerAttr(64));
-    scratch = memref::AllocaOp::create(b, sums, b.getI64IntegerAttr(64));
     shapes = memref::AllocaOp::create(b, MemRefType::get({64}, b.getI8Type()), b.getI64IntegerAttr(64));
   }
   // Byte 0 is the palette, bytes 16 + 2 t the bytes of a row of tile t, bytes 48 + t its rows.
@@ -116,7 +113,7 @@ void TileSums::begin(int64_t count, bool folds) {
     return;
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(vectorType));
   fn.loop(fn.index(0), fn.index(2 * kTileRows * vectors * kTileColumns), kTileColumns,
-          [&](Value at) { vector::StoreOp::create(b, zero, hot, ValueRange{at}); });
+          [&](Value at) { vector::StoreOp::create(b, zero, sumsIn(hot), ValueRange{at}); });
 }
 
 void TileSums::addProducts(const TileOperands &operands, Value steps) {
@@ -155,14 +152,33 @@ void TileSums::addProducts(const TileOperands &operands, Value steps) {
   });
 }
 
-void TileSums::storeTo(Value buffer) {
-  int64_t pitch = vectors * kTileColumns;
+void TileSums::moveSums(StringRef instruction, Value buffer, Value at, Value pitch) {
+  Value distance = bytes(pitch, form.sum);
   for (int64_t i = 0; i < rowTiles(); ++i)
     for (int64_t j = 0; j < vectors; ++j) {
-      Value row = arith::MulIOp::create(b, firstRow(i), fn.index(pitch));
-      Value at = arith::AddIOp::create(b, row, fn.index(j * kTileColumns));
-      call("tilestored64", {2 * i + j}, {pointer(buffer, at, form.sum), bytes(fn.index(pitch), form.sum)});
+      Value row = arith::MulIOp::create(b, firstRow(i), pitch);
+      Value first = arith::AddIOp::create(b, at, arith::AddIOp::create(b, row, fn.index(j * kTileColumns)));
+      call(instruction, {2 * i + j}, {pointer(buffer, first, form.sum), distance});
     }
+}
+
+void TileSums::load(Value buffer, Value at, Value pitch, int64_t count) {
+  assert(count <= mostVectors && "a sum has no more vectors than the kernel's tile");
+  vectors = count;
+  isFolding = false;
+  moveSums("tileloadd64", buffer, at, pitch);
+}
+
+void TileSums::store(Value buffer, Value at, Value pitch) { moveSums("tilestored64", buffer, at, pitch); }
+
+Value TileSums::sumsIn(Value &buffer) {
+  if (!buffer) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&fn.function.getBody().front());
+    auto sums = MemRefType::get({2 * kTileRows * mostVectors * kTileColumns}, vectorType.getElementType());
+    buffer = memref::AllocaOp::create(b, sums, b.getI64IntegerAttr(64));
+  }
+  return buffer;
 }
 
 void TileSums::addScratch() {
@@ -175,14 +191,14 @@ void TileSums::addScratch() {
 
 void TileSums::fold() {
   assert(isFolding && "the sum was begun to be folded");
-  storeTo(scratch);
+  storeTo(sumsIn(scratch));
   addScratch();
   clear();
 }
 
 void TileSums::end() {
   if (!isFolding)
-    storeTo(hot);
+    storeTo(sumsIn(hot));
 }
 
 int64_t TileSums::blockSteps(int64_t steps) const {

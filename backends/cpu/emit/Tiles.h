@@ -65,6 +65,10 @@ public:
   void addProducts(const TileOperands &operands, mlir::Value steps);
   void fold();
   void end();
+  /// The same where sums lie in memory, `pitch` elements from row to row, the first at `at`: `load` in place of `begin`
+  /// goes on with them, `store` in place of `end` leaves them there.
+  void load(mlir::Value buffer, mlir::Value at, mlir::Value pitch, int64_t vectors);
+  void store(mlir::Value buffer, mlir::Value at, mlir::Value pitch);
   /// All of this for one run of `steps` steps.
   void addInBlocks(const TileOperands &operands, DimExpr steps, int64_t vectors);
 
@@ -84,8 +88,11 @@ private:
   mlir::Value bytes(mlir::Value elements, Number number);
   void call(llvm::StringRef name, llvm::ArrayRef<int64_t> tiles, mlir::ValueRange others = {});
   void clear();
-  void storeTo(mlir::Value buffer);
+  void moveSums(llvm::StringRef instruction, mlir::Value buffer, mlir::Value at, mlir::Value pitch);
+  void storeTo(mlir::Value buffer) { store(buffer, fn.index(0), fn.index(vectors * kTileColumns)); }
   void addScratch();
+  /// Memory of the function for the sums of a tile, made when it is asked for first.
+  mlir::Value sumsIn(mlir::Value &buffer);
 
   KernelFunction &fn;
   mlir::ImplicitLocOpBuilder &b;
