@@ -14,6 +14,7 @@ TargetAttr Target::attribute(MLIRContext *context) const {
       capabilities.push_back(StringAttr::get(context, name));
   };
   add(hasBfloatDots, "bfloat_dots");
+  add(hasBfloatRounding, "bfloat_rounding");
   add(hasBfloatTiles, "bfloat_tiles");
   add(hasByteTiles, "byte_tiles");
   add(byteDots == ByteDots::equal, "equal_byte_dots");
@@ -42,6 +43,7 @@ Target Target::of(TargetAttr attribute) {
   target.hasHalfConversion = attribute.has("half_conversion");
   target.hasShortDots = attribute.has("short_dots");
   target.hasBfloatDots = attribute.has("bfloat_dots");
+  target.hasBfloatRounding = attribute.has("bfloat_rounding");
   target.hasBfloatTiles = attribute.has("bfloat_tiles");
   target.hasByteTiles = attribute.has("byte_tiles");
   target.byteDots = attribute.has("mixed_byte_dots")   ? ByteDots::mixed

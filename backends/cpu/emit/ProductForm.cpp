@@ -100,6 +100,7 @@ std::optional<ProductForm> sinter::cpu::productFormOf(const Target &target, Type
   if (isFloat(form.a)) {
     form.sum = has(Number::f64) || *wanted == Number::f64 ? Number::f64 : Number::f32;
     form.row = form.sum;
+    form.hasRounding = target.hasBfloatRounding;
     if ((has(Number::f16) || *wanted == Number::f16) && !target.hasHalfConversion) {
       refusal = "the target has no instruction that converts f16";
       return std::nullopt;
@@ -329,7 +330,7 @@ Value sinter::cpu::toRow(ImplicitLocOpBuilder &b, const ProductForm &form, Value
 Value sinter::cpu::roundToRow(ImplicitLocOpBuilder &b, const ProductForm &form, Value sums) {
   auto type = VectorType::get(cast<VectorType>(sums.getType()).getShape(), typeOf(form.row, b.getContext()));
   int64_t bits = type.getNumElements() * 32;
-  if (form.step == ProductForm::Step::bfloat_dots && !form.roundsToOdd && bits >= 256)
+  if (form.hasRounding && bits >= 256)
     return call(b, ("llvm.x86.avx512bf16.cvtneps2bf16." + Twine(bits)).str(), type, {sums});
   return arith::TruncFOp::create(b, type, sums);
 }

@@ -57,6 +57,7 @@ struct ProductForm {
   int64_t kStep = 1;           // elements of k that one instruction takes: kPack, or more of tiles
   bool flips = false;          // rows are copied with their sign bits flipped
   bool roundsToOdd = false;    // as bfdot does: each addition is off by up to twice as much
+  bool hasRounding = false;    // an instruction rounds sums to what rows hold, where that is bf16
 
   /// Operands and sums of one type.
   static ProductForm fusedOf(Number number) { return {Step::fused, number, number, number, number, number}; }
