@@ -60,6 +60,8 @@ struct CostModel {
   int64_t attentionRows = 192;     // at most, of a block of scores, for which keys are transposed once
   int64_t shortAttentionRows = 96; // of 16-bit operands, beside copies of which a block stays small
   int64_t shortAttentionGradientRows = 54;
+  int64_t tiledAttentionRows = 256; // by tiles of matrix units, which hold scores of 32 rows at a time
+  int64_t tiledAttentionGradientRows = 64, tiledAttentionGradientKeys = 128;
   int64_t attentionKeyBytes = 768; // of a row of shares in the backward part
   int64_t attentionHeads = 8;      // so many heads of keys are enough chunks for the backward part
 

@@ -3,8 +3,8 @@
 """attention.py BUILD [TARGET...]
 
 The kernels of attention and of its backward part at sizes around their blocks, with groups of heads, bands of keys and biases, against NumPy's formulas, which form all scores in a
-wider type: results by 1e-5 (f32) or 1e-12 (f64) of the sums of magnitudes. Of 16 bits a result is rounded once more, and where pairs of bf16 are multiplied shares are, too: 2^-8 of the same sum each (2^-11 of f16).
-For the targets that are named; by default some for each that this machine can run. Each model runs on one thread and on two, which give the same bits."""
+wider type: results by 1e-5 (f32) or 1e-12 (f64) of the sums of magnitudes. Of 16 bits a result is rounded once more, and where pairs or tiles of bf16 are multiplied shares are, too: 2^-8 of the same sum each (2^-11 of f16).
+For the targets that are named; by default some for each that this machine can run, where it has tiles without optimizations, too. Each model runs on one thread and on two, which give the same bits."""
 import os
 import subprocess
 import sys
@@ -32,6 +32,8 @@ SIZES = [(1, 1, 1, 1, 1, 1, 1, None, None, ""), (1, 8, 8, 13, 65, 16, 16, None, 
 # Heads of 40, 64, 80 and 128, odd keys, rows without a key (a negative `after`; a mask), a bias of a row.
 NARROW = [(1, 2, 1, 67, 259, 40, 40, None, None, ""), (1, 8, 8, 203, 203, 80, 80, None, 0, ""), (1, 2, 2, 195, 391, 128, 128, 100, 200, "b11n"), (2, 8, 4, 111, 515, 64, 64, None, None, "1hm1"),
           (1, 2, 2, 70, 301, 65, 33, None, -3, ""), (1, 8, 8, 30, 67, 64, 40, None, None, "rows")]
+# Small blocks, of which the last keys and rows are a part.
+SMALL_TILES = {"attention": "lanes = 16, tile = [32, 2, 64], chunk = 32", "attention_gradient": "lanes = 16, tile = [32, 2, 32], chunk = 96"}
 TARGETS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4,+avx512bf16", "native"]
 
 
@@ -56,16 +58,18 @@ class Case:
                 self.feeds["b"][..., 3:5, :] = -np.inf
         self.scale = 0.5
 
-    def text(self):
+    def text(self, schedules=None):
+        """`schedules` are those of the forward and of the backward part, if they are forced."""
         types = {name: f"tensor<{'x'.join(map(str, x.shape))}x{self.kind if x.dtype == TYPES[self.kind] else 'f32'}>" for name, x in self.feeds.items()}
         inputs = ", ".join(f'%{name}: {types[name]} {{sinter.name = "{name}"}}' for name in types)
         band = "".join(f", {name} = {value} : i64" for name, value in (("before", self.before), ("after", self.after)) if value is not None)
 
         def kernel(op, operands, results, attributes):
+            forced = f" {{schedule = #sinter.schedule<{op}, {schedules[op]}>}}" if schedules else ""
             inner, given = ", ".join(f"%i{x}" for x in operands), ", ".join(types[x] for x in operands)
             results = ", ".join(results)
             places = ", ".join(f"%o{i}" for i in range(results.count("tensor")))
-            return (f"sinter.kernel attention({', '.join('%' + x for x in operands)}) : ({given}) -> ({results}) {{\n  ^bb0({', '.join(f'%i{x}: {types[x]}' for x in operands)}):\n"
+            return (f"sinter.kernel attention({', '.join('%' + x for x in operands)}){forced} : ({given}) -> ({results}) {{\n  ^bb0({', '.join(f'%i{x}: {types[x]}' for x in operands)}):\n"
                     f"    %o:{results.count('tensor')} = sinter.{op} {inner} {{scale = {self.scale} : f64{band}{attributes}}} : ({given}) -> ({results})\n"
                     f"    sinter.yield({', '.join(f'%o#{i}' for i in range(results.count('tensor')))}) : {results}\n  }}\n")
 
@@ -116,6 +120,28 @@ class Case:
         return worst
 
 
+def measure(runtime, build, target, level, cases, hasPairs, schedules=None):
+    """How many attentions are wrong; prints the worst error as a part of its bound."""
+    wrong, worst = 0, 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/m.mlir", "w") as file:
+            file.write("".join(case.text(schedules) for case in cases))
+        subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", target, level, "-o", f"{folder}/m.smod"], check=True)
+        sessions, pairs = (runtime.sessions(f"{folder}/m.smod", [case.name for case in cases], threads=threads) for threads in (1, 2))
+        for case in cases:
+            results, twice = (list(of[case.name].run(case.feeds).values()) for of in (sessions, pairs))
+            if any(x.tobytes() != y.tobytes() for x, y in zip(results, twice)):
+                wrong += 1
+                print(f"{target} {level}: {case.name} {case.kind} {case.sizes}: other bits on two threads")
+            ratio = case.check(results, hasPairs and case.kind == "bf16")
+            worst = max(worst, ratio)
+            if not ratio <= 1:
+                wrong += 1
+                print(f"{target} {level}: {case.name} {case.kind} {case.sizes}: {ratio} of the bound")
+    print(f"{target} {level}: {len(cases)} attentions, {worst:.3f} of the bound")
+    return wrong
+
+
 def main():
     build, chosen = sys.argv[1], sys.argv[2:]
     flags = levels.features()
@@ -125,25 +151,14 @@ def main():
     wrong = 0
     for number, target in levels.numbered(TARGETS, chosen):
         cases = everything if chosen else everything[::3] if target == "native" else everything[number::14]
-        hasPairs = "bf16" in target or target == "native" and "avx512_bf16" in flags and not flags & {"avx512_fp16", "amx_bf16"}
+        hasTiles = target == "native" and flags >= {"amx_tile", "amx_bf16", "avx512bw"}
+        hasPairs = hasTiles or "bf16" in target or target == "native" and "avx512_bf16" in flags and not flags & {"avx512_fp16", "amx_bf16"}
         cases = cases + (narrow if chosen else narrow[::2] if hasPairs else narrow[number::9])
-        worst = 0.0
-        with tempfile.TemporaryDirectory() as folder:
-            with open(f"{folder}/m.mlir", "w") as file:
-                file.write("".join(case.text() for case in cases))
-            subprocess.run([os.path.join(build, "bin", "sinter"), "compile", f"{folder}/m.mlir", "--target", target, "-o", f"{folder}/m.smod"], check=True)
-            sessions, pairs = (runtime.sessions(f"{folder}/m.smod", [case.name for case in cases], threads=threads) for threads in (1, 2))
-            for case in cases:
-                results, twice = (list(of[case.name].run(case.feeds).values()) for of in (sessions, pairs))
-                if any(x.tobytes() != y.tobytes() for x, y in zip(results, twice)):
-                    wrong += 1
-                    print(f"{target}: {case.name} {case.kind} {case.sizes}: other bits on two threads")
-                ratio = case.check(results, hasPairs and case.kind == "bf16")
-                worst = max(worst, ratio)
-                if not ratio <= 1:
-                    wrong += 1
-                    print(f"{target}: {case.name} {case.kind} {case.sizes}: {ratio} of the bound")
-        print(f"{target}: {len(cases)} attentions, {worst:.3f} of the bound")
+        wrong += measure(runtime, build, target, "-O2", cases, hasPairs)
+        if hasTiles:
+            tiled = [case for case in cases if case.kind == "bf16"]
+            wrong += measure(runtime, build, target, "-O0", tiled, hasPairs)
+            wrong += measure(runtime, build, target, "-O2", tiled, hasPairs, SMALL_TILES)
     sys.exit(wrong > 0)
 
 

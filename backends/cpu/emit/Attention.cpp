@@ -7,10 +7,11 @@
 //                             l = c l + sum(p);   y = c y + p v;   m = m'
 //   at the end:               y / l
 //
-// Both products are register tiles. Keys are transposed into the workspace a block at a time, y grows in the result's
-// own memory, or in the workspace where that is of 16 bits. Where pairs of bf16 are multiplied, p is rounded in place,
-// and l is the sum of what it was. Blocks of a bias of -inf alone are left out. A row without any key that counts is 0
-// / 0, as a softmax of -inf alone is.
+// Both products are register tiles, or tiles of matrix units. Keys are transposed into the workspace a block at a time,
+// y grows in the result's own memory, or in the workspace where that is of 16 bits. Where pairs or tiles of bf16 are
+// multiplied, p is rounded in place, and l is the sum of what it was. By tiles, scores are those of 32 rows, which y
+// takes before the next ones. Blocks of a bias of -inf alone are left out. A row without any key that counts is 0 / 0,
+// as a softmax of -inf alone is.
 //
 //   tile      rows and vectors of a register tile, keys of a block      chunk     rows that share a block of keys
 
@@ -37,6 +38,12 @@ public:
     ScheduleAttr schedule = k.fn.spec.schedule();
     keys = schedule.getTile()[2];
     blockRows = schedule.getChunk();
+    // By tiles: rows a multiple of 1 KiB apart share cache sets, and whole panels grow.
+    pitch = form.isTiled() ? keys + lanes : keys;
+    if (form.isTiled())
+      resultWidth = index(static_cast<int64_t>(llvm::alignTo(widthSize.constant(), panel)));
+    else
+      resultWidth = width;
   }
   void emit();
 
@@ -47,6 +54,7 @@ private:
     Value row, count;                               // position of the first in its head; how many
     Value turned, scores, greatest, total, factors; // in the workspace: k^T, s, m, l, c
     Value queries, values;                          // copies of q and v there
+    Value greatestOfStrip, shifts, added;           // by tiles: greatest scores, what is taken off, sums of p
     Left left;                                      // q
     Sums y;
   };
@@ -60,11 +68,20 @@ private:
   Value greatestLane(Value lanesOf);
   void updateSoftmax(const Rows &at, Value row);
   void addValues(const Rows &at, const Block &block, Value row, int64_t rows);
+  SmallVector<Value> scoresFrom(Value first);
+  Value sharesFrom(Value first, ArrayRef<Value> distances);
+  // By tiles. Scores lack their factor, if it is positive and there is no bias.
+  bool isUnscaled() { return op.getScale().convertToDouble() > 0 && !bias; }
+  void takeStrip(const Rows &at, const Block &block, Value row);
+  void findGreatest(const Rows &at, const Block &block, Value row, Value rows);
+  void findGreatestOf(const Rows &at, const Block &block, Value row, Value line, bool areAllCounted);
+  void updateStrip(const Rows &at, Value row, Value rows);
   void finishRow(const Rows &at, Value row);
   void emitRows(const Rows &at);
 
   AttentionOp op;
-  int64_t keys, blockRows;
+  int64_t keys, blockRows, pitch; // pitch: from row to row of scores
+  Value resultWidth;              // and of y
 };
 } // namespace
 
@@ -121,39 +138,53 @@ Value AttentionEmitter::greatestLane(Value lanesOf) {
   return vector::ExtractOp::create(b, lanesOf, ArrayRef<int64_t>{0});
 }
 
-/// p in place of s, and m, l and c of a row.
-void AttentionEmitter::updateSoftmax(const Rows &at, Value row) {
-  Value first = k.add(at.scores, k.mul(row, index(keys))), infinity = never();
-  SmallVector<Value> scores, shares;
+/// What lies from `first` on, a row of scores.
+SmallVector<Value> AttentionEmitter::scoresFrom(Value first) {
+  SmallVector<Value> scores;
   for (int64_t v = 0; v < keys / lanes; ++v)
     scores.push_back(load(work, k.add(first, index(v * lanes))));
-  // As a tree: a chain would wait for every step.
-  auto combine = [](SmallVector<Value> values, function_ref<Value(Value, Value)> with) {
-    while (values.size() > 1) {
-      SmallVector<Value> pairs;
-      for (size_t i = 0; i + 1 < values.size(); i += 2)
-        pairs.push_back(with(values[i], values[i + 1]));
-      if (values.size() % 2)
-        pairs.push_back(values.back());
-      values = std::move(pairs);
-    }
-    return values.front();
-  };
-  Value old = scalar(work, k.add(at.greatest, row));
-  Value most = combine(scores, [&](Value x, Value y) { return greater(x, y); });
-  Value greatest = greater(old, greatestLane(most));
-  // Nothing that counts so far: all exponentials are zero.
-  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, infinity);
-  Value shift = k.select(isNone, number(0), greatest);
-  for (int64_t v = 0; v < keys / lanes; ++v) {
-    shares.push_back(math::ExpOp::create(b, arith::SubFOp::create(b, scores[v], spread(shift))));
-    store(rounded(shares.back()), held, k.add(heldPlace(first), index(v * lanes)));
+  return scores;
+}
+
+/// As a tree: a chain would wait for every step.
+static Value combine(SmallVector<Value> values, function_ref<Value(Value, Value)> with) {
+  while (values.size() > 1) {
+    SmallVector<Value> pairs;
+    for (size_t i = 0; i + 1 < values.size(); i += 2)
+      pairs.push_back(with(values[i], values[i + 1]));
+    if (values.size() % 2)
+      pairs.push_back(values.back());
+    values = std::move(pairs);
+  }
+  return values.front();
+}
+
+/// p in place of scores from `first` on; returns the sum, which is that of p before they are rounded.
+Value AttentionEmitter::sharesFrom(Value first, ArrayRef<Value> distances) {
+  SmallVector<Value> shares;
+  for (auto [v, distance] : llvm::enumerate(distances)) {
+    shares.push_back(math::ExpOp::create(b, distance));
+    store(rounded(shares.back()), held, k.add(heldPlace(first), index(static_cast<int64_t>(v) * lanes)));
   }
   Value sum = combine(shares, [&](Value x, Value y) { return arith::AddFOp::create(b, x, y).getResult(); });
+  return vector::ReductionOp::create(b, vector::CombiningKind::ADD, sum);
+}
+
+/// p in place of s, and m, l and c of a row.
+void AttentionEmitter::updateSoftmax(const Rows &at, Value row) {
+  Value first = k.add(at.scores, k.mul(row, index(keys)));
+  SmallVector<Value> scores = scoresFrom(first);
+  Value old = scalar(work, k.add(at.greatest, row));
+  Value greatest = greater(old, greatestLane(combine(scores, [&](Value x, Value y) { return greater(x, y); })));
+  // Nothing that counts so far: all exponentials are zero.
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, never());
+  Value shift = k.select(isNone, number(0), greatest);
+  for (Value &score : scores)
+    score = arith::SubFOp::create(b, score, spread(shift));
+  Value sum = sharesFrom(first, scores);
   Value factor = math::ExpOp::create(b, arith::SubFOp::create(b, old, shift));
   Value total = scalar(work, k.add(at.total, row));
-  total = arith::AddFOp::create(b, arith::MulFOp::create(b, total, factor),
-                                vector::ReductionOp::create(b, vector::CombiningKind::ADD, sum).getResult());
+  total = arith::AddFOp::create(b, arith::MulFOp::create(b, total, factor), sum);
   store(greatest, work, k.add(at.greatest, row));
   store(total, work, k.add(at.total, row));
   store(factor, work, k.add(at.factors, row));
@@ -177,10 +208,121 @@ void AttentionEmitter::addValues(const Rows &at, const Block &block, Value row, 
              low, high, keys, factors);
 }
 
+/// What a block of keys adds to 32 rows from `row` of their block on, by tiles.
+void AttentionEmitter::takeStrip(const Rows &at, const Block &block, Value row) {
+  Value rows = k.min(k.sub(at.count, row), index(tileRows)), first = k.add(at.row, row);
+  Value low = index(0), high = block.count;
+  if (hasBand()) {
+    low = k.min(k.max(k.sub(firstKey(first), block.key), index(0)), high);
+    high = k.min(k.max(k.sub(keysEnd(first, rows), block.key), low), high);
+  }
+  auto take = [&] {
+    Value begin = whole(low, panel), depthSteps = index(form.words(depthSize.constant()) * form.kPack / form.kStep);
+    k.fn.loop(begin, high, panel, [&](Value column) {
+      Words turned{panelOf(at.turned, column, depthSize), index(panel * form.kPack)};
+      multiplyTiles(at.left, row, turned, vectors, index(0), depthSteps, {k.add(at.scores, column), index(pitch)},
+                    /*adds=*/false);
+    });
+    findGreatest(at, block, row, rows);
+    updateStrip(at, row, rows);
+    Left shares{held, heldPlace(at.scores), heldPlace(index(pitch))};
+    Value steps = stepsOf(high), firstStep = arith::DivUIOp::create(b, low, index(form.kStep));
+    int64_t stripWidth = block.values.vectors * lanes;
+    k.fn.loop(index(0), width, stripWidth, [&](Value column) {
+      Words values{k.add(block.values.base, heldPlace(k.mul(column, block.values.words))),
+                   index(stripWidth * form.kPack)};
+      Value to = k.add(at.y.first, k.add(k.mul(row, resultWidth), column));
+      multiplyTiles(shares, index(0), values, block.values.vectors, firstStep, steps, {to, resultWidth},
+                    /*adds=*/true);
+    });
+  };
+  if (hasBand())
+    k.ifThen(k.less(low, high), take);
+  else
+    take();
+}
+
+/// The greatest score of each of `rows` rows from `row` of their block on. Where each of them counts all keys nothing
+/// is masked.
+void AttentionEmitter::findGreatest(const Rows &at, const Block &block, Value row, Value rows) {
+  auto find = [&](bool areAllCounted) {
+    k.fn.loop(index(0), rows, 1, [&](Value line) { findGreatestOf(at, block, row, line, areAllCounted); });
+  };
+  if (!isUnscaled())
+    return find(false);
+  Value isPart = k.less(block.count, index(keys)), first = k.add(at.row, row);
+  if (after) // the first row counts the fewest keys
+    isPart = k.either(isPart, k.less(k.add(first, index(*after)), k.add(block.key, index(keys - 1))));
+  if (before)
+    isPart = k.either(isPart, k.less(k.add(block.key, index(*before)), k.add(first, k.sub(rows, index(1)))));
+  k.fn.branch(isPart, [&] { find(false); }, [&] { find(true); });
+}
+
+/// The same of row `line` of a strip that begins at `row`; scores that it does not count become -inf.
+void AttentionEmitter::findGreatestOf(const Rows &at, const Block &block, Value row, Value line, bool areAllCounted) {
+  Value place = k.add(at.scores, k.mul(line, index(pitch))), inBlock = k.add(row, line);
+  SmallVector<Value> scores = scoresFrom(place);
+  Value position = k.sub(k.add(at.row, inBlock), block.key), low, high = block.count;
+  if (before)
+    low = k.sub(position, index(*before));
+  if (after)
+    high = k.min(high, k.add(position, index(*after + 1)));
+  for (int64_t v = 0; !areAllCounted && v < keys / lanes; ++v) {
+    Value mask = lanesWithin(v, low, high), infinity = spread(never());
+    if (!isUnscaled())
+      scores[v] = arith::MulFOp::create(b, scores[v], spread(number(op.getScale().convertToDouble())));
+    if (at.bias) {
+      Value offset = biasRow ? k.add(at.bias, k.mul(inBlock, biasRow)) : at.bias;
+      Value bias = biasLanes(offset, k.add(block.key, index(v * lanes)), mask, infinity);
+      scores[v] = arith::AddFOp::create(b, scores[v], bias);
+    }
+    scores[v] = k.select(mask, scores[v], infinity);
+    store(scores[v], work, k.add(place, index(v * lanes)));
+  }
+  Value most = combine(scores, [&](Value x, Value y) { return greater(x, y); });
+  store(greatestLane(most), work, k.add(at.greatestOfStrip, line));
+}
+
+/// The softmax of `rows` rows from `row` of their block on, and their y times c. What is one number a row is formed for
+/// a vector of rows, so that no row waits for it.
+void AttentionEmitter::updateStrip(const Rows &at, Value row, Value rows) {
+  Value scale = number(op.getScale().convertToDouble());
+  for (int64_t v = 0; v < tileRows; v += lanes) {
+    Value inBlock = k.add(row, index(v)), old = load(work, k.add(at.greatest, inBlock));
+    Value most = load(work, k.add(at.greatestOfStrip, index(v)));
+    if (isUnscaled())
+      most = arith::MulFOp::create(b, most, spread(scale));
+    Value greatest = greater(old, most);
+    Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, greatest, spread(never()));
+    Value shift = k.select(isNone, spread(number(0)), greatest);
+    store(greatest, work, k.add(at.greatest, inBlock));
+    store(shift, work, k.add(at.shifts, index(v)));
+    store(math::ExpOp::create(b, arith::SubFOp::create(b, old, shift)), work, k.add(at.factors, inBlock));
+  }
+  k.fn.loop(index(0), rows, 1, [&](Value line) {
+    Value place = k.add(at.scores, k.mul(line, index(pitch))), inBlock = k.add(row, line);
+    Value shift = scalar(work, k.add(at.shifts, line));
+    SmallVector<Value> distances = scoresFrom(place);
+    Value taken = spread(isUnscaled() ? arith::NegFOp::create(b, shift).getResult() : shift);
+    for (Value &distance : distances)
+      distance = isUnscaled() ? vector::FMAOp::create(b, distance, spread(scale), taken).getResult()
+                              : arith::SubFOp::create(b, distance, taken).getResult();
+    store(sharesFrom(place, distances), work, k.add(at.added, line));
+    Value factor = spread(scalar(work, k.add(at.factors, inBlock))), y = k.add(at.y.first, k.mul(inBlock, resultWidth));
+    k.fn.loop(index(0), resultWidth, lanes,
+              [&](Value i) { store(arith::MulFOp::create(b, load(work, k.add(y, i)), factor), work, k.add(y, i)); });
+  });
+  for (int64_t v = 0; v < tileRows; v += lanes) {
+    Value inBlock = k.add(row, index(v)), total = k.add(at.total, inBlock);
+    Value kept = arith::MulFOp::create(b, load(work, total), load(work, k.add(at.factors, inBlock)));
+    store(arith::AddFOp::create(b, kept, load(work, k.add(at.added, index(v)))), work, total);
+  }
+}
+
 /// y / l, and m + log(l).
 void AttentionEmitter::finishRow(const Rows &at, Value row) {
   Value total = scalar(work, k.add(at.total, row));
-  Sums y = at.y.from(*this, k.mul(row, width));
+  Sums y = at.y.from(*this, k.mul(row, resultWidth));
   auto divide = [&](Value value, Value by, Value place) {
     store(arith::DivFOp::create(b, value, by), y.buffer, place);
   };
@@ -201,7 +343,7 @@ void AttentionEmitter::finishRow(const Rows &at, Value row) {
 }
 
 void AttentionEmitter::emitRows(const Rows &at) {
-  clearSums(at.y, k.mul(at.count, width));
+  clearSums(at.y, k.mul(at.count, resultWidth));
   fill(work, at.greatest, at.count, never());
   fill(work, at.total, at.count, number(0));
   Value low = index(0), high = keyCount;
@@ -214,6 +356,8 @@ void AttentionEmitter::emitRows(const Rows &at) {
     auto take = [&] {
       turn(1, k.add(at.key, k.mul(key, depth)), depthSize, count, at.turned);
       Block block{key, count, rightRows(2, k.add(at.value, k.mul(key, width)), count, widthSize, at.values)};
+      if (form.isTiled())
+        return k.fn.loop(index(0), at.count, tileRows, [&](Value row) { takeStrip(at, block, row); });
       // Keys of one register tile stay in the first-level cache while the rows go by.
       k.fn.loop(index(0), index(keys), panel, [&](Value column) {
         forTiles(index(0), at.count, [&](Value row, int64_t rows) { formScores(at, block, column, row, rows); });
@@ -239,16 +383,21 @@ void AttentionEmitter::emit() {
     elements = dims.add(elements, count);
     return place;
   };
-  Value turned = reserve(turnedRoom(keys, depthSize)), scores = reserve(dims.constant(blockRows * keys));
+  int64_t scoreRows = form.isTiled() ? tileRows : blockRows;
+  Value turned = reserve(turnedRoom(keys, depthSize)), scores = reserve(dims.constant(scoreRows * pitch));
   Value greatest = reserve(dims.constant(blockRows)), total = reserve(dims.constant(blockRows));
-  Value factors = reserve(dims.constant(blockRows)), queries, values, grown;
+  Value factors = reserve(dims.constant(blockRows)), ofStrip = reserve(dims.constant(tiles ? 3 * tileRows : 0));
+  Value queries, values, grown;
   if (isShort()) {
     queries = reserve(leftRoom(blockRows, depthSize));
     values = reserve(rightRoom(keys, widthSize));
-    grown = reserve(dims.mul(widthSize, dims.constant(blockRows)));
+    DimExpr columns =
+        form.isTiled() ? dims.mul(dims.ceilDiv(widthSize, dims.constant(panel)), dims.constant(panel)) : widthSize;
+    grown = reserve(dims.mul(columns, dims.constant(blockRows)));
   }
   Value elementCount = k.size(elements);
-  int64_t guess = blockRows * (keys + 3) + 64 * keys + (isShort() ? 64 * (keys + 2 * blockRows) / form.kPack : 0);
+  int64_t guess =
+      scoreRows * pitch + 3 * blockRows + 64 * keys + (isShort() ? 64 * (keys + 2 * blockRows) / form.kPack : 0);
   int64_t chunks = attentionChunks(k.fn.spec, op, guess * byteWidth(type));
   k.chunkRows(tasks, dims.ceilDiv(tasks, dims.constant(chunks)), [&](Value task, Value chunk) {
     Value head = arith::DivUIOp::create(b, task, blockCount);
@@ -271,6 +420,9 @@ void AttentionEmitter::emit() {
     at.greatest = placeOf(greatest);
     at.total = placeOf(total);
     at.factors = placeOf(factors);
+    at.greatestOfStrip = placeOf(ofStrip);
+    at.shifts = k.add(at.greatestOfStrip, index(tileRows));
+    at.added = k.add(at.shifts, index(tileRows));
     at.y = {k.buffer(0), at.result, Value()};
     if (isShort()) {
       at.queries = placeOf(queries);
@@ -280,6 +432,8 @@ void AttentionEmitter::emit() {
     at.left = leftRows(0, at.query, at.count, depthSize, at.queries);
     emitRows(at);
   });
+  if (tiles)
+    tiles->release();
   k.workspaceBytes = dims.mul(dims.mul(k.chunks, elements), dims.constant(byteWidth(type)));
 }
 
@@ -313,9 +467,9 @@ Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
   if (llvm::count(yieldsOf(spec), root.getResult()) != 1 || llvm::count(yieldsOf(spec), root.getSums()) > 1)
     return Plan::refuse("its result is not yielded once");
   Plan plan;
-  ProductForm form = attentionForm(spec.target(), root);
+  ProductForm form = attentionForm(spec, root);
   int64_t bytes = widthOf(form.sum);
-  planAttentionTile(spec, plan, bytes);
+  planAttentionTile(spec, plan, form);
   int64_t lanes = plan.lanes.chosen, panel = plan.tile[1].chosen * lanes;
   // A row of scores in half of the registers, a block of them in a quarter of the second-level cache.
   int64_t keys = std::min(kMostKeys, lanes * spec.target().vectorRegisters / 2);
@@ -323,14 +477,19 @@ Plan sinter::cpu::planAttention(KernelSpec &spec, ScheduleAttr) {
                           spec.target().l2Bytes / 4 / (keys * bytes));
   plan.addTile(std::max(keys, panel), kMostKeys);
   plan.tile.back().least = plan.tile.back().multiple = panel;
-  plan.setChunk(std::max<int64_t>(rows / 6 * 6, 6));
+  if (form.isTiled())
+    plan.setChunk(spec.costs().tiledAttentionRows, plan.tile[0].chosen);
+  else
+    plan.setChunk(std::max<int64_t>(rows / 6 * 6, 6));
   return plan;
 }
 
 EmittedKernel sinter::cpu::emitAttention(KernelSpec &spec, ModuleOp module, StringRef name) {
   auto root = cast<AttentionOp>(singleRoot(spec));
-  ProductForm form = attentionForm(spec.target(), root);
+  ProductForm form = attentionForm(spec, root);
   SingleKernel k(spec, module, name, root, {/*sizes=*/false, /*workspace=*/true});
   AttentionEmitter(k, root, form).emit();
-  return k.finish();
+  EmittedKernel emitted = k.finish();
+  emitted.usesTiles = form.isTiled();
+  return emitted;
 }

@@ -45,6 +45,8 @@ AttentionBlocks::AttentionBlocks(SingleKernel &k, Operation *op, const ProductFo
   work = viewOf(type);
   held = hasPairs() ? viewOf(typeOf(form.row, b.getContext())) : work;
   halves = viewOf(b.getI16Type());
+  if (form.isTiled())
+    tiles.emplace(k.fn, this->form, TileSums::split(dims, dims.constant(tileRows), tileRows), vectors);
   if (op->getNumOperands() > bias)
     this->bias = op->getOperand(bias);
 }
@@ -68,6 +70,14 @@ void AttentionBlocks::store(Value value, Value buffer, Value at) {
 }
 Value AttentionBlocks::firstLanes(Value count) {
   return vector::CreateMaskOp::create(b, VectorType::get({lanes}, b.getI1Type()), ValueRange{count});
+}
+Value AttentionBlocks::lanesWithin(int64_t v, Value low, Value high) {
+  auto before = [&](Value end) { return firstLanes(k.max(k.sub(end, index(v * lanes)), index(0))); };
+  if (!low)
+    return before(high);
+  Value early = before(low);
+  Value all = arith::ConstantOp::create(b, DenseElementsAttr::get(cast<ShapedType>(early.getType()), true));
+  return k.both(before(high), arith::XOrIOp::create(b, early, all));
 }
 Value AttentionBlocks::whole(Value count, int64_t step) {
   return k.mul(arith::DivUIOp::create(b, count, index(step)), index(step));
@@ -110,6 +120,8 @@ int64_t AttentionBlocks::columnVectors(DimExpr columns) const {
 
 bool AttentionBlocks::readsRows(DimExpr columns) const {
   DimExpr known = k.dims().resolve(columns);
+  if (form.isTiled()) // all rows of a tile, in whole steps
+    return rowSize.isConstant() && rowSize.constant() % tileRows == 0 && known.constant() % form.kStep == 0;
   return !form.copiesRows() && (!hasPairs() || (known.isConstant() && known.constant() % form.kPack == 0));
 }
 
@@ -133,7 +145,8 @@ AttentionBlocks::Right AttentionBlocks::rightRows(unsigned operand, Value base, 
   if (!hasPairs())
     return rightOf(leftRows(operand, base, count, columns, place), columns);
   Value width = k.size(columns), first = heldPlace(place);
-  Value words = arith::DivUIOp::create(b, k.add(count, index(form.kPack - 1)), index(form.kPack));
+  Value steps = arith::DivUIOp::create(b, k.add(count, index(form.kStep - 1)), index(form.kStep));
+  Value words = k.mul(steps, index(form.kStep / form.kPack));
   Right right{held, first, width, columnVectors(columns), columns, words};
   int64_t stripWidth = right.vectors * lanes;
   DimExpr known = k.dims().resolve(columns);
@@ -283,6 +296,27 @@ void AttentionBlocks::addProduct(const Sums &result, Value a, ArrayRef<Value> st
     strip(inTiles, index(0), wide, rest % lanes ? firstLanes(index(rest % lanes)) : Value());
 }
 
+void AttentionBlocks::multiplyTiles(const Left &a, Value row, const Words &words, int64_t count, Value low, Value high,
+                                    const Square &to, bool adds) {
+  TileOperands operands;
+  operands.a = a.buffer;
+  operands.b = held;
+  operands.aPitch = a.pitch;
+  operands.bPitch = words.pitch;
+  Value begin = k.add(a.first, k.mul(low, index(form.kStep)));
+  for (int64_t i = 0; i < tiles->rowTiles(); ++i)
+    operands.aTiles.push_back(k.add(begin, k.mul(k.add(row, tiles->firstRow(i)), a.pitch)));
+  Value word = k.mul(k.mul(low, index(form.kStep / form.kPack)), words.pitch);
+  for (int64_t j = 0; j < count; ++j)
+    operands.bTiles.push_back(k.add(k.add(words.first, word), index(j * lanes * form.kPack)));
+  if (adds)
+    tiles->load(work, to.first, to.pitch, count);
+  else
+    tiles->begin(count, /*folds=*/false);
+  tiles->addProducts(operands, k.sub(high, low));
+  tiles->store(work, to.first, to.pitch);
+}
+
 Value AttentionBlocks::rounded(Value value) { return hasPairs() ? roundToRow(b, form, value) : value; }
 
 void AttentionBlocks::clearSums(const Sums &sums, Value count) {
@@ -428,13 +462,21 @@ bool sinter::cpu::isAttentionOfFloats(Operation *op) {
   return element.isF32() || element.isF64() || element.isF16() || element.isBF16();
 }
 
-ProductForm sinter::cpu::attentionForm(const Target &target, Operation *op) {
+ProductForm sinter::cpu::attentionForm(KernelSpec &spec, Operation *op) {
   Type element = getElementTypeOrSelf(op->getOperand(0));
   if (element.isF16()) // converted where it is copied, by instructions or not
     return {ProductForm::Step::fused, Number::f16, Number::f16, Number::f32, Number::f32, Number::f32};
   Type sum = element.isF64() ? element : Float32Type::get(op->getContext());
   std::string refusal;
-  return productFormOf(target, element, element, sum, refusal)->throughStrips();
+  ProductForm form = *productFormOf(spec.target(), element, element, sum, refusal);
+  auto isKnown = [&](unsigned operand) {
+    DimExpr columns = spec.dims.resolve(spec.sizes->dims(op->getOperand(operand)).back());
+    return columns.isConstant() && columns.constant() > 0;
+  };
+  ScheduleAttr schedule = spec.kernel.getScheduleAttr();
+  bool fits = mayBeTiled(schedule, 1) && (!schedule || schedule.getTile()[0] == 2 * kTileRows);
+  std::optional<ProductForm> tiled = tiledFormOf(spec.target(), form);
+  return tiled && fits && isKnown(0) && isKnown(2) ? *tiled : form.throughStrips();
 }
 
 SmallVector<Value> sinter::cpu::yieldsOf(KernelSpec &spec) {
@@ -444,7 +486,16 @@ SmallVector<Value> sinter::cpu::yieldsOf(KernelSpec &spec) {
   return values;
 }
 
-void sinter::cpu::planAttentionTile(KernelSpec &spec, Plan &plan, int64_t bytes) {
+void sinter::cpu::planAttentionTile(KernelSpec &spec, Plan &plan, const ProductForm &form) {
+  int64_t bytes = widthOf(form.sum);
+  if (form.isTiled()) {
+    plan.setLanes(kTileColumns, kTileColumns);
+    for (int64_t size : {2 * kTileRows, int64_t(2)}) {
+      plan.addTile(size, size);
+      plan.tile.back().least = size;
+    }
+    return;
+  }
   plan.setLanes(spec.target().lanes(bytes), 16 / bytes);
   plan.addTile(6, 6);
   int64_t vectors = spec.target().vectorRegisters > 16 ? 4 : 2;

@@ -4,8 +4,8 @@
 // which keys a row counts.
 //
 // Scores, exponentials and sums are f32 or f64. Operands of 16 bits are copied into the workspace a block at a time,
-// in the order in which products read them (ProductForm.h): as f32, or, where the target multiplies pairs of bf16, as
-// pairs of neighbours of what is summed over. Shares are rounded to bf16 for these products alone.
+// in the order in which products read them (ProductForm.h): as f32, or, where the target multiplies pairs or tiles of
+// bf16, as pairs of neighbours of what is summed over. Shares are rounded to bf16 for these products alone.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_ATTENTIONBLOCKS_H
 #define SINTER_BACKENDS_CPU_EMIT_ATTENTIONBLOCKS_H
@@ -13,6 +13,7 @@
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Single.h"
 #include "backends/cpu/emit/Strips.h"
+#include "backends/cpu/emit/Tiles.h"
 
 namespace sinter::cpu {
 
@@ -31,6 +32,8 @@ protected:
   mlir::Value scalar(mlir::Value buffer, mlir::Value at);
   void store(mlir::Value value, mlir::Value buffer, mlir::Value at);
   mlir::Value firstLanes(mlir::Value count);
+  /// Lanes of vector `v` that lie in [low, high) of a row; `low` may be null.
+  mlir::Value lanesWithin(int64_t v, mlir::Value low, mlir::Value high);
   /// `count` rounded down to a multiple of `step`.
   mlir::Value whole(mlir::Value count, int64_t step);
 
@@ -93,6 +96,26 @@ protected:
   void addProduct(const Sums &sums, mlir::Value a, llvm::ArrayRef<mlir::Value> starts, mlir::Value stride,
                   const Right &b, mlir::Value low, mlir::Value high, int64_t mostSteps,
                   llvm::ArrayRef<mlir::Value> factors);
+
+  // Products by tiles: 32 rows by the columns of a panel. Copies are whole tiles, what they hold behind the last row or
+  // column is no matter.
+
+  /// Steps of a product for so many elements of k.
+  mlir::Value stepsOf(mlir::Value count) {
+    return mlir::arith::DivUIOp::create(b, k.add(count, index(form.kStep - 1)), index(form.kStep));
+  }
+  /// Words of a column follow each other at `pitch` elements of `held`, those of its neighbours beside them.
+  struct Words {
+    mlir::Value first, pitch;
+  };
+  /// Sums in the workspace, `pitch` elements from row to row.
+  struct Square {
+    mlir::Value first, pitch;
+  };
+  /// Rows [row, row + 32) of `a` times `count` vectors of columns over steps [low, high); added to `to` or put there.
+  void multiplyTiles(const Left &a, mlir::Value row, const Words &words, int64_t count, mlir::Value low,
+                     mlir::Value high, const Square &to, bool adds);
+
   /// Numbers of scores as products read them.
   mlir::Value rounded(mlir::Value value);
   void clearSums(const Sums &sums, mlir::Value count);
@@ -140,6 +163,7 @@ protected:
   mlir::Value biasRow;            // elements from row to row, null: the same for all
   bool biasColumns = false;       // it differs from key to key
   mlir::Value work, held, halves; // the workspace, as `type`, as what steps of products read, and as i16
+  std::optional<TileSums> tiles;  // of products by tiles
 
 private:
   int64_t columnVectors(DimExpr columns) const;
@@ -149,12 +173,13 @@ private:
 
 /// f32, f64, f16 or bf16.
 bool isAttentionOfFloats(mlir::Operation *op);
-/// How the products of such an attention multiply.
-ProductForm attentionForm(const Target &target, mlir::Operation *op);
+/// How the products of such an attention, which is the kernel's root, multiply: by tiles where the target has them for
+/// its type, unless the kernel's schedule asks for registers.
+ProductForm attentionForm(KernelSpec &spec, mlir::Operation *op);
 /// What the kernel yields.
 llvm::SmallVector<mlir::Value> yieldsOf(KernelSpec &spec);
 /// Lanes, the register tile and its bounds, which both parts have.
-void planAttentionTile(KernelSpec &spec, Plan &plan, int64_t bytes);
+void planAttentionTile(KernelSpec &spec, Plan &plan, const ProductForm &form);
 /// How many chunks of so many bytes of workspace there are: their memory stays small beside what the kernel reads and
 /// writes.
 int64_t attentionChunks(KernelSpec &spec, mlir::Operation *op, int64_t workspaceBytes);
