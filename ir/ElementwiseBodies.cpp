@@ -299,8 +299,27 @@ Value SelectOp::buildBody(OpBuilder &builder, Location loc, ValueRange args) {
   return arith::SelectOp::create(builder, loc, args[0], args[1], args[2]);
 }
 
+/// The same for integers of which every float type holds all: bounded before, so that nothing is chosen behind it.
+static Value floatToSmallInt(Body &x, IntegerType to) {
+  bool asUnsigned = isUnsigned(to);
+  Type type = Body::withElement(x[0].getType(), signless(to));
+  int64_t range = int64_t(1) << to.getWidth();
+  Value least = x.constant(static_cast<double>(asUnsigned ? 0 : -range / 2));
+  Value most = x.constant(static_cast<double>((asUnsigned ? range : range / 2) - 1));
+  // Where nothing is below 0, comparisons that are false of NaN make it 0.
+  Value number = x[0];
+  if (!asUnsigned)
+    number = x.select(arith::CmpFOp::create(x.b, arith::CmpFPredicate::ORD, number, number), number, x.constant(0.0));
+  number = x.select(arith::CmpFOp::create(x.b, arith::CmpFPredicate::OGT, number, least), number, least);
+  number = x.select(arith::CmpFOp::create(x.b, arith::CmpFPredicate::OLT, number, most), number, most);
+  return asUnsigned ? Value(arith::FPToUIOp::create(x.b, type, number))
+                    : Value(arith::FPToSIOp::create(x.b, type, number));
+}
+
 /// Truncated, saturated, NaN as 0. `x` has been widened to f32 at least.
 static Value floatToInt(Body &x, IntegerType to) {
+  if (to.getWidth() <= 16)
+    return floatToSmallInt(x, to);
   bool asUnsigned = isUnsigned(to);
   Type type = Body::withElement(x[0].getType(), signless(to));
   // Both limits are powers of two (or 0), exact in every float type that reaches them; f32 holds 2^64.
