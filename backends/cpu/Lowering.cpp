@@ -3,6 +3,7 @@
 #include "backends/cpu/Lowering.h"
 #include "backends/cpu/BFloatRounding.h"
 #include "backends/cpu/HalfConversion.h"
+#include "backends/cpu/WholeNumbers.h"
 #include "backends/cpu/emit/Branches.h"
 #include "backends/cpu/emit/Math.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -37,6 +38,7 @@ struct cpu::Lowering::Impl {
     }
     arith::populateCeilFloorDivExpandOpsPatterns(first);
     populateBFloatRounding(first);
+    populateWholeNumbers(first);
     if (!machine.hasHalfConversion)
       populateHalfConversion(first);
     arith::populateExpandBFloat16Patterns(first);
@@ -80,8 +82,9 @@ static bool needsExpansion(ModuleOp module) {
   return module
       .walk([](Operation *op) {
         if (op->getName().getDialectNamespace() == "math" ||
-            isa<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp, arith::ExtFOp, arith::TruncFOp,
-                arith::MaximumFOp, arith::MinimumFOp, arith::RemFOp, vector::StepOp, vector::CreateMaskOp>(op))
+            isa<arith::SIToFPOp, arith::UIToFPOp, arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp,
+                arith::ExtFOp, arith::TruncFOp, arith::MaximumFOp, arith::MinimumFOp, arith::RemFOp, vector::StepOp,
+                vector::CreateMaskOp>(op))
           return WalkResult::interrupt();
         return WalkResult::advance();
       })
