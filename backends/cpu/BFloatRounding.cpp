@@ -3,15 +3,22 @@
 // Rounding f32 to bf16: to the nearest, ties to even; NaN stays NaN, quiet. The choice between the two is made on
 // 32-bit integers. MLIR's own expansion chooses between bf16 vectors, which code generation for targets without
 // instructions of that type takes apart into scalars: .6 ns an element instead of .1 (Zen 4, AVX-512 without bf16).
-// vcvtneps2bf16 is not used, as it takes denormals for 0.
+// vcvtneps2bf16 takes denormals for 0, so it is used only where what is rounded comes from units that do.
 
 #include "backends/cpu/BFloatRounding.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
 using namespace sinter;
+
+static bool isOfUnits(Operation *op) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  return function && function->hasAttr(cpu::kUnitRounding);
+}
 
 namespace {
 struct RoundToBFloat : OpRewritePattern<arith::TruncFOp> {
@@ -21,6 +28,14 @@ struct RoundToBFloat : OpRewritePattern<arith::TruncFOp> {
     if (!getElementTypeOrSelf(op.getIn().getType()).isF32() || !getElementTypeOrSelf(op.getType()).isBF16())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    if (auto vector = dyn_cast<VectorType>(op.getType()); vector && isOfUnits(op)) {
+      int64_t bits = vector.getNumElements() * 32;
+      if (bits == 512 || bits == 256) {
+        auto name = b.getStringAttr("llvm.x86.avx512bf16.cvtneps2bf16." + Twine(bits));
+        rewriter.replaceOp(op, LLVM::CallIntrinsicOp::create(b, vector, name, ValueRange{op.getIn()}).getResult(0));
+        return success();
+      }
+    }
     auto withElements = [&](Type element) -> Type {
       auto shaped = dyn_cast<ShapedType>(op.getType());
       return shaped ? shaped.clone(element) : element;

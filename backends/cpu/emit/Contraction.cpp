@@ -593,6 +593,7 @@ EmittedKernel ContractionEmitter::emitRowChunks() {
 }
 
 EmittedKernel ContractionEmitter::finish(DimExpr chunks, DimExpr workspaceBytes) {
+  markUnitRounding(fn, form);
   if (tiles)
     tiles->release();
   fn.finish();

@@ -552,6 +552,7 @@ EmittedKernel ConvolutionEmitter::emit() {
   });
   if (tiles)
     tiles->release();
+  markUnitRounding(fn, product);
   fn.finish();
 
   EmittedKernel emitted;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/ProductForm.h"
+#include "backends/cpu/BFloatRounding.h"
+#include "backends/cpu/emit/Emitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -333,6 +335,13 @@ Value sinter::cpu::roundToRow(ImplicitLocOpBuilder &b, const ProductForm &form, 
   if (form.hasRounding && bits >= 256)
     return call(b, ("llvm.x86.avx512bf16.cvtneps2bf16." + Twine(bits)).str(), type, {sums});
   return arith::TruncFOp::create(b, type, sums);
+}
+
+void sinter::cpu::markUnitRounding(KernelFunction &fn, const ProductForm &form) {
+  bool isOfUnits =
+      form.step == ProductForm::Step::bfloat_dots || (form.step == ProductForm::Step::tiles && form.a == Number::bf16);
+  if (form.hasRounding && isOfUnits)
+    fn.function->setAttr(kUnitRounding, fn.b.getUnitAttr());
 }
 
 Value sinter::cpu::toColumn(ImplicitLocOpBuilder &b, const ProductForm &form, Value value) {

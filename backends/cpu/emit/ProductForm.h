@@ -38,6 +38,8 @@
 
 namespace sinter::cpu {
 
+class KernelFunction;
+
 enum class Number { bf16, f16, f32, f64, i8, u8, i16, u16, i32, i64 };
 
 int64_t widthOf(Number number); // bytes
@@ -135,6 +137,10 @@ mlir::Value toRow(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, 
 
 /// Sums as a step reads them of a, where these are bf16. Denormals become 0, as products of pairs take them.
 mlir::Value roundToRow(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value sums);
+
+/// Lets the results of a kernel that multiplies so be rounded to bf16 by an instruction, if its units take denormals
+/// for 0 anyway.
+void markUnitRounding(KernelFunction &fn, const ProductForm &form);
 
 /// Elements of b as strips hold them.
 mlir::Value toColumn(mlir::ImplicitLocOpBuilder &builder, const ProductForm &form, mlir::Value value);
