@@ -10,6 +10,11 @@
 // see the rounded value, too, as those of products under torch's autocast do: so nobody stores the exact one. They see
 // the exact one of a sum of two tensors, as residual connections carry it from layer to layer, and where one of them
 // could not convert what it reads.
+//
+// Functions that replace no states keep nothing for later. In them what is rounded for products and else only added to
+// others, as residual connections do, is stored in one form instead of two:
+//
+//   n = convert(h) : bf16   y = dot(n, w)   add(y, h)   ->   add(y, convert(n) : f32)
 
 #include "ir/Composer.h"
 #include "ir/ElementMoves.h"
@@ -215,13 +220,52 @@ private:
   size_t restingOps;
 };
 
+/// Readers of `op`'s operand beside `op`, if they are sums of elements; else none.
+static SmallVector<OpOperand *> sumsBeside(Operation *op) {
+  SmallVector<OpOperand *> sums;
+  for (OpOperand &use : op->getOperand(0).getUses()) {
+    if (use.getOwner() == op)
+      continue;
+    if (!isa<AddOp>(use.getOwner()))
+      return {};
+    sums.push_back(&use);
+  }
+  return sums;
+}
+
+/// Has sums read what products read.
+static void shareRounded(Block &block, Type type) {
+  Type wide = Float32Type::get(type.getContext());
+  SmallVector<Operation *> conversions;
+  for (Operation &op : block)
+    if (converts(&op, wide, type))
+      if (Operation *origin = op.getOperand(0).getDefiningOp(); origin && origin->getBlock() == &block)
+        conversions.push_back(&op);
+  for (Operation *op : conversions) {
+    SmallVector<OpOperand *> sums = sumsBeside(op);
+    if (sums.empty())
+      continue;
+    op->moveAfter(op->getOperand(0).getDefiningOp()); // before all sums
+    OpBuilder b(op->getContext());
+    b.setInsertionPointAfter(op);
+    Value rounded = Composer(op->getLoc(), b).convert(op->getResult(0), wide);
+    for (OpOperand *use : sums)
+      use->set(rounded);
+  }
+}
+
 class NarrowActivations : public sinter::impl::NarrowActivationsBase<NarrowActivations> {
   using NarrowActivationsBase::NarrowActivationsBase;
 
   void runOnOperation() override {
     Type type = activationType(getOperation());
-    if (!type || !replacesStates(getOperation()))
+    if (!type)
       return;
+    if (!replacesStates(getOperation())) {
+      for (Block &block : getOperation().getBody())
+        shareRounded(block, type);
+      return;
+    }
     for (Block &block : getOperation().getBody())
       Narrowing(block, type).run(minBytes);
   }

@@ -266,6 +266,7 @@ def NarrowActivations : Sinter_FunctionPass<"sinter-narrow-activations"> {
     long after its other readers, as by a backward part, is rounded where it is computed and kept so: late readers read the
     rounded one, all others the exact one. As they are stay values of less than `min-bytes` (as f32), results of the function, and
     values that a late reader would need as a whole in f32 again (products, loops, moves that end on other axes).
+    In other functions, a value of f32 that is rounded so for products and else read by sums alone is read by these as products read it.
     Requires: no pass after it merges equal ops, before kernels are formed.
     (* example test/passes/narrow-activations.mlir *)
   }];

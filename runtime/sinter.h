@@ -814,7 +814,8 @@ SINTER_API sinter_status_code sinter_graph_keep(sinter_graph *graph, int32_t fun
 
 /// Says what products and convolutions of f32 in the graph's functions multiply in, gradients' too: texts as of
 /// `sinter compile --precision` ("bf16", "bf16,convolution=f32"). Sums, results and all other ops stay f32; what
-/// training steps keep for their backward parts does not, unless the text has activation=f32.
+/// training steps keep for their backward parts, and elsewhere residuals that products read, too, do not, unless the
+/// text has activation=f32.
 SINTER_API sinter_status_code sinter_graph_precision(sinter_graph *graph, const char *policy);
 
 typedef struct sinter_train_options {

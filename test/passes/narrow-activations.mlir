@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // RUN: sinter-opt %s --sinter-narrow-activations=min-bytes=64 --split-input-file | FileCheck %s
 // RUN: sinter-opt %s --sinter-narrow-activations --split-input-file | FileCheck %s --check-prefix=SMALL
-// SMALL-NOT: sinter.convert
+// SMALL-NOT: sinter.kept
 
 module attributes {sinter.precision = {activation = bf16}} {
 
@@ -102,5 +102,38 @@ func.func @replaces_no_state(%x: tensor<32xf32>) -> tensor<32xf32> {
   %15 = sinter.sin %14 : (tensor<32xf32>) -> tensor<32xf32>
   %16 = sinter.mul %15, %h : (tensor<32xf32>, tensor<32xf32>) -> tensor<32xf32>
   return %16 : tensor<32xf32>
+}
+}
+
+// -----
+
+// Where nothing is kept for later, sums of two tensors read what products read: one form of it is stored.
+module attributes {sinter.precision = {activation = bf16}} {
+// CHECK-LABEL: @sums_read_what_products_read
+// CHECK: %[[H:.*]] = sinter.erf
+// CHECK-NEXT: %[[N:.*]] = sinter.convert %[[H]] {element_type = bf16}
+// CHECK-NEXT: %[[W:.*]] = sinter.convert %[[N]] {element_type = f32}
+// CHECK: sinter.dot_general %[[N]]
+// CHECK: sinter.add %{{.*}}, %[[W]]
+func.func @sums_read_what_products_read(%x: tensor<8x8xf32>, %w: tensor<8x8xbf16>) -> tensor<8x8xf32> {
+  %h = sinter.erf %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %n = sinter.convert %h {element_type = bf16} : (tensor<8x8xf32>) -> tensor<8x8xbf16>
+  %p = sinter.dot_general %n, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xf32>
+  %0 = sinter.add %p, %h : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+
+// Others read the exact one, and then it is stored anyway.
+// CHECK-LABEL: @others_read_the_exact_one
+// CHECK: %[[H:.*]] = sinter.erf
+// CHECK-NEXT: sinter.convert %[[H]] {element_type = bf16}
+// CHECK-NOT: element_type = f32}
+// CHECK: sinter.add %{{.*}}, %[[H]]
+func.func @others_read_the_exact_one(%x: tensor<8x8xf32>) -> (tensor<8x8xbf16>, tensor<8x8xf32>) {
+  %h = sinter.erf %x : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %n = sinter.convert %h {element_type = bf16} : (tensor<8x8xf32>) -> tensor<8x8xbf16>
+  %e = sinter.exp %h : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %0 = sinter.add %e, %h : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %n, %0 : tensor<8x8xbf16>, tensor<8x8xf32>
 }
 }

@@ -77,7 +77,8 @@ void SharedOptions::addPrecisionTo(CLI::App &command) {
           "--precision", precision,
           "f32, bf16 or f16: what products, convolutions and attention of f32 multiply in; sums, results (but those of "
           "attention) and all other ops "
-          "stay f32, but for what training steps keep (activation); tf32: GPUs may round operands to 10 bits behind "
+          "stay f32, but for what training steps keep and residuals that products read, too (activation); tf32: GPUs "
+          "may round operands to 10 bits behind "
           "the "
           "point. Single ones after it: "
           "bf16,convolution=f32 or f32,dot_general=bf16 (default: as a graph "
