@@ -73,6 +73,8 @@ private:
   void emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
+  Value placeInTiles(Value i);
+  int64_t pixelsOfTile();
   void emitTiles(Value row, Value pixel);
   Value rowBase(Value row, Value pixel);
   SmallVector<LaneIndex> resultIndex(KernelElements &elements, Value row, Value pixel);
@@ -149,7 +151,8 @@ SmallVector<LaneIndex> ConvolutionEmitter::resultIndex(KernelElements &elements,
   return index;
 }
 
-/// The tile at (row, pixel) by tiles of matrix units, of which each has pixels of one row.
+/// The tile at (row, pixel) by tiles of matrix units. Each has pixels of one row, or of several that lie in one run of
+/// padded pixels, with what is between them (rowsOfTile).
 void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
   bool oneRun = shape.kernelW == 1 || (shape.dilationW == 1 && pixelStride == pitch);
   int64_t perStep = product.kStep / product.kPack, words = (oneRun ? shape.kernelW : 1) * pitch / product.kPack;
@@ -161,9 +164,9 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
   operands.b = fn.input(filterInput(op).getArgNumber());
   operands.aPitch = fn.index(shape.strideW * pixelStride);
   operands.bPitch = fn.index(filterPitch);
-  bool isHigh = tile.high == 2;
+  bool isHigh = tile.high > 1;
   for (int64_t i = 0; i < tiles->rowTiles(); ++i)
-    operands.aTiles.push_back(isHigh ? rowBase(add(row, fn.index(i)), pixel)
+    operands.aTiles.push_back(isHigh ? rowBase(add(row, fn.index(i * tile.high / 2)), pixel)
                                      : rowBase(row, add(pixel, tiles->firstRow(i))));
   for (int64_t j = 0; j < vectors; ++j) {
     int64_t ahead = inPlace ? j * lanes * product.kPack
@@ -209,7 +212,26 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
         Value up = arith::DivUIOp::create(b, i, fn.index(tile.wide));
         return resultIndex(elements, add(row, up), add(pixel, arith::RemUIOp::create(b, i, fn.index(tile.wide))));
       },
-      add(mul(group, fn.index(groupOut)), column), [&](Value at) { return columnMask(at, 1); });
+      add(mul(group, fn.index(groupOut)), column), [&](Value at) { return columnMask(at, 1); },
+      isHigh ? fn.index(tile.high * tile.wide) : Value(), [&](Value i) { return isHigh ? placeInTiles(i) : i; });
+}
+
+/// Where the sums of result `i` of a tile of several rows are.
+Value ConvolutionEmitter::placeInTiles(Value i) {
+  int64_t perTile = tile.high / 2;
+  if (perTile == 1)
+    return i;
+  Value up = arith::DivUIOp::create(b, i, fn.index(tile.wide)),
+        along = arith::RemUIOp::create(b, i, fn.index(tile.wide));
+  Value which = arith::DivUIOp::create(b, up, fn.index(perTile)),
+        within = arith::RemUIOp::create(b, up, fn.index(perTile));
+  return add(add(mul(which, fn.index(pixelsOfTile())), mul(within, fn.materialize(shape.paddedWidth))), along);
+}
+
+/// Pixels of a tile of matrix units, of which there are two, each with half of the rows.
+int64_t ConvolutionEmitter::pixelsOfTile() {
+  int64_t between = tile.high > 2 ? (tile.high / 2 - 1) * constantOr(shape.paddedWidth, 0) : 0;
+  return between + tile.wide;
 }
 
 void ConvolutionEmitter::emitTile(int64_t high, int64_t wide, Value row, Value pixel) {
@@ -339,14 +361,25 @@ void ConvolutionEmitter::emitPixels(int64_t high, int64_t wide, Value row, Value
   }
 }
 
+/// Rows of a narrow image that a tile of matrix units holds: pixels of a tile are equally far apart, so with a stride
+/// of 1 those of several rows are one run of padded pixels.
+static int64_t rowsOfTile(DimContext &dims, const ConvolutionShape &shape, int64_t outWidth) {
+  int64_t paddedWidth = sizeOr(dims, shape.paddedWidth, 0);
+  if (shape.strideH != 1 || shape.strideW != 1 || paddedWidth == 0 || outWidth > kTileRows)
+    return 1;
+  return static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>((kTileRows - outWidth) / paddedWidth + 1)));
+}
+
 /// `vectors` is how many of them a group's channels fill.
 static ConvolutionTile chooseTileShape(KernelSpec &spec, const ConvolutionForm &form, int64_t vectors, int64_t lanes) {
   int64_t outWidth = sizeOr(spec.dims, form.shape.outWidth, ShapedType::kDynamic),
           outHeight = sizeOr(spec.dims, form.shape.outHeight, ShapedType::kDynamic);
   if (form.product.isTiled()) {
-    // Tiles of matrix units have pixels of one row each.
     bool isNarrow = outWidth != ShapedType::kDynamic && outWidth <= kTileRows;
-    int64_t high = isNarrow && outHeight != ShapedType::kDynamic && outHeight >= 2 ? 2 : 1;
+    int64_t high = 1;
+    if (isNarrow && outHeight != ShapedType::kDynamic && outHeight >= 2)
+      high = 2 * std::min(rowsOfTile(spec.dims, form.shape, outWidth),
+                          static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(outHeight / 2))));
     RegisterTile chosen = chooseTileOfTiles(outWidth, vectors);
     return {high, chosen.rows, chosen.vectors};
   }
@@ -416,6 +449,8 @@ Plan sinter::cpu::planConvolution(KernelSpec &spec, ScheduleAttr given) {
   };
   int64_t widest = isTiled ? 2 * kTileRows : kMostTileRows, mostVectors = isTiled ? 2 : kMostTileVectors;
   plan.addTile(tile.high, isTiled ? tile.high : most(form.shape.outHeight, tile.high, 1, kMostTileRows));
+  if (isTiled) // half of the rows in each tile of matrix units
+    plan.tile.back().divides = tile.high;
   plan.addTile(tile.wide, most(form.shape.outWidth, tile.wide, widest, widest));
   plan.addTile(tile.vectors, std::max(tile.vectors, std::min(vectors, mostVectors)), mostVectors);
   plan.setChunk(chooseChunk(spec, form, tile, lanes));
@@ -466,9 +501,9 @@ EmittedKernel ConvolutionEmitter::emit() {
                                   fn.index(0), ValueRange{});
   if (product.isTiled()) {
     DimExpr along = dims.min(dims.resolve(shape.outWidth), dims.constant(wide));
-    DimExpr ofRow = dims.constant(wide);
+    DimExpr ofTile = dims.constant(pixelsOfTile());
     TileSums::Rows rows =
-        high == 2 ? TileSums::Rows{ofRow, ofRow, dims.add(ofRow, ofRow)} : TileSums::split(dims, along, wide);
+        high > 1 ? TileSums::Rows{ofTile, ofTile, dims.add(ofTile, ofTile)} : TileSums::split(dims, along, wide);
     tiles.emplace(fn, product, rows, tile.vectors);
   }
   Value blockCount = fn.materialize(blocks), walkedSize = fn.materialize(walked);

@@ -216,13 +216,13 @@ static void finishVector(KernelFunction &fn, Value root, Value row, int64_t j, V
 void sinter::cpu::emitHotEpilogue(KernelFunction &fn, Value root, Value hot, Value rows, int64_t vectors,
                                   VectorType vectorType,
                                   function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,
-                                  function_ref<Value(Value)> mask) {
+                                  function_ref<Value(Value)> mask, function_ref<Value(Value)> place) {
   ImplicitLocOpBuilder &b = fn.b;
   int64_t lanes = vectorType.getNumElements();
   fn.loop(fn.index(0), rows, 1, [&](Value row) {
+    Value first = arith::MulIOp::create(b, place ? place(row) : row, fn.index(vectors * lanes));
     for (int64_t j = 0; j < vectors; ++j) {
-      Value from =
-          arith::AddIOp::create(b, arith::MulIOp::create(b, row, fn.index(vectors * lanes)), fn.index(j * lanes));
+      Value from = arith::AddIOp::create(b, first, fn.index(j * lanes));
       Value accumulator = vector::LoadOp::create(b, vectorType, hot, ValueRange{from});
       finishVector(fn, root, row, j, accumulator, rowIndex, column, mask);
     }

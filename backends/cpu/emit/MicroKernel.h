@@ -95,11 +95,13 @@ void emitTileEpilogue(KernelFunction &fn, mlir::Value root, llvm::ArrayRef<mlir:
                       llvm::function_ref<llvm::SmallVector<LaneIndex>(KernelElements &, mlir::Value row)> rowIndex,
                       mlir::Value column, llvm::function_ref<mlir::Value(mlir::Value)> mask);
 
-/// The same where the tile's accumulators lie in `hot`, [rows][vectors] of `vectorType`.
+/// The same where the tile's accumulators lie in `hot`, [rows][vectors] of `vectorType`; those of row `row` in row
+/// `place(row)`, if that is given.
 void emitHotEpilogue(KernelFunction &fn, mlir::Value root, mlir::Value hot, mlir::Value rows, int64_t vectors,
                      mlir::VectorType vectorType,
                      llvm::function_ref<llvm::SmallVector<LaneIndex>(KernelElements &, mlir::Value row)> rowIndex,
-                     mlir::Value column, llvm::function_ref<mlir::Value(mlir::Value)> mask);
+                     mlir::Value column, llvm::function_ref<mlir::Value(mlir::Value)> mask,
+                     llvm::function_ref<mlir::Value(mlir::Value)> place = nullptr);
 
 /// `count` zero vectors.
 llvm::SmallVector<mlir::Value> zeroAccumulators(KernelFunction &fn, mlir::VectorType vectorType, int64_t count);

@@ -239,8 +239,8 @@ void TileSums::addInBlocks(const TileOperands &operands, DimExpr size, int64_t c
 }
 
 void TileSums::finish(Value root, function_ref<SmallVector<LaneIndex>(KernelElements &, Value)> rowIndex, Value column,
-                      function_ref<Value(Value)> mask) {
-  emitHotEpilogue(fn, root, hot, rowCount, vectors, vectorType, rowIndex, column, mask);
+                      function_ref<Value(Value)> mask, Value results, function_ref<Value(Value)> place) {
+  emitHotEpilogue(fn, root, hot, results ? results : rowCount, vectors, vectorType, rowIndex, column, mask, place);
 }
 
 void TileSums::release() { call("tilerelease", {}); }

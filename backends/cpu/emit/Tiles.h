@@ -72,10 +72,12 @@ public:
   /// All of this for one run of `steps` steps.
   void addInBlocks(const TileOperands &operands, DimExpr steps, int64_t vectors);
 
-  /// Applies what follows `root` to the sums and stores the kernel's results (emitTileEpilogue).
+  /// Applies what follows `root` to the sums and stores the kernel's results (emitTileEpilogue). Rows of tiles that
+  /// hold no results are left out where `results` is how many do and `place` in which row each is.
   void finish(mlir::Value root,
               llvm::function_ref<llvm::SmallVector<LaneIndex>(KernelElements &, mlir::Value row)> rowIndex,
-              mlir::Value column, llvm::function_ref<mlir::Value(mlir::Value)> mask);
+              mlir::Value column, llvm::function_ref<mlir::Value(mlir::Value)> mask, mlir::Value results = {},
+              llvm::function_ref<mlir::Value(mlir::Value)> place = nullptr);
 
   /// Gives the tiles back; call once, before the function returns.
   void release();
