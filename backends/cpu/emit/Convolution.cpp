@@ -73,6 +73,7 @@ private:
   void emitPixels(int64_t high, int64_t wide, Value row, Value begin, Value end);
   /// `high` rows of `wide` pixels at (row, pixel), columns from `column` on within the group.
   void emitTile(int64_t high, int64_t wide, Value row, Value pixel);
+  void prefetchPanels(TileOperands &operands, Value row, Value pixel, int64_t steps);
   Value placeInTiles(Value i);
   int64_t pixelsOfTile();
   void emitTiles(Value row, Value pixel);
@@ -92,6 +93,9 @@ private:
   int64_t vectors;
   bool isLastTile; // of a group's columns
   Value image, group, column, filterBase;
+  Value blockBegin; // its first row, or pixel where it goes along a row
+  bool alongRow;
+  DimExpr blockLength;
   Value input, inputBase, inputRow0; // inputBase addresses (row inputRow0, pixel 0, first channel of the group)
 };
 } // namespace
@@ -173,6 +177,7 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
                             : j / perPanel * shape.kernelH * rowFilter + j % perPanel * lanes * product.kPack;
     operands.bTiles.push_back(add(filterBase, fn.index(ahead)));
   }
+  prefetchPanels(operands, row, pixel, shape.kernelH * runs * steps);
   if (shape.kernelH == 1 && runs == 1) {
     tiles->addInBlocks(operands, dims.constant(steps), vectors);
   } else {
@@ -195,6 +200,10 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
             at = add(at, inputOffset);
           for (Value &at : moved.bTiles)
             at = add(at, filterOffset);
+          if (moved.ahead) {
+            Value step = add(mul(add(mul(kh, fn.index(runs)), kw), fn.index(steps)), from);
+            moved.ahead = add(moved.ahead, mul(step, fn.index(moved.aheadStride)));
+          }
           Value left = arith::SubIOp::create(b, fn.index(steps), from);
           tiles->addProducts(moved, arith::MinSIOp::create(b, left, fn.index(part)));
           if (folds)
@@ -214,6 +223,29 @@ void ConvolutionEmitter::emitTiles(Value row, Value pixel) {
       },
       add(mul(group, fn.index(groupOut)), column), [&](Value at) { return columnMask(at, 1); },
       isHigh ? fn.index(tile.high * tile.wide) : Value(), [&](Value i) { return isHigh ? placeInTiles(i) : i; });
+}
+
+/// Filters come from beyond the second-level cache, as those of other kernels have been there since. Each tile of a
+/// block asks for its part of the panel of the next columns, where both fit that cache beside the pixels.
+void ConvolutionEmitter::prefetchPanels(TileOperands &operands, Value row, Value pixel, int64_t steps) {
+  DimExpr along = alongRow ? blockLength : shape.outWidth;
+  int64_t tilesOfRow = llvm::divideCeil(constantOr(along, 0), tile.wide);
+  int64_t tilesOfBlock = (alongRow ? 1 : llvm::divideCeil(constantOr(blockLength, 0), tile.high)) * tilesOfRow;
+  int64_t stepElements = product.kStep * panel, line = fn.spec.target().cacheLineBytes / widthOf(product.b);
+  bool fits = steps * stepElements * widthOf(product.b) <= fn.spec.target().l2Bytes / 4;
+  if (inPlace || tile.vectors * lanes != panel || !fits || tilesOfBlock == 0 || stepElements < tilesOfBlock * line)
+    return;
+  operands.aheadStride = static_cast<int64_t>(llvm::alignTo(llvm::divideCeil(stepElements, tilesOfBlock), line));
+  // The last tile reaches back over pixels of the one before it.
+  auto numberOf = [&](Value place, Value begin, int64_t size) -> Value {
+    Value last = add(arith::SubIOp::create(b, place, begin), fn.index(size - 1));
+    return arith::DivUIOp::create(b, last, fn.index(size));
+  };
+  Value number = numberOf(pixel, alongRow ? blockBegin : fn.index(0), tile.wide);
+  if (!alongRow)
+    number = add(mul(numberOf(row, blockBegin, tile.high), fn.index(tilesOfRow)), number);
+  Value share = mul(number, fn.index(operands.aheadStride * steps));
+  operands.ahead = add(add(filterBase, fn.index(steps * stepElements)), share);
 }
 
 /// Where the sums of result `i` of a tile of several rows are.
@@ -465,7 +497,7 @@ EmittedKernel ConvolutionEmitter::emit() {
   int64_t taps = shape.kernelH * shape.kernelW * groupIn;
   DimExpr one = dims.constant(1);
   // A block is output rows, or a run of pixels when there is one row only.
-  bool alongRow = constantOr(shape.outHeight, ShapedType::kDynamic) == 1;
+  alongRow = constantOr(shape.outHeight, ShapedType::kDynamic) == 1;
   DimExpr unit = alongRow ? dims.constant(wide) : dims.mul(dims.constant(high), shape.outWidth);
   DimExpr units = dims.max(
       one, dims.floorDiv(dims.constant(std::max<int64_t>(1, fn.spec.schedule().getChunk() / (tileColumns * taps))),
@@ -474,7 +506,7 @@ EmittedKernel ConvolutionEmitter::emit() {
   DimExpr walked = alongRow ? shape.outWidth : shape.outHeight, perUnit = dims.constant(alongRow ? wide : high);
   DimExpr allUnits = dims.max(one, dims.ceilDiv(walked, perUnit));
   units = dims.ceilDiv(allUnits, dims.ceilDiv(allUnits, units));
-  DimExpr blockLength = dims.mul(units, perUnit);
+  blockLength = dims.mul(units, perUnit);
   // The copy of one row serves the whole row: splitting it would repeat the copy.
   if (alongRow && shape.needsCopy)
     blockLength = dims.max(walked, one);
@@ -535,7 +567,7 @@ EmittedKernel ConvolutionEmitter::emit() {
       filterBase = add(mul(panelIndex, fn.index(steps * panel * product.kPack)), inPanel);
     }
 
-    Value low = mul(block, fn.materialize(blockLength));
+    Value low = blockBegin = mul(block, fn.materialize(blockLength));
     Value high_ = arith::MinSIOp::create(b, add(low, fn.materialize(blockLength)), walkedSize);
     Value imageBase = mul(image, imageElements);
     Value channelBegin = mul(group, fn.index(groupIn));
