@@ -120,8 +120,9 @@ int64_t AttentionBlocks::columnVectors(DimExpr columns) const {
 
 bool AttentionBlocks::readsRows(DimExpr columns) const {
   DimExpr known = k.dims().resolve(columns);
-  if (form.isTiled()) // all rows of a tile, in whole steps
-    return rowSize.isConstant() && rowSize.constant() % tileRows == 0 && known.constant() % form.kStep == 0;
+  if (form.isTiled()) // all rows of a tile, in whole steps; a band's blocks of rows begin `after` before those of keys
+    return rowSize.isConstant() && rowSize.constant() % tileRows == 0 && known.constant() % form.kStep == 0 &&
+           (!after || *after % tileRows == 0);
   return !form.copiesRows() && (!hasPairs() || (known.isConstant() && known.constant() % form.kPack == 0));
 }
 

@@ -199,6 +199,32 @@ TEST(Guard, Convolutions) {
     convolve(type, "1x12x12x32", "40x3x3x32", "1x12x12x40", 1);
     convolve(type, "1x8x8x48", "64x1x1x48", "1x8x8x64", 0);
   }
+  // Several rows of narrow images in one run of pixels, where tiles take them.
+  run("func.func @main(%x: tensor<1x9x7x32xbf16>) -> tensor<1x7x5x32xf32> {\n"
+      "  %w = sinter.constant dense<0.5> : tensor<32x3x3x32xbf16>\n"
+      "  %y = sinter.convolution %x, %w {strides = array<i64: 1, 1>, low = array<i64: 0, 0>, high = array<i64: 0, 0>, "
+      "input_dilation = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, layout = #sinter<conv_layout "
+      "channels_last>, element_type = f32} : (tensor<1x9x7x32xbf16>, tensor<32x3x3x32xbf16>) -> tensor<1x7x5x32xf32>\n"
+      "  return %y : tensor<1x7x5x32xf32>\n}\n",
+      "bf16");
+}
+
+// Both parts of attention of 16 bits: rows that fill tiles, which are read where they lie, and rows that do not.
+TEST(Guard, AttentionOfPairs) {
+  for (auto [rows, depth] : {std::pair("64", "64"), std::pair("67", "40")})
+    for (const char *heads : {"1", "8"}) {
+      auto tensor = [&](const std::string &shape) { return "tensor<" + (heads + ("x" + shape)) + ">"; };
+      std::string few = std::string(rows) + "x" + depth, q = tensor(few + "xbf16"),
+                  k = tensor("1029x" + std::string(depth) + "xbf16"), sums = tensor(std::string(rows) + "xf32");
+      SCOPED_TRACE(q);
+      std::string band = "{scale = 0.1 : f64, after = 970 : i64", inputs = q + ", " + k + ", " + k;
+      run("func.func @main(%q: " + q + ", %k: " + k + ") -> (" + q + ", " + q + ", " + k + ", " + k +
+              ") {\n  %y:2 = sinter.attention %q, %k, %k " + band + ", log_sums = true} : (" + inputs + ") -> (" + q +
+              ", " + sums + ")\n  %t:3 = sinter.attention_gradient %q, %k, %k, %q, %y#1, %y#1 " + band + "} : (" +
+              inputs + ", " + q + ", " + sums + ", " + sums + ") -> (" + inputs +
+              ")\n  return %y#0, %t#0, %t#1, %t#2 : " + q + ", " + inputs + "\n}\n",
+          "bf16");
+    }
 }
 
 TEST(Guard, Maps) {
