@@ -19,7 +19,11 @@ func.func @f(%a: tensor<5xf32>, %x: tensor<5xf64>) -> (tensor<5xf32>, tensor<5xf
     sinter.yield(%go) : tensor<i1>
   } body {
   ^bb0(%v: tensor<5xf64>):
-    %s = sinter.sin %v : (tensor<5xf64>) -> tensor<5xf64>
+    %p = sinter.nonzero %v : (tensor<5xf64>) -> tensor<1x?xi64>
+    %d = sinter.reduce max %p axes = [0, 1] : (tensor<1x?xi64>) -> tensor<i64>
+    %e = sinter.convert %d {element_type = f64} : (tensor<i64>) -> tensor<f64>
+    %b = sinter.broadcast %e axes = [] {type = tensor<5xf64>} : (tensor<f64>) -> tensor<5xf64>
+    %s = sinter.div %v, %b : (tensor<5xf64>, tensor<5xf64>) -> tensor<5xf64>
     sinter.yield(%s) : tensor<5xf64>
   }
   %k, %u, %all = sinter.while(%half) captures(%a) : (tensor<5xf32>, tensor<5xf32>) -> (tensor<i64>, tensor<5xf32>, tensor<?x5xf32>) cond {
