@@ -234,14 +234,15 @@ std::optional<SmallVector<int64_t>> PartPlacer::stridesOfSource(Value part, Arra
   Value source = sourceOf(part);
   if (source == part || strides.empty())
     return SmallVector<int64_t>(strides);
-  // Pieces of so many elements lie so far apart: one step between axes, which the other shape has to have, too.
+  // Pieces of so many elements lie so far apart: one step between axes, which the other shape has to have, too. Its
+  // last axis has elements side by side.
   const auto *step = llvm::find_if(strides, [](int64_t stride) { return stride >= 0; });
   if (llvm::count_if(strides, [](int64_t stride) { return stride >= 0; }) != 1)
     return std::nullopt;
   DimExpr piece = context().resolve(context().product(ArrayRef(dimsOf(part)).drop_front(step - strides.begin() + 1)));
   Dims sizes = dimsOf(source);
   SmallVector<int64_t> own(sizes.size(), -1);
-  for (size_t k = 0; k < sizes.size(); ++k)
+  for (size_t k = 0; k + 1 < sizes.size(); ++k)
     if (context().resolve(context().product(ArrayRef(sizes).drop_front(k + 1))) == piece) {
       own[k] = *step;
       return own;

@@ -101,8 +101,8 @@ class Graph:
         return self.values[int(self.rng.integers(0, len(self.values)))]
 
     def step(self):
-        kind = self.rng.choice(["join", "halves", "slice", "convolution", "point", "depthwise", "pool", "product", "add", "max"],
-                               p=[0.3, 0.08, 0.07, 0.08, 0.12, 0.08, 0.09, 0.06, 0.06, 0.06])
+        kind = self.rng.choice(["join", "pairs", "halves", "slice", "convolution", "point", "depthwise", "pool", "product", "add", "max"],
+                               p=[0.27, 0.06, 0.08, 0.07, 0.08, 0.12, 0.08, 0.09, 0.05, 0.05, 0.05])
         getattr(self, kind)()
 
     def keep(self, value):
@@ -170,6 +170,21 @@ class Graph:
         if y.size > 40000:
             return
         self.keep(self.emit(lambda o: f"sinter.concatenate {o} {{axis = {axis} : i64}}", parts, y))
+
+    def pairs(self):
+        """Elements of two side by side, as parts of complex numbers are: parts whose last axis is one element."""
+        if self.unknown:
+            return self.join()
+        n, h, w, c = self.pick()[1].shape
+        same = [v for v in self.values if v[1].shape == (n, h, w, c)]
+        if n * h * w * c > 20000:
+            return
+        views = []
+        for k in self.rng.integers(0, len(same), 2):
+            value = self.wrap(self.emit(lambda o: f"sinter.add {o}", [same[int(k)]] * 2, same[int(k)][1] * 2))
+            lines = value[1].reshape(n, h, w * c, 1)
+            views.append(self.emit(lambda o: f"sinter.reshape {o} {{type = {self.type(lines)}}}", [value], lines))
+        self.keep(self.emit(lambda o: f"sinter.concatenate {o} {{axis = 3 : i64}}", views, np.concatenate([v for _, v in views], 3)))
 
     def cut(self, x, axis, begin, end):
         size = x[1].shape

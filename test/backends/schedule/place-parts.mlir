@@ -283,6 +283,35 @@ func.func @shapes(%x: tensor<2x20x10x2x16xf32>, %z: tensor<2x20x20x16xf32>) -> t
 // -----
 
 module attributes {sinter.target = #sinter.target<"wide", triple = "x86_64-unknown-linux-gnu", cpu = "x86-64-v4", capabilities = [fma, masked_memory], vector_bits = 512, registers = 32, l1 = 49152 x 12, l2 = 2097152, l3 = 16777216, line = 64, panel = 128>} {
+// Rows whose elements are two apart are nothing that a kernel writes.
+// CHECK-LABEL: @pairs
+// CHECK-NOT: array<i64: -1, 2>
+// CHECK: return
+func.func @pairs(%x: tensor<3x64xf32>, %z: tensor<3x64xf32>) -> tensor<3x64x2xf32> {
+  %a = sinter.kernel map(%x) : (tensor<3x64xf32>) -> tensor<3x64xf32> {
+  ^bb0(%a0: tensor<3x64xf32>):
+    %m = sinter.neg %a0 : (tensor<3x64xf32>) -> tensor<3x64xf32>
+    sinter.yield (%m) : tensor<3x64xf32>
+  }
+  %b = sinter.kernel map(%z) : (tensor<3x64xf32>) -> tensor<3x64xf32> {
+  ^bb0(%a0: tensor<3x64xf32>):
+    %m = sinter.neg %a0 : (tensor<3x64xf32>) -> tensor<3x64xf32>
+    sinter.yield (%m) : tensor<3x64xf32>
+  }
+  %r = sinter.reshape %a {type = tensor<3x64x1xf32>} : (tensor<3x64xf32>) -> tensor<3x64x1xf32>
+  %s = sinter.reshape %b {type = tensor<3x64x1xf32>} : (tensor<3x64xf32>) -> tensor<3x64x1xf32>
+  %all = sinter.kernel map(%r, %s) : (tensor<3x64x1xf32>, tensor<3x64x1xf32>) -> tensor<3x64x2xf32> {
+  ^bb0(%a0: tensor<3x64x1xf32>, %a1: tensor<3x64x1xf32>):
+    %m = sinter.concatenate %a0, %a1 {axis = 2 : i64} : (tensor<3x64x1xf32>, tensor<3x64x1xf32>) -> tensor<3x64x2xf32>
+    sinter.yield (%m) : tensor<3x64x2xf32>
+  }
+  return %all : tensor<3x64x2xf32>
+}
+}
+
+// -----
+
+module attributes {sinter.target = #sinter.target<"wide", triple = "x86_64-unknown-linux-gnu", cpu = "x86-64-v4", capabilities = [fma, masked_memory], vector_bits = 512, registers = 32, l1 = 49152 x 12, l2 = 2097152, l3 = 16777216, line = 64, panel = 128>} {
 // A join that the second-level cache does not hold is copied together.
 // CHECK-LABEL: @large
 // CHECK-NOT: in_place
