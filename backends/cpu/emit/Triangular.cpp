@@ -168,6 +168,18 @@ void TriangularEmitter::emitVectorTile(const MatrixView &t, const MatrixView &fr
 
 //===- triangular_solve ----------------------------------------------------------------------===//
 
+TriangularForm::System TriangularForm::systemOf(Operation *solve, Value number, Value n, Value m) {
+  auto op = cast<TriangularSolveOp>(solve);
+  MatrixView t = viewOf(inputOf(op.getMatrix()), k.mul(number, k.mul(n, n)), n);
+  if (op.getTranspose())
+    std::swap(t.row, t.column);
+  Value base = k.mul(number, k.mul(n, m));
+  MatrixView from = viewOf(inputOf(op.getRhs()), base, m), to = viewOf(k.fn.result(0), base, m);
+  if (op.getLower() != op.getTranspose())
+    return {t, from, to};
+  return {reversed(t, n, /*columns=*/true), reversed(from, n, /*columns=*/false), reversed(to, n, /*columns=*/false)};
+}
+
 void TriangularEmitter::emitSolve(TriangularSolveOp op) {
   DimContext &dims = k.dims();
   Dims sizes = k.sizesOf(op.getResult()), batch(sizes);
@@ -399,6 +411,14 @@ void TriangularEmitter::emitPlainCholesky(CholeskyOp op) {
       k.fn.loop(k.add(i, index(1)), n, 1, [&](Value j) { store(number(0), l, i, j); });
     });
   });
+}
+
+std::string TriangularForm::refusal(Operation *root) {
+  if (!isa_and_nonnull<CholeskyOp, TriangularSolveOp>(root))
+    return "it is no cholesky or triangular_solve alone";
+  if (!llvm::all_of(root->getOperands(), llvm::IsaPred<BlockArgument>))
+    return "an operand is computed";
+  return "";
 }
 
 Plan sinter::cpu::planTriangular(KernelSpec &spec, ScheduleAttr) {

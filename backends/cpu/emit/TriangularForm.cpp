@@ -6,14 +6,6 @@ using namespace mlir;
 using namespace sinter;
 using namespace sinter::cpu;
 
-std::string TriangularForm::refusal(Operation *root) {
-  if (!isa_and_nonnull<CholeskyOp, TriangularSolveOp>(root))
-    return "it is no cholesky or triangular_solve alone";
-  if (!llvm::all_of(root->getOperands(), llvm::IsaPred<BlockArgument>))
-    return "an operand is computed";
-  return "";
-}
-
 Value TriangularForm::root(Value pivot) {
   Value positive = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, pivot, number(0));
   Value nan = number(std::numeric_limits<double>::quiet_NaN());
@@ -37,17 +29,6 @@ MatrixView TriangularForm::reversed(MatrixView view, Value n, bool columns) {
   if (columns)
     view.column = k.sub(zero, view.column);
   return view;
-}
-
-TriangularForm::System TriangularForm::systemOf(TriangularSolveOp op, Value number, Value n, Value m) {
-  MatrixView t = viewOf(inputOf(op.getMatrix()), k.mul(number, k.mul(n, n)), n);
-  if (op.getTranspose())
-    std::swap(t.row, t.column);
-  Value base = k.mul(number, k.mul(n, m));
-  MatrixView from = viewOf(inputOf(op.getRhs()), base, m), to = viewOf(k.fn.result(0), base, m);
-  if (op.getLower() != op.getTranspose())
-    return {t, from, to};
-  return {reversed(t, n, /*columns=*/true), reversed(from, n, /*columns=*/false), reversed(to, n, /*columns=*/false)};
 }
 
 TriangularForm::Factor TriangularForm::factorOf(CholeskyOp op, Value number, Value n) {

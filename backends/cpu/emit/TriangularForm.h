@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Matrices of cholesky and triangular_solve as views with strides. Negative ones make a system that is solved from its
-// end one that is solved from its start.
+// end one that is solved from its start. CPU and GPU share them; what asks the op itself is beside the CPU's emitter.
 
 #ifndef SINTER_BACKENDS_CPU_EMIT_TRIANGULARFORM_H
 #define SINTER_BACKENDS_CPU_EMIT_TRIANGULARFORM_H
@@ -45,7 +45,7 @@ public:
   struct System {
     MatrixView matrix, from, to;
   };
-  System systemOf(TriangularSolveOp op, mlir::Value number, mlir::Value n, mlir::Value m);
+  System systemOf(mlir::Operation *solve, mlir::Value number, mlir::Value n, mlir::Value m);
   /// Matrix `number` of a batch, of `n` rows, and its factor, both as lower triangles.
   struct Factor {
     MatrixView matrix, factor;
