@@ -60,6 +60,9 @@ static bool canWiden(OpOperand &use) {
   return isa<Pointwise, ReduceOp>(user);
 }
 
+/// A sum of elements, or null.
+static AddOp asSum(Operation *op) { return dyn_cast_or_null<AddOp>(op); }
+
 /// True for a conversion between f32 and another type, the only op on elements that changes it so.
 static bool converts(Operation *op, Type from, Type to) {
   return isa<Pointwise>(op) && op->getNumOperands() == 1 && getElementTypeOrSelf(op->getOperand(0)) == from &&
@@ -163,7 +166,7 @@ private:
   /// to layer would lose digits in each.
   static bool mayRoundForAll(Value value) {
     auto isSpread = [](Value operand) { return operand.getDefiningOp<BroadcastOp>() != nullptr; };
-    auto add = value.getDefiningOp<AddOp>();
+    AddOp add = asSum(value.getDefiningOp());
     if (add && !isSpread(add.getLhs()) && !isSpread(add.getRhs()))
       return false;
     return llvm::all_of(value.getUses(), [](OpOperand &use) { return readsOnlySizes(use) || canWiden(use); });
@@ -226,7 +229,7 @@ static SmallVector<OpOperand *> sumsBeside(Operation *op) {
   for (OpOperand &use : op->getOperand(0).getUses()) {
     if (use.getOwner() == op)
       continue;
-    if (!isa<AddOp>(use.getOwner()))
+    if (!asSum(use.getOwner()))
       return {};
     sums.push_back(&use);
   }
