@@ -94,7 +94,7 @@ static int32_t load(const sinter_driver *driver, const sinter_device_code *code,
 static void unload(const sinter_driver *driver, const sinter_device *device) { (void)driver, (void)device; }
 
 static const sinter_driver driver = {
-    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "fuzz", NULL, runs, load, unload, NULL};
+    SINTER_DRIVER_VERSION, sizeof(sinter_driver), "fuzz", NULL, runs, load, unload, NULL, NULL};
 
 /// Code of devices that goes with section `host`, with and without a device that the caller names.
 static void loadDevices(const sinter_smod *module, int32_t host) {
