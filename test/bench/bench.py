@@ -18,6 +18,7 @@ import tempfile
 import time
 
 import numpy as np
+import onnx
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, here)
@@ -123,7 +124,8 @@ def program_memory(row, options, scratch):
     """Peak memory of a model as a program of its own, in bytes, and the bytes of its weights."""
     program = os.path.join(scratch, row.name)
     run([os.path.join(options.build, "bin", "sinter"), "compile", row.model, "-o", program, "--emit=exe"])
-    arguments = ["--threads", "1", "--output", f"0=@{scratch}/out.npy"]
+    output = onnx.load(row.model, load_external_data=False).graph.output[0].name
+    arguments = ["--threads", "1", "--output", f"{output}=@{scratch}/out.npy"]
     for key, array in row.feeds().items():
         np.save(os.path.join(scratch, key + ".npy"), array)
         arguments += ["--input", f"{key}=@{os.path.join(scratch, key)}.npy"]
