@@ -24,6 +24,7 @@
 #include "backends/cpu/emit/General.h"
 #include "backends/cpu/emit/MicroKernel.h"
 #include "backends/cpu/emit/Packing.h"
+#include "backends/cpu/emit/PartialTiles.h"
 #include "backends/cpu/emit/Strips.h"
 #include "backends/cpu/emit/Tiles.h"
 #include "backends/cpu/emit/ZeroSearch.h"
@@ -94,8 +95,11 @@ private:
   }
   void emitStrip(Value base, Value columnBegin);
   void copyRows(Value begin, Value end, Value lhsBase);
-  void emitColumns(Value group, Value batch, Value rhsBase, Value lhsBase, Value rowBegin, Value rowEnd, Value isNew,
-                   ArrayRef<Value> batchIndex);
+  std::pair<Value, Value> findColumns(Value group, Value batch, Value rhsBase);
+  void emitGroup(Value group, std::pair<Value, Value> rhs, Value lhsBase, Value rowBegin, Value rowEnd,
+                 ArrayRef<Value> batchIndex);
+  void emitGroups(Value first, Value end, Value batch, Value lhsBase, Value rhsBase, Value rowBegin, Value rowEnd,
+                  ArrayRef<Value> batchIndex);
   EmittedKernel emitPanelChunks();
   EmittedKernel emitRowChunks();
   DimExpr rowBlocks(DimExpr chunks);
@@ -111,7 +115,8 @@ private:
   void emitTiles(Value row, int64_t vectors, Value lhsBase, Value rhsBase, Value column, ArrayRef<Value> batchIndex);
   void emitRows(const RegisterTile &tile, Value rowBegin, Value rowEnd, Value column, Value lhsBase, Value rhsBase,
                 Value rhsStep, ArrayRef<Value> batchIndex);
-  void prefetchPanels(MicroOperands &operands, Value row, Value rhsBase);
+  void prefetchPanels(MicroOperands &operands, Value rhsBase);
+  void moveToBlock(MicroOperands &operands);
   void prefetchEpilogue(const RegisterTile &tile, Value row, Value column, ArrayRef<Value> batchIndex);
   Value flatPosition(Value row, Value column, ArrayRef<Value> batchIndex);
   bool mayHoldZeros(unsigned input);
@@ -133,12 +138,16 @@ private:
   RegisterTile tile;
   int64_t lastVectors;   // of the last tile of columns
   DimExpr tilesPerBlock; // of rows
-  Value blockBegin;      // the first of them
+  Value tileOfBlock;     // the number of the one at hand
   bool masked = false;
-  bool walksAxes = false;            // rows or columns cannot be walked as one in the epilogue
-  std::optional<TileSums> tiles;     // of forms that multiply tiles
-  Value strip, stripBase;            // the columns of this chunk that are not read where they lie
-  Value copies, copyBase, copyBegin; // the rows that this chunk copied, from row `copyBegin` on
+  bool walksAxes = false;               // rows or columns cannot be walked as one in the epilogue
+  std::optional<TileSums> tiles;        // of forms that multiply tiles
+  int64_t blockSteps = 0;               // of k, where it is walked in blocks
+  std::optional<PartialTiles> partials; // where it is
+  Value stepBegin, stepEnd;             // of the block at hand: where it begins, how many there are
+  Value firstPlace;                     // of the tiles of a block of rows and a group of panels
+  Value strip, stripBase;               // the columns of this chunk that are not read where they lie
+  Value copies, copyBase, copyBegin;    // the rows that this chunk copied, from row `copyBegin` on
   Dims resultSizes;
   int64_t rowAxes = 0;
 };
@@ -240,24 +249,24 @@ void ContractionEmitter::prefetchEpilogue(const RegisterTile &tile, Value row, V
 
 /// Panels that stream from beyond the second-level cache: each tile asks for its part of the next columns' panels,
 /// where both fit that cache beside the rows, else for what it needs 128 steps later.
-void ContractionEmitter::prefetchPanels(MicroOperands &operands, Value row, Value rhsBase) {
+void ContractionEmitter::prefetchPanels(MicroOperands &operands, Value rhsBase) {
   int64_t bytes = constantOr(dims.mul(steps, plan.columns), 0) * form.kPack * widthOf(form.b);
   if (!plan.packed || bytes <= spec.target().l2Bytes)
     return;
-  int64_t stepElements = tile.vectors * lanes * form.kPack, stepCount = constantOr(steps, 0);
+  int64_t stepElements = tile.vectors * lanes * form.kPack, stepCount = partials ? blockSteps : constantOr(steps, 0);
   int64_t tiles = tilesPerBlock.isConstant() ? tilesPerBlock.constant() : 0;
-  bool arePanels = tile.vectors * lanes % panel == 0;
+  // What lies ahead is in one piece: whole panels, or a block of one of them.
+  bool arePanels = partials ? tile.vectors * lanes == panel : tile.vectors * lanes % panel == 0;
   if (!arePanels || tiles == 0 || stepElements * widthOf(form.b) * stepCount > spec.target().l2Bytes / 8) {
     operands.prefetchRows = 128;
     return;
   }
   operands.aheadStride = llvm::divideCeil(stepElements, tiles);
-  // The last tile reaches back over rows of the one before it.
-  Value lastRow = add(arith::SubIOp::create(b, row, blockBegin), fn.index(tile.rows - 1));
-  Value tileOfBlock = arith::DivUIOp::create(b, lastRow, fn.index(tile.rows));
   Value share = mul(tileOfBlock, fn.index(operands.aheadStride * stepCount));
   Value next = mul(fn.index(tile.vectors * lanes / panel), fn.materialize(stripElements));
   operands.ahead = add(add(rhsBase, next), share);
+  if (partials)
+    operands.ahead = add(operands.ahead, mul(stepBegin, operands.bStride));
 }
 
 void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value column, Value lhsBase, Value rhsBase,
@@ -286,7 +295,6 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
     }
   }
 
-  Value stepCount = fn.materialize(steps);
   SmallVector<Value> starts;
   if (plan.packed || plan.hasStrips()) {
     operands.bStride = fn.index(panel * form.kPack);
@@ -305,7 +313,7 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
       }
       operands.bVectors.push_back(first);
     }
-    prefetchPanels(operands, row, rhsBase);
+    prefetchPanels(operands, rhsBase);
   } else {
     operands.bStride = rhsStep;
     for (int64_t j = 0; j < tile.vectors; ++j) {
@@ -318,17 +326,36 @@ void ContractionEmitter::emitTile(const RegisterTile &tile, Value row, Value col
   for (int64_t i = 1; i < tile.rows; ++i)
     starts.append(firstRow);
   prefetchEpilogue(tile, row, column, batchIndex);
-  Value kBegin = fn.index(0), kEnd = stepCount;
+  if (partials)
+    moveToBlock(operands);
+  Value kBegin = fn.index(0), kEnd = partials ? stepEnd : fn.materialize(steps);
   bool isLine = !operands.aStride || constantOr(plan.lhsRows.stride, 0) == 1;
   if (BlockArgument factor = zeroFactor())
     kEnd = nonzeroEnd(tile, factor, row, column, batchIndex);
   else if (mayHoldZeros(plan.lhs.input) && isLine && constantOr(plan.k, 1) % kZeroBlock == 0)
     std::tie(kBegin, kEnd) = ZeroSearch(fn, vectorType).nonzeroRange(operands, plan.lhsRows.stride, plan.k);
-  SmallVector<Value> sums = emitBlockedMicroKernel(fn, operands, vectorType, kBegin, kEnd, steps, starts);
-  emitTileEpilogue(
-      fn, dot.getResult(), sums, tile.rows, tile.vectors, vectorType,
-      [&](KernelElements &elements, Value i) { return resultIndex(elements, batchIndex, add(row, i)); }, column,
-      [&](Value at) { return columnMask(at); });
+  DimExpr most = partials ? dims.constant(blockSteps) : steps;
+  SmallVector<Value> sums = emitBlockedMicroKernel(fn, operands, vectorType, kBegin, kEnd, most, starts);
+  auto finish = [&] {
+    emitTileEpilogue(
+        fn, dot.getResult(), sums, tile.rows, tile.vectors, vectorType,
+        [&](KernelElements &elements, Value i) { return resultIndex(elements, batchIndex, add(row, i)); }, column,
+        [&](Value at) { return columnMask(at); });
+  };
+  if (!partials)
+    return finish();
+  Value place = add(firstPlace, tileOfBlock);
+  sums = partials->add(sums, place);
+  partials->finishOrKeep(sums, place, finish);
+}
+
+/// Operands of the block of k at hand.
+void ContractionEmitter::moveToBlock(MicroOperands &operands) {
+  Value aBegin = operands.aStride ? mul(stepBegin, operands.aStride) : stepBegin;
+  for (Value &row : operands.aRows)
+    row = add(row, aBegin);
+  for (Value &vector : operands.bVectors)
+    vector = add(vector, mul(stepBegin, operands.bStride));
 }
 
 /// The same by tiles of matrix units: `vectors` vectors of columns that are packed or in a strip.
@@ -347,7 +374,7 @@ void ContractionEmitter::emitTiles(Value row, int64_t vectors, Value lhsBase, Va
     operands.bTiles.push_back(add(rhsBase, fn.index(j * lanes * form.kPack)));
   DimExpr whole = dims.floorDiv(steps, dims.constant(form.kStep / form.kPack));
   MicroOperands panels(form);
-  prefetchPanels(panels, row, rhsBase);
+  prefetchPanels(panels, rhsBase);
   operands.ahead = panels.ahead;
   operands.aheadStride = panels.aheadStride * form.kStep / form.kPack;
   operands.prefetchSteps = panels.prefetchRows * form.kPack / form.kStep;
@@ -381,11 +408,14 @@ void ContractionEmitter::copyRows(Value begin, Value end, Value lhsBase) {
 /// The tiles of one row block. Where the number of rows is not known before the call, it may be less than a tile.
 void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Value rowEnd, Value column, Value lhsBase,
                                   Value rhsBase, Value rhsStep, ArrayRef<Value> batchIndex) {
-  blockBegin = rowBegin;
   Value rowCount = fn.materialize(plan.rows);
+  auto enter = [&](Value row) {
+    tileOfBlock = arith::DivUIOp::create(b, arith::SubIOp::create(b, row, rowBegin), fn.index(tile.rows));
+  };
   if (tiles) {
     Value lastStart = fn.materialize(dims.max(dims.constant(0), dims.sub(plan.rows, dims.constant(tile.rows))));
     fn.loop(rowBegin, rowEnd, tile.rows, [&](Value row) {
+      enter(row);
       emitTiles(arith::MinSIOp::create(b, row, lastStart), tile.vectors, lhsBase, rhsBase, column, batchIndex);
     });
     return;
@@ -393,6 +423,7 @@ void ContractionEmitter::emitRows(const RegisterTile &tile, Value rowBegin, Valu
   auto wholeTiles = [&] {
     Value lastStart = arith::SubIOp::create(b, rowCount, fn.index(tile.rows));
     fn.loop(rowBegin, rowEnd, tile.rows, [&](Value row) {
+      enter(row);
       emitTile(tile, arith::MinSIOp::create(b, row, lastStart), column, lhsBase, rhsBase, rhsStep, batchIndex);
     });
   };
@@ -429,33 +460,31 @@ std::pair<Value, Value> ContractionEmitter::basesOf(ArrayRef<Value> batchIndex) 
   return {lhsBase, rhsBase};
 }
 
-/// One group of panels over rows [rowBegin, rowEnd). A strip is made where `isNew` (always if that is null).
-void ContractionEmitter::emitColumns(Value group, Value batch, Value rhsBase, Value lhsBase, Value rowBegin,
-                                     Value rowEnd, Value isNew, ArrayRef<Value> batchIndex) {
-  Value column = mul(group, fn.index(tile.vectors * lanes)), rhsStep;
-  if (plan.packed) {
-    Value panelIndex = arith::DivUIOp::create(b, column, fn.index(panel));
-    Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
-    if (form.kPack > 1)
-      inPanel = mul(inPanel, fn.index(form.kPack));
-    Value panels = fn.materialize(dims.ceilDiv(plan.columns, dims.constant(panel)));
-    Value flatPanel = add(mul(batch, panels), panelIndex);
-    rhsBase = add(mul(flatPanel, fn.materialize(stripElements)), inPanel);
-  } else if (plan.hasStrips()) {
-    if (isNew) {
-      auto make = scf::IfOp::create(b, isNew, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(make.thenBlock());
-      emitStrip(rhsBase, column);
-    } else {
-      emitStrip(rhsBase, column);
-    }
-    rhsBase = stripBase;
-  } else {
-    rhsBase = add(rhsBase, column);
-    rhsStep = fn.materialize(plan.rhsK.stride);
+/// Where the columns of a group of panels are: their begin in the right operand, or in the strip that they are written
+/// to, and the elements from step to step of those that are read where they lie.
+std::pair<Value, Value> ContractionEmitter::findColumns(Value group, Value batch, Value rhsBase) {
+  Value column = mul(group, fn.index(tile.vectors * lanes));
+  if (plan.hasStrips()) {
+    emitStrip(rhsBase, column);
+    return {stripBase, Value()};
   }
-  auto emit = [&](int64_t vectors) {
+  if (!plan.packed)
+    return {add(rhsBase, column), fn.materialize(plan.rhsK.stride)};
+  Value panelIndex = arith::DivUIOp::create(b, column, fn.index(panel));
+  Value inPanel = arith::RemUIOp::create(b, column, fn.index(panel));
+  if (form.kPack > 1)
+    inPanel = mul(inPanel, fn.index(form.kPack));
+  Value panels = fn.materialize(dims.ceilDiv(plan.columns, dims.constant(panel)));
+  Value flatPanel = add(mul(batch, panels), panelIndex);
+  return {add(mul(flatPanel, fn.materialize(stripElements)), inPanel), Value()};
+}
+
+/// One group of panels, at `rhs`, over rows [rowBegin, rowEnd).
+void ContractionEmitter::emitGroup(Value group, std::pair<Value, Value> rhs, Value lhsBase, Value rowBegin,
+                                   Value rowEnd, ArrayRef<Value> batchIndex) {
+  auto [rhsBase, rhsStep] = rhs;
+  Value column = mul(group, fn.index(tile.vectors * lanes));
+  auto emit = [&, rhsBase = rhsBase, rhsStep = rhsStep](int64_t vectors) {
     emitRows({tile.rows, vectors}, rowBegin, rowEnd, column, lhsBase, rhsBase, rhsStep, batchIndex);
   };
   if (lastVectors == tile.vectors)
@@ -482,6 +511,9 @@ EmittedKernel ContractionEmitter::emitPanelChunks() {
   tilesPerBlock =
       dims.max(dims.constant(1), dims.floorDiv(dims.constant(spec.schedule().getChunk() / (tileColumns * tile.rows)),
                                                dims.max(plan.k, dims.constant(1))));
+  blockSteps = plan.blockSteps(spec);
+  if (blockSteps)
+    partials.emplace(fn, tile, vectorType);
   if (plan.hasStrips()) {
     DimExpr tiles = dims.ceilDiv(plan.rows, dims.constant(tile.rows));
     DimExpr strips = dims.max(dims.constant(1), dims.mul(dims.product(plan.batches), groups));
@@ -495,28 +527,68 @@ EmittedKernel ContractionEmitter::emitPanelChunks() {
   DimExpr blockRows = dims.mul(tilesPerBlock, dims.constant(tile.rows));
   DimExpr blocks = dims.ceilDiv(plan.rows, blockRows);
 
-  Value rowCount = fn.materialize(plan.rows), groupCount = fn.materialize(groups), blockCount = fn.materialize(blocks);
-  fn.loop(fn.begin(), fn.end(), 1, [&](Value chunk) {
-    // Of chunks that follow each other, those with strips share them, the others share rows of lhs.
-    auto [outer, inner] = split(chunk, plan.hasStrips() ? blockCount : groupCount);
-    auto [batch, middle] = split(outer, plan.hasStrips() ? groupCount : blockCount);
-    Value group = plan.hasStrips() ? middle : inner, block = plan.hasStrips() ? inner : middle;
+  // Of chunks that follow each other, those with strips share them, the others share rows of lhs.
+  Value rowCount = fn.materialize(plan.rows), outerCount = fn.materialize(plan.hasStrips() ? groups : blocks),
+        innerCount = fn.materialize(plan.hasStrips() ? blocks : groups);
+  auto rowsOf = [&](Value block) {
+    Value rowBegin = mul(block, fn.materialize(blockRows));
+    return std::pair(rowBegin,
+                     arith::MinSIOp::create(b, add(rowBegin, fn.materialize(blockRows)), rowCount).getResult());
+  };
+  Value lastOuter = arith::DivUIOp::create(b, arith::SubIOp::create(b, fn.end(), fn.index(1)), innerCount);
+  Value firstOuter = arith::DivUIOp::create(b, fn.begin(), innerCount);
+  fn.loop(firstOuter, add(lastOuter, fn.index(1)), 1, [&](Value outer) {
+    Value before = mul(outer, innerCount);
+    Value first = arith::MaxSIOp::create(b, arith::SubIOp::create(b, fn.begin(), before), fn.index(0));
+    Value end = arith::MinSIOp::create(b, arith::SubIOp::create(b, fn.end(), before), innerCount);
+    auto [batch, place] = split(outer, outerCount);
     SmallVector<Value> batchIndex = fn.delinearize(batch, plan.batches);
     auto [lhsBase, rhsBase] = basesOf(batchIndex);
-    Value isNew;
-    if (plan.hasStrips()) {
-      // One strip for all chunks of a call, where it stays in cache.
-      stripBase = mul(fn.begin(), fn.materialize(stripElements));
-      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, chunk, fn.begin());
-      Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, block, fn.index(0));
-      isNew = arith::OrIOp::create(b, isFirst, isOther);
+    if (!plan.hasStrips()) {
+      auto [rowBegin, rowEnd] = rowsOf(place);
+      return emitGroups(first, end, batch, lhsBase, rhsBase, rowBegin, rowEnd, batchIndex);
     }
-    Value rowBegin = mul(block, fn.materialize(blockRows));
-    Value rowEnd = arith::MinSIOp::create(b, add(rowBegin, fn.materialize(blockRows)), rowCount);
-    emitColumns(group, batch, rhsBase, lhsBase, rowBegin, rowEnd, isNew, batchIndex);
+    // One strip for all chunks of a call, where it stays in cache.
+    stripBase = mul(fn.begin(), fn.materialize(stripElements));
+    std::pair<Value, Value> rhs = findColumns(place, batch, rhsBase);
+    fn.loop(first, end, 1, [&, place = place, lhsBase = lhsBase](Value block) {
+      auto [rowBegin, rowEnd] = rowsOf(block);
+      emitGroup(place, rhs, lhsBase, rowBegin, rowEnd, batchIndex);
+    });
   });
   DimExpr chunks = dims.mul(dims.product(plan.batches), dims.mul(blocks, groups));
-  return finish(chunks, dims.mul(dims.mul(chunks, stripElements), dims.constant(widthOf(form.column))));
+  if (!partials)
+    return finish(chunks, dims.mul(dims.mul(chunks, stripElements), dims.constant(widthOf(form.column))));
+  DimExpr places = dims.mul(chunks, tilesPerBlock);
+  return finish(chunks, dims.mul(places, dims.constant(partials->elements() * width)));
+}
+
+/// Groups [first, end) of panels that lie packed or are read where they lie: by blocks of k where panels are long, each
+/// through as many groups as the cache holds the sums of.
+void ContractionEmitter::emitGroups(Value first, Value end, Value batch, Value lhsBase, Value rhsBase, Value rowBegin,
+                                    Value rowEnd, ArrayRef<Value> batchIndex) {
+  auto emit = [&](Value group) {
+    emitGroup(group, findColumns(group, batch, rhsBase), lhsBase, rowBegin, rowEnd, batchIndex);
+  };
+  if (!partials)
+    return fn.loop(first, end, 1, emit);
+  int64_t most = std::max<int64_t>(1, ContractionPlan::kBlockColumns / (tile.vectors * lanes));
+  int64_t count = llvm::divideCeil(constantOr(steps, 0), blockSteps);
+  fn.loop(first, end, most, [&](Value begin) {
+    Value until = arith::MinSIOp::create(b, add(begin, fn.index(most)), end);
+    fn.loop(fn.index(0), fn.index(count), 1, [&](Value block) {
+      partials->enter(block, count);
+      stepBegin = mul(block, fn.index(blockSteps));
+      stepEnd =
+          arith::MinSIOp::create(b, arith::SubIOp::create(b, fn.materialize(steps), stepBegin), fn.index(blockSteps));
+      fn.loop(begin, until, 1, [&](Value group) {
+        // The places of a call, in what the workspace has for its first chunks.
+        Value number = add(fn.begin(), arith::SubIOp::create(b, group, begin));
+        firstPlace = mul(number, fn.materialize(tilesPerBlock));
+        emit(group);
+      });
+    });
+  });
 }
 
 /// Blocks of copied rows, of `chunks` chunks. Each block makes all strips again and each part of the columns copies all
@@ -586,7 +658,7 @@ EmittedKernel ContractionEmitter::emitRowChunks() {
     Value groupBegin = mul(part, fn.materialize(groupsPerChunk));
     Value groupEnd = arith::MinSIOp::create(b, add(groupBegin, fn.materialize(groupsPerChunk)), fn.materialize(groups));
     fn.loop(groupBegin, groupEnd, 1, [&, rhsBase = rhsBase, lhsBase = lhsBase, batch = batch](Value group) {
-      emitColumns(group, batch, rhsBase, lhsBase, rowBegin, rowEnd, nullptr, batchIndex);
+      emitGroup(group, findColumns(group, batch, rhsBase), lhsBase, rowBegin, rowEnd, batchIndex);
     });
   });
   return finish(chunks, dims.add(stripBytes, copyBytes));
@@ -601,7 +673,7 @@ EmittedKernel ContractionEmitter::finish(DimExpr chunks, DimExpr workspaceBytes)
   emitted.function = fn.function;
   emitted.usesTiles = tiles.has_value();
   emitted.chunks = chunks;
-  if (plan.hasStrips() || plan.copiesRows)
+  if (plan.hasStrips() || plan.copiesRows || partials)
     emitted.workspaceBytes = workspaceBytes;
   DimExpr work = dims.mul(dims.product(plan.batches), dims.mul(plan.rows, dims.mul(plan.columns, plan.k)));
   if (int64_t macs = constantOr(work, 0))
@@ -655,8 +727,11 @@ Plan sinter::cpu::planContraction(KernelSpec &spec, ScheduleAttr given) {
   int64_t rowStride = constantOr(spec.dims, product->lhsRows.stride, 1);
   bool conflicting = !product->copiesRows && rowStride * widthOf(form.a) % 4096 == 0 && rowStride != 0;
   int64_t rows = constantOr(spec.dims, product->rows, ShapedType::kDynamic);
-  RegisterTile tile = form.isTiled() ? chooseTileOfTiles(rows, vectors)
-                                     : chooseTile(spec.target(), rows, vectors, conflicting, form.parts());
+  // Of long panels, a block of k of one and of the next stay in the cache, but not of two and two.
+  bool hasBlocks = product->blockSteps(spec) > 0;
+  RegisterTile tile = form.isTiled()
+                          ? chooseTileOfTiles(rows, vectors)
+                          : chooseTile(spec.target(), rows, vectors, conflicting, form.parts(), false, hasBlocks);
   int64_t mostRows = form.isTiled() ? 2 * kTileRows : kMostTileRows,
           mostVectors = form.isTiled() ? 2 : kMostTileVectors;
   // The last tile overlaps the one before it: no tile is higher than the result.
@@ -674,6 +749,7 @@ EmittedKernel sinter::cpu::emitContraction(KernelSpec &spec, ModuleOp module, St
   auto dot = cast<DotGeneralOp>(findShapedRoot(spec));
   std::string refusal;
   ContractionPlan plan = *ContractionPlan::of(spec, dot, spec.schedule().getPacking(), refusal);
-  KernelFunction fn(spec, module, name, {.workspace = plan.hasStrips() || plan.copiesRows});
+  bool hasWorkspace = plan.hasStrips() || plan.copiesRows || plan.blockSteps(spec);
+  KernelFunction fn(spec, module, name, {.workspace = hasWorkspace});
   return ContractionEmitter(fn, dot, plan).emit();
 }

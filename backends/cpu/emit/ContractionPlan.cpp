@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "backends/cpu/emit/ContractionPlan.h"
+#include "backends/cpu/emit/BlockSums.h"
 #include "backends/cpu/emit/Packing.h"
 #include "ir/Elementwise.h"
 #include "ir/Shape.h"
@@ -261,6 +262,26 @@ std::optional<ContractionPlan> ContractionPlan::of(KernelSpec &spec, DotGeneralO
   return plan;
 }
 
+int64_t ContractionPlan::blockSteps(KernelSpec &spec) const {
+  auto constantOf = [&](DimExpr size) {
+    size = spec.dims.resolve(size);
+    return size.isConstant() ? size.constant() : 0;
+  };
+  constexpr int64_t fewest = 32; // of few rows panels are read few times
+  bool walksBlocks = packed && !copiesRows && !form.isTiled() && !form.headers() && form.sumsByBlocks() &&
+                     !spec.kernel.getZeros() && constantOf(rows) > fewest;
+  int64_t steps = constantOf(form.words(spec.dims, k)), chain = form.stepsOfBlock(kProductBlock);
+  int64_t stepBytes = spec.target().panelBytes / widthOf(form.sum) * form.kPack * widthOf(form.b);
+  int64_t fast = spec.target().l2Bytes;
+  if (!walksBlocks || steps * stepBytes < fast / 8)
+    return 0;
+  // Whole chains of additions, and few blocks, as each adds a rounding.
+  constexpr int64_t mostBlocks = 16;
+  int64_t least = llvm::divideCeil(llvm::divideCeil(steps, mostBlocks), chain);
+  int64_t block = std::max({least, fast / 16 / stepBytes / chain, int64_t(1)}) * chain;
+  return block < steps ? block : 0;
+}
+
 int64_t ContractionPlan::chunk(KernelSpec &spec, int64_t tileColumns) const {
   const CostModel &costs = spec.costs();
   if (copiesRows)
@@ -277,6 +298,12 @@ int64_t ContractionPlan::chunk(KernelSpec &spec, int64_t tileColumns) const {
   int64_t lhsElements = sizeOr(dims.mul(rows, k), 0), ofAllRows = lhsElements * tileColumns;
   if (lhsElements * width <= fast / 4 * 3)
     most = std::max(most, ofAllRows);
+  if (int64_t steps = blockSteps(spec)) {
+    // What stays is a block of steps of these rows, their sums, and two panels' blocks.
+    int64_t stepBytes = form.kPack * width, sumBytes = std::min(sizeOr(columns, 0), kBlockColumns) * widthOf(form.sum);
+    int64_t left = fast / 4 * 3 - 2 * steps * tileColumns * form.kPack * widthOf(form.b);
+    most = std::max<int64_t>(left, 0) / (steps * stepBytes + sumBytes) * sizeOr(k, 0) * tileColumns;
+  }
   DimExpr groups = dims.mul(dims.product(batches), dims.ceilDiv(columns, dims.constant(tileColumns)));
   int64_t blocks = llvm::divideCeil(costs.parallelChunks, std::max<int64_t>(sizeOr(groups, 1), 1));
   return std::max(costs.contractionMacs, std::min(most, (lhsElements ? ofAllRows : most) / blocks));

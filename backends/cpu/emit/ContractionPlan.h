@@ -42,6 +42,12 @@ struct ContractionPlan {
   /// times, but few enough for the second-level cache and for many threads.
   int64_t chunk(KernelSpec &spec, int64_t tileColumns) const;
 
+  /// Steps of k that a chunk goes through all its columns with before it takes the next ones, where a packed panel is
+  /// so long that rows and panels do not stay in the second-level cache together; 0: all.
+  int64_t blockSteps(KernelSpec &spec) const;
+  /// How many columns it goes through so at most: their sums stay in the cache, too.
+  static constexpr int64_t kBlockColumns = 1024;
+
   /// The right operand is packed if `packing` lists its input. Nothing with the reason in `refusal` when strides, sizes
   /// and types are not of a form that the emitter walks.
   static std::optional<ContractionPlan> of(KernelSpec &spec, DotGeneralOp dot, llvm::ArrayRef<int64_t> packing,

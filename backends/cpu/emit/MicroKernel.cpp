@@ -9,7 +9,7 @@ using namespace sinter;
 using namespace sinter::cpu;
 
 RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting,
-                                     int64_t parts, bool sharesLast) {
+                                     int64_t parts, bool sharesLast, bool staysNarrow) {
   // Accumulators, one row of b and one broadcast live at once; one register stays free for addresses that spill into
   // it.
   int64_t registers = target.vectorRegisters - 1;
@@ -27,7 +27,9 @@ RegisterTile sinter::cpu::chooseTile(const Target &target, int64_t rows, int64_t
   // Rows that share cache sets are no more than the ways; few rows are not.
   if (rows != ShapedType::kDynamic && rows <= target.l1Ways)
     conflicting = false;
-  if (conflicting && mostRows(2) > target.l1Ways)
+  constexpr int64_t leastNarrow = 8; // rows that hide the latency of FMAs
+  staysNarrow &= target.l1Ways >= leastNarrow;
+  if (conflicting && !staysNarrow && mostRows(2) > target.l1Ways)
     width = 4;
   while (width > 1 && (width > vectors || mostRows(width) < 1))
     width /= 2;

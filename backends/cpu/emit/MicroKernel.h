@@ -29,9 +29,10 @@ inline int64_t lastTileVectors(int64_t vectors, int64_t width) { return (vectors
 /// The tile for `rows` result rows (ShapedType::kDynamic: unknown) by `vectors` vectors of columns, of which the last
 /// tile may have fewer. `conflicting` says that rows of the left operand lie a multiple of 4 KiB apart, so that they
 /// share cache sets: then at most as many rows as the cache has ways. `parts`: vectors of b in registers for each one
-/// that is loaded. `sharesLast`: two rows will share accumulators of the last vector (MicroOperands).
+/// that is loaded. `sharesLast`: two rows will share accumulators of the last vector (MicroOperands). `staysNarrow`:
+/// no wider tile makes up for rows that are few because they conflict.
 RegisterTile chooseTile(const Target &target, int64_t rows, int64_t vectors, bool conflicting, int64_t parts = 1,
-                        bool sharesLast = false);
+                        bool sharesLast = false, bool staysNarrow = false);
 
 /// What one k loop reads. A step of k takes `form.kPack` elements of it.
 struct MicroOperands {

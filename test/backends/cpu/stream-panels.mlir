@@ -1,6 +1,6 @@
 // Packed weights that stream from beyond the second-level cache: each tile asks for its part of the next panels into that
-// cache (prefetcht1), or, where those would fill too much of it, for what it needs 128 steps later (prefetcht0). Nothing
-// is asked for that fits the cache. No tile spills.
+// cache (prefetcht1), of long ones for its part of a block of k, or, where only a call tells how many tiles there are,
+// for what it needs 128 steps later (prefetcht0). Nothing is asked for that fits the cache. No tile spills.
 // RUN: sinter compile %s --target=emeraldrapids --emit=asm -o %t.s
 // RUN: FileCheck %s < %t.s
 // RUN: python3 %source/tools/check_spills.py %t.s 28 | FileCheck --check-prefix=TILE %s
@@ -21,9 +21,11 @@ func.func @main(%x: tensor<124x768xf32>) -> tensor<124x1024xf32> {
 }
 
 // CHECK-LABEL: k1_contraction:
-// CHECK-NOT: prefetcht1
-// CHECK: prefetcht0
-// CHECK-NOT: prefetcht1
+// CHECK-NOT: prefetcht0
+// CHECK: prefetcht1
+// CHECK-NOT: prefetcht{{[01]}}
+// CHECK: vfmadd231ps
+// CHECK-NOT: prefetcht{{[01]}}
 func.func @long_sums(%x: tensor<124x3072xf32>) -> tensor<124x256xf32> {
   %w = sinter.constant dense<0.5> : tensor<3072x256xf32>
   %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<124x3072xf32>, tensor<3072x256xf32>) -> tensor<124x256xf32>
@@ -31,6 +33,16 @@ func.func @long_sums(%x: tensor<124x3072xf32>) -> tensor<124x256xf32> {
 }
 
 // CHECK-LABEL: k2_contraction:
+// CHECK-NOT: prefetcht1
+// CHECK: prefetcht0
+// CHECK-NOT: prefetcht1
+func.func @unknown_rows(%x: tensor<?x3072xf32>) -> tensor<?x256xf32> {
+  %w = sinter.constant dense<0.5> : tensor<3072x256xf32>
+  %p = sinter.dot_general %x, %w {lhs_batch = array<i64>, rhs_batch = array<i64>, lhs_contract = array<i64: 1>, rhs_contract = array<i64: 0>, element_type = f32} : (tensor<?x3072xf32>, tensor<3072x256xf32>) -> tensor<?x256xf32>
+  return %p : tensor<?x256xf32>
+}
+
+// CHECK-LABEL: k3_contraction:
 // CHECK-NOT: prefetcht{{[01]}}
 func.func @in_cache(%x: tensor<124x300xf32>) -> tensor<124x256xf32> {
   %w = sinter.constant dense<0.5> : tensor<300x256xf32>
